@@ -1,0 +1,40 @@
+# syntax=docker/dockerfile:1
+# The operator's image: one static binary on nothing else. `make image` builds it;
+# `docker buildx build --platform linux/amd64,linux/arm64 .` builds it for several architectures, compiled on the builder's own.
+FROM --platform=$BUILDPLATFORM golang:1.26 AS build
+WORKDIR /src
+
+COPY go.mod go.sum ./
+RUN --mount=type=cache,target=/go/pkg/mod go mod download
+
+COPY main.go ./
+COPY crds ./crds
+COPY pkg ./pkg
+COPY scripts ./scripts
+# There is no .git here: scripts/version takes these instead.
+ARG VERSION=v0.0.0-image
+ARG COMMIT=unknown
+ARG DATE=unknown
+ARG TARGETOS=linux
+ARG TARGETARCH
+RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
+    GOOS=$TARGETOS GOARCH=$TARGETARCH scripts/build /out/helm-locker
+
+FROM scratch
+ARG VERSION=v0.0.0-image
+ARG COMMIT=unknown
+ARG DATE=unknown
+LABEL org.opencontainers.image.title="helm-locker" \
+      org.opencontainers.image.description="Locks what a Helm release deployed: only Helm can change it" \
+      org.opencontainers.image.source="https://github.com/rancher/helm-locker" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="$VERSION" \
+      org.opencontainers.image.revision="$COMMIT" \
+      org.opencontainers.image.created="$DATE"
+# No CA bundle: the one server that the operator talks to is the API server, whose CA is mounted with the service account.
+COPY package/etc /etc
+COPY LICENSE /licenses/LICENSE
+COPY --from=build /out/helm-locker /usr/bin/helm-locker
+# By number, so that kubelet can check runAsNonRoot without reading /etc/passwd.
+USER 65532:65532
+ENTRYPOINT ["/usr/bin/helm-locker"]

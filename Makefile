@@ -1,0 +1,75 @@
+# `make` lists the targets. Each is one command that can be run by hand; the work is in scripts/.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-builtin-rules
+
+# Packages (or flags of `go test`) for `make test` and `make test-unit`, as in: make test TESTS="-run I1 ./tests/integration"
+TESTS ?= ./...
+UNIT_TESTS ?= ./pkg/... ./crds/...
+IMAGE ?= rancher/helm-locker
+
+.PHONY: help
+help: ## List the targets
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## Build the operator into bin/helm-locker
+	@scripts/build
+
+.PHONY: test
+test: ## Run all tests, those on a real control plane included (TESTS= narrows them)
+	@scripts/test $(TESTS)
+
+.PHONY: test-unit
+test-unit: ## Run the tests that need no control plane
+	@go test -count=1 $(UNIT_TESTS)
+
+.PHONY: fmt
+fmt: ## Format the Go code and group its imports
+	@go tool -modfile=tools/lint/go.mod golangci-lint fmt
+
+.PHONY: lint
+lint: ## Run golangci-lint (pinned in tools/lint; the first run builds it)
+	@scripts/lint
+
+.PHONY: generate
+generate: ## Make all generated files: deepcopy, controllers, CRDs, API reference, the chart's CRDs
+	@scripts/generate
+
+.PHONY: verify
+verify: ## Check formatting, modules and generated files; fail on a tree that differs from the git index
+	@scripts/verify
+
+.PHONY: charts-check
+charts-check: ## Lint and render the charts with Helm over combinations of values
+	@scripts/charts-check
+
+.PHONY: check
+check: ## Run everything that CI runs
+	@.ci/run
+
+.PHONY: demo
+demo: ## Lock charts on a real control plane, tamper with them, and show every revert
+	@go run ./tests/demo
+
+.PHONY: bench
+bench: ## Measure time from change to revert, next to a minimal watch-and-patch reactor
+	@go run ./tests/bench
+
+.PHONY: cluster-up
+cluster-up: ## Start a control plane to play with, and print its kubeconfig
+	@go run ./tests/cluster-cmd up
+
+.PHONY: cluster-down
+cluster-down: ## Stop the control plane that cluster-up started
+	@go run ./tests/cluster-cmd down
+
+.PHONY: image
+image: ## Build the container image (needs docker with BuildKit; IMAGE= names it)
+	@eval "$$(scripts/version)"; docker build --build-arg "VERSION=$$VERSION" --build-arg "COMMIT=$$COMMIT" \
+		--build-arg "DATE=$$DATE" --tag "$(IMAGE):$$VERSION" .
+
+.PHONY: clean
+clean: ## Remove what was built (the cached control plane binaries stay)
+	@rm -rf bin

@@ -1,0 +1,22 @@
+// helm-locker makes Helm the only way to change what a Helm release deployed.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/rancher/helm-locker/pkg/cli"
+)
+
+func main() {
+	// The first signal asks for a clean end; a second one, with the handler gone, ends the process at once.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	if err := cli.New(os.Stdout, os.Stderr).Run(ctx, os.Args); err != nil {
+		fmt.Fprintln(os.Stderr, "helm-locker:", err)
+		os.Exit(1)
+	}
+}

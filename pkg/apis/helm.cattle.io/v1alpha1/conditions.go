@@ -1,0 +1,105 @@
+package v1alpha1
+
+// Condition types. Ready, Locked, Drifted and Contended are always present once a HelmRelease has been looked at.
+// Stalled and Reconciling follow kstatus: they are present, with status True, only while they apply.
+const (
+	// ConditionReady is True when the release is in the state that the spec asks for: locked, watched without drift
+	// (mode Detect), or unlocked because suspended. It is False when it is not, and its message says why.
+	ConditionReady = "Ready"
+
+	// ConditionLocked is True while the objects of the release are protected: drift is reverted. It is False while the
+	// release is unlocked, and in mode Detect.
+	ConditionLocked = "Locked"
+
+	// ConditionDrifted is True while an object of the release differs from the locked manifest, and False otherwise.
+	ConditionDrifted = "Drifted"
+
+	// ConditionContended is True while another party keeps changing an object back. It becomes False by itself when
+	// that party stops.
+	ConditionContended = "Contended"
+
+	// ConditionStalled is True when the operator can make no progress until someone changes something.
+	ConditionStalled = "Stalled"
+
+	// ConditionReconciling is True while the operator works, or waits for something that is expected to happen without
+	// anyone's help: Helm finishing an operation, or the API server answering.
+	ConditionReconciling = "Reconciling"
+)
+
+// Reasons for whether a release is locked: of Ready and Locked, and of Stalled and Reconciling while these apply.
+const (
+	// ReasonLocked: the newest revision is deployed and its objects are protected.
+	ReasonLocked = "Locked"
+
+	// ReasonLocking: the newest revision is deployed and is being locked: its objects are read for the first time.
+	ReasonLocking = "Locking"
+
+	// ReasonDetectOnly: the spec's mode is Detect: drift is reported, and nothing is written.
+	ReasonDetectOnly = "DetectOnly"
+
+	// ReasonSuspended: the release is unlocked by spec.suspend or spec.suspendUntil.
+	ReasonSuspended = "Suspended"
+
+	// ReasonSecretNotFound: the release has no record.
+	ReasonSecretNotFound = "SecretNotFound"
+
+	// ReasonNotDeployed: the newest revision is not deployed (failed, uninstalled, superseded or unknown), and no Helm
+	// operation is in progress.
+	ReasonNotDeployed = "NotDeployed"
+
+	// ReasonTransitioning: a Helm operation is in progress.
+	ReasonTransitioning = "Transitioning"
+
+	// ReasonStuckTransitioning: a Helm operation has been in progress for so long that it was probably interrupted.
+	// `helm rollback` or another `helm upgrade` ends that.
+	ReasonStuckTransitioning = "StuckTransitioning"
+
+	// ReasonConflict: another HelmRelease, which the message names, locks this release or an object of it.
+	ReasonConflict = "Conflict"
+
+	// ReasonPayloadUnavailable: the release record exists but the API server did not return it.
+	ReasonPayloadUnavailable = "PayloadUnavailable"
+
+	// ReasonDecodeFailed: the release record is not one that Helm wrote, is damaged, or is too large.
+	ReasonDecodeFailed = "DecodeFailed"
+
+	// ReasonManifestInvalid: the manifest does not parse completely, so nothing of it is enforced.
+	ReasonManifestInvalid = "ManifestInvalid"
+
+	// ReasonWaitingForKind: the API server does not serve a kind of the manifest, as while its
+	// CustomResourceDefinition is missing. The other objects are protected.
+	ReasonWaitingForKind = "WaitingForKind"
+
+	// ReasonForbidden: the operator lacks a permission that it needs; the message names it.
+	ReasonForbidden = "Forbidden"
+)
+
+// Reasons of Drifted.
+const (
+	// ReasonNoDrift (False): every object is as the manifest declares it, and none has been changed since it was locked.
+	ReasonNoDrift = "NoDrift"
+
+	// ReasonDriftReverted (False): objects had been changed and were restored; status.recentDrift has the last ones.
+	ReasonDriftReverted = "DriftReverted"
+
+	// ReasonDriftDetected (True): objects differ from the manifest and are about to be restored or, in mode Detect, are
+	// left as they are.
+	ReasonDriftDetected = "DriftDetected"
+
+	// ReasonRevertFailed (True): objects differ from the manifest and the API server refused to restore them. It is also
+	// a reason of Ready (False).
+	ReasonRevertFailed = "RevertFailed"
+
+	// ReasonNotLocked (Unknown; Contended: False): the release is unlocked, so its objects are not compared.
+	ReasonNotLocked = "NotLocked"
+)
+
+// Reasons of Contended.
+const (
+	// ReasonNoContention (False): nobody keeps changing an object back.
+	ReasonNoContention = "NoContention"
+
+	// ReasonFightDetected (True): a party that the message names keeps changing an object back, so that reverts of it are
+	// spaced out.
+	ReasonFightDetected = "FightDetected"
+)

@@ -1,0 +1,111 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// DriftRecord is one change that someone other than Helm made to an object of the release, and what was done about it.
+// It names fields and never carries their values.
+type DriftRecord struct {
+	// Time is when the change was seen.
+	// +required
+	Time metav1.MicroTime `json:"time"`
+
+	// Object is what was changed.
+	// +required
+	Object DriftedObject `json:"object"`
+
+	// Operation is the kind of change: `Modified`, `Removed` or `Deleted`.
+	// +required
+	Operation DriftOperation `json:"operation"`
+
+	// Paths are the changed fields as JSON pointers (RFC 6901), for example `/spec/replicas`: the first 10. A deleted
+	// object has none.
+	// +optional
+	// +listType=atomic
+	Paths []string `json:"paths,omitempty"`
+
+	// MorePaths is the number of changed fields that paths leaves out.
+	// +optional
+	MorePaths int `json:"morePaths,omitempty"`
+
+	// FieldManager is who made the change according to the object's managedFields, for example `kubectl-edit`. It is
+	// empty when that cannot be told, as for a deleted object.
+	// +optional
+	FieldManager string `json:"fieldManager,omitempty"`
+
+	// Action is what was done about it: `Reverted`, `Recreated`, `Reported`, `Refused` or `Deferred`.
+	// +required
+	Action DriftAction `json:"action"`
+
+	// Duration is how long the change lived, from being seen to being restored, for example `12.5ms`. It is absent when
+	// nothing was restored.
+	// +optional
+	Duration *metav1.Duration `json:"duration,omitempty"`
+}
+
+// DriftedObject identifies an object. It has no API version: an object is the same one in every version of its kind.
+type DriftedObject struct {
+	// Group is the API group; the core group is the empty string.
+	// +optional
+	Group string `json:"group,omitempty"`
+
+	// Kind is the object's kind, for example `Deployment`.
+	// +required
+	Kind string `json:"kind"`
+
+	// Namespace is empty for a cluster-scoped object.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+
+	// Name is the object's name.
+	// +required
+	Name string `json:"name"`
+}
+
+// String returns the object in a form for people, for example "Deployment.apps web/podinfo", "Service web/podinfo" or,
+// cluster-scoped, "ClusterRole.rbac.authorization.k8s.io podinfo".
+func (o DriftedObject) String() string {
+	kind := schema.GroupKind{Group: o.Group, Kind: o.Kind}.String()
+	if o.Namespace == "" {
+		return kind + " " + o.Name
+	}
+	return kind + " " + o.Namespace + "/" + o.Name
+}
+
+// DriftOperation is the kind of a change.
+type DriftOperation string
+
+const (
+	// DriftModified means that fields which the manifest declares have other values.
+	DriftModified DriftOperation = "Modified"
+
+	// DriftRemoved means that fields which the manifest declares (or labels and annotations that Helm sets) are gone,
+	// and none has another value.
+	DriftRemoved DriftOperation = "Removed"
+
+	// DriftDeleted means that the whole object is gone.
+	DriftDeleted DriftOperation = "Deleted"
+)
+
+// DriftAction is what was done about a change.
+type DriftAction string
+
+const (
+	// DriftActionReverted means that the object was written back to what the manifest declares.
+	DriftActionReverted DriftAction = "Reverted"
+
+	// DriftActionRecreated means that the object was created again.
+	DriftActionRecreated DriftAction = "Recreated"
+
+	// DriftActionReported means that nothing was written, because spec.mode is Detect.
+	DriftActionReported DriftAction = "Reported"
+
+	// DriftActionRefused means that the API server refused the write: by validation, admission or RBAC. It is tried
+	// again.
+	DriftActionRefused DriftAction = "Refused"
+
+	// DriftActionDeferred means that the object is contended: the next revert waits, longer each time.
+	DriftActionDeferred DriftAction = "Deferred"
+)

@@ -1,0 +1,48 @@
+package v1alpha1
+
+// Reasons of the events that the operator records, on the HelmRelease and, where an object is concerned, on the object.
+const (
+	// EventReasonLocked (Normal): a revision of the release is locked.
+	EventReasonLocked = "Locked"
+
+	// EventReasonTransitioning (Normal): Helm is at work on the release, so it is unlocked.
+	EventReasonTransitioning = "Transitioning"
+
+	// EventReasonStuckTransitioning (Warning): the release has been in a `pending-*` or `uninstalling` status for so long
+	// that the Helm operation was probably interrupted.
+	EventReasonStuckTransitioning = "StuckTransitioning"
+
+	// EventReasonUntracked (Normal): the release is no longer looked after: it was uninstalled, its records are gone, or
+	// the HelmRelease was deleted.
+	EventReasonUntracked = "Untracked"
+
+	// EventReasonSuspended (Normal): the release is unlocked because its spec asks for it.
+	EventReasonSuspended = "Suspended"
+
+	// EventReasonDrifted (Warning): an object was changed by someone other than Helm, and is not reverted (mode Detect).
+	EventReasonDrifted = "Drifted"
+
+	// EventReasonReverted (Normal): an object was changed by someone other than Helm, and was written back.
+	EventReasonReverted = "Reverted"
+
+	// EventReasonRecreated (Normal): an object was deleted by someone other than Helm, and was created again.
+	EventReasonRecreated = "Recreated"
+
+	// EventReasonRevertFailed (Warning): the API server refused to take a change back.
+	EventReasonRevertFailed = "RevertFailed"
+
+	// EventReasonContended (Warning): another party keeps changing an object back; the message names it.
+	EventReasonContended = "Contended"
+
+	// EventReasonConflict (Warning): another HelmRelease already locks this release or an object of it.
+	EventReasonConflict = "Conflict"
+
+	// EventReasonDecodeFailed (Warning): the release record cannot be decoded.
+	EventReasonDecodeFailed = "DecodeFailed"
+
+	// EventReasonManifestInvalid (Warning): the manifest of the revision does not parse completely.
+	EventReasonManifestInvalid = "ManifestInvalid"
+
+	// EventReasonWaitingForKind (Warning): the manifest has objects of a kind that the API server does not serve.
+	EventReasonWaitingForKind = "WaitingForKind"
+)

@@ -1,0 +1,126 @@
+package v1alpha1
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// The markers stand in a block of their own: wrangler reads them only from there.
+//
+// +genclient
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=helmreleases,scope=Namespaced,shortName=hlr,categories=helm
+// +kubebuilder:printcolumn:name="Release",type=string,JSONPath=`.spec.release.name`,description="Name of the Helm release"
+// +kubebuilder:printcolumn:name="Release-Namespace",type=string,JSONPath=`.spec.release.namespace`,description="Namespace of the Helm release"
+// +kubebuilder:printcolumn:name="Revision",type=integer,JSONPath=`.status.version`,description="Newest revision of the Helm release"
+// +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.state`,description="State of the newest revision"
+// +kubebuilder:printcolumn:name="Locked",type=string,JSONPath=`.status.conditions[?(@.type=="Locked")].status`,description="Whether the objects of the release are protected now"
+// +kubebuilder:printcolumn:name="Drifted",type=integer,JSONPath=`.status.objects.drifted`,description="Objects that differ from the manifest now"
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,description="Message of the Ready condition"
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+
+// HelmRelease locks an existing Helm release: while the newest revision of the release is deployed, whatever the
+// revision's manifest declares is kept as Helm left it. The release itself may come from any tool that stores Helm
+// release records. Deleting a HelmRelease unlocks the release and changes nothing else.
+type HelmRelease struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// Spec says which release to lock and how.
+	// +required
+	Spec HelmReleaseSpec `json:"spec"`
+
+	// Status is what the operator last observed and did. It is written only by the operator.
+	// +optional
+	Status HelmReleaseStatus `json:"status,omitzero"`
+}
+
+// +kubebuilder:object:root=true
+
+// HelmReleaseList is a list of HelmReleases.
+type HelmReleaseList struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []HelmRelease `json:"items"`
+}
+
+// HelmReleaseSpec says which release to lock and how.
+type HelmReleaseSpec struct {
+	// Release is the Helm release to lock. It need not exist yet: it is locked when it appears.
+	//
+	// +required
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.release is immutable: to lock another release, delete this HelmRelease (that changes none of the release's objects) and create a new one"
+	Release ReleaseReference `json:"release"`
+
+	// Mode is what to do about drift: `Enforce` (the default) reverts it, `Detect` reports it and writes nothing to
+	// the objects of the release.
+	//
+	// +optional
+	// +kubebuilder:default=Enforce
+	Mode Mode `json:"mode,omitempty"`
+
+	// Suspend unlocks the release for as long as it is true. Nothing is reverted meanwhile; drift made in that time is
+	// found, and reverted, when the release is locked again.
+	//
+	// +optional
+	Suspend bool `json:"suspend,omitempty"`
+
+	// SuspendUntil unlocks the release until this time (RFC 3339, for example `2026-01-31T18:00:00Z`), after which it
+	// locks again by itself. A time in the past has no effect.
+	//
+	// +optional
+	SuspendUntil *metav1.Time `json:"suspendUntil,omitempty"`
+}
+
+// SuspendedAt reports whether the spec asks for the release to be unlocked at the given time.
+func (s *HelmReleaseSpec) SuspendedAt(now time.Time) bool {
+	return s.Suspend || s.SuspendUntil != nil && now.Before(s.SuspendUntil.Time)
+}
+
+// ReleaseReference names a Helm release.
+type ReleaseReference struct {
+	// Name of the Helm release, as `helm list` shows it.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=53
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+	Name string `json:"name"`
+
+	// Namespace that holds the release records, which is the one given to `helm install --namespace`. The objects of
+	// the release may be elsewhere.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Namespace string `json:"namespace"`
+}
+
+// NamespacedName returns the reference as a key for maps and queues.
+func (r ReleaseReference) NamespacedName() types.NamespacedName {
+	return types.NamespacedName{Namespace: r.Namespace, Name: r.Name}
+}
+
+// String returns "namespace/name".
+func (r ReleaseReference) String() string {
+	return r.NamespacedName().String()
+}
+
+// Mode is what to do about drift.
+// +kubebuilder:validation:Enum=Enforce;Detect
+type Mode string
+
+const (
+	// ModeEnforce reverts drift.
+	ModeEnforce Mode = "Enforce"
+
+	// ModeDetect reports drift in status, events and metrics, and writes nothing to the objects of the release.
+	ModeDetect Mode = "Detect"
+)

@@ -1,0 +1,33 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	helm "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io"
+)
+
+// Kind and HelmReleaseResourceName are how HelmRelease is called in manifests and in URLs.
+const (
+	Kind                    = "HelmRelease"
+	HelmReleaseResourceName = "helmreleases"
+)
+
+// Version is the API version of this package.
+const Version = "v1alpha1"
+
+// SchemeGroupVersion is the group and version that this package registers.
+var SchemeGroupVersion = schema.GroupVersion{Group: helm.GroupName, Version: Version}
+
+// AddToScheme adds the types of this package to a scheme, so that clients can encode and decode them.
+func AddToScheme(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypes(SchemeGroupVersion, &HelmRelease{}, &HelmReleaseList{})
+	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)
+	return nil
+}
+
+// Resource qualifies a resource name with the group of this package, for use in API errors.
+func Resource(resource string) schema.GroupResource {
+	return SchemeGroupVersion.WithResource(resource).GroupResource()
+}

@@ -1,0 +1,92 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Bounds that the operator keeps the status within, so that it stays small however large a release is. They are no
+// part of the CRD's validation: a status that the API server rejects would hide the very trouble it reports.
+const (
+	// MaxNotesBytes bounds status.notes.
+	MaxNotesBytes = 4 << 10
+	// MaxDescriptionBytes bounds status.description.
+	MaxDescriptionBytes = 1 << 10
+	// MaxConditionMessageBytes bounds the message of a condition.
+	MaxConditionMessageBytes = 4 << 10
+	// MaxRecentDrift bounds the number of entries in status.recentDrift.
+	MaxRecentDrift = 10
+	// MaxDriftPaths bounds the number of paths in one entry of status.recentDrift.
+	MaxDriftPaths = 10
+)
+
+// HelmReleaseStatus is what the operator last observed and did.
+type HelmReleaseStatus struct {
+	// ObservedGeneration is the metadata.generation of the spec that this status is about.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// State sums up the newest revision of the release: `SecretNotFound`, `Unknown`, `Deployed`, `Uninstalled`,
+	// `Error`, `Failed` or `Transitioning`. Only a `Deployed` release is locked.
+	// +optional
+	State State `json:"state,omitempty"`
+
+	// Version is the number of the newest revision of the release, whatever its state.
+	// +optional
+	Version int `json:"version,omitempty"`
+
+	// Revision is the number of the revision whose manifest is locked now. It is absent while the release is unlocked.
+	// +optional
+	Revision int `json:"revision,omitempty"`
+
+	// Description is Helm's description of the revision that was last read, for example `Upgrade complete`. Only
+	// deployed revisions are read. It is cut off at 1 KiB.
+	// +optional
+	Description string `json:"description,omitempty"`
+
+	// Notes are the rendered notes of the revision that was last read, cut off at 4 KiB.
+	// +optional
+	Notes string `json:"notes,omitempty"`
+
+	// TransitioningSince is the time since when the newest revision has been in a `pending-*` or `uninstalling` status.
+	// It is absent in any other state. A time long ago means that a Helm operation was interrupted.
+	// +optional
+	TransitioningSince *metav1.Time `json:"transitioningSince,omitempty"`
+
+	// Objects counts the objects of the locked revision.
+	// +optional
+	Objects ObjectCounts `json:"objects"`
+
+	// Conditions are the state of the lock in detail: `Ready`, `Locked`, `Drifted` and `Contended`, and while they
+	// apply `Stalled` and `Reconciling`.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +patchStrategy=merge
+	// +patchMergeKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type"`
+
+	// RecentDrift lists what was changed by anyone but Helm, newest first: the last 10 changes.
+	// +optional
+	// +listType=atomic
+	RecentDrift []DriftRecord `json:"recentDrift,omitempty"`
+}
+
+// ObjectCounts counts the objects of a locked revision. All are 0 while the release is unlocked.
+type ObjectCounts struct {
+	// Tracked is the number of objects that the locked manifest declares.
+	// +optional
+	Tracked int `json:"tracked"`
+
+	// Drifted is the number of tracked objects that differ from the manifest now and are not restored yet.
+	// +optional
+	Drifted int `json:"drifted"`
+
+	// Contended is the number of tracked objects that another party keeps changing back.
+	// +optional
+	Contended int `json:"contended"`
+
+	// Waiting is the number of tracked objects that cannot be watched yet because the API server does not serve their
+	// kind.
+	// +optional
+	Waiting int `json:"waiting"`
+}

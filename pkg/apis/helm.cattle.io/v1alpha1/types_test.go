@@ -1,0 +1,92 @@
+package v1alpha1
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+func TestSuspendedAt(t *testing.T) {
+	now := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
+	at := func(d time.Duration) *metav1.Time { return &metav1.Time{Time: now.Add(d)} }
+	tests := []struct {
+		name string
+		spec HelmReleaseSpec
+		want bool
+	}{
+		{"a spec that does not ask for it is not suspended", HelmReleaseSpec{}, false},
+		{"suspend has no end", HelmReleaseSpec{Suspend: true}, true},
+		{"suspendUntil suspends before that time", HelmReleaseSpec{SuspendUntil: at(time.Second)}, true},
+		{"suspendUntil locks again at that very time", HelmReleaseSpec{SuspendUntil: at(0)}, false},
+		{"suspendUntil in the past has no effect", HelmReleaseSpec{SuspendUntil: at(-time.Second)}, false},
+		{"suspend outlasts suspendUntil", HelmReleaseSpec{Suspend: true, SuspendUntil: at(-time.Second)}, true},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if got := test.spec.SuspendedAt(now); got != test.want {
+				t.Errorf("got %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+func TestDriftedObjectString(t *testing.T) {
+	tests := []struct {
+		object DriftedObject
+		want   string
+	}{
+		{DriftedObject{Group: "apps", Kind: "Deployment", Namespace: "web", Name: "podinfo"}, "Deployment.apps web/podinfo"},
+		{DriftedObject{Kind: "Service", Namespace: "web", Name: "podinfo"}, "Service web/podinfo"},
+		{DriftedObject{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: "podinfo"}, "ClusterRole.rbac.authorization.k8s.io podinfo"},
+	}
+	for _, test := range tests {
+		if got := test.object.String(); got != test.want {
+			t.Errorf("got %q, want %q", got, test.want)
+		}
+	}
+}
+
+func TestReleaseReferenceString(t *testing.T) {
+	if got := (ReleaseReference{Name: "podinfo", Namespace: "apps"}).String(); got != "apps/podinfo" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// A client that creates a HelmRelease must not send an empty status along, but counts of 0 are worth showing.
+func TestStatusIsLeftOutOnlyWhenItIsEmpty(t *testing.T) {
+	tests := []struct {
+		name   string
+		status HelmReleaseStatus
+		want   string
+	}{
+		{"empty", HelmReleaseStatus{}, `{"metadata":{},"spec":{"release":{"name":"","namespace":""}}}`},
+		{"with a state", HelmReleaseStatus{State: StateFailed}, `{"metadata":{},"spec":{"release":{"name":"","namespace":""}},` +
+			`"status":{"state":"Failed","objects":{"tracked":0,"drifted":0,"contended":0,"waiting":0}}}`},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := json.Marshal(HelmRelease{Status: test.status})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if string(got) != test.want {
+				t.Errorf("got  %s\nwant %s", got, test.want)
+			}
+		})
+	}
+}
+
+func TestAddToScheme(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range []string{Kind, Kind + "List"} {
+		if !scheme.Recognizes(SchemeGroupVersion.WithKind(kind)) {
+			t.Errorf("%s is not registered", kind)
+		}
+	}
+}

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestConstantTables(t *testing.T) {
+	tests := []struct {
+		name, source, want string
+		fails              bool
+	}{
+		{
+			name:   "a group becomes a paragraph and a table",
+			source: "// Reasons of\n// Ready.\nconst (\n// ReasonA: it is so.\nReasonA = \"A\"\n// ReasonB (True): it is\n// a|b.\nReasonB = \"B\"\n)",
+			want:   "\nReasons of Ready.\n\n| Value | Meaning |\n| --- | --- |\n| `A` | It is so. |\n| `B` | (True) It is a\\|b. |\n",
+		},
+		{
+			name:   "is is left out",
+			source: "const (\n// C is True when it is.\nC = \"C\"\n)",
+			want:   "\n| Value | Meaning |\n| --- | --- |\n| `C` | True when it is. |\n",
+		},
+		{name: "a constant without a comment is an error", source: "const (\nA = \"A\"\n)", fails: true},
+		{name: "a constant that is no string is an error", source: "const (\n// A is.\nA = 1\n)", fails: true},
+		{name: "other declarations are left out", source: "// T is a type.\ntype T string", want: ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "a.go")
+			if err := os.WriteFile(path, []byte("package a\n\n"+test.source+"\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			got, err := constantTables(path)
+			if (err != nil) != test.fails {
+				t.Fatalf("error: %v", err)
+			}
+			if got != test.want {
+				t.Errorf("got\n%s\nwant\n%s", got, test.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,294 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/pkg/enforce"
+	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/manifest"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// act reverts what drifted, in the order that proves that no write of Helm's is undone: the objects were observed, now
+// the record is read, then the writes go out with the observed versions; and creations are confirmed.
+func (c *Controller) act(ctx context.Context, l *lock.Lock, drifted []*verdict) {
+	if l.Detect {
+		for _, v := range drifted {
+			c.report(l, v)
+		}
+		return
+	}
+	if !c.leading.Load() {
+		// A standby keeps what it saw; Lead has it worked on.
+		for _, v := range drifted {
+			again := v.Observation
+			l.Settle(v.ID, lock.Outcome{Again: &again, Problem: c.driftProblem(v), Now: c.Clock.Now()})
+		}
+		return
+	}
+	holds, err := c.enforcer.Holds(ctx, l.Record)
+	if err != nil || !holds {
+		c.notNow(l, drifted, err)
+		return
+	}
+	var creations []*verdict
+	var wait sync.WaitGroup
+	for _, v := range drifted {
+		if v.Live == nil {
+			creations = append(creations, v)
+			continue
+		}
+		c.parallel(&wait, len(drifted) > 1, func() { c.update1(ctx, l, v) })
+	}
+	c.recreate(ctx, l, creations)
+	wait.Wait()
+}
+
+// parallel runs f at once, or beside others within the bound on writes.
+func (c *Controller) parallel(wait *sync.WaitGroup, beside bool, f func()) {
+	c.writes <- struct{}{}
+	run := func() {
+		defer func() { <-c.writes }()
+		f()
+	}
+	if !beside {
+		run()
+		return
+	}
+	wait.Add(1)
+	go func() {
+		defer wait.Done()
+		run()
+	}()
+}
+
+// notNow hands objects back because the record is not, or not known to be, the locked one. The event that ends the lock
+// is on its way; if it were not, the wait keeps this from spinning.
+func (c *Controller) notNow(l *lock.Lock, drifted []*verdict, err error) {
+	for _, v := range drifted {
+		again := v.Observation
+		p := c.driftProblem(v)
+		if err != nil {
+			p = problemOf(err, true)
+		}
+		c.settle(l, v.Work, lock.Outcome{Again: &again, Failed: true, Problem: p})
+	}
+	if err != nil {
+		c.Log.WithField("release", l.Release.String()).Warnf("cannot tell whether Helm is at work, so nothing is reverted: %v", err)
+		return
+	}
+	c.Metrics.Yielded(l.Release)
+	c.Log.WithField("release", l.Release.String()).Debug("Helm has begun to work; leaving its objects alone")
+	c.enqueueRelease(l.Release)
+}
+
+// update1 puts one existing object back.
+func (c *Controller) update1(ctx context.Context, l *lock.Lock, v *verdict) {
+	done, err := c.enforcer.Revert(ctx, enforce.SetID(l.Release), v.revert)
+	switch {
+	case err == nil:
+		c.restored(l, v, done, v1alpha1.DriftActionReverted)
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+		// Somebody wrote meanwhile, perhaps Helm: look again and begin anew.
+		c.settle(l, v.Work, lock.Outcome{Again: c.freshLook(v)})
+	default:
+		c.refused(l, v, err)
+	}
+}
+
+func (c *Controller) freshLook(v *verdict) *lock.Observation {
+	return &lock.Observation{Look: true, Last: v.Last, Seen: v.Seen}
+}
+
+// recreate creates objects anew: those that others need first (namespaces, then definitions), then the rest side by
+// side. Afterwards the record is read again, and if Helm has begun to work the objects are taken back.
+func (c *Controller) recreate(ctx context.Context, l *lock.Lock, verdicts []*verdict) {
+	if len(verdicts) == 0 {
+		return
+	}
+	var mu sync.Mutex
+	created := map[*lock.Object]*unstructured.Unstructured{}
+	var done []*verdict
+	for rank := range 3 {
+		var wait sync.WaitGroup
+		for _, v := range verdicts {
+			if creationRank(v.ID) != rank {
+				continue
+			}
+			c.parallel(&wait, len(verdicts) > 1, func() {
+				obj, err := c.enforcer.Revert(ctx, enforce.SetID(l.Release), v.revert)
+				if obj != nil {
+					mu.Lock()
+					created[v.Object] = obj
+					done = append(done, v)
+					mu.Unlock()
+				}
+				if err != nil {
+					c.notCreated(l, v, obj, err)
+				}
+			})
+		}
+		wait.Wait()
+	}
+	if len(created) == 0 {
+		return
+	}
+	stay, err := c.enforcer.Confirm(ctx, l.Record, created)
+	for _, v := range done {
+		switch {
+		case stay:
+			c.restored(l, v, created[v.Object], v1alpha1.DriftActionRecreated)
+		case err != nil:
+			// Not known whether Helm was at work. The object stays; the next look tells.
+			c.settle(l, v.Work, lock.Outcome{Again: c.freshLook(v), Failed: true, Problem: problemOf(err, true)})
+		default:
+			c.settle(l, v.Work, lock.Outcome{Again: c.freshLook(v), Failed: true, Problem: c.driftProblem(v)})
+		}
+	}
+}
+
+func creationRank(id manifest.ID) int {
+	switch {
+	case id.Group == "" && id.Kind == "Namespace":
+		return 0
+	case id.Group == "apiextensions.k8s.io" && id.Kind == "CustomResourceDefinition":
+		return 1
+	}
+	return 2
+}
+
+func (c *Controller) notCreated(l *lock.Lock, v *verdict, made *unstructured.Unstructured, err error) {
+	if made != nil {
+		// The object was created and only its field ownership could not be set. It is settled with the others.
+		c.Log.WithField("object", v.ID.String()).Warnf("field ownership after re-creation: %s", safeError(err))
+		return
+	}
+	switch {
+	case apierrors.IsAlreadyExists(err), apierrors.IsConflict(err):
+		c.settle(l, v.Work, lock.Outcome{Again: c.freshLook(v)})
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		c.settle(l, v.Work, lock.Outcome{Again: c.freshLook(v), Failed: true, Problem: &lock.Problem{
+			Reason: v1alpha1.ReasonBeingDeleted, Message: "its namespace is being deleted; it is re-created in the next one",
+		}})
+	case apierrors.IsNotFound(err):
+		// The namespace or the kind is missing. A kind that has gone has to wait for its definition.
+		c.kinds.Reset()
+		c.update(l.Key, func(e *entry) { e.reload = e.reload || !c.served(v) })
+		c.releaseQueue.Add(l.Key)
+		c.refused(l, v, err)
+	default:
+		c.refused(l, v, err)
+	}
+}
+
+func (c *Controller) served(v *verdict) bool {
+	_, err := c.kinds.Get(v.GVK)
+	return err == nil
+}
+
+// restored records a revert and learns from its result what the API server makes of the desired state.
+func (c *Controller) restored(l *lock.Lock, v *verdict, done *unstructured.Unstructured, action v1alpha1.DriftAction) {
+	now := c.Clock.Now()
+	options := v.options
+	options.Schema, options.Accepted = c.schemas.For(v.GVK), nil
+	content := uint64(0)
+	if v.Live != nil {
+		content = v.Digest
+	}
+	fight := l.Spend(v.ID, now, content)
+	owner := v.revert.Owner
+	c.settle(l, v.Work, lock.Outcome{
+		Good: true, Digest: c.hasher.Digest(done.Object), Version: version(done), Owner: owner,
+		Baseline: drift.Learn(v.revert.Desired, done.Object, options),
+	})
+	c.record(l, v, action, now.Sub(v.Seen))
+	if fight {
+		c.announceFight(l, v)
+	}
+}
+
+// report records drift that is only reported.
+func (c *Controller) report(l *lock.Lock, v *verdict) {
+	p := c.driftProblem(v)
+	c.settle(l, v.Work, lock.Outcome{Reported: true, Digest: v.Digest, Problem: p})
+	c.record(l, v, v1alpha1.DriftActionReported, 0)
+}
+
+// refused records that the API server did not take a revert, and has it tried again later.
+func (c *Controller) refused(l *lock.Lock, v *verdict, err error) {
+	if errors.Is(err, context.Canceled) {
+		l.Settle(v.ID, lock.Outcome{Again: c.freshLook(v), Now: c.Clock.Now()})
+		return
+	}
+	p := problemOf(err, true)
+	c.Log.WithField("object", v.ID.String()).Warnf("revert refused: %s", p.Message)
+	c.settle(l, v.Work, lock.Outcome{Again: c.freshLook(v), Failed: true, Problem: p})
+	if v.Failures > 0 { // the same refusal again is no news
+		c.Metrics.Failed(l.Release, v.ID.Kind)
+		return
+	}
+	c.record(l, v, v1alpha1.DriftActionRefused, 0)
+	c.announceRefused(l, v, p)
+}
+
+func (c *Controller) driftProblem(v *verdict) *lock.Problem {
+	return &lock.Problem{Reason: v1alpha1.ReasonDriftDetected, Message: v.summary(), Drifted: true}
+}
+
+// summary says in words what changed and who did it, without any value.
+func (v *verdict) summary() string {
+	var b strings.Builder
+	switch v.operation {
+	case v1alpha1.DriftDeleted:
+		b.WriteString("deleted")
+	default:
+		fmt.Fprintf(&b, "%s changed", drift.Describe(v.changes, 3))
+	}
+	if v.author.Manager != "" {
+		fmt.Fprintf(&b, " by %s", v.author.Manager)
+	}
+	return b.String()
+}
+
+// paths returns the changed paths, each once, cut to what a status holds, and how many were left out.
+func (v *verdict) paths() ([]string, int) {
+	paths := make([]string, 0, len(v.changes))
+	for _, ch := range v.changes {
+		paths = append(paths, ch.Path)
+	}
+	slices.Sort(paths)
+	paths = slices.Compact(paths)
+	if len(paths) > v1alpha1.MaxDriftPaths {
+		return paths[:v1alpha1.MaxDriftPaths], len(paths) - v1alpha1.MaxDriftPaths
+	}
+	return paths, 0
+}
+
+// safeError describes an error without the values that the API server quotes in it: its reason and the fields at fault.
+func safeError(err error) string {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return err.Error()
+	}
+	s := status.Status()
+	if s.Reason == "" || s.Details == nil || len(s.Details.Causes) == 0 {
+		if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
+			return fmt.Sprintf("the API server refused it: %s", s.Reason)
+		}
+		return s.Message
+	}
+	fields := make([]string, 0, len(s.Details.Causes))
+	for _, cause := range s.Details.Causes {
+		fields = append(fields, fmt.Sprintf("%s (%s)", cause.Field, cause.Type))
+	}
+	return fmt.Sprintf("the API server refused it: %s: %s", s.Reason, strings.Join(fields, ", "))
+}

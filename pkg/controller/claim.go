@@ -1,0 +1,64 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// claimable says whether this controller looks after the HelmRelease or may claim it.
+func (c *Controller) claimable(hr *v1alpha1.HelmRelease) bool {
+	by, claimed := hr.Annotations[v1alpha1.ManagedByAnnotation]
+	return !claimed || by == "" || by == c.Name
+}
+
+// claim makes the HelmRelease this controller's, and rids it of the finalizer that older operators set. It returns
+// false for a HelmRelease that another controller has claimed or that a standby has to leave unclaimed for now.
+func (c *Controller) claim(ctx context.Context, hr *v1alpha1.HelmRelease) (bool, error) {
+	if !c.claimable(hr) {
+		return false, nil
+	}
+	meta := map[string]any{"resourceVersion": hr.ResourceVersion, "uid": hr.UID}
+	changed := false
+	if hr.Annotations[v1alpha1.ManagedByAnnotation] != c.Name && hr.DeletionTimestamp == nil {
+		meta["annotations"] = map[string]string{v1alpha1.ManagedByAnnotation: c.Name}
+		changed = true
+	}
+	if slices.Contains(hr.Finalizers, v1alpha1.LegacyFinalizer) {
+		meta["finalizers"] = slices.DeleteFunc(slices.Clone(hr.Finalizers), func(f string) bool { return f == v1alpha1.LegacyFinalizer })
+		changed = true
+	}
+	if !changed {
+		return true, nil
+	}
+	if !c.leading.Load() {
+		return hr.Annotations[v1alpha1.ManagedByAnnotation] == c.Name, nil
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": meta})
+	if err != nil {
+		return false, fmt.Errorf("encode the claim of HelmRelease %s/%s: %w", hr.Namespace, hr.Name, err)
+	}
+	_, err = c.clients.HelmReleases.Patch(hr.Namespace, hr.Name, types.MergePatchType, patch)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("claim HelmRelease %s/%s: %w", hr.Namespace, hr.Name, err)
+	}
+	return true, nil
+}
+
+// objectReference is what events about a HelmRelease refer to.
+func objectReference(hr *v1alpha1.HelmRelease) *v1alpha1.HelmRelease {
+	ref := &v1alpha1.HelmRelease{
+		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: "HelmRelease"},
+	}
+	ref.Namespace, ref.Name, ref.UID, ref.ResourceVersion = hr.Namespace, hr.Name, hr.UID, hr.ResourceVersion
+	return ref
+}

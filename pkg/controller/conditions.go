@@ -1,0 +1,220 @@
+package controller
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const microsecond = time.Microsecond
+
+// named is how many objects a message names before it only counts the rest.
+const named = 3
+
+// conditions returns the conditions of a HelmRelease; the times of those that have not changed stay.
+func conditions(hr *v1alpha1.HelmRelease, v *view) []metav1.Condition {
+	out := slices.Clone(hr.Status.Conditions)
+	set := func(kind string, status metav1.ConditionStatus, reason, message string) {
+		meta.SetStatusCondition(&out, metav1.Condition{Type: kind, Status: status, Reason: reason,
+			Message: cut(message, v1alpha1.MaxConditionMessageBytes), ObservedGeneration: hr.Generation})
+	}
+	ready, reason, message := readiness(v)
+	set(v1alpha1.ConditionReady, ready, reason, message)
+	lockedCondition(v, reason, message, set)
+	driftCondition(v, set)
+	contentionCondition(v, set)
+	progress(v, ready, reason, message, set, func(kind string) { meta.RemoveStatusCondition(&out, kind) })
+	return out
+}
+
+type setter func(kind string, status metav1.ConditionStatus, reason, message string)
+
+// readiness says whether the release is in the state that its spec asks for, and if not, what is most in the way.
+func readiness(v *view) (metav1.ConditionStatus, string, string) {
+	e := v.entry
+	switch {
+	case e.problem.reason != "":
+		return metav1.ConditionFalse, e.problem.reason, e.problem.message
+	case !e.decision.Lock && e.decision.Reason == v1alpha1.ReasonSuspended:
+		return metav1.ConditionTrue, e.decision.Reason, e.decision.Message
+	case !e.decision.Lock:
+		return metav1.ConditionFalse, e.decision.Reason, e.decision.Message
+	case v.lock == nil:
+		return metav1.ConditionFalse, v1alpha1.ReasonLocking, e.decision.Message
+	case len(e.conflicts) > 0:
+		return metav1.ConditionFalse, v1alpha1.ReasonConflict, conflictMessage(v)
+	case v.watchErr != nil:
+		return metav1.ConditionFalse, v1alpha1.ReasonWatchFailed, safeError(v.watchErr)
+	}
+	if p := worst(v); p != "" {
+		return metav1.ConditionFalse, p, problems(v, p)
+	}
+	if len(e.waiting) > 0 {
+		return metav1.ConditionFalse, v1alpha1.ReasonWaitingForKind, waitingMessage(v)
+	}
+	if v.sum.Unjudged > 0 {
+		return metav1.ConditionFalse, v1alpha1.ReasonLocking,
+			fmt.Sprintf("revision %d: %d of %d objects still to be read", v.lock.Record.Revision, v.sum.Unjudged, v.sum.Tracked)
+	}
+	if v.lock.Detect {
+		return metav1.ConditionTrue, v1alpha1.ReasonDetectOnly,
+			fmt.Sprintf("revision %d: %d objects watched, as declared; drift is only reported", v.lock.Record.Revision, v.sum.Tracked)
+	}
+	return metav1.ConditionTrue, v1alpha1.ReasonLocked, lockedMessage(v)
+}
+
+// worst returns the reason of the problem that matters most, empty for none. What is just being reverted is drift, which
+// has a condition of its own; it makes the release not ready all the same.
+func worst(v *view) string {
+	order := []string{v1alpha1.ReasonForbidden, v1alpha1.ReasonConflict, v1alpha1.ReasonRevertFailed, v1alpha1.ReasonDriftDetected,
+		v1alpha1.ReasonBeingDeleted}
+	for _, reason := range order {
+		for _, p := range v.sum.Problems {
+			if p.Reason == reason {
+				return reason
+			}
+		}
+	}
+	return ""
+}
+
+func problems(v *view, reason string) string {
+	var texts []string
+	count := 0
+	for _, p := range v.sum.Problems {
+		if p.Reason != reason {
+			continue
+		}
+		count++
+		if len(texts) < named {
+			texts = append(texts, p.ID.String()+": "+p.Message)
+		}
+	}
+	return strings.Join(texts, "; ") + andMore(count-len(texts))
+}
+
+func lockedMessage(v *view) string {
+	m := fmt.Sprintf("revision %d locked: %d objects", v.lock.Record.Revision, v.sum.Tracked)
+	if v.reverted > 0 {
+		m += fmt.Sprintf(", %d changes reverted", v.reverted)
+	}
+	if n := len(v.entry.skipped); n > 0 {
+		s := v.entry.skipped[0]
+		m += fmt.Sprintf("; %d not locked (%s %s: %s%s)", n, s.Kind, s.Name, s.Reason, andMore(n-1))
+	}
+	for _, p := range v.sum.Problems {
+		if p.Reason == v1alpha1.ReasonNotRecreated {
+			m += "; " + p.ID.String() + ": " + p.Message
+			break
+		}
+	}
+	return m
+}
+
+func conflictMessage(v *view) string {
+	var texts []string
+	for _, cf := range v.entry.conflicts[:min(named, len(v.entry.conflicts))] {
+		texts = append(texts, fmt.Sprintf("%s is locked by HelmRelease %s", cf.ID, cf.Owner))
+	}
+	return strings.Join(texts, "; ") + andMore(len(v.entry.conflicts)-len(texts))
+}
+
+func waitingMessage(v *view) string {
+	var texts []string
+	for gvk, ids := range v.entry.waiting {
+		texts = append(texts, fmt.Sprintf("%d of kind %s (%s), which the API server does not serve: its CustomResourceDefinition is missing",
+			len(ids), gvk.Kind, gvk.GroupVersion()))
+	}
+	slices.Sort(texts)
+	return strings.Join(texts, "; ")
+}
+
+func lockedCondition(v *view, reason, message string, set setter) {
+	switch {
+	case v.lock == nil:
+		set(v1alpha1.ConditionLocked, metav1.ConditionFalse, reason, message)
+	case v.lock.Detect:
+		set(v1alpha1.ConditionLocked, metav1.ConditionFalse, v1alpha1.ReasonDetectOnly, "mode Detect: drift is reported, nothing is written")
+	default:
+		set(v1alpha1.ConditionLocked, metav1.ConditionTrue, v1alpha1.ReasonLocked,
+			fmt.Sprintf("revision %d: %d objects are protected", v.lock.Record.Revision, v.sum.Tracked))
+	}
+}
+
+func driftCondition(v *view, set setter) {
+	switch {
+	case v.lock == nil:
+		set(v1alpha1.ConditionDrifted, metav1.ConditionUnknown, v1alpha1.ReasonNotLocked, "the release is not locked, so its objects are not compared")
+	case v.sum.Drifted > 0:
+		reason := v1alpha1.ReasonDriftDetected
+		if slices.ContainsFunc([]string{v1alpha1.ReasonRevertFailed, v1alpha1.ReasonForbidden}, func(r string) bool { return worst(v) == r }) {
+			reason = v1alpha1.ReasonRevertFailed
+		}
+		set(v1alpha1.ConditionDrifted, metav1.ConditionTrue, reason, problems(v, worst(v)))
+	case v.reverted > 0:
+		set(v1alpha1.ConditionDrifted, metav1.ConditionFalse, v1alpha1.ReasonDriftReverted,
+			fmt.Sprintf("no drift now; %d changes reverted since revision %d was locked", v.reverted, v.lock.Record.Revision))
+	default:
+		set(v1alpha1.ConditionDrifted, metav1.ConditionFalse, v1alpha1.ReasonNoDrift, "every object is as its manifest declares it")
+	}
+}
+
+func contentionCondition(v *view, set setter) {
+	if v.lock == nil {
+		set(v1alpha1.ConditionContended, metav1.ConditionFalse, v1alpha1.ReasonNotLocked, "the release is not locked")
+		return
+	}
+	if len(v.sum.Fights) == 0 {
+		set(v1alpha1.ConditionContended, metav1.ConditionFalse, v1alpha1.ReasonNoContention, "nobody keeps changing an object back")
+		return
+	}
+	var texts []string
+	for _, id := range v.sum.Fights[:min(named, len(v.sum.Fights))] {
+		text := id.String() + " is changed again and again"
+		for _, r := range v.recent {
+			if r.Object == driftedObject(id) && r.FieldManager != "" {
+				text += fmt.Sprintf(" by %s (%s)", r.FieldManager, strings.Join(r.Paths, ", "))
+				break
+			}
+		}
+		texts = append(texts, text)
+	}
+	set(v1alpha1.ConditionContended, metav1.ConditionTrue, v1alpha1.ReasonFightDetected,
+		strings.Join(texts, "; ")+andMore(len(v.sum.Fights)-len(texts))+"; reverts of it wait longer and longer, up to 5 minutes")
+}
+
+// stalls says whether nothing but somebody's action ends a reason.
+func stalls(reason string) bool {
+	switch reason {
+	case v1alpha1.ReasonConflict, v1alpha1.ReasonDecodeFailed, v1alpha1.ReasonManifestInvalid, v1alpha1.ReasonStuckTransitioning,
+		v1alpha1.ReasonForbidden, v1alpha1.ReasonNotDeployed:
+		return true
+	}
+	return false
+}
+
+// progress sets Stalled or Reconciling, as kstatus has them: present only while they apply.
+func progress(v *view, ready metav1.ConditionStatus, reason, message string, set setter, remove func(string)) {
+	stalled := ready == metav1.ConditionFalse && stalls(reason)
+	detected := v.lock != nil && v.lock.Detect && reason == v1alpha1.ReasonDriftDetected
+	reconciling := ready != metav1.ConditionTrue && !stalled && !detected
+	for kind, applies := range map[string]bool{v1alpha1.ConditionStalled: stalled, v1alpha1.ConditionReconciling: reconciling} {
+		if applies {
+			set(kind, metav1.ConditionTrue, reason, message)
+		} else {
+			remove(kind)
+		}
+	}
+}
+
+func andMore(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("; and %d more", n)
+}

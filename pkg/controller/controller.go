@@ -1,0 +1,250 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/pkg/enforce"
+	helmcontrollers "github.com/rancher/helm-locker/pkg/generated/controllers/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/metrics"
+	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/watch"
+	"github.com/sirupsen/logrus"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+)
+
+// Clients are the connections to the API server. Requests have time limits, watches have none, so they are separate.
+type Clients struct {
+	Kubernetes    kubernetes.Interface
+	Discovery     discovery.DiscoveryInterface
+	Dynamic       dynamic.Interface
+	Metadata      metadata.Interface
+	WatchDynamic  dynamic.Interface
+	WatchMetadata metadata.Interface
+	HelmReleases  helmcontrollers.HelmReleaseController
+}
+
+// Options configure a Controller.
+type Options struct {
+	// Namespace is where HelmReleases are looked after; those elsewhere are ignored.
+	Namespace string
+	// Name is the controller name that claims HelmReleases.
+	Name string
+	// ObjectSetMetadata writes wrangler's ObjectSet labels and annotations on objects that are put back.
+	ObjectSetMetadata bool
+	// Omit leaves out parts of the order proof; for tests of it.
+	Omit enforce.Omit
+
+	Clock   clock.WithTicker
+	Log     logrus.FieldLogger
+	Metrics *metrics.Metrics
+	Events  record.EventRecorder
+}
+
+// Numbers of workers. A release is loaded by one worker; drift of different releases, and what drifted in one release
+// while earlier drift is being reverted, is worked on side by side; writes are bounded over all workers.
+const (
+	releaseWorkers = 4
+	driftWorkers   = 8
+	statusWorkers  = 2
+	writesAtOnce   = 24
+
+	// statusDelay coalesces status writes: a burst of reverts ends in one.
+	statusDelay = 250 * time.Millisecond
+)
+
+// Controller keeps releases locked.
+type Controller struct {
+	Options
+	clients  Clients
+	kinds    *watch.Kinds
+	releases *watch.Releases
+	objects  *watch.Objects
+	crds     *watch.Definitions
+	enforcer *enforce.Enforcer
+	table    *lock.Table
+	schemas  *drift.Schemas
+	hasher   drift.Hasher
+
+	releaseQueue workqueue.TypedRateLimitingInterface[string]
+	driftQueue   workqueue.TypedDelayingInterface[string]
+	statusQueue  workqueue.TypedRateLimitingInterface[string]
+	writes       chan struct{}
+
+	leading atomic.Bool
+	ready   chan struct{}
+
+	mu      sync.Mutex
+	entries map[string]*entry // by HelmRelease key
+}
+
+// New returns a controller; nothing runs before Run. It registers its handlers on the HelmRelease controller, so it must
+// be called before that one is started.
+func New(ctx context.Context, clients Clients, o Options) (*Controller, error) {
+	schemas, err := drift.NewSchemas()
+	if err != nil {
+		return nil, fmt.Errorf("list semantics of the built-in kinds: %w", err)
+	}
+	c := &Controller{
+		Options: o, clients: clients,
+		kinds: watch.NewKinds(clients.Discovery),
+		table: lock.NewTable(), schemas: schemas, hasher: drift.NewHasher(),
+		releaseQueue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](100*time.Millisecond, time.Minute)),
+		driftQueue:   workqueue.NewTypedDelayingQueue[string](),
+		statusQueue:  workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Minute)),
+		writes:       make(chan struct{}, writesAtOnce),
+		ready:        make(chan struct{}),
+		entries:      map[string]*entry{},
+	}
+	c.enforcer = enforce.New(enforce.Clients{Discovery: c.kinds.Discovery(), Dynamic: clients.Dynamic, Metadata: clients.Metadata}, o.Omit, o.Log)
+	c.releases = watch.NewReleases(clients.WatchMetadata, o.Log, c.enqueueRelease)
+	c.objects = watch.NewObjects(clients.WatchDynamic, c, o.Log)
+	c.crds = watch.NewDefinitions(clients.WatchMetadata, o.Log, c.kindsChanged)
+
+	clients.HelmReleases.Cache().AddIndexer(byRelease, func(hr *v1alpha1.HelmRelease) ([]string, error) {
+		return []string{hr.Spec.Release.String()}, nil
+	})
+	handler := func(key string, hr *v1alpha1.HelmRelease) (*v1alpha1.HelmRelease, error) {
+		c.helmReleaseChanged(key, hr)
+		return hr, nil
+	}
+	clients.HelmReleases.OnChange(ctx, "helm-locker", handler)
+	return c, nil
+}
+
+const byRelease = "helm-locker/release"
+
+// Run works until ctx ends, then returns once every goroutine has. The HelmRelease cache must be synced.
+func (c *Controller) Run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { c.releases.Run(ctx); return nil })
+	group.Go(func() error { c.crds.Run(ctx); return nil })
+	c.objects.Start(ctx)
+	group.Go(func() error {
+		<-ctx.Done()
+		c.releaseQueue.ShutDown()
+		c.driftQueue.ShutDown()
+		c.statusQueue.ShutDown()
+		return nil
+	})
+	select {
+	case <-c.releases.Synced():
+	case <-ctx.Done():
+		return c.stop(group)
+	}
+	keys, err := c.enqueueAll()
+	if err != nil {
+		return fmt.Errorf("list HelmReleases: %w", err)
+	}
+	work(group, releaseWorkers, func() bool { return c.nextRelease(ctx) })
+	work(group, driftWorkers, func() bool { return c.nextDrift(ctx) })
+	work(group, statusWorkers, func() bool { return c.nextStatus(ctx) })
+	close(c.ready)
+	c.Log.Infof("looking after %d HelmReleases in namespace %s", keys, c.Namespace)
+	return c.stop(group)
+}
+
+func (c *Controller) stop(group *errgroup.Group) error {
+	err := group.Wait()
+	c.objects.Wait()
+	return err
+}
+
+func work(group *errgroup.Group, workers int, next func() bool) {
+	for range workers {
+		group.Go(func() error {
+			for next() {
+			}
+			return nil
+		})
+	}
+}
+
+// Ready is closed once the records of all releases are known and work has begun.
+func (c *Controller) Ready() <-chan struct{} { return c.ready }
+
+// Lead lets the controller write. Until then it watches and judges, so that it can act at once.
+func (c *Controller) Lead() {
+	c.leading.Store(true)
+	if _, err := c.enqueueAll(); err != nil {
+		c.Log.Errorf("list HelmReleases: %v", err)
+	}
+	for _, l := range c.table.Locks() {
+		c.driftQueue.Add(l.Key)
+	}
+}
+
+// Unlead stops the controller from writing.
+func (c *Controller) Unlead() { c.leading.Store(false) }
+
+func (c *Controller) enqueueAll() (int, error) {
+	all, err := c.clients.HelmReleases.Cache().List(c.Namespace, everything)
+	if err != nil {
+		return 0, err
+	}
+	for _, hr := range all {
+		c.releaseQueue.Add(hr.Namespace + "/" + hr.Name)
+	}
+	return len(all), nil
+}
+
+// enqueueRelease enqueues the HelmReleases that name a release.
+func (c *Controller) enqueueRelease(key release.Key) {
+	named, err := c.clients.HelmReleases.Cache().GetByIndex(byRelease, key.String())
+	if err != nil {
+		c.Log.Errorf("look up the HelmReleases of release %s: %v", key, err)
+		return
+	}
+	for _, hr := range named {
+		c.releaseQueue.Add(hr.Namespace + "/" + hr.Name)
+	}
+}
+
+// helmReleaseChanged enqueues a HelmRelease and every other one for the same release: the first keeps the release,
+// so all have to know when one comes or goes.
+func (c *Controller) helmReleaseChanged(key string, hr *v1alpha1.HelmRelease) {
+	c.releaseQueue.Add(key)
+	if hr != nil {
+		c.enqueueRelease(releaseKey(hr))
+		return
+	}
+	if e := c.entry(key); e != nil {
+		c.enqueueRelease(e.release)
+	}
+}
+
+// kindsChanged has the releases that wait for a kind tried again.
+func (c *Controller) kindsChanged() {
+	var waiting []string
+	c.mu.Lock()
+	for key, e := range c.entries {
+		if len(e.waiting) > 0 {
+			waiting = append(waiting, key)
+		}
+	}
+	c.mu.Unlock()
+	if len(waiting) == 0 {
+		return
+	}
+	c.kinds.Reset()
+	for _, key := range waiting {
+		c.releaseQueue.Add(key)
+	}
+}
+
+func releaseKey(hr *v1alpha1.HelmRelease) release.Key {
+	return release.Key{Namespace: hr.Spec.Release.Namespace, Name: hr.Spec.Release.Name}
+}

@@ -1,0 +1,147 @@
+package controller
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+	"time"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/sirupsen/logrus"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+)
+
+func driftedObject(id manifest.ID) v1alpha1.DriftedObject {
+	return v1alpha1.DriftedObject{Group: id.Group, Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}
+}
+
+// record puts a drift and what was done about it into the history, the log, the metrics and the events.
+func (c *Controller) record(l *lock.Lock, v *verdict, action v1alpha1.DriftAction, lived time.Duration) {
+	paths, more := v.paths()
+	r := v1alpha1.DriftRecord{
+		Time: metav1.NewMicroTime(v.Seen), Object: driftedObject(v.ID), Operation: v.operation, Paths: paths, MorePaths: more,
+		FieldManager: v.author.Manager, Action: action,
+	}
+	restored := action == v1alpha1.DriftActionReverted || action == v1alpha1.DriftActionRecreated
+	if restored {
+		r.Duration = &metav1.Duration{Duration: lived.Round(100 * time.Microsecond)}
+	}
+	c.update(l.Key, func(e *entry) { e.history.add(r) })
+	c.Metrics.Drift(l.Release, v.ID.Kind, string(action), lived, restored)
+	c.Log.WithFields(logrus.Fields{"release": l.Release.String(), "object": v.ID.String(), "manager": v.author.Manager,
+		"operation": v.operation, "paths": drift.Describe(v.changes, named), "lived": lived.Round(100 * time.Microsecond).String()}).Info(strings.ToLower(string(action)))
+	if reason, ok := driftEvent(action); ok {
+		c.driftEvents(l, v, reason, lived)
+	}
+	c.statusChanged(l.Key)
+}
+
+func driftEvent(action v1alpha1.DriftAction) (string, bool) {
+	switch action {
+	case v1alpha1.DriftActionReverted:
+		return v1alpha1.EventReasonReverted, true
+	case v1alpha1.DriftActionRecreated:
+		return v1alpha1.EventReasonRecreated, true
+	case v1alpha1.DriftActionReported:
+		return v1alpha1.EventReasonDrifted, true
+	}
+	return "", false
+}
+
+// driftEvents records an event on the HelmRelease and one on the object.
+func (c *Controller) driftEvents(l *lock.Lock, v *verdict, reason string, lived time.Duration) {
+	kind := corev1.EventTypeNormal
+	suffix := fmt.Sprintf("; restored in %s", lived.Round(time.Millisecond))
+	if reason == v1alpha1.EventReasonDrifted {
+		kind, suffix = corev1.EventTypeWarning, "; not reverted (mode Detect)"
+	}
+	if hr := c.cached(l.Key); hr != nil {
+		c.Events.Eventf(objectReference(hr), kind, reason, "%s: %s%s", v.ID, v.summary(), suffix)
+	}
+	if v.Live != nil {
+		c.Events.Eventf(v.Live, kind, reason, "%s%s (Helm release %s is locked by HelmRelease %s)", v.summary(), suffix, l.Release, l.Key)
+	}
+}
+
+// cached returns the HelmRelease of a key from the cache, nil when it is gone.
+func (c *Controller) cached(key string) *v1alpha1.HelmRelease {
+	namespace, name, err := cache.SplitMetaNamespaceKey(key)
+	if err != nil {
+		return nil
+	}
+	hr, err := c.clients.HelmReleases.Cache().Get(namespace, name)
+	if err != nil {
+		return nil
+	}
+	return hr
+}
+
+// event records an event on a HelmRelease, if this controller leads: a standby sees the same and would repeat it.
+func (c *Controller) event(hr *v1alpha1.HelmRelease, kind, reason, format string, args ...any) {
+	if hr != nil && c.leading.Load() {
+		c.Events.Eventf(objectReference(hr), kind, reason, format, args...)
+	}
+}
+
+func (c *Controller) announceLocked(hr *v1alpha1.HelmRelease, l *lock.Lock, objects int) {
+	mode := "protected"
+	if l.Detect {
+		mode = "watched; drift is only reported"
+	}
+	c.event(hr, corev1.EventTypeNormal, v1alpha1.EventReasonLocked, "revision %d of Helm release %s: %d objects %s", l.Record.Revision, l.Release, objects, mode)
+	c.Log.WithFields(logrus.Fields{"release": l.Release.String(), "revision": l.Record.Revision, "objects": objects}).Info("locked")
+}
+
+func (c *Controller) announceUnlocked(hr *v1alpha1.HelmRelease, before, now lock.Decision) {
+	if before.Reason == now.Reason && before.State == now.State {
+		return
+	}
+	log := c.Log.WithField("release", releaseKey(hr).String())
+	kind, reason := corev1.EventTypeNormal, v1alpha1.EventReasonUntracked
+	switch now.Reason {
+	case v1alpha1.ReasonSuspended:
+		reason = v1alpha1.EventReasonSuspended
+	case v1alpha1.ReasonTransitioning:
+		reason = v1alpha1.EventReasonTransitioning
+	case v1alpha1.ReasonStuckTransitioning:
+		kind, reason = corev1.EventTypeWarning, v1alpha1.EventReasonStuckTransitioning
+	case v1alpha1.ReasonDecodeFailed:
+		kind, reason = corev1.EventTypeWarning, v1alpha1.EventReasonDecodeFailed
+	}
+	log.Info("not locked: " + now.Message)
+	c.event(hr, kind, reason, "%s", now.Message)
+}
+
+func (c *Controller) announceTrouble(hr *v1alpha1.HelmRelease, ld *loaded, conflicts []lock.Conflict) {
+	for _, cf := range conflicts[:min(named, len(conflicts))] {
+		c.event(hr, corev1.EventTypeWarning, v1alpha1.EventReasonConflict, "%s is locked by HelmRelease %s%s", cf.ID, cf.Owner, andMore(len(conflicts)-1))
+	}
+	kinds := make([]string, 0, len(ld.waiting))
+	for gvk := range ld.waiting {
+		kinds = append(kinds, gvk.Kind+"."+gvk.Group)
+	}
+	sort.Strings(kinds)
+	if len(kinds) > 0 {
+		c.event(hr, corev1.EventTypeWarning, v1alpha1.EventReasonWaitingForKind, "not served by the API server yet: %s", strings.Join(kinds, ", "))
+	}
+	for _, s := range ld.skipped {
+		c.Log.WithField("release", releaseKey(hr).String()).Infof("not locked: %s %s (document %d): %s", s.Kind, s.Name, s.Doc, s.Reason)
+	}
+}
+
+func (c *Controller) announceFight(l *lock.Lock, v *verdict) {
+	c.Metrics.Contended(l.Release, v.ID.Kind)
+	c.Log.WithFields(logrus.Fields{"release": l.Release.String(), "object": v.ID.String(), "manager": v.author.Manager}).
+		Warn("somebody keeps changing the object back; reverts of it slow down")
+	c.event(c.cached(l.Key), corev1.EventTypeWarning, v1alpha1.EventReasonContended,
+		"%s: %s, again and again; reverts of it slow down", v.ID, v.summary())
+}
+
+func (c *Controller) announceRefused(l *lock.Lock, v *verdict, p *lock.Problem) {
+	c.event(c.cached(l.Key), corev1.EventTypeWarning, v1alpha1.EventReasonRevertFailed, "%s: %s; %s", v.ID, v.summary(), p.Message)
+}

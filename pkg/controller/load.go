@@ -1,0 +1,100 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/enforce"
+	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/watch"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// loaded is a revision read and made into objects to lock.
+type loaded struct {
+	release *release.Release
+	objects []*lock.Object
+	kinds   map[schema.GroupVersionKind]watch.Kind
+	waiting map[schema.GroupVersionKind][]manifest.ID
+	skipped []manifest.Skipped
+}
+
+// errRecordChanged says that the record is not any more what the watch said; its event is on the way.
+var errRecordChanged = errors.New("the release record changed while it was read")
+
+// load reads the payload of a record and turns its manifest into objects. What the user has to know is returned as a
+// problem; an error means to try again.
+func (c *Controller) load(ctx context.Context, rec release.Record) (*loaded, problem, error) {
+	rel, prob, err := c.read(ctx, rec)
+	if err != nil || prob.reason != "" {
+		return nil, prob, err
+	}
+	set, err := manifest.Parse(rel.Manifest)
+	if err != nil {
+		return nil, problem{v1alpha1.ReasonManifestInvalid,
+			fmt.Sprintf("the manifest of revision %d does not parse completely, so nothing of it is enforced: %v", rec.Revision, err)}, nil
+	}
+	resolved, unknown, err := set.Resolve(manifest.Release{Namespace: rec.Key.Namespace, Name: rec.Key.Name}, func(gvk schema.GroupVersionKind) (bool, error) {
+		kind, err := c.kinds.Get(gvk)
+		return kind.Namespaced, err
+	})
+	if err != nil {
+		return nil, problem{v1alpha1.ReasonManifestInvalid, err.Error()}, fmt.Errorf("resolve the objects of release %s: %w", rec.Key, err)
+	}
+	out := &loaded{release: rel, skipped: set.Skipped, kinds: map[schema.GroupVersionKind]watch.Kind{}, waiting: map[schema.GroupVersionKind][]manifest.ID{}}
+	for _, o := range unknown {
+		out.waiting[o.GVK] = append(out.waiting[o.GVK], o.ID)
+	}
+	scaled := lock.AutoscaledObjects(resolved)
+	for _, o := range resolved {
+		kind, err := c.kinds.Get(o.GVK)
+		if err != nil {
+			return nil, problem{}, err
+		}
+		if c.ObjectSetMetadata {
+			if err := enforce.AddObjectSetMetadata(o.Content, rec.Key); err != nil {
+				return nil, problem{}, fmt.Errorf("ObjectSet metadata of %s: %w", o.ID, err)
+			}
+		}
+		desired, err := json.Marshal(o.Content)
+		if err != nil {
+			return nil, problem{}, fmt.Errorf("encode %s: %w", o.ID, err)
+		}
+		out.kinds[o.GVK] = kind
+		out.objects = append(out.objects, &lock.Object{
+			ID: o.ID, GVK: o.GVK, GVR: kind.GVR, Namespaced: kind.Namespaced, Desired: desired, Keep: o.Keep, Replicas: scaled[o.ID],
+		})
+	}
+	return out, problem{}, nil
+}
+
+// read gets and decodes the payload of a record.
+func (c *Controller) read(ctx context.Context, rec release.Record) (*release.Release, problem, error) {
+	secret, err := c.clients.Kubernetes.CoreV1().Secrets(rec.Key.Namespace).Get(ctx, rec.SecretName, metav1.GetOptions{})
+	if err != nil {
+		reason := v1alpha1.ReasonPayloadUnavailable
+		if apierrors.IsForbidden(err) {
+			reason = v1alpha1.ReasonForbidden
+		}
+		return nil, problem{reason, fmt.Sprintf("cannot read the record of revision %d: %v", rec.Revision, err)},
+			fmt.Errorf("get Secret %s/%s: %w", rec.Key.Namespace, rec.SecretName, err)
+	}
+	if secret.UID != rec.UID || secret.ResourceVersion != rec.ResourceVersion {
+		return nil, problem{v1alpha1.ReasonLocking, errRecordChanged.Error()}, errRecordChanged
+	}
+	rel, err := release.DecodeSecret(secret.Data)
+	if err == nil {
+		err = rel.Matches(rec)
+	}
+	if err != nil {
+		return nil, problem{v1alpha1.ReasonDecodeFailed, fmt.Sprintf("Secret %s/%s: %v", rec.Key.Namespace, rec.SecretName, err)}, nil
+	}
+	return rel, problem{}, nil
+}

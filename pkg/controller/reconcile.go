@@ -1,0 +1,217 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/watch"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+)
+
+var everything = labels.Everything()
+
+func (c *Controller) nextRelease(ctx context.Context) bool {
+	key, shutdown := c.releaseQueue.Get()
+	if shutdown {
+		return false
+	}
+	defer c.releaseQueue.Done(key)
+	if err := c.reconcile(ctx, key); err != nil {
+		c.Log.WithField("helmrelease", key).Warnf("reconcile: %v; trying again", err)
+		c.releaseQueue.AddRateLimited(key)
+	} else {
+		c.releaseQueue.Forget(key)
+	}
+	c.statusChanged(key)
+	return true
+}
+
+// reconcile brings the lock of one HelmRelease in line with its spec and the newest record of its release.
+func (c *Controller) reconcile(ctx context.Context, key string) error {
+	namespace, name, err := cache.SplitMetaNamespaceKey(key)
+	if err != nil {
+		return fmt.Errorf("key %q: %w", key, err)
+	}
+	if namespace != c.Namespace {
+		return nil
+	}
+	hr, err := c.clients.HelmReleases.Cache().Get(namespace, name)
+	if apierrors.IsNotFound(err) {
+		c.untrack(key)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read HelmRelease %s: %w", key, err)
+	}
+	mine, err := c.claim(ctx, hr)
+	if err != nil {
+		return err
+	}
+	if !mine || hr.DeletionTimestamp != nil {
+		c.untrack(key)
+		return nil
+	}
+	return c.decide(ctx, key, hr)
+}
+
+func (c *Controller) decide(ctx context.Context, key string, hr *v1alpha1.HelmRelease) error {
+	rel := releaseKey(hr)
+	rec, found := c.releases.Newest(rel)
+	now := c.Clock.Now()
+	d := lock.Decide(lock.Input{Spec: hr.Spec, Record: rec, Found: found, Malformed: c.malformed(rel, rec, found), Now: now})
+	if !d.Again.IsZero() {
+		c.releaseQueue.AddAfter(key, d.Again.Sub(now))
+	}
+	before := lock.Decision{}
+	c.update(key, func(e *entry) {
+		before = e.decision
+		e.release, e.decision, e.record, e.found = rel, d, rec, found
+		e.history.seed(hr.Status.RecentDrift)
+	})
+	if first := c.keeper(hr); first != nil {
+		c.unlock(key, problem{v1alpha1.ReasonConflict, fmt.Sprintf("HelmRelease %s/%s was created first and locks release %s; delete one of the two",
+			first.Namespace, first.Name, rel)})
+		return nil
+	}
+	if !d.Lock {
+		c.unlock(key, problem{})
+		c.announceUnlocked(hr, before, d)
+		return nil
+	}
+	return c.lock(ctx, key, hr, rec)
+}
+
+// malformed returns why a Secret that may be the newest record of the release cannot be read.
+func (c *Controller) malformed(key release.Key, newest release.Record, found bool) error {
+	bad := c.releases.Malformed(key)
+	names := make([]string, 0, len(bad))
+	for name := range bad {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if m := bad[name]; !found || m.Revision == 0 || m.Revision >= newest.Revision {
+			return m.Err
+		}
+	}
+	return nil
+}
+
+// keeper returns the HelmRelease that keeps the release instead of hr: the one created first, by name among equals.
+func (c *Controller) keeper(hr *v1alpha1.HelmRelease) *v1alpha1.HelmRelease {
+	named, err := c.clients.HelmReleases.Cache().GetByIndex(byRelease, hr.Spec.Release.String())
+	if err != nil {
+		c.Log.Errorf("look up the HelmReleases of release %s: %v", hr.Spec.Release, err)
+		return nil
+	}
+	first := hr
+	for _, other := range named {
+		if other.Namespace != c.Namespace || other.DeletionTimestamp != nil || !c.claimable(other) {
+			continue
+		}
+		if createdBefore(other, first) {
+			first = other
+		}
+	}
+	if first == hr || first.UID == hr.UID {
+		return nil
+	}
+	return first
+}
+
+func createdBefore(a, b *v1alpha1.HelmRelease) bool {
+	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
+		return a.CreationTimestamp.Before(&b.CreationTimestamp)
+	}
+	return a.Name < b.Name
+}
+
+// lock locks the release at the given record, unless it is so already.
+func (c *Controller) lock(ctx context.Context, key string, hr *v1alpha1.HelmRelease, rec release.Record) error {
+	detect := hr.Spec.Mode == v1alpha1.ModeDetect
+	reload := false
+	c.update(key, func(e *entry) { reload, e.reload = e.reload, false })
+	if old := c.table.Get(key); old != nil && !reload && old.Record.Same(rec) && old.Detect == detect {
+		return nil
+	}
+	loaded, prob, err := c.load(ctx, rec)
+	if err != nil || prob.reason != "" {
+		c.unlock(key, prob)
+		return err
+	}
+	l := lock.New(&lock.Lock{
+		Key: key, Since: hr.CreationTimestamp.Time, Release: rec.Key, Record: rec,
+		ServerSide: loaded.release.ApplyMethod == release.ApplyMethodServerSide, Detect: detect,
+	}, loaded.objects)
+	conflicts, displaced := c.table.Put(l)
+	c.update(key, func(e *entry) {
+		e.problem, e.conflicts, e.waiting, e.skipped = problem{}, conflicts, loaded.waiting, loaded.skipped
+		e.info = info{revision: rec.Revision, description: loaded.release.Description, notes: loaded.release.Notes}
+		e.kinds = l.Kinds()
+		e.history.locked()
+	})
+	for _, other := range displaced {
+		c.update(other, func(e *entry) { e.reload = true })
+		c.releaseQueue.Add(other)
+	}
+	c.watchAll(l, loaded.kinds)
+	c.announceLocked(hr, l, len(loaded.objects)-len(conflicts))
+	c.announceTrouble(hr, loaded, conflicts)
+	return nil
+}
+
+// watchAll has the kinds of a lock watched and its objects looked at. The lock is in the table already, so a watch that
+// starts now delivers them; objects of a kind that was watched before are looked at one by one.
+func (c *Controller) watchAll(l *lock.Lock, kinds map[schema.GroupVersionKind]watch.Kind) {
+	synced := c.objects.Need(l.Key, kinds)
+	wake := l.LookAt(c.Clock.Now(), func(o *lock.Object) bool { return synced[o.GVK] })
+	if wake {
+		c.driftQueue.Add(l.Key)
+	}
+}
+
+// unlock ends the lock of a HelmRelease. While Helm works its watches stay, because the release is locked again soon.
+func (c *Controller) unlock(key string, p problem) {
+	transitioning := false
+	c.update(key, func(e *entry) {
+		e.problem, e.conflicts, e.waiting, e.skipped = p, nil, nil, nil
+		transitioning = e.decision.State == v1alpha1.StateTransitioning
+	})
+	if c.table.Drop(key) {
+		c.retryConflicts(key)
+	}
+	if !transitioning {
+		c.objects.Need(key, nil)
+		c.update(key, func(e *entry) { e.kinds = nil })
+	}
+}
+
+// untrack forgets a HelmRelease that was deleted or is another controller's.
+func (c *Controller) untrack(key string) {
+	c.unlock(key, problem{})
+	e := c.forget(key)
+	if e != nil && e.release.Name != "" {
+		c.enqueueRelease(e.release)
+		c.Metrics.Forget(e.release)
+		c.Log.WithField("helmrelease", key).Infof("no longer looking after release %s", e.release)
+	}
+}
+
+// retryConflicts has the HelmReleases reconciled that lack objects which the HelmRelease key owned.
+func (c *Controller) retryConflicts(key string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for other, e := range c.entries {
+		if slices.ContainsFunc(e.conflicts, func(cf lock.Conflict) bool { return cf.Owner == key }) {
+			e.reload = true
+			c.releaseQueue.Add(other)
+		}
+	}
+}

@@ -1,0 +1,176 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"unicode/utf8"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/metrics"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+)
+
+// statusChanged has the status of a HelmRelease written soon. What changes until then goes into the same write.
+func (c *Controller) statusChanged(key string) { c.statusQueue.AddAfter(key, statusDelay) }
+
+func (c *Controller) nextStatus(ctx context.Context) bool {
+	key, shutdown := c.statusQueue.Get()
+	if shutdown {
+		return false
+	}
+	defer c.statusQueue.Done(key)
+	if err := c.writeStatus(ctx, key); err != nil {
+		c.Log.WithField("helmrelease", key).Warnf("status: %v; trying again", err)
+		c.statusQueue.AddRateLimited(key)
+		return true
+	}
+	c.statusQueue.Forget(key)
+	return true
+}
+
+// writeStatus writes the status of a HelmRelease if it differs from what the cache shows.
+func (c *Controller) writeStatus(_ context.Context, key string) error {
+	if !c.leading.Load() {
+		return nil
+	}
+	namespace, name, err := cache.SplitMetaNamespaceKey(key)
+	if err != nil {
+		return fmt.Errorf("key %q: %w", key, err)
+	}
+	hr, err := c.clients.HelmReleases.Cache().Get(namespace, name)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read HelmRelease: %w", err)
+	}
+	view, ok := c.view(key)
+	if !ok || hr.DeletionTimestamp != nil {
+		return nil
+	}
+	status := c.status(hr, view)
+	n := status.Objects
+	c.Metrics.Release(view.entry.release, string(status.State), status.Revision > 0,
+		metrics.Counts{Tracked: n.Tracked, Drifted: n.Drifted, Contended: n.Contended, Waiting: n.Waiting})
+	if !view.sum.QuietAt.IsZero() {
+		c.statusQueue.AddAfter(key, view.sum.QuietAt.Sub(c.Clock.Now()))
+	}
+	if reflect.DeepEqual(hr.Status, status) {
+		return nil
+	}
+	// A merge patch would keep fields that are absent now, so the whole status is replaced. The uid is tested, lest a
+	// HelmRelease of the same name be given the status of its predecessor.
+	patch, err := json.Marshal([]map[string]any{
+		{"op": "test", "path": "/metadata/uid", "value": hr.UID},
+		{"op": "add", "path": "/status", "value": status},
+	})
+	if err != nil {
+		return fmt.Errorf("encode the status: %w", err)
+	}
+	_, err = c.clients.HelmReleases.Patch(namespace, name, types.JSONPatchType, patch, "status")
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("write the status: %w", err)
+	}
+	return nil
+}
+
+// view is a consistent copy of what a status is made of.
+type view struct {
+	entry    *entry
+	lock     *lock.Lock
+	sum      lock.Summary
+	recent   []v1alpha1.DriftRecord
+	reverted int
+	watchErr error
+}
+
+func (c *Controller) view(key string) (*view, bool) {
+	c.mu.Lock()
+	e := c.entries[key]
+	if e == nil {
+		c.mu.Unlock()
+		return nil, false
+	}
+	v := &view{entry: &entry{
+		release: e.release, decision: e.decision, record: e.record, found: e.found, problem: e.problem, info: e.info,
+		waiting: e.waiting, conflicts: e.conflicts, skipped: e.skipped, kinds: e.kinds,
+	}}
+	v.recent, v.reverted = e.history.snapshot()
+	c.mu.Unlock()
+	if v.lock = c.table.Get(key); v.lock != nil {
+		v.sum = v.lock.Summarize(c.Clock.Now())
+	}
+	for gvk, err := range c.objects.Errors(v.entry.kinds) {
+		v.watchErr = fmt.Errorf("watch of %s: %w", gvk.Kind, err)
+	}
+	return v, true
+}
+
+// status makes the status of a HelmRelease from what is known of it.
+func (c *Controller) status(hr *v1alpha1.HelmRelease, v *view) v1alpha1.HelmReleaseStatus {
+	e := v.entry
+	s := v1alpha1.HelmReleaseStatus{
+		ObservedGeneration: hr.Generation, State: e.decision.State,
+		Description: cut(e.info.description, v1alpha1.MaxDescriptionBytes), Notes: cut(e.info.notes, v1alpha1.MaxNotesBytes),
+		RecentDrift: v.recent,
+	}
+	if e.found {
+		s.Version = e.record.Revision
+	}
+	if !e.decision.Since.IsZero() {
+		since := metav1.NewTime(e.decision.Since.UTC())
+		s.TransitioningSince = &since
+	}
+	if v.lock != nil {
+		s.Revision = v.lock.Record.Revision
+		s.Objects = v1alpha1.ObjectCounts{Tracked: v.sum.Tracked, Drifted: v.sum.Drifted, Contended: v.sum.Contended, Waiting: v.sum.Waiting}
+	}
+	for _, ids := range e.waiting {
+		s.Objects.Tracked += len(ids)
+		s.Objects.Waiting += len(ids)
+	}
+	if e.problem.reason == v1alpha1.ReasonDecodeFailed || e.problem.reason == v1alpha1.ReasonManifestInvalid {
+		s.State = v1alpha1.StateError
+	}
+	s.Conditions = conditions(hr, v)
+	// The times of a status have the precision that the API server keeps, or every comparison would find a difference.
+	normalize(&s, hr.Status)
+	return s
+}
+
+// normalize makes equal what differs only in form from the status as stored.
+func normalize(s *v1alpha1.HelmReleaseStatus, stored v1alpha1.HelmReleaseStatus) {
+	if s.TransitioningSince != nil && stored.TransitioningSince != nil && s.TransitioningSince.Equal(stored.TransitioningSince) {
+		s.TransitioningSince = stored.TransitioningSince
+	}
+	for i := range s.RecentDrift {
+		for j := range stored.RecentDrift {
+			a, b := s.RecentDrift[i], stored.RecentDrift[j]
+			if a.Object == b.Object && a.Time.Time.Truncate(microsecond).Equal(b.Time.Time) {
+				s.RecentDrift[i] = b
+			}
+		}
+	}
+}
+
+// cut shortens a text to at most n bytes, at a character.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	const mark = "…"
+	end := n - len(mark)
+	for end > 0 && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + mark
+}

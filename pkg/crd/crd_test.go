@@ -1,0 +1,158 @@
+package crd
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+
+	"github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+)
+
+// helmReleases returns the definition of HelmRelease and its only version.
+func helmReleases(t *testing.T) (*apiextensionsv1.CustomResourceDefinition, apiextensionsv1.CustomResourceDefinitionVersion) {
+	t.Helper()
+	list, err := List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(list) != 1 || list[0].Name != "helmreleases.helm.cattle.io" || len(list[0].Spec.Versions) != 1 {
+		t.Fatalf("want one version of helmreleases.helm.cattle.io, got %v", list)
+	}
+	return list[0], list[0].Spec.Versions[0]
+}
+
+// field walks down the properties of a schema.
+func field(t *testing.T, schema *apiextensionsv1.JSONSchemaProps, path ...string) apiextensionsv1.JSONSchemaProps {
+	t.Helper()
+	at := *schema
+	for _, name := range path {
+		next, ok := at.Properties[name]
+		if !ok {
+			t.Fatalf("the schema has no field %s of %v", name, path)
+		}
+		at = next
+	}
+	return at
+}
+
+func TestDefinitionIsHowExistingUsersKnowIt(t *testing.T) {
+	definition, version := helmReleases(t)
+	if got := definition.Spec.Names; got.Kind != v1alpha1.Kind || got.Plural != v1alpha1.HelmReleaseResourceName || got.Singular != "helmrelease" {
+		t.Errorf("names: %+v", got)
+	}
+	if definition.Spec.Scope != apiextensionsv1.NamespaceScoped {
+		t.Errorf("scope: %s", definition.Spec.Scope)
+	}
+	if version.Name != v1alpha1.Version || !version.Served || !version.Storage {
+		t.Errorf("version %s: served %v, storage %v", version.Name, version.Served, version.Storage)
+	}
+	if version.Subresources == nil || version.Subresources.Status == nil {
+		t.Error("status is no subresource")
+	}
+}
+
+func TestShortNameLeavesThatOfFluxAlone(t *testing.T) {
+	definition, _ := helmReleases(t)
+	names := definition.Spec.Names.ShortNames
+	if len(names) == 0 || slices.Contains(names, "hr") {
+		t.Errorf("short names: %v", names)
+	}
+}
+
+func TestSchemaIsStructural(t *testing.T) {
+	_, version := helmReleases(t)
+	var internal apiextensions.JSONSchemaProps
+	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(version.Schema.OpenAPIV3Schema, &internal, nil); err != nil {
+		t.Fatal(err)
+	}
+	structural, err := structuralschema.NewStructural(&internal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if errs := structuralschema.ValidateStructural(nil, structural); len(errs) > 0 {
+		t.Error(errs.ToAggregate())
+	}
+}
+
+func TestReleaseIsImmutableAndTheMessageSaysWhatToDoInstead(t *testing.T) {
+	_, version := helmReleases(t)
+	release := field(t, version.Schema.OpenAPIV3Schema, "spec", "release")
+	if len(release.XValidations) != 1 || release.XValidations[0].Rule != "self == oldSelf" {
+		t.Fatalf("rules: %+v", release.XValidations)
+	}
+	if message := release.XValidations[0].Message; !strings.Contains(message, "delete this HelmRelease") {
+		t.Errorf("message: %s", message)
+	}
+	if !slices.Equal(release.Required, []string{"name", "namespace"}) {
+		t.Errorf("required: %v", release.Required)
+	}
+}
+
+func TestModeDefaultsToEnforce(t *testing.T) {
+	_, version := helmReleases(t)
+	mode := field(t, version.Schema.OpenAPIV3Schema, "spec", "mode")
+	if mode.Default == nil || string(mode.Default.Raw) != `"Enforce"` {
+		t.Errorf("default: %v", mode.Default)
+	}
+}
+
+// The status of an operator must never be rejected, so only the conditions, whose schema is Kubernetes' own, have
+// limits.
+func TestStatusHasNoLimitsOfItsOwn(t *testing.T) {
+	_, version := helmReleases(t)
+	status := field(t, version.Schema.OpenAPIV3Schema, "status")
+	delete(status.Properties, "conditions")
+	var walk func(path string, schema apiextensionsv1.JSONSchemaProps)
+	walk = func(path string, schema apiextensionsv1.JSONSchemaProps) {
+		if schema.MaxLength != nil || schema.MaxItems != nil || schema.Minimum != nil || schema.Maximum != nil ||
+			schema.MinLength != nil || schema.Pattern != "" || len(schema.Enum) > 0 || len(schema.XValidations) > 0 {
+			t.Errorf("%s has a limit", path)
+		}
+		for name, property := range schema.Properties {
+			walk(path+"."+name, property)
+		}
+		if schema.Items != nil {
+			walk(path+"[]", *schema.Items.Schema)
+		}
+	}
+	walk("status", status)
+}
+
+func TestPrinterColumns(t *testing.T) {
+	_, version := helmReleases(t)
+	var names []string
+	for _, column := range version.AdditionalPrinterColumns {
+		if column.Priority == 0 {
+			names = append(names, column.Name)
+		}
+	}
+	want := []string{"Release", "Release-Namespace", "Revision", "State", "Locked", "Drifted", "Age"}
+	if !slices.Equal(names, want) {
+		t.Errorf("got %v, want %v", names, want)
+	}
+}
+
+func TestWriteFileWritesTheGeneratedFiles(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "crds.yaml")
+	if err := WriteFile(path); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := os.ReadFile("../../crds/helm.cattle.io_helmreleases.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Error("the file differs from crds/helm.cattle.io_helmreleases.yaml")
+	}
+}

@@ -1,0 +1,103 @@
+package crd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
+	clientv1 "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+)
+
+const (
+	// fieldManager is the name under which the definitions are written.
+	fieldManager = "helm-locker"
+	// timeout bounds Create where the caller's context does not.
+	timeout = time.Minute
+)
+
+// Create makes the API server of cfg serve the kinds of helm-locker: it creates the CustomResourceDefinitions or, where
+// one differs from what this version needs, updates it, and returns when they are established. It writes nothing that is
+// there already, and takes away nothing that another version of helm-locker added. It ends with an error when ctx ends,
+// and after a minute at the latest; an error of the API server, such as a missing permission, is wrapped.
+func Create(ctx context.Context, cfg *rest.Config) error {
+	definitions, err := List()
+	if err != nil {
+		return err
+	}
+	client, err := clientset.NewForConfig(cfg)
+	if err != nil {
+		return fmt.Errorf("making a client for custom resource definitions: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	for _, definition := range definitions {
+		if err := install(ctx, client.ApiextensionsV1().CustomResourceDefinitions(), definition); err != nil {
+			return fmt.Errorf("installing custom resource definition %s: %w", definition.Name, err)
+		}
+	}
+	return nil
+}
+
+// install creates or updates one definition and waits until it is established. It starts over when someone else writes
+// or deletes the definition meanwhile.
+func install(ctx context.Context, client clientv1.CustomResourceDefinitionInterface, desired *apiextensionsv1.CustomResourceDefinition) error {
+	for {
+		live, err := ensure(ctx, client, desired)
+		switch {
+		case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), errors.Is(err, errDeleted):
+			// Another writer was faster, and has made progress. The next request fails when ctx has ended.
+			continue
+		case err != nil:
+			return err
+		}
+		want := established
+		if live.DeletionTimestamp != nil {
+			// A definition that is being deleted still serves its kind, but will take it along when it goes.
+			want = never
+		}
+		err = waitFor(ctx, client, live, want)
+		if !errors.Is(err, errDeleted) {
+			return err
+		}
+	}
+}
+
+// ensure brings the stored definition up to the desired one and returns it as stored. It writes only if they differ.
+func ensure(ctx context.Context, client clientv1.CustomResourceDefinitionInterface, desired *apiextensionsv1.CustomResourceDefinition) (*apiextensionsv1.CustomResourceDefinition, error) {
+	live, err := client.Get(ctx, desired.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		created, err := client.Create(ctx, desired, metav1.CreateOptions{FieldManager: fieldManager})
+		return created, explain("create", err)
+	}
+	if err != nil {
+		return nil, explain("get", err)
+	}
+	merged := merge(live, desired)
+	if live.DeletionTimestamp != nil || equality.Semantic.DeepEqual(live, merged) {
+		return live, nil
+	}
+	updated, err := client.Update(ctx, merged, metav1.UpdateOptions{FieldManager: fieldManager})
+	if apierrors.IsNotFound(err) {
+		return nil, errDeleted
+	}
+	return updated, explain("update", err)
+}
+
+// explain says what failed and, for a missing permission, what would help.
+func explain(verb string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("not permitted to %s it (grant the verbs get, list, watch, create and update on customresourcedefinitions, or install it beforehand with kubectl apply): %w", verb, err)
+	default:
+		return fmt.Errorf("%s: %w", verb, err)
+	}
+}

@@ -1,0 +1,94 @@
+package drift
+
+import "slices"
+
+// entry is an element of a list that is being put together; declared is its index in the desired list, or -1.
+type entry struct {
+	value    any
+	declared int
+}
+
+// insert puts an element right after the nearest declared one that comes before it in the desired list, or before
+// the nearest one that comes after it, or at the end.
+func insert(entries []entry, e entry) []entry {
+	before, after := -1, -1
+	for pos, x := range entries {
+		switch {
+		case x.declared < 0:
+		case x.declared < e.declared && (before < 0 || x.declared >= entries[before].declared):
+			before = pos
+		case x.declared > e.declared && (after < 0 || x.declared < entries[after].declared):
+			after = pos
+		}
+	}
+	at := len(entries)
+	if before >= 0 {
+		at = before + 1
+	} else if after >= 0 {
+		at = after
+	}
+	entries = append(entries, entry{})
+	copy(entries[at+1:], entries[at:])
+	entries[at] = e
+	return entries
+}
+
+func valuesOf(entries []entry) []any {
+	list := make([]any, len(entries))
+	for i, e := range entries {
+		list[i] = e.value
+	}
+	return list
+}
+
+// build puts the target list together. Foreign elements stay where they are.
+func (m *keyedMerge) build(missing []int, restored map[int]any, reorder bool) []any {
+	entries := make([]entry, 0, len(m.have)+len(missing))
+	placed := map[int]bool{}
+	for j := range m.have {
+		switch i := m.slot[j]; {
+		case i >= 0:
+			entries = append(entries, entry{value: restored[i], declared: i})
+			placed[i] = true
+		case !m.out[j]:
+			entries = append(entries, entry{value: m.value[j], declared: m.owner[j]})
+		}
+	}
+	for _, i := range missing {
+		if !placed[i] {
+			v, ok := restored[i]
+			if !ok {
+				v = deepCopy(m.want[i])
+			}
+			entries = insert(entries, entry{value: v, declared: i})
+		}
+	}
+	if reorder || m.n.ordered && len(missing) > 0 {
+		m.sortDeclared(entries)
+	}
+	return valuesOf(entries)
+}
+
+// sortDeclared puts the declared elements in order, on the places that they have now.
+func (m *keyedMerge) sortDeclared(entries []entry) {
+	var places []int
+	var sorted []entry
+	for pos, e := range entries {
+		if e.declared >= 0 && !m.skip[e.declared] {
+			places = append(places, pos)
+			sorted = append(sorted, e)
+		}
+	}
+	slices.SortFunc(sorted, func(a, b entry) int { return a.declared - b.declared })
+	for k, pos := range places {
+		entries[pos] = sorted[k]
+	}
+}
+
+func filled(n int) []int {
+	s := make([]int, n)
+	for i := range s {
+		s[i] = -1
+	}
+	return s
+}

@@ -1,0 +1,182 @@
+package drift
+
+import "maps"
+
+// equalMap says whether live holds everything that desired declares.
+func (c *comparer) equalMap(desired, live map[string]any, n *node) bool {
+	for key, want := range desired {
+		if len(c.path) < 2 && c.outside(key) {
+			continue
+		}
+		c.push(key)
+		equal := c.ignored() || c.equalField(desired, live, key, want, n)
+		c.pop()
+		if !equal {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *comparer) equalField(desired, live map[string]any, key string, want any, n *node) bool {
+	if have := live[key]; have != nil {
+		return c.equalValue(want, have, n.field(key))
+	}
+	rivals := c.rivalsOf(n, key, false, desired, live)
+	if len(rivals) == 0 && sameAsAbsent(want, n.field(key)) {
+		return true
+	}
+	if want == nil && len(rivals) == 0 || c.accepts(func() uint64 { return fingerprintAbsent(rivals) }) {
+		return true
+	}
+	_, needed := c.withoutIgnored(want)
+	return !needed && len(rivals) == 0
+}
+
+func (c *comparer) equalValue(want, have any, n *node) bool {
+	equal := false
+	switch w := want.(type) {
+	case map[string]any:
+		if h, ok := have.(map[string]any); ok {
+			return c.equalMap(w, h, n)
+		}
+	case []any:
+		if h, ok := have.([]any); ok {
+			return c.equalList(w, h, n)
+		}
+	default:
+		equal = scalarEqual(want, have)
+	}
+	return equal || c.accepts(func() uint64 { return fingerprint(have) })
+}
+
+// mergeMap reports the changes below the current path and returns live with them put right, or live itself.
+func (c *comparer) mergeMap(desired, live map[string]any, n *node) (map[string]any, bool) {
+	m := mapMerge{live: live, target: live}
+	for key, want := range desired {
+		if len(c.path) < 2 && c.outside(key) {
+			continue
+		}
+		c.push(key)
+		if !c.ignored() {
+			c.mergeField(&m, desired, key, want, n)
+		}
+		c.pop()
+	}
+	return m.target, m.changed
+}
+
+// mapMerge is the copy of live that is made at the first change.
+type mapMerge struct {
+	live, target map[string]any
+	changed      bool
+}
+
+func (m *mapMerge) own() {
+	if !m.changed {
+		m.changed = true
+		if m.target = maps.Clone(m.live); m.target == nil {
+			m.target = map[string]any{}
+		}
+	}
+}
+
+func (m *mapMerge) set(key string, v any) {
+	m.own()
+	m.target[key] = v
+}
+
+func (c *comparer) mergeField(m *mapMerge, desired map[string]any, key string, want any, n *node) {
+	have := m.live[key]
+	if have != nil {
+		if v, changed := c.mergeValue(want, have, n.field(key)); changed {
+			m.set(key, v)
+			c.dropRivals(m, c.rivalsOf(n, key, true, desired, m.live))
+		}
+		return
+	}
+	rivals := c.rivalsOf(n, key, false, desired, m.live)
+	if len(rivals) == 0 && (want == nil || sameAsAbsent(want, n.field(key))) {
+		return
+	}
+	v, needed := c.withoutIgnored(want)
+	if !needed && len(rivals) == 0 {
+		return
+	}
+	seen := func() uint64 { return fingerprintAbsent(rivals) }
+	if c.accepts(seen) {
+		return
+	}
+	c.report(Removed, seen)
+	m.set(key, v)
+	c.dropRivals(m, rivals)
+}
+
+// rivalsOf is rivals for the field at the current path, whose siblings they are.
+func (c *comparer) rivalsOf(n *node, key string, changed bool, desired, live map[string]any) []string {
+	if n == nil || n.object == nil || len(n.object.unions) == 0 {
+		return nil
+	}
+	c.pop()
+	found := c.rivals(n, key, changed, desired, live)
+	c.push(key)
+	return found
+}
+
+// dropRivals takes the siblings of the current path called rivals out of the target.
+func (c *comparer) dropRivals(m *mapMerge, rivals []string) {
+	if len(rivals) == 0 {
+		return
+	}
+	m.own()
+	last := c.path[len(c.path)-1]
+	c.pop()
+	for _, r := range rivals {
+		delete(m.target, r)
+		c.reportAdded(r)
+	}
+	c.push(last)
+}
+
+func (c *comparer) mergeValue(want, have any, n *node) (any, bool) {
+	switch w := want.(type) {
+	case map[string]any:
+		if h, ok := have.(map[string]any); ok {
+			return c.mergeMap(w, h, n)
+		}
+	case []any:
+		if h, ok := have.([]any); ok {
+			return c.mergeList(w, h, n)
+		}
+	default:
+		if scalarEqual(want, have) {
+			return have, false
+		}
+	}
+	seen := func() uint64 { return fingerprint(have) }
+	if c.accepts(seen) {
+		return have, false
+	}
+	c.report(Modified, seen)
+	return deepCopy(want), true
+}
+
+// withoutIgnored returns a copy of a declared value that is missing in the live object, without the fields that
+// are ignored, and whether anything is left to be put there.
+func (c *comparer) withoutIgnored(want any) (any, bool) {
+	declared, ok := want.(map[string]any)
+	if !ok || c.ignore == nil {
+		return deepCopy(want), true
+	}
+	kept := make(map[string]any, len(declared))
+	for key, v := range declared {
+		c.push(key)
+		if !c.ignored() {
+			if v, needed := c.withoutIgnored(v); needed {
+				kept[key] = v
+			}
+		}
+		c.pop()
+	}
+	return kept, len(kept) > 0 || len(declared) == 0
+}

@@ -1,0 +1,218 @@
+// Package drift decides what has to be put right on a live object so that it is again what Helm deployed.
+//
+// It is pure: objects, rules and managed fields go in, changes and the object to write come out. There is no
+// client, no clock, no logging and no state but the caches that the caller holds ([Schemas], [Hasher]).
+//
+// # What is drift
+//
+// A desired object declares fields. Only those are protected ("Declared" scope): what others added beside them
+// stays, and is carried over into the target. Four rules make that precise.
+//
+// Maps: every declared key must be there with an equal value. Numbers are compared by value (1 is 1.0), all
+// other scalars by type and value.
+//
+// Lists: of a built-in kind as its Go type says, see [Schema]. Lists merged by key and sets only have to hold
+// the declared elements. All others, and every list of a custom resource, are atomic: same length, same order,
+// primitives equal, and for maps the declared keys equal (the server adds defaults inside of elements).
+//
+// Zero values: a declared zero value ("", 0, false, {}, []) that the live object lacks is no drift where the Go
+// type of a built-in kind holds the field by value: such a field cannot tell zero from absent, so the server may
+// drop it and nobody can take it away. Labels and annotations are of that sort on every kind. In all other places
+// absent differs from zero (emptyDir: {} is a volume source, replicas: 0 is not the default 1, a custom resource
+// keeps what it is given), so there it is a change. Where the server drops it all the same, [Learn] accepts that,
+// and only that.
+//
+// Exclusive fields: of a volume's sources, an env's value and valueFrom and the like only one may be set. When a
+// declared one is gone and another is there in its place, that other one replaced it: it is taken out, since both
+// together are invalid. This holds for declared zero values and for learnt absences too.
+//
+// # What the server does to our desired state
+//
+// Differences that remain directly after the desired state was applied come from the API server (normalisation,
+// pruning, mutating webhooks). [Learn] records them as a [Baseline]; only a departure from it is drift.
+package drift
+
+import (
+	"slices"
+	"strings"
+)
+
+// Operation says how the live object departed from the desired one at a path.
+type Operation string
+
+const (
+	// Modified means that a declared value is there and differs. For lists: its elements or their order differ.
+	Modified Operation = "Modified"
+	// Removed means that a declared key or list element is missing.
+	Removed Operation = "Removed"
+	// Added means that something undeclared took the place of something declared, and has to go: a list element
+	// whose merge key was edited, an environment variable that overrides a declared one of the same name, or a
+	// field that excludes a declared one.
+	Added Operation = "Added"
+)
+
+// Change is one departure from the desired state. It never holds a value.
+type Change struct {
+	// Path is an RFC 6901 pointer. List indexes are those of the desired list, except in the last segment of the
+	// path of an Added list element, which is the index in the live list.
+	Path string
+	// Op says what happened at Path.
+	Op Operation
+}
+
+// Result is what Compare found.
+type Result struct {
+	// Changes are sorted by path. Empty means that nothing drifted.
+	Changes []Change
+	// Target is the live object with every change put right, or nil without changes. It shares the unchanged
+	// parts with the live object, so treat it as read-only, or copy it first.
+	Target map[string]any
+	// RemovesForeign is set when Target lacks something that others put into the live object: an element taken
+	// out of a merged list, or an exclusive field. A three-way merge or a server-side apply would leave it there.
+	RemovesForeign bool
+}
+
+// Options are the rules of a comparison. The zero value compares everything, with all lists atomic.
+type Options struct {
+	// Schema holds the list semantics of the object's kind, from Schemas.For.
+	Schema Schema
+	// Accepted are the differences that are normal for this desired object.
+	Accepted Baseline
+	// Ignore, if set, says whether the declared field at path (unescaped segments, list indexes those of the
+	// desired list) is left alone, with all that is below it: neither compared nor written. A missing list element is
+	// restored whole, since an element without its ignored fields may not be valid. Ignore must not keep the slice.
+	Ignore func(path []string) bool
+}
+
+// Compare finds where live departed from desired, both in unstructured form, and never changes either.
+//
+// Both must be the same object at the same apiVersion: apiVersion, kind, name, namespace, status and the metadata
+// that the server owns are not compared.
+func Compare(desired, live map[string]any, opt Options) Result {
+	c := comparer{ignore: opt.Ignore, accepted: opt.Accepted}
+	if c.equalMap(desired, live, opt.Schema.root) {
+		return Result{}
+	}
+	target, _ := c.mergeMap(desired, live, opt.Schema.root)
+	return c.result(target)
+}
+
+// comparer holds the state of one comparison. Its equal* methods only answer yes or no, quickly and without
+// allocating; its merge* methods find the changes and build the target. Both follow the same rules: whatever
+// equal* calls equal gives no change in merge*.
+type comparer struct {
+	ignore   func([]string) bool
+	accepted Baseline
+	learnt   Baseline // when set, report records what it sees here
+
+	path    []string // where we are, in desired
+	buf     []byte   // scratch for pointers
+	used    []bool   // scratch stack of equalKeyed: live elements that have a partner
+	quiet   int      // above zero, report records nothing
+	tries   int      // similarity comparisons so far, see maxTries
+	changes []Change
+	foreign bool
+}
+
+func (c *comparer) result(target map[string]any) Result {
+	if len(c.changes) == 0 {
+		return Result{}
+	}
+	slices.SortFunc(c.changes, func(a, b Change) int {
+		if n := strings.Compare(a.Path, b.Path); n != 0 {
+			return n
+		}
+		return strings.Compare(string(a.Op), string(b.Op))
+	})
+	return Result{Changes: slices.Compact(c.changes), Target: target, RemovesForeign: c.foreign}
+}
+
+func (c *comparer) push(segment string) { c.path = append(c.path, segment) }
+func (c *comparer) pop()                { c.path = c.path[:len(c.path)-1] }
+
+// ignored says whether the current path is out of bounds.
+func (c *comparer) ignored() bool { return c.ignore != nil && c.ignore(c.path) }
+
+// ignoredAt is ignored for a child of the current path.
+func (c *comparer) ignoredAt(segment string) bool {
+	if c.ignore == nil {
+		return false
+	}
+	c.push(segment)
+	defer c.pop()
+	return c.ignore(c.path)
+}
+
+// report records a change at the current path. seen gives the fingerprint of what is there now.
+func (c *comparer) report(op Operation, seen func() uint64) {
+	if c.quiet > 0 {
+		return
+	}
+	pointer := string(appendPointer(nil, c.path))
+	c.changes = append(c.changes, Change{Path: pointer, Op: op})
+	if c.learnt != nil {
+		c.learnt[pointer] = seen()
+	}
+}
+
+// reportAdded records that the child of the current path called segment has to go.
+func (c *comparer) reportAdded(segment string) {
+	c.push(segment)
+	defer c.pop()
+	if c.quiet > 0 {
+		return
+	}
+	c.changes = append(c.changes, Change{Path: string(appendPointer(nil, c.path)), Op: Added})
+	c.foreign = true
+}
+
+// outside says whether a key at the current path is none of our business whatever the manifest says: what
+// identifies the object, and what the server owns.
+func (c *comparer) outside(key string) bool {
+	switch len(c.path) {
+	case 0:
+		return key == "apiVersion" || key == "kind" || key == "status"
+	case 1:
+		if c.path[0] != "metadata" {
+			return false
+		}
+		switch key {
+		case "name", "namespace", "generateName", "uid", "resourceVersion", "generation", "managedFields",
+			"selfLink", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds":
+			return true
+		}
+	}
+	return false
+}
+
+// appendPointer appends path as an RFC 6901 pointer.
+func appendPointer(b []byte, path []string) []byte {
+	for _, segment := range path {
+		b = append(b, '/')
+		for i := 0; i < len(segment); i++ {
+			switch segment[i] {
+			case '~':
+				b = append(b, '~', '0')
+			case '/':
+				b = append(b, '~', '1')
+			default:
+				b = append(b, segment[i])
+			}
+		}
+	}
+	return b
+}
+
+// parsePointer is the inverse of appendPointer.
+func parsePointer(pointer string) []string {
+	if pointer == "" {
+		return nil
+	}
+	segments := strings.Split(pointer[1:], "/")
+	for i, s := range segments {
+		if strings.Contains(s, "~") {
+			segments[i] = strings.ReplaceAll(strings.ReplaceAll(s, "~1", "/"), "~0", "~")
+		}
+	}
+	return segments
+}

@@ -1,0 +1,278 @@
+package drift
+
+import (
+	"slices"
+	"strconv"
+)
+
+// equalKeyed says whether every declared element of a list merged by key is there and holds what is declared, in
+// the declared order where that matters, and is not overridden by another of the same key.
+func (c *comparer) equalKeyed(want, have []any, n *node) bool {
+	base := len(c.used)
+	c.used = slices.Grow(c.used, len(have))[:base+len(have)]
+	clear(c.used[base:])
+	defer func() { c.used = c.used[:base] }()
+
+	next, last, matched := 0, -1, 0
+	for i, w := range want {
+		declared, _ := w.(map[string]any)
+		at, present := c.findKeyed(i, declared, have, n, base, next)
+		if at < 0 {
+			if present || !c.acceptsAt(strconv.Itoa(i), func() uint64 { return fingerprintAbsent(nil) }) &&
+				!c.ignoredAt(strconv.Itoa(i)) {
+				return false
+			}
+			continue
+		}
+		if n.ordered && !c.ignoredAt(strconv.Itoa(i)) {
+			if at < last {
+				return false // merge knows whether this order is the learnt one
+			}
+			last = at
+		}
+		c.used[base+at] = true
+		next = at + 1
+		matched++
+	}
+	if !n.lastOne || matched == len(have) {
+		return true
+	}
+	for j, h := range have {
+		if !c.used[base+j] && declaredKey(want, h, n.keys) >= 0 {
+			return false // merge knows whether this override is a learnt one
+		}
+	}
+	return true
+}
+
+// findKeyed returns the index of a live element without a partner that has the key of element i of the desired
+// list and holds what it declares, or -1. present says whether there is one with the key at all. The search
+// starts where the previous one succeeded, which makes it linear for lists in order.
+func (c *comparer) findKeyed(i int, declared map[string]any, have []any, n *node, base, next int) (at int, present bool) {
+	for step := range have {
+		j := next + step
+		if j >= len(have) {
+			j -= len(have)
+		}
+		h, ok := have[j].(map[string]any)
+		if !ok || c.used[base+j] || !keysEqual(declared, h, n.keys) {
+			continue
+		}
+		present = true
+		if c.equalElement(i, declared, h, n.elem) {
+			return j, true
+		}
+	}
+	return -1, present
+}
+
+// keysEqual compares the merge keys of two elements.
+func keysEqual(a, b map[string]any, keys []mergeKey) bool {
+	for i := range keys {
+		k := &keys[i]
+		x, y := a[k.field], b[k.field]
+		if x == nil {
+			x = k.fallback
+		}
+		if y == nil {
+			y = k.fallback
+		}
+		if !scalarEqual(x, y) {
+			return false
+		}
+	}
+	return true
+}
+
+// declaredKey returns the index of the first desired element with the key of a live one, or -1.
+func declaredKey(want []any, have any, keys []mergeKey) int {
+	h, ok := have.(map[string]any)
+	if !ok {
+		return -1
+	}
+	return slices.IndexFunc(want, func(w any) bool {
+		declared, ok := w.(map[string]any)
+		return ok && keysEqual(declared, h, keys)
+	})
+}
+
+// keyedMerge is the work on one list merged by key.
+type keyedMerge struct {
+	c          *comparer
+	n          *node
+	want, have []any
+	partner    []int  // by desired index: the live element, or -1
+	owner      []int  // by live index: the desired element, or -1
+	skip       []bool // by desired index: ignored
+	out        []bool // by live index: to be taken out
+	value      []any  // by live index: what stands there in the target
+	slot       []int  // by live index: the missing desired element that comes back there, or -1
+	changed    bool
+}
+
+func (c *comparer) mergeKeyed(want, have []any, n *node) ([]any, bool) {
+	m := &keyedMerge{
+		c: c, n: n, want: want, have: have,
+		partner: filled(len(want)), owner: filled(len(have)), slot: filled(len(have)),
+		skip: make([]bool, len(want)), out: make([]bool, len(have)), value: slices.Clone(have),
+	}
+	for i := range want {
+		m.skip[i] = c.ignoredAt(strconv.Itoa(i))
+	}
+	m.pair()
+	for i, j := range m.partner {
+		if j >= 0 && !m.skip[i] {
+			c.push(strconv.Itoa(i))
+			v, changed := c.mergeMap(m.declared(i), m.live(j), n.elem)
+			c.pop()
+			m.value[j], m.changed = v, m.changed || changed
+		}
+	}
+	m.dropOverrides()
+	missing := m.missing()
+	restored := m.replaceTampered(missing)
+	reorder := m.outOfOrder()
+	if !m.changed {
+		return have, false
+	}
+	return m.build(missing, restored, reorder), true
+}
+
+func (m *keyedMerge) declared(i int) map[string]any { return m.want[i].(map[string]any) }
+
+func (m *keyedMerge) live(j int) map[string]any {
+	h, ok := m.have[j].(map[string]any)
+	if !ok {
+		return nil
+	}
+	return h
+}
+
+// pair finds the partners: first those that hold all that is declared, then, within the same key, the most similar.
+func (m *keyedMerge) pair() {
+	m.c.used = append(m.c.used, make([]bool, len(m.have))...)
+	base := len(m.c.used) - len(m.have)
+	next := 0
+	for i := range m.want {
+		if at, _ := m.c.findKeyed(i, m.declared(i), m.have, m.n, base, next); at >= 0 {
+			m.partner[i], m.owner[at], m.c.used[base+at] = at, i, true
+			next = at + 1
+		}
+	}
+	m.c.used = m.c.used[:base]
+	for i, j := range m.partner {
+		if j < 0 {
+			m.pairByRearranging(i, make([]bool, len(m.have)))
+		}
+	}
+	for i, j := range m.partner {
+		if j >= 0 {
+			continue
+		}
+		best, bestScore := -1, -1.0
+		for j := range m.have {
+			h := m.live(j)
+			if h == nil || m.owner[j] >= 0 || !keysEqual(m.declared(i), h, m.n.keys) {
+				continue
+			}
+			score := 0.0
+			if m.c.try() {
+				same, total := m.c.similarity(m.declared(i), h, m.n)
+				score = float64(same) / float64(max(total, 1))
+			}
+			if score > bestScore {
+				best, bestScore = j, score
+			}
+		}
+		if best >= 0 {
+			m.partner[i], m.owner[best] = best, i
+		}
+	}
+}
+
+// pairByRearranging finds a partner for desired element i by giving others of its key another one, as far as every
+// pair still holds all that is declared. Elements of one key differ in how much they declare, so that the first fit may
+// have taken the only fit of another.
+func (m *keyedMerge) pairByRearranging(i int, seen []bool) bool {
+	for j := range m.have {
+		h := m.live(j)
+		if h == nil || seen[j] || !keysEqual(m.declared(i), h, m.n.keys) || !m.c.try() ||
+			!m.c.equalElement(i, m.declared(i), h, m.n.elem) {
+			continue
+		}
+		seen[j] = true
+		if m.owner[j] < 0 || m.pairByRearranging(m.owner[j], seen) {
+			m.partner[i], m.owner[j] = j, i
+			return true
+		}
+	}
+	return false
+}
+
+// dropOverrides takes out what overrides a declared element of the same key.
+func (m *keyedMerge) dropOverrides() {
+	if !m.n.lastOne {
+		return
+	}
+	for j, h := range m.have {
+		if m.owner[j] >= 0 {
+			continue
+		}
+		i := declaredKey(m.want, h, m.n.keys)
+		if i < 0 || m.skip[i] {
+			continue
+		}
+		c := m.c
+		mark := fingerprint(h)
+		seen := func() uint64 { return mark }
+		segment := strconv.Itoa(i) + overrideMark + strconv.FormatUint(mark, 16)
+		if c.acceptsAt(segment, seen) {
+			continue
+		}
+		if c.learnt != nil && c.quiet == 0 {
+			c.learnt[string(appendPointer(nil, c.path))+"/"+segment] = mark
+		}
+		c.reportAdded(strconv.Itoa(j))
+		m.out[j], m.changed = true, true
+	}
+}
+
+// missing reports the declared elements that are not there, and returns their indexes.
+func (m *keyedMerge) missing() []int {
+	var missing []int
+	seen := func() uint64 { return fingerprintAbsent(nil) }
+	for i, j := range m.partner {
+		if j >= 0 || m.skip[i] {
+			continue
+		}
+		m.c.push(strconv.Itoa(i))
+		if !m.c.accepts(seen) {
+			m.c.report(Removed, seen)
+			missing = append(missing, i)
+			m.changed = true
+		}
+		m.c.pop()
+	}
+	return missing
+}
+
+// outOfOrder reports declared elements that are there in another order than declared, where that matters.
+func (m *keyedMerge) outOfOrder() bool {
+	if !m.n.ordered {
+		return false
+	}
+	var sequence []any
+	for _, i := range m.owner {
+		if i >= 0 && !m.skip[i] {
+			sequence = append(sequence, int64(i))
+		}
+	}
+	ascending := slices.IsSortedFunc(sequence, func(a, b any) int { return int(integer(a) - integer(b)) })
+	seen := func() uint64 { return fingerprint(sequence) }
+	if ascending || m.c.accepts(seen) {
+		return false
+	}
+	m.c.report(Modified, seen)
+	m.changed = true
+	return true
+}

@@ -1,0 +1,118 @@
+package drift
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+)
+
+// Baseline holds the differences that are normal for one desired object: where (a pointer, as in Change.Path) and
+// a fingerprint of what is there in the live object. It belongs to exactly that desired object: drop it
+// when the release changes. A fingerprint is a hash of the value, so treat the ones of Secrets as such.
+type Baseline map[string]uint64
+
+// overrideMark stands between the index of a declared list element and the fingerprint of a live one that
+// overrides it, in the Baseline entry that accepts that. "~ " cannot occur in a pointer.
+const overrideMark = "~ "
+
+// Learn returns what canonicalLive, the object as the API server returned it directly after desired was applied,
+// differs from desired. Compare with that baseline finds nothing in canonicalLive, and finds a later
+// departure of the same paths from what they are there; to be put right to the desired value, of which the server
+// makes the learnt one again. opt.Accepted is not used.
+//
+// Never learn from an object that others could have changed since: their changes would be accepted for good.
+func Learn(desired, canonicalLive map[string]any, opt Options) Baseline {
+	learnt := Baseline{}
+	// A second round only finds something in lists with many elements of one key, where knowing the first
+	// differences changes which elements belong together.
+	for range 4 {
+		c := comparer{ignore: opt.Ignore, accepted: learnt, learnt: Baseline{}}
+		c.mergeMap(desired, canonicalLive, opt.Schema.root)
+		if len(c.learnt) == 0 {
+			break
+		}
+		maps.Copy(learnt, c.learnt)
+	}
+	return learnt
+}
+
+// accepts says whether what is at the current path is what was learnt there.
+func (c *comparer) accepts(seen func() uint64) bool {
+	if len(c.accepted) == 0 {
+		return false
+	}
+	c.buf = appendPointer(c.buf[:0], c.path)
+	learnt, ok := c.accepted[string(c.buf)]
+	return ok && learnt == seen()
+}
+
+// acceptsAt is accepts for a child of the current path.
+func (c *comparer) acceptsAt(segment string, seen func() uint64) bool {
+	if len(c.accepted) == 0 {
+		return false
+	}
+	c.buf = append(append(appendPointer(c.buf[:0], c.path), '/'), segment...)
+	learnt, ok := c.accepted[string(c.buf)]
+	return ok && learnt == seen()
+}
+
+// fingerprint is a hash of a value that nobody can find a second value for by trying, since whoever finds one
+// could put it into a live object unnoticed. It is the same in every process.
+func fingerprint(v any) uint64 {
+	sum := sha256.Sum256(appendCanonical(nil, v))
+	return binary.BigEndian.Uint64(sum[:])
+}
+
+// fingerprintAbsent stands for a missing value, in whose place others set the given fields.
+func fingerprintAbsent(rivals []string) uint64 {
+	b := []byte{'-'}
+	for _, r := range rivals {
+		b = appendText(b, r)
+	}
+	sum := sha256.Sum256(b)
+	return binary.BigEndian.Uint64(sum[:])
+}
+
+// appendCanonical appends an encoding of v that is the same for equal values only. No encoding starts with '-'.
+func appendCanonical(b []byte, v any) []byte {
+	switch x := v.(type) {
+	case nil:
+		return append(b, 'n')
+	case string:
+		return appendText(append(b, 's'), x)
+	case bool:
+		return strconv.AppendBool(append(b, 'b'), x)
+	case map[string]any:
+		b = strconv.AppendInt(append(b, 'm'), int64(len(x)), 10)
+		for _, key := range slices.Sorted(maps.Keys(x)) {
+			b = appendCanonical(appendText(b, key), x[key])
+		}
+		return b
+	case []any:
+		b = strconv.AppendInt(append(b, 'l'), int64(len(x)), 10)
+		b = append(b, ':')
+		for _, e := range x {
+			b = appendCanonical(b, e)
+		}
+		return b
+	}
+	f, isInt, ok := number(v)
+	if !ok {
+		return append(b, '?')
+	}
+	whole := integer(v)
+	if !isInt {
+		if whole, isInt = wholeNumber(f); !isInt {
+			return binary.BigEndian.AppendUint64(append(b, 'f'), math.Float64bits(f))
+		}
+	}
+	return binary.BigEndian.AppendUint64(append(b, 'i'), uint64(whole))
+}
+
+func appendText(b []byte, s string) []byte {
+	b = strconv.AppendInt(append(b, '"'), int64(len(s)), 10)
+	return append(append(b, ':'), s...)
+}

@@ -1,0 +1,214 @@
+package drift
+
+import "strconv"
+
+// maxTries bounds the comparisons of one Compare that search for the partner of a list element, so that a huge
+// list that was rewritten as a whole costs no more than restoring it.
+const maxTries = 1 << 14
+
+func (c *comparer) equalList(want, have []any, n *node) bool {
+	switch c.kindOf(want, n) {
+	case keyedList:
+		return c.equalKeyed(want, have, n)
+	case setList:
+		return c.equalSet(want, have)
+	}
+	if len(want) == len(have) {
+		equal := true
+		for i := 0; equal && i < len(want); i++ {
+			equal = c.equalElement(i, want[i], have[i], n.element())
+		}
+		if equal {
+			return true
+		}
+	}
+	return c.accepts(func() uint64 { return fingerprint(have) })
+}
+
+func (c *comparer) mergeList(want, have []any, n *node) ([]any, bool) {
+	switch c.kindOf(want, n) {
+	case keyedList:
+		return c.mergeKeyed(want, have, n)
+	case setList:
+		return c.mergeSet(want, have)
+	}
+	return c.mergeAtomic(want, have, n.element())
+}
+
+// kindOf is the list kind of the schema, or atomic where the manifest does not fit it.
+func (c *comparer) kindOf(want []any, n *node) listKind {
+	switch {
+	case n == nil:
+		return atomicList
+	case n.list == keyedList && allMaps(want), n.list == setList && noMaps(want):
+		return n.list
+	}
+	return atomicList
+}
+
+// equalElement compares element i of the desired list with a live one.
+func (c *comparer) equalElement(i int, want, have any, n *node) bool {
+	c.push(strconv.Itoa(i))
+	defer c.pop()
+	if c.ignored() {
+		return true
+	}
+	switch w := want.(type) {
+	case map[string]any:
+		h, ok := have.(map[string]any)
+		return ok && c.equalMap(w, h, n)
+	case []any:
+		h, ok := have.([]any)
+		return ok && c.equalList(w, h, n)
+	}
+	return scalarEqual(want, have)
+}
+
+// mergeAtomic restores a list that belongs to Helm as a whole. Live elements that hold what is declared are kept
+// with what the server added to them, the others are replaced: in a half-merged element, leftovers of the
+// tampering could contradict what is declared.
+func (c *comparer) mergeAtomic(want, have []any, n *node) ([]any, bool) {
+	partner, inPlace := c.align(want, have, n)
+	if inPlace {
+		return c.mergeInPlace(want, have, partner, n)
+	}
+	seen := func() uint64 { return fingerprint(have) }
+	if c.accepts(seen) {
+		return have, false
+	}
+	c.report(Modified, seen)
+	target := make([]any, len(want))
+	for i, w := range want {
+		switch {
+		case i < len(have) && c.ignoredAt(strconv.Itoa(i)):
+			target[i] = have[i]
+		case partner[i] >= 0:
+			target[i] = have[partner[i]]
+		case len(want) == len(have):
+			target[i] = c.adoptAt(i, w, have[i])
+		default:
+			target[i] = deepCopy(w)
+		}
+	}
+	return target, true
+}
+
+// mergeInPlace reports what changed inside of the elements of a list of the same length and order.
+func (c *comparer) mergeInPlace(want, have []any, partner []int, n *node) ([]any, bool) {
+	target, changed := have, false
+	for i, w := range want {
+		if partner[i] == i {
+			continue
+		}
+		c.push(strconv.Itoa(i))
+		_, differs := c.mergeValue(w, have[i], n)
+		c.pop()
+		if !differs {
+			continue
+		}
+		if !changed {
+			target, changed = append([]any(nil), have...), true
+		}
+		target[i] = c.adoptAt(i, w, have[i])
+	}
+	return target, changed
+}
+
+// align finds for each desired element the live one that holds what it declares, or -1. inPlace says that the
+// lists differ at most inside of maps that stand at the same index.
+func (c *comparer) align(want, have []any, n *node) (partner []int, inPlace bool) {
+	partner = make([]int, len(want))
+	taken := make([]bool, len(have))
+	inPlace = len(want) == len(have)
+	for i, w := range want {
+		partner[i] = -1
+		if i < len(have) && c.equalElement(i, w, have[i], n) {
+			partner[i], taken[i] = i, true
+		}
+	}
+	for i, w := range want {
+		if partner[i] >= 0 {
+			continue
+		}
+		declared, ok := w.(map[string]any)
+		if !ok {
+			inPlace = false
+			continue
+		}
+		if i >= len(have) {
+			inPlace = false
+		} else if _, ok := have[i].(map[string]any); !ok {
+			inPlace = false
+		}
+		for j := range have {
+			if !taken[j] && c.try() && c.equalElement(i, declared, have[j], n) {
+				partner[i], taken[j], inPlace = j, true, false
+				break
+			}
+		}
+	}
+	return partner, inPlace
+}
+
+func (c *comparer) try() bool {
+	c.tries++
+	return c.tries <= maxTries
+}
+
+func (c *comparer) adoptAt(i int, want, have any) any {
+	c.push(strconv.Itoa(i))
+	defer c.pop()
+	return c.adopt(want, have)
+}
+
+// adopt returns a copy of a desired value in which ignored fields are as they are in the live value.
+func (c *comparer) adopt(want, have any) any {
+	w, ok := want.(map[string]any)
+	if !ok || c.ignore == nil {
+		if list, ok := want.([]any); ok && c.ignore != nil {
+			return c.adoptList(list, have)
+		}
+		return deepCopy(want)
+	}
+	h, ok := have.(map[string]any)
+	if !ok {
+		return deepCopy(want)
+	}
+	out := make(map[string]any, len(w))
+	for key, v := range w {
+		c.push(key)
+		if !c.ignored() {
+			out[key] = c.adopt(v, h[key])
+		}
+		c.pop()
+	}
+	for key, v := range h {
+		_, declared := w[key]
+		c.push(key)
+		if c.ignored() {
+			out[key] = v
+		} else if sub, ok := v.(map[string]any); ok && !declared {
+			if kept, ok := c.adopt(map[string]any{}, sub).(map[string]any); ok && len(kept) > 0 {
+				out[key] = kept
+			}
+		}
+		c.pop()
+	}
+	return out
+}
+
+func (c *comparer) adoptList(want []any, have any) any {
+	h, ok := have.([]any)
+	if !ok || len(h) != len(want) {
+		return deepCopy(want)
+	}
+	out := make([]any, len(want))
+	for i := range want {
+		if c.ignoredAt(strconv.Itoa(i)) {
+			out[i] = h[i]
+		} else {
+			out[i] = c.adoptAt(i, want[i], h[i])
+		}
+	}
+	return out
+}

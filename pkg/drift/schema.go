@@ -1,0 +1,200 @@
+package drift
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
+)
+
+// Schema says how the fields of one kind are compared. It is immutable and cheap to copy. The zero value treats
+// every list as atomic.
+//
+// For the built-in kinds and CustomResourceDefinitions it follows the Go types: patchStrategy and patchMergeKey
+// make a list a merged one, with two corrections. Where the strategic merge key is not unique (ports with TCP and
+// UDP) the key is the one of server-side apply, with its defaults. And the order of the declared elements matters in
+// containers, initContainers and env. Every other kind has the metadata of any object, and atomic lists.
+type Schema struct{ root *node }
+
+// Schemas compiles schemas and keeps them. It is safe for concurrent use.
+type Schemas struct {
+	scheme *runtime.Scheme
+
+	mu    sync.Mutex
+	types map[reflect.Type]*object           // guarded by mu
+	kinds map[schema.GroupVersionKind]Schema // guarded by mu
+	other Schema
+}
+
+// NewSchemas returns a registry that knows the kinds of client-go and CustomResourceDefinitions. It fails only
+// when those kinds cannot be registered.
+func NewSchemas() (*Schemas, error) {
+	s := &Schemas{
+		scheme: runtime.NewScheme(),
+		types:  map[reflect.Type]*object{},
+		kinds:  map[schema.GroupVersionKind]Schema{},
+	}
+	if err := clientscheme.AddToScheme(s.scheme); err != nil {
+		return nil, fmt.Errorf("register the built-in kinds: %w", err)
+	}
+	if err := apiextensionsv1.AddToScheme(s.scheme); err != nil {
+		return nil, fmt.Errorf("register custom resource definitions: %w", err)
+	}
+	s.other = Schema{root: &node{object: s.compileStruct(reflect.TypeFor[metav1.PartialObjectMetadata]())}}
+	return s, nil
+}
+
+// For returns the schema of a kind. The first call for a kind compiles it, later ones look it up.
+func (s *Schemas) For(gvk schema.GroupVersionKind) Schema {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known, ok := s.kinds[gvk]; ok {
+		return known
+	}
+	t, ok := s.scheme.AllKnownTypes()[gvk]
+	if !ok {
+		return s.other // not kept: the number of custom kinds has no bound
+	}
+	compiled := Schema{root: &node{object: s.compileStruct(t)}}
+	s.kinds[gvk] = compiled
+	return compiled
+}
+
+type listKind uint8
+
+const (
+	atomicList listKind = iota
+	setList             // primitives, order does not matter
+	keyedList           // maps, merged by key
+)
+
+// node describes one field. A nil node is a field of which nothing is known.
+type node struct {
+	object  *object // of a struct
+	elem    *node   // of the elements of a list or the values of a map
+	list    listKind
+	keys    []mergeKey // of a keyedList
+	unique  []string   // of a keyedList: fields whose value also identifies an element
+	ordered bool       // of a keyedList: the order of the declared elements matters
+	lastOne bool       // of a keyedList: of several elements with one key only the last counts
+	byValue bool       // the Go field cannot tell absent from zero
+}
+
+type mergeKey struct {
+	field    string
+	fallback any // what the server puts where the field is missing, or nil
+}
+
+// object describes a Go struct. Recursive types share one.
+type object struct {
+	fields map[string]*node
+	unions []union
+}
+
+// union is a set of fields of which at most one may be set. With a discriminator, a change of that field makes the
+// members wrong too.
+type union struct {
+	members       []string
+	discriminator string
+}
+
+func (n *node) field(name string) *node {
+	switch {
+	case n == nil:
+		return nil
+	case n.object != nil:
+		return n.object.fields[name]
+	default:
+		return n.elem
+	}
+}
+
+func (n *node) element() *node {
+	if n == nil {
+		return nil
+	}
+	return n.elem
+}
+
+var marshaler = reflect.TypeFor[json.Marshaler]()
+
+// compileStruct returns the description of a struct type; s.mu is held (or s not yet shared).
+func (s *Schemas) compileStruct(t reflect.Type) *object {
+	if known, ok := s.types[t]; ok {
+		return known
+	}
+	o := &object{fields: map[string]*node{}}
+	s.types[t] = o // before its fields, for types that contain themselves
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "-" || !f.IsExported() {
+			continue
+		}
+		if f.Anonymous && name == "" || strings.Contains(options, "inline") {
+			if inlined := indirect(f.Type); inlined.Kind() == reflect.Struct {
+				embedded := s.compileStruct(inlined)
+				for k, v := range embedded.fields {
+					o.fields[k] = v
+				}
+				o.unions = append(o.unions, embedded.unions...)
+			}
+			continue
+		}
+		if name == "" {
+			name = f.Name
+		}
+		o.fields[name] = s.compileField(t, f, name)
+	}
+	o.unions = append(o.unions, unionsOf(t, o.fields)...)
+	return o
+}
+
+func (s *Schemas) compileField(owner reflect.Type, f reflect.StructField, name string) *node {
+	n := s.compileType(f.Type)
+	n.byValue = f.Type.Kind() != reflect.Pointer && f.Type.Kind() != reflect.Interface
+	if f.Type.Kind() != reflect.Slice || !strings.Contains(f.Tag.Get("patchStrategy"), "merge") {
+		return n
+	}
+	key := f.Tag.Get("patchMergeKey")
+	if key == "" {
+		n.list = setList
+		return n
+	}
+	n.list = keyedList
+	n.keys = []mergeKey{{field: key}}
+	refineList(owner, name, n)
+	return n
+}
+
+func (s *Schemas) compileType(t reflect.Type) *node {
+	t = indirect(t)
+	if t.Implements(marshaler) || reflect.PointerTo(t).Implements(marshaler) {
+		return &node{} // its JSON does not follow its Go fields: times, quantities, raw JSON
+	}
+	switch t.Kind() {
+	case reflect.Struct:
+		return &node{object: s.compileStruct(t)}
+	case reflect.Slice:
+		if t.Elem().Kind() != reflect.Uint8 {
+			return &node{elem: s.compileType(t.Elem())}
+		}
+	case reflect.Map:
+		return &node{elem: s.compileType(t.Elem())}
+	}
+	return &node{}
+}
+
+func indirect(t reflect.Type) reflect.Type {
+	if t.Kind() == reflect.Pointer {
+		return t.Elem()
+	}
+	return t
+}

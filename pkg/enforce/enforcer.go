@@ -1,0 +1,105 @@
+package enforce
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/sirupsen/logrus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
+)
+
+// Enforcer looks at objects and puts them back. It is safe for concurrent use.
+type Enforcer struct {
+	prover *Prover
+	writer *writer
+	set    *objectSet
+	log    logrus.FieldLogger
+}
+
+// Clients are what an Enforcer talks to the API server with.
+type Clients struct {
+	Discovery discovery.DiscoveryInterface
+	Dynamic   dynamic.Interface
+	Metadata  metadata.Interface
+}
+
+// New returns an Enforcer.
+func New(c Clients, omit Omit, log logrus.FieldLogger) *Enforcer {
+	w := &writer{client: c.Dynamic, omit: omit}
+	return &Enforcer{prover: NewProver(c.Metadata, omit), writer: w, set: newObjectSet(c.Discovery, w), log: log}
+}
+
+// Look returns the live object; nil when it does not exist.
+func (e *Enforcer) Look(ctx context.Context, o *lock.Object) (*unstructured.Unstructured, error) {
+	live, err := e.writer.resource(o).Get(ctx, o.ID.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get %s: %w", o.ID, err)
+	}
+	return live, nil
+}
+
+// LookAll returns the live objects of one kind in one namespace that carry Helm's label, by name. It serves those who
+// have to look at many.
+func (e *Enforcer) LookAll(ctx context.Context, o *lock.Object, selector string) (map[string]*unstructured.Unstructured, error) {
+	list, err := e.writer.resource(o).List(ctx, metav1.ListOptions{LabelSelector: selector})
+	if err != nil {
+		return nil, fmt.Errorf("list %s in %q: %w", o.GVR.Resource, o.ID.Namespace, err)
+	}
+	live := make(map[string]*unstructured.Unstructured, len(list.Items))
+	for i := range list.Items {
+		live[list.Items[i].GetName()] = &list.Items[i]
+	}
+	return live, nil
+}
+
+// Holds says whether the newest record of the release still is rec, by a read that begins after the call. It must
+// be called after the objects to be reverted were observed, and before Revert.
+func (e *Enforcer) Holds(ctx context.Context, rec release.Record) (bool, error) {
+	return e.prover.Holds(ctx, rec)
+}
+
+// DryRun returns what the API server would make of the live object if it were reverted; nothing is written.
+func (e *Enforcer) DryRun(ctx context.Context, r *Revert) (*unstructured.Unstructured, error) {
+	return e.writer.update(ctx, r, true)
+}
+
+// Revert puts one object back and returns it as it then is. Holds must have been true after the object was observed. The
+// errors are those of the API server: a conflict or "already exists" asks for a fresh look. setID names the ObjectSet.
+func (e *Enforcer) Revert(ctx context.Context, setID string, r *Revert) (*unstructured.Unstructured, error) {
+	return e.set.revert(ctx, setID, r)
+}
+
+// Confirm takes the created objects back if the record is not the newest of its release any more: then Helm was at work
+// while they were created, and may not have seen them. It returns whether they may stay. On an error they stay too, and
+// the error says so; calling it again is safe.
+func (e *Enforcer) Confirm(ctx context.Context, rec release.Record, created map[*lock.Object]*unstructured.Unstructured) (bool, error) {
+	if e.writer.omit.SecondCheck || len(created) == 0 {
+		return true, nil
+	}
+	holds, err := e.prover.Holds(ctx, rec)
+	if err != nil || holds {
+		return holds, err
+	}
+	for o, obj := range created {
+		err := e.writer.takeBack(ctx, o, obj)
+		switch {
+		case err == nil:
+			e.log.WithField("object", o.ID.String()).Info("took back what was re-created while Helm began to work")
+		case apierrors.IsNotFound(err), apierrors.IsConflict(err):
+			// Helm has already deleted it, or has made it its own.
+		default:
+			return false, fmt.Errorf("take back %s: %w", o.ID, err)
+		}
+	}
+	return false, nil
+}

@@ -1,0 +1,164 @@
+package enforce
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/pkg/lock"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/util/csaupgrade"
+)
+
+// ownManager is the field manager of a write whose fields are handed to Helm's manager right after it.
+const ownManager = "helm-locker"
+
+// Revert is one object to be put back.
+type Revert struct {
+	*lock.Object
+	// Desired is the decoded desired state.
+	Desired map[string]any
+	// Live is the object as observed; nil when it does not exist and is to be created.
+	Live *unstructured.Unstructured
+	// Target is what Live shall become; unused for a creation.
+	Target map[string]any
+	// RemovesForeign is set when Target lacks a list element that somebody else added.
+	RemovesForeign bool
+	// Owner is Helm's field manager on the object. When its operation is Apply the object is owned by server-side apply.
+	Owner drift.Owner
+}
+
+// writer makes the requests of reverts.
+type writer struct {
+	client dynamic.Interface
+	omit   Omit
+}
+
+func (w *writer) resource(o *lock.Object) dynamic.ResourceInterface {
+	if o.Namespaced {
+		return w.client.Resource(o.GVR).Namespace(o.ID.Namespace)
+	}
+	return w.client.Resource(o.GVR)
+}
+
+// update turns the live object into the target as Helm itself would have written it. With dryRun the API server only
+// says what would become of it.
+func (w *writer) update(ctx context.Context, r *Revert, dryRun bool) (*unstructured.Unstructured, error) {
+	if !r.serverSide() {
+		return w.merge(ctx, r, r.Owner.Manager, dryRun)
+	}
+	if !r.RemovesForeign {
+		return w.apply(ctx, r, dryRun)
+	}
+	// A server-side apply cannot take out what another manager put in. So the content goes first, then Helm's manager
+	// takes over the ownership of what that write changed.
+	done, err := w.merge(ctx, r, ownManager, dryRun)
+	if err != nil || dryRun {
+		return done, err
+	}
+	return w.handOver(ctx, r.Object, done, ownManager, r.Owner.Manager)
+}
+
+func (r *Revert) serverSide() bool {
+	return r.Owner.Operation == metav1.ManagedFieldsOperationApply
+}
+
+func (w *writer) merge(ctx context.Context, r *Revert, manager string, dryRun bool) (*unstructured.Unstructured, error) {
+	patch := drift.MergePatch(r.Live.Object, r.Target)
+	if !w.omit.Precondition {
+		setPath(patch, r.Live.GetResourceVersion(), "metadata", "resourceVersion")
+	}
+	body, err := json.Marshal(patch)
+	if err != nil {
+		return nil, fmt.Errorf("encode the patch of %s: %w", r.ID, err)
+	}
+	return w.resource(r.Object).Patch(ctx, r.ID.Name, types.MergePatchType, body,
+		metav1.PatchOptions{FieldManager: manager, DryRun: dryRunOption(dryRun)})
+}
+
+func (w *writer) apply(ctx context.Context, r *Revert, dryRun bool) (*unstructured.Unstructured, error) {
+	body, err := w.applyBody(r)
+	if err != nil {
+		return nil, err
+	}
+	force := true
+	return w.resource(r.Object).Patch(ctx, r.ID.Name, types.ApplyPatchType, body,
+		metav1.PatchOptions{FieldManager: r.Owner.Manager, Force: &force, DryRun: dryRunOption(dryRun)})
+}
+
+func (w *writer) applyBody(r *Revert) ([]byte, error) {
+	if w.omit.Precondition {
+		return r.Object.Desired, nil
+	}
+	var desired map[string]any
+	if err := json.Unmarshal(r.Object.Desired, &desired); err != nil {
+		return nil, fmt.Errorf("decode the desired state of %s: %w", r.ID, err)
+	}
+	setPath(desired, r.Live.GetResourceVersion(), "metadata", "resourceVersion")
+	body, err := json.Marshal(desired)
+	if err != nil {
+		return nil, fmt.Errorf("encode the desired state of %s: %w", r.ID, err)
+	}
+	return body, nil
+}
+
+// create makes the object anew. It fails when the object exists.
+func (w *writer) create(ctx context.Context, r *Revert) (*unstructured.Unstructured, error) {
+	obj := &unstructured.Unstructured{Object: r.Desired}
+	done, err := w.resource(r.Object).Create(ctx, obj, metav1.CreateOptions{FieldManager: r.Owner.Manager})
+	if err != nil || !r.serverSide() {
+		return done, err
+	}
+	// A creation by server-side apply would overwrite an object that Helm has just made, so the object is posted and
+	// the ownership is turned into that of an apply.
+	owned, err := w.handOver(ctx, r.Object, done, r.Owner.Manager, r.Owner.Manager)
+	if err != nil {
+		return done, err
+	}
+	return owned, nil
+}
+
+// handOver makes to, by server-side apply, the owner of what from owns by updates. The object must still be as in obj.
+func (w *writer) handOver(ctx context.Context, o *lock.Object, obj *unstructured.Unstructured, from, to string) (*unstructured.Unstructured, error) {
+	patch, err := csaupgrade.UpgradeManagedFieldsPatch(obj, sets.New(from), to)
+	if err != nil {
+		return nil, fmt.Errorf("field ownership of %s: %w", o.ID, err)
+	}
+	if len(patch) == 0 {
+		return obj, nil
+	}
+	return w.resource(o).Patch(ctx, o.ID.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: to})
+}
+
+// takeBack deletes an object that was just created, unless anybody has touched it since.
+func (w *writer) takeBack(ctx context.Context, o *lock.Object, created *unstructured.Unstructured) error {
+	uid, version := created.GetUID(), created.GetResourceVersion()
+	return w.resource(o).Delete(ctx, o.ID.Name, metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version},
+	})
+}
+
+func dryRunOption(on bool) []string {
+	if on {
+		return []string{metav1.DryRunAll}
+	}
+	return nil
+}
+
+// setPath sets a value in nested maps, making those that are missing.
+func setPath(m map[string]any, value any, path ...string) {
+	for _, key := range path[:len(path)-1] {
+		next, ok := m[key].(map[string]any)
+		if !ok {
+			next = map[string]any{}
+			m[key] = next
+		}
+		m = next
+	}
+	m[path[len(path)-1]] = value
+}

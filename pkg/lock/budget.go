@@ -1,0 +1,85 @@
+package lock
+
+import "time"
+
+// How often one object may be reverted within a minute before its drift counts as a fight. A party that restores the
+// very same content over and over is found early; a person or a script that makes ever new changes has far more room,
+// because reverting those fast is the point of a lock. Deletions carry no content to tell the two apart.
+const (
+	sameContentLimit = 10
+	deletionLimit    = 60
+	anyChangeLimit   = 600
+
+	budgetWindow = time.Minute
+	backoffMin   = time.Second
+	backoffMax   = 5 * time.Minute
+)
+
+// Budget counts the reverts of one object and turns a fight into exponential back-off, from one second to five minutes. The zero
+// value is ready to use. It is not safe for concurrent use; Lock guards it.
+type Budget struct {
+	start   time.Time // when the current window began
+	any     int
+	deleted int
+	content uint64 // digest of the last drifted content
+	same    int    // reverts of that content in this window
+
+	backoff time.Duration // zero: not contended
+	next    time.Time     // no revert before, while contended
+}
+
+// Contended says whether the object is in a fight.
+func (b *Budget) Contended() bool { return b.backoff > 0 }
+
+// Wait returns how long a revert has to wait at now; zero means it may go ahead.
+func (b *Budget) Wait(now time.Time) time.Duration {
+	if b.backoff == 0 || !now.Before(b.next) {
+		return 0
+	}
+	return b.next.Sub(now)
+}
+
+// Spend records a revert made at now of drifted content with the given digest (zero for a deletion). It returns true
+// when this revert turns the drift into a fight.
+func (b *Budget) Spend(now time.Time, content uint64) bool {
+	if b.backoff > 0 {
+		b.backoff = min(2*b.backoff, backoffMax)
+		b.next = now.Add(b.backoff)
+		return false
+	}
+	if now.Sub(b.start) > budgetWindow {
+		*b = Budget{start: now}
+	}
+	b.any++
+	switch {
+	case content == 0:
+		b.deleted++
+	case content == b.content:
+		b.same++
+	default:
+		b.content, b.same = content, 1
+	}
+	if b.same < sameContentLimit && b.deleted < deletionLimit && b.any < anyChangeLimit {
+		return false
+	}
+	b.backoff = backoffMin
+	b.next = now.Add(b.backoff)
+	return true
+}
+
+// QuietAt returns when the fight counts as over if nothing drifts until then; zero when there is none.
+func (b *Budget) QuietAt() time.Time {
+	if b.backoff == 0 {
+		return time.Time{}
+	}
+	return b.next.Add(max(b.backoff, budgetWindow))
+}
+
+// Settle ends the fight if it has been quiet long enough at now, and says whether it ended.
+func (b *Budget) Settle(now time.Time) bool {
+	if b.backoff == 0 || now.Before(b.QuietAt()) {
+		return false
+	}
+	*b = Budget{}
+	return true
+}

@@ -1,0 +1,114 @@
+package lock
+
+import (
+	"fmt"
+	"time"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/release"
+)
+
+// StuckAfter is how long a revision may be pending or uninstalling before it is reported as stuck. Helm's own
+// default timeout for an operation is five minutes; three times that is no longer a slow chart.
+const StuckAfter = 15 * time.Minute
+
+// Input is all that decides whether a release is locked.
+type Input struct {
+	Spec   v1alpha1.HelmReleaseSpec
+	Record release.Record // newest record of the release
+	Found  bool           // whether there is any record
+	// Malformed says why a Secret that may be a newer record than Record cannot be read; nil for none.
+	Malformed error
+	Now       time.Time
+}
+
+// Decision is what to do with a release and why.
+type Decision struct {
+	State   v1alpha1.State
+	Lock    bool
+	Reason  string // a condition reason of the API package
+	Message string
+	// Since is when the newest revision began to be in transition; zero when it is not.
+	Since time.Time
+	// Again is when to decide anew without any event; zero when only an event can change the decision.
+	Again time.Time
+}
+
+// Decide maps the newest record of a release and what the user asked for to a decision. It reads nothing but its input.
+// A release is locked only while its newest record says deployed: Helm writes every other status before it touches an
+// object, so in every other status the objects may be Helm's to change.
+func Decide(in Input) Decision {
+	d := fromRecord(in)
+	if until := in.Spec.SuspendUntil; until != nil && in.Now.Before(until.Time) {
+		d.Again = earliest(d.Again, until.Time)
+		return suspended(d, fmt.Sprintf("suspended until %s; locks again by itself", until.UTC().Format(time.RFC3339)))
+	}
+	if in.Spec.Suspend {
+		return suspended(d, "suspended by spec.suspend; nothing is watched or reverted")
+	}
+	return d
+}
+
+func suspended(d Decision, message string) Decision {
+	d.Lock, d.Reason, d.Message = false, v1alpha1.ReasonSuspended, message
+	return d
+}
+
+func fromRecord(in Input) Decision {
+	if in.Malformed != nil {
+		return Decision{State: v1alpha1.StateError, Reason: v1alpha1.ReasonDecodeFailed, Message: in.Malformed.Error()}
+	}
+	name := in.Spec.Release.Namespace + "/" + in.Spec.Release.Name
+	if !in.Found {
+		return Decision{
+			State: v1alpha1.StateSecretNotFound, Reason: v1alpha1.ReasonSecretNotFound,
+			Message: fmt.Sprintf("no record of Helm release %s; it is locked as soon as Helm has installed it", name),
+		}
+	}
+	rec := in.Record
+	revision := fmt.Sprintf("revision %d of Helm release %s is %s", rec.Revision, name, rec.Status)
+	switch {
+	case rec.Status == release.StatusDeployed:
+		return Decision{State: v1alpha1.StateDeployed, Lock: true, Reason: v1alpha1.ReasonLocked, Message: revision}
+	case rec.Status == release.StatusFailed:
+		return Decision{
+			State: v1alpha1.StateFailed, Reason: v1alpha1.ReasonNotDeployed,
+			Message: revision + "; unlocked until a revision is deployed (helm upgrade or helm rollback)",
+		}
+	case rec.Status == release.StatusUninstalled:
+		return Decision{State: v1alpha1.StateUninstalled, Reason: v1alpha1.ReasonNotDeployed, Message: revision}
+	case rec.Status.Transitioning():
+		return transitioning(in, revision)
+	}
+	return Decision{
+		State: v1alpha1.StateUnknown, Reason: v1alpha1.ReasonNotDeployed,
+		Message: revision + ", which is neither deployed nor in transition; unlocked",
+	}
+}
+
+func transitioning(in Input, revision string) Decision {
+	since := in.Record.Modified
+	if since.IsZero() {
+		since = in.Record.Created
+	}
+	d := Decision{
+		State: v1alpha1.StateTransitioning, Reason: v1alpha1.ReasonTransitioning, Since: since,
+		Message: revision + "; unlocked while Helm works",
+	}
+	stuck := since.Add(StuckAfter)
+	if in.Now.Before(stuck) {
+		d.Again = stuck
+		return d
+	}
+	d.Reason = v1alpha1.ReasonStuckTransitioning
+	d.Message = fmt.Sprintf("%s since %s, so Helm was probably interrupted; unlocked until helm rollback or helm upgrade ends it",
+		revision, since.UTC().Format(time.RFC3339))
+	return d
+}
+
+func earliest(a, b time.Time) time.Time {
+	if a.IsZero() || (!b.IsZero() && b.Before(a)) {
+		return b
+	}
+	return a
+}

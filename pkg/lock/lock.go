@@ -1,0 +1,297 @@
+package lock
+
+import (
+	"sync"
+	"time"
+
+	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/release"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Object is one object of a locked release as Helm left it. It does not change while it is locked.
+type Object struct {
+	ID         manifest.ID
+	GVK        schema.GroupVersionKind
+	GVR        schema.GroupVersionResource
+	Namespaced bool
+	// Desired is the desired state as compact JSON; bytes, because a decoded map takes several times the memory.
+	Desired []byte
+	// Keep is set for objects with helm.sh/resource-policy: keep.
+	Keep bool
+	// Replicas is the range within which an autoscaler of the same release may set the replica count; nil for none.
+	Replicas *Range
+}
+
+// Observation is one look at a live object.
+type Observation struct {
+	// Live is the object as the API server returned it; nil when it does not exist or is not known.
+	Live *unstructured.Unstructured
+	// Last is, for a deleted object, its last known state, if the watch delivered one.
+	Last *unstructured.Unstructured
+	// Look is set when it is not known whether the object exists: ask the API server before judging.
+	Look bool
+	// Version is the resource version of the look; zero when unknown.
+	Version uint64
+	// Digest is the content digest of Live.
+	Digest uint64
+	// Seen is when the look was taken, or for a repeated look the first one that was not good.
+	Seen time.Time
+}
+
+// state is what is known of one locked object. Lock.mu guards it.
+type state struct {
+	*Object
+
+	judged   bool   // whether good holds a digest
+	good     uint64 // digest of the content last judged to be without drift
+	baseline drift.Baseline
+	owner    drift.Owner // Helm's field manager on the object, once seen
+	version  uint64      // newest resource version seen
+
+	pending  *Observation // newest look not judged yet
+	inFlight bool         // a worker holds the object
+	problem  *Problem     // why the object is not as desired, if it is not
+	reported bool         // good is drifted content that was only reported (mode Detect)
+	budget   Budget
+
+	failures  int       // failed attempts in a row
+	notBefore time.Time // no further attempt before; zero when none failed
+}
+
+// Back-off between attempts to put one object right that the API server refused.
+const (
+	retryMin = 500 * time.Millisecond
+	retryMax = 2 * time.Minute
+)
+
+func (s *state) fail(now time.Time) {
+	delay := retryMax
+	if s.failures < 8 {
+		delay = min(retryMin<<s.failures, retryMax)
+	}
+	s.failures++
+	s.notBefore = now.Add(delay)
+}
+
+// wait returns how long the object has to wait for its next attempt.
+func (s *state) wait(now time.Time) time.Duration {
+	return max(s.budget.Wait(now), s.notBefore.Sub(now), 0)
+}
+
+// Problem says why an object is not as Helm left it, although it should be.
+type Problem struct {
+	Reason  string // a condition reason of the API package
+	Message string
+	Drifted bool // false for an object that only waits (its kind is missing, it is being deleted)
+}
+
+// Lock is the memory of one locked release: its record, its objects, and which of them need a look. It is safe for
+// concurrent use.
+type Lock struct {
+	// Key is the "namespace/name" of the HelmRelease. Since and Key order the claims of two HelmReleases.
+	Key     string
+	Since   time.Time
+	Release release.Key
+	// Record is the newest record of the release when it was locked. A revert is only allowed while it still is.
+	Record release.Record
+	// ServerSide is set when Helm applied the release by server-side apply.
+	ServerSide bool
+	// Detect is set when drift is reported and not reverted.
+	Detect bool
+
+	mu      sync.Mutex
+	objects map[manifest.ID]*state
+	dirty   map[manifest.ID]struct{}
+	closed  bool
+}
+
+// New returns a lock with the given objects, all of them still to be looked at.
+func New(l *Lock, objects []*Object) *Lock {
+	l.objects = make(map[manifest.ID]*state, len(objects))
+	l.dirty = map[manifest.ID]struct{}{}
+	for _, o := range objects {
+		l.objects[o.ID] = &state{Object: o}
+	}
+	return l
+}
+
+// Work is one object taken out of a lock by a worker, which must hand it back with Settle.
+type Work struct {
+	*Object
+	Observation
+	// First is set when the object has not been judged under this lock before.
+	First    bool
+	Baseline drift.Baseline
+	Owner    drift.Owner
+	// Failures counts the attempts in a row that failed before.
+	Failures int
+}
+
+// Observe records a look at an object and says whether a worker should come. A look that is older than one already
+// taken changes nothing; one that shows good content ends a drift that was not worked on yet.
+func (l *Lock) Observe(id manifest.ID, o Observation) (wake bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.objects[id]
+	if s == nil || l.closed {
+		return false
+	}
+	if o.Version != 0 {
+		if o.Version <= s.version {
+			return false
+		}
+		s.version = o.Version
+	}
+	if o.Live != nil && s.judged && o.Digest == s.good && !s.inFlight {
+		s.pending = nil
+		if !s.reported {
+			s.problem, s.failures, s.notBefore = nil, 0, time.Time{}
+		}
+		delete(l.dirty, id)
+		return false
+	}
+	if s.pending != nil && !s.pending.Seen.IsZero() {
+		o.Seen = s.pending.Seen
+	}
+	s.pending = &o
+	if s.inFlight {
+		return false
+	}
+	l.dirty[id] = struct{}{}
+	return true
+}
+
+// LookAt marks the objects for which match is true (all for nil) to be looked at; objects with a look that waits to be
+// judged are left alone. It says whether a worker should come.
+func (l *Lock) LookAt(now time.Time, match func(*Object) bool) (wake bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return false
+	}
+	for id, s := range l.objects {
+		if s.pending != nil || (match != nil && !match(s.Object)) {
+			continue
+		}
+		s.pending = &Observation{Look: true, Seen: now}
+		if !s.inFlight {
+			l.dirty[id] = struct{}{}
+			wake = true
+		}
+	}
+	return wake
+}
+
+// Take hands out every object that needs a look and may be worked on now. Objects that are fought over, or whose last
+// attempt failed, and that have to wait stay; after is the shortest such wait, zero for none.
+func (l *Lock) Take(now time.Time) (work []*Work, after time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil, 0
+	}
+	for id := range l.dirty {
+		s := l.objects[id]
+		if wait := s.wait(now); wait > 0 {
+			if after == 0 || wait < after {
+				after = wait
+			}
+			continue
+		}
+		delete(l.dirty, id)
+		work = append(work, &Work{Object: s.Object, Observation: *s.pending, First: !s.judged, Baseline: s.baseline, Owner: s.owner, Failures: s.failures})
+		s.pending, s.inFlight = nil, true
+	}
+	return work, after
+}
+
+// Outcome is what a worker found out about an object it took.
+type Outcome struct {
+	// Good is set when the object is as desired; Digest, Version, Baseline and Owner then hold what was learnt.
+	Good     bool
+	Digest   uint64
+	Version  uint64
+	Baseline drift.Baseline
+	Owner    drift.Owner
+	// Again asks for another look or judgement: the observation to judge next, unless a newer one has come in.
+	Again *Observation
+	// Reported is set when drift was found and only reported (mode Detect): content with this digest is not news.
+	Reported bool
+	// Problem is kept as the reason why the object is not as desired.
+	Problem *Problem
+	// Failed is set when the attempt failed: the next one waits, longer after every failure.
+	Failed bool
+	Now    time.Time
+}
+
+// Settle hands an object back. It says whether a worker should come again at once.
+func (l *Lock) Settle(id manifest.ID, o Outcome) (wake bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.objects[id]
+	if s == nil || l.closed {
+		return false
+	}
+	s.inFlight = false
+	s.problem = o.Problem
+	if o.Failed {
+		s.fail(o.Now)
+	}
+	if o.Good || o.Reported {
+		s.judged, s.good, s.reported = true, o.Digest, o.Reported
+		s.failures, s.notBefore = 0, time.Time{}
+	}
+	if o.Good {
+		s.baseline = o.Baseline
+		if o.Owner.Manager != "" {
+			s.owner = o.Owner
+		}
+	}
+	if o.Version > s.version {
+		s.version = o.Version
+		// A look that came in while the worker wrote and is older than the result of that write says nothing any more.
+		if s.pending != nil && s.pending.Version != 0 && s.pending.Version <= o.Version {
+			s.pending = nil
+		}
+	}
+	if s.pending != nil && s.pending.Live != nil && s.judged && s.pending.Digest == s.good {
+		s.pending = nil
+	}
+	if s.pending == nil && o.Again != nil {
+		s.pending = o.Again
+	}
+	if s.pending == nil {
+		return false
+	}
+	l.dirty[id] = struct{}{}
+	return true
+}
+
+// Spend records a revert of an object in its budget and says whether a fight began with it.
+func (l *Lock) Spend(id manifest.ID, now time.Time, content uint64) (fight bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.objects[id]
+	if s == nil {
+		return false
+	}
+	fight = s.budget.Spend(now, content)
+	return fight
+}
+
+// Close ends the lock: nothing more is handed out and nothing that is handed back is kept.
+func (l *Lock) Close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+}
+
+// Closed says whether the lock has ended.
+func (l *Lock) Closed() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.closed
+}

@@ -1,0 +1,77 @@
+package lock
+
+import (
+	"sort"
+	"time"
+
+	"github.com/rancher/helm-locker/pkg/manifest"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Summary counts the objects of a lock for a status.
+type Summary struct {
+	Tracked   int // objects that the lock owns
+	Unjudged  int // not looked at yet
+	Drifted   int // not as desired now
+	Contended int // fought over
+	Waiting   int // cannot be enforced yet (being deleted)
+	// Problems are the objects that are not as desired, ordered by identity.
+	Problems []ObjectProblem
+	// Fights are the objects fought over, ordered by identity.
+	Fights []manifest.ID
+	// QuietAt is when the earliest fight may be over; zero for none.
+	QuietAt time.Time
+}
+
+// ObjectProblem names an object and its problem.
+type ObjectProblem struct {
+	ID manifest.ID
+	Problem
+}
+
+// Summarize counts the objects as of now and ends the fights that have been quiet long enough.
+func (l *Lock) Summarize(now time.Time) Summary {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	sum := Summary{Tracked: len(l.objects)}
+	for id, s := range l.objects {
+		s.budget.Settle(now)
+		if s.budget.Contended() {
+			sum.Contended++
+			sum.Fights = append(sum.Fights, id)
+			sum.QuietAt = earliest(sum.QuietAt, s.budget.QuietAt())
+		}
+		if !s.judged && s.problem == nil {
+			sum.Unjudged++
+		}
+		switch {
+		case s.problem == nil:
+			continue
+		case s.problem.Drifted:
+			sum.Drifted++
+		default:
+			sum.Waiting++
+		}
+		sum.Problems = append(sum.Problems, ObjectProblem{ID: id, Problem: *s.problem})
+	}
+	sort.Slice(sum.Problems, func(i, j int) bool { return less(sum.Problems[i].ID, sum.Problems[j].ID) })
+	sort.Slice(sum.Fights, func(i, j int) bool { return less(sum.Fights[i], sum.Fights[j]) })
+	return sum
+}
+
+func less(a, b manifest.ID) bool { return a.String() < b.String() }
+
+// Kinds returns the kinds of the lock's objects.
+func (l *Lock) Kinds() []schema.GroupVersionKind {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	seen := map[schema.GroupVersionKind]struct{}{}
+	var kinds []schema.GroupVersionKind
+	for _, s := range l.objects {
+		if _, ok := seen[s.GVK]; !ok {
+			seen[s.GVK] = struct{}{}
+			kinds = append(kinds, s.GVK)
+		}
+	}
+	return kinds
+}

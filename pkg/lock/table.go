@@ -1,0 +1,140 @@
+package lock
+
+import (
+	"sync"
+
+	"github.com/rancher/helm-locker/pkg/manifest"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Table says which lock owns which object. Every object has one owner at most: two releases that both declare it would
+// otherwise undo each other's content for ever. It is safe for concurrent use.
+type Table struct {
+	mu     sync.RWMutex
+	owners map[manifest.ID]*Lock
+	locks  map[string]*Lock // by HelmRelease key
+}
+
+// NewTable returns an empty table.
+func NewTable() *Table {
+	return &Table{owners: map[manifest.ID]*Lock{}, locks: map[string]*Lock{}}
+}
+
+// Conflict is an object that a lock declares and another lock owns.
+type Conflict struct {
+	ID    manifest.ID
+	Owner string // key of the owning HelmRelease
+}
+
+// Put makes l the lock of its HelmRelease in place of an earlier one, which is closed. Objects that an older
+// HelmRelease owns are left to it, taken out of l and returned. Objects owned by a younger one are taken over, and the
+// keys of those HelmReleases are returned as displaced: they must be reconciled to learn of it. Older is decided by
+// creation time, then by key, so that a restart of the operator comes to the same answer.
+func (t *Table) Put(l *Lock) (conflicts []Conflict, displaced []string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.drop(l.Key)
+	t.locks[l.Key] = l
+	seen := map[string]bool{}
+	for _, id := range l.ids() {
+		other := t.owners[id]
+		if other != nil && !older(l, other) {
+			conflicts = append(conflicts, Conflict{ID: id, Owner: other.Key})
+			l.forget(id)
+			continue
+		}
+		if other != nil {
+			other.forget(id)
+			if !seen[other.Key] {
+				seen[other.Key] = true
+				displaced = append(displaced, other.Key)
+			}
+		}
+		t.owners[id] = l
+	}
+	return conflicts, displaced
+}
+
+// Drop closes and removes the lock of a HelmRelease and says whether there was one.
+func (t *Table) Drop(key string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.drop(key)
+}
+
+func (t *Table) drop(key string) bool {
+	l := t.locks[key]
+	if l == nil {
+		return false
+	}
+	l.Close()
+	for _, id := range l.ids() {
+		if t.owners[id] == l {
+			delete(t.owners, id)
+		}
+	}
+	delete(t.locks, key)
+	return true
+}
+
+// Get returns the lock of a HelmRelease, nil for none.
+func (t *Table) Get(key string) *Lock {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.locks[key]
+}
+
+// Owner returns the lock that owns an object at exactly this version of its kind, nil for none. A release that
+// declares the object at another version of the same kind watches that version.
+func (t *Table) Owner(gvk schema.GroupVersionKind, id manifest.ID) *Lock {
+	t.mu.RLock()
+	l := t.owners[id]
+	t.mu.RUnlock()
+	if l == nil || !l.declares(gvk, id) {
+		return nil
+	}
+	return l
+}
+
+// Locks returns all locks.
+func (t *Table) Locks() []*Lock {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	locks := make([]*Lock, 0, len(t.locks))
+	for _, l := range t.locks {
+		locks = append(locks, l)
+	}
+	return locks
+}
+
+func older(a, b *Lock) bool {
+	if !a.Since.Equal(b.Since) {
+		return a.Since.Before(b.Since)
+	}
+	return a.Key < b.Key
+}
+
+func (l *Lock) ids() []manifest.ID {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ids := make([]manifest.ID, 0, len(l.objects))
+	for id := range l.objects {
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+// forget takes an object out of the lock because another lock owns it.
+func (l *Lock) forget(id manifest.ID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.objects, id)
+	delete(l.dirty, id)
+}
+
+func (l *Lock) declares(gvk schema.GroupVersionKind, id manifest.ID) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.objects[id]
+	return s != nil && s.GVK == gvk
+}

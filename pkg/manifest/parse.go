@@ -1,0 +1,191 @@
+package manifest
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// maxLists bounds how deep Lists nest in Lists.
+const maxLists = 8
+
+// Parse reads a manifest, all or nothing: one bad document makes an error (a *DocumentError), and no Set.
+//
+// Documents that are empty or comments only count for nothing. An object with items is a list, whatever its kind, and
+// stands for its items; an item without apiVersion and kind gets them from the list (PodList holds v1 Pods). Hooks and objects
+// with generateName but no name are skipped.
+func Parse(manifest string) (*Set, error) {
+	docs, err := split(manifest)
+	if err != nil {
+		return nil, err
+	}
+	p := parser{}
+	decoder := newDecoder(manifest)
+	for _, doc := range docs {
+		content, rest, err := decoder.decode(doc)
+		if err != nil {
+			return nil, err
+		}
+		if content != nil {
+			p.doc = doc
+			object, ok := content.(map[string]any)
+			if !ok {
+				return nil, doc.errorf(doc.firstLine(), "it is not an object: a mapping is needed at the top")
+			}
+			if err := p.add(object, inherited{}, 0); err != nil {
+				return nil, err
+			}
+		}
+		if rest {
+			p.skipped = append(p.skipped, Skipped{Doc: doc.index, Reason: "Helm ignores what follows the end of the document"})
+		}
+	}
+	set := &Set{Skipped: p.skipped}
+	set.Objects = lastOfEach(p.objects, func(i int) {
+		set.Skipped = append(set.Skipped, Skipped{Doc: p.docs[i], Kind: p.objects[i].ID.Kind, Name: p.objects[i].ID.Name,
+			Reason: "it is declared again later, and the last declaration counts"})
+	})
+	return set, nil
+}
+
+type parser struct {
+	doc     document
+	objects []Object
+	docs    []int // for each object, the index of its document
+	skipped []Skipped
+}
+
+// inherited is what a list hands down to its items.
+type inherited struct {
+	apiVersion, kind string
+	keep             bool
+}
+
+// add takes up one object, or the items of a list.
+func (p *parser) add(content map[string]any, from inherited, depth int) error {
+	apiVersion, err := p.text(content, "apiVersion")
+	if err != nil {
+		return err
+	}
+	kind, err := p.text(content, "kind")
+	if err != nil {
+		return err
+	}
+	if apiVersion == "" && kind == "" && from.kind != "" {
+		apiVersion, kind = from.apiVersion, from.kind
+		content["apiVersion"], content["kind"] = apiVersion, kind
+	}
+	switch {
+	case apiVersion == "":
+		return p.errorf("an object has no apiVersion")
+	case kind == "":
+		return p.errorf("an object has no kind")
+	}
+	version, err := schema.ParseGroupVersion(apiVersion)
+	if err != nil || version.Version == "" {
+		return p.errorf("an apiVersion is not of the form GROUP/VERSION or VERSION")
+	}
+	metadata, err := p.mapping(content, "metadata")
+	if err != nil {
+		return err
+	}
+	annotations, err := p.mapping(metadata, "annotations")
+	if err != nil {
+		return err
+	}
+	name, err := p.text(metadata, "name")
+	if err != nil {
+		return err
+	}
+	if _, hook := annotations[hookAnnotation]; hook {
+		p.skip(kind, name, "it is a hook: Helm runs it and does not manage it")
+		return nil
+	}
+	keep := from.keep || isKeep(annotations)
+	if items, isList := content["items"]; isList {
+		// The server sends items of a typed list without their type, and so do manifests made from its answers.
+		typed := inherited{apiVersion: apiVersion, kind: strings.TrimSuffix(kind, "List"), keep: keep}
+		return p.addItems(items, typed, depth)
+	}
+	return p.addObject(version.WithKind(kind), content, metadata, name, keep)
+}
+
+func (p *parser) addItems(value any, from inherited, depth int) error {
+	if depth >= maxLists {
+		return p.errorf("Lists nest deeper than %d levels", maxLists)
+	}
+	items, ok := value.([]any)
+	if !ok && value != nil {
+		return p.errorf("the items of a List are not a sequence")
+	}
+	for _, item := range items {
+		object, ok := item.(map[string]any)
+		if !ok {
+			return p.errorf("an item of a List is not an object")
+		}
+		if err := p.add(object, from, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *parser) addObject(gvk schema.GroupVersionKind, content, metadata map[string]any, name string, keep bool) error {
+	namespace, err := p.text(metadata, "namespace")
+	if err != nil {
+		return err
+	}
+	if name == "" {
+		generated, err := p.text(metadata, "generateName")
+		if err != nil {
+			return err
+		}
+		if generated == "" {
+			return p.errorf("an object has no metadata.name")
+		}
+		p.skip(gvk.Kind, generated, "it has generateName and no name, so that its live name is not known")
+		return nil
+	}
+	p.objects = append(p.objects, Object{
+		ID:  ID{Group: gvk.Group, Kind: gvk.Kind, Namespace: namespace, Name: name},
+		GVK: gvk, Content: content, Keep: keep,
+	})
+	p.docs = append(p.docs, p.doc.index)
+	return nil
+}
+
+func (p *parser) skip(kind, name, reason string) {
+	p.skipped = append(p.skipped, Skipped{Doc: p.doc.index, Kind: kind, Name: name, Reason: reason})
+}
+
+func (p *parser) errorf(format string, args ...any) error {
+	return p.doc.errorf(p.doc.firstLine(), format, args...)
+}
+
+// text returns a field that must be text where it is there and not null.
+func (p *parser) text(content map[string]any, field string) (string, error) {
+	switch value := content[field].(type) {
+	case string:
+		return value, nil
+	case nil:
+		return "", nil
+	}
+	return "", p.errorf("an object's %s is not text (is it a number or boolean that needs quotes?)", field)
+}
+
+// mapping returns a field that must be a mapping where it is there and not null.
+func (p *parser) mapping(content map[string]any, field string) (map[string]any, error) {
+	switch value := content[field].(type) {
+	case map[string]any:
+		return value, nil
+	case nil:
+		return nil, nil
+	}
+	return nil, p.errorf("an object's %s is not a mapping", field)
+}
+
+// isKeep reads the policy as leniently as helm uninstall does.
+func isKeep(annotations map[string]any) bool {
+	policy, _ := annotations[policyAnnotation].(string)
+	return strings.EqualFold(strings.TrimSpace(policy), policyKeep)
+}

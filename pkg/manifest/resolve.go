@@ -1,0 +1,179 @@
+package manifest
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Helm's ownership metadata. Helm sets it on every live object and stores it nowhere; without it, Helm refuses to
+// upgrade the object.
+const (
+	ManagedByLabel             = "app.kubernetes.io/managed-by"
+	ManagedByHelm              = "Helm"
+	ReleaseNameAnnotation      = "meta.helm.sh/release-name"
+	ReleaseNamespaceAnnotation = "meta.helm.sh/release-namespace"
+)
+
+// Release names the release that a Set belongs to. A release.Key converts to it.
+type Release struct {
+	Namespace string
+	Name      string
+}
+
+// Scope tells whether objects of a kind live in namespaces. Its error satisfies meta.IsNoMatchError (wrapped or not)
+// when the cluster does not know the kind.
+type Scope func(schema.GroupVersionKind) (namespaced bool, err error)
+
+// serverOwned are the metadata fields that only the API server writes.
+var serverOwned = []string{
+	"creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "generation", "managedFields", "resourceVersion",
+	"selfLink", "uid",
+}
+
+// Resolve returns the desired state of each object, in the manifest's order, as copies: s stays as it is.
+//
+// The namespace is the release's where a namespaced kind declares none, and none for cluster-scoped kinds, whatever they
+// declare. Helm's ownership metadata wins over what the chart declares. Dropped are status, metadata that the server owns,
+// null values in mappings (the API takes them for absent; in lists they stay, because there they count as elements), and
+// the rules of an aggregated ClusterRole, which a controller fills in. The stringData of a Secret is folded into data.
+// Leaves have their Canonical form.
+//
+// Objects of a kind that the cluster does not know are in unknown, as parsed: share their Content, do not change it.
+// Any other error of scope, or an object that the API could never have accepted, ends with an error and no objects.
+func (s *Set) Resolve(release Release, scope Scope) (resolved, unknown []Object, err error) {
+	type answer struct {
+		namespaced bool
+		err        error
+	}
+	asked := map[schema.GroupVersionKind]answer{}
+	for _, object := range s.Objects {
+		a, found := asked[object.GVK]
+		if !found {
+			a.namespaced, a.err = scope(object.GVK)
+			asked[object.GVK] = a
+		}
+		switch {
+		case meta.IsNoMatchError(a.err):
+			unknown = append(unknown, object)
+			continue
+		case a.err != nil:
+			return nil, nil, fmt.Errorf("find the scope of %s: %w", object.ID, a.err)
+		}
+		desired, err := object.resolve(release, a.namespaced)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", object.ID, err)
+		}
+		resolved = append(resolved, desired)
+	}
+	// With their namespaces filled in, two objects can turn out to be one.
+	return lastOfEach(resolved, func(int) {}), unknown, nil
+}
+
+func (o Object) resolve(release Release, namespaced bool) (Object, error) {
+	content := runtime.DeepCopyJSON(o.Content)
+	live := unstructured.Unstructured{Object: content}
+	switch {
+	case !namespaced:
+		o.ID.Namespace = ""
+	case o.ID.Namespace == "":
+		o.ID.Namespace = release.Namespace
+	}
+	live.SetNamespace(o.ID.Namespace)
+	own(&live, release)
+
+	delete(content, "status")
+	if metadata, ok := content["metadata"].(map[string]any); ok {
+		for _, field := range serverOwned {
+			delete(metadata, field)
+		}
+	}
+	dropNulls(content)
+	switch o.ID.GroupKind() {
+	case schema.GroupKind{Kind: "Secret"}:
+		if err := foldStringData(content); err != nil {
+			return Object{}, err
+		}
+	case schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}:
+		// The controller looks at whether there is a rule at all: an empty one aggregates nothing and clears rules.
+		if _, aggregated := content["aggregationRule"].(map[string]any); aggregated {
+			delete(content, "rules")
+		}
+	}
+	o.Content = Canonical(content, o.GVK)
+	return o, nil
+}
+
+// own sets Helm's ownership metadata in the way Helm does. As there, labels or annotations with a value that is no text
+// are lost as a whole, and null becomes empty text.
+func own(live *unstructured.Unstructured, release Release) {
+	labels := live.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[ManagedByLabel] = ManagedByHelm
+	live.SetLabels(labels)
+
+	annotations := live.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[ReleaseNameAnnotation] = release.Name
+	annotations[ReleaseNamespaceAnnotation] = release.Namespace
+	live.SetAnnotations(annotations)
+}
+
+// dropNulls removes the keys with a null value from all mappings in value.
+func dropNulls(value any) {
+	switch v := value.(type) {
+	case map[string]any:
+		for key, member := range v {
+			if member == nil {
+				delete(v, key)
+				continue
+			}
+			dropNulls(member)
+		}
+	case []any:
+		for _, element := range v {
+			dropNulls(element)
+		}
+	}
+}
+
+// foldStringData does what the API server does to a Secret: stringData is written into data, over what is there.
+func foldStringData(secret map[string]any) error {
+	declared, found := secret["stringData"]
+	if !found {
+		return nil
+	}
+	text, ok := declared.(map[string]any)
+	if !ok {
+		return errors.New("stringData is not a mapping")
+	}
+	delete(secret, "stringData")
+	if len(text) == 0 {
+		return nil
+	}
+	data, ok := secret["data"].(map[string]any)
+	if !ok {
+		if _, found := secret["data"]; found {
+			return errors.New("data is not a mapping")
+		}
+		data = map[string]any{}
+		secret["data"] = data
+	}
+	for key, value := range text {
+		plain, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("stringData[%q] is not text", key)
+		}
+		data[key] = base64.StdEncoding.EncodeToString([]byte(plain))
+	}
+	return nil
+}

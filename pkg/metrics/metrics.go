@@ -1,0 +1,127 @@
+// Package metrics holds the operator's Prometheus metrics, all under helm_locker_.
+package metrics
+
+import (
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/rancher/helm-locker/pkg/release"
+)
+
+const namespace = "helm_locker"
+
+// Metrics are the operator's metrics, in a registry of their own so that an embedding program keeps its default one.
+type Metrics struct {
+	registry *prometheus.Registry
+
+	drift     *prometheus.CounterVec
+	failed    *prometheus.CounterVec
+	contended *prometheus.CounterVec
+	yielded   *prometheus.CounterVec
+	lived     prometheus.Histogram
+	objects   *prometheus.GaugeVec
+	locked    *prometheus.GaugeVec
+	state     *prometheus.GaugeVec
+	leading   prometheus.Gauge
+	build     *prometheus.GaugeVec
+}
+
+// New returns the metrics of an operator of the given version.
+func New(version, commit string) *Metrics {
+	release := []string{"release_namespace", "release"}
+	with := func(more ...string) []string { return append(slices.Clone(release), more...) }
+	m := &Metrics{
+		registry:  prometheus.NewRegistry(),
+		drift:     counter("drift_total", "Changes made by anyone but Helm, by what was done about them.", with("kind", "action")),
+		failed:    counter("revert_failures_total", "Attempts to restore an object that the API server refused.", with("kind")),
+		contended: counter("contentions_total", "Episodes in which somebody kept changing an object back.", with("kind")),
+		yielded:   counter("yields_total", "Times that drift was left alone because Helm had begun to work.", release),
+		lived: prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: namespace, Name: "time_to_revert_seconds",
+			Help:    "Time from seeing a change to having restored the object.",
+			Buckets: prometheus.ExponentialBuckets(0.001, 2, 16)}),
+		objects: gauge("objects", "Objects of locked releases, by condition: tracked, drifted, contended, waiting.", with("condition")),
+		locked:  gauge("locked", "1 for a release that is locked, 0 for one that is not.", release),
+		state:   gauge("release_state", "1 for the state that a release is in.", with("state")),
+		leading: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Name: "leading", Help: "1 on the replica that writes, 0 on a standby."}),
+		build:   gauge("build_info", "1, labelled with the version of the operator.", []string{"version", "commit"}),
+	}
+	m.registry.MustRegister(m.drift, m.failed, m.contended, m.yielded, m.lived, m.objects, m.locked, m.state, m.leading, m.build,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.build.WithLabelValues(version, commit).Set(1)
+	return m
+}
+
+func counter(name, help string, labels []string) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels)
+}
+
+func gauge(name, help string, labels []string) *prometheus.GaugeVec {
+	return prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help}, labels)
+}
+
+// Handler serves the metrics in the Prometheus text format.
+func (m *Metrics) Handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry})
+}
+
+// Drift counts a change and, when it was restored, how long it lived.
+func (m *Metrics) Drift(r release.Key, kind, action string, lived time.Duration, restored bool) {
+	m.drift.WithLabelValues(r.Namespace, r.Name, kind, action).Inc()
+	if restored {
+		m.lived.Observe(lived.Seconds())
+	}
+	if action == "Refused" {
+		m.Failed(r, kind)
+	}
+}
+
+// Failed counts an attempt to restore an object that the API server refused.
+func (m *Metrics) Failed(r release.Key, kind string) {
+	m.failed.WithLabelValues(r.Namespace, r.Name, kind).Inc()
+}
+
+// Contended counts the beginning of a fight.
+func (m *Metrics) Contended(r release.Key, kind string) {
+	m.contended.WithLabelValues(r.Namespace, r.Name, kind).Inc()
+}
+
+// Yielded counts that drift was left alone because Helm had begun to work.
+func (m *Metrics) Yielded(r release.Key) { m.yielded.WithLabelValues(r.Namespace, r.Name).Inc() }
+
+// Leading records whether this replica writes.
+func (m *Metrics) Leading(on bool) { m.leading.Set(bit(on)) }
+
+// Counts are the objects of a release by condition.
+type Counts struct{ Tracked, Drifted, Contended, Waiting int }
+
+// Release records the state of a release.
+func (m *Metrics) Release(r release.Key, state string, locked bool, n Counts) {
+	for condition, count := range map[string]int{"tracked": n.Tracked, "drifted": n.Drifted, "contended": n.Contended, "waiting": n.Waiting} {
+		m.objects.WithLabelValues(r.Namespace, r.Name, condition).Set(float64(count))
+	}
+	m.locked.WithLabelValues(r.Namespace, r.Name).Set(bit(locked))
+	m.state.DeletePartialMatch(labels(r))
+	m.state.WithLabelValues(r.Namespace, r.Name, state).Set(1)
+}
+
+// Forget removes the gauges of a release that is not looked after any more. Its counters stay, as counters do.
+func (m *Metrics) Forget(r release.Key) {
+	for _, g := range []*prometheus.GaugeVec{m.objects, m.locked, m.state} {
+		g.DeletePartialMatch(labels(r))
+	}
+}
+
+func labels(r release.Key) prometheus.Labels {
+	return prometheus.Labels{"release_namespace": r.Namespace, "release": r.Name}
+}
+
+func bit(on bool) float64 {
+	if on {
+		return 1
+	}
+	return 0
+}

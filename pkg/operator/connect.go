@@ -1,0 +1,72 @@
+package operator
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/rancher/helm-locker/pkg/controller"
+	helm "github.com/rancher/helm-locker/pkg/generated/controllers/helm.cattle.io"
+	"github.com/rancher/helm-locker/pkg/version"
+	"github.com/sirupsen/logrus"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+)
+
+// requestTimeout bounds every request but watches.
+const requestTimeout = 30 * time.Second
+
+// connection holds the clients and the factory behind the HelmRelease controller.
+type connection struct {
+	controller.Clients
+	factory *helm.Factory
+}
+
+// connect makes the clients. There is no client-side rate limit: the API server's own priority and fairness knows
+// better, and a queue of waiting reverts helps nobody.
+func connect(config *rest.Config, namespace string) (*connection, error) {
+	config = rest.CopyConfig(config)
+	config.QPS, config.RateLimiter = -1, nil
+	config.UserAgent = "helm-locker/" + version.Version
+	requests := rest.CopyConfig(config)
+	requests.Timeout = requestTimeout
+
+	c := &connection{}
+	var err error
+	step := func(what string, f func() error) {
+		if err == nil {
+			if e := f(); e != nil {
+				err = fmt.Errorf("%s client: %w", what, e)
+			}
+		}
+	}
+	step("discovery", func() (e error) { c.Discovery, e = discovery.NewDiscoveryClientForConfig(requests); return })
+	step("Kubernetes", func() (e error) { c.Kubernetes, e = kubernetes.NewForConfig(requests); return })
+	step("dynamic", func() (e error) { c.Dynamic, e = dynamic.NewForConfig(requests); return })
+	step("metadata", func() (e error) { c.Metadata, e = metadata.NewForConfig(requests); return })
+	step("watch", func() (e error) { c.WatchDynamic, e = dynamic.NewForConfig(config); return })
+	step("metadata watch", func() (e error) { c.WatchMetadata, e = metadata.NewForConfig(config); return })
+	step("HelmRelease", func() (e error) {
+		c.factory, e = helm.NewFactoryFromConfigWithOptions(config, &helm.FactoryOptions{Namespace: namespace})
+		return
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.HelmReleases = c.factory.Helm().V1alpha1().HelmRelease()
+	return c, nil
+}
+
+// quietLibraries keeps client-go's own log, which is not in our format and repeats what we report, out of ours.
+func quietLibraries(log *logrus.Logger) {
+	w := io.Discard
+	if log.IsLevelEnabled(logrus.TraceLevel) {
+		w = log.WriterLevel(logrus.TraceLevel)
+	}
+	klog.LogToStderr(false)
+	klog.SetOutput(w)
+}

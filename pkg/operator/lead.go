@@ -1,0 +1,77 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/rancher/helm-locker/pkg/controller"
+	"github.com/rancher/helm-locker/pkg/metrics"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+)
+
+// errLeaseLost ends the operator: another one leads now. Its writes carry preconditions, so a moment with two leaders
+// does no harm, but one that cannot renew its lease has no business writing.
+var errLeaseLost = errors.New("lost the leader lease")
+
+// lead lets the controller write while this operator leads, and gives the lease up when ctx ends.
+func lead(ctx context.Context, conn *connection, o ControllerOptions, c *controller.Controller, m *metrics.Metrics) error {
+	if !o.LeaderElection {
+		m.Leading(true)
+		c.Lead()
+		<-ctx.Done()
+		c.Unlead()
+		return nil
+	}
+	var lost atomic.Bool
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock: &resourcelock.LeaseLock{
+			LeaseMeta:  metav1.ObjectMeta{Namespace: o.Namespace, Name: o.ControllerName},
+			Client:     conn.Kubernetes.CoordinationV1(),
+			LockConfig: resourcelock.ResourceLockConfig{Identity: identity(o)},
+		},
+		Name: o.ControllerName, ReleaseOnCancel: true,
+		LeaseDuration: o.LeaseDuration, RenewDeadline: o.LeaseDuration * 2 / 3, RetryPeriod: retryPeriod(o.LeaseDuration),
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(context.Context) {
+				o.Log.Info("leading")
+				m.Leading(true)
+				c.Lead()
+			},
+			OnStoppedLeading: func() {
+				m.Leading(false)
+				c.Unlead()
+				lost.Store(ctx.Err() == nil)
+			},
+			OnNewLeader: func(id string) { o.Log.Infof("leader is %s", id) },
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("leader election: %w", err)
+	}
+	elector.Run(ctx)
+	if lost.Load() {
+		return errLeaseLost
+	}
+	return nil
+}
+
+// retryPeriod is how often a standby looks at the lease; often enough that it takes over within a second of a leader
+// that gave it up.
+func retryPeriod(lease time.Duration) time.Duration {
+	return min(lease/8, 700*time.Millisecond)
+}
+
+func identity(o ControllerOptions) string {
+	host := o.NodeName
+	if name, err := os.Hostname(); err == nil {
+		host = name
+	}
+	return host + "_" + string(uuid.NewUUID())
+}

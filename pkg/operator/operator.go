@@ -1,0 +1,101 @@
+// Package operator wires the operator together: clients, controller, leader election, health and metrics. Run is the
+// embedding API: a program that wants to lock Helm releases calls it and needs nothing else of this module.
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/controller"
+	"github.com/rancher/helm-locker/pkg/crd"
+	"github.com/rancher/helm-locker/pkg/metrics"
+	"github.com/rancher/helm-locker/pkg/version"
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/clock"
+)
+
+// syncTimeout bounds how long the HelmReleases may take to be listed at the start.
+const syncTimeout = 2 * time.Minute
+
+// Run runs an operator until ctx ends, and returns nil then, after its work in progress is done and its lease is given up.
+// It returns an error when it cannot start, or has to stop: an operator that lost its lease must not go on writing.
+func Run(ctx context.Context, options ControllerOptions) error {
+	o, err := options.complete()
+	if err != nil {
+		return err
+	}
+	quietLibraries(o.Log)
+	restConfig, err := o.ClientConfig.ClientConfig()
+	if err != nil {
+		return fmt.Errorf("client configuration: %w", err)
+	}
+	if !o.SkipCRD {
+		if err := crd.Create(ctx, restConfig); err != nil {
+			return fmt.Errorf("install the CustomResourceDefinition: %w", err)
+		}
+	}
+	conn, err := connect(restConfig, o.Namespace)
+	if err != nil {
+		return err
+	}
+	o.Log.Infof("helm-locker %s, controller name %s", version.String(), o.ControllerName)
+
+	m := metrics.New(version.Version, version.Commit)
+	events, stopEvents := recorder(conn, o)
+	defer stopEvents()
+
+	c, err := controller.New(ctx, conn.Clients, controller.Options{
+		Namespace: o.Namespace, Name: o.ControllerName, ObjectSetMetadata: o.ObjectSetMetadata, Omit: o.Omit,
+		Clock: clock.RealClock{}, Log: o.Log, Metrics: m, Events: events,
+	})
+	if err != nil {
+		return err
+	}
+
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return serve(ctx, o, c, m) })
+	group.Go(func() error {
+		if err := startFactory(ctx, conn); err != nil {
+			return err
+		}
+		return c.Run(ctx)
+	})
+	group.Go(func() error { return lead(ctx, conn, o, c, m) })
+	err = group.Wait()
+	if errors.Is(err, context.Canceled) {
+		err = nil
+	}
+	o.Log.Info("stopped")
+	return err
+}
+
+// startFactory starts the HelmRelease cache and waits until it is filled.
+func startFactory(ctx context.Context, conn *connection) error {
+	if err := conn.factory.Start(ctx, 1); err != nil {
+		return fmt.Errorf("watch HelmReleases: %w", err)
+	}
+	wait, cancel := context.WithTimeout(ctx, syncTimeout)
+	defer cancel()
+	if err := conn.factory.Sync(wait); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("list HelmReleases: %w", err)
+	}
+	return nil
+}
+
+// recorder returns a recorder of events; client-go aggregates what repeats and limits what floods.
+func recorder(conn *connection, o ControllerOptions) (record.EventRecorder, func()) {
+	broadcaster := record.NewBroadcaster()
+	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: conn.Kubernetes.CoreV1().Events("")})
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		o.Log.Errorf("event scheme: %v", err)
+	}
+	return broadcaster.NewRecorder(scheme, corev1.EventSource{Component: o.ControllerName, Host: o.NodeName}), broadcaster.Shutdown
+}

@@ -1,0 +1,94 @@
+package operator
+
+import (
+	"errors"
+	"io"
+	"time"
+
+	"github.com/rancher/helm-locker/pkg/enforce"
+	"github.com/sirupsen/logrus"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// Defaults of the classic options.
+const (
+	DefaultNamespace      = "cattle-helm-system"
+	DefaultControllerName = "helm-locker"
+
+	pprofAddress = "localhost:6060"
+)
+
+// ControllerOptions configure an operator. The first five are the classic ones; a program that embeds the operator and
+// sets nothing else gets an operator that opens no port.
+type ControllerOptions struct {
+	// ClientConfig says how to reach the API server. Required.
+	ClientConfig clientcmd.ClientConfig
+	// Namespace is where HelmReleases are looked after, DefaultNamespace when empty.
+	Namespace string
+	// ControllerName claims HelmReleases; operators of different names share a cluster. DefaultControllerName when empty.
+	ControllerName string
+	// NodeName is the node that the operator runs on; it becomes part of its identity in the leader election and of its events.
+	NodeName string
+	// PprofEnabled serves Go's profiles on localhost:6060.
+	PprofEnabled bool
+
+	// MetricsAddress serves /metrics, for example ":8080"; nothing is served when empty.
+	MetricsAddress string
+	// HealthAddress serves /healthz and /readyz, for example ":8081"; nothing is served when empty.
+	HealthAddress string
+	// LeaderElection lets only one of several operators of one name write; the others stand by with warm watches.
+	LeaderElection bool
+	// LeaseDuration is how long a leader that vanished is waited for; 15 s when zero.
+	LeaseDuration time.Duration
+	// SkipCRD leaves the CustomResourceDefinition to somebody else.
+	SkipCRD bool
+	// ObjectSetMetadata writes wrangler's classic ObjectSet labels and annotations on the objects of locked releases.
+	ObjectSetMetadata bool
+	// Log receives all log lines; text on standard error at level info when nil.
+	Log *logrus.Logger
+
+	// Omit leaves parts of the order proof out, to test that each is needed. Nothing else may set it.
+	Omit enforce.Omit
+}
+
+func (o ControllerOptions) complete() (ControllerOptions, error) {
+	if o.ClientConfig == nil {
+		return o, errors.New("no client configuration: set ClientConfig")
+	}
+	if o.Namespace == "" {
+		o.Namespace = DefaultNamespace
+	}
+	if o.ControllerName == "" {
+		o.ControllerName = DefaultControllerName
+	}
+	if o.LeaseDuration == 0 {
+		o.LeaseDuration = 15 * time.Second
+	}
+	if o.LeaseDuration < time.Second {
+		return o, errors.New("a lease duration under one second cannot be kept up")
+	}
+	if o.Log == nil {
+		o.Log = logrus.New()
+	}
+	return o, nil
+}
+
+// NewLogger returns a logger that writes to w at a level (error, warn, info, debug, trace) in a format (text, json).
+func NewLogger(w io.Writer, level, format string) (*logrus.Logger, error) {
+	log := logrus.New()
+	log.SetOutput(w)
+	parsed, err := logrus.ParseLevel(level)
+	if err != nil {
+		return nil, errors.New("log level " + level + ": use error, warn, info, debug or trace")
+	}
+	log.SetLevel(parsed)
+	switch format {
+	case "json":
+		log.SetFormatter(&logrus.JSONFormatter{TimestampFormat: time.RFC3339Nano})
+	case "text", "":
+		log.SetFormatter(&logrus.TextFormatter{FullTimestamp: true, TimestampFormat: "15:04:05.000"})
+	default:
+		return nil, errors.New("log format " + format + ": use text or json")
+	}
+	return log, nil
+}

@@ -1,0 +1,90 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"time"
+
+	"github.com/rancher/helm-locker/pkg/controller"
+	"github.com/rancher/helm-locker/pkg/metrics"
+	"golang.org/x/sync/errgroup"
+)
+
+// serve runs the HTTP listeners that are asked for until ctx ends.
+func serve(ctx context.Context, o ControllerOptions, c *controller.Controller, m *metrics.Metrics) error {
+	group, ctx := errgroup.WithContext(ctx)
+	listen := func(what, address string, handler http.Handler) {
+		if address != "" && address != "0" {
+			group.Go(func() error { return listenAndServe(ctx, o, what, address, handler) })
+		}
+	}
+	metricsMux := http.NewServeMux()
+	metricsMux.Handle("/metrics", m.Handler())
+	health := healthHandler(c)
+	if o.HealthAddress == o.MetricsAddress {
+		metricsMux.Handle("/", health)
+	} else {
+		listen("health", o.HealthAddress, health)
+	}
+	listen("metrics", o.MetricsAddress, metricsMux)
+	if o.PprofEnabled {
+		listen("pprof", pprofAddress, pprofHandler())
+	}
+	return group.Wait()
+}
+
+func listenAndServe(ctx context.Context, o ControllerOptions, what, address string, handler http.Handler) error {
+	var lc net.ListenConfig
+	listener, err := lc.Listen(ctx, "tcp", address)
+	if err != nil {
+		return fmt.Errorf("%s address: %w", what, err)
+	}
+	o.Log.Debugf("%s on %s", what, listener.Addr())
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	stopped := context.AfterFunc(ctx, func() {
+		if err := server.Close(); err != nil {
+			o.Log.Debugf("close the %s listener: %v", what, err)
+		}
+	})
+	defer stopped()
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("%s listener: %w", what, err)
+	}
+	return nil
+}
+
+// healthHandler answers /healthz while the process lives, and /readyz once the operator watches and judges.
+func healthHandler(c *controller.Controller) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok") })
+	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
+		select {
+		case <-c.Ready():
+			answer(w, http.StatusOK, "ok")
+		default:
+			answer(w, http.StatusServiceUnavailable, "still reading the release records")
+		}
+	})
+	return mux
+}
+
+func answer(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	// The client may be gone; there is nobody left to tell.
+	_, _ = w.Write([]byte(text + "\n"))
+}
+
+func pprofHandler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	return mux
+}

@@ -1,0 +1,156 @@
+package release
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// DefaultLimit bounds the decompressed payload, in bytes. A Secret holds at most 1 MiB, three quarters of that after
+// base64; real charts compress by a factor of 5 to 20. 64 MiB is far above that, and far below the 1000-fold that a
+// decompression bomb reaches.
+const DefaultLimit int64 = 64 << 20
+
+// What is wrong with a payload. Every error of Decode and DecodeSecret is one of these (errors.Is); Matches gives ErrMismatch.
+var (
+	// ErrNoPayload: the Secret has no payload at all.
+	ErrNoPayload = errors.New("release payload is missing")
+	// ErrTooLarge: the payload decompresses to more than the limit.
+	ErrTooLarge = errors.New("release payload is too large")
+	// ErrTruncated: the payload ends too early.
+	ErrTruncated = errors.New("release payload is truncated")
+	// ErrFormat: the payload is not base64, gzip or JSON, or a field has the wrong type.
+	ErrFormat = errors.New("release payload is malformed")
+	// ErrIncomplete: the payload decodes, but lacks name, namespace, version or status.
+	ErrIncomplete = errors.New("release payload is incomplete")
+	// ErrNoManifest: the release has no objects but hooks, so there is nothing to lock.
+	ErrNoManifest = errors.New("release has no manifest")
+	// ErrMismatch: payload and metadata of the Secret belong to different releases.
+	ErrMismatch = errors.New("release payload does not belong to its Secret")
+)
+
+const advice = "restore the Secret, or run helm upgrade or helm rollback to write a new record"
+
+// DecodeSecret decodes the payload in a release Secret's data (Kubernetes' own base64 already taken off), with DefaultLimit.
+func DecodeSecret(data map[string][]byte) (*Release, error) {
+	payload, found := data[DataKey]
+	if !found {
+		return nil, fmt.Errorf("%w: the Secret has no data key %q; %s", ErrNoPayload, DataKey, advice)
+	}
+	return Decode(payload, DefaultLimit)
+}
+
+// Decode decodes a release payload: base64 over gzip over JSON, or base64 over JSON as the oldest Helm wrote. It
+// decompresses at most limit bytes, and skips what locking does not need (templates, values, hooks) as it streams by.
+// The release is nil when there is an error, except for ErrNoManifest, where all but the manifest is there.
+//
+// The payload is a secret: no error contains any part of it, only positions and names of fields.
+func Decode(payload []byte, limit int64) (*Release, error) {
+	if len(bytes.TrimSpace(payload)) == 0 {
+		return nil, fmt.Errorf("%w: data key %q is empty; %s", ErrNoPayload, DataKey, advice)
+	}
+	r, err := inflate(payload, limit)
+	if err != nil {
+		return nil, explain(err, limit)
+	}
+	s := stream{dec: json.NewDecoder(r)}
+	rel, err := s.release()
+	if err != nil {
+		return nil, explain(err, limit)
+	}
+	if err := s.end(); err != nil {
+		return nil, explain(err, limit)
+	}
+	if err := rel.complete(); err != nil {
+		if errors.Is(err, ErrNoManifest) {
+			return rel, err
+		}
+		return nil, err
+	}
+	return rel, nil
+}
+
+// inflate returns the JSON of the payload. Like Helm, it tells compressed from plain payloads by gzip's magic number.
+func inflate(payload []byte, limit int64) (io.Reader, error) {
+	plain := bufio.NewReader(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(payload)))
+	head, err := plain.Peek(3)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	if !bytes.Equal(head, []byte{0x1f, 0x8b, 0x08}) {
+		return &bounded{r: plain, left: limit}, nil
+	}
+	inflated, err := gzip.NewReader(plain)
+	if err != nil {
+		return nil, err
+	}
+	return &bounded{r: inflated, left: limit}, nil
+}
+
+// bounded fails with ErrTooLarge when more than left bytes come; io.LimitedReader would call that a regular end.
+type bounded struct {
+	r    io.Reader
+	left int64
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if int64(len(p)) > b.left+1 {
+		p = p[:b.left+1]
+	}
+	n, err := b.r.Read(p)
+	b.left -= int64(n)
+	if b.left < 0 {
+		return 0, ErrTooLarge
+	}
+	return n, err
+}
+
+// complete checks what every release that Helm stores has.
+func (r *Release) complete() error {
+	missing := ""
+	switch {
+	case r.Name == "":
+		missing = "name"
+	case r.Namespace == "":
+		missing = "namespace"
+	case r.Revision < 1:
+		missing = "version"
+	case r.Status == "":
+		missing = "info.status"
+	case r.Manifest == "":
+		return fmt.Errorf("%w: it has hooks only or no objects at all, so that there is nothing to lock", ErrNoManifest)
+	default:
+		return nil
+	}
+	return fmt.Errorf("%w: it has no %s; %s", ErrIncomplete, missing, advice)
+}
+
+// explain turns errors of the standard library, some of which quote their input, into ours, which never do.
+func explain(err error, limit int64) error {
+	var (
+		base64Err base64.CorruptInputError
+		syntaxErr *json.SyntaxError
+		fieldErr  *fieldError
+	)
+	switch {
+	case errors.Is(err, ErrTooLarge):
+		return fmt.Errorf("%w: it decompresses to more than %d bytes; shrink the chart (values, files, CRDs) and upgrade the release", ErrTooLarge, limit)
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return fmt.Errorf("%w: it ends before the release does; %s", ErrTruncated, advice)
+	case errors.As(err, &base64Err):
+		return fmt.Errorf("%w: it is not base64 at byte %d; %s", ErrFormat, int64(base64Err), advice)
+	case errors.Is(err, gzip.ErrChecksum):
+		return fmt.Errorf("%w: its gzip checksum is wrong; %s", ErrFormat, advice)
+	case errors.As(err, &fieldErr):
+		return fmt.Errorf("%w: field %q %s; %s", ErrFormat, fieldErr.field, fieldErr.problem, advice)
+	case errors.As(err, &syntaxErr):
+		return fmt.Errorf("%w: it is not JSON at byte %d; %s", ErrFormat, syntaxErr.Offset, advice)
+	default:
+		return fmt.Errorf("%w: it is neither gzip nor JSON throughout; %s", ErrFormat, advice)
+	}
+}

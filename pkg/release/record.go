@@ -1,0 +1,182 @@
+package release
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// What Helm's Secret storage driver writes.
+const (
+	// SecretType is the type of every release Secret. Metadata does not show it: select by it.
+	SecretType = "helm.sh/release.v1"
+	// DataKey is the key of the payload in the Secret's data.
+	DataKey = "release"
+
+	OwnerLabel    = "owner"
+	OwnerHelm     = "helm"
+	NameLabel     = "name"
+	StatusLabel   = "status"
+	VersionLabel  = "version"
+	CreatedLabel  = "createdAt"
+	ModifiedLabel = "modifiedAt"
+
+	secretNamePrefix = "sh.helm.release.v1."
+)
+
+// ErrRecord is what every error of RecordOf is: the metadata of a release Secret is not what Helm writes.
+var ErrRecord = errors.New("not a Helm release record")
+
+// Record is the metadata of one release Secret: one revision of a release.
+type Record struct {
+	Key             Key
+	SecretName      string
+	UID             types.UID
+	ResourceVersion string
+	Revision        int
+	Status          Status
+	// Created is when Helm stored the revision, Modified when Helm last changed its record. Whole seconds.
+	Created  time.Time
+	Modified time.Time
+}
+
+// Selector returns the label selector for the records of the release called name, or for all records when name is empty.
+func Selector(name string) string {
+	selector := OwnerLabel + "=" + OwnerHelm
+	if name != "" {
+		selector += "," + NameLabel + "=" + name
+	}
+	return selector
+}
+
+// SecretName returns the name of the Secret that holds one revision of a release.
+func SecretName(name string, revision int) string {
+	return secretNamePrefix + name + ".v" + strconv.Itoa(revision)
+}
+
+// RecordOf reads the metadata of a release Secret. A status that this version does not know becomes StatusUnknown.
+//
+// Labels that Helm does not write, or that disagree with the Secret's name, are an ErrRecord. The Record returned with it
+// still tells the Secret, and Key and Revision as the Secret's name has them (zero when that is no release Secret's name),
+// so that the error can be shown where it belongs. Do not skip such a record and lock an older one: it may be the newest.
+func RecordOf(m metav1.Object) (Record, error) {
+	rec := Record{SecretName: m.GetName(), UID: m.GetUID(), ResourceVersion: m.GetResourceVersion()}
+	rec.Key.Namespace = m.GetNamespace()
+	fail := func(format string, args ...any) (Record, error) {
+		args = append([]any{ErrRecord, m.GetNamespace(), m.GetName()}, args...)
+		return rec, fmt.Errorf("%w: Secret %s/%s: "+format+"; run helm upgrade or helm rollback to write a new record, "+
+			"or restore the Secret as Helm wrote it", args...)
+	}
+
+	name, revision, ok := splitSecretName(m.GetName())
+	if !ok {
+		return fail("its name is not of the form %sNAME.vREVISION", secretNamePrefix)
+	}
+	rec.Key.Name, rec.Revision = name, revision
+
+	labels := m.GetLabels()
+	for _, want := range []struct{ label, value string }{
+		{OwnerLabel, OwnerHelm},
+		{NameLabel, name},
+		{VersionLabel, strconv.Itoa(revision)},
+	} {
+		got, found := labels[want.label]
+		if !found {
+			return fail("label %q is missing, it must be %q", want.label, want.value)
+		}
+		if got != want.value {
+			return fail("label %q is %q, it must be %q", want.label, got, want.value)
+		}
+	}
+	status, found := labels[StatusLabel]
+	if !found || status == "" {
+		return fail("label %q is missing", StatusLabel)
+	}
+	rec.Status = parseStatus(status)
+
+	// Helm sets createdAt when it creates the Secret and drops it for modifiedAt when it updates it.
+	rec.Created = m.GetCreationTimestamp().Time
+	created, found, err := unixLabel(labels, CreatedLabel)
+	if err != nil {
+		return fail("%w", err)
+	}
+	if found {
+		rec.Created = created
+	}
+	rec.Modified = rec.Created
+	modified, found, err := unixLabel(labels, ModifiedLabel)
+	if err != nil {
+		return fail("%w", err)
+	}
+	if found {
+		rec.Modified = modified
+	}
+	return rec, nil
+}
+
+// Same reports whether two records are the very same stored object in the same state: same Secret uid and
+// resourceVersion. Revision numbers do not tell: a re-install starts again at 1. A record that lacks either is the same as none.
+func (r Record) Same(o Record) bool {
+	return r.UID != "" && r.ResourceVersion != "" && r.UID == o.UID && r.ResourceVersion == o.ResourceVersion
+}
+
+// Newest returns the record with the highest revision, false when there is none. The records must be of one release.
+// Two records of one revision (a list that saw a re-install) are ordered by age, then by uid and resourceVersion.
+func Newest(records []Record) (Record, bool) {
+	if len(records) == 0 {
+		return Record{}, false
+	}
+	newest := records[0]
+	for _, rec := range records[1:] {
+		if compareAge(rec, newest) > 0 {
+			newest = rec
+		}
+	}
+	return newest, true
+}
+
+func compareAge(a, b Record) int {
+	return cmp.Or(
+		cmp.Compare(a.Revision, b.Revision),
+		a.Created.Compare(b.Created),
+		a.Modified.Compare(b.Modified),
+		cmp.Compare(a.UID, b.UID),
+		cmp.Compare(a.ResourceVersion, b.ResourceVersion),
+	)
+}
+
+// splitSecretName takes the name apart at the last ".v", because release names may contain dots. The revision must be
+// written as Helm writes it, so that one revision has one name.
+func splitSecretName(secret string) (name string, revision int, ok bool) {
+	rest, ok := strings.CutPrefix(secret, secretNamePrefix)
+	if !ok {
+		return "", 0, false
+	}
+	i := strings.LastIndex(rest, ".v")
+	if i <= 0 {
+		return "", 0, false
+	}
+	revision, err := strconv.Atoi(rest[i+len(".v"):])
+	if err != nil || revision < 1 || SecretName(rest[:i], revision) != secret {
+		return "", 0, false
+	}
+	return rest[:i], revision, true
+}
+
+func unixLabel(labels map[string]string, label string) (time.Time, bool, error) {
+	value, found := labels[label]
+	if !found {
+		return time.Time{}, false, nil
+	}
+	seconds, err := strconv.ParseInt(value, 10, 64)
+	if err != nil || seconds < 0 {
+		return time.Time{}, false, fmt.Errorf("label %q is %q, it must be a Unix time in seconds", label, value)
+	}
+	return time.Unix(seconds, 0).UTC(), true, nil
+}

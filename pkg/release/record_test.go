@@ -1,0 +1,240 @@
+package release_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/rancher/helm-locker/pkg/release"
+
+	helmrelease "helm.sh/helm/v3/pkg/release"
+)
+
+// metadata returns what Helm writes for revision 12 of apps/my.app, after edit.
+func metadata(edit func(*metav1.PartialObjectMetadata)) *metav1.PartialObjectMetadata {
+	m := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "apps", Name: "sh.helm.release.v1.my.app.v12", UID: "u1", ResourceVersion: "700",
+		CreationTimestamp: metav1.Unix(1000, 0),
+		Labels: map[string]string{
+			"owner": "helm", "name": "my.app", "version": "12", "status": "deployed", "createdAt": "1001", "modifiedAt": "1005",
+		},
+	}}
+	if edit != nil {
+		edit(m)
+	}
+	return m
+}
+
+func TestRecordOfReadsWhatHelmWrites(t *testing.T) {
+	rec, err := release.RecordOf(metadata(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := release.Record{
+		Key: release.Key{Namespace: "apps", Name: "my.app"}, SecretName: "sh.helm.release.v1.my.app.v12",
+		UID: "u1", ResourceVersion: "700", Revision: 12, Status: release.StatusDeployed,
+		Created: time.Unix(1001, 0).UTC(), Modified: time.Unix(1005, 0).UTC(),
+	}
+	if rec != want {
+		t.Errorf("got %+v\nwant %+v", rec, want)
+	}
+	if rec.Key.String() != "apps/my.app" {
+		t.Errorf("key is %s", rec.Key)
+	}
+}
+
+func TestRecordOfAcceptsRecordsOfTrueHelm(t *testing.T) {
+	secrets, storage := helmStorage(t)
+	rel := helmRelease(nil)
+	if err := storage.Create(rel); err != nil {
+		t.Fatal(err)
+	}
+	for _, status := range []helmrelease.Status{helmrelease.StatusDeployed, helmrelease.StatusSuperseded} {
+		rel.Info.Status = status
+		if err := storage.Update(rel); err != nil {
+			t.Fatal(err)
+		}
+		list, err := secrets.List(context.Background(), metav1.ListOptions{LabelSelector: release.Selector("podinfo")})
+		if err != nil || len(list.Items) != 1 {
+			t.Fatalf("list by selector: %d items, %v", len(list.Items), err)
+		}
+		secret := list.Items[0]
+		rec, err := release.RecordOf(&secret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(rec.Status) != string(status) || rec.Revision != 3 || rec.Modified.IsZero() {
+			t.Errorf("got %+v", rec)
+		}
+		if string(secret.Type) != release.SecretType || secret.Name != release.SecretName("podinfo", 3) {
+			t.Errorf("type %s, name %s", secret.Type, secret.Name)
+		}
+	}
+}
+
+func TestRecordOfRejectsMetadataThatHelmDoesNotWrite(t *testing.T) {
+	set := func(label, value string) func(*metav1.PartialObjectMetadata) {
+		return func(m *metav1.PartialObjectMetadata) { m.Labels[label] = value }
+	}
+	remove := func(label string) func(*metav1.PartialObjectMetadata) {
+		return func(m *metav1.PartialObjectMetadata) { delete(m.Labels, label) }
+	}
+	rename := func(name string) func(*metav1.PartialObjectMetadata) {
+		return func(m *metav1.PartialObjectMetadata) { m.Name = name }
+	}
+	for name, test := range map[string]struct {
+		edit func(*metav1.PartialObjectMetadata)
+		want string
+	}{
+		"the owner label is missing":             {remove("owner"), `"owner" is missing`},
+		"the owner is somebody else":             {set("owner", "tiller"), `"owner" is "tiller"`},
+		"the name label is missing":              {remove("name"), `"name" is missing`},
+		"the name label names another release":   {set("name", "other"), `it must be "my.app"`},
+		"the version label is missing":           {remove("version"), `"version" is missing`},
+		"the version label is another revision":  {set("version", "13"), `it must be "12"`},
+		"the version label is not a number":      {set("version", "twelve"), `it must be "12"`},
+		"the version label has a leading zero":   {set("version", "012"), `it must be "12"`},
+		"the status label is missing":            {remove("status"), `"status" is missing`},
+		"the status label is empty":              {set("status", ""), `"status" is missing`},
+		"createdAt is not a time":                {set("createdAt", "yesterday"), `"createdAt" is "yesterday"`},
+		"modifiedAt is negative":                 {set("modifiedAt", "-1"), `"modifiedAt" is "-1"`},
+		"there are no labels":                    {func(m *metav1.PartialObjectMetadata) { m.Labels = nil }, `"owner" is missing`},
+		"the Secret's name has no prefix":        {rename("my.app.v12"), "not of the form"},
+		"the Secret's name has no revision":      {rename("sh.helm.release.v1.my.app"), "not of the form"},
+		"the Secret's name has revision zero":    {rename("sh.helm.release.v1.my.app.v0"), "not of the form"},
+		"the Secret's name has a signed number":  {rename("sh.helm.release.v1.my.app.v+12"), "not of the form"},
+		"the Secret's name has no release name":  {rename("sh.helm.release.v1..v12"), "not of the form"},
+		"the Secret's revision is beyond an int": {rename("sh.helm.release.v1.my.app.v99999999999999999999"), "not of the form"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rec, err := release.RecordOf(metadata(test.edit))
+			if !errors.Is(err, release.ErrRecord) || !strings.Contains(err.Error(), test.want) {
+				t.Fatalf("got %v, want an ErrRecord with %q", err, test.want)
+			}
+			if !strings.Contains(err.Error(), "Secret apps/") || !strings.Contains(err.Error(), "helm upgrade") {
+				t.Errorf("the error does not say where and what to do: %v", err)
+			}
+			if rec.Key.Namespace != "apps" || rec.UID != "u1" || rec.ResourceVersion != "700" {
+				t.Errorf("the record does not tell the Secret: %+v", rec)
+			}
+			if !strings.Contains(err.Error(), "not of the form") && rec.Key.Name != "my.app" {
+				t.Errorf("the record does not tell the release: %+v", rec)
+			}
+		})
+	}
+}
+
+func TestRecordTimesFallBackToTheSecretsCreation(t *testing.T) {
+	rec, err := release.RecordOf(metadata(func(m *metav1.PartialObjectMetadata) {
+		delete(m.Labels, "createdAt")
+		delete(m.Labels, "modifiedAt")
+	}))
+	if err != nil || rec.Created.Unix() != 1000 || rec.Modified.Unix() != 1000 {
+		t.Errorf("got %+v, %v", rec, err)
+	}
+	rec, err = release.RecordOf(metadata(func(m *metav1.PartialObjectMetadata) { delete(m.Labels, "modifiedAt") }))
+	if err != nil || rec.Created.Unix() != 1001 || rec.Modified.Unix() != 1001 {
+		t.Errorf("got %+v, %v", rec, err)
+	}
+}
+
+func TestAStatusOfANewerHelmIsUnknownAndUnlocked(t *testing.T) {
+	rec, err := release.RecordOf(metadata(func(m *metav1.PartialObjectMetadata) { m.Labels["status"] = "pending-migration" }))
+	if err != nil || rec.Status != release.StatusUnknown || rec.Status.Locked() {
+		t.Errorf("got %+v, %v", rec, err)
+	}
+}
+
+func TestNewestIsTheHighestRevisionInAnyOrder(t *testing.T) {
+	if _, ok := release.Newest(nil); ok {
+		t.Error("there is a newest of none")
+	}
+	at := func(revision int, created int64, uid string) release.Record {
+		return release.Record{Revision: revision, Created: time.Unix(created, 0), UID: types.UID(uid)}
+	}
+	for name, records := range map[string][]release.Record{
+		"numbers are not compared as text":         {at(10, 5, "want"), at(9, 6, "no"), at(2, 7, "no")},
+		"of one revision, the younger wins":        {at(1, 5, "no"), at(1, 9, "want")},
+		"of one revision and age, the uid decides": {at(1, 5, "a"), at(1, 5, "want")},
+		"a single record":                          {at(1, 5, "want")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for range records {
+				records = append(records[1:], records[0])
+				if got, ok := release.Newest(records); !ok || got.UID != "want" {
+					t.Errorf("of %v got %+v", records, got)
+				}
+			}
+		})
+	}
+}
+
+func TestSameComparesIdentityAndNotTheRevision(t *testing.T) {
+	rec := func(uid, version string) release.Record {
+		return release.Record{Revision: 1, UID: types.UID(uid), ResourceVersion: version}
+	}
+	for name, test := range map[string]struct {
+		a, b release.Record
+		want bool
+	}{
+		"the same Secret, unchanged":            {rec("u", "5"), rec("u", "5"), true},
+		"the same Secret, updated":              {rec("u", "5"), rec("u", "6"), false},
+		"a re-install with the same revision":   {rec("u", "5"), rec("v", "9"), false},
+		"another Secret at the same version":    {rec("u", "5"), rec("v", "5"), false},
+		"two records that were never stored":    {rec("", ""), rec("", ""), false},
+		"two records without a resourceVersion": {rec("u", ""), rec("u", ""), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if test.a.Same(test.b) != test.want || test.b.Same(test.a) != test.want {
+				t.Errorf("want %v", test.want)
+			}
+		})
+	}
+}
+
+func TestStatusesAreThoseOfHelm(t *testing.T) {
+	for _, test := range []struct {
+		helm                  helmrelease.Status
+		ours                  release.Status
+		transitioning, locked bool
+	}{
+		{helmrelease.StatusUnknown, release.StatusUnknown, false, false},
+		{helmrelease.StatusDeployed, release.StatusDeployed, false, true},
+		{helmrelease.StatusUninstalled, release.StatusUninstalled, false, false},
+		{helmrelease.StatusSuperseded, release.StatusSuperseded, false, false},
+		{helmrelease.StatusFailed, release.StatusFailed, false, false},
+		{helmrelease.StatusUninstalling, release.StatusUninstalling, true, false},
+		{helmrelease.StatusPendingInstall, release.StatusPendingInstall, true, false},
+		{helmrelease.StatusPendingUpgrade, release.StatusPendingUpgrade, true, false},
+		{helmrelease.StatusPendingRollback, release.StatusPendingRollback, true, false},
+	} {
+		if string(test.helm) != string(test.ours) || !test.ours.Known() {
+			t.Errorf("helm has %q, we have %q", test.helm, test.ours)
+		}
+		if test.ours.Transitioning() != test.transitioning || test.ours.Locked() != test.locked {
+			t.Errorf("%s: transitioning %v, locked %v", test.ours, test.ours.Transitioning(), test.ours.Locked())
+		}
+	}
+}
+
+func TestSelectorSelectsOneReleaseOrAll(t *testing.T) {
+	one, err := labels.Parse(release.Selector("podinfo"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := labels.Parse(release.Selector(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	podinfo := labels.Set{"owner": "helm", "name": "podinfo"}
+	other := labels.Set{"owner": "helm", "name": "other"}
+	if !one.Matches(podinfo) || one.Matches(other) || !all.Matches(other) || all.Matches(labels.Set{"name": "other"}) {
+		t.Errorf("selectors %s and %s", one, all)
+	}
+}

@@ -1,0 +1,131 @@
+// Package release turns what Helm stores about a release into values: the metadata of a release Secret into a Record, its
+// payload into a Release. It is pure: no client, no logging, no context.
+//
+// Helm keeps one Secret per revision, named sh.helm.release.v1.NAME.vREVISION, in the release's namespace. The labels
+// name, owner, status and version repeat what the payload says, so that the metadata alone tells which revision is
+// current; the payload is needed only for a revision that is going to be locked.
+package release
+
+import (
+	"fmt"
+	"time"
+)
+
+// Key names a release. Helm release names are unique in a namespace.
+type Key struct {
+	Namespace string
+	Name      string
+}
+
+// String returns "namespace/name".
+func (k Key) String() string { return k.Namespace + "/" + k.Name }
+
+// Status is the status of one revision of a release, with the values that Helm stores.
+type Status string
+
+// All statuses of Helm 3 and Helm 4. StatusUnknown also stands for a value that this version does not know.
+const (
+	StatusUnknown         Status = "unknown"
+	StatusDeployed        Status = "deployed"
+	StatusUninstalled     Status = "uninstalled"
+	StatusSuperseded      Status = "superseded"
+	StatusFailed          Status = "failed"
+	StatusUninstalling    Status = "uninstalling"
+	StatusPendingInstall  Status = "pending-install"
+	StatusPendingUpgrade  Status = "pending-upgrade"
+	StatusPendingRollback Status = "pending-rollback"
+)
+
+// Known reports whether s is a status that Helm 3 or Helm 4 writes.
+func (s Status) Known() bool {
+	switch s {
+	case StatusUnknown, StatusDeployed, StatusUninstalled, StatusSuperseded, StatusFailed,
+		StatusUninstalling, StatusPendingInstall, StatusPendingUpgrade, StatusPendingRollback:
+		return true
+	}
+	return false
+}
+
+// Transitioning reports whether Helm is at work on the release, or was interrupted while at work.
+func (s Status) Transitioning() bool {
+	switch s {
+	case StatusPendingInstall, StatusPendingUpgrade, StatusPendingRollback, StatusUninstalling:
+		return true
+	}
+	return false
+}
+
+// Locked reports whether a release whose newest revision has this status is locked. Only a deployed one is.
+func (s Status) Locked() bool { return s == StatusDeployed }
+
+// parseStatus maps values of a Helm newer than us to StatusUnknown: such a release must stay visible (an error would
+// make an older revision look like the newest one), and must stay unlocked.
+func parseStatus(value string) Status {
+	if s := Status(value); s.Known() {
+		return s
+	}
+	return StatusUnknown
+}
+
+// ApplyMethod says how Helm writes the objects of a release.
+const (
+	// ApplyMethodServerSide is server-side apply, the default of Helm 4.
+	ApplyMethodServerSide = "ssa"
+	// ApplyMethodClientSide is Helm's three-way patch, chosen with Helm 4.
+	ApplyMethodClientSide = "csa"
+	// ApplyMethodUnset is what Helm 3 leaves; it means a client-side three-way patch.
+	ApplyMethodUnset = ""
+)
+
+// Release is the part of a stored release that locking needs.
+type Release struct {
+	Key
+	// Revision counts from 1.
+	Revision int
+	Status   Status
+	// Description is Helm's log line about the revision, Notes the rendered NOTES.txt; both may be empty. Notes of a
+	// chart can hold passwords: show them only where Helm's users would look for them.
+	Description string
+	Notes       string
+	// Manifest is the rendered YAML without hooks. Never empty.
+	Manifest string
+	// ApplyMethod is one of the ApplyMethod constants.
+	ApplyMethod string
+	// ChartName and ChartVersion are empty when the chart's metadata is missing.
+	ChartName    string
+	ChartVersion string
+	// FirstDeployed and LastDeployed are zero when Helm did not store them.
+	FirstDeployed time.Time
+	LastDeployed  time.Time
+}
+
+// Matches returns nil when the payload belongs to the record, that is when name, namespace, revision and status agree.
+// Otherwise the error, which is an ErrMismatch, says what differs. Helm writes both together, so that a difference
+// means that somebody edited or copied the Secret.
+func (r *Release) Matches(rec Record) error {
+	var field, payload, record string
+	switch {
+	case r.Name != rec.Key.Name:
+		field, payload, record = "name", quote(r.Name), quote(rec.Key.Name)
+	case r.Namespace != rec.Key.Namespace:
+		field, payload, record = "namespace", quote(r.Namespace), quote(rec.Key.Namespace)
+	case r.Revision != rec.Revision:
+		field, payload, record = "revision", fmt.Sprint(r.Revision), fmt.Sprint(rec.Revision)
+	case r.Status != rec.Status:
+		field, payload, record = "status", quote(string(r.Status)), quote(string(rec.Status))
+	default:
+		return nil
+	}
+	return fmt.Errorf("%w: %s is %s in the payload and %s in the metadata of Secret %s/%s; "+
+		"run helm upgrade or helm rollback to write a new record", ErrMismatch, field, payload, record,
+		rec.Key.Namespace, rec.SecretName)
+}
+
+// quote shortens what it quotes: payload fields have no bound of their own.
+func quote(s string) string {
+	const most = 64
+	if len(s) > most {
+		return fmt.Sprintf("%q...", s[:most])
+	}
+	return fmt.Sprintf("%q", s)
+}

@@ -1,0 +1,46 @@
+package watch
+
+import (
+	"context"
+
+	"github.com/sirupsen/logrus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/tools/cache"
+)
+
+var (
+	secretsGVR     = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+	definitionsGVR = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+)
+
+// Definitions tells, by a metadata-only watch, when the kinds that the API server serves may have changed.
+type Definitions struct{ feed *feed }
+
+// NewDefinitions returns a watch that calls changed, from one goroutine, whenever a CustomResourceDefinition came,
+// changed (was established, for example) or went. changed must only enqueue.
+func NewDefinitions(client metadata.Interface, log logrus.FieldLogger, changed func()) *Definitions {
+	crds := client.Resource(definitionsGVR)
+	lw := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return crds.List(ctx, o)
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
+			return crds.Watch(ctx, o)
+		},
+	}
+	return &Definitions{feed: newFeed("CustomResourceDefinitions", lw, &metav1.PartialObjectMetadata{}, signal(changed), log)}
+}
+
+// Run watches until ctx ends.
+func (d *Definitions) Run(ctx context.Context) { d.feed.run(ctx) }
+
+// signal is a sink for which every event is the same.
+type signal func()
+
+func (s signal) observed(runtime.Object)   { s() }
+func (s signal) gone(runtime.Object)       { s() }
+func (s signal) replaced([]runtime.Object) { s() }

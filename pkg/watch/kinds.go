@@ -1,0 +1,65 @@
+package watch
+
+import (
+	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/restmapper"
+)
+
+// Kind is how the API server serves a kind.
+type Kind struct {
+	GVR        schema.GroupVersionResource
+	Namespaced bool
+}
+
+// Kinds answers which resource serves a kind. Answers are kept until Reset. It is safe for concurrent use.
+type Kinds struct {
+	discovery discovery.CachedDiscoveryInterface
+	mapper    *restmapper.DeferredDiscoveryRESTMapper
+
+	mu    sync.Mutex
+	known map[schema.GroupVersionKind]Kind
+}
+
+// NewKinds returns Kinds that ask the API server through client.
+func NewKinds(client discovery.DiscoveryInterface) *Kinds {
+	cached := memory.NewMemCacheClient(client)
+	return &Kinds{
+		discovery: cached,
+		mapper:    restmapper.NewDeferredDiscoveryRESTMapper(cached),
+		known:     map[schema.GroupVersionKind]Kind{},
+	}
+}
+
+// Get returns how a kind is served. An error for which meta.IsNoMatchError is true says that the API server does not
+// serve it (its CustomResourceDefinition is missing).
+func (k *Kinds) Get(gvk schema.GroupVersionKind) (Kind, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if kind, ok := k.known[gvk]; ok {
+		return kind, nil
+	}
+	mapping, err := k.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if err != nil {
+		return Kind{}, fmt.Errorf("resource of %s: %w", gvk, err)
+	}
+	kind := Kind{GVR: mapping.Resource, Namespaced: mapping.Scope.Name() == meta.RESTScopeNameNamespace}
+	k.known[gvk] = kind
+	return kind, nil
+}
+
+// Reset forgets every answer, because a CustomResourceDefinition came, changed or went.
+func (k *Kinds) Reset() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.known = map[schema.GroupVersionKind]Kind{}
+	k.mapper.Reset()
+}
+
+// Discovery returns the cached discovery client behind the answers.
+func (k *Kinds) Discovery() discovery.DiscoveryInterface { return k.discovery }

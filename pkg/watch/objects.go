@@ -1,0 +1,204 @@
+package watch
+
+import (
+	"context"
+	"sort"
+	"sync"
+
+	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/sirupsen/logrus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
+)
+
+// HelmSelector selects the objects that Helm manages: Helm sets this label on every object it applies.
+const HelmSelector = "app.kubernetes.io/managed-by=Helm"
+
+// Sink judges the events of the watched kinds. Its methods must return quickly; calls for one kind come in order.
+type Sink interface {
+	// Observed: the object exists and is so.
+	Observed(gvk schema.GroupVersionKind, obj *unstructured.Unstructured)
+	// Gone: the object was deleted, or lost the label that Helm set; last is its last known state.
+	Gone(gvk schema.GroupVersionKind, last *unstructured.Unstructured)
+	// Listed: after a start or a gap every object of the kind was delivered by Observed; those not in present do
+	// not exist or lack the label.
+	Listed(gvk schema.GroupVersionKind, present map[manifest.ID]struct{})
+}
+
+// Objects runs one watch for each kind that somebody needs, restricted to what Helm manages, and stops it when nobody
+// needs it any more. It is safe for concurrent use.
+type Objects struct {
+	client dynamic.Interface
+	sink   Sink
+	log    logrus.FieldLogger
+
+	mu      sync.Mutex
+	ctx     context.Context // of Run; nil before
+	watches map[schema.GroupVersionKind]*kindWatch
+	needs   map[string]map[schema.GroupVersionKind]Kind // by owner
+	running sync.WaitGroup
+}
+
+type kindWatch struct {
+	feed  *feed
+	stop  context.CancelFunc
+	users int
+}
+
+// NewObjects returns watches that deliver to sink. None starts before Start.
+func NewObjects(client dynamic.Interface, sink Sink, log logrus.FieldLogger) *Objects {
+	return &Objects{
+		client: client, sink: sink, log: log,
+		watches: map[schema.GroupVersionKind]*kindWatch{},
+		needs:   map[string]map[schema.GroupVersionKind]Kind{},
+	}
+}
+
+// Start allows watches to run until ctx ends. It is called once, before Need.
+func (o *Objects) Start(ctx context.Context) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.ctx = ctx
+}
+
+// Wait returns when every watch has ended after the context of Start did.
+func (o *Objects) Wait() { o.running.Wait() }
+
+// Need declares the whole set of kinds that owner needs from now on; an empty set ends its needs. It returns those of
+// the kinds whose watch had already delivered what exists: their objects are not delivered again.
+func (o *Objects) Need(owner string, kinds map[schema.GroupVersionKind]Kind) (synced map[schema.GroupVersionKind]bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	synced = map[schema.GroupVersionKind]bool{}
+	old := o.needs[owner]
+	for gvk, kind := range kinds {
+		if _, had := old[gvk]; !had {
+			o.acquire(gvk, kind)
+		}
+		select {
+		case <-o.watches[gvk].feed.synced:
+			synced[gvk] = true
+		default:
+		}
+	}
+	for gvk := range old {
+		if _, still := kinds[gvk]; !still {
+			o.release(gvk)
+		}
+	}
+	if len(kinds) == 0 {
+		delete(o.needs, owner)
+		return synced
+	}
+	o.needs[owner] = kinds
+	return synced
+}
+
+// Errors returns the last error of every watch among kinds that does not work.
+func (o *Objects) Errors(kinds []schema.GroupVersionKind) map[schema.GroupVersionKind]error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	errs := map[schema.GroupVersionKind]error{}
+	for _, gvk := range kinds {
+		if w := o.watches[gvk]; w != nil {
+			if err := w.feed.lastError(); err != nil {
+				errs[gvk] = err
+			}
+		}
+	}
+	return errs
+}
+
+// Watched returns the kinds that are watched now, ordered.
+func (o *Objects) Watched() []schema.GroupVersionKind {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	kinds := make([]schema.GroupVersionKind, 0, len(o.watches))
+	for gvk := range o.watches {
+		kinds = append(kinds, gvk)
+	}
+	sort.Slice(kinds, func(i, j int) bool { return kinds[i].String() < kinds[j].String() })
+	return kinds
+}
+
+func (o *Objects) acquire(gvk schema.GroupVersionKind, kind Kind) {
+	if w := o.watches[gvk]; w != nil {
+		w.users++
+		return
+	}
+	ctx, stop := context.WithCancel(o.ctx)
+	example := &unstructured.Unstructured{}
+	example.SetGroupVersionKind(gvk)
+	w := &kindWatch{stop: stop, users: 1}
+	w.feed = newFeed(gvk.Kind+"."+gvk.GroupVersion().String(), o.listWatch(kind), example, &kindSink{gvk: gvk, to: o.sink}, o.log)
+	o.watches[gvk] = w
+	o.running.Add(1)
+	go func() {
+		defer o.running.Done()
+		w.feed.run(ctx)
+	}()
+}
+
+func (o *Objects) release(gvk schema.GroupVersionKind) {
+	w := o.watches[gvk]
+	w.users--
+	if w.users == 0 {
+		w.stop()
+		delete(o.watches, gvk)
+	}
+}
+
+func (o *Objects) listWatch(kind Kind) *cache.ListWatch {
+	client := o.client.Resource(kind.GVR)
+	return &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
+			opts.LabelSelector = HelmSelector
+			return client.List(ctx, opts)
+		},
+		WatchFuncWithContext: func(ctx context.Context, opts metav1.ListOptions) (apiwatch.Interface, error) {
+			opts.LabelSelector = HelmSelector
+			return client.Watch(ctx, opts)
+		},
+	}
+}
+
+// kindSink passes the events of one kind on with the kind that was asked for.
+type kindSink struct {
+	gvk schema.GroupVersionKind
+	to  Sink
+}
+
+func (k *kindSink) observed(obj runtime.Object) {
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		k.to.Observed(k.gvk, u)
+	}
+}
+
+func (k *kindSink) gone(obj runtime.Object) {
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		k.to.Gone(k.gvk, u)
+	}
+}
+
+func (k *kindSink) replaced(objs []runtime.Object) {
+	present := make(map[manifest.ID]struct{}, len(objs))
+	for _, obj := range objs {
+		u, ok := obj.(*unstructured.Unstructured)
+		if !ok {
+			continue
+		}
+		present[IDOf(k.gvk, u)] = struct{}{}
+		k.to.Observed(k.gvk, u)
+	}
+	k.to.Listed(k.gvk, present)
+}
+
+// IDOf returns the identity of a live object of a kind.
+func IDOf(gvk schema.GroupVersionKind, obj metav1.Object) manifest.ID {
+	return manifest.ID{Group: gvk.Group, Kind: gvk.Kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}
+}

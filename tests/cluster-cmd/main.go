@@ -1,0 +1,127 @@
+// Command cluster-cmd runs a control plane outside of tests, for the demo and for trying things out.
+//
+//	up     build what is missing and start a control plane that stays, with its files in .cluster
+//	down   stop it and remove .cluster
+//	build  only build the binaries
+//	bin    print the directory of the binaries
+//
+// The Makefile calls it by cluster-up and cluster-down.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/rancher/helm-locker/tests/cluster"
+)
+
+const startTimeout = 2 * time.Minute
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
+}
+
+// run executes one command; results go to out and progress to log.
+func run(ctx context.Context, args []string, out, log io.Writer) error {
+	if len(args) != 1 {
+		return errors.New("usage: cluster-cmd up|down|build|bin")
+	}
+	root, err := repository()
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(root, ".cluster")
+	switch args[0] {
+	case "up":
+		return up(ctx, dir, out, log)
+	case "down":
+		return cluster.Down(dir)
+	case "build":
+		_, err := cluster.Build(ctx, log)
+		return err
+	case "bin":
+		bin, err := cluster.BinDir()
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(out, bin)
+		return err
+	default:
+		return fmt.Errorf("unknown command %q: want up, down, build or bin", args[0])
+	}
+}
+
+func up(ctx context.Context, dir string, out, log io.Writer) error {
+	binaries, err := cluster.Build(ctx, log)
+	if err != nil {
+		return err
+	}
+	running, err := cluster.Running(dir)
+	if err != nil {
+		return err
+	}
+	if running {
+		fmt.Fprintln(log, "a control plane is running already")
+		return instructions(out, dir, binaries)
+	}
+	// What is left of a cluster that ended otherwise, by a reboot for example. Down refuses to remove anything else.
+	if err := cluster.Down(dir); err != nil {
+		return err
+	}
+	started := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	if _, err := cluster.Start(ctx, cluster.Options{Dir: dir, ControllerManager: true, Detach: true, Log: log}); err != nil {
+		// The error quotes the logs; what is left would only be in the way of the next attempt.
+		return errors.Join(err, os.RemoveAll(dir))
+	}
+	// The directory holds keys: it must never be committed.
+	if err := os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("*\n"), 0o600); err != nil {
+		return fmt.Errorf("write .gitignore: %w", err)
+	}
+	fmt.Fprintf(log, "started in %s\n", time.Since(started).Round(100*time.Millisecond))
+	return instructions(out, dir, binaries)
+}
+
+// instructions prints what to type next.
+func instructions(out io.Writer, dir string, binaries cluster.Binaries) error {
+	_, err := fmt.Fprintf(out, `A control plane is running (API server, etcd, controllers; no nodes). To use it:
+
+  export KUBECONFIG=%s
+  alias kubectl=%s
+  alias helm3=%s
+  alias helm4=%s
+
+To stop it:  make cluster-down
+`, filepath.Join(dir, "kubeconfig"), binaries.Kubectl, binaries.Helm3, binaries.Helm4)
+	return err
+}
+
+// repository returns the top directory of the repository that the working directory is in.
+func repository() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("find the working directory: %w", err)
+	}
+	for ; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "tests", "controlplane", "go.mod")); err == nil {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", errors.New("run this inside the repository: tests/controlplane was not found")
+		}
+	}
+}

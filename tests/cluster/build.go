@@ -1,0 +1,251 @@
+package cluster
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// Binaries holds the absolute paths of the programs of a control plane and of the clients used with it.
+type Binaries struct {
+	Etcd              string
+	APIServer         string
+	ControllerManager string
+	Kubectl           string
+	Helm3             string
+	Helm4             string
+}
+
+// program is one binary that Build provides.
+type program struct {
+	// name is the path below the cache directory. Its base name is what upstream calls the program, because
+	// Kubernetes and Helm derive their field managers and user agents from it.
+	name string
+	// module is the folder below tests/controlplane whose go.mod pins the program's dependencies.
+	module string
+	// pkg is the main package to build.
+	pkg string
+	// versionOf is the module whose version, as required by go.mod, is linked into versionVar.
+	versionOf  string
+	versionVar string
+	path       func(*Binaries) *string
+}
+
+const kubeVersionVar = "k8s.io/component-base/version.gitVersion"
+
+func programs() []program {
+	kube := func(name string, path func(*Binaries) *string) program {
+		return program{name: name, pkg: "k8s.io/kubernetes/cmd/" + name,
+			versionOf: "k8s.io/kubernetes", versionVar: kubeVersionVar, path: path}
+	}
+	return []program{
+		{name: "etcd", pkg: "go.etcd.io/etcd/server/v3", path: func(b *Binaries) *string { return &b.Etcd }},
+		kube("kube-apiserver", func(b *Binaries) *string { return &b.APIServer }),
+		kube("kube-controller-manager", func(b *Binaries) *string { return &b.ControllerManager }),
+		kube("kubectl", func(b *Binaries) *string { return &b.Kubectl }),
+		{name: "helm3/helm", module: "helm3", pkg: "helm.sh/helm/v3/cmd/helm", versionOf: "helm.sh/helm/v3",
+			versionVar: "helm.sh/helm/v3/internal/version.version", path: func(b *Binaries) *string { return &b.Helm3 }},
+		{name: "helm4/helm", module: "helm4", pkg: "helm.sh/helm/v4/cmd/helm", versionOf: "helm.sh/helm/v4",
+			versionVar: "helm.sh/helm/v4/internal/version.version", path: func(b *Binaries) *string { return &b.Helm4 }},
+	}
+}
+
+// Build returns the paths of all binaries and builds those that are missing, one after another, with a line of
+// progress each on log (nil discards). The first build on a machine takes several minutes; after that it only looks
+// at the disk. Concurrent calls, also from other processes, wait for each other.
+//
+// The binaries live in BinDir. A program that exists in the directory that KUBEBUILDER_ASSETS names is taken from
+// there instead. The environment needs a Go toolchain and, for what is not in the module cache, a module proxy.
+func Build(ctx context.Context, log io.Writer) (Binaries, error) {
+	if log == nil {
+		log = io.Discard
+	}
+	source, err := sourceDir()
+	if err != nil {
+		return Binaries{}, err
+	}
+	dir, err := binDir(source)
+	if err != nil {
+		return Binaries{}, err
+	}
+	bins, missing := locate(dir)
+	if len(missing) == 0 {
+		return bins, nil
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return Binaries{}, fmt.Errorf("create the binary cache: %w", err)
+	}
+	unlock, err := lockFile(ctx, dir+".lock", log)
+	if err != nil {
+		return Binaries{}, err
+	}
+	// Whoever held the lock before may have built everything.
+	bins, missing = locate(dir)
+	for i, p := range missing {
+		if err = buildProgram(ctx, log, source, dir, p, fmt.Sprintf("%d/%d", i+1, len(missing))); err != nil {
+			break
+		}
+	}
+	if err := errors.Join(err, unlock()); err != nil {
+		return Binaries{}, err
+	}
+	return bins, nil
+}
+
+// BinDir returns the directory that Build fills: below $HELM_LOCKER_CACHE, or helm-locker in the user's cache
+// directory, one per set of module versions, Go version and platform.
+func BinDir() (string, error) {
+	source, err := sourceDir()
+	if err != nil {
+		return "", err
+	}
+	return binDir(source)
+}
+
+// locate returns where every program is, or will be after its build, and the ones that do not exist yet.
+func locate(dir string) (Binaries, []program) {
+	var bins Binaries
+	var missing []program
+	for _, p := range programs() {
+		path := filepath.Join(dir, filepath.FromSlash(p.name))
+		if assets := os.Getenv("KUBEBUILDER_ASSETS"); assets != "" && p.module == "" {
+			if asset := filepath.Join(assets, p.name); isFile(asset) {
+				path = asset
+			}
+		}
+		*p.path(&bins) = path
+		if !isFile(path) {
+			missing = append(missing, p)
+		}
+	}
+	return bins, missing
+}
+
+func buildProgram(ctx context.Context, log io.Writer, source, dir string, p program, position string) error {
+	module := filepath.Join(source, p.module)
+	ldflags := "-s -w"
+	if p.versionVar != "" {
+		version, err := requiredVersion(filepath.Join(module, "go.mod"), p.versionOf)
+		if err != nil {
+			return err
+		}
+		ldflags += " -X " + p.versionVar + "=" + version
+	}
+	target := filepath.Join(dir, filepath.FromSlash(p.name))
+	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+		return fmt.Errorf("create the binary cache: %w", err)
+	}
+	// The rename below makes the binary appear complete or not at all, so that an interrupted build leaves nothing
+	// that the next one would trust.
+	partial := target + ".partial"
+	fmt.Fprintf(log, "building %s (%s)\n", p.name, position)
+	started := time.Now()
+	cmd := exec.CommandContext(ctx, "go", "build", "-mod=readonly", "-buildvcs=false", "-ldflags", ldflags, "-o", partial, p.pkg)
+	cmd.Dir = module
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build %s: %w\n%s", p.name, err, tail(out, 4000))
+	}
+	if err := os.Rename(partial, target); err != nil {
+		return fmt.Errorf("put %s in place: %w", p.name, err)
+	}
+	fmt.Fprintf(log, "built %s in %s\n", p.name, time.Since(started).Round(100*time.Millisecond))
+	return nil
+}
+
+// sourceDir returns the path of tests/controlplane. It is searched from the working directory upwards first, because
+// with -trimpath the file names recorded at compile time name no real directory.
+func sourceDir() (string, error) {
+	starts := []string{}
+	if wd, err := os.Getwd(); err == nil {
+		starts = append(starts, wd)
+	}
+	if _, file, _, ok := runtime.Caller(0); ok && filepath.IsAbs(file) {
+		starts = append(starts, filepath.Dir(file))
+	}
+	for _, start := range starts {
+		for dir := start; ; dir = filepath.Dir(dir) {
+			source := filepath.Join(dir, "tests", "controlplane")
+			if isFile(filepath.Join(source, "helm3", "go.mod")) && isFile(filepath.Join(source, "go.mod")) {
+				return source, nil
+			}
+			if dir == filepath.Dir(dir) {
+				break
+			}
+		}
+	}
+	return "", fmt.Errorf("the directory tests/controlplane was not found above any of %s", strings.Join(starts, ", "))
+}
+
+func binDir(source string) (string, error) {
+	root := os.Getenv("HELM_LOCKER_CACHE")
+	if root == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			return "", fmt.Errorf("find the cache directory (set HELM_LOCKER_CACHE to choose one): %w", err)
+		}
+		root = filepath.Join(cache, "helm-locker")
+	}
+	root, err := filepath.Abs(root)
+	if err != nil {
+		return "", fmt.Errorf("resolve the cache directory: %w", err)
+	}
+	hash := sha256.New()
+	fmt.Fprintln(hash, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	seen := map[string]bool{}
+	for _, p := range programs() {
+		fmt.Fprintln(hash, p.name, p.pkg, p.versionVar)
+		if seen[p.module] {
+			continue
+		}
+		seen[p.module] = true
+		for _, name := range []string{"go.mod", "go.sum"} {
+			content, err := os.ReadFile(filepath.Join(source, p.module, name))
+			if err != nil {
+				return "", fmt.Errorf("hash the control plane's modules: %w", err)
+			}
+			fmt.Fprintf(hash, "%d\n%s", len(content), content)
+		}
+	}
+	return filepath.Join(root, hex.EncodeToString(hash.Sum(nil))[:16]), nil
+}
+
+// requiredVersion reads the version that a go.mod file requires of a module.
+func requiredVersion(goMod, module string) (string, error) {
+	content, err := os.ReadFile(goMod)
+	if err != nil {
+		return "", fmt.Errorf("find the version of %s: %w", module, err)
+	}
+	lines := bufio.NewScanner(bytes.NewReader(content))
+	for lines.Scan() {
+		fields := strings.Fields(strings.TrimPrefix(strings.TrimSpace(lines.Text()), "require "))
+		if len(fields) >= 2 && fields[0] == module && strings.HasPrefix(fields[1], "v") {
+			return fields[1], nil
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return "", fmt.Errorf("read %s: %w", goMod, err)
+	}
+	return "", fmt.Errorf("%s does not require %s", goMod, module)
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// tail returns the last n bytes of content.
+func tail(content []byte, n int) []byte {
+	return content[max(0, len(content)-n):]
+}

@@ -1,0 +1,142 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestLocatePrefersKubebuilderAssets(t *testing.T) {
+	assets, cache := t.TempDir(), t.TempDir()
+	t.Setenv("KUBEBUILDER_ASSETS", assets)
+	for _, path := range []string{filepath.Join(assets, "etcd"), filepath.Join(cache, "etcd"), filepath.Join(cache, "kubectl")} {
+		if err := os.WriteFile(path, nil, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	bins, missing := locate(cache)
+	if bins.Etcd != filepath.Join(assets, "etcd") || bins.Kubectl != filepath.Join(cache, "kubectl") {
+		t.Errorf("located %+v", bins)
+	}
+	names := []string{}
+	for _, p := range missing {
+		names = append(names, p.name)
+	}
+	if got := strings.Join(names, " "); got != "kube-apiserver kube-controller-manager helm3/helm helm4/helm" {
+		t.Errorf("missing: %s", got)
+	}
+	if filepath.Base(bins.Helm3) != "helm" || filepath.Base(bins.Helm4) != "helm" {
+		t.Error("Helm derives its field manager from the name of the binary, which must be helm")
+	}
+}
+
+func TestModulesNameTheVersionsThatAreLinked(t *testing.T) {
+	source, err := sourceDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range programs() {
+		if p.versionVar == "" {
+			continue
+		}
+		version, err := requiredVersion(filepath.Join(source, p.module, "go.mod"), p.versionOf)
+		if err != nil || !strings.HasPrefix(version, "v") {
+			t.Errorf("version of %s: %q, error %v", p.name, version, err)
+		}
+	}
+	if _, err := requiredVersion(filepath.Join(source, "go.mod"), "example.com/absent"); err == nil {
+		t.Error("no error for a module that is not required")
+	}
+}
+
+func TestBinDirFollowsTheCacheVariable(t *testing.T) {
+	root := t.TempDir()
+	t.Setenv("HELM_LOCKER_CACHE", root)
+	dir, err := BinDir()
+	if err != nil || filepath.Dir(dir) != root {
+		t.Errorf("directory %s, error %v, want one in %s", dir, err, root)
+	}
+}
+
+func TestLockFileExcludesOthers(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	unlock, err := lockFile(t.Context(), path, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := lockFile(ended, path, io.Discard); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want that a second lock waits", err)
+	}
+	if err := unlock(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := lockFile(t.Context(), path, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := again(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestReservedPortsAreDistinctAndKept(t *testing.T) {
+	seen := map[int]bool{}
+	for range 50 {
+		p, err := reservePort()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := p.release(); err != nil {
+				t.Error(err)
+			}
+		})
+		if seen[p.number] || p.number == 0 {
+			t.Errorf("port %d was given twice", p.number)
+		}
+		seen[p.number] = true
+	}
+}
+
+func TestResourceOf(t *testing.T) {
+	for path, want := range map[string]string{
+		"/api/v1/namespaces/apps/configmaps/a":                      "configmaps",
+		"/api/v1/configmaps":                                        "configmaps",
+		"/api/v1/namespaces/apps":                                   "namespaces",
+		"/api/v1/namespaces":                                        "namespaces",
+		"/api/v1/namespaces/apps/finalize":                          "namespaces",
+		"/apis/apps/v1/namespaces/apps/deployments/a/status":        "deployments",
+		"/apis/rbac.authorization.k8s.io/v1/clusterroles/something": "clusterroles",
+		"/apis/apps/v1":                                             "",
+		"/readyz":                                                   "",
+		"/":                                                         "",
+	} {
+		if got := resourceOf(path); got != want {
+			t.Errorf("resource of %s: %q, want %q", path, got, want)
+		}
+	}
+}
+
+func TestChartReplacesTheFormerOne(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := Chart(dir, "tiny", "0.1.0", map[string]string{"old.yaml": "a: b"}, ""); err != nil {
+		t.Fatal(err)
+	}
+	path, err := Chart(dir, "tiny", "0.2.0", map[string]string{"new.yaml": "a: b"}, "color: blue\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if isFile(filepath.Join(path, "templates", "old.yaml")) || !isFile(filepath.Join(path, "templates", "new.yaml")) {
+		t.Error("the templates are not those of the second call")
+	}
+	metadata, err := os.ReadFile(filepath.Join(path, "Chart.yaml"))
+	if err != nil || !strings.Contains(string(metadata), "version: 0.2.0") {
+		t.Errorf("Chart.yaml: %s (error %v)", metadata, err)
+	}
+}

@@ -1,0 +1,260 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"syscall"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// Cluster is a running control plane. Its methods may be called concurrently.
+type Cluster struct {
+	options  Options
+	binaries Binaries
+	dir      string
+	// release gives a temporary dir up and removes it; it is nil when the caller chose the directory.
+	release     func() error
+	credentials *credentials
+
+	apiPort, etcdPort, peerPort *port
+
+	etcd *process
+
+	// mu guards what follows; it is held while the API server is stopped or started, so that these never overlap.
+	mu                sync.Mutex
+	apiServer         *process
+	controllerManager *process
+	proxies           []*Proxy
+	stopped           bool
+}
+
+// Start builds what is missing and starts a control plane on free loopback ports. It returns when the API server is
+// ready (and, with ControllerManager, when the controllers work). Ctx bounds the start only: the cluster runs until
+// Stop, or until this process ends, unless it is detached.
+func Start(ctx context.Context, options Options) (*Cluster, error) {
+	if options.Log == nil {
+		options.Log = io.Discard
+	}
+	binaries, err := Build(ctx, options.Log)
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{options: options, binaries: binaries, dir: options.Dir}
+	if err := c.start(ctx); err != nil {
+		_, stopErr := c.stop()
+		return nil, errors.Join(fmt.Errorf("start a control plane: %w", err), stopErr)
+	}
+	return c, nil
+}
+
+func (c *Cluster) start(ctx context.Context) (err error) {
+	if c.dir == "" {
+		c.dir, c.release, err = temporaryDir(c.options.Log)
+	} else {
+		c.dir, err = emptyDir(c.dir)
+	}
+	if err != nil {
+		return err
+	}
+	for _, reserved := range []**port{&c.apiPort, &c.etcdPort, &c.peerPort} {
+		if *reserved, err = reservePort(); err != nil {
+			return err
+		}
+	}
+	if c.credentials, err = newCredentials(c.dir); err != nil {
+		return err
+	}
+	if err := c.writeConfiguration(); err != nil {
+		return err
+	}
+	if c.etcd, err = c.run(c.binaries.Etcd, "etcd", c.etcdArgs()); err != nil {
+		return err
+	}
+	if err := c.waitForEtcd(ctx); err != nil {
+		return err
+	}
+	if err := c.StartAPIServer(ctx); err != nil {
+		return err
+	}
+	if c.options.ControllerManager {
+		if err := c.startControllerManager(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Cluster) writeConfiguration() error {
+	controllerManager := c.config(c.credentials.controllerManager)
+	return errors.Join(
+		writeFile(c.dir, "audit-policy.yaml", auditPolicy(c.options.AuditLevel)),
+		writeKubeconfig(c.Kubeconfig(), c.RESTConfig()),
+		writeKubeconfig(c.file("controller-manager.kubeconfig"), controllerManager),
+	)
+}
+
+func (c *Cluster) run(path, name string, args []string) (*process, error) {
+	p, err := startProcess(path, name, c.dir, c.file(name+".log"), c.options.Detach, args...)
+	if err != nil || !c.options.Detach {
+		return p, err
+	}
+	// At once, so that Down finds it even when the start is interrupted.
+	if err := recordProcess(c.dir, recordedProcess{Name: name, PID: p.pid}); err != nil {
+		return nil, errors.Join(err, p.kill())
+	}
+	return p, nil
+}
+
+func (c *Cluster) waitForEtcd(ctx context.Context) error {
+	config := c.config(c.credentials.etcd)
+	config.Host = "https://" + c.etcdPort.address()
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return fmt.Errorf("create a client for etcd: %w", err)
+	}
+	defer client.CloseIdleConnections()
+	return c.etcd.waitFor(ctx, "etcd", func(ctx context.Context) error {
+		return getOK(ctx, client, config.Host+"/health")
+	})
+}
+
+// StartAPIServer starts the API server again after StopAPIServer, on the same port, and returns when it is ready.
+func (c *Cluster) StartAPIServer(ctx context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stopped || c.apiServer != nil {
+		return errors.New("the API server is running already, or the cluster was stopped")
+	}
+	config := c.RESTConfig()
+	config.Timeout = 2 * time.Second
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return fmt.Errorf("create a client for the API server: %w", err)
+	}
+	defer client.CloseIdleConnections()
+	if c.apiServer, err = c.run(c.binaries.APIServer, "kube-apiserver", c.apiServerArgs()); err != nil {
+		return err
+	}
+	return c.apiServer.waitFor(ctx, "the API server", func(ctx context.Context) error {
+		// The namespace "default" is created in the background, and is not part of being ready.
+		if err := getOK(ctx, client, config.Host+"/readyz"); err != nil {
+			return err
+		}
+		return getOK(ctx, client, config.Host+"/api/v1/namespaces/default")
+	})
+}
+
+// StopAPIServer kills the API server, as a crash would: no watch ends cleanly. Etcd and the data stay.
+func (c *Cluster) StopAPIServer() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	err := c.apiServer.kill()
+	c.apiServer = nil
+	return err
+}
+
+// RestartAPIServer is StopAPIServer and StartAPIServer.
+func (c *Cluster) RestartAPIServer(ctx context.Context) error {
+	if err := c.StopAPIServer(); err != nil {
+		return err
+	}
+	return c.StartAPIServer(ctx)
+}
+
+// Pause freezes the API server until Resume: connections stay open and nothing is answered.
+func (c *Cluster) Pause() error { return c.signalAPIServer(syscall.SIGSTOP) }
+
+// Resume ends a Pause.
+func (c *Cluster) Resume() error { return c.signalAPIServer(syscall.SIGCONT) }
+
+func (c *Cluster) signalAPIServer(sig syscall.Signal) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.apiServer == nil {
+		return errors.New("the API server is not running")
+	}
+	return c.apiServer.signal(sig)
+}
+
+func (c *Cluster) startControllerManager(ctx context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	client, err := kubernetes.NewForConfig(c.RESTConfig())
+	if err != nil {
+		return fmt.Errorf("create a client for the API server: %w", err)
+	}
+	c.controllerManager, err = c.run(c.binaries.ControllerManager, "kube-controller-manager", c.controllerManagerArgs())
+	if err != nil {
+		return err
+	}
+	// The first thing that tests can see of its controllers.
+	return c.controllerManager.waitFor(ctx, "the controller manager", func(ctx context.Context) error {
+		_, err := client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
+		return err
+	})
+}
+
+// Stop kills all processes, closes the proxies and, unless Options.Dir was set, removes the files. It may be called
+// more than once. That a process had ended by itself before is an error, with the end of its log.
+func (c *Cluster) Stop() error {
+	crashed, err := c.stop()
+	return errors.Join(crashed, err)
+}
+
+func (c *Cluster) stop() (crashed, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stopped {
+		return nil, nil
+	}
+	c.stopped = true
+	var crashes, errs []error
+	for _, p := range c.proxies {
+		errs = append(errs, p.Close())
+	}
+	for _, p := range []*process{c.controllerManager, c.apiServer, c.etcd} {
+		if p == nil {
+			continue
+		}
+		if p.ended() {
+			crashes = append(crashes, p.failure())
+		}
+		errs = append(errs, p.kill())
+	}
+	for _, reserved := range []*port{c.apiPort, c.etcdPort, c.peerPort} {
+		if reserved != nil {
+			errs = append(errs, reserved.release())
+		}
+	}
+	if c.release != nil {
+		errs = append(errs, c.release())
+	}
+	return errors.Join(crashes...), errors.Join(errs...)
+}
+
+// getOK returns an error unless a GET of the URL answers 200.
+func getOK(ctx context.Context, client *http.Client, url string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return fmt.Errorf("make a request: %w", err)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	if err := response.Body.Close(); err != nil {
+		return fmt.Errorf("close the response: %w", err)
+	}
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("GET %s: %s", request.URL.Path, response.Status)
+	}
+	return nil
+}

@@ -1,0 +1,79 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// Helm runs the command line of Helm 3 or 4 against a cluster.
+type Helm struct {
+	// Bin is the path of the program. Its base name becomes Helm's field manager.
+	Bin        string
+	Kubeconfig string
+}
+
+// Helm3 returns Helm 3 as the administrator of the cluster.
+func (c *Cluster) Helm3() Helm { return Helm{Bin: c.binaries.Helm3, Kubeconfig: c.Kubeconfig()} }
+
+// Helm4 returns Helm 4 as the administrator of the cluster.
+func (c *Cluster) Helm4() Helm { return Helm{Bin: c.binaries.Helm4, Kubeconfig: c.Kubeconfig()} }
+
+// Run runs one Helm command and returns its standard output; a failure is an error that quotes the standard error. The
+// command sees only directories of its own, which are removed after it: no plugins, repositories or settings of the
+// user, and no environment. The end of ctx kills it.
+func (h Helm) Run(ctx context.Context, args ...string) (output string, err error) {
+	home, err := os.MkdirTemp("", "helm-locker-helm-")
+	if err != nil {
+		return "", fmt.Errorf("create Helm's directories: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(home)) }()
+
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, h.Bin, args...)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	cmd.Env = []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + home, "KUBECONFIG=" + h.Kubeconfig,
+		"HELM_CACHE_HOME=" + filepath.Join(home, "cache"),
+		"HELM_CONFIG_HOME=" + filepath.Join(home, "config"),
+		"HELM_DATA_HOME=" + filepath.Join(home, "data"),
+	}
+	if err := cmd.Run(); err != nil {
+		return stdout.String(), fmt.Errorf("helm %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(stderr.String()))
+	}
+	return stdout.String(), nil
+}
+
+// Chart writes a chart into dir/name, in place of what is there, and returns its path. Templates maps file names below
+// templates/ to their content; values is the content of values.yaml.
+func Chart(dir, name, version string, templates map[string]string, values string) (string, error) {
+	path := filepath.Join(dir, name)
+	if err := os.RemoveAll(path); err != nil {
+		return "", fmt.Errorf("remove the former chart: %w", err)
+	}
+	metadata, err := yaml.Marshal(map[string]string{"apiVersion": "v2", "name": name, "version": version, "type": "application"})
+	if err != nil {
+		return "", fmt.Errorf("encode Chart.yaml: %w", err)
+	}
+	files := map[string]string{"Chart.yaml": string(metadata), "values.yaml": values}
+	for file, content := range templates {
+		files[filepath.Join("templates", file)] = content
+	}
+	for file, content := range files {
+		target := filepath.Join(path, file)
+		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+			return "", fmt.Errorf("create the chart: %w", err)
+		}
+		if err := os.WriteFile(target, []byte(content), 0o644); err != nil {
+			return "", fmt.Errorf("write the chart: %w", err)
+		}
+	}
+	return path, nil
+}

@@ -1,0 +1,136 @@
+package cluster
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"testing"
+)
+
+func TestKilledTestLeavesNothingRunning(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs a control plane")
+	}
+	if runtime.GOOS != "linux" {
+		t.Skip("needs a signal for the death of the parent, which only Linux has")
+	}
+	if _, err := Build(t.Context(), os.Stderr); err != nil {
+		t.Fatal(err)
+	}
+	child := exec.CommandContext(testContext(t), os.Args[0])
+	child.Env = append(os.Environ(), childVariable+"="+filepath.Join(t.TempDir(), "cluster"))
+	child.Stderr = os.Stderr
+	out, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	var etcd, apiServer int
+	if _, err := fmt.Sscan(line, &etcd, &apiServer); err != nil {
+		t.Fatal(err)
+	}
+	if !running(etcd) || !running(apiServer) {
+		t.Fatal("the child's control plane does not run")
+	}
+	if err := child.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Wait(); err == nil {
+		t.Fatal("the child was not killed")
+	}
+	eventually(t, "the control plane ends with the process that started it", func() bool {
+		return !running(etcd) && !running(apiServer)
+	})
+}
+
+func TestDetachedClusterIsBroughtDown(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs a control plane")
+	}
+	dir := filepath.Join(t.TempDir(), "cluster")
+	c, err := Start(testContext(t), Options{Dir: dir, Detach: true, Log: os.Stderr})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := Down(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	if up, err := Running(dir); err != nil || !up {
+		t.Errorf("running %t (error %v), want true", up, err)
+	}
+	if err := Down(dir); err != nil {
+		t.Fatal(err)
+	}
+	if !c.etcd.waitEnded(t) || !c.apiServer.waitEnded(t) {
+		t.Error("a process still runs")
+	}
+	if up, err := Running(dir); err != nil || up {
+		t.Errorf("running %t (error %v) after Down, want false", up, err)
+	}
+	if err := c.Stop(); err == nil {
+		t.Error("Stop does not tell that the processes had ended")
+	}
+	if err := Down(dir); err != nil {
+		t.Errorf("Down without a cluster: %v", err)
+	}
+	if err := Down(t.TempDir()); err == nil {
+		t.Error("Down removed a directory that holds no cluster")
+	}
+}
+
+func (p *process) waitEnded(t *testing.T) bool {
+	t.Helper()
+	select {
+	case <-p.done:
+		return true
+	case <-testContext(t).Done():
+		return false
+	}
+}
+
+func TestDirectoriesOfKilledTestsAreSwept(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	used, release, err := temporaryDir(os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := filepath.Join(os.TempDir(), temporaryPrefix+"left")
+	unknown := filepath.Join(os.TempDir(), temporaryPrefix+"unknown")
+	for _, dir := range []string{left, unknown} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// What a killed process leaves: the file, without a lock on it.
+	if err := os.WriteFile(filepath.Join(left, ownerFile), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	second, releaseSecond, err := temporaryDir(os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dir, want := range map[string]bool{used: true, second: true, unknown: true, left: false} {
+		if _, err := os.Stat(dir); (err == nil) != want {
+			t.Errorf("%s exists: %t, want %t", filepath.Base(dir), err == nil, want)
+		}
+	}
+	if err := errors.Join(release(), releaseSecond()); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(used); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a released directory is left: %v", err)
+	}
+}

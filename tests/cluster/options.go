@@ -1,0 +1,129 @@
+package cluster
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+)
+
+// AuditLevel is how much of a request the audit log holds.
+type AuditLevel string
+
+// Audit levels. AuditMetadata records who did what to which object with what result; AuditRequestResponse adds the
+// bodies in full, Secrets included.
+const (
+	AuditMetadata        AuditLevel = "Metadata"
+	AuditRequestResponse AuditLevel = "RequestResponse"
+)
+
+// Options chooses what Start starts. The zero value is an API server with etcd.
+type Options struct {
+	// Dir holds the cluster's files. It must be empty or missing, and Stop leaves it there. When Dir is empty, Start
+	// makes a temporary directory and Stop removes it.
+	Dir string
+	// ControllerManager also starts kube-controller-manager: namespaces and owned objects are then really deleted,
+	// Deployments get ReplicaSets and Pods, namespaces get a default ServiceAccount, and so on.
+	ControllerManager bool
+	// AuditLog makes the API server write one JSON event per finished request (at AuditLevel) to Cluster.AuditLog.
+	AuditLog bool
+	// AuditLevel defaults to AuditMetadata.
+	AuditLevel AuditLevel
+	// ExtraAPIServerArgs are appended to the flags of kube-apiserver and win over the ones before.
+	ExtraAPIServerArgs []string
+	// ExtraControllerManagerArgs are appended to the flags of kube-controller-manager.
+	ExtraControllerManagerArgs []string
+	// Detach lets the cluster outlive this process; Down stops it.
+	Detach bool
+	// Log receives the progress of Build (nil discards).
+	Log io.Writer
+}
+
+func (c *Cluster) etcdArgs() []string {
+	client, peer := "https://"+c.etcdPort.address(), "http://"+c.peerPort.address()
+	return []string{
+		"--name=default",
+		"--data-dir=" + filepath.Join(c.dir, "etcd"),
+		"--listen-client-urls=" + client, "--advertise-client-urls=" + client,
+		"--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer, "--initial-cluster=default=" + peer,
+		// TLS is here for identity: no other test's API server can end up in this etcd.
+		"--client-cert-auth", "--trusted-ca-file=" + c.file("ca.crt"),
+		"--cert-file=" + c.file("server.crt"), "--key-file=" + c.file("server.key"),
+		"--socket-reuse-port",
+		// The data dies with the cluster, so nothing needs to survive a power cut.
+		"--unsafe-no-fsync",
+		"--log-level=warn",
+	}
+}
+
+func (c *Cluster) apiServerArgs() []string {
+	args := []string{
+		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1",
+		fmt.Sprintf("--secure-port=%d", c.apiPort.number), "--permit-port-sharing",
+		"--etcd-servers=https://" + c.etcdPort.address(), "--etcd-cafile=" + c.file("ca.crt"),
+		"--etcd-certfile=" + c.file("etcd-client.crt"), "--etcd-keyfile=" + c.file("etcd-client.key"),
+		"--tls-cert-file=" + c.file("server.crt"), "--tls-private-key-file=" + c.file("server.key"),
+		"--cert-dir=" + c.dir,
+		"--client-ca-file=" + c.file("ca.crt"),
+		// Proxy authenticates with these on behalf of its clients.
+		"--requestheader-client-ca-file=" + c.file("ca.crt"), "--requestheader-allowed-names=" + proxyUser,
+		"--requestheader-username-headers=" + userHeader, "--requestheader-group-headers=" + groupHeader,
+		"--service-account-issuer=https://kubernetes.default.svc",
+		"--service-account-signing-key-file=" + c.file("tokens.key"),
+		"--service-account-key-file=" + c.file("tokens.key"),
+		"--authorization-mode=RBAC",
+		"--service-cluster-ip-range=10.96.0.0/16",
+		// There is no route to the kubernetes Service; its reconciler would only complain about a loopback address.
+		"--endpoint-reconciler-type=none",
+		"--allow-privileged",
+		// Tests are to measure us, not the throttling of one small API server.
+		"--max-requests-inflight=3000", "--max-mutating-requests-inflight=1500",
+		"--profiling=false",
+	}
+	if c.options.AuditLog {
+		// Blocking: when a client has its answer, the event is in the file.
+		args = append(args, "--audit-policy-file="+c.file("audit-policy.yaml"), "--audit-log-path="+c.AuditLog(),
+			"--audit-log-mode=blocking", "--audit-log-format=json")
+	}
+	return append(args, c.options.ExtraAPIServerArgs...)
+}
+
+func (c *Cluster) controllerManagerArgs() []string {
+	return append([]string{
+		"--kubeconfig=" + c.file("controller-manager.kubeconfig"),
+		"--authentication-kubeconfig=", "--authorization-kubeconfig=",
+		"--secure-port=0",
+		"--leader-elect=false",
+		// Each controller acts under its own ServiceAccount, with the default roles, as in a real cluster.
+		"--use-service-account-credentials",
+		"--service-account-private-key-file=" + c.file("tokens.key"),
+		"--root-ca-file=" + c.file("ca.crt"),
+		"--controllers=" + strings.Join(controllers(), ","),
+		"--horizontal-pod-autoscaler-sync-period=1s",
+		// The default of 20 requests per second would take seconds to set the ServiceAccounts up.
+		"--kube-api-qps=1000", "--kube-api-burst=1000",
+		"--profiling=false",
+	}, c.options.ExtraControllerManagerArgs...)
+}
+
+// controllers returns the controllers that act on what charts contain. Without nodes, the rest (nodes, volumes,
+// certificates, devices) would only watch, and take time to start.
+func controllers() []string {
+	return []string{
+		"namespace-controller", "serviceaccount-controller", "serviceaccount-token-controller",
+		"root-ca-certificate-publisher-controller", "clusterrole-aggregation-controller",
+		"garbage-collector-controller", "resourcequota-controller",
+		"deployment-controller", "replicaset-controller", "replicationcontroller-controller",
+		"statefulset-controller", "daemonset-controller", "job-controller", "cronjob-controller",
+		"ttl-after-finished-controller", "horizontal-pod-autoscaler-controller", "disruption-controller",
+		"endpoints-controller", "endpointslice-controller", "endpointslice-mirroring-controller",
+		"persistentvolumeclaim-protection-controller",
+	}
+}
+
+func auditPolicy(level AuditLevel) []byte {
+	if level == "" {
+		level = AuditMetadata
+	}
+	return fmt.Appendf(nil, "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules:\n- level: %s\n", level)
+}

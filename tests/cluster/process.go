@@ -1,0 +1,152 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"syscall"
+	"time"
+)
+
+// pollInterval is how often things without a notification (a port that opens, a lock held elsewhere) are looked at.
+const pollInterval = 20 * time.Millisecond
+
+// process is a running program in a process group of its own.
+type process struct {
+	name string
+	log  string
+	pid  int
+	// done is closed after the process was reaped; err is set before that and may be read after it.
+	done chan struct{}
+	err  error
+}
+
+// startProcess runs a program whose output is appended to the file log. Unless it is detached, the program is killed
+// when this process ends, however it ends (on Linux; elsewhere only Stop ends it).
+func startProcess(path, name, dir, log string, detach bool, args ...string) (*process, error) {
+	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the log of %s: %w", name, err)
+	}
+	cmd := exec.Command(path, args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, out, out
+	// A proxy or credentials of the surrounding environment have no business in here.
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir}
+	cmd.SysProcAttr = processAttributes(detach)
+
+	p := &process{name: name, log: log, done: make(chan struct{})}
+	started := make(chan error, 1)
+	go func() {
+		// The parent-death signal is tied to the thread that forked, not to the process: the goroutine keeps that
+		// thread until the child is gone, and lets it end with itself.
+		runtime.LockOSThread()
+		if err := errors.Join(cmd.Start(), out.Close()); err != nil {
+			started <- err
+			return
+		}
+		p.pid = cmd.Process.Pid
+		started <- nil
+		p.err = cmd.Wait()
+		close(p.done)
+	}()
+	if err := <-started; err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	return p, nil
+}
+
+// kill ends the whole process group at once and returns when the process is reaped. It works on a stopped process.
+func (p *process) kill() error {
+	if p == nil {
+		return nil
+	}
+	err := p.signal(syscall.SIGKILL)
+	<-p.done
+	return err
+}
+
+// signal sends a signal to the process group. A process that has ended already is no error.
+func (p *process) signal(sig syscall.Signal) error {
+	if p.ended() {
+		return nil // the id may belong to somebody else by now
+	}
+	if err := syscall.Kill(-p.pid, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return fmt.Errorf("send %s to %s: %w", sig, p.name, err)
+	}
+	return nil
+}
+
+// ended says whether the process is gone.
+func (p *process) ended() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// failure describes a process that ended by itself.
+func (p *process) failure() error {
+	return fmt.Errorf("%s ended: %v\n%s", p.name, p.err, p.logTail())
+}
+
+// logTail returns the end of the log, for an error message.
+func (p *process) logTail() string {
+	content, err := os.ReadFile(p.log)
+	if err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("--- end of %s:\n%s", p.log, tail(content, 4000))
+}
+
+// waitFor polls a condition until it holds, the process ends or ctx does; the last two are errors.
+func (p *process) waitFor(ctx context.Context, what string, condition func(context.Context) error) error {
+	ticker := time.NewTicker(pollInterval)
+	defer ticker.Stop()
+	for {
+		last := condition(ctx)
+		if last == nil {
+			return nil
+		}
+		select {
+		case <-p.done:
+			return p.failure()
+		case <-ctx.Done():
+			return fmt.Errorf("wait for %s: %w (last: %w)\n%s", what, ctx.Err(), last, p.logTail())
+		case <-ticker.C:
+		}
+	}
+}
+
+// lockFile takes an exclusive lock that other processes respect and that ends with this process at the latest.
+func lockFile(ctx context.Context, path string, log io.Writer) (unlock func() error, err error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("open the lock: %w", err)
+	}
+	ticker := time.NewTicker(10 * pollInterval)
+	defer ticker.Stop()
+	for told := false; ; {
+		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return file.Close, nil
+		}
+		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
+			return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), file.Close())
+		}
+		if !told {
+			told = true
+			fmt.Fprintf(log, "waiting for another process that builds (lock %s)\n", path)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, errors.Join(fmt.Errorf("wait for %s: %w", path, ctx.Err()), file.Close())
+		case <-ticker.C:
+		}
+	}
+}

@@ -1,0 +1,195 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Match selects requests; a nil Match selects all. It sees the request as the client sent it, and must not call the
+// proxy.
+type Match func(*http.Request) bool
+
+func (m Match) matches(r *http.Request) bool { return m == nil || m(r) }
+
+// IsWatch matches the requests that open a watch stream.
+func IsWatch(r *http.Request) bool {
+	watch, err := strconv.ParseBool(r.URL.Query().Get("watch"))
+	return err == nil && watch
+}
+
+// IsWrite matches the requests that may change something on the server.
+func IsWrite(r *http.Request) bool { return isWrite(r.Method) }
+
+func isWrite(method string) bool {
+	return method != http.MethodGet && method != http.MethodHead && method != http.MethodOptions
+}
+
+// ForResource matches the requests for a resource, named by its plural ("configmaps"), subresources included, in any
+// group, namespace and verb, unless methods are given.
+func ForResource(plural string, methods ...string) Match {
+	return func(r *http.Request) bool {
+		return resourceOf(r.URL.Path) == plural && (len(methods) == 0 || slices.Contains(methods, r.Method))
+	}
+}
+
+// resourceOf returns the plural that a path of the Kubernetes API names, or "".
+func resourceOf(path string) string {
+	segments := strings.Split(strings.Trim(path, "/"), "/")
+	skip := map[string]int{"api": 2, "apis": 3}[segments[0]]
+	if skip == 0 || len(segments) <= skip {
+		return ""
+	}
+	segments = segments[skip:]
+	if segments[0] == "namespaces" && len(segments) > 2 && segments[2] != "finalize" && segments[2] != "status" {
+		return segments[2]
+	}
+	return segments[0]
+}
+
+// Action is what a hook decides about a request. The zero Action forwards it.
+type Action struct {
+	// Drop closes the connection without an answer; the API server never sees the request.
+	Drop bool
+	// Status, when not 0, answers with this HTTP code and a Kubernetes Status of Reason and Message; the API server
+	// never sees the request.
+	Status  int
+	Reason  metav1.StatusReason
+	Message string
+	// After runs when the API server has done its work and answered, before the client hears of it. It may block, and
+	// when it returns an error the connection is closed without the answer.
+	After func(*http.Response) error
+}
+
+// Forward returns the Action that lets a request pass.
+func Forward() Action { return Action{} }
+
+// Fail returns the Action that answers with an error.
+func Fail(status int, reason metav1.StatusReason, message string) Action {
+	return Action{Status: status, Reason: reason, Message: message}
+}
+
+// Drop returns the Action that breaks the connection before the API server sees the request.
+func Drop() Action { return Action{Drop: true} }
+
+// DropAnswer returns the Action that lets the API server act and then breaks the connection.
+func DropAnswer() Action {
+	return Action{After: func(*http.Response) error { return http.ErrAbortHandler }}
+}
+
+type hook struct {
+	decide func(*http.Request) Action
+}
+
+// Intercept asks a hook about every request before it is forwarded, after the hooks that were added before. The hook
+// may block, and runs concurrently with itself; it should give up when the request's context ends. To see the body of
+// a write it uses r.GetBody. The returned function removes the hook; a call under way is not waited for.
+func (p *Proxy) Intercept(decide func(*http.Request) Action) (remove func()) {
+	added := &hook{decide: decide}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.hooks = append(p.hooks, added)
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.hooks = slices.DeleteFunc(p.hooks, func(h *hook) bool { return h == added })
+	}
+}
+
+func (p *Proxy) currentHooks() []func(*http.Request) Action {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	decide := make([]func(*http.Request) Action, len(p.hooks))
+	for i, h := range p.hooks {
+		decide[i] = h.decide
+	}
+	return decide
+}
+
+// Hold keeps requests back, from HoldRequests or HoldAnswers until Release.
+type Hold struct {
+	remove   func()
+	released chan struct{}
+	once     sync.Once
+
+	// mu guards count and changed.
+	mu    sync.Mutex
+	count int
+	// changed is closed and replaced when count changes.
+	changed chan struct{}
+}
+
+// HoldRequests keeps matching requests from the API server until Release.
+func (p *Proxy) HoldRequests(match Match) *Hold {
+	h := newHold()
+	h.remove = p.Intercept(func(r *http.Request) Action {
+		if match.matches(r) && h.wait(r.Context()) != nil {
+			return Drop()
+		}
+		return Forward()
+	})
+	return h
+}
+
+// HoldAnswers lets the API server do the work of matching requests, and keeps the answers from the client until
+// Release. (For the events of a watch that is open, see HoldWatch.)
+func (p *Proxy) HoldAnswers(match Match) *Hold {
+	h := newHold()
+	h.remove = p.Intercept(func(r *http.Request) Action {
+		if !match.matches(r) {
+			return Forward()
+		}
+		return Action{After: func(response *http.Response) error { return h.wait(response.Request.Context()) }}
+	})
+	return h
+}
+
+func newHold() *Hold {
+	return &Hold{released: make(chan struct{}), changed: make(chan struct{})}
+}
+
+// wait holds one request until Release (nil) or until its client gives up.
+func (h *Hold) wait(ctx context.Context) error {
+	h.mu.Lock()
+	h.count++
+	close(h.changed)
+	h.changed = make(chan struct{})
+	h.mu.Unlock()
+	select {
+	case <-h.released:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Wait returns when at least n requests have arrived at the hold, counted from its creation.
+func (h *Hold) Wait(ctx context.Context, n int) error {
+	for {
+		h.mu.Lock()
+		count, changed := h.count, h.changed
+		h.mu.Unlock()
+		if count >= n {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("%d of %d requests arrived at the hold: %w", count, n, ctx.Err())
+		}
+	}
+}
+
+// Release lets the held requests go, and new ones pass. It may be called more than once.
+func (h *Hold) Release() {
+	h.once.Do(func() {
+		h.remove()
+		close(h.released)
+	})
+}

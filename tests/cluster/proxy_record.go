@@ -1,0 +1,93 @@
+package cluster
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// Request is what a Proxy recorded of one request.
+type Request struct {
+	// Time is when the request arrived.
+	Time   time.Time
+	Method string
+	Path   string
+	Query  url.Values
+	// UserAgent and User tell who asked; User is the common name of the client's certificate, or empty.
+	UserAgent string
+	User      string
+	// ContentType and Body are what a write sent; the Body of a read is not kept.
+	ContentType string
+	Body        []byte
+	// Code is the HTTP status of the answer; 0 while there is none, and for a connection that was broken before.
+	Code int
+}
+
+// String describes the request in one line, for the message of a failed test.
+func (r Request) String() string {
+	target := url.URL{Path: r.Path, RawQuery: r.Query.Encode()}
+	return fmt.Sprintf("%s %s %s %d (%s)", r.Time.Format("15:04:05.000"), r.Method, target.String(), r.Code, r.UserAgent)
+}
+
+// IsWrite says whether the request may have changed something on the server.
+func (r Request) IsWrite() bool { return isWrite(r.Method) }
+
+// Resource returns the plural that the path names ("configmaps"), or "".
+func (r Request) Resource() string { return resourceOf(r.Path) }
+
+// Requests returns the requests since the start or the last Reset, in the order of their arrival.
+func (p *Proxy) Requests() []Request { return p.recorded(func(Request) bool { return true }) }
+
+// Writes returns those of Requests that may have changed something, Leases and Events included.
+func (p *Proxy) Writes() []Request { return p.recorded(Request.IsWrite) }
+
+// Reset forgets the recorded requests.
+func (p *Proxy) Reset() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.requests = nil
+}
+
+func (p *Proxy) recorded(keep func(Request) bool) []Request {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var kept []Request
+	for _, r := range p.requests {
+		if keep(*r) {
+			kept = append(kept, *r)
+		}
+	}
+	return kept
+}
+
+// record adds a request to the list, and makes the body of a write readable again by way of GetBody.
+func (p *Proxy) record(r *http.Request) (*Request, error) {
+	record := &Request{
+		Time: time.Now(), Method: r.Method, Path: r.URL.Path, Query: r.URL.Query(), UserAgent: r.UserAgent(),
+	}
+	if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
+		record.User = r.TLS.PeerCertificates[0].Subject.CommonName
+	}
+	if isWrite(r.Method) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return nil, fmt.Errorf("read the request: %w", err)
+		}
+		record.ContentType, record.Body = r.Header.Get("Content-Type"), body
+		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+		r.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.requests = append(p.requests, record)
+	return record, nil
+}
+
+func (p *Proxy) setCode(record *Request, code int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	record.Code = code
+}

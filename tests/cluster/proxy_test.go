@@ -1,0 +1,252 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+)
+
+func TestProxy(t *testing.T) {
+	c := ForTest(t, Options{})
+	direct := clientFor(t, c.RESTConfig())
+	// Each case gets a proxy and a namespace-wide view of ConfigMaps of its own.
+	cases := map[string]func(context.Context, *testing.T, *Proxy, *kubernetes.Clientset, *kubernetes.Clientset){
+		"records requests":                           recordsRequests,
+		"fails and drops what a hook selects":        failsAndDrops,
+		"holds requests before the API server":       holdsRequests,
+		"holds answers after the API server acted":   holdsAnswers,
+		"holds and cuts open and new watches":        holdsAndCutsWatches,
+		"a client that goes away frees a held watch": heldWatchOfAGoneClient,
+		"passes the end of a watch when the server dies": func(ctx context.Context, t *testing.T, p *Proxy, via, _ *kubernetes.Clientset) {
+			events := startWatch(ctx, t, via)
+			if err := c.RestartAPIServer(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if event, open := <-events; open {
+				t.Errorf("the watch goes on: %v", event)
+			}
+			if _, err := via.CoreV1().ConfigMaps("default").List(ctx, metav1.ListOptions{}); err != nil {
+				t.Errorf("the proxy does not reach the restarted API server: %v", err)
+			}
+		},
+	}
+	for name, run := range cases {
+		t.Run(name, func(t *testing.T) {
+			p, err := c.StartProxy()
+			if err != nil {
+				t.Fatal(err)
+			}
+			run(testContext(t), t, p, clientFor(t, p.RESTConfig()), direct)
+			if err := p.Close(); err != nil {
+				t.Error(err)
+			}
+			if open := p.Watches(nil); open != 0 {
+				t.Errorf("%d watches are left", open)
+			}
+		})
+	}
+}
+
+func recordsRequests(ctx context.Context, t *testing.T, p *Proxy, via, _ *kubernetes.Clientset) {
+	maps := via.CoreV1().ConfigMaps("default")
+	if _, err := maps.Create(ctx, configMap("recorded"), metav1.CreateOptions{FieldManager: "tester"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := maps.Get(ctx, "absent", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("error %v, want not found", err)
+	}
+	all, writes := p.Requests(), p.Writes()
+	if len(all) != 2 || len(writes) != 1 {
+		t.Fatalf("%d requests and %d writes, want 2 and 1: %v", len(all), len(writes), all)
+	}
+	w := writes[0]
+	if w.Method != http.MethodPost || w.Path != "/api/v1/namespaces/default/configmaps" || w.Query.Get("fieldManager") != "tester" ||
+		w.Code != http.StatusCreated || w.User != "admin" || w.UserAgent == "" || len(w.Body) == 0 || w.Resource() != "configmaps" {
+		t.Errorf("recorded %+v", w)
+	}
+	if all[1].Code != http.StatusNotFound {
+		t.Errorf("recorded code %d, want 404", all[1].Code)
+	}
+	p.Reset()
+	if all := p.Requests(); len(all) != 0 {
+		t.Errorf("after Reset: %v", all)
+	}
+}
+
+func failsAndDrops(ctx context.Context, t *testing.T, p *Proxy, via, direct *kubernetes.Clientset) {
+	maps := via.CoreV1().ConfigMaps("default")
+	create := func(name string, action Action) error {
+		remove := p.Intercept(func(r *http.Request) Action {
+			if ForResource("configmaps", http.MethodPost)(r) {
+				return action
+			}
+			return Forward()
+		})
+		defer remove()
+		_, err := maps.Create(ctx, configMap(name), metav1.CreateOptions{})
+		return err
+	}
+	exists := func(name string) bool {
+		_, err := direct.CoreV1().ConfigMaps("default").Get(ctx, name, metav1.GetOptions{})
+		return err == nil
+	}
+	if err := create("refused", Fail(http.StatusConflict, metav1.StatusReasonConflict, "on purpose")); !apierrors.IsConflict(err) {
+		t.Errorf("error %v, want a conflict", err)
+	}
+	if err := create("dropped", Drop()); err == nil {
+		t.Error("no error for a dropped request")
+	}
+	if err := create("done", DropAnswer()); err == nil {
+		t.Error("no error for a dropped answer")
+	}
+	if exists("refused") || exists("dropped") || !exists("done") {
+		t.Errorf("refused %t, dropped %t, done %t: want only the last", exists("refused"), exists("dropped"), exists("done"))
+	}
+	if err := create("plain", Forward()); err != nil {
+		t.Error(err)
+	}
+}
+
+func holdsRequests(ctx context.Context, t *testing.T, p *Proxy, via, direct *kubernetes.Clientset) {
+	held(ctx, t, p.HoldRequests(ForResource("configmaps", http.MethodPost)), via, direct, "held-request", false)
+}
+
+func holdsAnswers(ctx context.Context, t *testing.T, p *Proxy, via, direct *kubernetes.Clientset) {
+	held(ctx, t, p.HoldAnswers(ForResource("configmaps", http.MethodPost)), via, direct, "held-answer", true)
+}
+
+// held creates a ConfigMap that a hold catches, and checks whether it exists on the server meanwhile.
+func held(ctx context.Context, t *testing.T, hold *Hold, via, direct *kubernetes.Clientset, name string, exists bool) {
+	t.Helper()
+	result := make(chan error, 1)
+	go func() {
+		_, err := via.CoreV1().ConfigMaps("default").Create(ctx, configMap(name), metav1.CreateOptions{})
+		result <- err
+	}()
+	if err := hold.Wait(ctx, 1); err != nil {
+		t.Fatal(err)
+	}
+	_, err := direct.CoreV1().ConfigMaps("default").Get(ctx, name, metav1.GetOptions{})
+	if exists && err != nil || !exists && !apierrors.IsNotFound(err) {
+		t.Errorf("error %v while held, want the object to exist: %t", err, exists)
+	}
+	select {
+	case err := <-result:
+		t.Fatalf("the client was answered while held: %v", err)
+	default:
+	}
+	hold.Release()
+	hold.Release()
+	if err := <-result; err != nil {
+		t.Error(err)
+	}
+	short, cancel := context.WithTimeout(ctx, 10*time.Millisecond)
+	defer cancel()
+	if err := hold.Wait(short, 2); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v, want that the second request did not arrive", err)
+	}
+}
+
+func startWatch(ctx context.Context, t *testing.T, client *kubernetes.Clientset) <-chan watch.Event {
+	t.Helper()
+	list, err := client.CoreV1().ConfigMaps("default").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := client.CoreV1().ConfigMaps("default").Watch(ctx, metav1.ListOptions{ResourceVersion: list.ResourceVersion})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.Stop)
+	return w.ResultChan()
+}
+
+func holdsAndCutsWatches(ctx context.Context, t *testing.T, p *Proxy, via, direct *kubernetes.Clientset) {
+	create := func(name string) {
+		t.Helper()
+		if _, err := direct.CoreV1().ConfigMaps("default").Create(ctx, configMap(name), metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect := func(events <-chan watch.Event, names ...string) {
+		t.Helper()
+		for _, name := range names {
+			select {
+			case event := <-events:
+				object, ok := event.Object.(metav1.Object)
+				if !ok || object.GetName() != name {
+					t.Fatalf("event %s %v, want %s", event.Type, event.Object, name)
+				}
+			case <-ctx.Done():
+				t.Fatalf("no event of %s: %v", name, ctx.Err())
+			}
+		}
+	}
+	silent := func(streams ...<-chan watch.Event) {
+		t.Helper()
+		for _, events := range streams {
+			select {
+			case event := <-events:
+				t.Fatalf("event %v during a hold", event)
+			case <-time.After(200 * time.Millisecond):
+			}
+		}
+	}
+	open := startWatch(ctx, t, via)
+	create("watched-1")
+	expect(open, "watched-1")
+
+	var asked atomic.Int32
+	release := p.HoldWatch(func(r *http.Request) bool { asked.Add(1); return ForResource("configmaps")(r) })
+	other := p.HoldWatch(ForResource("configmaps"))
+	later := startWatch(ctx, t, via)
+	create("watched-2")
+	create("watched-3")
+	silent(open, later)
+	release()
+	release()
+	silent(open, later)
+	other()
+	expect(open, "watched-2", "watched-3")
+	expect(later, "watched-2", "watched-3")
+	if asked.Load() == 0 {
+		t.Error("the match was never asked")
+	}
+
+	defer p.HoldWatch(nil)()
+	create("watched-4")
+	silent(open)
+	if n := p.Watches(ForResource("configmaps")); n != 2 {
+		t.Errorf("%d watches are open, want 2", n)
+	}
+	if n := p.CutWatches(ForResource("secrets")); n != 0 {
+		t.Errorf("cut %d watches of Secrets, want none", n)
+	}
+	if n := p.CutWatches(nil); n != 2 {
+		t.Errorf("cut %d watches, want 2", n)
+	}
+	for _, events := range []<-chan watch.Event{open, later} {
+		if event, ok := <-events; ok {
+			t.Errorf("event %v after the cut", event)
+		}
+	}
+}
+
+func heldWatchOfAGoneClient(ctx context.Context, t *testing.T, p *Proxy, via, _ *kubernetes.Clientset) {
+	defer p.HoldWatch(nil)()
+	gone, leave := context.WithCancel(ctx)
+	startWatch(gone, t, via)
+	if n := p.Watches(nil); n != 1 {
+		t.Errorf("%d watches are open, want 1", n)
+	}
+	leave()
+	eventually(t, "the watch ends with its client", func() bool { return p.Watches(nil) == 0 })
+}

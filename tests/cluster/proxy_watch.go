@@ -1,0 +1,161 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+)
+
+// watchHold keeps back the streams that match; it is active while it is in Proxy.holds.
+type watchHold struct{ match Match }
+
+// stream is the body of one open watch on its way to the client. Bytes are taken from the API server as they come, so
+// that a held watch is not ended for being slow, and handed on in order while nothing holds them.
+type stream struct {
+	proxy    *Proxy
+	request  *http.Request
+	upstream io.ReadCloser
+	// detach ends the observation of the request's context.
+	detach func() bool
+
+	// changed is signalled, with proxy.mu held, when anything below or the holds have changed. Proxy.mu guards it all.
+	changed *sync.Cond
+	pending []byte
+	// end is what the API server's stream ended with; it is handed on after all pending bytes.
+	end error
+	// broken ends the stream at once, whatever is pending.
+	broken error
+}
+
+var (
+	errCut    = errors.New("the watch was cut by the test")
+	errClosed = errors.New("the watch was closed by the client")
+)
+
+// HoldWatch keeps back the events of matching watch streams, of those that are open and of those that are opened
+// later, until release is called; then everything follows in its order. Headers are not held: a client sees its watch
+// established and no events. (A client that lists by watching, as client-go does, gets no initial list either.)
+// Several holds add up. Release may be called more than once.
+func (p *Proxy) HoldWatch(match Match) (release func()) {
+	hold := &watchHold{match: match}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.holds[hold] = struct{}{}
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.holds, hold)
+		for s := range p.streams {
+			s.changed.Broadcast()
+		}
+	}
+}
+
+// CutWatches breaks the connections of matching open watches and returns their number. Events that were held are
+// lost, as in a network failure: the clients have to watch again from where they were.
+func (p *Proxy) CutWatches(match Match) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	cut := 0
+	for s := range p.streams {
+		if match.matches(s.request) && s.broken == nil {
+			s.breakWith(errCut)
+			cut++
+		}
+	}
+	return cut
+}
+
+// Watches returns the number of matching watches that are open now.
+func (p *Proxy) Watches(match Match) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	open := 0
+	for s := range p.streams {
+		if match.matches(s.request) && s.broken == nil {
+			open++
+		}
+	}
+	return open
+}
+
+// newStream wraps the body of an answer to a watch request.
+func (p *Proxy) newStream(request *http.Request, body io.ReadCloser) *stream {
+	s := &stream{proxy: p, request: request, upstream: body, changed: sync.NewCond(&p.mu)}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.streams[s] = struct{}{}
+	s.detach = context.AfterFunc(request.Context(), func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		s.breakWith(errClosed)
+	})
+	p.inFlight.Go(s.receive)
+	return s
+}
+
+// receive collects what the API server sends until its stream ends, or Close ends it.
+func (s *stream) receive() {
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := s.upstream.Read(buffer)
+		s.proxy.mu.Lock()
+		s.pending = append(s.pending, buffer[:n]...)
+		s.end = err
+		s.changed.Broadcast()
+		s.proxy.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+// Read hands on what is pending; it blocks while there is nothing or the stream is held.
+func (s *stream) Read(into []byte) (int, error) {
+	s.proxy.mu.Lock()
+	defer s.proxy.mu.Unlock()
+	for {
+		switch {
+		case s.broken != nil:
+			return 0, s.broken
+		case s.held():
+		case len(s.pending) > 0:
+			n := copy(into, s.pending)
+			s.pending = s.pending[n:]
+			return n, nil
+		case s.end != nil:
+			return 0, s.end
+		}
+		s.changed.Wait()
+	}
+}
+
+// Close ends the stream in both directions.
+func (s *stream) Close() error {
+	s.detach()
+	s.proxy.mu.Lock()
+	s.breakWith(errClosed)
+	delete(s.proxy.streams, s)
+	s.proxy.mu.Unlock()
+	return s.upstream.Close()
+}
+
+// held says whether any hold applies; proxy.mu is held.
+func (s *stream) held() bool {
+	for hold := range s.proxy.holds {
+		if hold.match.matches(s.request) {
+			return true
+		}
+	}
+	return false
+}
+
+// breakWith ends the stream for the client, the first reason wins; proxy.mu is held.
+func (s *stream) breakWith(reason error) {
+	if s.broken == nil {
+		s.broken = reason
+	}
+	s.changed.Broadcast()
+}

@@ -1,0 +1,79 @@
+package cluster
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+)
+
+// startTimeout is how long a control plane may take to start when its binaries are there, on a busy machine.
+const startTimeout = 2 * time.Minute
+
+// ForTest builds what is missing and starts a control plane that is stopped at the end of the test. It fails the test,
+// with the end of the logs, when the start fails or when one of the processes ended by itself. Where Options.Log is
+// nil, progress goes to the standard error. With -short the test is skipped.
+func ForTest(t testing.TB, options Options) *Cluster {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("needs a control plane")
+	}
+	c, err := startFor(t.Context(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+// Main is for a TestMain whose tests share one control plane: it starts one, hands it to ready, runs the tests and
+// stops it. The result is the exit code. With -short there is no control plane and ready is called with nil.
+//
+//	func TestMain(m *testing.M) {
+//		os.Exit(cluster.Main(m, cluster.Options{}, func(c *cluster.Cluster) { shared = c }))
+//	}
+func Main(m interface{ Run() int }, options Options, ready func(*Cluster)) int {
+	if short() {
+		ready(nil)
+		return m.Run()
+	}
+	c, err := startFor(context.Background(), options)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	ready(c)
+	code := m.Run()
+	if err := c.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return max(code, 1)
+	}
+	return code
+}
+
+func startFor(ctx context.Context, options Options) (*Cluster, error) {
+	if options.Log == nil {
+		options.Log = os.Stderr
+	}
+	// The build is left to the timeout of the tests: the first one on a machine takes minutes.
+	if _, err := Build(ctx, options.Log); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	return Start(ctx, options)
+}
+
+// short returns whether -short is set; a TestMain runs before the flags are parsed.
+func short() bool {
+	if !flag.Parsed() {
+		flag.Parse()
+	}
+	return testing.Short()
+}

@@ -1,0 +1,295 @@
+package integration
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
+	clientv1 "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/crd"
+	"github.com/rancher/helm-locker/tests/cluster"
+)
+
+const definitionName = "helmreleases.helm.cattle.io"
+
+// installation is an API server on which every test installs the definitions anew.
+type installation struct {
+	cluster *cluster.Cluster
+	proxy   *cluster.Proxy
+	client  clientv1.CustomResourceDefinitionInterface
+}
+
+func TestInstallingTheDefinitions(t *testing.T) {
+	c := cluster.ForTest(t, cluster.Options{})
+	proxy, err := c.StartProxy()
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := &installation{c, proxy, clientset.NewForConfigOrDie(c.RESTConfig()).ApiextensionsV1().CustomResourceDefinitions()}
+	tests := []struct {
+		name string
+		test func(*testing.T, *installation)
+	}{
+		{"the second time nothing is written", installsOnce},
+		{"the definition of an older version is brought up to date, with its objects", upgrades},
+		{"what a newer version added stays", keepsWhatIsNewer},
+		{"a missing permission is named, and not needed when all is there", namesMissingPermissions},
+		{"a clash of names is explained", explainsClashes},
+		{"a definition that is being deleted is created again when it is gone", outlivesDeletion},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			in.remove(t, definitionName)
+			test.test(t, in)
+		})
+	}
+}
+
+// eventually polls until a condition holds, and fails the test on an error and after 30 seconds.
+func eventually(t *testing.T, condition func(context.Context) (bool, error)) {
+	t.Helper()
+	if err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 30*time.Second, true, condition); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ignoreNotFound returns nil for a "not found" of the API server, and any other error as it is.
+func ignoreNotFound(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// remove deletes a definition, if there is one, and waits until it is gone.
+func (in *installation) remove(t *testing.T, name string) {
+	t.Helper()
+	if err := in.client.Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		t.Fatal(err)
+	}
+	eventually(t, func(ctx context.Context) (bool, error) {
+		_, err := in.client.Get(ctx, name, metav1.GetOptions{})
+		return apierrors.IsNotFound(err), ignoreNotFound(err)
+	})
+}
+
+// create installs the definitions through the proxy, and returns what was written.
+func (in *installation) create(t *testing.T) []string {
+	t.Helper()
+	in.proxy.Reset()
+	if err := crd.Create(t.Context(), in.proxy.RESTConfig()); err != nil {
+		t.Fatal(err)
+	}
+	var writes []string
+	for _, request := range in.proxy.Writes() {
+		writes = append(writes, request.String())
+	}
+	return writes
+}
+
+// stored returns the definition as the API server has it.
+func (in *installation) stored(t *testing.T) *apiextensionsv1.CustomResourceDefinition {
+	t.Helper()
+	definition, err := in.client.Get(t.Context(), definitionName, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return definition
+}
+
+func installsOnce(t *testing.T, in *installation) {
+	if writes := in.create(t); len(writes) != 1 {
+		t.Errorf("want one write at first, got %v", writes)
+	}
+	// The kind is served by now.
+	if _, err := dynamic.NewForConfigOrDie(in.cluster.RESTConfig()).Resource(helmReleases).List(t.Context(), metav1.ListOptions{}); err != nil {
+		t.Error(err)
+	}
+	if writes := in.create(t); len(writes) != 0 {
+		t.Errorf("want no write afterwards, got %v", writes)
+	}
+}
+
+func upgrades(t *testing.T, in *installation) {
+	anything := true
+	old := &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: definitionName},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: helmReleases.Group,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: "HelmRelease", Plural: helmReleases.Resource},
+			Scope: apiextensionsv1.NamespaceScoped,
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: helmReleases.Version, Served: true, Storage: true,
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
+					Type: "object", XPreserveUnknownFields: &anything,
+				}},
+			}},
+		},
+	}
+	if _, err := in.client.Create(t.Context(), old, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	// An object as older operators left it: with a finalizer and fields that are no longer known.
+	objects := dynamic.NewForConfigOrDie(in.cluster.RESTConfig()).Resource(helmReleases).Namespace(metav1.NamespaceDefault)
+	object := &unstructured.Unstructured{}
+	if err := object.UnmarshalJSON([]byte(`{"apiVersion":"helm.cattle.io/v1alpha1","kind":"HelmRelease",
+		"metadata":{"name":"old","finalizers":["wrangler.cattle.io/on-helm-release-remove"]},
+		"spec":{"release":{"name":"demo","namespace":"demo"}},
+		"status":{"state":"Deployed","version":3,"description":null,"conditions":null,"unknown":1}}`)); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func(ctx context.Context) (bool, error) {
+		_, err := objects.Create(ctx, object, metav1.CreateOptions{})
+		return err == nil, ignoreNotFound(err) // not found until the kind is served
+	})
+
+	if writes := in.create(t); len(writes) != 1 {
+		t.Errorf("want one write, got %v", writes)
+	}
+	// The new schema is served a moment later: then an old object gets the default, and can be written.
+	eventually(t, func(ctx context.Context) (bool, error) {
+		stored, err := objects.Get(ctx, "old", metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		mode, _, err := unstructured.NestedString(stored.Object, "spec", "mode")
+		return mode == string(v1alpha1.ModeEnforce), err
+	})
+	changed, err := objects.Patch(t.Context(), "old", types.MergePatchType,
+		[]byte(`{"metadata":{"finalizers":null},"spec":{"suspend":true}}`), metav1.PatchOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, _, err := unstructured.NestedInt64(changed.Object, "status", "version"); err != nil || got != 3 {
+		t.Errorf("the status of the old object is now %v", changed.Object["status"])
+	}
+	version := in.stored(t).Spec.Versions[0]
+	if version.Subresources == nil || len(version.AdditionalPrinterColumns) == 0 || version.Schema.OpenAPIV3Schema.XPreserveUnknownFields != nil {
+		t.Errorf("not brought up to date: %+v", version)
+	}
+	if writes := in.create(t); len(writes) != 0 {
+		t.Errorf("want no write afterwards, got %v", writes)
+	}
+}
+
+func keepsWhatIsNewer(t *testing.T, in *installation) {
+	in.create(t)
+	definition := in.stored(t)
+	spec := definition.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
+	spec.Properties["newer"] = apiextensionsv1.JSONSchemaProps{Type: "string"}
+	next := *definition.Spec.Versions[0].DeepCopy()
+	next.Name, next.Storage = "v1", false
+	definition.Spec.Versions = append(definition.Spec.Versions, next)
+	if _, err := in.client.Update(t.Context(), definition, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if writes := in.create(t); len(writes) != 0 {
+		t.Errorf("want no write, got %v", writes)
+	}
+}
+
+func namesMissingPermissions(t *testing.T, in *installation) {
+	nobody, err := in.cluster.UserConfig("nobody")
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = crd.Create(t.Context(), nobody)
+	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "not permitted to get it (grant the verbs") || !strings.Contains(err.Error(), definitionName) {
+		t.Errorf("got %v", err)
+	}
+
+	in.create(t)
+	// Someone who may only read gets along with definitions that were installed beforehand.
+	removeHook := in.proxy.Intercept(func(request *http.Request) cluster.Action {
+		if cluster.IsWrite(request) || cluster.IsWatch(request) {
+			return cluster.Fail(403, metav1.StatusReasonForbidden, "only get is allowed")
+		}
+		return cluster.Forward()
+	})
+	defer removeHook()
+	if err := crd.Create(t.Context(), in.proxy.RESTConfig()); err != nil {
+		t.Error(err)
+	}
+}
+
+func explainsClashes(t *testing.T, in *installation) {
+	anything := true
+	clash := &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: "halyards.helm.cattle.io"},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: helmReleases.Group,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: "HelmRelease", ListKind: "HalyardList", Plural: "halyards", Singular: "halyard"},
+			Scope: apiextensionsv1.NamespaceScoped,
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: "v1", Served: true, Storage: true,
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
+					Type: "object", XPreserveUnknownFields: &anything,
+				}},
+			}},
+		},
+	}
+	if _, err := in.client.Create(t.Context(), clash, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func(ctx context.Context) (bool, error) {
+		stored, err := in.client.Get(ctx, clash.Name, metav1.GetOptions{})
+		return err == nil && stored.Status.AcceptedNames.Kind != "", err
+	})
+
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	err := crd.Create(ctx, in.cluster.RESTConfig())
+	if err == nil || !strings.Contains(err.Error(), `"HelmRelease" is already in use`) {
+		t.Errorf("got %v", err)
+	}
+	in.remove(t, clash.Name)
+	in.create(t)
+}
+
+func outlivesDeletion(t *testing.T, in *installation) {
+	in.create(t)
+	before := in.stored(t)
+	objects := dynamic.NewForConfigOrDie(in.cluster.RESTConfig()).Resource(helmReleases).Namespace(metav1.NamespaceDefault)
+	release := helmRelease("finalized")
+	release.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind(v1alpha1.Kind))
+	release.Finalizers = []string{"example.com/hold"}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(release)
+	if err != nil {
+		t.Fatal(err)
+	}
+	object := &unstructured.Unstructured{Object: content}
+	if _, err := objects.Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := in.client.Delete(t.Context(), definitionName, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+
+	done := make(chan error, 1)
+	go func() { done <- crd.Create(t.Context(), in.proxy.RESTConfig()) }()
+	eventually(t, func(context.Context) (bool, error) {
+		return in.proxy.Watches(cluster.ForResource("customresourcedefinitions")) > 0, nil
+	})
+	if _, err := objects.Patch(t.Context(), "finalized", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if after := in.stored(t); after.UID == before.UID || after.DeletionTimestamp != nil {
+		t.Errorf("still the definition that is being deleted: %+v", after.ObjectMeta)
+	}
+}
