@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"errors"
 	"fmt"
 	"syscall"
 
@@ -29,7 +30,7 @@ func reservePort() (*port, error) {
 	}
 	p := &port{socket: socket}
 	if err := p.bind(); err != nil {
-		return nil, fmt.Errorf("reserve a port: %w (close: %v)", err, p.release())
+		return nil, errors.Join(fmt.Errorf("reserve a port: %w", err), p.release())
 	}
 	return p, nil
 }

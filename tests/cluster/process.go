@@ -20,9 +20,9 @@ type process struct {
 	name string
 	log  string
 	pid  int
-	// done is closed after the process was reaped; err is set before that and may be read after it.
+	// done is closed after the process was reaped; how it ended is set before that and may be read after it.
 	done chan struct{}
-	err  error
+	how  string
 }
 
 // startProcess runs a program whose output is appended to the file log. Unless it is detached, the program is killed
@@ -50,7 +50,11 @@ func startProcess(path, name, dir, log string, detach bool, args ...string) (*pr
 		}
 		p.pid = cmd.Process.Pid
 		started <- nil
-		p.err = cmd.Wait()
+		err := cmd.Wait()
+		p.how = "exit status 0"
+		if err != nil {
+			p.how = err.Error()
+		}
 		close(p.done)
 	}()
 	if err := <-started; err != nil {
@@ -92,7 +96,7 @@ func (p *process) ended() bool {
 
 // failure describes a process that ended by itself.
 func (p *process) failure() error {
-	return fmt.Errorf("%s ended: %v\n%s", p.name, p.err, p.logTail())
+	return fmt.Errorf("%s ended by itself (%s)\n%s", p.name, p.how, p.logTail())
 }
 
 // logTail returns the end of the log, for an error message.

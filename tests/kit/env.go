@@ -1,0 +1,210 @@
+package kit
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/crd"
+	"github.com/rancher/helm-locker/tests/cluster"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+)
+
+// Resources that tests look at.
+var (
+	HelmReleases = schema.GroupVersionResource{Group: "helm.cattle.io", Version: "v1alpha1", Resource: "helmreleases"}
+	ConfigMaps   = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	Secrets      = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+	Services     = schema.GroupVersionResource{Version: "v1", Resource: "services"}
+	Deployments  = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+)
+
+// patience is how long Eventually waits: long enough for a busy machine, as nothing is measured by it.
+const patience = 60 * time.Second
+
+// Env is one test's part of a control plane: a namespace for HelmReleases, a namespace for releases, and clients that go
+// straight to the API server.
+type Env struct {
+	testing.TB
+	Ctx     context.Context
+	Cluster *cluster.Cluster
+	Dynamic dynamic.Interface
+	Kube    kubernetes.Interface
+	// Operator is the namespace of the HelmReleases and the controller's name; Apps is where releases go.
+	Operator, Apps string
+}
+
+// New returns an environment of its own on a control plane, with the CustomResourceDefinition installed.
+func New(t testing.TB, c *cluster.Cluster) *Env {
+	t.Helper()
+	if c == nil {
+		t.Skip("needs a control plane")
+	}
+	config := c.RESTConfig()
+	e := &Env{TB: t, Ctx: t.Context(), Cluster: c}
+	var err error
+	if e.Dynamic, err = dynamic.NewForConfig(config); err != nil {
+		t.Fatal(err)
+	}
+	if e.Kube, err = kubernetes.NewForConfig(config); err != nil {
+		t.Fatal(err)
+	}
+	if err := crd.Create(e.Ctx, config); err != nil {
+		t.Fatal(err)
+	}
+	suffix := rand.String(5)
+	e.Operator, e.Apps = e.Namespace("locker-"+suffix), e.Namespace("apps-"+suffix)
+	return e
+}
+
+// Namespace creates a namespace and returns its name.
+func (e *Env) Namespace(name string) string {
+	e.Helper()
+	_, err := e.Kube.CoreV1().Namespaces().Create(e.Ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	if err != nil {
+		e.Fatal(err)
+	}
+	return name
+}
+
+// Helm runs a Helm command in the Apps namespace and fails the test if it fails. It returns the output.
+func (e *Env) Helm(h cluster.Helm, args ...string) string {
+	e.Helper()
+	out, err := h.Run(e.Ctx, append(args, "--namespace", e.Apps)...)
+	if err != nil {
+		e.Fatal(err)
+	}
+	return out
+}
+
+// Chart writes a chart of one template and returns its path.
+func (e *Env) Chart(name, template string) string {
+	e.Helper()
+	path, err := cluster.Chart(e.TempDir(), name, "0.1.0", map[string]string{"all.yaml": template}, "")
+	if err != nil {
+		e.Fatal(err)
+	}
+	return path
+}
+
+// CreateHelmRelease creates a HelmRelease for the release of that name in Apps, without waiting for anything.
+func (e *Env) CreateHelmRelease(name string, change ...func(*v1alpha1.HelmRelease)) {
+	e.Helper()
+	hr := &v1alpha1.HelmRelease{
+		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: "HelmRelease"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: e.Operator, Name: name},
+		Spec:       v1alpha1.HelmReleaseSpec{Release: v1alpha1.ReleaseReference{Namespace: e.Apps, Name: name}},
+	}
+	for _, f := range change {
+		f(hr)
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(hr)
+	if err != nil {
+		e.Fatal(err)
+	}
+	unstructured.RemoveNestedField(content, "status")
+	obj := &unstructured.Unstructured{Object: content}
+	if _, err := e.Dynamic.Resource(HelmReleases).Namespace(e.Operator).Create(e.Ctx, obj, metav1.CreateOptions{}); err != nil {
+		e.Fatal(err)
+	}
+}
+
+// Lock creates a HelmRelease for the release of that name in Apps and waits until it is Ready.
+func (e *Env) Lock(name string) *v1alpha1.HelmRelease {
+	e.Helper()
+	e.CreateHelmRelease(name)
+	return e.WaitReady(name, 0)
+}
+
+// HelmRelease returns a HelmRelease as it is now.
+func (e *Env) HelmRelease(name string) *v1alpha1.HelmRelease {
+	e.Helper()
+	u, err := e.Dynamic.Resource(HelmReleases).Namespace(e.Operator).Get(e.Ctx, name, metav1.GetOptions{})
+	if err != nil {
+		e.Fatal(err)
+	}
+	hr := &v1alpha1.HelmRelease{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, hr); err != nil {
+		e.Fatal(err)
+	}
+	return hr
+}
+
+// WaitReady waits until a HelmRelease is Ready and, unless revision is 0, has that revision locked.
+func (e *Env) WaitReady(name string, revision int) *v1alpha1.HelmRelease {
+	e.Helper()
+	var hr *v1alpha1.HelmRelease
+	e.Eventually("HelmRelease "+name+" is Ready", func() error {
+		hr = e.HelmRelease(name)
+		if !meta.IsStatusConditionTrue(hr.Status.Conditions, v1alpha1.ConditionReady) || (revision != 0 && hr.Status.Revision != revision) {
+			return fmt.Errorf("status is %s", describe(hr))
+		}
+		return nil
+	})
+	return hr
+}
+
+// WaitReason waits until a condition of a HelmRelease has a reason, and returns the condition.
+func (e *Env) WaitReason(name, condition, reason string) metav1.Condition {
+	e.Helper()
+	var found metav1.Condition
+	e.Eventually(fmt.Sprintf("condition %s of HelmRelease %s has reason %s", condition, name, reason), func() error {
+		hr := e.HelmRelease(name)
+		c := meta.FindStatusCondition(hr.Status.Conditions, condition)
+		if c == nil || c.Reason != reason {
+			return fmt.Errorf("status is %s", describe(hr))
+		}
+		found = *c
+		return nil
+	})
+	return found
+}
+
+func describe(hr *v1alpha1.HelmRelease) string {
+	var parts []string
+	for _, c := range hr.Status.Conditions {
+		parts = append(parts, fmt.Sprintf("%s=%s/%s (%s)", c.Type, c.Status, c.Reason, c.Message))
+	}
+	return fmt.Sprintf("state %s, revision %d, %s", hr.Status.State, hr.Status.Revision, strings.Join(parts, ", "))
+}
+
+// Get returns an object in Apps; nil when there is none.
+func (e *Env) Get(gvr schema.GroupVersionResource, name string) *unstructured.Unstructured {
+	e.Helper()
+	u, err := e.Dynamic.Resource(gvr).Namespace(e.Apps).Get(e.Ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil
+	}
+	return u
+}
+
+// Eventually tries until a condition holds, and fails the test with its last error when it does not come to.
+func (e *Env) Eventually(what string, holds func() error) {
+	e.Helper()
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := holds()
+		if err == nil {
+			return
+		}
+		select {
+		case <-deadline.C:
+			e.Fatalf("waited in vain until %s: %v", what, err)
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,117 @@
+// Package kit is what tests of the operator share: an operator in this process against a control plane, releases made by
+// real Helm, and ways to wait for and to look at what becomes of them.
+package kit
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rancher/helm-locker/pkg/operator"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// Operator is an operator that runs in this process.
+type Operator struct {
+	t    testing.TB
+	stop context.CancelFunc
+	done chan struct{}
+	err  error
+	log  *logBuffer
+}
+
+// StartOperator starts an operator that talks to the API server by config, looks after the HelmReleases of namespace,
+// and logs at trace level. It is stopped at the end of the test; an operator that ends by itself fails the test. Without
+// further options it leads at once and serves nothing.
+func StartOperator(t testing.TB, config *rest.Config, namespace string, options ...func(*operator.ControllerOptions)) *Operator {
+	t.Helper()
+	buffer := &logBuffer{}
+	log, err := operator.NewLogger(buffer, "trace", "text")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := operator.ControllerOptions{ClientConfig: clientConfig{config}, Namespace: namespace, ControllerName: namespace, Log: log}
+	for _, option := range options {
+		option(&o)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	op := &Operator{t: t, stop: stop, done: make(chan struct{}), log: buffer}
+	go func() {
+		defer close(op.done)
+		op.err = operator.Run(ctx, o)
+	}()
+	t.Cleanup(func() {
+		op.Stop()
+		if t.Failed() {
+			t.Logf("log of the operator:\n%s", tail(op.Log(), 8000))
+		}
+	})
+	return op
+}
+
+// Stop stops the operator and waits until it has ended. It may be called more than once.
+func (o *Operator) Stop() {
+	o.t.Helper()
+	select {
+	case <-o.done:
+		if o.err != nil {
+			o.t.Errorf("operator ended by itself: %v", o.err)
+		}
+	default:
+	}
+	o.stop()
+	select {
+	case <-o.done:
+	case <-time.After(time.Minute):
+		o.t.Fatal("operator did not stop within a minute")
+	}
+}
+
+// Log returns what the operator has logged so far.
+func (o *Operator) Log() string { return o.log.String() }
+
+// Done is closed when the operator has ended; Err then says why.
+func (o *Operator) Done() <-chan struct{} { return o.done }
+
+// Err returns what operator.Run returned; call it after Done is closed.
+func (o *Operator) Err() error { return o.err }
+
+type logBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *logBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
+func tail(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return fmt.Sprintf("... (%d bytes before)\n%s", len(s)-n, s[len(s)-n:])
+}
+
+// clientConfig makes a rest.Config what operator.Run takes.
+type clientConfig struct{ config *rest.Config }
+
+func (c clientConfig) ClientConfig() (*rest.Config, error) { return rest.CopyConfig(c.config), nil }
+
+func (c clientConfig) RawConfig() (clientcmdapi.Config, error) { return clientcmdapi.Config{}, nil }
+
+func (c clientConfig) Namespace() (string, bool, error) { return "default", false, nil }
+
+func (c clientConfig) ConfigAccess() clientcmd.ConfigAccess { return nil }
