@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/drift"
@@ -16,6 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // act reverts what drifted, in the order that proves that no write of Helm's is undone: the objects were observed, now
@@ -33,6 +36,9 @@ func (c *Controller) act(ctx context.Context, l *lock.Lock, drifted []*verdict) 
 			again := v.Observation
 			l.Settle(v.ID, lock.Outcome{Again: &again, Problem: c.driftProblem(v), Now: c.Clock.Now()})
 		}
+		if c.leading.Load() { // since a moment ago: Lead may have come too early for these
+			c.driftQueue.Add(l.Key)
+		}
 		return
 	}
 	holds, err := c.enforcer.Holds(ctx, l.Record)
@@ -41,20 +47,20 @@ func (c *Controller) act(ctx context.Context, l *lock.Lock, drifted []*verdict) 
 		return
 	}
 	var creations []*verdict
-	var wait sync.WaitGroup
+	var writes sync.WaitGroup
 	for _, v := range drifted {
 		if v.Live == nil {
 			creations = append(creations, v)
 			continue
 		}
-		c.parallel(&wait, len(drifted) > 1, func() { c.update1(ctx, l, v) })
+		c.parallel(&writes, len(drifted) > 1, func() { c.putBack(ctx, l, v) })
 	}
 	c.recreate(ctx, l, creations)
-	wait.Wait()
+	writes.Wait()
 }
 
 // parallel runs f at once, or beside others within the bound on writes.
-func (c *Controller) parallel(wait *sync.WaitGroup, beside bool, f func()) {
+func (c *Controller) parallel(others *sync.WaitGroup, beside bool, f func()) {
 	c.writes <- struct{}{}
 	run := func() {
 		defer func() { <-c.writes }()
@@ -64,9 +70,9 @@ func (c *Controller) parallel(wait *sync.WaitGroup, beside bool, f func()) {
 		run()
 		return
 	}
-	wait.Add(1)
+	others.Add(1)
 	go func() {
-		defer wait.Done()
+		defer others.Done()
 		run()
 	}()
 }
@@ -80,7 +86,7 @@ func (c *Controller) notNow(l *lock.Lock, drifted []*verdict, err error) {
 		if err != nil {
 			p = problemOf(err, true)
 		}
-		c.settle(l, v.Work, lock.Outcome{Again: &again, Failed: true, Problem: p})
+		c.settle(l, v.Work, lock.Outcome{Again: &again, Failed: true, Transient: true, Problem: p})
 	}
 	if err != nil {
 		c.Log.WithField("release", l.Release.String()).Warnf("cannot tell whether Helm is at work, so nothing is reverted: %v", err)
@@ -91,8 +97,8 @@ func (c *Controller) notNow(l *lock.Lock, drifted []*verdict, err error) {
 	c.enqueueRelease(l.Release)
 }
 
-// update1 puts one existing object back.
-func (c *Controller) update1(ctx context.Context, l *lock.Lock, v *verdict) {
+// putBack puts one existing object back.
+func (c *Controller) putBack(ctx context.Context, l *lock.Lock, v *verdict) {
 	done, err := c.enforcer.Revert(ctx, enforce.SetID(l.Release), v.revert)
 	switch {
 	case err == nil:
@@ -119,12 +125,12 @@ func (c *Controller) recreate(ctx context.Context, l *lock.Lock, verdicts []*ver
 	created := map[*lock.Object]*unstructured.Unstructured{}
 	var done []*verdict
 	for rank := range 3 {
-		var wait sync.WaitGroup
+		var writes sync.WaitGroup
 		for _, v := range verdicts {
 			if creationRank(v.ID) != rank {
 				continue
 			}
-			c.parallel(&wait, len(verdicts) > 1, func() {
+			c.parallel(&writes, len(verdicts) > 1, func() {
 				obj, err := c.enforcer.Revert(ctx, enforce.SetID(l.Release), v.revert)
 				if obj != nil {
 					mu.Lock()
@@ -137,23 +143,37 @@ func (c *Controller) recreate(ctx context.Context, l *lock.Lock, verdicts []*ver
 				}
 			})
 		}
-		wait.Wait()
+		writes.Wait()
 	}
 	if len(created) == 0 {
 		return
 	}
-	stay, err := c.enforcer.Confirm(ctx, l.Record, created)
+	stay := c.confirm(ctx, l, created)
 	for _, v := range done {
-		switch {
-		case stay:
+		if stay {
 			c.restored(l, v, created[v.Object], v1alpha1.DriftActionRecreated)
-		case err != nil:
-			// Not known whether Helm was at work. The object stays; the next look tells.
-			c.settle(l, v.Work, lock.Outcome{Again: c.freshLook(v), Failed: true, Problem: problemOf(err, true)})
-		default:
-			c.settle(l, v.Work, lock.Outcome{Again: c.freshLook(v), Failed: true, Problem: c.driftProblem(v)})
+			continue
 		}
+		c.settle(l, v.Work, lock.Outcome{Again: c.freshLook(v), Failed: true, Transient: true, Problem: c.driftProblem(v)})
 	}
+}
+
+// confirm says whether what was created may stay; if not, it has been taken back. It does not give up while the API
+// server does not answer: an object that Helm meant to be gone would stay for good.
+func (c *Controller) confirm(ctx context.Context, l *lock.Lock, created map[*lock.Object]*unstructured.Unstructured) (stay bool) {
+	retry := wait.Backoff{Duration: 50 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 6, Cap: 2 * time.Second}
+	err := retry.DelayFunc().Until(ctx, true, true, func(ctx context.Context) (bool, error) {
+		var err error
+		stay, err = c.enforcer.Confirm(ctx, l.Record, created)
+		if err != nil {
+			c.Log.WithField("release", l.Release.String()).Warnf("cannot tell whether Helm is at work after a re-creation: %v; asking again", err)
+		}
+		return err == nil, nil
+	})
+	if err != nil { // only when the operator stops
+		c.Log.WithField("release", l.Release.String()).Warnf("a re-creation was not confirmed: %v", err)
+	}
+	return stay && err == nil
 }
 
 func creationRank(id manifest.ID) int {
@@ -231,13 +251,23 @@ func (c *Controller) refused(l *lock.Lock, v *verdict, err error) {
 	}
 	p := problemOf(err, true)
 	c.Log.WithField("object", v.ID.String()).Warnf("revert refused: %s", p.Message)
-	c.settle(l, v.Work, lock.Outcome{Again: c.freshLook(v), Failed: true, Problem: p})
+	c.settle(l, v.Work, lock.Outcome{Again: c.freshLook(v), Failed: true, Transient: transient(err), Problem: p})
 	if v.Failures > 0 { // the same refusal again is no news
 		c.Metrics.Failed(l.Release, v.ID.Kind)
 		return
 	}
 	c.record(l, v, v1alpha1.DriftActionRefused, 0)
 	c.announceRefused(l, v, p)
+}
+
+// transient says whether an error is the want of an answer, not a refusal.
+func transient(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return true
+	}
+	code := status.Status().Code
+	return code >= 500 || code == http.StatusTooManyRequests
 }
 
 func (c *Controller) driftProblem(v *verdict) *lock.Problem {

@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 )
@@ -64,6 +65,10 @@ const (
 
 	// statusDelay coalesces status writes: a burst of reverts ends in one.
 	statusDelay = 250 * time.Millisecond
+
+	// eventsPerSecond and eventBurst bound the events about drift, over all releases.
+	eventsPerSecond = 2
+	eventBurst      = 50
 )
 
 // Controller keeps releases locked.
@@ -83,6 +88,7 @@ type Controller struct {
 	driftQueue   workqueue.TypedDelayingInterface[string]
 	statusQueue  workqueue.TypedRateLimitingInterface[string]
 	writes       chan struct{}
+	eventBudget  flowcontrol.PassiveRateLimiter
 
 	leading atomic.Bool
 	ready   chan struct{}
@@ -106,6 +112,7 @@ func New(ctx context.Context, clients Clients, o Options) (*Controller, error) {
 		driftQueue:   workqueue.NewTypedDelayingQueue[string](),
 		statusQueue:  workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Minute)),
 		writes:       make(chan struct{}, writesAtOnce),
+		eventBudget:  flowcontrol.NewTokenBucketPassiveRateLimiter(eventsPerSecond, eventBurst),
 		ready:        make(chan struct{}),
 		entries:      map[string]*entry{},
 	}

@@ -8,11 +8,13 @@ import (
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // entry is what is known of one HelmRelease beside its lock. Controller.mu guards the map and all fields but history,
 // which has its own lock because drift workers write it.
 type entry struct {
+	uid      types.UID // of the HelmRelease
 	release  release.Key
 	decision lock.Decision
 	record   release.Record
@@ -86,16 +88,25 @@ func (c *Controller) entry(key string) *entry {
 	return c.entries[key]
 }
 
-// update changes the entry of a HelmRelease, making it if need be.
+// update changes the entry of a HelmRelease, if there is one: late work of one that is gone must not bring it back.
 func (c *Controller) update(key string, change func(*entry)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e := c.entries[key]
-	if e == nil {
-		e = &entry{}
-		c.entries[key] = e
+	if e := c.entries[key]; e != nil {
+		change(e)
 	}
-	change(e)
+}
+
+// enter makes the entry of a HelmRelease unless there is one, and says whether the one there is of an earlier
+// HelmRelease of the same name.
+func (c *Controller) enter(key string, uid types.UID) (stale bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e := c.entries[key]; e != nil {
+		return e.uid != uid
+	}
+	c.entries[key] = &entry{uid: uid}
+	return false
 }
 
 func (c *Controller) forget(key string) *entry {

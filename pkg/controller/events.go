@@ -60,10 +60,11 @@ func (c *Controller) driftEvents(l *lock.Lock, v *verdict, reason string, lived 
 	if reason == v1alpha1.EventReasonDrifted {
 		kind, suffix = corev1.EventTypeWarning, "; not reverted (mode Detect)"
 	}
-	if hr := c.cached(l.Key); hr != nil {
+	// In a storm the counts in the status tell more than thousands of events, which would cost the API server more than the reverts.
+	if hr := c.cached(l.Key); hr != nil && c.eventBudget.TryAccept() {
 		c.Events.Eventf(objectReference(hr), kind, reason, "%s: %s%s", v.ID, v.summary(), suffix)
 	}
-	if v.Live != nil {
+	if v.Live != nil && c.eventBudget.TryAccept() {
 		c.Events.Eventf(v.Live, kind, reason, "%s%s (Helm release %s is locked by HelmRelease %s)", v.summary(), suffix, l.Release, l.Key)
 	}
 }

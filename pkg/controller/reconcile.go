@@ -62,6 +62,10 @@ func (c *Controller) reconcile(ctx context.Context, key string) error {
 }
 
 func (c *Controller) decide(ctx context.Context, key string, hr *v1alpha1.HelmRelease) error {
+	if c.enter(key, hr.UID) {
+		c.untrack(key)
+		c.enter(key, hr.UID)
+	}
 	rel := releaseKey(hr)
 	rec, found := c.releases.Newest(rel)
 	now := c.Clock.Now()
@@ -170,8 +174,8 @@ func (c *Controller) lock(ctx context.Context, key string, hr *v1alpha1.HelmRele
 // watchAll has the kinds of a lock watched and its objects looked at. The lock is in the table already, so a watch that
 // starts now delivers them; objects of a kind that was watched before are looked at one by one.
 func (c *Controller) watchAll(l *lock.Lock, kinds map[schema.GroupVersionKind]watch.Kind) {
-	synced := c.objects.Need(l.Key, kinds)
-	wake := l.LookAt(c.Clock.Now(), func(o *lock.Object) bool { return synced[o.GVK] })
+	begun := c.objects.Need(l.Key, kinds)
+	wake := l.LookAt(c.Clock.Now(), func(o *lock.Object) bool { return begun[o.GVK] })
 	if wake {
 		c.driftQueue.Add(l.Key)
 	}

@@ -89,7 +89,7 @@ type Options struct {
 // Both must be the same object at the same apiVersion: apiVersion, kind, name, namespace, status and the metadata
 // that the server owns are not compared.
 func Compare(desired, live map[string]any, opt Options) Result {
-	c := comparer{ignore: opt.Ignore, accepted: opt.Accepted}
+	c := comparer{ignore: opt.Ignore, accepted: opt.Accepted, path: make([]string, 0, 16)}
 	if c.equalMap(desired, live, opt.Schema.root) {
 		return Result{}
 	}

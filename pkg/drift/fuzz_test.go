@@ -152,7 +152,7 @@ func checkRandom(t *testing.T, kinds *Schemas, data []byte) {
 func TestRandomObjectsArePutRight(t *testing.T) {
 	kinds := schemas(t)
 	rng := rand.New(rand.NewPCG(5, 6))
-	for range 40000 {
+	for range 8000 {
 		data := make([]byte, 20+rng.IntN(300))
 		for i := range data {
 			data[i] = byte(rng.Uint32())

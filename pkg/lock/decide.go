@@ -39,14 +39,15 @@ type Decision struct {
 // object, so in every other status the objects may be Helm's to change.
 func Decide(in Input) Decision {
 	d := fromRecord(in)
-	if until := in.Spec.SuspendUntil; until != nil && in.Now.Before(until.Time) {
-		d.Again = earliest(d.Again, until.Time)
-		return suspended(d, fmt.Sprintf("suspended until %s; locks again by itself", until.UTC().Format(time.RFC3339)))
+	switch {
+	case !in.Spec.SuspendedAt(in.Now):
+		return d
+	case in.Spec.Suspend:
+		return suspended(d, "suspended by spec.suspend; nothing is reverted")
 	}
-	if in.Spec.Suspend {
-		return suspended(d, "suspended by spec.suspend; nothing is watched or reverted")
-	}
-	return d
+	until := in.Spec.SuspendUntil
+	d.Again = earliest(d.Again, until.Time)
+	return suspended(d, fmt.Sprintf("suspended until %s; locks again by itself", until.UTC().Format(time.RFC3339)))
 }
 
 func suspended(d Decision, message string) Decision {

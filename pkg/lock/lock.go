@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
@@ -61,16 +62,22 @@ type state struct {
 	notBefore time.Time // no further attempt before; zero when none failed
 }
 
-// Back-off between attempts to put one object right that the API server refused.
+// Back-off between attempts to put one object right. One that the API server refused is likely to be refused again; one
+// that failed for want of an answer is worth another try as soon as there is one.
 const (
-	retryMin = 500 * time.Millisecond
-	retryMax = 2 * time.Minute
+	retryMin          = 250 * time.Millisecond
+	retryMaxTransient = 2 * time.Second
+	retryMaxRefused   = time.Minute
 )
 
-func (s *state) fail(now time.Time) {
-	delay := retryMax
+func (s *state) fail(now time.Time, transient bool) {
+	longest := retryMaxRefused
+	if transient {
+		longest = retryMaxTransient
+	}
+	delay := longest
 	if s.failures < 8 {
-		delay = min(retryMin<<s.failures, retryMax)
+		delay = min(retryMin<<s.failures, longest)
 	}
 	s.failures++
 	s.notBefore = now.Add(delay)
@@ -199,6 +206,9 @@ func (l *Lock) Take(now time.Time) (work []*Work, after time.Duration) {
 			if after == 0 || wait < after {
 				after = wait
 			}
+			if s.problem == nil {
+				s.problem = &Problem{Reason: v1alpha1.ReasonDriftDetected, Message: "fought over; the next revert waits", Drifted: true}
+			}
 			continue
 		}
 		delete(l.dirty, id)
@@ -224,7 +234,9 @@ type Outcome struct {
 	Problem *Problem
 	// Failed is set when the attempt failed: the next one waits, longer after every failure.
 	Failed bool
-	Now    time.Time
+	// Transient is set with Failed when the API server did not refuse but did not answer, or Helm was at work.
+	Transient bool
+	Now       time.Time
 }
 
 // Settle hands an object back. It says whether a worker should come again at once.
@@ -238,7 +250,7 @@ func (l *Lock) Settle(id manifest.ID, o Outcome) (wake bool) {
 	s.inFlight = false
 	s.problem = o.Problem
 	if o.Failed {
-		s.fail(o.Now)
+		s.fail(o.Now, o.Transient)
 	}
 	if o.Good || o.Reported {
 		s.judged, s.good, s.reported = true, o.Digest, o.Reported

@@ -30,15 +30,17 @@ type feed struct {
 	sink      sink
 	log       logrus.FieldLogger
 	reflector *cache.Reflector
-	synced    chan struct{}
-	syncOnce  sync.Once
+	// begun is closed right before the first list is delivered, synced right after. Whoever registers for events and then
+	// finds begun open gets all of the list; whoever finds it closed may have missed some, and has to look.
+	begun, synced chan struct{}
+	once          sync.Once
 
 	mu  sync.Mutex
 	err error
 }
 
 func newFeed(name string, lw cache.ListerWatcher, example runtime.Object, s sink, log logrus.FieldLogger) *feed {
-	f := &feed{name: name, sink: s, log: log, synced: make(chan struct{})}
+	f := &feed{name: name, sink: s, log: log, begun: make(chan struct{}), synced: make(chan struct{})}
 	retry := backoff()
 	f.reflector = cache.NewReflectorWithOptions(lw, example, f, cache.ReflectorOptions{Name: name, TypeDescription: name, Backoff: &retry})
 	return f
@@ -118,8 +120,12 @@ func (f *feed) Replace(items []any, _ string) error {
 		objs = append(objs, o)
 	}
 	f.setError(nil)
+	first := false
+	f.once.Do(func() { first = true; close(f.begun) })
 	f.sink.replaced(objs)
-	f.syncOnce.Do(func() { close(f.synced) })
+	if first {
+		close(f.synced)
+	}
 	return nil
 }
 

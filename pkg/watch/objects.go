@@ -70,19 +70,20 @@ func (o *Objects) Start(ctx context.Context) {
 func (o *Objects) Wait() { o.running.Wait() }
 
 // Need declares the whole set of kinds that owner needs from now on; an empty set ends its needs. It returns those of
-// the kinds whose watch had already delivered what exists: their objects are not delivered again.
-func (o *Objects) Need(owner string, kinds map[schema.GroupVersionKind]Kind) (synced map[schema.GroupVersionKind]bool) {
+// the kinds whose watch has begun to deliver what exists, or is done: what it delivered before is not delivered again, so
+// their objects have to be looked at. Whoever wants the objects of the others delivered must be known to the sink by now.
+func (o *Objects) Need(owner string, kinds map[schema.GroupVersionKind]Kind) (begun map[schema.GroupVersionKind]bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	synced = map[schema.GroupVersionKind]bool{}
+	begun = map[schema.GroupVersionKind]bool{}
 	old := o.needs[owner]
 	for gvk, kind := range kinds {
 		if _, had := old[gvk]; !had {
 			o.acquire(gvk, kind)
 		}
 		select {
-		case <-o.watches[gvk].feed.synced:
-			synced[gvk] = true
+		case <-o.watches[gvk].feed.begun:
+			begun[gvk] = true
 		default:
 		}
 	}
@@ -93,10 +94,10 @@ func (o *Objects) Need(owner string, kinds map[schema.GroupVersionKind]Kind) (sy
 	}
 	if len(kinds) == 0 {
 		delete(o.needs, owner)
-		return synced
+		return begun
 	}
 	o.needs[owner] = kinds
-	return synced
+	return begun
 }
 
 // Errors returns the last error of every watch among kinds that does not work.

@@ -1,0 +1,150 @@
+package drift
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// wrote is a managedFields entry of manager, minute minutes after nine.
+func wrote(manager string, op metav1.ManagedFieldsOperationType, sub string, minute int, fields string) metav1.ManagedFieldsEntry {
+	return metav1.ManagedFieldsEntry{
+		Manager: manager, Operation: op, Subresource: sub,
+		Time:     &metav1.Time{Time: minutes(minute)},
+		FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)},
+	}
+}
+
+func minutes(m int) time.Time { return time.Date(2026, 1, 1, 9, m, 0, 0, time.UTC) }
+
+const (
+	update = metav1.ManagedFieldsOperationUpdate
+	apply  = metav1.ManagedFieldsOperationApply
+
+	helmFields = `{"f:metadata":{"f:annotations":{".":{},"f:meta.helm.sh/release-name":{},"f:meta.helm.sh/release-namespace":{}},` +
+		`"f:labels":{"f:app.kubernetes.io/managed-by":{}}},"f:spec":{"f:ports":{".":{},"k:{\"port\":80,\"protocol\":\"TCP\"}":{".":{},"f:port":{}}}}}`
+)
+
+func TestManagedBy(t *testing.T) {
+	for name, tc := range map[string]struct {
+		fields []metav1.ManagedFieldsEntry
+		want   Owner
+	}{
+		"nobody owns Helm's metadata": {
+			fields: []metav1.ManagedFieldsEntry{wrote("kubectl", update, "", 1, `{"f:spec":{}}`)},
+			want:   Owner{Manager: "helm", Operation: update},
+		},
+		"Helm 4 applied it": {
+			fields: []metav1.ManagedFieldsEntry{wrote("kubectl", update, "", 2, `{"f:spec":{}}`), wrote("helm", apply, "", 1, helmFields)},
+			want:   Owner{Manager: "helm", Operation: apply, Known: true},
+		},
+		"another tool with Helm inside": {
+			fields: []metav1.ManagedFieldsEntry{wrote("k3s", update, "", 1, helmFields)},
+			want:   Owner{Manager: "k3s", Operation: update, Known: true},
+		},
+		"somebody edited the release name": {
+			fields: []metav1.ManagedFieldsEntry{
+				wrote("kubectl-edit", update, "", 9, `{"f:metadata":{"f:annotations":{"f:meta.helm.sh/release-name":{}}}}`),
+				wrote("helm", update, "", 1, `{"f:metadata":{"f:annotations":{"f:meta.helm.sh/release-namespace":{}},"f:labels":{"f:app.kubernetes.io/managed-by":{}}}}`),
+			},
+			want: Owner{Manager: "helm", Operation: update, Known: true},
+		},
+		"somebody edited only the release name and nothing else is left": {
+			fields: []metav1.ManagedFieldsEntry{wrote("x", update, "", 9, `{"f:metadata":{"f:labels":{"f:app.kubernetes.io/managed-by":{}}}}`)},
+			want:   Owner{Manager: "helm", Operation: update},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := ManagedBy(tc.fields); got != tc.want {
+				t.Errorf("got %+v", got)
+			}
+		})
+	}
+}
+
+func TestAttribute(t *testing.T) {
+	helm := wrote("helm", update, "", 10, helmFields)
+	const service = `{apiVersion: v1, kind: Service, metadata: {labels: {a/b: x}, finalizers: [f]}, spec: {type: ClusterIP, ports: [{port: 80}], l: [1]}}`
+	kubectl := func(minute int, fields string) metav1.ManagedFieldsEntry {
+		return wrote("kubectl-edit", update, "", minute, fields)
+	}
+	for name, tc := range map[string]struct {
+		live    string
+		fields  []metav1.ManagedFieldsEntry
+		changes []Change
+		manager string
+		minute  int
+	}{
+		"the owner of a modified field": {
+			fields:  []metav1.ManagedFieldsEntry{helm, kubectl(12, `{"f:spec":{"f:type":{}}}`), wrote("other", update, "", 50, `{"f:spec":{"f:other":{}}}`)},
+			changes: []Change{{"/spec/type", Modified}},
+			manager: "kubectl-edit", minute: 12,
+		},
+		"the latest of several owners": {
+			fields:  []metav1.ManagedFieldsEntry{helm, kubectl(12, `{"f:spec":{"f:type":{}}}`), wrote("other", apply, "", 50, `{"f:spec":{"f:type":{}}}`)},
+			changes: []Change{{"/spec/type", Modified}},
+			manager: "other", minute: 50,
+		},
+		"the owner of a label with a slash": {
+			fields:  []metav1.ManagedFieldsEntry{helm, kubectl(12, `{"f:metadata":{"f:labels":{"f:a/b":{}}}}`)},
+			changes: []Change{{"/metadata/labels/a~1b", Modified}},
+			manager: "kubectl-edit", minute: 12,
+		},
+		"the owner of a field in a list element, by the element's key and its default": {
+			fields: []metav1.ManagedFieldsEntry{helm,
+				kubectl(12, `{"f:spec":{"f:ports":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{"f:name":{}}}}}`),
+				wrote("udp", update, "", 50, `{"f:spec":{"f:ports":{"k:{\"port\":80,\"protocol\":\"UDP\"}":{"f:name":{}}}}}`)},
+			changes: []Change{{"/spec/ports/0/name", Modified}},
+			manager: "kubectl-edit", minute: 12,
+		},
+		"the owner of the element that took a declared one's place": {
+			live: `{spec: {ports: [{port: 9}, {port: 81, protocol: TCP}]}}`,
+			fields: []metav1.ManagedFieldsEntry{helm,
+				kubectl(12, `{"f:spec":{"f:ports":{"k:{\"port\":81,\"protocol\":\"TCP\"}":{".":{}}}}}`),
+				wrote("other", update, "", 50, `{"f:spec":{"f:ports":{"k:{\"port\":9,\"protocol\":\"TCP\"}":{".":{}}}}}`)},
+			changes: []Change{{"/spec/ports/0", Removed}, {"/spec/ports/1", Added}},
+			manager: "kubectl-edit", minute: 12,
+		},
+		"the owner of a whole atomic list": {
+			fields:  []metav1.ManagedFieldsEntry{helm, kubectl(12, `{"f:spec":{"f:l":{}}}`)},
+			changes: []Change{{"/spec/l/0/x", Modified}},
+			manager: "kubectl-edit", minute: 12,
+		},
+		"scaling through its subresource": {
+			fields:  []metav1.ManagedFieldsEntry{helm, wrote("kubectl", update, "scale", 12, `{"f:spec":{"f:type":{}}}`)},
+			changes: []Change{{"/spec/type", Modified}},
+			manager: "kubectl", minute: 12,
+		},
+		"whoever wrote last after Helm removed a field": {
+			fields: []metav1.ManagedFieldsEntry{helm, kubectl(12, `{"f:spec":{"f:other":{}}}`),
+				wrote("kube-controller-manager", update, "status", 50, `{"f:status":{}}`)},
+			changes: []Change{{"/metadata/labels/a~1b", Removed}},
+			manager: "kubectl-edit", minute: 12,
+		},
+		"nobody known removed a field when Helm wrote last": {
+			fields:  []metav1.ManagedFieldsEntry{helm, kubectl(9, `{"f:spec":{"f:other":{}}}`)},
+			changes: []Change{{"/metadata/labels/a~1b", Removed}},
+		},
+		"somebody under Helm's name": {
+			fields:  []metav1.ManagedFieldsEntry{wrote("helm", update, "", 30, `{"f:metadata":{"f:annotations":{"f:meta.helm.sh/release-name":{}}},"f:spec":{"f:type":{}}}`)},
+			changes: []Change{{"/spec/type", Modified}},
+			manager: "helm", minute: 30,
+		},
+		"managed fields that cannot be read": {
+			fields:  []metav1.ManagedFieldsEntry{kubectl(12, `{"f:spec"`), {Manager: "x"}, kubectl(13, `{}`), kubectl(14, `[]`)},
+			changes: []Change{{"/spec/type", Modified}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			live := map[string]any{}
+			if tc.live != "" {
+				live = obj(t, tc.live)
+			}
+			got := Attribute(tc.fields, obj(t, service), live, tc.changes, ManagedBy(tc.fields))
+			if got.Manager != tc.manager || tc.manager != "" && !got.Time.Equal(minutes(tc.minute)) {
+				t.Errorf("got %+v", got)
+			}
+		})
+	}
+}

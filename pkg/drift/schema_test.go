@@ -1,0 +1,77 @@
+package drift
+
+import (
+	"sync"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+func TestSchemasFollowTheGoTypes(t *testing.T) {
+	s := schemas(t)
+	for name, tc := range map[string]struct {
+		group, version, kind string
+		path                 []string
+		list                 listKind
+		keys                 []string
+		ordered              bool
+	}{
+		"containers":              {"apps", "v1", "StatefulSet", []string{"spec", "template", "spec", "containers"}, keyedList, []string{"name"}, true},
+		"volumes of a cron job":   {"batch", "v1", "CronJob", []string{"spec", "jobTemplate", "spec", "template", "spec", "volumes"}, keyedList, []string{"name"}, false},
+		"service ports":           {"", "v1", "Service", []string{"spec", "ports"}, keyedList, []string{"port", "protocol"}, false},
+		"host aliases":            {"", "v1", "Pod", []string{"spec", "hostAliases"}, keyedList, []string{"ip"}, false},
+		"topology constraints":    {"", "v1", "Pod", []string{"spec", "topologySpreadConstraints"}, keyedList, []string{"topologyKey", "whenUnsatisfiable"}, false},
+		"tolerations":             {"", "v1", "Pod", []string{"spec", "tolerations"}, atomicList, nil, false},
+		"webhooks":                {"admissionregistration.k8s.io", "v1", "MutatingWebhookConfiguration", []string{"webhooks"}, keyedList, []string{"name"}, false},
+		"ingress rules":           {"networking.k8s.io", "v1", "Ingress", []string{"spec", "rules"}, atomicList, nil, false},
+		"versions of a CRD":       {"apiextensions.k8s.io", "v1", "CustomResourceDefinition", []string{"spec", "versions"}, atomicList, nil, false},
+		"finalizers":              {"", "v1", "PersistentVolumeClaim", []string{"metadata", "finalizers"}, setList, nil, false},
+		"finalizers of any kind":  {"example.com", "v1", "Thing", []string{"metadata", "finalizers"}, setList, nil, false},
+		"owners of any kind":      {"example.com", "v1", "Thing", []string{"metadata", "ownerReferences"}, keyedList, []string{"uid"}, false},
+		"a list of a custom kind": {"example.com", "v1", "Thing", []string{"spec", "containers"}, atomicList, nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := s.For(schema.GroupVersionKind{Group: tc.group, Version: tc.version, Kind: tc.kind}).root
+			for _, p := range tc.path {
+				n = n.field(p)
+			}
+			if n == nil {
+				n = &node{}
+			}
+			var keys []string
+			for _, k := range n.keys {
+				keys = append(keys, k.field)
+			}
+			if n.list != tc.list || len(keys) != len(tc.keys) || n.ordered != tc.ordered {
+				t.Fatalf("list %d keys %q ordered %v", n.list, keys, n.ordered)
+			}
+			for i := range keys {
+				if keys[i] != tc.keys[i] {
+					t.Errorf("keys %q", keys)
+				}
+			}
+		})
+	}
+}
+
+func TestSchemasOfSelfContainingTypesEnd(t *testing.T) {
+	root := schemas(t).For(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}).root
+	n := root.field("spec").field("versions").element().field("schema").field("openAPIV3Schema")
+	if deep := n.field("properties").field("a").field("properties").field("b"); deep == nil || deep.object != n.object {
+		t.Error("a property of a property is described by something else than a property")
+	}
+}
+
+func TestSchemasMayBeUsedConcurrently(t *testing.T) {
+	s := schemas(t)
+	desired, live := obj(t, deployment), obj(t, deploymentLive)
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			if r := Compare(desired, live, Options{Schema: schemaOf(s, desired)}); r.Target != nil {
+				t.Error("drift")
+			}
+		})
+	}
+	wg.Wait()
+}
