@@ -34,6 +34,7 @@ type Prover struct {
 type reads struct{ current, next *read }
 
 type read struct {
+	joined int // who waits for it, beside its leader; guarded by Prover.mu
 	done   chan struct{}
 	newest release.Record
 	found  bool
@@ -86,6 +87,7 @@ func (p *Prover) join(key release.Key) (r *read, lead bool) {
 	if rs.next == nil {
 		rs.next = &read{done: make(chan struct{})}
 	}
+	rs.next.joined++
 	return rs.next, false
 }
 

@@ -1,0 +1,103 @@
+package lock
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/release"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestOnlyADeployedReleaseIsLocked(t *testing.T) {
+	cases := map[release.Status]struct {
+		state  v1alpha1.State
+		reason string
+	}{
+		release.StatusDeployed:        {v1alpha1.StateDeployed, v1alpha1.ReasonLocked},
+		release.StatusFailed:          {v1alpha1.StateFailed, v1alpha1.ReasonNotDeployed},
+		release.StatusUninstalled:     {v1alpha1.StateUninstalled, v1alpha1.ReasonNotDeployed},
+		release.StatusSuperseded:      {v1alpha1.StateUnknown, v1alpha1.ReasonNotDeployed},
+		release.StatusUnknown:         {v1alpha1.StateUnknown, v1alpha1.ReasonNotDeployed},
+		release.StatusUninstalling:    {v1alpha1.StateTransitioning, v1alpha1.ReasonTransitioning},
+		release.StatusPendingInstall:  {v1alpha1.StateTransitioning, v1alpha1.ReasonTransitioning},
+		release.StatusPendingUpgrade:  {v1alpha1.StateTransitioning, v1alpha1.ReasonTransitioning},
+		release.StatusPendingRollback: {v1alpha1.StateTransitioning, v1alpha1.ReasonTransitioning},
+	}
+	for status, want := range cases {
+		t.Run(string(status), func(t *testing.T) {
+			d := Decide(Input{Found: true, Record: release.Record{Revision: 3, Status: status, Created: epoch}, Now: epoch})
+			if d.Lock != (status == release.StatusDeployed) || d.State != want.state || d.Reason != want.reason || d.Message == "" {
+				t.Errorf("decision %+v", d)
+			}
+		})
+	}
+}
+
+func TestDecide(t *testing.T) {
+	deployed := release.Record{Revision: 3, Status: release.StatusDeployed}
+	pending := release.Record{Revision: 4, Status: release.StatusPendingUpgrade, Created: epoch.Add(-time.Hour), Modified: epoch}
+	later := metav1.NewTime(epoch.Add(30 * time.Minute))
+	cases := map[string]struct {
+		in    Input
+		check func(Decision) bool
+	}{
+		"a release without records waits for one": {
+			Input{Now: epoch}, func(d Decision) bool { return !d.Lock && d.State == v1alpha1.StateSecretNotFound }},
+		"a record that may be newer and cannot be read unlocks": {
+			Input{Found: true, Record: deployed, Malformed: errors.New("label missing"), Now: epoch},
+			func(d Decision) bool {
+				return !d.Lock && d.State == v1alpha1.StateError && d.Message == "label missing"
+			}},
+		"suspend unlocks and keeps the state": {
+			Input{Spec: v1alpha1.HelmReleaseSpec{Suspend: true}, Found: true, Record: deployed, Now: epoch},
+			func(d Decision) bool {
+				return !d.Lock && d.Reason == v1alpha1.ReasonSuspended && d.State == v1alpha1.StateDeployed && d.Again.IsZero()
+			}},
+		"suspendUntil unlocks and decides anew at its time": {
+			Input{Spec: v1alpha1.HelmReleaseSpec{SuspendUntil: &later}, Found: true, Record: deployed, Now: epoch},
+			func(d Decision) bool {
+				return !d.Lock && d.Reason == v1alpha1.ReasonSuspended && d.Again.Equal(later.Time)
+			}},
+		"suspendUntil in the past has no effect": {
+			Input{Spec: v1alpha1.HelmReleaseSpec{SuspendUntil: &later}, Found: true, Record: deployed, Now: later.Time},
+			func(d Decision) bool { return d.Lock && d.Again.IsZero() }},
+		"suspend outlasts suspendUntil": {
+			Input{Spec: v1alpha1.HelmReleaseSpec{Suspend: true, SuspendUntil: &later}, Found: true, Record: deployed, Now: epoch},
+			func(d Decision) bool { return !d.Lock && d.Again.IsZero() && strings.Contains(d.Message, "spec.suspend") }},
+		"an operation is reported since its last record and looked at again when it should be over": {
+			Input{Found: true, Record: pending, Now: epoch},
+			func(d Decision) bool { return d.Since.Equal(epoch) && d.Again.Equal(epoch.Add(StuckAfter)) }},
+		"an operation that takes too long is stuck": {
+			Input{Found: true, Record: pending, Now: epoch.Add(StuckAfter)},
+			func(d Decision) bool {
+				return d.Reason == v1alpha1.ReasonStuckTransitioning && d.Again.IsZero() && strings.Contains(d.Message, "2026-01-01T12:00:00Z")
+			}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if d := Decide(tc.in); !tc.check(d) {
+				t.Errorf("decision %+v", d)
+			}
+		})
+	}
+}
+
+func TestAutoscaledObjectsNamesTheTargetsOfAutoscalers(t *testing.T) {
+	hpa := manifest.Object{ID: manifest.ID{Group: "autoscaling", Kind: "HorizontalPodAutoscaler", Namespace: "apps", Name: "web"},
+		Content: map[string]any{"spec": map[string]any{"minReplicas": int64(2), "maxReplicas": int64(5),
+			"scaleTargetRef": map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}}}
+	scaled := AutoscaledObjects([]manifest.Object{hpa})
+	r := scaled[manifest.ID{Group: "apps", Kind: "Deployment", Namespace: "apps", Name: "web"}]
+	for n, want := range map[int64]bool{1: false, 2: true, 5: true, 6: false} {
+		if r.Contains(n) != want {
+			t.Errorf("%d replicas: within is %v", n, !want)
+		}
+	}
+	if (*Range)(nil).Contains(1) {
+		t.Error("no range contains something")
+	}
+}

@@ -1,0 +1,249 @@
+package lock
+
+import (
+	"testing"
+	"time"
+
+	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/pkg/manifest"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+var (
+	configMaps = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+	epoch      = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+)
+
+func id(name string) manifest.ID {
+	return manifest.ID{Kind: "ConfigMap", Namespace: "apps", Name: name}
+}
+
+func objects(names ...string) []*Object {
+	var all []*Object
+	for _, name := range names {
+		all = append(all, &Object{ID: id(name), GVK: configMaps})
+	}
+	return all
+}
+
+func seen(version, digest uint64, at time.Time) Observation {
+	return Observation{Live: &unstructured.Unstructured{}, Version: version, Digest: digest, Seen: at}
+}
+
+func take(t *testing.T, l *Lock, now time.Time, want int) []*Work {
+	t.Helper()
+	work, _ := l.Take(now)
+	if len(work) != want {
+		t.Fatalf("took %d objects, want %d", len(work), want)
+	}
+	return work
+}
+
+// judged returns a lock of one object "a" that was judged good with digest 1 at version 10.
+func judged(t *testing.T) *Lock {
+	t.Helper()
+	l := New(&Lock{Key: "ns/hr"}, objects("a"))
+	if !l.Observe(id("a"), seen(10, 1, epoch)) {
+		t.Fatal("the first look wakes nobody")
+	}
+	w := take(t, l, epoch, 1)[0]
+	if !w.First {
+		t.Error("an object that was never judged is not First")
+	}
+	if l.Settle(w.ID, Outcome{Good: true, Digest: 1, Version: 10, Now: epoch}) {
+		t.Error("a good object wakes somebody")
+	}
+	return l
+}
+
+func TestObserveSkipsWhatIsGoodOrOld(t *testing.T) {
+	cases := map[string]struct {
+		look Observation
+		wake bool
+	}{
+		"other content wakes":                            {seen(11, 2, epoch), true},
+		"good content at a newer version does not":       {seen(11, 1, epoch), false},
+		"other content at the same version does not":     {seen(10, 2, epoch), false},
+		"other content at an older version does not":     {seen(9, 2, epoch), false},
+		"a look without a version is always news":        {seen(0, 2, epoch), true},
+		"an object that may be gone wakes":               {Observation{Look: true, Version: 11}, true},
+		"a deletion older than the last look does not":   {Observation{Look: true, Version: 9}, false},
+		"good content without a version does not either": {seen(0, 1, epoch), false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			l := judged(t)
+			if got := l.Observe(id("a"), tc.look); got != tc.wake {
+				t.Errorf("wake is %v, want %v", got, tc.wake)
+			}
+		})
+	}
+}
+
+func TestDriftThatEndsBeforeAnyoneCameIsForgotten(t *testing.T) {
+	l := judged(t)
+	l.Observe(id("a"), seen(11, 2, epoch))
+	l.Observe(id("a"), seen(12, 1, epoch))
+	take(t, l, epoch, 0)
+}
+
+func TestDriftSeenWhileTheObjectIsInFlightIsNotLost(t *testing.T) {
+	l := judged(t)
+	l.Observe(id("a"), seen(11, 2, epoch))
+	w := take(t, l, epoch, 1)[0]
+	if l.Observe(id("a"), seen(13, 3, epoch)) {
+		t.Error("an object in flight is handed out twice")
+	}
+	take(t, l, epoch, 0)
+	// The worker wrote at version 12, before the newer drift.
+	if !l.Settle(w.ID, Outcome{Good: true, Digest: 1, Version: 12, Now: epoch}) {
+		t.Fatal("nobody comes for the newer drift")
+	}
+	if w := take(t, l, epoch, 1)[0]; w.Digest != 3 || w.First {
+		t.Errorf("took digest %d, first %v", w.Digest, w.First)
+	}
+}
+
+func TestAnEventOlderThanOurOwnWriteIsNotDrift(t *testing.T) {
+	l := judged(t)
+	l.Observe(id("a"), seen(11, 2, epoch))
+	w := take(t, l, epoch, 1)[0]
+	l.Observe(id("a"), seen(12, 3, epoch)) // drifted again; the worker's write at 13 comes after it
+	if l.Settle(w.ID, Outcome{Good: true, Digest: 1, Version: 13, Now: epoch}) {
+		t.Error("the write at 13 says how the object is; the look at 12 is history")
+	}
+	if l.Observe(id("a"), seen(13, 1, epoch)) {
+		t.Error("the event of our own write wakes somebody")
+	}
+}
+
+func TestAFailedAttemptWaitsLongerEveryTimeAndAtMostAMinute(t *testing.T) {
+	l := judged(t)
+	now := epoch
+	l.Observe(id("a"), seen(11, 2, now))
+	last := time.Duration(0)
+	for range 12 {
+		w := take(t, l, now, 1)[0]
+		again := w.Observation
+		l.Settle(w.ID, Outcome{Again: &again, Failed: true, Problem: &Problem{Reason: "RevertFailed", Drifted: true}, Now: now})
+		work, after := l.Take(now)
+		if len(work) != 0 || after < last || after > retryMaxRefused {
+			t.Fatalf("took %d, next attempt after %s, before that %s", len(work), after, last)
+		}
+		last = after
+		now = now.Add(after)
+	}
+	if last != retryMaxRefused {
+		t.Errorf("the last wait is %s", last)
+	}
+	w := take(t, l, now, 1)[0]
+	if w.Failures != 12 {
+		t.Errorf("failures are %d", w.Failures)
+	}
+	l.Settle(w.ID, Outcome{Good: true, Digest: 1, Version: 20, Now: now})
+	if sum := l.Summarize(now); sum.Drifted != 0 || len(sum.Problems) != 0 {
+		t.Errorf("after success: %+v", sum)
+	}
+}
+
+func TestAnAttemptWithoutAnswerIsRepeatedSoon(t *testing.T) {
+	l := judged(t)
+	now := epoch
+	l.Observe(id("a"), seen(11, 2, now))
+	for range 20 {
+		w := take(t, l, now, 1)[0]
+		again := w.Observation
+		l.Settle(w.ID, Outcome{Again: &again, Failed: true, Transient: true, Now: now})
+		_, after := l.Take(now)
+		if after > retryMaxTransient {
+			t.Fatalf("waits %s", after)
+		}
+		now = now.Add(after)
+	}
+}
+
+func TestReportedDriftIsNoNewsButStaysAProblem(t *testing.T) {
+	l := judged(t)
+	l.Observe(id("a"), seen(11, 2, epoch))
+	w := take(t, l, epoch, 1)[0]
+	l.Settle(w.ID, Outcome{Reported: true, Digest: 2, Problem: &Problem{Reason: "DriftDetected", Drifted: true}, Now: epoch})
+	if l.Observe(id("a"), seen(12, 2, epoch)) {
+		t.Error("the same drift is reported twice")
+	}
+	if sum := l.Summarize(epoch); sum.Drifted != 1 {
+		t.Errorf("drifted is %d", sum.Drifted)
+	}
+	if !l.Observe(id("a"), seen(13, 1, epoch)) {
+		t.Fatal("nobody looks at the object that was put right")
+	}
+	w = take(t, l, epoch, 1)[0]
+	l.Settle(w.ID, Outcome{Good: true, Digest: 1, Version: 13, Now: epoch})
+	if sum := l.Summarize(epoch); sum.Drifted != 0 {
+		t.Errorf("drifted is %d after it was put right", sum.Drifted)
+	}
+}
+
+func TestAClosedLockHandsOutAndKeepsNothing(t *testing.T) {
+	l := judged(t)
+	l.Observe(id("a"), seen(11, 2, epoch))
+	l.Close()
+	take(t, l, epoch, 0)
+	if l.Observe(id("a"), seen(12, 3, epoch)) || l.LookAt(epoch, nil) || l.Settle(id("a"), Outcome{Again: &Observation{}}) {
+		t.Error("a closed lock wakes somebody")
+	}
+}
+
+func TestLookAtMarksWhatMatchesAndIsNotWaitingAlready(t *testing.T) {
+	l := New(&Lock{Key: "ns/hr"}, objects("a", "b", "c"))
+	l.Observe(id("a"), seen(5, 7, epoch))
+	if !l.LookAt(epoch, func(o *Object) bool { return o.ID != id("c") }) {
+		t.Fatal("nobody comes")
+	}
+	for _, w := range take(t, l, epoch, 2) {
+		if w.Look != (w.ID == id("b")) {
+			t.Errorf("%s: look is %v", w.ID, w.Look)
+		}
+	}
+	if sum := l.Summarize(epoch); sum.Tracked != 3 || sum.Unjudged != 3 {
+		t.Errorf("summary %+v", sum)
+	}
+}
+
+func TestWhatIsLearntComesBackWithTheNextDrift(t *testing.T) {
+	l := New(&Lock{Key: "ns/hr"}, objects("a"))
+	l.Observe(id("a"), seen(10, 1, epoch))
+	w := take(t, l, epoch, 1)[0]
+	l.Settle(w.ID, Outcome{Good: true, Digest: 1, Version: 10, Baseline: drift.Baseline{"/x": 3}, Owner: drift.Owner{Manager: "flux"}, Now: epoch})
+	l.Observe(id("a"), seen(11, 2, epoch))
+	w = take(t, l, epoch, 1)[0]
+	if w.Baseline["/x"] != 3 || w.Owner.Manager != "flux" {
+		t.Errorf("baseline %v, owner %v", w.Baseline, w.Owner)
+	}
+}
+
+func TestAFightWaitsInTheLockAndShowsInTheSummary(t *testing.T) {
+	l := judged(t)
+	now := epoch
+	fights := 0
+	for i := uint64(0); i < sameContentLimit; i++ {
+		l.Observe(id("a"), seen(11+2*i, 2, now))
+		w := take(t, l, now, 1)[0]
+		if l.Spend(w.ID, now, w.Digest) {
+			fights++
+		}
+		l.Settle(w.ID, Outcome{Good: true, Digest: 1, Version: 12 + 2*i, Now: now})
+	}
+	if fights != 1 {
+		t.Fatalf("%d fights were announced", fights)
+	}
+	l.Observe(id("a"), seen(100, 2, now))
+	if work, after := l.Take(now); len(work) != 0 || after != backoffMin {
+		t.Errorf("took %d, wait %s", len(work), after)
+	}
+	sum := l.Summarize(now)
+	if sum.Contended != 1 || sum.Drifted != 1 || sum.QuietAt.IsZero() {
+		t.Errorf("summary %+v", sum)
+	}
+	take(t, l, now.Add(backoffMin), 1)
+}
