@@ -38,11 +38,10 @@ func (c *Controller) Gone(gvk schema.GroupVersionKind, last *unstructured.Unstru
 }
 
 // Listed has the objects looked at that a full list of their kind did not show.
-func (c *Controller) Listed(gvk schema.GroupVersionKind, present map[manifest.ID]struct{}) {
+func (c *Controller) Listed(gvk schema.GroupVersionKind, present func(manifest.ID) bool) {
 	for _, l := range c.table.Locks() {
 		wake := l.LookAt(c.Clock.Now(), func(o *lock.Object) bool {
-			_, there := present[o.ID]
-			return o.GVK == gvk && !there
+			return o.GVK == gvk && !present(o.ID)
 		})
 		if wake {
 			c.driftQueue.Add(l.Key)

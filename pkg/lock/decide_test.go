@@ -67,7 +67,9 @@ func TestDecide(t *testing.T) {
 			func(d Decision) bool { return d.Lock && d.Again.IsZero() }},
 		"suspend outlasts suspendUntil": {
 			Input{Spec: v1alpha1.HelmReleaseSpec{Suspend: true, SuspendUntil: &later}, Found: true, Record: deployed, Now: epoch},
-			func(d Decision) bool { return !d.Lock && d.Again.IsZero() && strings.Contains(d.Message, "spec.suspend") }},
+			func(d Decision) bool {
+				return !d.Lock && d.Again.IsZero() && strings.Contains(d.Message, "spec.suspend")
+			}},
 		"an operation is reported since its last record and looked at again when it should be over": {
 			Input{Found: true, Record: pending, Now: epoch},
 			func(d Decision) bool { return d.Since.Equal(epoch) && d.Again.Equal(epoch.Add(StuckAfter)) }},

@@ -106,7 +106,7 @@ func RecordOf(m metav1.Object) (Record, error) {
 	if err != nil {
 		return fail("%w", err)
 	}
-	if found {
+	if found && created.After(rec.Created) {
 		rec.Created = created
 	}
 	rec.Modified = rec.Created
@@ -114,7 +114,8 @@ func RecordOf(m metav1.Object) (Record, error) {
 	if err != nil {
 		return fail("%w", err)
 	}
-	if found {
+	// A new revision starts with the labels of the one before, so the time in this one may be older than the Secret.
+	if found && modified.After(rec.Modified) {
 		rec.Modified = modified
 	}
 	return rec, nil

@@ -144,6 +144,16 @@ func TestRecordTimesFallBackToTheSecretsCreation(t *testing.T) {
 	}
 }
 
+// Seen with Helm 3.22 and 4.3: the pending record of an upgrade carries modifiedAt of the revision before it.
+func TestALabelFromTheRevisionBeforeDoesNotAgeARecord(t *testing.T) {
+	rec, err := release.RecordOf(metadata(func(m *metav1.PartialObjectMetadata) {
+		m.Labels["createdAt"], m.Labels["modifiedAt"] = "10", "20"
+	}))
+	if err != nil || rec.Created.Unix() != 1000 || rec.Modified.Unix() != 1000 {
+		t.Errorf("created %v, modified %v, %v", rec.Created, rec.Modified, err)
+	}
+}
+
 func TestAStatusOfANewerHelmIsUnknownAndUnlocked(t *testing.T) {
 	rec, err := release.RecordOf(metadata(func(m *metav1.PartialObjectMetadata) { m.Labels["status"] = "pending-migration" }))
 	if err != nil || rec.Status != release.StatusUnknown || rec.Status.Locked() {

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
@@ -41,6 +42,6 @@ func (d *Definitions) Run(ctx context.Context) { d.feed.run(ctx) }
 // signal is a sink for which every event is the same.
 type signal func()
 
-func (s signal) observed(runtime.Object)   { s() }
-func (s signal) gone(runtime.Object)       { s() }
-func (s signal) replaced([]runtime.Object) { s() }
+func (s signal) observed(runtime.Object)                  { s() }
+func (s signal) gone(runtime.Object)                      { s() }
+func (s signal) listed(map[types.NamespacedName]struct{}) {}

@@ -9,7 +9,10 @@ import (
 
 	"github.com/sirupsen/logrus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
@@ -19,12 +22,14 @@ import (
 type sink interface {
 	observed(obj runtime.Object)
 	gone(obj runtime.Object)
-	// replaced delivers everything that exists, at the start and after a gap.
-	replaced(objs []runtime.Object)
+	// listed comes at the start and after a gap, when everything that exists was delivered to observed: what is not in
+	// present does not exist.
+	listed(present map[types.NamespacedName]struct{})
 }
 
 // feed runs one client-go Reflector that stores nothing: it is a list and a watch, with the Reflector's care for
-// bookmarks, expired resource versions and back-off, and passes every event on.
+// bookmarks, expired resource versions and back-off, and passes every event on. Even what the Reflector collects while
+// it lists is judged as it arrives and only its name kept, so that a list of thousands of objects takes no memory for them.
 type feed struct {
 	name      string
 	sink      sink
@@ -32,8 +37,8 @@ type feed struct {
 	reflector *cache.Reflector
 	// begun is closed right before the first list is delivered, synced right after. Whoever registers for events and then
 	// finds begun open gets all of the list; whoever finds it closed may have missed some, and has to look.
-	begun, synced chan struct{}
-	once          sync.Once
+	begun, synced   chan struct{}
+	beginOnce, once sync.Once
 
 	mu  sync.Mutex
 	err error
@@ -111,22 +116,46 @@ func (f *feed) Delete(obj any) error {
 }
 
 func (f *feed) Replace(items []any, _ string) error {
-	objs := make([]runtime.Object, 0, len(items))
-	for _, item := range items {
-		o, ok := item.(runtime.Object)
-		if !ok {
-			return fmt.Errorf("watch of %s listed a %T", f.name, item)
-		}
-		objs = append(objs, o)
-	}
+	f.begin()
 	f.setError(nil)
-	first := false
-	f.once.Do(func() { first = true; close(f.begun) })
-	f.sink.replaced(objs)
-	if first {
-		close(f.synced)
+	present := make(map[types.NamespacedName]struct{}, len(items))
+	for _, item := range items {
+		if name, delivered := item.(*listedObject); delivered {
+			present[types.NamespacedName{Namespace: name.Namespace, Name: name.Name}] = struct{}{}
+			continue
+		}
+		m, err := meta.Accessor(item)
+		if err != nil {
+			return fmt.Errorf("watch of %s listed a %T: %w", f.name, item, err)
+		}
+		present[types.NamespacedName{Namespace: m.GetNamespace(), Name: m.GetName()}] = struct{}{}
+		if err := f.Update(item); err != nil {
+			return err
+		}
 	}
+	f.sink.listed(present)
+	f.once.Do(func() { close(f.synced) })
 	return nil
+}
+
+func (f *feed) begin() { f.beginOnce.Do(func() { close(f.begun) }) }
+
+// listedObject is what is left of an object that was delivered while the Reflector still lists.
+type listedObject struct{ metav1.ObjectMeta }
+
+// Transformer makes the feed a cache.TransformingStore: the Reflector passes it what a list streams, one by one.
+func (f *feed) Transformer() cache.TransformFunc {
+	return func(obj any) (any, error) {
+		m, err := meta.Accessor(obj)
+		if err != nil {
+			return nil, fmt.Errorf("watch of %s listed a %T: %w", f.name, obj, err)
+		}
+		f.begin()
+		if err := f.Update(obj); err != nil {
+			return nil, err
+		}
+		return &listedObject{metav1.ObjectMeta{Namespace: m.GetNamespace(), Name: m.GetName()}}, nil
+	}
 }
 
 func (f *feed) Resync() error { return nil }

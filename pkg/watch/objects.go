@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
@@ -25,9 +26,9 @@ type Sink interface {
 	Observed(gvk schema.GroupVersionKind, obj *unstructured.Unstructured)
 	// Gone: the object was deleted, or lost the label that Helm set; last is its last known state.
 	Gone(gvk schema.GroupVersionKind, last *unstructured.Unstructured)
-	// Listed: after a start or a gap every object of the kind was delivered by Observed; those not in present do
+	// Listed: after a start or a gap every object of the kind was delivered by Observed; those not present do
 	// not exist or lack the label.
-	Listed(gvk schema.GroupVersionKind, present map[manifest.ID]struct{})
+	Listed(gvk schema.GroupVersionKind, present func(manifest.ID) bool)
 }
 
 // Objects runs one watch for each kind that somebody needs, restricted to what Helm manages, and stops it when nobody
@@ -186,17 +187,11 @@ func (k *kindSink) gone(obj runtime.Object) {
 	}
 }
 
-func (k *kindSink) replaced(objs []runtime.Object) {
-	present := make(map[manifest.ID]struct{}, len(objs))
-	for _, obj := range objs {
-		u, ok := obj.(*unstructured.Unstructured)
-		if !ok {
-			continue
-		}
-		present[IDOf(k.gvk, u)] = struct{}{}
-		k.to.Observed(k.gvk, u)
-	}
-	k.to.Listed(k.gvk, present)
+func (k *kindSink) listed(present map[types.NamespacedName]struct{}) {
+	k.to.Listed(k.gvk, func(id manifest.ID) bool {
+		_, exists := present[types.NamespacedName{Namespace: id.Namespace, Name: id.Name}]
+		return exists
+	})
 }
 
 // IDOf returns the identity of a live object of a kind.

@@ -180,21 +180,12 @@ func (r *Releases) gone(obj runtime.Object) {
 	}
 }
 
-func (r *Releases) replaced(objs []runtime.Object) {
-	present := make(map[types.NamespacedName]bool, len(objs))
-	var touched []release.Key
-	for _, obj := range objs {
-		if m, ok := obj.(*metav1.PartialObjectMetadata); ok {
-			present[types.NamespacedName{Namespace: m.Namespace, Name: m.Name}] = true
-			touched = append(touched, r.put(m)...)
-		}
-	}
+func (r *Releases) listed(present map[types.NamespacedName]struct{}) {
 	for _, name := range r.names() {
-		if !present[name] {
-			touched = append(touched, r.remove(name)...)
+		if _, exists := present[name]; !exists {
+			r.notify(r.remove(name))
 		}
 	}
-	r.notify(touched)
 }
 
 func (r *Releases) names() []types.NamespacedName {
