@@ -8,17 +8,12 @@ import (
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/enforce"
 	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
-)
-
-// Helm's ownership metadata, which it sets on every object it applies.
-const (
-	releaseNameAnnotation      = "meta.helm.sh/release-name"
-	releaseNamespaceAnnotation = "meta.helm.sh/release-namespace"
 )
 
 // verdict is what was found out about an object: either an outcome, with which the matter ends, or drift to act on.
@@ -161,7 +156,7 @@ func ownerOf(l *lock.Lock, w *lock.Work, live *unstructured.Unstructured, change
 // declare the object. Anything less is tampering with the annotations: they are no way out of the lock.
 func (c *Controller) otherOwner(ctx context.Context, l *lock.Lock, w *lock.Work) string {
 	annotations := w.Live.GetAnnotations()
-	other := release.Key{Namespace: annotations[releaseNamespaceAnnotation], Name: annotations[releaseNameAnnotation]}
+	other := release.Key{Namespace: annotations[manifest.ReleaseNamespaceAnnotation], Name: annotations[manifest.ReleaseNameAnnotation]}
 	if other == l.Release || other.Name == "" || other.Namespace == "" {
 		return ""
 	}

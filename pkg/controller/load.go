@@ -41,7 +41,7 @@ func (c *Controller) load(ctx context.Context, rec release.Record) (*loaded, pro
 		return nil, problem{v1alpha1.ReasonManifestInvalid,
 			fmt.Sprintf("the manifest of revision %d does not parse completely, so nothing of it is enforced: %v", rec.Revision, err)}, nil
 	}
-	resolved, unknown, err := set.Resolve(manifest.Release{Namespace: rec.Key.Namespace, Name: rec.Key.Name}, func(gvk schema.GroupVersionKind) (bool, error) {
+	resolved, unknown, err := set.Resolve(manifest.Release(rec.Key), func(gvk schema.GroupVersionKind) (bool, error) {
 		kind, err := c.kinds.Get(gvk)
 		return kind.Namespaced, err
 	})
@@ -90,6 +90,9 @@ func (c *Controller) read(ctx context.Context, rec release.Record) (*release.Rel
 		return nil, problem{v1alpha1.ReasonLocking, errRecordChanged.Error()}, errRecordChanged
 	}
 	rel, err := release.DecodeSecret(secret.Data)
+	if errors.Is(err, release.ErrNoManifest) {
+		err = nil // a chart of hooks, or an empty one: there is nothing to lock
+	}
 	if err == nil {
 		err = rel.Matches(rec)
 	}

@@ -148,45 +148,66 @@ func (m *keyedMerge) live(j int) map[string]any {
 	return h
 }
 
-// pair finds the partners: first those that hold all that is declared, then, within the same key, the most similar.
+// pair finds the partners: first those that hold all that is declared, then, within the same key, the most
+// similar. Elements whose absence was learnt come last, so that they take no partner from one that has to be there.
 func (m *keyedMerge) pair() {
-	m.c.used = append(m.c.used, make([]bool, len(m.have))...)
-	base := len(m.c.used) - len(m.have)
-	next := 0
+	c := m.c
+	absent := func() uint64 { return fingerprintAbsent(nil) }
+	var required, optional []int
 	for i := range m.want {
-		if at, _ := m.c.findKeyed(i, m.declared(i), m.have, m.n, base, next); at >= 0 {
-			m.partner[i], m.owner[at], m.c.used[base+at] = at, i, true
-			next = at + 1
+		if c.acceptsAt(strconv.Itoa(i), absent) {
+			optional = append(optional, i)
+		} else {
+			required = append(required, i)
 		}
 	}
-	m.c.used = m.c.used[:base]
-	for i, j := range m.partner {
-		if j < 0 {
-			m.pairByRearranging(i, make([]bool, len(m.have)))
+	c.used = append(c.used, make([]bool, len(m.have))...)
+	base := len(c.used) - len(m.have)
+	for _, group := range [2][]int{required, optional} {
+		next := 0
+		for _, i := range group {
+			if at, _ := c.findKeyed(i, m.declared(i), m.have, m.n, base, next); at >= 0 {
+				m.partner[i], m.owner[at], c.used[base+at] = at, i, true
+				next = at + 1
+			}
+		}
+		for _, i := range group {
+			if m.partner[i] < 0 && m.pairByRearranging(i, make([]bool, len(m.have))) {
+				c.used[base+m.partner[i]] = true
+			}
+		}
+		// The partners of rearranged elements changed, but all that had an owner still have one.
+		for _, i := range group {
+			if m.partner[i] < 0 {
+				m.pairMostSimilar(i)
+			}
+			if j := m.partner[i]; j >= 0 {
+				c.used[base+j] = true
+			}
 		}
 	}
-	for i, j := range m.partner {
-		if j >= 0 {
+	c.used = c.used[:base]
+}
+
+// pairMostSimilar pairs element i with the most similar live one of its key that has no owner.
+func (m *keyedMerge) pairMostSimilar(i int) {
+	best, bestScore := -1, -1.0
+	for j := range m.have {
+		h := m.live(j)
+		if h == nil || m.owner[j] >= 0 || !keysEqual(m.declared(i), h, m.n.keys) {
 			continue
 		}
-		best, bestScore := -1, -1.0
-		for j := range m.have {
-			h := m.live(j)
-			if h == nil || m.owner[j] >= 0 || !keysEqual(m.declared(i), h, m.n.keys) {
-				continue
-			}
-			score := 0.0
-			if m.c.try() {
-				same, total := m.c.similarity(m.declared(i), h, m.n)
-				score = float64(same) / float64(max(total, 1))
-			}
-			if score > bestScore {
-				best, bestScore = j, score
-			}
+		score := 0.0
+		if m.c.try() {
+			same, total := m.c.similarity(m.declared(i), h, m.n)
+			score = float64(same) / float64(max(total, 1))
 		}
-		if best >= 0 {
-			m.partner[i], m.owner[best] = best, i
+		if score > bestScore {
+			best, bestScore = j, score
 		}
+	}
+	if best >= 0 {
+		m.partner[i], m.owner[best] = best, i
 	}
 }
 

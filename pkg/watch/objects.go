@@ -18,7 +18,7 @@ import (
 )
 
 // HelmSelector selects the objects that Helm manages: Helm sets this label on every object it applies.
-const HelmSelector = "app.kubernetes.io/managed-by=Helm"
+const HelmSelector = manifest.ManagedByLabel + "=" + manifest.ManagedByHelm
 
 // Sink judges the events of the watched kinds. Its methods must return quickly; calls for one kind come in order.
 type Sink interface {

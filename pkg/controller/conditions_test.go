@@ -1,0 +1,165 @@
+package controller
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/release"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+func configMap(name string) manifest.ID {
+	return manifest.ID{Kind: "ConfigMap", Namespace: "apps", Name: name}
+}
+
+// lockedView is a release of four objects, locked and without drift.
+func lockedView(change func(*view)) *view {
+	v := &view{
+		entry: &entry{decision: lock.Decision{Lock: true, State: v1alpha1.StateDeployed, Reason: v1alpha1.ReasonLocked, Message: "deployed"}},
+		lock:  lock.New(&lock.Lock{Record: release.Record{Revision: 7}}, nil),
+		sum:   lock.Summary{Tracked: 4},
+	}
+	if change != nil {
+		change(v)
+	}
+	return v
+}
+
+func unlockedView(reason, message string) *view {
+	return &view{entry: &entry{decision: lock.Decision{Reason: reason, Message: message}}}
+}
+
+func withProblem(reason, message string, drifted bool) func(*view) {
+	return func(v *view) {
+		v.sum.Problems = append(v.sum.Problems, lock.ObjectProblem{ID: configMap("a"), Problem: lock.Problem{Reason: reason, Message: message, Drifted: drifted}})
+		if drifted {
+			v.sum.Drifted++
+		}
+	}
+}
+
+func TestConditions(t *testing.T) {
+	const yes, no, unknown = metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown
+	type want struct {
+		ready           metav1.ConditionStatus
+		reason, message string
+		locked, drifted metav1.ConditionStatus
+		progress        string // Stalled, Reconciling or neither
+	}
+	cases := map[string]struct {
+		view *view
+		want want
+	}{
+		"locked without drift is ready": {
+			lockedView(nil), want{yes, v1alpha1.ReasonLocked, "revision 7 locked: 4 objects", yes, no, ""}},
+		"past reverts are told": {
+			lockedView(func(v *view) { v.reverted = 3 }), want{yes, v1alpha1.ReasonLocked, "3 changes reverted", yes, no, ""}},
+		"what is not locked is told": {
+			lockedView(func(v *view) {
+				v.entry.skipped = []manifest.Skipped{{Kind: "Pod", Name: "test", Reason: "generateName"}}
+			}),
+			want{yes, v1alpha1.ReasonLocked, "1 not locked (Pod test: generateName)", yes, no, ""}},
+		"drift not reverted yet is not ready and names the object": {
+			lockedView(withProblem(v1alpha1.ReasonDriftDetected, "data[x] changed by kubectl-edit", true)),
+			want{no, v1alpha1.ReasonDriftDetected, "ConfigMap apps/a: data[x] changed by kubectl-edit", yes, yes, v1alpha1.ConditionReconciling}},
+		"a refused revert is told": {
+			lockedView(withProblem(v1alpha1.ReasonRevertFailed, "Invalid: data (FieldValueForbidden)", true)),
+			want{no, v1alpha1.ReasonRevertFailed, "FieldValueForbidden", yes, yes, v1alpha1.ConditionReconciling}},
+		"a missing permission stalls": {
+			lockedView(withProblem(v1alpha1.ReasonForbidden, "cannot patch", true)),
+			want{no, v1alpha1.ReasonForbidden, "cannot patch", yes, yes, v1alpha1.ConditionStalled}},
+		"a job that is not run again does not hold up anything": {
+			lockedView(withProblem(v1alpha1.ReasonNotRecreated, "it is not run again", false)),
+			want{yes, v1alpha1.ReasonLocked, "not run again", yes, no, ""}},
+		"objects still to be read": {
+			lockedView(func(v *view) { v.sum.Unjudged = 2 }),
+			want{no, v1alpha1.ReasonLocking, "2 of 4 objects", yes, no, v1alpha1.ConditionReconciling}},
+		"an object of another HelmRelease": {
+			lockedView(func(v *view) { v.entry.conflicts = []lock.Conflict{{ID: configMap("a"), Owner: "ns/first"}} }),
+			want{no, v1alpha1.ReasonConflict, "ConfigMap apps/a is locked by HelmRelease ns/first", yes, no, v1alpha1.ConditionStalled}},
+		"a kind that is not served": {
+			lockedView(func(v *view) {
+				v.entry.waiting = map[schema.GroupVersionKind][]manifest.ID{{Group: "x.io", Version: "v1", Kind: "Thing"}: {{}, {}}}
+			}),
+			want{no, v1alpha1.ReasonWaitingForKind, "2 of kind Thing (x.io/v1)", yes, no, v1alpha1.ConditionReconciling}},
+		"a watch that is refused": {
+			lockedView(func(v *view) { v.watchErr = errors.New("forbidden") }),
+			want{no, v1alpha1.ReasonWatchFailed, "forbidden", yes, no, v1alpha1.ConditionReconciling}},
+		"mode Detect is ready and not locked": {
+			lockedView(func(v *view) { v.lock.Detect = true }),
+			want{yes, v1alpha1.ReasonDetectOnly, "only reported", no, no, ""}},
+		"drift in mode Detect waits for nobody": {
+			lockedView(func(v *view) {
+				v.lock.Detect = true
+				withProblem(v1alpha1.ReasonDriftDetected, "data[x] changed", true)(v)
+			}),
+			want{no, v1alpha1.ReasonDriftDetected, "data[x] changed", no, yes, ""}},
+		"suspended as asked is ready": {
+			unlockedView(v1alpha1.ReasonSuspended, "suspended"), want{yes, v1alpha1.ReasonSuspended, "suspended", no, unknown, ""}},
+		"Helm at work": {
+			unlockedView(v1alpha1.ReasonTransitioning, "pending"), want{no, v1alpha1.ReasonTransitioning, "pending", no, unknown, v1alpha1.ConditionReconciling}},
+		"Helm interrupted": {
+			unlockedView(v1alpha1.ReasonStuckTransitioning, "stuck"), want{no, v1alpha1.ReasonStuckTransitioning, "stuck", no, unknown, v1alpha1.ConditionStalled}},
+		"no release yet": {
+			unlockedView(v1alpha1.ReasonSecretNotFound, "none"), want{no, v1alpha1.ReasonSecretNotFound, "none", no, unknown, v1alpha1.ConditionReconciling}},
+		"a manifest that does not parse": {
+			&view{entry: &entry{decision: lock.Decision{Lock: true}, problem: problem{v1alpha1.ReasonManifestInvalid, "document 3"}}},
+			want{no, v1alpha1.ReasonManifestInvalid, "document 3", no, unknown, v1alpha1.ConditionStalled}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			all := conditions(&v1alpha1.HelmRelease{}, tc.view)
+			ready := meta.FindStatusCondition(all, v1alpha1.ConditionReady)
+			if ready.Status != tc.want.ready || ready.Reason != tc.want.reason || !strings.Contains(ready.Message, tc.want.message) {
+				t.Errorf("Ready is %s, %s, %q", ready.Status, ready.Reason, ready.Message)
+			}
+			if got := meta.FindStatusCondition(all, v1alpha1.ConditionLocked).Status; got != tc.want.locked {
+				t.Errorf("Locked is %s", got)
+			}
+			if got := meta.FindStatusCondition(all, v1alpha1.ConditionDrifted).Status; got != tc.want.drifted {
+				t.Errorf("Drifted is %s", got)
+			}
+			for _, kind := range []string{v1alpha1.ConditionStalled, v1alpha1.ConditionReconciling} {
+				if present := meta.FindStatusCondition(all, kind) != nil; present != (kind == tc.want.progress) {
+					t.Errorf("%s is present: %v", kind, present)
+				}
+			}
+			for _, c := range all {
+				if c.Reason == "" || c.Message == "" {
+					t.Errorf("%s has no reason or message", c.Type)
+				}
+			}
+		})
+	}
+}
+
+func TestAConditionKeepsItsTimeWhileItsStatusStays(t *testing.T) {
+	hr := &v1alpha1.HelmRelease{}
+	hr.Status.Conditions = conditions(hr, lockedView(nil))
+	long := metav1.Unix(1000, 0)
+	for i := range hr.Status.Conditions {
+		hr.Status.Conditions[i].LastTransitionTime = long
+	}
+	for _, c := range conditions(hr, lockedView(func(v *view) { v.reverted = 1 })) {
+		if !c.LastTransitionTime.Equal(&long) {
+			t.Errorf("%s changed at %s", c.Type, c.LastTransitionTime)
+		}
+	}
+}
+
+func TestAContendedObjectIsNamedWithItsOpponent(t *testing.T) {
+	v := lockedView(func(v *view) {
+		v.sum.Fights = []manifest.ID{configMap("a")}
+		v.recent = []v1alpha1.DriftRecord{{Object: driftedObject(configMap("a")), FieldManager: "other-operator", Paths: []string{"/data/x"}}}
+	})
+	c := meta.FindStatusCondition(conditions(&v1alpha1.HelmRelease{}, v), v1alpha1.ConditionContended)
+	if c.Status != metav1.ConditionTrue || !strings.Contains(c.Message, "ConfigMap apps/a") || !strings.Contains(c.Message, "other-operator (/data/x)") {
+		t.Errorf("Contended is %s: %s", c.Status, c.Message)
+	}
+}
