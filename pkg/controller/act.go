@@ -84,7 +84,7 @@ func (c *Controller) notNow(l *lock.Lock, drifted []*verdict, err error) {
 		again := v.Observation
 		p := c.driftProblem(v)
 		if err != nil {
-			p = problemOf(err, true)
+			p = problemOf(v.ID, err, true)
 		}
 		c.settle(l, v.Work, lock.Outcome{Again: &again, Failed: true, Transient: true, Problem: p})
 	}
@@ -189,7 +189,7 @@ func creationRank(id manifest.ID) int {
 func (c *Controller) notCreated(l *lock.Lock, v *verdict, made *unstructured.Unstructured, err error) {
 	if made != nil {
 		// The object was created and only its field ownership could not be set. It is settled with the others.
-		c.Log.WithField("object", v.ID.String()).Warnf("field ownership after re-creation: %s", safeError(err))
+		c.Log.WithField("object", v.ID.String()).Warnf("field ownership after re-creation: %s", errorAbout(v.ID, err))
 		return
 	}
 	switch {
@@ -249,7 +249,7 @@ func (c *Controller) refused(l *lock.Lock, v *verdict, err error) {
 		l.Settle(v.ID, lock.Outcome{Again: c.freshLook(v), Now: c.Clock.Now()})
 		return
 	}
-	p := problemOf(err, true)
+	p := problemOf(v.ID, err, true)
 	c.Log.WithField("object", v.ID.String()).Warnf("revert refused: %s", p.Message)
 	c.settle(l, v.Work, lock.Outcome{Again: c.freshLook(v), Failed: true, Transient: transient(err), Problem: p})
 	if v.Failures > 0 { // the same refusal again is no news
@@ -301,24 +301,4 @@ func (v *verdict) paths() ([]string, int) {
 		return paths[:v1alpha1.MaxDriftPaths], len(paths) - v1alpha1.MaxDriftPaths
 	}
 	return paths, 0
-}
-
-// safeError describes an error without the values that the API server quotes in it: its reason and the fields at fault.
-func safeError(err error) string {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
-		return err.Error()
-	}
-	s := status.Status()
-	if s.Reason == "" || s.Details == nil || len(s.Details.Causes) == 0 {
-		if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
-			return fmt.Sprintf("the API server refused it: %s", s.Reason)
-		}
-		return s.Message
-	}
-	fields := make([]string, 0, len(s.Details.Causes))
-	for _, cause := range s.Details.Causes {
-		fields = append(fields, fmt.Sprintf("%s (%s)", cause.Field, cause.Type))
-	}
-	return fmt.Sprintf("the API server refused it: %s: %s", s.Reason, strings.Join(fields, ", "))
 }

@@ -91,6 +91,8 @@ type Controller struct {
 	eventBudget  flowcontrol.PassiveRateLimiter
 
 	leading atomic.Bool
+	// definitionsAt is when a CustomResourceDefinition last came, changed or went, in Unix nanoseconds.
+	definitionsAt atomic.Int64
 	ready   chan struct{}
 
 	mu      sync.Mutex
@@ -230,25 +232,6 @@ func (c *Controller) helmReleaseChanged(key string, hr *v1alpha1.HelmRelease) {
 	}
 	if e := c.entry(key); e != nil {
 		c.enqueueRelease(e.release)
-	}
-}
-
-// kindsChanged has the releases that wait for a kind tried again.
-func (c *Controller) kindsChanged() {
-	var waiting []string
-	c.mu.Lock()
-	for key, e := range c.entries {
-		if len(e.waiting) > 0 {
-			waiting = append(waiting, key)
-		}
-	}
-	c.mu.Unlock()
-	if len(waiting) == 0 {
-		return
-	}
-	c.kinds.Reset()
-	for _, key := range waiting {
-		c.releaseQueue.Add(key)
 	}
 }
 

@@ -111,7 +111,7 @@ func (c *Controller) lookAt(ctx context.Context, l *lock.Lock, w *lock.Work) {
 	live, err := c.enforcer.Look(ctx, w.Object)
 	if err != nil {
 		again := w.Observation
-		c.settle(l, w, lock.Outcome{Again: &again, Failed: true, Transient: transient(err), Problem: problemOf(err, false)})
+		c.settle(l, w, lock.Outcome{Again: &again, Failed: true, Transient: transient(err), Problem: problemOf(w.ID, err, false)})
 		return
 	}
 	c.seen(w, live)

@@ -10,7 +10,6 @@ import (
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -32,7 +31,7 @@ type verdict struct {
 func (c *Controller) judge(ctx context.Context, l *lock.Lock, w *lock.Work) *verdict {
 	desired, err := decode(w.Desired)
 	if err != nil {
-		return ended(w, lock.Outcome{Failed: true, Problem: problemOf(err, false)})
+		return ended(w, lock.Outcome{Failed: true, Problem: problemOf(w.ID, err, false)})
 	}
 	if w.Live == nil {
 		return c.judgeAbsent(l, w, desired)
@@ -74,7 +73,7 @@ func (c *Controller) tellFromForm(ctx context.Context, v *verdict) {
 	after, err := c.enforcer.DryRun(ctx, v.revert)
 	if err != nil {
 		// The revert itself will tell what is wrong, and a conflict makes for a fresh look.
-		c.Log.WithField("object", v.ID.String()).Debugf("dry run: %v", err)
+		c.Log.WithField("object", v.ID.String()).Debugf("dry run: %s", errorAbout(v.ID, err))
 		return
 	}
 	if c.hasher.Digest(after.Object) != v.Digest {
@@ -193,14 +192,4 @@ func decode(desired []byte) (map[string]any, error) {
 		return nil, fmt.Errorf("decode the desired state: %w", err)
 	}
 	return m, nil
-}
-
-// problemOf describes an error of the API server for the status. Its text may quote field values, and those of a Secret
-// must not get out, so only what is known to be free of them is passed on.
-func problemOf(err error, drifted bool) *lock.Problem {
-	reason := v1alpha1.ReasonRevertFailed
-	if apierrors.IsForbidden(err) {
-		reason = v1alpha1.ReasonForbidden
-	}
-	return &lock.Problem{Reason: reason, Message: safeError(err), Drifted: drifted}
 }

@@ -142,7 +142,7 @@ func (c *Controller) lock(ctx context.Context, key string, hr *v1alpha1.HelmRele
 	detect := hr.Spec.Mode == v1alpha1.ModeDetect
 	reload := false
 	c.update(key, func(e *entry) { reload, e.reload = e.reload, false })
-	if old := c.table.Get(key); old != nil && !reload && old.Record.Same(rec) && old.Detect == detect {
+	if old := c.table.Get(key); old != nil && !reload && old.Record.Same(rec) && old.Detect == detect && !c.kindArrived(key) {
 		return nil
 	}
 	loaded, prob, err := c.load(ctx, rec)
@@ -166,6 +166,9 @@ func (c *Controller) lock(ctx context.Context, key string, hr *v1alpha1.HelmRele
 		c.releaseQueue.Add(other)
 	}
 	c.watchAll(l, loaded.kinds)
+	if len(loaded.waiting) > 0 {
+		c.releaseQueue.AddAfter(key, c.kindWait())
+	}
 	c.announceLocked(hr, l, len(loaded.objects)-len(conflicts))
 	c.announceTrouble(hr, loaded, conflicts)
 	return nil

@@ -89,10 +89,36 @@ type Options struct {
 // Both must be the same object at the same apiVersion: apiVersion, kind, name, namespace, status and the metadata
 // that the server owns are not compared.
 func Compare(desired, live map[string]any, opt Options) Result {
-	c := comparer{ignore: opt.Ignore, accepted: opt.Accepted, path: make([]string, 0, 16)}
+	c := newComparer(opt)
 	if c.equalMap(desired, live, opt.Schema.root) {
 		return Result{}
 	}
+	found := merge(desired, live, opt)
+	if found.Target == nil || len(opt.Accepted) == 0 {
+		return found
+	}
+	// Where list elements share a key, learnt differences can make elements trade places, and then the target may
+	// not be what the next comparison takes for good. What holds all that is declared is good whatever was learnt, so
+	// aim at that instead of writing again and again.
+	plain := opt
+	plain.Accepted = nil
+	strict := merge(desired, live, plain)
+	if strict.Target == nil {
+		return Result{}
+	}
+	if merge(desired, found.Target, opt).Target != nil {
+		found.Target = strict.Target
+		found.RemovesForeign = found.RemovesForeign || strict.RemovesForeign
+	}
+	return found
+}
+
+func newComparer(opt Options) comparer {
+	return comparer{ignore: opt.Ignore, accepted: opt.Accepted, path: make([]string, 0, 16)}
+}
+
+func merge(desired, live map[string]any, opt Options) Result {
+	c := newComparer(opt)
 	target, _ := c.mergeMap(desired, live, opt.Schema.root)
 	return c.result(target)
 }

@@ -188,3 +188,23 @@ func TestBaselineHoldsNoValue(t *testing.T) {
 		}
 	}
 }
+
+func TestDuplicatedKeysWithLearntAbsencesSettle(t *testing.T) {
+	const head = `{apiVersion: v1, kind: Pod, spec: {containers: [{name: a, env: `
+	desired := obj(t, head+`[{name: A, value: "1"}, {name: A}, {name: A, value: "2"}]}]}}`)
+	opt := Options{Schema: schemaOf(schemas(t), desired)}
+	for name, canonical := range map[string]string{
+		"only the last is kept":  `[{name: A, value: "2"}]`,
+		"only the first is kept": `[{name: A, value: "1"}]`,
+		"all are kept":           `[{name: A, value: "1"}, {name: A}, {name: A, value: "2"}]`,
+		"they trade places":      `[{name: A, value: "2"}, {name: A, value: "1"}]`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			opt := opt
+			opt.Accepted = Learn(desired, obj(t, head+canonical+`}]}}`), opt)
+			for _, later := range []string{canonical, `[]`, `[{name: A, value: "3"}]`, `[{name: B, value: "1"}, {name: A}]`} {
+				checkRestores(t, desired, obj(t, head+later+`}]}}`), opt)
+			}
+		})
+	}
+}

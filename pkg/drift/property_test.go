@@ -75,7 +75,7 @@ func TestEveryTamperingWithChartManifestsIsPutRight(t *testing.T) {
 			sites := sitesOf(desired, nil, nil)
 			most := 400
 			if len(sites) > 2000 {
-				most = 10 // CRDs and dashboards: each takes its time
+				most = 4 // CRDs and dashboards: each takes its time
 			}
 			rng.Shuffle(len(sites), func(i, j int) { sites[i], sites[j] = sites[j], sites[i] })
 			for _, site := range sites[:min(most, len(sites))] {

@@ -4,9 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"reflect"
 
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/lock"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,6 +20,9 @@ import (
 
 // ownManager is the field manager of a write whose fields are handed to Helm's manager right after it.
 const ownManager = "helm-locker"
+
+// attempts bounds how often a write that changes no content is tried because somebody wrote in between.
+const attempts = 8
 
 // Revert is one object to be put back.
 type Revert struct {
@@ -61,7 +67,7 @@ func (w *writer) update(ctx context.Context, r *Revert, dryRun bool) (*unstructu
 	if err != nil || dryRun {
 		return done, err
 	}
-	return w.handOver(ctx, r.Object, done, ownManager, r.Owner.Manager)
+	return w.own(ctx, r, done, ownManager)
 }
 
 func (r *Revert) serverSide() bool {
@@ -116,31 +122,103 @@ func (w *writer) create(ctx context.Context, r *Revert) (*unstructured.Unstructu
 	}
 	// A creation by server-side apply would overwrite an object that Helm has just made, so the object is posted and
 	// the ownership is turned into that of an apply.
-	owned, err := w.handOver(ctx, r.Object, done, r.Owner.Manager, r.Owner.Manager)
+	owned, err := w.own(ctx, r, done, r.Owner.Manager)
 	if err != nil {
 		return done, err
 	}
 	return owned, nil
 }
 
-// handOver makes to, by server-side apply, the owner of what from owns by updates. The object must still be as in obj.
-func (w *writer) handOver(ctx context.Context, o *lock.Object, obj *unstructured.Unstructured, from, to string) (*unstructured.Unstructured, error) {
-	patch, err := csaupgrade.UpgradeManagedFieldsPatch(obj, sets.New(from), to)
+// own makes Helm's manager, by server-side apply, the owner of what it declares and of nothing else, after from has made the
+// object as desired by the write that returned done.
+func (w *writer) own(ctx context.Context, r *Revert, done *unstructured.Unstructured, from string) (*unstructured.Unstructured, error) {
+	owned, err := w.handOver(ctx, r, done, from)
 	if err != nil {
-		return nil, fmt.Errorf("field ownership of %s: %w", o.ID, err)
+		return nil, err
 	}
-	if len(patch) == 0 {
-		return obj, nil
+	// The hand-over covers more than is declared: defaulted fields of new list elements, and the maps around fields. An
+	// apply drops that. Its precondition is the version of our own last write, so what was checked before the first one
+	// still counts. If others wrote in between, the surplus stays: it is in nobody's way, and Helm's next apply drops it.
+	last := *r
+	last.Live = owned
+	exact, err := w.apply(ctx, &last, false)
+	if apierrors.IsConflict(err) {
+		return owned, nil
 	}
-	return w.resource(o).Patch(ctx, o.ID.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: to})
+	return exact, err
 }
 
-// takeBack deletes an object that was just created, unless anybody has touched it since.
+// handOver makes Helm's manager, by server-side apply, the owner of what from owns by updates since the write that returned
+// done. Controllers write to a new or changed object at once (a Deployment gets its revision annotation), so a conflict
+// is the rule rather than the exception; nothing but ownership is written, so trying again undoes nobody's write.
+func (w *writer) handOver(ctx context.Context, r *Revert, done *unstructured.Unstructured, from string) (*unstructured.Unstructured, error) {
+	now := done
+	for attempt := 1; ; attempt++ {
+		patch, err := csaupgrade.UpgradeManagedFieldsPatch(now, sets.New(from), r.Owner.Manager)
+		if err != nil {
+			return nil, fmt.Errorf("field ownership of %s: %w", r.ID, err)
+		}
+		if len(patch) == 0 {
+			return done, nil
+		}
+		owned, err := w.resource(r.Object).Patch(ctx, r.ID.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: r.Owner.Manager})
+		switch {
+		case err == nil && attempt == 1:
+			return owned, nil
+		case err == nil:
+			// Content and version stay those of our own write: what others wrote after it has not been judged.
+			result := done.DeepCopy()
+			result.SetManagedFields(owned.GetManagedFields())
+			return result, nil
+		case !apierrors.IsConflict(err) || attempt == attempts:
+			return nil, err
+		}
+		if now, err = w.resource(r.Object).Get(ctx, r.ID.Name, metav1.GetOptions{}); err != nil {
+			return nil, err
+		}
+		if now.GetUID() != done.GetUID() {
+			return done, nil // somebody else's object by now; the watch tells
+		}
+	}
+}
+
+// takeBack deletes an object that was just created, unless Helm or a person has touched it since. What controllers do to a
+// new object at once (status, annotations of their own) does not count: they would keep it alive after an uninstall.
 func (w *writer) takeBack(ctx context.Context, o *lock.Object, created *unstructured.Unstructured) error {
-	uid, version := created.GetUID(), created.GetResourceVersion()
-	return w.resource(o).Delete(ctx, o.ID.Name, metav1.DeleteOptions{
-		Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version},
-	})
+	now := created
+	for attempt := 1; ; attempt++ {
+		uid, version := created.GetUID(), now.GetResourceVersion()
+		err := w.resource(o).Delete(ctx, o.ID.Name, metav1.DeleteOptions{
+			Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version},
+		})
+		if !apierrors.IsConflict(err) || attempt == attempts {
+			return err
+		}
+		again, getErr := w.resource(o).Get(ctx, o.ID.Name, metav1.GetOptions{})
+		if getErr != nil {
+			return getErr
+		}
+		if again.GetUID() != uid || !reflect.DeepEqual(substance(again), substance(created)) {
+			return err
+		}
+		now = again
+	}
+}
+
+// substance is what of an object only those change who mean to: content without metadata and status, and who wrote Helm's
+// ownership metadata, what and when.
+func substance(obj *unstructured.Unstructured) map[string]any {
+	s := maps.Clone(obj.Object)
+	delete(s, "metadata")
+	delete(s, "status")
+	var helm []metav1.ManagedFieldsEntry
+	for _, entry := range obj.GetManagedFields() {
+		if drift.ManagedBy([]metav1.ManagedFieldsEntry{entry}).Known {
+			helm = append(helm, entry)
+		}
+	}
+	s["helm"] = helm
+	return s
 }
 
 func dryRunOption(on bool) []string {

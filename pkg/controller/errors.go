@@ -1,0 +1,77 @@
+package controller
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/manifest"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// problemOf describes an error about an object for the status. Its text may quote field values, and those of a Secret
+// must not get out, so only what is known to be free of them is passed on.
+func problemOf(id manifest.ID, err error, drifted bool) *lock.Problem {
+	reason := v1alpha1.ReasonRevertFailed
+	if apierrors.IsForbidden(err) {
+		reason = v1alpha1.ReasonForbidden
+	}
+	return &lock.Problem{Reason: reason, Message: errorAbout(id, err), Drifted: drifted}
+}
+
+// errorAbout is safeError for an error about one object. What a webhook or a policy says in its own words about a Secret
+// may quote the Secret, so of that only the API server's introduction is passed on.
+func errorAbout(id manifest.ID, err error) string {
+	var status apierrors.APIStatus
+	if id.Group != "" || id.Kind != "Secret" || !errors.As(err, &status) {
+		return safeError(err)
+	}
+	return refusal(status.Status())
+}
+
+// safeError describes an error without the values that the API server quotes in it: its reason and the fields at fault.
+func safeError(err error) string {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return err.Error()
+	}
+	s := status.Status()
+	if faultyFields(s) != "" || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
+		return refusal(s)
+	}
+	return s.Message
+}
+
+// introductions are the wordings of the API server that say who refused a request and carry no content of an object.
+var introductions = regexp.MustCompile(`User "[^"]*" cannot [a-z]+ resource "[^"]*" in API group "[^"]*"( in the namespace "[^"]*")?|` +
+	`admission webhook "[^"]*" denied the request|failed calling webhook "[^"]*"|` +
+	`ValidatingAdmissionPolicy '[^']*' with binding '[^']*' denied request|exceeded quota: [-a-z0-9.]+`)
+
+// refusal describes a refused request by its reason, who refused it, and the fields at fault, and by nothing else.
+func refusal(s metav1.Status) string {
+	text := fmt.Sprintf("the API server refused it: %s", s.Reason)
+	if fields := faultyFields(s); fields != "" {
+		return text + ": " + fields
+	}
+	if who := introductions.FindString(s.Message); who != "" {
+		return text + ": " + who
+	}
+	return text
+}
+
+func faultyFields(s metav1.Status) string {
+	if s.Details == nil {
+		return ""
+	}
+	var fields []string
+	for _, cause := range s.Details.Causes {
+		if cause.Field != "" {
+			fields = append(fields, fmt.Sprintf("%s (%s)", cause.Field, cause.Type))
+		}
+	}
+	return strings.Join(fields, ", ")
+}

@@ -1,0 +1,54 @@
+package controller
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// How long until a missing kind is asked for again. The API server begins to serve a kind some time after its definition
+// has been established, without a further event; and kinds of aggregated API servers come without any event.
+const (
+	kindSoon  = time.Second
+	kindLater = time.Minute
+)
+
+// kindsChanged has the releases that wait for a kind tried again.
+func (c *Controller) kindsChanged() {
+	c.definitionsAt.Store(c.Clock.Now().UnixNano())
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for key, e := range c.entries {
+		if len(e.waiting) > 0 {
+			c.releaseQueue.Add(key)
+		}
+	}
+}
+
+// kindArrived says whether a kind that the release waits for is served by now. If none is, it is asked for again later.
+func (c *Controller) kindArrived(key string) bool {
+	var kinds []schema.GroupVersionKind
+	c.update(key, func(e *entry) {
+		for gvk := range e.waiting {
+			kinds = append(kinds, gvk)
+		}
+	})
+	if len(kinds) == 0 {
+		return false
+	}
+	c.kinds.Reset()
+	for _, gvk := range kinds {
+		if _, err := c.kinds.Get(gvk); err == nil {
+			return true
+		}
+	}
+	c.releaseQueue.AddAfter(key, c.kindWait())
+	return false
+}
+
+func (c *Controller) kindWait() time.Duration {
+	if c.Clock.Since(time.Unix(0, c.definitionsAt.Load())) < kindLater {
+		return kindSoon
+	}
+	return kindLater
+}

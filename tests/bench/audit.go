@@ -1,0 +1,132 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+)
+
+// audit counts requests in the API server's audit log.
+type audit struct{ path string }
+
+// requests counts requests by what they ask for, as in "patch deployments.apps".
+type requests map[string]int
+
+// mark returns the present end of the log.
+func (a audit) mark() (int64, error) {
+	info, err := os.Stat(a.path)
+	if err != nil {
+		return 0, fmt.Errorf("audit log: %w", err)
+	}
+	return info.Size(), nil
+}
+
+// since counts the requests that agent has finished since the mark, watches left out.
+func (a audit) since(mark int64, agent string) (counted requests, err error) {
+	file, err := os.Open(a.path)
+	if err != nil {
+		return nil, fmt.Errorf("audit log: %w", err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	if _, err := file.Seek(mark, io.SeekStart); err != nil {
+		return nil, fmt.Errorf("audit log: %w", err)
+	}
+	return count(file, agent)
+}
+
+func count(log io.Reader, agent string) (requests, error) {
+	counted := requests{}
+	lines := bufio.NewReader(log)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return counted, nil // what has no end of line is being written
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the audit log: %w", err)
+		}
+		var e struct {
+			Stage, Verb, UserAgent, RequestURI string
+			ObjectRef                          struct{ Resource, Subresource, APIGroup string }
+		}
+		if err := json.Unmarshal(line, &e); err != nil {
+			return nil, fmt.Errorf("decode a line of the audit log: %w", err)
+		}
+		if e.Verb == "watch" || e.Stage != "ResponseComplete" || !strings.HasPrefix(e.UserAgent, agent) {
+			continue
+		}
+		what := e.ObjectRef.Resource
+		if what == "" { // discovery
+			what, _, _ = strings.Cut(e.RequestURI, "?")
+		}
+		if e.ObjectRef.APIGroup != "" {
+			what += "." + e.ObjectRef.APIGroup
+		}
+		if e.ObjectRef.Subresource != "" {
+			what += "/" + e.ObjectRef.Subresource
+		}
+		if strings.Contains(e.RequestURI, "dryRun=All") {
+			what += " (dry run)"
+		}
+		counted[e.Verb+" "+what]++
+	}
+}
+
+// apart says whether a request is none of a revert: reports, and what the operator does whether anything drifts or not.
+func apart(request string) bool {
+	_, what, _ := strings.Cut(request, " ")
+	return what == "events" || strings.HasPrefix(what, "events.") || what == "leases.coordination.k8s.io" ||
+		strings.HasPrefix(what, "helmreleases.helm.cattle.io")
+}
+
+// work returns how many requests are not apart.
+func (r requests) work() int {
+	n := 0
+	for request, times := range r {
+		if !apart(request) {
+			n += times
+		}
+	}
+	return n
+}
+
+// writes returns how many requests wrote to ConfigMaps and Deployments.
+func (r requests) writes() int {
+	n := 0
+	for request, times := range r {
+		verb, what, _ := strings.Cut(request, " ")
+		if (what == "configmaps" || what == "deployments.apps") && verb != "get" && verb != "list" {
+			n += times
+		}
+	}
+	return n
+}
+
+// per describes the requests, divided by n, most frequent first, as in "1.00 list secrets, 0.50 patch configmaps".
+func (r requests) per(n int) string {
+	part := func(want bool) string {
+		var parts []string
+		names := slices.SortedFunc(maps.Keys(r), func(a, b string) int {
+			if r[a] != r[b] {
+				return r[b] - r[a]
+			}
+			return strings.Compare(a, b)
+		})
+		for _, name := range names {
+			if apart(name) == want {
+				parts = append(parts, fmt.Sprintf("%.2f %s", float64(r[name])/float64(n), name))
+			}
+		}
+		if len(parts) == 0 {
+			return "none"
+		}
+		return strings.Join(parts, ", ")
+	}
+	return part(false) + "; apart: " + part(true)
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+)
+
+// side is who restores: the floor or the operator.
+type side struct {
+	agent   string
+	objects []object
+}
+
+// sides returns the floor, then the operator, with their objects of a world.
+func (w *world) sides() [2]side {
+	return [2]side{{agentFloor, w.floor}, {agentOperator, w.locked}}
+}
+
+// latency measures single drifts and deletions in one release of 40 objects.
+func (b *bench) latency(ctx context.Context) error {
+	w, err := b.world(ctx, "single", 1, 40)
+	if err != nil {
+		return err
+	}
+	if _, err := b.lock(ctx, w); err != nil {
+		return err
+	}
+	profiled := b.profileWhile(ctx, "single")
+	tamper := func(ctx context.Context, o object) error { return b.tamper.tamper(ctx, o, b.nextForeign()) }
+	anyOf := func(objects []object) object { return objects[b.random.IntN(len(objects))] }
+	always := func(objects []object) object { return objects[0] } // a ConfigMap
+	for _, t := range []turns{
+		{name: "single drift", rounds: b.rounds, gap: alone, pick: anyOf, tamper: tamper},
+		{name: "one release again and again", rounds: b.rounds, pick: anyOf, tamper: tamper},
+		{name: "one object again and again", rounds: b.rounds, pick: always, tamper: tamper},
+		{name: "deletion", rounds: b.deletions, gap: alone, pick: anyOf, tamper: b.tamper.delete},
+	} {
+		if err := b.turns(ctx, w, t); err != nil {
+			return fmt.Errorf("%s: %w", t.name, err)
+		}
+	}
+	return errors.Join(<-profiled, b.unlock(ctx, w))
+}
+
+// alone is the time before a drift that has nothing to do with the one before. It is more than the 100 ms for which the
+// API server, after a consistent list from its cache, makes the next one wait.
+const alone = 150 * time.Millisecond
+
+// turns are rounds in which the floor and the operator have to restore one object each.
+type turns struct {
+	name   string
+	rounds int
+	// gap is the time before every tampering.
+	gap    time.Duration
+	pick   func([]object) object
+	tamper func(context.Context, object) error
+}
+
+// turns measures rounds in which first the floor and then the operator restores, or the other way round.
+func (b *bench) turns(ctx context.Context, w *world, t turns) error {
+	b.progress("%s: %d rounds", t.name, t.rounds)
+	times := [2][]time.Duration{}
+	sides := w.sides()
+	var mark int64
+	for round := range b.warmUp + t.rounds {
+		if round == b.warmUp {
+			var err error
+			if mark, err = b.audit.mark(); err != nil {
+				return err
+			}
+		}
+		for turn := range 2 {
+			if err := idleFor(ctx, t.gap); err != nil {
+				return err
+			}
+			which := (turn + round) % 2
+			took, err := b.once(ctx, t.pick(sides[which].objects), t.tamper)
+			if err != nil {
+				return fmt.Errorf("round %d: %w", round, err)
+			}
+			if round >= b.warmUp {
+				times[which] = append(times[which], took)
+			}
+		}
+	}
+	counted, err := b.audit.since(mark, agentOperator)
+	if err != nil {
+		return err
+	}
+	b.result.latency(t.name, times[0], times[1])
+	b.result.requests(t.name, counted, t.rounds)
+	return nil
+}
+
+// once tampers with one object and returns how long, from the answer to the tampering, it took until it was restored.
+func (b *bench) once(ctx context.Context, o object, tamper func(context.Context, object) error) (time.Duration, error) {
+	marked := b.observer.mark(o)
+	if err := tamper(ctx, o); err != nil {
+		return 0, fmt.Errorf("tamper with %s: %w", o.name, err)
+	}
+	answered := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	times, err := b.observer.restored(ctx, marked)
+	if err != nil {
+		return 0, err
+	}
+	at, ok := times[o.key()]
+	if !ok {
+		return 0, errors.Join(fmt.Errorf("%s %s was not restored within %s", o.resource(), o.name, patience), b.floor.error())
+	}
+	// A restoration may be seen before the answer to the tampering arrives.
+	return max(0, at.Sub(answered)), nil
+}
+
+// profileWhile takes a processor profile of the next seconds, if profiles are wanted. The channel delivers how it went.
+func (b *bench) profileWhile(ctx context.Context, name string) <-chan error {
+	done := make(chan error, 1)
+	go func() { done <- b.operator.profile(ctx, "profile?seconds=8", filepath.Join(b.profiles, name+".cpu")) }()
+	return done
+}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/release"
+	"helm.sh/helm/v3/pkg/storage"
+	"helm.sh/helm/v3/pkg/storage/driver"
+	helmtime "helm.sh/helm/v3/pkg/time"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/yaml"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+)
+
+var helmReleasesGVR = schema.GroupVersionResource{Group: "helm.cattle.io", Version: "v1alpha1", Resource: "helmreleases"}
+
+// record stores a release as Helm does after an installation of its objects.
+func (c *client) record(namespace, name string, objects []object) error {
+	var manifest strings.Builder
+	for _, o := range objects {
+		doc, err := yaml.Marshal(o.declaredContent())
+		if err != nil {
+			return fmt.Errorf("encode the manifest of %s: %w", name, err)
+		}
+		fmt.Fprintf(&manifest, "---\n# Source: %s/templates/%s.yaml\n%s", name, o.name, doc)
+	}
+	now := helmtime.Now()
+	secrets := driver.NewSecrets(c.kube.CoreV1().Secrets(namespace))
+	err := storage.Init(secrets).Create(&release.Release{
+		Name: name, Namespace: namespace, Version: 1, Manifest: manifest.String(),
+		Info:  &release.Info{FirstDeployed: now, LastDeployed: now, Status: release.StatusDeployed, Description: "Install complete"},
+		Chart: &chart.Chart{Metadata: &chart.Metadata{APIVersion: chart.APIVersionV2, Name: name, Version: "0.1.0"}},
+	})
+	if err != nil {
+		return fmt.Errorf("store release %s: %w", name, err)
+	}
+	return nil
+}
+
+// readiness follows which HelmReleases are Ready. It is safe for concurrent use.
+type readiness struct {
+	client    *client
+	namespace string
+
+	mu    sync.Mutex
+	since map[string]time.Time // of those that are Ready
+	err   error
+}
+
+// newReadiness returns a readiness that follows until ctx ends. The CustomResourceDefinition must exist.
+func newReadiness(ctx context.Context, c *client, namespace string) (*readiness, error) {
+	r := &readiness{client: c, namespace: namespace, since: map[string]time.Time{}}
+	resource := c.dynamic.Resource(helmReleasesGVR).Namespace(namespace)
+	return r, follow(ctx, source{
+		list:  func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return resource.List(ctx, o) },
+		watch: resource.Watch,
+	}, r.take, r.failed)
+}
+
+func (r *readiness) failed(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.err = err
+}
+
+func (r *readiness) take(event apiwatch.Event) {
+	now := time.Now()
+	u, ok := event.Object.(*unstructured.Unstructured)
+	if !ok || event.Type == apiwatch.Bookmark {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if event.Type == apiwatch.Deleted || !isReady(u) {
+		delete(r.since, u.GetName())
+	} else if _, was := r.since[u.GetName()]; !was {
+		r.since[u.GetName()] = now
+	}
+}
+
+func isReady(u *unstructured.Unstructured) bool {
+	conditions, _, err := unstructured.NestedSlice(u.Object, "status", "conditions")
+	if err != nil {
+		return false
+	}
+	for _, item := range conditions {
+		if c, ok := item.(map[string]any); ok && c["type"] == v1alpha1.ConditionReady && c["status"] == "True" {
+			return true
+		}
+	}
+	return false
+}
+
+// wait returns when the last of n HelmReleases has become Ready; for n = 0, when none is.
+func (r *readiness) wait(ctx context.Context, n int) (last time.Time, err error) {
+	count := 0
+	err = poll(ctx, 2*time.Millisecond, func() (bool, error) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		count = len(r.since)
+		for _, at := range r.since {
+			if at.After(last) {
+				last = at
+			}
+		}
+		return count == n, r.err
+	})
+	if err != nil {
+		return last, fmt.Errorf("wait for %d HelmReleases to be Ready, and %d are: %w", n, count, err)
+	}
+	return last, nil
+}
+
+// lock creates HelmReleases for releases.
+func (r *readiness) lock(ctx context.Context, releases []types.NamespacedName) error {
+	return each(ctx, 8, releases, func(ctx context.Context, rel types.NamespacedName) error {
+		hr := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": v1alpha1.SchemeGroupVersion.String(), "kind": "HelmRelease",
+			"metadata": map[string]any{"name": rel.Name, "namespace": r.namespace},
+			"spec":     map[string]any{"release": map[string]any{"name": rel.Name, "namespace": rel.Namespace}},
+		}}
+		_, err := r.client.dynamic.Resource(helmReleasesGVR).Namespace(r.namespace).Create(ctx, hr, metav1.CreateOptions{})
+		return err
+	})
+}
+
+// unlock deletes the HelmReleases of releases.
+func (r *readiness) unlock(ctx context.Context, releases []types.NamespacedName) error {
+	return each(ctx, 8, releases, func(ctx context.Context, rel types.NamespacedName) error {
+		return r.client.dynamic.Resource(helmReleasesGVR).Namespace(r.namespace).Delete(ctx, rel.Name, metav1.DeleteOptions{})
+	})
+}
+
+// forget empties the status of HelmReleases, so that it can be seen when an operator has looked at them again.
+func (r *readiness) forget(ctx context.Context, releases []types.NamespacedName) error {
+	return each(ctx, 8, releases, func(ctx context.Context, rel types.NamespacedName) error {
+		_, err := r.client.dynamic.Resource(helmReleasesGVR).Namespace(r.namespace).
+			Patch(ctx, rel.Name, types.MergePatchType, []byte(`{"status":null}`), metav1.PatchOptions{}, "status")
+		return err
+	})
+}

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// bursts measures one release of which all objects drift at once.
+func (b *bench) bursts(ctx context.Context) error {
+	w, err := b.world(ctx, "burst", 1, b.burst)
+	if err != nil {
+		return err
+	}
+	if _, err := b.lock(ctx, w); err != nil {
+		return err
+	}
+	if err := b.stormTurns(ctx, "one release all drifted", w, false); err != nil {
+		return err
+	}
+	return b.unlock(ctx, w)
+}
+
+// stormTurns lets the floor and the operator weather storms over all objects of a world by turns. The tampering goes
+// through one release after the other or, when mixed, hits all of them at once.
+func (b *bench) stormTurns(ctx context.Context, name string, w *world, mixed bool) error {
+	b.progress("%s: %d objects, %d times", name, len(w.locked), b.storms)
+	var rates, shares [2][]float64
+	counted := requests{}
+	for range b.storms {
+		for which, s := range w.sides() {
+			if err := idleFor(ctx, pause); err != nil {
+				return err
+			}
+			mark, err := b.audit.mark()
+			if err != nil {
+				return err
+			}
+			var profiled <-chan error
+			if s.agent == agentOperator {
+				profiled = b.profileWhile(ctx, name)
+			}
+			objects := s.objects
+			if mixed {
+				objects = slices.Clone(objects)
+				b.random.Shuffle(len(objects), func(i, j int) { objects[i], objects[j] = objects[j], objects[i] })
+			}
+			rate, share, err := b.storm(ctx, objects)
+			if err != nil {
+				return err
+			}
+			rates[which], shares[which] = append(rates[which], rate), append(shares[which], share)
+			if s.agent != agentOperator {
+				continue
+			}
+			if err := idleFor(ctx, pause); err != nil { // for the reports, which are to be counted
+				return err
+			}
+			made, err := b.audit.since(mark, agentOperator)
+			if err != nil {
+				return err
+			}
+			for request, n := range made {
+				counted[request] += n
+			}
+			if err := <-profiled; err != nil {
+				return err
+			}
+		}
+	}
+	b.result.storm(name, rates, shares[1])
+	b.result.requests(name, counted, b.storms*len(w.locked))
+	return b.operator.profile(ctx, "allocs", filepath.Join(b.profiles, name+".allocs"))
+}
+
+// storm tampers with all objects as fast as it can and returns how many were restored per second, counted from the first
+// tampering to the last restoration, and the share that was restored at all.
+func (b *bench) storm(ctx context.Context, objects []object) (rate, share float64, err error) {
+	marked := b.observer.mark(objects...)
+	begun := time.Now()
+	err = each(ctx, b.tamperers, objects, func(ctx context.Context, o object) error { return b.tamper.tamper(ctx, o, b.nextForeign()) })
+	if err != nil {
+		return 0, 0, err
+	}
+	waiting, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	times, err := b.observer.restored(waiting, marked)
+	if err != nil {
+		return 0, 0, errors.Join(err, b.floor.error())
+	}
+	if ctx.Err() != nil {
+		return 0, 0, ctx.Err()
+	}
+	last := begun
+	for _, at := range times {
+		if at.After(last) {
+			last = at
+		}
+	}
+	return float64(len(times)) / last.Sub(begun).Seconds(), float64(len(times)) / float64(len(objects)), nil
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+	watchtools "k8s.io/client-go/tools/watch"
+)
+
+// source is a list and a watch of one resource.
+type source struct {
+	list  func(context.Context, metav1.ListOptions) (runtime.Object, error)
+	watch func(context.Context, metav1.ListOptions) (apiwatch.Interface, error)
+}
+
+// WatchWithContext makes a source what a RetryWatcher reads from.
+func (s source) WatchWithContext(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
+	return s.watch(ctx, o)
+}
+
+// selecting restricts a source to what has the labels.
+func (s source) selecting(labels string) source {
+	return source{
+		list: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			o.LabelSelector = labels
+			return s.list(ctx, o)
+		},
+		watch: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
+			o.LabelSelector = labels
+			return s.watch(ctx, o)
+		},
+	}
+}
+
+// follow hands every event of the source from now on to take, in order, until ctx ends. It returns once the watch is
+// about to begin: what happens after that is seen. Failed receives what ends the watch before ctx does.
+func follow(ctx context.Context, s source, take func(apiwatch.Event), failed func(error)) error {
+	list, err := s.list(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return fmt.Errorf("list before a watch: %w", err)
+	}
+	accessor, err := meta.ListAccessor(list)
+	if err != nil {
+		return fmt.Errorf("list before a watch: %w", err)
+	}
+	w, err := watchtools.NewRetryWatcherWithContext(ctx, accessor.GetResourceVersion(), s)
+	if err != nil {
+		return fmt.Errorf("watch: %w", err)
+	}
+	go func() {
+		defer w.Stop()
+		for event := range w.ResultChan() {
+			if event.Type == apiwatch.Error {
+				failed(fmt.Errorf("watch: %w", apierrors.FromObject(event.Object)))
+				return
+			}
+			take(event)
+		}
+		if ctx.Err() == nil {
+			failed(errors.New("a watch ended by itself"))
+		}
+	}()
+	return nil
+}
+
+// versionOf returns the resource version as a number, which the API server makes it.
+func versionOf(obj metav1.Object) uint64 {
+	n, err := strconv.ParseUint(obj.GetResourceVersion(), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+// audit reads the API server's audit log. When a client has its answer, the request is in the log.
+type audit struct {
+	path string
+	// operator is the user that the operator is, person the one that tampers.
+	operator, person string
+}
+
+// event is what is of interest in a line of the log.
+type event struct {
+	Verb string `json:"verb"`
+	URI  string `json:"requestURI"`
+	// Answered is when the request was answered.
+	Answered time.Time `json:"stageTimestamp"`
+	User     struct {
+		Username string `json:"username"`
+	} `json:"user"`
+	Object struct {
+		Resource  string `json:"resource"`
+		Namespace string `json:"namespace"`
+		Name      string `json:"name"`
+	} `json:"objectRef"`
+}
+
+// writes returns what the operator has written to objects in a namespace so far: each as "patch configmaps/shop".
+func (a audit) writes(namespace string) ([]string, error) {
+	events, err := a.read(a.operator, namespace)
+	if err != nil {
+		return nil, err
+	}
+	var writes []string
+	for _, e := range events {
+		writes = append(writes, e.Verb+" "+e.Object.Resource+"/"+e.Object.Name)
+	}
+	return writes, nil
+}
+
+// tampered returns when the API server answered the last write of the person to an object of that name.
+func (a audit) tampered(namespace, name string) (time.Time, error) {
+	events, err := a.read(a.person, namespace)
+	if err != nil {
+		return time.Time{}, err
+	}
+	for _, e := range slices.Backward(events) {
+		if e.Object.Name == name {
+			return e.Answered, nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("the audit log has no write to %s/%s", namespace, name)
+}
+
+// read returns all writes of a user to objects in a namespace, so far. Events about objects are no writes to them, and a
+// dry run writes nothing.
+func (a audit) read(user, namespace string) (events []event, err error) {
+	log, err := os.Open(a.path)
+	if err != nil {
+		return nil, fmt.Errorf("read the audit log: %w", err)
+	}
+	defer func() {
+		if closeErr := log.Close(); err == nil && closeErr != nil {
+			err = fmt.Errorf("close the audit log: %w", closeErr)
+		}
+	}()
+	lines := bufio.NewScanner(log)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		if !strings.Contains(lines.Text(), user) {
+			continue
+		}
+		var e event
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+			return nil, fmt.Errorf("read the audit log: %w", err)
+		}
+		if e.User.Username == user && e.Object.Namespace == namespace && e.Object.Resource != "events" &&
+			slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, e.Verb) && !strings.Contains(e.URI, "dryRun=") {
+			events = append(events, e)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("read the audit log: %w", err)
+	}
+	return events, nil
+}

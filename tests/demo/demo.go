@@ -1,0 +1,191 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/rancher/helm-locker/tests/cluster"
+	"github.com/rancher/helm-locker/tests/demo/observe"
+)
+
+// patience is how long the demo waits for anything that takes milliseconds when all is well.
+const patience = 30 * time.Second
+
+// startPatience is how long a control plane may take to start on a busy machine.
+const startPatience = 2 * time.Minute
+
+// operatorNamespace is where the operator runs and looks for HelmReleases.
+const operatorNamespace = "cattle-helm-system"
+
+// release is one of the two Helm releases, and the command that works on it.
+type release struct {
+	name, namespace, helm string
+}
+
+var (
+	shop   = release{name: "shop", namespace: "apps", helm: "helm3"}
+	bakery = release{name: "bakery", namespace: "kitchen", helm: "helm4"}
+)
+
+// String returns "shop (helm3)".
+func (r release) String() string { return r.name + " (" + r.helm + ")" }
+
+// observed are the kinds of the charts' objects.
+var observed = []schema.GroupVersionResource{
+	{Version: "v1", Resource: "configmaps"}, {Version: "v1", Resource: "secrets"},
+	{Version: "v1", Resource: "services"}, {Version: "v1", Resource: "serviceaccounts"},
+	{Group: "apps", Version: "v1", Resource: "deployments"},
+	{Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"},
+	{Group: "networking.k8s.io", Version: "v1", Resource: "ingresses"},
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "roles"},
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"},
+	{Group: "bakery.example.com", Version: "v1", Resource: "ovens"},
+}
+
+// demo is a demo under way.
+type demo struct {
+	screen   *screen
+	shell    *shell
+	cluster  *cluster.Cluster
+	operator *operator
+	audit    audit
+	watch    *observe.Observer
+	summary  summary
+}
+
+// run runs the demo and removes all that it made, whatever happens.
+func run(ctx context.Context, s *screen) (err error) {
+	repository, err := findRepository()
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "helm-locker-demo-")
+	if err != nil {
+		return fmt.Errorf("create a directory: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+
+	s.act("Build what is missing, start a control plane (the first time takes minutes)")
+	bin, err := buildOperator(ctx, repository, dir)
+	if err != nil {
+		return err
+	}
+	c, err := startCluster(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Stop()) }()
+
+	d := &demo{
+		screen: s, cluster: c, shell: newShell(s, c, repository, dir),
+		operator: &operator{bin: bin, log: filepath.Join(dir, "helm-locker.log")},
+		audit:    audit{path: c.AuditLog(), operator: "system:serviceaccount:" + operatorNamespace + ":helm-locker", person: "admin"},
+	}
+	defer func() { err = errors.Join(err, d.operator.stop()) }()
+	return d.play(ctx)
+}
+
+func startCluster(ctx context.Context, s *screen) (*cluster.Cluster, error) {
+	if _, err := cluster.Build(ctx, s); err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	defer cancel()
+	c, err := cluster.Start(ctx, cluster.Options{ControllerManager: true, AuditLog: true, Log: s})
+	if err != nil {
+		return nil, err
+	}
+	s.line("demo", fmt.Sprintf("started etcd, kube-apiserver and kube-controller-manager in %.1f s", time.Since(began).Seconds()))
+	return c, nil
+}
+
+// play goes through the acts. The summary is printed even when one of them breaks off.
+func (d *demo) play(ctx context.Context) error {
+	var err error
+	for _, act := range []func(context.Context) error{
+		d.install, d.lock, d.tamperWithShop, d.tamperWithBakery, d.tamperDuringDowntime, d.upgrade, d.suspend, d.uninstall,
+	} {
+		if err = act(ctx); err != nil {
+			break
+		}
+	}
+	if d.watch != nil {
+		d.watch.Close()
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		d.summary.add(result{what: "the demo broke off", note: firstLine(err)})
+	}
+	d.summary.show(d.screen)
+	if d.summary.failed() {
+		d.screen.act("The end of the operator's log")
+		d.screen.output(d.operator.logTail())
+		return errors.Join(err, errFailed)
+	}
+	return err
+}
+
+// observe starts the demo's own watches.
+func (d *demo) observe(ctx context.Context) error {
+	client, err := dynamic.NewForConfig(d.cluster.RESTConfig())
+	if err != nil {
+		return fmt.Errorf("create a client: %w", err)
+	}
+	d.watch, err = observe.Start(ctx, client, observed, shop.namespace, bakery.namespace)
+	return err
+}
+
+// ready waits until a revision of the release is locked and its HelmRelease is Ready.
+func (d *demo) ready(ctx context.Context, r release, revision int) error {
+	for _, condition := range []string{fmt.Sprintf("jsonpath={.status.revision}=%d", revision), "condition=Ready"} {
+		if err := d.await(ctx, r, condition); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// await waits until a HelmRelease meets a condition of `kubectl wait --for`.
+func (d *demo) await(ctx context.Context, r release, condition string) error {
+	_, err := d.shell.run(ctx, "kubectl", "-n", operatorNamespace, "wait", "hlr/"+r.name, "--for="+condition, "--timeout="+patience.String())
+	return err
+}
+
+// list shows the HelmReleases as a person would look at them.
+func (d *demo) list(ctx context.Context) error {
+	out, err := d.shell.show(ctx, "person", "", "kubectl", "-n", operatorNamespace, "get", "helmreleases")
+	d.screen.output(out)
+	return err
+}
+
+// findRepository returns the top of the repository that the working directory is in.
+func findRepository() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("find the working directory: %w", err)
+	}
+	for ; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "tests", "demo", "helmreleases.yaml")); err == nil {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", errors.New("run this inside the repository: tests/demo was not found")
+		}
+	}
+}
+
+func firstLine(err error) string {
+	text, _, _ := strings.Cut(err.Error(), "\n")
+	return text
+}

@@ -1,0 +1,34 @@
+// Command demo shows helm-locker at work, on a real control plane that it builds, starts and removes again: two charts
+// are installed by Helm 3 and Helm 4 and locked, then tampered with in many ways, upgraded, rolled back, suspended and
+// uninstalled. Everything is done as a person would do it, with kubectl, helm and the helm-locker program; a watch of the
+// demo's own measures what becomes of it. It writes nothing outside a temporary directory and the cache of binaries.
+//
+// The exit code is 0 when every change was reverted and no Helm operation was disturbed.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// errFailed ends a demo in which something did not go as it should; the summary says what.
+var errFailed = errors.New("not everything went as it should; see the summary")
+
+func main() {
+	// The first signal has everything stopped and removed; a second one ends the program at once.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	err := run(ctx, newScreen(os.Stdout))
+	switch {
+	case ctx.Err() != nil:
+		fmt.Fprintln(os.Stderr, "demo: interrupted; everything is stopped and removed")
+		os.Exit(130)
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "demo:", err)
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/rancher/helm-locker/tests/cluster"
+)
+
+// shell runs commands as the administrator of the cluster and shows them.
+type shell struct {
+	screen *screen
+	// programs maps what is shown (kubectl, helm3, helm4) to what is run.
+	programs map[string]string
+	// dir is the top of the repository: paths in commands are relative to it.
+	dir string
+	env []string
+}
+
+func newShell(s *screen, c *cluster.Cluster, repository, home string) *shell {
+	b := c.Binaries()
+	return &shell{
+		screen: s, dir: repository,
+		programs: map[string]string{"kubectl": b.Kubectl, "helm3": b.Helm3, "helm4": b.Helm4},
+		// Nothing of the user's set-up is seen or written to.
+		env: []string{
+			"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + home, "KUBECONFIG=" + c.Kubeconfig(),
+			"HELM_CACHE_HOME=" + filepath.Join(home, "helm", "cache"),
+			"HELM_CONFIG_HOME=" + filepath.Join(home, "helm", "config"),
+			"HELM_DATA_HOME=" + filepath.Join(home, "helm", "data"),
+		},
+	}
+}
+
+// show shows a command as who's, runs it and returns its output. What secret says (unless it is empty) is not shown.
+func (s *shell) show(ctx context.Context, who, secret string, args ...string) (string, error) {
+	shown := commandLine(args)
+	if secret != "" {
+		shown = strings.ReplaceAll(shown, secret, "****")
+	}
+	s.screen.command(who, shown)
+	return s.run(ctx, args...)
+}
+
+// run runs a command and returns its output. An error quotes what the command complained about.
+func (s *shell) run(ctx context.Context, args ...string) (string, error) {
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, s.programs[args[0]], args[1:]...)
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = s.dir, s.env, &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("%s: %w: %s", args[0], err, strings.TrimSpace(stderr.String()))
+	}
+	return stdout.String(), nil
+}
+
+// commandLine returns arguments as one would type them.
+func commandLine(args []string) string {
+	quoted := make([]string, len(args))
+	for i, arg := range args {
+		quoted[i] = arg
+		if strings.ContainsAny(arg, " \"{}[]*$") {
+			quoted[i] = "'" + arg + "'"
+		}
+	}
+	return strings.Join(quoted, " ")
+}

@@ -1,0 +1,182 @@
+package integration
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/kit"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Each of these manifests has a good document, which is drifted, beside the bad one.
+func TestI9_ManifestThatDoesNotParseIsNotEnforcedAtAll(t *testing.T) {
+	t.Parallel()
+	bad := map[string]string{
+		"truncated":             "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: b",
+		"no-kind":               "---\napiVersion: v1\nmetadata: {name: b}\ndata: {key: value}\n",
+		"no-name":               "---\napiVersion: v1\nkind: ConfigMap\ndata: {key: value}\n",
+		"no-mapping":            "---\n- just\n- a list\n",
+		"tab":                   "---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n\tname: b\n",
+		"data-that-is-no-text":  "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\ndata: {key: &loop [*loop]}\n",
+		"unfinished-list-items": "---\napiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: ConfigMap}]\n",
+	}
+	w := newWorld(t)
+	w.lockFence()
+	for name, document := range bad {
+		good := "good-of-" + name
+		w.Forge(kit.ForgedRecord{Name: good, Manifest: configMap(good, "declared")})
+		w.Lock(good)
+		// The next revision has the very same good document, and a bad one.
+		w.Forge(kit.ForgedRecord{Name: good, Revision: 2, Manifest: configMap(good, "declared") + document})
+	}
+	for name := range bad {
+		good := "good-of-" + name
+		w.says(good, v1alpha1.ConditionReady, v1alpha1.ReasonManifestInvalid, "revision 2")
+		w.WaitReason(good, v1alpha1.ConditionStalled, v1alpha1.ReasonManifestInvalid)
+		w.expectState(good, v1alpha1.StateError)
+	}
+	w.proxy.Reset()
+	for name := range bad {
+		w.Patch(kit.ConfigMaps, "good-of-"+name, `{"data":{"key":"tampered"}}`)
+	}
+	w.fence() // others go on
+	for name := range bad {
+		w.expectKey("good-of-"+name, "tampered")
+	}
+	w.expectNoWrites()
+	// A good revision ends it.
+	w.Forge(kit.ForgedRecord{Name: "good-of-tab", Revision: 3, Manifest: configMap("good-of-tab", "declared")})
+	w.WaitReady("good-of-tab", 3)
+	w.WaitField(kit.ConfigMaps, "good-of-tab", "data.key", "declared")
+}
+
+func TestI10_BadRecordsEndInAConditionAndOthersGoOn(t *testing.T) {
+	t.Parallel()
+	encode := func(record []byte) []byte {
+		payload, err := kit.EncodePayload(record)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return payload
+	}
+	record, err := json.Marshal(map[string]any{"name": "x", "version": 1, "info": map[string]any{"status": "deployed"}, "manifest": configMap("x", "y")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := encode(record)
+	bomb := encode(append([]byte(`{"name":"bomb","manifest":"`), bytes.Repeat([]byte("a"), 80<<20)...))
+	t.Logf("the bomb has %d bytes", len(bomb))
+	tests := map[string]struct {
+		record  kit.ForgedRecord
+		message string
+	}{
+		"truncated":        {kit.ForgedRecord{Payload: whole[:len(whole)*2/3/4*4]}, "truncated"},
+		"not-base64":       {kit.ForgedRecord{Payload: []byte("this is not base64!")}, "not JSON"},
+		"not-gzip":         {kit.ForgedRecord{Payload: []byte("cGxhaW4gdGV4dCwgbm90aGluZyBtb3Jl")}, "not JSON"},
+		"not-json":         {kit.ForgedRecord{Payload: encode([]byte("<xml/>"))}, "JSON"},
+		"other-json":       {kit.ForgedRecord{Payload: encode([]byte(`["a", 1]`))}, "wrong type"},
+		"wrong-type":       {kit.ForgedRecord{Payload: encode([]byte(`{"name":"wrong-type","version":"one"}`))}, "wrong type"},
+		"empty-object":     {kit.ForgedRecord{Payload: encode([]byte(`{}`))}, ""},
+		"empty":            {kit.ForgedRecord{Payload: []byte{}}, ""},
+		"bomb":             {kit.ForgedRecord{Payload: bomb}, "decompresses to more than"},
+		"of-another":       {kit.ForgedRecord{Payload: whole}, ""},
+		"no-data":          {kit.ForgedRecord{NoData: true}, `"release"`},
+		"other-version":    {kit.ForgedRecord{Labels: map[string]string{"version": "7"}}, `label "version" is "7"`},
+		"no-version":       {kit.ForgedRecord{Labels: map[string]string{"version": ""}}, `label "version" is missing`},
+		"no-status":        {kit.ForgedRecord{Labels: map[string]string{"status": ""}}, `label "status" is missing`},
+		"other-name-label": {kit.ForgedRecord{Labels: map[string]string{"name": "somebody"}}, `label "name" is "somebody"`},
+	}
+	w := newWorld(t)
+	w.lockFence()
+	for name, test := range tests {
+		test.record.Name = name
+		if test.record.Manifest == "" {
+			test.record.Manifest = configMap(name, "declared")
+		}
+		w.Forge(test.record)
+		w.CreateHelmRelease(name)
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := &world{Env: w.For(t), proxy: w.proxy}
+			w.says(name, v1alpha1.ConditionReady, v1alpha1.ReasonDecodeFailed, test.message, w.Apps+"/sh.helm.release.v1."+name+".v1")
+			w.WaitReason(name, v1alpha1.ConditionStalled, v1alpha1.ReasonDecodeFailed)
+			w.expectState(name, v1alpha1.StateError)
+			if w.Get(kit.ConfigMaps, name) != nil {
+				t.Error("something was created of a record that cannot be read")
+			}
+		})
+	}
+	w.fence() // others go on
+	// What repairs the record ends it.
+	w.Forge(kit.ForgedRecord{Name: "truncated", Manifest: configMap("truncated", "declared")})
+	w.WaitReady("truncated", 1)
+	w.WaitField(kit.ConfigMaps, "truncated", "data.key", "declared")
+}
+
+// Not a word of a broken record may be taken for "the release is gone" or make the operator fall back to an older one.
+func TestI10_UnreadableNewerRecordUnlocks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.lockFence()
+	w.Forge(kit.ForgedRecord{Name: "app", Manifest: configMap("settings", "declared")})
+	w.Lock("app")
+	w.Forge(kit.ForgedRecord{Name: "app", Revision: 2, Manifest: configMap("settings", "second"), Labels: map[string]string{"version": "two"}})
+	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonDecodeFailed, `label "version" is "two"`)
+	w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"second"}}`)
+	w.fence()
+	w.expectKey("settings", "second")
+}
+
+func TestI10_MissingKindIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	group := w.Apps + ".example.com"
+	custom := fmt.Sprintf("---\napiVersion: %s/v1\nkind: Widget\nmetadata: {name: widget}\nspec: {size: 1}\n", group)
+	w.Forge(kit.ForgedRecord{Name: "app", Manifest: configMap("settings", "declared") + custom})
+	w.CreateHelmRelease("app")
+	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonWaitingForKind, "Widget", group+"/v1")
+	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
+	w.revertsEdits("settings", "declared") // the rest is protected meanwhile
+	if n := w.HelmRelease("app").Status.Objects; n.Tracked != 2 || n.Waiting != 1 {
+		t.Errorf("objects are %+v", n)
+	}
+
+	gvr := schema.GroupVersionResource{Group: group, Version: "v1", Resource: "widgets"}
+	if _, err := w.In(definitions, "").Create(w.Ctx, widgetDefinition(group), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.WaitReady("app", 1)
+	w.WaitField(gvr, "widget", "spec.size", int64(1))
+	w.Patch(gvr, "widget", `{"spec":{"size":2}}`)
+	w.WaitField(gvr, "widget", "spec.size", int64(1))
+
+	// The definition goes, and with it everything of its kind; when it comes back, so does what the release has of it.
+	if err := w.In(definitions, "").Delete(w.Ctx, "widgets."+group, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.Eventually("the definition is gone", func() error {
+		_, err := w.In(definitions, "").Get(w.Ctx, "widgets."+group, metav1.GetOptions{})
+		return notFound(err)
+	})
+	w.Eventually("the release is not Ready", func() error {
+		if c := w.Condition("app", v1alpha1.ConditionReady); c.Status != metav1.ConditionFalse {
+			return fmt.Errorf("Ready is %s/%s: %s", c.Status, c.Reason, c.Message)
+		}
+		return nil
+	})
+	c := w.Condition("app", v1alpha1.ConditionReady)
+	t.Logf("without its definition Ready is %s/%s: %s", c.Status, c.Reason, c.Message)
+	w.revertsEdits("settings", "declared")
+	if _, err := w.In(definitions, "").Create(w.Ctx, widgetDefinition(group), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.WaitField(gvr, "widget", "spec.size", int64(1))
+	w.WaitReady("app", 1)
+	w.Patch(gvr, "widget", `{"spec":{"size":2}}`)
+	w.WaitField(gvr, "widget", "spec.size", int64(1))
+}

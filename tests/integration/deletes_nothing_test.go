@@ -1,0 +1,178 @@
+package integration
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/kit"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+var (
+	volumeClaims = schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}
+	definitions  = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+
+	// stable are the resources that no controller of the control plane writes to.
+	stable = []schema.GroupVersionResource{kit.ConfigMaps, kit.Secrets, kit.Services}
+)
+
+const application = `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+data: {key: "{{ .Values.key | default "declared" }}"}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: credentials}
+stringData: {password: swordfish}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web}
+spec: {selector: {app: web}, ports: [{port: 80}]}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: web}}
+  template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: "example.com/web:1"}]}}
+`
+
+// The record of a release is lost by an accident (a purge of Secrets, a restored backup). What it deployed is in use.
+func TestI2_LostReleaseSecretDeletesNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.lockFence()
+	w.Helm(shared.Helm3(), "install", "app", w.Chart("app", application))
+	w.Lock("app")
+	before, web := w.Versions(w.Apps, stable...), w.Get(kit.Deployments, "web").GetUID()
+	w.proxy.Reset()
+
+	w.Delete(kit.Secrets, "sh.helm.release.v1.app.v1")
+	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonSecretNotFound, w.Apps+"/app")
+	w.expectState("app", v1alpha1.StateSecretNotFound)
+	w.ExpectVersions(before, w.Apps, stable...)
+
+	w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"edited"}}`)
+	w.fence()
+	w.expectKey("settings", "edited")
+	w.expectNoWrites()
+	if u := w.Get(kit.Deployments, "web"); u == nil || u.GetUID() != web {
+		t.Error("the Deployment is gone")
+	}
+}
+
+func TestI2_DeletedHelmReleaseChangesNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.lockFence()
+	w.Helm(shared.Helm4(), "install", "app", w.Chart("app", application))
+	w.Lock("app")
+	w.revertsEdits("settings", "declared")
+	before := w.Versions(w.Apps, stable...)
+	w.proxy.Reset()
+
+	w.DeleteHelmRelease("app")
+	w.Eventually("the operator has taken note", func() error {
+		if !strings.Contains(w.operator.Log(), "no longer looking after release "+w.Apps+"/app") {
+			return fmt.Errorf("its log does not say so")
+		}
+		return nil
+	})
+	w.ExpectVersions(before, w.Apps, stable...)
+	w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"edited"}}`)
+	w.Delete(kit.Services, "web")
+	w.fence()
+	w.expectKey("settings", "edited")
+	if w.Get(kit.Services, "web") != nil {
+		t.Error("the Service was created again")
+	}
+	w.expectNoWrites()
+}
+
+// A record that cannot be read any more says nothing about what it deployed.
+func TestI2_DecodeErrorDeletesNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.lockFence()
+	record := kit.ForgedRecord{Name: "app", Manifest: configMap("one", "declared") + configMap("two", "declared")}
+	w.Forge(record)
+	w.Lock("app")
+	before := w.Versions(w.Apps, stable...)
+	w.proxy.Reset()
+
+	record.Payload = []byte("H4sIAAAAAAAA/damaged")
+	w.Forge(record)
+	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonDecodeFailed, "sh.helm.release.v1.app.v1")
+	w.ExpectVersions(before, w.Apps, stable...)
+	w.Patch(kit.ConfigMaps, "one", `{"data":{"key":"edited"}}`)
+	w.fence()
+	w.expectKey("one", "edited")
+	w.expectNoWrites()
+
+	record.Payload = nil
+	w.Forge(record)
+	w.WaitReady("app", 1)
+	w.WaitField(kit.ConfigMaps, "one", "data.key", "declared")
+}
+
+const withKeptObjects = `
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data, annotations: {helm.sh/resource-policy: keep}}
+spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: kept.{{ .Release.Namespace }}.example.com, annotations: {helm.sh/resource-policy: keep}}
+spec:
+  group: {{ .Release.Namespace }}.example.com
+  names: {kind: Kept, plural: kept}
+  scope: Namespaced
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+---
+`
+
+func TestI2_KeptObjectsSurviveUninstall(t *testing.T) {
+	for name, helm := range helms() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.lockFence()
+			w.Helm(helm, "install", "app", w.Chart("app", withKeptObjects+application))
+			w.Lock("app")
+			claim := w.Get(volumeClaims, "data").GetUID()
+			crd, err := w.In(definitions, "").Get(w.Ctx, "kept."+w.Apps+".example.com", metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.proxy.Reset()
+
+			w.Helm(helm, "uninstall", "app")
+			w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonSecretNotFound)
+			w.fence()
+			w.expectNoWrites()
+			for resource, name := range map[schema.GroupVersionResource]string{
+				kit.ConfigMaps: "settings", kit.Secrets: "credentials", kit.Services: "web", kit.Deployments: "web",
+			} {
+				if _, err := w.In(resource, w.Apps).Get(w.Ctx, name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+					t.Errorf("%s %s is not gone after helm uninstall: %v", resource.Resource, name, err)
+				}
+			}
+			if u := w.Get(volumeClaims, "data"); u == nil || u.GetUID() != claim || u.GetDeletionTimestamp() != nil {
+				t.Error("the claim with resource-policy keep is gone")
+			}
+			kept, err := w.In(definitions, "").Get(w.Ctx, crd.GetName(), metav1.GetOptions{})
+			if err != nil || kept.GetUID() != crd.GetUID() || kept.GetDeletionTimestamp() != nil {
+				t.Errorf("the definition with resource-policy keep is gone: %v", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,178 @@
+package integration
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/cluster"
+	"github.com/rancher/helm-locker/tests/kit"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+var five = configMap("edited", "declared") + configMap("deleted", "declared") + configMap("unlabelled", "declared") +
+	configMap("disowned", "declared") + configMap("untouched", "declared")
+
+// tamperWithFive changes four of five objects: content, existence, the label that watches select by, and ownership.
+func (w *world) tamperWithFive() {
+	w.Helper()
+	w.Patch(kit.ConfigMaps, "edited", `{"data":{"key":"tampered"}}`)
+	w.Delete(kit.ConfigMaps, "deleted")
+	w.Patch(kit.ConfigMaps, "unlabelled", `{"metadata":{"labels":{"app.kubernetes.io/managed-by":null}},"data":{"key":"tampered"}}`)
+	w.Patch(kit.ConfigMaps, "disowned", `{"metadata":{"labels":{"app.kubernetes.io/managed-by":"me"},"annotations":null}}`)
+}
+
+func (w *world) waitFive() {
+	w.Helper()
+	for _, name := range []string{"edited", "deleted", "unlabelled", "disowned", "untouched"} {
+		w.Eventually("ConfigMap "+name+" is as declared", func() error {
+			u := w.Get(kit.ConfigMaps, name)
+			if u == nil {
+				return fmt.Errorf("it does not exist")
+			}
+			got := fmt.Sprint(kit.Field(u, "data.key"), u.GetLabels()["app.kubernetes.io/managed-by"],
+				u.GetAnnotations()["meta.helm.sh/release-name"], u.GetAnnotations()["meta.helm.sh/release-namespace"])
+			if want := fmt.Sprint("declared", "Helm", "app", w.Apps); got != want {
+				return fmt.Errorf("it is %q, want %q", got, want)
+			}
+			return nil
+		})
+	}
+}
+
+func TestI5_DriftMadeBeforeTheLock(t *testing.T) {
+	t.Parallel()
+	for name, helm := range helms() {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.Helm(helm, "install", "app", w.Chart("app", five))
+			w.tamperWithFive()
+			w.Lock("app")
+			w.waitFive()
+		})
+	}
+}
+
+func TestI5_DriftWhileTheOperatorIsDown(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.Helm(shared.Helm4(), "install", "app", w.Chart("app", five))
+	w.Lock("app")
+	w.operator.Stop()
+	w.tamperWithFive()
+	kit.StartOperator(t, w.proxy.RESTConfig(), w.Operator)
+	w.waitFive()
+	w.Eventually("status has the four drifts", func() error {
+		if recent := w.HelmRelease("app").Status.RecentDrift; len(recent) != 4 {
+			return fmt.Errorf("it has %+v", recent)
+		}
+		return nil
+	})
+	hr := w.WaitReady("app", 1)
+	for _, d := range hr.Status.RecentDrift {
+		t.Logf("%s %s %v by %q: %s", d.Object, d.Operation, d.Paths, d.FieldManager, d.Action)
+	}
+}
+
+func TestI5_DriftDuringAWatchGap(t *testing.T) {
+	t.Parallel()
+	t.Run("that ends with a watch from where it was", func(t *testing.T) {
+		w := newWorld(t)
+		w.Helm(shared.Helm3(), "install", "app", w.Chart("app", five))
+		w.Lock("app")
+		release := w.proxy.HoldWatch(watching("configmaps"))
+		w.tamperWithFive()
+		w.proxy.CutWatches(watching("configmaps"))
+		release()
+		w.waitFive()
+	})
+	t.Run("that ends with a new list", func(t *testing.T) {
+		w := newWorld(t)
+		w.Helm(shared.Helm3(), "install", "app", w.Chart("app", five))
+		w.Lock("app")
+		// While it is held, the operator is told that its resource version is too old to go on from.
+		var expired atomic.Int32
+		var gate atomic.Bool
+		gate.Store(true)
+		w.proxy.Intercept(func(r *http.Request) cluster.Action {
+			from := r.URL.Query().Get("resourceVersion")
+			switch {
+			case !watching("configmaps")(r):
+				return cluster.Forward()
+			case gate.Load():
+				return cluster.Drop()
+			case from != "" && from != "0" && expired.CompareAndSwap(0, 1):
+				return cluster.Fail(http.StatusGone, metav1.StatusReasonExpired, "too old resource version")
+			}
+			return cluster.Forward()
+		})
+		w.proxy.CutWatches(watching("configmaps"))
+		w.tamperWithFive()
+		gate.Store(false)
+		w.waitFive()
+		if expired.Load() != 1 {
+			t.Error("the operator was never told that its version has expired")
+		}
+	})
+}
+
+// While the payload of a new revision is read, the old lock is gone and the new one is not there yet.
+func TestI5_DriftDuringARelock(t *testing.T) {
+	t.Parallel()
+	for _, answer := range []bool{false, true} {
+		t.Run(fmt.Sprintf("payload held after the API server read it: %t", answer), func(t *testing.T) {
+			w := newWorld(t)
+			chart := w.Chart("app", five+"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: revision}\ndata: {key: \"{{ .Release.Revision }}\"}\n")
+			w.Helm(shared.Helm3(), "install", "app", chart)
+			w.Lock("app")
+			payload := func(r *http.Request) bool {
+				return r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/secrets/sh.helm.release.v1.app.v2")
+			}
+			hold := w.proxy.HoldRequests(payload)
+			if answer {
+				hold.Release()
+				hold = w.proxy.HoldAnswers(payload)
+			}
+			w.Helm(shared.Helm3(), "upgrade", "app", chart)
+			if err := hold.Wait(t.Context(), 1); err != nil {
+				t.Fatal(err)
+			}
+			w.tamperWithFive()
+			w.Patch(kit.ConfigMaps, "revision", `{"data":{"key":"tampered"}}`)
+			hold.Release()
+			w.waitFive()
+			w.WaitField(kit.ConfigMaps, "revision", "data.key", "2")
+			w.WaitReady("app", 2)
+		})
+	}
+}
+
+// Without its label an object leaves what the operator watches.
+func TestI5_LabelRemovedAndThenTheRest(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.Helm(shared.Helm4(), "install", "app", w.Chart("app", five))
+	w.Lock("app")
+	for range 5 {
+		w.Patch(kit.ConfigMaps, "edited", `{"metadata":{"labels":{"app.kubernetes.io/managed-by":null}}}`)
+		w.Patch(kit.ConfigMaps, "edited", `{"data":{"key":"tampered"}}`)
+		w.waitFive()
+	}
+	before := w.Get(kit.ConfigMaps, "edited").GetUID()
+	w.Patch(kit.ConfigMaps, "edited", `{"metadata":{"labels":{"app.kubernetes.io/managed-by":null}}}`)
+	w.waitFive()
+	if u := w.Get(kit.ConfigMaps, "edited"); u.GetUID() != before {
+		t.Error("the object was replaced although it only had lost its label")
+	}
+	w.Eventually("the loss of the label is reported", func() error {
+		for _, d := range w.HelmRelease("app").Status.RecentDrift {
+			if d.Operation == v1alpha1.DriftRemoved && len(d.Paths) == 1 && strings.HasPrefix(d.Paths[0], "/metadata/labels") {
+				return nil
+			}
+		}
+		return fmt.Errorf("recent drift is %+v", w.HelmRelease("app").Status.RecentDrift)
+	})
+}

@@ -1,0 +1,303 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/kit"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+var (
+	clusterRoles = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"}
+	jobs         = schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}
+)
+
+const everywhere = `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: "reader-{{ .Release.Namespace }}"}
+rules: [{apiGroups: [""], resources: [configmaps], verbs: [get]}]
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: "{{ .Release.Namespace }}-made"}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: elsewhere, namespace: "{{ .Values.other }}"}
+data: {key: declared}
+---
+apiVersion: v1
+kind: ConfigMapList
+items:
+- apiVersion: v1
+  kind: ConfigMap
+  metadata: {name: item-1}
+  data: {key: declared}
+---
+apiVersion: v1
+kind: List
+items:
+- apiVersion: v1
+  kind: ConfigMap
+  metadata: {name: item-2}
+  data: {key: declared}
+- apiVersion: v1
+  kind: Service
+  metadata: {name: item-3}
+  spec: {selector: {app: web}, ports: [{port: 80}]}
+`
+
+func TestKinds_ClusterScopedOtherNamespacesAndLists(t *testing.T) {
+	for name, helm := range helms() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			other := w.Namespace("other-" + w.Apps)
+			w.Helm(helm, "install", "app", w.Chart("app", everywhere), "--set", "other="+other)
+			w.proxy.Reset()
+			hr := w.Lock("app")
+			w.expectNoWrites()
+			if hr.Status.Objects.Tracked != 6 {
+				t.Errorf("objects are %+v", hr.Status.Objects)
+			}
+			role, namespace := "reader-"+w.Apps, w.Apps+"-made"
+			rules := []any{map[string]any{"apiGroups": []any{""}, "resources": []any{"configmaps"}, "verbs": []any{"get"}}}
+			w.PatchIn(clusterRoles, "", role, `{"rules":[{"apiGroups":["*"],"resources":["*"],"verbs":["*"]}]}`)
+			w.WaitFieldIn(clusterRoles, "", role, "rules", rules)
+			w.deleteIn(clusterRoles, "", role)
+			w.WaitFieldIn(clusterRoles, "", role, "rules", rules)
+			w.PatchIn(kit.ConfigMaps, other, "elsewhere", `{"data":{"key":"tampered"}}`)
+			w.WaitFieldIn(kit.ConfigMaps, other, "elsewhere", "data.key", "declared")
+			w.deleteIn(kit.ConfigMaps, other, "elsewhere")
+			w.WaitFieldIn(kit.ConfigMaps, other, "elsewhere", "data.key", "declared")
+			w.revertsEdits("item-1", "declared")
+			w.revertsEdits("item-2", "declared")
+			w.Delete(kit.Services, "item-3")
+			w.WaitField(kit.Services, "item-3", "spec.selector.app", "web")
+			w.deleteIn(namespaces, "", namespace)
+			w.WaitFieldIn(namespaces, "", namespace, "status.phase", "Active")
+			w.WaitReady("app", 1)
+			w.Helm(helm, "uninstall", "app")
+			for gvr, name := range map[schema.GroupVersionResource]string{clusterRoles: role, namespaces: namespace} {
+				w.Eventually(gvr.Resource+" "+name+" is gone", func() error {
+					_, err := w.In(gvr, "").Get(w.Ctx, name, metav1.GetOptions{})
+					return notFound(err)
+				})
+			}
+		})
+	}
+}
+
+var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+
+func (w *world) deleteIn(gvr schema.GroupVersionResource, namespace, name string) {
+	w.Helper()
+	if err := w.In(gvr, namespace).Delete(w.Ctx, name, metav1.DeleteOptions{}); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// A definition and a custom resource of it in one release. Who deletes the definition deletes both.
+func TestKinds_DefinitionAndCustomResource(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	group := w.Apps + ".example.com"
+	definition := widgetDefinition(group)
+	manifest := "---\n" + w.asJSON(definition) + "\n" +
+		fmt.Sprintf("---\napiVersion: %s/v1\nkind: Widget\nmetadata: {name: widget}\nspec: {size: 1}\n", group)
+	w.Forge(kit.ForgedRecord{Name: "app", Manifest: manifest})
+	w.Cleanup(func() {
+		err := w.In(definitions, "").Delete(context.WithoutCancel(w.Ctx), definition.GetName(), metav1.DeleteOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			w.Error(err)
+		}
+	})
+	w.CreateHelmRelease("app")
+	gvr := schema.GroupVersionResource{Group: group, Version: "v1", Resource: "widgets"}
+	w.WaitField(gvr, "widget", "spec.size", int64(1))
+	w.WaitReady("app", 1)
+	w.Patch(gvr, "widget", `{"spec":{"size":2}}`)
+	w.WaitField(gvr, "widget", "spec.size", int64(1))
+
+	old, err := w.In(definitions, "").Get(w.Ctx, definition.GetName(), metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.deleteIn(definitions, "", definition.GetName())
+	w.Eventually("the definition is created again", func() error {
+		u, err := w.In(definitions, "").Get(w.Ctx, definition.GetName(), metav1.GetOptions{})
+		if err == nil && (u.GetUID() == old.GetUID() || u.GetDeletionTimestamp() != nil) {
+			return fmt.Errorf("it is the old one")
+		}
+		return err
+	})
+	w.WaitField(gvr, "widget", "spec.size", int64(1))
+	w.WaitReady("app", 1)
+	w.Patch(gvr, "widget", `{"spec":{"size":2}}`)
+	w.WaitField(gvr, "widget", "spec.size", int64(1))
+}
+
+const autoscaled = application + `
+---
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: web}
+spec: {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}, minReplicas: 2, maxReplicas: 5}
+`
+
+func TestKinds_ReplicasWithinTheRangeOfAnAutoscalerAreItsOwn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.lockFence()
+	// The chart says one replica; the autoscaler has made it three before the lock.
+	w.Helm(shared.Helm4(), "install", "app", w.Chart("app", autoscaled))
+	w.scale("web", 3)
+	w.proxy.Reset()
+	w.Lock("app")
+	for _, n := range []int64{4, 2, 5} {
+		w.scale("web", n)
+		w.staysScaled(n)
+	}
+	w.expectNoWrites()
+	w.scale("web", 17)
+	w.WaitField(kit.Deployments, "web", "spec.replicas", int64(1))
+	w.scale("web", 3)
+	w.staysScaled(3)
+	// Something else is put right without touching the count.
+	w.Patch(kit.Deployments, "web", `{"spec":{"template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"web","image":"example.com/other:2"}]}}}}`)
+	w.Eventually("the image is put back", func() error {
+		containers, ok := kit.Field(w.Get(kit.Deployments, "web"), "spec.template.spec.containers").([]any)
+		if !ok || !strings.Contains(fmt.Sprint(containers...), "example.com/web:1") {
+			return fmt.Errorf("containers are %v", containers)
+		}
+		return nil
+	})
+	if n := kit.Field(w.Get(kit.Deployments, "web"), "spec.replicas"); n != int64(3) {
+		t.Errorf("the revert of the image made it %v replicas", n)
+	}
+}
+
+func (w *world) scale(name string, replicas int64) {
+	w.Helper()
+	patch := fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas)
+	if _, err := w.In(kit.Deployments, w.Apps).Patch(w.Ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}, "scale"); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// staysScaled fails the test when the replica count of web does not stay. A tampered label, on the same watch, shows that the
+// operator has seen the scaling.
+func (w *world) staysScaled(replicas int64) {
+	w.Helper()
+	w.fence()
+	w.Eventually("the Deployment's controller has followed", func() error {
+		u := w.Get(kit.Deployments, "web")
+		if n, ok := kit.Field(u, "status.replicas").(int64); !ok || n != replicas {
+			return fmt.Errorf("spec has %v, status has %v replicas", kit.Field(u, "spec.replicas"), n)
+		}
+		return nil
+	})
+	if n := kit.Field(w.Get(kit.Deployments, "web"), "spec.replicas"); n != replicas {
+		w.Errorf("%d replicas became %v", replicas, n)
+	}
+}
+
+const twoJobs = `
+apiVersion: batch/v1
+kind: Job
+metadata: {name: finished}
+spec: {template: {spec: {restartPolicy: Never, containers: [{name: main, image: "example.com/main:1"}]}}}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: running}
+spec: {template: {spec: {restartPolicy: Never, containers: [{name: main, image: "example.com/main:1"}]}}}
+`
+
+func TestKinds_FinishedJobDoesNotRunAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.lockFence()
+	w.Helm(shared.Helm3(), "install", "app", w.Chart("app", twoJobs))
+	w.proxy.Reset()
+	w.Lock("app")
+	w.expectNoWrites()
+	w.finish("finished")
+	running := w.Get(jobs, "running").GetUID()
+	background := metav1.DeletePropagationBackground
+	for _, name := range []string{"finished", "running"} {
+		if err := w.In(jobs, w.Apps).Delete(w.Ctx, name, metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.WaitNewObject(jobs, "running", running)
+	w.fence()
+	if w.Get(jobs, "finished") != nil {
+		t.Error("the finished Job runs again")
+	}
+	hr := w.WaitReady("app", 1)
+	c := w.Condition("app", v1alpha1.ConditionReady)
+	t.Logf("Ready is %s: %s", c.Status, c.Message)
+	if hr.Status.Objects.Drifted != 0 || !strings.Contains(c.Message, "finished") {
+		t.Errorf("objects are %+v, Ready says %s", hr.Status.Objects, c.Message)
+	}
+}
+
+// finish gives a Job the status that its controller gives it when its Pods have succeeded.
+func (w *world) finish(name string) {
+	w.Helper()
+	w.Eventually("Job "+name+" has finished", func() error {
+		job, err := w.Kube.BatchV1().Jobs(w.Apps).Get(w.Ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		pods, err := w.Kube.CoreV1().Pods(w.Apps).List(w.Ctx, metav1.ListOptions{LabelSelector: "job-name=" + name})
+		if err != nil {
+			return err
+		}
+		for _, pod := range pods.Items {
+			pod.Status.Phase = "Succeeded"
+			if _, err := w.Kube.CoreV1().Pods(w.Apps).UpdateStatus(w.Ctx, &pod, metav1.UpdateOptions{}); err != nil {
+				return err
+			}
+		}
+		for _, c := range job.Status.Conditions {
+			if c.Type == "Complete" && c.Status == "True" {
+				return nil
+			}
+		}
+		return fmt.Errorf("it has %d Pods and status %+v", len(pods.Items), job.Status)
+	})
+}
+
+func TestKinds_ObjectBeingDeletedIsWaitedForAndCreatedAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.lockFence()
+	w.Helm(shared.Helm3(), "install", "app", w.Chart("app", five))
+	w.Lock("app")
+	before := w.Patch(kit.ConfigMaps, "deleted", `{"metadata":{"finalizers":["example.com/backup"]}}`)
+	w.Delete(kit.ConfigMaps, "deleted")
+	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonBeingDeleted, "/deleted", "finalizers")
+	w.proxy.Reset()
+	w.fence()
+	w.expectNoWrites()
+	if u := w.Get(kit.ConfigMaps, "deleted"); u == nil || len(u.GetFinalizers()) != 1 {
+		t.Error("the finalizer was taken off")
+	}
+	w.Patch(kit.ConfigMaps, "deleted", `{"metadata":{"finalizers":null}}`)
+	after := w.WaitNewObject(kit.ConfigMaps, "deleted", before.GetUID())
+	if len(after.GetFinalizers()) > 0 {
+		t.Errorf("the new one has finalizers %v", after.GetFinalizers())
+	}
+	w.waitFive()
+	w.WaitReady("app", 1)
+}

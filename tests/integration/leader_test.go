@@ -1,0 +1,120 @@
+package integration
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/tests/cluster"
+	"github.com/rancher/helm-locker/tests/kit"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func elected(o *operator.ControllerOptions) {
+	o.LeaderElection, o.LeaseDuration = true, 2*time.Second
+}
+
+func TestLeader_StandbyIsWarmAndTakesOver(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, elected)
+	w.Forge(kit.ForgedRecord{Name: "app", Manifest: configMap("settings", "declared")})
+	w.Lock("app")
+	standbyProxy := w.Proxy()
+	standby := kit.StartOperator(t, standbyProxy.RESTConfig(), w.Operator, elected)
+	w.Eventually("the standby watches what the release has", func() error {
+		if standbyProxy.Watches(watching("configmaps")) == 0 {
+			return fmt.Errorf("it does not")
+		}
+		return nil
+	})
+	for i := range 5 {
+		w.Patch(kit.ConfigMaps, "settings", fmt.Sprintf(`{"data":{"key":"tampered %d"}}`, i))
+		w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
+	}
+	w.Delete(kit.ConfigMaps, "settings")
+	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
+	for _, r := range standbyProxy.Writes() {
+		if r.Resource() != "leases" {
+			t.Errorf("the standby wrote: %s %s", r, r.Body)
+		}
+	}
+
+	w.operator.Stop()
+	if err := w.operator.Err(); err != nil {
+		t.Errorf("the leader ended with %v", err)
+	}
+	stopped := time.Now()
+	w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"tampered in between"}}`)
+	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
+	t.Logf("the standby had reverted a drift %s after the leader stopped", time.Since(stopped).Round(time.Millisecond))
+	if took := time.Since(stopped); took > 2*time.Second {
+		t.Errorf("taking over took %s: the lease was not given up", took)
+	}
+	w.WaitReady("app", 1)
+	w.revertsEdits("settings", "declared")
+	standby.Stop()
+	if err := standby.Err(); err != nil {
+		t.Errorf("the second leader ended with %v", err)
+	}
+}
+
+func TestLeader_OperatorOutlivesTheLossOfTheAPIServer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.Helm(shared.Helm3(), "install", "app", w.Chart("app", five))
+	w.Lock("app")
+	var attempts atomic.Int32
+	restore := w.proxy.Intercept(func(*http.Request) cluster.Action {
+		attempts.Add(1)
+		return cluster.Drop()
+	})
+	w.proxy.CutWatches(nil)
+	w.tamperWithFive()
+	w.Eventually("the operator has tried in vain for a while", func() error {
+		if n := attempts.Load(); n < 20 {
+			return fmt.Errorf("%d requests were dropped", n)
+		}
+		return nil
+	})
+	restore()
+	w.waitFive()
+	w.WaitReady("app", 1)
+	chart := w.Chart("app", five+configMap("new", "declared"))
+	w.Helm(shared.Helm3(), "upgrade", "app", chart)
+	w.WaitReady("app", 2)
+	w.revertsEdits("new", "declared")
+	w.operator.Stop()
+	if err := w.operator.Err(); err != nil {
+		t.Errorf("the operator ended with %v", err)
+	}
+}
+
+// A leader that cannot renew its lease must end: another one may lead.
+func TestLeader_EndsWhenItLosesItsLease(t *testing.T) {
+	t.Parallel()
+	e := kit.New(t, shared)
+	proxy := e.Proxy()
+	done := kit.RunOperator(t, proxy.RESTConfig(), e.Operator, elected)
+	e.Eventually("the lease is held", func() error {
+		_, err := e.Kube.CoordinationV1().Leases(e.Operator).Get(e.Ctx, e.Operator, metav1.GetOptions{})
+		return err
+	})
+	proxy.Intercept(func(r *http.Request) cluster.Action {
+		if cluster.ForResource("leases")(r) {
+			return cluster.Drop()
+		}
+		return cluster.Forward()
+	})
+	select {
+	case err := <-done:
+		if err == nil || !strings.Contains(err.Error(), "lost the leader lease") {
+			t.Errorf("the operator ended with %v", err)
+		}
+	case <-time.After(30 * time.Second):
+		t.Error("the operator goes on without its lease")
+	}
+}

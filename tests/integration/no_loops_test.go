@@ -1,0 +1,210 @@
+package integration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/kit"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// normalised are objects that the API server returns otherwise than they were applied.
+const normalised = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 1
+  progressDeadlineSeconds: null
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}, annotations: null}
+    spec:
+      hostNetwork: false
+      nodeSelector: {}
+      containers:
+      - name: web
+        image: example.com/web:1
+        args: []
+        resources: {limits: {cpu: 1000m, memory: 1024Mi}, requests: {cpu: 0.5, memory: "134217728"}}
+        env: [{name: EMPTY, value: ""}, {name: NONE}]
+        ports: [{containerPort: 80}, {containerPort: 80, protocol: UDP}]
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: credentials}
+stringData: {password: swordfish}
+data: {token: c3dvcmRmaXNo}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings, labels: {empty: ""}, annotations: {}}
+data: {key: declared, empty: ""}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web, creationTimestamp: null}
+spec: {selector: {app: web}, type: ClusterIP, sessionAffinity: None, ports: [{port: 80, targetPort: 80, protocol: TCP, name: ""}]}
+status: {loadBalancer: {}}
+---
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: other}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: other}
+  maxReplicas: 3
+  metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 80}}}, {type: Resource, resource: {name: memory, target: {type: AverageValue, averageValue: 1000m}}}]
+`
+
+// At rest nothing is written, although the API server returns much of it in another form; and all of it is protected.
+func TestI6_NormalisedValuesAreNotFought(t *testing.T) {
+	for name, helm := range helms() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			gvr := w.pruningDefinition()
+			unknown := ""
+			if name == "helm 3" { // Helm 4 does not let a field pass that the definition does not have
+				unknown = ", pruned: {not: known}, none: null"
+			}
+			custom := fmt.Sprintf("---\napiVersion: %s/v1\nkind: Widget\nmetadata: {name: widget}\nspec: {size: 1, quantity: 1000m%s}\n", gvr.Group, unknown)
+			w.Helm(helm, "install", "app", w.Chart("app", normalised+custom))
+			w.proxy.Reset()
+			w.Lock("app")
+			w.expectNoWrites()
+			w.Eventually("the status is complete", func() error {
+				if c := w.Condition("app", v1alpha1.ConditionDrifted); c.Reason != v1alpha1.ReasonNoDrift {
+					return fmt.Errorf("Drifted is %s", c.Reason)
+				}
+				return nil
+			})
+			w.Eventually("the controllers of the control plane are done", func() error {
+				if n, ok := kit.Field(w.Get(kit.Deployments, "web"), "status.unavailableReplicas").(int64); !ok || n != 1 {
+					return errors.New("the Deployment has no Pod yet")
+				}
+				return nil
+			})
+			w.Quiet(w.proxy, 10*time.Second)
+
+			container := "spec.template.spec.containers"
+			locked := kit.Field(w.Get(kit.Deployments, "web"), container)
+			w.Patch(kit.Deployments, "web", `{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"example.com/web:1","resources":{"limits":{"cpu":"1001m"}}}]}}}}`)
+			w.WaitField(kit.Deployments, "web", container, locked)
+			w.Patch(kit.Secrets, "credentials", `{"stringData":{"password":"haddock","token":"haddock"}}`)
+			w.WaitField(kit.Secrets, "credentials", "data", map[string]any{"password": "c3dvcmRmaXNo", "token": "c3dvcmRmaXNo"})
+			w.Patch(kit.ConfigMaps, "settings", `{"data":{"empty":"no more"},"metadata":{"labels":{"empty":"no-more"}}}`)
+			w.WaitField(kit.ConfigMaps, "settings", "data", map[string]any{"key": "declared", "empty": ""})
+			w.WaitField(kit.ConfigMaps, "settings", "metadata.labels.empty", "")
+			w.Patch(gvr, "widget", `{"spec":{"size":7,"quantity":"2"}}`)
+			w.WaitField(gvr, "widget", "spec.size", int64(1))
+			w.WaitField(gvr, "widget", "spec.quantity", "1000m")
+		})
+	}
+}
+
+// pruningDefinition installs a CustomResourceDefinition that drops what it does not know, and waits until it is served.
+func (w *world) pruningDefinition() schema.GroupVersionResource {
+	w.Helper()
+	group := w.Apps + ".example.com"
+	definition := widgetDefinition(group)
+	if _, err := w.In(definitions, "").Create(w.Ctx, definition, metav1.CreateOptions{}); err != nil {
+		w.Fatal(err)
+	}
+	gvr := schema.GroupVersionResource{Group: group, Version: "v1", Resource: "widgets"}
+	w.Eventually("widgets are served", func() error {
+		_, err := w.In(gvr, w.Apps).List(w.Ctx, metav1.ListOptions{})
+		return err
+	})
+	return gvr
+}
+
+func widgetDefinition(group string) *unstructured.Unstructured {
+	properties := map[string]any{"size": map[string]any{"type": "integer"}, "quantity": map[string]any{"x-kubernetes-int-or-string": true}}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "widgets." + group},
+		"spec": map[string]any{
+			"group": group, "scope": "Namespaced", "names": map[string]any{"kind": "Widget", "plural": "widgets"},
+			"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true, "schema": map[string]any{"openAPIV3Schema": map[string]any{
+				"type": "object", "properties": map[string]any{"spec": map[string]any{"type": "object", "properties": properties}},
+			}}}},
+		},
+	}}
+}
+
+// How long a fight stays known after its end is left to the tests of pkg/lock: it takes a minute.
+func TestI6_FightIsNamedAndSlowedDown(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.lockFence()
+	w.Forge(kit.ForgedRecord{Name: "app", Manifest: configMap("contested", "declared") + configMap("calm", "declared")})
+	w.Lock("app")
+
+	fighting, stop := context.WithCancel(t.Context())
+	var fight sync.WaitGroup
+	defer func() { stop(); fight.Wait() }()
+	fight.Go(func() {
+		if err := w.insist(fighting, "fighter", `{"data":{"key":"mine"}}`); err != nil {
+			t.Errorf("the fighter gave up: %v", err)
+		}
+	})
+	w.says("app", v1alpha1.ConditionContended, v1alpha1.ReasonFightDetected, "ConfigMap", w.Apps+"/contested", "fighter", "/data/key")
+	if hr := w.HelmRelease("app"); hr.Status.Objects.Contended != 1 {
+		t.Errorf("objects are %+v", hr.Status.Objects)
+	}
+	w.proxy.Reset()
+	started := time.Now()
+	for range 4 { // others are not slowed down
+		w.fence()
+		w.Patch(kit.ConfigMaps, "calm", fmt.Sprintf(`{"data":{"key":"tampered %s"}}`, time.Now()))
+		w.WaitField(kit.ConfigMaps, "calm", "data.key", "declared")
+	}
+	writes := 0
+	for _, r := range kit.ObjectWrites(w.proxy) {
+		if r.Method == http.MethodPatch && r.Path == "/api/v1/namespaces/"+w.Apps+"/configmaps/contested" {
+			writes++
+		}
+	}
+	// The back-off doubles from one second, so that n reverts take 2ⁿ-1 seconds at least.
+	took := time.Since(started)
+	t.Logf("%d reverts of the contested object in %s", writes, took.Round(time.Millisecond))
+	if most := 2; took < 2*time.Second && writes > most {
+		t.Errorf("%d reverts within %s", writes, took)
+	}
+	stop()
+	fight.Wait()
+	w.WaitField(kit.ConfigMaps, "contested", "data.key", "declared")
+}
+
+// insist makes a change again whenever somebody has taken it back, until ctx ends.
+func (w *world) insist(ctx context.Context, manager, patch string) error {
+	client := w.In(kit.ConfigMaps, w.Apps)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		u, err := client.Get(ctx, "contested", metav1.GetOptions{})
+		if err == nil && kit.Field(u, "data.key") == "declared" {
+			_, err = client.Patch(ctx, "contested", types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: manager})
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil && !apierrors.IsConflict(err) {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}

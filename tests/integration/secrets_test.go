@@ -1,0 +1,229 @@
+package integration
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/tests/cluster"
+	"github.com/rancher/helm-locker/tests/kit"
+	"github.com/sirupsen/logrus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Values that must never be seen anywhere: two that the chart declares and two that a tamperer puts in their place.
+const (
+	plantedText, plantedData     = "sw0rdfish-declared-text", "sw0rdfish-declared-data"
+	intruderText, intruderBinary = "haddock-of-the-intruder", "haddock-again-by-the-intruder"
+)
+
+func encoded(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
+
+var secretive = fmt.Sprintf(`
+apiVersion: v1
+kind: Secret
+metadata: {name: credentials}
+stringData: {text: %s}
+data: {binary: %s}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: frozen}
+stringData: {text: %s}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: guarded}
+stringData: {text: %s}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: denied}
+stringData: {text: %s}
+`, plantedText, encoded(plantedData), plantedText, plantedText, plantedText)
+
+// Not parallel: logrus' global logger, which wrangler writes to, is watched too.
+func TestI7_SecretsStaySecret(t *testing.T) {
+	global := &syncBuffer{}
+	logger := logrus.StandardLogger()
+	level, out := logger.GetLevel(), logger.Out
+	logrus.SetLevel(logrus.TraceLevel)
+	logrus.SetOutput(global)
+	t.Cleanup(func() { logrus.SetLevel(level); logrus.SetOutput(out) })
+
+	w := newWorld(t, func(o *operator.ControllerOptions) { o.MetricsAddress = "127.0.0.1:0" })
+	w.Helm(shared.Helm3(), "install", "app", w.Chart("app", secretive))
+	w.Lock("app")
+
+	change := fmt.Sprintf(`{"data":{"text":%q,"binary":%q}}`, encoded(intruderText), encoded(intruderBinary))
+	w.Patch(kit.Secrets, "credentials", change)
+	w.WaitField(kit.Secrets, "credentials", "data", map[string]any{"text": encoded(plantedText), "binary": encoded(plantedData)})
+	w.Delete(kit.Secrets, "credentials")
+	w.WaitField(kit.Secrets, "credentials", "data.text", encoded(plantedText))
+
+	// Refusals by validation (422), by an admission policy and by a webhook, the latter two with a message that quotes the
+	// value. Nothing that the operator writes may repeat it.
+	w.denyDeclaredValue("guarded", encoded(plantedText))
+	w.proxy.Intercept(func(r *http.Request) cluster.Action {
+		if r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/secrets/denied") {
+			return cluster.Fail(http.StatusForbidden, metav1.StatusReasonForbidden,
+				"admission webhook \"guard\" denied the request: "+plantedText+" and "+encoded(plantedText))
+		}
+		return cluster.Forward()
+	})
+	w.Patch(kit.Secrets, "frozen", `{"immutable":true,`+change[1:])
+	w.Patch(kit.Secrets, "guarded", change)
+	w.Patch(kit.Secrets, "denied", change)
+	w.Eventually("all three refusals are reported", func() error {
+		if n := strings.Count(w.asJSON(w.HelmRelease("app").Status), string(v1alpha1.DriftActionRefused)); n < 3 {
+			return fmt.Errorf("%d are", n)
+		}
+		return nil
+	})
+	ready := w.Condition("app", v1alpha1.ConditionReady)
+	t.Logf("Ready is %s/%s: %s", ready.Status, ready.Reason, ready.Message)
+	for _, want := range []string{"denied", "frozen", "guarded", `webhook "guard"`} {
+		if !strings.Contains(w.asJSON(w.HelmRelease("app")), strings.ReplaceAll(want, `"`, `\"`)) {
+			t.Errorf("the status does not say what was refused, or by whom: %s", want)
+		}
+	}
+
+	metrics := w.metrics()
+	// An operator that starts anew first asks, in a dry run, what a revert would do, and is refused that.
+	w.operator.Stop()
+	second := kit.StartOperator(t, w.proxy.RESTConfig(), w.Operator)
+	w.Eventually("the new operator is refused too", func() error {
+		if n := strings.Count(second.Log(), "revert refused"); n < 3 {
+			return fmt.Errorf("%d times", n)
+		}
+		return nil
+	})
+
+	sources := map[string]string{
+		"the log": w.operator.Log(), "the log after a restart": second.Log(), "logrus' global logger": global.String(), "/metrics": metrics,
+		"the status": w.asJSON(w.HelmRelease("app")), "events of the release": w.events(w.Apps), "events of the HelmRelease": w.events(w.Operator),
+	}
+	for source, text := range sources {
+		if len(text) == 0 && source != "logrus' global logger" {
+			t.Errorf("%s is empty", source)
+		}
+		for _, value := range []string{plantedText, plantedData, intruderText, intruderBinary} {
+			for _, form := range []string{value, encoded(value), value[:12], encoded(value)[:12]} {
+				if i := strings.Index(text, form); i >= 0 {
+					t.Errorf("%s has %q: ...%s", source, form, text[max(0, i-300):min(len(text), i+60)])
+				}
+			}
+		}
+	}
+	for _, want := range []string{"data[text]", "data[binary]"} {
+		if !strings.Contains(sources["the log"], want) { // which key it was is no secret
+			t.Errorf("the log does not name the path %s", want)
+		}
+	}
+}
+
+// denyDeclaredValue makes an admission policy refuse an update of a Secret back to a value, and quote the value.
+func (w *world) denyDeclaredValue(secret, value string) {
+	w.Helper()
+	name := "guard-" + w.Apps
+	for _, body := range []string{
+		fmt.Sprintf(`{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingAdmissionPolicy","metadata":{"name":%q},"spec":{
+			"matchConstraints":{"resourceRules":[{"apiGroups":[""],"apiVersions":["v1"],"operations":["UPDATE"],"resources":["secrets"],"resourceNames":[%q]}],
+				"namespaceSelector":{"matchLabels":{"kubernetes.io/metadata.name":%q}}},
+			"validations":[{"expression":"object.data.text != '%s'","messageExpression":"'the value ' + string(object.data.text) + ' is refused'"}]}}`, name, secret, w.Apps, value),
+		fmt.Sprintf(`{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingAdmissionPolicyBinding","metadata":{"name":%q},
+			"spec":{"policyName":%q,"validationActions":["Deny"]}}`, name, name),
+	} {
+		resource := "validatingadmissionpolicies"
+		if strings.Contains(body, "PolicyBinding") {
+			resource = "validatingadmissionpolicybindings"
+		}
+		path := "/apis/admissionregistration.k8s.io/v1/" + resource
+		rest := w.Kube.Discovery().RESTClient()
+		if err := rest.Post().AbsPath(path).Body([]byte(body)).SetHeader("Content-Type", "application/json").Do(w.Ctx).Error(); err != nil {
+			w.Fatal(err)
+		}
+		w.Cleanup(func() {
+			if err := rest.Delete().AbsPath(path + "/" + name).Do(context.WithoutCancel(w.Ctx)).Error(); err != nil {
+				w.Error(err)
+			}
+		})
+	}
+	w.Eventually("the policy is in force", func() error {
+		_, err := w.In(kit.Secrets, w.Apps).Patch(w.Ctx, secret, "application/merge-patch+json",
+			[]byte(fmt.Sprintf(`{"data":{"text":%q}}`, value)), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+		if err == nil {
+			return fmt.Errorf("it does not refuse the value")
+		}
+		if !strings.Contains(err.Error(), "is refused") {
+			return err
+		}
+		return nil
+	})
+}
+
+func (w *world) metrics() string {
+	w.Helper()
+	found := regexp.MustCompile(`metrics on (127\.0\.0\.1:\d+)`).FindStringSubmatch(w.operator.Log())
+	if found == nil {
+		w.Fatal("the log does not say where metrics are served")
+	}
+	answer, err := http.Get("http://" + found[1] + "/metrics")
+	if err != nil {
+		w.Fatal(err)
+	}
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		w.Fatal(err)
+	}
+	if err := answer.Body.Close(); err != nil {
+		w.Fatal(err)
+	}
+	return string(text)
+}
+
+func (w *world) events(namespace string) string {
+	w.Helper()
+	list, err := w.Kube.CoreV1().Events(namespace).List(w.Ctx, metav1.ListOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return w.asJSON(list)
+}
+
+func (w *world) asJSON(v any) string {
+	w.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return string(text)
+}
+
+// syncBuffer is a buffer that several goroutines may write to.
+type syncBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}

@@ -1,0 +1,287 @@
+package integration
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/kit"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// versioned is a chart of which every revision differs, and which fails to be applied when it is told to.
+const versioned = `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+data: {key: "{{ .Values.key }}"}
+{{- if .Values.broken }}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: broken}
+spec: {ports: [{port: 123456}]}
+{{- end }}
+`
+
+// A release's life from before its first day to its second.
+func TestTracking_LifeOfARelease(t *testing.T) {
+	for name, helm := range helms() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.lockFence()
+			chart := w.Chart("app", versioned)
+			locked := func(key string, revision int) {
+				t.Helper()
+				w.WaitReady("app", revision)
+				w.expectKey("settings", key)
+				w.revertsEdits("settings", key)
+			}
+
+			w.CreateHelmRelease("app")
+			w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonSecretNotFound, "locked as soon as Helm has installed it")
+			w.expectState("app", v1alpha1.StateSecretNotFound)
+
+			w.Helm(helm, "install", "app", chart, "--set", "key=one")
+			locked("one", 1)
+			w.Helm(helm, "upgrade", "app", chart, "--set", "key=two")
+			locked("two", 2)
+			if hr := w.HelmRelease("app"); hr.Status.State != v1alpha1.StateDeployed || hr.Status.Version != 2 || !strings.Contains(hr.Status.Description, "complete") {
+				t.Errorf("status is %s", w.asJSON(hr.Status))
+			}
+			w.Helm(helm, "rollback", "app", "1")
+			locked("one", 3)
+
+			if _, err := helm.Run(w.Ctx, "upgrade", "app", chart, "--namespace", w.Apps, "--set", "key=four,broken=true"); err == nil {
+				t.Fatal("the upgrade was to fail")
+			}
+			w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonNotDeployed, "revision 4", "failed")
+			w.WaitReason("app", v1alpha1.ConditionStalled, v1alpha1.ReasonNotDeployed)
+			w.expectState("app", v1alpha1.StateFailed)
+			w.staysUnlocked("settings")
+			w.Helm(helm, "upgrade", "app", chart, "--set", "key=five", "--history-max", "1")
+			locked("five", 5)
+			w.Helm(helm, "upgrade", "app", chart, "--set", "key=six", "--history-max", "1")
+			locked("six", 6)
+
+			w.Helm(helm, "uninstall", "app", "--keep-history")
+			w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonNotDeployed, "uninstalled")
+			w.expectState("app", v1alpha1.StateUninstalled)
+			w.fence()
+			if w.Get(kit.ConfigMaps, "settings") != nil {
+				t.Error("what was uninstalled was created again")
+			}
+			w.Helm(helm, "rollback", "app", "6")
+			locked("six", 7)
+			w.Helm(helm, "uninstall", "app")
+			w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonSecretNotFound)
+			w.expectState("app", v1alpha1.StateSecretNotFound)
+			w.Helm(helm, "install", "app", chart, "--set", "key=again")
+			locked("again", 1)
+		})
+	}
+}
+
+// staysUnlocked edits a ConfigMap and fails the test if that is reverted.
+func (w *world) staysUnlocked(name string) {
+	w.Helper()
+	w.fences++
+	edited := "edited " + strconv.Itoa(w.fences)
+	w.Patch(kit.ConfigMaps, name, fmt.Sprintf(`{"data":{"key":%q}}`, edited))
+	w.fence()
+	w.expectKey(name, edited)
+}
+
+func TestTracking_InterruptedUpgrade(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.lockFence()
+	w.Forge(kit.ForgedRecord{Name: "app", Manifest: configMap("settings", "one")})
+	w.Lock("app")
+	now := time.Now().Unix()
+	pending := kit.ForgedRecord{Name: "app", Revision: 2, Status: "pending-upgrade", Manifest: configMap("settings", "two")}
+	pending.Labels = map[string]string{"createdAt": strconv.FormatInt(now-60, 10)}
+	w.Forge(pending)
+	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonTransitioning, "pending-upgrade", "unlocked while Helm works")
+	w.WaitReason("app", v1alpha1.ConditionReconciling, v1alpha1.ReasonTransitioning)
+	w.expectState("app", v1alpha1.StateTransitioning)
+	w.staysUnlocked("settings")
+
+	since := now - 3600
+	pending.Labels = map[string]string{"createdAt": "", "modifiedAt": strconv.FormatInt(since, 10)}
+	w.Forge(pending)
+	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonStuckTransitioning, "interrupted", time.Unix(since, 0).UTC().Format(time.RFC3339), "helm rollback")
+	w.WaitReason("app", v1alpha1.ConditionStalled, v1alpha1.ReasonStuckTransitioning)
+	if at := w.HelmRelease("app").Status.TransitioningSince; at == nil || at.Unix() != since {
+		t.Errorf("transitioningSince is %v, want %d", at, since)
+	}
+	w.staysUnlocked("settings")
+
+	w.Helm(shared.Helm3(), "rollback", "app", "1")
+	w.WaitReady("app", 3)
+	w.revertsEdits("settings", "one")
+	if at := w.HelmRelease("app").Status.TransitioningSince; at != nil {
+		t.Errorf("transitioningSince still is %v", at)
+	}
+}
+
+func TestTracking_TwoHelmReleasesForOneRelease(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.Forge(kit.ForgedRecord{Name: "app", Manifest: configMap("settings", "declared")})
+	w.Lock("app")
+	// Creation times have a resolution of one second; among equals the name decides, and "second" is after "app".
+	w.CreateHelmRelease("second", func(hr *v1alpha1.HelmRelease) { hr.Spec.Release.Name = "app" })
+	w.says("second", v1alpha1.ConditionReady, v1alpha1.ReasonConflict, w.Operator+"/app", "created first")
+	w.WaitReason("second", v1alpha1.ConditionStalled, v1alpha1.ReasonConflict)
+	w.WaitReady("app", 1)
+	w.revertsEdits("settings", "declared")
+	before := w.Versions(w.Apps, kit.ConfigMaps)
+	w.DeleteHelmRelease("app")
+	w.WaitReady("second", 1)
+	w.ExpectVersions(before, w.Apps, kit.ConfigMaps)
+	w.revertsEdits("settings", "declared")
+}
+
+func TestTracking_OneObjectInTwoReleases(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.Forge(kit.ForgedRecord{Name: "first", Manifest: configMap("common", "first") + configMap("of-first", "declared")})
+	w.Lock("first")
+	w.Forge(kit.ForgedRecord{Name: "second", Manifest: configMap("common", "second") + configMap("of-second", "declared")})
+	w.CreateHelmRelease("second")
+	w.says("second", v1alpha1.ConditionReady, v1alpha1.ReasonConflict, w.Apps+"/common", w.Operator+"/first")
+	w.WaitField(kit.ConfigMaps, "of-second", "data.key", "declared")
+	w.revertsEdits("of-second", "declared")
+	w.revertsEdits("common", "first")
+	w.WaitReady("first", 1)
+
+	w.DeleteHelmRelease("first")
+	c := w.Condition("second", v1alpha1.ConditionReady)
+	w.Eventually("second has taken notice", func() error {
+		if c = w.Condition("second", v1alpha1.ConditionReady); strings.Contains(c.Message, w.Operator+"/first") {
+			return fmt.Errorf("Ready is %s/%s: %s", c.Status, c.Reason, c.Message)
+		}
+		return nil
+	})
+	t.Logf("without the first HelmRelease: Ready is %s/%s: %s", c.Status, c.Reason, c.Message)
+	// The object carries the other release's name, whose record is deployed and declares it: it is not ours to change.
+	w.expectKey("common", "first")
+	w.Helm(shared.Helm3(), "uninstall", "first")
+	w.WaitField(kit.ConfigMaps, "common", "data.key", "second")
+	w.WaitReady("second", 1)
+}
+
+func TestTracking_DetectWritesNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.lockFence()
+	w.Helm(shared.Helm4(), "install", "app", w.Chart("app", five))
+	w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.Mode = v1alpha1.ModeDetect })
+	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonDetectOnly)
+	w.proxy.Reset()
+	w.Patch(kit.ConfigMaps, "edited", `{"data":{"key":"tampered"}}`)
+	w.Delete(kit.ConfigMaps, "deleted")
+	w.Eventually("two objects are drifted", func() error {
+		if n := w.HelmRelease("app").Status.Objects; n.Drifted != 2 {
+			return fmt.Errorf("objects are %+v", n)
+		}
+		return nil
+	})
+	w.says("app", v1alpha1.ConditionDrifted, v1alpha1.ReasonDriftDetected, "/edited", "/data/key", "tamperer", "/deleted")
+	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonDriftDetected)
+	w.says("app", v1alpha1.ConditionLocked, v1alpha1.ReasonDetectOnly)
+	for _, d := range w.HelmRelease("app").Status.RecentDrift {
+		if d.Action != v1alpha1.DriftActionReported || d.Duration != nil {
+			t.Errorf("recent drift has %+v", d)
+		}
+	}
+	w.fence()
+	w.expectKey("edited", "tampered")
+	w.expectNoWrites()
+
+	w.Patch(kit.ConfigMaps, "edited", `{"data":{"key":"declared"}}`)
+	w.Eventually("one object is drifted", func() error {
+		if n := w.HelmRelease("app").Status.Objects; n.Drifted != 1 {
+			return fmt.Errorf("objects are %+v", n)
+		}
+		return nil
+	})
+	w.PatchHelmRelease("app", `{"spec":{"mode":"Enforce"}}`)
+	w.waitFive()
+	w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonLocked)
+}
+
+func TestTracking_Suspend(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.lockFence()
+	w.Forge(kit.ForgedRecord{Name: "app", Manifest: configMap("settings", "declared")})
+	w.Lock("app")
+	w.PatchHelmRelease("app", `{"spec":{"suspend":true}}`)
+	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonSuspended)
+	w.staysUnlocked("settings")
+	w.PatchHelmRelease("app", `{"spec":{"suspend":false}}`)
+	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
+	w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonLocked)
+
+	until := time.Now().Add(5 * time.Second).Truncate(time.Second)
+	w.PatchHelmRelease("app", fmt.Sprintf(`{"spec":{"suspendUntil":%q}}`, until.UTC().Format(time.RFC3339)))
+	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonSuspended, until.UTC().Format(time.RFC3339))
+	w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"edited"}}`)
+	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
+	if now := time.Now(); now.Before(until) {
+		t.Errorf("reverted at %s, suspended until %s", now, until)
+	}
+	w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonLocked)
+}
+
+func TestTracking_OthersHelmReleasesAreLeftAlone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.lockFence()
+	w.Forge(kit.ForgedRecord{Name: "claimed", Manifest: configMap("claimed", "declared")})
+	w.Forge(kit.ForgedRecord{Name: "elsewhere", Manifest: configMap("elsewhere", "declared")})
+	w.CreateHelmRelease("claimed", func(hr *v1alpha1.HelmRelease) {
+		hr.Annotations = map[string]string{v1alpha1.ManagedByAnnotation: "another-controller"}
+	})
+	other := *w.Env
+	other.Operator = w.Namespace("other-" + w.Operator)
+	other.CreateHelmRelease("elsewhere")
+	w.fence()
+	for _, e := range []struct {
+		env  *kit.Env
+		name string
+		by   string
+	}{{w.Env, "claimed", "another-controller"}, {&other, "elsewhere", ""}} {
+		hr := e.env.HelmRelease(e.name)
+		if hr.Annotations[v1alpha1.ManagedByAnnotation] != e.by || len(hr.Status.Conditions) > 0 {
+			t.Errorf("HelmRelease %s was written: %s", e.name, w.asJSON(hr))
+		}
+		if w.Get(kit.ConfigMaps, e.name) != nil {
+			t.Errorf("release %s was locked", e.name)
+		}
+	}
+	// The other controller lets go of it.
+	w.PatchHelmRelease("claimed", `{"metadata":{"annotations":{"`+v1alpha1.ManagedByAnnotation+`":null}}}`)
+	w.WaitReady("claimed", 1)
+	if by := w.HelmRelease("claimed").Annotations[v1alpha1.ManagedByAnnotation]; by != w.Operator {
+		t.Errorf("it is claimed by %q", by)
+	}
+	// And another one takes a locked one over.
+	w.PatchHelmRelease("claimed", `{"metadata":{"annotations":{"`+v1alpha1.ManagedByAnnotation+`":"another-controller"}}}`)
+	w.Eventually("the operator has taken note", func() error {
+		if !strings.Contains(w.operator.Log(), "no longer looking after release "+w.Apps+"/claimed") {
+			return fmt.Errorf("its log does not say so")
+		}
+		return nil
+	})
+	w.staysUnlocked("claimed")
+	if err := w.In(kit.HelmReleases, other.Operator).Delete(w.Ctx, "elsewhere", metav1.DeleteOptions{}); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,139 @@
+package kit
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+)
+
+// Tamperer is the field manager of changes that tests make.
+const Tamperer = "tamperer"
+
+// In returns the client for a resource in a namespace, cluster-scoped when the namespace is empty.
+func (e *Env) In(gvr schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {
+	if namespace == "" {
+		return e.Dynamic.Resource(gvr)
+	}
+	return e.Dynamic.Resource(gvr).Namespace(namespace)
+}
+
+// Patch changes an object in Apps by a JSON merge patch, as Tamperer, and returns the object after it.
+func (e *Env) Patch(gvr schema.GroupVersionResource, name, patch string) *unstructured.Unstructured {
+	e.Helper()
+	return e.PatchIn(gvr, e.Apps, name, patch)
+}
+
+// PatchIn is Patch for an object anywhere.
+func (e *Env) PatchIn(gvr schema.GroupVersionResource, namespace, name, patch string) *unstructured.Unstructured {
+	e.Helper()
+	u, err := e.In(gvr, namespace).Patch(e.Ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: Tamperer})
+	if err != nil {
+		e.Fatal(err)
+	}
+	return u
+}
+
+// Delete deletes an object in Apps.
+func (e *Env) Delete(gvr schema.GroupVersionResource, name string) {
+	e.Helper()
+	if err := e.In(gvr, e.Apps).Delete(e.Ctx, name, metav1.DeleteOptions{}); err != nil {
+		e.Fatal(err)
+	}
+}
+
+// Field returns the value at a dot-separated path of an object, nil when there is none.
+func Field(u *unstructured.Unstructured, path string) any {
+	if u == nil {
+		return nil
+	}
+	value, _, err := unstructured.NestedFieldNoCopy(u.Object, strings.Split(path, ".")...)
+	if err != nil {
+		return nil
+	}
+	return value
+}
+
+// WaitField waits until the value at a dot-separated path of an object in Apps is the wanted one.
+func (e *Env) WaitField(gvr schema.GroupVersionResource, name, path string, want any) {
+	e.Helper()
+	e.WaitFieldIn(gvr, e.Apps, name, path, want)
+}
+
+// WaitFieldIn is WaitField for an object anywhere.
+func (e *Env) WaitFieldIn(gvr schema.GroupVersionResource, namespace, name, path string, want any) {
+	e.Helper()
+	e.Eventually(fmt.Sprintf("%s of %s %s is %v", path, gvr.Resource, name, want), func() error {
+		u, err := e.In(gvr, namespace).Get(e.Ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if got := Field(u, path); !reflect.DeepEqual(got, want) {
+			return fmt.Errorf("it is %v", got)
+		}
+		return nil
+	})
+}
+
+// WaitNewObject waits until an object in Apps exists that is not the one with that uid and is not being deleted.
+func (e *Env) WaitNewObject(gvr schema.GroupVersionResource, name string, old types.UID) *unstructured.Unstructured {
+	e.Helper()
+	var u *unstructured.Unstructured
+	e.Eventually(gvr.Resource+" "+name+" is created again", func() error {
+		u = e.Get(gvr, name)
+		switch {
+		case u == nil:
+			return fmt.Errorf("it does not exist")
+		case u.GetUID() == old:
+			return fmt.Errorf("it is still the old one")
+		case u.GetDeletionTimestamp() != nil:
+			return fmt.Errorf("it is being deleted")
+		}
+		return nil
+	})
+	return u
+}
+
+// PatchHelmRelease changes a HelmRelease by a JSON merge patch.
+func (e *Env) PatchHelmRelease(name, patch string) {
+	e.Helper()
+	e.PatchIn(HelmReleases, e.Operator, name, patch)
+}
+
+// DeleteHelmRelease deletes a HelmRelease and waits until it is gone.
+func (e *Env) DeleteHelmRelease(name string) {
+	e.Helper()
+	if err := e.In(HelmReleases, e.Operator).Delete(e.Ctx, name, metav1.DeleteOptions{}); err != nil {
+		e.Fatal(err)
+	}
+	e.Eventually("HelmRelease "+name+" is gone", func() error {
+		u, err := e.In(HelmReleases, e.Operator).Get(e.Ctx, name, metav1.GetOptions{})
+		if err == nil {
+			return fmt.Errorf("it is there, with finalizers %v", u.GetFinalizers())
+		}
+		return nil
+	})
+}
+
+// Condition returns a condition of a HelmRelease as it is now; the zero condition when there is none.
+func (e *Env) Condition(name, condition string) metav1.Condition {
+	e.Helper()
+	if c := meta.FindStatusCondition(e.HelmRelease(name).Status.Conditions, condition); c != nil {
+		return *c
+	}
+	return metav1.Condition{}
+}
+
+// For returns the environment for a subtest, whose failures it reports.
+func (e *Env) For(t testing.TB) *Env {
+	sub := *e
+	sub.TB, sub.Ctx = t, t.Context()
+	return &sub
+}

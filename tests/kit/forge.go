@@ -1,0 +1,100 @@
+package kit
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// ForgedRecord is a release record that no Helm wrote: what a test needs that Helm cannot be made to write. Zero fields
+// get what Helm would write for revision 1, deployed, in the Apps namespace.
+type ForgedRecord struct {
+	Name     string
+	Revision int
+	Status   string
+	Manifest string
+	// Labels replace those of the same name; an empty value removes one.
+	Labels map[string]string
+	// Payload, when not nil, is stored instead of the encoded record.
+	Payload []byte
+	// NoData leaves the payload's key out.
+	NoData bool
+}
+
+// Payload encodes a record as Helm does, up to and including Helm's own base64.
+func (r ForgedRecord) payload(namespace string) ([]byte, error) {
+	record, err := json.Marshal(map[string]any{
+		"name": r.Name, "namespace": namespace, "version": r.Revision, "manifest": r.Manifest,
+		"info":  map[string]any{"status": r.Status, "description": "forged by a test"},
+		"chart": map[string]any{"metadata": map[string]any{"name": r.Name, "version": "0.1.0", "apiVersion": "v2"}},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("encode a record: %w", err)
+	}
+	return EncodePayload(record)
+}
+
+// EncodePayload compresses and encodes the bytes of a record as Helm does.
+func EncodePayload(record []byte) ([]byte, error) {
+	var zipped bytes.Buffer
+	w := gzip.NewWriter(&zipped)
+	if _, err := w.Write(record); err != nil {
+		return nil, fmt.Errorf("compress a record: %w", err)
+	}
+	if err := w.Close(); err != nil {
+		return nil, fmt.Errorf("compress a record: %w", err)
+	}
+	return []byte(base64.StdEncoding.EncodeToString(zipped.Bytes())), nil
+}
+
+// Forge writes a release record, in place of one of the same name.
+func (e *Env) Forge(r ForgedRecord) *corev1.Secret {
+	e.Helper()
+	if r.Revision == 0 {
+		r.Revision = 1
+	}
+	if r.Status == "" {
+		r.Status = "deployed"
+	}
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: e.Apps, Name: fmt.Sprintf("sh.helm.release.v1.%s.v%d", r.Name, r.Revision),
+			Labels: map[string]string{"owner": "helm", "name": r.Name, "version": strconv.Itoa(r.Revision), "status": r.Status,
+				"createdAt": strconv.FormatInt(time.Now().Unix(), 10)},
+		},
+		Type: "helm.sh/release.v1",
+	}
+	for label, value := range r.Labels {
+		secret.Labels[label] = value
+		if value == "" {
+			delete(secret.Labels, label)
+		}
+	}
+	payload := r.Payload
+	if payload == nil {
+		var err error
+		if payload, err = r.payload(e.Apps); err != nil {
+			e.Fatal(err)
+		}
+	}
+	if !r.NoData {
+		secret.Data = map[string][]byte{"release": payload}
+	}
+	secrets := e.Kube.CoreV1().Secrets(e.Apps)
+	stored, err := secrets.Create(e.Ctx, secret, metav1.CreateOptions{FieldManager: "helm"})
+	if apierrors.IsAlreadyExists(err) {
+		stored, err = secrets.Update(e.Ctx, secret, metav1.UpdateOptions{FieldManager: "helm"})
+	}
+	if err != nil {
+		e.Fatal(err)
+	}
+	return stored
+}

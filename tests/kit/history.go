@@ -1,0 +1,140 @@
+package kit
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// ObjectKey names an object of Apps in a History.
+type ObjectKey struct {
+	Resource schema.GroupVersionResource
+	Name     string
+}
+
+// History is what an independent watch saw of the objects in Apps: every state that the API server stored, in order.
+type History struct {
+	env *Env
+
+	mu      sync.Mutex
+	states  map[ObjectKey][]*unstructured.Unstructured
+	version map[ObjectKey]string
+}
+
+// Record starts to record every state of the objects of some resources in Apps, from the ones that exist now on, until
+// the test ends. Helm's own Secrets are left out. A watch that breaks fails the test, because states could be missing.
+func (e *Env) Record(resources ...schema.GroupVersionResource) *History {
+	e.Helper()
+	h := &History{env: e, states: map[ObjectKey][]*unstructured.Unstructured{}, version: map[ObjectKey]string{}}
+	var done sync.WaitGroup
+	for _, gvr := range resources {
+		client, options := e.Dynamic.Resource(gvr).Namespace(e.Apps), metav1.ListOptions{}
+		if gvr == Secrets {
+			options.FieldSelector = "type!=helm.sh/release.v1"
+		}
+		list, err := client.List(e.Ctx, options)
+		if err != nil {
+			e.Fatal(err)
+		}
+		for i := range list.Items {
+			h.add(gvr, watch.Added, &list.Items[i])
+		}
+		options.ResourceVersion = list.GetResourceVersion()
+		w, err := client.Watch(e.Ctx, options)
+		if err != nil {
+			e.Fatal(err)
+		}
+		stopped := make(chan struct{})
+		done.Go(func() { h.follow(gvr, w, stopped) })
+		e.Cleanup(func() {
+			close(stopped)
+			w.Stop()
+			done.Wait()
+		})
+	}
+	return h
+}
+
+func (h *History) follow(gvr schema.GroupVersionResource, w watch.Interface, stopped <-chan struct{}) {
+	for event := range w.ResultChan() {
+		if obj, ok := event.Object.(*unstructured.Unstructured); ok && event.Type != watch.Error {
+			h.add(gvr, event.Type, obj)
+		}
+	}
+	select {
+	case <-stopped:
+	case <-h.env.Ctx.Done(): // the test ends
+	default:
+		h.env.Errorf("the watch that records %s has ended", gvr.Resource)
+	}
+}
+
+func (h *History) add(gvr schema.GroupVersionResource, event watch.EventType, obj *unstructured.Unstructured) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	key := ObjectKey{gvr, obj.GetName()}
+	h.version[key] = obj.GetResourceVersion()
+	if event == watch.Deleted {
+		obj = nil
+	}
+	h.states[key] = append(h.states[key], obj)
+}
+
+// States returns the recorded states of an object, oldest first; nil stands for its absence after a deletion.
+func (h *History) States(gvr schema.GroupVersionResource, name string) []*unstructured.Unstructured {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return append([]*unstructured.Unstructured(nil), h.states[ObjectKey{gvr, name}]...)
+}
+
+// Objects returns the keys of all objects that were seen.
+func (h *History) Objects() []ObjectKey {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	keys := make([]ObjectKey, 0, len(h.states))
+	for key := range h.states {
+		keys = append(keys, key)
+	}
+	return keys
+}
+
+// CatchUp waits until what the objects that exist now are like has been recorded.
+func (h *History) CatchUp() {
+	h.env.Helper()
+	for _, key := range h.Objects() {
+		h.env.Eventually("the newest state of "+key.Name+" is recorded", func() error {
+			live := h.env.Get(key.Resource, key.Name)
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			if live != nil && live.GetResourceVersion() != h.version[key] {
+				return fmt.Errorf("%s %s is at %s, recorded is %s", key.Resource.Resource, key.Name, live.GetResourceVersion(), h.version[key])
+			}
+			return nil
+		})
+	}
+}
+
+// Throughout checks a condition again and again for a stated time, and fails the test when it does not hold. It
+// measures that something does not happen; nothing may depend on what happens meanwhile.
+func (e *Env) Throughout(period time.Duration, what string, holds func() error) {
+	e.Helper()
+	end := time.NewTimer(period)
+	defer end.Stop()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if err := holds(); err != nil {
+			e.Fatalf("not throughout %s: %s: %v", period, what, err)
+		}
+		select {
+		case <-end.C:
+			return
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package kit
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/rancher/helm-locker/tests/cluster"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Versions returns "uid resourceVersion" of every object of some resources in a namespace that Helm manages, by
+// "resource/name": two results are equal when nothing was written in between.
+func (e *Env) Versions(namespace string, resources ...schema.GroupVersionResource) map[string]string {
+	e.Helper()
+	versions := map[string]string{}
+	for _, gvr := range resources {
+		list, err := e.In(gvr, namespace).List(e.Ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/managed-by=Helm"})
+		if err != nil {
+			e.Fatal(err)
+		}
+		for _, u := range list.Items {
+			versions[gvr.Resource+"/"+u.GetName()] = string(u.GetUID()) + " " + u.GetResourceVersion()
+		}
+	}
+	return versions
+}
+
+// ExpectVersions fails the test when the objects are not the very ones, unchanged, that Versions returned before.
+func (e *Env) ExpectVersions(before map[string]string, namespace string, resources ...schema.GroupVersionResource) {
+	e.Helper()
+	after := e.Versions(namespace, resources...)
+	for _, name := range slices.Sorted(maps.Keys(before)) {
+		if after[name] != before[name] {
+			e.Errorf("%s was written: it was %q and is %q", name, before[name], after[name])
+		}
+	}
+	if len(after) != len(before) {
+		e.Errorf("%d objects became %d: %v", len(before), len(after), slices.Sorted(maps.Keys(after)))
+	}
+}
+
+// ObjectWrites returns the requests through a proxy that were to change objects of releases: all writes but those to
+// HelmReleases, Events and Leases, to definitions, and dry runs.
+func ObjectWrites(p *cluster.Proxy) []cluster.Request {
+	var writes []cluster.Request
+	for _, r := range p.Writes() {
+		switch r.Resource() {
+		case "helmreleases", "events", "leases", "customresourcedefinitions":
+			continue
+		}
+		if r.Query.Get("dryRun") == "" {
+			writes = append(writes, r)
+		}
+	}
+	return writes
+}
+
+// Quiet measures that no write to any object, status and event included, goes through a proxy for a time.
+func (e *Env) Quiet(p *cluster.Proxy, duration time.Duration) {
+	e.Helper()
+	p.Reset()
+	end := time.NewTimer(duration)
+	defer end.Stop()
+	select {
+	case <-end.C:
+	case <-e.Ctx.Done():
+		e.Fatal(e.Ctx.Err())
+	}
+	for _, w := range p.Writes() {
+		if w.Resource() != "leases" {
+			e.Errorf("written while nothing happened: %s %s", w, w.Body)
+		}
+	}
+}
+
+// Proxy starts a proxy in front of the API server that is closed at the end of the test. Start it before the operator
+// that goes through it, so that it outlives it.
+func (e *Env) Proxy() *cluster.Proxy {
+	e.Helper()
+	p, err := e.Cluster.StartProxy()
+	if err != nil {
+		e.Fatal(err)
+	}
+	e.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			e.Error(err)
+		}
+	})
+	return p
+}

@@ -1,0 +1,33 @@
+package kit
+
+import (
+	"context"
+	"testing"
+
+	"github.com/rancher/helm-locker/pkg/operator"
+	"k8s.io/client-go/rest"
+)
+
+// RunOperator is StartOperator for an operator that is expected to end by itself: what operator.Run returns is sent once.
+func RunOperator(t testing.TB, config *rest.Config, namespace string, options ...func(*operator.ControllerOptions)) <-chan error {
+	t.Helper()
+	log, err := operator.NewLogger(&logBuffer{}, "info", "text")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := operator.ControllerOptions{ClientConfig: clientConfig{config}, Namespace: namespace, ControllerName: namespace, Log: log}
+	for _, option := range options {
+		option(&o)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended, done := make(chan struct{}), make(chan error, 1)
+	go func() {
+		defer close(ended)
+		done <- operator.Run(ctx, o)
+	}()
+	t.Cleanup(func() {
+		stop()
+		<-ended
+	})
+	return done
+}

@@ -1,0 +1,200 @@
+package kit
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Tampering is one way to damage an object: an edit of a declared scalar, or the removal of something declared.
+type Tampering struct {
+	// Path leads to it in the declared object: keys, and list indexes as decimal numbers.
+	Path []string
+	// Remove is set to take away what is there, otherwise it gets another value.
+	Remove bool
+}
+
+// String returns, for example, "edit /spec/ports/0/port".
+func (t Tampering) String() string {
+	if t.Remove {
+		return "remove " + pointer(t.Path)
+	}
+	return "edit " + pointer(t.Path)
+}
+
+// shape is the path without list indexes: what differs only in them is tampered with alike.
+func (t Tampering) shape() string {
+	segments := []string{strconv.FormatBool(t.Remove)}
+	for _, s := range t.Path {
+		if _, err := strconv.Atoi(s); err == nil {
+			s = "*"
+		}
+		segments = append(segments, s)
+	}
+	return strings.Join(segments, "/")
+}
+
+// Tamperings returns every way to damage what an object declares, in a fixed order: an edit of each scalar, and a removal
+// of each scalar, map and list element. What identifies the object, null and status are left out.
+func Tamperings(declared map[string]any) []Tampering {
+	var found []Tampering
+	var walk func(path []string, value any)
+	walk = func(path []string, value any) {
+		if identifies(path) || value == nil {
+			return
+		}
+		path = slices.Clip(path)
+		switch v := value.(type) {
+		case map[string]any:
+			for _, key := range slices.Sorted(maps.Keys(v)) {
+				walk(append(path, key), v[key])
+			}
+		case []any:
+			for i, element := range v {
+				walk(append(path, strconv.Itoa(i)), element)
+			}
+		default:
+			found = append(found, Tampering{Path: path})
+		}
+		if len(path) > 1 {
+			found = append(found, Tampering{Path: path, Remove: true})
+		}
+	}
+	walk(nil, declared)
+	return found
+}
+
+func identifies(path []string) bool {
+	switch strings.Join(path, "/") {
+	case "apiVersion", "kind", "status", "metadata/name", "metadata/namespace", "metadata/creationTimestamp":
+		return true
+	}
+	return false
+}
+
+// Sample returns at most limit tamperings that differ as much as they can: one of each shape before a second of any, and
+// spread evenly over the object.
+func Sample(all []Tampering, limit int) []Tampering {
+	if len(all) <= limit {
+		return all
+	}
+	rounds, seen := map[int][]Tampering{}, map[string]int{}
+	for _, t := range all {
+		shape := t.shape()
+		rounds[seen[shape]] = append(rounds[seen[shape]], t)
+		seen[shape]++
+	}
+	var chosen []Tampering
+	for round := 0; len(chosen) < limit; round++ {
+		candidates, free := rounds[round], limit-len(chosen)
+		if len(candidates) <= free {
+			chosen = append(chosen, candidates...)
+			continue
+		}
+		for i := range free {
+			chosen = append(chosen, candidates[i*len(candidates)/free])
+		}
+	}
+	return chosen
+}
+
+// Patches returns JSON patches that do a tampering to the live form of the declared object, the likeliest to be accepted
+// first; none when the live object does not hold what is declared there.
+func (t Tampering) Patches(declared, live map[string]any) ([][]byte, error) {
+	path, value, found := locate(t.Path, declared, live)
+	if !found {
+		return nil, nil
+	}
+	operations := []map[string]any{{"op": "remove", "path": pointer(path)}}
+	if !t.Remove {
+		operations = nil
+		for _, other := range others(value) {
+			operations = append(operations, map[string]any{"op": "replace", "path": pointer(path), "value": other})
+		}
+	}
+	patches := make([][]byte, 0, len(operations))
+	for _, op := range operations {
+		patch, err := json.Marshal([]any{op})
+		if err != nil {
+			return nil, fmt.Errorf("encode a patch: %w", err)
+		}
+		patches = append(patches, patch)
+	}
+	return patches, nil
+}
+
+// locate translates a path in the declared object to the live one, where list elements may stand elsewhere.
+func locate(path []string, declared, live any) (translated []string, value any, found bool) {
+	for _, segment := range path {
+		switch d := declared.(type) {
+		case map[string]any:
+			l, ok := live.(map[string]any)
+			if !ok || l[segment] == nil {
+				return nil, nil, false
+			}
+			declared, live = d[segment], l[segment]
+		case []any:
+			l, ok := live.([]any)
+			i, err := strconv.Atoi(segment)
+			if !ok || err != nil || len(l) == 0 {
+				return nil, nil, false
+			}
+			declared = d[i]
+			i = likest(declared, l, i)
+			segment, live = strconv.Itoa(i), l[i]
+		default:
+			return nil, nil, false
+		}
+		translated = append(translated, segment)
+	}
+	return translated, live, true
+}
+
+// likest returns the index of the element that agrees most with the declared one; the one at its own index, if none
+// agrees more.
+func likest(declared any, live []any, at int) int {
+	best, most := min(at, len(live)-1), -1
+	for i, l := range live {
+		if n := agreement(declared, l); n > most || n == most && i == at {
+			best, most = i, n
+		}
+	}
+	return best
+}
+
+func agreement(declared, live any) int {
+	sum := 0
+	switch d := declared.(type) {
+	case map[string]any:
+		if l, ok := live.(map[string]any); ok {
+			for key, value := range d {
+				sum += agreement(value, l[key])
+			}
+		}
+	case []any:
+		if l, ok := live.([]any); ok {
+			for i, value := range d {
+				if i < len(l) {
+					sum += agreement(value, l[i])
+				}
+			}
+		}
+	default:
+		if fmt.Sprint(declared) == fmt.Sprint(live) {
+			sum = 1
+		}
+	}
+	return sum
+}
+
+// pointer returns a path as an RFC 6901 pointer.
+func pointer(path []string) string {
+	var b strings.Builder
+	for _, segment := range path {
+		b.WriteString("/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(segment))
+	}
+	return b.String()
+}

@@ -1,0 +1,324 @@
+package order
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rancher/helm-locker/pkg/enforce"
+	"github.com/rancher/helm-locker/tests/cluster"
+	"github.com/rancher/helm-locker/tests/kit"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// everyField renders objects in which each field that the tests below tamper with is a value of the chart.
+const everyField = `
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: app
+  labels: {team: {{ .Values.team }}}
+spec:
+  replicas: {{ .Values.replicas }}
+  selector: {matchLabels: {app: app}}
+  template:
+    metadata: {labels: {app: app}}
+    spec:
+      containers:
+      - name: main
+        image: example.com/main:{{ .Values.tag }}
+        ports: [{name: http, containerPort: {{ .Values.port }}}]
+        env:
+        - {name: {{ .Values.env }}, value: some}
+        - {name: OTHER, value: same}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: app}
+spec:
+  selector: {app: app}
+  ports: [{name: http, port: {{ .Values.port }}, targetPort: {{ .Values.port }}}]
+---
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: app
+  annotations: {note: {{ .Values.team }}}
+data: {value: {{ .Values.value }}, other: same}
+`
+
+const (
+	valuesBefore = "team=red,replicas=2,tag=one,port=80,env=MODE,value=first"
+	valuesAfter  = "team=blue,replicas=3,tag=two,port=90,env=KIND,value=second"
+)
+
+// tampering is one thing that somebody may do to an object of everyField.
+type tampering struct {
+	name     string
+	resource schema.GroupVersionResource
+	do       func(b *bench)
+}
+
+func patching(name string, gvr schema.GroupVersionResource, kind types.PatchType, patch string) tampering {
+	return tampering{name, gvr, func(b *bench) { b.tamper(gvr, "app", kind, patch) }}
+}
+
+func deleting(gvr schema.GroupVersionResource) tampering {
+	return tampering{"deleted " + gvr.Resource, gvr, func(b *bench) { b.remove(gvr, "app") }}
+}
+
+func tamperings() []tampering {
+	const container = "/spec/template/spec/containers/0"
+	replace := func(path string, value any) string {
+		return fmt.Sprintf(`[{"op":"replace","path":%q,"value":%#v}]`, path, value)
+	}
+	return []tampering{
+		patching("changed field", kit.ConfigMaps, types.MergePatchType, `{"data":{"value":"tampered"}}`),
+		patching("changed field of a list element", kit.Deployments, types.JSONPatchType, replace(container+"/image", "evil:1")),
+		patching("removed field", kit.ConfigMaps, types.MergePatchType, `{"data":{"value":null}}`),
+		patching("removed label", kit.Deployments, types.MergePatchType, `{"metadata":{"labels":{"team":null}}}`),
+		patching("removed annotation", kit.ConfigMaps, types.MergePatchType, `{"metadata":{"annotations":{"note":null}}}`),
+		patching("removed Helm's name annotation", kit.Services, types.MergePatchType, `{"metadata":{"annotations":{"meta.helm.sh/release-name":null}}}`),
+		patching("changed Helm's name annotation", kit.ConfigMaps, types.MergePatchType, `{"metadata":{"annotations":{"meta.helm.sh/release-name":"other"}}}`),
+		patching("removed all annotations", kit.Deployments, types.MergePatchType, `{"metadata":{"annotations":null}}`),
+		patching("removed Helm's label", kit.ConfigMaps, types.MergePatchType, `{"metadata":{"labels":{"app.kubernetes.io/managed-by":null}}}`),
+		patching("changed Helm's label", kit.Services, types.MergePatchType, `{"metadata":{"labels":{"app.kubernetes.io/managed-by":"me"}}}`),
+		patching("renamed Service port", kit.Services, types.JSONPatchType, replace("/spec/ports/0/port", 81)),
+		patching("renamed container port", kit.Deployments, types.JSONPatchType, replace(container+"/ports/0/containerPort", 81)),
+		patching("renamed environment variable", kit.Deployments, types.JSONPatchType, replace(container+"/env/0/name", "EVIL")),
+		patching("removed list element", kit.Deployments, types.JSONPatchType, `[{"op":"remove","path":"`+container+`/env/0"}]`),
+		patching("renamed container", kit.Deployments, types.JSONPatchType, replace(container+"/name", "evil")),
+		{"applied by somebody else", kit.ConfigMaps, appliedBySomebodyElse},
+		{"updated under Helm's name", kit.ConfigMaps, updatedAsHelm},
+		{"scaled", kit.Deployments, scaled},
+		deleting(kit.ConfigMaps), deleting(kit.Services), deleting(kit.Deployments),
+	}
+}
+
+func appliedBySomebodyElse(b *bench) {
+	config := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "app"},
+		"data": map[string]any{"value": "applied"},
+	}}
+	_, err := b.Dynamic.Resource(kit.ConfigMaps).Namespace(b.Apps).Apply(b.Ctx, "app", config,
+		metav1.ApplyOptions{FieldManager: tamperer, Force: true})
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+func updatedAsHelm(b *bench) {
+	_, err := b.Dynamic.Resource(kit.ConfigMaps).Namespace(b.Apps).Patch(b.Ctx, "app", types.MergePatchType,
+		[]byte(`{"data":{"value":"helm's"}}`), metav1.PatchOptions{FieldManager: "helm"})
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+func scaled(b *bench) {
+	_, err := b.Dynamic.Resource(kit.Deployments).Namespace(b.Apps).Patch(b.Ctx, "app", types.MergePatchType,
+		[]byte(`{"spec":{"replicas":7}}`), metav1.PatchOptions{FieldManager: "kubectl"}, "scale")
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+// A controller writes between the write that puts the content back and the one that hands its ownership to Helm, as the
+// Deployment controller does.
+func TestI4_AControllerWritesBeforeTheHandOver(t *testing.T) {
+	b := newBench(t, enforce.Omit{})
+	chart := b.Chart("app", everyField)
+	b.Helm(shared.Helm4(), "install", "app", chart, "--set", valuesBefore)
+	b.Lock("app")
+	for name, tamper := range map[string]func(*bench){
+		"renamed": func(b *bench) {
+			b.tamper(kit.Services, "app", types.JSONPatchType, `[{"op":"replace","path":"/spec/ports/0/port","value":81}]`)
+		},
+		"deleted": func(b *bench) { b.remove(kit.Services, "app") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := b.on(t)
+			b.proxy.Reset()
+			handOver := b.proxy.HoldRequests(func(r *http.Request) bool {
+				return isRevert("services", http.MethodPatch)(r) && r.Header.Get("Content-Type") == string(types.JSONPatchType)
+			})
+			tamper(b)
+			b.held(handOver, 1)
+			b.tamper(kit.Services, "app", types.MergePatchType, `{"metadata":{"annotations":{"controller/revision":"`+name+`"}}}`)
+			handOver.Release()
+			b.Eventually("Helm alone owns what it declares", func() error {
+				for _, entry := range b.Get(kit.Services, "app").GetManagedFields() {
+					if owner := entry.Manager + " " + string(entry.Operation); owner != "helm Apply" && owner != tamperer+" Update" {
+						return fmt.Errorf("%s owns %s", owner, entry.FieldsV1.Raw)
+					}
+				}
+				return nil
+			})
+		})
+	}
+	b.Helm(shared.Helm4(), "upgrade", "app", chart, "--set", valuesAfter)
+	b.WaitReady("app", 2)
+	b.wantAfter()
+}
+
+func TestI4_AsHelm3LeftIt(t *testing.T) {
+	asHelmLeftIt(t, func(b *bench, chart string) cluster.Helm {
+		b.Helm(shared.Helm3(), "install", "app", chart, "--set", valuesBefore)
+		return shared.Helm3()
+	}, metav1.ManagedFieldsOperationUpdate)
+}
+
+func TestI4_AsHelm4LeftIt(t *testing.T) {
+	asHelmLeftIt(t, func(b *bench, chart string) cluster.Helm {
+		b.Helm(shared.Helm4(), "install", "app", chart, "--set", valuesBefore)
+		return shared.Helm4()
+	}, metav1.ManagedFieldsOperationApply)
+}
+
+// Helm 4 goes on with client-side apply where Helm 3 has begun with it.
+func TestI4_AsHelm4LeftWhatHelm3Installed(t *testing.T) {
+	asHelmLeftIt(t, func(b *bench, chart string) cluster.Helm {
+		b.Helm(shared.Helm3(), "install", "app", chart, "--set", valuesAfter)
+		b.Helm(shared.Helm4(), "upgrade", "app", chart, "--set", valuesBefore)
+		return shared.Helm4()
+	}, metav1.ManagedFieldsOperationUpdate)
+}
+
+// Helm 4 turns the release into one of server-side apply when it is told to.
+func TestI4_AsHelm4LeftWhatItTookOverFromHelm3(t *testing.T) {
+	asHelmLeftIt(t, func(b *bench, chart string) cluster.Helm {
+		b.Helm(shared.Helm3(), "install", "app", chart, "--set", valuesAfter)
+		b.Helm(shared.Helm4(), "upgrade", "app", chart, "--set", valuesBefore, "--server-side=true")
+		return shared.Helm4()
+	}, metav1.ManagedFieldsOperationApply)
+}
+
+// asHelmLeftIt has a release prepared, with valuesBefore in the end, tampers with it in every way and checks that content
+// and field ownership come back to what they were; and that the Helm that prepare returns can then change all of it.
+func asHelmLeftIt(t *testing.T, prepare func(*bench, string) cluster.Helm, operation metav1.ManagedFieldsOperationType) {
+	b := newBench(t, enforce.Omit{})
+	chart := b.Chart("app", everyField)
+	h := prepare(b, chart)
+	before := map[schema.GroupVersionResource]map[string]any{}
+	for _, gvr := range []schema.GroupVersionResource{kit.Deployments, kit.Services, kit.ConfigMaps} {
+		live := b.Get(gvr, "app")
+		before[gvr] = asLeft(b, live)
+		for _, entry := range live.GetManagedFields() {
+			if entry.Manager != "helm" || entry.Operation != operation {
+				t.Fatalf("%s: Helm left the manager %s %s, want helm %s alone", gvr.Resource, entry.Manager, entry.Operation, operation)
+			}
+		}
+	}
+	revision := b.Lock("app").Status.Revision
+	for _, tampering := range tamperings() {
+		t.Run(tampering.name, func(t *testing.T) {
+			c := b.on(t)
+			tampering.do(c)
+			c.Eventually("the object is as Helm left it", func() error {
+				live := c.Get(tampering.resource, "app")
+				if live == nil {
+					return fmt.Errorf("it does not exist")
+				}
+				return difference(before[tampering.resource], asLeft(c, live), "")
+			})
+			c.WaitReady("app", revision)
+		})
+	}
+	b.Helm(h, "upgrade", "app", chart, "--set", valuesAfter)
+	b.WaitReady("app", revision+1)
+	b.wantAfter()
+}
+
+// on returns the bench for a subtest.
+func (b *bench) on(t *testing.T) *bench {
+	env := *b.Env
+	env.TB, env.Ctx = t, t.Context()
+	return &bench{Env: &env, proxy: b.proxy}
+}
+
+// wantAfter checks that every object is as valuesAfter say.
+func (b *bench) wantAfter() {
+	b.Helper()
+	for gvr, want := range map[schema.GroupVersionResource][]string{
+		kit.ConfigMaps: {`"value":"second"`, `"note":"blue"`},
+		kit.Services:   {`"port":90`, `"targetPort":90`},
+		kit.Deployments: {`"team":"blue"`, `"replicas":3`, `"image":"example.com/main:two"`, `"containerPort":90`,
+			`"name":"KIND"`},
+	} {
+		content := asLeft(b, b.Get(gvr, "app"))
+		delete(content, "managedFields")
+		text, err := json.Marshal(content)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, part := range want {
+			if !strings.Contains(string(text), part) {
+				b.Errorf("%s after the upgrade: no %s in %s", gvr.Resource, part, text)
+			}
+		}
+	}
+}
+
+// asLeft returns what of an object has to be as Helm left it: its content, and field ownership by manager and
+// operation. What the API server gives to every new object, and times, are left out.
+func asLeft(b *bench, live *unstructured.Unstructured) map[string]any {
+	b.Helper()
+	owned := map[string]any{}
+	for _, entry := range live.GetManagedFields() {
+		var fields map[string]any
+		if err := json.Unmarshal(entry.FieldsV1.Raw, &fields); err != nil {
+			b.Fatal(err)
+		}
+		owned[fmt.Sprintf("%s %s %s", entry.Manager, entry.Operation, entry.Subresource)] = fields
+	}
+	content := live.DeepCopy().Object
+	for _, path := range [][]string{
+		{"status"}, {"metadata", "managedFields"}, {"metadata", "resourceVersion"}, {"metadata", "generation"}, {"metadata", "uid"},
+		{"metadata", "creationTimestamp"}, {"spec", "clusterIP"}, {"spec", "clusterIPs"},
+	} {
+		unstructured.RemoveNestedField(content, path...)
+	}
+	content["managedFields"] = owned
+	return content
+}
+
+// difference describes the first difference between two JSON values.
+func difference(want, got any, path string) error {
+	wantMap, ok := want.(map[string]any)
+	gotMap, too := got.(map[string]any)
+	if !ok || !too {
+		if reflect.DeepEqual(want, got) {
+			return nil
+		}
+		return fmt.Errorf("%s is %v, want %v", path, got, want)
+	}
+	keys := make([]string, 0, len(wantMap)+len(gotMap))
+	for key := range wantMap {
+		keys = append(keys, key)
+	}
+	for key := range gotMap {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	for _, key := range slices.Compact(keys) {
+		w, wanted := wantMap[key]
+		g, there := gotMap[key]
+		switch {
+		case !there:
+			return fmt.Errorf("%s/%s is missing, want %v", path, key, w)
+		case !wanted:
+			return fmt.Errorf("%s/%s is too much: %v", path, key, g)
+		}
+		if err := difference(w, g, path+"/"+key); err != nil {
+			return err
+		}
+	}
+	return nil
+}

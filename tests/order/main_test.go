@@ -1,0 +1,208 @@
+// Package order tests the promises "never revert Helm" (I1) and "as Helm left it" (I4) against a real API server: the
+// operator talks to it by way of a proxy that holds what the test wants held, Helm and tamperers talk to it directly.
+package order
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/enforce"
+	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/tests/cluster"
+	"github.com/rancher/helm-locker/tests/kit"
+	"helm.sh/helm/v3/pkg/kube"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// shared is the control plane of this package; it is written once, by TestMain.
+var shared *cluster.Cluster
+
+func TestMain(m *testing.M) {
+	// Helm's library names its field manager after the program, which is this test.
+	kube.ManagedFieldsManager = "helm"
+	os.Exit(cluster.Main(m, cluster.Options{}, func(c *cluster.Cluster) { shared = c }))
+}
+
+// tamperer is the field manager of those who are not Helm.
+const tamperer = "tamperer"
+
+// bench is an environment with an operator behind a proxy.
+type bench struct {
+	*kit.Env
+	proxy *cluster.Proxy
+}
+
+// newBench starts an operator that leaves out the given parts of the order proof.
+func newBench(t *testing.T, omit enforce.Omit) *bench {
+	t.Helper()
+	b := &bench{Env: kit.New(t, shared)}
+	proxy, err := shared.StartProxy()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.proxy = proxy
+	t.Cleanup(func() {
+		if err := proxy.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	kit.StartOperator(t, proxy.RESTConfig(), b.Operator, func(o *operator.ControllerOptions) { o.Omit, o.SkipCRD = omit, true })
+	return b
+}
+
+// helms are the Helm versions that a test runs with.
+func helms() map[string]cluster.Helm {
+	if shared == nil {
+		return map[string]cluster.Helm{"needs a control plane": {}}
+	}
+	return map[string]cluster.Helm{"helm 3": shared.Helm3(), "helm 4": shared.Helm4()}
+}
+
+// installed installs the release app with a value and locks it.
+func (b *bench) installed(h cluster.Helm, template, value string) (chart string) {
+	b.Helper()
+	chart = b.Chart("app", template)
+	b.Helm(h, "install", "app", chart, "--set", "value="+value)
+	b.Lock("app")
+	return chart
+}
+
+// held waits until n requests have arrived at a hold.
+func (b *bench) held(h *cluster.Hold, n int) {
+	b.Helper()
+	ctx, cancel := context.WithTimeout(b.Ctx, time.Minute)
+	defer cancel()
+	if err := h.Wait(ctx, n); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// isCheck matches the reads of the newest record that the order proof asks for.
+func isCheck(r *http.Request) bool {
+	return cluster.ForResource("secrets", http.MethodGet)(r) && !cluster.IsWatch(r) &&
+		strings.Contains(r.URL.Query().Get("labelSelector"), "name=app")
+}
+
+// isRevert matches the operator's writes to a resource: real ones, not dry runs.
+func isRevert(resource, method string) cluster.Match {
+	return func(r *http.Request) bool {
+		return cluster.ForResource(resource, method)(r) && r.URL.Query().Get("dryRun") == ""
+	}
+}
+
+// checks returns how many reads of the newest record were answered.
+func (b *bench) checks() int {
+	n := 0
+	for _, r := range b.proxy.Requests() {
+		if r.Method == http.MethodGet && r.Resource() == "secrets" && r.Code == http.StatusOK &&
+			strings.Contains(r.Query.Get("labelSelector"), "name=app") && r.Query.Get("watch") == "" {
+			n++
+		}
+	}
+	return n
+}
+
+// waitChecks waits until the newest record was read n times since the proxy's Reset. When the operator reads it once
+// more, whatever it made of the read before is done.
+func (b *bench) waitChecks(n int) {
+	b.Helper()
+	b.Eventually(fmt.Sprintf("the newest record is read %d times", n), func() error {
+		if got := b.checks(); got < n {
+			return fmt.Errorf("%d reads", got)
+		}
+		return nil
+	})
+}
+
+// writes returns the operator's writes to the objects of the releases, whatever came of them.
+func (b *bench) writes() []cluster.Request {
+	return slices.DeleteFunc(b.proxy.Writes(), func(r cluster.Request) bool {
+		return !strings.HasPrefix(r.UserAgent, "helm-locker/") || !strings.Contains(r.Path, "/namespaces/"+b.Apps+"/") ||
+			r.Resource() == "events" || r.Query.Get("dryRun") != ""
+	})
+}
+
+// landed returns those of writes that changed something.
+func (b *bench) landed() []cluster.Request {
+	return slices.DeleteFunc(b.writes(), func(r cluster.Request) bool { return r.Code >= http.StatusBadRequest })
+}
+
+// wantNoWrites fails the test if the operator changed anything of the releases.
+func (b *bench) wantNoWrites() {
+	b.Helper()
+	if landed := b.landed(); len(landed) > 0 {
+		b.Errorf("the operator wrote: %v", landed)
+	}
+}
+
+// tamper changes an object by a patch under a foreign name.
+func (b *bench) tamper(gvr schema.GroupVersionResource, name string, kind types.PatchType, patch string) *unstructured.Unstructured {
+	b.Helper()
+	u, err := b.Dynamic.Resource(gvr).Namespace(b.Apps).Patch(b.Ctx, name, kind, []byte(patch), metav1.PatchOptions{FieldManager: tamperer})
+	if err != nil {
+		b.Fatalf("tamper with %s %s: %v", gvr.Resource, name, err)
+	}
+	return u
+}
+
+// remove deletes an object.
+func (b *bench) remove(gvr schema.GroupVersionResource, name string) {
+	b.Helper()
+	if err := b.Dynamic.Resource(gvr).Namespace(b.Apps).Delete(b.Ctx, name, metav1.DeleteOptions{}); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// waitState waits until a HelmRelease is in a state.
+func (b *bench) waitState(name string, state v1alpha1.State) {
+	b.Helper()
+	b.Eventually(fmt.Sprintf("HelmRelease %s is %s", name, state), func() error {
+		if got := b.HelmRelease(name).Status.State; got != state {
+			return fmt.Errorf("state is %s", got)
+		}
+		return nil
+	})
+}
+
+// valueOf returns data.value of a ConfigMap; "" when there is none.
+func valueOf(u *unstructured.Unstructured) string {
+	if u == nil {
+		return ""
+	}
+	value, _, err := unstructured.NestedString(u.Object, "data", "value")
+	if err != nil {
+		return err.Error()
+	}
+	return value
+}
+
+// waitValue waits until a ConfigMap has a value.
+func (b *bench) waitValue(name, value string) {
+	b.Helper()
+	b.Eventually("ConfigMap "+name+" is "+value, func() error { return b.hasValue(name, value) })
+}
+
+func (b *bench) hasValue(name, value string) error {
+	if got := valueOf(b.Get(kit.ConfigMaps, name)); got != value {
+		return fmt.Errorf("ConfigMap %s has value %q, want %q", name, got, value)
+	}
+	return nil
+}
+
+// wantValue fails the test if a ConfigMap has not a value.
+func (b *bench) wantValue(name, value string) {
+	b.Helper()
+	if err := b.hasValue(name, value); err != nil {
+		b.Error(err)
+	}
+}

@@ -1,0 +1,260 @@
+package order
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/enforce"
+	"github.com/rancher/helm-locker/tests/cluster"
+	"github.com/rancher/helm-locker/tests/kit"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Every test here forces one interleaving in which a part of the order proof decides, with and without that part. The
+// release has a ConfigMap "app", which goes with the value "gone", and one that always stays.
+const oneValue = `
+{{ if ne .Values.value "gone" }}
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: app}
+data: {value: {{ .Values.value | quote }}}
+{{ end }}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: base}
+data: {value: always}
+`
+
+const quiet = time.Second
+
+// withAndWithout runs a case for both Helm versions, with a part of the proof left out and with our operator as it is.
+func withAndWithout(t *testing.T, omit enforce.Omit, without, with func(*bench, cluster.Helm)) {
+	for name, h := range helms() {
+		t.Run(name, func(t *testing.T) {
+			t.Run("without it a Helm write is undone", func(t *testing.T) { without(newBench(t, omit), h) })
+			t.Run("with it Helm wins", func(t *testing.T) { with(newBench(t, enforce.Omit{}), h) })
+		})
+	}
+}
+
+// The operator's view of the record is stale, so it takes what Helm writes for drift. Its write would carry the
+// resourceVersion of Helm's own write: only asking for the newest record tells.
+func TestI1_CheckBeforeWrite(t *testing.T) {
+	upgraded := func(b *bench, h cluster.Helm) (release func()) {
+		chart := b.installed(h, oneValue, "one")
+		b.proxy.Reset()
+		release = b.proxy.HoldWatch(cluster.ForResource("secrets"))
+		b.Helm(h, "upgrade", "app", chart, "--set", "value=two")
+		return release
+	}
+	withAndWithout(t, enforce.Omit{Check: true},
+		func(b *bench, h cluster.Helm) {
+			defer upgraded(b, h)()
+			b.waitValue("app", "one")
+		},
+		func(b *bench, h cluster.Helm) {
+			release := upgraded(b, h)
+			b.waitChecks(2)
+			b.wantValue("app", "two")
+			b.wantNoWrites()
+			release()
+			b.WaitReady("app", 2)
+			b.wantValue("app", "two")
+			b.wantNoWrites()
+		})
+}
+
+// The operator saw drift and found the record unchanged; then, before its write arrives, Helm upgrades.
+func TestI1_ResourceVersionPrecondition(t *testing.T) {
+	race := func(b *bench, h cluster.Helm) *kit.History {
+		chart := b.installed(h, oneValue, "one")
+		history := b.Record(kit.ConfigMaps)
+		b.proxy.Reset()
+		hold := b.proxy.HoldRequests(isRevert("configmaps", http.MethodPatch))
+		b.tamper(kit.ConfigMaps, "app", types.MergePatchType, `{"data":{"value":"tampered"}}`)
+		b.held(hold, 1)
+		args := []string{"upgrade", "app", chart, "--set", "value=two"}
+		if h == shared.Helm4() {
+			args = append(args, "--force-conflicts") // the tamperer owns the value that Helm changes
+		}
+		b.Helm(h, args...)
+		hold.Release()
+		return history
+	}
+	undone := func(history *kit.History) error {
+		values := valuesOf(history, "app")
+		two := slices.Index(values, "two")
+		if two < 0 || !slices.Contains(values[two:], "one") {
+			return fmt.Errorf("the values were %q: one did not return after two", values)
+		}
+		return nil
+	}
+	withAndWithout(t, enforce.Omit{Precondition: true},
+		func(b *bench, h cluster.Helm) {
+			history := race(b, h)
+			b.Eventually("the operator undoes the upgrade", func() error { return undone(history) })
+		},
+		func(b *bench, h cluster.Helm) {
+			history := race(b, h)
+			b.WaitReady("app", 2)
+			b.Eventually("the held write is refused", func() error {
+				if w := b.writes(); len(w) == 0 || w[0].Code != http.StatusConflict {
+					return fmt.Errorf("writes: %v", w)
+				}
+				return nil
+			})
+			b.Throughout(quiet, "ConfigMap app is as Helm wrote it", func() error { return b.hasValue("app", "two") })
+			history.CatchUp()
+			if undone(history) == nil {
+				b.Errorf("the values were %q", valuesOf(history, "app"))
+			}
+			b.wantNoWrites()
+		})
+}
+
+// The operator saw that an object is missing and found the record unchanged; then, before its creation arrives,
+// Helm removes the object for good and has no reason to look again.
+func TestI1_SecondCheckAfterCreate(t *testing.T) {
+	for name, helmRemoves := range map[string]func(*bench, cluster.Helm, string){
+		"uninstall": func(b *bench, h cluster.Helm, _ string) { b.Helm(h, "uninstall", "app") },
+		"upgrade": func(b *bench, h cluster.Helm, chart string) {
+			b.Helm(h, "upgrade", "app", chart, "--set", "value=gone")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			race := func(b *bench, h cluster.Helm) {
+				chart := b.installed(h, oneValue, "one")
+				b.proxy.Reset()
+				hold := b.proxy.HoldRequests(isRevert("configmaps", http.MethodPost))
+				b.remove(kit.ConfigMaps, "app")
+				b.held(hold, 1)
+				helmRemoves(b, h, chart)
+				hold.Release()
+				if name == "uninstall" {
+					b.waitState("app", v1alpha1.StateSecretNotFound)
+				} else {
+					b.WaitReady("app", 2)
+				}
+			}
+			withAndWithout(t, enforce.Omit{SecondCheck: true},
+				func(b *bench, h cluster.Helm) {
+					race(b, h)
+					b.waitValue("app", "one")
+					b.Throughout(quiet, "what Helm removed exists", func() error { return b.hasValue("app", "one") })
+				},
+				func(b *bench, h cluster.Helm) {
+					race(b, h)
+					b.waitTakenBack()
+				})
+		})
+	}
+}
+
+// As above, and the API server does not answer the second check at first.
+func TestI1_SecondCheckIsRepeatedUntilAnswered(t *testing.T) {
+	for name, h := range helms() {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, enforce.Omit{})
+			b.installed(h, oneValue, "one")
+			b.proxy.Reset()
+			hold := b.proxy.HoldRequests(isRevert("configmaps", http.MethodPost))
+			b.remove(kit.ConfigMaps, "app")
+			b.held(hold, 1)
+			var refused atomic.Int32
+			b.proxy.Intercept(func(r *http.Request) cluster.Action {
+				if isCheck(r) && refused.Add(1) <= 3 {
+					return cluster.Fail(http.StatusInternalServerError, metav1.StatusReasonInternalError, "on purpose")
+				}
+				return cluster.Forward()
+			})
+			b.Helm(h, "uninstall", "app")
+			hold.Release()
+			b.waitTakenBack()
+			if n := refused.Load(); n < 4 {
+				b.Errorf("the record was read %d times, want that it was read again after 3 failures", n)
+			}
+		})
+	}
+}
+
+// As above, and a controller writes to the new object, as controllers do at once, before it is taken back.
+func TestI1_TakenBackAlthoughAControllerTouchedIt(t *testing.T) {
+	for name, h := range helms() {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, enforce.Omit{})
+			b.installed(h, oneValue, "one")
+			b.proxy.Reset()
+			hold := b.proxy.HoldRequests(isRevert("configmaps", http.MethodPost))
+			b.remove(kit.ConfigMaps, "app")
+			b.held(hold, 1)
+			second := b.proxy.HoldRequests(isCheck)
+			b.Helm(h, "uninstall", "app")
+			hold.Release()
+			b.held(second, 1)
+			b.tamper(kit.ConfigMaps, "app", types.MergePatchType, `{"metadata":{"annotations":{"controller/revision":"1"}}}`)
+			second.Release()
+			b.waitTakenBack()
+		})
+	}
+}
+
+// waitTakenBack waits until the operator has deleted what it re-created, and checks that it stays deleted.
+func (b *bench) waitTakenBack() {
+	b.Helper()
+	b.Eventually("the created object is taken back", func() error {
+		landed := b.landed()
+		if len(landed) == 0 || landed[0].Method != http.MethodPost || landed[len(landed)-1].Method != http.MethodDelete {
+			return fmt.Errorf("writes: %v", landed)
+		}
+		return nil
+	})
+	b.Throughout(quiet, "ConfigMap app is as Helm left it, gone", func() error { return b.hasValue("app", "") })
+}
+
+// While the operator's view of the record is stale, the release is uninstalled and installed anew with other
+// content: again revision 1, again deployed.
+func TestI1_RecordIdentityNotRevisionNumber(t *testing.T) {
+	reinstalled := func(b *bench, h cluster.Helm) (release func()) {
+		chart := b.installed(h, oneValue, "one")
+		b.proxy.Reset()
+		release = b.proxy.HoldWatch(cluster.ForResource("secrets"))
+		// The objects' events wait until all is done, so that the first thing the operator asks about them is the
+		// question that has the misleading answer.
+		objects := b.proxy.HoldWatch(cluster.ForResource("configmaps"))
+		b.Helm(h, "uninstall", "app")
+		b.Helm(h, "install", "app", chart, "--set", "value=two")
+		objects()
+		return release
+	}
+	withAndWithout(t, enforce.Omit{Identity: true},
+		func(b *bench, h cluster.Helm) {
+			defer reinstalled(b, h)()
+			b.waitValue("app", "one")
+		},
+		func(b *bench, h cluster.Helm) {
+			release := reinstalled(b, h)
+			b.waitChecks(2)
+			b.wantValue("app", "two")
+			b.wantNoWrites()
+			release()
+			b.WaitReady("app", 1)
+			b.Throughout(quiet, "ConfigMap app is as Helm wrote it", func() error { return b.hasValue("app", "two") })
+			b.wantNoWrites()
+		})
+}
+
+// valuesOf returns the values that a ConfigMap had, oldest first.
+func valuesOf(history *kit.History, name string) []string {
+	var values []string
+	for _, u := range history.States(kit.ConfigMaps, name) {
+		values = append(values, valueOf(u))
+	}
+	return values
+}
