@@ -7,10 +7,11 @@ import (
 	"io"
 	"time"
 
-	"github.com/rancher/helm-locker/pkg/operator"
-	"github.com/rancher/helm-locker/pkg/version"
 	"github.com/rancher/wrangler/v3/pkg/kubeconfig"
 	"github.com/urfave/cli/v3"
+
+	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/pkg/version"
 )
 
 // categories of flags in the help text.

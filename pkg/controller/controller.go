@@ -7,14 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
-	"github.com/rancher/helm-locker/pkg/drift"
-	"github.com/rancher/helm-locker/pkg/enforce"
-	helmcontrollers "github.com/rancher/helm-locker/pkg/generated/controllers/helm.cattle.io/v1alpha1"
-	"github.com/rancher/helm-locker/pkg/lock"
-	"github.com/rancher/helm-locker/pkg/metrics"
-	"github.com/rancher/helm-locker/pkg/release"
-	"github.com/rancher/helm-locker/pkg/watch"
 	"github.com/sirupsen/logrus"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/discovery"
@@ -25,6 +17,15 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/pkg/enforce"
+	helmcontrollers "github.com/rancher/helm-locker/pkg/generated/controllers/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/metrics"
+	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/watch"
 )
 
 // Clients are the connections to the API server. Requests have time limits, watches have none, so they are separate.
@@ -93,7 +94,7 @@ type Controller struct {
 	leading atomic.Bool
 	// definitionsAt is when a CustomResourceDefinition last came, changed or went, in Unix nanoseconds.
 	definitionsAt atomic.Int64
-	ready   chan struct{}
+	ready         chan struct{}
 
 	mu      sync.Mutex
 	entries map[string]*entry // by HelmRelease key

@@ -4,10 +4,11 @@ import (
 	"context"
 	"sync"
 
-	"github.com/rancher/helm-locker/pkg/lock"
-	"github.com/rancher/helm-locker/pkg/watch"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/watch"
 )
 
 // nextDrift works on what needs a look in one release. The key is given back to the queue before the work begins: what

@@ -1,8 +1,9 @@
 package enforce
 
 import (
-	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/wrangler/v3/pkg/apply"
+
+	"github.com/rancher/helm-locker/pkg/release"
 )
 
 // AddObjectSetMetadata declares wrangler's classic ObjectSet label and annotation on a desired object, for those who

@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/rancher/helm-locker/pkg/release"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/metadata"
+
+	"github.com/rancher/helm-locker/pkg/release"
 )
 
 // Omit leaves parts of the order proof out. Its only use is in tests that show that every part is needed.

@@ -6,12 +6,13 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/rancher/helm-locker/pkg/release"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata/fake"
 	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/rancher/helm-locker/pkg/release"
 )
 
 var key = release.Key{Namespace: "apps", Name: "web"}

@@ -1,9 +1,10 @@
 package lock
 
 import (
-	"github.com/rancher/helm-locker/pkg/manifest"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/rancher/helm-locker/pkg/manifest"
 )
 
 // Range is an inclusive range of replica counts.

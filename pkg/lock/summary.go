@@ -4,8 +4,9 @@ import (
 	"sort"
 	"time"
 
-	"github.com/rancher/helm-locker/pkg/manifest"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/rancher/helm-locker/pkg/manifest"
 )
 
 // Summary counts the objects of a lock for a status.

@@ -3,8 +3,9 @@ package lock
 import (
 	"sync"
 
-	"github.com/rancher/helm-locker/pkg/manifest"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/rancher/helm-locker/pkg/manifest"
 )
 
 // Table says which lock owns which object. Every object has one owner at most: two releases that both declare it would

@@ -5,9 +5,6 @@ import (
 	"io"
 	"time"
 
-	"github.com/rancher/helm-locker/pkg/controller"
-	helm "github.com/rancher/helm-locker/pkg/generated/controllers/helm.cattle.io"
-	"github.com/rancher/helm-locker/pkg/version"
 	"github.com/sirupsen/logrus"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
@@ -15,6 +12,10 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
+
+	"github.com/rancher/helm-locker/pkg/controller"
+	helm "github.com/rancher/helm-locker/pkg/generated/controllers/helm.cattle.io"
+	"github.com/rancher/helm-locker/pkg/version"
 )
 
 // requestTimeout bounds every request but watches.

@@ -8,12 +8,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/rancher/helm-locker/pkg/controller"
-	"github.com/rancher/helm-locker/pkg/metrics"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"github.com/rancher/helm-locker/pkg/controller"
+	"github.com/rancher/helm-locker/pkg/metrics"
 )
 
 // errLeaseLost ends the operator: another one leads now. Its writes carry preconditions, so a moment with two leaders

@@ -5,9 +5,10 @@ import (
 	"io"
 	"time"
 
-	"github.com/rancher/helm-locker/pkg/enforce"
 	"github.com/sirupsen/logrus"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/rancher/helm-locker/pkg/enforce"
 )
 
 // Defaults of the classic options.

@@ -9,9 +9,10 @@ import (
 	"net/http/pprof"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/rancher/helm-locker/pkg/controller"
 	"github.com/rancher/helm-locker/pkg/metrics"
-	"golang.org/x/sync/errgroup"
 )
 
 // serve runs the HTTP listeners that are asked for until ctx ends.

@@ -5,7 +5,6 @@ import (
 	"sort"
 	"sync"
 
-	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/sirupsen/logrus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -15,6 +14,8 @@ import (
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/rancher/helm-locker/pkg/manifest"
 )
 
 // HelmSelector selects the objects that Helm manages: Helm sets this label on every object it applies.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync"
 
-	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/sirupsen/logrus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -13,6 +12,8 @@ import (
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/rancher/helm-locker/pkg/release"
 )
 
 // Releases follows the records of all Helm releases in the cluster by a metadata-only watch on release Secrets: no

@@ -12,11 +12,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rancher/helm-locker/tests/cluster"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/restmapper"
+
+	"github.com/rancher/helm-locker/tests/cluster"
 )
 
 // directory holds the rendered manifests; it is not part of the repository.

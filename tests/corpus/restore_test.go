@@ -11,12 +11,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rancher/helm-locker/tests/kit"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/rancher/helm-locker/tests/kit"
 )
 
 const (

@@ -7,10 +7,11 @@ import (
 	"sync/atomic"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/tests/cluster"
 	"github.com/rancher/helm-locker/tests/kit"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 var five = configMap("edited", "declared") + configMap("deleted", "declared") + configMap("unlabelled", "declared") +

@@ -8,10 +8,11 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/rancher/helm-locker/pkg/operator"
 	"github.com/rancher/helm-locker/tests/cluster"
 	"github.com/rancher/helm-locker/tests/kit"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 func elected(o *operator.ControllerOptions) {

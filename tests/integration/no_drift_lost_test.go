@@ -12,12 +12,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rancher/helm-locker/tests/kit"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/rancher/helm-locker/tests/kit"
 )
 
 // many is a template of forty objects of ten kinds.

@@ -3,9 +3,10 @@ package integration
 import (
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/tests/kit"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 func TestI3_LockingWritesNothing(t *testing.T) {

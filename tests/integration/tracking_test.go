@@ -7,9 +7,10 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/tests/kit"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // versioned is a chart of which every revision differs, and which fails to be applied when it is told to.

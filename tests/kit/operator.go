@@ -10,10 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rancher/helm-locker/pkg/operator"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/rancher/helm-locker/pkg/operator"
 )
 
 // Operator is an operator that runs in this process.

@@ -5,9 +5,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rancher/helm-locker/tests/cluster"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/rancher/helm-locker/tests/cluster"
 )
 
 // Versions returns "uid resourceVersion" of every object of some resources in a namespace that Helm manages, by

@@ -4,8 +4,9 @@ import (
 	"context"
 	"testing"
 
-	"github.com/rancher/helm-locker/pkg/operator"
 	"k8s.io/client-go/rest"
+
+	"github.com/rancher/helm-locker/pkg/operator"
 )
 
 // RunOperator is StartOperator for an operator that is expected to end by itself: what operator.Run returns is sent once.

@@ -3,10 +3,11 @@ package order
 import (
 	"fmt"
 
-	"github.com/rancher/helm-locker/tests/cluster"
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
+
+	"github.com/rancher/helm-locker/tests/cluster"
 )
 
 // upgrader upgrades the release app to a revision, by one of several Helms.
