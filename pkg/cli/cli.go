@@ -82,6 +82,7 @@ func run(ctx context.Context, cmd *cli.Command, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+	quietLibraries(log)
 	if cmd.String("namespace") == "" {
 		return fmt.Errorf("--namespace must not be empty: an operator looks after the HelmReleases of one namespace")
 	}

@@ -241,6 +241,9 @@ func (c *Controller) restored(l *lock.Lock, v *verdict, done *unstructured.Unstr
 func (c *Controller) report(l *lock.Lock, v *verdict) {
 	p := c.driftProblem(v)
 	c.settle(l, v.Work, lock.Outcome{Reported: true, Digest: v.Digest, Problem: p})
+	if v.Before != nil && *v.Before == *p {
+		return // the same drift, and something else about the object changed: a controller's annotation, say
+	}
 	c.record(l, v, v1alpha1.DriftActionReported, 0)
 }
 

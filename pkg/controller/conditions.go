@@ -64,7 +64,7 @@ func readiness(v *view) (metav1.ConditionStatus, string, string) {
 	}
 	if v.lock.Detect {
 		return metav1.ConditionTrue, v1alpha1.ReasonDetectOnly,
-			fmt.Sprintf("revision %d: %d objects watched, as declared; drift is only reported", v.lock.Record.Revision, v.sum.Tracked)
+			fmt.Sprintf("revision %d: %s watched, as declared; drift is only reported", v.lock.Record.Revision, count(v.sum.Tracked, "object"))
 	}
 	return metav1.ConditionTrue, v1alpha1.ReasonLocked, lockedMessage(v)
 }
@@ -86,23 +86,23 @@ func worst(v *view) string {
 
 func problems(v *view, reason string) string {
 	var texts []string
-	count := 0
+	matching := 0
 	for _, p := range v.sum.Problems {
 		if p.Reason != reason {
 			continue
 		}
-		count++
+		matching++
 		if len(texts) < named {
 			texts = append(texts, p.ID.String()+": "+p.Message)
 		}
 	}
-	return strings.Join(texts, "; ") + andMore(count-len(texts))
+	return strings.Join(texts, "; ") + andMore(matching-len(texts))
 }
 
 func lockedMessage(v *view) string {
-	m := fmt.Sprintf("revision %d locked: %d objects", v.lock.Record.Revision, v.sum.Tracked)
+	m := fmt.Sprintf("revision %d locked: %s", v.lock.Record.Revision, count(v.sum.Tracked, "object"))
 	if v.reverted > 0 {
-		m += fmt.Sprintf(", %d changes reverted", v.reverted)
+		m += fmt.Sprintf(", %s reverted", count(v.reverted, "change"))
 	}
 	if n := len(v.entry.skipped); n > 0 {
 		s := v.entry.skipped[0]
@@ -143,7 +143,7 @@ func lockedCondition(v *view, reason, message string, set setter) {
 		set(v1alpha1.ConditionLocked, metav1.ConditionFalse, v1alpha1.ReasonDetectOnly, "mode Detect: drift is reported, nothing is written")
 	default:
 		set(v1alpha1.ConditionLocked, metav1.ConditionTrue, v1alpha1.ReasonLocked,
-			fmt.Sprintf("revision %d: %d objects are protected", v.lock.Record.Revision, v.sum.Tracked))
+			fmt.Sprintf("revision %d: %s protected", v.lock.Record.Revision, count(v.sum.Tracked, "object")))
 	}
 }
 
@@ -159,7 +159,7 @@ func driftCondition(v *view, set setter) {
 		set(v1alpha1.ConditionDrifted, metav1.ConditionTrue, reason, problems(v, worst(v)))
 	case v.reverted > 0:
 		set(v1alpha1.ConditionDrifted, metav1.ConditionFalse, v1alpha1.ReasonDriftReverted,
-			fmt.Sprintf("no drift now; %d changes reverted since revision %d was locked", v.reverted, v.lock.Record.Revision))
+			fmt.Sprintf("no drift now; %s reverted since revision %d was locked", count(v.reverted, "change"), v.lock.Record.Revision))
 	default:
 		set(v1alpha1.ConditionDrifted, metav1.ConditionFalse, v1alpha1.ReasonNoDrift, "every object is as its manifest declares it")
 	}
@@ -211,6 +211,14 @@ func progress(v *view, ready metav1.ConditionStatus, reason, message string, set
 			remove(kind)
 		}
 	}
+}
+
+// count returns "1 object" or "2 objects".
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 func andMore(n int) string {

@@ -95,7 +95,7 @@ func (c *Controller) announceLocked(hr *v1alpha1.HelmRelease, l *lock.Lock, obje
 	if l.Detect {
 		mode = "watched; drift is only reported"
 	}
-	c.event(hr, corev1.EventTypeNormal, v1alpha1.EventReasonLocked, "revision %d of Helm release %s: %d objects %s", l.Record.Revision, l.Release, objects, mode)
+	c.event(hr, corev1.EventTypeNormal, v1alpha1.EventReasonLocked, "revision %d of Helm release %s: %s %s", l.Record.Revision, l.Release, count(objects, "object"), mode)
 	c.Log.WithFields(logrus.Fields{"release": l.Release.String(), "revision": l.Record.Revision, "objects": objects}).Info("locked")
 }
 

@@ -106,6 +106,7 @@ func (w *writer) applyBody(r *Revert) ([]byte, error) {
 	if err := json.Unmarshal(r.Object.Desired, &desired); err != nil {
 		return nil, fmt.Errorf("decode the desired state of %s: %w", r.ID, err)
 	}
+	r.keepReplicas(desired)
 	setPath(desired, r.Live.GetResourceVersion(), "metadata", "resourceVersion")
 	body, err := json.Marshal(desired)
 	if err != nil {

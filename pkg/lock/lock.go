@@ -136,6 +136,8 @@ type Work struct {
 	Owner    drift.Owner
 	// Failures counts the attempts in a row that failed before.
 	Failures int
+	// Before is the problem that the object had already; nil for none.
+	Before *Problem
 }
 
 // Observe records a look at an object and says whether a worker should come. A look that is older than one already
@@ -213,7 +215,7 @@ func (l *Lock) Take(now time.Time) (work []*Work, after time.Duration) {
 			continue
 		}
 		delete(l.dirty, id)
-		work = append(work, &Work{Object: s.Object, Observation: *s.pending, First: !s.judged, Baseline: s.baseline, Owner: s.owner, Failures: s.failures})
+		work = append(work, &Work{Object: s.Object, Observation: *s.pending, First: !s.judged, Baseline: s.baseline, Owner: s.owner, Failures: s.failures, Before: s.problem})
 		s.pending, s.inFlight = nil, true
 	}
 	return work, after

@@ -2,16 +2,13 @@ package operator
 
 import (
 	"fmt"
-	"io"
 	"time"
 
-	"github.com/sirupsen/logrus"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
-	"k8s.io/klog/v2"
 
 	"github.com/rancher/helm-locker/pkg/controller"
 	helm "github.com/rancher/helm-locker/pkg/generated/controllers/helm.cattle.io"
@@ -60,14 +57,4 @@ func connect(config *rest.Config, namespace string) (*connection, error) {
 	}
 	c.HelmReleases = c.factory.Helm().V1alpha1().HelmRelease()
 	return c, nil
-}
-
-// quietLibraries keeps client-go's own log, which is not in our format and repeats what we report, out of ours.
-func quietLibraries(log *logrus.Logger) {
-	w := io.Discard
-	if log.IsLevelEnabled(logrus.TraceLevel) {
-		w = log.WriterLevel(logrus.TraceLevel)
-	}
-	klog.LogToStderr(false)
-	klog.SetOutput(w)
 }

@@ -32,7 +32,6 @@ func Run(ctx context.Context, options ControllerOptions) error {
 	if err != nil {
 		return err
 	}
-	quietLibraries(o.Log)
 	restConfig, err := o.ClientConfig.ClientConfig()
 	if err != nil {
 		return fmt.Errorf("client configuration: %w", err)

@@ -43,16 +43,30 @@ func (r ForgedRecord) payload(namespace string) ([]byte, error) {
 }
 
 // EncodePayload compresses and encodes the bytes of a record as Helm does.
-func EncodePayload(record []byte) ([]byte, error) {
-	var zipped bytes.Buffer
-	w := gzip.NewWriter(&zipped)
-	if _, err := w.Write(record); err != nil {
-		return nil, fmt.Errorf("compress a record: %w", err)
+func EncodePayload(record []byte) ([]byte, error) { return EncodeMembers(Compressed{Content: record}) }
+
+// Compressed is content that is compressed once and stands Times times (once when 0) in a payload.
+type Compressed struct {
+	Content []byte
+	Times   int
+}
+
+// EncodeMembers is EncodePayload for content that is too large to be compressed in a test: compressed members one after
+// another decompress to one stream.
+func EncodeMembers(members ...Compressed) ([]byte, error) {
+	var all []byte
+	for _, member := range members {
+		var zipped bytes.Buffer
+		w := gzip.NewWriter(&zipped)
+		if _, err := w.Write(member.Content); err != nil {
+			return nil, fmt.Errorf("compress a record: %w", err)
+		}
+		if err := w.Close(); err != nil {
+			return nil, fmt.Errorf("compress a record: %w", err)
+		}
+		all = append(all, bytes.Repeat(zipped.Bytes(), max(1, member.Times))...)
 	}
-	if err := w.Close(); err != nil {
-		return nil, fmt.Errorf("compress a record: %w", err)
-	}
-	return []byte(base64.StdEncoding.EncodeToString(zipped.Bytes())), nil
+	return []byte(base64.StdEncoding.EncodeToString(all)), nil
 }
 
 // Forge writes a release record, in place of one of the same name.

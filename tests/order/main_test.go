@@ -133,7 +133,7 @@ func (b *bench) writes() []cluster.Request {
 	})
 }
 
-// landed returns those of writes that changed something.
+// landed returns those of writes that changed something, or may yet because they are not answered.
 func (b *bench) landed() []cluster.Request {
 	return slices.DeleteFunc(b.writes(), func(r cluster.Request) bool { return r.Code >= http.StatusBadRequest })
 }

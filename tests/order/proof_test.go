@@ -211,7 +211,8 @@ func (b *bench) waitTakenBack() {
 	b.Helper()
 	b.Eventually("the created object is taken back", func() error {
 		landed := b.landed()
-		if len(landed) == 0 || landed[0].Method != http.MethodPost || landed[len(landed)-1].Method != http.MethodDelete {
+		last := len(landed) - 1
+		if last < 0 || landed[0].Method != http.MethodPost || landed[last].Method != http.MethodDelete || landed[last].Code != http.StatusOK {
 			return fmt.Errorf("writes: %v", landed)
 		}
 		return nil
