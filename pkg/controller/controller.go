@@ -91,6 +91,7 @@ type Controller struct {
 	writes       chan struct{}
 	eventBudget  flowcontrol.PassiveRateLimiter
 
+	start   gathering
 	leading atomic.Bool
 	// definitionsAt is when a CustomResourceDefinition last came, changed or went, in Unix nanoseconds.
 	definitionsAt atomic.Int64
@@ -142,7 +143,6 @@ func (c *Controller) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { c.releases.Run(ctx); return nil })
 	group.Go(func() error { c.crds.Run(ctx); return nil })
-	c.objects.Start(ctx)
 	group.Go(func() error {
 		<-ctx.Done()
 		c.releaseQueue.ShutDown()
@@ -159,11 +159,12 @@ func (c *Controller) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("list HelmReleases: %w", err)
 	}
+	c.start.wait(keys, func() { c.objects.Start(ctx) })
 	work(group, releaseWorkers, func() bool { return c.nextRelease(ctx) })
 	work(group, driftWorkers, func() bool { return c.nextDrift(ctx) })
 	work(group, statusWorkers, func() bool { return c.nextStatus(ctx) })
 	close(c.ready)
-	c.Log.Infof("looking after %d HelmReleases in namespace %s", keys, c.Namespace)
+	c.Log.Infof("looking after %s in namespace %s", count(len(keys), "HelmRelease"), c.Namespace)
 	return c.stop(group)
 }
 
@@ -200,15 +201,18 @@ func (c *Controller) Lead() {
 // Unlead stops the controller from writing.
 func (c *Controller) Unlead() { c.leading.Store(false) }
 
-func (c *Controller) enqueueAll() (int, error) {
+func (c *Controller) enqueueAll() ([]string, error) {
 	all, err := c.clients.HelmReleases.Cache().List(c.Namespace, everything)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
+	keys := make([]string, 0, len(all))
 	for _, hr := range all {
-		c.releaseQueue.Add(hr.Namespace + "/" + hr.Name)
+		key := hr.Namespace + "/" + hr.Name
+		keys = append(keys, key)
+		c.releaseQueue.Add(key)
 	}
-	return len(all), nil
+	return keys, nil
 }
 
 // enqueueRelease enqueues the HelmReleases that name a release.

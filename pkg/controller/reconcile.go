@@ -24,6 +24,7 @@ func (c *Controller) nextRelease(ctx context.Context) bool {
 		return false
 	}
 	defer c.releaseQueue.Done(key)
+	defer c.start.done(key)
 	if err := c.reconcile(ctx, key); err != nil {
 		c.Log.WithField("helmrelease", key).Warnf("reconcile: %v; trying again", err)
 		c.releaseQueue.AddRateLimited(key)

@@ -40,7 +40,7 @@ type Objects struct {
 	log    logrus.FieldLogger
 
 	mu      sync.Mutex
-	ctx     context.Context // of Run; nil before
+	ctx     context.Context // of Start; nil before
 	watches map[schema.GroupVersionKind]*kindWatch
 	needs   map[string]map[schema.GroupVersionKind]Kind // by owner
 	running sync.WaitGroup
@@ -48,11 +48,11 @@ type Objects struct {
 
 type kindWatch struct {
 	feed  *feed
-	stop  context.CancelFunc
+	stop  context.CancelFunc // nil until it runs
 	users int
 }
 
-// NewObjects returns watches that deliver to sink. None starts before Start.
+// NewObjects returns watches that deliver to sink. None runs before Start.
 func NewObjects(client dynamic.Interface, sink Sink, log logrus.FieldLogger) *Objects {
 	return &Objects{
 		client: client, sink: sink, log: log,
@@ -61,11 +61,15 @@ func NewObjects(client dynamic.Interface, sink Sink, log logrus.FieldLogger) *Ob
 	}
 }
 
-// Start allows watches to run until ctx ends. It is called once, before Need.
+// Start starts the watches that are needed so far, and lets later ones start as they are needed, until ctx ends. What
+// was needed before Start is delivered by one list of each kind, instead of being looked up release by release.
 func (o *Objects) Start(ctx context.Context) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.ctx = ctx
+	for _, w := range o.watches {
+		o.run(w)
+	}
 }
 
 // Wait returns when every watch has ended after the context of Start did.
@@ -134,15 +138,24 @@ func (o *Objects) acquire(gvk schema.GroupVersionKind, kind Kind) {
 		w.users++
 		return
 	}
-	ctx, stop := context.WithCancel(o.ctx)
 	example := &unstructured.Unstructured{}
 	example.SetGroupVersionKind(gvk)
-	w := &kindWatch{stop: stop, users: 1}
+	w := &kindWatch{users: 1}
 	w.feed = newFeed(gvk.Kind+"."+gvk.GroupVersion().String(), o.listWatch(kind), example, &kindSink{gvk: gvk, to: o.sink}, o.log)
 	o.watches[gvk] = w
+	if o.ctx != nil {
+		o.run(w)
+	}
+}
+
+// run starts a watch. o.mu is held.
+func (o *Objects) run(w *kindWatch) {
+	ctx, stop := context.WithCancel(o.ctx)
+	w.stop = stop
 	o.running.Add(1)
 	go func() {
 		defer o.running.Done()
+		defer stop()
 		w.feed.run(ctx)
 	}()
 }
@@ -151,7 +164,9 @@ func (o *Objects) release(gvk schema.GroupVersionKind) {
 	w := o.watches[gvk]
 	w.users--
 	if w.users == 0 {
-		w.stop()
+		if w.stop != nil {
+			w.stop()
+		}
 		delete(o.watches, gvk)
 	}
 }

@@ -170,7 +170,7 @@ func (b *bench) churn(ctx context.Context, w *world) error {
 	if err != nil {
 		return err
 	}
-	b.result.churn(float64(updates)/took.Seconds(), float64(spent-before)/float64(took))
+	b.result.churn(b.churnRate, float64(updates)/took.Seconds(), float64(spent-before)/float64(took))
 	return <-profiled
 }
 

@@ -24,8 +24,9 @@ const (
 	// sample and most bound the tamperings of one object, in the short form and in the full one: a single
 	// CustomResourceDefinition has ten thousand scalars.
 	sample, most = 6, 250
-	// sampleOfDefinitions bounds the short form for those, where a write takes the API server hundreds of milliseconds.
-	sampleOfDefinitions = 3
+	// sampleOfDefinitions bounds the short form for CustomResourceDefinitions, of which the API server can take a second to
+	// write one.
+	sampleOfDefinitions = 2
 
 	// hands is how many objects are tampered with at the same time.
 	hands = 4
@@ -33,12 +34,17 @@ const (
 	patience = 60 * time.Second
 )
 
-// ownership is what every object gets besides: tampering with what Helm knows its objects by.
-var ownership = []struct{ what, patch string }{
-	{"remove Helm's label", `[{"op":"remove","path":"/metadata/labels/app.kubernetes.io~1managed-by"}]`},
-	{"edit Helm's annotation", `[{"op":"replace","path":"/metadata/annotations/meta.helm.sh~1release-name","value":"nobody"}]`},
-	{"remove Helm's annotations", `[{"op":"remove","path":"/metadata/annotations/meta.helm.sh~1release-name"},` +
-		`{"op":"remove","path":"/metadata/annotations/meta.helm.sh~1release-namespace"}]`},
+// harm is a tampering by one patch.
+type harm struct{ what, patch string }
+
+// ownership returns what every object gets besides: tampering with what Helm knows its objects by.
+func ownership() []harm {
+	return []harm{
+		{"remove Helm's label", `[{"op":"remove","path":"/metadata/labels/app.kubernetes.io~1managed-by"}]`},
+		{"edit Helm's annotation", `[{"op":"replace","path":"/metadata/annotations/meta.helm.sh~1release-name","value":"nobody"}]`},
+		{"remove Helm's annotations", `[{"op":"remove","path":"/metadata/annotations/meta.helm.sh~1release-name"},` +
+			`{"op":"remove","path":"/metadata/annotations/meta.helm.sh~1release-namespace"}]`},
+	}
 }
 
 // restoresEverything tampers with all objects of a chart, several at a time, and returns what became of it.
@@ -88,12 +94,12 @@ func (x *tampering) all(ctx context.Context) (err error) {
 		return err
 	}
 	edits := kit.Tamperings(x.declared.Object)
-	limit := sample
+	limit, rest := sample, ownership()
 	switch {
 	case everything:
 		limit = most
 	case x.declared.GetKind() == "CustomResourceDefinition":
-		limit = sampleOfDefinitions
+		limit, rest = sampleOfDefinitions, rest[:1]
 	}
 	for _, e := range kit.Sample(edits, limit) {
 		if x.exempt(e) {
@@ -112,7 +118,7 @@ func (x *tampering) all(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	for _, c := range ownership {
+	for _, c := range rest {
 		if err := x.edit(ctx, c.what, [][]byte{[]byte(c.patch)}); err != nil {
 			return err
 		}

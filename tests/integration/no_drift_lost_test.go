@@ -241,7 +241,6 @@ func TestI5_BurstOfFortyDrifts(t *testing.T) {
 		d.all(w, targets)
 		made := time.Since(started)
 		w.waitRestored(targets...)
-		t.Log(w.operator.Log())
 		t.Logf("40 drifts made in %s, all restored after %s", made.Round(time.Millisecond), time.Since(started).Round(time.Millisecond))
 	}
 

@@ -1,0 +1,37 @@
+package controller
+
+import "sync"
+
+// gathering holds the object watches back at the start until every HelmRelease that existed has been reconciled once.
+// Their locks are then known when the watches list what exists, so that nothing has to be looked at one by one.
+type gathering struct {
+	mu      sync.Mutex
+	missing map[string]struct{}
+	then    func() // nil before wait and once called
+}
+
+// wait has then called once all keys are done; at once for none.
+func (g *gathering) wait(keys []string, then func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.missing, g.then = make(map[string]struct{}, len(keys)), then
+	for _, key := range keys {
+		g.missing[key] = struct{}{}
+	}
+	g.check()
+}
+
+// done says that a key was reconciled, successfully or not.
+func (g *gathering) done(key string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.missing, key)
+	g.check()
+}
+
+func (g *gathering) check() {
+	if g.then != nil && len(g.missing) == 0 {
+		g.then()
+		g.then = nil
+	}
+}
