@@ -83,6 +83,7 @@ func run(ctx context.Context, cmd *cli.Command, stderr io.Writer) error {
 		return err
 	}
 	quietLibraries(log)
+	tuneMemory()
 	if cmd.String("namespace") == "" {
 		return fmt.Errorf("--namespace must not be empty: an operator looks after the HelmReleases of one namespace")
 	}
