@@ -200,26 +200,30 @@ func (w *writer) takeBack(ctx context.Context, o *lock.Object, created *unstruct
 		if getErr != nil {
 			return getErr
 		}
-		if again.GetUID() != uid || !reflect.DeepEqual(substance(again), substance(created)) {
+		if again.GetUID() != uid || !reflect.DeepEqual(substance(again, created), substance(created, created)) {
 			return err
 		}
 		now = again
 	}
 }
 
-// substance is what of an object only those change who mean to: content without metadata and status, and who wrote Helm's
-// ownership metadata, what and when.
-func substance(obj *unstructured.Unstructured) map[string]any {
+// substance is what of an object only those change who mean to: content without status, labels, those annotations that
+// the object was created with (controllers add their own), and who wrote Helm's ownership metadata, what and when.
+func substance(obj, created *unstructured.Unstructured) map[string]any {
 	s := maps.Clone(obj.Object)
 	delete(s, "metadata")
 	delete(s, "status")
+	annotations := map[string]string{}
+	for key := range created.GetAnnotations() {
+		annotations[key] = obj.GetAnnotations()[key]
+	}
 	var helm []metav1.ManagedFieldsEntry
 	for _, entry := range obj.GetManagedFields() {
 		if drift.ManagedBy([]metav1.ManagedFieldsEntry{entry}).Known {
 			helm = append(helm, entry)
 		}
 	}
-	s["helm"] = helm
+	s["labels"], s["annotations"], s["helm"] = obj.GetLabels(), annotations, helm
 	return s
 }
 

@@ -17,6 +17,7 @@ import (
 
 var (
 	clusterRoles = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"}
+	namespaces   = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 	jobs         = schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}
 )
 
@@ -94,15 +95,6 @@ func TestKinds_ClusterScopedOtherNamespacesAndLists(t *testing.T) {
 				})
 			}
 		})
-	}
-}
-
-var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
-
-func (w *world) deleteIn(gvr schema.GroupVersionResource, namespace, name string) {
-	w.Helper()
-	if err := w.In(gvr, namespace).Delete(w.Ctx, name, metav1.DeleteOptions{}); err != nil {
-		w.Fatal(err)
 	}
 }
 
@@ -194,8 +186,7 @@ func (w *world) scale(name string, replicas int64) {
 	}
 }
 
-// staysScaled fails the test when the replica count of web does not stay. A tampered label, on the same watch, shows that the
-// operator has seen the scaling.
+// staysScaled fails the test when the replica count of web does not stay.
 func (w *world) staysScaled(replicas int64) {
 	w.Helper()
 	w.fence()

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/operator"
@@ -61,7 +63,7 @@ func (w *world) fence() {
 	}
 }
 
-// expectField fails the test when the value at a path of a ConfigMap is not the wanted one now.
+// expectKey fails the test when the key of a ConfigMap is not the wanted one now.
 func (w *world) expectKey(name, want string) {
 	w.Helper()
 	if got := kit.Field(w.Get(kit.ConfigMaps, name), "data.key"); got != want {
@@ -69,7 +71,7 @@ func (w *world) expectKey(name, want string) {
 	}
 }
 
-// expectWrites fails the test when the operator wrote to objects of releases since the last Reset, the fence excepted.
+// expectNoWrites fails the test when the operator wrote to objects of releases since the last Reset, the fence excepted.
 func (w *world) expectNoWrites() {
 	w.Helper()
 	for _, r := range kit.ObjectWrites(w.proxy) {
@@ -79,14 +81,14 @@ func (w *world) expectNoWrites() {
 	}
 }
 
-// edited tampers with the key of a ConfigMap and waits until it is restored.
+// revertsEdits tampers with the key of a ConfigMap and waits until it is restored.
 func (w *world) revertsEdits(name, want string) {
 	w.Helper()
 	w.Patch(kit.ConfigMaps, name, `{"data":{"key":"tampered"}}`)
 	w.WaitField(kit.ConfigMaps, name, "data.key", want)
 }
 
-// condition waits until a condition has a reason, and fails the test unless its message has all the wanted parts.
+// says waits until a condition has a reason, and fails the test unless its message has all the wanted parts.
 func (w *world) says(name, condition, reason string, parts ...string) {
 	w.Helper()
 	c := w.WaitReason(name, condition, reason)
@@ -130,4 +132,11 @@ func notFound(err error) error {
 		return errors.New("it still exists")
 	}
 	return err
+}
+
+func (w *world) deleteIn(gvr schema.GroupVersionResource, namespace, name string) {
+	w.Helper()
+	if err := w.In(gvr, namespace).Delete(w.Ctx, name, metav1.DeleteOptions{}); err != nil {
+		w.Fatal(err)
+	}
 }
