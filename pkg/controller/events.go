@@ -119,6 +119,25 @@ func (c *Controller) announceUnlocked(hr *v1alpha1.HelmRelease, before, now lock
 	c.event(hr, kind, reason, "%s", now.Message)
 }
 
+// announceProblem records why a release that should be locked is not, where somebody has to act on it.
+func (c *Controller) announceProblem(hr *v1alpha1.HelmRelease, p problem) {
+	reason := ""
+	switch p.reason {
+	case v1alpha1.ReasonConflict:
+		reason = v1alpha1.EventReasonConflict
+	case v1alpha1.ReasonDecodeFailed:
+		reason = v1alpha1.EventReasonDecodeFailed
+	case v1alpha1.ReasonManifestInvalid:
+		reason = v1alpha1.EventReasonManifestInvalid
+	default:
+		return
+	}
+	if hr != nil {
+		c.Log.WithField("release", releaseKey(hr).String()).Warn("not locked: " + p.message)
+	}
+	c.event(hr, corev1.EventTypeWarning, reason, "%s", p.message)
+}
+
 func (c *Controller) announceTrouble(hr *v1alpha1.HelmRelease, ld *loaded, conflicts []lock.Conflict) {
 	for _, cf := range conflicts[:min(named, len(conflicts))] {
 		c.event(hr, corev1.EventTypeWarning, v1alpha1.EventReasonConflict, "%s is locked by HelmRelease %s%s", cf.ID, cf.Owner, andMore(len(conflicts)-1))

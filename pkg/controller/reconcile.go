@@ -188,11 +188,15 @@ func (c *Controller) watchAll(l *lock.Lock, kinds map[schema.GroupVersionKind]wa
 
 // unlock ends the lock of a HelmRelease. While Helm works its watches stay, because the release is locked again soon.
 func (c *Controller) unlock(key string, p problem) {
-	transitioning := false
+	transitioning, news := false, false
 	c.update(key, func(e *entry) {
+		news = e.problem != p
 		e.problem, e.conflicts, e.waiting, e.skipped = p, nil, nil, nil
 		transitioning = e.decision.State == v1alpha1.StateTransitioning
 	})
+	if news {
+		c.announceProblem(c.cached(key), p)
+	}
 	if c.table.Drop(key) {
 		c.retryConflicts(key)
 	}

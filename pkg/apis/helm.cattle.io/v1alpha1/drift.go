@@ -35,7 +35,7 @@ type DriftRecord struct {
 	// +optional
 	FieldManager string `json:"fieldManager,omitempty"`
 
-	// Action is what was done about it: `Reverted`, `Recreated`, `Reported`, `Refused` or `Deferred`.
+	// Action is what was done about it: `Reverted`, `Recreated`, `Reported` or `Refused`.
 	// +required
 	Action DriftAction `json:"action"`
 
@@ -105,7 +105,4 @@ const (
 	// DriftActionRefused means that the API server refused the write: by validation, admission or RBAC. It is tried
 	// again.
 	DriftActionRefused DriftAction = "Refused"
-
-	// DriftActionDeferred means that the object is contended: the next revert waits, longer each time.
-	DriftActionDeferred DriftAction = "Deferred"
 )
