@@ -43,7 +43,7 @@ func New(stdout, stderr io.Writer) *cli.Command {
 }
 
 func flags() []cli.Flag {
-	env := func(names ...string) cli.ValueSourceChain { return cli.EnvVars(names...) }
+	env := cli.EnvVars
 	return []cli.Flag{
 		&cli.StringFlag{Name: "kubeconfig", Aliases: []string{"k"}, Sources: env("KUBECONFIG"), Category: categoryClassic,
 			Usage: "kubeconfig file; in a cluster the service account is used without one"},

@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -21,7 +20,7 @@ func (c *Controller) claimable(hr *v1alpha1.HelmRelease) bool {
 
 // claim makes the HelmRelease this controller's, and rids it of the finalizer that older operators set. It returns
 // false for a HelmRelease that another controller has claimed or that a standby has to leave unclaimed for now.
-func (c *Controller) claim(ctx context.Context, hr *v1alpha1.HelmRelease) (bool, error) {
+func (c *Controller) claim(hr *v1alpha1.HelmRelease) (bool, error) {
 	if !c.claimable(hr) {
 		return false, nil
 	}

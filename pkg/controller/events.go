@@ -121,7 +121,7 @@ func (c *Controller) announceUnlocked(hr *v1alpha1.HelmRelease, before, now lock
 
 // announceProblem records why a release that should be locked is not, where somebody has to act on it.
 func (c *Controller) announceProblem(hr *v1alpha1.HelmRelease, p problem) {
-	reason := ""
+	var reason string
 	switch p.reason {
 	case v1alpha1.ReasonConflict:
 		reason = v1alpha1.EventReasonConflict

@@ -52,7 +52,7 @@ func (c *Controller) reconcile(ctx context.Context, key string) error {
 	if err != nil {
 		return fmt.Errorf("read HelmRelease %s: %w", key, err)
 	}
-	mine, err := c.claim(ctx, hr)
+	mine, err := c.claim(hr)
 	if err != nil {
 		return err
 	}

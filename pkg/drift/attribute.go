@@ -36,13 +36,13 @@ func ManagedBy(managedFields []metav1.ManagedFieldsEntry) Owner {
 		if entry.FieldsV1 == nil || entry.Subresource != "" {
 			continue
 		}
-		score := 0
+		score, fields := 0, entry.FieldsV1.GetRawBytes()
 		for _, marker := range helmMarkers {
-			if bytes.Contains(entry.FieldsV1.Raw, marker) {
+			if bytes.Contains(fields, marker) {
 				score += 2
 			}
 		}
-		if score == 0 || score == 2 && !bytes.Contains(entry.FieldsV1.Raw, helmMarkers[0]) {
+		if score == 0 || score == 2 && !bytes.Contains(fields, helmMarkers[0]) {
 			continue
 		}
 		if strings.Contains(entry.Manager, "helm") {

@@ -12,7 +12,7 @@ func wrote(manager string, op metav1.ManagedFieldsOperationType, sub string, min
 	return metav1.ManagedFieldsEntry{
 		Manager: manager, Operation: op, Subresource: sub,
 		Time:     &metav1.Time{Time: minutes(minute)},
-		FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)},
+		FieldsV1: metav1.NewFieldsV1(fields),
 	}
 }
 

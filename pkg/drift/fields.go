@@ -15,7 +15,7 @@ func ownsAny(entry *metav1.ManagedFieldsEntry, desired, live map[string]any, cha
 		return false
 	}
 	var fields map[string]any
-	if err := json.Unmarshal(entry.FieldsV1.Raw, &fields); err != nil || len(fields) == 0 {
+	if err := json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields); err != nil || len(fields) == 0 {
 		return false
 	}
 	for _, change := range changes {

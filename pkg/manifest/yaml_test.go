@@ -18,7 +18,8 @@ func asKubernetes(text string) (map[string]any, error) {
 		return nil, err
 	}
 	var content map[string]any
-	return content, json.Unmarshal(data, &content)
+	err = json.Unmarshal(data, &content)
+	return content, err
 }
 
 func TestValuesAreThoseThatKubernetesReads(t *testing.T) {

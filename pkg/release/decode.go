@@ -112,7 +112,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 
 // complete checks what every release that Helm stores has.
 func (r *Release) complete() error {
-	missing := ""
+	var missing string
 	switch {
 	case r.Name == "":
 		missing = "name"

@@ -118,7 +118,7 @@ func TestDecodeUnderstandsEveryHelm(t *testing.T) {
 		"Helm 4 stores client-side apply":         {pack(with(`"apply_method":"csa"`)), func(r *release.Release) bool { return r.ApplyMethod == "csa" }},
 		"Helm 3 stores no apply method":           {pack(minimal), func(r *release.Release) bool { return r.ApplyMethod == "" }},
 		"the oldest Helm stores plain JSON":       {encode([]byte(minimal)), func(r *release.Release) bool { return r.Name == "podinfo" }},
-		"base64 in lines":                         {bytes.Replace(pack(minimal), []byte("A"), []byte("A\n"), -1), func(r *release.Release) bool { return r.Name == "podinfo" }},
+		"base64 in lines":                         {bytes.ReplaceAll(pack(minimal), []byte("A"), []byte("A\n")), func(r *release.Release) bool { return r.Name == "podinfo" }},
 		"fields of a newer Helm are skipped":      {pack(with(`"new":{"name":"no","list":[[{"name":[]}]]}`)), func(r *release.Release) bool { return r.Name == "podinfo" }},
 		"a chart of null is no chart":             {pack(with(`"chart":null`)), func(r *release.Release) bool { return r.ChartName == "" }},
 		"a status of a newer Helm is unknown":     {pack(strings.Replace(minimal, `"deployed"`, `"new"`, 1)), func(r *release.Release) bool { return r.Status == release.StatusUnknown }},

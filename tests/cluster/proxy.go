@@ -173,7 +173,7 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 			refuse(w, action)
 			return
 		case action.After != nil:
-			e.after = append(e.after, action.After)
+			e.after = append(e.after, action.After) //nolint:bodyclose // it looks at an answer that the reverse proxy closes
 		}
 	}
 	p.reverse.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), exchangeKey{}, e)))

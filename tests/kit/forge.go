@@ -29,7 +29,7 @@ type ForgedRecord struct {
 	NoData bool
 }
 
-// Payload encodes a record as Helm does, up to and including Helm's own base64.
+// payload encodes a record as Helm does, up to and including Helm's own base64.
 func (r ForgedRecord) payload(namespace string) ([]byte, error) {
 	record, err := json.Marshal(map[string]any{
 		"name": r.Name, "namespace": namespace, "version": r.Revision, "manifest": r.Manifest,

@@ -19,118 +19,6 @@ import (
 	"github.com/rancher/helm-locker/tests/kit"
 )
 
-// everyField renders objects in which each field that the tests below tamper with is a value of the chart.
-const everyField = `
-apiVersion: apps/v1
-kind: Deployment
-metadata:
-  name: app
-  labels: {team: {{ .Values.team }}}
-spec:
-  replicas: {{ .Values.replicas }}
-  selector: {matchLabels: {app: app}}
-  template:
-    metadata: {labels: {app: app}}
-    spec:
-      containers:
-      - name: main
-        image: example.com/main:{{ .Values.tag }}
-        ports: [{name: http, containerPort: {{ .Values.port }}}]
-        env:
-        - {name: {{ .Values.env }}, value: some}
-        - {name: OTHER, value: same}
----
-apiVersion: v1
-kind: Service
-metadata: {name: app}
-spec:
-  selector: {app: app}
-  ports: [{name: http, port: {{ .Values.port }}, targetPort: {{ .Values.port }}}]
----
-apiVersion: v1
-kind: ConfigMap
-metadata:
-  name: app
-  annotations: {note: {{ .Values.team }}}
-data: {value: {{ .Values.value }}, other: same}
-`
-
-const (
-	valuesBefore = "team=red,replicas=2,tag=one,port=80,env=MODE,value=first"
-	valuesAfter  = "team=blue,replicas=3,tag=two,port=90,env=KIND,value=second"
-)
-
-// tampering is one thing that somebody may do to an object of everyField.
-type tampering struct {
-	name     string
-	resource schema.GroupVersionResource
-	do       func(b *bench)
-}
-
-func patching(name string, gvr schema.GroupVersionResource, kind types.PatchType, patch string) tampering {
-	return tampering{name, gvr, func(b *bench) { b.tamper(gvr, "app", kind, patch) }}
-}
-
-func deleting(gvr schema.GroupVersionResource) tampering {
-	return tampering{"deleted " + gvr.Resource, gvr, func(b *bench) { b.remove(gvr, "app") }}
-}
-
-func tamperings() []tampering {
-	const container = "/spec/template/spec/containers/0"
-	replace := func(path string, value any) string {
-		return fmt.Sprintf(`[{"op":"replace","path":%q,"value":%#v}]`, path, value)
-	}
-	return []tampering{
-		patching("changed field", kit.ConfigMaps, types.MergePatchType, `{"data":{"value":"tampered"}}`),
-		patching("changed field of a list element", kit.Deployments, types.JSONPatchType, replace(container+"/image", "evil:1")),
-		patching("removed field", kit.ConfigMaps, types.MergePatchType, `{"data":{"value":null}}`),
-		patching("removed label", kit.Deployments, types.MergePatchType, `{"metadata":{"labels":{"team":null}}}`),
-		patching("removed annotation", kit.ConfigMaps, types.MergePatchType, `{"metadata":{"annotations":{"note":null}}}`),
-		patching("removed Helm's name annotation", kit.Services, types.MergePatchType, `{"metadata":{"annotations":{"meta.helm.sh/release-name":null}}}`),
-		patching("changed Helm's name annotation", kit.ConfigMaps, types.MergePatchType, `{"metadata":{"annotations":{"meta.helm.sh/release-name":"other"}}}`),
-		patching("removed all annotations", kit.Deployments, types.MergePatchType, `{"metadata":{"annotations":null}}`),
-		patching("removed Helm's label", kit.ConfigMaps, types.MergePatchType, `{"metadata":{"labels":{"app.kubernetes.io/managed-by":null}}}`),
-		patching("changed Helm's label", kit.Services, types.MergePatchType, `{"metadata":{"labels":{"app.kubernetes.io/managed-by":"me"}}}`),
-		patching("renamed Service port", kit.Services, types.JSONPatchType, replace("/spec/ports/0/port", 81)),
-		patching("renamed container port", kit.Deployments, types.JSONPatchType, replace(container+"/ports/0/containerPort", 81)),
-		patching("renamed environment variable", kit.Deployments, types.JSONPatchType, replace(container+"/env/0/name", "EVIL")),
-		patching("removed list element", kit.Deployments, types.JSONPatchType, `[{"op":"remove","path":"`+container+`/env/0"}]`),
-		patching("renamed container", kit.Deployments, types.JSONPatchType, replace(container+"/name", "evil")),
-		{"applied by somebody else", kit.ConfigMaps, appliedBySomebodyElse},
-		{"updated under Helm's name", kit.ConfigMaps, updatedAsHelm},
-		{"scaled", kit.Deployments, scaled},
-		deleting(kit.ConfigMaps), deleting(kit.Services), deleting(kit.Deployments),
-	}
-}
-
-func appliedBySomebodyElse(b *bench) {
-	config := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "app"},
-		"data": map[string]any{"value": "applied"},
-	}}
-	_, err := b.Dynamic.Resource(kit.ConfigMaps).Namespace(b.Apps).Apply(b.Ctx, "app", config,
-		metav1.ApplyOptions{FieldManager: tamperer, Force: true})
-	if err != nil {
-		b.Fatal(err)
-	}
-}
-
-func updatedAsHelm(b *bench) {
-	_, err := b.Dynamic.Resource(kit.ConfigMaps).Namespace(b.Apps).Patch(b.Ctx, "app", types.MergePatchType,
-		[]byte(`{"data":{"value":"helm's"}}`), metav1.PatchOptions{FieldManager: "helm"})
-	if err != nil {
-		b.Fatal(err)
-	}
-}
-
-func scaled(b *bench) {
-	_, err := b.Dynamic.Resource(kit.Deployments).Namespace(b.Apps).Patch(b.Ctx, "app", types.MergePatchType,
-		[]byte(`{"spec":{"replicas":7}}`), metav1.PatchOptions{FieldManager: "kubectl"}, "scale")
-	if err != nil {
-		b.Fatal(err)
-	}
-}
-
 // A controller writes between the write that puts the content back and the one that hands its ownership to Helm, as the
 // Deployment controller does.
 func TestI4_AControllerWritesBeforeTheHandOver(t *testing.T) {
@@ -157,7 +45,7 @@ func TestI4_AControllerWritesBeforeTheHandOver(t *testing.T) {
 			b.Eventually("Helm alone owns what it declares", func() error {
 				for _, entry := range b.Get(kit.Services, "app").GetManagedFields() {
 					if owner := entry.Manager + " " + string(entry.Operation); owner != "helm Apply" && owner != tamperer+" Update" {
-						return fmt.Errorf("%s owns %s", owner, entry.FieldsV1.Raw)
+						return fmt.Errorf("%s owns %s", owner, entry.FieldsV1.GetRawString())
 					}
 				}
 				return nil
@@ -274,7 +162,7 @@ func asLeft(b *bench, live *unstructured.Unstructured) map[string]any {
 	owned := map[string]any{}
 	for _, entry := range live.GetManagedFields() {
 		var fields map[string]any
-		if err := json.Unmarshal(entry.FieldsV1.Raw, &fields); err != nil {
+		if err := json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields); err != nil {
 			b.Fatal(err)
 		}
 		owned[fmt.Sprintf("%s %s %s", entry.Manager, entry.Operation, entry.Subresource)] = fields

@@ -119,7 +119,7 @@ func (b *bench) waitChecks(n int) {
 	b.Helper()
 	b.Eventually(fmt.Sprintf("the newest record is read %d times", n), func() error {
 		if got := b.checks(); got < n {
-			return fmt.Errorf("%d reads", got)
+			return fmt.Errorf("%d reads; writes: %v", got, b.writes())
 		}
 		return nil
 	})

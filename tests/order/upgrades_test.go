@@ -60,7 +60,7 @@ spec:
 
 const (
 	upgrades         = 100
-	upgradesTampered = 40
+	upgradesTampered = 30
 	// byCommandEvery and waitEvery make some of the upgrades come from Helm's commands, and some wait until the
 	// revision before is locked, so that upgrades find the release in every stage of locking.
 	byCommandEvery = 10
@@ -83,14 +83,8 @@ func carried(u *unstructured.Unstructured) string {
 	case "Service":
 		value, _, err = unstructured.NestedString(u.Object, "spec", "selector", "value")
 	case "Deployment":
-		var containers []any
-		if containers, _, err = unstructured.NestedSlice(u.Object, "spec", "template", "spec", "containers"); err == nil && len(containers) > 0 {
-			if main, ok := containers[0].(map[string]any); ok {
-				if env, ok := main["env"].([]any); ok && len(env) > 0 {
-					value = fmt.Sprint(env[0].(map[string]any)["value"])
-				}
-			}
-		}
+		main := first(u.Object, "spec", "template", "spec", "containers")
+		value, _, err = unstructured.NestedString(first(main, "env"), "value")
 	case "Secret":
 		var plain []byte
 		if value, _, err = unstructured.NestedString(u.Object, "data", "value"); err == nil {
@@ -104,6 +98,19 @@ func carried(u *unstructured.Unstructured) string {
 		return err.Error()
 	}
 	return value
+}
+
+// first returns the first element of a list of objects; nil when there is none.
+func first(object map[string]any, path ...string) map[string]any {
+	list, _, err := unstructured.NestedSlice(object, path...)
+	if err != nil || len(list) == 0 {
+		return nil
+	}
+	element, ok := list[0].(map[string]any)
+	if !ok {
+		return nil
+	}
+	return element
 }
 
 func TestI1_UpgradesUnderLock(t *testing.T) {
@@ -173,7 +180,7 @@ func tamperAlways(b *bench, stop <-chan struct{}) {
 	random := rand.New(rand.NewPCG(1, 2))
 	names := []string{"cm-%d", "secret-%d", "service-%d", "deployment-%d"}
 	resources := []schema.GroupVersionResource{kit.ConfigMaps, kit.Secrets, kit.Services, kit.Deployments}
-	tick := time.NewTicker(15 * time.Millisecond)
+	tick := time.NewTicker(25 * time.Millisecond)
 	defer tick.Stop()
 	for n := 0; ; n++ {
 		select {
