@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/dynamic"
@@ -99,15 +100,11 @@ func (w *writer) apply(ctx context.Context, r *Revert, dryRun bool) (*unstructur
 }
 
 func (w *writer) applyBody(r *Revert) ([]byte, error) {
-	if w.omit.Precondition {
-		return r.Object.Desired, nil
-	}
-	var desired map[string]any
-	if err := json.Unmarshal(r.Object.Desired, &desired); err != nil {
-		return nil, fmt.Errorf("decode the desired state of %s: %w", r.ID, err)
-	}
+	desired := runtime.DeepCopyJSON(r.Desired)
 	r.keepReplicas(desired)
-	setPath(desired, r.Live.GetResourceVersion(), "metadata", "resourceVersion")
+	if !w.omit.Precondition {
+		setPath(desired, r.Live.GetResourceVersion(), "metadata", "resourceVersion")
+	}
 	body, err := json.Marshal(desired)
 	if err != nil {
 		return nil, fmt.Errorf("encode the desired state of %s: %w", r.ID, err)
