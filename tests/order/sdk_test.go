@@ -6,6 +6,7 @@ import (
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/rest"
 
 	"github.com/rancher/helm-locker/tests/cluster"
 )
@@ -23,6 +24,10 @@ func newUpgrader(b *bench, template string) *upgrader {
 	kubeconfig, namespace, cache := b.Cluster.Kubeconfig(), b.Apps, b.TempDir()
 	flags := genericclioptions.NewConfigFlags(true)
 	flags.KubeConfig, flags.Namespace, flags.CacheDir = &kubeconfig, &namespace, &cache
+	flags.WrapConfigFn = func(config *rest.Config) *rest.Config {
+		config.QPS = -1
+		return config
+	}
 	u := &upgrader{bench: b, sdk: &action.Configuration{}, chart: b.Chart("app", template)}
 	if err := u.sdk.Init(flags, namespace, "secret", func(string, ...any) {}); err != nil {
 		b.Fatal(err)

@@ -1,0 +1,117 @@
+package watch
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// recorder is a sink that notes what comes, and how far the feed says it is at that moment.
+type recorder struct {
+	feed *feed
+	log  []string
+}
+
+func (r *recorder) note(what string) {
+	for name, ch := range map[string]chan struct{}{"begun": r.feed.begun, "synced": r.feed.synced} {
+		select {
+		case <-ch:
+			if name == "synced" {
+				what += " synced"
+			}
+		default:
+			if name == "begun" {
+				what += " before it began"
+			}
+		}
+	}
+	r.log = append(r.log, what)
+}
+
+func (r *recorder) observed(obj runtime.Object) {
+	m, ok := obj.(*metav1.PartialObjectMetadata)
+	if !ok {
+		r.note("what?")
+		return
+	}
+	r.note("observed " + m.Name)
+}
+
+func (r *recorder) gone(runtime.Object) { r.note("gone") }
+
+func (r *recorder) listed(present map[types.NamespacedName]struct{}) {
+	if len(present) != 2 {
+		r.note("listed too few or too many")
+		return
+	}
+	r.note("listed")
+}
+
+func newRecorder() (*feed, *recorder) {
+	rec := &recorder{}
+	rec.feed = &feed{name: "test", sink: rec, log: quiet(), begun: make(chan struct{}), synced: make(chan struct{})}
+	return rec.feed, rec
+}
+
+func item(name string) *metav1.PartialObjectMetadata {
+	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "apps", Name: name}}
+}
+
+func expect(t *testing.T, got []string, want ...string) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("got %q, want %q", got, want)
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("got %q, want %q", got, want)
+			return
+		}
+	}
+}
+
+// A lock that registers and finds the feed not begun gets everything; so nothing may be delivered before it has begun.
+func TestAListIsDeliveredAfterTheFeedHasBegunAndBeforeItIsSynced(t *testing.T) {
+	f, rec := newRecorder()
+	if err := f.Replace([]any{item("a"), item("b")}, "1"); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, rec.log, "observed a", "observed b", "listed")
+	select {
+	case <-f.synced:
+	default:
+		t.Error("not synced after the list")
+	}
+}
+
+func TestAStreamedListIsJudgedObjectByObjectAndOnlyNamesAreKept(t *testing.T) {
+	f, rec := newRecorder()
+	keep := f.Transformer()
+	var kept []any
+	for _, name := range []string{"a", "b"} {
+		k, err := keep(item(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := k.(*listedObject); !ok {
+			t.Errorf("kept a %T", k)
+		}
+		kept = append(kept, k)
+	}
+	expect(t, rec.log, "observed a", "observed b")
+	if err := f.Replace(kept, "1"); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, rec.log, "observed a", "observed b", "listed")
+}
+
+func TestWhatIsNoObjectIsAnError(t *testing.T) {
+	f, _ := newRecorder()
+	for what, err := range map[string]error{"update": f.Update(3), "delete": f.Delete("x"), "list": f.Replace([]any{3}, "1")} {
+		if err == nil {
+			t.Errorf("%s takes what is no object", what)
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package watch
+
+import (
+	"io"
+	"slices"
+	"testing"
+
+	"github.com/sirupsen/logrus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/metadata/fake"
+
+	"github.com/rancher/helm-locker/pkg/release"
+)
+
+var web = release.Key{Namespace: "apps", Name: "web"}
+
+func quiet() logrus.FieldLogger {
+	log := logrus.New()
+	log.SetOutput(io.Discard)
+	return log
+}
+
+// follower returns a follower of records and what it was told of.
+func follower() (*Releases, *[]release.Key) {
+	changed := &[]release.Key{}
+	r := NewReleases(fake.NewSimpleMetadataClient(fake.NewTestScheme()), quiet(), func(key release.Key) { *changed = append(*changed, key) })
+	return r, changed
+}
+
+func secret(revision, uid, version, status string) *metav1.PartialObjectMetadata {
+	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "apps", Name: "sh.helm.release.v1.web.v" + revision, UID: types.UID(uid), ResourceVersion: version,
+		Labels: map[string]string{"owner": "helm", "name": "web", "version": revision, "status": status},
+	}}
+}
+
+func newest(t *testing.T, r *Releases, want string) {
+	t.Helper()
+	rec, found := r.Newest(web)
+	got := ""
+	if found {
+		got = rec.SecretName + " " + rec.ResourceVersion + " " + string(rec.Status)
+	}
+	if got != want {
+		t.Errorf("newest is %q, want %q", got, want)
+	}
+}
+
+func TestReleasesFollowsAnUpgradeAndAnUninstall(t *testing.T) {
+	r, changed := follower()
+	newest(t, r, "")
+	r.observed(secret("1", "a", "10", "deployed"))
+	newest(t, r, "sh.helm.release.v1.web.v1 10 deployed")
+	r.observed(secret("2", "b", "20", "pending-upgrade"))
+	newest(t, r, "sh.helm.release.v1.web.v2 20 pending-upgrade")
+	r.observed(secret("1", "a", "21", "superseded"))
+	r.observed(secret("2", "b", "22", "deployed"))
+	newest(t, r, "sh.helm.release.v1.web.v2 22 deployed")
+	r.gone(secret("2", "b", "23", "deployed"))
+	newest(t, r, "sh.helm.release.v1.web.v1 21 superseded")
+	r.gone(secret("1", "a", "24", "superseded"))
+	newest(t, r, "")
+	if len(*changed) != 6 || slices.ContainsFunc(*changed, func(k release.Key) bool { return k != web }) {
+		t.Errorf("told of %v", *changed)
+	}
+	if len(r.records) != 0 || len(r.byName) != 0 {
+		t.Errorf("remembers %v, %v", r.records, r.byName)
+	}
+}
+
+func TestAReinstallOfTheSameRevisionReplacesTheRecord(t *testing.T) {
+	r, _ := follower()
+	r.observed(secret("1", "a", "10", "deployed"))
+	r.observed(secret("1", "b", "30", "pending-install")) // the deletion between was missed
+	newest(t, r, "sh.helm.release.v1.web.v1 30 pending-install")
+	if len(r.records[web]) != 1 {
+		t.Errorf("remembers %v", r.records[web])
+	}
+}
+
+func TestAListForgetsWhatWentDuringAGap(t *testing.T) {
+	r, changed := follower()
+	r.observed(secret("1", "a", "10", "superseded"))
+	r.observed(secret("2", "b", "20", "deployed"))
+	*changed = nil
+	r.listed(map[types.NamespacedName]struct{}{{Namespace: "apps", Name: "sh.helm.release.v1.web.v1"}: {}})
+	newest(t, r, "sh.helm.release.v1.web.v1 10 superseded")
+	if !slices.Equal(*changed, []release.Key{web}) {
+		t.Errorf("told of %v", *changed)
+	}
+}
+
+func TestATamperedRecordIsReportedUntilItIsPutRight(t *testing.T) {
+	r, _ := follower()
+	r.observed(secret("1", "a", "10", "deployed"))
+	tampered := secret("1", "a", "11", "deployed")
+	tampered.Labels["version"] = "7"
+	r.observed(tampered)
+	newest(t, r, "")
+	bad := r.Malformed(web)
+	if len(bad) != 1 || bad["sh.helm.release.v1.web.v1"].Revision != 1 || bad["sh.helm.release.v1.web.v1"].Err == nil {
+		t.Errorf("malformed: %v", bad)
+	}
+	r.observed(secret("1", "a", "12", "deployed"))
+	if len(r.Malformed(web)) != 0 {
+		t.Error("the record that was put right is still malformed")
+	}
+	newest(t, r, "sh.helm.release.v1.web.v1 12 deployed")
+}
