@@ -3,10 +3,6 @@ package controller
 import (
 	"context"
 	"errors"
-	"fmt"
-	"net/http"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -264,45 +260,6 @@ func (c *Controller) refused(l *lock.Lock, v *verdict, err error) {
 	c.announceRefused(l, v, p)
 }
 
-// transient says whether an error is the want of an answer, not a refusal.
-func transient(err error) bool {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
-		return true
-	}
-	code := status.Status().Code
-	return code >= 500 || code == http.StatusTooManyRequests
-}
-
 func (c *Controller) driftProblem(v *verdict) *lock.Problem {
 	return &lock.Problem{Reason: v1alpha1.ReasonDriftDetected, Message: v.summary(), Drifted: true}
-}
-
-// summary says in words what changed and who did it, without any value.
-func (v *verdict) summary() string {
-	var b strings.Builder
-	switch v.operation {
-	case v1alpha1.DriftDeleted:
-		b.WriteString("deleted")
-	default:
-		fmt.Fprintf(&b, "%s changed", drift.Describe(v.changes, 3))
-	}
-	if v.author.Manager != "" {
-		fmt.Fprintf(&b, " by %s", v.author.Manager)
-	}
-	return b.String()
-}
-
-// paths returns the changed paths, each once, cut to what a status holds, and how many were left out.
-func (v *verdict) paths() ([]string, int) {
-	paths := make([]string, 0, len(v.changes))
-	for _, ch := range v.changes {
-		paths = append(paths, ch.Path)
-	}
-	slices.Sort(paths)
-	paths = slices.Compact(paths)
-	if len(paths) > v1alpha1.MaxDriftPaths {
-		return paths[:v1alpha1.MaxDriftPaths], len(paths) - v1alpha1.MaxDriftPaths
-	}
-	return paths, 0
 }

@@ -3,6 +3,7 @@ package controller
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"regexp"
 	"strings"
 
@@ -75,4 +76,14 @@ func faultyFields(s metav1.Status) string {
 		}
 	}
 	return strings.Join(fields, ", ")
+}
+
+// transient says whether an error is the want of an answer, not a refusal.
+func transient(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return true
+	}
+	code := status.Status().Code
+	return code >= 500 || code == http.StatusTooManyRequests
 }
