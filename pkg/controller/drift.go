@@ -63,8 +63,9 @@ func (c *Controller) settle(l *lock.Lock, w *lock.Work, o lock.Outcome) {
 	c.statusChanged(l.Key)
 }
 
-// lookTogether is from how many objects of one kind in one namespace on one list is cheaper than a get for each.
-const lookTogether = 8
+// lookTogether is from how many objects of one kind in one namespace on a list takes the place of a get for each. A list
+// returns what other releases have there, too, so it only pays for a release that is large by itself.
+const lookTogether = 64
 
 // look fetches the objects of which it is not known how they are. It clears Look on success; where it fails, the
 // object is settled with its problem.
