@@ -7,6 +7,8 @@ MAKEFLAGS += --no-builtin-rules
 # Packages (or flags of `go test`) for `make test` and `make test-unit`, as in: make test TESTS="-run I1 ./tests/integration"
 TESTS ?= ./...
 UNIT_TESTS ?= ./pkg/... ./crds/...
+# Flags of tests/mutants for `make test-mutants`
+MUTANTS ?=
 IMAGE ?= rancher/helm-locker
 
 .PHONY: help
@@ -25,6 +27,19 @@ test: ## Run all tests, those on a real control plane included (TESTS= narrows t
 test-unit: ## Run the tests that need no control plane
 	@go test -count=1 $(UNIT_TESTS)
 
+.PHONY: test-mutants
+test-mutants: ## Break each promise on purpose and see its tests fail (MUTANTS="-run I2" narrows it, -list lists)
+	@go run ./tests/cluster-cmd build >&2
+	@go run ./tests/mutants $(MUTANTS)
+
+# Flags for `make test-tamper`, as in: make test-tamper TAMPER="-seed 7 -charts shapes,podinfo -table /tmp/table.md"
+TAMPER ?=
+
+.PHONY: test-tamper
+test-tamper: ## Tamper with every object of every chart in every way, and print what became of it (TAMPER= adds flags)
+	@go run ./tests/cluster-cmd build >&2
+	@go test -count=1 -v -timeout 180m -run '^TestTamper$$' ./tests/tamper -full $(TAMPER)
+
 .PHONY: fmt
 fmt: ## Format the Go code and group its imports
 	@go tool -modfile=tools/lint/go.mod golangci-lint fmt
@@ -34,7 +49,7 @@ lint: ## Run golangci-lint (pinned in tools/lint; the first run builds it)
 	@scripts/lint
 
 .PHONY: generate
-generate: ## Make all generated files: deepcopy, controllers, CRDs, API reference, the chart's CRDs
+generate: ## Make all generated files: deepcopy, controllers, CRDs, API and command reference, the chart's CRDs
 	@scripts/generate
 
 .PHONY: verify

@@ -3,7 +3,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -15,8 +14,5 @@ func main() {
 	// The first signal asks for a clean end; a second one, with the handler gone, ends the process at once.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
-	if err := cli.New(os.Stdout, os.Stderr).Run(ctx, os.Args); err != nil {
-		fmt.Fprintln(os.Stderr, "helm-locker:", err)
-		os.Exit(1)
-	}
+	os.Exit(cli.Main(ctx, os.Args, os.Stdin, os.Stdout, os.Stderr))
 }

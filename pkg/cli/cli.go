@@ -1,110 +1,141 @@
-// Package cli turns the command line and the environment into options of the operator.
+// Package cli is the command line: without a command it turns flags and the environment into options of the operator and
+// runs it; its commands show and change what is locked.
 package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
-	"time"
+	"os"
+	"path/filepath"
+	"strings"
 
-	"github.com/rancher/wrangler/v3/pkg/kubeconfig"
 	"github.com/urfave/cli/v3"
 
-	"github.com/rancher/helm-locker/pkg/operator"
 	"github.com/rancher/helm-locker/pkg/version"
 )
 
-// categories of flags in the help text.
+// Categories of commands in the help text.
 const (
-	categoryClassic = "Operator"
-	categoryServe   = "Observability"
-	categoryMore    = "Behaviour"
+	categoryLook   = "Look"
+	categoryChange = "Change"
 )
 
-// New returns the helm-locker command. Without arguments it runs the operator until the context ends.
-func New(stdout, stderr io.Writer) *cli.Command {
-	return &cli.Command{
-		Name:    "helm-locker",
+// Main runs a command line, args[0] being the program's name, until it ends or ctx does. It prints errors to stderr and
+// returns the exit code.
+func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	cmd := New(args, stdin, stdout, stderr)
+	err := cmd.Run(ctx, args)
+	if err == nil {
+		return exitOK
+	}
+	var code *exitError
+	if errors.As(err, &code) {
+		return code.code
+	}
+	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+		err = errors.New("interrupted")
+	}
+	fmt.Fprintln(stderr, explain(cmd.Name, err))
+	return exitFailed
+}
+
+// programName returns how the program is called: by kubectl and Helm it is a plugin.
+func programName(args []string) string {
+	base := ""
+	if len(args) > 0 {
+		base = strings.TrimSuffix(filepath.Base(args[0]), ".exe")
+	}
+	switch {
+	case len(args) > 1 && args[1] == "completion":
+		return programBase // the names of functions in the scripts
+	case base == "kubectl-helm_locker":
+		return "kubectl helm-locker"
+	case os.Getenv("HELM_BIN") != "" && os.Getenv("HELM_PLUGIN_NAME") == pluginName:
+		return "helm " + pluginName
+	}
+	return programBase
+}
+
+// Names of the program, and of the Helm plugin.
+const (
+	programBase = "helm-locker"
+	pluginName  = "locker"
+)
+
+// New returns the helm-locker command for a command line, args[0] being the name that it was called by. Without a command in
+// it, it runs the operator until the context ends.
+func New(args []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Command {
+	a := newApp(programName(args), stdin, stdout, stderr)
+	cmd := &cli.Command{
+		Name:    a.name,
 		Usage:   "makes Helm the only way to change what a Helm release deployed",
 		Version: version.String(),
-		Description: "Runs the operator: every Helm release that a HelmRelease names is locked while it is deployed, and whatever\n" +
-			"is changed by anyone but Helm is put back.",
-		Writer: stdout, ErrWriter: stderr,
-		Flags:  flags(),
-		Action: func(ctx context.Context, cmd *cli.Command) error { return run(ctx, cmd, stderr) },
-		// An argument is most likely a misspelt flag or a command of a newer version; starting the operator is not what was meant.
-		Before: func(ctx context.Context, cmd *cli.Command) (context.Context, error) {
+		Description: "Without a command it runs the operator: every Helm release that a HelmRelease names is locked while it is\n" +
+			"deployed, and whatever is changed by anyone but Helm is put back. The flags below are for the operator.\n" +
+			"The commands show and change what is locked; diff and inspect work without an operator, too.",
+		Writer: stdout, ErrWriter: stderr, Reader: stdin,
+		Flags: append(operatorFlags(!commandGiven(args)), notifyFlags(!commandGiven(args))...),
+		// A comma may be part of a URL.
+		DisableSliceFlagSeparator: true,
+		Commands:                  []*cli.Command{a.diffCommand(), a.statusCommand(), a.inspectCommand(), a.lockCommand(), a.unlockCommand(), a.suspendCommand(), a.resumeCommand()},
+		Action: func(ctx context.Context, cmd *cli.Command) error {
+			// An argument is most likely a misspelt command; starting the operator is not what was meant.
 			if cmd.Args().Present() {
-				return ctx, fmt.Errorf("unknown argument %q; helm-locker takes only flags, see helm-locker --help", cmd.Args().First())
+				return unknownCommand(cmd, cmd.Args().First())
 			}
-			return ctx, nil
+			if a.name != programBase {
+				return cli.ShowRootCommandHelp(cmd) // a plugin of kubectl or Helm, whose user wants no operator
+			}
+			return runOperator(ctx, cmd, stderr)
 		},
+		Suggest:               true,
+		EnableShellCompletion: true,
+		ConfigureShellCompletionCommand: func(c *cli.Command) {
+			c.Hidden, c.Category = false, "Set up"
+			c.Usage = "print a script that completes commands and flags in bash, zsh, fish or PowerShell"
+		},
+		// main chooses the exit code and prints errors.
+		ExitErrHandler: func(context.Context, *cli.Command, error) {},
+		OnUsageError:   usageError,
+	}
+	for _, sub := range cmd.Commands {
+		sub.OnUsageError = usageError
+		sub.HideHelpCommand = true
+		if lines := examplesOf(sub); len(lines) > 0 {
+			sub.Description += "\n\nExamples:\n  " + a.name + " " + strings.Join(lines, "\n  "+a.name+" ")
+			sub.Description = strings.TrimPrefix(sub.Description, "\n\n")
+		}
+	}
+	cmd.Commands = append(cmd.Commands, referenceCommand(stdout))
+	return cmd
+}
+
+func unknownCommand(cmd *cli.Command, name string) error {
+	hint := ""
+	if similar := cli.SuggestCommand(cmd.Commands, name); similar != "" && similar[0] == name[0] {
+		hint = fmt.Sprintf("did you mean %q? ", similar)
+	}
+	return &hintError{
+		err:   fmt.Errorf("unknown command %q", name),
+		hints: []string{hint + "see " + cmd.Root().Name + " --help for all commands"},
 	}
 }
 
-func flags() []cli.Flag {
-	env := cli.EnvVars
-	return []cli.Flag{
-		&cli.StringFlag{Name: "kubeconfig", Aliases: []string{"k"}, Sources: env("KUBECONFIG"), Category: categoryClassic,
-			Usage: "kubeconfig file; in a cluster the service account is used without one"},
-		&cli.StringFlag{Name: "namespace", Value: operator.DefaultNamespace, Sources: env("NAMESPACE"), Category: categoryClassic,
-			Usage: "namespace in which HelmReleases are looked after"},
-		&cli.StringFlag{Name: "controller-name", Value: operator.DefaultControllerName, Sources: env("CONTROLLER_NAME"), Category: categoryClassic,
-			Usage: "name that claims HelmReleases for this operator; operators of different names share a cluster"},
-		&cli.StringFlag{Name: "node-name", Sources: env("NODE_NAME"), Category: categoryClassic,
-			Usage: "name of the node that this operator runs on"},
-		&cli.BoolFlag{Name: "pprof", Aliases: []string{"p"}, Sources: env("PPROF"), Category: categoryServe,
-			Usage: "serve Go profiles on localhost:6060"},
-		&cli.StringFlag{Name: "metrics-address", Value: ":8080", Sources: env("METRICS_ADDRESS"), Category: categoryServe,
-			Usage: "address of /metrics; 0 for none"},
-		&cli.StringFlag{Name: "health-address", Value: ":8081", Sources: env("HEALTH_ADDRESS"), Category: categoryServe,
-			Usage: "address of /healthz and /readyz; 0 for none"},
-		&cli.StringFlag{Name: "log-level", Value: "info", Sources: env("LOG_LEVEL"), Category: categoryServe,
-			Usage: "error, warn, info, debug or trace"},
-		&cli.StringFlag{Name: "log-format", Value: "text", Sources: env("LOG_FORMAT"), Category: categoryServe,
-			Usage: "text or json"},
-		&cli.BoolFlag{Name: "debug", Sources: env("DEBUG"), Category: categoryServe, Usage: "log at level debug"},
-		&cli.IntFlag{Name: "debug-level", Sources: env("DEBUG_LEVEL"), Category: categoryServe,
-			Usage: "with --debug, 8 or more logs at level trace"},
-		&cli.BoolFlag{Name: "leader-elect", Value: true, Sources: env("LEADER_ELECT"), Category: categoryMore,
-			Usage: "let only one of several replicas write; the others stand by"},
-		&cli.DurationFlag{Name: "lease-duration", Value: 15 * time.Second, Sources: env("LEASE_DURATION"), Category: categoryMore,
-			Usage: "how long a leader that vanished is waited for"},
-		&cli.BoolFlag{Name: "objectset-metadata", Sources: env("OBJECTSET_METADATA"), Category: categoryMore,
-			Usage: "write the classic ObjectSet labels and annotations on the objects of locked releases"},
-		&cli.BoolFlag{Name: "skip-crd", Sources: env("SKIP_CRD"), Category: categoryMore,
-			Usage: "do not install or update the CustomResourceDefinition"},
-	}
+// usageError replaces the whole help text, under which the error would not be found.
+func usageError(_ context.Context, cmd *cli.Command, err error, _ bool) error {
+	return &hintError{err: err, hints: []string{"see " + cmd.FullName() + " --help"}}
 }
 
-func run(ctx context.Context, cmd *cli.Command, stderr io.Writer) error {
-	log, err := operator.NewLogger(stderr, level(cmd), cmd.String("log-format"))
-	if err != nil {
-		return err
-	}
-	quietLibraries(log)
-	tuneMemory()
-	if cmd.String("namespace") == "" {
-		return fmt.Errorf("--namespace must not be empty: an operator looks after the HelmReleases of one namespace")
-	}
-	return operator.Run(ctx, operator.ControllerOptions{
-		ClientConfig: kubeconfig.GetNonInteractiveClientConfig(cmd.String("kubeconfig")),
-		Namespace:    cmd.String("namespace"), ControllerName: cmd.String("controller-name"), NodeName: cmd.String("node-name"),
-		PprofEnabled: cmd.Bool("pprof"), MetricsAddress: cmd.String("metrics-address"), HealthAddress: cmd.String("health-address"),
-		LeaderElection: cmd.Bool("leader-elect"), LeaseDuration: cmd.Duration("lease-duration"),
-		ObjectSetMetadata: cmd.Bool("objectset-metadata"), SkipCRD: cmd.Bool("skip-crd"), Log: log,
-	})
-}
-
-// traceFrom is the --debug-level from which on everything is logged.
-const traceFrom = 8
-
-func level(cmd *cli.Command) string {
+// needed returns the arguments of a command, which must be one each; what lists them in words.
+func needed(cmd *cli.Command, what ...string) ([]string, error) {
+	args := cmd.Args().Slice()
 	switch {
-	case cmd.Bool("debug") && cmd.Int("debug-level") >= traceFrom:
-		return "trace"
-	case cmd.Bool("debug"):
-		return "debug"
+	case len(args) < len(what):
+		return nil, usageError(context.Background(), cmd, fmt.Errorf("%s is missing", what[len(args)]), true)
+	case len(args) > len(what):
+		return nil, usageError(context.Background(), cmd, fmt.Errorf("unexpected argument %q", args[len(what)]), true)
 	}
-	return cmd.String("log-level")
+	return args, nil
 }

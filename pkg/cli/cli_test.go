@@ -13,12 +13,13 @@ import (
 func parse(t *testing.T, look func(*cli.Command), args ...string) error {
 	t.Helper()
 	var out bytes.Buffer
-	cmd := New(&out, &out)
+	args = append([]string{"helm-locker"}, args...)
+	cmd := New(args, strings.NewReader(""), &out, &out)
 	cmd.Action = func(_ context.Context, c *cli.Command) error {
 		look(c)
 		return nil
 	}
-	return cmd.Run(t.Context(), append([]string{"helm-locker"}, args...))
+	return cmd.Run(t.Context(), args)
 }
 
 func TestClassicFlagsAndEnvironment(t *testing.T) {
@@ -89,7 +90,7 @@ func TestMistakesAreClearErrors(t *testing.T) {
 		want string
 	}{
 		"an unknown flag":      {[]string{"--namspace", "x"}, "namspace"},
-		"an argument":          {[]string{"lock"}, `unknown argument "lock"`},
+		"an argument":          {[]string{"lokc"}, `unknown command "lokc"`},
 		"an empty namespace":   {[]string{"--namespace="}, "--namespace must not be empty"},
 		"a log level":          {[]string{"--log-level", "loud"}, "use error, warn, info, debug or trace"},
 		"a log format":         {[]string{"--log-format", "xml"}, "use text or json"},
@@ -97,7 +98,8 @@ func TestMistakesAreClearErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			err := New(&out, &out).Run(t.Context(), append([]string{"helm-locker"}, tc.args...))
+			args := append([]string{"helm-locker"}, tc.args...)
+			err := New(args, strings.NewReader(""), &out, &out).Run(t.Context(), args)
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error is %v", err)
 			}
@@ -108,8 +110,94 @@ func TestMistakesAreClearErrors(t *testing.T) {
 func TestHelpAndVersionEndWithoutAnOperator(t *testing.T) {
 	for _, flag := range []string{"--help", "--version"} {
 		var out bytes.Buffer
-		if err := New(&out, &out).Run(t.Context(), []string{"helm-locker", flag}); err != nil || out.Len() == 0 {
+		args := []string{"helm-locker", flag}
+		if err := New(args, strings.NewReader(""), &out, &out).Run(t.Context(), args); err != nil || out.Len() == 0 {
 			t.Errorf("%s: %v, %q", flag, err, out.String())
+		}
+	}
+}
+
+// runCLI runs a command line as main does, with standard input, and returns what it printed and its exit code.
+func runCLI(t *testing.T, stdin string, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	var out, errOut bytes.Buffer
+	code = Main(t.Context(), append([]string{"helm-locker"}, args...), strings.NewReader(stdin), &out, &errOut)
+	return out.String(), errOut.String(), code
+}
+
+func TestMistakesOfCommandsAreClearErrors(t *testing.T) {
+	t.Setenv("KUBECONFIG", "/does/not/exist")
+	t.Setenv("DEBUG", "*") // of another program
+	for name, tc := range map[string]struct {
+		args []string
+		want string
+	}{
+		"a misspelt command": {[]string{"inspekt"}, "helm-locker: unknown command \"inspekt\"\n  did you mean \"inspect\"? see helm-locker --help for all commands\n"},
+		"a strange command":  {[]string{"xyz"}, "helm-locker: unknown command \"xyz\"\n  see helm-locker --help for all commands\n"},
+		"an unknown flag":    {[]string{"inspect", "--foo"}, "helm-locker: flag provided but not defined: -foo\n  see helm-locker inspect --help\n"},
+		"no release":         {[]string{"lock"}, "helm-locker: the name of a release is missing\n  see helm-locker lock --help\n"},
+		"two releases":       {[]string{"unlock", "a", "b"}, "helm-locker: unexpected argument \"b\"\n  see helm-locker unlock --help\n"},
+		"two parts":          {[]string{"inspect", "a", "--notes", "--json"}, "helm-locker: --notes and --json exclude each other\n  see helm-locker inspect --help\n"},
+		"revision zero":      {[]string{"inspect", "a", "--revision=0"}, "helm-locker: invalid value \"0\" for flag -revision: 0 is not a number from 1 on\n  see helm-locker inspect --help\n"},
+		"a mode":             {[]string{"lock", "a", "--mode=enforce"}, "helm-locker: invalid value \"enforce\" for flag -mode: \"enforce\" is none of [Enforce Detect]\n  see helm-locker lock --help\n"},
+		"no pointer":         {[]string{"lock", "a", "--ignore=spec.replicas"}, "helm-locker: --ignore \"spec.replicas\" is no JSON pointer\n  begin each segment with a slash, and write ~1 for a slash and ~0 for a tilde in a key: /metadata/annotations/example.com~1hash\n"},
+		"for and until":      {[]string{"suspend", "a", "--for=1m", "--until=2030-01-01T00:00:00Z"}, "helm-locker: --for and --until exclude each other\n  see helm-locker suspend --help\n"},
+		"no time":            {[]string{"suspend", "a", "--until=tomorrow"}, "helm-locker: --until \"tomorrow\" is not a time\n  write it like 2026-01-31T18:00:00Z or 2026-01-31T18:00:00+01:00\n"},
+		"a time gone by":     {[]string{"suspend", "a", "--until=2001-01-01T00:00:00Z"}, "helm-locker: --until 2001-01-01T00:00:00Z is in the past\n"},
+		"no cluster":         {[]string{"inspect", "a"}, "helm-locker: no cluster is configured\n  point KUBECONFIG or --kubeconfig to a kubeconfig file, and choose a context of it with --context\n"},
+		"no kubeconfig":      {[]string{"inspect", "a", "--kubeconfig=/does/not/exist"}, "helm-locker: kubeconfig: stat /does/not/exist: no such file or directory\n"},
+		"no file":            {[]string{"inspect", "-f", "/does/not/exist"}, "helm-locker: open /does/not/exist: no such file or directory\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stdout, stderr, code := runCLI(t, "", tc.args...)
+			if stdout != "" || stderr != tc.want || code != exitFailed {
+				t.Errorf("stdout %q, stderr %q, exit code %d", stdout, stderr, code)
+			}
+		})
+	}
+}
+
+func TestProgramNames(t *testing.T) {
+	for name, tc := range map[string]struct {
+		args []string
+		env  map[string]string
+		want string
+	}{
+		"itself":         {[]string{"/usr/bin/helm-locker"}, nil, "helm-locker"},
+		"another name":   {[]string{"locker-v2"}, nil, "helm-locker"},
+		"kubectl":        {[]string{"/opt/kubectl-helm_locker", "diff"}, nil, "kubectl helm-locker"},
+		"kubectl.exe":    {[]string{"kubectl-helm_locker.exe"}, nil, "kubectl helm-locker"},
+		"helm":           {[]string{"bin/helm-locker", "diff"}, map[string]string{"HELM_BIN": "helm", "HELM_PLUGIN_NAME": "locker"}, "helm locker"},
+		"completion":     {[]string{"kubectl-helm_locker", "completion", "bash"}, nil, "helm-locker"},
+		"no name at all": {nil, nil, "helm-locker"},
+		"another plugin": {[]string{"helm-locker"}, map[string]string{"HELM_BIN": "helm", "HELM_PLUGIN_NAME": "diff"}, "helm-locker"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for key, value := range tc.env {
+				t.Setenv(key, value)
+			}
+			if got := programName(tc.args); got != tc.want {
+				t.Errorf("name is %q", got)
+			}
+		})
+	}
+}
+
+func TestCommandsAreToldFromFlagsOfTheOperator(t *testing.T) {
+	for line, want := range map[string]bool{
+		"":                              false,
+		"--namespace diff":              false,
+		"--namespace=x -p":              false,
+		"-k file --debug":               false,
+		"diff web":                      true,
+		"--kubeconfig file diff":        true,
+		"--kubeconfig=file status":      true,
+		"--debug status":                true,
+		"--leader-elect=false --pprof":  false,
+		"--controller-name lock unlock": true,
+	} {
+		if got := commandGiven(append([]string{"helm-locker"}, strings.Fields(line)...)); got != want {
+			t.Errorf("%q: %v", line, got)
 		}
 	}
 }

@@ -22,6 +22,12 @@ func tuneMemory() {
 	}
 }
 
+// quietKlog drops what client-go logs on its own: errors that matter are returned, too.
+func quietKlog() {
+	klog.LogToStderr(false)
+	klog.SetOutput(io.Discard)
+}
+
 // quietLibraries has what libraries log in their own format, which repeats what we report, go to our log at level trace, and
 // nowhere at other levels. Only the program does this: a program that embeds the operator keeps its own settings.
 func quietLibraries(log *logrus.Logger) {

@@ -89,7 +89,7 @@ func (c *Controller) notNow(l *lock.Lock, drifted []*verdict, err error) {
 		c.Log.WithField("release", l.Release.String()).Warnf("cannot tell whether Helm is at work, so nothing is reverted: %v", err)
 		return
 	}
-	c.Metrics.Yielded(l.Release)
+	c.update(l.Key, func(*entry) { c.Metrics.Yielded(l.Release) })
 	c.Log.WithField("release", l.Release.String()).Debug("Helm has begun to work; leaving its objects alone")
 	c.enqueueRelease(l.Release)
 }
@@ -103,6 +103,8 @@ func (c *Controller) putBack(ctx context.Context, l *lock.Lock, v *verdict) {
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 		// Somebody wrote meanwhile, perhaps Helm: look again and begin anew.
 		c.settle(l, v.Work, lock.Outcome{Again: c.freshLook(v)})
+	case c.mayReplace(l, v, err):
+		c.replace(ctx, l, v, err)
 	default:
 		c.refused(l, v, err)
 	}
@@ -155,20 +157,27 @@ func (c *Controller) recreate(ctx context.Context, l *lock.Lock, verdicts []*ver
 	}
 }
 
-// confirm says whether what was created may stay; if not, it has been taken back. It does not give up while the API
-// server does not answer: an object that Helm meant to be gone would stay for good.
+// confirm says whether what was created may stay; if not, it has been taken back.
 func (c *Controller) confirm(ctx context.Context, l *lock.Lock, created map[*lock.Object]*unstructured.Unstructured) (stay bool) {
+	return c.insist(ctx, l, func(ctx context.Context) (bool, error) {
+		return c.enforcer.Confirm(ctx, l.Record, created)
+	})
+}
+
+// insist asks whether something that was done may stay until there is an answer. It does not give up while the API server
+// does not answer: an object that Helm meant to be gone would stay for good, or one that Helm counts on would be gone.
+func (c *Controller) insist(ctx context.Context, l *lock.Lock, confirm func(context.Context) (bool, error)) (stay bool) {
 	retry := wait.Backoff{Duration: 50 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 6, Cap: 2 * time.Second}
 	err := retry.DelayFunc().Until(ctx, true, true, func(ctx context.Context) (bool, error) {
 		var err error
-		stay, err = c.enforcer.Confirm(ctx, l.Record, created)
+		stay, err = confirm(ctx)
 		if err != nil {
-			c.Log.WithField("release", l.Release.String()).Warnf("cannot tell whether Helm is at work after a re-creation: %v; asking again", err)
+			c.Log.WithField("release", l.Release.String()).Warnf("cannot tell whether Helm is at work after a creation or deletion: %s; asking again", safeError(err))
 		}
 		return err == nil, nil
 	})
 	if err != nil { // only when the operator stops
-		c.Log.WithField("release", l.Release.String()).Warnf("a re-creation was not confirmed: %v", err)
+		c.Log.WithField("release", l.Release.String()).Warnf("a creation or deletion was not confirmed: %v", err)
 	}
 	return stay && err == nil
 }
@@ -216,7 +225,12 @@ func (c *Controller) served(v *verdict) bool {
 func (c *Controller) restored(l *lock.Lock, v *verdict, done *unstructured.Unstructured, action v1alpha1.DriftAction) {
 	now := c.Clock.Now()
 	options := v.options
-	options.Schema, options.Accepted = c.schemas.For(v.GVK), nil
+	options.Schema, options.Accepted = v.Schema, nil
+	if options.Strict != nil {
+		strict := *options.Strict
+		strict.ManagedFields = done.GetManagedFields()
+		options.Strict = &strict
+	}
 	content := uint64(0)
 	if v.Live != nil {
 		content = v.Digest
@@ -249,11 +263,15 @@ func (c *Controller) refused(l *lock.Lock, v *verdict, err error) {
 		l.Settle(v.ID, lock.Outcome{Again: c.freshLook(v), Now: c.Clock.Now()})
 		return
 	}
-	p := problemOf(v.ID, err, true)
-	c.Log.WithField("object", v.ID.String()).Warnf("revert refused: %s", p.Message)
+	p := c.refusalOf(l, v, err)
+	if log := c.Log.WithField("object", v.ID.String()); v.Failures == 0 {
+		log.Warnf("revert refused: %s", p.Message)
+	} else {
+		log.Debugf("revert refused for the %d. time: %s", v.Failures+1, p.Message)
+	}
 	c.settle(l, v.Work, lock.Outcome{Again: c.freshLook(v), Failed: true, Transient: transient(err), Problem: p})
 	if v.Failures > 0 { // the same refusal again is no news
-		c.Metrics.Failed(l.Release, v.ID.Kind)
+		c.update(l.Key, func(*entry) { c.Metrics.Failed(l.Release, v.ID.Kind) })
 		return
 	}
 	c.record(l, v, v1alpha1.DriftActionRefused, 0)

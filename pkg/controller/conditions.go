@@ -192,7 +192,7 @@ func contentionCondition(v *view, set setter) {
 // stalls says whether nothing but somebody's action ends a reason.
 func stalls(reason string) bool {
 	switch reason {
-	case v1alpha1.ReasonConflict, v1alpha1.ReasonDecodeFailed, v1alpha1.ReasonManifestInvalid, v1alpha1.ReasonStuckTransitioning,
+	case v1alpha1.ReasonConflict, v1alpha1.ReasonDecodeFailed, v1alpha1.ReasonManifestInvalid, v1alpha1.ReasonStuckTransitioning, v1alpha1.ReasonInvalidRule,
 		v1alpha1.ReasonForbidden, v1alpha1.ReasonNotDeployed:
 		return true
 	}

@@ -35,6 +35,7 @@ type Clients struct {
 	Dynamic       dynamic.Interface
 	Metadata      metadata.Interface
 	WatchDynamic  dynamic.Interface
+	WatchObjects  *watch.Client
 	WatchMetadata metadata.Interface
 	HelmReleases  helmcontrollers.HelmReleaseController
 }
@@ -54,6 +55,8 @@ type Options struct {
 	Log     logrus.FieldLogger
 	Metrics *metrics.Metrics
 	Events  record.EventRecorder
+	// Notify is told what events tell, for people and programs outside the cluster; nil for nobody.
+	Notify Notifier
 }
 
 // Numbers of workers. A release is loaded by one worker; drift of different releases, and what drifted in one release
@@ -75,21 +78,27 @@ const (
 // Controller keeps releases locked.
 type Controller struct {
 	Options
-	clients  Clients
-	kinds    *watch.Kinds
-	releases *watch.Releases
-	objects  *watch.Objects
-	crds     *watch.Definitions
-	enforcer *enforce.Enforcer
-	table    *lock.Table
-	schemas  *drift.Schemas
-	hasher   drift.Hasher
+	clients     Clients
+	kinds       *watch.Kinds
+	releases    *watch.Releases
+	objects     *watch.Objects
+	crds        *watch.Definitions
+	scalers     *watch.Autoscalers
+	enforcer    *enforce.Enforcer
+	table       *lock.Table
+	schemas     *drift.Schemas
+	definitions definitions
+	hasher      drift.Hasher
 
 	releaseQueue workqueue.TypedRateLimitingInterface[string]
 	driftQueue   workqueue.TypedDelayingInterface[string]
 	statusQueue  workqueue.TypedRateLimitingInterface[string]
-	writes       chan struct{}
-	eventBudget  flowcontrol.PassiveRateLimiter
+	// leftoverQueue holds the releases of which earlier revisions are to be looked at; behind is its pace.
+	leftoverQueue workqueue.TypedRateLimitingInterface[string]
+	behind        flowcontrol.RateLimiter
+
+	writes      chan struct{}
+	eventBudget flowcontrol.PassiveRateLimiter
 
 	start   gathering
 	leading atomic.Bool
@@ -99,6 +108,7 @@ type Controller struct {
 
 	mu      sync.Mutex
 	entries map[string]*entry // by HelmRelease key
+	told    map[string]told   // by HelmRelease key, of those whose status this process has written
 }
 
 // New returns a controller; nothing runs before Run. It registers its handlers on the HelmRelease controller, so it must
@@ -112,18 +122,23 @@ func New(ctx context.Context, clients Clients, o Options) (*Controller, error) {
 		Options: o, clients: clients,
 		kinds: watch.NewKinds(clients.Discovery),
 		table: lock.NewTable(), schemas: schemas, hasher: drift.NewHasher(),
-		releaseQueue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](100*time.Millisecond, time.Minute)),
-		driftQueue:   workqueue.NewTypedDelayingQueue[string](),
-		statusQueue:  workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Minute)),
-		writes:       make(chan struct{}, writesAtOnce),
-		eventBudget:  flowcontrol.NewTokenBucketPassiveRateLimiter(eventsPerSecond, eventBurst),
-		ready:        make(chan struct{}),
-		entries:      map[string]*entry{},
+		releaseQueue: retryQueue(o, "release", 100*time.Millisecond, time.Minute),
+		driftQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{
+			Name: "drift", Clock: o.Clock, MetricsProvider: o.Metrics.Queues(),
+		}),
+		statusQueue:   retryQueue(o, "status", time.Second, time.Minute),
+		leftoverQueue: retryQueue(o, "leftover", 5*time.Second, 5*time.Minute),
+		behind:        flowcontrol.NewTokenBucketRateLimiter(historyReadsPerSecond, historyReadsAtOnce),
+		writes:        make(chan struct{}, writesAtOnce),
+		eventBudget:   flowcontrol.NewTokenBucketPassiveRateLimiter(eventsPerSecond, eventBurst),
+		ready:         make(chan struct{}),
+		entries:       map[string]*entry{}, told: map[string]told{},
 	}
 	c.enforcer = enforce.New(enforce.Clients{Discovery: c.kinds.Discovery(), Dynamic: clients.Dynamic, Metadata: clients.Metadata}, o.Omit, o.Log)
 	c.releases = watch.NewReleases(clients.WatchMetadata, o.Log, c.enqueueRelease)
-	c.objects = watch.NewObjects(clients.WatchDynamic, c, o.Log)
-	c.crds = watch.NewDefinitions(clients.WatchMetadata, o.Log, c.kindsChanged)
+	c.objects = watch.NewObjects(clients.WatchObjects, c, o.Log)
+	c.crds = watch.NewDefinitions(clients.WatchMetadata, o.Log, c.definitionChanged)
+	c.scalers = watch.NewAutoscalers(clients.WatchDynamic, o.Log, c.rangesChanged)
 
 	clients.HelmReleases.Cache().AddIndexer(byRelease, func(hr *v1alpha1.HelmRelease) ([]string, error) {
 		return []string{hr.Spec.Release.String()}, nil
@@ -134,6 +149,15 @@ func New(ctx context.Context, clients Clients, o Options) (*Controller, error) {
 	}
 	clients.HelmReleases.OnChange(ctx, "helm-locker", handler)
 	return c, nil
+}
+
+// retryQueue returns a queue in which what failed waits longer every time, from shortest to longest. Its name is what the
+// metrics call it.
+func retryQueue(o Options, name string, shortest, longest time.Duration) workqueue.TypedRateLimitingInterface[string] {
+	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](shortest, longest)
+	return workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[string]{
+		Name: name, Clock: o.Clock, MetricsProvider: o.Metrics.Queues(),
+	})
 }
 
 const byRelease = "helm-locker/release"
@@ -148,6 +172,7 @@ func (c *Controller) Run(ctx context.Context) error {
 		c.releaseQueue.ShutDown()
 		c.driftQueue.ShutDown()
 		c.statusQueue.ShutDown()
+		c.leftoverQueue.ShutDown()
 		return nil
 	})
 	select {
@@ -159,10 +184,12 @@ func (c *Controller) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("list HelmReleases: %w", err)
 	}
+	c.scalers.Start(ctx)
 	c.start.wait(keys, func() { c.objects.Start(ctx) })
 	work(group, releaseWorkers, func() bool { return c.nextRelease(ctx) })
 	work(group, driftWorkers, func() bool { return c.nextDrift(ctx) })
 	work(group, statusWorkers, func() bool { return c.nextStatus(ctx) })
+	work(group, 1, func() bool { return c.nextLeftover(ctx) })
 	close(c.ready)
 	c.Log.Infof("looking after %s in namespace %s", count(len(keys), "HelmRelease"), c.Namespace)
 	return c.stop(group)
@@ -171,6 +198,7 @@ func (c *Controller) Run(ctx context.Context) error {
 func (c *Controller) stop(group *errgroup.Group) error {
 	err := group.Wait()
 	c.objects.Wait()
+	c.scalers.Wait()
 	return err
 }
 
@@ -195,6 +223,7 @@ func (c *Controller) Lead() {
 	}
 	for _, l := range c.table.Locks() {
 		c.driftQueue.Add(l.Key)
+		c.leftoverQueue.Add(l.Key)
 	}
 }
 

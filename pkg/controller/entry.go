@@ -31,6 +31,8 @@ type entry struct {
 	kinds     []schema.GroupVersionKind
 	// reload asks for a new lock although the record is the same.
 	reload bool
+	// leftovers is what is known of earlier revisions.
+	leftovers leftovers
 
 	history history
 }
@@ -56,7 +58,7 @@ func (h *history) add(r v1alpha1.DriftRecord) {
 	if len(h.recent) > v1alpha1.MaxRecentDrift {
 		h.recent = h.recent[:v1alpha1.MaxRecentDrift]
 	}
-	if r.Action == v1alpha1.DriftActionReverted || r.Action == v1alpha1.DriftActionRecreated {
+	if restores(r.Action) {
 		h.reverted++
 	}
 }

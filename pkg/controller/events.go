@@ -26,20 +26,42 @@ func (c *Controller) record(l *lock.Lock, v *verdict, action v1alpha1.DriftActio
 	paths, more := v.paths()
 	r := v1alpha1.DriftRecord{
 		Time: metav1.NewMicroTime(v.Seen), Object: driftedObject(v.ID), Operation: v.operation, Paths: paths, MorePaths: more,
-		FieldManager: v.author.Manager, Action: action,
+		FieldManager: v.author.Manager, FieldManagerOperation: v.author.Operation, Subresource: v.author.Subresource, Action: action,
 	}
-	restored := action == v1alpha1.DriftActionReverted || action == v1alpha1.DriftActionRecreated
+	if !v.author.Time.IsZero() {
+		r.ChangeTime = &metav1.Time{Time: v.author.Time.UTC()}
+	}
+	restored := restores(action)
 	if restored {
 		r.Duration = &metav1.Duration{Duration: lived.Round(100 * time.Microsecond)}
 	}
-	c.update(l.Key, func(e *entry) { e.history.add(r) })
-	c.Metrics.Drift(l.Release, v.ID.Kind, string(action), lived, restored)
+	// A standby sees drift that is only reported, too. It remembers it for when it leads; the leader tells about it.
+	standby := action == v1alpha1.DriftActionReported && !c.leading.Load()
+	c.update(l.Key, func(e *entry) {
+		e.history.add(r)
+		if !standby {
+			c.Metrics.Drift(l.Release, v.ID.Kind, string(action), lived, restored)
+		}
+	})
 	c.Log.WithFields(logrus.Fields{"release": l.Release.String(), "object": v.ID.String(), "manager": v.author.Manager,
 		"operation": v.operation, "paths": drift.Describe(v.changes, named), "lived": lived.Round(100 * time.Microsecond).String()}).Info(strings.ToLower(string(action)))
+	c.statusChanged(l.Key)
+	if standby {
+		return
+	}
+	c.tellDrift(l, &r)
 	if reason, ok := driftEvent(action); ok {
 		c.driftEvents(l, v, reason, lived)
 	}
-	c.statusChanged(l.Key)
+}
+
+// restores says whether an action made the objects of the release as the manifest has them.
+func restores(action v1alpha1.DriftAction) bool {
+	switch action {
+	case v1alpha1.DriftActionReverted, v1alpha1.DriftActionRecreated, v1alpha1.DriftActionReplaced, v1alpha1.DriftActionPruned:
+		return true
+	}
+	return false
 }
 
 func driftEvent(action v1alpha1.DriftAction) (string, bool) {
@@ -48,6 +70,10 @@ func driftEvent(action v1alpha1.DriftAction) (string, bool) {
 		return v1alpha1.EventReasonReverted, true
 	case v1alpha1.DriftActionRecreated:
 		return v1alpha1.EventReasonRecreated, true
+	case v1alpha1.DriftActionReplaced:
+		return v1alpha1.EventReasonReplaced, true
+	case v1alpha1.DriftActionPruned:
+		return v1alpha1.EventReasonPruned, true
 	case v1alpha1.DriftActionReported:
 		return v1alpha1.EventReasonDrifted, true
 	}
@@ -58,15 +84,20 @@ func driftEvent(action v1alpha1.DriftAction) (string, bool) {
 func (c *Controller) driftEvents(l *lock.Lock, v *verdict, reason string, lived time.Duration) {
 	kind := corev1.EventTypeNormal
 	suffix := fmt.Sprintf("; restored in %s", lived.Round(time.Millisecond))
-	if reason == v1alpha1.EventReasonDrifted {
+	switch reason {
+	case v1alpha1.EventReasonDrifted:
 		kind, suffix = corev1.EventTypeWarning, "; not reverted (mode Detect)"
+	case v1alpha1.EventReasonReplaced:
+		suffix = fmt.Sprintf("; deleted and created anew in %s because the field is immutable", lived.Round(time.Millisecond))
+	case v1alpha1.EventReasonPruned:
+		suffix = "; deleted"
 	}
 	// In a storm the counts in the status tell more than thousands of events, which would cost the API server more than the reverts.
 	if hr := c.cached(l.Key); hr != nil && c.eventBudget.TryAccept() {
-		c.Events.Eventf(objectReference(hr), kind, reason, "%s: %s%s", v.ID, v.summary(), suffix)
+		c.Events.Eventf(objectReference(hr), kind, reason, "%s: %s%s%s", v.ID, v.summary(), v.evidence(), suffix)
 	}
 	if v.Live != nil && c.eventBudget.TryAccept() {
-		c.Events.Eventf(v.Live, kind, reason, "%s%s (Helm release %s is locked by HelmRelease %s)", v.summary(), suffix, l.Release, l.Key)
+		c.Events.Eventf(v.Live, kind, reason, "%s%s%s (Helm release %s is locked by HelmRelease %s)", v.summary(), v.evidence(), suffix, l.Release, l.Key)
 	}
 }
 
@@ -156,13 +187,14 @@ func (c *Controller) announceTrouble(hr *v1alpha1.HelmRelease, ld *loaded, confl
 }
 
 func (c *Controller) announceFight(l *lock.Lock, v *verdict) {
-	c.Metrics.Contended(l.Release, v.ID.Kind)
+	c.update(l.Key, func(*entry) { c.Metrics.Contended(l.Release, v.ID.Kind) })
+	c.tellFight(l, v)
 	c.Log.WithFields(logrus.Fields{"release": l.Release.String(), "object": v.ID.String(), "manager": v.author.Manager}).
 		Warn("somebody keeps changing the object back; reverts of it slow down")
 	c.event(c.cached(l.Key), corev1.EventTypeWarning, v1alpha1.EventReasonContended,
-		"%s: %s, again and again; reverts of it slow down", v.ID, v.summary())
+		"%s: %s%s, again and again; reverts of it slow down", v.ID, v.summary(), v.evidence())
 }
 
 func (c *Controller) announceRefused(l *lock.Lock, v *verdict, p *lock.Problem) {
-	c.event(c.cached(l.Key), corev1.EventTypeWarning, v1alpha1.EventReasonRevertFailed, "%s: %s; %s", v.ID, v.summary(), p.Message)
+	c.event(c.cached(l.Key), corev1.EventTypeWarning, v1alpha1.EventReasonRevertFailed, "%s: %s%s; %s", v.ID, v.summary(), v.evidence(), p.Message)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -12,7 +13,6 @@ import (
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/enforce"
 	"github.com/rancher/helm-locker/pkg/lock"
-	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
@@ -42,24 +42,31 @@ func (c *Controller) judge(ctx context.Context, l *lock.Lock, w *lock.Work) *ver
 			Reason: v1alpha1.ReasonBeingDeleted, Message: "being deleted; it is re-created when its finalizers are done",
 		}})
 	}
-	options := drift.Options{Schema: c.schemas.For(w.GVK), Accepted: w.Baseline, Ignore: c.ignore(w)}
+	options := drift.Options{Schema: w.Schema, Accepted: w.Baseline, Ignore: c.ignore(w, desired)}
+	if l.Strict {
+		options.Strict = &drift.Strict{ManagedFields: w.Live.GetManagedFields(), Helm: w.Owner, Keep: w.Rules.Keeps}
+	}
 	result := drift.Compare(desired, w.Live.Object, options)
 	owner := ownerOf(l, w, w.Live, result.Changes)
 	if len(result.Changes) == 0 {
 		return ended(w, lock.Outcome{Good: true, Digest: w.Digest, Version: w.Version, Baseline: w.Baseline, Owner: owner})
 	}
-	if other := c.otherOwner(ctx, l, w); other != "" {
+	other, err := c.otherOwner(ctx, l, w)
+	if err != nil {
+		again := w.Observation
+		return ended(w, lock.Outcome{Again: &again, Failed: true, Transient: transient(err), Problem: problemOf(w.ID, err, true)})
+	}
+	if other != "" {
 		return ended(w, lock.Outcome{Reported: true, Digest: w.Digest, Problem: &lock.Problem{Reason: v1alpha1.ReasonConflict,
 			Message: fmt.Sprintf("belongs to Helm release %s, whose manifest declares it too; left alone", other)}})
 	}
 	v := &verdict{
-		Work: w, operation: v1alpha1.DriftModified, changes: result.Changes, options: options,
+		Work: w, changes: result.Changes, options: options,
 		author: drift.Attribute(w.Live.GetManagedFields(), desired, w.Live.Object, result.Changes, owner),
-		revert: &enforce.Revert{Object: w.Object, Desired: desired, Live: w.Live, Target: result.Target, RemovesForeign: result.RemovesForeign, Owner: owner},
+		revert: &enforce.Revert{Object: w.Object, Record: l.Record, Desired: desired, Live: w.Live, Target: result.Target, RemovesForeign: result.RemovesForeign, Owner: owner,
+			Options: options, Owned: appliedBy(owner, w.Live, desired)},
 	}
-	if onlyRemoved(result.Changes) {
-		v.operation = v1alpha1.DriftRemoved
-	}
+	v.operation = operationOf(result.Changes)
 	if w.First {
 		c.tellFromForm(ctx, v)
 	}
@@ -92,7 +99,7 @@ func (c *Controller) judgeAbsent(l *lock.Lock, w *lock.Work, desired map[string]
 	}
 	return &verdict{
 		Work: w, operation: v1alpha1.DriftDeleted,
-		revert: &enforce.Revert{Object: w.Object, Desired: desired, Owner: ownerOf(l, w, w.Last, nil)},
+		revert: &enforce.Revert{Object: w.Object, Record: l.Record, Desired: desired, Owner: ownerOf(l, w, w.Last, nil)},
 	}
 }
 
@@ -119,16 +126,32 @@ func ranAlready(w *lock.Work, desired map[string]any) string {
 	return ""
 }
 
-// ignore returns what of the object is not compared: a replica count that an autoscaler of the release chose.
-func (c *Controller) ignore(w *lock.Work) func([]string) bool {
-	if w.Replicas == nil {
-		return nil
+// ignore returns what of the object is not compared: what the spec ignores, and a replica count that an autoscaler chose.
+func (c *Controller) ignore(w *lock.Work, desired map[string]any) func([]string) bool {
+	var ownership *drift.Ownership
+	if w.Rules.NeedsOwnership() {
+		ownership = drift.NewOwnership(w.Live.GetManagedFields(), desired, w.Live.Object)
+	}
+	ruled := w.Rules.Bind(ownership)
+	if !c.autoscaled(w) {
+		return ruled
+	}
+	return func(path []string) bool {
+		return len(path) == 2 && path[0] == "spec" && path[1] == "replicas" || ruled != nil && ruled(path)
+	}
+}
+
+// autoscaled says whether the live replica count is within the range of an autoscaler: one of the manifest, or a live one.
+func (c *Controller) autoscaled(w *lock.Work) bool {
+	if !w.Scalable {
+		return false
+	}
+	r := w.Replicas
+	if r == nil {
+		r = c.scalers.Range(w.ID)
 	}
 	replicas, ok, err := unstructured.NestedInt64(w.Live.Object, "spec", "replicas")
-	if !ok || err != nil || !w.Replicas.Contains(replicas) {
-		return nil
-	}
-	return func(path []string) bool { return len(path) == 2 && path[0] == "spec" && path[1] == "replicas" }
+	return ok && err == nil && r.Contains(replicas)
 }
 
 // ownerOf returns Helm's field manager on the object. What was learnt while the object was as desired is trusted more than
@@ -152,39 +175,67 @@ func ownerOf(l *lock.Lock, w *lock.Work, live *unstructured.Unstructured, change
 	return owner
 }
 
-// otherOwner returns the release that the live object says it belongs to, if that is another one, is deployed, and does
-// declare the object. Anything less is tampering with the annotations: they are no way out of the lock.
-func (c *Controller) otherOwner(ctx context.Context, l *lock.Lock, w *lock.Work) string {
-	annotations := w.Live.GetAnnotations()
-	other := release.Key{Namespace: annotations[manifest.ReleaseNamespaceAnnotation], Name: annotations[manifest.ReleaseNameAnnotation]}
+// otherOwner returns the release that the live object says it belongs to, if that is another one, has a newest record that
+// is not of an uninstallation that is over, and does declare the object. Anything less is tampering with the annotations:
+// they are no way out of the lock. A record that is not deployed counts, too: helm install --take-ownership writes to the
+// object while its record says pending-install. The record is read after the object was observed, and not from a cache, for the
+// same reason as our own is: what Helm had stored by then must not be missed. An error means that nobody can tell.
+func (c *Controller) otherOwner(ctx context.Context, l *lock.Lock, w *lock.Work) (string, error) {
+	other := claimedBy(w.Live)
 	if other == l.Release || other.Name == "" || other.Namespace == "" {
-		return ""
+		return "", nil
 	}
-	rec, found := c.releases.Newest(other)
-	if !found || rec.Status != release.StatusDeployed {
-		return ""
+	rec, found, err := c.enforcer.Newest(ctx, other)
+	var loaded *loaded
+	if err == nil && found && rec.Status != release.StatusUninstalled {
+		loaded, _, err = c.load(ctx, rec, v1alpha1.HelmReleaseSpec{}) // a damaged record declares nothing
 	}
-	loaded, prob, err := c.load(ctx, rec)
-	if err != nil || prob.reason != "" {
-		return ""
+	switch {
+	case apierrors.IsForbidden(err):
+		return "", nil // or naming a release out of the operator's sight would be the way out
+	case err != nil || loaded == nil:
+		return "", err
 	}
 	for _, o := range loaded.objects {
 		if o.ID == w.ID {
-			return other.String()
+			return other.String(), nil
 		}
 	}
-	return ""
+	_, declared := loaded.untracked[w.ID] // exempt by its manifest, which still declares it
+	if declared {
+		return other.String(), nil
+	}
+	return "", nil
+}
+
+// appliedBy returns a function that says whether Helm's manager owns a field of the live object by server-side apply.
+func appliedBy(owner drift.Owner, live *unstructured.Unstructured, desired map[string]any) func([]string) bool {
+	var applied []metav1.ManagedFieldsEntry
+	for _, entry := range live.GetManagedFields() {
+		if entry.Manager == owner.Manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" {
+			applied = append(applied, entry)
+		}
+	}
+	ownership := drift.NewOwnership(applied, desired, live.Object)
+	return func(path []string) bool { return ownership.Owned(path, func(string) bool { return true }) }
 }
 
 func ended(w *lock.Work, o lock.Outcome) *verdict { return &verdict{Work: w, outcome: &o} }
 
-func onlyRemoved(changes []drift.Change) bool {
+// operationOf sums changes up: by what was taken away or put there if there is nothing else.
+func operationOf(changes []drift.Change) v1alpha1.DriftOperation {
+	removed, added := true, true
 	for _, ch := range changes {
-		if ch.Op != drift.Removed {
-			return false
-		}
+		removed = removed && ch.Op == drift.Removed
+		added = added && ch.Op == drift.Added
 	}
-	return true
+	switch {
+	case removed:
+		return v1alpha1.DriftRemoved
+	case added:
+		return v1alpha1.DriftAdded
+	}
+	return v1alpha1.DriftModified
 }
 
 func decode(desired []byte) (map[string]any, error) {

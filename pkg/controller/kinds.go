@@ -1,8 +1,11 @@
 package controller
 
 import (
+	"slices"
+	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -13,13 +16,18 @@ const (
 	kindLater = time.Minute
 )
 
-// kindsChanged has the releases that wait for a kind tried again.
-func (c *Controller) kindsChanged() {
+// definitionChanged has the releases tried again that wait for a kind, and those loaded anew that have objects of the group
+// of a definition whose spec has changed: their lists may be compared differently now.
+func (c *Controller) definitionChanged(crd *metav1.PartialObjectMetadata) {
 	c.definitionsAt.Store(c.Clock.Now().UnixNano())
+	_, group, _ := strings.Cut(crd.Name, ".")
+	reload := c.definitions.changed(crd)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for key, e := range c.entries {
-		if len(e.waiting) > 0 {
+		concerned := reload && slices.ContainsFunc(e.kinds, func(gvk schema.GroupVersionKind) bool { return gvk.Group == group })
+		e.reload = e.reload || concerned
+		if concerned || len(e.waiting) > 0 {
 			c.releaseQueue.Add(key)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/rules"
 	"github.com/rancher/helm-locker/pkg/watch"
 )
 
@@ -25,6 +26,11 @@ type loaded struct {
 	kinds   map[schema.GroupVersionKind]watch.Kind
 	waiting map[schema.GroupVersionKind][]manifest.ID
 	skipped []manifest.Skipped
+	// exceptions are what the manifest leaves to others; untracked are the objects of it that are not locked at all.
+	exceptions []v1alpha1.Exception
+	untracked  map[manifest.ID]struct{}
+	// scalable is set when the release has an object whose replicas an autoscaler could set.
+	scalable bool
 }
 
 // errRecordChanged says that the record is not any more what the watch said; its event is on the way.
@@ -32,7 +38,11 @@ var errRecordChanged = errors.New("the release record changed while it was read"
 
 // load reads the payload of a record and turns its manifest into objects. What the user has to know is returned as a
 // problem; an error means to try again.
-func (c *Controller) load(ctx context.Context, rec release.Record) (*loaded, problem, error) {
+func (c *Controller) load(ctx context.Context, rec release.Record, spec v1alpha1.HelmReleaseSpec) (*loaded, problem, error) {
+	ignore, err := rules.Compile(spec.Ignore)
+	if err != nil {
+		return nil, problem{v1alpha1.ReasonInvalidRule, err.Error()}, nil //nolint:nilerr // for the user to mend, not to try again
+	}
 	rel, prob, err := c.read(ctx, rec)
 	if err != nil || prob.reason != "" {
 		return nil, prob, err
@@ -49,15 +59,34 @@ func (c *Controller) load(ctx context.Context, rec release.Record) (*loaded, pro
 	if err != nil {
 		return nil, problem{v1alpha1.ReasonManifestInvalid, err.Error()}, fmt.Errorf("resolve the objects of release %s: %w", rec.Key, err)
 	}
-	out := &loaded{release: rel, skipped: set.Skipped, kinds: map[schema.GroupVersionKind]watch.Kind{}, waiting: map[schema.GroupVersionKind][]manifest.ID{}}
+	out := &loaded{release: rel, skipped: set.Skipped, kinds: map[schema.GroupVersionKind]watch.Kind{},
+		waiting: map[schema.GroupVersionKind][]manifest.ID{}, untracked: map[manifest.ID]struct{}{}}
 	for _, o := range unknown {
 		out.waiting[o.GVK] = append(out.waiting[o.GVK], o.ID)
+		out.untracked[o.ID] = struct{}{}
 	}
 	scaled := lock.AutoscaledObjects(resolved)
 	for _, o := range resolved {
 		kind, err := c.kinds.Get(o.GVK)
 		if err != nil {
 			return nil, problem{}, err
+		}
+		matcher := ignore.For(o)
+		if e := exempt(o, matcher); e != nil {
+			out.exceptions = append(out.exceptions, *e)
+			out.untracked[o.ID] = struct{}{}
+			continue
+		}
+		if matcher != nil {
+			out.exceptions = append(out.exceptions, lock.ExceptionOf(o.ID, v1alpha1.ExceptionIgnored, matcher.Describe(), matcher.Paths()...))
+		}
+		out.exceptions = append(out.exceptions, lock.Coexist(o)...)
+		scalable := lock.Scalable(o)
+		switch r := scaled[o.ID]; {
+		case scalable && r != nil:
+			out.exceptions = append(out.exceptions, lock.ExceptionOf(o.ID, v1alpha1.ExceptionAutoscaled, r.String(), "/spec/replicas"))
+		case scalable:
+			out.scalable = true
 		}
 		if c.ObjectSetMetadata {
 			if err := enforce.AddObjectSetMetadata(o.Content, rec.Key); err != nil {
@@ -70,10 +99,25 @@ func (c *Controller) load(ctx context.Context, rec release.Record) (*loaded, pro
 		}
 		out.kinds[o.GVK] = kind
 		out.objects = append(out.objects, &lock.Object{
-			ID: o.ID, GVK: o.GVK, GVR: kind.GVR, Namespaced: kind.Namespaced, Desired: desired, Keep: o.Keep, Replicas: scaled[o.ID],
+			ID: o.ID, GVK: o.GVK, GVR: kind.GVR, Namespaced: kind.Namespaced, Desired: desired, Keep: o.Keep, Replicas: scaled[o.ID], Scalable: scalable,
+			Rules: matcher, Schema: c.schemaOf(ctx, o.GVK, kind.GVR.Resource),
 		})
 	}
 	return out, problem{}, nil
+}
+
+// exempt returns the exception for an object that is not locked at all, nil for one that is.
+func exempt(o manifest.Object, matcher *rules.Matcher) *v1alpha1.Exception {
+	var e v1alpha1.Exception
+	switch {
+	case o.OptedOut:
+		e = lock.ExceptionOf(o.ID, v1alpha1.ExceptionOptedOut, "an annotation in the manifest exempts the object")
+	case matcher.Whole():
+		e = lock.ExceptionOf(o.ID, v1alpha1.ExceptionIgnored, "spec.ignore exempts the object")
+	default:
+		return nil
+	}
+	return &e
 }
 
 // read gets and decodes the payload of a record.

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,6 +13,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/watch"
 )
@@ -141,20 +143,27 @@ func createdBefore(a, b *v1alpha1.HelmRelease) bool {
 
 // lock locks the release at the given record, unless it is so already.
 func (c *Controller) lock(ctx context.Context, key string, hr *v1alpha1.HelmRelease, rec release.Record) error {
-	detect := hr.Spec.Mode == v1alpha1.ModeDetect
+	spec := followed(hr.Spec)
 	reload := false
 	c.update(key, func(e *entry) { reload, e.reload = e.reload, false })
-	if old := c.table.Get(key); old != nil && !reload && old.Record.Same(rec) && old.Detect == detect && !c.kindArrived(key) {
+	if old := c.table.Get(key); old != nil && !reload && old.Record.Same(rec) && reflect.DeepEqual(old.Spec, spec) && !c.kindArrived(key) {
 		return nil
 	}
-	loaded, prob, err := c.load(ctx, rec)
+	loaded, prob, err := c.load(ctx, rec, spec)
 	if err != nil || prob.reason != "" {
 		c.unlock(key, prob)
 		return err
 	}
+	if loaded.scalable {
+		c.scalers.Need(ctx, key)
+	} else {
+		c.scalers.Drop(key)
+	}
 	l := lock.New(&lock.Lock{
-		Key: key, Since: hr.CreationTimestamp.Time, Release: rec.Key, Record: rec,
-		ServerSide: loaded.release.ApplyMethod == release.ApplyMethodServerSide, Detect: detect,
+		Key: key, Since: hr.CreationTimestamp.Time, Release: rec.Key, Record: rec, Spec: spec,
+		ServerSide: loaded.release.ApplyMethod == release.ApplyMethodServerSide,
+		Detect:     spec.Mode == v1alpha1.ModeDetect, Strict: spec.Scope == v1alpha1.ScopeStrict, ReplaceImmutable: spec.ReplaceImmutable,
+		Exceptions: loaded.exceptions, Untracked: loaded.untracked,
 	}, loaded.objects)
 	conflicts, displaced := c.table.Put(l)
 	c.update(key, func(e *entry) {
@@ -168,12 +177,33 @@ func (c *Controller) lock(ctx context.Context, key string, hr *v1alpha1.HelmRele
 		c.releaseQueue.Add(other)
 	}
 	c.watchAll(l, loaded.kinds)
+	c.leftoverQueue.Add(key)
 	if len(loaded.waiting) > 0 {
 		c.releaseQueue.AddAfter(key, c.kindWait())
 	}
 	c.announceLocked(hr, l, len(loaded.objects)-len(conflicts))
 	c.announceTrouble(hr, loaded, conflicts)
 	return nil
+}
+
+// followed returns what of a spec a lock follows. Whether the release is suspended decides whether there is a lock.
+func followed(spec v1alpha1.HelmReleaseSpec) v1alpha1.HelmReleaseSpec {
+	spec.Suspend, spec.SuspendUntil = false, nil
+	return *spec.DeepCopy()
+}
+
+// rangesChanged has objects looked at within whose range of replicas an autoscaler may choose differently now.
+func (c *Controller) rangesChanged(ids []manifest.ID) {
+	for _, id := range ids {
+		l := c.table.Holder(id)
+		if l == nil {
+			continue
+		}
+		if l.LookAt(c.Clock.Now(), func(o *lock.Object) bool { return o.ID == id && o.Scalable }) {
+			c.driftQueue.Add(l.Key)
+		}
+		c.statusChanged(l.Key)
+	}
 }
 
 // watchAll has the kinds of a lock watched and its objects looked at. The lock is in the table already, so a watch that
@@ -202,6 +232,7 @@ func (c *Controller) unlock(key string, p problem) {
 	}
 	if !transitioning {
 		c.objects.Need(key, nil)
+		c.scalers.Drop(key)
 		c.update(key, func(e *entry) { e.kinds = nil })
 	}
 }
@@ -212,7 +243,7 @@ func (c *Controller) untrack(key string) {
 	e := c.forget(key)
 	if e != nil && e.release.Name != "" {
 		c.enqueueRelease(e.release)
-		c.Metrics.Forget(e.release)
+		c.forgetMetrics(e.release)
 		c.Log.WithField("helmrelease", key).Infof("no longer looking after release %s", e.release)
 	}
 }

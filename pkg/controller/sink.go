@@ -3,39 +3,73 @@ package controller
 import (
 	"strconv"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/watch"
 )
 
 // Observed, Gone and Listed make the controller the watch.Sink. They only compare digests and enqueue.
 
-// Observed takes a look delivered by a watch. Objects that no lock owns cost a map look-up and nothing more.
-func (c *Controller) Observed(gvk schema.GroupVersionKind, obj *unstructured.Unstructured) {
+// Observed takes a look delivered by a watch. Objects that no lock owns cost a map look-up and a look at their
+// annotations; objects whose content is known cost a digest. Only the others are decoded.
+func (c *Controller) Observed(gvk schema.GroupVersionKind, obj *watch.Live) {
 	id := watch.IDOf(gvk, obj)
 	l := c.table.Owner(gvk, id)
 	if l == nil {
+		c.stray(id, obj, true)
 		return
 	}
-	if l.Observe(id, c.observation(obj)) {
+	o := lock.Observation{Version: version(obj), Seen: c.Clock.Now()}
+	var err error
+	if o.Digest, err = obj.Digest(c.hasher); err == nil {
+		if l.Known(id, o.Version, o.Digest) {
+			return
+		}
+		o.Live, err = obj.Decode()
+	}
+	if err != nil {
+		c.Log.WithField("object", id.String()).Warnf("a watch delivered what cannot be read; looking at it: %v", err)
+		o.Look = true
+	}
+	if l.Observe(id, o) {
 		c.driftQueue.Add(l.Key)
 	}
 }
 
 // Gone takes a deletion, or the loss of Helm's label, which looks the same to a watch.
-func (c *Controller) Gone(gvk schema.GroupVersionKind, last *unstructured.Unstructured) {
-	id := watch.IDOf(gvk, last)
+func (c *Controller) Gone(gvk schema.GroupVersionKind, obj *watch.Live) {
+	id := watch.IDOf(gvk, obj)
 	l := c.table.Owner(gvk, id)
 	if l == nil {
+		c.stray(id, obj, false)
 		return
 	}
-	o := lock.Observation{Last: last, Look: true, Version: version(last), Seen: c.Clock.Now()}
+	last, err := obj.Decode()
+	if err != nil {
+		c.Log.WithField("object", id.String()).Warnf("the last known state cannot be read: %v", err)
+	}
+	o := lock.Observation{Last: last, Look: true, Version: version(obj), Seen: c.Clock.Now()}
 	if l.Observe(id, o) {
 		c.driftQueue.Add(l.Key)
 	}
+}
+
+// stray takes note of an object that no lock owns, if it says that it belongs to a locked release.
+func (c *Controller) stray(id manifest.ID, obj *watch.Live, exists bool) {
+	if l := c.table.Of(claimedBy(obj)); l != nil && l.Stray(id, exists) {
+		c.statusChanged(l.Key)
+	}
+}
+
+// claimedBy returns the release that an object says it belongs to.
+func claimedBy(obj metav1.Object) release.Key {
+	annotations := obj.GetAnnotations()
+	return release.Key{Namespace: annotations[manifest.ReleaseNamespaceAnnotation], Name: annotations[manifest.ReleaseNameAnnotation]}
 }
 
 // Listed has the objects looked at that a full list of their kind did not show.
@@ -57,7 +91,7 @@ func (c *Controller) observation(obj *unstructured.Unstructured) lock.Observatio
 
 // version returns the resource version as a number, which Kubernetes defines it to be since 1.35; zero for the few
 // aggregated API servers whose versions are no numbers: their objects are judged whatever the order.
-func version(obj *unstructured.Unstructured) uint64 {
+func version(obj metav1.Object) uint64 {
 	n, err := strconv.ParseUint(obj.GetResourceVersion(), 10, 64)
 	if err != nil {
 		return 0

@@ -14,7 +14,6 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/lock"
-	"github.com/rancher/helm-locker/pkg/metrics"
 )
 
 // statusChanged has the status of a HelmRelease written soon. What changes until then goes into the same write.
@@ -46,6 +45,7 @@ func (c *Controller) writeStatus(_ context.Context, key string) error {
 	}
 	hr, err := c.clients.HelmReleases.Cache().Get(namespace, name)
 	if apierrors.IsNotFound(err) {
+		c.tellGone(namespace, name)
 		return nil
 	}
 	if err != nil {
@@ -53,16 +53,16 @@ func (c *Controller) writeStatus(_ context.Context, key string) error {
 	}
 	view, ok := c.view(key)
 	if !ok || hr.DeletionTimestamp != nil {
+		c.tellGone(namespace, name)
 		return nil
 	}
 	status := c.status(hr, view)
-	n := status.Objects
-	c.Metrics.Release(view.entry.release, string(status.State), status.Revision > 0,
-		metrics.Counts{Tracked: n.Tracked, Drifted: n.Drifted, Contended: n.Contended, Waiting: n.Waiting})
+	c.measure(key, view, status)
 	if !view.sum.QuietAt.IsZero() {
 		c.statusQueue.AddAfter(key, view.sum.QuietAt.Sub(c.Clock.Now()))
 	}
 	if reflect.DeepEqual(hr.Status, status) {
+		c.tellChanges(hr, status)
 		return nil
 	}
 	// A merge patch would keep fields that are absent now, so the whole status is replaced. The uid is tested, lest a
@@ -81,6 +81,7 @@ func (c *Controller) writeStatus(_ context.Context, key string) error {
 	if err != nil {
 		return fmt.Errorf("write the status: %w", err)
 	}
+	c.tellChanges(hr, status)
 	return nil
 }
 
@@ -133,7 +134,11 @@ func (c *Controller) status(hr *v1alpha1.HelmRelease, v *view) v1alpha1.HelmRele
 	}
 	if v.lock != nil {
 		s.Revision = v.lock.Record.Revision
-		s.Objects = v1alpha1.ObjectCounts{Tracked: v.sum.Tracked, Drifted: v.sum.Drifted, Contended: v.sum.Contended, Waiting: v.sum.Waiting}
+		s.Objects = v1alpha1.ObjectCounts{Tracked: v.sum.Tracked, Drifted: v.sum.Drifted, Contended: v.sum.Contended, Waiting: v.sum.Waiting, Unmanaged: v.sum.Strays}
+		s.Exceptions = c.exceptions(v)
+		if more := len(s.Exceptions) - v1alpha1.MaxExceptions; more > 0 {
+			s.Exceptions, s.MoreExceptions = s.Exceptions[:v1alpha1.MaxExceptions], more
+		}
 	}
 	for _, ids := range e.waiting {
 		s.Objects.Tracked += len(ids)

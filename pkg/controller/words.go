@@ -15,6 +15,10 @@ func (v *verdict) summary() string {
 	switch v.operation {
 	case v1alpha1.DriftDeleted:
 		b.WriteString("deleted")
+	case v1alpha1.DriftLeftover:
+		b.WriteString("left over from an earlier revision")
+	case v1alpha1.DriftAdded:
+		fmt.Fprintf(&b, "%s added", drift.Describe(v.changes, 3))
 	default:
 		fmt.Fprintf(&b, "%s changed", drift.Describe(v.changes, 3))
 	}
@@ -22,6 +26,22 @@ func (v *verdict) summary() string {
 		fmt.Fprintf(&b, " by %s", v.author.Manager)
 	}
 	return b.String()
+}
+
+// evidence is what managedFields say about the change beside the manager's name, as in " (Update of scale at
+// 12:03:04Z)"; empty when they say nothing. It is for events: in a condition the time would make every drift a new message.
+func (v *verdict) evidence() string {
+	if v.author.Manager == "" || v.author.Operation == "" {
+		return ""
+	}
+	text := v.author.Operation
+	if v.author.Subresource != "" {
+		text += " of " + v.author.Subresource
+	}
+	if !v.author.Time.IsZero() {
+		text += " at " + v.author.Time.UTC().Format("15:04:05Z")
+	}
+	return " (" + text + ")"
 }
 
 // paths returns the changed paths, each once, cut to what a status holds, and how many were left out.

@@ -133,7 +133,7 @@ func TestPrinterColumns(t *testing.T) {
 			names = append(names, column.Name)
 		}
 	}
-	want := []string{"Release", "Release-Namespace", "Revision", "State", "Locked", "Drifted", "Age"}
+	want := []string{"Release", "Release-Namespace", "Revision", "State", "Locked", "Drifted", "Reason", "Age"}
 	if !slices.Equal(names, want) {
 		t.Errorf("got %v, want %v", names, want)
 	}

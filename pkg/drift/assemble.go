@@ -63,7 +63,7 @@ func (m *keyedMerge) build(missing []int, restored map[int]any, reorder bool) []
 			entries = insert(entries, entry{value: v, declared: i})
 		}
 	}
-	if reorder || m.n.ordered && len(missing) > 0 {
+	if reorder || (m.n.ordered || m.n.siblings) && len(missing) > 0 {
 		m.sortDeclared(entries)
 	}
 	return valuesOf(entries)

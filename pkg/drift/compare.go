@@ -15,7 +15,7 @@ func (c *comparer) equalMap(desired, live map[string]any, n *node) bool {
 			return false
 		}
 	}
-	return true
+	return n == nil || !n.exact || !c.hasExtra(desired, live, n)
 }
 
 func (c *comparer) equalField(desired, live map[string]any, key string, want any, n *node) bool {
@@ -62,6 +62,9 @@ func (c *comparer) mergeMap(desired, live map[string]any, n *node) (map[string]a
 			c.mergeField(&m, desired, key, want, n)
 		}
 		c.pop()
+	}
+	if n != nil && n.exact {
+		c.dropExtra(&m, desired, n)
 	}
 	return m.target, m.changed
 }

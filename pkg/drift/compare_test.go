@@ -13,6 +13,7 @@ func TestCompare(t *testing.T) {
 			desired: `{apiVersion: x.io/v1, kind: X, spec: {containers: [{name: a}]}}`,
 			live:    `{apiVersion: x.io/v1, kind: X, spec: {containers: [{name: a, v: 1}, {name: b}]}}`,
 			want:    []string{"Modified /spec/containers"},
+			foreign: true, // the API server may merge it
 			target:  `{apiVersion: x.io/v1, kind: X, spec: {containers: [{name: a, v: 1}]}}`,
 		},
 		"a custom resource's finalizers are those of any object": {
@@ -68,9 +69,11 @@ func TestCompare(t *testing.T) {
 			want:    []string{"Modified /spec/ports/0/targetPort"},
 			target:  `{apiVersion: v1, kind: Service, spec: {ports: [{name: x, port: 9, targetPort: 9}, {name: a, port: 80, targetPort: 80}]}}`,
 		},
-		"the same port for TCP and UDP is two ports": {
+		"the same port for TCP and UDP is two ports, in their order": {
 			desired: `{apiVersion: v1, kind: Service, spec: {ports: [{name: u, port: 53, protocol: UDP}, {name: t, port: 53}]}}`,
 			live:    `{apiVersion: v1, kind: Service, spec: {ports: [{name: t, port: 53, protocol: TCP}, {name: u, port: 53, protocol: UDP}]}}`,
+			want:    []string{"Modified /spec/ports"},
+			target:  `{apiVersion: v1, kind: Service, spec: {ports: [{name: u, port: 53, protocol: UDP}, {name: t, port: 53, protocol: TCP}]}}`,
 		},
 		"a port that shares its name with the missing one replaced it, however little else they have in common": {
 			desired: `{apiVersion: v1, kind: Service, spec: {ports: [{name: a, port: 1, targetPort: 1, appProtocol: x}, {name: b, port: 2}]}}`,
@@ -86,9 +89,11 @@ func TestCompare(t *testing.T) {
 			foreign: true,
 			target:  `{apiVersion: v1, kind: Service, spec: {ports: [{name: a, port: 1, targetPort: 1}]}}`,
 		},
-		"topology constraints on one key for two policies are two": {
+		"topology constraints on one key for two policies are two, in their order": {
 			desired: `{apiVersion: v1, kind: Pod, spec: {topologySpreadConstraints: [{topologyKey: z, whenUnsatisfiable: DoNotSchedule, maxSkew: 1}, {topologyKey: z, whenUnsatisfiable: ScheduleAnyway, maxSkew: 2}]}}`,
 			live:    `{apiVersion: v1, kind: Pod, spec: {topologySpreadConstraints: [{topologyKey: z, whenUnsatisfiable: ScheduleAnyway, maxSkew: 2}, {topologyKey: z, whenUnsatisfiable: DoNotSchedule, maxSkew: 1}]}}`,
+			want:    []string{"Modified /spec/topologySpreadConstraints"},
+			target:  `{apiVersion: v1, kind: Pod, spec: {topologySpreadConstraints: [{topologyKey: z, whenUnsatisfiable: DoNotSchedule, maxSkew: 1}, {topologyKey: z, whenUnsatisfiable: ScheduleAnyway, maxSkew: 2}]}}`,
 		},
 		"duplicated variables are matched with each other": {
 			desired: `{apiVersion: v1, kind: Pod, spec: {containers: [{name: a, env: [{name: A, value: "1"}, {name: A, value: "2"}]}]}}`,
@@ -146,5 +151,19 @@ func TestTargetSharesNothingWithDesired(t *testing.T) {
 	at(r.Target, "spec", "a").(map[string]any)["b"] = "written by the caller"
 	if !deepEqual(desired, obj(t, `{spec: {a: {b: [1]}}}`)) {
 		t.Error("a write to the target reached the desired object")
+	}
+}
+
+// Of a custom resource's list it is not known whether the API server merges it.
+func TestEditedListOfACustomResourceIsForeign(t *testing.T) {
+	desired := obj(t, "{apiVersion: example.com/v1, kind: Widget, spec: {list: [{name: a}], size: 1}}")
+	for live, foreign := range map[string]bool{
+		"{apiVersion: example.com/v1, kind: Widget, spec: {list: [{name: evil}], size: 1}}":           true,
+		"{apiVersion: example.com/v1, kind: Widget, spec: {list: [{name: a}, {name: b}], size: 1}}":   true,
+		"{apiVersion: example.com/v1, kind: Widget, spec: {list: [{name: a, kind: plain}], size: 2}}": false,
+	} {
+		if got := Compare(desired, obj(t, live), Options{Schema: schemaOf(schemas(t), desired)}); got.RemovesForeign != foreign || len(got.Changes) == 0 {
+			t.Errorf("%s: %v, foreign %v", live, got.Changes, got.RemovesForeign)
+		}
 	}
 }

@@ -5,15 +5,20 @@
 //
 // # What is drift
 //
-// A desired object declares fields. Only those are protected ("Declared" scope): what others added beside them
-// stays, and is carried over into the target. Four rules make that precise.
+// A desired object declares fields. In scope Declared only those are protected: what others added beside them
+// stays, and is carried over into the target. Four rules make that precise. Scope Strict is below.
 //
 // Maps: every declared key must be there with an equal value. Numbers are compared by value (1 is 1.0), all
 // other scalars by type and value.
 //
-// Lists: of a built-in kind as its Go type says, see [Schema]. Lists merged by key and sets only have to hold
-// the declared elements. All others, and every list of a custom resource, are atomic: same length, same order,
-// primitives equal, and for maps the declared keys equal (the server adds defaults inside of elements).
+// Some maps of built-in kinds are one value (selectors of Pods, rules of a NetworkPolicy or a Role): a key that others add
+// there changes what the declared ones mean, so it is a change and is taken out.
+//
+// Lists: of a built-in kind as its Go type says, of a custom kind as its CustomResourceDefinition says, see [Schema].
+// Lists merged by key and sets only have to hold the declared elements. All others, and every list of which nothing is
+// known, are atomic: same length, same order, primitives equal, and for maps the declared keys equal (the server adds
+// defaults inside of elements). A definition can call a map atomic, too: it has exactly the declared keys, apart from
+// what the server defaults.
 //
 // Zero values: a declared zero value ("", 0, false, {}, []) that the live object lacks is no drift where the Go
 // type of a built-in kind holds the field by value: such a field cannot tell zero from absent, so the server may
@@ -26,10 +31,43 @@
 // declared one is gone and another is there in its place, that other one replaced it: it is taken out, since both
 // together are invalid. This holds for declared zero values and for learnt absences too.
 //
+// # Scope Strict
+//
+// With [Options.Strict] everything else that others added goes as well, as an Added change: labels, annotations, keys
+// of a ConfigMap, variables, containers, volumes, ports, finalizers, any field that is not declared. Who added what
+// is read from the managed fields of the live object, in which the API server records the owners of each field.
+// An undeclared field goes when somebody foreign owns it and nobody else does:
+//
+//	owned by                                                  Declared  Strict
+//	a foreign manager: kubectl, a person, another controller  stays     goes
+//	a foreign manager and Helm, or Kubernetes, or Keep        stays     stays
+//	nobody: a default of the server                           stays     stays
+//	nobody known: before-first-apply, unknown                 stays     stays
+//	kube-controller-manager and the like, helm-locker         stays     stays
+//	a manager that Strict.Keep names                          stays     stays
+//	a foreign manager through the status subresource          stays     stays
+//
+// In other words, for a manifest with the label a and one container:
+//
+//	kubectl label b=c, kubectl annotate, kubectl set env      goes
+//	a sidecar, with the volume and the mount for it           goes
+//	kubectl scale, where the manifest has no replicas         goes, and the server's default comes back
+//	imagePullPolicy, revisionHistoryLimit, a Service's type   goes, and the server's default comes back
+//	annotation deployment.kubernetes.io/revision              stays: kube-controller-manager
+//	finalizer example.com/hold                                goes
+//	finalizer foregroundDeletion, kubernetes.io/pvc-protection  stays: of Kubernetes itself
+//	clusterIP, nodePort, volumeName, an injected caBundle     stays whoever owns it, see keptFields
+//
+// A list element goes or stays as a whole. A map in which somebody else owns something loses the foreign fields only.
+// In atomic lists there is nothing to do: they are restored as a whole in either scope, and what is inside of their
+// elements has no owner of its own. Managers are names that clients choose: who writes as Helm or as
+// kube-controller-manager is taken for it. Against changes of what is declared that is no help.
+//
 // # What the server does to our desired state
 //
 // Differences that remain directly after the desired state was applied come from the API server (normalisation,
-// pruning, mutating webhooks). [Learn] records them as a [Baseline]; only a departure from it is drift.
+// pruning, mutating webhooks). [Learn] records them as a [Baseline]; only a departure from it is drift. That holds for
+// additions, too: a default that somebody foreign owns, or what a webhook puts in again, is still there afterwards.
 package drift
 
 import (
@@ -45,9 +83,9 @@ const (
 	Modified Operation = "Modified"
 	// Removed means that a declared key or list element is missing.
 	Removed Operation = "Removed"
-	// Added means that something undeclared took the place of something declared, and has to go: a list element
-	// whose merge key was edited, an environment variable that overrides a declared one of the same name, or a
-	// field that excludes a declared one.
+	// Added means that something undeclared has to go. It took the place of something declared: a list element
+	// whose merge key was edited, an environment variable that overrides a declared one of the same name, a
+	// field that excludes a declared one, a key of an atomic map. Or the scope is Strict and somebody else added it.
 	Added Operation = "Added"
 )
 
@@ -68,7 +106,8 @@ type Result struct {
 	// parts with the live object, so treat it as read-only, or copy it first.
 	Target map[string]any
 	// RemovesForeign is set when Target lacks something that others put into the live object: an element taken
-	// out of a merged list, or an exclusive field. A three-way merge or a server-side apply would leave it there.
+	// out of a merged list, an exclusive field, an addition. A three-way merge or a server-side apply would leave it there.
+	// It is also set when a list changed of which it is not known whether the API server merges it.
 	RemovesForeign bool
 }
 
@@ -82,6 +121,10 @@ type Options struct {
 	// desired list) is left alone, with all that is below it: neither compared nor written. A missing list element is
 	// restored whole, since an element without its ignored fields may not be valid. Ignore must not keep the slice.
 	Ignore func(path []string) bool
+	// Strict, if set, also takes out what others added (scope Strict). Ignore is asked for that too, with the keys and
+	// indexes of the live object where a part of a path is not declared; inside of an added list element it is not asked, such
+	// an element goes or stays as a whole.
+	Strict *Strict
 }
 
 // Compare finds where live departed from desired, both in unstructured form, and never changes either.
@@ -89,6 +132,14 @@ type Options struct {
 // Both must be the same object at the same apiVersion: apiVersion, kind, name, namespace, status and the metadata
 // that the server owns are not compared.
 func Compare(desired, live map[string]any, opt Options) Result {
+	found := compareDeclared(desired, live, opt)
+	if opt.Strict == nil {
+		return found
+	}
+	return opt.Strict.compare(desired, live, found, opt)
+}
+
+func compareDeclared(desired, live map[string]any, opt Options) Result {
 	c := newComparer(opt)
 	if c.equalMap(desired, live, opt.Schema.root) {
 		return Result{}
@@ -114,12 +165,15 @@ func Compare(desired, live map[string]any, opt Options) Result {
 }
 
 func newComparer(opt Options) comparer {
-	return comparer{ignore: opt.Ignore, accepted: opt.Accepted, path: make([]string, 0, 16)}
+	return comparer{ignore: opt.Ignore, accepted: opt.Accepted, complete: opt.Schema.complete, path: make([]string, 0, 16)}
 }
 
 func merge(desired, live map[string]any, opt Options) Result {
 	c := newComparer(opt)
-	target, _ := c.mergeMap(desired, live, opt.Schema.root)
+	target, changed := c.mergeMap(desired, live, opt.Schema.root)
+	if changed {
+		target = c.separate(desired, target, opt.Schema.root)
+	}
 	return c.result(target)
 }
 
@@ -128,6 +182,7 @@ func merge(desired, live map[string]any, opt Options) Result {
 // equal* calls equal gives no change in merge*.
 type comparer struct {
 	ignore   func([]string) bool
+	complete bool // see Schema
 	accepted Baseline
 	learnt   Baseline // when set, report records what it sees here
 
@@ -209,36 +264,4 @@ func (c *comparer) outside(key string) bool {
 		}
 	}
 	return false
-}
-
-// appendPointer appends path as an RFC 6901 pointer.
-func appendPointer(b []byte, path []string) []byte {
-	for _, segment := range path {
-		b = append(b, '/')
-		for i := 0; i < len(segment); i++ {
-			switch segment[i] {
-			case '~':
-				b = append(b, '~', '0')
-			case '/':
-				b = append(b, '~', '1')
-			default:
-				b = append(b, segment[i])
-			}
-		}
-	}
-	return b
-}
-
-// parsePointer is the inverse of appendPointer.
-func parsePointer(pointer string) []string {
-	if pointer == "" {
-		return nil
-	}
-	segments := strings.Split(pointer[1:], "/")
-	for i, s := range segments {
-		if strings.Contains(s, "~") {
-			segments[i] = strings.ReplaceAll(strings.ReplaceAll(s, "~1", "/"), "~0", "~")
-		}
-	}
-	return segments
 }

@@ -54,19 +54,26 @@ func owns(fields map[string]any, path []string, object any) bool {
 	return isList
 }
 
-// ownsAdded is owns for a path whose last segment belongs to the live object, and the rest to the desired one.
+// ownsAdded is owns for a path whose last segment belongs to the live object, and the rest to the desired one, as far
+// as that has it: an addition may be inside of another one.
 func ownsAdded(fields map[string]any, path []string, desired, live map[string]any) bool {
 	var want, have any = desired, live
 	for _, segment := range path[:len(path)-1] {
 		if len(fields) == 0 {
 			return true
 		}
-		name, next, value := step(fields, segment, want)
+		object := want
+		if object == nil {
+			object = have
+		}
+		name, next, value := step(fields, segment, object)
 		if next == nil {
 			return false
 		}
-		have = counterpart(have, segment, name)
-		fields, want = next, value
+		if want != nil {
+			want = value
+		}
+		fields, have = next, counterpart(have, segment, name)
 	}
 	return owns(fields, path[len(path)-1:], have)
 }

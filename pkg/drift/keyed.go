@@ -24,9 +24,9 @@ func (c *comparer) equalKeyed(want, have []any, n *node) bool {
 			}
 			continue
 		}
-		if n.ordered && !c.ignoredAt(strconv.Itoa(i)) {
+		if (n.ordered || n.siblings) && !c.ignoredAt(strconv.Itoa(i)) {
 			if at < last {
-				return false // merge knows whether this order is the learnt one
+				return false // merge knows whether this order matters, and whether it is the learnt one
 			}
 			last = at
 		}
@@ -131,11 +131,30 @@ func (c *comparer) mergeKeyed(want, have []any, n *node) ([]any, bool) {
 	m.dropOverrides()
 	missing := m.missing()
 	restored := m.replaceTampered(missing)
+	m.restoreKeys(restored)
 	reorder := m.outOfOrder()
 	if !m.changed {
 		return have, false
 	}
 	return m.build(missing, restored, reorder), true
+}
+
+// restoreKeys gives elements that come back their declared keys, even where those are ignored: without its key an element
+// would be missing for ever, and written again and again.
+func (m *keyedMerge) restoreKeys(restored map[int]any) {
+	for i, v := range restored {
+		e, ok := v.(map[string]any)
+		if !ok {
+			continue
+		}
+		target := mapMerge{live: e, target: e}
+		for _, k := range m.n.keys {
+			if want, declared := m.declared(i)[k.field]; declared && !scalarEqual(want, e[k.field]) {
+				target.set(k.field, want)
+			}
+		}
+		restored[i] = target.target
+	}
 }
 
 func (m *keyedMerge) declared(i int) map[string]any { return m.want[i].(map[string]any) }
@@ -197,7 +216,7 @@ func (m *keyedMerge) missing() []int {
 
 // outOfOrder reports declared elements that are there in another order than declared, where that matters.
 func (m *keyedMerge) outOfOrder() bool {
-	if !m.n.ordered {
+	if !m.n.ordered && !m.siblingsExchanged() {
 		return false
 	}
 	var sequence []any
@@ -214,4 +233,24 @@ func (m *keyedMerge) outOfOrder() bool {
 	m.c.report(Modified, seen)
 	m.changed = true
 	return true
+}
+
+// siblingsExchanged says whether elements that only the further merge keys tell apart are in another order than declared: TCP
+// and UDP on one number. A strategic merge knows the first key alone and pairs such elements by their order, so that the next
+// helm upgrade (Helm 3) would fail with duplicates.
+func (m *keyedMerge) siblingsExchanged() bool {
+	if !m.n.siblings {
+		return false
+	}
+	for k, at := range m.partner {
+		if at < 0 || m.skip[k] {
+			continue
+		}
+		for i := range k {
+			if m.partner[i] > at && !m.skip[i] && keysEqual(m.declared(i), m.declared(k), m.n.keys[:1]) {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -22,6 +22,7 @@ func refineList(owner reflect.Type, name string, n *node) {
 		switch name {
 		case "ports":
 			n.keys = append(n.keys, mergeKey{field: "protocol", fallback: string(corev1.ProtocolTCP)})
+			n.siblings = true
 			n.unique = []string{"name"}
 		case "env":
 			// $(NAME) refers to what stands before it; of two with one name the kubelet takes the last.
@@ -30,6 +31,7 @@ func refineList(owner reflect.Type, name string, n *node) {
 	case reflect.TypeFor[corev1.ServiceSpec]():
 		if name == "ports" {
 			n.keys = append(n.keys, mergeKey{field: "protocol", fallback: string(corev1.ProtocolTCP)})
+			n.siblings = true
 			n.unique = []string{"name", "nodePort"}
 		}
 	case reflect.TypeFor[corev1.PodSpec]():
@@ -38,6 +40,7 @@ func refineList(owner reflect.Type, name string, n *node) {
 			n.ordered = true // init containers run in this order; the first container is kubectl's default
 		case "topologySpreadConstraints":
 			n.keys = append(n.keys, mergeKey{field: "whenUnsatisfiable"})
+			n.siblings = true
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package drift
 
 import (
+	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -243,3 +245,14 @@ spec:
       - {key: spot, operator: Exists, effect: NoSchedule}
 status: {replicas: 2, readyReplicas: 2, observedGeneration: 3}
 `
+
+func sortedKeys(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }
+
+func jsonOf(t testing.TB, v any) string {
+	t.Helper()
+	data, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}

@@ -18,10 +18,17 @@ type Baseline map[string]uint64
 // overrides it, in the Baseline entry that accepts that. "~ " cannot occur in a pointer.
 const overrideMark = "~ "
 
+// additionMark ends the key of a Baseline entry that accepts an undeclared field, or stands before the fingerprint
+// of an undeclared list element, whose index says little. "~+" cannot occur in a pointer either.
+const additionMark = "~+"
+
 // Learn returns what canonicalLive, the object as the API server returned it directly after desired was applied,
 // differs from desired. Compare with that baseline finds nothing in canonicalLive, and finds a later
 // departure of the same paths from what they are there; to be put right to the desired value, of which the server
 // makes the learnt one again. opt.Accepted is not used.
+//
+// In scope Strict, opt.Strict holds the managed fields of canonicalLive, and what others added that is still there was
+// put in again, or is what the server puts there.
 //
 // Never learn from an object that others could have changed since: their changes would be accepted for good.
 func Learn(desired, canonicalLive map[string]any, opt Options) Baseline {
@@ -35,6 +42,9 @@ func Learn(desired, canonicalLive map[string]any, opt Options) Baseline {
 			break
 		}
 		maps.Copy(learnt, c.learnt)
+	}
+	if opt.Strict != nil {
+		opt.Strict.learn(desired, canonicalLive, opt, learnt)
 	}
 	return learnt
 }

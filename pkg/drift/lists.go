@@ -11,7 +11,7 @@ func (c *comparer) equalList(want, have []any, n *node) bool {
 	case keyedList:
 		return c.equalKeyed(want, have, n)
 	case setList:
-		return c.equalSet(want, have)
+		return c.equalSet(want, have, n)
 	}
 	if len(want) == len(have) {
 		equal := true
@@ -30,9 +30,15 @@ func (c *comparer) mergeList(want, have []any, n *node) ([]any, bool) {
 	case keyedList:
 		return c.mergeKeyed(want, have, n)
 	case setList:
-		return c.mergeSet(want, have)
+		return c.mergeSet(want, have, n)
 	}
-	return c.mergeAtomic(want, have, n.element())
+	target, changed := c.mergeAtomic(want, have, n.element())
+	if changed && n == nil && !c.complete && c.quiet == 0 {
+		// The list of a custom resource may be one that the API server merges: a server-side apply of it would leave the edited
+		// element, or the foreign member, beside the declared one.
+		c.foreign = true
+	}
+	return target, changed
 }
 
 // kindOf is the list kind of the schema, or atomic where the manifest does not fit it.
@@ -40,8 +46,10 @@ func (c *comparer) kindOf(want []any, n *node) listKind {
 	switch {
 	case n == nil:
 		return atomicList
-	case n.list == keyedList && allMaps(want), n.list == setList && noMaps(want):
+	case n.list == keyedList && haveKeys(want, n.keys), n.list == setList && noMaps(want):
 		return n.list
+	case n.list == setList && n.elem != nil && n.elem.exact && allMaps(want):
+		return setList
 	}
 	return atomicList
 }
@@ -131,7 +139,7 @@ func (c *comparer) align(want, have []any, n *node) (partner []int, inPlace bool
 			continue
 		}
 		declared, ok := w.(map[string]any)
-		if !ok {
+		if !ok || c.ignoredAt(strconv.Itoa(i)) { // an ignored element is the one at its place, not just any
 			inPlace = false
 			continue
 		}
@@ -178,7 +186,11 @@ func (c *comparer) adopt(want, have any) any {
 	for key, v := range w {
 		c.push(key)
 		if !c.ignored() {
-			out[key] = c.adopt(v, h[key])
+			if h[key] != nil {
+				out[key] = c.adopt(v, h[key])
+			} else if v, needed := c.withoutIgnored(v); needed {
+				out[key] = v
+			}
 		}
 		c.pop()
 	}

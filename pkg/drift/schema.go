@@ -20,8 +20,13 @@ import (
 // For the built-in kinds and CustomResourceDefinitions it follows the Go types: patchStrategy and patchMergeKey
 // make a list a merged one, with two corrections. Where the strategic merge key is not unique (ports with TCP and
 // UDP) the key is the one of server-side apply, with its defaults. And the order of the declared elements matters in
-// containers, initContainers and env. Every other kind has the metadata of any object, and atomic lists.
-type Schema struct{ root *node }
+// containers, initContainers and env. Schemas.ForDefinition follows the definition of a custom kind. Of every other kind
+// only the metadata of any object is known, and lists are atomic.
+type Schema struct {
+	root *node
+	// complete is set when every list of the kind is described; otherwise what is not may be merged by the API server.
+	complete bool
+}
 
 // Schemas compiles schemas and keeps them. It is safe for concurrent use.
 type Schemas struct {
@@ -51,6 +56,9 @@ func NewSchemas() (*Schemas, error) {
 	return s, nil
 }
 
+// Knows says whether For knows more of a kind than of any object. ForDefinition is for those that it does not know.
+func (s *Schemas) Knows(gvk schema.GroupVersionKind) bool { return s.scheme.Recognizes(gvk) }
+
 // For returns the schema of a kind. The first call for a kind compiles it, later ones look it up.
 func (s *Schemas) For(gvk schema.GroupVersionKind) Schema {
 	s.mu.Lock()
@@ -62,7 +70,7 @@ func (s *Schemas) For(gvk schema.GroupVersionKind) Schema {
 	if !ok {
 		return s.other // not kept: the number of custom kinds has no bound
 	}
-	compiled := Schema{root: &node{object: s.compileStruct(t)}}
+	compiled := Schema{root: &node{object: s.compileStruct(t)}, complete: true}
 	s.kinds[gvk] = compiled
 	return compiled
 }
@@ -77,14 +85,17 @@ const (
 
 // node describes one field. A nil node is a field of which nothing is known.
 type node struct {
-	object  *object // of a struct
-	elem    *node   // of the elements of a list or the values of a map
-	list    listKind
-	keys    []mergeKey // of a keyedList
-	unique  []string   // of a keyedList: fields whose value also identifies an element
-	ordered bool       // of a keyedList: the order of the declared elements matters
-	lastOne bool       // of a keyedList: of several elements with one key only the last counts
-	byValue bool       // the Go field cannot tell absent from zero
+	object   *object // of a struct
+	elem     *node   // of the elements of a list or the values of a map
+	list     listKind
+	keys     []mergeKey // of a keyedList
+	unique   []string   // of a keyedList: fields whose value also identifies an element
+	ordered  bool       // of a keyedList: the order of the declared elements matters
+	siblings bool       // of a keyedList: a strategic merge knows the first key only, so the order of elements that share it matters
+	lastOne  bool       // of a keyedList: of several elements with one key only the last counts
+	byValue  bool       // the Go field cannot tell absent from zero
+	exact    bool       // of a map: it has exactly the declared keys, and what the server defaults
+	whole    bool       // of a map of a built-in kind: it has one owner as a whole
 }
 
 type mergeKey struct {
@@ -94,8 +105,11 @@ type mergeKey struct {
 
 // object describes a Go struct. Recursive types share one.
 type object struct {
-	fields map[string]*node
-	unions []union
+	fields   map[string]*node
+	unions   []union
+	defaults map[string]any // of an exact map: what the server puts where a field is missing
+	// disjoint are two maps that must not have a key in common; empty names for none.
+	disjoint [2]string
 }
 
 // union is a set of fields of which at most one may be set. With a discriminator, a change of that field makes the
@@ -154,12 +168,15 @@ func (s *Schemas) compileStruct(t reflect.Type) *object {
 		o.fields[name] = s.compileField(t, f, name)
 	}
 	o.unions = append(o.unions, unionsOf(t, o.fields)...)
+	o.disjoint = disjointOf(t)
 	return o
 }
 
 func (s *Schemas) compileField(owner reflect.Type, f reflect.StructField, name string) *node {
 	n := s.compileType(f.Type)
+	n.whole = n.whole || isWholeField(owner, name)
 	n.byValue = f.Type.Kind() != reflect.Pointer && f.Type.Kind() != reflect.Interface
+	n.exact = n.exact || isExactField(owner, f.Type, name)
 	if f.Type.Kind() != reflect.Slice || !strings.Contains(f.Tag.Get("patchStrategy"), "merge") {
 		return n
 	}
@@ -181,7 +198,9 @@ func (s *Schemas) compileType(t reflect.Type) *node {
 	}
 	switch t.Kind() {
 	case reflect.Struct:
-		return &node{object: s.compileStruct(t)}
+		n := &node{object: s.compileStruct(t), whole: isWholeType(t)}
+		n.exact, n.object.defaults = isExactType(t)
+		return n
 	case reflect.Slice:
 		if t.Elem().Kind() != reflect.Uint8 {
 			return &node{elem: s.compileType(t.Elem())}

@@ -1,11 +1,14 @@
 package drift
 
-import "strconv"
+import (
+	"slices"
+	"strconv"
+)
 
 // equalSet says whether every declared element is there, in any order.
-func (c *comparer) equalSet(want, have []any) bool {
+func (c *comparer) equalSet(want, have []any, n *node) bool {
 	for i, w := range want {
-		if i < len(have) && scalarEqual(w, have[i]) || indexOf(have, w) >= 0 {
+		if i < len(have) && sameElement(w, have[i], n) || indexOf(have, w, n) >= 0 {
 			continue
 		}
 		c.push(strconv.Itoa(i))
@@ -18,21 +21,21 @@ func (c *comparer) equalSet(want, have []any) bool {
 	return true
 }
 
-func (c *comparer) mergeSet(want, have []any) ([]any, bool) {
+func (c *comparer) mergeSet(want, have []any, n *node) ([]any, bool) {
 	entries := make([]entry, len(have))
 	for j, h := range have {
-		entries[j] = entry{value: h, declared: indexOf(want, h)}
+		entries[j] = entry{value: h, declared: slices.IndexFunc(want, func(w any) bool { return sameElement(w, h, n) })}
 	}
 	changed := false
 	for i, w := range want {
-		if indexOf(have, w) >= 0 || indexOf(want[:i], w) >= 0 {
+		if indexOf(have, w, n) >= 0 || indexOf(want[:i], w, n) >= 0 {
 			continue
 		}
 		c.push(strconv.Itoa(i))
 		seen := func() uint64 { return fingerprintAbsent(nil) }
 		if !c.ignored() && !c.accepts(seen) {
 			c.report(Removed, seen)
-			entries, changed = insert(entries, entry{value: w, declared: i}), true
+			entries, changed = insert(entries, entry{value: deepCopy(w), declared: i}), true
 		}
 		c.pop()
 	}
@@ -42,11 +45,23 @@ func (c *comparer) mergeSet(want, have []any) ([]any, bool) {
 	return valuesOf(entries), true
 }
 
-func indexOf(list []any, v any) int {
+// indexOf returns the index of the first element that is the declared element want, or -1.
+func indexOf(list []any, want any, n *node) int {
 	for i, e := range list {
-		if scalarEqual(v, e) {
+		if sameElement(want, e, n) {
 			return i
 		}
 	}
 	return -1
+}
+
+// sameElement says whether an element of a set is the declared one.
+func sameElement(want, have any, n *node) bool {
+	w, ok := want.(map[string]any)
+	if !ok {
+		return scalarEqual(want, have)
+	}
+	h, ok := have.(map[string]any)
+	var c comparer // what is ignored or learnt inside of an element would make it another one
+	return ok && c.equalMap(w, h, n.elem)
 }

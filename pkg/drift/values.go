@@ -146,6 +146,23 @@ func allMaps(list []any) bool {
 	return true
 }
 
+// haveKeys says whether all elements of a list are maps that can be told apart by their keys.
+func haveKeys(list []any, keys []mergeKey) bool {
+	for _, e := range list {
+		m, ok := e.(map[string]any)
+		if !ok {
+			return false
+		}
+		for i := range keys {
+			switch m[keys[i].field].(type) {
+			case map[string]any, []any:
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // noMaps says whether all elements of a list are scalars.
 func noMaps(list []any) bool {
 	for _, e := range list {

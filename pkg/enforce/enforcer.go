@@ -33,8 +33,9 @@ type Clients struct {
 
 // New returns an Enforcer.
 func New(c Clients, omit Omit, log logrus.FieldLogger) *Enforcer {
-	w := &writer{client: c.Dynamic, omit: omit}
-	return &Enforcer{prover: NewProver(c.Metadata, omit), writer: w, set: newObjectSet(c.Discovery, w), log: log}
+	prover := NewProver(c.Metadata, omit)
+	w := &writer{client: c.Dynamic, prover: prover, omit: omit}
+	return &Enforcer{prover: prover, writer: w, set: newObjectSet(c.Discovery, w), log: log}
 }
 
 // Look returns the live object; nil when it does not exist.
@@ -69,6 +70,11 @@ func (e *Enforcer) Holds(ctx context.Context, rec release.Record) (bool, error) 
 	return e.prover.Holds(ctx, rec)
 }
 
+// Newest returns the newest record of a release, false when there is none, by a read that begins after the call.
+func (e *Enforcer) Newest(ctx context.Context, key release.Key) (release.Record, bool, error) {
+	return e.prover.Newest(ctx, key)
+}
+
 // DryRun returns what the API server would make of the live object if it were reverted; nothing is written.
 func (e *Enforcer) DryRun(ctx context.Context, r *Revert) (*unstructured.Unstructured, error) {
 	return e.writer.update(ctx, r, true)
@@ -91,6 +97,10 @@ func (e *Enforcer) Confirm(ctx context.Context, rec release.Record, created map[
 	if err != nil || holds {
 		return holds, err
 	}
+	return false, e.takeBack(ctx, created)
+}
+
+func (e *Enforcer) takeBack(ctx context.Context, created map[*lock.Object]*unstructured.Unstructured) error {
 	for o, obj := range created {
 		err := e.writer.takeBack(ctx, o, obj)
 		switch {
@@ -99,8 +109,8 @@ func (e *Enforcer) Confirm(ctx context.Context, rec release.Record, created map[
 		case apierrors.IsNotFound(err), apierrors.IsConflict(err):
 			// Helm has already deleted it, or has made it its own.
 		default:
-			return false, fmt.Errorf("take back %s: %w", o.ID, err)
+			return fmt.Errorf("take back %s: %w", o.ID, err)
 		}
 	}
-	return false, nil
+	return nil
 }

@@ -54,25 +54,32 @@ func (p *Prover) Holds(ctx context.Context, rec release.Record) (bool, error) {
 	if p.omit.Check {
 		return true, nil
 	}
-	r, lead := p.join(rec.Key)
+	newest, found, err := p.Newest(ctx, rec.Key)
+	if err != nil || !found {
+		return false, err
+	}
+	if p.omit.Identity {
+		return newest.Revision == rec.Revision && newest.Status == rec.Status, nil
+	}
+	return newest.Same(rec) && newest.Status == release.StatusDeployed, nil
+}
+
+// Newest returns the newest record of a release, false when there is none. The answer is from a read that began after
+// Newest was called.
+func (p *Prover) Newest(ctx context.Context, key release.Key) (release.Record, bool, error) {
+	r, lead := p.join(key)
 	if lead {
-		p.lead(ctx, rec.Key, r)
+		p.lead(ctx, key, r)
 	}
 	select {
 	case <-r.done:
 	case <-ctx.Done():
-		return false, ctx.Err()
+		return release.Record{}, false, ctx.Err()
 	}
 	if r.err != nil {
-		return false, fmt.Errorf("read the records of release %s: %w", rec.Key, r.err)
+		return release.Record{}, false, fmt.Errorf("read the records of release %s: %w", key, r.err)
 	}
-	if !r.found {
-		return false, nil
-	}
-	if p.omit.Identity {
-		return r.newest.Revision == rec.Revision && r.newest.Status == rec.Status, nil
-	}
-	return r.newest.Same(rec) && r.newest.Status == release.StatusDeployed, nil
+	return r.newest, r.found, nil
 }
 
 // join returns the read to wait for, and whether the caller has to carry it out.

@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/dynamic"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/release"
 )
 
 // ownManager is the field manager of a write whose fields are handed to Helm's manager right after it.
@@ -29,6 +29,8 @@ const attempts = 8
 // Revert is one object to be put back.
 type Revert struct {
 	*lock.Object
+	// Record is that of the locked revision.
+	Record release.Record
 	// Desired is the decoded desired state.
 	Desired map[string]any
 	// Live is the object as observed; nil when it does not exist and is to be created.
@@ -37,6 +39,10 @@ type Revert struct {
 	Target map[string]any
 	// RemovesForeign is set when Target lacks a list element that somebody else added.
 	RemovesForeign bool
+	// Options are the rules of the comparison that found Target. What they ignore is not written to an object that exists.
+	Options drift.Options
+	// Owned says whether Helm's manager owns a field of Live by server-side apply; nil where Options ignore nothing.
+	Owned func(path []string) bool
 	// Owner is Helm's field manager on the object. When its operation is Apply the object is owned by server-side apply.
 	Owner drift.Owner
 }
@@ -44,6 +50,7 @@ type Revert struct {
 // writer makes the requests of reverts.
 type writer struct {
 	client dynamic.Interface
+	prover *Prover
 	omit   Omit
 }
 
@@ -61,7 +68,11 @@ func (w *writer) update(ctx context.Context, r *Revert, dryRun bool) (*unstructu
 		return w.merge(ctx, r, r.Owner.Manager, dryRun)
 	}
 	if !r.RemovesForeign {
-		return w.apply(ctx, r, dryRun)
+		done, err := w.apply(ctx, r, dryRun)
+		if err != nil || dryRun {
+			return done, err
+		}
+		return w.disown(ctx, r, done)
 	}
 	// A server-side apply cannot take out what another manager put in. So the content goes first, then Helm's manager
 	// takes over the ownership of what that write changed.
@@ -69,7 +80,10 @@ func (w *writer) update(ctx context.Context, r *Revert, dryRun bool) (*unstructu
 	if err != nil || dryRun {
 		return done, err
 	}
-	return w.own(ctx, r, done, ownManager)
+	if done, err = w.own(ctx, r, done, ownManager); err != nil {
+		return done, err
+	}
+	return w.disown(ctx, r, done)
 }
 
 func (r *Revert) serverSide() bool {
@@ -100,10 +114,15 @@ func (w *writer) apply(ctx context.Context, r *Revert, dryRun bool) (*unstructur
 }
 
 func (w *writer) applyBody(r *Revert) ([]byte, error) {
-	desired := runtime.DeepCopyJSON(r.Desired)
-	r.keepReplicas(desired)
+	target := r.Target
+	if target == nil {
+		target = r.Live.Object
+	}
+	desired := drift.Spare(r.Desired, target, r.Options, r.Owned)
 	if !w.omit.Precondition {
 		setPath(desired, r.Live.GetResourceVersion(), "metadata", "resourceVersion")
+		// An apply creates what does not exist, whatever its resourceVersion says. With a uid it is a conflict, too.
+		setPath(desired, string(r.Live.GetUID()), "metadata", "uid")
 	}
 	body, err := json.Marshal(desired)
 	if err != nil {
@@ -137,14 +156,39 @@ func (w *writer) own(ctx context.Context, r *Revert, done *unstructured.Unstruct
 	}
 	// The hand-over covers more than is declared: defaulted fields of new list elements, and the maps around fields. An
 	// apply drops that. Its precondition is the version of our own last write, so what was checked before the first one
-	// still counts. If others wrote in between, the surplus stays: it is in nobody's way, and Helm's next apply drops it.
-	last := *r
-	last.Live = owned
-	exact, err := w.apply(ctx, &last, false)
-	if apierrors.IsConflict(err) {
-		return owned, nil
+	// still counts.
+	now := owned
+	for attempt := 1; ; attempt++ {
+		last := *r
+		last.Live, last.Target = now, now.Object
+		exact, err := w.apply(ctx, &last, false)
+		switch {
+		case err == nil && attempt == 1:
+			return exact, nil
+		case err == nil:
+			return owned, nil // content and version stay those of our own write: what others wrote after it has not been judged
+		case !apierrors.IsConflict(err):
+			return nil, err
+		case attempt == attempts:
+			return owned, nil
+		}
+		// A controller has taken note of the object: a Deployment gets its revision annotation. That is a new observation, so
+		// the record has to be read again. If anybody else wrote, or Helm is at work, the surplus stays: it is in nobody's way.
+		now, err = w.resource(r.Object).Get(ctx, r.ID.Name, metav1.GetOptions{})
+		if err != nil || now.GetUID() != owned.GetUID() || !r.declaresAlike(now, owned) {
+			return owned, nil //nolint:nilerr // the watch tells what has become of the object
+		}
+		if holds, err := w.prover.Holds(ctx, r.Record); err != nil || !holds {
+			return owned, nil //nolint:nilerr // the content is put back, and only its ownership says too much
+		}
 	}
-	return exact, err
+}
+
+// declaresAlike says whether what is declared is the same in two states of the object, whatever else differs.
+func (r *Revert) declaresAlike(a, b *unstructured.Unstructured) bool {
+	options := r.Options
+	options.Accepted, options.Strict = nil, nil
+	return reflect.DeepEqual(drift.Compare(r.Desired, a.Object, options).Changes, drift.Compare(r.Desired, b.Object, options).Changes)
 }
 
 // handOver makes Helm's manager, by server-side apply, the owner of what from owns by updates since the write that returned

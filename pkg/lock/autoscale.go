@@ -1,42 +1,155 @@
 package lock
 
 import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rancher/helm-locker/pkg/manifest"
 )
 
-// Range is an inclusive range of replica counts.
-type Range struct{ Min, Max int64 }
+// Range is an inclusive range of replica counts that an autoscaler may choose from.
+type Range struct {
+	Min, Max int64
+	// By names the HorizontalPodAutoscaler, as "namespace/name".
+	By string
+}
 
 // Contains says whether n is within the range.
 func (r *Range) Contains(n int64) bool { return r != nil && r.Min <= n && n <= r.Max }
+
+// String returns "HorizontalPodAutoscaler web/podinfo sets 2 to 5 replicas".
+func (r *Range) String() string {
+	return fmt.Sprintf("HorizontalPodAutoscaler %s sets %d to %d replicas", r.By, r.Min, r.Max)
+}
 
 // AutoscaledObjects returns the objects whose replica count a HorizontalPodAutoscaler of the same manifest sets, with
 // the range that it may choose from. Its choice is not drift: the manifest asked for it.
 func AutoscaledObjects(objects []manifest.Object) map[manifest.ID]*Range {
 	scaled := map[manifest.ID]*Range{}
 	for _, o := range objects {
-		if o.ID.Group != "autoscaling" || o.ID.Kind != "HorizontalPodAutoscaler" {
+		if o.ID.Group != autoscalerKind.Group || o.ID.Kind != autoscalerKind.Kind {
 			continue
 		}
-		ref, _, err := unstructured.NestedStringMap(o.Content, "spec", "scaleTargetRef")
-		if err != nil {
-			continue
+		if target, r, ok := scales(o.ID.Namespace, o.ID.Name, o.Content); ok {
+			scaled[target] = r
 		}
-		gv, err := schema.ParseGroupVersion(ref["apiVersion"])
-		if err != nil {
-			continue
-		}
-		r := &Range{Min: 1}
-		if n, ok, err := unstructured.NestedInt64(o.Content, "spec", "minReplicas"); ok && err == nil {
-			r.Min = n
-		}
-		if n, ok, err := unstructured.NestedInt64(o.Content, "spec", "maxReplicas"); ok && err == nil {
-			r.Max = n
-		}
-		scaled[manifest.ID{Group: gv.Group, Kind: ref["kind"], Namespace: o.ID.Namespace, Name: ref["name"]}] = r
 	}
 	return scaled
+}
+
+// Scalable says whether a desired object declares a number of replicas.
+func Scalable(o manifest.Object) bool {
+	_, found, err := unstructured.NestedInt64(o.Content, "spec", "replicas")
+	return found && err == nil
+}
+
+var autoscalerKind = schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}
+
+// scales returns what an autoscaler scales and within which range. The fields it reads are the same in all versions.
+func scales(namespace, name string, autoscaler map[string]any) (target manifest.ID, r *Range, ok bool) {
+	ref, found, err := unstructured.NestedStringMap(autoscaler, "spec", "scaleTargetRef")
+	if err != nil || !found {
+		return manifest.ID{}, nil, false
+	}
+	gv, err := schema.ParseGroupVersion(ref["apiVersion"])
+	if err != nil {
+		return manifest.ID{}, nil, false
+	}
+	r = &Range{Min: 1, By: namespace + "/" + name}
+	if n, ok, err := unstructured.NestedInt64(autoscaler, "spec", "minReplicas"); ok && err == nil {
+		r.Min = n
+	}
+	if n, ok, err := unstructured.NestedInt64(autoscaler, "spec", "maxReplicas"); ok && err == nil {
+		r.Max = n
+	}
+	return manifest.ID{Group: gv.Group, Kind: ref["kind"], Namespace: namespace, Name: ref["name"]}, r, true
+}
+
+// Autoscalers knows the live HorizontalPodAutoscalers of the cluster, for those that no manifest declares: created by hand,
+// or by KEDA. It keeps a range per autoscaler and nothing else. It is safe for concurrent use; the zero value is empty.
+type Autoscalers struct {
+	mu      sync.RWMutex
+	targets map[types.NamespacedName]manifest.ID            // by autoscaler
+	ranges  map[manifest.ID]map[types.NamespacedName]*Range // by target
+}
+
+// Set takes note of an autoscaler as it is now and returns the objects for whose replicas that makes a difference.
+func (a *Autoscalers) Set(autoscaler *unstructured.Unstructured) []manifest.ID {
+	name := types.NamespacedName{Namespace: autoscaler.GetNamespace(), Name: autoscaler.GetName()}
+	target, r, ok := scales(name.Namespace, name.Name, autoscaler.Object)
+	if !ok {
+		return a.Remove(name)
+	}
+	// KEDA scales between none and one by itself, and has an autoscaler for the rest.
+	for _, owner := range autoscaler.GetOwnerReferences() {
+		if owner.Kind == "ScaledObject" && strings.HasPrefix(owner.APIVersion, "keda.sh/") {
+			r.Min = 0
+		}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if known := a.ranges[target][name]; known != nil && *known == *r {
+		return nil
+	}
+	changed := append(a.remove(name), target)
+	if a.targets == nil {
+		a.targets, a.ranges = map[types.NamespacedName]manifest.ID{}, map[manifest.ID]map[types.NamespacedName]*Range{}
+	}
+	if a.ranges[target] == nil {
+		a.ranges[target] = map[types.NamespacedName]*Range{}
+	}
+	a.targets[name], a.ranges[target][name] = target, r
+	slices.SortFunc(changed, func(x, y manifest.ID) int { return strings.Compare(x.String(), y.String()) })
+	return slices.Compact(changed)
+}
+
+// Remove forgets an autoscaler and returns the objects for whose replicas that makes a difference.
+func (a *Autoscalers) Remove(name types.NamespacedName) []manifest.ID {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.remove(name)
+}
+
+func (a *Autoscalers) remove(name types.NamespacedName) []manifest.ID {
+	target, known := a.targets[name]
+	if !known {
+		return nil
+	}
+	delete(a.targets, name)
+	delete(a.ranges[target], name)
+	if len(a.ranges[target]) == 0 {
+		delete(a.ranges, target)
+	}
+	return []manifest.ID{target}
+}
+
+// Names returns the autoscalers that are known.
+func (a *Autoscalers) Names() []types.NamespacedName {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	names := make([]types.NamespacedName, 0, len(a.targets))
+	for name := range a.targets {
+		names = append(names, name)
+	}
+	return names
+}
+
+// Range returns the range within which a live autoscaler may scale an object; nil for none. Of several, which Kubernetes
+// does not support, it is the first by name, so that the answer does not depend on the order of events.
+func (a *Autoscalers) Range(target manifest.ID) *Range {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	var first *Range
+	for _, r := range a.ranges[target] {
+		if first == nil || r.By < first.By {
+			first = r
+		}
+	}
+	return first
 }

@@ -10,6 +10,15 @@ const (
 	deletionLimit    = 60
 	anyChangeLimit   = 600
 
+	// Over all objects of a release: what has been reverted more than freeReverts times within the window draws on a bucket
+	// of stormBurst reverts that is filled at stormPerSecond. What finds it empty counts as fought over. That bounds what a
+	// controller gone wild can have the operator do to the API server: 200 reverts a second per release (each is one
+	// write, and a list of metadata that all reverts of the moment share), until the back-off makes it one in five minutes
+	// per object.
+	freeReverts    = 5
+	stormBurst     = 12000
+	stormPerSecond = 200
+
 	budgetWindow = time.Minute
 	backoffMin   = time.Second
 	backoffMax   = 5 * time.Minute
@@ -40,8 +49,8 @@ func (b *Budget) Wait(now time.Time) time.Duration {
 }
 
 // Spend records a revert made at now of drifted content with the given digest (zero for a deletion). It returns true
-// when this revert turns the drift into a fight.
-func (b *Budget) Spend(now time.Time, content uint64) bool {
+// when this revert turns the drift into a fight. all is the budget of the whole release.
+func (b *Budget) Spend(now time.Time, content uint64, all *Storm) bool {
 	if b.backoff > 0 {
 		b.backoff = min(2*b.backoff, backoffMax)
 		b.next = now.Add(b.backoff)
@@ -59,7 +68,7 @@ func (b *Budget) Spend(now time.Time, content uint64) bool {
 	default:
 		b.content, b.same = content, 1
 	}
-	if b.same < sameContentLimit && b.deleted < deletionLimit && b.any < anyChangeLimit {
+	if b.same < sameContentLimit && b.deleted < deletionLimit && b.any < anyChangeLimit && (b.any <= freeReverts || all.spend(now)) {
 		return false
 	}
 	b.backoff = backoffMin
@@ -81,5 +90,24 @@ func (b *Budget) Settle(now time.Time) bool {
 		return false
 	}
 	*b = Budget{}
+	return true
+}
+
+// Storm is the budget of reverts that all objects of a release share. The zero value is full. Lock guards it.
+type Storm struct {
+	spent float64   // of stormBurst, as of at
+	at    time.Time // when spent was last brought up to date
+}
+
+// spend takes one revert out of the budget at now, and says whether there was one.
+func (s *Storm) spend(now time.Time) bool {
+	if elapsed := now.Sub(s.at); elapsed > 0 {
+		s.spent = max(0, s.spent-elapsed.Seconds()*stormPerSecond)
+		s.at = now
+	}
+	if s.spent+1 > stormBurst {
+		return false
+	}
+	s.spent++
 	return true
 }

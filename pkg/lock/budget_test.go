@@ -8,7 +8,7 @@ import (
 func TestEverNewChangesAreRevertedAtFullSpeedForLong(t *testing.T) {
 	var b Budget
 	for i := range anyChangeLimit - 1 {
-		if b.Spend(epoch.Add(time.Duration(i)*50*time.Millisecond), uint64(i+1)) {
+		if b.Spend(epoch.Add(time.Duration(i)*50*time.Millisecond), uint64(i+1), &Storm{}) {
 			t.Fatalf("revert %d counts as a fight", i)
 		}
 	}
@@ -17,11 +17,11 @@ func TestEverNewChangesAreRevertedAtFullSpeedForLong(t *testing.T) {
 func TestAPartyThatRestoresTheSameContentIsFoundEarly(t *testing.T) {
 	var b Budget
 	for i := 1; i < sameContentLimit; i++ {
-		if b.Spend(epoch, 7) {
+		if b.Spend(epoch, 7, &Storm{}) {
 			t.Fatalf("revert %d counts as a fight", i)
 		}
 	}
-	if !b.Spend(epoch, 7) || !b.Contended() || b.Wait(epoch) != backoffMin {
+	if !b.Spend(epoch, 7, &Storm{}) || !b.Contended() || b.Wait(epoch) != backoffMin {
 		t.Fatalf("contended %v, wait %s", b.Contended(), b.Wait(epoch))
 	}
 }
@@ -29,7 +29,7 @@ func TestAPartyThatRestoresTheSameContentIsFoundEarly(t *testing.T) {
 func TestTheSameChangeNowAndThenIsNoFight(t *testing.T) {
 	var b Budget
 	for i := range 100 {
-		if b.Spend(epoch.Add(time.Duration(i)*(budgetWindow/5)), 7) {
+		if b.Spend(epoch.Add(time.Duration(i)*(budgetWindow/5)), 7, &Storm{}) {
 			t.Fatalf("change %d, twelve seconds after the one before, counts as a fight", i)
 		}
 	}
@@ -39,7 +39,7 @@ func TestRepeatedDeletionsAreAFightToo(t *testing.T) {
 	var b Budget
 	fights := 0
 	for range deletionLimit {
-		if b.Spend(epoch, 0) {
+		if b.Spend(epoch, 0, &Storm{}) {
 			fights++
 		}
 	}
@@ -51,7 +51,7 @@ func TestRepeatedDeletionsAreAFightToo(t *testing.T) {
 func TestBackOffDoublesUpToItsLimitAndEndsAfterQuiet(t *testing.T) {
 	var b Budget
 	for range sameContentLimit {
-		b.Spend(epoch, 7)
+		b.Spend(epoch, 7, &Storm{})
 	}
 	now := epoch
 	want := backoffMin
@@ -60,7 +60,7 @@ func TestBackOffDoublesUpToItsLimitAndEndsAfterQuiet(t *testing.T) {
 			t.Fatalf("wait is %s, want %s", got, want)
 		}
 		now = now.Add(want)
-		b.Spend(now, 7)
+		b.Spend(now, 7, &Storm{})
 		want = min(2*want, backoffMax)
 	}
 	if b.Settle(b.QuietAt().Add(-time.Nanosecond)) {
@@ -68,5 +68,45 @@ func TestBackOffDoublesUpToItsLimitAndEndsAfterQuiet(t *testing.T) {
 	}
 	if !b.Settle(b.QuietAt()) || b.Contended() || b.Wait(now) != 0 {
 		t.Error("the fight does not end")
+	}
+}
+
+// The figure that README and docs state: what a controller gone wild can make the operator write in one release.
+func TestAStormOverAWholeReleaseIsBounded(t *testing.T) {
+	const objects, perSecond = 100, 50 // each object is changed that often, always to something new
+	var all Storm
+	budgets := make([]Budget, objects)
+	perMinute := map[int]int{}
+	content := uint64(0)
+	for tick := range 30 * 60 * perSecond {
+		now := epoch.Add(time.Duration(tick) * time.Second / perSecond)
+		for i := range budgets {
+			content++
+			if budgets[i].Wait(now) == 0 {
+				budgets[i].Spend(now, content, &all)
+				perMinute[tick/(60*perSecond)]++
+			}
+		}
+	}
+	if most := stormBurst + stormPerSecond*60 + (freeReverts+10)*objects; perMinute[0] > most {
+		t.Errorf("%d reverts in the first minute, at most %d are promised", perMinute[0], most)
+	}
+	for minute := 10; minute < 30; minute++ {
+		if perMinute[minute] > objects {
+			t.Errorf("%d reverts in minute %d, at most %d (one per object) are promised", perMinute[minute], minute, objects)
+		}
+	}
+	t.Logf("reverts by minute: %v", perMinute)
+}
+
+func TestDriftsOfManyObjectsDrawNothingFromTheStormBudget(t *testing.T) {
+	var all Storm
+	for range 100_000 {
+		var b Budget
+		for i := range freeReverts {
+			if b.Spend(epoch, uint64(i+1), &all) {
+				t.Fatal("a fight")
+			}
+		}
 	}
 }

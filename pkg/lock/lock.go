@@ -76,10 +76,24 @@ type Lock struct {
 	ServerSide bool
 	// Detect is set when drift is reported and not reverted.
 	Detect bool
+	// Strict is set when what others added is removed, too.
+	Strict bool
+	// ReplaceImmutable is set when an object may be deleted and created anew to take back the change of an immutable field.
+	ReplaceImmutable bool
+	// Spec is what of the HelmRelease's spec the lock follows: all of it but suspension.
+	Spec v1alpha1.HelmReleaseSpec
+	// Exceptions are what the manifest and the spec leave to others.
+	Exceptions []v1alpha1.Exception
+	// Untracked are objects that the manifest declares and this lock does not own: exempt ones, and those of a kind that
+	// is not served.
+	Untracked map[manifest.ID]struct{}
 
 	mu      sync.Mutex
 	objects map[manifest.ID]*state
 	dirty   map[manifest.ID]struct{}
+	strays  map[manifest.ID]struct{} // that say they belong to the release, and are not in its manifest
+	taken   map[manifest.ID]struct{} // declared, and owned by another lock
+	storm   Storm
 	closed  bool
 }
 
@@ -116,18 +130,12 @@ func (l *Lock) Observe(id manifest.ID, o Observation) (wake bool) {
 	if s == nil || l.closed {
 		return false
 	}
-	if o.Version != 0 {
-		if o.Version <= s.version {
-			return false
-		}
-		s.version = o.Version
+	if s.outdates(o.Version) {
+		return false
 	}
-	if o.Live != nil && s.judged && o.Digest == s.good && !s.inFlight {
-		s.pending = nil
-		if !s.reported {
-			s.problem, s.failures, s.notBefore = nil, 0, time.Time{}
-		}
-		delete(l.dirty, id)
+	s.version = max(s.version, o.Version)
+	if o.Live != nil && s.settles(o.Digest) {
+		l.calm(s)
 		return false
 	}
 	if s.pending != nil && !s.pending.Seen.IsZero() {
@@ -260,7 +268,7 @@ func (l *Lock) Spend(id manifest.ID, now time.Time, content uint64) (fight bool)
 	if s == nil {
 		return false
 	}
-	fight = s.budget.Spend(now, content)
+	fight = s.budget.Spend(now, content, &l.storm)
 	return fight
 }
 

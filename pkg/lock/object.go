@@ -6,7 +6,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/rules"
 )
 
 // Object is one object of a locked release as Helm left it. It does not change while it is locked.
@@ -21,6 +23,12 @@ type Object struct {
 	Keep bool
 	// Replicas is the range within which an autoscaler of the same release may set the replica count; nil for none.
 	Replicas *Range
+	// Scalable is set when the manifest declares a number of replicas.
+	Scalable bool
+	// Rules are the ignore rules that the object is a target of; nil for none.
+	Rules *rules.Matcher
+	// Schema says how lists and maps of the kind are compared.
+	Schema drift.Schema
 }
 
 // Observation is one look at a live object.

@@ -16,10 +16,13 @@ type Summary struct {
 	Drifted   int // not as desired now
 	Contended int // fought over
 	Waiting   int // cannot be enforced yet (being deleted)
+	Strays    int // say that they belong to the release, and are not in its manifest
 	// Problems are the objects that are not as desired, ordered by identity.
 	Problems []ObjectProblem
 	// Fights are the objects fought over, ordered by identity.
 	Fights []manifest.ID
+	// Scalable are the objects whose replicas a live autoscaler could set.
+	Scalable []manifest.ID
 	// QuietAt is when the earliest fight may be over; zero for none.
 	QuietAt time.Time
 }
@@ -34,9 +37,12 @@ type ObjectProblem struct {
 func (l *Lock) Summarize(now time.Time) Summary {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	sum := Summary{Tracked: len(l.objects)}
+	sum := Summary{Tracked: len(l.objects), Strays: len(l.strays)}
 	for id, s := range l.objects {
 		s.budget.Settle(now)
+		if s.Scalable && s.Replicas == nil {
+			sum.Scalable = append(sum.Scalable, id)
+		}
 		if s.budget.Contended() {
 			sum.Contended++
 			sum.Fights = append(sum.Fights, id)

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/release"
 )
 
 // Table says which lock owns which object. Every object has one owner at most: two releases that both declare it would
@@ -14,11 +15,12 @@ type Table struct {
 	mu     sync.RWMutex
 	owners map[manifest.ID]*Lock
 	locks  map[string]*Lock // by HelmRelease key
+	byName map[release.Key]*Lock
 }
 
 // NewTable returns an empty table.
 func NewTable() *Table {
-	return &Table{owners: map[manifest.ID]*Lock{}, locks: map[string]*Lock{}}
+	return &Table{owners: map[manifest.ID]*Lock{}, locks: map[string]*Lock{}, byName: map[release.Key]*Lock{}}
 }
 
 // Conflict is an object that a lock declares and another lock owns.
@@ -36,6 +38,7 @@ func (t *Table) Put(l *Lock) (conflicts []Conflict, displaced []string) {
 	defer t.mu.Unlock()
 	t.drop(l.Key)
 	t.locks[l.Key] = l
+	t.byName[l.Release] = l
 	seen := map[string]bool{}
 	for _, id := range l.ids() {
 		other := t.owners[id]
@@ -75,6 +78,9 @@ func (t *Table) drop(key string) bool {
 		}
 	}
 	delete(t.locks, key)
+	if t.byName[l.Release] == l {
+		delete(t.byName, l.Release)
+	}
 	return true
 }
 
@@ -83,6 +89,20 @@ func (t *Table) Get(key string) *Lock {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	return t.locks[key]
+}
+
+// Of returns the lock of a Helm release, nil for none.
+func (t *Table) Of(key release.Key) *Lock {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.byName[key]
+}
+
+// Holder returns the lock that owns an object, nil for none.
+func (t *Table) Holder(id manifest.ID) *Lock {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.owners[id]
 }
 
 // Owner returns the lock that owns an object at exactly this version of its kind, nil for none. A release that
@@ -129,6 +149,12 @@ func (l *Lock) ids() []manifest.ID {
 func (l *Lock) forget(id manifest.ID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if _, declared := l.objects[id]; declared {
+		if l.taken == nil {
+			l.taken = map[manifest.ID]struct{}{}
+		}
+		l.taken[id] = struct{}{}
+	}
 	delete(l.objects, id)
 	delete(l.dirty, id)
 }

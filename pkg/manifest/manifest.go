@@ -46,6 +46,10 @@ type Object struct {
 	// Keep is set by the annotation helm.sh/resource-policy: keep on the object or on the List it came in: Helm does not
 	// delete such an object, and neither may anyone on Helm's behalf.
 	Keep bool
+	// OptedOut is set by the annotations helmreleases.cattle.io/lock and helm.toolkit.fluxcd.io/driftDetection with the value
+	// disabled, on the object itself: its chart does not want it to be protected. It comes from the manifest, as all of this
+	// does; the same annotation on a live object means nothing. OptedOut objects are in the Set like all others.
+	OptedOut bool
 }
 
 // Skipped is something in a manifest that is not locked, and why.
@@ -79,11 +83,12 @@ type Set struct {
 	Skipped []Skipped
 }
 
-// Annotations that Helm reads from manifests.
+// Annotations that Helm reads from manifests. Those for the operator are in the API package.
 const (
-	hookAnnotation   = "helm.sh/hook"
-	policyAnnotation = "helm.sh/resource-policy"
-	policyKeep       = "keep"
+	hookAnnotation = "helm.sh/hook"
+	// PolicyAnnotation with the value PolicyKeep has Helm leave an object that it would otherwise delete.
+	PolicyAnnotation = "helm.sh/resource-policy"
+	PolicyKeep       = "keep"
 )
 
 // lastOfEach drops all but the last object of each ID and reports the dropped ones by their index.

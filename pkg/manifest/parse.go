@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 )
 
 // maxLists bounds how deep Lists nest in Lists.
@@ -107,7 +109,7 @@ func (p *parser) add(content map[string]any, from inherited, depth int) error {
 		typed := inherited{apiVersion: apiVersion, kind: strings.TrimSuffix(kind, "List"), keep: keep}
 		return p.addItems(items, typed, depth)
 	}
-	return p.addObject(version.WithKind(kind), content, metadata, name, keep)
+	return p.addObject(version.WithKind(kind), content, metadata, Object{ID: ID{Name: name}, Keep: keep, OptedOut: isOptedOut(annotations)})
 }
 
 func (p *parser) addItems(value any, from inherited, depth int) error {
@@ -130,12 +132,13 @@ func (p *parser) addItems(value any, from inherited, depth int) error {
 	return nil
 }
 
-func (p *parser) addObject(gvk schema.GroupVersionKind, content, metadata map[string]any, name string, keep bool) error {
+// addObject completes an object, of which the name and what its annotations say are known, and takes it up.
+func (p *parser) addObject(gvk schema.GroupVersionKind, content, metadata map[string]any, object Object) error {
 	namespace, err := p.text(metadata, "namespace")
 	if err != nil {
 		return err
 	}
-	if name == "" {
+	if object.ID.Name == "" {
 		generated, err := p.text(metadata, "generateName")
 		if err != nil {
 			return err
@@ -146,10 +149,9 @@ func (p *parser) addObject(gvk schema.GroupVersionKind, content, metadata map[st
 		p.skip(gvk.Kind, generated, "it has generateName and no name, so that its live name is not known")
 		return nil
 	}
-	p.objects = append(p.objects, Object{
-		ID:  ID{Group: gvk.Group, Kind: gvk.Kind, Namespace: namespace, Name: name},
-		GVK: gvk, Content: content, Keep: keep,
-	})
+	object.ID = ID{Group: gvk.Group, Kind: gvk.Kind, Namespace: namespace, Name: object.ID.Name}
+	object.GVK, object.Content = gvk, content
+	p.objects = append(p.objects, object)
 	p.docs = append(p.docs, p.doc.index)
 	return nil
 }
@@ -184,8 +186,19 @@ func (p *parser) mapping(content map[string]any, field string) (map[string]any, 
 	return nil, p.errorf("an object's %s is not a mapping", field)
 }
 
-// isKeep reads the policy as leniently as helm uninstall does.
+// isKeep is Kept for annotations as they are parsed.
 func isKeep(annotations map[string]any) bool {
-	policy, _ := annotations[policyAnnotation].(string)
-	return strings.EqualFold(strings.TrimSpace(policy), policyKeep)
+	policy, _ := annotations[PolicyAnnotation].(string)
+	return keeps(policy)
+}
+
+// Kept says whether Helm would leave an object with these annotations alone where it deletes others.
+func Kept(annotations map[string]string) bool { return keeps(annotations[PolicyAnnotation]) }
+
+// keeps reads the policy as leniently as helm uninstall does.
+func keeps(policy string) bool { return strings.EqualFold(strings.TrimSpace(policy), PolicyKeep) }
+
+// isOptedOut reads the two annotations literally: no other value has a meaning, neither true nor Disabled.
+func isOptedOut(annotations map[string]any) bool {
+	return annotations[v1alpha1.LockAnnotation] == v1alpha1.LockDisabled || annotations[v1alpha1.FluxDriftAnnotation] == v1alpha1.LockDisabled
 }

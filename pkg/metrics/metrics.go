@@ -1,4 +1,7 @@
-// Package metrics holds the operator's Prometheus metrics, all under helm_locker_.
+// Package metrics holds the operator's Prometheus metrics, all under helm_locker_. docs/metrics.md describes each.
+//
+// Labels are bounded: by what is locked (release, kind, resource), or by a closed list (everything else). Names of objects,
+// field managers and users are never labels. What a release brought goes when it is not looked after any more.
 package metrics
 
 import (
@@ -27,8 +30,13 @@ type Metrics struct {
 	objects   *prometheus.GaugeVec
 	locked    *prometheus.GaugeVec
 	state     *prometheus.GaugeVec
+	condition *prometheus.GaugeVec
 	leading   prometheus.Gauge
 	build     *prometheus.GaugeVec
+
+	api    apiMetrics
+	queue  queueMetrics
+	notify notifyMetrics
 }
 
 // New returns the metrics of an operator of the given version.
@@ -37,31 +45,44 @@ func New(version, commit string) *Metrics {
 	with := func(more ...string) []string { return append(slices.Clone(release), more...) }
 	m := &Metrics{
 		registry:  prometheus.NewRegistry(),
-		drift:     counter("drift_total", "Changes made by anyone but Helm, by what was done about them.", with("kind", "action")),
-		failed:    counter("revert_failures_total", "Attempts to restore an object that the API server refused.", with("kind")),
-		contended: counter("contentions_total", "Episodes in which somebody kept changing an object back.", with("kind")),
-		yielded:   counter("yields_total", "Times that drift was left alone because Helm had begun to work.", release),
+		drift:     counter("drift_total", "Changes made by anyone but Helm, by what was done about them.", with("kind", "action")...),
+		failed:    counter("revert_failures_total", "Attempts to restore an object that the API server refused.", with("kind")...),
+		contended: counter("contentions_total", "Episodes in which somebody kept changing an object back.", with("kind")...),
+		yielded:   counter("yields_total", "Times that drift was left alone because Helm had begun to work.", release...),
 		lived: prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: namespace, Name: "time_to_revert_seconds",
 			Help:    "Time from seeing a change to having restored the object.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 2, 16)}),
-		objects: gauge("objects", "Objects of locked releases, by condition: tracked, drifted, contended, waiting.", with("condition")),
-		locked:  gauge("locked", "1 for a release that is locked, 0 for one that is not.", release),
-		state:   gauge("release_state", "1 for the state that a release is in.", with("state")),
-		leading: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Name: "leading", Help: "1 on the replica that writes, 0 on a standby."}),
-		build:   gauge("build_info", "1, labelled with the version of the operator.", []string{"version", "commit"}),
+		objects:   gauge("objects", "Objects of locked releases, by condition: tracked, drifted, contended, waiting, unmanaged.", with("condition")...),
+		locked:    gauge("locked", "1 for a release that is locked, 0 for one that is not.", release...),
+		state:     gauge("release_state", "1 for the state that a release is in.", with("state")...),
+		condition: gauge("condition", "1 for a condition of a HelmRelease that is True, 0 for one that is not.", with("type")...),
+		leading:   prometheus.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Name: "leading", Help: "1 on the replica that writes, 0 on a standby."}),
+		build:     gauge("build_info", "1, labelled with the version of the operator.", "version", "commit"),
+		api:       newAPIMetrics(), queue: newQueueMetrics(), notify: newNotifyMetrics(),
 	}
-	m.registry.MustRegister(m.drift, m.failed, m.contended, m.yielded, m.lived, m.objects, m.locked, m.state, m.leading, m.build,
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registry.MustRegister(m.own()...)
+	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.build.WithLabelValues(version, commit).Set(1)
 	return m
 }
 
-func counter(name, help string, labels []string) *prometheus.CounterVec {
+// own returns all metrics under helm_locker_.
+func (m *Metrics) own() []prometheus.Collector {
+	return slices.Concat(
+		[]prometheus.Collector{m.drift, m.failed, m.contended, m.yielded, m.lived, m.objects, m.locked, m.state, m.condition, m.leading, m.build},
+		m.api.all(), m.queue.all(), m.notify.all())
+}
+
+func counter(name, help string, labels ...string) *prometheus.CounterVec {
 	return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels)
 }
 
-func gauge(name, help string, labels []string) *prometheus.GaugeVec {
+func gauge(name, help string, labels ...string) *prometheus.GaugeVec {
 	return prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help}, labels)
+}
+
+func histogram(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: buckets}, labels)
 }
 
 // Handler serves the metrics in the Prometheus text format.
@@ -97,27 +118,43 @@ func (m *Metrics) Yielded(r release.Key) { m.yielded.WithLabelValues(r.Namespace
 func (m *Metrics) Leading(on bool) { m.leading.Set(bit(on)) }
 
 // Counts are the objects of a release by condition.
-type Counts struct{ Tracked, Drifted, Contended, Waiting int }
+type Counts struct{ Tracked, Drifted, Contended, Waiting, Unmanaged int }
 
-// Release records the state of a release.
-func (m *Metrics) Release(r release.Key, state string, locked bool, n Counts) {
-	for condition, count := range map[string]int{"tracked": n.Tracked, "drifted": n.Drifted, "contended": n.Contended, "waiting": n.Waiting} {
+// Release records the state of a release. conditions says which conditions of its HelmRelease are True; all that may be
+// asked for should be in it, as one that is missing has no sample.
+func (m *Metrics) Release(r release.Key, state string, locked bool, n Counts, conditions map[string]bool) {
+	for condition, count := range map[string]int{
+		"tracked": n.Tracked, "drifted": n.Drifted, "contended": n.Contended, "waiting": n.Waiting, "unmanaged": n.Unmanaged,
+	} {
 		m.objects.WithLabelValues(r.Namespace, r.Name, condition).Set(float64(count))
 	}
 	m.locked.WithLabelValues(r.Namespace, r.Name).Set(bit(locked))
-	m.state.DeletePartialMatch(labels(r))
+	m.yielded.WithLabelValues(r.Namespace, r.Name).Add(0)
+	// The new state comes before the old one goes: a scrape in between sees two rather than none.
 	m.state.WithLabelValues(r.Namespace, r.Name, state).Set(1)
-}
-
-// Forget removes the gauges of a release that is not looked after any more. Its counters stay, as counters do.
-func (m *Metrics) Forget(r release.Key) {
-	for _, g := range []*prometheus.GaugeVec{m.objects, m.locked, m.state} {
-		g.DeletePartialMatch(labels(r))
+	for _, other := range states {
+		if other != state {
+			m.state.DeleteLabelValues(r.Namespace, r.Name, other)
+		}
+	}
+	for kind, on := range conditions {
+		m.condition.WithLabelValues(r.Namespace, r.Name, kind).Set(bit(on))
 	}
 }
 
-func labels(r release.Key) prometheus.Labels {
-	return prometheus.Labels{"release_namespace": r.Namespace, "release": r.Name}
+// states are the values of status.state; metrics import no API types.
+var states = []string{"SecretNotFound", "Unknown", "Deployed", "Uninstalled", "Error", "Failed", "Transitioning"}
+
+// Forget removes the series of a release that is not looked after any more, the counters too: releases come and go, and
+// what is kept of each for ever adds up.
+func (m *Metrics) Forget(r release.Key) {
+	labels := prometheus.Labels{"release_namespace": r.Namespace, "release": r.Name}
+	for _, c := range []*prometheus.CounterVec{m.drift, m.failed, m.contended, m.yielded} {
+		c.DeletePartialMatch(labels)
+	}
+	for _, g := range []*prometheus.GaugeVec{m.objects, m.locked, m.state, m.condition} {
+		g.DeletePartialMatch(labels)
+	}
 }
 
 func bit(on bool) float64 {

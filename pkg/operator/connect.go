@@ -13,6 +13,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/controller"
 	helm "github.com/rancher/helm-locker/pkg/generated/controllers/helm.cattle.io"
 	"github.com/rancher/helm-locker/pkg/version"
+	"github.com/rancher/helm-locker/pkg/watch"
 )
 
 // requestTimeout bounds every request but watches.
@@ -47,6 +48,7 @@ func connect(config *rest.Config, namespace string) (*connection, error) {
 	step("dynamic", func() (e error) { c.Dynamic, e = dynamic.NewForConfig(requests); return })
 	step("metadata", func() (e error) { c.Metadata, e = metadata.NewForConfig(requests); return })
 	step("watch", func() (e error) { c.WatchDynamic, e = dynamic.NewForConfig(config); return })
+	step("object watch", func() (e error) { c.WatchObjects, e = watch.NewClient(config); return })
 	step("metadata watch", func() (e error) { c.WatchMetadata, e = metadata.NewForConfig(config); return })
 	step("HelmRelease", func() (e error) {
 		c.factory, e = helm.NewFactoryFromConfigWithOptions(config, &helm.FactoryOptions{Namespace: namespace})

@@ -6,19 +6,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
-	"k8s.io/utils/clock"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/controller"
 	"github.com/rancher/helm-locker/pkg/crd"
 	"github.com/rancher/helm-locker/pkg/metrics"
+	"github.com/rancher/helm-locker/pkg/notify"
 	"github.com/rancher/helm-locker/pkg/version"
 )
 
@@ -36,6 +38,13 @@ func Run(ctx context.Context, options ControllerOptions) error {
 	if err != nil {
 		return fmt.Errorf("client configuration: %w", err)
 	}
+	m := metrics.New(version.Version, version.Commit)
+	restConfig = rest.CopyConfig(restConfig)
+	restConfig.Wrap(m.RoundTripper)
+	notifier, err := notify.New(o.Notify, o.Clock, o.Log, m)
+	if err != nil {
+		return err
+	}
 	if !o.SkipCRD {
 		if err := crd.Create(ctx, restConfig); err != nil {
 			return fmt.Errorf("install the CustomResourceDefinition: %w", err)
@@ -47,13 +56,13 @@ func Run(ctx context.Context, options ControllerOptions) error {
 	}
 	o.Log.Infof("helm-locker %s, controller name %s", version.String(), o.ControllerName)
 
-	m := metrics.New(version.Version, version.Commit)
 	events, stopEvents := recorder(conn, o)
 	defer stopEvents()
+	defer startNotifying(ctx, notifier)()
 
 	c, err := controller.New(ctx, conn.Clients, controller.Options{
 		Namespace: o.Namespace, Name: o.ControllerName, ObjectSetMetadata: o.ObjectSetMetadata, Omit: o.Omit,
-		Clock: clock.RealClock{}, Log: o.Log, Metrics: m, Events: events,
+		Clock: o.Clock, Log: o.Log, Metrics: m, Events: events, Notify: notifier,
 	})
 	if err != nil {
 		return err
@@ -76,6 +85,18 @@ func Run(ctx context.Context, options ControllerOptions) error {
 	return err
 }
 
+// startNotifying runs the notifier until the returned function is called, which waits until what is left is sent: it
+// outlives the controller, whose last messages are not to be lost.
+func startNotifying(ctx context.Context, n *notify.Notifier) (stop func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var running sync.WaitGroup
+	running.Go(func() { n.Run(ctx) })
+	return func() {
+		cancel()
+		running.Wait()
+	}
+}
+
 // startFactory starts the HelmRelease cache and waits until it is filled.
 func startFactory(ctx context.Context, conn *connection) error {
 	if err := conn.factory.Start(ctx, 1); err != nil {
@@ -89,9 +110,12 @@ func startFactory(ctx context.Context, conn *connection) error {
 	return nil
 }
 
-// recorder returns a recorder of events; client-go aggregates what repeats and limits what floods.
+// recorder returns a recorder of events; client-go aggregates what repeats and limits what floods. It limits by object, so
+// that after a storm of drift nobody would hear for minutes that the release is contended or unlocked: here, by reason, too.
 func recorder(conn *connection, o ControllerOptions) (record.EventRecorder, func()) {
-	broadcaster := record.NewBroadcaster()
+	broadcaster := record.NewBroadcaster(record.WithCorrelatorOptions(record.CorrelatorOptions{SpamKeyFunc: func(e *corev1.Event) string {
+		return string(e.InvolvedObject.UID) + e.InvolvedObject.Kind + e.InvolvedObject.Namespace + "/" + e.InvolvedObject.Name + "/" + e.Reason
+	}}))
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: conn.Kubernetes.CoreV1().Events("")})
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {

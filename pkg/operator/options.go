@@ -7,8 +7,10 @@ import (
 
 	"github.com/sirupsen/logrus"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/clock"
 
 	"github.com/rancher/helm-locker/pkg/enforce"
+	"github.com/rancher/helm-locker/pkg/notify"
 )
 
 // Defaults of the classic options.
@@ -41,12 +43,17 @@ type ControllerOptions struct {
 	LeaderElection bool
 	// LeaseDuration is how long a leader that vanished is waited for; 15 s when zero.
 	LeaseDuration time.Duration
+	// Notify says who is told what the operator does, over HTTP; nobody when it names no URL.
+	Notify notify.Options
 	// SkipCRD leaves the CustomResourceDefinition to somebody else.
 	SkipCRD bool
 	// ObjectSetMetadata writes wrangler's classic ObjectSet labels and annotations on the objects of locked releases.
 	ObjectSetMetadata bool
 	// Log receives all log lines; text on standard error at level info when nil.
 	Log *logrus.Logger
+
+	// Clock tells the time and times what waits; the real one when nil. Tests make time pass with it.
+	Clock clock.WithTicker
 
 	// Omit leaves parts of the order proof out, to test that each is needed. Nothing else may set it.
 	Omit enforce.Omit
@@ -67,6 +74,9 @@ func (o ControllerOptions) complete() (ControllerOptions, error) {
 	}
 	if o.LeaseDuration < time.Second {
 		return o, errors.New("a lease duration under one second cannot be kept up")
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
 	}
 	if o.Log == nil {
 		o.Log = logrus.New()

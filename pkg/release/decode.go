@@ -16,7 +16,7 @@ import (
 // decompression bomb reaches.
 const DefaultLimit int64 = 64 << 20
 
-// What is wrong with a payload. Every error of Decode and DecodeSecret is one of these (errors.Is); Matches gives ErrMismatch.
+// What is wrong with a payload. Every error of Decode, DecodeSecret and DecodeDetails is one of these (errors.Is); Matches gives ErrMismatch.
 var (
 	// ErrNoPayload: the Secret has no payload at all.
 	ErrNoPayload = errors.New("release payload is missing")
@@ -50,7 +50,9 @@ func DecodeSecret(data map[string][]byte) (*Release, error) {
 // The release is nil when there is an error, except for ErrNoManifest, where all but the manifest is there.
 //
 // The payload is a secret: no error contains any part of it, only positions and names of fields.
-func Decode(payload []byte, limit int64) (*Release, error) {
+func Decode(payload []byte, limit int64) (*Release, error) { return decode(payload, limit, nil) }
+
+func decode(payload []byte, limit int64, details *Details) (*Release, error) {
 	if len(bytes.TrimSpace(payload)) == 0 {
 		return nil, fmt.Errorf("%w: data key %q is empty; %s", ErrNoPayload, DataKey, advice)
 	}
@@ -58,7 +60,7 @@ func Decode(payload []byte, limit int64) (*Release, error) {
 	if err != nil {
 		return nil, explain(err, limit)
 	}
-	s := stream{dec: json.NewDecoder(r)}
+	s := stream{dec: json.NewDecoder(r), details: details}
 	rel, err := s.release()
 	if err != nil {
 		return nil, explain(err, limit)

@@ -18,7 +18,11 @@ func (e *fieldError) Error() string { return e.field + " " + e.problem }
 const wrongType = "has the wrong type"
 
 // stream reads a release token by token, so that no more than one wanted value is in memory at a time.
-type stream struct{ dec *json.Decoder }
+type stream struct {
+	dec *json.Decoder
+	// details, when set, receives what DecodeDetails keeps beyond what locking needs.
+	details *Details
+}
 
 // info is the part of the payload's info that is wanted. Times are strings: older Helm stores a zero time as "".
 type info struct {
@@ -51,7 +55,7 @@ func (s stream) release() (*Release, error) {
 		case "chart":
 			return s.chart(&rel)
 		}
-		return s.skip()
+		return s.detail(key)
 	})
 	if err != nil {
 		return nil, err
@@ -79,11 +83,15 @@ func (s stream) chart(rel *Release) error {
 			return s.skip()
 		}
 		var metadata struct {
-			Name    string `json:"name"`
-			Version string `json:"version"`
+			Name       string `json:"name"`
+			Version    string `json:"version"`
+			AppVersion string `json:"appVersion"`
 		}
 		err := s.value("chart.metadata", &metadata)
 		rel.ChartName, rel.ChartVersion = metadata.Name, metadata.Version
+		if s.details != nil {
+			s.details.AppVersion = metadata.AppVersion
+		}
 		return err
 	})
 }

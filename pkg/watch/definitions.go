@@ -22,8 +22,8 @@ var (
 type Definitions struct{ feed *feed }
 
 // NewDefinitions returns a watch that calls changed, from one goroutine, whenever a CustomResourceDefinition came,
-// changed (was established, for example) or went. changed must only enqueue.
-func NewDefinitions(client metadata.Interface, log logrus.FieldLogger, changed func()) *Definitions {
+// changed (was established, for example) or went, with its metadata. changed must only enqueue.
+func NewDefinitions(client metadata.Interface, log logrus.FieldLogger, changed func(*metav1.PartialObjectMetadata)) *Definitions {
 	crds := client.Resource(definitionsGVR)
 	lw := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
@@ -40,8 +40,13 @@ func NewDefinitions(client metadata.Interface, log logrus.FieldLogger, changed f
 func (d *Definitions) Run(ctx context.Context) { d.feed.run(ctx) }
 
 // signal is a sink for which every event is the same.
-type signal func()
+type signal func(*metav1.PartialObjectMetadata)
 
-func (s signal) observed(runtime.Object)                  { s() }
-func (s signal) gone(runtime.Object)                      { s() }
+func (s signal) observed(obj runtime.Object) {
+	if m, ok := obj.(*metav1.PartialObjectMetadata); ok {
+		s(m)
+	}
+}
+
+func (s signal) gone(obj runtime.Object)                  { s.observed(obj) }
 func (s signal) listed(map[types.NamespacedName]struct{}) {}

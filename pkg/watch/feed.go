@@ -37,15 +37,16 @@ type feed struct {
 	reflector *cache.Reflector
 	// begun is closed right before the first list is delivered, synced right after. Whoever registers for events and then
 	// finds begun open gets all of the list; whoever finds it closed may have missed some, and has to look.
-	begun, synced   chan struct{}
-	beginOnce, once sync.Once
+	// tried is closed with synced, or when the first attempt to list failed.
+	begun, synced, tried     chan struct{}
+	beginOnce, once, tryOnce sync.Once
 
 	mu  sync.Mutex
 	err error
 }
 
 func newFeed(name string, lw cache.ListerWatcher, example runtime.Object, s sink, log logrus.FieldLogger) *feed {
-	f := &feed{name: name, sink: s, log: log, begun: make(chan struct{}), synced: make(chan struct{})}
+	f := &feed{name: name, sink: s, log: log, begun: make(chan struct{}), synced: make(chan struct{}), tried: make(chan struct{})}
 	retry := backoff()
 	f.reflector = cache.NewReflectorWithOptions(lw, example, f, cache.ReflectorOptions{Name: name, TypeDescription: name, Backoff: &retry})
 	return f
@@ -79,6 +80,7 @@ func (f *feed) failed(err error) {
 	}
 	f.log.Warnf("watch of %s: %v; trying again", f.name, err)
 	f.setError(err)
+	f.tryOnce.Do(func() { close(f.tried) })
 }
 
 func (f *feed) setError(err error) {
@@ -135,6 +137,7 @@ func (f *feed) Replace(items []any, _ string) error {
 	}
 	f.sink.listed(present)
 	f.once.Do(func() { close(f.synced) })
+	f.tryOnce.Do(func() { close(f.tried) })
 	return nil
 }
 

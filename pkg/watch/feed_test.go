@@ -51,7 +51,7 @@ func (r *recorder) listed(present map[types.NamespacedName]struct{}) {
 
 func newRecorder() (*feed, *recorder) {
 	rec := &recorder{}
-	rec.feed = &feed{name: "test", sink: rec, log: quiet(), begun: make(chan struct{}), synced: make(chan struct{})}
+	rec.feed = &feed{name: "test", sink: rec, log: quiet(), begun: make(chan struct{}), synced: make(chan struct{}), tried: make(chan struct{})}
 	return rec.feed, rec
 }
 

@@ -7,12 +7,10 @@ import (
 
 	"github.com/sirupsen/logrus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rancher/helm-locker/pkg/manifest"
@@ -21,12 +19,13 @@ import (
 // HelmSelector selects the objects that Helm manages: Helm sets this label on every object it applies.
 const HelmSelector = manifest.ManagedByLabel + "=" + manifest.ManagedByHelm
 
-// Sink judges the events of the watched kinds. Its methods must return quickly; calls for one kind come in order.
+// Sink judges the events of the watched kinds. Its methods must return quickly; calls for one kind come in order. A Live
+// is valid until the method returns.
 type Sink interface {
 	// Observed: the object exists and is so.
-	Observed(gvk schema.GroupVersionKind, obj *unstructured.Unstructured)
+	Observed(gvk schema.GroupVersionKind, obj *Live)
 	// Gone: the object was deleted, or lost the label that Helm set; last is its last known state.
-	Gone(gvk schema.GroupVersionKind, last *unstructured.Unstructured)
+	Gone(gvk schema.GroupVersionKind, last *Live)
 	// Listed: after a start or a gap every object of the kind was delivered by Observed; those not present do
 	// not exist or lack the label.
 	Listed(gvk schema.GroupVersionKind, present func(manifest.ID) bool)
@@ -35,7 +34,7 @@ type Sink interface {
 // Objects runs one watch for each kind that somebody needs, restricted to what Helm manages, and stops it when nobody
 // needs it any more. It is safe for concurrent use.
 type Objects struct {
-	client dynamic.Interface
+	client *Client
 	sink   Sink
 	log    logrus.FieldLogger
 
@@ -53,7 +52,7 @@ type kindWatch struct {
 }
 
 // NewObjects returns watches that deliver to sink. None runs before Start.
-func NewObjects(client dynamic.Interface, sink Sink, log logrus.FieldLogger) *Objects {
+func NewObjects(client *Client, sink Sink, log logrus.FieldLogger) *Objects {
 	return &Objects{
 		client: client, sink: sink, log: log,
 		watches: map[schema.GroupVersionKind]*kindWatch{},
@@ -138,10 +137,8 @@ func (o *Objects) acquire(gvk schema.GroupVersionKind, kind Kind) {
 		w.users++
 		return
 	}
-	example := &unstructured.Unstructured{}
-	example.SetGroupVersionKind(gvk)
 	w := &kindWatch{users: 1}
-	w.feed = newFeed(gvk.Kind+"."+gvk.GroupVersion().String(), o.listWatch(kind), example, &kindSink{gvk: gvk, to: o.sink}, o.log)
+	w.feed = newFeed(gvk.Kind+"."+gvk.GroupVersion().String(), o.listWatch(kind), &Live{}, &kindSink{gvk: gvk, to: o.sink}, o.log)
 	o.watches[gvk] = w
 	if o.ctx != nil {
 		o.run(w)
@@ -172,15 +169,14 @@ func (o *Objects) release(gvk schema.GroupVersionKind) {
 }
 
 func (o *Objects) listWatch(kind Kind) *cache.ListWatch {
-	client := o.client.Resource(kind.GVR)
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
 			opts.LabelSelector = HelmSelector
-			return client.List(ctx, opts)
+			return o.client.List(ctx, kind.GVR, opts)
 		},
 		WatchFuncWithContext: func(ctx context.Context, opts metav1.ListOptions) (apiwatch.Interface, error) {
 			opts.LabelSelector = HelmSelector
-			return client.Watch(ctx, opts)
+			return o.client.Watch(ctx, kind.GVR, opts)
 		},
 	}
 }
@@ -192,14 +188,16 @@ type kindSink struct {
 }
 
 func (k *kindSink) observed(obj runtime.Object) {
-	if u, ok := obj.(*unstructured.Unstructured); ok {
-		k.to.Observed(k.gvk, u)
+	if live, ok := obj.(*Live); ok {
+		defer live.release()
+		k.to.Observed(k.gvk, live)
 	}
 }
 
 func (k *kindSink) gone(obj runtime.Object) {
-	if u, ok := obj.(*unstructured.Unstructured); ok {
-		k.to.Gone(k.gvk, u)
+	if live, ok := obj.(*Live); ok {
+		defer live.release()
+		k.to.Gone(k.gvk, live)
 	}
 }
 

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/sirupsen/logrus"
@@ -72,6 +73,20 @@ func (r *Releases) Newest(key release.Key) (release.Record, bool) {
 		all = append(all, rec)
 	}
 	return release.Newest(all)
+}
+
+// Before returns the records of a release with a lower revision than the given one, newest first.
+func (r *Releases) Before(rec release.Record) []release.Record {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	var earlier []release.Record
+	for _, other := range r.records[rec.Key] {
+		if other.Revision < rec.Revision {
+			earlier = append(earlier, other)
+		}
+	}
+	slices.SortFunc(earlier, func(a, b release.Record) int { return b.Revision - a.Revision })
+	return earlier
 }
 
 // Malformed returns why Secrets that claim to be records of a release are not, by Secret name.

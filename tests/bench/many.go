@@ -9,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // idle starts the operator for the first time, with nothing to lock.
@@ -139,68 +138,6 @@ func (b *bench) restingMemory(ctx context.Context) (resident, error) {
 		return time.Now().After(end), err
 	})
 	return r, err
-}
-
-// churn measures the operator's processor time while the status of locked Deployments changes all the time.
-func (b *bench) churn(ctx context.Context, w *world) error {
-	b.progress("status updates: %d per second for %s", b.churnRate, b.churnTime)
-	after, err := b.restingMemory(ctx)
-	if err != nil {
-		return err
-	}
-	b.result.memory("after the storms", after, b.objects, b.objects)
-	var deployments []object
-	for _, o := range w.locked {
-		if o.deployment {
-			deployments = append(deployments, o)
-		}
-	}
-	profiled := b.profileWhile(ctx, "churn")
-	before, err := b.operator.processor()
-	if err != nil {
-		return err
-	}
-	begun := time.Now()
-	updates, err := b.updateStatus(ctx, deployments)
-	if err != nil {
-		return err
-	}
-	took := time.Since(begun)
-	spent, err := b.operator.processor()
-	if err != nil {
-		return err
-	}
-	b.result.churn(b.churnRate, float64(updates)/took.Seconds(), float64(spent-before)/float64(took))
-	return <-profiled
-}
-
-// updateStatus changes the status of Deployments, one after another and at the rate of the options, and returns how often.
-func (b *bench) updateStatus(ctx context.Context, deployments []object) (int, error) {
-	batch := max(1, b.churnRate/50)
-	ticker := time.NewTicker(time.Second * time.Duration(batch) / time.Duration(b.churnRate))
-	defer ticker.Stop()
-	end := time.Now().Add(b.churnTime)
-	done := 0
-	for time.Now().Before(end) {
-		round := make([]int, batch)
-		for i := range round {
-			round[i] = done + i
-		}
-		err := each(ctx, batch, round, func(ctx context.Context, n int) error {
-			body := fmt.Appendf(nil, `{"status":{"observedGeneration":1,"conditions":[{"type":"Progressing","status":"True","message":"update %d"}]}}`, n)
-			return b.tamper.patch(ctx, deployments[n%len(deployments)], types.MergePatchType, body, "status")
-		})
-		if err != nil {
-			return done, fmt.Errorf("update a status: %w", err)
-		}
-		done += batch
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return done, ctx.Err()
-		}
-	}
-	return done, nil
 }
 
 // strangers measures whether Secrets and ConfigMaps of nobody cost memory.

@@ -76,8 +76,9 @@ func TestTargets(t *testing.T) {
 		{"a write at the lock", func(r *result) { r.writes("lock", 1) }, true},
 		{"memory within the limit of its objects", func(r *result) { r.memory("locked", resident{now: 68 << 20}, 1024, 1024) }, false},
 		{"memory over the limit of its objects", func(r *result) { r.memory("locked", resident{now: 69 << 20}, 1024, 1024) }, true},
-		{"little processor time at the full rate", func(r *result) { r.churn(500, 500, 0.09) }, false},
-		{"little processor time at a tenth of the rate", func(r *result) { r.churn(500, 50, 0.09) }, true},
+		{"little processor time at the full rate", func(r *result) { r.churn(500, 500, 0.05) }, false},
+		{"little processor time at a tenth of the rate", func(r *result) { r.churn(500, 50, 0.05) }, true},
+		{"a drift lost among status updates", func(r *result) { r.churnDrift(2000, 1500, 0.999) }, true},
 		{"less memory than before", func(r *result) { r.growth(resident{now: 9 << 20}, resident{now: 5 << 20}, 10) }, false},
 	} {
 		r := &result{}

@@ -64,7 +64,10 @@ func TestI10_BadRecordsEndInAConditionAndOthersGoOn(t *testing.T) {
 		}
 		return payload
 	}
-	record, err := json.Marshal(map[string]any{"name": "x", "version": 1, "info": map[string]any{"status": "deployed"}, "manifest": configMap("x", "y")})
+	w := newWorld(t)
+	record, err := json.Marshal(map[string]any{
+		"name": "x", "namespace": w.Apps, "version": 1, "info": map[string]any{"status": "deployed"}, "manifest": configMap("x", "y"),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,17 +89,16 @@ func TestI10_BadRecordsEndInAConditionAndOthersGoOn(t *testing.T) {
 		"not-json":         {kit.ForgedRecord{Payload: encode([]byte("<xml/>"))}, "JSON"},
 		"other-json":       {kit.ForgedRecord{Payload: encode([]byte(`["a", 1]`))}, "wrong type"},
 		"wrong-type":       {kit.ForgedRecord{Payload: encode([]byte(`{"name":"wrong-type","version":"one"}`))}, "wrong type"},
-		"empty-object":     {kit.ForgedRecord{Payload: encode([]byte(`{}`))}, ""},
-		"empty":            {kit.ForgedRecord{Payload: []byte{}}, ""},
+		"empty-object":     {kit.ForgedRecord{Payload: encode([]byte(`{}`))}, "has no name"},
+		"empty":            {kit.ForgedRecord{Payload: []byte{}}, "is empty"},
 		"bomb":             {kit.ForgedRecord{Payload: bomb}, "decompresses to more than"},
-		"of-another":       {kit.ForgedRecord{Payload: whole}, ""},
+		"of-another":       {kit.ForgedRecord{Payload: whole}, `name is "x" in the payload`},
 		"no-data":          {kit.ForgedRecord{NoData: true}, `"release"`},
 		"other-version":    {kit.ForgedRecord{Labels: map[string]string{"version": "7"}}, `label "version" is "7"`},
 		"no-version":       {kit.ForgedRecord{Labels: map[string]string{"version": ""}}, `label "version" is missing`},
 		"no-status":        {kit.ForgedRecord{Labels: map[string]string{"status": ""}}, `label "status" is missing`},
 		"other-name-label": {kit.ForgedRecord{Labels: map[string]string{"name": "somebody"}}, `label "name" is "somebody"`},
 	}
-	w := newWorld(t)
 	w.lockFence()
 	for name, test := range tests {
 		test.record.Name = name

@@ -84,11 +84,18 @@ func TestI5_DriftDuringAWatchGap(t *testing.T) {
 		w := newWorld(t)
 		w.Helm(shared.Helm3(), "install", "app", w.Chart("app", five))
 		w.Lock("app")
+		w.revertsEdits("untouched", "declared") // client-go lists anew after a watch that was short and had no event
+		w.proxy.Reset()
 		release := w.proxy.HoldWatch(watching("configmaps"))
 		w.tamperWithFive()
 		w.proxy.CutWatches(watching("configmaps"))
 		release()
 		w.waitFive()
+		for _, r := range w.proxy.Requests() {
+			if r.Resource() == "configmaps" && r.Query.Get("watch") != "" && r.Query.Get("sendInitialEvents") != "" {
+				t.Errorf("the operator began anew: %s", r)
+			}
+		}
 	})
 	t.Run("that ends with a new list", func(t *testing.T) {
 		w := newWorld(t)
@@ -176,4 +183,68 @@ func TestI5_LabelRemovedAndThenTheRest(t *testing.T) {
 		}
 		return fmt.Errorf("recent drift is %+v", w.HelmRelease("app").Status.RecentDrift)
 	})
+}
+
+// Whoever may edit an object must not be able to take it out of the lock that way.
+func TestI8_LiveMetadataExemptsNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.Forge(kit.ForgedRecord{Name: "other", Manifest: configMap("of-other", "declared")})
+	w.Forge(kit.ForgedRecord{Name: "app", Manifest: configMap("settings", "declared")})
+	w.Lock("app")
+	for name, metadata := range map[string]string{
+		"the annotation that exempts it in a manifest":   `{"annotations":{"helmreleases.cattle.io/lock":"disabled"}}`,
+		"the annotation that exempts it from Flux":       `{"annotations":{"helm.toolkit.fluxcd.io/driftDetection":"disabled"}}`,
+		"Helm's policy to keep it":                       `{"annotations":{"helm.sh/resource-policy":"keep"}}`,
+		"Helm's mark of a hook":                          `{"annotations":{"helm.sh/hook":"pre-install"}}`,
+		"the name of a release that does not exist":      `{"annotations":{"meta.helm.sh/release-name":"nobody"}}`,
+		"the name of a release that does not declare it": `{"annotations":{"meta.helm.sh/release-name":"other"}}`,
+		"no owner":             `{"annotations":{"meta.helm.sh/release-name":null,"meta.helm.sh/release-namespace":null}}`,
+		"no label of Helm's":   `{"labels":{"app.kubernetes.io/managed-by":null}}`,
+		"the label of another": `{"labels":{"app.kubernetes.io/managed-by":"me"}}`,
+		"a finalizer":          `{"finalizers":["example.com/mine"]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := &world{Env: w.For(t), proxy: w.proxy}
+			w.Patch(kit.ConfigMaps, "settings", `{"metadata":`+metadata+`,"data":{"key":"tampered"}}`)
+			w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
+			w.revertsEdits("settings", "declared") // what is not declared has stayed
+		})
+	}
+	w.Patch(kit.ConfigMaps, "settings", `{"metadata":{"finalizers":null}}`)
+}
+
+// Every request that a revert takes fails at first, as it does while an API server restarts: the watch has told of the drift
+// and does not tell again.
+func TestI5_WhatTheAPIServerDoesNotAnswerIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.Helm(shared.Helm3(), "install", "app", w.Chart("app", five))
+	w.Lock("app")
+	kinds := []struct {
+		name  string
+		match cluster.Match
+		seen  atomic.Int32
+	}{
+		{name: "look at an object", match: cluster.ForResource("configmaps", http.MethodGet)},
+		{name: "check of the record", match: cluster.ForResource("secrets", http.MethodGet)},
+		{name: "patch", match: cluster.ForResource("configmaps", http.MethodPatch)},
+		{name: "creation", match: cluster.ForResource("configmaps", http.MethodPost)},
+	}
+	w.proxy.Intercept(func(r *http.Request) cluster.Action {
+		for i := range kinds {
+			if !cluster.IsWatch(r) && kinds[i].match(r) && kinds[i].seen.Add(1) <= 3 {
+				return cluster.Fail(http.StatusInternalServerError, metav1.StatusReasonInternalError, "on purpose")
+			}
+		}
+		return cluster.Forward()
+	})
+	w.tamperWithFive()
+	w.waitFive()
+	w.WaitReady("app", 1)
+	for i := range kinds {
+		if n := kinds[i].seen.Load(); n < 4 {
+			t.Errorf("%s: %d requests, so not all that failed were repeated", kinds[i].name, n)
+		}
+	}
 }

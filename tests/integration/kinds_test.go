@@ -192,7 +192,8 @@ func (w *world) staysScaled(replicas int64) {
 	w.fence()
 	w.Eventually("the Deployment's controller has followed", func() error {
 		u := w.Get(kit.Deployments, "web")
-		if n, ok := kit.Field(u, "status.replicas").(int64); !ok || n != replicas {
+		n, there := kit.Field(u, "status.replicas").(int64)
+		if (!there && replicas != 0) || n != replicas { // none is left out
 			return fmt.Errorf("spec has %v, status has %v replicas", kit.Field(u, "spec.replicas"), n)
 		}
 		return nil
@@ -235,12 +236,14 @@ func TestKinds_FinishedJobDoesNotRunAgain(t *testing.T) {
 	if w.Get(jobs, "finished") != nil {
 		t.Error("the finished Job runs again")
 	}
-	hr := w.WaitReady("app", 1)
-	c := w.Condition("app", v1alpha1.ConditionReady)
-	t.Logf("Ready is %s: %s", c.Status, c.Message)
-	if hr.Status.Objects.Drifted != 0 || !strings.Contains(c.Message, "finished") {
-		t.Errorf("objects are %+v, Ready says %s", hr.Status.Objects, c.Message)
-	}
+	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonLocked)
+	w.Eventually("Ready says what is not run again", func() error {
+		hr, c := w.HelmRelease("app"), w.Condition("app", v1alpha1.ConditionReady)
+		if hr.Status.Objects.Drifted != 0 || !strings.Contains(c.Message, "finished") {
+			return fmt.Errorf("objects are %+v, Ready says %s", hr.Status.Objects, c.Message)
+		}
+		return nil
+	})
 }
 
 // finish gives a Job the status that its controller gives it when its Pods have succeeded.

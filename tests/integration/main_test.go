@@ -30,7 +30,8 @@ type world struct {
 	*kit.Env
 	proxy    *cluster.Proxy
 	operator *kit.Operator
-	fences   int
+	fenced   kit.Fence
+	edits    int // by staysUnlocked
 }
 
 func newWorld(t *testing.T, options ...func(*operator.ControllerOptions)) *world {
@@ -40,27 +41,19 @@ func newWorld(t *testing.T, options ...func(*operator.ControllerOptions)) *world
 	return &world{Env: e, proxy: proxy, operator: kit.StartOperator(t, proxy.RESTConfig(), e.Operator, options...)}
 }
 
-// configMap returns the manifest of a ConfigMap with one key.
-func configMap(name, value string) string {
-	return fmt.Sprintf("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s}\ndata: {key: %q}\n", name, value)
-}
+// configMap is kit.ConfigMap, which most tests need.
+func configMap(name, value string) string { return kit.ConfigMap(name, value) }
 
 // lockFence locks a release of one ConfigMap for fence to use.
 func (w *world) lockFence() {
 	w.Helper()
-	w.Forge(kit.ForgedRecord{Name: "fence", Manifest: configMap("fence", "up")})
-	w.Lock("fence")
+	w.fenced.Lock(w.Env)
 }
 
-// fence returns when the operator has seen all changes of ConfigMaps that were made before the call, and has had the time
-// to act on them: it sees the events of one kind in their order, and the fence has been restored three times since.
+// fence returns when the operator has acted on all changes of ConfigMaps that were made before the call.
 func (w *world) fence() {
 	w.Helper()
-	for range 3 {
-		w.fences++
-		w.Patch(kit.ConfigMaps, "fence", fmt.Sprintf(`{"data":{"key":"down %d"}}`, w.fences))
-		w.WaitField(kit.ConfigMaps, "fence", "data.key", "up")
-	}
+	w.fenced.Pass(w.Env)
 }
 
 // expectKey fails the test when the key of a ConfigMap is not the wanted one now.

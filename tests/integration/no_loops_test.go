@@ -109,6 +109,17 @@ func TestI6_NormalisedValuesAreNotFought(t *testing.T) {
 			w.Patch(gvr, "widget", `{"spec":{"size":7,"quantity":"2"}}`)
 			w.WaitField(gvr, "widget", "spec.size", int64(1))
 			w.WaitField(gvr, "widget", "spec.quantity", "1000m")
+
+			// What the API server makes of the declared values stays known when something beside them changes.
+			w.lockFence()
+			w.proxy.Reset()
+			for gvr, name := range map[schema.GroupVersionResource]string{
+				kit.Deployments: "web", kit.Secrets: "credentials", kit.ConfigMaps: "settings", kit.Services: "web", gvr: "widget",
+			} {
+				w.Patch(gvr, name, `{"metadata":{"annotations":{"example.com/note":"hello"}}}`)
+			}
+			w.fence()
+			w.expectNoWrites()
 		})
 	}
 }
@@ -164,22 +175,27 @@ func TestI6_FightIsNamedAndSlowedDown(t *testing.T) {
 	}
 	w.proxy.Reset()
 	started := time.Now()
-	for range 4 { // others are not slowed down
+	const rounds = 8
+	for range rounds {
 		w.fence()
 		w.Patch(kit.ConfigMaps, "calm", fmt.Sprintf(`{"data":{"key":"tampered %s"}}`, time.Now()))
 		w.WaitField(kit.ConfigMaps, "calm", "data.key", "declared")
 	}
+	took := time.Since(started)
 	writes := 0
 	for _, r := range kit.ObjectWrites(w.proxy) {
 		if r.Method == http.MethodPatch && r.Path == "/api/v1/namespaces/"+w.Apps+"/configmaps/contested" {
 			writes++
 		}
 	}
-	// The back-off doubles from one second, so that n reverts take 2ⁿ-1 seconds at least.
-	took := time.Since(started)
 	t.Logf("%d reverts of the contested object in %s", writes, took.Round(time.Millisecond))
-	if most := 2; took < 2*time.Second && writes > most {
+	// The back-off doubles from one second, so that n reverts take 2ⁿ⁻¹-1 seconds at least.
+	if least := time.Duration(1<<max(0, writes-1)-1) * time.Second; took < least {
 		t.Errorf("%d reverts within %s", writes, took)
+	}
+	// Others do not wait for it: if they did, there were a revert of it for each of theirs.
+	if writes >= rounds-1 {
+		t.Errorf("%d reverts of the contested object beside %d of another one", writes, rounds)
 	}
 	stop()
 	fight.Wait()

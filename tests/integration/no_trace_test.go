@@ -1,11 +1,17 @@
 package integration
 
 import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/cluster"
 	"github.com/rancher/helm-locker/tests/kit"
 )
 
@@ -58,5 +64,99 @@ func TestI3_LockingWritesNothing(t *testing.T) {
 		e.PatchHelmRelease("app", `{"metadata":{"finalizers":null}}`)
 		op.Stop()
 		e.DeleteHelmRelease("app") // does not hang although the operator is gone
+	})
+}
+
+// What is put back has nothing that Helm or the tamperer did not put there: no metadata, and no field manager.
+func TestI3_PuttingBackLeavesNoTrace(t *testing.T) {
+	for name, helm := range helms() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.Helm(helm, "install", "app", w.Chart("app", application))
+			var left []target
+			for gvr, name := range map[schema.GroupVersionResource]string{kit.ConfigMaps: "settings", kit.Secrets: "credentials", kit.Services: "web"} {
+				left = append(left, target{gvr, name, declared(w.Get(gvr, name))})
+			}
+			w.Lock("app")
+			for _, o := range left {
+				w.Patch(o.gvr, o.name, `{"metadata":{"labels":{"app.kubernetes.io/managed-by":null},"annotations":{"meta.helm.sh/release-name":"me"}}}`)
+			}
+			w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"tampered"}}`)
+			w.Patch(kit.Secrets, "credentials", `{"data":{"password":null}}`)
+			w.Patch(kit.Services, "web", `{"spec":{"selector":{"app":"tampered"}}}`)
+			w.waitTraceless(left)
+			for _, o := range left {
+				w.Delete(o.gvr, o.name)
+			}
+			w.waitTraceless(left)
+		})
+	}
+}
+
+// waitTraceless waits until the objects are as they were, and none but Helm and the tamperer owns a field of them.
+func (w *world) waitTraceless(targets []target) {
+	w.Helper()
+	w.waitRestored(targets...)
+	for _, o := range targets {
+		w.Eventually("nobody but Helm and the tamperer owns a field of "+o.String(), func() error {
+			for _, entry := range w.Get(o.gvr, o.name).GetManagedFields() {
+				if entry.Manager != "helm" && entry.Manager != kit.Tamperer {
+					return fmt.Errorf("%s does: %s", entry.Manager, entry.FieldsV1.GetRawString())
+				}
+			}
+			return nil
+		})
+	}
+}
+
+// What the operator asks the API server to send it is what costs memory and time: objects of Helm's, of the kinds that are
+// locked, for as long as they are, and of the records no more than metadata.
+func TestI11_OnlyWhatIsLockedIsWatched(t *testing.T) {
+	t.Parallel()
+	e := kit.New(t, shared)
+	w := &world{Env: e, proxy: e.Proxy()}
+	var mu sync.Mutex
+	var asked []*http.Request
+	w.proxy.Intercept(func(r *http.Request) cluster.Action {
+		if cluster.IsWatch(r) {
+			mu.Lock()
+			defer mu.Unlock()
+			asked = append(asked, r.Clone(r.Context()))
+		}
+		return cluster.Forward()
+	})
+	w.operator = kit.StartOperator(t, w.proxy.RESTConfig(), w.Operator)
+	w.Helm(shared.Helm3(), "install", "app", w.Chart("app", application))
+	w.Lock("app")
+	mu.Lock()
+	for _, r := range asked {
+		query := r.URL.Query()
+		labels, fields := query.Get("labelSelector"), query.Get("fieldSelector")
+		metadata := strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadata")
+		ofHelm := labels == "app.kubernetes.io/managed-by=Helm"
+		records := metadata && labels == "owner=helm" && fields == "type=helm.sh/release.v1"
+		ours := strings.HasSuffix(r.URL.Path, "/namespaces/"+w.Operator+"/helmreleases")
+		definitions := metadata && strings.HasSuffix(r.URL.Path, "/customresourcedefinitions")
+		// An autoscaler of anybody's may set the replicas of the Deployment in the release.
+		autoscalers := strings.HasSuffix(r.URL.Path, "/horizontalpodautoscalers")
+		if !ofHelm && !records && !ours && !definitions && !autoscalers {
+			t.Errorf("the operator watches more than it needs: %s, Accept: %s", r.URL, r.Header.Get("Accept"))
+		}
+	}
+	mu.Unlock()
+
+	ofObjects := func(r *http.Request) bool {
+		return cluster.IsWatch(r) && strings.Contains(r.URL.Query().Get("labelSelector"), "managed-by")
+	}
+	if n := w.proxy.Watches(ofObjects); n != 4 {
+		t.Errorf("for a release of four kinds %d are watched", n)
+	}
+	w.DeleteHelmRelease("app")
+	w.Eventually("nothing is watched of a release that is locked no more", func() error {
+		if n := w.proxy.Watches(ofObjects); n != 0 {
+			return fmt.Errorf("%d kinds are", n)
+		}
+		return nil
 	})
 }

@@ -2,8 +2,10 @@ package integration
 
 import (
 	"fmt"
+	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -96,8 +98,8 @@ func TestTracking_LifeOfARelease(t *testing.T) {
 // staysUnlocked edits a ConfigMap and fails the test if that is reverted.
 func (w *world) staysUnlocked(name string) {
 	w.Helper()
-	w.fences++
-	edited := "edited " + strconv.Itoa(w.fences)
+	w.edits++
+	edited := "edited " + strconv.Itoa(w.edits)
 	w.Patch(kit.ConfigMaps, name, fmt.Sprintf(`{"data":{"key":%q}}`, edited))
 	w.fence()
 	w.expectKey(name, edited)
@@ -176,6 +178,70 @@ func TestTracking_OneObjectInTwoReleases(t *testing.T) {
 	w.Helm(shared.Helm3(), "uninstall", "first")
 	w.WaitField(kit.ConfigMaps, "common", "data.key", "second")
 	w.WaitReady("second", 1)
+}
+
+// Another release takes an object over while its record still says pending-install: that write is Helm's, too.
+func TestI1_AnotherReleaseTakesOwnership(t *testing.T) {
+	t.Parallel()
+	for name, helm := range helms() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.lockFence()
+			w.Helm(helm, "install", "first", w.Chart("first", configMap("common", "first")))
+			w.Lock("first")
+			history := w.Record(kit.ConfigMaps)
+			args := []string{"install", "second", w.Chart("second", configMap("common", "second")), "--take-ownership"}
+			if name == "helm 4" {
+				args = append(args, "--force-conflicts")
+			}
+			// Its record says pending-install until the operator has had all the time to act.
+			between, err := shared.StartProxy()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() {
+				if err := between.Close(); err != nil {
+					t.Error(err)
+				}
+			}()
+			hold := between.HoldRequests(func(r *http.Request) bool {
+				return r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/secrets/sh.helm.release.v1.second.v1")
+			})
+			defer hold.Release()
+			if helm.Kubeconfig, err = shared.KubeconfigFor("between-"+w.Apps, between.RESTConfig()); err != nil {
+				t.Fatal(err)
+			}
+			var installing sync.WaitGroup
+			installing.Go(func() {
+				if _, err := helm.Run(w.Ctx, append(args, "--namespace", w.Apps)...); err != nil {
+					t.Error(err)
+				}
+			})
+			if err := hold.Wait(w.Ctx, 1); err != nil {
+				t.Fatal(err)
+			}
+			w.says("first", v1alpha1.ConditionReady, v1alpha1.ReasonConflict, w.Apps+"/second")
+			w.fence()
+			w.expectKey("common", "second")
+			hold.Release()
+			installing.Wait()
+			w.fence()
+			history.CatchUp()
+			taken := false
+			for _, u := range history.States(kit.ConfigMaps, "common") {
+				key := kit.Field(u, "data.key")
+				if taken && key != "second" {
+					t.Errorf("Helm's write was undone: %v", u.Object)
+				}
+				taken = taken || key == "second"
+			}
+			w.expectKey("common", "second")
+			// A claim that no record backs is tampering.
+			w.Patch(kit.ConfigMaps, "fence", `{"metadata":{"annotations":{"meta.helm.sh/release-name":"second"}},"data":{"key":"down"}}`)
+			w.WaitField(kit.ConfigMaps, "fence", "data.key", "up")
+		})
+	}
 }
 
 func TestTracking_DetectWritesNothing(t *testing.T) {

@@ -120,6 +120,45 @@ func TestI1_ResourceVersionPrecondition(t *testing.T) {
 		})
 }
 
+// The operator saw drift and found the record unchanged; then, before its write arrives, Helm deletes the object. A
+// server-side apply creates what does not exist, even if it names a resourceVersion.
+func TestI1_WriteAfterHelmDeleted(t *testing.T) {
+	for name, helmRemoves := range map[string]func(*bench, cluster.Helm, string){
+		"uninstall": func(b *bench, h cluster.Helm, _ string) { b.Helm(h, "uninstall", "app") },
+		"upgrade": func(b *bench, h cluster.Helm, chart string) {
+			b.Helm(h, "upgrade", "app", chart, "--set", "value=gone")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			race := func(b *bench, h cluster.Helm) {
+				chart := b.installed(h, oneValue, "one")
+				b.proxy.Reset()
+				hold := b.proxy.HoldRequests(isRevert("configmaps", http.MethodPatch))
+				b.tamper(kit.ConfigMaps, "app", types.MergePatchType, `{"data":{"value":"tampered"}}`)
+				b.held(hold, 1)
+				helmRemoves(b, h, chart)
+				hold.Release()
+			}
+			for helmName, h := range helms() {
+				t.Run(helmName, func(t *testing.T) {
+					b := newBench(t, enforce.Omit{})
+					race(b, h)
+					b.Eventually("the held write is refused", func() error {
+						w := b.writes()
+						if len(w) == 0 || w[0].Code != http.StatusConflict && w[0].Code != http.StatusNotFound {
+							return fmt.Errorf("writes: %v", w)
+						}
+						return nil
+					})
+					if b.Get(kit.ConfigMaps, "app") != nil {
+						t.Error("the object that Helm deleted is back")
+					}
+				})
+			}
+		})
+	}
+}
+
 // The operator saw that an object is missing and found the record unchanged; then, before its creation arrives,
 // Helm removes the object for good and has no reason to look again.
 func TestI1_SecondCheckAfterCreate(t *testing.T) {
@@ -147,6 +186,17 @@ func TestI1_SecondCheckAfterCreate(t *testing.T) {
 			withAndWithout(t, enforce.Omit{SecondCheck: true},
 				func(b *bench, h cluster.Helm) {
 					race(b, h)
+					b.Eventually("the creation stands", func() error {
+						for _, w := range b.writes() {
+							if w.Method == http.MethodPost && w.Code == http.StatusCreated {
+								return nil
+							}
+						}
+						return fmt.Errorf("writes: %v", b.writes())
+					})
+					if name == "upgrade" {
+						return // the next lock finds a leftover, and deletes it
+					}
 					b.waitValue("app", "one")
 					b.Throughout(quiet, "what Helm removed exists", func() error { return b.hasValue("app", "one") })
 				},

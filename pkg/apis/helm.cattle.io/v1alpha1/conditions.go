@@ -70,6 +70,10 @@ const (
 	// CustomResourceDefinition is missing. The other objects are protected.
 	ReasonWaitingForKind = "WaitingForKind"
 
+	// ReasonInvalidRule: spec.ignore has a rule that cannot be understood; the message names it. Nothing is enforced, so
+	// that nothing is reverted which the rule means to spare.
+	ReasonInvalidRule = "InvalidIgnoreRule"
+
 	// ReasonForbidden: the operator lacks a permission that it needs; the message names it.
 	ReasonForbidden = "Forbidden"
 )

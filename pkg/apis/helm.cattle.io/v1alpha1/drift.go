@@ -16,7 +16,7 @@ type DriftRecord struct {
 	// +required
 	Object DriftedObject `json:"object"`
 
-	// Operation is the kind of change: `Modified`, `Removed` or `Deleted`.
+	// Operation is the kind of change: `Modified`, `Removed`, `Added`, `Deleted` or `Leftover`.
 	// +required
 	Operation DriftOperation `json:"operation"`
 
@@ -35,7 +35,19 @@ type DriftRecord struct {
 	// +optional
 	FieldManager string `json:"fieldManager,omitempty"`
 
-	// Action is what was done about it: `Reverted`, `Recreated`, `Reported` or `Refused`.
+	// FieldManagerOperation is how that manager wrote, `Update` or `Apply`, as managedFields has it.
+	// +optional
+	FieldManagerOperation string `json:"fieldManagerOperation,omitempty"`
+
+	// Subresource is the subresource through which that manager wrote, for example `scale`; it is empty for the object itself.
+	// +optional
+	Subresource string `json:"subresource,omitempty"`
+
+	// ChangeTime is when that manager last wrote, in whole seconds, as managedFields has it. Time says when it was noticed.
+	// +optional
+	ChangeTime *metav1.Time `json:"changeTime,omitempty"`
+
+	// Action is what was done about it: `Reverted`, `Recreated`, `Replaced`, `Pruned`, `Reported` or `Refused`.
 	// +required
 	Action DriftAction `json:"action"`
 
@@ -85,8 +97,15 @@ const (
 	// and none has another value.
 	DriftRemoved DriftOperation = "Removed"
 
+	// DriftAdded means that fields are there which nobody but somebody else than Helm put there (scope Strict), and
+	// nothing that the manifest declares was changed.
+	DriftAdded DriftOperation = "Added"
+
 	// DriftDeleted means that the whole object is gone.
 	DriftDeleted DriftOperation = "Deleted"
+
+	// DriftLeftover means that the object belongs to an earlier revision, and Helm failed to delete it.
+	DriftLeftover DriftOperation = "Leftover"
 )
 
 // DriftAction is what was done about a change.
@@ -98,6 +117,13 @@ const (
 
 	// DriftActionRecreated means that the object was created again.
 	DriftActionRecreated DriftAction = "Recreated"
+
+	// DriftActionReplaced means that the object was deleted and created anew, because the changed fields are immutable
+	// and spec.replaceImmutable allows it.
+	DriftActionReplaced DriftAction = "Replaced"
+
+	// DriftActionPruned means that an object which Helm failed to delete was deleted.
+	DriftActionPruned DriftAction = "Pruned"
 
 	// DriftActionReported means that nothing was written, because spec.mode is Detect.
 	DriftActionReported DriftAction = "Reported"

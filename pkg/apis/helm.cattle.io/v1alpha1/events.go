@@ -28,6 +28,12 @@ const (
 	// EventReasonRecreated (Normal): an object was deleted by someone other than Helm, and was created again.
 	EventReasonRecreated = "Recreated"
 
+	// EventReasonReplaced (Normal): an immutable field of an object was changed, so the object was deleted and created anew.
+	EventReasonReplaced = "Replaced"
+
+	// EventReasonPruned (Normal): an object of an earlier revision that Helm failed to delete was deleted.
+	EventReasonPruned = "Pruned"
+
 	// EventReasonRevertFailed (Warning): the API server refused to take a change back.
 	EventReasonRevertFailed = "RevertFailed"
 

@@ -19,6 +19,7 @@ import (
 // +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.state`,description="State of the newest revision"
 // +kubebuilder:printcolumn:name="Locked",type=string,JSONPath=`.status.conditions[?(@.type=="Locked")].status`,description="Whether the objects of the release are protected now"
 // +kubebuilder:printcolumn:name="Drifted",type=integer,JSONPath=`.status.objects.drifted`,description="Objects that differ from the manifest now"
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Reason of the Ready condition"
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,description="Message of the Ready condition"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 
@@ -64,6 +65,30 @@ type HelmReleaseSpec struct {
 	// +optional
 	// +kubebuilder:default=Enforce
 	Mode Mode `json:"mode,omitempty"`
+
+	// Scope is what is protected: `Declared` (the default) protects the fields that the manifest declares and leaves alone
+	// what others add beside them; `Strict` also removes what others added: labels, annotations, data keys, environment
+	// variables, containers, ports, finalizers and the like. What Helm, the API server or a controller of Kubernetes itself
+	// wrote stays in both, and so do whole objects that are not in the manifest.
+	//
+	// +optional
+	// +kubebuilder:default=Declared
+	Scope Scope `json:"scope,omitempty"`
+
+	// Ignore lists fields that are left alone: they are neither compared nor written, whoever changes them.
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Ignore []IgnoreRule `json:"ignore,omitempty"`
+
+	// ReplaceImmutable allows an object to be deleted and created anew when the API server refuses to take a change back
+	// because the field is immutable. It is done for kinds that hold no data and run nothing twice: ConfigMap, Secret,
+	// ServiceAccount, Service (which then gets a new cluster IP, unless the manifest declares one), the kinds of RBAC,
+	// Deployment and DaemonSet (whose pods start anew). All other kinds are only reported, as is everything without it.
+	//
+	// +optional
+	ReplaceImmutable bool `json:"replaceImmutable,omitempty"`
 
 	// Suspend unlocks the release for as long as it is true. Nothing is reverted meanwhile; drift made in that time is
 	// found, and reverted, when the release is locked again.
@@ -112,6 +137,18 @@ func (r ReleaseReference) NamespacedName() types.NamespacedName {
 func (r ReleaseReference) String() string {
 	return r.NamespacedName().String()
 }
+
+// Scope is what is protected of an object.
+// +kubebuilder:validation:Enum=Declared;Strict
+type Scope string
+
+const (
+	// ScopeDeclared protects the fields that the manifest declares.
+	ScopeDeclared Scope = "Declared"
+
+	// ScopeStrict protects the whole object: fields that others added are removed.
+	ScopeStrict Scope = "Strict"
+)
 
 // Mode is what to do about drift.
 // +kubebuilder:validation:Enum=Enforce;Detect

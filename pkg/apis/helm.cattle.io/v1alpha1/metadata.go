@@ -9,3 +9,16 @@ const (
 	// is added: deleting a HelmRelease must not wait for an operator that may be gone.
 	LegacyFinalizer = "wrangler.cattle.io/on-helm-release-remove"
 )
+
+// Annotations by which a chart exempts an object that it declares. They count in the manifest only: on a live object they
+// are nothing but one more change.
+const (
+	// LockAnnotation with the value LockDisabled exempts an object.
+	LockAnnotation = "helmreleases.cattle.io/lock"
+	// LockDisabled is the value of LockAnnotation that exempts an object. No other value has a meaning.
+	LockDisabled = "disabled"
+
+	// FluxDriftAnnotation with the value LockDisabled exempts an object, too: charts carry it for Flux's helm-controller, where
+	// it means the same.
+	FluxDriftAnnotation = "helm.toolkit.fluxcd.io/driftDetection"
+)

@@ -15,6 +15,8 @@ const (
 	MaxConditionMessageBytes = 4 << 10
 	// MaxRecentDrift bounds the number of entries in status.recentDrift.
 	MaxRecentDrift = 10
+	// MaxExceptions bounds the number of entries in status.exceptions.
+	MaxExceptions = 20
 	// MaxDriftPaths bounds the number of paths in one entry of status.recentDrift.
 	MaxDriftPaths = 10
 )
@@ -56,6 +58,16 @@ type HelmReleaseStatus struct {
 	// +optional
 	Objects ObjectCounts `json:"objects"`
 
+	// Exceptions lists what of the release is left to others now, and why: the first 20. No exception comes from a live
+	// object's own metadata.
+	// +optional
+	// +listType=atomic
+	Exceptions []Exception `json:"exceptions,omitempty"`
+
+	// MoreExceptions is the number of exceptions that the list leaves out.
+	// +optional
+	MoreExceptions int `json:"moreExceptions,omitempty"`
+
 	// Conditions are the state of the lock in detail: `Ready`, `Locked`, `Drifted` and `Contended`, and while they
 	// apply `Stalled` and `Reconciling`.
 	// +optional
@@ -89,4 +101,52 @@ type ObjectCounts struct {
 	// kind.
 	// +optional
 	Waiting int `json:"waiting"`
+
+	// Unmanaged is the number of objects that carry the release's ownership metadata although its manifest does not
+	// declare them, among the kinds that are watched. They are left alone.
+	// +optional
+	Unmanaged int `json:"unmanaged,omitempty"`
 }
+
+// Exception is something of the release that is not protected.
+type Exception struct {
+	// Object is what it is about.
+	// +required
+	Object DriftedObject `json:"object"`
+
+	// Reason is why: `Autoscaled`, `CABundleInjected`, `RulesAggregated`, `RunsOnce`, `OptedOut` or `Ignored`.
+	// +required
+	Reason ExceptionReason `json:"reason"`
+
+	// Paths are the fields that are left alone, as JSON pointers; none for a whole object.
+	// +optional
+	// +listType=atomic
+	Paths []string `json:"paths,omitempty"`
+
+	// Message says more, for example within which range an autoscaler may set the number of replicas.
+	// +optional
+	Message string `json:"message,omitempty"`
+}
+
+// ExceptionReason is why something of a release is left to others.
+type ExceptionReason string
+
+const (
+	// ExceptionAutoscaled says that a HorizontalPodAutoscaler sets the number of replicas. Within its range that is no drift.
+	ExceptionAutoscaled ExceptionReason = "Autoscaled"
+
+	// ExceptionCABundle says that the manifest leaves a caBundle empty, for a controller to fill in.
+	ExceptionCABundle ExceptionReason = "CABundleInjected"
+
+	// ExceptionAggregated says that the rules of a ClusterRole with an aggregationRule are filled in by a controller.
+	ExceptionAggregated ExceptionReason = "RulesAggregated"
+
+	// ExceptionRunsOnce says that the Job has run, or may have, and is not created again.
+	ExceptionRunsOnce ExceptionReason = "RunsOnce"
+
+	// ExceptionOptedOut says that the manifest exempts the object by an annotation.
+	ExceptionOptedOut ExceptionReason = "OptedOut"
+
+	// ExceptionIgnored says that spec.ignore names the fields.
+	ExceptionIgnored ExceptionReason = "Ignored"
+)

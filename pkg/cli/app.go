@@ -1,0 +1,187 @@
+package cli
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v3"
+	"golang.org/x/term"
+	_ "k8s.io/client-go/plugin/pkg/client/auth" // the ways of logging in that kubeconfigs name
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/rancher/helm-locker/pkg/inspect"
+	"github.com/rancher/helm-locker/pkg/report"
+)
+
+// app is what the commands share.
+type app struct {
+	name           string
+	in             io.Reader
+	out, errOut    io.Writer
+	outTTY, errTTY bool
+	now            func() time.Time
+	env            func(string) string
+}
+
+func newApp(name string, in io.Reader, out, errOut io.Writer) *app {
+	return &app{name: name, in: in, out: out, errOut: errOut, outTTY: isTerminal(out), errTTY: isTerminal(errOut), now: time.Now, env: os.Getenv}
+}
+
+func isTerminal(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}
+
+// masker returns a Masker with a key of its own, so that markers of two runs have nothing in common.
+func (a *app) masker(show bool) (report.Masker, error) {
+	key := make([]byte, 32)
+	if _, err := rand.Read(key); err != nil {
+		return report.Masker{}, fmt.Errorf("make a key: %w", err)
+	}
+	m := report.NewMasker(key)
+	m.Show = show
+	return m, nil
+}
+
+// width returns how wide a table may be; 0 is without limit. COLUMNS wins over the terminal's own width.
+func (a *app) width() int {
+	if columns, err := strconv.Atoi(a.env("COLUMNS")); err == nil && columns > 0 {
+		return columns
+	}
+	if file, ok := a.out.(*os.File); ok && a.outTTY {
+		if width, _, err := term.GetSize(int(file.Fd())); err == nil {
+			return width
+		}
+	}
+	return 0
+}
+
+const (
+	colorAuto   = "auto"
+	colorAlways = "always"
+	colorNever  = "never"
+)
+
+func colorFlag() cli.Flag {
+	return &cli.StringFlag{Name: "color", Value: colorAuto, Category: categoryOutput, Validator: oneOf(colorAuto, colorAlways, colorNever),
+		Usage: "`WHEN` to use colours: auto (on a terminal, unless NO_COLOR is set), always or never"}
+}
+
+// style returns the style of the standard output.
+func (a *app) style(cmd *cli.Command) report.Style {
+	switch cmd.String("color") {
+	case colorAlways:
+		return report.Style{Color: true}
+	case colorNever:
+		return report.Style{}
+	}
+	return report.Style{Color: a.outTTY && a.env("NO_COLOR") == "" && a.env("TERM") != "dumb"}
+}
+
+// note prints a remark that does not belong to the output.
+func (a *app) note(format string, args ...any) {
+	fmt.Fprintln(a.errOut, report.Line(fmt.Sprintf(format, args...)))
+}
+
+// Categories of the commands' flags.
+const (
+	categoryCluster = "Cluster"
+	categoryOutput  = "Output"
+	categoryWhat    = "What"
+)
+
+// clusterFlags are the flags that choose cluster and namespace.
+func clusterFlags(namespaceUsage string) []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "namespace", Aliases: []string{"n"}, Sources: cli.EnvVars("HELM_NAMESPACE"), Category: categoryCluster, Usage: namespaceUsage},
+		&cli.StringFlag{Name: "kubeconfig", Category: categoryCluster, Usage: "kubeconfig `FILE`; KUBECONFIG or ~/.kube/config without it"},
+		&cli.StringFlag{Name: "context", Aliases: []string{"kube-context"}, Sources: cli.EnvVars("HELM_KUBECONTEXT"), Category: categoryCluster,
+			Usage: "`NAME` of the kubeconfig's context; the current one without it"},
+	}
+}
+
+const namespaceOfRelease = "`NAMESPACE` of the release; that of the kubeconfig's context without it"
+
+// connection is a cluster, and the namespace that is meant there.
+type connection struct {
+	*inspect.Cluster
+	namespace string
+	// contextNamespace is the namespace of the kubeconfig's context.
+	contextNamespace string
+}
+
+// connect returns the cluster that the flags and the environment name, after having made sure that it answers.
+func (a *app) connect(ctx context.Context, cmd *cli.Command) (*connection, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = cmd.String("kubeconfig")
+	if rules.ExplicitPath == "" {
+		rules.ExplicitPath = cmd.Root().String("kubeconfig") // given before the command
+	}
+	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{
+		CurrentContext: cmd.String("context"),
+	})
+	config, err := loader.ClientConfig()
+	if err != nil {
+		return nil, kubeconfigError(loader, cmd.String("context"), err)
+	}
+	own, _, err := loader.Namespace()
+	if err != nil {
+		return nil, kubeconfigError(loader, cmd.String("context"), err)
+	}
+	quietKlog()
+	cluster, err := inspect.Connect(config)
+	if err != nil {
+		return nil, err
+	}
+	c := &connection{Cluster: cluster, namespace: cmd.String("namespace"), contextNamespace: own}
+	if c.namespace == "" {
+		c.namespace = own
+	}
+	if err := cluster.Reachable(ctx); err != nil {
+		if err := unreachable(config.Host, err); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+func kubeconfigError(loader clientcmd.ClientConfig, context string, err error) error {
+	if clientcmd.IsEmptyConfig(err) {
+		return hinted(errors.New("no cluster is configured"),
+			"point KUBECONFIG or --kubeconfig to a kubeconfig file, and choose a context of it with --context")
+	}
+	if raw, rawErr := loader.RawConfig(); rawErr == nil && context != "" && raw.Contexts[context] == nil {
+		return hinted(fmt.Errorf("the kubeconfig has no context %q", context),
+			fmt.Sprintf("it has %s", strings.Join(slices.Sorted(maps.Keys(raw.Contexts)), ", ")))
+	}
+	return fmt.Errorf("kubeconfig: %w", err)
+}
+
+// oneOf returns a validator of a flag with few values.
+func oneOf(values ...string) func(string) error {
+	return func(value string) error {
+		for _, v := range values {
+			if value == v {
+				return nil
+			}
+		}
+		return fmt.Errorf("%q is none of %v", value, values)
+	}
+}
+
+// positive is a validator of numbers that count from 1.
+func positive(n int) error {
+	if n < 1 {
+		return fmt.Errorf("%d is not a number from 1 on", n)
+	}
+	return nil
+}

@@ -1,0 +1,45 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/urfave/cli/v3"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/inspect"
+	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/rules"
+)
+
+// locksOf returns the HelmReleases that say how releases are compared. There are none without the operator; hidden says that
+// there may be some that the user must not see.
+func (a *app) locksOf(ctx context.Context, cmd *cli.Command, source inspect.Source) (locks []*v1alpha1.HelmRelease, hidden bool) {
+	c, ok := source.(*connection)
+	if !ok {
+		return nil, false
+	}
+	locks, err := c.helmReleases(cmd.String("helmrelease-namespace"), false).list(ctx, nil)
+	return locks, apierrors.IsForbidden(err)
+}
+
+// asLocked gives the comparison of a release the scope and the ignore rules of its HelmRelease, if there is one.
+func (a *app) asLocked(cmd *cli.Command, locks []*v1alpha1.HelmRelease, key release.Key, options *inspect.CompareOptions) error {
+	for _, hr := range locks {
+		if keyOf(hr) != key {
+			continue
+		}
+		options.Strict = options.Strict || hr.Spec.Scope == v1alpha1.ScopeStrict
+		if cmd.Bool("no-ignore") || len(hr.Spec.Ignore) == 0 {
+			continue
+		}
+		compiled, err := rules.Compile(hr.Spec.Ignore)
+		if err != nil {
+			return hinted(fmt.Errorf("HelmRelease %s/%s: %w", hr.Namespace, hr.Name, err), "--no-ignore compares without its rules")
+		}
+		options.Rules = compiled
+		a.note("note: HelmRelease %s/%s leaves fields alone; --no-ignore compares them, too", hr.Namespace, hr.Name)
+	}
+	return nil
+}

@@ -1,0 +1,140 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/rancher/helm-locker/pkg/inspect"
+	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/report"
+)
+
+// Exit codes.
+const (
+	exitOK     = 0
+	exitFailed = 1
+	// exitDrift is the exit code of diff when there is drift.
+	exitDrift = 2
+)
+
+// exitError ends the program with a code and without a message: what there is to say has been printed.
+type exitError struct{ code int }
+
+func (e *exitError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
+
+// hintError is an error with advice on what to do next, one line each.
+type hintError struct {
+	err   error
+	hints []string
+}
+
+func (e *hintError) Error() string { return e.err.Error() }
+func (e *hintError) Unwrap() error { return e.err }
+
+func hinted(err error, hints ...string) error { return &hintError{err: err, hints: hints} }
+
+// explain returns an error with what to do next, for a terminal: a line each, the first one led in by the program's name.
+func explain(name string, err error) string {
+	text := err.Error()
+	var status apierrors.APIStatus
+	if errors.As(err, &status) && apierrors.IsInvalid(err) {
+		text = invalid(status)
+	}
+	lines := []string{name + ": " + report.Line(text)}
+	for _, hint := range hintsFor(name, err) {
+		lines = append(lines, "  "+report.Line(hint))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func hintsFor(name string, err error) []string {
+	var (
+		advised *hintError
+		missing *inspect.NotFoundError
+	)
+	switch {
+	case errors.As(err, &advised):
+		return advised.hints
+	case errors.As(err, &missing):
+		return notFoundHints(missing)
+	case apierrors.IsForbidden(err):
+		return forbiddenHints(err)
+	case apierrors.IsUnauthorized(err):
+		return []string{"the API server does not know who you are: log in again, or choose another context with --context"}
+	case errors.Is(err, release.ErrRecord):
+		return []string{"a record that cannot be read may be the newest one, so " + name + " does not take an older one for it"}
+	}
+	return nil
+}
+
+func notFoundHints(missing *inspect.NotFoundError) []string {
+	if missing.Revision != 0 {
+		return []string{"leave --revision out for the newest one"}
+	}
+	if len(missing.Similar) == 0 {
+		if missing.Source != "" {
+			return nil
+		}
+		return []string{"helm list -A lists all releases; choose the namespace with -n and the cluster with --context"}
+	}
+	var names []string
+	for _, key := range missing.Similar {
+		if key.Namespace == missing.Key.Namespace {
+			names = append(names, key.Name)
+		} else {
+			names = append(names, fmt.Sprintf("%s -n %s", key.Name, key.Namespace))
+		}
+	}
+	return []string{"did you mean " + strings.Join(names, ", or ") + "?"}
+}
+
+// denied is how the API server's authorizers word a refusal.
+var denied = regexp.MustCompile(`User "([^"]*)" cannot ([a-z]+) resource "([^"]*)" in API group "([^"]*)"(?: in the namespace "([^"]*)")?`)
+
+func forbiddenHints(err error) []string {
+	found := denied.FindStringSubmatch(err.Error())
+	if found == nil {
+		return []string{"ask for the permission that the message names"}
+	}
+	where, kind := "in the whole cluster", "ClusterRole"
+	if found[5] != "" {
+		where, kind = "in namespace "+found[5], "Role"
+	}
+	return []string{fmt.Sprintf("%s needs a %s with verbs: [%s], apiGroups: [%q], resources: [%s], bound %s",
+		found[1], kind, found[2], found[4], found[3], where)}
+}
+
+// unreachable describes why an API server does not answer; nil for an answer that is no answer to the question, such as a refusal.
+func unreachable(host string, err error) error {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) && !apierrors.IsUnauthorized(err) {
+		return nil
+	}
+	if apierrors.IsUnauthorized(err) {
+		return err
+	}
+	var cause *url.Error
+	if errors.As(err, &cause) {
+		err = cause.Err
+	}
+	return hinted(fmt.Errorf("the cluster at %s does not answer: %w", host, err),
+		"choose another cluster with --context, --kubeconfig or KUBECONFIG, or find out whether this one is up")
+}
+
+// invalid describes what the API server found wrong with an object of ours, field by field.
+func invalid(status apierrors.APIStatus) string {
+	s := status.Status()
+	if s.Details == nil || len(s.Details.Causes) == 0 {
+		return s.Message
+	}
+	var causes []string
+	for _, cause := range s.Details.Causes {
+		causes = append(causes, cause.Field+": "+cause.Message)
+	}
+	return "the API server refuses it: " + strings.Join(causes, "; ")
+}

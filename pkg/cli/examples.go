@@ -1,0 +1,28 @@
+package cli
+
+import "github.com/urfave/cli/v3"
+
+// examples are command lines that help texts and the reference show, by command, without the program's name. Tests run them.
+func examples() map[string][]string {
+	return map[string][]string{
+		"diff": {
+			"diff web -n apps",
+			"diff web -n apps --strict",
+			"diff -A -o json",
+			"diff web -n apps --revision 1",
+			"diff -f release.yaml --objects objects.yaml",
+		},
+		"status":  {"status", "status web", "status -A -o wide", "status --watch"},
+		"inspect": {"inspect web -n apps", "inspect web -n apps --values", "inspect -f release.yaml --manifest"},
+		"lock": {
+			"lock web -n apps --wait",
+			"lock web -n apps --scope Strict --ignore /spec/replicas",
+			"lock web -n apps --mode Detect --dry-run -o yaml",
+		},
+		"unlock":  {"unlock web -n apps"},
+		"suspend": {"suspend web -n apps --for 30m --reason \"a hotfix\"", "suspend web -n apps"},
+		"resume":  {"resume web -n apps"},
+	}
+}
+
+func examplesOf(cmd *cli.Command) []string { return examples()[cmd.Name] }

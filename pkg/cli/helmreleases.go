@@ -1,0 +1,152 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/urfave/cli/v3"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/pkg/release"
+)
+
+// fieldManager is the field manager of what the commands write to HelmReleases.
+const fieldManager = "helm-locker-cli"
+
+func helmReleaseNamespaceFlag() cli.Flag {
+	return &cli.StringFlag{Name: "helmrelease-namespace", Value: operator.DefaultNamespace, Sources: cli.EnvVars("HELM_LOCKER_NAMESPACE"),
+		Category: categoryCluster, Usage: "`NAMESPACE` of the HelmReleases, which the operator looks after"}
+}
+
+// helmReleases reads and writes the HelmReleases of one namespace, or reads those of all when it is empty.
+type helmReleases struct {
+	namespace string
+	client    dynamic.ResourceInterface
+	// dryRun has the API server do everything but store the result.
+	dryRun []string
+}
+
+func (c *connection) helmReleases(namespace string, dryRun bool) *helmReleases {
+	h := &helmReleases{namespace: namespace, client: c.Dynamic.Resource(v1alpha1.SchemeGroupVersion.WithResource(v1alpha1.HelmReleaseResourceName)).Namespace(namespace)}
+	if dryRun {
+		h.dryRun = []string{metav1.DryRunAll}
+	}
+	return h
+}
+
+// installation says how to get the CustomResourceDefinition and the operator.
+const installation = "install the operator, which brings it: helm install helm-locker charts/helm-locker -n " + operator.DefaultNamespace + " --create-namespace"
+
+// apiError adds to an error of the API server what the user can do about it.
+func (h *helmReleases) apiError(doing string, err error) error {
+	err = fmt.Errorf("%s: %w", doing, err)
+	switch {
+	case isKindMissing(err):
+		return hinted(fmt.Errorf("the cluster does not know HelmReleases: the CustomResourceDefinition %s.%s is not installed",
+			v1alpha1.HelmReleaseResourceName, v1alpha1.SchemeGroupVersion.Group), installation)
+	case apierrors.IsNotFound(err) && isAbout(err, "namespaces"):
+		return hinted(fmt.Errorf("namespace %q does not exist", h.namespace), installation,
+			"or name the namespace that your operator looks after with --helmrelease-namespace")
+	}
+	return err
+}
+
+// isKindMissing says whether the API server does not serve HelmReleases. A missing object is another error: it has a name.
+func isKindMissing(err error) bool {
+	return apierrors.IsNotFound(err) && !isAbout(err, "namespaces") && !isAbout(err, v1alpha1.HelmReleaseResourceName)
+}
+
+// isAbout says whether an error of the API server is about a named object of a resource.
+func isAbout(err error, resource string) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return false
+	}
+	details := status.Status().Details
+	return details != nil && details.Kind == resource && details.Name != ""
+}
+
+func typed(object *unstructured.Unstructured) (*v1alpha1.HelmRelease, error) {
+	hr := &v1alpha1.HelmRelease{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, hr); err != nil {
+		return nil, fmt.Errorf("HelmRelease %s/%s is of another version: %w", object.GetNamespace(), object.GetName(), err)
+	}
+	return hr, nil
+}
+
+// list returns the HelmReleases that keep wants, all when it is nil.
+func (h *helmReleases) list(ctx context.Context, keep func(*v1alpha1.HelmRelease) bool) ([]*v1alpha1.HelmRelease, error) {
+	list, err := h.client.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, h.apiError("list the HelmReleases", err)
+	}
+	var found []*v1alpha1.HelmRelease
+	for i := range list.Items {
+		hr, err := typed(&list.Items[i])
+		if err != nil {
+			return nil, err
+		}
+		if keep == nil || keep(hr) {
+			found = append(found, hr)
+		}
+	}
+	return found, nil
+}
+
+// of returns the HelmReleases that name a release; if name is not empty, only the one of that name.
+func (h *helmReleases) of(ctx context.Context, key release.Key, name string) ([]*v1alpha1.HelmRelease, error) {
+	return h.list(ctx, func(hr *v1alpha1.HelmRelease) bool {
+		return keyOf(hr) == key && (name == "" || hr.Name == name)
+	})
+}
+
+func keyOf(hr *v1alpha1.HelmRelease) release.Key {
+	return release.Key{Namespace: hr.Spec.Release.Namespace, Name: hr.Spec.Release.Name}
+}
+
+func (h *helmReleases) create(ctx context.Context, hr *v1alpha1.HelmRelease) (*v1alpha1.HelmRelease, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(hr)
+	if err != nil {
+		return nil, fmt.Errorf("encode the HelmRelease: %w", err)
+	}
+	delete(content, "status")
+	created, err := h.client.Create(ctx, &unstructured.Unstructured{Object: content}, metav1.CreateOptions{FieldManager: fieldManager, DryRun: h.dryRun})
+	if err != nil {
+		return nil, h.apiError(fmt.Sprintf("create HelmRelease %s/%s", h.namespace, hr.Name), err)
+	}
+	return typed(created)
+}
+
+// patch changes a HelmRelease by a JSON merge patch, if nobody has changed it since it was read.
+func (h *helmReleases) patch(ctx context.Context, hr *v1alpha1.HelmRelease, metadata, spec map[string]any) (*v1alpha1.HelmRelease, error) {
+	if metadata == nil {
+		metadata = map[string]any{}
+	}
+	metadata["resourceVersion"], metadata["uid"] = hr.ResourceVersion, hr.UID
+	body, err := json.Marshal(map[string]any{"metadata": metadata, "spec": spec})
+	if err != nil {
+		return nil, fmt.Errorf("encode a patch: %w", err)
+	}
+	patched, err := h.client.Patch(ctx, hr.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: fieldManager, DryRun: h.dryRun})
+	if err != nil {
+		return nil, h.apiError(fmt.Sprintf("change HelmRelease %s/%s", hr.Namespace, hr.Name), err)
+	}
+	return typed(patched)
+}
+
+func (h *helmReleases) delete(ctx context.Context, hr *v1alpha1.HelmRelease) error {
+	err := h.client.Delete(ctx, hr.Name, metav1.DeleteOptions{DryRun: h.dryRun, Preconditions: &metav1.Preconditions{UID: &hr.UID}})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return h.apiError(fmt.Sprintf("delete HelmRelease %s/%s", hr.Namespace, hr.Name), err)
+	}
+	return nil
+}

@@ -1,0 +1,234 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v3"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/inspect"
+	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/report"
+)
+
+// changeFlags are the flags of all commands that change a HelmRelease.
+func changeFlags(more ...cli.Flag) []cli.Flag {
+	return slices.Concat(clusterFlags(namespaceOfRelease), []cli.Flag{
+		helmReleaseNamespaceFlag(),
+		&cli.StringFlag{Name: "name", Category: categoryWhat,
+			Usage: "`NAME` of the HelmRelease; the one that names the release without it, or a new one called like the release"},
+		&cli.BoolFlag{Name: "dry-run", Category: categoryOutput, Usage: "have the API server check the change without storing it"},
+		&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Category: categoryOutput, Validator: oneOf("yaml", "json", "name"),
+			Usage: "print the HelmRelease as `FORMAT`: yaml, json or name"},
+	}, more)
+}
+
+func waitFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.BoolFlag{Name: "wait", Category: categoryWhat, Usage: "wait until the operator has done it, and print what it is waiting for"},
+		&cli.DurationFlag{Name: "timeout", Value: 2 * time.Minute, Category: categoryWhat, Usage: "how long --wait waits; 0 for ever"},
+	}
+}
+
+func (a *app) lockCommand() *cli.Command {
+	return &cli.Command{
+		Name: "lock", Category: categoryChange, Usage: "have the operator lock a release", ArgsUsage: "RELEASE",
+		Description: "Creates a HelmRelease for the release, or changes the one that there is. What no flag names stays as it is, and a\n" +
+			"second run changes nothing. A release that does not exist yet is locked when it appears.",
+		DisableSliceFlagSeparator: true,
+		Flags: changeFlags(append(waitFlags(),
+			&cli.StringFlag{Name: "mode", Category: categoryWhat, Validator: oneOf(string(v1alpha1.ModeEnforce), string(v1alpha1.ModeDetect)),
+				Usage: "`MODE`: Enforce reverts drift, Detect only reports it"},
+			&cli.StringFlag{Name: "scope", Category: categoryWhat, Validator: oneOf(string(v1alpha1.ScopeDeclared), string(v1alpha1.ScopeStrict)),
+				Usage: "`SCOPE`: Declared protects the fields of the manifest, Strict also removes what others added"},
+			&cli.StringSliceFlag{Name: "ignore", Category: categoryWhat,
+				Usage: "leave the fields at `PATH` alone, a JSON pointer such as /spec/replicas, with * for any one segment; added to spec.ignore; may be repeated"},
+			&cli.BoolFlag{Name: "must-exist", Category: categoryWhat, Usage: "fail when the release does not exist yet"})...),
+		Action: a.lock,
+	}
+}
+
+// pointer is what a path of an ignore rule looks like.
+var pointer = regexp.MustCompile(`^(/([^~/]|~[01])*)*$`)
+
+func (a *app) lock(ctx context.Context, cmd *cli.Command) error {
+	for _, path := range cmd.StringSlice("ignore") {
+		if !pointer.MatchString(path) {
+			return hinted(fmt.Errorf("--ignore %q is no JSON pointer", path),
+				"begin each segment with a slash, and write ~1 for a slash and ~0 for a tilde in a key: /metadata/annotations/example.com~1hash")
+		}
+	}
+	c, key, err := a.target(ctx, cmd)
+	if err != nil {
+		return err
+	}
+	state, err := a.releaseState(ctx, c, key, cmd.Bool("must-exist"))
+	if err != nil {
+		return err
+	}
+	store := c.helmReleases(cmd.String("helmrelease-namespace"), cmd.Bool("dry-run"))
+	var (
+		hr     *v1alpha1.HelmRelease
+		action string
+	)
+	// What was read can be outdated when it is written: the operator writes to HelmReleases, too.
+	err = retry.OnError(retry.DefaultRetry, outdated, func() (err error) {
+		hr, action, err = ensureLock(ctx, store, key, cmd)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	text := fmt.Sprintf("HelmRelease %s/%s %s: release %s, %s", hr.Namespace, hr.Name, action, key, state)
+	if err := a.printHelmRelease(cmd, hr, text); err != nil {
+		return err
+	}
+	if hr.Spec.SuspendedAt(a.now()) {
+		a.note("note: the lock is suspended%s; %s resume %s -n %s ends that", suspendedFor(hr), a.name, key.Name, key.Namespace)
+		return nil
+	}
+	return a.waitIfAsked(ctx, cmd, store, hr, isLocked)
+}
+
+func outdated(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }
+
+// target returns the cluster, and the release that the argument names.
+func (a *app) target(ctx context.Context, cmd *cli.Command) (*connection, release.Key, error) {
+	args, err := needed(cmd, "the name of a release")
+	if err != nil {
+		return nil, release.Key{}, err
+	}
+	c, err := a.connect(ctx, cmd)
+	if err != nil {
+		return nil, release.Key{}, err
+	}
+	return c, release.Key{Namespace: c.namespace, Name: args[0]}, nil
+}
+
+// releaseState says in words what there is to lock. A release that does not exist is an error only if it must exist.
+func (a *app) releaseState(ctx context.Context, c *connection, key release.Key, mustExist bool) (string, error) {
+	record, err := c.Find(ctx, key, 0)
+	var missing *inspect.NotFoundError
+	switch {
+	case err == nil:
+		return fmt.Sprintf("revision %d, %s", record.Revision, record.Status), nil
+	case mustExist:
+		return "", err
+	case errors.As(err, &missing):
+		for _, hint := range notFoundHints(missing) {
+			if len(missing.Similar) > 0 {
+				a.note("note: release %s does not exist: %s", key, hint)
+			}
+		}
+		return "which does not exist yet and is locked when it appears", nil
+	case apierrors.IsForbidden(err):
+		return "of which you may not see whether it exists", nil
+	}
+	return "", err
+}
+
+// ensureLock creates or changes the HelmRelease of a release, and says which.
+func ensureLock(ctx context.Context, store *helmReleases, key release.Key, cmd *cli.Command) (*v1alpha1.HelmRelease, string, error) {
+	all, err := store.list(ctx, nil)
+	if err != nil {
+		return nil, "", err
+	}
+	name := cmd.String("name")
+	for _, hr := range all {
+		switch {
+		case keyOf(hr) == key && (name == "" || hr.Name == name):
+			return changeLock(ctx, store, hr, cmd)
+		case hr.Name == name:
+			return nil, "", hinted(fmt.Errorf("HelmRelease %s/%s is for release %s, and that cannot be changed", hr.Namespace, hr.Name, keyOf(hr)),
+				"choose another --name, or leave it out")
+		case keyOf(hr) == key:
+			return nil, "", hinted(fmt.Errorf("release %s has a HelmRelease already: %s/%s", key, hr.Namespace, hr.Name),
+				"leave --name out to change that one")
+		}
+	}
+	hr := &v1alpha1.HelmRelease{
+		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: v1alpha1.Kind},
+		ObjectMeta: metav1.ObjectMeta{Namespace: store.namespace, Name: freeName(all, key, name)},
+		Spec: v1alpha1.HelmReleaseSpec{
+			Release: v1alpha1.ReleaseReference{Namespace: key.Namespace, Name: key.Name},
+			Mode:    v1alpha1.Mode(cmd.String("mode")), Scope: v1alpha1.Scope(cmd.String("scope")),
+		},
+	}
+	if paths := cmd.StringSlice("ignore"); len(paths) > 0 {
+		hr.Spec.Ignore = []v1alpha1.IgnoreRule{{Paths: paths}}
+	}
+	created, err := store.create(ctx, hr)
+	return created, "created", err
+}
+
+// freeName returns a name for a new HelmRelease: the release's, or with its namespace before it if that one is taken.
+func freeName(all []*v1alpha1.HelmRelease, key release.Key, name string) string {
+	if name != "" {
+		return name
+	}
+	if slices.ContainsFunc(all, func(hr *v1alpha1.HelmRelease) bool { return hr.Name == key.Name }) {
+		return key.Namespace + "-" + key.Name
+	}
+	return key.Name
+}
+
+// changeLock gives a HelmRelease what the flags ask for.
+func changeLock(ctx context.Context, store *helmReleases, hr *v1alpha1.HelmRelease, cmd *cli.Command) (*v1alpha1.HelmRelease, string, error) {
+	spec := map[string]any{}
+	if mode := cmd.String("mode"); mode != "" && mode != string(hr.Spec.Mode) {
+		spec["mode"] = mode
+	}
+	if scope := cmd.String("scope"); scope != "" && scope != string(hr.Spec.Scope) {
+		spec["scope"] = scope
+	}
+	var missing []string
+	for _, path := range cmd.StringSlice("ignore") {
+		if !ignores(hr, path) {
+			missing = append(missing, path)
+		}
+	}
+	if len(missing) > 0 {
+		spec["ignore"] = append(slices.Clone(hr.Spec.Ignore), v1alpha1.IgnoreRule{Paths: missing})
+	}
+	if len(spec) == 0 {
+		return hr, "unchanged", nil
+	}
+	changed, err := store.patch(ctx, hr, nil, spec)
+	return changed, "changed", err
+}
+
+// ignores says whether a HelmRelease leaves a path alone in all objects, whoever writes it.
+func ignores(hr *v1alpha1.HelmRelease, path string) bool {
+	return slices.ContainsFunc(hr.Spec.Ignore, func(rule v1alpha1.IgnoreRule) bool {
+		return len(rule.Managers) == 0 && rule.Target == nil && slices.Contains(rule.Paths, path)
+	})
+}
+
+// printHelmRelease prints what the output flag asks for, or the text.
+func (a *app) printHelmRelease(cmd *cli.Command, hr *v1alpha1.HelmRelease, text string) error {
+	if cmd.Bool("dry-run") {
+		text += " (dry run)"
+	}
+	switch format := cmd.String("output"); format {
+	case "":
+		text = report.Line(text) + "\n"
+	case "name":
+		text = fmt.Sprintf("%s.%s/%s\n", strings.ToLower(v1alpha1.Kind), v1alpha1.SchemeGroupVersion.Group, hr.Name)
+	default:
+		var err error
+		if text, err = encodeHelmRelease(hr, format); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprint(a.out, text)
+	return err
+}

@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/rancher/wrangler/v3/pkg/kubeconfig"
+	"github.com/urfave/cli/v3"
+
+	"github.com/rancher/helm-locker/pkg/operator"
+)
+
+// Categories of the operator's flags in the help text.
+const (
+	categoryClassic = "Operator"
+	categoryServe   = "Observability"
+	categoryMore    = "Behaviour"
+)
+
+// operatorFlags are the flags of the program without a command. They are local: no command has them. The environment, in
+// which DEBUG or NAMESPACE may well be there for another program, is asked only for the operator.
+func operatorFlags(fromEnvironment bool) []cli.Flag {
+	env := cli.EnvVars
+	if !fromEnvironment {
+		env = func(...string) cli.ValueSourceChain { return cli.ValueSourceChain{} }
+	}
+	return []cli.Flag{
+		&cli.StringFlag{Name: "kubeconfig", Aliases: []string{"k"}, Sources: env("KUBECONFIG"), Category: categoryClassic,
+			Local: true,
+			Usage: "kubeconfig file; in a cluster the service account is used without one"},
+		&cli.StringFlag{Name: "namespace", Value: operator.DefaultNamespace, Sources: env("NAMESPACE"), Category: categoryClassic,
+			Local: true,
+			Usage: "namespace in which HelmReleases are looked after"},
+		&cli.StringFlag{Name: "controller-name", Value: operator.DefaultControllerName, Sources: env("CONTROLLER_NAME"), Category: categoryClassic,
+			Local: true,
+			Usage: "name that claims HelmReleases for this operator; operators of different names share a cluster"},
+		&cli.StringFlag{Name: "node-name", Sources: env("NODE_NAME"), Category: categoryClassic,
+			Local: true,
+			Usage: "name of the node that this operator runs on"},
+		&cli.BoolFlag{Name: "pprof", Aliases: []string{"p"}, Sources: env("PPROF"), Category: categoryServe,
+			Local: true,
+			Usage: "serve Go profiles on localhost:6060"},
+		&cli.StringFlag{Name: "metrics-address", Value: ":8080", Sources: env("METRICS_ADDRESS"), Category: categoryServe,
+			Local: true,
+			Usage: "address of /metrics; 0 for none"},
+		&cli.StringFlag{Name: "health-address", Value: ":8081", Sources: env("HEALTH_ADDRESS"), Category: categoryServe,
+			Local: true,
+			Usage: "address of /healthz and /readyz; 0 for none"},
+		&cli.StringFlag{Name: "log-level", Value: "info", Sources: env("LOG_LEVEL"), Category: categoryServe,
+			Local: true,
+			Usage: "error, warn, info, debug or trace"},
+		&cli.StringFlag{Name: "log-format", Value: "text", Sources: env("LOG_FORMAT"), Category: categoryServe,
+			Local: true,
+			Usage: "text or json"},
+		&cli.BoolFlag{Name: "debug", Sources: env("DEBUG"), Category: categoryServe, Local: true, Usage: "log at level debug"},
+		&cli.IntFlag{Name: "debug-level", Sources: env("DEBUG_LEVEL"), Category: categoryServe,
+			Local: true,
+			Usage: "with --debug, 8 or more logs at level trace"},
+		&cli.BoolFlag{Name: "leader-elect", Value: true, Sources: env("LEADER_ELECT"), Category: categoryMore,
+			Local: true,
+			Usage: "let only one of several replicas write; the others stand by"},
+		&cli.DurationFlag{Name: "lease-duration", Value: 15 * time.Second, Sources: env("LEASE_DURATION"), Category: categoryMore,
+			Local: true,
+			Usage: "how long a leader that vanished is waited for"},
+		&cli.BoolFlag{Name: "objectset-metadata", Sources: env("OBJECTSET_METADATA"), Category: categoryMore,
+			Local: true,
+			Usage: "write the classic ObjectSet labels and annotations on the objects of locked releases"},
+		&cli.BoolFlag{Name: "skip-crd", Sources: env("SKIP_CRD"), Category: categoryMore,
+			Local: true,
+			Usage: "do not install or update the CustomResourceDefinition"},
+	}
+}
+
+// commandGiven says whether a command line has an argument, which can only be a command, rather than flags of the operator.
+func commandGiven(args []string) bool {
+	takesValue := map[string]bool{}
+	for _, flag := range operatorFlags(false) {
+		_, isBool := flag.(*cli.BoolFlag)
+		for _, name := range flag.Names() {
+			takesValue[name] = !isBool
+		}
+	}
+	for i := 1; i < len(args); i++ {
+		name := strings.TrimLeft(args[i], "-")
+		if name == args[i] {
+			return true
+		}
+		if takesValue[name] { // not in the form --name=value
+			i++
+		}
+	}
+	return false
+}
+
+// runOperator runs the operator until the context ends.
+func runOperator(ctx context.Context, cmd *cli.Command, stderr io.Writer) error {
+	log, err := operator.NewLogger(stderr, level(cmd), cmd.String("log-format"))
+	if err != nil {
+		return err
+	}
+	quietLibraries(log)
+	tuneMemory()
+	if cmd.String("namespace") == "" {
+		return fmt.Errorf("--namespace must not be empty: an operator looks after the HelmReleases of one namespace")
+	}
+	return operator.Run(ctx, operator.ControllerOptions{
+		ClientConfig: kubeconfig.GetNonInteractiveClientConfig(cmd.String("kubeconfig")),
+		Namespace:    cmd.String("namespace"), ControllerName: cmd.String("controller-name"), NodeName: cmd.String("node-name"),
+		PprofEnabled: cmd.Bool("pprof"), MetricsAddress: cmd.String("metrics-address"), HealthAddress: cmd.String("health-address"),
+		LeaderElection: cmd.Bool("leader-elect"), LeaseDuration: cmd.Duration("lease-duration"),
+		ObjectSetMetadata: cmd.Bool("objectset-metadata"), SkipCRD: cmd.Bool("skip-crd"), Notify: notifyOptions(cmd), Log: log,
+	})
+}
+
+// traceFrom is the --debug-level from which on everything is logged.
+const traceFrom = 8
+
+func level(cmd *cli.Command) string {
+	switch {
+	case cmd.Bool("debug") && cmd.Int("debug-level") >= traceFrom:
+		return "trace"
+	case cmd.Bool("debug"):
+		return "debug"
+	}
+	return cmd.String("log-level")
+}

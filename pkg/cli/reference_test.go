@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/urfave/cli/v3"
+)
+
+// TestReferenceIsUpToDate fails when somebody changed a command and forgot make generate.
+func TestReferenceIsUpToDate(t *testing.T) {
+	for file, args := range map[string][]string{"../../docs/cli.md": {"reference"}, "../../completion.yaml": {"reference", "--helm-completion"}} {
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, stderr, code := runCLI(t, "", args...); got != string(want) || code != 0 || stderr != "" {
+			t.Errorf("%s is not what helm-locker %s prints: run make generate", file, strings.Join(args, " "))
+		}
+	}
+}
+
+// TestEveryCommandIsDocumented: what a reader needs is there for each of them.
+func TestEveryCommandIsDocumented(t *testing.T) {
+	root := New([]string{"helm-locker"}, nil, os.Stdout, os.Stderr)
+	for _, cmd := range root.Commands {
+		if cmd.Hidden {
+			continue
+		}
+		if cmd.Usage == "" || cmd.Category == "" || len(examplesOf(cmd)) == 0 {
+			t.Errorf("%s lacks usage, category or examples", cmd.Name)
+		}
+		for _, flag := range cmd.Flags {
+			if _, usage := placeholder(flag); usage == "" || categoryOf(flag) == "General" {
+				t.Errorf("flag %v of %s lacks usage or category", flag.Names(), cmd.Name)
+			}
+		}
+		for _, example := range examplesOf(cmd) {
+			if !strings.HasPrefix(example, cmd.Name) {
+				t.Errorf("example of %s: %s", cmd.Name, example)
+			}
+			for word := range strings.FieldsSeq(example) {
+				name := strings.TrimLeft(word, "-")
+				if name != word && !slices.ContainsFunc(cmd.Flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) }) {
+					t.Errorf("example of %s has the unknown flag %s", cmd.Name, word)
+				}
+			}
+		}
+	}
+}
+
+func TestHelpOfEveryCommand(t *testing.T) {
+	for name := range examples() {
+		stdout, stderr, code := runCLI(t, "", name, "--help")
+		if code != 0 || stderr != "" || !strings.Contains(stdout, "Examples:\n") || !strings.Contains(stdout, "helm-locker "+name) {
+			t.Errorf("%s --help: exit code %d, stderr %q\n%s", name, code, stderr, stdout)
+		}
+	}
+}
+
+func TestPluginsShowHelpInsteadOfStartingAnOperator(t *testing.T) {
+	var out, errOut strings.Builder
+	code := Main(t.Context(), []string{"/opt/kubectl-helm_locker"}, strings.NewReader(""), &out, &errOut)
+	if code != 0 || errOut.String() != "" || !strings.Contains(out.String(), "kubectl helm-locker [global options] [command") {
+		t.Errorf("exit code %d, stderr %q\n%s", code, errOut.String(), out.String())
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	for _, shell := range []string{"bash", "zsh", "fish", "pwsh"} {
+		if stdout, stderr, code := runCLI(t, "", "completion", shell); code != 0 || stderr != "" || !strings.Contains(stdout, "--generate-shell-completion") {
+			t.Errorf("%s: exit code %d, stderr %q", shell, code, stderr)
+		}
+	}
+}

@@ -1,0 +1,150 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v3"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/inspect"
+	"github.com/rancher/helm-locker/pkg/release"
+)
+
+func (a *app) statusCommand() *cli.Command {
+	return &cli.Command{
+		Name: "status", Category: categoryLook, Usage: "show which releases are locked, and their drift", ArgsUsage: "[NAME]",
+		Description: "A table of the HelmReleases: whether each is locked, how many of its objects differ now, how often it drifted recently\n" +
+			"(10 at most are kept), how many objects another party keeps changing back, and since when it is in the state that REASON\n" +
+			"says. With the name of a HelmRelease or of a release, all about it. --watch goes on with a line for every drift, revert and\n" +
+			"change of state as it happens.",
+		Flags: append(clusterFlags("only releases in this `NAMESPACE`; those of all without it"), helmReleaseNamespaceFlag(),
+			&cli.BoolFlag{Name: "all-namespaces", Aliases: []string{"A"}, Category: categoryCluster, Usage: "HelmReleases of all namespaces, not only of one operator's"},
+			&cli.BoolFlag{Name: "watch", Aliases: []string{"w"}, Category: categoryOutput, Usage: "go on with a line for everything that happens"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: formatTable, Category: categoryOutput, Validator: oneOf(formatTable, formatWide, formatJSON, formatYAML),
+				Usage: "`FORMAT`: table, wide, json (with --watch one object a line) or yaml"},
+			colorFlag()),
+		Action: a.status,
+	}
+}
+
+// Formats of output.
+const (
+	formatTable = "table"
+	formatWide  = "wide"
+	formatText  = "text"
+	formatJSON  = "json"
+	formatYAML  = "yaml"
+	formatPatch = "patch"
+)
+
+// statusQuery is which HelmReleases are asked for.
+type statusQuery struct {
+	// name is that of a HelmRelease or of a release, namespace that of a release; empty for all.
+	name, namespace string
+}
+
+func (q statusQuery) fits(hr *v1alpha1.HelmRelease) bool {
+	return (q.name == "" || hr.Name == q.name || hr.Spec.Release.Name == q.name) && (q.namespace == "" || hr.Spec.Release.Namespace == q.namespace)
+}
+
+func (a *app) status(ctx context.Context, cmd *cli.Command) error {
+	query := statusQuery{name: cmd.Args().First()}
+	if cmd.Args().Len() > 1 {
+		return usageError(ctx, cmd, fmt.Errorf("unexpected argument %q", cmd.Args().Get(1)), true)
+	}
+	format := cmd.String("output")
+	if cmd.Bool("watch") && format == formatYAML {
+		return usageError(ctx, cmd, errors.New("--watch prints lines or, with -o json, one JSON object a line"), true)
+	}
+	c, err := a.connect(ctx, cmd)
+	if err != nil {
+		return err
+	}
+	query.namespace = cmd.String("namespace")
+	if query.namespace == a.env("HELM_NAMESPACE") && query.namespace == c.contextNamespace {
+		query.namespace = "" // Helm tells its plugins a namespace whether it was given one or not
+	}
+	namespace := cmd.String("helmrelease-namespace")
+	if cmd.Bool("all-namespaces") {
+		namespace = ""
+	}
+	store := c.helmReleases(namespace, false)
+	if cmd.Bool("watch") {
+		return a.watchStatus(ctx, store, query, format, a.style(cmd))
+	}
+	found, err := store.list(ctx, query.fits)
+	if err != nil {
+		return err
+	}
+	if len(found) == 0 && query.name != "" {
+		return a.nothingCalled(ctx, store, query)
+	}
+	slices.SortFunc(found, func(x, y *v1alpha1.HelmRelease) int {
+		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
+	})
+	return a.printStatus(found, query, format, namespace, cmd)
+}
+
+// nothingCalled is the error for a name that nothing has.
+func (a *app) nothingCalled(ctx context.Context, store *helmReleases, query statusQuery) error {
+	all, err := store.list(ctx, nil)
+	if err != nil {
+		return err
+	}
+	keys := map[release.Key]bool{}
+	for _, hr := range all {
+		keys[release.Key{Namespace: hr.Namespace, Name: hr.Name}] = true
+		keys[release.Key{Namespace: hr.Namespace, Name: hr.Spec.Release.Name}] = true
+	}
+	var names []string
+	for _, key := range inspect.Similar(release.Key{Name: query.name}, keys) {
+		names = append(names, key.Name)
+	}
+	err = fmt.Errorf("no HelmRelease%s is called %s, or names a release of that name", inNamespace(store.namespace), query.name)
+	if query.namespace != "" {
+		err = fmt.Errorf("%w in namespace %s", err, query.namespace)
+	}
+	if len(names) > 0 {
+		return hinted(err, "did you mean "+strings.Join(names, ", or ")+"?")
+	}
+	return hinted(err, fmt.Sprintf("%s lock %s -n NAMESPACE locks a release; -A looks in all namespaces", a.name, query.name))
+}
+
+func inNamespace(namespace string) string {
+	if namespace == "" {
+		return ""
+	}
+	return " in namespace " + namespace
+}
+
+func (a *app) printStatus(found []*v1alpha1.HelmRelease, query statusQuery, format, namespace string, cmd *cli.Command) error {
+	text := ""
+	switch {
+	case format == formatJSON || format == formatYAML:
+		out := make([]statusOut, 0, len(found))
+		for _, hr := range found {
+			out = append(out, statusOf(hr, a.now()))
+		}
+		var err error
+		if text, err = encode(out, format); err != nil {
+			return err
+		}
+	case len(found) == 0:
+		a.note("no release is locked: there is no HelmRelease%s; %s lock RELEASE -n NAMESPACE makes one", inNamespace(namespace), a.name)
+	case query.name != "":
+		parts := make([]string, len(found))
+		for i, hr := range found {
+			parts[i] = statusDetails(hr, a.now(), a.style(cmd))
+		}
+		text = strings.Join(parts, "\n")
+	default:
+		text = statusTable(found, tableOptions{namespaces: namespace == "", wide: format == formatWide, now: a.now(), style: a.style(cmd), width: a.width()})
+	}
+	_, err := fmt.Fprint(a.out, text)
+	return err
+}

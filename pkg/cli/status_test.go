@@ -1,0 +1,200 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/report"
+)
+
+// noon is the time at which tests look.
+var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+
+func helmRelease(name string, change func(*v1alpha1.HelmRelease)) *v1alpha1.HelmRelease {
+	hr := &v1alpha1.HelmRelease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "locker", Name: name, UID: types.UID("uid of " + name), CreationTimestamp: metav1.NewTime(noon.Add(-time.Hour))},
+		Spec: v1alpha1.HelmReleaseSpec{
+			Release: v1alpha1.ReleaseReference{Namespace: "apps", Name: name}, Mode: v1alpha1.ModeEnforce, Scope: v1alpha1.ScopeDeclared,
+		},
+	}
+	if change != nil {
+		change(hr)
+	}
+	return hr
+}
+
+func condition(kind string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
+	return metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message, LastTransitionTime: metav1.NewTime(noon.Add(-5 * time.Minute))}
+}
+
+func lockedRelease(hr *v1alpha1.HelmRelease) {
+	hr.Annotations = map[string]string{v1alpha1.ManagedByAnnotation: "helm-locker"}
+	hr.Status = v1alpha1.HelmReleaseStatus{
+		State: v1alpha1.StateDeployed, Version: 3, Revision: 3, Notes: "the password is " + marker,
+		Objects: v1alpha1.ObjectCounts{Tracked: 4},
+		Conditions: []metav1.Condition{
+			condition("Ready", metav1.ConditionTrue, "Locked", "revision 3 locked: 4 objects\x1b[2J"), condition("Locked", metav1.ConditionTrue, "Locked", "protected"),
+		},
+	}
+}
+
+func record(at time.Duration, action v1alpha1.DriftAction, change func(*v1alpha1.DriftRecord)) v1alpha1.DriftRecord {
+	r := v1alpha1.DriftRecord{
+		Time: metav1.NewMicroTime(noon.Add(at)), Operation: v1alpha1.DriftModified, Action: action, Paths: []string{"/spec/replicas"},
+		Object: v1alpha1.DriftedObject{Group: "apps", Kind: "Deployment", Namespace: "apps", Name: "web"}, FieldManager: "kubectl-scale",
+		Subresource: "scale", Duration: &metav1.Duration{Duration: 12345 * time.Microsecond},
+	}
+	if change != nil {
+		change(&r)
+	}
+	return r
+}
+
+func troubled(hr *v1alpha1.HelmRelease) {
+	lockedRelease(hr)
+	hr.Spec.Scope = v1alpha1.ScopeStrict
+	hr.Spec.Ignore = []v1alpha1.IgnoreRule{{Paths: []string{"/spec/replicas"}, Managers: []string{"keda-*"}, Target: &v1alpha1.IgnoreTarget{Kind: "Deployment", Name: "web.*"}}}
+	hr.Status.Objects = v1alpha1.ObjectCounts{Tracked: 4, Drifted: 1, Contended: 1, Unmanaged: 2}
+	hr.Status.Conditions = append(hr.Status.Conditions, condition("Contended", metav1.ConditionTrue, "FightDetected", "ConfigMap apps/web is changed again and again"))
+	hr.Status.RecentDrift = []v1alpha1.DriftRecord{
+		record(-time.Second, v1alpha1.DriftActionRefused, func(r *v1alpha1.DriftRecord) {
+			r.Paths, r.MorePaths = []string{"/a", "/metadata/labels/example.com~1\x1b[31m", "/c", "/d"}, 2
+			r.FieldManager, r.Subresource, r.Duration = "evil\x1b[2J\nmanager", "", nil
+		}),
+		record(-time.Minute, v1alpha1.DriftActionRecreated, func(r *v1alpha1.DriftRecord) {
+			r.Operation, r.Paths, r.FieldManager, r.Subresource = v1alpha1.DriftDeleted, nil, "", ""
+		}),
+		record(-time.Hour, v1alpha1.DriftActionReverted, nil),
+	}
+	hr.Status.Exceptions = []v1alpha1.Exception{{
+		Object: v1alpha1.DriftedObject{Group: "apps", Kind: "Deployment", Namespace: "apps", Name: "web"}, Reason: v1alpha1.ExceptionAutoscaled,
+		Paths: []string{"/spec/replicas"}, Message: "2 to 5",
+	}}
+	hr.Status.MoreExceptions = 3
+}
+
+func TestStatusTable(t *testing.T) {
+	releases := []*v1alpha1.HelmRelease{
+		helmRelease("web", lockedRelease), helmRelease("cache", troubled), helmRelease("new", nil),
+		helmRelease("paused", func(hr *v1alpha1.HelmRelease) {
+			lockedRelease(hr)
+			hr.Spec.Suspend = true
+			hr.Status.Revision = 0
+			hr.Status.Conditions = []metav1.Condition{condition("Ready", metav1.ConditionTrue, "Suspended", "by spec.suspend"), condition("Locked", metav1.ConditionFalse, "Suspended", "")}
+		}),
+	}
+	for name, tc := range map[string]struct {
+		options tableOptions
+		want    string
+	}{
+		"plain": {tableOptions{}, `
+NAME    RELEASE      REV  LOCKED     DRIFTED  RECENT  CONTENDED  SINCE  STATE     REASON
+web     apps/web     3    yes        0/4      0       0          5m     Deployed  Locked
+cache   apps/cache   3    yes        1/4      3       1          5m     Deployed  Locked
+new     apps/new     -    unknown    0/0      0       0          60m
+paused  apps/paused  3    suspended  0/4      0       0          5m     Deployed  Suspended
+`},
+		"narrow": {tableOptions{width: 40}, `
+NAME    RELEASE      REV  LOCKED     DR…
+web     apps/web     3    yes        0/4
+cache   apps/cache   3    yes        1/4
+new     apps/new     -    unknown    0/0
+paused  apps/paused  3    suspended  0/4
+`},
+		"wide": {tableOptions{wide: true, namespaces: true}, `
+NAMESPACE  NAME    RELEASE      REV  LOCKED     DRIFTED  RECENT  CONTENDED  SINCE  STATE     REASON     MODE     SCOPE     MESSAGE
+locker     web     apps/web     3    yes        0/4      0       0          5m     Deployed  Locked     Enforce  Declared  revision 3 locked: 4 objects\x1b[2J
+locker     cache   apps/cache   3    yes        1/4      3       1          5m     Deployed  Locked     Enforce  Strict    revision 3 locked: 4 objects\x1b[2J
+locker     new     apps/new     -    unknown    0/0      0       0          60m                         Enforce  Declared  no operator has looked at it yet
+locker     paused  apps/paused  3    suspended  0/4      0       0          5m     Deployed  Suspended  Enforce  Declared  by spec.suspend
+`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.options.now = noon
+			if got := "\n" + statusTable(releases, tc.options); got != tc.want {
+				t.Errorf("got%s\nwant%s", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestStatusDetails(t *testing.T) {
+	want := `
+HelmRelease:      locker/cache
+Release:          apps/cache
+State:            Deployed, revision 3
+Locked:           yes, revision 3
+Mode:             Enforce
+Scope:            Strict
+Looked after by:  helm-locker
+Objects:          4 tracked, 1 drifted, 1 contended, 0 waiting, 2 unmanaged
+Ignored:          /spec/replicas, what is written by keda-*, in objects with kind Deployment, name web.*
+
+CONDITION  STATUS  REASON         SINCE  MESSAGE
+Ready      True    Locked         5m     revision 3 locked: 4 objects\x1b[2J
+Locked     True    Locked         5m     protected
+Contended  True    FightDetected  5m     ConfigMap apps/web is changed again and again
+
+DRIFT                 OBJECT                    WHAT                                                                                      OUTCOME
+2026-01-02T11:00:00Z  Deployment.apps apps/web  spec.replicas changed by kubectl-scale (scale)                                            reverted after 12.3ms
+2026-01-02T11:59:00Z  Deployment.apps apps/web  deleted                                                                                   recreated after 12.3ms
+2026-01-02T11:59:59Z  Deployment.apps apps/web  a, metadata.labels["example.com/\x1b[31m"], c and 3 more changed by evil\x1b[2J\nmanager  refused
+
+LEFT ALONE                REASON      FIELDS         MESSAGE
+Deployment.apps apps/web  Autoscaled  spec.replicas  2 to 5
+and 3 more
+`
+	if got := "\n" + statusDetails(helmRelease("cache", troubled), noon, report.Style{}); got != want {
+		t.Errorf("got%s\nwant%s", got, want)
+	}
+}
+
+func TestStatusAsJSONHasNoNotes(t *testing.T) {
+	text, err := encode([]statusOut{statusOf(helmRelease("web", lockedRelease), noon)}, formatJSON)
+	if err != nil || strings.Contains(text, marker) || strings.Contains(text, "\x1b") || !strings.Contains(text, `"locked": "yes"`) {
+		t.Errorf("%v\n%s", err, text)
+	}
+}
+
+func TestFollowerTellsWhatHappened(t *testing.T) {
+	f := &follower{now: func() time.Time { return noon }, known: map[string]*seen{}}
+	var lines []string
+	tell := func(event watch.EventType, hr *v1alpha1.HelmRelease) {
+		for _, h := range f.next(event, hr) {
+			lines = append(lines, happeningText(h, report.Style{}))
+		}
+	}
+	hr := helmRelease("web", lockedRelease)
+	hr.Status.RecentDrift = []v1alpha1.DriftRecord{record(-time.Hour, v1alpha1.DriftActionReverted, nil)} // history
+	tell(watch.Added, hr)
+	tell(watch.Modified, hr) // nothing new
+	hr.Status.Conditions[0].Reason, hr.Status.Conditions[0].Message = "DriftDetected", "being reverted"
+	refused := record(time.Second, v1alpha1.DriftActionRefused, func(r *v1alpha1.DriftRecord) { r.Duration = nil })
+	deleted := record(2*time.Second, v1alpha1.DriftActionRecreated, func(r *v1alpha1.DriftRecord) {
+		r.Operation, r.Paths, r.FieldManager, r.Subresource = v1alpha1.DriftDeleted, nil, "", ""
+	})
+	hr.Status.RecentDrift = append([]v1alpha1.DriftRecord{deleted, refused}, hr.Status.RecentDrift...)
+	tell(watch.Modified, hr)
+	hr.Status.RecentDrift[1].Action, hr.Status.RecentDrift[1].Duration = v1alpha1.DriftActionReverted, &metav1.Duration{Duration: time.Second}
+	tell(watch.Modified, hr)
+	hr.Status.Conditions = []metav1.Condition{condition("Ready", metav1.ConditionFalse, "Transitioning", "Helm is at\nwork"), condition("Locked", metav1.ConditionFalse, "Transitioning", "")}
+	tell(watch.Modified, hr)
+	tell(watch.Deleted, hr)
+	want := []string{
+		"2026-01-02T12:00:00.000Z  apps/web  locked: revision 3, 4 objects",
+		"2026-01-02T12:00:01.000Z  apps/web  Deployment.apps apps/web spec.replicas changed by kubectl-scale (scale): refused",
+		"2026-01-02T12:00:02.000Z  apps/web  Deployment.apps apps/web deleted: recreated after 12.3ms",
+		"2026-01-02T12:00:01.000Z  apps/web  Deployment.apps apps/web spec.replicas changed by kubectl-scale (scale): reverted after 1s",
+		`2026-01-02T12:00:00.000Z  apps/web  not locked: Helm is at\nwork`,
+		"2026-01-02T12:00:00.000Z  apps/web  not locked: the HelmRelease was deleted",
+	}
+	if got := strings.Join(lines, "\n"); got != strings.Join(want, "\n") {
+		t.Errorf("got\n%s\nwant\n%s", got, strings.Join(want, "\n"))
+	}
+}

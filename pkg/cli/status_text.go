@@ -1,0 +1,215 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/report"
+)
+
+// Whether a release is locked, in a word.
+const (
+	lockedYes       = "yes"
+	lockedNo        = "no"
+	lockedDetect    = "detect"
+	lockedSuspended = "suspended"
+	lockedUnknown   = "unknown"
+)
+
+// lockState says in a word whether a release is locked. Nobody has looked at one that is unknown.
+func lockState(hr *v1alpha1.HelmRelease, now time.Time) string {
+	locked := meta.FindStatusCondition(hr.Status.Conditions, v1alpha1.ConditionLocked)
+	switch {
+	case locked == nil:
+		return lockedUnknown
+	case locked.Status == metav1.ConditionTrue:
+		return lockedYes
+	case hr.Spec.SuspendedAt(now):
+		return lockedSuspended
+	case locked.Reason == v1alpha1.ReasonDetectOnly:
+		return lockedDetect
+	}
+	return lockedNo
+}
+
+// ready returns reason, message and age of the Ready condition.
+func ready(hr *v1alpha1.HelmRelease, now time.Time) (reason, message, age string) {
+	condition := meta.FindStatusCondition(hr.Status.Conditions, v1alpha1.ConditionReady)
+	if condition == nil {
+		return "", "no operator has looked at it yet", report.Age(hr.CreationTimestamp.Time, now)
+	}
+	return condition.Reason, condition.Message, report.Age(condition.LastTransitionTime.Time, now)
+}
+
+type tableOptions struct {
+	namespaces, wide bool
+	now              time.Time
+	style            report.Style
+	width            int
+}
+
+// statusTable returns a table of HelmReleases.
+func statusTable(releases []*v1alpha1.HelmRelease, o tableOptions) string {
+	var t report.Table
+	row := func(paint func(int, string) string, namespace string, cells, wide []string) {
+		if o.wide {
+			cells = append(cells, wide...)
+		}
+		if o.namespaces {
+			cells = append([]string{namespace}, cells...)
+		}
+		t.Add(paint, cells...)
+	}
+	row(func(_ int, text string) string { return o.style.Bold(text) }, "NAMESPACE",
+		[]string{"NAME", "RELEASE", "REV", "LOCKED", "DRIFTED", "RECENT", "CONTENDED", "SINCE", "STATE", "REASON"}, []string{"MODE", "SCOPE", "MESSAGE"})
+	for _, hr := range releases {
+		status, locked := hr.Status, lockState(hr, o.now)
+		reason, message, age := ready(hr, o.now)
+		paint := func(_ int, text string) string { return text }
+		if o.style.Color {
+			paint = rowColor(hr, locked, o.style)
+		}
+		row(paint, hr.Namespace, []string{
+			hr.Name, hr.Spec.Release.String(), number(status.Version), locked,
+			fmt.Sprintf("%d/%d", status.Objects.Drifted, status.Objects.Tracked), fmt.Sprint(len(status.RecentDrift)),
+			fmt.Sprint(status.Objects.Contended), age, string(status.State), reason,
+		}, []string{string(hr.Spec.Mode), string(hr.Spec.Scope), message})
+	}
+	return t.String(o.width)
+}
+
+// rowColor returns a colour for a release that wants attention.
+func rowColor(hr *v1alpha1.HelmRelease, locked string, style report.Style) func(int, string) string {
+	switch {
+	case hr.Status.Objects.Contended > 0, hr.Status.Objects.Drifted > 0, meta.IsStatusConditionTrue(hr.Status.Conditions, v1alpha1.ConditionStalled):
+		return func(_ int, text string) string { return style.Red(text) }
+	case locked != lockedYes:
+		return func(_ int, text string) string { return style.Yellow(text) }
+	}
+	return func(_ int, text string) string { return text }
+}
+
+func number(n int) string {
+	if n == 0 {
+		return "-"
+	}
+	return fmt.Sprint(n)
+}
+
+// statusDetails returns all about one HelmRelease.
+func statusDetails(hr *v1alpha1.HelmRelease, now time.Time, style report.Style) string {
+	var head report.Table
+	line := func(name, text string) {
+		if text != "" {
+			head.Add(nil, name+":", text)
+		}
+	}
+	status := hr.Status
+	line("HelmRelease", hr.Namespace+"/"+hr.Name)
+	line("Release", hr.Spec.Release.String())
+	state := string(status.State)
+	if status.Version > 0 {
+		state += fmt.Sprintf(", revision %d", status.Version)
+	}
+	if status.TransitioningSince != nil {
+		state += " since " + report.Time(status.TransitioningSince.Time)
+	}
+	line("State", state)
+	locked := lockState(hr, now)
+	if status.Revision > 0 {
+		locked += fmt.Sprintf(", revision %d", status.Revision)
+	}
+	if hr.Spec.SuspendedAt(now) {
+		locked += suspendedFor(hr)
+	}
+	line("Locked", locked)
+	line("Mode", string(hr.Spec.Mode))
+	line("Scope", string(hr.Spec.Scope))
+	line("Looked after by", hr.Annotations[v1alpha1.ManagedByAnnotation])
+	o := status.Objects
+	objects := fmt.Sprintf("%d tracked, %d drifted, %d contended, %d waiting", o.Tracked, o.Drifted, o.Contended, o.Waiting)
+	if o.Unmanaged > 0 {
+		objects += fmt.Sprintf(", %d unmanaged", o.Unmanaged)
+	}
+	line("Objects", objects)
+	for _, rule := range hr.Spec.Ignore {
+		line("Ignored", ruleText(rule))
+	}
+	text := head.String(0)
+
+	title := func(_ int, text string) string { return style.Bold(text) }
+	if len(status.Conditions) > 0 {
+		var t report.Table
+		t.Add(title, "CONDITION", "STATUS", "REASON", "SINCE", "MESSAGE")
+		for _, c := range status.Conditions {
+			t.Add(nil, c.Type, string(c.Status), c.Reason, report.Age(c.LastTransitionTime.Time, now), c.Message)
+		}
+		text += "\n" + t.String(0)
+	}
+	if len(status.RecentDrift) > 0 {
+		var t report.Table
+		t.Add(title, "DRIFT", "OBJECT", "WHAT", "OUTCOME")
+		for _, record := range slices.Backward(status.RecentDrift) { // oldest first: a time line
+			t.Add(nil, report.Time(record.Time.Time), record.Object.String(), whatDrifted(record), outcome(record))
+		}
+		text += "\n" + t.String(0)
+	}
+	if len(status.Exceptions) > 0 {
+		var t report.Table
+		t.Add(title, "LEFT ALONE", "REASON", "FIELDS", "MESSAGE")
+		for _, e := range status.Exceptions {
+			t.Add(nil, e.Object.String(), string(e.Reason), describe(e.Paths, 0), e.Message)
+		}
+		if status.MoreExceptions > 0 {
+			t.Add(nil, fmt.Sprintf("and %d more", status.MoreExceptions))
+		}
+		text += "\n" + t.String(0)
+	}
+	return text
+}
+
+func ruleText(rule v1alpha1.IgnoreRule) string {
+	var parts []string
+	if len(rule.Paths) > 0 {
+		parts = append(parts, strings.Join(rule.Paths, " "))
+	}
+	if len(rule.Managers) > 0 {
+		parts = append(parts, "what is written by "+strings.Join(rule.Managers, ", "))
+	}
+	if t := rule.Target; t != nil {
+		var selected []string
+		for _, s := range [...]struct{ name, value string }{
+			{"group", t.Group}, {"version", t.Version}, {"kind", t.Kind}, {"name", t.Name}, {"namespace", t.Namespace},
+			{"labels", t.LabelSelector}, {"annotations", t.AnnotationSelector},
+		} {
+			if s.value != "" {
+				selected = append(selected, s.name+" "+s.value)
+			}
+		}
+		parts = append(parts, "in objects with "+strings.Join(selected, ", "))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// statusOut is a HelmRelease as JSON or YAML. Its fields are part of the command's interface.
+type statusOut struct {
+	Name      string                     `json:"name"`
+	Namespace string                     `json:"namespace"`
+	Locked    string                     `json:"locked"`
+	Suspended string                     `json:"suspendReason,omitempty"`
+	Spec      v1alpha1.HelmReleaseSpec   `json:"spec"`
+	Status    v1alpha1.HelmReleaseStatus `json:"status"`
+}
+
+func statusOf(hr *v1alpha1.HelmRelease, now time.Time) statusOut {
+	out := statusOut{Name: hr.Name, Namespace: hr.Namespace, Locked: lockState(hr, now), Suspended: hr.Annotations[SuspendReasonAnnotation],
+		Spec: hr.Spec, Status: hr.Status}
+	out.Status.Notes = "" // they can hold passwords, and inspect --notes shows them masked
+	return out
+}

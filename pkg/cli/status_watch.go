@@ -1,0 +1,168 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/report"
+)
+
+// happening is one line of status --watch. Its fields are part of the command's interface.
+type happening struct {
+	Time        time.Time `json:"time"`
+	HelmRelease string    `json:"helmRelease"`
+	Release     string    `json:"release"`
+	// Drift is what drifted; nil for a change of state.
+	Drift *v1alpha1.DriftRecord `json:"drift,omitempty"`
+	// Locked and Message are the new state, for a change of state.
+	Locked  string `json:"locked,omitempty"`
+	Message string `json:"message,omitempty"`
+}
+
+// follower turns successive states of HelmReleases into what happened in between.
+type follower struct {
+	now   func() time.Time
+	known map[string]*seen // by uid
+}
+
+type seen struct {
+	state  string
+	drifts map[driftKey]v1alpha1.DriftAction
+}
+
+// driftKey tells one drift from others.
+type driftKey struct {
+	at        time.Time
+	object    v1alpha1.DriftedObject
+	operation v1alpha1.DriftOperation
+}
+
+// next returns what happened to a HelmRelease since its last state. Of the first state only the lock is told: what drifted
+// before is history.
+func (f *follower) next(event watch.EventType, hr *v1alpha1.HelmRelease) []happening {
+	base := happening{Time: f.now(), HelmRelease: hr.Namespace + "/" + hr.Name, Release: hr.Spec.Release.String()}
+	before := f.known[string(hr.UID)]
+	if event == watch.Deleted {
+		delete(f.known, string(hr.UID))
+		base.Locked, base.Message = lockedNo, "the HelmRelease was deleted"
+		return []happening{base}
+	}
+	after := &seen{drifts: map[driftKey]v1alpha1.DriftAction{}}
+	f.known[string(hr.UID)] = after
+	var happened []happening
+	for _, record := range slices.Backward(hr.Status.RecentDrift) {
+		key := driftKey{record.Time.UTC(), record.Object, record.Operation}
+		after.drifts[key] = record.Action
+		if before == nil || before.drifts[key] == record.Action {
+			continue
+		}
+		now := base
+		now.Time, now.Drift = record.Time.Time, &record
+		happened = append(happened, now)
+	}
+	locked, message := lockMessage(hr, base.Time)
+	after.state = locked + " " + message
+	if before != nil && hr.Status.ObservedGeneration < hr.Generation {
+		after.state = before.state // the operator has not looked at what was changed last
+	}
+	if before == nil || before.state != after.state {
+		base.Locked, base.Message = locked, message
+		happened = append(happened, base)
+	}
+	return happened
+}
+
+// lockMessage says whether a HelmRelease is locked and, in words, how it is; the drift that comes and goes is left out, for
+// it has lines of its own.
+func lockMessage(hr *v1alpha1.HelmRelease, now time.Time) (locked, message string) {
+	locked = lockState(hr, now)
+	reason, message, _ := ready(hr, now)
+	switch reason {
+	case v1alpha1.ReasonLocked, v1alpha1.ReasonDetectOnly, v1alpha1.ReasonDriftDetected:
+		message = fmt.Sprintf("revision %d, %s", hr.Status.Revision, report.Count(hr.Status.Objects.Tracked, "object"))
+	}
+	if hr.Spec.SuspendedAt(now) {
+		message = "suspended" + suspendedFor(hr)
+	}
+	if c := meta.FindStatusCondition(hr.Status.Conditions, v1alpha1.ConditionContended); c != nil && c.Status == metav1.ConditionTrue {
+		message += "; contended: " + c.Message
+	}
+	return locked, message
+}
+
+// watchStatus prints a line for everything that happens, until ctx ends.
+func (a *app) watchStatus(ctx context.Context, store *helmReleases, query statusQuery, format string, style report.Style) error {
+	f := &follower{now: a.now, known: map[string]*seen{}}
+	err := store.follow(ctx, "", func(event watch.EventType, hr *v1alpha1.HelmRelease) (bool, error) {
+		if !query.fits(hr) {
+			return false, nil
+		}
+		for _, h := range f.next(event, hr) {
+			line := happeningText(h, style)
+			if format == formatJSON {
+				var err error
+				if line, err = happeningJSON(h); err != nil {
+					return false, err
+				}
+			}
+			if _, err := fmt.Fprintln(a.out, line); err != nil {
+				return false, err
+			}
+		}
+		return false, nil
+	})
+	if errors.Is(err, context.Canceled) {
+		err = nil // the user has seen enough
+	}
+	return err
+}
+
+// happeningText returns the line for people.
+func happeningText(h happening, style report.Style) string {
+	head := style.Dim(h.Time.UTC().Format("2006-01-02T15:04:05.000Z")) + "  " + style.Bold(report.Line(h.Release)) + "  "
+	if h.Drift == nil {
+		text := report.Line(lockWords(h.Locked) + ": " + h.Message)
+		if h.Locked == lockedYes {
+			return head + style.Green(text)
+		}
+		return head + style.Yellow(text)
+	}
+	text := fmt.Sprintf("%s %s", h.Drift.Object, whatDrifted(*h.Drift))
+	done := style.Green(report.Line(outcome(*h.Drift)))
+	if h.Drift.Action == v1alpha1.DriftActionReported || h.Drift.Action == v1alpha1.DriftActionRefused {
+		done = style.Red(report.Line(outcome(*h.Drift)))
+	}
+	return head + report.Line(text) + ": " + done
+}
+
+func lockWords(locked string) string {
+	switch locked {
+	case lockedYes:
+		return "locked"
+	case lockedDetect:
+		return "watched (mode Detect)"
+	case lockedUnknown:
+		return "not looked at"
+	}
+	return "not locked"
+}
+
+func happeningJSON(h happening) (string, error) {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(h); err != nil {
+		return "", fmt.Errorf("encode as JSON: %w", err)
+	}
+	return escapeInvisible(string(bytes.TrimSpace(b.Bytes()))), nil
+}

@@ -1,0 +1,121 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/urfave/cli/v3"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+)
+
+// waitFor says of a HelmRelease whether what is waited for has come, and else what it is waiting for, in words.
+type waitFor func(hr *v1alpha1.HelmRelease) (done bool, waiting string)
+
+// isLocked waits for a lock that does what the spec asks for.
+func isLocked(hr *v1alpha1.HelmRelease) (bool, string) {
+	ready := meta.FindStatusCondition(hr.Status.Conditions, v1alpha1.ConditionReady)
+	if ready == nil || ready.ObservedGeneration < hr.Generation {
+		return false, "an operator to look at it"
+	}
+	if ready.Status == metav1.ConditionTrue && ready.Reason != v1alpha1.ReasonSuspended {
+		return true, ""
+	}
+	return false, ready.Reason + ": " + ready.Message
+}
+
+func isSuspended(hr *v1alpha1.HelmRelease) (bool, string) {
+	ready := meta.FindStatusCondition(hr.Status.Conditions, v1alpha1.ConditionReady)
+	if ready != nil && ready.Reason == v1alpha1.ReasonSuspended && ready.ObservedGeneration >= hr.Generation {
+		return true, ""
+	}
+	return false, "an operator to unlock it"
+}
+
+// waitIfAsked waits, if the flags ask for it, until a HelmRelease is as wanted.
+func (a *app) waitIfAsked(ctx context.Context, cmd *cli.Command, store *helmReleases, hr *v1alpha1.HelmRelease, until waitFor) error {
+	if !cmd.Bool("wait") || cmd.Bool("dry-run") {
+		return nil
+	}
+	waiting, limit := ctx, cmd.Duration("timeout")
+	if limit > 0 {
+		var cancel context.CancelFunc
+		waiting, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
+	}
+	last := ""
+	err := store.follow(waiting, hr.Name, func(event watch.EventType, now *v1alpha1.HelmRelease) (bool, error) {
+		if event == watch.Deleted || now.UID != hr.UID {
+			return false, fmt.Errorf("HelmRelease %s/%s was deleted", hr.Namespace, hr.Name)
+		}
+		done, waiting := until(now)
+		switch {
+		case done && now.Status.Revision > 0:
+			a.note("done: revision %d is watched over, %d objects", now.Status.Revision, now.Status.Objects.Tracked)
+		case done:
+			a.note("done")
+		case waiting != last:
+			a.note("waiting for %s", waiting)
+			last = waiting
+		}
+		return done, nil
+	})
+	if errors.Is(waiting.Err(), context.DeadlineExceeded) && ctx.Err() == nil {
+		return hinted(fmt.Errorf("not done after %s; still waiting for %s", limit.Round(time.Millisecond), last),
+			fmt.Sprintf("%s status %s shows more; --timeout waits longer", a.name, hr.Name))
+	}
+	return err
+}
+
+// follow calls do for a HelmRelease, or for all of them if name is empty: first as they are, then for each change, until
+// do returns true or an error, or ctx ends. Broken watches are taken up again.
+func (h *helmReleases) follow(ctx context.Context, name string, do func(watch.EventType, *v1alpha1.HelmRelease) (bool, error)) error {
+	selector := ""
+	if name != "" {
+		selector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
+	}
+	// The first list by hand: what fails for want of a permission or of the kind would be tried for ever otherwise.
+	if _, err := h.client.List(ctx, metav1.ListOptions{FieldSelector: selector, Limit: 1}); err != nil {
+		return h.apiError("list the HelmReleases", err)
+	}
+	probe, err := h.client.Watch(ctx, metav1.ListOptions{FieldSelector: selector})
+	if err != nil {
+		return h.apiError("watch the HelmReleases", err)
+	}
+	probe.Stop()
+	source := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			o.FieldSelector = selector
+			return h.client.List(ctx, o)
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			o.FieldSelector = selector
+			return h.client.Watch(ctx, o)
+		},
+	}
+	_, err = watchtools.UntilWithSync(ctx, source, &unstructured.Unstructured{}, nil, func(event watch.Event) (bool, error) {
+		object, ok := event.Object.(*unstructured.Unstructured)
+		if !ok {
+			return false, nil
+		}
+		hr, err := typed(object)
+		if err != nil {
+			return false, err
+		}
+		return do(event.Type, hr)
+	})
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
+}

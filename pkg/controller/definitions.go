@@ -1,0 +1,97 @@
+package controller
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/rancher/helm-locker/pkg/drift"
+)
+
+// definitions keeps what was compiled from the CustomResourceDefinitions of locked kinds. It is safe for concurrent use.
+type definitions struct {
+	mu       sync.Mutex
+	versions map[string]specVersion // of definitions, by name
+	schemas  map[schema.GroupVersionKind]drift.Schema
+}
+
+// specVersion tells one spec of a definition from any other that had its name.
+type specVersion struct {
+	uid        types.UID
+	generation int64
+}
+
+// changed takes note of a definition and says whether its spec is another one than before.
+func (d *definitions) changed(crd *metav1.PartialObjectMetadata) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := specVersion{crd.UID, crd.Generation}
+	before, known := d.versions[crd.Name]
+	if d.versions == nil {
+		d.versions = map[string]specVersion{}
+	}
+	d.versions[crd.Name] = now
+	if !known || before == now {
+		return false
+	}
+	_, group, _ := strings.Cut(crd.Name, ".")
+	for gvk := range d.schemas {
+		if gvk.Group == group {
+			delete(d.schemas, gvk)
+		}
+	}
+	return true
+}
+
+func (d *definitions) get(gvk schema.GroupVersionKind) (drift.Schema, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s, ok := d.schemas[gvk]
+	return s, ok
+}
+
+// put keeps what was compiled from a definition, unless the definition is known to have changed since it was read: what
+// changed dropped must not come back.
+func (d *definitions) put(gvk schema.GroupVersionKind, crd metav1.Object, s drift.Schema) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if newest, known := d.versions[crd.GetName()]; known && newest != (specVersion{crd.GetUID(), crd.GetGeneration()}) {
+		return
+	}
+	if d.schemas == nil {
+		d.schemas = map[schema.GroupVersionKind]drift.Schema{}
+	}
+	d.schemas[gvk] = s
+}
+
+// schemaOf returns how objects of a kind are compared. For a custom kind that is in its definition, which is read once. A
+// kind of an aggregated API server has none, and one that cannot be read counts as none: then lists are compared as a whole.
+func (c *Controller) schemaOf(ctx context.Context, gvk schema.GroupVersionKind, plural string) drift.Schema {
+	if c.schemas.Knows(gvk) {
+		return c.schemas.For(gvk)
+	}
+	if known, ok := c.definitions.get(gvk); ok {
+		return known
+	}
+	name := plural + "." + gvk.Group
+	crd, err := c.clients.Dynamic.Resource(definitionsGVR).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return c.schemas.For(gvk)
+	}
+	if err == nil {
+		var compiled drift.Schema
+		if compiled, err = c.schemas.ForDefinition(crd.Object, gvk.Version); err == nil {
+			c.definitions.put(gvk, crd, compiled)
+			return compiled
+		}
+	}
+	c.Log.Warnf("CustomResourceDefinition %s: %s; lists of %s are compared as a whole", name, safeError(err), gvk.Kind)
+	return c.schemas.For(gvk)
+}
+
+var definitionsGVR = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}

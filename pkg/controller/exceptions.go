@@ -1,0 +1,29 @@
+package controller
+
+import (
+	"slices"
+	"strings"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/lock"
+)
+
+// exceptions returns what of a locked release is left to others now, ordered by object: what the manifest and the spec
+// leave to them, live autoscalers, and Jobs that have run.
+func (c *Controller) exceptions(v *view) []v1alpha1.Exception {
+	all := slices.Clone(v.lock.Exceptions)
+	for _, id := range v.sum.Scalable {
+		if r := c.scalers.Range(id); r != nil {
+			all = append(all, lock.ExceptionOf(id, v1alpha1.ExceptionAutoscaled, r.String(), "/spec/replicas"))
+		}
+	}
+	for _, p := range v.sum.Problems {
+		if p.Reason == v1alpha1.ReasonNotRecreated {
+			all = append(all, lock.ExceptionOf(p.ID, v1alpha1.ExceptionRunsOnce, p.Message))
+		}
+	}
+	slices.SortFunc(all, func(a, b v1alpha1.Exception) int {
+		return strings.Compare(a.Object.String()+string(a.Reason), b.Object.String()+string(b.Reason))
+	})
+	return all
+}

@@ -1,0 +1,270 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/watch"
+)
+
+// Reading the history of every release at the start would be felt, and nothing waits for it.
+const (
+	historyReadsPerSecond = 10
+	historyReadsAtOnce    = 20
+)
+
+// removed is an object that earlier revisions declared and the locked one does not.
+type removed struct {
+	gvk  schema.GroupVersionKind
+	keep bool
+}
+
+// leftovers is what is known of the earlier revisions of a release.
+type leftovers struct {
+	read    map[types.UID]struct{} // records whose manifests are in removed
+	removed map[manifest.ID]removed
+	done    *lock.Lock // the lock for which all was looked at
+}
+
+// nextLeftover looks after what earlier revisions of one release left behind. There is one worker, in no hurry.
+func (c *Controller) nextLeftover(ctx context.Context) bool {
+	key, shutdown := c.leftoverQueue.Get()
+	if shutdown {
+		return false
+	}
+	defer c.leftoverQueue.Done(key)
+	l := c.table.Get(key)
+	if l == nil || !c.leading.Load() {
+		c.leftoverQueue.Forget(key)
+		return true
+	}
+	if err := c.lookBehind(ctx, l); err != nil {
+		c.Log.WithField("release", l.Release.String()).Warnf("leftovers of earlier revisions: %s; trying again later", safeError(err))
+		c.leftoverQueue.AddRateLimited(key)
+		return true
+	}
+	c.leftoverQueue.Forget(key)
+	c.statusChanged(key)
+	return true
+}
+
+// lookBehind counts the objects that say they belong to the release and are not in its manifest, and deletes those of
+// them that Helm should have deleted.
+func (c *Controller) lookBehind(ctx context.Context, l *lock.Lock) error {
+	var known leftovers
+	c.update(l.Key, func(e *entry) { known = e.leftovers })
+	if known.done == l {
+		return nil
+	}
+	if known.read == nil {
+		known.read, known.removed = map[types.UID]struct{}{}, map[manifest.ID]removed{}
+	}
+	if err := c.readHistory(ctx, l, &known); err != nil {
+		return err
+	}
+	listed, err := c.countStrays(ctx, l)
+	if err != nil {
+		return err
+	}
+	ids := make([]manifest.ID, 0, len(known.removed))
+	for id := range known.removed {
+		if l.Declares(id) {
+			delete(known.removed, id) // it has come back
+			continue
+		}
+		ids = append(ids, id)
+	}
+	slices.SortFunc(ids, func(a, b manifest.ID) int { return strings.Compare(a.String(), b.String()) })
+	for _, id := range ids {
+		if l.Closed() {
+			return nil
+		}
+		r := known.removed[id]
+		if listed[place{r.gvk, id.Namespace}] && !l.IsStray(id) {
+			continue // it does not exist, or is not the release's
+		}
+		if err := c.behind.Wait(ctx); err != nil {
+			return err
+		}
+		if err := c.prune(ctx, l, id, r); err != nil {
+			return err
+		}
+	}
+	known.done = l
+	c.update(l.Key, func(e *entry) { e.leftovers = known })
+	return nil
+}
+
+// readHistory adds what the manifests of earlier revisions declare to what is known. Each manifest is read once in the
+// life of this process. One that cannot be read proves nothing, and is passed over.
+func (c *Controller) readHistory(ctx context.Context, l *lock.Lock, known *leftovers) error {
+	for _, rec := range c.releases.Before(l.Record) {
+		if _, done := known.read[rec.UID]; done || l.Closed() {
+			continue
+		}
+		if err := c.behind.Wait(ctx); err != nil {
+			return err
+		}
+		rel, prob, err := c.read(ctx, rec)
+		switch {
+		case apierrors.IsNotFound(err):
+			continue // pruned by Helm meanwhile
+		case err != nil:
+			return err
+		}
+		known.read[rec.UID] = struct{}{}
+		if prob.reason != "" {
+			c.Log.WithField("release", l.Release.String()).Debugf("revision %d is passed over when leftovers are looked for: %s", rec.Revision, prob.message)
+			continue
+		}
+		if err := c.addRemoved(l, rec, rel, known); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Controller) addRemoved(l *lock.Lock, rec release.Record, rel *release.Release, known *leftovers) error {
+	set, err := manifest.Parse(rel.Manifest)
+	if err != nil {
+		c.Log.WithField("release", l.Release.String()).Debugf("revision %d is passed over when leftovers are looked for: %v", rec.Revision, err)
+		return nil
+	}
+	objects, _, err := set.Resolve(manifest.Release(rec.Key), func(gvk schema.GroupVersionKind) (bool, error) {
+		kind, err := c.kinds.Get(gvk)
+		return kind.Namespaced, err
+	})
+	if err != nil {
+		return fmt.Errorf("revision %d: %w", rec.Revision, err)
+	}
+	for _, o := range objects {
+		if !l.Declares(o.ID) {
+			known.removed[o.ID] = removed{gvk: o.GVK, keep: o.Keep || known.removed[o.ID].keep}
+		}
+	}
+	return nil
+}
+
+// place is where objects of one kind are listed.
+type place struct {
+	gvk       schema.GroupVersionKind
+	namespace string
+}
+
+// countStrays lists, as metadata, what says that it belongs to the release where the
+// release has objects. It returns the places that it looked at.
+func (c *Controller) countStrays(ctx context.Context, l *lock.Lock) (map[place]bool, error) {
+	listed := map[place]bool{}
+	for _, o := range l.Places() {
+		if err := c.behind.Wait(ctx); err != nil {
+			return nil, err
+		}
+		resource := c.clients.Metadata.Resource(o.GVR)
+		options := metav1.ListOptions{LabelSelector: watch.HelmSelector} // consistent: what it does not show is taken not to exist
+		list, err := resource.Namespace(o.ID.Namespace).List(ctx, options)
+		if err != nil {
+			return nil, fmt.Errorf("list %s: %w", o.GVR.Resource, err)
+		}
+		for i := range list.Items {
+			item := &list.Items[i]
+			if releaseOf(item.Annotations) == l.Release {
+				l.Stray(watch.IDOf(o.GVK, item), true)
+			}
+		}
+		listed[place{o.GVK, o.ID.Namespace}] = true
+	}
+	return listed, nil
+}
+
+func releaseOf(annotations map[string]string) release.Key {
+	return release.Key{Namespace: annotations[manifest.ReleaseNamespaceAnnotation], Name: annotations[manifest.ReleaseNameAnnotation]}
+}
+
+// prune deletes one object of an earlier revision, if it exists, still belongs to the release, and Helm would delete it.
+func (c *Controller) prune(ctx context.Context, l *lock.Lock, id manifest.ID, r removed) error {
+	kind, err := c.kinds.Get(r.gvk)
+	if err != nil {
+		return nil //nolint:nilerr // a kind that is not served any more has no objects
+	}
+	o := &lock.Object{ID: id, GVK: r.gvk, GVR: kind.GVR, Namespaced: kind.Namespaced}
+	live, err := c.enforcer.Look(ctx, o)
+	if err != nil {
+		return err
+	}
+	if live == nil || live.GetDeletionTimestamp() != nil || releaseOf(live.GetAnnotations()) != l.Release {
+		return nil
+	}
+	if why := c.stays(l, o, live, r); why != "" {
+		c.Log.WithFields(map[string]any{"release": l.Release.String(), "object": id.String()}).Infof("left over from an earlier revision and left alone: %s", why)
+		return nil
+	}
+	v := &verdict{Work: &lock.Work{Object: o, Observation: lock.Observation{Live: live, Seen: c.Clock.Now()}}, operation: v1alpha1.DriftLeftover}
+	if l.Detect {
+		c.record(l, v, v1alpha1.DriftActionReported, 0)
+		return nil
+	}
+	return c.deleteLeftover(ctx, l, v)
+}
+
+// stays returns why an object of an earlier revision is left alone; empty when it may be deleted.
+func (c *Controller) stays(l *lock.Lock, o *lock.Object, live *unstructured.Unstructured, r removed) string {
+	switch {
+	case r.keep || manifest.Kept(live.GetAnnotations()):
+		return "helm.sh/resource-policy is keep"
+	case l.Declares(o.ID):
+		return "the locked revision declares it"
+	case c.table.Holder(o.ID) != nil:
+		return "another HelmRelease locks it"
+	case metav1.GetControllerOf(live) != nil:
+		return "another object controls it"
+	case holdsData[o.ID.GroupKind()]:
+		return "objects of this kind hold data, so they are only deleted by hand"
+	}
+	return ""
+}
+
+// holdsData are kinds with whose objects data goes. Helm would delete them, but a second attempt on Helm's behalf, perhaps
+// months later, is not worth the risk.
+var holdsData = map[schema.GroupKind]bool{
+	{Kind: "Namespace"}: true, {Kind: "PersistentVolume"}: true, {Kind: "PersistentVolumeClaim"}: true,
+	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}: true,
+}
+
+func (c *Controller) deleteLeftover(ctx context.Context, l *lock.Lock, v *verdict) error {
+	pruned, err := c.enforcer.Prune(ctx, l.Record, v.Object, v.Live)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		c.update(l.Key, func(*entry) { c.Metrics.Failed(l.Release, v.ID.Kind) })
+		if c.leftoverQueue.NumRequeues(l.Key) == 0 { // the same refusal again is no news
+			c.event(c.cached(l.Key), corev1.EventTypeWarning, v1alpha1.EventReasonRevertFailed, "%s is left over from an earlier revision and cannot be deleted: %s", v.ID, errorAbout(v.ID, err))
+		}
+		return err
+	case !pruned:
+		return nil // Helm has begun to work; the next lock looks again
+	}
+	stays := c.insist(ctx, l, func(ctx context.Context) (bool, error) {
+		return c.enforcer.ConfirmPruned(ctx, l.Record, v.Object, v.Live)
+	})
+	if !stays {
+		return nil
+	}
+	l.Stray(v.ID, false)
+	c.record(l, v, v1alpha1.DriftActionPruned, c.Clock.Since(v.Seen).Round(time.Microsecond))
+	return nil
+}

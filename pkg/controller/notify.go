@@ -1,0 +1,110 @@
+package controller
+
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/notify"
+)
+
+// Notifier is told what happens. Send must return at once, whatever becomes of the message.
+type Notifier interface {
+	Send(*notify.Message)
+}
+
+// told is what was last told about the lock of a HelmRelease.
+type told struct {
+	uid       types.UID // of the HelmRelease
+	release   v1alpha1.ReleaseReference
+	lock      notify.Lock
+	contended bool
+}
+
+// tell sends a message about a HelmRelease, if this controller leads: a standby sees the same and would repeat it.
+func (c *Controller) tell(namespace, name string, release notify.Reference, m notify.Message) {
+	if c.Notify == nil || !c.leading.Load() {
+		return
+	}
+	m.HelmRelease, m.Release = &notify.Reference{Namespace: namespace, Name: name}, &release
+	if m.Time.IsZero() {
+		m.Time = c.Clock.Now()
+	}
+	c.Notify.Send(&m)
+}
+
+func (c *Controller) tellAbout(l *lock.Lock, m notify.Message) {
+	namespace, name, err := cache.SplitMetaNamespaceKey(l.Key)
+	if err != nil {
+		return // no such key is ever locked
+	}
+	c.tell(namespace, name, notify.Reference{Namespace: l.Release.Namespace, Name: l.Release.Name}, m)
+}
+
+// tellDrift tells of a drift what the history has. The record must not be changed afterwards.
+func (c *Controller) tellDrift(l *lock.Lock, r *v1alpha1.DriftRecord) {
+	c.tellAbout(l, notify.Message{Type: notify.TypeOf(r.Action), Time: r.Time.Time, Drift: r})
+}
+
+func (c *Controller) tellFight(l *lock.Lock, v *verdict) {
+	object := driftedObject(v.ID)
+	paths, more := v.paths()
+	c.tellAbout(l, notify.Message{Type: notify.ContentionBegan, Contention: &notify.Contention{
+		Object: &object, Paths: paths, MorePaths: more, FieldManager: v.author.Manager,
+		Message: v.summary() + ", again and again; reverts of it slow down",
+	}})
+}
+
+// tellChanges tells what is different in a status that was just written from what was told before: by this process, or by
+// the one that wrote the status which this one found. So nothing is told again because an operator starts.
+func (c *Controller) tellChanges(hr *v1alpha1.HelmRelease, now v1alpha1.HelmReleaseStatus) {
+	key := hr.Namespace + "/" + hr.Name
+	c.mu.Lock()
+	before, known := c.told[key]
+	if !known || before.uid != hr.UID {
+		before = toldBy(hr, hr.Status)
+	}
+	after := toldBy(hr, now)
+	c.told[key] = after
+	c.mu.Unlock()
+
+	release := notify.Reference{Namespace: hr.Spec.Release.Namespace, Name: hr.Spec.Release.Name}
+	if b, a := before.lock, after.lock; b.Locked != a.Locked || b.Reason != a.Reason || b.Revision != a.Revision {
+		c.tell(hr.Namespace, hr.Name, release, notify.Message{Type: notify.LockChanged, Lock: &after.lock})
+	}
+	if before.contended && !after.contended {
+		m := notify.Contention{}
+		if cond := meta.FindStatusCondition(now.Conditions, v1alpha1.ConditionContended); cond != nil {
+			m.Message = cond.Message
+		}
+		c.tell(hr.Namespace, hr.Name, release, notify.Message{Type: notify.ContentionEnded, Contention: &m})
+	}
+}
+
+// toldBy returns what a status tells.
+func toldBy(hr *v1alpha1.HelmRelease, s v1alpha1.HelmReleaseStatus) told {
+	t := told{uid: hr.UID, release: hr.Spec.Release, contended: meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionContended)}
+	t.lock = notify.Lock{State: s.State, Revision: s.Revision}
+	if cond := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionLocked); cond != nil {
+		t.lock.Locked, t.lock.Reason, t.lock.Message = cond.Status == metav1.ConditionTrue, cond.Reason, cond.Message
+	}
+	return t
+}
+
+// tellGone tells that a HelmRelease is not looked after any more.
+func (c *Controller) tellGone(namespace, name string) {
+	key := namespace + "/" + name
+	c.mu.Lock()
+	before, known := c.told[key]
+	delete(c.told, key)
+	c.mu.Unlock()
+	if !known {
+		return
+	}
+	c.tell(namespace, name, notify.Reference{Namespace: before.release.Namespace, Name: before.release.Name}, notify.Message{
+		Type: notify.LockChanged, Lock: &notify.Lock{Reason: v1alpha1.EventReasonUntracked, Message: "no longer looked after"},
+	})
+}

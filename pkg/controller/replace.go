@@ -1,0 +1,70 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/enforce"
+	"github.com/rancher/helm-locker/pkg/lock"
+)
+
+// mayReplace says whether an object may be deleted and created anew because the API server refused to change it back.
+// What Helm has deployed was valid when it was created, so a refusal as invalid means that the change cannot be made.
+func (c *Controller) mayReplace(l *lock.Lock, v *verdict, err error) bool {
+	_, replaceable := enforce.Replaceable(v.ID.GroupKind())
+	return l.ReplaceImmutable && replaceable && apierrors.IsInvalid(err)
+}
+
+// replace deletes an object and creates it anew, in the order of every other write: the record is read again first, the
+// deletion has the observed version as its precondition, and the creation is confirmed.
+func (c *Controller) replace(ctx context.Context, l *lock.Lock, v *verdict, refusal error) {
+	holds, err := c.enforcer.Holds(ctx, l.Record)
+	if err != nil || !holds {
+		c.notNow(l, []*verdict{v}, err)
+		return
+	}
+	c.Log.WithField("object", v.ID.String()).Infof("replacing the object: %s", errorAbout(v.ID, refusal))
+	made, err := c.enforcer.Replace(ctx, enforce.SetID(l.Release), v.revert)
+	switch {
+	case made != nil:
+		if err != nil {
+			c.Log.WithField("object", v.ID.String()).Warnf("field ownership after replacement: %s", errorAbout(v.ID, err))
+		}
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err), apierrors.IsAlreadyExists(err):
+		c.settle(l, v.Work, lock.Outcome{Again: c.freshLook(v)})
+		return
+	default:
+		c.refused(l, v, err)
+		return
+	}
+	stay := c.insist(ctx, l, func(ctx context.Context) (bool, error) {
+		return c.enforcer.ConfirmReplaced(ctx, l.Record, v.Object, made)
+	})
+	if !stay {
+		c.settle(l, v.Work, lock.Outcome{Again: c.freshLook(v), Failed: true, Transient: true, Problem: c.driftProblem(v)})
+		return
+	}
+	c.restored(l, v, made, v1alpha1.DriftActionReplaced)
+}
+
+// refusalOf describes why a revert was refused, and for a field that cannot be changed what can be done about it.
+func (c *Controller) refusalOf(l *lock.Lock, v *verdict, err error) *lock.Problem {
+	p := problemOf(v.ID, err, true)
+	if v.Live == nil || !apierrors.IsInvalid(err) {
+		return p
+	}
+	loses, replaceable := enforce.Replaceable(v.ID.GroupKind())
+	switch {
+	case !replaceable:
+		p.Message += fmt.Sprintf("; a %s is never replaced by the operator: restore it by hand or by helm upgrade --force", v.ID.Kind)
+	case !l.ReplaceImmutable:
+		p.Message += "; with spec.replaceImmutable the object is deleted and created anew"
+		if loses != "" {
+			p.Message += ", which loses " + loses
+		}
+	}
+	return p
+}

@@ -1,0 +1,105 @@
+package drift
+
+import (
+	"slices"
+
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
+)
+
+// keyNamesIn returns the names of the merge keys that occur in a set of list elements: one list of names, but where
+// versions of a kind differ. An empty list of names stands for elements that are named by their value.
+func keyNamesIn(set *fieldpath.Set) [][]string {
+	var all [][]string
+	visit := func(element fieldpath.PathElement) {
+		var names []string
+		switch {
+		case element.Key != nil:
+			for _, f := range *element.Key {
+				names = append(names, f.Name)
+			}
+		case element.Value == nil:
+			return
+		}
+		if !slices.ContainsFunc(all, func(n []string) bool { return slices.Equal(n, names) }) {
+			all = append(all, names)
+		}
+	}
+	set.Members.Iterate(visit)
+	set.Children.Iterate(visit)
+	return all
+}
+
+// pathElementIn returns how set names an element of a list, in one of the known ways. It is not ok when the element is
+// not in set, and nothing below it either.
+func pathElementIn(set *fieldpath.Set, e any, known [][]string, n *node) (fieldpath.PathElement, bool) {
+	for _, names := range known {
+		if element, ok := pathElementOf(e, names, n); ok && !shareOf(set, element).nothing() {
+			return element, true
+		}
+	}
+	return fieldpath.PathElement{}, false
+}
+
+// pathElementOf returns how managed fields name an element of a list that has the given merge keys.
+func pathElementOf(e any, names []string, n *node) (fieldpath.PathElement, bool) {
+	if len(names) == 0 {
+		return fieldpath.ValueElement(value.NewValueInterface(e)), true
+	}
+	m, ok := e.(map[string]any)
+	if !ok {
+		return fieldpath.PathElement{}, false
+	}
+	key := make(value.FieldList, 0, len(names))
+	for _, name := range names {
+		v := m[name]
+		if v == nil {
+			v = fallbackOf(n, name)
+		}
+		if v == nil {
+			return fieldpath.PathElement{}, false
+		}
+		key = append(key, value.Field{Name: name, Value: value.NewValueInterface(v)})
+	}
+	key.Sort()
+	return fieldpath.PathElement{Key: &key}, true
+}
+
+// fallbackOf returns what the server puts where an element of the list has no such merge key, or nil.
+func fallbackOf(n *node, name string) any {
+	if n == nil {
+		return nil
+	}
+	for _, k := range n.keys {
+		if k.field == name {
+			return k.fallback
+		}
+	}
+	return nil
+}
+
+func hasKey(e any, of map[string]any, n *node) bool {
+	m, ok := e.(map[string]any)
+	return ok && keysEqual(of, m, n.keys)
+}
+
+// count returns how many elements of list have the key of an element.
+func count(list []any, of map[string]any, n *node) int {
+	found := 0
+	for _, e := range list {
+		if hasKey(e, of, n) {
+			found++
+		}
+	}
+	return found
+}
+
+// indexIn returns where the live list has e, which was carried over as it is.
+func indexIn(live []any, e any, taken []bool) int {
+	for j, l := range live {
+		if !taken[j] && deepEqual(l, e) {
+			return j
+		}
+	}
+	return -1
+}

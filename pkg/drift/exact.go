@@ -1,0 +1,63 @@
+package drift
+
+// This file compares maps as a whole: the atomic maps of custom resources, and those in exact_kinds.go.
+
+// hasExtra says whether a map that is compared as a whole has a key that is not declared, without the server's doing.
+func (c *comparer) hasExtra(desired, live map[string]any, n *node) bool {
+	for key, have := range live {
+		if c.isExtra(desired, key, have, n) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *comparer) isExtra(desired map[string]any, key string, have any, n *node) bool {
+	if _, declared := desired[key]; declared || have == nil || c.ignoredAt(key) {
+		return false
+	}
+	if n.object != nil {
+		if byServer, ok := n.object.defaults[key]; ok && deepEqual(byServer, have) {
+			return false
+		}
+	}
+	c.push(key)
+	defer c.pop()
+	return !c.acceptsAddition(have)
+}
+
+// dropExtra takes the keys that are not declared out of a map that is compared as a whole.
+func (c *comparer) dropExtra(m *mapMerge, desired map[string]any, n *node) {
+	for key, have := range m.live {
+		if !c.isExtra(desired, key, have, n) {
+			continue
+		}
+		m.own()
+		delete(m.target, key)
+		if c.quiet > 0 {
+			continue
+		}
+		c.push(key)
+		// A server-side apply replaces such a map as a whole, so nothing of it counts as foreign.
+		c.changes = append(c.changes, Change{Path: string(appendPointer(nil, c.path)), Op: Added})
+		if c.learnt != nil {
+			c.learnt[c.additionKey()] = fingerprint(have)
+		}
+		c.pop()
+	}
+}
+
+// additionKey is what a Baseline calls the undeclared field at the current path.
+func (c *comparer) additionKey() string {
+	return string(append(appendPointer(nil, c.path), additionMark...))
+}
+
+// acceptsAddition says whether the undeclared field at the current path is one that was learnt.
+func (c *comparer) acceptsAddition(have any) bool {
+	if len(c.accepted) == 0 {
+		return false
+	}
+	c.buf = append(appendPointer(c.buf[:0], c.path), additionMark...)
+	learnt, ok := c.accepted[string(c.buf)]
+	return ok && learnt == fingerprint(have)
+}

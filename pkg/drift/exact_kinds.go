@@ -1,0 +1,49 @@
+package drift
+
+import (
+	"reflect"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// This file lists the maps of built-in kinds that are compared as a whole in every scope: selectors, rules. The API server
+// treats them as atomic, and a key that somebody adds changes the meaning of those that are declared: a NetworkPolicy with
+// one more label in its selector protects no Pod, a rule of a ClusterRole with nonResourceURLs gives more than was meant. So an
+// addition there is a change of what is declared.
+//
+// Two selectors are none of them, because others legitimately add to them: that of a Service (Argo Rollouts and Flagger shift
+// traffic by it) and those of webhooks (providers of clusters keep webhooks from namespaces of their own).
+
+// isExactField says whether the map or struct of type t in the field called name of the struct type owner is compared as a
+// whole.
+func isExactField(owner, t reflect.Type, name string) bool {
+	switch owner {
+	case reflect.TypeFor[corev1.PodSpec]():
+		return name == "nodeSelector"
+	case reflect.TypeFor[metav1.LabelSelector]():
+		return name == "matchLabels"
+	case reflect.TypeFor[admissionv1.MutatingWebhook](), reflect.TypeFor[admissionv1.ValidatingWebhook]():
+		return false
+	}
+	return indirect(t) == reflect.TypeFor[metav1.LabelSelector]()
+}
+
+// isExactType says whether a struct type is compared as a whole wherever it occurs, and what the server defaults in it.
+func isExactType(t reflect.Type) (exact bool, defaults map[string]any) {
+	switch t {
+	case reflect.TypeFor[networkingv1.NetworkPolicyPort]():
+		return true, map[string]any{"protocol": string(corev1.ProtocolTCP)}
+	case reflect.TypeFor[networkingv1.NetworkPolicyPeer](),
+		reflect.TypeFor[networkingv1.IPBlock](),
+		reflect.TypeFor[networkingv1.NetworkPolicyIngressRule](),
+		reflect.TypeFor[networkingv1.NetworkPolicyEgressRule](),
+		reflect.TypeFor[rbacv1.PolicyRule](),
+		reflect.TypeFor[corev1.NodeSelectorTerm]():
+		return true, nil
+	}
+	return false, nil
+}

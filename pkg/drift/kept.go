@@ -1,0 +1,145 @@
+package drift
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// keptField is a field that an undeclared value may stand in whoever owns it, because taking it out would break
+// something, would be refused, or would only make the server put it in again.
+type keptField struct {
+	group, kind string   // of the object; an empty kind means every kind
+	path        []string // the field, with all below it; a segment that ends with * stands for all that begin so
+}
+
+// keptFields are the kept fields of all kinds. What is in an addition that goes as a whole goes with it, as a caBundle
+// in an added webhook does.
+var keptFields = []keptField{
+	// Who is the leader is written by the programs that elect one, into objects that a chart may have made for them.
+	{"", "", []string{"metadata", "annotations", "control-plane.alpha.kubernetes.io/leader"}},
+	{"coordination.k8s.io", "Lease", []string{"spec"}},
+
+	// Certificates are put in by whoever issues them.
+	{"admissionregistration.k8s.io", "MutatingWebhookConfiguration", []string{"webhooks", "*", "clientConfig", "caBundle"}},
+	{"admissionregistration.k8s.io", "ValidatingWebhookConfiguration", []string{"webhooks", "*", "clientConfig", "caBundle"}},
+	{"apiregistration.k8s.io", "APIService", []string{"spec", "caBundle"}},
+	{"apiextensions.k8s.io", "CustomResourceDefinition", []string{"spec", "conversion", "webhook", "clientConfig", "caBundle"}},
+
+	// Allocations of a Service, by the API server or a load balancer's controller. Others rely on these numbers.
+	{"", "Service", []string{"spec", "clusterIP"}},
+	{"", "Service", []string{"spec", "clusterIPs"}},
+	{"", "Service", []string{"spec", "ports", "*", "nodePort"}},
+	{"", "Service", []string{"spec", "healthCheckNodePort"}},
+	{"", "Service", []string{"spec", "ipFamilies"}},
+	{"", "Service", []string{"spec", "ipFamilyPolicy"}},
+	{"", "Service", []string{"spec", "loadBalancerIP"}},
+	{"", "Service", []string{"spec", "loadBalancerClass"}},
+
+	// Binding of volumes. Nearly all else in these specs can be set only once, so that only who made the object did it.
+	{"", "PersistentVolumeClaim", []string{"spec"}},
+	{"", "PersistentVolumeClaim", []string{"metadata", "annotations", "pv.kubernetes.io/*"}},
+	{"", "PersistentVolumeClaim", []string{"metadata", "annotations", "volume.kubernetes.io/*"}},
+	{"", "PersistentVolumeClaim", []string{"metadata", "annotations", "volume.beta.kubernetes.io/*"}},
+	{"", "PersistentVolume", []string{"spec"}},
+	{"", "PersistentVolume", []string{"metadata", "annotations", "pv.kubernetes.io/*"}},
+	{"", "PersistentVolume", []string{"metadata", "annotations", "volume.kubernetes.io/*"}},
+
+	// The same holds for these: the API server refuses to take out what was set when the object was made.
+	{"", "Pod", []string{"spec"}},
+	{"", "Secret", []string{"type"}},
+	{"batch", "Job", []string{"spec", "selector"}},
+	{"batch", "Job", []string{"spec", "template"}},
+	{"batch", "Job", []string{"spec", "completions"}},
+	{"batch", "Job", []string{"spec", "completionMode"}},
+	{"batch", "Job", []string{"spec", "manualSelector"}},
+	{"batch", "Job", []string{"spec", "managedBy"}},
+	{"batch", "Job", []string{"spec", "podFailurePolicy"}},
+	{"batch", "Job", []string{"spec", "successPolicy"}},
+	{"apps", "*", []string{"spec", "selector"}},
+	{"apps", "StatefulSet", []string{"spec", "serviceName"}},
+	{"apps", "StatefulSet", []string{"spec", "podManagementPolicy"}},
+	{"apps", "StatefulSet", []string{"spec", "volumeClaimTemplates"}},
+	{"storage.k8s.io", "StorageClass", []string{"parameters"}},
+	{"storage.k8s.io", "StorageClass", []string{"reclaimPolicy"}},
+	{"storage.k8s.io", "StorageClass", []string{"volumeBindingMode"}},
+	{"scheduling.k8s.io", "PriorityClass", []string{"preemptionPolicy"}},
+	{"networking.k8s.io", "IngressClass", []string{"spec", "controller"}},
+
+	// Namespaces are finalized through a subresource, and the server labels each with its name.
+	{"", "Namespace", []string{"spec", "finalizers"}},
+	{"", "Namespace", []string{"metadata", "labels", "kubernetes.io/metadata.name"}},
+}
+
+// keptFieldsOf returns the kept fields of an object.
+func keptFieldsOf(desired map[string]any) []keptField {
+	apiVersion, _ := desired["apiVersion"].(string)
+	kind, _ := desired["kind"].(string)
+	group, _, found := strings.Cut(apiVersion, "/")
+	if !found {
+		group = ""
+	}
+	var fields []keptField
+	for _, f := range keptFields {
+		if f.kind == "" || f.group == group && (f.kind == "*" || f.kind == kind) {
+			fields = append(fields, f)
+		}
+	}
+	if group == "rbac.authorization.k8s.io" && kind == "ClusterRole" && desired["aggregationRule"] != nil {
+		fields = append(fields, keptField{path: []string{"rules"}}) // they are made of those of other roles
+	}
+	return fields
+}
+
+// stays says whether the undeclared value v at the current path stays whoever owns it.
+func (s *stripper) stays(v any) bool {
+	path := s.c.path
+	if len(path) == 3 && path[0] == "metadata" && path[1] == "finalizers" && ofKubernetes(v) {
+		return true
+	}
+	return slices.ContainsFunc(s.kept, func(f keptField) bool {
+		return len(path) >= len(f.path) && slices.EqualFunc(f.path, path[:len(f.path)], matches)
+	})
+}
+
+func matches(pattern, segment string) bool {
+	if prefix, ok := strings.CutSuffix(pattern, "*"); ok {
+		return strings.HasPrefix(segment, prefix)
+	}
+	return pattern == segment
+}
+
+// ofKubernetes says whether a finalizer is one of Kubernetes itself: those have no domain, or kubernetes.io.
+func ofKubernetes(finalizer any) bool {
+	name, ok := finalizer.(string)
+	domain, _, found := strings.Cut(name, "/")
+	return ok && (!found || domain == "kubernetes.io" || strings.HasSuffix(domain, ".kubernetes.io"))
+}
+
+// holdsKept says whether something below the undeclared value v at the current path stays: what is ignored, or, in
+// metadata, what stays whoever owns it. List elements count as a whole.
+func (s *stripper) holdsKept(v any) bool {
+	if s.c.ignore == nil && s.c.path[0] != "metadata" {
+		return false
+	}
+	below := func(segment string, v any, deeper bool) bool {
+		s.c.push(segment)
+		defer s.c.pop()
+		return s.c.ignored() || s.c.path[0] == "metadata" && s.stays(v) || deeper && s.holdsKept(v)
+	}
+	switch x := v.(type) {
+	case map[string]any:
+		for key, e := range x {
+			if below(key, e, true) {
+				return true
+			}
+		}
+	case []any:
+		for j, e := range x {
+			if below(strconv.Itoa(j), e, false) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,145 @@
+package drift
+
+import (
+	"slices"
+	"strconv"
+)
+
+// Spare returns what of a desired object a server-side apply may send, given that opt.Ignore leaves fields alone: a field
+// that an apply names is written, and a field that it does not name any more is taken away from a manager that owned it.
+// So an ignored field is named with the value it has in target if owned says that the applying manager owns it, and
+// is not named otherwise. target is the Target of a comparison with the same opt, or the live object where nothing
+// changed; paths are those of Ignore. Elements of atomic lists stay whole, with the values of target in ignored
+// fields. The result shares nothing with desired.
+func Spare(desired, target map[string]any, opt Options, owned func(path []string) bool) map[string]any {
+	c := newComparer(opt)
+	if opt.Ignore == nil {
+		out, _ := deepCopy(desired).(map[string]any)
+		return out
+	}
+	s := sparer{comparer: &c, owned: owned}
+	return s.object(desired, target, opt.Schema.root)
+}
+
+type sparer struct {
+	*comparer
+	owned  func([]string) bool
+	atomic int // above zero, inside of an atomic list
+}
+
+func (s *sparer) object(want, have map[string]any, n *node) map[string]any {
+	out := make(map[string]any, len(want))
+	for key, w := range want {
+		if len(s.path) < 2 && s.outside(key) {
+			out[key] = deepCopy(w)
+			continue
+		}
+		s.push(key)
+		if v, ok := s.value(w, have[key], n.field(key)); ok {
+			out[key] = v
+		}
+		s.pop()
+	}
+	return out
+}
+
+// value returns what to send for a declared value, and whether to send it at all.
+func (s *sparer) value(want, have any, n *node) (any, bool) {
+	ignored := s.ignored()
+	switch w := want.(type) {
+	case map[string]any:
+		h, ok := have.(map[string]any)
+		if !ok && !ignored {
+			return s.whole(w), true
+		}
+		v := s.object(w, h, n)
+		return v, !ignored || len(v) > 0
+	case []any:
+		if h, ok := have.([]any); ok && !ignored {
+			return s.list(w, h, n), true
+		}
+	}
+	switch {
+	case !ignored:
+		return deepCopy(want), true
+	case have != nil && (s.atomic > 0 || s.owned != nil && s.owned(s.path)):
+		return deepCopy(have), true
+	}
+	return nil, false
+}
+
+// whole returns a declared map that the target does not have, without what is ignored.
+func (s *sparer) whole(want map[string]any) map[string]any {
+	kept, _ := s.withoutIgnored(want)
+	m, ok := kept.(map[string]any)
+	if !ok {
+		return map[string]any{}
+	}
+	return m
+}
+
+func (s *sparer) list(want, have []any, n *node) []any {
+	out := make([]any, 0, len(want))
+	kind := s.kindOf(want, n)
+	for i, w := range want {
+		h := s.counterpart(kind, i, w, have, len(want), n)
+		s.push(strconv.Itoa(i))
+		switch {
+		case h == nil && kind != atomicList && s.ignored():
+			// Not there, and nobody's business.
+		case h == nil:
+			out = append(out, deepCopy(w))
+		default:
+			if kind == atomicList {
+				s.atomic++
+			}
+			if v, ok := s.value(w, h, n.element()); ok {
+				out = append(out, withKeys(kind, v, w, n))
+			}
+			if kind == atomicList {
+				s.atomic--
+			}
+		}
+		s.pop()
+	}
+	return out
+}
+
+// counterpart returns the element of the target that stands for element i of the desired list; nil for none.
+func (s *sparer) counterpart(kind listKind, i int, w any, have []any, length int, n *node) any {
+	switch kind {
+	case keyedList:
+		declared, _ := w.(map[string]any)
+		at := slices.IndexFunc(have, func(h any) bool {
+			live, ok := h.(map[string]any)
+			return ok && keysEqual(declared, live, n.keys)
+		})
+		if at >= 0 {
+			return have[at]
+		}
+	case setList:
+		if at := indexOf(have, w, n); at >= 0 {
+			return have[at]
+		}
+	default:
+		if len(have) == length {
+			return have[i]
+		}
+	}
+	return nil
+}
+
+// withKeys gives an element of a keyed list its declared merge keys back, without which it could not be sent at all.
+func withKeys(kind listKind, v, want any, n *node) any {
+	element, ok := v.(map[string]any)
+	declared, isMap := want.(map[string]any)
+	if kind != keyedList || !ok || !isMap {
+		return v
+	}
+	for _, k := range n.keys {
+		if value, found := declared[k.field]; found {
+			element[k.field] = value
+		}
+	}
+	return element
+}

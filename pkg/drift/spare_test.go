@@ -1,0 +1,120 @@
+package drift
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+)
+
+func TestSpareNamesOnlyWhatMayBeWritten(t *testing.T) {
+	const desired = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: apps, labels: {a: declared, b: declared}}
+spec:
+  replicas: 2
+  template:
+    spec:
+      containers:
+      - {name: web, image: declared, args: [one, two], ports: [{containerPort: 80, name: http}]}
+      - {name: side, image: declared}`
+	const live = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: apps, labels: {a: live, b: live, c: live}}
+spec:
+  replicas: 5
+  template:
+    spec:
+      containers:
+      - {name: added, image: live}
+      - {name: side, image: live}
+      - {name: web, image: live, args: [three, four], ports: [{containerPort: 80, name: live}]}`
+	for name, test := range map[string]struct {
+		ignore, owned []string
+		change        func(want string) string
+	}{
+		"nothing ignored": {},
+		"owned by another": {
+			ignore: []string{"/spec/replicas", "/metadata/labels/a"},
+			change: strings.NewReplacer("  replicas: 2\n", "", "a: declared, ", "").Replace,
+		},
+		"owned by Helm": {
+			ignore: []string{"/spec/replicas", "/metadata/labels/a"}, owned: []string{"/spec/replicas", "/metadata/labels/a"},
+			change: strings.NewReplacer("replicas: 2", "replicas: 5", "a: declared", "a: live").Replace,
+		},
+		"inside of list elements": {
+			ignore: []string{"/spec/template/spec/containers/0/image"}, owned: []string{"/spec/template/spec/containers/0/image"},
+			change: strings.NewReplacer("{name: web, image: declared", "{name: web, image: live").Replace,
+		},
+		"a whole element": {
+			ignore: []string{"/spec/template/spec/containers/0/ports/0"},
+			change: strings.NewReplacer("[{containerPort: 80, name: http}]", "[]").Replace,
+		},
+		"the key of an element, without which it could not be sent": {
+			ignore: []string{"/spec/template/spec/containers/0/ports/0/containerPort", "/spec/template/spec/containers/0/ports/0/name"},
+			change: strings.NewReplacer("{containerPort: 80, name: http}", "{containerPort: 80}").Replace,
+		},
+		"an element of an atomic list": {
+			ignore: []string{"/spec/template/spec/containers/0/args/1"},
+			change: strings.NewReplacer("[one, two]", "[one, four]").Replace,
+		},
+		"everything": {
+			ignore: []string{""},
+			change: func(string) string {
+				return "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: apps}}"
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := desired
+			if test.change != nil {
+				want = test.change(want)
+			}
+			schemas, err := NewSchemas()
+			if err != nil {
+				t.Fatal(err)
+			}
+			opt := Options{
+				Schema: schemas.For(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}),
+				Ignore: under(test.ignore),
+			}
+			before := fromYAML(t, desired)
+			got := Spare(before, fromYAML(t, live), opt, under(test.owned))
+			if !reflect.DeepEqual(got, fromYAML(t, want)) {
+				t.Errorf("got %v,\nwant %v", got, fromYAML(t, want))
+			}
+			if !reflect.DeepEqual(before, fromYAML(t, desired)) {
+				t.Error("the desired object was changed")
+			}
+		})
+	}
+}
+
+// under matches paths at or below one of the pointers; nil for none.
+func under(pointers []string) func([]string) bool {
+	if pointers == nil {
+		return nil
+	}
+	return func(path []string) bool {
+		at := string(appendPointer(nil, path)) + "/"
+		for _, p := range pointers {
+			if strings.HasPrefix(at, p+"/") {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+func fromYAML(t *testing.T, text string) map[string]any {
+	t.Helper()
+	var m map[string]any
+	if err := yaml.Unmarshal([]byte(text), &m); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}

@@ -1,0 +1,71 @@
+package drift
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// Strict makes a comparison take out what others added to the live object beside what is declared, see the package
+// comment. It is not changed and may be used for one object at a time only.
+type Strict struct {
+	// ManagedFields are those of the live object that is compared. Without them nothing is taken out.
+	ManagedFields []metav1.ManagedFieldsEntry
+	// Helm is Helm's field manager on the object: all that a manager of this name owns stays. Say what was learnt while
+	// the object was as desired, where that is known: who tampers with Helm's metadata must not become Helm by that. When
+	// its Manager is empty, it is the one that ManagedBy returns.
+	Helm Owner
+	// Keep, if set, says whether what a further manager owns stays.
+	Keep func(manager string) bool
+}
+
+// compare adds to found, what Compare found of the declared fields, the additions of others that have to go.
+func (s *Strict) compare(desired, live map[string]any, found Result, opt Options) Result {
+	target := found.Target
+	if target == nil {
+		target = live
+	}
+	stripped, additions := s.strip(desired, target, live, opt)
+	if len(additions) == 0 {
+		return found
+	}
+	c := comparer{changes: slices.Clone(found.Changes), foreign: true}
+	for _, a := range additions {
+		c.changes = append(c.changes, Change{Path: a.pointer, Op: Added})
+	}
+	return c.result(stripped)
+}
+
+// learn records in learnt the additions of others that live still has, although it was put right.
+func (s *Strict) learn(desired, live map[string]any, opt Options, learnt Baseline) {
+	opt.Accepted = nil
+	_, additions := s.strip(desired, live, live, opt)
+	for _, a := range additions {
+		learnt[a.key] = a.mark
+	}
+}
+
+// strip returns target without the additions of others, and these.
+func (s *Strict) strip(desired, target, live map[string]any, opt Options) (map[string]any, []addition) {
+	helm := s.helm()
+	foreign := s.foreign(helm)
+	if foreign == nil {
+		return target, nil
+	}
+	c, kept := newComparer(opt), keptFieldsOf(desired)
+	// Mostly all that others own is declared, or gone again: then there is no need to read who else owns it.
+	run := func(others *fieldpath.Set) (map[string]any, []addition) {
+		st := stripper{c: &c, kept: kept}
+		stripped, _ := st.object(pair[map[string]any]{desired, target, live}, opt.Schema.root, owners{foreign, others}, nil)
+		return stripped, st.additions
+	}
+	if _, additions := run(&fieldpath.Set{}); len(additions) == 0 {
+		return target, nil
+	}
+	others, ok := s.others(helm)
+	if !ok {
+		return target, nil
+	}
+	return run(others)
+}

@@ -1,0 +1,142 @@
+package drift
+
+import (
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// strictOptions are those of scope Strict for an object with the given managed fields.
+func strictOptions(t testing.TB, desired map[string]any, fields []metav1.ManagedFieldsEntry) Options {
+	t.Helper()
+	return Options{Schema: schemaOf(schemas(t), desired), Strict: &Strict{ManagedFields: fields, Helm: ManagedBy(fields)}}
+}
+
+// checkStrict is what holds for every comparison in scope Strict.
+func checkStrict(t testing.TB, desired, live map[string]any, opt Options) Result {
+	t.Helper()
+	desiredBefore, liveBefore := clone(desired), clone(live)
+	r := Compare(desired, live, opt)
+	if !deepEqual(desired, desiredBefore) || !deepEqual(live, liveBefore) {
+		t.Fatal("Compare changed its input")
+	}
+	declared := opt
+	declared.Strict = nil
+	inDeclared := Compare(desired, live, declared)
+	for _, c := range inDeclared.Changes {
+		if !slices.Contains(r.Changes, c) {
+			t.Errorf("%s %s is found in scope Declared only", c.Op, c.Path)
+		}
+	}
+	learnt := opt
+	learnt.Accepted = Learn(desired, live, opt)
+	if again := Compare(desired, live, learnt); len(again.Changes) > 0 {
+		t.Fatalf("changes %q after learning %v", changes(again.Changes), learnt.Accepted)
+	}
+	if r.Target == nil {
+		return r
+	}
+	if len(r.Changes) > len(inDeclared.Changes) && !r.RemovesForeign {
+		t.Error("RemovesForeign is not set")
+	}
+	if again := Compare(desired, r.Target, declared); len(again.Changes) > 0 {
+		t.Fatalf("the target of scope Strict lacks what is declared: %q\ndesired %v\nlive    %v\ntarget  %v",
+			changes(again.Changes), desired, live, r.Target)
+	}
+	if again := Compare(desired, r.Target, opt); len(again.Changes) > 0 && len(inDeclared.Changes) == 0 {
+		t.Fatalf("changes %q,\nand after putting them right %q", changes(r.Changes), changes(again.Changes))
+	}
+	checkSettles(t, desired, r, len(inDeclared.Changes) == 0, opt)
+	if patched := applyMergePatch(live, MergePatch(live, r.Target)); !deepEqual(patched, r.Target) {
+		t.Fatal("the merge patch does not lead to the target")
+	}
+	return r
+}
+
+// checkSettles compares again after r was written, with managed fields that reflect that. When only additions were
+// taken out that finds nothing. Where more was wrong (elements that share a key, something declared in the place of
+// what a keeper owned), putting that right can show another addition, but that ends.
+func checkSettles(t testing.TB, desired map[string]any, r Result, onlyAdditions bool, opt Options) {
+	t.Helper()
+	first, target := r, r.Target
+	for round := range 4 {
+		after := *opt.Strict
+		after.ManagedFields = stillOwned(t, after.ManagedFields, target)
+		opt.Strict = &after
+		again := Compare(desired, target, opt)
+		if len(again.Changes) == 0 {
+			return
+		}
+		if onlyAdditions || round == 3 {
+			t.Fatalf("changes %q, and when the managed fields reflect that they were put right %q",
+				changes(first.Changes), changes(again.Changes))
+		}
+		target = again.Target
+	}
+}
+
+// stillOwned returns managed fields without what object has no longer, as the API server would.
+func stillOwned(t testing.TB, entries []metav1.ManagedFieldsEntry, object map[string]any) []metav1.ManagedFieldsEntry {
+	t.Helper()
+	var left []metav1.ManagedFieldsEntry
+	for _, e := range entries {
+		var fields map[string]any
+		if e.FieldsV1 == nil || json.Unmarshal(e.FieldsV1.GetRawBytes(), &fields) != nil {
+			continue
+		}
+		data, err := json.Marshal(existing(fields, object))
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.FieldsV1 = metav1.NewFieldsV1(string(data))
+		left = append(left, e)
+	}
+	return left
+}
+
+// existing drops from fields, in the form of FieldsV1, what object does not have.
+func existing(fields map[string]any, object any) map[string]any {
+	out := map[string]any{}
+	keep := func(name string, below map[string]any, value any) {
+		if left := existing(below, value); len(left) > 0 || len(below) == 0 {
+			out[name] = left
+		}
+	}
+	for name, f := range fields {
+		below, _ := f.(map[string]any)
+		if name == "." {
+			out[name] = below
+		} else if field, ok := strings.CutPrefix(name, "f:"); ok {
+			if m, ok := object.(map[string]any); ok && m[field] != nil {
+				keep(name, below, m[field])
+			}
+		} else if l, ok := object.([]any); ok {
+			for i, e := range l {
+				if names(name, i, e) {
+					keep(name, below, e)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// realObjects returns the objects in a file of testdata by kind, with their managed fields.
+func realObjects(t testing.TB, file string) map[string]*unstructured.Unstructured {
+	t.Helper()
+	data, err := os.ReadFile("testdata/" + file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects := map[string]*unstructured.Unstructured{}
+	for _, doc := range strings.Split(string(data), "\n---\n") {
+		u := &unstructured.Unstructured{Object: obj(t, doc)}
+		objects[u.GetKind()] = u
+	}
+	return objects
+}

@@ -1,0 +1,260 @@
+package drift
+
+import (
+	"slices"
+	"strconv"
+
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
+)
+
+// stripper takes the additions of others out of an object. It goes where they own something, and nowhere else.
+type stripper struct {
+	c         *comparer
+	kept      []keptField
+	additions []addition
+}
+
+// addition is something that has to go.
+type addition struct {
+	pointer string
+	key     string // in a Baseline
+	mark    uint64 // its fingerprint there
+}
+
+// pair is the desired form of a part of an object (nil where it is not declared), what it is to become so far, and
+// the live form.
+type pair[T any] struct{ want, have, live T }
+
+// owners are the sets of what belongs to foreign managers and to the others, below one field.
+type owners struct{ foreign, others *fieldpath.Set }
+
+// share is what of one field belongs to somebody: the field itself, and what is below it.
+type share struct {
+	itself bool
+	below  *fieldpath.Set
+}
+
+func (s share) nothing() bool { return !s.itself && (s.below == nil || s.below.Empty()) }
+
+func shareOf(set *fieldpath.Set, element fieldpath.PathElement) share {
+	if set == nil {
+		return share{}
+	}
+	below, _ := set.Children.Get(element)
+	return share{itself: set.Members.Has(element), below: below}
+}
+
+// object returns p.have without the additions of others. Merge keys, the fields of key, stay.
+func (s *stripper) object(p pair[map[string]any], n *node, own owners, key *value.FieldList) (map[string]any, bool) {
+	m := mapMerge{live: p.have, target: p.have}
+	if own.foreign == nil {
+		return p.have, false
+	}
+	visit := func(element fieldpath.PathElement) {
+		if element.FieldName == nil {
+			return
+		}
+		name := *element.FieldName
+		if p.have[name] == nil || s.c.outside(name) || isKey(key, name) {
+			return
+		}
+		_, declared := p.want[name]
+		if !declared && s.isRival(p, n, name) {
+			return
+		}
+		s.c.push(name)
+		if !s.c.ignored() {
+			foreign, others := shareOf(own.foreign, element), shareOf(own.others, element)
+			switch {
+			case declared && n.field(name).isWhole() && foreign.itself && others.nothing():
+				s.wholeField(&m, p, name)
+			case declared:
+				s.declaredField(&m, p, name, n.field(name), owners{foreign.below, others.below})
+			default:
+				s.addedField(&m, name, n.field(name), foreign, others)
+			}
+		}
+		s.c.pop()
+	}
+	own.foreign.Members.Iterate(visit)
+	own.foreign.Children.Iterate(func(element fieldpath.PathElement) {
+		if !own.foreign.Members.Has(element) {
+			visit(element)
+		}
+	})
+	return m.target, m.changed
+}
+
+func isKey(key *value.FieldList, name string) bool {
+	return key != nil && slices.ContainsFunc(*key, func(f value.Field) bool { return f.Name == name })
+}
+
+// isRival says whether an undeclared field stands in the place of a declared one that the API server replaced by it
+// (otherwise it would be out already).
+func (s *stripper) isRival(p pair[map[string]any], n *node, name string) bool {
+	if n == nil || n.object == nil || len(n.object.unions) == 0 {
+		return false
+	}
+	for key := range p.want {
+		if p.have[key] == nil && slices.Contains(s.c.rivals(n, key, false, p.want, p.have), name) {
+			return true
+		}
+	}
+	return false
+}
+
+// declaredField looks for additions inside of a declared field.
+func (s *stripper) declaredField(m *mapMerge, p pair[map[string]any], name string, n *node, own owners) {
+	switch have := p.have[name].(type) {
+	case map[string]any:
+		want, isMap := p.want[name].(map[string]any)
+		live, wasMap := p.live[name].(map[string]any)
+		if !isMap || !wasMap || n != nil && n.exact {
+			return
+		}
+		if v, changed := s.object(pair[map[string]any]{want, have, live}, n, own, nil); changed {
+			m.set(name, v)
+		}
+	case []any:
+		want, isList := p.want[name].([]any)
+		live, wasList := p.live[name].([]any)
+		if !isList || !wasList || s.c.kindOf(want, n) == atomicList {
+			return
+		}
+		if v, changed := s.list(pair[[]any]{want, have, live}, n, own); changed {
+			m.set(name, v)
+		}
+	}
+}
+
+// addedField decides about an undeclared field.
+func (s *stripper) addedField(m *mapMerge, name string, n *node, foreign, others share) {
+	v := m.live[name]
+	if s.stays(v) {
+		return
+	}
+	if foreign.itself && others.nothing() && !s.holdsKept(v) {
+		if s.remove(v) {
+			m.own()
+			delete(m.target, name)
+		}
+		return
+	}
+	own := owners{foreign.below, others.below}
+	before := len(s.additions)
+	var rest any
+	changed, empty := false, false
+	switch have := v.(type) {
+	case map[string]any:
+		var o map[string]any
+		o, changed = s.object(pair[map[string]any]{nil, have, have}, n, own, nil)
+		rest, empty = o, len(o) == 0
+	case []any:
+		var l []any
+		l, changed = s.list(pair[[]any]{nil, have, have}, n, own)
+		rest, empty = l, len(l) == 0
+	}
+	switch {
+	case !changed:
+	case empty && foreign.itself && !others.itself:
+		s.additions = s.additions[:before]
+		if s.remove(v) {
+			m.own()
+			delete(m.target, name)
+		}
+	default:
+		m.set(name, rest)
+	}
+}
+
+// list returns p.have without the elements that others added. An element goes or stays as a whole: what is left
+// of one may not be valid.
+func (s *stripper) list(p pair[[]any], n *node, own owners) ([]any, bool) {
+	if own.foreign == nil {
+		return p.have, false
+	}
+	known := keyNamesIn(own.foreign)
+	target := make([]any, 0, len(p.have))
+	taken := make([]bool, len(p.live))
+	changed := false
+	for _, e := range p.have {
+		element, ok := pathElementIn(own.foreign, e, known, n)
+		if !ok {
+			target = append(target, e)
+			continue
+		}
+		foreign, others := shareOf(own.foreign, element), shareOf(own.others, element)
+		if i := s.declaredElement(p.want, e, n); i >= 0 {
+			v, differs := s.insideElement(p, i, e, n, owners{foreign.below, others.below}, element.Key)
+			target, changed = append(target, v), changed || differs
+			continue
+		}
+		j := indexIn(p.live, e, taken)
+		if foreign.itself && others.nothing() && j >= 0 && s.removeElement(j, e) {
+			taken[j], changed = true, true
+			continue
+		}
+		target = append(target, e)
+	}
+	if !changed {
+		return p.have, false
+	}
+	return target, true
+}
+
+// declaredElement returns the index in want of what declares the element, or -1.
+func (s *stripper) declaredElement(want []any, e any, n *node) int {
+	switch {
+	case want == nil || n == nil:
+		return -1
+	case n.list == keyedList:
+		return declaredKey(want, e, n.keys)
+	}
+	return slices.IndexFunc(want, func(w any) bool { return sameElement(w, e, n) })
+}
+
+// insideElement looks for additions inside of e, which desired element i declares. Where several have its key
+// nobody can tell which of them is meant.
+func (s *stripper) insideElement(p pair[[]any], i int, e any, n *node, own owners, key *value.FieldList) (any, bool) {
+	want, isMap := p.want[i].(map[string]any)
+	have, hasMap := e.(map[string]any)
+	if !isMap || !hasMap || n.list != keyedList || count(p.want, want, n) != 1 || count(p.have, want, n) != 1 {
+		return e, false
+	}
+	j := slices.IndexFunc(p.live, func(l any) bool { return hasKey(l, want, n) })
+	if j < 0 || count(p.live, want, n) != 1 {
+		return e, false
+	}
+	s.c.push(strconv.Itoa(i))
+	defer s.c.pop()
+	if s.c.ignored() {
+		return e, false
+	}
+	return s.object(pair[map[string]any]{want, have, p.live[j].(map[string]any)}, n.elem, own, key)
+}
+
+// removeElement decides about the undeclared element e, live index j, of the list at the current path.
+func (s *stripper) removeElement(j int, e any) bool {
+	s.c.push(strconv.Itoa(j))
+	defer s.c.pop()
+	if s.c.ignored() || s.stays(e) {
+		return false
+	}
+	mark := fingerprint(e)
+	parent := string(appendPointer(nil, s.c.path[:len(s.c.path)-1]))
+	return s.record(parent+"/"+additionMark+strconv.FormatUint(mark, 16), mark)
+}
+
+// remove decides about the undeclared value v of the field at the current path.
+func (s *stripper) remove(v any) bool {
+	return s.record(s.c.additionKey(), fingerprint(v))
+}
+
+func (s *stripper) record(key string, mark uint64) bool {
+	if learnt, ok := s.c.accepted[key]; ok && learnt == mark {
+		return false
+	}
+	s.additions = append(s.additions, addition{string(appendPointer(nil, s.c.path)), key, mark})
+	return true
+}

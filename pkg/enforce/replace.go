@@ -1,0 +1,117 @@
+package enforce
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/release"
+)
+
+// replaceable are the kinds that hold no data and run nothing twice when they are deleted and created anew, with what is
+// lost. Never in here: PersistentVolumeClaim, PersistentVolume, StatefulSet, Job, Namespace, CustomResourceDefinition.
+var replaceable = map[schema.GroupKind]string{
+	{Kind: "ConfigMap"}:                            "",
+	{Kind: "Secret"}:                               "",
+	{Kind: "ServiceAccount"}:                       "tokens that were bound to it",
+	{Kind: "Service"}:                              "its cluster IP and node ports, where the manifest declares none",
+	{Group: "apps", Kind: "Deployment"}:            "its pods, which start anew",
+	{Group: "apps", Kind: "DaemonSet"}:             "its pods, which start anew",
+	{Group: rbacGroup, Kind: "Role"}:               "",
+	{Group: rbacGroup, Kind: "RoleBinding"}:        "",
+	{Group: rbacGroup, Kind: "ClusterRole"}:        "",
+	{Group: rbacGroup, Kind: "ClusterRoleBinding"}: "",
+}
+
+const rbacGroup = "rbac.authorization.k8s.io"
+
+// Replaceable says whether objects of a kind may be deleted and created anew to take back the change of an immutable
+// field, and what that loses beside the object's uid.
+func Replaceable(kind schema.GroupKind) (loses string, ok bool) {
+	loses, ok = replaceable[kind]
+	return loses, ok
+}
+
+// Replace deletes the live object and creates it as declared. It deletes nothing that it could not create: the API server
+// is asked first, in a dry run under another name. Holds must have been true after the object was observed; the caller
+// has to confirm with ConfirmReplaced. If the object lingers because of a finalizer the error is "already exists".
+func (e *Enforcer) Replace(ctx context.Context, setID string, r *Revert) (*unstructured.Unstructured, error) {
+	if _, ok := Replaceable(r.ID.GroupKind()); !ok {
+		return nil, fmt.Errorf("replace %s: objects of this kind are never replaced", r.ID)
+	}
+	if err := e.writer.tryCreate(ctx, r); err != nil {
+		return nil, err
+	}
+	if err := e.writer.remove(ctx, r.Object, r.Live); err != nil {
+		return nil, err
+	}
+	anew := *r
+	anew.Live, anew.Target = nil, nil
+	return e.Revert(ctx, setID, &anew)
+}
+
+// ConfirmReplaced is Confirm for an object that stands in place of one that was there before. It is only taken back when
+// the release is being uninstalled or is gone: an upgrade that has begun meanwhile counts on the object.
+func (e *Enforcer) ConfirmReplaced(ctx context.Context, rec release.Record, o *lock.Object, created *unstructured.Unstructured) (bool, error) {
+	newest, found, err := e.prover.Newest(ctx, rec.Key)
+	if err != nil {
+		return false, err
+	}
+	if found && newest.Status != release.StatusUninstalling && newest.Status != release.StatusUninstalled {
+		return true, nil
+	}
+	return false, e.takeBack(ctx, map[*lock.Object]*unstructured.Unstructured{o: created})
+}
+
+// tryCreate asks the API server whether it would accept the object if it did not exist. What two objects cannot have at
+// once is left out.
+func (w *writer) tryCreate(ctx context.Context, r *Revert) error {
+	obj := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(r.Desired)}
+	obj.SetName("")
+	obj.SetGenerateName("helm-locker-")
+	if r.ID.GroupKind() == (schema.GroupKind{Kind: "Service"}) {
+		withoutAllocations(obj.Object)
+	}
+	_, err := w.resource(r.Object).Create(ctx, obj, metav1.CreateOptions{FieldManager: r.Owner.Manager, DryRun: dryRunOption(true)})
+	if err != nil {
+		return fmt.Errorf("it is not deleted because it could not be created again: %w", err)
+	}
+	return nil
+}
+
+// withoutAllocations takes out of a Service what no second Service can have.
+func withoutAllocations(service map[string]any) {
+	spec, ok := service["spec"].(map[string]any)
+	if !ok {
+		return
+	}
+	if spec["clusterIP"] != "None" {
+		delete(spec, "clusterIP")
+		delete(spec, "clusterIPs")
+	}
+	delete(spec, "healthCheckNodePort")
+	ports, ok := spec["ports"].([]any)
+	if !ok {
+		return
+	}
+	for _, item := range ports {
+		if port, ok := item.(map[string]any); ok {
+			delete(port, "nodePort")
+		}
+	}
+}
+
+// remove deletes an object if it still is as observed, and has what it owns collected, as Helm does.
+func (w *writer) remove(ctx context.Context, o *lock.Object, live *unstructured.Unstructured) error {
+	uid, version := live.GetUID(), live.GetResourceVersion()
+	policy := metav1.DeletePropagationBackground
+	return w.resource(o).Delete(ctx, o.ID.Name, metav1.DeleteOptions{
+		PropagationPolicy: &policy,
+		Preconditions:     &metav1.Preconditions{UID: &uid, ResourceVersion: &version},
+	})
+}

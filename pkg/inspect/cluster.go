@@ -1,0 +1,80 @@
+// Package inspect reads Helm releases and what became of their objects, for people who ask: the records of a release from a
+// cluster or a file, and how live objects differ from what the release declares. It writes nothing; dry runs are all that
+// it asks of the API server beyond reading. What it returns holds no value of a Secret unless a caller asks for it.
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+
+	"github.com/rancher/helm-locker/pkg/enforce"
+	"github.com/rancher/helm-locker/pkg/version"
+	"github.com/rancher/helm-locker/pkg/watch"
+)
+
+// requestTimeout bounds every request but watches.
+const requestTimeout = 30 * time.Second
+
+// Cluster is where releases are read. It is safe for concurrent use.
+type Cluster struct {
+	// Dynamic has no timeout: it serves watches, too.
+	Dynamic   dynamic.Interface
+	Discovery discovery.DiscoveryInterface
+
+	kubernetes kubernetes.Interface
+	metadata   metadata.Interface
+	kinds      *watch.Kinds
+	enforcer   *enforce.Enforcer
+}
+
+// Connect returns the cluster that config leads to. No request is made yet.
+func Connect(config *rest.Config) (*Cluster, error) {
+	config = rest.CopyConfig(config)
+	config.QPS, config.RateLimiter = -1, nil
+	config.WarningHandler = rest.NoWarnings{}
+	config.UserAgent = "helm-locker/" + version.Version
+	unbounded, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("client: %w", err)
+	}
+	config.Timeout = requestTimeout
+	c := &Cluster{Dynamic: unbounded}
+	if c.Discovery, err = discovery.NewDiscoveryClientForConfig(config); err != nil {
+		return nil, fmt.Errorf("discovery client: %w", err)
+	}
+	if c.kubernetes, err = kubernetes.NewForConfig(config); err != nil {
+		return nil, fmt.Errorf("client: %w", err)
+	}
+	if c.metadata, err = metadata.NewForConfig(config); err != nil {
+		return nil, fmt.Errorf("metadata client: %w", err)
+	}
+	bounded, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("client: %w", err)
+	}
+	c.kinds = watch.NewKinds(c.Discovery)
+	silent := logrus.New()
+	silent.SetOutput(io.Discard)
+	c.enforcer = enforce.New(enforce.Clients{Discovery: c.Discovery, Dynamic: bounded, Metadata: c.metadata}, enforce.Omit{}, silent)
+	return c, nil
+}
+
+// Reachable returns an error that says why the API server does not answer; nil when it does.
+func (c *Cluster) Reachable(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if _, err := c.Discovery.ServerVersion(); err != nil {
+		return fmt.Errorf("reach the API server: %w", err)
+	}
+	return nil
+}

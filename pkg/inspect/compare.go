@@ -1,0 +1,173 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/pkg/enforce"
+	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/report"
+	"github.com/rancher/helm-locker/pkg/rules"
+)
+
+// State is how a live object differs from what the release declares.
+type State string
+
+const (
+	// StateModified says that declared fields have other values, or are gone.
+	StateModified State = "Modified"
+	// StateMissing says that the object does not exist, or is being deleted.
+	StateMissing State = "Missing"
+)
+
+// Change is a field that differs, and who changed it according to the object's managedFields; zero when that cannot be told.
+type Change struct {
+	drift.Change
+	Author drift.Author
+}
+
+// Difference is one object that is not as the release declares it. No value of a Secret is in it.
+type Difference struct {
+	ID    manifest.ID
+	State State
+	// Changes are the fields that differ; none for a missing object.
+	Changes []Change
+	// Want is the object as it would be if the release were applied now, Have as it is; masked. Have is nil when it is missing.
+	Want, Have map[string]any
+	// Note says more, for example why an object cannot exist; often empty.
+	Note string
+}
+
+// Failure is an object that could not be compared.
+type Failure struct {
+	ID  manifest.ID
+	Err error
+}
+
+// Comparison is how a release differs from the live objects.
+type Comparison struct {
+	Release  *release.Details
+	Compared int
+	// Differences are in the order of kind, namespace and name.
+	Differences []Difference
+	// Failures are what could not be compared; a comparison with failures is incomplete.
+	Failures []Failure
+	// Left is what the manifest declares and nobody compares, and why.
+	Left []string
+	// Local says why differences were judged without the API server's help, so that values which the server or a webhook
+	// rewrites may be among them; empty when it helped.
+	Local string
+}
+
+// CompareOptions are the choices of a comparison.
+type CompareOptions struct {
+	Masker report.Masker
+	// Strict also reports what others added beside what the release declares (scope Strict of a HelmRelease).
+	Strict bool
+	// Rules are the ignore rules of the release's HelmRelease; nil for none.
+	Rules *rules.Rules
+	// Progress, if set, is called after each object, with the number of those done and of all. It is not called concurrently.
+	Progress func(done, all int)
+}
+
+// Source is where live objects come from.
+type Source interface {
+	// Scope is a manifest.Scope.
+	Scope() manifest.Scope
+	// Look returns the live object; nil when it does not exist.
+	Look(ctx context.Context, o *lock.Object) (*unstructured.Unstructured, error)
+	// UnknownKind says why an object of a kind that Scope does not know is missing.
+	UnknownKind() string
+	// Settle returns what the live object would become if the release were applied to it now, by a dry run. Why says, when
+	// there is no answer, what stands against it. The error is errChanged when it is not the current state any more.
+	Settle(ctx context.Context, r *enforce.Revert) (after *unstructured.Unstructured, why string, err error)
+	// Autoscalers returns the live HorizontalPodAutoscalers of a namespace, as far as they may be read.
+	Autoscalers(ctx context.Context, namespace string) []*unstructured.Unstructured
+}
+
+// errChanged says that an object changed while it was compared, so that it has to be looked at again.
+var errChanged = errors.New("the object keeps changing while it is compared")
+
+// attempts bounds how often an object that changes is looked at again.
+const attempts = 5
+
+// lookTogether is how many objects are looked at at a time.
+const lookTogether = 8
+
+// Compare compares a release with the live objects of source. The error is about the release itself: a manifest that does not
+// parse is not compared at all.
+func Compare(ctx context.Context, source Source, details *release.Details, options CompareOptions) (*Comparison, error) {
+	set, err := manifest.Parse(details.Manifest)
+	if err != nil {
+		return nil, fmt.Errorf("the manifest of revision %d of release %s does not parse, so nothing is compared: %w",
+			details.Revision, details.Key, err)
+	}
+	resolved, unknown, err := set.Resolve(manifest.Release(details.Key), source.Scope())
+	if err != nil {
+		return nil, fmt.Errorf("revision %d of release %s: %w", details.Revision, details.Key, err)
+	}
+	schemas, err := drift.NewSchemas()
+	if err != nil {
+		return nil, err
+	}
+	c := &comparer{Comparison: Comparison{Release: details}, source: source, options: options, schemas: schemas,
+		serverSide: details.ApplyMethod == release.ApplyMethodServerSide, all: len(resolved)}
+	for _, skipped := range set.Skipped {
+		c.Left = append(c.Left, skipped.String())
+	}
+	for _, o := range unknown {
+		c.Differences = append(c.Differences, Difference{ID: o.ID, State: StateMissing, Want: options.Masker.Object(o.Content),
+			Note: source.UnknownKind()})
+	}
+	c.Compared = len(unknown)
+	c.run(ctx, resolved)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return &c.Comparison, nil
+}
+
+type comparer struct {
+	Comparison
+	source     Source
+	options    CompareOptions
+	schemas    *drift.Schemas
+	serverSide bool
+	all        int
+
+	mu   sync.Mutex // guards Comparison and done
+	done int
+}
+
+func (c *comparer) run(ctx context.Context, objects []manifest.Object) {
+	scaled := lock.AutoscaledObjects(objects)
+	var group errgroup.Group
+	group.SetLimit(lookTogether)
+	for _, o := range objects {
+		group.Go(func() error {
+			if ctx.Err() == nil {
+				c.object(ctx, o, scaled[o.ID])
+			}
+			return nil
+		})
+	}
+	// The functions return no errors: each failure belongs to its object.
+	_ = group.Wait()
+	slices.Sort(c.Left)
+	slices.SortFunc(c.Differences, func(a, b Difference) int { return compareIDs(a.ID, b.ID) })
+	slices.SortFunc(c.Failures, func(a, b Failure) int { return compareIDs(a.ID, b.ID) })
+}
+
+func compareIDs(a, b manifest.ID) int {
+	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Group, b.Group), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}

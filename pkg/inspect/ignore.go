@@ -1,0 +1,67 @@
+package inspect
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/rules"
+)
+
+// strict returns the rules of a strict comparison of an object; nil where none was asked for.
+func (c *comparer) strict(live *unstructured.Unstructured, owner drift.Owner, matcher *rules.Matcher) *drift.Strict {
+	if !c.options.Strict {
+		return nil
+	}
+	return &drift.Strict{ManagedFields: live.GetManagedFields(), Helm: owner, Keep: matcher.Keeps}
+}
+
+// either ignores what one of two functions ignores, of which any may be nil.
+func either(a, b func([]string) bool) func([]string) bool {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	}
+	return func(path []string) bool { return a(path) || b(path) }
+}
+
+// ignoreReplicas exempts a replica count that an autoscaler, of the release or a live one, has chosen within its range.
+func (c *comparer) ignoreReplicas(ctx context.Context, o manifest.Object, live *unstructured.Unstructured, replicas *lock.Range) func([]string) bool {
+	declared, found, err := unstructured.NestedInt64(o.Content, "spec", "replicas")
+	if !found || err != nil {
+		return nil
+	}
+	count, found, err := unstructured.NestedInt64(live.Object, "spec", "replicas")
+	if !found || err != nil || count == declared {
+		return nil
+	}
+	if replicas == nil {
+		var scalers lock.Autoscalers
+		for _, autoscaler := range c.source.Autoscalers(ctx, o.ID.Namespace) {
+			scalers.Set(autoscaler)
+		}
+		replicas = scalers.Range(o.ID)
+	}
+	if !replicas.Contains(count) {
+		return nil
+	}
+	return func(path []string) bool { return len(path) == 2 && path[0] == "spec" && path[1] == "replicas" }
+}
+
+// appliedBy returns a function that says whether Helm's manager owns a field of the live object by server-side apply.
+func appliedBy(owner drift.Owner, live *unstructured.Unstructured, desired map[string]any) func([]string) bool {
+	var applied []metav1.ManagedFieldsEntry
+	for _, entry := range live.GetManagedFields() {
+		if entry.Manager == owner.Manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" {
+			applied = append(applied, entry)
+		}
+	}
+	ownership := drift.NewOwnership(applied, desired, live.Object)
+	return func(path []string) bool { return ownership.Owned(path, func(string) bool { return true }) }
+}

@@ -1,0 +1,80 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/rancher/helm-locker/pkg/enforce"
+	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/manifest"
+)
+
+// Scope is part of Source.
+func (c *Cluster) Scope() manifest.Scope {
+	return func(gvk schema.GroupVersionKind) (bool, error) {
+		kind, err := c.kinds.Get(gvk)
+		return kind.Namespaced, err
+	}
+}
+
+// Look is part of Source.
+func (c *Cluster) Look(ctx context.Context, o *lock.Object) (*unstructured.Unstructured, error) {
+	kind, err := c.kinds.Get(o.GVK)
+	if err != nil {
+		return nil, err
+	}
+	o.GVR, o.Namespaced = kind.GVR, kind.Namespaced
+	return c.enforcer.Look(ctx, o)
+}
+
+// UnknownKind is part of Source.
+func (c *Cluster) UnknownKind() string {
+	return "the cluster does not serve this kind: its CustomResourceDefinition is gone"
+}
+
+// Settle is part of Source. Nothing is written: the API server answers what it would store.
+func (c *Cluster) Settle(ctx context.Context, r *enforce.Revert) (*unstructured.Unstructured, string, error) {
+	after, err := c.enforcer.DryRun(ctx, r)
+	switch {
+	case err == nil:
+		return after, "", nil
+	case ctx.Err() != nil:
+		return nil, "", ctx.Err()
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+		return nil, "", errChanged
+	case apierrors.IsForbidden(err):
+		return nil, fmt.Sprintf("no permission for a dry run (it needs the verb patch on %s)", r.GVR.GroupResource()), nil
+	default:
+		// The server's words may quote values, so that only the reason is passed on.
+		return nil, fmt.Sprintf("the API server refused a dry run of %s (%s)", r.ID, reasonOf(err)), nil
+	}
+}
+
+// Autoscalers is part of Source.
+func (c *Cluster) Autoscalers(ctx context.Context, namespace string) []*unstructured.Unstructured {
+	kind, err := c.kinds.Get(schema.GroupVersionKind{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"})
+	if err != nil {
+		return nil
+	}
+	list, err := c.Dynamic.Resource(kind.GVR).Namespace(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil // who may not see them sees the replica count as drift
+	}
+	autoscalers := make([]*unstructured.Unstructured, len(list.Items))
+	for i := range list.Items {
+		autoscalers[i] = &list.Items[i]
+	}
+	return autoscalers
+}
+
+func reasonOf(err error) string {
+	if reason := apierrors.ReasonForError(err); reason != "" {
+		return string(reason)
+	}
+	return "no answer"
+}

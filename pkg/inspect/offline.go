@@ -1,0 +1,90 @@
+package inspect
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/rancher/helm-locker/pkg/enforce"
+	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/manifest"
+)
+
+// Dump is a Source of objects that were saved before, so that no cluster is needed. What it lacks counts as missing.
+type Dump struct {
+	objects    map[manifest.ID]*unstructured.Unstructured
+	namespaced map[schema.GroupKind]bool
+}
+
+// NewDump returns the objects as a source.
+func NewDump(objects []*unstructured.Unstructured) *Dump {
+	d := &Dump{objects: map[manifest.ID]*unstructured.Unstructured{}, namespaced: map[schema.GroupKind]bool{}}
+	for _, object := range objects {
+		gvk := object.GroupVersionKind()
+		d.objects[manifest.ID{Group: gvk.Group, Kind: gvk.Kind, Namespace: object.GetNamespace(), Name: object.GetName()}] = object
+		d.namespaced[gvk.GroupKind()] = object.GetNamespace() != ""
+	}
+	return d
+}
+
+// clusterScoped are the kinds that Kubernetes ships and that live in no namespace, by group.
+var clusterScoped = map[string][]string{
+	"":                             {"Namespace", "Node", "PersistentVolume"},
+	"admissionregistration.k8s.io": {"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"},
+	"apiextensions.k8s.io":         {"CustomResourceDefinition"},
+	"apiregistration.k8s.io":       {"APIService"},
+	"certificates.k8s.io":          {"CertificateSigningRequest", "ClusterTrustBundle"},
+	"flowcontrol.apiserver.k8s.io": {"FlowSchema", "PriorityLevelConfiguration"},
+	"networking.k8s.io":            {"IngressClass", "IPAddress", "ServiceCIDR"},
+	"node.k8s.io":                  {"RuntimeClass"},
+	"rbac.authorization.k8s.io":    {"ClusterRole", "ClusterRoleBinding"},
+	"resource.k8s.io":              {"DeviceClass", "ResourceSlice", "DeviceTaintRule"},
+	"scheduling.k8s.io":            {"PriorityClass"},
+	"storage.k8s.io":               {"CSIDriver", "CSINode", "StorageClass", "VolumeAttachment", "VolumeAttributesClass"},
+}
+
+// Scope is part of Source. A kind is of the scope that its saved objects have, or of that of Kubernetes' own kinds; others are
+// not known.
+func (d *Dump) Scope() manifest.Scope {
+	return func(gvk schema.GroupVersionKind) (bool, error) {
+		if namespaced, found := d.namespaced[gvk.GroupKind()]; found {
+			return namespaced, nil
+		}
+		for _, kind := range clusterScoped[gvk.Group] {
+			if kind == gvk.Kind {
+				return false, nil
+			}
+		}
+		if scheme.Scheme.Recognizes(gvk) {
+			return true, nil
+		}
+		return false, &meta.NoKindMatchError{GroupKind: gvk.GroupKind(), SearchedVersions: []string{gvk.Version}}
+	}
+}
+
+// Look is part of Source.
+func (d *Dump) Look(_ context.Context, o *lock.Object) (*unstructured.Unstructured, error) {
+	return d.objects[o.ID], nil
+}
+
+// UnknownKind is part of Source.
+func (d *Dump) UnknownKind() string { return "no object of this kind was saved" }
+
+// Settle is part of Source: nobody can tell.
+func (d *Dump) Settle(context.Context, *enforce.Revert) (*unstructured.Unstructured, string, error) {
+	return nil, "saved objects are compared", nil
+}
+
+// Autoscalers is part of Source.
+func (d *Dump) Autoscalers(_ context.Context, namespace string) []*unstructured.Unstructured {
+	var autoscalers []*unstructured.Unstructured
+	for id, object := range d.objects {
+		if id.Kind == "HorizontalPodAutoscaler" && id.Namespace == namespace {
+			autoscalers = append(autoscalers, object)
+		}
+	}
+	return autoscalers
+}

@@ -1,0 +1,201 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/rancher/helm-locker/pkg/release"
+)
+
+// NotFoundError says that a release, or one revision of it, has no record.
+type NotFoundError struct {
+	Key release.Key
+	// Revision is 0 when no revision exists at all.
+	Revision int
+	// Revisions are those that do exist, newest first.
+	Revisions []int
+	// Similar are releases that may have been meant, best first: of nearly that name, or of that name in other namespaces.
+	Similar []release.Key
+	// Source is the file in which the release was looked for; empty for the cluster.
+	Source string
+}
+
+func (e *NotFoundError) Error() string {
+	if e.Revision != 0 {
+		texts := make([]string, len(e.Revisions))
+		for i, revision := range e.Revisions {
+			texts[i] = fmt.Sprint(revision)
+		}
+		return fmt.Sprintf("release %s has no revision %d; it has %s", e.Key, e.Revision, strings.Join(texts, ", "))
+	}
+	if e.Source != "" {
+		return fmt.Sprintf("release %s is not in %s", strings.TrimPrefix(e.Key.String(), "/"), e.Source)
+	}
+	return fmt.Sprintf("release %s does not exist: namespace %q has no Secret of type %s for it", e.Key, e.Key.Namespace, release.SecretType)
+}
+
+// Records returns the records of all releases in a namespace, or of all namespaces when it is empty, and, if name is not
+// empty, only those of releases of that name. Only metadata is read. A Secret whose labels are not what Helm writes is an error
+// (release.ErrRecord): it may hide the newest revision.
+func (c *Cluster) Records(ctx context.Context, namespace, name string) ([]release.Record, error) {
+	secrets := c.metadata.Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}).Namespace(namespace)
+	var records []release.Record
+	options := metav1.ListOptions{
+		LabelSelector: release.Selector(name), FieldSelector: "type=" + release.SecretType, Limit: 500,
+	}
+	for {
+		list, err := secrets.List(ctx, options)
+		if err != nil {
+			return nil, fmt.Errorf("list the release records: %w", err)
+		}
+		for i := range list.Items {
+			record, err := release.RecordOf(&list.Items[i])
+			if err != nil {
+				return nil, err
+			}
+			records = append(records, record)
+		}
+		if options.Continue = list.Continue; options.Continue == "" {
+			return records, nil
+		}
+	}
+}
+
+// Find returns the record of one revision of a release, or the newest when revision is 0. The error is a *NotFoundError when
+// there is none.
+func (c *Cluster) Find(ctx context.Context, key release.Key, revision int) (release.Record, error) {
+	records, err := c.Records(ctx, key.Namespace, key.Name)
+	if err != nil {
+		return release.Record{}, err
+	}
+	record, err := pick(key, records, revision)
+	var missing *NotFoundError
+	if errors.As(err, &missing) && missing.Revision == 0 {
+		missing.Similar = c.similar(ctx, key)
+	}
+	return record, err
+}
+
+func pick(key release.Key, records []release.Record, revision int) (release.Record, error) {
+	newest, found := release.Newest(records)
+	switch {
+	case !found:
+		return release.Record{}, &NotFoundError{Key: key}
+	case revision == 0:
+		return newest, nil
+	}
+	missing := &NotFoundError{Key: key, Revision: revision}
+	for _, record := range records {
+		if record.Revision == revision {
+			return record, nil
+		}
+		missing.Revisions = append(missing.Revisions, record.Revision)
+	}
+	slices.SortFunc(missing.Revisions, func(a, b int) int { return b - a })
+	return release.Record{}, missing
+}
+
+// Current returns the record to compare with the cluster, of all records of a release: the newest deployed one, which is what
+// the last successful operation left; without one the newest. False when there are no records.
+func Current(records []release.Record) (release.Record, bool) {
+	deployed := slices.DeleteFunc(slices.Clone(records), func(r release.Record) bool { return r.Status != release.StatusDeployed })
+	if record, found := release.Newest(deployed); found {
+		return record, true
+	}
+	return release.Newest(records)
+}
+
+// Read reads and decodes the payload of a record. A release without a manifest (hooks only) is no error here.
+func (c *Cluster) Read(ctx context.Context, record release.Record) (*release.Details, error) {
+	secret, err := c.kubernetes.CoreV1().Secrets(record.Key.Namespace).Get(ctx, record.SecretName, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("read revision %d of release %s: %w", record.Revision, record.Key, err)
+	}
+	return decode(secret.Data[release.DataKey], record.Key.Namespace+"/"+record.SecretName)
+}
+
+func decode(payload []byte, secret string) (*release.Details, error) {
+	details, err := release.DecodeDetails(payload, release.DefaultLimit)
+	if err != nil && !errors.Is(err, release.ErrNoManifest) {
+		return nil, fmt.Errorf("Secret %s: %w", secret, err)
+	}
+	return details, nil
+}
+
+// Most of what similar returns, and how different a name may be.
+const (
+	mostSimilar = 5
+	maxDistance = 3
+)
+
+// similar returns releases that may have been meant. Where it may not look, there are none: this only helps with an error.
+func (c *Cluster) similar(ctx context.Context, key release.Key) []release.Key {
+	records, err := c.Records(ctx, "", "")
+	if apierrors.IsForbidden(err) {
+		records, err = c.Records(ctx, key.Namespace, "")
+	}
+	if err != nil {
+		return nil
+	}
+	keys := map[release.Key]bool{}
+	for _, record := range records {
+		keys[record.Key] = true
+	}
+	return Similar(key, keys)
+}
+
+// Similar returns those of the keys that may have been meant by key, best first: of the same name elsewhere, or of nearly
+// the same name in the same namespace.
+func Similar(key release.Key, keys map[release.Key]bool) []release.Key {
+	type candidate struct {
+		key  release.Key
+		cost int
+	}
+	var candidates []candidate
+	for other := range keys {
+		cost := distance(key.Name, other.Name)
+		if cost > 0 && (strings.Contains(other.Name, key.Name) || strings.Contains(key.Name, other.Name)) {
+			cost = 1
+		}
+		if key.Namespace != "" && other.Namespace != key.Namespace && cost > 0 || cost > min(maxDistance, len(key.Name)/2) {
+			continue
+		}
+		candidates = append(candidates, candidate{other, cost})
+	}
+	slices.SortFunc(candidates, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(a.cost, b.cost), cmp.Compare(a.key.String(), b.key.String()))
+	})
+	var similar []release.Key
+	for _, found := range candidates[:min(len(candidates), mostSimilar)] {
+		similar = append(similar, found.key)
+	}
+	return similar
+}
+
+// distance is the number of characters to insert, delete or replace to make b of a.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost = 1 + min(diagonal, row[j], row[j+1])
+			}
+			diagonal, row[j+1] = row[j+1], cost
+		}
+	}
+	return row[len(b)]
+}

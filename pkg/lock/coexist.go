@@ -1,0 +1,88 @@
+package lock
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/manifest"
+)
+
+// Coexist takes out of a desired object (a resolved one, whose content is the caller's own) what the manifest leaves to
+// others, and says what that is. It goes by the manifest alone, so that nothing about a live object exempts it.
+//
+//   - a caBundle that is declared empty: a controller (cert-manager's cainjector, say) fills it in
+//   - the rules of an aggregated ClusterRole, which the manifest package leaves out already
+func Coexist(o manifest.Object) []v1alpha1.Exception {
+	switch o.ID.Group + "/" + o.ID.Kind {
+	case "rbac.authorization.k8s.io/ClusterRole":
+		if _, aggregated := o.Content["aggregationRule"].(map[string]any); aggregated {
+			return []v1alpha1.Exception{ExceptionOf(o.ID, v1alpha1.ExceptionAggregated, "", "/rules")}
+		}
+	case "admissionregistration.k8s.io/ValidatingWebhookConfiguration", "admissionregistration.k8s.io/MutatingWebhookConfiguration":
+		webhooks, ok := o.Content["webhooks"].([]any)
+		if !ok {
+			return nil
+		}
+		var left []string
+		for i, item := range webhooks {
+			if webhook, ok := item.(map[string]any); ok && leaveCABundle(webhook, "clientConfig") {
+				left = append(left, fmt.Sprintf("/webhooks/%d/clientConfig/caBundle", i))
+			}
+		}
+		return caBundles(o.ID, left)
+	case "apiregistration.k8s.io/APIService":
+		// Without a service the API server itself serves the version, and there is nothing to inject.
+		spec, ok := o.Content["spec"].(map[string]any)
+		if _, service := spec["service"].(map[string]any); ok && service && leaveCABundle(o.Content, "spec") {
+			return caBundles(o.ID, []string{"/spec/caBundle"})
+		}
+	case "apiextensions.k8s.io/CustomResourceDefinition":
+		webhook, ok, err := unstructured.NestedFieldNoCopy(o.Content, "spec", "conversion", "webhook")
+		if config, isMap := webhook.(map[string]any); ok && err == nil && isMap && leaveCABundle(config, "clientConfig") {
+			return caBundles(o.ID, []string{"/spec/conversion/webhook/clientConfig/caBundle"})
+		}
+	}
+	return nil
+}
+
+func caBundles(id manifest.ID, paths []string) []v1alpha1.Exception {
+	if len(paths) == 0 {
+		return nil
+	}
+	return []v1alpha1.Exception{ExceptionOf(id, v1alpha1.ExceptionCABundle, "", paths...)}
+}
+
+// leaveCABundle takes an empty caBundle out of parent[key] and says whether the manifest declares none there.
+func leaveCABundle(parent map[string]any, key string) bool {
+	config, ok := parent[key].(map[string]any)
+	if !ok {
+		return false
+	}
+	declared, found := config["caBundle"]
+	if !found {
+		return true
+	}
+	text, ok := declared.(string)
+	if !ok {
+		return false
+	}
+	// A line break alone is what charts write to pass the API server's validation, which used to require a value.
+	plain, err := base64.StdEncoding.DecodeString(text)
+	if err != nil || strings.TrimSpace(string(plain)) != "" {
+		return false
+	}
+	delete(config, "caBundle")
+	return true
+}
+
+// ExceptionOf returns an entry of status.exceptions.
+func ExceptionOf(id manifest.ID, reason v1alpha1.ExceptionReason, message string, paths ...string) v1alpha1.Exception {
+	return v1alpha1.Exception{
+		Object: v1alpha1.DriftedObject{Group: id.Group, Kind: id.Kind, Namespace: id.Namespace, Name: id.Name},
+		Reason: reason, Paths: paths, Message: message,
+	}
+}

@@ -1,0 +1,80 @@
+package lock
+
+import (
+	"reflect"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/rancher/helm-locker/pkg/manifest"
+)
+
+func TestCoexistLeavesWhatTheManifestLeaves(t *testing.T) {
+	webhook := manifest.ID{Group: "admissionregistration.k8s.io", Kind: "MutatingWebhookConfiguration", Name: "x"}
+	for name, test := range map[string]struct {
+		id            manifest.ID
+		content, want string
+		paths         []string
+	}{
+		"none, blank and declared bundles": {
+			id: webhook,
+			content: `{webhooks: [{name: a, clientConfig: {url: u}}, {name: b, clientConfig: {caBundle: Cg==}}, {name: c, clientConfig: {caBundle: ""}},
+				{name: d, clientConfig: {caBundle: ZGVjbGFyZWQ=}}, {name: e}, text]}`,
+			want: `{webhooks: [{name: a, clientConfig: {url: u}}, {name: b, clientConfig: {}}, {name: c, clientConfig: {}},
+				{name: d, clientConfig: {caBundle: ZGVjbGFyZWQ=}}, {name: e}, text]}`,
+			paths: []string{"/webhooks/0/clientConfig/caBundle", "/webhooks/1/clientConfig/caBundle", "/webhooks/2/clientConfig/caBundle"},
+		},
+		"an APIService with a service": {
+			id:      manifest.ID{Group: "apiregistration.k8s.io", Kind: "APIService", Name: "x"},
+			content: `{spec: {service: {name: a}, caBundle: ""}}`, want: `{spec: {service: {name: a}}}`, paths: []string{"/spec/caBundle"},
+		},
+		"a local APIService": {
+			id:      manifest.ID{Group: "apiregistration.k8s.io", Kind: "APIService", Name: "x"},
+			content: `{spec: {group: a}}`, want: `{spec: {group: a}}`,
+		},
+		"a conversion webhook": {
+			id:      manifest.ID{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: "x"},
+			content: `{spec: {conversion: {webhook: {clientConfig: {service: {name: a}}}}}}`, want: `{spec: {conversion: {webhook: {clientConfig: {service: {name: a}}}}}}`,
+			paths: []string{"/spec/conversion/webhook/clientConfig/caBundle"},
+		},
+		"a definition without conversion": {
+			id:      manifest.ID{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: "x"},
+			content: `{spec: {}}`, want: `{spec: {}}`,
+		},
+		"an aggregated ClusterRole": {
+			id:      manifest.ID{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: "x"},
+			content: `{aggregationRule: {}}`, want: `{aggregationRule: {}}`, paths: []string{"/rules"},
+		},
+		"a plain ClusterRole": {
+			id:      manifest.ID{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: "x"},
+			content: `{rules: []}`, want: `{rules: []}`,
+		},
+		"a caBundle that means nothing to Kubernetes": {
+			id:      manifest.ID{Group: "example.com", Kind: "Webhook", Name: "x"},
+			content: `{spec: {caBundle: ""}}`, want: `{spec: {caBundle: ""}}`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := manifest.Object{ID: test.id, Content: parse(t, test.content)}
+			var paths []string
+			for _, e := range Coexist(o) {
+				paths = append(paths, e.Paths...)
+			}
+			if !reflect.DeepEqual(paths, test.paths) {
+				t.Errorf("paths %v, want %v", paths, test.paths)
+			}
+			if want := parse(t, test.want); !reflect.DeepEqual(o.Content, want) {
+				t.Errorf("content %v, want %v", o.Content, want)
+			}
+		})
+	}
+}
+
+func parse(t *testing.T, text string) map[string]any {
+	t.Helper()
+	var m map[string]any
+	if err := yaml.Unmarshal([]byte(text), &m); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}

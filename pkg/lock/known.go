@@ -1,0 +1,40 @@
+package lock
+
+import (
+	"time"
+
+	"github.com/rancher/helm-locker/pkg/manifest"
+)
+
+// Known takes a look at an object that exists by its resource version and digest alone, and says whether that was all
+// there is to it: the look is older than one already taken, or shows content that was judged already. If it was not,
+// nothing has changed, and Observe takes the look with the object in it.
+func (l *Lock) Known(id manifest.ID, version, digest uint64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.objects[id]
+	if s == nil || l.closed || s.outdates(version) {
+		return true
+	}
+	if !s.settles(digest) {
+		return false
+	}
+	s.version = max(s.version, version)
+	l.calm(s)
+	return true
+}
+
+// outdates says whether a look with that version is older than one already taken. Zero is unknown, and never old.
+func (s *state) outdates(version uint64) bool { return version != 0 && version <= s.version }
+
+// settles says whether content with that digest was judged, and nobody is about to change it.
+func (s *state) settles(digest uint64) bool { return s.judged && digest == s.good && !s.inFlight }
+
+// calm ends a drift that was not worked on yet. l.mu is held.
+func (l *Lock) calm(s *state) {
+	s.pending = nil
+	if !s.reported {
+		s.problem, s.failures, s.notBefore = nil, 0, time.Time{}
+	}
+	delete(l.dirty, s.ID)
+}

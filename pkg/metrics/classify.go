@@ -1,0 +1,114 @@
+package metrics
+
+import (
+	"net/http"
+	"strings"
+)
+
+// Verbs of Kubernetes' authorization, and apply for a server-side apply.
+const (
+	verbGet    = "get"
+	verbList   = "list"
+	verbWatch  = "watch"
+	verbCreate = "create"
+	verbUpdate = "update"
+	verbPatch  = "patch"
+	verbApply  = "apply"
+	verbDelete = "delete"
+	verbDrop   = "deletecollection"
+	verbOther  = "other"
+)
+
+// Classes of resources: each of the operator's own purposes, and objects for whatever releases consist of.
+const (
+	classRecords     = "records"
+	classDiscovery   = "discovery"
+	classObjects     = "objects"
+	applyContentType = "application/apply-patch"
+)
+
+// purposes are the resources that the operator uses for itself.
+var purposes = map[string]string{
+	"helmreleases.helm.cattle.io":                    "helmreleases",
+	"events":                                         "events",
+	"events.events.k8s.io":                           "events",
+	"leases.coordination.k8s.io":                     "leases",
+	"customresourcedefinitions.apiextensions.k8s.io": "definitions",
+	"horizontalpodautoscalers.autoscaling":           "autoscalers",
+}
+
+// request is what the metrics say about a request. resource, in the form "deployments.apps", is only used as a label of
+// watches: those are as many as kinds are locked.
+type request struct{ verb, class, resource string }
+
+// classify tells from method, path and query what a request does.
+func classify(r *http.Request) request {
+	group, rest := split(r.URL.Path)
+	if len(rest) == 0 {
+		return request{verb: verbGet, class: classDiscovery}
+	}
+	if rest[0] == "namespaces" && len(rest) > 2 && rest[2] != "status" && rest[2] != "finalize" {
+		rest = rest[2:]
+	}
+	resource := rest[0]
+	if group != "" {
+		resource += "." + group
+	}
+	q := request{verb: verbOf(r, len(rest) > 1), class: classObjects, resource: resource}
+	if class, own := purposes[resource]; own {
+		q.class = class
+	}
+	if resource == "secrets" && ofRecords(r, rest) {
+		q.class = classRecords
+	}
+	return q
+}
+
+// split returns the API group and what follows the version in a path; nothing for a path that is no resource's.
+func split(path string) (group string, rest []string) {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	switch {
+	case len(parts) > 2 && parts[0] == "api":
+		return "", parts[2:]
+	case len(parts) > 3 && parts[0] == "apis":
+		return parts[1], parts[3:]
+	}
+	return "", nil
+}
+
+// ofRecords says whether a request for Secrets is for those in which Helm keeps its records.
+func ofRecords(r *http.Request, rest []string) bool {
+	if len(rest) > 1 {
+		return strings.HasPrefix(rest[1], "sh.helm.release.")
+	}
+	query := r.URL.Query()
+	return strings.Contains(query.Get("labelSelector"), "owner=helm") || strings.Contains(query.Get("fieldSelector"), "helm.sh/release")
+}
+
+func verbOf(r *http.Request, named bool) string {
+	switch r.Method {
+	case http.MethodGet:
+		if watch := r.URL.Query().Get("watch"); watch == "true" || watch == "1" {
+			return verbWatch
+		}
+		if named {
+			return verbGet
+		}
+		return verbList
+	case http.MethodPost:
+		return verbCreate
+	case http.MethodPut:
+		return verbUpdate
+	case http.MethodPatch:
+		if strings.HasPrefix(r.Header.Get("Content-Type"), applyContentType) {
+			return verbApply
+		}
+		return verbPatch
+	case http.MethodDelete:
+		if named {
+			return verbDelete
+		}
+		return verbDrop
+	}
+	return verbOther
+}

@@ -1,0 +1,158 @@
+package metrics
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/rancher/helm-locker/pkg/release"
+)
+
+var shop = release.Key{Namespace: "apps", Name: "shop"}
+
+func TestForgetLeavesNothingOfARelease(t *testing.T) {
+	m := New("v1", "abc")
+	m.Drift(shop, "Deployment", "Refused", time.Second, false)
+	m.Contended(shop, "Deployment")
+	m.Release(shop, "Deployed", true, Counts{Tracked: 2}, map[string]bool{"Ready": true})
+	m.Forget(shop)
+	families, err := m.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		for _, sample := range f.GetMetric() {
+			for _, l := range sample.GetLabel() {
+				if l.GetName() == "release" {
+					t.Errorf("%s still has %s", f.GetName(), l.GetValue())
+				}
+			}
+		}
+	}
+}
+
+func TestAReleaseIsInOneState(t *testing.T) {
+	m := New("v1", "abc")
+	for _, state := range states {
+		m.Release(shop, state, false, Counts{}, nil)
+		if n := testutil.CollectAndCount(m.state); n != 1 {
+			t.Errorf("%d states after %s", n, state)
+		}
+	}
+	if got := testutil.ToFloat64(m.yielded); got != 0 {
+		t.Errorf("yields are %v before the first", got)
+	}
+}
+
+// Two operators in one process have nothing in common, and nothing is in Prometheus' default registry.
+func TestNothingIsGlobal(t *testing.T) {
+	a, b := New("v1", "abc"), New("v1", "abc")
+	a.Yielded(shop)
+	a.Queues().NewAddsMetric("drift").Inc()
+	if testutil.CollectAndCount(b.yielded) != 0 || testutil.CollectAndCount(b.queue.adds) != 0 {
+		t.Error("one operator's metrics are another's")
+	}
+	families, err := prometheus.DefaultGatherer.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if strings.HasPrefix(f.GetName(), namespace) {
+			t.Errorf("%s is in the default registry", f.GetName())
+		}
+	}
+}
+
+func TestClassify(t *testing.T) {
+	for line, want := range map[string]request{
+		"GET /api":                          {"get", "discovery", ""},
+		"GET /apis/apps/v1":                 {"get", "discovery", ""},
+		"GET /openapi/v3":                   {"get", "discovery", ""},
+		"GET /api/v1/namespaces":            {"list", "objects", "namespaces"},
+		"GET /api/v1/namespaces/a":          {"get", "objects", "namespaces"},
+		"PUT /api/v1/namespaces/a/finalize": {"update", "objects", "namespaces"},
+		"GET /api/v1/namespaces/a/secrets/sh.helm.release.v1.shop.v2":               {"get", "records", "secrets"},
+		"GET /api/v1/namespaces/a/secrets/mine":                                     {"get", "objects", "secrets"},
+		"GET /api/v1/secrets?fieldSelector=type%3Dhelm.sh%2Frelease.v1&watch=true":  {"watch", "records", "secrets"},
+		"GET /api/v1/namespaces/a/secrets?labelSelector=name%3Dshop%2Cowner%3Dhelm": {"list", "records", "secrets"},
+		"GET /apis/apps/v1/deployments?watch=1":                                     {"watch", "objects", "deployments.apps"},
+		"PATCH /apis/apps/v1/namespaces/a/deployments/web":                          {"patch", "objects", "deployments.apps"},
+		"APPLY /apis/apps/v1/namespaces/a/deployments/web":                          {"apply", "objects", "deployments.apps"},
+		"DELETE /apis/apps/v1/namespaces/a/deployments/web":                         {"delete", "objects", "deployments.apps"},
+		"DELETE /apis/apps/v1/namespaces/a/deployments":                             {"deletecollection", "objects", "deployments.apps"},
+		"POST /api/v1/namespaces/a/events":                                          {"create", "events", "events"},
+		"PUT /apis/coordination.k8s.io/v1/namespaces/a/leases/l":                    {"update", "leases", "leases.coordination.k8s.io"},
+		"PATCH /apis/helm.cattle.io/v1alpha1/namespaces/a/helmreleases/b/status":    {"patch", "helmreleases", "helmreleases.helm.cattle.io"},
+		"BREW /api/v1/pots": {"other", "objects", "pots"},
+	} {
+		method, url, _ := strings.Cut(line, " ")
+		r := httptest.NewRequest(method, url, nil)
+		if method == "APPLY" {
+			r.Method = http.MethodPatch
+			r.Header.Set("Content-Type", "application/apply-patch+yaml")
+		}
+		if got := classify(r); got != want {
+			t.Errorf("%s is %v, want %v", line, got, want)
+		}
+	}
+}
+
+type transport func(*http.Request) (*http.Response, error)
+
+func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func TestRequestsAndWatchesAreCounted(t *testing.T) {
+	m := New("v1", "abc")
+	rt := m.RoundTripper(transport(func(r *http.Request) (*http.Response, error) {
+		switch r.URL.Path {
+		case "/api/v1/namespaces/a/configmaps/lost":
+			return nil, errors.New("connection refused")
+		case "/api/v1/namespaces/a/configmaps/stale":
+			return &http.Response{StatusCode: http.StatusConflict, Body: http.NoBody}, nil
+		}
+		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(""))}, nil
+	}))
+	do := func(ctx context.Context, url string) io.Closer {
+		response, err := rt.RoundTrip(httptest.NewRequest(http.MethodGet, url, nil).WithContext(ctx))
+		if err != nil {
+			return io.NopCloser(nil)
+		}
+		return response.Body
+	}
+	expect := func(what string, c prometheus.Collector, want float64) {
+		t.Helper()
+		if got := testutil.ToFloat64(c); got != want {
+			t.Errorf("%s is %v, want %v", what, got, want)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	do(ctx, "/api/v1/namespaces/a/configmaps/lost")
+	do(ctx, "/api/v1/namespaces/a/configmaps/stale")
+	expect("unanswered", m.api.requests.WithLabelValues("get", "objects", "none"), 1)
+	expect("conflict", m.api.requests.WithLabelValues("get", "objects", "409"), 1)
+
+	first := do(ctx, "/api/v1/configmaps?watch=true")
+	second := do(ctx, "/api/v1/configmaps?watch=true")
+	expect("open watches", m.api.watches, 2)
+	for range 2 { // closing twice is one end
+		if err := first.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect("open watches after one ended", m.api.watches, 1)
+	expect("restarts after one ended", m.api.restarts, 1)
+	cancel()
+	if err := second.Close(); err != nil {
+		t.Fatal(err)
+	}
+	expect("restarts after one was given up", m.api.restarts, 1)
+	expect("open watches in the end", m.api.watches, 0)
+}

@@ -1,0 +1,214 @@
+package notify
+
+import (
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	"k8s.io/utils/clock"
+)
+
+func TestOverflowDropsTheOldestAndSaysSoOnce(t *testing.T) {
+	b := newBench(t)
+	for n := range queueLength + 5 {
+		b.Send(drifted(fmt.Sprint(n)))
+	}
+	b.run()
+	b.answers <- status(500)
+	b.expect("lost 5")
+	<-b.clock.timers
+	for n := range 2 { // more is lost while the summary waits
+		b.Send(drifted(fmt.Sprintf("late %d", n)))
+	}
+	b.clock.Step(time.Second)
+	b.answers <- ok
+	b.expect("lost 7")
+	for n := range queueLength - 2 {
+		b.answers <- ok
+		b.expect(fmt.Sprint(n + 7))
+	}
+	b.answers <- ok
+	b.answers <- ok
+	b.expect("late 0", "late 1")
+	b.stop()
+	b.counts.expect(t, map[string]int{ResultDropped: 7, ResultSent: queueLength + 1}, 0)
+	if n := strings.Count(b.log.String(), "notifications are lost"); n != 1 {
+		t.Errorf("the log says %d times that notifications are lost", n)
+	}
+}
+
+func TestWhatIsTooOldIsGivenUp(t *testing.T) {
+	b := newBench(t)
+	b.run()
+	b.Send(drifted("first"))
+	b.Send(drifted("second"))
+	b.answers <- status(500)
+	b.expect("first")
+	<-b.clock.timers
+	b.clock.Step(maxAge + time.Minute)
+	b.answers <- status(500)
+	b.expect("first") // given up; the second is too old by now
+	b.Send(drifted("third"))
+	b.answers <- ok
+	b.answers <- ok
+	b.expect("lost 2", "third")
+	b.stop()
+	b.counts.expect(t, map[string]int{ResultExpired: 2, ResultSent: 2}, 0)
+}
+
+func TestShutdownFlushes(t *testing.T) {
+	b := newBench(t)
+	for n := range 3 {
+		b.answers <- ok
+		b.Send(drifted(fmt.Sprint(n)))
+	}
+	b.run()
+	b.stop()
+	b.expect("0", "1", "2")
+	b.Send(drifted("too late"))
+	b.counts.expect(t, map[string]int{ResultSent: 3, ResultDropped: 1}, 0)
+}
+
+func TestShutdownDoesNotWaitForADeadReceiver(t *testing.T) {
+	b := newBench(t)
+	for n := range 3 {
+		b.Send(drifted(fmt.Sprint(n)))
+	}
+	b.answers <- status(500)
+	b.run()
+	b.expect("0")
+	<-b.clock.timers // of the retry
+	go func() {
+		for d := range b.clock.timers {
+			if d == flushTime {
+				b.clock.Step(flushTime - time.Second)
+				b.clock.Step(time.Second)
+				return
+			}
+		}
+	}()
+	// The retry comes due while the operator stops, and is not answered: the end of the flush ends it.
+	b.stop()
+	b.counts.expect(t, map[string]int{ResultDropped: 3}, 0)
+	if !strings.Contains(b.log.String(), "2 notifications were not sent") {
+		t.Errorf("the log is %s", b.log)
+	}
+	close(b.answers)
+}
+
+// One receiver that does not answer keeps no other waiting, and nobody who sends.
+func TestReceiversAreIndependent(t *testing.T) {
+	held := make(chan struct{})
+	dead := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-held }))
+	defer dead.Close()
+	defer close(held)
+	b := newBench(t, func(o *Options) { o.URLs = append([]string{dead.URL}, o.URLs...) })
+	b.run()
+	for n := range 20 {
+		b.answers <- ok
+		b.Send(drifted(fmt.Sprint(n)))
+	}
+	for n := range 20 {
+		b.expect(fmt.Sprint(n))
+	}
+	go func() {
+		for d := range b.clock.timers {
+			if d == flushTime {
+				b.clock.Step(d)
+				return
+			}
+		}
+	}()
+	b.stop()
+}
+
+func TestTLSAndToken(t *testing.T) {
+	authorization := make(chan string, 10)
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		authorization <- r.Header.Get("Authorization")
+		w.WriteHeader(http.StatusOK)
+	}))
+	defer server.Close()
+	server.Config.ErrorLog = nil
+	dir := t.TempDir()
+	write := func(name, content string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	token, ca := write("token", "one\n"), write("ca.crt", pemOf(server.Certificate().Raw))
+
+	trusting := newBench(t, func(o *Options) { o.URLs, o.CAFile, o.TokenFile = []string{server.URL}, ca, token })
+	trusting.run()
+	trusting.Send(drifted("web"))
+	if got := <-authorization; got != "Bearer one" {
+		t.Errorf("Authorization is %q", got)
+	}
+	write("token", "two")
+	trusting.Send(drifted("web"))
+	if got := <-authorization; got != "Bearer two" {
+		t.Errorf("Authorization is %q after the token was rotated", got)
+	}
+	trusting.stop()
+	trusting.counts.expect(t, map[string]int{ResultSent: 2}, 0)
+
+	wary := newBench(t, func(o *Options) { o.URLs = []string{server.URL} })
+	wary.run()
+	wary.Send(drifted("web"))
+	<-wary.clock.timers // it failed and is to be tried again
+	go func() {
+		<-wary.clock.timers
+		wary.clock.Step(flushTime)
+	}()
+	wary.stop()
+	if !strings.Contains(wary.log.String(), "certificate") || len(authorization) != 0 {
+		t.Errorf("a server that nobody vouches for got the message, or the log does not say why not: %s", wary.log)
+	}
+}
+
+func TestBadOptionsAreClearErrorsWithoutSecrets(t *testing.T) {
+	for name, tc := range map[string]struct {
+		o    Options
+		want string
+	}{
+		"a relative URL":      {Options{URLs: []string{"https://ok.example", "/hook?key=hunter2"}}, "URL 2 of 2"},
+		"a broken URL":        {Options{URLs: []string{"https://user:hunter2@host:port/"}}, "URL 1 of 1"},
+		"another scheme":      {Options{URLs: []string{"ftp://user:hunter2@host/"}}, "http or https"},
+		"a format":            {Options{URLs: []string{"https://ok.example"}, Format: "xml"}, "use cloudevents or json"},
+		"a missing CA file":   {Options{URLs: []string{"https://ok.example"}, CAFile: "/none/ca"}, "/none/ca"},
+		"a missing token":     {Options{URLs: []string{"https://ok.example"}, TokenFile: "/none/token"}, "/none/token"},
+		"a token in the open": {Options{URLs: []string{"http://u:hunter2@ok.example"}, TokenFile: "/none/token"}, "only sent over https"},
+	} {
+		_, err := New(tc.o, clock.RealClock{}, logrus.New(), &counts{})
+		if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: error is %v", name, err)
+		}
+	}
+	if n, err := New(Options{}, clock.RealClock{}, logrus.New(), &counts{}); n != nil || err != nil {
+		t.Errorf("nobody to tell: %v, %v", n, err)
+	}
+	var none *Notifier
+	none.Send(drifted("web"))
+	none.Run(t.Context())
+}
+
+func TestJitterStaysInItsRange(t *testing.T) {
+	for range 1000 {
+		if d := jitter(time.Second); d < 500*time.Millisecond || d > time.Second {
+			t.Fatalf("%s for a second", d)
+		}
+	}
+}
+
+func pemOf(der []byte) string {
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+}

@@ -1,0 +1,124 @@
+package notify
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"time"
+)
+
+// Formats of a message.
+const (
+	// FormatCloudEvents is a CloudEvent 1.0 in the structured mode of the HTTP binding.
+	FormatCloudEvents = "cloudevents"
+	// FormatJSON is a plain JSON object: the data of the CloudEvent, with id, type and time beside it.
+	FormatJSON = "json"
+)
+
+const (
+	// queueLength is how many messages wait for one receiver; each is a few hundred bytes.
+	queueLength = 1000
+	// requestTime bounds one attempt.
+	requestTime = 10 * time.Second
+	// maxAge is how long a message is worth sending.
+	maxAge = time.Hour
+	// flushTime bounds what is sent at the end. Kubernetes kills a Pod 30 s after it was asked to stop.
+	flushTime = 5 * time.Second
+
+	// Attempts are spaced out from firstRetry to lastRetry. A receiver may ask for more with Retry-After.
+	firstRetry = time.Second
+	lastRetry  = time.Minute
+)
+
+// Options say who is told, and how. The zero value tells nobody.
+type Options struct {
+	// URLs are the receivers, http or https. What they hold beside scheme and host is taken for secret, and never logged.
+	URLs []string
+	// Format is FormatCloudEvents (also when empty) or FormatJSON.
+	Format string
+	// CAFile is a PEM file of authorities to trust beside those of the system; it is read once.
+	CAFile string
+	// TokenFile holds a bearer token that is sent to every receiver. It is read anew for each attempt, because tokens in
+	// files are rotated. Receivers must then be https.
+	TokenFile string
+}
+
+// targets returns the parsed URLs. Errors tell them apart by number.
+func (o Options) targets() ([]*url.URL, error) {
+	if o.Format != "" && o.Format != FormatCloudEvents && o.Format != FormatJSON {
+		return nil, fmt.Errorf("notification format %q: use %s or %s", o.Format, FormatCloudEvents, FormatJSON)
+	}
+	targets := make([]*url.URL, 0, len(o.URLs))
+	for i, text := range o.URLs {
+		u, err := url.Parse(text)
+		switch {
+		case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
+			return nil, fmt.Errorf("notification URL %d of %d: not an absolute http or https URL", i+1, len(o.URLs))
+		case o.TokenFile != "" && u.Scheme != "https":
+			return nil, fmt.Errorf("notification URL %d of %d (%s): a token is only sent over https", i+1, len(o.URLs), nameOf(u))
+		}
+		targets = append(targets, u)
+	}
+	if len(targets) == 0 {
+		return nil, nil
+	}
+	if o.TokenFile != "" {
+		if _, err := readToken(o.TokenFile); err != nil {
+			return nil, err
+		}
+	}
+	return targets, nil
+}
+
+// nameOf returns what a log may say of a URL: user, path and query may hold passwords.
+func nameOf(u *url.URL) string { return u.Scheme + "://" + u.Host }
+
+func (o Options) client() (*http.Client, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if o.CAFile != "" {
+		pool, err := x509.SystemCertPool()
+		if err != nil {
+			return nil, fmt.Errorf("certificates of the system: %w", err)
+		}
+		pem, err := os.ReadFile(o.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("notification CA file: %w", err)
+		}
+		if !pool.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("notification CA file %s has no certificate in PEM form", o.CAFile)
+		}
+		config.RootCAs = pool
+	}
+	return &http.Client{
+		Timeout: requestTime,
+		Transport: &http.Transport{
+			Proxy: http.ProxyFromEnvironment, TLSClientConfig: config, ForceAttemptHTTP2: true,
+			MaxIdleConnsPerHost: 1, IdleConnTimeout: 90 * time.Second,
+		},
+		// A message, and the token with it, goes where it was meant to go and nowhere else.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}, nil
+}
+
+func readToken(file string) (string, error) {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("notification token file: %w", err)
+	}
+	token := trim(string(content))
+	if token == "" {
+		return "", errors.New("notification token file " + file + " is empty")
+	}
+	return token, nil
+}
+
+func (o Options) encoder() encoder {
+	if o.Format == FormatJSON {
+		return encodeJSON
+	}
+	return encodeCloudEvent
+}

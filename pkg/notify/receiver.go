@@ -1,0 +1,206 @@
+package notify
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	"k8s.io/utils/clock"
+)
+
+// receiver sends messages to one URL, one after another, so that they arrive in their order.
+type receiver struct {
+	url      *url.URL
+	name     string
+	encode   encoder
+	client   *http.Client
+	token    string // file
+	clock    clock.WithTicker
+	log      logrus.FieldLogger
+	observer Observer
+	jitter   func(time.Duration) time.Duration
+	queue    *queue
+}
+
+func (r *receiver) put(i *item) {
+	if r.queue.put(i) {
+		r.log.Warn("notifications are lost: more come than the receiver takes")
+	}
+}
+
+// run sends until the queue is closed and empty, or ctx ends.
+func (r *receiver) run(ctx context.Context) {
+	for {
+		i := r.queue.take(ctx, r.clock.Now)
+		if i == nil {
+			break
+		}
+		r.deliver(ctx, i)
+	}
+	if n := r.queue.abandon(); n > 0 {
+		r.log.Warnf("%d notifications were not sent before the operator stopped", n)
+	}
+	r.client.CloseIdleConnections()
+}
+
+// deliver sends one message, again and again until it is taken or turned down for good, or not worth sending any more.
+func (r *receiver) deliver(ctx context.Context, i *item) {
+	for pause := firstRetry; ; pause = min(2*pause, lastRetry) {
+		if i.Lost != nil {
+			*i.Lost = r.queue.allLost(r.clock.Now())
+		}
+		body, mediaType, err := r.encode(i.id, i.Message)
+		if err != nil {
+			r.log.Errorf("notification: %v", err)
+			r.ended(i, ResultRejected)
+			return
+		}
+		err = r.post(ctx, body, mediaType)
+		var failure *failure
+		switch {
+		case err == nil:
+			r.ended(i, ResultSent)
+			return
+		case errors.As(err, &failure) && failure.forGood:
+			r.log.Warnf("notification turned down: %v", err)
+			r.ended(i, ResultRejected)
+			return
+		}
+		wait := r.jitter(pause)
+		if failure != nil {
+			wait = max(wait, failure.after)
+		}
+		if r.clock.Since(i.at)+wait > maxAge {
+			r.log.Warnf("notification given up after %s: %v", r.clock.Since(i.at).Round(time.Second), err)
+			r.ended(i, ResultExpired)
+			return
+		}
+		r.log.Debugf("notification failed, trying again in %s: %v", wait.Round(time.Millisecond), err)
+		r.observer.NotifyRetried()
+		if !r.sleep(ctx, wait) {
+			r.ended(i, ResultDropped)
+			return
+		}
+	}
+}
+
+// ended counts what became of a message. What the receiver turned down it did get, so that is not lost. A message about
+// lost ones is not lost either: the next one says it.
+func (r *receiver) ended(i *item, result string) {
+	got := result == ResultSent || result == ResultRejected
+	switch {
+	case i.Lost == nil && !got:
+		r.queue.gaveUp(result, r.clock.Now())
+		return
+	case i.Lost != nil && got:
+		r.queue.told(i.Lost, r.clock.Now())
+	}
+	r.observer.Notified(result)
+}
+
+// sleep waits and says whether it may go on.
+func (r *receiver) sleep(ctx context.Context, d time.Duration) bool {
+	timer := r.clock.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// failure is an answer other than success.
+type failure struct {
+	status  int
+	forGood bool          // asking again is pointless
+	after   time.Duration // how long the receiver wants to be left alone
+}
+
+func (f *failure) Error() string {
+	if text := http.StatusText(f.status); text != "" {
+		return fmt.Sprintf("the receiver answered %d %s", f.status, text)
+	}
+	return fmt.Sprintf("the receiver answered %d", f.status)
+}
+
+// bodyRead is how much of an answer is read, so that its connection can be used again. It is not looked at.
+const bodyRead = 64 << 10
+
+func (r *receiver) post(ctx context.Context, body []byte, mediaType string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url.String(), bytes.NewReader(body))
+	if err != nil {
+		return withoutURL(err)
+	}
+	request.Header.Set("Content-Type", mediaType)
+	request.Header.Set("User-Agent", "helm-locker")
+	if r.token != "" {
+		token, err := readToken(r.token)
+		if err != nil {
+			return err // the file may be there again soon
+		}
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	response, err := r.client.Do(request)
+	if err != nil {
+		return withoutURL(err)
+	}
+	defer func() {
+		if err := response.Body.Close(); err != nil {
+			r.log.Debugf("close the answer to a notification: %v", err)
+		}
+	}()
+	if _, err := io.CopyN(io.Discard, response.Body, bodyRead); err != nil && !errors.Is(err, io.EOF) {
+		r.log.Debugf("read the answer to a notification: %v", withoutURL(err))
+	}
+	if response.StatusCode/100 == 2 {
+		return nil
+	}
+	f := &failure{status: response.StatusCode, forGood: !worthRetrying(response.StatusCode)}
+	if !f.forGood {
+		f.after = retryAfter(response.Header.Get("Retry-After"), r.clock.Now())
+	}
+	return f
+}
+
+// withoutURL takes off what net/http says about every failed request: its URL.
+func withoutURL(err error) error {
+	var about *url.Error
+	if errors.As(err, &about) {
+		return about.Err
+	}
+	return err
+}
+
+// worthRetrying says whether an answer may be another one later.
+func worthRetrying(status int) bool {
+	switch status {
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
+		return true
+	case http.StatusNotImplemented, http.StatusHTTPVersionNotSupported:
+		return false
+	}
+	return status >= http.StatusInternalServerError
+}
+
+// retryAfter reads the header of that name (RFC 9110, section 10.2.3): seconds or a date. 0 when there is none.
+func retryAfter(header string, now time.Time) time.Duration {
+	if seconds, err := strconv.Atoi(header); err == nil && seconds > 0 {
+		return min(time.Duration(min(seconds, int(maxAge/time.Second)))*time.Second, maxAge)
+	}
+	if at, err := http.ParseTime(header); err == nil && at.After(now) {
+		return min(at.Sub(now), maxAge)
+	}
+	return 0
+}
+
+// jitter spreads waits over the upper half of their length: receivers are not asked by all operators at once.
+func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d/2+1) }

@@ -1,0 +1,106 @@
+package rawjson
+
+import (
+	"encoding/json"
+	"testing"
+)
+
+// parts takes a value apart by Object and Array and puts it together again by encoding/json.
+func parts(t *testing.T, text []byte, i int) (value any, end int, err error) {
+	t.Helper()
+	switch {
+	case i < len(text) && text[i] == '{':
+		m := map[string]any{}
+		end, err = Object(text, i, func(name []byte, plain bool, at int) (int, error) {
+			if !plain {
+				var err error
+				if name, err = Unquote(nil, name); err != nil {
+					return at, err
+				}
+			}
+			v, end, err := parts(t, text, at)
+			m[string(name)] = v
+			return end, err
+		})
+		return m, end, err
+	case i < len(text) && text[i] == '[':
+		l := []any{}
+		end, err = Array(text, i, func(at int) (int, error) {
+			v, end, err := parts(t, text, at)
+			l = append(l, v)
+			return end, err
+		})
+		return l, end, err
+	}
+	if end, err = Skip(text, i); err == nil {
+		err = json.Unmarshal(text[i:end], &value)
+	}
+	return value, end, err
+}
+
+func TestObjectsAndListsAreTakenApart(t *testing.T) {
+	for _, text := range []string{
+		`{}`, `[]`, ` [ ] `, `{ "a" : [ 1 , { "b" : null } , "x,]}" ] , "\u0062\"":"\\" , "c":-1.5e3 , "d":[[],{}] }`, `"a"`, ` true `, `12`,
+	} {
+		var want any
+		if err := json.Unmarshal([]byte(text), &want); err != nil {
+			t.Fatal(err)
+		}
+		i := Space([]byte(text), 0)
+		got, end, err := parts(t, []byte(text), i)
+		if err != nil || Space([]byte(text), end) != len(text) {
+			t.Fatalf("%s: ends at %d, %v", text, end, err)
+		}
+		a, _ := json.Marshal(got)
+		b, _ := json.Marshal(want)
+		if string(a) != string(b) {
+			t.Errorf("%s: got %s, want %s", text, a, b)
+		}
+		if skipped, err := Skip([]byte(text), i); err != nil || skipped != end {
+			t.Errorf("%s: skipped to %d, not %d: %v", text, skipped, end, err)
+		}
+	}
+}
+
+func TestWhatEndsTooEarlyIsAnError(t *testing.T) {
+	text := []byte(`{"a":["x\"y",{"b":"c"}],"d":"e"}`)
+	for i := range text {
+		if _, err := Skip(text[:i], 0); err == nil {
+			t.Errorf("%s is skipped", text[:i])
+		}
+		if _, _, err := parts(t, text[:i], 0); err == nil {
+			t.Errorf("%s is taken apart", text[:i])
+		}
+	}
+}
+
+func FuzzSkip(f *testing.F) {
+	for _, text := range []string{`{"a":[1,"x"]}`, `"\u12`, `[{]}`, `{"a" 1}`, `-`, `\`} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		end, err := Skip(text, Space(text, 0))
+		if json.Valid(text) && (err != nil || Space(text, end) != len(text)) {
+			t.Errorf("%q: ends at %d, %v", text, end, err)
+		}
+		if err == nil && end > len(text) {
+			t.Errorf("%q: ends at %d", text, end)
+		}
+	})
+}
+
+func FuzzUnquote(f *testing.F) {
+	for _, text := range []string{`a`, `\n\"`, `\ud83d\ude00`, `\ud83d`, `\ude00x`, "\xff", `\u00`, `\q`} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, content string) {
+		var want string
+		if json.Unmarshal([]byte(`"`+content+`"`), &want) != nil {
+			return
+		}
+		got, err := Unquote(nil, []byte(content))
+		if err != nil || string(got) != want {
+			t.Errorf("%q: got %q, want %q: %v", content, got, want, err)
+		}
+	})
+}

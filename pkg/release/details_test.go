@@ -1,0 +1,65 @@
+package release
+
+import (
+	"encoding/base64"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func encoded(json string) []byte { return []byte(base64.StdEncoding.EncodeToString([]byte(json))) }
+
+const detailed = `{"name":"web","namespace":"apps","version":3,
+"info":{"status":"failed","description":"boom","notes":"hello","last_deployed":"2026-01-02T03:04:05Z"},
+"chart":{"metadata":{"name":"web","version":"1.2.3","appVersion":"v9"},"templates":[{"name":"x","data":"eA=="}]},
+"config":{"a":{"b":1},"c":"d"},"manifest":"kind: X\n","apply_method":"ssa",
+"hooks":[{"name":"migrate","kind":"Job","path":"web/templates/job.yaml","manifest":"kind: Secret","events":["pre-upgrade"],"weight":-5}]}`
+
+func TestDetailsHoldWhatPeopleAskFor(t *testing.T) {
+	d, err := DecodeDetails(encoded(detailed), DefaultLimit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.Name != "web" || d.Revision != 3 || d.Status != StatusFailed || d.AppVersion != "v9" || d.ChartVersion != "1.2.3" || d.Notes != "hello" {
+		t.Errorf("release is %+v", d.Release)
+	}
+	if string(d.Values) != `{"a":{"b":1},"c":"d"}` {
+		t.Errorf("values are %s", d.Values)
+	}
+	want := []Hook{{Name: "migrate", Kind: "Job", Path: "web/templates/job.yaml", Manifest: "kind: Secret", Events: []string{"pre-upgrade"}, Weight: -5}}
+	if !reflect.DeepEqual(d.Hooks, want) {
+		t.Errorf("hooks are %+v", d.Hooks)
+	}
+}
+
+func TestDetailsOfHooksOnlyComeWithAnError(t *testing.T) {
+	d, err := DecodeDetails(encoded(strings.Replace(detailed, "kind: X\\n", "", 1)), DefaultLimit)
+	if !errors.Is(err, ErrNoManifest) || d == nil || len(d.Hooks) != 1 {
+		t.Errorf("details are %+v, error is %v", d, err)
+	}
+}
+
+func TestDetailsAreBoundedAndNeverQuoted(t *testing.T) {
+	for name, tc := range map[string]struct {
+		payload string
+		limit   int64
+		want    error
+	}{
+		"too large":        {detailed, 100, ErrTooLarge},
+		"values of a list": {strings.Replace(detailed, `{"a":{"b":1},"c":"d"}`, `["hunter2"]`, 1), DefaultLimit, ErrFormat},
+		"hooks of a text":  {strings.Replace(detailed, `"weight":-5`, `"weight":"hunter2"`, 1), DefaultLimit, ErrFormat},
+		"cut off":          {detailed[:len(detailed)-40], DefaultLimit, ErrTruncated},
+		"no name":          {strings.Replace(detailed, `"name":"web","namespace"`, `"namespace"`, 1), DefaultLimit, ErrIncomplete},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, err := DecodeDetails(encoded(tc.payload), tc.limit)
+			if !errors.Is(err, tc.want) || d != nil {
+				t.Errorf("details are %+v, error is %v", d, err)
+			}
+			if err != nil && strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("the error quotes the payload: %v", err)
+			}
+		})
+	}
+}

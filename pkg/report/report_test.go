@@ -1,0 +1,204 @@
+package report
+
+import (
+	"encoding/base64"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+var key = []byte("a key of the tests")
+
+func TestLineAndBlockNeutralise(t *testing.T) {
+	for name, tc := range map[string]struct{ text, line, block string }{
+		"plain":        {"a b–ü", "a b–ü", "a b–ü"},
+		"line ends":    {"a\r\nb\tc", `a\r\nb\tc`, "a\nb\tc"},
+		"escapes":      {"\x1b[31mred\a", `\x1b[31mred\a`, `\x1b[31mred\a`},
+		"C1 controls":  {"a\u009bb", `a\u009bb`, `a\u009bb`},
+		"direction":    {"a\u202eb", `a\u202eb`, `a\u202eb`},
+		"zero width":   {"a\u200bb\ufeff", `a\u200bb\ufeff`, `a\u200bb\ufeff`},
+		"joined":       {"👩\u200d🚀 a\u00a0b", "👩\u200d🚀 a\u00a0b", "👩\u200d🚀 a\u00a0b"},
+		"broken UTF-8": {"a\xffb", `a\xffb`, `a\xffb`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Line(tc.text); got != tc.line {
+				t.Errorf("line is %q", got)
+			}
+			if got := Block(tc.text); got != tc.block {
+				t.Errorf("block is %q", got)
+			}
+		})
+	}
+}
+
+func TestAges(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for want, ago := range map[string]time.Duration{
+		"0s": -time.Hour, "1s": time.Second, "119s": 119 * time.Second, "2m": 2 * time.Minute, "119m": 119 * time.Minute, "2h": 2 * time.Hour,
+		"47h": 47 * time.Hour, "2d": 48 * time.Hour,
+	} {
+		if got := Age(now.Add(-ago), now); got != want {
+			t.Errorf("%s ago is %s, want %s", ago, got, want)
+		}
+	}
+	if Age(time.Time{}, now) != "" || Time(time.Time{}) != "" {
+		t.Error("no time has an age")
+	}
+}
+
+func TestTable(t *testing.T) {
+	var table Table
+	table.Add(func(_ int, text string) string { return Style{Color: true}.Bold(text) }, "NAME", "STATE", "REASON")
+	table.Add(nil, "web", "Deployed", "all\nis well")
+	table.Add(nil, "a-long-name", "", "")
+	for width, want := range map[int]string{
+		0:  "\x1b[1mNAME\x1b[0m         \x1b[1mSTATE\x1b[0m     \x1b[1mREASON\x1b[0m\nweb          Deployed  all\\nis well\na-long-name\n",
+		28: "\x1b[1mNAME\x1b[0m         \x1b[1mSTATE\x1b[0m     \x1b[1mREAS…\x1b[0m\nweb          Deployed  all\\…\na-long-name\n",
+		8:  "\x1b[1mNAME\x1b[0m\nweb\na-long-…\n",
+	} {
+		if got := table.String(width); got != want {
+			t.Errorf("width %d:\n%q\nwant\n%q", width, got, want)
+		}
+	}
+}
+
+func secret() map[string]any {
+	return map[string]any{
+		"apiVersion": "v1", "kind": "Secret",
+		"metadata": map[string]any{
+			"name": "s", "labels": map[string]any{"copy": "hunter2"},
+			"annotations": map[string]any{
+				"kubectl.kubernetes.io/last-applied-configuration": `{"stringData":{"x":"y"}}`, "note": "password: hunter2!", "plain": "no",
+			},
+		},
+		"data":       map[string]any{"password": base64.StdEncoding.EncodeToString([]byte("hunter2")), "broken": "%%"},
+		"stringData": map[string]any{"password": "hunter2", "flag": "no"},
+	}
+}
+
+func TestMaskerMasksSecretsOnly(t *testing.T) {
+	m := NewMasker(key)
+	original := secret()
+	masked := m.Object(original)
+	text, err := YAML(masked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mark := m.Mark("hunter2")
+	want := `apiVersion: v1
+data:
+  broken: ` + m.Mark("%%") + `
+  password: ` + mark + `
+kind: Secret
+metadata:
+  annotations:
+    kubectl.kubernetes.io/last-applied-configuration: ` + m.Mark(`{"stringData":{"x":"y"}}`) + `
+    note: 'password: ` + mark + `!'
+    plain: ` + m.Mark("no") + `
+  labels:
+    copy: ` + mark + `
+  name: s
+stringData:
+  flag: ` + m.Mark("no") + `
+  password: ` + mark + `
+`
+	if text != want {
+		t.Errorf("masked is\n%s\nwant\n%s", text, want)
+	}
+	if data := original["stringData"].(map[string]any); data["password"] != "hunter2" {
+		t.Error("the original was changed")
+	}
+	if other := NewMasker([]byte("another key")); other.Mark("hunter2") == mark {
+		t.Error("markers do not depend on the key")
+	}
+	plain := map[string]any{"kind": "ConfigMap", "data": map[string]any{"password": "hunter2"}}
+	if got, err := YAML(m.Object(plain)); err != nil || got != "data:\n  password: hunter2\nkind: ConfigMap\n" {
+		t.Errorf("a ConfigMap became %s (%v)", got, err)
+	}
+	m.Show = true
+	if got, err := YAML(m.Object(original)); err != nil || strings.Contains(got, "<secret") {
+		t.Errorf("shown is %s (%v)", got, err)
+	}
+}
+
+func TestManifestIsMasked(t *testing.T) {
+	m := NewMasker(key)
+	mark := m.Mark("hunter2")
+	for name, tc := range map[string]struct{ text, want string }{
+		"nothing":         {"", ""},
+		"no Secret":       {"# c\nkind: ConfigMap # c\n--- # c\nkind: X\n", "# c\nkind: ConfigMap # c\n--- # c\nkind: X\n"},
+		"a Secret":        {"---\n# Source: a/b.yaml\n# hunter2\nkind: Secret # hunter2\nstringData: {a: hunter2}\n", "---\n# Source: a/b.yaml\nkind: Secret\nstringData:\n  a: " + mark + "\n"},
+		"base64":          {"kind: Secret\ndata: {a: aHVudGVyMg==}\n", "data:\n  a: " + mark + "\nkind: Secret\n"},
+		"an alias":        {"a: &x hunter2\nkind: Secret\nstringData: {b: *x}\n", "a: hunter2\nkind: Secret\nstringData:\n  b: " + mark + "\n"},
+		"a merge":         {"kind: Secret\nstringData:\n  <<: {b: hunter2}\n", "kind: Secret\nstringData:\n  b: " + mark + "\n"},
+		"in a List":       {"kind: List\nitems: [{kind: Secret, stringData: {a: hunter2}}]\n", "items:\n- kind: Secret\n  stringData:\n    a: " + mark + "\nkind: List\n"},
+		"in a SecretList": {"kind: SecretList\nitems: [{stringData: {a: hunter2}}]\n", "items:\n- stringData:\n    a: " + mark + "\nkind: SecretList\n"},
+		"kind twice":      {"kind: ConfigMap\nkind: Secret\nstringData: {a: hunter2}\n", "kind: Secret\nstringData:\n  a: " + mark + "\n"},
+		"after the end":   {"kind: X\n...\nkind: Secret\nstringData: {a: hunter2}\n", withheld},
+		"data of a text":  {"kind: Secret\ndata: hunter2\n", "data: " + mark + "\nkind: Secret\n"},
+		"a reference":     {"ref: {kind: Secret, name: x} # c\n", "ref: {kind: Secret, name: x} # c\n"},
+		"not YAML":        {"kind: Secret\nstringData: {a: hunter2\n---\nkind: X\n", withheld + "---\nkind: X\n"},
+		"a list":          {"- kind: Secret\n  stringData: {a: hunter2}\n", "- kind: Secret\n  stringData:\n    a: " + mark + "\n"},
+		"JSON":            {`{"kind":"Secret","stringData":{"a":"hunter2"}}`, "kind: Secret\nstringData:\n  a: " + mark + "\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := m.Manifest(tc.text); got != tc.want {
+				t.Errorf("got\n%s\nwant\n%s", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestValuesAreFoundInOtherText(t *testing.T) {
+	m := NewMasker(key)
+	pem := "-----BEGIN KEY-----\nMIIBsecretsecret\n-----END KEY-----\n"
+	values, err := ValuesIn("kind: Secret\nstringData: {a: hunter2, b: 'no', port: 8080}\n---\nkind: Secret\ndata: {k: "+
+		base64.StdEncoding.EncodeToString([]byte(pem))+"}\n", "kind: X\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := m.Text("log in with hunter2 or aHVudGVyMg==, no matter\n  MIIBsecretsecret\n", values)
+	if want := "log in with " + m.Mark("hunter2") + " or " + m.Mark("hunter2") + ", no matter\n  " + m.Mark(pem) + "\n"; text != want {
+		t.Errorf("text is %s, want %s", text, want)
+	}
+	value := m.Value(map[string]any{"a": []any{"no", "note", int64(8080), true, nil}}, values)
+	masked := value.(map[string]any)["a"].([]any)
+	if masked[0] != m.Mark("no") || masked[1] != "note" || masked[2] != m.Mark("8080") || masked[3] != true {
+		t.Errorf("value is %v", value)
+	}
+	if _, err := ValuesIn("a: ["); !errors.Is(err, ErrNotYAML) {
+		t.Errorf("error is %v", err)
+	}
+}
+
+func TestUnified(t *testing.T) {
+	from := "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n"
+	to := strings.Replace(strings.Replace(from, "b\n", "B\x1b[31m\n", 1), "j\n", "", 1)
+	got, err := Unified("release", "cluster", from, to, Style{})
+	want := `--- release
++++ cluster
+@@ -1,5 +1,5 @@
+ a
+-b
++B\x1b[31m
+ c
+ d
+ e
+@@ -7,4 +7,3 @@
+ g
+ h
+ i
+-j
+`
+	if err != nil || got != want {
+		t.Errorf("%v\n%s\nwant\n%s", err, got, want)
+	}
+	if got, err := Unified("a", "b", from, from, Style{}); err != nil || got != "" {
+		t.Errorf("equal texts: %q, %v", got, err)
+	}
+	got, err = Unified("a", "b", "x\n", "", Style{Color: true})
+	if want := "\x1b[1m--- a\x1b[0m\n\x1b[1m+++ b\x1b[0m\n\x1b[36m@@ -1 +0,0 @@\x1b[0m\n\x1b[31m-x\x1b[0m\n"; err != nil || got != want {
+		t.Errorf("%v\n%q\nwant\n%q", err, got, want)
+	}
+}

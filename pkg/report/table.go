@@ -1,0 +1,84 @@
+package report
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// Table lays cells out in columns. Cells are made neutral; colours are given apart, since they take no room.
+type Table struct {
+	rows  [][]string
+	paint []func(column int, text string) string
+}
+
+// Add adds a row. Paint, if not nil, colours a cell that is laid out already.
+func (t *Table) Add(paint func(column int, text string) string, cells ...string) {
+	row := make([]string, len(cells))
+	for i, cell := range cells {
+		row[i] = Line(cell)
+	}
+	t.rows = append(t.rows, row)
+	t.paint = append(t.paint, paint)
+}
+
+// columnGap is what stands between columns.
+const columnGap = "  "
+
+// String returns the rows, each ended by a line end. A row that is wider than width is cut, with an ellipsis; width 0 is
+// without limit.
+func (t *Table) String(width int) string {
+	var widths []int
+	for _, row := range t.rows {
+		for i, cell := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	var b strings.Builder
+	for r, row := range t.rows {
+		left := width
+		for i, cell := range row {
+			text, padding := cell, widths[i]-utf8.RuneCountInString(cell)
+			if i == len(row)-1 {
+				padding = 0
+			}
+			if width > 0 {
+				text = Cut(text, left)
+			}
+			used := utf8.RuneCountInString(text)
+			if t.paint[r] != nil {
+				text = t.paint[r](i, text)
+			}
+			b.WriteString(text)
+			if i == len(row)-1 {
+				break
+			}
+			gap := strings.Repeat(" ", padding) + columnGap
+			left -= used + len(gap)
+			if width > 0 && left <= 0 {
+				break
+			}
+			b.WriteString(gap)
+		}
+		b.WriteByte('\n')
+	}
+	lines := strings.Split(b.String(), "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Cut shortens a text to at most n characters, with an ellipsis for what is missing.
+func Cut(text string, n int) string {
+	if n <= 0 {
+		return ""
+	}
+	if utf8.RuneCountInString(text) <= n {
+		return text
+	}
+	runes := []rune(text)
+	return string(runes[:n-1]) + "…"
+}

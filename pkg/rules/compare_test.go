@@ -1,0 +1,335 @@
+package rules
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/pkg/manifest"
+)
+
+// generator makes objects of few different names and values, so that they collide. Keys of lists are unique.
+type generator struct{ *rand.Rand }
+
+func (g generator) text() any { return string(rune('a' + g.IntN(3))) }
+
+func (g generator) named(most int, fill func(map[string]any)) []any {
+	var list []any
+	for _, i := range g.Perm(3)[:g.IntN(most+1)] {
+		e := map[string]any{"name": string(rune('a' + i))}
+		fill(e)
+		list = append(list, e)
+	}
+	return list
+}
+
+func (g generator) tree(depth int) any {
+	switch n := g.IntN(5); {
+	case depth == 0 || n == 0:
+		return []any{"x", "y", int64(1), true}[g.IntN(4)]
+	case n == 1:
+		list := []any{}
+		for range g.IntN(3) {
+			list = append(list, g.tree(depth-1))
+		}
+		return list
+	}
+	m := map[string]any{}
+	for range g.IntN(4) {
+		m[g.text().(string)] = g.tree(depth - 1)
+	}
+	return m
+}
+
+func (g generator) object() map[string]any {
+	spec := map[string]any{"containers": g.named(3, func(e map[string]any) {
+		e["image"] = g.text()
+		if g.IntN(2) == 0 {
+			e["args"] = []any{g.text(), g.text()}
+		}
+		e["env"] = g.named(3, func(e map[string]any) { e["value"] = g.text() })
+	}), "nodeSelector": map[string]any{"a": g.text(), "b": g.text()}}
+	return map[string]any{"apiVersion": "v1", "kind": "Pod", "spec": spec, "tree": g.tree(4),
+		"metadata": map[string]any{"name": "p", "labels": map[string]any{"a": g.text(), "b": g.text()}, "finalizers": []any{"x/" + g.text().(string), "y/y"}}}
+}
+
+// tamper changes values, removes keys and elements, and adds some.
+func (g generator) tamper(v any) any {
+	switch x := v.(type) {
+	case map[string]any:
+		out := map[string]any{}
+		for key, e := range x {
+			if g.IntN(12) > 0 || key == "name" {
+				out[key] = g.tamper(e)
+			}
+		}
+		if _, element := x["name"]; !element && g.IntN(6) == 0 {
+			out[g.text().(string)] = g.text()
+		}
+		return out
+	case []any:
+		out := []any{}
+		for _, e := range x {
+			if g.IntN(10) > 0 {
+				out = append(out, g.tamper(e))
+			}
+		}
+		return out
+	case string:
+		if g.IntN(8) == 0 && x != "p" {
+			return x + "'"
+		}
+	}
+	return v
+}
+
+// pathsOf returns the paths of all values.
+func pathsOf(v any, at []string, out *[][]string) {
+	*out = append(*out, slices.Clone(at))
+	switch x := v.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(x)) {
+			pathsOf(x[key], append(slices.Clone(at), key), out)
+		}
+	case []any:
+		for i, e := range x {
+			pathsOf(e, append(slices.Clone(at), strconv.Itoa(i)), out)
+		}
+	}
+}
+
+func (g generator) rules(desired map[string]any) []v1alpha1.IgnoreRule {
+	var paths [][]string
+	pathsOf(desired, nil, &paths)
+	var ignore []v1alpha1.IgnoreRule
+	for range 1 + g.IntN(3) {
+		r := v1alpha1.IgnoreRule{}
+		for range g.IntN(4) {
+			pointer := ""
+			for _, segment := range paths[1+g.IntN(len(paths)-1)] {
+				if g.IntN(5) == 0 {
+					segment = "*"
+				}
+				pointer += "/" + strings.ReplaceAll(segment, "/", "~1")
+			}
+			r.Paths = append(r.Paths, pointer)
+		}
+		if len(r.Paths) == 0 || g.IntN(3) == 0 {
+			r.Managers = []string{"keda*"}
+		}
+		ignore = append(ignore, r)
+	}
+	return ignore
+}
+
+// claims writes FieldsV1 for some fields of an object.
+func (g generator) claims(v any) map[string]any {
+	fields := map[string]any{}
+	switch x := v.(type) {
+	case map[string]any:
+		for key, e := range x {
+			if g.IntN(2) == 0 {
+				fields["f:"+key] = g.claims(e)
+			}
+		}
+	case []any:
+		for _, e := range x {
+			if m, ok := e.(map[string]any); ok && m["name"] != nil && g.IntN(2) == 0 {
+				name, _ := json.Marshal(map[string]any{"name": m["name"]})
+				fields["k:"+string(name)] = g.claims(e)
+			}
+		}
+	}
+	return fields
+}
+
+// checker knows what is ignored, and which lists are merged by name: in a Pod some are, in a custom resource none.
+type checker struct {
+	ignore func([]string) bool
+	keyed  map[string]bool
+}
+
+// spared checks that all that is ignored at and below a declared value is in target as it is in live.
+func (c checker) spared(want, live, target any, at []string) error {
+	switch w := want.(type) {
+	case map[string]any:
+		l, ok := live.(map[string]any)
+		if !ok && live != nil {
+			return nil // replaced as a whole by something that has no such fields
+		}
+		t, _ := target.(map[string]any)
+		for key, v := range w {
+			below := append(slices.Clone(at), key)
+			if c.ignore(below) {
+				if !reflect.DeepEqual(l[key], t[key]) {
+					return fmt.Errorf("%s: live %v, target %v", strings.Join(below, "/"), l[key], t[key])
+				}
+			} else if err := c.spared(v, l[key], t[key], below); err != nil {
+				return err
+			}
+		}
+	case []any:
+		l, ok := live.([]any)
+		t, alike := target.([]any)
+		if !ok || !alike {
+			return nil
+		}
+		for i, v := range w {
+			if err := c.sparedElement(i, v, w, l, t, append(slices.Clone(at), strconv.Itoa(i))); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// sparedElement is spared for an element of a list. In one that is merged by name, live and target have it under its name. In
+// all others the target has it at its place, from any live element: one that was moved goes back with what it has. There,
+// an element of a list of another length is restored whole, unless nothing of it changed.
+func (c checker) sparedElement(i int, v any, want, live, target []any, at []string) error {
+	if c.keyed[at[len(at)-2]] {
+		name := v.(map[string]any)["name"]
+		find := func(list []any) any {
+			found := slices.IndexFunc(list, func(e any) bool { m, _ := e.(map[string]any); return m["name"] == name })
+			if found < 0 {
+				return nil
+			}
+			return list[found]
+		}
+		from, to := find(live), find(target)
+		switch {
+		case c.ignore(at) && !reflect.DeepEqual(from, to):
+			return fmt.Errorf("%s: live %v, target %v", strings.Join(at, "/"), from, to)
+		case from == nil:
+			return nil
+		}
+		return c.spared(v, from, to, at)
+	}
+	if len(want) != len(live) || len(want) != len(target) {
+		return nil
+	}
+	if c.ignore(at) {
+		if !reflect.DeepEqual(live[i], target[i]) {
+			return fmt.Errorf("%s: live %v, target %v", strings.Join(at, "/"), live[i], target[i])
+		}
+		return nil
+	}
+	err := c.spared(v, live[i], target[i], at)
+	for j := 0; err != nil && j < len(live); j++ {
+		if c.spared(v, live[j], target[i], at) == nil {
+			err = nil
+		}
+	}
+	return err
+}
+
+func TestIgnoredFieldsAreAsTheyWereInTheTarget(t *testing.T) {
+	schemas, err := drift.NewSchemas()
+	if err != nil {
+		t.Fatal(err)
+	}
+	drifted, bad := 0, 0
+	for seed := range uint64(20000) {
+		g := generator{rand.New(rand.NewPCG(seed, 7))}
+		desired := g.object()
+		live := g.tamper(runtime.DeepCopyJSON(desired)).(map[string]any)
+		opt := drift.Options{}
+		keyed := map[string]bool{}
+		if g.IntN(3) > 0 {
+			keyed = map[string]bool{"containers": true, "env": true}
+			opt.Schema = schemas.For(schema.GroupVersionKind{Version: "v1", Kind: "Pod"})
+		}
+		fields, err := json.Marshal(g.claims(live))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ignore := g.rules(desired)
+		opt.Ignore = mustCompile(t, ignore...).For(manifest.Object{}).Bind(drift.NewOwnership(
+			[]metav1.ManagedFieldsEntry{{Manager: "keda-operator", FieldsV1: metav1.NewFieldsV1(string(fields))}}, desired, live))
+		result := drift.Compare(desired, live, opt)
+		if result.Target == nil {
+			continue
+		}
+		drifted++
+		if err := (checker{opt.Ignore, keyed}).spared(desired, live, result.Target, nil); err != nil {
+			bad++
+			if bad <= 3 {
+				text := func(v any) string { b, _ := json.Marshal(v); return string(b) }
+				t.Errorf("seed %d: %v\ndesired %s\nlive    %s\ntarget  %s\nrules   %s\nfields  %s\nchanges %v",
+					seed, err, text(desired), text(live), text(result.Target), text(ignore), fields, result.Changes)
+			}
+		}
+		if again := drift.Compare(desired, result.Target, opt); len(again.Changes) > 0 {
+			bad++
+			t.Errorf("seed %d: there is drift in the target: %v", seed, again.Changes)
+		}
+	}
+	t.Logf("%d of 20000 drifted, %d violations", drifted, bad)
+}
+
+func TestIgnoredFieldsWhereTheObjectIsPutRight(t *testing.T) {
+	schemas, err := drift.NewSchemas()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct{ kind, pointer, desired, live, target string }{
+		"a key of a merged list cannot be ignored": {
+			"Pod", "/spec/containers/*/name",
+			`{spec: {containers: [{name: a, image: x}, {name: b, image: x}]}}`,
+			`{spec: {containers: [{name: a2, image: x, tty: true}, {name: b, image: x}]}}`,
+			`{spec: {containers: [{name: a, image: x, tty: true}, {name: b, image: x}]}}`,
+		},
+		"an ignored element of an atomic list is not taken for another one": {
+			"Any", "/list/2",
+			`{list: [{v: 1}, {v: 2}, {v: 3}]}`, `{list: [{v: 9}, {v: 3}]}`, `{list: [{v: 1}, {v: 2}, {v: 3}]}`,
+		},
+		"a map that is missing in an element of an atomic list comes back without what is ignored": {
+			"Any", "/list/*/m/x",
+			`{list: [{k: 1, m: {x: 1, y: 1}}]}`, `{list: [{k: 1}]}`, `{list: [{k: 1, m: {y: 1}}]}`,
+		},
+		"an element moved in an atomic list takes what is ignored along": {
+			"Any", "/list/*/x",
+			`{list: [{k: 1, x: 0}, {k: 2, x: 0}]}`, `{list: [{k: 2, x: 7}, {k: 1, x: 8}]}`, `{list: [{k: 1, x: 8}, {k: 2, x: 7}]}`,
+		},
+		"an element that is missing in a merged list comes back whole": {
+			"Pod", "/spec/containers/*/image",
+			`{spec: {containers: [{name: a, image: x}, {name: b, image: x}]}}`, `{spec: {containers: [{name: b, image: y}]}}`,
+			`{spec: {containers: [{name: a, image: x}, {name: b, image: y}]}}`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			desired, live, target := content(t, test.desired), content(t, test.live), content(t, test.target)
+			opt := drift.Options{Schema: schemas.For(schema.GroupVersionKind{Version: "v1", Kind: test.kind}),
+				Ignore: mustCompile(t, v1alpha1.IgnoreRule{Paths: []string{test.pointer}}).For(manifest.Object{}).Bind(nil)}
+			got := drift.Compare(desired, live, opt)
+			if !reflect.DeepEqual(got.Target, target) {
+				t.Errorf("got %v, want %v", got.Target, target)
+			}
+			if again := drift.Compare(desired, got.Target, opt); len(again.Changes) > 0 {
+				t.Errorf("the target differs: %v", again.Changes)
+			}
+		})
+	}
+}
+
+func content(t *testing.T, text string) map[string]any {
+	t.Helper()
+	var o map[string]any
+	if err := yaml.Unmarshal([]byte(text), &o); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}

@@ -1,0 +1,163 @@
+package rules
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+	"slices"
+	"strings"
+	"unicode"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+)
+
+// Bounds of an error, which goes into a condition.
+const (
+	maxErrors  = 8
+	maxMessage = 400 // bytes
+	maxQuoted  = 150 // bytes of what a message quotes
+)
+
+// compiler collects the errors of all rules.
+type compiler struct {
+	errs []error
+	more int
+}
+
+// failf records what is wrong with a field.
+func (c *compiler) failf(field, format string, args ...any) {
+	if len(c.errs) == maxErrors {
+		c.more++
+		return
+	}
+	message := strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, fmt.Sprintf(format, args...))
+	c.errs = append(c.errs, errors.New(field+": "+cut(message, maxMessage)))
+}
+
+// cut shortens a text to some bytes.
+func cut(text string, length int) string {
+	if len(text) <= length {
+		return text
+	}
+	return strings.ToValidUTF8(text[:length], "") + "..."
+}
+
+func (c *compiler) err() error {
+	if c.more > 0 {
+		return errors.Join(append(c.errs, fmt.Errorf("spec.ignore: %d more errors", c.more))...)
+	}
+	return errors.Join(c.errs...)
+}
+
+func (c *compiler) rule(index int, r *v1alpha1.IgnoreRule) rule {
+	field := fmt.Sprintf("spec.ignore[%d]", index)
+	out := rule{}
+	if len(r.Paths) == 0 && len(r.Managers) == 0 {
+		c.failf(field, `an ignore rule needs paths or managers; use the path "" to ignore whole objects`)
+	}
+	c.bound(field+".paths", len(r.Paths))
+	c.bound(field+".managers", len(r.Managers))
+	for i, pointer := range r.Paths {
+		p, err := parsePointer(pointer)
+		if err != nil {
+			c.failf(fmt.Sprintf("%s.paths[%d]", field, i), "%q: %v", cut(pointer, maxQuoted), err)
+			continue
+		}
+		out.paths, out.pointers = append(out.paths, p), append(out.pointers, pointer)
+	}
+	for i, manager := range r.Managers {
+		if manager == "" {
+			c.failf(fmt.Sprintf("%s.managers[%d]", field, i), "a manager has a name; use * for any manager")
+		}
+	}
+	out.managers = slices.Clone(r.Managers)
+	if r.Target != nil {
+		out.target = c.target(field+".target", r.Target)
+	}
+	return out
+}
+
+func (c *compiler) bound(field string, length int) {
+	if length > v1alpha1.MaxIgnorePaths {
+		c.failf(field, "at most %d are allowed, not %d", v1alpha1.MaxIgnorePaths, length)
+	}
+}
+
+func (c *compiler) target(field string, t *v1alpha1.IgnoreTarget) target {
+	return target{
+		group:       c.expression(field+".group", t.Group),
+		version:     c.expression(field+".version", t.Version),
+		kind:        c.expression(field+".kind", t.Kind),
+		name:        c.expression(field+".name", t.Name),
+		namespace:   c.expression(field+".namespace", t.Namespace),
+		labels:      c.selector(field+".labelSelector", t.LabelSelector),
+		annotations: c.selector(field+".annotationSelector", t.AnnotationSelector),
+	}
+}
+
+// expression compiles a regular expression for matches; nil for an empty one.
+func (c *compiler) expression(field, text string) *regexp.Regexp {
+	if text == "" {
+		return nil
+	}
+	compiled, err := regexp.Compile(text)
+	if err != nil {
+		var reason *syntax.Error
+		if errors.As(err, &reason) {
+			err = errors.New(reason.Code.String())
+		}
+		c.failf(field, "%q is no regular expression: %v", cut(text, maxQuoted), err)
+		return nil
+	}
+	compiled.Longest()
+	return compiled
+}
+
+// selector parses a label selector; nil for an empty one.
+func (c *compiler) selector(field, text string) labels.Selector {
+	if strings.TrimSpace(text) == "" {
+		return nil
+	}
+	selector, err := labels.Parse(text)
+	if err != nil {
+		c.failf(field, "%q is no label selector: %v", cut(text, maxQuoted), err)
+		return nil
+	}
+	return selector
+}
+
+// parsePointer splits an RFC 6901 pointer into its unescaped segments.
+func parsePointer(pointer string) (path, error) {
+	if pointer == "" {
+		return path{}, nil
+	}
+	if pointer[0] != '/' {
+		return nil, errors.New(`a path is empty or begins with a slash`)
+	}
+	segments := strings.Split(pointer[1:], "/")
+	for i, s := range segments {
+		if !strings.Contains(s, "~") {
+			continue
+		}
+		for rest := s; ; {
+			_, after, found := strings.Cut(rest, "~")
+			if !found {
+				break
+			}
+			if after == "" || after[0] != '0' && after[0] != '1' {
+				return nil, errors.New(`a tilde in a key is written ~0, a slash ~1`)
+			}
+			rest = after[1:]
+		}
+		segments[i] = strings.ReplaceAll(strings.ReplaceAll(s, "~1", "/"), "~0", "~")
+	}
+	return segments, nil
+}

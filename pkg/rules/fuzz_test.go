@@ -1,0 +1,60 @@
+package rules
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+)
+
+func FuzzIgnoreRules(f *testing.F) {
+	f.Add("/spec/*/a~1b", "/a/b", "keda-*", "Deploy(ment)?", "app in (a,b),!c", "spec\x00x\x00a/b", "Deployment")
+	f.Add("", "/", "?*", `\Q(`, "a!=b", "", "")
+	f.Add("/~", "/*/*/*", "", "(", "a=", "a\nb\x00c", "\n")
+	f.Fuzz(func(t *testing.T, pointer, other, manager, expression, selector, at, name string) {
+		ignore := []v1alpha1.IgnoreRule{
+			{Paths: []string{pointer, other}, Target: &v1alpha1.IgnoreTarget{Name: expression, LabelSelector: selector}},
+			{Paths: []string{other}, Managers: []string{manager}},
+			{Managers: []string{manager}, Target: &v1alpha1.IgnoreTarget{Kind: expression, AnnotationSelector: selector}},
+		}
+		r, err := Compile(ignore)
+		if err != nil {
+			if r != nil || !strings.HasPrefix(err.Error(), "spec.ignore[") || len(err.Error()) > 8<<10 {
+				t.Fatalf("%v and %q", r, err)
+			}
+			return
+		}
+		again, err := Compile(ignore)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := object("", "v1", name, name, name, map[string]any{name: at, "a": name}, map[string]any{"b": at})
+		m, second := r.For(o), again.For(o)
+		if m == nil || second == nil {
+			t.Fatal("a rule for everything selects nothing")
+		}
+		path := strings.Split(at, "\x00")
+		ignored, same := m.Bind(liveOwners()), second.Bind(liveOwners())
+		above := false
+		for i := range len(path) + 1 {
+			now := ignored(path[:i])
+			if now != ignored(path[:i]) || now != same(path[:i]) {
+				t.Fatal("two answers")
+			}
+			if above && !now {
+				t.Fatalf("%q is not ignored, though what is above is", path[:i])
+			}
+			above = now
+		}
+		if above && !ignored(append(slices.Clone(path), "below")) {
+			t.Fatal("what is below an ignored field is not ignored")
+		}
+		if m.Keeps(name) != second.Keeps(name) || m.Whole() != second.Whole() || m.Describe() != second.Describe() {
+			t.Fatal("the same rules differ")
+		}
+		if strings.ContainsAny(manager, "*?") == false && m.Keeps(name) && name != manager {
+			t.Fatalf("%q is not %q", name, manager)
+		}
+	})
+}

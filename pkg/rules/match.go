@@ -1,0 +1,152 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rancher/helm-locker/pkg/drift"
+)
+
+// Bounds of what goes into the status for one object.
+const (
+	maxPaths       = 10
+	maxDescription = 500 // bytes
+)
+
+// Matcher holds the rules that one object is a target of. It is immutable. A nil Matcher ignores nothing.
+type Matcher struct {
+	whole    bool
+	paths    []path   // of rules without managers
+	pointers []string // of all rules, as written
+	owned    []ownedRule
+}
+
+// ownedRule is a rule with managers. Without paths it is about every field.
+type ownedRule struct {
+	paths    []path
+	pointers []string
+	managers []string
+}
+
+func (m *Matcher) add(r *rule) {
+	everything := slices.ContainsFunc(r.paths, func(p path) bool { return len(p) == 0 })
+	for _, pointer := range r.pointers {
+		if pointer != "" && !slices.Contains(m.pointers, pointer) {
+			m.pointers = append(m.pointers, pointer)
+		}
+	}
+	switch {
+	case len(r.managers) == 0:
+		m.whole = m.whole || everything
+		m.paths = append(m.paths, r.paths...)
+	case everything:
+		m.owned = append(m.owned, ownedRule{managers: r.managers})
+	default:
+		m.owned = append(m.owned, ownedRule{paths: r.paths, pointers: r.pointers, managers: r.managers})
+	}
+}
+
+// Whole says whether the object is exempt altogether, so that not even its deletion is undone.
+func (m *Matcher) Whole() bool { return m != nil && m.whole }
+
+// NeedsOwnership says whether Bind needs to know who owns the fields of the live object.
+func (m *Matcher) NeedsOwnership() bool { return m != nil && !m.whole && len(m.owned) > 0 }
+
+// Bind returns the function for drift.Options.Ignore, or nil where nothing is ignored whatever the owners are. own is that of the
+// live object, with the desired one of the comparison; it may be nil, and then rules with managers ignore nothing.
+//
+// What the function ignores it ignores with all that is below it. It allocates nothing.
+func (m *Matcher) Bind(own *drift.Ownership) func(path []string) bool {
+	switch {
+	case m == nil, !m.whole && len(m.paths) == 0 && (own == nil || len(m.owned) == 0):
+		return nil
+	case m.whole:
+		return func([]string) bool { return true }
+	case own == nil || len(m.owned) == 0:
+		return func(at []string) bool { return covers(m.paths, at) }
+	}
+	matches := make([]func(string) bool, len(m.owned)) // once, as method values allocate
+	for i := range m.owned {
+		matches[i] = m.owned[i].names
+	}
+	return func(at []string) bool {
+		if covers(m.paths, at) {
+			return true
+		}
+		for i := range m.owned {
+			if r := &m.owned[i]; (len(r.paths) == 0 || covers(r.paths, at)) && own.Owned(at, matches[i]) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// Keeps says whether what the manager owns stays, wherever it is in the object: whether it is in the managers of a rule
+// without paths. In scope Strict that is the allow-list.
+func (m *Matcher) Keeps(manager string) bool {
+	return m != nil && slices.ContainsFunc(m.owned, func(r ownedRule) bool { return len(r.paths) == 0 && r.names(manager) })
+}
+
+// Paths returns the pointers of the rules, as they were written, for the status: at most maxPaths, and none for a whole object or
+// where rules name managers only. Describe says the rest.
+func (m *Matcher) Paths() []string {
+	if m == nil || m.whole {
+		return nil
+	}
+	return slices.Clone(m.pointers[:min(len(m.pointers), maxPaths)])
+}
+
+// Describe says what Paths cannot: which fields are left alone only while certain managers own them, and how many paths there
+// are beyond those listed. It is empty where Paths says all.
+func (m *Matcher) Describe() string {
+	if m == nil || m.whole {
+		return ""
+	}
+	var parts []string
+	for _, r := range m.owned {
+		what := "all fields"
+		if len(r.paths) > 0 {
+			what = strings.Join(r.pointers, ", ")
+		}
+		parts = append(parts, what+" while owned by "+strings.Join(r.managers, ", "))
+	}
+	text := cut(strings.Join(parts, "; "), maxDescription)
+	if more := len(m.pointers) - maxPaths; more > 0 {
+		text = strings.TrimPrefix(text+fmt.Sprintf("; %d more paths", more), "; ")
+	}
+	return text
+}
+
+// names says whether a manager is one of the rule's.
+func (r *ownedRule) names(manager string) bool {
+	for _, g := range r.managers {
+		if glob(g, manager) {
+			return true
+		}
+	}
+	return false
+}
+
+// covers says whether at is at or below one of the paths.
+func covers(paths []path, at []string) bool {
+	for _, p := range paths {
+		if p.covers(at) {
+			return true
+		}
+	}
+	return false
+}
+
+func (p path) covers(at []string) bool {
+	if len(p) > len(at) {
+		return false
+	}
+	for i, segment := range p {
+		if segment != at[i] && segment != anySegment {
+			return false
+		}
+	}
+	return true
+}

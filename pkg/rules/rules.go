@@ -1,0 +1,109 @@
+// Package rules makes the ignore rules of a HelmRelease into what a comparison asks: is this field of this object left
+// alone? It is pure: rules and objects go in, functions come out.
+//
+// The API types say what a rule means. Rules are matched against the manifest and never against live objects, but for the
+// owners of a field: those are what a rule with managers is about, and they come from a drift.Ownership.
+package rules
+
+import (
+	"regexp"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/manifest"
+)
+
+// Rules are the compiled rules of one HelmRelease. They are immutable; nil ones match nothing.
+type Rules struct{ rules []rule }
+
+// rule is one IgnoreRule. Without managers it has paths, without paths it has managers.
+type rule struct {
+	target   target
+	paths    []path
+	pointers []string // paths as they were written
+	managers []string // globs
+}
+
+// path is a parsed pointer, of which a segment anySegment stands for every key or index.
+type path []string
+
+const anySegment = "*"
+
+// target selects objects. What is nil selects all.
+type target struct {
+	group, version, kind, name, namespace *regexp.Regexp
+	labels, annotations                   labels.Selector
+}
+
+// Compile compiles spec.ignore. The rules themselves are not kept.
+//
+// The API server refuses most of what is an error here when a HelmRelease is created. What it cannot see is a selector of the
+// right form with a key or value that no label can have. The error names every bad part of a rule (up to maxErrors of them) as the
+// API server would, and then there are no Rules: leaving a bad rule out would revert what it means to spare.
+func Compile(ignore []v1alpha1.IgnoreRule) (*Rules, error) {
+	c := compiler{}
+	if len(ignore) > v1alpha1.MaxIgnoreRules {
+		c.failf("spec.ignore", "at most %d rules are allowed, not %d", v1alpha1.MaxIgnoreRules, len(ignore))
+		return nil, c.err()
+	}
+	r := &Rules{rules: make([]rule, len(ignore))}
+	for i := range ignore {
+		r.rules[i] = c.rule(i, &ignore[i])
+	}
+	if err := c.err(); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// For returns the rules that an object is a target of, or nil if there are none. The object is one that manifest.Set.Resolve
+// returned: its namespace is filled in where the manifest has none, and Helm's ownership metadata is among its labels and
+// annotations.
+func (r *Rules) For(o manifest.Object) *Matcher {
+	if r == nil {
+		return nil
+	}
+	var m *Matcher
+	for i := range r.rules {
+		if !r.rules[i].target.selects(o) {
+			continue
+		}
+		if m == nil {
+			m = &Matcher{}
+		}
+		m.add(&r.rules[i])
+	}
+	return m
+}
+
+func (t *target) selects(o manifest.Object) bool {
+	return matches(t.group, o.GVK.Group) && matches(t.version, o.GVK.Version) && matches(t.kind, o.GVK.Kind) &&
+		matches(t.name, o.ID.Name) && matches(t.namespace, o.ID.Namespace) &&
+		(t.labels == nil || t.labels.Matches(metadata(o, "labels"))) &&
+		(t.annotations == nil || t.annotations.Matches(metadata(o, "annotations")))
+}
+
+// matches says whether an expression matches all of a text. The leftmost-longest match is all of it if any match is; unlike
+// ^(?:...)$ around the expression, this also holds for one with \Q in it.
+func matches(expression *regexp.Regexp, text string) bool {
+	if expression == nil {
+		return true
+	}
+	at := expression.FindStringIndex(text)
+	return len(at) == 2 && at[0] == 0 && at[1] == len(text)
+}
+
+// metadata returns the labels or annotations of a manifest. Values that are no text are none: the API server would not
+// take them.
+func metadata(o manifest.Object, field string) labels.Set {
+	meta, _ := o.Content["metadata"].(map[string]any)
+	declared, _ := meta[field].(map[string]any)
+	set := make(labels.Set, len(declared))
+	for key, value := range declared {
+		if text, ok := value.(string); ok {
+			set[key] = text
+		}
+	}
+	return set
+}

@@ -1,0 +1,151 @@
+package watch
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/manifest"
+)
+
+var autoscalersGVR = schema.GroupVersionResource{Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"}
+
+// Autoscalers follows the HorizontalPodAutoscalers of the cluster while somebody needs them: while an object is locked
+// whose replicas one of them could set. It is safe for concurrent use.
+type Autoscalers struct {
+	client  dynamic.ResourceInterface
+	log     logrus.FieldLogger
+	changed func([]manifest.ID)
+	known   lock.Autoscalers
+
+	mu      sync.Mutex
+	ctx     context.Context // of Start; nil before
+	users   map[string]struct{}
+	feed    *feed // nil while nobody needs it
+	stop    context.CancelFunc
+	ended   chan struct{} // of the last feed, so that two never deliver at once; nil before the first
+	running sync.WaitGroup
+}
+
+// NewAutoscalers returns a follower that calls changed, from one goroutine, with the objects for which the range of
+// replicas is another one now. changed must only enqueue.
+func NewAutoscalers(client dynamic.Interface, log logrus.FieldLogger, changed func([]manifest.ID)) *Autoscalers {
+	return &Autoscalers{client: client.Resource(autoscalersGVR), log: log, changed: changed, users: map[string]struct{}{}}
+}
+
+// Start lets the watch run while it is needed, until ctx ends.
+func (a *Autoscalers) Start(ctx context.Context) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.ctx = ctx
+}
+
+// Wait returns when the watch has ended after the context of Start did.
+func (a *Autoscalers) Wait() { a.running.Wait() }
+
+// needPatience bounds how long Need waits: an API server that leaves one list unanswered must not keep releases unlocked.
+const needPatience = 5 * time.Second
+
+// Need says that owner needs autoscalers. It returns once those that exist are known, or the API server has refused to
+// list them (which is logged, and tried again) or has not answered for five seconds, or ctx ends.
+func (a *Autoscalers) Need(ctx context.Context, owner string) {
+	f := a.acquire(owner)
+	if f == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, needPatience)
+	defer cancel()
+	select {
+	case <-f.tried:
+	case <-ctx.Done():
+	}
+}
+
+// Drop says that owner needs autoscalers no more. The watch ends with the last one who does.
+func (a *Autoscalers) Drop(owner string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.users, owner)
+	if len(a.users) == 0 && a.feed != nil {
+		a.stop()
+		a.feed = nil
+	}
+}
+
+func (a *Autoscalers) acquire(owner string) *feed {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.users[owner] = struct{}{}
+	if a.feed != nil || a.ctx == nil || a.ctx.Err() != nil {
+		return a.feed
+	}
+	ctx, stop := context.WithCancel(a.ctx)
+	f := newFeed("HorizontalPodAutoscalers", a.listWatch(), &unstructured.Unstructured{}, (*autoscalerSink)(a), a.log)
+	before, ended := a.ended, make(chan struct{})
+	a.feed, a.stop, a.ended = f, stop, ended
+	a.running.Add(1)
+	go func() {
+		defer a.running.Done()
+		defer close(ended)
+		defer stop()
+		if before != nil {
+			<-before
+		}
+		f.run(ctx)
+	}()
+	return f
+}
+
+// Range returns the range within which a live autoscaler may scale an object; nil for none.
+func (a *Autoscalers) Range(target manifest.ID) *lock.Range { return a.known.Range(target) }
+
+func (a *Autoscalers) listWatch() *cache.ListWatch {
+	return &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return a.client.List(ctx, o)
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
+			return a.client.Watch(ctx, o)
+		},
+	}
+}
+
+// autoscalerSink takes the events of the feed.
+type autoscalerSink Autoscalers
+
+func (s *autoscalerSink) tell(ids []manifest.ID) {
+	if len(ids) > 0 {
+		s.changed(ids)
+	}
+}
+
+func (s *autoscalerSink) observed(obj runtime.Object) {
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		s.tell(s.known.Set(u))
+	}
+}
+
+func (s *autoscalerSink) gone(obj runtime.Object) {
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		s.tell(s.known.Remove(types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}))
+	}
+}
+
+func (s *autoscalerSink) listed(present map[types.NamespacedName]struct{}) {
+	for _, name := range s.known.Names() {
+		if _, exists := present[name]; !exists {
+			s.tell(s.known.Remove(name))
+		}
+	}
+}

@@ -1,0 +1,228 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer/streaming"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+
+	"github.com/rancher/helm-locker/pkg/manifest"
+)
+
+var deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+
+const (
+	bookmarkText = `{"type":"BOOKMARK","object":{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"resourceVersion":"12",` +
+		`"annotations":{"k8s.io/initial-events-end":"true"}}}}`
+	expiredText = `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"too old","reason":"Expired","code":410}`
+)
+
+// deliver reads an event as the REST client does.
+func deliver(t testing.TB, info runtime.SerializerInfo, event []byte, to func(*Live)) {
+	got := metav1.WatchEvent{}
+	if _, _, err := info.StreamSerializer.Serializer.Decode(event, nil, &got); err != nil {
+		t.Fatal(err)
+	}
+	obj, err := runtime.Decode(info.Serializer, got.Object.Raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	live, ok := obj.(*Live)
+	if !ok {
+		t.Fatalf("read a %T", obj)
+	}
+	to(live)
+	live.release()
+}
+
+// serve returns a client of an API server that answers so.
+func serve(t *testing.T, answer http.HandlerFunc) *Client {
+	t.Helper()
+	server := httptest.NewServer(answer)
+	t.Cleanup(server.Close)
+	c, err := NewClient(&rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func reply(t *testing.T, w http.ResponseWriter, code int, body string) {
+	t.Helper()
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	if _, err := io.WriteString(w, body); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAWatchDeliversObjectsBookmarksAndErrors(t *testing.T) {
+	var asked string
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		asked = r.URL.String()
+		reply(t, w, http.StatusOK, `{"type":"ADDED","object":`+webText+"}\n"+bookmarkText+"\n"+
+			`{"type":"DELETED","object":`+webText+`}{"type":"ERROR","object":`+expiredText+"}\n")
+	})
+	watch, err := c.Watch(t.Context(), deployments, metav1.ListOptions{LabelSelector: HelmSelector, ResourceVersion: "3"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watch.Stop()
+	for _, want := range []apiwatch.EventType{apiwatch.Added, apiwatch.Bookmark, apiwatch.Deleted, apiwatch.Error} {
+		event := <-watch.ResultChan()
+		live, ok := event.Object.(*Live)
+		switch {
+		case event.Type != want:
+			t.Fatalf("got %s %v, want %s", event.Type, event.Object, want)
+		case want == apiwatch.Error:
+			if !apierrors.IsResourceExpired(apierrors.FromObject(event.Object)) {
+				t.Errorf("the error is %v", event.Object)
+			}
+		case !ok:
+			t.Errorf("%s of a %T", want, event.Object)
+		case want == apiwatch.Bookmark:
+			if live.ResourceVersion != "12" || live.GetAnnotations()[metav1.InitialEventsAnnotationKey] != "true" {
+				t.Errorf("the bookmark is %+v", live.ObjectMeta)
+			}
+		case live.Name != "web":
+			t.Errorf("%s of %q", want, live.Name)
+		}
+	}
+	if want := "/apis/apps/v1/deployments?labelSelector=app.kubernetes.io%2Fmanaged-by%3DHelm&resourceVersion=3&watch=true"; asked != want {
+		t.Errorf("asked for %s, want %s", asked, want)
+	}
+}
+
+func TestErrorsOfTheAPIServerArePassedOn(t *testing.T) {
+	c := serve(t, func(w http.ResponseWriter, _ *http.Request) { reply(t, w, http.StatusGone, expiredText) })
+	if _, err := c.List(t.Context(), deployments, metav1.ListOptions{}); !apierrors.IsResourceExpired(err) {
+		t.Errorf("the list ends with %v", err)
+	}
+	if _, err := c.Watch(t.Context(), deployments, metav1.ListOptions{}); !apierrors.IsResourceExpired(err) {
+		t.Errorf("the watch ends with %v", err)
+	}
+}
+
+// names is a Sink that passes on what it is told.
+type names chan string
+
+func (n names) Observed(_ schema.GroupVersionKind, obj *Live) { n <- "observed " + obj.Name }
+func (n names) Gone(_ schema.GroupVersionKind, obj *Live)     { n <- "gone " + obj.Name }
+func (n names) Listed(_ schema.GroupVersionKind, _ func(manifest.ID) bool) {
+	n <- "listed"
+}
+
+// An API server that cannot stream lists makes the Reflector list pages. The watch goes on where the list ended, and a
+// watch that has expired makes for another list.
+func TestObjectsAreListedInPagesWatchedAndListedAgain(t *testing.T) {
+	page := func(next, name string) string {
+		return fmt.Sprintf(`{"kind":"DeploymentList","apiVersion":"apps/v1","metadata":{"resourceVersion":"5","continue":%q},
+			"items":[{"metadata":{"name":%q,"namespace":"apps","resourceVersion":"4"}}]}`, next, name)
+	}
+	watches := 0
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		q := r.URL.Query()
+		switch {
+		case q.Get("sendInitialEvents") != "":
+			reply(t, w, http.StatusUnprocessableEntity, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`)
+		case q.Get("watch") == "" && q.Get("continue") == "":
+			reply(t, w, http.StatusOK, page("more", "a"))
+		case q.Get("watch") == "":
+			reply(t, w, http.StatusOK, page("", "b"))
+		default:
+			if watches++; watches > 1 {
+				<-r.Context().Done()
+				return
+			}
+			reply(t, w, http.StatusOK, `{"type":"MODIFIED","object":`+webText+"}\n"+`{"type":"ERROR","object":`+expiredText+"}\n")
+		}
+	})
+	told := make(names)
+	o := NewObjects(c, told, quiet())
+	ctx, stop := context.WithCancel(t.Context())
+	defer o.Wait()
+	defer stop()
+	o.Start(ctx)
+	o.Need("hr", map[schema.GroupVersionKind]Kind{deployments.GroupVersion().WithKind("Deployment"): {GVR: deployments, Namespaced: true}})
+	deadline := time.After(30 * time.Second)
+	for _, want := range []string{"observed a", "observed b", "listed", "observed web", "observed a", "observed b", "listed"} {
+		select {
+		case got := <-told:
+			if got != want {
+				t.Fatalf("told %q, want %q", got, want)
+			}
+		case <-deadline:
+			t.Fatalf("never told %q", want)
+		}
+	}
+}
+
+// frames reads all frames of a stream as the REST client does.
+func frames(r io.Reader) (all []string, err error) {
+	d := streaming.NewDecoder(framer{}.NewFrameReader(io.NopCloser(r)), keeper{&all})
+	for {
+		if _, _, err := d.Decode(nil, nil); err != nil {
+			return all, err
+		}
+	}
+}
+
+// keeper is a decoder that keeps what it gets.
+type keeper struct{ all *[]string }
+
+func (k keeper) Decode(text []byte, _ *schema.GroupVersionKind, _ runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+	*k.all = append(*k.all, string(text))
+	return nil, nil, nil
+}
+
+func TestAStreamIsSplitIntoValuesHoweverItIsLaidOut(t *testing.T) {
+	long := `{"a":"` + strings.Repeat(`x\"}`, 20000) + `"}`
+	values := []string{`{"a":1}`, "{\n\"a\":{}\n,\"b\":{}\n}", long, "{\n \"b\": [\n  {}\n ]\n}", `{"\\":"\\"}`, `{"c":"}{\\\""}`, long}
+	for _, gap := range []string{"\n", "", " \r\n\n"} {
+		stream := strings.Join(values, gap) + gap
+		for name, r := range map[string]io.Reader{
+			"at once": strings.NewReader(stream), "byte by byte": iotest.OneByteReader(strings.NewReader(stream)),
+			"by halves": iotest.HalfReader(strings.NewReader(stream)),
+		} {
+			got, err := frames(r)
+			if !errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+				t.Errorf("%s: ends with %v", name, err)
+			}
+			if len(got) != len(values) {
+				t.Fatalf("%s: %d values", name, len(got))
+			}
+			for i := range got {
+				if got[i] != values[i] {
+					t.Errorf("%s: value %d is %.80q", name, i, got[i])
+				}
+			}
+		}
+	}
+}
+
+func TestAStreamThatBreaksOffIsNotAtItsEnd(t *testing.T) {
+	for _, stream := range []string{`{"a":1}{"a":`, `{`, `{"a":"`, `{"a":"\`} {
+		if _, err := frames(strings.NewReader(stream)); !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("%s ends with %v", stream, err)
+		}
+	}
+	for _, stream := range []string{`x`, `}`, `"a"`, `1`, `<html>`} {
+		if _, err := frames(strings.NewReader(stream)); err == nil || errors.Is(err, io.EOF) {
+			t.Errorf("%s ends with %v", stream, err)
+		}
+	}
+}

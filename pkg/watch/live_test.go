@@ -1,0 +1,101 @@
+package watch
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/rancher/helm-locker/pkg/drift"
+)
+
+const webText = `{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"name":"web","namespace":"apps","uid":"u","resourceVersion":"7",
+"annotations":{"meta.helm.sh/release-name":"we\u0062","meta.helm.sh/release-namespace":"apps"},"managedFields":[{"f":"}\""}]},"status":{"x":1}}`
+
+func TestLiveKnowsItsNameItsVersionAndItsAnnotations(t *testing.T) {
+	l := newLive([]byte(webText))
+	if err := l.read(); err != nil {
+		t.Fatal(err)
+	}
+	if l.Namespace != "apps" || l.Name != "web" || l.ResourceVersion != "7" {
+		t.Errorf("read %s/%s at %s", l.Namespace, l.Name, l.ResourceVersion)
+	}
+	if a := l.GetAnnotations(); len(a) != 2 || a["meta.helm.sh/release-name"] != "web" {
+		t.Errorf("annotations %v", a)
+	}
+	for _, text := range []string{`{"metadata":{"annotations":3}}`, `{"metadata":3}`, `{"metadata":{}}`, `{}`, `{"a":`} {
+		if a := newLive([]byte(text)).GetAnnotations(); len(a) != 0 {
+			t.Errorf("%s has annotations %v", text, a)
+		}
+	}
+}
+
+func TestLiveIsWhatItIsDecodedTo(t *testing.T) {
+	h, l := drift.NewHasher(), newLive([]byte(webText))
+	u, err := l.Decode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if u.GetName() != "web" || u.GetKind() != "Deployment" || len(u.GetManagedFields()) != 1 {
+		t.Errorf("decoded %v", u.Object)
+	}
+	digest, err := l.Digest(h)
+	if err != nil || digest != h.Digest(u.Object) {
+		t.Errorf("another digest than the decoded object: %v", err)
+	}
+}
+
+// A copy lives on when the text of the object has gone to another one.
+func TestACopyOutlivesTheObject(t *testing.T) {
+	l := newLive([]byte(webText))
+	c, ok := l.DeepCopyObject().(*Live)
+	if !ok {
+		t.Fatal("the copy is something else")
+	}
+	text := l.text
+	l.release()
+	clear(text[:cap(text)])
+	if u, err := c.Decode(); err != nil || u.GetName() != "web" {
+		t.Errorf("the copy is %v, %v", u, err)
+	}
+}
+
+func TestAListIsReadAsTheDynamicClientReadsIt(t *testing.T) {
+	h := drift.NewHasher()
+	for _, text := range []string{
+		`{"kind":"DeploymentList","apiVersion":"apps/v1","metadata":{"resourceVersion":"9","continue":"more","remainingItemCount":3},"items":[
+			{"metadata":{"name":"a","namespace":"n","resourceVersion":"8"},"spec":{"replicas":1}}, {} , { "metadata":{"name":"b"}}]}`,
+		`{"apiVersion":"e.io/v1","items":[{"apiVersion":"e.io/v1","kind":"Odd","metadata":{"name":"a"}}],"kind":"OddList","metadata":{"resourceVersion":"9"}}`,
+		`{"apiVersion":"e.io/v1","items":[],"kind":"OddList","metadata":{"resourceVersion":"9"}}`,
+	} {
+		l, err := readList([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := &unstructured.UnstructuredList{}
+		if err := runtime.DecodeInto(unstructured.UnstructuredJSONScheme, []byte(text), want); err != nil {
+			t.Fatal(err)
+		}
+		if l.ResourceVersion != want.GetResourceVersion() || l.Continue != want.GetContinue() || len(l.Items) != len(want.Items) {
+			t.Fatalf("read %+v", l)
+		}
+		for i, item := range l.Items {
+			live, ok := item.(*Live)
+			if !ok {
+				t.Fatalf("item %d is a %T", i, item)
+			}
+			u, err := live.Decode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if h.Digest(u.Object) != h.Digest(want.Items[i].Object) || live.Name != want.Items[i].GetName() {
+				t.Errorf("item %d is %v, not %v", i, u.Object, want.Items[i].Object)
+			}
+		}
+	}
+	for _, text := range []string{``, `{"items":[{]}`, `{"items":[1]}`, `[]`, `{"metadata":3}`} {
+		if _, err := readList([]byte(text)); err == nil {
+			t.Errorf("%s is a list", text)
+		}
+	}
+}

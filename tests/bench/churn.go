@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// churn measures the operator's processor time while the status of locked Deployments changes all the time.
+func (b *bench) churn(ctx context.Context, w *world) error {
+	b.progress("status updates: %d per second for %s", b.churnRate, b.churnTime)
+	after, err := b.restingMemory(ctx)
+	if err != nil {
+		return err
+	}
+	b.result.memory("after the storms", after, b.objects, b.objects)
+	var deployments []object
+	for _, o := range w.locked {
+		if o.deployment {
+			deployments = append(deployments, o)
+		}
+	}
+	profiled := b.profileWhile(ctx, "churn")
+	before, err := b.operator.processor()
+	if err != nil {
+		return err
+	}
+	begun := time.Now()
+	updates, err := b.updateStatus(ctx, deployments, b.churnRate)
+	if err != nil {
+		return err
+	}
+	took := time.Since(begun)
+	spent, err := b.operator.processor()
+	if err != nil {
+		return err
+	}
+	b.result.churn(b.churnRate, float64(updates)/took.Seconds(), float64(spent-before)/float64(took))
+	return errors.Join(<-profiled, b.driftAmongUpdates(ctx, deployments))
+}
+
+// timesChurn is how many times the rate of status updates drift must still be found at.
+const timesChurn = 4
+
+// driftAmongUpdates has objects drift whose status is updated all the time, as fast as the API server can.
+func (b *bench) driftAmongUpdates(ctx context.Context, deployments []object) error {
+	rate := timesChurn * b.churnRate
+	b.progress("%d drifts among status updates: %d per second for %s", len(deployments), rate, b.churnTime)
+	group, updating := errgroup.WithContext(ctx)
+	begun, updates, took := time.Now(), 0, time.Duration(0)
+	group.Go(func() (err error) {
+		updates, err = b.updateStatus(updating, deployments, rate)
+		took = time.Since(begun)
+		return err
+	})
+	_, share, err := b.storm(ctx, deployments)
+	if err := errors.Join(err, group.Wait()); err != nil {
+		return err
+	}
+	b.result.churnDrift(rate, float64(updates)/took.Seconds(), share)
+	return nil
+}
+
+// updateStatus changes the status of Deployments, one after another and at a rate per second, and returns how often.
+func (b *bench) updateStatus(ctx context.Context, deployments []object, rate int) (int, error) {
+	batch := max(1, rate/50)
+	ticker := time.NewTicker(time.Second * time.Duration(batch) / time.Duration(rate))
+	defer ticker.Stop()
+	end := time.Now().Add(b.churnTime)
+	done := 0
+	for time.Now().Before(end) {
+		round := make([]int, batch)
+		for i := range round {
+			round[i] = done + i
+		}
+		err := each(ctx, batch, round, func(ctx context.Context, n int) error {
+			body := fmt.Appendf(nil, `{"status":{"observedGeneration":1,"conditions":[{"type":"Progressing","status":"True","message":"update %d"}]}}`, n)
+			return b.tamper.patch(ctx, deployments[n%len(deployments)], types.MergePatchType, body, "status")
+		})
+		if err != nil {
+			return done, fmt.Errorf("update a status: %w", err)
+		}
+		done += batch
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return done, ctx.Err()
+		}
+	}
+	return done, nil
+}

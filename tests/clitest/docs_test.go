@@ -1,0 +1,81 @@
+package clitest
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rancher/helm-locker/tests/kit"
+)
+
+// TestEveryCommandInTheReference runs the examples of docs/cli.md as they stand there, in a shell, on a release like theirs.
+func TestEveryCommandInTheReference(t *testing.T) {
+	w := newWorld(t)
+	w.Apps = w.Namespace("apps")
+	chart := w.installShop(shared.Helm4(), "web")
+	w.Helm(shared.Helm4(), "upgrade", "web", chart, "--set", "password="+secretValue, "--set", "color=blue")
+	kit.StartOperator(t, shared.RESTConfig(), w.Operator)
+
+	dir := t.TempDir()
+	if err := os.Link(binary, filepath.Join(dir, "helm-locker")); err != nil {
+		t.Fatal(err)
+	}
+	for file, kinds := range map[string]string{"release.yaml": "secret", "objects.yaml": "secret,configmap,service,deployment"} {
+		cmd := exec.CommandContext(t.Context(), shared.Binaries().Kubectl, "--kubeconfig", shared.Kubeconfig(), "-n", w.Apps, "get", kinds, "-o", "yaml")
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, file), out, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// What looks at a lock or changes one needs one.
+	w.app("lock", "web", "--wait").says(0, "created")
+	for _, line := range examples(t) {
+		code := 0
+		if strings.Contains(line, "--revision 1") {
+			code = 2 // another color
+		}
+		w.app("lock", "web").says(0, "HelmRelease")
+		if strings.Contains(line, "--watch") {
+			next := w.lines(strings.Fields(line)[1:]...)
+			if got := next(); !strings.Contains(got, "apps/web") {
+				t.Errorf("%s: %s", line, got)
+			}
+			continue
+		}
+		cmd := w.command(w.Ctx)
+		cmd.Path, cmd.Args, cmd.Dir = "/bin/sh", []string{"sh", "-c", line}, dir
+		cmd.Env = append(cmd.Env, "PATH="+dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+		out, err := cmd.CombinedOutput()
+		if exit := cmd.ProcessState.ExitCode(); exit != code && !strings.Contains(line, "diff -A") { // which sees what other tests left
+			t.Errorf("%s: %v, want exit code %d\n%s", line, err, code, out)
+		}
+		if givesAway(string(out)) {
+			t.Errorf("%s gives a Secret away:\n%s", line, out)
+		}
+	}
+}
+
+// examples returns the command lines of docs/cli.md.
+func examples(t *testing.T) []string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/cli.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for i, block := range strings.Split(string(text), "```") {
+		commands, shell := strings.CutPrefix(block, "sh\n")
+		if i%2 == 1 && shell {
+			lines = append(lines, strings.Split(strings.TrimSpace(commands), "\n")...)
+		}
+	}
+	if len(lines) < 10 {
+		t.Fatalf("docs/cli.md has only %d examples", len(lines))
+	}
+	return lines
+}

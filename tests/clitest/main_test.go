@@ -1,0 +1,234 @@
+// Package clitest runs the program's commands as people do: the real binary, against a real control plane, with releases
+// made by real Helm, and looks at what is printed and at the exit code.
+package clitest
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rancher/helm-locker/tests/cluster"
+	"github.com/rancher/helm-locker/tests/kit"
+)
+
+var (
+	// shared is the control plane of this package; nil with -short.
+	shared *cluster.Cluster
+	// binary is the program under test.
+	binary string
+)
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "helm-locker-clitest-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() {
+		if err := os.RemoveAll(dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+	}()
+	binary = filepath.Join(dir, "helm-locker")
+	build := exec.Command("go", "build", "-o", binary, "../..")
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build the program: %v\n%s", err, out)
+		return 1
+	}
+	return cluster.Main(m, cluster.Options{ControllerManager: true}, func(c *cluster.Cluster) { shared = c })
+}
+
+// world is one test's part of the control plane, and the program to run against it.
+type world struct {
+	*kit.Env
+	// kubeconfig is that of the administrator, unless a test takes another user's.
+	kubeconfig string
+	env        []string
+	stdin      string
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	e := kit.New(t, shared)
+	return &world{Env: e, kubeconfig: shared.Kubeconfig()}
+}
+
+// result is what a run of the program left.
+type result struct {
+	t              testing.TB
+	line           string
+	stdout, stderr string
+	raw            string // stdout before it was made neutral
+	code           int
+}
+
+// command returns the program with arguments, in the environment of somebody who has set nothing but KUBECONFIG.
+func (w *world) command(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, binary, args...)
+	cmd.Env = append([]string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + w.TempDir(), "KUBECONFIG=" + w.kubeconfig, "HELM_LOCKER_NAMESPACE=" + w.Operator,
+	}, w.env...)
+	cmd.Stdin = strings.NewReader(w.stdin)
+	return cmd
+}
+
+// cli runs the program.
+func (w *world) cli(args ...string) result {
+	w.Helper()
+	var stdout, stderr bytes.Buffer
+	cmd := w.command(w.Ctx, args...)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		w.Fatal(err)
+	}
+	return result{t: w.TB, line: strings.Join(args, " "), raw: stdout.String(), code: cmd.ProcessState.ExitCode(),
+		stdout: w.neutral(stdout.String()), stderr: w.neutral(stderr.String())}
+}
+
+// app runs the program with the namespace of the releases.
+func (w *world) app(args ...string) result {
+	w.Helper()
+	return w.cli(append(args, "-n", w.Apps)...)
+}
+
+var (
+	moments = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
+	ages    = regexp.MustCompile(`\b\d+(s|m|h|d) ago`)
+	markers = regexp.MustCompile(`<secret [0-9a-f]{8}>`)
+)
+
+// neutral takes out what differs from run to run: the names of namespaces, times and markers.
+func (w *world) neutral(text string) string {
+	text = strings.NewReplacer(w.Apps, "APPS", w.Operator, "LOCKER").Replace(text)
+	return markers.ReplaceAllString(ages.ReplaceAllString(moments.ReplaceAllString(text, "TIME"), "AGE ago"), "<secret X>")
+}
+
+// is fails the test unless the run printed exactly this, and ended with the code.
+func (r result) is(code int, stdout, stderr string) {
+	r.t.Helper()
+	if r.code != code || r.stdout != stdout || r.stderr != stderr {
+		r.t.Errorf("helm-locker %s\nexit code %d, want %d\nstdout:\n%s\nwant:\n%s\nstderr:\n%s\nwant:\n%s",
+			r.line, r.code, code, r.stdout, stdout, r.stderr, stderr)
+	}
+}
+
+// says fails the test unless the run ended with the code and printed all of the parts, on either stream.
+func (r result) says(code int, parts ...string) {
+	r.t.Helper()
+	missing := slices.DeleteFunc(parts, func(part string) bool { return strings.Contains(r.stdout+r.stderr, part) })
+	if r.code != code || len(missing) > 0 {
+		r.t.Errorf("helm-locker %s\nexit code %d, want %d; it does not say %q\nstdout:\n%s\nstderr:\n%s", r.line, r.code, code, missing, r.stdout, r.stderr)
+	}
+}
+
+// as makes the program run as a user who has the given rules in Apps and nothing else.
+func (w *world) as(user string, rules ...rbacv1.PolicyRule) *world {
+	w.Helper()
+	config, err := shared.UserConfig(user)
+	if err != nil {
+		w.Fatal(err)
+	}
+	kubeconfig, err := shared.KubeconfigFor(w.Apps+"-"+user, config)
+	if err != nil {
+		w.Fatal(err)
+	}
+	if len(rules) > 0 {
+		role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: user}, Rules: rules}
+		if _, err := w.Kube.RbacV1().Roles(w.Apps).Create(w.Ctx, role, metav1.CreateOptions{}); err != nil {
+			w.Fatal(err)
+		}
+		binding := &rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: user}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: user},
+			Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}},
+		}
+		if _, err := w.Kube.RbacV1().RoleBindings(w.Apps).Create(w.Ctx, binding, metav1.CreateOptions{}); err != nil {
+			w.Fatal(err)
+		}
+	}
+	other := *w
+	other.kubeconfig = kubeconfig
+	return &other
+}
+
+// secretValue is in a Secret of the shop, and is never to be printed.
+const secretValue = "sw0rdfish-in-the-shop"
+
+// givesAway says whether a text holds the value, plain or in base64, of which its length makes every extension begin alike.
+func givesAway(text string) bool {
+	return strings.Contains(text, secretValue) || strings.Contains(text, base64.StdEncoding.EncodeToString([]byte(secretValue)))
+}
+
+// shop is a chart with a hook, a Secret that takes a value, and objects to tamper with.
+const shop = `apiVersion: v1
+kind: ConfigMap
+metadata: {name: shop}
+data: {color: {{ .Values.color | default "green" }}, size: "10"}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: shop}
+stringData: {password: "{{ .Values.password }}"}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: shop}
+spec:
+  selector: {app: shop}
+  ports: [{name: http, port: 80}]
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: shop}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: shop}}
+  template:
+    metadata: {labels: {app: shop}}
+    spec:
+      containers:
+        - name: shop
+          image: example.org/shop:1
+          resources: {requests: {cpu: 1000m}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: shop-hook
+  annotations: {helm.sh/hook: pre-upgrade}
+`
+
+// installShop installs the shop with a Helm and returns its chart.
+func (w *world) installShop(h cluster.Helm, name string) string {
+	w.Helper()
+	chart := w.Chart("shop", shop)
+	w.Helm(h, "install", name, chart, "--set", "password="+secretValue)
+	return chart
+}
+
+// helms are the Helm versions that a test runs with.
+func helms() map[string]cluster.Helm {
+	if shared == nil {
+		return map[string]cluster.Helm{"no control plane": {}}
+	}
+	return map[string]cluster.Helm{"helm 3": shared.Helm3(), "helm 4": shared.Helm4()}
+}
+
+func rule(verbs, groups, resources string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{Verbs: strings.Split(verbs, ","), APIGroups: strings.Split(groups, ","), Resources: strings.Split(resources, ",")}
+}

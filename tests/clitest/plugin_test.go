@@ -1,0 +1,156 @@
+package clitest
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rancher/helm-locker/tests/cluster"
+	"github.com/rancher/helm-locker/tests/kit"
+)
+
+// plugin returns a copy of what `helm plugin install .` needs of the working tree, with the program under test.
+func plugin(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, file := range []string{"plugin.yaml", "completion.yaml", "scripts/helm-plugin"} {
+		content, err := os.ReadFile(filepath.Join("../..", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		target := filepath.Join(dir, file)
+		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(target, content, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func addProgram(t *testing.T, dir string) {
+	t.Helper()
+	if err := os.Mkdir(filepath.Join(dir, "bin"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Link(binary, filepath.Join(dir, "bin", "helm-locker")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// helmUser is somebody with directories of Helm of their own.
+type helmUser struct {
+	*world
+	helm cluster.Helm
+	home string
+}
+
+func (u helmUser) run(args ...string) (output string, code int) {
+	u.Helper()
+	cmd := exec.CommandContext(u.Ctx, u.helm.Bin, args...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + u.home, "HELM_DATA_HOME=" + filepath.Join(u.home, "data"),
+		"HELM_CACHE_HOME=" + filepath.Join(u.home, "cache"), "HELM_CONFIG_HOME=" + filepath.Join(u.home, "config"),
+		"KUBECONFIG=" + u.kubeconfig, "HELM_LOCKER_NAMESPACE=" + u.Operator}
+	out, err := cmd.CombinedOutput()
+	if err != nil && cmd.ProcessState == nil {
+		u.Fatal(err)
+	}
+	return u.neutral(string(out)), cmd.ProcessState.ExitCode()
+}
+
+func (u helmUser) says(code int, want string, args ...string) {
+	u.Helper()
+	if got, exit := u.run(args...); exit != code || !strings.Contains(got, want) {
+		u.Errorf("helm %s: exit code %d, want %d; it says\n%s\nand not\n%s", strings.Join(args, " "), exit, code, got, want)
+	}
+}
+
+func TestHelmPlugin(t *testing.T) {
+	for name, helm := range helms() {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.installShop(helm, "shop")
+			u, dir := helmUser{w, helm, t.TempDir()}, plugin(t)
+			u.says(0, "locker", "plugin", "install", dir)
+			u.says(0, "locker", "plugin", "list")
+			u.says(1, "there is no bin/helm-locker in ", "locker", "diff", "shop", "-n", w.Apps)
+			addProgram(t, dir)
+			u.says(0, "release APPS/shop, revision 1: no drift, 4 objects compared\n", "locker", "diff", "shop", "-n", w.Apps)
+			u.says(0, "release APPS/shop, revision 1: no drift", "locker", "diff", "shop", "--namespace", w.Apps, "--kube-context", "helm-locker-test", "--kubeconfig", w.kubeconfig)
+			w.Patch(kit.ConfigMaps, "shop", `{"data":{"color":"red"}}`)
+			u.says(2, "-  color: green\n+  color: red\n", "locker", "diff", "shop", "-n", w.Apps)
+			u.says(0, "HelmRelease LOCKER/shop created: release APPS/shop", "locker", "lock", "shop", "-n", w.Apps)
+			u.says(0, "APPS/shop", "locker", "status")
+			u.says(0, "there is no HelmRelease", "locker", "status", "-n", "kube-system")
+			u.says(0, "helm locker [global options] [command", "locker")
+			u.says(0, "helm locker diff web -n apps\n", "locker", "diff", "--help")
+			u.says(1, "helm locker: the name of a release is missing\n  see helm locker lock --help", "locker", "lock")
+			u.says(0, "suspend", "__complete", "locker", "s")
+		})
+	}
+}
+
+// TestKubectlPlugin runs the program as `kubectl helm-locker`, for which its name is all that is needed.
+func TestKubectlPlugin(t *testing.T) {
+	w := newWorld(t)
+	w.installShop(shared.Helm4(), "shop")
+	dir := t.TempDir()
+	if err := os.Link(binary, filepath.Join(dir, "kubectl-helm_locker")); err != nil {
+		t.Fatal(err)
+	}
+	run := func(args ...string) (string, int) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), shared.Binaries().Kubectl, append([]string{"helm-locker"}, args...)...)
+		cmd.Env = []string{"PATH=" + dir + string(os.PathListSeparator) + os.Getenv("PATH"), "HOME=" + dir, "KUBECONFIG=" + w.kubeconfig}
+		out, err := cmd.CombinedOutput()
+		if err != nil && cmd.ProcessState == nil {
+			t.Fatal(err)
+		}
+		return w.neutral(string(out)), cmd.ProcessState.ExitCode()
+	}
+	if got, code := run("diff", "shop", "-n", w.Apps); code != 0 || got != "release APPS/shop, revision 1: no drift, 4 objects compared\n" {
+		t.Errorf("exit code %d: %s", code, got)
+	}
+	if got, code := run("lock"); code != 1 || got != "kubectl helm-locker: the name of a release is missing\n  see kubectl helm-locker lock --help\n" {
+		t.Errorf("exit code %d: %s", code, got)
+	}
+	if got, code := run(); code != 0 || !strings.Contains(got, "kubectl helm-locker [global options]") {
+		t.Errorf("exit code %d: %s", code, got)
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	w := newWorld(t)
+	completed := func(args ...string) []string {
+		t.Helper()
+		var words []string
+		for line := range strings.Lines(w.cli(append(args, "--generate-shell-completion")...).stdout) {
+			word, _, _ := strings.Cut(strings.TrimSpace(line), ":")
+			words = append(words, word)
+		}
+		return words
+	}
+	for _, want := range []string{"diff", "status", "inspect", "lock", "unlock", "suspend", "resume", "completion"} {
+		if got := completed(); !slices.Contains(got, want) {
+			t.Errorf("%s is not among %v", want, got)
+		}
+	}
+	if got := completed("diff", "--rev"); !slices.Contains(got, "--revision") {
+		t.Errorf("--rev is completed to %v", got)
+	}
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("no bash to try the script with")
+	}
+	script := `eval "$(helm-locker completion bash)"; _get_comp_words_by_ref() { :; }; COMP_WORDS=(helm-locker st); COMP_CWORD=1; cur=st
+__helm-locker_bash_autocomplete; echo "${COMPREPLY[@]}"`
+	cmd := exec.CommandContext(t.Context(), bash, "-c", script)
+	cmd.Env = []string{"PATH=" + filepath.Dir(binary) + string(os.PathListSeparator) + os.Getenv("PATH")}
+	if out, err := cmd.CombinedOutput(); err != nil || strings.TrimSpace(string(out)) != "status" {
+		t.Errorf("bash completes st to %q (%v)", out, err)
+	}
+}

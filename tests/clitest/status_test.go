@@ -1,0 +1,180 @@
+package clitest
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/kit"
+)
+
+var (
+	definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	durations   = regexp.MustCompile(`after [0-9.]+(ms|µs|s)`)
+	ageColumn   = regexp.MustCompile(` \d+(s|m|h|d) `)
+)
+
+// lines runs the program and returns its lines of output one by one, as they come. It ends the program with the test.
+func (w *world) lines(args ...string) func() string {
+	w.Helper()
+	cmd := w.command(context.WithoutCancel(w.Ctx), args...) // the end of the test is not to kill it
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		w.Fatal(err)
+	}
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		w.Fatal(err)
+	}
+	reader := bufio.NewReader(stdout)
+	w.Cleanup(func() {
+		if err := cmd.Process.Signal(os.Interrupt); err != nil {
+			w.Error(err)
+		}
+		if _, err := io.Copy(io.Discard, reader); err != nil {
+			w.Error(err)
+		}
+		if err := cmd.Wait(); err != nil {
+			w.Errorf("helm-locker %s did not end well: %v", strings.Join(args, " "), err)
+		}
+	})
+	return func() string {
+		w.Helper()
+		line, err := reader.ReadString('\n')
+		if err != nil {
+			w.Fatalf("helm-locker %s has ended: %v", strings.Join(args, " "), err)
+		}
+		return strings.TrimSuffix(line, "\n")
+	}
+}
+
+func (w *world) expectLine(next func() string, want string) {
+	w.Helper()
+	got := w.neutral(next())
+	if got = durations.ReplaceAllString(got, "after DURATION"); got != want {
+		w.Fatalf("line is\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestStatus(t *testing.T) {
+	w := newWorld(t)
+	w.installShop(shared.Helm4(), "kiosk")
+	w.cli("status").is(0, "", "no release is locked: there is no HelmRelease in namespace LOCKER; helm-locker lock RELEASE -n NAMESPACE makes one\n")
+	kit.StartOperator(t, shared.RESTConfig(), w.Operator)
+	w.Lock("kiosk")
+	w.app("lock", "stall").says(0, "created")
+	w.WaitReason("stall", v1alpha1.ConditionReady, v1alpha1.ReasonSecretNotFound)
+
+	columns := func(r result) string { // ages and the length of names differ from run to run
+		var rows []string
+		for row := range strings.Lines(r.stdout) {
+			rows = append(rows, strings.Join(strings.Fields(ageColumn.ReplaceAllString(row, " AGE ")), " "))
+		}
+		return strings.Join(rows, "\n")
+	}
+	if got, want := columns(w.cli("status")), `NAME RELEASE REV LOCKED DRIFTED RECENT CONTENDED SINCE STATE REASON
+kiosk APPS/kiosk 1 yes 0/4 0 0 AGE Deployed Locked
+stall APPS/stall - no 0/0 0 0 AGE SecretNotFound SecretNotFound`; got != want {
+		t.Errorf("table is\n%s\nwant\n%s", got, want)
+	}
+	w.cli("status", "-A", "-n", w.Apps, "-o", "wide").says(0, "NAMESPACE", "LOCKER ", "revision 1 locked: 4 objects")
+	w.cli("status", "-n", "default").is(0, "", "no release is locked: there is no HelmRelease in namespace LOCKER; helm-locker lock RELEASE -n NAMESPACE makes one\n")
+
+	w.Patch(kit.ConfigMaps, "shop", `{"data":{"color":"red"}}`)
+	w.WaitField(kit.ConfigMaps, "shop", "data.color", "green")
+	w.Eventually("the status has the drift", func() error {
+		if n := len(w.HelmRelease("kiosk").Status.RecentDrift); n != 1 {
+			return fmt.Errorf("it has %d", n)
+		}
+		return nil
+	})
+	w.cli("status", "kiosk").says(0, "HelmRelease:      LOCKER/kiosk\n", "Locked:           yes, revision 1\n", "Objects:          4 tracked, 0 drifted, 0 contended, 0 waiting\n",
+		"data[color] changed by tamperer", "reverted after ", "CONDITION  STATUS  REASON ")
+	var out []struct {
+		Name, Locked string
+		Status       v1alpha1.HelmReleaseStatus
+	}
+	if err := json.Unmarshal([]byte(w.cli("status", "-o", "json").raw), &out); err != nil || len(out) != 2 || out[0].Locked != "yes" || len(out[0].Status.Conditions) == 0 {
+		t.Errorf("%v: %+v", err, out)
+	}
+	w.cli("status", "kiosk", "-o", "yaml").says(0, "- locked: \"yes\"\n  name: kiosk\n")
+	w.cli("status", "kiosc").is(1, "", "helm-locker: no HelmRelease in namespace LOCKER is called kiosc, or names a release of that name\n  did you mean kiosk?\n")
+	w.cli("status", "zzzzz").says(1, "helm-locker lock zzzzz -n NAMESPACE locks a release; -A looks in all namespaces")
+	w.cli("status", "-w", "-o", "yaml").says(1, "--watch prints lines")
+}
+
+func TestStatusWatch(t *testing.T) {
+	w := newWorld(t)
+	w.installShop(shared.Helm4(), "kiosk")
+	kit.StartOperator(t, shared.RESTConfig(), w.Operator)
+	w.Lock("kiosk")
+	text, objects := w.lines("status", "-w"), w.lines("status", "kiosk", "--watch", "-o", "json")
+	w.expectLine(text, "TIME  APPS/kiosk  locked: revision 1, 4 objects")
+	if line := objects(); !strings.Contains(line, `"locked":"yes"`) {
+		t.Errorf("line is %s", line)
+	}
+
+	w.Patch(kit.Deployments, "shop", `{"spec":{"replicas":7}}`)
+	w.expectLine(text, "TIME  APPS/kiosk  Deployment.apps APPS/shop spec.replicas changed by tamperer: reverted after DURATION")
+	var happened struct {
+		Release string
+		Drift   v1alpha1.DriftRecord
+	}
+	if err := json.Unmarshal([]byte(objects()), &happened); err != nil || happened.Drift.Object.Kind != "Deployment" || happened.Release != w.Apps+"/kiosk" {
+		t.Errorf("%v: %+v", err, happened)
+	}
+	w.Delete(kit.ConfigMaps, "shop")
+	w.expectLine(text, "TIME  APPS/kiosk  ConfigMap APPS/shop deleted: recreated after DURATION")
+	// A Secret: its field, and nothing of its value.
+	w.Patch(kit.Secrets, "shop", `{"stringData":{"password":"`+secretValue+`-2"}}`)
+	w.expectLine(text, "TIME  APPS/kiosk  Secret APPS/shop data[password] changed by tamperer: reverted after DURATION")
+
+	w.app("suspend", "kiosk", "--reason", "tea").says(0, "suspended")
+	w.expectLine(text, "TIME  APPS/kiosk  not locked: suspended until it is resumed (tea)")
+	w.app("resume", "kiosk", "--wait").says(0, "resumed")
+	for line := w.neutral(text()); line != "TIME  APPS/kiosk  locked: revision 1, 4 objects"; line = w.neutral(text()) { // there may be steps in between
+		if !strings.Contains(line, "locked") {
+			t.Errorf("line is %s", line)
+		}
+	}
+	w.app("unlock", "kiosk").says(0, "deleted")
+	w.expectLine(text, "TIME  APPS/kiosk  not locked: the HelmRelease was deleted")
+}
+
+func TestStatusErrors(t *testing.T) {
+	w := newWorld(t)
+	nobody := w.as("nobody")
+	nobody.cli("status").says(1, `verbs: [list], apiGroups: ["helm.cattle.io"], resources: [helmreleases], bound in namespace LOCKER`)
+	nobody.cli("status", "-A").says(1, "nobody needs a ClusterRole with verbs: [list]", "bound in the whole cluster")
+	nobody.cli("status", "-w").says(1, "verbs: [list]")
+}
+
+// Not in parallel with others: the definition is everybody's.
+func TestWithoutTheDefinition(t *testing.T) {
+	w := newWorld(t)
+	w.installShop(shared.Helm4(), "kiosk")
+	if err := w.In(definitions, "").Delete(w.Ctx, "helmreleases.helm.cattle.io", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.Eventually("HelmReleases are not served", func() error {
+		if r := w.cli("status"); !strings.Contains(r.stderr, "not installed") {
+			return fmt.Errorf("%s", r.stderr)
+		}
+		return nil
+	})
+	for _, args := range [][]string{{"status"}, {"status", "-w"}, {"lock", "kiosk"}, {"unlock", "kiosk"}, {"suspend", "kiosk"}, {"resume", "kiosk"}} {
+		w.app(args...).is(1, "", "helm-locker: the cluster does not know HelmReleases: the CustomResourceDefinition helmreleases.helm.cattle.io is not installed\n"+
+			"  install the operator, which brings it: helm install helm-locker charts/helm-locker -n cattle-helm-system --create-namespace\n")
+	}
+	w.app("inspect", "kiosk").says(0, "Revision:        1\n")
+}

@@ -1,0 +1,129 @@
+package fidelity
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/rancher/helm-locker/tests/kit"
+)
+
+// patience is how long a revert may take. It is less than that of the kit, because so many are waited for here.
+const patience = 10 * time.Second
+
+// comes waits until the object is as wanted, content and, if it is wanted, field ownership; and says whether it has come to that.
+func (o *target) comes(want map[string]any) bool {
+	o.Helper()
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := fmt.Errorf("it does not exist")
+		if live := o.live(); live != nil {
+			now := o.asLeft(live)
+			if want[ownership] == nil {
+				delete(now, ownership)
+			}
+			err = difference(want, now, "")
+		}
+		if err == nil {
+			return true
+		}
+		select {
+		case <-deadline.C:
+			o.Errorf("it is not as Helm left it: %v", err)
+			return false
+		case <-tick.C:
+		}
+	}
+}
+
+// ownership is the key under which asLeft puts the field ownership; it comes after the content when two are compared.
+const ownership = "~ownership"
+
+// asLeft returns what of an object has to be as Helm left it: its content, and field ownership by manager and
+// operation. What the API server gives to every new object, what controllers write, and times, are left out.
+func (o *target) asLeft(live *unstructured.Unstructured) map[string]any {
+	o.Helper()
+	owned := map[string]any{}
+	for _, entry := range live.GetManagedFields() {
+		if entry.Subresource == "status" || entry.Manager == "kube-controller-manager" {
+			continue
+		}
+		var fields map[string]any
+		if err := json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields); err != nil {
+			o.Fatal(err)
+		}
+		if o.gvr == kit.Secrets && entry.Operation == metav1.ManagedFieldsOperationApply {
+			// Helm applies stringData, of which the API server makes data; what comes back is data.
+			delete(fields, "f:stringData")
+			delete(fields, "f:data")
+		}
+		owned[fmt.Sprintf("%s %s %s", entry.Manager, entry.Operation, entry.Subresource)] = fields
+	}
+	content := live.DeepCopy().Object
+	for _, path := range [][]string{
+		{"status"}, {"metadata", "managedFields"}, {"metadata", "resourceVersion"}, {"metadata", "generation"}, {"metadata", "uid"},
+		{"metadata", "creationTimestamp"}, {"spec", "clusterIP"}, {"spec", "clusterIPs"}, {"spec", "healthCheckNodePort"},
+		{"metadata", "annotations", "deployment.kubernetes.io/revision"},
+	} {
+		unstructured.RemoveNestedField(content, path...)
+	}
+	if ports, ok := kit.Field(&unstructured.Unstructured{Object: content}, "spec.ports").([]any); ok {
+		for _, port := range ports {
+			if p, ok := port.(map[string]any); ok {
+				delete(p, "nodePort")
+			}
+		}
+		// The order of a Service's ports means nothing.
+		slices.SortFunc(ports, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+	}
+	content[ownership] = owned
+	return content
+}
+
+// difference describes the first difference between two JSON values.
+func difference(want, got any, path string) error {
+	wantMap, ok := want.(map[string]any)
+	gotMap, too := got.(map[string]any)
+	if !ok || !too {
+		if reflect.DeepEqual(want, got) {
+			return nil
+		}
+		return fmt.Errorf("%s is %v, want %v", path, got, want)
+	}
+	for _, key := range slices.Sorted(maps.Keys(wantMap)) {
+		g, there := gotMap[key]
+		if !there {
+			return fmt.Errorf("%s/%s is missing, want %v", path, key, wantMap[key])
+		}
+		if err := difference(wantMap[key], g, path+"/"+key); err != nil {
+			return err
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(gotMap)) {
+		if _, wanted := wantMap[key]; !wanted && !surplus(path, key) {
+			return fmt.Errorf("%s/%s is too much: %v", path, key, gotMap[key])
+		}
+	}
+	return nil
+}
+
+// surplus says whether a path of field ownership is one that Helm's manager may own beside what it declares: a defaulted
+// field of a list element or the map around a field, where a controller wrote between the hand-over of the ownership and the
+// apply that makes it exact. It is in nobody's way, and Helm's next apply drops it.
+func surplus(path, key string) bool {
+	path, owned := strings.CutPrefix(path, "/"+ownership+"/helm ")
+	return owned && (strings.HasPrefix(path, "Apply /f:spec/f:template/") && slices.Contains([]string{".", "f:protocol",
+		"f:imagePullPolicy", "f:terminationMessagePath", "f:terminationMessagePolicy", "f:resources"}, key) ||
+		// A port that comes back keeps its allocated number, which Helm's manager then has written.
+		strings.HasPrefix(path, "Update /f:spec/f:ports/") && key == "f:nodePort")
+}

@@ -1,0 +1,158 @@
+package fidelity
+
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/rancher/helm-locker/tests/cluster"
+	"github.com/rancher/helm-locker/tests/kit"
+)
+
+// release is a chart of shapes, installed by one Helm and locked.
+type release struct {
+	*world
+	helm     cluster.Helm
+	helmName string
+	chart    string
+	shapes   []*shape
+}
+
+// install makes a release of those shapes that the Helm takes, locks it, and checks that this writes nothing, and neither
+// does a second lock.
+func (w *world) install(helmName string, helm cluster.Helm, shapes []shape) *release {
+	w.Helper()
+	r := &release{world: w, helm: helm, helmName: helmName}
+	var manifest strings.Builder
+	for i := range shapes {
+		if s := &shapes[i]; s.helm == "" || s.helm == helmName {
+			r.shapes = append(r.shapes, s)
+			manifest.WriteString("\n---\n" + strings.ReplaceAll(s.manifest, "NOTE", `"{{ .Values.note }}"`))
+		}
+	}
+	r.chart = w.Chart("app", manifest.String())
+	w.Helm(helm, append([]string{"install", "app", r.chart, "--set", "note=first"}, r.flags()...)...)
+	w.proxy.Reset()
+	w.Lock("app")
+	w.expectNoWrites("at the lock")
+	w.relock("app")
+	w.expectNoWrites("at the second lock")
+	return r
+}
+
+// flags lets Helm 3 pass what its own validation would not.
+func (r *release) flags() []string {
+	if r.helmName == "helm 3" {
+		return []string{"--disable-openapi-validation"}
+	}
+	return nil
+}
+
+// reverts has every edit of every shape made and waits until it is taken back. Objects are tampered with side by side.
+func (r *release) reverts(t *testing.T) {
+	t.Run("edits", func(t *testing.T) {
+		for _, s := range r.shapes {
+			t.Run(strings.ReplaceAll(s.object, "/", " "), func(t *testing.T) {
+				t.Parallel()
+				o := r.on(t).target(s)
+				// A change of something that is not declared makes the operator compare again and must not make it write.
+				o.tamper(types.MergePatchType, `{"metadata":{"annotations":{"example.com/seen":"yes"}}}`, "bystander")
+				before := o.asLeft(o.live())
+				for _, e := range s.edits {
+					if e.helm != "" && e.helm != r.helmName {
+						continue
+					}
+					t.Run(e.name, func(t *testing.T) {
+						x := r.on(t).target(s)
+						if !x.revertsEdit(e, before) || e.stays != "" || e.owns {
+							before = x.asLeft(x.live()) // so that the other edits are judged by themselves
+						}
+					})
+				}
+				o.expectFewWrites(len(s.edits), r.helmName)
+			})
+		}
+	})
+}
+
+// revertsEdit makes one edit and waits until the object is as before, but for what stays of the edit.
+func (o *target) revertsEdit(e edit, before map[string]any) bool {
+	o.Helper()
+	want := maps.Clone(before)
+	if e.stays != "" {
+		dry, err := o.In(o.gvr, o.namespace()).Patch(o.Ctx, o.name(), types.JSONPatchType, []byte(e.stays), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+		if err != nil {
+			o.Fatal(err)
+		}
+		want = o.asLeft(dry)
+	}
+	if e.stays != "" || e.owns {
+		delete(want, ownership)
+	}
+	edited := o.asLeft(o.tamper(e.patchType(), e.patch, kit.Tamperer))
+	delete(edited, ownership)
+	content := maps.Clone(want)
+	delete(content, ownership)
+	if difference(content, edited, "") == nil {
+		o.Fatalf("the edit changed nothing: %s", e.patch)
+	}
+	return o.comes(want)
+}
+
+// expectFewWrites checks that the reverts of an object's edits took no more writes than they have to: one each; with
+// server-side apply and something foreign to take out a second and third one for the field ownership.
+func (o *target) expectFewWrites(edits int, helmName string) {
+	o.Helper()
+	var found []cluster.Request
+	for _, w := range o.landed(o.gvr.Resource) {
+		if strings.HasSuffix(w.Path, "/"+o.name()) {
+			found = append(found, w)
+		}
+	}
+	if helmName == "helm 4" {
+		edits *= 3
+	}
+	if len(found) > edits {
+		o.Errorf("%d writes, want at most %d: %v", len(found), edits, found)
+	}
+}
+
+// upgrades has the same Helm change every object, without force, and checks that nothing is written then, nor at another lock.
+func (r *release) upgrades() {
+	r.Helper()
+	r.proxy.Reset()
+	r.relock("app")
+	r.expectNoWrites("after the reverts")
+	r.Helm(r.helm, append([]string{"upgrade", "app", r.chart, "--set", "note=second"}, r.flags()...)...)
+	r.WaitReady("app", 2)
+	r.relock("app")
+	r.expectNoWrites("after the upgrade")
+	for _, s := range r.shapes {
+		if note := r.target(s).live().GetAnnotations()["note"]; note != "second" && !s.static {
+			r.Errorf("%s has the note %q after the upgrade", s.object, note)
+		}
+		for path, want := range s.after {
+			if got := kit.Field(r.target(s).live(), path); got != want {
+				r.Errorf("%s of %s is %v after the upgrade, want %v", path, s.object, got, want)
+			}
+		}
+	}
+}
+
+// withstand runs a test of shapes with both Helms.
+func withstand(t *testing.T, prepare func(w *world) []shape) {
+	for name, helm := range helms() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			r := w.install(name, helm, prepare(w))
+			r.reverts(t)
+			if !t.Failed() {
+				r.upgrades()
+			}
+		})
+	}
+}

@@ -1,0 +1,249 @@
+package fidelity
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/kit"
+)
+
+// mutated is what the webhook below makes otherwise than it was declared: it moves images to a registry, adds a sidecar and a
+// label, and rewrites an annotation.
+var mutated = shape{
+	object: "deployments/mutated",
+	manifest: `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: mutated, annotations: {note: NOTE, owner: chart}}
+spec:
+  replicas: 0
+  selector: {matchLabels: {app: mutated}}
+  template:
+    metadata: {labels: {app: mutated}}
+    spec: {containers: [{name: main, image: "example.com/main:1", env: [{name: A, value: a}]}]}
+`,
+	edits: []edit{
+		setting("rewritten image", pod+"/containers/0/image", `"registry.local/evil:1"`),
+		setting("image to be rewritten", pod+"/containers/0/image", `"evil:1"`),
+		setting("variable beside it", pod+"/containers/0/env/0/name", `"EVIL"`),
+		setting("name of the container", pod+"/containers/0/name", `"evil"`),
+		setting("note", "/metadata/annotations/note", `"evil"`),
+	},
+}
+
+var shouted = shape{
+	object:   "configmaps/shouted",
+	manifest: "\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: shouted, annotations: {note: NOTE}}\ndata: {loud: declared, key: declared}\n",
+	edits: []edit{
+		{name: "rewritten value", patch: `{"data":{"loud":"evil"}}`},
+		{name: "rewritten value removed", patch: `{"data":{"loud":null}}`},
+		{name: "value beside it", patch: `{"data":{"key":"evil"}}`},
+		{name: "all values", patch: `{"data":null}`},
+	},
+}
+
+// The webhook is there before Helm installs, so that what it makes of the objects is what Helm left.
+func TestI6_WhatAWebhookMakesOfItIsNotFought(t *testing.T) {
+	for name, helm := range helms() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.webhook(func(object map[string]any) []string {
+				if object["kind"] == "Deployment" {
+					return mutateDeployment(object)
+				}
+				if data, ok := object["data"].(map[string]any); ok && data["loud"] != nil {
+					return []string{set("/data/loud", fmt.Sprintf("%q", strings.ToUpper(fmt.Sprint(data["loud"]))))}
+				}
+				return nil
+			})
+			r := w.install(name, helm, []shape{mutated, shouted})
+			r.reverts(t)
+			if !t.Failed() {
+				r.upgrades()
+			}
+		})
+	}
+}
+
+func mutateDeployment(object map[string]any) []string {
+	u := asObject(object)
+	operations := []string{add("/metadata/labels/mutated", `"yes"`), add("/metadata/annotations/owner", `"webhook"`)}
+	containers, _ := kit.Field(u, "spec.template.spec.containers").([]any)
+	sidecar := false
+	for i, item := range containers {
+		container, _ := item.(map[string]any)
+		sidecar = sidecar || container["name"] == "sidecar"
+		if image := fmt.Sprint(container["image"]); !strings.HasPrefix(image, "registry.local/") {
+			operations = append(operations, set(fmt.Sprintf("%s/containers/%d/image", pod, i), fmt.Sprintf("%q", "registry.local/"+image)))
+		}
+	}
+	if !sidecar {
+		operations = append(operations, add(pod+"/containers/-", `{"name":"sidecar","image":"registry.local/sidecar:1"}`))
+	}
+	return operations
+}
+
+// A webhook that never gives the same answer twice: what it answered last is taken for the form of the object, so that only
+// a change that somebody makes is followed by a write.
+func TestI6_AWebhookThatAnswersDifferentlyEachTime(t *testing.T) {
+	for name, helm := range helms() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.lockFence()
+			w.Helm(helm, "install", "app", w.Chart("app", configMap("fickle", "declared")))
+			var answers atomic.Int64
+			w.webhook(func(object map[string]any) []string {
+				if asObject(object).GetName() != "fickle" {
+					return nil
+				}
+				return []string{add("/data/key", fmt.Sprintf(`"answer %d"`, answers.Add(1)))}
+			})
+			w.Patch(kit.ConfigMaps, "fickle", `{"data":{"other":"x"}}`) // the webhook has its say
+			w.proxy.Reset()
+			w.Lock("app")
+			w.fence()
+			if n := len(w.to("fickle")); n > 1 {
+				t.Errorf("%d writes at the lock", n)
+			}
+			const edits = 3
+			for i := range edits {
+				w.proxy.Reset()
+				u := w.Patch(kit.ConfigMaps, "fickle", fmt.Sprintf(`{"data":{"further":"%d"}}`, i))
+				w.Eventually("it is written back", func() error {
+					if w.Get(kit.ConfigMaps, "fickle").GetResourceVersion() == u.GetResourceVersion() {
+						return errors.New("it is as it was edited")
+					}
+					return nil
+				})
+				w.fence()
+				if n := len(w.to("fickle")); n > 3 {
+					t.Errorf("%d writes after one edit", n)
+				}
+			}
+			w.proxy.Reset()
+			w.relock("app")
+			w.fence()
+			if n := len(w.to("fickle")); n > 1 {
+				t.Errorf("%d writes at the second lock", n)
+			}
+			w.WaitReason("app", v1alpha1.ConditionContended, v1alpha1.ReasonNoContention)
+		})
+	}
+}
+
+// A controller behind the webhook writes whenever the object is written, so that each revert brings the next change: a fight.
+func TestI6_AWebhookAndAControllerThatInsist(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.Helm(shared.Helm3(), "install", "app", w.Chart("app", configMap("fickle", "declared")))
+	w.Lock("app")
+	ctx, stop := context.WithCancel(w.Ctx)
+	events, err := w.In(kit.ConfigMaps, w.Apps).Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=fickle"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() {
+		defer close(done)
+		for event := range events.ResultChan() {
+			if u := asEvent(event); u == nil || kit.Field(u, "data.key") != "declared" {
+				continue
+			}
+			_, err := w.In(kit.ConfigMaps, w.Apps).Patch(ctx, "fickle", types.MergePatchType, []byte(`{"data":{"key":"mine"}}`),
+				metav1.PatchOptions{FieldManager: "insister"})
+			if err != nil && ctx.Err() == nil {
+				done <- err
+				return
+			}
+		}
+	}()
+	c := w.WaitReason("app", v1alpha1.ConditionContended, v1alpha1.ReasonFightDetected)
+	for _, part := range []string{w.Apps + "/fickle", "insister", "/data/key"} {
+		if !strings.Contains(c.Message, part) {
+			t.Errorf("Contended does not say %q: %s", part, c.Message)
+		}
+	}
+	if n := len(w.to("fickle")); n > 13 {
+		t.Errorf("%d writes until it was found to be a fight", n)
+	}
+	stop()
+	events.Stop()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	w.WaitField(kit.ConfigMaps, "fickle", "data.key", "declared")
+}
+
+// webhook serves a mutating webhook for ConfigMaps and Deployments in Apps until the test ends, and waits until it is called. Its
+// patch for an object that is to be written is made of the operations that f returns.
+func (w *world) webhook(f func(object map[string]any) []string) {
+	w.Helper()
+	var called atomic.Bool
+	server := w.serve(func(body []byte) any {
+		called.Store(true)
+		var review admissionv1.AdmissionReview
+		var object map[string]any
+		if err := json.Unmarshal(body, &review); err != nil {
+			return nil
+		}
+		if err := json.Unmarshal(review.Request.Object.Raw, &object); err != nil {
+			return nil
+		}
+		review.Response = &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: true}
+		if operations := f(object); len(operations) > 0 {
+			kind := admissionv1.PatchTypeJSONPatch
+			review.Response.Patch, review.Response.PatchType = []byte(ops(operations...)), &kind
+		}
+		review.Request = nil
+		return review
+	})
+	none, fail := admissionregistrationv1.SideEffectClassNone, admissionregistrationv1.Fail
+	rule := func(group, plural string) admissionregistrationv1.RuleWithOperations {
+		return admissionregistrationv1.RuleWithOperations{
+			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
+			Rule:       admissionregistrationv1.Rule{APIGroups: []string{group}, APIVersions: []string{"v1"}, Resources: []string{plural}},
+		}
+	}
+	configuration := &admissionregistrationv1.MutatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: "mutate-" + w.Apps},
+		Webhooks: []admissionregistrationv1.MutatingWebhook{{
+			Name: "mutate.example.com", AdmissionReviewVersions: []string{"v1"}, SideEffects: &none, FailurePolicy: &fail,
+			ClientConfig:      admissionregistrationv1.WebhookClientConfig{URL: &server.URL, CABundle: certificateOf(server)},
+			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: w.Apps}},
+			Rules:             []admissionregistrationv1.RuleWithOperations{rule("", "configmaps"), rule("apps", "deployments")},
+		}},
+	}
+	client := w.Kube.AdmissionregistrationV1().MutatingWebhookConfigurations()
+	if _, err := client.Create(w.Ctx, configuration, metav1.CreateOptions{}); err != nil {
+		w.Fatal(err)
+	}
+	w.Cleanup(func() {
+		err := client.Delete(context.WithoutCancel(w.Ctx), configuration.Name, metav1.DeleteOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			w.Error(err)
+		}
+	})
+	w.Eventually("the webhook is called", func() error {
+		probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "probe"}}
+		_, err := w.Kube.CoreV1().ConfigMaps(w.Apps).Create(w.Ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if err == nil && !called.Load() {
+			err = errors.New("it was not called")
+		}
+		return err
+	})
+}

@@ -1,0 +1,165 @@
+package integration
+
+import (
+	"fmt"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/kit"
+)
+
+var serviceAccounts = schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
+
+const allocated = `
+apiVersion: v1
+kind: Service
+metadata: {name: web}
+spec: {type: LoadBalancer, selector: {app: web}, ports: [{name: http, port: 80}, {name: dns, port: 53, protocol: UDP}]}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data}
+spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db}
+spec:
+  serviceName: db
+  replicas: 1
+  selector: {matchLabels: {app: db}}
+  template: {metadata: {labels: {app: db}}, spec: {containers: [{name: db, image: "example.com/db:1"}]}}
+  volumeClaimTemplates: [{metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}]
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: robot}
+`
+
+// Addresses, node ports, volumes, tokens and what else the API server and the controllers allocate stay, in both scopes.
+func TestCoexistence_Allocations(t *testing.T) {
+	t.Parallel()
+	for version, helm := range helms() {
+		for _, scope := range []v1alpha1.Scope{v1alpha1.ScopeDeclared, v1alpha1.ScopeStrict} {
+			t.Run(fmt.Sprintf("%s, scope %s", version, scope), func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t)
+				w.lockFence()
+				chart := w.Chart("app", allocated)
+				w.Helm(helm, "install", "app", chart)
+				w.proxy.Reset()
+				w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.Scope = scope })
+				w.WaitReady("app", 1)
+				controller := metav1.PatchOptions{FieldManager: "kube-controller-manager"}
+				bind := `{"metadata":{"annotations":{"pv.kubernetes.io/bind-completed":"yes"}},"spec":{"volumeName":"pv-1"}}`
+				if _, err := w.In(volumeClaims, w.Apps).Patch(w.Ctx, "data", types.MergePatchType, []byte(bind), controller); err != nil {
+					t.Fatal(err)
+				}
+				cloud := metav1.PatchOptions{FieldManager: "cloud-controller-manager"}
+				if _, err := w.In(kit.Services, w.Apps).Patch(w.Ctx, "web", types.MergePatchType,
+					[]byte(`{"metadata":{"finalizers":["service.kubernetes.io/load-balancer-cleanup"]}}`), cloud); err != nil {
+					t.Fatal(err)
+				}
+				tokens := metav1.PatchOptions{FieldManager: "kube-controller-manager"}
+				if _, err := w.In(serviceAccounts, w.Apps).Patch(w.Ctx, "robot", types.MergePatchType, []byte(`{"secrets":[{"name":"robot-token"}]}`), tokens); err != nil {
+					t.Fatal(err)
+				}
+				w.fence()
+				w.expectNoWrites()
+				before := w.Get(kit.Services, "web")
+				w.Patch(kit.Services, "web", `{"spec":{"selector":{"app":"tampered"}}}`)
+				w.WaitField(kit.Services, "web", "spec.selector.app", "web")
+				after := w.Get(kit.Services, "web")
+				for _, path := range []string{"spec.clusterIP", "spec.ports"} {
+					if got, want := w.asJSON(kit.Field(after, path)), w.asJSON(kit.Field(before, path)); got != want {
+						t.Errorf("%s: %s became %s", path, want, got)
+					}
+				}
+				w.Patch(kit.Services, "web", `{"metadata":{"finalizers":null}}`)
+				w.Helm(helm, "upgrade", "app", chart)
+				w.WaitReady("app", 2)
+			})
+		}
+	}
+}
+
+// A Job with a time to live goes by itself when it has finished, and is not run again.
+func TestCoexistence_JobWithTimeToLive(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.lockFence()
+	w.Helm(shared.Helm3(), "install", "app", w.Chart("app", `
+apiVersion: batch/v1
+kind: Job
+metadata: {name: once}
+spec:
+  ttlSecondsAfterFinished: 0
+  template: {spec: {restartPolicy: Never, containers: [{name: main, image: "example.com/main:1"}]}}
+`))
+	w.Lock("app")
+	w.proxy.Reset()
+	w.Eventually("the Job has finished and is gone", func() error {
+		pods, err := w.Kube.CoreV1().Pods(w.Apps).List(w.Ctx, metav1.ListOptions{LabelSelector: "job-name=once"})
+		if err != nil {
+			return err
+		}
+		for _, pod := range pods.Items {
+			pod.Status.Phase = "Succeeded"
+			if _, err := w.Kube.CoreV1().Pods(w.Apps).UpdateStatus(w.Ctx, &pod, metav1.UpdateOptions{}); err != nil {
+				return err
+			}
+		}
+		if w.Get(jobs, "once") != nil {
+			return fmt.Errorf("it is there")
+		}
+		return nil
+	})
+	w.exceptions("app", "RunsOnce Job/once ")
+	w.fence()
+	w.expectNoWrites()
+	w.WaitReady("app", 1)
+}
+
+// Objects in a namespace that is being deleted are waited for, and created when there is a namespace of that name again.
+func TestCoexistence_NamespaceBeingDeleted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	other := w.Namespace(w.Apps + "-other")
+	w.Helm(shared.Helm4(), "install", "app", w.Chart("app", fmt.Sprintf(`
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: held, namespace: %[1]s}
+data: {key: declared}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: free, namespace: %[1]s}
+data: {key: declared}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: home}
+data: {key: declared}
+`, other)))
+	w.Lock("app")
+	w.PatchIn(kit.ConfigMaps, other, "held", `{"metadata":{"finalizers":["example.com/hold"]}}`)
+	if err := w.Kube.CoreV1().Namespaces().Delete(w.Ctx, other, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonBeingDeleted, other)
+	w.revertsEdits("home", "declared")
+	w.PatchIn(kit.ConfigMaps, other, "held", `{"metadata":{"finalizers":null}}`)
+	w.Eventually("the namespace is gone", func() error {
+		_, err := w.Kube.CoreV1().Namespaces().Get(w.Ctx, other, metav1.GetOptions{})
+		return notFound(err)
+	})
+	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonRevertFailed, other)
+	w.Namespace(other)
+	w.WaitFieldIn(kit.ConfigMaps, other, "held", "data.key", "declared")
+	w.WaitFieldIn(kit.ConfigMaps, other, "free", "data.key", "declared")
+	w.WaitReady("app", 1)
+}

@@ -1,0 +1,274 @@
+package integration
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/rancher/helm-locker/tests/cluster"
+	"github.com/rancher/helm-locker/tests/kit"
+)
+
+var (
+	autoscalers = schema.GroupVersionResource{Group: "autoscaling", Version: "v1", Resource: "horizontalpodautoscalers"}
+	validators  = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"}
+)
+
+const scaled = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: "example.com/web:1"}]}}
+`
+
+// autoscaler returns a HorizontalPodAutoscaler for the Deployment web, as kubectl autoscale or KEDA makes one.
+func autoscaler(name string, least, most int64, owner string) map[string]any {
+	metadata := map[string]any{"name": name}
+	if owner != "" {
+		metadata["ownerReferences"] = []any{map[string]any{"apiVersion": "keda.sh/v1alpha1", "kind": owner, "name": "web", "uid": "11111111-2222-3333-4444-555555555555"}}
+	}
+	return map[string]any{"apiVersion": "autoscaling/v1", "kind": "HorizontalPodAutoscaler", "metadata": metadata, "spec": map[string]any{
+		"scaleTargetRef": map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}, "minReplicas": least, "maxReplicas": most}}
+}
+
+// exceptions waits until the status of a HelmRelease lists exactly these exceptions, as "Reason Kind/name paths".
+func (w *world) exceptions(name string, want ...string) {
+	w.Helper()
+	w.Eventually(fmt.Sprintf("the exceptions are %v", want), func() error {
+		var got []string
+		for _, e := range w.HelmRelease(name).Status.Exceptions {
+			got = append(got, fmt.Sprintf("%s %s/%s %s", e.Reason, e.Object.Kind, e.Object.Name, strings.Join(e.Paths, ",")))
+		}
+		if !slices.Equal(got, want) {
+			return fmt.Errorf("they are %v", got)
+		}
+		return nil
+	})
+}
+
+// An autoscaler that is no part of the release sets the replicas within its range, from when it comes until it goes.
+func TestCoexistence_ForeignAutoscaler(t *testing.T) {
+	t.Parallel()
+	for version, helm := range helms() {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.lockFence()
+			w.Helm(helm, "install", "app", w.Chart("app", scaled))
+			w.Lock("app")
+			w.scale("web", 4)
+			w.WaitField(kit.Deployments, "web", "spec.replicas", int64(2))
+
+			w.create(autoscalers, autoscaler("web", 1, 5, ""))
+			w.exceptions("app", "Autoscaled Deployment/web /spec/replicas")
+			w.scale("web", 4)
+			w.staysScaled(4)
+			w.Patch(kit.Deployments, "web", `{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"example.com/tampered:1"}]}}}}`)
+			w.Eventually("the image is restored", func() error {
+				if text := fmt.Sprint(kit.Field(w.Get(kit.Deployments, "web"), "spec.template.spec.containers")); !strings.Contains(text, "example.com/web:1") {
+					return fmt.Errorf("containers: %s", text)
+				}
+				return nil
+			})
+			if n := kit.Field(w.Get(kit.Deployments, "web"), "spec.replicas"); n != int64(4) {
+				t.Errorf("the revert of the image made it %v replicas", n)
+			}
+		})
+	}
+}
+
+// KEDA scales between nought and one by itself and has an autoscaler for the rest; both are within its range.
+func TestCoexistence_KEDA(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.lockFence()
+	w.Helm(shared.Helm3(), "install", "app", w.Chart("app", scaled))
+	w.Lock("app")
+	w.create(autoscalers, autoscaler("keda-hpa-web", 1, 3, "ScaledObject"))
+	w.exceptions("app", "Autoscaled Deployment/web /spec/replicas")
+	w.scale("web", 0)
+	w.staysScaled(0)
+	w.scale("web", 9)
+	w.Eventually("the number is back in the range: the operator restores it, unless the autoscaler is quicker", func() error {
+		if n, ok := kit.Field(w.Get(kit.Deployments, "web"), "spec.replicas").(int64); !ok || n != 2 && n != 3 {
+			return fmt.Errorf("it is %d", n)
+		}
+		return nil
+	})
+	w.scale("web", 3)
+	w.staysScaled(3)
+	if err := w.In(autoscalers, w.Apps).Delete(w.Ctx, "keda-hpa-web", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.WaitField(kit.Deployments, "web", "spec.replicas", int64(2))
+	w.exceptions("app")
+}
+
+// An API server that does not answer for autoscalers keeps nothing from being locked.
+func TestCoexistence_AutoscalersThatAreNotAnswered(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	hold := w.proxy.HoldRequests(cluster.ForResource("horizontalpodautoscalers"))
+	defer hold.Release()
+	w.Helm(shared.Helm3(), "install", "app", w.Chart("app", scaled))
+	w.Lock("app")
+	if err := hold.Wait(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	w.scale("web", 4)
+	w.WaitField(kit.Deployments, "web", "spec.replicas", int64(2))
+}
+
+const filledIn = `
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: "{{ .Release.Namespace }}-empty"}
+webhooks:
+- name: none.example.com
+  clientConfig: {service: {name: web, namespace: "{{ .Release.Namespace }}", path: /none}}
+  rules: [{apiGroups: [example.com], apiVersions: [v1], operations: [CREATE], resources: [things]}]
+  sideEffects: None
+  admissionReviewVersions: [v1]
+  failurePolicy: Ignore
+- name: blank.example.com
+  clientConfig: {caBundle: Cg==, service: {name: web, namespace: "{{ .Release.Namespace }}", path: /blank}}
+  rules: [{apiGroups: [example.com], apiVersions: [v1], operations: [CREATE], resources: [things]}]
+  sideEffects: None
+  admissionReviewVersions: [v1]
+  failurePolicy: Ignore
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: "{{ .Release.Namespace }}-all"}
+aggregationRule: {clusterRoleSelectors: [{matchLabels: {aggregate: "{{ .Release.Namespace }}"}}]}
+rules: []
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: robot}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: robot-token, annotations: {kubernetes.io/service-account.name: robot}}
+type: kubernetes.io/service-account-token
+`
+
+// What controllers fill in where the manifest leaves room stays, and what they fill it into is protected.
+func TestCoexistence_WhatControllersFillIn(t *testing.T) {
+	t.Parallel()
+	for version, helm := range helms() {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.lockFence()
+			chart := w.Chart("app", filledIn)
+			w.Helm(helm, "install", "app", chart)
+			webhooks, role := w.Apps+"-empty", w.Apps+"-all"
+			w.WaitField(kit.Secrets, "robot-token", "type", "kubernetes.io/service-account-token")
+			w.Eventually("the token is there", func() error {
+				if kit.Field(w.Get(kit.Secrets, "robot-token"), "data.token") == nil {
+					return fmt.Errorf("it is not")
+				}
+				return nil
+			})
+			w.proxy.Reset()
+			w.Lock("app")
+			w.exceptions("app",
+				"RulesAggregated ClusterRole/"+role+" /rules",
+				"CABundleInjected ValidatingWebhookConfiguration/"+webhooks+" /webhooks/0/clientConfig/caBundle,/webhooks/1/clientConfig/caBundle")
+
+			const bundle = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0t"
+			inject := fmt.Sprintf(`[{"op":"add","path":"/webhooks/0/clientConfig/caBundle","value":%q},{"op":"add","path":"/webhooks/1/clientConfig/caBundle","value":%q}]`, bundle, bundle)
+			before := w.clusterPatch(validators, webhooks, types.JSONPatchType, inject)
+			w.createIn(clusterRoles, "", map[string]any{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+				"metadata": map[string]any{"name": w.Apps + "-part", "labels": map[string]any{"aggregate": w.Apps}},
+				"rules":    []any{map[string]any{"apiGroups": []any{""}, "resources": []any{"pods"}, "verbs": []any{"get"}}}})
+			w.Eventually("the rules are aggregated", func() error {
+				u, err := w.In(clusterRoles, "").Get(w.Ctx, role, metav1.GetOptions{})
+				if err != nil {
+					return err
+				}
+				rules, _, err := unstructured.NestedSlice(u.Object, "rules")
+				if err == nil && len(rules) != 1 {
+					err = fmt.Errorf("rules: %v", rules)
+				}
+				return err
+			})
+			w.fence()
+			w.expectNoWrites()
+
+			// A neighbour of what was filled in is put back, and what was filled in survives that.
+			w.clusterPatch(validators, webhooks, types.JSONPatchType, `[{"op":"replace","path":"/webhooks/1/clientConfig/service/path","value":"/tampered"}]`)
+			w.Eventually("the path is restored and the bundles are kept", func() error {
+				u, err := w.In(validators, "").Get(w.Ctx, webhooks, metav1.GetOptions{})
+				if err != nil {
+					return err
+				}
+				if got, want := fmt.Sprint(u.Object["webhooks"]), fmt.Sprint(before.Object["webhooks"]); got != want {
+					return fmt.Errorf("webhooks are %s, want %s", got, want)
+				}
+				return nil
+			})
+			if version == "helm 4" {
+				return // refuses to upgrade what others filled in, whether it was locked or not
+			}
+			w.Helm(helm, "upgrade", "app", chart)
+			w.WaitReady("app", 2)
+		})
+	}
+}
+
+func (w *world) clusterPatch(gvr schema.GroupVersionResource, name string, kind types.PatchType, patch string) *unstructured.Unstructured {
+	w.Helper()
+	u, err := w.In(gvr, "").Patch(w.Ctx, name, kind, []byte(patch), metav1.PatchOptions{FieldManager: "injector"})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return u
+}
+
+func (w *world) createIn(gvr schema.GroupVersionResource, namespace string, content map[string]any) {
+	w.Helper()
+	if _, err := w.In(gvr, namespace).Create(w.Ctx, &unstructured.Unstructured{Object: content}, metav1.CreateOptions{}); err != nil {
+		w.Fatal(err)
+	}
+}
+
+const optedOut = `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: free, annotations: {helmreleases.cattle.io/lock: disabled}}
+data: {key: declared}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: locked}
+data: {key: declared}
+`
+
+// The manifest may exempt an object; a live annotation is nothing but a change.
+func TestI8_OptOutCountsInTheManifestOnly(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.lockFence()
+	w.Helm(shared.Helm3(), "install", "app", w.Chart("app", optedOut))
+	w.Lock("app")
+	w.exceptions("app", "OptedOut ConfigMap/free ")
+	w.Patch(kit.ConfigMaps, "free", `{"data":{"key":"edited"}}`)
+	w.Patch(kit.ConfigMaps, "locked", `{"metadata":{"annotations":{"helmreleases.cattle.io/lock":"disabled","helm.toolkit.fluxcd.io/driftDetection":"disabled"}}}`)
+	w.revertsEdits("locked", "declared")
+	w.fence()
+	w.expectKey("free", "edited")
+	if n := w.HelmRelease("app").Status.Objects.Tracked; n != 1 {
+		t.Errorf("%d objects are tracked", n)
+	}
+}

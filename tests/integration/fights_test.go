@@ -1,0 +1,90 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	clocktesting "k8s.io/utils/clock/testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/tests/kit"
+)
+
+// fastTime returns a clock on which a hundred times as much time passes as on the wall, until the test ends.
+func fastTime(t *testing.T) *clocktesting.FakeClock {
+	t.Helper()
+	clock := clocktesting.NewFakeClock(time.Now())
+	ctx, stop := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		tick := time.NewTicker(time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				clock.Step(100 * time.Millisecond)
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	t.Cleanup(func() { stop(); running.Wait() })
+	return clock
+}
+
+// A fight is over when nobody has fought for a while, and makes one event however long it lasts.
+func TestI6_FightClearsByItself(t *testing.T) {
+	t.Parallel()
+	clock := fastTime(t)
+	w := newWorld(t, func(o *operator.ControllerOptions) { o.Clock = clock })
+	w.Forge(kit.ForgedRecord{Name: "app", Manifest: configMap("contested", "declared")})
+	w.Lock("app")
+	fighting, stop := context.WithCancel(t.Context())
+	var fight sync.WaitGroup
+	defer func() { stop(); fight.Wait() }()
+	fight.Go(func() {
+		if err := w.insist(fighting, "fighter", `{"data":{"key":"mine"}}`); err != nil {
+			t.Errorf("the fighter gave up: %v", err)
+		}
+	})
+	w.WaitReason("app", v1alpha1.ConditionContended, v1alpha1.ReasonFightDetected)
+	begun := clock.Now()
+	w.Eventually("five minutes of fight have passed", func() error {
+		if passed := clock.Since(begun); passed < 5*time.Minute {
+			return fmt.Errorf("%s have", passed)
+		}
+		return nil
+	})
+	stop()
+	fight.Wait()
+	w.WaitField(kit.ConfigMaps, "contested", "data.key", "declared")
+	c := w.WaitReason("app", v1alpha1.ConditionContended, v1alpha1.ReasonNoContention)
+	t.Logf("over after %s of the operator's time: %s", clock.Since(begun).Round(time.Second), c.Message)
+	w.WaitReady("app", 1)
+	if n := w.HelmRelease("app").Status.Objects.Contended; n != 0 {
+		t.Errorf("%d objects are contended", n)
+	}
+	events, err := w.Kube.CoreV1().Events(w.Operator).List(w.Ctx, metav1.ListOptions{FieldSelector: "reason=" + v1alpha1.EventReasonContended})
+	if err != nil {
+		t.Fatal(err)
+	}
+	total := int32(0)
+	for _, e := range events.Items {
+		total += max(e.Count, 1)
+		if e.Type != corev1.EventTypeWarning {
+			t.Errorf("event of type %s", e.Type)
+		}
+	}
+	if total != 1 {
+		t.Errorf("%d events for one episode", total)
+	}
+	// Afterwards a change is reverted at once again.
+	w.revertsEdits("contested", "declared")
+}

@@ -1,0 +1,205 @@
+package integration
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/cluster"
+	"github.com/rancher/helm-locker/tests/kit"
+)
+
+var cronJobs = schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "cronjobs"}
+
+// withLeftovers is a chart that drops objects of several kinds in its second revision.
+const withLeftovers = `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: stays}
+data: {key: declared}
+{{- if .Values.old }}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: old}
+data: {key: declared}
+---
+apiVersion: batch/v1
+kind: CronJob
+metadata: {name: old}
+spec: {schedule: "0 0 1 1 *", jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: "example.com/a:1"}]}}}}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: kept, annotations: {helm.sh/resource-policy: keep}}
+data: {key: declared}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data}
+spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: handed-over}
+data: {key: declared}
+---
+apiVersion: batch/v1
+kind: CronJob
+metadata: {name: handed-over}
+spec: {schedule: "0 0 1 1 *", jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: "example.com/a:1"}]}}}}}
+{{- end }}
+`
+
+// leaveBehind installs a chart and upgrades it while Helm's deletions fail, which Helm 3 logs and does not mind.
+func (w *world) leaveBehind(name string) {
+	w.Helper()
+	chart := w.Chart(name, withLeftovers)
+	w.Helm(shared.Helm3(), "install", name, chart, "--set", "old=true")
+	failing, err := shared.StartProxy()
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.Cleanup(func() {
+		if err := failing.Close(); err != nil {
+			w.Error(err)
+		}
+	})
+	failing.Intercept(func(r *http.Request) cluster.Action {
+		if r.Method == http.MethodDelete {
+			return cluster.Fail(http.StatusInternalServerError, metav1.StatusReasonInternalError, "no deletions today")
+		}
+		return cluster.Forward()
+	})
+	kubeconfig, err := shared.KubeconfigFor("failing-"+w.Apps, failing.RESTConfig())
+	if err != nil {
+		w.Fatal(err)
+	}
+	helm := shared.Helm3()
+	helm.Kubeconfig = kubeconfig
+	w.Helm(helm, "upgrade", name, chart, "--set", "old=")
+}
+
+// What Helm meant to delete and could not is deleted; what it would keep, what holds data, and what is another's stays.
+func TestI2_LeftoversOfEarlierRevisionsArePruned(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.leaveBehind("app")
+	for _, gvr := range []schema.GroupVersionResource{kit.ConfigMaps, cronJobs} { // of a kind in the release, and of another
+		w.Patch(gvr, "handed-over", `{"metadata":{"annotations":{"meta.helm.sh/release-name":"other"}}}`)
+	}
+	// Says that it belongs to the release, and was in no revision of it.
+	w.create(kit.ConfigMaps, map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{
+		"name": "stranger", "labels": map[string]any{"app.kubernetes.io/managed-by": "Helm"},
+		"annotations": map[string]any{"meta.helm.sh/release-name": "app", "meta.helm.sh/release-namespace": w.Apps}}})
+	if w.Get(kit.ConfigMaps, "old") == nil || w.Get(cronJobs, "old") == nil {
+		t.Fatal("Helm has deleted what it should fail to delete")
+	}
+	w.Lock("app")
+
+	w.Eventually("the leftovers are gone", func() error {
+		if w.Get(kit.ConfigMaps, "old") != nil || w.Get(cronJobs, "old") != nil {
+			return fmt.Errorf("they exist")
+		}
+		return nil
+	})
+	w.Eventually("what stays is counted", func() error {
+		if n := w.HelmRelease("app").Status.Objects.Unmanaged; n != 2 { // kept and stranger: the claim's kind is not in the manifest
+			return fmt.Errorf("%d unmanaged", n)
+		}
+		return nil
+	})
+	w.Eventually("all leftovers have been looked at", func() error {
+		if !strings.Contains(w.operator.Log(), `left alone: objects of this kind hold data`) {
+			return fmt.Errorf("the claim has not")
+		}
+		return nil
+	})
+	if w.Get(cronJobs, "handed-over") == nil {
+		t.Error("the CronJob of another release was deleted")
+	}
+	for _, name := range []string{"stays", "kept", "handed-over", "stranger"} {
+		if u := w.Get(kit.ConfigMaps, name); u == nil || u.GetDeletionTimestamp() != nil {
+			t.Errorf("ConfigMap %s was deleted", name)
+		}
+	}
+	if u := w.Get(volumeClaims, "data"); u == nil || u.GetDeletionTimestamp() != nil {
+		t.Error("the PersistentVolumeClaim was deleted")
+	}
+	w.reported("app", v1alpha1.DriftActionPruned, 2)
+	w.Helm(shared.Helm3(), "upgrade", "app", w.Chart("app", withLeftovers), "--set", "old=")
+}
+
+func TestI2_DetectReportsLeftoversAndDeletesNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.leaveBehind("app")
+	w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.Mode = v1alpha1.ModeDetect })
+	w.reported("app", v1alpha1.DriftActionReported, 4) // those handed over elsewhere are the release's own here
+	if w.Get(kit.ConfigMaps, "old") == nil || w.Get(cronJobs, "old") == nil {
+		t.Error("they were deleted")
+	}
+	for _, r := range kit.ObjectWrites(w.proxy) {
+		t.Errorf("a write: %s", r)
+	}
+}
+
+// Helm begins an upgrade that takes the leftover into the release again, while the operator deletes it: the object is
+// there afterwards, whatever Helm had seen of it.
+func TestI1_LeftoverThatHelmTakesBackMeanwhile(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.leaveBehind("app")
+	hold := w.proxy.HoldAnswers(func(r *http.Request) bool {
+		return r.Method == http.MethodDelete && strings.HasSuffix(r.URL.Path, "/configmaps/old")
+	})
+	w.CreateHelmRelease("app")
+	if err := hold.Wait(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	// The object is deleted, and the operator does not know it yet. Now the release is at work again.
+	w.Forge(kit.ForgedRecord{Name: "app", Revision: 3, Status: "pending-upgrade", Manifest: configMap("old", "declared")})
+	hold.Release()
+	w.Eventually("the object is back", func() error {
+		if w.Get(kit.ConfigMaps, "old") == nil {
+			return fmt.Errorf("it is gone")
+		}
+		return nil
+	})
+	u := w.Get(kit.ConfigMaps, "old")
+	if kit.Field(u, "data.key") != "declared" || u.GetAnnotations()["meta.helm.sh/release-name"] != "app" {
+		t.Errorf("it is not what it was: %v", u.Object)
+	}
+}
+
+func (w *world) create(gvr schema.GroupVersionResource, content map[string]any) *unstructured.Unstructured {
+	w.Helper()
+	u, err := w.In(gvr, w.Apps).Create(w.Ctx, &unstructured.Unstructured{Object: content}, metav1.CreateOptions{FieldManager: "tamperer"})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return u
+}
+
+// reported waits until recentDrift has that many leftovers with an action.
+func (w *world) reported(name string, action v1alpha1.DriftAction, want int) {
+	w.Helper()
+	w.Eventually(fmt.Sprintf("%d leftovers are reported as %s", want, action), func() error {
+		found := 0
+		for _, r := range w.HelmRelease(name).Status.RecentDrift {
+			if r.Operation == v1alpha1.DriftLeftover && r.Action == action {
+				found++
+			}
+		}
+		if found != want {
+			return fmt.Errorf("%d are", found)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,261 @@
+package integration
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/cluster"
+	"github.com/rancher/helm-locker/tests/kit"
+)
+
+var (
+	roleBindings = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"}
+	statefulSets = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "statefulsets"}
+)
+
+const immutable = `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+data: {key: declared}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web}
+spec: {selector: {app: web}, ports: [{port: 80}]}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: web}}
+  template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: "example.com/web:1"}]}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: view}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view}
+subjects: [{kind: ServiceAccount, name: default}]
+---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db}
+spec:
+  serviceName: db
+  selector: {matchLabels: {app: db}}
+  template: {metadata: {labels: {app: db}}, spec: {containers: [{name: db, image: "example.com/db:1"}]}}
+`
+
+// freeze makes changes that cannot be taken back by a write: the objects are deleted and made anew, with another value in
+// an immutable field, all in the name of the release.
+func (w *world) freeze() {
+	w.Helper()
+	w.Patch(kit.ConfigMaps, "settings", `{"immutable":true,"data":{"key":"frozen"}}`)
+	w.remake(kit.Deployments, "web", func(spec map[string]any) {
+		labels := map[string]any{"app": "tampered"}
+		spec["selector"] = map[string]any{"matchLabels": labels}
+		spec["template"].(map[string]any)["metadata"] = map[string]any{"labels": labels}
+	})
+	w.remake(statefulSets, "db", func(spec map[string]any) { spec["serviceName"] = "tampered" })
+}
+
+// remake deletes an object and creates it with a changed spec before the operator can.
+func (w *world) remake(gvr schema.GroupVersionResource, name string, change func(spec map[string]any)) {
+	w.Helper()
+	hold := w.proxy.HoldRequests(cluster.ForResource(gvr.Resource, http.MethodPost))
+	defer hold.Release()
+	u := w.Get(gvr, name)
+	w.Delete(gvr, name)
+	w.Eventually(name+" is gone", func() error {
+		if w.Get(gvr, name) != nil {
+			return fmt.Errorf("it exists")
+		}
+		return nil
+	})
+	content := map[string]any{"apiVersion": u.GetAPIVersion(), "kind": u.GetKind(), "spec": u.Object["spec"],
+		"metadata": map[string]any{"name": name, "labels": toAny(u.GetLabels()), "annotations": toAny(u.GetAnnotations())}}
+	change(content["spec"].(map[string]any))
+	w.create(gvr, content)
+}
+
+func toAny(m map[string]string) map[string]any {
+	out := map[string]any{}
+	for k, v := range m {
+		out[k] = v
+	}
+	return out
+}
+
+// By default a change that cannot be taken back is reported, with the field that is in the way, and nothing is deleted.
+func TestImmutableFieldsAreReported(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.Helm(shared.Helm3(), "install", "app", w.Chart("app", immutable))
+	w.Lock("app")
+	w.freeze()
+	w.Eventually("all three are reported with their fields and what to do", func() error {
+		message := w.Condition("app", v1alpha1.ConditionDrifted).Message
+		for _, part := range []string{"ConfigMap " + w.Apps + "/settings", "data (", "spec.selector (", "spec.replaceImmutable", "StatefulSet " + w.Apps + "/db", "never replaced"} {
+			if !strings.Contains(message, part) {
+				return fmt.Errorf("no %q in: %s", part, message)
+			}
+		}
+		return nil
+	})
+	t.Log(w.Condition("app", v1alpha1.ConditionDrifted).Message)
+	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonRevertFailed)
+	// The others are protected as before.
+	w.Patch(kit.Services, "web", `{"spec":{"selector":{"app":"tampered"}}}`)
+	w.WaitField(kit.Services, "web", "spec.selector.app", "web")
+	for _, r := range kit.ObjectWrites(w.proxy) {
+		if r.Method == http.MethodDelete {
+			t.Errorf("a deletion: %s", r)
+		}
+	}
+}
+
+func TestImmutableFieldsAreReplacedWhereAllowed(t *testing.T) {
+	t.Parallel()
+	for version, helm := range helms() {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			chart := w.Chart("app", immutable)
+			w.Helm(helm, "install", "app", chart)
+			w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.ReplaceImmutable = true })
+			w.WaitReady("app", 1)
+			w.freeze()
+			w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
+			w.WaitField(kit.ConfigMaps, "settings", "immutable", nil)
+			w.WaitField(kit.Deployments, "web", "spec.selector.matchLabels.app", "web")
+			w.Eventually("what must not be replaced is reported", func() error {
+				message := w.Condition("app", v1alpha1.ConditionDrifted).Message
+				if !strings.Contains(message, "StatefulSet") || !strings.Contains(message, "never replaced") || strings.Contains(message, "Deployment") {
+					return fmt.Errorf("message: %s", message)
+				}
+				return nil
+			})
+			w.Eventually("the replacements are in recentDrift", func() error {
+				replaced := map[string]bool{}
+				for _, r := range w.HelmRelease("app").Status.RecentDrift {
+					if r.Action == v1alpha1.DriftActionReplaced {
+						replaced[r.Object.Kind] = true
+					}
+				}
+				if !replaced["ConfigMap"] || !replaced["Deployment"] || len(replaced) != 2 {
+					return fmt.Errorf("it has %v", replaced)
+				}
+				return nil
+			})
+			if got := kit.Field(w.Get(statefulSets, "db"), "spec.serviceName"); got != "tampered" {
+				t.Errorf("the StatefulSet was replaced: serviceName is %v", got)
+			}
+			w.deleteIn(statefulSets, w.Apps, "db")
+			w.WaitField(statefulSets, "db", "spec.serviceName", "db")
+			w.WaitReady("app", 1)
+			w.Helm(helm, "upgrade", "app", chart)
+			w.WaitReady("app", 2)
+		})
+	}
+}
+
+// An object is not deleted when the API server would not let it be created again.
+func TestNothingIsReplacedThatCouldNotBeCreated(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.Helm(shared.Helm3(), "install", "app", w.Chart("app", immutable))
+	w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.ReplaceImmutable = true })
+	w.WaitReady("app", 1)
+	remove := w.proxy.Intercept(func(r *http.Request) cluster.Action {
+		if cluster.ForResource("configmaps", http.MethodPost)(r) && r.URL.Query().Get("dryRun") == "All" {
+			return cluster.Fail(http.StatusForbidden, "Forbidden", "exceeded quota: tight")
+		}
+		return cluster.Forward()
+	})
+	uid := w.Get(kit.ConfigMaps, "settings").GetUID()
+	w.Patch(kit.ConfigMaps, "settings", `{"immutable":true,"data":{"key":"frozen"}}`)
+	w.Eventually("the refusal is reported", func() error {
+		if m := w.Condition("app", v1alpha1.ConditionDrifted).Message; !strings.Contains(m, "exceeded quota") {
+			return fmt.Errorf("message: %s", m)
+		}
+		return nil
+	})
+	if got := w.Get(kit.ConfigMaps, "settings").GetUID(); got != uid {
+		t.Error("the ConfigMap was replaced")
+	}
+	remove()
+	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
+}
+
+// The operator has deleted the object when Helm begins to uninstall: what it then creates goes again. When Helm begins an
+// upgrade, which counts on the object, it stays.
+func TestI1_ReplacementWhileHelmBegins(t *testing.T) {
+	t.Parallel()
+	for status, stays := range map[string]bool{"uninstalling": false, "pending-upgrade": true} {
+		t.Run(status, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			record := kit.ForgedRecord{Name: "app", Manifest: configMap("settings", "declared")}
+			w.Forge(record)
+			w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.ReplaceImmutable = true })
+			w.WaitReady("app", 1)
+			w.proxy.Reset()
+			hold := w.proxy.HoldAnswers(cluster.ForResource("configmaps", http.MethodDelete))
+			w.Patch(kit.ConfigMaps, "settings", `{"immutable":true,"data":{"key":"frozen"}}`)
+			if err := hold.Wait(t.Context(), 1); err != nil {
+				t.Fatal(err)
+			}
+			record.Status = status
+			if stays {
+				record.Revision = 2
+			}
+			w.Forge(record)
+			hold.Release()
+			w.expectState("app", v1alpha1.StateTransitioning)
+			want := []string{http.MethodDelete, http.MethodPost}
+			if !stays {
+				want = append(want, http.MethodDelete)
+			}
+			w.Eventually("the object was created, and taken back if it should be", func() error {
+				var after []string
+				for _, r := range kit.ObjectWrites(w.proxy) {
+					if r.Method == http.MethodPost || r.Method == http.MethodDelete {
+						after = append(after, r.Method)
+					}
+				}
+				if !slices.Equal(after, want) {
+					return fmt.Errorf("writes: %v", after)
+				}
+				return nil
+			})
+			if u := w.Get(kit.ConfigMaps, "settings"); (u != nil) != stays {
+				t.Errorf("the object exists: %v", u != nil)
+			}
+		})
+	}
+}
+
+func TestRoleReferenceIsReplaced(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.Helm(shared.Helm4(), "install", "app", w.Chart("app", immutable))
+	w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.ReplaceImmutable = true })
+	w.WaitReady("app", 1)
+	old := w.Get(roleBindings, "view")
+	hold := w.proxy.HoldRequests(cluster.ForResource("rolebindings", http.MethodPost))
+	w.Delete(roleBindings, "view")
+	w.create(roleBindings, map[string]any{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
+		"metadata": map[string]any{"name": "view", "labels": toAny(old.GetLabels()), "annotations": toAny(old.GetAnnotations())},
+		"roleRef":  map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "admin"},
+		"subjects": old.Object["subjects"]})
+	hold.Release()
+	w.WaitField(roleBindings, "view", "roleRef.name", "view")
+	w.WaitReady("app", 1)
+}

@@ -1,0 +1,274 @@
+package integration
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/kit"
+)
+
+const scopes = `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+data: {key: declared}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web}
+spec: {selector: {app: web}, ports: [{name: http, port: 80}]}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers: [{name: web, image: "example.com/web:1", env: [{name: A, value: declared}], ports: [{containerPort: 80}]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: reader}
+rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]
+`
+
+// addition is what somebody adds to an object beside what is declared.
+type addition struct {
+	name   string
+	gvr    schema.GroupVersionResource
+	object string
+	patch  string
+	// added is what is in the object's JSON while the addition is there.
+	added string
+}
+
+func additions() []addition {
+	pod := func(spec string) string { return `{"spec":{"template":{"spec":` + spec + `}}}` }
+	return []addition{
+		{"label", kit.ConfigMaps, "settings", `{"metadata":{"labels":{"added":"x"}}}`, `"added"`},
+		{"annotation", kit.Services, "web", `{"metadata":{"annotations":{"added":"x"}}}`, `"added"`},
+		{"data key", kit.ConfigMaps, "settings", `{"data":{"added":"x"}}`, `"added"`},
+		{"finalizer", kit.ConfigMaps, "settings", `{"metadata":{"finalizers":["example.com/added"]}}`, `example.com/added`},
+		{"selector", kit.Services, "web", `{"spec":{"selector":{"added":"x"}}}`, `"added"`},
+		{"port", kit.Services, "web", `{"spec":{"ports":[{"name":"added","port":81}]}}`, `"added"`},
+		{"env", kit.Deployments, "web", pod(`{"containers":[{"name":"web","env":[{"name":"ADDED","value":"x"}]}]}`), `"ADDED"`},
+		{"container", kit.Deployments, "web", pod(`{"containers":[{"name":"added","image":"example.com/added:1"}]}`), `"added"`},
+		{"volume", kit.Deployments, "web", pod(`{"volumes":[{"name":"added","emptyDir":{}}]}`), `"added"`},
+		{"toleration", kit.Deployments, "web", pod(`{"tolerations":[{"key":"added","operator":"Exists"}]}`), `"added"`},
+		{"template annotation", kit.Deployments, "web", `{"spec":{"template":{"metadata":{"annotations":{"added":"x"}}}}}`, `"added"`},
+		{"scalar with a default", kit.Deployments, "web", `{"spec":{"revisionHistoryLimit":3}}`, `"revisionHistoryLimit":3`},
+	}
+}
+
+func (w *world) add(a addition) {
+	w.Helper()
+	_, err := w.In(a.gvr, w.Apps).Patch(w.Ctx, a.object, types.StrategicMergePatchType, []byte(a.patch), metav1.PatchOptions{FieldManager: "adder"})
+	if err != nil {
+		w.Fatalf("%s: %v", a.name, err)
+	}
+}
+
+// text returns an object as JSON, without its managedFields.
+func (w *world) text(gvr schema.GroupVersionResource, name string) string {
+	w.Helper()
+	u := w.Get(gvr, name)
+	if u == nil {
+		return ""
+	}
+	u.SetManagedFields(nil)
+	return w.asJSON(u.Object)
+}
+
+// What others add to an object beside what the manifest declares stays in scope Declared and goes in scope Strict.
+func TestScope_Additions(t *testing.T) {
+	t.Parallel()
+	for version, helm := range helms() {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.lockFence()
+			chart := w.Chart("app", scopes)
+			w.Helm(helm, "install", "app", chart)
+			w.Lock("app")
+			w.proxy.Reset()
+			for _, a := range additions() {
+				w.add(a)
+			}
+			w.fence()
+			w.expectNoWrites()
+			for _, a := range additions() {
+				if !strings.Contains(w.text(a.gvr, a.object), a.added) {
+					t.Errorf("%s: scope Declared removed it", a.name)
+				}
+			}
+
+			w.PatchHelmRelease("app", `{"spec":{"scope":"Strict"}}`)
+			gone := func() {
+				for _, a := range additions() {
+					w.Eventually(a.name+" is removed", func() error {
+						if text := w.text(a.gvr, a.object); strings.Contains(text, a.added) {
+							return fmt.Errorf("%s", text)
+						}
+						return nil
+					})
+				}
+			}
+			gone()
+			w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonLocked)
+			for _, a := range additions() {
+				w.add(a)
+			}
+			gone()
+			// Nothing is written any more once all is as Helm left it, and Helm finds its objects as it left them.
+			w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonLocked)
+			w.fence()
+			w.proxy.Reset()
+			w.fence()
+			w.expectNoWrites()
+			w.Helm(helm, "upgrade", "app", chart)
+			w.WaitReady("app", 2)
+			for _, r := range w.HelmRelease("app").Status.RecentDrift {
+				if r.Operation == v1alpha1.DriftAdded && r.FieldManager != "adder" {
+					t.Errorf("an addition is put down to %q: %+v", r.FieldManager, r)
+				}
+			}
+		})
+	}
+}
+
+// Scope Strict spares what Kubernetes' own controllers write, what the allow-list names, and Kubernetes' own finalizers.
+func TestScope_StrictSparesControllersAndTheAllowList(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.lockFence()
+	w.Helm(shared.Helm4(), "install", "app", w.Chart("app", scopes))
+	w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) {
+		hr.Spec.Scope = v1alpha1.ScopeStrict
+		hr.Spec.Ignore = []v1alpha1.IgnoreRule{{Managers: []string{"allowed-*"}}}
+	})
+	w.WaitReady("app", 1)
+	w.Eventually("the Deployment's controller has written its revision", func() error {
+		if w.Get(kit.Deployments, "web").GetAnnotations()["deployment.kubernetes.io/revision"] == "" {
+			return fmt.Errorf("it has not")
+		}
+		return nil
+	})
+	w.proxy.Reset()
+	patch := func(manager, text string) {
+		t.Helper()
+		_, err := w.In(kit.ConfigMaps, w.Apps).Patch(w.Ctx, "settings", types.MergePatchType, []byte(text), metav1.PatchOptions{FieldManager: manager})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	patch("allowed-one", `{"metadata":{"annotations":{"allowed":"x"}},"data":{"allowed":"x"}}`)
+	patch("kube-controller-manager", `{"metadata":{"annotations":{"controller":"x"}}}`)
+	patch("somebody", `{"metadata":{"finalizers":["kubernetes.io/protection"]}}`)
+	w.fence()
+	w.expectNoWrites()
+	patch("somebody", `{"metadata":{"annotations":{"foreign":"x"}},"data":{"key":"tampered"}}`)
+	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
+	u := w.Get(kit.ConfigMaps, "settings")
+	annotations := u.GetAnnotations()
+	if annotations["foreign"] != "" || annotations["allowed"] == "" || annotations["controller"] == "" || len(u.GetFinalizers()) != 1 ||
+		kit.Field(u, "data.allowed") != "x" {
+		t.Errorf("left: %v %v %v", annotations, u.GetFinalizers(), u.Object["data"])
+	}
+	patch("somebody", `{"metadata":{"finalizers":[]}}`)
+}
+
+// Objects whose fields were written before the API server tracked owners keep them.
+func TestScope_StrictWithoutManagedFields(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.lockFence()
+	w.Helm(shared.Helm3(), "install", "app", w.Chart("app", scopes))
+	w.add(additions()[2])
+	w.Patch(kit.ConfigMaps, "settings", `{"metadata":{"managedFields":[{}]}}`) // what clears them
+	w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.Scope = v1alpha1.ScopeStrict })
+	w.WaitReady("app", 1)
+	w.revertsEdits("settings", "declared")
+	if kit.Field(w.Get(kit.ConfigMaps, "settings"), "data.added") != "x" {
+		t.Error("a field of unknown origin was removed")
+	}
+}
+
+const listMap = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: lists.%[1]s.example.com}
+spec:
+  group: %[1]s.example.com
+  names: {kind: Lists, plural: lists}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            properties:
+              listeners:
+                type: array
+                %[2]s
+                items: {type: object, required: [name], properties: {name: {type: string}, port: {type: integer}}}
+`
+
+// What is an addition to a list of a custom resource and what is a change of it says its definition, also when it changes.
+func TestScope_ListsOfCustomResources(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.lockFence()
+	lists := schema.GroupVersionResource{Group: w.Apps + ".example.com", Version: "v1", Resource: "lists"}
+	define := func(kind string) {
+		t.Helper()
+		var content map[string]any
+		w.fromYAML(fmt.Sprintf(listMap, w.Apps, kind), &content)
+		_, err := w.In(definitions, "").Apply(w.Ctx, "lists."+lists.Group, &unstructured.Unstructured{Object: content}, metav1.ApplyOptions{FieldManager: "test", Force: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	define("x-kubernetes-list-type: map\n                x-kubernetes-list-map-keys: [name]")
+	w.Eventually("the kind is served", func() error {
+		_, err := w.In(lists, w.Apps).List(w.Ctx, metav1.ListOptions{})
+		return err
+	})
+	w.Helm(shared.Helm4(), "install", "app", w.Chart("app", "apiVersion: "+lists.Group+`/v1
+kind: Lists
+metadata: {name: gateway}
+spec: {listeners: [{name: http, port: 80}]}`))
+	w.Lock("app")
+	gateway := func(want string) {
+		t.Helper()
+		w.Eventually("the listeners are "+want, func() error {
+			if got := w.asJSON(kit.Field(w.Get(lists, "gateway"), "spec.listeners")); got != want {
+				return fmt.Errorf("they are %s", got)
+			}
+			return nil
+		})
+	}
+	w.proxy.Reset()
+	w.Patch(lists, "gateway", `{"spec":{"listeners":[{"name":"http","port":80},{"name":"added","port":81}]}}`)
+	w.fence()
+	w.expectNoWrites()
+	w.Patch(lists, "gateway", `{"spec":{"listeners":[{"name":"edited","port":80},{"name":"added","port":81}]}}`)
+	gateway(`[{"name":"http","port":80},{"name":"added","port":81}]`)
+
+	define("x-kubernetes-list-type: atomic")
+	gateway(`[{"name":"http","port":80}]`)
+}

@@ -1,0 +1,23 @@
+package main
+
+import "slices"
+
+// Packages with tests of the promises.
+const (
+	integration = "./tests/integration"
+	order       = "./tests/order"
+	controller  = "./pkg/controller"
+	enforce     = "./pkg/enforce"
+	lock        = "./pkg/lock"
+	manifest    = "./pkg/manifest"
+	releases    = "./pkg/release"
+	drift       = "./pkg/drift"
+	watch       = "./pkg/watch"
+)
+
+// mutants returns the list, in the order of the promises. Where a promise is kept in two places, so that breaking one of
+// them breaks nothing, there is no mutant of that one; a comment says so.
+func mutants() []mutant {
+	return slices.Concat(neverRevertHelm(), neverDelete(), leaveNoTrace(), asHelmLeftIt(), noDriftLost(), noWriteLoops(), secretsStaySecret(),
+		noExemption(), allOrNothing(), badInput(), costFollowsLocks())
+}

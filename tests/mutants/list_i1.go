@@ -1,0 +1,100 @@
+package main
+
+// neverRevertHelm are the mutants of I1: the parts of the order proof, one by one. Each is found by the test that forces the
+// interleaving in which it decides. Upgrades at random only find what breaks two safeguards at once.
+func neverRevertHelm() []mutant {
+	const proof, write, act = "pkg/enforce/proof.go", "pkg/enforce/write.go", "pkg/controller/act.go"
+	return []mutant{
+		{
+			promise: "I1", what: "the record is not read before a write",
+			edit: edit{proof, `	if p.omit.Check {`, `	if p.omit.Check || rec.Revision > 0 {`},
+			pkg:  order, run: "TestI1_CheckBeforeWrite/helm_4/with_it",
+		},
+		{
+			promise: "I1", what: "a release stays locked while Helm upgrades it, and the record is not read before a write",
+			edit: edit{proof, `	if p.omit.Check {`, `	if p.omit.Check || rec.Revision > 0 {`},
+			also: []edit{{"pkg/controller/reconcile.go", `	if !d.Lock {`, `	if !d.Lock && d.State != v1alpha1.StateTransitioning {`}},
+			pkg:  order, run: "TestI1_UpgradesUnderLock/without_drift",
+		},
+		{
+			promise: "I1", what: "a patch goes out without the observed resourceVersion",
+			edit: edit{write, `	patch := drift.MergePatch(r.Live.Object, r.Target)
+	if !w.omit.Precondition {`, `	patch := drift.MergePatch(r.Live.Object, r.Target)
+	if w.omit.Identity {`},
+			pkg: order, run: "TestI1_ResourceVersionPrecondition/helm_3/with_it",
+		},
+		{
+			promise: "I1", what: "a server-side apply goes out without the observed resourceVersion",
+			edit: edit{write, `		setPath(desired, r.Live.GetResourceVersion(), "metadata", "resourceVersion")
+		// An`, `		// An`},
+			pkg: order, run: "TestI1_ResourceVersionPrecondition/helm_4/with_it",
+		},
+		{
+			promise: "I1", what: "a server-side apply goes out without the observed uid, and creates what Helm has deleted",
+			edit: edit{write, `		setPath(desired, string(r.Live.GetUID()), "metadata", "uid")`, ``},
+			pkg:  order, run: "TestI1_WriteAfterHelmDeleted/uninstall/helm_4",
+		},
+		{
+			promise: "I1", what: "the record is not read again after a leftover was deleted",
+			edit: edit{"pkg/enforce/prune.go", `	if e.writer.omit.SecondCheck {`, `	if !e.writer.omit.SecondCheck {`},
+			pkg:  integration, run: "TestI1_LeftoverThatHelmTakesBackMeanwhile",
+		},
+		{
+			promise: "I1", what: "a replacement stays although Helm uninstalls",
+			edit: edit{"pkg/enforce/replace.go", `	if found && newest.Status != release.StatusUninstalling`, `	if found || newest.Status != release.StatusUninstalling`},
+			pkg:  integration, run: "TestI1_ReplacementWhileHelmBegins/uninstalling",
+		},
+		{
+			promise: "I1", what: "another release counts only when it is deployed",
+			edit: edit{"pkg/controller/judge.go", `rec.Status != release.StatusUninstalled {`, `rec.Status == release.StatusDeployed {`},
+			pkg:  integration, run: "TestI1_AnotherReleaseTakesOwnership/helm_3",
+		},
+		{
+			promise: "I1", what: "the record is not read again after a creation",
+			edit: edit{"pkg/enforce/enforcer.go", `e.writer.omit.SecondCheck || len(created) == 0 {`,
+				`e.writer.omit.SecondCheck || len(created) > 0 {`},
+			pkg: order, run: "TestI1_SecondCheckAfterCreate/uninstall/helm_3/with_it",
+		},
+		{
+			promise: "I1", what: "the second check is given up when the API server does not answer",
+			edit: edit{act, `		return err == nil, nil
+	})`, `		return true, nil
+	})`},
+			pkg: order, run: "TestI1_SecondCheckIsRepeatedUntilAnswered/helm_3",
+		},
+		{
+			promise: "I1", what: "a created object stays when a controller has touched it",
+			edit: edit{write, `		if !apierrors.IsConflict(err) || attempt == attempts {
+			return err`, `		if !apierrors.IsConflict(err) || attempt == 1 {
+			return err`},
+			pkg: order, run: "TestI1_TakenBackAlthoughAControllerTouchedIt/helm_4",
+		},
+		{
+			promise: "I1", what: "records are compared by revision number instead of identity",
+			edit: edit{proof, `	return newest.Same(rec) &&`, `	return newest.Revision == rec.Revision &&`},
+			pkg:  order, run: "TestI1_RecordIdentityNotRevisionNumber/helm_3/with_it",
+		},
+		{
+			promise: "I1", what: "who waits for a check gets the answer of one that began before",
+			edit: edit{proof, `	return rs.next, false`, `	return rs.current, false`},
+			pkg:  enforce, run: "TestThoseWhoWaitShareOneReadThatBeganAfterTheyAsked",
+		},
+		{
+			promise: "I1", what: "a check holds although the newest record cannot be read",
+			edit: edit{proof, `			r.err = fmt.Errorf("record %s: %w", list.Items[i].Name, err)
+			return`, `			continue`},
+			pkg: enforce, run: "TestHoldsIsAnErrorWhenARecordCannotBeRead",
+		},
+		{
+			promise: "I1", what: "a release is locked while Helm upgrades it",
+			edit: edit{"pkg/lock/decide.go", `	case rec.Status == release.StatusDeployed:`,
+				`	case rec.Status == release.StatusDeployed, rec.Status == release.StatusPendingUpgrade:`},
+			pkg: lock, run: "TestOnlyADeployedReleaseIsLocked",
+		},
+		{
+			promise: "I1", what: "of two records the one of the lower revision counts as newest",
+			edit: edit{"pkg/release/record.go", `		cmp.Compare(a.Revision, b.Revision),`, `		cmp.Compare(b.Revision, a.Revision),`},
+			pkg:  releases, run: "TestNewestIsTheHighestRevisionInAnyOrder",
+		},
+	}
+}

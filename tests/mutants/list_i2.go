@@ -1,0 +1,107 @@
+package main
+
+// deleteLocked is what a mutant does to every object of the lock l that is in group "" and for which the condition holds.
+func deleteLocked(condition string) string {
+	return `l.LookAt(c.Clock.Now(), func(o *lock.Object) bool {
+			if o.GVK.Group == "" && ` + condition + ` {
+				_ = c.clients.Kubernetes.CoreV1().RESTClient().Delete().Namespace(o.ID.Namespace).Resource(o.GVR.Resource).Name(o.ID.Name).Do(context.Background()).Error()
+			}
+			return false
+		})`
+}
+
+// stayLocked has a lock go on, under the new record, when that record or its manifest cannot be read.
+var stayLocked = edit{"pkg/controller/reconcile.go", `	if err != nil || prob.reason != "" {
+		c.unlock(key, prob)`, `	if err != nil || prob.reason != "" {
+		if old := c.table.Get(key); old != nil {
+			c.update(key, func(e *entry) { e.problem = prob })
+			old.Record = rec
+			return err
+		}
+		c.unlock(key, prob)`}
+
+// neverDelete are the mutants of I2. That a release stays locked while Helm uninstalls it has none: neither its state nor the
+// check before a write (I1) is enough alone to have its objects put back, and the tests of I1 break the check.
+func neverDelete() []mutant {
+	const reconcile = "pkg/controller/reconcile.go"
+	return []mutant{
+		{
+			promise: "I2", what: "when the record of a release is lost, its objects are deleted",
+			edit: edit{reconcile, `	if !d.Lock {
+`, `	if l := c.table.Get(key); !found && l != nil {
+		` + deleteLocked("true") + `
+	}
+	if !d.Lock {
+`},
+			pkg: integration, run: "TestI2_LostReleaseSecretDeletesNothing",
+		},
+		{
+			promise: "I2", what: "when the record of a release is lost, the release stays locked",
+			edit: edit{"pkg/watch/releases.go", `		r.notify(r.remove(types.NamespacedName{Namespace: m.Namespace, Name: m.Name}))`, `		_ = m`},
+			pkg:  integration, run: "TestI2_LostReleaseSecretDeletesNothing",
+		},
+		{
+			promise: "I2", what: "when a HelmRelease is deleted, the objects of its release are deleted",
+			edit: edit{reconcile, `func (c *Controller) untrack(key string) {
+`, `func (c *Controller) untrack(key string) {
+	if l := c.table.Get(key); l != nil {
+		` + deleteLocked("true") + `
+	}
+`},
+			pkg: integration, run: "TestI2_DeletedHelmReleaseChangesNothing",
+		},
+		{
+			promise: "I2", what: "when a HelmRelease is deleted, its release stays locked",
+			edit: edit{reconcile, `	c.unlock(key, problem{})
+	e := c.forget(key)`, `	e := c.forget(key)`},
+			pkg: integration, run: "TestI2_DeletedHelmReleaseChangesNothing",
+		},
+		{
+			promise: "I2", what: "when a record cannot be decoded, the objects are deleted",
+			edit: edit{reconcile, `	if err != nil || prob.reason != "" {
+		c.unlock(key, prob)`, `	if err != nil || prob.reason != "" {
+		if l := c.table.Get(key); l != nil {
+			` + deleteLocked("true") + `
+		}
+		c.unlock(key, prob)`},
+			pkg: integration, run: "TestI2_DecodeErrorDeletesNothing",
+		},
+		{
+			promise: "I2", what: "when Helm uninstalls a release, objects with resource-policy keep are deleted",
+			edit: edit{reconcile, `	if c.table.Drop(key) {`, `	if l := c.table.Get(key); l != nil {
+		` + deleteLocked("o.Keep") + `
+	}
+	if c.table.Drop(key) {`},
+			pkg: integration, run: "TestI2_KeptObjectsSurviveUninstall/helm_3",
+		},
+		{
+			promise: "I2", what: "when a record cannot be decoded, its release stays locked",
+			edit: stayLocked, pkg: integration, run: "TestI2_DecodeErrorDeletesNothing",
+		},
+		{
+			promise: "I2", what: "resource-policy keep is not read",
+			edit: edit{"pkg/manifest/parse.go", `	keep := from.keep || isKeep(annotations)`, `	keep := from.keep`},
+			pkg:  manifest, run: "TestKeepIsReadAsHelmReadsIt",
+		},
+		{
+			promise: "I2", what: "a leftover that is to be kept is deleted",
+			edit: edit{"pkg/controller/leftovers.go", `	case r.keep || manifest.Kept(live.GetAnnotations()):`, `	case r.keep && l.Closed():`},
+			pkg:  integration, run: "TestI2_LeftoversOfEarlierRevisionsArePruned",
+		},
+		{
+			promise: "I2", what: "a leftover that another release has taken over is deleted",
+			edit: edit{"pkg/controller/leftovers.go", ` || releaseOf(live.GetAnnotations()) != l.Release {`, ` {`},
+			pkg:  integration, run: "TestI2_LeftoversOfEarlierRevisionsArePruned",
+		},
+		{
+			promise: "I2", what: "leftovers that hold data are deleted",
+			edit: edit{"pkg/controller/leftovers.go", `	case holdsData[o.ID.GroupKind()]:`, `	case holdsData[o.ID.GroupKind()] && l.Closed():`},
+			pkg:  integration, run: "TestI2_LeftoversOfEarlierRevisionsArePruned",
+		},
+		{
+			promise: "I2", what: "leftovers are deleted in mode Detect",
+			edit: edit{"pkg/controller/leftovers.go", `	if l.Detect {`, `	if l.Closed() {`},
+			pkg:  integration, run: "TestI2_DetectReportsLeftoversAndDeletesNothing",
+		},
+	}
+}

@@ -1,0 +1,106 @@
+package main
+
+// noDriftLost are the mutants of I5. That a deletion is looked at before anything is created has none: to create an object
+// that exists fails, and then it is looked at.
+func noDriftLost() []mutant {
+	const sink, feed, act = "pkg/controller/sink.go", "pkg/watch/feed.go", "pkg/controller/act.go"
+	const unanswered = "TestI5_WhatTheAPIServerDoesNotAnswerIsAskedAgain"
+	return []mutant{
+		{
+			promise: "I5", what: "what a new list does not show is not looked at",
+			edit: edit{sink, `			return o.GVK == gvk && !present(o.ID)`, `			return o.GVK == gvk && !present(o.ID) && c.Name == ""`},
+			pkg:  integration, run: "TestI5_DriftDuringAWatchGap/that_ends_with_a_new_list",
+		},
+		{
+			promise: "I5", what: "a watch that was cut goes on with what exists, so that a deletion meanwhile is not seen",
+			edit: edit{"pkg/watch/objects.go", `			opts.LabelSelector = HelmSelector
+			return o.client.Watch(ctx, kind.GVR, opts)`, `			opts.LabelSelector = HelmSelector
+			if opts.SendInitialEvents == nil {
+				opts.ResourceVersion = ""
+			}
+			return o.client.Watch(ctx, kind.GVR, opts)`},
+			pkg: integration, run: "TestI5_DriftDuringAWatchGap/that_ends_with_a_watch",
+		},
+		{
+			promise: "I5", what: "objects of a kind that is watched already are not looked at when they are locked",
+			edit: edit{"pkg/controller/reconcile.go", `bool { return begun[o.GVK] })`, `bool { return begun[o.GVK] && l.Key == "" })`},
+			pkg:  integration, run: "TestI5_DriftDuringARelock",
+		},
+		{
+			promise: "I5", what: "the first list of a kind is not told to those who lack something in it",
+			edit: edit{feed, `	f.sink.listed(present)
+`, ``},
+			pkg: integration, run: "TestI5_DriftMadeBeforeTheLock/helm_3",
+		},
+		{
+			promise: "I5", what: "what an object is like at the first look is taken for the form that the API server gave it",
+			edit: edit{"pkg/controller/judge.go", `	if c.hasher.Digest(after.Object) != v.Digest {`, `	if after == nil {`},
+			pkg:  integration, run: "TestI5_DriftWhileTheOperatorIsDown",
+		},
+		{
+			promise: "I5", what: "the loss of Helm's label is not looked at",
+			edit: edit{sink, `	o := lock.Observation{Last: last, Look: true, Version: version(obj), Seen: c.Clock.Now()}
+`, `	o := lock.Observation{Last: last, Look: true, Version: version(obj), Seen: c.Clock.Now()}
+	if last.GetLabels()["app.kubernetes.io/managed-by"] == "Helm" {
+		return
+	}
+`},
+			pkg: integration, run: "TestI5_LabelRemovedAndThenTheRest",
+		},
+		{
+			promise: "I5", what: "a watch that failed is not begun again",
+			edit: edit{feed, `			f.failed(err)
+		}
+		return false, nil`, `			f.failed(err)
+		}
+		return true, nil`},
+			pkg: integration, run: "TestI5_BurstOfFortyDrifts",
+		},
+		{
+			promise: "I5", what: "a change of annotations alone is no news",
+			edit: edit{"pkg/drift/digest.go", `		case "uid", "resourceVersion",`, `		case "annotations", "uid", "resourceVersion",`},
+			pkg:  integration, run: "TestI5_ThreeHundredDriftsInARow",
+		},
+		{
+			promise: "I5", what: "what drifts while the same object is being reverted is forgotten",
+			edit: edit{"pkg/lock/lock.go", `	s.pending = &o
+	if s.inFlight {
+		return false
+	}`, `	if s.inFlight {
+		return false
+	}
+	s.pending = &o`},
+			pkg: lock, run: "TestDriftSeenWhileTheObjectIsInFlightIsNotLost",
+		},
+		{
+			promise: "I5", what: "an object that could not be looked at is not looked at again",
+			edit: edit{"pkg/controller/drift.go", `lock.Outcome{Again: &again, Failed: true,`, `lock.Outcome{Failed: again.Look,`},
+			pkg:  integration, run: unanswered,
+		},
+		{
+			promise: "I5", what: "drift is dropped when the record cannot be checked",
+			edit: edit{act, `lock.Outcome{Again: &again, Failed: true, Transient: true, Problem: p})`,
+				`lock.Outcome{Failed: again.Seen.IsZero(), Transient: true, Problem: p})`},
+			pkg: integration, run: unanswered,
+		},
+		{
+			promise: "I5", what: "a write that failed is not tried again",
+			edit: edit{act, `lock.Outcome{Again: c.freshLook(v), Failed: true, Transient: transient(err), Problem: p})`,
+				`lock.Outcome{Failed: true, Transient: transient(err), Problem: p})`},
+			pkg: integration, run: unanswered,
+		},
+		{
+			promise: "I5", what: "a standby drops what it saw",
+			edit: edit{act, `			l.Settle(v.ID, lock.Outcome{Again: &again, Problem: c.driftProblem(v), Now: c.Clock.Now()})`,
+				`			_ = again
+			l.Settle(v.ID, lock.Outcome{Problem: c.driftProblem(v), Now: c.Clock.Now()})`},
+			pkg: integration, run: "TestLeader_StandbyIsWarmAndTakesOver",
+		},
+		{
+			promise: "I5", what: "the loss of Helm's label is not drift of content",
+			edit: edit{"pkg/manifest/resolve.go", `	labels[ManagedByLabel] = ManagedByHelm
+	live.SetLabels(labels)`, `	live.SetLabels(labels)`},
+			pkg: integration, run: "TestI5_DriftMadeBeforeTheLock/helm_4",
+		},
+	}
+}

@@ -1,0 +1,103 @@
+package main
+
+// secretsStaySecret are the mutants of I7.
+func secretsStaySecret() []mutant {
+	const errorsFile, judge = "pkg/controller/errors.go", "pkg/controller/judge.go"
+	const test = "TestI7_SecretsStaySecret"
+	return []mutant{
+		{
+			promise: "I7", what: "what a webhook or a policy says about a Secret is passed on",
+			edit: edit{errorsFile, `	if id.Group != "" || id.Kind != "Secret" || !errors.As(err, &status) {`,
+				`	if id.Kind != "" || !errors.As(err, &status) {`},
+			pkg: integration, run: test,
+		},
+		{
+			promise: "I7", what: "a refusal is described by its message",
+			edit: edit{errorsFile, `	text := fmt.Sprintf("the API server refused it: %s", s.Reason)`,
+				`	text := fmt.Sprintf("the API server refused it: %s", s.Message)`},
+			pkg: integration, run: test,
+		},
+		{
+			promise: "I7", what: "a refused dry run is logged with its message",
+			edit: edit{judge, `Debugf("dry run: %s", errorAbout(v.ID, err))`, `Debugf("dry run: %s", err)`},
+			pkg:  integration, run: test,
+		},
+		{
+			promise: "I7", what: "drifted content is logged at trace level",
+			edit: edit{judge, `	result := drift.Compare(desired, w.Live.Object, options)
+`, `	result := drift.Compare(desired, w.Live.Object, options)
+	c.Log.WithField("live", w.Live.Object["data"]).Debug("judged")
+`},
+			pkg: integration, run: test,
+		},
+		{
+			promise: "I7", what: "wrangler gets the contents of objects, which it logs",
+			edit: edit{"pkg/enforce/objectset.go", `		ApplyObjects(reference(r))`, `		ApplyObjects(&unstructured.Unstructured{Object: r.Desired})`},
+			pkg:  integration, run: test,
+		},
+		{
+			promise: "I7", what: "status and events say what a field is now",
+			edit: edit{"pkg/controller/words.go", `		fmt.Fprintf(&b, "%s changed", drift.Describe(v.changes, 3))`,
+				`		fmt.Fprintf(&b, "%s changed: %v", drift.Describe(v.changes, 3), v.Live.Object["data"])`},
+			pkg: integration, run: test,
+		},
+		{
+			promise: "I7", what: "a refusal by validation is described with the values at fault",
+			edit: edit{errorsFile, `	if faultyFields(s) != "" || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {`,
+				`	if apierrors.IsForbidden(err) {`},
+			pkg: controller, run: "TestAnErrorIsDescribedWithoutTheValuesInIt",
+		},
+		{
+			promise: "I7", what: "the error of a payload that is not JSON quotes it",
+			edit: edit{"pkg/release/decode.go", `		return fmt.Errorf("%w: it is not JSON at byte %d; %s", ErrFormat, syntaxErr.Offset, advice)`,
+				`		return fmt.Errorf("%w: it is not JSON at byte %d: %w; %s", ErrFormat, syntaxErr.Offset, err, advice)`},
+			pkg: releases, run: "TestDecodeExplainsBadPayloadsAndLeaksNothing",
+		},
+	}
+}
+
+// noExemption are the mutants of I8.
+func noExemption() []mutant {
+	const judge, test = "pkg/controller/judge.go", "TestI8_LiveMetadataExemptsNothing"
+	exempt := func(condition string) edit {
+		return edit{judge, `	result := drift.Compare(desired, w.Live.Object, options)
+`, `	if ` + condition + ` {
+		return ended(w, lock.Outcome{Good: true, Digest: w.Digest, Version: w.Version, Baseline: w.Baseline})
+	}
+	result := drift.Compare(desired, w.Live.Object, options)
+`}
+	}
+	return []mutant{
+		{
+			promise: "I8", what: "the annotation that exempts an object counts on live objects",
+			edit: exempt(`w.Live.GetAnnotations()[v1alpha1.LockAnnotation] == v1alpha1.LockDisabled`), pkg: integration, run: test,
+		},
+		{
+			promise: "I8", what: "resource-policy keep on a live object exempts it",
+			edit: exempt(`w.Live.GetAnnotations()["helm.sh/resource-policy"] == "keep"`), pkg: integration, run: test,
+		},
+		{
+			promise: "I8", what: "an object that says it is another release's is left alone",
+			edit: edit{judge, `	case err != nil || loaded == nil:
+		return "", err`, `	case err != nil || loaded == nil:
+		return other.String(), err`}, pkg: integration, run: test,
+		},
+		{
+			promise: "I8", what: "a live annotation opts an object out",
+			edit: edit{judge, `	if w.Live.GetDeletionTimestamp() != nil {`, `	if w.Live.GetAnnotations()[v1alpha1.LockAnnotation] != "" {
+		return ended(w, lock.Outcome{Good: true, Digest: w.Digest, Version: w.Version})
+	}
+	if w.Live.GetDeletionTimestamp() != nil {`}, pkg: integration, run: "TestI8_OptOutCountsInTheManifestOnly",
+		},
+		{
+			promise: "I8", what: "an object that says it is the release's that does not declare it is left alone",
+			edit: edit{judge, `	for _, o := range loaded.objects {
+		if o.ID == w.ID {`, `	for _, o := range loaded.objects {
+		if o.ID != w.ID {`}, pkg: integration, run: test,
+		},
+		{
+			promise: "I8", what: "an object without Helm's label is taken for somebody else's",
+			edit: exempt(`w.Live.GetLabels()[manifest.ManagedByLabel] != manifest.ManagedByHelm`), pkg: integration, run: test,
+		},
+	}
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// edit replaces a text in a file of the module. The text must occur exactly once, so that it is beyond doubt what was
+// changed, and that a mutant whose source has moved on is noticed.
+type edit struct {
+	file     string // slash-separated, from the root of the module
+	old, new string
+}
+
+// apply returns the source with the edit made.
+func (e edit) apply(source string) (string, error) {
+	switch n := strings.Count(source, e.old); {
+	case e.old == "" || e.old == e.new:
+		return "", fmt.Errorf("%s: nothing would be changed", e.file)
+	case n != 1:
+		return "", fmt.Errorf("%s: the text to replace occurs %d times instead of once:\n%s", e.file, n, e.old)
+	}
+	return strings.Replace(source, e.old, e.new, 1), nil
+}
+
+// mutant is one way to break a promise, and the tests that have to notice.
+type mutant struct {
+	promise string // I1 to I11
+	what    string // what the operator does wrong, in one line
+	edit
+	also []edit // in other files, where one safeguard has to be broken for another one to be needed
+	pkg  string // package of the tests, as ./tests/integration
+	run  string // -test.run of the tests; one of those that it selects has to fail
+	// crashes is set when the change is a panic, so that the end of the whole test program is what is expected.
+	crashes bool
+}
+
+// String is the name of the mutant: no two have the same.
+func (m mutant) String() string { return m.promise + " " + m.what }
+
+// check says what is wrong with the list: edits that cannot be made, double descriptions, expressions that select no test.
+func check(root string, all []mutant) error {
+	var errs []error
+	seen := map[string]bool{}
+	for _, m := range all {
+		if seen[m.String()] {
+			errs = append(errs, fmt.Errorf("mutant %s: it is in the list twice", m))
+		}
+		seen[m.String()] = true
+		if err := m.check(root); err != nil {
+			errs = append(errs, fmt.Errorf("mutant %s: %w", m, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// edits returns all changes of the mutant.
+func (m mutant) edits() []edit { return append([]edit{m.edit}, m.also...) }
+
+func (m mutant) check(root string) error {
+	if !regexp.MustCompile(`^I([1-9]|10|11)$`).MatchString(m.promise) || m.what == "" {
+		return errors.New("it needs a promise and a description")
+	}
+	for _, e := range m.edits() {
+		source, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(e.file)))
+		if err != nil {
+			return err
+		}
+		if _, err := e.apply(string(source)); err != nil {
+			return err
+		}
+	}
+	names, err := testNames(filepath.Join(root, filepath.FromSlash(m.pkg)))
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(names, m.selects) {
+		return fmt.Errorf("-run '%s' selects no test of %s", m.run, m.pkg)
+	}
+	return nil
+}
+
+// selects says whether the first element of -run, that of top-level tests, matches the name.
+func (m mutant) selects(name string) bool {
+	top, _, _ := strings.Cut(m.run, "/")
+	matched, err := regexp.MatchString(top, name)
+	return err == nil && matched
+}
+
+var testFunction = regexp.MustCompile(`(?m)^func (Test\w+)\(\w+ \*testing\.T\)`)
+
+// testNames returns the names of the top-level tests in a directory, ordered.
+func testNames(dir string) ([]string, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, file := range files {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		for _, found := range testFunction.FindAllStringSubmatch(string(source), -1) {
+			names = append(names, found[1])
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+var ofPromise = regexp.MustCompile(`^TestI\d+_`)
+
+// uncovered returns the tests named after a promise, in pkg and tests, that no mutant is meant for.
+func uncovered(root string, all []mutant) ([]string, error) {
+	var bare []string
+	for _, top := range []string{"pkg", "tests"} {
+		err := filepath.WalkDir(filepath.Join(root, top), func(dir string, entry fs.DirEntry, err error) error {
+			if err != nil || !entry.IsDir() {
+				return err
+			}
+			relative, err := filepath.Rel(root, dir)
+			if err != nil {
+				return err
+			}
+			pkg := "./" + filepath.ToSlash(relative)
+			names, err := testNames(dir)
+			for _, name := range names {
+				meant := func(m mutant) bool { return m.pkg == pkg && m.selects(name) }
+				if ofPromise.MatchString(name) && !slices.ContainsFunc(all, meant) {
+					bare = append(bare, pkg+" "+name)
+				}
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return bare, nil
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// verdict is what became of a mutant.
+type verdict string
+
+const (
+	killed   verdict = "killed"
+	survived verdict = "SURVIVED"
+	// broken mutants show nothing: they do not build, crash without meaning to, time out or run no test.
+	broken verdict = "BROKEN"
+)
+
+// outcome is a verdict and the line that tells why.
+type outcome struct {
+	verdict verdict
+	line    string
+}
+
+var (
+	failedTest = regexp.MustCompile(`^(\s*)--- FAIL: (\S+)`)
+	crash      = regexp.MustCompile(`(?m)^(panic|fatal error): .*`)
+	// message is a line that a test logged. It is indented by four more than the test's result; what has more than one line,
+	// as the log of an operator, is indented further from its second line on.
+	message = regexp.MustCompile(`^(\s+)(\w+_test\.go:\d+: .*)`)
+)
+
+// judge reads the output of a test program (without -test.v) and whether it exited with 0.
+func judge(output string, passed, crashes bool) outcome {
+	if strings.Contains(output, "testing: warning: no tests to run") {
+		return outcome{broken, "no test was run"}
+	}
+	if passed {
+		return outcome{survived, "the tests pass"}
+	}
+	if line := crash.FindString(output); line != "" {
+		switch {
+		case strings.HasPrefix(line, "panic: test timed out"):
+			return outcome{broken, line}
+		case !crashes:
+			return outcome{broken, "it crashes: " + line}
+		}
+		return outcome{killed, line}
+	}
+	if crashes {
+		return outcome{broken, "it was to crash"}
+	}
+	if name, line := firstFailure(output); name != "" {
+		return outcome{killed, strings.TrimSpace(name + ": " + line)}
+	}
+	return outcome{broken, "no test failed, and yet: " + lastLine(output)}
+}
+
+// firstFailure returns the first failed test that says why, the innermost of those that failed with it, and the last things it said before the operator's log. Go does
+// not tell failures from what is only logged, but what ends a test comes last.
+func firstFailure(output string) (name, said string) {
+	const most, width = 3, 140
+	indent := ""
+	var lines []string
+	for text := range strings.Lines(output) {
+		if found := failedTest.FindStringSubmatch(text); found != nil {
+			if len(lines) > 0 && !strings.HasPrefix(found[2], name+"/") {
+				break
+			}
+			indent, name, lines = found[1], found[2], nil
+			continue
+		}
+		if found := message.FindStringSubmatch(text); found != nil && name != "" && found[1] == indent+"    " {
+			lines = append(lines, shorten(strings.TrimSpace(found[2]), width))
+		}
+	}
+	return name, strings.Join(lines[max(0, len(lines)-most):], " | ")
+}
+
+func lastLine(output string) string {
+	lines := strings.Split(strings.TrimSpace(output), "\n")
+	return strings.TrimSpace(lines[len(lines)-1])
+}
+
+// shorten cuts a line that is too long for a table.
+func shorten(line string, most int) string {
+	runes := []rune(line)
+	if len(runes) <= most {
+		return line
+	}
+	return fmt.Sprintf("%s…", string(runes[:most-1]))
+}

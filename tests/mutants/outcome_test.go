@@ -1,0 +1,98 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+)
+
+// What test programs print, as it was seen.
+const (
+	passes = "PASS\n"
+	fails  = `--- FAIL: TestI2_Lost (5.12s)
+    main_test.go:101: Ready is False
+    deletes_nothing_test.go:62: waited in vain until it is restored: it is
+            edited
+    operator.go:70: log of the operator:
+        time="12:00:00" level=debug msg="panic: in a log"
+            main_test.go:1: not a message of a test
+FAIL
+`
+	failsBelow = `--- FAIL: TestI3_Trace (0.00s)
+    no_trace_test.go:10: this is logged
+    --- FAIL: TestI3_Trace/helm_3 (1.00s)
+        no_trace_test.go:20: ConfigMap was written
+    --- FAIL: TestI3_Trace/helm_4 (1.00s)
+        no_trace_test.go:30: something else
+FAIL
+`
+	silent      = "--- FAIL: TestQuiet (0.00s)\nFAIL\n"
+	crashes     = "panic: release payload is malformed\n\ngoroutine 7 [running]:\n"
+	crashesBare = "fatal error: all goroutines are asleep - deadlock!\n"
+	timesOut    = "panic: test timed out after 5m0s\n\trunning tests:\n"
+	selectsNone = "testing: warning: no tests to run\nPASS\n"
+	noCluster   = "cluster: etcd does not start\n"
+)
+
+func TestJudge(t *testing.T) {
+	for name, tc := range map[string]struct {
+		output          string
+		passed, crashes bool
+		want            verdict
+		line            string
+	}{
+		"a test fails":               {fails, false, false, killed, "TestI2_Lost: main_test.go:101: Ready is False | deletes_nothing_test.go:62: waited in vain until it is restored: it is"},
+		"a subtest fails":            {failsBelow, false, false, killed, "TestI3_Trace/helm_3: no_trace_test.go:20: ConfigMap was written"},
+		"a test fails silently":      {silent, false, false, killed, "TestQuiet:"},
+		"the tests pass":             {passes, true, false, survived, "the tests pass"},
+		"no test is selected":        {selectsNone, true, false, broken, "no test was run"},
+		"a crash":                    {crashes, false, false, broken, "it crashes: panic: release payload is malformed"},
+		"a crash that is expected":   {crashes, false, true, killed, "panic: release payload is malformed"},
+		"a fatal error":              {crashesBare, false, false, broken, "it crashes: " + strings.TrimSpace(crashesBare)},
+		"a crash that does not come": {fails, false, true, broken, "it was to crash"},
+		"a crash that does not come, and nothing fails": {passes, true, true, survived, "the tests pass"},
+		"a time-out":                        {timesOut, false, false, broken, "panic: test timed out after 5m0s"},
+		"a time-out instead of a crash":     {timesOut, false, true, broken, "panic: test timed out after 5m0s"},
+		"the control plane does not start":  {noCluster, false, false, broken, "no test failed, and yet: cluster: etcd does not start"},
+		"it ends without a word of failure": {"", false, false, broken, "no test failed, and yet:"},
+	} {
+		got := judge(tc.output, tc.passed, tc.crashes)
+		if got.verdict != tc.want || strings.TrimSpace(got.line) != tc.line {
+			t.Errorf("%s: %s %q, want %s %q", name, got.verdict, got.line, tc.want, tc.line)
+		}
+	}
+}
+
+func TestTheTableCountsAndExplains(t *testing.T) {
+	results := []result{
+		{mutant{promise: "I1", what: "one", pkg: "./a", run: "TestA"}, outcome{killed, "a line"}, 1600 * time.Millisecond},
+		{mutant{promise: "I2", what: "two", pkg: "./b", run: "TestB"}, outcome{survived, "the tests pass"}, time.Second},
+		{mutant{promise: "I3", what: "three", pkg: "./b", run: "TestC"}, outcome{broken, "it does not build"}, time.Second},
+	}
+	var out bytes.Buffer
+	printTable(&out, results)
+	for _, want := range []string{
+		"./a TestA  killed    2\n", "./b TestB  SURVIVED  1\n", "3 mutants: 1 killed, 1 survived, 1 broken",
+		"SURVIVED: I2 two: the tests pass", "BROKEN: I3 three: it does not build",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is missing in\n%s", want, out.String())
+		}
+	}
+	if strings.Contains(out.String(), "a line") {
+		t.Errorf("a killed one is explained in\n%s", out.String())
+	}
+	if allKilled(results) || !allKilled(results[:1]) {
+		t.Error("allKilled counts wrong")
+	}
+}
+
+func TestShortenKeepsWholeCharacters(t *testing.T) {
+	if got := shorten("äöüß", 3); got != "äö…" {
+		t.Errorf("%q", got)
+	}
+	if got := shorten("äöü", 3); got != "äöü" {
+		t.Errorf("%q", got)
+	}
+}

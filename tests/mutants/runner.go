@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// testTimeout bounds the tests of one mutant; those of the unchanged code get it for each mutant of the package.
+const testTimeout = 5 * time.Minute
+
+// patience is made in every build, the unchanged code's too: most mutants are found by a test that waits in vain, so the
+// tests wait less long than usual. What passes without a mutant is not too slow for that.
+var patience = edit{file: "tests/kit/env.go", old: "const patience = 60 * time.Second", new: "const patience = 15 * time.Second"}
+
+// runner builds and runs test programs, and keeps what it makes in a temporary directory.
+type runner struct {
+	root, dir string
+	out       io.Writer
+}
+
+func newRunner(root string, out io.Writer) (*runner, error) {
+	dir, err := os.MkdirTemp("", "helm-locker-mutants-")
+	if err != nil {
+		return nil, err
+	}
+	return &runner{root: root, dir: dir, out: out}, nil
+}
+
+func (r *runner) close() error { return os.RemoveAll(r.dir) }
+
+func moduleRoot(ctx context.Context) (string, error) {
+	mod, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
+	if err != nil {
+		return "", fmt.Errorf("go env GOMOD: %w", err)
+	}
+	return filepath.Dir(strings.TrimSpace(string(mod))), nil
+}
+
+// all runs the tests of the mutants without any change, then each mutant. The results are those until the error, if any.
+func (r *runner) all(ctx context.Context, chosen []mutant) ([]result, error) {
+	for _, pkg := range packages(chosen) {
+		if err := r.unchanged(ctx, pkg, expressions(chosen, pkg)); err != nil {
+			return nil, err
+		}
+	}
+	ctx, stop := context.WithCancel(ctx)
+	builds := r.builds(ctx, chosen)
+	defer func() {
+		stop()
+		for range builds { // its end is that of the goroutine behind it
+		}
+	}()
+	var results []result
+	for _, m := range chosen {
+		b, ok := <-builds
+		if !ok {
+			return results, ctx.Err()
+		}
+		began := time.Now()
+		o, err := r.try(ctx, m, b)
+		if err != nil {
+			return results, fmt.Errorf("mutant %s: %w", m, err)
+		}
+		results = append(results, result{m, o, b.took + time.Since(began)})
+		fmt.Fprintf(r.out, "%-8s %3ss  %s\n               %s\n", o.verdict, results[len(results)-1].seconds(), m, o.line)
+	}
+	return results, nil
+}
+
+// unchanged runs tests without a mutant; they must pass.
+func (r *runner) unchanged(ctx context.Context, pkg string, runs []string) error {
+	began := time.Now()
+	b := r.build(ctx, "unchanged", pkg, patience)
+	if b.err != nil {
+		return fmt.Errorf("build the tests of %s: %w\n%s", pkg, b.err, b.output)
+	}
+	// An expression may have alternatives, each with levels of its own for subtests.
+	output, err := r.test(ctx, b, pkg, strings.Join(runs, "|"), time.Duration(len(runs))*testTimeout)
+	if err != nil {
+		return fmt.Errorf("the tests of %s fail without any change: %w\n%s", pkg, err, output)
+	}
+	fmt.Fprintf(r.out, "%-8s %3.0fs  %s without any change (%d sets of tests)\n", "passed", time.Since(began).Seconds(), pkg, len(runs))
+	return nil
+}
+
+// try runs the tests of one mutant. An error means that it could not be tried, and that no other can.
+func (r *runner) try(ctx context.Context, m mutant, b built) (outcome, error) {
+	var exit *exec.ExitError
+	if errors.As(b.err, &exit) {
+		return outcome{broken, "it does not build: " + lastLine(b.output)}, ctx.Err()
+	}
+	if b.err != nil {
+		return outcome{}, b.err
+	}
+	output, err := r.test(ctx, b, m.pkg, m.run, testTimeout)
+	if ctx.Err() != nil {
+		return outcome{}, ctx.Err()
+	}
+	if err != nil && !errors.As(err, &exit) {
+		return outcome{}, err
+	}
+	return judge(output, err == nil, m.crashes), nil
+}
+
+// built is a test program in a directory of its own, or why there is none.
+type built struct {
+	dir, program string
+	output       string
+	err          error
+	took         time.Duration
+}
+
+// builds builds the mutants in their order, one while the tests of the one before run, which wait more than they work. The
+// channel is closed after the last one, or when ctx ends.
+func (r *runner) builds(ctx context.Context, chosen []mutant) <-chan built {
+	out := make(chan built)
+	go func() {
+		defer close(out)
+		for i, m := range chosen {
+			select {
+			case out <- r.build(ctx, fmt.Sprint(i), m.pkg, append(m.edits(), patience)...):
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return out
+}
+
+// build builds the test program of a package with some edits.
+func (r *runner) build(ctx context.Context, name, pkg string, edits ...edit) built {
+	began := time.Now()
+	b := built{dir: filepath.Join(r.dir, name)}
+	b.program = filepath.Join(b.dir, "tests")
+	var overlay string
+	if b.err = os.Mkdir(b.dir, 0o700); b.err == nil {
+		overlay, b.err = overlayOf(r.root, b.dir, edits)
+	}
+	if b.err != nil {
+		return b
+	}
+	// Without debug information, which nobody looks at, the linker is done sooner.
+	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-ldflags=-s -w", "-overlay", overlay, "-o", b.program, pkg)
+	cmd.Dir = r.root
+	text, err := cmd.CombinedOutput()
+	b.output, b.err, b.took = string(text), err, time.Since(began)
+	return b
+}
+
+// test runs tests of a program where `go test` would run it, and removes it. The first failed test is enough.
+func (r *runner) test(ctx context.Context, b built, pkg, run string, timeout time.Duration) (string, error) {
+	cmd := exec.CommandContext(ctx, b.program, "-test.run", run, "-test.failfast", "-test.timeout", timeout.String())
+	cmd.Dir = filepath.Join(r.root, filepath.FromSlash(pkg))
+	output, err := cmd.CombinedOutput()
+	if removed := os.RemoveAll(b.dir); err == nil && removed != nil {
+		err = fmt.Errorf("remove a test program: %w", removed)
+	}
+	return string(output), err
+}
+
+// packages returns the packages of the mutants' tests, ordered.
+func packages(all []mutant) []string {
+	found := map[string]bool{}
+	for _, m := range all {
+		found[m.pkg] = true
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+// expressions returns the different -run expressions of the mutants for one package, ordered.
+func expressions(all []mutant, pkg string) []string {
+	found := map[string]bool{}
+	for _, m := range all {
+		if m.pkg == pkg {
+			found[m.run] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
+}

@@ -1,0 +1,157 @@
+package observability
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/tests/cluster"
+	"github.com/rancher/helm-locker/tests/kit"
+)
+
+// countEvents returns how often events of a reason were recorded, on HelmReleases and on objects.
+func (w *world) countEvents(reason string) int {
+	w.Helper()
+	total := 0
+	for _, namespace := range []string{w.Operator, w.Apps} {
+		list, err := w.Kube.CoreV1().Events(namespace).List(w.Ctx, metav1.ListOptions{FieldSelector: "reason=" + reason})
+		if err != nil {
+			w.Fatal(err)
+		}
+		for _, e := range list.Items {
+			total += int(max(e.Count, 1))
+		}
+	}
+	return total
+}
+
+// settled waits until all events are stored that were recorded before the call: the operator writes them in their order,
+// and this brings it to record one more.
+func (w *world) settled() {
+	w.Helper()
+	before := w.countEvents(v1alpha1.EventReasonSuspended)
+	w.PatchHelmRelease("app", `{"spec":{"suspend":true}}`)
+	w.Eventually("the operator records one more event", func() error {
+		if w.countEvents(v1alpha1.EventReasonSuspended) == before {
+			return fmt.Errorf("it has not")
+		}
+		return nil
+	})
+}
+
+// In a storm of changes there are a few events that show what goes on. The status and the metrics have the numbers.
+func TestEventsAreBoundedInAStorm(t *testing.T) {
+	w := newWorld(t)
+	const objects, rounds = 60, 3
+	names := make([]string, objects)
+	for n := range names {
+		names[n] = fmt.Sprintf("settings-%d", n)
+	}
+	begun := time.Now()
+	w.Forge(kit.ForgedRecord{Name: "app", Manifest: configMaps(names...)})
+	w.Lock("app")
+	for round := range rounds {
+		for _, name := range names {
+			w.tamper(name, fmt.Sprintf("round %d", round))
+		}
+		for _, name := range names {
+			w.restored(name)
+		}
+	}
+	w.waitSample(fmt.Sprintf(`helm_locker_drift_total\{action="Reverted",.*\} %d`, objects*rounds))
+	w.settled()
+	passed := time.Since(begun)
+	writes := 0
+	for _, r := range w.proxy.Writes() {
+		if r.Resource() == "events" {
+			writes++
+		}
+	}
+	const burst, perSecond, others = 50, 2, 5 // others are about the release, and few
+	limit := burst + perSecond*int(passed.Seconds()+1) + others
+	if writes > limit || writes == 0 {
+		t.Errorf("%d events written for %d changes in %s; the limit is %d", writes, objects*(rounds+1), passed.Round(time.Second), limit)
+	}
+	// The lock began with the creation of all objects.
+	t.Logf("%d events written for %d changes in %s", writes, objects*(rounds+1), passed.Round(time.Millisecond))
+}
+
+// However often it is tried again, a refusal is one event, and so is a fight.
+func TestOneEventForARefusalAndAFight(t *testing.T) {
+	w := newWorld(t)
+	w.Forge(kit.ForgedRecord{Name: "app", Manifest: configMaps("first", "second", "contested")})
+	w.Lock("app")
+	for _, name := range []string{"first", "second"} {
+		w.refuse(name, "no")
+		w.tamper(name, "x")
+	}
+	w.fight("contested")
+	w.Eventually("both were refused several times", func() error {
+		if n := strings.Count(w.operator.Log(), "revert refused for the 3. time"); n < 2 {
+			return fmt.Errorf("%d were", n)
+		}
+		return nil
+	})
+	w.settled()
+	if n := w.countEvents(v1alpha1.EventReasonRevertFailed); n != 2 {
+		t.Errorf("%d events for two refusals", n)
+	}
+	if n := w.countEvents(v1alpha1.EventReasonContended); n != 1 {
+		t.Errorf("%d events for one fight", n)
+	}
+}
+
+// What Helm left behind and cannot be deleted is one event, too.
+func TestOneEventForALeftoverThatStays(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Now())
+	w := newWorld(t, func(o *operator.ControllerOptions) { o.Clock = clock })
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { // a hundred times as much time passes for the operator
+		tick := time.NewTicker(time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				clock.Step(100 * time.Millisecond)
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	t.Cleanup(func() { stop(); running.Wait() })
+	w.proxy.Intercept(func(r *http.Request) cluster.Action {
+		if r.Method == http.MethodDelete && strings.HasSuffix(r.URL.Path, "/configmaps/dropped") {
+			return cluster.Fail(http.StatusForbidden, metav1.StatusReasonForbidden, "no")
+		}
+		return cluster.Forward()
+	})
+	first := kit.ForgedRecord{Name: "app", Manifest: configMaps("settings", "dropped")}
+	w.Forge(first)
+	w.Lock("app")
+	w.restored("dropped")
+	first.Status = "superseded"
+	w.Forge(first)
+	w.Forge(kit.ForgedRecord{Name: "app", Revision: 2, Manifest: configMaps("settings")})
+	w.WaitReady("app", 2)
+	w.Eventually("the deletion was refused several times", func() error {
+		if n := strings.Count(w.operator.Log(), "leftovers of earlier revisions"); n < 3 {
+			return fmt.Errorf("%d times", n)
+		}
+		return nil
+	})
+	w.waitSample(`helm_locker_revert_failures_total\{kind="ConfigMap".*\} [3-9]`)
+	w.settled()
+	if n := w.countEvents(v1alpha1.EventReasonRevertFailed); n != 1 {
+		t.Errorf("%d events for one refusal", n)
+	}
+}

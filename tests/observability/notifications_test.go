@@ -1,0 +1,283 @@
+package observability
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/notify"
+	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/tests/kit"
+)
+
+// event is a CloudEvent as a receiver of it sees it.
+type event struct {
+	SpecVersion, ID, Source, Subject string
+	Type                             notify.Type
+	Time                             time.Time
+	Data                             notify.Message
+}
+
+// inbox is a receiver that keeps all that it is sent.
+type inbox struct {
+	t   testing.TB
+	url string
+
+	mu     sync.Mutex
+	events []event
+	raw    strings.Builder
+}
+
+func newInbox(t testing.TB) *inbox {
+	i := &inbox{t: t}
+	server := httptest.NewServer(i)
+	t.Cleanup(server.Close)
+	i.url = strings.Replace(server.URL, "http://", "http://somebody:pa55word@", 1) + "/hooks/t0ken?key=qu3ry"
+	return i
+}
+
+func (i *inbox) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		i.t.Error(err)
+	}
+	var e event
+	if err := json.Unmarshal(body, &e); err != nil {
+		i.t.Errorf("%v: %s", err, body)
+	}
+	if user, password, ok := r.BasicAuth(); !ok || user != "somebody" || password != "pa55word" || r.URL.RequestURI() != "/hooks/t0ken?key=qu3ry" {
+		i.t.Errorf("a request for %s by %s", r.URL, user)
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.events = append(i.events, e)
+	i.raw.Write(body)
+}
+
+// of returns the events of a type so far.
+func (i *inbox) of(kind notify.Type) []event {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	var found []event
+	for _, e := range i.events {
+		if e.Type == kind {
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+func (i *inbox) text() string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.raw.String()
+}
+
+// wait waits until there is an event of a type that is as wanted, and returns it.
+func (i *inbox) wait(w *world, kind notify.Type, what string, wanted func(event) bool) (found event) {
+	w.Helper()
+	w.Eventually(fmt.Sprintf("%s: %s", kind, what), func() error {
+		all := i.of(kind)
+		for _, e := range all {
+			if wanted(e) {
+				found = e
+				return nil
+			}
+		}
+		return fmt.Errorf("of that type there are %d", len(all))
+	})
+	return found
+}
+
+func (i *inbox) waitLock(w *world, reason string) notify.Lock {
+	w.Helper()
+	return *i.wait(w, notify.LockChanged, reason, func(e event) bool { return e.Data.Lock != nil && e.Data.Lock.Reason == reason }).Data.Lock
+}
+
+func drifted(name string) func(event) bool {
+	return func(e event) bool { return e.Data.Drift != nil && e.Data.Drift.Object.Name == name }
+}
+
+const declaredSecret, intrudedSecret = "sw0rdfish-declared", "haddock-intruded"
+
+func encoded(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
+
+// A receiver is told of drift, locks and fights what the status says, in CloudEvents, and no value of a Secret.
+func TestNotifications(t *testing.T) {
+	inbox := newInbox(t)
+	// Another receiver never answers. Nobody waits for it.
+	held := make(chan struct{})
+	dead := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-held }))
+	t.Cleanup(dead.Close)
+	w := newWorld(t, func(o *operator.ControllerOptions) { o.Notify.URLs = []string{dead.URL, inbox.url} })
+
+	w.Forge(kit.ForgedRecord{Name: "app", Manifest: configMaps("settings", "refused", "contested") +
+		fmt.Sprintf("---\napiVersion: v1\nkind: Secret\nmetadata: {name: credentials}\nstringData: {password: %s}\n", declaredSecret)})
+	w.Lock("app")
+	if lock := inbox.waitLock(w, v1alpha1.ReasonLocked); !lock.Locked || lock.Revision != 1 || lock.State != v1alpha1.StateDeployed {
+		t.Errorf("lock is %+v", lock)
+	}
+
+	w.Patch(kit.Secrets, "credentials", fmt.Sprintf(`{"data":{"password":%q}}`, encoded(intrudedSecret)))
+	w.WaitField(kit.Secrets, "credentials", "data.password", encoded(declaredSecret))
+	w.sameAsStatus(inbox.wait(w, notify.DriftReverted, "the Secret", drifted("credentials")))
+	w.Delete(kit.Secrets, "credentials")
+	w.sameAsStatus(inbox.wait(w, notify.DriftRecreated, "the Secret", drifted("credentials")))
+
+	accept := w.refuse("refused", "the policy does not like "+declaredSecret)
+	w.tamper("refused", "x")
+	w.sameAsStatus(inbox.wait(w, notify.DriftRefused, "the ConfigMap", drifted("refused")))
+	accept()
+	w.restored("refused")
+
+	w.fight("contested")
+	fight := inbox.wait(w, notify.ContentionBegan, "the ConfigMap", func(event) bool { return true })
+	if c := fight.Data.Contention; c.FieldManager != kit.Tamperer || c.Object.Name != "contested" || fmt.Sprint(c.Paths) != "[/data/key]" {
+		t.Errorf("contention is %+v", c)
+	}
+
+	w.PatchHelmRelease("app", `{"spec":{"suspend":true}}`)
+	if lock := inbox.waitLock(w, v1alpha1.ReasonSuspended); lock.Locked || lock.Revision != 0 {
+		t.Errorf("lock is %+v", lock)
+	}
+	w.DeleteHelmRelease("app")
+	inbox.waitLock(w, v1alpha1.EventReasonUntracked)
+
+	close(held)
+	w.operator.Stop()
+	for _, value := range []string{declaredSecret, intrudedSecret} {
+		for _, form := range []string{value, encoded(value), value[:8], encoded(value)[:8]} {
+			if strings.Contains(inbox.text(), form) {
+				t.Errorf("a notification has %q: %s", form, inbox.text())
+			}
+		}
+	}
+	for _, secret := range []string{"pa55word", "t0ken", "qu3ry"} {
+		if strings.Contains(w.operator.Log(), secret) {
+			t.Errorf("the log has %s, of the URL", secret)
+		}
+	}
+	if n := len(inbox.of(notify.ContentionBegan)); n != 1 {
+		t.Errorf("%d messages for one fight", n)
+	}
+	if n := len(inbox.of(notify.DriftRefused)); n != 1 {
+		t.Errorf("%d messages for one refusal", n)
+	}
+}
+
+// sameAsStatus checks that an event is about the release and has an entry of status.recentDrift, whole.
+func (w *world) sameAsStatus(e event) {
+	w.Helper()
+	if e.SpecVersion != "1.0" || e.ID == "" || e.Source != "/apis/helm.cattle.io/v1alpha1/namespaces/"+w.Operator+"/helmreleases/app" ||
+		e.Subject != e.Data.Drift.Object.String() || *e.Data.Release != (notify.Reference{Namespace: w.Apps, Name: "app"}) ||
+		*e.Data.HelmRelease != (notify.Reference{Namespace: w.Operator, Name: "app"}) {
+		w.Errorf("event is %+v", e)
+	}
+	asJSON := func(r v1alpha1.DriftRecord) string {
+		text, err := json.Marshal(r)
+		if err != nil {
+			w.Fatal(err)
+		}
+		return string(text)
+	}
+	want := asJSON(*e.Data.Drift)
+	w.Eventually("status.recentDrift has "+want, func() error {
+		for _, r := range w.HelmRelease("app").Status.RecentDrift {
+			if asJSON(r) == want {
+				return nil
+			}
+		}
+		return fmt.Errorf("it has not")
+	})
+}
+
+// Two replicas see the same drift. The leader tells; and who takes over tells nothing again.
+func TestOnlyTheLeaderTells(t *testing.T) {
+	inbox := newInbox(t)
+	options := func(o *operator.ControllerOptions) {
+		o.Notify.URLs, o.LeaderElection = []string{inbox.url}, true
+	}
+	w := newWorld(t, options)
+	w.Eventually("the first operator leads", logged(w.operator, "level=info msg=leading"))
+	standby := w.start(options)
+	w.Forge(kit.ForgedRecord{Name: "app", Manifest: configMaps("settings")})
+	w.Lock("app")
+	w.PatchHelmRelease("app", `{"spec":{"mode":"Detect"}}`)
+	inbox.waitLock(w, v1alpha1.ReasonDetectOnly)
+	w.Eventually("the standby watches, too", logged(standby, "level=info msg=locked"))
+	w.tamper("settings", "x")
+	inbox.wait(w, notify.DriftReported, "the ConfigMap", drifted("settings"))
+	w.Eventually("the standby sees the drift, too", logged(standby, "level=info msg=reported"))
+
+	w.operator.Stop()
+	w.operator = standby
+	w.Eventually("the standby leads", logged(standby, "level=info msg=leading"))
+	w.Delete(kit.ConfigMaps, "settings")
+	w.sameAsStatus(inbox.wait(w, notify.DriftReported, "the second change", func(e event) bool {
+		return e.ID != inbox.of(notify.DriftReported)[0].ID
+	})) // so the new leader has written a status
+	w.PatchHelmRelease("app", `{"spec":{"mode":"Enforce"}}`)
+	inbox.wait(w, notify.DriftRecreated, "the ConfigMap", drifted("settings"))
+	inbox.wait(w, notify.LockChanged, "by the new leader", func(e event) bool {
+		return e.Data.Lock.Locked && e.ID != inbox.of(notify.LockChanged)[0].ID
+	})
+	var reasons []string
+	for _, e := range inbox.of(notify.LockChanged) {
+		reasons = append(reasons, e.Data.Lock.Reason)
+	}
+	if got, want := strings.Join(reasons, " "), "Locked DetectOnly Locked"; got != want {
+		t.Errorf("told of the lock is %s, want %s", got, want)
+	}
+	if n := len(inbox.of(notify.DriftReported)); n != 2 {
+		t.Errorf("%d messages for two changes", n)
+	}
+	if text := scrape(t, standby); !regexp.MustCompile(`(?m)^helm_locker_drift_total\{action="Reported",.*\} 1$`).MatchString(text) {
+		t.Errorf("the first change is counted by both, or the second by none: %s", text)
+	}
+	if n := w.countEvents(v1alpha1.EventReasonDrifted); n != 3 { // for each change one on the HelmRelease, and one on the object while it exists
+		t.Errorf("%d events", n)
+	}
+}
+
+func logged(o *kit.Operator, text string) func() error {
+	return func() error {
+		if !strings.Contains(o.Log(), text) {
+			return fmt.Errorf("the log does not say %q", text)
+		}
+		return nil
+	}
+}
+
+// A HelmRelease for a release that another one keeps does not say of that release that it is not locked.
+func TestMetricsOfARelease(t *testing.T) {
+	w := newWorld(t)
+	w.Forge(kit.ForgedRecord{Name: "app", Manifest: configMaps("settings")})
+	w.Lock("app")
+	w.CreateHelmRelease("second", func(hr *v1alpha1.HelmRelease) { hr.Spec.Release.Name = "app" })
+	w.WaitReason("second", v1alpha1.ConditionReady, v1alpha1.ReasonConflict)
+	locked := fmt.Sprintf(`helm_locker_locked{release="app",release_namespace="%s"} 1`, w.Apps)
+	if text := scrape(t, w.operator); !strings.Contains(text, locked) {
+		t.Errorf("the metrics do not say %s", locked)
+	}
+	w.DeleteHelmRelease("second")
+	w.Eventually("the second is forgotten", logged(w.operator, "no longer looking after release"))
+	if text := scrape(t, w.operator); !strings.Contains(text, locked) {
+		t.Errorf("the metrics do not say %s any more", locked)
+	}
+	w.DeleteHelmRelease("app")
+	w.Eventually("the metrics know no release", func() error {
+		if text := scrape(t, w.operator); strings.Contains(text, `release="app"`) {
+			return fmt.Errorf("they do")
+		}
+		return nil
+	})
+}

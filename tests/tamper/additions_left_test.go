@@ -1,0 +1,150 @@
+package tamper
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/tests/kit"
+)
+
+// leavesAdditions puts everything beside what is declared that it can think of, in all objects of all charts, and reverses the
+// lists whose order means nothing. None of it may be touched, nor cause a write. In the end only the additions are there.
+func (w *world) leavesAdditions(t *testing.T, results []*result) {
+	w.proxy.Reset()
+	for i, ch := range w.charts {
+		w.onEach(t, ch, results[i], func(ctx context.Context, x *tampering) error { return x.addAll(ctx) })
+	}
+	before := map[*chart][]*unstructured.Unstructured{}
+	for _, ch := range w.charts {
+		before[ch] = snapshot(t, ch)
+	}
+	reversed := make([]map[*object]*reversal, len(w.charts))
+	for i, ch := range w.charts {
+		reversed[i] = w.reverseAll(t, ch, before[ch])
+	}
+	pause(t)
+	for i, ch := range w.charts {
+		now := snapshot(t, ch)
+		for j, o := range ch.objects {
+			want := before[ch][j]
+			if r := reversed[i][o]; r != nil {
+				want = r.done
+			}
+			remains := difference(o.content(want, same), o.content(now[j], same))
+			results[i].leave(left, results[i].added[o], remains)
+			if r := reversed[i][o]; r != nil {
+				results[i].leave(leftOrder, r.n, remains)
+				if err := r.undo(t.Context(), o); err != nil {
+					t.Error(err)
+				}
+			}
+			if remains != "" {
+				t.Errorf("%s of %s: what others added was touched: %s", o, ch, remains)
+			}
+		}
+	}
+	w.wantNoWrites(t)
+}
+
+// pause lets the time pass in which nothing may happen.
+func pause(t *testing.T) {
+	t.Helper()
+	end := time.NewTimer(quiet())
+	defer end.Stop()
+	select {
+	case <-end.C:
+	case <-t.Context().Done():
+		t.Fatal(t.Context().Err())
+	}
+}
+
+// addAll makes all additions to an object that damage nothing declared, one beside the other.
+func (x *tampering) addAll(ctx context.Context) error {
+	live := x.before
+	x.result.begin(x.object, live)
+	for i := range x.generator(live).additions() {
+		m := x.generator(live).additions()[i]
+		if drift.ManagedBy(live.GetManagedFields()).Operation == metav1.ManagedFieldsOperationApply && strings.HasSuffix(m.what, "/spec/selector/added") {
+			continue // a selector has one owner, so the next revert of anything else in the Service takes it out, as Helm's own apply would
+		}
+		if m.class != left || x.isDefinition() && !*full && i > 0 {
+			continue // to write a definition takes long, so one addition to each is enough for the short form
+		}
+		done, err := x.send(ctx, m, x.content(live, same))
+		if err != nil {
+			return err
+		}
+		if done != nil {
+			live = done
+			x.result.countAdded(x.object)
+		}
+	}
+	return nil
+}
+
+// reversal is what reversing lists made of an object.
+type reversal struct {
+	before, done *unstructured.Unstructured
+	paths        []string
+	n            int
+}
+
+func (w *world) reverseAll(t *testing.T, ch *chart, live []*unstructured.Unstructured) map[*object]*reversal {
+	t.Helper()
+	found := map[*object]*reversal{}
+	for i, o := range ch.objects {
+		g := &generator{object: o, live: live[i]}
+		for _, m := range g.reorders(false) {
+			done, err := o.resource.Patch(t.Context(), o.name(), m.requests[0].kind, m.requests[0].body, metav1.PatchOptions{FieldManager: kit.Tamperer})
+			if err != nil {
+				continue // for a Job this is immutable
+			}
+			if found[o] == nil {
+				found[o] = &reversal{before: live[i]}
+			}
+			found[o].done, found[o].n = done, found[o].n+1
+			found[o].paths = append(found[o].paths, m.what[len("reverse "):])
+		}
+	}
+	return found
+}
+
+// undo puts the lists in order again.
+func (r *reversal) undo(ctx context.Context, o *object) error {
+	var operations []operation
+	for _, path := range r.paths {
+		value, _ := at(r.before.Object, segments(path))
+		operations = append(operations, operation{Op: "replace", Path: path, Value: value})
+	}
+	_, err := o.resource.Patch(ctx, o.name(), types.JSONPatchType, jsonPatch(operations...).body, metav1.PatchOptions{FieldManager: kit.Tamperer})
+	if err != nil {
+		return fmt.Errorf("put %s in order: %w", o, err)
+	}
+	return nil
+}
+
+// restoresBesideAdditions edits a declared scalar of every object and wants only that undone.
+func (w *world) restoresBesideAdditions(t *testing.T, ch *chart, r *result) {
+	w.onEach(t, ch, r, func(ctx context.Context, x *tampering) error {
+		for _, tampering := range kit.Sample(x.generator(x.before).shuffled(), 40) {
+			g := x.generator(x.before)
+			if g.classOf(tampering) != scalar || g.isExempt(tampering) {
+				continue
+			}
+			m, err := g.edit(beside, tampering)
+			if err != nil {
+				return err
+			}
+			return x.edit(ctx, m)
+		}
+		return nil
+	})
+}

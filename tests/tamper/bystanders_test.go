@@ -1,0 +1,60 @@
+package tamper
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rancher/helm-locker/tests/kit"
+)
+
+// bystanders puts two objects that are in no manifest beside every release: one of nobody, and one that says it is of the
+// release. It returns their versions, by chart and name.
+func (w *world) bystanders(t *testing.T) map[*chart]map[string]string {
+	t.Helper()
+	for _, ch := range w.charts {
+		for _, object := range []metav1.ObjectMeta{
+			{Name: "bystander"},
+			{Name: "bystander-helm", Labels: map[string]string{"app.kubernetes.io/managed-by": "Helm"}, Annotations: map[string]string{
+				"meta.helm.sh/release-name": ch.release, "meta.helm.sh/release-namespace": ch.release,
+			}},
+		} {
+			_, err := w.env.Kube.CoreV1().ConfigMaps(ch.release).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: object},
+				metav1.CreateOptions{FieldManager: kit.Tamperer})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return w.versionsOfBystanders(t)
+}
+
+func (w *world) versionsOfBystanders(t *testing.T) map[*chart]map[string]string {
+	t.Helper()
+	found := map[*chart]map[string]string{}
+	for _, ch := range w.charts {
+		found[ch] = map[string]string{}
+		for _, name := range []string{"bystander", "bystander-helm"} {
+			c, err := w.env.Kube.CoreV1().ConfigMaps(ch.release).Get(t.Context(), name, metav1.GetOptions{})
+			if err != nil {
+				t.Error(err)
+				continue
+			}
+			found[ch][name] = string(c.UID) + " " + c.ResourceVersion
+		}
+	}
+	return found
+}
+
+// wantBystanders fails the test when somebody has written to an object that is in no manifest.
+func (w *world) wantBystanders(t *testing.T, before map[*chart]map[string]string) {
+	t.Helper()
+	for ch, versions := range w.versionsOfBystanders(t) {
+		for name, version := range versions {
+			if version != before[ch][name] {
+				t.Errorf("%s beside %s was written: it was %s and is %s", name, ch, before[ch][name], version)
+			}
+		}
+	}
+}

@@ -1,0 +1,167 @@
+package tamper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rancher/helm-locker/tests/cluster"
+)
+
+// corpus holds rendered manifests of real charts; it is not part of the repository.
+const corpus = "../../../shared/corpus"
+
+// chart is one chart and the release made of it, which has the name of its namespace.
+type chart struct {
+	// name is that of the chart, and release that of the release and its namespace.
+	name, release string
+	helm          cluster.Helm
+	// version is Helm's major version.
+	version int
+	path    string
+	// args are arguments for each revision, and first and second those for the one and the other. What is changed by the
+	// second is a label of each object; it is empty where the chart has nothing to change.
+	args          []string
+	first, second string
+	objects       []*object
+}
+
+func (ch *chart) String() string { return fmt.Sprintf("%s-helm%d", ch.name, ch.version) }
+
+// charts returns the charts of one pass: our own for both Helms, unless this is not the first pass, and those of the corpus
+// for one Helm each, which is the other one in the second pass.
+func charts(t *testing.T, c *cluster.Cluster, pass int) []*chart {
+	t.Helper()
+	var all []*chart
+	if pass == 0 {
+		all = own(t, c)
+	}
+	files, err := filepath.Glob(filepath.Join(corpus, "*", "manifest.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) == 0 {
+		t.Logf("no manifests of real charts in %s: only the charts of this repository are tampered with", corpus)
+	}
+	slices.Sort(files)
+	for i, file := range files {
+		name := filepath.Base(filepath.Dir(file))
+		ch := &chart{name: name, release: name}
+		ch.by(c, 3+(i+pass)%2)
+		ch.render(t, file)
+		all = append(all, ch)
+	}
+	if *only != "" {
+		names := strings.Split(*only, ",")
+		all = slices.DeleteFunc(all, func(ch *chart) bool { return !slices.Contains(names, ch.name) })
+	}
+	if len(all) == 0 {
+		t.Skip("there is no chart for this pass")
+	}
+	return all
+}
+
+func (ch *chart) by(c *cluster.Cluster, version int) {
+	ch.version, ch.helm = version, c.Helm3()
+	if version == 4 {
+		ch.helm = c.Helm4()
+	}
+}
+
+// own returns the charts of this repository, and the one that `helm create` makes, each for both Helms.
+func own(t *testing.T, c *cluster.Cluster) []*chart {
+	t.Helper()
+	var all []*chart
+	for _, version := range []int{3, 4} {
+		for _, name := range []string{"shapes", "definitions", "customs"} {
+			ch := &chart{name: name, release: fmt.Sprintf("%s-%d", name, version), path: filepath.Join("testdata", "charts", name),
+				first: "revision=one", second: "revision=two"}
+			switch name {
+			case "shapes":
+				ch.args = []string{"--set", fmt.Sprintf("nodePort=%d", 30077+version)}
+			case "customs":
+				ch.args = []string{"--set", fmt.Sprintf("unknown=%t", version == 3)}
+			}
+			ch.by(c, version)
+			all = append(all, ch)
+		}
+		web := &chart{name: "web", release: fmt.Sprintf("web-%d", version), path: filepath.Join(t.TempDir(), "web"),
+			args:  []string{"--set", "ingress.enabled=true", "--set", "replicaCount=2"},
+			first: "fullnameOverride=web,image.tag=one", second: "fullnameOverride=web,image.tag=two"}
+		web.by(c, version)
+		if _, err := web.helm.Run(t.Context(), "create", web.path); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, web)
+	}
+	return all
+}
+
+// render makes a chart of a manifest. The manifest goes in as a value, so that the chart is one line, and the release
+// holds the manifest twice but as plain text, which is far from 1 MiB when packed.
+func (ch *chart) render(t *testing.T, file string) {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest, dir := string(content), t.TempDir()
+	if ch.name == "ingress-nginx" {
+		manifest = confine(t, manifest)
+	}
+	if ch.path, err = cluster.Chart(dir, ch.name, "0.1.0", map[string]string{"all.yaml": "{{ .Values.manifest }}\n"}, ""); err != nil {
+		t.Fatal(err)
+	}
+	value := filepath.Join(dir, "value.yaml")
+	if err := os.WriteFile(value, []byte(manifest), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ch.args = []string{"--set-file", "manifest=" + value}
+	// The corpus keeps the definitions of a chart's crds/ directory apart.
+	definitions, err := os.ReadFile(filepath.Join(filepath.Dir(file), "crds.yaml"))
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return
+	case err != nil:
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(ch.path, "crds"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(ch.path, "crds", "all.yaml"), definitions, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// confine restricts the admission webhook of ingress-nginx to the chart's own namespace, which has no Ingress: its Service
+// has no Pods here, and all writes to the Ingresses of other charts would fail.
+func confine(t *testing.T, manifest string) string {
+	t.Helper()
+	const before = "  - name: validate.nginx.ingress.kubernetes.io\n"
+	if strings.Count(manifest, before) != 1 {
+		t.Fatalf("the manifest of ingress-nginx does not hold %q", before)
+	}
+	return strings.Replace(manifest, before, before+
+		"    namespaceSelector:\n      matchLabels:\n        kubernetes.io/metadata.name: ingress-nginx\n", 1)
+}
+
+func (ch *chart) install(ctx context.Context) error {
+	return ch.run(ctx, "install", ch.first, "--create-namespace")
+}
+
+// upgrade makes a revision with the given values.
+func (ch *chart) upgrade(ctx context.Context, set string) error { return ch.run(ctx, "upgrade", set) }
+
+func (ch *chart) run(ctx context.Context, command, set string, more ...string) error {
+	args := slices.Concat([]string{command, ch.release, ch.path, "--namespace", ch.release, "--no-hooks"}, ch.args, more)
+	if set != "" {
+		args = append(args, "--set", set)
+	}
+	_, err := ch.helm.Run(ctx, args...)
+	return err
+}

@@ -1,0 +1,131 @@
+package tamper
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// identity says whether two looks are at one object, or at one and its successor.
+type identity bool
+
+const (
+	same      identity = false
+	successor identity = true
+)
+
+// content returns what of a live object has to be as it was.
+func (o *object) content(u *unstructured.Unstructured, id identity) map[string]any {
+	c := runtime.DeepCopyJSON(u.Object)
+	delete(c, "status")
+	remove := func(path ...string) { unstructured.RemoveNestedField(c, path...) }
+	for _, field := range []string{"managedFields", "resourceVersion", "generation"} {
+		remove("metadata", field)
+	}
+	// Controllers count in these.
+	remove("metadata", "annotations", "deployment.kubernetes.io/revision")
+	remove("metadata", "annotations", "deprecated.daemonset.template.generation")
+	if o.autoscaled {
+		// While the autoscaler's range is tampered with, it may choose others.
+		remove("spec", "replicas")
+	}
+	switch u.GetKind() {
+	case "Service":
+		o.withoutAllocations(c)
+	case "ClusterRole":
+		if c["aggregationRule"] != nil {
+			delete(c, "rules") // a controller puts them together, of roles that are tampered with, too
+		}
+	case "Job":
+		// A Job without labels gets those of its template from the API server, in which is its uid.
+		remove("metadata", "labels", "controller-uid")
+		remove("metadata", "labels", "batch.kubernetes.io/controller-uid")
+		remove("metadata", "labels", "job-name")
+		remove("metadata", "labels", "batch.kubernetes.io/job-name")
+	}
+	if id == same {
+		return c
+	}
+	remove("metadata", "uid")
+	remove("metadata", "creationTimestamp")
+	switch u.GetKind() {
+	case "Service":
+		remove("spec", "clusterIP")
+		remove("spec", "clusterIPs")
+	case "Job":
+		// The API server selects the Pods of a Job by its uid.
+		remove("spec", "selector")
+		for _, label := range []string{"controller-uid", "batch.kubernetes.io/controller-uid"} {
+			remove("spec", "template", "metadata", "labels", label)
+		}
+	}
+	return c
+}
+
+// withoutAllocations takes out the ports that the API server has chosen: a port that is put back, or the type, gets the next
+// free number, unless the chart declares it.
+func (o *object) withoutAllocations(c map[string]any) {
+	unstructured.RemoveNestedField(c, "spec", "healthCheckNodePort")
+	declared := map[any]bool{}
+	for _, p := range elements(o.declared.Object, "spec", "ports") {
+		declared[p["nodePort"]] = true
+	}
+	for _, p := range elements(c, "spec", "ports") {
+		if !declared[p["nodePort"]] {
+			delete(p, "nodePort")
+		}
+	}
+}
+
+// elements returns the maps in a list, not copied.
+func elements(object map[string]any, path ...string) []map[string]any {
+	value, _, err := unstructured.NestedFieldNoCopy(object, path...)
+	list, ok := value.([]any)
+	if err != nil || !ok {
+		return nil
+	}
+	var found []map[string]any
+	for _, e := range list {
+		if m, ok := e.(map[string]any); ok {
+			found = append(found, m)
+		}
+	}
+	return found
+}
+
+// difference names the first place where two values differ, with both values; it is empty when there is none.
+func difference(before, after any) string {
+	if reflect.DeepEqual(before, after) {
+		return ""
+	}
+	b, isMap := before.(map[string]any)
+	a, wasMap := after.(map[string]any)
+	if isMap && wasMap {
+		keys := map[string]struct{}{}
+		for key := range b {
+			keys[key] = struct{}{}
+		}
+		for key := range a {
+			keys[key] = struct{}{}
+		}
+		for _, key := range slices.Sorted(maps.Keys(keys)) {
+			if d := difference(b[key], a[key]); d != "" {
+				return "/" + key + d
+			}
+		}
+	}
+	bl, isList := before.([]any)
+	al, wasList := after.([]any)
+	if isList && wasList && len(bl) == len(al) {
+		for i := range bl {
+			if d := difference(bl[i], al[i]); d != "" {
+				return fmt.Sprintf("/%d%s", i, d)
+			}
+		}
+	}
+	return fmt.Sprintf(": was %.200s, is %.200s", fmt.Sprint(before), fmt.Sprint(after))
+}

@@ -1,0 +1,210 @@
+package tamper
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// cell counts what became of the tamperings of one class with one release.
+type cell struct {
+	// accepted tamperings changed the object; refused ones were answered with 4xx; noChange ones were accepted, but the API
+	// server made the same of them; absent are those where the live object lacks what is declared.
+	accepted, refused, noChange, absent int
+	// good are the accepted ones that ended as they should, which is restored, or left as they are.
+	good  int
+	times []time.Duration
+}
+
+func (c *cell) add(other *cell) {
+	c.accepted, c.refused = c.accepted+other.accepted, c.refused+other.refused
+	c.noChange, c.absent, c.good = c.noChange+other.noChange, c.absent+other.absent, c.good+other.good
+	c.times = append(c.times, other.times...)
+}
+
+// result is what became of all tamperings with one release. It is safe for concurrent use.
+type result struct {
+	chart *chart
+
+	mu      sync.Mutex
+	cells   map[class]*cell
+	reasons map[string]int
+	// exempt are the tamperings left out because a lock allows them; writes is how many of the operator it took.
+	exempt, writes int
+	took           time.Duration
+	failures       []string
+	// baseline is how each object was before the additions, and added how many were made.
+	baseline map[*object]*unstructured.Unstructured
+	added    map[*object]int
+	// hopeless are the tamperings of which one was not restored, by class and path without indexes, in the whole run.
+	hopeless *sync.Map
+}
+
+func newResult(ch *chart, hopeless *sync.Map) *result {
+	return &result{chart: ch, hopeless: hopeless, cells: map[class]*cell{}, reasons: map[string]int{},
+		baseline: map[*object]*unstructured.Unstructured{}, added: map[*object]int{}}
+}
+
+// in has f change a cell.
+func (r *result) in(cl class, f func(*cell)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.cells[cl] == nil {
+		r.cells[cl] = &cell{}
+	}
+	f(r.cells[cl])
+}
+
+func (r *result) absent(cl class)   { r.in(cl, func(c *cell) { c.absent++ }) }
+func (r *result) noChange(cl class) { r.in(cl, func(c *cell) { c.noChange++ }) }
+
+func (r *result) refused(cl class, why error) {
+	r.in(cl, func(c *cell) {
+		c.refused++
+		r.reasons[string(cl)+": "+reasonOf(why)]++
+	})
+}
+
+func (r *result) exempted(n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.exempt += n
+}
+
+// begin records how an object is before the additions.
+func (r *result) begin(o *object, before *unstructured.Unstructured) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.baseline[o] = before
+}
+
+func (r *result) countAdded(o *object) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.added[o]++
+}
+
+// leave records n tamperings that had to be left alone, which they were if nothing of the object differs.
+func (r *result) leave(cl class, n int, differs string) {
+	r.in(cl, func(c *cell) {
+		c.accepted += n
+		if differs == "" {
+			c.good += n
+		}
+	})
+}
+
+// settle records an accepted tampering, and what of it remains.
+func (r *result) settle(o *object, m mutation, took time.Duration, remains string) {
+	r.in(m.class, func(c *cell) {
+		c.accepted++
+		if remains == "" {
+			c.good++
+			c.times = append(c.times, took)
+			return
+		}
+		r.failures = append(r.failures, fmt.Sprintf("%s: %s: %s: not restored in time: %s", o, m.class, m.what, remains))
+	})
+}
+
+// reasonOf puts a refusal into few words that have nothing of the object in them.
+func reasonOf(err error) string {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return "other"
+	}
+	s := status.Status()
+	reason := string(s.Reason)
+	if reason == "" {
+		reason = fmt.Sprint(s.Code)
+	}
+	if strings.Contains(s.Message, "immutable") || strings.Contains(s.Message, "updates to statefulset spec for fields other than") {
+		return reason + ", immutable"
+	}
+	if s.Details != nil && len(s.Details.Causes) > 0 {
+		return reason + ", " + string(s.Details.Causes[0].Type)
+	}
+	return reason
+}
+
+// report holds the results of all releases.
+type report struct {
+	results  []*result
+	hopeless sync.Map
+}
+
+// String returns the tables as Markdown; times are in milliseconds.
+func (r *report) String() string {
+	var b strings.Builder
+	sum := func(pick func(*result, class) bool) *cell {
+		total := &cell{}
+		for _, x := range r.results {
+			for _, cl := range classes() {
+				if c := x.cells[cl]; c != nil && pick(x, cl) {
+					total.add(c)
+				}
+			}
+		}
+		return total
+	}
+	b.WriteString("| class | accepted | as it should be | median ms | p99 ms | slowest ms | refused | no change | absent |\n")
+	b.WriteString("|---|---:|---:|---:|---:|---:|---:|---:|---:|\n")
+	for _, cl := range classes() {
+		b.WriteString(row(string(cl), sum(func(_ *result, other class) bool { return other == cl })))
+	}
+	b.WriteString(row("**all**", sum(func(*result, class) bool { return true })))
+
+	b.WriteString("\n| chart | Helm | objects | accepted | as it should be | median ms | p99 ms | slowest ms | refused | no change | absent | exempt | writes | seconds |\n")
+	b.WriteString("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n")
+	for _, x := range r.results {
+		c := sum(func(other *result, _ class) bool { return other == x })
+		fmt.Fprintf(&b, "| %s | %d | %d %s %d | %d | %.0f |\n", x.chart.name, x.chart.version, len(x.chart.objects),
+			strings.TrimSuffix(row("", c)[len("| "):], " |\n")+" |", x.exempt, x.writes, x.took.Seconds())
+	}
+
+	b.WriteString("\n| class: good of accepted, by chart |")
+	for _, x := range r.results {
+		fmt.Fprintf(&b, " %s %d |", x.chart.name, x.chart.version)
+	}
+	b.WriteString("\n|---|" + strings.Repeat("---:|", len(r.results)) + "\n")
+	for _, cl := range classes() {
+		b.WriteString("| " + string(cl) + " |")
+		for _, x := range r.results {
+			if c := x.cells[cl]; c != nil && c.accepted > 0 {
+				fmt.Fprintf(&b, " %d/%d", c.good, c.accepted)
+			}
+			b.WriteString(" |")
+		}
+		b.WriteString("\n")
+	}
+
+	reasons := map[string]int{}
+	for _, x := range r.results {
+		for why, n := range x.reasons {
+			reasons[why] += n
+		}
+	}
+	b.WriteString("\n| why the API server refused | times |\n|---|---:|\n")
+	for _, why := range slices.Sorted(maps.Keys(reasons)) {
+		fmt.Fprintf(&b, "| %s | %d |\n", why, reasons[why])
+	}
+	return b.String()
+}
+
+func row(name string, c *cell) string {
+	times := "| | |"
+	if len(c.times) > 0 {
+		slices.Sort(c.times)
+		n := len(c.times)
+		ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+		times = fmt.Sprintf("| %.1f | %.1f | %.1f", ms(c.times[n/2]), ms(c.times[(99*n+99)/100-1]), ms(c.times[n-1]))
+	}
+	return fmt.Sprintf("| %s | %d | %d %s | %d | %d | %d |\n", name, c.accepted, c.good, times, c.refused, c.noChange, c.absent)
+}

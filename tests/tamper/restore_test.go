@@ -1,0 +1,234 @@
+package tamper
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
+
+	"github.com/rancher/helm-locker/tests/kit"
+)
+
+// tampering is the work on one object.
+type tampering struct {
+	*object
+	result *result
+	rng    *rand.Rand
+	size   size
+	before *unstructured.Unstructured
+	watch  *sightings
+	// failed is set when something was not restored.
+	failed bool
+}
+
+// on begins to work on an object of a chart.
+func (ch *chart) on(ctx context.Context, o *object, r *result) (*tampering, error) {
+	hash := fnv.New64a()
+	fmt.Fprintf(hash, "%s %s", ch, o) // a hash takes everything
+	x := &tampering{object: o, result: r, rng: rand.New(rand.NewPCG(*seed, hash.Sum64())), size: sizeFor(o)}
+	var err error
+	x.before, x.watch, err = o.follow(ctx)
+	return x, err
+}
+
+func (x *tampering) generator(live *unstructured.Unstructured) *generator {
+	return &generator{object: x.object, live: live, rng: x.rng, size: x.size}
+}
+
+// all does everything to the object that has to be put right in every scope.
+func (x *tampering) all(ctx context.Context) error {
+	harms, exempt, err := x.generator(x.before).harms()
+	if err != nil {
+		return err
+	}
+	x.result.exempted(exempt)
+	for _, m := range harms {
+		if err := x.edit(ctx, m); err != nil {
+			return err
+		}
+	}
+	if err := x.takeOver(ctx); err != nil {
+		return err
+	}
+	return x.delete(ctx)
+}
+
+// takeOver has somebody else apply the object with another value.
+func (x *tampering) takeOver(ctx context.Context) error {
+	takeovers, err := x.generator(x.before).takeovers()
+	if err != nil {
+		return err
+	}
+	for _, m := range takeovers {
+		if err := x.edit(ctx, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// letGo gives back what a server-side apply that changed no value took a share of: a share alone is no drift.
+func (x *tampering) letGo(ctx context.Context, r request) error {
+	if r.kind != types.ApplyPatchType {
+		return nil
+	}
+	nothing, err := json.Marshal(map[string]any{"apiVersion": x.declared.GetAPIVersion(), "kind": x.declared.GetKind(),
+		"metadata": map[string]any{"name": x.name(), "namespace": x.declared.GetNamespace()}})
+	if err != nil {
+		return err
+	}
+	_, err = x.resource.Patch(ctx, x.name(), types.ApplyPatchType, nothing, metav1.PatchOptions{FieldManager: r.manager})
+	return err
+}
+
+// send sends the first request of a mutation that the API server accepts, and returns its answer. It returns nil, and records
+// why, where it accepts none of them or makes the same of the object as it was.
+func (x *tampering) send(ctx context.Context, m mutation, was map[string]any) (done *unstructured.Unstructured, err error) {
+	if len(m.requests) == 0 {
+		x.result.absent(m.class)
+		return nil, nil
+	}
+	var refusal error
+	for _, r := range m.requests {
+		options, subresources := metav1.PatchOptions{FieldManager: r.manager}, []string{}
+		if r.manager == "" {
+			options.FieldManager = kit.Tamperer
+		}
+		if r.kind == types.ApplyPatchType {
+			force := true
+			options.Force = &force
+		}
+		if r.subresource != "" {
+			subresources = append(subresources, r.subresource)
+		}
+		done, err = x.resource.Patch(ctx, x.name(), r.kind, r.body, options, subresources...)
+		if isRefusal(err) {
+			if refusal == nil {
+				refusal = err
+			}
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", m.what, err)
+		}
+		if r.subresource == "" && difference(was, x.content(done, same)) == "" {
+			x.result.noChange(m.class)
+			return nil, x.letGo(ctx, r)
+		}
+		return done, nil
+	}
+	x.result.refused(m.class, refusal)
+	return nil, nil
+}
+
+// isRefusal says whether the API server did not take the content of a request. It answers that with 4xx mostly, and with 500
+// where what is applied cannot be decoded and where a node port is taken.
+func isRefusal(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return false
+	}
+	code := status.Status().Code
+	return code >= http.StatusBadRequest && code <= http.StatusInternalServerError && code != http.StatusTooManyRequests
+}
+
+// edit does a mutation and waits until its effect is gone.
+func (x *tampering) edit(ctx context.Context, m mutation) error {
+	want := x.content(x.before, same)
+	done, err := x.send(ctx, m, want)
+	if err != nil || done == nil {
+		return err
+	}
+	if err := x.restored(m, done.GetResourceVersion(), func(u *unstructured.Unstructured) string {
+		return difference(want, x.content(u, same))
+	}); err != nil || !x.failed {
+		return err
+	}
+	return x.repair(ctx)
+}
+
+// delete deletes the object and waits until it is there again.
+func (x *tampering) delete(ctx context.Context) error {
+	want := x.content(x.before, successor)
+	now, err := x.get(ctx)
+	if err != nil {
+		return err
+	}
+	if err := x.resource.Delete(ctx, x.name(), metav1.DeleteOptions{}); err != nil {
+		return fmt.Errorf("delete: %w", err)
+	}
+	version := now.GetResourceVersion()
+	isOurs := func(finalizer string) bool { return strings.HasPrefix(finalizer, "tamper.example.com/") }
+	if slices.ContainsFunc(x.declared.GetFinalizers(), isOurs) {
+		// Those who put them there are done now.
+		done, err := x.resource.Patch(ctx, x.name(), types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`),
+			metav1.PatchOptions{FieldManager: kit.Tamperer})
+		if err != nil {
+			return fmt.Errorf("release the finalizers: %w", err)
+		}
+		version = done.GetResourceVersion()
+	}
+	if err := x.restored(mutation{class: deletion, what: "delete"}, version, func(u *unstructured.Unstructured) string {
+		if u.GetUID() == now.GetUID() {
+			return ": it is still being deleted"
+		}
+		return difference(want, x.content(u, successor))
+	}); err != nil {
+		return err
+	}
+	x.before, err = x.get(ctx)
+	return err
+}
+
+// restored waits until the object is as wanted after a version, and records how long that took from now on, or what is
+// left of the tampering when it takes too long.
+func (x *tampering) restored(m mutation, version string, differs func(*unstructured.Unstructured) string) error {
+	begin := time.Now()
+	wait := patience
+	if _, known := x.result.hopeless.Load(m.alike()); known {
+		wait = impatience
+	}
+	seen, remains, err := x.watch.until(version, wait, differs)
+	if err != nil {
+		return fmt.Errorf("%s: %w", m.what, err)
+	}
+	// The watch may tell before the answer to the tampering has been read.
+	x.result.settle(x.object, m, max(0, seen.Sub(begin)), remains)
+	if x.failed = remains != ""; x.failed {
+		x.result.hopeless.Store(m.alike(), true)
+	}
+	return nil
+}
+
+// repair puts a failure right by hand, so that the next tampering is judged by itself.
+func (x *tampering) repair(ctx context.Context) error {
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		body, err := json.Marshal(x.content(x.before, same))
+		if err != nil {
+			return fmt.Errorf("encode %s: %w", x.object, err)
+		}
+		u := &unstructured.Unstructured{}
+		if err := u.UnmarshalJSON(body); err != nil {
+			return fmt.Errorf("decode %s: %w", x.object, err)
+		}
+		now, err := x.get(ctx)
+		if err != nil {
+			return err
+		}
+		u.SetResourceVersion(now.GetResourceVersion())
+		_, err = x.resource.Update(ctx, u, metav1.UpdateOptions{FieldManager: kit.Tamperer})
+		return err
+	})
+}

@@ -1,0 +1,315 @@
+package tamper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/restmapper"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/cluster"
+	"github.com/rancher/helm-locker/tests/kit"
+)
+
+// TestTamper installs every chart, locks all releases at the same time and tampers with every object. The full form has a
+// second pass, in which the charts of the corpus are installed by the other Helm. docs/tampering.md describes it.
+func TestTamper(t *testing.T) {
+	t.Logf("seed %d, full %t", *seed, *full)
+	r, passes := &report{}, 1
+	if *full {
+		passes = 2
+	}
+	for pass := range passes {
+		t.Run(fmt.Sprintf("Pass%d", pass+1), func(t *testing.T) { tamper(t, pass, r) })
+	}
+	if len(r.results) == 0 {
+		return
+	}
+	t.Logf("\n%s", r)
+	if *table != "" {
+		if err := os.WriteFile(*table, []byte(r.String()), 0o600); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// tamper makes one pass. Its parts build on each other.
+func tamper(t *testing.T, pass int, r *report) {
+	c := cluster.ForTest(t, cluster.Options{ControllerManager: true})
+	w := &world{env: kit.New(t, c), charts: charts(t, c, pass)}
+	w.installAll(t)
+	for _, ch := range w.charts {
+		r.results = append(r.results, newResult(ch, &r.hopeless))
+	}
+	results := r.results[len(r.results)-len(w.charts):]
+	each := func(name string, do func(*testing.T, *chart, *result)) {
+		t.Run(name, func(t *testing.T) {
+			for i, ch := range w.charts {
+				t.Run(ch.String(), func(t *testing.T) { do(t, ch, results[i]) })
+			}
+		})
+	}
+	bystanders := w.bystanders(t)
+	w.proxy = w.env.Proxy()
+	w.operator = kit.StartOperator(t, w.proxy.RESTConfig(), w.env.Operator)
+
+	each("LocksWithoutWriting", w.locksWithoutWriting)
+	t.Run("StaysQuiet", w.staysQuiet)
+	each("RestoresEverything", w.restoresEverything)
+	t.Run("LeavesAdditions", func(t *testing.T) { w.leavesAdditions(t, results) })
+	each("RestoresBesideAdditions", w.restoresBesideAdditions)
+	each("RemovesAdditionsWhenStrict", w.removesAdditions)
+	each("HelmUpgradesAfterwards", w.helmUpgradesAfterwards)
+	each("HelmUpgradesAfterTakeover", w.helmUpgradesAfterTakeover)
+	w.wantBystanders(t, bystanders)
+}
+
+// world is what the parts of the test share.
+type world struct {
+	env      *kit.Env
+	proxy    *cluster.Proxy
+	operator *kit.Operator
+	charts   []*chart
+}
+
+// in returns the environment for a part of the test that works on one chart.
+func (w *world) in(t *testing.T, ch *chart) *kit.Env {
+	env := *w.env.For(t)
+	env.Apps = ch.release
+	return &env
+}
+
+func (w *world) installAll(t *testing.T) {
+	t.Helper()
+	errs := make([]error, len(w.charts))
+	var wait sync.WaitGroup
+	turns := make(chan struct{}, 3)
+	for i, ch := range w.charts {
+		wait.Go(func() {
+			turns <- struct{}{}
+			defer func() { <-turns }()
+			errs[i] = ch.install(t.Context())
+		})
+	}
+	wait.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	client, err := discovery.NewDiscoveryClientForConfig(w.env.Cluster.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client))
+	for _, ch := range w.charts {
+		if err := ch.resolve(t.Context(), w.env.Dynamic, mapper); err != nil {
+			t.Fatalf("%s: %v", ch, err)
+		}
+	}
+}
+
+func (w *world) locksWithoutWriting(t *testing.T, ch *chart, _ *result) {
+	env := w.in(t, ch)
+	before := snapshot(t, ch)
+	env.CreateHelmRelease(ch.release)
+	env.WaitReady(ch.release, 1)
+	want := v1alpha1.ObjectCounts{Tracked: len(ch.objects)}
+	if slices.ContainsFunc(ch.objects, func(o *object) bool {
+		return o.declared.GetKind() == "ConfigMap" && o.declared.GetNamespace() == ch.release
+	}) {
+		want.Unmanaged = 1 // one of the bystanders
+	}
+	env.Eventually(fmt.Sprintf("counts of objects are %+v", want), func() error {
+		if got := env.HelmRelease(ch.release).Status.Objects; got != want {
+			return fmt.Errorf("they are %+v", got)
+		}
+		return nil
+	})
+	w.wantNoWrites(t)
+	wantUnchanged(t, ch, before, snapshot(t, ch))
+}
+
+func (w *world) staysQuiet(t *testing.T) {
+	before := map[*chart][]*unstructured.Unstructured{}
+	for _, ch := range w.charts {
+		before[ch] = snapshot(t, ch)
+	}
+	w.in(t, w.charts[0]).Quiet(w.proxy, quiet())
+	for _, ch := range w.charts {
+		wantUnchanged(t, ch, before[ch], snapshot(t, ch))
+	}
+}
+
+// restoresEverything does everything to all objects of a chart that has to be put right in every scope.
+func (w *world) restoresEverything(t *testing.T, ch *chart, r *result) {
+	w.proxy.Reset()
+	w.onEach(t, ch, r, func(ctx context.Context, x *tampering) error { return x.all(ctx) })
+	w.wantNoStrayWrites(t)
+	r.writes = len(w.writes())
+	hr := w.in(t, ch).WaitReady(ch.release, 0)
+	if hr.Status.Objects.Drifted+hr.Status.Objects.Contended+hr.Status.Objects.Waiting > 0 {
+		t.Errorf("afterwards the counts of objects are %+v", hr.Status.Objects)
+	}
+}
+
+// onEach works on all objects of a chart, several at a time, and reports what went wrong.
+func (w *world) onEach(t *testing.T, ch *chart, r *result, do func(context.Context, *tampering) error) {
+	t.Helper()
+	begin, known := time.Now(), len(r.failures)
+	var wait sync.WaitGroup
+	turns := make(chan struct{}, hands)
+	for _, o := range ch.objects {
+		wait.Go(func() {
+			turns <- struct{}{}
+			defer func() { <-turns }()
+			x, err := ch.on(t.Context(), o, r)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer x.watch.watch.Stop()
+			if err := do(t.Context(), x); err != nil {
+				t.Errorf("%s: %v", o, err)
+			}
+			if x.failed {
+				t.Logf("the operator on %s:\n%s", o, linesWith(w.operator.Log(), o.name()))
+			}
+		})
+	}
+	wait.Wait()
+	r.took += time.Since(begin)
+	w.calm(t)
+	for _, f := range r.failures[known:] {
+		t.Error(f)
+	}
+}
+
+// helmUpgradesAfterwards shows that restoring left nothing in Helm's way, and that a new revision is locked in silence.
+func (w *world) helmUpgradesAfterwards(t *testing.T, ch *chart, _ *result) {
+	w.upgrade(t, ch, 2, ch.second)
+}
+
+// helmUpgradesAfterTakeover has somebody else apply every object just before an upgrade that changes every object.
+func (w *world) helmUpgradesAfterTakeover(t *testing.T, ch *chart, r *result) {
+	if ch.second == "" {
+		t.Skip("the next revision of a chart of the corpus changes nothing")
+	}
+	w.onEach(t, ch, r, func(ctx context.Context, x *tampering) error { return x.takeOver(ctx) })
+	w.upgrade(t, ch, 3, ch.first)
+}
+
+func (w *world) upgrade(t *testing.T, ch *chart, revision int, set string) {
+	t.Helper()
+	w.proxy.Reset()
+	was := snapshot(t, ch)
+	if err := ch.upgrade(t.Context(), set); err != nil {
+		t.Fatal(err)
+	}
+	if err := ch.revise(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	before := snapshot(t, ch)
+	w.in(t, ch).WaitReady(ch.release, revision)
+	w.wantNoWrites(t)
+	wantUnchanged(t, ch, before, snapshot(t, ch))
+	for i, o := range ch.objects {
+		if was[i].GetUID() != before[i].GetUID() {
+			t.Errorf("%s is another object after the upgrade", o)
+		}
+		// Of what helm create makes only the Deployment has the tag of the image.
+		changes := set != "" && (ch.name != "web" || o.declared.GetKind() == "Deployment")
+		if changes && difference(o.content(was[i], same), o.content(before[i], same)) == "" {
+			t.Errorf("%s is not changed by the upgrade", o)
+		}
+	}
+}
+
+// linesWith returns the last lines of a log that mention a name.
+func linesWith(log, name string) string {
+	var found []string
+	for line := range strings.Lines(log) {
+		if strings.Contains(line, name) {
+			found = append(found, line)
+		}
+	}
+	return strings.Join(found[max(0, len(found)-20):], "")
+}
+
+func snapshot(t *testing.T, ch *chart) []*unstructured.Unstructured {
+	t.Helper()
+	var live []*unstructured.Unstructured
+	for _, o := range ch.objects {
+		u, err := o.get(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		live = append(live, u)
+	}
+	return live
+}
+
+// wantUnchanged compares content and identity; controllers write to the status meanwhile, and so to the version.
+func wantUnchanged(t *testing.T, ch *chart, before, after []*unstructured.Unstructured) {
+	t.Helper()
+	for i, o := range ch.objects {
+		if d := difference(o.content(before[i], same), o.content(after[i], same)); d != "" {
+			t.Errorf("%s changed: %s", o, d)
+		}
+	}
+}
+
+// writes returns the operator's writes to objects since the last reset of the proxy, but for those to its own and those that
+// changed nothing: dry runs, and conflicts, which only ask for a fresh look.
+func (w *world) writes() []cluster.Request {
+	return slices.DeleteFunc(w.proxy.Writes(), func(r cluster.Request) bool {
+		own := slices.Contains([]string{"helmreleases", "events", "leases"}, r.Resource())
+		return own || r.Query.Get("dryRun") != "" || r.Code >= 400
+	})
+}
+
+// wantNoWrites fails the test when the operator has written to an object since the last reset.
+func (w *world) wantNoWrites(t *testing.T) {
+	t.Helper()
+	for _, r := range w.writes() {
+		t.Errorf("wrote to an object that nobody tampered with: %s %.1000s", r, r.Body)
+	}
+}
+
+// wantNoStrayWrites fails the test when the operator has written to anything but objects of releases since the last reset.
+func (w *world) wantNoStrayWrites(t *testing.T) {
+	t.Helper()
+	for _, r := range w.writes() {
+		known := slices.ContainsFunc(w.charts, func(ch *chart) bool {
+			return slices.ContainsFunc(ch.objects, func(o *object) bool {
+				return r.Path == o.path || r.Path == o.collection && r.Method == http.MethodPost
+			})
+		})
+		if !known {
+			t.Errorf("wrote to something that is of no release: %s %.1000s", r, r.Body)
+		}
+	}
+}
+
+// calm waits until the operator has not written for a while: after the write that restores an object may come one that
+// hands its ownership over, which is not to be taken for a write of the next part.
+func (w *world) calm(t *testing.T) {
+	t.Helper()
+	for known := -1; known != len(w.proxy.Writes()); {
+		known = len(w.proxy.Writes())
+		select {
+		case <-time.After(500 * time.Millisecond):
+		case <-t.Context().Done():
+			t.Fatal(t.Context().Err())
+		}
+	}
+}
