@@ -105,27 +105,48 @@ func serve(t *testing.T, change ...func(*Page)) *served {
 	return s
 }
 
-func (s *served) ask(method, path string, change func(*http.Request)) *http.Response {
+// answered is an answer that was read.
+type answered struct {
+	status int
+	header http.Header
+	body   string
+}
+
+func (s *served) request(method, path string) *http.Request {
 	s.Helper()
 	request, err := http.NewRequestWithContext(s.Context(), method, s.url+path, nil)
 	if err != nil {
 		s.Fatal(err)
 	}
-	if change != nil {
-		change(request)
+	return request
+}
+
+func (s *served) ask(method, path string, change ...func(*http.Request)) answered {
+	s.Helper()
+	request := s.request(method, path)
+	for _, f := range change {
+		f(request)
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		s.Fatal(err)
 	}
-	s.Cleanup(func() { _ = response.Body.Close() })
-	return response
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return answered{response.StatusCode, response.Header, string(body)}
 }
 
 // events returns a function that waits for the next event of a new stream.
 func (s *served) events() (next func() (event, data string)) {
 	s.Helper()
-	response := s.ask(http.MethodGet, "events", nil)
+	response, err := http.DefaultClient.Do(s.request(http.MethodGet, "events"))
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(func() { _ = response.Body.Close() })
 	if response.StatusCode != http.StatusOK {
 		s.Fatalf("the stream is refused: %s", response.Status)
 	}
@@ -180,7 +201,7 @@ func TestOnlyReadingIsAllowed(t *testing.T) {
 	s := serve(t)
 	for _, path := range []string{"", "assets/page.js", "events", "diff?namespace=locker&name=x"} {
 		for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions, http.MethodTrace} {
-			if got := s.ask(method, path, nil).StatusCode; got != http.StatusMethodNotAllowed {
+			if got := s.ask(method, path).status; got != http.StatusMethodNotAllowed {
 				t.Errorf("%s /%s is answered with %d", method, path, got)
 			}
 		}
@@ -189,7 +210,7 @@ func TestOnlyReadingIsAllowed(t *testing.T) {
 		"": 200, "assets/page.js": 200, "events": 200, "nothing": 404, "assets/": 404, "assets/nothing.js": 404, "assets/..%2fpage.go": 404,
 		"diff": 404, "diff?namespace=locker&name=x": 404, "metrics": 404, "debug/pprof/": 404,
 	} {
-		if got := s.ask(http.MethodHead, path, nil).StatusCode; got != want {
+		if got := s.ask(http.MethodHead, path).status; got != want {
 			t.Errorf("HEAD /%s is answered with %d, not %d", path, got, want)
 		}
 	}
@@ -198,7 +219,7 @@ func TestOnlyReadingIsAllowed(t *testing.T) {
 func TestEveryAnswerIsGuarded(t *testing.T) {
 	s := serve(t, func(p *Page) { p.Hosts = []string{"locker.example"} })
 	for _, path := range []string{"", "assets/page.css", "assets/icon.svg", "diff", "nothing"} {
-		header := s.ask(http.MethodGet, path, nil).Header
+		header := s.ask(http.MethodGet, path).header
 		if csp := header.Get("Content-Security-Policy"); !strings.Contains(csp, "default-src 'none'") || strings.Contains(csp, "unsafe") {
 			t.Errorf("/%s has the policy %q", path, csp)
 		}
@@ -212,16 +233,16 @@ func TestEveryAnswerIsGuarded(t *testing.T) {
 		"evil.example": http.StatusMisdirectedRequest, "127.0.0.1.evil.example": http.StatusMisdirectedRequest,
 		"evil.svc.example": http.StatusMisdirectedRequest, "notlocker.example": http.StatusMisdirectedRequest,
 	} {
-		if got := s.ask(http.MethodGet, "", func(r *http.Request) { r.Host = host }).StatusCode; got != want {
+		if got := s.ask(http.MethodGet, "", func(r *http.Request) { r.Host = host }).status; got != want {
 			t.Errorf("as host %q the page is answered with %d, not %d", host, got, want)
 		}
 	}
 	for site, want := range map[string]int{"cross-site": 403, "same-site": 403, "same-origin": 404, "none": 404} {
 		from := func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", site) }
-		if got := s.ask(http.MethodGet, "diff", from).StatusCode; got != want {
+		if got := s.ask(http.MethodGet, "diff", from).status; got != want {
 			t.Errorf("a request that is %s is answered with %d, not %d", site, got, want)
 		}
-		if got := s.ask(http.MethodGet, "", from).StatusCode; got != http.StatusOK {
+		if got := s.ask(http.MethodGet, "", from).status; got != http.StatusOK {
 			t.Errorf("a link that is %s leads to %d", site, got)
 		}
 	}
@@ -232,14 +253,14 @@ func TestViewersAreBounded(t *testing.T) {
 	for range maxViewers {
 		s.expect(s.events(), "operator", "")
 	}
-	refused := s.ask(http.MethodGet, "events", nil)
-	if refused.StatusCode != http.StatusServiceUnavailable || refused.Header.Get("Retry-After") == "" {
-		t.Errorf("one more viewer is answered with %s %v", refused.Status, refused.Header)
+	refused := s.ask(http.MethodGet, "events")
+	if refused.status != http.StatusServiceUnavailable || refused.header.Get("Retry-After") == "" {
+		t.Errorf("one more viewer is answered with %d %v", refused.status, refused.header)
 	}
-	if got := s.ask(http.MethodHead, "events", nil).StatusCode; got != http.StatusServiceUnavailable {
+	if got := s.ask(http.MethodHead, "events").status; got != http.StatusServiceUnavailable {
 		t.Errorf("HEAD says %d", got)
 	}
-	if s.ask(http.MethodGet, "", nil).StatusCode != http.StatusOK {
+	if s.ask(http.MethodGet, "").status != http.StatusOK {
 		t.Error("the page itself is not served any more")
 	}
 }
@@ -305,7 +326,7 @@ func TestComparisonsAreBounded(t *testing.T) {
 	var running sync.WaitGroup
 	for range comparedTogether {
 		running.Go(func() {
-			if got := s.ask(http.MethodGet, path, nil).StatusCode; got != http.StatusOK {
+			if got := s.ask(http.MethodGet, path).status; got != http.StatusOK {
 				t.Errorf("a comparison ended with %d", got)
 			}
 		})
@@ -313,25 +334,23 @@ func TestComparisonsAreBounded(t *testing.T) {
 	for range comparedTogether {
 		<-begun
 	}
-	busy := s.ask(http.MethodGet, path, nil)
+	busy := s.ask(http.MethodGet, path)
 	var said struct{ Error string }
-	if err := json.NewDecoder(busy.Body).Decode(&said); err != nil || busy.StatusCode != http.StatusTooManyRequests || said.Error == "" {
-		t.Errorf("one more comparison is answered with %s %q (%v)", busy.Status, said.Error, err)
+	if err := json.Unmarshal([]byte(busy.body), &said); err != nil || busy.status != http.StatusTooManyRequests || said.Error == "" {
+		t.Errorf("one more comparison is answered with %d %q (%v)", busy.status, said.Error, err)
 	}
 	close(finish)
 	running.Wait()
 	s.compare = func(context.Context, *v1alpha1.HelmRelease) (*comparison, error) {
 		return nil, errors.New("no\x1b[31m luck")
 	}
-	if failed := s.ask(http.MethodGet, path, nil); failed.StatusCode != http.StatusBadGateway {
-		t.Errorf("a comparison that failed is answered with %s", failed.Status)
-	} else if body, err := io.ReadAll(failed.Body); err != nil || !strings.Contains(string(body), `\\x1b[31m`) {
-		t.Errorf("the error is not neutral: %s", body)
+	if failed := s.ask(http.MethodGet, path); failed.status != http.StatusBadGateway || !strings.Contains(failed.body, `\\x1b[31m`) {
+		t.Errorf("a comparison that failed is answered with %d %s", failed.status, failed.body)
 	}
 	for range comparisonBurst {
-		s.ask(http.MethodGet, path, nil)
+		s.ask(http.MethodGet, path)
 	}
-	if got := s.ask(http.MethodGet, path, nil).StatusCode; got != http.StatusTooManyRequests {
+	if got := s.ask(http.MethodGet, path).status; got != http.StatusTooManyRequests {
 		t.Errorf("there is no end of comparisons: %d", got)
 	}
 }
