@@ -16,7 +16,7 @@ import (
 	"github.com/rancher/helm-locker/tests/kit"
 )
 
-// stall is a chart of several kinds. The ConfigMap called theirs is marked by another user of wrangler, beside Helm.
+// stall is a chart of several kinds.
 const stall = `apiVersion: v1
 kind: ConfigMap
 metadata: {name: stall}
@@ -27,7 +27,12 @@ kind: ConfigMap
 metadata:
   name: declared
   annotations: {objectset.rio.cattle.io/owner-name: {{ .Release.Name }}}
-data: {key: one}
+data: {key: {{ .Values.color | default "green" }}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: theirs}
+data: {key: theirs}
 ---
 apiVersion: v1
 kind: Secret
@@ -54,9 +59,10 @@ spec:
         - {name: stall, image: "example.org/stall:{{ .Values.tag | default 1 }}"}
 `
 
-// theirs is not part of the release, but Helm's label is on it, and marks of another program.
-const theirs = `{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs, labels: {app.kubernetes.io/managed-by: Helm}}, data: {key: theirs}}`
+// theirs is an object of the chart that another user of wrangler has taken for its own.
+const theirs = `{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs}, data: {key: theirs}}`
 
+// stallObjects are those that nobody but the older operator marks.
 var stallObjects = map[schema.GroupVersionResource][]string{
 	kit.ConfigMaps: {"stall", "declared"}, kit.Secrets: {"stall"}, kit.Services: {"stall"}, kit.Deployments: {"stall"},
 }
@@ -106,9 +112,10 @@ func underOlder(t *testing.T, h cluster.Helm) (w *world, older *kit.OlderOperato
 	older.Lock("stall", manifest)
 	w.Patch(kit.ConfigMaps, "stall", `{"data":{"color":"tampered"}}`)
 	w.Patch(kit.Services, "stall", `{"spec":{"selector":{"app":"tampered"}}}`)
+	w.Patch(kit.ConfigMaps, "declared", `{"data":{"key":"tampered"}}`) // which nobody but Helm writes to after the older operator
 	w.Delete(kit.Deployments, "stall")
 	older.Lock("stall", manifest)
-	older.Apply("other", w.Apps+"/stall", schema.FromAPIVersionAndKind("example.com/v1", "Other"), theirs)
+	kit.NewApplier(w.Env, "other").Apply("other", w.Apps+"/stall", schema.FromAPIVersionAndKind("example.com/v1", "Other"), theirs)
 	w.eachObject(func(u *unstructured.Unstructured) {
 		if found := marks(u); len(found) < 5 {
 			t.Fatalf("%s %s is not as the older operator leaves it: %v", u.GetKind(), u.GetName(), found)
@@ -179,7 +186,7 @@ func (w *world) migrateAndLook(t *testing.T, proxy *cluster.Proxy) {
 	foreign := w.Get(kit.ConfigMaps, "theirs")
 	resources := []schema.GroupVersionResource{kit.ConfigMaps, kit.Secrets, kit.Services, kit.Deployments}
 	before := w.Versions(w.Apps, resources...)
-	w.app("migrate", "stall", "--dry-run").says(0, "release APPS/stall, revision 1: 4 of 5 objects marked by the older operator\n",
+	w.app("migrate", "stall", "--dry-run").says(0, "release APPS/stall, revision 1: 4 of 6 objects marked by the older operator\n",
 		"  ConfigMap APPS/stall\n    label objectset.rio.cattle.io/hash\n    annotation objectset.rio.cattle.io/applied\n",
 		"fields of manager helm-locker become Helm's", "nothing was written (dry run); 4 objects would be cleaned\n")
 	w.app("migrate", "stall").says(1, "nothing was changed: there is no terminal to ask at\n  --yes does it without asking; --dry-run only looks\n")
@@ -200,8 +207,8 @@ func (w *world) migrateAndLook(t *testing.T, proxy *cluster.Proxy) {
 		t.Errorf("an object of somebody else was written: %v", marks(now))
 	}
 	after := w.Versions(w.Apps, resources...)
-	w.app("migrate", "stall", "--yes").is(0, "release APPS/stall, revision 1: 0 of 5 objects marked by the older operator\n0 objects cleaned\n", "")
-	w.cli("migrate", "-A", "--dry-run").says(0, "release APPS/stall, revision 1: 0 of 5")
+	w.app("migrate", "stall", "--yes").is(0, "release APPS/stall, revision 1: 0 of 6 objects marked by the older operator\n0 objects cleaned\n", "")
+	w.cli("migrate", "-A", "--dry-run").says(0, "release APPS/stall, revision 1: 0 of 6")
 	w.ExpectVersions(after, w.Apps, resources...)
 	// Three restored edits later the operator has seen all of it, and has written nothing but those.
 	for i := range 3 {
@@ -227,7 +234,7 @@ func (w *world) stillLocked(t *testing.T) {
 func TestMigrationBeforeTakingOver(t *testing.T) {
 	w, _, _ := underOlder(t, shared.Helm3())
 	before := w.Versions(w.Apps, kit.ConfigMaps)
-	w.app("migrate", "stall", "--dry-run").says(0, "5 of 5 objects marked")
+	w.app("migrate", "stall", "--dry-run").says(0, "5 of 6 objects marked")
 	w.app("migrate", "stall", "--yes").says(1, "release APPS/stall is left as it is: its HelmRelease still has the older operator's finalizer\n", "0 objects cleaned\n")
 	w.ExpectVersions(before, w.Apps, kit.ConfigMaps)
 	w.app("migrate", "nothing", "--yes").says(1, "release APPS/nothing does not exist")
@@ -293,5 +300,5 @@ func TestMigrationStopsForHelm(t *testing.T) {
 	hold.Release()
 	(<-done).says(1, "release APPS/stall: Helm is at work on it, or did not finish\n  run this again when helm status says deployed\n", "3 objects cleaned\n")
 	w.ExpectVersions(upgraded, w.Apps, kit.Secrets, kit.Services)
-	w.app("migrate", "stall", "--yes").says(0, "release APPS/stall, revision 2: 2 of 5 objects marked", "2 objects cleaned\n")
+	w.app("migrate", "stall", "--yes").says(0, "release APPS/stall, revision 2: 2 of 6 objects marked", "2 objects cleaned\n")
 }

@@ -15,23 +15,32 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 )
 
-// OlderOperator leaves what the older operator left: it did no more than wrangler's apply, so that the same calls leave the
-// same labels, annotations and field ownership. It locks once per call instead of watching.
-type OlderOperator struct {
+// Applier applies and marks objects as any user of wrangler does.
+type Applier struct {
 	e     *Env
 	apply apply.Apply
 }
 
-// NewOlderOperator returns an older operator, whose field manager is called helm-locker.
-func NewOlderOperator(e *Env) *OlderOperator {
+// NewApplier returns a user of wrangler; program is its name, after which the API server names its field manager.
+func NewApplier(e *Env, program string) *Applier {
 	e.Helper()
 	config := e.Cluster.RESTConfig()
-	config.UserAgent = "helm-locker/v0.0.4 (linux/amd64)" // the API server names managers after it
+	config.UserAgent = program + "/v0.0.4 (linux/amd64)"
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		e.Fatal(err)
 	}
-	return &OlderOperator{e: e, apply: apply.New(client, apply.NewClientFactory(config))}
+	return &Applier{e: e, apply: apply.New(client, apply.NewClientFactory(config))}
+}
+
+// OlderOperator leaves what the older operator left: it did no more than wrangler's apply, so that the same calls leave the
+// same labels, annotations and field ownership. It locks once per call instead of watching.
+type OlderOperator struct{ *Applier }
+
+// NewOlderOperator returns an older operator.
+func NewOlderOperator(e *Env) *OlderOperator {
+	e.Helper()
+	return &OlderOperator{NewApplier(e, "helm-locker")}
 }
 
 // HelmRelease creates a HelmRelease that the older operator has claimed.
@@ -49,8 +58,8 @@ func (o *OlderOperator) Lock(name, manifest string) {
 	o.Apply("object-set-applier", o.e.Apps+"/"+name, schema.FromAPIVersionAndKind("internal.cattle.io/v1alpha1", "objectSetState"), manifest)
 }
 
-// Apply applies and marks objects as any user of wrangler does, under a name and with an owner, which is called NAMESPACE/NAME.
-func (o *OlderOperator) Apply(setID, owner string, kind schema.GroupVersionKind, manifest string) {
+// Apply applies and marks objects under the name of a set and with an owner, which is called NAMESPACE/NAME.
+func (o *Applier) Apply(setID, owner string, kind schema.GroupVersionKind, manifest string) {
 	o.e.Helper()
 	var objects []runtime.Object
 	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewBufferString(manifest), 4096)
