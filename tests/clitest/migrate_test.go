@@ -269,7 +269,7 @@ func TestMigrationOfWhatIsNotLocked(t *testing.T) {
 	if _, err := w.In(kit.ConfigMaps, w.Apps).Patch(w.Ctx, "stall", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	w.app("migrate", "stall", "--yes").says(0, "  ConfigMap APPS/stall\n    label objectset.rio.cattle.io/hash\n  Deployment", "5 objects cleaned\n")
+	w.app("migrate", "stall", "--yes").says(0, "  ConfigMap APPS/stall\n    label objectset.rio.cattle.io/hash\n  ConfigMap APPS/theirs\n", "6 objects cleaned\n")
 	w.eachObject(func(u *unstructured.Unstructured) {
 		if found := marks(u); len(found) > 0 && u.GetName() != "declared" {
 			t.Errorf("%s %s still has %v", u.GetKind(), u.GetName(), found)
