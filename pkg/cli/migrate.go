@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/inspect"
 	"github.com/rancher/helm-locker/pkg/migrate"
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/report"
@@ -61,11 +62,16 @@ func (a *app) migrate(ctx context.Context, cmd *cli.Command) error {
 	for _, key := range keys {
 		plan, err := migrate.Look(ctx, c.Cluster, key)
 		if err != nil {
-			if ctx.Err() != nil {
+			var missing *inspect.NotFoundError
+			switch {
+			case ctx.Err() != nil:
 				return err
+			case errors.As(err, &missing) && len(names) == 0:
+				a.note("note: release %s is left out: it does not exist", key) // a lock may be there first
+			default:
+				fmt.Fprintln(a.errOut, explain(a.name, err))
+				failed = true
 			}
-			fmt.Fprintln(a.errOut, explain(a.name, err))
-			failed = true
 			continue
 		}
 		m := migration{plan: plan, taken: !fresh[key]}
