@@ -76,7 +76,8 @@ func FindLegacy(key release.Key, live *unstructured.Unstructured, desired map[st
 	if !found.Any() {
 		return found, nil
 	}
-	return found, found.handOver(live.GetManagedFields(), serverSide)
+	err = found.handOver(live.GetManagedFields(), serverSide)
+	return found, err
 }
 
 func (l *Legacy) annotation(have map[string]string, desired map[string]any, name string) {
