@@ -45,7 +45,8 @@ func safeError(err error) string {
 	if faultyFields(s) != "" || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
 		return refusal(s)
 	}
-	return s.Message
+	// What would grant more than the operator has is listed in lines of their own.
+	return strings.Join(strings.Fields(s.Message), " ")
 }
 
 // introductions are the wordings of the API server that say who refused a request and carry no content of an object.
