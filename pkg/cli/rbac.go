@@ -34,7 +34,7 @@ func (a *app) rbacCommand() *cli.Command {
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: formatYAML, Category: categoryOutput, Validator: oneOf(formatYAML, formatValues),
 				Usage: "`FORMAT`: yaml (objects for kubectl apply) or values (a file for helm upgrade -f)"},
 			&cli.StringFlag{Name: "service-account", Value: programBase, Category: categoryOutput, Usage: "with -o yaml: `NAME` of the operator's ServiceAccount"},
-			&cli.StringFlag{Name: "role", Value: programBase + "-releases", Category: categoryOutput, Usage: "with -o yaml: `NAME` of the roles and bindings"},
+			&cli.StringFlag{Name: "role", Value: programBase + "-locked-releases", Category: categoryOutput, Usage: "with -o yaml: `NAME` of the roles and bindings"},
 			helmReleaseNamespaceFlag()),
 		Action: a.rbac,
 	}

@@ -23,8 +23,8 @@ import (
 // nodeName is the node on which the kubelet of these tests runs Pods.
 const nodeName = "node-of-the-tests"
 
-// operator is what a Deployment runs: the program as a local process.
-type operator struct {
+// process is what a Deployment runs: the program as a local process.
+type process struct {
 	*kit.Env
 	cmd  *exec.Cmd
 	log  string
@@ -55,7 +55,7 @@ func freePorts(t testing.TB) string {
 // startDeployment does what a kubelet would with the first container of a Deployment in the operator's namespace: it runs it with its
 // arguments, environment and the token of its ServiceAccount, and returns when its readiness probe succeeds. The operator is
 // stopped at the end of the test, or by stop.
-func startDeployment(e *kit.Env, c *cluster.Cluster, name string) *operator {
+func startDeployment(e *kit.Env, c *cluster.Cluster, name string) *process {
 	e.Helper()
 	d, err := e.Kube.AppsV1().Deployments(e.Operator).Get(e.Ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -71,7 +71,7 @@ func startDeployment(e *kit.Env, c *cluster.Cluster, name string) *operator {
 	}
 	container := &d.Spec.Template.Spec.Containers[0]
 	env := environment(e, container)
-	o := &operator{Env: e, log: filepath.Join(e.TempDir(), "operator.log"), done: make(chan struct{})}
+	o := &process{Env: e, log: filepath.Join(e.TempDir(), "operator.log"), done: make(chan struct{})}
 	out, err := os.Create(o.log)
 	if err != nil {
 		e.Fatal(err)
@@ -108,7 +108,7 @@ func startDeployment(e *kit.Env, c *cluster.Cluster, name string) *operator {
 }
 
 // waitFor waits until both probes of a container succeed.
-func (o *operator) waitFor(container *corev1.Container) {
+func (o *process) waitFor(container *corev1.Container) {
 	o.Helper()
 	for _, probe := range []*corev1.Probe{container.LivenessProbe, container.ReadinessProbe} {
 		url := fmt.Sprintf("http://127.0.0.1:%d%s", port(container, probe.HTTPGet.Port.StrVal), probe.HTTPGet.Path)
@@ -146,7 +146,7 @@ func port(container *corev1.Container, name string) int32 {
 }
 
 // stop ends the operator as a kubelet does, and waits for it.
-func (o *operator) stop() {
+func (o *process) stop() {
 	o.Helper()
 	select {
 	case <-o.done:
@@ -167,7 +167,7 @@ func (o *operator) stop() {
 	}
 }
 
-func (o *operator) output() string {
+func (o *process) output() string {
 	text, err := os.ReadFile(o.log)
 	if err != nil {
 		return err.Error()
