@@ -58,7 +58,8 @@ func documentValues(dir string) error {
 	if !begun || !ended {
 		return fmt.Errorf("README.md has no place for the values: the lines %q and %q", valuesBegin, valuesEnd)
 	}
-	return os.WriteFile(path, []byte(before+valuesBegin+"\n\n"+valuesTable(values)+"\n"+valuesEnd+after), 0o644)
+	text = []byte(before + valuesBegin + "\n\n" + valuesTable(values) + "\n" + valuesEnd + after)
+	return os.WriteFile(path, text, 0o644) //nolint:gosec // G703: dir is one of chartDirs
 }
 
 // value is a documented value of a chart.
@@ -204,7 +205,10 @@ func readSchema(path string) (*valuesSchema, error) {
 	if err := json.Unmarshal(text, schema); err != nil {
 		return nil, fmt.Errorf("%s: %w", filepath.Base(path), err)
 	}
-	return schema, schema.follow(schema.Definitions)
+	if err := schema.follow(schema.Definitions); err != nil {
+		return nil, err
+	}
+	return schema, nil
 }
 
 // matches returns an error that names a value which the schema lacks, or a property of it that is no value.

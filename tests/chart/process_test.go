@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -36,20 +35,22 @@ type process struct {
 // freePorts returns chart values with ports that are free here, where all Pods share one network.
 func freePorts(t testing.TB) string {
 	t.Helper()
-	var numbers [2]int
-	for i := range numbers {
+	var listeners []net.Listener
+	var numbers []any
+	for range 2 {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer func() {
-			if err := l.Close(); err != nil {
-				t.Error(err)
-			}
-		}()
-		numbers[i] = l.Addr().(*net.TCPAddr).Port
+		listeners = append(listeners, l)
+		numbers = append(numbers, l.Addr().(*net.TCPAddr).Port)
 	}
-	return fmt.Sprintf("ports: {metrics: %d, health: %d}\n", numbers[0], numbers[1])
+	for _, l := range listeners {
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return fmt.Sprintf("ports: {metrics: %d, health: %d}\n", numbers...)
 }
 
 // startDeployment does what a kubelet would with the first container of a Deployment in the operator's namespace: it runs it with its
@@ -204,14 +205,4 @@ func expand(text string, env map[string]string) string {
 		text = strings.ReplaceAll(text, "$("+name+")", value)
 	}
 	return text
-}
-
-// deployment returns the Deployment of an operator.
-func deployment(e *kit.Env, name string) *appsv1.Deployment {
-	e.Helper()
-	d, err := e.Kube.AppsV1().Deployments(e.Operator).Get(e.Ctx, name, metav1.GetOptions{})
-	if err != nil {
-		e.Fatal(err)
-	}
-	return d
 }
