@@ -21,7 +21,7 @@ var matrix = []configuration{
 		},
 		lacks: []string{
 			"kind: PodDisruptionBudget", "--debug", "--skip-crd", "--impersonate", "kind: ServiceMonitor", "kind: PodMonitor", "kind: PrometheusRule",
-			"kind: ConfigMap", "kind: NetworkPolicy", "volumeMounts:", "volumes:", "topologySpreadConstraints:", "--notify-format=cloudevents",
+			"kind: ConfigMap", "kind: NetworkPolicy", "volumeMounts:", "volumes:", "name: page", "topologySpreadConstraints:", "--notify-format=cloudevents",
 		},
 	},
 	{
@@ -151,6 +151,15 @@ networkPolicy:
 		name: "fenced by default", chart: operatorChart, values: "{networkPolicy: {enabled: true}}", has: []string{"namespaceSelector: {}", "port: 6443"},
 	},
 	{
+		name: "paged", chart: operatorChart, values: "{page: {enabled: true, port: 9000}}",
+		has: []string{"--page-address=127.0.0.1:9000", "name: page", "containerPort: 9000"}, lacks: []string{"name: helm-locker-page"},
+	},
+	{
+		name: "paged for others", chart: operatorChart,
+		values: "{page: {enabled: true, hosts: [locker.example], service: {enabled: true, annotations: {a: b}}}, networkPolicy: {enabled: true, pageFrom: [{podSelector: {matchLabels: {app: ingress}}}]}}",
+		has:    []string{"--page-address=:8082", "--page-host=locker.example", "name: helm-locker-page", "targetPort: page", "app: ingress", "port: page"},
+	},
+	{
 		name: "notifying", chart: operatorChart, values: `{notify: {urls: ["https://one.example/hook?a=b,c", "http://two.example"], format: json}}`,
 		has:   []string{`"--notify-url=https://one.example/hook?a=b,c"`, `"--notify-url=http://two.example"`, "--notify-format=json"},
 		lacks: []string{"name: HELM_LOCKER_NOTIFY_URL", "volumeMounts:"},
@@ -173,6 +182,8 @@ var refused = []struct{ name, chart, values, says string }{
 	{"unknown format", operatorChart, "{notify: {format: xml}}", "format"},
 	{"two sources of URLs", operatorChart, "{notify: {urls: ['https://one.example'], urlSecret: {name: hooks}}}", "use one of the two"},
 	{"monitor of no Service", operatorChart, "{metrics: {serviceMonitor: {enabled: true}, service: {enabled: false}}}", "metrics.service.enabled"},
+	{"one port twice", operatorChart, "{page: {enabled: true, port: 8080}}", "must differ"},
+	{"page at a URL", operatorChart, "{page: {hosts: ['https://locker.example']}}", "hosts"},
 	{"negative", operatorChart, "{replicas: -1}", "replicas"},
 	{"log format", operatorChart, "{logFormat: xml}", "logFormat"},
 	{"text for a number", operatorChart, "{debugLevel: many}", "debugLevel"},
