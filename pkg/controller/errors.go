@@ -45,8 +45,7 @@ func safeError(err error) string {
 	if faultyFields(s) != "" || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
 		return refusal(s)
 	}
-	// What would grant more than the operator has is listed in lines of their own.
-	return strings.Join(strings.Fields(s.Message), " ")
+	return strings.ReplaceAll(s.Message, "\n", " ")
 }
 
 // introductions are the wordings of the API server that say who refused a request and carry no content of an object.

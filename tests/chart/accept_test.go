@@ -32,8 +32,9 @@ func TestAPIServerAcceptsEveryRenderedObject(t *testing.T) {
 		t.Fatal(err)
 	}
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client))
+	restrict(e, e.Apps) // where Pods are tried
 	for _, name := range []string{"helm-locker", "mine", "locker-b"} {
-		account(e, e.Operator, name)
+		account(e, e.Apps, name)
 	}
 	kinds := map[string]int{}
 	for _, c := range matrix {
@@ -77,7 +78,8 @@ func TestAPIServerAcceptsEveryRenderedObject(t *testing.T) {
 // What is not restricted is refused, so the check above sees it.
 func TestPrivilegedPodsAreRefused(t *testing.T) {
 	e := newEnv(t)
-	account(e, e.Operator, "helm-locker")
+	restrict(e, e.Apps)
+	account(e, e.Apps, "helm-locker")
 	text, err := render(t, shared.Helm3(), operatorChart, "{securityContext: {privileged: true, allowPrivilegeEscalation: null}}", e.Operator)
 	if err != nil {
 		t.Fatal(err)
@@ -89,14 +91,14 @@ func TestPrivilegedPodsAreRefused(t *testing.T) {
 	}
 }
 
-// createPod creates, in a dry run in the operator's namespace, a Pod as a Deployment would.
+// createPod creates, in a dry run in Apps, a Pod as a Deployment would.
 func createPod(e *kit.Env, deployment *unstructured.Unstructured) error {
 	e.Helper()
 	template := kit.Field(deployment, "spec.template").(map[string]any)
 	pod := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": template["metadata"], "spec": template["spec"]}}
 	pod = pod.DeepCopy()
 	pod.SetName("locker")
-	_, err := e.Dynamic.Resource(corev1.SchemeGroupVersion.WithResource("pods")).Namespace(e.Operator).
+	_, err := e.Dynamic.Resource(corev1.SchemeGroupVersion.WithResource("pods")).Namespace(e.Apps).
 		Create(e.Ctx, pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	return err
 }

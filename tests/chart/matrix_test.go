@@ -173,7 +173,7 @@ networkPolicy:
 		name: "example", chart: exampleChart, values: "{operatorNamespace: NAMESPACE, message: 'a: \"quoted\" text'}",
 		has: []string{"kind: ConfigMap", "kind: HelmRelease", `namespace: "NAMESPACE"`, `message: "a: \"quoted\" text"`},
 	},
-	{name: "example as a dependency", chart: exampleChart, values: "{enabled: true, global: {cattle: {systemDefaultRegistry: x}}}", has: []string{"kind: HelmRelease"}},
+	{name: "example as a dependency", chart: exampleChart, values: "{enabled: true, operatorNamespace: NAMESPACE, global: {cattle: {systemDefaultRegistry: x}}}", has: []string{"kind: HelmRelease"}},
 }
 
 // refused are values that must not get past the schema, or past the checks in templates, with what Helm must say.
