@@ -79,7 +79,10 @@ func New(args []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Command 
 		Flags: append(operatorFlags(!commandGiven(args)), notifyFlags(!commandGiven(args))...),
 		// A comma may be part of a URL.
 		DisableSliceFlagSeparator: true,
-		Commands:                  []*cli.Command{a.diffCommand(), a.statusCommand(), a.inspectCommand(), a.lockCommand(), a.unlockCommand(), a.suspendCommand(), a.resumeCommand(), a.migrateCommand()},
+		Commands: []*cli.Command{
+			a.diffCommand(), a.statusCommand(), a.inspectCommand(), a.rbacCommand(), a.lockCommand(), a.unlockCommand(),
+			a.suspendCommand(), a.resumeCommand(), a.migrateCommand(),
+		},
 		Action: func(ctx context.Context, cmd *cli.Command) error {
 			// An argument is most likely a misspelt command; starting the operator is not what was meant.
 			if cmd.Args().Present() {
