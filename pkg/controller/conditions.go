@@ -52,6 +52,9 @@ func readiness(v *view) (metav1.ConditionStatus, string, string) {
 	case v.watchErr != nil:
 		return metav1.ConditionFalse, v1alpha1.ReasonWatchFailed, safeError(v.watchErr)
 	}
+	if len(e.denials.objects) > 0 {
+		return metav1.ConditionFalse, v1alpha1.ReasonForbidden, e.denials.message()
+	}
 	if p := worst(v); p != "" {
 		return metav1.ConditionFalse, p, problems(v, p)
 	}
@@ -193,7 +196,7 @@ func contentionCondition(v *view, set setter) {
 func stalls(reason string) bool {
 	switch reason {
 	case v1alpha1.ReasonConflict, v1alpha1.ReasonDecodeFailed, v1alpha1.ReasonManifestInvalid, v1alpha1.ReasonStuckTransitioning, v1alpha1.ReasonInvalidRule,
-		v1alpha1.ReasonForbidden, v1alpha1.ReasonNotDeployed:
+		v1alpha1.ReasonForbidden, v1alpha1.ReasonNotDeployed, v1alpha1.ReasonNoServiceAccount:
 		return true
 	}
 	return false

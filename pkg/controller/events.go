@@ -160,6 +160,10 @@ func (c *Controller) announceProblem(hr *v1alpha1.HelmRelease, p problem) {
 		reason = v1alpha1.EventReasonDecodeFailed
 	case v1alpha1.ReasonManifestInvalid:
 		reason = v1alpha1.EventReasonManifestInvalid
+	case v1alpha1.ReasonForbidden:
+		reason = v1alpha1.EventReasonForbidden
+	case v1alpha1.ReasonNoServiceAccount:
+		reason = v1alpha1.EventReasonNoServiceAccount
 	default:
 		return
 	}
@@ -184,6 +188,14 @@ func (c *Controller) announceTrouble(hr *v1alpha1.HelmRelease, ld *loaded, confl
 	for _, s := range ld.skipped {
 		c.Log.WithField("release", releaseKey(hr).String()).Infof("not locked: %s %s (document %d): %s", s.Kind, s.Name, s.Doc, s.Reason)
 	}
+}
+
+func (c *Controller) announceDenied(hr *v1alpha1.HelmRelease, d denials) {
+	if len(d.objects) == 0 {
+		return
+	}
+	c.Log.WithField("release", releaseKey(hr).String()).Warn(d.message())
+	c.event(hr, corev1.EventTypeWarning, v1alpha1.EventReasonForbidden, "%s", d.message())
 }
 
 func (c *Controller) announceFight(l *lock.Lock, v *verdict) {

@@ -89,6 +89,7 @@ func (c *Controller) lookBehind(ctx context.Context, l *lock.Lock) error {
 		ids = append(ids, id)
 	}
 	slices.SortFunc(ids, func(a, b manifest.ID) int { return strings.Compare(a.String(), b.String()) })
+	var refused error
 	for _, id := range ids {
 		if l.Closed() {
 			return nil
@@ -100,9 +101,14 @@ func (c *Controller) lookBehind(ctx context.Context, l *lock.Lock) error {
 		if err := c.behind.Wait(ctx); err != nil {
 			return err
 		}
-		if err := c.prune(ctx, l, id, r); err != nil {
+		if err := c.prune(ctx, l, id, r); apierrors.IsForbidden(err) {
+			refused = err // of this one; it keeps none of the others
+		} else if err != nil {
 			return err
 		}
+	}
+	if refused != nil {
+		return refused
 	}
 	known.done = l
 	c.update(l.Key, func(e *entry) { e.leftovers = known })
@@ -200,7 +206,7 @@ func (c *Controller) prune(ctx context.Context, l *lock.Lock, id manifest.ID, r 
 	if err != nil {
 		return nil //nolint:nilerr // a kind that is not served any more has no objects
 	}
-	o := &lock.Object{ID: id, GVK: r.gvk, GVR: kind.GVR, Namespaced: kind.Namespaced}
+	o := &lock.Object{ID: id, GVK: r.gvk, GVR: kind.GVR, Namespaced: kind.Namespaced, Account: l.Account}
 	live, err := c.enforcer.Look(ctx, o)
 	if err != nil {
 		return err

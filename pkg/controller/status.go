@@ -104,7 +104,7 @@ func (c *Controller) view(key string) (*view, bool) {
 	}
 	v := &view{entry: &entry{
 		release: e.release, decision: e.decision, record: e.record, found: e.found, problem: e.problem, info: e.info,
-		waiting: e.waiting, conflicts: e.conflicts, skipped: e.skipped, kinds: e.kinds,
+		waiting: e.waiting, conflicts: e.conflicts, skipped: e.skipped, kinds: e.kinds, denials: e.denials,
 	}}
 	v.recent, v.reverted = e.history.snapshot()
 	c.mu.Unlock()
@@ -144,6 +144,8 @@ func (c *Controller) status(hr *v1alpha1.HelmRelease, v *view) v1alpha1.HelmRele
 		s.Objects.Tracked += len(ids)
 		s.Objects.Waiting += len(ids)
 	}
+	s.Objects.Tracked += len(e.denials.objects)
+	s.Objects.Waiting += len(e.denials.objects)
 	if e.problem.reason == v1alpha1.ReasonDecodeFailed || e.problem.reason == v1alpha1.ReasonManifestInvalid {
 		s.State = v1alpha1.StateError
 	}

@@ -2,10 +2,13 @@ package operator
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/sirupsen/logrus"
+	"k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 
@@ -49,6 +52,12 @@ type ControllerOptions struct {
 	SkipCRD bool
 	// ObjectSetMetadata writes wrangler's classic ObjectSet labels and annotations on the objects of locked releases.
 	ObjectSetMetadata bool
+	// Impersonate has every object of a release written in the name of a ServiceAccount in the namespace of the release, never
+	// in the operator's own: of the one that spec.serviceAccountName names, else of DefaultServiceAccount. A release for which
+	// neither is given is not locked. Without Impersonate only spec.serviceAccountName has that effect.
+	Impersonate bool
+	// DefaultServiceAccount needs Impersonate.
+	DefaultServiceAccount string
 	// Log receives all log lines; text on standard error at level info when nil.
 	Log *logrus.Logger
 
@@ -74,6 +83,14 @@ func (o ControllerOptions) complete() (ControllerOptions, error) {
 	}
 	if o.LeaseDuration < time.Second {
 		return o, errors.New("a lease duration under one second cannot be kept up")
+	}
+	if o.DefaultServiceAccount != "" {
+		if !o.Impersonate {
+			return o, errors.New("a default service account has no effect without impersonation: set Impersonate (--impersonate), too")
+		}
+		if problems := validation.NameIsDNSSubdomain(o.DefaultServiceAccount, false); len(problems) > 0 {
+			return o, fmt.Errorf("default service account %q: %s", o.DefaultServiceAccount, strings.Join(problems, "; "))
+		}
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
