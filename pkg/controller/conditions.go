@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/report"
 )
 
 const microsecond = time.Microsecond
@@ -22,7 +23,7 @@ func conditions(hr *v1alpha1.HelmRelease, v *view) []metav1.Condition {
 	out := slices.Clone(hr.Status.Conditions)
 	set := func(kind string, status metav1.ConditionStatus, reason, message string) {
 		meta.SetStatusCondition(&out, metav1.Condition{Type: kind, Status: status, Reason: reason,
-			Message: cut(message, v1alpha1.MaxConditionMessageBytes), ObservedGeneration: hr.Generation})
+			Message: cut(report.Line(message), v1alpha1.MaxConditionMessageBytes), ObservedGeneration: hr.Generation})
 	}
 	ready, reason, message := readiness(v)
 	set(v1alpha1.ConditionReady, ready, reason, message)

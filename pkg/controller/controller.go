@@ -103,6 +103,7 @@ type Controller struct {
 	behind        flowcontrol.RateLimiter
 
 	writes      chan struct{}
+	large       queue
 	eventBudget flowcontrol.PassiveRateLimiter
 
 	start   gathering
@@ -135,6 +136,7 @@ func New(ctx context.Context, clients Clients, o Options) (*Controller, error) {
 		leftoverQueue: retryQueue(o, "leftover", 5*time.Second, 5*time.Minute),
 		behind:        flowcontrol.NewTokenBucketRateLimiter(historyReadsPerSecond, historyReadsAtOnce),
 		writes:        make(chan struct{}, writesAtOnce),
+		large:         make(queue, 1),
 		eventBudget:   flowcontrol.NewTokenBucketPassiveRateLimiter(eventsPerSecond, eventBurst),
 		ready:         make(chan struct{}),
 		entries:       map[string]*entry{}, told: map[string]told{},

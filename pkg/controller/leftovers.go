@@ -125,23 +125,30 @@ func (c *Controller) readHistory(ctx context.Context, l *lock.Lock, known *lefto
 		if err := c.behind.Wait(ctx); err != nil {
 			return err
 		}
-		rel, prob, err := c.read(ctx, rec)
-		switch {
-		case apierrors.IsNotFound(err):
-			continue // pruned by Helm meanwhile
-		case err != nil:
-			return err
-		}
-		known.read[rec.UID] = struct{}{}
-		if prob.reason != "" {
-			c.Log.WithField("release", l.Release.String()).Debugf("revision %d is passed over when leftovers are looked for: %s", rec.Revision, prob.message)
-			continue
-		}
-		if err := c.addRemoved(l, rec, rel, known); err != nil {
+		if err := c.readRemoved(ctx, l, rec, known); err != nil && !apierrors.IsNotFound(err) { // pruned by Helm meanwhile
 			return err
 		}
 	}
 	return nil
+}
+
+// readRemoved is readHistory for one revision.
+func (c *Controller) readRemoved(ctx context.Context, l *lock.Lock, rec release.Record, known *leftovers) error {
+	turn := c.large.wait()
+	defer turn.end()
+	rel, prob, err := c.read(ctx, rec, turn)
+	if err != nil {
+		return err
+	}
+	known.read[rec.UID] = struct{}{}
+	if prob.reason != "" {
+		c.Log.WithField("release", l.Release.String()).Debugf("revision %d is passed over when leftovers are looked for: %s", rec.Revision, prob.message)
+		return nil
+	}
+	if len(rel.Manifest) > largeManifest {
+		turn.take()
+	}
+	return c.addRemoved(l, rec, rel, known)
 }
 
 func (c *Controller) addRemoved(l *lock.Lock, rec release.Record, rel *release.Release, known *leftovers) error {

@@ -14,6 +14,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/report"
 )
 
 // statusChanged has the status of a HelmRelease written soon. What changes until then goes into the same write.
@@ -122,7 +123,9 @@ func (c *Controller) status(hr *v1alpha1.HelmRelease, v *view) v1alpha1.HelmRele
 	e := v.entry
 	s := v1alpha1.HelmReleaseStatus{
 		ObservedGeneration: hr.Generation, State: e.decision.State,
-		Description: cut(e.info.description, v1alpha1.MaxDescriptionBytes), Notes: cut(e.info.notes, v1alpha1.MaxNotesBytes),
+		// Neutral, since they are shown: by kubectl, dashboards and this program.
+		Description: cut(report.Line(cut(e.info.description, v1alpha1.MaxDescriptionBytes)), v1alpha1.MaxDescriptionBytes),
+		Notes:       cut(report.Block(cut(e.info.notes, v1alpha1.MaxNotesBytes)), v1alpha1.MaxNotesBytes),
 		RecentDrift: v.recent,
 	}
 	if e.found {

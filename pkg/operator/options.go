@@ -14,6 +14,7 @@ import (
 
 	"github.com/rancher/helm-locker/pkg/enforce"
 	"github.com/rancher/helm-locker/pkg/notify"
+	"github.com/rancher/helm-locker/pkg/report"
 )
 
 // Defaults of the classic options.
@@ -114,9 +115,22 @@ func NewLogger(w io.Writer, level, format string) (*logrus.Logger, error) {
 	case "json":
 		log.SetFormatter(&logrus.JSONFormatter{TimestampFormat: time.RFC3339Nano})
 	case "text", "":
-		log.SetFormatter(&logrus.TextFormatter{FullTimestamp: true, TimestampFormat: "15:04:05.000"})
+		log.SetFormatter(neutral{&logrus.TextFormatter{FullTimestamp: true, TimestampFormat: "15:04:05.000"}})
 	default:
 		return nil, errors.New("log format " + format + ": use text or json")
 	}
 	return log, nil
+}
+
+// neutral keeps what a message quotes of the cluster from moving the cursor of a terminal, or passing for a line of its own.
+// logrus quotes fields, and messages only where it writes to no terminal.
+type neutral struct{ logrus.Formatter }
+
+func (n neutral) Format(entry *logrus.Entry) ([]byte, error) {
+	if line := report.Line(entry.Message); line != entry.Message {
+		copied := *entry
+		copied.Message = line
+		entry = &copied
+	}
+	return n.Formatter.Format(entry)
 }
