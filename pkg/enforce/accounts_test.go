@@ -106,7 +106,7 @@ func TestNothingIsWrittenWithoutAnAccount(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := accounts.client(""); !errors.Is(err, errNoAccount) {
-		t.Errorf("error is %v", err)
+		t.Fatalf("error is %v", err)
 	}
 	e := &Enforcer{accounts: accounts, writer: &writer{client: own}}
 	r := &Revert{Object: &lock.Object{GVR: configMaps}}
