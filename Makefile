@@ -40,6 +40,14 @@ test-tamper: ## Tamper with every object of every chart in every way, and print 
 	@go run ./tests/cluster-cmd build >&2
 	@go test -count=1 -v -timeout 180m -run '^TestTamper$$' ./tests/tamper -full $(TAMPER)
 
+# Seconds for each target, and a regular expression of targets, as in: make fuzz FUZZ_SECONDS=60 FUZZ=Parse
+FUZZ_SECONDS ?= 20
+FUZZ ?= .
+
+.PHONY: fuzz
+fuzz: ## Run every fuzz target for a while (FUZZ_SECONDS= for how long each, FUZZ= which)
+	@scripts/fuzz "$(FUZZ_SECONDS)" "$(FUZZ)"
+
 .PHONY: fmt
 fmt: ## Format the Go code and group its imports
 	@go tool -modfile=tools/lint/go.mod golangci-lint fmt

@@ -74,6 +74,12 @@ func operatorFlags(fromEnvironment bool) []cli.Flag {
 		&cli.BoolFlag{Name: "objectset-metadata", Sources: env("OBJECTSET_METADATA"), Category: categoryMore,
 			Local: true,
 			Usage: "write the classic ObjectSet labels and annotations on the objects of locked releases"},
+		&cli.BoolFlag{Name: "impersonate", Sources: env("IMPERSONATE"), Category: categoryMore,
+			Local: true,
+			Usage: "write objects only in the name of a ServiceAccount in the release's namespace: spec.serviceAccountName, or the default one"},
+		&cli.StringFlag{Name: "default-service-account", Sources: env("DEFAULT_SERVICE_ACCOUNT"), Category: categoryMore,
+			Local: true,
+			Usage: "with --impersonate, the ServiceAccount for releases whose HelmRelease names none"},
 		&cli.BoolFlag{Name: "skip-crd", Sources: env("SKIP_CRD"), Category: categoryMore,
 			Local: true,
 			Usage: "do not install or update the CustomResourceDefinition"},
@@ -118,7 +124,8 @@ func runOperator(ctx context.Context, cmd *cli.Command, stderr io.Writer) error 
 		PprofEnabled: cmd.Bool("pprof"), MetricsAddress: cmd.String("metrics-address"), HealthAddress: cmd.String("health-address"),
 		LeaderElection: cmd.Bool("leader-elect"), LeaseDuration: cmd.Duration("lease-duration"),
 		PageAddress: cmd.String("page-address"), PageHosts: cmd.StringSlice("page-host"),
-		ObjectSetMetadata: cmd.Bool("objectset-metadata"), SkipCRD: cmd.Bool("skip-crd"), Notify: notifyOptions(cmd), Log: log,
+		ObjectSetMetadata: cmd.Bool("objectset-metadata"), SkipCRD: cmd.Bool("skip-crd"),
+		Impersonate: cmd.Bool("impersonate"), DefaultServiceAccount: cmd.String("default-service-account"), Notify: notifyOptions(cmd), Log: log,
 	})
 }
 

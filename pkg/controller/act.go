@@ -171,6 +171,12 @@ func (c *Controller) insist(ctx context.Context, l *lock.Lock, confirm func(cont
 	err := retry.DelayFunc().Until(ctx, true, true, func(ctx context.Context) (bool, error) {
 		var err error
 		stay, err = confirm(ctx)
+		if err != nil && !transient(err) {
+			// Refused for good, as when an account may create and not delete: asking on would hold up all others.
+			c.Log.WithField("release", l.Release.String()).Warnf("a creation or deletion that Helm's work overtook cannot be undone: %s", safeError(err))
+			c.event(c.cached(l.Key), corev1.EventTypeWarning, v1alpha1.EventReasonForbidden, "a creation or deletion that Helm's work overtook cannot be undone: %s", safeError(err))
+			return true, nil
+		}
 		if err != nil {
 			c.Log.WithField("release", l.Release.String()).Warnf("cannot tell whether Helm is at work after a creation or deletion: %s; asking again", safeError(err))
 		}

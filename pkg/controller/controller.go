@@ -34,6 +34,7 @@ type Clients struct {
 	Discovery     discovery.DiscoveryInterface
 	Dynamic       dynamic.Interface
 	Metadata      metadata.Interface
+	Accounts      *enforce.Accounts
 	WatchDynamic  dynamic.Interface
 	WatchObjects  *watch.Client
 	WatchMetadata metadata.Interface
@@ -48,6 +49,10 @@ type Options struct {
 	Name string
 	// ObjectSetMetadata writes wrangler's ObjectSet labels and annotations on objects that are put back.
 	ObjectSetMetadata bool
+	// Impersonate has objects written in the name of an account, never of the operator. DefaultServiceAccount is the
+	// ServiceAccount in a release's namespace for HelmReleases that name none.
+	Impersonate           bool
+	DefaultServiceAccount string
 	// Omit leaves out parts of the order proof; for tests of it.
 	Omit enforce.Omit
 
@@ -98,6 +103,7 @@ type Controller struct {
 	behind        flowcontrol.RateLimiter
 
 	writes      chan struct{}
+	large       queue
 	eventBudget flowcontrol.PassiveRateLimiter
 
 	start   gathering
@@ -130,11 +136,12 @@ func New(ctx context.Context, clients Clients, o Options) (*Controller, error) {
 		leftoverQueue: retryQueue(o, "leftover", 5*time.Second, 5*time.Minute),
 		behind:        flowcontrol.NewTokenBucketRateLimiter(historyReadsPerSecond, historyReadsAtOnce),
 		writes:        make(chan struct{}, writesAtOnce),
+		large:         make(queue, 1),
 		eventBudget:   flowcontrol.NewTokenBucketPassiveRateLimiter(eventsPerSecond, eventBurst),
 		ready:         make(chan struct{}),
 		entries:       map[string]*entry{}, told: map[string]told{},
 	}
-	c.enforcer = enforce.New(enforce.Clients{Discovery: c.kinds.Discovery(), Dynamic: clients.Dynamic, Metadata: clients.Metadata}, o.Omit, o.Log)
+	c.enforcer = enforce.New(enforce.Clients{Discovery: c.kinds.Discovery(), Dynamic: clients.Dynamic, Metadata: clients.Metadata, Accounts: clients.Accounts}, o.Omit, o.Log)
 	c.releases = watch.NewReleases(clients.WatchMetadata, o.Log, c.enqueueRelease)
 	c.objects = watch.NewObjects(clients.WatchObjects, c, o.Log)
 	c.crds = watch.NewDefinitions(clients.WatchMetadata, o.Log, c.definitionChanged)

@@ -44,10 +44,14 @@ func (e *Enforcer) Replace(ctx context.Context, setID string, r *Revert) (*unstr
 	if _, ok := Replaceable(r.ID.GroupKind()); !ok {
 		return nil, fmt.Errorf("replace %s: objects of this kind are never replaced", r.ID)
 	}
-	if err := e.writer.tryCreate(ctx, r); err != nil {
+	w, err := e.as(r.Object)
+	if err != nil {
 		return nil, err
 	}
-	if err := e.writer.remove(ctx, r.Object, r.Live); err != nil {
+	if err := w.tryCreate(ctx, r); err != nil {
+		return nil, err
+	}
+	if err := w.remove(ctx, r.Object, r.Live); err != nil {
 		return nil, err
 	}
 	anew := *r

@@ -82,6 +82,8 @@ type Lock struct {
 	ReplaceImmutable bool
 	// Spec is what of the HelmRelease's spec the lock follows: all of it but suspension.
 	Spec v1alpha1.HelmReleaseSpec
+	// Account is the user in whose name the objects are written; empty for the operator itself.
+	Account string
 	// Exceptions are what the manifest and the spec leave to others.
 	Exceptions []v1alpha1.Exception
 	// Untracked are objects that the manifest declares and this lock does not own: exempt ones, and those of a kind that

@@ -50,7 +50,7 @@ func Run(ctx context.Context, options ControllerOptions) error {
 			return fmt.Errorf("install the CustomResourceDefinition: %w", err)
 		}
 	}
-	conn, err := connect(restConfig, o.Namespace)
+	conn, err := connect(restConfig, o)
 	if err != nil {
 		return err
 	}
@@ -62,6 +62,7 @@ func Run(ctx context.Context, options ControllerOptions) error {
 
 	c, err := controller.New(ctx, conn.Clients, controller.Options{
 		Namespace: o.Namespace, Name: o.ControllerName, ObjectSetMetadata: o.ObjectSetMetadata, Omit: o.Omit,
+		Impersonate: o.Impersonate, DefaultServiceAccount: o.DefaultServiceAccount,
 		Clock: o.Clock, Log: o.Log, Metrics: m, Events: events, Notify: notifier,
 	})
 	if err != nil {

@@ -20,5 +20,5 @@ const (
 // them breaks nothing, there is no mutant of that one; a comment says so.
 func mutants() []mutant {
 	return slices.Concat(neverRevertHelm(), neverDelete(), leaveNoTrace(), asHelmLeftIt(), noDriftLost(), noWriteLoops(), secretsStaySecret(),
-		noExemption(), allOrNothing(), badInput(), costFollowsLocks())
+		noExemption(), allOrNothing(), badInput(), hostileInput(), costFollowsLocks(), noBorrowedRights())
 }

@@ -97,8 +97,8 @@ type ObjectCounts struct {
 	// +optional
 	Contended int `json:"contended"`
 
-	// Waiting is the number of tracked objects that cannot be watched yet because the API server does not serve their
-	// kind.
+	// Waiting is the number of tracked objects that cannot be protected yet: the API server does not serve their kind, or the
+	// ServiceAccount of the release may not change them.
 	// +optional
 	Waiting int `json:"waiting"`
 
