@@ -37,6 +37,9 @@ func operatorFlags(fromEnvironment bool) []cli.Flag {
 		&cli.StringFlag{Name: "controller-name", Value: operator.DefaultControllerName, Sources: env("CONTROLLER_NAME"), Category: categoryClassic,
 			Local: true,
 			Usage: "name that claims HelmReleases for this operator; operators of different names share a cluster"},
+		&cli.StringFlag{Name: "shard-selector", Sources: env("SHARD_SELECTOR"), Category: categoryMore,
+			Local: true,
+			Usage: "labels of the HelmReleases to look after, as kubectl --selector takes them; operators of one name share a namespace that way"},
 		&cli.StringFlag{Name: "node-name", Sources: env("NODE_NAME"), Category: categoryClassic,
 			Local: true,
 			Usage: "name of the node that this operator runs on"},
@@ -109,6 +112,7 @@ func runOperator(ctx context.Context, cmd *cli.Command, stderr io.Writer) error 
 	return operator.Run(ctx, operator.ControllerOptions{
 		ClientConfig: kubeconfig.GetNonInteractiveClientConfig(cmd.String("kubeconfig")),
 		Namespace:    cmd.String("namespace"), ControllerName: cmd.String("controller-name"), NodeName: cmd.String("node-name"),
+		ShardSelector: cmd.String("shard-selector"),
 		PprofEnabled: cmd.Bool("pprof"), MetricsAddress: cmd.String("metrics-address"), HealthAddress: cmd.String("health-address"),
 		LeaderElection: cmd.Bool("leader-elect"), LeaseDuration: cmd.Duration("lease-duration"),
 		ObjectSetMetadata: cmd.Bool("objectset-metadata"), SkipCRD: cmd.Bool("skip-crd"), Notify: notifyOptions(cmd), Log: log,

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -46,6 +47,8 @@ type Options struct {
 	Namespace string
 	// Name is the controller name that claims HelmReleases.
 	Name string
+	// Shard selects, by their labels, the HelmReleases to look after; nil for all.
+	Shard labels.Selector
 	// ObjectSetMetadata writes wrangler's ObjectSet labels and annotations on objects that are put back.
 	ObjectSetMetadata bool
 	// Omit leaves out parts of the order proof; for tests of it.
@@ -191,7 +194,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	work(group, statusWorkers, func() bool { return c.nextStatus(ctx) })
 	work(group, 1, func() bool { return c.nextLeftover(ctx) })
 	close(c.ready)
-	c.Log.Infof("looking after %s in namespace %s", count(len(keys), "HelmRelease"), c.Namespace)
+	c.Log.Infof("looking after %s in namespace %s%s", count(len(keys), "HelmRelease"), c.Namespace, c.ofShard())
 	return c.stop(group)
 }
 
@@ -237,6 +240,9 @@ func (c *Controller) enqueueAll() ([]string, error) {
 	}
 	keys := make([]string, 0, len(all))
 	for _, hr := range all {
+		if !c.inShard(hr) {
+			continue
+		}
 		key := hr.Namespace + "/" + hr.Name
 		keys = append(keys, key)
 		c.releaseQueue.Add(key)
