@@ -113,7 +113,7 @@ func runOperator(ctx context.Context, cmd *cli.Command, stderr io.Writer) error 
 		ClientConfig: kubeconfig.GetNonInteractiveClientConfig(cmd.String("kubeconfig")),
 		Namespace:    cmd.String("namespace"), ControllerName: cmd.String("controller-name"), NodeName: cmd.String("node-name"),
 		ShardSelector: cmd.String("shard-selector"),
-		PprofEnabled: cmd.Bool("pprof"), MetricsAddress: cmd.String("metrics-address"), HealthAddress: cmd.String("health-address"),
+		PprofEnabled:  cmd.Bool("pprof"), MetricsAddress: cmd.String("metrics-address"), HealthAddress: cmd.String("health-address"),
 		LeaderElection: cmd.Bool("leader-elect"), LeaseDuration: cmd.Duration("lease-duration"),
 		ObjectSetMetadata: cmd.Bool("objectset-metadata"), SkipCRD: cmd.Bool("skip-crd"), Notify: notifyOptions(cmd), Log: log,
 	})

@@ -11,12 +11,33 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/release"
 )
 
 // inShard says whether the labels of a HelmRelease make it this controller's to look after. Another operator of the same
 // name looks after the others.
 func (c *Controller) inShard(hr *v1alpha1.HelmRelease) bool {
 	return c.Shard == nil || c.Shard.Matches(labels.Set(hr.Labels))
+}
+
+// rememberElsewhere keeps in mind which release a HelmRelease in another shard names: when it goes, a HelmRelease of this shard
+// may be the next to keep the release.
+func (c *Controller) rememberElsewhere(key string, hr *v1alpha1.HelmRelease) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.inShard(hr) {
+		delete(c.elsewhere, key)
+		return
+	}
+	c.elsewhere[key] = releaseKey(hr)
+}
+
+func (c *Controller) forgetElsewhere(key string) (release.Key, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	rel, ok := c.elsewhere[key]
+	delete(c.elsewhere, key)
+	return rel, ok
 }
 
 // ofShard names the shard for a log line; empty when this controller looks after all HelmReleases.

@@ -112,6 +112,8 @@ type Controller struct {
 	mu      sync.Mutex
 	entries map[string]*entry // by HelmRelease key
 	told    map[string]told   // by HelmRelease key, of those whose status this process has written
+	// elsewhere are the releases that HelmReleases in other shards name, by HelmRelease key.
+	elsewhere map[string]release.Key
 }
 
 // New returns a controller; nothing runs before Run. It registers its handlers on the HelmRelease controller, so it must
@@ -135,7 +137,7 @@ func New(ctx context.Context, clients Clients, o Options) (*Controller, error) {
 		writes:        make(chan struct{}, writesAtOnce),
 		eventBudget:   flowcontrol.NewTokenBucketPassiveRateLimiter(eventsPerSecond, eventBurst),
 		ready:         make(chan struct{}),
-		entries:       map[string]*entry{}, told: map[string]told{},
+		entries:       map[string]*entry{}, told: map[string]told{}, elsewhere: map[string]release.Key{},
 	}
 	c.enforcer = enforce.New(enforce.Clients{Discovery: c.kinds.Discovery(), Dynamic: clients.Dynamic, Metadata: clients.Metadata}, o.Omit, o.Log)
 	c.releases = watch.NewReleases(clients.WatchMetadata, o.Log, c.enqueueRelease)
@@ -267,11 +269,15 @@ func (c *Controller) enqueueRelease(key release.Key) {
 func (c *Controller) helmReleaseChanged(key string, hr *v1alpha1.HelmRelease) {
 	c.releaseQueue.Add(key)
 	if hr != nil {
+		c.rememberElsewhere(key, hr)
 		c.enqueueRelease(releaseKey(hr))
 		return
 	}
 	if e := c.entry(key); e != nil {
 		c.enqueueRelease(e.release)
+	}
+	if rel, ok := c.forgetElsewhere(key); ok {
+		c.enqueueRelease(rel)
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 )
 
 // The order proof of I1, checked by SPIN: as it is it holds, and without any of its parts it does not.
-func TestI1_OrderProof(t *testing.T) {
+func TestOrderProof(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes minutes")
 	}
