@@ -122,7 +122,9 @@ func TestHA_VanishedLeaderIsReplaced(t *testing.T) {
 	if writes := kit.ObjectWrites(second.proxy); len(writes) < 2 {
 		t.Errorf("the second replica wrote %v", writes)
 	}
-	<-ended
+	if err := <-ended; err == nil {
+		t.Error("the leader that was cut off ended as if it had been told to")
+	}
 }
 
 // For a moment there may be two that believe to lead. Here there always are.

@@ -208,6 +208,13 @@ func TestHA_DefinitionIsReplaced(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	isGone := func() error {
+		_, err := crds.Get(e.Ctx, name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return errors.Join(errors.New("it is not"), err)
+	}
 	defer reinstall() // for the other tests, whatever comes of this one
 
 	t.Run("deleted and created again", func(t *testing.T) {
@@ -215,12 +222,7 @@ func TestHA_DefinitionIsReplaced(t *testing.T) {
 		if err := crds.Delete(e.Ctx, name, metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		e.Eventually("the definition is gone", func() error {
-			if _, err := crds.Get(e.Ctx, name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-				return fmt.Errorf("it is not: %v", err)
-			}
-			return nil
-		})
+		e.Eventually("the definition is gone", isGone)
 		if e.Get(kit.ConfigMaps, "app") == nil {
 			t.Error("what the release has was deleted with the HelmRelease")
 		}
@@ -254,11 +256,6 @@ func TestHA_DefinitionIsReplaced(t *testing.T) {
 		if err := crds.Delete(e.Ctx, name, metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		e.Eventually("the definition is gone", func() error {
-			if _, err := crds.Get(e.Ctx, name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-				return fmt.Errorf("it is not: %v", err)
-			}
-			return nil
-		})
+		e.Eventually("the definition is gone", isGone)
 	})
 }

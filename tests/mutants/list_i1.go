@@ -76,9 +76,8 @@ func neverRevertHelm() []mutant {
 		},
 		{
 			promise: "I1", what: "what Helm keeps is taken back after a creation that was not answered",
-			edit: edit{"pkg/enforce/replace.go", `	if o.Keep || manifest.Kept(live.GetAnnotations()) || live`, `	if live`},
-			also: []edit{{"pkg/enforce/replace.go", `	"github.com/rancher/helm-locker/pkg/manifest"
-`, ``}},
+			edit: edit{"pkg/enforce/replace.go", `	if o.Keep || manifest.Kept(live.GetAnnotations()) || live`,
+				`	if o.Keep && manifest.Kept(live.GetAnnotations()) && o.ID.Kind == "" || live`},
 			pkg: ha, run: "TestI1_CreationWhoseAnswerIsLost/keep",
 		},
 		{
