@@ -32,6 +32,13 @@ test-mutants: ## Break each promise on purpose and see its tests fail (MUTANTS="
 	@go run ./tests/cluster-cmd build >&2
 	@go run ./tests/mutants $(MUTANTS)
 
+# Flags of tests/model for `make model`
+MODEL ?=
+
+.PHONY: model
+model: ## Check the order proof of I1 as a model, with SPIN (MODEL="-run 'two gets' -trail" narrows it)
+	@go run ./tests/model $(MODEL)
+
 # Flags for `make test-tamper`, as in: make test-tamper TAMPER="-seed 7 -charts shapes,podinfo -table /tmp/table.md"
 TAMPER ?=
 

@@ -120,9 +120,11 @@ func (c *Controller) recreate(ctx context.Context, l *lock.Lock, verdicts []*ver
 	if len(verdicts) == 0 {
 		return
 	}
+	ctx, cancel := outlast(ctx)
+	defer cancel()
 	var mu sync.Mutex
 	created := map[*lock.Object]*unstructured.Unstructured{}
-	var done []*verdict
+	var done, doubtful []*verdict
 	for rank := range 3 {
 		var writes sync.WaitGroup
 		for _, v := range verdicts {
@@ -137,12 +139,20 @@ func (c *Controller) recreate(ctx context.Context, l *lock.Lock, verdicts []*ver
 					done = append(done, v)
 					mu.Unlock()
 				}
-				if err != nil {
+				switch {
+				case obj == nil && unanswered(err):
+					mu.Lock()
+					doubtful = append(doubtful, v)
+					mu.Unlock()
+				case err != nil:
 					c.notCreated(l, v, obj, err)
 				}
 			})
 		}
 		writes.Wait()
+	}
+	for _, v := range doubtful {
+		c.clearUp(ctx, l, v)
 	}
 	if len(created) == 0 {
 		return

@@ -56,6 +56,10 @@ func (c *Controller) writeStatus(_ context.Context, key string) error {
 	if err != nil {
 		return fmt.Errorf("read HelmRelease: %w", err)
 	}
+	if !c.inShard(hr) {
+		c.forgetTold(key) // whoever looks after it now tells of it
+		return nil
+	}
 	view, ok := c.view(key)
 	if !ok || hr.DeletionTimestamp != nil {
 		c.tellGone(namespace, name)
@@ -147,6 +151,9 @@ func (c *Controller) status(hr *v1alpha1.HelmRelease, v *view) v1alpha1.HelmRele
 		Description: cut(report.Line(cut(e.info.description, v1alpha1.MaxDescriptionBytes)), v1alpha1.MaxDescriptionBytes),
 		Notes:       cut(report.Block(cut(e.info.notes, v1alpha1.MaxNotesBytes)), v1alpha1.MaxNotesBytes),
 		RecentDrift: v.recent,
+	}
+	if c.Shard != nil {
+		s.Shard = c.Shard.String()
 	}
 	if e.found {
 		s.Version = e.record.Revision

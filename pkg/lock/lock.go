@@ -53,7 +53,11 @@ func (s *state) fail(now time.Time, transient bool) {
 
 // wait returns how long the object has to wait for its next attempt.
 func (s *state) wait(now time.Time) time.Duration {
-	return max(s.budget.Wait(now), s.notBefore.Sub(now), 0)
+	left := s.notBefore.Sub(now)
+	if left > max(retryMaxRefused, retryMaxTransient) { // no wait is that long: the clock was set back
+		left, s.notBefore = 0, time.Time{}
+	}
+	return max(s.budget.Wait(now), left, 0)
 }
 
 // Problem says why an object is not as Helm left it, although it should be.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 	"k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 
@@ -34,6 +35,9 @@ type ControllerOptions struct {
 	Namespace string
 	// ControllerName claims HelmReleases; operators of different names share a cluster. DefaultControllerName when empty.
 	ControllerName string
+	// ShardSelector is a label selector, as kubectl takes it: only HelmReleases with such labels are looked after. Several
+	// operators of one name split the HelmReleases of a namespace that way. All of them when empty.
+	ShardSelector string
 	// NodeName is the node that the operator runs on; it becomes part of its identity in the leader election and of its events.
 	NodeName string
 	// PprofEnabled serves Go's profiles on localhost:6060.
@@ -72,9 +76,13 @@ type ControllerOptions struct {
 
 	// Omit leaves parts of the order proof out, to test that each is needed. Nothing else may set it.
 	Omit enforce.Omit
+
+	// shard and lease are made of ShardSelector and ControllerName.
+	shard labels.Selector
+	lease string
 }
 
-func (o ControllerOptions) complete() (ControllerOptions, error) {
+func (o ControllerOptions) complete() (_ ControllerOptions, err error) {
 	if o.ClientConfig == nil {
 		return o, errors.New("no client configuration: set ClientConfig")
 	}
@@ -83,6 +91,9 @@ func (o ControllerOptions) complete() (ControllerOptions, error) {
 	}
 	if o.ControllerName == "" {
 		o.ControllerName = DefaultControllerName
+	}
+	if o.shard, o.lease, err = shardOf(o.ControllerName, o.ShardSelector); err != nil {
+		return o, err
 	}
 	if o.LeaseDuration == 0 {
 		o.LeaseDuration = 15 * time.Second

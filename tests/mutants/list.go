@@ -6,6 +6,7 @@ import "slices"
 const (
 	integration = "./tests/integration"
 	order       = "./tests/order"
+	ha          = "./tests/ha"
 	controller  = "./pkg/controller"
 	enforce     = "./pkg/enforce"
 	lock        = "./pkg/lock"
