@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
@@ -29,11 +30,14 @@ type Clients struct {
 	Discovery discovery.DiscoveryInterface
 	Dynamic   dynamic.Interface
 	Metadata  metadata.Interface
+	// Nudge is a Secret of the operator's own that may be written to so that the API server answers sooner; none when it has
+	// no name.
+	Nudge types.NamespacedName
 }
 
 // New returns an Enforcer.
 func New(c Clients, omit Omit, log logrus.FieldLogger) *Enforcer {
-	prover := NewProver(c.Metadata, omit)
+	prover := NewProver(c.Metadata, omit, c.Nudge, log)
 	w := &writer{client: c.Dynamic, prover: prover, omit: omit}
 	return &Enforcer{prover: prover, writer: w, set: newObjectSet(c.Discovery, w), log: log}
 }
@@ -83,6 +87,7 @@ func (e *Enforcer) DryRun(ctx context.Context, r *Revert) (*unstructured.Unstruc
 // Revert puts one object back and returns it as it then is. Holds must have been true after the object was observed. The
 // errors are those of the API server: a conflict or "already exists" asks for a fresh look. setID names the ObjectSet.
 func (e *Enforcer) Revert(ctx context.Context, setID string, r *Revert) (*unstructured.Unstructured, error) {
+	defer e.prover.busy()()
 	return e.set.revert(ctx, setID, r)
 }
 
