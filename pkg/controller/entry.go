@@ -2,6 +2,7 @@ package controller
 
 import (
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -29,6 +30,8 @@ type entry struct {
 	conflicts []lock.Conflict
 	skipped   []manifest.Skipped
 	kinds     []schema.GroupVersionKind
+	// lockedAt is when the lock began.
+	lockedAt time.Time
 	// reload asks for a new lock although the record is the same.
 	reload bool
 	// leftovers is what is known of earlier revisions.

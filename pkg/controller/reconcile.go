@@ -169,7 +169,7 @@ func (c *Controller) lock(ctx context.Context, key string, hr *v1alpha1.HelmRele
 	c.update(key, func(e *entry) {
 		e.problem, e.conflicts, e.waiting, e.skipped = problem{}, conflicts, loaded.waiting, loaded.skipped
 		e.info = info{revision: rec.Revision, description: loaded.release.Description, notes: loaded.release.Notes}
-		e.kinds = l.Kinds()
+		e.kinds, e.lockedAt = l.Kinds(), c.Clock.Now()
 		e.history.locked()
 	})
 	for _, other := range displaced {
