@@ -227,6 +227,9 @@ func (c *Controller) notCreated(l *lock.Lock, v *verdict, made *unstructured.Uns
 		c.update(l.Key, func(e *entry) { e.reload = e.reload || !c.served(v) })
 		c.releaseQueue.Add(l.Key)
 		c.refused(l, v, err)
+	case v.Told:
+		// It may exist without Helm's label: a Service's ports are refused as taken before its name is.
+		c.settle(l, v.Work, lock.Outcome{Again: c.freshLook(v)})
 	default:
 		c.refused(l, v, err)
 	}

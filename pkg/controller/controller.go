@@ -10,6 +10,7 @@ import (
 	"github.com/sirupsen/logrus"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -77,6 +78,9 @@ const (
 
 	// statusDelay coalesces status writes: a burst of reverts ends in one.
 	statusDelay = 250 * time.Millisecond
+	// lockingPatience is how long a new lock may take to read its objects before the status says that it does: most take
+	// less, and need one write of the status instead of two.
+	lockingPatience = time.Second
 
 	// eventsPerSecond and eventBurst bound the events about drift, over all releases.
 	eventsPerSecond = 2
@@ -146,7 +150,10 @@ func New(ctx context.Context, clients Clients, o Options) (*Controller, error) {
 		ready:         make(chan struct{}),
 		entries:       map[string]*entry{}, told: map[string]told{}, elsewhere: map[string]release.Key{},
 	}
-	c.enforcer = enforce.New(enforce.Clients{Discovery: c.kinds.Discovery(), Dynamic: clients.Dynamic, Metadata: clients.Metadata, Accounts: clients.Accounts}, o.Omit, o.Log)
+	c.enforcer = enforce.New(enforce.Clients{
+		Discovery: c.kinds.Discovery(), Dynamic: clients.Dynamic, Metadata: clients.Metadata, Accounts: clients.Accounts,
+		Nudge: types.NamespacedName{Namespace: o.Namespace, Name: o.Name + enforce.NudgeSuffix},
+	}, o.Omit, o.Log)
 	c.releases = watch.NewReleases(clients.WatchMetadata, o.Log, c.enqueueRelease)
 	c.objects = watch.NewObjects(clients.WatchObjects, c, o.Log)
 	c.crds = watch.NewDefinitions(clients.WatchMetadata, o.Log, c.definitionChanged)

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -30,6 +31,8 @@ type entry struct {
 	denials   denials
 	skipped   []manifest.Skipped
 	kinds     []schema.GroupVersionKind
+	// lockedAt is when the lock began.
+	lockedAt time.Time
 	// reload asks for a new lock although the record is the same.
 	reload bool
 	// leftovers is what is known of earlier revisions.

@@ -13,6 +13,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/enforce"
 	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
@@ -103,9 +104,12 @@ func (c *Controller) judgeAbsent(l *lock.Lock, w *lock.Work, desired map[string]
 	}
 }
 
+// mayHaveRun says whether an object is of a kind that is not always created anew when it is gone.
+func mayHaveRun(id manifest.ID) bool { return id.Group == "batch" && id.Kind == "Job" }
+
 // ranAlready returns why a Job must not be created again: it would run a second time.
 func ranAlready(w *lock.Work, desired map[string]any) string {
-	if w.ID.Group != "batch" || w.ID.Kind != "Job" {
+	if !mayHaveRun(w.ID) {
 		return ""
 	}
 	if _, ttl, err := unstructured.NestedFieldNoCopy(desired, "spec", "ttlSecondsAfterFinished"); err == nil && ttl {

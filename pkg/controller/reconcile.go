@@ -184,7 +184,7 @@ func (c *Controller) lock(ctx context.Context, key string, hr *v1alpha1.HelmRele
 		e.problem, e.conflicts, e.waiting, e.skipped = problem{}, conflicts, loaded.waiting, loaded.skipped
 		e.denials = denials{account: account, objects: denied}
 		e.info = info{revision: rec.Revision, description: loaded.release.Description, notes: loaded.release.Notes}
-		e.kinds = l.Kinds()
+		e.kinds, e.lockedAt = l.Kinds(), c.Clock.Now()
 		e.history.locked()
 	})
 	for _, other := range displaced {

@@ -54,7 +54,10 @@ func (c *Controller) Gone(gvk schema.GroupVersionKind, obj *watch.Live) {
 	if err != nil {
 		c.Log.WithField("object", id.String()).Warnf("the last known state cannot be read: %v", err)
 	}
-	o := lock.Observation{Last: last, Look: true, Version: version(obj), Seen: c.Clock.Now()}
+	// Most that is gone was deleted, so nobody looks before it is created anew: a creation changes nothing of what exists, and
+	// when it fails there is time to look. What is not created anew, or not yet, must not be taken for deleted.
+	look := l.Detect || mayHaveRun(id)
+	o := lock.Observation{Last: last, Look: look, Told: !look, Version: version(obj), Seen: c.Clock.Now()}
 	if l.Observe(id, o) {
 		c.driftQueue.Add(l.Key)
 	}

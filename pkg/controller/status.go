@@ -8,9 +8,11 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -70,6 +72,10 @@ func (c *Controller) writeStatus(_ context.Context, key string) error {
 	if !view.sum.QuietAt.IsZero() {
 		c.statusQueue.AddAfter(key, view.sum.QuietAt.Sub(c.Clock.Now()))
 	}
+	if left := c.stillLocking(view, status); left > 0 {
+		c.statusQueue.AddAfter(key, min(left, statusDelay))
+		return nil
+	}
 	if reflect.DeepEqual(hr.Status, status) {
 		c.tellChanges(hr, status)
 		return nil
@@ -94,6 +100,16 @@ func (c *Controller) writeStatus(_ context.Context, key string) error {
 	return nil
 }
 
+// stillLocking returns how long to wait before a status is written that says no more than that a new lock is reading its
+// objects; zero for every other status.
+func (c *Controller) stillLocking(v *view, s v1alpha1.HelmReleaseStatus) time.Duration {
+	ready := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionReady)
+	if v.lock == nil || ready == nil || ready.Reason != v1alpha1.ReasonLocking {
+		return 0
+	}
+	return v.entry.lockedAt.Add(lockingPatience).Sub(c.Clock.Now())
+}
+
 // view is a consistent copy of what a status is made of.
 type view struct {
 	entry    *entry
@@ -113,7 +129,7 @@ func (c *Controller) view(key string) (*view, bool) {
 	}
 	v := &view{entry: &entry{
 		release: e.release, decision: e.decision, record: e.record, found: e.found, problem: e.problem, info: e.info,
-		waiting: e.waiting, conflicts: e.conflicts, skipped: e.skipped, kinds: e.kinds, denials: e.denials,
+		waiting: e.waiting, conflicts: e.conflicts, skipped: e.skipped, kinds: e.kinds, denials: e.denials, lockedAt: e.lockedAt,
 	}}
 	v.recent, v.reverted = e.history.snapshot()
 	c.mu.Unlock()

@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
@@ -33,11 +34,14 @@ type Clients struct {
 	Metadata  metadata.Interface
 	// Accounts write, and Dynamic only reads; nil for Dynamic alone.
 	Accounts *Accounts
+	// Nudge is a Secret of the operator's own that may be written to so that the API server answers sooner; none when it has
+	// no name.
+	Nudge types.NamespacedName
 }
 
 // New returns an Enforcer.
 func New(c Clients, omit Omit, log logrus.FieldLogger) *Enforcer {
-	prover := NewProver(c.Metadata, omit)
+	prover := NewProver(c.Metadata, omit, c.Nudge, log)
 	if c.Accounts == nil {
 		c.Accounts = &Accounts{own: c.Dynamic}
 	}
@@ -105,6 +109,7 @@ func (e *Enforcer) DryRun(ctx context.Context, r *Revert) (*unstructured.Unstruc
 // Revert puts one object back and returns it as it then is. Holds must have been true after the object was observed. The
 // errors are those of the API server: a conflict or "already exists" asks for a fresh look. setID names the ObjectSet.
 func (e *Enforcer) Revert(ctx context.Context, setID string, r *Revert) (*unstructured.Unstructured, error) {
+	defer e.prover.busy()()
 	w, err := e.as(r.Object)
 	if err != nil {
 		return nil, err

@@ -4,9 +4,12 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
+	"github.com/sirupsen/logrus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
 
 	"github.com/rancher/helm-locker/pkg/release"
@@ -25,10 +28,15 @@ type Omit struct {
 type Prover struct {
 	client metadata.Getter
 	omit   Omit
+	nudger *nudger
+	// underWay counts the checks that wait for an answer and the writes that follow them.
+	underWay atomic.Int32
 
 	mu    sync.Mutex
 	reads map[release.Key]*reads
 }
+
+var secretsGVR = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 
 // reads are the reads of one release: the one under way, and the next one, which everybody joins who came after the
 // one under way had begun (its answer might be older than what they saw).
@@ -42,10 +50,10 @@ type read struct {
 	err    error
 }
 
-// NewProver returns a Prover that reads through client.
-func NewProver(client metadata.Interface, omit Omit) *Prover {
-	secrets := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
-	return &Prover{client: client.Resource(secrets), omit: omit, reads: map[release.Key]*reads{}}
+// NewProver returns a Prover that reads through client. It writes to the Secret nudge, if that has a name, when a read
+// would have to wait for the API server.
+func NewProver(client metadata.Interface, omit Omit, nudge types.NamespacedName, log logrus.FieldLogger) *Prover {
+	return &Prover{client: client.Resource(secretsGVR), omit: omit, nudger: newNudger(client, nudge, log), reads: map[release.Key]*reads{}}
 }
 
 // Holds says whether the newest record of the release is still the given one. The answer is from a read that began after
@@ -67,6 +75,7 @@ func (p *Prover) Holds(ctx context.Context, rec release.Record) (bool, error) {
 // Newest returns the newest record of a release, false when there is none. The answer is from a read that began after
 // Newest was called.
 func (p *Prover) Newest(ctx context.Context, key release.Key) (release.Record, bool, error) {
+	defer p.busy()()
 	r, lead := p.join(key)
 	if lead {
 		p.lead(ctx, key, r)
@@ -80,6 +89,12 @@ func (p *Prover) Newest(ctx context.Context, key release.Key) (release.Record, b
 		return release.Record{}, false, fmt.Errorf("read the records of release %s: %w", key, r.err)
 	}
 	return r.newest, r.found, nil
+}
+
+// busy counts one more check or write until the returned function is called.
+func (p *Prover) busy() (done func()) {
+	p.underWay.Add(1)
+	return func() { p.underWay.Add(-1) }
 }
 
 // join returns the read to wait for, and whether the caller has to carry it out.
@@ -119,6 +134,7 @@ func (p *Prover) lead(ctx context.Context, key release.Key, r *read) {
 }
 
 func (p *Prover) read(ctx context.Context, key release.Key, r *read) {
+	p.nudger.listing(ctx, int(p.underWay.Load()))
 	// No resourceVersion: the answer must be at least as new as this moment.
 	list, err := p.client.Namespace(key.Namespace).List(ctx, metav1.ListOptions{
 		LabelSelector: release.Selector(key.Name),

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/sirupsen/logrus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -70,7 +71,7 @@ func (l *lister) prover(omit Omit) *Prover {
 		}
 		return true, list, nil
 	})
-	return NewProver(client, omit)
+	return NewProver(client, omit, types.NamespacedName{}, logrus.New())
 }
 
 func TestHoldsOnlyForTheVeryRecord(t *testing.T) {

@@ -41,6 +41,8 @@ type Observation struct {
 	Last *unstructured.Unstructured
 	// Look is set when it is not known whether the object exists: ask the API server before judging.
 	Look bool
+	// Told is set when a watch said that the object is gone. It says so, too, of one that only lost Helm's label.
+	Told bool
 	// Version is the resource version of the look; zero when unknown.
 	Version uint64
 	// Digest is the content digest of Live.

@@ -11,6 +11,11 @@ func neverRevertHelm() []mutant {
 			pkg:  order, run: "TestI1_CheckBeforeWrite/helm_4/with_it",
 		},
 		{
+			promise: "I1", what: "the record is not read before a write once reads follow each other quickly",
+			edit: edit{proof, `	if p.omit.Check {`, `	if p.omit.Check || p.nudger.count > 0 {`},
+			pkg:  order, run: "TestI1_ChecksInQuickSuccession",
+		},
+		{
 			promise: "I1", what: "a release stays locked while Helm upgrades it, and the record is not read before a write",
 			edit: edit{proof, `	if p.omit.Check {`, `	if p.omit.Check || rec.Revision > 0 {`},
 			also: []edit{{"pkg/controller/reconcile.go", `	if !d.Lock {`, `	if !d.Lock && d.State != v1alpha1.StateTransitioning {`}},

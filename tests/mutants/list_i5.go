@@ -39,13 +39,28 @@ func noDriftLost() []mutant {
 		},
 		{
 			promise: "I5", what: "the loss of Helm's label is not looked at",
-			edit: edit{sink, `	o := lock.Observation{Last: last, Look: true, Version: version(obj), Seen: c.Clock.Now()}
-`, `	o := lock.Observation{Last: last, Look: true, Version: version(obj), Seen: c.Clock.Now()}
+			edit: edit{sink, `	o := lock.Observation{Last: last, Look: look, Told: !look, Version: version(obj), Seen: c.Clock.Now()}
+`, `	o := lock.Observation{Last: last, Look: look, Told: !look, Version: version(obj), Seen: c.Clock.Now()}
 	if last.GetLabels()["app.kubernetes.io/managed-by"] == "Helm" {
 		return
 	}
 `},
 			pkg: integration, run: "TestI5_LabelRemovedAndThenTheRest",
+		},
+		{
+			promise: "I5", what: "an object that lost Helm's label is given up because it cannot be created",
+			edit: edit{act, `	case v.Told:`, `	case v.Told && v.Live != nil:`},
+			pkg:  integration, run: "TestI5_LostLabelIsNotTakenForADeletion",
+		},
+		{
+			promise: "I5", what: "a Job that lost Helm's label is taken for one that is gone",
+			edit: edit{sink, `l.Detect || mayHaveRun(id)`, `l.Detect`},
+			pkg:  integration, run: "TestI5_LostLabelIsNotTakenForADeletion",
+		},
+		{
+			promise: "I5", what: "in mode Detect an object that lost Helm's label is reported as deleted",
+			edit: edit{sink, `l.Detect || mayHaveRun(id)`, `mayHaveRun(id)`},
+			pkg:  integration, run: "TestI5_LostLabelIsReportedAsSuchInModeDetect",
 		},
 		{
 			promise: "I5", what: "a watch that failed is not begun again",

@@ -1,0 +1,37 @@
+package controller
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/lock"
+)
+
+func TestANewLockHasAMomentBeforeItsStatusSaysThatItReads(t *testing.T) {
+	begun := time.Unix(1000, 0)
+	now := clocktesting.NewFakeClock(begun.Add(lockingPatience / 4))
+	c := &Controller{Options: Options{Clock: now}}
+	status := func(reason string) v1alpha1.HelmReleaseStatus {
+		return v1alpha1.HelmReleaseStatus{Conditions: []metav1.Condition{{Type: v1alpha1.ConditionReady, Reason: reason}}}
+	}
+	locked := &view{entry: &entry{lockedAt: begun}, lock: &lock.Lock{}}
+	if got := c.stillLocking(locked, status(v1alpha1.ReasonLocking)); got != lockingPatience*3/4 {
+		t.Errorf("waits for %s", got)
+	}
+	for _, reason := range []string{v1alpha1.ReasonLocked, v1alpha1.ReasonDriftDetected, v1alpha1.ReasonWaitingForKind} {
+		if got := c.stillLocking(locked, status(reason)); got > 0 {
+			t.Errorf("%s waits for %s", reason, got)
+		}
+	}
+	if got := c.stillLocking(&view{entry: &entry{lockedAt: begun}}, status(v1alpha1.ReasonLocking)); got > 0 {
+		t.Errorf("without a lock it waits for %s", got)
+	}
+	now.SetTime(begun.Add(lockingPatience))
+	if got := c.stillLocking(locked, status(v1alpha1.ReasonLocking)); got > 0 {
+		t.Errorf("a lock that takes long waits for %s more", got)
+	}
+}

@@ -1,0 +1,106 @@
+package integration
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/kit"
+)
+
+// To a watch, an object that loses Helm's label is as good as deleted. The operator creates it anew without looking, and
+// must not be misled where the API server refuses that for another reason than that the object exists, where it does not
+// create, and where it only reports.
+const labelled = `
+apiVersion: v1
+kind: Service
+metadata: {name: fixed}
+spec: {clusterIP: %s, selector: {app: some}, ports: [{name: http, port: 80}]}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: once}
+spec:
+  ttlSecondsAfterFinished: 3600
+  template: {spec: {restartPolicy: Never, containers: [{name: main, image: "example.com/main:1"}]}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+data: {key: declared}
+`
+
+const noLabel = `{"metadata":{"labels":{"app.kubernetes.io/managed-by":null}}}`
+
+func TestI5_LostLabelIsNotTakenForADeletion(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.Helm(shared.Helm3(), "install", "app", w.Chart("app", fmt.Sprintf(labelled, "10.96.77.7")))
+	w.Lock("app")
+	service, job := w.Get(kit.Services, "fixed").GetUID(), w.Get(jobs, "once").GetUID()
+	w.Patch(kit.Services, "fixed", noLabel)
+	w.Patch(jobs, "once", noLabel)
+	for _, of := range []string{"the Service", "the Job"} {
+		w.Eventually("the label of "+of+" is back", func() error {
+			u := w.Get(kit.Services, "fixed")
+			if of == "the Job" {
+				u = w.Get(jobs, "once")
+			}
+			if got := u.GetLabels()["app.kubernetes.io/managed-by"]; got != "Helm" || u.GetUID() != service && u.GetUID() != job {
+				return fmt.Errorf("it is %q, uid %s", got, u.GetUID())
+			}
+			return nil
+		})
+	}
+	w.Eventually("two lost labels are reported", func() error {
+		recent := w.HelmRelease("app").Status.RecentDrift
+		for _, d := range recent {
+			if d.Operation != v1alpha1.DriftRemoved || d.Action != v1alpha1.DriftActionReverted {
+				t.Fatalf("recent drift is %+v", recent)
+			}
+		}
+		if len(recent) != 2 {
+			return fmt.Errorf("recent drift is %+v", recent)
+		}
+		return nil
+	})
+	w.WaitReady("app", 1)
+}
+
+func TestI5_LostLabelIsReportedAsSuchInModeDetect(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.Helm(shared.Helm4(), "install", "app", w.Chart("app", fmt.Sprintf(labelled, "10.96.77.8")))
+	w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.Mode = v1alpha1.ModeDetect })
+	w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonDetectOnly)
+	w.Patch(kit.ConfigMaps, "settings", noLabel)
+	w.Eventually("the lost label is reported", func() error {
+		recent := w.HelmRelease("app").Status.RecentDrift
+		if len(recent) == 0 {
+			return fmt.Errorf("nothing is")
+		}
+		if recent[0].Operation != v1alpha1.DriftRemoved {
+			t.Fatalf("recent drift is %+v", recent)
+		}
+		return nil
+	})
+}
+
+// Looking at what a watch says is gone costs a request before it is back.
+func TestDeletedObjectIsCreatedWithoutALook(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.Helm(shared.Helm4(), "install", "app", w.Chart("app", configMap("settings", "declared")))
+	w.Lock("app")
+	before := w.Get(kit.ConfigMaps, "settings").GetUID()
+	w.proxy.Reset()
+	w.Delete(kit.ConfigMaps, "settings")
+	w.WaitNewObject(kit.ConfigMaps, "settings", before)
+	for _, r := range w.proxy.Requests() {
+		if r.Method == http.MethodGet && strings.HasSuffix(r.Path, "/configmaps/settings") {
+			t.Errorf("looked: %s", r)
+		}
+	}
+}
