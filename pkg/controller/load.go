@@ -42,7 +42,7 @@ var errRecordChanged = errors.New("the release record changed while it was read"
 func (c *Controller) load(ctx context.Context, rec release.Record, spec v1alpha1.HelmReleaseSpec) (*loaded, problem, error) {
 	ignore, err := rules.Compile(spec.Ignore)
 	if err != nil {
-		return nil, problem{v1alpha1.ReasonInvalidRule, strings.ReplaceAll(err.Error(), "\n", "; ")}, nil //nolint:nilerr // for the user to mend, not to try again
+		return nil, problem{v1alpha1.ReasonInvalidRule, strings.ReplaceAll(err.Error(), "\n", "; ")}, nil // for the user to mend, not to try again
 	}
 	turn := c.large.wait()
 	defer turn.end()

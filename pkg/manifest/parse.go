@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode"
 
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
@@ -191,7 +191,7 @@ func cannotName(text string) string {
 	case strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }):
 		return "has characters that are not printable"
 	}
-	if problems := path.IsValidPathSegmentName(text); len(problems) > 0 {
+	if problems := content.IsPathSegmentName(text); len(problems) > 0 {
 		return problems[0]
 	}
 	return ""

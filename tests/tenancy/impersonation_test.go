@@ -73,10 +73,10 @@ func TestImpersonation_WritesAreTheAccounts(t *testing.T) {
 			w.Patch(kit.Deployments, "web", `{"spec":{"replicas":7,"template":{"spec":{"containers":[{"name":"web","image":"example.com/evil:1"}]}}}}`)
 			w.Eventually("the image is restored", func() error {
 				containers, _, err := unstructured.NestedSlice(w.Get(kit.Deployments, "web").Object, "spec", "template", "spec", "containers")
-				if err != nil || len(containers) != 1 || !strings.Contains(fmt.Sprint(containers[0]), "example.com/web:1") {
-					return fmt.Errorf("containers are %v, error %v", containers, err)
+				if err == nil && (len(containers) != 1 || !strings.Contains(fmt.Sprint(containers[0]), "example.com/web:1")) {
+					err = fmt.Errorf("containers are %v", containers)
 				}
-				return nil
+				return err
 			})
 			if after := managers(w.Get(kit.ConfigMaps, "settings")); after != asHelmLeftIt {
 				t.Errorf("fields were owned by\n%s\nand are owned by\n%s", asHelmLeftIt, after)
