@@ -21,6 +21,7 @@ type program struct {
 	path, kubeconfig, namespace string
 	pprof                       bool
 	log                         *os.File
+	args                        []string // beside those that every operator gets
 
 	pid     int
 	started time.Time
@@ -54,6 +55,7 @@ func (p *program) start(ctx context.Context) error {
 	if p.pprof {
 		args = append(args, "--pprof")
 	}
+	args = append(args, p.args...)
 	cmd := exec.Command(p.path, args...)
 	// Nothing of the surroundings changes what is measured.
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}
@@ -100,6 +102,17 @@ func (p *program) stop() error {
 	if p.how != nil {
 		return fmt.Errorf("the operator ended with %w, see %s", p.how, p.log.Name())
 	}
+	return nil
+}
+
+// kill ends the operator as the loss of its node would.
+func (p *program) kill() error {
+	ended := p.ended
+	p.ended = nil
+	if err := syscall.Kill(p.pid, syscall.SIGKILL); err != nil {
+		return fmt.Errorf("kill the operator: %w", err)
+	}
+	<-ended
 	return nil
 }
 
