@@ -88,7 +88,8 @@ func parse(args []string) (options, error) {
 	if o.quick {
 		o.shorten(f)
 	}
-	return o, o.complete(f)
+	err := o.complete(f)
+	return o, err
 }
 
 // complete works out what the flags mean, and whether it makes sense.

@@ -102,8 +102,12 @@ func TestTargets(t *testing.T) {
 		{"one standby too late", func(s *section) { s.graceful([]time.Duration{0, 1001 * time.Millisecond}, milliseconds(5)) }, true},
 		{"in time after a kill", func(s *section) { s.killed(milliseconds(6000), 5*time.Second) }, false},
 		{"too late after a kill", func(s *section) { s.killed(milliseconds(6001), 5*time.Second) }, true},
-		{"a queue that stays", func(s *section) { s.sustained(200, [2]steady{{rate: 9, share: 1}, {rate: 9, share: 1, queue: []int{0, 30, 30, 31}}}) }, false},
-		{"a queue that grows", func(s *section) { s.sustained(200, [2]steady{{rate: 9, share: 1}, {rate: 9, share: 1, queue: []int{0, 30, 60, 90}}}) }, true},
+		{"a queue that stays", func(s *section) {
+			s.sustained(200, [2]steady{{rate: 9, share: 1}, {rate: 9, share: 1, queue: []int{0, 30, 30, 31}}})
+		}, false},
+		{"a queue that grows", func(s *section) {
+			s.sustained(200, [2]steady{{rate: 9, share: 1}, {rate: 9, share: 1, queue: []int{0, 30, 60, 90}}})
+		}, true},
 		{"cost in proportion", func(s *section) { s.scale(points(1), resident{}) }, false},
 		{"cost that outgrows the objects", func(s *section) { s.scale(points(1.1), resident{}) }, true},
 	} {
