@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rancher/helm-locker/tests/cluster"
+	"github.com/rancher/helm-locker/tests/process"
 )
 
 const (
@@ -38,7 +39,7 @@ type bench struct {
 
 	cluster       *cluster.Cluster
 	setup, tamper *client
-	operator      *program
+	operator      *process.Operator
 	observer      *observer
 	floor         *floor
 	audit         audit
@@ -47,7 +48,7 @@ type bench struct {
 	// memory that the operator held before.
 	many   *world
 	locked bool
-	empty  resident
+	empty  process.Resident
 
 	random  *rand.Rand
 	foreign atomic.Int64 // counts the foreign values used so far
@@ -62,7 +63,7 @@ func measure(ctx context.Context, o options) (r *result, err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	if o.operator == "" {
 		progress("building the operator")
-		if o.operator, err = buildOperator(ctx, dir); err != nil {
+		if o.operator, err = process.Build(ctx, dir); err != nil {
 			return nil, err
 		}
 	}
@@ -73,7 +74,7 @@ func measure(ctx context.Context, o options) (r *result, err error) {
 	}
 	name := o.log
 	if name == "" {
-		name = filepath.Join(dir, "operator.log")
+		name = filepath.Join(dir, "operator.Log")
 	}
 	log, err := os.Create(name)
 	if err != nil {
@@ -111,9 +112,9 @@ func (b *bench) stage(ctx context.Context, log *os.File, parts []part) (err erro
 	if err := b.prepare(ctx, log); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, b.operator.stop()) }()
+	defer func() { err = errors.Join(err, b.operator.Stop()) }()
 	// The operator brings the definition of HelmReleases, without which they cannot be followed.
-	if err := b.operator.start(ctx); err != nil {
+	if err := b.operator.Start(ctx); err != nil {
 		return err
 	}
 	if b.releases, err = newReadiness(ctx, b.setup, operatorNamespace); err != nil {
@@ -157,19 +158,19 @@ func (b *bench) prepare(ctx context.Context, log *os.File) (err error) {
 }
 
 // newProgram returns an operator of this stage, which is not started yet.
-func (b *bench) newProgram(log *os.File, args ...string) *program {
-	return &program{
-		path: b.options.operator, kubeconfig: b.cluster.Kubeconfig(), namespace: operatorNamespace,
-		pprof: b.profiles != "", log: log, args: args,
+func (b *bench) newProgram(log *os.File, args ...string) *process.Operator {
+	return &process.Operator{
+		Path: b.options.operator, Kubeconfig: b.cluster.Kubeconfig(), Namespace: operatorNamespace,
+		Pprof: b.profiles != "", Log: log, Args: args,
 	}
 }
 
 // fresh restarts the operator, so that what came before is not counted.
 func (b *bench) fresh(ctx context.Context) error {
-	if err := b.operator.stop(); err != nil {
+	if err := b.operator.Stop(); err != nil {
 		return err
 	}
-	return b.operator.start(ctx)
+	return b.operator.Start(ctx)
 }
 
 func progress(format string, args ...any) {

@@ -24,7 +24,7 @@ func (b *bench) churn(ctx context.Context) error {
 		}
 	}
 	profiled := b.profileWhile(ctx, "churn")
-	before, err := b.operator.processor()
+	before, err := b.operator.Processor()
 	if err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func (b *bench) churn(ctx context.Context) error {
 		return err
 	}
 	took := time.Since(begun)
-	spent, err := b.operator.processor()
+	spent, err := b.operator.Processor()
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rancher/helm-locker/tests/process"
 )
 
 func sampleResult(name string) *result {
@@ -17,7 +19,7 @@ func sampleResult(name string) *result {
 	times := []time.Duration{time.Millisecond, 5 * time.Millisecond, 40 * time.Millisecond}
 	s.latency(singleDrift, times, times)
 	s.requests(singleDrift, requests{"list secrets": 1}, 1)
-	s.scale(points(1), resident{})
+	s.scale(points(1), process.Resident{})
 	return r
 }
 

@@ -12,16 +12,16 @@ func (b *bench) failover(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := b.operator.stop(); err != nil {
+	if err := b.operator.Stop(); err != nil {
 		return err
 	}
 	lease := []string{"--lease-duration", b.lease.String()}
-	leader, standby := b.newProgram(b.operator.log, lease...), b.newProgram(b.operator.log, lease...)
-	leader.pprof, standby.pprof = false, false // they would share a port
+	leader, standby := b.newProgram(b.operator.Log, lease...), b.newProgram(b.operator.Log, lease...)
+	leader.Pprof, standby.Pprof = false, false // they would share a port
 	defer func() {
 		b.operator = leader // for the end of the stage
 	}()
-	if err := leader.start(ctx); err != nil {
+	if err := leader.Start(ctx); err != nil {
 		return err
 	}
 	if _, err := b.lock(ctx, w); err != nil {
@@ -30,16 +30,16 @@ func (b *bench) failover(ctx context.Context) error {
 	var graceful, ended, killed []time.Duration
 	for round := range b.failovers + b.kills {
 		progress("failover %d of %d", round+1, b.failovers+b.kills)
-		if err := standby.start(ctx); err != nil {
+		if err := standby.Start(ctx); err != nil {
 			return err
 		}
 		if err := idleFor(ctx, pause); err != nil { // its locks are complete, and it has looked at the lease
 			return err
 		}
 		begun := time.Now()
-		stop := leader.stop
+		stop := leader.Stop
 		if round >= b.failovers {
-			stop = leader.kill
+			stop = leader.Kill
 		}
 		if err := stop(); err != nil {
 			return err

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/rancher/helm-locker/tests/process"
 )
 
 // objectsPerHistory are the objects of a release with a history.
@@ -26,7 +28,7 @@ func (b *bench) history(ctx context.Context) error {
 		return err
 	}
 	progress("adding a history of %d revisions of %d KB to %d releases", b.revisions, b.payload, len(w.releases))
-	if err := b.operator.stop(); err != nil {
+	if err := b.operator.Stop(); err != nil {
 		return err
 	}
 	perRelease := map[types.NamespacedName][]object{}
@@ -53,16 +55,16 @@ func (b *bench) history(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.section.plain(fmt.Sprintf("memory, %d releases of one small revision", len(w.releases)), "MiB", float64(before.now)/bytesPerMiB)
+	b.section.plain(fmt.Sprintf("memory, %d releases of one small revision", len(w.releases)), "MiB", float64(before.Now)/bytesPerMiB)
 	b.section.growth(fmt.Sprintf("a history of %d revisions of %d KB in each of %d releases", b.revisions, b.payload, len(w.releases)), before, after)
-	b.section.plain("memory at most, with that history", "MiB", float64(after.most)/bytesPerMiB)
+	b.section.plain("memory at most, with that history", "MiB", float64(after.Most)/bytesPerMiB)
 	return nil
 }
 
 // startedMemory restarts the operator and returns what it holds when it has locked everything and rests.
-func (b *bench) startedMemory(ctx context.Context, w *world) (resident, error) {
+func (b *bench) startedMemory(ctx context.Context, w *world) (process.Resident, error) {
 	if _, err := b.startAll(ctx, w); err != nil {
-		return resident{}, err
+		return process.Resident{}, err
 	}
 	return b.restingMemory(ctx)
 }

@@ -133,6 +133,6 @@ func (b *bench) once(ctx context.Context, o object, tamper func(context.Context,
 // profileWhile takes a processor profile of the next seconds, if profiles are wanted. The channel delivers how it went.
 func (b *bench) profileWhile(ctx context.Context, name string) <-chan error {
 	done := make(chan error, 1)
-	go func() { done <- b.operator.profile(ctx, "profile?seconds=8", filepath.Join(b.profiles, name+".cpu")) }()
+	go func() { done <- b.operator.Profile(ctx, "profile?seconds=8", filepath.Join(b.profiles, name+".cpu")) }()
 	return done
 }

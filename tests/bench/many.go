@@ -9,6 +9,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rancher/helm-locker/tests/process"
 )
 
 // locking measures what it takes to lock many objects: time, writes and memory, in a process that has done nothing else.
@@ -23,7 +25,7 @@ func (b *bench) locking(ctx context.Context) error {
 	if b.empty, err = b.restingMemory(ctx); err != nil {
 		return err
 	}
-	b.section.memory("nothing locked", b.empty, resident{}, 0)
+	b.section.memory("nothing locked", b.empty, process.Resident{}, 0)
 	if err := b.lockAll(ctx, w); err != nil {
 		return err
 	}
@@ -70,7 +72,7 @@ func (b *bench) lockAll(ctx context.Context, w *world) error {
 		return err
 	}
 	b.section.memory("locked", resting, b.empty, len(w.locked))
-	return b.operator.profile(ctx, "heap?gc=1", filepath.Join(b.profiles, "locked.heap"))
+	return b.operator.Profile(ctx, "heap?gc=1", filepath.Join(b.profiles, "locked.heap"))
 }
 
 // restart measures the start of an operator with all HelmReleases in place.
@@ -86,13 +88,13 @@ func (b *bench) restart(ctx context.Context, w *world) error {
 		return err
 	}
 	b.section.memory("locked at start", resting, b.empty, len(w.locked))
-	return b.operator.profile(ctx, "heap?gc=1", filepath.Join(b.profiles, "started.heap"))
+	return b.operator.Profile(ctx, "heap?gc=1", filepath.Join(b.profiles, "started.heap"))
 }
 
 // startAll restarts the operator, with all HelmReleases of a world in place, and returns how long it took from its start until
 // all were Ready again.
 func (b *bench) startAll(ctx context.Context, w *world) (time.Duration, error) {
-	if err := b.operator.stop(); err != nil {
+	if err := b.operator.Stop(); err != nil {
 		return 0, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -103,11 +105,11 @@ func (b *bench) startAll(ctx context.Context, w *world) (time.Duration, error) {
 	if _, err := b.releases.wait(ctx, 0); err != nil {
 		return 0, err
 	}
-	if err := b.operator.start(ctx); err != nil {
+	if err := b.operator.Start(ctx); err != nil {
 		return 0, err
 	}
 	last, err := b.releases.wait(ctx, len(w.releases))
-	return last.Sub(b.operator.started), err
+	return last.Sub(b.operator.Started()), err
 }
 
 // writesOf runs f and reports what it made the operator ask of the API server.
@@ -131,15 +133,15 @@ func (b *bench) writesOf(f func() (time.Duration, error), name string, releases 
 
 // restingMemory lets the operator rest and returns the least memory that it held meanwhile; garbage collections make it
 // go up and down.
-func (b *bench) restingMemory(ctx context.Context) (resident, error) {
-	r := resident{}
+func (b *bench) restingMemory(ctx context.Context) (process.Resident, error) {
+	r := process.Resident{}
 	end := time.Now().Add(b.rest)
-	err := poll(ctx, 50*time.Millisecond, func() (bool, error) {
-		now, err := b.operator.memory()
-		if r.now == 0 || now.now < r.now {
+	err := process.Poll(ctx, 50*time.Millisecond, func() (bool, error) {
+		now, err := b.operator.Memory()
+		if r.Now == 0 || now.Now < r.Now {
 			r = now
 		}
-		r.most = now.most
+		r.Most = now.Most
 		return time.Now().After(end), err
 	})
 	return r, err
@@ -182,5 +184,5 @@ func (b *bench) strangers(ctx context.Context) error {
 		return err
 	}
 	b.section.growth(fmt.Sprintf("%d unrelated Secrets and ConfigMaps", b.unrelated), before, after)
-	return errors.Join(b.operator.profile(ctx, "heap?gc=1", filepath.Join(b.profiles, "end.heap")), b.floor.error())
+	return errors.Join(b.operator.Profile(ctx, "heap?gc=1", filepath.Join(b.profiles, "end.heap")), b.floor.error())
 }

@@ -21,6 +21,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+
+	"github.com/rancher/helm-locker/tests/process"
 )
 
 var helmReleasesGVR = schema.GroupVersionResource{Group: "helm.cattle.io", Version: "v1alpha1", Resource: "helmreleases"}
@@ -134,7 +136,7 @@ func isReady(u *unstructured.Unstructured) bool {
 // wait returns when the last of n HelmReleases has become Ready; for n = 0, when none is.
 func (r *readiness) wait(ctx context.Context, n int) (last time.Time, err error) {
 	count := 0
-	err = poll(ctx, 2*time.Millisecond, func() (bool, error) {
+	err = process.Poll(ctx, 2*time.Millisecond, func() (bool, error) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		count = len(r.since)
@@ -155,7 +157,7 @@ func (r *readiness) wait(ctx context.Context, n int) (last time.Time, err error)
 func (r *readiness) waitRevision(ctx context.Context, name string, revision int) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	return poll(ctx, 2*time.Millisecond, func() (bool, error) {
+	return process.Poll(ctx, 2*time.Millisecond, func() (bool, error) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		_, isReady := r.since[name]

@@ -9,6 +9,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
+
+	"github.com/rancher/helm-locker/tests/process"
 )
 
 func TestQuantile(t *testing.T) {
@@ -87,13 +89,13 @@ func TestTargets(t *testing.T) {
 		{"5,000 objects locked too late", func(s *section) { s.locked("lock", 3100*time.Millisecond, 5000) }, true},
 		{"50,000 objects locked in time", func(s *section) { s.locked("lock", 30*time.Second, 50000) }, false},
 		{"50,000 objects locked too late", func(s *section) { s.locked("lock", 31*time.Second, 50000) }, true},
-		{"memory within the limit of its objects", func(s *section) { s.memory("locked", resident{now: 51 << 20}, resident{}, 1024) }, false},
-		{"memory over the limit of its objects", func(s *section) { s.memory("locked", resident{now: 52 << 20}, resident{}, 1024) }, true},
+		{"memory within the limit of its objects", func(s *section) { s.memory("locked", process.Resident{Now: 51 << 20}, process.Resident{}, 1024) }, false},
+		{"memory over the limit of its objects", func(s *section) { s.memory("locked", process.Resident{Now: 52 << 20}, process.Resident{}, 1024) }, true},
 		{"little processor time at the full rate", func(s *section) { s.churn(500, 500, 0.05) }, false},
 		{"little processor time at a tenth of the rate", func(s *section) { s.churn(500, 50, 0.05) }, true},
 		{"a drift lost among status updates", func(s *section) { s.churnDrift(2000, 1500, 0.999) }, true},
-		{"less memory than before", func(s *section) { s.growth("x", resident{now: 9 << 20}, resident{now: 5 << 20}) }, false},
-		{"more memory than before", func(s *section) { s.growth("x", resident{now: 5 << 20}, resident{now: 9 << 20}) }, true},
+		{"less memory than before", func(s *section) { s.growth("x", process.Resident{Now: 9 << 20}, process.Resident{Now: 5 << 20}) }, false},
+		{"more memory than before", func(s *section) { s.growth("x", process.Resident{Now: 5 << 20}, process.Resident{Now: 9 << 20}) }, true},
 		{"Helm as fast as ever", func(s *section) { s.upgrades("Helm", milliseconds(100), milliseconds(105), 0, 0) }, false},
 		{"Helm slowed down", func(s *section) { s.upgrades("Helm", milliseconds(100), milliseconds(106), 0, 0) }, true},
 		{"a write during an upgrade", func(s *section) { s.upgrades("Helm", milliseconds(100), milliseconds(100), 1, 1) }, true},
@@ -108,8 +110,8 @@ func TestTargets(t *testing.T) {
 		{"a queue that grows", func(s *section) {
 			s.sustained(200, [2]steady{{rate: 9, share: 1}, {rate: 9, share: 1, queue: []int{0, 30, 60, 90}}})
 		}, true},
-		{"cost in proportion", func(s *section) { s.scale(points(1), resident{}) }, false},
-		{"cost that outgrows the objects", func(s *section) { s.scale(points(1.1), resident{}) }, true},
+		{"cost in proportion", func(s *section) { s.scale(points(1), process.Resident{}) }, false},
+		{"cost that outgrows the objects", func(s *section) { s.scale(points(1.1), process.Resident{}) }, true},
 	} {
 		r := &result{}
 		c.add(r.begin("x"))

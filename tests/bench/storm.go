@@ -108,7 +108,7 @@ func (b *bench) stormTurns(ctx context.Context, name string, w *world, kind stor
 	}
 	b.section.storm(name, kind.limit, rates, shares[1])
 	b.section.requests(name, counted, kind.times*len(w.locked))
-	return b.operator.profile(ctx, "allocs", filepath.Join(b.profiles, name+".allocs"))
+	return b.operator.Profile(ctx, "allocs", filepath.Join(b.profiles, name+".allocs"))
 }
 
 // storm tampers with all objects as fast as it can and returns how many were restored per second, counted from the first

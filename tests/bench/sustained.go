@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/rancher/helm-locker/tests/process"
 )
 
 // steady is what a steady stream of drifts did to one side.
@@ -79,7 +81,7 @@ func (b *bench) stream(ctx context.Context, objects []object) (steady, error) {
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	// A drift that is lost is no error here: the share tells.
-	lost := poll(waiting, 10*time.Millisecond, func() (bool, error) { return watching.waiting() == 0, nil })
+	lost := process.Poll(waiting, 10*time.Millisecond, func() (bool, error) { return watching.waiting() == 0, nil })
 	if ctx.Err() != nil {
 		return s, lost
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/rancher/helm-locker/tests/process"
 )
 
 // Targets, as the project set them.
@@ -120,21 +122,21 @@ func (s *section) writes(name string, n int) {
 
 // memory adds what the operator holds when it rests with so many objects locked, and what it held at most. Empty is what
 // it held with none, zero when that is what is being added.
-func (s *section) memory(name string, m, empty resident, locked int) {
+func (s *section) memory(name string, m, empty process.Resident, locked int) {
 	limit := float64(baseMemory+locked*objectMemory) / bytesPerMiB
-	now := float64(m.now) / bytesPerMiB
+	now := float64(m.Now) / bytesPerMiB
 	s.plain("memory, "+name, "MiB", now).want(now <= limit, "<= %.0f MiB", limit)
-	s.plain("memory at most, "+name, "MiB", float64(m.most)/bytesPerMiB)
+	s.plain("memory at most, "+name, "MiB", float64(m.Most)/bytesPerMiB)
 	if locked == 0 {
-		s.plain("memory, of it the program's file, "+name, "MiB", float64(m.program)/bytesPerMiB)
+		s.plain("memory, of it the program's file, "+name, "MiB", float64(m.Program)/bytesPerMiB)
 		return
 	}
-	s.plain("memory per object, "+name, "KiB", float64(m.now-empty.now)/1024/float64(locked))
+	s.plain("memory per object, "+name, "KiB", float64(m.Now-empty.Now)/1024/float64(locked))
 }
 
 // growth adds what something that is none of ours costs in memory.
-func (s *section) growth(by string, before, after resident) {
-	grown := float64(after.now-before.now) / bytesPerMiB
+func (s *section) growth(by string, before, after process.Resident) {
+	grown := float64(after.Now-before.Now) / bytesPerMiB
 	s.plain("memory, growth by "+by, "MiB", grown).want(grown <= growthLimit/bytesPerMiB, "none (<= %d MiB)", growthLimit/bytesPerMiB)
 }
 
@@ -169,7 +171,7 @@ func (s *section) killed(lived []time.Duration, lease time.Duration) {
 }
 
 // scale adds what grows with the releases: the exponents of time and memory against objects.
-func (s *section) scale(points []point, empty resident) {
+func (s *section) scale(points []point, empty process.Resident) {
 	s.Points = points
 	for _, p := range points {
 		name := fmt.Sprintf("%d releases, %d objects", p.Releases, p.Objects)
@@ -179,7 +181,7 @@ func (s *section) scale(points []point, empty resident) {
 		s.against("scale, "+name+": single drift, median", "ms", p.Floor, p.Drift).ratioAtMost(medianLimit)
 	}
 	s.exponent("time to lock", points, func(p point) float64 { return p.Lock })
-	base := float64(empty.now) / bytesPerMiB
+	base := float64(empty.Now) / bytesPerMiB
 	s.exponent("memory beyond that of none", points, func(p point) float64 { return p.Memory - base })
 }
 
