@@ -94,6 +94,20 @@ func (p *Operator) Start(ctx context.Context) error {
 	})
 }
 
+// Running says whether the process has been started and has not ended, by itself or by Stop or Kill.
+func (p *Operator) Running() bool {
+	if p.ended == nil {
+		return false
+	}
+	select {
+	case <-p.ended:
+		p.ended = nil
+		return false
+	default:
+		return true
+	}
+}
+
 // Started returns when the operator was started last.
 func (p *Operator) Started() time.Time { return p.started }
 
