@@ -35,13 +35,12 @@ type failures struct {
 
 // all returns every failure there is; deadly ones end processes of the operator.
 func (f *failures) all(deadly bool) []fault {
-	watches := func(r *http.Request) bool { return cluster.IsWatch(r) }
 	all := []fault{
 		{"409 for writes of the operator", f.refusing(cluster.IsWrite, 0.6, http.StatusConflict, metav1.StatusReasonConflict)},
 		{"500 for anything the operator asks", f.refusing(nil, 0.4, http.StatusInternalServerError, metav1.StatusReasonInternalError)},
 		{"429 for anything the operator asks", f.refusing(nil, 0.4, http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests)},
 		{"410 for watches, and their end", func(ctx context.Context) error {
-			remove := f.proxy.Intercept(f.sometimes(watches, 0.7, func() cluster.Action {
+			remove := f.proxy.Intercept(f.sometimes(cluster.IsWatch, 0.7, func() cluster.Action {
 				return cluster.Fail(http.StatusGone, metav1.StatusReasonExpired, "too old resource version")
 			}))
 			defer remove()

@@ -58,13 +58,15 @@ func resources() []schema.GroupVersionResource {
 	}
 }
 
+// newMark returns the n-th mark. A tamperer who edits a value counts up a number at its end, and must not come upon another mark.
+func newMark(n int64) string { return fmt.Sprintf("m%dk", n) }
+
 // markOf returns the mark of a Helm command; empty for none and for what a tamperer put there.
 func markOf(u *unstructured.Unstructured) string {
 	mark := u.GetAnnotations()[markKey]
-	if !strings.HasPrefix(mark, "m") {
-		return ""
-	}
-	if _, err := strconv.Atoi(mark[1:]); err != nil {
+	number, begins := strings.CutPrefix(mark, "m")
+	number, ends := strings.CutSuffix(number, "k")
+	if _, err := strconv.ParseUint(number, 10, 63); !begins || !ends || err != nil {
 		return ""
 	}
 	return mark
@@ -170,7 +172,7 @@ func (h *histories) written(response *http.Response, before, what string) error 
 	}
 	version, err := strconv.ParseUint(answer, 10, 64)
 	if err != nil {
-		return nil //nolint:nilerr // a deletion answers with a Status
+		return nil // a deletion answers with a Status
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

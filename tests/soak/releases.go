@@ -42,7 +42,7 @@ func (r *helmRelease) run(ctx context.Context, args ...string) (string, error) {
 
 // values are flags that make this command's objects different from all others'.
 func (r *helmRelease) values() []string {
-	return []string{"--set-string", fmt.Sprintf("mark=m%d", r.marks.Add(1)), "--set", fmt.Sprintf("configs=%d", 2+r.random.IntN(3))}
+	return []string{"--set-string", "mark=" + newMark(r.marks.Add(1)), "--set", fmt.Sprintf("configs=%d", 2+r.random.IntN(3))}
 }
 
 func (r *helmRelease) install(ctx context.Context) error {

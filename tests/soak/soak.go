@@ -149,7 +149,7 @@ func (s *soakRun) load(ctx context.Context, d time.Duration, deadly bool) error 
 					return err
 				}
 				if wait(loading, pause) != nil {
-					return nil
+					break
 				}
 			}
 			return nil
@@ -202,7 +202,7 @@ func (s *soakRun) program(ctx context.Context, c *cluster.Cluster, dir string) (
 	path := s.options.operator
 	if path == "" {
 		fmt.Fprintln(s.log, "building the operator")
-		if path, err = process.Build(ctx, dir); err != nil {
+		if path, err = process.Build(ctx, dir, false); err != nil {
 			return nil, err
 		}
 	}

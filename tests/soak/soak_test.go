@@ -82,7 +82,7 @@ func TestRevertedHelm(t *testing.T) {
 }
 
 func TestMarks(t *testing.T) {
-	for mark, want := range map[string]string{"m12": "m12", "m12-x": "", "": "", "12": "", "m": ""} {
+	for mark, want := range map[string]string{newMark(12): "m12k", "m12k-x": "", "m12kx": "", "m12": "", "": "", "12": "", "mk": ""} {
 		u := &unstructured.Unstructured{Object: map[string]any{}}
 		u.SetAnnotations(map[string]string{markKey: mark})
 		if got := markOf(u); got != want {
