@@ -83,9 +83,21 @@ check: ## Run everything that CI runs
 demo: ## Lock charts on a real control plane, tamper with them, and show every revert
 	@go run ./tests/demo
 
+# Flags for `make bench`, as in: make bench BENCH="-only storm,scale" (`go run ./tests/bench -help` lists them)
+BENCH ?= -docs docs
+
 .PHONY: bench
-bench: ## Measure time from change to revert, next to a minimal watch-and-patch reactor
-	@go run ./tests/bench
+bench: ## Measure the operator next to a minimal watch-and-patch reactor, and write docs/performance.md (12 minutes)
+	@go run ./tests/cluster-cmd build >&2
+	@go run ./tests/bench $(BENCH)
+
+# Flags for `make soak`, as in: make soak SOAK="-duration 2m -seed 7"
+SOAK ?=
+
+.PHONY: soak
+soak: ## Thirty minutes of everything at once: Helm, tampering, failures; then the proof that all is as it should be
+	@go run ./tests/cluster-cmd build >&2
+	@go run ./tests/soak $(SOAK)
 
 .PHONY: cluster-up
 cluster-up: ## Start a control plane to play with, and print its kubeconfig

@@ -3,24 +3,10 @@ package cli
 import (
 	"io"
 
-	"os"
-	"runtime/debug"
-
 	lassolog "github.com/rancher/lasso/pkg/log"
 	"github.com/sirupsen/logrus"
 	"k8s.io/klog/v2"
 )
-
-// gcPercent makes the collector run earlier than Go's default of 100. Decoding is nearly all that the operator allocates,
-// and what is live is small, so collecting more often costs little and halves what a burst leaves behind.
-const gcPercent = 50
-
-// tuneMemory sets the collector up unless the environment does.
-func tuneMemory() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
-	}
-}
 
 // quietKlog drops what client-go logs on its own: errors that matter are returned, too.
 func quietKlog() {

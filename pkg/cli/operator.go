@@ -117,7 +117,7 @@ func runOperator(ctx context.Context, cmd *cli.Command, stderr io.Writer) error 
 		return err
 	}
 	quietLibraries(log)
-	tuneMemory()
+	tuneMemory(ctx)
 	if cmd.String("namespace") == "" {
 		return fmt.Errorf("--namespace must not be empty: an operator looks after the HelmReleases of one namespace")
 	}

@@ -114,6 +114,7 @@ type Controller struct {
 	eventBudget flowcontrol.PassiveRateLimiter
 
 	start   gathering
+	sweeps  *sweeps
 	leading atomic.Bool
 	// definitionsAt is when a CustomResourceDefinition last came, changed or went, in Unix nanoseconds.
 	definitionsAt atomic.Int64
@@ -148,6 +149,7 @@ func New(ctx context.Context, clients Clients, o Options) (*Controller, error) {
 		large:         make(queue, 1),
 		eventBudget:   flowcontrol.NewTokenBucketPassiveRateLimiter(eventsPerSecond, eventBurst),
 		ready:         make(chan struct{}),
+		sweeps:        newSweeps(),
 		entries:       map[string]*entry{}, told: map[string]told{}, elsewhere: map[string]release.Key{},
 	}
 	c.enforcer = enforce.New(enforce.Clients{
@@ -209,6 +211,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	work(group, driftWorkers, func() bool { return c.nextDrift(ctx) })
 	work(group, statusWorkers, func() bool { return c.nextStatus(ctx) })
 	work(group, 1, func() bool { return c.nextLeftover(ctx) })
+	group.Go(func() error { c.runSweeps(ctx); return nil })
 	close(c.ready)
 	c.Log.Infof("looking after %s in namespace %s%s", count(len(keys), "HelmRelease"), c.Namespace, c.ofShard())
 	return c.stop(group)

@@ -48,7 +48,8 @@ func (c *Controller) nextLeftover(ctx context.Context) bool {
 	}
 	defer c.leftoverQueue.Done(key)
 	l := c.table.Get(key)
-	if l == nil || !c.leading.Load() {
+	// Strays that a list is about to show need not be listed again; the end of the list comes back here.
+	if l == nil || !c.leading.Load() || l.AwaitsList() {
 		c.leftoverQueue.Forget(key)
 		return true
 	}
@@ -178,11 +179,15 @@ type place struct {
 	namespace string
 }
 
-// countStrays lists, as metadata, what says that it belongs to the release where the
-// release has objects. It returns the places that it looked at.
+// countStrays lists, as metadata, what says that it belongs to the release where the release has objects, unless a list for
+// many releases has shown that. It returns the places of which all is known.
 func (c *Controller) countStrays(ctx context.Context, l *lock.Lock) (map[place]bool, error) {
 	listed := map[place]bool{}
 	for _, o := range l.Places() {
+		if l.KnowsStrays(o.GVK) {
+			listed[place{o.GVK, o.ID.Namespace}] = true
+			continue
+		}
 		if err := c.behind.Wait(ctx); err != nil {
 			return nil, err
 		}

@@ -226,9 +226,24 @@ func (c *Controller) rangesChanged(ids []manifest.ID) {
 }
 
 // watchAll has the kinds of a lock watched and its objects looked at. The lock is in the table already, so a watch that
-// starts now delivers them; objects of a kind that was watched before are looked at one by one.
+// starts now delivers them; objects of a kind that was watched before are looked at one by one, or by a list for many locks.
 func (c *Controller) watchAll(l *lock.Lock, kinds map[schema.GroupVersionKind]watch.Kind) {
+	for gvk := range kinds {
+		l.AwaitList(gvk) // now, as it may be over before Need returns
+	}
 	begun := c.objects.Need(l.Key, kinds)
+	for gvk := range begun {
+		l.MissedList(gvk)
+	}
+	missed := map[schema.GroupVersionKind]watch.Kind{}
+	for gvk, kind := range kinds {
+		if begun[gvk] {
+			missed[gvk] = kind
+		}
+	}
+	if c.sweeps.join(c.Clock.Now(), c.releaseQueue.Len(), l, missed) {
+		return
+	}
 	wake := l.LookAt(c.Clock.Now(), func(o *lock.Object) bool { return begun[o.GVK] })
 	if wake {
 		c.driftQueue.Add(l.Key)

@@ -79,6 +79,10 @@ func claimedBy(obj metav1.Object) release.Key {
 // Listed has the objects looked at that a full list of their kind did not show.
 func (c *Controller) Listed(gvk schema.GroupVersionKind, present func(manifest.ID) bool) {
 	for _, l := range c.table.Locks() {
+		if l.AwaitsList() {
+			l.ListEnded(gvk)
+			c.leftoverQueue.Add(l.Key)
+		}
 		wake := l.LookAt(c.Clock.Now(), func(o *lock.Object) bool {
 			return o.GVK == gvk && !present(o.ID)
 		})

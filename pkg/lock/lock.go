@@ -4,6 +4,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/manifest"
@@ -99,8 +101,10 @@ type Lock struct {
 	dirty   map[manifest.ID]struct{}
 	strays  map[manifest.ID]struct{} // that say they belong to the release, and are not in its manifest
 	taken   map[manifest.ID]struct{} // declared, and owned by another lock
-	storm   Storm
-	closed  bool
+	// lists are those that show all strays of a kind: awaited (false) or over (true).
+	lists  map[schema.GroupVersionKind]bool
+	storm  Storm
+	closed bool
 }
 
 // New returns a lock with the given objects, all of them still to be looked at.
@@ -176,6 +180,9 @@ func (l *Lock) LookAt(now time.Time, match func(*Object) bool) (wake bool) {
 	return wake
 }
 
+// manyDirty is how many entries make a map worth being replaced when it is empty.
+const manyDirty = 16
+
 // Take hands out every object that needs a look and may be worked on now. Objects that are fought over, or whose last
 // attempt failed, and that have to wait stay; after is the shortest such wait, zero for none.
 func (l *Lock) Take(now time.Time) (work []*Work, after time.Duration) {
@@ -198,6 +205,9 @@ func (l *Lock) Take(now time.Time) (work []*Work, after time.Duration) {
 		delete(l.dirty, id)
 		work = append(work, &Work{Object: s.Object, Observation: *s.pending, First: !s.judged, Baseline: s.baseline, Owner: s.owner, Failures: s.failures, Before: s.problem})
 		s.pending, s.inFlight = nil, true
+	}
+	if len(l.dirty) == 0 && len(work) > manyDirty {
+		l.dirty = map[manifest.ID]struct{}{} // an emptied map keeps the room that it once needed
 	}
 	return work, after
 }

@@ -64,3 +64,48 @@ func (l *Lock) Places() []*Object {
 	}
 	return slices.Collect(maps.Values(places))
 }
+
+// AwaitList takes note that a list of a kind has not begun yet that will show every object of it.
+func (l *Lock) AwaitList(gvk schema.GroupVersionKind) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.lists == nil {
+		l.lists = map[schema.GroupVersionKind]bool{}
+	}
+	l.lists[gvk] = false
+}
+
+// MissedList takes an AwaitList back: the list had begun already.
+func (l *Lock) MissedList(gvk schema.GroupVersionKind) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.lists, gvk)
+}
+
+// ListEnded takes note that the list that AwaitList spoke of has shown every object: all strays of the kind are known.
+func (l *Lock) ListEnded(gvk schema.GroupVersionKind) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, awaited := l.lists[gvk]; awaited {
+		l.lists[gvk] = true
+	}
+}
+
+// AwaitsList says whether a list is still to come, or under way, that AwaitList spoke of.
+func (l *Lock) AwaitsList() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, over := range l.lists {
+		if !over {
+			return true
+		}
+	}
+	return false
+}
+
+// KnowsStrays says whether every object of the kind was shown since the lock began.
+func (l *Lock) KnowsStrays(gvk schema.GroupVersionKind) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.lists[gvk]
+}

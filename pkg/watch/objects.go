@@ -4,6 +4,7 @@ import (
 	"context"
 	"sort"
 	"sync"
+	"time"
 
 	"github.com/sirupsen/logrus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -105,6 +106,33 @@ func (o *Objects) Need(owner string, kinds map[schema.GroupVersionKind]Kind) (be
 	}
 	o.needs[owner] = kinds
 	return begun
+}
+
+// listPage bounds how much of a list is in memory at a time.
+const listPage = 250
+
+// listTimeout bounds a list in all; the client has no limit of its own, as watches have none.
+const listTimeout = time.Minute
+
+// List hands every object of a kind that Helm manages to each, page by page; a Live is valid until each returns.
+func (o *Objects) List(ctx context.Context, kind Kind, each func(*Live)) error {
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	opts := metav1.ListOptions{LabelSelector: HelmSelector, Limit: listPage}
+	for {
+		page, err := o.client.List(ctx, kind.GVR, opts)
+		if err != nil {
+			return err
+		}
+		for _, item := range page.Items {
+			if live, ok := item.(*Live); ok {
+				each(live)
+			}
+		}
+		if opts.Continue = page.Continue; opts.Continue == "" {
+			return nil
+		}
+	}
 }
 
 // Errors returns the last error of every watch among kinds that does not work.

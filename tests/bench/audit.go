@@ -27,54 +27,88 @@ func (a audit) mark() (int64, error) {
 	return info.Size(), nil
 }
 
+// event is one finished request.
+type event struct {
+	Stage, Verb, UserAgent, RequestURI string
+	ObjectRef                          struct{ Resource, Subresource, APIGroup, Namespace string }
+}
+
+// by says whether the user agent begins with agent.
+func (e event) by(agent string) bool { return strings.HasPrefix(e.UserAgent, agent) }
+
+func (e event) write() bool {
+	return e.Verb != "get" && e.Verb != "list" && e.Verb != "watch" && !strings.Contains(e.RequestURI, "dryRun=All")
+}
+
+// writesTo says whether the request is a write to an object in a namespace.
+func (e event) writesTo(namespace string) bool {
+	return e.write() && e.ObjectRef.Namespace == namespace && e.ObjectRef.Resource != "events"
+}
+
+// String names the request by verb and resource, as in "patch deployments.apps".
+func (e event) String() string {
+	what := e.ObjectRef.Resource
+	if what == "" { // discovery
+		what, _, _ = strings.Cut(e.RequestURI, "?")
+	}
+	if e.ObjectRef.APIGroup != "" {
+		what += "." + e.ObjectRef.APIGroup
+	}
+	if e.ObjectRef.Subresource != "" {
+		what += "/" + e.ObjectRef.Subresource
+	}
+	if strings.Contains(e.RequestURI, "dryRun=All") {
+		what += " (dry run)"
+	}
+	return e.Verb + " " + what
+}
+
+// events returns the requests that were finished since the mark, watches left out.
+func (a audit) events(mark int64) (all []event, err error) {
+	err = a.read(mark, func(e event) { all = append(all, e) })
+	return all, err
+}
+
 // since counts the requests that agent has finished since the mark, watches left out.
-func (a audit) since(mark int64, agent string) (counted requests, err error) {
+func (a audit) since(mark int64, agent string) (requests, error) {
+	counted := requests{}
+	err := a.read(mark, func(e event) {
+		if e.by(agent) {
+			counted[e.String()]++
+		}
+	})
+	return counted, err
+}
+
+func (a audit) read(mark int64, take func(event)) (err error) {
 	file, err := os.Open(a.path)
 	if err != nil {
-		return nil, fmt.Errorf("audit log: %w", err)
+		return fmt.Errorf("audit log: %w", err)
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	if _, err := file.Seek(mark, io.SeekStart); err != nil {
-		return nil, fmt.Errorf("audit log: %w", err)
+		return fmt.Errorf("audit log: %w", err)
 	}
-	return count(file, agent)
+	return readEvents(file, take)
 }
 
-func count(log io.Reader, agent string) (requests, error) {
-	counted := requests{}
+func readEvents(log io.Reader, take func(event)) error {
 	lines := bufio.NewReader(log)
 	for {
 		line, err := lines.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
-			return counted, nil // what has no end of line is being written
+			return nil // what has no end of line is being written
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read the audit log: %w", err)
+			return fmt.Errorf("read the audit log: %w", err)
 		}
-		var e struct {
-			Stage, Verb, UserAgent, RequestURI string
-			ObjectRef                          struct{ Resource, Subresource, APIGroup string }
-		}
+		var e event
 		if err := json.Unmarshal(line, &e); err != nil {
-			return nil, fmt.Errorf("decode a line of the audit log: %w", err)
+			return fmt.Errorf("decode a line of the audit log: %w", err)
 		}
-		if e.Verb == "watch" || e.Stage != "ResponseComplete" || !strings.HasPrefix(e.UserAgent, agent) {
-			continue
+		if e.Verb != "watch" && e.Stage == "ResponseComplete" {
+			take(e)
 		}
-		what := e.ObjectRef.Resource
-		if what == "" { // discovery
-			what, _, _ = strings.Cut(e.RequestURI, "?")
-		}
-		if e.ObjectRef.APIGroup != "" {
-			what += "." + e.ObjectRef.APIGroup
-		}
-		if e.ObjectRef.Subresource != "" {
-			what += "/" + e.ObjectRef.Subresource
-		}
-		if strings.Contains(e.RequestURI, "dryRun=All") {
-			what += " (dry run)"
-		}
-		counted[e.Verb+" "+what]++
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rancher/helm-locker/tests/cluster"
+	"github.com/rancher/helm-locker/tests/process"
 )
 
 const (
@@ -28,62 +30,114 @@ const (
 	setupWidth = 16
 )
 
-// bench is one run.
+// bench is one stage of a run: a control plane with an operator.
 type bench struct {
 	options
-	result *result
-	dir    string
+	result  *result
+	section *section // that is being measured
+	dir     string
 
+	cluster       *cluster.Cluster
 	setup, tamper *client
-	operator      *program
+	operator      *process.Operator
 	observer      *observer
 	floor         *floor
 	audit         audit
 	releases      *readiness
+	// many is what the sections about many objects share, nil until one needs it; locked says whether it is, and empty is the
+	// memory that the operator held before.
+	many   *world
+	locked bool
+	empty  process.Resident
 
 	random  *rand.Rand
 	foreign atomic.Int64 // counts the foreign values used so far
 }
 
-// measure starts everything, takes all measures and stops everything.
+// measure takes all measures that are asked for.
 func measure(ctx context.Context, o options) (r *result, err error) {
 	dir, err := os.MkdirTemp("", "helm-locker-bench-")
 	if err != nil {
 		return nil, fmt.Errorf("make a directory: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	b := &bench{options: o, dir: dir, result: newResult(o), random: rand.New(rand.NewPCG(1, 2))}
-
-	c, err := cluster.Start(ctx, cluster.Options{
-		// One file for the whole run: the log is read from positions in it.
-		AuditLog: true, ExtraAPIServerArgs: []string{"--audit-log-maxsize=100000"}, Log: os.Stderr,
-	})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, c.Stop()) }()
-	// The watches end before the control plane does.
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	if err := b.prepare(ctx, c); err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, b.operator.stop(), b.operator.log.Close()) }()
-	for _, step := range []func(context.Context) error{b.idle, b.latency, b.bursts, b.many} {
-		if err := step(ctx); err != nil {
+	if o.operator == "" {
+		progress("building the operator")
+		if o.operator, err = process.Build(ctx, dir, true); err != nil {
 			return nil, err
 		}
 	}
-	b.result.end()
-	return b.result, b.floor.error()
+	if o.profiles != "" {
+		if err := os.MkdirAll(o.profiles, 0o755); err != nil {
+			return nil, fmt.Errorf("directory for profiles: %w", err)
+		}
+	}
+	name := o.log
+	if name == "" {
+		name = filepath.Join(dir, "operator.Log")
+	}
+	log, err := os.Create(name)
+	if err != nil {
+		return nil, fmt.Errorf("log of the operator: %w", err)
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	r = newResult(o)
+	for _, parts := range stages() {
+		parts = slices.DeleteFunc(parts, func(p part) bool { return !slices.Contains(o.chosen, p.name) })
+		if len(parts) == 0 {
+			continue
+		}
+		b := &bench{options: o, dir: dir, result: r, random: rand.New(rand.NewPCG(1, 2))}
+		if err := b.stage(ctx, log, parts); err != nil {
+			return nil, err
+		}
+	}
+	r.end()
+	return r, nil
 }
 
-// prepare makes the clients, the watches of this process and the operator's program.
-func (b *bench) prepare(ctx context.Context, c *cluster.Cluster) (err error) {
-	b.audit = audit{c.AuditLog()}
+// stage starts a control plane and an operator, takes the measures of its parts and stops everything.
+func (b *bench) stage(ctx context.Context, log *os.File, parts []part) (err error) {
+	b.cluster, err = cluster.Start(ctx, cluster.Options{
+		// One file for the whole stage: the log is read from positions in it.
+		AuditLog: true, ExtraAPIServerArgs: []string{"--audit-log-maxsize=100000"}, Log: os.Stderr,
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.cluster.Stop()) }()
+	// The watches end before the control plane does.
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if err := b.prepare(ctx, log); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.operator.Stop()) }()
+	// The operator brings the definition of HelmReleases, without which they cannot be followed.
+	if err := b.operator.Start(ctx); err != nil {
+		return err
+	}
+	if b.releases, err = newReadiness(ctx, b.setup, operatorNamespace); err != nil {
+		return err
+	}
+	for _, p := range parts {
+		progress("section %s", p.name)
+		begun := time.Now()
+		b.section = b.result.begin(p.name)
+		if err := p.measure(b, ctx); err != nil {
+			return fmt.Errorf("section %s: %w", p.name, err)
+		}
+		b.section.Seconds = time.Since(begun).Round(time.Second / 10).Seconds()
+	}
+	return b.floor.error()
+}
+
+// prepare makes the clients and the watches of this process; no operator runs yet.
+func (b *bench) prepare(ctx context.Context, log *os.File) (err error) {
+	b.audit = audit{b.cluster.AuditLog()}
 	clients := map[string]*client{}
 	for _, agent := range []string{agentBench, agentTamper, agentFloor, agentObserver} {
-		if clients[agent], err = newClient(c.RESTConfig(), agent); err != nil {
+		if clients[agent], err = newClient(b.cluster.RESTConfig(), agent); err != nil {
 			return err
 		}
 	}
@@ -99,32 +153,27 @@ func (b *bench) prepare(ctx context.Context, c *cluster.Cluster) (err error) {
 	if b.floor, err = newFloor(ctx, clients[agentFloor]); err != nil {
 		return err
 	}
-	if err := b.namespace(ctx, operatorNamespace); err != nil {
-		return err
-	}
-	b.operator = &program{path: b.options.operator, kubeconfig: c.Kubeconfig(), namespace: operatorNamespace, pprof: b.profiles != ""}
-	if b.operator.path == "" {
-		b.progress("building the operator")
-		if b.operator.path, err = buildOperator(ctx, b.dir); err != nil {
-			return err
-		}
-	}
-	if b.profiles != "" {
-		if err := os.MkdirAll(b.profiles, 0o755); err != nil {
-			return fmt.Errorf("directory for profiles: %w", err)
-		}
-	}
-	name := b.options.log
-	if name == "" {
-		name = filepath.Join(b.dir, "operator.log")
-	}
-	if b.operator.log, err = os.Create(name); err != nil {
-		return fmt.Errorf("log of the operator: %w", err)
-	}
-	return nil
+	b.operator = b.newProgram(log)
+	return b.namespace(ctx, operatorNamespace)
 }
 
-func (b *bench) progress(format string, args ...any) {
+// newProgram returns an operator of this stage, which is not started yet.
+func (b *bench) newProgram(log *os.File, args ...string) *process.Operator {
+	return &process.Operator{
+		Path: b.options.operator, Kubeconfig: b.cluster.Kubeconfig(), Namespace: operatorNamespace,
+		Pprof: b.profiles != "", Log: log, Args: args,
+	}
+}
+
+// fresh restarts the operator, so that what came before is not counted.
+func (b *bench) fresh(ctx context.Context) error {
+	if err := b.operator.Stop(); err != nil {
+		return err
+	}
+	return b.operator.Start(ctx)
+}
+
+func progress(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, time.Now().Format("15:04:05 ")+format+"\n", args...)
 }
 
@@ -147,40 +196,52 @@ const releasesPerNamespace = 20
 
 // world makes releases with a total of objects, spread evenly, and the same objects for the floor. Nothing is locked yet.
 func (b *bench) world(ctx context.Context, name string, releases, total int) (*world, error) {
-	b.progress("setting up %s: %d objects in %d releases, and as many for the floor", name, total, releases)
 	w := &world{}
+	return w, b.grow(ctx, w, name, releases, total, true)
+}
+
+// grow adds releases to a world as world makes them, up to the given number of releases and objects; without objects for the
+// floor, if it is to have none.
+func (b *bench) grow(ctx context.Context, w *world, name string, releases, total int, withFloor bool) error {
+	begin, has := len(w.releases), len(w.locked)
+	progress("setting up %s: %d objects in %d releases", name, total-has, releases-begin)
 	perRelease := map[types.NamespacedName][]object{}
-	for i := range releases {
-		n := total/releases + min(1, max(0, total%releases-i))
+	made, floor := len(w.locked), len(w.floor)
+	for i := begin; i < releases; i++ {
+		n := (total - len(w.locked)) / (releases - i)
 		rel := types.NamespacedName{Namespace: fmt.Sprintf("%s-%d", name, i/releasesPerNamespace), Name: fmt.Sprintf("%s-%d", name, i)}
 		floors := fmt.Sprintf("%s-floor-%d", name, i/releasesPerNamespace)
-		for _, namespace := range []string{rel.Namespace, floors} {
-			if err := b.namespace(ctx, namespace); err != nil {
-				return nil, err
+		if i == begin || i%releasesPerNamespace == 0 {
+			for _, namespace := range []string{rel.Namespace, floors} {
+				if err := b.namespace(ctx, namespace); err != nil {
+					return err
+				}
 			}
 		}
 		perRelease[rel] = objects(rel.Namespace, rel.Name, rel.Name, n)
 		w.releases = append(w.releases, rel)
 		w.locked = append(w.locked, perRelease[rel]...)
-		w.floor = append(w.floor, objects(floors, "", rel.Name, n)...)
+		if withFloor {
+			w.floor = append(w.floor, objects(floors, "", rel.Name, n)...)
+		}
 	}
-	for side, manager := range map[*[]object]string{&w.locked: "helm", &w.floor: "floor"} {
-		marked := b.observer.mark(*side...)
-		err := each(ctx, setupWidth, *side, func(ctx context.Context, o object) error { return b.setup.create(ctx, o, manager) })
+	for manager, side := range map[string][]object{"helm": w.locked[made:], "floor": w.floor[floor:]} {
+		marked := b.observer.mark(side...)
+		err := each(ctx, setupWidth, side, func(ctx context.Context, o object) error { return b.setup.create(ctx, o, manager) })
 		if err != nil {
-			return nil, fmt.Errorf("set objects up: %w", err)
+			return fmt.Errorf("set objects up: %w", err)
 		}
 		if err := b.allRestored(ctx, marked); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	err := each(ctx, setupWidth, w.releases, func(_ context.Context, rel types.NamespacedName) error {
-		return b.setup.record(rel.Namespace, rel.Name, perRelease[rel])
+	err := each(ctx, setupWidth, w.releases[begin:], func(_ context.Context, rel types.NamespacedName) error {
+		return b.setup.record(revision{release: rel, number: 1, objects: perRelease[rel]})
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return w, b.floor.protect(w.floor)
+	return b.floor.protect(w.floor[floor:])
 }
 
 // allRestored waits until the objects are as declared, and fails when one does not come to be.

@@ -11,13 +11,12 @@ import (
 )
 
 // churn measures the operator's processor time while the status of locked Deployments changes all the time.
-func (b *bench) churn(ctx context.Context, w *world) error {
-	b.progress("status updates: %d per second for %s", b.churnRate, b.churnTime)
-	after, err := b.restingMemory(ctx)
+func (b *bench) churn(ctx context.Context) error {
+	w, err := b.manyLocked(ctx)
 	if err != nil {
 		return err
 	}
-	b.result.memory("after the storms", after, b.objects, b.objects)
+	progress("status updates: %d per second for %s", b.churnRate, b.churnTime)
 	var deployments []object
 	for _, o := range w.locked {
 		if o.deployment {
@@ -25,7 +24,7 @@ func (b *bench) churn(ctx context.Context, w *world) error {
 		}
 	}
 	profiled := b.profileWhile(ctx, "churn")
-	before, err := b.operator.processor()
+	before, err := b.operator.Processor()
 	if err != nil {
 		return err
 	}
@@ -35,11 +34,11 @@ func (b *bench) churn(ctx context.Context, w *world) error {
 		return err
 	}
 	took := time.Since(begun)
-	spent, err := b.operator.processor()
+	spent, err := b.operator.Processor()
 	if err != nil {
 		return err
 	}
-	b.result.churn(b.churnRate, float64(updates)/took.Seconds(), float64(spent-before)/float64(took))
+	b.section.churn(b.churnRate, float64(updates)/took.Seconds(), float64(spent-before)/float64(took))
 	return errors.Join(<-profiled, b.driftAmongUpdates(ctx, deployments))
 }
 
@@ -49,7 +48,7 @@ const timesChurn = 4
 // driftAmongUpdates has objects drift whose status is updated all the time, as fast as the API server can.
 func (b *bench) driftAmongUpdates(ctx context.Context, deployments []object) error {
 	rate := timesChurn * b.churnRate
-	b.progress("%d drifts among status updates: %d per second for %s", len(deployments), rate, b.churnTime)
+	progress("%d drifts among status updates: %d per second for %s", len(deployments), rate, b.churnTime)
 	group, updating := errgroup.WithContext(ctx)
 	begun, updates, took := time.Now(), 0, time.Duration(0)
 	group.Go(func() (err error) {
@@ -61,7 +60,7 @@ func (b *bench) driftAmongUpdates(ctx context.Context, deployments []object) err
 	if err := errors.Join(err, group.Wait()); err != nil {
 		return err
 	}
-	b.result.churnDrift(rate, float64(updates)/took.Seconds(), share)
+	b.section.churnDrift(rate, float64(updates)/took.Seconds(), share)
 	return nil
 }
 

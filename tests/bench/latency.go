@@ -19,6 +19,14 @@ func (w *world) sides() [2]side {
 	return [2]side{{agentFloor, w.floor}, {agentOperator, w.locked}}
 }
 
+// The measures of single drifts.
+const (
+	singleDrift = "single drift"
+	oneRelease  = "one release again and again"
+	oneObject   = "one object again and again"
+	deletions   = "deletion"
+)
+
 // latency measures single drifts and deletions in one release of 40 objects.
 func (b *bench) latency(ctx context.Context) error {
 	w, err := b.world(ctx, "single", 1, 40)
@@ -33,10 +41,10 @@ func (b *bench) latency(ctx context.Context) error {
 	anyOf := func(objects []object) object { return objects[b.random.IntN(len(objects))] }
 	always := func(objects []object) object { return objects[0] } // a ConfigMap
 	for _, t := range []turns{
-		{name: "single drift", rounds: b.rounds, gap: alone, pick: anyOf, tamper: tamper},
-		{name: "one release again and again", rounds: b.rounds, pick: anyOf, tamper: tamper},
-		{name: "one object again and again", rounds: b.rounds, pick: always, tamper: tamper},
-		{name: "deletion", rounds: b.deletions, gap: alone, pick: anyOf, tamper: b.tamper.delete},
+		{name: singleDrift, rounds: b.rounds, gap: alone, pick: anyOf, tamper: tamper},
+		{name: oneRelease, rounds: b.rounds, pick: anyOf, tamper: tamper},
+		{name: oneObject, rounds: b.rounds, pick: always, tamper: tamper},
+		{name: deletions, rounds: b.deletions, gap: alone, pick: anyOf, tamper: b.tamper.delete},
 	} {
 		if err := b.turns(ctx, w, t); err != nil {
 			return fmt.Errorf("%s: %w", t.name, err)
@@ -47,7 +55,7 @@ func (b *bench) latency(ctx context.Context) error {
 
 // alone is the time before a drift that has nothing to do with the one before. It is more than the 100 ms for which the
 // API server, after a consistent list from its cache, makes the next one wait.
-const alone = 150 * time.Millisecond
+const alone = 120 * time.Millisecond
 
 // turns are rounds in which the floor and the operator have to restore one object each.
 type turns struct {
@@ -57,11 +65,13 @@ type turns struct {
 	gap    time.Duration
 	pick   func([]object) object
 	tamper func(context.Context, object) error
+	// quantiles, if set, is given the times of the floor and of the operator, which are then no rows of their own.
+	quantiles func([2][]time.Duration)
 }
 
 // turns measures rounds in which first the floor and then the operator restores, or the other way round.
 func (b *bench) turns(ctx context.Context, w *world, t turns) error {
-	b.progress("%s: %d rounds", t.name, t.rounds)
+	progress("%s: %d rounds", t.name, t.rounds)
 	times := [2][]time.Duration{}
 	sides := w.sides()
 	var mark int64
@@ -86,12 +96,16 @@ func (b *bench) turns(ctx context.Context, w *world, t turns) error {
 			}
 		}
 	}
+	if t.quantiles != nil {
+		t.quantiles(times)
+		return nil
+	}
 	counted, err := b.audit.since(mark, agentOperator)
 	if err != nil {
 		return err
 	}
-	b.result.latency(t.name, times[0], times[1])
-	b.result.requests(t.name, counted, t.rounds)
+	b.section.latency(t.name, times[0], times[1])
+	b.section.requests(t.name, counted, t.rounds)
 	return nil
 }
 
@@ -119,6 +133,6 @@ func (b *bench) once(ctx context.Context, o object, tamper func(context.Context,
 // profileWhile takes a processor profile of the next seconds, if profiles are wanted. The channel delivers how it went.
 func (b *bench) profileWhile(ctx context.Context, name string) <-chan error {
 	done := make(chan error, 1)
-	go func() { done <- b.operator.profile(ctx, "profile?seconds=8", filepath.Join(b.profiles, name+".cpu")) }()
+	go func() { done <- b.operator.Profile(ctx, "profile?seconds=8", filepath.Join(b.profiles, name+".cpu")) }()
 	return done
 }

@@ -9,100 +9,107 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rancher/helm-locker/tests/process"
 )
 
-// idle starts the operator for the first time, with nothing to lock.
-func (b *bench) idle(ctx context.Context) error {
-	if err := b.operator.start(ctx); err != nil {
+// locking measures what it takes to lock many objects: time, writes and memory, in a process that has done nothing else.
+func (b *bench) locking(ctx context.Context) error {
+	w, err := b.manyWorld(ctx)
+	if err != nil {
 		return err
 	}
-	var err error
-	b.releases, err = newReadiness(ctx, b.setup, operatorNamespace)
-	return err
+	if err := b.fresh(ctx); err != nil {
+		return err
+	}
+	if b.empty, err = b.restingMemory(ctx); err != nil {
+		return err
+	}
+	b.section.memory("nothing locked", b.empty, process.Resident{}, 0)
+	if err := b.lockAll(ctx, w); err != nil {
+		return err
+	}
+	b.locked = true
+	return b.restart(ctx, w)
 }
 
-// many measures what it costs to have many objects locked: time, memory, processor time, and a storm over all of them.
-// It does so in a new process, so that what came before is not counted.
-func (b *bench) many(ctx context.Context) error {
+// manyWorld returns the world that the sections of one stage share.
+func (b *bench) manyWorld(ctx context.Context) (*world, error) {
+	if b.many != nil {
+		return b.many, nil
+	}
 	w, err := b.world(ctx, "many", b.options.releases, b.objects)
-	if err != nil {
-		return err
+	b.many = w
+	return w, err
+}
+
+// manyLocked is manyWorld, locked.
+func (b *bench) manyLocked(ctx context.Context) (*world, error) {
+	w, err := b.manyWorld(ctx)
+	if err != nil || b.locked {
+		return w, err
 	}
-	if err := b.operator.stop(); err != nil {
-		return err
+	if b.empty, err = b.restingMemory(ctx); err != nil {
+		return nil, err
 	}
-	if err := b.operator.start(ctx); err != nil {
-		return err
+	if _, err := b.lock(ctx, w); err != nil {
+		return nil, err
 	}
-	empty, err := b.restingMemory(ctx)
-	if err != nil {
-		return err
-	}
-	b.result.memory("nothing locked", empty, 0, b.objects)
-	for _, step := range []func(context.Context, *world) error{
-		b.lockAll, b.restart,
-		func(ctx context.Context, w *world) error {
-			return b.stormTurns(ctx, "storm, release by release", w, false)
-		},
-		func(ctx context.Context, w *world) error {
-			return b.stormTurns(ctx, "storm, all releases at once", w, true)
-		},
-		b.churn, b.strangers,
-	} {
-		if err := step(ctx, w); err != nil {
-			return err
-		}
-	}
-	return nil
+	b.locked = true
+	return w, nil
 }
 
 // lockAll measures the creation of all HelmReleases.
 func (b *bench) lockAll(ctx context.Context, w *world) error {
-	b.progress("locking")
+	progress("locking")
 	took, err := b.writesOf(func() (time.Duration, error) { return b.lock(ctx, w) }, "lock", len(w.releases))
 	if err != nil {
 		return err
 	}
-	b.result.locked("lock: HelmReleases created to all Ready", took)
+	b.section.locked("lock: HelmReleases created to all Ready", took, len(w.locked))
 	resting, err := b.restingMemory(ctx)
 	if err != nil {
 		return err
 	}
-	b.result.memory("locked", resting, b.objects, b.objects)
-	return b.operator.profile(ctx, "heap?gc=1", filepath.Join(b.profiles, "locked.heap"))
+	b.section.memory("locked", resting, b.empty, len(w.locked))
+	return b.operator.Profile(ctx, "heap?gc=1", filepath.Join(b.profiles, "locked.heap"))
 }
 
 // restart measures the start of an operator with all HelmReleases in place.
 func (b *bench) restart(ctx context.Context, w *world) error {
-	b.progress("restarting the operator")
-	if err := b.operator.stop(); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	if err := b.releases.forget(ctx, w.releases); err != nil {
-		return fmt.Errorf("empty the status of HelmReleases: %w", err)
-	}
-	if _, err := b.releases.wait(ctx, 0); err != nil {
-		return err
-	}
-	took, err := b.writesOf(func() (time.Duration, error) {
-		if err := b.operator.start(ctx); err != nil {
-			return 0, err
-		}
-		last, err := b.releases.wait(ctx, len(w.releases))
-		return last.Sub(b.operator.started), err
-	}, "start", len(w.releases))
+	progress("restarting the operator")
+	took, err := b.writesOf(func() (time.Duration, error) { return b.startAll(ctx, w) }, "start", len(w.releases))
 	if err != nil {
 		return err
 	}
-	b.result.locked("lock: operator started to all Ready", took)
+	b.section.locked("lock: operator started to all Ready", took, len(w.locked))
 	resting, err := b.restingMemory(ctx)
 	if err != nil {
 		return err
 	}
-	b.result.memory("locked at start", resting, b.objects, b.objects)
-	return nil
+	b.section.memory("locked at start", resting, b.empty, len(w.locked))
+	return b.operator.Profile(ctx, "heap?gc=1", filepath.Join(b.profiles, "started.heap"))
+}
+
+// startAll restarts the operator, with all HelmReleases of a world in place, and returns how long it took from its start until
+// all were Ready again.
+func (b *bench) startAll(ctx context.Context, w *world) (time.Duration, error) {
+	if err := b.operator.Stop(); err != nil {
+		return 0, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if err := b.releases.forget(ctx, w.releases); err != nil {
+		return 0, fmt.Errorf("empty the status of HelmReleases: %w", err)
+	}
+	if _, err := b.releases.wait(ctx, 0); err != nil {
+		return 0, err
+	}
+	if err := b.operator.Start(ctx); err != nil {
+		return 0, err
+	}
+	last, err := b.releases.wait(ctx, len(w.releases))
+	return last.Sub(b.operator.Started()), err
 }
 
 // writesOf runs f and reports what it made the operator ask of the API server.
@@ -119,30 +126,33 @@ func (b *bench) writesOf(f func() (time.Duration, error), name string, releases 
 	if err != nil {
 		return 0, err
 	}
-	b.result.writes(name+": writes to objects", counted.writes())
-	b.result.requests(name+" (per release)", counted, releases)
+	b.section.writes(name+": writes to objects", counted.writes())
+	b.section.requests(name+" (per release)", counted, releases)
 	return took, nil
 }
 
 // restingMemory lets the operator rest and returns the least memory that it held meanwhile; garbage collections make it
 // go up and down.
-func (b *bench) restingMemory(ctx context.Context) (resident, error) {
-	r := resident{}
+func (b *bench) restingMemory(ctx context.Context) (process.Resident, error) {
+	r := process.Resident{}
 	end := time.Now().Add(b.rest)
-	err := poll(ctx, 50*time.Millisecond, func() (bool, error) {
-		now, err := b.operator.memory()
-		if r.now == 0 || now.now < r.now {
+	err := process.Poll(ctx, 50*time.Millisecond, func() (bool, error) {
+		now, err := b.operator.Memory()
+		if r.Now == 0 || now.Now < r.Now {
 			r = now
 		}
-		r.most = now.most
+		r.Most = now.Most
 		return time.Now().After(end), err
 	})
 	return r, err
 }
 
 // strangers measures whether Secrets and ConfigMaps of nobody cost memory.
-func (b *bench) strangers(ctx context.Context, _ *world) error {
-	b.progress("adding %d Secrets and ConfigMaps of no release", b.unrelated)
+func (b *bench) strangers(ctx context.Context) error {
+	if _, err := b.manyLocked(ctx); err != nil {
+		return err
+	}
+	progress("adding %d Secrets and ConfigMaps of no release", b.unrelated)
 	before, err := b.restingMemory(ctx)
 	if err != nil {
 		return err
@@ -173,6 +183,6 @@ func (b *bench) strangers(ctx context.Context, _ *world) error {
 	if err != nil {
 		return err
 	}
-	b.result.growth(before, after, b.unrelated)
-	return errors.Join(b.operator.profile(ctx, "heap?gc=1", filepath.Join(b.profiles, "end.heap")), b.floor.error())
+	b.section.growth(fmt.Sprintf("%d unrelated Secrets and ConfigMaps", b.unrelated), before, after)
+	return errors.Join(b.operator.Profile(ctx, "heap?gc=1", filepath.Join(b.profiles, "end.heap")), b.floor.error())
 }

@@ -17,6 +17,7 @@ type observer struct {
 	sights  map[object]sight
 	waiting map[object]uint64
 	done    chan struct{} // closed when waiting gets empty
+	told    func(object, time.Time)
 	err     error
 }
 
@@ -54,6 +55,13 @@ func newObserver(ctx context.Context, c *client) (*observer, error) {
 	return o, nil
 }
 
+// tell has every restoration told to f, nil for nobody.
+func (o *observer) tell(f func(object, time.Time)) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.told = f
+}
+
 func (o *observer) failed(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -78,6 +86,9 @@ func (o *observer) take(event apiwatch.Event) {
 	s.version, s.declared = versionOf(obj), event.Type != apiwatch.Deleted && isDeclared(obj)
 	if s.declared && !was {
 		s.turned, s.at = s.version, now
+		if o.told != nil {
+			o.told(key, now)
+		}
 	}
 	o.sights[key] = s
 	if after, waits := o.waiting[key]; waits && s.declared && s.turned > after {

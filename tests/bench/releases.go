@@ -21,29 +21,54 @@ import (
 	"sigs.k8s.io/yaml"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+
+	"github.com/rancher/helm-locker/tests/process"
 )
 
 var helmReleasesGVR = schema.GroupVersionResource{Group: "helm.cattle.io", Version: "v1alpha1", Resource: "helmreleases"}
 
-// record stores a release as Helm does after an installation of its objects.
-func (c *client) record(namespace, name string, objects []object) error {
+// revision is one revision of a release, the newest one unless it is superseded.
+type revision struct {
+	release    types.NamespacedName
+	number     int
+	superseded bool
+	// ballast is a file of the chart, which the record holds, too.
+	ballast []byte
+	objects []object
+	// replace is set when there is a record of that revision.
+	replace bool
+}
+
+// record stores a revision as Helm does.
+func (c *client) record(r revision) error {
 	var manifest strings.Builder
-	for _, o := range objects {
+	for _, o := range r.objects {
 		doc, err := yaml.Marshal(o.declaredContent())
 		if err != nil {
-			return fmt.Errorf("encode the manifest of %s: %w", name, err)
+			return fmt.Errorf("encode the manifest of %s: %w", r.release, err)
 		}
-		fmt.Fprintf(&manifest, "---\n# Source: %s/templates/%s.yaml\n%s", name, o.name, doc)
+		fmt.Fprintf(&manifest, "---\n# Source: %s/templates/%s.yaml\n%s", r.release.Name, o.name, doc)
+	}
+	status := release.StatusDeployed
+	if r.superseded {
+		status = release.StatusSuperseded
 	}
 	now := helmtime.Now()
-	secrets := driver.NewSecrets(c.kube.CoreV1().Secrets(namespace))
-	err := storage.Init(secrets).Create(&release.Release{
-		Name: name, Namespace: namespace, Version: 1, Manifest: manifest.String(),
-		Info:  &release.Info{FirstDeployed: now, LastDeployed: now, Status: release.StatusDeployed, Description: "Install complete"},
-		Chart: &chart.Chart{Metadata: &chart.Metadata{APIVersion: chart.APIVersionV2, Name: name, Version: "0.1.0"}},
-	})
-	if err != nil {
-		return fmt.Errorf("store release %s: %w", name, err)
+	rel := &release.Release{
+		Name: r.release.Name, Namespace: r.release.Namespace, Version: r.number, Manifest: manifest.String(),
+		Info:  &release.Info{FirstDeployed: now, LastDeployed: now, Status: status, Description: "Install complete"},
+		Chart: &chart.Chart{Metadata: &chart.Metadata{APIVersion: chart.APIVersionV2, Name: r.release.Name, Version: "0.1.0"}},
+	}
+	if len(r.ballast) > 0 {
+		rel.Chart.Files = []*chart.File{{Name: "ballast.bin", Data: r.ballast}}
+	}
+	records := storage.Init(driver.NewSecrets(c.kube.CoreV1().Secrets(r.release.Namespace)))
+	store := records.Create
+	if r.replace {
+		store = records.Update
+	}
+	if err := store(rel); err != nil {
+		return fmt.Errorf("store release %s: %w", r.release, err)
 	}
 	return nil
 }
@@ -55,12 +80,14 @@ type readiness struct {
 
 	mu    sync.Mutex
 	since map[string]time.Time // of those that are Ready
-	err   error
+	// revisions are those that are locked.
+	revisions map[string]int64
+	err       error
 }
 
 // newReadiness returns a readiness that follows until ctx ends. The CustomResourceDefinition must exist.
 func newReadiness(ctx context.Context, c *client, namespace string) (*readiness, error) {
-	r := &readiness{client: c, namespace: namespace, since: map[string]time.Time{}}
+	r := &readiness{client: c, namespace: namespace, since: map[string]time.Time{}, revisions: map[string]int64{}}
 	resource := c.dynamic.Resource(helmReleasesGVR).Namespace(namespace)
 	return r, follow(ctx, source{
 		list:  func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return resource.List(ctx, o) },
@@ -82,6 +109,10 @@ func (r *readiness) take(event apiwatch.Event) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	revision, _, err := unstructured.NestedInt64(u.Object, "status", "revision")
+	if err == nil {
+		r.revisions[u.GetName()] = revision
+	}
 	if event.Type == apiwatch.Deleted || !isReady(u) {
 		delete(r.since, u.GetName())
 	} else if _, was := r.since[u.GetName()]; !was {
@@ -105,7 +136,7 @@ func isReady(u *unstructured.Unstructured) bool {
 // wait returns when the last of n HelmReleases has become Ready; for n = 0, when none is.
 func (r *readiness) wait(ctx context.Context, n int) (last time.Time, err error) {
 	count := 0
-	err = poll(ctx, 2*time.Millisecond, func() (bool, error) {
+	err = process.Poll(ctx, 2*time.Millisecond, func() (bool, error) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		count = len(r.since)
@@ -120,6 +151,18 @@ func (r *readiness) wait(ctx context.Context, n int) (last time.Time, err error)
 		return last, fmt.Errorf("wait for %d HelmReleases to be Ready, and %d are: %w", n, count, err)
 	}
 	return last, nil
+}
+
+// waitRevision returns when a HelmRelease is Ready with a revision.
+func (r *readiness) waitRevision(ctx context.Context, name string, revision int) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return process.Poll(ctx, 2*time.Millisecond, func() (bool, error) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		_, isReady := r.since[name]
+		return isReady && r.revisions[name] == int64(revision), r.err
+	})
 }
 
 // lock creates HelmReleases for releases.

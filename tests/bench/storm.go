@@ -17,19 +17,55 @@ func (b *bench) bursts(ctx context.Context) error {
 	if _, err := b.lock(ctx, w); err != nil {
 		return err
 	}
-	if err := b.stormTurns(ctx, "one release all drifted", w, false); err != nil {
+	if err := b.stormTurns(ctx, "one release all drifted", w, stormKind{times: b.options.storms, limit: burstLimit}); err != nil {
+		return err
+	}
+	if err := b.sustained(ctx, w); err != nil {
 		return err
 	}
 	return b.unlock(ctx, w)
 }
 
-// stormTurns lets the floor and the operator weather storms over all objects of a world by turns. The tampering goes
-// through one release after the other or, when mixed, hits all of them at once.
-func (b *bench) stormTurns(ctx context.Context, name string, w *world, mixed bool) error {
-	b.progress("%s: %d objects, %d times", name, len(w.locked), b.storms)
+// storms measures storms over many releases.
+func (b *bench) storms(ctx context.Context) error {
+	w, err := b.manyLocked(ctx)
+	if err != nil {
+		return err
+	}
+	empty := b.empty
+	for _, s := range []struct {
+		name string
+		kind stormKind
+	}{
+		{"storm, all releases at once", stormKind{mixed: true, times: b.options.storms, limit: stormLimit}},
+		{"storm, release by release", stormKind{times: 1, limit: stormLimit}},
+	} {
+		if err := b.stormTurns(ctx, s.name, w, s.kind); err != nil {
+			return err
+		}
+	}
+	after, err := b.restingMemory(ctx)
+	if err != nil {
+		return err
+	}
+	b.section.memory("after the storms", after, empty, len(w.locked))
+	return nil
+}
+
+// stormKind is how a storm goes through the objects of a world: one release after the other or, when mixed, all of them at
+// once; how many times; and what share of the floor's throughput is wanted.
+type stormKind struct {
+	mixed bool
+	times int
+	limit float64
+}
+
+// stormTurns lets the floor and the operator weather storms over all objects of a world by turns.
+func (b *bench) stormTurns(ctx context.Context, name string, w *world, kind stormKind) error {
+	progress("%s: %d objects, %d times", name, len(w.locked), kind.times)
 	var rates, shares [2][]float64
 	counted := requests{}
-	for range b.storms {
+	for range kind.times {
 		for which, s := range w.sides() {
 			if err := idleFor(ctx, pause); err != nil {
 				return err
@@ -43,7 +79,7 @@ func (b *bench) stormTurns(ctx context.Context, name string, w *world, mixed boo
 				profiled = b.profileWhile(ctx, name)
 			}
 			objects := s.objects
-			if mixed {
+			if kind.mixed {
 				objects = slices.Clone(objects)
 				b.random.Shuffle(len(objects), func(i, j int) { objects[i], objects[j] = objects[j], objects[i] })
 			}
@@ -70,9 +106,9 @@ func (b *bench) stormTurns(ctx context.Context, name string, w *world, mixed boo
 			}
 		}
 	}
-	b.result.storm(name, rates, shares[1])
-	b.result.requests(name, counted, b.storms*len(w.locked))
-	return b.operator.profile(ctx, "allocs", filepath.Join(b.profiles, name+".allocs"))
+	b.section.storm(name, kind.limit, rates, shares[1])
+	b.section.requests(name, counted, kind.times*len(w.locked))
+	return b.operator.Profile(ctx, "allocs", filepath.Join(b.profiles, name+".allocs"))
 }
 
 // storm tampers with all objects as fast as it can and returns how many were restored per second, counted from the first

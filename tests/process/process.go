@@ -1,4 +1,6 @@
-package main
+// Package process runs the operator as a process of its own, for what cannot be tested or measured inside of the test: its
+// death, its memory, its processor time.
+package process
 
 import (
 	"context"
@@ -16,11 +18,18 @@ import (
 	"time"
 )
 
-// program is the operator, running as a process of its own.
-type program struct {
-	path, kubeconfig, namespace string
-	pprof                       bool
-	log                         *os.File
+// Operator is the operator, running as a process of its own. Its methods must not be called concurrently.
+type Operator struct {
+	// Path is the program, Kubeconfig and Namespace are what it is given.
+	Path, Kubeconfig, Namespace string
+	// Pprof has it serve profiles on localhost:6060.
+	Pprof bool
+	// Log receives what it prints.
+	Log *os.File
+	// Metrics is the address of its metrics; none when empty.
+	Metrics string
+	// Args are more arguments for it.
+	Args []string
 
 	pid     int
 	started time.Time
@@ -28,36 +37,45 @@ type program struct {
 	how     error
 }
 
-// buildOperator builds the operator of this tree and returns its path.
-func buildOperator(ctx context.Context, dir string) (string, error) {
+// Build builds the operator of this tree and returns its path: as it is released, or, which takes far less time after `go test`,
+// with the packages that tests are built of.
+func Build(ctx context.Context, dir string, released bool) (string, error) {
 	mod, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
 	if err != nil {
 		return "", fmt.Errorf("find the module: %w", err)
 	}
 	path := filepath.Join(dir, "helm-locker")
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-o", path, ".")
+	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", path, ".")
+	if released {
+		cmd = exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-trimpath", "-ldflags", "-s -w", "-o", path, ".")
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	}
 	cmd.Dir = filepath.Dir(strings.TrimSpace(string(mod)))
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the operator: %w\n%s", err, out)
 	}
 	return path, nil
 }
 
-// start starts the operator and returns when it watches.
-func (p *program) start(ctx context.Context) error {
-	health, err := freeAddress()
+// Start starts the operator and returns when it watches.
+func (p *Operator) Start(ctx context.Context) error {
+	health, err := FreeAddress()
 	if err != nil {
 		return err
 	}
-	args := []string{"--kubeconfig", p.kubeconfig, "--namespace", p.namespace, "--metrics-address", "0", "--health-address", health}
-	if p.pprof {
+	metrics := p.Metrics
+	if metrics == "" {
+		metrics = "0"
+	}
+	args := []string{"--kubeconfig", p.Kubeconfig, "--namespace", p.Namespace, "--metrics-address", metrics, "--health-address", health}
+	if p.Pprof {
 		args = append(args, "--pprof")
 	}
-	cmd := exec.Command(p.path, args...)
+	args = append(args, p.Args...)
+	cmd := exec.Command(p.Path, args...)
 	// Nothing of the surroundings changes what is measured.
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}
-	cmd.Stdout, cmd.Stderr = p.log, p.log
+	cmd.Stdout, cmd.Stderr = p.Log, p.Log
 	ended := make(chan struct{})
 	p.started = time.Now()
 	if err := cmd.Start(); err != nil {
@@ -70,18 +88,35 @@ func (p *program) start(ctx context.Context) error {
 	}()
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	return poll(ctx, 10*time.Millisecond, func() (bool, error) {
+	return Poll(ctx, 10*time.Millisecond, func() (bool, error) {
 		select {
 		case <-ended:
-			return false, fmt.Errorf("the operator ended: %w, see %s", p.how, p.log.Name())
+			return false, fmt.Errorf("the operator ended: %w, see %s", p.how, p.Log.Name())
 		default:
 			return ready(ctx, health), nil
 		}
 	})
 }
 
-// stop ends the operator as a cluster would. It may be called when none runs.
-func (p *program) stop() error {
+// Running says whether the process has been started and has not ended, by itself or by Stop or Kill.
+func (p *Operator) Running() bool {
+	if p.ended == nil {
+		return false
+	}
+	select {
+	case <-p.ended:
+		p.ended = nil
+		return false
+	default:
+		return true
+	}
+}
+
+// Started returns when the operator was started last.
+func (p *Operator) Started() time.Time { return p.started }
+
+// Stop ends the operator as a cluster would. It may be called when none runs.
+func (p *Operator) Stop() error {
 	if p.ended == nil {
 		return nil
 	}
@@ -98,15 +133,26 @@ func (p *program) stop() error {
 		return errors.Join(errors.New("the operator did not stop when it was asked to"), err)
 	}
 	if p.how != nil {
-		return fmt.Errorf("the operator ended with %w, see %s", p.how, p.log.Name())
+		return fmt.Errorf("the operator ended with %w, see %s", p.how, p.Log.Name())
 	}
 	return nil
 }
 
-// profile saves one of the operator's profiles, as in profile(ctx, "profile?seconds=5", "storm.cpu"). It does nothing
+// Kill ends the operator as the loss of its node would.
+func (p *Operator) Kill() error {
+	ended := p.ended
+	p.ended = nil
+	if err := syscall.Kill(p.pid, syscall.SIGKILL); err != nil {
+		return fmt.Errorf("kill the operator: %w", err)
+	}
+	<-ended
+	return nil
+}
+
+// Profile saves one of the operator's profiles, as in Profile(ctx, "profile?seconds=5", "storm.cpu"). It does nothing
 // when the operator serves none.
-func (p *program) profile(ctx context.Context, what, file string) (err error) {
-	if !p.pprof {
+func (p *Operator) Profile(ctx context.Context, what, file string) (err error) {
+	if !p.Pprof {
 		return nil
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://localhost:6060/debug/pprof/"+what, nil)
@@ -125,17 +171,17 @@ func (p *program) profile(ctx context.Context, what, file string) (err error) {
 	return os.WriteFile(file, content, 0o644)
 }
 
-// resident is memory in bytes: now, at most so far, and how much of that now is pages of the program's file, which the
+// Resident is memory in bytes: now, at most so far, and how much of that now is pages of the program's file, which the
 // system can drop at will.
-type resident struct{ now, most, program int64 }
+type Resident struct{ Now, Most, Program int64 }
 
-// memory returns the resident memory of the operator.
-func (p *program) memory() (r resident, err error) {
+// Memory returns the resident memory of the operator.
+func (p *Operator) Memory() (r Resident, err error) {
 	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.pid))
 	if err != nil {
 		return r, fmt.Errorf("memory of the operator: %w", err)
 	}
-	fields := map[string]*int64{"VmRSS": &r.now, "VmHWM": &r.most, "RssFile": &r.program}
+	fields := map[string]*int64{"VmRSS": &r.Now, "VmHWM": &r.Most, "RssFile": &r.Program}
 	for line := range strings.Lines(string(content)) {
 		name, value, _ := strings.Cut(line, ":")
 		target := fields[name]
@@ -154,8 +200,8 @@ func (p *program) memory() (r resident, err error) {
 // ticksPerSecond is the unit of times in /proc, the same on every Linux that Go runs on.
 const ticksPerSecond = 100
 
-// processor is the processor time that the operator has used.
-func (p *program) processor() (time.Duration, error) {
+// Processor is the processor time that the operator has used.
+func (p *Operator) Processor() (time.Duration, error) {
 	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.pid))
 	if err != nil {
 		return 0, fmt.Errorf("processor time of the operator: %w", err)
@@ -177,7 +223,8 @@ func (p *program) processor() (time.Duration, error) {
 	return time.Duration(ticks) * time.Second / ticksPerSecond, nil
 }
 
-func freeAddress() (string, error) {
+// FreeAddress returns an address on loopback that nothing listened on a moment ago.
+func FreeAddress() (string, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", fmt.Errorf("find a free port: %w", err)
@@ -197,8 +244,8 @@ func ready(ctx context.Context, address string) bool {
 	return response.Body.Close() == nil && response.StatusCode == http.StatusOK
 }
 
-// poll calls holds until it is true, or an error, or ctx ends.
-func poll(ctx context.Context, interval time.Duration, holds func() (bool, error)) error {
+// Poll calls holds until it is true, or an error, or ctx ends.
+func Poll(ctx context.Context, interval time.Duration, holds func() (bool, error)) error {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// failover measures how soon a standby puts drift right when the leader is gone.
+func (b *bench) failover(ctx context.Context) error {
+	w, err := b.world(ctx, "failover", 1, 10)
+	if err != nil {
+		return err
+	}
+	if err := b.operator.Stop(); err != nil {
+		return err
+	}
+	lease := []string{"--lease-duration", b.lease.String()}
+	leader, standby := b.newProgram(b.operator.Log, lease...), b.newProgram(b.operator.Log, lease...)
+	leader.Pprof, standby.Pprof = false, false // they would share a port
+	defer func() {
+		b.operator = leader // for the end of the stage
+	}()
+	if err := leader.Start(ctx); err != nil {
+		return err
+	}
+	if _, err := b.lock(ctx, w); err != nil {
+		return err
+	}
+	var graceful, ended, killed []time.Duration
+	for round := range b.failovers + b.kills {
+		progress("failover %d of %d", round+1, b.failovers+b.kills)
+		if err := standby.Start(ctx); err != nil {
+			return err
+		}
+		if err := idleFor(ctx, pause); err != nil { // its locks are complete, and it has looked at the lease
+			return err
+		}
+		begun := time.Now()
+		stop := leader.Stop
+		if round >= b.failovers {
+			stop = leader.Kill
+		}
+		if err := stop(); err != nil {
+			return err
+		}
+		gone := time.Since(begun)
+		lived, err := b.once(ctx, w.locked[round%len(w.locked)], func(ctx context.Context, o object) error {
+			return b.tamper.tamper(ctx, o, b.nextForeign())
+		})
+		if err != nil {
+			return fmt.Errorf("failover %d: %w", round+1, err)
+		}
+		if round < b.failovers {
+			graceful, ended = append(graceful, lived), append(ended, gone)
+		} else {
+			killed = append(killed, lived)
+		}
+		leader, standby = standby, leader
+	}
+	b.section.graceful(graceful, ended)
+	b.section.killed(killed, b.lease)
+	return nil
+}

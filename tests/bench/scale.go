@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"time"
+)
+
+// scaleRounds are the single drifts that are measured at every size.
+const scaleRounds = 40
+
+// scaling measures what more and more locked releases cost, each time in a process of its own. What is not locked does not
+// exist yet.
+func (b *bench) scaling(ctx context.Context) error {
+	reference, err := b.world(ctx, "reference", 1, upgradeObjects) // for the floor
+	if err != nil {
+		return err
+	}
+	if err := b.fresh(ctx); err != nil {
+		return err
+	}
+	empty, err := b.restingMemory(ctx)
+	if err != nil {
+		return err
+	}
+	w := &world{floor: reference.floor}
+	var points []point
+	for _, releases := range b.options.sizes {
+		if err := b.grow(ctx, w, "scale", releases, releases*b.perRelease, false); err != nil {
+			return err
+		}
+		p, err := b.point(ctx, w)
+		if err != nil {
+			return err
+		}
+		points = append(points, p)
+	}
+	b.section.scale(points, empty)
+	return nil
+}
+
+// point measures one size.
+func (b *bench) point(ctx context.Context, w *world) (p point, err error) {
+	p = point{Releases: len(w.releases), Objects: len(w.locked)}
+	progress("locking %d objects in %d releases", p.Objects, p.Releases)
+	if err := b.fresh(ctx); err != nil {
+		return p, err
+	}
+	took, err := b.lock(ctx, w)
+	if err != nil {
+		return p, err
+	}
+	resting, err := b.restingMemory(ctx)
+	if err != nil {
+		return p, err
+	}
+	p.Lock, p.Memory = took.Seconds(), float64(resting.Now)/bytesPerMiB
+	err = b.turns(ctx, w, turns{
+		name: singleDrift, rounds: scaleRounds, gap: alone,
+		pick:   func(objects []object) object { return objects[b.random.IntN(len(objects))] },
+		tamper: func(ctx context.Context, o object) error { return b.tamper.tamper(ctx, o, b.nextForeign()) },
+		quantiles: func(times [2][]time.Duration) {
+			p.Floor, p.Drift = milliseconds(quantile(times[0], 0.5)), milliseconds(quantile(times[1], 0.5))
+		},
+	})
+	if err != nil {
+		return p, err
+	}
+	return p, b.unlock(ctx, w)
+}

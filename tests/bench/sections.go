@@ -1,0 +1,38 @@
+package main
+
+import (
+	"context"
+	"slices"
+)
+
+// part is a section of a run and what measures it.
+type part struct {
+	name    string
+	measure func(*bench, context.Context) error
+}
+
+// stages are the parts of a run. Those of one stage share a control plane, which is new for every stage: what one left
+// behind is no burden to the next.
+func stages() [][]part {
+	return [][]part{
+		{{"single", (*bench).latency}, {"burst", (*bench).bursts}, {"upgrades", (*bench).upgrades}},
+		{{"lock", (*bench).locking}, {"storm", (*bench).storms}, {"churn", (*bench).churn}, {"unrelated", (*bench).strangers}},
+		{{"history", (*bench).history}},
+		{{"failover", (*bench).failover}},
+		{{"scale", (*bench).scaling}},
+	}
+}
+
+// sectionNames returns the names of all parts in the order in which they run.
+func sectionNames() []string {
+	var names []string
+	for _, stage := range stages() {
+		for _, p := range stage {
+			names = append(names, p.name)
+		}
+	}
+	return names
+}
+
+// position returns the place of a section among all, -1 for none.
+func position(name string) int { return slices.Index(sectionNames(), name) }

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// quantile returns the smallest value that at least a share q of the sample does not exceed; zero for an empty sample.
+func quantile(sample []time.Duration, q float64) time.Duration {
+	if len(sample) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(sample))
+	return sorted[max(0, min(len(sorted)-1, int(math.Ceil(q*float64(len(sorted))))-1))]
+}
+
+// percentiles returns the quantiles from 0 to 1 in steps of a hundredth, in milliseconds, rounded to microseconds; none of an
+// empty sample.
+func percentiles(sample []time.Duration) []float64 {
+	if len(sample) == 0 {
+		return nil
+	}
+	all := make([]float64, 0, 101)
+	for i := range 101 {
+		all = append(all, milliseconds(quantile(sample, float64(i)/100).Round(time.Microsecond)))
+	}
+	return all
+}
+
+// middle returns the median of a sample that is not empty, the lower one of two.
+func middle(sample []float64) float64 {
+	sorted := slices.Sorted(slices.Values(sample))
+	return sorted[(len(sorted)-1)/2]
+}
+
+// exponent returns the k for which y is nearest to c * x^k: the slope of the line that fits the logarithms best, in the
+// sense of least squares. Values that are not positive are left out: too small to be measured. With fewer than two others
+// nothing is known to grow, and it is zero.
+func exponent(x, y []float64) float64 {
+	var n, sumX, sumY, sumXX, sumXY float64
+	for i := range x {
+		if x[i] <= 0 || y[i] <= 0 {
+			continue
+		}
+		lx, ly := math.Log(x[i]), math.Log(y[i])
+		n, sumX, sumY, sumXX, sumXY = n+1, sumX+lx, sumY+ly, sumXX+lx*lx, sumXY+lx*ly
+	}
+	spread := n*sumXX - sumX*sumX
+	if spread <= 0 {
+		return 0
+	}
+	return (n*sumXY - sumX*sumY) / spread
+}
+
+// mean returns the mean of a sample, zero of an empty one.
+func mean(sample []int) float64 {
+	sum := 0
+	for _, v := range sample {
+		sum += v
+	}
+	return float64(sum) / float64(max(1, len(sample)))
+}

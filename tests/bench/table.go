@@ -1,0 +1,78 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"text/tabwriter"
+)
+
+// print writes the table, what was asked of the API server, and the machine. Before, when there is one, is an earlier
+// result to show beside this one.
+func (r *result) print(w io.Writer, before *result) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, strings.Join(append([]string{"measure"}, header(before)...), "\t"))
+	for _, s := range r.Sections {
+		for _, x := range s.Rows {
+			fmt.Fprintln(t, strings.Join(append([]string{x.Measure}, x.cells(before)...), "\t"))
+		}
+	}
+	if err := t.Flush(); err != nil {
+		return fmt.Errorf("print the table: %w", err)
+	}
+	fmt.Fprintln(w, "\nrequests of the operator (for each revert unless it says otherwise):")
+	for _, s := range r.Sections {
+		for _, note := range s.Requests {
+			fmt.Fprintf(w, "  %s: %s\n", note.Measure, note.Per)
+		}
+	}
+	_, err := fmt.Fprintf(w, "\n%s\n", r.Machine)
+	return err
+}
+
+// header returns the names of the columns that cells returns.
+func header(before *result) []string {
+	names := []string{"floor", "helm-locker", "unit", "ratio", "target", ""}
+	if before != nil {
+		names = append(names, "before", "ratio before")
+	}
+	return names
+}
+
+// cells returns the texts of a row after its name.
+func (x row) cells(before *result) []string {
+	verdict := ""
+	if x.Met != nil {
+		verdict = "met"
+		if !*x.Met {
+			verdict = "MISSED"
+		}
+	}
+	cells := []string{optional(x.Floor, figure), figure(x.Operator), x.Unit, optional(x.Ratio, times), x.Target, verdict}
+	if before == nil {
+		return cells
+	}
+	old := before.row(x.Measure)
+	if old == nil {
+		return append(cells, "", "")
+	}
+	return append(cells, figure(old.Operator), optional(old.Ratio, times))
+}
+
+func times(ratio float64) string { return fmt.Sprintf("%.2fx", ratio) }
+
+func optional(v *float64, text func(float64) string) string {
+	if v == nil {
+		return ""
+	}
+	return text(*v)
+}
+
+// figure returns a number with as many digits as say something.
+func figure(v float64) string {
+	if v == math.Trunc(v) || math.Abs(v) >= 100 {
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%.2f", v)
+}

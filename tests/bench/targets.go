@@ -1,0 +1,201 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rancher/helm-locker/tests/process"
+)
+
+// Targets, as the project set them.
+const (
+	medianLimit = 1.7 // times the floor, as the next three
+	p99Limit    = 2.5
+	stormLimit  = 0.7
+	burstLimit  = 0.6
+
+	requestsLimit      = 2.05 // one list of records and one write; a conflict now and then
+	stormRequestsLimit = 1.1
+	upgradeLimit       = 1.05 // times Helm without a lock
+	queueLimit         = 20.0 // drifts: a tenth of what a second brings
+	madeLimit          = 0.9  // times the drifts that could be made with the floor at work: a saturated API server is not our queue
+
+	lockLimit     = 3 * time.Second // of lockObjects
+	lockObjects   = 5000
+	hugeLimit     = 30 * time.Second // of hugeObjects
+	hugeObjects   = 50000
+	exponentLimit = 1.05
+
+	baseMemory   = 48 << 20
+	objectMemory = 3 << 10
+	growthLimit  = 3 << 20 // what repeated readings of a process at rest differ by
+	bytesPerMiB  = 1 << 20
+
+	churnLimit    = 5.0 // per cent of a core
+	gracefulLimit = time.Second
+	killLimit     = time.Second // beyond the lease
+)
+
+// latency adds the quantiles of two samples, and their distribution.
+func (s *section) latency(name string, floor, operator []time.Duration) {
+	s.Curves = append(s.Curves, curve{Measure: name, Floor: percentiles(floor), Operator: percentiles(operator)})
+	for _, q := range []struct {
+		name  string
+		at    float64
+		limit float64
+	}{{"median", 0.5, medianLimit}, {"p90", 0.9, 0}, {"p99", 0.99, p99Limit}} {
+		added := s.against(name+", "+q.name, "ms", milliseconds(quantile(floor, q.at)), milliseconds(quantile(operator, q.at)))
+		if name != deletions && q.limit > 0 {
+			added.ratioAtMost(q.limit)
+		}
+	}
+}
+
+// storm adds the middle one of the storms of either side, and what became of the operator's objects. A storm over one
+// release has a target of its own.
+func (s *section) storm(name string, limit float64, rates [2][]float64, shares []float64) {
+	s.against(name+", throughput", "reverts/s", middle(rates[0]), middle(rates[1])).ratioAtLeast(limit)
+	least := 100 * slices.Min(shares)
+	s.plain(name+", restored", "%", least).want(least == 100, "100 %%")
+}
+
+// requests adds what the operator asked of the API server, divided by n.
+func (s *section) requests(name string, counted requests, n int) {
+	s.Requests = append(s.Requests, requestNote{Measure: name, Per: counted.per(n), Counts: counted, Over: n})
+	if strings.Contains(name, "per release") {
+		return
+	}
+	per := float64(counted.work()) / float64(n)
+	added := s.plain(name+", requests per revert", "", per)
+	switch {
+	case strings.HasPrefix(name, "storm"):
+		added.want(per <= stormRequestsLimit, "<= %g", stormRequestsLimit)
+	case name == singleDrift || name == oneRelease || name == oneObject:
+		added.want(per <= requestsLimit, "1 list + 1 write")
+	}
+}
+
+// sustained adds what a steady stream of drifts does: how fast it really was, how long single drifts lived, and whether
+// those not yet put right became more and more. The floor's is the first of each pair.
+func (s *section) sustained(asked int, runs [2]steady) {
+	name := fmt.Sprintf("%d drifts/s on one release", asked)
+	s.against(name+", drifts made", "1/s", runs[0].rate, runs[1].rate).ratioAtLeast(madeLimit)
+	for _, q := range []struct {
+		name string
+		at   float64
+	}{{"median", 0.5}, {"p99", 0.99}} {
+		s.against(name+", "+q.name, "ms", milliseconds(quantile(runs[0].lived, q.at)), milliseconds(quantile(runs[1].lived, q.at)))
+	}
+	floor, grown := runs[0].growth(), runs[1].growth()
+	queue := s.plain(name+", growth of the queue", "drifts", grown)
+	queue.Floor = &floor
+	queue.want(grown <= queueLimit, "none (<= %g)", queueLimit)
+	share := 100 * runs[1].share
+	s.plain(name+", restored", "%", share).want(share == 100, "100 %%")
+}
+
+// upgrades adds how long Helm took beside how long it took without a lock, and how often the operator wrote to what
+// Helm was upgrading.
+func (s *section) upgrades(helm string, unlocked, locked []time.Duration, between, total int) {
+	name := "upgrade by " + helm
+	s.against(name+", median", "ms", milliseconds(quantile(unlocked, 0.5)), milliseconds(quantile(locked, 0.5))).ratioAtMost(upgradeLimit)
+	s.against(name+", p90", "ms", milliseconds(quantile(unlocked, 0.9)), milliseconds(quantile(locked, 0.9)))
+	s.plain(fmt.Sprintf("%s, %d times: our writes between Helm's first and last", name, len(locked)), "", float64(between)).want(between == 0, "0")
+	s.plain(fmt.Sprintf("%s, %d times: our writes to the objects at all", name, len(locked)), "", float64(total)).want(total == 0, "0")
+}
+
+// locked adds how long a lock of so many objects took. The target is for a size and grows in proportion, but never
+// under that of the size.
+func (s *section) locked(name string, took time.Duration, objects int) {
+	limit := lockLimit
+	if objects > lockObjects {
+		limit = max(limit, hugeLimit*time.Duration(objects)/hugeObjects)
+	}
+	s.plain(name, "s", took.Seconds()).want(took <= limit, "<= %g s", limit.Seconds())
+}
+
+func (s *section) writes(name string, n int) {
+	s.plain(name, "", float64(n)).want(n == 0, "0")
+}
+
+// memory adds what the operator holds when it rests with so many objects locked, and what it held at most. Empty is what
+// it held with none, zero when that is what is being added.
+func (s *section) memory(name string, m, empty process.Resident, locked int) {
+	limit := float64(baseMemory+locked*objectMemory) / bytesPerMiB
+	now := float64(m.Now) / bytesPerMiB
+	s.plain("memory, "+name, "MiB", now).want(now <= limit, "<= %.0f MiB", limit)
+	s.plain("memory at most, "+name, "MiB", float64(m.Most)/bytesPerMiB)
+	if locked == 0 {
+		s.plain("memory, of it the program's file, "+name, "MiB", float64(m.Program)/bytesPerMiB)
+		return
+	}
+	s.plain("memory per object, "+name, "KiB", float64(m.Now-empty.Now)/1024/float64(locked))
+}
+
+// growth adds what something that is none of ours costs in memory.
+func (s *section) growth(by string, before, after process.Resident) {
+	grown := float64(after.Now-before.Now) / bytesPerMiB
+	s.plain("memory, growth by "+by, "MiB", grown).want(grown <= growthLimit/bytesPerMiB, "none (<= %d MiB)", growthLimit/bytesPerMiB)
+}
+
+// churn adds the share of a core that the operator takes for so many status updates a second. On a busy machine fewer
+// than asked for get through; the share is then that of all those asked for, in proportion.
+func (s *section) churn(asked int, achieved, share float64) {
+	per := 100 * share * max(1, float64(asked)/achieved)
+	s.plain(fmt.Sprintf("processor for %d status updates/s (measured at %.0f)", asked, achieved), "% core", per).
+		want(per <= churnLimit, "<= %g %%", churnLimit)
+}
+
+// churnDrift adds the share of drifts that were put right while so many status updates a second were asked for.
+func (s *section) churnDrift(asked int, achieved, share float64) {
+	s.plain(fmt.Sprintf("drift among %d status updates/s (measured at %.0f), restored", asked, achieved), "%", 100*share).
+		want(share == 1, "100 %%")
+}
+
+// graceful adds how long a drift lived that came when the leader had just ended, in several rounds, and how long the
+// leader took to end. Killed adds the same after a kill, which the standby only learns of when the lease has run out.
+func (s *section) graceful(lived, ended []time.Duration) {
+	worst := slices.Max(lived)
+	s.plain("failover, leader told to stop: drift put back by the standby, median", "ms", milliseconds(quantile(lived, 0.5)))
+	s.plain("failover, leader told to stop: drift put back by the standby, worst", "ms", milliseconds(worst)).
+		want(worst <= gracefulLimit, "<= %g ms", milliseconds(gracefulLimit))
+	s.plain("failover, leader told to stop: until it had ended, worst", "ms", milliseconds(slices.Max(ended)))
+}
+
+func (s *section) killed(lived []time.Duration, lease time.Duration) {
+	worst, limit := slices.Max(lived), lease+killLimit
+	s.plain(fmt.Sprintf("failover, leader killed, lease of %s: drift put back by the standby, worst", lease), "s", worst.Seconds()).
+		want(worst <= limit, "<= %g s", limit.Seconds())
+}
+
+// scale adds what grows with the releases: the exponents of time and memory against objects.
+func (s *section) scale(points []point, empty process.Resident) {
+	s.Points = points
+	for _, p := range points {
+		name := fmt.Sprintf("%d releases, %d objects", p.Releases, p.Objects)
+		s.locked("scale, "+name+": locked in", time.Duration(p.Lock*float64(time.Second)), p.Objects)
+		limit := float64(baseMemory+p.Objects*objectMemory) / bytesPerMiB
+		s.plain("scale, "+name+": memory", "MiB", p.Memory).want(p.Memory <= limit, "<= %.0f MiB", limit)
+		s.against("scale, "+name+": single drift, median", "ms", p.Floor, p.Drift).ratioAtMost(medianLimit)
+	}
+	s.exponent("time to lock", points, func(p point) float64 { return p.Lock })
+	base := float64(empty.Now) / bytesPerMiB
+	s.exponent("memory beyond that of none", points, func(p point) float64 { return p.Memory - base })
+}
+
+// exponent adds the exponent of what grows, over all sizes and over the last two: what every size costs in any case
+// flattens the curve at its beginning.
+func (s *section) exponent(what string, points []point, of func(point) float64) {
+	if len(points) < 2 {
+		return
+	}
+	var x, y []float64
+	for _, p := range points {
+		x, y = append(x, float64(p.Objects)), append(y, of(p))
+	}
+	all, last := exponent(x, y), exponent(x[len(x)-2:], y[len(y)-2:])
+	s.plain("scale, exponent of "+what+" against objects", "", all).want(all <= exponentLimit, "<= %g", exponentLimit)
+	s.plain("scale, exponent of "+what+", largest two sizes", "", last).want(last <= exponentLimit, "<= %g", exponentLimit)
+}

@@ -1,0 +1,81 @@
+package integration
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rancher/helm-locker/tests/kit"
+)
+
+// createManaged creates a ConfigMap as Helm would for a release.
+func createManaged(e *kit.Env, name, release, value string) {
+	e.Helper()
+	_, err := e.Kube.CoreV1().ConfigMaps(e.Apps).Create(e.Ctx, &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Labels: map[string]string{"app.kubernetes.io/managed-by": "Helm"},
+			Annotations: map[string]string{"meta.helm.sh/release-name": release, "meta.helm.sh/release-namespace": e.Apps},
+		},
+		Data: map[string]string{"key": value},
+	}, metav1.CreateOptions{FieldManager: "helm"})
+	if err != nil {
+		e.Fatal(err)
+	}
+}
+
+// Many releases that are locked in a short time share lists, and what is wrong with their objects is found all the same.
+func TestI5_ManyLocksAtOnceShareLists(t *testing.T) {
+	e := kit.New(t, shared)
+	proxy := e.Proxy()
+	const releases, objects = 24, 6
+	for r := range releases {
+		var manifest strings.Builder
+		for o := range objects {
+			manifest.WriteString(kit.ConfigMap(fmt.Sprintf("r%d-o%d", r, o), "declared"))
+		}
+		name := fmt.Sprintf("r%d", r)
+		e.Forge(kit.ForgedRecord{Name: name, Manifest: manifest.String()})
+		for o := range objects {
+			if r == releases-1 && o == 0 {
+				continue // the last release lacks one object
+			}
+			value := "declared"
+			if r == releases-1 && o == 1 {
+				value = "tampered"
+			}
+			createManaged(e, fmt.Sprintf("r%d-o%d", r, o), name, value)
+		}
+	}
+	kit.StartOperator(t, proxy.RESTConfig(), e.Operator)
+	fence := kit.Fence{}
+	fence.Lock(e) // ConfigMaps are watched by now: what exists is not delivered any more
+	proxy.Reset()
+	held := proxy.HoldRequests(func(r *http.Request) bool { return strings.Contains(r.URL.Path, "/secrets/sh.helm.release.v1.r") })
+	for r := range releases {
+		e.CreateHelmRelease(fmt.Sprintf("r%d", r))
+	}
+	// All but those whose records are being read wait behind them.
+	if err := held.Wait(e.Ctx, 4); err != nil {
+		t.Fatal(err)
+	}
+	held.Release()
+	for r := range releases {
+		e.WaitReady(fmt.Sprintf("r%d", r), 1)
+	}
+	last := fmt.Sprintf("r%d", releases-1)
+	e.WaitField(kit.ConfigMaps, last+"-o0", "data.key", "declared")
+	e.WaitField(kit.ConfigMaps, last+"-o1", "data.key", "declared")
+	gets := 0
+	for _, r := range proxy.Requests() {
+		if r.Method == http.MethodGet && r.Resource() == "configmaps" && strings.Contains(r.Path, "/configmaps/") {
+			gets++
+		}
+	}
+	if gets > releases*objects/2 {
+		t.Errorf("%d objects were looked at one by one, of %d: the locks did not share lists", gets, releases*objects)
+	}
+}

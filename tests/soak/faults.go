@@ -1,0 +1,218 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rancher/helm-locker/tests/cluster"
+	"github.com/rancher/helm-locker/tests/process"
+)
+
+// fault is one failure: it begins, lasts and ends before do returns.
+type fault struct {
+	name string
+	do   func(context.Context) error
+}
+
+// failures makes one failure after the other.
+type failures struct {
+	cluster  *cluster.Cluster
+	proxy    *cluster.Proxy
+	operator *supervisor
+	report   *report
+
+	mu     sync.Mutex
+	random *rand.Rand
+	deck   []fault
+}
+
+// all returns every failure there is; deadly ones end processes of the operator.
+func (f *failures) all(deadly bool) []fault {
+	all := []fault{
+		{"409 for writes of the operator", f.refusing(cluster.IsWrite, 0.6, http.StatusConflict, metav1.StatusReasonConflict)},
+		{"500 for anything the operator asks", f.refusing(nil, 0.4, http.StatusInternalServerError, metav1.StatusReasonInternalError)},
+		{"429 for anything the operator asks", f.refusing(nil, 0.4, http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests)},
+		{"410 for watches, and their end", func(ctx context.Context) error {
+			remove := f.proxy.Intercept(f.sometimes(cluster.IsWatch, 0.7, func() cluster.Action {
+				return cluster.Fail(http.StatusGone, metav1.StatusReasonExpired, "too old resource version")
+			}))
+			defer remove()
+			f.proxy.CutWatches(nil)
+			return f.last(ctx)
+		}},
+		{"watches cut", func(context.Context) error { f.proxy.CutWatches(nil); return nil }},
+		{"watches that deliver late", func(ctx context.Context) error {
+			defer f.proxy.HoldWatch(nil)()
+			return f.last(ctx)
+		}},
+		{"slow answers", f.during(func(r *http.Request) cluster.Action {
+			if cluster.IsWatch(r) {
+				return cluster.Forward()
+			}
+			delay := time.Duration(f.share() * float64(700*time.Millisecond))
+			return cluster.Action{After: func(response *http.Response) error { return wait(response.Request.Context(), delay) }}
+		})},
+		{"requests lost", f.during(f.sometimes(nil, 0.3, cluster.Drop))},
+		{"answers lost", f.during(f.sometimes(cluster.IsWrite, 0.3, cluster.DropAnswer))},
+		{"API server restarted", func(ctx context.Context) error { return f.cluster.RestartAPIServer(context.WithoutCancel(ctx)) }},
+		{"API server hung", func(ctx context.Context) error {
+			if err := f.cluster.Pause(); err != nil {
+				return err
+			}
+			return errors.Join(f.last(ctx), f.cluster.Resume())
+		}},
+	}
+	if deadly {
+		all = append(all, fault{"operator killed", f.operator.kill}, fault{"operator told to stop", f.operator.restart})
+	}
+	return all
+}
+
+// once makes one failure. Every kind comes once before any comes again.
+func (f *failures) once(ctx context.Context, deadly bool) error {
+	f.mu.Lock()
+	if len(f.deck) == 0 {
+		f.deck = f.all(deadly)
+		f.random.Shuffle(len(f.deck), func(i, j int) { f.deck[i], f.deck[j] = f.deck[j], f.deck[i] })
+	}
+	next := f.deck[0]
+	f.deck = f.deck[1:]
+	f.mu.Unlock()
+	if err := next.do(ctx); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("%s: %w", next.name, err)
+	}
+	f.report.count("failures: " + next.name)
+	return nil
+}
+
+// last waits for as long as a failure lasts; the end of ctx ends it early, which is no error.
+func (f *failures) last(ctx context.Context) error {
+	if err := wait(ctx, time.Second+time.Duration(f.share()*float64(1500*time.Millisecond))); err != nil && ctx.Err() == nil {
+		return err
+	}
+	return nil
+}
+
+func (f *failures) share() float64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.random.Float64()
+}
+
+// sometimes returns a hook that acts on a share of the matching requests.
+func (f *failures) sometimes(match cluster.Match, share float64, action func() cluster.Action) func(*http.Request) cluster.Action {
+	return func(r *http.Request) cluster.Action {
+		if (match == nil || match(r)) && f.share() < share {
+			return action()
+		}
+		return cluster.Forward()
+	}
+}
+
+func (f *failures) refusing(match cluster.Match, share float64, code int, reason metav1.StatusReason) func(context.Context) error {
+	return f.during(f.sometimes(match, share, func() cluster.Action { return cluster.Fail(code, reason, "refused by the soak") }))
+}
+
+func (f *failures) during(hook func(*http.Request) cluster.Action) func(context.Context) error {
+	return func(ctx context.Context) error {
+		defer f.proxy.Intercept(hook)()
+		return f.last(ctx)
+	}
+}
+
+// wait returns after d, or with an error when ctx ends.
+func wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// supervisor keeps an operator running, as a kubelet does. It is safe for concurrent use.
+type supervisor struct {
+	report *report
+
+	mu      sync.Mutex
+	program *process.Operator
+	life    int // counts the processes
+}
+
+// ensure starts the operator unless it runs, and tries again when it ends while it starts.
+func (s *supervisor) ensure(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.start(ctx)
+}
+
+// start is ensure; s.mu is held.
+func (s *supervisor) start(ctx context.Context) error {
+	for !s.program.Running() {
+		if s.life > 0 {
+			s.report.count("operator: processes started again")
+		}
+		s.life++
+		if err := s.program.Start(ctx); err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			s.report.count("operator: starts that failed, for want of an API server that answers")
+			if err := wait(ctx, 500*time.Millisecond); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *supervisor) kill(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.program.Running() {
+		return s.start(ctx)
+	}
+	if err := s.program.Kill(); err != nil {
+		return err
+	}
+	return s.start(ctx)
+}
+
+// restart has the operator end by itself, which must succeed, and starts the next one.
+func (s *supervisor) restart(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.program.Running() {
+		if err := s.program.Stop(); err != nil {
+			s.report.count("operator: stops that ended with an error: " + err.Error())
+		}
+	}
+	return s.start(ctx)
+}
+
+// stop ends the operator for good.
+func (s *supervisor) stop() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.program.Running() {
+		return nil
+	}
+	return s.program.Stop()
+}
+
+// look returns which process runs, and what it holds.
+func (s *supervisor) look() (life int, memory process.Resident, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	memory, err = s.program.Memory()
+	return s.life, memory, err
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// TestSoak is the short form: every kind of load and of failure comes at least once.
+func TestSoak(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs a control plane")
+	}
+	args := []string{"-duration", "50s", "-round", "25s", "-releases", "2"}
+	if seed := os.Getenv("SOAK_SEED"); seed != "" {
+		args = append(args, "-seed", seed)
+	}
+	var out strings.Builder
+	err := run(t.Context(), args, &out, os.Stderr)
+	t.Log(out.String())
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestArguments(t *testing.T) {
+	o, err := parse([]string{"-duration", "30m", "-seed", "7"})
+	if err != nil || o.seed != 7 || o.round != 2*time.Minute {
+		t.Errorf("got %+v, %v; want seed 7 and rounds of 2m", o, err)
+	}
+	if o, err = parse(nil); err != nil || o.seed == 0 {
+		t.Errorf("got %+v, %v; want a seed", o, err)
+	}
+	for _, args := range [][]string{{"-duration", "0s"}, {"-releases", "0"}, {"again"}} {
+		if _, err := parse(args); err == nil {
+			t.Errorf("%v was taken", args)
+		}
+	}
+}
+
+func TestRevertedHelm(t *testing.T) {
+	const helm, operator = false, true
+	type write struct {
+		by   bool
+		uid  string
+		mark string // "-" for a deletion
+		gap  bool
+	}
+	for _, c := range []struct {
+		name       string
+		writes     []write
+		violations int
+	}{
+		{"Helm alone", []write{{helm, "a", "m1", false}, {helm, "a", "m2", false}}, 0},
+		{"drift put back", []write{{helm, "a", "m1", false}, {helm, "a", "", false}, {operator, "a", "m1", false}}, 0},
+		{"Helm reverted", []write{{helm, "a", "m1", false}, {helm, "a", "m2", false}, {operator, "a", "m1", false}}, 1},
+		{"a rollback by Helm", []write{{helm, "a", "m1", false}, {helm, "a", "m2", false}, {helm, "a", "m1", false}, {operator, "a", "m1", false}}, 0},
+		{"states were missed", []write{{helm, "a", "m1", false}, {operator, "a", "m2", true}, {operator, "a", "m2", false}}, 0},
+		{"Helm seen again after a gap", []write{{helm, "a", "m1", false}, {helm, "a", "m3", true}, {operator, "a", "m2", false}}, 1},
+		{"created anew", []write{{helm, "a", "m1", false}, {helm, "a", "-", false}, {operator, "b", "m1", false}}, 0},
+		{"out of sight for a while", []write{{helm, "a", "m2", false}, {helm, "a", "-", false}, {operator, "a", "m1", false}, {operator, "a", "-", false}}, 1},
+		{"created from before and taken back", []write{{helm, "a", "m2", false}, {helm, "a", "-", false}, {operator, "b", "m1", false}, {operator, "b", "-", false}}, 0},
+		{"created from before and written over", []write{{helm, "a", "m2", false}, {helm, "a", "-", false}, {operator, "b", "m1", false}, {helm, "b", "", false}, {helm, "b", "m3", false}}, 0},
+		{"created from before and kept", []write{{helm, "a", "m2", false}, {helm, "a", "-", false}, {operator, "b", "m1", false}, {helm, "b", "", false}, {operator, "b", "m1", false}}, 2},
+	} {
+		var states []state
+		by := map[uint64]string{}
+		for i, w := range c.writes {
+			states = append(states, state{version: uint64(i), uid: types.UID(w.uid), mark: strings.TrimPrefix(w.mark, "-"), deleted: w.mark == "-", gap: w.gap})
+			if w.by {
+				by[uint64(i)] = "PATCH"
+			}
+		}
+		if violations, _ := revertedIn(states, by); len(violations) != c.violations {
+			t.Errorf("%s: got %q, want %d", c.name, violations, c.violations)
+		}
+	}
+}
+
+func TestMarks(t *testing.T) {
+	for mark, want := range map[string]string{newMark(12): "m12k", "m12k-x": "", "m12kx": "", "m12": "", "": "", "12": "", "mk": ""} {
+		u := &unstructured.Unstructured{Object: map[string]any{}}
+		u.SetAnnotations(map[string]string{markKey: mark})
+		if got := markOf(u); got != want {
+			t.Errorf("mark %q: got %q, want %q", mark, got, want)
+		}
+	}
+}
+
+func TestGrowthIsJudgedWithinAProcess(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		calms []calm
+		wrong int
+	}{
+		{"none", []calm{{life: 1, goroutines: 100, memory: 30 << 20}, {life: 1, goroutines: 105, memory: 35 << 20}}, 0},
+		{"between processes", []calm{{life: 1, goroutines: 100, memory: 30 << 20}, {life: 2, goroutines: 500, memory: 90 << 20}}, 0},
+		{"goroutines", []calm{{life: 1, goroutines: 100}, {life: 1, goroutines: 50}, {life: 1, goroutines: 130}}, 1},
+		{"memory", []calm{{life: 1, memory: 30 << 20}, {life: 1, memory: 50 << 20}}, 1},
+		{"both", []calm{{life: 3}, {life: 3, goroutines: 100, memory: 50 << 20}}, 2},
+	} {
+		r := &report{counts: map[string]int{}, calms: c.calms}
+		r.judgeGrowth()
+		if len(r.failures) != c.wrong {
+			t.Errorf("%s: got %q, want %d", c.name, r.failures, c.wrong)
+		}
+	}
+}
+
+func TestDiffers(t *testing.T) {
+	declared := map[string]any{"a": map[string]any{"b": []any{int64(1), map[string]any{"c": "x"}}}}
+	live := func(c string, more ...any) map[string]any {
+		return map[string]any{"extra": true, "a": map[string]any{"b": append([]any{float64(1), map[string]any{"c": c, "d": "default"}}, more...)}}
+	}
+	if at := differs(declared, live("x"), ""); at != "" {
+		t.Errorf("what the server adds is a difference at %s", at)
+	}
+	if at := differs(declared, live("y"), ""); at != "/a/b/1/c" {
+		t.Errorf("the difference is at %q, want /a/b/1/c", at)
+	}
+	if at := differs(declared, live("x", "more"), ""); at != "/a/b" {
+		t.Errorf("the difference is at %q, want /a/b", at)
+	}
+	if at := differs(declared, map[string]any{}, ""); at != "/a" {
+		t.Errorf("the difference is at %q, want /a", at)
+	}
+}
