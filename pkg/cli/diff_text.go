@@ -77,8 +77,8 @@ func differenceText(c *inspect.Comparison, d *inspect.Difference, now time.Time,
 		b.WriteByte('\n')
 		return b.String(), nil
 	}
-	title(describeChanges(d.Changes, 3))
-	for _, line := range blame(d.Changes, now) {
+	title(inspect.Describe(d.Changes, 3))
+	for _, line := range inspect.Blame(d.Changes, now) {
 		fmt.Fprintln(&b, style.Dim(report.Line("  "+line)))
 	}
 	diff, err := unified(d, fmt.Sprintf("release %s, revision %d", c.Release.Key, c.Release.Revision), "cluster", style)
@@ -99,47 +99,6 @@ func unified(d *inspect.Difference, from, to string, style report.Style) (string
 		return "", err
 	}
 	return report.Unified(from, to, want, have, style)
-}
-
-func describeChanges(changes []inspect.Change, limit int) string {
-	plain := make([]drift.Change, len(changes))
-	for i, change := range changes {
-		plain[i] = change.Change
-	}
-	return drift.Describe(plain, limit)
-}
-
-// blame says who changed what and when, a line for each author, in the order of the changes.
-func blame(changes []inspect.Change, now time.Time) []string {
-	var authors []drift.Author
-	byAuthor := map[drift.Author][]inspect.Change{}
-	for _, change := range changes {
-		if byAuthor[change.Author] == nil {
-			authors = append(authors, change.Author)
-		}
-		byAuthor[change.Author] = append(byAuthor[change.Author], change)
-	}
-	var lines []string
-	for _, author := range authors {
-		what := "changed"
-		if len(authors) > 1 {
-			what = describeChanges(byAuthor[author], 3) + " changed"
-		}
-		if author.Manager == "" {
-			lines = append(lines, what+" by somebody whom the object does not tell")
-			continue
-		}
-		how := author.Operation
-		if author.Subresource != "" {
-			how += " of " + author.Subresource
-		}
-		line := fmt.Sprintf("%s by %s (%s)", what, author.Manager, how)
-		if !author.Time.IsZero() {
-			line += fmt.Sprintf(" at %s, %s ago", report.Time(author.Time), report.Age(author.Time, now))
-		}
-		lines = append(lines, line)
-	}
-	return lines
 }
 
 // differencePatch returns a unified diff from what the release declares to what is there, for other programs.

@@ -93,7 +93,7 @@ func (a *app) lock(ctx context.Context, cmd *cli.Command) error {
 		return err
 	}
 	if hr.Spec.SuspendedAt(a.now()) {
-		a.note("note: the lock is suspended%s; %s resume %s -n %s ends that", suspendedFor(hr), a.name, key.Name, key.Namespace)
+		a.note("note: the lock is suspended%s; %s resume %s -n %s ends that", report.SuspendedFor(hr), a.name, key.Name, key.Namespace)
 		return nil
 	}
 	return a.waitIfAsked(ctx, cmd, store, hr, isLocked)

@@ -49,6 +49,12 @@ func operatorFlags(fromEnvironment bool) []cli.Flag {
 		&cli.StringFlag{Name: "health-address", Value: ":8081", Sources: env("HEALTH_ADDRESS"), Category: categoryServe,
 			Local: true,
 			Usage: "address of /healthz and /readyz; 0 for none"},
+		&cli.StringFlag{Name: "page-address", Sources: env("PAGE_ADDRESS"), Category: categoryServe,
+			Local: true,
+			Usage: "address of the status page, which has no login, for example 127.0.0.1:8082; none without it"},
+		&cli.StringSliceFlag{Name: "page-host", Sources: env("PAGE_HOST"), Category: categoryServe,
+			Local: true,
+			Usage: "host `NAME` by which the page may be asked for, beside addresses, localhost and names inside of the cluster; may be repeated"},
 		&cli.StringFlag{Name: "log-level", Value: "info", Sources: env("LOG_LEVEL"), Category: categoryServe,
 			Local: true,
 			Usage: "error, warn, info, debug or trace"},
@@ -111,6 +117,7 @@ func runOperator(ctx context.Context, cmd *cli.Command, stderr io.Writer) error 
 		Namespace:    cmd.String("namespace"), ControllerName: cmd.String("controller-name"), NodeName: cmd.String("node-name"),
 		PprofEnabled: cmd.Bool("pprof"), MetricsAddress: cmd.String("metrics-address"), HealthAddress: cmd.String("health-address"),
 		LeaderElection: cmd.Bool("leader-elect"), LeaseDuration: cmd.Duration("lease-duration"),
+		PageAddress: cmd.String("page-address"), PageHosts: cmd.StringSlice("page-host"),
 		ObjectSetMetadata: cmd.Bool("objectset-metadata"), SkipCRD: cmd.Bool("skip-crd"), Notify: notifyOptions(cmd), Log: log,
 	})
 }

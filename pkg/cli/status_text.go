@@ -7,45 +7,10 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/report"
 )
-
-// Whether a release is locked, in a word.
-const (
-	lockedYes       = "yes"
-	lockedNo        = "no"
-	lockedDetect    = "detect"
-	lockedSuspended = "suspended"
-	lockedUnknown   = "unknown"
-)
-
-// lockState says in a word whether a release is locked. Nobody has looked at one that is unknown.
-func lockState(hr *v1alpha1.HelmRelease, now time.Time) string {
-	locked := meta.FindStatusCondition(hr.Status.Conditions, v1alpha1.ConditionLocked)
-	switch {
-	case locked == nil:
-		return lockedUnknown
-	case locked.Status == metav1.ConditionTrue:
-		return lockedYes
-	case hr.Spec.SuspendedAt(now):
-		return lockedSuspended
-	case locked.Reason == v1alpha1.ReasonDetectOnly:
-		return lockedDetect
-	}
-	return lockedNo
-}
-
-// ready returns reason, message and age of the Ready condition.
-func ready(hr *v1alpha1.HelmRelease, now time.Time) (reason, message, age string) {
-	condition := meta.FindStatusCondition(hr.Status.Conditions, v1alpha1.ConditionReady)
-	if condition == nil {
-		return "", "no operator has looked at it yet", report.Age(hr.CreationTimestamp.Time, now)
-	}
-	return condition.Reason, condition.Message, report.Age(condition.LastTransitionTime.Time, now)
-}
 
 type tableOptions struct {
 	namespaces, wide bool
@@ -69,8 +34,8 @@ func statusTable(releases []*v1alpha1.HelmRelease, o tableOptions) string {
 	row(func(_ int, text string) string { return o.style.Bold(text) }, "NAMESPACE",
 		[]string{"NAME", "RELEASE", "REV", "LOCKED", "DRIFTED", "RECENT", "CONTENDED", "SINCE", "STATE", "REASON"}, []string{"MODE", "SCOPE", "MESSAGE"})
 	for _, hr := range releases {
-		status, locked := hr.Status, lockState(hr, o.now)
-		reason, message, age := ready(hr, o.now)
+		status, locked := hr.Status, report.LockState(hr, o.now)
+		reason, message, since := report.Ready(hr)
 		paint := func(_ int, text string) string { return text }
 		if o.style.Color {
 			paint = rowColor(hr, locked, o.style)
@@ -78,7 +43,7 @@ func statusTable(releases []*v1alpha1.HelmRelease, o tableOptions) string {
 		row(paint, hr.Namespace, []string{
 			hr.Name, hr.Spec.Release.String(), number(status.Version), locked,
 			fmt.Sprintf("%d/%d", status.Objects.Drifted, status.Objects.Tracked), fmt.Sprint(len(status.RecentDrift)),
-			fmt.Sprint(status.Objects.Contended), age, string(status.State), reason,
+			fmt.Sprint(status.Objects.Contended), report.Age(since, o.now), string(status.State), reason,
 		}, []string{string(hr.Spec.Mode), string(hr.Spec.Scope), message})
 	}
 	return t.String(o.width)
@@ -89,7 +54,7 @@ func rowColor(hr *v1alpha1.HelmRelease, locked string, style report.Style) func(
 	switch {
 	case hr.Status.Objects.Contended > 0, hr.Status.Objects.Drifted > 0, meta.IsStatusConditionTrue(hr.Status.Conditions, v1alpha1.ConditionStalled):
 		return func(_ int, text string) string { return style.Red(text) }
-	case locked != lockedYes:
+	case locked != report.LockedYes:
 		return func(_ int, text string) string { return style.Yellow(text) }
 	}
 	return func(_ int, text string) string { return text }
@@ -121,12 +86,12 @@ func statusDetails(hr *v1alpha1.HelmRelease, now time.Time, style report.Style) 
 		state += " since " + report.Time(status.TransitioningSince.Time)
 	}
 	line("State", state)
-	locked := lockState(hr, now)
+	locked := report.LockState(hr, now)
 	if status.Revision > 0 {
 		locked += fmt.Sprintf(", revision %d", status.Revision)
 	}
 	if hr.Spec.SuspendedAt(now) {
-		locked += suspendedFor(hr)
+		locked += report.SuspendedFor(hr)
 	}
 	line("Locked", locked)
 	line("Mode", string(hr.Spec.Mode))
@@ -156,7 +121,7 @@ func statusDetails(hr *v1alpha1.HelmRelease, now time.Time, style report.Style) 
 		var t report.Table
 		t.Add(title, "DRIFT", "OBJECT", "WHAT", "OUTCOME")
 		for _, record := range slices.Backward(status.RecentDrift) { // oldest first: a time line
-			t.Add(nil, report.Time(record.Time.Time), record.Object.String(), whatDrifted(record), outcome(record))
+			t.Add(nil, report.Time(record.Time.Time), record.Object.String(), report.WhatDrifted(record), report.Outcome(record))
 		}
 		text += "\n" + t.String(0)
 	}
@@ -164,7 +129,7 @@ func statusDetails(hr *v1alpha1.HelmRelease, now time.Time, style report.Style) 
 		var t report.Table
 		t.Add(title, "LEFT ALONE", "REASON", "FIELDS", "MESSAGE")
 		for _, e := range status.Exceptions {
-			t.Add(nil, e.Object.String(), string(e.Reason), describe(e.Paths, 0), e.Message)
+			t.Add(nil, e.Object.String(), string(e.Reason), report.Paths(e.Paths, 0), e.Message)
 		}
 		if status.MoreExceptions > 0 {
 			t.Add(nil, fmt.Sprintf("and %d more", status.MoreExceptions))
@@ -208,7 +173,7 @@ type statusOut struct {
 }
 
 func statusOf(hr *v1alpha1.HelmRelease, now time.Time) statusOut {
-	out := statusOut{Name: hr.Name, Namespace: hr.Namespace, Locked: lockState(hr, now), Suspended: hr.Annotations[SuspendReasonAnnotation],
+	out := statusOut{Name: hr.Name, Namespace: hr.Namespace, Locked: report.LockState(hr, now), Suspended: hr.Annotations[v1alpha1.SuspendReasonAnnotation],
 		Spec: hr.Spec, Status: hr.Status}
 	out.Status.Notes = "" // they can hold passwords, and inspect --notes shows them masked
 	return out

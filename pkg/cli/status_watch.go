@@ -54,7 +54,7 @@ func (f *follower) next(event watch.EventType, hr *v1alpha1.HelmRelease) []happe
 	before := f.known[string(hr.UID)]
 	if event == watch.Deleted {
 		delete(f.known, string(hr.UID))
-		base.Locked, base.Message = lockedNo, "the HelmRelease was deleted"
+		base.Locked, base.Message = report.LockedNo, "the HelmRelease was deleted"
 		return []happening{base}
 	}
 	after := &seen{drifts: map[driftKey]v1alpha1.DriftAction{}}
@@ -85,14 +85,14 @@ func (f *follower) next(event watch.EventType, hr *v1alpha1.HelmRelease) []happe
 // lockMessage says whether a HelmRelease is locked and, in words, how it is; the drift that comes and goes is left out, for
 // it has lines of its own.
 func lockMessage(hr *v1alpha1.HelmRelease, now time.Time) (locked, message string) {
-	locked = lockState(hr, now)
-	reason, message, _ := ready(hr, now)
+	locked = report.LockState(hr, now)
+	reason, message, _ := report.Ready(hr)
 	switch reason {
 	case v1alpha1.ReasonLocked, v1alpha1.ReasonDetectOnly, v1alpha1.ReasonDriftDetected:
 		message = fmt.Sprintf("revision %d, %s", hr.Status.Revision, report.Count(hr.Status.Objects.Tracked, "object"))
 	}
 	if hr.Spec.SuspendedAt(now) {
-		message = "suspended" + suspendedFor(hr)
+		message = "suspended" + report.SuspendedFor(hr)
 	}
 	if c := meta.FindStatusCondition(hr.Status.Conditions, v1alpha1.ConditionContended); c != nil && c.Status == metav1.ConditionTrue {
 		message += "; contended: " + c.Message
@@ -131,30 +131,18 @@ func (a *app) watchStatus(ctx context.Context, store *helmReleases, query status
 func happeningText(h happening, style report.Style) string {
 	head := style.Dim(h.Time.UTC().Format("2006-01-02T15:04:05.000Z")) + "  " + style.Bold(report.Line(h.Release)) + "  "
 	if h.Drift == nil {
-		text := report.Line(lockWords(h.Locked) + ": " + h.Message)
-		if h.Locked == lockedYes {
+		text := report.Line(report.LockWords(h.Locked) + ": " + h.Message)
+		if h.Locked == report.LockedYes {
 			return head + style.Green(text)
 		}
 		return head + style.Yellow(text)
 	}
-	text := fmt.Sprintf("%s %s", h.Drift.Object, whatDrifted(*h.Drift))
-	done := style.Green(report.Line(outcome(*h.Drift)))
+	text := fmt.Sprintf("%s %s", h.Drift.Object, report.WhatDrifted(*h.Drift))
+	done := style.Green(report.Line(report.Outcome(*h.Drift)))
 	if h.Drift.Action == v1alpha1.DriftActionReported || h.Drift.Action == v1alpha1.DriftActionRefused {
-		done = style.Red(report.Line(outcome(*h.Drift)))
+		done = style.Red(report.Line(report.Outcome(*h.Drift)))
 	}
 	return head + report.Line(text) + ": " + done
-}
-
-func lockWords(locked string) string {
-	switch locked {
-	case lockedYes:
-		return "locked"
-	case lockedDetect:
-		return "watched (mode Detect)"
-	case lockedUnknown:
-		return "not looked at"
-	}
-	return "not locked"
 }
 
 func happeningJSON(h happening) (string, error) {

@@ -13,9 +13,6 @@ import (
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
-// SuspendReasonAnnotation is the annotation of a HelmRelease in which suspend keeps what it was told by --reason.
-const SuspendReasonAnnotation = "helmreleases.cattle.io/suspend-reason"
-
 func (a *app) suspendCommand() *cli.Command {
 	return &cli.Command{
 		Name: "suspend", Category: categoryChange, Usage: "unlock a release for a while", ArgsUsage: "RELEASE",
@@ -73,38 +70,26 @@ func (a *app) suspend(ctx context.Context, cmd *cli.Command) error {
 	if until != nil {
 		spec = map[string]any{"suspend": nil, "suspendUntil": until.Format(time.RFC3339)}
 	}
-	annotations := map[string]any{SuspendReasonAnnotation: nil}
+	annotations := map[string]any{v1alpha1.SuspendReasonAnnotation: nil}
 	if reason := cmd.String("reason"); reason != "" {
-		annotations[SuspendReasonAnnotation] = reason
+		annotations[v1alpha1.SuspendReasonAnnotation] = reason
 	}
 	same := func(hr *v1alpha1.HelmRelease) bool {
 		stays := until == nil && hr.Spec.Suspend && hr.Spec.SuspendUntil == nil ||
 			until != nil && !hr.Spec.Suspend && hr.Spec.SuspendUntil != nil && hr.Spec.SuspendUntil.Time.Equal(*until)
-		return stays && hr.Annotations[SuspendReasonAnnotation] == cmd.String("reason")
+		return stays && hr.Annotations[v1alpha1.SuspendReasonAnnotation] == cmd.String("reason")
 	}
-	text := func(hr *v1alpha1.HelmRelease) string { return "suspended" + suspendedFor(hr) }
+	text := func(hr *v1alpha1.HelmRelease) string { return "suspended" + report.SuspendedFor(hr) }
 	return a.change(ctx, cmd, same, annotations, spec, text, isSuspended)
 }
 
 func (a *app) resume(ctx context.Context, cmd *cli.Command) error {
 	same := func(hr *v1alpha1.HelmRelease) bool {
-		_, reason := hr.Annotations[SuspendReasonAnnotation]
+		_, reason := hr.Annotations[v1alpha1.SuspendReasonAnnotation]
 		return !hr.Spec.Suspend && hr.Spec.SuspendUntil == nil && !reason
 	}
 	text := func(*v1alpha1.HelmRelease) string { return "resumed" }
-	return a.change(ctx, cmd, same, map[string]any{SuspendReasonAnnotation: nil}, map[string]any{"suspend": nil, "suspendUntil": nil}, text, isLocked)
-}
-
-// suspendedFor says until when and why a release is suspended.
-func suspendedFor(hr *v1alpha1.HelmRelease) string {
-	text := " until it is resumed"
-	if !hr.Spec.Suspend && hr.Spec.SuspendUntil != nil {
-		text = " until " + report.Time(hr.Spec.SuspendUntil.Time)
-	}
-	if reason := hr.Annotations[SuspendReasonAnnotation]; reason != "" {
-		text += " (" + reason + ")"
-	}
-	return text
+	return a.change(ctx, cmd, same, map[string]any{v1alpha1.SuspendReasonAnnotation: nil}, map[string]any{"suspend": nil, "suspendUntil": nil}, text, isLocked)
 }
 
 // change patches the HelmRelease of the release that the argument names, unless it is the same already.

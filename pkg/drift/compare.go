@@ -63,7 +63,7 @@ func (c *comparer) mergeMap(desired, live map[string]any, n *node) (map[string]a
 		}
 		c.pop()
 	}
-	if n != nil && n.exact {
+	if n != nil && (n.exact || n.oneWriter && m.changed) {
 		c.dropExtra(&m, desired, n)
 	}
 	return m.target, m.changed

@@ -32,6 +32,17 @@ func isExactField(owner, t reflect.Type, name string) bool {
 	return indirect(t) == reflect.TypeFor[metav1.LabelSelector]()
 }
 
+// isSelectorField says whether the field called name of a struct type is a selector that others may add to. As soon as they
+// change what is declared in it, their additions go as well: such a map has one owner as a whole, so whoever puts it right
+// becomes the owner of all that is in it, and an addition that Helm seems to own would stay even in scope Strict.
+func isSelectorField(owner reflect.Type, name string) bool {
+	switch owner {
+	case reflect.TypeFor[corev1.ServiceSpec](), reflect.TypeFor[corev1.ReplicationControllerSpec]():
+		return name == "selector"
+	}
+	return false
+}
+
 // isExactType says whether a struct type is compared as a whole wherever it occurs, and what the server defaults in it.
 func isExactType(t reflect.Type) (exact bool, defaults map[string]any) {
 	switch t {

@@ -12,6 +12,18 @@ func TestMapsThatAreOneValue(t *testing.T) {
 			desired: "{apiVersion: v1, kind: Service, spec: {selector: {app: a}}}",
 			live:    "{apiVersion: v1, kind: Service, spec: {selector: {app: a, rollouts-pod-template-hash: b}, type: ClusterIP}}",
 		},
+		"a label added to the selector of a Service, and another one changed": {
+			desired: "{apiVersion: v1, kind: Service, spec: {selector: {app: a}}}",
+			live:    "{apiVersion: v1, kind: Service, spec: {selector: {app: x, added: b}, type: ClusterIP}}",
+			target:  "{apiVersion: v1, kind: Service, spec: {selector: {app: a}, type: ClusterIP}}",
+			want:    []string{"Added /spec/selector/added", "Modified /spec/selector/app"},
+		},
+		"a label removed from the selector of a webhook with an expression added": {
+			desired: "{apiVersion: admissionregistration.k8s.io/v1, kind: MutatingWebhookConfiguration, webhooks: [{name: a, namespaceSelector: {matchLabels: {a: b}}}]}",
+			live:    "{apiVersion: admissionregistration.k8s.io/v1, kind: MutatingWebhookConfiguration, webhooks: [{name: a, namespaceSelector: {matchExpressions: [{key: x, operator: DoesNotExist}]}}]}",
+			target:  "{apiVersion: admissionregistration.k8s.io/v1, kind: MutatingWebhookConfiguration, webhooks: [{name: a, namespaceSelector: {matchLabels: {a: b}}}]}",
+			want:    []string{"Added /webhooks/0/namespaceSelector/matchExpressions", "Removed /webhooks/0/namespaceSelector/matchLabels"},
+		},
 		"a rule that gives more than declared": {
 			desired: "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, rules: [{apiGroups: [''], resources: [pods], verbs: [get]}]}",
 			live:    "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, rules: [{apiGroups: [''], resources: [pods], verbs: [get], nonResourceURLs: ['*']}]}",

@@ -96,6 +96,8 @@ type node struct {
 	byValue  bool       // the Go field cannot tell absent from zero
 	exact    bool       // of a map: it has exactly the declared keys, and what the server defaults
 	whole    bool       // of a map of a built-in kind: it has one owner as a whole
+	// oneWriter is true of a map to which others may add, until they change what is declared in it: see isSelectorField.
+	oneWriter bool
 }
 
 type mergeKey struct {
@@ -175,6 +177,7 @@ func (s *Schemas) compileStruct(t reflect.Type) *object {
 func (s *Schemas) compileField(owner reflect.Type, f reflect.StructField, name string) *node {
 	n := s.compileType(f.Type)
 	n.whole = n.whole || isWholeField(owner, name)
+	n.oneWriter = n.oneWriter || isSelectorField(owner, name)
 	n.byValue = f.Type.Kind() != reflect.Pointer && f.Type.Kind() != reflect.Interface
 	n.exact = n.exact || isExactField(owner, f.Type, name)
 	if f.Type.Kind() != reflect.Slice || !strings.Contains(f.Tag.Get("patchStrategy"), "merge") {
@@ -198,7 +201,7 @@ func (s *Schemas) compileType(t reflect.Type) *node {
 	}
 	switch t.Kind() {
 	case reflect.Struct:
-		n := &node{object: s.compileStruct(t), whole: isWholeType(t)}
+		n := &node{object: s.compileStruct(t), whole: isWholeType(t), oneWriter: t == reflect.TypeFor[metav1.LabelSelector]()}
 		n.exact, n.object.defaults = isExactType(t)
 		return n
 	case reflect.Slice:

@@ -33,13 +33,7 @@ func isWholeType(t reflect.Type) bool {
 
 // isWholeField says whether the field called name of a struct type is such a map, although its type alone does not say so.
 func isWholeField(owner reflect.Type, name string) bool {
-	switch owner {
-	case reflect.TypeFor[corev1.ServiceSpec](), reflect.TypeFor[corev1.ReplicationControllerSpec]():
-		return name == "selector"
-	case reflect.TypeFor[corev1.PodSpec]():
-		return name == "nodeSelector"
-	}
-	return false
+	return isSelectorField(owner, name) || owner == reflect.TypeFor[corev1.PodSpec]() && name == "nodeSelector"
 }
 
 func (n *node) isWhole() bool { return n != nil && n.whole }

@@ -62,6 +62,8 @@ type Comparison struct {
 	Differences []Difference
 	// Failures are what could not be compared; a comparison with failures is incomplete.
 	Failures []Failure
+	// Omitted is how many objects differ beyond CompareOptions.Most.
+	Omitted int
 	// Left is what the manifest declares and nobody compares, and why.
 	Left []string
 	// Local says why differences were judged without the API server's help, so that values which the server or a webhook
@@ -76,6 +78,9 @@ type CompareOptions struct {
 	Strict bool
 	// Rules are the ignore rules of the release's HelmRelease; nil for none.
 	Rules *rules.Rules
+	// Most bounds the number of Differences, any of the objects that differ, and so the memory that a comparison takes; 0 for
+	// no bound. Beyond it they are counted.
+	Most int
 	// Progress, if set, is called after each object, with the number of those done and of all. It is not called concurrently.
 	Progress func(done, all int)
 }
@@ -126,8 +131,7 @@ func Compare(ctx context.Context, source Source, details *release.Details, optio
 		c.Left = append(c.Left, skipped.String())
 	}
 	for _, o := range unknown {
-		c.Differences = append(c.Differences, Difference{ID: o.ID, State: StateMissing, Want: options.Masker.Object(o.Content),
-			Note: source.UnknownKind()})
+		c.differs(&Difference{ID: o.ID, State: StateMissing, Want: options.Masker.Object(o.Content), Note: source.UnknownKind()})
 	}
 	c.Compared = len(unknown)
 	c.run(ctx, resolved)
@@ -166,6 +170,15 @@ func (c *comparer) run(ctx context.Context, objects []manifest.Object) {
 	slices.Sort(c.Left)
 	slices.SortFunc(c.Differences, func(a, b Difference) int { return compareIDs(a.ID, b.ID) })
 	slices.SortFunc(c.Failures, func(a, b Failure) int { return compareIDs(a.ID, b.ID) })
+}
+
+// differs keeps a difference, as long as there is room.
+func (c *comparer) differs(d *Difference) {
+	if c.options.Most > 0 && len(c.Differences) >= c.options.Most {
+		c.Omitted++
+		return
+	}
+	c.Differences = append(c.Differences, *d)
 }
 
 func compareIDs(a, b manifest.ID) int {

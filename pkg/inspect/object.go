@@ -34,7 +34,7 @@ func (c *comparer) object(ctx context.Context, o manifest.Object, replicas *lock
 		c.Left = append(c.Left, o.ID.String()+": "+left)
 	}
 	if difference != nil {
-		c.Differences = append(c.Differences, *difference)
+		c.differs(difference)
 	}
 }
 

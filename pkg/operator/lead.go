@@ -15,6 +15,7 @@ import (
 
 	"github.com/rancher/helm-locker/pkg/controller"
 	"github.com/rancher/helm-locker/pkg/metrics"
+	"github.com/rancher/helm-locker/pkg/page"
 )
 
 // errLeaseLost ends the operator: another one leads now. Its writes carry preconditions, so a moment with two leaders
@@ -22,9 +23,10 @@ import (
 var errLeaseLost = errors.New("lost the leader lease")
 
 // lead lets the controller write while this operator leads, and gives the lease up when ctx ends.
-func lead(ctx context.Context, conn *connection, o ControllerOptions, c *controller.Controller, m *metrics.Metrics) error {
+func lead(ctx context.Context, conn *connection, o ControllerOptions, c *controller.Controller, m *metrics.Metrics, p *page.Page) error {
 	if !o.LeaderElection {
 		m.Leading(true)
+		p.Leading(true)
 		c.Lead()
 		<-ctx.Done()
 		c.Unlead()
@@ -43,14 +45,19 @@ func lead(ctx context.Context, conn *connection, o ControllerOptions, c *control
 			OnStartedLeading: func(context.Context) {
 				o.Log.Info("leading")
 				m.Leading(true)
+				p.Leading(true)
 				c.Lead()
 			},
 			OnStoppedLeading: func() {
 				m.Leading(false)
+				p.Leading(false)
 				c.Unlead()
 				lost.Store(ctx.Err() == nil)
 			},
-			OnNewLeader: func(id string) { o.Log.Infof("leader is %s", id) },
+			OnNewLeader: func(id string) {
+				o.Log.Infof("leader is %s", id)
+				p.Leader(id)
+			},
 		},
 	})
 	if err != nil {

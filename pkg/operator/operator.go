@@ -67,8 +67,13 @@ func Run(ctx context.Context, options ControllerOptions) error {
 	if err != nil {
 		return err
 	}
+	p, err := newPage(ctx, restConfig, conn, o, c.Ready())
+	if err != nil {
+		return err
+	}
 
 	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return p.Run(ctx) })
 	group.Go(func() error { return serve(ctx, o, c, m) })
 	group.Go(func() error {
 		if err := startFactory(ctx, conn); err != nil {
@@ -76,7 +81,7 @@ func Run(ctx context.Context, options ControllerOptions) error {
 		}
 		return c.Run(ctx)
 	})
-	group.Go(func() error { return lead(ctx, conn, o, c, m) })
+	group.Go(func() error { return lead(ctx, conn, o, c, m, p) })
 	err = group.Wait()
 	if errors.Is(err, context.Canceled) {
 		err = nil

@@ -39,6 +39,11 @@ type ControllerOptions struct {
 	MetricsAddress string
 	// HealthAddress serves /healthz and /readyz, for example ":8081"; nothing is served when empty.
 	HealthAddress string
+	// PageAddress serves the status page, for example "127.0.0.1:8082"; nothing is served when empty. The page has no login:
+	// whoever reaches the address reads it.
+	PageAddress string
+	// PageHosts are host names by which the page may be asked for, beside addresses, localhost and names inside of the cluster.
+	PageHosts []string
 	// LeaderElection lets only one of several operators of one name write; the others stand by with warm watches.
 	LeaderElection bool
 	// LeaseDuration is how long a leader that vanished is waited for; 15 s when zero.

@@ -3,6 +3,7 @@ package docs
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/crd"
+	"github.com/rancher/helm-locker/pkg/operator"
 )
 
 // Whoever copies a HelmRelease out of a document gets one that the API server takes, without a field that it does not know.
@@ -93,6 +95,19 @@ func TestTheCodeForEmbeddersCompiles(t *testing.T) {
 	for _, block := range blocks {
 		if !strings.Contains(string(example), block[1]) {
 			t.Errorf("this code of docs/embedding.md is not in pkg/operator/example_test.go, which compiles it:\n%s", block[1])
+		}
+	}
+}
+
+// Every option that an embedder may set is in the page for them.
+func TestEveryOptionIsInThePageForEmbedders(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(root, "docs", "embedding.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for field := range reflect.TypeFor[operator.ControllerOptions]().Fields() {
+		if field.Name != "Omit" && !strings.Contains(string(page), "`"+field.Name+"`") { // Omit is for tests of ours
+			t.Errorf("docs/embedding.md does not have the option %s", field.Name)
 		}
 	}
 }

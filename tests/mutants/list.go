@@ -11,6 +11,7 @@ const (
 	lock        = "./pkg/lock"
 	manifest    = "./pkg/manifest"
 	releases    = "./pkg/release"
+	statusPage  = "./tests/page"
 	drift       = "./pkg/drift"
 	watch       = "./pkg/watch"
 )

@@ -53,6 +53,16 @@ func secretsStaySecret() []mutant {
 				`		return fmt.Errorf("%w: it is not JSON at byte %d: %w; %s", ErrFormat, syntaxErr.Offset, err, advice)`},
 			pkg: releases, run: "TestDecodeExplainsBadPayloadsAndLeaksNothing",
 		},
+		{
+			promise: "I7", what: "the page gets the values of Secrets",
+			edit: edit{"pkg/page/compare.go", `Masker: report.NewMasker(key)`, `Masker: report.Masker{Show: true}`},
+			pkg:  statusPage, run: "TestI7_ThePageGetsNoValueOfASecret",
+		},
+		{
+			promise: "I7", what: "the page gets a Secret's value where another object repeats it",
+			edit: edit{"pkg/page/diff.go", `		if d.ID.Kind != "Secret" {`, `		if d.ID.Kind == "" {`},
+			pkg:  statusPage, run: "TestI7_ThePageGetsNoValueOfASecret",
+		},
 	}
 }
 

@@ -3,6 +3,7 @@ package tamper
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -131,12 +132,17 @@ func (r *reversal) undo(ctx context.Context, o *object) error {
 	return nil
 }
 
+// inSelector says whether a tampering changes a selector, which is put right as a whole, with what was added to it.
+func inSelector(t kit.Tampering) bool {
+	return slices.ContainsFunc(t.Path, func(s string) bool { return strings.HasSuffix(strings.ToLower(s), "selector") })
+}
+
 // restoresBesideAdditions edits a declared scalar of every object and wants only that undone.
 func (w *world) restoresBesideAdditions(t *testing.T, ch *chart, r *result) {
 	w.onEach(t, ch, r, func(ctx context.Context, x *tampering) error {
 		for _, tampering := range kit.Sample(x.generator(x.before).shuffled(), 40) {
 			g := x.generator(x.before)
-			if g.classOf(tampering) != scalar || g.isExempt(tampering) {
+			if g.classOf(tampering) != scalar || g.isExempt(tampering) || inSelector(tampering) {
 				continue
 			}
 			m, err := g.edit(beside, tampering)

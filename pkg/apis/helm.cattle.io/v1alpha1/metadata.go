@@ -5,6 +5,9 @@ const (
 	// it. A controller leaves alone what another one has claimed.
 	ManagedByAnnotation = "helmreleases.cattle.io/managed-by"
 
+	// SuspendReasonAnnotation is the annotation of a HelmRelease that says, to people, why it is suspended.
+	SuspendReasonAnnotation = "helmreleases.cattle.io/suspend-reason"
+
 	// LegacyFinalizer is a finalizer that older operators put on HelmReleases. It is removed where it is found, and none
 	// is added: deleting a HelmRelease must not wait for an operator that may be gone.
 	LegacyFinalizer = "wrangler.cattle.io/on-helm-release-remove"

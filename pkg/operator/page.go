@@ -1,0 +1,33 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/client-go/rest"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/inspect"
+	"github.com/rancher/helm-locker/pkg/page"
+)
+
+// newPage returns the page that is asked for, which hears of every HelmRelease from now on; nil when none is asked for. It must
+// be called before the HelmRelease cache is started.
+func newPage(ctx context.Context, config *rest.Config, conn *connection, o ControllerOptions, ready <-chan struct{}) (*page.Page, error) {
+	if o.PageAddress == "" || o.PageAddress == "0" {
+		return nil, nil
+	}
+	cluster, err := inspect.Connect(config)
+	if err != nil {
+		return nil, fmt.Errorf("page: %w", err)
+	}
+	p := page.New(page.Options{
+		Address: o.PageAddress, Hosts: o.PageHosts, Namespace: o.Namespace, ControllerName: o.ControllerName,
+		Releases: conn.HelmReleases.Cache(), Cluster: cluster, Ready: ready, Clock: o.Clock, Log: o.Log,
+	})
+	conn.HelmReleases.OnChange(ctx, "helm-locker-page", func(key string, hr *v1alpha1.HelmRelease) (*v1alpha1.HelmRelease, error) {
+		p.Changed(key)
+		return hr, nil
+	})
+	return p, nil
+}

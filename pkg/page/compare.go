@@ -1,0 +1,77 @@
+package page
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"time"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/inspect"
+	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/report"
+	"github.com/rancher/helm-locker/pkg/rules"
+)
+
+// keyBytes is the length of the key of the markers that stand for values of Secrets. Each comparison has a key of its own: two
+// of them tell nothing about each other.
+const keyBytes = 32
+
+func compareRelease(ctx context.Context, cluster *inspect.Cluster, hr *v1alpha1.HelmRelease, now time.Time) (*comparison, error) {
+	ref := hr.Spec.Release
+	records, err := cluster.Records(ctx, ref.Namespace, ref.Name)
+	if err != nil {
+		return nil, err
+	}
+	record, found := inspect.Current(records)
+	if !found {
+		return nil, fmt.Errorf("release %s has no record", ref)
+	}
+	details, err := cluster.Read(ctx, record)
+	if err != nil {
+		return nil, err
+	}
+	key := make([]byte, keyBytes)
+	if _, err := rand.Read(key); err != nil {
+		return nil, fmt.Errorf("make a key: %w", err)
+	}
+	options := inspect.CompareOptions{Masker: report.NewMasker(key), Strict: hr.Spec.Scope == v1alpha1.ScopeStrict, Most: mostDifferences}
+	if options.Rules, err = rules.Compile(hr.Spec.Ignore); err != nil {
+		return nil, err
+	}
+	values, err := report.ValuesIn(details.Manifest)
+	if err != nil {
+		return nil, fmt.Errorf("the manifest of revision %d of release %s: %w", record.Revision, ref, err)
+	}
+	compared, err := inspect.Compare(ctx, cluster, details, options)
+	if err != nil {
+		return nil, err
+	}
+	view, err := viewOfComparison(compared, options.Masker, values, now)
+	if err != nil {
+		return nil, err
+	}
+	view.Notes = notes(hr, records, record, compared)
+	return view, nil
+}
+
+// notes say what a comparison does not cover, and which revision it is about if that is not plain.
+func notes(hr *v1alpha1.HelmRelease, records []release.Record, record release.Record, c *inspect.Comparison) []string {
+	var notes []string
+	note := func(format string, args ...any) { notes = append(notes, report.Line(fmt.Sprintf(format, args...))) }
+	if newest, _ := release.Newest(records); newest.Revision != record.Revision {
+		note("revision %d is %s; this is about revision %d, the last one that was deployed", newest.Revision, newest.Status, record.Revision)
+	} else if record.Status != release.StatusDeployed {
+		note("revision %d is %s", record.Revision, record.Status)
+	}
+	if c.Local != "" && len(c.Differences) > 0 {
+		note("compared without the API server's help: %s; what it or a webhook makes of a value may look like drift", c.Local)
+	}
+	if len(hr.Spec.Ignore) > 0 {
+		note("the ignore rules of the HelmRelease leave fields alone")
+	}
+	if n := len(c.Left); n > 0 {
+		note("%s declared and not compared", report.Count(n, "object"))
+	}
+	return notes
+}

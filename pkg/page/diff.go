@@ -1,0 +1,185 @@
+package page
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/inspect"
+	"github.com/rancher/helm-locker/pkg/report"
+)
+
+// Bounds of what a comparison may take and show. What is beyond them `helm-locker diff` shows.
+const (
+	comparisonTimeout = time.Minute
+	mostDifferences   = 50
+	mostFailures      = 20
+	mostBytesCompared = 256 << 10 // of an object as YAML
+	mostLines         = 300       // of one diff
+	mostBytes         = 1 << 20   // of all diffs
+	mostLineBytes     = 2 << 10
+)
+
+// comparison is how a release differs from the cluster now. It is made for one viewer and kept nowhere. Texts are neutral.
+type comparison struct {
+	Release     string           `json:"release"`
+	Revision    int              `json:"revision"`
+	Compared    int              `json:"compared"`
+	At          time.Time        `json:"at"`
+	Notes       []string         `json:"notes,omitempty"`
+	Differences []differenceView `json:"differences"`
+	// Omitted is how many more objects differ.
+	Omitted  int      `json:"omitted,omitempty"`
+	Failures []string `json:"failures,omitempty"`
+}
+
+type differenceView struct {
+	Object string   `json:"object"`
+	State  string   `json:"state"`
+	What   string   `json:"what"`
+	Blame  []string `json:"blame,omitempty"`
+	// Lines are those of a unified diff without its head; Cut is how many are left out, TooLarge that all are.
+	Lines    []string `json:"lines,omitempty"`
+	Cut      int      `json:"cut,omitempty"`
+	TooLarge bool     `json:"tooLarge,omitempty"`
+}
+
+// diff answers how the release of one HelmRelease differs from the cluster now. Only what is on the page can be asked for.
+func (p *Page) diff(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	hr, err := p.Releases.Get(query.Get("namespace"), query.Get("name"))
+	switch {
+	case apierrors.IsNotFound(err):
+		p.refuse(w, http.StatusNotFound, "there is no such HelmRelease any more")
+		return
+	case err != nil:
+		p.refuse(w, http.StatusInternalServerError, err.Error())
+		return
+	case r.Method == http.MethodHead:
+		return
+	case !p.budget.Allow():
+		p.refuse(w, http.StatusTooManyRequests, "too many comparisons at once; try again in some seconds")
+		return
+	}
+	select {
+	case p.comparing <- struct{}{}:
+		defer func() { <-p.comparing }()
+	default:
+		p.refuse(w, http.StatusTooManyRequests, "others are comparing right now; try again in some seconds")
+		return
+	}
+	// Until there is something to send, neither reading nor writing has a limit; the context ends when the client goes.
+	to := http.NewResponseController(w)
+	if to.SetReadDeadline(time.Time{}) != nil || to.SetWriteDeadline(time.Time{}) != nil {
+		p.refuse(w, http.StatusInternalServerError, "this connection has no time limits")
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), comparisonTimeout)
+	defer cancel()
+	found, err := p.compare(ctx, hr)
+	if to.SetWriteDeadline(time.Now().Add(p.timeout)) != nil {
+		return
+	}
+	if err != nil {
+		p.refuse(w, http.StatusBadGateway, err.Error())
+		return
+	}
+	answer(w, http.StatusOK, found)
+}
+
+func (p *Page) refuse(w http.ResponseWriter, status int, message string) {
+	answer(w, status, map[string]string{"error": report.Line(message)})
+}
+
+func answer(w http.ResponseWriter, status int, content any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	// The client may be gone; there is nobody left to tell.
+	_ = json.NewEncoder(w).Encode(content)
+}
+
+// viewOfComparison turns a comparison into what the page shows, within its bounds. Values of Secrets are masked already; where
+// another object repeats one, that is masked, too.
+func viewOfComparison(c *inspect.Comparison, masker report.Masker, values report.Values, now time.Time) (*comparison, error) {
+	out := &comparison{
+		Release: report.Line(c.Release.Key.String()), Revision: c.Release.Revision, Compared: c.Compared, At: now.UTC(),
+		Differences: []differenceView{}, Omitted: c.Omitted,
+	}
+	left := mostBytes
+	for i := range c.Differences {
+		d := &c.Differences[i]
+		view := differenceView{Object: report.Line(d.ID.String()), State: report.Line(string(d.State)), What: whatDiffers(d)}
+		for _, line := range inspect.Blame(d.Changes, now) {
+			view.Blame = append(view.Blame, report.Line(line))
+		}
+		if d.State == inspect.StateModified {
+			if err := view.diff(d, masker, values, &left); err != nil {
+				return nil, err
+			}
+		}
+		out.Differences = append(out.Differences, view)
+	}
+	for _, failure := range c.Failures[:min(len(c.Failures), mostFailures)] {
+		out.Failures = append(out.Failures, report.Line(fmt.Sprintf("%s: %v", failure.ID, failure.Err)))
+	}
+	if more := len(c.Failures) - mostFailures; more > 0 {
+		out.Failures = append(out.Failures, fmt.Sprintf("and %d more", more))
+	}
+	return out, nil
+}
+
+func whatDiffers(d *inspect.Difference) string {
+	switch {
+	case d.Note != "":
+		return report.Line(d.Note)
+	case d.State == inspect.StateMissing:
+		return "it does not exist"
+	}
+	return report.Line(inspect.Describe(d.Changes, 3))
+}
+
+// diff adds the lines of the diff; left is how many bytes all diffs of the comparison may still have.
+func (v *differenceView) diff(d *inspect.Difference, masker report.Masker, values report.Values, left *int) error {
+	var texts [2]string
+	for i, object := range [...]map[string]any{d.Want, d.Have} {
+		if d.ID.Kind != "Secret" {
+			object, _ = masker.Value(object, values).(map[string]any)
+		}
+		text, err := report.YAML(object)
+		if err != nil {
+			return err
+		}
+		if v.TooLarge = v.TooLarge || len(text) > mostBytesCompared; v.TooLarge {
+			return nil
+		}
+		texts[i] = text
+	}
+	unified, err := report.Unified("", "", texts[0], texts[1], report.Style{})
+	if err != nil {
+		return err
+	}
+	lines := strings.Split(strings.TrimSuffix(unified, "\n"), "\n")
+	lines = lines[min(2, len(lines)):] // the names
+	for i, line := range lines {
+		if len(line) > mostLineBytes {
+			line = report.Cut(line, mostLineBytes)
+		}
+		if *left -= len(line); i == mostLines || *left < 0 {
+			v.Cut = len(lines) - i
+			return nil
+		}
+		v.Lines = append(v.Lines, line)
+	}
+	return nil
+}
+
+// compareWithCluster reads the release that a HelmRelease names and compares it, by the rules of the HelmRelease.
+func (p *Page) compareWithCluster(ctx context.Context, hr *v1alpha1.HelmRelease) (*comparison, error) {
+	return compareRelease(ctx, p.Cluster, hr, p.Clock.Now())
+}

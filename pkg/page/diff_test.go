@@ -1,0 +1,98 @@
+package page
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/pkg/inspect"
+	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/report"
+)
+
+func compared(differences ...inspect.Difference) *inspect.Comparison {
+	details := &release.Details{}
+	details.Key, details.Revision = release.Key{Namespace: "apps", Name: "shop"}, 3
+	return &inspect.Comparison{Release: details, Compared: len(differences), Differences: differences}
+}
+
+func modified(name string, want, have map[string]any) inspect.Difference {
+	object := func(data map[string]any) map[string]any {
+		return map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name}, "data": data}
+	}
+	return inspect.Difference{
+		ID: manifest.ID{Kind: "ConfigMap", Namespace: "apps", Name: name}, State: inspect.StateModified,
+		Want: object(want), Have: object(have), Changes: []inspect.Change{{Change: drift.Change{Path: "/data/key"}}},
+	}
+}
+
+func shown(t *testing.T, c *inspect.Comparison, values report.Values) *comparison {
+	t.Helper()
+	view, err := viewOfComparison(c, report.NewMasker([]byte("key")), values, time.Unix(0, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return view
+}
+
+func TestAValueThatAnotherObjectRepeatsIsMasked(t *testing.T) {
+	values, err := report.ValuesIn("apiVersion: v1\nkind: Secret\nstringData: {a: topsecret}\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	view := shown(t, compared(modified("a", map[string]any{"key": "x topsecret y"}, map[string]any{"key": "dG9wc2VjcmV0"})), values)
+	encoded, err := json.Marshal(view)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(encoded), "topsecret") || strings.Contains(string(encoded), "dG9wc2VjcmV0") {
+		t.Errorf("the value gets out: %s", encoded)
+	}
+	if text := strings.Join(view.Differences[0].Lines, "\n"); !strings.Contains(text, "-  key: x <secret ") || !strings.Contains(text, "+  key: <secret ") {
+		t.Errorf("the diff is\n%s", text)
+	}
+}
+
+func TestAComparisonIsBounded(t *testing.T) {
+	lines := func(n int, text string) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, "%d %s\n", i, text)
+		}
+		return b.String()
+	}
+	differences := []inspect.Difference{
+		modified("many-lines", map[string]any{"key": ""}, map[string]any{"key": lines(5000, "x")}),
+		modified("long-line", map[string]any{"key": ""}, map[string]any{"key": strings.Repeat("x", 100<<10)}),
+		modified("huge", map[string]any{"key": ""}, map[string]any{"key": strings.Repeat("x", 300<<10)}),
+	}
+	for i := range 40 {
+		differences = append(differences, modified(fmt.Sprint("more", i), map[string]any{"key": ""}, map[string]any{"key": lines(200, strings.Repeat("y", 900))}))
+	}
+	c := compared(differences...)
+	for i := range 1000 {
+		c.Failures = append(c.Failures, inspect.Failure{ID: manifest.ID{Kind: "ConfigMap", Name: fmt.Sprint(i)}, Err: errors.New("gone\x1b[2J")})
+	}
+	view := shown(t, c, report.Values{})
+	if first := view.Differences[0]; len(first.Lines) != mostLines || first.Cut < 4000 {
+		t.Errorf("%d lines, and %d are cut", len(first.Lines), first.Cut)
+	}
+	if view.Differences[1].TooLarge || !view.Differences[2].TooLarge || len(view.Differences[2].Lines) > 0 {
+		t.Error("the bound is not between 100 and 300 KiB")
+	}
+	if len(view.Failures) != mostFailures+1 || !strings.Contains(view.Failures[0], `gone\x1b[2J`) {
+		t.Errorf("failures: %q", view.Failures)
+	}
+	encoded, err := json.Marshal(view)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(encoded) > mostBytes+mostBytes/10 {
+		t.Errorf("it takes %d bytes", len(encoded))
+	}
+}

@@ -1,0 +1,203 @@
+package page
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+const (
+	// beatEvery is how often a viewer hears something, so that it notices a connection that died in silence.
+	beatEvery = 10 * time.Second
+	// pause is how long changes are gathered after some have been sent: a storm costs a viewer four batches in a second.
+	pause = 250 * time.Millisecond
+	// reconnect is how long a browser waits before it connects anew.
+	reconnect = 2 * time.Second
+)
+
+// viewer is somebody who is told of changes. Page.mu guards it.
+type viewer struct {
+	// all asks for a list of all HelmReleases, changed for those of these keys, operator for the operator itself.
+	all      bool
+	changed  map[string]bool
+	operator bool
+	// wake holds a token when there is something to tell.
+	wake chan struct{}
+}
+
+// join adds a viewer, who has everything to hear; nil when there are too many.
+func (p *Page) join() *viewer {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.viewers) >= maxViewers {
+		return nil
+	}
+	v := &viewer{all: true, operator: true, changed: map[string]bool{}, wake: make(chan struct{}, 1)}
+	v.wake <- struct{}{}
+	p.viewers[v] = struct{}{}
+	return v
+}
+
+func (p *Page) leave(v *viewer) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.viewers, v)
+}
+
+func (p *Page) full() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.viewers) >= maxViewers
+}
+
+func (p *Page) eachViewer(tell func(*viewer)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for v := range p.viewers {
+		tell(v)
+		select {
+		case v.wake <- struct{}{}:
+		default: // it is awake
+		}
+	}
+}
+
+// due is what a viewer has to hear.
+type due struct {
+	all, operator bool
+	changed       map[string]bool
+}
+
+func (p *Page) take(v *viewer) due {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	d := due{v.all, v.operator, v.changed}
+	v.all, v.operator, v.changed = false, false, map[string]bool{}
+	return d
+}
+
+// events is the stream of server-sent events. "operator" is about the operator, "release" about a HelmRelease as it is now, "gone"
+// names one that was deleted. A stream begins with all HelmReleases and then "listed".
+func (p *Page) events(w http.ResponseWriter, r *http.Request) {
+	const tooMany = "too many viewers"
+	if r.Method == http.MethodHead { // which is how the page learns why it gets no stream
+		if p.full() {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+		return
+	}
+	v := p.join()
+	if v == nil {
+		w.Header().Set("Retry-After", "10")
+		http.Error(w, tooMany, http.StatusServiceUnavailable)
+		return
+	}
+	defer p.leave(v)
+	s := &stream{Page: p, w: w, to: http.NewResponseController(w)}
+	// The time limit of a request is none of a stream: each write has its own.
+	if err := s.to.SetReadDeadline(time.Time{}); err != nil {
+		http.Error(w, "no stream", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("X-Accel-Buffering", "no")
+	s.write(fmt.Sprintf("retry: %d\n\n", reconnect.Milliseconds()))
+
+	beat := p.Clock.NewTicker(beatEvery)
+	defer beat.Stop()
+	for s.err == nil {
+		select {
+		case <-r.Context().Done():
+			return
+		case <-beat.C():
+			s.tell("beat", p.Clock.Now().UTC())
+			s.flush()
+			continue
+		case <-v.wake:
+		}
+		s.batch(p.take(v))
+		rest := p.Clock.NewTimer(pause)
+		select {
+		case <-rest.C():
+		case <-r.Context().Done():
+			rest.Stop()
+			return
+		}
+	}
+}
+
+// stream writes events to one viewer; after the first error it writes no more.
+type stream struct {
+	*Page
+	w   http.ResponseWriter
+	to  *http.ResponseController
+	err error
+}
+
+func (s *stream) batch(d due) {
+	if d.operator {
+		s.tell("operator", s.operatorNow())
+	}
+	if d.all {
+		s.list()
+	}
+	for key := range d.changed {
+		s.release(key)
+	}
+	s.flush()
+}
+
+func (s *stream) list() {
+	all, err := s.Releases.List(s.Namespace, labels.Everything())
+	if err != nil {
+		s.Log.Errorf("page: list HelmReleases: %v", err)
+	}
+	for _, hr := range all {
+		s.tell("release", viewOf(hr, s.Clock.Now()))
+	}
+	s.tell("listed", len(all))
+}
+
+func (s *stream) release(key string) {
+	namespace, name, _ := strings.Cut(key, "/")
+	hr, err := s.Releases.Get(namespace, name)
+	switch {
+	case apierrors.IsNotFound(err):
+		s.tell("gone", key)
+	case err != nil:
+		s.Log.Errorf("page: look up HelmRelease %s: %v", key, err)
+	default:
+		s.tell("release", viewOf(hr, s.Clock.Now()))
+	}
+}
+
+// tell sends an event. JSON has no line ends, so that it is one line of data.
+func (s *stream) tell(event string, data any) {
+	encoded, err := json.Marshal(data)
+	if err != nil {
+		s.err = err
+		return
+	}
+	s.write("event: " + event + "\ndata: " + string(encoded) + "\n\n")
+}
+
+func (s *stream) write(text string) {
+	if s.err != nil {
+		return
+	}
+	// Real time: it is the network that is slow, not the clock of a test.
+	if s.err = s.to.SetWriteDeadline(time.Now().Add(s.timeout)); s.err == nil {
+		_, s.err = s.w.Write([]byte(text))
+	}
+}
+
+func (s *stream) flush() {
+	if s.err == nil {
+		s.err = s.to.Flush()
+	}
+}

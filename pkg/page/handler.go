@@ -1,0 +1,89 @@
+package page
+
+import (
+	"embed"
+	"net"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/rancher/helm-locker/pkg/report"
+)
+
+//go:embed assets
+var assets embed.FS
+
+// contentTypes are those of the files in assets, by extension; what the machine would make of them does not matter.
+var contentTypes = map[string]string{
+	".html": "text/html; charset=utf-8",
+	".css":  "text/css; charset=utf-8",
+	".js":   "text/javascript; charset=utf-8",
+	".svg":  "image/svg+xml",
+}
+
+// policy lets the page load its own files and nothing else, be framed by nobody, and make no HTML of texts.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+
+// handler serves everything. Patterns with GET answer HEAD, too; other methods are turned down by the mux.
+func (p *Page) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { asset(w, "page.html") })
+	mux.HandleFunc("GET /assets/{name}", func(w http.ResponseWriter, r *http.Request) { asset(w, r.PathValue("name")) })
+	mux.HandleFunc("GET /events", p.events)
+	mux.HandleFunc("GET /diff", p.diff)
+	return p.guard(mux)
+}
+
+// guard sets the headers that all answers have, and turns away who has no business here. There is no login, so a browser must
+// not be made to fetch for others: not by a name of theirs that leads here (DNS rebinding), and not from their pages.
+func (p *Page) guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", policy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("X-Frame-Options", "DENY")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set("Cache-Control", "no-store")
+		host := hostname(r.Host)
+		switch site := r.Header.Get("Sec-Fetch-Site"); {
+		case !p.known(host):
+			http.Error(w, report.Line("the page is not known as "+host+": ask for it by address, or name the host with --page-host"), http.StatusMisdirectedRequest)
+		case r.URL.Path != "/" && site != "" && site != "same-origin" && site != "none":
+			http.Error(w, "the page answers no other site", http.StatusForbidden)
+		default:
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+func hostname(hostport string) string {
+	host, _, err := net.SplitHostPort(hostport)
+	if err != nil {
+		host = strings.TrimSuffix(strings.TrimPrefix(hostport, "["), "]")
+	}
+	return strings.ToLower(strings.TrimSuffix(host, "."))
+}
+
+// known says whether a host is one of ours: one that no stranger can have in the public DNS, or one of Hosts.
+func (p *Page) known(host string) bool {
+	return net.ParseIP(host) != nil || !strings.Contains(host, ".") || strings.HasSuffix(host, ".localhost") ||
+		strings.HasSuffix(host, ".svc") || strings.HasSuffix(host, ".cluster.local") || slices.ContainsFunc(p.Hosts, func(known string) bool {
+		return strings.EqualFold(known, host)
+	})
+}
+
+func asset(w http.ResponseWriter, name string) {
+	contentType, known := contentTypes[path.Ext(name)]
+	content, err := assets.ReadFile("assets/" + name)
+	if err != nil || !known {
+		http.Error(w, "404 page not found", http.StatusNotFound)
+		return
+	}
+	w.Header().Set("Content-Type", contentType)
+	// The client may be gone; there is nobody left to tell.
+	_, _ = w.Write(content) //nolint:gosec // G705: a file of ours, whichever was asked for
+}

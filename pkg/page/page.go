@@ -1,0 +1,173 @@
+// Package page serves a small web page about the locked releases: what is locked, what drifted, what differs now. It shows what
+// the status of the HelmReleases says, live, from the informer cache that the operator has anyway, so every replica can serve it.
+//
+// It is read-only and has no login. Nothing on it is a value of a Secret, and every text from the cluster is neutral (see
+// report.Line) before it leaves. What it costs is bounded: viewers, connections, comparisons at a time, the size of a comparison.
+package page
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	"golang.org/x/net/netutil"
+	"golang.org/x/time/rate"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/clock"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/inspect"
+)
+
+// Releases are the HelmReleases that the page shows. Wrangler's cache of them is one.
+type Releases interface {
+	Get(namespace, name string) (*v1alpha1.HelmRelease, error)
+	List(namespace string, selector labels.Selector) ([]*v1alpha1.HelmRelease, error)
+}
+
+// Options configure a Page. All but Hosts are required.
+type Options struct {
+	// Address is where to listen, for example "127.0.0.1:8082".
+	Address string
+	// Hosts are names by which the page may be asked for, beside addresses, localhost and names inside of the cluster.
+	Hosts []string
+	// Namespace is where the HelmReleases are that are shown.
+	Namespace string
+	// ControllerName is what the operator is called.
+	ControllerName string
+	// Releases is read when something has Changed.
+	Releases Releases
+	// Cluster is what releases are compared with when a viewer asks.
+	Cluster *inspect.Cluster
+	// Ready is closed once Releases are complete and the operator works.
+	Ready <-chan struct{}
+	Clock clock.WithTicker
+	Log   logrus.FieldLogger
+}
+
+// Bounds.
+const (
+	// maxConnections bounds open connections, maxViewers those of them that are told of changes.
+	maxConnections = 64
+	maxViewers     = 16
+	// comparedTogether and comparisonsPerSecond bound comparisons, which ask the API server for every object of a release.
+	comparedTogether     = 2
+	comparisonsPerSecond = 1
+	comparisonBurst      = 6
+	// answerTimeout is how long a client may take to read what it is sent.
+	answerTimeout = 10 * time.Second
+	// readTimeout is how long it may take to say what it wants, idleTimeout how long an unused connection is kept.
+	readTimeout    = 5 * time.Second
+	idleTimeout    = time.Minute
+	maxHeaderBytes = 16 << 10
+	// stopTimeout is how long viewers have to notice that the operator stops.
+	stopTimeout = 2 * time.Second
+)
+
+// Page is the page of one operator. A nil Page shows nothing to nobody.
+type Page struct {
+	Options
+	compare   func(ctx context.Context, hr *v1alpha1.HelmRelease) (*comparison, error)
+	comparing chan struct{}
+	budget    *rate.Limiter
+	timeout   time.Duration
+
+	mu      sync.Mutex
+	leads   bool
+	leader  string
+	viewers map[*viewer]struct{}
+}
+
+// New returns a page; nothing is served before Run.
+func New(o Options) *Page {
+	p := &Page{
+		Options: o, comparing: make(chan struct{}, comparedTogether), budget: rate.NewLimiter(comparisonsPerSecond, comparisonBurst),
+		timeout: answerTimeout, viewers: map[*viewer]struct{}{},
+	}
+	p.compare = p.compareWithCluster
+	return p
+}
+
+// Run serves the page until ctx ends. The error is about the address; nil from a nil Page.
+func (p *Page) Run(ctx context.Context) error {
+	if p == nil {
+		return nil
+	}
+	var lc net.ListenConfig
+	listener, err := lc.Listen(ctx, "tcp", p.Address)
+	if err != nil {
+		return fmt.Errorf("page address: %w", err)
+	}
+	p.Log.Infof("page on http://%s/", listener.Addr())
+	if tcp, ok := listener.Addr().(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
+		p.Log.Warnf("the page has no login: everybody who reaches %s reads it", listener.Addr())
+	}
+	return p.serve(ctx, listener)
+}
+
+func (p *Page) serve(ctx context.Context, listener net.Listener) error {
+	server := &http.Server{
+		Handler: p.handler(), BaseContext: func(net.Listener) context.Context { return ctx },
+		ReadTimeout: readTimeout, WriteTimeout: p.timeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
+	}
+	var stopping sync.WaitGroup
+	stopping.Go(func() {
+		select {
+		case <-p.Ready:
+			p.tellOperator()
+		case <-ctx.Done():
+		}
+		<-ctx.Done()
+		// Viewers end by themselves, as ctx is theirs, too; who does not is cut off.
+		wait, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+		defer cancel()
+		if server.Shutdown(wait) != nil {
+			if err := server.Close(); err != nil {
+				p.Log.Debugf("close the page: %v", err)
+			}
+		}
+	})
+	err := server.Serve(netutil.LimitListener(listener, maxConnections))
+	if !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve the page: %w", err)
+	}
+	stopping.Wait()
+	return nil
+}
+
+// Leading tells whether this operator leads, and may write.
+func (p *Page) Leading(leads bool) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	p.leads = leads
+	p.mu.Unlock()
+	p.tellOperator()
+}
+
+// Leader tells the identity of the operator that leads.
+func (p *Page) Leader(identity string) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	p.leader = identity
+	p.mu.Unlock()
+	p.tellOperator()
+}
+
+// Changed tells that a HelmRelease was created, changed or deleted. Key is its namespace and name with a slash between them. While
+// nobody looks at the page this does nothing.
+func (p *Page) Changed(key string) {
+	p.eachViewer(func(v *viewer) { v.changed[key] = true })
+}
+
+func (p *Page) tellOperator() {
+	p.eachViewer(func(v *viewer) { v.operator = true })
+}

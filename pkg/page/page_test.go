@@ -1,0 +1,379 @@
+package page
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	"golang.org/x/time/rate"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+)
+
+// store is a cache of HelmReleases.
+type store struct {
+	mu  sync.Mutex
+	all map[string]*v1alpha1.HelmRelease
+}
+
+func (s *store) Get(namespace, name string) (*v1alpha1.HelmRelease, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if hr := s.all[namespace+"/"+name]; hr != nil {
+		return hr, nil
+	}
+	return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "helmreleases"}, name)
+}
+
+func (s *store) List(string, labels.Selector) ([]*v1alpha1.HelmRelease, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []*v1alpha1.HelmRelease
+	for _, hr := range s.all {
+		all = append(all, hr)
+	}
+	return all, nil
+}
+
+func (s *store) set(name, message string) {
+	hr := &v1alpha1.HelmRelease{}
+	hr.Namespace, hr.Name = "locker", name
+	hr.Spec.Release = v1alpha1.ReleaseReference{Namespace: "apps", Name: name}
+	hr.Annotations = map[string]string{v1alpha1.ManagedByAnnotation: message}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all["locker/"+name] = hr
+}
+
+func (s *store) remove(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.all, "locker/"+name)
+}
+
+type served struct {
+	*Page
+	*testing.T
+	store *store
+	ready chan struct{}
+	url   string
+}
+
+// serve serves a page on loopback until the end of the test.
+func serve(t *testing.T, change ...func(*Page)) *served {
+	t.Helper()
+	log := logrus.New()
+	log.SetOutput(io.Discard)
+	s := &served{T: t, store: &store{all: map[string]*v1alpha1.HelmRelease{}}, ready: make(chan struct{})}
+	s.Page = New(Options{Namespace: "locker", ControllerName: "me", Releases: s.store, Ready: s.ready, Clock: clock.RealClock{}, Log: log})
+	for _, f := range change {
+		f(s.Page)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.url = "http://" + listener.Addr().String() + "/"
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.serve(ctx, listener) }()
+	t.Cleanup(func() {
+		cancel()
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Error(err)
+			}
+		case <-time.After(30 * time.Second):
+			t.Error("the page did not end")
+		}
+		http.DefaultClient.CloseIdleConnections()
+	})
+	return s
+}
+
+// answered is an answer that was read.
+type answered struct {
+	status int
+	header http.Header
+	body   string
+}
+
+func (s *served) request(method, path string) *http.Request {
+	s.Helper()
+	request, err := http.NewRequestWithContext(s.Context(), method, s.url+path, nil)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return request
+}
+
+func (s *served) ask(method, path string, change ...func(*http.Request)) answered {
+	s.Helper()
+	request := s.request(method, path)
+	for _, f := range change {
+		f(request)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return answered{response.StatusCode, response.Header, string(body)}
+}
+
+// events returns a function that waits for the next event of a new stream.
+func (s *served) events() (next func() (event, data string)) {
+	s.Helper()
+	response, err := http.DefaultClient.Do(s.request(http.MethodGet, "events"))
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(func() { _ = response.Body.Close() })
+	if response.StatusCode != http.StatusOK {
+		s.Fatalf("the stream is refused: %s", response.Status)
+	}
+	lines := bufio.NewScanner(response.Body)
+	lines.Buffer(nil, 1<<20)
+	return func() (event, data string) {
+		s.Helper()
+		for lines.Scan() {
+			switch name, value, _ := strings.Cut(lines.Text(), ": "); name {
+			case "event":
+				event = value
+			case "data":
+				if event != "beat" {
+					return event, value
+				}
+			}
+		}
+		s.Fatalf("the stream ended: %v", lines.Err())
+		return "", ""
+	}
+}
+
+func (s *served) expect(next func() (string, string), event, part string) {
+	s.Helper()
+	got, data := next()
+	if got != event || !strings.Contains(data, part) {
+		s.Fatalf("got %s %s, want %s with %s", got, data, event, part)
+	}
+}
+
+func TestAStreamTellsEverythingAndThenWhatChanges(t *testing.T) {
+	s := serve(t)
+	s.Leader("other-0_11111111-2222")
+	s.store.set("one", "me")
+	next := s.events()
+	s.expect(next, "operator", `"ready":false,"leads":false,"leader":"other-0","now"`)
+	s.expect(next, "release", `"key":"locker/one"`)
+	s.expect(next, "listed", "1")
+	close(s.ready)
+	s.expect(next, "operator", `"ready":true,"leads":false`)
+	s.store.set("two", "you")
+	s.Changed("locker/two")
+	s.expect(next, "release", `"owner":"you"`)
+	s.store.remove("one")
+	s.Changed("locker/one")
+	s.expect(next, "gone", "locker/one")
+	s.Leading(true)
+	s.expect(next, "operator", `"leads":true`)
+}
+
+func TestOnlyReadingIsAllowed(t *testing.T) {
+	s := serve(t)
+	for _, path := range []string{"", "assets/page.js", "events", "diff?namespace=locker&name=x"} {
+		for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions, http.MethodTrace} {
+			if got := s.ask(method, path).status; got != http.StatusMethodNotAllowed {
+				t.Errorf("%s /%s is answered with %d", method, path, got)
+			}
+		}
+	}
+	for path, want := range map[string]int{
+		"": 200, "assets/page.js": 200, "events": 200, "nothing": 404, "assets/": 404, "assets/nothing.js": 404, "assets/..%2fpage.go": 404,
+		"diff": 404, "diff?namespace=locker&name=x": 404, "metrics": 404, "debug/pprof/": 404,
+	} {
+		if got := s.ask(http.MethodHead, path).status; got != want {
+			t.Errorf("HEAD /%s is answered with %d, not %d", path, got, want)
+		}
+	}
+}
+
+func TestEveryAnswerIsGuarded(t *testing.T) {
+	s := serve(t, func(p *Page) { p.Hosts = []string{"locker.example"} })
+	for _, path := range []string{"", "assets/page.css", "assets/icon.svg", "diff", "nothing"} {
+		header := s.ask(http.MethodGet, path).header
+		if csp := header.Get("Content-Security-Policy"); !strings.Contains(csp, "default-src 'none'") || strings.Contains(csp, "unsafe") {
+			t.Errorf("/%s has the policy %q", path, csp)
+		}
+		if header.Get("X-Content-Type-Options") != "nosniff" || header.Get("Access-Control-Allow-Origin") != "" || header.Get("Content-Type") == "" {
+			t.Errorf("/%s: %v", path, header)
+		}
+	}
+	for host, want := range map[string]int{
+		"": 200, "127.0.0.1:8082": 200, "[::1]:8082": 200, "localhost:1": 200, "LOCALHOST.": 200, "x.localhost": 200, "page": 200,
+		"page.locker.svc:8082": 200, "page.locker.svc.cluster.local": 200, "Locker.Example:443": 200,
+		"evil.example": http.StatusMisdirectedRequest, "127.0.0.1.evil.example": http.StatusMisdirectedRequest,
+		"evil.svc.example": http.StatusMisdirectedRequest, "notlocker.example": http.StatusMisdirectedRequest,
+	} {
+		if got := s.ask(http.MethodGet, "", func(r *http.Request) { r.Host = host }).status; got != want {
+			t.Errorf("as host %q the page is answered with %d, not %d", host, got, want)
+		}
+	}
+	for site, want := range map[string]int{"cross-site": 403, "same-site": 403, "same-origin": 404, "none": 404} {
+		from := func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", site) }
+		if got := s.ask(http.MethodGet, "diff", from).status; got != want {
+			t.Errorf("a request that is %s is answered with %d, not %d", site, got, want)
+		}
+		if got := s.ask(http.MethodGet, "", from).status; got != http.StatusOK {
+			t.Errorf("a link that is %s leads to %d", site, got)
+		}
+	}
+}
+
+func TestViewersAreBounded(t *testing.T) {
+	s := serve(t)
+	for range maxViewers {
+		s.expect(s.events(), "operator", "")
+	}
+	refused := s.ask(http.MethodGet, "events")
+	if refused.status != http.StatusServiceUnavailable || refused.header.Get("Retry-After") == "" {
+		t.Errorf("one more viewer is answered with %d %v", refused.status, refused.header)
+	}
+	if got := s.ask(http.MethodHead, "events").status; got != http.StatusServiceUnavailable {
+		t.Errorf("HEAD says %d", got)
+	}
+	if s.ask(http.MethodGet, "").status != http.StatusOK {
+		t.Error("the page itself is not served any more")
+	}
+}
+
+// A viewer that does not read is cut off, and makes room.
+func TestAViewerThatDoesNotReadIsCutOff(t *testing.T) {
+	s := serve(t, func(p *Page) { p.timeout = 200 * time.Millisecond })
+	for i := range 4000 { // more than the kernel keeps for a connection
+		s.store.set(strings.Repeat("x", i%50)+string(rune('a'+i%26))+time.Duration(i).String(), strings.Repeat("long ", 1000))
+	}
+	connection, err := net.Dial("tcp", strings.Trim(strings.TrimPrefix(s.url, "http:"), "/"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = connection.Close() }()
+	if _, err := io.WriteString(connection, "GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	viewers := func() int {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return len(s.viewers)
+	}
+	eventually(t, "the viewer has joined", func() bool { return viewers() == 1 })
+	eventually(t, "the viewer is cut off", func() bool { return viewers() == 0 })
+}
+
+func TestAClientThatSaysNothingIsCutOff(t *testing.T) {
+	s := serve(t)
+	connection, err := net.Dial("tcp", strings.Trim(strings.TrimPrefix(s.url, "http:"), "/"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = connection.Close() }()
+	if _, err := io.WriteString(connection, "GET / HTTP/1.1\r\nHost: "); err != nil {
+		t.Fatal(err)
+	}
+	if err := connection.SetReadDeadline(time.Now().Add(readTimeout + 30*time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadAll(connection); err != nil {
+		var timeout net.Error
+		if errors.As(err, &timeout) && timeout.Timeout() {
+			t.Error("the connection is still open")
+		}
+	}
+}
+
+func TestComparisonsAreBounded(t *testing.T) {
+	s := serve(t, func(p *Page) { p.budget = rate.NewLimiter(0, comparisonBurst) }) // which no time fills up again
+	s.store.set("one", "me")
+	const path = "diff?namespace=locker&name=one"
+	begun, finish := make(chan struct{}, comparedTogether), make(chan struct{})
+	s.compare = func(ctx context.Context, _ *v1alpha1.HelmRelease) (*comparison, error) {
+		begun <- struct{}{}
+		select {
+		case <-finish:
+			return &comparison{Release: "apps/one"}, nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	var running sync.WaitGroup
+	for range comparedTogether {
+		running.Go(func() {
+			if got := s.ask(http.MethodGet, path).status; got != http.StatusOK {
+				t.Errorf("a comparison ended with %d", got)
+			}
+		})
+	}
+	for range comparedTogether {
+		<-begun
+	}
+	busy := s.ask(http.MethodGet, path)
+	var said struct{ Error string }
+	if err := json.Unmarshal([]byte(busy.body), &said); err != nil || busy.status != http.StatusTooManyRequests || said.Error == "" {
+		t.Errorf("one more comparison is answered with %d %q (%v)", busy.status, said.Error, err)
+	}
+	close(finish)
+	running.Wait()
+	s.compare = func(context.Context, *v1alpha1.HelmRelease) (*comparison, error) {
+		return nil, errors.New("no\x1b[31m luck")
+	}
+	if failed := s.ask(http.MethodGet, path); failed.status != http.StatusBadGateway || !strings.Contains(failed.body, `\\x1b[31m`) {
+		t.Errorf("a comparison that failed is answered with %d %s", failed.status, failed.body)
+	}
+	for range comparisonBurst {
+		s.ask(http.MethodGet, path)
+	}
+	if got := s.ask(http.MethodGet, path).status; got != http.StatusTooManyRequests {
+		t.Errorf("there is no end of comparisons: %d", got)
+	}
+}
+
+func TestANilPageServesNothing(t *testing.T) {
+	var p *Page
+	p.Leading(true)
+	p.Leader("x")
+	if err := p.Run(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	deadline, tick := time.NewTimer(time.Minute), time.NewTicker(5*time.Millisecond)
+	defer deadline.Stop()
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-deadline.C:
+			t.Fatalf("waited in vain until %s", what)
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,149 @@
+package page
+
+import (
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/report"
+	"github.com/rancher/helm-locker/pkg/version"
+)
+
+// operatorView is what the page shows of the operator.
+type operatorView struct {
+	Namespace  string `json:"namespace"`
+	Controller string `json:"controller"`
+	Version    string `json:"version"`
+	// Ready says whether the releases are known, Leads whether this replica writes; Leader is who does.
+	Ready  bool   `json:"ready"`
+	Leads  bool   `json:"leads"`
+	Leader string `json:"leader,omitempty"`
+	// Now lets a browser with a wrong clock tell ages.
+	Now time.Time `json:"now"`
+}
+
+func (p *Page) operatorNow() operatorView {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	view := operatorView{
+		Namespace: report.Line(p.Namespace), Controller: report.Line(p.ControllerName), Version: report.Line(version.String()),
+		Leads: p.leads, Leader: report.Line(p.leader), Now: p.Clock.Now().UTC(),
+	}
+	if i := strings.LastIndex(view.Leader, "_"); i > 0 {
+		view.Leader = view.Leader[:i] // what follows makes an identity unique, and tells people nothing
+	}
+	select {
+	case <-p.Ready:
+		view.Ready = true
+	default:
+	}
+	return view
+}
+
+// releaseView is what the page shows of a HelmRelease: what status shows, but neither description nor notes. Texts are neutral.
+type releaseView struct {
+	// Key names the HelmRelease, Namespace and Name the release.
+	Key       string `json:"key"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Lock is one of report.LockedYes and so on; Attention says that somebody should have a look.
+	Lock      string `json:"lock"`
+	Attention bool   `json:"attention"`
+	Suspended string `json:"suspended,omitempty"`
+	Owner     string `json:"owner,omitempty"`
+
+	Reason  string    `json:"reason,omitempty"`
+	Message string    `json:"message"`
+	Since   time.Time `json:"since"`
+
+	State    string `json:"state,omitempty"`
+	Version  int    `json:"version,omitempty"`
+	Revision int    `json:"revision,omitempty"`
+	Mode     string `json:"mode,omitempty"`
+	Scope    string `json:"scope,omitempty"`
+
+	Objects        v1alpha1.ObjectCounts `json:"objects"`
+	Conditions     []conditionView       `json:"conditions,omitempty"`
+	Drift          []driftView           `json:"drift,omitempty"`
+	Exceptions     []exceptionView       `json:"exceptions,omitempty"`
+	MoreExceptions int                   `json:"moreExceptions,omitempty"`
+}
+
+type conditionView struct {
+	Type    string    `json:"type"`
+	Status  string    `json:"status"`
+	Reason  string    `json:"reason"`
+	Message string    `json:"message,omitempty"`
+	Since   time.Time `json:"since"`
+}
+
+// driftView is an entry of the time line.
+type driftView struct {
+	Time    time.Time `json:"time"`
+	Object  string    `json:"object"`
+	What    string    `json:"what"`
+	Action  string    `json:"action"`
+	Outcome string    `json:"outcome"`
+	// Operation tells entries apart that agree in time and object.
+	Operation string   `json:"operation"`
+	Paths     []string `json:"paths,omitempty"`
+}
+
+type exceptionView struct {
+	Object  string `json:"object"`
+	Reason  string `json:"reason"`
+	Fields  string `json:"fields,omitempty"`
+	Message string `json:"message,omitempty"`
+}
+
+func viewOf(hr *v1alpha1.HelmRelease, now time.Time) releaseView {
+	status := hr.Status
+	reason, message, since := report.Ready(hr)
+	view := releaseView{
+		Key: report.Line(hr.Namespace + "/" + hr.Name), Namespace: report.Line(hr.Spec.Release.Namespace), Name: report.Line(hr.Spec.Release.Name),
+		Lock: report.LockState(hr, now), Owner: report.Line(hr.Annotations[v1alpha1.ManagedByAnnotation]),
+		Reason: report.Line(reason), Message: report.Line(message), Since: since.UTC(),
+		State: report.Line(string(status.State)), Version: status.Version, Revision: status.Revision,
+		Mode: report.Line(string(hr.Spec.Mode)), Scope: report.Line(string(hr.Spec.Scope)),
+		Objects: status.Objects, MoreExceptions: status.MoreExceptions,
+	}
+	if view.Lock == report.LockedSuspended {
+		view.Suspended = report.Line(strings.TrimSpace(report.SuspendedFor(hr)))
+	}
+	view.Attention = view.Lock == report.LockedNo && reason != v1alpha1.ReasonTransitioning || view.Lock == report.LockedUnknown || status.Objects.Drifted > 0 ||
+		status.Objects.Contended > 0 || meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionStalled)
+	for _, c := range status.Conditions {
+		view.Conditions = append(view.Conditions, conditionOf(c))
+	}
+	for _, r := range status.RecentDrift {
+		view.Drift = append(view.Drift, driftOf(r))
+	}
+	for _, e := range status.Exceptions {
+		view.Exceptions = append(view.Exceptions, exceptionView{
+			Object: report.Line(e.Object.String()), Reason: report.Line(string(e.Reason)), Fields: report.Line(report.Paths(e.Paths, 0)),
+			Message: report.Line(e.Message),
+		})
+	}
+	return view
+}
+
+func conditionOf(c metav1.Condition) conditionView {
+	return conditionView{
+		Type: report.Line(c.Type), Status: report.Line(string(c.Status)), Reason: report.Line(c.Reason), Message: report.Line(c.Message),
+		Since: c.LastTransitionTime.UTC(),
+	}
+}
+
+func driftOf(r v1alpha1.DriftRecord) driftView {
+	view := driftView{
+		Time: r.Time.UTC(), Object: report.Line(r.Object.String()), What: report.Line(report.WhatDrifted(r)),
+		Action: report.Line(string(r.Action)), Outcome: report.Line(report.Outcome(r)), Operation: report.Line(string(r.Operation)),
+	}
+	for _, path := range r.Paths {
+		view.Paths = append(view.Paths, report.Line(path))
+	}
+	return view
+}

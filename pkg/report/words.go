@@ -1,0 +1,119 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/drift"
+)
+
+// Whether a release is locked, in a word.
+const (
+	LockedYes       = "yes"
+	LockedNo        = "no"
+	LockedDetect    = "detect"
+	LockedSuspended = "suspended"
+	LockedUnknown   = "unknown"
+)
+
+// LockState says in a word whether a release is locked. Nobody has looked at one that is unknown.
+func LockState(hr *v1alpha1.HelmRelease, now time.Time) string {
+	locked := meta.FindStatusCondition(hr.Status.Conditions, v1alpha1.ConditionLocked)
+	switch {
+	case locked == nil:
+		return LockedUnknown
+	case locked.Status == metav1.ConditionTrue:
+		return LockedYes
+	case hr.Spec.SuspendedAt(now):
+		return LockedSuspended
+	case locked.Reason == v1alpha1.ReasonDetectOnly:
+		return LockedDetect
+	}
+	return LockedNo
+}
+
+// LockWords says the same in words that can stand before a colon.
+func LockWords(state string) string {
+	switch state {
+	case LockedYes:
+		return "locked"
+	case LockedDetect:
+		return "watched (mode Detect)"
+	case LockedUnknown:
+		return "not looked at"
+	}
+	return "not locked"
+}
+
+// Ready returns reason and message of the Ready condition, and since when it has been so.
+func Ready(hr *v1alpha1.HelmRelease) (reason, message string, since time.Time) {
+	condition := meta.FindStatusCondition(hr.Status.Conditions, v1alpha1.ConditionReady)
+	if condition == nil {
+		return "", "no operator has looked at it yet", hr.CreationTimestamp.Time
+	}
+	return condition.Reason, condition.Message, condition.LastTransitionTime.Time
+}
+
+// SuspendedFor says until when and why a release is suspended. It begins with a space.
+func SuspendedFor(hr *v1alpha1.HelmRelease) string {
+	text := " until it is resumed"
+	if !hr.Spec.Suspend && hr.Spec.SuspendUntil != nil {
+		text = " until " + Time(hr.Spec.SuspendUntil.Time)
+	}
+	if reason := hr.Annotations[v1alpha1.SuspendReasonAnnotation]; reason != "" {
+		text += " (" + reason + ")"
+	}
+	return text
+}
+
+// Paths returns JSON pointers in a short form for people; more is how many are not among them.
+func Paths(paths []string, more int) string {
+	const most = 3
+	changes := make([]drift.Change, 0, len(paths))
+	for _, path := range paths[:min(len(paths), most)] {
+		changes = append(changes, drift.Change{Path: path})
+	}
+	text := drift.Describe(changes, most)
+	if more += max(len(paths)-most, 0); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// WhatDrifted says what was changed, and by whom, for example "spec.replicas changed by kubectl-scale (scale)".
+func WhatDrifted(r v1alpha1.DriftRecord) string {
+	var text string
+	switch r.Operation {
+	case v1alpha1.DriftDeleted:
+		text = "deleted"
+	case v1alpha1.DriftLeftover:
+		text = "left over from an earlier revision"
+	case v1alpha1.DriftRemoved:
+		text = Paths(r.Paths, r.MorePaths) + " removed"
+	case v1alpha1.DriftAdded:
+		text = Paths(r.Paths, r.MorePaths) + " added"
+	default:
+		text = Paths(r.Paths, r.MorePaths) + " changed"
+	}
+	if r.FieldManager != "" {
+		text += " by " + r.FieldManager
+	}
+	if r.Subresource != "" {
+		text += " (" + r.Subresource + ")"
+	}
+	return text
+}
+
+// Outcome says what was done about a drift, for example "reverted after 12ms".
+func Outcome(r v1alpha1.DriftRecord) string {
+	text := strings.ToLower(string(r.Action))
+	if r.Duration != nil {
+		text += " after " + r.Duration.Round(100*time.Microsecond).String()
+	}
+	return text
+}

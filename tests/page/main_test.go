@@ -1,0 +1,105 @@
+// Package page looks at the status page of a real operator with a real browser, and at what the page lets other clients do.
+package page
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/tests/cluster"
+	"github.com/rancher/helm-locker/tests/kit"
+)
+
+var screenshot = flag.String("screenshot", "", "write pictures of the page to this `FILE`.png, and to files named after it")
+
+// What TestMain makes: the control plane of this package, nil with -short, and the program that drives a browser, with the
+// browser; empty where there is none.
+var (
+	shared            *cluster.Cluster
+	browser, chromium string
+)
+
+func TestMain(m *testing.M) {
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			chromium = path
+			break
+		}
+	}
+	dir, err := os.MkdirTemp("", "helm-locker-page-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	if flag.Parse(); chromium != "" && !testing.Short() {
+		browser = filepath.Join(dir, "browser")
+		build := exec.Command("go", "-C", "browser", "build", "-o", browser, ".")
+		if out, err := build.CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "build the driver of the browser: %v\n%s", err, out)
+			return 1
+		}
+	}
+	return cluster.Main(m, cluster.Options{ControllerManager: true}, func(c *cluster.Cluster) { shared = c })
+}
+
+// world is an environment with an operator that serves the page.
+type world struct {
+	*kit.Env
+	operator *kit.Operator
+}
+
+func newWorld(t *testing.T, options ...func(*operator.ControllerOptions)) *world {
+	t.Helper()
+	w := &world{Env: kit.New(t, shared)}
+	w.operator = w.start(options...)
+	return w
+}
+
+// start starts an operator with a page.
+func (w *world) start(options ...func(*operator.ControllerOptions)) *kit.Operator {
+	w.Helper()
+	serving := func(o *operator.ControllerOptions) { o.PageAddress = "127.0.0.1:0" }
+	return kit.StartOperator(w.TB, shared.RESTConfig(), w.Operator, append([]func(*operator.ControllerOptions){serving}, options...)...)
+}
+
+// url returns the address of an operator's page.
+func (w *world) url(op *kit.Operator) string {
+	w.Helper()
+	address := regexp.MustCompile(`page on (http://[\d.:]+/)`)
+	var url string
+	w.Eventually("the page is served", func() error {
+		found := address.FindStringSubmatch(op.Log())
+		if found == nil {
+			return fmt.Errorf("the log does not say where")
+		}
+		url = found[1]
+		return nil
+	})
+	return url
+}
+
+// edit changes a ConfigMap's key as some field manager.
+func (w *world) edit(name, value string) {
+	w.Helper()
+	w.Patch(kit.ConfigMaps, name, fmt.Sprintf(`{"data":{"key":%q}}`, value))
+}
+
+// configMaps returns a manifest of ConfigMaps with one key.
+func configMaps(names ...string) string {
+	var b strings.Builder
+	for _, name := range names {
+		b.WriteString(kit.ConfigMap(name, "declared"))
+	}
+	return b.String()
+}

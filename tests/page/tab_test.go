@@ -1,0 +1,169 @@
+package page
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// tab is one tab of a browser of its own.
+type tab struct {
+	*world
+	in  io.Writer
+	out *bufio.Reader
+	// forgiven is how many problems a test has caused on purpose.
+	forgiven int
+}
+
+// view is how a tab looks at a page.
+type view struct {
+	width, height int
+	dark          bool
+}
+
+func desktop() view { return view{width: 1280, height: 800} }
+
+// newTab starts a browser. At the end of the test nothing may have been reported on its console: no exception, and nothing that
+// the page's policy forbids.
+func (w *world) newTab() *tab {
+	w.Helper()
+	if chromium == "" {
+		w.Skip("needs a browser: scripts/debian chromium installs one")
+	}
+	command := exec.Command(browser, chromium)
+	command.Stderr = os.Stderr
+	in, err := command.StdinPipe()
+	if err != nil {
+		w.Fatal(err)
+	}
+	out, err := command.StdoutPipe()
+	if err != nil {
+		w.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		w.Fatal(err)
+	}
+	t := &tab{world: w, in: in, out: bufio.NewReader(out)}
+	w.Cleanup(func() {
+		for _, problem := range t.problems()[t.forgiven:] {
+			t.Errorf("the console says: %s", problem)
+		}
+		if err := in.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := command.Wait(); err != nil {
+			t.Errorf("browser: %v", err)
+		}
+	})
+	return t
+}
+
+// do has the browser do something, and returns what came of it.
+func (t *tab) do(command map[string]any) (json.RawMessage, error) {
+	t.Helper()
+	encoded, err := json.Marshal(command)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := fmt.Fprintf(t.in, "%s\n", encoded); err != nil {
+		return nil, err
+	}
+	line, err := t.out.ReadBytes('\n')
+	if err != nil {
+		return nil, fmt.Errorf("the browser has ended: %w", err)
+	}
+	var answer struct {
+		Value json.RawMessage
+		Error string
+	}
+	if err := json.Unmarshal(line, &answer); err != nil {
+		return nil, err
+	}
+	if answer.Error != "" {
+		return nil, fmt.Errorf("%v: %s", command, answer.Error)
+	}
+	return answer.Value, nil
+}
+
+func (t *tab) must(command map[string]any) json.RawMessage {
+	t.Helper()
+	value, err := t.do(command)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+func (t *tab) open(url string, v view) {
+	t.Helper()
+	t.must(map[string]any{"open": url, "width": v.width, "height": v.height, "dark": v.dark})
+}
+
+func (t *tab) press(key string) {
+	t.Helper()
+	t.must(map[string]any{"key": key})
+}
+
+func (t *tab) shoot(file string) {
+	t.Helper()
+	t.must(map[string]any{"screenshot": file})
+}
+
+func (t *tab) problems() []string {
+	t.Helper()
+	var problems []string
+	if err := json.Unmarshal(t.must(map[string]any{"problems": true}), &problems); err != nil {
+		t.Fatal(err)
+	}
+	return problems
+}
+
+// forgive accepts what the console has said so far.
+func (t *tab) forgive() { t.forgiven = len(t.problems()) }
+
+// eval returns the value of an expression.
+func eval[T any](t *tab, expression string) T {
+	t.Helper()
+	var value T
+	if err := json.Unmarshal(t.must(map[string]any{"eval": expression}), &value); err != nil {
+		t.Fatalf("%s: %v", expression, err)
+	}
+	return value
+}
+
+// until waits until an expression is true, and shows the text of the page when it does not come to be.
+func (t *tab) until(what, expression string) {
+	t.Helper()
+	t.Eventually(what, func() error {
+		if eval[bool](t, expression) {
+			return nil
+		}
+		return fmt.Errorf("the page says:\n%s", eval[string](t, "document.body.innerText"))
+	})
+}
+
+// says waits until what a selector finds has all these texts.
+func (t *tab) says(selector string, texts ...string) {
+	t.Helper()
+	var conditions []string
+	for _, text := range texts {
+		conditions = append(conditions, fmt.Sprintf("e.innerText.includes(%s)", quoted(t.TB, text)))
+	}
+	t.until(fmt.Sprintf("%s says %q", selector, texts),
+		fmt.Sprintf("[...document.querySelectorAll(%s)].some((e) => e.checkVisibility() && %s)", quoted(t.TB, selector), strings.Join(conditions, " && ")))
+}
+
+// quoted returns a text as a literal of JavaScript.
+func quoted(t testing.TB, text string) string {
+	t.Helper()
+	encoded, err := json.Marshal(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(encoded)
+}
