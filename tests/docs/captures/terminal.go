@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -29,8 +30,8 @@ func newTerminal(ctx context.Context, dir string, env []string, columns, rows in
 	if err != nil {
 		return nil, err
 	}
-	if _, err := t.until(ctx, prompt); err != nil {
-		return nil, err
+	if _, err := t.until(ctx, strings.TrimSpace(prompt)); err != nil {
+		return nil, errors.Join(err, t.close())
 	}
 	return t, nil
 }
