@@ -60,7 +60,7 @@ func TestEveryCommandInTheDocuments(t *testing.T) {
 		}
 		for with, helm := range helms {
 			if slices.ContainsFunc(p.blocks, func(b *block) bool { return b.notRun == "" }) {
-				t.Run(p.path+with, func(t *testing.T) { r.read(t, p, helm) })
+				t.Run(strings.ReplaceAll(p.path, "/", "_")+with, func(t *testing.T) { r.read(t, p, helm) })
 			}
 		}
 	}
