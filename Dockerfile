@@ -31,7 +31,8 @@ LABEL org.opencontainers.image.title="helm-locker" \
       org.opencontainers.image.version="$VERSION" \
       org.opencontainers.image.revision="$COMMIT" \
       org.opencontainers.image.created="$DATE"
-# No CA bundle: the one server that the operator talks to is the API server, whose CA is mounted with the service account.
+# No CA bundle: the API server's CA is mounted with the service account, those of receivers of notifications are given by
+# --notify-ca-file. tools/release reads this stage, too; what it does not know it refuses.
 COPY package/etc /etc
 COPY LICENSE /licenses/LICENSE
 COPY --from=build /out/helm-locker /usr/bin/helm-locker

@@ -13,7 +13,7 @@ IMAGE ?= rancher/helm-locker
 
 .PHONY: help
 help: ## List the targets
-	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## Build the operator into bin/helm-locker
@@ -57,8 +57,8 @@ verify: ## Check formatting, modules and generated files; fail on a tree that di
 	@scripts/verify
 
 .PHONY: charts-check
-charts-check: ## Lint and render the charts with Helm over combinations of values
-	@scripts/charts-check
+charts-check: ## Lint and render the charts over combinations of values, and have an API server check what came out (part of test)
+	@scripts/test -run 'Charts|Notes|CRDs|Rendered|Restricted' ./tests/chart
 
 .PHONY: check
 check: ## Run everything that CI runs
@@ -85,6 +85,18 @@ image: ## Build the container image (needs docker with BuildKit; IMAGE= names it
 	@eval "$$(scripts/version)"; docker build --build-arg "VERSION=$$VERSION" --build-arg "COMMIT=$$COMMIT" \
 		--build-arg "DATE=$$DATE" --tag "$(IMAGE):$$VERSION" .
 
+.PHONY: release-dry-run
+release-dry-run: ## Make in dist/ all that a release of this tree would consist of; no docker, no network but for modules
+	@scripts/release --dry-run
+
+.PHONY: release
+release: ## Make in dist/ the release of the tag that is checked out, and say how to publish it
+	@scripts/release
+
+.PHONY: vulncheck
+vulncheck: ## Look for known vulnerabilities in what is linked (VULNDB= names another database than vuln.go.dev)
+	@scripts/vulncheck
+
 .PHONY: clean
 clean: ## Remove what was built (the cached control plane binaries stay)
-	@rm -rf bin
+	@rm -rf bin dist

@@ -79,7 +79,10 @@ func New(args []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Command 
 		Flags: append(operatorFlags(!commandGiven(args)), notifyFlags(!commandGiven(args))...),
 		// A comma may be part of a URL.
 		DisableSliceFlagSeparator: true,
-		Commands:                  []*cli.Command{a.diffCommand(), a.statusCommand(), a.inspectCommand(), a.lockCommand(), a.unlockCommand(), a.suspendCommand(), a.resumeCommand()},
+		Commands: []*cli.Command{
+			a.diffCommand(), a.statusCommand(), a.inspectCommand(), a.rbacCommand(), a.lockCommand(), a.unlockCommand(),
+			a.suspendCommand(), a.resumeCommand(), a.migrateCommand(),
+		},
 		Action: func(ctx context.Context, cmd *cli.Command) error {
 			// An argument is most likely a misspelt command; starting the operator is not what was meant.
 			if cmd.Args().Present() {
@@ -100,7 +103,13 @@ func New(args []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Command 
 		ExitErrHandler: func(context.Context, *cli.Command, error) {},
 		OnUsageError:   usageError,
 	}
+	completions := map[string]cli.ShellCompleteFunc{
+		"diff": a.completeWith(releaseNames, 1), "inspect": a.completeWith(releaseNames, 1), "lock": a.completeWith(releaseNames, 1),
+		"unlock": a.completeWith(lockedNames, 1), "suspend": a.completeWith(lockedNames, 1), "resume": a.completeWith(lockedNames, 1),
+		"migrate": a.completeWith(lockedNames, 0), "status": a.completeWith(statusNames, 1),
+	}
 	for _, sub := range cmd.Commands {
+		sub.ShellComplete = completions[sub.Name]
 		sub.OnUsageError = usageError
 		sub.HideHelpCommand = true
 		if lines := examplesOf(sub); len(lines) > 0 {

@@ -13,6 +13,7 @@ func examples() map[string][]string {
 			"diff -f release.yaml --objects objects.yaml",
 		},
 		"status":  {"status", "status web", "status -A -o wide", "status --watch"},
+		"rbac":    {"rbac web -n apps", "rbac apps/web apps/web -o values", "rbac -A --names -o values"},
 		"inspect": {"inspect web -n apps", "inspect web -n apps --values", "inspect -f release.yaml --manifest"},
 		"lock": {
 			"lock web -n apps --wait",
@@ -22,6 +23,7 @@ func examples() map[string][]string {
 		"unlock":  {"unlock web -n apps"},
 		"suspend": {"suspend web -n apps --for 30m --reason \"a hotfix\"", "suspend web -n apps"},
 		"resume":  {"resume web -n apps"},
+		"migrate": {"migrate web -n apps --dry-run", "migrate web -n apps --yes", "migrate --dry-run"},
 	}
 }
 

@@ -82,7 +82,7 @@ is printed, but for ` + "`inspect --show-secrets`" + `.
 | ` + "`HELM_LOCKER_NAMESPACE`" + ` | default of ` + "`--helmrelease-namespace`" + ` |
 | ` + "`HELM_NAMESPACE`, `HELM_KUBECONTEXT`" + ` | defaults of ` + "`--namespace` and `--context`" + `; Helm sets them for its plugins |
 
-Completion of commands and flags: ` + "`source <(helm-locker completion bash)`" + `, the same with ` + "`zsh`" + `, or
+Completion of commands, flags and names of releases: ` + "`source <(helm-locker completion bash)`" + `, the same with ` + "`zsh`" + `, or
 ` + "`helm-locker completion fish | source`" + `.
 
 `

@@ -35,15 +35,17 @@ func run(steps []string) error {
 		return fmt.Errorf("not at the root of the repository, use go generate ./pkg/codegen: %w", err)
 	}
 	if len(steps) != 1 {
-		return fmt.Errorf("want one step (controllers or reference), got %q", steps)
+		return fmt.Errorf("want one step (controllers, reference or charts), got %q", steps)
 	}
 	switch steps[0] {
 	case "controllers":
 		return generateControllers()
 	case "reference":
 		return appendReference(docFile, apiDir)
+	case "charts":
+		return documentCharts()
 	default:
-		return fmt.Errorf("unknown step %q, want controllers or reference", steps[0])
+		return fmt.Errorf("unknown step %q, want controllers, reference or charts", steps[0])
 	}
 }
 

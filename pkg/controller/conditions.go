@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -49,6 +50,8 @@ func readiness(v *view) (metav1.ConditionStatus, string, string) {
 		return metav1.ConditionFalse, v1alpha1.ReasonLocking, e.decision.Message
 	case len(e.conflicts) > 0:
 		return metav1.ConditionFalse, v1alpha1.ReasonConflict, conflictMessage(v)
+	case apierrors.IsForbidden(v.watchErr):
+		return metav1.ConditionFalse, v1alpha1.ReasonForbidden, "objects cannot be watched: " + safeError(v.watchErr)
 	case v.watchErr != nil:
 		return metav1.ConditionFalse, v1alpha1.ReasonWatchFailed, safeError(v.watchErr)
 	}

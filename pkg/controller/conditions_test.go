@@ -2,9 +2,11 @@ package controller
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -92,6 +94,12 @@ func TestConditions(t *testing.T) {
 		"a watch that is refused": {
 			lockedView(func(v *view) { v.watchErr = errors.New("forbidden") }),
 			want{no, v1alpha1.ReasonWatchFailed, "forbidden", yes, no, v1alpha1.ConditionReconciling}},
+		"a watch that is not permitted": {
+			lockedView(func(v *view) {
+				v.watchErr = fmt.Errorf("watch of Deployment: %w", apierrors.NewForbidden(schema.GroupResource{Group: "apps", Resource: "deployments"}, "",
+					errors.New(`User "locker" cannot list resource "deployments" in API group "apps" at the cluster scope`)))
+			}),
+			want{no, v1alpha1.ReasonForbidden, `cannot list resource "deployments" in API group "apps"`, yes, no, v1alpha1.ConditionStalled}},
 		"mode Detect is ready and not locked": {
 			lockedView(func(v *view) { v.lock.Detect = true }),
 			want{yes, v1alpha1.ReasonDetectOnly, "only reported", no, no, ""}},

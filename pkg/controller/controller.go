@@ -215,6 +215,9 @@ func work(group *errgroup.Group, workers int, next func() bool) {
 // Ready is closed once the records of all releases are known and work has begun.
 func (c *Controller) Ready() <-chan struct{} { return c.ready }
 
+// RecordsError returns why the release records cannot be read now; nil when they can.
+func (c *Controller) RecordsError() error { return c.releases.Err() }
+
 // Lead lets the controller write. Until then it watches and judges, so that it can act at once.
 func (c *Controller) Lead() {
 	c.leading.Store(true)

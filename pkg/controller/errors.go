@@ -45,7 +45,7 @@ func safeError(err error) string {
 	if faultyFields(s) != "" || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
 		return refusal(s)
 	}
-	return s.Message
+	return strings.ReplaceAll(s.Message, "\n", " ")
 }
 
 // introductions are the wordings of the API server that say who refused a request and carry no content of an object.

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"slices"
 	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -80,6 +81,17 @@ func (c *Controller) Listed(gvk schema.GroupVersionKind, present func(manifest.I
 		})
 		if wake {
 			c.driftQueue.Add(l.Key)
+		}
+	}
+}
+
+// Troubled has the statuses written that depend on a watch which has failed, or works again.
+func (c *Controller) Troubled(gvk schema.GroupVersionKind) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for key, e := range c.entries {
+		if slices.Contains(e.kinds, gvk) {
+			c.statusChanged(key)
 		}
 	}
 }

@@ -4,11 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
+	"strings"
 	"unicode/utf8"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
@@ -111,10 +115,26 @@ func (c *Controller) view(key string) (*view, bool) {
 	if v.lock = c.table.Get(key); v.lock != nil {
 		v.sum = v.lock.Summarize(c.Clock.Now())
 	}
-	for gvk, err := range c.objects.Errors(v.entry.kinds) {
-		v.watchErr = fmt.Errorf("watch of %s: %w", gvk.Kind, err)
-	}
+	v.watchErr = firstError(c.objects.Errors(v.entry.kinds))
 	return v, true
+}
+
+// firstError returns what says most about the watches that do not work, always the same for the same errors: that a
+// permission is missing before anything else, then by kind. Nil for none.
+func firstError(errs map[schema.GroupVersionKind]error) error {
+	kinds := slices.SortedFunc(maps.Keys(errs), func(a, b schema.GroupVersionKind) int {
+		if x, y := apierrors.IsForbidden(errs[a]), apierrors.IsForbidden(errs[b]); x != y {
+			if x {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(a.String(), b.String())
+	})
+	if len(kinds) == 0 {
+		return nil
+	}
+	return fmt.Errorf("watch of %s: %w", kinds[0].Kind, errs[kinds[0]])
 }
 
 // status makes the status of a HelmRelease from what is known of it.

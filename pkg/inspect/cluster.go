@@ -68,6 +68,9 @@ func Connect(config *rest.Config) (*Cluster, error) {
 	return c, nil
 }
 
+// Enforcer returns what writes to objects of releases, for a caller that is to change something.
+func (c *Cluster) Enforcer() *enforce.Enforcer { return c.enforcer }
+
 // Reachable returns an error that says why the API server does not answer; nil when it does.
 func (c *Cluster) Reachable(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {

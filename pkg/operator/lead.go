@@ -34,11 +34,11 @@ func lead(ctx context.Context, conn *connection, o ControllerOptions, c *control
 	}
 	var lost atomic.Bool
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: &resourcelock.LeaseLock{
+		Lock: &toldLock{log: o.Log, Interface: &resourcelock.LeaseLock{
 			LeaseMeta:  metav1.ObjectMeta{Namespace: o.Namespace, Name: o.ControllerName},
 			Client:     conn.Kubernetes.CoordinationV1(),
 			LockConfig: resourcelock.ResourceLockConfig{Identity: identity(o)},
-		},
+		}},
 		Name: o.ControllerName, ReleaseOnCancel: true,
 		LeaseDuration: o.LeaseDuration, RenewDeadline: o.LeaseDuration * 2 / 3, RetryPeriod: retryPeriod(o.LeaseDuration),
 		Callbacks: leaderelection.LeaderCallbacks{

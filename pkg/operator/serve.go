@@ -67,7 +67,11 @@ func healthHandler(c *controller.Controller) http.Handler {
 		case <-c.Ready():
 			answer(w, http.StatusOK, "ok")
 		default:
-			answer(w, http.StatusServiceUnavailable, "still reading the release records")
+			text := "still reading the release records"
+			if err := c.RecordsError(); err != nil {
+				text += ": " + err.Error()
+			}
+			answer(w, http.StatusServiceUnavailable, text)
 		}
 	})
 	return mux

@@ -125,6 +125,7 @@ func (n names) Gone(_ schema.GroupVersionKind, obj *Live)     { n <- "gone " + o
 func (n names) Listed(_ schema.GroupVersionKind, _ func(manifest.ID) bool) {
 	n <- "listed"
 }
+func (n names) Troubled(schema.GroupVersionKind) {}
 
 // An API server that cannot stream lists makes the Reflector list pages. The watch goes on where the list ended, and a
 // watch that has expired makes for another list.

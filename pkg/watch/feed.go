@@ -40,6 +40,8 @@ type feed struct {
 	// tried is closed with synced, or when the first attempt to list failed.
 	begun, synced, tried     chan struct{}
 	beginOnce, once, tryOnce sync.Once
+	// troubled, if set, is called when lastError has become another one; it is set before the feed runs.
+	troubled func()
 
 	mu  sync.Mutex
 	err error
@@ -85,8 +87,12 @@ func (f *feed) failed(err error) {
 
 func (f *feed) setError(err error) {
 	f.mu.Lock()
-	defer f.mu.Unlock()
+	news := (f.err == nil) != (err == nil) || err != nil && f.err.Error() != err.Error()
 	f.err = err
+	f.mu.Unlock()
+	if news && f.troubled != nil {
+		f.troubled()
+	}
 }
 
 func (f *feed) lastError() error {

@@ -29,6 +29,8 @@ type Sink interface {
 	// Listed: after a start or a gap every object of the kind was delivered by Observed; those not present do
 	// not exist or lack the label.
 	Listed(gvk schema.GroupVersionKind, present func(manifest.ID) bool)
+	// Troubled: what Objects.Errors says of the kind has changed. The watch failed, fails otherwise, or works again.
+	Troubled(gvk schema.GroupVersionKind)
 }
 
 // Objects runs one watch for each kind that somebody needs, restricted to what Helm manages, and stops it when nobody
@@ -139,6 +141,7 @@ func (o *Objects) acquire(gvk schema.GroupVersionKind, kind Kind) {
 	}
 	w := &kindWatch{users: 1}
 	w.feed = newFeed(gvk.Kind+"."+gvk.GroupVersion().String(), o.listWatch(kind), &Live{}, &kindSink{gvk: gvk, to: o.sink}, o.log)
+	w.feed.troubled = func() { o.sink.Troubled(gvk) }
 	o.watches[gvk] = w
 	if o.ctx != nil {
 		o.run(w)

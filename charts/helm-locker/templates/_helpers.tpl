@@ -1,20 +1,26 @@
-{{/* The name of everything in the release namespace. Fixed, because a cluster has one helm-locker for each namespace of HelmReleases. */}}
+{{/* What the labels call it. */}}
 {{- define "helm-locker.name" -}}
 helm-locker
+{{- end }}
+
+{{/* The name of everything in the release namespace: that of the controller, as its lease has, too. So operators that share
+     a namespace share nothing else. */}}
+{{- define "helm-locker.fullname" -}}
+{{ .Values.controllerName }}
 {{- end }}
 
 {{/* The name of cluster-scoped objects: operators of two namespaces must not share them. */}}
 {{- define "helm-locker.clusterName" -}}
 {{- if eq .Release.Namespace "cattle-helm-system" -}}
-helm-locker
+{{ .Values.controllerName }}
 {{- else -}}
-{{ printf "helm-locker-%s" .Release.Namespace | trunc 63 | trimSuffix "-" }}
+{{ printf "%s-%s" .Values.controllerName .Release.Namespace }}
 {{- end -}}
 {{- end }}
 
 {{- define "helm-locker.serviceAccountName" -}}
 {{- if .Values.serviceAccount.create -}}
-{{ .Values.serviceAccount.name | default (include "helm-locker.name" .) }}
+{{ .Values.serviceAccount.name | default (include "helm-locker.fullname" .) }}
 {{- else -}}
 {{ required "serviceAccount.name is required when serviceAccount.create is false" .Values.serviceAccount.name }}
 {{- end -}}
@@ -23,7 +29,11 @@ helm-locker
 {{- define "helm-locker.image" -}}
 {{- $registry := ((.Values.global).cattle).systemDefaultRegistry -}}
 {{- with $registry }}{{ . | trimSuffix "/" }}/{{ end -}}
+{{- if .Values.image.digest -}}
+{{ .Values.image.repository }}@{{ .Values.image.digest }}
+{{- else -}}
 {{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end -}}
 {{- end }}
 
 {{/* Labels of the Deployment's selector, which Kubernetes never lets change. */}}
@@ -32,6 +42,7 @@ app: {{ include "helm-locker.name" . }}
 release: {{ .Release.Name | quote }}
 {{- end }}
 
+{{/* Labels of every object. */}}
 {{- define "helm-locker.labels" -}}
 {{ include "helm-locker.selectorLabels" . }}
 app.kubernetes.io/name: {{ include "helm-locker.name" . }}
@@ -39,4 +50,52 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end }}
+
+{{/* Labels and annotations of an object: (list $ labels annotations), of which the last two are its own. Those of the chart
+     win over those of the user: selectors depend on them. */}}
+{{- define "helm-locker.metadata" -}}
+{{- $root := index . 0 -}}
+{{- $own := include "helm-locker.labels" $root | fromYaml -}}
+labels:
+  {{- merge (dict) $own (index . 1) $root.Values.labels | toYaml | nindent 2 }}
+{{- with merge (dict) (index . 2) $root.Values.annotations }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{/* A share of a quantity of memory, in bytes: (list quantity percent). */}}
+{{- define "helm-locker.share" -}}
+{{- $quantity := index . 0 -}}
+{{- $percent := index . 1 | float64 -}}
+{{- if not (kindIs "string" $quantity) -}}
+{{- $quantity = $quantity | int64 | toString -}}
+{{- end -}}
+{{- $number := regexFind "^[0-9]+([.][0-9]+)?" $quantity -}}
+{{- $unit := trimPrefix $number $quantity -}}
+{{- $bytes := dict "" 1 "k" 1000 "M" 1000000 "G" 1000000000 "T" 1000000000000 "Ki" 1024 "Mi" 1048576 "Gi" 1073741824 "Ti" 1099511627776 -}}
+{{- if or (not $number) (not (hasKey $bytes $unit)) -}}
+{{- fail (printf "resources.limits.memory: cannot read %q; write it like 512Mi or 1Gi" $quantity) -}}
+{{- end -}}
+{{- divf (mulf (float64 $number) (get $bytes $unit) $percent) 100 | floor | int64 -}}
+{{- end }}
+
+{{/* The RBAC rules that hold in a namespace, in the whole cluster for "": (list rules namespace). */}}
+{{- define "helm-locker.rulesIn" -}}
+{{- $namespace := index . 1 -}}
+{{- $found := list -}}
+{{- range index . 0 -}}
+{{- if or (has $namespace .namespaces) (and (not .namespaces) (eq $namespace "")) -}}
+{{- $found = append $found (omit . "namespaces") -}}
+{{- end -}}
+{{- end -}}
+{{- toYaml $found -}}
+{{- end }}
+
+{{/* Whom every binding is for. */}}
+{{- define "helm-locker.subject" -}}
+- kind: ServiceAccount
+  name: {{ include "helm-locker.serviceAccountName" . }}
+  namespace: {{ .Release.Namespace }}
 {{- end }}

@@ -9,6 +9,6 @@ const (
 	// ReasonNotRecreated: the object is gone and stays so: a Job that has run, or may have run, must not run again.
 	ReasonNotRecreated = "NotRecreated"
 
-	// ReasonWatchFailed: the API server refuses to let a kind be watched; the message names it.
+	// ReasonWatchFailed: a kind cannot be watched now; the message names it. When a permission is missing the reason is Forbidden.
 	ReasonWatchFailed = "WatchFailed"
 )

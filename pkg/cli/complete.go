@@ -1,0 +1,123 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v3"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/operator"
+)
+
+// completionPatience is how long a person at a prompt is made to wait for names.
+const completionPatience = 3 * time.Second
+
+// plainName is what a name has to be to be offered to a shell.
+var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+
+// namer returns names that may be meant by the argument of a command.
+type namer func(ctx context.Context, a *app, cmd *cli.Command, c *connection) ([]string, error)
+
+// completeWith returns the completion of a command whose arguments are names, as many as there may be (0 for any number). Errors
+// give no names: there is nowhere to print them while somebody types.
+func (a *app) completeWith(names namer, most int) cli.ShellCompleteFunc {
+	return func(ctx context.Context, cmd *cli.Command) {
+		given := cmd.Args().Slice()
+		if len(given) > 0 && strings.HasPrefix(given[len(given)-1], "-") {
+			cli.DefaultCompleteWithFlags(ctx, cmd)
+			return
+		}
+		if most > 0 && len(given) >= most {
+			return
+		}
+		ctx, cancel := context.WithTimeout(ctx, completionPatience)
+		defer cancel()
+		var found []string
+		asked := make(chan struct{})
+		go func() {
+			defer close(asked)
+			c, err := a.connect(ctx, cmd)
+			if err != nil {
+				return
+			}
+			// While completing, the library has not looked at the environment.
+			if namespace := a.env("HELM_NAMESPACE"); cmd.String("namespace") == "" && namespace != "" {
+				c.namespace = namespace
+			}
+			if all, err := names(ctx, a, cmd, c); err == nil {
+				found = all
+			}
+		}()
+		select {
+		case <-asked:
+		case <-ctx.Done(): // a cluster that does not answer; the program ends now
+			return
+		}
+		unique := map[string]bool{}
+		for _, name := range found {
+			unique[name] = plainName.MatchString(name) && !slices.Contains(given, name)
+		}
+		for _, name := range slices.Sorted(maps.Keys(unique)) {
+			if unique[name] {
+				fmt.Fprintln(a.out, name)
+			}
+		}
+	}
+}
+
+// releaseNames returns the names of all releases of the namespace, locked or not.
+func releaseNames(ctx context.Context, _ *app, cmd *cli.Command, c *connection) ([]string, error) {
+	namespace := c.namespace
+	if cmd.Bool("all-namespaces") {
+		namespace = ""
+	}
+	records, err := c.Records(ctx, namespace, "")
+	names := make([]string, len(records))
+	for i, record := range records {
+		names[i] = record.Key.Name
+	}
+	return names, err
+}
+
+// lockedNames returns the names of the releases of the namespace that HelmReleases name.
+func lockedNames(ctx context.Context, a *app, cmd *cli.Command, c *connection) ([]string, error) {
+	return namesOf(ctx, a, cmd, c, func(hr *v1alpha1.HelmRelease) []string {
+		if hr.Spec.Release.Namespace != c.namespace {
+			return nil
+		}
+		return []string{hr.Spec.Release.Name}
+	})
+}
+
+// statusNames returns the names of HelmReleases, and of the releases that they name.
+func statusNames(ctx context.Context, a *app, cmd *cli.Command, c *connection) ([]string, error) {
+	only := cmd.String("namespace")
+	return namesOf(ctx, a, cmd, c, func(hr *v1alpha1.HelmRelease) []string {
+		if only != "" && hr.Spec.Release.Namespace != only {
+			return nil
+		}
+		return []string{hr.Name, hr.Spec.Release.Name}
+	})
+}
+
+func namesOf(ctx context.Context, a *app, cmd *cli.Command, c *connection, names func(*v1alpha1.HelmRelease) []string) ([]string, error) {
+	namespace := cmd.String("helmrelease-namespace")
+	if set := a.env("HELM_LOCKER_NAMESPACE"); set != "" && namespace == operator.DefaultNamespace {
+		namespace = set
+	}
+	if cmd.Bool("all-namespaces") {
+		namespace = ""
+	}
+	locks, err := c.helmReleases(namespace, false).list(ctx, nil)
+	var all []string
+	for _, hr := range locks {
+		all = append(all, names(hr)...)
+	}
+	return all, err
+}

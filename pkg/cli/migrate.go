@@ -1,0 +1,218 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v3"
+	"golang.org/x/term"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/inspect"
+	"github.com/rancher/helm-locker/pkg/migrate"
+	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/report"
+)
+
+func (a *app) migrateCommand() *cli.Command {
+	return &cli.Command{
+		Name: "migrate", Category: categoryChange, Usage: "take off what an older operator wrote on the objects of releases", ArgsUsage: "[RELEASE...]",
+		Description: "The older operator marked every object that it locked with labels and annotations (objectset.rio.cattle.io/...), and\n" +
+			"owns the fields that it put back. This removes its marks and makes those fields Helm's, for the releases that are named,\n" +
+			"or for all that HelmReleases name. It writes no content, leaves alone what other programs marked in the same way, and can be\n" +
+			"repeated. Run it when this operator has taken over; docs/migration.md tells the whole way. --dry-run shows what would go.",
+		Flags: append(clusterFlags("`NAMESPACE` of the releases; for named ones that of the kubeconfig's context without it"), helmReleaseNamespaceFlag(),
+			&cli.BoolFlag{Name: "all-namespaces", Aliases: []string{"A"}, Category: categoryCluster, Usage: "all releases that HelmReleases of any namespace name"},
+			&cli.BoolFlag{Name: "dry-run", Category: categoryOutput, Usage: "show what would go, and have the API server check it without storing it"},
+			&cli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Category: categoryWhat, Usage: "do not ask; needed where there is no terminal to ask at"}),
+		Action: a.migrate,
+	}
+}
+
+// migration is a release to clean up.
+type migration struct {
+	plan *migrate.Plan
+	// taken is set unless a HelmRelease shows that no operator of this kind has taken the release over.
+	taken bool
+}
+
+func (a *app) migrate(ctx context.Context, cmd *cli.Command) error {
+	names := cmd.Args().Slice()
+	if len(names) > 0 && cmd.Bool("all-namespaces") {
+		return usageError(ctx, cmd, errors.New("name releases or say --all-namespaces, not both"), true)
+	}
+	c, err := a.connect(ctx, cmd)
+	if err != nil {
+		return err
+	}
+	keys, fresh, err := a.migrationKeys(ctx, cmd, c, names)
+	if err != nil {
+		return err
+	}
+	dryRun := cmd.Bool("dry-run")
+	var todo []migration
+	marked, failed := 0, false
+	for _, key := range keys {
+		plan, err := migrate.Look(ctx, c.Cluster, key)
+		if err != nil {
+			var missing *inspect.NotFoundError
+			switch {
+			case ctx.Err() != nil:
+				return err
+			case errors.As(err, &missing) && len(names) == 0:
+				a.note("note: release %s is left out: it does not exist", key) // a lock may be there first
+			default:
+				fmt.Fprintln(a.errOut, explain(a.name, err))
+				failed = true
+			}
+			continue
+		}
+		m := migration{plan: plan, taken: !fresh[key]}
+		failed = a.showPlan(m) || failed
+		if len(plan.Marked) > 0 {
+			todo = append(todo, m)
+			marked += len(plan.Marked)
+		}
+	}
+	if marked > 0 && !dryRun && !cmd.Bool("yes") {
+		switch agreed, err := a.confirm(fmt.Sprintf("Take this off %s?", report.Count(marked, "object"))); {
+		case err != nil:
+			return err
+		case !agreed:
+			return errors.New("nothing was changed")
+		}
+	}
+	return a.carry(ctx, c, todo, dryRun, failed)
+}
+
+// migrationKeys returns the releases that arguments and flags mean, and those among them that the older operator still holds.
+func (a *app) migrationKeys(ctx context.Context, cmd *cli.Command, c *connection, names []string) (keys []release.Key, fresh map[release.Key]bool, err error) {
+	namespace := cmd.String("helmrelease-namespace")
+	if cmd.Bool("all-namespaces") {
+		namespace = ""
+	}
+	locks, err := c.helmReleases(namespace, false).list(ctx, nil)
+	if err != nil && len(names) > 0 && (apierrors.IsForbidden(err) || isKindMissing(err)) {
+		err = nil // releases that are named need no lock
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	fresh = map[release.Key]bool{}
+	for _, name := range names {
+		keys = append(keys, release.Key{Namespace: c.namespace, Name: name})
+	}
+	only := cmd.String("namespace")
+	if only == a.env("HELM_NAMESPACE") && only == c.contextNamespace {
+		only = "" // Helm tells its plugins a namespace whether it was given one or not
+	}
+	for _, hr := range locks {
+		key := keyOf(hr)
+		if len(names) == 0 && (only == "" || key.Namespace == only) {
+			keys = append(keys, key)
+		}
+		fresh[key] = fresh[key] || slices.Contains(hr.Finalizers, v1alpha1.LegacyFinalizer)
+	}
+	slices.SortFunc(keys, func(x, y release.Key) int { return strings.Compare(x.String(), y.String()) })
+	if keys = slices.Compact(keys); len(keys) == 0 {
+		a.note("there is nothing to migrate: no HelmRelease%s names a release%s", inNamespace(namespace), inNamespace(only))
+	}
+	return keys, fresh, nil
+}
+
+// showPlan prints what there is to take off a release, and says whether anything of it could not be looked at.
+func (a *app) showPlan(m migration) bool {
+	p := m.plan
+	fmt.Fprintln(a.out, report.Line(fmt.Sprintf("release %s, revision %d: %d of %s marked by the older operator",
+		p.Key, p.Revision, len(p.Marked), report.Count(p.Declared, "object"))))
+	for _, o := range p.Unseen {
+		a.complain(o)
+	}
+	for _, o := range p.Marked {
+		fmt.Fprintln(a.out, "  "+report.Line(o.ID.String()))
+		for _, name := range o.Legacy.Labels {
+			fmt.Fprintln(a.out, "    label "+report.Line(name))
+		}
+		for _, name := range o.Legacy.Annotations {
+			fmt.Fprintln(a.out, "    annotation "+report.Line(name))
+		}
+		if o.Legacy.HandsOver {
+			fmt.Fprintln(a.out, "    "+report.Line("fields of manager "+strings.Join(o.Legacy.Managers, ", ")+" become Helm's"))
+		}
+	}
+	return len(p.Unseen) > 0
+}
+
+func (a *app) complain(o *migrate.Object) {
+	a.note("  cannot clean %s: %v", o.ID, o.Err)
+	for _, hint := range hintsFor(a.name, o.Err) {
+		a.note("    %s", hint)
+	}
+}
+
+// carry does what was shown.
+func (a *app) carry(ctx context.Context, c *connection, todo []migration, dryRun, failed bool) error {
+	done := 0
+	for _, m := range todo {
+		if !m.taken && !dryRun {
+			fmt.Fprintln(a.errOut, explain(a.name, hinted(fmt.Errorf("release %s is left as it is: its HelmRelease still has the older operator's finalizer", m.plan.Key),
+				"stop that operator, which would mark everything again, and start this one, which takes the finalizer off; then migrate")))
+			failed = true
+			continue
+		}
+		err := m.plan.Carry(ctx, c.Cluster, dryRun)
+		for _, o := range m.plan.Marked {
+			if o.Done {
+				done++
+			}
+			if o.Err != nil {
+				a.complain(o)
+				failed = true
+			}
+		}
+		if err != nil {
+			if ctx.Err() != nil {
+				return err
+			}
+			fmt.Fprintln(a.errOut, explain(a.name, hinted(err, "run this again when helm status says deployed")))
+			failed = true
+			continue
+		}
+	}
+	switch {
+	case dryRun:
+		fmt.Fprintf(a.out, "nothing was written (dry run); %s would be cleaned\n", report.Count(done, "object"))
+	default:
+		fmt.Fprintf(a.out, "%s cleaned\n", report.Count(done, "object"))
+	}
+	if failed {
+		return &exitError{exitFailed}
+	}
+	return nil
+}
+
+// confirm asks a question at the terminal; where there is none it is an error.
+func (a *app) confirm(question string) (bool, error) {
+	if file, ok := a.in.(*os.File); !ok || !term.IsTerminal(int(file.Fd())) {
+		return false, hinted(errors.New("nothing was changed: there is no terminal to ask at"), "--yes does it without asking; --dry-run only looks")
+	}
+	return ask(a.in, a.errOut, question)
+}
+
+// ask reads an answer; anything but yes is no.
+func ask(in io.Reader, out io.Writer, question string) (bool, error) {
+	fmt.Fprint(out, question+" [y/N] ")
+	answer, err := bufio.NewReader(in).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return false, fmt.Errorf("read the answer: %w", err)
+	}
+	answer = strings.ToLower(strings.TrimSpace(answer))
+	return answer == "y" || answer == "yes", nil
+}

@@ -1,0 +1,163 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/rancher/helm-locker/pkg/inspect"
+	"github.com/rancher/helm-locker/pkg/permissions"
+	"github.com/rancher/helm-locker/pkg/release"
+)
+
+// formatValues is the format of a file for helm upgrade -f.
+const formatValues = "values"
+
+func (a *app) rbacCommand() *cli.Command {
+	return &cli.Command{
+		Name: "rbac", Category: categoryLook, Usage: "print the permissions that locking releases takes", ArgsUsage: "[[NAMESPACE/]RELEASE...]",
+		Description: "Prints what an operator must be allowed to do to lock the releases, from their manifests: for the chart, as values of the\n" +
+			"profile scoped (-o values), or as Roles and bindings for its ServiceAccount (-o yaml). They are less than cluster-admin, and come\n" +
+			"on top of what the chart grants every operator. Without RELEASE it is about all releases of the namespace.\n\n" +
+			"Kubernetes lets nobody put back a Role who has not got all that it grants, or a binding who may not bind its role. The\n" +
+			"rules contain that, too, and notes on the standard error tell what it means: read them before you grant the rules.\n" +
+			"Run it again when an upgrade brings new kinds, namespaces or roles; until then the HelmRelease says Forbidden, and what is missing.",
+		Flags: append(clusterFlags(namespaceOfRelease),
+			&cli.BoolFlag{Name: "all-namespaces", Aliases: []string{"A"}, Category: categoryCluster, Usage: "releases in all namespaces"},
+			&cli.BoolFlag{Name: "names", Category: categoryWhat,
+				Usage: "limit reading, changing and deleting to the names of the objects; a new object of a later revision is not covered then"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: formatYAML, Category: categoryOutput, Validator: oneOf(formatYAML, formatValues),
+				Usage: "`FORMAT`: yaml (objects for kubectl apply) or values (a file for helm upgrade -f)"},
+			&cli.StringFlag{Name: "service-account", Value: programBase, Category: categoryOutput, Usage: "with -o yaml: `NAME` of the operator's ServiceAccount"},
+			&cli.StringFlag{Name: "role", Value: programBase + "-locked-releases", Category: categoryOutput, Usage: "with -o yaml: `NAME` of the roles and bindings"},
+			helmReleaseNamespaceFlag()),
+		Action: a.rbac,
+	}
+}
+
+func (a *app) rbac(ctx context.Context, cmd *cli.Command) error {
+	c, err := a.connect(ctx, cmd)
+	if err != nil {
+		return err
+	}
+	keys, err := a.rbacKeys(ctx, cmd, c)
+	if err != nil {
+		return err
+	}
+	if len(keys) == 0 {
+		return fmt.Errorf("there is no release%s", inNamespace(c.namespace))
+	}
+	var objects []permissions.Object
+	var namespaces []string
+	for _, key := range keys {
+		declared, err := c.Declared(ctx, key)
+		if err != nil {
+			return err
+		}
+		namespaces = append(namespaces, key.Namespace)
+		if objects, err = a.addDeclared(objects, c, declared); err != nil {
+			return err
+		}
+	}
+	rules, notes := permissions.For(namespaces, objects, permissions.Options{Names: cmd.Bool("names"), Resource: c.Resource})
+	for _, note := range notes {
+		a.note("note: %s", note)
+	}
+	return a.printRules(cmd, keys, rules)
+}
+
+// rbacKeys returns the releases that arguments and flags name, in order, each once.
+func (a *app) rbacKeys(ctx context.Context, cmd *cli.Command, c *connection) ([]release.Key, error) {
+	var keys []release.Key
+	all := cmd.Bool("all-namespaces")
+	for _, arg := range cmd.Args().Slice() {
+		key := release.Key{Namespace: c.namespace, Name: arg}
+		if namespace, name, found := strings.Cut(arg, "/"); found {
+			if all {
+				return nil, usageError(ctx, cmd, fmt.Errorf("%s names a namespace, and --all-namespaces means all", arg), true)
+			}
+			key = release.Key{Namespace: namespace, Name: name}
+		}
+		if key.Name == "" || key.Namespace == "" {
+			return nil, usageError(ctx, cmd, fmt.Errorf("%q is no name of a release", arg), true)
+		}
+		keys = append(keys, key)
+	}
+	if all || len(keys) == 0 {
+		wanted := keys
+		namespace := c.namespace
+		if all {
+			namespace = ""
+		}
+		records, err := c.Records(ctx, namespace, "")
+		if err != nil {
+			return nil, err
+		}
+		keys = nil
+		for _, record := range records {
+			if len(wanted) == 0 || slices.ContainsFunc(wanted, func(k release.Key) bool { return k.Name == record.Key.Name }) {
+				keys = append(keys, record.Key)
+			}
+		}
+		for _, k := range wanted {
+			if !slices.ContainsFunc(keys, func(found release.Key) bool { return found.Name == k.Name }) {
+				return nil, fmt.Errorf("there is no release %q in any namespace", k.Name)
+			}
+		}
+	}
+	slices.SortFunc(keys, func(x, y release.Key) int {
+		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
+	})
+	return slices.Compact(keys), nil
+}
+
+// addDeclared adds the objects of one release, and says what of it the rules cannot cover.
+func (a *app) addDeclared(objects []permissions.Object, c *connection, d *inspect.Declared) ([]permissions.Object, error) {
+	if d.Release.Status != release.StatusDeployed {
+		a.note("note: revision %d of release %s is %s", d.Release.Revision, d.Release.Key, d.Release.Status)
+	}
+	for _, o := range d.Unknown {
+		a.note("note: not covered: the API server does not serve the kind of %s; run this again when its CustomResourceDefinition is there", o.ID)
+	}
+	for i, o := range slices.Concat(d.Objects, d.Former) {
+		resource, err := c.Resource(o.GVK)
+		if err != nil {
+			return nil, fmt.Errorf("%s of release %s: %w", o.ID, d.Release.Key, err)
+		}
+		objects = append(objects, permissions.Object{Object: o, Resource: resource, Former: i >= len(d.Objects)})
+	}
+	return objects, nil
+}
+
+func (a *app) printRules(cmd *cli.Command, keys []release.Key, rules []permissions.Rule) error {
+	names := make([]string, len(keys))
+	for i, key := range keys {
+		names[i] = key.String()
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "# What %s needs to lock %s.\n", programBase, strings.Join(names, ", "))
+	if cmd.String("output") == formatValues {
+		text, err := encode(map[string]any{"rbac": map[string]any{"profile": "scoped", "rules": rules}}, formatYAML)
+		if err != nil {
+			return err
+		}
+		b.WriteString(text)
+	} else {
+		subject := permissions.Subject{Name: cmd.String("role"), Namespace: cmd.String("helmrelease-namespace"), ServiceAccount: cmd.String("service-account")}
+		for _, object := range permissions.Grant(rules, subject) {
+			text, err := encode(object, formatYAML)
+			if err != nil {
+				return err
+			}
+			// A field of the Go type that is never set, and that apply would take for one.
+			b.WriteString("---\n" + strings.ReplaceAll(text, "  creationTimestamp: null\n", ""))
+		}
+	}
+	_, err := io.WriteString(a.out, b.String())
+	return err
+}

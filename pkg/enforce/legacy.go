@@ -1,0 +1,186 @@
+package enforce
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rancher/wrangler/v3/pkg/apply"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/pkg/release"
+)
+
+// What wrangler's apply was told by the older operator: the name of its ObjectSets, and the kind of their owner, which exists
+// only in that operator's memory. The owner's name and namespace were those of the release.
+const (
+	legacySetID     = "object-set-applier"
+	legacyOwnerKind = "objectSetState"
+	legacyOwnerAPI  = "internal.cattle.io/v1alpha1"
+)
+
+// Legacy is what the older operator left on one object: labels and annotations of its ObjectSet, and its ownership of fields.
+type Legacy struct {
+	// Labels and Annotations are the keys to take off, in order.
+	Labels, Annotations []string
+	// Managers are the field managers that wrote them, in order. What else they own is to become Helm's.
+	Managers []string
+	// HandsOver is set when those managers own more than what is taken off.
+	HandsOver bool
+
+	managedFields []metav1.ManagedFieldsEntry
+}
+
+// Any says whether there is anything to take off.
+func (l *Legacy) Any() bool { return len(l.Labels)+len(l.Annotations) > 0 }
+
+// LegacyMetadata returns the labels and annotations by which the older operator marked the objects of a release, but for
+// wrangler's copy of the object, which differs from object to object.
+func LegacyMetadata(key release.Key) (labels, annotations map[string]string, err error) {
+	owner := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	owner.SetGroupVersionKind(schema.FromAPIVersionAndKind(legacyOwnerAPI, legacyOwnerKind))
+	if labels, annotations, err = apply.GetLabelsAndAnnotations(legacySetID, owner); err != nil {
+		return nil, nil, fmt.Errorf("marks of the older operator: %w", err)
+	}
+	return labels, annotations, nil
+}
+
+// FindLegacy returns what the older operator left on a live object of a release. desired is what the release declares of it:
+// that stays, whatever it is called. serverSide says that the release is applied server-side, for an object that does not
+// tell. Marks of other users of wrangler are not found.
+func FindLegacy(key release.Key, live *unstructured.Unstructured, desired map[string]any, serverSide bool) (*Legacy, error) {
+	labels, annotations, err := LegacyMetadata(key)
+	if err != nil {
+		return nil, err
+	}
+	found := &Legacy{}
+	have := live.GetAnnotations()
+	owned := have[apply.LabelGVK] == annotations[apply.LabelGVK] && have[apply.LabelName] == key.Name && have[apply.LabelNamespace] == key.Namespace
+	if owned {
+		for _, name := range []string{apply.LabelApplied, apply.LabelGVK, apply.LabelName, apply.LabelNamespace} {
+			found.annotation(have, desired, name)
+		}
+		if have[apply.LabelID] == legacySetID {
+			found.annotation(have, desired, apply.LabelID)
+		}
+	}
+	// The hash is that of all of the above, so that it stands for itself where a person has removed the annotations.
+	if live.GetLabels()[apply.LabelHash] == labels[apply.LabelHash] && !declares(desired, "labels", apply.LabelHash) {
+		found.Labels = append(found.Labels, apply.LabelHash)
+	}
+	slices.Sort(found.Annotations)
+	if !found.Any() {
+		return found, nil
+	}
+	err = found.handOver(live.GetManagedFields(), serverSide)
+	return found, err
+}
+
+func (l *Legacy) annotation(have map[string]string, desired map[string]any, name string) {
+	if _, ok := have[name]; ok && !declares(desired, "annotations", name) {
+		l.Annotations = append(l.Annotations, name)
+	}
+}
+
+func declares(desired map[string]any, where, name string) bool {
+	_, ok, err := unstructured.NestedFieldNoCopy(desired, "metadata", where, name)
+	return ok || err != nil
+}
+
+// handOver finds the managers that wrote the marks and works out the managedFields without them: what else they own was put
+// back or re-created by the older operator, as Helm had declared it, and is Helm's. Left with them, it would make the next
+// server-side helm upgrade that changes it fail with a conflict.
+func (l *Legacy) handOver(entries []metav1.ManagedFieldsEntry, serverSide bool) error {
+	marks := &fieldpath.Set{}
+	for _, name := range l.Labels {
+		marks.Insert(fieldpath.MakePathOrDie("metadata", "labels", name))
+	}
+	for _, name := range l.Annotations {
+		marks.Insert(fieldpath.MakePathOrDie("metadata", "annotations", name))
+	}
+	var kept, legacy []metav1.ManagedFieldsEntry
+	for i := range entries {
+		e := entries[i]
+		set, err := setOf(&e)
+		if err != nil {
+			return err
+		}
+		if e.Operation != metav1.ManagedFieldsOperationUpdate || e.Subresource != "" || set.Intersection(marks).Empty() {
+			kept = append(kept, e)
+			continue
+		}
+		if !slices.Contains(l.Managers, e.Manager) {
+			l.Managers = append(l.Managers, e.Manager)
+		}
+		rest := set.Difference(marks)
+		if rest.Empty() {
+			continue
+		}
+		fields, err := rest.ToJSON()
+		if err != nil {
+			return fmt.Errorf("fields of manager %s: %w", e.Manager, err)
+		}
+		e.FieldsV1 = metav1.NewFieldsV1(string(fields))
+		legacy = append(legacy, e)
+	}
+	slices.Sort(l.Managers)
+	owner := drift.ManagedBy(kept)
+	if !owner.Known && serverSide {
+		owner.Operation = metav1.ManagedFieldsOperationApply
+	}
+	for _, e := range legacy {
+		if e.Manager == owner.Manager && e.Operation == owner.Operation {
+			kept = append(kept, e) // Helm itself: an operator that is called helm
+			continue
+		}
+		l.HandsOver = true
+		var err error
+		if kept, err = give(kept, e, owner); err != nil {
+			return err
+		}
+	}
+	l.managedFields = kept
+	return nil
+}
+
+// give adds what an entry owns to what Helm's manager owns in the same version of the kind. Where Helm's manager has applied
+// in another version only, the fields become nobody's, which no upgrade minds: a manager has one apply per object.
+func give(entries []metav1.ManagedFieldsEntry, from metav1.ManagedFieldsEntry, owner drift.Owner) ([]metav1.ManagedFieldsEntry, error) {
+	for i := range entries {
+		e := &entries[i]
+		if e.Manager != owner.Manager || e.Operation != owner.Operation || e.Subresource != "" {
+			continue
+		}
+		if e.APIVersion != from.APIVersion {
+			if owner.Operation == metav1.ManagedFieldsOperationApply {
+				return entries, nil
+			}
+			continue
+		}
+		own, err := setOf(e)
+		if err != nil {
+			return nil, err
+		}
+		more, err := setOf(&from)
+		if err != nil {
+			return nil, err
+		}
+		fields, err := own.Union(more).ToJSON()
+		if err != nil {
+			return nil, fmt.Errorf("fields of manager %s: %w", e.Manager, err)
+		}
+		e.FieldsV1 = metav1.NewFieldsV1(string(fields))
+		return entries, nil
+	}
+	from.Manager, from.Operation = owner.Manager, owner.Operation
+	return append(entries, from), nil
+}
+
+// pointerEscape makes a segment of a JSON pointer of a key.
+func pointerEscape(key string) string {
+	return strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
+}

@@ -1,0 +1,172 @@
+package enforce
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+const prefix = "objectset.rio.cattle.io/"
+
+// marked returns an object that the older operator has marked for the release apps/web, and whose field key it has put back.
+func marked(t *testing.T) *unstructured.Unstructured {
+	t.Helper()
+	labels, annotations, err := LegacyMetadata(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	annotations[prefix+"applied"] = "H4sI"
+	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
+	u.SetName("web")
+	u.SetResourceVersion("7")
+	u.SetLabels(labels)
+	u.SetAnnotations(annotations)
+	u.SetManagedFields([]metav1.ManagedFieldsEntry{
+		entry("helm", "Update", `{"f:metadata":{"f:annotations":{"f:meta.helm.sh/release-name":{}}},"f:data":{"f:other":{}}}`),
+		entry("helm-locker", "Update", `{"f:metadata":{"f:annotations":{"f:`+prefix+`applied":{},"f:`+prefix+`id":{}},"f:labels":{"f:`+prefix+`hash":{}}},"f:data":{"f:key":{}}}`),
+		entry("kubectl", "Update", `{"f:data":{"f:theirs":{}}}`),
+	})
+	return u
+}
+
+func entry(manager, operation, fields string) metav1.ManagedFieldsEntry {
+	return metav1.ManagedFieldsEntry{
+		Manager: manager, Operation: metav1.ManagedFieldsOperationType(operation), APIVersion: "v1", FieldsType: "FieldsV1",
+		FieldsV1: metav1.NewFieldsV1(fields),
+	}
+}
+
+func edit(u *unstructured.Unstructured, annotations map[string]string) *unstructured.Unstructured {
+	all := u.GetAnnotations()
+	for name, value := range annotations {
+		all[prefix+name] = value
+		if value == "" {
+			delete(all, prefix+name)
+		}
+	}
+	u.SetAnnotations(all)
+	return u
+}
+
+func TestFindLegacyTakesOnlyWhatTheOlderOperatorWrote(t *testing.T) {
+	all := []string{"applied", "id", "owner-gvk", "owner-name", "owner-namespace"}
+	foreign := edit(marked(t), map[string]string{"owner-gvk": "fleet.cattle.io/v1alpha1, Kind=Bundle"})
+	foreign.SetLabels(map[string]string{prefix + "hash": "0123"})
+	renewed := edit(marked(t), map[string]string{"id": SetID(key)}) // by this operator with --objectset-metadata
+	renewed.SetLabels(map[string]string{prefix + "hash": "4567"})
+	pruned := edit(marked(t), map[string]string{"prune": "false"})
+	for name, tc := range map[string]struct {
+		live        *unstructured.Unstructured
+		declared    map[string]any
+		annotations []string
+		label       bool
+	}{
+		"all of it":                      {live: marked(t), annotations: all, label: true},
+		"of another program":             {live: foreign},
+		"of another release":             {live: edit(marked(t), map[string]string{"owner-name": "shop"}), label: true}, // the hash says ours
+		"renewed by this operator":       {live: renewed, annotations: []string{"applied", "owner-gvk", "owner-name", "owner-namespace"}},
+		"what users set stays":           {live: pruned, annotations: all, label: true},
+		"annotations are gone":           {live: edit(marked(t), map[string]string{"applied": "", "id": "", "owner-gvk": "", "owner-name": "", "owner-namespace": ""}), label: true},
+		"what the manifest says is kept": {live: marked(t), declared: map[string]any{"annotations": map[string]any{prefix + "id": "x"}, "labels": map[string]any{prefix + "hash": "x"}}, annotations: []string{"applied", "owner-gvk", "owner-name", "owner-namespace"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found, err := FindLegacy(key, tc.live, map[string]any{"metadata": tc.declared}, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, name := range found.Annotations {
+				got = append(got, strings.TrimPrefix(name, prefix))
+			}
+			if !slices.Equal(got, tc.annotations) || (len(found.Labels) == 1) != tc.label || found.Any() != (tc.label || len(got) > 0) {
+				t.Errorf("found %v and labels %v, want %v and %v", got, found.Labels, tc.annotations, tc.label)
+			}
+		})
+	}
+}
+
+func TestFindLegacyHandsFieldsToHelm(t *testing.T) {
+	const wrote = `"f:data":{"f:key":{}}`
+	for name, tc := range map[string]struct {
+		change     func(*unstructured.Unstructured)
+		serverSide bool
+		want       []string
+	}{
+		"client-side": {want: []string{
+			`helm Update {"f:data":{"f:key":{},"f:other":{}},"f:metadata":{"f:annotations":{"f:meta.helm.sh/release-name":{}}}}`,
+			`kubectl Update {"f:data":{"f:theirs":{}}}`,
+		}},
+		"server-side": {
+			change: func(u *unstructured.Unstructured) {
+				entries := u.GetManagedFields()
+				entries[0].Operation = "Apply"
+				u.SetManagedFields(entries)
+			},
+			want: []string{
+				`helm Apply {"f:data":{"f:key":{},"f:other":{}},"f:metadata":{"f:annotations":{"f:meta.helm.sh/release-name":{}}}}`,
+				`kubectl Update {"f:data":{"f:theirs":{}}}`,
+			},
+		},
+		"server-side, in an older version of the kind": {
+			change: func(u *unstructured.Unstructured) {
+				entries := u.GetManagedFields()
+				entries[0].Operation, entries[0].APIVersion = "Apply", "v1beta1"
+				u.SetManagedFields(entries)
+			},
+			want: []string{
+				`helm Apply {"f:data":{"f:other":{}},"f:metadata":{"f:annotations":{"f:meta.helm.sh/release-name":{}}}}`,
+				`kubectl Update {"f:data":{"f:theirs":{}}}`,
+			},
+		},
+		"re-created, of a server-side release": {
+			change: func(u *unstructured.Unstructured) { u.SetManagedFields(u.GetManagedFields()[1:]) }, serverSide: true,
+			want: []string{`kubectl Update {"f:data":{"f:theirs":{}}}`, `helm Apply {` + wrote + `}`},
+		},
+		"re-created": {
+			change: func(u *unstructured.Unstructured) { u.SetManagedFields(u.GetManagedFields()[1:]) },
+			want:   []string{`kubectl Update {"f:data":{"f:theirs":{}}}`, `helm Update {` + wrote + `}`},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			live := marked(t)
+			if tc.change != nil {
+				tc.change(live)
+			}
+			found, err := FindLegacy(key, live, nil, tc.serverSide)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, err := found.patch(live)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var patch []struct {
+				Op, Path string
+				Value    json.RawMessage
+			}
+			if err := json.Unmarshal(body, &patch); err != nil {
+				t.Fatal(err)
+			}
+			var entries []metav1.ManagedFieldsEntry
+			if last := patch[len(patch)-1]; last.Path != "/metadata/managedFields" {
+				t.Fatalf("the patch ends with %+v", last)
+			} else if err := json.Unmarshal(last.Value, &entries); err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, e := range entries {
+				got = append(got, e.Manager+" "+string(e.Operation)+" "+string(e.FieldsV1.GetRawBytes()))
+			}
+			if !slices.Equal(got, tc.want) || !found.HandsOver || !slices.Equal(found.Managers, []string{"helm-locker"}) {
+				t.Errorf("managedFields are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(tc.want, "\n"))
+			}
+			if patch[0].Path != "/metadata/resourceVersion" || string(patch[0].Value) != `"7"` {
+				t.Errorf("the patch begins with %+v", patch[0])
+			}
+		})
+	}
+}

@@ -1,0 +1,86 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/release"
+)
+
+// Declared is what a release declares, and what its earlier revisions did as far as Helm still has their records.
+type Declared struct {
+	Release *release.Details
+	// Objects are those of the revision that Current chooses, Former those that only earlier ones declare.
+	Objects, Former []manifest.Object
+	// Unknown are objects of kinds that the API server does not serve.
+	Unknown []manifest.Object
+}
+
+// Declared reads all records of a release. An earlier revision that cannot be read or parsed is passed over, as the
+// operator does. The error is a *NotFoundError when the release has no record.
+func (c *Cluster) Declared(ctx context.Context, key release.Key) (*Declared, error) {
+	records, err := c.Records(ctx, key.Namespace, key.Name)
+	if err != nil {
+		return nil, err
+	}
+	current, found := Current(records)
+	if !found {
+		_, err := c.Find(ctx, key, 0) // says what may have been meant
+		if err == nil {
+			err = fmt.Errorf("release %s was being installed; try again", key)
+		}
+		return nil, err
+	}
+	d := &Declared{}
+	if d.Release, err = c.Read(ctx, current); err != nil {
+		return nil, err
+	}
+	if d.Objects, d.Unknown, err = c.resolve(d.Release); err != nil {
+		return nil, err
+	}
+	declared := map[manifest.ID]bool{}
+	for _, o := range d.Objects {
+		declared[o.ID] = true
+	}
+	for _, record := range records {
+		if record.Revision >= current.Revision {
+			continue
+		}
+		details, err := c.Read(ctx, record)
+		if err != nil {
+			continue
+		}
+		former, _, err := c.resolve(details)
+		if err != nil {
+			continue
+		}
+		for _, o := range former {
+			if !declared[o.ID] {
+				declared[o.ID] = true
+				d.Former = append(d.Former, o)
+			}
+		}
+	}
+	return d, nil
+}
+
+func (c *Cluster) resolve(details *release.Details) (objects, unknown []manifest.Object, err error) {
+	set, err := manifest.Parse(details.Manifest)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the manifest of revision %d of release %s does not parse: %w", details.Revision, details.Key, err)
+	}
+	objects, unknown, err = set.Resolve(manifest.Release(details.Key), c.Scope())
+	if err != nil {
+		return nil, nil, fmt.Errorf("revision %d of release %s: %w", details.Revision, details.Key, err)
+	}
+	return objects, unknown, nil
+}
+
+// Resource returns what the API server calls objects of a kind, as in "deployments".
+func (c *Cluster) Resource(gvk schema.GroupVersionKind) (string, error) {
+	kind, err := c.kinds.Get(gvk)
+	return kind.GVR.Resource, err
+}

@@ -1,0 +1,47 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/sirupsen/logrus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+)
+
+// toldLock is a lock that tells why the lease can be neither read nor written: client-go logs it where nobody looks, and an
+// operator that may not have the lease stands by for ever without a word. The election calls it from one goroutine at a time.
+type toldLock struct {
+	resourcelock.Interface
+	log  logrus.FieldLogger
+	last string
+}
+
+func (l *toldLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	record, raw, err := l.Interface.Get(ctx)
+	l.tell("read", err)
+	return record, raw, err
+}
+
+func (l *toldLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	err := l.Interface.Create(ctx, record)
+	l.tell("create", err)
+	return err
+}
+
+func (l *toldLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	err := l.Interface.Update(ctx, record)
+	l.tell("renew", err)
+	return err
+}
+
+// tell logs an error once until another one comes. That there is no lease yet, or that somebody else was faster, is none.
+func (l *toldLock) tell(doing string, err error) {
+	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
+		return
+	}
+	if text := fmt.Sprintf("cannot %s the lease %s: %v", doing, l.Describe(), err); text != l.last {
+		l.last = text
+		l.log.Warn(text)
+	}
+}

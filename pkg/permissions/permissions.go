@@ -1,0 +1,169 @@
+package permissions
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/rancher/helm-locker/pkg/manifest"
+)
+
+// Object is an object to be locked, as its manifest declares it.
+type Object struct {
+	manifest.Object
+	// Resource is what the API server calls objects of the kind.
+	Resource string
+	// Former is set for an object that only earlier revisions declare. It is not watched; but where Helm has failed to delete
+	// it, the operator does.
+	Former bool
+}
+
+// Options are the choices of a set of rules.
+type Options struct {
+	// Names limits reading, changing and deleting to the objects' names. Then a new object of a later revision is not covered.
+	Names bool
+	// Resource returns the resource of a kind that an object refers to, an error when the API server does not serve it.
+	Resource func(schema.GroupVersionKind) (string, error)
+}
+
+// Verbs on locked objects. Watches are of the whole cluster, one for each kind; create is also for taking back what was
+// deleted too early, delete for taking back what was created too late. Nothing is ever replaced as a whole: no update.
+var (
+	watched  = []string{"list", "watch"}
+	restored = []string{"get", "patch", "delete"}
+	removed  = []string{"get", "delete"}
+)
+
+// For returns the rules that locking the objects takes, beside those that every operator has, for releases whose records
+// are in the given namespaces. Notes are what whoever grants the rules should know, and what they do not cover.
+func For(recordNamespaces []string, objects []Object, o Options) (rules []Rule, notes []string) {
+	b := &builder{options: o}
+	for _, namespace := range recordNamespaces {
+		b.add(Rule{Namespaces: []string{namespace}, PolicyRule: resources("", "secrets", "get")})
+	}
+	for i := range objects {
+		b.object(&objects[i])
+	}
+	slices.Sort(b.notes)
+	return compact(b.rules), slices.Compact(b.notes)
+}
+
+type builder struct {
+	options Options
+	rules   []Rule
+	notes   []string
+}
+
+func (b *builder) add(rules ...Rule) { b.rules = append(b.rules, rules...) }
+
+func (b *builder) note(format string, args ...any) {
+	b.notes = append(b.notes, fmt.Sprintf(format, args...))
+}
+
+func resources(group, resource string, verbs ...string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
+}
+
+// in returns where a namespace's rules hold: for a cluster-scoped object, everywhere.
+func in(namespace string) []string {
+	if namespace == "" {
+		return nil
+	}
+	return []string{namespace}
+}
+
+func (b *builder) object(o *Object) {
+	group, where := o.GVK.Group, in(o.ID.Namespace)
+	named := restored
+	if o.Former {
+		named = removed
+	} else {
+		b.add(Rule{PolicyRule: resources(group, o.Resource, watched...)})
+	}
+	rule := resources(group, o.Resource, named...)
+	if b.options.Names {
+		rule.ResourceNames = []string{o.ID.Name}
+	}
+	// A creation has no name that RBAC could look at.
+	b.add(Rule{Namespaces: where, PolicyRule: rule}, Rule{Namespaces: where, PolicyRule: resources(group, o.Resource, "create")})
+	switch group {
+	case rbacv1.GroupName:
+		b.access(o)
+	case "admissionregistration.k8s.io":
+		b.parameters(o)
+	}
+}
+
+// access adds what writing an object of RBAC itself takes.
+func (b *builder) access(o *Object) {
+	switch o.GVK.Kind {
+	case "Role", "ClusterRole":
+		b.role(o)
+	case "RoleBinding", "ClusterRoleBinding":
+		b.binding(o)
+	}
+}
+
+func (b *builder) role(o *Object) {
+	var role rbacv1.ClusterRole // a Role has the same fields, but for the aggregation
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Content, &role); err != nil {
+		b.note("%s: its rules cannot be read, so it is not covered: %v", o.ID, err)
+		return
+	}
+	if role.AggregationRule != nil && len(role.AggregationRule.ClusterRoleSelectors) > 0 {
+		// What others put into it cannot be known, and nothing less than escalate will do. By its name alone: creating
+		// would take escalate on all ClusterRoles, since a creation has no name.
+		rule := resources(rbacv1.GroupName, o.Resource, "escalate")
+		rule.ResourceNames = []string{o.ID.Name}
+		b.add(Rule{PolicyRule: rule})
+		b.note("%s is aggregated: the operator may change it into anything (escalate), and cannot create it again when it is deleted", o.ID)
+		return
+	}
+	for _, rule := range role.Rules {
+		b.add(Rule{Namespaces: in(o.ID.Namespace), PolicyRule: rule})
+	}
+	if len(role.Rules) > 0 {
+		b.note("%s: to put it back the operator has to have itself what it grants", o.ID)
+	}
+}
+
+func (b *builder) binding(o *Object) {
+	var binding rbacv1.RoleBinding // a ClusterRoleBinding has the same fields
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Content, &binding); err != nil {
+		b.note("%s: its role cannot be read, so it is not covered: %v", o.ID, err)
+		return
+	}
+	rule := resources(rbacv1.GroupName, strings.ToLower(binding.RoleRef.Kind)+"s", "bind")
+	rule.ResourceNames = []string{binding.RoleRef.Name}
+	b.add(Rule{Namespaces: in(o.ID.Namespace), PolicyRule: rule})
+	where := "in namespace " + o.ID.Namespace
+	if o.ID.Namespace == "" {
+		where = "in the whole cluster"
+	}
+	b.note("%s: to put it back the operator may give %s %s to anybody %s", o.ID, binding.RoleRef.Kind, binding.RoleRef.Name, where)
+}
+
+// parameters adds what writing a policy takes whose parameters are objects: their writer has to be allowed to read them.
+func (b *builder) parameters(o *Object) {
+	spec, ok := o.Content["spec"].(map[string]any)
+	if !ok {
+		return
+	}
+	kind, ok := spec["paramKind"].(map[string]any)
+	if !ok {
+		return
+	}
+	version, _ := kind["apiVersion"].(string)
+	name, _ := kind["kind"].(string)
+	gvk := schema.FromAPIVersionAndKind(version, name)
+	resource, err := b.options.Resource(gvk)
+	if err != nil {
+		b.note("%s: the API server does not serve its parameters (%s), so it is not covered", o.ID, gvk.Kind)
+		return
+	}
+	b.add(Rule{PolicyRule: resources(gvk.Group, resource, "get")})
+}

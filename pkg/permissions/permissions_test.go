@@ -1,0 +1,171 @@
+package permissions
+
+import (
+	"errors"
+	"reflect"
+	"slices"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"github.com/rancher/helm-locker/pkg/manifest"
+)
+
+// object returns an object to be locked, from YAML.
+func object(t *testing.T, resource, namespace, text string) Object {
+	t.Helper()
+	content := map[string]any{}
+	if err := yaml.Unmarshal([]byte(text), &content); err != nil {
+		t.Fatal(err)
+	}
+	version, _ := content["apiVersion"].(string)
+	kind, _ := content["kind"].(string)
+	gvk := schema.FromAPIVersionAndKind(version, kind)
+	return Object{Resource: resource, Object: manifest.Object{GVK: gvk, Content: content,
+		ID: manifest.ID{Group: gvk.Group, Kind: kind, Namespace: namespace, Name: "x"}}}
+}
+
+func rule(namespaces []string, group, resource string, verbs ...string) Rule {
+	return Rule{Namespaces: namespaces, PolicyRule: resources(group, resource, verbs...)}
+}
+
+// covers says whether one of the rules grants a verb on a resource in a namespace, for all names, or for the given one.
+func covers(rules []Rule, namespace, group, resource, name, verb string) bool {
+	return slices.ContainsFunc(rules, func(r Rule) bool {
+		return (len(r.Namespaces) == 0 || slices.Contains(r.Namespaces, namespace)) && slices.Contains(r.APIGroups, group) &&
+			slices.Contains(r.Resources, resource) && slices.Contains(r.Verbs, verb) &&
+			(len(r.ResourceNames) == 0 || slices.Contains(r.ResourceNames, name))
+	})
+}
+
+func TestFormerObjectsAreNotWatched(t *testing.T) {
+	former := object(t, "configmaps", "apps", "{apiVersion: v1, kind: ConfigMap}")
+	former.Former = true
+	rules, _ := For(nil, []Object{former}, Options{})
+	want := []Rule{rule([]string{"apps"}, "", "configmaps", "get", "create", "delete")}
+	if !reflect.DeepEqual(rules, want) {
+		t.Errorf("%+v", rules)
+	}
+}
+
+func TestNamesLimitAllButCreationsAndWatches(t *testing.T) {
+	rules, _ := For([]string{"apps"}, []Object{object(t, "secrets", "apps", "{apiVersion: v1, kind: Secret}")}, Options{Names: true})
+	for verb, want := range map[string]bool{"list": true, "watch": true, "create": true, "get": true, "patch": false, "delete": false, "update": false} {
+		if covers(rules, "apps", "", "secrets", "other", verb) != want {
+			t.Errorf("%s of another Secret of the namespace: %v", verb, !want)
+		}
+	}
+	if !covers(rules, "apps", "", "secrets", "x", "patch") || covers(rules, "elsewhere", "", "secrets", "x", "get") {
+		t.Errorf("%+v", rules)
+	}
+}
+
+func TestAggregatedRolesAreEscalatedByNameAlone(t *testing.T) {
+	rules, notes := For(nil, []Object{object(t, "clusterroles", "", `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+aggregationRule: {clusterRoleSelectors: [{matchLabels: {a: b}}]}
+rules: [{apiGroups: ["*"], resources: ["*"], verbs: ["*"]}]`)}, Options{})
+	if !covers(rules, "", rbacv1.GroupName, "clusterroles", "x", "escalate") || covers(rules, "", rbacv1.GroupName, "clusterroles", "y", "escalate") {
+		t.Errorf("%+v", rules)
+	}
+	if covers(rules, "", "*", "*", "", "*") {
+		t.Error("what a controller has filled in is granted")
+	}
+	if len(notes) != 1 {
+		t.Errorf("%q", notes)
+	}
+}
+
+// What a Role grants is granted where it grants it, and nowhere else.
+func TestWhatRolesGrantIsGrantedInTheirScope(t *testing.T) {
+	role, _ := For(nil, []Object{object(t, "roles", "apps", `{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, rules: [{apiGroups: [""], resources: [pods], resourceNames: [p], verbs: [get]}]}`)}, Options{})
+	if !covers(role, "apps", "", "pods", "p", "get") || covers(role, "apps", "", "pods", "q", "get") || covers(role, "b", "", "pods", "p", "get") {
+		t.Errorf("%+v", role)
+	}
+	wide, _ := For(nil, []Object{object(t, "clusterroles", "", `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, rules: [{nonResourceURLs: [/metrics], verbs: [get]}]}`)}, Options{})
+	if !slices.ContainsFunc(wide, func(r Rule) bool {
+		return len(r.Namespaces) == 0 && reflect.DeepEqual(r.NonResourceURLs, []string{"/metrics"}) && reflect.DeepEqual(r.Verbs, []string{"get"})
+	}) {
+		t.Errorf("%+v", wide)
+	}
+}
+
+func TestUnreadableRolesAndParametersAreNoted(t *testing.T) {
+	unknown := Options{Resource: func(schema.GroupVersionKind) (string, error) { return "", errors.New("not served") }}
+	for name, o := range map[string]Object{
+		"role":       object(t, "roles", "apps", `{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, rules: text}`),
+		"binding":    object(t, "rolebindings", "apps", `{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, roleRef: text}`),
+		"parameters": object(t, "validatingadmissionpolicies", "", `{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicy, spec: {paramKind: {apiVersion: a/v1, kind: B}}}`),
+	} {
+		if _, notes := For(nil, []Object{o}, unknown); len(notes) != 1 {
+			t.Errorf("%s: %q", name, notes)
+		}
+	}
+	plain := object(t, "validatingadmissionpolicies", "", `{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicy, spec: {}}`)
+	if _, notes := For(nil, []Object{plain}, unknown); len(notes) != 0 {
+		t.Errorf("%q", notes)
+	}
+}
+
+// Compacting changes what is granted for nobody: not by a verb, a name, a namespace or a resource that came from elsewhere.
+func TestCompactKeepsWhatIsGranted(t *testing.T) {
+	rules := []Rule{
+		rule([]string{"a"}, "", "configmaps", "get"), rule([]string{"b"}, "", "configmaps", "get"), rule([]string{"a"}, "", "secrets", "get"),
+		rule(nil, "", "configmaps", "list"), rule(nil, "", "configmaps", "watch"), rule(nil, "", "secrets", "list"),
+		rule([]string{"a"}, "apps", "deployments", "get"), rule([]string{"a"}, "", "configmaps", "patch"),
+	}
+	named := rule([]string{"a"}, "", "configmaps", "delete")
+	named.ResourceNames = []string{"x"}
+	other := rule([]string{"a"}, "", "configmaps", "delete")
+	other.ResourceNames = []string{"y"}
+	rules = append(rules, named, other)
+	small := compact(rules)
+	if len(small) >= len(rules) {
+		t.Errorf("%d rules became %d", len(rules), len(small))
+	}
+	for _, namespace := range []string{"a", "b", "c"} {
+		for _, group := range []string{"", "apps"} {
+			for _, resource := range []string{"configmaps", "secrets", "deployments"} {
+				for _, name := range []string{"x", "y", "z"} {
+					for _, verb := range verbs {
+						before := covers(rules, namespace, group, resource, name, verb)
+						if after := covers(small, namespace, group, resource, name, verb); before != after {
+							t.Errorf("%s %s %s/%s in %s: %v became %v", verb, group, resource, name, namespace, before, after)
+						}
+					}
+				}
+			}
+		}
+	}
+	slices.Reverse(rules)
+	if again := compact(rules); !reflect.DeepEqual(again, small) {
+		t.Errorf("the order matters:\n%+v\n%+v", small, again)
+	}
+	if again := compact(small); !reflect.DeepEqual(again, small) {
+		t.Errorf("not compact:\n%+v\n%+v", small, again)
+	}
+}
+
+func TestGrantBindsEveryPlace(t *testing.T) {
+	objects := Grant([]Rule{rule(nil, "", "configmaps", "list"), rule([]string{"a", "b"}, "", "configmaps", "get")}, Subject{"releases", "operators", "locker"})
+	var kinds []string
+	for _, o := range objects {
+		switch o := o.(type) {
+		case *rbacv1.ClusterRole:
+			kinds = append(kinds, o.Kind+" "+o.Name)
+		case *rbacv1.ClusterRoleBinding:
+			kinds = append(kinds, o.Kind+" "+o.RoleRef.Kind+" "+o.Subjects[0].Namespace+"/"+o.Subjects[0].Name)
+		case *rbacv1.Role:
+			kinds = append(kinds, o.Kind+" "+o.Namespace+"/"+o.Name)
+		case *rbacv1.RoleBinding:
+			kinds = append(kinds, o.Kind+" "+o.Namespace+" "+o.RoleRef.Name)
+		}
+	}
+	want := []string{"ClusterRole releases", "ClusterRoleBinding ClusterRole operators/locker", "Role a/releases", "RoleBinding a releases", "Role b/releases", "RoleBinding b releases"}
+	if !slices.Equal(kinds, want) {
+		t.Errorf("%q", kinds)
+	}
+}

@@ -1,0 +1,170 @@
+package chart
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/restmapper"
+	"sigs.k8s.io/yaml"
+
+	"github.com/rancher/helm-locker/tests/kit"
+)
+
+// Every object of every configuration is one that the API server takes, without a field that it does not know; and every
+// Deployment's Pods satisfy the standard "restricted".
+func TestAPIServerAcceptsEveryRenderedObject(t *testing.T) {
+	e := newEnv(t)
+	installMonitoringKinds(e)
+	client, err := discovery.NewDiscoveryClientForConfig(shared.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client))
+	restrict(e, e.Apps) // where Pods are tried
+	for _, name := range []string{"helm-locker", "mine", "locker-b"} {
+		account(e, e.Apps, name)
+	}
+	kinds := map[string]int{}
+	for _, c := range matrix {
+		t.Run(c.name, func(t *testing.T) {
+			text, err := render(t, shared.Helm3(), c.chart, c.values, e.Operator)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, u := range documents(t, text) {
+				kinds[u.GetKind()]++
+				if u.GetKind() == "Deployment" {
+					if err := createPod(e, u); err != nil {
+						t.Errorf("a Pod of the Deployment: %v", err)
+					}
+				}
+				mapping, err := mapper.RESTMapping(u.GroupVersionKind().GroupKind(), u.GroupVersionKind().Version)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var resource dynamic.ResourceInterface = e.Dynamic.Resource(mapping.Resource)
+				if namespace := namespaceOf(u, mapping.Scope.Name() == "namespace", e.Operator); namespace != "" {
+					resource = e.Dynamic.Resource(mapping.Resource).Namespace(namespace)
+				}
+				_, err = resource.Create(t.Context(), u, metav1.CreateOptions{
+					DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationStrict, FieldManager: "helm",
+				})
+				if err != nil {
+					t.Errorf("%s %s: %v", u.GetKind(), u.GetName(), err)
+				}
+			}
+		})
+	}
+	for _, kind := range []string{"Deployment", "ServiceAccount", "Service", "PodDisruptionBudget", "NetworkPolicy", "ClusterRole", "ClusterRoleBinding",
+		"Role", "RoleBinding", "ConfigMap", "ServiceMonitor", "PodMonitor", "PrometheusRule", "HelmRelease"} {
+		if kinds[kind] == 0 {
+			t.Errorf("no configuration renders a %s", kind)
+		}
+	}
+}
+
+// What is not restricted is refused, so the check above sees it.
+func TestPrivilegedPodsAreRefused(t *testing.T) {
+	e := newEnv(t)
+	restrict(e, e.Apps)
+	account(e, e.Apps, "helm-locker")
+	text, err := render(t, shared.Helm3(), operatorChart, "{securityContext: {privileged: true, allowPrivilegeEscalation: null}}", e.Operator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, u := range documents(t, text) {
+		if u.GetKind() == "Deployment" && createPod(e, u) == nil {
+			t.Error("a privileged Pod is accepted: the namespace is not restricted")
+		}
+	}
+}
+
+// createPod creates, in a dry run in Apps, a Pod as a Deployment would.
+func createPod(e *kit.Env, deployment *unstructured.Unstructured) error {
+	e.Helper()
+	template := kit.Field(deployment, "spec.template").(map[string]any)
+	pod := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": template["metadata"], "spec": template["spec"]}}
+	pod = pod.DeepCopy()
+	pod.SetName("locker")
+	_, err := e.Dynamic.Resource(corev1.SchemeGroupVersion.WithResource("pods")).Namespace(e.Apps).
+		Create(e.Ctx, pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	return err
+}
+
+// restrict has a namespace take only Pods of the standard "restricted".
+func restrict(e *kit.Env, namespace string) {
+	e.Helper()
+	patch := `{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted"}}}`
+	if _, err := e.Kube.CoreV1().Namespaces().Patch(e.Ctx, namespace, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+		e.Fatal(err)
+	}
+}
+
+// account creates a ServiceAccount.
+func account(e *kit.Env, namespace, name string) {
+	e.Helper()
+	_, err := e.Kube.CoreV1().ServiceAccounts(namespace).Create(e.Ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	if err != nil {
+		e.Fatal(err)
+	}
+}
+
+// namespaceOf returns where an object of a release goes; it sets the namespace of one that names none.
+func namespaceOf(u *unstructured.Unstructured, namespaced bool, release string) string {
+	if namespaced && u.GetNamespace() == "" {
+		u.SetNamespace(release)
+	}
+	return u.GetNamespace()
+}
+
+// documents returns the objects of a YAML stream. A key that stands twice is an error.
+func documents(t testing.TB, text string) []*unstructured.Unstructured {
+	t.Helper()
+	var objects []*unstructured.Unstructured
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(strings.NewReader(text)))
+	for {
+		document, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return objects
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		content := map[string]any{}
+		if err := yaml.UnmarshalStrict(document, &content); err != nil {
+			t.Fatalf("%v in\n%s", err, document)
+		}
+		if len(content) > 0 {
+			objects = append(objects, &unstructured.Unstructured{Object: content})
+		}
+	}
+}
+
+// installMonitoringKinds installs the kinds of the Prometheus operator, with no more of a schema than the chart may use.
+func installMonitoringKinds(e *kit.Env) {
+	e.Helper()
+	endpoints := func(field string) string {
+		return fmt.Sprintf(`{selector: {type: object, properties: {matchLabels: {type: object, additionalProperties: {type: string}}}},
+  %s: {type: array, items: {type: object, properties: {port: {type: string}, interval: {type: string}, relabelings: &r {type: array, items: {type: object,
+    properties: {action: {type: string}, regex: {type: string}}}}, metricRelabelings: *r}}}}`, field)
+	}
+	rules := `{groups: {type: array, items: {type: object, properties: {name: {type: string}, rules: {type: array, items: {type: object, properties: {
+  alert: {type: string}, expr: {type: string}, for: {type: string}, labels: &s {type: object, additionalProperties: {type: string}}, annotations: *s}}}}}}}`
+	for plural, kind := range map[string][2]string{
+		"servicemonitors": {"ServiceMonitor", endpoints("endpoints")}, "podmonitors": {"PodMonitor", endpoints("podMetricsEndpoints")}, "prometheusrules": {"PrometheusRule", rules},
+	} {
+		installKind(e, "monitoring.coreos.com", "v1", kind[0], plural, kind[1])
+	}
+}

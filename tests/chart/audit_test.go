@@ -1,0 +1,90 @@
+package chart
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/rancher/helm-locker/tests/kit"
+)
+
+// request is what the API server's audit log says about one request.
+type request struct {
+	Verb, Group, Resource, Namespace, Name string
+	// As is the user in whose name it was made; empty for the one who made it.
+	As      string
+	Allowed bool
+
+	// Code is the HTTP status of the answer.
+	Code int
+}
+
+// requests returns the requests to resources that a ServiceAccount has made so far.
+func requests(e *kit.Env, account string) []request {
+	e.Helper()
+	log, err := os.Open(shared.AuditLog())
+	if err != nil {
+		e.Fatal(err)
+	}
+	defer func() {
+		if err := log.Close(); err != nil {
+			e.Error(err)
+		}
+	}()
+	user := "system:serviceaccount:" + e.Operator + ":" + account
+	lines := bufio.NewScanner(log)
+	lines.Buffer(nil, 1<<22)
+	var found []request
+	for lines.Scan() {
+		if !strings.Contains(lines.Text(), user) {
+			continue
+		}
+		var event struct {
+			Verb             string
+			User             struct{ Username string }
+			ImpersonatedUser *struct{ Username string }
+			ObjectRef        *struct{ Resource, Namespace, Name, APIGroup, Subresource string }
+			ResponseStatus   struct{ Code int }
+			Annotations      map[string]string
+		}
+		if err := json.Unmarshal(lines.Bytes(), &event); err != nil {
+			e.Fatal(err)
+		}
+		if event.User.Username != user || event.ObjectRef == nil {
+			continue
+		}
+		r := request{Verb: event.Verb, Group: event.ObjectRef.APIGroup, Resource: event.ObjectRef.Resource, Namespace: event.ObjectRef.Namespace,
+			Name: event.ObjectRef.Name, Allowed: event.Annotations["authorization.k8s.io/decision"] == "allow", Code: event.ResponseStatus.Code}
+		if event.ObjectRef.Subresource != "" {
+			r.Resource += "/" + event.ObjectRef.Subresource
+		}
+		if event.ImpersonatedUser != nil {
+			r.As = event.ImpersonatedUser.Username
+		}
+		found = append(found, r)
+	}
+	if err := lines.Err(); err != nil {
+		e.Fatal(err)
+	}
+	return found
+}
+
+// refusals returns the requests that were not permitted, each once.
+func refusals(all []request) []request {
+	var out []request
+	for _, r := range all {
+		if (!r.Allowed || r.Code == 403) && !slices.Contains(out, r) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// made says whether a request of this kind was made; empty parts match all.
+func made(all []request, verb, group, resource, namespace string) bool {
+	return slices.ContainsFunc(all, func(r request) bool {
+		return r.Verb == verb && r.Group == group && r.Resource == resource && (namespace == "" || r.Namespace == namespace)
+	})
+}

@@ -1,0 +1,137 @@
+package chart
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/yaml"
+
+	"github.com/rancher/helm-locker/tests/cluster"
+	"github.com/rancher/helm-locker/tests/kit"
+)
+
+const definitionName = "helmreleases.helm.cattle.io"
+
+// newField is a field of spec that the older version of the definition in these tests lacks.
+const newField = "replaceImmutable"
+
+// The definition of HelmReleases over the life of an operator, in a cluster that has never seen one: the first install
+// brings it, Helm leaves it alone in an upgrade, the new operator brings it to its version, and nothing takes it away. HelmReleases stay
+// throughout. The same for the least profile; and with crds.manage off, the operator has no right to write it, and does not need it.
+func TestDefinitionIsInstalledUpgradedAndKept(t *testing.T) {
+	c := cluster.ForTest(t, cluster.Options{ControllerManager: true})
+	old := olderChart(t)
+	e := &kit.Env{TB: t, Ctx: t.Context(), Cluster: c, Operator: "cattle-helm-system", Apps: "apps"}
+	var err error
+	if e.Dynamic, err = dynamic.NewForConfig(c.RESTConfig()); err != nil {
+		t.Fatal(err)
+	}
+	if e.Kube, err = kubernetes.NewForConfig(c.RESTConfig()); err != nil {
+		t.Fatal(err)
+	}
+	h := c.Helm3()
+	helm := func(args ...string) {
+		t.Helper()
+		if _, err := h.Run(t.Context(), append(args, "--namespace", e.Operator)...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	scoped := valuesFile(t, "{rbac: {profile: scoped}}", "")
+	ports := valuesFile(t, freePorts(t), "")
+	helm("install", "helm-locker", old, "--create-namespace", "--values", ports)
+	if hasNewField(e) {
+		t.Fatal("the older version has the new field")
+	}
+	e.Namespace(e.Apps)
+	e.Helm(h, "install", "example", exampleChart)
+	before := e.HelmRelease("apps-example").UID
+
+	helm("upgrade", "helm-locker", operatorChart, "--values", ports, "--values", scoped, "--set", "crds.manage=false")
+	unmanaged := startDeployment(e, c, "helm-locker")
+	unmanaged.stop()
+	if hasNewField(e) {
+		t.Error("with crds.manage off the definition was updated")
+	}
+
+	helm("upgrade", "helm-locker", operatorChart, "--values", ports, "--values", scoped)
+	if hasNewField(e) {
+		t.Error("Helm updates definitions: the chart's story can be simpler")
+	}
+	managed := startDeployment(e, c, "helm-locker")
+	if !hasNewField(e) {
+		t.Error("the operator has not brought the definition to its version")
+	}
+	helm("uninstall", "helm-locker")
+	managed.stop()
+	if !hasNewField(e) {
+		t.Error("the definition went with the operator")
+	}
+	if hr := e.HelmRelease("apps-example"); hr.UID != before || hr.DeletionTimestamp != nil {
+		t.Error("the HelmRelease did not outlive the operator")
+	}
+
+	// And again, now that all of that is there.
+	helm("install", "helm-locker", operatorChart, "--values", ports)
+	startDeployment(e, c, "helm-locker")
+	e.WaitReady("apps-example", 1)
+}
+
+// olderChart returns a copy of the operator's chart whose definition lacks a field.
+func olderChart(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "helm-locker")
+	if err := os.CopyFS(dir, os.DirFS(operatorChart)); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "crds", "helm.cattle.io_helmreleases.yaml")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var definition map[string]any
+	if err := yaml.Unmarshal(text, &definition); err != nil {
+		t.Fatal(err)
+	}
+	fields := specFields(t, definition)
+	if fields[newField] == nil {
+		t.Fatalf("spec has no field %s", newField)
+	}
+	delete(fields, newField)
+	if text, err = yaml.Marshal(definition); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func hasNewField(e *kit.Env) bool {
+	e.Helper()
+	u, err := e.Dynamic.Resource(definitions).Get(e.Ctx, definitionName, metav1.GetOptions{})
+	if err != nil {
+		e.Fatal(err)
+	}
+	return specFields(e, u.Object)[newField] != nil
+}
+
+// specFields returns the fields of spec in the first version of a definition.
+func specFields(t testing.TB, definition map[string]any) map[string]any {
+	t.Helper()
+	versions, _, err := unstructured.NestedSlice(definition, "spec", "versions")
+	if err != nil || len(versions) == 0 {
+		t.Fatalf("the definition has no versions: %v", err)
+	}
+	// Not a copy: the caller may change it.
+	at := definition["spec"].(map[string]any)["versions"].([]any)[0]
+	for _, step := range strings.Split("schema.openAPIV3Schema.properties.spec.properties", ".") {
+		at = at.(map[string]any)[step]
+	}
+	return at.(map[string]any)
+}

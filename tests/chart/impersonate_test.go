@@ -1,0 +1,95 @@
+package chart
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/kit"
+)
+
+// The example under the profile impersonate: without rights of the release's ServiceAccount nothing is put back, and the
+// condition says so; with them everything is. No object of the release is ever written in the operator's own name.
+func TestProfile_Impersonate(t *testing.T) {
+	needsHelm(t)
+	if help, err := exec.Command(binary, "--help").CombinedOutput(); err != nil || !strings.Contains(string(help), "--impersonate") {
+		t.Skip("this program cannot impersonate yet")
+	}
+	e := newEnv(t)
+	h := shared.Helm3()
+	install(e, h, freePorts(t), "{rbac: {profile: impersonate}, impersonation: {defaultServiceAccount: hand, serviceAccounts: [hand]}}")
+	o := startDeployment(e, shared, "helm-locker")
+	account(e, e.Apps, "hand")
+	helmRelease := installExample(e, h)
+	c := e.WaitReason(helmRelease, v1alpha1.ConditionReady, v1alpha1.ReasonForbidden)
+	for _, want := range []string{"system:serviceaccount:" + e.Apps + ":hand", `cannot patch resource "configmaps"`} {
+		if !strings.Contains(c.Message, want) {
+			t.Errorf("the condition does not say %q: %s", want, c.Message)
+		}
+	}
+	before := len(requests(e, "helm-locker"))
+	allow(e, e.Apps, "hand", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "create", "patch", "delete"}})
+	allow(e, e.Operator, "hand", rbacv1.PolicyRule{APIGroups: []string{"helm.cattle.io"}, Resources: []string{"helmreleases"}, Verbs: []string{"get", "create", "patch", "delete"}})
+	e.WaitReady(helmRelease, 1)
+	holds(e, helmRelease)
+	for _, r := range requests(e, "helm-locker")[before:] {
+		own := r.Resource == "events" || r.Resource == "leases" || r.Resource == "helmreleases/status" || r.Resource == "helmreleases"
+		write := r.Verb == "create" || r.Verb == "update" || r.Verb == "patch" || r.Verb == "delete"
+		if write && r.As == "" && !own {
+			t.Errorf("written in the operator's own name: %+v", r)
+		}
+	}
+	outlives(e, h, o, helmRelease)
+}
+
+// allow gives a ServiceAccount of Apps rules in a namespace.
+func allow(e *kit.Env, namespace, account string, rules ...rbacv1.PolicyRule) {
+	e.Helper()
+	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: account}, Rules: rules}
+	if _, err := e.Kube.RbacV1().Roles(namespace).Create(e.Ctx, role, metav1.CreateOptions{}); err != nil {
+		e.Fatal(err)
+	}
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: account}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: account},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: e.Apps, Name: account}},
+	}
+	if _, err := e.Kube.RbacV1().RoleBindings(namespace).Create(e.Ctx, binding, metav1.CreateOptions{}); err != nil {
+		e.Fatal(err)
+	}
+}
+
+// The profile grants reading, acting as the named ServiceAccounts, and no write to anything that could be locked.
+func TestImpersonateGrantsNoWrites(t *testing.T) {
+	e := newEnv(t)
+	install(e, shared.Helm4(), freePorts(t), "{rbac: {profile: impersonate}, impersonation: {serviceAccounts: [hand]}}")
+	can := accessOf(e, "system:serviceaccount:"+e.Operator+":helm-locker")
+	for _, q := range []struct {
+		verb, group, resource, namespace, name string
+		want                                   bool
+	}{
+		{"get", "", "secrets", e.Apps, "x", true},
+		{"list", "apps", "deployments", "", "", true},
+		{"watch", "example.org", "anythings", "", "", true},
+		{"impersonate", "", "serviceaccounts", e.Apps, "hand", true},
+		{"impersonate", "", "serviceaccounts", e.Apps, "default", false},
+		{"impersonate", "", "users", "", "admin", false},
+		{"impersonate", "", "groups", "", "system:masters", false},
+		{"patch", "", "configmaps", e.Apps, "x", false},
+		{"create", "", "configmaps", e.Apps, "", false},
+		{"delete", "apps", "deployments", e.Apps, "x", false},
+		{"create", "rbac.authorization.k8s.io", "clusterrolebindings", "", "", false},
+		{"bind", "rbac.authorization.k8s.io", "clusterroles", "", "cluster-admin", false},
+		{"create", "", "serviceaccounts/token", e.Apps, "hand", false},
+		{"create", "helm.cattle.io", "helmreleases", e.Operator, "", false},
+		{"update", "coordination.k8s.io", "leases", e.Operator, "other", false},
+		{"update", "apiextensions.k8s.io", "customresourcedefinitions", "", "others.example.org", false},
+	} {
+		if got := can(q.verb, q.group, q.resource, q.namespace, q.name); got != q.want {
+			t.Errorf("may it %s %s %s in %q? %v", q.verb, q.resource, q.name, q.namespace, got)
+		}
+	}
+}

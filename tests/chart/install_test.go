@@ -1,0 +1,140 @@
+package chart
+
+import (
+	"bytes"
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/cluster"
+	"github.com/rancher/helm-locker/tests/kit"
+)
+
+// install installs the operator's chart into the operator's namespace, or upgrades it.
+func install(e *kit.Env, h cluster.Helm, values ...string) {
+	e.Helper()
+	args := []string{"upgrade", "--install", "helm-locker", operatorChart, "--namespace", e.Operator}
+	for _, v := range values {
+		args = append(args, "--values", valuesFile(e, v, e.Operator))
+	}
+	if _, err := h.Run(e.Ctx, args...); err != nil {
+		e.Fatal(err)
+	}
+}
+
+// installExample installs the chart that locks itself, and returns the name of its HelmRelease.
+func installExample(e *kit.Env, h cluster.Helm) string {
+	e.Helper()
+	e.Helm(h, "install", "example", exampleChart, "--set", "operatorNamespace="+e.Operator)
+	return e.Apps + "-example"
+}
+
+// cli runs the program's command line as the administrator, and returns its output and what it says beside that.
+func cli(e *kit.Env, args ...string) (stdout, stderr string) {
+	e.Helper()
+	var out, errOut bytes.Buffer
+	cmd := exec.CommandContext(e.Ctx, binary, args...)
+	cmd.Env = []string{"HOME=" + e.TempDir(), "KUBECONFIG=" + shared.Kubeconfig(), "HELM_LOCKER_NAMESPACE=" + e.Operator}
+	cmd.Stdout, cmd.Stderr = &out, &errOut
+	if err := cmd.Run(); err != nil {
+		e.Fatalf("helm-locker %s: %v\n%s", strings.Join(args, " "), err, errOut.String())
+	}
+	return out.String(), errOut.String()
+}
+
+// holds tampers with the example, its HelmRelease included, and expects it back.
+func holds(e *kit.Env, helmRelease string) {
+	e.Helper()
+	const message = "Only Helm can change this"
+	e.Patch(kit.ConfigMaps, "example", `{"data":{"message":"mine"}}`)
+	e.WaitField(kit.ConfigMaps, "example", "data.message", message)
+	before := e.Get(kit.ConfigMaps, "example")
+	e.Delete(kit.ConfigMaps, "example")
+	e.WaitNewObject(kit.ConfigMaps, "example", before.GetUID())
+	// The chart's HelmRelease is part of what it locks.
+	e.PatchHelmRelease(helmRelease, `{"metadata":{"labels":{"app.kubernetes.io/managed-by":"me"}}}`)
+	e.Eventually("the HelmRelease is put back", func() error {
+		if by := e.HelmRelease(helmRelease).Labels["app.kubernetes.io/managed-by"]; by != "Helm" {
+			return fmt.Errorf("it is managed by %q", by)
+		}
+		return nil
+	})
+	e.WaitReady(helmRelease, 0)
+}
+
+// outlives uninstalls the operator and expects the CustomResourceDefinition and the HelmReleases to stay as they are.
+func outlives(e *kit.Env, h cluster.Helm, o *process, helmRelease string) {
+	e.Helper()
+	if _, err := h.Run(e.Ctx, "uninstall", "helm-locker", "--namespace", e.Operator); err != nil {
+		e.Fatal(err)
+	}
+	o.stop()
+	if _, err := e.Dynamic.Resource(definitions).Get(e.Ctx, "helmreleases.helm.cattle.io", metav1.GetOptions{}); err != nil {
+		e.Errorf("the CustomResourceDefinition: %v", err)
+	}
+	hr := e.HelmRelease(helmRelease)
+	if hr.DeletionTimestamp != nil || len(hr.Finalizers) > 0 {
+		e.Errorf("HelmRelease %s is being deleted, or waits for somebody: %v", hr.Name, hr.Finalizers)
+	}
+	e.DeleteHelmRelease(helmRelease) // and nobody has to run for that
+}
+
+func TestProfile_ClusterAdmin(t *testing.T) {
+	for version, h := range helms() {
+		t.Run(version, func(t *testing.T) {
+			e := newEnv(t)
+			install(e, h, freePorts(t))
+			o := startDeployment(e, shared, "helm-locker")
+			helmRelease := installExample(e, h)
+			e.WaitReady(helmRelease, 1)
+			holds(e, helmRelease)
+			if err := get(o.metrics); err != nil {
+				t.Errorf("metrics: %v", err)
+			}
+			lease, err := e.Kube.CoordinationV1().Leases(e.Operator).Get(e.Ctx, "helm-locker", metav1.GetOptions{})
+			if err != nil || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" {
+				t.Errorf("nobody holds the lease: %v %v", lease, err)
+			}
+			install(e, h, freePorts(t), "{replicas: 2}") // an upgrade of the chart
+			holds(e, helmRelease)
+			second := startDeployment(e, shared, "helm-locker")
+			o.stop() // as a rolling update does
+			holds(e, helmRelease)
+			if refused := refusals(requests(e, "helm-locker")); len(refused) > 0 {
+				t.Errorf("not permitted: %+v", refused)
+			}
+			outlives(e, h, second, helmRelease)
+		})
+	}
+}
+
+// The example under the profile scoped: nothing may be locked at first, and the condition says what is missing; then the
+// command prints what it takes, helm upgrade -f grants it, and the operator that runs goes on by itself.
+func TestProfile_Scoped(t *testing.T) {
+	e := newEnv(t)
+	h := shared.Helm4()
+	ports := freePorts(t)
+	install(e, h, ports, "{rbac: {profile: scoped}}")
+	o := startDeployment(e, shared, "helm-locker")
+	helmRelease := installExample(e, h)
+	c := e.WaitReason(helmRelease, v1alpha1.ConditionReady, v1alpha1.ReasonForbidden)
+	if want := fmt.Sprintf(`User "system:serviceaccount:%s:helm-locker" cannot get resource "secrets" in API group "" in the namespace %q`, e.Operator, e.Apps); !strings.Contains(c.Message, want) {
+		t.Errorf("the condition does not say %q: %s", want, c.Message)
+	}
+	rules, notes := cli(e, "rbac", e.Apps+"/example", "-o", "values")
+	if notes != "" {
+		t.Errorf("notes: %s", notes)
+	}
+	install(e, h, ports, rules)
+	e.WaitReady(helmRelease, 1)
+	before := len(requests(e, "helm-locker"))
+	holds(e, helmRelease)
+	if refused := refusals(requests(e, "helm-locker")[before:]); len(refused) > 0 {
+		t.Errorf("not permitted: %+v", refused)
+	}
+	outlives(e, h, o, helmRelease)
+}

@@ -1,0 +1,45 @@
+package chart
+
+import (
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"github.com/rancher/helm-locker/tests/kit"
+)
+
+var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+
+// installKind creates the definition of a namespaced kind with a schema of its spec, unless it is there, and waits until it is served.
+func installKind(e *kit.Env, group, version, kind, plural, spec string) {
+	e.Helper()
+	text := fmt.Sprintf(`
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: %[4]s.%[1]s}
+spec:
+  group: %[1]s
+  scope: Namespaced
+  names: {kind: %[3]s, plural: %[4]s}
+  versions:
+    - name: %[2]s
+      served: true
+      storage: true
+      schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: %[5]s}}}}
+`, group, version, kind, plural, spec)
+	u := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), &u.Object); err != nil {
+		e.Fatal(err)
+	}
+	if _, err := e.Dynamic.Resource(definitions).Create(e.Ctx, u, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		e.Fatal(err)
+	}
+	e.Eventually(kind+" is served", func() error {
+		_, err := e.Dynamic.Resource(schema.GroupVersionResource{Group: group, Version: version, Resource: plural}).List(e.Ctx, metav1.ListOptions{})
+		return err
+	})
+}

@@ -1,0 +1,77 @@
+package chart
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/tests/kit"
+)
+
+// An operator that lacks what it needs for itself cannot write a condition. Its log and its readiness probe say what is missing.
+func TestMissingOwnPermissionIsToldByLogAndProbe(t *testing.T) {
+	e := newEnv(t)
+	user := "hardly-anybody-" + e.Operator
+	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "hardly-anything"}, Rules: []rbacv1.PolicyRule{
+		{APIGroups: []string{"helm.cattle.io"}, Resources: []string{"helmreleases"}, Verbs: []string{"list", "watch"}},
+	}}
+	if _, err := e.Kube.RbacV1().Roles(e.Operator).Create(e.Ctx, role, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: role.Name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}},
+	}
+	if _, err := e.Kube.RbacV1().RoleBindings(e.Operator).Create(e.Ctx, binding, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	config, err := shared.UserConfig(user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	op := kit.StartOperator(t, config, e.Operator, func(o *operator.ControllerOptions) {
+		o.SkipCRD, o.LeaderElection, o.HealthAddress = true, true, address
+	})
+	for what, said := range map[string]func() string{
+		`cannot get resource "leases" in API group "coordination.k8s.io"`: func() string { return strings.ReplaceAll(op.Log(), `\"`, `"`) },
+		`cannot list resource "secrets" in API group ""`:                  func() string { return body("http://" + address + "/readyz") },
+	} {
+		e.Eventually("it says: "+what, func() error {
+			if text := said(); !strings.Contains(text, what) {
+				return fmt.Errorf("it says %s", text)
+			}
+			return nil
+		})
+	}
+	if n := strings.Count(op.Log(), "cannot read the lease"); n != 1 {
+		t.Errorf("it says so %d times", n)
+	}
+}
+
+func body(url string) string {
+	response, err := http.Get(url)
+	if err != nil {
+		return err.Error()
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return err.Error()
+	}
+	return response.Status + " " + string(text)
+}

@@ -1,0 +1,208 @@
+package chart
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rancher/helm-locker/tests/cluster"
+	"github.com/rancher/helm-locker/tests/kit"
+)
+
+// nodeName is the node on which the kubelet of these tests runs Pods.
+const nodeName = "node-of-the-tests"
+
+// process is what a Deployment runs: the program as a local process.
+type process struct {
+	*kit.Env
+	cmd  *exec.Cmd
+	log  string
+	done chan struct{}
+	// metrics is the URL of /metrics.
+	metrics string
+}
+
+// freePorts returns chart values with ports that are free here, where all Pods share one network.
+func freePorts(t testing.TB) string {
+	t.Helper()
+	var listeners []net.Listener
+	var numbers []any
+	for range 2 {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		listeners = append(listeners, l)
+		numbers = append(numbers, l.Addr().(*net.TCPAddr).Port)
+	}
+	for _, l := range listeners {
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return fmt.Sprintf("ports: {metrics: %d, health: %d}\n", numbers...)
+}
+
+// startDeployment does what a kubelet would with the first container of a Deployment in the operator's namespace: it runs it with its
+// arguments, environment and the token of its ServiceAccount, and returns when its readiness probe succeeds. The operator is
+// stopped at the end of the test, or by stop.
+func startDeployment(e *kit.Env, c *cluster.Cluster, name string) *process {
+	e.Helper()
+	d, err := e.Kube.AppsV1().Deployments(e.Operator).Get(e.Ctx, name, metav1.GetOptions{})
+	if err != nil {
+		e.Fatal(err)
+	}
+	config, err := c.ServiceAccountConfig(e.Ctx, e.Operator, d.Spec.Template.Spec.ServiceAccountName)
+	if err != nil {
+		e.Fatal(err)
+	}
+	kubeconfig, err := c.KubeconfigFor(e.Operator+"-"+name, config)
+	if err != nil {
+		e.Fatal(err)
+	}
+	container := &d.Spec.Template.Spec.Containers[0]
+	env := environment(e, container)
+	o := &process{Env: e, log: filepath.Join(e.TempDir(), "operator.log"), done: make(chan struct{})}
+	out, err := os.Create(o.log)
+	if err != nil {
+		e.Fatal(err)
+	}
+	var args []string
+	for _, arg := range container.Args {
+		args = append(args, expand(arg, env))
+	}
+	o.cmd = exec.Command(binary, args...)
+	o.cmd.Stdout, o.cmd.Stderr = out, out
+	// In place of the files that a Pod finds its ServiceAccount's token in.
+	o.cmd.Env = []string{"KUBECONFIG=" + kubeconfig}
+	for name, value := range env {
+		o.cmd.Env = append(o.cmd.Env, name+"="+value)
+	}
+	if err := o.cmd.Start(); err != nil {
+		e.Fatal(err)
+	}
+	go func() {
+		defer close(o.done)
+		// How it ended is told by its log and its state.
+		_ = o.cmd.Wait()
+		_ = out.Close()
+	}()
+	e.Cleanup(func() {
+		o.stop()
+		if e.Failed() {
+			e.Logf("log of the operator:\n%s", o.output())
+		}
+	})
+	o.metrics = fmt.Sprintf("http://127.0.0.1:%d/metrics", port(container, "metrics"))
+	o.waitFor(container)
+	return o
+}
+
+// waitFor waits until both probes of a container succeed.
+func (o *process) waitFor(container *corev1.Container) {
+	o.Helper()
+	for _, probe := range []*corev1.Probe{container.LivenessProbe, container.ReadinessProbe} {
+		url := fmt.Sprintf("http://127.0.0.1:%d%s", port(container, probe.HTTPGet.Port.StrVal), probe.HTTPGet.Path)
+		o.Eventually(url+" is well", func() error {
+			select {
+			case <-o.done:
+				o.Fatalf("the operator ended: %s\n%s", o.cmd.ProcessState, o.output())
+			default:
+			}
+			return get(url)
+		})
+	}
+}
+
+func get(url string) error {
+	client := &http.Client{Timeout: 5 * time.Second}
+	response, err := client.Get(url)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("status %s", response.Status)
+	}
+	return nil
+}
+
+func port(container *corev1.Container, name string) int32 {
+	for _, p := range container.Ports {
+		if p.Name == name {
+			return p.ContainerPort
+		}
+	}
+	return 0
+}
+
+// stop ends the operator as a kubelet does, and waits for it.
+func (o *process) stop() {
+	o.Helper()
+	select {
+	case <-o.done:
+		return
+	default:
+	}
+	if err := o.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		o.Errorf("stop the operator: %v", err)
+	}
+	select {
+	case <-o.done:
+	case <-time.After(time.Minute):
+		o.Errorf("the operator did not stop within a minute: %v", o.cmd.Process.Kill())
+		<-o.done
+	}
+	if code := o.cmd.ProcessState.ExitCode(); code != 0 {
+		o.Errorf("the operator ended with code %d", code)
+	}
+}
+
+func (o *process) output() string {
+	text, err := os.ReadFile(o.log)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text[max(0, len(text)-6000):])
+}
+
+// environment resolves the variables of a container.
+func environment(e *kit.Env, container *corev1.Container) map[string]string {
+	e.Helper()
+	env := map[string]string{}
+	for _, v := range container.Env {
+		switch from := v.ValueFrom; {
+		case from == nil:
+			env[v.Name] = expand(v.Value, env)
+		case from.FieldRef != nil && from.FieldRef.FieldPath == "spec.nodeName":
+			env[v.Name] = nodeName
+		case from.SecretKeyRef != nil:
+			secret, err := e.Kube.CoreV1().Secrets(e.Operator).Get(e.Ctx, from.SecretKeyRef.Name, metav1.GetOptions{})
+			if err != nil {
+				e.Fatal(err)
+			}
+			env[v.Name] = string(secret.Data[from.SecretKeyRef.Key])
+		default:
+			e.Fatalf("the kubelet of these tests cannot resolve the variable %s", v.Name)
+		}
+	}
+	return env
+}
+
+// expand puts values in place of $(NAME).
+func expand(text string, env map[string]string) string {
+	for name, value := range env {
+		text = strings.ReplaceAll(text, "$("+name+")", value)
+	}
+	return text
+}

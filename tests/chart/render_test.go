@@ -1,0 +1,148 @@
+package chart
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rancher/helm-locker/tests/cluster"
+)
+
+// releaseNamespace is where charts are rendered for when no cluster is asked.
+const releaseNamespace = "lockers"
+
+// valuesFile writes values for helm --values, with a namespace in place of NAMESPACE.
+func valuesFile(t testing.TB, values, namespace string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "values.yaml")
+	if err := os.WriteFile(path, []byte(strings.ReplaceAll(values, "NAMESPACE", namespace)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// render returns what helm template makes of a chart.
+func render(t testing.TB, h cluster.Helm, chart, values, namespace string) (string, error) {
+	t.Helper()
+	return h.Run(t.Context(), "template", "locker", chart, "--namespace", namespace, "--kube-version", kubeVersion,
+		"--values", valuesFile(t, values, namespace))
+}
+
+// Linting renders, too. What Helm 4 makes of the charts is looked at here; what Helm 3 does, by the API server.
+func TestChartsLint(t *testing.T) {
+	needsHelm(t)
+	for version, h := range helms() {
+		for _, c := range matrix {
+			t.Run(version+"/"+c.name, func(t *testing.T) {
+				if _, err := h.Run(t.Context(), "lint", "--strict", "--quiet", "--kube-version", kubeVersion, "--namespace", releaseNamespace, c.chart,
+					"--values", valuesFile(t, c.values, releaseNamespace)); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+}
+
+func TestChartsRender(t *testing.T) {
+	needsHelm(t)
+	for _, c := range matrix {
+		t.Run(c.name, func(t *testing.T) {
+			text, err := render(t, shared.Helm4(), c.chart, c.values, releaseNamespace)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var lines []string
+			for _, line := range strings.Split(text, "\n") {
+				lines = append(lines, strings.TrimPrefix(strings.TrimSpace(line), "- "))
+			}
+			for _, want := range c.has {
+				if !slices.Contains(lines, strings.ReplaceAll(want, "NAMESPACE", releaseNamespace)) {
+					t.Errorf("it lacks %q in\n%s", want, text)
+				}
+			}
+			for _, unwanted := range c.lacks {
+				if slices.Contains(lines, unwanted) {
+					t.Errorf("it has %q in\n%s", unwanted, text)
+				}
+			}
+		})
+	}
+}
+
+func TestChartsRefuseWrongValues(t *testing.T) {
+	needsHelm(t)
+	for version, h := range helms() {
+		for _, c := range refused {
+			t.Run(version+"/"+c.name, func(t *testing.T) {
+				text, err := render(t, h, c.chart, c.values, releaseNamespace)
+				if err == nil {
+					t.Fatalf("rendered:\n%s", text)
+				}
+				if !strings.Contains(err.Error(), c.says) {
+					t.Errorf("Helm does not say %q: %v", c.says, err)
+				}
+			})
+		}
+	}
+}
+
+// What helm install says last are commands, and they name what was installed.
+func TestNotesSayTheNextCommand(t *testing.T) {
+	needsHelm(t)
+	for name, c := range map[string]struct{ values, says string }{
+		"always":      {"{}", "kubectl --namespace lockers rollout status deployment/helm-locker"},
+		"lock":        {"{}", "helm-locker lock podinfo --namespace apps --wait --helmrelease-namespace lockers"},
+		"scoped":      {"{rbac: {profile: scoped}}", "helm-locker rbac apps/podinfo --output values > rbac.yaml"},
+		"impersonate": {"{rbac: {profile: impersonate}, impersonation: {defaultServiceAccount: hand}}", "--serviceaccount apps:hand"},
+		"crds":        {"{crds: {manage: false}}", "kubectl apply --server-side -f CHART/crds"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, err := shared.Helm3().Run(t.Context(), "install", "locker", operatorChart, "--dry-run=client", "--namespace", "lockers",
+				"--values", valuesFile(t, c.values, ""))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, notes, found := strings.Cut(out, "NOTES:")
+			if !found || !strings.Contains(notes, c.says) {
+				t.Errorf("the notes do not say %q:\n%s", c.says, notes)
+			}
+		})
+	}
+}
+
+// The copies of the CustomResourceDefinitions are those that the operator installs.
+func TestCRDsOfTheChartAreThoseOfTheOperator(t *testing.T) {
+	own, err := filepath.Glob("../../crds/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	copies, err := filepath.Glob(operatorChart + "/crds/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(own) == 0 || len(own) != len(copies) {
+		t.Fatalf("crds has %v, the chart %v: run make generate", own, copies)
+	}
+	for i := range own {
+		a, err := os.ReadFile(own[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := os.ReadFile(copies[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(a) != string(b) {
+			t.Errorf("%s is not %s: run make generate", copies[i], own[i])
+		}
+	}
+}
+
+func needsHelm(t *testing.T) {
+	t.Helper()
+	if shared == nil {
+		t.Skip("needs Helm, which comes with the control plane")
+	}
+}

@@ -1,0 +1,55 @@
+package clitest
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/kit"
+)
+
+// TestCompletionOfNames asks as the completion scripts do: with what is typed so far, and a mark.
+func TestCompletionOfNames(t *testing.T) {
+	const mark = "--generate-shell-completion"
+	w := newWorld(t)
+	for _, name := range []string{"shop", "stall"} {
+		w.Forge(kit.ForgedRecord{Name: name, Manifest: kit.ConfigMap(name, "one")})
+	}
+	w.Forge(kit.ForgedRecord{Name: "stall", Revision: 2, Manifest: kit.ConfigMap("stall", "two")})
+	w.CreateHelmRelease("stall")
+	w.CreateHelmRelease("lock-of-kiosk", func(hr *v1alpha1.HelmRelease) { hr.Spec.Release.Name = "kiosk" })
+	w.CreateHelmRelease("elsewhere", func(hr *v1alpha1.HelmRelease) { hr.Spec.Release.Namespace = "elsewhere" })
+
+	for _, command := range []string{"diff", "inspect", "lock"} {
+		w.cli(command, "-n", w.Apps, mark).is(0, "shop\nstall\n", "")
+	}
+	for _, command := range []string{"unlock", "suspend", "resume"} {
+		w.cli(command, "-n", w.Apps, mark).is(0, "kiosk\nstall\n", "")
+		w.cli(command, "-n", w.Apps, "stall", mark).is(0, "", "") // no second one
+	}
+	w.cli("migrate", "-n", w.Apps, "stall", mark).is(0, "kiosk\n", "")
+	w.cli("status", mark).is(0, "elsewhere\nkiosk\nlock-of-kiosk\nstall\n", "")
+	w.cli("status", "-n", w.Apps, mark).is(0, "kiosk\nlock-of-kiosk\nstall\n", "")
+	w.cli("diff", "--rev", mark).says(0, "--revision")
+	// Nothing is said where there is no cluster, or no permission.
+	w.as("nobody").cli("diff", "-n", w.Apps, mark).is(0, "", "")
+	nowhere := *w
+	nowhere.kubeconfig = "/nowhere"
+	nowhere.cli("diff", "-n", w.Apps, mark).is(0, "", "")
+
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("no bash to try the script with")
+	}
+	cmd := w.command(t.Context())
+	cmd.Path = bash
+	cmd.Args = []string{"bash", "-c", `eval "$(helm-locker completion bash)"; _get_comp_words_by_ref() { :; }
+COMP_WORDS=(helm-locker unlock -n ` + w.Apps + ` st); COMP_CWORD=4; cur=st; __helm-locker_bash_autocomplete; echo "${COMPREPLY[@]}"`}
+	cmd.Env = append(cmd.Env, "PATH="+filepath.Dir(binary)+string(os.PathListSeparator)+os.Getenv("PATH"))
+	if out, err := cmd.CombinedOutput(); err != nil || strings.TrimSpace(string(out)) != "stall" {
+		t.Errorf("bash completes st to %q (%v)", out, err)
+	}
+}

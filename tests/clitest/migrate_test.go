@@ -1,0 +1,308 @@
+package clitest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/cluster"
+	"github.com/rancher/helm-locker/tests/kit"
+)
+
+// stall is a chart of several kinds.
+const stall = `apiVersion: v1
+kind: ConfigMap
+metadata: {name: stall}
+data: {color: {{ .Values.color | default "green" }}, size: "10"}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: declared
+  annotations: {objectset.rio.cattle.io/owner-name: {{ .Release.Name }}}
+data: {key: {{ .Values.color | default "green" }}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: theirs}
+data: {key: theirs}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: stall}
+stringData: {password: "{{ .Values.password }}"}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: stall}
+spec:
+  selector: {app: stall}
+  ports: [{name: http, port: {{ .Values.port | default 80 }}}]
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: stall}
+spec:
+  replicas: 0
+  selector: {matchLabels: {app: stall}}
+  template:
+    metadata: {labels: {app: stall}}
+    spec:
+      containers:
+        - {name: stall, image: "example.org/stall:{{ .Values.tag | default 1 }}"}
+`
+
+// theirs is an object of the chart that another user of wrangler has taken for its own.
+const theirs = `{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs}, data: {key: theirs}}`
+
+// stallObjects are those that nobody but the older operator marks.
+var stallObjects = map[schema.GroupVersionResource][]string{
+	kit.ConfigMaps: {"stall", "declared"}, kit.Secrets: {"stall"}, kit.Services: {"stall"}, kit.Deployments: {"stall"},
+}
+
+// eachObject calls do for every object of the stall.
+func (w *world) eachObject(do func(u *unstructured.Unstructured)) {
+	w.Helper()
+	for gvr, names := range stallObjects {
+		for _, name := range names {
+			u := w.Get(gvr, name)
+			if u == nil {
+				w.Fatalf("there is no %s %s", gvr.Resource, name)
+			}
+			do(u)
+		}
+	}
+}
+
+// marks returns which labels and annotations of wrangler are on an object, and "manager" if the older operator owns any of it.
+func marks(u *unstructured.Unstructured) []string {
+	var found []string
+	for _, keys := range []map[string]string{u.GetLabels(), u.GetAnnotations()} {
+		for key := range keys {
+			if name, ok := strings.CutPrefix(key, "objectset.rio.cattle.io/"); ok {
+				found = append(found, name)
+			}
+		}
+	}
+	for _, entry := range u.GetManagedFields() {
+		if entry.Manager == "helm-locker" {
+			found = append(found, "manager")
+		}
+	}
+	return found
+}
+
+// underOlder installs a stall and leaves it as the older operator leaves one that it has locked, with drift put back, an object
+// re-created, and then drift that it has not seen any more.
+func underOlder(t *testing.T, h cluster.Helm) (w *world, older *kit.OlderOperator, chart string) {
+	t.Helper()
+	w = newWorld(t)
+	chart = w.Chart("stall", stall)
+	w.Helm(h, "install", "stall", chart, "--set", "password="+secretValue)
+	manifest := w.Helm(h, "get", "manifest", "stall")
+	older = kit.NewOlderOperator(w.Env)
+	older.HelmRelease("stall")
+	older.Lock("stall", manifest)
+	w.Patch(kit.ConfigMaps, "stall", `{"data":{"color":"tampered"}}`)
+	w.Patch(kit.Services, "stall", `{"spec":{"selector":{"app":"tampered"}}}`)
+	w.Patch(kit.ConfigMaps, "declared", `{"data":{"key":"tampered"}}`) // which nobody but Helm writes to after the older operator
+	w.Delete(kit.Deployments, "stall")
+	older.Lock("stall", manifest)
+	kit.NewApplier(w.Env, "other").Apply("other", w.Apps+"/stall", schema.FromAPIVersionAndKind("example.com/v1", "Other"), theirs)
+	w.eachObject(func(u *unstructured.Unstructured) {
+		if found := marks(u); len(found) < 5 {
+			t.Fatalf("%s %s is not as the older operator leaves it: %v", u.GetKind(), u.GetName(), found)
+		}
+	})
+	return w, older, chart
+}
+
+// TestMigration takes releases over from the older operator.
+func TestMigration(t *testing.T) {
+	for name, helm := range helms() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, _, chart := underOlder(t, helm)
+			// No operator runs now.
+			w.Patch(kit.ConfigMaps, "stall", `{"data":{"size":"11"}}`)
+			w.Delete(kit.Services, "stall")
+
+			proxy := w.Proxy()
+			op := kit.StartOperator(t, proxy.RESTConfig(), w.Operator)
+			hr := w.WaitReady("stall", 1)
+			w.WaitField(kit.ConfigMaps, "stall", "data.size", "10")
+			w.Eventually("the Service is back", func() error {
+				if w.Get(kit.Services, "stall") == nil {
+					return fmt.Errorf("it is gone")
+				}
+				return nil
+			})
+			if len(hr.Finalizers) > 0 {
+				t.Errorf("the HelmRelease has finalizers: %v", hr.Finalizers)
+			}
+			// The Service was made anew without the marks.
+			if found := marks(w.Get(kit.Services, "stall")); len(found) > 0 {
+				t.Errorf("the re-created Service has %v", found)
+			}
+			w.migrateAndLook(t, proxy)
+			w.stillLocked(t)
+
+			// Helm takes it from there, client-side and server-side, whatever the older operator had put back.
+			upgrade := func(h cluster.Helm, color, port, tag string, more ...string) {
+				t.Helper()
+				w.Helm(h, append([]string{"upgrade", "stall", chart, "--set", "password=" + secretValue, "--set", "color=" + color,
+					"--set", "port=" + port, "--set", "tag=" + tag}, more...)...)
+				if got := kit.Field(w.Get(kit.ConfigMaps, "stall"), "data.color"); got != color {
+					t.Errorf("color is %v, want %s", got, color)
+				}
+			}
+			upgrade(helm, "blue", "82", "2")
+			w.WaitReady("stall", 2)
+			upgrade(shared.Helm4(), "red", "83", "3", "--server-side=true")
+			w.WaitReady("stall", 3)
+			w.stillLocked(t)
+			w.eachObject(func(u *unstructured.Unstructured) {
+				if found := marks(u); len(found) > 1 || len(found) == 1 && u.GetName() != "declared" {
+					t.Errorf("%s %s has %v", u.GetKind(), u.GetName(), found)
+				}
+			})
+			if strings.Contains(op.Log(), secretValue) {
+				t.Error("the log gives a Secret away")
+			}
+		})
+	}
+}
+
+// migrateAndLook runs migrate in all its ways, while the operator behind proxy looks on.
+func (w *world) migrateAndLook(t *testing.T, proxy *cluster.Proxy) {
+	t.Helper()
+	foreign := w.Get(kit.ConfigMaps, "theirs")
+	resources := []schema.GroupVersionResource{kit.ConfigMaps, kit.Secrets, kit.Services, kit.Deployments}
+	before := w.Versions(w.Apps, resources...)
+	w.app("migrate", "stall", "--dry-run").says(0, "release APPS/stall, revision 1: 4 of 6 objects marked by the older operator\n",
+		"  ConfigMap APPS/stall\n    label objectset.rio.cattle.io/hash\n    annotation objectset.rio.cattle.io/applied\n",
+		"fields of manager helm-locker become Helm's", "nothing was written (dry run); 4 objects would be cleaned\n")
+	w.app("migrate", "stall").says(1, "nothing was changed: there is no terminal to ask at\n  --yes does it without asking; --dry-run only looks\n")
+	w.ExpectVersions(before, w.Apps, resources...)
+
+	w.CreateHelmRelease("early", func(hr *v1alpha1.HelmRelease) { hr.Spec.Release.Name = "to-come" })
+	proxy.Reset()
+	w.app("migrate", "--yes").says(0, "4 objects cleaned\n", "note: release APPS/to-come is left out: it does not exist\n")
+	w.eachObject(func(u *unstructured.Unstructured) {
+		want := 0
+		if u.GetName() == "declared" {
+			want = 1 // what the manifest declares stays
+		}
+		if found := marks(u); len(found) != want {
+			t.Errorf("%s %s still has %v", u.GetKind(), u.GetName(), found)
+		}
+	})
+	if now := w.Get(kit.ConfigMaps, "theirs"); now.GetResourceVersion() != foreign.GetResourceVersion() || len(marks(now)) < 5 {
+		t.Errorf("an object of somebody else was written: %v", marks(now))
+	}
+	after := w.Versions(w.Apps, resources...)
+	w.app("migrate", "stall", "--yes").is(0, "release APPS/stall, revision 1: 0 of 6 objects marked by the older operator\n0 objects cleaned\n", "")
+	if all := w.cli("migrate", "-A", "--dry-run"); !strings.Contains(all.stdout, "release APPS/stall, revision 1: 0 of 6") { // others' releases, too
+		t.Errorf("of all namespaces it says %s%s", all.stdout, all.stderr)
+	}
+	w.ExpectVersions(after, w.Apps, resources...)
+	// Three restored edits later the operator has seen all of it, and has written nothing but those.
+	for i := range 3 {
+		w.Patch(kit.ConfigMaps, "stall", fmt.Sprintf(`{"data":{"size":"%d"}}`, 20+i))
+		w.WaitField(kit.ConfigMaps, "stall", "data.size", "10")
+	}
+	for _, r := range kit.ObjectWrites(proxy) {
+		if !strings.HasSuffix(r.Path, "/configmaps/stall") {
+			t.Errorf("the operator wrote: %s %s", r, r.Body)
+		}
+	}
+}
+
+// stillLocked fails the test unless a change is put back.
+func (w *world) stillLocked(t *testing.T) {
+	t.Helper()
+	want := kit.Field(w.Get(kit.ConfigMaps, "stall"), "data.color")
+	w.Patch(kit.ConfigMaps, "stall", `{"data":{"color":"tampered"}}`)
+	w.WaitField(kit.ConfigMaps, "stall", "data.color", want)
+}
+
+// TestMigrationBeforeTakingOver: the older operator would mark everything again.
+func TestMigrationBeforeTakingOver(t *testing.T) {
+	w, _, _ := underOlder(t, shared.Helm3())
+	before := w.Versions(w.Apps, kit.ConfigMaps)
+	w.app("migrate", "stall", "--dry-run").says(0, "5 of 6 objects marked")
+	w.app("migrate", "stall", "--yes").says(1, "release APPS/stall is left as it is: its HelmRelease still has the older operator's finalizer\n", "0 objects cleaned\n")
+	w.ExpectVersions(before, w.Apps, kit.ConfigMaps)
+	w.app("migrate", "nothing", "--yes").says(1, "release APPS/nothing does not exist")
+	w.app("migrate", "stall", "-A").says(1, "name releases or say --all-namespaces, not both")
+}
+
+// TestMigrationOfWhatIsNotLocked: a release without a HelmRelease can be named.
+func TestMigrationOfWhatIsNotLocked(t *testing.T) {
+	w, older, _ := underOlder(t, shared.Helm3())
+	w.app("unlock", "stall").says(0, "deleted")
+	w.PatchHelmRelease("stall", `{"metadata":{"finalizers":null}}`)
+	w.app("migrate").is(0, "0 objects cleaned\n", "there is nothing to migrate: no HelmRelease in namespace LOCKER names a release in namespace APPS\n")
+
+	// One object is not for us to patch.
+	view := w.as("half", rule("get,list", "", "secrets,configmaps,services"), rule("get", "apps", "deployments"), rule("patch", "", "configmaps,secrets,services"))
+	view.app("migrate", "stall", "--yes").says(1, "  cannot clean Deployment APPS/stall: ", "verbs: [patch]", "4 objects cleaned\n")
+	if found := marks(w.Get(kit.Deployments, "stall")); len(found) < 5 {
+		t.Errorf("the Deployment has only %v", found)
+	}
+	// Somebody has taken the annotations off by hand: the hash tells.
+	older.Lock("stall", w.Helm(shared.Helm3(), "get", "manifest", "stall"))
+	remove := map[string]any{}
+	for key := range w.Get(kit.ConfigMaps, "stall").GetAnnotations() {
+		if strings.HasPrefix(key, "objectset.") {
+			remove[key] = nil
+		}
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": remove}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.In(kit.ConfigMaps, w.Apps).Patch(w.Ctx, "stall", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.app("migrate", "stall", "--yes").says(0, "  ConfigMap APPS/stall\n    label objectset.rio.cattle.io/hash\n  ConfigMap APPS/theirs\n", "6 objects cleaned\n")
+	w.eachObject(func(u *unstructured.Unstructured) {
+		if found := marks(u); len(found) > 0 && u.GetName() != "declared" {
+			t.Errorf("%s %s still has %v", u.GetKind(), u.GetName(), found)
+		}
+	})
+}
+
+// TestMigrationStopsForHelm: what Helm has begun to change is not ours to clean.
+func TestMigrationStopsForHelm(t *testing.T) {
+	w, _, chart := underOlder(t, shared.Helm3())
+	w.PatchHelmRelease("stall", `{"metadata":{"finalizers":null}}`)
+	proxy := w.Proxy()
+	config, err := shared.KubeconfigFor(w.Apps+"-migrate", proxy.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	// An upgrade comes through between migrate's look at the Secret and its write.
+	hold := proxy.HoldRequests(cluster.ForResource("secrets", http.MethodPatch))
+	through := *w
+	through.kubeconfig = config
+	done := make(chan result, 1)
+	go func() { done <- through.app("migrate", "stall", "--yes") }()
+	if err := hold.Wait(w.Ctx, 1); err != nil {
+		t.Fatal(err)
+	}
+	w.Helm(shared.Helm3(), "upgrade", "stall", chart, "--set", "password=another")
+	upgraded := w.Versions(w.Apps, kit.Secrets, kit.Services)
+	hold.Release()
+	(<-done).says(1, "release APPS/stall: Helm is at work on it, or did not finish\n  run this again when helm status says deployed\n", "3 objects cleaned\n")
+	w.ExpectVersions(upgraded, w.Apps, kit.Secrets, kit.Services)
+	w.app("migrate", "stall", "--yes").says(0, "release APPS/stall, revision 2: 2 of 6 objects marked", "2 objects cleaned\n")
+}

@@ -1,0 +1,84 @@
+package kit
+
+import (
+	"bytes"
+	"errors"
+	"io"
+
+	"github.com/rancher/wrangler/v3/pkg/apply"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/discovery"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+)
+
+// Applier applies and marks objects as any user of wrangler does.
+type Applier struct {
+	e     *Env
+	apply apply.Apply
+}
+
+// NewApplier returns a user of wrangler; program is its name, after which the API server names its field manager.
+func NewApplier(e *Env, program string) *Applier {
+	e.Helper()
+	config := e.Cluster.RESTConfig()
+	config.UserAgent = program + "/v0.0.4 (linux/amd64)"
+	client, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		e.Fatal(err)
+	}
+	return &Applier{e: e, apply: apply.New(client, apply.NewClientFactory(config))}
+}
+
+// OlderOperator leaves what the older operator left: it did no more than wrangler's apply, so that the same calls leave the
+// same labels, annotations and field ownership. It locks once per call instead of watching.
+type OlderOperator struct{ *Applier }
+
+// NewOlderOperator returns an older operator.
+func NewOlderOperator(e *Env) *OlderOperator {
+	e.Helper()
+	return &OlderOperator{NewApplier(e, "helm-locker")}
+}
+
+// HelmRelease creates a HelmRelease that the older operator has claimed.
+func (o *OlderOperator) HelmRelease(name string) {
+	o.e.Helper()
+	o.e.CreateHelmRelease(name, func(hr *v1alpha1.HelmRelease) {
+		hr.Finalizers = []string{v1alpha1.LegacyFinalizer}
+		hr.Annotations = map[string]string{v1alpha1.ManagedByAnnotation: o.e.Operator}
+	})
+}
+
+// Lock makes the objects of a manifest what the release of that name in Apps declares, and marks them.
+func (o *OlderOperator) Lock(name, manifest string) {
+	o.e.Helper()
+	o.Apply("object-set-applier", o.e.Apps+"/"+name, schema.FromAPIVersionAndKind("internal.cattle.io/v1alpha1", "objectSetState"), manifest)
+}
+
+// Apply applies and marks objects under the name of a set and with an owner, which is called NAMESPACE/NAME.
+func (o *Applier) Apply(setID, owner string, kind schema.GroupVersionKind, manifest string) {
+	o.e.Helper()
+	var objects []runtime.Object
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewBufferString(manifest), 4096)
+	for {
+		u := &unstructured.Unstructured{}
+		err := decoder.Decode(&u.Object)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			o.e.Fatal(err)
+		}
+		if len(u.Object) > 0 {
+			objects = append(objects, u)
+		}
+	}
+	err := o.apply.WithContext(o.e.Ctx).WithDynamicLookup().WithRateLimiting(1000).WithDefaultNamespace(o.e.Apps).
+		WithSetID(setID).WithOwnerKey(owner, kind).ApplyObjects(objects...)
+	if err != nil {
+		o.e.Fatal(err)
+	}
+}

@@ -1,0 +1,244 @@
+//go:build linux
+
+package release
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/rancher/helm-locker/tests/cluster"
+)
+
+// sums returns what SHA256SUMS says, by file.
+func sums(t *testing.T, text string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	for line := range strings.Lines(text) {
+		sum, name, ok := strings.Cut(strings.TrimSpace(line), "  ")
+		if !ok {
+			t.Fatalf("a line of SHA256SUMS is %q", line)
+		}
+		files[name] = sum
+	}
+	return files
+}
+
+func TestChecksumsCoverEveryFile(t *testing.T) {
+	need(t)
+	said := sums(t, string(read(t, "SHA256SUMS")))
+	found := map[string]string{}
+	err := filepath.WalkDir(dist, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || entry.Name() == "SHA256SUMS" {
+			return err
+		}
+		name, err := filepath.Rel(dist, path)
+		if err != nil {
+			return err
+		}
+		sum := sha256.Sum256(read(t, name))
+		found[name] = hex.EncodeToString(sum[:])
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !maps.Equal(said, found) {
+		t.Errorf("SHA256SUMS says\n%v\nand the files are\n%v", said, found)
+	}
+	for _, name := range []string{program, program + ".cdx.json", "NOTES.md", "image/index.json", "image/oci-layout"} {
+		if said[name] == "" {
+			t.Errorf("%s is not part of the release", name)
+		}
+	}
+}
+
+// sources are what a release is made of. The first ones are what .dockerignore lets through to the image's build.
+func sources(t *testing.T) []string {
+	t.Helper()
+	ignore, err := os.ReadFile(filepath.Join(root, ".dockerignore"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var needed []string
+	for line := range strings.Lines(string(ignore)) {
+		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "!"); ok {
+			needed = append(needed, name)
+		}
+	}
+	return append(needed, "Dockerfile", "charts", "tools/release", "tests/controlplane")
+}
+
+// TestTwoBuildsAreTheSame makes the release again: of a copy, in another place and time zone, with other permissions, without git.
+func TestTwoBuildsAreTheSame(t *testing.T) {
+	need(t)
+	copied, again := t.TempDir(), filepath.Join(t.TempDir(), "again")
+	for _, name := range sources(t) {
+		if _, err := shell(t.Context(), root, nil, "cp -r --parents "+name+" "+copied); err != nil {
+			t.Fatal(err)
+		}
+	}
+	env := []string{"VERSION=" + version, "COMMIT=" + commit, "DATE=" + date, "TZ=Asia/Tokyo", "LC_ALL=C", "USER=somebody"}
+	_, err := shell(t.Context(), copied, env, "umask 077; find . -exec touch -d 2001-01-01 {} +; chmod -R go= .; mkdir "+again+
+		"; scripts/build "+again+"/"+program+"; scripts/package "+again+" linux/"+runtime.GOARCH)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(again, "SHA256SUMS"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, second := sums(t, string(read(t, "SHA256SUMS"))), sums(t, string(text))
+	delete(first, "NOTES.md") // which git tells
+	if !maps.Equal(first, second) {
+		t.Errorf("the first build is\n%v\nand the second\n%v", first, second)
+	}
+}
+
+func TestVersionIsThatOfTheCommit(t *testing.T) {
+	need(t)
+	committed, err := shell(t.Context(), root, nil, "git rev-parse HEAD; TZ=UTC0 git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), filepath.Join(dist, program), "--version").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	head := strings.Fields(committed)
+	if want := "helm-locker version " + version + " (" + head[0] + ", " + head[1] + ")\n"; string(out) != want {
+		t.Errorf("it says %q, want %q", out, want)
+	}
+	subject, err := shell(t.Context(), root, nil, "git log -1 --no-merges --format='%s (%h)'")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if notes := string(read(t, "NOTES.md")); !strings.Contains(notes, "- "+subject) || !strings.HasPrefix(notes, "# helm-locker "+version+"\n") {
+		t.Errorf("the notes are\n%s", notes)
+	}
+}
+
+// TestBillOfMaterials compares the document with what Go itself says of the binary.
+func TestBillOfMaterials(t *testing.T) {
+	need(t)
+	var bom struct {
+		BOMFormat, SpecVersion, SerialNumber string
+		Metadata                             struct {
+			Timestamp string
+			Component struct {
+				Version string
+				Hashes  []struct{ Alg, Content string }
+			}
+		}
+		Components []struct {
+			Name, Version, Purl string
+			Properties          []struct{ Name, Value string }
+		}
+	}
+	if err := json.Unmarshal(read(t, program+".cdx.json"), &bom); err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(read(t, program))
+	about := bom.Metadata.Component
+	if bom.BOMFormat != "CycloneDX" || bom.SerialNumber == "" || bom.Metadata.Timestamp != date || about.Version != version ||
+		len(about.Hashes) != 1 || about.Hashes[0].Content != hex.EncodeToString(sum[:]) {
+		t.Errorf("it is about %+v", bom.Metadata)
+	}
+	var got []string
+	for _, c := range bom.Components {
+		if c.Name == "std" {
+			if c.Version != strings.TrimPrefix(runtime.Version(), "go") {
+				t.Errorf("Go is %s", c.Version)
+			}
+			continue
+		}
+		if want := "pkg:golang/" + c.Name + "@" + strings.ReplaceAll(c.Version, "+", "%2B"); c.Purl != want || len(c.Properties) != 1 {
+			t.Errorf("module %s is %+v", c.Name, c)
+			continue
+		}
+		got = append(got, c.Name+" "+c.Version+" "+c.Properties[0].Value)
+	}
+	out, err := exec.CommandContext(t.Context(), "go", "version", "-m", filepath.Join(dist, program)).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for line := range strings.Lines(string(out)) {
+		if fields := strings.Fields(line); fields[0] == "dep" {
+			want = append(want, strings.Join(fields[1:], " "))
+		}
+	}
+	slices.Sort(want)
+	if slices.Sort(got); len(want) < 50 || !slices.Equal(got, want) {
+		t.Errorf("it lists\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestChartsAreOfTheVersion(t *testing.T) {
+	need(t)
+	number := strings.TrimPrefix(version, "v")
+	for _, name := range []string{"helm-locker", "helm-locker-example"} {
+		files := unpack(t, read(t, name+"-"+number+".tgz"))
+		var chart struct{ Name, Version, AppVersion string }
+		if err := yaml.Unmarshal(files[name+"/Chart.yaml"], &chart); err != nil {
+			t.Fatal(err)
+		}
+		if chart.Name != name || chart.Version != number || chart.AppVersion != version {
+			t.Errorf("%s is %+v", name, chart)
+		}
+	}
+	// Both Helms read what was rewritten, and the chart names the image of the same version.
+	for _, helm := range []cluster.Helm{shared.Helm3(), shared.Helm4()} {
+		out, err := helm.Run(t.Context(), "template", "locker", filepath.Join(dist, "helm-locker-"+number+".tgz"), "--kube-version", "1.36.0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(out, `image: "rancher/helm-locker:`+version+`"`) {
+			t.Errorf("the image is not of version %s:\n%s", version, out)
+		}
+	}
+}
+
+// unpack returns the files of a tar archive that is compressed; it fails the test for one that tells when it was made.
+func unpack(t *testing.T, content []byte) map[string][]byte {
+	t.Helper()
+	unzipped, err := gzip.NewReader(bytes.NewReader(content))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string][]byte{}
+	for archive := tar.NewReader(unzipped); ; {
+		header, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return files
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if moment := header.ModTime.UTC().Format("2006-01-02T15:04:05Z"); moment != date || header.Uid != 0 || header.Uname != "" {
+			t.Errorf("%s is of %s, by %q (%d)", header.Name, moment, header.Uname, header.Uid)
+		}
+		if mode := header.FileInfo().Mode().Perm(); mode&0o022 != 0 || mode&0o444 != 0o444 {
+			t.Errorf("%s has permissions %v", header.Name, mode)
+		}
+		if files[header.Name], err = io.ReadAll(archive); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

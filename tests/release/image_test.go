@@ -1,0 +1,253 @@
+//go:build linux
+
+package release
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/rancher/helm-locker/tests/kit"
+)
+
+// descriptor is what the OCI image format points with.
+// https://github.com/opencontainers/image-spec/blob/v1.1.1/descriptor.md
+type descriptor struct {
+	MediaType, Digest string
+	Size              int
+	Platform          struct{ OS, Architecture string }
+	Annotations       map[string]string
+}
+
+// blob decodes what a descriptor points to, having compared its size; that blobs are called after their checksum is what
+// TestChecksumsCoverEveryFile and the comparison here make sure of.
+func (d descriptor) blob(t *testing.T, into any) []byte {
+	t.Helper()
+	name := "image/blobs/" + strings.Replace(d.Digest, ":", "/", 1)
+	content := read(t, name)
+	if len(content) != d.Size || "sha256:"+sums(t, string(read(t, "SHA256SUMS")))[name] != d.Digest {
+		t.Errorf("%s is not what its descriptor says", d.Digest)
+	}
+	if into != nil {
+		if err := json.Unmarshal(content, into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return content
+}
+
+// image is the image of this architecture.
+type image struct {
+	config struct {
+		Architecture, OS, Created string
+		Config                    struct {
+			User       string
+			Entrypoint []string
+			Labels     map[string]string
+		}
+	}
+	layer []byte
+}
+
+func readImage(t *testing.T) image {
+	t.Helper()
+	var top, index struct{ Manifests []descriptor }
+	if err := json.Unmarshal(read(t, "image/index.json"), &top); err != nil {
+		t.Fatal(err)
+	}
+	if len(top.Manifests) != 1 || top.Manifests[0].Annotations["org.opencontainers.image.ref.name"] != version {
+		t.Fatalf("the layout has %+v", top.Manifests)
+	}
+	top.Manifests[0].blob(t, &index)
+	if len(index.Manifests) != 1 || index.Manifests[0].Platform.Architecture != runtime.GOARCH || index.Manifests[0].Platform.OS != "linux" {
+		t.Fatalf("the image has %+v", index.Manifests)
+	}
+	var manifest struct {
+		Config descriptor
+		Layers []descriptor
+	}
+	index.Manifests[0].blob(t, &manifest)
+	var i image
+	manifest.Config.blob(t, &i.config)
+	if len(manifest.Layers) != 1 {
+		t.Fatalf("there are %d layers", len(manifest.Layers))
+	}
+	i.layer = manifest.Layers[0].blob(t, nil)
+	return i
+}
+
+// TestImageIsWhatTheDockerfileSays: the image is made without docker, which must not matter.
+func TestImageIsWhatTheDockerfileSays(t *testing.T) {
+	need(t)
+	i := readImage(t)
+	dockerfile, err := os.ReadFile(filepath.Join(root, "Dockerfile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, last, _ := strings.Cut(string(dockerfile), "\nFROM scratch\n")
+	labels := map[string]string{}
+	for _, found := range regexp.MustCompile(`(org\.opencontainers\.[a-z.]+)="([^"]*)"`).FindAllStringSubmatch(last, -1) {
+		labels[found[1]] = strings.NewReplacer("$VERSION", version, "$COMMIT", commit, "$DATE", date).Replace(found[2])
+	}
+	if len(labels) < 7 || !mapsEqual(labels, i.config.Config.Labels) {
+		t.Errorf("labels are %v, want %v", i.config.Config.Labels, labels)
+	}
+	for _, want := range []string{"\nUSER " + i.config.Config.User + "\n", "\nENTRYPOINT [\"" + strings.Join(i.config.Config.Entrypoint, `", "`) + "\"]\n"} {
+		if !strings.Contains(last, want) {
+			t.Errorf("the Dockerfile does not say %q", want)
+		}
+	}
+	if user := regexp.MustCompile(`^[1-9]\d*:[1-9]\d*$`); !user.MatchString(i.config.Config.User) {
+		t.Errorf("the user is %q: kubelet cannot tell that it is not root", i.config.Config.User)
+	}
+	if i.config.OS != "linux" || i.config.Architecture != runtime.GOARCH || i.config.Created != date {
+		t.Errorf("the configuration is %+v", i.config)
+	}
+	files := unpack(t, i.layer)
+	want := []string{"etc/", "etc/group", "etc/passwd", "licenses/", "licenses/LICENSE", "usr/", "usr/bin/", "usr/bin/helm-locker"}
+	var names []string
+	for name := range files {
+		names = append(names, name)
+	}
+	if slices.Sort(names); !slices.Equal(names, want) {
+		t.Errorf("the image has %v, want %v", names, want)
+	}
+	if !bytes.Equal(files["usr/bin/helm-locker"], read(t, program)) {
+		t.Error("the program in the image is not the one beside it")
+	}
+	for name, source := range map[string]string{"etc/passwd": "package/etc/passwd", "etc/group": "package/etc/group", "licenses/LICENSE": "LICENSE"} {
+		content, err := os.ReadFile(filepath.Join(root, source))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(files[name], content) {
+			t.Errorf("%s is not %s", name, source)
+		}
+	}
+	uid, _, _ := strings.Cut(i.config.Config.User, ":")
+	if !strings.Contains(string(files["etc/passwd"]), ":"+uid+":") {
+		t.Errorf("user %s has no name: %s", uid, files["etc/passwd"])
+	}
+}
+
+func mapsEqual(a, b map[string]string) bool {
+	for key := range a {
+		if a[key] != b[key] {
+			return false
+		}
+	}
+	return len(a) == len(b)
+}
+
+// extract lays the image's files out below a directory, with the permissions that the image gives them.
+func (i image) extract(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	// The parents of a test's directory are for its user only; the image's user has to get through.
+	for at := dir; at != os.TempDir(); at = filepath.Dir(at) {
+		if err := os.Chmod(at, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	unzipped, err := gzip.NewReader(bytes.NewReader(i.layer))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for archive := tar.NewReader(unzipped); ; {
+		header, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return dir
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, filepath.FromSlash(header.Name))
+		if header.Typeflag == tar.TypeDir {
+			err = os.Mkdir(path, header.FileInfo().Mode().Perm())
+		} else {
+			var content []byte
+			if content, err = io.ReadAll(archive); err == nil {
+				err = os.WriteFile(path, content, header.FileInfo().Mode().Perm())
+			}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// command returns the image's program as a container runtime would start it, as far as that goes without one: with the image's
+// files as the whole file system, as its user, without environment. Who may not change the root runs it in the usual one.
+func (i image) command(ctx context.Context, t *testing.T, dir string, args ...string) *exec.Cmd {
+	t.Helper()
+	entrypoint := i.config.Config.Entrypoint
+	if os.Getuid() != 0 {
+		t.Log("not root: the program runs with the files and the user of this machine")
+		return exec.CommandContext(ctx, filepath.Join(dir, entrypoint[0]), append(entrypoint[1:], args...)...)
+	}
+	cmd := exec.CommandContext(ctx, entrypoint[0], append(entrypoint[1:], args...)...)
+	cmd.Path, cmd.Err = entrypoint[0], nil
+	cmd.Dir, cmd.Env = "/", []string{}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: dir, Credential: &syscall.Credential{Uid: 65532, Gid: 65532}}
+	return cmd
+}
+
+func TestImageRuns(t *testing.T) {
+	need(t)
+	e := kit.New(t, shared)
+	i := readImage(t)
+	dir := i.extract(t)
+	out, err := i.command(t.Context(), t, dir, "--version").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), version) {
+		t.Fatalf("%v: %s", err, out)
+	}
+
+	// Where a service account's files would be mounted.
+	kubeconfig, err := os.ReadFile(shared.Kubeconfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "kubeconfig"), kubeconfig, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	path := "/kubeconfig"
+	if os.Getuid() != 0 {
+		path = filepath.Join(dir, path)
+	}
+	var log bytes.Buffer
+	ctx, stop := context.WithCancel(context.Background())
+	operator := i.command(ctx, t, dir, "--kubeconfig", path, "--namespace", e.Operator, "--controller-name", e.Operator,
+		"--metrics-address", "0", "--health-address", "0")
+	operator.Stdout, operator.Stderr = &log, &log
+	operator.Cancel = func() error { return operator.Process.Signal(syscall.SIGTERM) }
+	if err := operator.Start(); err != nil {
+		stop()
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		stop()
+		if err := operator.Wait(); err != nil && !errors.Is(err, context.Canceled) {
+			t.Errorf("the operator ended with %v", err)
+		}
+		if t.Failed() {
+			t.Logf("log of the operator:\n%s", log.String())
+		}
+	})
+	e.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("one", "declared")})
+	e.Lock("app")
+	e.Patch(kit.ConfigMaps, "one", `{"data":{"key":"tampered"}}`)
+	e.WaitField(kit.ConfigMaps, "one", "data.key", "declared")
+}

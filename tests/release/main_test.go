@@ -1,0 +1,110 @@
+//go:build linux
+
+// Package release makes a release of the working tree, for this machine's architecture, and looks at what came out: with other
+// means than it was made with, and by running it.
+package release
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/rancher/helm-locker/tests/cluster"
+)
+
+var (
+	// shared is the control plane of this package; nil with -short.
+	shared *cluster.Cluster
+	// dist is the directory of the release; version, commit and date are what it was made of.
+	dist, version, commit, date string
+)
+
+const root = "../.."
+
+// program is the name of the binary in a release.
+const program = "helm-locker-linux-" + runtime.GOARCH
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "helm-locker-release-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() {
+		if err := os.RemoveAll(dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+	}()
+	dist = filepath.Join(dir, "dist")
+	return cluster.Main(m, cluster.Options{}, func(c *cluster.Cluster) {
+		if shared = c; c == nil {
+			return
+		}
+		if err := makeRelease(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			dist = ""
+		}
+	})
+}
+
+// makeRelease runs scripts/release and notes what it was made of.
+func makeRelease() error {
+	for variable, target := range map[string]*string{"VERSION": &version, "COMMIT": &commit, "DATE": &date} {
+		value, err := shell(context.Background(), root, nil, `eval "$(scripts/version)"; echo "$`+variable+`"`)
+		if err != nil {
+			return err
+		}
+		*target = strings.TrimSpace(value)
+	}
+	_, err := shell(context.Background(), root, []string{"DIST=" + dist, "PLATFORMS=linux/" + runtime.GOARCH}, "scripts/release --dry-run")
+	return err
+}
+
+// need skips a test that has no release to look at, with -short, and fails one whose release could not be made.
+func need(t *testing.T) {
+	t.Helper()
+	if shared == nil {
+		t.Skip("needs a release, and a control plane")
+	}
+	if dist == "" {
+		t.Fatal("the release could not be made; the reason is above")
+	}
+}
+
+// shell runs a line in a directory and returns what it prints; a failure is an error that quotes all of its output.
+func shell(ctx context.Context, dir string, env []string, line string) (string, error) {
+	var stdout, all bytes.Buffer
+	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", line)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
+	cmd.Stdout, cmd.Stderr = &both{&stdout, &all}, &all
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("%s: %w\n%s", line, err, all.String())
+	}
+	return stdout.String(), nil
+}
+
+// both writes to two buffers.
+type both struct{ one, other *bytes.Buffer }
+
+func (b *both) Write(p []byte) (int, error) {
+	b.one.Write(p)
+	return b.other.Write(p)
+}
+
+// read returns a file of the release.
+func read(t *testing.T, name string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(dist, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}

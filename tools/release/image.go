@@ -1,0 +1,131 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+// refName is the annotation of an image layout that says how an image in it is called.
+// https://github.com/opencontainers/image-spec/blob/v1.1.1/annotations.md
+const refName = "org.opencontainers.image.ref.name"
+
+// writeImage writes the image that the Dockerfile of a build context describes, with one binary per platform in place of what
+// the build stage builds, to the OCI image layout out, and prints the digest of its index.
+func writeImage(w io.Writer, context, out string, arguments map[string]string, date time.Time, binaries []string) error {
+	if context == "" || out == "" || len(binaries) == 0 {
+		return errUsage
+	}
+	r, err := readDockerfile(context, arguments)
+	if err != nil {
+		return err
+	}
+	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
+	for _, argument := range binaries {
+		name, binary, _ := strings.Cut(argument, "=")
+		platform, err := v1.ParsePlatform(name)
+		if err != nil || platform.Architecture == "" || binary == "" {
+			return fmt.Errorf("%q is not OS/ARCH=BINARY", argument)
+		}
+		image, err := r.image(*platform, binary, date)
+		if err != nil {
+			return fmt.Errorf("image for %s: %w", name, err)
+		}
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{Platform: platform}})
+	}
+	if err := os.RemoveAll(out); err != nil {
+		return err
+	}
+	target, err := layout.Write(out, empty.Index)
+	if err != nil {
+		return fmt.Errorf("write the image layout: %w", err)
+	}
+	if err := target.AppendIndex(index, layout.WithAnnotations(map[string]string{refName: arguments["VERSION"]})); err != nil {
+		return fmt.Errorf("write the image layout: %w", err)
+	}
+	digest, err := index.Digest()
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(w, digest)
+	return err
+}
+
+// image returns the image for one platform.
+func (r *recipe) image(platform v1.Platform, binary string, date time.Time) (v1.Image, error) {
+	content, err := r.layer(binary, date)
+	if err != nil {
+		return nil, err
+	}
+	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil },
+		tarball.WithMediaType(types.OCILayer), tarball.WithCompressedCaching)
+	if err != nil {
+		return nil, err
+	}
+	base := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
+	image, err := mutate.Append(base, mutate.Addendum{Layer: layer, History: v1.History{Created: v1.Time{Time: date}, CreatedBy: "Dockerfile, last stage"}})
+	if err != nil {
+		return nil, err
+	}
+	config, err := image.ConfigFile()
+	if err != nil {
+		return nil, err
+	}
+	config = config.DeepCopy()
+	config.OS, config.Architecture, config.Variant, config.Created = platform.OS, platform.Architecture, platform.Variant, v1.Time{Time: date}
+	config.Config = v1.Config{User: r.user, Entrypoint: r.entrypoint, Labels: r.labels, WorkingDir: "/"}
+	return mutate.ConfigFile(image, config)
+}
+
+// layer returns the files as a tar archive: sorted, owned by root, of the release's date, with the permissions that they need.
+func (r *recipe) layer(binary string, date time.Time) ([]byte, error) {
+	directories := map[string]bool{}
+	for name := range r.files {
+		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+			directories[dir] = true
+		}
+	}
+	names := slices.Sorted(maps.Keys(directories))
+	names = append(names, slices.Sorted(maps.Keys(r.files))...)
+	var buffer bytes.Buffer
+	archive := tar.NewWriter(&buffer)
+	for _, name := range names {
+		header := &tar.Header{Typeflag: tar.TypeDir, Name: name + "/", Mode: 0o755, ModTime: date, Format: tar.FormatUSTAR}
+		var content []byte
+		if from, isFile := r.files[name]; isFile {
+			header.Typeflag, header.Name, header.Mode = tar.TypeReg, name, 0o644
+			if from.built {
+				header.Mode, from.file = 0o755, binary
+			}
+			var err error
+			if content, err = os.ReadFile(from.file); err != nil {
+				return nil, err
+			}
+			header.Size = int64(len(content))
+		}
+		if err := archive.WriteHeader(header); err != nil {
+			return nil, err
+		}
+		if _, err := archive.Write(content); err != nil {
+			return nil, err
+		}
+	}
+	if err := archive.Close(); err != nil {
+		return nil, err
+	}
+	return buffer.Bytes(), nil
+}
