@@ -13,6 +13,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -136,7 +137,7 @@ kubectl -n apps delete service shop-web`)
 		return err
 	}
 	if wanted("diff") {
-		if err := s.picture(ctx, "diff", 108, 60, "helm-locker diff shop -n apps", "objects drifted", nil); err != nil {
+		if err := s.picture(ctx, "diff", 108, 60, "helm-locker diff shop -n apps", "", nil); err != nil {
 			return err
 		}
 	}
@@ -163,10 +164,11 @@ helm-locker suspend shop -n apps --for 30m --reason "load test"`)
 
 // demo takes the picture of the end of the demo, which starts a control plane of its own.
 func (s *studio) demo(ctx context.Context) error {
-	return s.picture(ctx, "demo", 150, 46, "make demo", "at the median", nil)
+	return s.picture(ctx, "demo", 150, 46, "make demo", "", nil)
 }
 
-// picture types a command, has something happen meanwhile, waits until a text is on the screen, and draws it.
+// picture types a command, has something happen meanwhile, waits until a text is on the screen (or, without one, until the
+// command has ended), and draws it.
 func (s *studio) picture(ctx context.Context, name string, columns, rows int, command, until string, meanwhile func() error) (err error) {
 	t, err := newTerminal(ctx, s.dir, s.env(), columns, rows)
 	if err != nil {
@@ -183,6 +185,9 @@ func (s *studio) picture(ctx context.Context, name string, columns, rows int, co
 		if err := meanwhile(); err != nil {
 			return err
 		}
+	}
+	if until == "" {
+		until = "\n" + strings.TrimSpace(prompt) + "\n"
 	}
 	screen, err := t.until(ctx, until)
 	if err != nil {
