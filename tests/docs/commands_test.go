@@ -258,7 +258,7 @@ func (p *page) follow(t *testing.T, s *shell, b *block) bool {
 	}
 	printed := make([]string, len(b.commands))
 	for i, c := range b.commands {
-		if m := makeTarget.FindStringSubmatch(c.text); m != nil && m[1] != "build" {
+		if m := makeTarget.FindStringSubmatch(c.text); len(m) > 1 && m[1] != "build" {
 			t.Errorf("%s:%d: make %s takes long, or starts more than a page should; it has to be marked as not run%s", p.path, c.line, m[1], advice)
 			return false
 		}

@@ -115,7 +115,7 @@ func TestEveryOptionIsInThePageForEmbedders(t *testing.T) {
 var (
 	heading  = regexp.MustCompile(`(?m)^#{1,6} +(.*?) *$`)
 	anchored = regexp.MustCompile(`\]\(([\w./-]*)#([^)]+)\)`)
-	marks    = regexp.MustCompile("[^\\p{L}\\p{N}_ -]")
+	marks    = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
 )
 
 // Links to a heading lead to one.

@@ -52,6 +52,14 @@ func newWorld(ctx context.Context, c *cluster.Cluster) (*world, error) {
 	return w, err
 }
 
+var (
+	// derived are resources that follow others, or go by themselves.
+	derived = []string{"events", "endpoints", "endpointslices", "ipaddresses", "servicecidrs", "leases"}
+	// permanent are objects that the control plane makes, at a time of its own, and would make again.
+	permanent = []string{"services/kubernetes", "configmaps/kube-root-ca.crt", "serviceaccounts/default",
+		"namespaces/default", "namespaces/kube-system", "namespaces/kube-public", "namespaces/kube-node-lease"}
+)
+
 // inventory lists the cluster-scoped objects and what is in the namespace default.
 func (w *world) inventory(ctx context.Context) (map[object]bool, error) {
 	lists, err := w.served.ServerPreferredResources()
@@ -65,7 +73,7 @@ func (w *world) inventory(ctx context.Context) (map[object]bool, error) {
 			return nil, err
 		}
 		for _, r := range list.APIResources {
-			if !slices.Contains(r.Verbs, "list") || !slices.Contains(r.Verbs, "delete") || r.Name == "events" || r.Name == "endpoints" || r.Name == "endpointslices" {
+			if !slices.Contains(r.Verbs, "list") || !slices.Contains(r.Verbs, "delete") || slices.Contains(derived, r.Name) {
 				continue
 			}
 			gvr := version.WithResource(r.Name)
@@ -81,7 +89,9 @@ func (w *world) inventory(ctx context.Context) (map[object]bool, error) {
 				return nil, fmt.Errorf("list %s: %w", gvr, err)
 			}
 			for _, item := range items.Items {
-				found[object{gvr, item.Namespace, item.Name}] = true
+				if !slices.Contains(permanent, r.Name+"/"+item.Name) {
+					found[object{gvr, item.Namespace, item.Name}] = true
+				}
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,7 +22,7 @@ type terminal struct {
 }
 
 func newTerminal(ctx context.Context, dir string, env []string, columns, rows int) (*terminal, error) {
-	t := &terminal{socket: filepath.Join(dir, "tmux"), env: env}
+	t := &terminal{socket: filepath.Join(dir, "tmux"), env: append(slices.Clone(env), "TERM=xterm-256color")}
 	rc := filepath.Join(dir, "bashrc")
 	if err := os.WriteFile(rc, []byte("PS1='"+prompt+"'\n"), 0o600); err != nil {
 		return nil, fmt.Errorf("write bashrc: %w", err)
@@ -38,7 +39,7 @@ func newTerminal(ctx context.Context, dir string, env []string, columns, rows in
 
 func (t *terminal) tmux(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "tmux", append([]string{"-u", "-S", t.socket}, args...)...)
-	cmd.Env = append(t.env, "TERM=xterm-256color")
+	cmd.Env = t.env
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("tmux %s: %w: %s", strings.Join(args, " "), err, out)
