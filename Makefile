@@ -32,6 +32,13 @@ test-mutants: ## Break each promise on purpose and see its tests fail (MUTANTS="
 	@go run ./tests/cluster-cmd build >&2
 	@go run ./tests/mutants $(MUTANTS)
 
+# Flags of tests/model for `make model`
+MODEL ?=
+
+.PHONY: model
+model: ## Check the order proof of I1 as a model, with SPIN (MODEL="-run 'two gets' -trail" narrows it)
+	@go run ./tests/model $(MODEL)
+
 # Flags for `make test-tamper`, as in: make test-tamper TAMPER="-seed 7 -charts shapes,podinfo -table /tmp/table.md"
 TAMPER ?=
 
@@ -39,6 +46,14 @@ TAMPER ?=
 test-tamper: ## Tamper with every object of every chart in every way, and print what became of it (TAMPER= adds flags)
 	@go run ./tests/cluster-cmd build >&2
 	@go test -count=1 -v -timeout 180m -run '^TestTamper$$' ./tests/tamper -full $(TAMPER)
+
+# Seconds for each target, and a regular expression of targets, as in: make fuzz FUZZ_SECONDS=60 FUZZ=Parse
+FUZZ_SECONDS ?= 20
+FUZZ ?= .
+
+.PHONY: fuzz
+fuzz: ## Run every fuzz target for a while (FUZZ_SECONDS= for how long each, FUZZ= which)
+	@scripts/fuzz "$(FUZZ_SECONDS)" "$(FUZZ)"
 
 .PHONY: fmt
 fmt: ## Format the Go code and group its imports

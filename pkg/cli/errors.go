@@ -94,7 +94,7 @@ func notFoundHints(missing *inspect.NotFoundError) []string {
 }
 
 // denied is how the API server's authorizers word a refusal.
-var denied = regexp.MustCompile(`User "([^"]*)" cannot ([a-z]+) resource "([^"]*)" in API group "([^"]*)"(?: in the namespace "([^"]*)")?`)
+var denied = regexp.MustCompile(`User "([^"]*)" cannot ([a-z:-]+) resource "([^"]*)" in API group "([^"]*)"(?: in the namespace "([^"]*)")?`)
 
 func forbiddenHints(err error) []string {
 	found := denied.FindStringSubmatch(err.Error())

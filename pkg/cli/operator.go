@@ -37,6 +37,9 @@ func operatorFlags(fromEnvironment bool) []cli.Flag {
 		&cli.StringFlag{Name: "controller-name", Value: operator.DefaultControllerName, Sources: env("CONTROLLER_NAME"), Category: categoryClassic,
 			Local: true,
 			Usage: "name that claims HelmReleases for this operator; operators of different names share a cluster"},
+		&cli.StringFlag{Name: "shard-selector", Sources: env("SHARD_SELECTOR"), Category: categoryMore,
+			Local: true,
+			Usage: "labels of the HelmReleases to look after, as kubectl --selector takes them; operators of one name share a namespace that way"},
 		&cli.StringFlag{Name: "node-name", Sources: env("NODE_NAME"), Category: categoryClassic,
 			Local: true,
 			Usage: "name of the node that this operator runs on"},
@@ -74,6 +77,12 @@ func operatorFlags(fromEnvironment bool) []cli.Flag {
 		&cli.BoolFlag{Name: "objectset-metadata", Sources: env("OBJECTSET_METADATA"), Category: categoryMore,
 			Local: true,
 			Usage: "write the classic ObjectSet labels and annotations on the objects of locked releases"},
+		&cli.BoolFlag{Name: "impersonate", Sources: env("IMPERSONATE"), Category: categoryMore,
+			Local: true,
+			Usage: "write objects only in the name of a ServiceAccount in the release's namespace: spec.serviceAccountName, or the default one"},
+		&cli.StringFlag{Name: "default-service-account", Sources: env("DEFAULT_SERVICE_ACCOUNT"), Category: categoryMore,
+			Local: true,
+			Usage: "with --impersonate, the ServiceAccount for releases whose HelmRelease names none"},
 		&cli.BoolFlag{Name: "skip-crd", Sources: env("SKIP_CRD"), Category: categoryMore,
 			Local: true,
 			Usage: "do not install or update the CustomResourceDefinition"},
@@ -115,10 +124,12 @@ func runOperator(ctx context.Context, cmd *cli.Command, stderr io.Writer) error 
 	return operator.Run(ctx, operator.ControllerOptions{
 		ClientConfig: kubeconfig.GetNonInteractiveClientConfig(cmd.String("kubeconfig")),
 		Namespace:    cmd.String("namespace"), ControllerName: cmd.String("controller-name"), NodeName: cmd.String("node-name"),
-		PprofEnabled: cmd.Bool("pprof"), MetricsAddress: cmd.String("metrics-address"), HealthAddress: cmd.String("health-address"),
+		ShardSelector: cmd.String("shard-selector"),
+		PprofEnabled:  cmd.Bool("pprof"), MetricsAddress: cmd.String("metrics-address"), HealthAddress: cmd.String("health-address"),
 		LeaderElection: cmd.Bool("leader-elect"), LeaseDuration: cmd.Duration("lease-duration"),
 		PageAddress: cmd.String("page-address"), PageHosts: cmd.StringSlice("page-host"),
-		ObjectSetMetadata: cmd.Bool("objectset-metadata"), SkipCRD: cmd.Bool("skip-crd"), Notify: notifyOptions(cmd), Log: log,
+		ObjectSetMetadata: cmd.Bool("objectset-metadata"), SkipCRD: cmd.Bool("skip-crd"),
+		Impersonate: cmd.Bool("impersonate"), DefaultServiceAccount: cmd.String("default-service-account"), Notify: notifyOptions(cmd), Log: log,
 	})
 }
 

@@ -120,9 +120,11 @@ func (c *Controller) recreate(ctx context.Context, l *lock.Lock, verdicts []*ver
 	if len(verdicts) == 0 {
 		return
 	}
+	ctx, cancel := outlast(ctx)
+	defer cancel()
 	var mu sync.Mutex
 	created := map[*lock.Object]*unstructured.Unstructured{}
-	var done []*verdict
+	var done, doubtful []*verdict
 	for rank := range 3 {
 		var writes sync.WaitGroup
 		for _, v := range verdicts {
@@ -137,12 +139,20 @@ func (c *Controller) recreate(ctx context.Context, l *lock.Lock, verdicts []*ver
 					done = append(done, v)
 					mu.Unlock()
 				}
-				if err != nil {
+				switch {
+				case obj == nil && unanswered(err):
+					mu.Lock()
+					doubtful = append(doubtful, v)
+					mu.Unlock()
+				case err != nil:
 					c.notCreated(l, v, obj, err)
 				}
 			})
 		}
 		writes.Wait()
+	}
+	for _, v := range doubtful {
+		c.clearUp(ctx, l, v)
 	}
 	if len(created) == 0 {
 		return
@@ -171,6 +181,12 @@ func (c *Controller) insist(ctx context.Context, l *lock.Lock, confirm func(cont
 	err := retry.DelayFunc().Until(ctx, true, true, func(ctx context.Context) (bool, error) {
 		var err error
 		stay, err = confirm(ctx)
+		if err != nil && !transient(err) {
+			// Refused for good, as when an account may create and not delete: asking on would hold up all others.
+			c.Log.WithField("release", l.Release.String()).Warnf("a creation or deletion that Helm's work overtook cannot be undone: %s", safeError(err))
+			c.event(c.cached(l.Key), corev1.EventTypeWarning, v1alpha1.EventReasonForbidden, "a creation or deletion that Helm's work overtook cannot be undone: %s", safeError(err))
+			return true, nil
+		}
 		if err != nil {
 			c.Log.WithField("release", l.Release.String()).Warnf("cannot tell whether Helm is at work after a creation or deletion: %s; asking again", safeError(err))
 		}

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/report"
 )
 
 const microsecond = time.Microsecond
@@ -23,7 +24,7 @@ func conditions(hr *v1alpha1.HelmRelease, v *view) []metav1.Condition {
 	out := slices.Clone(hr.Status.Conditions)
 	set := func(kind string, status metav1.ConditionStatus, reason, message string) {
 		meta.SetStatusCondition(&out, metav1.Condition{Type: kind, Status: status, Reason: reason,
-			Message: cut(message, v1alpha1.MaxConditionMessageBytes), ObservedGeneration: hr.Generation})
+			Message: cut(report.Line(message), v1alpha1.MaxConditionMessageBytes), ObservedGeneration: hr.Generation})
 	}
 	ready, reason, message := readiness(v)
 	set(v1alpha1.ConditionReady, ready, reason, message)
@@ -54,6 +55,9 @@ func readiness(v *view) (metav1.ConditionStatus, string, string) {
 		return metav1.ConditionFalse, v1alpha1.ReasonForbidden, "objects cannot be watched: " + safeError(v.watchErr)
 	case v.watchErr != nil:
 		return metav1.ConditionFalse, v1alpha1.ReasonWatchFailed, safeError(v.watchErr)
+	}
+	if len(e.denials.objects) > 0 {
+		return metav1.ConditionFalse, v1alpha1.ReasonForbidden, e.denials.message()
 	}
 	if p := worst(v); p != "" {
 		return metav1.ConditionFalse, p, problems(v, p)
@@ -196,7 +200,7 @@ func contentionCondition(v *view, set setter) {
 func stalls(reason string) bool {
 	switch reason {
 	case v1alpha1.ReasonConflict, v1alpha1.ReasonDecodeFailed, v1alpha1.ReasonManifestInvalid, v1alpha1.ReasonStuckTransitioning, v1alpha1.ReasonInvalidRule,
-		v1alpha1.ReasonForbidden, v1alpha1.ReasonNotDeployed:
+		v1alpha1.ReasonForbidden, v1alpha1.ReasonNotDeployed, v1alpha1.ReasonNoServiceAccount:
 		return true
 	}
 	return false

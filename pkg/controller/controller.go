@@ -9,6 +9,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -34,6 +35,7 @@ type Clients struct {
 	Discovery     discovery.DiscoveryInterface
 	Dynamic       dynamic.Interface
 	Metadata      metadata.Interface
+	Accounts      *enforce.Accounts
 	WatchDynamic  dynamic.Interface
 	WatchObjects  *watch.Client
 	WatchMetadata metadata.Interface
@@ -46,8 +48,14 @@ type Options struct {
 	Namespace string
 	// Name is the controller name that claims HelmReleases.
 	Name string
+	// Shard selects, by their labels, the HelmReleases to look after; nil for all.
+	Shard labels.Selector
 	// ObjectSetMetadata writes wrangler's ObjectSet labels and annotations on objects that are put back.
 	ObjectSetMetadata bool
+	// Impersonate has objects written in the name of an account, never of the operator. DefaultServiceAccount is the
+	// ServiceAccount in a release's namespace for HelmReleases that name none.
+	Impersonate           bool
+	DefaultServiceAccount string
 	// Omit leaves out parts of the order proof; for tests of it.
 	Omit enforce.Omit
 
@@ -98,6 +106,7 @@ type Controller struct {
 	behind        flowcontrol.RateLimiter
 
 	writes      chan struct{}
+	large       queue
 	eventBudget flowcontrol.PassiveRateLimiter
 
 	start   gathering
@@ -109,6 +118,8 @@ type Controller struct {
 	mu      sync.Mutex
 	entries map[string]*entry // by HelmRelease key
 	told    map[string]told   // by HelmRelease key, of those whose status this process has written
+	// elsewhere are the releases that HelmReleases in other shards name, by HelmRelease key.
+	elsewhere map[string]release.Key
 }
 
 // New returns a controller; nothing runs before Run. It registers its handlers on the HelmRelease controller, so it must
@@ -130,11 +141,12 @@ func New(ctx context.Context, clients Clients, o Options) (*Controller, error) {
 		leftoverQueue: retryQueue(o, "leftover", 5*time.Second, 5*time.Minute),
 		behind:        flowcontrol.NewTokenBucketRateLimiter(historyReadsPerSecond, historyReadsAtOnce),
 		writes:        make(chan struct{}, writesAtOnce),
+		large:         make(queue, 1),
 		eventBudget:   flowcontrol.NewTokenBucketPassiveRateLimiter(eventsPerSecond, eventBurst),
 		ready:         make(chan struct{}),
-		entries:       map[string]*entry{}, told: map[string]told{},
+		entries:       map[string]*entry{}, told: map[string]told{}, elsewhere: map[string]release.Key{},
 	}
-	c.enforcer = enforce.New(enforce.Clients{Discovery: c.kinds.Discovery(), Dynamic: clients.Dynamic, Metadata: clients.Metadata}, o.Omit, o.Log)
+	c.enforcer = enforce.New(enforce.Clients{Discovery: c.kinds.Discovery(), Dynamic: clients.Dynamic, Metadata: clients.Metadata, Accounts: clients.Accounts}, o.Omit, o.Log)
 	c.releases = watch.NewReleases(clients.WatchMetadata, o.Log, c.enqueueRelease)
 	c.objects = watch.NewObjects(clients.WatchObjects, c, o.Log)
 	c.crds = watch.NewDefinitions(clients.WatchMetadata, o.Log, c.definitionChanged)
@@ -191,7 +203,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	work(group, statusWorkers, func() bool { return c.nextStatus(ctx) })
 	work(group, 1, func() bool { return c.nextLeftover(ctx) })
 	close(c.ready)
-	c.Log.Infof("looking after %s in namespace %s", count(len(keys), "HelmRelease"), c.Namespace)
+	c.Log.Infof("looking after %s in namespace %s%s", count(len(keys), "HelmRelease"), c.Namespace, c.ofShard())
 	return c.stop(group)
 }
 
@@ -240,6 +252,9 @@ func (c *Controller) enqueueAll() ([]string, error) {
 	}
 	keys := make([]string, 0, len(all))
 	for _, hr := range all {
+		if !c.inShard(hr) {
+			continue
+		}
 		key := hr.Namespace + "/" + hr.Name
 		keys = append(keys, key)
 		c.releaseQueue.Add(key)
@@ -264,11 +279,15 @@ func (c *Controller) enqueueRelease(key release.Key) {
 func (c *Controller) helmReleaseChanged(key string, hr *v1alpha1.HelmRelease) {
 	c.releaseQueue.Add(key)
 	if hr != nil {
+		c.rememberElsewhere(key, hr)
 		c.enqueueRelease(releaseKey(hr))
 		return
 	}
 	if e := c.entry(key); e != nil {
 		c.enqueueRelease(e.release)
+	}
+	if rel, ok := c.forgetElsewhere(key); ok {
+		c.enqueueRelease(rel)
 	}
 }
 

@@ -27,6 +27,7 @@ type entry struct {
 	info      info
 	waiting   map[schema.GroupVersionKind][]manifest.ID // kinds that are not served
 	conflicts []lock.Conflict
+	denials   denials
 	skipped   []manifest.Skipped
 	kinds     []schema.GroupVersionKind
 	// reload asks for a new lock although the record is the same.

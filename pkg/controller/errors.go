@@ -49,7 +49,7 @@ func safeError(err error) string {
 }
 
 // introductions are the wordings of the API server that say who refused a request and carry no content of an object.
-var introductions = regexp.MustCompile(`User "[^"]*" cannot [a-z]+ resource "[^"]*" in API group "[^"]*"( in the namespace "[^"]*")?|` +
+var introductions = regexp.MustCompile(`User "[^"]*" cannot [a-z:-]+ resource "[^"]*" in API group "[^"]*"( in the namespace "[^"]*")?|` +
 	`admission webhook "[^"]*" denied the request|failed calling webhook "[^"]*"|` +
 	`ValidatingAdmissionPolicy '[^']*' with binding '[^']*' denied request|exceeded quota: [-a-z0-9.]+`)
 

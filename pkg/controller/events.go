@@ -9,12 +9,14 @@ import (
 	"github.com/sirupsen/logrus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/report"
 )
 
 func driftedObject(id manifest.ID) v1alpha1.DriftedObject {
@@ -94,10 +96,10 @@ func (c *Controller) driftEvents(l *lock.Lock, v *verdict, reason string, lived 
 	}
 	// In a storm the counts in the status tell more than thousands of events, which would cost the API server more than the reverts.
 	if hr := c.cached(l.Key); hr != nil && c.eventBudget.TryAccept() {
-		c.Events.Eventf(objectReference(hr), kind, reason, "%s: %s%s%s", v.ID, v.summary(), v.evidence(), suffix)
+		c.say(objectReference(hr), kind, reason, "%s: %s%s%s", v.ID, v.summary(), v.evidence(), suffix)
 	}
 	if v.Live != nil && c.eventBudget.TryAccept() {
-		c.Events.Eventf(v.Live, kind, reason, "%s%s%s (Helm release %s is locked by HelmRelease %s)", v.summary(), v.evidence(), suffix, l.Release, l.Key)
+		c.say(v.Live, kind, reason, "%s%s%s (Helm release %s is locked by HelmRelease %s)", v.summary(), v.evidence(), suffix, l.Release, l.Key)
 	}
 }
 
@@ -117,9 +119,17 @@ func (c *Controller) cached(key string) *v1alpha1.HelmRelease {
 // event records an event on a HelmRelease, if this controller leads: a standby sees the same and would repeat it.
 func (c *Controller) event(hr *v1alpha1.HelmRelease, kind, reason, format string, args ...any) {
 	if hr != nil && c.leading.Load() {
-		c.Events.Eventf(objectReference(hr), kind, reason, format, args...)
+		c.say(objectReference(hr), kind, reason, format, args...)
 	}
 }
+
+// say records an event. What it quotes of the cluster cannot move the cursor of who reads it, or pass for another line.
+func (c *Controller) say(about runtime.Object, kind, reason, format string, args ...any) {
+	c.Events.Event(about, kind, reason, cut(report.Line(fmt.Sprintf(format, args...)), maxEventBytes))
+}
+
+// maxEventBytes bounds the message of an event, as the newer of the two event APIs does.
+const maxEventBytes = 1024
 
 func (c *Controller) announceLocked(hr *v1alpha1.HelmRelease, l *lock.Lock, objects int) {
 	mode := "protected"
@@ -160,6 +170,10 @@ func (c *Controller) announceProblem(hr *v1alpha1.HelmRelease, p problem) {
 		reason = v1alpha1.EventReasonDecodeFailed
 	case v1alpha1.ReasonManifestInvalid:
 		reason = v1alpha1.EventReasonManifestInvalid
+	case v1alpha1.ReasonForbidden:
+		reason = v1alpha1.EventReasonForbidden
+	case v1alpha1.ReasonNoServiceAccount:
+		reason = v1alpha1.EventReasonNoServiceAccount
 	default:
 		return
 	}
@@ -184,6 +198,14 @@ func (c *Controller) announceTrouble(hr *v1alpha1.HelmRelease, ld *loaded, confl
 	for _, s := range ld.skipped {
 		c.Log.WithField("release", releaseKey(hr).String()).Infof("not locked: %s %s (document %d): %s", s.Kind, s.Name, s.Doc, s.Reason)
 	}
+}
+
+func (c *Controller) announceDenied(hr *v1alpha1.HelmRelease, d denials) {
+	if len(d.objects) == 0 {
+		return
+	}
+	c.Log.WithField("release", releaseKey(hr).String()).Warn(d.message())
+	c.event(hr, corev1.EventTypeWarning, v1alpha1.EventReasonForbidden, "%s", d.message())
 }
 
 func (c *Controller) announceFight(l *lock.Lock, v *verdict) {

@@ -89,6 +89,7 @@ func (c *Controller) lookBehind(ctx context.Context, l *lock.Lock) error {
 		ids = append(ids, id)
 	}
 	slices.SortFunc(ids, func(a, b manifest.ID) int { return strings.Compare(a.String(), b.String()) })
+	var refused error
 	for _, id := range ids {
 		if l.Closed() {
 			return nil
@@ -100,9 +101,14 @@ func (c *Controller) lookBehind(ctx context.Context, l *lock.Lock) error {
 		if err := c.behind.Wait(ctx); err != nil {
 			return err
 		}
-		if err := c.prune(ctx, l, id, r); err != nil {
+		if err := c.prune(ctx, l, id, r); apierrors.IsForbidden(err) {
+			refused = err // of this one; it keeps none of the others
+		} else if err != nil {
 			return err
 		}
+	}
+	if refused != nil {
+		return refused
 	}
 	known.done = l
 	c.update(l.Key, func(e *entry) { e.leftovers = known })
@@ -119,23 +125,30 @@ func (c *Controller) readHistory(ctx context.Context, l *lock.Lock, known *lefto
 		if err := c.behind.Wait(ctx); err != nil {
 			return err
 		}
-		rel, prob, err := c.read(ctx, rec)
-		switch {
-		case apierrors.IsNotFound(err):
-			continue // pruned by Helm meanwhile
-		case err != nil:
-			return err
-		}
-		known.read[rec.UID] = struct{}{}
-		if prob.reason != "" {
-			c.Log.WithField("release", l.Release.String()).Debugf("revision %d is passed over when leftovers are looked for: %s", rec.Revision, prob.message)
-			continue
-		}
-		if err := c.addRemoved(l, rec, rel, known); err != nil {
+		if err := c.readRemoved(ctx, l, rec, known); err != nil && !apierrors.IsNotFound(err) { // pruned by Helm meanwhile
 			return err
 		}
 	}
 	return nil
+}
+
+// readRemoved is readHistory for one revision.
+func (c *Controller) readRemoved(ctx context.Context, l *lock.Lock, rec release.Record, known *leftovers) error {
+	turn := c.large.wait()
+	defer turn.end()
+	rel, prob, err := c.read(ctx, rec, turn)
+	if err != nil {
+		return err
+	}
+	known.read[rec.UID] = struct{}{}
+	if prob.reason != "" {
+		c.Log.WithField("release", l.Release.String()).Debugf("revision %d is passed over when leftovers are looked for: %s", rec.Revision, prob.message)
+		return nil
+	}
+	if len(rel.Manifest) > largeManifest {
+		turn.take()
+	}
+	return c.addRemoved(l, rec, rel, known)
 }
 
 func (c *Controller) addRemoved(l *lock.Lock, rec release.Record, rel *release.Release, known *leftovers) error {
@@ -200,7 +213,7 @@ func (c *Controller) prune(ctx context.Context, l *lock.Lock, id manifest.ID, r 
 	if err != nil {
 		return nil //nolint:nilerr // a kind that is not served any more has no objects
 	}
-	o := &lock.Object{ID: id, GVK: r.gvk, GVR: kind.GVR, Namespaced: kind.Namespaced}
+	o := &lock.Object{ID: id, GVK: r.gvk, GVR: kind.GVR, Namespaced: kind.Namespaced, Account: l.Account}
 	live, err := c.enforcer.Look(ctx, o)
 	if err != nil {
 		return err

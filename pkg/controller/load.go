@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,11 +42,16 @@ var errRecordChanged = errors.New("the release record changed while it was read"
 func (c *Controller) load(ctx context.Context, rec release.Record, spec v1alpha1.HelmReleaseSpec) (*loaded, problem, error) {
 	ignore, err := rules.Compile(spec.Ignore)
 	if err != nil {
-		return nil, problem{v1alpha1.ReasonInvalidRule, err.Error()}, nil //nolint:nilerr // for the user to mend, not to try again
+		return nil, problem{v1alpha1.ReasonInvalidRule, strings.ReplaceAll(err.Error(), "\n", "; ")}, nil //nolint:nilerr // for the user to mend, not to try again
 	}
-	rel, prob, err := c.read(ctx, rec)
+	turn := c.large.wait()
+	defer turn.end()
+	rel, prob, err := c.read(ctx, rec, turn)
 	if err != nil || prob.reason != "" {
 		return nil, prob, err
+	}
+	if len(rel.Manifest) > largeManifest {
+		turn.take()
 	}
 	set, err := manifest.Parse(rel.Manifest)
 	if err != nil {
@@ -121,7 +127,7 @@ func exempt(o manifest.Object, matcher *rules.Matcher) *v1alpha1.Exception {
 }
 
 // read gets and decodes the payload of a record.
-func (c *Controller) read(ctx context.Context, rec release.Record) (*release.Release, problem, error) {
+func (c *Controller) read(ctx context.Context, rec release.Record, turn *turn) (*release.Release, problem, error) {
 	secret, err := c.clients.Kubernetes.CoreV1().Secrets(rec.Key.Namespace).Get(ctx, rec.SecretName, metav1.GetOptions{})
 	if err != nil {
 		reason := v1alpha1.ReasonPayloadUnavailable
@@ -134,7 +140,7 @@ func (c *Controller) read(ctx context.Context, rec release.Record) (*release.Rel
 	if secret.UID != rec.UID || secret.ResourceVersion != rec.ResourceVersion {
 		return nil, problem{v1alpha1.ReasonLocking, errRecordChanged.Error()}, errRecordChanged
 	}
-	rel, err := release.DecodeSecret(secret.Data)
+	rel, err := release.DecodeSecret(secret.Data, turn.take)
 	if errors.Is(err, release.ErrNoManifest) {
 		err = nil // a chart of hooks, or an empty one: there is nothing to lock
 	}

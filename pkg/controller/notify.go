@@ -94,6 +94,13 @@ func toldBy(hr *v1alpha1.HelmRelease, s v1alpha1.HelmReleaseStatus) told {
 	return t
 }
 
+// forgetTold forgets what was told about a HelmRelease.
+func (c *Controller) forgetTold(key string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.told, key)
+}
+
 // tellGone tells that a HelmRelease is not looked after any more.
 func (c *Controller) tellGone(namespace, name string) {
 	key := namespace + "/" + name

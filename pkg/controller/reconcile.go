@@ -146,11 +146,25 @@ func (c *Controller) lock(ctx context.Context, key string, hr *v1alpha1.HelmRele
 	spec := followed(hr.Spec)
 	reload := false
 	c.update(key, func(e *entry) { reload, e.reload = e.reload, false })
-	if old := c.table.Get(key); old != nil && !reload && old.Record.Same(rec) && reflect.DeepEqual(old.Spec, spec) && !c.kindArrived(key) {
+	if old := c.table.Get(key); old != nil && !reload && old.Record.Same(rec) && reflect.DeepEqual(old.Spec, spec) && !c.kindArrived(key) && !c.granted(ctx, key) {
+		return nil
+	}
+	account, prob := c.account(rec.Key, spec)
+	if prob.reason != "" {
+		c.unlock(key, prob)
 		return nil
 	}
 	loaded, prob, err := c.load(ctx, rec, spec)
 	if err != nil || prob.reason != "" {
+		c.unlock(key, prob)
+		return err
+	}
+	denied, err := c.hold(ctx, account, loaded)
+	if err != nil {
+		if apierrors.IsForbidden(err) {
+			prob = problem{v1alpha1.ReasonForbidden, fmt.Sprintf("the operator cannot act as %s, so nothing is locked; it needs the permission to "+
+				"impersonate ServiceAccounts in namespace %s: %s", account, rec.Key.Namespace, safeError(err))}
+		}
 		c.unlock(key, prob)
 		return err
 	}
@@ -163,11 +177,12 @@ func (c *Controller) lock(ctx context.Context, key string, hr *v1alpha1.HelmRele
 		Key: key, Since: hr.CreationTimestamp.Time, Release: rec.Key, Record: rec, Spec: spec,
 		ServerSide: loaded.release.ApplyMethod == release.ApplyMethodServerSide,
 		Detect:     spec.Mode == v1alpha1.ModeDetect, Strict: spec.Scope == v1alpha1.ScopeStrict, ReplaceImmutable: spec.ReplaceImmutable,
-		Exceptions: loaded.exceptions, Untracked: loaded.untracked,
+		Exceptions: loaded.exceptions, Untracked: loaded.untracked, Account: account,
 	}, loaded.objects)
 	conflicts, displaced := c.table.Put(l)
 	c.update(key, func(e *entry) {
 		e.problem, e.conflicts, e.waiting, e.skipped = problem{}, conflicts, loaded.waiting, loaded.skipped
+		e.denials = denials{account: account, objects: denied}
 		e.info = info{revision: rec.Revision, description: loaded.release.Description, notes: loaded.release.Notes}
 		e.kinds = l.Kinds()
 		e.history.locked()
@@ -181,8 +196,12 @@ func (c *Controller) lock(ctx context.Context, key string, hr *v1alpha1.HelmRele
 	if len(loaded.waiting) > 0 {
 		c.releaseQueue.AddAfter(key, c.kindWait())
 	}
+	if len(denied) > 0 {
+		c.askLater(key, 0)
+	}
 	c.announceLocked(hr, l, len(loaded.objects)-len(conflicts))
 	c.announceTrouble(hr, loaded, conflicts)
+	c.announceDenied(hr, denials{account: account, objects: denied})
 	return nil
 }
 
@@ -221,7 +240,7 @@ func (c *Controller) unlock(key string, p problem) {
 	transitioning, news := false, false
 	c.update(key, func(e *entry) {
 		news = e.problem != p
-		e.problem, e.conflicts, e.waiting, e.skipped = p, nil, nil, nil
+		e.problem, e.conflicts, e.waiting, e.skipped, e.denials = p, nil, nil, nil, denials{}
 		transitioning = e.decision.State == v1alpha1.StateTransitioning
 	})
 	if news {

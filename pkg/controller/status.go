@@ -18,6 +18,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/report"
 )
 
 // statusChanged has the status of a HelmRelease written soon. What changes until then goes into the same write.
@@ -54,6 +55,10 @@ func (c *Controller) writeStatus(_ context.Context, key string) error {
 	}
 	if err != nil {
 		return fmt.Errorf("read HelmRelease: %w", err)
+	}
+	if !c.inShard(hr) {
+		c.forgetTold(key) // whoever looks after it now tells of it
+		return nil
 	}
 	view, ok := c.view(key)
 	if !ok || hr.DeletionTimestamp != nil {
@@ -108,7 +113,7 @@ func (c *Controller) view(key string) (*view, bool) {
 	}
 	v := &view{entry: &entry{
 		release: e.release, decision: e.decision, record: e.record, found: e.found, problem: e.problem, info: e.info,
-		waiting: e.waiting, conflicts: e.conflicts, skipped: e.skipped, kinds: e.kinds,
+		waiting: e.waiting, conflicts: e.conflicts, skipped: e.skipped, kinds: e.kinds, denials: e.denials,
 	}}
 	v.recent, v.reverted = e.history.snapshot()
 	c.mu.Unlock()
@@ -142,8 +147,13 @@ func (c *Controller) status(hr *v1alpha1.HelmRelease, v *view) v1alpha1.HelmRele
 	e := v.entry
 	s := v1alpha1.HelmReleaseStatus{
 		ObservedGeneration: hr.Generation, State: e.decision.State,
-		Description: cut(e.info.description, v1alpha1.MaxDescriptionBytes), Notes: cut(e.info.notes, v1alpha1.MaxNotesBytes),
+		// Neutral, since they are shown: by kubectl, dashboards and this program.
+		Description: cut(report.Line(cut(e.info.description, v1alpha1.MaxDescriptionBytes)), v1alpha1.MaxDescriptionBytes),
+		Notes:       cut(report.Block(cut(e.info.notes, v1alpha1.MaxNotesBytes)), v1alpha1.MaxNotesBytes),
 		RecentDrift: v.recent,
+	}
+	if c.Shard != nil {
+		s.Shard = c.Shard.String()
 	}
 	if e.found {
 		s.Version = e.record.Revision
@@ -164,6 +174,8 @@ func (c *Controller) status(hr *v1alpha1.HelmRelease, v *view) v1alpha1.HelmRele
 		s.Objects.Tracked += len(ids)
 		s.Objects.Waiting += len(ids)
 	}
+	s.Objects.Tracked += len(e.denials.objects)
+	s.Objects.Waiting += len(e.denials.objects)
 	if e.problem.reason == v1alpha1.ReasonDecodeFailed || e.problem.reason == v1alpha1.ReasonManifestInvalid {
 		s.State = v1alpha1.StateError
 	}

@@ -7,6 +7,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/pkg/report"
 )
 
 // summary says in words what changed and who did it, without any value.
@@ -25,7 +26,7 @@ func (v *verdict) summary() string {
 	if v.author.Manager != "" {
 		fmt.Fprintf(&b, " by %s", v.author.Manager)
 	}
-	return b.String()
+	return report.Line(b.String())
 }
 
 // evidence is what managedFields say about the change beside the manager's name, as in " (Update of scale at
@@ -48,7 +49,7 @@ func (v *verdict) evidence() string {
 func (v *verdict) paths() ([]string, int) {
 	paths := make([]string, 0, len(v.changes))
 	for _, ch := range v.changes {
-		paths = append(paths, ch.Path)
+		paths = append(paths, report.Line(ch.Path)) // keys of custom resources may be anything
 	}
 	slices.Sort(paths)
 	paths = slices.Compact(paths)

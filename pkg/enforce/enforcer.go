@@ -2,6 +2,7 @@ package enforce
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/sirupsen/logrus"
@@ -18,10 +19,11 @@ import (
 
 // Enforcer looks at objects and puts them back. It is safe for concurrent use.
 type Enforcer struct {
-	prover *Prover
-	writer *writer
-	set    *objectSet
-	log    logrus.FieldLogger
+	prover   *Prover
+	writer   *writer // of the operator itself, for reads
+	accounts *Accounts
+	set      *objectSet
+	log      logrus.FieldLogger
 }
 
 // Clients are what an Enforcer talks to the API server with.
@@ -29,13 +31,29 @@ type Clients struct {
 	Discovery discovery.DiscoveryInterface
 	Dynamic   dynamic.Interface
 	Metadata  metadata.Interface
+	// Accounts write, and Dynamic only reads; nil for Dynamic alone.
+	Accounts *Accounts
 }
 
 // New returns an Enforcer.
 func New(c Clients, omit Omit, log logrus.FieldLogger) *Enforcer {
 	prover := NewProver(c.Metadata, omit)
+	if c.Accounts == nil {
+		c.Accounts = &Accounts{own: c.Dynamic}
+	}
 	w := &writer{client: c.Dynamic, prover: prover, omit: omit}
-	return &Enforcer{prover: prover, writer: w, set: newObjectSet(c.Discovery, w), log: log}
+	return &Enforcer{prover: prover, writer: w, accounts: c.Accounts, set: newObjectSet(c.Discovery), log: log}
+}
+
+// as returns the writer in whose name an object is written.
+func (e *Enforcer) as(o *lock.Object) (*writer, error) {
+	client, err := e.accounts.client(o.Account)
+	if err != nil {
+		return nil, err
+	}
+	w := *e.writer
+	w.client = client
+	return &w, nil
 }
 
 // Look returns the live object; nil when it does not exist.
@@ -77,13 +95,21 @@ func (e *Enforcer) Newest(ctx context.Context, key release.Key) (release.Record,
 
 // DryRun returns what the API server would make of the live object if it were reverted; nothing is written.
 func (e *Enforcer) DryRun(ctx context.Context, r *Revert) (*unstructured.Unstructured, error) {
-	return e.writer.update(ctx, r, true)
+	w, err := e.as(r.Object)
+	if err != nil {
+		return nil, err
+	}
+	return w.update(ctx, r, true)
 }
 
 // Revert puts one object back and returns it as it then is. Holds must have been true after the object was observed. The
 // errors are those of the API server: a conflict or "already exists" asks for a fresh look. setID names the ObjectSet.
 func (e *Enforcer) Revert(ctx context.Context, setID string, r *Revert) (*unstructured.Unstructured, error) {
-	return e.set.revert(ctx, setID, r)
+	w, err := e.as(r.Object)
+	if err != nil {
+		return nil, err
+	}
+	return e.set.revert(ctx, w, setID, r)
 }
 
 // Confirm takes the created objects back if the record is not the newest of its release any more: then Helm was at work
@@ -100,17 +126,25 @@ func (e *Enforcer) Confirm(ctx context.Context, rec release.Record, created map[
 	return false, e.takeBack(ctx, created)
 }
 
+// takeBack takes back all that can be; what one object's error is about does not keep the others. Errors that another
+// attempt may end come first.
 func (e *Enforcer) takeBack(ctx context.Context, created map[*lock.Object]*unstructured.Unstructured) error {
+	var errs, refusals []error
 	for o, obj := range created {
-		err := e.writer.takeBack(ctx, o, obj)
+		w, err := e.as(o)
+		if err == nil {
+			err = w.takeBack(ctx, o, obj)
+		}
 		switch {
 		case err == nil:
 			e.log.WithField("object", o.ID.String()).Info("took back what was re-created while Helm began to work")
 		case apierrors.IsNotFound(err), apierrors.IsConflict(err):
 			// Helm has already deleted it, or has made it its own.
+		case apierrors.IsForbidden(err):
+			refusals = append(refusals, fmt.Errorf("take back %s: %w", o.ID, err))
 		default:
-			return fmt.Errorf("take back %s: %w", o.ID, err)
+			errs = append(errs, fmt.Errorf("take back %s: %w", o.ID, err))
 		}
 	}
-	return nil
+	return errors.Join(append(errs, refusals...)...)
 }

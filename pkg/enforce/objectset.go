@@ -26,20 +26,18 @@ const revertQPS = 1e6
 // wrangler compares the set with what was observed, decides whether a member is created or updated, and calls back for the
 // write. Contents stay out of it for two reasons: wrangler logs the objects and patches it computes at debug level, and
 // those may be Secrets; and its three-way patch cannot take out a list element whose merge key was edited.
-type objectSet struct {
-	apply  apply.Apply
-	writer *writer
-}
+type objectSet struct{ apply apply.Apply }
 
-func newObjectSet(client discovery.DiscoveryInterface, w *writer) *objectSet {
+func newObjectSet(client discovery.DiscoveryInterface) *objectSet {
 	factory := func(schema.GroupVersionResource) (dynamic.NamespaceableResourceInterface, error) {
-		return creator{writer: w}, nil
+		return creator{}, nil
 	}
-	return &objectSet{apply: apply.New(client, factory), writer: w}
+	return &objectSet{apply: apply.New(client, factory)}
 }
 
 // call is one revert on its way through wrangler; it travels in the context, to the creator below.
 type call struct {
+	writer *writer
 	revert *Revert
 	result *unstructured.Unstructured
 	err    error
@@ -48,9 +46,9 @@ type call struct {
 
 type callKey struct{}
 
-// revert applies the set of one release to one drifted object and returns the object as it then is.
-func (s *objectSet) revert(ctx context.Context, setID string, r *Revert) (*unstructured.Unstructured, error) {
-	c := &call{revert: r}
+// revert applies the set of one release to one drifted object, by a writer, and returns the object as it then is.
+func (s *objectSet) revert(ctx context.Context, w *writer, setID string, r *Revert) (*unstructured.Unstructured, error) {
+	c := &call{writer: w, revert: r}
 	err := s.apply.
 		WithContext(context.WithValue(ctx, callKey{}, c)).
 		WithSetID(setID).
@@ -62,7 +60,7 @@ func (s *objectSet) revert(ctx context.Context, setID string, r *Revert) (*unstr
 		WithReconciler(r.GVK, func(runtime.Object, runtime.Object) (bool, error) { return false, nil }).
 		WithPatcher(r.GVK, func(string, string, types.PatchType, []byte) (runtime.Object, error) {
 			c.made = true
-			c.result, c.err = s.writer.update(ctx, r, false)
+			c.result, c.err = w.update(ctx, r, false)
 			return nil, c.err
 		}).
 		ApplyObjects(reference(r))
@@ -123,7 +121,6 @@ func (i observedIndexer) ByIndex(string, string) ([]any, error) {
 // creator is the client that wrangler creates objects with. It creates what the call in the context says.
 type creator struct {
 	dynamic.NamespaceableResourceInterface
-	writer *writer
 }
 
 func (c creator) Namespace(string) dynamic.ResourceInterface { return c }
@@ -134,7 +131,7 @@ func (c creator) Create(ctx context.Context, _ *unstructured.Unstructured, _ met
 		return nil, errors.New("a creation without its revert")
 	}
 	call.made = true
-	call.result, call.err = c.writer.create(ctx, call.revert)
+	call.result, call.err = call.writer.create(ctx, call.revert)
 	return call.result, call.err
 }
 

@@ -120,7 +120,11 @@ func (p *Prover) lead(ctx context.Context, key release.Key, r *read) {
 
 func (p *Prover) read(ctx context.Context, key release.Key, r *read) {
 	// No resourceVersion: the answer must be at least as new as this moment.
-	list, err := p.client.Namespace(key.Namespace).List(ctx, metav1.ListOptions{LabelSelector: release.Selector(key.Name)})
+	list, err := p.client.Namespace(key.Namespace).List(ctx, metav1.ListOptions{
+		LabelSelector: release.Selector(key.Name),
+		// As the watch of records has it: a Secret of another type with a record's name and labels is none, and no way to unlock.
+		FieldSelector: "type=" + release.SecretType,
+	})
 	if err != nil {
 		r.err = err
 		return

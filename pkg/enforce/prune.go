@@ -22,7 +22,11 @@ func (e *Enforcer) Prune(ctx context.Context, rec release.Record, o *lock.Object
 	if err != nil || !holds {
 		return false, err
 	}
-	if err := e.writer.remove(ctx, o, live); err != nil {
+	w, err := e.as(o)
+	if err != nil {
+		return false, err
+	}
+	if err := w.remove(ctx, o, live); err != nil {
 		return false, fmt.Errorf("delete %s: %w", o.ID, err)
 	}
 	return true, nil
@@ -39,8 +43,12 @@ func (e *Enforcer) ConfirmPruned(ctx context.Context, rec release.Record, o *loc
 	if err != nil || holds {
 		return holds, err
 	}
+	w, err := e.as(o)
+	if err != nil {
+		return false, err
+	}
 	r := &Revert{Object: o, Desired: content(live), Owner: drift.ManagedBy(live.GetManagedFields())}
-	if _, err := e.writer.create(ctx, r); err != nil && !apierrors.IsAlreadyExists(err) {
+	if _, err := w.create(ctx, r); err != nil && !apierrors.IsAlreadyExists(err) {
 		return false, fmt.Errorf("create %s again: %w", o.ID, err)
 	}
 	return false, nil

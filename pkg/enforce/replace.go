@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
@@ -44,10 +45,14 @@ func (e *Enforcer) Replace(ctx context.Context, setID string, r *Revert) (*unstr
 	if _, ok := Replaceable(r.ID.GroupKind()); !ok {
 		return nil, fmt.Errorf("replace %s: objects of this kind are never replaced", r.ID)
 	}
-	if err := e.writer.tryCreate(ctx, r); err != nil {
+	w, err := e.as(r.Object)
+	if err != nil {
 		return nil, err
 	}
-	if err := e.writer.remove(ctx, r.Object, r.Live); err != nil {
+	if err := w.tryCreate(ctx, r); err != nil {
+		return nil, err
+	}
+	if err := w.remove(ctx, r.Object, r.Live); err != nil {
 		return nil, err
 	}
 	anew := *r
@@ -66,6 +71,15 @@ func (e *Enforcer) ConfirmReplaced(ctx context.Context, rec release.Record, o *l
 		return true, nil
 	}
 	return false, e.takeBack(ctx, map[*lock.Object]*unstructured.Unstructured{o: created})
+}
+
+// ConfirmUnanswered is ConfirmReplaced for an object that the operator may have created: the answer was lost. What is to be kept
+// when its release goes is never taken back, because Helm may have made and kept it.
+func (e *Enforcer) ConfirmUnanswered(ctx context.Context, rec release.Record, o *lock.Object, live *unstructured.Unstructured) (bool, error) {
+	if o.Keep || manifest.Kept(live.GetAnnotations()) || live.GetDeletionTimestamp() != nil {
+		return true, nil
+	}
+	return e.ConfirmReplaced(ctx, rec, o, live)
 }
 
 // tryCreate asks the API server whether it would accept the object if it did not exist. What two objects cannot have at

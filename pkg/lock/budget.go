@@ -45,6 +45,9 @@ func (b *Budget) Wait(now time.Time) time.Duration {
 	if b.backoff == 0 || !now.Before(b.next) {
 		return 0
 	}
+	if b.next.Sub(now) > b.backoff { // the clock was set back
+		b.next = now.Add(b.backoff)
+	}
 	return b.next.Sub(now)
 }
 
@@ -56,7 +59,7 @@ func (b *Budget) Spend(now time.Time, content uint64, all *Storm) bool {
 		b.next = now.Add(b.backoff)
 		return false
 	}
-	if now.Sub(b.start) > budgetWindow {
+	if age := now.Sub(b.start); age > budgetWindow || age < 0 { // below zero when the clock was set back
 		*b = Budget{start: now}
 	}
 	b.any++
@@ -103,6 +106,8 @@ type Storm struct {
 func (s *Storm) spend(now time.Time) bool {
 	if elapsed := now.Sub(s.at); elapsed > 0 {
 		s.spent = max(0, s.spent-elapsed.Seconds()*stormPerSecond)
+		s.at = now
+	} else if elapsed < 0 { // the clock was set back
 		s.at = now
 	}
 	if s.spent+1 > stormBurst {

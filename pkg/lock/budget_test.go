@@ -110,3 +110,39 @@ func TestDriftsOfManyObjectsDrawNothingFromTheStormBudget(t *testing.T) {
 		}
 	}
 }
+
+// Whoever sets the clock back, by a year say, must not stop reverts for a year.
+func TestAClockSetBackEndsNoReverts(t *testing.T) {
+	late := epoch.AddDate(1, 0, 0)
+	var b Budget
+	storm := &Storm{}
+	for range sameContentLimit {
+		b.Spend(late, 7, storm)
+	}
+	if wait := b.Wait(epoch); !b.Contended() || wait != backoffMin {
+		t.Errorf("contended %v, waits %s after the clock was set back, want %s", b.Contended(), wait, backoffMin)
+	}
+	if wait := b.Wait(epoch.Add(backoffMin)); wait != 0 {
+		t.Errorf("waits %s more", wait)
+	}
+
+	b = Budget{}
+	b.Spend(late, 7, storm)
+	for i := range 2 * sameContentLimit {
+		if b.Spend(epoch.Add(time.Duration(i)*time.Minute*2), 7, storm) {
+			t.Fatalf("revert %d, two minutes after the one before, counts as a fight", i)
+		}
+	}
+
+	storm.spent, storm.at = stormBurst, late
+	storm.spend(epoch)
+	if !storm.spend(epoch.Add(time.Second)) {
+		t.Error("a storm's budget is not filled after the clock was set back")
+	}
+
+	s := &state{}
+	s.fail(late, false)
+	if wait := s.wait(epoch); wait != 0 {
+		t.Errorf("a failed attempt waits %s for the next after the clock was set back", wait)
+	}
+}

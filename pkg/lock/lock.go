@@ -53,7 +53,11 @@ func (s *state) fail(now time.Time, transient bool) {
 
 // wait returns how long the object has to wait for its next attempt.
 func (s *state) wait(now time.Time) time.Duration {
-	return max(s.budget.Wait(now), s.notBefore.Sub(now), 0)
+	left := s.notBefore.Sub(now)
+	if left > max(retryMaxRefused, retryMaxTransient) { // no wait is that long: the clock was set back
+		left, s.notBefore = 0, time.Time{}
+	}
+	return max(s.budget.Wait(now), left, 0)
 }
 
 // Problem says why an object is not as Helm left it, although it should be.
@@ -82,6 +86,8 @@ type Lock struct {
 	ReplaceImmutable bool
 	// Spec is what of the HelmRelease's spec the lock follows: all of it but suspension.
 	Spec v1alpha1.HelmReleaseSpec
+	// Account is the user in whose name the objects are written; empty for the operator itself.
+	Account string
 	// Exceptions are what the manifest and the spec leave to others.
 	Exceptions []v1alpha1.Exception
 	// Untracked are objects that the manifest declares and this lock does not own: exempt ones, and those of a kind that

@@ -29,6 +29,8 @@ type Object struct {
 	Rules *rules.Matcher
 	// Schema says how lists and maps of the kind are compared.
 	Schema drift.Schema
+	// Account is the user in whose name the object is written; empty for the operator itself.
+	Account string
 }
 
 // Observation is one look at a live object.

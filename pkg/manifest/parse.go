@@ -1,22 +1,39 @@
 package manifest
 
 import (
+	"fmt"
+	"regexp"
 	"strings"
+	"unicode"
 
+	"k8s.io/apimachinery/pkg/api/validation/path"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 )
 
-// maxLists bounds how deep Lists nest in Lists.
-const maxLists = 8
+const (
+	// maxLists bounds how deep Lists nest in Lists.
+	maxLists = 8
+	// maxName is the length that Kubernetes allows for names of objects, in bytes.
+	maxName = 253
+)
+
+// kindName is the form that the names of kinds have.
+var kindName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{0,62}$`)
 
 // Parse reads a manifest, all or nothing: one bad document makes an error (a *DocumentError), and no Set.
 //
 // Documents that are empty or comments only count for nothing. An object with items is a list, whatever its kind, and
 // stands for its items; an item without apiVersion and kind gets them from the list (PodList holds v1 Pods). Hooks and objects
 // with generateName but no name are skipped.
+//
+// Bounded are the size, the elements and the objects of a manifest, and how deep it nests: whoever may write Secrets in one
+// namespace must not be able to exhaust the memory of a program that reads those of all.
 func Parse(manifest string) (*Set, error) {
+	if len(manifest) > maxBytes {
+		return nil, document{index: 1}.errorf(1, "the manifest has %d bytes, more than %d", len(manifest), maxBytes)
+	}
 	docs, err := split(manifest)
 	if err != nil {
 		return nil, err
@@ -82,9 +99,11 @@ func (p *parser) add(content map[string]any, from inherited, depth int) error {
 		return p.errorf("an object has no apiVersion")
 	case kind == "":
 		return p.errorf("an object has no kind")
+	case !kindName.MatchString(kind):
+		return p.errorf("an object's kind is not a word of letters and digits")
 	}
 	version, err := schema.ParseGroupVersion(apiVersion)
-	if err != nil || version.Version == "" {
+	if err != nil || cannotName(version.Group) != "" || !kindName.MatchString(version.Version) {
 		return p.errorf("an apiVersion is not of the form GROUP/VERSION or VERSION")
 	}
 	metadata, err := p.mapping(content, "metadata")
@@ -138,6 +157,14 @@ func (p *parser) addObject(gvk schema.GroupVersionKind, content, metadata map[st
 	if err != nil {
 		return err
 	}
+	if len(p.objects) == maxObjects {
+		return p.errorf("the manifest has more than %d objects", maxObjects)
+	}
+	for field, text := range map[string]string{"metadata.name": object.ID.Name, "metadata.namespace": namespace} {
+		if why := cannotName(text); why != "" {
+			return p.errorf("an object's %s %s, which no Kubernetes object's does", field, why)
+		}
+	}
 	if object.ID.Name == "" {
 		generated, err := p.text(metadata, "generateName")
 		if err != nil {
@@ -154,6 +181,20 @@ func (p *parser) addObject(gvk schema.GroupVersionKind, content, metadata map[st
 	p.objects = append(p.objects, object)
 	p.docs = append(p.docs, p.doc.index)
 	return nil
+}
+
+// cannotName returns why the API server would take an object of no kind with that name, or in a namespace of that name.
+func cannotName(text string) string {
+	switch {
+	case len(text) > maxName:
+		return fmt.Sprintf("has more than %d bytes", maxName)
+	case strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return "has characters that are not printable"
+	}
+	if problems := path.IsValidPathSegmentName(text); len(problems) > 0 {
+		return problems[0]
+	}
+	return ""
 }
 
 func (p *parser) skip(kind, name, reason string) {

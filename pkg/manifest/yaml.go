@@ -18,6 +18,13 @@ const (
 	// aliasGrowth is by how many nodes and bytes of text all aliases of a manifest together may expand it. The API server
 	// takes no request above 3 MiB, so that real manifests need far less.
 	aliasGrowth = 16 << 20
+	// maxBytes bounds a manifest. A release Secret holds 1 MiB compressed, and real manifests compress by a factor of 5 to 20.
+	maxBytes = 16 << 20
+	// maxNodes bounds the mappings, sequences and scalars of a manifest; a decoded one takes a hundred times the memory of its
+	// text. The largest real manifests, of CRDs, have a tenth of that.
+	maxNodes = 1 << 20
+	// maxObjects bounds the objects of a release. Each is remembered, and watched, while the release is locked.
+	maxObjects = 20000
 )
 
 // DocumentError is the error of Parse: which document is bad, where and why, but nothing of what it says.
@@ -42,18 +49,36 @@ func (d document) errorf(line int, format string, args ...any) error {
 	return &DocumentError{Doc: d.index, Line: line, Source: d.source, Reason: fmt.Sprintf(format, args...)}
 }
 
-// decoder decodes documents into unstructured JSON. budget is how many nodes and bytes of text it may still produce.
-type decoder struct{ budget int }
+// decoder decodes documents into unstructured JSON. budget is how many nodes and bytes of text it may still produce, nodes
+// how many nodes.
+type decoder struct{ budget, nodes int }
 
 func newDecoder(manifest string) *decoder {
 	// A document without aliases has fewer nodes than bytes, and an escape sequence makes at most 3 bytes out of 2.
-	return &decoder{budget: 3*len(manifest) + aliasGrowth}
+	return &decoder{budget: 3*len(manifest) + aliasGrowth, nodes: maxNodes}
+}
+
+// crowded says whether a document may have more nodes than a manifest may have. It is asked before the YAML library builds
+// them all. Text that only looks like structure, such as JSON in a ConfigMap, counts too; an object of that much is more than
+// the API server takes.
+func crowded(text string) bool {
+	if len(text) <= maxNodes {
+		return false
+	}
+	marks := 0
+	for _, mark := range []string{"\n", ",", ":", "[", "{", "- "} {
+		marks += strings.Count(text, mark)
+	}
+	return marks > 2*maxNodes
 }
 
 // decode returns the document's content as Helm (sigs.k8s.io/yaml, then apimachinery's JSON) has it: YAML 1.1, keys as
 // strings, numbers as int64 or float64; of a key that is there twice the last one counts. It returns nil for an empty
 // document. rest tells that more text follows the end of the document, which Helm ignores.
 func (d *decoder) decode(doc document) (content any, rest bool, err error) {
+	if crowded(doc.text) {
+		return nil, false, doc.errorf(doc.firstLine(), "it has more than %d elements", maxNodes)
+	}
 	in := yaml.NewDecoder(strings.NewReader(doc.text))
 	var raw any
 	if err := guard(func() error { return in.Decode(&raw) }); err != nil {
@@ -128,6 +153,9 @@ func (d document) firstLine() int {
 func (d *decoder) convert(raw any, depth int) (any, error) {
 	if d.budget--; d.budget < 0 {
 		return nil, errors.New("its aliases expand to too much")
+	}
+	if d.nodes--; d.nodes < 0 {
+		return nil, fmt.Errorf("with it the manifest has more than %d elements", maxNodes)
 	}
 	if depth > maxDepth {
 		return nil, fmt.Errorf("it nests deeper than %d levels", maxDepth)

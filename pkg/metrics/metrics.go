@@ -5,6 +5,7 @@
 package metrics
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -33,6 +34,7 @@ type Metrics struct {
 	condition *prometheus.GaugeVec
 	leading   prometheus.Gauge
 	build     *prometheus.GaugeVec
+	shard     *prometheus.GaugeVec
 
 	api    apiMetrics
 	queue  queueMetrics
@@ -57,6 +59,7 @@ func New(version, commit string) *Metrics {
 		state:     gauge("release_state", "1 for the state that a release is in.", with("state")...),
 		condition: gauge("condition", "1 for a condition of a HelmRelease that is True, 0 for one that is not.", with("type")...),
 		leading:   prometheus.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Name: "leading", Help: "1 on the replica that writes, 0 on a standby."}),
+		shard:     gauge("shard_info", "1, labelled with the name of the operator and the selector of its shard.", "controller_name", "selector"),
 		build:     gauge("build_info", "1, labelled with the version of the operator.", "version", "commit"),
 		api:       newAPIMetrics(), queue: newQueueMetrics(), notify: newNotifyMetrics(),
 	}
@@ -69,7 +72,7 @@ func New(version, commit string) *Metrics {
 // own returns all metrics under helm_locker_.
 func (m *Metrics) own() []prometheus.Collector {
 	return slices.Concat(
-		[]prometheus.Collector{m.drift, m.failed, m.contended, m.yielded, m.lived, m.objects, m.locked, m.state, m.condition, m.leading, m.build},
+		[]prometheus.Collector{m.drift, m.failed, m.contended, m.yielded, m.lived, m.objects, m.locked, m.state, m.condition, m.leading, m.build, m.shard},
 		m.api.all(), m.queue.all(), m.notify.all())
 }
 
@@ -116,6 +119,16 @@ func (m *Metrics) Yielded(r release.Key) { m.yielded.WithLabelValues(r.Namespace
 
 // Leading records whether this replica writes.
 func (m *Metrics) Leading(on bool) { m.leading.Set(bit(on)) }
+
+// Shard records which HelmReleases this operator looks after: those that its name claims and the label selector selects; nil
+// selects all.
+func (m *Metrics) Shard(controllerName string, selector fmt.Stringer) {
+	text := ""
+	if selector != nil {
+		text = selector.String()
+	}
+	m.shard.WithLabelValues(controllerName, text).Set(1)
+}
 
 // Counts are the objects of a release by condition.
 type Counts struct{ Tracked, Drifted, Contended, Waiting, Unmanaged int }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/rancher/helm-locker/pkg/controller"
+	"github.com/rancher/helm-locker/pkg/enforce"
 	helm "github.com/rancher/helm-locker/pkg/generated/controllers/helm.cattle.io"
 	"github.com/rancher/helm-locker/pkg/version"
 	"github.com/rancher/helm-locker/pkg/watch"
@@ -27,7 +28,7 @@ type connection struct {
 
 // connect makes the clients. There is no client-side rate limit: the API server's own priority and fairness knows
 // better, and a queue of waiting reverts helps nobody.
-func connect(config *rest.Config, namespace string) (*connection, error) {
+func connect(config *rest.Config, o ControllerOptions) (*connection, error) {
 	config = rest.CopyConfig(config)
 	config.QPS, config.RateLimiter = -1, nil
 	config.UserAgent = "helm-locker/" + version.Version
@@ -46,12 +47,13 @@ func connect(config *rest.Config, namespace string) (*connection, error) {
 	step("discovery", func() (e error) { c.Discovery, e = discovery.NewDiscoveryClientForConfig(requests); return })
 	step("Kubernetes", func() (e error) { c.Kubernetes, e = kubernetes.NewForConfig(requests); return })
 	step("dynamic", func() (e error) { c.Dynamic, e = dynamic.NewForConfig(requests); return })
+	step("impersonating", func() (e error) { c.Accounts, e = enforce.NewAccounts(requests, c.Dynamic, o.Impersonate); return })
 	step("metadata", func() (e error) { c.Metadata, e = metadata.NewForConfig(requests); return })
 	step("watch", func() (e error) { c.WatchDynamic, e = dynamic.NewForConfig(config); return })
 	step("object watch", func() (e error) { c.WatchObjects, e = watch.NewClient(config); return })
 	step("metadata watch", func() (e error) { c.WatchMetadata, e = metadata.NewForConfig(config); return })
 	step("HelmRelease", func() (e error) {
-		c.factory, e = helm.NewFactoryFromConfigWithOptions(config, &helm.FactoryOptions{Namespace: namespace})
+		c.factory, e = helm.NewFactoryFromConfigWithOptions(config, &helm.FactoryOptions{Namespace: o.Namespace})
 		return
 	})
 	if err != nil {

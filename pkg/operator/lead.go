@@ -35,11 +35,11 @@ func lead(ctx context.Context, conn *connection, o ControllerOptions, c *control
 	var lost atomic.Bool
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: &toldLock{log: o.Log, Interface: &resourcelock.LeaseLock{
-			LeaseMeta:  metav1.ObjectMeta{Namespace: o.Namespace, Name: o.ControllerName},
+			LeaseMeta:  metav1.ObjectMeta{Namespace: o.Namespace, Name: o.lease},
 			Client:     conn.Kubernetes.CoordinationV1(),
 			LockConfig: resourcelock.ResourceLockConfig{Identity: identity(o)},
 		}},
-		Name: o.ControllerName, ReleaseOnCancel: true,
+		Name: o.lease, ReleaseOnCancel: true,
 		LeaseDuration: o.LeaseDuration, RenewDeadline: o.LeaseDuration * 2 / 3, RetryPeriod: retryPeriod(o.LeaseDuration),
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(context.Context) {

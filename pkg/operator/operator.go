@@ -39,6 +39,7 @@ func Run(ctx context.Context, options ControllerOptions) error {
 		return fmt.Errorf("client configuration: %w", err)
 	}
 	m := metrics.New(version.Version, version.Commit)
+	m.Shard(o.ControllerName, o.shard)
 	restConfig = rest.CopyConfig(restConfig)
 	restConfig.Wrap(m.RoundTripper)
 	notifier, err := notify.New(o.Notify, o.Clock, o.Log, m)
@@ -50,18 +51,22 @@ func Run(ctx context.Context, options ControllerOptions) error {
 			return fmt.Errorf("install the CustomResourceDefinition: %w", err)
 		}
 	}
-	conn, err := connect(restConfig, o.Namespace)
+	conn, err := connect(restConfig, o)
 	if err != nil {
 		return err
 	}
 	o.Log.Infof("helm-locker %s, controller name %s", version.String(), o.ControllerName)
+	if o.shard != nil {
+		o.Log.Infof("shard %s, lease %s", o.shard, o.lease)
+	}
 
 	events, stopEvents := recorder(conn, o)
 	defer stopEvents()
 	defer startNotifying(ctx, notifier)()
 
 	c, err := controller.New(ctx, conn.Clients, controller.Options{
-		Namespace: o.Namespace, Name: o.ControllerName, ObjectSetMetadata: o.ObjectSetMetadata, Omit: o.Omit,
+		Namespace: o.Namespace, Name: o.ControllerName, ObjectSetMetadata: o.ObjectSetMetadata, Omit: o.Omit, Shard: o.shard,
+		Impersonate: o.Impersonate, DefaultServiceAccount: o.DefaultServiceAccount,
 		Clock: o.Clock, Log: o.Log, Metrics: m, Events: events, Notify: notifier,
 	})
 	if err != nil {

@@ -2,15 +2,20 @@ package operator
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/sirupsen/logrus"
+	"k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 
 	"github.com/rancher/helm-locker/pkg/enforce"
 	"github.com/rancher/helm-locker/pkg/notify"
+	"github.com/rancher/helm-locker/pkg/report"
 )
 
 // Defaults of the classic options.
@@ -30,6 +35,9 @@ type ControllerOptions struct {
 	Namespace string
 	// ControllerName claims HelmReleases; operators of different names share a cluster. DefaultControllerName when empty.
 	ControllerName string
+	// ShardSelector is a label selector, as kubectl takes it: only HelmReleases with such labels are looked after. Several
+	// operators of one name split the HelmReleases of a namespace that way. All of them when empty.
+	ShardSelector string
 	// NodeName is the node that the operator runs on; it becomes part of its identity in the leader election and of its events.
 	NodeName string
 	// PprofEnabled serves Go's profiles on localhost:6060.
@@ -54,6 +62,12 @@ type ControllerOptions struct {
 	SkipCRD bool
 	// ObjectSetMetadata writes wrangler's classic ObjectSet labels and annotations on the objects of locked releases.
 	ObjectSetMetadata bool
+	// Impersonate has every object of a release written in the name of a ServiceAccount in the namespace of the release, never
+	// in the operator's own: of the one that spec.serviceAccountName names, else of DefaultServiceAccount. A release for which
+	// neither is given is not locked. Without Impersonate only spec.serviceAccountName has that effect.
+	Impersonate bool
+	// DefaultServiceAccount needs Impersonate.
+	DefaultServiceAccount string
 	// Log receives all log lines; text on standard error at level info when nil.
 	Log *logrus.Logger
 
@@ -62,9 +76,13 @@ type ControllerOptions struct {
 
 	// Omit leaves parts of the order proof out, to test that each is needed. Nothing else may set it.
 	Omit enforce.Omit
+
+	// shard and lease are made of ShardSelector and ControllerName.
+	shard labels.Selector
+	lease string
 }
 
-func (o ControllerOptions) complete() (ControllerOptions, error) {
+func (o ControllerOptions) complete() (_ ControllerOptions, err error) {
 	if o.ClientConfig == nil {
 		return o, errors.New("no client configuration: set ClientConfig")
 	}
@@ -74,11 +92,22 @@ func (o ControllerOptions) complete() (ControllerOptions, error) {
 	if o.ControllerName == "" {
 		o.ControllerName = DefaultControllerName
 	}
+	if o.shard, o.lease, err = shardOf(o.ControllerName, o.ShardSelector); err != nil {
+		return o, err
+	}
 	if o.LeaseDuration == 0 {
 		o.LeaseDuration = 15 * time.Second
 	}
 	if o.LeaseDuration < time.Second {
 		return o, errors.New("a lease duration under one second cannot be kept up")
+	}
+	if o.DefaultServiceAccount != "" {
+		if !o.Impersonate {
+			return o, errors.New("a default service account has no effect without impersonation: set Impersonate (--impersonate), too")
+		}
+		if problems := validation.NameIsDNSSubdomain(o.DefaultServiceAccount, false); len(problems) > 0 {
+			return o, fmt.Errorf("default service account %q: %s", o.DefaultServiceAccount, strings.Join(problems, "; "))
+		}
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -102,9 +131,22 @@ func NewLogger(w io.Writer, level, format string) (*logrus.Logger, error) {
 	case "json":
 		log.SetFormatter(&logrus.JSONFormatter{TimestampFormat: time.RFC3339Nano})
 	case "text", "":
-		log.SetFormatter(&logrus.TextFormatter{FullTimestamp: true, TimestampFormat: "15:04:05.000"})
+		log.SetFormatter(neutral{&logrus.TextFormatter{FullTimestamp: true, TimestampFormat: "15:04:05.000"}})
 	default:
 		return nil, errors.New("log format " + format + ": use text or json")
 	}
 	return log, nil
+}
+
+// neutral keeps what a message quotes of the cluster from moving the cursor of a terminal, or passing for a line of its own.
+// logrus quotes fields, and messages only where it writes to no terminal.
+type neutral struct{ logrus.Formatter }
+
+func (n neutral) Format(entry *logrus.Entry) ([]byte, error) {
+	if line := report.Line(entry.Message); line != entry.Message {
+		copied := *entry
+		copied.Message = line
+		entry = &copied
+	}
+	return n.Formatter.Format(entry)
 }

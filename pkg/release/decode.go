@@ -16,6 +16,9 @@ import (
 // decompression bomb reaches.
 const DefaultLimit int64 = 64 << 20
 
+// largeBytes is from how many decompressed bytes on a payload is a large one. Hardly any real one is.
+const largeBytes int64 = 4 << 20
+
 // What is wrong with a payload. Every error of Decode, DecodeSecret and DecodeDetails is one of these (errors.Is); Matches gives ErrMismatch.
 var (
 	// ErrNoPayload: the Secret has no payload at all.
@@ -37,12 +40,13 @@ var (
 const advice = "restore the Secret, or run helm upgrade or helm rollback to write a new record"
 
 // DecodeSecret decodes the payload in a release Secret's data (Kubernetes' own base64 already taken off), with DefaultLimit.
-func DecodeSecret(data map[string][]byte) (*Release, error) {
+// Large, unless nil, is called before more than 4 MiB of it are decompressed: it may wait until there is memory for more.
+func DecodeSecret(data map[string][]byte, large func()) (*Release, error) {
 	payload, found := data[DataKey]
 	if !found {
 		return nil, fmt.Errorf("%w: the Secret has no data key %q; %s", ErrNoPayload, DataKey, advice)
 	}
-	return Decode(payload, DefaultLimit)
+	return decode(payload, DefaultLimit, nil, large)
 }
 
 // Decode decodes a release payload: base64 over gzip over JSON, or base64 over JSON as the oldest Helm wrote. It
@@ -50,13 +54,15 @@ func DecodeSecret(data map[string][]byte) (*Release, error) {
 // The release is nil when there is an error, except for ErrNoManifest, where all but the manifest is there.
 //
 // The payload is a secret: no error contains any part of it, only positions and names of fields.
-func Decode(payload []byte, limit int64) (*Release, error) { return decode(payload, limit, nil) }
+func Decode(payload []byte, limit int64) (*Release, error) {
+	return decode(payload, limit, nil, nil)
+}
 
-func decode(payload []byte, limit int64, details *Details) (*Release, error) {
+func decode(payload []byte, limit int64, details *Details, large func()) (*Release, error) {
 	if len(bytes.TrimSpace(payload)) == 0 {
 		return nil, fmt.Errorf("%w: data key %q is empty; %s", ErrNoPayload, DataKey, advice)
 	}
-	r, err := inflate(payload, limit)
+	r, err := inflate(payload, limit, large)
 	if err != nil {
 		return nil, explain(err, limit)
 	}
@@ -78,34 +84,41 @@ func decode(payload []byte, limit int64, details *Details) (*Release, error) {
 }
 
 // inflate returns the JSON of the payload. Like Helm, it tells compressed from plain payloads by gzip's magic number.
-func inflate(payload []byte, limit int64) (io.Reader, error) {
+func inflate(payload []byte, limit int64, large func()) (io.Reader, error) {
 	plain := bufio.NewReader(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(payload)))
 	head, err := plain.Peek(3)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
 	if !bytes.Equal(head, []byte{0x1f, 0x8b, 0x08}) {
-		return &bounded{r: plain, left: limit}, nil
+		return &bounded{r: plain, left: limit, large: large}, nil
 	}
 	inflated, err := gzip.NewReader(plain)
 	if err != nil {
 		return nil, err
 	}
-	return &bounded{r: inflated, left: limit}, nil
+	return &bounded{r: inflated, left: limit, large: large}, nil
 }
 
 // bounded fails with ErrTooLarge when more than left bytes come; io.LimitedReader would call that a regular end.
 type bounded struct {
-	r    io.Reader
-	left int64
+	r     io.Reader
+	left  int64
+	read  int64
+	large func() // called once, before more than largeBytes are read
 }
 
 func (b *bounded) Read(p []byte) (int, error) {
 	if int64(len(p)) > b.left+1 {
 		p = p[:b.left+1]
 	}
+	if b.large != nil && b.read+int64(len(p)) > largeBytes {
+		b.large()
+		b.large = nil
+	}
 	n, err := b.r.Read(p)
 	b.left -= int64(n)
+	b.read += int64(n)
 	if b.left < 0 {
 		return 0, ErrTooLarge
 	}

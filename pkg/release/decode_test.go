@@ -87,7 +87,7 @@ func TestDecodeReadsAReleaseStoredByTrueHelm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rel, err := release.DecodeSecret(secret.Data)
+	rel, err := release.DecodeSecret(secret.Data, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,11 +237,11 @@ func TestDecodeBoundsWhatItDecompresses(t *testing.T) {
 
 func TestDecodeSecretNeedsTheDataKey(t *testing.T) {
 	for _, data := range []map[string][]byte{nil, {"other": pack(minimal)}} {
-		if _, err := release.DecodeSecret(data); !errors.Is(err, release.ErrNoPayload) || !strings.Contains(err.Error(), `no data key "release"`) {
+		if _, err := release.DecodeSecret(data, nil); !errors.Is(err, release.ErrNoPayload) || !strings.Contains(err.Error(), `no data key "release"`) {
 			t.Errorf("got %v", err)
 		}
 	}
-	if _, err := release.DecodeSecret(map[string][]byte{"release": pack(minimal)}); err != nil {
+	if _, err := release.DecodeSecret(map[string][]byte{"release": pack(minimal)}, nil); err != nil {
 		t.Error(err)
 	}
 }

@@ -35,7 +35,7 @@ type Hook struct {
 // the same exception: with ErrNoManifest, everything but the manifest is there. Templates and files of the chart are skipped.
 func DecodeDetails(payload []byte, limit int64) (*Details, error) {
 	var d Details
-	rel, err := decode(payload, limit, &d)
+	rel, err := decode(payload, limit, &d, nil)
 	if rel == nil {
 		return nil, err
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
@@ -45,4 +47,24 @@ func BenchmarkDecode(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+func FuzzRecordOf(f *testing.F) {
+	f.Add("sh.helm.release.v1.app.v1", "app", "1", "deployed", "1700000000", "helm")
+	f.Add("sh.helm.release.v1.a.v2.v10", "a.v2", "10", "pending-upgrade", "-1", "helm")
+	f.Add("sh.helm.release.v1.app.v01", "app", "1", "", "", "")
+	f.Add("sh.helm.release.v1.app.v9223372036854775808", "app", "9223372036854775808", "x", "9223372036854775808", "helm")
+	f.Fuzz(func(t *testing.T, secret, name, version, status, at, owner string) {
+		rec, err := release.RecordOf(&metav1.ObjectMeta{Namespace: "apps", Name: secret,
+			Labels: map[string]string{"name": name, "version": version, "status": status, "createdAt": at, "modifiedAt": at, "owner": owner}})
+		if err != nil {
+			if !errors.Is(err, release.ErrRecord) {
+				t.Errorf("an error of no kind: %v", err)
+			}
+			return
+		}
+		if release.SecretName(rec.Key.Name, rec.Revision) != secret || rec.Key.Name != name || fmt.Sprint(rec.Revision) != version || rec.Revision < 1 || !rec.Status.Known() {
+			t.Errorf("Secret %q with name %q, version %q, status %q is %+v", secret, name, version, status, rec)
+		}
+	})
 }

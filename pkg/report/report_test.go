@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 var key = []byte("a key of the tests")
@@ -201,4 +203,23 @@ func TestUnified(t *testing.T) {
 	if want := "\x1b[1m--- a\x1b[0m\n\x1b[1m+++ b\x1b[0m\n\x1b[36m@@ -1 +0,0 @@\x1b[0m\n\x1b[31m-x\x1b[0m\n"; err != nil || got != want {
 		t.Errorf("%v\n%q\nwant\n%q", err, got, want)
 	}
+}
+
+func FuzzLine(f *testing.F) {
+	for _, seed := range []string{"", "plain", "a\x1b[2J\nb", "\xff\xfe", "\u202e\u200d\u00a0", "\U0001f600\ufe0f"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		line, block := Line(text), Block(text)
+		for _, made := range []string{line, strings.NewReplacer("\n", "", "\t", "").Replace(block)} {
+			if at := strings.IndexFunc(made, func(r rune) bool {
+				return !unicode.IsPrint(r) && r != '\u200c' && r != '\u200d' && r != '\u00a0'
+			}); at >= 0 || !utf8.ValidString(made) {
+				t.Errorf("byte %d of %q, made of %q", at, made, text)
+			}
+		}
+		if Line(line) != line || Block(block) != block {
+			t.Errorf("it changes twice: %q", text)
+		}
+	})
 }

@@ -21,6 +21,14 @@ const (
 	maxQuoted  = 150 // bytes of what a message quotes
 )
 
+// Bounds of the parts of a rule, in bytes of at most four to a character of the API's own bounds.
+const (
+	maxPath       = 4 * 1024
+	maxManager    = 4 * 128
+	maxExpression = 4 * 256
+	maxSelector   = 4 * 1024
+)
+
 // compiler collects the errors of all rules.
 type compiler struct {
 	errs []error
@@ -66,6 +74,9 @@ func (c *compiler) rule(index int, r *v1alpha1.IgnoreRule) rule {
 	c.bound(field+".paths", len(r.Paths))
 	c.bound(field+".managers", len(r.Managers))
 	for i, pointer := range r.Paths {
+		if c.tooLong(fmt.Sprintf("%s.paths[%d]", field, i), pointer, maxPath) {
+			continue
+		}
 		p, err := parsePointer(pointer)
 		if err != nil {
 			c.failf(fmt.Sprintf("%s.paths[%d]", field, i), "%q: %v", cut(pointer, maxQuoted), err)
@@ -74,6 +85,9 @@ func (c *compiler) rule(index int, r *v1alpha1.IgnoreRule) rule {
 		out.paths, out.pointers = append(out.paths, p), append(out.pointers, pointer)
 	}
 	for i, manager := range r.Managers {
+		if c.tooLong(fmt.Sprintf("%s.managers[%d]", field, i), manager, maxManager) {
+			continue
+		}
 		if manager == "" {
 			c.failf(fmt.Sprintf("%s.managers[%d]", field, i), "a manager has a name; use * for any manager")
 		}
@@ -91,6 +105,15 @@ func (c *compiler) bound(field string, length int) {
 	}
 }
 
+// tooLong records a text that is longer than the definition of HelmReleases allows; an older definition may stand.
+func (c *compiler) tooLong(field, text string, most int) bool {
+	if len(text) > most {
+		c.failf(field, "at most %d bytes are allowed, not %d", most, len(text))
+		return true
+	}
+	return false
+}
+
 func (c *compiler) target(field string, t *v1alpha1.IgnoreTarget) target {
 	return target{
 		group:       c.expression(field+".group", t.Group),
@@ -105,6 +128,9 @@ func (c *compiler) target(field string, t *v1alpha1.IgnoreTarget) target {
 
 // expression compiles a regular expression for matches; nil for an empty one.
 func (c *compiler) expression(field, text string) *regexp.Regexp {
+	if c.tooLong(field, text, maxExpression) {
+		return nil
+	}
 	if text == "" {
 		return nil
 	}
@@ -123,6 +149,9 @@ func (c *compiler) expression(field, text string) *regexp.Regexp {
 
 // selector parses a label selector; nil for an empty one.
 func (c *compiler) selector(field, text string) labels.Selector {
+	if c.tooLong(field, text, maxSelector) {
+		return nil
+	}
 	if strings.TrimSpace(text) == "" {
 		return nil
 	}

@@ -172,6 +172,10 @@ func TestTheErrorIsBounded(t *testing.T) {
 		"spec.ignore: at most 64 rules":                repeat(parse(t, "{paths: [/a]}"), 65),
 		"spec.ignore[0].paths: at most 64 are allowed": {{Paths: repeat("/a", 65)}},
 		"spec.ignore[0].managers: at most 64 are":      {{Managers: repeat("a", 65)}},
+		"spec.ignore[0].paths[0]: at most 4096 bytes":  {{Paths: []string{"/" + strings.Repeat("a", 4096)}}},
+		"spec.ignore[0].managers[1]: at most 512":      {{Managers: []string{"a", strings.Repeat("*", 513)}}},
+		"spec.ignore[0].target.name: at most 1024":     {{Paths: []string{"/a"}, Target: &v1alpha1.IgnoreTarget{Name: strings.Repeat("(a*)*", 300)}}},
+		"spec.ignore[0].target.labelSelector: at most": {{Paths: []string{"/a"}, Target: &v1alpha1.IgnoreTarget{LabelSelector: strings.Repeat("a,", 3000)}}},
 	} {
 		if _, err := Compile(ignore); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("want %q, got %v", name, err)

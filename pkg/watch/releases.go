@@ -29,6 +29,7 @@ type Releases struct {
 	records map[release.Key]map[types.UID]release.Record
 	byName  map[types.NamespacedName]record // the Secret's name to its record, to find it again when it goes
 	bad     map[release.Key]map[string]Malformed
+	badOf   map[types.NamespacedName]release.Key // the Secret's name to the release that bad has it under
 }
 
 // Malformed is a Secret that claims to be a record of a release and is not as Helm writes them.
@@ -50,6 +51,7 @@ func NewReleases(client metadata.Interface, log logrus.FieldLogger, changed func
 		records: map[release.Key]map[types.UID]release.Record{},
 		byName:  map[types.NamespacedName]record{},
 		bad:     map[release.Key]map[string]Malformed{},
+		badOf:   map[types.NamespacedName]release.Key{},
 	}
 	r.feed = newFeed("release Secrets", r.listWatch(), &metav1.PartialObjectMetadata{}, r, log)
 	return r
@@ -133,6 +135,7 @@ func (r *Releases) put(m *metav1.PartialObjectMetadata) []release.Key {
 			r.bad[key] = map[string]Malformed{}
 		}
 		r.bad[key][m.Name] = Malformed{Revision: rec.Revision, Err: err}
+		r.badOf[types.NamespacedName{Namespace: m.Namespace, Name: m.Name}] = key
 		return append(touched, key)
 	}
 	if r.records[rec.Key] == nil {
@@ -151,14 +154,13 @@ func (r *Releases) remove(name types.NamespacedName) []release.Key {
 
 // forget drops what is known of a Secret. r.mu is held.
 func (r *Releases) forget(name types.NamespacedName) (touched []release.Key) {
-	for key, bad := range r.bad {
-		if _, ok := bad[name.Name]; ok && key.Namespace == name.Namespace {
-			delete(bad, name.Name)
-			touched = append(touched, key)
-		}
-		if len(bad) == 0 {
+	if key, was := r.badOf[name]; was { // not by a look at all of them: there may be as many as somebody likes
+		delete(r.badOf, name)
+		delete(r.bad[key], name.Name)
+		if len(r.bad[key]) == 0 {
 			delete(r.bad, key)
 		}
+		touched = append(touched, key)
 	}
 	known, ok := r.byName[name]
 	if !ok {

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"strconv"
 	"sync"
 	"time"
 
@@ -239,6 +240,9 @@ func refuse(w http.ResponseWriter, action Action) {
 		panic(http.ErrAbortHandler)
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if action.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(action.RetryAfter))
+	}
 	w.WriteHeader(action.Status)
 	if _, err := w.Write(body); err != nil {
 		panic(http.ErrAbortHandler)

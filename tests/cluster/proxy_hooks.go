@@ -62,6 +62,8 @@ type Action struct {
 	Status  int
 	Reason  metav1.StatusReason
 	Message string
+	// RetryAfter, with Status, is how many seconds the client is told to wait before it asks again; 0 says nothing.
+	RetryAfter int
 	// After runs when the API server has done its work and answered, before the client hears of it. It may block, and
 	// when it returns an error the connection is closed without the answer.
 	After func(*http.Response) error

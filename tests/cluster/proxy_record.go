@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"k8s.io/client-go/transport"
 )
 
 // Request is what a Proxy recorded of one request.
@@ -19,6 +21,8 @@ type Request struct {
 	// UserAgent and User tell who asked; User is the common name of the client's certificate, or empty.
 	UserAgent string
 	User      string
+	// Impersonated is in whose name the request is made; empty for the user's own.
+	Impersonated string
 	// ContentType and Body are what a write sent; the Body of a read is not kept.
 	ContentType string
 	Body        []byte
@@ -67,6 +71,7 @@ func (p *Proxy) recorded(keep func(Request) bool) []Request {
 func (p *Proxy) record(r *http.Request) (*Request, error) {
 	record := &Request{
 		Time: time.Now(), Method: r.Method, Path: r.URL.Path, Query: r.URL.Query(), UserAgent: r.UserAgent(),
+		Impersonated: r.Header.Get(transport.ImpersonateUserHeader),
 	}
 	if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
 		record.User = r.TLS.PeerCertificates[0].Subject.CommonName

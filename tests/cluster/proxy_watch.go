@@ -23,6 +23,8 @@ type stream struct {
 	// changed is signalled, with proxy.mu held, when anything below or the holds have changed. Proxy.mu guards it all.
 	changed *sync.Cond
 	pending []byte
+	// last is the last byte that the API server sent: a line end between two events of a stream of JSON.
+	last byte
 	// end is what the API server's stream ended with; it is handed on after all pending bytes.
 	end error
 	// broken ends the stream at once, whatever is pending.
@@ -68,6 +70,35 @@ func (p *Proxy) CutWatches(match Match) int {
 	return cut
 }
 
+// Inject adds events, each of them a line of JSON, to the matching open watches that are between two events, as if the API
+// server had sent them, and returns the number of these watches.
+func (p *Proxy) Inject(match Match, events []byte) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	injected := 0
+	for s := range p.streams {
+		if match.matches(s.request) && s.broken == nil && s.last == '\n' {
+			s.pending = append(s.pending, events...)
+			s.changed.Broadcast()
+			injected++
+		}
+	}
+	return injected
+}
+
+// Unread returns how many bytes of matching watches are on their way to the client.
+func (p *Proxy) Unread(match Match) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := 0
+	for s := range p.streams {
+		if match.matches(s.request) {
+			n += len(s.pending)
+		}
+	}
+	return n
+}
+
 // Watches returns the number of matching watches that are open now.
 func (p *Proxy) Watches(match Match) int {
 	p.mu.Lock()
@@ -103,6 +134,9 @@ func (s *stream) receive() {
 		n, err := s.upstream.Read(buffer)
 		s.proxy.mu.Lock()
 		s.pending = append(s.pending, buffer[:n]...)
+		if n > 0 {
+			s.last = buffer[n-1]
+		}
 		s.end = err
 		s.changed.Broadcast()
 		s.proxy.mu.Unlock()

@@ -6,6 +6,7 @@ import "slices"
 const (
 	integration = "./tests/integration"
 	order       = "./tests/order"
+	ha          = "./tests/ha"
 	controller  = "./pkg/controller"
 	enforce     = "./pkg/enforce"
 	lock        = "./pkg/lock"
@@ -20,5 +21,5 @@ const (
 // them breaks nothing, there is no mutant of that one; a comment says so.
 func mutants() []mutant {
 	return slices.Concat(neverRevertHelm(), neverDelete(), leaveNoTrace(), asHelmLeftIt(), noDriftLost(), noWriteLoops(), secretsStaySecret(),
-		noExemption(), allOrNothing(), badInput(), costFollowsLocks())
+		noExemption(), allOrNothing(), badInput(), hostileInput(), costFollowsLocks(), noBorrowedRights())
 }

@@ -70,6 +70,22 @@ func neverRevertHelm() []mutant {
 			pkg: order, run: "TestI1_TakenBackAlthoughAControllerTouchedIt/helm_4",
 		},
 		{
+			promise: "I1", what: "a creation that was not answered is not looked after",
+			edit: edit{act, `				case obj == nil && unanswered(err):`, `				case obj == nil && unanswered(err) && l.Key == "":`},
+			pkg:  ha, run: "TestI1_CreationWhoseAnswerIsLost/delete",
+		},
+		{
+			promise: "I1", what: "what Helm keeps is taken back after a creation that was not answered",
+			edit: edit{"pkg/enforce/replace.go", `	if o.Keep || manifest.Kept(live.GetAnnotations()) || live`,
+				`	if o.Keep && manifest.Kept(live.GetAnnotations()) && o.ID.Kind == "" || live`},
+			pkg: ha, run: "TestI1_CreationWhoseAnswerIsLost/keep",
+		},
+		{
+			promise: "I1", what: "an operator that is stopped leaves a creation unconfirmed",
+			edit: edit{"pkg/controller/unanswered.go", `context.WithCancel(context.WithoutCancel(ctx))`, `context.WithCancel(ctx)`},
+			pkg:  ha, run: "TestI1_StoppedBetweenACreationAndItsSecondCheck",
+		},
+		{
 			promise: "I1", what: "records are compared by revision number instead of identity",
 			edit: edit{proof, `	return newest.Same(rec) &&`, `	return newest.Revision == rec.Revision &&`},
 			pkg:  order, run: "TestI1_RecordIdentityNotRevisionNumber/helm_3/with_it",

@@ -97,6 +97,32 @@ func noDriftLost() []mutant {
 			pkg: integration, run: "TestLeader_StandbyIsWarmAndTakesOver",
 		},
 		{
+			promise: "I5", what: "the HelmReleases of another shard are looked after, too",
+			edit: edit{"pkg/controller/claim.go", `	return c.Shard == nil || c`, `	return c.Name != "" || c`},
+			pkg:  ha, run: "TestShards_EachLooksAfterItsOwn",
+		},
+		{
+			promise: "I5", what: "shards exclude each other",
+			edit: edit{"pkg/operator/shard.go", `	return shard, controllerName + "-" + hex.EncodeToString(sum[:4]), nil`,
+				`	return shard, controllerName + hex.EncodeToString(sum[:0]), nil`},
+			pkg: ha, run: "TestShards_EachLooksAfterItsOwn",
+		},
+		{
+			promise: "I5", what: "a shard does not learn that another one has let go of a release",
+			edit: edit{"pkg/controller/controller.go", `	if rel, ok := c.forgetElsewhere(key); ok {`, `	if rel, ok := c.forgetElsewhere(key); ok && rel.Name == "" {`},
+			pkg:  ha, run: "TestShards_OneReleaseIsLockedOnce",
+		},
+		{
+			promise: "I5", what: "an object that is fought over waits for a time that is far away since the clock was set back",
+			edit: edit{"pkg/lock/budget.go", `	if b.next.Sub(now) > b.backoff {`, `	if b.backoff == 0 {`},
+			pkg:  ha, run: "TestHA_ClockIsSetForwardAndBack",
+		},
+		{
+			promise: "I5", what: "a leader that stops keeps its lease",
+			edit: edit{"pkg/operator/lead.go", `ReleaseOnCancel: true,`, `ReleaseOnCancel: o.Namespace == "",`},
+			pkg:  ha, run: "TestHA_ThreeReplicasStoppedOneAfterTheOther",
+		},
+		{
 			promise: "I5", what: "the loss of Helm's label is not drift of content",
 			edit: edit{"pkg/manifest/resolve.go", `	labels[ManagedByLabel] = ManagedByHelm
 	live.SetLabels(labels)`, `	live.SetLabels(labels)`},

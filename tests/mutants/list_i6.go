@@ -36,7 +36,7 @@ func noWriteLoops() []mutant {
 		},
 		{
 			promise: "I6", what: "a fight is noticed and not slowed down",
-			edit: edit{state, `	return max(s.budget.Wait(now), s.notBefore.Sub(now), 0)`, `	return max(s.notBefore.Sub(now), 0)`},
+			edit: edit{state, `	return max(s.budget.Wait(now), left, 0)`, `	return max(left, 0)`},
 			pkg:  integration, run: fight,
 		},
 		{

@@ -89,7 +89,7 @@ func badInput() []mutant {
 		},
 		{
 			promise: "I10", what: "a payload may decompress to any size",
-			edit: edit{"pkg/release/decode.go", `	return Decode(payload, DefaultLimit)`, `	return Decode(payload, DefaultLimit<<20)`},
+			edit: edit{"pkg/release/decode.go", `	return decode(payload, DefaultLimit, nil, large)`, `	return decode(payload, DefaultLimit<<20, nil, large)`},
 			pkg:  integration, run: records,
 		},
 		{

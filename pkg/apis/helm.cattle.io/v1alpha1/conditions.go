@@ -74,8 +74,13 @@ const (
 	// that nothing is reverted which the rule means to spare.
 	ReasonInvalidRule = "InvalidIgnoreRule"
 
-	// ReasonForbidden: the operator lacks a permission that it needs; the message names it.
+	// ReasonForbidden: the operator, or the ServiceAccount in whose name it writes, lacks a permission that is needed; the
+	// message names both. It is tried again by itself.
 	ReasonForbidden = "Forbidden"
+
+	// ReasonNoServiceAccount: the operator runs with --impersonate, and neither spec.serviceAccountName nor
+	// --default-service-account says in whose name to write. Nothing is locked.
+	ReasonNoServiceAccount = "NoServiceAccount"
 )
 
 // Reasons of Drifted.

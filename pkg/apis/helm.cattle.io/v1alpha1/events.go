@@ -40,6 +40,13 @@ const (
 	// EventReasonContended (Warning): another party keeps changing an object back; the message names it.
 	EventReasonContended = "Contended"
 
+	// EventReasonForbidden (Warning): the ServiceAccount in whose name the release is protected may not change objects that
+	// the manifest declares, so these are not protected.
+	EventReasonForbidden = "Forbidden"
+
+	// EventReasonNoServiceAccount (Warning): nobody says in whose name to protect the release, so it is not.
+	EventReasonNoServiceAccount = "NoServiceAccount"
+
 	// EventReasonConflict (Warning): another HelmRelease already locks this release or an object of it.
 	EventReasonConflict = "Conflict"
 

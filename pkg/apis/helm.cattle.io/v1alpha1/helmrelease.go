@@ -90,6 +90,15 @@ type HelmReleaseSpec struct {
 	// +optional
 	ReplaceImmutable bool `json:"replaceImmutable,omitempty"`
 
+	// ServiceAccountName is the ServiceAccount, in the namespace of the release, in whose name the objects of the release are
+	// written. What it may not write is not put back, and said so. Without it the operator writes in its own name, unless it
+	// runs with `--impersonate`: then its `--default-service-account` takes the place, and without either nothing is locked.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+	ServiceAccountName string `json:"serviceAccountName,omitempty"`
+
 	// Suspend unlocks the release for as long as it is true. Nothing is reverted meanwhile; drift made in that time is
 	// found, and reverted, when the release is locked again.
 	//

@@ -27,6 +27,11 @@ type HelmReleaseStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
+	// Shard is the label selector of the operator that looks after this HelmRelease (its `--shard-selector`). It is absent
+	// when one operator looks after all.
+	// +optional
+	Shard string `json:"shard,omitempty"`
+
 	// State sums up the newest revision of the release: `SecretNotFound`, `Unknown`, `Deployed`, `Uninstalled`,
 	// `Error`, `Failed` or `Transitioning`. Only a `Deployed` release is locked.
 	// +optional
@@ -97,8 +102,8 @@ type ObjectCounts struct {
 	// +optional
 	Contended int `json:"contended"`
 
-	// Waiting is the number of tracked objects that cannot be watched yet because the API server does not serve their
-	// kind.
+	// Waiting is the number of tracked objects that cannot be protected yet: the API server does not serve their kind, or the
+	// ServiceAccount of the release may not change them.
 	// +optional
 	Waiting int `json:"waiting"`
 

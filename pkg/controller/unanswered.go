@@ -1,0 +1,48 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/rancher/helm-locker/pkg/lock"
+)
+
+// lastWord is how long a creation that is under way when the operator has to stop may take to be made and confirmed: less than
+// the time that a pod is given.
+const lastWord = 5 * time.Second
+
+// outlast returns a context that ends a while after ctx does: a creation must not be left unconfirmed because the operator stops, or
+// what Helm means to be gone could stay.
+func outlast(ctx context.Context) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	forget := context.AfterFunc(ctx, func() {
+		timer := time.AfterFunc(lastWord, cancel)
+		context.AfterFunc(longer, func() { timer.Stop() })
+	})
+	return longer, func() {
+		forget()
+		cancel()
+	}
+}
+
+// unanswered says whether an error leaves open whether the API server did what it was asked.
+func unanswered(err error) bool {
+	status := apierrors.APIStatus(nil)
+	return err != nil && (!errors.As(err, &status) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || status.Status().Code >= 500)
+}
+
+// clearUp finds out what has become of a creation that was not answered, and takes the object back if the release is being
+// uninstalled or is gone. The object that is found may be Helm's own, so it stays in every other case.
+func (c *Controller) clearUp(ctx context.Context, l *lock.Lock, v *verdict) {
+	c.insist(ctx, l, func(ctx context.Context) (bool, error) {
+		live, err := c.enforcer.Look(ctx, v.Object)
+		if err != nil || live == nil {
+			return true, err
+		}
+		return c.enforcer.ConfirmUnanswered(ctx, l.Record, v.Object, live)
+	})
+	c.settle(l, v.Work, lock.Outcome{Again: c.freshLook(v), Failed: true, Transient: true, Problem: c.driftProblem(v)})
+}

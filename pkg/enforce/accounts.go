@@ -1,0 +1,100 @@
+package enforce
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/transport"
+	"k8s.io/utils/lru"
+)
+
+// clientsKept bounds the clients of accounts that are kept. One that is used again after it was dropped is made anew,
+// which takes microseconds: a client holds no connection, goroutine or cache of its own.
+const clientsKept = 256
+
+// Accounts are the clients that objects are written with: the operator's own, and those that write in the name of other
+// users by impersonation. All share the connections of one transport. It is safe for concurrent use.
+type Accounts struct {
+	config   *rest.Config
+	shared   http.RoundTripper
+	own      dynamic.Interface
+	required bool
+	clients  *lru.Cache // dynamic.Interface by account
+}
+
+// NewAccounts returns the clients for requests as config has them; own is that of the operator itself. With required
+// nothing is ever written in the operator's own name.
+func NewAccounts(config *rest.Config, own dynamic.Interface, required bool) (*Accounts, error) {
+	shared, err := rest.TransportFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("transport for impersonation: %w", err)
+	}
+	return &Accounts{config: config, shared: shared, own: own, required: required, clients: lru.New(clientsKept)}, nil
+}
+
+// errNoAccount is a programming error made harmless: whoever locks a release must have found an account for it.
+var errNoAccount = errors.New("nothing is written in the operator's own name (--impersonate), and no account is given")
+
+// client returns the client that writes in the name of an account, the operator's own for an empty one.
+func (a *Accounts) client(account string) (dynamic.Interface, error) {
+	if account == "" {
+		if a.required {
+			return nil, errNoAccount
+		}
+		return a.own, nil
+	}
+	if known, ok := a.clients.Get(account); ok {
+		if client, ok := known.(dynamic.Interface); ok {
+			return client, nil
+		}
+	}
+	// Around the transport that exists, not through rest.Config.Impersonate: that makes a transport, and its connections,
+	// for every account when client-go cannot tell that two configurations are alike, as with a dialer of one's own.
+	as := transport.NewImpersonatingRoundTripper(transport.ImpersonationConfig{UserName: account}, a.shared)
+	client, err := dynamic.NewForConfigAndClient(a.config, &http.Client{Transport: as, Timeout: a.config.Timeout})
+	if err != nil {
+		return nil, fmt.Errorf("client that writes as %s: %w", account, err)
+	}
+	a.clients.Add(account, client)
+	return client, nil
+}
+
+var accessReviews = schema.GroupVersionResource{Group: authorizationv1.GroupName, Version: "v1", Resource: "selfsubjectaccessreviews"}
+
+// MayPatch says whether an account may change objects of a resource in a namespace, none for a cluster-scoped one: any
+// of them, or with a name that one. Who may change an object may read it too, because a patch returns it. The API server's
+// authorizer is asked, as the account itself: that needs no permission beside that to impersonate it.
+func (a *Accounts) MayPatch(ctx context.Context, account string, gvr schema.GroupVersionResource, namespace, name string) (bool, error) {
+	client, err := a.client(account)
+	if err != nil {
+		return false, err
+	}
+	review := &authorizationv1.SelfSubjectAccessReview{
+		TypeMeta: metav1.TypeMeta{APIVersion: authorizationv1.SchemeGroupVersion.String(), Kind: "SelfSubjectAccessReview"},
+		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Verb: "patch", Group: gvr.Group, Version: gvr.Version, Resource: gvr.Resource, Namespace: namespace, Name: name,
+		}},
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(review)
+	if err != nil {
+		return false, fmt.Errorf("encode an access review: %w", err)
+	}
+	answer, err := client.Resource(accessReviews).Create(ctx, &unstructured.Unstructured{Object: content}, metav1.CreateOptions{})
+	if err != nil {
+		return false, fmt.Errorf("ask what %s may change: %w", account, err)
+	}
+	allowed, _, err := unstructured.NestedBool(answer.Object, "status", "allowed")
+	if err != nil {
+		return false, fmt.Errorf("the API server's answer to an access review: %w", err)
+	}
+	return allowed, nil
+}

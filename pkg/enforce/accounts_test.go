@@ -1,0 +1,125 @@
+package enforce
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/rancher/helm-locker/pkg/lock"
+)
+
+var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+
+// front answers every request with an empty ConfigMap, and counts the connections and in whose name requests come.
+type front struct {
+	mu          sync.Mutex
+	connections int
+	users       map[string]int
+}
+
+func (f *front) start(t *testing.T) *rest.Config {
+	t.Helper()
+	f.users = map[string]int{}
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		f.mu.Lock()
+		f.users[r.Header.Get("Impersonate-User")]++
+		f.mu.Unlock()
+		w.Header().Set("Content-Type", "application/json")
+		if _, err := w.Write([]byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}`)); err != nil {
+			t.Error(err)
+		}
+	}))
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			f.mu.Lock()
+			f.connections++
+			f.mu.Unlock()
+		}
+	}
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	// With a dialer of its own client-go takes no two configurations for alike.
+	dialer := &net.Dialer{}
+	return &rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}, Dial: dialer.DialContext}
+}
+
+// However many accounts write, they share connections, and the clients that are kept are bounded.
+func TestAccountsShareConnections(t *testing.T) {
+	var f front
+	config := f.start(t)
+	own, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	accounts, err := NewAccounts(config, own, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const many = 3 * clientsKept
+	for round := range 2 {
+		for i := range many {
+			account := fmt.Sprintf("system:serviceaccount:apps-%d:deployer", i)
+			client, err := accounts.client(account)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := client.Resource(configMaps).Namespace("apps").Get(t.Context(), "a", metav1.GetOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			f.mu.Lock()
+			if f.users[account] != round+1 {
+				t.Fatalf("%s was seen %d times after round %d", account, f.users[account], round)
+			}
+			f.mu.Unlock()
+		}
+	}
+	if f.connections > 2 {
+		t.Errorf("%d connections for %d accounts", f.connections, many)
+	}
+	if n := accounts.clients.Len(); n > clientsKept {
+		t.Errorf("%d clients are kept", n)
+	}
+	if len(f.users) != many {
+		t.Errorf("%d users", len(f.users))
+	}
+}
+
+// Where an account is required, an object without one is not written, by whatever way.
+func TestNothingIsWrittenWithoutAnAccount(t *testing.T) {
+	var f front
+	config := f.start(t)
+	own, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	accounts, err := NewAccounts(config, own, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := accounts.client(""); !errors.Is(err, errNoAccount) {
+		t.Fatalf("error is %v", err)
+	}
+	e := &Enforcer{accounts: accounts, writer: &writer{client: own}}
+	r := &Revert{Object: &lock.Object{GVR: configMaps}}
+	if _, err := e.DryRun(t.Context(), r); !errors.Is(err, errNoAccount) {
+		t.Errorf("dry run: %v", err)
+	}
+	if _, err := e.Revert(t.Context(), "set", r); !errors.Is(err, errNoAccount) {
+		t.Errorf("revert: %v", err)
+	}
+	if _, err := e.as(r.Object); !errors.Is(err, errNoAccount) {
+		t.Errorf("any other write: %v", err)
+	}
+	if len(f.users) != 0 {
+		t.Errorf("requests were made: %v", f.users)
+	}
+}

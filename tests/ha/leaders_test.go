@@ -1,0 +1,265 @@
+package ha
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rancher/helm-locker/tests/cluster"
+	"github.com/rancher/helm-locker/tests/kit"
+)
+
+// A leader that is told to stop gives its lease up, so nobody waits for it to expire: that would take five minutes here.
+func TestHA_ThreeReplicasStoppedOneAfterTheOther(t *testing.T) {
+	t.Parallel()
+	e := kit.New(t, shared)
+	var replicas []*replica
+	for range 3 {
+		replicas = append(replicas, startReplica(e, elected(longLease)))
+	}
+	locked(e, "app")
+	for left := len(replicas); left > 1; left-- {
+		for _, r := range replicas {
+			if r != nil {
+				r.proxy.Reset()
+			}
+		}
+		for i := range 3 {
+			reverts(e, "app", "tampered "+strconv.Itoa(i))
+		}
+		i, err := leader(replicas)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := holder(e, e.Operator)
+		replicas[i].Stop()
+		if err := replicas[i].Err(); err != nil {
+			t.Errorf("the leader ended with %v", err)
+		}
+		if now := holder(e, e.Operator); now == before {
+			t.Errorf("the leader ended and %s still holds the lease", now)
+		}
+		replicas[i] = nil
+	}
+	reverts(e, "app", "tampered at last")
+	e.WaitReady("app", 1)
+}
+
+// The leader is cut off while one of its reverts is on the way. It ends before its lease does, another one leads, Helm upgrades;
+// then the network is whole again, and what was on the way arrives.
+func TestHA_PartitionedLeaderDoesNotWriteAnyMore(t *testing.T) {
+	t.Parallel()
+	e := kit.New(t, shared)
+	proxy := e.Proxy()
+	ended := kit.RunOperator(t, proxy.RESTConfig(), e.Operator, elected(shortLease))
+	chart := e.Chart("app", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app}\ndata: {key: \"{{ .Values.key }}\"}\n")
+	e.Helm(shared.Helm3(), "install", "app", chart, "--set", "key=one")
+	e.Lock("app")
+	second := startReplica(e, elected(shortLease))
+	e.Eventually("the second replica watches what the release has", func() error {
+		if second.proxy.Watches(cluster.ForResource("configmaps")) == 0 {
+			return errors.New("it does not")
+		}
+		return nil
+	})
+	history := e.Record(kit.ConfigMaps)
+
+	onTheWay := proxy.HoldRequests(cluster.ForResource("configmaps", http.MethodPatch))
+	e.Patch(kit.ConfigMaps, "app", `{"data":{"key":"tampered"}}`)
+	arrived(e, onTheWay)
+	heal := proxy.Intercept(func(*http.Request) cluster.Action { return cluster.Drop() })
+	proxy.CutWatches(nil)
+	select {
+	case err := <-ended:
+		if err == nil || !strings.Contains(err.Error(), "lost the leader lease") {
+			t.Errorf("the partitioned leader ended with %v", err)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("the partitioned leader goes on")
+	}
+	e.WaitField(kit.ConfigMaps, "app", "data.key", "one") // by the second, although the first had its hands on it
+	e.Helm(shared.Helm3(), "upgrade", "app", chart, "--set", "key=two")
+	heal()
+	proxy.Reset()
+	onTheWay.Release()
+	e.WaitReady("app", 2)
+	e.Patch(kit.ConfigMaps, "app", `{"data":{"key":"tampered again"}}`)
+	e.WaitField(kit.ConfigMaps, "app", "data.key", "two")
+	history.CatchUp()
+	if values := valuesOf(history, "app"); slices.Index(values, "two") < 0 || slices.Contains(values[slices.Index(values, "two"):], "one") {
+		t.Errorf("the values were %q", values)
+	}
+	for _, w := range kit.ObjectWrites(proxy) {
+		t.Errorf("the old leader wrote: %s", w)
+	}
+}
+
+// A process that dies gives nothing up. Its successor waits for the lease to expire, and finds what happened meanwhile.
+func TestHA_VanishedLeaderIsReplaced(t *testing.T) {
+	t.Parallel()
+	e := kit.New(t, shared)
+	proxy := e.Proxy()
+	ended := kit.RunOperator(t, proxy.RESTConfig(), e.Operator, elected(shortLease))
+	locked(e, "app")
+	locked(e, "other")
+	second := startReplica(e, elected(shortLease))
+	before := holder(e, e.Operator)
+	proxy.Intercept(func(*http.Request) cluster.Action { return cluster.Drop() }) // nobody hears of it any more
+	proxy.CutWatches(nil)
+	e.Patch(kit.ConfigMaps, "app", `{"data":{"key":"tampered in between"}}`)
+	e.Delete(kit.ConfigMaps, "other")
+	e.WaitField(kit.ConfigMaps, "app", "data.key", "declared")
+	e.WaitField(kit.ConfigMaps, "other", "data.key", "declared")
+	if now := holder(e, e.Operator); now == before {
+		t.Errorf("%s still holds the lease", now)
+	}
+	if writes := kit.ObjectWrites(second.proxy); len(writes) < 2 {
+		t.Errorf("the second replica wrote %v", writes)
+	}
+	if err := <-ended; err == nil {
+		t.Error("the leader that was cut off ended as if it had been told to")
+	}
+}
+
+// For a moment there may be two that believe to lead. Here there always are.
+func TestHA_TwoLeadersAtOnce(t *testing.T) {
+	t.Parallel()
+	e := kit.New(t, shared)
+	one, two := startReplica(e), startReplica(e)
+	chart := e.Chart("app", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app}\ndata: {key: \"{{ .Release.Revision }}\"}\n"+kit.ConfigMap("fixed", "declared"))
+	e.Helm(shared.Helm3(), "install", "app", chart)
+	e.Lock("app")
+	history := e.Record(kit.ConfigMaps)
+	const upgrades = 4
+	for revision := 2; revision < 2+upgrades; revision++ {
+		// Neither hears of the upgrade in time, and one of them later than the other.
+		release := []func(){one.proxy.HoldWatch(cluster.ForResource("secrets")), two.proxy.HoldWatch(cluster.ForResource("secrets"))}
+		e.Patch(kit.ConfigMaps, "app", fmt.Sprintf(`{"data":{"key":"tampered %d"}}`, revision))
+		e.Helm(shared.Helm3(), "upgrade", "app", chart)
+		e.Patch(kit.ConfigMaps, "app", fmt.Sprintf(`{"data":{"key":"tampered after %d"}}`, revision))
+		e.Delete(kit.ConfigMaps, "fixed")
+		release[revision%2]()
+		e.WaitField(kit.ConfigMaps, "app", "data.key", strconv.Itoa(revision))
+		release[1-revision%2]()
+		e.WaitReady("app", revision)
+		reverts(e, "fixed", "tampered")
+		e.Patch(kit.ConfigMaps, "app", `{"data":{"key":"tampered"}}`)
+		e.WaitField(kit.ConfigMaps, "app", "data.key", strconv.Itoa(revision))
+	}
+	history.CatchUp()
+	newest := 1
+	for _, value := range valuesOf(history, "app") {
+		revision, err := strconv.Atoi(value)
+		if err != nil {
+			continue // tampered
+		}
+		if revision < newest {
+			t.Errorf("revision %d came back after %d: %q", revision, newest, valuesOf(history, "app"))
+		}
+		newest = revision
+	}
+	for i, r := range []*replica{one, two} {
+		if len(kit.ObjectWrites(r.proxy)) == 0 {
+			t.Errorf("operator %d never wrote", i)
+		}
+	}
+}
+
+// A leader that is told to stop in the middle of a re-creation does not leave before it knows that the object may stay.
+func TestI1_StoppedBetweenACreationAndItsSecondCheck(t *testing.T) {
+	t.Parallel()
+	e := kit.New(t, shared)
+	r := startReplica(e)
+	chart := e.Chart("app", kit.ConfigMap("app", "declared")+kit.ConfigMap("base", "declared"))
+	e.Helm(shared.Helm3(), "install", "app", chart)
+	e.Lock("app")
+	answer := r.proxy.HoldAnswers(cluster.ForResource("configmaps", http.MethodPost))
+	creation := r.proxy.HoldRequests(cluster.ForResource("configmaps", http.MethodPost))
+	e.Delete(kit.ConfigMaps, "app")
+	arrived(e, creation)
+	e.Helm(shared.Helm3(), "uninstall", "app")
+	creation.Release()
+	arrived(e, answer)
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		r.Stop()
+	}()
+	e.Eventually("the operator is stopping", func() error {
+		if r.proxy.Watches(nil) > 0 {
+			return errors.New("it watches")
+		}
+		return nil
+	})
+	answer.Release()
+	<-stopped
+	if e.Get(kit.ConfigMaps, "app") != nil {
+		t.Error("what Helm uninstalled was created again and stays")
+	}
+}
+
+// The API server makes an object and the answer is lost on the way. Who does not know what came of a creation has to look.
+func TestI1_CreationWhoseAnswerIsLost(t *testing.T) {
+	t.Parallel()
+	const annotated = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app, annotations: {helm.sh/resource-policy: %s}}\ndata: {key: declared}\n"
+	for policy, stays := range map[string]bool{"delete": false, "keep": true} {
+		t.Run(policy, func(t *testing.T) {
+			e := kit.New(t, shared)
+			r := startReplica(e)
+			chart := e.Chart("app", fmt.Sprintf(annotated, policy)+kit.ConfigMap("base", "declared"))
+			e.Helm(shared.Helm3(), "install", "app", chart)
+			e.Lock("app")
+			var lost atomic.Int32
+			r.proxy.Intercept(func(request *http.Request) cluster.Action {
+				if !cluster.ForResource("configmaps", http.MethodPost)(request) {
+					return cluster.Forward()
+				}
+				return cluster.Action{After: func(*http.Response) error {
+					lost.Add(1)
+					return http.ErrAbortHandler
+				}}
+			})
+			creation := r.proxy.HoldRequests(cluster.ForResource("configmaps", http.MethodPost))
+			e.Delete(kit.ConfigMaps, "app")
+			arrived(e, creation)
+			e.Helm(shared.Helm3(), "uninstall", "app")
+			creation.Release()
+			e.Eventually("the object is created and the answer lost", func() error {
+				if lost.Load() == 0 {
+					return errors.New("it is not")
+				}
+				return nil
+			})
+			if stays {
+				r.Stop()
+				if e.Get(kit.ConfigMaps, "app") == nil {
+					t.Error("an object that Helm keeps was deleted")
+				}
+				return
+			}
+			e.Eventually("what was created is taken back", func() error {
+				if e.Get(kit.ConfigMaps, "app") != nil {
+					return errors.New("it exists")
+				}
+				return nil
+			})
+		})
+	}
+}
+
+// valuesOf returns the keys that a ConfigMap had, oldest first.
+func valuesOf(history *kit.History, name string) []string {
+	var values []string
+	for _, u := range history.States(kit.ConfigMaps, name) {
+		if value, ok := kit.Field(u, "data.key").(string); ok {
+			values = append(values, value)
+		}
+	}
+	return values
+}

@@ -1,0 +1,109 @@
+// Package ha tests what happens to several operators, and to one, when others of the parts fail that they depend on: leaders
+// that go, an API server that does not answer or forgets, tokens that expire, definitions that are replaced, clocks that jump.
+package ha
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/tests/cluster"
+	"github.com/rancher/helm-locker/tests/kit"
+)
+
+// shared is the control plane of this package; nil with -short.
+var shared *cluster.Cluster
+
+func TestMain(m *testing.M) {
+	os.Exit(cluster.Main(m, cluster.Options{}, func(c *cluster.Cluster) { shared = c }))
+}
+
+// elected has operators compete for a lease of some duration. One that nothing in the test is to end lasts longer than the test.
+func elected(lease time.Duration) func(*operator.ControllerOptions) {
+	return func(o *operator.ControllerOptions) { o.LeaderElection, o.LeaseDuration = true, lease }
+}
+
+const (
+	shortLease = 2 * time.Second
+	longLease  = 5 * time.Minute
+)
+
+// replica is one of several operators, with a proxy of its own.
+type replica struct {
+	proxy *cluster.Proxy
+	*kit.Operator
+}
+
+func startReplica(e *kit.Env, options ...func(*operator.ControllerOptions)) *replica {
+	e.Helper()
+	proxy := e.Proxy()
+	return &replica{proxy: proxy, Operator: kit.StartOperator(e, proxy.RESTConfig(), e.Operator, options...)}
+}
+
+// locked makes a release of one ConfigMap and waits until it is locked.
+func locked(e *kit.Env, name string) {
+	e.Helper()
+	e.Forge(kit.ForgedRecord{Name: name, Manifest: kit.ConfigMap(name, "declared")})
+	e.Lock(name)
+}
+
+// reverts tampers with a ConfigMap and waits until it is restored.
+func reverts(e *kit.Env, name, how string) {
+	e.Helper()
+	e.Patch(kit.ConfigMaps, name, fmt.Sprintf(`{"data":{"key":%q}}`, how))
+	e.WaitField(kit.ConfigMaps, name, "data.key", "declared")
+}
+
+// arrived waits until a request is held.
+func arrived(e *kit.Env, hold *cluster.Hold) {
+	e.Helper()
+	ctx, cancel := context.WithTimeout(e.Ctx, time.Minute)
+	defer cancel()
+	if err := hold.Wait(ctx, 1); err != nil {
+		e.Fatal(err)
+	}
+}
+
+// lease returns a lease of the operators as it is now.
+func lease(e *kit.Env, name string) *coordinationv1.Lease {
+	e.Helper()
+	l, err := e.Kube.CoordinationV1().Leases(e.Operator).Get(e.Ctx, name, metav1.GetOptions{})
+	if err != nil {
+		e.Fatal(err)
+	}
+	return l
+}
+
+func holder(e *kit.Env, name string) string {
+	e.Helper()
+	if id := lease(e, name).Spec.HolderIdentity; id != nil {
+		return *id
+	}
+	return ""
+}
+
+// leader returns the index of the one replica whose writes to objects were answered since the proxies were reset; an error when it is none
+// or more.
+func leader(replicas []*replica) (int, error) {
+	found := -1
+	for i, r := range replicas {
+		if r == nil || len(kit.ObjectWrites(r.proxy)) == 0 {
+			continue
+		}
+		if found >= 0 {
+			return -1, fmt.Errorf("replicas %d and %d both wrote", found, i)
+		}
+		found = i
+	}
+	if found < 0 {
+		return -1, errors.New("no replica wrote")
+	}
+	return found, nil
+}

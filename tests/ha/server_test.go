@@ -1,0 +1,261 @@
+package ha
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/rancher/helm-locker/pkg/crd"
+	"github.com/rancher/helm-locker/tests/cluster"
+	"github.com/rancher/helm-locker/tests/kit"
+)
+
+// Not parallel: the API server that all tests share is restarted, and etcd forgets. What happened while the operators were cut off
+// cannot be watched from where they were: the answer is 410 Gone.
+func TestHA_RestartOfTheAPIServerAfterACompaction(t *testing.T) {
+	e := kit.New(t, shared)
+	replicas := []*replica{startReplica(e, elected(longLease)), startReplica(e, elected(longLease))}
+	locked(e, "app")
+	locked(e, "other")
+	var mend []func()
+	for _, r := range replicas {
+		mend = append(mend, r.proxy.Intercept(func(*http.Request) cluster.Action { return cluster.Drop() }))
+		r.proxy.CutWatches(nil)
+	}
+	e.Patch(kit.ConfigMaps, "app", `{"data":{"key":"tampered"}}`)
+	e.Delete(kit.ConfigMaps, "other")
+	if err := shared.CompactEtcd(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := shared.RestartAPIServer(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range replicas {
+		r.proxy.Reset()
+		mend[i]()
+	}
+	e.WaitField(kit.ConfigMaps, "app", "data.key", "declared")
+	e.WaitField(kit.ConfigMaps, "other", "data.key", "declared")
+	reverts(e, "app", "tampered again")
+	e.WaitReady("app", 1)
+	for i, r := range replicas {
+		e.Eventually(fmt.Sprintf("replica %d began its watch anew", i), func() error {
+			for _, request := range r.proxy.Requests() {
+				if request.Resource() == "configmaps" && (request.Query.Get("sendInitialEvents") != "" || request.Query.Get("watch") == "") {
+					return nil
+				}
+			}
+			return errors.New("it did not")
+		})
+	}
+	if n := len(kit.ObjectWrites(replicas[0].proxy)) * len(kit.ObjectWrites(replicas[1].proxy)); n != 0 {
+		t.Error("both replicas wrote to objects")
+	}
+}
+
+// An API server that is overloaded says for how long it wants to be left alone. All requests are refused three times, the watches too.
+func TestHA_RefusedRequestsAreMadeAgainWhenTheServerAllows(t *testing.T) {
+	t.Parallel()
+	for name, refusal := range map[string]cluster.Action{
+		"429": {Status: http.StatusTooManyRequests, Reason: metav1.StatusReasonTooManyRequests, Message: "on purpose", RetryAfter: 1},
+		"503": {Status: http.StatusServiceUnavailable, Reason: metav1.StatusReasonServiceUnavailable, Message: "on purpose", RetryAfter: 1},
+		"500": {Status: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError, Message: "on purpose"},
+		"504": {Status: http.StatusGatewayTimeout, Reason: metav1.StatusReasonTimeout, Message: "on purpose"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := kit.New(t, shared)
+			r := startReplica(e, elected(longLease))
+			locked(e, "app")
+			locked(e, "other")
+			var mu sync.Mutex
+			refused := map[string]int{}
+			r.proxy.Reset()
+			r.proxy.Intercept(func(request *http.Request) cluster.Action {
+				mu.Lock()
+				defer mu.Unlock()
+				what := fmt.Sprint(request.Method, request.URL.Path, cluster.IsWatch(request))
+				if refused[what]++; refused[what] <= 3 {
+					return refusal
+				}
+				return cluster.Forward()
+			})
+			r.proxy.CutWatches(nil)
+			e.Patch(kit.ConfigMaps, "app", `{"data":{"key":"tampered"}}`)
+			e.Delete(kit.ConfigMaps, "other")
+			e.WaitField(kit.ConfigMaps, "app", "data.key", "declared")
+			e.WaitField(kit.ConfigMaps, "other", "data.key", "declared")
+			e.WaitReady("app", 1)
+			if refusal.RetryAfter == 0 {
+				return
+			}
+			var last time.Time
+			patches := 0
+			for _, request := range r.proxy.Requests() {
+				if request.Method != http.MethodPatch || !strings.HasSuffix(request.Path, "/configmaps/app") {
+					continue
+				}
+				if patches++; !last.IsZero() && request.Time.Sub(last) < time.Duration(refusal.RetryAfter)*time.Second {
+					t.Errorf("asked again after %s, told to wait for %d s", request.Time.Sub(last), refusal.RetryAfter)
+				}
+				last = request.Time
+			}
+			if patches != 4 {
+				t.Errorf("%d patches, want 3 that are refused and one more", patches)
+			}
+		})
+	}
+}
+
+// The token that a pod is given is replaced in its file before it expires. One that has expired is answered with 401.
+func TestHA_TokenIsReplaced(t *testing.T) {
+	t.Parallel()
+	e := kit.New(t, shared)
+	const name = "operator"
+	if _, err := e.Kube.CoreV1().ServiceAccounts(e.Operator).Create(e.Ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Kube.RbacV1().ClusterRoleBindings().Create(e.Ctx, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: e.Operator},
+		RoleRef:    rbacv1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: e.Operator, Name: name}},
+	}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	token := func() string {
+		config, err := shared.ServiceAccountConfig(e.Ctx, e.Operator, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return config.BearerToken
+	}
+	var expired atomic.Pointer[string]
+	var unauthorized atomic.Int32
+	var renewed atomic.Bool
+	proxy := e.Proxy()
+	proxy.Intercept(func(r *http.Request) cluster.Action {
+		old := expired.Load()
+		if old == nil {
+			return cluster.Forward()
+		}
+		if r.Header.Get("Authorization") == "Bearer "+*old {
+			unauthorized.Add(1)
+			return cluster.Fail(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized")
+		}
+		renewed.Store(true)
+		return cluster.Forward()
+	})
+	file := filepath.Join(t.TempDir(), "token")
+	write := func(content string) {
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := token()
+	write(first)
+	config := proxy.Via(&rest.Config{Host: "replaced", BearerTokenFile: file, TLSClientConfig: rest.TLSClientConfig{CAData: proxy.RESTConfig().CAData}})
+	kit.StartOperator(t, config, e.Operator, elected(longLease))
+	locked(e, "app")
+
+	// client-go keeps what it has read for 50 seconds.
+	second := token()
+	write(second)
+	expired.Store(&first)
+	proxy.CutWatches(nil)
+	e.Patch(kit.ConfigMaps, "app", `{"data":{"key":"tampered"}}`)
+	e.Eventually("the operator has the new token", func() error {
+		if !renewed.Load() {
+			return fmt.Errorf("%d requests with the expired one", unauthorized.Load())
+		}
+		return nil
+	})
+	if unauthorized.Load() == 0 {
+		t.Error("no request was made with the expired token")
+	}
+	e.WaitField(kit.ConfigMaps, "app", "data.key", "declared")
+	reverts(e, "app", "tampered again")
+	e.WaitReady("app", 1)
+}
+
+// Not parallel: the CustomResourceDefinition that all tests share is replaced.
+func TestHA_DefinitionIsReplaced(t *testing.T) {
+	e := kit.New(t, shared)
+	definitions, err := apiextensions.NewForConfig(shared.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const name = "helmreleases.helm.cattle.io"
+	crds := definitions.ApiextensionsV1().CustomResourceDefinitions()
+	startReplica(e)
+	locked(e, "app")
+	reinstall := func() {
+		if err := crd.Create(e.Ctx, shared.RESTConfig()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	isGone := func() error {
+		_, err := crds.Get(e.Ctx, name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return errors.Join(errors.New("it is not"), err)
+	}
+	defer reinstall() // for the other tests, whatever comes of this one
+
+	t.Run("deleted and created again", func(t *testing.T) {
+		e := e.For(t)
+		if err := crds.Delete(e.Ctx, name, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		e.Eventually("the definition is gone", isGone)
+		if e.Get(kit.ConfigMaps, "app") == nil {
+			t.Error("what the release has was deleted with the HelmRelease")
+		}
+		reinstall()
+		e.Patch(kit.ConfigMaps, "app", `{"data":{"key":"edited while nothing was locked"}}`)
+		e.CreateHelmRelease("app")
+		e.WaitReady("app", 1)
+		e.WaitField(kit.ConfigMaps, "app", "data.key", "declared")
+		reverts(e, "app", "tampered")
+	})
+	t.Run("stores another version", func(t *testing.T) {
+		e := e.For(t)
+		e.Eventually("the definition stores another version", func() error {
+			d, err := crds.Get(e.Ctx, name, metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			next := *d.Spec.Versions[0].DeepCopy()
+			next.Name = "v1beta1"
+			d.Spec.Versions[0].Storage = false
+			d.Spec.Versions = append([]apiextensionsv1.CustomResourceDefinitionVersion{next}, d.Spec.Versions...)
+			_, err = crds.Update(e.Ctx, d, metav1.UpdateOptions{})
+			return err
+		})
+		reverts(e, "app", "tampered")
+		e.Forge(kit.ForgedRecord{Name: "app", Revision: 2, Manifest: kit.ConfigMap("app", "declared")})
+		e.WaitReady("app", 2)
+		reverts(e, "app", "tampered again")
+		locked(e, "later")
+		reverts(e, "later", "tampered")
+		if err := crds.Delete(e.Ctx, name, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		e.Eventually("the definition is gone", isGone)
+	})
+}

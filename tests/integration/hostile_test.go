@@ -1,0 +1,319 @@
+package integration
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/cluster"
+	"github.com/rancher/helm-locker/tests/kit"
+)
+
+// Manifests that no Helm has deployed, made to exhaust or to mislead: each ends in a condition, none is enforced, and
+// others go on.
+func TestI10_HostileManifestsEndInACondition(t *testing.T) {
+	t.Parallel()
+	lol := "\na: &a [x, x, x, x, x, x, x, x, x]\n"
+	for i := 'b'; i <= 'i'; i++ {
+		lol += fmt.Sprintf("%c: &%c [*%c, *%c, *%c, *%c, *%c, *%c, *%c, *%c, *%c]\n", i, i, i-1, i-1, i-1, i-1, i-1, i-1, i-1, i-1, i-1)
+	}
+	const head = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: bad}\n"
+	tests := map[string]struct{ manifest, message string }{
+		"a-list-of-nothing": {head + "data: [" + strings.Repeat("{},", 3<<20) + "]\n", "more than 1048576 elements"},
+		"seventeen-mib":     {head + "data: {a: " + strings.Repeat("a", 17<<20) + "}\n", "more than 16777216"},
+		"laughs":            {"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: bad}" + lol, "excessive aliasing"},
+		"cycle":             {head + "data: &a {b: *a}\n", "not valid YAML"},
+		"depth":             {head + "data: " + strings.Repeat("[", 100000) + "\n", "not valid YAML"},
+		"depth-in-json":     {`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"bad"},"data":` + strings.Repeat(`{"a":`, 5000) + "1" + strings.Repeat("}", 5001), "nests deeper"},
+		"many-objects":      {strings.Repeat(head, 20001), "more than 20000 objects"},
+		"lists-in-lists":    {"---\n" + strings.Repeat("{apiVersion: v1, kind: List, items: [", 20) + strings.Repeat("]}", 20) + "\n", "nest deeper"},
+		"line-end-in-name":  {"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"bad\\nReady: True\"}\n", "not printable"},
+		"escape-in-kind":    {"---\napiVersion: v1\nkind: \"Config\\e[2JMap\"\nmetadata: {name: bad}\n", "not a word"},
+		"another-path":      {"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: ../../kube-system/configmaps/a}\n", "metadata.name"},
+	}
+	w := newWorld(t)
+	w.lockFence()
+	for name, test := range tests {
+		w.Forge(kit.ForgedRecord{Name: name, Manifest: configMapUnlessJSON(name, test.manifest)})
+		w.CreateHelmRelease(name)
+	}
+	for name, test := range tests {
+		w.says(name, v1alpha1.ConditionReady, v1alpha1.ReasonManifestInvalid, test.message)
+		if w.Get(kit.ConfigMaps, "good-of-"+name) != nil {
+			t.Errorf("%s: something of it is enforced", name)
+		}
+	}
+	w.fence()
+	for name := range tests {
+		w.harmless(w.HelmRelease(name).Status)
+	}
+	w.harmlessLog()
+}
+
+// configMapUnlessJSON puts a good document before a bad one.
+func configMapUnlessJSON(name, manifest string) string {
+	if strings.HasPrefix(manifest, "{") {
+		return manifest
+	}
+	return configMap("good-of-"+name, "declared") + manifest
+}
+
+// harmless fails the test when a text in a value could move a cursor or end a line. Only notes have several lines.
+func (w *world) harmless(value any) {
+	w.Helper()
+	encoded, err := json.Marshal(value)
+	if err != nil {
+		w.Fatal(err)
+	}
+	var decoded any
+	if err := json.Unmarshal(encoded, &decoded); err != nil {
+		w.Fatal(err)
+	}
+	var walk func(path string, v any)
+	walk = func(path string, v any) {
+		switch v := v.(type) {
+		case string:
+			if at := strings.IndexFunc(v, func(r rune) bool { return !unicode.IsPrint(r) && !(path == "/notes" && r == '\n') }); at >= 0 {
+				w.Errorf("byte %d of %s: %q", at, path, v)
+			}
+		case map[string]any:
+			for key, member := range v {
+				walk(path+"/"+key, member)
+			}
+		case []any:
+			for _, e := range v {
+				walk(path+"/-", e)
+			}
+		}
+	}
+	walk("", decoded)
+}
+
+// harmlessLog fails the test when a line of the log could move a cursor.
+func (w *world) harmlessLog() {
+	w.Helper()
+	for line := range strings.Lines(w.operator.Log()) {
+		line = strings.TrimSuffix(line, "\n")
+		if at := strings.IndexFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }); at >= 0 || !strings.HasPrefix(line, "time=") {
+			w.Errorf("byte %d of line %q", at, line)
+		}
+	}
+}
+
+// What a record, a webhook or the API server says goes into conditions, events and the log, and none of it can pass for
+// more than a text.
+func TestI10_TextOfOthersIsNeutral(t *testing.T) {
+	t.Parallel()
+	const hostile = "no\x1b[2J\x1b]0;pwned\a\nReady: True\r\u202e"
+	w := newWorld(t)
+	record, err := json.Marshal(map[string]any{
+		"name": "app", "namespace": w.Apps, "version": 1, "manifest": configMap("settings", "declared"),
+		"info": map[string]any{"status": "deployed", "description": hostile, "notes": "first line\nsecond\x1b[2J line\n" + hostile},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	payload, err := kit.EncodePayload(record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Forge(kit.ForgedRecord{Name: "app", Payload: payload})
+	w.Lock("app")
+	w.proxy.Intercept(func(r *http.Request) cluster.Action {
+		if cluster.ForResource("configmaps", http.MethodPatch)(r) {
+			return cluster.Fail(http.StatusForbidden, metav1.StatusReasonForbidden, hostile)
+		}
+		return cluster.Forward()
+	})
+	w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"tampered"}}`)
+	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonForbidden, `no\x1b[2J`, "Ready: True")
+	status := w.HelmRelease("app").Status
+	if !strings.Contains(status.Notes, "first line\nsecond\\x1b[2J line\n") || !strings.Contains(status.Description, `no\x1b[2J`) {
+		t.Errorf("description %q, notes %q", status.Description, status.Notes)
+	}
+	w.harmless(status)
+	var events *corev1.EventList
+	w.Eventually("an event says it", func() error {
+		events, err = w.Kube.CoreV1().Events(w.Operator).List(t.Context(), metav1.ListOptions{FieldSelector: "reason=" + v1alpha1.EventReasonRevertFailed})
+		if err == nil && len(events.Items) == 0 {
+			err = fmt.Errorf("there is none")
+		}
+		return err
+	})
+	for _, e := range events.Items {
+		w.harmless(map[string]any{"message": e.Message})
+	}
+	w.harmlessLog()
+}
+
+// Whoever may write Secrets may unlock a release, as whoever may run Helm may: but only by what is a record to Helm and to
+// the watch alike, and never unseen.
+func TestI10_TamperedRecords(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.lockFence()
+	w.Forge(kit.ForgedRecord{Name: "app", Manifest: configMap("settings", "declared")})
+	w.Lock("app")
+	secrets := w.Kube.CoreV1().Secrets(w.Apps)
+	put := func(name, kind string, labels map[string]string) {
+		t.Helper()
+		if _, err := secrets.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Type: corev1.SecretType(kind)}, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	labels := func(version, status string) map[string]string {
+		return map[string]string{"owner": "helm", "name": "app", "version": version, "status": status}
+	}
+	// Looks like a newer record and is not of Helm's type: nothing to the watch, and nothing to the check before a revert.
+	put("sh.helm.release.v1.app.v99", "Opaque", labels("99", "pending-upgrade"))
+	put("anything", "Opaque", labels("nonsense", "deployed"))
+	for range 3 {
+		w.revertsEdits("settings", "declared")
+	}
+	w.Delete(kit.ConfigMaps, "settings")
+	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
+	w.WaitReady("app", 1)
+	w.deleteIn(kit.Secrets, w.Apps, "sh.helm.release.v1.app.v99")
+	w.deleteIn(kit.Secrets, w.Apps, "anything")
+
+	// Each of these is of Helm's type, and could be the newest record: nothing is reverted, and the condition says why.
+	for _, test := range []struct {
+		name, version, status string
+		reason, message       string
+	}{
+		{"sh.helm.release.v1.app.v01", "1", "deployed", v1alpha1.ReasonDecodeFailed, "its name is not of the form"}, // the same revision, again
+		{"sh.helm.release.v1.app.v2", "1", "deployed", v1alpha1.ReasonDecodeFailed, `label "version" is "1"`},
+		{"sh.helm.release.v1.app.v9223372036854775808", "2", "deployed", v1alpha1.ReasonDecodeFailed, "its name is not of the form"},
+		{"sh.helm.release.v1.app.v9223372036854775807", "9223372036854775807", "deployed", v1alpha1.ReasonDecodeFailed, "no data key"},
+		{"sh.helm.release.v1.app.v2", "2", "failed", v1alpha1.ReasonNotDeployed, "revision 2"},
+		{"sh.helm.release.v1.app.v2", "2", "brand-new", v1alpha1.ReasonNotDeployed, "revision 2"},
+		{"sh.helm.release.v1.app.v2", "2", "pending-upgrade", v1alpha1.ReasonTransitioning, "revision 2"},
+	} {
+		put(test.name, "helm.sh/release.v1", labels(test.version, test.status))
+		w.says("app", v1alpha1.ConditionLocked, test.reason, test.message)
+		w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"tampered"}}`)
+		w.fence()
+		w.expectKey("settings", "tampered")
+		w.deleteIn(kit.Secrets, w.Apps, test.name)
+		w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
+		w.WaitReady("app", 1)
+	}
+	// A payload copied to a newer revision is still that of the older one.
+	w.Forge(kit.ForgedRecord{Name: "app", Revision: 1, Manifest: configMap("settings", "declared")})
+	first, err := secrets.Get(t.Context(), "sh.helm.release.v1.app.v1", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Forge(kit.ForgedRecord{Name: "app", Revision: 2, Payload: first.Data["release"]})
+	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonDecodeFailed, "revision is 1 in the payload and 2 in the metadata")
+}
+
+// A forged record declares what Helm installed as part of another release: that is left alone, and said.
+func TestForgedRecordDeclaresWhatAnotherReleaseOwns(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.lockFence()
+	victim := w.Namespace(w.Apps + "-victim")
+	chart := w.Chart("owner", `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+data: {key: declared}
+`)
+	if out, err := shared.Helm3().Run(t.Context(), "install", "owner", chart, "--namespace", victim); err != nil {
+		t.Fatal(err, out)
+	}
+	w.Forge(kit.ForgedRecord{Name: "forged", Manifest: "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: " + victim + "}\ndata: {key: pwned}\n"})
+	w.CreateHelmRelease("forged")
+	w.says("forged", v1alpha1.ConditionReady, v1alpha1.ReasonConflict, "belongs to Helm release "+victim+"/owner")
+	w.PatchIn(kit.ConfigMaps, victim, "settings", `{"data":{"key":"changed by its owner"}}`)
+	w.fence()
+	u, err := w.In(kit.ConfigMaps, victim).Get(t.Context(), "settings", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := kit.Field(u, "data.key"); got != "changed by its owner" {
+		t.Errorf("key is %v", got)
+	}
+}
+
+// A hundred thousand events about a locked kind come at once, of objects that are locked and that are not, while objects
+// are tampered with. None of that drift is lost, and none of the events is remembered.
+func TestI5_StormOfEventsLosesNoDrift(t *testing.T) {
+	const events, objects = 100000, 20
+	w := newWorld(t)
+	w.lockFence()
+	manifest := ""
+	for i := range objects {
+		manifest += configMap(fmt.Sprintf("settings-%d", i), "declared")
+	}
+	w.Forge(kit.ForgedRecord{Name: "app", Manifest: manifest})
+	w.Lock("app")
+	w.fence()
+	before := heap()
+
+	locked := w.Get(kit.ConfigMaps, "settings-0")
+	line := func(name string) []byte {
+		u := locked.DeepCopy()
+		u.SetName(name)
+		u.SetKind("ConfigMap")
+		u.SetAPIVersion("v1")
+		text, err := json.Marshal(map[string]any{"type": "MODIFIED", "object": u.Object})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return append(text, '\n')
+	}
+	var burst []byte
+	for i := range 1000 {
+		name := "settings-0"
+		if i%2 == 1 {
+			name = fmt.Sprintf("stranger-%d", i)
+		}
+		burst = append(burst, line(name)...)
+	}
+	begun := time.Now()
+	for i := range events / 1000 {
+		w.Eventually("the watch is between two events", func() error {
+			if w.proxy.Inject(watching("configmaps"), burst) == 0 {
+				return fmt.Errorf("it is not")
+			}
+			return nil
+		})
+		if i%5 == 0 {
+			w.Patch(kit.ConfigMaps, fmt.Sprintf("settings-%d", i/5%objects), fmt.Sprintf(`{"data":{"key":"tampered %d"}}`, i))
+		}
+	}
+	w.Eventually("the operator has read them all", func() error {
+		if n := w.proxy.Unread(watching("configmaps")); n > 0 {
+			return fmt.Errorf("%d bytes are on their way", n)
+		}
+		return nil
+	})
+	took := time.Since(begun)
+	for i := range objects {
+		w.WaitField(kit.ConfigMaps, fmt.Sprintf("settings-%d", i), "data.key", "declared")
+	}
+	w.fence()
+	w.WaitReady("app", 1)
+	t.Logf("%d events in %s, %.0f a second; the heap was %d MiB and is %d MiB", events, took.Round(time.Millisecond), events/took.Seconds(), before>>20, heap()>>20)
+	if grown := int64(heap()) - int64(before); grown > 64<<20 {
+		t.Errorf("the heap has grown by %d MiB", grown>>20)
+	}
+}
+
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}

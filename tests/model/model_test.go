@@ -1,0 +1,56 @@
+package main
+
+import (
+	"errors"
+	"regexp"
+	"testing"
+)
+
+// The order proof of I1, checked by SPIN: as it is it holds, and without any of its parts it does not.
+func TestOrderProof(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes minutes")
+	}
+	tools, err := findTools()
+	if errors.Is(err, errNoTools) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range variants() {
+		t.Run(v.name, func(t *testing.T) {
+			r, err := tools.run(t.Context(), v, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%s: %d states in %s", r.found(), r.states, r.took)
+			if !v.expected(r) {
+				t.Errorf("ended with: %s, want: %s", r.found(), v.expect)
+			}
+		})
+	}
+}
+
+// A run that ends in another way than expected must not pass unnoticed.
+func TestASurpriseIsAnError(t *testing.T) {
+	for _, v := range variants() {
+		other := result{failed: "helmWrote<=lockedBy[me]"}
+		if v.expect != holds {
+			other = result{}
+		}
+		if v.expected(other) {
+			t.Errorf("%s: %q passes for %q", v.name, other.found(), v.expect)
+		}
+	}
+	if (variant{expect: holds}).expected(result{failed: "out of memory"}) {
+		t.Error("a failure of an unknown kind passes")
+	}
+	tools, err := findTools()
+	if err != nil {
+		t.Skip(err)
+	}
+	if err := check(t.Context(), tools, regexp.MustCompile("^no such variant$"), false, t.Output()); err == nil {
+		t.Error("that nothing was run is no error")
+	}
+}

@@ -1,0 +1,118 @@
+package main
+
+const (
+	tenancy     = "./tests/tenancy"
+	operatorPkg = "./pkg/operator"
+)
+
+// noBorrowedRights are the mutants of T1: a release is written with the rights of its account, and with no others.
+func noBorrowedRights() []mutant {
+	const accounts, admission = "pkg/enforce/accounts.go", "pkg/controller/accounts.go"
+	return []mutant{
+		{
+			promise: "T1", what: "the operator writes in its own name although the release has an account",
+			edit: edit{"pkg/enforce/enforcer.go", `e.accounts.client(o.Account)`, `e.accounts.client("")`},
+			pkg:  tenancy, run: "TestImpersonation_OneReleaseOfAnOrdinaryOperator",
+		},
+		{
+			promise: "T1", what: "under --impersonate an object without an account is written by the operator",
+			edit: edit{accounts, `		if a.required {`, `		if a.required && a.own == nil {`},
+			pkg:  enforce, run: "TestNothingIsWrittenWithoutAnAccount",
+		},
+		{
+			promise: "T1", what: "every account that ever wrote has a client for good",
+			edit: edit{accounts, `lru.New(clientsKept)`, `lru.New(1 << 20)`}, pkg: enforce, run: "TestAccountsShareConnections",
+		},
+		{
+			promise: "T1", what: "under --impersonate a release without an account is locked",
+			edit: edit{admission, `	case c.Impersonate:
+		return`, `	case c.Impersonate && c.DefaultServiceAccount != "":
+		return`}, pkg: tenancy, run: "TestImpersonation_NoAccountNoLock",
+		},
+		{
+			promise: "T1", what: "the account is one of the operator's namespace",
+			edit: edit{admission, `"system:serviceaccount:" + rel.Namespace`, `"system:serviceaccount:" + c.Namespace`},
+			pkg:  tenancy, run: "TestImpersonation_WritesAreTheAccounts",
+		},
+		{
+			promise: "T1", what: "a release owns what its account may not change",
+			edit: edit{admission, `	if account == "" {
+		return objects, nil, nil`, `	if account != "-" {
+		return objects, nil, nil`}, pkg: tenancy, run: "TestAttack_ForgedRecordTakesNoObjectOfAnother",
+		},
+		{
+			promise: "T1", what: "what was denied is never asked for again",
+			edit: edit{admission, `		if yes {
+			return true`, `		if yes && c == nil {
+			return true`}, pkg: tenancy, run: "TestAttack_ForgedRecordMakesNobodyAnAdministrator",
+		},
+		{
+			promise: "T1", what: "a forged manifest asks as many questions as it has objects",
+			edit: edit{admission, `askAll(min(len(doubtful), denialsNamed), func`, `askAll(len(doubtful), func`},
+			pkg:  tenancy, run: "TestAttack_ManyForeignObjectsAreAFewQuestions",
+		},
+		{
+			promise: "T1", what: "leftovers are not deleted in the name of the account",
+			edit: edit{"pkg/controller/leftovers.go", `Namespaced: kind.Namespaced, Account: l.Account}`, `Namespaced: kind.Namespaced}`},
+			pkg:  tenancy, run: "TestAttack_ForgedHistoryDeletesNothingOfOthers",
+		},
+		{
+			promise: "T1", what: "a leftover that may not be deleted keeps the others",
+			edit: edit{"pkg/controller/leftovers.go", `err := c.prune(ctx, l, id, r); apierrors.IsForbidden(err) {`, `err := c.prune(ctx, l, id, r); apierrors.IsGone(err) {`},
+			pkg:  tenancy, run: "TestAttack_ForgedHistoryDeletesNothingOfOthers",
+		},
+		{
+			promise: "T1", what: "a deletion that is refused is tried for ever",
+			edit: edit{"pkg/controller/act.go", `		if err != nil && !transient(err) {`, `		if err != nil && apierrors.IsGone(err) {`},
+			pkg:  tenancy, run: "TestAttack_WhatCannotBeTakenBackHoldsNobodyUp",
+		},
+	}
+}
+
+// hostileInput are further mutants of I10, and one of I5.
+func hostileInput() []mutant {
+	const yaml, parse = "pkg/manifest/yaml.go", "pkg/manifest/parse.go"
+	return []mutant{
+		{
+			promise: "I10", what: "a document is decoded however many elements it has",
+			edit: edit{yaml, `	if crowded(doc.text) {`, `	if crowded(doc.text) && d == nil {`}, pkg: manifest, run: "TestManifestsThatExhaustMemory",
+		},
+		{
+			promise: "I10", what: "many documents may have too many elements together",
+			edit: edit{yaml, `	if d.nodes--; d.nodes < 0 {`, `	if d.nodes < 0 {`}, pkg: manifest, run: "TestManifestsThatExhaustMemory",
+		},
+		{
+			promise: "I10", what: "a release may have any number of objects",
+			edit: edit{parse, `	if len(p.objects) == maxObjects {`, `	if len(p.objects) == 1<<40 {`}, pkg: manifest, run: "TestManifestsThatExhaustMemory",
+		},
+		{
+			promise: "I10", what: "an object may have a name that no object can have",
+			edit: edit{parse, `if why := cannotName(text); why != "" {`, `if why := cannotName(text); why == "-" {`},
+			pkg:  integration, run: "TestI10_HostileManifestsEndInACondition",
+		},
+		{
+			promise: "I10", what: "a condition quotes escape sequences",
+			edit: edit{"pkg/controller/conditions.go", `cut(report.Line(message), `, `cut(report.Line("")+message, `},
+			pkg:  integration, run: "TestI10_TextOfOthersIsNeutral",
+		},
+		{
+			promise: "I10", what: "an event quotes escape sequences",
+			edit: edit{"pkg/controller/events.go", `cut(report.Line(fmt.Sprintf(format, args...)), maxEventBytes)`, `cut(report.Line("")+fmt.Sprintf(format, args...), maxEventBytes)`},
+			pkg:  integration, run: "TestI10_TextOfOthersIsNeutral",
+		},
+		{
+			promise: "I10", what: "the log quotes escape sequences",
+			edit: edit{"pkg/operator/options.go", `line != entry.Message {`, `line == "" {`}, pkg: operatorPkg, run: "TestLogLinesAreNeutral",
+		},
+		{
+			promise: "I10", what: "any Secret with a record's labels counts as one before a revert",
+			edit: edit{"pkg/enforce/proof.go", `FieldSelector: "type=" + release.SecretType,`, `FieldSelector: "",`},
+			pkg:  integration, run: "TestI10_TamperedRecords",
+		},
+		{
+			promise: "I5", what: "every other event is dropped",
+			edit: edit{"pkg/controller/sink.go", `if l.Known(id, o.Version, o.Digest) {`, `if l.Known(id, o.Version, o.Digest) || o.Version%2 == 1 {`},
+			pkg:  integration, run: "TestI5_StormOfEventsLosesNoDrift",
+		},
+	}
+}

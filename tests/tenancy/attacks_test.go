@@ -1,0 +1,250 @@
+package tenancy
+
+import (
+	"fmt"
+	"net/http"
+	"reflect"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/kit"
+)
+
+// clusterAdmin is a manifest that makes a ServiceAccount the administrator of the cluster.
+func clusterAdmin(name, namespace string) string {
+	return fmt.Sprintf(`---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: %s}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}
+subjects: [{kind: ServiceAccount, name: deployer, namespace: %s}]
+`, name, namespace)
+}
+
+// inNamespace is a ConfigMap in a namespace of its own choice.
+func inNamespace(name, namespace, value string) string {
+	return fmt.Sprintf("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s, namespace: %s}\ndata: {key: %q}\n", name, namespace, value)
+}
+
+// A person who may write Secrets in one namespace, and nothing else, forges the record of a release that makes them the
+// administrator of the cluster. The API server refuses it to their account, the condition says so, and nothing else stops.
+func TestAttack_ForgedRecordMakesNobodyAnAdministrator(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, byDefault)
+	account, person := w.tenant(w.Apps)
+	other := w.Namespace(w.Apps + "-other")
+	_, victim := w.tenant(other)
+	victim.Forge(kit.ForgedRecord{Name: "fence", Manifest: kit.ConfigMap("fence", "up")})
+	w.lockIn(other, "fence", "fence")
+	w.WaitReady("fence", 1)
+	system := w.configMap("kube-system", "of-the-system-"+w.Apps)
+	secret := fmt.Sprintf("---\napiVersion: v1\nkind: Secret\nmetadata: {name: guess, namespace: %s}\nstringData: {password: letmein}\n", other)
+
+	person.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared") + clusterAdmin("pwned-"+w.Apps, w.Apps) +
+		inNamespace(system.GetName(), "kube-system", "pwned") + secret})
+	w.CreateHelmRelease("app")
+	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonForbidden,
+		"ClusterRoleBinding pwned-"+w.Apps+" is not protected", user(account), `cannot patch resource "clusterrolebindings"`, "at the cluster scope",
+		`"configmaps" in API group "" in the namespace "kube-system"`, `"secrets" in API group "" in the namespace "`+other+`"`)
+	w.event("app", v1alpha1.EventReasonForbidden, user(account), `"clusterrolebindings"`)
+
+	// What the account may write is protected, and so are other releases.
+	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
+	w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"tampered"}}`)
+	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
+	elsewhere := *w.Env
+	elsewhere.Apps = other
+	w.fenced.Pass(&elsewhere)
+
+	if _, err := w.Kube.RbacV1().ClusterRoleBindings().Get(t.Context(), "pwned-"+w.Apps, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the ClusterRoleBinding exists: error is %v", err)
+	}
+	w.unchanged(system)
+	if n := w.HelmRelease("app").Status.Objects; n.Tracked != 4 || n.Waiting != 3 {
+		t.Errorf("objects are %+v", n)
+	}
+	// An administrator may let them have it: then it is protected by itself.
+	w.grant("kube-system", account, rule("", "configmaps", "patch"))
+	w.WaitFieldIn(kit.ConfigMaps, "kube-system", system.GetName(), "data.key", "pwned")
+}
+
+// The account may write RoleBindings in its namespace, so the forged one is tried, and refused as an escalation.
+func TestAttack_ForgedRoleBindingIsAnEscalation(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, byDefault)
+	account, person := w.tenant(w.Apps)
+	person.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared") + fmt.Sprintf(`---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: pwned}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}
+subjects: [{kind: ServiceAccount, name: deployer, namespace: %s}]
+`, w.Apps)})
+	w.CreateHelmRelease("app")
+	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonForbidden, "RoleBinding "+w.Apps+"/pwned", user(account), "attempting to grant RBAC permissions not currently held")
+	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
+	if _, err := w.Kube.RbacV1().RoleBindings(w.Apps).Get(t.Context(), "pwned", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the RoleBinding exists: error is %v", err)
+	}
+}
+
+// The first HelmRelease that declares an object locks it. A forged record does not count as declaring what its account may
+// not change: another release's objects stay protected, and stay what they are.
+func TestAttack_ForgedRecordTakesNoObjectOfAnother(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, byDefault)
+	_, victim := w.tenant(w.Apps)
+	lair := w.Namespace(w.Apps + "-lair")
+	account, person := w.tenant(lair)
+	w.lockIn(lair, "attacker", "attacker") // the older of the two
+	victim.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared")})
+	w.Lock("app")
+	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
+
+	person.Forge(kit.ForgedRecord{Name: "attacker", Manifest: inNamespace("settings", w.Apps, "pwned")})
+	w.says("attacker", v1alpha1.ConditionReady, v1alpha1.ReasonForbidden, "ConfigMap "+w.Apps+"/settings is not protected", user(account))
+	w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"tampered"}}`)
+	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
+	w.WaitReady("app", 1)
+}
+
+// Forged revisions make the operator think that objects are left over from an earlier one: it deletes, in the name of the
+// account, what that may delete and what says that it belongs to the release, and nothing else.
+func TestAttack_ForgedHistoryDeletesNothingOfOthers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, byDefault)
+	account, person := w.tenant(w.Apps)
+	other := w.Namespace(w.Apps + "-other")
+	system := w.configMap("kube-system", "of-the-system-"+w.Apps)
+	// Two that say they belong to the release, one of them where its account may not delete.
+	own := w.ownedConfigMap(w.Apps, "dropped")
+	foreign := w.ownedConfigMap(other, "dropped-too")
+	person.Forge(kit.ForgedRecord{Name: "app", Revision: 1, Status: "superseded", Manifest: kit.ConfigMap("settings", "declared") +
+		inNamespace(system.GetName(), "kube-system", "x") + inNamespace(foreign.GetName(), other, "x") + inNamespace(own.GetName(), w.Apps, "x")})
+	person.Forge(kit.ForgedRecord{Name: "app", Revision: 2, Manifest: kit.ConfigMap("settings", "declared")})
+	w.Lock("app")
+	w.event("app", v1alpha1.EventReasonRevertFailed, "ConfigMap "+other+"/dropped-too", user(account), `cannot delete resource "configmaps"`, other)
+	w.Eventually("what the account may delete is deleted", func() error {
+		if w.Get(kit.ConfigMaps, own.GetName()) != nil {
+			return fmt.Errorf("it exists")
+		}
+		return nil
+	})
+	w.unchanged(system)
+	w.unchanged(foreign)
+	w.writtenBy(user(account))
+}
+
+// An account that may create and not delete makes an object that cannot be taken back when Helm turns out to be at work.
+// That is said once, and holds nobody up.
+func TestAttack_WhatCannotBeTakenBackHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, byDefault)
+	account := w.account(w.Apps, deployer)
+	w.grant(w.Apps, account, rule("", "configmaps", "get", "patch", "create"))
+	hold := w.proxy.HoldAnswers(func(r *http.Request) bool {
+		return isWrite("configmaps", http.MethodPost)(r)
+	})
+	w.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared")})
+	w.CreateHelmRelease("app")
+	if err := hold.Wait(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	w.Forge(kit.ForgedRecord{Name: "app", Revision: 2, Status: "pending-upgrade"})
+	w.proxy.Reset()
+	hold.Release()
+	w.event("app", v1alpha1.EventReasonForbidden, "cannot be undone", user(account), `cannot delete resource "configmaps"`)
+	w.Forge(kit.ForgedRecord{Name: "app", Revision: 2, Manifest: kit.ConfigMap("settings", "second")})
+	w.WaitReady("app", 2)
+	w.WaitField(kit.ConfigMaps, "settings", "data.key", "second")
+	deletions := 0
+	for _, r := range w.proxy.Requests() {
+		if r.Method == http.MethodDelete && r.Resource() == "configmaps" {
+			deletions++
+		}
+	}
+	if deletions != 1 {
+		t.Errorf("the deletion was tried %d times", deletions)
+	}
+}
+
+// In a manifest of many objects that the account may not change, the authorizer is asked a bounded number of questions, and
+// what it may change is protected.
+func TestAttack_ManyForeignObjectsAreAFewQuestions(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, byDefault)
+	_, person := w.tenant(w.Apps)
+	manifest := kit.ConfigMap("settings", "declared")
+	for i := range 3000 {
+		manifest += inNamespace(fmt.Sprintf("system-%d", i), "kube-system", "pwned")
+	}
+	person.Forge(kit.ForgedRecord{Name: "app", Manifest: manifest})
+	w.CreateHelmRelease("app")
+	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonForbidden, "kube-system", "and 2997 more")
+	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
+	questions := 0
+	for _, r := range w.proxy.Requests() {
+		if r.Resource() == "selfsubjectaccessreviews" {
+			questions++
+		}
+	}
+	if questions == 0 || questions > 400 {
+		t.Errorf("%d questions", questions)
+	}
+}
+
+// A name that would make another user of the account is refused, by the definition and by the operator.
+func TestAttack_AccountOfAnotherNamespace(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, name := range []string{"kube-system:generic-garbage-collector", "../admin", "Admin", "a b", "a\n", "system:admin"} {
+		patch, err := w.In(kit.HelmReleases, w.Operator).Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": v1alpha1.SchemeGroupVersion.String(), "kind": "HelmRelease", "metadata": map[string]any{"generateName": "bad-"},
+			"spec": map[string]any{"serviceAccountName": name, "release": map[string]any{"name": "app", "namespace": w.Apps}},
+		}}, metav1.CreateOptions{})
+		if !apierrors.IsInvalid(err) {
+			t.Errorf("%q: error is %v, object %v", name, err, patch)
+		}
+	}
+}
+
+// configMap creates a ConfigMap that no Helm release knows.
+func (w *world) configMap(namespace, name string) *unstructured.Unstructured {
+	w.Helper()
+	return w.make(namespace, map[string]any{"name": name})
+}
+
+// ownedConfigMap creates a ConfigMap that says it belongs to release app of Apps.
+func (w *world) ownedConfigMap(namespace, name string) *unstructured.Unstructured {
+	w.Helper()
+	return w.make(namespace, map[string]any{"name": name, "labels": map[string]any{"app.kubernetes.io/managed-by": "Helm"},
+		"annotations": map[string]any{"meta.helm.sh/release-name": "app", "meta.helm.sh/release-namespace": w.Apps}})
+}
+
+func (w *world) make(namespace string, metadata map[string]any) *unstructured.Unstructured {
+	w.Helper()
+	u, err := w.In(kit.ConfigMaps, namespace).Create(w.Ctx, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": map[string]any{"key": "original"},
+	}}, metav1.CreateOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return u
+}
+
+// unchanged fails the test when an object is not what it was.
+func (w *world) unchanged(before *unstructured.Unstructured) {
+	w.Helper()
+	now, err := w.In(kit.ConfigMaps, before.GetNamespace()).Get(w.Ctx, before.GetName(), metav1.GetOptions{})
+	if err != nil {
+		w.Errorf("%s/%s: %v", before.GetNamespace(), before.GetName(), err)
+		return
+	}
+	if !reflect.DeepEqual(now.Object, before.Object) {
+		w.Errorf("it was %v and is %v", before.Object, now.Object)
+	}
+}

@@ -1,0 +1,206 @@
+package tenancy
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/tests/cluster"
+	"github.com/rancher/helm-locker/tests/kit"
+)
+
+func containsAll(text string, parts []string) bool {
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			return false
+		}
+	}
+	return true
+}
+
+func errNone(events int, parts []string) error {
+	return fmt.Errorf("%d such events, and none says %q", events, parts)
+}
+
+// managers are the managers of an object's fields with their operations.
+func managers(u *unstructured.Unstructured) string {
+	var all []string
+	for _, entry := range u.GetManagedFields() {
+		all = append(all, fmt.Sprintf("%s %s %s", entry.Manager, entry.Operation, entry.FieldsV1.GetRawString()))
+	}
+	return strings.Join(all, "\n")
+}
+
+const chart = `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+data: {key: "{{ .Values.value }}"}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: example.com/web:1}]}
+`
+
+// Every write goes out in the name of the account, dry runs and re-creations included, and leaves an object as Helm left it:
+// content, owners of fields, and the next upgrade.
+func TestImpersonation_WritesAreTheAccounts(t *testing.T) {
+	if shared == nil {
+		t.Skip("needs a control plane")
+	}
+	for name, helm := range map[string]cluster.Helm{"helm 3": shared.Helm3(), "helm 4": shared.Helm4()} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, byDefault)
+			account, _ := w.tenant(w.Apps)
+			path := w.Chart("app", chart)
+			w.Helm(helm, "install", "app", path, "--set", "value=one")
+			asHelmLeftIt := managers(w.Get(kit.ConfigMaps, "settings"))
+			w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"before the lock"}}`)
+			w.Lock("app")
+			w.WaitField(kit.ConfigMaps, "settings", "data.key", "one")
+			w.Patch(kit.Deployments, "web", `{"spec":{"replicas":7,"template":{"spec":{"containers":[{"name":"web","image":"example.com/evil:1"}]}}}}`)
+			w.Eventually("the image is restored", func() error {
+				containers, _, err := unstructured.NestedSlice(w.Get(kit.Deployments, "web").Object, "spec", "template", "spec", "containers")
+				if err != nil || len(containers) != 1 || !strings.Contains(fmt.Sprint(containers[0]), "example.com/web:1") {
+					return fmt.Errorf("containers are %v, error %v", containers, err)
+				}
+				return nil
+			})
+			if after := managers(w.Get(kit.ConfigMaps, "settings")); after != asHelmLeftIt {
+				t.Errorf("fields were owned by\n%s\nand are owned by\n%s", asHelmLeftIt, after)
+			}
+			old := w.Get(kit.ConfigMaps, "settings").GetUID()
+			w.Delete(kit.ConfigMaps, "settings")
+			w.WaitNewObject(kit.ConfigMaps, "settings", old)
+			w.WaitReady("app", 1)
+			w.writtenBy(user(account))
+			w.Helm(helm, "upgrade", "app", path, "--set", "value=two")
+			w.WaitReady("app", 2)
+			w.WaitField(kit.ConfigMaps, "settings", "data.key", "two")
+		})
+	}
+}
+
+// Without a name nothing is locked, whatever the operator itself may do, and the condition says what to do about it.
+func TestImpersonation_NoAccountNoLock(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	account, _ := w.tenant(w.Apps)
+	w.account(w.Operator, "unrelated")
+	w.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared")})
+	w.CreateHelmRelease("app")
+	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonNoServiceAccount, "--impersonate", "spec.serviceAccountName", w.Apps)
+	w.WaitReason("app", v1alpha1.ConditionLocked, v1alpha1.ReasonNoServiceAccount)
+	w.WaitReason("app", v1alpha1.ConditionStalled, v1alpha1.ReasonNoServiceAccount)
+	w.event("app", v1alpha1.EventReasonNoServiceAccount, "spec.serviceAccountName")
+	if w.Get(kit.ConfigMaps, "settings") != nil {
+		t.Error("something was created")
+	}
+	w.PatchHelmRelease("app", `{"spec":{"serviceAccountName":"deployer"}}`)
+	w.WaitReady("app", 1)
+	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
+	w.writtenBy(user(account))
+	// Taking the name away ends the protection: nobody else stands in.
+	w.PatchHelmRelease("app", `{"spec":{"serviceAccountName":null}}`)
+	w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonNoServiceAccount)
+}
+
+// An account is named for one release, and the operator writes the others itself.
+func TestImpersonation_OneReleaseOfAnOrdinaryOperator(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(o *operator.ControllerOptions) { o.Impersonate = false })
+	w.grantEverywhereMore(rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: w.Operator, Name: "locker"}, "cluster-admin")
+	account, _ := w.tenant(w.Apps)
+	w.Forge(kit.ForgedRecord{Name: "named", Manifest: kit.ConfigMap("of-named", "declared") + clusterRole(w.Apps)})
+	w.Forge(kit.ForgedRecord{Name: "unnamed", Manifest: kit.ConfigMap("of-unnamed", "declared")})
+	w.CreateHelmRelease("named", func(hr *v1alpha1.HelmRelease) { hr.Spec.ServiceAccountName = deployer })
+	w.says("named", v1alpha1.ConditionReady, v1alpha1.ReasonForbidden, user(account), `"clusterroles"`)
+	w.Lock("unnamed")
+	w.WaitField(kit.ConfigMaps, "of-named", "data.key", "declared")
+	for _, r := range kit.ObjectWrites(w.proxy) {
+		want := user(account)
+		if strings.Contains(string(r.Body), "of-unnamed") {
+			want = ""
+		}
+		if r.Impersonated != want {
+			t.Errorf("as %q, not %q: %s", r.Impersonated, want, r)
+		}
+	}
+	if _, err := w.Kube.RbacV1().ClusterRoles().Get(t.Context(), "made-by-"+w.Apps, metav1.GetOptions{}); err == nil {
+		t.Error("the ClusterRole was created")
+	}
+}
+
+func clusterRole(suffix string) string {
+	return "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: made-by-" + suffix + "}\nrules: []\n"
+}
+
+// A permission that is taken away makes a condition that names account, verb and resource, and nothing else stops; when it
+// is given again the object is put back by itself.
+func TestImpersonation_PermissionTakenAndGivenAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, byDefault)
+	account := w.account(w.Apps, deployer)
+	revoke := w.grant(w.Apps, account, rule("", "configmaps", "*"))
+	other := w.Namespace(w.Apps + "-other")
+	w.tenant(other)
+	w.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared")})
+	w.Lock("app")
+	elsewhere := *w.Env
+	elsewhere.Apps = other
+	elsewhere.Forge(kit.ForgedRecord{Name: "fence", Manifest: kit.ConfigMap("fence", "up")})
+	w.lockIn(other, "fence", "fence")
+	w.WaitReady("fence", 1)
+
+	revoke()
+	w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"tampered"}}`)
+	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonForbidden, user(account), "cannot patch", `"configmaps"`, w.Apps)
+	w.WaitReason("app", v1alpha1.ConditionDrifted, v1alpha1.ReasonRevertFailed)
+	w.event("app", v1alpha1.EventReasonRevertFailed, user(account), "cannot patch", `"configmaps"`)
+	w.fenced.Pass(&elsewhere)
+	if got := kit.Field(w.Get(kit.ConfigMaps, "settings"), "data.key"); got != "tampered" {
+		t.Errorf("key is %v", got)
+	}
+	w.grant(w.Apps, account, rule("", "configmaps", "*"))
+	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
+	w.WaitReady("app", 1)
+}
+
+// An operator that may not impersonate says so, by its own name.
+func TestImpersonation_NotAllowedToTheOperator(t *testing.T) {
+	t.Parallel()
+	w := &world{Env: kit.New(t, shared)}
+	w.proxy = w.Proxy()
+	subject := w.account(w.Operator, "reader")
+	w.grantEverywhere(subject, rule("*", "*", "get", "list", "watch"), rule("", "events", "create", "patch"))
+	w.grant(w.Operator, subject, rule(v1alpha1.SchemeGroupVersion.Group, "*", "*"))
+	config, err := shared.ServiceAccountConfig(t.Context(), w.Operator, "reader")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kit.StartOperator(t, w.proxy.Via(config), w.Operator, byDefault, func(o *operator.ControllerOptions) { o.Impersonate, o.SkipCRD = true, true })
+	w.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared")})
+	w.CreateHelmRelease("app")
+	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonForbidden, user(subject), "cannot act as system:serviceaccount:"+w.Apps+":deployer",
+		"impersonate ServiceAccounts in namespace "+w.Apps)
+	if writes := kit.ObjectWrites(w.proxy); len(writes) > 0 {
+		t.Errorf("written: %v", writes)
+	}
+	w.grant(w.Apps, subject, rule("", "serviceaccounts", "impersonate"))
+	account := w.account(w.Apps, deployer)
+	w.grant(w.Apps, account, rule("", "configmaps", "*"))
+	w.WaitReady("app", 1)
+	w.writtenBy(user(account))
+}

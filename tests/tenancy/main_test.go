@@ -1,0 +1,221 @@
+// Package tenancy tests, on a real API server with RBAC, in whose name the operator writes, and what those can do who may
+// write the records of a release and not much else.
+package tenancy
+
+import (
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/tests/cluster"
+	"github.com/rancher/helm-locker/tests/kit"
+)
+
+// shared is the control plane of this package; it is written once, by TestMain.
+var shared *cluster.Cluster
+
+func TestMain(m *testing.M) {
+	os.Exit(cluster.Main(m, cluster.Options{}, func(c *cluster.Cluster) { shared = c }))
+}
+
+// deployer is the ServiceAccount that Helm releases are written with.
+const deployer = "deployer"
+
+// world is an environment with an operator behind a proxy.
+type world struct {
+	*kit.Env
+	proxy    *cluster.Proxy
+	operator *kit.Operator
+	fenced   kit.Fence
+}
+
+// newWorld starts an operator that is a ServiceAccount which may read everything and impersonate ServiceAccounts, and change
+// nothing but HelmReleases and events.
+func newWorld(t *testing.T, options ...func(*operator.ControllerOptions)) *world {
+	t.Helper()
+	w := &world{Env: kit.New(t, shared)}
+	w.proxy = w.Proxy()
+	w.account(w.Operator, "locker")
+	subject := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: w.Operator, Name: "locker"}
+	w.grantEverywhere(subject,
+		rule("*", "*", "get", "list", "watch"), rule("", "events", "create", "patch"), rule("", "serviceaccounts", "impersonate"))
+	w.grant(w.Operator, subject, rule(v1alpha1.SchemeGroupVersion.Group, "*", "*"))
+	config, err := shared.ServiceAccountConfig(t.Context(), w.Operator, "locker")
+	if err != nil {
+		t.Fatal(err)
+	}
+	options = append([]func(*operator.ControllerOptions){func(o *operator.ControllerOptions) {
+		o.Impersonate, o.SkipCRD = true, true
+	}}, options...)
+	w.operator = kit.StartOperator(t, w.proxy.Via(config), w.Operator, options...)
+	return w
+}
+
+// byDefault names the account of HelmReleases that name none.
+func byDefault(o *operator.ControllerOptions) { o.DefaultServiceAccount = deployer }
+
+func rule(group, resource string, verbs ...string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
+}
+
+// workloads is what a deployer of a namespace needs for the charts of these tests.
+func workloads() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{rule("", "configmaps", "*"), rule("apps", "deployments", "*"), rule("rbac.authorization.k8s.io", "rolebindings", "*")}
+}
+
+// account creates a ServiceAccount and returns it as a subject of bindings.
+func (w *world) account(namespace, name string) rbacv1.Subject {
+	w.Helper()
+	sa := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if _, err := w.Kube.CoreV1().ServiceAccounts(namespace).Create(w.Ctx, sa, metav1.CreateOptions{}); err != nil {
+		w.Fatal(err)
+	}
+	return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name}
+}
+
+// user is the name by which the API server knows a subject.
+func user(s rbacv1.Subject) string {
+	if s.Kind == rbacv1.ServiceAccountKind {
+		return "system:serviceaccount:" + s.Namespace + ":" + s.Name
+	}
+	return s.Name
+}
+
+// grant gives a subject rights in a namespace, and returns a function that takes them away.
+func (w *world) grant(namespace string, subject rbacv1.Subject, rules ...rbacv1.PolicyRule) (revoke func()) {
+	w.Helper()
+	name := metav1.ObjectMeta{GenerateName: "test-"}
+	role, err := w.Kube.RbacV1().Roles(namespace).Create(w.Ctx, &rbacv1.Role{ObjectMeta: name, Rules: rules}, metav1.CreateOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	binding, err := w.Kube.RbacV1().RoleBindings(namespace).Create(w.Ctx, &rbacv1.RoleBinding{ObjectMeta: name, Subjects: []rbacv1.Subject{subject},
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name}}, metav1.CreateOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return func() {
+		w.Helper()
+		if err := w.Kube.RbacV1().RoleBindings(namespace).Delete(w.Ctx, binding.Name, metav1.DeleteOptions{}); err != nil {
+			w.Fatal(err)
+		}
+	}
+}
+
+// grantEverywhere gives a subject rights in the whole cluster.
+func (w *world) grantEverywhere(subject rbacv1.Subject, rules ...rbacv1.PolicyRule) {
+	w.Helper()
+	name := metav1.ObjectMeta{Name: w.Operator + "-" + subject.Name}
+	if _, err := w.Kube.RbacV1().ClusterRoles().Create(w.Ctx, &rbacv1.ClusterRole{ObjectMeta: name, Rules: rules}, metav1.CreateOptions{}); err != nil {
+		w.Fatal(err)
+	}
+	_, err := w.Kube.RbacV1().ClusterRoleBindings().Create(w.Ctx, &rbacv1.ClusterRoleBinding{ObjectMeta: name, Subjects: []rbacv1.Subject{subject},
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name.Name}}, metav1.CreateOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+// tenant makes the account that may deploy in a namespace, and returns the environment of a person who may write the
+// release records there and nothing else.
+func (w *world) tenant(namespace string) (account rbacv1.Subject, person *kit.Env) {
+	w.Helper()
+	account = w.account(namespace, deployer)
+	w.grant(namespace, account, workloads()...)
+	mallory := rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "mallory-of-" + namespace}
+	w.grant(namespace, mallory, rule("", "secrets", "*"))
+	config, err := shared.UserConfig(mallory.Name)
+	if err != nil {
+		w.Fatal(err)
+	}
+	copied := *w.Env
+	copied.Apps = namespace
+	if copied.Kube, err = kubernetes.NewForConfig(config); err != nil {
+		w.Fatal(err)
+	}
+	return account, &copied
+}
+
+// lockIn creates a HelmRelease, of that name, for a release in a namespace.
+func (w *world) lockIn(namespace, name, release string, change ...func(*v1alpha1.HelmRelease)) {
+	w.Helper()
+	w.CreateHelmRelease(name, append(change, func(hr *v1alpha1.HelmRelease) {
+		hr.Spec.Release = v1alpha1.ReleaseReference{Namespace: namespace, Name: release}
+	})...)
+}
+
+// says waits until a condition has a reason and a message with all the wanted parts.
+func (w *world) says(name, condition, reason string, parts ...string) {
+	w.Helper()
+	c := w.WaitReason(name, condition, reason)
+	for _, part := range parts {
+		if !strings.Contains(c.Message, part) {
+			w.Errorf("%s of %s does not say %q: %s", condition, name, part, c.Message)
+		}
+	}
+}
+
+// writtenBy fails the test unless all writes to objects, dry runs too, were made in the name of a user, and some were.
+func (w *world) writtenBy(user string) {
+	w.Helper()
+	made := 0
+	for _, r := range w.proxy.Writes() {
+		switch r.Resource() {
+		case "helmreleases", "events", "leases":
+			if r.Impersonated != "" {
+				w.Errorf("as %s: %s", r.Impersonated, r)
+			}
+			continue
+		}
+		made++
+		if r.Impersonated != user {
+			w.Errorf("not as %s but as %q: %s", user, r.Impersonated, r)
+		}
+	}
+	if made == 0 {
+		w.Error("nothing was written")
+	}
+}
+
+// isWrite matches the writes of the operator to a resource: real ones, not dry runs.
+func isWrite(resource, method string) cluster.Match {
+	return func(r *http.Request) bool {
+		return cluster.ForResource(resource, method)(r) && r.URL.Query().Get("dryRun") == ""
+	}
+}
+
+// event waits for an event about a HelmRelease with a reason and a message with all the wanted parts.
+func (w *world) event(name, reason string, parts ...string) {
+	w.Helper()
+	w.Eventually("an event "+reason+" about "+name, func() error {
+		list, err := w.Kube.CoreV1().Events(w.Operator).List(w.Ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=" + name + ",reason=" + reason})
+		if err != nil {
+			return err
+		}
+		for _, e := range list.Items {
+			if containsAll(e.Message, parts) {
+				return nil
+			}
+		}
+		return errNone(len(list.Items), parts)
+	})
+}
+
+// grantEverywhereMore binds a subject to a ClusterRole that exists.
+func (w *world) grantEverywhereMore(subject rbacv1.Subject, role string) {
+	w.Helper()
+	name := metav1.ObjectMeta{Name: w.Operator + "-" + subject.Name + "-" + role}
+	_, err := w.Kube.RbacV1().ClusterRoleBindings().Create(w.Ctx, &rbacv1.ClusterRoleBinding{ObjectMeta: name, Subjects: []rbacv1.Subject{subject},
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}}, metav1.CreateOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+}
