@@ -1,4 +1,3 @@
-// Package docs checks what the documents say against the repository.
 package docs
 
 import (

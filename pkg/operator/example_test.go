@@ -1,0 +1,55 @@
+package operator_test
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/rancher/wrangler/v3/pkg/kubeconfig"
+
+	"github.com/rancher/helm-locker/pkg/notify"
+	"github.com/rancher/helm-locker/pkg/operator"
+)
+
+// What docs/embedding.md shows, so that it compiles.
+
+func ExampleRun() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+
+	err := operator.Run(ctx, operator.ControllerOptions{
+		ClientConfig:   kubeconfig.GetNonInteractiveClientConfig(""), // the service account, in a cluster
+		Namespace:      "cattle-helm-system",
+		ControllerName: "my-operator",
+	})
+	if err != nil {
+		panic(err)
+	}
+}
+
+func ExampleRun_everything() {
+	log, err := operator.NewLogger(os.Stderr, "info", "json")
+	if err != nil {
+		panic(err)
+	}
+	err = operator.Run(context.Background(), operator.ControllerOptions{
+		ClientConfig:   kubeconfig.GetNonInteractiveClientConfig(""),
+		Namespace:      "cattle-helm-system",
+		ControllerName: "my-operator",
+
+		LeaderElection: true,             // of several replicas one writes
+		MetricsAddress: "127.0.0.1:8080", // /metrics
+		HealthAddress:  ":8081",          // /healthz and /readyz
+		SkipCRD:        true,             // somebody else installs it
+		Log:            log,              // a *logrus.Logger
+		Notify: notify.Options{
+			URLs:      []string{"https://events.example.com/helm-locker"},
+			Format:    notify.FormatCloudEvents,
+			TokenFile: "/var/run/secrets/events/token",
+		},
+	})
+	if err != nil {
+		panic(err)
+	}
+}

@@ -1,0 +1,347 @@
+package docs
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/rancher/helm-locker/tests/cluster"
+)
+
+// shared is the control plane of this package; nil with -short.
+var shared *cluster.Cluster
+
+func TestMain(m *testing.M) {
+	os.Exit(cluster.Main(m, cluster.Options{ControllerManager: true}, func(c *cluster.Cluster) { shared = c }))
+}
+
+// what to do about a failure, for somebody who has never seen the rules.
+const advice = `
+To do: correct the page. Or, where that is what is meant, write so in the page (docs/developing.md has the rules):
+  a command that is to fail     # exit code 2          at the end of its line
+  a command that goes on        # until Ctrl-C         at the end of its line, alone in its block
+  a block that cannot run here  <!-- not run: why -->  above the block
+  output that is cut            [...]                  on a line of its own; what is no output at all is a text block after some prose
+  what is there at the start    <!-- given: operator, shop, lock -->  above the first block`
+
+// TestEveryCommandInTheDocuments runs the commands of each page, in order, as somebody would who follows the page, in a
+// cluster that has only what the page says is given, and compares what they print with what the page says they do.
+func TestEveryCommandInTheDocuments(t *testing.T) {
+	if shared == nil {
+		t.Skip("needs a control plane")
+	}
+	list, err := pages()
+	if err != nil {
+		t.Fatal(err, advice)
+	}
+	r := newReader(t)
+	var notRun []string
+	for _, p := range list {
+		for _, b := range p.blocks {
+			if b.notRun != "" {
+				notRun = append(notRun, p.notRun(t, b)...)
+			}
+		}
+		helms := map[string]string{"": shared.Binaries().Helm4}
+		if slices.Contains(p.given, "helm 3 and 4") {
+			helms = map[string]string{" with Helm 3": shared.Binaries().Helm3, " with Helm 4": shared.Binaries().Helm4}
+		}
+		for with, helm := range helms {
+			if slices.ContainsFunc(p.blocks, func(b *block) bool { return b.notRun == "" }) {
+				t.Run(strings.ReplaceAll(p.path, "/", "_")+with, func(t *testing.T) { r.read(t, p, helm) })
+			}
+		}
+	}
+	t.Logf("not run:\n%s", strings.Join(notRun, "\n"))
+	for path, test := range elsewhere {
+		t.Logf("%s is run by %s", path, test)
+	}
+}
+
+var (
+	makeTarget = regexp.MustCompile(`\bmake ([a-z][a-z-]*)`)
+	goRun      = regexp.MustCompile(`\bgo run (\./\S+)`)
+)
+
+// notRun lists the commands of a block that is not run. That what they call exists can be checked all the same.
+func (p *page) notRun(t *testing.T, b *block) []string {
+	t.Helper()
+	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []string
+	for _, c := range b.commands {
+		list = append(list, fmt.Sprintf("  %s:%d: %s (%s)", p.path, c.line, strings.Split(c.text, "\n")[0], b.notRun))
+		for _, m := range makeTarget.FindAllStringSubmatch(c.text, -1) {
+			if !strings.Contains(string(makefile), "\n"+m[1]+":") {
+				t.Errorf("%s:%d: the Makefile has no target %s", p.path, c.line, m[1])
+			}
+		}
+		for _, m := range goRun.FindAllStringSubmatch(c.text, -1) {
+			if _, err := os.Stat(filepath.Join(root, m[1])); err != nil {
+				t.Errorf("%s:%d: %v", p.path, c.line, err)
+			}
+		}
+	}
+	return list
+}
+
+// reader follows pages.
+type reader struct {
+	world   *world
+	client  kubernetes.Interface
+	locker  string // the program
+	dir     string
+	env     func(ctx context.Context, home, bin, kubeconfig string) ([]string, error)
+	counted int
+}
+
+func newReader(t *testing.T) *reader {
+	t.Helper()
+	dir := t.TempDir()
+	tree := filepath.Join(dir, "build")
+	if err := workingTree(t.Context(), tree); err != nil {
+		t.Fatal(err)
+	}
+	env, err := environment(t.Context(), dir, "/nowhere", shared.Kubeconfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	build := exec.CommandContext(t.Context(), "make", "build")
+	build.Dir, build.Env = tree, env
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("make build: %v\n%s", err, out)
+	}
+	w, err := newWorld(t.Context(), shared)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := kubernetes.NewForConfig(shared.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &reader{world: w, client: client, locker: filepath.Join(tree, "bin", "helm-locker"), dir: dir, env: environment}
+}
+
+// read follows one page from the beginning to the end, and leaves the cluster as it was.
+func (r *reader) read(t *testing.T, p *page, helm string) {
+	r.counted++
+	dir := filepath.Join(r.dir, strconv.Itoa(r.counted))
+	tree, home, bin := filepath.Join(dir, "helm-locker"), filepath.Join(dir, "home"), filepath.Join(dir, "bin")
+	kubeconfig := filepath.Join(home, "kubeconfig")
+	steps := []func() error{
+		func() error { return workingTree(t.Context(), tree) },
+		func() error { return copyFile(r.locker, filepath.Join(tree, "bin", "helm-locker")) },
+		func() error { return programs(bin, shared.Binaries(), helm, r.locker) },
+		func() error { return copyFile(shared.Kubeconfig(), kubeconfig) },
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	env, err := r.env(t.Context(), home, bin, kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := r.startKubelet(t, home)
+	s, err := newShell(tree, home, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.close(); err != nil {
+			t.Error(err)
+		}
+		stop()
+		if err := r.world.reset(context.WithoutCancel(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if err := give(s, p.given); err != nil {
+		t.Fatalf("%s: %v", p.path, err)
+	}
+	for _, b := range p.blocks {
+		if b.notRun == "" && !p.follow(t, s, b) {
+			return
+		}
+	}
+	for _, j := range s.jobs {
+		p.settle(t, j)
+	}
+}
+
+// startKubelet runs a kubelet; the returned function ends it.
+func (r *reader) startKubelet(t *testing.T, dir string) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	k := &kubelet{cluster: shared, client: r.client, binary: r.locker, dir: dir, programs: map[types.UID]*program{},
+		failed: func(err error) { t.Error(err) }}
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := k.run(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	return func() {
+		if t.Failed() {
+			t.Logf("log of the operator:\n%s", k.logs())
+		}
+		cancel()
+		running.Wait()
+	}
+}
+
+// gifts are what a page can have given, in the order in which it is made, and the commands that make it.
+var gifts = []struct{ name, text string }{
+	{"helm 3 and 4", "true"},
+	{"nothing", "true"},
+	{"operator", `helm install helm-locker charts/helm-locker -n cattle-helm-system --create-namespace && kubectl -n cattle-helm-system rollout status deployment/helm-locker --timeout=60s`},
+	{"shop", `helm install shop tests/demo/charts/shop -n apps --create-namespace`},
+	{"bakery", `helm install bakery tests/demo/charts/bakery -n kitchen --create-namespace`},
+	{"lock", `helm-locker lock shop -n apps --wait`},
+	{"drift", `kubectl -n apps patch configmap shop --type=merge -p '{"data":{"greeting":"Closed"}}'`},
+}
+
+func give(s *shell, given []string) error {
+	for _, name := range given {
+		if !slices.ContainsFunc(gifts, func(g struct{ name, text string }) bool { return g.name == name }) {
+			return fmt.Errorf("%q cannot be given; tests/docs has a list", name)
+		}
+	}
+	for _, g := range gifts {
+		if !slices.Contains(given, g.name) {
+			continue
+		}
+		if out, code, err := s.run(g.text); err != nil || code != 0 {
+			return fmt.Errorf("give %s: exit code %d, %w\n%s", g.name, code, err, out)
+		}
+	}
+	return nil
+}
+
+// readOnly are commands that may be repeated until they print what the page says: a cluster takes its time.
+var readOnly = regexp.MustCompile(`^(?:kubectl|helm[34]?|helm-locker)(?: helm-locker| locker)? (?:-\S+ (?:[^-\s]\S* )?)*(?:get|describe|events|list|status|history|diff|inspect)\b`)
+
+func exitCode(text string) int {
+	for line := range strings.SplitSeq(text, "\n") {
+		if m := exitComment.FindStringSubmatch(line); m != nil {
+			if code, err := strconv.Atoi(m[1]); err == nil {
+				return code
+			}
+		}
+	}
+	return 0
+}
+
+// follow runs a block, and says whether to go on with the page.
+func (p *page) follow(t *testing.T, s *shell, b *block) bool {
+	t.Helper()
+	if len(b.commands) == 1 && strings.Contains(b.commands[0].text, goesOn) {
+		if err := s.start(b.commands[0], b.output); err != nil {
+			t.Fatalf("%s:%d: %v", p.path, b.commands[0].line, err)
+		}
+		return true
+	}
+	printed := make([]string, len(b.commands))
+	for i, c := range b.commands {
+		if m := makeTarget.FindStringSubmatch(c.text); len(m) > 1 && m[1] != "build" {
+			t.Errorf("%s:%d: make %s takes long, or starts more than a page should; it has to be marked as not run%s", p.path, c.line, m[1], advice)
+			return false
+		}
+		if strings.Contains(c.text, goesOn) {
+			t.Errorf("%s:%d: a command that goes on has to be alone in its block%s", p.path, c.line, advice)
+			return false
+		}
+		problem := p.eventually(readOnly.MatchString(c.text), func() (err error) {
+			printed[i], err = p.runOnce(s, c)
+			return err
+		})
+		if problem != nil {
+			t.Errorf("%s:%d: %s\n%v%s", p.path, c.line, c.text, problem, advice)
+			return false
+		}
+	}
+	if b.output == nil {
+		return true
+	}
+	// What changes something is not repeated; what only looks, after the last change, is.
+	looks := len(b.commands)
+	for looks > 0 && readOnly.MatchString(b.commands[looks-1].text) {
+		looks--
+	}
+	first := true
+	problem := p.eventually(looks < len(b.commands), func() (err error) {
+		for i := looks; i < len(b.commands) && !first; i++ {
+			if printed[i], err = p.runOnce(s, b.commands[i]); err != nil {
+				return err
+			}
+		}
+		first = false
+		return differs(b.output.lines, strings.Join(printed, ""))
+	})
+	if problem != nil {
+		t.Errorf("%s:%d: %v%s", p.path, b.output.line, problem, advice)
+	}
+	return true
+}
+
+// runOnce runs a command, and looks at its exit code and, in a console block, at what it prints.
+func (p *page) runOnce(s *shell, c command) (string, error) {
+	out, code, err := s.run(c.text)
+	if err != nil {
+		return out, err
+	}
+	if want := exitCode(c.text); code != want {
+		return out, fmt.Errorf("exit code %d, and the page says %d; it prints\n%s", code, want, show(strings.Split(strings.TrimSpace(out), "\n")))
+	}
+	if c.output != nil {
+		return out, differs(c.output.lines, out)
+	}
+	return out, nil
+}
+
+// eventually tries once or, if it may be repeated, until there is no error or patience is over.
+func (p *page) eventually(repeat bool, try func() error) error {
+	deadline := time.Now().Add(patience / 2)
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := try()
+		if err == nil || !repeat || time.Now().After(deadline) {
+			return err
+		}
+		<-tick.C
+	}
+}
+
+// settle waits until a command that goes on has printed what the page says, and interrupts it. By then it may have printed more.
+func (p *page) settle(t *testing.T, j *job) {
+	t.Helper()
+	problem := p.eventually(true, func() error {
+		out, err := j.printed()
+		if err != nil || j.promised == nil {
+			return err
+		}
+		return differs(append(slices.Clone(j.promised.lines), "[...]"), out)
+	})
+	if err := j.interrupt(); err != nil {
+		t.Errorf("%s:%d: %s: %v%s", p.path, j.line, j.text, err, advice)
+	}
+	if problem != nil {
+		t.Errorf("%s:%d: %v%s", p.path, j.line, problem, advice)
+	}
+}

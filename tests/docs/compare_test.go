@@ -1,0 +1,87 @@
+package docs
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// volatile is what differs from run to run, and what it is compared as. The order matters: what is longer comes first.
+var volatile = []struct {
+	what *regexp.Regexp
+	as   string
+}{
+	{regexp.MustCompile(`\x1b\[[0-9;]*m`), ""},
+	{regexp.MustCompile(`(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? (?:\d{1,2} )?[A-Z][a-z]{2} +\d+ \d\d:\d\d:\d\d(?: [+-]?[\w]+)?(?: \d{4})?`), "TIME"},
+	{regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?: ?(?:Z|[+-]\d\d:?\d\d|UTC))*`), "TIME"},
+	{regexp.MustCompile(`\b\d\d:\d\d:\d\d(?:\.\d+)?Z?`), "TIME"},
+	{regexp.MustCompile(`\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`), "UID"},
+	{regexp.MustCompile(`\b[a-z0-9-]+-[a-z0-9]{8,10}-[a-z0-9]{5}\b`), "POD"},
+	{regexp.MustCompile(`<secret [0-9a-f]{8}>`), "SECRET"},
+	{regexp.MustCompile(`\bv?\d+\.\d+\.\d+(?:[-+][\w.+-]+)?(?:/\d+)?\b`), "VERSION"},
+	{regexp.MustCompile(`\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b`), "IP"},
+	{regexp.MustCompile(`\b(?:sha256:)?[0-9a-f]{12,64}\b`), "DIGEST"},
+	{regexp.MustCompile(`(resourceVersion|generation|observedGeneration): "?\d+"?`), "$1: N"},
+	{regexp.MustCompile(`\b(?:\d+d)?(?:\d+h)?(?:\d+m)?\d+(?:\.\d+)?(?:ns|µs|ms|s|m|h|d)\b`), "AGE"},
+	{regexp.MustCompile(`\(x\d+ over AGE\)`), ""},
+}
+
+var gaps = regexp.MustCompile(`(\S)[ \t]+`)
+
+// neutral takes out of a line what differs from run to run, and the widths of columns with it.
+func neutral(line string) string {
+	for _, v := range volatile {
+		line = v.what.ReplaceAllString(line, v.as)
+	}
+	return strings.TrimRight(gaps.ReplaceAllString(line, "$1 "), " ")
+}
+
+// omitted is a line that stands for any number of lines.
+func omitted(line string) bool {
+	trimmed := strings.TrimSpace(line)
+	return trimmed == "[...]" || trimmed == "..."
+}
+
+// differs says how an output differs from the one on the page, nil for not at all.
+func differs(want []string, got string) error {
+	want, lines := trimmed(want), trimmed(strings.Split(got, "\n"))
+	if match(want, lines) {
+		return nil
+	}
+	return fmt.Errorf("the page says\n%s\nit prints\n%s", show(want), show(lines))
+}
+
+func show(lines []string) string { return "    " + strings.Join(lines, "\n    ") }
+
+// trimmed makes lines neutral and drops blank ones at both ends.
+func trimmed(lines []string) []string {
+	var list []string
+	for _, l := range lines {
+		if l = neutral(l); l != "" || len(list) > 0 {
+			list = append(list, l)
+		}
+	}
+	for len(list) > 0 && list[len(list)-1] == "" {
+		list = list[:len(list)-1]
+	}
+	return list
+}
+
+// match compares line by line; an omission matches as many lines as it takes.
+func match(want, got []string) bool {
+	for len(want) > 0 {
+		if omitted(want[0]) {
+			for skip := 0; skip <= len(got); skip++ {
+				if match(want[1:], got[skip:]) {
+					return true
+				}
+			}
+			return false
+		}
+		if len(got) == 0 || want[0] != got[0] {
+			return false
+		}
+		want, got = want[1:], got[1:]
+	}
+	return len(got) == 0
+}

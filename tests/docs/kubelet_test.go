@@ -1,0 +1,297 @@
+package docs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rancher/helm-locker/tests/cluster"
+)
+
+// kubelet stands in for the nodes that the control plane does not have. It reports all Pods as running and ready. For a
+// container of the helm-locker image it does run the program: with the arguments and the environment of the container, as
+// the ServiceAccount of the Pod, and the Pod is ready when the program says so. So what a page installs by the chart works
+// with the chart's own permissions and flags.
+type kubelet struct {
+	cluster *cluster.Cluster
+	client  kubernetes.Interface
+	binary  string
+	dir     string
+	failed  func(error)
+
+	mu       sync.Mutex
+	programs map[types.UID]*program
+	wg       sync.WaitGroup
+}
+
+// program is a container that runs.
+type program struct {
+	cmd   *exec.Cmd
+	ended chan struct{}
+	// started is set when it is ready. What is asked to end before that need not end well.
+	started, stopping atomic.Bool
+}
+
+// run works until ctx ends, and returns when all programs have ended.
+func (k *kubelet) run(ctx context.Context) error {
+	factory := informers.NewSharedInformerFactory(k.client, 0)
+	pods := factory.Core().V1().Pods().Informer()
+	_, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(obj any) {
+			if pod, ok := obj.(*corev1.Pod); ok && pod.DeletionTimestamp == nil {
+				k.wg.Go(func() {
+					if err := k.admit(ctx, pod); err != nil && ctx.Err() == nil && !apierrors.IsNotFound(err) {
+						k.failed(fmt.Errorf("Pod %s/%s: %w", pod.Namespace, pod.Name, err))
+					}
+				})
+			}
+		},
+		DeleteFunc: func(obj any) {
+			if last, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+				obj = last.Obj
+			}
+			if pod, ok := obj.(*corev1.Pod); ok {
+				k.stop(pod.UID)
+			}
+		},
+	})
+	if err != nil {
+		return err
+	}
+	factory.Start(ctx.Done())
+	<-ctx.Done()
+	factory.Shutdown()
+	k.stopAll()
+	k.wg.Wait()
+	return nil
+}
+
+// admit runs a Pod and reports it as ready.
+func (k *kubelet) admit(ctx context.Context, pod *corev1.Pod) error {
+	for i := range pod.Spec.Containers {
+		if c := &pod.Spec.Containers[i]; strings.Contains(c.Image, "helm-locker") {
+			if err := k.start(ctx, pod, c); err != nil {
+				return err
+			}
+		}
+	}
+	now := metav1.Now()
+	status := corev1.PodStatus{Phase: corev1.PodRunning, StartTime: &now, PodIP: "192.0.2.1"}
+	for _, kind := range []corev1.PodConditionType{corev1.PodScheduled, corev1.PodInitialized, corev1.ContainersReady, corev1.PodReady} {
+		status.Conditions = append(status.Conditions, corev1.PodCondition{Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: now})
+	}
+	started := true
+	for _, c := range pod.Spec.Containers {
+		status.ContainerStatuses = append(status.ContainerStatuses, corev1.ContainerStatus{Name: c.Name, Image: c.Image, Ready: true, Started: &started,
+			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: now}}})
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": pod.UID}, "status": status})
+	if err != nil {
+		return err
+	}
+	_, err = k.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	return err
+}
+
+var reference = regexp.MustCompile(`\$\(([A-Za-z_]+)\)`)
+
+// start runs the program of a container and waits until it is ready.
+func (k *kubelet) start(ctx context.Context, pod *corev1.Pod, c *corev1.Container) error {
+	config, err := k.cluster.ServiceAccountConfig(ctx, pod.Namespace, pod.Spec.ServiceAccountName)
+	if err != nil {
+		return err
+	}
+	kubeconfig, err := k.cluster.KubeconfigFor("pod-"+string(pod.UID), config)
+	if err != nil {
+		return err
+	}
+	values, err := k.environment(ctx, pod, c)
+	if err != nil {
+		return err
+	}
+	health, err := freeAddress()
+	if err != nil {
+		return err
+	}
+	var args []string
+	for _, arg := range append(append([]string{}, c.Command...), c.Args...) {
+		name, _, _ := strings.Cut(arg, "=")
+		switch { // addresses of this machine, on which more than one of them may run
+		case name == "--health-address":
+			arg = name + "=" + health
+		case strings.HasSuffix(name, "-address"):
+			arg = name + "=127.0.0.1:0"
+		}
+		args = append(args, reference.ReplaceAllStringFunc(arg, func(s string) string { return values[reference.FindStringSubmatch(s)[1]] }))
+	}
+	env := []string{"PATH=" + os.Getenv("PATH"), "KUBECONFIG=" + kubeconfig}
+	for name, value := range values {
+		env = append(env, name+"="+value)
+	}
+	log := filepath.Join(k.dir, string(pod.UID)+".log")
+	if err := k.launch(pod.UID, args, env, log); err != nil {
+		return err
+	}
+	return k.ready(ctx, pod.UID, "http://"+health+"/readyz")
+}
+
+func (k *kubelet) launch(uid types.UID, args, env []string, path string) error {
+	log, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(k.binary, args...)
+	cmd.Env, cmd.Stdout, cmd.Stderr = env, log, log
+	if err := errors.Join(cmd.Start(), log.Close()); err != nil {
+		return err
+	}
+	p := &program{cmd: cmd, ended: make(chan struct{})}
+	k.mu.Lock()
+	k.programs[uid] = p
+	k.mu.Unlock()
+	k.wg.Go(func() {
+		defer close(p.ended)
+		if err := cmd.Wait(); err != nil && (p.started.Load() || !p.stopping.Load()) {
+			text, readErr := os.ReadFile(path)
+			k.failed(fmt.Errorf("helm-locker %s: %w\n%s", strings.Join(args, " "), errors.Join(err, readErr), text))
+		}
+	})
+	return nil
+}
+
+// environment returns the variables of a container.
+func (k *kubelet) environment(ctx context.Context, pod *corev1.Pod, c *corev1.Container) (map[string]string, error) {
+	values := map[string]string{}
+	for _, v := range c.Env {
+		values[v.Name] = v.Value
+		switch from := v.ValueFrom; {
+		case from == nil:
+		case from.FieldRef != nil:
+			values[v.Name] = map[string]string{"metadata.namespace": pod.Namespace, "metadata.name": pod.Name, "metadata.uid": string(pod.UID),
+				"spec.nodeName": "node-1", "spec.serviceAccountName": pod.Spec.ServiceAccountName, "status.podIP": "127.0.0.1"}[from.FieldRef.FieldPath]
+		case from.SecretKeyRef != nil:
+			secret, err := k.client.CoreV1().Secrets(pod.Namespace).Get(ctx, from.SecretKeyRef.Name, metav1.GetOptions{})
+			if err != nil {
+				return nil, err
+			}
+			values[v.Name] = string(secret.Data[from.SecretKeyRef.Key])
+		case from.ResourceFieldRef != nil:
+			if memory, ok := c.Resources.Limits[corev1.ResourceMemory]; ok {
+				values[v.Name] = fmt.Sprint(memory.Value())
+			}
+		}
+	}
+	return values, nil
+}
+
+// ready waits until a program says that it is ready. That it has ended is no error here: launch reports it.
+func (k *kubelet) ready(ctx context.Context, uid types.UID, url string) error {
+	k.mu.Lock()
+	p := k.programs[uid]
+	k.mu.Unlock()
+	if p == nil {
+		return nil
+	}
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			return err
+		}
+		if response, err := http.DefaultClient.Do(request); err == nil {
+			if err := response.Body.Close(); err != nil {
+				return err
+			}
+			if response.StatusCode == http.StatusOK {
+				p.started.Store(true)
+				return nil
+			}
+		}
+		select {
+		case <-p.ended:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+// stop ends the program of a Pod, as a kubelet does.
+func (k *kubelet) stop(uid types.UID) {
+	k.mu.Lock()
+	p := k.programs[uid]
+	delete(k.programs, uid)
+	k.mu.Unlock()
+	if p == nil {
+		return
+	}
+	p.stopping.Store(true)
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		k.failed(err)
+	}
+	select {
+	case <-p.ended:
+	case <-time.After(30 * time.Second):
+		k.failed(errors.Join(errors.New("helm-locker does not end within 30 s of a SIGTERM"), p.cmd.Process.Kill()))
+	}
+}
+
+func (k *kubelet) stopAll() {
+	for _, uid := range k.running() {
+		k.stop(uid)
+	}
+}
+
+func (k *kubelet) running() []types.UID {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var uids []types.UID
+	for uid := range k.programs {
+		uids = append(uids, uid)
+	}
+	return uids
+}
+
+// logs returns the ends of the logs of all programs that run.
+func (k *kubelet) logs() string {
+	var all []string
+	for _, uid := range k.running() {
+		text, err := os.ReadFile(filepath.Join(k.dir, string(uid)+".log"))
+		if err != nil {
+			all = append(all, err.Error())
+		}
+		all = append(all, string(text[max(0, len(text)-4000):]))
+	}
+	return strings.Join(all, "\n---\n")
+}
+
+// freeAddress returns an address of this machine on which nobody listens.
+func freeAddress() (string, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return listener.Addr().String(), listener.Close()
+}

@@ -1,0 +1,129 @@
+package docs
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+const sample = `# A page
+
+<!-- given: operator, lock -->
+
+~~~sh
+kubectl get pods \
+  -A
+kubectl apply -f - <<EOF
+a: b
+
+EOF
+# a remark
+helm-locker diff shop -n apps   # exit code 2
+~~~
+
+~~~text
+printed
+~~~
+
+<!-- not run: needs Docker -->
+
+~~~sh
+make image
+~~~
+
+<!-- any other comment -->
+
+~~~console
+$ echo one
+one
+$ for i in 1 2; do
+> echo $i; done
+1
+2
+~~~
+
+~~~text
+a drawing
+~~~
+`
+
+func TestPagesAreReadByTheRules(t *testing.T) {
+	p, err := parse("page.md", strings.ReplaceAll(sample, "~~~", "```"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(p.given, []string{"operator", "lock"}) || len(p.blocks) != 3 {
+		t.Fatalf("given %q, %d blocks", p.given, len(p.blocks))
+	}
+	var lines []int
+	for _, c := range p.blocks[0].commands {
+		lines = append(lines, c.line)
+	}
+	if !slices.Equal(lines, []int{6, 8, 13}) || !strings.HasSuffix(p.blocks[0].commands[1].text, "\n\nEOF") {
+		t.Errorf("commands at lines %v: %+v", lines, p.blocks[0].commands)
+	}
+	if exitCode(p.blocks[0].commands[2].text) != 2 || exitCode(p.blocks[0].commands[0].text) != 0 {
+		t.Error("exit codes are not read")
+	}
+	if out := p.blocks[0].output; out == nil || out.line != 17 {
+		t.Errorf("output is %+v", out)
+	}
+	if p.blocks[0].notRun != "" || p.blocks[2].notRun != "" {
+		t.Error("blocks without a marker are not run")
+	}
+	if b := p.blocks[1]; b.notRun != "needs Docker" || b.output != nil {
+		t.Errorf("block is %+v", b)
+	}
+	if c := p.blocks[2].commands; len(c) != 2 || c[1].text != "for i in 1 2; do\necho $i; done" || len(c[1].output.lines) != 2 || p.blocks[2].output != nil {
+		t.Errorf("commands are %+v", c)
+	}
+}
+
+// A page that no rule covers is an error that names page and line, not a command that nobody runs.
+func TestPagesThatCannotBeRunSayWhere(t *testing.T) {
+	for text, want := range map[string]string{
+		"~~~sh\nfor i in 1; do\n~~~\n":                          "page.md:2: bash does not find the end",
+		"~~~bash\ntrue\n~~~\n":                                  "page.md:1: blocks of commands are ```sh",
+		"Text\n\n    make build\n":                              "page.md:3: commands stand in ```sh blocks",
+		"~~~console\nout\n~~~\n":                                "page.md:1: this output belongs to no block",
+		"<!-- not run: -->\n~~~sh\ntrue\n~~~\n":                 `page.md:2: "not run:" stands above a block of commands, and says why`,
+		"~~~sh\ntrue\n~~~\n<!-- given: shop -->\n":              `page.md:4: "given:" stands above`,
+		"~~~sh\ntrue\n":                                         "page.md:1: this block does not end",
+		"~~~sh\ntrue\n~~~\n~~~text\na\n~~~\n~~~console\nb\n~~~": "page.md:7: this output belongs to no block",
+	} {
+		if _, err := parse("page.md", strings.ReplaceAll(text, "~~~", "```")); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: error %v, want %s", text, err, want)
+		}
+	}
+}
+
+func TestOutputsAreComparedByTheRules(t *testing.T) {
+	same := map[string]string{
+		"NAME   AGE\nshop   5s":               "NAME      AGE\nshop      2m13s",
+		"a\n[...]\nz":                         "a\nb\nc\nz\n",
+		"at 2026-11-21T16:03:11Z":             "at 2027-01-01T00:00:00.123456Z",
+		"16:03:11.723  x":                     "01:02:03  x",
+		"restored in 53ms":                    "restored in 1.2s",
+		"  password: <secret 1f2e3d4c>":       "  password: <secret 00000000>",
+		"helm-locker v0.0.0-0123456789ab":     "helm-locker v1.2.3",
+		"pod/helm-locker-6d4cf56db6-x7k2p ok": "pod/helm-locker-0123456789-abcde ok",
+	}
+	for want, got := range same {
+		if err := differs(strings.Split(want, "\n"), got); err != nil {
+			t.Errorf("%q against %q: %v", want, got, err)
+		}
+	}
+	different := map[string]string{
+		"shop 5s":   "shops 5s",
+		"a\nb":      "a",
+		"a":         "a\nb",
+		"  a: b":    "a: b", // indentation has a meaning in YAML
+		"drifted 0": "drifted 1",
+		"a\n[...]":  "b",
+	}
+	for want, got := range different {
+		if differs(strings.Split(want, "\n"), got) == nil {
+			t.Errorf("%q is taken for %q", got, want)
+		}
+	}
+}

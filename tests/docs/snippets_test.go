@@ -1,0 +1,151 @@
+package docs
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/yaml"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/crd"
+	"github.com/rancher/helm-locker/pkg/operator"
+)
+
+// Whoever copies a HelmRelease out of a document gets one that the API server takes, without a field that it does not know.
+func TestEveryHelmReleaseInTheDocuments(t *testing.T) {
+	if shared == nil {
+		t.Skip("needs a control plane")
+	}
+	config := shared.RESTConfig()
+	if err := crd.Create(t.Context(), config); err != nil {
+		t.Fatal(err)
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := pages()
+	if err != nil {
+		t.Fatal(err)
+	}
+	resource := client.Resource(v1alpha1.SchemeGroupVersion.WithResource(v1alpha1.HelmReleaseResourceName)).Namespace(metav1.NamespaceDefault)
+	count := 0
+	for _, p := range list {
+		for _, f := range p.yaml {
+			object := map[string]any{}
+			if err := yaml.UnmarshalStrict([]byte(strings.Join(f.lines, "\n")), &object); err != nil {
+				t.Errorf("%s:%d: %v", p.path, f.line, err)
+				continue
+			}
+			if !helmRelease(object) {
+				continue
+			}
+			count++
+			u := &unstructured.Unstructured{Object: object}
+			u.SetNamespace(metav1.NamespaceDefault)
+			options := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationStrict}
+			if _, err := resource.Create(t.Context(), u, options); err != nil {
+				t.Errorf("%s:%d: %v", p.path, f.line, err)
+			}
+		}
+	}
+	if count < 3 {
+		t.Errorf("found only %d HelmReleases", count)
+	}
+}
+
+// helmRelease says whether a YAML document is a HelmRelease, or the spec of one, which it completes.
+func helmRelease(object map[string]any) bool {
+	if object["kind"] == v1alpha1.Kind && object["apiVersion"] == v1alpha1.SchemeGroupVersion.String() {
+		return true
+	}
+	spec, ok := object["spec"].(map[string]any)
+	if !ok || len(object) != 1 {
+		return false
+	}
+	if _, ok := spec["release"]; !ok {
+		return false
+	}
+	object["apiVersion"], object["kind"] = v1alpha1.SchemeGroupVersion.String(), v1alpha1.Kind
+	object["metadata"] = map[string]any{"name": "example"}
+	return true
+}
+
+// The Go code of the page about embedding is compiled, as a part of an example.
+func TestTheCodeForEmbeddersCompiles(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(root, "docs", "embedding.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	example, err := os.ReadFile(filepath.Join(root, "pkg", "operator", "example_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(string(page), -1)
+	if len(blocks) < 2 {
+		t.Fatalf("docs/embedding.md has %d blocks of Go", len(blocks))
+	}
+	for _, block := range blocks {
+		if !strings.Contains(string(example), block[1]) {
+			t.Errorf("this code of docs/embedding.md is not in pkg/operator/example_test.go, which compiles it:\n%s", block[1])
+		}
+	}
+}
+
+// Every option that an embedder may set is in the page for them.
+func TestEveryOptionIsInThePageForEmbedders(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(root, "docs", "embedding.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for field := range reflect.TypeFor[operator.ControllerOptions]().Fields() {
+		if field.IsExported() && field.Name != "Omit" && !strings.Contains(string(page), "`"+field.Name+"`") { // Omit is for tests of ours
+			t.Errorf("docs/embedding.md does not have the option %s", field.Name)
+		}
+	}
+}
+
+var (
+	heading  = regexp.MustCompile(`(?m)^#{1,6} +(.*?) *$`)
+	anchored = regexp.MustCompile(`\]\(([\w./-]*)#([^)]+)\)`)
+	marks    = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
+)
+
+// Links to a heading lead to one.
+func TestEveryAnchorLeadsSomewhere(t *testing.T) {
+	walk(t, ".md", func(path, content string) {
+		for _, m := range anchored.FindAllStringSubmatch(content, -1) {
+			target := path
+			if m[1] != "" {
+				target = filepath.Join(filepath.Dir(path), m[1])
+			}
+			if !strings.HasSuffix(target, ".md") {
+				continue
+			}
+			text, err := os.ReadFile(target) // #nosec G304 -- files of this repository
+			if err != nil {
+				continue // TestEveryRelativeLinkLeadsSomewhere tells
+			}
+			if !anchors(string(text))[m[2]] {
+				t.Errorf("%s links to %s#%s, and there is no such heading", path, m[1], m[2])
+			}
+		}
+	})
+}
+
+// anchors returns the names that GitHub gives to the headings of a page.
+func anchors(text string) map[string]bool {
+	found := map[string]bool{}
+	for _, m := range heading.FindAllStringSubmatch(text, -1) {
+		name := strings.ToLower(marks.ReplaceAllString(m[1], ""))
+		found[strings.ReplaceAll(name, " ", "-")] = true
+	}
+	return found
+}

@@ -1,0 +1,200 @@
+package docs
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/metadata"
+
+	"github.com/rancher/helm-locker/tests/cluster"
+)
+
+// patience is how long something may take that takes milliseconds on an idle machine.
+const patience = time.Minute
+
+// world is the cluster that all pages share, one after the other, and what it held before the first.
+type world struct {
+	cluster *cluster.Cluster
+	objects metadata.Interface
+	served  discovery.DiscoveryInterface
+	before  map[object]bool
+}
+
+type object struct {
+	schema.GroupVersionResource
+	namespace, name string
+}
+
+func newWorld(ctx context.Context, c *cluster.Cluster) (*world, error) {
+	config := c.RESTConfig()
+	objects, err := metadata.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	served, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	w := &world{cluster: c, objects: objects, served: served}
+	w.before, err = w.inventory(ctx)
+	return w, err
+}
+
+var (
+	// derived are resources that follow others, or go by themselves.
+	derived = []string{"events", "endpoints", "endpointslices", "ipaddresses", "servicecidrs", "leases"}
+	// permanent are objects that the control plane makes, at a time of its own, and would make again.
+	permanent = []string{"services/kubernetes", "configmaps/kube-root-ca.crt", "serviceaccounts/default",
+		"namespaces/default", "namespaces/kube-system", "namespaces/kube-public", "namespaces/kube-node-lease"}
+)
+
+// inventory lists the cluster-scoped objects and what is in the namespace default.
+func (w *world) inventory(ctx context.Context) (map[object]bool, error) {
+	lists, err := w.served.ServerPreferredResources()
+	if err != nil {
+		return nil, err
+	}
+	found := map[object]bool{}
+	for _, list := range lists {
+		version, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range list.APIResources {
+			if !slices.Contains(r.Verbs, "list") || !slices.Contains(r.Verbs, "delete") || slices.Contains(derived, r.Name) {
+				continue
+			}
+			gvr := version.WithResource(r.Name)
+			client := w.objects.Resource(gvr).Namespace("")
+			if r.Namespaced {
+				client = w.objects.Resource(gvr).Namespace("default")
+			}
+			items, err := client.List(ctx, metav1.ListOptions{})
+			if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
+				continue // its definition is going
+			}
+			if err != nil {
+				return nil, fmt.Errorf("list %s: %w", gvr, err)
+			}
+			for _, item := range items.Items {
+				if !slices.Contains(permanent, r.Name+"/"+item.Name) {
+					found[object{gvr, item.Namespace, item.Name}] = true
+				}
+			}
+		}
+	}
+	return found, nil
+}
+
+// reset deletes all that was not there before, and waits until it is gone.
+func (w *world) reset(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	asked := map[object]bool{}
+	for {
+		now, err := w.inventory(ctx)
+		if err != nil {
+			return err
+		}
+		maps.DeleteFunc(now, func(o object, _ bool) bool { return w.before[o] })
+		if len(now) == 0 {
+			return nil
+		}
+		for o := range now {
+			if asked[o] {
+				continue
+			}
+			asked[o] = true
+			background := metav1.DeletePropagationBackground
+			err := w.objects.Resource(o.GroupVersionResource).Namespace(o.namespace).Delete(ctx, o.name, metav1.DeleteOptions{PropagationPolicy: &background})
+			if err != nil && !apierrors.IsNotFound(err) {
+				return fmt.Errorf("delete %v: %w", o, err)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("not gone after %s: %v", patience, slices.Collect(maps.Keys(now)))
+		case <-tick.C:
+		}
+	}
+}
+
+// workingTree copies the files of the repository that git knows or would add.
+func workingTree(ctx context.Context, target string) error {
+	cmd := exec.CommandContext(ctx, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+	cmd.Dir = root
+	list, err := cmd.Output()
+	if err != nil {
+		return fmt.Errorf("git ls-files: %w", err)
+	}
+	for name := range strings.SplitSeq(strings.TrimSuffix(string(list), "\x00"), "\x00") {
+		if err := copyFile(filepath.Join(root, name), filepath.Join(target, name)); err != nil && !os.IsNotExist(err) { // deleted, and not yet committed
+			return err
+		}
+	}
+	return nil
+}
+
+func copyFile(from, to string) error {
+	info, err := os.Lstat(from)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	if info.Mode()&fs.ModeSymlink != 0 {
+		link, err := os.Readlink(from)
+		if err != nil {
+			return err
+		}
+		return os.Symlink(link, to)
+	}
+	content, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, content, info.Mode())
+}
+
+// programs fills a directory with what pages call: kubectl, the Helms, and helm-locker under its names.
+func programs(dir string, b cluster.Binaries, helm, locker string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for name, target := range map[string]string{"kubectl": b.Kubectl, "helm": helm, "helm3": b.Helm3, "helm4": b.Helm4,
+		"helm-locker": locker, "kubectl-helm_locker": locker} {
+		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// environment is that of somebody who has set nothing but KUBECONFIG. Go's caches stay those of this machine.
+func environment(ctx context.Context, home, bin, kubeconfig string) ([]string, error) {
+	env := []string{"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + home, "KUBECONFIG=" + kubeconfig,
+		"LANG=C.UTF-8", "TERM=dumb", "COMMIT=0000000000000000000000000000000000000000", "VERSION=v0.0.0-docs", "DATE=2026-01-01T00:00:00Z"}
+	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH", "GOPROXY", "GOFLAGS", "GOTOOLCHAIN", "GOSUMDB", "GONOSUMDB"} {
+		value, err := exec.CommandContext(ctx, "go", "env", name).Output()
+		if err != nil {
+			return nil, fmt.Errorf("go env: %w", err)
+		}
+		env = append(env, name+"="+strings.TrimSpace(string(value)))
+	}
+	return env, nil
+}
