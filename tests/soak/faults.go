@@ -52,6 +52,11 @@ func (f *failures) all(deadly bool) []fault {
 			defer f.proxy.HoldWatch(nil)()
 			return f.last(ctx)
 		}},
+		// What Helm does to objects is then known before it is known that Helm is at work: only the look at the record helps.
+		{"release records that arrive late", func(ctx context.Context) error {
+			defer f.proxy.HoldWatch(cluster.ForResource("secrets"))()
+			return f.last(ctx)
+		}},
 		{"slow answers", f.during(func(r *http.Request) cluster.Action {
 			if cluster.IsWatch(r) {
 				return cluster.Forward()

@@ -144,15 +144,16 @@ func (s *soakRun) load(ctx context.Context, d time.Duration, deadly bool) error 
 	group := errgroup.Group{}
 	repeat := func(pause time.Duration, do func() error) {
 		group.Go(func() error {
-			for loading.Err() == nil {
-				if err := do(); err != nil && loading.Err() == nil {
-					return err
-				}
-				if wait(loading, pause) != nil {
-					break
+			var err error
+			for err == nil && loading.Err() == nil {
+				if err = do(); err == nil {
+					err = wait(loading, pause)
 				}
 			}
-			return nil
+			if loading.Err() != nil {
+				return nil // what the end of the load broke off
+			}
+			return err
 		})
 	}
 	for _, r := range s.releases {
