@@ -20,8 +20,11 @@ func TestShardsShareANamespace(t *testing.T) {
 	}
 	e.Eventually("both lead", func() error {
 		leases, err := e.Kube.CoordinationV1().Leases(e.Operator).List(e.Ctx, metav1.ListOptions{})
-		if err != nil || len(leases.Items) != 2 {
-			return fmt.Errorf("%d leases, error %v", len(leases.Items), err)
+		if err != nil {
+			return err
+		}
+		if len(leases.Items) != 2 {
+			return fmt.Errorf("there are %d leases", len(leases.Items))
 		}
 		return nil
 	})
