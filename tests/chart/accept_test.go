@@ -33,7 +33,7 @@ func TestAPIServerAcceptsEveryRenderedObject(t *testing.T) {
 	}
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client))
 	restrict(e, e.Apps) // where Pods are tried
-	for _, name := range []string{"helm-locker", "mine", "locker-b"} {
+	for _, name := range []string{"helm-locker", "mine", "locker-b", "locker"} {
 		account(e, e.Apps, name)
 	}
 	kinds := map[string]int{}

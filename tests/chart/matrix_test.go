@@ -54,8 +54,13 @@ var matrix = []configuration{
 		has: []string{"--debug", "--debug-level=4", "--log-format=json", "--pprof", "--objectset-metadata"},
 	},
 	{
-		name: "shard", chart: operatorChart, values: `{controllerName: locker-b, shardSelector: "team in (a, b)"}`,
-		has:   []string{`"--shard-selector=team in (a, b)"`, "--controller-name=locker-b", "name: locker-b", `resourceNames: ["locker-b"]`, "serviceAccountName: locker-b"},
+		name: "shard", chart: operatorChart, values: `{shardSelector: "team in (a, b)"}`,
+		has:   []string{`"--shard-selector=team in (a, b)"`, "--controller-name=helm-locker", "name: locker", "serviceAccountName: locker"},
+		lacks: []string{"name: helm-locker-metrics", `resourceNames: ["helm-locker"]`},
+	},
+	{
+		name: "another controller", chart: operatorChart, values: `{controllerName: locker-b}`,
+		has:   []string{"--controller-name=locker-b", "name: locker-b", `resourceNames: ["locker-b"]`, "serviceAccountName: locker-b"},
 		lacks: []string{"name: helm-locker-metrics", "serviceAccountName: helm-locker"},
 	},
 	{

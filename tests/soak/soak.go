@@ -150,10 +150,10 @@ func (s *soakRun) load(ctx context.Context, d time.Duration, deadly bool) error 
 					err = wait(loading, pause)
 				}
 			}
-			if loading.Err() != nil {
-				return nil // what the end of the load broke off
+			if loading.Err() == nil {
+				return err
 			}
-			return err
+			return nil // what the end of the load broke off
 		})
 	}
 	for _, r := range s.releases {

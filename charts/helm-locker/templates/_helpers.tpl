@@ -3,18 +3,22 @@
 helm-locker
 {{- end }}
 
-{{/* The name of everything in the release namespace: that of the controller, as its lease has, too. So operators that share
-     a namespace share nothing else. */}}
+{{/* The name of everything in the release namespace: that of the controller, as its lease has, too; shards have that in common,
+     so theirs is that of the Helm release. So operators that share a namespace share nothing else. */}}
 {{- define "helm-locker.fullname" -}}
+{{- if .Values.shardSelector -}}
+{{ .Release.Name }}
+{{- else -}}
 {{ .Values.controllerName }}
+{{- end -}}
 {{- end }}
 
 {{/* The name of cluster-scoped objects: operators of two namespaces must not share them. */}}
 {{- define "helm-locker.clusterName" -}}
 {{- if eq .Release.Namespace "cattle-helm-system" -}}
-{{ .Values.controllerName }}
+{{ include "helm-locker.fullname" . }}
 {{- else -}}
-{{ printf "%s-%s" .Values.controllerName .Release.Namespace }}
+{{ printf "%s-%s" (include "helm-locker.fullname" .) .Release.Namespace }}
 {{- end -}}
 {{- end }}
 

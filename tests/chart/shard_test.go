@@ -1,0 +1,36 @@
+package chart
+
+import (
+	"fmt"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Two shards are two releases of the chart in one namespace, with the least profile: both lead, each by a lease of its own.
+func TestShardsShareANamespace(t *testing.T) {
+	e := newEnv(t)
+	for _, shard := range []string{"a", "b"} {
+		args := []string{"install", "locker-" + shard, operatorChart, "--namespace", e.Operator, "--set", "shardSelector=shard=" + shard,
+			"--set", "rbac.profile=scoped", "--values", valuesFile(t, freePorts(t), "")}
+		if _, err := shared.Helm4().Run(t.Context(), args...); err != nil {
+			t.Fatal(err)
+		}
+		startDeployment(e, shared, "locker-"+shard)
+	}
+	e.Eventually("both lead", func() error {
+		leases, err := e.Kube.CoordinationV1().Leases(e.Operator).List(e.Ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		if len(leases.Items) != 2 {
+			return fmt.Errorf("there are %d leases", len(leases.Items))
+		}
+		return nil
+	})
+	for _, shard := range []string{"a", "b"} {
+		for _, r := range refusals(requests(e, "locker-"+shard)) {
+			t.Errorf("not permitted to shard %s: %+v", shard, r)
+		}
+	}
+}
