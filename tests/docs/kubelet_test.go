@@ -171,7 +171,7 @@ func (k *kubelet) launch(uid types.UID, args, env []string, path string) error {
 	k.mu.Unlock()
 	k.wg.Go(func() {
 		defer close(p.ended)
-		if err := cmd.Wait(); err != nil && (p.started.Load() || !p.stopping.Load()) {
+		if err := cmd.Wait(); err != nil && (p.started.Load() || !p.stopping.Load() || strings.Contains(err.Error(), "status 2")) {
 			text, readErr := os.ReadFile(path)
 			k.failed(fmt.Errorf("helm-locker %s: %w\n%s", strings.Join(args, " "), errors.Join(err, readErr), text))
 		}
@@ -254,7 +254,8 @@ func (k *kubelet) stop(uid types.UID) {
 	select {
 	case <-p.ended:
 	case <-time.After(30 * time.Second):
-		k.failed(errors.Join(errors.New("helm-locker does not end within 30 s of a SIGTERM"), p.cmd.Process.Kill()))
+		// Go prints all stacks then, into the log that launch shows.
+		k.failed(errors.Join(errors.New("helm-locker does not end within 30 s of a SIGTERM"), p.cmd.Process.Signal(syscall.SIGQUIT)))
 	}
 }
 
