@@ -265,6 +265,36 @@ func (k *kubelet) stopAll() {
 	}
 }
 
+// settle waits until the programs that were started are ready: a page may end while one still starts.
+func (k *kubelet) settle() {
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for !k.settled() {
+		select {
+		case <-deadline.C:
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func (k *kubelet) settled() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, p := range k.programs {
+		select {
+		case <-p.ended:
+		default:
+			if !p.started.Load() {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 func (k *kubelet) running() []types.UID {
 	k.mu.Lock()
 	defer k.mu.Unlock()
