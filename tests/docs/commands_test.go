@@ -200,6 +200,7 @@ func (r *reader) startKubelet(t *testing.T, dir string) (stop func()) {
 		if t.Failed() {
 			t.Logf("log of the operator:\n%s", k.logs())
 		}
+		k.settle()
 		cancel()
 		running.Wait()
 	}

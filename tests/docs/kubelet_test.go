@@ -171,7 +171,7 @@ func (k *kubelet) launch(uid types.UID, args, env []string, path string) error {
 	k.mu.Unlock()
 	k.wg.Go(func() {
 		defer close(p.ended)
-		if err := cmd.Wait(); err != nil && (p.started.Load() || !p.stopping.Load()) {
+		if err := cmd.Wait(); err != nil && (p.started.Load() || !p.stopping.Load() || strings.Contains(err.Error(), "status 2")) {
 			text, readErr := os.ReadFile(path)
 			k.failed(fmt.Errorf("helm-locker %s: %w\n%s", strings.Join(args, " "), errors.Join(err, readErr), text))
 		}
@@ -254,7 +254,8 @@ func (k *kubelet) stop(uid types.UID) {
 	select {
 	case <-p.ended:
 	case <-time.After(30 * time.Second):
-		k.failed(errors.Join(errors.New("helm-locker does not end within 30 s of a SIGTERM"), p.cmd.Process.Kill()))
+		// Go prints all stacks then, into the log that launch shows.
+		k.failed(errors.Join(errors.New("helm-locker does not end within 30 s of a SIGTERM"), p.cmd.Process.Signal(syscall.SIGQUIT)))
 	}
 }
 
@@ -262,6 +263,36 @@ func (k *kubelet) stopAll() {
 	for _, uid := range k.running() {
 		k.stop(uid)
 	}
+}
+
+// settle waits until the programs that were started are ready: a page may end while one still starts.
+func (k *kubelet) settle() {
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for !k.settled() {
+		select {
+		case <-deadline.C:
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func (k *kubelet) settled() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, p := range k.programs {
+		select {
+		case <-p.ended:
+		default:
+			if !p.started.Load() {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 func (k *kubelet) running() []types.UID {
