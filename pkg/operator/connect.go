@@ -1,9 +1,13 @@
 package operator
 
 import (
+	"context"
 	"fmt"
 	"time"
 
+	"github.com/rancher/lasso/pkg/cache"
+	"github.com/rancher/lasso/pkg/client"
+	"github.com/rancher/wrangler/v3/pkg/schemes"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -52,13 +56,27 @@ func connect(config *rest.Config, o ControllerOptions) (*connection, error) {
 	step("watch", func() (e error) { c.WatchDynamic, e = dynamic.NewForConfig(config); return })
 	step("object watch", func() (e error) { c.WatchObjects, e = watch.NewClient(config); return })
 	step("metadata watch", func() (e error) { c.WatchMetadata, e = metadata.NewForConfig(config); return })
-	step("HelmRelease", func() (e error) {
-		c.factory, e = helm.NewFactoryFromConfigWithOptions(config, &helm.FactoryOptions{Namespace: o.Namespace})
-		return
-	})
+	step("HelmRelease", func() (e error) { c.factory, e = newFactory(config, o.Namespace); return })
 	if err != nil {
 		return nil, err
 	}
 	c.HelmReleases = c.factory.Helm().V1alpha1().HelmRelease()
 	return c, nil
 }
+
+// newFactory returns the factory of the HelmRelease cache of one namespace.
+func newFactory(config *rest.Config, namespace string) (*helm.Factory, error) {
+	clients, err := client.NewSharedClientFactory(config, &client.SharedClientFactoryOptions{Scheme: schemes.All})
+	if err != nil {
+		return nil, err
+	}
+	caches := cache.NewSharedCachedFactory(healthy{clients}, &cache.SharedCacheFactoryOptions{DefaultNamespace: namespace})
+	return helm.NewFactoryFromConfigWithOptions(config, &helm.FactoryOptions{Namespace: namespace, SharedCacheFactory: caches})
+}
+
+// healthy takes the API server for healthy without asking it. Lasso asks before it starts a cache, again and again until
+// the answer is yes, also when its context has ended long ago: an operator that is told to stop while it starts would hang. The
+// cache's own list is retried anyway.
+type healthy struct{ client.SharedClientFactory }
+
+func (healthy) IsHealthy(context.Context) bool { return true }

@@ -107,17 +107,22 @@ func startNotifying(ctx context.Context, n *notify.Notifier) (stop func()) {
 	}
 }
 
-// startFactory starts the HelmRelease cache and waits until it is filled.
+// startFactory starts the HelmRelease cache and waits until it is filled, the operator is told to stop (nil) or syncTimeout
+// has passed.
 func startFactory(ctx context.Context, conn *connection) error {
-	if err := conn.factory.Start(ctx, 1); err != nil {
-		return fmt.Errorf("watch HelmReleases: %w", err)
+	started := make(chan error, 1)
+	go func() { started <- conn.factory.Start(ctx, 1) }()
+	patience := time.NewTimer(syncTimeout)
+	defer patience.Stop()
+	select {
+	case err := <-started:
+		if err != nil && ctx.Err() == nil {
+			return fmt.Errorf("watch HelmReleases: %w", err)
+		}
+		return nil
+	case <-patience.C:
+		return fmt.Errorf("list HelmReleases: not answered in %s", syncTimeout)
 	}
-	wait, cancel := context.WithTimeout(ctx, syncTimeout)
-	defer cancel()
-	if err := conn.factory.Sync(wait); err != nil && ctx.Err() == nil {
-		return fmt.Errorf("list HelmReleases: %w", err)
-	}
-	return nil
 }
 
 // recorder returns a recorder of events; client-go aggregates what repeats and limits what floods. It limits by object, so

@@ -119,3 +119,32 @@ func TestLeader_EndsWhenItLosesItsLease(t *testing.T) {
 		t.Error("the operator goes on without its lease")
 	}
 }
+
+// An operator may be told to stop before it has seen the first HelmRelease.
+func TestStop_WhileTheAPIServerDoesNotAnswerYet(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.operator.Stop()
+	asked := make(chan struct{}, 1)
+	restore := w.proxy.Intercept(func(r *http.Request) cluster.Action {
+		if r.URL.Path != "/version" && !strings.HasSuffix(r.URL.Path, "/helmreleases") {
+			return cluster.Forward()
+		}
+		select {
+		case asked <- struct{}{}:
+		default:
+		}
+		return cluster.Drop()
+	})
+	defer restore()
+	o := kit.StartOperator(t, w.proxy.RESTConfig(), w.Operator)
+	select {
+	case <-asked:
+	case <-t.Context().Done():
+		t.Fatal(t.Context().Err())
+	}
+	o.Stop()
+	if err := o.Err(); err != nil {
+		t.Errorf("the operator ended with %v", err)
+	}
+}
