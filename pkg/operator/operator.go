@@ -47,7 +47,9 @@ func Run(ctx context.Context, options ControllerOptions) error {
 		return err
 	}
 	if !o.SkipCRD {
-		if err := crd.Create(ctx, restConfig); err != nil {
+		if err := crd.Create(ctx, restConfig); ctx.Err() != nil {
+			return nil
+		} else if err != nil {
 			return fmt.Errorf("install the CustomResourceDefinition: %w", err)
 		}
 	}
@@ -69,6 +71,9 @@ func Run(ctx context.Context, options ControllerOptions) error {
 		Impersonate: o.Impersonate, DefaultServiceAccount: o.DefaultServiceAccount,
 		Clock: o.Clock, Log: o.Log, Metrics: m, Events: events, Notify: notifier,
 	})
+	if ctx.Err() != nil {
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package integration
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -120,31 +121,38 @@ func TestLeader_EndsWhenItLosesItsLease(t *testing.T) {
 	}
 }
 
-// An operator may be told to stop before it has seen the first HelmRelease.
+// An operator may be told to stop before it has installed its definition, and before it has seen the first HelmRelease.
 func TestStop_WhileTheAPIServerDoesNotAnswerYet(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.operator.Stop()
-	asked := make(chan struct{}, 1)
-	restore := w.proxy.Intercept(func(r *http.Request) cluster.Action {
-		if r.URL.Path != "/version" && !strings.HasSuffix(r.URL.Path, "/helmreleases") {
-			return cluster.Forward()
-		}
-		select {
-		case asked <- struct{}{}:
-		default:
-		}
-		return cluster.Drop()
-	})
-	defer restore()
-	o := kit.StartOperator(t, w.proxy.RESTConfig(), w.Operator)
-	select {
-	case <-asked:
-	case <-t.Context().Done():
-		t.Fatal(t.Context().Err())
-	}
-	o.Stop()
-	if err := o.Err(); err != nil {
-		t.Errorf("the operator ended with %v", err)
+	for _, resource := range []string{"customresourcedefinitions", "helmreleases"} {
+		t.Run(resource, func(t *testing.T) {
+			t.Parallel()
+			e := kit.New(t, shared)
+			proxy := e.Proxy()
+			asked := make(chan struct{}, 1)
+			defer proxy.Intercept(func(r *http.Request) cluster.Action {
+				// The health of the API server is not known either.
+				if r.URL.Path != "/version" && !slices.Contains(strings.Split(r.URL.Path, "/"), resource) {
+					return cluster.Forward()
+				}
+				if r.URL.Path != "/version" || resource == "helmreleases" {
+					select {
+					case asked <- struct{}{}:
+					default:
+					}
+				}
+				return cluster.Drop()
+			})()
+			o := kit.StartOperator(t, proxy.RESTConfig(), e.Operator, func(o *operator.ControllerOptions) { o.SkipCRD = resource == "helmreleases" })
+			select {
+			case <-asked:
+			case <-t.Context().Done():
+				t.Fatal(t.Context().Err())
+			}
+			o.Stop()
+			if err := o.Err(); err != nil {
+				t.Errorf("the operator ended with %v", err)
+			}
+		})
 	}
 }
