@@ -2,13 +2,17 @@ package kit
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 
 	"github.com/rancher/wrangler/v3/pkg/apply"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/discovery"
 
@@ -43,12 +47,20 @@ func NewOlderOperator(e *Env) *OlderOperator {
 	return &OlderOperator{NewApplier(e, "helm-locker")}
 }
 
-// HelmRelease creates a HelmRelease that the older operator has claimed.
+// HelmRelease creates a HelmRelease that the older operator has claimed. At the end of the test its finalizer goes, if it is
+// still there: with it the definition of HelmReleases could not be deleted any more.
 func (o *OlderOperator) HelmRelease(name string) {
 	o.e.Helper()
 	o.e.CreateHelmRelease(name, func(hr *v1alpha1.HelmRelease) {
 		hr.Finalizers = []string{v1alpha1.LegacyFinalizer}
 		hr.Annotations = map[string]string{v1alpha1.ManagedByAnnotation: o.e.Operator}
+	})
+	ctx := context.WithoutCancel(o.e.Ctx)
+	o.e.Cleanup(func() {
+		_, err := o.e.In(HelmReleases, o.e.Operator).Patch(ctx, name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			o.e.Error(err)
+		}
 	})
 }
 
