@@ -7,6 +7,7 @@ import (
 
 	"github.com/rancher/lasso/pkg/cache"
 	"github.com/rancher/lasso/pkg/client"
+	"github.com/rancher/wrangler/v3/pkg/generic"
 	"github.com/rancher/wrangler/v3/pkg/schemes"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
@@ -14,9 +15,11 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/controller"
 	"github.com/rancher/helm-locker/pkg/enforce"
 	helm "github.com/rancher/helm-locker/pkg/generated/controllers/helm.cattle.io"
+	helmcontrollers "github.com/rancher/helm-locker/pkg/generated/controllers/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/version"
 	"github.com/rancher/helm-locker/pkg/watch"
 )
@@ -80,3 +83,14 @@ func newFactory(config *rest.Config, namespace string) (*helm.Factory, error) {
 type healthy struct{ client.SharedClientFactory }
 
 func (healthy) IsHealthy(context.Context) bool { return true }
+
+// lasting keeps handlers registered until ctx ends, which is after the work. Lasso takes handlers out of a list that its
+// worker may be going through, when the context ends with which they were registered.
+type lasting struct {
+	helmcontrollers.HelmReleaseController
+	ctx context.Context
+}
+
+func (l lasting) OnChange(_ context.Context, name string, handler generic.ObjectHandler[*v1alpha1.HelmRelease]) {
+	l.HelmReleaseController.OnChange(l.ctx, name, handler)
+}

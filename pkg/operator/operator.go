@@ -57,6 +57,9 @@ func Run(ctx context.Context, options ControllerOptions) error {
 	if err != nil {
 		return err
 	}
+	handling, ended := context.WithCancel(context.WithoutCancel(ctx))
+	defer ended()
+	conn.HelmReleases = lasting{HelmReleaseController: conn.HelmReleases, ctx: handling}
 	o.Log.Infof("helm-locker %s, controller name %s", version.String(), o.ControllerName)
 	if o.shard != nil {
 		o.Log.Infof("shard %s, lease %s", o.shard, o.lease)

@@ -157,7 +157,9 @@ func (s *stream) Read(into []byte) (int, error) {
 		case s.held():
 		case len(s.pending) > 0:
 			n := copy(into, s.pending)
-			s.pending = s.pending[n:]
+			if s.pending = s.pending[n:]; len(s.pending) == 0 {
+				s.pending = nil // a burst leaves no buffer of its size behind
+			}
 			return n, nil
 		case s.end != nil:
 			return 0, s.end

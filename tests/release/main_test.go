@@ -8,11 +8,13 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/rancher/helm-locker/tests/cluster"
@@ -84,19 +86,24 @@ func shell(ctx context.Context, dir string, env []string, line string) (string, 
 	var stdout, all bytes.Buffer
 	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", line)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
-	cmd.Stdout, cmd.Stderr = &both{&stdout, &all}, &all
+	var mu sync.Mutex
+	cmd.Stdout, cmd.Stderr = together{&mu, []io.Writer{&stdout, &all}}, together{&mu, []io.Writer{&all}}
 	if err := cmd.Run(); err != nil {
 		return "", fmt.Errorf("%s: %w\n%s", line, err, all.String())
 	}
 	return stdout.String(), nil
 }
 
-// both writes to two buffers.
-type both struct{ one, other *bytes.Buffer }
+// together writes to buffers, some of which another one writes to as well.
+type together struct {
+	mu   *sync.Mutex
+	into []io.Writer
+}
 
-func (b *both) Write(p []byte) (int, error) {
-	b.one.Write(p)
-	return b.other.Write(p)
+func (w together) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return io.MultiWriter(w.into...).Write(p)
 }
 
 // read returns a file of the release.
