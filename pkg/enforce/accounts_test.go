@@ -108,7 +108,7 @@ func TestNothingIsWrittenWithoutAnAccount(t *testing.T) {
 	if _, err := accounts.client(""); !errors.Is(err, errNoAccount) {
 		t.Fatalf("error is %v", err)
 	}
-	e := &Enforcer{accounts: accounts, writer: &writer{client: own}}
+	e := &Enforcer{prover: &Prover{}, accounts: accounts, writer: &writer{client: own}}
 	r := &Revert{Object: &lock.Object{GVR: configMaps}}
 	if _, err := e.DryRun(t.Context(), r); !errors.Is(err, errNoAccount) {
 		t.Errorf("dry run: %v", err)

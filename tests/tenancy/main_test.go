@@ -5,6 +5,7 @@ package tenancy
 import (
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -168,8 +169,7 @@ func (w *world) writtenBy(user string) {
 	w.Helper()
 	made := 0
 	for _, r := range w.proxy.Writes() {
-		switch r.Resource() {
-		case "helmreleases", "events", "leases":
+		if kit.IsNudge(r) || slices.Contains([]string{"helmreleases", "events", "leases"}, r.Resource()) {
 			if r.Impersonated != "" {
 				w.Errorf("as %s: %s", r.Impersonated, r)
 			}
