@@ -45,8 +45,9 @@ func (r *helmRelease) values() []string {
 	return []string{"--set-string", "mark=" + newMark(r.marks.Add(1)), "--set", fmt.Sprintf("configs=%d", 2+r.random.IntN(3))}
 }
 
-func (r *helmRelease) install(ctx context.Context) error {
-	_, err := r.run(ctx, append(append([]string{"install", r.name, r.chart}, r.values()...), "--create-namespace")...)
+func (r *helmRelease) install(ctx context.Context, flags ...string) error {
+	args := append(append([]string{"install", r.name, r.chart}, r.values()...), "--create-namespace")
+	_, err := r.run(ctx, append(args, flags...)...)
 	return err
 }
 
@@ -89,9 +90,16 @@ func (r *helmRelease) work(ctx context.Context) error {
 	return r.recover(ctx)
 }
 
+// attempts is how often a release is tried to be made good; the faults between them end after seconds.
+const attempts = 50
+
 // recover makes the release deployed, in the way that an operator of releases would.
 func (r *helmRelease) recover(ctx context.Context) error {
-	for ctx.Err() == nil {
+	var failed error
+	for range attempts {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		if status, err := r.status(ctx); err == nil && status == "deployed" {
 			return nil
 		}
@@ -100,11 +108,12 @@ func (r *helmRelease) recover(ctx context.Context) error {
 		}
 		// Without a revision that was ever deployed, or in the middle of an uninstallation.
 		_, uninstalled := r.run(ctx, "uninstall", r.name, "--ignore-not-found")
-		if err := errors.Join(uninstalled, r.install(ctx)); err != nil {
+		// What is left of it may have been changed by somebody else while nothing was locked.
+		if failed = errors.Join(uninstalled, r.install(ctx, append([]string{"--take-ownership"}, r.flags...)...)); failed != nil {
 			r.report.count("helm: releases that took more than one attempt to be made good")
 		}
 	}
-	return ctx.Err()
+	return fmt.Errorf("release %s is not deployed after %d attempts: %w", r.name, attempts, failed)
 }
 
 // status returns the status of the newest revision; an error when there is none.

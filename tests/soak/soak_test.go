@@ -10,15 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TestSoak is the short form: every kind of load and of failure comes at least once.
+// TestSoak is the short form: every kind of load and of failure comes at least once. What it does is chosen at random, so it
+// is no part of the tests that a change has to pass.
 func TestSoak(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs a control plane")
+	seed := os.Getenv("SOAK_SEED")
+	if seed == "" {
+		t.Skip("SOAK_SEED is not set")
 	}
-	args := []string{"-duration", "50s", "-round", "25s", "-releases", "2"}
-	if seed := os.Getenv("SOAK_SEED"); seed != "" {
-		args = append(args, "-seed", seed)
-	}
+	args := []string{"-duration", "50s", "-round", "25s", "-releases", "2", "-seed", seed}
 	var out strings.Builder
 	err := run(t.Context(), args, &out, os.Stderr)
 	t.Log(out.String())
