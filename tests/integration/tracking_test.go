@@ -205,6 +205,8 @@ func TestI1_AnotherReleaseTakesOwnership(t *testing.T) {
 					t.Error(err)
 				}
 			}()
+			var installing sync.WaitGroup
+			defer installing.Wait() // also when the test fails, after what is held has been let go
 			hold := between.HoldRequests(func(r *http.Request) bool {
 				return r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/secrets/sh.helm.release.v1.second.v1")
 			})
@@ -212,7 +214,6 @@ func TestI1_AnotherReleaseTakesOwnership(t *testing.T) {
 			if helm.Kubeconfig, err = shared.KubeconfigFor("between-"+w.Apps, between.RESTConfig()); err != nil {
 				t.Fatal(err)
 			}
-			var installing sync.WaitGroup
 			installing.Go(func() {
 				if _, err := helm.Run(w.Ctx, append(args, "--namespace", w.Apps)...); err != nil {
 					t.Error(err)
