@@ -199,17 +199,13 @@ func (c *Controller) countStrays(ctx context.Context, l *lock.Lock) (map[place]b
 		}
 		for i := range list.Items {
 			item := &list.Items[i]
-			if releaseOf(item.Annotations) == l.Release {
+			if claimedBy(item) == l.Release {
 				l.Stray(watch.IDOf(o.GVK, item), true)
 			}
 		}
 		listed[place{o.GVK, o.ID.Namespace}] = true
 	}
 	return listed, nil
-}
-
-func releaseOf(annotations map[string]string) release.Key {
-	return release.Key{Namespace: annotations[manifest.ReleaseNamespaceAnnotation], Name: annotations[manifest.ReleaseNameAnnotation]}
 }
 
 // prune deletes one object of an earlier revision, if it exists, still belongs to the release, and Helm would delete it.
@@ -223,7 +219,7 @@ func (c *Controller) prune(ctx context.Context, l *lock.Lock, id manifest.ID, r 
 	if err != nil {
 		return err
 	}
-	if live == nil || live.GetDeletionTimestamp() != nil || releaseOf(live.GetAnnotations()) != l.Release {
+	if live == nil || live.GetDeletionTimestamp() != nil || claimedBy(live) != l.Release {
 		return nil
 	}
 	if why := c.stays(l, o, live, r); why != "" {
