@@ -65,7 +65,7 @@ func (c *Controller) judge(ctx context.Context, l *lock.Lock, w *lock.Work) *ver
 		Work: w, changes: result.Changes, options: options,
 		author: drift.Attribute(w.Live.GetManagedFields(), desired, w.Live.Object, result.Changes, owner),
 		revert: &enforce.Revert{Object: w.Object, Record: l.Record, Desired: desired, Live: w.Live, Target: result.Target, RemovesForeign: result.RemovesForeign, Owner: owner,
-			Options: options, Owned: appliedBy(owner, w.Live, desired)},
+			Options: options, Owned: owner.Applied(w.Live.GetManagedFields(), desired, w.Live.Object)},
 	}
 	v.operation = operationOf(result.Changes)
 	if w.First {
@@ -210,18 +210,6 @@ func (c *Controller) otherOwner(ctx context.Context, l *lock.Lock, w *lock.Work)
 		return other.String(), nil
 	}
 	return "", nil
-}
-
-// appliedBy returns a function that says whether Helm's manager owns a field of the live object by server-side apply.
-func appliedBy(owner drift.Owner, live *unstructured.Unstructured, desired map[string]any) func([]string) bool {
-	var applied []metav1.ManagedFieldsEntry
-	for _, entry := range live.GetManagedFields() {
-		if entry.Manager == owner.Manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" {
-			applied = append(applied, entry)
-		}
-	}
-	ownership := drift.NewOwnership(applied, desired, live.Object)
-	return func(path []string) bool { return ownership.Owned(path, func(string) bool { return true }) }
 }
 
 func ended(w *lock.Work, o lock.Outcome) *verdict { return &verdict{Work: w, outcome: &o} }

@@ -66,6 +66,19 @@ func (o *Ownership) Owned(path []string, match func(manager string) bool) bool {
 	return !at.divided && slices.ContainsFunc(at.managers, match)
 }
 
+// Applied returns a function that says whether the owner owns a field of the live object by server-side apply. The arguments
+// are as for NewOwnership.
+func (o Owner) Applied(managedFields []metav1.ManagedFieldsEntry, desired, live map[string]any) func(path []string) bool {
+	var applied []metav1.ManagedFieldsEntry
+	for _, entry := range managedFields {
+		if entry.Manager == o.Manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" {
+			applied = append(applied, entry)
+		}
+	}
+	ownership := NewOwnership(applied, desired, live)
+	return func(path []string) bool { return ownership.Owned(path, func(string) bool { return true }) }
+}
+
 func (o *Ownership) build() {
 	var claims []claim
 	for i := range o.managedFields {

@@ -3,7 +3,6 @@ package inspect
 import (
 	"context"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/rancher/helm-locker/pkg/drift"
@@ -52,16 +51,4 @@ func (c *comparer) ignoreReplicas(ctx context.Context, o manifest.Object, live *
 		return nil
 	}
 	return func(path []string) bool { return len(path) == 2 && path[0] == "spec" && path[1] == "replicas" }
-}
-
-// appliedBy returns a function that says whether Helm's manager owns a field of the live object by server-side apply.
-func appliedBy(owner drift.Owner, live *unstructured.Unstructured, desired map[string]any) func([]string) bool {
-	var applied []metav1.ManagedFieldsEntry
-	for _, entry := range live.GetManagedFields() {
-		if entry.Manager == owner.Manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" {
-			applied = append(applied, entry)
-		}
-	}
-	ownership := drift.NewOwnership(applied, desired, live.Object)
-	return func(path []string) bool { return ownership.Owned(path, func(string) bool { return true }) }
 }

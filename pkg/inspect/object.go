@@ -82,7 +82,7 @@ func (c *comparer) compareOnce(ctx context.Context, o manifest.Object, replicas 
 	want := found.Target
 	after, local, err := c.source.Settle(ctx, &enforce.Revert{
 		Object: target, Desired: o.Content, Live: live, Target: found.Target, RemovesForeign: found.RemovesForeign, Owner: owner,
-		Options: options, Owned: appliedBy(owner, live, o.Content),
+		Options: options, Owned: owner.Applied(live.GetManagedFields(), o.Content, live.Object),
 	})
 	if err != nil {
 		return nil, "", "", err
