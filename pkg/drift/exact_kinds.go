@@ -43,18 +43,25 @@ func isSelectorField(owner reflect.Type, name string) bool {
 	return false
 }
 
-// isExactType says whether a struct type is compared as a whole wherever it occurs, and what the server defaults in it.
-func isExactType(t reflect.Type) (exact bool, defaults map[string]any) {
+// isExactType says whether a struct type is compared as a whole wherever it occurs.
+func isExactType(t reflect.Type) bool {
 	switch t {
-	case reflect.TypeFor[networkingv1.NetworkPolicyPort]():
-		return true, map[string]any{"protocol": string(corev1.ProtocolTCP)}
-	case reflect.TypeFor[networkingv1.NetworkPolicyPeer](),
+	case reflect.TypeFor[networkingv1.NetworkPolicyPort](),
+		reflect.TypeFor[networkingv1.NetworkPolicyPeer](),
 		reflect.TypeFor[networkingv1.IPBlock](),
 		reflect.TypeFor[networkingv1.NetworkPolicyIngressRule](),
 		reflect.TypeFor[networkingv1.NetworkPolicyEgressRule](),
 		reflect.TypeFor[rbacv1.PolicyRule](),
 		reflect.TypeFor[corev1.NodeSelectorTerm]():
-		return true, nil
+		return true
 	}
-	return false, nil
+	return false
+}
+
+// exactDefaultsOf returns what the server defaults in such a struct type.
+func exactDefaultsOf(t reflect.Type) map[string]any {
+	if t == reflect.TypeFor[networkingv1.NetworkPolicyPort]() {
+		return map[string]any{"protocol": string(corev1.ProtocolTCP)}
+	}
+	return nil
 }

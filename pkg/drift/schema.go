@@ -171,6 +171,7 @@ func (s *Schemas) compileStruct(t reflect.Type) *object {
 	}
 	o.unions = append(o.unions, unionsOf(t, o.fields)...)
 	o.disjoint = disjointOf(t)
+	o.defaults = exactDefaultsOf(t)
 	return o
 }
 
@@ -201,9 +202,9 @@ func (s *Schemas) compileType(t reflect.Type) *node {
 	}
 	switch t.Kind() {
 	case reflect.Struct:
-		n := &node{object: s.compileStruct(t), whole: isWholeType(t), oneWriter: t == reflect.TypeFor[metav1.LabelSelector]()}
-		n.exact, n.object.defaults = isExactType(t)
-		return n
+		return &node{
+			object: s.compileStruct(t), exact: isExactType(t), whole: isWholeType(t), oneWriter: t == reflect.TypeFor[metav1.LabelSelector](),
+		}
 	case reflect.Slice:
 		if t.Elem().Kind() != reflect.Uint8 {
 			return &node{elem: s.compileType(t.Elem())}

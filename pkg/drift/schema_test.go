@@ -75,3 +75,23 @@ func TestSchemasMayBeUsedConcurrently(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// Kinds share the descriptions of the types that they have in common: what is compiled later must not touch them.
+func TestAKindIsCompiledWhileAnotherOneIsCompared(t *testing.T) {
+	s := schemas(t)
+	desired := obj(t, "{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, spec: {podSelector: {matchLabels: {a: b}}}}")
+	live := obj(t, "{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, spec: {podSelector: {matchLabels: {a: b}, matchExpressions: []}}}")
+	opt := Options{Schema: schemaOf(s, desired)}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for range 100 {
+			if r := Compare(desired, live, opt); len(r.Changes) != 1 {
+				t.Errorf("changes %q", changes(r.Changes))
+			}
+		}
+	})
+	for _, kind := range []string{"Deployment", "DaemonSet", "StatefulSet", "ReplicaSet"} {
+		wg.Go(func() { s.For(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: kind}) })
+	}
+	wg.Wait()
+}
