@@ -76,7 +76,7 @@ func New(args []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Command 
 			"deployed, and whatever is changed by anyone but Helm is put back. The flags below are for the operator.\n" +
 			"The commands show and change what is locked; diff and inspect work without an operator, too.",
 		Writer: stdout, ErrWriter: stderr, Reader: stdin,
-		Flags: append(operatorFlags(!commandGiven(args)), notifyFlags(!commandGiven(args))...),
+		Flags: operatorFlags(!commandGiven(args)),
 		// A comma may be part of a URL.
 		DisableSliceFlagSeparator: true,
 		Commands: []*cli.Command{

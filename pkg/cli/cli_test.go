@@ -194,6 +194,8 @@ func TestCommandsAreToldFromFlagsOfTheOperator(t *testing.T) {
 		"--kubeconfig=file status":      true,
 		"--debug status":                true,
 		"--leader-elect=false --pprof":  false,
+		"--notify-url https://x -p":     false,
+		"--notify-format json status":   true,
 		"--controller-name lock unlock": true,
 	} {
 		if got := commandGiven(append([]string{"helm-locker"}, strings.Fields(line)...)); got != want {

@@ -20,72 +20,76 @@ const (
 	categoryMore    = "Behaviour"
 )
 
-// operatorFlags are the flags of the program without a command. They are local: no command has them. The environment, in
+// operatorFlags are all flags of the program without a command. They are local: no command has them. The environment, in
 // which DEBUG or NAMESPACE may well be there for another program, is asked only for the operator.
 func operatorFlags(fromEnvironment bool) []cli.Flag {
 	env := cli.EnvVars
 	if !fromEnvironment {
 		env = func(...string) cli.ValueSourceChain { return cli.ValueSourceChain{} }
 	}
-	return []cli.Flag{
+	flags := []cli.Flag{
 		&cli.StringFlag{Name: "kubeconfig", Aliases: []string{"k"}, Sources: env("KUBECONFIG"), Category: categoryClassic,
-			Local: true,
 			Usage: "kubeconfig file; in a cluster the service account is used without one"},
 		&cli.StringFlag{Name: "namespace", Value: operator.DefaultNamespace, Sources: env("NAMESPACE"), Category: categoryClassic,
-			Local: true,
 			Usage: "namespace in which HelmReleases are looked after"},
 		&cli.StringFlag{Name: "controller-name", Value: operator.DefaultControllerName, Sources: env("CONTROLLER_NAME"), Category: categoryClassic,
-			Local: true,
 			Usage: "name that claims HelmReleases for this operator; operators of different names share a cluster"},
 		&cli.StringFlag{Name: "shard-selector", Sources: env("SHARD_SELECTOR"), Category: categoryMore,
-			Local: true,
 			Usage: "labels of the HelmReleases to look after, as kubectl --selector takes them; operators of one name share a namespace that way"},
 		&cli.StringFlag{Name: "node-name", Sources: env("NODE_NAME"), Category: categoryClassic,
-			Local: true,
 			Usage: "name of the node that this operator runs on"},
 		&cli.BoolFlag{Name: "pprof", Aliases: []string{"p"}, Sources: env("PPROF"), Category: categoryServe,
-			Local: true,
 			Usage: "serve Go profiles on localhost:6060"},
 		&cli.StringFlag{Name: "metrics-address", Value: ":8080", Sources: env("METRICS_ADDRESS"), Category: categoryServe,
-			Local: true,
 			Usage: "address of /metrics; 0 for none"},
 		&cli.StringFlag{Name: "health-address", Value: ":8081", Sources: env("HEALTH_ADDRESS"), Category: categoryServe,
-			Local: true,
 			Usage: "address of /healthz and /readyz; 0 for none"},
 		&cli.StringFlag{Name: "page-address", Sources: env("PAGE_ADDRESS"), Category: categoryServe,
-			Local: true,
 			Usage: "address of the status page, which has no login, for example 127.0.0.1:8082; none without it"},
 		&cli.StringSliceFlag{Name: "page-host", Sources: env("PAGE_HOST"), Category: categoryServe,
-			Local: true,
 			Usage: "host `NAME` by which the page may be asked for, beside addresses, localhost and names inside of the cluster; may be repeated"},
 		&cli.StringFlag{Name: "log-level", Value: "info", Sources: env("LOG_LEVEL"), Category: categoryServe,
-			Local: true,
 			Usage: "error, warn, info, debug or trace"},
 		&cli.StringFlag{Name: "log-format", Value: "text", Sources: env("LOG_FORMAT"), Category: categoryServe,
-			Local: true,
 			Usage: "text or json"},
-		&cli.BoolFlag{Name: "debug", Sources: env("DEBUG"), Category: categoryServe, Local: true, Usage: "log at level debug"},
+		&cli.BoolFlag{Name: "debug", Sources: env("DEBUG"), Category: categoryServe, Usage: "log at level debug"},
 		&cli.IntFlag{Name: "debug-level", Sources: env("DEBUG_LEVEL"), Category: categoryServe,
-			Local: true,
 			Usage: "with --debug, 8 or more logs at level trace"},
 		&cli.BoolFlag{Name: "leader-elect", Value: true, Sources: env("LEADER_ELECT"), Category: categoryMore,
-			Local: true,
 			Usage: "let only one of several replicas write; the others stand by"},
 		&cli.DurationFlag{Name: "lease-duration", Value: 15 * time.Second, Sources: env("LEASE_DURATION"), Category: categoryMore,
-			Local: true,
 			Usage: "how long a leader that vanished is waited for"},
 		&cli.BoolFlag{Name: "objectset-metadata", Sources: env("OBJECTSET_METADATA"), Category: categoryMore,
-			Local: true,
 			Usage: "write the classic ObjectSet labels and annotations on the objects of locked releases"},
 		&cli.BoolFlag{Name: "impersonate", Sources: env("IMPERSONATE"), Category: categoryMore,
-			Local: true,
 			Usage: "write objects only in the name of a ServiceAccount in the release's namespace: spec.serviceAccountName, or the default one"},
 		&cli.StringFlag{Name: "default-service-account", Sources: env("DEFAULT_SERVICE_ACCOUNT"), Category: categoryMore,
-			Local: true,
 			Usage: "with --impersonate, the ServiceAccount for releases whose HelmRelease names none"},
 		&cli.BoolFlag{Name: "skip-crd", Sources: env("SKIP_CRD"), Category: categoryMore,
-			Local: true,
 			Usage: "do not install or update the CustomResourceDefinition"},
+	}
+	flags = append(flags, notifyFlags(env)...)
+	for _, flag := range flags {
+		makeLocal(flag)
+	}
+	return flags
+}
+
+// makeLocal keeps a flag of the root command from being one of every command.
+func makeLocal(flag cli.Flag) {
+	switch f := flag.(type) {
+	case *cli.StringFlag:
+		f.Local = true
+	case *cli.StringSliceFlag:
+		f.Local = true
+	case *cli.BoolFlag:
+		f.Local = true
+	case *cli.IntFlag:
+		f.Local = true
+	case *cli.DurationFlag:
+		f.Local = true
+	default:
+		panic(fmt.Sprintf("flag %v: no case for type %T", flag.Names(), flag))
 	}
 }
 
