@@ -1,7 +1,10 @@
 package cli
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
@@ -13,7 +16,7 @@ import (
 // encode returns a value as YAML or JSON, neutral.
 func encode(value any, format string) (string, error) {
 	if format == "json" {
-		return encodeJSON(value)
+		return encodeJSON(value, "  ")
 	}
 	encoded, err := yaml.Marshal(value)
 	if err != nil {
@@ -30,4 +33,32 @@ func encodeHelmRelease(hr *v1alpha1.HelmRelease, format string) (string, error) 
 	}
 	content["apiVersion"], content["kind"] = v1alpha1.SchemeGroupVersion.String(), v1alpha1.Kind
 	return encode(report.Substance(content), format)
+}
+
+// encodeJSON returns a value as JSON, neutral, and ended by a line end; in one line without indent.
+func encodeJSON(value any, indent string) (string, error) {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false) // markers stay readable
+	encoder.SetIndent("", indent)
+	if err := encoder.Encode(value); err != nil {
+		return "", fmt.Errorf("encode as JSON: %w", err)
+	}
+	return escapeInvisible(b.String()), nil
+}
+
+// escapeInvisible writes characters that could hide something in a terminal as JSON escapes; JSON has escaped the rest.
+func escapeInvisible(text string) string {
+	if report.Block(text) == text {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if one := string(r); report.Block(one) == one || r > 0xffff {
+			b.WriteRune(r)
+		} else {
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
 }

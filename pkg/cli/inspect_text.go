@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -162,32 +161,5 @@ func detailsJSON(d *release.Details) (string, error) {
 	for _, hook := range d.Hooks {
 		out.Hooks = append(out.Hooks, hookOut{Kind: hook.Kind, Name: hook.Name, Events: hook.Events, Weight: hook.Weight})
 	}
-	return encodeJSON(out)
-}
-
-func encodeJSON(value any) (string, error) {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false) // markers stay readable
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(value); err != nil {
-		return "", fmt.Errorf("encode as JSON: %w", err)
-	}
-	return escapeInvisible(b.String()), nil
-}
-
-// escapeInvisible writes characters that could hide something in a terminal as JSON escapes; JSON has escaped the rest.
-func escapeInvisible(text string) string {
-	if report.Block(text) == text {
-		return text
-	}
-	var b strings.Builder
-	for _, r := range text {
-		if one := string(r); report.Block(one) == one || r > 0xffff {
-			b.WriteRune(r)
-		} else {
-			fmt.Fprintf(&b, `\u%04x`, r)
-		}
-	}
-	return b.String()
+	return encodeJSON(out, "  ")
 }

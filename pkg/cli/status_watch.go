@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -108,14 +106,14 @@ func (a *app) watchStatus(ctx context.Context, store *helmReleases, query status
 			return false, nil
 		}
 		for _, h := range f.next(event, hr) {
-			line := happeningText(h, style)
+			line := happeningText(h, style) + "\n"
 			if format == formatJSON {
 				var err error
-				if line, err = happeningJSON(h); err != nil {
+				if line, err = encodeJSON(h, ""); err != nil {
 					return false, err
 				}
 			}
-			if _, err := fmt.Fprintln(a.out, line); err != nil {
+			if _, err := fmt.Fprint(a.out, line); err != nil {
 				return false, err
 			}
 		}
@@ -143,14 +141,4 @@ func happeningText(h happening, style report.Style) string {
 		done = style.Red(report.Line(report.Outcome(*h.Drift)))
 	}
 	return head + report.Line(text) + ": " + done
-}
-
-func happeningJSON(h happening) (string, error) {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(h); err != nil {
-		return "", fmt.Errorf("encode as JSON: %w", err)
-	}
-	return escapeInvisible(string(bytes.TrimSpace(b.Bytes()))), nil
 }
