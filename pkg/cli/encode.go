@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"unicode/utf16"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
@@ -54,10 +55,12 @@ func escapeInvisible(text string) string {
 	}
 	var b strings.Builder
 	for _, r := range text {
-		if one := string(r); report.Block(one) == one || r > 0xffff {
+		if one := string(r); report.Block(one) == one {
 			b.WriteRune(r)
-		} else {
-			fmt.Fprintf(&b, `\u%04x`, r)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			fmt.Fprintf(&b, `\u%04x`, unit)
 		}
 	}
 	return b.String()
