@@ -143,17 +143,11 @@ func ensureLock(ctx context.Context, store *helmReleases, key release.Key, cmd *
 		return nil, "", err
 	}
 	name := cmd.String("name")
-	for _, hr := range all {
-		switch {
-		case keyOf(hr) == key && (name == "" || hr.Name == name):
-			return changeLock(ctx, store, hr, cmd)
-		case hr.Name == name:
-			return nil, "", hinted(fmt.Errorf("HelmRelease %s/%s is for release %s, and that cannot be changed", hr.Namespace, hr.Name, keyOf(hr)),
-				"choose another --name, or leave it out")
-		case keyOf(hr) == key:
-			return nil, "", hinted(fmt.Errorf("release %s has a HelmRelease already: %s/%s", key, hr.Namespace, hr.Name),
-				"leave --name out to change that one")
-		}
+	switch hr, err := lockOf(all, key, name); {
+	case err != nil:
+		return nil, "", err
+	case hr != nil:
+		return changeLock(ctx, store, hr, cmd)
 	}
 	hr := &v1alpha1.HelmRelease{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: v1alpha1.Kind},
@@ -168,6 +162,27 @@ func ensureLock(ctx context.Context, store *helmReleases, key release.Key, cmd *
 	}
 	created, err := store.create(ctx, hr)
 	return created, "created", err
+}
+
+// lockOf returns the HelmRelease of a release, that of the name if one is given; nil when one can be created.
+func lockOf(all []*v1alpha1.HelmRelease, key release.Key, name string) (*v1alpha1.HelmRelease, error) {
+	var other *v1alpha1.HelmRelease
+	for _, hr := range all {
+		switch {
+		case keyOf(hr) == key && (name == "" || hr.Name == name):
+			return hr, nil
+		case hr.Name == name:
+			return nil, hinted(fmt.Errorf("HelmRelease %s/%s is for release %s, and that cannot be changed", hr.Namespace, hr.Name, keyOf(hr)),
+				"choose another --name, or leave it out")
+		case keyOf(hr) == key:
+			other = hr // the one of the name may come yet
+		}
+	}
+	if other != nil {
+		return nil, hinted(fmt.Errorf("release %s has a HelmRelease already: %s/%s", key, other.Namespace, other.Name),
+			"leave --name out to change that one")
+	}
+	return nil, nil
 }
 
 // freeName returns a name for a new HelmRelease: the release's, or with its namespace before it if that one is taken.
