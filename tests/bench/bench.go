@@ -74,7 +74,7 @@ func measure(ctx context.Context, o options) (r *result, err error) {
 	}
 	name := o.log
 	if name == "" {
-		name = filepath.Join(dir, "operator.Log")
+		name = filepath.Join(dir, "operator.log")
 	}
 	log, err := os.Create(name)
 	if err != nil {
