@@ -31,7 +31,7 @@ type Operator struct {
 	// Args are more arguments for it.
 	Args []string
 
-	pid     int
+	process *os.Process
 	started time.Time
 	ended   chan struct{} // closed when the process is gone; how is set before
 	how     error
@@ -81,7 +81,7 @@ func (p *Operator) Start(ctx context.Context) error {
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start the operator: %w", err)
 	}
-	p.pid, p.ended = cmd.Process.Pid, ended
+	p.process, p.ended = cmd.Process, ended
 	go func() {
 		p.how = cmd.Wait()
 		close(ended)
@@ -122,13 +122,13 @@ func (p *Operator) Stop() error {
 	}
 	ended := p.ended
 	p.ended = nil
-	if err := syscall.Kill(p.pid, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
+	if err := p.process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("stop the operator: %w", err)
 	}
 	select {
 	case <-ended:
 	case <-time.After(20 * time.Second):
-		err := syscall.Kill(p.pid, syscall.SIGKILL)
+		err := p.process.Kill()
 		<-ended
 		return errors.Join(errors.New("the operator did not stop when it was asked to"), err)
 	}
@@ -142,7 +142,7 @@ func (p *Operator) Stop() error {
 func (p *Operator) Kill() error {
 	ended := p.ended
 	p.ended = nil
-	if err := syscall.Kill(p.pid, syscall.SIGKILL); err != nil {
+	if err := p.process.Kill(); err != nil {
 		return fmt.Errorf("kill the operator: %w", err)
 	}
 	<-ended
@@ -177,7 +177,7 @@ type Resident struct{ Now, Most, Program int64 }
 
 // Memory returns the resident memory of the operator.
 func (p *Operator) Memory() (r Resident, err error) {
-	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.pid))
+	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.process.Pid))
 	if err != nil {
 		return r, fmt.Errorf("memory of the operator: %w", err)
 	}
@@ -202,7 +202,7 @@ const ticksPerSecond = 100
 
 // Processor is the processor time that the operator has used.
 func (p *Operator) Processor() (time.Duration, error) {
-	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.pid))
+	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.process.Pid))
 	if err != nil {
 		return 0, fmt.Errorf("processor time of the operator: %w", err)
 	}
