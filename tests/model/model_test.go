@@ -32,6 +32,21 @@ func TestOrderProof(t *testing.T) {
 	}
 }
 
+// A search that left states out must not count as one that found nothing.
+func TestACutSearchIsNotComplete(t *testing.T) {
+	const end = "State-vector 80 byte, depth reached 99, errors: 0\n  2123187 states, stored\n"
+	for out, want := range map[string]bool{
+		end: true,
+		"error: max search depth too small\n" + end:                              false,
+		"pan: reached -DMEMLIM bound\nWarning: Search not completed\n" + end:     false,
+		"State-vector 80 byte, depth reached 99, errors: 1\n 1 states, stored\n": false,
+	} {
+		if complete([]byte(out)) != want {
+			t.Errorf("complete is %t of:\n%s", !want, out)
+		}
+	}
+}
+
 // A run that ends in another way than expected must not pass unnoticed.
 func TestASurpriseIsAnError(t *testing.T) {
 	for _, v := range variants() {

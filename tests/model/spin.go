@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	_ "embed"
 	"errors"
@@ -71,7 +70,12 @@ var (
 	stored    = regexp.MustCompile(`(?m)^ *(\d+) states, stored`)
 	violation = regexp.MustCompile(`(?m)^pan:\d+: (.*) \(at depth \d+\)`)
 	noErrors  = regexp.MustCompile(`(?m)errors: 0$`)
+	// What is beyond the limit of the depth is left out, and errors counted all the same.
+	cutShort = regexp.MustCompile(`Search not completed|max search depth too small`)
 )
+
+// complete says whether a search that found no violation has seen all states.
+func complete(out []byte) bool { return noErrors.Match(out) && !cutShort.Match(out) }
 
 // run has SPIN make a checker of one variant, builds it, and lets it search all states.
 func (t tools) run(ctx context.Context, v variant, trail bool) (r result, err error) {
@@ -108,7 +112,7 @@ func (t tools) run(ctx context.Context, v variant, trail bool) (r result, err er
 		r.failed = string(m[1])
 	}
 	switch {
-	case r.failed == "" && !noErrors.Match(out), bytes.Contains(out, []byte("Search not completed")) && r.failed == "":
+	case r.failed == "" && !complete(out):
 		return r, fmt.Errorf("the search was not completed:\n%s", out)
 	case trail && r.failed != "":
 		steps, err := execute(ctx, dir, t.spin, append(options, "-t", "-p", "-g", modelFile)...)
