@@ -58,9 +58,4 @@ func newEnv(t *testing.T) *kit.Env {
 }
 
 // helms are the Helm versions that a test runs with.
-func helms() map[string]cluster.Helm {
-	if shared == nil {
-		return map[string]cluster.Helm{"no control plane": {}}
-	}
-	return map[string]cluster.Helm{"helm 3": shared.Helm3(), "helm 4": shared.Helm4()}
-}
+func helms() map[string]cluster.Helm { return kit.Helms(shared) }

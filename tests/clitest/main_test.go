@@ -222,12 +222,7 @@ func (w *world) installShop(h cluster.Helm, name string) string {
 }
 
 // helms are the Helm versions that a test runs with.
-func helms() map[string]cluster.Helm {
-	if shared == nil {
-		return map[string]cluster.Helm{"no control plane": {}}
-	}
-	return map[string]cluster.Helm{"helm 3": shared.Helm3(), "helm 4": shared.Helm4()}
-}
+func helms() map[string]cluster.Helm { return kit.Helms(shared) }
 
 func rule(verbs, groups, resources string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{Verbs: strings.Split(verbs, ","), APIGroups: strings.Split(groups, ","), Resources: strings.Split(resources, ",")}

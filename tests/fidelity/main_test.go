@@ -43,12 +43,7 @@ func newWorld(t *testing.T) *world {
 func (w *world) on(t *testing.T) *world { return &world{Env: w.For(t), proxy: w.proxy} }
 
 // helms are the Helm versions that a test runs with.
-func helms() map[string]cluster.Helm {
-	if shared == nil {
-		return map[string]cluster.Helm{"no control plane": {}}
-	}
-	return map[string]cluster.Helm{"helm 3": shared.Helm3(), "helm 4": shared.Helm4()}
-}
+func helms() map[string]cluster.Helm { return kit.Helms(shared) }
 
 const autoscaling, networking, rbac, admission = "autoscaling", "networking.k8s.io", "rbac.authorization.k8s.io", "admissionregistration.k8s.io"
 

@@ -89,6 +89,15 @@ func (e *Env) Helm(h cluster.Helm, args ...string) string {
 	return out
 }
 
+// Helms are the Helm versions that a test runs with, by their names. Without a control plane there is one entry all the same, so
+// that its test is skipped where it asks for an environment, and seen to be.
+func Helms(c *cluster.Cluster) map[string]cluster.Helm {
+	if c == nil {
+		return map[string]cluster.Helm{"no control plane": {}}
+	}
+	return map[string]cluster.Helm{"helm 3": c.Helm3(), "helm 4": c.Helm4()}
+}
+
 // Chart writes a chart of one template and returns its path.
 func (e *Env) Chart(name, template string) string {
 	e.Helper()

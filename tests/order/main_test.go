@@ -47,27 +47,13 @@ type bench struct {
 func newBench(t *testing.T, omit enforce.Omit) *bench {
 	t.Helper()
 	b := &bench{Env: kit.New(t, shared)}
-	proxy, err := shared.StartProxy()
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.proxy = proxy
-	t.Cleanup(func() {
-		if err := proxy.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	kit.StartOperator(t, proxy.RESTConfig(), b.Operator, func(o *operator.ControllerOptions) { o.Omit, o.SkipCRD = omit, true })
+	b.proxy = b.Proxy()
+	kit.StartOperator(t, b.proxy.RESTConfig(), b.Operator, func(o *operator.ControllerOptions) { o.Omit, o.SkipCRD = omit, true })
 	return b
 }
 
 // helms are the Helm versions that a test runs with.
-func helms() map[string]cluster.Helm {
-	if shared == nil {
-		return map[string]cluster.Helm{"needs a control plane": {}}
-	}
-	return map[string]cluster.Helm{"helm 3": shared.Helm3(), "helm 4": shared.Helm4()}
-}
+func helms() map[string]cluster.Helm { return kit.Helms(shared) }
 
 // installed installs the release app with a value and locks it.
 func (b *bench) installed(h cluster.Helm, template, value string) (chart string) {
