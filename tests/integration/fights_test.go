@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	clocktesting "k8s.io/utils/clock/testing"
-
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -17,32 +15,10 @@ import (
 	"github.com/rancher/helm-locker/tests/kit"
 )
 
-// fastTime returns a clock on which a hundred times as much time passes as on the wall, until the test ends.
-func fastTime(t *testing.T) *clocktesting.FakeClock {
-	t.Helper()
-	clock := clocktesting.NewFakeClock(time.Now())
-	ctx, stop := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() {
-		tick := time.NewTicker(time.Millisecond)
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-				clock.Step(100 * time.Millisecond)
-			case <-ctx.Done():
-				return
-			}
-		}
-	})
-	t.Cleanup(func() { stop(); running.Wait() })
-	return clock
-}
-
 // A fight is over when nobody has fought for a while, and makes one event however long it lasts.
 func TestI6_FightClearsByItself(t *testing.T) {
 	t.Parallel()
-	clock := fastTime(t)
+	clock := kit.FastTime(t)
 	w := newWorld(t, func(o *operator.ControllerOptions) { o.Clock = clock })
 	w.Forge(kit.ForgedRecord{Name: "app", Manifest: configMap("contested", "declared")})
 	w.Lock("app")

@@ -6,9 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
-	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -99,7 +97,7 @@ func TestI7_SecretsStaySecret(t *testing.T) {
 		}
 	}
 
-	metrics := w.metrics()
+	metrics := kit.Metrics(w, w.operator)
 	// An operator that starts anew first asks, in a dry run, what a revert would do, and is refused that.
 	w.operator.Stop()
 	second := kit.StartOperator(t, w.proxy.RESTConfig(), w.Operator)
@@ -171,26 +169,6 @@ func (w *world) denyDeclaredValue(secret, value string) {
 		}
 		return nil
 	})
-}
-
-func (w *world) metrics() string {
-	w.Helper()
-	found := regexp.MustCompile(`metrics on (127\.0\.0\.1:\d+)`).FindStringSubmatch(w.operator.Log())
-	if found == nil {
-		w.Fatal("the log does not say where metrics are served")
-	}
-	answer, err := http.Get("http://" + found[1] + "/metrics")
-	if err != nil {
-		w.Fatal(err)
-	}
-	text, err := io.ReadAll(answer.Body)
-	if err != nil {
-		w.Fatal(err)
-	}
-	if err := answer.Body.Close(); err != nil {
-		w.Fatal(err)
-	}
-	return string(text)
 }
 
 func (w *world) events(namespace string) string {

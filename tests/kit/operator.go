@@ -6,6 +6,9 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
+	"net/http"
+	"regexp"
 	"sync"
 	"testing"
 	"time"
@@ -75,6 +78,28 @@ func (o *Operator) Stop() {
 
 // Log returns what the operator has logged so far.
 func (o *Operator) Log() string { return o.log.String() }
+
+// Metrics returns the metrics of an operator as they are now. It must have been started with the
+// MetricsAddress 127.0.0.1:0.
+func Metrics(t testing.TB, o *Operator) string {
+	t.Helper()
+	found := regexp.MustCompile(`metrics on (127\.0\.0\.1:\d+)`).FindStringSubmatch(o.Log())
+	if found == nil {
+		t.Fatal("the log does not say where metrics are served")
+	}
+	answer, err := http.Get("http://" + found[1] + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := answer.Body.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
 
 // Done is closed when the operator has ended; Err then says why.
 func (o *Operator) Done() <-chan struct{} { return o.done }

@@ -1,16 +1,13 @@
 package observability
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/operator"
@@ -112,23 +109,8 @@ func TestOneEventForARefusalAndAFight(t *testing.T) {
 
 // What Helm left behind and cannot be deleted is one event, too.
 func TestOneEventForALeftoverThatStays(t *testing.T) {
-	clock := clocktesting.NewFakeClock(time.Now())
+	clock := kit.FastTime(t) // a hundred times as much time passes for the operator
 	w := newWorld(t, func(o *operator.ControllerOptions) { o.Clock = clock })
-	ctx, stop := context.WithCancel(t.Context())
-	var running sync.WaitGroup
-	running.Go(func() { // a hundred times as much time passes for the operator
-		tick := time.NewTicker(time.Millisecond)
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-				clock.Step(100 * time.Millisecond)
-			case <-ctx.Done():
-				return
-			}
-		}
-	})
-	t.Cleanup(func() { stop(); running.Wait() })
 	w.proxy.Intercept(func(r *http.Request) cluster.Action {
 		if r.Method == http.MethodDelete && strings.HasSuffix(r.URL.Path, "/configmaps/dropped") {
 			return cluster.Fail(http.StatusForbidden, metav1.StatusReasonForbidden, "no")

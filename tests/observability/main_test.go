@@ -2,7 +2,6 @@ package observability
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"regexp"
@@ -86,33 +85,12 @@ func (w *world) fight(name string) {
 	}
 }
 
-// scrape returns what an operator serves at /metrics.
-func scrape(t testing.TB, o *kit.Operator) string {
-	t.Helper()
-	found := regexp.MustCompile(`metrics on (127\.0\.0\.1:\d+)`).FindStringSubmatch(o.Log())
-	if found == nil {
-		t.Fatal("the log does not say where metrics are served")
-	}
-	answer, err := http.Get("http://" + found[1] + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := io.ReadAll(answer.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := answer.Body.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
-
 // waitSample waits until the metrics have a line that matches a pattern.
 func (w *world) waitSample(pattern string) {
 	w.Helper()
 	line := regexp.MustCompile("(?m)^" + pattern + "$")
 	w.Eventually("the metrics have "+pattern, func() error {
-		if !line.MatchString(scrape(w.TB, w.operator)) {
+		if !line.MatchString(kit.Metrics(w.TB, w.operator)) {
 			return fmt.Errorf("they have not")
 		}
 		return nil

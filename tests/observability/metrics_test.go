@@ -70,7 +70,7 @@ type scrapes struct {
 
 func (s *scrapes) take() string {
 	s.world.Helper()
-	text := scrape(s.world.TB, s.world.operator)
+	text := kit.Metrics(s.world.TB, s.world.operator)
 	s.n++
 	if err := os.WriteFile(filepath.Join(s.dir, fmt.Sprintf("%03d.prom", s.n)), []byte(text), 0o600); err != nil {
 		s.world.Fatal(err)

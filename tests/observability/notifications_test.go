@@ -240,7 +240,7 @@ func TestOnlyTheLeaderTells(t *testing.T) {
 	if n := len(inbox.of(notify.DriftReported)); n != 2 {
 		t.Errorf("%d messages for two changes", n)
 	}
-	if text := scrape(t, standby); !regexp.MustCompile(`(?m)^helm_locker_drift_total\{action="Reported",.*\} 1$`).MatchString(text) {
+	if text := kit.Metrics(t, standby); !regexp.MustCompile(`(?m)^helm_locker_drift_total\{action="Reported",.*\} 1$`).MatchString(text) {
 		t.Errorf("the first change is counted by both, or the second by none: %s", text)
 	}
 	if n := w.countEvents(v1alpha1.EventReasonDrifted); n != 3 { // for each change one on the HelmRelease, and one on the object while it exists
@@ -265,17 +265,17 @@ func TestMetricsOfARelease(t *testing.T) {
 	w.CreateHelmRelease("second", func(hr *v1alpha1.HelmRelease) { hr.Spec.Release.Name = "app" })
 	w.WaitReason("second", v1alpha1.ConditionReady, v1alpha1.ReasonConflict)
 	locked := fmt.Sprintf(`helm_locker_locked{release="app",release_namespace="%s"} 1`, w.Apps)
-	if text := scrape(t, w.operator); !strings.Contains(text, locked) {
+	if text := kit.Metrics(t, w.operator); !strings.Contains(text, locked) {
 		t.Errorf("the metrics do not say %s", locked)
 	}
 	w.DeleteHelmRelease("second")
 	w.Eventually("the second is forgotten", logged(w.operator, "no longer looking after release"))
-	if text := scrape(t, w.operator); !strings.Contains(text, locked) {
+	if text := kit.Metrics(t, w.operator); !strings.Contains(text, locked) {
 		t.Errorf("the metrics do not say %s any more", locked)
 	}
 	w.DeleteHelmRelease("app")
 	w.Eventually("the metrics know no release", func() error {
-		if text := scrape(t, w.operator); strings.Contains(text, `release="app"`) {
+		if text := kit.Metrics(t, w.operator); strings.Contains(text, `release="app"`) {
 			return fmt.Errorf("they do")
 		}
 		return nil
