@@ -50,14 +50,20 @@ func ObjectWrites(p *cluster.Proxy) []cluster.Request {
 	var writes []cluster.Request
 	for _, r := range p.Writes() {
 		switch r.Resource() {
-		case "helmreleases", "events", "leases", "customresourcedefinitions", "selfsubjectaccessreviews":
+		case "customresourcedefinitions", "selfsubjectaccessreviews":
 			continue
 		}
-		if r.Query.Get("dryRun") == "" && !IsNudge(r) {
+		if r.Query.Get("dryRun") == "" && !IsOwn(r) {
 			writes = append(writes, r)
 		}
 	}
 	return writes
+}
+
+// IsOwn says whether a request is about what the operator writes to in its own name and on its own account: HelmReleases, Events,
+// Leases and the Secret of IsNudge.
+func IsOwn(r cluster.Request) bool {
+	return IsNudge(r) || slices.Contains([]string{"helmreleases", "events", "leases"}, r.Resource())
 }
 
 // IsNudge says whether a request writes to the Secret that the operator writes to in order to be answered sooner.

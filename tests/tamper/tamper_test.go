@@ -272,8 +272,7 @@ func wantUnchanged(t *testing.T, ch *chart, before, after []*unstructured.Unstru
 // changed nothing: dry runs, and conflicts, which only ask for a fresh look.
 func (w *world) writes() []cluster.Request {
 	return slices.DeleteFunc(w.proxy.Writes(), func(r cluster.Request) bool {
-		own := kit.IsNudge(r) || slices.Contains([]string{"helmreleases", "events", "leases"}, r.Resource())
-		return own || r.Query.Get("dryRun") != "" || r.Code >= 400
+		return kit.IsOwn(r) || r.Query.Get("dryRun") != "" || r.Code >= 400
 	})
 }
 

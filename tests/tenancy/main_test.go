@@ -5,7 +5,6 @@ package tenancy
 import (
 	"net/http"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
@@ -169,7 +168,7 @@ func (w *world) writtenBy(user string) {
 	w.Helper()
 	made := 0
 	for _, r := range w.proxy.Writes() {
-		if kit.IsNudge(r) || slices.Contains([]string{"helmreleases", "events", "leases"}, r.Resource()) {
+		if kit.IsOwn(r) {
 			if r.Impersonated != "" {
 				w.Errorf("as %s: %s", r.Impersonated, r)
 			}
