@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -26,6 +25,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rancher/helm-locker/tests/cluster"
+	"github.com/rancher/helm-locker/tests/process"
 )
 
 // kubelet stands in for the nodes that the control plane does not have. It reports all Pods as running and ready. For a
@@ -129,7 +129,7 @@ func (k *kubelet) start(ctx context.Context, pod *corev1.Pod, c *corev1.Containe
 	if err != nil {
 		return err
 	}
-	health, err := freeAddress()
+	health, err := process.FreeAddress()
 	if err != nil {
 		return err
 	}
@@ -316,13 +316,4 @@ func (k *kubelet) logs() string {
 		all = append(all, string(text[max(0, len(text)-4000):]))
 	}
 	return strings.Join(all, "\n---\n")
-}
-
-// freeAddress returns an address of this machine on which nobody listens.
-func freeAddress() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return listener.Addr().String(), listener.Close()
 }
