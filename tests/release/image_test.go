@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -102,7 +103,7 @@ func TestImageIsWhatTheDockerfileSays(t *testing.T) {
 	for _, found := range regexp.MustCompile(`(org\.opencontainers\.[a-z.]+)="([^"]*)"`).FindAllStringSubmatch(last, -1) {
 		labels[found[1]] = strings.NewReplacer("$VERSION", version, "$COMMIT", commit, "$DATE", date).Replace(found[2])
 	}
-	if len(labels) < 7 || !mapsEqual(labels, i.config.Config.Labels) {
+	if len(labels) < 7 || !maps.Equal(labels, i.config.Config.Labels) {
 		t.Errorf("labels are %v, want %v", i.config.Config.Labels, labels)
 	}
 	for _, want := range []string{"\nUSER " + i.config.Config.User + "\n", "\nENTRYPOINT [\"" + strings.Join(i.config.Config.Entrypoint, `", "`) + "\"]\n"} {
@@ -141,15 +142,6 @@ func TestImageIsWhatTheDockerfileSays(t *testing.T) {
 	if !strings.Contains(string(files["etc/passwd"]), ":"+uid+":") {
 		t.Errorf("user %s has no name: %s", uid, files["etc/passwd"])
 	}
-}
-
-func mapsEqual(a, b map[string]string) bool {
-	for key := range a {
-		if a[key] != b[key] {
-			return false
-		}
-	}
-	return len(a) == len(b)
 }
 
 // extract lays the image's files out below a directory, with the permissions that the image gives them.
