@@ -114,16 +114,24 @@ func (c *Cluster) run(path, name string, args []string) (*process, error) {
 }
 
 func (c *Cluster) waitForEtcd(ctx context.Context) error {
-	config := c.config(c.credentials.etcd)
-	config.Host = "https://" + c.etcdPort.address()
-	client, err := rest.HTTPClientFor(config)
+	client, url, err := c.etcdClient()
 	if err != nil {
-		return fmt.Errorf("create a client for etcd: %w", err)
+		return err
 	}
 	defer client.CloseIdleConnections()
 	return c.etcd.waitFor(ctx, "etcd", func(ctx context.Context) error {
-		return getOK(ctx, client, config.Host+"/health")
+		return getOK(ctx, client, url+"/health")
 	})
+}
+
+// etcdClient returns a client that etcd trusts, and the URL that etcd's paths are appended to.
+func (c *Cluster) etcdClient() (client *http.Client, url string, err error) {
+	config := c.config(c.credentials.etcd)
+	config.Host = "https://" + c.etcdPort.address()
+	if client, err = rest.HTTPClientFor(config); err != nil {
+		return nil, "", fmt.Errorf("create a client for etcd: %w", err)
+	}
+	return client, config.Host, nil
 }
 
 // StartAPIServer starts the API server again after StopAPIServer, on the same port, and returns when it is ready.

@@ -6,18 +6,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-
-	"k8s.io/client-go/rest"
 )
 
 // CompactEtcd removes from etcd all revisions before the current one, as the API server does every five minutes. It uses etcd's
 // JSON gateway (https://etcd.io/docs/v3.6/dev-guide/api_grpc_gateway/).
 func (c *Cluster) CompactEtcd(ctx context.Context) error {
-	config := c.config(c.credentials.etcd)
-	config.Host = "https://" + c.etcdPort.address()
-	client, err := rest.HTTPClientFor(config)
+	client, url, err := c.etcdClient()
 	if err != nil {
-		return fmt.Errorf("create a client for etcd: %w", err)
+		return err
 	}
 	defer client.CloseIdleConnections()
 	post := func(path string, in, out any) error {
@@ -25,7 +21,7 @@ func (c *Cluster) CompactEtcd(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("encode a request for etcd: %w", err)
 		}
-		request, err := http.NewRequestWithContext(ctx, http.MethodPost, config.Host+path, bytes.NewReader(body))
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, url+path, bytes.NewReader(body))
 		if err != nil {
 			return fmt.Errorf("make a request for etcd: %w", err)
 		}
