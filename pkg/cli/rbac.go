@@ -154,8 +154,7 @@ func (a *app) printRules(cmd *cli.Command, keys []release.Key, rules []permissio
 			if err != nil {
 				return err
 			}
-			// A field of the Go type that is never set, and that apply would take for one.
-			b.WriteString("---\n" + strings.ReplaceAll(text, "  creationTimestamp: null\n", ""))
+			b.WriteString("---\n" + text)
 		}
 	}
 	_, err := io.WriteString(a.out, b.String())

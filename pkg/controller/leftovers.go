@@ -259,6 +259,8 @@ var holdsData = map[schema.GroupKind]bool{
 }
 
 func (c *Controller) deleteLeftover(ctx context.Context, l *lock.Lock, v *verdict) error {
+	ctx, cancel := outlast(ctx)
+	defer cancel()
 	pruned, err := c.enforcer.Prune(ctx, l.Record, v.Object, v.Live)
 	switch {
 	case apierrors.IsNotFound(err):

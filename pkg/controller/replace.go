@@ -26,6 +26,8 @@ func (c *Controller) replace(ctx context.Context, l *lock.Lock, v *verdict, refu
 		c.notNow(l, []*verdict{v}, err)
 		return
 	}
+	ctx, cancel := outlast(ctx)
+	defer cancel()
 	c.Log.WithField("object", v.ID.String()).Infof("replacing the object: %s", errorAbout(v.ID, refusal))
 	made, err := c.enforcer.Replace(ctx, enforce.SetID(l.Release), v.revert)
 	switch {

@@ -10,12 +10,12 @@ import (
 	"github.com/rancher/helm-locker/pkg/lock"
 )
 
-// lastWord is how long a creation that is under way when the operator has to stop may take to be made and confirmed: less than
-// the time that a pod is given.
+// lastWord is how long a creation or deletion that is under way when the operator has to stop may take to be made and confirmed:
+// less than the time that a pod is given.
 const lastWord = 5 * time.Second
 
-// outlast returns a context that ends a while after ctx does: a creation must not be left unconfirmed because the operator stops, or
-// what Helm means to be gone could stay.
+// outlast returns a context that ends a while after ctx does: a creation or deletion must not be left unconfirmed because the
+// operator stops, or what Helm means to be gone could stay, and what it counts on be gone. Nor must a replacement end half-way.
 func outlast(ctx context.Context) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	forget := context.AfterFunc(ctx, func() {

@@ -177,7 +177,7 @@ func (s *Schemas) compileStruct(t reflect.Type) *object {
 
 func (s *Schemas) compileField(owner reflect.Type, f reflect.StructField, name string) *node {
 	n := s.compileType(f.Type)
-	n.whole = n.whole || isWholeField(owner, name)
+	n.whole = n.whole || isSelectorField(owner, name)
 	n.oneWriter = n.oneWriter || isSelectorField(owner, name)
 	n.byValue = f.Type.Kind() != reflect.Pointer && f.Type.Kind() != reflect.Interface
 	n.exact = n.exact || isExactField(owner, f.Type, name)

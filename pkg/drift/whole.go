@@ -10,15 +10,15 @@ import (
 )
 
 // This file is about the maps of built-in kinds that have one owner as a whole (x-kubernetes-map-type atomic in the API's
-// OpenAPI description; the Go types say it in comments only). In scope Declared they are compared like any map, because
-// controllers add to them: Argo Rollouts to the selectors of Services, for example. In scope Strict a foreign owner of such a
-// map has added whatever is in it and not declared.
+// OpenAPI description; the Go types say it in comments only) and that are not compared as a whole in every scope anyway (see
+// exact_kinds.go). In scope Declared they are compared like any map, because controllers add to them: Argo Rollouts to the
+// selectors of Services, for example. In scope Strict a foreign owner of such a map has added whatever is in it and not declared.
 
-// isWholeType says whether a struct type is such a map.
+// isWholeType says whether a struct type is such a map. Of the fields that are maps, those of isSelectorField are.
 func isWholeType(t reflect.Type) bool {
 	switch t {
 	case reflect.TypeFor[metav1.LabelSelector](),
-		reflect.TypeFor[corev1.NodeSelector](), reflect.TypeFor[corev1.NodeSelectorTerm](),
+		reflect.TypeFor[corev1.NodeSelector](),
 		reflect.TypeFor[corev1.ObjectReference](), reflect.TypeFor[corev1.LocalObjectReference](),
 		reflect.TypeFor[corev1.TypedLocalObjectReference](), reflect.TypeFor[corev1.SecretReference](),
 		reflect.TypeFor[corev1.SecretKeySelector](), reflect.TypeFor[corev1.ConfigMapKeySelector](),
@@ -29,11 +29,6 @@ func isWholeType(t reflect.Type) bool {
 		return true
 	}
 	return false
-}
-
-// isWholeField says whether the field called name of a struct type is such a map, although its type alone does not say so.
-func isWholeField(owner reflect.Type, name string) bool {
-	return isSelectorField(owner, name) || owner == reflect.TypeFor[corev1.PodSpec]() && name == "nodeSelector"
 }
 
 func (n *node) isWhole() bool { return n != nil && n.whole }

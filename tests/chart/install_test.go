@@ -67,7 +67,7 @@ func holds(e *kit.Env, helmRelease string) {
 }
 
 // outlives uninstalls the operator and expects the CustomResourceDefinition and the HelmReleases to stay as they are.
-func outlives(e *kit.Env, h cluster.Helm, o *process, helmRelease string) {
+func outlives(e *kit.Env, h cluster.Helm, o *deployed, helmRelease string) {
 	e.Helper()
 	if _, err := h.Run(e.Ctx, "uninstall", "helm-locker", "--namespace", e.Operator); err != nil {
 		e.Fatal(err)

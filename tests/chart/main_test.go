@@ -4,14 +4,12 @@
 package chart
 
 import (
-	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 
 	"github.com/rancher/helm-locker/tests/cluster"
 	"github.com/rancher/helm-locker/tests/kit"
+	"github.com/rancher/helm-locker/tests/process"
 )
 
 const (
@@ -27,26 +25,11 @@ var (
 	binary string
 )
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-func run(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "helm-locker-chart-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer func() {
-		if err := os.RemoveAll(dir); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-		}
-	}()
-	binary = filepath.Join(dir, "helm-locker")
-	build := exec.Command("go", "build", "-o", binary, "../..")
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build the program: %v\n%s", err, out)
-		return 1
-	}
-	return cluster.Main(m, cluster.Options{ControllerManager: true, AuditLog: true}, func(c *cluster.Cluster) { shared = c })
+func TestMain(m *testing.M) {
+	os.Exit(process.Main(func(path string) int {
+		binary = path
+		return cluster.Main(m, cluster.Options{ControllerManager: true, AuditLog: true}, func(c *cluster.Cluster) { shared = c })
+	}))
 }
 
 // newEnv returns an environment whose operator namespace takes only Pods of the standard "restricted".

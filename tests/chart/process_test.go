@@ -23,7 +23,7 @@ import (
 const nodeName = "node-of-the-tests"
 
 // process is what a Deployment runs: the program as a local process.
-type process struct {
+type deployed struct {
 	*kit.Env
 	cmd  *exec.Cmd
 	log  string
@@ -56,7 +56,7 @@ func freePorts(t testing.TB) string {
 // startDeployment does what a kubelet would with the first container of a Deployment in the operator's namespace: it runs it with its
 // arguments, environment and the token of its ServiceAccount, and returns when its readiness probe succeeds. The operator is
 // stopped at the end of the test, or by stop.
-func startDeployment(e *kit.Env, c *cluster.Cluster, name string) *process {
+func startDeployment(e *kit.Env, c *cluster.Cluster, name string) *deployed {
 	e.Helper()
 	d, err := e.Kube.AppsV1().Deployments(e.Operator).Get(e.Ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -72,7 +72,7 @@ func startDeployment(e *kit.Env, c *cluster.Cluster, name string) *process {
 	}
 	container := &d.Spec.Template.Spec.Containers[0]
 	env := environment(e, container)
-	o := &process{Env: e, log: filepath.Join(e.TempDir(), "operator.log"), done: make(chan struct{})}
+	o := &deployed{Env: e, log: filepath.Join(e.TempDir(), "operator.log"), done: make(chan struct{})}
 	out, err := os.Create(o.log)
 	if err != nil {
 		e.Fatal(err)
@@ -109,7 +109,7 @@ func startDeployment(e *kit.Env, c *cluster.Cluster, name string) *process {
 }
 
 // waitFor waits until both probes of a container succeed.
-func (o *process) waitFor(container *corev1.Container) {
+func (o *deployed) waitFor(container *corev1.Container) {
 	o.Helper()
 	for _, probe := range []*corev1.Probe{container.LivenessProbe, container.ReadinessProbe} {
 		url := fmt.Sprintf("http://127.0.0.1:%d%s", port(container, probe.HTTPGet.Port.StrVal), probe.HTTPGet.Path)
@@ -147,7 +147,7 @@ func port(container *corev1.Container, name string) int32 {
 }
 
 // stop ends the operator as a kubelet does, and waits for it.
-func (o *process) stop() {
+func (o *deployed) stop() {
 	o.Helper()
 	select {
 	case <-o.done:
@@ -168,7 +168,7 @@ func (o *process) stop() {
 	}
 }
 
-func (o *process) output() string {
+func (o *deployed) output() string {
 	text, err := os.ReadFile(o.log)
 	if err != nil {
 		return err.Error()

@@ -7,10 +7,8 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -21,6 +19,7 @@ import (
 
 	"github.com/rancher/helm-locker/tests/cluster"
 	"github.com/rancher/helm-locker/tests/kit"
+	"github.com/rancher/helm-locker/tests/process"
 )
 
 var (
@@ -30,26 +29,11 @@ var (
 	binary string
 )
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-func run(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "helm-locker-clitest-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer func() {
-		if err := os.RemoveAll(dir); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-		}
-	}()
-	binary = filepath.Join(dir, "helm-locker")
-	build := exec.Command("go", "build", "-o", binary, "../..")
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build the program: %v\n%s", err, out)
-		return 1
-	}
-	return cluster.Main(m, cluster.Options{ControllerManager: true}, func(c *cluster.Cluster) { shared = c })
+func TestMain(m *testing.M) {
+	os.Exit(process.Main(func(path string) int {
+		binary = path
+		return cluster.Main(m, cluster.Options{ControllerManager: true}, func(c *cluster.Cluster) { shared = c })
+	}))
 }
 
 // world is one test's part of the control plane, and the program to run against it.

@@ -57,6 +57,29 @@ func Build(ctx context.Context, dir string, released bool) (string, error) {
 	return path, nil
 }
 
+// Main is for a TestMain whose tests need the program: it builds the operator as `go test` does, hands its path to run, and removes it
+// after that. The result is the exit code of run, or 1.
+func Main(run func(path string) int) (code int) {
+	fail := func(err error) int {
+		fmt.Fprintln(os.Stderr, err)
+		return max(code, 1)
+	}
+	dir, err := os.MkdirTemp("", "helm-locker-program-")
+	if err != nil {
+		return fail(err)
+	}
+	defer func() {
+		if err := os.RemoveAll(dir); err != nil {
+			code = fail(err)
+		}
+	}()
+	path, err := Build(context.Background(), dir, false)
+	if err != nil {
+		return fail(err)
+	}
+	return run(path)
+}
+
 // Start starts the operator and returns when it watches.
 func (p *Operator) Start(ctx context.Context) error {
 	health, err := FreeAddress()
