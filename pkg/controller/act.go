@@ -23,6 +23,7 @@ import (
 func (c *Controller) act(ctx context.Context, l *lock.Lock, drifted []*verdict) {
 	if l.Detect {
 		for _, v := range drifted {
+			v.attribute()
 			c.report(l, v)
 		}
 		return
@@ -30,6 +31,7 @@ func (c *Controller) act(ctx context.Context, l *lock.Lock, drifted []*verdict) 
 	if !c.leading.Load() {
 		// A standby keeps what it saw; Lead has it worked on.
 		for _, v := range drifted {
+			v.attribute()
 			again := v.Observation
 			l.Settle(v.ID, lock.Outcome{Again: &again, Problem: c.driftProblem(v), Now: c.Clock.Now()})
 		}
@@ -38,8 +40,18 @@ func (c *Controller) act(ctx context.Context, l *lock.Lock, drifted []*verdict) 
 		}
 		return
 	}
-	holds, err := c.enforcer.Holds(ctx, l.Record)
-	if err != nil || !holds {
+	check := c.enforcer.Check(ctx, l.Record)
+	for _, v := range drifted {
+		v.attribute()
+	}
+	if len(drifted) == 1 && drifted[0].Live != nil {
+		// One alone is made ready while the record is read. Of many, most would be in the way of others that are ready.
+		v := drifted[0]
+		v.revert.Check = check
+		c.parallel(nil, func() { c.putBack(ctx, l, v) })
+		return
+	}
+	if err := check.Passed(ctx); err != nil {
 		c.notNow(l, drifted, err)
 		return
 	}
@@ -50,20 +62,20 @@ func (c *Controller) act(ctx context.Context, l *lock.Lock, drifted []*verdict) 
 			creations = append(creations, v)
 			continue
 		}
-		c.parallel(&writes, len(drifted) > 1, func() { c.putBack(ctx, l, v) })
+		c.parallel(&writes, func() { c.putBack(ctx, l, v) })
 	}
 	c.recreate(ctx, l, creations)
 	writes.Wait()
 }
 
-// parallel runs f at once, or beside others within the bound on writes.
-func (c *Controller) parallel(others *sync.WaitGroup, beside bool, f func()) {
+// parallel runs f within the bound on writes, beside others if there are any.
+func (c *Controller) parallel(others *sync.WaitGroup, f func()) {
 	c.writes <- struct{}{}
 	run := func() {
 		defer func() { <-c.writes }()
 		f()
 	}
-	if !beside {
+	if others == nil {
 		run()
 		return
 	}
@@ -74,9 +86,12 @@ func (c *Controller) parallel(others *sync.WaitGroup, beside bool, f func()) {
 	}()
 }
 
-// notNow hands objects back because the record is not, or not known to be, the locked one. The event that ends the lock
-// is on its way; if it were not, the wait keeps this from spinning.
+// notNow hands objects back because the record is not the locked one (enforce.ErrNotNewest), or not known to be. The event that
+// ends the lock is on its way; if it were not, the wait keeps this from spinning.
 func (c *Controller) notNow(l *lock.Lock, drifted []*verdict, err error) {
+	if errors.Is(err, enforce.ErrNotNewest) {
+		err = nil
+	}
 	for _, v := range drifted {
 		again := v.Observation
 		p := c.driftProblem(v)
@@ -97,9 +112,12 @@ func (c *Controller) notNow(l *lock.Lock, drifted []*verdict, err error) {
 // putBack puts one existing object back.
 func (c *Controller) putBack(ctx context.Context, l *lock.Lock, v *verdict) {
 	done, err := c.enforcer.Revert(ctx, enforce.SetID(l.Release), v.revert)
+	var unchecked *enforce.UncheckedError
 	switch {
 	case err == nil:
 		c.restored(l, v, done, v1alpha1.DriftActionReverted)
+	case errors.As(err, &unchecked):
+		c.notNow(l, []*verdict{v}, unchecked.Err)
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 		// Somebody wrote meanwhile, perhaps Helm: look again and begin anew.
 		c.settle(l, v.Work, lock.Outcome{Again: c.freshLook(v)})
@@ -131,7 +149,7 @@ func (c *Controller) recreate(ctx context.Context, l *lock.Lock, verdicts []*ver
 			if creationRank(v.ID) != rank {
 				continue
 			}
-			c.parallel(&writes, len(verdicts) > 1, func() {
+			c.parallel(&writes, func() {
 				obj, err := c.enforcer.Revert(ctx, enforce.SetID(l.Release), v.revert)
 				if obj != nil {
 					mu.Lock()

@@ -152,11 +152,12 @@ func New(ctx context.Context, clients Clients, o Options) (*Controller, error) {
 		sweeps:        newSweeps(),
 		entries:       map[string]*entry{}, told: map[string]told{}, elsewhere: map[string]release.Key{},
 	}
+	mark := types.NamespacedName{Namespace: o.Namespace, Name: o.Name + enforce.MarkSuffix}
+	c.releases = watch.NewReleases(clients.WatchMetadata, mark, o.Log, c.enqueueRelease)
 	c.enforcer = enforce.New(enforce.Clients{
 		Discovery: c.kinds.Discovery(), Dynamic: clients.Dynamic, Metadata: clients.Metadata, Accounts: clients.Accounts,
-		Nudge: types.NamespacedName{Namespace: o.Namespace, Name: o.Name + enforce.NudgeSuffix},
+		Mark: mark, Records: c.releases,
 	}, o.Omit, o.Log)
-	c.releases = watch.NewReleases(clients.WatchMetadata, o.Log, c.enqueueRelease)
 	c.objects = watch.NewObjects(clients.WatchObjects, c, o.Log)
 	c.crds = watch.NewDefinitions(clients.WatchMetadata, o.Log, c.definitionChanged)
 	c.scalers = watch.NewAutoscalers(clients.WatchDynamic, o.Log, c.rangesChanged)
@@ -221,6 +222,7 @@ func (c *Controller) stop(group *errgroup.Group) error {
 	err := group.Wait()
 	c.objects.Wait()
 	c.scalers.Wait()
+	c.enforcer.Close()
 	return err
 }
 

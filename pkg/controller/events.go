@@ -45,8 +45,7 @@ func (c *Controller) record(l *lock.Lock, v *verdict, action v1alpha1.DriftActio
 			c.Metrics.Drift(l.Release, v.ID.Kind, string(action), lived, restored)
 		}
 	})
-	c.Log.WithFields(logrus.Fields{"release": l.Release.String(), "object": v.ID.String(), "manager": v.author.Manager,
-		"operation": v.operation, "paths": drift.Describe(v.changes, named), "lived": lived.Round(100 * time.Microsecond).String()}).Info(strings.ToLower(string(action)))
+	c.Log.WithFields(v.logged(l, lived)).Info(strings.ToLower(string(action)))
 	c.statusChanged(l.Key)
 	if standby {
 		return
@@ -55,6 +54,21 @@ func (c *Controller) record(l *lock.Lock, v *verdict, action v1alpha1.DriftActio
 	if reason, ok := driftEvent(action); ok {
 		c.driftEvents(l, v, reason, lived)
 	}
+}
+
+// logged returns what the log tells about a drift, as far as there is something to tell: of an object that was deleted neither who
+// did it nor a path is known, and what is only reported lives on.
+func (v *verdict) logged(l *lock.Lock, lived time.Duration) logrus.Fields {
+	fields := logrus.Fields{"release": l.Release.String(), "object": v.ID.String(), "operation": v.operation}
+	if lived > 0 {
+		fields["lived"] = lived.Round(100 * time.Microsecond).String()
+	}
+	for name, value := range map[string]string{"manager": v.author.Manager, "paths": drift.Describe(v.changes, named)} {
+		if value != "" {
+			fields[name] = value
+		}
+	}
+	return fields
 }
 
 // restores says whether an action made the objects of the release as the manifest has them.

@@ -29,6 +29,13 @@ type verdict struct {
 	options   drift.Options
 }
 
+// attribute finds out who changed the object. That is not done by judge, because it can be done while the record is read.
+func (v *verdict) attribute() {
+	if v.Live != nil {
+		v.author = drift.Attribute(v.Live.GetManagedFields(), v.revert.Desired, v.Live.Object, v.changes, v.revert.Owner)
+	}
+}
+
 // judge compares what was seen of an object with its desired state.
 func (c *Controller) judge(ctx context.Context, l *lock.Lock, w *lock.Work) *verdict {
 	desired, err := decode(w.Desired)
@@ -63,7 +70,6 @@ func (c *Controller) judge(ctx context.Context, l *lock.Lock, w *lock.Work) *ver
 	}
 	v := &verdict{
 		Work: w, changes: result.Changes, options: options,
-		author: drift.Attribute(w.Live.GetManagedFields(), desired, w.Live.Object, result.Changes, owner),
 		revert: &enforce.Revert{Object: w.Object, Record: l.Record, Desired: desired, Live: w.Live, Target: result.Target, RemovesForeign: result.RemovesForeign, Owner: owner,
 			Options: options, Owned: owner.Applied(w.Live.GetManagedFields(), desired, w.Live.Object)},
 	}

@@ -34,20 +34,24 @@ type Clients struct {
 	Metadata  metadata.Interface
 	// Accounts write, and Dynamic only reads; nil for Dynamic alone.
 	Accounts *Accounts
-	// Nudge is a Secret of the operator's own that may be written to so that the API server answers sooner; none when it has
-	// no name.
-	Nudge types.NamespacedName
+	// Mark is the Secret of the operator's own that marks for Records are written to, so that drifts in quick succession need
+	// not wait for lists; none when it has no name.
+	Mark    types.NamespacedName
+	Records View
 }
 
 // New returns an Enforcer.
 func New(c Clients, omit Omit, log logrus.FieldLogger) *Enforcer {
-	prover := NewProver(c.Metadata, omit, c.Nudge, log)
+	prover := NewProver(c.Metadata, omit, c.Mark, c.Records, log)
 	if c.Accounts == nil {
 		c.Accounts = &Accounts{own: c.Dynamic}
 	}
 	w := &writer{client: c.Dynamic, prover: prover, omit: omit}
 	return &Enforcer{prover: prover, writer: w, accounts: c.Accounts, set: newObjectSet(c.Discovery), log: log}
 }
+
+// Close ends what is still under way for callers that are gone, and waits for it. The Enforcer must not be used any more.
+func (e *Enforcer) Close() { e.prover.Close() }
 
 // as returns the writer in whose name an object is written.
 func (e *Enforcer) as(o *lock.Object) (*writer, error) {
@@ -86,13 +90,18 @@ func (e *Enforcer) LookAll(ctx context.Context, o *lock.Object, selector string)
 	return live, nil
 }
 
-// Holds says whether the newest record of the release still is rec, by a read that begins after the call. It must
-// be called after the objects to be reverted were observed, and before Revert.
+// Check begins to ask whether the newest record of the release still is rec, as of a moment after the call. It must be
+// called after the objects to be reverted were observed; what it tells is needed before they are written to.
+func (e *Enforcer) Check(ctx context.Context, rec release.Record) *Check {
+	return newCheck(ctx, e.prover, rec)
+}
+
+// Holds says whether the newest record of the release still is rec, as of a moment after the call.
 func (e *Enforcer) Holds(ctx context.Context, rec release.Record) (bool, error) {
 	return e.prover.Holds(ctx, rec)
 }
 
-// Newest returns the newest record of a release, false when there is none, by a read that begins after the call.
+// Newest returns the newest record of a release, false when there is none, as of a moment after the call.
 func (e *Enforcer) Newest(ctx context.Context, key release.Key) (release.Record, bool, error) {
 	return e.prover.Newest(ctx, key)
 }
@@ -106,8 +115,9 @@ func (e *Enforcer) DryRun(ctx context.Context, r *Revert) (*unstructured.Unstruc
 	return w.update(ctx, r, true)
 }
 
-// Revert puts one object back and returns it as it then is. Holds must have been true after the object was observed. The
-// errors are those of the API server: a conflict or "already exists" asks for a fresh look. setID names the ObjectSet.
+// Revert puts one object back and returns it as it then is. A Check that began after the object was observed must have passed,
+// or be in r: then nothing is written before it has, and an UncheckedError tells that it has not. Other errors are those of the API
+// server: a conflict or "already exists" asks for a fresh look. setID names the ObjectSet.
 func (e *Enforcer) Revert(ctx context.Context, setID string, r *Revert) (*unstructured.Unstructured, error) {
 	defer e.prover.busy()()
 	w, err := e.as(r.Object)

@@ -23,72 +23,92 @@ type Omit struct {
 	Identity     bool // compare revision numbers instead of the record's identity
 }
 
-// Prover answers whether a release still is at the record that is locked, by asking the API server: one metadata-only
-// list of the records of the release, which all that wait at the moment share. It is safe for concurrent use.
+// Prover answers whether a release still is at the record that is locked, as of a moment after it was asked: by a
+// metadata-only list of the records of the release, which all that wait at the moment share, or, where lists follow each other so
+// quickly that the API server would make them wait, by a watch that is known to have come as far. It is safe for concurrent use.
 type Prover struct {
 	client metadata.Getter
 	omit   Omit
-	nudger *nudger
+	marker *marker
+	work   *background
 	// underWay counts the checks that wait for an answer and the writes that follow them.
 	underWay atomic.Int32
 
 	mu    sync.Mutex
-	reads map[release.Key]*reads
+	reads map[release.Key]*shared[newest]
 }
 
 var secretsGVR = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 
-// reads are the reads of one release: the one under way, and the next one, which everybody joins who came after the
-// one under way had begun (its answer might be older than what they saw).
-type reads struct{ current, next *read }
-
-type read struct {
-	joined int // who waits for it, beside its leader; guarded by Prover.mu
-	done   chan struct{}
-	newest release.Record
+// newest is the newest record of a release, if there is one.
+type newest struct {
+	record release.Record
 	found  bool
-	err    error
 }
 
-// NewProver returns a Prover that reads through client. It writes to the Secret nudge, if that has a name, when a read
-// would have to wait for the API server.
-func NewProver(client metadata.Interface, omit Omit, nudge types.NamespacedName, log logrus.FieldLogger) *Prover {
-	return &Prover{client: client.Resource(secretsGVR), omit: omit, nudger: newNudger(client, nudge, log), reads: map[release.Key]*reads{}}
+// NewProver returns a Prover that reads through client. It writes marks for view, a watch of all records, to the Secret mark; none
+// if that has no name.
+func NewProver(client metadata.Interface, omit Omit, mark types.NamespacedName, view View, log logrus.FieldLogger) *Prover {
+	p := &Prover{client: client.Resource(secretsGVR), omit: omit, work: newBackground(), reads: map[release.Key]*shared[newest]{}}
+	p.marker = &marker{name: mark.Name, view: view, work: p.work, log: log, busy: func() int { return int(p.underWay.Load()) }}
+	if mark.Name != "" {
+		p.marker.client = client.Resource(secretsGVR).Namespace(mark.Namespace)
+	}
+	return p
 }
 
-// Holds says whether the newest record of the release is still the given one. The answer is from a read that began after
-// Holds was called.
+// Close ends what is still under way for callers that are gone, and waits for it. The Prover must not be used any more.
+func (p *Prover) Close() { p.work.Close() }
+
+// Holds says whether the newest record of the release is still the given one. The answer is as of a
+// moment after Holds was called.
 func (p *Prover) Holds(ctx context.Context, rec release.Record) (bool, error) {
 	if p.omit.Check {
 		return true, nil
 	}
-	newest, found, err := p.Newest(ctx, rec.Key)
+	now, found, err := p.Newest(ctx, rec.Key)
 	if err != nil || !found {
 		return false, err
 	}
 	if p.omit.Identity {
-		return newest.Revision == rec.Revision && newest.Status == rec.Status, nil
+		return now.Revision == rec.Revision && now.Status == rec.Status, nil
 	}
-	return newest.Same(rec) && newest.Status == release.StatusDeployed, nil
+	return now.Same(rec) && now.Status == release.StatusDeployed, nil
 }
 
-// Newest returns the newest record of a release, false when there is none. The answer is from a read that began after
-// Newest was called.
+// Newest returns the newest record of a release, false when there is none. The answer is as of a moment after Newest was called.
 func (p *Prover) Newest(ctx context.Context, key release.Key) (release.Record, bool, error) {
 	defer p.busy()()
-	r, lead := p.join(key)
+	if p.marker.quicker() {
+		err := p.marker.reach(ctx)
+		if ctx.Err() != nil {
+			return release.Record{}, false, fmt.Errorf("read the records of release %s: %w", key, ctx.Err())
+		}
+		if err == nil {
+			// What the view cannot tell, a list may: the view also minds what only by its name is a record of the release.
+			if rec, found, err := p.marker.view.Current(key); err == nil {
+				return rec, found, nil
+			}
+		}
+	}
+	p.mu.Lock()
+	if p.reads[key] == nil {
+		p.reads[key] = &shared[newest]{}
+	}
+	turn, lead := p.reads[key].join()
 	if lead {
-		p.lead(ctx, key, r)
+		p.reads[key].begin()
 	}
-	select {
-	case <-r.done:
-	case <-ctx.Done():
-		return release.Record{}, false, ctx.Err()
+	p.mu.Unlock()
+	if lead {
+		// A read serves others too, so it must not end when who asked first gives up; client timeouts bound it.
+		p.work.Go(func(ctx context.Context) { p.lead(ctx, key, turn) })
 	}
-	if r.err != nil {
-		return release.Record{}, false, fmt.Errorf("read the records of release %s: %w", key, r.err)
+	answer, err := turn.wait(ctx)
+	if err != nil {
+		return release.Record{}, false, fmt.Errorf("read the records of release %s: %w", key, err)
 	}
-	return r.newest, r.found, nil
+	return answer.record, answer.found, nil
 }
 
 // busy counts one more check or write until the returned function is called.
@@ -97,44 +117,25 @@ func (p *Prover) busy() (done func()) {
 	return func() { p.underWay.Add(-1) }
 }
 
-// join returns the read to wait for, and whether the caller has to carry it out.
-func (p *Prover) join(key release.Key) (r *read, lead bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	rs := p.reads[key]
-	if rs == nil {
-		rs = &reads{current: &read{done: make(chan struct{})}}
-		p.reads[key] = rs
-		return rs.current, true
-	}
-	if rs.next == nil {
-		rs.next = &read{done: make(chan struct{})}
-	}
-	rs.next.joined++
-	return rs.next, false
-}
-
-// lead carries out a read, and starts the next one if anybody joined it meanwhile.
-func (p *Prover) lead(ctx context.Context, key release.Key, r *read) {
-	// A read serves others too, so it must not end when its leader is cancelled; client timeouts bound it.
-	ctx = context.WithoutCancel(ctx)
-	p.read(ctx, key, r)
-	p.mu.Lock()
-	rs := p.reads[key]
-	next := rs.next
-	rs.current, rs.next = next, nil
-	if next == nil {
-		delete(p.reads, key)
-	}
-	p.mu.Unlock()
-	close(r.done)
-	if next != nil {
-		go p.lead(ctx, key, next)
+// lead carries out a read, and then the next one as long as anybody joins it.
+func (p *Prover) lead(ctx context.Context, key release.Key, t *turn[newest]) {
+	for t != nil {
+		result, err := p.read(ctx, key)
+		p.mu.Lock()
+		next := p.reads[key].advance()
+		if next == nil {
+			delete(p.reads, key)
+		} else {
+			p.reads[key].begin()
+		}
+		p.mu.Unlock()
+		t.end(result, err)
+		t = next
 	}
 }
 
-func (p *Prover) read(ctx context.Context, key release.Key, r *read) {
-	p.nudger.listing(ctx, int(p.underWay.Load()))
+func (p *Prover) read(ctx context.Context, key release.Key) (newest, error) {
+	p.marker.listing()
 	// No resourceVersion: the answer must be at least as new as this moment.
 	list, err := p.client.Namespace(key.Namespace).List(ctx, metav1.ListOptions{
 		LabelSelector: release.Selector(key.Name),
@@ -142,18 +143,17 @@ func (p *Prover) read(ctx context.Context, key release.Key, r *read) {
 		FieldSelector: "type=" + release.SecretType,
 	})
 	if err != nil {
-		r.err = err
-		return
+		return newest{}, err
 	}
 	records := make([]release.Record, 0, len(list.Items))
 	for i := range list.Items {
 		rec, err := release.RecordOf(&list.Items[i])
 		if err != nil {
 			// Something that claims to be a record and cannot be read may be the newest one: do not go on.
-			r.err = fmt.Errorf("record %s: %w", list.Items[i].Name, err)
-			return
+			return newest{}, fmt.Errorf("record %s: %w", list.Items[i].Name, err)
 		}
 		records = append(records, rec)
 	}
-	r.newest, r.found = release.Newest(records)
+	record, found := release.Newest(records)
+	return newest{record, found}, nil
 }

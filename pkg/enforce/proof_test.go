@@ -47,6 +47,10 @@ type lister struct {
 }
 
 func (l *lister) prover(omit Omit) *Prover {
+	return NewProver(l.client(), omit, types.NamespacedName{}, nil, logrus.New())
+}
+
+func (l *lister) client() *fake.FakeMetadataClient {
 	scheme := fake.NewTestScheme()
 	if err := metav1.AddMetaToScheme(scheme); err != nil {
 		panic(err)
@@ -71,7 +75,7 @@ func (l *lister) prover(omit Omit) *Prover {
 		}
 		return true, list, nil
 	})
-	return NewProver(client, omit, types.NamespacedName{}, logrus.New())
+	return client
 }
 
 func TestHoldsOnlyForTheVeryRecord(t *testing.T) {

@@ -43,6 +43,8 @@ type Revert struct {
 	Options drift.Options
 	// Owned says whether Helm's manager owns a field of Live by server-side apply; nil where Options ignore nothing.
 	Owned func(path []string) bool
+	// Check, if there is one, has to pass before the object, which exists, is written to.
+	Check *Check
 	// Owner is Helm's field manager on the object. When its operation is Apply the object is owned by server-side apply.
 	Owner drift.Owner
 }
@@ -99,6 +101,9 @@ func (w *writer) merge(ctx context.Context, r *Revert, manager string, dryRun bo
 	if err != nil {
 		return nil, fmt.Errorf("encode the patch of %s: %w", r.ID, err)
 	}
+	if err := r.Check.allow(ctx, dryRun); err != nil {
+		return nil, err
+	}
 	return w.resource(r.Object).Patch(ctx, r.ID.Name, types.MergePatchType, body,
 		metav1.PatchOptions{FieldManager: manager, DryRun: dryRunOption(dryRun)})
 }
@@ -106,6 +111,9 @@ func (w *writer) merge(ctx context.Context, r *Revert, manager string, dryRun bo
 func (w *writer) apply(ctx context.Context, r *Revert, dryRun bool) (*unstructured.Unstructured, error) {
 	body, err := w.applyBody(r)
 	if err != nil {
+		return nil, err
+	}
+	if err := r.Check.allow(ctx, dryRun); err != nil {
 		return nil, err
 	}
 	force := true

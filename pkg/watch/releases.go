@@ -24,12 +24,14 @@ type Releases struct {
 	log     logrus.FieldLogger
 	changed func(release.Key)
 	feed    *feed
+	marks   marks
+	ended   chan struct{}
 
 	mu      sync.RWMutex
 	records map[release.Key]map[types.UID]release.Record
 	byName  map[types.NamespacedName]record // the Secret's name to its record, to find it again when it goes
 	bad     map[release.Key]map[string]Malformed
-	badOf   map[types.NamespacedName]release.Key // the Secret's name to the release that bad has it under
+	badOf   map[types.NamespacedName][]release.Key // the Secret's name to the releases that bad has it under
 }
 
 // Malformed is a Secret that claims to be a record of a release and is not as Helm writes them.
@@ -44,21 +46,27 @@ type record struct {
 }
 
 // NewReleases returns a follower that calls changed, from one goroutine, whenever a record of a release came, changed or
-// went. changed must only enqueue.
-func NewReleases(client metadata.Interface, log logrus.FieldLogger, changed func(release.Key)) *Releases {
+// went. changed must only enqueue. mark is the Secret that marks are written to (see Mark).
+func NewReleases(client metadata.Interface, mark types.NamespacedName, log logrus.FieldLogger, changed func(release.Key)) *Releases {
 	r := &Releases{
-		client: client.Resource(secretsGVR), log: log, changed: changed,
+		client: client.Resource(secretsGVR), log: log, changed: changed, marks: marks{secret: mark}, ended: make(chan struct{}),
 		records: map[release.Key]map[types.UID]release.Record{},
 		byName:  map[types.NamespacedName]record{},
 		bad:     map[release.Key]map[string]Malformed{},
-		badOf:   map[types.NamespacedName]release.Key{},
+		badOf:   map[types.NamespacedName][]release.Key{},
 	}
 	r.feed = newFeed("release Secrets", r.listWatch(), &metav1.PartialObjectMetadata{}, r, log)
 	return r
 }
 
-// Run follows records until ctx ends.
-func (r *Releases) Run(ctx context.Context) { r.feed.run(ctx) }
+// Run follows records until ctx ends. It is called once.
+func (r *Releases) Run(ctx context.Context) {
+	defer close(r.ended)
+	r.feed.run(ctx)
+}
+
+// Ended is closed when Run has returned: nothing is learnt from then on.
+func (r *Releases) Ended() <-chan struct{} { return r.ended }
 
 // Synced is closed once the records that existed at the start are known.
 func (r *Releases) Synced() <-chan struct{} { return r.feed.synced }
@@ -75,6 +83,21 @@ func (r *Releases) Newest(key release.Key) (release.Record, bool) {
 		all = append(all, rec)
 	}
 	return release.Newest(all)
+}
+
+// Mark returns a new mark and a channel that is closed once everything is known that was written to any record before the call,
+// provided that the caller writes the mark to the annotation release.MarkAnnotation of the Secret for marks, which is of the type
+// of records and labelled with release.OwnerMark. A call ends the one before: the channel of that may never be closed.
+func (r *Releases) Mark() (mark string, seen <-chan struct{}) { return r.marks.next() }
+
+// Current returns the newest record of a release that the watch has seen, false when there is none. It is an error when there is
+// something that claims to be a record of the release and cannot be read: it may be the newest.
+func (r *Releases) Current(key release.Key) (release.Record, bool, error) {
+	for _, m := range r.Malformed(key) {
+		return release.Record{}, false, m.Err
+	}
+	rec, found := r.Newest(key)
+	return rec, found, nil
 }
 
 // Before returns the records of a release with a lower revision than the given one, newest first.
@@ -104,15 +127,21 @@ func (r *Releases) Malformed(key release.Key) map[string]Malformed {
 
 func (r *Releases) listWatch() *cache.ListWatch {
 	tweak := func(o *metav1.ListOptions) {
-		o.LabelSelector = release.Selector("")
+		o.LabelSelector = release.SelectorWithMarks()
 		o.FieldSelector = fields.OneTermEqualSelector("type", release.SecretType).String()
 	}
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			if o.Continue == "" { // not the next part of the same list
+				r.marks.listBegins()
+			}
 			tweak(&o)
 			return r.client.List(ctx, o)
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
+			if o.SendInitialEvents != nil && *o.SendInitialEvents {
+				r.marks.listBegins()
+			}
 			tweak(&o)
 			return r.client.Watch(ctx, o)
 		},
@@ -123,27 +152,43 @@ func (r *Releases) listWatch() *cache.ListWatch {
 func (r *Releases) put(m *metav1.PartialObjectMetadata) []release.Key {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	touched := r.forget(types.NamespacedName{Namespace: m.Namespace, Name: m.Name})
+	name := types.NamespacedName{Namespace: m.Namespace, Name: m.Name}
+	touched := r.forget(name)
+	if isMark(m) {
+		return touched
+	}
 	rec, err := release.RecordOf(m)
 	if err != nil {
-		key := rec.Key
-		if key.Name == "" {
-			// The label still tells which release the Secret pretends to belong to.
-			key.Name = m.Labels[release.NameLabel]
+		bad := Malformed{Revision: rec.Revision, Err: err}
+		for _, key := range pretended(rec.Key, m) {
+			if r.bad[key] == nil {
+				r.bad[key] = map[string]Malformed{}
+			}
+			r.bad[key][m.Name] = bad
+			r.badOf[name] = append(r.badOf[name], key)
+			touched = append(touched, key)
 		}
-		if r.bad[key] == nil {
-			r.bad[key] = map[string]Malformed{}
-		}
-		r.bad[key][m.Name] = Malformed{Revision: rec.Revision, Err: err}
-		r.badOf[types.NamespacedName{Namespace: m.Namespace, Name: m.Name}] = key
-		return append(touched, key)
+		return touched
 	}
 	if r.records[rec.Key] == nil {
 		r.records[rec.Key] = map[types.UID]release.Record{}
 	}
 	r.records[rec.Key][rec.UID] = rec
-	r.byName[types.NamespacedName{Namespace: m.Namespace, Name: m.Name}] = record{key: rec.Key, uid: rec.UID}
+	r.byName[name] = record{key: rec.Key, uid: rec.UID}
 	return append(touched, rec.Key)
+}
+
+// pretended returns the releases that a Secret which is no record pretends to belong to: the one in its name, if that has one, and
+// the one of the label by which Helm finds records.
+func pretended(named release.Key, m *metav1.PartialObjectMetadata) []release.Key {
+	labelled := release.Key{Namespace: m.Namespace, Name: m.Labels[release.NameLabel]}
+	switch {
+	case named.Name == "", named == labelled:
+		return []release.Key{labelled}
+	case labelled.Name == "":
+		return []release.Key{named}
+	}
+	return []release.Key{named, labelled}
 }
 
 func (r *Releases) remove(name types.NamespacedName) []release.Key {
@@ -154,14 +199,14 @@ func (r *Releases) remove(name types.NamespacedName) []release.Key {
 
 // forget drops what is known of a Secret. r.mu is held.
 func (r *Releases) forget(name types.NamespacedName) (touched []release.Key) {
-	if key, was := r.badOf[name]; was { // not by a look at all of them: there may be as many as somebody likes
-		delete(r.badOf, name)
+	for _, key := range r.badOf[name] { // not by a look at all of them: there may be as many as somebody likes
 		delete(r.bad[key], name.Name)
 		if len(r.bad[key]) == 0 {
 			delete(r.bad, key)
 		}
 		touched = append(touched, key)
 	}
+	delete(r.badOf, name)
 	known, ok := r.byName[name]
 	if !ok {
 		return touched
@@ -189,6 +234,9 @@ func (r *Releases) notify(keys []release.Key) {
 func (r *Releases) observed(obj runtime.Object) {
 	if m, ok := obj.(*metav1.PartialObjectMetadata); ok {
 		r.notify(r.put(m))
+		if isMark(m) {
+			r.marks.delivered(m)
+		}
 	}
 }
 
@@ -204,6 +252,7 @@ func (r *Releases) listed(present map[types.NamespacedName]struct{}) {
 			r.notify(r.remove(name))
 		}
 	}
+	r.marks.listEnded()
 }
 
 func (r *Releases) names() []types.NamespacedName {
@@ -213,10 +262,8 @@ func (r *Releases) names() []types.NamespacedName {
 	for name := range r.byName {
 		names = append(names, name)
 	}
-	for key, bad := range r.bad {
-		for name := range bad {
-			names = append(names, types.NamespacedName{Namespace: key.Namespace, Name: name})
-		}
+	for name := range r.badOf {
+		names = append(names, name)
 	}
 	return names
 }

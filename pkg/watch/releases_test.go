@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"errors"
 	"io"
 	"slices"
 	"testing"
@@ -24,7 +25,8 @@ func quiet() logrus.FieldLogger {
 // follower returns a follower of records and what it was told of.
 func follower() (*Releases, *[]release.Key) {
 	changed := &[]release.Key{}
-	r := NewReleases(fake.NewSimpleMetadataClient(fake.NewTestScheme()), quiet(), func(key release.Key) { *changed = append(*changed, key) })
+	mark := types.NamespacedName{Namespace: "own", Name: "own-mark"}
+	r := NewReleases(fake.NewSimpleMetadataClient(fake.NewTestScheme()), mark, quiet(), func(key release.Key) { *changed = append(*changed, key) })
 	return r, changed
 }
 
@@ -107,4 +109,47 @@ func TestATamperedRecordIsReportedUntilItIsPutRight(t *testing.T) {
 		t.Error("the record that was put right is still malformed")
 	}
 	newest(t, r, "sh.helm.release.v1.web.v1 12 deployed")
+}
+
+// Helm finds records by their label, people by the name of the Secret: where the two disagree the Secret is no record of either
+// release, and may be meant as the newest of either.
+func TestAMalformedRecordCountsForTheReleaseInItsNameAndForTheOneInItsLabel(t *testing.T) {
+	r, changed := follower()
+	api := release.Key{Namespace: "apps", Name: "api"}
+	r.observed(secret("1", "a", "10", "deployed"))
+	*changed = nil
+	posing := secret("9", "b", "20", "deployed") // of web by its name
+	posing.Labels["name"] = "api"
+	r.observed(posing)
+	for _, key := range []release.Key{web, api} {
+		if bad := r.Malformed(key); len(bad) != 1 || bad[posing.Name].Revision != 9 {
+			t.Errorf("malformed of %s: %v", key, bad)
+		}
+		if _, _, err := r.Current(key); !errors.Is(err, release.ErrRecord) {
+			t.Errorf("current of %s: %v", key, err)
+		}
+	}
+	if len(*changed) != 2 || !slices.Contains(*changed, web) || !slices.Contains(*changed, api) {
+		t.Errorf("told of %v", *changed)
+	}
+	for name, forget := range map[string]func(){
+		"deleted": func() { r.gone(posing) },
+		"gone in a list": func() {
+			r.listed(map[types.NamespacedName]struct{}{{Namespace: "apps", Name: secret("1", "", "", "").Name}: {}})
+		},
+	} {
+		r.observed(posing)
+		*changed = nil
+		forget()
+		if len(*changed) != 2 || len(r.bad) != 0 || len(r.badOf) != 0 {
+			t.Errorf("%s: told of %v, remembers %v, %v", name, *changed, r.bad, r.badOf)
+		}
+	}
+	rec, found, err := r.Current(web)
+	if err != nil || !found || rec.Revision != 1 {
+		t.Errorf("current is %v, %v, %v", rec, found, err)
+	}
+	if _, found, err = r.Current(api); err != nil || found {
+		t.Errorf("current of a release without records: %v, %v", found, err)
+	}
 }

@@ -16,7 +16,7 @@ const (
 	stormLimit  = 0.7
 	burstLimit  = 0.6
 
-	requestsLimit      = 2.05 // one list of records and one write; a conflict now and then
+	requestsLimit      = 2.05 // one check, which is a list of records or a mark, and one write; a conflict now and then
 	stormRequestsLimit = 1.1
 	upgradeLimit       = 1.05 // times Helm without a lock
 	queueLimit         = 20.0 // drifts: a tenth of what a second brings
@@ -73,7 +73,7 @@ func (s *section) requests(name string, counted requests, n int) {
 	case strings.HasPrefix(name, "storm"):
 		added.want(per <= stormRequestsLimit, "<= %g", stormRequestsLimit)
 	case name == singleDrift || name == oneRelease || name == oneObject:
-		added.want(per <= requestsLimit, "1 list + 1 write")
+		added.want(per <= requestsLimit, "1 check + 1 write")
 	}
 }
 

@@ -37,7 +37,7 @@ func TestProfile_Impersonate(t *testing.T) {
 	e.WaitReady(helmRelease, 1)
 	holds(e, helmRelease)
 	for _, r := range requests(e, "helm-locker")[before:] {
-		own := r.Name == "helm-locker-nudge" || r.Resource == "events" || r.Resource == "leases" || r.Resource == "helmreleases/status" || r.Resource == "helmreleases"
+		own := r.Name == "helm-locker-mark" || r.Resource == "events" || r.Resource == "leases" || r.Resource == "helmreleases/status" || r.Resource == "helmreleases"
 		write := r.Verb == "create" || r.Verb == "update" || r.Verb == "patch" || r.Verb == "delete"
 		if write && r.As == "" && !own {
 			t.Errorf("written in the operator's own name: %+v", r)

@@ -22,7 +22,7 @@ import (
 // nodeName is the node on which the kubelet of these tests runs Pods.
 const nodeName = "node-of-the-tests"
 
-// process is what a Deployment runs: the program as a local process.
+// deployed is what a Deployment runs: the program as a local process.
 type deployed struct {
 	*kit.Env
 	cmd  *exec.Cmd

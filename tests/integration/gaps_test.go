@@ -227,7 +227,7 @@ func TestI5_WhatTheAPIServerDoesNotAnswerIsAskedAgain(t *testing.T) {
 		seen  atomic.Int32
 	}{
 		{name: "look at an object", match: cluster.ForResource("configmaps", http.MethodGet)},
-		{name: "check of the record", match: cluster.ForResource("secrets", http.MethodGet)},
+		{name: "check of the record", match: cluster.ForResource("secrets")}, // a list, or a mark
 		{name: "patch", match: cluster.ForResource("configmaps", http.MethodPatch)},
 		{name: "creation", match: cluster.ForResource("configmaps", http.MethodPost)},
 	}

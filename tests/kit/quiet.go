@@ -61,14 +61,14 @@ func ObjectWrites(p *cluster.Proxy) []cluster.Request {
 }
 
 // IsOwn says whether a request is about what the operator writes to in its own name and on its own account: HelmReleases, Events,
-// Leases and the Secret of IsNudge.
+// Leases and the Secret of IsMark.
 func IsOwn(r cluster.Request) bool {
-	return IsNudge(r) || slices.Contains([]string{"helmreleases", "events", "leases"}, r.Resource())
+	return IsMark(r) || slices.Contains([]string{"helmreleases", "events", "leases"}, r.Resource())
 }
 
-// IsNudge says whether a request writes to the Secret that the operator writes to in order to be answered sooner.
-func IsNudge(r cluster.Request) bool {
-	return r.Resource() == "secrets" && strings.HasSuffix(r.Path, enforce.NudgeSuffix)
+// IsMark says whether a request writes a mark, which an operator does in place of a list of release records.
+func IsMark(r cluster.Request) bool {
+	return r.Resource() == "secrets" && strings.HasSuffix(r.Path, enforce.MarkSuffix)
 }
 
 // Quiet measures that no write to any object, status and event included, goes through a proxy for a time.

@@ -12,8 +12,53 @@ func neverRevertHelm() []mutant {
 		},
 		{
 			promise: "I1", what: "the record is not read before a write once reads follow each other quickly",
-			edit: edit{proof, `	if p.omit.Check {`, `	if p.omit.Check || p.nudger.count > 0 {`},
+			edit: edit{proof, `	if p.omit.Check {`, `	if p.omit.Check || !p.marker.lastMark.IsZero() {`},
 			pkg:  order, run: "TestI1_ChecksInQuickSuccession",
+		},
+		{
+			promise: "I1", what: "a mark counts as soon as it is written, whether or not the watch has come as far",
+			edit: edit{"pkg/enforce/mark.go", `	case <-ctx.Done():
+		return done, ctx.Err()`, `	case <-done:
+		return done, nil`},
+			pkg: order, run: "TestI1_UpgradeBehindAHeldWatchOfRecords/marks_are_written",
+		},
+		{
+			promise: "I1", what: "the record is not read where marks are refused",
+			edit: edit{proof, `		if err == nil {
+			// What`, `		if err == nil || !p.omit.Check {
+			// What`},
+			pkg: order, run: "TestI1_UpgradeBehindAHeldWatchOfRecords/marks_are_refused",
+		},
+		{
+			promise: "I1", what: "an operator that may not write marks tries each time, and waits for it",
+			edit: edit{"pkg/enforce/mark.go", `	m.notBefore = time.Now().Add(markRest)`, ``},
+			pkg:  order, run: "TestI1_MarkThatIsRefused",
+		},
+		{
+			promise: "I1", what: "a mark in a list counts before what is not in the list is forgotten",
+			edit: edit{"pkg/watch/marks.go", `	case m.listing:`, `	case m.listing && m.waiting == nil:`},
+			pkg:  watch, run: "TestAMarkInAListIsSeenWhenTheListHasEnded",
+		},
+		{
+			promise: "I1", what: "a mark in a list that ended half-way counts at the end of the next one",
+			edit: edit{"pkg/watch/marks.go", `	m.listing, m.listed = true, false`, `	m.listing = true`},
+			pkg:  watch, run: "TestAMarkInAListThatNeverEndedIsNotSeen|TestAnAttemptToListBeginsWithNothing",
+		},
+		{
+			promise: "I1", what: "a record that is made a mark is still known",
+			edit: edit{"pkg/watch/releases.go", `	touched := r.forget(name)
+	if isMark(m) {
+		return touched
+	}`, `	if isMark(m) {
+		return nil
+	}
+	touched := r.forget(name)`},
+			pkg: watch, run: "TestARecordThatIsMadeAMarkIsForgotten",
+		},
+		{
+			promise: "I1", what: "a drift on its own is reverted before the record was read",
+			edit: edit{"pkg/enforce/check.go", `	if c == nil || dryRun {`, `	if c == nil || !dryRun {`},
+			pkg:  order, run: "TestI1_CheckBeforeWrite/helm_4/with_it",
 		},
 		{
 			promise: "I1", what: "a release stays locked while Helm upgrades it, and the record is not read before a write",
@@ -92,19 +137,18 @@ func neverRevertHelm() []mutant {
 		},
 		{
 			promise: "I1", what: "records are compared by revision number instead of identity",
-			edit: edit{proof, `	return newest.Same(rec) &&`, `	return newest.Revision == rec.Revision &&`},
+			edit: edit{proof, `	return now.Same(rec) &&`, `	return now.Revision == rec.Revision &&`},
 			pkg:  order, run: "TestI1_RecordIdentityNotRevisionNumber/helm_3/with_it",
 		},
 		{
 			promise: "I1", what: "who waits for a check gets the answer of one that began before",
-			edit: edit{proof, `	return rs.next, false`, `	return rs.current, false`},
-			pkg:  enforce, run: "TestThoseWhoWaitShareOneReadThatBeganAfterTheyAsked",
+			edit: edit{"pkg/enforce/shared.go", `	if t.begun {`, `	if t.begun && s.next != nil {`},
+			pkg:  enforce, run: "TestThoseWhoWaitShareOneReadThatBeganAfterTheyAsked|TestThoseWhoWaitShareOneMarkThatBeganAfterTheyAsked",
 		},
 		{
 			promise: "I1", what: "a check holds although the newest record cannot be read",
-			edit: edit{proof, `			r.err = fmt.Errorf("record %s: %w", list.Items[i].Name, err)
-			return`, `			continue`},
-			pkg: enforce, run: "TestHoldsIsAnErrorWhenARecordCannotBeRead",
+			edit: edit{proof, `			return newest{}, fmt.Errorf("record %s: %w", list.Items[i].Name, err)`, `			continue`},
+			pkg:  enforce, run: "TestHoldsIsAnErrorWhenARecordCannotBeRead",
 		},
 		{
 			promise: "I1", what: "a release is locked while Helm upgrades it",

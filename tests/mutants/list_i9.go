@@ -108,8 +108,8 @@ func badInput() []mutant {
 		},
 		{
 			promise: "I10", what: "a newer record that cannot be read counts only if it says which revision it is",
-			edit: edit{"pkg/watch/releases.go", `		r.bad[key][m.Name] = Malformed{Revision: rec.Revision, Err: err}`,
-				`		r.bad[key][m.Name] = Malformed{Revision: -1, Err: err}`},
+			edit: edit{"pkg/watch/releases.go", `		bad := Malformed{Revision: rec.Revision, Err: err}`,
+				`		bad := Malformed{Revision: -1, Err: err}`},
 			pkg: integration, run: newer,
 		},
 		{

@@ -14,76 +14,215 @@ import (
 	"github.com/rancher/helm-locker/tests/kit"
 )
 
-// isNudge matches the writes that make the API server answer a check sooner.
-func isNudge(r *http.Request) bool {
-	return cluster.ForResource("secrets", http.MethodPatch)(r) && strings.HasSuffix(r.URL.Path, enforce.NudgeSuffix)
+// atMost is how often a test tampers until the operator has done what it waits for: the load of the machine may keep the
+// operator from making two checks within a tenth of a second.
+const atMost = 300
+
+// isMark matches the writes of marks.
+func isMark(r *http.Request) bool {
+	return cluster.ForResource("secrets", http.MethodPatch)(r) && strings.HasSuffix(r.URL.Path, enforce.MarkSuffix)
 }
 
-// hammered tampers with a ConfigMap again and again, each time as soon as it is restored, until enough says so.
-func (b *bench) hammered(enough func(times int) bool) (times int) {
+// marks returns how many marks were written since the proxy's Reset, or refused.
+func (b *bench) marks() (written, refused int) {
+	for _, r := range b.proxy.Writes() {
+		switch {
+		case !kit.IsMark(r):
+		case r.Code == http.StatusOK, r.Code == http.StatusCreated:
+			written++
+		case r.Code == http.StatusForbidden:
+			refused++
+		}
+	}
+	return written, refused
+}
+
+// hammered tampers with a ConfigMap again and again, each time as soon as it is restored, until enough says so. The test has failed
+// when that is not in sight.
+func (b *bench) hammered(what string, enough func(times int) bool) {
 	b.Helper()
-	for times = 0; !enough(times); times++ {
+	for times := 0; !enough(times); times++ {
+		if times == atMost {
+			b.Errorf("%s: not after %d drifts in quick succession", what, times)
+			return
+		}
 		b.tamper(kit.ConfigMaps, "app", types.MergePatchType, fmt.Sprintf(`{"data":{"value":"tampered %d"}}`, times))
 		b.waitValue("app", "one")
 	}
-	return times
 }
 
-// nudges returns how many nudges were answered with a code.
-func (b *bench) nudges(code int) (n int) {
-	for _, r := range b.proxy.Writes() {
-		if kit.IsNudge(r) && r.Code == code {
-			n++
-		}
+// hammeredUntilMarked hammers until so many marks more were written.
+func (b *bench) hammeredUntilMarked(more int) {
+	b.Helper()
+	before, _ := b.marks()
+	b.hammered(fmt.Sprintf("%d marks more", more), func(int) bool {
+		now, _ := b.marks()
+		return now >= before+more
+	})
+}
+
+// markSecret returns the metadata of the operator's Secret for marks.
+func (b *bench) markSecret() (name string, meta *metav1.ObjectMeta) {
+	b.Helper()
+	name = b.Operator + enforce.MarkSuffix
+	own, err := b.Kube.CoreV1().Secrets(b.Operator).Get(b.Ctx, name, metav1.GetOptions{})
+	if err != nil {
+		b.Fatal(err)
 	}
-	return n
+	if len(own.Data) > 0 || own.Type != "helm.sh/release.v1" {
+		b.Errorf("the operator's own Secret is %+v", own)
+	}
+	return name, &own.ObjectMeta
 }
 
-// Whoever changes an object again and again has the record read in quick succession. Each of these reads is hurried, and
-// none is left out: a write of the operator's comes after a read of its own.
+// Whoever changes an object again and again has the record looked at in quick succession. None of these checks is left out: what
+// the operator writes comes after a list or a mark of its own.
 func TestI1_ChecksInQuickSuccession(t *testing.T) {
 	b := newBench(t, enforce.Omit{})
 	b.installed(shared.Helm3(), oneValue, "one")
 	b.proxy.Reset()
-	const atMost = 500 // the load of the machine may keep the operator from reading within a tenth of a second
-	b.hammered(func(times int) bool {
-		return b.nudges(http.StatusOK)+b.nudges(http.StatusCreated) >= 3 || times == atMost
-	})
-	read := 0
+	b.hammeredUntilMarked(5)
+	checks, reverts := 0, 0
 	for _, r := range b.proxy.Requests() {
 		switch {
-		case r.Method == http.MethodGet && r.Resource() == "secrets" && strings.Contains(r.Query.Get("labelSelector"), "name=app"):
-			read++
+		case kit.IsMark(r), r.Method == http.MethodGet && r.Resource() == "secrets" && strings.Contains(r.Query.Get("labelSelector"), "name=app"):
+			checks++
 		case r.Method == http.MethodPatch && r.Resource() == "configmaps":
-			if read == 0 {
-				t.Errorf("written without a read of the record since the write before: %s", r)
+			if reverts++; checks == 0 {
+				t.Fatalf("written without a check since the write before: %s", r)
 			}
-			read = 0
+			checks = 0
 		}
 	}
-	own, err := b.Kube.CoreV1().Secrets(b.Operator).Get(b.Ctx, b.Operator+enforce.NudgeSuffix, metav1.GetOptions{})
-	if err != nil {
-		t.Fatalf("no check was hurried: %v", err)
+	if reverts == 0 {
+		t.Error("nothing was reverted")
 	}
-	if len(own.Data) > 0 || own.Annotations["helm.cattle.io/purpose"] == "" {
+	if _, own := b.markSecret(); own.Annotations["helm.cattle.io/purpose"] == "" || own.Annotations["helm.cattle.io/mark"] == "" {
 		t.Errorf("the operator's own Secret is %+v", own)
+	}
+	helm := b.Helm(shared.Helm3(), "list", "--all", "--all-namespaces", "--short")
+	if strings.Contains(helm, enforce.MarkSuffix) || !strings.Contains(helm, "app") {
+		t.Errorf("Helm lists %q", helm)
 	}
 }
 
-// An operator that may not write to its Secret is as safe, only slower.
-func TestNudgeThatIsRefusedKeepsNothingFromBeingReverted(t *testing.T) {
+// sixtyMore are objects enough for as many drifts, none of which waits because the one before was not reverted.
+const sixtyMore = oneValue + `
+{{ range until 60 }}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: "base-{{ . }}"}
+data: {value: always}
+{{ end }}
+`
+
+// Helm upgrades while the watch of records is held, and drifts in quick succession have the operator write marks. What it knows of
+// the records is old, and so it takes Helm's own writes for drift. A mark that was written, and not seen, says nothing.
+func TestI1_UpgradeBehindAHeldWatchOfRecords(t *testing.T) {
+	for name, refuse := range map[string]bool{"marks are written": false, "marks are refused": true} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, enforce.Omit{})
+			if refuse {
+				b.refuseMarks()
+			}
+			chart := b.installed(shared.Helm4(), sixtyMore, "one")
+			b.proxy.Reset()
+			records := b.proxy.HoldWatch(cluster.ForResource("secrets"))
+			b.Helm(shared.Helm4(), "upgrade", "app", chart, "--set", "value=two")
+			before := b.lists()
+			drifts := 0
+			for written, refused := 0, 0; written+refused == 0; written, refused = b.marks() {
+				if drifts == 60 {
+					t.Fatalf("no mark after %d drifts in quick succession", drifts)
+				}
+				b.tamper(kit.ConfigMaps, fmt.Sprintf("base-%d", drifts), types.MergePatchType, `{"data":{"value":"tampered"}}`)
+				drifts++
+			}
+			last := fmt.Sprintf("base-%d", drifts-1)
+			b.Eventually("the operator lists after a mark that it does not see", func() error {
+				if got := b.lists(); got < before+3 {
+					return fmt.Errorf("%d lists, %d before", got, before)
+				}
+				return nil
+			})
+			b.Throughout(quiet, "ConfigMap app is as Helm wrote it", func() error { return b.hasValue("app", "two") })
+			b.wantValue(last, "tampered")
+			b.wantNoWrites()
+			records()
+			b.waitValue(last, "always")
+			b.WaitReady("app", 2)
+			b.wantValue("app", "two")
+			if written, refused := b.marks(); written+refused != 1 {
+				t.Errorf("%d marks were written and %d refused, want that the first that fails ends them for a while", written, refused)
+			}
+		})
+	}
+}
+
+// An operator whose watch of records is behind lists, and goes on to revert.
+func TestMarkThatIsNotSeenKeepsNothingFromBeingReverted(t *testing.T) {
 	b := newBench(t, enforce.Omit{})
 	b.installed(shared.Helm4(), oneValue, "one")
+	b.proxy.Reset()
+	defer b.proxy.HoldWatch(cluster.ForResource("secrets"))()
+	b.hammeredUntilMarked(1)
+	more := 0
+	b.hammered("three drifts more", func(int) bool { more++; return more > 3 })
+	if written, _ := b.marks(); written != 1 {
+		t.Errorf("%d marks were written, want that the first that is not seen ends them for a while", written)
+	}
+}
+
+// refuseMarks has the API server refuse all marks from now on.
+func (b *bench) refuseMarks() {
 	b.proxy.Intercept(func(r *http.Request) cluster.Action {
-		if isNudge(r) {
+		if isMark(r) {
 			return cluster.Fail(http.StatusForbidden, metav1.StatusReasonForbidden, "on purpose")
 		}
 		return cluster.Forward()
 	})
+}
+
+// An operator that may not write to its Secret is as safe, only slower.
+func TestI1_MarkThatIsRefused(t *testing.T) {
+	b := newBench(t, enforce.Omit{})
+	b.installed(shared.Helm4(), oneValue, "one")
+	b.refuseMarks()
 	b.proxy.Reset()
-	b.hammered(func(times int) bool { return times >= 5 && (b.nudges(http.StatusForbidden) > 0 || times == 100) })
-	if refused := b.nudges(http.StatusForbidden); refused != 1 {
-		t.Errorf("%d nudges were tried, want that the first refusal ends them for a while", refused)
+	b.hammered("a mark is tried", func(int) bool {
+		_, refused := b.marks()
+		return refused > 0
+	})
+	more := 0
+	b.hammered("five drifts more", func(int) bool { more++; return more > 5 })
+	if _, refused := b.marks(); refused != 1 {
+		t.Errorf("%d marks were tried, want that the first refusal ends them for a while", refused)
 	}
 	b.WaitReady("app", 1)
+}
+
+// Whatever somebody does to the Secret for marks, the next mark puts it right.
+func TestSecretForMarksIsPutRight(t *testing.T) {
+	b := newBench(t, enforce.Omit{})
+	b.installed(shared.Helm4(), oneValue, "one")
+	b.proxy.Reset()
+	b.hammeredUntilMarked(2)
+	name, _ := b.markSecret()
+	secrets := b.Kube.CoreV1().Secrets(b.Operator)
+	for what, tamper := range map[string]func() error{
+		"deleted": func() error { return secrets.Delete(b.Ctx, name, metav1.DeleteOptions{}) },
+		"without label and annotations": func() error {
+			_, err := secrets.Patch(b.Ctx, name, types.MergePatchType, []byte(`{"metadata":{"labels":null,"annotations":null}}`), metav1.PatchOptions{})
+			return err
+		},
+	} {
+		if err := tamper(); err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		b.hammeredUntilMarked(3) // one that is not seen would be the last for a minute
+		if _, own := b.markSecret(); own.Labels["owner"] != "helm-locker" {
+			t.Errorf("%s: the Secret has labels %v", what, own.Labels)
+		}
+	}
 }

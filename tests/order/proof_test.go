@@ -62,7 +62,7 @@ func TestI1_CheckBeforeWrite(t *testing.T) {
 		},
 		func(b *bench, h cluster.Helm) {
 			release := upgraded(b, h)
-			b.waitChecks(2)
+			b.waitLists(2)
 			b.wantValue("app", "two")
 			b.wantNoWrites()
 			release()
@@ -292,7 +292,7 @@ func TestI1_RecordIdentityNotRevisionNumber(t *testing.T) {
 		},
 		func(b *bench, h cluster.Helm) {
 			release := reinstalled(b, h)
-			b.waitChecks(2)
+			b.waitLists(2)
 			b.wantValue("app", "two")
 			b.wantNoWrites()
 			release()

@@ -1,0 +1,34 @@
+package controller
+
+import (
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/manifest"
+)
+
+func TestTheLogOfADriftHasNoEmptyFields(t *testing.T) {
+	object := &lock.Object{ID: manifest.ID{Kind: "ConfigMap", Namespace: "apps", Name: "web"}}
+	changed := &verdict{Work: &lock.Work{Object: object}, operation: v1alpha1.DriftModified, author: drift.Author{Manager: "kubectl"},
+		changes: []drift.Change{{Path: "/data/key"}}}
+	deleted := &verdict{Work: &lock.Work{Object: object}, operation: v1alpha1.DriftDeleted}
+	for name, tc := range map[string]struct {
+		of    *verdict
+		lived time.Duration
+		want  []string
+	}{
+		"changed":           {changed, time.Second, []string{"lived", "manager", "object", "operation", "paths", "release"}},
+		"deleted":           {deleted, time.Second, []string{"lived", "object", "operation", "release"}},
+		"only reported":     {changed, 0, []string{"manager", "object", "operation", "paths", "release"}},
+		"reported deletion": {deleted, 0, []string{"object", "operation", "release"}},
+	} {
+		if got := slices.Sorted(maps.Keys(tc.of.logged(&lock.Lock{}, tc.lived))); !slices.Equal(got, tc.want) {
+			t.Errorf("%s: logged %v, want %v", name, got, tc.want)
+		}
+	}
+}

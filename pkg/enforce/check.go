@@ -1,0 +1,63 @@
+package enforce
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/rancher/helm-locker/pkg/release"
+)
+
+// ErrNotNewest says that the newest record of a release is not the one that is locked: Helm has begun to work.
+var ErrNotNewest = errors.New("the newest record of the release is another one")
+
+// UncheckedError says that nothing was written because a Check did not pass, and why: ErrNotNewest, or what kept the record from
+// being read.
+type UncheckedError struct{ Err error }
+
+func (e *UncheckedError) Error() string { return fmt.Sprintf("not written: %v", e.Err) }
+
+// Unwrap returns why.
+func (e *UncheckedError) Unwrap() error { return e.Err }
+
+// Check is the question whether a record still is the newest of its release, and the answer once it is there. It is safe for
+// concurrent use.
+type Check struct {
+	done chan struct{}
+	err  error // set before done is closed
+}
+
+func newCheck(ctx context.Context, p *Prover, rec release.Record) *Check {
+	c := &Check{done: make(chan struct{})}
+	p.work.Go(func(context.Context) {
+		defer close(c.done)
+		holds, err := p.Holds(ctx, rec)
+		if err == nil && !holds {
+			err = ErrNotNewest
+		}
+		c.err = err
+	})
+	return c
+}
+
+// Passed waits for the answer and returns nil if the record is the newest, ErrNotNewest if it is not, and another error if that
+// cannot be told.
+func (c *Check) Passed(ctx context.Context) error {
+	select {
+	case <-c.done:
+		return c.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// allow is asked before an object is written to.
+func (c *Check) allow(ctx context.Context, dryRun bool) error {
+	if c == nil || dryRun {
+		return nil
+	}
+	if err := c.Passed(ctx); err != nil {
+		return &UncheckedError{err}
+	}
+	return nil
+}
