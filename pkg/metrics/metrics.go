@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"time"
+	"unique"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -26,12 +27,8 @@ type Metrics struct {
 	drift     *prometheus.CounterVec
 	failed    *prometheus.CounterVec
 	contended *prometheus.CounterVec
-	yielded   *prometheus.CounterVec
 	lived     prometheus.Histogram
-	objects   *prometheus.GaugeVec
-	locked    *prometheus.GaugeVec
-	state     *prometheus.GaugeVec
-	condition *prometheus.GaugeVec
+	releases  *releases
 	leading   prometheus.Gauge
 	build     *prometheus.GaugeVec
 	shard     *prometheus.GaugeVec
@@ -41,27 +38,25 @@ type Metrics struct {
 	notify notifyMetrics
 }
 
+// ofRelease are the labels that name a release.
+var ofRelease = []string{"release_namespace", "release"}
+
 // New returns the metrics of an operator of the given version.
 func New(version, commit string) *Metrics {
-	release := []string{"release_namespace", "release"}
-	with := func(more ...string) []string { return append(slices.Clone(release), more...) }
+	with := func(more ...string) []string { return append(slices.Clone(ofRelease), more...) }
 	m := &Metrics{
 		registry:  prometheus.NewRegistry(),
 		drift:     counter("drift_total", "Changes made by anyone but Helm, by what was done about them.", with("kind", "action")...),
 		failed:    counter("revert_failures_total", "Attempts to restore an object that the API server refused.", with("kind")...),
 		contended: counter("contentions_total", "Episodes in which somebody kept changing an object back.", with("kind")...),
-		yielded:   counter("yields_total", "Times that drift was left alone because Helm had begun to work.", release...),
 		lived: prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: namespace, Name: "time_to_revert_seconds",
 			Help:    "Time from seeing a change to having restored the object.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 2, 16)}),
-		objects:   gauge("objects", "Objects of locked releases, by condition: tracked, drifted, contended, waiting, unmanaged.", with("condition")...),
-		locked:    gauge("locked", "1 for a release that is locked, 0 for one that is not.", release...),
-		state:     gauge("release_state", "1 for the state that a release is in.", with("state")...),
-		condition: gauge("condition", "1 for a condition of a HelmRelease that is True, 0 for one that is not.", with("type")...),
-		leading:   prometheus.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Name: "leading", Help: "1 on the replica that writes, 0 on a standby."}),
-		shard:     gauge("shard_info", "1, labelled with the name of the operator and the selector of its shard.", "controller_name", "selector"),
-		build:     gauge("build_info", "1, labelled with the version of the operator.", "version", "commit"),
-		api:       newAPIMetrics(), queue: newQueueMetrics(), notify: newNotifyMetrics(),
+		releases: newReleases(),
+		leading:  prometheus.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Name: "leading", Help: "1 on the replica that writes, 0 on a standby."}),
+		shard:    gauge("shard_info", "1, labelled with the name of the operator and the selector of its shard.", "controller_name", "selector"),
+		build:    gauge("build_info", "1, labelled with the version of the operator.", "version", "commit"),
+		api:      newAPIMetrics(), queue: newQueueMetrics(), notify: newNotifyMetrics(),
 	}
 	m.registry.MustRegister(m.own()...)
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -72,7 +67,7 @@ func New(version, commit string) *Metrics {
 // own returns all metrics under helm_locker_.
 func (m *Metrics) own() []prometheus.Collector {
 	return slices.Concat(
-		[]prometheus.Collector{m.drift, m.failed, m.contended, m.yielded, m.lived, m.objects, m.locked, m.state, m.condition, m.leading, m.build, m.shard},
+		[]prometheus.Collector{m.drift, m.failed, m.contended, m.lived, m.releases, m.leading, m.build, m.shard},
 		m.api.all(), m.queue.all(), m.notify.all())
 }
 
@@ -115,7 +110,9 @@ func (m *Metrics) Contended(r release.Key, kind string) {
 }
 
 // Yielded counts that drift was left alone because Helm had begun to work.
-func (m *Metrics) Yielded(r release.Key) { m.yielded.WithLabelValues(r.Namespace, r.Name).Inc() }
+func (m *Metrics) Yielded(r release.Key) {
+	m.releases.change(r, func(known *record) { known.yields++ })
+}
 
 // Leading records whether this replica writes.
 func (m *Metrics) Leading(on bool) { m.leading.Set(bit(on)) }
@@ -136,38 +133,19 @@ type Counts struct{ Tracked, Drifted, Contended, Waiting, Unmanaged int }
 // Release records the state of a release. conditions says which conditions of its HelmRelease are True; all that may be
 // asked for should be in it, as one that is missing has no sample.
 func (m *Metrics) Release(r release.Key, state string, locked bool, n Counts, conditions map[string]bool) {
-	for condition, count := range map[string]int{
-		"tracked": n.Tracked, "drifted": n.Drifted, "contended": n.Contended, "waiting": n.Waiting, "unmanaged": n.Unmanaged,
-	} {
-		m.objects.WithLabelValues(r.Namespace, r.Name, condition).Set(float64(count))
-	}
-	m.locked.WithLabelValues(r.Namespace, r.Name).Set(bit(locked))
-	m.yielded.WithLabelValues(r.Namespace, r.Name).Add(0)
-	// The new state comes before the old one goes: a scrape in between sees two rather than none.
-	m.state.WithLabelValues(r.Namespace, r.Name, state).Set(1)
-	for _, other := range states {
-		if other != state {
-			m.state.DeleteLabelValues(r.Namespace, r.Name, other)
-		}
-	}
-	for kind, on := range conditions {
-		m.condition.WithLabelValues(r.Namespace, r.Name, kind).Set(bit(on))
-	}
+	m.releases.change(r, func(known *record) {
+		*known = record{state: state, conditions: unique.Make(encode(conditions)), yields: known.yields, objects: n, locked: locked, stated: true}
+	})
 }
-
-// states are the values of status.state; metrics import no API types.
-var states = []string{"SecretNotFound", "Unknown", "Deployed", "Uninstalled", "Error", "Failed", "Transitioning"}
 
 // Forget removes the series of a release that is not looked after any more, the counters too: releases come and go, and
 // what is kept of each for ever adds up.
 func (m *Metrics) Forget(r release.Key) {
 	labels := prometheus.Labels{"release_namespace": r.Namespace, "release": r.Name}
-	for _, c := range []*prometheus.CounterVec{m.drift, m.failed, m.contended, m.yielded} {
+	for _, c := range []*prometheus.CounterVec{m.drift, m.failed, m.contended} {
 		c.DeletePartialMatch(labels)
 	}
-	for _, g := range []*prometheus.GaugeVec{m.objects, m.locked, m.state, m.condition} {
-		g.DeletePartialMatch(labels)
-	}
+	m.releases.forget(r)
 }
 
 func bit(on bool) float64 {

@@ -22,6 +22,7 @@ func TestForgetLeavesNothingOfARelease(t *testing.T) {
 	m := New("v1", "abc")
 	m.Drift(shop, "Deployment", "Refused", time.Second, false)
 	m.Contended(shop, "Deployment")
+	m.Yielded(shop)
 	m.Release(shop, "Deployed", true, Counts{Tracked: 2}, map[string]bool{"Ready": true})
 	m.Forget(shop)
 	families, err := m.registry.Gather()
@@ -39,25 +40,12 @@ func TestForgetLeavesNothingOfARelease(t *testing.T) {
 	}
 }
 
-func TestAReleaseIsInOneState(t *testing.T) {
-	m := New("v1", "abc")
-	for _, state := range states {
-		m.Release(shop, state, false, Counts{}, nil)
-		if n := testutil.CollectAndCount(m.state); n != 1 {
-			t.Errorf("%d states after %s", n, state)
-		}
-	}
-	if got := testutil.ToFloat64(m.yielded); got != 0 {
-		t.Errorf("yields are %v before the first", got)
-	}
-}
-
 // Two operators in one process have nothing in common, and nothing is in Prometheus' default registry.
 func TestNothingIsGlobal(t *testing.T) {
 	a, b := New("v1", "abc"), New("v1", "abc")
 	a.Yielded(shop)
 	a.Queues().NewAddsMetric("drift").Inc()
-	if testutil.CollectAndCount(b.yielded) != 0 || testutil.CollectAndCount(b.queue.adds) != 0 {
+	if testutil.CollectAndCount(b.releases) != 0 || testutil.CollectAndCount(b.queue.adds) != 0 {
 		t.Error("one operator's metrics are another's")
 	}
 	families, err := prometheus.DefaultGatherer.Gather()

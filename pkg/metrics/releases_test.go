@@ -1,0 +1,114 @@
+package metrics
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/rancher/helm-locker/pkg/release"
+)
+
+func TestAReleaseIsServedAsItWasLastRecorded(t *testing.T) {
+	m := New("v1", "abc")
+	m.Release(shop, "Transitioning", false, Counts{}, map[string]bool{"Ready": false, "Reconciling": true})
+	m.Yielded(shop)
+	m.Release(shop, "Deployed", true, Counts{Tracked: 5, Drifted: 4, Contended: 3, Waiting: 2, Unmanaged: 1}, map[string]bool{"Ready": true, "Stalled": false})
+	want := `
+# HELP helm_locker_condition 1 for a condition of a HelmRelease that is True, 0 for one that is not.
+# TYPE helm_locker_condition gauge
+helm_locker_condition{release="shop",release_namespace="apps",type="Ready"} 1
+helm_locker_condition{release="shop",release_namespace="apps",type="Stalled"} 0
+# HELP helm_locker_locked 1 for a release that is locked, 0 for one that is not.
+# TYPE helm_locker_locked gauge
+helm_locker_locked{release="shop",release_namespace="apps"} 1
+# HELP helm_locker_objects Objects of locked releases, by condition: tracked, drifted, contended, waiting, unmanaged.
+# TYPE helm_locker_objects gauge
+helm_locker_objects{condition="contended",release="shop",release_namespace="apps"} 3
+helm_locker_objects{condition="drifted",release="shop",release_namespace="apps"} 4
+helm_locker_objects{condition="tracked",release="shop",release_namespace="apps"} 5
+helm_locker_objects{condition="unmanaged",release="shop",release_namespace="apps"} 1
+helm_locker_objects{condition="waiting",release="shop",release_namespace="apps"} 2
+# HELP helm_locker_release_state 1 for the state that a release is in.
+# TYPE helm_locker_release_state gauge
+helm_locker_release_state{release="shop",release_namespace="apps",state="Deployed"} 1
+# HELP helm_locker_yields_total Times that drift was left alone because Helm had begun to work.
+# TYPE helm_locker_yields_total counter
+helm_locker_yields_total{release="shop",release_namespace="apps"} 1
+`
+	if err := testutil.CollectAndCompare(m.releases, strings.NewReader(want)); err != nil {
+		t.Error(err)
+	}
+}
+
+// increase() sees the first event of a counter only if there was a 0 before.
+func TestYieldsBeginAtZero(t *testing.T) {
+	m := New("v1", "abc")
+	m.Release(shop, "Deployed", true, Counts{}, nil)
+	want := `
+# HELP helm_locker_yields_total Times that drift was left alone because Helm had begun to work.
+# TYPE helm_locker_yields_total counter
+helm_locker_yields_total{release="shop",release_namespace="apps"} 0
+`
+	if err := testutil.CollectAndCompare(m.releases, strings.NewReader(want), "helm_locker_yields_total"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAYieldAloneSaysNothingOfTheState(t *testing.T) {
+	m := New("v1", "abc")
+	m.Yielded(shop)
+	if n := testutil.CollectAndCount(m.releases); n != 1 {
+		t.Errorf("%d samples of a release that only yielded", n)
+	}
+}
+
+// many returns the metrics of n releases, in two states.
+func many(n int) *Metrics {
+	m := New("v1", "abc")
+	for i := range n {
+		key := release.Key{Namespace: fmt.Sprintf("namespace-%d", i%10), Name: fmt.Sprintf("release-%d", i)}
+		m.Release(key, "Deployed", true, Counts{Tracked: 25}, map[string]bool{
+			"Ready": i%2 == 0, "Locked": true, "Drifted": false, "Contended": false, "Stalled": false, "Reconciling": false})
+	}
+	return m
+}
+
+// What the metrics keep of a release was 15 KB when each sample was a series of a Prometheus vector.
+func TestAReleaseTakesLittleMemory(t *testing.T) {
+	const n, limit = 1000, 512
+	perRelease := live(func() any { return many(n) }) / n
+	t.Logf("%d bytes per release", perRelease)
+	if perRelease > limit {
+		t.Errorf("the metrics keep %d bytes of a release, want at most %d", perRelease, limit)
+	}
+}
+
+// live returns how many bytes are held by what f returns.
+func live(f func() any) int64 {
+	heap := func() int64 {
+		runtime.GC()
+		runtime.GC() // the second one empties what sync.Pool keeps through the first
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before := heap()
+	held := f()
+	after := heap()
+	runtime.KeepAlive(held)
+	return after - before
+}
+
+func BenchmarkScrapeOfThousandReleases(b *testing.B) {
+	m := many(1000)
+	request := httptest.NewRequest(http.MethodGet, "/metrics", nil)
+	b.ReportAllocs()
+	for b.Loop() {
+		m.Handler().ServeHTTP(httptest.NewRecorder(), request)
+	}
+}
