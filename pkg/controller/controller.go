@@ -100,6 +100,7 @@ type Controller struct {
 	table       *lock.Table
 	schemas     *drift.Schemas
 	definitions definitions
+	shared      lock.Kinds
 	hasher      drift.Hasher
 
 	releaseQueue workqueue.TypedRateLimitingInterface[string]

@@ -214,7 +214,7 @@ func (c *Controller) prune(ctx context.Context, l *lock.Lock, id manifest.ID, r 
 	if err != nil {
 		return nil //nolint:nilerr // a kind that is not served any more has no objects
 	}
-	o := &lock.Object{ID: id, GVK: r.gvk, GVR: kind.GVR, Namespaced: kind.Namespaced, Account: l.Account}
+	o := &lock.Object{ID: id, Kind: &lock.Kind{GVK: r.gvk, GVR: kind.GVR, Namespaced: kind.Namespaced}, Account: l.Account}
 	live, err := c.enforcer.Look(ctx, o)
 	if err != nil {
 		return err

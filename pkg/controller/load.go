@@ -103,13 +103,22 @@ func (c *Controller) load(ctx context.Context, rec release.Record, spec v1alpha1
 		if err != nil {
 			return nil, problem{}, fmt.Errorf("encode %s: %w", o.ID, err)
 		}
+		shared := c.shared.Share(lock.Kind{GVK: o.GVK, GVR: kind.GVR, Namespaced: kind.Namespaced, Schema: c.schemaOf(ctx, o.GVK, kind.GVR.Resource)})
 		out.kinds[o.GVK] = kind
 		out.objects = append(out.objects, &lock.Object{
-			ID: o.ID, GVK: o.GVK, GVR: kind.GVR, Namespaced: kind.Namespaced, Desired: desired, Keep: o.Keep, Replicas: scaled[o.ID], Scalable: scalable,
-			Rules: matcher, Schema: c.schemaOf(ctx, o.GVK, kind.GVR.Resource),
+			ID: sharing(o.ID, shared, rec.Key), Kind: shared, Desired: desired, Keep: o.Keep, Replicas: scaled[o.ID], Scalable: scalable, Rules: matcher,
 		})
 	}
 	return out, problem{}, nil
+}
+
+// sharing returns an identity with the texts of its kind and its release, where they are the same, instead of copies of them.
+func sharing(id manifest.ID, kind *lock.Kind, rel release.Key) manifest.ID {
+	id.Group, id.Kind = kind.GVK.Group, kind.GVK.Kind
+	if id.Namespace == rel.Namespace {
+		id.Namespace = rel.Namespace
+	}
+	return id
 }
 
 // exempt returns the exception for an object that is not locked at all, nil for one that is.

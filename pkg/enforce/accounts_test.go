@@ -109,7 +109,7 @@ func TestNothingIsWrittenWithoutAnAccount(t *testing.T) {
 		t.Fatalf("error is %v", err)
 	}
 	e := &Enforcer{prover: &Prover{}, accounts: accounts, writer: &writer{client: own}}
-	r := &Revert{Object: &lock.Object{GVR: configMaps}}
+	r := &Revert{Object: &lock.Object{Kind: &lock.Kind{GVR: configMaps}}}
 	if _, err := e.DryRun(t.Context(), r); !errors.Is(err, errNoAccount) {
 		t.Errorf("dry run: %v", err)
 	}

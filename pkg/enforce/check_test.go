@@ -25,8 +25,8 @@ func drifted() *Revert {
 			"metadata": map[string]any{"namespace": "apps", "name": "web", "uid": "u", "resourceVersion": "5"}}
 	}
 	return &Revert{
-		Object: &lock.Object{ID: manifest.ID{Kind: "ConfigMap", Namespace: "apps", Name: "web"}, Namespaced: true,
-			GVK: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, GVR: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}},
+		Object: &lock.Object{ID: manifest.ID{Kind: "ConfigMap", Namespace: "apps", Name: "web"}, Kind: &lock.Kind{Namespaced: true,
+			GVK: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, GVR: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}}},
 		Desired: object("one"), Live: &unstructured.Unstructured{Object: object("tampered")}, Target: object("one"),
 		Owner: drift.Owner{Manager: "helm"},
 	}

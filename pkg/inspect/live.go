@@ -28,7 +28,7 @@ func (c *Cluster) Look(ctx context.Context, o *lock.Object) (*unstructured.Unstr
 	if err != nil {
 		return nil, err
 	}
-	o.GVR, o.Namespaced = kind.GVR, kind.Namespaced
+	o.Kind = &lock.Kind{GVK: o.GVK, GVR: kind.GVR, Namespaced: kind.Namespaced}
 	return c.enforcer.Look(ctx, o)
 }
 

@@ -52,7 +52,7 @@ func (c *comparer) compareOnce(ctx context.Context, o manifest.Object, replicas 
 	if matcher.Whole() {
 		return nil, "an ignore rule of the HelmRelease exempts it", "", nil
 	}
-	target := &lock.Object{ID: o.ID, GVK: o.GVK, Namespaced: o.ID.Namespace != "", Keep: o.Keep, Replicas: replicas, Scalable: lock.Scalable(o)}
+	target := &lock.Object{ID: o.ID, Kind: &lock.Kind{GVK: o.GVK, Namespaced: o.ID.Namespace != ""}, Keep: o.Keep, Replicas: replicas, Scalable: lock.Scalable(o)}
 	live, err := c.source.Look(ctx, target)
 	if err != nil {
 		return nil, "", "", err

@@ -96,6 +96,9 @@ func (b *Budget) Settle(now time.Time) bool {
 	return true
 }
 
+// spent says whether nothing that the budget holds makes a difference at now or later.
+func (b *Budget) spent(now time.Time) bool { return b.backoff == 0 && now.Sub(b.start) > budgetWindow }
+
 // Storm is the budget of reverts that all objects of a release share. The zero value is full. Lock guards it.
 type Storm struct {
 	spent float64   // of stormBurst, as of at

@@ -1,8 +1,6 @@
 package lock
 
 import (
-	"time"
-
 	"github.com/rancher/helm-locker/pkg/manifest"
 )
 
@@ -12,7 +10,7 @@ import (
 func (l *Lock) Known(id manifest.ID, version, digest uint64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := l.objects[id]
+	s := l.objects.of(id)
 	if s == nil || l.closed || s.outdates(version) {
 		return true
 	}
@@ -34,7 +32,8 @@ func (s *state) settles(digest uint64) bool { return s.judged && digest == s.goo
 func (l *Lock) calm(s *state) {
 	s.pending = nil
 	if !s.reported {
-		s.problem, s.failures, s.notBefore = nil, 0, time.Time{}
+		s.problem = nil
+		s.succeed()
 	}
-	delete(l.dirty, s.ID)
+	delete(l.dirty, s)
 }

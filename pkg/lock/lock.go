@@ -3,6 +3,7 @@ package lock
 import (
 	"sync"
 	"time"
+	"unique"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -11,56 +12,6 @@ import (
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
 )
-
-// state is what is known of one locked object. Lock.mu guards it.
-type state struct {
-	*Object
-
-	judged   bool   // whether good holds a digest
-	good     uint64 // digest of the content last judged to be without drift
-	baseline drift.Baseline
-	owner    drift.Owner // Helm's field manager on the object, once seen
-	version  uint64      // newest resource version seen
-
-	pending  *Observation // newest look not judged yet
-	inFlight bool         // a worker holds the object
-	problem  *Problem     // why the object is not as desired, if it is not
-	reported bool         // good is drifted content that was only reported (mode Detect)
-	budget   Budget
-
-	failures  int       // failed attempts in a row
-	notBefore time.Time // no further attempt before; zero when none failed
-}
-
-// Back-off between attempts to put one object right. One that the API server refused is likely to be refused again; one
-// that failed for want of an answer is worth another try as soon as there is one.
-const (
-	retryMin          = 250 * time.Millisecond
-	retryMaxTransient = 2 * time.Second
-	retryMaxRefused   = time.Minute
-)
-
-func (s *state) fail(now time.Time, transient bool) {
-	longest := retryMaxRefused
-	if transient {
-		longest = retryMaxTransient
-	}
-	delay := longest
-	if s.failures < 8 {
-		delay = min(retryMin<<s.failures, longest)
-	}
-	s.failures++
-	s.notBefore = now.Add(delay)
-}
-
-// wait returns how long the object has to wait for its next attempt.
-func (s *state) wait(now time.Time) time.Duration {
-	left := s.notBefore.Sub(now)
-	if left > max(retryMaxRefused, retryMaxTransient) { // no wait is that long: the clock was set back
-		left, s.notBefore = 0, time.Time{}
-	}
-	return max(s.budget.Wait(now), left, 0)
-}
 
 // Problem says why an object is not as Helm left it, although it should be.
 type Problem struct {
@@ -97,8 +48,8 @@ type Lock struct {
 	Untracked map[manifest.ID]struct{}
 
 	mu      sync.Mutex
-	objects map[manifest.ID]*state
-	dirty   map[manifest.ID]struct{}
+	objects states
+	dirty   map[*state]struct{}      // need a look
 	strays  map[manifest.ID]struct{} // that say they belong to the release, and are not in its manifest
 	taken   map[manifest.ID]struct{} // declared, and owned by another lock
 	// lists are those that show all strays of a kind: awaited (false) or over (true).
@@ -107,13 +58,10 @@ type Lock struct {
 	closed bool
 }
 
-// New returns a lock with the given objects, all of them still to be looked at.
+// New returns a lock with the given objects, no two of one identity, and all of them still to be looked at.
 func New(l *Lock, objects []*Object) *Lock {
-	l.objects = make(map[manifest.ID]*state, len(objects))
-	l.dirty = map[manifest.ID]struct{}{}
-	for _, o := range objects {
-		l.objects[o.ID] = &state{Object: o}
-	}
+	l.objects = newStates(objects)
+	l.dirty = map[*state]struct{}{}
 	return l
 }
 
@@ -136,7 +84,7 @@ type Work struct {
 func (l *Lock) Observe(id manifest.ID, o Observation) (wake bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := l.objects[id]
+	s := l.objects.of(id)
 	if s == nil || l.closed {
 		return false
 	}
@@ -155,7 +103,7 @@ func (l *Lock) Observe(id manifest.ID, o Observation) (wake bool) {
 	if s.inFlight {
 		return false
 	}
-	l.dirty[id] = struct{}{}
+	l.dirty[s] = struct{}{}
 	return true
 }
 
@@ -167,13 +115,13 @@ func (l *Lock) LookAt(now time.Time, match func(*Object) bool) (wake bool) {
 	if l.closed {
 		return false
 	}
-	for id, s := range l.objects {
+	for _, s := range l.objects {
 		if s.pending != nil || (match != nil && !match(s.Object)) {
 			continue
 		}
 		s.pending = &Observation{Look: true, Seen: now}
 		if !s.inFlight {
-			l.dirty[id] = struct{}{}
+			l.dirty[s] = struct{}{}
 			wake = true
 		}
 	}
@@ -191,8 +139,7 @@ func (l *Lock) Take(now time.Time) (work []*Work, after time.Duration) {
 	if l.closed {
 		return nil, 0
 	}
-	for id := range l.dirty {
-		s := l.objects[id]
+	for s := range l.dirty {
 		if wait := s.wait(now); wait > 0 {
 			if after == 0 || wait < after {
 				after = wait
@@ -202,12 +149,12 @@ func (l *Lock) Take(now time.Time) (work []*Work, after time.Duration) {
 			}
 			continue
 		}
-		delete(l.dirty, id)
-		work = append(work, &Work{Object: s.Object, Observation: *s.pending, First: !s.judged, Baseline: s.baseline, Owner: s.owner, Failures: s.failures, Before: s.problem})
+		delete(l.dirty, s)
+		work = append(work, &Work{Object: s.Object, Observation: *s.pending, First: !s.judged, Baseline: s.baseline, Owner: s.helm(), Failures: s.failures(), Before: s.problem})
 		s.pending, s.inFlight = nil, true
 	}
 	if len(l.dirty) == 0 && len(work) > manyDirty {
-		l.dirty = map[manifest.ID]struct{}{} // an emptied map keeps the room that it once needed
+		l.dirty = map[*state]struct{}{} // an emptied map keeps the room that it once needed
 	}
 	return work, after
 }
@@ -237,7 +184,7 @@ type Outcome struct {
 func (l *Lock) Settle(id manifest.ID, o Outcome) (wake bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := l.objects[id]
+	s := l.objects.of(id)
 	if s == nil || l.closed {
 		return false
 	}
@@ -248,12 +195,12 @@ func (l *Lock) Settle(id manifest.ID, o Outcome) (wake bool) {
 	}
 	if o.Good || o.Reported {
 		s.judged, s.good, s.reported = true, o.Digest, o.Reported
-		s.failures, s.notBefore = 0, time.Time{}
+		s.succeed()
 	}
 	if o.Good {
 		s.baseline = o.Baseline
 		if o.Owner.Manager != "" {
-			s.owner = o.Owner
+			s.owner = unique.Make(o.Owner)
 		}
 	}
 	if o.Version > s.version {
@@ -272,7 +219,7 @@ func (l *Lock) Settle(id manifest.ID, o Outcome) (wake bool) {
 	if s.pending == nil {
 		return false
 	}
-	l.dirty[id] = struct{}{}
+	l.dirty[s] = struct{}{}
 	return true
 }
 
@@ -280,12 +227,11 @@ func (l *Lock) Settle(id manifest.ID, o Outcome) (wake bool) {
 func (l *Lock) Spend(id manifest.ID, now time.Time, content uint64) (fight bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := l.objects[id]
+	s := l.objects.of(id)
 	if s == nil {
 		return false
 	}
-	fight = s.budget.Spend(now, content, &l.storm)
-	return fight
+	return s.begin().budget.Spend(now, content, &l.storm)
 }
 
 // Close ends the lock: nothing more is handed out and nothing that is handed back is kept.

@@ -23,7 +23,7 @@ func id(name string) manifest.ID {
 func objects(names ...string) []*Object {
 	var all []*Object
 	for _, name := range names {
-		all = append(all, &Object{ID: id(name), GVK: configMaps})
+		all = append(all, &Object{ID: id(name), Kind: &Kind{GVK: configMaps}})
 	}
 	return all
 }

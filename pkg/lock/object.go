@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -11,26 +12,52 @@ import (
 	"github.com/rancher/helm-locker/pkg/rules"
 )
 
-// Object is one object of a locked release as Helm left it. It does not change while it is locked.
-type Object struct {
-	ID         manifest.ID
+// Kind is what the objects of one kind have in common. There are many objects and few kinds, so objects share it: it does not
+// change.
+type Kind struct {
 	GVK        schema.GroupVersionKind
 	GVR        schema.GroupVersionResource
 	Namespaced bool
+	// Schema says how lists and maps of the kind are compared.
+	Schema drift.Schema
+}
+
+// Object is one object of a locked release as Helm left it. It does not change while it is locked.
+type Object struct {
+	ID manifest.ID
+	*Kind
 	// Desired is the desired state as compact JSON; bytes, because a decoded map takes several times the memory.
 	Desired []byte
 	// Keep is set for objects with helm.sh/resource-policy: keep.
 	Keep bool
-	// Replicas is the range within which an autoscaler of the same release may set the replica count; nil for none.
-	Replicas *Range
 	// Scalable is set when the manifest declares a number of replicas.
 	Scalable bool
+	// Replicas is the range within which an autoscaler of the same release may set the replica count; nil for none.
+	Replicas *Range
 	// Rules are the ignore rules that the object is a target of; nil for none.
 	Rules *rules.Matcher
-	// Schema says how lists and maps of the kind are compared.
-	Schema drift.Schema
 	// Account is the user in whose name the object is written; empty for the operator itself.
 	Account string
+}
+
+// Kinds has objects share what they have in common. It is safe for concurrent use; the zero value is empty.
+type Kinds struct {
+	mu    sync.Mutex
+	known map[schema.GroupVersionKind]*Kind // the newest of each
+}
+
+// Share returns a Kind like k that all objects share for which the same was said since their kind last changed.
+func (s *Kinds) Share(k Kind) *Kind {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known := s.known[k.GVK]; known != nil && *known == k {
+		return known
+	}
+	if s.known == nil {
+		s.known = map[schema.GroupVersionKind]*Kind{}
+	}
+	s.known[k.GVK] = &k
+	return &k
 }
 
 // Observation is one look at a live object.

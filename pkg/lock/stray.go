@@ -17,7 +17,7 @@ func (l *Lock) Declares(id manifest.ID) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	_, taken := l.taken[id]
-	return taken || l.objects[id] != nil
+	return taken || l.objects.of(id) != nil
 }
 
 // Stray takes note of an object that says it belongs to the release and exists, or does not exist any more. Objects that

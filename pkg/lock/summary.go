@@ -38,15 +38,16 @@ func (l *Lock) Summarize(now time.Time) Summary {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	sum := Summary{Tracked: len(l.objects), Strays: len(l.strays)}
-	for id, s := range l.objects {
-		s.budget.Settle(now)
+	for _, s := range l.objects {
+		id := s.ID
+		s.rest(now)
 		if s.Scalable && s.Replicas == nil {
 			sum.Scalable = append(sum.Scalable, id)
 		}
-		if s.budget.Contended() {
+		if s.contended() {
 			sum.Contended++
 			sum.Fights = append(sum.Fights, id)
-			sum.QuietAt = earliest(sum.QuietAt, s.budget.QuietAt())
+			sum.QuietAt = earliest(sum.QuietAt, s.effort.budget.QuietAt())
 		}
 		if !s.judged && s.problem == nil {
 			sum.Unjudged++

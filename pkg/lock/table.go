@@ -1,7 +1,9 @@
 package lock
 
 import (
+	"slices"
 	"sync"
+	"unique"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -13,14 +15,22 @@ import (
 // otherwise undo each other's content for ever. It is safe for concurrent use.
 type Table struct {
 	mu     sync.RWMutex
-	owners map[manifest.ID]*Lock
+	owners map[short]*Lock
 	locks  map[string]*Lock // by HelmRelease key
 	byName map[release.Key]*Lock
 }
 
+// short is a manifest.ID in fewer bytes: kinds are few.
+type short struct {
+	kind            unique.Handle[schema.GroupKind]
+	namespace, name string
+}
+
+func shortOf(id manifest.ID) short { return short{unique.Make(id.GroupKind()), id.Namespace, id.Name} }
+
 // NewTable returns an empty table.
 func NewTable() *Table {
-	return &Table{owners: map[manifest.ID]*Lock{}, locks: map[string]*Lock{}, byName: map[release.Key]*Lock{}}
+	return &Table{owners: map[short]*Lock{}, locks: map[string]*Lock{}, byName: map[release.Key]*Lock{}}
 }
 
 // Conflict is an object that a lock declares and another lock owns.
@@ -39,22 +49,31 @@ func (t *Table) Put(l *Lock) (conflicts []Conflict, displaced []string) {
 	t.drop(l.Key)
 	t.locks[l.Key] = l
 	t.byName[l.Release] = l
-	seen := map[string]bool{}
+	lost := map[*Lock]map[manifest.ID]struct{}{}
+	loses := func(l *Lock, id manifest.ID) {
+		if lost[l] == nil {
+			lost[l] = map[manifest.ID]struct{}{}
+		}
+		lost[l][id] = struct{}{}
+	}
 	for _, id := range l.ids() {
-		other := t.owners[id]
+		key := shortOf(id)
+		other := t.owners[key]
 		if other != nil && !older(l, other) {
 			conflicts = append(conflicts, Conflict{ID: id, Owner: other.Key})
-			l.forget(id)
+			loses(l, id)
 			continue
 		}
 		if other != nil {
-			other.forget(id)
-			if !seen[other.Key] {
-				seen[other.Key] = true
-				displaced = append(displaced, other.Key)
-			}
+			loses(other, id)
 		}
-		t.owners[id] = l
+		t.owners[key] = l
+	}
+	for loser, ids := range lost {
+		loser.forget(ids)
+		if loser != l {
+			displaced = append(displaced, loser.Key)
+		}
 	}
 	return conflicts, displaced
 }
@@ -73,8 +92,8 @@ func (t *Table) drop(key string) bool {
 	}
 	l.Close()
 	for _, id := range l.ids() {
-		if t.owners[id] == l {
-			delete(t.owners, id)
+		if key := shortOf(id); t.owners[key] == l {
+			delete(t.owners, key)
 		}
 	}
 	delete(t.locks, key)
@@ -102,14 +121,14 @@ func (t *Table) Of(key release.Key) *Lock {
 func (t *Table) Holder(id manifest.ID) *Lock {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	return t.owners[id]
+	return t.owners[shortOf(id)]
 }
 
 // Owner returns the lock that owns an object at exactly this version of its kind, nil for none. A release that
 // declares the object at another version of the same kind watches that version.
 func (t *Table) Owner(gvk schema.GroupVersionKind, id manifest.ID) *Lock {
 	t.mu.RLock()
-	l := t.owners[id]
+	l := t.owners[shortOf(id)]
 	t.mu.RUnlock()
 	if l == nil || !l.declares(gvk, id) {
 		return nil
@@ -139,29 +158,32 @@ func (l *Lock) ids() []manifest.ID {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	ids := make([]manifest.ID, 0, len(l.objects))
-	for id := range l.objects {
-		ids = append(ids, id)
+	for _, s := range l.objects {
+		ids = append(ids, s.ID)
 	}
 	return ids
 }
 
-// forget takes an object out of the lock because another lock owns it.
-func (l *Lock) forget(id manifest.ID) {
+// forget takes objects out of the lock because another lock owns them.
+func (l *Lock) forget(ids map[manifest.ID]struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if _, declared := l.objects[id]; declared {
+	l.objects = slices.DeleteFunc(l.objects, func(s *state) bool {
+		if _, taken := ids[s.ID]; !taken {
+			return false
+		}
 		if l.taken == nil {
 			l.taken = map[manifest.ID]struct{}{}
 		}
-		l.taken[id] = struct{}{}
-	}
-	delete(l.objects, id)
-	delete(l.dirty, id)
+		l.taken[s.ID] = struct{}{}
+		delete(l.dirty, s)
+		return true
+	})
 }
 
 func (l *Lock) declares(gvk schema.GroupVersionKind, id manifest.ID) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := l.objects[id]
+	s := l.objects.of(id)
 	return s != nil && s.GVK == gvk
 }

@@ -86,7 +86,7 @@ func Look(ctx context.Context, c *inspect.Cluster, key release.Key) (*Plan, erro
 	var group errgroup.Group
 	group.SetLimit(together)
 	for i, o := range declared {
-		objects[i] = &Object{ID: o.ID, desired: o.Content, target: &lock.Object{ID: o.ID, GVK: o.GVK}}
+		objects[i] = &Object{ID: o.ID, desired: o.Content, target: &lock.Object{ID: o.ID, Kind: &lock.Kind{GVK: o.GVK}}}
 		group.Go(func() error {
 			objects[i].Err = p.look(ctx, c, objects[i])
 			return ctx.Err()

@@ -2,7 +2,7 @@ package main
 
 // noWriteLoops are the mutants of I6.
 func noWriteLoops() []mutant {
-	const judge, budget, state = "pkg/controller/judge.go", "pkg/lock/budget.go", "pkg/lock/lock.go"
+	const judge, budget, lockFile, state = "pkg/controller/judge.go", "pkg/lock/budget.go", "pkg/lock/lock.go", "pkg/lock/state.go"
 	const fight, normalised = "TestI6_FightIsNamedAndSlowedDown", "TestI6_NormalisedValuesAreNotFought/helm_3"
 	return []mutant{
 		{
@@ -36,14 +36,12 @@ func noWriteLoops() []mutant {
 		},
 		{
 			promise: "I6", what: "a fight is noticed and not slowed down",
-			edit: edit{state, `	return max(s.budget.Wait(now), left, 0)`, `	return max(left, 0)`},
+			edit: edit{state, `	return max(e.budget.Wait(now), left, 0)`, `	return max(left, 0)`},
 			pkg:  integration, run: fight,
 		},
 		{
 			promise: "I6", what: "a fight over one object slows the others of its release down",
-			edit: edit{state, `		s := l.objects[id]
-		if wait := s.wait(now); wait > 0 {`, `		s := l.objects[id]
-		wait := s.wait(now)
+			edit: edit{lockFile, `		if wait := s.wait(now); wait > 0 {`, `		wait := s.wait(now)
 		for _, other := range l.objects {
 			wait = max(wait, other.wait(now))
 		}
@@ -68,7 +66,7 @@ func noWriteLoops() []mutant {
 		},
 		{
 			promise: "I6", what: "a look that came during our own write, and is older, counts as drift",
-			edit: edit{state, `s.pending.Version <= o.Version {`, `s.pending.Version > o.Version {`},
+			edit: edit{lockFile, `s.pending.Version <= o.Version {`, `s.pending.Version > o.Version {`},
 			pkg:  lock, run: "TestAnEventOlderThanOurOwnWriteIsNotDrift",
 		},
 		{

@@ -53,7 +53,7 @@ func noBorrowedRights() []mutant {
 		},
 		{
 			promise: "T1", what: "leftovers are not deleted in the name of the account",
-			edit: edit{"pkg/controller/leftovers.go", `Namespaced: kind.Namespaced, Account: l.Account}`, `Namespaced: kind.Namespaced}`},
+			edit: edit{"pkg/controller/leftovers.go", `Namespaced: kind.Namespaced}, Account: l.Account}`, `Namespaced: kind.Namespaced}}`},
 			pkg:  tenancy, run: "TestAttack_ForgedHistoryDeletesNothingOfOthers",
 		},
 		{

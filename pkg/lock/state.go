@@ -1,0 +1,145 @@
+package lock
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+	"unique"
+
+	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/pkg/manifest"
+)
+
+// state is what is known of one locked object. Lock.mu guards it. There is one for every object for as long as it is locked, so
+// what few objects need is behind a pointer.
+type state struct {
+	*Object
+
+	good     uint64 // digest of the content last judged to be without drift
+	version  uint64 // newest resource version seen
+	baseline drift.Baseline
+	owner    unique.Handle[drift.Owner] // Helm's field manager on the object; zero until it was seen
+
+	pending *Observation // newest look not judged yet
+	problem *Problem     // why the object is not as desired, if it is not
+	effort  *effort      // nil for an object that never had to be put right
+
+	judged   bool // whether good holds a digest
+	inFlight bool // a worker holds the object
+	reported bool // good is drifted content that was only reported (mode Detect)
+}
+
+// effort is what it took lately to put an object right.
+type effort struct {
+	budget    Budget
+	failures  int       // failed attempts in a row
+	notBefore time.Time // no further attempt before; zero when none failed
+}
+
+// Back-off between attempts to put one object right. One that the API server refused is likely to be refused again; one
+// that failed for want of an answer is worth another try as soon as there is one.
+const (
+	retryMin          = 250 * time.Millisecond
+	retryMaxTransient = 2 * time.Second
+	retryMaxRefused   = time.Minute
+)
+
+func (s *state) fail(now time.Time, transient bool) {
+	e := s.begin()
+	longest := retryMaxRefused
+	if transient {
+		longest = retryMaxTransient
+	}
+	delay := longest
+	if e.failures < 8 {
+		delay = min(retryMin<<e.failures, longest)
+	}
+	e.failures++
+	e.notBefore = now.Add(delay)
+}
+
+// begin returns the effort, to be added to.
+func (s *state) begin() *effort {
+	if s.effort == nil {
+		s.effort = &effort{}
+	}
+	return s.effort
+}
+
+// wait returns how long the object has to wait for its next attempt.
+func (s *state) wait(now time.Time) time.Duration {
+	e := s.effort
+	if e == nil {
+		return 0
+	}
+	left := e.notBefore.Sub(now)
+	if left > max(retryMaxRefused, retryMaxTransient) { // no wait is that long: the clock was set back
+		left, e.notBefore = 0, time.Time{}
+	}
+	return max(e.budget.Wait(now), left, 0)
+}
+
+// failures returns how many attempts in a row have failed.
+func (s *state) failures() int {
+	if s.effort == nil {
+		return 0
+	}
+	return s.effort.failures
+}
+
+// succeed ends a row of failures.
+func (s *state) succeed() {
+	if s.effort != nil {
+		s.effort.failures, s.effort.notBefore = 0, time.Time{}
+	}
+}
+
+// rest forgets an effort that is over at now.
+func (s *state) rest(now time.Time) {
+	if s.effort == nil {
+		return
+	}
+	s.effort.budget.Settle(now)
+	if s.effort.failures == 0 && s.effort.budget.spent(now) {
+		s.effort = nil
+	}
+}
+
+// contended says whether the object is fought over.
+func (s *state) contended() bool { return s.effort != nil && s.effort.budget.Contended() }
+
+// helm returns Helm's field manager on the object, the zero Owner if it was not seen yet.
+func (s *state) helm() drift.Owner {
+	if s.owner == (unique.Handle[drift.Owner]{}) {
+		return drift.Owner{}
+	}
+	return s.owner.Value()
+}
+
+// states are those of the objects of a lock, ordered by identity. A map would take twelve times the memory of a slice, and be
+// hardly faster: identities are long.
+type states []*state
+
+func newStates(objects []*Object) states {
+	all := make(states, len(objects))
+	for i, o := range objects {
+		all[i] = &state{Object: o}
+	}
+	slices.SortFunc(all, func(a, b *state) int { return compare(a.ID, b.ID) })
+	return all
+}
+
+// of returns the state of an object, nil for none.
+func (all states) of(id manifest.ID) *state {
+	i, found := slices.BinarySearchFunc(all, id, func(s *state, id manifest.ID) int { return compare(s.ID, id) })
+	if !found {
+		return nil
+	}
+	return all[i]
+}
+
+// compare orders identities, beginning with what differs most within a release.
+func compare(a, b manifest.ID) int {
+	return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Kind, b.Kind), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Group, b.Group))
+}

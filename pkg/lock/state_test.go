@@ -1,0 +1,88 @@
+package lock
+
+import (
+	"testing"
+	"time"
+	"unsafe"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/pkg/manifest"
+)
+
+// There may be 50,000 of each, and they are rounded up to these sizes anyway.
+func TestWhatThereIsForEveryObjectIsSmall(t *testing.T) {
+	if got := unsafe.Sizeof(Object{}); got > 144 {
+		t.Errorf("an Object has %d bytes", got)
+	}
+	if got := unsafe.Sizeof(state{}); got > 80 {
+		t.Errorf("a state has %d bytes", got)
+	}
+}
+
+func TestAnEffortIsForgottenWhenItMakesNoDifferenceAnyMore(t *testing.T) {
+	l := judged(t)
+	s := l.objects.of(id("a"))
+	if s.effort != nil {
+		t.Error("an object that never drifted took an effort")
+	}
+	l.Spend(s.ID, epoch, 7)
+	l.Summarize(epoch.Add(budgetWindow))
+	if s.effort == nil {
+		t.Error("a revert was forgotten while its window lasts")
+	}
+	l.Summarize(epoch.Add(budgetWindow + time.Second))
+	if s.effort != nil {
+		t.Error("a revert is remembered for ever")
+	}
+
+	s.fail(epoch, false)
+	l.Summarize(epoch.Add(time.Hour))
+	if s.failures() != 1 {
+		t.Error("a failure was forgotten without a success")
+	}
+	s.succeed()
+	l.Summarize(epoch.Add(time.Hour))
+	if s.effort != nil {
+		t.Error("failures are remembered after a success")
+	}
+}
+
+func TestObjectsAreFoundByAllOfTheirIdentity(t *testing.T) {
+	a := manifest.ID{Group: "g", Kind: "K", Namespace: "ns", Name: "a"}
+	alike := []manifest.ID{a, a, a, a, a}
+	alike[1].Group, alike[2].Kind, alike[3].Namespace, alike[4].Name = "h", "L", "nt", "b"
+	var objects []*Object
+	for _, id := range alike {
+		objects = append(objects, &Object{ID: id, Kind: &Kind{}})
+	}
+	all := newStates(objects)
+	for i, id := range alike {
+		if s := all.of(id); s == nil || s.Object != objects[i] {
+			t.Errorf("%v is found as %v", id, s)
+		}
+	}
+	if s := all.of(manifest.ID{Name: "a"}); s != nil {
+		t.Errorf("found %v, which is not there", s.ID)
+	}
+}
+
+func TestObjectsOfAKindShareItUntilItChanges(t *testing.T) {
+	schemas, err := drift.NewSchemas()
+	if err != nil {
+		t.Fatal(err)
+	}
+	gvk := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
+	var kinds Kinds
+	plain := Kind{GVK: gvk, Namespaced: true}
+	known := plain
+	known.Schema = schemas.For(gvk)
+	first := kinds.Share(plain)
+	if kinds.Share(plain) != first {
+		t.Error("two objects of one kind do not share it")
+	}
+	if second := kinds.Share(known); second == first || second.Schema != known.Schema || kinds.Share(known) != second {
+		t.Error("a kind whose schema has changed is the old one")
+	}
+}
