@@ -236,9 +236,13 @@ func operationOf(changes []drift.Change) v1alpha1.DriftOperation {
 	return v1alpha1.DriftModified
 }
 
-func decode(desired []byte) (map[string]any, error) {
+func decode(desired lock.Packed) (map[string]any, error) {
+	text, err := desired.JSON()
+	if err != nil {
+		return nil, fmt.Errorf("read the desired state: %w", err)
+	}
 	var m map[string]any
-	if err := utiljson.Unmarshal(desired, &m); err != nil {
+	if err := utiljson.Unmarshal(text, &m); err != nil {
 		return nil, fmt.Errorf("decode the desired state: %w", err)
 	}
 	return m, nil

@@ -106,7 +106,7 @@ func (c *Controller) load(ctx context.Context, rec release.Record, spec v1alpha1
 		shared := c.shared.Share(lock.Kind{GVK: o.GVK, GVR: kind.GVR, Namespaced: kind.Namespaced, Schema: c.schemaOf(ctx, o.GVK, kind.GVR.Resource)})
 		out.kinds[o.GVK] = kind
 		out.objects = append(out.objects, &lock.Object{
-			ID: sharing(o.ID, shared, rec.Key), Kind: shared, Desired: desired, Keep: o.Keep, Replicas: scaled[o.ID], Scalable: scalable, Rules: matcher,
+			ID: sharing(o.ID, shared, rec.Key), Kind: shared, Desired: lock.Pack(desired), Keep: o.Keep, Replicas: scaled[o.ID], Scalable: scalable, Rules: matcher,
 		})
 	}
 	return out, problem{}, nil

@@ -85,7 +85,7 @@ func locked(tb testing.TB, schemas *drift.Schemas, releases, each int) *lock.Tab
 			gvr := schema.GroupVersionResource{Group: o.GVK.Group, Version: o.GVK.Version, Resource: strings.ToLower(o.GVK.Kind) + "s"}
 			kind := kinds.Share(lock.Kind{GVK: o.GVK, GVR: gvr, Namespaced: true, Schema: schemas.For(o.GVK)})
 			o.ID.Group, o.ID.Kind = kind.GVK.Group, kind.GVK.Kind
-			objects = append(objects, &lock.Object{ID: o.ID, Kind: kind, Desired: desired, Scalable: lock.Scalable(o)})
+			objects = append(objects, &lock.Object{ID: o.ID, Kind: kind, Desired: lock.Pack(desired), Scalable: lock.Scalable(o)})
 		}
 		l := lock.New(&lock.Lock{Key: "system/" + key.Name, Release: key}, objects)
 		table.Put(l)
@@ -101,7 +101,7 @@ func locked(tb testing.TB, schemas *drift.Schemas, releases, each int) *lock.Tab
 
 // What a lock knows of one object, with a share of what it knows of the release. It is the larger part of what the operator holds.
 func TestMemoryOfLockedObjects(t *testing.T) {
-	const releases, each, limit = 40, 26, 1700
+	const releases, each, limit = 40, 26, 1000
 	if got := bytesEach(t, releases, each); got > limit {
 		t.Errorf("%d bytes for each object, want at most %d", got, limit)
 	}

@@ -26,8 +26,8 @@ type Kind struct {
 type Object struct {
 	ID manifest.ID
 	*Kind
-	// Desired is the desired state as compact JSON; bytes, because a decoded map takes several times the memory.
-	Desired []byte
+	// Desired is the desired state. It is kept as packed JSON: a decoded map takes many times the memory.
+	Desired Packed
 	// Keep is set for objects with helm.sh/resource-policy: keep.
 	Keep bool
 	// Scalable is set when the manifest declares a number of replicas.

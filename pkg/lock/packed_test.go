@@ -1,0 +1,159 @@
+package lock_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/release"
+)
+
+const corpus = "../../../shared/corpus"
+
+// desired returns the desired state of every object of a manifest, as JSON.
+func desired(tb testing.TB, text string) [][]byte {
+	tb.Helper()
+	set, err := manifest.Parse(text)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	key := release.Key{Namespace: "apps", Name: "shop"}
+	resolved, _, err := set.Resolve(manifest.Release(key), func(schema.GroupVersionKind) (bool, error) { return true, nil })
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var all [][]byte
+	for _, o := range resolved {
+		content, err := json.Marshal(o.Content)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		all = append(all, content)
+	}
+	return all
+}
+
+func smallShop() string {
+	return fmt.Sprintf(shop, "release-7-3", strings.Repeat("    some: configuration of the usual length\n", 10))
+}
+
+// charts returns the desired state of the objects of real charts, and of the small one.
+func charts(tb testing.TB) map[string][][]byte {
+	tb.Helper()
+	all := map[string][][]byte{"small": desired(tb, smallShop())}
+	files, err := filepath.Glob(filepath.Join(corpus, "*", "manifest.yaml"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		all[filepath.Base(filepath.Dir(file))] = desired(tb, string(text))
+	}
+	return all
+}
+
+func TestUnpackingGivesBackWhatWasPacked(t *testing.T) {
+	for name, objects := range charts(t) {
+		before, after := 0, 0
+		for _, object := range objects {
+			packed := lock.Pack(object)
+			before, after = before+len(object), after+len(packed)
+			same(t, packed, object)
+		}
+		t.Logf("%s: %d objects of %d bytes, packed %d", name, len(objects), before/len(objects), after/len(objects))
+		if after > before*4/10 {
+			t.Errorf("%s: %d bytes of %d remain when packed", name, after, before)
+		}
+	}
+}
+
+func same(t *testing.T, packed lock.Packed, object []byte) {
+	t.Helper()
+	got, err := packed.JSON()
+	if err != nil || !bytes.Equal(got, object) {
+		t.Errorf("%.100s is %.100s when unpacked: %v", object, got, err)
+	}
+}
+
+func TestWhatPackingMakesLargerStaysAsItIs(t *testing.T) {
+	random := make([]byte, 100)
+	for i := range random {
+		random[i] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+/"[rand.IntN(64)]
+	}
+	for _, object := range []string{"", "{}", "7", `{"a":1}`, `"` + string(random) + `"`} {
+		packed := lock.Pack([]byte(object))
+		if len(packed) > len(object) {
+			t.Errorf("%d bytes become %d", len(object), len(packed))
+		}
+		same(t, packed, []byte(object))
+	}
+}
+
+func TestManyMayPackAndUnpackAtOnce(t *testing.T) {
+	objects := desired(t, smallShop())
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 50 {
+				for _, object := range objects {
+					same(t, lock.Pack(object), object)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+func TestWhatIsDamagedIsNotUnpacked(t *testing.T) {
+	packed := lock.Pack(desired(t, smallShop())[0])
+	for _, bad := range []lock.Packed{packed[:1], packed[:2], packed[:len(packed)/2], packed[:3] + "\xff\xff" + packed[5:]} {
+		if got, err := bad.JSON(); err == nil {
+			t.Errorf("%q is unpacked as %.100s", bad, got)
+		}
+	}
+}
+
+func BenchmarkPack(b *testing.B) {
+	for name, objects := range charts(b) {
+		var before, after int
+		packed := make([]lock.Packed, len(objects))
+		for i, object := range objects {
+			packed[i] = lock.Pack(object)
+			before, after = before+len(object), after+len(packed[i])
+		}
+		b.Run(name+"/pack", func(b *testing.B) {
+			for b.Loop() {
+				for _, object := range objects {
+					lock.Pack(object)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(before)*1024, "ns/KiB")
+		})
+		b.Run(name+"/unpack", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				for _, p := range packed {
+					if _, err := p.JSON(); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(before)*1024, "ns/KiB")
+			b.ReportMetric(float64(before)/float64(len(objects)), "B-before")
+			b.ReportMetric(float64(after)/float64(len(objects)), "B-after")
+		})
+	}
+}
