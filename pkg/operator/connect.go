@@ -68,7 +68,19 @@ func connect(config *rest.Config, o ControllerOptions) (*connection, error) {
 		return nil, err
 	}
 	c.HelmReleases = c.factory.Helm().V1alpha1().HelmRelease()
+	if err := c.HelmReleases.Informer().SetTransform(trim); err != nil {
+		return nil, fmt.Errorf("cache of HelmReleases: %w", err)
+	}
 	return c, nil
+}
+
+// trim takes managedFields out of a HelmRelease before it is cached. They are a large part of one, nobody reads them, and
+// what is written to HelmReleases are patches, which leave them to the API server.
+func trim(obj any) (any, error) {
+	if hr, ok := obj.(*v1alpha1.HelmRelease); ok {
+		hr.ManagedFields = nil
+	}
+	return obj, nil
 }
 
 // newFactory returns the factory of the HelmRelease cache of one namespace.
