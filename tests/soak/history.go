@@ -19,6 +19,7 @@ import (
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/tests/cluster"
 )
 
@@ -85,8 +86,11 @@ func (h *histories) follow(ctx context.Context, gvr schema.GroupVersionResource,
 }
 
 func (h *histories) followOnce(ctx context.Context, gvr schema.GroupVersionResource) error {
-	// Every object of the chart is found by this label; one whose label is tampered with shows as deleted until it is put back.
-	options := metav1.ListOptions{LabelSelector: "tier=soak"}
+	// No label chooses the objects: one that is tampered with would be out of sight, and what Helm writes meanwhile as well.
+	options := metav1.ListOptions{}
+	if gvr.Resource == "secrets" {
+		options.FieldSelector = "type!=" + release.SecretType
+	}
 	list, err := h.client.Resource(gvr).List(ctx, options)
 	if err != nil {
 		return err
@@ -114,7 +118,7 @@ func (h *histories) followOnce(ctx context.Context, gvr schema.GroupVersionResou
 
 func (h *histories) add(gvr schema.GroupVersionResource, u *unstructured.Unstructured, deleted, gap bool) {
 	version, err := strconv.ParseUint(u.GetResourceVersion(), 10, 64)
-	if err != nil {
+	if err != nil || !strings.HasPrefix(u.GetName(), releasePrefix) {
 		return
 	}
 	h.mu.Lock()

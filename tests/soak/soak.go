@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -26,6 +27,9 @@ import (
 )
 
 const operatorNamespace = "cattle-helm-system"
+
+// releasePrefix is what the names of all releases and of their objects begin with.
+const releasePrefix = "soak-"
 
 var helmReleases = schema.GroupVersionResource{Group: "helm.cattle.io", Version: "v1alpha1", Resource: "helmreleases"}
 
@@ -235,7 +239,7 @@ func (s *soakRun) install(ctx context.Context, c *cluster.Cluster, dir string) e
 	marks, turn := &atomic.Int64{}, make(chan struct{}, helmsAtOnce)
 	group := errgroup.Group{}
 	for i := range s.options.releases {
-		r := &helmRelease{name: fmt.Sprintf("soak-%d", i), helm: c.Helm3(), random: s.source(100 + i), marks: marks, report: s.report, turn: turn}
+		r := &helmRelease{name: releasePrefix + strconv.Itoa(i), helm: c.Helm3(), random: s.source(100 + i), marks: marks, report: s.report, turn: turn}
 		if i%2 == 1 {
 			// What somebody tampers with between the last revert and Helm's apply is a conflict otherwise.
 			r.helm, r.flags = c.Helm4(), []string{"--force-conflicts"}

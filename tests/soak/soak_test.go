@@ -61,7 +61,6 @@ func TestRevertedHelm(t *testing.T) {
 		{"states were missed", []write{{helm, "a", "m1", false}, {operator, "a", "m2", true}, {operator, "a", "m2", false}}, 0},
 		{"Helm seen again after a gap", []write{{helm, "a", "m1", false}, {helm, "a", "m3", true}, {operator, "a", "m2", false}}, 1},
 		{"created anew", []write{{helm, "a", "m1", false}, {helm, "a", "-", false}, {operator, "b", "m1", false}}, 0},
-		{"out of sight for a while", []write{{helm, "a", "m2", false}, {helm, "a", "-", false}, {operator, "a", "m1", false}, {operator, "a", "-", false}}, 1},
 		{"created from before and taken back", []write{{helm, "a", "m2", false}, {helm, "a", "-", false}, {operator, "b", "m1", false}, {operator, "b", "-", false}}, 0},
 		{"created from before and written over", []write{{helm, "a", "m2", false}, {helm, "a", "-", false}, {operator, "b", "m1", false}, {helm, "b", "", false}, {helm, "b", "m3", false}}, 0},
 		{"created from before and kept", []write{{helm, "a", "m2", false}, {helm, "a", "-", false}, {operator, "b", "m1", false}, {helm, "b", "", false}, {operator, "b", "m1", false}}, 2},
