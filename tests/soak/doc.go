@@ -10,8 +10,11 @@
 //
 // A run has rounds. After each one all of that ends, and it is proved that
 //
-//   - every object equals its release's manifest, and nothing else carries the release's name;
+//   - every object equals its release's manifest, and nothing else carries the release's name but what Helm left behind;
 //   - nothing is written any more;
 //   - neither goroutines nor memory of a process have grown from one such point to the next;
 //   - no write of Helm's was reverted at any time, by the histories of all objects.
+//
+// What is wrong about an object is told with all that was done to it and to the records of its release, by the audit log. Every
+// wait has a bound, and says what it waited for when that is reached.
 package main

@@ -66,7 +66,9 @@ func (f *failures) all(deadly bool) []fault {
 		})},
 		{"requests lost", f.during(f.sometimes(nil, 0.3, cluster.Drop))},
 		{"answers lost", f.during(f.sometimes(cluster.IsWrite, 0.3, cluster.DropAnswer))},
-		{"API server restarted", func(ctx context.Context) error { return f.cluster.RestartAPIServer(context.WithoutCancel(ctx)) }},
+		{"API server restarted", func(ctx context.Context) error {
+			return within(context.WithoutCancel(ctx), startTime, "the restart of the API server", f.cluster.RestartAPIServer)
+		}},
 		{"API server hung", func(ctx context.Context) error {
 			if err := f.cluster.Pause(); err != nil {
 				return err
@@ -132,6 +134,17 @@ func (f *failures) during(hook func(*http.Request) cluster.Action) func(context.
 	}
 }
 
+// within bounds something that waits: that it took too long is an error that says what was waited for.
+func within(ctx context.Context, limit time.Duration, what string, do func(context.Context) error) error {
+	bounded, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	err := do(bounded)
+	if err != nil && ctx.Err() == nil && bounded.Err() != nil {
+		return fmt.Errorf("%s took longer than %s: %w", what, limit, err)
+	}
+	return err
+}
+
 // wait returns after d, or with an error when ctx ends.
 func wait(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
@@ -160,8 +173,16 @@ func (s *supervisor) ensure(ctx context.Context) error {
 	return s.start(ctx)
 }
 
+// startTime is how long a process may take to start, on a machine that does other things, and with an API server that may be away.
+const startTime = 3 * time.Minute
+
 // start is ensure; s.mu is held.
 func (s *supervisor) start(ctx context.Context) error {
+	return within(ctx, startTime, "the start of the operator", s.startUntil)
+}
+
+// startUntil is start without a bound.
+func (s *supervisor) startUntil(ctx context.Context) error {
 	for !s.program.Running() {
 		if s.life > 0 {
 			s.report.count("operator: processes started again")
@@ -169,7 +190,7 @@ func (s *supervisor) start(ctx context.Context) error {
 		s.life++
 		if err := s.program.Start(ctx); err != nil {
 			if ctx.Err() != nil {
-				return ctx.Err()
+				return errors.Join(ctx.Err(), err)
 			}
 			s.report.count("operator: starts that failed, for want of an API server that answers")
 			if err := wait(ctx, 500*time.Millisecond); err != nil {

@@ -185,17 +185,17 @@ func (h *histories) written(response *http.Response, before, what string) error 
 }
 
 // reverted returns every write of the operator that undid one of Helm's, and how many of its writes were judged.
-func (h *histories) reverted() (violations []string, judged int) {
+func (h *histories) reverted() (violations []*wrongObject, judged int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for key, states := range h.states {
 		bad, n := revertedIn(states, h.operator)
 		judged += n
 		for _, b := range bad {
-			violations = append(violations, fmt.Sprintf("%s: %s", key, b))
+			violations = append(violations, &wrongObject{key, b})
 		}
 	}
-	slices.Sort(violations)
+	slices.SortFunc(violations, func(a, b *wrongObject) int { return strings.Compare(a.Error(), b.Error()) })
 	return violations, judged
 }
 

@@ -20,6 +20,7 @@ type options struct {
 	releases int
 	operator string // program to test; built when empty
 	log      string
+	audit    string
 }
 
 // errFailed is what a run ends with in which something was wrong.
@@ -34,6 +35,7 @@ func parse(args []string) (options, error) {
 	f.IntVar(&o.releases, "releases", 4, "number of releases, of Helm 3 and 4 by turns")
 	f.StringVar(&o.operator, "operator", "", "operator to test instead of one built from this tree")
 	f.StringVar(&o.log, "operator-log", "", "file for the operator's log")
+	f.StringVar(&o.audit, "audit-log", "", "file for the audit log: every write to an object or a record of a release")
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}

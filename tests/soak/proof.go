@@ -19,6 +19,8 @@ const (
 	settleTime = 3 * time.Minute
 	// quietTime is how long nothing may be written.
 	quietTime = 3 * time.Second
+	// lookTime is how long it may take to look at everything once.
+	lookTime = time.Minute
 )
 
 // prove waits until everything is as it should be, and proves it. What does not come to be is a failure of the run.
@@ -32,8 +34,9 @@ func (s *soakRun) prove(ctx context.Context) error {
 			return err
 		}
 	}
+	good := time.Now() // what Helm took is not the operator's time
 	wrong := errors.New("not looked at yet")
-	for time.Since(begun) < settleTime {
+	for time.Since(good) < settleTime {
 		if wrong = s.asDeclared(ctx); wrong == nil {
 			break
 		}
@@ -42,7 +45,7 @@ func (s *soakRun) prove(ctx context.Context) error {
 		}
 	}
 	if wrong != nil {
-		s.report.fail("%s after the load, not everything is as it should be: %v", settleTime, wrong)
+		s.report.fail("%s after the load, not everything is as it should be: %v%s", settleTime, wrong, s.past(wrong))
 		return nil
 	}
 	settled := time.Since(begun)
@@ -50,7 +53,7 @@ func (s *soakRun) prove(ctx context.Context) error {
 		return err
 	}
 	if err := s.asDeclared(ctx); err != nil {
-		s.report.fail("not any more as it should be, after a time in which nobody did anything: %v", err)
+		s.report.fail("not any more as it should be, after a time in which nobody did anything: %v%s", err, s.past(err))
 	}
 	life, memory, err := s.operator.look()
 	if err != nil {
@@ -67,8 +70,33 @@ func (s *soakRun) prove(ctx context.Context) error {
 	return nil
 }
 
+// wrongObject is what is wrong about an object.
+type wrongObject struct {
+	key  objectKey
+	what string
+}
+
+func (w *wrongObject) Error() string { return fmt.Sprintf("%s: %s", w.key, w.what) }
+
+// past tells what was done to the object that an error is about; empty when it is about none.
+func (s *soakRun) past(err error) string {
+	wrong := (*wrongObject)(nil)
+	if !errors.As(err, &wrong) {
+		return ""
+	}
+	entries, err := s.journal.read(wrong.key)
+	if err != nil {
+		return fmt.Sprintf("\n    (what was done to it is not known: %v)", err)
+	}
+	return "\n    " + story(entries, wrong.key)
+}
+
 // asDeclared says what is not as it should be; nil for nothing.
 func (s *soakRun) asDeclared(ctx context.Context) error {
+	return within(ctx, lookTime, "looking at all objects", s.look)
+}
+
+func (s *soakRun) look(ctx context.Context) error {
 	for _, r := range s.releases {
 		revision, err := r.revision(ctx)
 		if err != nil {
@@ -92,86 +120,6 @@ func (s *soakRun) asDeclared(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// compare looks at every object of a release, and for objects that carry its name and are none.
-func (s *soakRun) compare(ctx context.Context, r *helmRelease, declared []*unstructured.Unstructured) error {
-	names := map[string]bool{}
-	for _, want := range declared {
-		gvr := resourceOf(want)
-		names[gvr.Resource+"/"+want.GetName()] = true
-		live, err := s.client.Resource(gvr).Namespace(r.namespace).Get(ctx, want.GetName(), metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		annotations := live.GetAnnotations()
-		if live.GetLabels()["app.kubernetes.io/managed-by"] != "Helm" || annotations["meta.helm.sh/release-name"] != r.name || annotations["meta.helm.sh/release-namespace"] != r.namespace {
-			return fmt.Errorf("%s %s has lost Helm's metadata", gvr.Resource, want.GetName())
-		}
-		foldStringData(want)
-		if at := differs(want.Object, live.Object, ""); at != "" {
-			return fmt.Errorf("%s %s/%s differs from the manifest at %s", gvr.Resource, r.namespace, want.GetName(), at)
-		}
-	}
-	for _, gvr := range resources() {
-		list, err := s.client.Resource(gvr).Namespace(r.namespace).List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return err
-		}
-		for _, u := range list.Items {
-			if u.GetAnnotations()["meta.helm.sh/release-name"] == r.name && !names[gvr.Resource+"/"+u.GetName()] {
-				return fmt.Errorf("%s %s/%s says it is of the release, which does not declare it", gvr.Resource, r.namespace, u.GetName())
-			}
-		}
-	}
-	return nil
-}
-
-// differs returns where live lacks what is declared; empty for nowhere. Lists have the same length: nobody adds to those of the
-// chart for good but a tamperer.
-func differs(declared, live any, at string) string {
-	switch d := declared.(type) {
-	case map[string]any:
-		l, ok := live.(map[string]any)
-		if !ok {
-			return at
-		}
-		for key, value := range d {
-			if found := differs(value, l[key], at+"/"+key); found != "" {
-				return found
-			}
-		}
-		return ""
-	case []any:
-		l, ok := live.([]any)
-		if !ok || len(l) != len(d) {
-			return at
-		}
-		for i := range d {
-			if found := differs(d[i], l[i], at+"/"+strconv.Itoa(i)); found != "" {
-				return found
-			}
-		}
-		return ""
-	}
-	if fmt.Sprint(declared) != fmt.Sprint(live) { // 80 is 80, whether a decoder takes it for an integer or not
-		return at
-	}
-	return ""
-}
-
-// foldStringData turns the stringData of a Secret into data, as the API server does.
-func foldStringData(u *unstructured.Unstructured) {
-	texts, found, err := unstructured.NestedStringMap(u.Object, "stringData")
-	if !found || err != nil {
-		return
-	}
-	data := map[string]any{}
-	for key, text := range texts {
-		data[key] = base64Of(text)
-	}
-	unstructured.RemoveNestedField(u.Object, "stringData")
-	u.Object["data"] = data
 }
 
 func isReady(u *unstructured.Unstructured) bool {
@@ -211,6 +159,14 @@ func (s *soakRun) quiet(ctx context.Context) error {
 
 // goroutines returns how many goroutines the operator has.
 func (s *soakRun) goroutines(ctx context.Context) (n int, err error) {
+	err = within(ctx, lookTime, "the answer of the operator's metrics", func(ctx context.Context) error {
+		n, err = s.askGoroutines(ctx)
+		return err
+	})
+	return n, err
+}
+
+func (s *soakRun) askGoroutines(ctx context.Context) (n int, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.metrics+"/metrics", nil)
 	if err != nil {
 		return 0, fmt.Errorf("metrics of the operator: %w", err)

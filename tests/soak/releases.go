@@ -5,14 +5,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/rancher/helm-locker/tests/cluster"
 )
@@ -21,23 +26,45 @@ import (
 type helmRelease struct {
 	name, namespace string
 	helm            cluster.Helm
+	client          dynamic.Interface
 	flags           []string // of install and upgrade
 	chart           string
 	random          *rand.Rand
 	marks           *atomic.Int64
 	report          *report
+	log             io.Writer
 	turn            chan struct{} // bounds the Helm commands that run at once
 }
 
+const (
+	// helmTime is how long a Helm command may take: it has nothing to wait for but answers.
+	helmTime = 2 * time.Minute
+	// goodTime is how long it may take to make a release good; faults of the API server end after seconds.
+	goodTime = 6 * time.Minute
+)
+
 // run runs one Helm command.
-func (r *helmRelease) run(ctx context.Context, args ...string) (string, error) {
+func (r *helmRelease) run(ctx context.Context, args ...string) (output string, err error) {
 	select {
 	case r.turn <- struct{}{}:
 	case <-ctx.Done():
-		return "", ctx.Err()
+		return "", fmt.Errorf("helm %s for %s has to wait for other commands: %w", args[0], r.name, ctx.Err())
 	}
 	defer func() { <-r.turn }()
-	return r.helm.Run(ctx, append(args, "--namespace", r.namespace)...)
+	err = within(ctx, helmTime, "helm "+args[0]+" for "+r.name, func(ctx context.Context) error {
+		output, err = r.helm.Run(ctx, append(args, "--namespace", r.namespace)...)
+		return err
+	})
+	return output, err
+}
+
+// change runs a Helm command that changes the release; why one failed is told.
+func (r *helmRelease) change(ctx context.Context, args ...string) error {
+	_, err := r.run(ctx, args...)
+	if err != nil && ctx.Err() == nil {
+		fmt.Fprintf(r.log, "%s %s\n", time.Now().Format("15:04:05.000"), strings.Join(strings.Fields(err.Error()), " "))
+	}
+	return err
 }
 
 // values are flags that make this command's objects different from all others'.
@@ -47,22 +74,19 @@ func (r *helmRelease) values() []string {
 
 func (r *helmRelease) install(ctx context.Context, flags ...string) error {
 	args := append(append([]string{"install", r.name, r.chart}, r.values()...), "--create-namespace")
-	_, err := r.run(ctx, append(args, flags...)...)
-	return err
+	return r.change(ctx, append(args, flags...)...)
 }
 
 func (r *helmRelease) upgrade(ctx context.Context) error {
-	_, err := r.run(ctx, append(append([]string{"upgrade", r.name, r.chart, "--history-max", "5"}, r.values()...), r.flags...)...)
-	return err
+	return r.change(ctx, append(append([]string{"upgrade", r.name, r.chart, "--history-max", "5"}, r.values()...), r.flags...)...)
 }
 
 func (r *helmRelease) rollback(ctx context.Context) error {
-	_, err := r.run(ctx, append([]string{"rollback", r.name, "--history-max", "5"}, r.flags...)...)
-	return err
+	return r.change(ctx, append([]string{"rollback", r.name, "--history-max", "5"}, r.flags...)...)
 }
 
 func (r *helmRelease) reinstall(ctx context.Context) error {
-	if _, err := r.run(ctx, "uninstall", r.name); err != nil {
+	if err := r.change(ctx, "uninstall", r.name); err != nil {
 		return err
 	}
 	return r.install(ctx)
@@ -90,16 +114,14 @@ func (r *helmRelease) work(ctx context.Context) error {
 	return r.recover(ctx)
 }
 
-// attempts is how often a release is tried to be made good; the faults between them end after seconds.
-const attempts = 50
-
-// recover makes the release deployed, in the way that an operator of releases would.
+// recover makes the release deployed, in the way that somebody who looks after releases would.
 func (r *helmRelease) recover(ctx context.Context) error {
+	return within(ctx, goodTime, "making release "+r.name+" good", r.makeGood)
+}
+
+func (r *helmRelease) makeGood(ctx context.Context) error {
 	var failed error
-	for range attempts {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
+	for ctx.Err() == nil {
 		if status, err := r.status(ctx); err == nil && status == "deployed" {
 			return nil
 		}
@@ -107,13 +129,44 @@ func (r *helmRelease) recover(ctx context.Context) error {
 			continue
 		}
 		// Without a revision that was ever deployed, or in the middle of an uninstallation.
-		_, uninstalled := r.run(ctx, "uninstall", r.name, "--ignore-not-found")
+		uninstalled := r.change(ctx, "uninstall", r.name, "--ignore-not-found")
 		// What is left of it may have been changed by somebody else while nothing was locked.
-		if failed = errors.Join(uninstalled, r.install(ctx, append([]string{"--take-ownership"}, r.flags...)...)); failed != nil {
+		cleared := r.clear(ctx)
+		if failed = errors.Join(uninstalled, cleared, r.install(ctx, append([]string{"--take-ownership"}, r.flags...)...)); failed != nil {
 			r.report.count("helm: releases that took more than one attempt to be made good")
 		}
 	}
-	return fmt.Errorf("release %s is not deployed after %d attempts: %w", r.name, attempts, failed)
+	return errors.Join(ctx.Err(), failed)
+}
+
+// clear deletes what was taken away from the release while nothing was locked. Helm does not uninstall it, and cannot always apply
+// it anew: a port whose number was changed stays beside the declared one, and the API server refuses two ports of one name.
+func (r *helmRelease) clear(ctx context.Context) error {
+	for _, gvr := range resources() {
+		client := r.client.Resource(gvr).Namespace(r.namespace)
+		list, err := client.List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return fmt.Errorf("what is left of %s: %w", r.name, err)
+		}
+		for i := range list.Items {
+			u := &list.Items[i]
+			if !strings.HasPrefix(u.GetName(), releasePrefix) || r.owns(u) {
+				continue // a record, or what Helm deletes and applies itself
+			}
+			if err := client.Delete(ctx, u.GetName(), metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+				return fmt.Errorf("what is left of %s: %w", r.name, err)
+			}
+			r.report.count("helm: objects that were taken away from their release while it was not locked, and stood in its way")
+		}
+	}
+	return nil
+}
+
+// owns says whether Helm takes an object for one of the release.
+func (r *helmRelease) owns(u *unstructured.Unstructured) bool {
+	annotations := u.GetAnnotations()
+	return u.GetLabels()["app.kubernetes.io/managed-by"] == "Helm" && annotations["meta.helm.sh/release-name"] == r.name &&
+		annotations["meta.helm.sh/release-namespace"] == r.namespace
 }
 
 // status returns the status of the newest revision; an error when there is none.
@@ -150,14 +203,18 @@ func (r *helmRelease) manifest(ctx context.Context) ([]*unstructured.Unstructure
 	if err != nil {
 		return nil, err
 	}
-	var all []*unstructured.Unstructured
-	for _, doc := range strings.Split(out, "\n---") {
+	return objectsOf(out, r.namespace)
+}
+
+// objectsOf returns the objects of a manifest.
+func objectsOf(manifest, namespace string) (all []*unstructured.Unstructured, err error) {
+	for _, doc := range strings.Split(manifest, "\n---") {
 		u := &unstructured.Unstructured{}
 		if err := utilyaml.Unmarshal([]byte(doc), &u.Object); err != nil {
-			return nil, fmt.Errorf("manifest of %s: %w", r.name, err)
+			return nil, fmt.Errorf("manifest in %s: %w", namespace, err)
 		}
 		if len(u.Object) > 0 {
-			u.SetNamespace(r.namespace)
+			u.SetNamespace(namespace)
 			all = append(all, u)
 		}
 	}

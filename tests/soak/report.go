@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // report collects what happened and what was wrong. It is safe for concurrent use.
@@ -15,6 +17,7 @@ type report struct {
 
 	mu       sync.Mutex
 	counts   map[string]int
+	left     map[types.UID]bool // objects that Helm left behind
 	calms    []calm
 	failures []string
 }
@@ -39,6 +42,17 @@ func (r *report) fail(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.failures = append(r.failures, fmt.Sprintf(format, args...))
+}
+
+// leftover counts an object that Helm left behind, once.
+func (r *report) leftover(uid types.UID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.left == nil {
+		r.left = map[types.UID]bool{}
+	}
+	r.left[uid] = true
+	r.counts["helm: objects that it left behind, which nobody may delete"] = len(r.left)
 }
 
 func (r *report) calm(c calm) {

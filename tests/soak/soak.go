@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
@@ -45,12 +46,21 @@ const (
 	longRunAtLeast = 10 * time.Minute
 )
 
+// buildTime is how long it may take to build programs and to start the first time.
+const buildTime = 20 * time.Minute
+
 // soakRun is one run.
 type soakRun struct {
 	options
-	report    *report
-	log       io.Writer
-	client    dynamic.Interface
+	report  *report
+	log     io.Writer
+	client  dynamic.Interface
+	kube    kubernetes.Interface
+	journal journal
+	// What proofs have read in the journal, which is long in a long run: who created objects that no manifest declares, and how Helm
+	// left others, by uid and version.
+	creators  map[types.UID]string
+	left      map[string]map[string]any
 	proxy     *cluster.Proxy
 	operator  *supervisor
 	failures  *failures
@@ -67,8 +77,22 @@ func soak(ctx context.Context, o options, r *report, log io.Writer) (err error) 
 		return fmt.Errorf("make a directory: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	s := &soakRun{options: o, report: r, log: log}
-	c, err := cluster.Start(ctx, cluster.Options{Log: log})
+	s := &soakRun{options: o, report: r, log: log, creators: map[types.UID]string{}, left: map[string]map[string]any{}}
+	s.journal.path = filepath.Join(dir, "audit.log")
+	if o.audit != "" {
+		if s.journal.path, err = filepath.Abs(o.audit); err != nil { // the API server has a working directory of its own
+			return fmt.Errorf("audit log: %w", err)
+		}
+	}
+	control, err := s.journal.options(dir, log)
+	if err != nil {
+		return err
+	}
+	var c *cluster.Cluster
+	err = within(ctx, buildTime, "the start of the control plane", func(ctx context.Context) error {
+		c, err = cluster.Start(ctx, control)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -81,7 +105,11 @@ func soak(ctx context.Context, o options, r *report, log io.Writer) (err error) 
 			err = errors.Join(err, waitErr)
 		}
 	}()
-	closeLog, err := s.prepare(ctx, c, dir)
+	var closeLog func() error
+	err = within(ctx, buildTime, "the first installation", func(ctx context.Context) error {
+		closeLog, err = s.prepare(ctx, c, dir)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -113,7 +141,7 @@ func soak(ctx context.Context, o options, r *report, log io.Writer) (err error) 
 	}
 	violations, judged := s.histories.reverted()
 	for _, v := range violations {
-		r.fail("a write of Helm's was reverted: %s", v)
+		r.fail("a write of Helm's was reverted: %v%s", v, s.past(v))
 	}
 	if judged == 0 {
 		r.fail("not one write of the operator to an object of Helm's was seen: the load was none")
@@ -174,15 +202,14 @@ func (s *soakRun) prepare(ctx context.Context, c *cluster.Cluster, dir string) (
 	if s.client, err = dynamic.NewForConfig(c.RESTConfig()); err != nil {
 		return nil, err
 	}
-	kube, err := kubernetes.NewForConfig(c.RESTConfig())
-	if err != nil {
+	if s.kube, err = kubernetes.NewForConfig(c.RESTConfig()); err != nil {
 		return nil, err
 	}
 	if err := crd.Create(ctx, c.RESTConfig()); err != nil {
 		return nil, err
 	}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: operatorNamespace}}
-	if _, err := kube.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
+	if _, err := s.kube.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
 		return nil, err
 	}
 	if s.proxy, err = c.StartProxy(); err != nil {
@@ -239,7 +266,7 @@ func (s *soakRun) install(ctx context.Context, c *cluster.Cluster, dir string) e
 	marks, turn := &atomic.Int64{}, make(chan struct{}, helmsAtOnce)
 	group := errgroup.Group{}
 	for i := range s.options.releases {
-		r := &helmRelease{name: releasePrefix + strconv.Itoa(i), helm: c.Helm3(), random: s.source(100 + i), marks: marks, report: s.report, turn: turn}
+		r := &helmRelease{name: releasePrefix + strconv.Itoa(i), helm: c.Helm3(), client: s.client, random: s.source(100 + i), marks: marks, report: s.report, log: s.log, turn: turn}
 		if i%2 == 1 {
 			// What somebody tampers with between the last revert and Helm's apply is a conflict otherwise.
 			r.helm, r.flags = c.Helm4(), []string{"--force-conflicts"}
@@ -257,6 +284,13 @@ func (s *soakRun) install(ctx context.Context, c *cluster.Cluster, dir string) e
 
 // lockAll creates the HelmReleases and waits until all is as it should be, for the first time.
 func (s *soakRun) lockAll(ctx context.Context) error {
+	if err := within(ctx, lookTime, "the creation of the HelmReleases", s.createHelmReleases); err != nil {
+		return err
+	}
+	return s.prove(ctx)
+}
+
+func (s *soakRun) createHelmReleases(ctx context.Context) error {
 	for _, r := range s.releases {
 		hr := &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "helm.cattle.io/v1alpha1", "kind": "HelmRelease",
@@ -267,7 +301,7 @@ func (s *soakRun) lockAll(ctx context.Context) error {
 			return err
 		}
 	}
-	return s.prove(ctx)
+	return nil
 }
 
 func base64Of(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }

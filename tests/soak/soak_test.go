@@ -108,22 +108,3 @@ func TestGrowthIsJudgedWithinAProcess(t *testing.T) {
 		}
 	}
 }
-
-func TestDiffers(t *testing.T) {
-	declared := map[string]any{"a": map[string]any{"b": []any{int64(1), map[string]any{"c": "x"}}}}
-	live := func(c string, more ...any) map[string]any {
-		return map[string]any{"extra": true, "a": map[string]any{"b": append([]any{float64(1), map[string]any{"c": c, "d": "default"}}, more...)}}
-	}
-	if at := differs(declared, live("x"), ""); at != "" {
-		t.Errorf("what the server adds is a difference at %s", at)
-	}
-	if at := differs(declared, live("y"), ""); at != "/a/b/1/c" {
-		t.Errorf("the difference is at %q, want /a/b/1/c", at)
-	}
-	if at := differs(declared, live("x", "more"), ""); at != "/a/b" {
-		t.Errorf("the difference is at %q, want /a/b", at)
-	}
-	if at := differs(declared, map[string]any{}, ""); at != "/a" {
-		t.Errorf("the difference is at %q, want /a", at)
-	}
-}

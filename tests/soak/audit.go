@@ -1,0 +1,217 @@
+package main
+
+import (
+	"bufio"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/tests/cluster"
+)
+
+// agentHelm is how the user agent of Helm 3 and 4 begins.
+const agentHelm = "Helm/"
+
+// journal is the audit log of the control plane: every write to an object or a record of a release, whoever made it. The watch
+// of the histories can miss states when the API server restarts; this tells who did what even then.
+type journal struct{ path string }
+
+// options are those of a control plane that keeps the journal; dir takes the file that says of what.
+func (j journal) options(dir string, log io.Writer) (cluster.Options, error) {
+	var writes []string
+	for _, gvr := range resources() {
+		writes = append(writes, fmt.Sprintf("  - {group: %q, resources: [%s]}", gvr.Group, gvr.Resource))
+	}
+	policy := "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitManagedFields: true\nomitStages: [RequestReceived, ResponseStarted]\nrules:\n" +
+		"- level: RequestResponse\n  verbs: [create, update, patch, delete, deletecollection]\n  resources:\n" + strings.Join(writes, "\n") + "\n- level: None\n"
+	path := filepath.Join(dir, "audit-policy.yaml")
+	if err := os.WriteFile(path, []byte(policy), 0o600); err != nil {
+		return cluster.Options{}, fmt.Errorf("audit policy: %w", err)
+	}
+	// One file, however long the run is.
+	args := []string{"--audit-policy-file=" + path, "--audit-log-path=" + j.path, "--audit-log-maxsize=100000"}
+	return cluster.Options{AuditLog: true, ExtraAPIServerArgs: args, Log: log}, nil
+}
+
+// entry is a request that was carried out.
+type entry struct {
+	Verb, UserAgent, RequestURI string
+	RequestReceivedTimestamp    time.Time
+	ObjectRef                   struct{ Resource, Namespace, Name string }
+	ResponseStatus              struct{ Code int }
+	// ResponseObject is the object as it then was; of a deletion it is a Status or the object as it last was.
+	ResponseObject unstructured.Unstructured
+}
+
+// read returns what was done to an object and to the records of its release, in the order of the answers.
+func (j journal) read(key objectKey) (all []entry, err error) {
+	file, err := os.Open(j.path)
+	if err != nil {
+		return nil, fmt.Errorf("audit log: %w", err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	return readJournal(file, key)
+}
+
+func readJournal(log io.Reader, key objectKey) (all []entry, err error) {
+	lines := bufio.NewReader(log)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return all, nil // what has no end of line is being written
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the audit log: %w", err)
+		}
+		var e struct {
+			entry
+			ResponseObject map[string]any
+		}
+		// What an API server that was killed did not write to the end cannot be decoded, nor what its successor appended to it.
+		if json.Unmarshal(line, &e) != nil {
+			continue
+		}
+		e.entry.ResponseObject.Object = e.ResponseObject
+		if e.happened() && (e.is(key) || e.isRecord(key.namespace)) {
+			all = append(all, e.entry)
+		}
+	}
+}
+
+// happened says whether the request changed something.
+func (e entry) happened() bool {
+	uri, err := url.Parse(e.RequestURI)
+	return err == nil && uri.Query().Get("dryRun") == "" && e.ResponseStatus.Code >= 200 && e.ResponseStatus.Code < 300
+}
+
+func (e entry) created() bool { return e.ResponseStatus.Code == 201 }
+
+func (e entry) name() string {
+	if e.ObjectRef.Name != "" {
+		return e.ObjectRef.Name
+	}
+	return e.ResponseObject.GetName() // of what is created the URL has none
+}
+
+func (e entry) uid() types.UID {
+	if uid := e.ResponseObject.GetUID(); uid != "" {
+		return uid
+	}
+	uid, _, err := unstructured.NestedString(e.ResponseObject.Object, "details", "uid")
+	if err != nil {
+		return ""
+	}
+	return types.UID(uid)
+}
+
+// is says whether the request was about an object.
+func (e entry) is(key objectKey) bool {
+	return e.ObjectRef.Resource == key.resource.Resource && e.ObjectRef.Namespace == key.namespace && e.name() == key.name
+}
+
+// isRecord says whether the request was about a record in a namespace.
+func (e entry) isRecord(namespace string) bool {
+	return e.ObjectRef.Resource == "secrets" && e.ObjectRef.Namespace == namespace && strings.HasPrefix(e.name(), "sh.helm.release.")
+}
+
+// revision returns what a record holds; nil when the answer has none, as that to a deletion.
+func (e entry) revision() *release.Release {
+	content, _, err := unstructured.NestedString(e.ResponseObject.Object, "data", release.DataKey)
+	if err != nil || content == "" {
+		return nil
+	}
+	payload, err := base64.StdEncoding.DecodeString(content)
+	if err != nil {
+		return nil
+	}
+	revision, err := release.Decode(payload, release.DefaultLimit)
+	if err != nil {
+		return nil
+	}
+	return revision
+}
+
+// declares says whether a manifest declares an object.
+func declares(manifest string, key objectKey) bool {
+	objects, err := objectsOf(manifest, key.namespace)
+	if err != nil {
+		return false
+	}
+	for _, u := range objects {
+		if resourceOf(u) == key.resource && u.GetName() == key.name {
+			return true
+		}
+	}
+	return false
+}
+
+// creator returns who created the very object that has a uid; empty when nobody is known to have done it.
+func creator(entries []entry, key objectKey, uid types.UID) string {
+	for _, e := range entries {
+		if e.is(key) && e.created() && e.uid() == uid {
+			return e.UserAgent
+		}
+	}
+	return ""
+}
+
+// asHelmLeft returns the object that has a uid as Helm's last write to it left it; nil when none is known.
+func asHelmLeft(entries []entry, key objectKey, uid types.UID) map[string]any {
+	for _, e := range slices.Backward(entries) {
+		if e.is(key) && e.uid() == uid && strings.HasPrefix(e.UserAgent, agentHelm) && e.Verb != "delete" {
+			return e.ResponseObject.Object
+		}
+	}
+	return nil
+}
+
+// leftByHelm returns nil when an object that the newest manifest does not declare was left behind by Helm, so that nobody may delete
+// it, or else why not. Helm leaves behind what a failed revision has created when the next one, which Helm compares with the last
+// deployed one, does not declare it; and what the newest revision does not declare when it uninstalls. As long as there is a record
+// of a revision that declares the object, the operator has to delete it; later it must not. Records are those that exist.
+func leftByHelm(creator string, records map[string]*release.Release, key objectKey) error {
+	if !strings.HasPrefix(creator, agentHelm) {
+		return fmt.Errorf("it was created by %q", creator)
+	}
+	for _, name := range slices.Sorted(maps.Keys(records)) {
+		if declares(records[name].Manifest, key) {
+			return fmt.Errorf("%s, which exists, declares it, so that the operator should have deleted it", name)
+		}
+	}
+	return nil
+}
+
+// storyLines is how much of the past is told; what matters is at the end.
+const storyLines = 60
+
+// story tells what was done to an object, and to the records of its release.
+func story(entries []entry, key objectKey) string {
+	var lines []string
+	for _, e := range entries {
+		what := e.name()
+		if e.is(key) {
+			what = fmt.Sprintf("the object, uid %.8s version %s %s", e.uid(), e.ResponseObject.GetResourceVersion(), e.ResponseObject.GetAnnotations()[markKey])
+		} else if revision := e.revision(); revision != nil {
+			what += ", " + string(revision.Status)
+			if declares(revision.Manifest, key) {
+				what += ", which declares the object"
+			}
+		}
+		agent, _, _ := strings.Cut(e.UserAgent, " ")
+		lines = append(lines, fmt.Sprintf("%s %s %s %d: %s", e.RequestReceivedTimestamp.Format("15:04:05.000"), agent, e.Verb, e.ResponseStatus.Code, what))
+	}
+	return strings.Join(lines[max(0, len(lines)-storyLines):], "\n    ")
+}
