@@ -220,6 +220,25 @@ func (p *Operator) Memory() (r Resident, err error) {
 	return r, nil
 }
 
+// Sockets returns how many sockets the operator has open: connections, and what it listens on.
+func (p *Operator) Sockets() (n int, err error) {
+	dir := fmt.Sprintf("/proc/%d/fd", p.process.Pid)
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return 0, fmt.Errorf("open files of the operator: %w", err)
+	}
+	for _, file := range files {
+		target, err := os.Readlink(filepath.Join(dir, file.Name()))
+		if err != nil && !errors.Is(err, os.ErrNotExist) { // it may have been closed since
+			return 0, fmt.Errorf("open files of the operator: %w", err)
+		}
+		if strings.HasPrefix(target, "socket:") {
+			n++
+		}
+	}
+	return n, nil
+}
+
 // ticksPerSecond is the unit of times in /proc, the same on every Linux that Go runs on.
 const ticksPerSecond = 100
 

@@ -235,10 +235,14 @@ func (s *supervisor) stop() error {
 	return s.program.Stop()
 }
 
-// look returns which process runs, and what it holds.
-func (s *supervisor) look() (life int, memory process.Resident, err error) {
+// look returns which process runs, and what it holds: memory without the pages of the program, and sockets.
+func (s *supervisor) look() (c calm, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	memory, err = s.program.Memory()
-	return s.life, memory, err
+	memory, err := s.program.Memory()
+	if err != nil {
+		return c, err
+	}
+	sockets, err := s.program.Sockets()
+	return calm{life: s.life, memory: memory.Now - memory.Program, sockets: sockets}, err
 }

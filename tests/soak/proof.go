@@ -55,7 +55,7 @@ func (s *soakRun) prove(ctx context.Context) error {
 	if err := s.asDeclared(ctx); err != nil {
 		s.report.fail("not any more as it should be, after a time in which nobody did anything: %v%s", err, s.past(err))
 	}
-	life, memory, err := s.operator.look()
+	before, err := s.operator.look()
 	if err != nil {
 		return err
 	}
@@ -63,10 +63,12 @@ func (s *soakRun) prove(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if after, _, err := s.operator.look(); err != nil || after != life {
+	point, err := s.operator.look()
+	if err != nil || point.life != before.life {
 		return err // it was started anew just now, on a machine that is too busy to renew a lease: nothing to compare
 	}
-	s.report.calm(calm{life: life, settled: settled, goroutines: goroutines, memory: memory.Now - memory.Program})
+	point.settled, point.goroutines = settled, goroutines
+	s.report.calm(point)
 	return nil
 }
 

@@ -97,6 +97,7 @@ func TestGrowthIsJudgedWithinAProcess(t *testing.T) {
 		{"none", []calm{{life: 1, goroutines: 100, memory: 30 << 20}, {life: 1, goroutines: 105, memory: 35 << 20}}, 0},
 		{"between processes", []calm{{life: 1, goroutines: 100, memory: 30 << 20}, {life: 2, goroutines: 500, memory: 90 << 20}}, 0},
 		{"goroutines", []calm{{life: 1, goroutines: 100}, {life: 1, goroutines: 50}, {life: 1, goroutines: 130}}, 1},
+		{"connections", []calm{{life: 1, goroutines: 100, sockets: 20}, {life: 1, goroutines: 140, sockets: 40}}, 0},
 		{"memory", []calm{{life: 1, memory: 30 << 20}, {life: 1, memory: 50 << 20}}, 1},
 		{"both", []calm{{life: 3}, {life: 3, goroutines: 100, memory: 50 << 20}}, 2},
 	} {
