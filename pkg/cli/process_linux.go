@@ -22,7 +22,8 @@ func processorTime() time.Duration {
 }
 
 // releaseProgram takes the pages of the program's file out of the process's memory. Most were needed for its start only (types are
-// registered, tables are built); those that are needed again come back from the system's cache of the file, as they came before.
+// registered, tables are built); those that are needed again come back from the system's cache of the file, as they came before,
+// sixteen at a time.
 func releaseProgram() (err error) {
 	program, err := os.Readlink("/proc/self/exe")
 	if err != nil {

@@ -27,7 +27,6 @@ func tuneRuntime(ctx context.Context, log logrus.FieldLogger) {
 		defer ticker.Stop()
 		var r rest
 		p := processors{fixed: os.Getenv("GOMAXPROCS") != ""}
-		started := false
 		for {
 			select {
 			case <-ctx.Done():
@@ -38,11 +37,8 @@ func tuneRuntime(ctx context.Context, log logrus.FieldLogger) {
 					continue
 				}
 				debug.FreeOSMemory()
-				if !started {
-					started = true
-					if err := releaseProgram(); err != nil {
-						log.Debugf("pages of the program that only its start needed stay: %v", err)
-					}
+				if err := releaseProgram(); err != nil {
+					log.Debugf("pages of the program that were needed once stay in memory: %v", err)
 				}
 			}
 		}
