@@ -5,8 +5,6 @@ import (
 	"time"
 	"unique"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/manifest"
@@ -52,10 +50,9 @@ type Lock struct {
 	dirty   map[*state]struct{}      // need a look
 	strays  map[manifest.ID]struct{} // that say they belong to the release, and are not in its manifest
 	taken   map[manifest.ID]struct{} // declared, and owned by another lock
-	// lists are those that show all strays of a kind: awaited (false) or over (true).
-	lists  map[schema.GroupVersionKind]bool
-	storm  Storm
-	closed bool
+	lists   []list                   // that show all strays of a kind; a slice, because kinds are few
+	storm   Storm
+	closed  bool
 }
 
 // New returns a lock with the given objects, no two of one identity, and all of them still to be looked at.

@@ -65,29 +65,45 @@ func (l *Lock) Places() []*Object {
 	return slices.Collect(maps.Values(places))
 }
 
+// list is a list of all objects of a kind, awaited or over.
+type list struct {
+	gvk  schema.GroupVersionKind
+	over bool
+}
+
+// list returns the list of a kind that AwaitList spoke of, nil for none. l.mu is held.
+func (l *Lock) list(gvk schema.GroupVersionKind) *list {
+	i := slices.IndexFunc(l.lists, func(known list) bool { return known.gvk == gvk })
+	if i < 0 {
+		return nil
+	}
+	return &l.lists[i]
+}
+
 // AwaitList takes note that a list of a kind has not begun yet that will show every object of it.
 func (l *Lock) AwaitList(gvk schema.GroupVersionKind) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.lists == nil {
-		l.lists = map[schema.GroupVersionKind]bool{}
+	if known := l.list(gvk); known != nil {
+		known.over = false
+		return
 	}
-	l.lists[gvk] = false
+	l.lists = append(l.lists, list{gvk: gvk})
 }
 
 // MissedList takes an AwaitList back: the list had begun already.
 func (l *Lock) MissedList(gvk schema.GroupVersionKind) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.lists, gvk)
+	l.lists = slices.DeleteFunc(l.lists, func(known list) bool { return known.gvk == gvk })
 }
 
 // ListEnded takes note that the list that AwaitList spoke of has shown every object: all strays of the kind are known.
 func (l *Lock) ListEnded(gvk schema.GroupVersionKind) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if _, awaited := l.lists[gvk]; awaited {
-		l.lists[gvk] = true
+	if awaited := l.list(gvk); awaited != nil {
+		awaited.over = true
 	}
 }
 
@@ -95,17 +111,13 @@ func (l *Lock) ListEnded(gvk schema.GroupVersionKind) {
 func (l *Lock) AwaitsList() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, over := range l.lists {
-		if !over {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(l.lists, func(known list) bool { return !known.over })
 }
 
 // KnowsStrays says whether every object of the kind was shown since the lock began.
 func (l *Lock) KnowsStrays(gvk schema.GroupVersionKind) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.lists[gvk]
+	known := l.list(gvk)
+	return known != nil && known.over
 }

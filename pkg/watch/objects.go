@@ -2,6 +2,8 @@ package watch
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sort"
 	"sync"
 	"time"
@@ -44,7 +46,7 @@ type Objects struct {
 	mu      sync.Mutex
 	ctx     context.Context // of Start; nil before
 	watches map[schema.GroupVersionKind]*kindWatch
-	needs   map[string]map[schema.GroupVersionKind]Kind // by owner
+	needs   map[string][]schema.GroupVersionKind // by owner
 	running sync.WaitGroup
 }
 
@@ -59,7 +61,7 @@ func NewObjects(client *Client, sink Sink, log logrus.FieldLogger) *Objects {
 	return &Objects{
 		client: client, sink: sink, log: log,
 		watches: map[schema.GroupVersionKind]*kindWatch{},
-		needs:   map[string]map[schema.GroupVersionKind]Kind{},
+		needs:   map[string][]schema.GroupVersionKind{},
 	}
 }
 
@@ -86,7 +88,7 @@ func (o *Objects) Need(owner string, kinds map[schema.GroupVersionKind]Kind) (be
 	begun = map[schema.GroupVersionKind]bool{}
 	old := o.needs[owner]
 	for gvk, kind := range kinds {
-		if _, had := old[gvk]; !had {
+		if !slices.Contains(old, gvk) {
 			o.acquire(gvk, kind)
 		}
 		select {
@@ -95,7 +97,7 @@ func (o *Objects) Need(owner string, kinds map[schema.GroupVersionKind]Kind) (be
 		default:
 		}
 	}
-	for gvk := range old {
+	for _, gvk := range old {
 		if _, still := kinds[gvk]; !still {
 			o.release(gvk)
 		}
@@ -104,7 +106,7 @@ func (o *Objects) Need(owner string, kinds map[schema.GroupVersionKind]Kind) (be
 		delete(o.needs, owner)
 		return begun
 	}
-	o.needs[owner] = kinds
+	o.needs[owner] = slices.AppendSeq(make([]schema.GroupVersionKind, 0, len(kinds)), maps.Keys(kinds))
 	return begun
 }
 
