@@ -11,16 +11,27 @@ import (
 	"github.com/sirupsen/logrus"
 )
 
-// gcPercent makes the collector run earlier than Go's default of 100. Decoding is nearly all that the operator allocates,
-// and what is live is small, so collecting more often costs little and halves what a burst leaves behind.
-const gcPercent = 50
+// How much may be allocated between two collections: a share of what is live, in percent, and no less than garbageRoom. Decoding
+// is nearly all that the operator allocates. With much live, collecting more often than Go does by default costs little and halves
+// what a burst leaves behind; with little live, a share of it would be used up all the time, and collections would be most of the work.
+const (
+	gcPercent   = 50
+	garbageRoom = 24 << 20
+	liveAtStart = 4 << 20
+)
+
+// percentFor returns what Go's collector is to be set to (GOGC) with so many bytes live.
+func percentFor(live uint64) int {
+	return max(gcPercent, int(garbageRoom*100/max(live, 1<<20)))
+}
 
 // tuneRuntime sets the collector up unless the environment does, and until ctx ends has the process take no more than it needs: it
 // gives memory back that a burst of work has left behind (Go returns it on its own, but slowly, and not before it collects, which
 // at rest it hardly does), and works on one processor while one is enough.
 func tuneRuntime(ctx context.Context, log logrus.FieldLogger) {
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
+		debug.SetGCPercent(percentFor(liveAtStart))
+		afterEachCollection(ctx, func() { debug.SetGCPercent(percentFor(read("/gc/heap/live:bytes"))) })
 	}
 	go func() {
 		ticker := time.NewTicker(restInterval)
@@ -33,7 +44,7 @@ func tuneRuntime(ctx context.Context, log logrus.FieldLogger) {
 				return
 			case <-ticker.C:
 				p.adjust(processorTime())
-				if !r.begun(allocated()) {
+				if !r.begun(read("/gc/heap/allocs:bytes")) {
 					continue
 				}
 				debug.FreeOSMemory()
@@ -43,6 +54,20 @@ func tuneRuntime(ctx context.Context, log logrus.FieldLogger) {
 			}
 		}
 	}()
+}
+
+// afterEachCollection has f called whenever the collector has run, until ctx ends.
+func afterEachCollection(ctx context.Context, f func()) {
+	type none struct{ _ *byte } // what has no pointer may share its memory with others, and not be collected for long
+	var next func(*none)
+	next = func(n *none) {
+		if ctx.Err() != nil {
+			return
+		}
+		f()
+		runtime.SetFinalizer(n, next)
+	}
+	runtime.SetFinalizer(&none{}, next)
 }
 
 // When work counts as over: less was allocated in an interval than a process does that renews its lease and follows what
@@ -70,12 +95,12 @@ func (r *rest) begun(allocated uint64) bool {
 	return true
 }
 
-// allocated returns how many bytes were allocated in the life of the process.
-func allocated() uint64 {
-	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+// read returns what a metric of Go's runtime says, 0 if this Go does not have it.
+func read(metric string) uint64 {
+	sample := []metrics.Sample{{Name: metric}}
 	metrics.Read(sample)
 	if sample[0].Value.Kind() != metrics.KindUint64 {
-		return 0 // a Go that does not tell: memory is then given back as it always is
+		return 0
 	}
 	return sample[0].Value.Uint64()
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"runtime"
 	"testing"
 	"time"
@@ -27,8 +28,11 @@ func TestMemoryIsGivenBackOnceWorkIsOver(t *testing.T) {
 			t.Errorf("step %d, %s: got %t", i, step.what, got)
 		}
 	}
-	if allocated() == 0 {
-		t.Error("this Go does not tell what was allocated")
+	for _, metric := range []string{"/gc/heap/allocs:bytes", "/gc/heap/live:bytes"} {
+		runtime.GC()
+		if read(metric) == 0 {
+			t.Errorf("this Go does not tell %s", metric)
+		}
 	}
 }
 
@@ -64,5 +68,31 @@ func TestOneProcessorIsUsedWhileItIsEnough(t *testing.T) {
 	fixed.adjust(1)
 	if got := runtime.GOMAXPROCS(0); got != all {
 		t.Errorf("%d processors, although the environment says how many", got)
+	}
+}
+
+func TestThereIsRoomForGarbageHoweverLittleIsLive(t *testing.T) {
+	for live, want := range map[uint64]int{0: 2400, liveAtStart: 600, 8 << 20: 300, 24 << 20: 100, 48 << 20: 50, 1 << 30: 50} {
+		if got := percentFor(live); got != want {
+			t.Errorf("%d %% with %d bytes live, want %d", got, live, want)
+		}
+	}
+}
+
+func TestEveryCollectionIsFollowed(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	ran := make(chan struct{})
+	afterEachCollection(ctx, func() { ran <- struct{}{} })
+	for range 3 {
+		runtime.GC()
+		<-ran
+	}
+	cancel()
+	runtime.GC()
+	runtime.GC()
+	select {
+	case <-ran:
+		t.Error("followed although the context has ended")
+	default:
 	}
 }
