@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"sync"
 	"time"
 
 	"github.com/sirupsen/logrus"
@@ -29,21 +30,30 @@ func percentFor(live uint64) int {
 // gives memory back that a burst of work has left behind (Go returns it on its own, but slowly, and not before it collects, which
 // at rest it hardly does), and works on one processor while one is enough.
 func tuneRuntime(ctx context.Context, log logrus.FieldLogger) {
-	if os.Getenv("GOGC") == "" {
+	p := processors{fixed: os.Getenv("GOMAXPROCS") != ""}
+	collects := os.Getenv("GOGC") == ""
+	if collects {
 		debug.SetGCPercent(percentFor(liveAtStart))
-		afterEachCollection(ctx, func() { debug.SetGCPercent(percentFor(read("/gc/heap/live:bytes"))) })
 	}
+	var between usage
+	afterEachCollection(ctx, func() {
+		if collects {
+			debug.SetGCPercent(percentFor(read("/gc/heap/live:bytes")))
+		}
+		// A burst of work is known by this long before its first second is over.
+		p.adjust(between.share(time.Now(), processorTime()), false)
+	})
 	go func() {
 		ticker := time.NewTicker(restInterval)
 		defer ticker.Stop()
 		var r rest
-		p := processors{fixed: os.Getenv("GOMAXPROCS") != ""}
+		var second usage
 		for {
 			select {
 			case <-ctx.Done():
 				return
 			case <-ticker.C:
-				p.adjust(processorTime())
+				p.adjust(second.share(time.Now(), processorTime()), true)
 				if !r.begun(read("/gc/heap/allocs:bytes")) {
 					continue
 				}
@@ -105,33 +115,48 @@ func read(metric string) uint64 {
 	return sample[0].Value.Uint64()
 }
 
+// usage tells how much of a processor was used since it was last asked.
+type usage struct {
+	at   time.Time
+	used time.Duration
+}
+
+// share takes the time and the processor time that the process has used in its life, 0 if that is not known.
+func (u *usage) share(now time.Time, used time.Duration) float64 {
+	share := float64(used-u.used) / float64(max(now.Sub(u.at), time.Millisecond))
+	u.at, u.used = now, used
+	return share
+}
+
 // processors bounds on how many processors Go code runs at once. With more than one, every event that comes in wakes a second
 // thread, to look for work that is not there: half of what the operator spends on events is that. What is waited for in a revert is
 // the API server.
 type processors struct {
 	fixed bool // by the environment
-	last  time.Duration
-	one   bool
+
+	mu  sync.Mutex
+	one bool
 }
 
-// Shares of one processor, used in an interval, from which on one is not enough and below which it is.
+// Shares of one processor from which on one is not enough, and below which it is.
 const (
-	oneIsShort  = restInterval * 6 / 10
-	oneIsEnough = restInterval * 3 / 10
+	oneIsShort  = 0.6
+	oneIsEnough = 0.3
 )
 
-// adjust takes the processor time that the process has used in its life, once in an interval.
-func (p *processors) adjust(used time.Duration) {
-	if p.fixed || used == 0 {
+// adjust takes the share of a processor that the process has used lately; whole says that it was for a whole interval, which is
+// what it takes to make do with one.
+func (p *processors) adjust(share float64, whole bool) {
+	if p.fixed {
 		return
 	}
-	share := used - p.last
-	p.last = used
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	switch {
 	case share >= oneIsShort && p.one:
 		p.one = false
 		runtime.SetDefaultGOMAXPROCS() // what the machine and the container's limit say
-	case share < oneIsEnough && !p.one:
+	case share < oneIsEnough && share > 0 && whole && !p.one:
 		p.one = true
 		runtime.GOMAXPROCS(1)
 	}

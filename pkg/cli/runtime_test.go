@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -45,27 +46,27 @@ func TestOneProcessorIsUsedWhileItIsEnough(t *testing.T) {
 	runtime.SetDefaultGOMAXPROCS()
 	all := runtime.GOMAXPROCS(0)
 	var p processors
-	used := time.Duration(0)
 	for i, step := range []struct {
-		share time.Duration
+		share float64
+		whole bool
 		want  int
 	}{
-		{restInterval, all},
-		{oneIsEnough, all},
-		{oneIsEnough - 1, 1},
-		{oneIsShort - 1, 1},
-		{oneIsShort, all},
-		{0, 1},
+		{1.5, true, all},
+		{oneIsEnough, true, all},
+		{oneIsEnough - 0.01, false, all},
+		{0, true, all}, // not known
+		{oneIsEnough - 0.01, true, 1},
+		{oneIsShort - 0.01, true, 1},
+		{oneIsShort, false, all},
 	} {
-		used += step.share
-		p.adjust(used)
+		p.adjust(step.share, step.whole)
 		if got := runtime.GOMAXPROCS(0); got != step.want {
 			t.Errorf("step %d: %d processors, want %d", i, got, step.want)
 		}
 	}
 	runtime.SetDefaultGOMAXPROCS()
 	fixed := processors{fixed: true}
-	fixed.adjust(1)
+	fixed.adjust(0.1, true)
 	if got := runtime.GOMAXPROCS(0); got != all {
 		t.Errorf("%d processors, although the environment says how many", got)
 	}
@@ -81,18 +82,35 @@ func TestThereIsRoomForGarbageHoweverLittleIsLive(t *testing.T) {
 
 func TestEveryCollectionIsFollowed(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	ran := make(chan struct{})
-	afterEachCollection(ctx, func() { ran <- struct{}{} })
-	for range 3 {
+	var times atomic.Int64
+	afterEachCollection(ctx, func() { times.Add(1) })
+	// A collection may still see what the last call has left behind on a stack, and what follows one is done beside others.
+	for times.Load() < 3 {
 		runtime.GC()
-		<-ran
+		runtime.Gosched()
 	}
 	cancel()
+	for last := int64(-1); last != times.Load(); runtime.Gosched() {
+		last = times.Load()
+		runtime.GC()
+	}
+	last := times.Load()
 	runtime.GC()
-	runtime.GC()
-	select {
-	case <-ran:
+	runtime.Gosched()
+	if times.Load() != last {
 		t.Error("followed although the context has ended")
-	default:
+	}
+}
+
+func TestUsageIsOfTheTimeSinceItWasAsked(t *testing.T) {
+	begun := time.Unix(1000, 0)
+	u := usage{at: begun, used: time.Second}
+	for _, step := range []struct {
+		after, used time.Duration
+		want        float64
+	}{{time.Second, 1500 * time.Millisecond, 0.5}, {1100 * time.Millisecond, 1700 * time.Millisecond, 2}, {1100 * time.Millisecond, 1700 * time.Millisecond, 0}} {
+		if got := u.share(begun.Add(step.after), step.used); got != step.want {
+			t.Errorf("%v of a processor, want %v", got, step.want)
+		}
 	}
 }
