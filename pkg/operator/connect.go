@@ -42,10 +42,6 @@ func connect(config *rest.Config, o ControllerOptions) (*connection, error) {
 	requests := rest.CopyConfig(config)
 	requests.Timeout = requestTimeout
 
-	// A connection for each watch: the events of HTTP/2 take twice the processor, for its flow control and the hops between its goroutines.
-	streams := rest.CopyConfig(config)
-	streams.NextProtos = []string{"http/1.1"}
-
 	c := &connection{}
 	var err error
 	step := func(what string, f func() error) {
@@ -61,8 +57,8 @@ func connect(config *rest.Config, o ControllerOptions) (*connection, error) {
 	step("impersonating", func() (e error) { c.Accounts, e = enforce.NewAccounts(requests, c.Dynamic, o.Impersonate); return })
 	step("metadata", func() (e error) { c.Metadata, e = metadata.NewForConfig(requests); return })
 	step("watch", func() (e error) { c.WatchDynamic, e = dynamic.NewForConfig(config); return })
-	step("object watch", func() (e error) { c.WatchObjects, e = watch.NewClient(streams); return })
-	step("metadata watch", func() (e error) { c.WatchMetadata, e = metadata.NewForConfig(streams); return })
+	step("object watch", func() (e error) { c.WatchObjects, e = watch.NewClient(config); return })
+	step("metadata watch", func() (e error) { c.WatchMetadata, e = metadata.NewForConfig(config); return })
 	step("HelmRelease", func() (e error) { c.factory, e = newFactory(config, o.Namespace); return })
 	if err != nil {
 		return nil, err
