@@ -17,7 +17,7 @@ import (
 // what a burst leaves behind; with little live, a share of it would be used up all the time, and collections would be most of the work.
 const (
 	gcPercent   = 50
-	garbageRoom = 24 << 20
+	garbageRoom = 12 << 20
 	liveAtStart = 4 << 20
 )
 
