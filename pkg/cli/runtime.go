@@ -121,11 +121,15 @@ type usage struct {
 	used time.Duration
 }
 
-// share takes the time and the processor time that the process has used in its life, 0 if that is not known.
+// share takes the time and the processor time that the process has used in its life. It returns 0 if that is not known, as it is not
+// the first time: a start is no rest.
 func (u *usage) share(now time.Time, used time.Duration) float64 {
-	share := float64(used-u.used) / float64(max(now.Sub(u.at), time.Millisecond))
+	before := *u
 	u.at, u.used = now, used
-	return share
+	if before.at.IsZero() {
+		return 0
+	}
+	return float64(used-before.used) / float64(max(now.Sub(before.at), time.Millisecond))
 }
 
 // processors bounds on how many processors Go code runs at once. With more than one, every event that comes in wakes a second

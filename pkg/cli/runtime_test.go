@@ -104,7 +104,10 @@ func TestEveryCollectionIsFollowed(t *testing.T) {
 
 func TestUsageIsOfTheTimeSinceItWasAsked(t *testing.T) {
 	begun := time.Unix(1000, 0)
-	u := usage{at: begun, used: time.Second}
+	var u usage
+	if got := u.share(begun, time.Second); got != 0 {
+		t.Errorf("%v of a processor the first time, want that it is not known", got)
+	}
 	for _, step := range []struct {
 		after, used time.Duration
 		want        float64
