@@ -186,19 +186,7 @@ func TestI1_StoppedBetweenACreationAndItsSecondCheck(t *testing.T) {
 	e.Helm(shared.Helm3(), "uninstall", "app")
 	creation.Release()
 	arrived(e, answer)
-	stopped := make(chan struct{})
-	go func() {
-		defer close(stopped)
-		r.Stop()
-	}()
-	e.Eventually("the operator is stopping", func() error {
-		if r.proxy.Watches(nil) > 0 {
-			return errors.New("it watches")
-		}
-		return nil
-	})
-	answer.Release()
-	<-stopped
+	e.StopWhileHeld(r.Operator, r.proxy, answer)
 	if e.Get(kit.ConfigMaps, "app") != nil {
 		t.Error("what Helm uninstalled was created again and stays")
 	}

@@ -156,25 +156,52 @@ func TestI1_LeftoverThatHelmTakesBackMeanwhile(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.leaveBehind("app")
-	hold := w.proxy.HoldAnswers(func(r *http.Request) bool {
-		return r.Method == http.MethodDelete && strings.HasSuffix(r.URL.Path, "/configmaps/old")
-	})
-	w.CreateHelmRelease("app")
-	if err := hold.Wait(t.Context(), 1); err != nil {
-		t.Fatal(err)
-	}
-	// The object is deleted, and the operator does not know it yet. Now the release is at work again.
-	w.Forge(kit.ForgedRecord{Name: "app", Revision: 3, Status: "pending-upgrade", Manifest: configMap("old", "declared")})
-	hold.Release()
+	w.takenBackWhileDeleted("app").Release()
 	w.Eventually("the object is back", func() error {
 		if w.Get(kit.ConfigMaps, "old") == nil {
 			return fmt.Errorf("it is gone")
 		}
 		return nil
 	})
+	w.expectOldAsItWas("app")
+}
+
+// The same, and the operator is told to stop before it knows that it has deleted the object: there is nobody else who would
+// bring it back.
+func TestI1_StoppedBetweenADeletionAndItsSecondCheck(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.leaveBehind("app")
+	hold := w.takenBackWhileDeleted("app")
+	defer hold.Release()
+	w.StopWhileHeld(w.operator, w.proxy, hold)
+	w.expectOldAsItWas("app")
+}
+
+// takenBackWhileDeleted locks a release and has Helm take a leftover into it again that the operator has deleted and does not
+// know it yet: the answer is held.
+func (w *world) takenBackWhileDeleted(name string) *cluster.Hold {
+	w.Helper()
+	hold := w.proxy.HoldAnswers(func(r *http.Request) bool {
+		return r.Method == http.MethodDelete && strings.HasSuffix(r.URL.Path, "/configmaps/old")
+	})
+	w.CreateHelmRelease(name)
+	if err := hold.Wait(w.Ctx, 1); err != nil {
+		w.Fatal(err)
+	}
+	w.Forge(kit.ForgedRecord{Name: name, Revision: 3, Status: "pending-upgrade", Manifest: configMap("old", "declared")})
+	return hold
+}
+
+// expectOldAsItWas fails the test when the leftover of withLeftovers does not exist, or is not as it was.
+func (w *world) expectOldAsItWas(release string) {
+	w.Helper()
 	u := w.Get(kit.ConfigMaps, "old")
-	if kit.Field(u, "data.key") != "declared" || u.GetAnnotations()["meta.helm.sh/release-name"] != "app" {
-		t.Errorf("it is not what it was: %v", u.Object)
+	if u == nil {
+		w.Fatal("the object is gone")
+	}
+	if kit.Field(u, "data.key") != "declared" || u.GetAnnotations()["meta.helm.sh/release-name"] != release {
+		w.Errorf("it is not what it was: %v", u.Object)
 	}
 }
 

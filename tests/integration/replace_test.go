@@ -242,6 +242,51 @@ func TestI1_ReplacementWhileHelmBegins(t *testing.T) {
 	}
 }
 
+// An operator that is told to stop in the middle of a replacement makes the object that it has deleted, and does not leave before
+// it knows that the new one may stay.
+func TestI1_StoppedInTheMiddleOfAReplacement(t *testing.T) {
+	t.Parallel()
+	for at, stage := range map[string]struct {
+		held        string // the method of the request whose answer is held
+		uninstalled bool   // Helm begins to uninstall meanwhile
+	}{
+		"deleted":                       {http.MethodDelete, false},
+		"created while Helm uninstalls": {http.MethodPost, true},
+	} {
+		t.Run(at, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			record := kit.ForgedRecord{Name: "app", Manifest: configMap("settings", "declared")}
+			w.Forge(record)
+			w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.ReplaceImmutable = true })
+			w.WaitReady("app", 1)
+			old := w.Get(kit.ConfigMaps, "settings").GetUID()
+			hold := w.proxy.HoldAnswers(func(r *http.Request) bool {
+				return cluster.ForResource("configmaps", stage.held)(r) && r.URL.Query().Get("dryRun") == ""
+			})
+			defer hold.Release()
+			w.Patch(kit.ConfigMaps, "settings", `{"immutable":true,"data":{"key":"frozen"}}`)
+			if err := hold.Wait(w.Ctx, 1); err != nil {
+				t.Fatal(err)
+			}
+			if stage.uninstalled {
+				record.Status = "uninstalling"
+				w.Forge(record)
+			}
+			w.StopWhileHeld(w.operator, w.proxy, hold)
+			u := w.Get(kit.ConfigMaps, "settings")
+			switch {
+			case stage.uninstalled && u != nil:
+				t.Error("what Helm uninstalls was created again and stays")
+			case !stage.uninstalled && u == nil:
+				t.Error("the object was deleted and not created again")
+			case u != nil && (u.GetUID() == old || kit.Field(u, "data.key") != "declared"):
+				t.Errorf("it is not replaced: %v", u.Object)
+			}
+		})
+	}
+}
+
 func TestRoleReferenceIsReplaced(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

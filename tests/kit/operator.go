@@ -18,6 +18,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/tests/cluster"
 )
 
 // Operator is an operator that runs in this process.
@@ -74,6 +75,25 @@ func (o *Operator) Stop() {
 	case <-time.After(time.Minute):
 		o.t.Fatal("operator did not stop within a minute")
 	}
+}
+
+// StopWhileHeld tells the operator to stop while it waits for a request that is held, lets the request go once the operator has
+// begun to stop (it watches nothing by way of proxy any more), and waits until it has ended.
+func (e *Env) StopWhileHeld(o *Operator, proxy *cluster.Proxy, hold *cluster.Hold) {
+	e.Helper()
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		o.Stop()
+	}()
+	e.Eventually("the operator is stopping", func() error {
+		if n := proxy.Watches(nil); n > 0 {
+			return fmt.Errorf("it has %d watches", n)
+		}
+		return nil
+	})
+	hold.Release()
+	<-stopped
 }
 
 // Log returns what the operator has logged so far.

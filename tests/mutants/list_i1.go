@@ -136,6 +136,21 @@ func neverRevertHelm() []mutant {
 			pkg:  ha, run: "TestI1_StoppedBetweenACreationAndItsSecondCheck",
 		},
 		{
+			promise: "I1", what: "an operator that is stopped leaves the deletion of a leftover unconfirmed",
+			edit: edit{"pkg/controller/leftovers.go", `outlast(ctx)`, `context.WithCancel(ctx)`},
+			pkg:  integration, run: "TestI1_StoppedBetweenADeletionAndItsSecondCheck",
+		},
+		{
+			promise: "I1", what: "an operator that is stopped does not create what it has deleted to replace it",
+			edit: edit{"pkg/controller/replace.go", `outlast(ctx)`, `context.WithCancel(ctx)`},
+			pkg:  integration, run: "TestI1_StoppedInTheMiddleOfAReplacement/deleted",
+		},
+		{
+			promise: "I1", what: "an operator that is stopped leaves a replacement unconfirmed",
+			edit: edit{"pkg/controller/replace.go", `outlast(ctx)`, `context.WithCancel(ctx)`},
+			pkg:  integration, run: "TestI1_StoppedInTheMiddleOfAReplacement/created",
+		},
+		{
 			promise: "I1", what: "records are compared by revision number instead of identity",
 			edit: edit{proof, `	return now.Same(rec) &&`, `	return now.Revision == rec.Revision &&`},
 			pkg:  order, run: "TestI1_RecordIdentityNotRevisionNumber/helm_3/with_it",
