@@ -141,7 +141,7 @@ func costFollowsLocks() []mutant {
 		{
 			promise: "I11", what: "all objects of a kind are watched, Helm's or not",
 			edit: edit{objects, `			opts.LabelSelector = HelmSelector
-			return o.client.Watch(ctx, kind.GVR, opts)`, `			return client.Watch(ctx, opts)`}, pkg: integration, run: test,
+			return o.client.Watch(ctx, kind.GVR, opts)`, `			return o.client.Watch(ctx, kind.GVR, opts)`}, pkg: integration, run: test,
 		},
 		{
 			promise: "I11", what: "the watch of a kind goes on when no release needs it any more",
