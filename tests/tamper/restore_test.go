@@ -151,7 +151,7 @@ func (x *tampering) edit(ctx context.Context, m mutation) error {
 	if err != nil || done == nil {
 		return err
 	}
-	if err := x.restored(m, done.GetResourceVersion(), func(u *unstructured.Unstructured) string {
+	if err := x.restored(ctx, m, done.GetResourceVersion(), func(u *unstructured.Unstructured) string {
 		return difference(want, x.content(u, same))
 	}); err != nil || !x.failed {
 		return err
@@ -180,9 +180,9 @@ func (x *tampering) delete(ctx context.Context) error {
 		}
 		version = done.GetResourceVersion()
 	}
-	if err := x.restored(mutation{class: deletion, what: "delete"}, version, func(u *unstructured.Unstructured) string {
+	if err := x.restored(ctx, mutation{class: deletion, what: "delete"}, version, func(u *unstructured.Unstructured) string {
 		if u.GetUID() == now.GetUID() {
-			return ": it is still being deleted"
+			return beingDeleted
 		}
 		return difference(want, x.content(u, successor))
 	}); err != nil {
@@ -194,13 +194,19 @@ func (x *tampering) delete(ctx context.Context) error {
 
 // restored waits until the object is as wanted after a version, and records how long that took from now on, or what is
 // left of the tampering when it takes too long.
-func (x *tampering) restored(m mutation, version string, differs func(*unstructured.Unstructured) string) error {
+func (x *tampering) restored(ctx context.Context, m mutation, version string, differs func(*unstructured.Unstructured) string) error {
 	begin := time.Now()
 	wait := patience
 	if _, known := x.result.hopeless.Load(m.alike()); known {
 		wait = impatience
 	}
 	seen, remains, err := x.watch.until(version, wait, differs)
+	if err == nil && remains == beingDeleted {
+		if err = x.remind(ctx); err == nil {
+			begin = time.Now()
+			seen, remains, err = x.watch.until(version, wait, differs)
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", m.what, err)
 	}
@@ -210,6 +216,26 @@ func (x *tampering) restored(m mutation, version string, differs func(*unstructu
 		x.result.hopeless.Store(m.alike(), true)
 	}
 	return nil
+}
+
+// beingDeleted is what remains of a deletion that the API server, or whoever else has a finalizer there, has not finished.
+const beingDeleted = ": it is still being deleted"
+
+// remind has the API server look again at a CustomResourceDefinition that it is deleting. Its finalizer controller
+// (k8s.io/apiextensions-apiserver/pkg/controller/finalizer) gives up at a conflict, in the belief that the write of the other
+// one will call it again; but that was its own, of the condition Terminating alone, for which it is not called. Only the
+// resynchronisation finds the definition again, within 5 minutes. Any other write does at once.
+func (x *tampering) remind(ctx context.Context) error {
+	if x.declared.GetKind() != "CustomResourceDefinition" {
+		return nil
+	}
+	// The uid keeps the reminder away from the next definition of this name.
+	body := fmt.Appendf(nil, `{"metadata":{"uid":%q,"annotations":{"tamper.example.com/reminder":"1"}}}`, x.before.GetUID())
+	_, err := x.resource.Patch(ctx, x.name(), types.MergePatchType, body, metav1.PatchOptions{FieldManager: kit.Tamperer})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil // it is gone now
+	}
+	return err
 }
 
 // repair puts a failure right by hand, so that the next tampering is judged by itself.
