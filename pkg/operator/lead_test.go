@@ -63,7 +63,7 @@ func TestALeaderEndsBeforeItsLease(t *testing.T) {
 			t.Errorf("a lease of %s may be held until %s after its last renewal", duration, last)
 		}
 		stretched := time.Duration(float64(retryPeriod(duration)) * (1 + leaderelection.JitterFactor))
-		if stretched >= time.Second || deadline <= time.Duration(leaderelection.JitterFactor*float64(retryPeriod(duration))) {
+		if 2*stretched >= time.Second || deadline <= time.Duration(leaderelection.JitterFactor*float64(retryPeriod(duration))) {
 			t.Errorf("with a lease of %s a standby looks every %s, and a leader tries for %s", duration, stretched, deadline)
 		}
 	}
