@@ -53,11 +53,15 @@ func tuneRuntime(ctx context.Context, log logrus.FieldLogger) {
 			case <-ctx.Done():
 				return
 			case <-ticker.C:
-				p.adjust(second.share(time.Now(), processorTime()), true)
-				if !r.begun(read("/gc/heap/allocs:bytes")) {
+				share := second.share(time.Now(), processorTime())
+				p.adjust(share, true)
+				memory, program := r.after(read("/gc/heap/allocs:bytes"), share)
+				if memory {
+					debug.FreeOSMemory()
+				}
+				if !program {
 					continue
 				}
-				debug.FreeOSMemory()
 				if err := releaseProgram(); err != nil {
 					log.Debugf("pages of the program that were needed once stay in memory: %v", err)
 				}
@@ -81,28 +85,44 @@ func afterEachCollection(ctx context.Context, f func()) {
 }
 
 // When work counts as over: less was allocated in an interval than a process does that renews its lease and follows what
-// happens elsewhere. And what makes a collection worth its milliseconds.
+// happens elsewhere. And what makes a collection worth its milliseconds: then, and during work that takes a small part of a
+// processor but goes on for minutes, which the reading of long histories is.
 const (
 	restInterval = time.Second
 	restBytes    = 1 << 20
 	worthBytes   = 4 << 20
+	slowShare    = 0.3
+	slowBytes    = 32 << 20
+	// programIntervals is after how many intervals of rest in a row the pages of the program are given back again: a lease and
+	// the bookmarks of watches bring many of them back that nothing else needs.
+	programIntervals = 5
 )
 
-// rest tells work from rest by what is allocated.
+// rest tells work from rest by what is allocated, and slow work from fast by the processor that it takes.
 type rest struct {
-	last, freed uint64 // bytes allocated in all, as of the last call and of the last time that rest had begun
+	last, freed uint64 // bytes allocated in all, as of the last call and of the last time that memory was given back
+	calm        int    // intervals of rest in a row
 }
 
-// begun takes the bytes that were allocated so far in the life of the process, once in an interval, and says whether rest
-// has begun, with something to give back.
-func (r *rest) begun(allocated uint64) bool {
+// after takes, once in an interval, the bytes that were allocated so far in the life of the process, and the share of a processor
+// that was used in the interval, 0 if that is not known. It says what is to be given back.
+func (r *rest) after(allocated uint64, share float64) (memory, program bool) {
 	calm := allocated-r.last < restBytes
+	garbage := allocated - r.freed
 	r.last = allocated
-	if !calm || allocated-r.freed < worthBytes {
-		return false
+	if calm {
+		r.calm++
+		memory = garbage >= worthBytes
+		program = memory || r.calm%programIntervals == 0
+	} else {
+		r.calm = 0
+		memory = share > 0 && share < slowShare && garbage >= slowBytes
+		program = memory
 	}
-	r.freed = allocated
-	return true
+	if memory {
+		r.freed = allocated
+	}
+	return memory, program
 }
 
 // read returns what a metric of Go's runtime says, 0 if this Go does not have it.

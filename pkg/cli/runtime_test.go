@@ -8,25 +8,37 @@ import (
 	"time"
 )
 
-func TestMemoryIsGivenBackOnceWorkIsOver(t *testing.T) {
+func TestMemoryIsGivenBackOnceWorkIsOverOrGoesOnSlowly(t *testing.T) {
 	const mib = 1 << 20
 	var r rest
 	for i, step := range []struct {
-		what      string
-		allocated uint64
-		want      bool
+		what            string
+		allocated       uint64
+		share           float64
+		memory, program bool
 	}{
-		{"the start", 20 * mib, false},
-		{"still at work", 30 * mib, false},
-		{"at rest", 30*mib + 1000, true},
-		{"still at rest", 30*mib + 2000, false},
-		{"a little work", 32 * mib, false},
-		{"at rest after a little work: nothing worth a collection", 32*mib + 1000, false},
-		{"more work", 36 * mib, false},
-		{"at rest", 36*mib + 1000, true},
+		{"the start", 20 * mib, 0, false, false},
+		{"still at work", 30 * mib, 0.9, false, false},
+		{"at rest", 30*mib + 1000, 0.1, true, true},
+		{"still at rest", 30*mib + 2000, 0.1, false, false},
+		{"a little work", 32 * mib, 0.9, false, false},
+		{"at rest after a little work: nothing worth a collection", 32*mib + 1000, 0.1, false, false},
+		{"more work", 36 * mib, 0.9, false, false},
+		{"at rest", 36*mib + 1000, 0.1, true, true},
+		{"at rest", 36*mib + 2000, 0, false, false},
+		{"at rest", 36*mib + 3000, 0, false, false},
+		{"at rest", 36*mib + 4000, 0, false, false},
+		{"long at rest: pages of the program came back", 36*mib + 5000, 0, false, true},
+		{"still", 36*mib + 6000, 0, false, false},
+		{"slow work", 60 * mib, slowShare / 2, false, false},
+		{"slow work that goes on", 70 * mib, slowShare / 2, true, true},
+		{"slow work that goes on", 80 * mib, slowShare / 2, false, false},
+		{"fast work", 140 * mib, slowShare, false, false},
+		{"how fast is not known", 150 * mib, 0, false, false},
 	} {
-		if got := r.begun(step.allocated); got != step.want {
-			t.Errorf("step %d, %s: got %t", i, step.what, got)
+		memory, program := r.after(step.allocated, step.share)
+		if memory != step.memory || program != step.program {
+			t.Errorf("step %d, %s: gives back memory %t, program %t", i, step.what, memory, program)
 		}
 	}
 	for _, metric := range []string{"/gc/heap/allocs:bytes", "/gc/heap/live:bytes"} {
