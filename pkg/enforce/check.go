@@ -31,7 +31,7 @@ func newCheck(ctx context.Context, p *Prover, rec release.Record) *Check {
 	c := &Check{done: make(chan struct{})}
 	p.work.Go(func(context.Context) {
 		defer close(c.done)
-		holds, err := p.Holds(ctx, rec)
+		holds, err := p.holds(ctx, rec) // counted with the write that waits for it
 		if err == nil && !holds {
 			err = ErrNotNewest
 		}

@@ -109,3 +109,31 @@ func TestACheckThatNobodyWaitsForAnyMore(t *testing.T) {
 		p.Close()
 	})
 }
+
+// What is under way decides whether a mark is written at once: a drift whose patch is prepared beside its check is one, not two.
+func TestACheckCountsOnceWithTheWriteThatWaitsForIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		locked := secret("2", "u2", "20", "deployed")
+		l := &lister{items: []*metav1.PartialObjectMetadata{locked}, gate: make(chan struct{})}
+		p := l.prover(Omit{})
+		defer p.Close()
+		check := newCheck(t.Context(), p, recordOf(t, locked))
+		synctest.Wait()
+		if n := p.underWay.Load(); n != 0 {
+			t.Errorf("%d under way for a check, which is counted with its write", n)
+		}
+		held := make(chan error)
+		go func() {
+			_, err := p.Holds(t.Context(), recordOf(t, locked))
+			held <- err
+		}()
+		synctest.Wait()
+		if n := p.underWay.Load(); n != 1 {
+			t.Errorf("%d under way for a check by itself", n)
+		}
+		close(l.gate)
+		if err := errors.Join(<-held, check.Passed(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+}

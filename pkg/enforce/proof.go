@@ -63,10 +63,15 @@ func (p *Prover) Close() { p.work.Close() }
 // Holds says whether the newest record of the release is still the given one. The answer is as of a
 // moment after Holds was called.
 func (p *Prover) Holds(ctx context.Context, rec release.Record) (bool, error) {
+	defer p.busy()()
+	return p.holds(ctx, rec)
+}
+
+func (p *Prover) holds(ctx context.Context, rec release.Record) (bool, error) {
 	if p.omit.Check {
 		return true, nil
 	}
-	now, found, err := p.Newest(ctx, rec.Key)
+	now, found, err := p.newest(ctx, rec.Key)
 	if err != nil || !found {
 		return false, err
 	}
@@ -79,6 +84,10 @@ func (p *Prover) Holds(ctx context.Context, rec release.Record) (bool, error) {
 // Newest returns the newest record of a release, false when there is none. The answer is as of a moment after Newest was called.
 func (p *Prover) Newest(ctx context.Context, key release.Key) (release.Record, bool, error) {
 	defer p.busy()()
+	return p.newest(ctx, key)
+}
+
+func (p *Prover) newest(ctx context.Context, key release.Key) (release.Record, bool, error) {
 	if p.marker.quicker() {
 		err := p.marker.reach(ctx)
 		if ctx.Err() != nil {
