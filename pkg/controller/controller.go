@@ -71,16 +71,16 @@ type Options struct {
 // Numbers of workers. A release is loaded by one worker; drift of different releases, and what drifted in one release
 // while earlier drift is being reverted, is worked on side by side; writes are bounded over all workers.
 const (
-	releaseWorkers = 4
+	releaseWorkers = 8
 	driftWorkers   = 8
-	statusWorkers  = 2
+	statusWorkers  = 4
 	writesAtOnce   = 24
 
 	// statusDelay coalesces status writes: a burst of reverts ends in one.
 	statusDelay = 250 * time.Millisecond
 	// lockingPatience is how long a new lock may take to read its objects before the status says that it does: most take
-	// less, and need one write of the status instead of two.
-	lockingPatience = 3 * time.Second
+	// less, also when they wait for others (sweepPatience), and need one write of the status instead of two.
+	lockingPatience = 5 * time.Second
 
 	// eventsPerSecond and eventBurst bound the events about drift, over all releases.
 	eventsPerSecond = 2

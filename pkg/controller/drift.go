@@ -52,6 +52,9 @@ func (c *Controller) process(ctx context.Context, l *lock.Lock, work []*lock.Wor
 	if len(drifted) > 0 {
 		c.act(ctx, l, drifted)
 	}
+	if l.Complete() {
+		c.statusQueue.Add(l.Key) // the first status is waited for, and nothing is left that could go into the same write
+	}
 }
 
 // settle hands an object back to its lock and has a worker come if there is more to do.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
 
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
@@ -20,8 +21,12 @@ const (
 	// share lists.
 	sweepFrom   = 5
 	sweepWindow = time.Second
-	// sweepGather is how long a list waits for further releases.
-	sweepGather = 100 * time.Millisecond
+	// sweepGather is how long a list waits for further releases: until none has come for so long and none waits to be locked, at
+	// most for sweepPatience. A list reads all that Helm manages of a kind, so lists must be few.
+	sweepGather   = 50 * time.Millisecond
+	sweepPatience = 3 * time.Second
+	// sweepsAtOnce is how many kinds are listed side by side: one is judged while the API server prepares another.
+	sweepsAtOnce = 2
 )
 
 // sweeps are the lists that releases wait for. It is safe for concurrent use.
@@ -31,6 +36,7 @@ type sweeps struct {
 	mu      sync.Mutex
 	times   [sweepFrom]time.Time // of the last locks, oldest at at
 	at      int
+	joined  int // locks, ever
 	waiting map[schema.GroupVersionKind]*sweep
 }
 
@@ -55,6 +61,7 @@ func (s *sweeps) join(now time.Time, behind int, l *lock.Lock, kinds map[schema.
 	if len(kinds) == 0 || !many {
 		return false
 	}
+	s.joined++
 	for gvk, kind := range kinds {
 		if s.waiting[gvk] == nil {
 			s.waiting[gvk] = &sweep{kind: kind, locks: map[*lock.Lock]struct{}{}}
@@ -67,6 +74,35 @@ func (s *sweeps) join(now time.Time, behind int, l *lock.Lock, kinds map[schema.
 	default:
 	}
 	return true
+}
+
+func (s *sweeps) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.joined
+}
+
+// gather waits for those whom the next lists are to serve, too; behind says how many releases are still to be locked. It returns
+// false when ctx has ended.
+func (s *sweeps) gather(ctx context.Context, clock clock.Clock, behind func() int) bool {
+	end := clock.NewTimer(sweepPatience)
+	defer end.Stop()
+	for {
+		before := s.count()
+		quiet := clock.NewTimer(sweepGather)
+		select {
+		case <-quiet.C():
+			if s.count() == before && behind() == 0 {
+				return true
+			}
+		case <-end.C():
+			quiet.Stop()
+			return true
+		case <-ctx.Done():
+			quiet.Stop()
+			return false
+		}
+	}
 }
 
 // take returns what waits; nothing does then.
@@ -87,16 +123,19 @@ func (c *Controller) runSweeps(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		gather := c.Clock.NewTimer(sweepGather)
-		select {
-		case <-gather.C():
-		case <-ctx.Done():
-			gather.Stop()
+		if !c.sweeps.gather(ctx, c.Clock, c.releaseQueue.Len) {
 			return
 		}
+		var lists sync.WaitGroup
+		turns := make(chan struct{}, sweepsAtOnce)
 		for gvk, s := range c.sweeps.take() {
-			c.sweep(ctx, gvk, s)
+			turns <- struct{}{}
+			lists.Go(func() {
+				defer func() { <-turns }()
+				c.sweep(ctx, gvk, s)
+			})
 		}
+		lists.Wait()
 	}
 }
 

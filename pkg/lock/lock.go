@@ -45,14 +45,15 @@ type Lock struct {
 	// is not served.
 	Untracked map[manifest.ID]struct{}
 
-	mu      sync.Mutex
-	objects states
-	dirty   map[*state]struct{}      // need a look
-	strays  map[manifest.ID]struct{} // that say they belong to the release, and are not in its manifest
-	taken   map[manifest.ID]struct{} // declared, and owned by another lock
-	lists   []list                   // that show all strays of a kind; a slice, because kinds are few
-	storm   Storm
-	closed  bool
+	mu       sync.Mutex
+	objects  states
+	dirty    map[*state]struct{}      // need a look
+	strays   map[manifest.ID]struct{} // that say they belong to the release, and are not in its manifest
+	taken    map[manifest.ID]struct{} // declared, and owned by another lock
+	lists    []list                   // that show all strays of a kind; a slice, because kinds are few
+	complete bool                     // as Complete said once
+	storm    Storm
+	closed   bool
 }
 
 // New returns a lock with the given objects, no two of one identity, and all of them still to be looked at.

@@ -248,3 +248,26 @@ func TestAFightWaitsInTheLockAndShowsInTheSummary(t *testing.T) {
 	}
 	take(t, l, now.Add(backoffMin), 1)
 }
+
+func TestALockIsCompleteOnceAndWhenAllItsObjectsAreJudged(t *testing.T) {
+	l := New(&Lock{Key: "ns/hr"}, objects("a", "b"))
+	settle := func(name string, o Outcome) {
+		l.Observe(id(name), seen(10, 1, epoch))
+		o.Now = epoch
+		l.Settle(take(t, l, epoch, 1)[0].ID, o)
+	}
+	if l.Complete() {
+		t.Error("complete before anything was judged")
+	}
+	settle("a", Outcome{Good: true, Digest: 1, Version: 10})
+	if l.Complete() {
+		t.Error("complete while b was not judged")
+	}
+	settle("b", Outcome{Problem: &Problem{Reason: "Waiting"}})
+	if !l.Complete() {
+		t.Error("not complete although what can be judged is, and the rest has a problem")
+	}
+	if l.Complete() {
+		t.Error("complete a second time")
+	}
+}

@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"slices"
 	"sort"
 	"time"
 
@@ -65,6 +66,17 @@ func (l *Lock) Summarize(now time.Time) Summary {
 	sort.Slice(sum.Problems, func(i, j int) bool { return less(sum.Problems[i].ID, sum.Problems[j].ID) })
 	sort.Slice(sum.Fights, func(i, j int) bool { return less(sum.Fights[i], sum.Fights[j]) })
 	return sum
+}
+
+// Complete says, once, that all objects have been judged, or have a problem that keeps them from it.
+func (l *Lock) Complete() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.complete || slices.ContainsFunc(l.objects, func(s *state) bool { return !s.judged && s.problem == nil }) {
+		return false
+	}
+	l.complete = true
+	return true
 }
 
 func less(a, b manifest.ID) bool { return a.String() < b.String() }
