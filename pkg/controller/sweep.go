@@ -22,9 +22,11 @@ const (
 	sweepFrom   = 5
 	sweepWindow = time.Second
 	// sweepGather is how long a list waits for further releases: until none has come for so long and none waits to be locked, at
-	// most for sweepPatience. A list reads all that Helm manages of a kind, so lists must be few.
+	// most for sweepPatience, or sweepRest times as long as the last lists took. A list reads all that Helm manages of a kind,
+	// so lists must be few.
 	sweepGather   = 50 * time.Millisecond
 	sweepPatience = 3 * time.Second
+	sweepRest     = 3
 	// sweepsAtOnce is how many kinds are listed side by side: one is judged while the API server prepares another.
 	sweepsAtOnce = 2
 )
@@ -82,10 +84,10 @@ func (s *sweeps) count() int {
 	return s.joined
 }
 
-// gather waits for those whom the next lists are to serve, too; behind says how many releases are still to be locked. It returns
-// false when ctx has ended.
-func (s *sweeps) gather(ctx context.Context, clock clock.Clock, behind func() int) bool {
-	end := clock.NewTimer(sweepPatience)
+// gather waits for those whom the next lists are to serve, too, at most for patience; behind says how many releases are still to be
+// locked. It returns false when ctx has ended.
+func (s *sweeps) gather(ctx context.Context, clock clock.Clock, patience time.Duration, behind func() int) bool {
+	end := clock.NewTimer(patience)
 	defer end.Stop()
 	for {
 		before := s.count()
@@ -117,15 +119,17 @@ func (s *sweeps) take() map[schema.GroupVersionKind]*sweep {
 // runSweeps makes the lists that releases wait for until ctx ends. Who comes while one is made waits for the next: it may
 // have passed their objects.
 func (c *Controller) runSweeps(ctx context.Context) {
+	var took time.Duration
 	for {
 		select {
 		case <-c.sweeps.wake:
 		case <-ctx.Done():
 			return
 		}
-		if !c.sweeps.gather(ctx, c.Clock, c.releaseQueue.Len) {
+		if !c.sweeps.gather(ctx, c.Clock, max(sweepPatience, sweepRest*took), c.releaseQueue.Len) {
 			return
 		}
+		begin := c.Clock.Now()
 		var lists sync.WaitGroup
 		turns := make(chan struct{}, sweepsAtOnce)
 		for gvk, s := range c.sweeps.take() {
@@ -136,6 +140,7 @@ func (c *Controller) runSweeps(ctx context.Context) {
 			})
 		}
 		lists.Wait()
+		took = c.Clock.Since(begin)
 	}
 }
 

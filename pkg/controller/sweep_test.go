@@ -53,7 +53,7 @@ func TestAListWaitsForAllWhomItCanServe(t *testing.T) {
 				}()
 				begin := time.Now()
 				behind := func() int { return map[bool]int{true: 1}[time.Since(begin) < tc.behind] }
-				if !s.gather(ctx, clock.RealClock{}, behind) {
+				if !s.gather(ctx, clock.RealClock{}, sweepPatience, behind) {
 					t.Error("says that it was stopped")
 				}
 				if took := time.Since(begin); took != tc.want {
@@ -69,7 +69,7 @@ func TestGatheringEndsWithTheOperator(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var returned atomic.Bool
 		go func() {
-			if newSweeps().gather(ctx, clock.RealClock{}, func() int { return 1 }) {
+			if newSweeps().gather(ctx, clock.RealClock{}, time.Hour, func() int { return 1 }) {
 				t.Error("says that a list is due")
 			}
 			returned.Store(true)
