@@ -28,6 +28,16 @@ func noWriteLoops() []mutant {
 			pkg: integration, run: normalised,
 		},
 		{
+			promise: "I6", what: "a number that its type cannot hold counts as one that the server takes",
+			edit: edit{"pkg/manifest/walk.go", `zero.CanInt() && !zero.OverflowInt(d)`, `zero.CanInt()`},
+			pkg:  manifest, run: "TestCanonicalWritesLeavesAsTheServerDoes",
+		},
+		{
+			promise: "I6", what: "a value that is left out where it is none counts as written in another form",
+			edit: edit{"pkg/manifest/walk.go", ` || len(data) == 0 && declared != "" {`, ` {`},
+			pkg:  manifest, run: "TestCanonicalIsWhatDecodingSays",
+		},
+		{
 			promise: "I6", what: "a fight is never noticed",
 			edit: edit{budget, `	b.backoff = backoffMin
 	b.next = now.Add(b.backoff)
