@@ -171,7 +171,7 @@ func ownerOf(l *lock.Lock, w *lock.Work, live *unstructured.Unstructured, change
 		return w.Owner
 	}
 	if live != nil {
-		if owner := drift.ManagedBy(live.GetManagedFields()); owner.Known {
+		if owner := drift.ManagedIn(live); owner.Known {
 			return owner
 		}
 	}

@@ -1,60 +1,11 @@
 package drift
 
 import (
-	"bytes"
 	"slices"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
-
-// Owner is the field manager through which Helm wrote an object.
-type Owner struct {
-	// Manager is its name: "helm", "helm-controller", "terraform-provider-helm", ...
-	Manager string
-	// Operation is Apply after a server-side apply (Helm 4), else Update.
-	Operation metav1.ManagedFieldsOperationType
-	// Known is false when nobody owns Helm's metadata on the object, and the rest is the default: helm, Update.
-	Known bool
-}
-
-// helmMarkers are the fields that Helm sets on every object, as they are written in managedFields.
-var helmMarkers = [...][]byte{
-	[]byte(`"f:meta.helm.sh/release-name"`),
-	[]byte(`"f:meta.helm.sh/release-namespace"`),
-	[]byte(`"f:app.kubernetes.io/managed-by"`),
-}
-
-// ManagedBy returns Helm's manager on an object: the one that owns meta.helm.sh/release-name. Where somebody else took
-// a part of Helm's metadata over by changing it, the manager that owns most of it wins, then the one that has helm
-// in its name.
-func ManagedBy(managedFields []metav1.ManagedFieldsEntry) Owner {
-	owner, best := Owner{Manager: "helm", Operation: metav1.ManagedFieldsOperationUpdate}, 0
-	for i := range managedFields {
-		entry := &managedFields[i]
-		if entry.FieldsV1 == nil || entry.Subresource != "" {
-			continue
-		}
-		score, fields := 0, entry.FieldsV1.GetRawBytes()
-		for _, marker := range helmMarkers {
-			if bytes.Contains(fields, marker) {
-				score += 2
-			}
-		}
-		if score == 0 || score == 2 && !bytes.Contains(fields, helmMarkers[0]) {
-			continue
-		}
-		if strings.Contains(entry.Manager, "helm") {
-			score++
-		}
-		if score > best {
-			best = score
-			owner = Owner{Manager: entry.Manager, Operation: entry.Operation, Known: true}
-		}
-	}
-	return owner
-}
 
 // Author is who made a change, as the API server recorded it. The zero value means that it is not known.
 type Author struct {
