@@ -20,12 +20,18 @@ type document struct {
 	index int
 	line  int
 	text  string
-	// source is the template's path from Helm's "# Source:" comment, or empty.
-	source string
 }
 
 // The comment that Helm puts before each rendered template. Only what looks like a path is taken: it goes into errors.
 var sourceComment = regexp.MustCompile(`(?m)^# Source: ([A-Za-z0-9_@+./-]{1,200})[ \t]*\r?$`)
+
+// source returns the template's path from Helm's "# Source:" comment, or nothing. It is only looked for when something is wrong.
+func (d document) source() string {
+	if found := sourceComment.FindStringSubmatch(d.text[:min(len(d.text), headBytes)]); found != nil {
+		return found[1]
+	}
+	return ""
+}
 
 // split cuts a manifest into documents as Helm does: at every line that starts with "---", after which only spaces and a
 // comment may follow. The text before the first separator is a document only when it is not empty.
@@ -45,11 +51,7 @@ func split(manifest string) ([]document, error) {
 		if len(docs) == 0 && start == 0 && strings.TrimSpace(text) == "" {
 			return
 		}
-		doc := document{index: len(docs) + 1, line: first, text: text}
-		if found := sourceComment.FindStringSubmatch(text[:min(len(text), headBytes)]); found != nil {
-			doc.source = found[1]
-		}
-		docs = append(docs, doc)
+		docs = append(docs, document{index: len(docs) + 1, line: first, text: text})
 	}
 	for offset := 0; offset < len(manifest); line++ {
 		next := len(manifest)

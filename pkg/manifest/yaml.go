@@ -46,7 +46,7 @@ func (e *DocumentError) Error() string {
 }
 
 func (d document) errorf(line int, format string, args ...any) error {
-	return &DocumentError{Doc: d.index, Line: line, Source: d.source, Reason: fmt.Sprintf(format, args...)}
+	return &DocumentError{Doc: d.index, Line: line, Source: d.source(), Reason: fmt.Sprintf(format, args...)}
 }
 
 // decoder decodes documents into unstructured JSON. budget is how many nodes and bytes of text it may still produce, nodes
