@@ -36,7 +36,7 @@ type options struct {
 	scale                       string
 	perRelease                  int
 	rest                        time.Duration
-	quick, huge, targets        bool
+	quick, targets              bool
 	json, docs, before          string
 	operator, profiles, log     string
 	chosen                      []string
@@ -68,10 +68,9 @@ func parse(args []string) (options, error) {
 	f.IntVar(&o.kills, "kills", 2, "leaders that are killed")
 	f.DurationVar(&o.lease, "lease", 5*time.Second, "lease duration of the leaders that are killed")
 	f.StringVar(&o.scale, "scale", "10,100,1000", "numbers of releases between which cost is compared, ascending")
-	f.IntVar(&o.perRelease, "per-release", 10, "objects in each of these releases")
+	f.IntVar(&o.perRelease, "per-release", 50, "objects in each of these releases")
 	f.DurationVar(&o.rest, "rest", 5*time.Second, "how long the operator rests before its memory is read")
 	f.BoolVar(&o.quick, "quick", false, "small numbers where no flag says otherwise")
-	f.BoolVar(&o.huge, "huge", false, "50 objects in each release of scale: 50,000 in all")
 	f.BoolVar(&o.targets, "targets", true, "exit with 1 when a target is missed")
 	f.StringVar(&o.json, "json", "", "file to write the result to, as JSON")
 	f.StringVar(&o.docs, "docs", "", "directory to document the result in: "+strings.Join([]string{resultFile, pageFile, latencyFile, scalingFile}, ", "))
@@ -94,13 +93,6 @@ func parse(args []string) (options, error) {
 
 // complete works out what the flags mean, and whether it makes sense.
 func (o *options) complete(f *flag.FlagSet) error {
-	if o.huge {
-		given := false
-		f.Visit(func(fl *flag.Flag) { given = given || fl.Name == "per-release" })
-		if !given {
-			o.perRelease = 50
-		}
-	}
 	o.chosen = sectionNames()
 	if o.only != "" {
 		o.chosen = strings.Split(o.only, ",")
@@ -137,7 +129,7 @@ func (o *options) shorten(f *flag.FlagSet) {
 	}{
 		"rounds": {&o.rounds, 40}, "deletions": {&o.deletions, 15}, "objects": {&o.objects, 200}, "releases": {&o.releases, 8},
 		"storms": {&o.storms, 1}, "burst": {&o.burst, 100}, "unrelated": {&o.unrelated, 1000}, "upgrades": {&o.upgrades, 6},
-		"history": {&o.history, 10}, "failovers": {&o.failovers, 2}, "kills": {&o.kills, 1},
+		"history": {&o.history, 10}, "failovers": {&o.failovers, 2}, "kills": {&o.kills, 1}, "per-release": {&o.perRelease, 10},
 	} {
 		if !given[name] {
 			*small.n = small.to

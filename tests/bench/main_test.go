@@ -23,7 +23,7 @@ func TestQuickKeepsWhatAFlagSays(t *testing.T) {
 }
 
 func TestSectionsAreChosen(t *testing.T) {
-	o, err := parse([]string{"-only", "storm,scale", "-huge"})
+	o, err := parse([]string{"-only", "storm,scale"})
 	if err != nil {
 		t.Fatal(err)
 	}
