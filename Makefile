@@ -87,7 +87,7 @@ demo: ## Lock charts on a real control plane, tamper with them, and show every r
 BENCH ?= -docs docs
 
 .PHONY: bench
-bench: ## Measure the operator next to a minimal watch-and-patch reactor, and write docs/performance.md (12 minutes)
+bench: ## Measure the operator next to a minimal watch-and-patch reactor, and write docs/performance.md (15 minutes)
 	@go run ./tests/cluster-cmd build >&2
 	@go run ./tests/bench $(BENCH)
 

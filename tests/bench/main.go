@@ -87,12 +87,12 @@ func parse(args []string) (options, error) {
 	if o.quick {
 		o.shorten(f)
 	}
-	err := o.complete(f)
+	err := o.complete()
 	return o, err
 }
 
 // complete works out what the flags mean, and whether it makes sense.
-func (o *options) complete(f *flag.FlagSet) error {
+func (o *options) complete() error {
 	o.chosen = sectionNames()
 	if o.only != "" {
 		o.chosen = strings.Split(o.only, ",")
