@@ -73,7 +73,7 @@ type Options struct {
 const (
 	releaseWorkers = 8
 	driftWorkers   = 8
-	statusWorkers  = 4
+	statusWorkers  = 2
 	writesAtOnce   = 24
 
 	// statusDelay coalesces status writes: a burst of reverts ends in one.
