@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/klog/v2"
 
 	"github.com/rancher/helm-locker/pkg/controller"
 	"github.com/rancher/helm-locker/pkg/metrics"
@@ -63,7 +64,7 @@ func lead(ctx context.Context, conn *connection, o ControllerOptions, c *control
 	if err != nil {
 		return fmt.Errorf("leader election: %w", err)
 	}
-	elector.Run(ctx)
+	elector.Run(klog.NewContext(ctx, klog.Logger{})) // toldLock tells what is wrong once; client-go does at every attempt
 	if lost.Load() {
 		return errLeaseLost
 	}

@@ -17,6 +17,8 @@ type toldLock struct {
 	last string
 }
 
+const creating = "create"
+
 func (l *toldLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := l.Interface.Get(ctx)
 	l.tell("read", err)
@@ -25,7 +27,7 @@ func (l *toldLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord,
 
 func (l *toldLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	err := l.Interface.Create(ctx, record)
-	l.tell("create", err)
+	l.tell(creating, err)
 	return err
 }
 
@@ -35,9 +37,10 @@ func (l *toldLock) Update(ctx context.Context, record resourcelock.LeaderElectio
 	return err
 }
 
-// tell logs an error once until another one comes. That there is no lease yet, or that somebody else was faster, is none.
+// tell logs an error once until another one comes. That there is no lease yet, or that somebody else was faster, is none. A lease
+// that cannot be created because something is not found lacks its namespace.
 func (l *toldLock) tell(doing string, err error) {
-	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
+	if err == nil || apierrors.IsNotFound(err) && doing != creating || apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
 		return
 	}
 	if text := fmt.Sprintf("cannot %s the lease %s: %v", doing, l.Describe(), err); text != l.last {
