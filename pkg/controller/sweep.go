@@ -38,7 +38,8 @@ type sweeps struct {
 	mu      sync.Mutex
 	times   [sweepFrom]time.Time // of the last locks, oldest at at
 	at      int
-	joined  int // locks, ever
+	joined  int           // locks, ever
+	took    time.Duration // what the last lists took
 	waiting map[schema.GroupVersionKind]*sweep
 }
 
@@ -84,10 +85,10 @@ func (s *sweeps) count() int {
 	return s.joined
 }
 
-// gather waits for those whom the next lists are to serve, too, at most for patience; behind says how many releases are still to be
-// locked. It returns false when ctx has ended.
-func (s *sweeps) gather(ctx context.Context, clock clock.Clock, patience time.Duration, behind func() int) bool {
-	end := clock.NewTimer(patience)
+// gather waits for those whom the next lists are to serve, too; behind says how many releases are still to be locked. It returns
+// false when ctx has ended. Who makes the lists calls it, and sets what they took.
+func (s *sweeps) gather(ctx context.Context, clock clock.Clock, behind func() int) bool {
+	end := clock.NewTimer(max(sweepPatience, sweepRest*s.took))
 	defer end.Stop()
 	for {
 		before := s.count()
@@ -119,20 +120,23 @@ func (s *sweeps) take() map[schema.GroupVersionKind]*sweep {
 // runSweeps makes the lists that releases wait for until ctx ends. Who comes while one is made waits for the next: it may
 // have passed their objects.
 func (c *Controller) runSweeps(ctx context.Context) {
-	var took time.Duration
 	for {
 		select {
 		case <-c.sweeps.wake:
 		case <-ctx.Done():
 			return
 		}
-		if !c.sweeps.gather(ctx, c.Clock, max(sweepPatience, sweepRest*took), c.releaseQueue.Len) {
+		if !c.sweeps.gather(ctx, c.Clock, c.releaseQueue.Len) {
 			return
+		}
+		waiting := c.sweeps.take()
+		if len(waiting) == 0 { // who woke this round was taken with the one before
+			continue
 		}
 		begin := c.Clock.Now()
 		var lists sync.WaitGroup
 		turns := make(chan struct{}, sweepsAtOnce)
-		for gvk, s := range c.sweeps.take() {
+		for gvk, s := range waiting {
 			turns <- struct{}{}
 			lists.Go(func() {
 				defer func() { <-turns }()
@@ -140,7 +144,7 @@ func (c *Controller) runSweeps(ctx context.Context) {
 			})
 		}
 		lists.Wait()
-		took = c.Clock.Since(begin)
+		c.sweeps.took = c.Clock.Since(begin)
 	}
 }
 

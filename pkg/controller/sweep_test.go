@@ -21,6 +21,7 @@ func TestAListWaitsForAllWhomItCanServe(t *testing.T) {
 		joins  int           // further ones
 		every  time.Duration // between them
 		behind time.Duration // until none is to be locked
+		took   time.Duration // the lists before
 		want   time.Duration
 	}{
 		"one alone":                    {want: sweepGather},
@@ -29,10 +30,12 @@ func TestAListWaitsForAllWhomItCanServe(t *testing.T) {
 		"some are still to be locked":  {behind: 10*sweepGather - 1, want: 10 * sweepGather},
 		"more and more come":           {joins: 1000, every: sweepGather / 2, want: sweepPatience},
 		"there is always more to lock": {behind: time.Hour, want: sweepPatience},
+		"lists take long":              {behind: time.Hour, took: sweepPatience, want: sweepRest * sweepPatience},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newSweeps()
+				s.took = tc.took
 				join := func() {
 					if !s.join(time.Now(), sweepFrom, &lock.Lock{}, kinds) {
 						t.Error("did not join")
@@ -53,7 +56,7 @@ func TestAListWaitsForAllWhomItCanServe(t *testing.T) {
 				}()
 				begin := time.Now()
 				behind := func() int { return map[bool]int{true: 1}[time.Since(begin) < tc.behind] }
-				if !s.gather(ctx, clock.RealClock{}, sweepPatience, behind) {
+				if !s.gather(ctx, clock.RealClock{}, behind) {
 					t.Error("says that it was stopped")
 				}
 				if took := time.Since(begin); took != tc.want {
@@ -69,7 +72,7 @@ func TestGatheringEndsWithTheOperator(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var returned atomic.Bool
 		go func() {
-			if newSweeps().gather(ctx, clock.RealClock{}, time.Hour, func() int { return 1 }) {
+			if newSweeps().gather(ctx, clock.RealClock{}, func() int { return 1 }) {
 				t.Error("says that a list is due")
 			}
 			returned.Store(true)

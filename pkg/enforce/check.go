@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/rancher/helm-locker/pkg/release"
 )
@@ -25,13 +26,16 @@ func (e *UncheckedError) Unwrap() error { return e.Err }
 type Check struct {
 	done chan struct{}
 	err  error // set before done is closed
+	// uncount ends its being counted as under way: with the answer, or when the write that waits for it is counted in its place.
+	uncount func()
 }
 
 func newCheck(ctx context.Context, p *Prover, rec release.Record) *Check {
-	c := &Check{done: make(chan struct{})}
+	c := &Check{done: make(chan struct{}), uncount: sync.OnceFunc(p.busy())}
 	p.work.Go(func(context.Context) {
 		defer close(c.done)
-		holds, err := p.holds(ctx, rec) // counted with the write that waits for it
+		defer c.uncount()
+		holds, err := p.holds(ctx, rec)
 		if err == nil && !holds {
 			err = ErrNotNewest
 		}

@@ -25,6 +25,9 @@ func (l *Lock) Known(id manifest.ID, version, digest uint64) bool {
 // outdates says whether a look with that version is older than one already taken. Zero is unknown, and never old.
 func (s *state) outdates(version uint64) bool { return version != 0 && version <= s.version }
 
+// unjudged says whether it is not known of the object how it is, nor what keeps that from being known.
+func (s *state) unjudged() bool { return !s.judged && s.problem == nil }
+
 // settles says whether content with that digest was judged, and nobody is about to change it.
 func (s *state) settles(digest uint64) bool { return s.judged && digest == s.good && !s.inFlight }
 

@@ -50,7 +50,7 @@ func (l *Lock) Summarize(now time.Time) Summary {
 			sum.Fights = append(sum.Fights, id)
 			sum.QuietAt = earliest(sum.QuietAt, s.effort.budget.QuietAt())
 		}
-		if !s.judged && s.problem == nil {
+		if s.unjudged() {
 			sum.Unjudged++
 		}
 		switch {
@@ -72,7 +72,7 @@ func (l *Lock) Summarize(now time.Time) Summary {
 func (l *Lock) Complete() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.complete || slices.ContainsFunc(l.objects, func(s *state) bool { return !s.judged && s.problem == nil }) {
+	if l.complete || slices.ContainsFunc(l.objects, (*state).unjudged) {
 		return false
 	}
 	l.complete = true

@@ -100,42 +100,34 @@ func walkIntOrText(declared any) (any, form) {
 }
 
 func walkStruct(declared map[string]any, zero reflect.Value, entry *value.TypeReflectCacheEntry, depth int) (any, form) {
-	var written map[string]any // a copy, once something changes
 	fields := entry.Fields()
-	for key, member := range declared {
-		field, known := fields[key]
-		if !known {
-			if !encodes(member, depth+1) {
-				return nil, unsure
-			}
-			continue
+	return walkMembers(declared, func(key string, member any) (any, form) {
+		if field, known := fields[key]; known {
+			return walk(member, field.GetFrom(zero), field.TypeEntry, depth+1)
 		}
-		canonical, form := walk(member, field.GetFrom(zero), field.TypeEntry, depth+1)
+		return member, sureIf(encodes(member, depth+1))
+	})
+}
+
+func walkMap(declared map[string]any, t reflect.Type, depth int) (any, form) {
+	zero, entry := reflect.Zero(t), value.TypeReflectEntryOf(t)
+	return walkMembers(declared, func(key string, member any) (any, form) {
+		if !utf8.ValidString(key) {
+			return nil, unsure
+		}
+		return walk(member, zero, entry, depth+1)
+	})
+}
+
+// walkMembers returns a map with the canonical forms that of finds of its members: itself, or a copy once something changes.
+func walkMembers(declared map[string]any, of func(key string, member any) (any, form)) (any, form) {
+	var written map[string]any
+	for key, member := range declared {
+		canonical, form := of(key, member)
 		switch form {
 		case unsure:
 			return nil, unsure
 		case changed:
-			if written == nil {
-				written = maps.Clone(declared)
-			}
-			written[key] = canonical
-		}
-	}
-	if written == nil {
-		return declared, same
-	}
-	return written, changed
-}
-
-func walkMap(declared map[string]any, t reflect.Type, depth int) (any, form) {
-	var written map[string]any
-	zero, entry := reflect.Zero(t), value.TypeReflectEntryOf(t)
-	for key, member := range declared {
-		canonical, form := walk(member, zero, entry, depth+1)
-		switch {
-		case form == unsure, !utf8.ValidString(key):
-			return nil, unsure
-		case form == changed:
 			if written == nil {
 				written = maps.Clone(declared)
 			}

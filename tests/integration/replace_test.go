@@ -194,6 +194,16 @@ func TestNothingIsReplacedThatCouldNotBeCreated(t *testing.T) {
 	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
 }
 
+// lockReplaceable locks a release of which the ConfigMap settings may be replaced, and returns its record.
+func (w *world) lockReplaceable() kit.ForgedRecord {
+	w.Helper()
+	record := kit.ForgedRecord{Name: "app", Manifest: configMap("settings", "declared")}
+	w.Forge(record)
+	w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.ReplaceImmutable = true })
+	w.WaitReady("app", 1)
+	return record
+}
+
 // The operator has deleted the object when Helm begins to uninstall: what it then creates goes again. When Helm begins an
 // upgrade, which counts on the object, it stays.
 func TestI1_ReplacementWhileHelmBegins(t *testing.T) {
@@ -202,10 +212,7 @@ func TestI1_ReplacementWhileHelmBegins(t *testing.T) {
 		t.Run(status, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			record := kit.ForgedRecord{Name: "app", Manifest: configMap("settings", "declared")}
-			w.Forge(record)
-			w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.ReplaceImmutable = true })
-			w.WaitReady("app", 1)
+			record := w.lockReplaceable()
 			w.proxy.Reset()
 			hold := w.proxy.HoldAnswers(cluster.ForResource("configmaps", http.MethodDelete))
 			w.Patch(kit.ConfigMaps, "settings", `{"immutable":true,"data":{"key":"frozen"}}`)
@@ -256,10 +263,7 @@ func TestI1_StoppedInTheMiddleOfAReplacement(t *testing.T) {
 		t.Run(at, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			record := kit.ForgedRecord{Name: "app", Manifest: configMap("settings", "declared")}
-			w.Forge(record)
-			w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.ReplaceImmutable = true })
-			w.WaitReady("app", 1)
+			record := w.lockReplaceable()
 			old := w.Get(kit.ConfigMaps, "settings").GetUID()
 			hold := w.proxy.HoldAnswers(func(r *http.Request) bool {
 				return cluster.ForResource("configmaps", stage.held)(r) && r.URL.Query().Get("dryRun") == ""

@@ -201,7 +201,7 @@ func (x *tampering) restored(ctx context.Context, m mutation, version string, di
 		wait = impatience
 	}
 	seen, remains, err := x.watch.until(version, wait, differs)
-	if err == nil && remains == beingDeleted {
+	if err == nil && remains == beingDeleted && x.declared.GetKind() == "CustomResourceDefinition" {
 		if err = x.remind(ctx); err == nil {
 			begin = time.Now()
 			seen, remains, err = x.watch.until(version, wait, differs)
@@ -226,9 +226,6 @@ const beingDeleted = ": it is still being deleted"
 // one will call it again; but that was its own, of the condition Terminating alone, for which it is not called. Only the
 // resynchronisation finds the definition again, within 5 minutes. Any other write does at once.
 func (x *tampering) remind(ctx context.Context) error {
-	if x.declared.GetKind() != "CustomResourceDefinition" {
-		return nil
-	}
 	// The uid keeps the reminder away from the next definition of this name.
 	body := fmt.Appendf(nil, `{"metadata":{"uid":%q,"annotations":{"tamper.example.com/reminder":"1"}}}`, x.before.GetUID())
 	_, err := x.resource.Patch(ctx, x.name(), types.MergePatchType, body, metav1.PatchOptions{FieldManager: kit.Tamperer})
