@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/rancher/helm-locker/pkg/release"
 )
@@ -26,15 +25,13 @@ func (e *UncheckedError) Unwrap() error { return e.Err }
 type Check struct {
 	done chan struct{}
 	err  error // set before done is closed
-	// uncount ends its being counted as under way: with the answer, or when the write that waits for it is counted in its place.
-	uncount func()
 }
 
 func newCheck(ctx context.Context, p *Prover, rec release.Record) *Check {
-	c := &Check{done: make(chan struct{}), uncount: sync.OnceFunc(p.busy())}
+	c := &Check{done: make(chan struct{})}
 	p.work.Go(func(context.Context) {
 		defer close(c.done)
-		defer c.uncount()
+		// Not counted as under way: the writes that follow are, and one that is prepared meanwhile is already.
 		holds, err := p.holds(ctx, rec)
 		if err == nil && !holds {
 			err = ErrNotNewest

@@ -120,9 +120,6 @@ func (e *Enforcer) DryRun(ctx context.Context, r *Revert) (*unstructured.Unstruc
 // server: a conflict or "already exists" asks for a fresh look. setID names the ObjectSet.
 func (e *Enforcer) Revert(ctx context.Context, setID string, r *Revert) (*unstructured.Unstructured, error) {
 	defer e.prover.busy()()
-	if r.Check != nil {
-		r.Check.uncount()
-	}
 	w, err := e.as(r.Object)
 	if err != nil {
 		return nil, err
