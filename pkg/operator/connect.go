@@ -17,6 +17,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/controller"
+	"github.com/rancher/helm-locker/pkg/dial"
 	"github.com/rancher/helm-locker/pkg/enforce"
 	helm "github.com/rancher/helm-locker/pkg/generated/controllers/helm.cattle.io"
 	helmcontrollers "github.com/rancher/helm-locker/pkg/generated/controllers/helm.cattle.io/v1alpha1"
@@ -41,6 +42,7 @@ func connect(config *rest.Config, o ControllerOptions) (*connection, error) {
 	config.UserAgent = "helm-locker/" + version.Version
 	requests := rest.CopyConfig(config)
 	requests.Timeout = requestTimeout
+	watches := dial.ForWatches(config)
 
 	c := &connection{}
 	var err error
@@ -57,8 +59,8 @@ func connect(config *rest.Config, o ControllerOptions) (*connection, error) {
 	step("impersonating", func() (e error) { c.Accounts, e = enforce.NewAccounts(requests, c.Dynamic, o.Impersonate); return })
 	step("metadata", func() (e error) { c.Metadata, e = metadata.NewForConfig(requests); return })
 	step("watch", func() (e error) { c.WatchDynamic, e = dynamic.NewForConfig(config); return })
-	step("object watch", func() (e error) { c.WatchObjects, e = watch.NewClient(config); return })
-	step("metadata watch", func() (e error) { c.WatchMetadata, e = metadata.NewForConfig(config); return })
+	step("object watch", func() (e error) { c.WatchObjects, e = watch.NewClient(watches); return })
+	step("metadata watch", func() (e error) { c.WatchMetadata, e = metadata.NewForConfig(watches); return })
 	step("HelmRelease", func() (e error) { c.factory, e = newFactory(config, o.Namespace); return })
 	if err != nil {
 		return nil, err

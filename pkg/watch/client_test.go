@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -104,6 +106,39 @@ func TestAWatchDeliversObjectsBookmarksAndErrors(t *testing.T) {
 	}
 	if want := "/apis/apps/v1/deployments?labelSelector=app.kubernetes.io%2Fmanaged-by%3DHelm&resourceVersion=3&watch=true"; asked != want {
 		t.Errorf("asked for %s, want %s", asked, want)
+	}
+}
+
+// A connection on which nothing comes any more fails as after a deadline. The watch then ends without an error, and is begun again
+// where it was.
+func TestAWatchOfAConnectionThatTimesOutEnds(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		reply(t, w, http.StatusOK, `{"type":"ADDED","object":`+webText+"}\n"+`{"type":"ADD`) // and the rest never comes
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	c, err := NewClient(&rest.Config{Host: server.URL, Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+		if err == nil {
+			err = conn.SetReadDeadline(time.Now().Add(time.Second))
+		}
+		return conn, err
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	watch, err := c.Watch(t.Context(), deployments, metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watch.Stop()
+	var events []apiwatch.EventType
+	for event := range watch.ResultChan() {
+		events = append(events, event.Type)
+	}
+	if !slices.Equal(events, []apiwatch.EventType{apiwatch.Added}) {
+		t.Errorf("delivered %v", events)
 	}
 }
 
