@@ -113,6 +113,8 @@ type Controller struct {
 	writes      chan struct{}
 	large       queue
 	eventBudget flowcontrol.PassiveRateLimiter
+	// announcements are events that can wait.
+	announcements announcements
 
 	start   gathering
 	sweeps  *sweeps
@@ -268,7 +270,7 @@ func (c *Controller) enqueueAll() ([]string, error) {
 		if !c.inShard(hr) {
 			continue
 		}
-		key := hr.Namespace + "/" + hr.Name
+		key := keyOf(hr)
 		keys = append(keys, key)
 		c.releaseQueue.Add(key)
 	}
@@ -283,7 +285,7 @@ func (c *Controller) enqueueRelease(key release.Key) {
 		return
 	}
 	for _, hr := range named {
-		c.releaseQueue.Add(hr.Namespace + "/" + hr.Name)
+		c.releaseQueue.Add(keyOf(hr))
 	}
 }
 

@@ -98,6 +98,7 @@ func driftEvent(action v1alpha1.DriftAction) (string, bool) {
 
 // driftEvents records an event on the HelmRelease and one on the object.
 func (c *Controller) driftEvents(l *lock.Lock, v *verdict, reason string, lived time.Duration) {
+	c.announcements.say(l.Key)
 	kind := corev1.EventTypeNormal
 	suffix := fmt.Sprintf("; restored in %s", lived.Round(time.Millisecond))
 	switch reason {
@@ -130,9 +131,16 @@ func (c *Controller) cached(key string) *v1alpha1.HelmRelease {
 	return hr
 }
 
+// keyOf returns the key of a HelmRelease.
+func keyOf(hr *v1alpha1.HelmRelease) string { return hr.Namespace + "/" + hr.Name }
+
 // event records an event on a HelmRelease, if this controller leads: a standby sees the same and would repeat it.
 func (c *Controller) event(hr *v1alpha1.HelmRelease, kind, reason, format string, args ...any) {
-	if hr != nil && c.leading.Load() {
+	if hr == nil {
+		return
+	}
+	c.announcements.say(keyOf(hr))
+	if c.leading.Load() {
 		c.say(objectReference(hr), kind, reason, format, args...)
 	}
 }
@@ -150,7 +158,9 @@ func (c *Controller) announceLocked(hr *v1alpha1.HelmRelease, l *lock.Lock, obje
 	if l.Detect {
 		mode = "watched; drift is only reported"
 	}
-	c.event(hr, corev1.EventTypeNormal, v1alpha1.EventReasonLocked, "revision %d of Helm release %s: %s %s", l.Record.Revision, l.Release, count(objects, "object"), mode)
+	c.announcements.hold(l.Key, c.Clock.Now(), func() {
+		c.event(hr, corev1.EventTypeNormal, v1alpha1.EventReasonLocked, "revision %d of Helm release %s: %s %s", l.Record.Revision, l.Release, count(objects, "object"), mode)
+	})
 	c.Log.WithFields(logrus.Fields{"release": l.Release.String(), "revision": l.Record.Revision, "objects": objects}).Info("locked")
 }
 

@@ -61,7 +61,7 @@ func (c *Controller) tellFight(l *lock.Lock, v *verdict) {
 // tellChanges tells what is different in a status that was just written from what was told before: by this process, or by
 // the one that wrote the status which this one found. So nothing is told again because an operator starts.
 func (c *Controller) tellChanges(hr *v1alpha1.HelmRelease, now v1alpha1.HelmReleaseStatus) {
-	key := hr.Namespace + "/" + hr.Name
+	key := keyOf(hr)
 	c.mu.Lock()
 	before, known := c.told[key]
 	if !known || before.uid != hr.UID {

@@ -32,7 +32,11 @@ func (c *Controller) nextStatus(ctx context.Context) bool {
 		return false
 	}
 	defer c.statusQueue.Done(key)
-	if err := c.writeStatus(ctx, key); err != nil {
+	waits, err := c.writeStatus(ctx, key)
+	if !waits {
+		c.announcements.written(key, c.Clock.Now(), c.statusQueue.Len())
+	}
+	if err != nil {
 		c.Log.WithField("helmrelease", key).Warnf("status: %v; trying again", err)
 		c.statusQueue.AddRateLimited(key)
 		return true
@@ -41,31 +45,32 @@ func (c *Controller) nextStatus(ctx context.Context) bool {
 	return true
 }
 
-// writeStatus writes the status of a HelmRelease if it differs from what the cache shows.
-func (c *Controller) writeStatus(_ context.Context, key string) error {
+// writeStatus writes the status of a HelmRelease if it differs from what the cache shows. waits says that there is none worth
+// writing yet, and that it will be written later.
+func (c *Controller) writeStatus(_ context.Context, key string) (waits bool, err error) {
 	if !c.leading.Load() {
-		return nil
+		return false, nil
 	}
 	namespace, name, err := cache.SplitMetaNamespaceKey(key)
 	if err != nil {
-		return fmt.Errorf("key %q: %w", key, err)
+		return false, fmt.Errorf("key %q: %w", key, err)
 	}
 	hr, err := c.clients.HelmReleases.Cache().Get(namespace, name)
 	if apierrors.IsNotFound(err) {
 		c.tellGone(namespace, name)
-		return nil
+		return false, nil
 	}
 	if err != nil {
-		return fmt.Errorf("read HelmRelease: %w", err)
+		return false, fmt.Errorf("read HelmRelease: %w", err)
 	}
 	if !c.inShard(hr) {
 		c.forgetTold(key) // whoever looks after it now tells of it
-		return nil
+		return false, nil
 	}
 	view, ok := c.view(key)
 	if !ok || hr.DeletionTimestamp != nil {
 		c.tellGone(namespace, name)
-		return nil
+		return false, nil
 	}
 	status := c.status(hr, view)
 	c.measure(key, view, status)
@@ -74,11 +79,11 @@ func (c *Controller) writeStatus(_ context.Context, key string) error {
 	}
 	if left := c.stillLocking(view, status); left > 0 {
 		c.statusQueue.AddAfter(key, min(left, statusDelay))
-		return nil
+		return true, nil
 	}
 	if reflect.DeepEqual(hr.Status, status) {
 		c.tellChanges(hr, status)
-		return nil
+		return false, nil
 	}
 	// A merge patch would keep fields that are absent now, so the whole status is replaced. The uid is tested, lest a
 	// HelmRelease of the same name be given the status of its predecessor.
@@ -87,17 +92,17 @@ func (c *Controller) writeStatus(_ context.Context, key string) error {
 		{"op": "add", "path": "/status", "value": status},
 	})
 	if err != nil {
-		return fmt.Errorf("encode the status: %w", err)
+		return false, fmt.Errorf("encode the status: %w", err)
 	}
 	_, err = c.clients.HelmReleases.Patch(namespace, name, types.JSONPatchType, patch, "status")
 	if apierrors.IsNotFound(err) {
-		return nil
+		return false, nil
 	}
 	if err != nil {
-		return fmt.Errorf("write the status: %w", err)
+		return false, fmt.Errorf("write the status: %w", err)
 	}
 	c.tellChanges(hr, status)
-	return nil
+	return false, nil
 }
 
 // stillLocking returns how long to wait before a status is written that says no more than that a new lock is reading its
