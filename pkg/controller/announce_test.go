@@ -10,8 +10,10 @@ func TestAnnouncementsWaitForStatuses(t *testing.T) {
 	begin := time.Unix(1_000_000, 0)
 	var a announcements
 	var told []string
-	hold := func(key string, after time.Duration) {
-		a.hold(key, begin.Add(after), func() { told = append(told, key) })
+	hold := func(keys ...string) {
+		for _, key := range keys {
+			a.hold(key, func() { told = append(told, key) })
+		}
 	}
 	expect := func(what string, want ...string) {
 		t.Helper()
@@ -24,9 +26,7 @@ func TestAnnouncementsWaitForStatuses(t *testing.T) {
 	a.written("one", begin, 0)
 	expect("nothing is held")
 
-	hold("one", 0)
-	hold("two", time.Second)
-	hold("three", time.Second)
+	hold("one", "two", "three")
 	a.written("other", begin, 0)
 	expect("the status of neither is written")
 	a.written("two", begin.Add(2*time.Second), 2)
@@ -41,16 +41,15 @@ func TestAnnouncementsWaitForStatuses(t *testing.T) {
 	a.written("three", begin.Add(2*time.Second), 0)
 	expect("it is told once")
 
-	hold("one", 0)
-	hold("two", time.Second)
-	a.written("two", begin.Add(announcePatience), 7)
-	expect("held for less than the longest time")
-	a.written("one", begin.Add(announcePatience), 7)
-	expect("the first of them held for long", "two", "one")
+	hold("one", "two")
+	a.written("two", begin.Add(time.Hour), 7)
+	a.written("one", begin.Add(time.Hour+announcePatience-1), 7)
+	expect("neither waits for others for long yet")
+	a.written("other", begin.Add(time.Hour+announcePatience), 7)
+	expect("the first of them waited for long", "two", "one")
 
-	told = nil
-	a.hold("one", begin, func() { t.Error("what was replaced is told") })
-	hold("one", 0)
+	a.hold("one", func() { t.Error("what was replaced is told") })
+	hold("one")
 	a.written("one", begin, 0)
 	expect("locked twice", "one")
 }

@@ -158,7 +158,7 @@ func (c *Controller) announceLocked(hr *v1alpha1.HelmRelease, l *lock.Lock, obje
 	if l.Detect {
 		mode = "watched; drift is only reported"
 	}
-	c.announcements.hold(l.Key, c.Clock.Now(), func() {
+	c.announcements.hold(l.Key, func() {
 		c.event(hr, corev1.EventTypeNormal, v1alpha1.EventReasonLocked, "revision %d of Helm release %s: %s %s", l.Record.Revision, l.Release, count(objects, "object"), mode)
 	})
 	c.Log.WithFields(logrus.Fields{"release": l.Release.String(), "revision": l.Record.Revision, "objects": objects}).Info("locked")
