@@ -118,10 +118,11 @@ func TestAWatchOfAConnectionThatTimesOutEnds(t *testing.T) {
 		<-r.Context().Done()
 	}))
 	defer server.Close()
+	conns := make(chan net.Conn, 1)
 	c, err := NewClient(&rest.Config{Host: server.URL, Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
 		if err == nil {
-			err = conn.SetReadDeadline(time.Now().Add(time.Second))
+			conns <- conn
 		}
 		return conn, err
 	}})
@@ -136,6 +137,9 @@ func TestAWatchOfAConnectionThatTimesOutEnds(t *testing.T) {
 	var events []apiwatch.EventType
 	for event := range watch.ResultChan() {
 		events = append(events, event.Type)
+		if err := (<-conns).SetReadDeadline(time.Now()); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if !slices.Equal(events, []apiwatch.EventType{apiwatch.Added}) {
 		t.Errorf("delivered %v", events)
