@@ -17,7 +17,9 @@ const (
 	keepAlive      = 15 * time.Second
 	keepAliveCount = 2
 	// silence is how long nothing may come. A watch that a load balancer keeps open though the API server behind it is gone looks
-	// alive to the kernel. An API server sends a bookmark at least every 75 s (bookmarkFrequency, with its jitter).
+	// alive to the kernel. An API server sends a bookmark at least every 75 s (bookmarkFrequency, with its jitter), if its etcd
+	// tells it of progress (--watch-progress-notify-interval, 5 s with kubeadm). Where it does not, the watch of a kind of which
+	// nothing changes is begun again every two minutes, which costs one request.
 	silence = 2 * time.Minute
 	// connectTimeout bounds the making of a connection, as client-go does.
 	connectTimeout = 30 * time.Second
