@@ -78,9 +78,11 @@ type curve struct {
 type point struct {
 	Releases int `json:"releases"`
 	Objects  int `json:"objects"`
-	// Lock is the time until all of them were Ready, in seconds; Memory is resident, in MiB.
+	// Lock is the time until all of them were Ready, in seconds; Memory is resident, in MiB, and Own is what of it is no page of
+	// the program's file.
 	Lock   float64 `json:"lock"`
 	Memory float64 `json:"memory"`
+	Own    float64 `json:"own"`
 	// Floor and Drift are the medians of single drifts, in milliseconds.
 	Floor float64 `json:"floor"`
 	Drift float64 `json:"drift"`

@@ -126,7 +126,7 @@ func points(power float64) []point {
 	var all []point
 	for _, n := range []int{100, 1000, 10000} {
 		cost := math.Pow(float64(n), power) / 10000
-		all = append(all, point{Releases: n / 10, Objects: n, Lock: cost, Memory: cost, Floor: 1, Drift: 1})
+		all = append(all, point{Releases: n / 10, Objects: n, Lock: cost, Memory: cost, Own: cost, Floor: 1, Drift: 1})
 	}
 	return all
 }

@@ -53,7 +53,7 @@ func (b *bench) point(ctx context.Context, w *world) (p point, err error) {
 	if err != nil {
 		return p, err
 	}
-	p.Lock, p.Memory = took.Seconds(), float64(resting.Now)/bytesPerMiB
+	p.Lock, p.Memory, p.Own = took.Seconds(), float64(resting.Now)/bytesPerMiB, float64(resting.Own())/bytesPerMiB
 	err = b.turns(ctx, w, turns{
 		name: singleDrift, rounds: scaleRounds, gap: alone,
 		pick:   func(objects []object) object { return objects[b.random.IntN(len(objects))] },

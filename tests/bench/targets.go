@@ -178,11 +178,13 @@ func (s *section) scale(points []point, empty process.Resident) {
 		s.locked("scale, "+name+": locked in", time.Duration(p.Lock*float64(time.Second)), p.Objects)
 		limit := float64(baseMemory+p.Objects*objectMemory) / bytesPerMiB
 		s.plain("scale, "+name+": memory", "MiB", p.Memory).want(p.Memory <= limit, "<= %.0f MiB", limit)
+		s.plain("scale, "+name+": memory of its own", "MiB", p.Own)
 		s.against("scale, "+name+": single drift, median", "ms", p.Floor, p.Drift).ratioAtMost(medianLimit)
 	}
 	s.exponent("time to lock", points, func(p point) float64 { return p.Lock })
-	base := float64(empty.Now) / bytesPerMiB
-	s.exponent("memory beyond that of none", points, func(p point) float64 { return p.Memory - base })
+	// Without the program's file: a few MiB more or less of it would hide what thousands of objects hold.
+	base := float64(empty.Own()) / bytesPerMiB
+	s.exponent("memory of its own beyond that of none", points, func(p point) float64 { return p.Own - base })
 }
 
 // exponent adds the exponent of what grows, over all sizes and over the last two: what every size costs in any case

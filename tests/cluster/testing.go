@@ -4,9 +4,13 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"testing"
 	"time"
+
+	"github.com/sirupsen/logrus"
+	"k8s.io/klog/v2"
 )
 
 // startTimeout is how long a control plane may take to start when its binaries are there, on a busy machine.
@@ -48,6 +52,9 @@ func Main(m interface{ Run() int }, options Options, ready func(*Cluster)) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	if !testing.Verbose() {
+		quietLibraries()
+	}
 	ready(c)
 	code := m.Run()
 	if err := c.Stop(); err != nil {
@@ -55,6 +62,14 @@ func Main(m interface{ Run() int }, options Options, ready func(*Cluster)) int {
 		return max(code, 1)
 	}
 	return code
+}
+
+// quietLibraries drops what lasso and client-go say through loggers of the whole process: hundreds of lines about watches that tests
+// end, among which one would look in vain for what a test that fails says.
+func quietLibraries() {
+	logrus.SetOutput(io.Discard)
+	klog.LogToStderr(false)
+	klog.SetOutput(io.Discard)
 }
 
 func startFor(ctx context.Context, options Options) (*Cluster, error) {

@@ -198,6 +198,10 @@ func (p *Operator) Profile(ctx context.Context, what, file string) (err error) {
 // system can drop at will.
 type Resident struct{ Now, Most, Program int64 }
 
+// Own returns what the process holds now of its own, in bytes: how many pages of its program's file are resident says more
+// about the system than about the process.
+func (r Resident) Own() int64 { return r.Now - r.Program }
+
 // Memory returns the resident memory of the operator.
 func (p *Operator) Memory() (r Resident, err error) {
 	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.process.Pid))

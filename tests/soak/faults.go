@@ -244,5 +244,5 @@ func (s *supervisor) look() (c calm, err error) {
 		return c, err
 	}
 	sockets, err := s.program.Sockets()
-	return calm{life: s.life, memory: memory.Now - memory.Program, sockets: sockets}, err
+	return calm{life: s.life, memory: memory.Own(), sockets: sockets}, err
 }
