@@ -12,11 +12,11 @@ import (
 	"github.com/sirupsen/logrus"
 )
 
-// How much may be allocated between two collections: a share of what is live, in percent, and no less than garbageRoom. Decoding
-// is nearly all that the operator allocates. With much live, collecting more often than Go does by default costs little and halves
-// what a burst leaves behind; with little live, a share of it would be used up all the time, and collections would be most of the work.
+// How much may be allocated between two collections: a share of what is live, in percent, as by Go's default, and no less than
+// garbageRoom. Decoding is nearly all that the operator allocates. With little live, a share of it would be used up all the time,
+// and collections would be most of the work; with much live, half of that share would make them a quarter of it.
 const (
-	gcPercent   = 50
+	gcPercent   = 100
 	garbageRoom = 12 << 20
 	liveAtStart = 4 << 20
 )

@@ -85,7 +85,7 @@ func TestOneProcessorIsUsedWhileItIsEnough(t *testing.T) {
 }
 
 func TestThereIsRoomForGarbageHoweverLittleIsLive(t *testing.T) {
-	for live, want := range map[uint64]int{0: 1200, liveAtStart: 300, 8 << 20: 150, 12 << 20: 100, 24 << 20: 50, 1 << 30: 50} {
+	for live, want := range map[uint64]int{0: 1200, liveAtStart: 300, 8 << 20: 150, 12 << 20: 100, 24 << 20: 100, 1 << 30: 100} {
 		if got := percentFor(live); got != want {
 			t.Errorf("%d %% with %d bytes live, want %d", got, live, want)
 		}

@@ -37,7 +37,8 @@ const (
 	// etcd, and the API server asks etcd about that at most so often (progressRequestPeriod, 100 ms); some leeway is added.
 	cachePatience = 120 * time.Millisecond
 	// fewUnderWay is how many checks and writes may be under way for a mark to be written at once. With more of them the API
-	// server has enough to do, and markPace is how long after the mark before the next one comes, for all who wait by then.
+	// server has enough to do: there are marks only, no lists, and markPace is how long after the mark before the next one comes,
+	// for all who wait by then.
 	fewUnderWay = 3
 	markPace    = 40 * time.Millisecond
 	// markPatience is how long a mark is waited for. A watch that does not deliver it by then is behind or broken.
@@ -65,14 +66,15 @@ type marker struct {
 	warned    bool
 }
 
-// quicker says whether a list that begins now would wait, and a mark can be tried in its place.
-func (m *marker) quicker() bool {
+// better says whether a mark is to be tried in place of a list that would begin now: because the list would wait, or because so
+// much is under way that others wait for a mark anyway, and a list would answer for one release alone.
+func (m *marker) better() bool {
 	if m.client == nil || m.ended() {
 		return false
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return time.Since(m.lastList) < cachePatience && !m.rests()
+	return (time.Since(m.lastList) < cachePatience || m.busy() > fewUnderWay) && !m.rests()
 }
 
 func (m *marker) ended() bool {

@@ -44,6 +44,19 @@ func TestOnlyAListThatWouldWaitIsAMark(t *testing.T) {
 	})
 }
 
+func TestWithManyUnderWayThereAreNoLists(t *testing.T) {
+	withMarks(t, func(m *marking) {
+		m.underWay.Add(fewUnderWay)
+		asked := m.ask(m.t.Context())
+		w := <-m.writes
+		close(m.seen)
+		w.answer <- nil
+		m.holds(true, 0, asked)
+		m.underWay.Add(-1)
+		m.listed()
+	})
+}
+
 func TestWhatTheViewHasWhenTheMarkIsSeenDecides(t *testing.T) {
 	withMarks(t, func(m *marking) {
 		m.listed()
@@ -110,8 +123,8 @@ func TestThoseWhoWaitShareOneMarkThatBeganAfterTheyAsked(t *testing.T) {
 
 func TestMarksOfManyAreWrittenAtAPace(t *testing.T) {
 	withMarks(t, func(m *marking) {
-		m.underWay.Add(fewUnderWay)
 		m.listed()
+		m.underWay.Add(fewUnderWay)
 		begin := time.Now()
 		for i := range 3 {
 			asked := m.ask(m.t.Context())

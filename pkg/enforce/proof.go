@@ -25,7 +25,8 @@ type Omit struct {
 
 // Prover answers whether a release still is at the record that is locked, as of a moment after it was asked: by a
 // metadata-only list of the records of the release, which all that wait at the moment share, or, where lists follow each other so
-// quickly that the API server would make them wait, by a watch that is known to have come as far. It is safe for concurrent use.
+// quickly that the API server would make them wait, or many releases are asked about, by a watch that is known to have come as far.
+// It is safe for concurrent use.
 type Prover struct {
 	client metadata.Getter
 	omit   Omit
@@ -88,7 +89,7 @@ func (p *Prover) Newest(ctx context.Context, key release.Key) (release.Record, b
 }
 
 func (p *Prover) newest(ctx context.Context, key release.Key) (release.Record, bool, error) {
-	if p.marker.quicker() {
+	if p.marker.better() {
 		err := p.marker.reach(ctx)
 		if ctx.Err() != nil {
 			return release.Record{}, false, fmt.Errorf("read the records of release %s: %w", key, ctx.Err())

@@ -121,7 +121,8 @@ func (s *section) writes(name string, n int) {
 }
 
 // memory adds what the operator holds when it rests with so many objects locked, and what it held at most. Empty is what
-// it held with none, zero when that is what is being added.
+// it held with none, zero when that is what is being added. For an object, the program's file does not count: more of it comes and
+// goes than a few thousand objects hold.
 func (s *section) memory(name string, m, empty process.Resident, locked int) {
 	limit := float64(baseMemory+locked*objectMemory) / bytesPerMiB
 	now := float64(m.Now) / bytesPerMiB
@@ -131,13 +132,15 @@ func (s *section) memory(name string, m, empty process.Resident, locked int) {
 		s.plain("memory, of it the program's file, "+name, "MiB", float64(m.Program)/bytesPerMiB)
 		return
 	}
-	s.plain("memory per object, "+name, "KiB", float64(m.Now-empty.Now)/1024/float64(locked))
+	s.plain("memory of its own per object, "+name, "KiB", float64(m.Own()-empty.Own())/1024/float64(locked))
 }
 
-// growth adds what something that is none of ours costs in memory.
+// growth adds what something that is none of ours costs in memory. The program's file does not count: its pages come and go with
+// whatever happens to run.
 func (s *section) growth(by string, before, after process.Resident) {
-	grown := float64(after.Now-before.Now) / bytesPerMiB
-	s.plain("memory, growth by "+by, "MiB", grown).want(grown <= growthLimit/bytesPerMiB, "none (<= %d MiB)", growthLimit/bytesPerMiB)
+	grown := float64(after.Own()-before.Own()) / bytesPerMiB
+	s.plain("memory of its own, growth by "+by, "MiB", grown).want(grown <= growthLimit/bytesPerMiB, "none (<= %d MiB)", growthLimit/bytesPerMiB)
+	s.plain("memory, growth by "+by, "MiB", float64(after.Now-before.Now)/bytesPerMiB)
 }
 
 // churn adds the share of a core that the operator takes for so many status updates a second. On a busy machine fewer
