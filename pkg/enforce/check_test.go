@@ -3,6 +3,7 @@ package enforce
 import (
 	"context"
 	"errors"
+	goruntime "runtime"
 	"testing"
 	"testing/synctest"
 
@@ -136,4 +137,30 @@ func TestACheckCountsOnceWithTheWriteThatWaitsForIt(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// With a single processor, which is what an operator at rest has, the question is put before whoever asks goes on.
+func TestTheCheckIsUnderWayBeforeWhatIsToBeDoneMeanwhile(t *testing.T) {
+	defer goruntime.GOMAXPROCS(goruntime.GOMAXPROCS(1))
+	locked := secret("2", "u2", "20", "deployed")
+	l := &lister{items: []*metav1.PartialObjectMetadata{locked}}
+	p := l.prover(Omit{})
+	defer p.Close()
+	const times = 100
+	asked := 0
+	for i := range times {
+		check := newCheck(t.Context(), p, recordOf(t, locked))
+		l.mu.Lock()
+		if l.lists > i {
+			asked++
+		}
+		l.mu.Unlock()
+		if err := check.Passed(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// Go's scheduler does not promise an order, and every now and then has another one.
+	if asked < times/2 {
+		t.Errorf("%d of %d questions were put at once", asked, times)
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/metadata"
 
 	"github.com/rancher/helm-locker/pkg/lock"
@@ -35,14 +36,15 @@ type Clients struct {
 	// Accounts write, and Dynamic only reads; nil for Dynamic alone.
 	Accounts *Accounts
 	// Mark is the Secret of the operator's own that marks for Records are written to, so that drifts in quick succession need
-	// not wait for lists; none when it has no name.
+	// not wait for lists; none when it has no name. Secrets writes it.
 	Mark    types.NamespacedName
+	Secrets typedcorev1.SecretsGetter
 	Records View
 }
 
 // New returns an Enforcer.
 func New(c Clients, omit Omit, log logrus.FieldLogger) *Enforcer {
-	prover := NewProver(c.Metadata, omit, c.Mark, c.Records, log)
+	prover := NewProver(c.Metadata, c.Secrets, omit, c.Mark, c.Records, log)
 	if c.Accounts == nil {
 		c.Accounts = &Accounts{own: c.Dynamic}
 	}

@@ -3,15 +3,14 @@ package enforce
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
 	"github.com/sirupsen/logrus"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/metadata"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/rancher/helm-locker/pkg/release"
 )
@@ -50,7 +49,7 @@ const (
 // marker tells, with one write for all releases, when the view of a watch is as new as this moment. That is as good as a
 // list of the records of one release, and sooner where lists would wait. When it fails there still are the lists.
 type marker struct {
-	client metadata.ResourceInterface // nil where no marks are written
+	client typedcorev1.SecretInterface // nil where no marks are written
 	name   string
 	view   View
 	work   *background
@@ -198,20 +197,24 @@ func (m *marker) failed(ctx context.Context, err error) {
 // purpose is written beside a mark for whoever comes across the Secret.
 const purpose = "written to when release records are read in quick succession: the operator's watch of records then shows how far it has come"
 
-// write changes the Secret, and makes it if there is none. It sets what the watch selects by, too: somebody may have removed it.
+// write replaces the Secret, and makes it if there is none. What the watch selects by comes with every mark, as somebody may
+// have removed it.
 func (m *marker) write(ctx context.Context, mark string) error {
-	metadata := fmt.Sprintf(`"labels":{%q:%q},"annotations":{"helm.cattle.io/purpose":%q,%q:%q}`,
-		release.OwnerLabel, release.OwnerMark, purpose, release.MarkAnnotation, mark)
-	options := metav1.PatchOptions{FieldManager: ownManager}
-	// Nobody needs to know who owns a field of this Secret, and an API server that does not have to keep account of it, as the
-	// empty entry tells it, is a tenth faster.
-	_, err := m.client.Patch(ctx, m.name, types.MergePatchType, []byte(`{"metadata":{"managedFields":[{}],`+metadata+`}}`), options)
+	own := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:        m.name,
+			Labels:      map[string]string{release.OwnerLabel: release.OwnerMark},
+			Annotations: map[string]string{"helm.cattle.io/purpose": purpose, release.MarkAnnotation: mark},
+			// Nobody needs to know who owns a field of this Secret, and an API server that does not have to keep account of it, as the
+			// empty entry tells it, is a tenth faster. So it is again with an object in place of a patch of it.
+			ManagedFields: []metav1.ManagedFieldsEntry{{}},
+		},
+		Type: release.SecretType,
+	}
+	_, err := m.client.Update(ctx, own, metav1.UpdateOptions{})
 	if !apierrors.IsNotFound(err) {
 		return err
 	}
-	force := true
-	options.Force = &force
-	body := fmt.Sprintf(`{"apiVersion":"v1","kind":"Secret","type":%q,"metadata":{"name":%q,%s}}`, release.SecretType, m.name, metadata)
-	_, err = m.client.Patch(ctx, m.name, types.ApplyPatchType, []byte(body), options)
+	_, err = m.client.Create(ctx, own, metav1.CreateOptions{})
 	return err
 }

@@ -9,28 +9,39 @@ import (
 	"time"
 
 	"github.com/sirupsen/logrus"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/metadata"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
 // write is a request to change the Secret for marks.
 type write struct {
-	kind   types.PatchType
-	body   string
+	verb   string
+	secret *corev1.Secret
 	answer chan error
 }
 
 // secretForMarks hands on what is written to it.
 type secretForMarks struct {
-	metadata.ResourceInterface
+	typedcorev1.SecretInterface
 	writes chan<- write
 }
 
-func (s secretForMarks) Patch(ctx context.Context, _ string, kind types.PatchType, body []byte, _ metav1.PatchOptions, _ ...string) (*metav1.PartialObjectMetadata, error) {
-	w := write{kind, string(body), make(chan error)}
+func (s secretForMarks) Secrets(string) typedcorev1.SecretInterface { return s }
+
+func (s secretForMarks) Update(ctx context.Context, secret *corev1.Secret, _ metav1.UpdateOptions) (*corev1.Secret, error) {
+	return s.write(ctx, "update", secret)
+}
+
+func (s secretForMarks) Create(ctx context.Context, secret *corev1.Secret, _ metav1.CreateOptions) (*corev1.Secret, error) {
+	return s.write(ctx, "create", secret)
+}
+
+func (s secretForMarks) write(ctx context.Context, verb string, secret *corev1.Secret) (*corev1.Secret, error) {
+	w := write{verb, secret, make(chan error)}
 	select {
 	case s.writes <- w:
 	case <-ctx.Done():
@@ -81,8 +92,8 @@ func withMarks(t *testing.T, test func(*marking)) {
 		m.current = recordOf(t, m.locked)
 		log := logrus.New()
 		log.SetOutput(m.log)
-		m.Prover = NewProver(m.lists.client(), Omit{}, types.NamespacedName{Namespace: "own", Name: "own-mark"}, m, log)
-		m.marker.client = secretForMarks{writes: m.writes}
+		own := types.NamespacedName{Namespace: "own", Name: "own-mark"}
+		m.Prover = NewProver(m.lists.client(), secretForMarks{writes: m.writes}, Omit{}, own, m, log)
 		defer m.Close()
 		test(m)
 	})
@@ -152,7 +163,7 @@ func (m *marking) idle() {
 	synctest.Wait()
 	select {
 	case w := <-m.writes:
-		m.t.Fatalf("wrote a %s of %s", w.kind, w.body)
+		m.t.Fatalf("%s of %+v", w.verb, w.secret)
 	default:
 	}
 }

@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rancher/helm-locker/pkg/release"
 )
@@ -22,7 +21,7 @@ func TestOnlyAListThatWouldWaitIsAMark(t *testing.T) {
 		m.listed()
 		pass(cachePatience)
 		m.listed() // the API server asks etcd for it at once
-		var bodies []string
+		var marks []string
 		for range 2 {
 			pass(cachePatience / 3)
 			asked := m.ask(m.t.Context())
@@ -31,13 +30,13 @@ func TestOnlyAListThatWouldWaitIsAMark(t *testing.T) {
 			m.none(asked)
 			close(m.seen)
 			m.holds(true, 0, asked)
-			if w.kind != types.MergePatchType {
-				t.Errorf("a mark is a %s", w.kind)
+			if w.verb != "update" {
+				t.Errorf("a mark is a %s", w.verb)
 			}
-			bodies = append(bodies, w.body)
+			marks = append(marks, w.secret.Annotations["helm.cattle.io/mark"])
 		}
-		if bodies[0] == bodies[1] {
-			t.Errorf("the second mark is as the first, and would change nothing: %s", bodies[0])
+		if marks[0] == marks[1] {
+			t.Errorf("the second mark is as the first, and would change nothing: %s", marks[0])
 		}
 		pass(cachePatience) // marks do not make a list wait
 		m.listed()
@@ -168,18 +167,20 @@ func TestAMarkMakesTheSecretThatIsMissing(t *testing.T) {
 		asked := m.ask(m.t.Context())
 		first := <-m.writes
 		first.answer <- apierrors.NewNotFound(schema.GroupResource{Resource: "secrets"}, "own-mark")
-		w := <-m.writes
-		for _, want := range []string{`"kind":"Secret"`, `"name":"own-mark"`, `"type":"helm.sh/release.v1"`, `"owner":"helm-locker"`, `"helm.cattle.io/mark":"x"`} {
-			if w.kind != types.ApplyPatchType || !strings.Contains(w.body, want) || strings.Contains(w.body, `"data"`) {
-				t.Errorf("made by a %s of %s, want %s", w.kind, w.body, want)
+		second := <-m.writes
+		if first.verb != "update" || second.verb != "create" {
+			t.Errorf("%s, then %s", first.verb, second.verb)
+		}
+		// Somebody may have taken the label that the watch selects by off a Secret that exists.
+		for _, w := range []write{first, second} {
+			s := w.secret
+			if s.Name != "own-mark" || s.Type != "helm.sh/release.v1" || s.Labels["owner"] != "helm-locker" || s.Annotations["helm.cattle.io/mark"] != "x" ||
+				len(s.Data) > 0 || s.ResourceVersion != "" {
+				t.Errorf("%s of %+v", w.verb, s)
 			}
 		}
-		// Somebody may have taken it off a Secret that exists.
-		if !strings.Contains(first.body, `"owner":"helm-locker"`) {
-			t.Errorf("changed by %s, without the label that the watch selects by", first.body)
-		}
 		close(m.seen)
-		w.answer <- nil
+		second.answer <- nil
 		m.holds(true, 0, asked)
 	})
 }

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/metadata"
 
 	"github.com/rancher/helm-locker/pkg/release"
@@ -47,13 +48,15 @@ type newest struct {
 	found  bool
 }
 
-// NewProver returns a Prover that reads through client. It writes marks for view, a watch of all records, to the Secret mark; none
-// if that has no name.
-func NewProver(client metadata.Interface, omit Omit, mark types.NamespacedName, view View, log logrus.FieldLogger) *Prover {
+// NewProver returns a Prover that reads through client. It writes marks for view, a watch of all records, to the Secret mark, through
+// secrets; none if that has no name.
+func NewProver(
+	client metadata.Interface, secrets typedcorev1.SecretsGetter, omit Omit, mark types.NamespacedName, view View, log logrus.FieldLogger,
+) *Prover {
 	p := &Prover{client: client.Resource(secretsGVR), omit: omit, work: newBackground(), reads: map[release.Key]*shared[newest]{}}
 	p.marker = &marker{name: mark.Name, view: view, work: p.work, log: log, busy: func() int { return int(p.underWay.Load()) }}
 	if mark.Name != "" {
-		p.marker.client = client.Resource(secretsGVR).Namespace(mark.Namespace)
+		p.marker.client = secrets.Secrets(mark.Namespace)
 	}
 	return p
 }

@@ -47,7 +47,7 @@ type lister struct {
 }
 
 func (l *lister) prover(omit Omit) *Prover {
-	return NewProver(l.client(), omit, types.NamespacedName{}, nil, logrus.New())
+	return NewProver(l.client(), nil, omit, types.NamespacedName{}, nil, logrus.New())
 }
 
 func (l *lister) client() *fake.FakeMetadataClient {

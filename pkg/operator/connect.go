@@ -9,6 +9,7 @@ import (
 	"github.com/rancher/lasso/pkg/client"
 	"github.com/rancher/wrangler/v3/pkg/generic"
 	"github.com/rancher/wrangler/v3/pkg/schemes"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -40,12 +41,17 @@ func connect(config *rest.Config, o ControllerOptions) (*connection, error) {
 	config = rest.CopyConfig(config)
 	config.QPS, config.RateLimiter = -1, nil
 	config.UserAgent = "helm-locker/" + version.Version
-	requests := rest.CopyConfig(config)
+	requests, err := dial.ForRequests(config)
+	if err != nil {
+		return nil, fmt.Errorf("connection to the API server: %w", err)
+	}
 	requests.Timeout = requestTimeout
+	typed := rest.CopyConfig(requests)
+	typed.ContentType = runtime.ContentTypeProtobuf
+	typed.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	watches := dial.ForWatches(config)
 
 	c := &connection{}
-	var err error
 	step := func(what string, f func() error) {
 		if err == nil {
 			if e := f(); e != nil {
@@ -54,7 +60,7 @@ func connect(config *rest.Config, o ControllerOptions) (*connection, error) {
 		}
 	}
 	step("discovery", func() (e error) { c.Discovery, e = discovery.NewDiscoveryClientForConfig(requests); return })
-	step("Kubernetes", func() (e error) { c.Kubernetes, e = kubernetes.NewForConfig(requests); return })
+	step("Kubernetes", func() (e error) { c.Kubernetes, e = kubernetes.NewForConfig(typed); return })
 	step("dynamic", func() (e error) { c.Dynamic, e = dynamic.NewForConfig(requests); return })
 	step("impersonating", func() (e error) { c.Accounts, e = enforce.NewAccounts(requests, c.Dynamic, o.Impersonate); return })
 	step("metadata", func() (e error) { c.Metadata, e = metadata.NewForConfig(requests); return })

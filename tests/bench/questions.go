@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/metadata"
 
 	"github.com/rancher/helm-locker/pkg/release"
@@ -64,6 +66,7 @@ func (b *bench) questions(ctx context.Context) error {
 type asker struct {
 	kube    *client
 	secrets metadata.ResourceInterface
+	marks   typedcorev1.SecretInterface
 	in      types.NamespacedName
 	record  string // the name of the only one
 	count   int    // of writes
@@ -83,14 +86,20 @@ func (b *bench) newAsker(ctx context.Context) (*asker, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := metadata.NewForConfig(b.cluster.RESTConfig())
+	config := b.cluster.RESTConfig()
+	client, err := metadata.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("metadata client: %w", err)
+	}
+	config.ContentType = runtime.ContentTypeProtobuf
+	marks, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("client for marks: %w", err)
 	}
 	in := w.releases[0]
 	a := &asker{
 		kube: b.tamper, in: in, secrets: client.Resource(corev1.SchemeGroupVersion.WithResource("secrets")).Namespace(in.Namespace),
-		shown: make(chan string, 1), failed: make(chan error, 1),
+		marks: marks.CoreV1().Secrets(in.Namespace), shown: make(chan string, 1), failed: make(chan error, 1),
 	}
 	own := metav1.ObjectMeta{Name: askedObject}
 	if _, err := a.kube.kube.CoreV1().ConfigMaps(in.Namespace).Create(ctx, &corev1.ConfigMap{ObjectMeta: own}, metav1.CreateOptions{}); err != nil {
@@ -164,8 +173,9 @@ func (a *asker) mark(ctx context.Context, _ string) error {
 	mark := strconv.Itoa(a.count)
 	answered := make(chan error, 1)
 	go func() {
-		body := fmt.Appendf(nil, `{"metadata":{"managedFields":[{}],"annotations":{%q:%q}}}`, markOfTheTest, mark)
-		_, err := a.secrets.Patch(ctx, askedObject, types.MergePatchType, body, metav1.PatchOptions{})
+		_, err := a.marks.Update(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+			Name: askedObject, Annotations: map[string]string{markOfTheTest: mark}, ManagedFields: []metav1.ManagedFieldsEntry{{}},
+		}}, metav1.UpdateOptions{})
 		answered <- err
 	}()
 	for {

@@ -78,7 +78,7 @@ rbac:
 	},
 	{
 		name: "scoped without rules", chart: operatorChart, values: "{rbac: {profile: scoped}, crds: {manage: false}}",
-		has: []string{"--skip-crd"}, lacks: []string{"name: cluster-admin", `verbs: ["update"]`},
+		has: []string{"--skip-crd"}, lacks: []string{"name: cluster-admin", `resourceNames: ["helmreleases.helm.cattle.io"]`},
 	},
 	{
 		name: "impersonate", chart: operatorChart, values: "{rbac: {profile: impersonate}, impersonation: {defaultServiceAccount: locker, serviceAccounts: [locker, deployer]}}",

@@ -1,7 +1,9 @@
 package kit
 
 import (
+	"bytes"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -66,9 +68,11 @@ func IsOwn(r cluster.Request) bool {
 	return IsMark(r) || slices.Contains([]string{"helmreleases", "events", "leases"}, r.Resource())
 }
 
-// IsMark says whether a request writes a mark, which an operator does in place of a list of release records.
+// IsMark says whether a request writes a mark, which an operator does in place of a list of release records. The first one
+// makes the Secret.
 func IsMark(r cluster.Request) bool {
-	return r.Resource() == "secrets" && strings.HasSuffix(r.Path, enforce.MarkSuffix)
+	return r.Resource() == "secrets" &&
+		(strings.HasSuffix(r.Path, enforce.MarkSuffix) || r.Method == http.MethodPost && bytes.Contains(r.Body, []byte(enforce.MarkSuffix)))
 }
 
 // Quiet measures that no write to any object, status and event included, goes through a proxy for a time.

@@ -20,7 +20,7 @@ const atMost = 300
 
 // isMark matches the writes of marks.
 func isMark(r *http.Request) bool {
-	return cluster.ForResource("secrets", http.MethodPatch)(r) && strings.HasSuffix(r.URL.Path, enforce.MarkSuffix)
+	return cluster.ForResource("secrets", http.MethodPut)(r) && strings.HasSuffix(r.URL.Path, enforce.MarkSuffix)
 }
 
 // marks returns how many marks were written since the proxy's Reset, or refused.
