@@ -80,7 +80,7 @@ const (
 	statusDelay = 250 * time.Millisecond
 	// lockingPatience is how long a new lock may take to read its objects before the status says that it does: most take
 	// less, also when they wait for others (sweepPatience), and need one write of the status instead of two.
-	lockingPatience = 10 * time.Second
+	lockingPatience = 20 * time.Second
 
 	// eventsPerSecond and eventBurst bound the events about drift, over all releases.
 	eventsPerSecond = 2

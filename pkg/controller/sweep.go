@@ -21,9 +21,10 @@ const (
 	// share lists.
 	sweepFrom   = 5
 	sweepWindow = time.Second
-	// sweepGather is how long a list waits for further releases: until none has come for so long and none waits to be locked, at
-	// most for sweepPatience, or sweepRest times as long as the last lists took. A list reads all that Helm manages of a kind,
-	// so lists must be few.
+	// sweepGather is how long a list waits for further releases: until none has come for so long and none waits to be locked. After
+	// sweepPatience, or sweepRest times as long as lists take, it waits no longer for some that keep coming, but for those that are
+	// known and would be locked within as long again; after sweepRest times as long for nobody. A list reads all that Helm manages of a
+	// kind, so lists must be few.
 	sweepGather   = 50 * time.Millisecond
 	sweepPatience = 3 * time.Second
 	sweepRest     = 3
@@ -38,8 +39,7 @@ type sweeps struct {
 	mu      sync.Mutex
 	times   [sweepFrom]time.Time // of the last locks, oldest at at
 	at      int
-	joined  int           // locks, ever
-	took    time.Duration // what the last lists took
+	joined  int // locks, ever
 	waiting map[schema.GroupVersionKind]*sweep
 }
 
@@ -85,25 +85,29 @@ func (s *sweeps) count() int {
 	return s.joined
 }
 
-// gather waits for those whom the next lists are to serve, too; behind says how many releases are still to be locked. It returns
-// false when ctx has ended. Who makes the lists calls it, and sets what they took.
-func (s *sweeps) gather(ctx context.Context, clock clock.Clock, behind func() int) bool {
-	end := clock.NewTimer(max(sweepPatience, sweepRest*s.took))
-	defer end.Stop()
+// gather waits for those whom the next lists are to serve, too; behind says how many releases are still to be locked, and took how
+// long lists take as far as that is known. It returns false when ctx has ended.
+func (s *sweeps) gather(ctx context.Context, clock clock.Clock, behind func() int, took func() time.Duration) bool {
+	begin, first := clock.Now(), s.count()
 	for {
 		before := s.count()
 		quiet := clock.NewTimer(sweepGather)
 		select {
 		case <-quiet.C():
-			if s.count() == before && behind() == 0 {
-				return true
-			}
-		case <-end.C():
-			quiet.Stop()
-			return true
 		case <-ctx.Done():
 			quiet.Stop()
 			return false
+		}
+		waited, left, now := clock.Since(begin), behind(), s.count()
+		patience := max(sweepPatience, sweepRest*took())
+		switch {
+		case left == 0 && (now == before || waited >= patience), waited >= sweepRest*patience:
+			return true
+		case waited >= patience:
+			// At the pace so far; who began this round is one of those that came.
+			if ahead := waited / time.Duration(now-first+1) * time.Duration(left); ahead >= patience {
+				return true
+			}
 		}
 	}
 }
@@ -120,13 +124,20 @@ func (s *sweeps) take() map[schema.GroupVersionKind]*sweep {
 // runSweeps makes the lists that releases wait for until ctx ends. Who comes while one is made waits for the next: it may
 // have passed their objects.
 func (c *Controller) runSweeps(ctx context.Context) {
+	var took time.Duration // the last lists
 	for {
 		select {
 		case <-c.sweeps.wake:
 		case <-ctx.Done():
 			return
 		}
-		if !c.sweeps.gather(ctx, c.Clock, c.releaseQueue.Len) {
+		listTime := func() time.Duration {
+			if took > 0 {
+				return took
+			}
+			return c.objects.FirstLists()
+		}
+		if !c.sweeps.gather(ctx, c.Clock, c.releaseQueue.Len, listTime) {
 			return
 		}
 		waiting := c.sweeps.take()
@@ -144,7 +155,7 @@ func (c *Controller) runSweeps(ctx context.Context) {
 			})
 		}
 		lists.Wait()
-		c.sweeps.took = c.Clock.Since(begin)
+		took = c.Clock.Since(begin)
 	}
 }
 

@@ -20,22 +20,31 @@ func TestAListWaitsForAllWhomItCanServe(t *testing.T) {
 	for name, tc := range map[string]struct {
 		joins  int           // further ones
 		every  time.Duration // between them
-		behind time.Duration // until none is to be locked
+		left   int           // still to be locked, until they have joined, or
+		behind time.Duration // until then, if that is set
 		took   time.Duration // the lists before
 		want   time.Duration
 	}{
-		"one alone":                    {want: sweepGather},
-		"several soon after another":   {joins: 5, every: sweepGather / 2, want: 4 * sweepGather},
-		"several with gaps":            {joins: 5, every: 2 * sweepGather, want: sweepGather},
-		"some are still to be locked":  {behind: 10*sweepGather - 1, want: 10 * sweepGather},
-		"more and more come":           {joins: 1000, every: sweepGather / 2, want: sweepPatience},
-		"there is always more to lock": {behind: time.Hour, want: sweepPatience},
-		"lists take long":              {behind: time.Hour, took: sweepPatience, want: sweepRest * sweepPatience},
+		"one alone":                   {want: sweepGather},
+		"several soon after another":  {joins: 5, every: sweepGather / 2, want: 4 * sweepGather},
+		"several with gaps":           {joins: 5, every: 2 * sweepGather, want: sweepGather},
+		"some are still to be locked": {left: 1, behind: 10*sweepGather - 1, want: 10 * sweepGather},
+		"more and more come":          {joins: 1000, every: sweepGather / 2, want: sweepPatience},
+		"more and more come, and lists take long": {
+			joins: 1000, every: sweepGather / 2, took: sweepPatience, want: sweepRest * sweepPatience,
+		},
+		"most have come":          {joins: 201, every: 23 * time.Millisecond, left: 201, want: 93 * sweepGather},
+		"few of many have come":   {joins: 2000, every: sweepGather / 2, left: 2000, want: sweepPatience},
+		"one never comes":         {left: 1, behind: time.Hour, want: sweepPatience},
+		"one of many never comes": {joins: 30, every: 2 * sweepGather, left: 31, want: sweepRest * sweepPatience},
+		"one never comes, and lists take long": {
+			left: 1, behind: time.Hour, took: sweepPatience, want: sweepRest * sweepPatience,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newSweeps()
-				s.took = tc.took
+				took := func() time.Duration { return tc.took }
 				join := func() {
 					if !s.join(time.Now(), sweepFrom, &lock.Lock{}, kinds) {
 						t.Error("did not join")
@@ -55,8 +64,13 @@ func TestAListWaitsForAllWhomItCanServe(t *testing.T) {
 					}
 				}()
 				begin := time.Now()
-				behind := func() int { return map[bool]int{true: 1}[time.Since(begin) < tc.behind] }
-				if !s.gather(ctx, clock.RealClock{}, behind) {
+				behind := func() int {
+					if tc.behind > 0 {
+						return map[bool]int{true: tc.left}[time.Since(begin) < tc.behind]
+					}
+					return max(0, tc.left-(s.count()-1))
+				}
+				if !s.gather(ctx, clock.RealClock{}, behind, took) {
 					t.Error("says that it was stopped")
 				}
 				if took := time.Since(begin); took != tc.want {
@@ -72,7 +86,7 @@ func TestGatheringEndsWithTheOperator(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var returned atomic.Bool
 		go func() {
-			if newSweeps().gather(ctx, clock.RealClock{}, func() int { return 1 }) {
+			if newSweeps().gather(ctx, clock.RealClock{}, func() int { return 1 }, func() time.Duration { return 0 }) {
 				t.Error("says that a list is due")
 			}
 			returned.Store(true)

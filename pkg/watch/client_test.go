@@ -211,6 +211,66 @@ func TestObjectsAreListedInPagesWatchedAndListedAgain(t *testing.T) {
 	}
 }
 
+// What the first list of a watch takes is known as it goes on, and stays as it was. A watch that is refused has no list.
+func TestFirstLists(t *testing.T) {
+	kind := map[schema.GroupVersionKind]Kind{deployments.GroupVersion().WithKind("Deployment"): {GVR: deployments, Namespaced: true}}
+	for name, code := range map[string]int{"it lists": http.StatusOK, "it is refused": http.StatusForbidden} {
+		t.Run(name, func(t *testing.T) {
+			asked, answer := make(chan struct{}), make(chan struct{})
+			c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				switch q := r.URL.Query(); {
+				case q.Get("sendInitialEvents") != "":
+					reply(t, w, http.StatusUnprocessableEntity, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`)
+				case q.Get("watch") == "":
+					select {
+					case asked <- struct{}{}:
+						<-answer
+					case <-answer:
+					}
+					reply(t, w, code, `{"kind":"DeploymentList","apiVersion":"apps/v1","metadata":{"resourceVersion":"5"},"items":[]}`)
+				default:
+					<-r.Context().Done()
+				}
+			})
+			told := make(names)
+			troubled := make(chan struct{}, 1)
+			o := NewObjects(c, &troubles{told, troubled}, quiet())
+			ctx, stop := context.WithCancel(t.Context())
+			defer o.Wait()
+			defer stop()
+			o.Start(ctx)
+			if got := o.FirstLists(); got != 0 {
+				t.Errorf("without a watch: %s", got)
+			}
+			o.Need("hr", kind)
+			<-asked
+			if got := o.FirstLists(); got <= 0 {
+				t.Errorf("while it lists: %s", got)
+			}
+			close(answer)
+			if code == http.StatusForbidden {
+				<-troubled
+				if got := o.FirstLists(); got != 0 {
+					t.Errorf("that fails: %s", got)
+				}
+				return
+			}
+			<-told
+			if got := o.FirstLists(); got <= 0 || got != o.FirstLists() {
+				t.Errorf("afterwards: %s, then %s", got, o.FirstLists())
+			}
+		})
+	}
+}
+
+// troubles tells of failures, too.
+type troubles struct {
+	names
+	troubled chan<- struct{}
+}
+
+func (n *troubles) Troubled(schema.GroupVersionKind) { n.troubled <- struct{}{} }
+
 // frames reads all frames of a stream as the REST client does.
 func frames(r io.Reader) (all []string, err error) {
 	d := streaming.NewDecoder(framer{}.NewFrameReader(io.NopCloser(r)), keeper{&all})

@@ -54,6 +54,9 @@ type kindWatch struct {
 	feed  *feed
 	stop  context.CancelFunc // nil until it runs
 	users int
+
+	begun time.Time     // when it began to run
+	took  time.Duration // until all that existed was delivered; zero until it was
 }
 
 // NewObjects returns watches that deliver to sink. None runs before Start.
@@ -152,6 +155,29 @@ func (o *Objects) Errors(kinds []schema.GroupVersionKind) map[schema.GroupVersio
 	return errs
 }
 
+// FirstLists returns how long the slowest of the present watches took to deliver what existed when it began, or has taken so far;
+// one that fails does not count. It says what a list of a kind takes.
+func (o *Objects) FirstLists() (longest time.Duration) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, w := range o.watches {
+		took := w.took
+		if took == 0 && w.stop != nil && w.feed.lastError() == nil {
+			took = time.Since(w.begun)
+		}
+		longest = max(longest, took)
+	}
+	return longest
+}
+
+func (o *Objects) listed(w *kindWatch) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if w.took == 0 {
+		w.took = time.Since(w.begun)
+	}
+}
+
 // Watched returns the kinds that are watched now, ordered.
 func (o *Objects) Watched() []schema.GroupVersionKind {
 	o.mu.Lock()
@@ -170,7 +196,8 @@ func (o *Objects) acquire(gvk schema.GroupVersionKind, kind Kind) {
 		return
 	}
 	w := &kindWatch{users: 1}
-	w.feed = newFeed(gvk.Kind+"."+gvk.GroupVersion().String(), o.listWatch(kind), &Live{}, &kindSink{gvk: gvk, to: o.sink}, o.log)
+	sink := &kindSink{gvk: gvk, to: o.sink, ended: func() { o.listed(w) }}
+	w.feed = newFeed(gvk.Kind+"."+gvk.GroupVersion().String(), o.listWatch(kind), &Live{}, sink, o.log)
 	w.feed.troubled = func() { o.sink.Troubled(gvk) }
 	o.watches[gvk] = w
 	if o.ctx != nil {
@@ -181,7 +208,7 @@ func (o *Objects) acquire(gvk schema.GroupVersionKind, kind Kind) {
 // run starts a watch. o.mu is held.
 func (o *Objects) run(w *kindWatch) {
 	ctx, stop := context.WithCancel(o.ctx)
-	w.stop = stop
+	w.stop, w.begun = stop, time.Now()
 	o.running.Add(1)
 	go func() {
 		defer o.running.Done()
@@ -216,8 +243,9 @@ func (o *Objects) listWatch(kind Kind) *cache.ListWatch {
 
 // kindSink passes the events of one kind on with the kind that was asked for.
 type kindSink struct {
-	gvk schema.GroupVersionKind
-	to  Sink
+	gvk   schema.GroupVersionKind
+	to    Sink
+	ended func() // called with every list
 }
 
 func (k *kindSink) observed(obj runtime.Object) {
@@ -235,6 +263,7 @@ func (k *kindSink) gone(obj runtime.Object) {
 }
 
 func (k *kindSink) listed(present map[types.NamespacedName]struct{}) {
+	k.ended()
 	k.to.Listed(k.gvk, func(id manifest.ID) bool {
 		_, exists := present[types.NamespacedName{Namespace: id.Namespace, Name: id.Name}]
 		return exists
