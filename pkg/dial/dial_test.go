@@ -113,6 +113,24 @@ func TestConnTellsWhatWentWrong(t *testing.T) {
 	})
 }
 
+// serve runs a server of both versions of HTTP until the test ends.
+func serve(t *testing.T, handler http.HandlerFunc) *httptest.Server {
+	t.Helper()
+	server := httptest.NewUnstartedServer(handler)
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	return server
+}
+
+// tellProto answers a request with the version of HTTP that it came by.
+func tellProto(t *testing.T, w io.Writer, r *http.Request) {
+	t.Helper()
+	if _, err := io.WriteString(w, r.Proto); err != nil {
+		t.Error(err)
+	}
+}
+
 // configOf returns a configuration for an API server.
 func configOf(s *httptest.Server) *rest.Config {
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
@@ -139,21 +157,15 @@ func get(t *testing.T, config *rest.Config, url string) (text string, err error)
 }
 
 func TestForWatches(t *testing.T) {
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/silent" {
 			w.WriteHeader(http.StatusOK)
 			w.(http.Flusher).Flush()
 			<-r.Context().Done()
 			return
 		}
-		if _, err := io.WriteString(w, r.Proto); err != nil {
-			t.Error(err)
-		}
-	}))
-	server.EnableHTTP2 = true
-	server.StartTLS()
-	defer server.Close()
-
+		tellProto(t, w, r)
+	})
 	config := configOf(server)
 	var dialed atomic.Int32
 	config.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {

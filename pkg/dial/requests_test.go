@@ -1,9 +1,7 @@
 package dial
 
 import (
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"testing"
 
 	"k8s.io/client-go/rest"
@@ -12,7 +10,7 @@ import (
 // A few requests at a time are made for speed, and more for what they cost.
 func TestForRequests(t *testing.T) {
 	held, arrived := make(chan struct{}), make(chan string)
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer secret" || len(r.Header.Values("Authorization")) != 1 {
 			t.Errorf("sent by %v", r.Header)
 		}
@@ -20,13 +18,8 @@ func TestForRequests(t *testing.T) {
 			arrived <- r.Proto
 			<-held
 		}
-		if _, err := io.WriteString(w, r.Proto); err != nil {
-			t.Error(err)
-		}
-	}))
-	server.EnableHTTP2 = true
-	server.StartTLS()
-	defer server.Close()
+		tellProto(t, w, r)
+	})
 	config := configOf(server)
 	config.BearerToken = "secret"
 	config, err := ForRequests(config)
