@@ -28,6 +28,9 @@ const (
 	sweepGather   = 50 * time.Millisecond
 	sweepPatience = 3 * time.Second
 	sweepRest     = 3
+	// sweepGuess is the most that the first lists of the watches count for as long as there was no list here: one of them may be held up
+	// without an error.
+	sweepGuess = 10 * time.Second
 	// sweepsAtOnce is how many kinds are listed side by side: one is judged while the API server prepares another.
 	sweepsAtOnce = 2
 )
@@ -112,6 +115,15 @@ func (s *sweeps) gather(ctx context.Context, clock clock.Clock, behind func() in
 	}
 }
 
+// listTime returns what lists take, as far as that is known: what the last ones took, zero if there were none, or what the first lists
+// of the watches did.
+func listTime(last time.Duration, first func() time.Duration) time.Duration {
+	if last > 0 {
+		return last
+	}
+	return min(first(), sweepGuess)
+}
+
 // take returns what waits; nothing does then.
 func (s *sweeps) take() map[schema.GroupVersionKind]*sweep {
 	s.mu.Lock()
@@ -131,13 +143,7 @@ func (c *Controller) runSweeps(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		listTime := func() time.Duration {
-			if took > 0 {
-				return took
-			}
-			return c.objects.FirstLists()
-		}
-		if !c.sweeps.gather(ctx, c.Clock, c.releaseQueue.Len, listTime) {
+		if !c.sweeps.gather(ctx, c.Clock, c.releaseQueue.Len, func() time.Duration { return listTime(took, c.objects.FirstLists) }) {
 			return
 		}
 		waiting := c.sweeps.take()

@@ -81,6 +81,24 @@ func TestAListWaitsForAllWhomItCanServe(t *testing.T) {
 	}
 }
 
+// A watch that hangs takes longer the longer it is asked: a list that waited for three times as long would never come.
+func TestAWatchThatHangsDoesNotHoldListsBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		sinceBegin := func() time.Duration { return time.Since(begin) }
+		took := func() time.Duration { return listTime(0, sinceBegin) }
+		if !newSweeps().gather(t.Context(), clock.RealClock{}, func() int { return 1 }, took) {
+			t.Error("says that it was stopped")
+		}
+		if waited := time.Since(begin); waited != sweepRest*sweepGuess {
+			t.Errorf("waited %s", waited)
+		}
+	})
+	if got := listTime(time.Minute, func() time.Duration { return time.Second }); got != time.Minute {
+		t.Errorf("%s in place of what the last lists took", got)
+	}
+}
+
 func TestGatheringEndsWithTheOperator(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
