@@ -177,19 +177,21 @@ func (c *Cluster) RestartAPIServer(ctx context.Context) error {
 	return c.StartAPIServer(ctx)
 }
 
-// Pause freezes the API server until Resume: connections stay open and nothing is answered.
-func (c *Cluster) Pause() error { return c.signalAPIServer(syscall.SIGSTOP) }
+// Pause freezes the API server until Resume: connections stay open and, from when Pause returns, nothing is answered.
+func (c *Cluster) Pause() error { return c.withAPIServer((*process).pause) }
 
 // Resume ends a Pause.
-func (c *Cluster) Resume() error { return c.signalAPIServer(syscall.SIGCONT) }
+func (c *Cluster) Resume() error {
+	return c.withAPIServer(func(p *process) error { return p.signal(syscall.SIGCONT) })
+}
 
-func (c *Cluster) signalAPIServer(sig syscall.Signal) error {
+func (c *Cluster) withAPIServer(do func(*process) error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.apiServer == nil {
 		return errors.New("the API server is not running")
 	}
-	return c.apiServer.signal(sig)
+	return do(c.apiServer)
 }
 
 func (c *Cluster) startControllerManager(ctx context.Context) error {

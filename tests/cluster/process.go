@@ -84,6 +84,14 @@ func (p *process) signal(sig syscall.Signal) error {
 	return nil
 }
 
+// pause stops the process group, and returns when the program no longer runs.
+func (p *process) pause() error {
+	if err := p.signal(syscall.SIGSTOP); err != nil || p.ended() {
+		return err
+	}
+	return awaitStopped(p.pid)
+}
+
 // ended says whether the process is gone.
 func (p *process) ended() bool {
 	select {

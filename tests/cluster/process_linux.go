@@ -1,6 +1,12 @@
 package cluster
 
-import "syscall"
+import (
+	"errors"
+	"fmt"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
 
 // processAttributes gives the program a process group of its own, so that it can be signalled as a whole and a Ctrl-C
 // meant for the test does not reach it. A detached program gets a session of its own and outlives its parent.
@@ -9,4 +15,18 @@ func processAttributes(detach bool) *syscall.SysProcAttr {
 		return &syscall.SysProcAttr{Setsid: true}
 	}
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+}
+
+// awaitStopped returns when every thread of a child that was sent SIGSTOP has stopped, or the child has ended. Sending the
+// signal does not wait for that: on a busy machine a thread of the API server answers requests for milliseconds more.
+// What the child's state is stays to be read (WNOWAIT), by whoever asks next and by the one that reaps it.
+func awaitStopped(pid int) error {
+	for {
+		switch err := unix.Waitid(unix.P_PID, pid, nil, unix.WSTOPPED|unix.WNOWAIT, nil); {
+		case err == nil, errors.Is(err, unix.ECHILD): // ECHILD: it has ended, and was reaped
+			return nil
+		case !errors.Is(err, unix.EINTR):
+			return fmt.Errorf("wait until process %d has stopped: %w", pid, err)
+		}
+	}
 }

@@ -9,3 +9,6 @@ import "syscall"
 func processAttributes(detach bool) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: !detach, Setsid: detach}
 }
+
+// awaitStopped does nothing: these systems have no way to wait for a stopped child and leave its end to be reaped.
+func awaitStopped(int) error { return nil }
