@@ -27,18 +27,27 @@ type Accounts struct {
 	config   *rest.Config
 	shared   http.RoundTripper
 	own      dynamic.Interface
+	early    *early // for the clients made here, which can hold requests back
 	required bool
 	clients  *lru.Cache // dynamic.Interface by account
 }
 
-// NewAccounts returns the clients for requests as config has them; own is that of the operator itself. With required
-// nothing is ever written in the operator's own name.
-func NewAccounts(config *rest.Config, own dynamic.Interface, required bool) (*Accounts, error) {
+// NewAccounts returns the clients for requests as config has them. With required nothing is ever written in the operator's own
+// name.
+func NewAccounts(config *rest.Config, required bool) (*Accounts, error) {
 	shared, err := rest.TransportFor(config)
 	if err != nil {
-		return nil, fmt.Errorf("transport for impersonation: %w", err)
+		return nil, fmt.Errorf("transport for writes: %w", err)
 	}
-	return &Accounts{config: config, shared: shared, own: own, required: required, clients: lru.New(clientsKept)}, nil
+	a := &Accounts{config: config, shared: holding(shared), required: required, clients: lru.New(clientsKept), early: &early{patience: holdPatience}}
+	if a.own, err = a.through(a.shared); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+func (a *Accounts) through(t http.RoundTripper) (dynamic.Interface, error) {
+	return dynamic.NewForConfigAndClient(a.config, &http.Client{Transport: t, Timeout: a.config.Timeout})
 }
 
 // errNoAccount is a programming error made harmless: whoever locks a release must have found an account for it.
@@ -60,7 +69,7 @@ func (a *Accounts) client(account string) (dynamic.Interface, error) {
 	// Around the transport that exists, not through rest.Config.Impersonate: that makes a transport, and its connections,
 	// for every account when client-go cannot tell that two configurations are alike, as with a dialer of one's own.
 	as := transport.NewImpersonatingRoundTripper(transport.ImpersonationConfig{UserName: account}, a.shared)
-	client, err := dynamic.NewForConfigAndClient(a.config, &http.Client{Transport: as, Timeout: a.config.Timeout})
+	client, err := a.through(as)
 	if err != nil {
 		return nil, fmt.Errorf("client that writes as %s: %w", account, err)
 	}

@@ -11,7 +11,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
 	"github.com/rancher/helm-locker/pkg/lock"
@@ -56,11 +55,7 @@ func (f *front) start(t *testing.T) *rest.Config {
 func TestAccountsShareConnections(t *testing.T) {
 	var f front
 	config := f.start(t)
-	own, err := dynamic.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	accounts, err := NewAccounts(config, own, true)
+	accounts, err := NewAccounts(config, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,18 +92,14 @@ func TestAccountsShareConnections(t *testing.T) {
 func TestNothingIsWrittenWithoutAnAccount(t *testing.T) {
 	var f front
 	config := f.start(t)
-	own, err := dynamic.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	accounts, err := NewAccounts(config, own, true)
+	accounts, err := NewAccounts(config, true)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := accounts.client(""); !errors.Is(err, errNoAccount) {
 		t.Fatalf("error is %v", err)
 	}
-	e := &Enforcer{prover: &Prover{}, accounts: accounts, writer: &writer{client: own}}
+	e := &Enforcer{prover: &Prover{}, accounts: accounts, writer: &writer{client: accounts.own}}
 	r := &Revert{Object: &lock.Object{Kind: &lock.Kind{GVR: configMaps}}}
 	if _, err := e.DryRun(t.Context(), r); !errors.Is(err, errNoAccount) {
 		t.Errorf("dry run: %v", err)

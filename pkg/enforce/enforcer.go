@@ -62,7 +62,7 @@ func (e *Enforcer) as(o *lock.Object) (*writer, error) {
 		return nil, err
 	}
 	w := *e.writer
-	w.client = client
+	w.client, w.early = client, e.accounts.early
 	return &w, nil
 }
 

@@ -52,6 +52,7 @@ type Revert struct {
 // writer makes the requests of reverts.
 type writer struct {
 	client dynamic.Interface
+	early  *early // nil where client cannot hold back what it is told to
 	prover *Prover
 	omit   Omit
 }
@@ -101,11 +102,7 @@ func (w *writer) merge(ctx context.Context, r *Revert, manager string, dryRun bo
 	if err != nil {
 		return nil, fmt.Errorf("encode the patch of %s: %w", r.ID, err)
 	}
-	if err := r.Check.allow(ctx, dryRun); err != nil {
-		return nil, err
-	}
-	return w.resource(r.Object).Patch(ctx, r.ID.Name, types.MergePatchType, body,
-		metav1.PatchOptions{FieldManager: manager, DryRun: dryRunOption(dryRun)})
+	return w.patch(ctx, r, types.MergePatchType, body, metav1.PatchOptions{FieldManager: manager, DryRun: dryRunOption(dryRun)})
 }
 
 func (w *writer) apply(ctx context.Context, r *Revert, dryRun bool) (*unstructured.Unstructured, error) {
@@ -113,12 +110,46 @@ func (w *writer) apply(ctx context.Context, r *Revert, dryRun bool) (*unstructur
 	if err != nil {
 		return nil, err
 	}
-	if err := r.Check.allow(ctx, dryRun); err != nil {
+	force := true
+	return w.patch(ctx, r, types.ApplyPatchType, body,
+		metav1.PatchOptions{FieldManager: r.Owner.Manager, Force: &force, DryRun: dryRunOption(dryRun)})
+}
+
+// patch patches the object of r, once its Check has passed; with nothing else under way the request begins before that.
+func (w *writer) patch(ctx context.Context, r *Revert, as types.PatchType, body []byte, o metav1.PatchOptions) (*unstructured.Unstructured, error) {
+	request := func(ctx context.Context) (*unstructured.Unstructured, error) {
+		return w.resource(r.Object).Patch(ctx, r.ID.Name, as, body, o)
+	}
+	if len(o.DryRun) > 0 {
+		return request(ctx)
+	}
+	if h := w.begin(r.Check); h != nil {
+		done, err := request(h.in(ctx))
+		if err == nil {
+			return done, nil
+		}
+		// What the API server says of a request that may not be made is of no interest.
+		if unchecked := r.Check.allow(ctx); unchecked != nil {
+			return nil, unchecked
+		}
+		if !h.withdrawn() {
+			return nil, err
+		}
+		return request(ctx)
+	}
+	if err := r.Check.allow(ctx); err != nil {
 		return nil, err
 	}
-	force := true
-	return w.resource(r.Object).Patch(ctx, r.ID.Name, types.ApplyPatchType, body,
-		metav1.PatchOptions{FieldManager: r.Owner.Manager, Force: &force, DryRun: dryRunOption(dryRun)})
+	return request(ctx)
+}
+
+// begin returns what holds a request back that is begun before its Check has passed, nil when it is not to be.
+func (w *writer) begin(c *Check) *hold {
+	// With more under way than this write the API server has something to do until the check has passed.
+	if w.prover.underWay.Load() > 1 {
+		return nil
+	}
+	return w.early.begin(c)
 }
 
 func (w *writer) applyBody(r *Revert) ([]byte, error) {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -31,9 +32,13 @@ type event struct {
 		Namespace string `json:"namespace"`
 		Name      string `json:"name"`
 	} `json:"objectRef"`
+	Response struct {
+		Code int `json:"code"`
+	} `json:"responseStatus"`
 }
 
-// writes returns what the operator has written to objects in a namespace so far: each as "patch configmaps/shop".
+// writes returns what the operator has written to objects in a namespace so far: each as "patch configmaps/shop". What was refused
+// changed nothing.
 func (a audit) writes(namespace string) ([]string, error) {
 	events, err := a.read(a.operator, namespace)
 	if err != nil {
@@ -41,6 +46,9 @@ func (a audit) writes(namespace string) ([]string, error) {
 	}
 	var writes []string
 	for _, e := range events {
+		if e.Response.Code >= http.StatusBadRequest {
+			continue
+		}
 		writes = append(writes, e.Verb+" "+e.Object.Resource+"/"+e.Object.Name)
 	}
 	return writes, nil

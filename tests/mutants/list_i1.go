@@ -3,7 +3,7 @@ package main
 // neverRevertHelm are the mutants of I1: the parts of the order proof, one by one. Each is found by the test that forces the
 // interleaving in which it decides. Upgrades at random only find what breaks two safeguards at once.
 func neverRevertHelm() []mutant {
-	const proof, write, act = "pkg/enforce/proof.go", "pkg/enforce/write.go", "pkg/controller/act.go"
+	const proof, write, act, early = "pkg/enforce/proof.go", "pkg/enforce/write.go", "pkg/controller/act.go", "pkg/enforce/early.go"
 	return []mutant{
 		{
 			promise: "I1", what: "the record is not read before a write",
@@ -57,8 +57,30 @@ func neverRevertHelm() []mutant {
 		},
 		{
 			promise: "I1", what: "a drift on its own is reverted before the record was read",
-			edit: edit{"pkg/enforce/check.go", `	if c == nil || dryRun {`, `	if c == nil || !dryRun {`},
+			edit: edit{"pkg/enforce/check.go", `	if c == nil {`, `	if c == nil || ctx != nil {`},
+			also: []edit{{write, `	if w.prover.underWay.Load() > 1 {`, `	if w.prover != nil {`}},
 			pkg:  order, run: "TestI1_CheckBeforeWrite/helm_4/with_it",
+		},
+		{
+			promise: "I1", what: "a drift on its own is reverted before the record was read, with a request that was begun early",
+			edit: edit{early, `	case <-h.check.done:
+		return h.check.err
+	case`, `	case <-h.check.done:
+		return h.check.err
+	default:
+		return nil
+	case`},
+			pkg: order, run: "TestI1_WriteBegunBeforeItsCheckHasPassed",
+		},
+		{
+			promise: "I1", what: "a write that has begun is made whatever its check says",
+			edit: edit{early, `		b.void, b.left, b.wait = err != nil, b.size, nil`, `		b.void, b.left, b.wait = b.void, b.size, nil`},
+			pkg:  enforce, run: "TestI1_AWriteThatHasBegunSaysNothingIfItsCheckDoesNotPass",
+		},
+		{
+			promise: "I1", what: "a write that was withdrawn is made again before its check has passed",
+			edit: edit{write, `		if unchecked := r.Check.allow(ctx); unchecked != nil {`, `		if unchecked := r.Check.allow(ctx); unchecked != nil && !h.withdrawn() {`},
+			pkg:  enforce, run: "TestI1_AWriteThatWaitsForLongIsMadeAgainOnlyIfItsCheckPasses",
 		},
 		{
 			promise: "I1", what: "a release stays locked while Helm upgrades it, and the record is not read before a write",

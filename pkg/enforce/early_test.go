@@ -1,0 +1,338 @@
+package enforce
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
+
+	"github.com/rancher/helm-locker/pkg/release"
+)
+
+// patchServer is an API server as far as patches go: it tells when one has begun, and reads its body then.
+type patchServer struct {
+	began  chan struct{} // a patch has arrived, and its body is to be read
+	bodies chan []byte
+	status int // in place of reading the body, if it is not 0
+	addrs  chan string
+}
+
+func newPatchServer() *patchServer {
+	return &patchServer{began: make(chan struct{}, 10), bodies: make(chan []byte, 10), addrs: make(chan string, 10)}
+}
+
+func (s *patchServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.began <- struct{}{}
+	s.addrs <- r.RemoteAddr
+	w.Header().Set("Content-Type", "application/json")
+	if s.status != 0 {
+		w.WriteHeader(s.status)
+		return
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		s.bodies <- nil
+		return
+	}
+	s.bodies <- body
+	if !json.Valid(body) {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	_, _ = w.Write([]byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"web","resourceVersion":"6"}}`))
+}
+
+// earlyKit is a revert whose check is answered when the test says so, and what it is written with.
+type earlyKit struct {
+	*testing.T
+	*writer
+	server *patchServer
+	lists  *lister
+	locked *metav1.PartialObjectMetadata
+}
+
+// newEarlyKit returns a kit whose records are, when the check is answered, the given ones beside the locked one.
+func newEarlyKit(t *testing.T, server *patchServer, protocol string, now ...*metav1.PartialObjectMetadata) *earlyKit {
+	t.Helper()
+	s := httptest.NewUnstartedServer(server)
+	s.EnableHTTP2 = true
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	config := &rest.Config{Host: s.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true, NextProtos: []string{protocol}}}
+	accounts, err := NewAccounts(config, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	accounts.early.patience = time.Hour
+	locked := secret("2", "u2", "20", "deployed")
+	k := &earlyKit{T: t, server: server, locked: locked}
+	k.lists = &lister{items: append(now, locked), gate: make(chan struct{})}
+	prover := k.lists.prover(Omit{})
+	t.Cleanup(prover.Close)
+	e := &Enforcer{prover: prover, accounts: accounts, writer: &writer{prover: prover}}
+	if k.writer, err = e.as(drifted().Object); err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func (k *earlyKit) record() release.Record { return recordOf(k.T, k.locked) }
+
+// revert begins a revert. Its outcome comes later.
+func (k *earlyKit) revert(ctx context.Context, how types.PatchType) (outcome <-chan error) {
+	r := drifted()
+	r.Check = newCheck(ctx, k.prover, k.record())
+	done := make(chan error, 1)
+	go func() {
+		var err error
+		if how == types.ApplyPatchType {
+			_, err = k.apply(ctx, r, false)
+		} else {
+			_, err = k.merge(ctx, r, "helm", false)
+		}
+		done <- err
+	}()
+	return done
+}
+
+var (
+	protocols = []string{"http/1.1", "h2"}
+	kinds     = []types.PatchType{types.MergePatchType, types.ApplyPatchType}
+)
+
+// The patch arrives while the check is under way, and its body when that has passed.
+func TestAWriteBeginsBeforeItsCheckHasPassed(t *testing.T) {
+	for _, protocol := range protocols {
+		for _, how := range kinds {
+			t.Run(protocol+"/"+string(how), func(t *testing.T) {
+				k := newEarlyKit(t, newPatchServer(), protocol)
+				done := k.revert(t.Context(), how)
+				<-k.server.began
+				select {
+				case body := <-k.server.bodies:
+					t.Fatalf("written before the check has passed: %s", body)
+				case err := <-done:
+					t.Fatalf("ended before the check has passed: %v", err)
+				default:
+				}
+				close(k.lists.gate)
+				if body := <-k.server.bodies; !bytes.Contains(body, []byte(`"value":"one"`)) {
+					t.Errorf("wrote %s", body)
+				}
+				if err := <-done; err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+}
+
+// A patch whose check does not pass says nothing, and breaks no connection.
+func TestI1_AWriteThatHasBegunSaysNothingIfItsCheckDoesNotPass(t *testing.T) {
+	for _, protocol := range protocols {
+		for _, how := range kinds {
+			t.Run(protocol+"/"+string(how), func(t *testing.T) {
+				k := newEarlyKit(t, newPatchServer(), protocol, secret("3", "u3", "30", "pending-upgrade"))
+				addrs := map[string]bool{}
+				for range 2 {
+					k.lists.gate = make(chan struct{})
+					done := k.revert(t.Context(), how)
+					<-k.server.began
+					addrs[<-k.server.addrs] = true
+					close(k.lists.gate)
+					body := <-k.server.bodies
+					if len(body) == 0 || len(bytes.Trim(body, string(nothing))) > 0 {
+						t.Errorf("sent %q", body)
+					}
+					var parsed any
+					if json.Unmarshal(body, &parsed) == nil || yaml.Unmarshal(body, &parsed) == nil {
+						t.Errorf("sent %q, which is %v", body, parsed)
+					}
+					err := <-done
+					if unchecked := (*UncheckedError)(nil); !errors.As(err, &unchecked) || !errors.Is(err, ErrNotNewest) {
+						t.Errorf("ended with %v", err)
+					}
+				}
+				if len(addrs) != 1 {
+					t.Errorf("two patches came over the connections %v", addrs)
+				}
+			})
+		}
+	}
+}
+
+// A check that takes long does not keep a request of the API server's busy: it is ended, and made again when the check has passed. Then
+// none is begun early for a while.
+func TestAWriteThatWaitsForLongIsMadeAgain(t *testing.T) {
+	k := newEarlyKit(t, newPatchServer(), "http/1.1")
+	k.early.patience = time.Nanosecond
+	done := k.revert(t.Context(), types.MergePatchType)
+	if body := <-k.server.bodies; json.Valid(body) {
+		t.Fatalf("written before the check has passed: %s", body)
+	}
+	select {
+	case err := <-done:
+		t.Fatalf("ended before the check has passed: %v", err)
+	default:
+	}
+	close(k.lists.gate)
+	if body := <-k.server.bodies; !json.Valid(body) {
+		t.Errorf("wrote %s", body)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	k.early.patience = time.Hour
+	unanswered := &Check{done: make(chan struct{})}
+	if k.begin(unanswered) != nil {
+		t.Error("the next one is begun early")
+	}
+	k.early.notBefore = k.early.notBefore.Add(-holdRest)
+	if k.begin(unanswered) == nil {
+		t.Errorf("nothing is begun early after %s", holdRest)
+	}
+}
+
+// It is not made again when the check does not pass.
+func TestI1_AWriteThatWaitsForLongIsMadeAgainOnlyIfItsCheckPasses(t *testing.T) {
+	k := newEarlyKit(t, newPatchServer(), "http/1.1", secret("3", "u3", "30", "pending-upgrade"))
+	k.early.patience = time.Nanosecond
+	done := k.revert(t.Context(), types.MergePatchType)
+	if body := <-k.server.bodies; json.Valid(body) {
+		t.Fatalf("written before the check has passed: %s", body)
+	}
+	close(k.lists.gate)
+	err := <-done
+	if unchecked := (*UncheckedError)(nil); !errors.As(err, &unchecked) || !errors.Is(err, ErrNotNewest) {
+		t.Errorf("ended with %v", err)
+	}
+	if len(k.server.bodies) > 0 {
+		t.Errorf("wrote %s", <-k.server.bodies)
+	}
+}
+
+// What the API server says before it has the body counts only if the check has passed.
+func TestAWriteThatIsRefusedBeforeItsCheckHasPassed(t *testing.T) {
+	for name, now := range map[string][]*metav1.PartialObjectMetadata{
+		"passed": nil, "an upgrade has begun": {secret("3", "u3", "30", "pending-upgrade")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := newPatchServer()
+			server.status = http.StatusForbidden
+			k := newEarlyKit(t, server, "h2", now...)
+			done := k.revert(t.Context(), types.MergePatchType)
+			<-server.began
+			close(k.lists.gate)
+			err := <-done
+			if passed := now == nil; errors.Is(err, ErrNotNewest) == passed {
+				t.Errorf("ended with %v", err)
+			}
+		})
+	}
+}
+
+// Who stops waiting is told so at once, and nothing is written.
+func TestAWriteThatHasBegunEndsWithItsContext(t *testing.T) {
+	for _, protocol := range protocols {
+		t.Run(protocol, func(t *testing.T) {
+			k := newEarlyKit(t, newPatchServer(), protocol)
+			ctx, cancel := context.WithCancel(t.Context())
+			done := k.revert(ctx, types.MergePatchType)
+			<-k.server.began
+			cancel()
+			err := <-done
+			if unchecked := (*UncheckedError)(nil); !errors.As(err, &unchecked) || !errors.Is(err, context.Canceled) {
+				t.Errorf("ended with %v", err)
+			}
+			if body := <-k.server.bodies; json.Valid(body) {
+				t.Errorf("wrote %s", body)
+			}
+			close(k.lists.gate)
+		})
+	}
+}
+
+// With other writes under way, with an answer that is there already and with a client that cannot hold anything back, no request begins early.
+func TestWhenAWriteWaitsForItsCheck(t *testing.T) {
+	k := newEarlyKit(t, newPatchServer(), "h2")
+	defer close(k.lists.gate)
+	check := &Check{done: make(chan struct{})}
+	if k.begin(check) == nil {
+		t.Fatal("a request does not begin early")
+	}
+	k.prover.underWay.Store(2)
+	if k.begin(check) != nil {
+		t.Error("a request begins early with another one under way")
+	}
+	k.prover.underWay.Store(0)
+	if (&writer{prover: k.prover}).begin(check) != nil {
+		t.Error("a request begins early through a client that may not hold it back")
+	}
+	close(check.done)
+	if k.begin(check) != nil || k.begin(nil) != nil {
+		t.Error("a request is held back for nothing")
+	}
+}
+
+// A request that is sent once more, because its connection turned out to be closed, is held back as well.
+func TestAWriteThatIsSentOnceMoreIsHeldBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		check := &Check{done: make(chan struct{})}
+		h := &hold{early: &early{patience: time.Hour}, check: check}
+		read := make(chan []byte, 2)
+		transport := holding(roundTrip(func(r *http.Request) (*http.Response, error) {
+			again, err := r.GetBody()
+			if err != nil {
+				return nil, err
+			}
+			for _, body := range []io.Reader{again, r.Body} {
+				content, err := io.ReadAll(body)
+				if err != nil {
+					return nil, err
+				}
+				read <- content
+			}
+			return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: r}, nil
+		}))
+		r, err := http.NewRequestWithContext(h.in(t.Context()), http.MethodPatch, "https://127.0.0.1/", bytes.NewReader([]byte("patch")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error)
+		go func() {
+			response, err := transport.RoundTrip(r)
+			if err == nil {
+				err = response.Body.Close()
+			}
+			ended <- err
+		}()
+		synctest.Wait()
+		if len(read) > 0 {
+			t.Errorf("read %q before the check has passed", <-read)
+		}
+		close(check.done)
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if content := <-read; string(content) != "patch" {
+				t.Errorf("read %q", content)
+			}
+		}
+	})
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
