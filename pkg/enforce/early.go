@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 )
@@ -20,7 +21,7 @@ const (
 // early begins the requests of writes before it is known whether they may be made: everything but the body is sent while the
 // Check is under way, and the body when it has passed. What the API server does with a request before it reads the body (who asks,
 // whether they may, whose turn it is) is a sixth of the time of a write, and nothing can come of a request whose body is missing. If the
-// Check does not pass, a body follows that says nothing. It is safe for concurrent use.
+// Check does not pass, a body follows that is no patch. It is safe for concurrent use.
 type early struct {
 	patience time.Duration
 
@@ -53,6 +54,7 @@ type hold struct {
 	check *Check
 
 	mu      sync.Mutex
+	passed  bool // the body may have been sent
 	tooLong bool
 }
 
@@ -60,20 +62,47 @@ var errHeldTooLong = errors.New("withdrawn: the check takes long")
 
 // wait returns nil when the Check has passed, and an error when the body is not to be sent.
 func (h *hold) wait(ctx context.Context) error {
+	if err := h.gone(); err != nil {
+		return err
+	}
 	patience := time.NewTimer(h.early.patience)
 	defer patience.Stop()
 	select {
 	case <-h.check.done:
-		return h.check.err
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-patience.C:
+		h.early.rest()
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.tooLong = true
+		return errHeldTooLong
 	}
-	h.early.rest()
+	if h.check.err != nil {
+		return h.check.err
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.tooLong = true
-	return errHeldTooLong
+	h.passed = true
+	return nil
+}
+
+// gone returns why the body is not to be sent any more, nil as long as it may be.
+func (h *hold) gone() error {
+	if h.withdrawn() {
+		return errHeldTooLong
+	}
+	if h.check.answered() {
+		return h.check.err
+	}
+	return nil
+}
+
+// sent says whether the body was sent or is about to be, so that the API server's answer is one to it.
+func (h *hold) sent() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.passed
 }
 
 // withdrawn says whether the body was not sent because the Check took long, so that the request is to be made again.
@@ -99,6 +128,10 @@ func (t *holdingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !ok {
 		return t.next.RoundTrip(r)
 	}
+	// client-go makes a request again that the API server has no time for.
+	if err := h.gone(); err != nil {
+		return nil, errors.Join(err, closeBody(r))
+	}
 	if r.Body == nil { // there is nothing to hold back but all of it
 		if err := h.wait(r.Context()); err != nil {
 			return nil, err
@@ -122,38 +155,49 @@ func (t *holdingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.next.RoundTrip(held)
 }
 
-// nothing is what every byte is of a body that takes the place of one that is not to be sent. It begins no document, neither in JSON
-// nor in YAML, so the API server answers that it is no patch (400). Were the request broken off, it would count an error of its own (500).
-const nothing = ']'
+func closeBody(r *http.Request) error {
+	if r.Body == nil {
+		return nil
+	}
+	return r.Body.Close()
+}
 
-// heldBody is a body of which nothing can be read before wait has returned. If that was an error, it is one of nothing.
+// excuse is what is said in place of a body that is not to be sent, as a JSON string, which also is a YAML one: the API server answers
+// that it is no patch (400). Were the request broken off, the API server would count an error of its own (500); were the body no JSON,
+// an API server before Kubernetes 1.37 could not write it to its audit log, and would lose what it writes with it
+// (kubernetes/kubernetes#110671).
+const excuse = "withdrawn by helm-locker: Helm has begun to work, or the API server takes long to tell whether it has"
+
+// void returns a body of that many bytes, two at least, that is no patch.
+func void(size int64) io.Reader {
+	text := []byte(excuse)
+	text = text[:min(int64(len(text)), size-2)]
+	padding := strings.Repeat(" ", int(size)-2-len(text))
+	return strings.NewReader(`"` + string(text) + padding + `"`)
+}
+
+// heldBody is a body of which nothing can be read before wait has returned. If that was an error, it is void.
 type heldBody struct {
 	io.ReadCloser
 	wait func() error // nil once it was called
-	size int64        // in bytes
-	void bool
-	left int64 // of a void one
+	size int64        // in bytes; not positive when it is not known
+	void io.Reader    // what is read instead, if the body is void
 }
 
 // Read waits, and reads then.
 func (b *heldBody) Read(p []byte) (int, error) {
 	if b.wait != nil {
 		err := b.wait()
-		if err != nil && b.size <= 0 {
+		if err != nil && b.size < 2 {
 			return 0, err
 		}
-		b.void, b.left, b.wait = err != nil, b.size, nil
+		if err != nil {
+			b.void = void(b.size)
+		}
+		b.wait = nil
 	}
-	if !b.void {
-		return b.ReadCloser.Read(p)
+	if b.void != nil {
+		return b.void.Read(p)
 	}
-	if b.left == 0 {
-		return 0, io.EOF
-	}
-	p = p[:min(int64(len(p)), b.left)]
-	for i := range p {
-		p[i] = nothing
-	}
-	b.left -= int64(len(p))
-	return len(p), nil
+	return b.ReadCloser.Read(p)
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,7 +25,8 @@ import (
 type patchServer struct {
 	began  chan struct{} // a patch has arrived, and its body is to be read
 	bodies chan []byte
-	status int // in place of reading the body, if it is not 0
+	status int           // in place of reading the body, if it is not 0
+	answer chan struct{} // closed when a patch may be answered; nil if at once
 	addrs  chan string
 }
 
@@ -37,6 +39,7 @@ func (s *patchServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.addrs <- r.RemoteAddr
 	w.Header().Set("Content-Type", "application/json")
 	if s.status != 0 {
+		w.Header().Set("Retry-After", "1")
 		w.WriteHeader(s.status)
 		return
 	}
@@ -46,11 +49,20 @@ func (s *patchServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.bodies <- body
-	if !json.Valid(body) {
+	if s.answer != nil {
+		<-s.answer
+	}
+	if !isPatch(body) {
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
 	_, _ = w.Write([]byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"web","resourceVersion":"6"}}`))
+}
+
+// isPatch says whether a body is one for an API server: a mapping, in JSON or YAML.
+func isPatch(body []byte) bool {
+	var patch map[string]any
+	return yaml.Unmarshal(body, &patch) == nil || json.Unmarshal(body, &patch) == nil
 }
 
 // earlyKit is a revert whose check is answered when the test says so, and what it is written with.
@@ -152,12 +164,8 @@ func TestI1_AWriteThatHasBegunSaysNothingIfItsCheckDoesNotPass(t *testing.T) {
 					addrs[<-k.server.addrs] = true
 					close(k.lists.gate)
 					body := <-k.server.bodies
-					if len(body) == 0 || len(bytes.Trim(body, string(nothing))) > 0 {
-						t.Errorf("sent %q", body)
-					}
-					var parsed any
-					if json.Unmarshal(body, &parsed) == nil || yaml.Unmarshal(body, &parsed) == nil {
-						t.Errorf("sent %q, which is %v", body, parsed)
+					if isPatch(body) {
+						t.Errorf("sent %s", body)
 					}
 					err := <-done
 					if unchecked := (*UncheckedError)(nil); !errors.As(err, &unchecked) || !errors.Is(err, ErrNotNewest) {
@@ -172,13 +180,36 @@ func TestI1_AWriteThatHasBegunSaysNothingIfItsCheckDoesNotPass(t *testing.T) {
 	}
 }
 
+// API servers decode what they are sent before they refuse it, some to write it to an audit log.
+func TestABodyThatIsNoPatchIsJSON(t *testing.T) {
+	for size := int64(2); size < 300; size++ {
+		body, err := io.ReadAll(void(size))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text string
+		if err := json.Unmarshal(body, &text); err != nil || int64(len(body)) != size {
+			t.Errorf("%d bytes are %q, %v", size, body, err)
+		}
+		if err := yaml.Unmarshal(body, &text); err != nil {
+			t.Errorf("%q: %v", body, err)
+		}
+		if isPatch(body) {
+			t.Errorf("%q is a patch", body)
+		}
+		if size > 200 && strings.TrimSpace(text) != excuse {
+			t.Errorf("%q does not say why", body)
+		}
+	}
+}
+
 // A check that takes long does not keep a request of the API server's busy: it is ended, and made again when the check has passed. Then
 // none is begun early for a while.
 func TestAWriteThatWaitsForLongIsMadeAgain(t *testing.T) {
 	k := newEarlyKit(t, newPatchServer(), "http/1.1")
 	k.early.patience = time.Nanosecond
 	done := k.revert(t.Context(), types.MergePatchType)
-	if body := <-k.server.bodies; json.Valid(body) {
+	if body := <-k.server.bodies; isPatch(body) {
 		t.Fatalf("written before the check has passed: %s", body)
 	}
 	select {
@@ -187,7 +218,7 @@ func TestAWriteThatWaitsForLongIsMadeAgain(t *testing.T) {
 	default:
 	}
 	close(k.lists.gate)
-	if body := <-k.server.bodies; !json.Valid(body) {
+	if body := <-k.server.bodies; !isPatch(body) {
 		t.Errorf("wrote %s", body)
 	}
 	if err := <-done; err != nil {
@@ -209,7 +240,7 @@ func TestI1_AWriteThatWaitsForLongIsMadeAgainOnlyIfItsCheckPasses(t *testing.T) 
 	k := newEarlyKit(t, newPatchServer(), "http/1.1", secret("3", "u3", "30", "pending-upgrade"))
 	k.early.patience = time.Nanosecond
 	done := k.revert(t.Context(), types.MergePatchType)
-	if body := <-k.server.bodies; json.Valid(body) {
+	if body := <-k.server.bodies; isPatch(body) {
 		t.Fatalf("written before the check has passed: %s", body)
 	}
 	close(k.lists.gate)
@@ -242,6 +273,40 @@ func TestAWriteThatIsRefusedBeforeItsCheckHasPassed(t *testing.T) {
 	}
 }
 
+// A request that is made again, as client-go does where the API server has no time, is not if it is known that it may not be.
+func TestAWriteIsNotTriedAgainWhenItsCheckHasNotPassed(t *testing.T) {
+	server := newPatchServer()
+	server.status = http.StatusTooManyRequests
+	k := newEarlyKit(t, server, "h2", secret("3", "u3", "30", "pending-upgrade"))
+	done := k.revert(t.Context(), types.MergePatchType)
+	<-server.began
+	close(k.lists.gate)
+	if err := <-done; !errors.Is(err, ErrNotNewest) {
+		t.Errorf("ended with %v", err)
+	}
+	if n := len(server.began); n > 0 {
+		t.Errorf("it was made %d times again", n)
+	}
+}
+
+// What became of a write that was sent is for the API server to say, also when nobody waits for it any more.
+func TestAWriteThatWasSentIsNotCalledUnchecked(t *testing.T) {
+	server := newPatchServer()
+	server.answer = make(chan struct{})
+	k := newEarlyKit(t, server, "h2")
+	ctx, cancel := context.WithCancel(t.Context())
+	done := k.revert(ctx, types.MergePatchType)
+	<-server.began
+	close(k.lists.gate)
+	<-server.bodies
+	cancel()
+	err := <-done
+	if unchecked := (*UncheckedError)(nil); errors.As(err, &unchecked) || !errors.Is(err, context.Canceled) {
+		t.Errorf("ended with %v", err)
+	}
+	close(server.answer)
+}
+
 // Who stops waiting is told so at once, and nothing is written.
 func TestAWriteThatHasBegunEndsWithItsContext(t *testing.T) {
 	for _, protocol := range protocols {
@@ -255,7 +320,7 @@ func TestAWriteThatHasBegunEndsWithItsContext(t *testing.T) {
 			if unchecked := (*UncheckedError)(nil); !errors.As(err, &unchecked) || !errors.Is(err, context.Canceled) {
 				t.Errorf("ended with %v", err)
 			}
-			if body := <-k.server.bodies; json.Valid(body) {
+			if body := <-k.server.bodies; len(body) > 0 && isPatch(body) {
 				t.Errorf("wrote %s", body)
 			}
 			close(k.lists.gate)

@@ -125,12 +125,15 @@ func (w *writer) patch(ctx context.Context, r *Revert, as types.PatchType, body 
 	}
 	if h := w.begin(r.Check); h != nil {
 		done, err := request(h.in(ctx))
-		if err == nil {
-			return done, nil
+		if err == nil || h.sent() {
+			return done, err
 		}
 		// What the API server says of a request that may not be made is of no interest.
 		if unchecked := r.Check.allow(ctx); unchecked != nil {
 			return nil, unchecked
+		}
+		if ctx.Err() != nil {
+			return nil, &UncheckedError{ctx.Err()}
 		}
 		if !h.withdrawn() {
 			return nil, err

@@ -64,9 +64,7 @@ func neverRevertHelm() []mutant {
 		{
 			promise: "I1", what: "a drift on its own is reverted before the record was read, with a request that was begun early",
 			edit: edit{early, `	case <-h.check.done:
-		return h.check.err
 	case`, `	case <-h.check.done:
-		return h.check.err
 	default:
 		return nil
 	case`},
@@ -74,7 +72,7 @@ func neverRevertHelm() []mutant {
 		},
 		{
 			promise: "I1", what: "a write that has begun is made whatever its check says",
-			edit: edit{early, `		b.void, b.left, b.wait = err != nil, b.size, nil`, `		b.void, b.left, b.wait = b.void, b.size, nil`},
+			edit: edit{early, `	if h.check.err != nil {`, `	if h.check.err != nil && h.withdrawn() {`},
 			pkg:  enforce, run: "TestI1_AWriteThatHasBegunSaysNothingIfItsCheckDoesNotPass",
 		},
 		{
