@@ -12,8 +12,8 @@ import (
 // ErrNotNewest says that the newest record of a release is not the one that is locked: Helm has begun to work.
 var ErrNotNewest = errors.New("the newest record of the release is another one")
 
-// UncheckedError says that nothing was written because a Check did not pass, and why: ErrNotNewest, or what kept the record from
-// being read.
+// UncheckedError says that nothing was written because a Check did not pass, and why: ErrNotNewest, what kept the record from
+// being read, or the end of the context.
 type UncheckedError struct{ Err error }
 
 func (e *UncheckedError) Error() string { return fmt.Sprintf("not written: %v", e.Err) }
@@ -48,6 +48,9 @@ func newCheck(ctx context.Context, p *Prover, rec release.Record) *Check {
 // Passed waits for the answer and returns nil if the record is the newest, ErrNotNewest if it is not, and another error if that
 // cannot be told.
 func (c *Check) Passed(ctx context.Context) error {
+	if c.answered() { // also when nobody waits any more
+		return c.err
+	}
 	select {
 	case <-c.done:
 		return c.err

@@ -13,7 +13,7 @@ import (
 const (
 	// holdPatience bounds for how long a request that was begun early waits for its Check. All the while the API server counts
 	// it among those under way, of which it may allow few, and the Check may need to be one of them.
-	holdPatience = 50 * time.Millisecond
+	holdPatience = time.Second
 	// holdRest is for how long no request is begun early after one that had to be withdrawn.
 	holdRest = time.Minute
 )
@@ -72,11 +72,13 @@ func (h *hold) wait(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-patience.C:
-		h.early.rest()
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.tooLong = true
-		return errHeldTooLong
+		if !h.check.answered() {
+			h.early.rest()
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			h.tooLong = true
+			return errHeldTooLong
+		}
 	}
 	if h.check.err != nil {
 		return h.check.err
@@ -98,7 +100,7 @@ func (h *hold) gone() error {
 	return nil
 }
 
-// sent says whether the body was sent or is about to be, so that the API server's answer is one to it.
+// sent says whether the body may have been sent. What became of it is for the API server to say.
 func (h *hold) sent() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -166,7 +168,7 @@ func closeBody(r *http.Request) error {
 // that it is no patch (400). Were the request broken off, the API server would count an error of its own (500); were the body no JSON,
 // an API server before Kubernetes 1.37 could not write it to its audit log, and would lose what it writes with it
 // (kubernetes/kubernetes#110671).
-const excuse = "withdrawn by helm-locker: Helm has begun to work, or the API server takes long to tell whether it has"
+const excuse = "withdrawn by helm-locker: Helm has begun to work, or it cannot be told whether it has"
 
 // void returns a body of that many bytes, two at least, that is no patch.
 func void(size int64) io.Reader {
@@ -179,7 +181,7 @@ func void(size int64) io.Reader {
 // heldBody is a body of which nothing can be read before wait has returned. If that was an error, it is void.
 type heldBody struct {
 	io.ReadCloser
-	wait func() error // nil once it was called
+	wait func() error // nil once it is known what is read
 	size int64        // in bytes; not positive when it is not known
 	void io.Reader    // what is read instead, if the body is void
 }

@@ -104,7 +104,7 @@ func (k *earlyKit) record() release.Record { return recordOf(k.T, k.locked) }
 // revert begins a revert. Its outcome comes later.
 func (k *earlyKit) revert(ctx context.Context, how types.PatchType) (outcome <-chan error) {
 	r := drifted()
-	r.Check = newCheck(ctx, k.prover, k.record())
+	r.Check, r.Foreign = newCheck(ctx, k.prover, k.record()), true
 	done := make(chan error, 1)
 	go func() {
 		var err error
@@ -225,7 +225,7 @@ func TestAWriteThatWaitsForLongIsMadeAgain(t *testing.T) {
 		t.Error(err)
 	}
 	k.early.patience = time.Hour
-	unanswered := &Check{done: make(chan struct{})}
+	unanswered := &Revert{Check: &Check{done: make(chan struct{})}, Foreign: true}
 	if k.begin(unanswered) != nil {
 		t.Error("the next one is begun early")
 	}
@@ -328,24 +328,29 @@ func TestAWriteThatHasBegunEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// With other writes under way, with an answer that is there already and with a client that cannot hold anything back, no request begins early.
+// A request does not begin early for a change that may be Helm's, with other writes under way, with an answer that is there already, and
+// through a client that cannot hold anything back.
 func TestWhenAWriteWaitsForItsCheck(t *testing.T) {
 	k := newEarlyKit(t, newPatchServer(), "h2")
 	defer close(k.lists.gate)
 	check := &Check{done: make(chan struct{})}
-	if k.begin(check) == nil {
+	foreign := &Revert{Check: check, Foreign: true}
+	if k.begin(foreign) == nil {
 		t.Fatal("a request does not begin early")
 	}
+	if k.begin(&Revert{Check: check}) != nil {
+		t.Error("a request begins early for what may be Helm's work")
+	}
 	k.prover.underWay.Store(2)
-	if k.begin(check) != nil {
+	if k.begin(foreign) != nil {
 		t.Error("a request begins early with another one under way")
 	}
 	k.prover.underWay.Store(0)
-	if (&writer{prover: k.prover}).begin(check) != nil {
+	if (&writer{prover: k.prover}).begin(foreign) != nil {
 		t.Error("a request begins early through a client that may not hold it back")
 	}
 	close(check.done)
-	if k.begin(check) != nil || k.begin(nil) != nil {
+	if k.begin(foreign) != nil || k.begin(&Revert{Foreign: true}) != nil {
 		t.Error("a request is held back for nothing")
 	}
 }

@@ -3,6 +3,7 @@ package enforce
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -45,6 +46,8 @@ type Revert struct {
 	Owned func(path []string) bool
 	// Check, if there is one, has to pass before the object, which exists, is written to.
 	Check *Check
+	// Foreign says that somebody is known to have made the change who is not Helm's manager, so that Check can be expected to pass.
+	Foreign bool
 	// Owner is Helm's field manager on the object. When its operation is Apply the object is owned by server-side apply.
 	Owner drift.Owner
 }
@@ -115,7 +118,10 @@ func (w *writer) apply(ctx context.Context, r *Revert, dryRun bool) (*unstructur
 		metav1.PatchOptions{FieldManager: r.Owner.Manager, Force: &force, DryRun: dryRunOption(dryRun)})
 }
 
-// patch patches the object of r, once its Check has passed; with nothing else under way the request begins before that.
+// errUnread is an answer that no API server gives.
+var errUnread = errors.New("the API server says that it has patched the object, and was not told how")
+
+// patch patches the object of r, once its Check has passed. The request may begin before that.
 func (w *writer) patch(ctx context.Context, r *Revert, as types.PatchType, body []byte, o metav1.PatchOptions) (*unstructured.Unstructured, error) {
 	request := func(ctx context.Context) (*unstructured.Unstructured, error) {
 		return w.resource(r.Object).Patch(ctx, r.ID.Name, as, body, o)
@@ -123,10 +129,13 @@ func (w *writer) patch(ctx context.Context, r *Revert, as types.PatchType, body 
 	if len(o.DryRun) > 0 {
 		return request(ctx)
 	}
-	if h := w.begin(r.Check); h != nil {
+	if h := w.begin(r); h != nil {
 		done, err := request(h.in(ctx))
-		if err == nil || h.sent() {
+		if h.sent() {
 			return done, err
+		}
+		if err == nil {
+			err = errUnread
 		}
 		// What the API server says of a request that may not be made is of no interest.
 		if unchecked := r.Check.allow(ctx); unchecked != nil {
@@ -146,13 +155,14 @@ func (w *writer) patch(ctx context.Context, r *Revert, as types.PatchType, body 
 	return request(ctx)
 }
 
-// begin returns what holds a request back that is begun before its Check has passed, nil when it is not to be.
-func (w *writer) begin(c *Check) *hold {
-	// With more under way than this write the API server has something to do until the check has passed.
-	if w.prover.underWay.Load() > 1 {
+// begin returns what holds the request of r back that is begun before its Check has passed, nil when it is not to be.
+func (w *writer) begin(r *Revert) *hold {
+	// What Helm may have written is likely to be nobody's business but its own: no request begins only to be withdrawn. And with more
+	// under way than this write the API server has something to do until the check has passed.
+	if !r.Foreign || w.prover.underWay.Load() > 1 {
 		return nil
 	}
-	return w.early.begin(c)
+	return w.early.begin(r.Check)
 }
 
 func (w *writer) applyBody(r *Revert) ([]byte, error) {

@@ -42,6 +42,9 @@ func waitShard(e *kit.Env, name, selector string) {
 // wroteTo says whether an object was written to through a proxy since its Reset.
 func wroteTo(r *replica, name string) bool {
 	for _, w := range kit.ObjectWrites(r.proxy) {
+		if w.Code >= http.StatusBadRequest { // refused, so nothing was written
+			continue
+		}
 		if strings.HasSuffix(w.Path, "/"+name) || (w.Method == http.MethodPost && strings.Contains(string(w.Body), `"name":"`+name+`"`)) {
 			return true
 		}
