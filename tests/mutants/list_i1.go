@@ -58,7 +58,7 @@ func neverRevertHelm() []mutant {
 		{
 			promise: "I1", what: "a drift on its own is reverted before the record was read",
 			edit: edit{"pkg/enforce/check.go", `	if c == nil {`, `	if c == nil || ctx != nil {`},
-			also: []edit{{write, `	if w.prover.underWay.Load() > 1 {`, `	if w.prover != nil {`}},
+			also: []edit{{write, `	if !r.Foreign || w.prover.underWay.Load() > 1 {`, `	if w.prover != nil {`}},
 			pkg:  order, run: "TestI1_CheckBeforeWrite/helm_4/with_it",
 		},
 		{
