@@ -47,7 +47,7 @@ func (c *Controller) act(ctx context.Context, l *lock.Lock, drifted []*verdict) 
 	if len(drifted) == 1 && drifted[0].Live != nil {
 		// One alone is made ready while the record is read. Of many, most would be in the way of others that are ready.
 		v := drifted[0]
-		v.revert.Check, v.revert.Foreign = check, v.author.Manager != "" && v.author.Manager != v.revert.Owner.Manager
+		v.revert.Check = check
 		c.parallel(nil, func() { c.putBack(ctx, l, v) })
 		return
 	}

@@ -33,6 +33,7 @@ type verdict struct {
 func (v *verdict) attribute() {
 	if v.Live != nil {
 		v.author = drift.Attribute(v.Live.GetManagedFields(), v.revert.Desired, v.Live.Object, v.changes, v.revert.Owner)
+		v.revert.Foreign = v.author.Manager != "" && v.author.Manager != v.revert.Owner.Manager
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -14,7 +15,8 @@ const (
 	// holdPatience bounds for how long a request that was begun early waits for its Check. All the while the API server counts
 	// it among those under way, of which it may allow few, and the Check may need to be one of them.
 	holdPatience = time.Second
-	// holdRest is for how long no request is begun early after one that had to be withdrawn.
+	// holdRest is for how long no request is begun early after a Check that did not pass, or took long: what is known of the records
+	// is behind, and the next one would have to be withdrawn, too.
 	holdRest = time.Minute
 )
 
@@ -42,7 +44,11 @@ func (e *early) begin(c *Check) *hold {
 	return &hold{early: e, check: c}
 }
 
+// rest has nothing begun early for a while.
 func (e *early) rest() {
+	if e == nil {
+		return
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.notBefore = time.Now().Add(holdRest)
@@ -53,9 +59,8 @@ type hold struct {
 	early *early
 	check *Check
 
-	mu      sync.Mutex
-	passed  bool // the body may have been sent
-	tooLong bool
+	sent      atomic.Bool // or may have been: what became of it is for the API server to say
+	withdrawn atomic.Bool // because the Check took long, so that the request is to be made again
 }
 
 var errHeldTooLong = errors.New("withdrawn: the check takes long")
@@ -74,44 +79,26 @@ func (h *hold) wait(ctx context.Context) error {
 	case <-patience.C:
 		if !h.check.answered() {
 			h.early.rest()
-			h.mu.Lock()
-			defer h.mu.Unlock()
-			h.tooLong = true
+			h.withdrawn.Store(true)
 			return errHeldTooLong
 		}
 	}
 	if h.check.err != nil {
 		return h.check.err
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.passed = true
+	h.sent.Store(true)
 	return nil
 }
 
 // gone returns why the body is not to be sent any more, nil as long as it may be.
 func (h *hold) gone() error {
-	if h.withdrawn() {
+	if h.withdrawn.Load() {
 		return errHeldTooLong
 	}
 	if h.check.answered() {
 		return h.check.err
 	}
 	return nil
-}
-
-// sent says whether the body may have been sent. What became of it is for the API server to say.
-func (h *hold) sent() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.passed
-}
-
-// withdrawn says whether the body was not sent because the Check took long, so that the request is to be made again.
-func (h *hold) withdrawn() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.tooLong
 }
 
 type holdKey struct{}
@@ -141,17 +128,17 @@ func (t *holdingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return t.next.RoundTrip(r)
 	}
 	held := r.WithContext(r.Context())
-	hold := func(body io.ReadCloser) io.ReadCloser {
+	around := func(body io.ReadCloser) io.ReadCloser {
 		return &heldBody{ReadCloser: body, wait: func() error { return h.wait(r.Context()) }, size: r.ContentLength}
 	}
-	held.Body = hold(r.Body)
+	held.Body = around(r.Body)
 	if r.GetBody != nil { // for a connection that turns out to be closed
 		held.GetBody = func() (io.ReadCloser, error) {
 			body, err := r.GetBody()
 			if err != nil {
 				return nil, err
 			}
-			return hold(body), nil
+			return around(body), nil
 		}
 	}
 	return t.next.RoundTrip(held)

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -15,118 +14,13 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
-
-	"github.com/rancher/helm-locker/pkg/release"
-)
-
-// patchServer is an API server as far as patches go: it tells when one has begun, and reads its body then.
-type patchServer struct {
-	began  chan struct{} // a patch has arrived, and its body is to be read
-	bodies chan []byte
-	status int           // in place of reading the body, if it is not 0
-	answer chan struct{} // closed when a patch may be answered; nil if at once
-	addrs  chan string
-}
-
-func newPatchServer() *patchServer {
-	return &patchServer{began: make(chan struct{}, 10), bodies: make(chan []byte, 10), addrs: make(chan string, 10)}
-}
-
-func (s *patchServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s.began <- struct{}{}
-	s.addrs <- r.RemoteAddr
-	w.Header().Set("Content-Type", "application/json")
-	if s.status != 0 {
-		w.Header().Set("Retry-After", "1")
-		w.WriteHeader(s.status)
-		return
-	}
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		s.bodies <- nil
-		return
-	}
-	s.bodies <- body
-	if s.answer != nil {
-		<-s.answer
-	}
-	if !isPatch(body) {
-		w.WriteHeader(http.StatusBadRequest)
-		return
-	}
-	_, _ = w.Write([]byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"web","resourceVersion":"6"}}`))
-}
-
-// isPatch says whether a body is one for an API server: a mapping, in JSON or YAML.
-func isPatch(body []byte) bool {
-	var patch map[string]any
-	return yaml.Unmarshal(body, &patch) == nil || json.Unmarshal(body, &patch) == nil
-}
-
-// earlyKit is a revert whose check is answered when the test says so, and what it is written with.
-type earlyKit struct {
-	*testing.T
-	*writer
-	server *patchServer
-	lists  *lister
-	locked *metav1.PartialObjectMetadata
-}
-
-// newEarlyKit returns a kit whose records are, when the check is answered, the given ones beside the locked one.
-func newEarlyKit(t *testing.T, server *patchServer, protocol string, now ...*metav1.PartialObjectMetadata) *earlyKit {
-	t.Helper()
-	s := httptest.NewUnstartedServer(server)
-	s.EnableHTTP2 = true
-	s.StartTLS()
-	t.Cleanup(s.Close)
-	config := &rest.Config{Host: s.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true, NextProtos: []string{protocol}}}
-	accounts, err := NewAccounts(config, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	accounts.early.patience = time.Hour
-	locked := secret("2", "u2", "20", "deployed")
-	k := &earlyKit{T: t, server: server, locked: locked}
-	k.lists = &lister{items: append(now, locked), gate: make(chan struct{})}
-	prover := k.lists.prover(Omit{})
-	t.Cleanup(prover.Close)
-	e := &Enforcer{prover: prover, accounts: accounts, writer: &writer{prover: prover}}
-	if k.writer, err = e.as(drifted().Object); err != nil {
-		t.Fatal(err)
-	}
-	return k
-}
-
-func (k *earlyKit) record() release.Record { return recordOf(k.T, k.locked) }
-
-// revert begins a revert. Its outcome comes later.
-func (k *earlyKit) revert(ctx context.Context, how types.PatchType) (outcome <-chan error) {
-	r := drifted()
-	r.Check, r.Foreign = newCheck(ctx, k.prover, k.record()), true
-	done := make(chan error, 1)
-	go func() {
-		var err error
-		if how == types.ApplyPatchType {
-			_, err = k.apply(ctx, r, false)
-		} else {
-			_, err = k.merge(ctx, r, "helm", false)
-		}
-		done <- err
-	}()
-	return done
-}
-
-var (
-	protocols = []string{"http/1.1", "h2"}
-	kinds     = []types.PatchType{types.MergePatchType, types.ApplyPatchType}
 )
 
 // The patch arrives while the check is under way, and its body when that has passed.
 func TestAWriteBeginsBeforeItsCheckHasPassed(t *testing.T) {
 	for _, protocol := range protocols {
-		for _, how := range kinds {
+		for _, how := range patches {
 			t.Run(protocol+"/"+string(how), func(t *testing.T) {
 				k := newEarlyKit(t, newPatchServer(), protocol)
 				done := k.revert(t.Context(), how)
@@ -153,11 +47,12 @@ func TestAWriteBeginsBeforeItsCheckHasPassed(t *testing.T) {
 // A patch whose check does not pass says nothing, and breaks no connection.
 func TestI1_AWriteThatHasBegunSaysNothingIfItsCheckDoesNotPass(t *testing.T) {
 	for _, protocol := range protocols {
-		for _, how := range kinds {
+		for _, how := range patches {
 			t.Run(protocol+"/"+string(how), func(t *testing.T) {
 				k := newEarlyKit(t, newPatchServer(), protocol, secret("3", "u3", "30", "pending-upgrade"))
 				addrs := map[string]bool{}
 				for range 2 {
+					k.early.notBefore = time.Time{}
 					k.lists.gate = make(chan struct{})
 					done := k.revert(t.Context(), how)
 					<-k.server.began
@@ -170,6 +65,9 @@ func TestI1_AWriteThatHasBegunSaysNothingIfItsCheckDoesNotPass(t *testing.T) {
 					err := <-done
 					if unchecked := (*UncheckedError)(nil); !errors.As(err, &unchecked) || !errors.Is(err, ErrNotNewest) {
 						t.Errorf("ended with %v", err)
+					}
+					if k.begin(unanswered()) != nil {
+						t.Error("the next one is begun early, although what is known of records is behind")
 					}
 				}
 				if len(addrs) != 1 {
@@ -225,12 +123,11 @@ func TestAWriteThatWaitsForLongIsMadeAgain(t *testing.T) {
 		t.Error(err)
 	}
 	k.early.patience = time.Hour
-	unanswered := &Revert{Check: &Check{done: make(chan struct{})}, Foreign: true}
-	if k.begin(unanswered) != nil {
+	if k.begin(unanswered()) != nil {
 		t.Error("the next one is begun early")
 	}
 	k.early.notBefore = k.early.notBefore.Add(-holdRest)
-	if k.begin(unanswered) == nil {
+	if k.begin(unanswered()) == nil {
 		t.Errorf("nothing is begun early after %s", holdRest)
 	}
 }
@@ -333,8 +230,8 @@ func TestAWriteThatHasBegunEndsWithItsContext(t *testing.T) {
 func TestWhenAWriteWaitsForItsCheck(t *testing.T) {
 	k := newEarlyKit(t, newPatchServer(), "h2")
 	defer close(k.lists.gate)
-	check := &Check{done: make(chan struct{})}
-	foreign := &Revert{Check: check, Foreign: true}
+	foreign := unanswered()
+	check := foreign.Check
 	if k.begin(foreign) == nil {
 		t.Fatal("a request does not begin early")
 	}
@@ -403,6 +300,19 @@ func TestAWriteThatIsSentOnceMoreIsHeldBack(t *testing.T) {
 	})
 }
 
-type roundTrip func(*http.Request) (*http.Response, error)
-
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+// Whoever finds Helm at work without having begun early does not do so for a while, either.
+func TestNothingBeginsEarlyAfterHelmWasFoundAtWork(t *testing.T) {
+	k := newEarlyKit(t, newPatchServer(), "h2", secret("3", "u3", "30", "pending-upgrade"))
+	close(k.lists.gate)
+	r := drifted()
+	r.Check = newCheck(t.Context(), k.prover, k.record())
+	if _, err := k.merge(t.Context(), r, "helm", false); !errors.Is(err, ErrNotNewest) {
+		t.Fatalf("ended with %v", err)
+	}
+	if len(k.server.began) > 0 {
+		t.Error("a request was made")
+	}
+	if k.begin(unanswered()) != nil {
+		t.Error("the next one is begun early")
+	}
+}

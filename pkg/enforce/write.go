@@ -3,7 +3,6 @@ package enforce
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -118,9 +117,6 @@ func (w *writer) apply(ctx context.Context, r *Revert, dryRun bool) (*unstructur
 		metav1.PatchOptions{FieldManager: r.Owner.Manager, Force: &force, DryRun: dryRunOption(dryRun)})
 }
 
-// errUnread is an answer that no API server gives.
-var errUnread = errors.New("the API server says that it has patched the object, and was not told how")
-
 // patch patches the object of r, once its Check has passed. The request may begin before that.
 func (w *writer) patch(ctx context.Context, r *Revert, as types.PatchType, body []byte, o metav1.PatchOptions) (*unstructured.Unstructured, error) {
 	request := func(ctx context.Context) (*unstructured.Unstructured, error) {
@@ -129,28 +125,21 @@ func (w *writer) patch(ctx context.Context, r *Revert, as types.PatchType, body 
 	if len(o.DryRun) > 0 {
 		return request(ctx)
 	}
-	if h := w.begin(r); h != nil {
-		done, err := request(h.in(ctx))
-		if h.sent() {
-			return done, err
+	var refusal error // of the request without its body
+	h := w.begin(r)
+	if h != nil {
+		var done *unstructured.Unstructured
+		if done, refusal = request(h.in(ctx)); h.sent.Load() {
+			return done, refusal
 		}
-		if err == nil {
-			err = errUnread
-		}
-		// What the API server says of a request that may not be made is of no interest.
-		if unchecked := r.Check.allow(ctx); unchecked != nil {
-			return nil, unchecked
-		}
-		if ctx.Err() != nil {
-			return nil, &UncheckedError{ctx.Err()}
-		}
-		if !h.withdrawn() {
-			return nil, err
-		}
-		return request(ctx)
 	}
 	if err := r.Check.allow(ctx); err != nil {
+		w.early.rest()
 		return nil, err
+	}
+	// The Check has passed: what was withdrawn is made again, and with a context that has ended the request tells that.
+	if refusal != nil && !h.withdrawn.Load() && ctx.Err() == nil {
+		return nil, refusal
 	}
 	return request(ctx)
 }

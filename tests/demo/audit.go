@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -32,13 +31,9 @@ type event struct {
 		Namespace string `json:"namespace"`
 		Name      string `json:"name"`
 	} `json:"objectRef"`
-	Response struct {
-		Code int `json:"code"`
-	} `json:"responseStatus"`
 }
 
-// writes returns what the operator has written to objects in a namespace so far: each as "patch configmaps/shop". What was refused
-// changed nothing.
+// writes returns what the operator has written to objects in a namespace so far: each as "patch configmaps/shop".
 func (a audit) writes(namespace string) ([]string, error) {
 	events, err := a.read(a.operator, namespace)
 	if err != nil {
@@ -46,9 +41,6 @@ func (a audit) writes(namespace string) ([]string, error) {
 	}
 	var writes []string
 	for _, e := range events {
-		if e.Response.Code >= http.StatusBadRequest {
-			continue
-		}
 		writes = append(writes, e.Verb+" "+e.Object.Resource+"/"+e.Object.Name)
 	}
 	return writes, nil

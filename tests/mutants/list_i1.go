@@ -72,13 +72,15 @@ func neverRevertHelm() []mutant {
 		},
 		{
 			promise: "I1", what: "a write that has begun is made whatever its check says",
-			edit: edit{early, `	if h.check.err != nil {`, `	if h.check.err != nil && h.withdrawn() {`},
+			edit: edit{early, `	if h.check.err != nil {`, `	if h.check.err != nil && h.withdrawn.Load() {`},
 			pkg:  enforce, run: "TestI1_AWriteThatHasBegunSaysNothingIfItsCheckDoesNotPass",
 		},
 		{
 			promise: "I1", what: "a write that was withdrawn is made again before its check has passed",
-			edit: edit{write, `		if unchecked := r.Check.allow(ctx); unchecked != nil {`, `		if unchecked := r.Check.allow(ctx); unchecked != nil && !h.withdrawn() {`},
-			pkg:  enforce, run: "TestI1_AWriteThatWaitsForLongIsMadeAgainOnlyIfItsCheckPasses",
+			edit: edit{write, `	if err := r.Check.allow(ctx); err != nil {
+		w.early`, `	if err := r.Check.allow(ctx); err != nil && (h == nil || !h.withdrawn.Load()) {
+		w.early`},
+			pkg: enforce, run: "TestI1_AWriteThatWaitsForLongIsMadeAgainOnlyIfItsCheckPasses",
 		},
 		{
 			promise: "I1", what: "a release stays locked while Helm upgrades it, and the record is not read before a write",
