@@ -83,6 +83,12 @@ func neverRevertHelm() []mutant {
 			pkg: enforce, run: "TestI1_AWriteThatWaitsForLongIsMadeAgainOnlyIfItsCheckPasses",
 		},
 		{
+			promise: "I1", what: "requests begin early again and again while Helm is at work",
+			edit: edit{write, `		w.early.rest()
+		return nil, err`, `		return nil, err`},
+			pkg: enforce, run: "TestNothingBeginsEarlyAfterHelmWasFoundAtWork",
+		},
+		{
 			promise: "I1", what: "a release stays locked while Helm upgrades it, and the record is not read before a write",
 			edit: edit{proof, `	if p.omit.Check {`, `	if p.omit.Check || rec.Revision > 0 {`},
 			also: []edit{{"pkg/controller/reconcile.go", `	if !d.Lock {`, `	if !d.Lock && d.State != v1alpha1.StateTransitioning {`}},
