@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/urfave/cli/v3"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -53,7 +52,12 @@ func (a *app) waitIfAsked(ctx context.Context, cmd *cli.Command, store *helmRele
 		waiting, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
 	}
-	last := ""
+	// What there is to wait for is known from what was written: it is said even if the operator has done it before it is looked for,
+	// and there is something to say if the time is over before anything was read.
+	done, last := until(hr)
+	if !done {
+		a.note("waiting for %s", last)
+	}
 	err := store.follow(waiting, hr.Name, func(event watch.EventType, now *v1alpha1.HelmRelease) (bool, error) {
 		if event == watch.Deleted || now.UID != hr.UID {
 			return false, fmt.Errorf("HelmRelease %s/%s was deleted", hr.Namespace, hr.Name)
@@ -71,7 +75,7 @@ func (a *app) waitIfAsked(ctx context.Context, cmd *cli.Command, store *helmRele
 		return done, nil
 	})
 	if errors.Is(waiting.Err(), context.DeadlineExceeded) && ctx.Err() == nil {
-		return hinted(fmt.Errorf("not done after %s; still waiting for %s", limit.Round(time.Millisecond), last),
+		return hinted(fmt.Errorf("not done after %s; still waiting for %s", limit, last),
 			fmt.Sprintf("%s status %s shows more; --timeout waits longer", a.name, hr.Name))
 	}
 	return err

@@ -1,7 +1,6 @@
 package clitest
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -67,30 +66,26 @@ func TestLockWaitSaysWhatItWaitsFor(t *testing.T) {
 
 	kit.StartOperator(t, shared.RESTConfig(), w.Operator)
 	w.WaitReason("kiosk", v1alpha1.ConditionReady, v1alpha1.ReasonSecretNotFound)
-	var stdout, stderr bytes.Buffer
-	cmd := w.command(w.Ctx, "lock", "kiosk", "-n", w.Apps, "--wait", "--timeout", "1m")
-	cmd.Stdout = &stdout
 	// The release appears when the program says that it waits for it.
-	chart, installed := w.Chart("shop", shop), make(chan error, 1)
-	cmd.Stderr = onFirst(&stderr, "waiting for SecretNotFound", func() {
-		_, err := shared.Helm4().Run(w.Ctx, "install", "kiosk", chart, "-n", w.Apps)
-		installed <- err
-	})
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("%v: %s", err, stderr.String())
-	}
-	if err := <-installed; err != nil {
-		t.Error(err)
-	}
-	if !strings.HasSuffix(stderr.String(), "done: revision 1 is watched over, 4 objects\n") {
-		t.Errorf("stderr is %s", stderr.String())
+	chart := w.Chart("shop", shop)
+	r = w.meanwhile("waiting for SecretNotFound", func() {
+		if _, err := shared.Helm4().Run(w.Ctx, "install", "kiosk", chart, "-n", w.Apps); err != nil {
+			t.Error(err)
+		}
+	}, "lock", "kiosk", "-n", w.Apps, "--wait", "--timeout", "1m")
+	r.says(0, "waiting for SecretNotFound")
+	if !strings.HasSuffix(r.stderr, "done: revision 1 is watched over, 4 objects\n") {
+		t.Errorf("stderr is %s", r.stderr)
 	}
 
 	w.app("suspend", "kiosk", "--for", "1h", "--reason", "an experiment\nof mine", "--wait").is(0,
 		`HelmRelease LOCKER/kiosk suspended until TIME (an experiment\nof mine): release APPS/kiosk`+"\n", "waiting for an operator to unlock it\ndone\n")
 	w.app("lock", "kiosk", "--wait").is(0, "HelmRelease LOCKER/kiosk unchanged: release APPS/kiosk, revision 1, deployed\n",
 		`note: the lock is suspended until TIME (an experiment\nof mine); helm-locker resume kiosk -n APPS ends that`+"\n")
-	w.app("resume", "kiosk", "--wait").says(0, "HelmRelease LOCKER/kiosk resumed: release APPS/kiosk\n", "done: revision 1 is watched over, 4 objects\n")
+	w.app("resume", "kiosk", "--wait").says(0, "HelmRelease LOCKER/kiosk resumed: release APPS/kiosk\n",
+		"waiting for an operator to look at it\n", "done: revision 1 is watched over, 4 objects\n")
+	w.app("resume", "kiosk", "--wait").is(0, "HelmRelease LOCKER/kiosk already resumed: release APPS/kiosk\n", "done: revision 1 is watched over, 4 objects\n")
+	w.app("lock", "kiosk", "--scope", "Strict", "--wait", "--timeout", "1ns").says(1, "waiting for an operator to look at it\n", "not done after 1ns; still waiting for an operator to look at it\n")
 	w.app("resume", "kiosk").is(0, "HelmRelease LOCKER/kiosk already resumed: release APPS/kiosk\n", "")
 }
 

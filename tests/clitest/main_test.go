@@ -73,10 +73,28 @@ func (w *world) command(ctx context.Context, args ...string) *exec.Cmd {
 // cli runs the program.
 func (w *world) cli(args ...string) result {
 	w.Helper()
+	return w.meanwhile("", nil, args...)
+}
+
+// meanwhile runs the program, and calls do once it has said a text on stderr, while it goes on. Nothing is called for a program that
+// ends without having said it.
+func (w *world) meanwhile(text string, do func(), args ...string) result {
+	w.Helper()
 	var stdout, stderr bytes.Buffer
 	cmd := w.command(w.Ctx, args...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	err := cmd.Run()
+	said, ended := make(chan struct{}), make(chan error, 1)
+	if do != nil {
+		cmd.Stderr = onFirst(&stderr, text, func() { close(said) })
+	}
+	go func() { ended <- cmd.Run() }()
+	var err error
+	select {
+	case <-said:
+		do()
+		err = <-ended
+	case err = <-ended:
+	}
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		w.Fatal(err)
