@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/rancher/helm-locker/tests/cluster"
@@ -188,8 +187,8 @@ func (r *reader) read(t *testing.T, p *page, helm string) {
 func (r *reader) startKubelet(t *testing.T, dir string) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	k := &kubelet{cluster: shared, client: r.client, binary: r.locker, dir: dir, programs: map[types.UID]*program{},
-		failed: func(err error) { t.Error(err) }}
+	k := newKubelet(r.locker, dir, func(err error) { t.Error(err) })
+	k.cluster, k.client = shared, r.client
 	var running sync.WaitGroup
 	running.Go(func() {
 		if err := k.run(ctx); err != nil {

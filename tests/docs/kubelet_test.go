@@ -41,7 +41,14 @@ type kubelet struct {
 
 	mu       sync.Mutex
 	programs map[types.UID]*program
+	gone     map[types.UID]bool // Pods that were deleted: one can be before its program was started
+	closed   bool               // nothing is started any more
 	wg       sync.WaitGroup
+}
+
+// newKubelet returns a kubelet that runs binary, keeps logs in dir, and reports to failed what must not happen.
+func newKubelet(binary, dir string, failed func(error)) *kubelet {
+	return &kubelet{binary: binary, dir: dir, failed: failed, programs: map[types.UID]*program{}, gone: map[types.UID]bool{}}
 }
 
 // program is a container that runs.
@@ -155,7 +162,13 @@ func (k *kubelet) start(ctx context.Context, pod *corev1.Pod, c *corev1.Containe
 	return k.ready(ctx, pod.UID, "http://"+health+"/readyz")
 }
 
+// launch starts the program of a Pod, unless the Pod or the kubelet has ended meanwhile: nobody would stop it then.
 func (k *kubelet) launch(uid types.UID, args, env []string, path string) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.closed || k.gone[uid] {
+		return nil
+	}
 	log, err := os.Create(path)
 	if err != nil {
 		return err
@@ -166,9 +179,7 @@ func (k *kubelet) launch(uid types.UID, args, env []string, path string) error {
 		return err
 	}
 	p := &program{cmd: cmd, ended: make(chan struct{})}
-	k.mu.Lock()
 	k.programs[uid] = p
-	k.mu.Unlock()
 	k.wg.Go(func() {
 		defer close(p.ended)
 		if err := cmd.Wait(); err != nil && (p.started.Load() || !p.stopping.Load() || strings.Contains(err.Error(), "status 2")) {
@@ -243,6 +254,7 @@ func (k *kubelet) stop(uid types.UID) {
 	k.mu.Lock()
 	p := k.programs[uid]
 	delete(k.programs, uid)
+	k.gone[uid] = true
 	k.mu.Unlock()
 	if p == nil {
 		return
@@ -259,7 +271,11 @@ func (k *kubelet) stop(uid types.UID) {
 	}
 }
 
+// stopAll ends all programs, and has no other start.
 func (k *kubelet) stopAll() {
+	k.mu.Lock()
+	k.closed = true
+	k.mu.Unlock()
 	for _, uid := range k.running() {
 		k.stop(uid)
 	}
