@@ -89,6 +89,7 @@ func TestI6_NormalisedValuesAreNotFought(t *testing.T) {
 				}
 				return nil
 			})
+			w.WaitEvent("app", v1alpha1.EventReasonLocked)
 			w.Eventually("the controllers of the control plane are done", func() error {
 				if n, ok := kit.Field(w.Get(kit.Deployments, "web"), "status.unavailableReplicas").(int64); !ok || n != 1 {
 					return errors.New("the Deployment has no Pod yet")

@@ -2,6 +2,8 @@ package kit
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -9,6 +11,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/rancher/helm-locker/pkg/enforce"
@@ -73,6 +76,20 @@ func IsOwn(r cluster.Request) bool {
 func IsMark(r cluster.Request) bool {
 	return r.Resource() == "secrets" &&
 		(strings.HasSuffix(r.Path, enforce.MarkSuffix) || r.Method == http.MethodPost && bytes.Contains(r.Body, []byte(enforce.MarkSuffix)))
+}
+
+// WaitEvent waits until an Event of a reason about a HelmRelease is stored. An operator writes Events in their order, after what they
+// tell of, and waits for none of them: what is to follow it in peace has to.
+func (e *Env) WaitEvent(helmRelease, reason string) {
+	e.Helper()
+	about := fields.Set{"involvedObject.kind": "HelmRelease", "involvedObject.name": helmRelease, "reason": reason}.String()
+	e.Eventually(fmt.Sprintf("event %s of HelmRelease %s is stored", reason, helmRelease), func() error {
+		list, err := e.Kube.CoreV1().Events(e.Operator).List(e.Ctx, metav1.ListOptions{FieldSelector: about})
+		if err == nil && len(list.Items) == 0 {
+			err = errors.New("there is none")
+		}
+		return err
+	})
 }
 
 // Quiet measures that no write to any object, status and event included, goes through a proxy for a time.

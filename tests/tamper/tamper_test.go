@@ -143,6 +143,7 @@ func (w *world) staysQuiet(t *testing.T) {
 	before := map[*chart][]*unstructured.Unstructured{}
 	for _, ch := range w.charts {
 		before[ch] = snapshot(t, ch)
+		w.in(t, ch).WaitEvent(ch.release, v1alpha1.EventReasonLocked)
 	}
 	w.in(t, w.charts[0]).Quiet(w.proxy, quiet())
 	for _, ch := range w.charts {
