@@ -37,6 +37,7 @@ type Clients struct {
 	Dynamic       dynamic.Interface
 	Metadata      metadata.Interface
 	Accounts      *enforce.Accounts
+	Marks         *enforce.Secrets
 	WatchDynamic  dynamic.Interface
 	WatchObjects  *watch.Client
 	WatchMetadata metadata.Interface
@@ -159,7 +160,7 @@ func New(ctx context.Context, clients Clients, o Options) (*Controller, error) {
 	c.releases = watch.NewReleases(clients.WatchMetadata, mark, o.Log, c.enqueueRelease)
 	c.enforcer = enforce.New(enforce.Clients{
 		Discovery: c.kinds.Discovery(), Dynamic: clients.Dynamic, Metadata: clients.Metadata, Accounts: clients.Accounts,
-		Mark: mark, Secrets: clients.Kubernetes.CoreV1(), Records: c.releases,
+		Mark: mark, Secrets: clients.Marks, Records: c.releases,
 	}, o.Omit, o.Log)
 	c.objects = watch.NewObjects(clients.WatchObjects, c, o.Log)
 	c.crds = watch.NewDefinitions(clients.WatchMetadata, o.Log, c.definitionChanged)

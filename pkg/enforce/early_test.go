@@ -272,7 +272,7 @@ func TestAWriteThatIsSentOnceMoreIsHeldBack(t *testing.T) {
 			}
 			return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: r}, nil
 		}))
-		r, err := http.NewRequestWithContext(h.in(t.Context()), http.MethodPatch, "https://127.0.0.1/", bytes.NewReader([]byte("patch")))
+		r, err := http.NewRequestWithContext(held(t.Context(), h), http.MethodPatch, "https://127.0.0.1/", bytes.NewReader([]byte("patch")))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,8 +21,8 @@ const MarkSuffix = "-mark"
 // View is what a watch knows of the records of all releases.
 type View interface {
 	// Mark returns a new mark, and a channel that is closed when the watch, after the mark was written to the annotation
-	// release.MarkAnnotation of the Secret for marks, has delivered it: the view then has everything that was written before. No
-	// other mark is waited for at the same time.
+	// release.MarkAnnotation of the Secret for marks, has delivered it: the view then has everything that was written before the
+	// mark was. No other mark is waited for at the same time.
 	Mark() (mark string, seen <-chan struct{})
 	// Current returns the newest record of a release, false when there is none, an error when that cannot be told.
 	Current(release.Key) (release.Record, bool, error)
@@ -50,6 +50,7 @@ const (
 // list of the records of one release, and sooner where lists would wait. When it fails there still are the lists.
 type marker struct {
 	client typedcorev1.SecretInterface // nil where no marks are written
+	holds  bool                        // client holds the body of a request back when told to
 	name   string
 	view   View
 	work   *background
@@ -63,6 +64,8 @@ type marker struct {
 	lastMark  time.Time
 	notBefore time.Time // when a mark is tried again
 	warned    bool
+	expected  bool         // the next mark is to begin ahead, as soon as nothing is under way
+	ahead     *markRequest // has begun, and nobody has asked for it; nil if there is none
 }
 
 // better says whether a mark is to be tried in place of a list that would begin now: because the list would wait, or because so
@@ -121,21 +124,27 @@ func (m *marker) lead(ctx context.Context, t *turn[struct{}]) {
 		}
 		m.mu.Lock()
 		m.marks.begin()
+		again := time.Since(m.lastMark) < aheadPatience
 		m.lastMark = time.Now()
 		rests := m.rests()
 		m.mu.Unlock()
 
+		var err error
 		if rests { // who joined this turn while the one before failed shall not wait as long
-			t.end(struct{}{}, errResting)
+			err = errResting
+			t.end(struct{}{}, err)
 		} else {
-			answered, err := m.mark(ctx)
+			var answered <-chan struct{}
+			answered, err = m.mark(ctx)
 			t.end(struct{}{}, err)
 			<-answered // two writes to one Secret at once would only get in each other's way
 		}
 		m.mu.Lock()
 		t = m.marks.advance()
+		m.expected = m.holds && again && err == nil
 		m.mu.Unlock()
 	}
+	m.idle()
 }
 
 // pause waits until another mark is due.
@@ -153,31 +162,52 @@ func (m *marker) pause(ctx context.Context) {
 
 // mark writes a mark and waits until the watch shows it, perhaps before the write is answered. answered is closed when it is.
 func (m *marker) mark(ctx context.Context) (answered <-chan struct{}, err error) {
-	mark, seen := m.view.Mark()
-	done, refused := make(chan struct{}), make(chan error, 1)
-	m.work.Go(func(ctx context.Context) {
-		defer close(done)
-		ctx, cancel := context.WithTimeout(ctx, markPatience)
-		defer cancel()
-		if err := m.write(ctx, mark); err != nil {
-			refused <- err
-		}
-	})
 	patience := time.NewTimer(markPatience)
 	defer patience.Stop()
-	select {
-	case <-seen:
-		return done, nil
-	case <-m.view.Ended():
-		return done, errNotSeen
-	case <-ctx.Done():
-		return done, ctx.Err()
-	case err = <-refused:
-	case <-patience.C:
-		err = errNotSeen
+	r := m.takeAhead()
+	if r != nil {
+		refused := true
+		if r.ask() {
+			refused, err = m.await(ctx, r, patience.C)
+		}
+		if !refused {
+			return r.answered, err
+		}
+		// What was written before anybody asked tells nothing, and what the API server, or the network, had against the request before
+		// may be over. But two writes to one Secret at once would only get in each other's way.
+		select {
+		case <-r.answered:
+		case <-patience.C:
+			m.failed(ctx, errNotSeen)
+			return r.answered, errNotSeen
+		case <-ctx.Done():
+			return r.answered, ctx.Err()
+		}
 	}
-	m.failed(ctx, err)
-	return done, err
+	r = m.begin()
+	r.ask()
+	refused, err := m.await(ctx, r, patience.C)
+	if refused {
+		m.failed(ctx, err)
+	}
+	return r.answered, err
+}
+
+// await waits until the watch shows a mark that was asked for. If the mark was refused, the error says why.
+func (m *marker) await(ctx context.Context, r *markRequest, patience <-chan time.Time) (refused bool, err error) {
+	select {
+	case <-r.seen:
+		return false, nil
+	case <-m.view.Ended():
+		return false, errNotSeen
+	case <-ctx.Done():
+		return false, ctx.Err()
+	case err := <-r.refused:
+		return true, err
+	case <-patience:
+		m.failed(ctx, errNotSeen)
+		return false, errNotSeen
+	}
 }
 
 // failed keeps marks from being tried for a while.

@@ -49,7 +49,7 @@ type newest struct {
 }
 
 // NewProver returns a Prover that reads through client. It writes marks for view, a watch of all records, to the Secret mark, through
-// secrets; none if that has no name.
+// secrets; none if that has no name. With Secrets as secrets the requests of marks begin ahead of their need.
 func NewProver(
 	client metadata.Interface, secrets typedcorev1.SecretsGetter, omit Omit, mark types.NamespacedName, view View, log logrus.FieldLogger,
 ) *Prover {
@@ -57,6 +57,7 @@ func NewProver(
 	p.marker = &marker{name: mark.Name, view: view, work: p.work, log: log, busy: func() int { return int(p.underWay.Load()) }}
 	if mark.Name != "" {
 		p.marker.client = secrets.Secrets(mark.Namespace)
+		_, p.marker.holds = secrets.(*Secrets)
 	}
 	return p
 }
@@ -124,10 +125,15 @@ func (p *Prover) newest(ctx context.Context, key release.Key) (release.Record, b
 	return answer.record, answer.found, nil
 }
 
-// busy counts one more check or write until the returned function is called.
+// busy counts one more check or write until the returned function is called, which has to be before Close: when none is left, the
+// request of a mark may begin.
 func (p *Prover) busy() (done func()) {
 	p.underWay.Add(1)
-	return func() { p.underWay.Add(-1) }
+	return func() {
+		if p.underWay.Add(-1) == 0 {
+			p.marker.idle()
+		}
+	}
 }
 
 // lead carries out a read, and then the next one as long as anybody joins it.

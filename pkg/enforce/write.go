@@ -129,7 +129,7 @@ func (w *writer) patch(ctx context.Context, r *Revert, as types.PatchType, body 
 	h := w.begin(r)
 	if h != nil {
 		var done *unstructured.Unstructured
-		if done, refusal = request(h.in(ctx)); h.sent.Load() {
+		if done, refusal = request(held(ctx, h)); h.sent.Load() {
 			return done, refusal
 		}
 	}

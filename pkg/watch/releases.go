@@ -85,9 +85,9 @@ func (r *Releases) Newest(key release.Key) (release.Record, bool) {
 	return release.Newest(all)
 }
 
-// Mark returns a new mark and a channel that is closed once everything is known that was written to any record before the call,
-// provided that the caller writes the mark to the annotation release.MarkAnnotation of the Secret for marks, which is of the type
-// of records and labelled with release.OwnerMark. A call ends the one before: the channel of that may never be closed.
+// Mark returns a new mark and a channel that is closed once everything is known that was written to any record before the mark
+// was written, by the caller, to the annotation release.MarkAnnotation of the Secret for marks, which is of the type of records
+// and labelled with release.OwnerMark. A call ends the one before: the channel of that may never be closed.
 func (r *Releases) Mark() (mark string, seen <-chan struct{}) { return r.marks.next() }
 
 // Current returns the newest record of a release that the watch has seen, false when there is none. It is an error when there is

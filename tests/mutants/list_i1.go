@@ -18,9 +18,24 @@ func neverRevertHelm() []mutant {
 		{
 			promise: "I1", what: "a mark counts as soon as it is written, whether or not the watch has come as far",
 			edit: edit{"pkg/enforce/mark.go", `	case <-ctx.Done():
-		return done, ctx.Err()`, `	case <-done:
-		return done, nil`},
+		return false, ctx.Err()`, `	case <-r.answered:
+		return false, nil`},
 			pkg: order, run: "TestI1_UpgradeBehindAHeldWatchOfRecords/marks_are_written",
+		},
+		{
+			promise: "I1", what: "a mark counts that was written before anybody asked for it",
+			edit: edit{"pkg/enforce/ahead.go", `		r.loose.Store(true)`, ``},
+			pkg:  enforce, run: "TestI1_AMarkThatNobodyAskedForProvesNothing",
+		},
+		{
+			promise: "I1", what: "the request of a mark begins ahead by a client that does not hold its body back",
+			edit: edit{"pkg/enforce/ahead.go", `impatient{holding(transport)}`, `impatient{transport}`},
+			pkg:  enforce, run: "TestI1_TheBodyOfAMarkWaitsUntilItIsAskedFor",
+		},
+		{
+			promise: "I1", what: "the request of a mark begins ahead whatever the client",
+			edit: edit{proof, `		_, p.marker.holds = secrets.(*Secrets)`, `		p.marker.holds = true`},
+			pkg:  enforce, run: "TestAMarkBeginsAheadOnlyWhenMarksFollowEachOther",
 		},
 		{
 			promise: "I1", what: "the record is not read where marks are refused",
