@@ -17,7 +17,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// patchServer is an API server as far as patches go: it tells when one has begun, and reads its body then.
+// patchServer is an API server as far as patches go, and marks: it tells when one has begun, and reads its body then.
 type patchServer struct {
 	began  chan struct{} // a patch has arrived, and its body is to be read
 	bodies chan []byte
@@ -48,7 +48,7 @@ func (s *patchServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.answer != nil {
 		<-s.answer
 	}
-	if !isPatch(body) {
+	if r.Method == http.MethodPatch && !isPatch(body) {
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}

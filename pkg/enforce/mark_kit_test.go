@@ -157,7 +157,8 @@ func (m *marking) none(asked ...<-chan answer) {
 	}
 }
 
-// holds waits for the end of checks and fails the test if they say anything but want, or take more than within.
+// holds waits for the end of checks and fails the test if they say anything but want, or take more than within. When it returns,
+// all that follows a check is over as well: whether the next mark begins ahead is decided after the check has been answered.
 func (m *marking) holds(want bool, within time.Duration, asked ...<-chan answer) {
 	m.t.Helper()
 	begin := time.Now()
@@ -169,6 +170,7 @@ func (m *marking) holds(want bool, within time.Duration, asked ...<-chan answer)
 	if took := time.Since(begin); took > within {
 		m.t.Errorf("took %v, want at most %v", took, within)
 	}
+	synctest.Wait()
 }
 
 // listed makes a check that has to be a list.
@@ -197,7 +199,6 @@ func (m *marking) marked(ahead bool) {
 	close(m.seen)
 	w.answer <- nil
 	m.holds(true, 0, asked)
-	synctest.Wait()
 }
 
 // expect fails the test unless so many requests were begun.
