@@ -93,7 +93,21 @@ func run(ctx context.Context, chromium string, in io.Reader, out io.Writer) erro
 			return err
 		}
 	}
-	return lines.Err()
+	if err := lines.Err(); err != nil {
+		return err
+	}
+	return shut(tab)
+}
+
+// shut asks Chromium to end, and waits until it has: a Chromium that is killed leaves its directory of sockets behind, and its
+// helpers, which outlive it a little, write into the directory of its data when that is already removed.
+func shut(tab context.Context) error {
+	ctx, cancel := context.WithTimeout(tab, stepTimeout)
+	defer cancel()
+	if err := chromedp.Cancel(ctx); err != nil {
+		return fmt.Errorf("end Chromium: %w", err)
+	}
+	return nil
 }
 
 type driver struct {
