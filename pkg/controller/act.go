@@ -21,9 +21,11 @@ import (
 // act reverts what drifted, in the order that proves that no write of Helm's is undone: the objects were observed, now
 // the record is read, then the writes go out with the observed versions; and creations are confirmed.
 func (c *Controller) act(ctx context.Context, l *lock.Lock, drifted []*verdict) {
+	for _, v := range drifted {
+		v.attribute()
+	}
 	if l.Detect {
 		for _, v := range drifted {
-			v.attribute()
 			c.report(l, v)
 		}
 		return
@@ -31,7 +33,6 @@ func (c *Controller) act(ctx context.Context, l *lock.Lock, drifted []*verdict) 
 	if !c.leading.Load() {
 		// A standby keeps what it saw; Lead has it worked on.
 		for _, v := range drifted {
-			v.attribute()
 			again := v.Observation
 			l.Settle(v.ID, lock.Outcome{Again: &again, Problem: c.driftProblem(v), Now: c.Clock.Now()})
 		}
@@ -40,18 +41,7 @@ func (c *Controller) act(ctx context.Context, l *lock.Lock, drifted []*verdict) 
 		}
 		return
 	}
-	check := c.enforcer.Check(ctx, l.Record)
-	for _, v := range drifted {
-		v.attribute()
-	}
-	if len(drifted) == 1 && drifted[0].Live != nil {
-		// One alone is made ready while the record is read. Of many, most would be in the way of others that are ready.
-		v := drifted[0]
-		v.revert.Check = check
-		c.parallel(nil, func() { c.putBack(ctx, l, v) })
-		return
-	}
-	if err := check.Passed(ctx); err != nil {
+	if holds, err := c.enforcer.Holds(ctx, l.Record); err != nil || !holds {
 		c.notNow(l, drifted, err)
 		return
 	}
@@ -68,30 +58,18 @@ func (c *Controller) act(ctx context.Context, l *lock.Lock, drifted []*verdict) 
 	writes.Wait()
 }
 
-// parallel runs f within the bound on writes, beside others if there are any.
+// parallel runs f beside others, within the bound on writes.
 func (c *Controller) parallel(others *sync.WaitGroup, f func()) {
 	c.writes <- struct{}{}
-	run := func() {
+	others.Go(func() {
 		defer func() { <-c.writes }()
 		f()
-	}
-	if others == nil {
-		run()
-		return
-	}
-	others.Add(1)
-	go func() {
-		defer others.Done()
-		run()
-	}()
+	})
 }
 
-// notNow hands objects back because the record is not the locked one (enforce.ErrNotNewest), or not known to be. The event that
+// notNow hands objects back because the record is not the locked one, or, with an error, not known to be. The event that
 // ends the lock is on its way; if it were not, the wait keeps this from spinning.
 func (c *Controller) notNow(l *lock.Lock, drifted []*verdict, err error) {
-	if errors.Is(err, enforce.ErrNotNewest) {
-		err = nil
-	}
 	for _, v := range drifted {
 		again := v.Observation
 		p := c.driftProblem(v)
@@ -112,12 +90,9 @@ func (c *Controller) notNow(l *lock.Lock, drifted []*verdict, err error) {
 // putBack puts one existing object back.
 func (c *Controller) putBack(ctx context.Context, l *lock.Lock, v *verdict) {
 	done, err := c.enforcer.Revert(ctx, enforce.SetID(l.Release), v.revert)
-	var unchecked *enforce.UncheckedError
 	switch {
 	case err == nil:
 		c.restored(l, v, done, v1alpha1.DriftActionReverted)
-	case errors.As(err, &unchecked):
-		c.notNow(l, []*verdict{v}, unchecked.Err)
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 		// Somebody wrote meanwhile, perhaps Helm: look again and begin anew.
 		c.settle(l, v.Work, lock.Outcome{Again: c.freshLook(v)})

@@ -37,7 +37,6 @@ type Clients struct {
 	Dynamic       dynamic.Interface
 	Metadata      metadata.Interface
 	Accounts      *enforce.Accounts
-	Marks         *enforce.Secrets
 	WatchDynamic  dynamic.Interface
 	WatchObjects  *watch.Client
 	WatchMetadata metadata.Interface
@@ -58,8 +57,6 @@ type Options struct {
 	// ServiceAccount in a release's namespace for HelmReleases that name none.
 	Impersonate           bool
 	DefaultServiceAccount string
-	// Omit leaves out parts of the order proof; for tests of it.
-	Omit enforce.Omit
 
 	Clock   clock.WithTicker
 	Log     logrus.FieldLogger
@@ -160,8 +157,8 @@ func New(ctx context.Context, clients Clients, o Options) (*Controller, error) {
 	c.releases = watch.NewReleases(clients.WatchMetadata, mark, o.Log, c.enqueueRelease)
 	c.enforcer = enforce.New(enforce.Clients{
 		Discovery: c.kinds.Discovery(), Dynamic: clients.Dynamic, Metadata: clients.Metadata, Accounts: clients.Accounts,
-		Mark: mark, Secrets: clients.Marks, Records: c.releases,
-	}, o.Omit, o.Log)
+		Mark: mark, Secrets: clients.Kubernetes.CoreV1(), Records: c.releases,
+	}, o.Log)
 	c.objects = watch.NewObjects(clients.WatchObjects, c, o.Log)
 	c.crds = watch.NewDefinitions(clients.WatchMetadata, o.Log, c.definitionChanged)
 	c.scalers = watch.NewAutoscalers(clients.WatchDynamic, o.Log, c.rangesChanged)

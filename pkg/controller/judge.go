@@ -29,11 +29,10 @@ type verdict struct {
 	options   drift.Options
 }
 
-// attribute finds out who changed the object. That is not done by judge, because it can be done while the record is read.
+// attribute finds out who changed the object.
 func (v *verdict) attribute() {
 	if v.Live != nil {
 		v.author = drift.Attribute(v.Live.GetManagedFields(), v.revert.Desired, v.Live.Object, v.changes, v.revert.Owner)
-		v.revert.Foreign = v.author.Manager != "" && v.author.Manager != v.revert.Owner.Manager
 	}
 }
 

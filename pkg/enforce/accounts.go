@@ -27,7 +27,6 @@ type Accounts struct {
 	config   *rest.Config
 	shared   http.RoundTripper
 	own      dynamic.Interface
-	early    *early // for the clients made here, which can hold requests back
 	required bool
 	clients  *lru.Cache // dynamic.Interface by account
 }
@@ -39,7 +38,7 @@ func NewAccounts(config *rest.Config, required bool) (*Accounts, error) {
 	if err != nil {
 		return nil, fmt.Errorf("transport for writes: %w", err)
 	}
-	a := &Accounts{config: config, shared: holding(shared), required: required, clients: lru.New(clientsKept), early: &early{patience: holdPatience}}
+	a := &Accounts{config: config, shared: shared, required: required, clients: lru.New(clientsKept)}
 	if a.own, err = a.through(a.shared); err != nil {
 		return nil, err
 	}

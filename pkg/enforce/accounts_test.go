@@ -99,7 +99,7 @@ func TestNothingIsWrittenWithoutAnAccount(t *testing.T) {
 	if _, err := accounts.client(""); !errors.Is(err, errNoAccount) {
 		t.Fatalf("error is %v", err)
 	}
-	prover := (&lister{}).prover(Omit{})
+	prover := (&lister{}).prover()
 	defer prover.Close()
 	e := &Enforcer{prover: prover, accounts: accounts, writer: &writer{client: accounts.own}}
 	r := &Revert{Object: &lock.Object{Kind: &lock.Kind{GVR: configMaps}}}

@@ -43,12 +43,12 @@ type Clients struct {
 }
 
 // New returns an Enforcer.
-func New(c Clients, omit Omit, log logrus.FieldLogger) *Enforcer {
-	prover := NewProver(c.Metadata, c.Secrets, omit, c.Mark, c.Records, log)
+func New(c Clients, log logrus.FieldLogger) *Enforcer {
+	prover := NewProver(c.Metadata, c.Secrets, c.Mark, c.Records, log)
 	if c.Accounts == nil {
 		c.Accounts = &Accounts{own: c.Dynamic}
 	}
-	w := &writer{client: c.Dynamic, prover: prover, omit: omit}
+	w := &writer{client: c.Dynamic, prover: prover}
 	return &Enforcer{prover: prover, writer: w, accounts: c.Accounts, set: newObjectSet(c.Discovery), log: log}
 }
 
@@ -62,7 +62,7 @@ func (e *Enforcer) as(o *lock.Object) (*writer, error) {
 		return nil, err
 	}
 	w := *e.writer
-	w.client, w.early = client, e.accounts.early
+	w.client = client
 	return &w, nil
 }
 
@@ -92,13 +92,8 @@ func (e *Enforcer) LookAll(ctx context.Context, o *lock.Object, selector string)
 	return live, nil
 }
 
-// Check begins to ask whether the newest record of the release still is rec, as of a moment after the call. It must be
-// called after the objects to be reverted were observed; what it tells is needed before they are written to.
-func (e *Enforcer) Check(ctx context.Context, rec release.Record) *Check {
-	return newCheck(ctx, e.prover, rec)
-}
-
-// Holds says whether the newest record of the release still is rec, as of a moment after the call.
+// Holds reports whether the newest record of the release still is rec, as of a moment after the call. It must be called after the
+// objects to be reverted were observed, and before they are written to.
 func (e *Enforcer) Holds(ctx context.Context, rec release.Record) (bool, error) {
 	return e.prover.Holds(ctx, rec)
 }
@@ -117,9 +112,8 @@ func (e *Enforcer) DryRun(ctx context.Context, r *Revert) (*unstructured.Unstruc
 	return w.update(ctx, r, true)
 }
 
-// Revert puts one object back and returns it as it then is. A Check that began after the object was observed must have passed,
-// or be in r: then nothing is written before it has, and an UncheckedError tells that it has not. Other errors are those of the API
-// server: a conflict or "already exists" asks for a fresh look. setID names the ObjectSet.
+// Revert puts one object back and returns it as it then is. Holds must have been true after the object was observed. Errors are those
+// of the API server: a conflict or "already exists" asks for a fresh look. setID names the ObjectSet.
 func (e *Enforcer) Revert(ctx context.Context, setID string, r *Revert) (*unstructured.Unstructured, error) {
 	defer e.prover.busy()()
 	w, err := e.as(r.Object)
@@ -133,7 +127,7 @@ func (e *Enforcer) Revert(ctx context.Context, setID string, r *Revert) (*unstru
 // while they were created, and may not have seen them. It returns whether they may stay. On an error they stay too, and
 // the error says so; calling it again is safe.
 func (e *Enforcer) Confirm(ctx context.Context, rec release.Record, created map[*lock.Object]*unstructured.Unstructured) (bool, error) {
-	if e.writer.omit.SecondCheck || len(created) == 0 {
+	if len(created) == 0 {
 		return true, nil
 	}
 	holds, err := e.prover.Holds(ctx, rec)

@@ -50,7 +50,6 @@ const (
 // list of the records of one release, and sooner where lists would wait. When it fails there still are the lists.
 type marker struct {
 	client typedcorev1.SecretInterface // nil where no marks are written
-	holds  bool                        // client holds the body of a request back when told to
 	name   string
 	view   View
 	work   *background
@@ -64,8 +63,6 @@ type marker struct {
 	lastMark  time.Time
 	notBefore time.Time // when a mark is tried again
 	warned    bool
-	expected  bool         // the next mark is to begin ahead, as soon as nothing is under way
-	ahead     *markRequest // has begun, and nobody has asked for it; nil if there is none
 }
 
 // better says whether a mark is to be tried in place of a list that would begin now: because the list would wait, or because so
@@ -124,27 +121,21 @@ func (m *marker) lead(ctx context.Context, t *turn[struct{}]) {
 		}
 		m.mu.Lock()
 		m.marks.begin()
-		again := time.Since(m.lastMark) < aheadPatience
 		m.lastMark = time.Now()
 		rests := m.rests()
 		m.mu.Unlock()
 
-		var err error
 		if rests { // who joined this turn while the one before failed shall not wait as long
-			err = errResting
-			t.end(struct{}{}, err)
+			t.end(struct{}{}, errResting)
 		} else {
-			var answered <-chan struct{}
-			answered, err = m.mark(ctx)
+			answered, err := m.mark(ctx)
 			t.end(struct{}{}, err)
 			<-answered // two writes to one Secret at once would only get in each other's way
 		}
 		m.mu.Lock()
 		t = m.marks.advance()
-		m.expected = m.holds && again && err == nil
 		m.mu.Unlock()
 	}
-	m.idle()
 }
 
 // pause waits until another mark is due.
@@ -162,52 +153,31 @@ func (m *marker) pause(ctx context.Context) {
 
 // mark writes a mark and waits until the watch shows it, perhaps before the write is answered. answered is closed when it is.
 func (m *marker) mark(ctx context.Context) (answered <-chan struct{}, err error) {
+	mark, seen := m.view.Mark()
+	end, refused := make(chan struct{}), make(chan error, 1)
+	m.work.Go(func(ctx context.Context) {
+		defer close(end)
+		ctx, cancel := context.WithTimeout(ctx, markPatience)
+		defer cancel()
+		if err := m.write(ctx, mark); err != nil {
+			refused <- err
+		}
+	})
 	patience := time.NewTimer(markPatience)
 	defer patience.Stop()
-	r := m.takeAhead()
-	if r != nil {
-		refused := true
-		if r.ask() {
-			refused, err = m.await(ctx, r, patience.C)
-		}
-		if !refused {
-			return r.answered, err
-		}
-		// What was written before anybody asked tells nothing, and what the API server, or the network, had against the request before
-		// may be over. But two writes to one Secret at once would only get in each other's way.
-		select {
-		case <-r.answered:
-		case <-patience.C:
-			m.failed(ctx, errNotSeen)
-			return r.answered, errNotSeen
-		case <-ctx.Done():
-			return r.answered, ctx.Err()
-		}
-	}
-	r = m.begin()
-	r.ask()
-	refused, err := m.await(ctx, r, patience.C)
-	if refused {
-		m.failed(ctx, err)
-	}
-	return r.answered, err
-}
-
-// await waits until the watch shows a mark that was asked for. If the mark was refused, the error says why.
-func (m *marker) await(ctx context.Context, r *markRequest, patience <-chan time.Time) (refused bool, err error) {
 	select {
-	case <-r.seen:
-		return false, nil
+	case <-seen:
+		return end, nil
 	case <-m.view.Ended():
-		return false, errNotSeen
+		return end, errNotSeen
 	case <-ctx.Done():
-		return false, ctx.Err()
-	case err := <-r.refused:
-		return true, err
-	case <-patience:
-		m.failed(ctx, errNotSeen)
-		return false, errNotSeen
+		return end, ctx.Err()
+	case err = <-refused:
+	case <-patience.C:
+		err = errNotSeen
 	}
+	m.failed(ctx, err)
+	return end, err
 }
 
 // failed keeps marks from being tried for a while.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,11 +24,9 @@ type write struct {
 	answer chan error
 }
 
-// secretForMarks hands on what is written to it, when the body of the request comes.
+// secretForMarks hands on what is written to it.
 type secretForMarks struct {
 	typedcorev1.SecretInterface
-	begun  *atomic.Int32 // requests
-	refuse chan error    // answers requests without their bodies
 	writes chan<- write
 }
 
@@ -44,17 +41,6 @@ func (s secretForMarks) Create(ctx context.Context, secret *corev1.Secret, _ met
 }
 
 func (s secretForMarks) write(ctx context.Context, verb string, secret *corev1.Secret) (*corev1.Secret, error) {
-	s.begun.Add(1)
-	body := make(chan error, 1)
-	go func() { body <- ctx.Value(holdKey{}).(holder).wait(ctx) }()
-	select {
-	case err := <-s.refuse:
-		return nil, err
-	case err := <-body:
-		if err != nil {
-			return nil, err
-		}
-	}
 	w := write{verb, secret, make(chan error)}
 	select {
 	case s.writes <- w:
@@ -75,8 +61,6 @@ type marking struct {
 	t      *testing.T
 	lists  *lister
 	locked *metav1.PartialObjectMetadata
-	begun  atomic.Int32
-	refuse chan error
 	writes chan write
 	log    *bytes.Buffer
 
@@ -102,25 +86,14 @@ func (m *marking) Ended() <-chan struct{} { return m.ended }
 // withMarks runs a test in a bubble. A goroutine that outlives the prover fails it.
 func withMarks(t *testing.T, test func(*marking)) {
 	t.Helper()
-	bubble(t, test, func(s typedcorev1.SecretsGetter) typedcorev1.SecretsGetter { return s })
-}
-
-// withMarksAhead is withMarks with a client that can hold the body of a request back.
-func withMarksAhead(t *testing.T, test func(*marking)) {
-	t.Helper()
-	bubble(t, test, func(s typedcorev1.SecretsGetter) typedcorev1.SecretsGetter { return &Secrets{s} })
-}
-
-func bubble(t *testing.T, test func(*marking), client func(typedcorev1.SecretsGetter) typedcorev1.SecretsGetter) {
-	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		m := &marking{t: t, locked: secret("2", "u2", "20", "deployed"), refuse: make(chan error), writes: make(chan write), log: &bytes.Buffer{}, ended: make(chan struct{})}
+		m := &marking{t: t, locked: secret("2", "u2", "20", "deployed"), writes: make(chan write), log: &bytes.Buffer{}, ended: make(chan struct{})}
 		m.lists = &lister{items: []*metav1.PartialObjectMetadata{m.locked}}
 		m.current = recordOf(t, m.locked)
 		log := logrus.New()
 		log.SetOutput(m.log)
 		own := types.NamespacedName{Namespace: "own", Name: "own-mark"}
-		m.Prover = NewProver(m.lists.client(), client(secretForMarks{begun: &m.begun, refuse: m.refuse, writes: m.writes}), Omit{}, own, m, log)
+		m.Prover = NewProver(m.lists.client(), secretForMarks{writes: m.writes}, own, m, log)
 		defer m.Close()
 		test(m)
 	})
@@ -157,8 +130,7 @@ func (m *marking) none(asked ...<-chan answer) {
 	}
 }
 
-// holds waits for the end of checks and fails the test if they say anything but want, or take more than within. When it returns,
-// all that follows a check is over as well: whether the next mark begins ahead is decided after the check has been answered.
+// holds waits for the end of checks and fails the test if they say anything but want, or take more than within.
 func (m *marking) holds(want bool, within time.Duration, asked ...<-chan answer) {
 	m.t.Helper()
 	begin := time.Now()
@@ -170,7 +142,6 @@ func (m *marking) holds(want bool, within time.Duration, asked ...<-chan answer)
 	if took := time.Since(begin); took > within {
 		m.t.Errorf("took %v, want at most %v", took, within)
 	}
-	synctest.Wait()
 }
 
 // listed makes a check that has to be a list.
@@ -180,33 +151,6 @@ func (m *marking) listed() {
 	m.holds(true, 0, m.ask(m.t.Context()))
 	if m.lists.lists != before+1 {
 		m.t.Fatalf("%d lists, want one", m.lists.lists-before)
-	}
-}
-
-// marked makes a check that has to be a mark, whose write is begun by the check or was begun ahead of it.
-func (m *marking) marked(ahead bool) {
-	m.t.Helper()
-	begun := m.begun.Load()
-	asked := m.ask(m.t.Context())
-	w := <-m.writes
-	if !ahead {
-		begun++
-	}
-	if got := m.begun.Load(); got != begun {
-		m.t.Errorf("%d requests were begun, want %d", got, begun)
-	}
-	m.none(asked)
-	close(m.seen)
-	w.answer <- nil
-	m.holds(true, 0, asked)
-}
-
-// expect fails the test unless so many requests were begun.
-func (m *marking) expect(begun int32) {
-	m.t.Helper()
-	synctest.Wait()
-	if got := m.begun.Load(); got != begun {
-		m.t.Errorf("%d requests were begun, want %d", got, begun)
 	}
 }
 

@@ -16,24 +16,15 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// Omit leaves parts of the order proof out. Its only use is in tests that show that every part is needed.
-type Omit struct {
-	Check        bool // do not read the record before a write
-	Precondition bool // do not send the observed resourceVersion
-	SecondCheck  bool // do not read the record after a creation
-	Identity     bool // compare revision numbers instead of the record's identity
-}
-
 // Prover answers whether a release still is at the record that is locked, as of a moment after it was asked: by a
 // metadata-only list of the records of the release, which all that wait at the moment share, or, where lists follow each other so
 // quickly that the API server would make them wait, or many releases are asked about, by a watch that is known to have come as far.
 // It is safe for concurrent use.
 type Prover struct {
 	client metadata.Getter
-	omit   Omit
 	marker *marker
 	work   *background
-	// underWay counts the checks that wait for an answer and the writes that follow them.
+	// underWay counts the checks that wait for an answer, and the writes.
 	underWay atomic.Int32
 
 	mu    sync.Mutex
@@ -49,15 +40,14 @@ type newest struct {
 }
 
 // NewProver returns a Prover that reads through client. It writes marks for view, a watch of all records, to the Secret mark, through
-// secrets; none if that has no name. With Secrets as secrets the requests of marks begin ahead of their need.
+// secrets; none if that has no name.
 func NewProver(
-	client metadata.Interface, secrets typedcorev1.SecretsGetter, omit Omit, mark types.NamespacedName, view View, log logrus.FieldLogger,
+	client metadata.Interface, secrets typedcorev1.SecretsGetter, mark types.NamespacedName, view View, log logrus.FieldLogger,
 ) *Prover {
-	p := &Prover{client: client.Resource(secretsGVR), omit: omit, work: newBackground(), reads: map[release.Key]*shared[newest]{}}
+	p := &Prover{client: client.Resource(secretsGVR), work: newBackground(), reads: map[release.Key]*shared[newest]{}}
 	p.marker = &marker{name: mark.Name, view: view, work: p.work, log: log, busy: func() int { return int(p.underWay.Load()) }}
 	if mark.Name != "" {
 		p.marker.client = secrets.Secrets(mark.Namespace)
-		_, p.marker.holds = secrets.(*Secrets)
 	}
 	return p
 }
@@ -65,23 +55,12 @@ func NewProver(
 // Close ends what is still under way for callers that are gone, and waits for it. The Prover must not be used any more.
 func (p *Prover) Close() { p.work.Close() }
 
-// Holds says whether the newest record of the release is still the given one. The answer is as of a
-// moment after Holds was called.
+// Holds reports whether the newest record of the release still is the given one, and deployed. The answer is as of a moment after Holds
+// was called.
 func (p *Prover) Holds(ctx context.Context, rec release.Record) (bool, error) {
-	defer p.busy()()
-	return p.holds(ctx, rec)
-}
-
-func (p *Prover) holds(ctx context.Context, rec release.Record) (bool, error) {
-	if p.omit.Check {
-		return true, nil
-	}
-	now, found, err := p.newest(ctx, rec.Key)
+	now, found, err := p.Newest(ctx, rec.Key)
 	if err != nil || !found {
 		return false, err
-	}
-	if p.omit.Identity {
-		return now.Revision == rec.Revision && now.Status == rec.Status, nil
 	}
 	return now.Same(rec) && now.Status == release.StatusDeployed, nil
 }
@@ -89,10 +68,6 @@ func (p *Prover) holds(ctx context.Context, rec release.Record) (bool, error) {
 // Newest returns the newest record of a release, false when there is none. The answer is as of a moment after Newest was called.
 func (p *Prover) Newest(ctx context.Context, key release.Key) (release.Record, bool, error) {
 	defer p.busy()()
-	return p.newest(ctx, key)
-}
-
-func (p *Prover) newest(ctx context.Context, key release.Key) (release.Record, bool, error) {
 	if p.marker.better() {
 		err := p.marker.reach(ctx)
 		if ctx.Err() != nil {
@@ -125,15 +100,10 @@ func (p *Prover) newest(ctx context.Context, key release.Key) (release.Record, b
 	return answer.record, answer.found, nil
 }
 
-// busy counts one more check or write until the returned function is called, which has to be before Close: when none is left, the
-// request of a mark may begin.
+// busy counts one more check or write until the returned function is called.
 func (p *Prover) busy() (done func()) {
 	p.underWay.Add(1)
-	return func() {
-		if p.underWay.Add(-1) == 0 {
-			p.marker.idle()
-		}
-	}
+	return func() { p.underWay.Add(-1) }
 }
 
 // lead carries out a read, and then the next one as long as anybody joins it.

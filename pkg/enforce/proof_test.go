@@ -46,8 +46,8 @@ type lister struct {
 	err   error
 }
 
-func (l *lister) prover(omit Omit) *Prover {
-	return NewProver(l.client(), nil, omit, types.NamespacedName{}, nil, logrus.New())
+func (l *lister) prover() *Prover {
+	return NewProver(l.client(), nil, types.NamespacedName{}, nil, logrus.New())
 }
 
 func (l *lister) client() *fake.FakeMetadataClient {
@@ -97,7 +97,7 @@ func TestHoldsOnlyForTheVeryRecord(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			l := &lister{items: tc.now}
-			got, err := l.prover(Omit{}).Holds(t.Context(), recordOf(t, locked))
+			got, err := l.prover().Holds(t.Context(), recordOf(t, locked))
 			if err != nil || got != tc.want {
 				t.Errorf("holds is %v, %v; want %v", got, err, tc.want)
 			}
@@ -110,11 +110,11 @@ func TestHoldsIsAnErrorWhenARecordCannotBeRead(t *testing.T) {
 	tampered := secret("3", "u3", "30", "deployed")
 	delete(tampered.Labels, "version")
 	l := &lister{items: []*metav1.PartialObjectMetadata{locked, tampered}}
-	if holds, err := l.prover(Omit{}).Holds(t.Context(), recordOf(t, locked)); holds || err == nil {
+	if holds, err := l.prover().Holds(t.Context(), recordOf(t, locked)); holds || err == nil {
 		t.Errorf("holds is %v, %v", holds, err)
 	}
 	l = &lister{err: errors.New("no answer")}
-	if holds, err := l.prover(Omit{}).Holds(t.Context(), recordOf(t, locked)); holds || err == nil {
+	if holds, err := l.prover().Holds(t.Context(), recordOf(t, locked)); holds || err == nil {
 		t.Errorf("holds is %v, %v", holds, err)
 	}
 }
@@ -124,7 +124,7 @@ func TestHoldsIsAnErrorWhenARecordCannotBeRead(t *testing.T) {
 func TestThoseWhoWaitShareOneReadThatBeganAfterTheyAsked(t *testing.T) {
 	locked := secret("2", "u2", "20", "deployed")
 	l := &lister{items: []*metav1.PartialObjectMetadata{locked}, began: make(chan struct{}), gate: make(chan struct{})}
-	p := l.prover(Omit{})
+	p := l.prover()
 	rec := recordOf(t, locked)
 	var asked sync.WaitGroup
 	results := make(chan bool, 11)
@@ -186,7 +186,7 @@ func waitJoined(p *Prover, n int) {
 func TestACallerThatGivesUpDoesNotSpoilTheReadOfOthers(t *testing.T) {
 	locked := secret("2", "u2", "20", "deployed")
 	l := &lister{items: []*metav1.PartialObjectMetadata{locked}, began: make(chan struct{}, 2), gate: make(chan struct{}, 2)}
-	p := l.prover(Omit{})
+	p := l.prover()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error)
 	go func() {

@@ -36,9 +36,6 @@ func (e *Enforcer) Prune(ctx context.Context, rec release.Record, o *lock.Object
 // while it was deleted, and may have taken it into the new revision without writing to it. It returns whether the
 // object stays deleted. On an error calling it again is safe.
 func (e *Enforcer) ConfirmPruned(ctx context.Context, rec release.Record, o *lock.Object, live *unstructured.Unstructured) (bool, error) {
-	if e.writer.omit.SecondCheck {
-		return true, nil
-	}
 	holds, err := e.prover.Holds(ctx, rec)
 	if err != nil || holds {
 		return holds, err

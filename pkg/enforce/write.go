@@ -43,10 +43,6 @@ type Revert struct {
 	Options drift.Options
 	// Owned says whether Helm's manager owns a field of Live by server-side apply; nil where Options ignore nothing.
 	Owned func(path []string) bool
-	// Check, if there is one, has to pass before the object, which exists, is written to.
-	Check *Check
-	// Foreign says that somebody is known to have made the change who is not Helm's manager, so that Check can be expected to pass.
-	Foreign bool
 	// Owner is Helm's field manager on the object. When its operation is Apply the object is owned by server-side apply.
 	Owner drift.Owner
 }
@@ -54,9 +50,7 @@ type Revert struct {
 // writer makes the requests of reverts.
 type writer struct {
 	client dynamic.Interface
-	early  *early // nil where client cannot hold back what it is told to
 	prover *Prover
-	omit   Omit
 }
 
 func (w *writer) resource(o *lock.Object) dynamic.ResourceInterface {
@@ -97,14 +91,12 @@ func (r *Revert) serverSide() bool {
 
 func (w *writer) merge(ctx context.Context, r *Revert, manager string, dryRun bool) (*unstructured.Unstructured, error) {
 	patch := drift.MergePatch(r.Live.Object, r.Target)
-	if !w.omit.Precondition {
-		setPath(patch, r.Live.GetResourceVersion(), "metadata", "resourceVersion")
-	}
+	setPath(patch, r.Live.GetResourceVersion(), "metadata", "resourceVersion")
 	body, err := json.Marshal(patch)
 	if err != nil {
 		return nil, fmt.Errorf("encode the patch of %s: %w", r.ID, err)
 	}
-	return w.patch(ctx, r, types.MergePatchType, body, metav1.PatchOptions{FieldManager: manager, DryRun: dryRunOption(dryRun)})
+	return w.resource(r.Object).Patch(ctx, r.ID.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: manager, DryRun: dryRunOption(dryRun)})
 }
 
 func (w *writer) apply(ctx context.Context, r *Revert, dryRun bool) (*unstructured.Unstructured, error) {
@@ -113,45 +105,8 @@ func (w *writer) apply(ctx context.Context, r *Revert, dryRun bool) (*unstructur
 		return nil, err
 	}
 	force := true
-	return w.patch(ctx, r, types.ApplyPatchType, body,
+	return w.resource(r.Object).Patch(ctx, r.ID.Name, types.ApplyPatchType, body,
 		metav1.PatchOptions{FieldManager: r.Owner.Manager, Force: &force, DryRun: dryRunOption(dryRun)})
-}
-
-// patch patches the object of r, once its Check has passed. The request may begin before that.
-func (w *writer) patch(ctx context.Context, r *Revert, as types.PatchType, body []byte, o metav1.PatchOptions) (*unstructured.Unstructured, error) {
-	request := func(ctx context.Context) (*unstructured.Unstructured, error) {
-		return w.resource(r.Object).Patch(ctx, r.ID.Name, as, body, o)
-	}
-	if len(o.DryRun) > 0 {
-		return request(ctx)
-	}
-	var refusal error // of the request without its body
-	h := w.begin(r)
-	if h != nil {
-		var done *unstructured.Unstructured
-		if done, refusal = request(held(ctx, h)); h.sent.Load() {
-			return done, refusal
-		}
-	}
-	if err := r.Check.allow(ctx); err != nil {
-		w.early.rest()
-		return nil, err
-	}
-	// The Check has passed: what was withdrawn is made again, and with a context that has ended the request tells that.
-	if refusal != nil && !h.withdrawn.Load() && ctx.Err() == nil {
-		return nil, refusal
-	}
-	return request(ctx)
-}
-
-// begin returns what holds the request of r back that is begun before its Check has passed, nil when it is not to be.
-func (w *writer) begin(r *Revert) *hold {
-	// What Helm may have written is likely to be nobody's business but its own: no request begins only to be withdrawn. And with more
-	// under way than this write the API server has something to do until the check has passed.
-	if !r.Foreign || w.prover.underWay.Load() > 1 {
-		return nil
-	}
-	return w.early.begin(r.Check)
 }
 
 func (w *writer) applyBody(r *Revert) ([]byte, error) {
@@ -160,11 +115,9 @@ func (w *writer) applyBody(r *Revert) ([]byte, error) {
 		target = r.Live.Object
 	}
 	desired := drift.Spare(r.Desired, target, r.Options, r.Owned)
-	if !w.omit.Precondition {
-		setPath(desired, r.Live.GetResourceVersion(), "metadata", "resourceVersion")
-		// An apply creates what does not exist, whatever its resourceVersion says. With a uid it is a conflict, too.
-		setPath(desired, string(r.Live.GetUID()), "metadata", "uid")
-	}
+	setPath(desired, r.Live.GetResourceVersion(), "metadata", "resourceVersion")
+	// An apply creates what does not exist, whatever its resourceVersion says. With a uid it is a conflict, too.
+	setPath(desired, string(r.Live.GetUID()), "metadata", "uid")
 	body, err := json.Marshal(desired)
 	if err != nil {
 		return nil, fmt.Errorf("encode the desired state of %s: %w", r.ID, err)

@@ -64,7 +64,7 @@ func Connect(config *rest.Config) (*Cluster, error) {
 	c.kinds = watch.NewKinds(c.Discovery)
 	silent := logrus.New()
 	silent.SetOutput(io.Discard)
-	c.enforcer = enforce.New(enforce.Clients{Discovery: c.Discovery, Dynamic: bounded, Metadata: c.metadata}, enforce.Omit{}, silent)
+	c.enforcer = enforce.New(enforce.Clients{Discovery: c.Discovery, Dynamic: bounded, Metadata: c.metadata}, silent)
 	return c, nil
 }
 

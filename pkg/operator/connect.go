@@ -63,7 +63,6 @@ func connect(config *rest.Config, o ControllerOptions) (*connection, error) {
 	step("Kubernetes", func() (e error) { c.Kubernetes, e = kubernetes.NewForConfig(typed); return })
 	step("dynamic", func() (e error) { c.Dynamic, e = dynamic.NewForConfig(requests); return })
 	step("writing", func() (e error) { c.Accounts, e = enforce.NewAccounts(requests, o.Impersonate); return })
-	step("mark", func() (e error) { c.Marks, e = enforce.NewSecrets(requests); return })
 	step("metadata", func() (e error) { c.Metadata, e = metadata.NewForConfig(requests); return })
 	step("watch", func() (e error) { c.WatchDynamic, e = dynamic.NewForConfig(config); return })
 	step("object watch", func() (e error) { c.WatchObjects, e = watch.NewClient(watches); return })

@@ -70,7 +70,7 @@ func Run(ctx context.Context, options ControllerOptions) error {
 	defer startNotifying(ctx, notifier)()
 
 	c, err := controller.New(ctx, conn.Clients, controller.Options{
-		Namespace: o.Namespace, Name: o.ControllerName, ObjectSetMetadata: o.ObjectSetMetadata, Omit: o.Omit, Shard: o.shard,
+		Namespace: o.Namespace, Name: o.ControllerName, ObjectSetMetadata: o.ObjectSetMetadata, Shard: o.shard,
 		Impersonate: o.Impersonate, DefaultServiceAccount: o.DefaultServiceAccount,
 		Clock: o.Clock, Log: o.Log, Metrics: m, Events: events, Notify: notifier,
 	})

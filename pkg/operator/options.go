@@ -13,7 +13,6 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 
-	"github.com/rancher/helm-locker/pkg/enforce"
 	"github.com/rancher/helm-locker/pkg/notify"
 	"github.com/rancher/helm-locker/pkg/report"
 )
@@ -73,9 +72,6 @@ type ControllerOptions struct {
 
 	// Clock tells the time and times what waits; the real one when nil. Tests make time pass with it.
 	Clock clock.WithTicker
-
-	// Omit leaves parts of the order proof out, to test that each is needed. Nothing else may set it.
-	Omit enforce.Omit
 
 	// shard and lease are made of ShardSelector and ControllerName.
 	shard labels.Selector

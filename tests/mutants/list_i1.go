@@ -3,44 +3,32 @@ package main
 // neverRevertHelm are the mutants of I1: the parts of the order proof, one by one. Each is found by the test that forces the
 // interleaving in which it decides. Upgrades at random only find what breaks two safeguards at once.
 func neverRevertHelm() []mutant {
-	const proof, write, act, early = "pkg/enforce/proof.go", "pkg/enforce/write.go", "pkg/controller/act.go", "pkg/enforce/early.go"
+	const proof, write, act = "pkg/enforce/proof.go", "pkg/enforce/write.go", "pkg/controller/act.go"
 	return []mutant{
 		{
 			promise: "I1", what: "the record is not read before a write",
-			edit: edit{proof, `	if p.omit.Check {`, `	if p.omit.Check || rec.Revision > 0 {`},
-			pkg:  order, run: "TestI1_CheckBeforeWrite/helm_4/with_it",
+			edit: edit{proof, `	return now.Same(rec) && now.Status == release.StatusDeployed, nil`, `	return true, nil`},
+			pkg:  order, run: "TestI1_CheckBeforeWrite/helm_4",
 		},
 		{
 			promise: "I1", what: "the record is not read before a write once reads follow each other quickly",
-			edit: edit{proof, `	if p.omit.Check {`, `	if p.omit.Check || !p.marker.lastMark.IsZero() {`},
-			pkg:  order, run: "TestI1_ChecksInQuickSuccession",
+			edit: edit{proof, `	now, found, err := p.Newest(ctx, rec.Key)`, `	if !p.marker.lastMark.IsZero() {
+		return true, nil
+	}
+	now, found, err := p.Newest(ctx, rec.Key)`},
+			pkg: order, run: "TestI1_ChecksInQuickSuccession",
 		},
 		{
 			promise: "I1", what: "a mark counts as soon as it is written, whether or not the watch has come as far",
 			edit: edit{"pkg/enforce/mark.go", `	case <-ctx.Done():
-		return false, ctx.Err()`, `	case <-r.answered:
-		return false, nil`},
+		return end, ctx.Err()`, `	case <-end:
+		return end, nil`},
 			pkg: order, run: "TestI1_UpgradeBehindAHeldWatchOfRecords/marks_are_written",
-		},
-		{
-			promise: "I1", what: "a mark counts that was written before anybody asked for it",
-			edit: edit{"pkg/enforce/ahead.go", `		r.loose.Store(true)`, ``},
-			pkg:  enforce, run: "TestI1_AMarkThatNobodyAskedForProvesNothing",
-		},
-		{
-			promise: "I1", what: "the request of a mark begins ahead by a client that does not hold its body back",
-			edit: edit{"pkg/enforce/ahead.go", `impatient{holding(transport)}`, `impatient{transport}`},
-			pkg:  enforce, run: "TestI1_TheBodyOfAMarkWaitsUntilItIsAskedFor",
-		},
-		{
-			promise: "I1", what: "the request of a mark begins ahead whatever the client",
-			edit: edit{proof, `		_, p.marker.holds = secrets.(*Secrets)`, `		p.marker.holds = true`},
-			pkg:  enforce, run: "TestAMarkBeginsAheadOnlyWhenMarksFollowEachOther",
 		},
 		{
 			promise: "I1", what: "the record is not read where marks are refused",
 			edit: edit{proof, `		if err == nil {
-			// What`, `		if err == nil || !p.omit.Check {
+			// What`, `		if err == nil || p.marker != nil {
 			// What`},
 			pkg: order, run: "TestI1_UpgradeBehindAHeldWatchOfRecords/marks_are_refused",
 		},
@@ -71,66 +59,33 @@ func neverRevertHelm() []mutant {
 			pkg: watch, run: "TestARecordThatIsMadeAMarkIsForgotten",
 		},
 		{
-			promise: "I1", what: "a drift on its own is reverted before the record was read",
-			edit: edit{"pkg/enforce/check.go", `	if c == nil {`, `	if c == nil || ctx != nil {`},
-			also: []edit{{write, `	if !r.Foreign || w.prover.underWay.Load() > 1 {`, `	if w.prover != nil {`}},
-			pkg:  order, run: "TestI1_CheckBeforeWrite/helm_4/with_it",
-		},
-		{
-			promise: "I1", what: "a drift on its own is reverted before the record was read, with a request that was begun early",
-			edit: edit{early, `	case <-h.check.done:
-	case`, `	case <-h.check.done:
-	default:
-		return nil
-	case`},
-			pkg: order, run: "TestI1_WriteBegunBeforeItsCheckHasPassed",
-		},
-		{
-			promise: "I1", what: "a write that has begun is made whatever its check says",
-			edit: edit{early, `	if h.check.err != nil {`, `	if h.check.err != nil && h.withdrawn.Load() {`},
-			pkg:  enforce, run: "TestI1_AWriteThatHasBegunSaysNothingIfItsCheckDoesNotPass",
-		},
-		{
-			promise: "I1", what: "a write that was withdrawn is made again before its check has passed",
-			edit: edit{write, `	if err := r.Check.allow(ctx); err != nil {
-		w.early`, `	if err := r.Check.allow(ctx); err != nil && (h == nil || !h.withdrawn.Load()) {
-		w.early`},
-			pkg: enforce, run: "TestI1_AWriteThatWaitsForLongIsMadeAgainOnlyIfItsCheckPasses",
-		},
-		{
-			promise: "I1", what: "requests begin early again and again while Helm is at work",
-			edit: edit{write, `		w.early.rest()
-		return nil, err`, `		return nil, err`},
-			pkg: enforce, run: "TestNothingBeginsEarlyAfterHelmWasFoundAtWork",
-		},
-		{
 			promise: "I1", what: "a release stays locked while Helm upgrades it, and the record is not read before a write",
-			edit: edit{proof, `	if p.omit.Check {`, `	if p.omit.Check || rec.Revision > 0 {`},
+			edit: edit{proof, `	return now.Same(rec) && now.Status == release.StatusDeployed, nil`, `	return true, nil`},
 			also: []edit{{"pkg/controller/reconcile.go", `	if !d.Lock {`, `	if !d.Lock && d.State != v1alpha1.StateTransitioning {`}},
 			pkg:  order, run: "TestI1_UpgradesUnderLock/without_drift",
 		},
 		{
 			promise: "I1", what: "a patch goes out without the observed resourceVersion",
-			edit: edit{write, `	patch := drift.MergePatch(r.Live.Object, r.Target)
-	if !w.omit.Precondition {`, `	patch := drift.MergePatch(r.Live.Object, r.Target)
-	if w.omit.Identity {`},
-			pkg: order, run: "TestI1_ResourceVersionPrecondition/helm_3/with_it",
+			edit: edit{write, `	setPath(patch, r.Live.GetResourceVersion(), "metadata", "resourceVersion")`, ``},
+			pkg:  order, run: "TestI1_ResourceVersionPrecondition/helm_3",
 		},
 		{
 			promise: "I1", what: "a server-side apply goes out without the observed resourceVersion",
-			edit: edit{write, `		setPath(desired, r.Live.GetResourceVersion(), "metadata", "resourceVersion")
-		// An`, `		// An`},
-			pkg: order, run: "TestI1_ResourceVersionPrecondition/helm_4/with_it",
+			edit: edit{write, `	setPath(desired, r.Live.GetResourceVersion(), "metadata", "resourceVersion")
+	// An`, `	// An`},
+			pkg: order, run: "TestI1_ResourceVersionPrecondition/helm_4",
 		},
 		{
 			promise: "I1", what: "a server-side apply goes out without the observed uid, and creates what Helm has deleted",
-			edit: edit{write, `		setPath(desired, string(r.Live.GetUID()), "metadata", "uid")`, ``},
+			edit: edit{write, `	setPath(desired, string(r.Live.GetUID()), "metadata", "uid")`, ``},
 			pkg:  order, run: "TestI1_WriteAfterHelmDeleted/uninstall/helm_4",
 		},
 		{
 			promise: "I1", what: "the record is not read again after a leftover was deleted",
-			edit: edit{"pkg/enforce/prune.go", `	if e.writer.omit.SecondCheck {`, `	if !e.writer.omit.SecondCheck {`},
-			pkg:  integration, run: "TestI1_LeftoverThatHelmTakesBackMeanwhile",
+			edit: edit{"pkg/enforce/prune.go", `	holds, err := e.prover.Holds(ctx, rec)
+	if err != nil || holds {`, `	holds, err := true, error(nil)
+	if err != nil || holds {`},
+			pkg: integration, run: "TestI1_LeftoverThatHelmTakesBackMeanwhile",
 		},
 		{
 			promise: "I1", what: "a replacement stays although Helm uninstalls",
@@ -144,9 +99,8 @@ func neverRevertHelm() []mutant {
 		},
 		{
 			promise: "I1", what: "the record is not read again after a creation",
-			edit: edit{"pkg/enforce/enforcer.go", `e.writer.omit.SecondCheck || len(created) == 0 {`,
-				`e.writer.omit.SecondCheck || len(created) > 0 {`},
-			pkg: order, run: "TestI1_SecondCheckAfterCreate/uninstall/helm_3/with_it",
+			edit: edit{"pkg/enforce/enforcer.go", `if len(created) == 0 {`, `if len(created) > 0 {`},
+			pkg:  order, run: "TestI1_SecondCheckAfterCreate/uninstall/helm_3",
 		},
 		{
 			promise: "I1", what: "the second check is given up when the API server does not answer",
@@ -196,7 +150,7 @@ func neverRevertHelm() []mutant {
 		{
 			promise: "I1", what: "records are compared by revision number instead of identity",
 			edit: edit{proof, `	return now.Same(rec) &&`, `	return now.Revision == rec.Revision &&`},
-			pkg:  order, run: "TestI1_RecordIdentityNotRevisionNumber/helm_3/with_it",
+			pkg:  order, run: "TestI1_RecordIdentityNotRevisionNumber/helm_3",
 		},
 		{
 			promise: "I1", what: "who waits for a check gets the answer of one that began before",

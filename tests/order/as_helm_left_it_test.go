@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/rancher/helm-locker/pkg/enforce"
 	"github.com/rancher/helm-locker/tests/cluster"
 	"github.com/rancher/helm-locker/tests/kit"
 )
@@ -22,7 +21,7 @@ import (
 // A controller writes between the write that puts the content back and the one that hands its ownership to Helm, as the
 // Deployment controller does.
 func TestI4_AControllerWritesBeforeTheHandOver(t *testing.T) {
-	b := newBench(t, enforce.Omit{})
+	b := newBench(t)
 	chart := b.Chart("app", everyField)
 	b.Helm(shared.Helm4(), "install", "app", chart, "--set", valuesBefore)
 	b.Lock("app")
@@ -92,7 +91,7 @@ func TestI4_AsHelm4LeftWhatItTookOverFromHelm3(t *testing.T) {
 // asHelmLeftIt has a release prepared, with valuesBefore in the end, tampers with it in every way and checks that content
 // and field ownership come back to what they were; and that the Helm that prepare returns can then change all of it.
 func asHelmLeftIt(t *testing.T, prepare func(*bench, string) cluster.Helm, operation metav1.ManagedFieldsOperationType) {
-	b := newBench(t, enforce.Omit{})
+	b := newBench(t)
 	chart := b.Chart("app", everyField)
 	h := prepare(b, chart)
 	before := map[schema.GroupVersionResource]map[string]any{}

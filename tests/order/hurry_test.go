@@ -78,7 +78,7 @@ func (b *bench) markSecret() (name string, meta *metav1.ObjectMeta) {
 // Whoever changes an object again and again has the record looked at in quick succession. None of these checks is left out: what
 // the operator writes comes after a list or a mark of its own.
 func TestI1_ChecksInQuickSuccession(t *testing.T) {
-	b := newBench(t, enforce.Omit{})
+	b := newBench(t)
 	b.installed(shared.Helm3(), oneValue, "one")
 	b.proxy.Reset()
 	b.hammeredUntilMarked(5)
@@ -123,7 +123,7 @@ data: {value: always}
 func TestI1_UpgradeBehindAHeldWatchOfRecords(t *testing.T) {
 	for name, refuse := range map[string]bool{"marks are written": false, "marks are refused": true} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t, enforce.Omit{})
+			b := newBench(t)
 			if refuse {
 				b.refuseMarks()
 			}
@@ -163,7 +163,7 @@ func TestI1_UpgradeBehindAHeldWatchOfRecords(t *testing.T) {
 
 // An operator whose watch of records is behind lists, and goes on to revert.
 func TestMarkThatIsNotSeenKeepsNothingFromBeingReverted(t *testing.T) {
-	b := newBench(t, enforce.Omit{})
+	b := newBench(t)
 	b.installed(shared.Helm4(), oneValue, "one")
 	b.proxy.Reset()
 	defer b.proxy.HoldWatch(cluster.ForResource("secrets"))()
@@ -187,7 +187,7 @@ func (b *bench) refuseMarks() {
 
 // An operator that may not write to its Secret is as safe, only slower.
 func TestI1_MarkThatIsRefused(t *testing.T) {
-	b := newBench(t, enforce.Omit{})
+	b := newBench(t)
 	b.installed(shared.Helm4(), oneValue, "one")
 	b.refuseMarks()
 	b.proxy.Reset()
@@ -205,7 +205,7 @@ func TestI1_MarkThatIsRefused(t *testing.T) {
 
 // Whatever somebody does to the Secret for marks, the next mark puts it right.
 func TestSecretForMarksIsPutRight(t *testing.T) {
-	b := newBench(t, enforce.Omit{})
+	b := newBench(t)
 	b.installed(shared.Helm4(), oneValue, "one")
 	b.proxy.Reset()
 	b.hammeredUntilMarked(2)

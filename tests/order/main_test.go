@@ -19,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
-	"github.com/rancher/helm-locker/pkg/enforce"
 	"github.com/rancher/helm-locker/pkg/operator"
 	"github.com/rancher/helm-locker/tests/cluster"
 	"github.com/rancher/helm-locker/tests/kit"
@@ -43,12 +42,12 @@ type bench struct {
 	proxy *cluster.Proxy
 }
 
-// newBench starts an operator that leaves out the given parts of the order proof.
-func newBench(t *testing.T, omit enforce.Omit) *bench {
+// newBench starts an operator behind a proxy.
+func newBench(t *testing.T) *bench {
 	t.Helper()
 	b := &bench{Env: kit.New(t, shared)}
 	b.proxy = b.Proxy()
-	kit.StartOperator(t, b.proxy.RESTConfig(), b.Operator, func(o *operator.ControllerOptions) { o.Omit, o.SkipCRD = omit, true })
+	kit.StartOperator(t, b.proxy.RESTConfig(), b.Operator, func(o *operator.ControllerOptions) { o.SkipCRD = true })
 	return b
 }
 

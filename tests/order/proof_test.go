@@ -12,13 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
-	"github.com/rancher/helm-locker/pkg/enforce"
 	"github.com/rancher/helm-locker/tests/cluster"
 	"github.com/rancher/helm-locker/tests/kit"
 )
 
-// Every test here forces one interleaving in which a part of the order proof decides, with and without that part. The
-// release has a ConfigMap "app", which goes with the value "gone", and one that always stays.
+// Every test here forces one interleaving in which a part of the order proof decides; tests/mutants shows that each fails without that part.
+// The release has a ConfigMap "app", which goes with the value "gone", and one that always stays.
 const oneValue = `
 {{ if ne .Values.value "gone" }}
 apiVersion: v1
@@ -35,41 +34,29 @@ data: {value: always}
 
 const quiet = time.Second
 
-// withAndWithout runs a case for both Helm versions, with a part of the proof left out and with our operator as it is.
-func withAndWithout(t *testing.T, omit enforce.Omit, without, with func(*bench, cluster.Helm)) {
+// withBoth runs a case for both Helm versions.
+func withBoth(t *testing.T, test func(*bench, cluster.Helm)) {
 	for name, h := range helms() {
-		t.Run(name, func(t *testing.T) {
-			t.Run("without it a Helm write is undone", func(t *testing.T) { without(newBench(t, omit), h) })
-			t.Run("with it Helm wins", func(t *testing.T) { with(newBench(t, enforce.Omit{}), h) })
-		})
+		t.Run(name, func(t *testing.T) { test(newBench(t), h) })
 	}
 }
 
 // The operator's view of the record is stale, so it takes what Helm writes for drift. Its write would carry the
 // resourceVersion of Helm's own write: only asking for the newest record tells.
 func TestI1_CheckBeforeWrite(t *testing.T) {
-	upgraded := func(b *bench, h cluster.Helm) (release func()) {
+	withBoth(t, func(b *bench, h cluster.Helm) {
 		chart := b.installed(h, oneValue, "one")
 		b.proxy.Reset()
-		release = b.proxy.HoldWatch(cluster.ForResource("secrets"))
+		release := b.proxy.HoldWatch(cluster.ForResource("secrets"))
 		b.Helm(h, "upgrade", "app", chart, "--set", "value=two")
-		return release
-	}
-	withAndWithout(t, enforce.Omit{Check: true},
-		func(b *bench, h cluster.Helm) {
-			defer upgraded(b, h)()
-			b.waitValue("app", "one")
-		},
-		func(b *bench, h cluster.Helm) {
-			release := upgraded(b, h)
-			b.waitLists(2)
-			b.wantValue("app", "two")
-			b.wantNoWrites()
-			release()
-			b.WaitReady("app", 2)
-			b.wantValue("app", "two")
-			b.wantNoWrites()
-		})
+		b.waitLists(2)
+		b.wantValue("app", "two")
+		b.wantNoWrites()
+		release()
+		b.WaitReady("app", 2)
+		b.wantValue("app", "two")
+		b.wantNoWrites()
+	})
 }
 
 // The operator saw drift and found the record unchanged; then, before its write arrives, Helm upgrades.
@@ -97,27 +84,22 @@ func TestI1_ResourceVersionPrecondition(t *testing.T) {
 		}
 		return nil
 	}
-	withAndWithout(t, enforce.Omit{Precondition: true},
-		func(b *bench, h cluster.Helm) {
-			history := race(b, h)
-			b.Eventually("the operator undoes the upgrade", func() error { return undone(history) })
-		},
-		func(b *bench, h cluster.Helm) {
-			history := race(b, h)
-			b.WaitReady("app", 2)
-			b.Eventually("the held write is refused", func() error {
-				if w := b.writes(); len(w) == 0 || w[0].Code != http.StatusConflict {
-					return fmt.Errorf("writes: %v", w)
-				}
-				return nil
-			})
-			b.Throughout(quiet, "ConfigMap app is as Helm wrote it", func() error { return b.hasValue("app", "two") })
-			history.CatchUp()
-			if undone(history) == nil {
-				b.Errorf("the values were %q", valuesOf(history, "app"))
+	withBoth(t, func(b *bench, h cluster.Helm) {
+		history := race(b, h)
+		b.WaitReady("app", 2)
+		b.Eventually("the held write is refused", func() error {
+			if w := b.writes(); len(w) == 0 || w[0].Code != http.StatusConflict {
+				return fmt.Errorf("writes: %v", w)
 			}
-			b.wantNoWrites()
+			return nil
 		})
+		b.Throughout(quiet, "ConfigMap app is as Helm wrote it", func() error { return b.hasValue("app", "two") })
+		history.CatchUp()
+		if undone(history) == nil {
+			b.Errorf("the values were %q", valuesOf(history, "app"))
+		}
+		b.wantNoWrites()
+	})
 }
 
 // The operator saw drift and found the record unchanged; then, before its write arrives, Helm deletes the object. A
@@ -141,7 +123,7 @@ func TestI1_WriteAfterHelmDeleted(t *testing.T) {
 			}
 			for helmName, h := range helms() {
 				t.Run(helmName, func(t *testing.T) {
-					b := newBench(t, enforce.Omit{})
+					b := newBench(t)
 					race(b, h)
 					b.Eventually("the held write is refused", func() error {
 						w := b.writes()
@@ -183,27 +165,10 @@ func TestI1_SecondCheckAfterCreate(t *testing.T) {
 					b.WaitReady("app", 2)
 				}
 			}
-			withAndWithout(t, enforce.Omit{SecondCheck: true},
-				func(b *bench, h cluster.Helm) {
-					race(b, h)
-					b.Eventually("the creation stands", func() error {
-						for _, w := range b.writes() {
-							if w.Method == http.MethodPost && w.Code == http.StatusCreated {
-								return nil
-							}
-						}
-						return fmt.Errorf("writes: %v", b.writes())
-					})
-					if name == "upgrade" {
-						return // the next lock finds a leftover, and deletes it
-					}
-					b.waitValue("app", "one")
-					b.Throughout(quiet, "what Helm removed exists", func() error { return b.hasValue("app", "one") })
-				},
-				func(b *bench, h cluster.Helm) {
-					race(b, h)
-					b.waitTakenBack()
-				})
+			withBoth(t, func(b *bench, h cluster.Helm) {
+				race(b, h)
+				b.waitTakenBack()
+			})
 		})
 	}
 }
@@ -212,7 +177,7 @@ func TestI1_SecondCheckAfterCreate(t *testing.T) {
 func TestI1_SecondCheckIsRepeatedUntilAnswered(t *testing.T) {
 	for name, h := range helms() {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t, enforce.Omit{})
+			b := newBench(t)
 			b.installed(h, oneValue, "one")
 			b.proxy.Reset()
 			hold := b.proxy.HoldRequests(isRevert("configmaps", http.MethodPost))
@@ -239,7 +204,7 @@ func TestI1_SecondCheckIsRepeatedUntilAnswered(t *testing.T) {
 func TestI1_TakenBackAlthoughAControllerTouchedIt(t *testing.T) {
 	for name, h := range helms() {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t, enforce.Omit{})
+			b := newBench(t)
 			b.installed(h, oneValue, "one")
 			b.proxy.Reset()
 			hold := b.proxy.HoldRequests(isRevert("configmaps", http.MethodPost))
@@ -285,21 +250,16 @@ func TestI1_RecordIdentityNotRevisionNumber(t *testing.T) {
 		objects()
 		return release
 	}
-	withAndWithout(t, enforce.Omit{Identity: true},
-		func(b *bench, h cluster.Helm) {
-			defer reinstalled(b, h)()
-			b.waitValue("app", "one")
-		},
-		func(b *bench, h cluster.Helm) {
-			release := reinstalled(b, h)
-			b.waitLists(2)
-			b.wantValue("app", "two")
-			b.wantNoWrites()
-			release()
-			b.WaitReady("app", 1)
-			b.Throughout(quiet, "ConfigMap app is as Helm wrote it", func() error { return b.hasValue("app", "two") })
-			b.wantNoWrites()
-		})
+	withBoth(t, func(b *bench, h cluster.Helm) {
+		release := reinstalled(b, h)
+		b.waitLists(2)
+		b.wantValue("app", "two")
+		b.wantNoWrites()
+		release()
+		b.WaitReady("app", 1)
+		b.Throughout(quiet, "ConfigMap app is as Helm wrote it", func() error { return b.hasValue("app", "two") })
+		b.wantNoWrites()
+	})
 }
 
 // valuesOf returns the values that a ConfigMap had, oldest first.

@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
-	"github.com/rancher/helm-locker/pkg/enforce"
 	"github.com/rancher/helm-locker/tests/kit"
 )
 
@@ -134,7 +133,7 @@ func TestI1_UpgradesUnderLock(t *testing.T) {
 // upgradedOften installs and locks a release, upgrades it many times, and waits until the last revision is locked
 // and every object is as it says. Meanwhile is run beside the upgrades, until its channel is closed.
 func upgradedOften(t *testing.T, times int, meanwhile func(b *bench, stop <-chan struct{})) (*bench, *kit.History) {
-	b := newBench(t, enforce.Omit{})
+	b := newBench(t)
 	u := newUpgrader(b, manyValues)
 	b.Helm(shared.Helm3(), "install", "app", u.chart, "--set", "value=1")
 	b.Lock("app")
