@@ -131,11 +131,14 @@ func Compare(ctx context.Context, source Source, details *release.Details, optio
 		c.Left = append(c.Left, skipped.String())
 	}
 	for _, o := range unknown {
-		c.differs(&Difference{ID: o.ID, State: StateMissing, Want: options.Masker.Object(o.Content), Note: source.UnknownKind()})
+		c.differs(&Difference{ID: o.ID, State: StateMissing, Want: o.Content, Note: source.UnknownKind()})
 	}
 	c.Compared = len(unknown)
 	c.run(ctx, resolved)
 	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := c.mask(slices.Concat(resolved, unknown)); err != nil {
 		return nil, err
 	}
 	return &c.Comparison, nil
@@ -148,6 +151,7 @@ type comparer struct {
 	schemas    *drift.Schemas
 	serverSide bool
 	all        int
+	secrets    liveSecrets
 
 	mu   sync.Mutex // guards Comparison and done
 	done int

@@ -57,15 +57,15 @@ func (c *comparer) compareOnce(ctx context.Context, o manifest.Object, replicas 
 	if err != nil {
 		return nil, "", "", err
 	}
-	mask := c.options.Masker.Object
+	c.secrets.add(live)
 	if live == nil {
 		if o.ID.Group == "batch" && o.ID.Kind == "Job" {
 			return nil, "it is gone, and a Job that has run is not run again", "", nil
 		}
-		return &Difference{ID: o.ID, State: StateMissing, Want: mask(o.Content)}, "", "", nil
+		return &Difference{ID: o.ID, State: StateMissing, Want: o.Content}, "", "", nil
 	}
 	if deleted := live.GetDeletionTimestamp(); deleted != nil {
-		return &Difference{ID: o.ID, State: StateMissing, Want: mask(o.Content),
+		return &Difference{ID: o.ID, State: StateMissing, Want: o.Content,
 			Note: "it is being deleted since " + report.Time(deleted.Time)}, "", "", nil
 	}
 	owner := drift.ManagedBy(live.GetManagedFields())
@@ -98,7 +98,7 @@ func (c *comparer) compareOnce(ctx context.Context, o manifest.Object, replicas 
 		}
 		want = after.Object
 	}
-	d = &Difference{ID: o.ID, State: StateModified, Want: mask(want), Have: mask(live.Object)}
+	d = &Difference{ID: o.ID, State: StateModified, Want: want, Have: live.Object}
 	for i, change := range found.Changes {
 		author := drift.Attribute(live.GetManagedFields(), o.Content, live.Object, found.Changes[i:i+1], owner)
 		d.Changes = append(d.Changes, Change{Change: change, Author: author})

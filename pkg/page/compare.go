@@ -39,15 +39,11 @@ func compareRelease(ctx context.Context, cluster *inspect.Cluster, hr *v1alpha1.
 	if options.Rules, err = rules.Compile(hr.Spec.Ignore); err != nil {
 		return nil, err
 	}
-	values, err := report.ValuesIn(details.Manifest)
-	if err != nil {
-		return nil, fmt.Errorf("the manifest of revision %d of release %s: %w", record.Revision, ref, err)
-	}
 	compared, err := inspect.Compare(ctx, cluster, details, options)
 	if err != nil {
 		return nil, err
 	}
-	view, err := viewOfComparison(compared, options.Masker, values, now)
+	view, err := viewOfComparison(compared, now)
 	if err != nil {
 		return nil, err
 	}

@@ -104,9 +104,8 @@ func answer(w http.ResponseWriter, status int, content any) {
 	_ = json.NewEncoder(w).Encode(content)
 }
 
-// viewOfComparison turns a comparison into what the page shows, within its bounds. Values of Secrets are masked already; where
-// another object repeats one, that is masked, too.
-func viewOfComparison(c *inspect.Comparison, masker report.Masker, values report.Values, now time.Time) (*comparison, error) {
+// viewOfComparison turns a comparison, in which all values of Secrets are masked, into what the page shows, within its bounds.
+func viewOfComparison(c *inspect.Comparison, now time.Time) (*comparison, error) {
 	out := &comparison{
 		Release: report.Line(c.Release.Key.String()), Revision: c.Release.Revision, Compared: c.Compared, At: now.UTC(),
 		Differences: []differenceView{}, Omitted: c.Omitted,
@@ -119,7 +118,7 @@ func viewOfComparison(c *inspect.Comparison, masker report.Masker, values report
 			view.Blame = append(view.Blame, report.Line(line))
 		}
 		if d.State == inspect.StateModified {
-			if err := view.diff(d, masker, values, &left); err != nil {
+			if err := view.diff(d, &left); err != nil {
 				return nil, err
 			}
 		}
@@ -145,12 +144,9 @@ func whatDiffers(d *inspect.Difference) string {
 }
 
 // diff adds the lines of the diff; left is how many bytes all diffs of the comparison may still have.
-func (v *differenceView) diff(d *inspect.Difference, masker report.Masker, values report.Values, left *int) error {
+func (v *differenceView) diff(d *inspect.Difference, left *int) error {
 	var texts [2]string
 	for i, object := range [...]map[string]any{d.Want, d.Have} {
-		if d.ID.Kind != "Secret" {
-			object, _ = masker.Value(object, values).(map[string]any)
-		}
 		text, err := report.YAML(object)
 		if err != nil {
 			return err

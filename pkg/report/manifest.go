@@ -13,17 +13,23 @@ import (
 const withheld = "# helm-locker: this document is not YAML throughout, so it is not known whether it holds a Secret, and it is not shown\n"
 
 // Manifest returns a manifest in which no value of a Secret is left. Documents without Secrets stay as they are, comments
-// and all; those with one are written anew, masked; those that do not parse are left out, and a comment says so.
+// and all, but for values of the manifest's Secrets that they quote; those with one are encoded again, masked; those that do not
+// parse are left out, and a comment says so.
 func (m Masker) Manifest(text string) string {
 	if m.Show {
 		return text
 	}
+	docs := documents(text)
+	v := Values{exact: map[string]string{}}
+	for _, doc := range docs {
+		// What does not parse is not shown, so that its values do not matter.
+		_ = v.addDocument(doc.text)
+	}
+	v = v.sorted()
 	var out strings.Builder
-	for _, doc := range documents(text) {
-		if doc.separator != "" {
-			out.WriteString(doc.separator)
-		}
-		out.WriteString(m.document(doc.text))
+	for _, doc := range docs {
+		out.WriteString(m.Text(doc.separator, v))
+		out.WriteString(m.document(doc.text, v))
 	}
 	return out.String()
 }
@@ -43,7 +49,10 @@ func documents(text string) []document {
 	return docs
 }
 
-func (m Masker) document(text string) string {
+// marker is what stands for a value already, so that no other value is looked for in it.
+type marker string
+
+func (m Masker) document(text string, values Values) string {
 	var (
 		decoder = yaml.NewDecoder(strings.NewReader(text))
 		masked  strings.Builder
@@ -59,7 +68,7 @@ func (m Masker) document(text string) string {
 			return withheld
 		}
 		eachSecret(content, "", func(secret map[any]any) { secrets = m.maskSecret(secret) || secrets })
-		encoded, err := yaml.Marshal(content)
+		encoded, err := yaml.Marshal(m.Value(content, values))
 		if err != nil {
 			return withheld
 		}
@@ -69,9 +78,9 @@ func (m Masker) document(text string) string {
 		masked.Write(encoded)
 	}
 	if !secrets {
-		return text
+		return m.Text(text, values)
 	}
-	return source(text) + masked.String()
+	return m.Text(source(text), values) + masked.String()
 }
 
 // source returns the comment in which Helm names the template; any other comment could quote what is masked.
@@ -112,12 +121,12 @@ func (m Masker) maskSecret(secret map[any]any) (found bool) {
 		case map[any]any:
 			for key, value := range data {
 				found = true
-				data[key] = m.markAny(field, value)
+				data[key] = marker(m.markAny(field, value))
 			}
 		case nil:
 		default:
 			found = true
-			secret[field] = m.markAny(field, data)
+			secret[field] = marker(m.markAny(field, data))
 		}
 	}
 	metadata, _ := secret["metadata"].(map[any]any)
@@ -125,7 +134,7 @@ func (m Masker) maskSecret(secret map[any]any) (found bool) {
 	for _, copied := range copies {
 		if value, there := annotations[copied]; there {
 			found = true
-			annotations[copied] = m.markAny("", value)
+			annotations[copied] = marker(m.markAny("", value))
 		}
 	}
 	return found

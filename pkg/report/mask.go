@@ -6,9 +6,9 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
-
-	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // Masker puts markers in the place of values of Secrets. A marker is a keyed hash of the value: it shows that two values
@@ -32,41 +32,74 @@ func (m Masker) Mark(value string) string {
 	return "<secret " + hex.EncodeToString(sum.Sum(nil)[:markerBytes]) + ">"
 }
 
-// Object returns an object in unstructured form that holds no value of a Secret: itself when it is none, a copy otherwise.
-// Masked are data and stringData, annotations that repeat them (kubectl's and wrangler's copies of the object), and
-// every other text of the Secret that contains one of the values.
-func (m Masker) Object(object map[string]any) map[string]any {
-	if m.Show || object["kind"] != "Secret" {
+// Object returns an object in unstructured form in which no value of a Secret is left; it shares what is not changed. Values
+// are those of all Secrets that the object may quote, on whichever side they are; see [ValuesOf]. Masked are data and stringData
+// of a Secret, annotations that repeat them (kubectl's and wrangler's copies of the object), and every other text that quotes
+// one of the values. What names the object stays, and so do the names of its fields and keys.
+func (m Masker) Object(object map[string]any, values Values) map[string]any {
+	if m.Show || object == nil {
 		return object
 	}
-	masked := runtime.DeepCopyJSON(object)
-	values := ValuesOf(object)
-	for _, field := range secretFields {
-		switch data := masked[field].(type) {
-		case map[string]any:
-			for key, value := range data {
-				data[key] = m.markAny(field, value)
-			}
-		case nil:
+	masked := make(map[string]any, len(object))
+	for key, value := range object {
+		switch {
+		case key == "apiVersion" || key == "kind":
+			masked[key] = value
+		case key == "metadata":
+			masked[key] = m.metadata(object, values)
+		case object["kind"] == "Secret" && slices.Contains(secretFields[:], key):
+			masked[key] = m.secretField(key, value)
 		default:
-			masked[field] = m.markAny(field, data)
-		}
-	}
-	if metadata, ok := masked["metadata"].(map[string]any); ok {
-		if annotations, ok := metadata["annotations"].(map[string]any); ok {
-			for _, copied := range copies {
-				if value, found := annotations[copied]; found {
-					annotations[copied] = m.markAny("", value)
-				}
-			}
-		}
-	}
-	for key, value := range masked {
-		if key != "data" && key != "stringData" {
 			masked[key] = m.Value(value, values)
 		}
 	}
 	return masked
+}
+
+func (m Masker) metadata(object map[string]any, values Values) any {
+	metadata, ok := object["metadata"].(map[string]any)
+	if !ok {
+		return m.Value(object["metadata"], values)
+	}
+	masked := make(map[string]any, len(metadata))
+	for key, value := range metadata {
+		annotations, isMap := value.(map[string]any)
+		switch {
+		case key == "name" || key == "namespace":
+			masked[key] = value
+		case key == "annotations" && isMap && object["kind"] == "Secret":
+			masked[key] = m.Value(m.withoutCopies(annotations), values)
+		default:
+			masked[key] = m.Value(value, values)
+		}
+	}
+	return masked
+}
+
+func (m Masker) withoutCopies(annotations map[string]any) map[string]any {
+	marked := maps.Clone(annotations)
+	for _, copied := range copies {
+		if value, found := marked[copied]; found {
+			marked[copied] = m.markAny("", value)
+		}
+	}
+	return marked
+}
+
+// secretField marks each value of data or stringData.
+func (m Masker) secretField(field string, value any) any {
+	data, ok := value.(map[string]any)
+	switch {
+	case value == nil:
+		return nil
+	case !ok:
+		return m.markAny(field, value)
+	}
+	marked := make(map[string]any, len(data))
+	for key, value := range data {
+		marked[key] = m.markAny(field, value)
+	}
+	return marked
 }
 
 var (
@@ -103,6 +136,12 @@ func (m Masker) Value(value any, values Values) any {
 			out[key] = m.Value(member, values)
 		}
 		return out
+	case map[any]any: // of the YAML decoder
+		out := make(map[any]any, len(v))
+		for key, member := range v {
+			out[key] = m.Value(member, values)
+		}
+		return out
 	case []any:
 		out := make([]any, len(v))
 		for i, element := range v {
@@ -114,7 +153,7 @@ func (m Masker) Value(value any, values Values) any {
 			return m.Mark(plain)
 		}
 		return m.Text(v, values)
-	case nil, bool:
+	case nil, bool, marker:
 		return value
 	default:
 		if plain, found := values.exact[fmt.Sprint(v)]; found {

@@ -82,7 +82,7 @@ func secret() map[string]any {
 func TestMaskerMasksSecretsOnly(t *testing.T) {
 	m := NewMasker(key)
 	original := secret()
-	masked := m.Object(original)
+	masked := m.Object(original, ValuesOf(original))
 	text, err := YAML(masked)
 	if err != nil {
 		t.Fatal(err)
@@ -115,11 +115,11 @@ stringData:
 		t.Error("markers do not depend on the key")
 	}
 	plain := map[string]any{"kind": "ConfigMap", "data": map[string]any{"password": "hunter2"}}
-	if got, err := YAML(m.Object(plain)); err != nil || got != "data:\n  password: hunter2\nkind: ConfigMap\n" {
+	if got, err := YAML(m.Object(plain, Values{})); err != nil || got != "data:\n  password: hunter2\nkind: ConfigMap\n" {
 		t.Errorf("a ConfigMap became %s (%v)", got, err)
 	}
 	m.Show = true
-	if got, err := YAML(m.Object(original)); err != nil || strings.Contains(got, "<secret") {
+	if got, err := YAML(m.Object(original, ValuesOf(original))); err != nil || strings.Contains(got, "<secret") {
 		t.Errorf("shown is %s (%v)", got, err)
 	}
 }
@@ -132,7 +132,7 @@ func TestManifestIsMasked(t *testing.T) {
 		"no Secret":       {"# c\nkind: ConfigMap # c\n--- # c\nkind: X\n", "# c\nkind: ConfigMap # c\n--- # c\nkind: X\n"},
 		"a Secret":        {"---\n# Source: a/b.yaml\n# hunter2\nkind: Secret # hunter2\nstringData: {a: hunter2}\n", "---\n# Source: a/b.yaml\nkind: Secret\nstringData:\n  a: " + mark + "\n"},
 		"base64":          {"kind: Secret\ndata: {a: aHVudGVyMg==}\n", "data:\n  a: " + mark + "\nkind: Secret\n"},
-		"an alias":        {"a: &x hunter2\nkind: Secret\nstringData: {b: *x}\n", "a: hunter2\nkind: Secret\nstringData:\n  b: " + mark + "\n"},
+		"an alias":        {"a: &x hunter2\nkind: Secret\nstringData: {b: *x}\n", "a: " + mark + "\nkind: Secret\nstringData:\n  b: " + mark + "\n"},
 		"a merge":         {"kind: Secret\nstringData:\n  <<: {b: hunter2}\n", "kind: Secret\nstringData:\n  b: " + mark + "\n"},
 		"in a List":       {"kind: List\nitems: [{kind: Secret, stringData: {a: hunter2}}]\n", "items:\n- kind: Secret\n  stringData:\n    a: " + mark + "\nkind: List\n"},
 		"in a SecretList": {"kind: SecretList\nitems: [{stringData: {a: hunter2}}]\n", "items:\n- stringData:\n    a: " + mark + "\nkind: SecretList\n"},
@@ -222,4 +222,45 @@ func FuzzLine(f *testing.F) {
 			t.Errorf("it changes twice: %q", text)
 		}
 	})
+}
+
+func TestEveryFormOfAValueIsFound(t *testing.T) {
+	m := NewMasker(key)
+	const quoted = `pa"ss<word>&` // not as it is in JSON
+	const lines = "user: app\npassword: x\nz\n"
+	secret := map[string]any{"kind": "Secret", "stringData": map[string]any{
+		"quoted": quoted, "lines": lines, "encoded": base64.StdEncoding.EncodeToString([]byte("inner-value")), "binary": "\xfb\xff\xfe\xfa\xff",
+	}}
+	for name, text := range map[string]string{
+		"as it is":               quoted,
+		"in JSON":                `{"a":"pa\"ss<word>&"}`,
+		"in JSON of Go":          `{"a":"pa\"ss\u003cword\u003e\u0026"}`,
+		"in base64 of URLs":      base64.URLEncoding.EncodeToString([]byte("\xfb\xff\xfe\xfa\xff")),
+		"in base64 without ends": base64.RawURLEncoding.EncodeToString([]byte("\xfb\xff\xfe\xfa\xff")),
+		"what it encodes":        "it is inner-value",
+		"a line of several":      "  user: app",
+		"several lines in JSON":  `{"a":"user: app\npassword: x\nz"}`,
+	} {
+		if got := m.Text("<"+text+">", ValuesOf(secret)); !strings.Contains(got, "<secret ") {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	// What is too short is everywhere, and stays.
+	if got := m.Text("a z and an a", ValuesOf(secret)); got != "a z and an a" {
+		t.Errorf("short values became %s", got)
+	}
+}
+
+// A manifest quotes its values, too: in annotations of the Secret and in other objects.
+func TestAManifestThatQuotesItsValuesIsMasked(t *testing.T) {
+	text := NewMasker(key).Manifest(`kind: Secret
+metadata: {annotations: {note: it is hunter2, short: a}}
+stringData: {a: hunter2}
+---
+kind: ConfigMap # with hunter2
+data: {url: "app:hunter2@db", encoded: aHVudGVyMg==}
+`)
+	if strings.Contains(text, "hunter2") || strings.Contains(text, "aHVudGVyMg==") || !strings.Contains(text, "url: \"app:<secret ") {
+		t.Errorf("it is\n%s", text)
+	}
 }

@@ -3,11 +3,13 @@ package report
 import (
 	"cmp"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v2"
 )
@@ -17,7 +19,7 @@ const (
 	// occur everywhere, and are masked only where they are all of a text.
 	shortest = 4
 	// shortestLine is the same for a single line of a value of several lines, such as a key that is shown indented.
-	shortestLine = 16
+	shortestLine = 8
 )
 
 // Values are texts that must not get out: the values of Secrets, plain and in base64. Each leads to the value that its
@@ -35,9 +37,14 @@ func ValuesOf(objects ...map[string]any) Values {
 			continue
 		}
 		for _, field := range secretFields {
-			data, _ := object[field].(map[string]any)
-			for _, value := range data {
-				v.addField(field, value)
+			switch data := object[field].(type) {
+			case map[string]any:
+				for _, value := range data {
+					v.addField(field, value)
+				}
+			case nil:
+			default:
+				v.addField(field, data)
 			}
 		}
 	}
@@ -52,28 +59,40 @@ func ValuesIn(manifests ...string) (Values, error) {
 	v := Values{exact: map[string]string{}}
 	for _, text := range manifests {
 		for _, doc := range documents(text) {
-			decoder := yaml.NewDecoder(strings.NewReader(doc.text))
-			for {
-				var content any
-				err := decoder.Decode(&content)
-				if errors.Is(err, io.EOF) {
-					break
-				}
-				if err != nil {
-					return Values{}, ErrNotYAML
-				}
-				eachSecret(content, "", func(secret map[any]any) {
-					for _, field := range secretFields {
-						data, _ := secret[field].(map[any]any)
-						for _, value := range data {
-							v.addField(field, value)
-						}
-					}
-				})
+			if err := v.addDocument(doc.text); err != nil {
+				return Values{}, err
 			}
 		}
 	}
 	return v.sorted(), nil
+}
+
+// addDocument adds the values of all Secrets in a document of a manifest; ErrNotYAML when it does not parse.
+func (v Values) addDocument(text string) error {
+	decoder := yaml.NewDecoder(strings.NewReader(text))
+	for {
+		var content any
+		err := decoder.Decode(&content)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return ErrNotYAML
+		}
+		eachSecret(content, "", func(secret map[any]any) {
+			for _, field := range secretFields {
+				switch data := secret[field].(type) {
+				case map[any]any:
+					for _, value := range data {
+						v.addField(field, value)
+					}
+				case nil:
+				default:
+					v.addField(field, data)
+				}
+			}
+		})
+	}
 }
 
 func (v Values) sorted() Values {
@@ -95,20 +114,42 @@ func (v Values) addField(field string, value any) {
 	v.add(text)
 }
 
+// add adds a value in every form in which other texts quote one: as it is and without the space around it, in base64, escaped
+// as in JSON, what it encodes if it is base64 itself, and each longer line of several, which is how a key is shown indented.
 func (v Values) add(plain string) {
+	trimmed := strings.TrimSpace(plain)
 	if plain == "" {
 		return
 	}
 	v.exact[plain] = plain
-	v.exact[base64.StdEncoding.EncodeToString([]byte(plain))] = plain
-	trimmed := strings.TrimSpace(plain)
+	for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
+		v.exact[encoding.EncodeToString([]byte(plain))] = plain
+	}
 	if trimmed == "" {
 		return
 	}
 	v.exact[trimmed] = plain
+	for _, escapeHTML := range []bool{false, true} {
+		v.exact[jsonEscaped(trimmed, escapeHTML)] = plain
+	}
+	if decoded, err := base64.StdEncoding.DecodeString(trimmed); err == nil && len(decoded) >= shortest && utf8.Valid(decoded) {
+		v.exact[string(decoded)] = plain
+	}
 	for line := range strings.Lines(trimmed) {
 		if line = strings.TrimSpace(line); len(line) >= shortestLine {
 			v.exact[line] = plain
 		}
 	}
+}
+
+// jsonEscaped returns a text as it stands between the quotes of a JSON string, with or without the escapes of <, > and & that
+// Go adds.
+func jsonEscaped(text string, escapeHTML bool) string {
+	var b strings.Builder
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(escapeHTML)
+	if encoder.Encode(text) != nil {
+		return text // a text is always encoded
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(strings.TrimSuffix(b.String(), "\n"), `"`), `"`)
 }

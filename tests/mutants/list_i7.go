@@ -59,9 +59,26 @@ func secretsStaySecret() []mutant {
 			pkg:  statusPage, run: "TestI7_ThePageGetsNoValueOfASecret",
 		},
 		{
-			promise: "I7", what: "the page gets a Secret's value where another object repeats it",
-			edit: edit{"pkg/page/diff.go", `		if d.ID.Kind != "Secret" {`, `		if d.ID.Kind == "" {`},
-			pkg:  statusPage, run: "TestI7_ThePageGetsNoValueOfASecret",
+			promise: "I7", what: "a comparison shows a Secret's value where another object repeats it",
+			edit: edit{"pkg/report/mask.go", `	if m.Show || object == nil {`, `	if m.Show || object["kind"] != "Secret" {`},
+			pkg:  "./pkg/inspect", run: "TestNoValueOfEitherSideGetsOut",
+		},
+		{
+			promise: "I7", what: "a comparison masks declared values of Secrets, and live ones only in their own fields",
+			edit: edit{"pkg/inspect/mask.go", `	all := s.secrets
+`, `	all := s.secrets[:0]
+`},
+			pkg: "./pkg/inspect", run: "TestNoValueOfEitherSideGetsOut",
+		},
+		{
+			promise: "I7", what: "a comparison masks live values of Secrets, and declared ones only in their own fields",
+			edit: edit{"pkg/inspect/mask.go", `all = append(all, o.Content)`, `all = append(all, map[string]any{"kind": o.ID.Kind})`},
+			pkg:  "./pkg/inspect", run: "TestNoValueOfEitherSideGetsOut",
+		},
+		{
+			promise: "I7", what: "a manifest is shown with the values that its objects quote",
+			edit: edit{"pkg/report/manifest.go", `		_ = v.addDocument(doc.text)`, `		_ = doc.text`},
+			pkg:  "./pkg/report", run: "TestAManifestThatQuotesItsValuesIsMasked",
 		},
 	}
 }

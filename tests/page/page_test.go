@@ -103,8 +103,9 @@ data: {key: declared, url: "https://user:%s@db.example"}
 `, declaredValue, declaredValue)))
 	w.CreateHelmRelease("shop", func(hr *v1alpha1.HelmRelease) { hr.Spec.Mode = v1alpha1.ModeDetect })
 	w.WaitReason("shop", v1alpha1.ConditionReady, v1alpha1.ReasonDetectOnly)
-	w.Patch(kit.Secrets, "login", fmt.Sprintf(`{"stringData":{"password":%q}}`, tamperedValue))
-	w.edit("settings", "tampered")
+	w.Patch(kit.Secrets, "login", fmt.Sprintf(`{"metadata":{"annotations":{"note":"was %s, now %s"}},"stringData":{"password":%q}}`,
+		declaredValue, tamperedValue, tamperedValue))
+	w.edit("settings", "tampered, and connects with "+tamperedValue)
 	w.Eventually("both are reported", func() error {
 		if n := w.HelmRelease("shop").Status.Objects.Drifted; n != 2 {
 			return fmt.Errorf("%d are", n)
