@@ -121,7 +121,6 @@ func runOperator(ctx context.Context, cmd *cli.Command, stderr io.Writer) error 
 		return err
 	}
 	quietLibraries(log)
-	tuneRuntime(ctx, log)
 	if cmd.String("namespace") == "" {
 		return fmt.Errorf("--namespace must not be empty: an operator looks after the HelmReleases of one namespace")
 	}

@@ -18,7 +18,6 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/controller"
-	"github.com/rancher/helm-locker/pkg/dial"
 	"github.com/rancher/helm-locker/pkg/enforce"
 	helm "github.com/rancher/helm-locker/pkg/generated/controllers/helm.cattle.io"
 	helmcontrollers "github.com/rancher/helm-locker/pkg/generated/controllers/helm.cattle.io/v1alpha1"
@@ -26,7 +25,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/watch"
 )
 
-// requestTimeout bounds every request but watches.
+// requestTimeout bounds every request except watches.
 const requestTimeout = 30 * time.Second
 
 // connection holds the clients and the factory behind the HelmRelease controller.
@@ -35,23 +34,21 @@ type connection struct {
 	factory *helm.Factory
 }
 
-// connect makes the clients. There is no client-side rate limit: the API server's own priority and fairness knows
-// better, and a queue of waiting reverts helps nobody.
+// connect makes the clients. They are client-go's as they are, and share one connection of HTTP/2, which client-go checks by
+// pings. There is no client-side rate limit: the API server's own priority and fairness limits requests, and reverts that
+// wait in a client help nobody.
 func connect(config *rest.Config, o ControllerOptions) (*connection, error) {
 	config = rest.CopyConfig(config)
 	config.QPS, config.RateLimiter = -1, nil
 	config.UserAgent = "helm-locker/" + version.Version
-	requests, err := dial.ForRequests(config)
-	if err != nil {
-		return nil, fmt.Errorf("connection to the API server: %w", err)
-	}
+	requests := rest.CopyConfig(config)
 	requests.Timeout = requestTimeout
 	typed := rest.CopyConfig(requests)
 	typed.ContentType = runtime.ContentTypeProtobuf
 	typed.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
-	watches := dial.ForWatches(config)
 
 	c := &connection{}
+	var err error
 	step := func(what string, f func() error) {
 		if err == nil {
 			if e := f(); e != nil {
@@ -65,8 +62,8 @@ func connect(config *rest.Config, o ControllerOptions) (*connection, error) {
 	step("writing", func() (e error) { c.Accounts, e = enforce.NewAccounts(requests, o.Impersonate); return })
 	step("metadata", func() (e error) { c.Metadata, e = metadata.NewForConfig(requests); return })
 	step("watch", func() (e error) { c.WatchDynamic, e = dynamic.NewForConfig(config); return })
-	step("object watch", func() (e error) { c.WatchObjects, e = watch.NewClient(watches); return })
-	step("metadata watch", func() (e error) { c.WatchMetadata, e = metadata.NewForConfig(watches); return })
+	step("object watch", func() (e error) { c.WatchObjects, e = watch.NewClient(config); return })
+	step("metadata watch", func() (e error) { c.WatchMetadata, e = metadata.NewForConfig(config); return })
 	step("HelmRelease", func() (e error) { c.factory, e = newFactory(config, o.Namespace); return })
 	if err != nil {
 		return nil, err

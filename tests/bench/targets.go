@@ -28,12 +28,12 @@ const (
 	hugeObjects   = 50000
 	exponentLimit = 1.05
 
-	baseMemory   = 48 << 20
-	objectMemory = 3 << 10
+	baseMemory   = 64 << 20
+	objectMemory = 4 << 10
 	growthLimit  = 3 << 20 // what repeated readings of a process at rest differ by
 	bytesPerMiB  = 1 << 20
 
-	churnLimit    = 5.0 // per cent of a core
+	churnLimit    = 10.0 // per cent of a core
 	gracefulLimit = time.Second
 	killLimit     = time.Second // beyond the lease
 )
