@@ -1,11 +1,16 @@
-# syntax=docker/dockerfile:1
-# The operator's image: one static binary on nothing else. `make image` builds it;
+# The operator's image: one static binary and the public certificate authorities. `make image` builds it;
 # `docker buildx build --platform linux/amd64,linux/arm64 .` builds it for several architectures, compiled on the builder's own.
-FROM --platform=$BUILDPLATFORM golang:1.26 AS build
+# The digest is that of the index for all platforms. `docker buildx imagetools inspect golang:1.26.8` prints the current one.
+FROM --platform=$BUILDPLATFORM golang:1.26.8@sha256:0f063af2d465d8dcae54cce04278ada488b96f77b42449c8d071e47d016cc65a AS build
 WORKDIR /src
 
 COPY go.mod go.sum ./
 RUN --mount=type=cache,target=/go/pkg/mod go mod download
+
+# Mozilla's, of the version in tools/roots/go.mod: independent of the build image, and the same in a build without docker.
+COPY tools/roots ./tools/roots
+RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
+    mkdir -p /out && go -C tools/roots run . >/out/ca-certificates.crt
 
 COPY main.go ./
 COPY crds ./crds
@@ -31,9 +36,10 @@ LABEL org.opencontainers.image.title="helm-locker" \
       org.opencontainers.image.version="$VERSION" \
       org.opencontainers.image.revision="$COMMIT" \
       org.opencontainers.image.created="$DATE"
-# No CA bundle: the API server's CA is mounted with the service account, those of receivers of notifications are given by
-# --notify-ca-file. tools/release reads this stage, too; what it does not know it refuses.
+# tools/release reads this stage, too; what it does not know it refuses.
 COPY package/etc /etc
+# For receivers of notifications. The API server's CA is mounted with the service account.
+COPY --from=build /out/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
 COPY LICENSE /licenses/LICENSE
 COPY --from=build /out/helm-locker /usr/bin/helm-locker
 # By number, so that kubelet can check runAsNonRoot without reading /etc/passwd.

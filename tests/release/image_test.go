@@ -118,7 +118,8 @@ func TestImageIsWhatTheDockerfileSays(t *testing.T) {
 		t.Errorf("the configuration is %+v", i.config)
 	}
 	files := unpack(t, i.layer)
-	want := []string{"etc/", "etc/group", "etc/passwd", "licenses/", "licenses/LICENSE", "usr/", "usr/bin/", "usr/bin/helm-locker"}
+	want := []string{"etc/", "etc/group", "etc/passwd", "etc/ssl/", "etc/ssl/certs/", "etc/ssl/certs/ca-certificates.crt",
+		"licenses/", "licenses/LICENSE", "usr/", "usr/bin/", "usr/bin/helm-locker"}
 	var names []string
 	for name := range files {
 		names = append(names, name)
@@ -199,7 +200,6 @@ func (i image) command(ctx context.Context, t *testing.T, dir string, args ...st
 
 func TestImageRuns(t *testing.T) {
 	need(t)
-	e := kit.New(t, shared)
 	i := readImage(t)
 	dir := i.extract(t)
 	out, err := i.command(t.Context(), t, dir, "--version").CombinedOutput()
@@ -207,6 +207,13 @@ func TestImageRuns(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 
+	runOperator(t, i, dir)
+}
+
+// runOperator runs the image's program as the operator, whose files are in dir, and returns when it has reverted a change.
+func runOperator(t *testing.T, i image, dir string, args ...string) {
+	t.Helper()
+	e := kit.New(t, shared)
 	// Where a service account's files would be mounted.
 	kubeconfig, err := os.ReadFile(shared.Kubeconfig())
 	if err != nil {
@@ -221,8 +228,8 @@ func TestImageRuns(t *testing.T) {
 	}
 	var log bytes.Buffer
 	ctx, stop := context.WithCancel(context.Background())
-	operator := i.command(ctx, t, dir, "--kubeconfig", path, "--namespace", e.Operator, "--controller-name", e.Operator,
-		"--metrics-address", "0", "--health-address", "0")
+	operator := i.command(ctx, t, dir, append([]string{"--kubeconfig", path, "--namespace", e.Operator,
+		"--controller-name", e.Operator, "--metrics-address", "0", "--health-address", "0"}, args...)...)
 	operator.Stdout, operator.Stderr = &log, &log
 	operator.Cancel = func() error { return operator.Process.Signal(syscall.SIGTERM) }
 	if err := operator.Start(); err != nil {

@@ -7,6 +7,7 @@ package release
 import (
 	"bytes"
 	"context"
+	"crypto/ecdsa"
 	"fmt"
 	"io"
 	"os"
@@ -25,6 +26,8 @@ var (
 	shared *cluster.Cluster
 	// dist is the directory of the release; version, commit and date are what it was made of.
 	dist, version, commit, date string
+	// key is the private key that the release is signed with.
+	key *ecdsa.PrivateKey
 )
 
 const root = "../.."
@@ -66,7 +69,13 @@ func makeRelease() error {
 		}
 		*target = strings.TrimSpace(value)
 	}
-	_, err := shell(context.Background(), root, []string{"DIST=" + dist, "PLATFORMS=linux/" + runtime.GOARCH}, "scripts/release --dry-run")
+	file := filepath.Join(filepath.Dir(dist), "release.key")
+	var err error
+	if key, err = newKey(file); err != nil {
+		return err
+	}
+	env := []string{"DIST=" + dist, "PLATFORMS=linux/" + runtime.GOARCH, "RELEASE_KEY=" + file}
+	_, err = shell(context.Background(), root, env, "scripts/release --dry-run")
 	return err
 }
 

@@ -21,17 +21,23 @@ type recipe struct {
 	entrypoint []string
 	// files are the paths of the image's files, with where each comes from.
 	files map[string]origin
+	// staged are the files that stand for what the build stage writes, by their path there.
+	staged map[string]string
 }
 
-// origin is a file of the build context, or what the build stage built.
+// builtProgram is where the build stage writes the program.
+const builtProgram = "/out/helm-locker"
+
+// origin is where a file of the image comes from: a file of this machine, or the program of the image's platform.
 type origin struct {
-	file  string
-	built bool
+	file    string
+	program bool
 }
 
 // readDockerfile reads the last stage of the Dockerfile in a build context. It knows the instructions that an image of one
-// static binary needs, and refuses every other, so that the image is what docker build would make of the same file.
-func readDockerfile(context string, arguments map[string]string) (*recipe, error) {
+// static binary needs, and refuses every other, so that the image is what docker build would make of the same file. The files in
+// staged stand for those that the build stage writes beside the program.
+func readDockerfile(context string, arguments, staged map[string]string) (*recipe, error) {
 	file, err := os.Open(filepath.Join(context, "Dockerfile"))
 	if err != nil {
 		return nil, err
@@ -54,7 +60,7 @@ func readDockerfile(context string, arguments map[string]string) (*recipe, error
 	if last.BaseName != "scratch" {
 		return nil, fmt.Errorf("Dockerfile: the last stage is FROM %s; only scratch is nothing to fetch", last.BaseName)
 	}
-	r := &recipe{labels: map[string]string{}, files: map[string]origin{}}
+	r := &recipe{labels: map[string]string{}, files: map[string]origin{}, staged: staged}
 	known := map[string]string{}
 	for _, command := range last.Commands {
 		if err := r.do(command, context, arguments, known); err != nil {
@@ -119,7 +125,16 @@ func (r *recipe) copy(c *instructions.CopyCommand, context string) error {
 	}
 	target := strings.TrimPrefix(path.Clean(c.DestPath), "/")
 	if c.From != "" {
-		r.files[target] = origin{file: c.SourcePaths[0], built: true}
+		source := c.SourcePaths[0]
+		if source == builtProgram {
+			r.files[target] = origin{program: true}
+			return nil
+		}
+		file, ok := r.staged[source]
+		if !ok {
+			return fmt.Errorf("no -staged %s=FILE stands for what stage %s writes there", source, c.From)
+		}
+		r.files[target] = origin{file: file}
 		return nil
 	}
 	root := filepath.Join(context, filepath.FromSlash(c.SourcePaths[0]))

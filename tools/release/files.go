@@ -15,12 +15,19 @@ import (
 	"time"
 )
 
-// sumsFile is what the checksums are written to; it is no part of them.
-const sumsFile = "SHA256SUMS"
+// sumsFile is what the checksums are written to, and signaturesDir is the directory of what is made of them. They are no part
+// of the checksums.
+const (
+	sumsFile      = "SHA256SUMS"
+	signaturesDir = "signatures"
+)
 
 // writeSums prints the SHA-256 of every file below a directory, in the form that sha256sum checks, sorted by name.
 func writeSums(w io.Writer, dir string) error {
 	return filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
+		if err == nil && entry.IsDir() && path == filepath.Join(dir, signaturesDir) {
+			return filepath.SkipDir
+		}
 		if err != nil || entry.IsDir() || entry.Name() == sumsFile {
 			return err
 		}

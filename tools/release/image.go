@@ -24,13 +24,13 @@ import (
 // https://github.com/opencontainers/image-spec/blob/v1.1.1/annotations.md
 const refName = "org.opencontainers.image.ref.name"
 
-// writeImage writes the image that the Dockerfile of a build context describes, with one binary per platform in place of what
-// the build stage builds, to the OCI image layout out, and prints the digest of its index.
-func writeImage(w io.Writer, context, out string, arguments map[string]string, date time.Time, binaries []string) error {
-	if context == "" || out == "" || len(binaries) == 0 {
+// writeImage writes the image that the Dockerfile of a build context describes, with one binary per platform in place of the one
+// that the build stage builds, to the OCI image layout o.out, and prints the digest of its index.
+func writeImage(w io.Writer, o options, binaries []string) error {
+	if o.context == "" || o.out == "" || len(binaries) == 0 {
 		return errUsage
 	}
-	r, err := readDockerfile(context, arguments)
+	r, err := readDockerfile(o.context, o.arguments, o.staged)
 	if err != nil {
 		return err
 	}
@@ -41,20 +41,20 @@ func writeImage(w io.Writer, context, out string, arguments map[string]string, d
 		if err != nil || platform.Architecture == "" || binary == "" {
 			return fmt.Errorf("%q is not OS/ARCH=BINARY", argument)
 		}
-		image, err := r.image(*platform, binary, date)
+		image, err := r.image(*platform, binary, o.date.Time)
 		if err != nil {
 			return fmt.Errorf("image for %s: %w", name, err)
 		}
 		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{Platform: platform}})
 	}
-	if err := os.RemoveAll(out); err != nil {
+	if err := os.RemoveAll(o.out); err != nil {
 		return err
 	}
-	target, err := layout.Write(out, empty.Index)
+	target, err := layout.Write(o.out, empty.Index)
 	if err != nil {
 		return fmt.Errorf("write the image layout: %w", err)
 	}
-	if err := target.AppendIndex(index, layout.WithAnnotations(map[string]string{refName: arguments["VERSION"]})); err != nil {
+	if err := target.AppendIndex(index, layout.WithAnnotations(map[string]string{refName: o.arguments["VERSION"]})); err != nil {
 		return fmt.Errorf("write the image layout: %w", err)
 	}
 	digest, err := index.Digest()
@@ -108,7 +108,7 @@ func (r *recipe) layer(binary string, date time.Time) ([]byte, error) {
 		var content []byte
 		if from, isFile := r.files[name]; isFile {
 			header.Typeflag, header.Name, header.Mode = tar.TypeReg, name, 0o644
-			if from.built {
+			if from.program {
 				header.Mode, from.file = 0o755, binary
 			}
 			var err error

@@ -1,0 +1,212 @@
+//go:build linux
+
+package release
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// newKey makes a private key, and writes it to a file as `openssl genpkey` would.
+func newKey(file string) (*ecdsa.PrivateKey, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, err
+	}
+	return key, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600)
+}
+
+// signed reports whether a signature in base64 is one of the content by the key of the release.
+func signed(t *testing.T, content []byte, signature string) bool {
+	t.Helper()
+	raw, err := base64.StdEncoding.DecodeString(signature)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(content)
+	return ecdsa.VerifyASN1(&key.PublicKey, sum[:], raw)
+}
+
+// TestChecksumsAreSigned verifies what `cosign verify-blob --signature` verifies.
+func TestChecksumsAreSigned(t *testing.T) {
+	need(t)
+	content, signature := read(t, "SHA256SUMS"), string(read(t, "signatures/SHA256SUMS.sig"))
+	if !signed(t, content, signature) {
+		t.Error("the signature is not one of SHA256SUMS")
+	}
+	if content[0] ^= 1; signed(t, content, signature) {
+		t.Error("the signature is one of another file, too")
+	}
+}
+
+// provenance is what the attestation says: an in-toto statement with SLSA provenance.
+type provenance struct {
+	Type          string `json:"_type"`
+	PredicateType string
+	Subject       []struct {
+		Name   string
+		Digest map[string]string
+	}
+	Predicate struct {
+		BuildDefinition struct {
+			BuildType            string
+			ExternalParameters   map[string]string
+			ResolvedDependencies []struct {
+				URI    string
+				Digest map[string]string
+			}
+		}
+		RunDetails struct{ Builder struct{ ID string } }
+	}
+}
+
+// openEnvelope returns the payload of an envelope, having verified its signature.
+// https://github.com/secure-systems-lab/dsse/blob/master/protocol.md
+func openEnvelope(t *testing.T, content []byte) []byte {
+	t.Helper()
+	var envelope struct {
+		PayloadType, Payload string
+		Signatures           []struct{ Sig string }
+	}
+	if err := json.Unmarshal(content, &envelope); err != nil {
+		t.Fatal(err)
+	}
+	payload, err := base64.StdEncoding.DecodeString(envelope.Payload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if envelope.PayloadType != "application/vnd.in-toto+json" || len(envelope.Signatures) != 1 {
+		t.Fatalf("the envelope is %s", content)
+	}
+	encoded := fmt.Sprintf("DSSEv1 %d %s %d %s", len(envelope.PayloadType), envelope.PayloadType, len(payload), payload)
+	if !signed(t, []byte(encoded), envelope.Signatures[0].Sig) {
+		t.Error("the signature is not one of the payload")
+	}
+	return payload
+}
+
+func TestProvenanceIsAttested(t *testing.T) {
+	need(t)
+	var p provenance
+	if err := json.Unmarshal(openEnvelope(t, read(t, "signatures/provenance.intoto.jsonl")), &p); err != nil {
+		t.Fatal(err)
+	}
+	if p.Type != "https://in-toto.io/Statement/v1" || p.PredicateType != "https://slsa.dev/provenance/v1" {
+		t.Errorf("it is a %s about %s", p.Type, p.PredicateType)
+	}
+	want := sums(t, string(read(t, "SHA256SUMS")))
+	want["index.docker.io/rancher/helm-locker"] = strings.TrimPrefix(imageDigest(t), "sha256:")
+	got := map[string]string{}
+	for _, subject := range p.Subject {
+		got[subject.Name] = subject.Digest["sha256"]
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("it is about\n%v\nwant\n%v", got, want)
+	}
+	definition := p.Predicate.BuildDefinition
+	if !maps.Equal(definition.ExternalParameters, map[string]string{"version": version, "commit": commit}) ||
+		!strings.Contains(definition.BuildType, "docs/release.md#provenance") ||
+		!strings.HasSuffix(p.Predicate.RunDetails.Builder.ID, "scripts/release") {
+		t.Errorf("it says %+v", p.Predicate)
+	}
+	source := definition.ResolvedDependencies[0]
+	named := ""
+	if !strings.HasSuffix(version, "-dirty") {
+		named = commit
+	}
+	if source.URI != "git+https://github.com/rancher/helm-locker" || source.Digest["gitCommit"] != named {
+		t.Errorf("the source of %s is %+v", version, source)
+	}
+}
+
+// imageDigest returns the digest that a registry gives to the image when the layout is pushed.
+func imageDigest(t *testing.T) string {
+	t.Helper()
+	var top struct{ Manifests []descriptor }
+	if err := json.Unmarshal(read(t, "image/index.json"), &top); err != nil {
+		t.Fatal(err)
+	}
+	return top.Manifests[0].Digest
+}
+
+// onlyLayer returns the layer of an image layout in signatures/, with its annotations.
+func onlyLayer(t *testing.T, layout string) (descriptor, []byte) {
+	t.Helper()
+	blob := func(digest string) []byte {
+		t.Helper()
+		return read(t, filepath.Join("signatures", layout, "blobs", strings.Replace(digest, ":", "/", 1)))
+	}
+	var top struct{ Manifests []descriptor }
+	if err := json.Unmarshal(read(t, filepath.Join("signatures", layout, "index.json")), &top); err != nil {
+		t.Fatal(err)
+	}
+	var manifest struct{ Layers []descriptor }
+	if err := json.Unmarshal(blob(top.Manifests[0].Digest), &manifest); err != nil {
+		t.Fatal(err)
+	}
+	if len(top.Manifests) != 1 || len(manifest.Layers) != 1 {
+		t.Fatalf("%s has %d images, and the first one %d layers", layout, len(top.Manifests), len(manifest.Layers))
+	}
+	return manifest.Layers[0], blob(manifest.Layers[0].Digest)
+}
+
+// TestImageIsSigned verifies what `cosign verify` and `cosign verify-attestation` find beside an image in a registry.
+// https://github.com/sigstore/cosign/blob/main/specs/SIGNATURE_SPEC.md
+func TestImageIsSigned(t *testing.T) {
+	need(t)
+	layer, payload := onlyLayer(t, "image.sig")
+	if layer.MediaType != "application/vnd.dev.cosign.simplesigning.v1+json" {
+		t.Errorf("the signature is a %s", layer.MediaType)
+	}
+	if !signed(t, payload, layer.Annotations["dev.cosignproject.cosign/signature"]) {
+		t.Error("the signature is not one of the payload")
+	}
+	want := `{"critical":{"identity":{"docker-reference":"index.docker.io/rancher/helm-locker"},` +
+		`"image":{"docker-manifest-digest":"` + imageDigest(t) + `"},"type":"cosign container image signature"},"optional":null}`
+	if string(payload) != want {
+		t.Errorf("what is signed is\n%s\nwant\n%s", payload, want)
+	}
+
+	layer, envelope := onlyLayer(t, "image.att")
+	if layer.MediaType != "application/vnd.dsse.envelope.v1+json" ||
+		layer.Annotations["predicateType"] != "https://slsa.dev/provenance/v1" {
+		t.Errorf("the attestation is %+v", layer)
+	}
+	beside := openEnvelope(t, read(t, "signatures/provenance.intoto.jsonl"))
+	if string(openEnvelope(t, envelope)) != string(beside) {
+		t.Error("the provenance of the image is not the one of the files")
+	}
+}
+
+// TestReleaseNeedsAKey runs the script for a tag that may be released, without a key.
+func TestReleaseNeedsAKey(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := shell(t.Context(), root, nil, "cp -r scripts "+dir); err != nil {
+		t.Fatal(err)
+	}
+	env := []string{"RELEASE_KEY=", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.org",
+		"GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.org"}
+	_, err := shell(t.Context(), dir, env, "git init -q; git add .; git commit -qm first; git tag v1.2.3; scripts/release")
+	if err == nil || !strings.Contains(err.Error(), "RELEASE_KEY names no private key") {
+		t.Errorf("it ends with %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "dist")); !os.IsNotExist(err) {
+		t.Errorf("something was made: %v", err)
+	}
+}
