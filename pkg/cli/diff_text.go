@@ -45,11 +45,13 @@ func verdict(c *inspect.Comparison, style report.Style) string {
 	if n := len(c.Failures); n > 0 {
 		incomplete = fmt.Sprintf("; %s could not be compared", report.Count(n, "object"))
 	}
-	missing := 0
+	states := map[inspect.State]int{}
 	for _, d := range c.Differences {
-		if d.State == inspect.StateMissing {
-			missing++
-		}
+		states[d.State]++
+	}
+	kinds := fmt.Sprintf("%d modified, %d missing", states[inspect.StateModified], states[inspect.StateMissing])
+	if n := states[inspect.StateDeleting]; n > 0 {
+		kinds += fmt.Sprintf(", %d being deleted", n)
 	}
 	switch n := len(c.Differences); {
 	case n == 0 && incomplete == "":
@@ -57,8 +59,7 @@ func verdict(c *inspect.Comparison, style report.Style) string {
 	case n == 0:
 		return report.Line(head) + style.Yellow(fmt.Sprintf("no drift in %s%s", report.Count(c.Compared, "object"), incomplete))
 	default:
-		return report.Line(head) + style.Red(fmt.Sprintf("%d of %s drifted (%d modified, %d missing)%s",
-			n, report.Count(c.Compared, "object"), n-missing, missing, incomplete))
+		return report.Line(head) + style.Red(fmt.Sprintf("%d of %s drifted (%s)%s", n, report.Count(c.Compared, "object"), kinds, incomplete))
 	}
 }
 
@@ -77,7 +78,15 @@ func differenceText(c *inspect.Comparison, d *inspect.Difference, now time.Time,
 		b.WriteByte('\n')
 		return b.String(), nil
 	}
-	title(inspect.Describe(d.Changes, 3))
+	if d.Note != "" {
+		title(d.Note)
+	} else {
+		title(inspect.Describe(d.Changes, 3))
+	}
+	if len(d.Changes) == 0 {
+		b.WriteByte('\n')
+		return b.String(), nil
+	}
 	for _, line := range inspect.Blame(d.Changes, now) {
 		fmt.Fprintln(&b, style.Dim(report.Line("  "+line)))
 	}

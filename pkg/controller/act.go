@@ -16,6 +16,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/enforce"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/report"
 )
 
 // act reverts what drifted, in the order that proves that no write of Helm's is undone: the objects were observed, now
@@ -212,7 +213,7 @@ func (c *Controller) notCreated(l *lock.Lock, v *verdict, made *unstructured.Uns
 		c.settle(l, v.Work, lock.Outcome{Again: c.freshLook(v)})
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		c.settle(l, v.Work, lock.Outcome{Again: c.freshLook(v), Failed: true, Problem: &lock.Problem{
-			Reason: v1alpha1.ReasonBeingDeleted, Message: "its namespace is being deleted; it is re-created in the next one",
+			Reason: v1alpha1.ReasonBeingDeleted, Message: "its namespace is being deleted; it is re-created in the next one", Drifted: true,
 		}})
 	case apierrors.IsNotFound(err):
 		// The namespace or the kind is missing. A kind that has gone has to wait for its definition.
@@ -248,11 +249,14 @@ func (c *Controller) restored(l *lock.Lock, v *verdict, done *unstructured.Unstr
 		content = v.Digest
 	}
 	fight := l.Spend(v.ID, now, content)
-	owner := v.revert.Owner
-	c.settle(l, v.Work, lock.Outcome{
-		Good: true, Digest: c.hasher.Digest(done.Object), Version: version(done), Owner: owner,
+	good := lock.Outcome{
+		Good: true, Digest: c.hasher.Digest(done.Object), Version: version(done), Owner: v.revert.Owner,
 		Baseline: drift.Learn(v.revert.Desired, done.Object, options),
-	})
+	}
+	if endsDeletion(done) {
+		good = lock.Outcome{Again: c.freshLook(v)}
+	}
+	c.settle(l, v.Work, c.deleting(l, v.Work, done, good))
 	c.record(l, v, action, now.Sub(v.Seen))
 	if fight {
 		c.announceFight(l, v)
@@ -262,7 +266,11 @@ func (c *Controller) restored(l *lock.Lock, v *verdict, done *unstructured.Unstr
 // report records drift that is only reported.
 func (c *Controller) report(l *lock.Lock, v *verdict) {
 	p := c.driftProblem(v)
-	c.settle(l, v.Work, lock.Outcome{Reported: true, Digest: v.Digest, Problem: p})
+	outcome := lock.Outcome{Reported: true, Digest: v.Digest, Problem: p}
+	if v.Live != nil && len(v.changes) == 0 { // its deletion is pending, and its content is as declared
+		outcome.Good, outcome.Version, outcome.Baseline, outcome.Owner = true, v.Version, v.Baseline, v.revert.Owner
+	}
+	c.settle(l, v.Work, outcome)
 	if v.Before != nil && *v.Before == *p {
 		return // the same drift, and something else about the object changed: a controller's annotation, say
 	}
@@ -291,5 +299,12 @@ func (c *Controller) refused(l *lock.Lock, v *verdict, err error) {
 }
 
 func (c *Controller) driftProblem(v *verdict) *lock.Problem {
-	return &lock.Problem{Reason: v1alpha1.ReasonDriftDetected, Message: v.summary(), Drifted: true}
+	p := &lock.Problem{Reason: v1alpha1.ReasonDriftDetected, Message: v.summary(), Drifted: true}
+	switch {
+	case v.deletion != "" && len(v.changes) == 0:
+		p.Reason = v1alpha1.ReasonBeingDeleted
+	case v.deletion != "":
+		p.Message += "; " + report.Line(v.deletion)
+	}
+	return p
 }

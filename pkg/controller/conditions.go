@@ -209,7 +209,7 @@ func stalls(reason string) bool {
 // progress sets Stalled or Reconciling, as kstatus has them: present only while they apply.
 func progress(v *view, ready metav1.ConditionStatus, reason, message string, set setter, remove func(string)) {
 	stalled := ready == metav1.ConditionFalse && stalls(reason)
-	detected := v.lock != nil && v.lock.Detect && reason == v1alpha1.ReasonDriftDetected
+	detected := v.lock != nil && v.lock.Detect && (reason == v1alpha1.ReasonDriftDetected || reason == v1alpha1.ReasonBeingDeleted)
 	reconciling := ready != metav1.ConditionTrue && !stalled && !detected
 	for kind, applies := range map[string]bool{v1alpha1.ConditionStalled: stalled, v1alpha1.ConditionReconciling: reconciling} {
 		if applies {

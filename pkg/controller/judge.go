@@ -27,6 +27,8 @@ type verdict struct {
 	author    drift.Author
 	revert    *enforce.Revert
 	options   drift.Options
+	// deletion describes the deletion of the object that is pending; empty for none.
+	deletion string
 }
 
 // attribute finds out who changed the object.
@@ -46,9 +48,7 @@ func (c *Controller) judge(ctx context.Context, l *lock.Lock, w *lock.Work) *ver
 		return c.judgeAbsent(l, w, desired)
 	}
 	if w.Live.GetDeletionTimestamp() != nil {
-		return ended(w, lock.Outcome{Problem: &lock.Problem{
-			Reason: v1alpha1.ReasonBeingDeleted, Message: "being deleted; it is re-created when its finalizers are done",
-		}})
+		desired = drift.WithoutDoneFinalizers(desired, w.Live)
 	}
 	options := drift.Options{Schema: w.Schema, Accepted: w.Baseline, Ignore: c.ignore(w, desired)}
 	if l.Strict {
@@ -56,8 +56,10 @@ func (c *Controller) judge(ctx context.Context, l *lock.Lock, w *lock.Work) *ver
 	}
 	result := drift.Compare(desired, w.Live.Object, options)
 	owner := ownerOf(l, w, w.Live, result.Changes)
-	if len(result.Changes) == 0 {
-		return ended(w, lock.Outcome{Good: true, Digest: w.Digest, Version: w.Version, Baseline: w.Baseline, Owner: owner})
+	deletion := drift.DescribeDeletion(w.Live)
+	if len(result.Changes) == 0 && (deletion == "" || !l.Detect) {
+		good := lock.Outcome{Good: true, Digest: w.Digest, Version: w.Version, Baseline: w.Baseline, Owner: owner}
+		return ended(w, c.deleting(l, w, w.Live, good))
 	}
 	other, err := c.otherOwner(ctx, l, w)
 	if err != nil {
@@ -69,13 +71,13 @@ func (c *Controller) judge(ctx context.Context, l *lock.Lock, w *lock.Work) *ver
 			Message: fmt.Sprintf("belongs to Helm release %s, whose manifest declares it too; left alone", other)}})
 	}
 	v := &verdict{
-		Work: w, changes: result.Changes, options: options,
+		Work: w, changes: result.Changes, options: options, deletion: deletion,
 		revert: &enforce.Revert{Object: w.Object, Record: l.Record, Desired: desired, Live: w.Live, Target: result.Target, RemovesForeign: result.RemovesForeign, Owner: owner,
 			Options: options, Owned: owner.Applied(w.Live.GetManagedFields(), desired, w.Live.Object)},
 	}
 	v.operation = operationOf(result.Changes)
-	if w.First {
-		c.tellFromForm(ctx, v)
+	if w.First && len(result.Changes) > 0 {
+		c.tellFromForm(ctx, l, v)
 	}
 	return v
 }
@@ -84,7 +86,7 @@ func (c *Controller) judge(ctx context.Context, l *lock.Lock, w *lock.Work) *ver
 // the form that the API server gives to what Helm applied (normalised values, webhooks, pruned fields): it asks the API
 // server, in a dry run, what a revert would make of the object. Nothing is written to an object that a revert would not
 // change.
-func (c *Controller) tellFromForm(ctx context.Context, v *verdict) {
+func (c *Controller) tellFromForm(ctx context.Context, l *lock.Lock, v *verdict) {
 	after, err := c.enforcer.DryRun(ctx, v.revert)
 	if err != nil {
 		// The revert itself will tell what is wrong, and a conflict makes for a fresh look.
@@ -94,8 +96,14 @@ func (c *Controller) tellFromForm(ctx context.Context, v *verdict) {
 	if c.hasher.Digest(after.Object) != v.Digest {
 		return
 	}
-	v.outcome = &lock.Outcome{Good: true, Digest: v.Digest, Version: v.Version, Owner: v.revert.Owner,
-		Baseline: drift.Learn(v.revert.Desired, v.Live.Object, v.options)}
+	baseline := drift.Learn(v.revert.Desired, v.Live.Object, v.options)
+	if v.deletion != "" && l.Detect {
+		// The content is as declared, and the deletion alone is drift to report.
+		v.Baseline, v.changes, v.operation = baseline, nil, v1alpha1.DriftDeleted
+		return
+	}
+	good := c.deleting(l, v.Work, v.Live, lock.Outcome{Good: true, Digest: v.Digest, Version: v.Version, Owner: v.revert.Owner, Baseline: baseline})
+	v.outcome = &good
 }
 
 // judgeAbsent decides about an object that does not exist.
@@ -143,6 +151,9 @@ func (c *Controller) ignore(w *lock.Work, desired map[string]any) func([]string)
 		ownership = drift.NewOwnership(w.Live.GetManagedFields(), desired, w.Live.Object)
 	}
 	ruled := w.Rules.Bind(ownership)
+	if keepsFinalizers(w) {
+		ruled = withFinalizersIgnored(ruled)
+	}
 	if !c.autoscaled(w) {
 		return ruled
 	}
@@ -220,8 +231,12 @@ func (c *Controller) otherOwner(ctx context.Context, l *lock.Lock, w *lock.Work)
 
 func ended(w *lock.Work, o lock.Outcome) *verdict { return &verdict{Work: w, outcome: &o} }
 
-// operationOf sums changes up: by what was taken away or put there if there is nothing else.
+// operationOf sums changes up: by what was taken away or put there if there is nothing else. An object without changes is
+// drifted because its deletion is pending.
 func operationOf(changes []drift.Change) v1alpha1.DriftOperation {
+	if len(changes) == 0 {
+		return v1alpha1.DriftDeleted
+	}
 	removed, added := true, true
 	for _, ch := range changes {
 		removed = removed && ch.Op == drift.Removed

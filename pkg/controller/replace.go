@@ -9,13 +9,15 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/enforce"
 	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/report"
 )
 
 // mayReplace says whether an object may be deleted and created anew because the API server refused to change it back.
-// What Helm has deployed was valid when it was created, so a refusal as invalid means that the change cannot be made.
+// What Helm has deployed was valid when it was created, so a refusal as invalid means that the change cannot be made. An
+// object whose deletion is pending cannot be deleted once more; it is created again when it is gone.
 func (c *Controller) mayReplace(l *lock.Lock, v *verdict, err error) bool {
 	_, replaceable := enforce.Replaceable(v.ID.GroupKind())
-	return l.ReplaceImmutable && replaceable && apierrors.IsInvalid(err)
+	return l.ReplaceImmutable && replaceable && apierrors.IsInvalid(err) && v.deletion == ""
 }
 
 // replace deletes an object and creates it anew, in the order of every other write: the record is read again first, the
@@ -55,6 +57,10 @@ func (c *Controller) replace(ctx context.Context, l *lock.Lock, v *verdict, refu
 // refusalOf describes why a revert was refused, and for a field that cannot be changed what can be done about it.
 func (c *Controller) refusalOf(l *lock.Lock, v *verdict, err error) *lock.Problem {
 	p := problemOf(v.ID, err, true)
+	if v.deletion != "" {
+		p.Message += "; " + report.Line(v.deletion)
+		return p
+	}
 	if v.Live == nil || !apierrors.IsInvalid(err) {
 		return p
 	}

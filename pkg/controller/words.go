@@ -13,12 +13,14 @@ import (
 // summary says in words what changed and who did it, without any value.
 func (v *verdict) summary() string {
 	var b strings.Builder
-	switch v.operation {
-	case v1alpha1.DriftDeleted:
+	switch {
+	case v.operation == v1alpha1.DriftDeleted && v.deletion != "":
+		b.WriteString(v.deletion)
+	case v.operation == v1alpha1.DriftDeleted:
 		b.WriteString("deleted")
-	case v1alpha1.DriftLeftover:
+	case v.operation == v1alpha1.DriftLeftover:
 		b.WriteString("left over from an earlier revision")
-	case v1alpha1.DriftAdded:
+	case v.operation == v1alpha1.DriftAdded:
 		fmt.Fprintf(&b, "%s added", drift.Describe(v.changes, 3))
 	default:
 		fmt.Fprintf(&b, "%s changed", drift.Describe(v.changes, 3))

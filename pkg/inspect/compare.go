@@ -26,8 +26,10 @@ type State string
 const (
 	// StateModified says that declared fields have other values, or are gone.
 	StateModified State = "Modified"
-	// StateMissing says that the object does not exist, or is being deleted.
+	// StateMissing says that the object does not exist.
 	StateMissing State = "Missing"
+	// StateDeleting says that the deletion of the object is pending, whether or not its fields differ.
+	StateDeleting State = "BeingDeleted"
 )
 
 // Change is a field that differs, and who changed it according to the object's managedFields; zero when that cannot be told.
@@ -40,11 +42,11 @@ type Change struct {
 type Difference struct {
 	ID    manifest.ID
 	State State
-	// Changes are the fields that differ; none for a missing object.
+	// Changes are the fields that differ; none for a missing object, perhaps none for one whose deletion is pending.
 	Changes []Change
 	// Want is the object as it would be if the release were applied now, Have as it is; masked. Have is nil when it is missing.
 	Want, Have map[string]any
-	// Note says more, for example why an object cannot exist; often empty.
+	// Note says more, for example why an object cannot exist or what holds its deletion; often empty.
 	Note string
 }
 

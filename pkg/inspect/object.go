@@ -5,12 +5,12 @@ import (
 	"errors"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/enforce"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
-	"github.com/rancher/helm-locker/pkg/report"
 )
 
 // object compares one object and records the result.
@@ -64,9 +64,9 @@ func (c *comparer) compareOnce(ctx context.Context, o manifest.Object, replicas 
 		}
 		return &Difference{ID: o.ID, State: StateMissing, Want: o.Content}, "", "", nil
 	}
-	if deleted := live.GetDeletionTimestamp(); deleted != nil {
-		return &Difference{ID: o.ID, State: StateMissing, Want: o.Content,
-			Note: "it is being deleted since " + report.Time(deleted.Time)}, "", "", nil
+	if d = deletionOf(live, o.ID); d != nil {
+		o.Content = drift.WithoutDoneFinalizers(o.Content, live)
+		d.Want, d.Have = live.Object, live.Object
 	}
 	owner := drift.ManagedBy(live.GetManagedFields())
 	if !owner.Known && c.serverSide {
@@ -77,7 +77,7 @@ func (c *comparer) compareOnce(ctx context.Context, o manifest.Object, replicas 
 	options.Ignore = either(ignored, c.ignoreReplicas(ctx, o, live, replicas))
 	found := drift.Compare(o.Content, live.Object, options)
 	if len(found.Changes) == 0 {
-		return nil, "", "", nil
+		return d, "", "", nil
 	}
 	want := found.Target
 	after, local, err := c.source.Settle(ctx, &enforce.Revert{
@@ -94,14 +94,26 @@ func (c *comparer) compareOnce(ctx context.Context, o manifest.Object, replicas 
 		options.Accepted = drift.Learn(o.Content, after.Object, learning)
 		found = drift.Compare(o.Content, live.Object, options)
 		if len(found.Changes) == 0 {
-			return nil, "", "", nil
+			return d, "", "", nil
 		}
 		want = after.Object
 	}
-	d = &Difference{ID: o.ID, State: StateModified, Want: want, Have: live.Object}
+	if d == nil {
+		d = &Difference{ID: o.ID, State: StateModified}
+	}
+	d.Want, d.Have = want, live.Object
 	for i, change := range found.Changes {
 		author := drift.Attribute(live.GetManagedFields(), o.Content, live.Object, found.Changes[i:i+1], owner)
 		d.Changes = append(d.Changes, Change{Change: change, Author: author})
 	}
 	return d, "", local, nil
+}
+
+// deletionOf returns the difference of an object whose deletion is pending, without its content; nil for any other.
+func deletionOf(live *unstructured.Unstructured, id manifest.ID) *Difference {
+	note := drift.DescribeDeletion(live)
+	if note == "" {
+		return nil
+	}
+	return &Difference{ID: id, State: StateDeleting, Note: note}
 }

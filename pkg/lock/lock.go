@@ -167,7 +167,8 @@ type Outcome struct {
 	Owner    drift.Owner
 	// Again asks for another look or judgement: the observation to judge next, unless a newer one has come in.
 	Again *Observation
-	// Reported is set when drift was found and only reported (mode Detect): content with this digest is not news.
+	// Reported is set when there is a problem with the object that stays until its content changes: drift that is only
+	// reported (mode Detect), a pending deletion. Content with this digest is not news.
 	Reported bool
 	// Problem is kept as the reason why the object is not as desired.
 	Problem *Problem

@@ -117,7 +117,7 @@ func viewOfComparison(c *inspect.Comparison, now time.Time) (*comparison, error)
 		for _, line := range inspect.Blame(d.Changes, now) {
 			view.Blame = append(view.Blame, report.Line(line))
 		}
-		if d.State == inspect.StateModified {
+		if len(d.Changes) > 0 {
 			if err := view.diff(d, &left); err != nil {
 				return nil, err
 			}

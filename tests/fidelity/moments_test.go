@@ -142,7 +142,7 @@ func TestMoments_TerminatingNamespace(t *testing.T) {
 	w.WaitReady("app", 1)
 }
 
-// A finalizer of somebody else holds a deleted object: it is waited for, and edits of it meanwhile are let be.
+// A finalizer of somebody else holds a deleted object: it is waited for, and edits of it meanwhile are reverted.
 func TestMoments_ForeignFinalizer(t *testing.T) {
 	for name, helm := range helms() {
 		t.Run(name, func(t *testing.T) {

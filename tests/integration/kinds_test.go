@@ -284,7 +284,7 @@ func TestKinds_ObjectBeingDeletedIsWaitedForAndCreatedAgain(t *testing.T) {
 	w.Lock("app")
 	before := w.Patch(kit.ConfigMaps, "deleted", `{"metadata":{"finalizers":["example.com/backup"]}}`)
 	w.Delete(kit.ConfigMaps, "deleted")
-	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonBeingDeleted, "/deleted", "finalizers")
+	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonBeingDeleted, "/deleted", "finalizer example.com/backup")
 	w.proxy.Reset()
 	w.fence()
 	w.expectNoWrites()

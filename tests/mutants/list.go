@@ -21,5 +21,6 @@ const (
 // them breaks nothing, there is no mutant of that one; a comment says so.
 func mutants() []mutant {
 	return slices.Concat(neverRevertHelm(), neverDelete(), leaveNoTrace(), asHelmLeftIt(), noDriftLost(), noWriteLoops(), secretsStaySecret(),
-		noExemption(), allOrNothing(), badInput(), hostileInput(), costFollowsLocks(), noBorrowedRights())
+		noExemption(), allOrNothing(), badInput(), hostileInput(), costFollowsLocks(), noBorrowedRights(),
+		neighbours())
 }

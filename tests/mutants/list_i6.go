@@ -7,7 +7,7 @@ func noWriteLoops() []mutant {
 	return []mutant{
 		{
 			promise: "I6", what: "an object that differs at the first look is written without asking what a write would change",
-			edit: edit{judge, `	if w.First {`, `	if w.First && w.GVK.Kind == "" {`},
+			edit: edit{judge, `	if w.First && len(result.Changes) > 0 {`, `	if w.First && w.GVK.Kind == "" {`},
 			pkg:  integration, run: normalised,
 		},
 		{

@@ -34,6 +34,10 @@ const (
 	// EventReasonPruned (Normal): an object of an earlier revision that Helm failed to delete was deleted.
 	EventReasonPruned = "Pruned"
 
+	// EventReasonBeingDeleted (Warning): the deletion of an object is pending; the message names the finalizers that hold it
+	// and who added them. Its content is still protected.
+	EventReasonBeingDeleted = "BeingDeleted"
+
 	// EventReasonRevertFailed (Warning): the API server refused to take a change back.
 	EventReasonRevertFailed = "RevertFailed"
 

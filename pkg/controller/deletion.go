@@ -1,0 +1,70 @@
+package controller
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/report"
+)
+
+// While the deletion of an object is pending, the object still counts: a RoleBinding grants, a NetworkPolicy opens, until the
+// last finalizer is done, and a foreign finalizer is done when its author likes. So its content is compared and
+// reverted as always, and the deletion itself is drift, which ends when the object is gone and has been created again.
+
+// keepsFinalizers reports whether the finalizers of w.Live stay even in scope Strict. To take the last one off an object
+// whose deletion is pending completes the deletion. An object that is only declared comes back at once; data do not.
+func keepsFinalizers(w *lock.Work) bool {
+	return w.Live.GetDeletionTimestamp() != nil && holdsData[w.ID.GroupKind()]
+}
+
+// withFinalizersIgnored returns ignore with all finalizers added to what it ignores.
+func withFinalizersIgnored(ignore func([]string) bool) func([]string) bool {
+	return func(path []string) bool {
+		return len(path) >= 2 && path[0] == "metadata" && path[1] == "finalizers" || ignore != nil && ignore(path)
+	}
+}
+
+// pendingDeletion returns the problem of an object whose deletion is pending and whose content is as declared.
+func pendingDeletion(w *lock.Work, live *unstructured.Unstructured) *lock.Problem {
+	text := drift.DescribeDeletion(live) + "; its content stays protected"
+	if !mayHaveRun(w.ID) {
+		text += ", and it is re-created when it is gone"
+	}
+	return &lock.Problem{Reason: v1alpha1.ReasonBeingDeleted, Message: report.Line(text), Drifted: true}
+}
+
+// endsDeletion reports whether a write that returned done took the last finalizer off an object whose deletion was pending:
+// then the object is gone.
+func endsDeletion(done *unstructured.Unstructured) bool {
+	return done.GetDeletionTimestamp() != nil && len(done.GetFinalizers()) == 0
+}
+
+// deleting completes the outcome of an object that exists with declared content. If its deletion is pending the object
+// is drifted all the same. The content is known, so that nothing is written until it changes.
+func (c *Controller) deleting(l *lock.Lock, w *lock.Work, live *unstructured.Unstructured, o lock.Outcome) lock.Outcome {
+	if live.GetDeletionTimestamp() == nil || !o.Good {
+		return o
+	}
+	o.Reported, o.Problem = true, pendingDeletion(w, live)
+	if w.Before == nil || *w.Before != *o.Problem {
+		c.announceDeletion(l, w, live, o.Problem)
+	}
+	return o
+}
+
+// announceDeletion records that the deletion of an object is pending, on the HelmRelease and on the object.
+func (c *Controller) announceDeletion(l *lock.Lock, w *lock.Work, live *unstructured.Unstructured, p *lock.Problem) {
+	if !c.leading.Load() {
+		return
+	}
+	c.Log.WithField("release", l.Release.String()).WithField("object", w.ID.String()).Warn(p.Message)
+	if c.eventBudget.TryAccept() {
+		c.event(c.cached(l.Key), corev1.EventTypeWarning, v1alpha1.EventReasonBeingDeleted, "%s: %s", w.ID, p.Message)
+	}
+	if c.eventBudget.TryAccept() {
+		c.say(live, corev1.EventTypeWarning, v1alpha1.EventReasonBeingDeleted, "%s (Helm release %s is locked by HelmRelease %s)", p.Message, l.Release, l.Key)
+	}
+}

@@ -1,0 +1,105 @@
+package drift
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
+)
+
+// Finalizer is a finalizer of a live object. Author is who added it, as far as managedFields record that.
+type Finalizer struct {
+	Name   string
+	Author Author
+}
+
+// Finalizers returns the finalizers of a live object in their order. The API server records no author for those that it
+// adds itself. Of several managers that own a finalizer the one that wrote last is returned.
+func Finalizers(live *unstructured.Unstructured) []Finalizer {
+	names := live.GetFinalizers()
+	found := make([]Finalizer, len(names))
+	for i, name := range names {
+		found[i].Name = name
+	}
+	managed := live.GetManagedFields()
+	latest := make([]*metav1.ManagedFieldsEntry, len(names))
+	for i := range managed {
+		entry := &managed[i]
+		set, ok := fieldsOf(entry)
+		if !ok {
+			continue
+		}
+		for j, name := range names {
+			path := fieldpath.MakePathOrDie("metadata", "finalizers", value.NewValueInterface(name))
+			if set.Has(path) && later(entry, latest[j]) {
+				latest[j], found[j].Author = entry, authorOf(entry)
+			}
+		}
+	}
+	return found
+}
+
+// describedFinalizers is how many finalizers DescribeDeletion names.
+const describedFinalizers = 3
+
+// DescribeDeletion says since when the deletion of a live object is pending and what holds it, as in
+//
+//	deletion is pending since 2026-03-01T12:00:00Z; held by finalizer example.com/backup, added by kubectl (Update)
+//
+// It is empty for an object that is not being deleted. It quotes names from the object, and so has to be made neutral
+// before it is shown.
+func DescribeDeletion(live *unstructured.Unstructured) string {
+	at := live.GetDeletionTimestamp()
+	if at == nil {
+		return ""
+	}
+	text := "deletion is pending since " + at.UTC().Format(time.RFC3339)
+	finalizers := Finalizers(live)
+	if len(finalizers) == 0 {
+		return text
+	}
+	var held []string
+	for _, f := range finalizers[:min(describedFinalizers, len(finalizers))] {
+		name := "finalizer " + f.Name
+		if f.Author.Manager != "" {
+			name += fmt.Sprintf(", added by %s (%s)", f.Author.Manager, f.Author.Operation)
+		}
+		held = append(held, name)
+	}
+	text += "; held by " + strings.Join(held, "; ")
+	if more := len(finalizers) - len(held); more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	return text
+}
+
+// WithoutDoneFinalizers returns what can be restored of a desired object while its live object is being deleted:
+// finalizers that live does not have any more are left out, since the API server lets nobody add one, and their work is done.
+// desired stays as it is.
+func WithoutDoneFinalizers(desired map[string]any, live *unstructured.Unstructured) map[string]any {
+	metadata, _ := desired["metadata"].(map[string]any)
+	declared, _ := metadata["finalizers"].([]any)
+	if len(declared) == 0 {
+		return desired
+	}
+	present := live.GetFinalizers()
+	left := slices.DeleteFunc(slices.Clone(declared), func(f any) bool {
+		name, ok := f.(string)
+		return !ok || !slices.Contains(present, name)
+	})
+	if len(left) == len(declared) {
+		return desired
+	}
+	desired, metadata = maps.Clone(desired), maps.Clone(metadata)
+	desired["metadata"] = metadata
+	if metadata["finalizers"] = left; len(left) == 0 {
+		delete(metadata, "finalizers")
+	}
+	return desired
+}

@@ -1,0 +1,63 @@
+package drift
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+func deleting(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	u := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), &u.Object); err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+func TestDescribeDeletion(t *testing.T) {
+	const held = `
+metadata:
+  deletionTimestamp: "2026-03-01T12:00:00Z"
+  finalizers: [foregroundDeletion, example.com/backup, example.com/other]
+  managedFields:
+  - {manager: helm, operation: Update, time: "2026-03-01T11:00:00Z", fieldsV1: {"f:data": {}}}
+  - {manager: early, operation: Update, time: "2026-03-01T11:00:00Z", fieldsV1: {"f:metadata": {"f:finalizers": {"v:\"example.com/backup\"": {}}}}}
+  - {manager: kubectl-edit, operation: Apply, time: "2026-03-01T11:30:00Z", fieldsV1: {"f:metadata": {"f:finalizers": {".": {}, "v:\"example.com/backup\"": {}}}}}
+  - {manager: unreadable, operation: Update, fieldsV1: {"f:metadata": []}}
+`
+	for name, c := range map[string]struct{ live, want string }{
+		"no deletion":             {"metadata: {finalizers: [a/b]}", ""},
+		"a grace period":          {`metadata: {deletionTimestamp: "2026-03-01T12:00:00Z"}`, "deletion is pending since 2026-03-01T12:00:00Z"},
+		"finalizers and owners":   {held, "deletion is pending since 2026-03-01T12:00:00Z; held by finalizer foregroundDeletion; finalizer example.com/backup, added by kubectl-edit (Apply); finalizer example.com/other"},
+		"more than can be listed": {`metadata: {deletionTimestamp: "2026-03-01T12:00:00Z", finalizers: [a/1, a/2, a/3, a/4, a/5]}`, "deletion is pending since 2026-03-01T12:00:00Z; held by finalizer a/1; finalizer a/2; finalizer a/3; and 2 more"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := DescribeDeletion(deleting(t, c.live)); got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestWithoutDoneFinalizers(t *testing.T) {
+	live := deleting(t, `metadata: {deletionTimestamp: "2026-03-01T12:00:00Z", finalizers: [a/held, a/foreign]}`)
+	for name, c := range map[string]struct{ desired, want string }{
+		"none declared":          {"metadata: {name: x}", "metadata: {name: x}"},
+		"all still there":        {"metadata: {finalizers: [a/held]}", "metadata: {finalizers: [a/held]}"},
+		"one is done":            {"metadata: {finalizers: [a/done, a/held]}", "metadata: {finalizers: [a/held]}"},
+		"all are done":           {"metadata: {name: x, finalizers: [a/done]}", "metadata: {name: x}"},
+		"nonsense in the middle": {"metadata: {finalizers: [7, a/held]}", "metadata: {finalizers: [a/held]}"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			desired, before := deleting(t, c.desired).Object, deleting(t, c.desired).Object
+			if got, want := WithoutDoneFinalizers(desired, live), deleting(t, c.want).Object; !deepEqual(got, want) {
+				t.Errorf("got %v, want %v", got, want)
+			}
+			if !deepEqual(desired, before) {
+				t.Errorf("the desired object has changed: %v", desired)
+			}
+		})
+	}
+}

@@ -1,0 +1,38 @@
+package main
+
+// neighbours are the mutants of the rules about what others do beside Helm and the operator: who deletes with a finalizer,
+// what the operator itself works with, autoscalers, and other tools that are built on Helm.
+func neighbours() []mutant {
+	const judge, deletion = "pkg/controller/judge.go", "pkg/controller/deletion.go"
+	return []mutant{
+		{
+			promise: "I5", what: "an object whose deletion is pending is not compared",
+			edit: edit{judge, `	if w.Live.GetDeletionTimestamp() != nil {
+`, `	if w.Live.GetDeletionTimestamp() != nil {
+		return ended(w, lock.Outcome{Problem: pendingDeletion(w, w.Live)})
+	}
+	if w.Live.GetDeletionTimestamp() != nil {
+`}, pkg: integration, run: "TestDeletion_ContentIsProtectedWhileItIsPending",
+		},
+		{
+			promise: "I5", what: "a pending deletion is no drift once the content is restored",
+			edit: edit{deletion, `	if live.GetDeletionTimestamp() == nil || !o.Good {`, `	if live.GetDeletionTimestamp() != nil || !o.Good {`},
+			pkg:  integration, run: "TestDeletion_ContentIsProtectedWhileItIsPending",
+		},
+		{
+			promise: "I5", what: "a declared finalizer is added to an object that is being deleted",
+			edit: edit{judge, `		desired = drift.WithoutDoneFinalizers(desired, w.Live)`, `		_ = drift.WithoutDoneFinalizers`},
+			pkg:  integration, run: "TestDeletion_FinalizerOfTheManifestMayEnd",
+		},
+		{
+			promise: "I2", what: "the deletion of a volume claim is completed",
+			edit: edit{deletion, `!= nil && holdsData[w.ID.GroupKind()]`, `!= nil && !holdsData[w.ID.GroupKind()]`},
+			pkg:  integration, run: "TestDeletion_Strict",
+		},
+		{
+			promise: "I2", what: "an object whose deletion is pending is replaced",
+			edit: edit{"pkg/controller/replace.go", ` && v.deletion == ""`, ``},
+			pkg:  integration, run: "TestDeletion_PendingBeforeTheLock",
+		},
+	}
+}
