@@ -15,28 +15,82 @@ func TestManifestsThatExhaustMemory(t *testing.T) {
 	for i := 'b'; i <= 'i'; i++ {
 		lol += fmt.Sprintf("%c: &%c [*%c, *%c, *%c, *%c, *%c, *%c, *%c, *%c, *%c]\n", i, i, i-1, i-1, i-1, i-1, i-1, i-1, i-1, i-1, i-1)
 	}
+	const marks, documents = "more than 262144 characters that may begin", "more than 40000 documents"
 	for name, test := range map[string]struct{ manifest, want string }{
-		"a list of nothing":   {configMap + "data: [" + strings.Repeat("{},", 4<<20) + "]\n", "more than 1048576 elements"},
-		"a list of numbers":   {configMap + "data:\n" + strings.Repeat("- 1\n", 2<<20), "more than 1048576 elements"},
-		"keys":                {configMap + "data:\n" + strings.Repeat(" ?\n", 4<<20), "more than 1048576 elements"},
-		"sixteen MiB":         {strings.Repeat("#", maxBytes) + "\n", "more than 16777216"},
-		"laughs":              {lol, "excessive aliasing"},
-		"many objects":        {strings.Repeat("---\napiVersion: v1\nkind: A\nmetadata: {name: a}\n", maxObjects+1), "more than 20000 objects"},
-		"many small elements": {strings.Repeat("---\n"+configMap+"data: ["+strings.Repeat("{},", 1<<16)+"]\n", 17), "the manifest has more than 1048576 elements"},
-		"depth":               {configMap + "data: " + strings.Repeat("[", 1<<20), "YAML"},
-		"depth of keys":       {configMap + "data:\n" + strings.Repeat("- ", 1<<19) + "x\n", "YAML"},
+		"a list of nothing":     {configMap + "data: [" + strings.Repeat("{},", 4<<20) + "]\n", marks},
+		"a list of numbers":     {configMap + "data:\n" + strings.Repeat("- 1\n", 2<<20), marks},
+		"keys":                  {configMap + "data:\n" + strings.Repeat(" ?\n", 4<<20), marks},
+		"lines that end in CR":  {configMap + "data:\r" + strings.Repeat("- a: b\r", 2<<20), marks},
+		"lines that end in NEL": {configMap + "data:\u0085" + strings.Repeat("-\u0085", 3<<20), marks},
+		"lines that end in LS":  {configMap + "data:\u2028" + strings.Repeat("-\u2028", 3<<20), marks},
+		"tabs":                  {configMap + "data:\n" + strings.Repeat("-\t-\t-\t-\t1\n", 1<<20), marks},
+		"UTF-16":                {"\xff\xfe" + strings.Repeat("-\x00\x85\x00", 3<<20), "not UTF-8"},
+		"sixteen MiB":           {strings.Repeat("#", maxBytes) + "\n", "more than 16777216"},
+		"laughs":                {lol, "excessive aliasing"},
+		"separators":            {strings.Repeat("---\n", 4<<20-1), documents},
+		"JSON documents":        {strings.Repeat("{}", 8<<20), documents},
+		"many objects":          {strings.Repeat("---\napiVersion: v1\nkind: A\nmetadata: {name: a}\n", maxObjects+1), "more than 20000 objects"},
+		"many hooks":            {"apiVersion: v1\nkind: List\nitems: [" + strings.Repeat(hook+",", maxObjects+1) + "]\n", "more than 20000 objects"},
+		"many small elements":   {strings.Repeat("---\n"+configMap+"data: ["+strings.Repeat("{},", 1<<14)+"]\n", 17), "the manifest has more than 262144 elements"},
+		"depth":                 {configMap + "data: " + strings.Repeat("[", 1<<17), "YAML"},
+		"depth of keys":         {configMap + "data:\n" + strings.Repeat("- ", 1<<17) + "x\n", "YAML"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
-			_, err := Parse(test.manifest)
-			runtime.ReadMemStats(&after)
+			_, spent, err := parse(test.manifest)
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error is %v, want %s", err, test.want)
 			}
-			// All that was allocated, not what was in use at once.
-			if spent := (after.TotalAlloc - before.TotalAlloc) >> 20; spent > 400 {
+			if spent > 200 {
 				t.Errorf("%d MiB for %d MiB of text", spent, len(test.manifest)>>20)
+			}
+		})
+	}
+}
+
+// parse parses a manifest and returns how many MiB were allocated: all of them, not only what was in use at once. It is the measure
+// of the work, as it depends on no clock.
+func parse(text string) (*Set, uint64, error) {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	set, err := Parse(text)
+	runtime.ReadMemStats(&after)
+	return set, (after.TotalAlloc - before.TotalAlloc) >> 20, err
+}
+
+const hook = "{apiVersion: v1, kind: A, metadata: {annotations: {helm.sh/hook: a}}}"
+
+// What is just within the bounds takes no more memory than an operator with a limit of 256 MiB has.
+func TestTheLargestManifestsThatAreTaken(t *testing.T) {
+	var keys strings.Builder
+	for i := range 250_000 {
+		fmt.Fprintf(&keys, "k%d,", i)
+	}
+	for name, text := range map[string]string{
+		"small mappings": configMap + "data: [" + strings.Repeat("{a},", 130_000) + "]\n",
+		"pairs":          configMap + "data:\n" + strings.Repeat("- a: b\n", 130_000),
+		"a mapping":      configMap + "data: {" + keys.String() + "}\n",
+		"lines":          configMap + "data:\r" + strings.Repeat("- \r", 260_000),
+	} {
+		t.Run(name, func(t *testing.T) {
+			set, spent, err := parse(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if spent > 200 {
+				t.Errorf("%d MiB for %d KiB of text", spent, len(text)>>10)
+			}
+			if !Large(text) {
+				t.Error("it is not taken for a large one")
+			}
+			var live, freed runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&live)
+			runtime.KeepAlive(set)
+			set = nil
+			runtime.GC()
+			runtime.ReadMemStats(&freed)
+			if kept := (live.HeapAlloc - freed.HeapAlloc) >> 20; kept > 60 {
+				t.Errorf("the result takes %d MiB", kept)
 			}
 		})
 	}
@@ -49,10 +103,18 @@ func TestLargeManifests(t *testing.T) {
 	for i := range 5000 {
 		many += fmt.Sprintf("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a-%d}\ndata: {a: b}\n", i)
 	}
-	for name, text := range map[string]string{"a dashboard": dashboard, "many objects": many} {
+	lines := configMap + "data:\n  words: |\n" + strings.Repeat("    word\n", 150_000)
+	for name, text := range map[string]string{"a dashboard": dashboard, "many objects": many, "a list of words": lines} {
 		if _, err := Parse(text); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	small := ""
+	for i := range 100 {
+		small += fmt.Sprintf("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a-%d, labels: {app: b}}\ndata: {a: b, c: d}\n", i)
+	}
+	if Large(small) {
+		t.Error("a manifest of a hundred small objects is a large one")
 	}
 }
 

@@ -28,8 +28,9 @@ var kindName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{0,62}$`)
 // stands for its items; an item without apiVersion and kind gets them from the list (PodList holds v1 Pods). Hooks and objects
 // with generateName but no name are skipped.
 //
-// Bounded are the size, the elements and the objects of a manifest, and how deep it nests: whoever may write Secrets in one
-// namespace must not be able to exhaust the memory of a program that reads those of all.
+// Bounded are the size, the documents, the elements and the objects of a manifest, and how deep it nests: a user who may write
+// Secrets in one namespace must not be able to exhaust the memory of a program that reads those of all. All bounds are checked
+// in one pass over the text, before the YAML library sees it, or while its result is converted.
 func Parse(manifest string) (*Set, error) {
 	if len(manifest) > maxBytes {
 		return nil, document{index: 1}.errorf(1, "the manifest has %d bytes, more than %d", len(manifest), maxBytes)
@@ -119,8 +120,7 @@ func (p *parser) add(content map[string]any, from inherited, depth int) error {
 		return err
 	}
 	if _, hook := annotations[hookAnnotation]; hook {
-		p.skip(kind, name, "it is a hook: Helm runs it and does not manage it")
-		return nil
+		return p.skip(kind, name, "it is a hook: Helm runs it and does not manage it")
 	}
 	keep := from.keep || isKeep(annotations)
 	if items, isList := content["items"]; isList {
@@ -157,8 +157,8 @@ func (p *parser) addObject(gvk schema.GroupVersionKind, content, metadata map[st
 	if err != nil {
 		return err
 	}
-	if len(p.objects) == maxObjects {
-		return p.errorf("the manifest has more than %d objects", maxObjects)
+	if err := p.count(); err != nil {
+		return err
 	}
 	for field, text := range map[string]string{"metadata.name": object.ID.Name, "metadata.namespace": namespace} {
 		if why := cannotName(text); why != "" {
@@ -173,8 +173,7 @@ func (p *parser) addObject(gvk schema.GroupVersionKind, content, metadata map[st
 		if generated == "" {
 			return p.errorf("an object has no metadata.name")
 		}
-		p.skip(gvk.Kind, generated, "it has generateName and no name, so that its live name is not known")
-		return nil
+		return p.skip(gvk.Kind, generated, "it has generateName and no name, so that its live name is not known")
 	}
 	object.ID = ID{Group: gvk.Group, Kind: gvk.Kind, Namespace: namespace, Name: object.ID.Name}
 	object.GVK, object.Content = gvk, content
@@ -197,8 +196,21 @@ func cannotName(text string) string {
 	return ""
 }
 
-func (p *parser) skip(kind, name, reason string) {
-	p.skipped = append(p.skipped, Skipped{Doc: p.doc.index, Kind: kind, Name: name, Reason: reason})
+// skip leaves an object out. Its name is nowhere checked, and kept only as far as a name may go.
+func (p *parser) skip(kind, name, reason string) error {
+	if err := p.count(); err != nil {
+		return err
+	}
+	p.skipped = append(p.skipped, Skipped{Doc: p.doc.index, Kind: kind, Name: name[:min(len(name), maxName)], Reason: reason})
+	return nil
+}
+
+// count returns an error when there is no room for one more object.
+func (p *parser) count() error {
+	if len(p.objects)+len(p.skipped) >= maxObjects {
+		return p.errorf("the manifest has more than %d objects", maxObjects)
+	}
+	return nil
 }
 
 func (p *parser) errorf(format string, args ...any) error {

@@ -7,7 +7,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -36,7 +35,8 @@ var serverOwned = []string{
 	"selfLink", "uid",
 }
 
-// Resolve returns the desired state of each object, in the manifest's order, as copies: s stays as it is.
+// Resolve returns the desired state of each object, in the manifest's order. It changes the objects of s, which must not be
+// used afterwards: a copy of a large manifest would take as much memory again.
 //
 // The namespace is the release's where a namespaced kind declares none, and none for cluster-scoped kinds, whatever they
 // declare. Helm's ownership metadata wins over what the chart declares. Dropped are status, metadata that the server owns,
@@ -76,7 +76,7 @@ func (s *Set) Resolve(release Release, scope Scope) (resolved, unknown []Object,
 }
 
 func (o Object) resolve(release Release, namespaced bool) (Object, error) {
-	content := runtime.DeepCopyJSON(o.Content)
+	content := o.Content
 	live := unstructured.Unstructured{Object: content}
 	switch {
 	case !namespaced:

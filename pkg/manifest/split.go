@@ -37,8 +37,8 @@ func (d document) source() string {
 // comment may follow. The text before the first separator is a document only when it is not empty.
 func split(manifest string) ([]document, error) {
 	manifest = strings.TrimPrefix(manifest, bom)
-	if docs := splitJSON(manifest); docs != nil {
-		return docs, nil
+	if docs, err := splitJSON(manifest); docs != nil || err != nil {
+		return docs, err
 	}
 	var (
 		docs  []document
@@ -46,12 +46,17 @@ func split(manifest string) ([]document, error) {
 		first = 1 // its line
 		line  = 1
 	)
-	add := func(end int) {
+	add := func(end int) error {
 		text := manifest[start:end]
 		if len(docs) == 0 && start == 0 && strings.TrimSpace(text) == "" {
-			return
+			return nil
 		}
-		docs = append(docs, document{index: len(docs) + 1, line: first, text: text})
+		doc := document{index: len(docs) + 1, line: first, text: text}
+		if len(docs) == maxDocuments {
+			return tooMany(doc)
+		}
+		docs = append(docs, doc)
+		return nil
 	}
 	for offset := 0; offset < len(manifest); line++ {
 		next := len(manifest)
@@ -64,35 +69,47 @@ func split(manifest string) ([]document, error) {
 				doc := document{index: len(docs) + 1, line: first}
 				return nil, doc.errorf(line, "it starts with --- but is no document separator: only spaces and a comment may follow")
 			}
-			add(offset)
+			if err := add(offset); err != nil {
+				return nil, err
+			}
 			start, first = next, line+1
 		}
 		offset = next
 	}
 	if start < len(manifest) {
-		add(len(manifest))
+		if err := add(len(manifest)); err != nil {
+			return nil, err
+		}
 	}
 	return docs, nil
 }
 
+func tooMany(doc document) error {
+	return doc.errorf(doc.line, "the manifest has more than %d documents", maxDocuments)
+}
+
 // splitJSON cuts a stream of JSON objects without separators, which Helm takes when nothing comes before the first one. It
 // returns nil for anything else; a single JSON object is YAML.
-func splitJSON(manifest string) []document {
+func splitJSON(manifest string) ([]document, error) {
 	if !strings.HasPrefix(strings.TrimSpace(manifest), "{") {
-		return nil
+		return nil, nil
 	}
 	var docs []document
 	line, counted := 1, 0
 	for decoder := json.NewDecoder(strings.NewReader(manifest)); ; {
 		var raw json.RawMessage
 		if err := decoder.Decode(&raw); errors.Is(err, io.EOF) {
-			return docs
+			return docs, nil
 		} else if err != nil {
-			return nil
+			return nil, nil
 		}
 		start := int(decoder.InputOffset()) - len(raw)
 		line += strings.Count(manifest[counted:start], "\n")
 		counted = start
-		docs = append(docs, document{index: len(docs) + 1, line: line, text: string(raw)})
+		doc := document{index: len(docs) + 1, line: line, text: manifest[start : start+len(raw)]}
+		if len(docs) == maxDocuments {
+			return nil, tooMany(doc)
+		}
+		docs = append(docs, doc)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v2"
 )
@@ -17,14 +18,22 @@ const (
 	maxDepth = 500
 	// aliasGrowth is by how many nodes and bytes of text all aliases of a manifest together may expand it. The API server
 	// takes no request above 3 MiB, so that real manifests need far less.
-	aliasGrowth = 16 << 20
+	aliasGrowth = 4 << 20
 	// maxBytes bounds a manifest. A release Secret holds 1 MiB compressed, and real manifests compress by a factor of 5 to 20.
 	maxBytes = 16 << 20
+	// maxMarks bounds the characters of one document that may begin an element (see marks). The YAML library takes up to
+	// 500 bytes of memory for each.
+	maxMarks = 1 << 18
 	// maxNodes bounds the mappings, sequences and scalars of a manifest; a decoded one takes a hundred times the memory of its
-	// text. The largest real manifests, of CRDs, have a tenth of that.
-	maxNodes = 1 << 20
+	// text. The largest real manifests, of CRDs, have less than half of that.
+	maxNodes = 1 << 18
 	// maxObjects bounds the objects of a release. Each is remembered, and watched, while the release is locked.
 	maxObjects = 20000
+	// maxDocuments bounds the documents of a manifest, those without an object included.
+	maxDocuments = 2 * maxObjects
+	// smallBytes and smallMarks are what a manifest has at most that many may parse at the same time: it takes a few MiB.
+	smallBytes = 512 << 10
+	smallMarks = 1 << 14
 )
 
 // DocumentError is the error of Parse: which document is bad, where and why, but nothing of what it says.
@@ -58,26 +67,40 @@ func newDecoder(manifest string) *decoder {
 	return &decoder{budget: 3*len(manifest) + aliasGrowth, nodes: maxNodes}
 }
 
-// crowded says whether a document may have more nodes than a manifest may have. It is asked before the YAML library builds
-// them all. Text that only looks like structure, such as JSON in a ConfigMap, counts too; an object of that much is more than
-// the API server takes.
-func crowded(text string) bool {
-	if len(text) <= maxNodes {
-		return false
+// marks counts the characters of a text that may begin an element of YAML: no element begins without one, so that a document
+// has at most three nodes for each. It is counted before the YAML library builds the nodes. Text that only looks like structure,
+// such as JSON in a ConfigMap, counts too.
+func marks(text string) int {
+	count := 0
+	for i := range len(text) {
+		switch text[i] {
+		case ',', ':', '[', '{':
+			count++
+		case '-', '?':
+			// Followed by a blank or a line break, of which YAML knows several, or by nothing.
+			if i+1 == len(text) || text[i+1] <= ' ' || text[i+1] >= utf8.RuneSelf {
+				count++
+			}
+		}
 	}
-	marks := 0
-	for _, mark := range []string{"\n", ",", ":", "[", "{", "- "} {
-		marks += strings.Count(text, mark)
-	}
-	return marks > 2*maxNodes
+	return count
+}
+
+// Large reports whether it takes more than a few MiB of memory to parse a manifest. Then do not parse many at the same time.
+func Large(manifest string) bool {
+	return len(manifest) > smallBytes || marks(manifest) > smallMarks
 }
 
 // decode returns the document's content as Helm (sigs.k8s.io/yaml, then apimachinery's JSON) has it: YAML 1.1, keys as
 // strings, numbers as int64 or float64; of a key that is there twice the last one counts. It returns nil for an empty
 // document. rest tells that more text follows the end of the document, which Helm ignores.
 func (d *decoder) decode(doc document) (content any, rest bool, err error) {
-	if crowded(doc.text) {
-		return nil, false, doc.errorf(doc.firstLine(), "it has more than %d elements", maxNodes)
+	if !utf8.ValidString(doc.text) {
+		// The YAML library would take some of it for UTF-16, which has the same characters in other bytes.
+		return nil, false, doc.errorf(doc.firstLine(), "it is not valid YAML: it is not UTF-8 throughout")
+	}
+	if marks(doc.text) > maxMarks {
+		return nil, false, doc.errorf(doc.firstLine(), "it has more than %d characters that may begin an element of YAML", maxMarks)
 	}
 	in := yaml.NewDecoder(strings.NewReader(doc.text))
 	var raw any
@@ -176,6 +199,7 @@ func (d *decoder) convert(raw any, depth int) (any, error) {
 			if content[key], err = d.convert(v, depth+1); err != nil {
 				return nil, err
 			}
+			delete(value, k) // what is converted is not kept twice
 		}
 		return content, nil
 	case []any:
@@ -185,10 +209,14 @@ func (d *decoder) convert(raw any, depth int) (any, error) {
 			if content[i], err = d.convert(v, depth+1); err != nil {
 				return nil, err
 			}
+			value[i] = nil
 		}
 		return content, nil
 	case string:
 		d.budget -= len(value)
+		if utf8.ValidString(value) {
+			return value, nil
+		}
 		// !!binary makes any bytes. JSON replaces each one that is not UTF-8.
 		return string([]rune(value)), nil
 	case int:

@@ -75,7 +75,19 @@ func hostileInput() []mutant {
 	return []mutant{
 		{
 			promise: "I10", what: "a document is decoded however many elements it has",
-			edit: edit{yaml, `	if crowded(doc.text) {`, `	if crowded(doc.text) && d == nil {`}, pkg: manifest, run: "TestManifestsThatExhaustMemory",
+			edit: edit{yaml, `	if marks(doc.text) > maxMarks {`, `	if marks(doc.text) > maxMarks && d == nil {`}, pkg: manifest, run: "TestManifestsThatExhaustMemory",
+		},
+		{
+			promise: "I10", what: "only spaces and line feeds follow the mark of an element",
+			edit: edit{yaml, `text[i+1] <= ' ' || text[i+1] >= utf8.RuneSelf {`, `text[i+1] == ' ' || text[i+1] == '\n' {`},
+			pkg:  manifest, run: "TestManifestsThatExhaustMemory",
+		},
+		{
+			promise: "I10", what: "a manifest may have any number of documents",
+			edit: edit{"pkg/manifest/split.go", `		if len(docs) == maxDocuments {
+			return tooMany(doc)`, `		if len(docs) == 1<<40 {
+			return tooMany(doc)`},
+			pkg: manifest, run: "TestManifestsThatExhaustMemory",
 		},
 		{
 			promise: "I10", what: "many documents may have too many elements together",
@@ -83,7 +95,7 @@ func hostileInput() []mutant {
 		},
 		{
 			promise: "I10", what: "a release may have any number of objects",
-			edit: edit{parse, `	if len(p.objects) == maxObjects {`, `	if len(p.objects) == 1<<40 {`}, pkg: manifest, run: "TestManifestsThatExhaustMemory",
+			edit: edit{parse, `	if len(p.objects)+len(p.skipped) >= maxObjects {`, `	if len(p.objects)+len(p.skipped) >= 1<<40 {`}, pkg: manifest, run: "TestManifestsThatExhaustMemory",
 		},
 		{
 			promise: "I10", what: "an object may have a name that no object can have",
