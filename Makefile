@@ -4,8 +4,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-builtin-rules
 
-# Packages (or flags of `go test`) for `make test` and `make test-unit`, as in: make test TESTS="-run I1 ./tests/integration"
-TESTS ?= ./...
+# Packages and flags of `go test` instead of what `make test` and `make test-unit` run, as in: make test TESTS="-run I1 ./tests/integration"
+TESTS ?=
 UNIT_TESTS ?= ./pkg/... ./crds/...
 # Flags of tests/mutants for `make test-mutants`
 MUTANTS ?=
@@ -20,8 +20,15 @@ build: ## Build the operator into bin/helm-locker
 	@scripts/build
 
 .PHONY: test
-test: ## Run all tests, those on a real control plane included (TESTS= narrows them)
+test: ## Run the tests that prove the promises, on a real control plane: ten minutes (TESTS= runs others)
 	@scripts/test $(TESTS)
+
+.PHONY: test-long
+test-long: ## Run all other suites: tampering, documents, charts, commands, browser, soak, releases (tests/README.md)
+	@scripts/test --long
+
+.PHONY: test-all
+test-all: test test-long ## Run all tests
 
 .PHONY: test-unit
 test-unit: ## Run the tests that need no control plane
@@ -76,7 +83,7 @@ charts-check: ## Lint and render the charts over combinations of values, and hav
 	@scripts/test -run 'Charts|Notes|CRDs|Rendered|Restricted' ./tests/chart
 
 .PHONY: check
-check: ## Run everything that CI runs
+check: ## Run everything that CI runs: all tests, lint, verify, demo, fuzz, vulncheck
 	@.ci/run
 
 .PHONY: demo

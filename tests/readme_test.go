@@ -1,0 +1,104 @@
+// Package tests checks that README.md of this directory says what there is.
+package tests
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func text(t *testing.T, file string) string {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+// row is a line of the table of suites.
+type row struct{ suite, target, example string }
+
+// suites returns the table of suites, without the one of pkg.
+func suites(t *testing.T) []row {
+	t.Helper()
+	_, table, _ := strings.Cut(text(t, "README.md"), "\n## Suites\n")
+	table, _, _ = strings.Cut(table, "\n## ")
+	var rows []row
+	cells := regexp.MustCompile("(?m)^\\| \\[`(\\w+)`\\]\\(\\w+\\) \\| `(make [a-z-]+)` \\| [^|]+ \\| \\d+ min \\| `([^`]+)` \\|$")
+	for _, found := range cells.FindAllStringSubmatch(table, -1) {
+		rows = append(rows, row{found[1], found[2], found[3]})
+	}
+	if lines := strings.Count(table, "\n| [`"); len(rows) != lines || lines == 0 {
+		t.Fatalf("%d of %d rows have the form of the others", len(rows), lines)
+	}
+	return rows
+}
+
+func TestReadmeNamesEveryDirectory(t *testing.T) {
+	readme := text(t, "README.md")
+	entries, err := os.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		if entry.IsDir() && !strings.Contains(readme, "]("+entry.Name()+")") {
+			t.Errorf("README.md does not say what %s is for", entry.Name())
+		}
+	}
+}
+
+// TestReadmeSaysWhatRunsASuite compares the table with the list in scripts/test.
+func TestReadmeSaysWhatRunsASuite(t *testing.T) {
+	found := regexp.MustCompile(`(?m)^long=\(([a-z ]+)\)$`).FindStringSubmatch(text(t, "../scripts/test"))
+	if found == nil {
+		t.Fatal("scripts/test has no list of long suites")
+	}
+	long := strings.Fields(found[1])
+	for _, suite := range suites(t) {
+		want := "make test"
+		if slices.Contains(long, suite.suite) {
+			want = "make test-all"
+		}
+		if suite.target != want {
+			t.Errorf("%s is run by %s, not by %s", suite.suite, want, suite.target)
+		}
+		long = slices.DeleteFunc(long, func(name string) bool { return name == suite.suite })
+	}
+	if len(long) > 0 {
+		t.Errorf("the table lacks %v", long)
+	}
+}
+
+// TestReadmeExamplesRunATest: the packages of the examples exist, and have tests of those names.
+func TestReadmeExamplesRunATest(t *testing.T) {
+	example := regexp.MustCompile(`^go (test|run)(?: -run '?([^ /']+)\S*)? \./tests/(\w+)`)
+	for _, suite := range suites(t) {
+		parts := example.FindStringSubmatch(suite.example)
+		if parts == nil {
+			t.Errorf("%s: %s is no command that runs one test", suite.suite, suite.example)
+			continue
+		}
+		if parts[3] != suite.suite {
+			t.Errorf("%s: %s is of another suite", suite.suite, suite.example)
+		}
+		if parts[1] == "test" && !hasTest(t, suite.suite, parts[2]) {
+			t.Errorf("%s: no test matches %s", suite.suite, parts[2])
+		}
+	}
+}
+
+// hasTest reports whether the suite has a test whose name contains the text.
+func hasTest(t *testing.T, suite, name string) bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(suite, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(files, func(file string) bool {
+		return regexp.MustCompile(`(?m)^func Test\w*` + strings.TrimPrefix(name, "Test")).MatchString(text(t, file))
+	})
+}
