@@ -96,6 +96,7 @@ type Controller struct {
 	scalers     *watch.Autoscalers
 	enforcer    *enforce.Enforcer
 	table       *lock.Table
+	own         lock.Own
 	schemas     *drift.Schemas
 	definitions definitions
 	shared      lock.Kinds
@@ -154,6 +155,7 @@ func New(ctx context.Context, clients Clients, o Options) (*Controller, error) {
 		entries:       map[string]*entry{}, told: map[string]told{}, elsewhere: map[string]release.Key{},
 	}
 	mark := types.NamespacedName{Namespace: o.Namespace, Name: o.Name + enforce.MarkSuffix}
+	c.own = lock.Own{Namespace: o.Namespace, Name: o.Name, Fence: mark.Name}
 	c.releases = watch.NewReleases(clients.WatchMetadata, mark, o.Log, c.enqueueRelease)
 	c.enforcer = enforce.New(enforce.Clients{
 		Discovery: c.kinds.Discovery(), Dynamic: clients.Dynamic, Metadata: clients.Metadata, Accounts: clients.Accounts,

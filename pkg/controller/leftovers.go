@@ -245,6 +245,8 @@ func (c *Controller) stays(l *lock.Lock, o *lock.Object, live *unstructured.Unst
 		return "another HelmRelease locks it"
 	case metav1.GetControllerOf(live) != nil:
 		return "another object controls it"
+	case c.own.Reserved(manifest.Object{ID: o.ID, Content: live.Object}) != "":
+		return "the operator or Helm works with it"
 	case holdsData[o.ID.GroupKind()]:
 		return "objects of this kind hold data, so they are only deleted by hand"
 	}

@@ -78,7 +78,7 @@ func (c *Controller) load(ctx context.Context, rec release.Record, spec v1alpha1
 			return nil, problem{}, err
 		}
 		matcher := ignore.For(o)
-		if e := exempt(o, matcher); e != nil {
+		if e := c.exempt(o, matcher); e != nil {
 			out.exceptions = append(out.exceptions, *e)
 			out.untracked[o.ID] = struct{}{}
 			continue
@@ -122,9 +122,12 @@ func sharing(id manifest.ID, kind *lock.Kind, rel release.Key) manifest.ID {
 }
 
 // exempt returns the exception for an object that is not locked at all, nil for one that is.
-func exempt(o manifest.Object, matcher *rules.Matcher) *v1alpha1.Exception {
+func (c *Controller) exempt(o manifest.Object, matcher *rules.Matcher) *v1alpha1.Exception {
 	var e v1alpha1.Exception
+	reserved := c.own.Reserved(o)
 	switch {
+	case reserved != "":
+		e = lock.ExceptionOf(o.ID, v1alpha1.ExceptionReserved, reserved)
 	case o.OptedOut:
 		e = lock.ExceptionOf(o.ID, v1alpha1.ExceptionOptedOut, "an annotation in the manifest exempts the object")
 	case matcher.Whole():

@@ -52,6 +52,9 @@ func (c *comparer) compareOnce(ctx context.Context, o manifest.Object, replicas 
 	if matcher.Whole() {
 		return nil, "an ignore rule of the HelmRelease exempts it", "", nil
 	}
+	if reserved := (lock.Own{}).Reserved(o); reserved != "" {
+		return nil, reserved, "", nil
+	}
 	target := &lock.Object{ID: o.ID, Kind: &lock.Kind{GVK: o.GVK, Namespaced: o.ID.Namespace != ""}, Keep: o.Keep, Replicas: replicas, Scalable: lock.Scalable(o)}
 	live, err := c.source.Look(ctx, target)
 	if err != nil {

@@ -46,7 +46,7 @@ func cli(e *kit.Env, args ...string) (stdout, stderr string) {
 	return out.String(), errOut.String()
 }
 
-// holds tampers with the example, its HelmRelease included, and expects it back.
+// holds tampers with the example, and expects it back.
 func holds(e *kit.Env, helmRelease string) {
 	e.Helper()
 	const message = "Only Helm can change this"
@@ -55,11 +55,11 @@ func holds(e *kit.Env, helmRelease string) {
 	before := e.Get(kit.ConfigMaps, "example")
 	e.Delete(kit.ConfigMaps, "example")
 	e.WaitNewObject(kit.ConfigMaps, "example", before.GetUID())
-	// The chart's HelmRelease is part of what it locks.
-	e.PatchHelmRelease(helmRelease, `{"metadata":{"labels":{"app.kubernetes.io/managed-by":"me"}}}`)
-	e.Eventually("the HelmRelease is put back", func() error {
-		if by := e.HelmRelease(helmRelease).Labels["app.kubernetes.io/managed-by"]; by != "Helm" {
-			return fmt.Errorf("it is managed by %q", by)
+	// The chart's HelmRelease is part of the release, and is not locked.
+	e.Eventually("the HelmRelease is an exception", func() error {
+		exceptions := e.HelmRelease(helmRelease).Status.Exceptions
+		if len(exceptions) != 1 || exceptions[0].Reason != v1alpha1.ExceptionReserved || exceptions[0].Object.Name != helmRelease {
+			return fmt.Errorf("the exceptions are %v", exceptions)
 		}
 		return nil
 	})

@@ -34,5 +34,15 @@ func neighbours() []mutant {
 			edit: edit{"pkg/controller/replace.go", ` && v.deletion == ""`, ``},
 			pkg:  integration, run: "TestDeletion_PendingBeforeTheLock",
 		},
+		{
+			promise: "I5", what: "a manifest may declare the operator's Lease",
+			edit: edit{"pkg/controller/load.go", `	case reserved != "":`, `	case reserved == "never":`},
+			pkg:  integration, run: "TestOwnObjects_AreNobodysTrackedObjects",
+		},
+		{
+			promise: "I5", what: "the Lease of a shard is tracked",
+			edit: edit{"pkg/lock/own.go", ` || strings.HasPrefix(id.Name, own.Name+"-")`, ``},
+			pkg:  lock, run: "TestReserved",
+		},
 	}
 }

@@ -119,7 +119,7 @@ type Exception struct {
 	// +required
 	Object DriftedObject `json:"object"`
 
-	// Reason is why: `Autoscaled`, `CABundleInjected`, `RulesAggregated`, `RunsOnce`, `OptedOut` or `Ignored`.
+	// Reason is why: `Autoscaled`, `CABundleInjected`, `RulesAggregated`, `RunsOnce`, `OptedOut`, `Ignored` or `Reserved`.
 	// +required
 	Reason ExceptionReason `json:"reason"`
 
@@ -154,4 +154,8 @@ const (
 
 	// ExceptionIgnored says that spec.ignore names the fields.
 	ExceptionIgnored ExceptionReason = "Ignored"
+
+	// ExceptionReserved says that the operator or Helm itself works with the object, so that no release tracks it: the Lease
+	// and the Secret of the operator, HelmReleases, and the records of Helm releases.
+	ExceptionReserved ExceptionReason = "Reserved"
 )

@@ -1,0 +1,75 @@
+package integration
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/enforce"
+	"github.com/rancher/helm-locker/tests/kit"
+)
+
+// A manifest that declares what the operator works with neither ends its leadership nor turns its other locks off: these objects
+// are nobody's, and the status says so. The rest of the release is locked as ever.
+func TestOwnObjects_AreNobodysTrackedObjects(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, elected)
+	w.Forge(kit.ForgedRecord{Name: "app", Manifest: configMap("settings", "declared")})
+	w.Lock("app")
+	w.Forge(kit.ForgedRecord{Name: "attack", Manifest: fmt.Sprintf(`
+apiVersion: coordination.k8s.io/v1
+kind: Lease
+metadata: {name: %[1]s, namespace: %[1]s}
+spec: {holderIdentity: attacker, leaseDurationSeconds: 1000000, renewTime: "2100-01-01T00:00:00.000000Z"}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: %[1]s%[2]s, namespace: %[1]s}
+stringData: {key: declared}
+---
+apiVersion: helm.cattle.io/v1alpha1
+kind: HelmRelease
+metadata: {name: app, namespace: %[1]s}
+spec: {suspend: true, release: {name: app, namespace: %[3]s}}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: sh.helm.release.v1.app.v1, namespace: %[3]s, labels: {status: superseded}}
+type: helm.sh/release.v1
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: other}
+data: {key: declared}
+`, w.Operator, enforce.MarkSuffix, w.Apps)})
+	w.CreateHelmRelease("attack")
+	w.exceptions("attack", "Reserved HelmRelease/app ", fmt.Sprintf("Reserved Lease/%s ", w.Operator),
+		"Reserved Secret/sh.helm.release.v1.app.v1 ", fmt.Sprintf("Reserved Secret/%s%s ", w.Operator, enforce.MarkSuffix))
+	w.WaitReady("attack", 1)
+
+	leases := w.Kube.CoordinationV1().Leases(w.Operator)
+	first, err := leases.Get(w.Ctx, w.Operator, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Eventually("the operator renews its lease, and holds it", func() error {
+		lease, err := leases.Get(w.Ctx, w.Operator, metav1.GetOptions{})
+		if err != nil || !lease.Spec.RenewTime.After(first.Spec.RenewTime.Time) || *lease.Spec.HolderIdentity != *first.Spec.HolderIdentity {
+			return fmt.Errorf("the lease is %v: %w", lease.Spec, err)
+		}
+		return nil
+	})
+	if strings.Contains(*first.Spec.HolderIdentity, "attacker") {
+		t.Errorf("the lease is held by %s", *first.Spec.HolderIdentity)
+	}
+	for _, name := range []string{"settings", "other"} {
+		w.revertsEdits(name, "declared")
+	}
+	if hr := w.HelmRelease("app"); hr.Spec.Suspend || hr.Status.State != v1alpha1.StateDeployed {
+		t.Errorf("the HelmRelease that the manifest declares is %+v", hr.Spec)
+	}
+	w.WaitReady("app", 1)
+}
