@@ -99,7 +99,7 @@ func (d definition) compileList(m, items map[string]any, depth int) *node {
 			n.list = keyedList
 		}
 	case "set":
-		n.list = setList
+		n.list, n.edited = setList, true
 	}
 	if n.list == atomicList && n.elem == nil {
 		return nil

@@ -71,13 +71,17 @@ func TestCustomKindsAreComparedAsTheirDefinitionSays(t *testing.T) {
 			schema: `{l: ` + stringSet + `}`, desired: `{l: [a, b]}`, live: `{l: [c, b, a]}`,
 		},
 		"a removed element of a set comes back": {
+			schema: `{l: ` + stringSet + `}`, desired: `{l: [a, b]}`, live: `{l: [b, c]}`,
+			want: []string{"Removed /spec/l/0"}, target: `{l: [a, b, c]}`,
+		},
+		"an edited element of a set goes": {
 			schema: `{l: ` + stringSet + `}`, desired: `{l: [a, b]}`, live: `{l: [c, b]}`,
-			want: []string{"Removed /spec/l/0"}, target: `{l: [c, a, b]}`,
+			want: []string{"Added /spec/l/0", "Removed /spec/l/0"}, target: `{l: [a, b]}`,
 		},
 		"a set of maps": {
 			schema:  `{l: {type: array, x-kubernetes-list-type: set, items: ` + atomicMap + `}}`,
 			desired: `{l: [{a: "1"}, {a: "2"}]}`, live: `{l: [{a: "3", b: x}, {a: "2", b: x}]}`,
-			want: []string{"Removed /spec/l/0"}, target: `{l: [{a: "3", b: x}, {a: "1"}, {a: "2", b: x}]}`,
+			want: []string{"Added /spec/l/0", "Removed /spec/l/0"}, target: `{l: [{a: "1"}, {a: "2", b: x}]}`,
 		},
 		"a list of no type is atomic": {
 			schema: `{l: {type: array, items: {type: string}}}`, desired: `{l: [a]}`, live: `{l: [a, b]}`,

@@ -15,7 +15,8 @@
 // there changes what the declared ones mean, so it is a change and is taken out.
 //
 // Lists: of a built-in kind as its Go type says, of a custom kind as its CustomResourceDefinition says, see [Schema].
-// Lists merged by key and sets only have to hold the declared elements. All others, and every list of which nothing is
+// Lists merged by key and sets only have to hold the declared elements. An undeclared element that took the place of a declared
+// one is that one, edited, and goes; but not in finalizers, where everybody comes and goes. All others, and every list of which nothing is
 // known, are atomic: same length, same order, primitives equal, and for maps the declared keys equal (the server adds
 // defaults inside of elements). A definition can call a map atomic, too: it has exactly the declared keys, apart from
 // what the server defaults.
@@ -59,8 +60,8 @@
 //	clusterIP, nodePort, volumeName, an injected caBundle     stays whoever owns it, see keptFields
 //
 // A list element goes or stays as a whole. A map in which somebody else owns something loses the foreign fields only.
-// In atomic lists there is nothing to do: they are restored as a whole in either scope, and what is inside of their
-// elements has no owner of its own. Managers are names that clients choose: who writes as Helm or as
+// Atomic lists have one owner. When that is somebody foreign, an undeclared field inside of their elements is a change, unless it
+// was learnt with the value that it has, and the list is restored as a whole. Managers are names that clients choose: who writes as Helm or as
 // kube-controller-manager is taken for it. Against changes of what is declared that is no help.
 //
 // # What the server does to our desired state
@@ -173,6 +174,7 @@ func merge(desired, live map[string]any, opt Options) Result {
 	target, changed := c.mergeMap(desired, live, opt.Schema.root)
 	if changed {
 		target = c.separate(desired, target, opt.Schema.root)
+		target = c.withoutConsequences(desired, live, target)
 	}
 	return c.result(target)
 }

@@ -24,6 +24,9 @@ func isExactField(owner, t reflect.Type, name string) bool {
 	switch owner {
 	case reflect.TypeFor[corev1.PodSpec]():
 		return name == "nodeSelector"
+	case reflect.TypeFor[corev1.ReplicationControllerSpec]():
+		// Without one, the API server takes the labels of the template, which may be more than was declared.
+		return name == "selector"
 	case reflect.TypeFor[metav1.LabelSelector]():
 		return name == "matchLabels"
 	case reflect.TypeFor[admissionv1.MutatingWebhook](), reflect.TypeFor[admissionv1.ValidatingWebhook]():
@@ -36,11 +39,7 @@ func isExactField(owner, t reflect.Type, name string) bool {
 // change what is declared in it, their additions go as well: such a map has one owner as a whole, so whoever puts it right
 // becomes the owner of all that is in it, and an addition that Helm seems to own would stay even in scope Strict.
 func isSelectorField(owner reflect.Type, name string) bool {
-	switch owner {
-	case reflect.TypeFor[corev1.ServiceSpec](), reflect.TypeFor[corev1.ReplicationControllerSpec]():
-		return name == "selector"
-	}
-	return false
+	return owner == reflect.TypeFor[corev1.ServiceSpec]() && name == "selector"
 }
 
 // isExactType says whether a struct type is compared as a whole wherever it occurs.

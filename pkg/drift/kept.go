@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 // keptField is a field that an undeclared value may stand in whoever owns it, because taking it out would break
@@ -32,7 +34,6 @@ var keptFields = []keptField{
 	{"", "Service", []string{"spec", "ports", "*", "nodePort"}},
 	{"", "Service", []string{"spec", "healthCheckNodePort"}},
 	{"", "Service", []string{"spec", "ipFamilies"}},
-	{"", "Service", []string{"spec", "ipFamilyPolicy"}},
 	{"", "Service", []string{"spec", "loadBalancerIP"}},
 	{"", "Service", []string{"spec", "loadBalancerClass"}},
 
@@ -89,6 +90,19 @@ func keptFieldsOf(desired map[string]any) []keptField {
 		fields = append(fields, keptField{path: []string{"rules"}}) // they are made of those of other roles
 	}
 	return fields
+}
+
+// fallbackFor returns what an undeclared field becomes that cannot be taken out, because the API server then leaves it as it is:
+// what it defaulted when the object was created. It is nil for the many others, which just go.
+func fallbackFor(desired map[string]any, path []string) any {
+	if desired["kind"] != "Service" || desired["apiVersion"] != "v1" || !slices.Equal(path, []string{"spec", "ipFamilyPolicy"}) {
+		return nil
+	}
+	spec, _ := desired["spec"].(map[string]any)
+	if selector, _ := spec["selector"].(map[string]any); spec["clusterIP"] == corev1.ClusterIPNone && len(selector) == 0 {
+		return string(corev1.IPFamilyPolicyRequireDualStack)
+	}
+	return string(corev1.IPFamilyPolicySingleStack)
 }
 
 // stays says whether the undeclared value v at the current path stays whoever owns it.

@@ -71,6 +71,8 @@ func unionsOf(t reflect.Type, fields map[string]*node) []union {
 		reflect.TypeFor[appsv1.StatefulSetUpdateStrategy](),
 		reflect.TypeFor[appsv1.DaemonSetUpdateStrategy]():
 		return byType("type", "rollingUpdate")
+	case reflect.TypeFor[corev1.ServiceSpec]():
+		return byType("type", "externalName")
 	case reflect.TypeFor[corev1.SeccompProfile](), reflect.TypeFor[corev1.AppArmorProfile]():
 		return byType("type", "localhostProfile")
 	case reflect.TypeFor[apiextensionsv1.CustomResourceConversion]():

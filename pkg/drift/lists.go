@@ -33,9 +33,9 @@ func (c *comparer) mergeList(want, have []any, n *node) ([]any, bool) {
 		return c.mergeSet(want, have, n)
 	}
 	target, changed := c.mergeAtomic(want, have, n.element())
-	if changed && n == nil && !c.complete && c.quiet == 0 {
-		// The list of a custom resource may be one that the API server merges: a server-side apply of it would leave the edited
-		// element, or the foreign member, beside the declared one.
+	if changed && (n == nil && !c.complete || n != nil && n.merged) && c.quiet == 0 {
+		// The API server merges the list, or may do so if it is one of a custom resource of which nothing is known: a server-side
+		// apply of it would leave the edited element, or the foreign member, beside the declared one.
 		c.foreign = true
 	}
 	return target, changed

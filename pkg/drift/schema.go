@@ -93,6 +93,8 @@ type node struct {
 	ordered  bool       // of a keyedList: the order of the declared elements matters
 	siblings bool       // of a keyedList: a strategic merge knows the first key only, so the order of elements that share it matters
 	lastOne  bool       // of a keyedList: of several elements with one key only the last counts
+	edited   bool       // of a setList: an undeclared element at the place of a missing one is that one, edited
+	merged   bool       // of an atomicList: a server-side apply merges it all the same
 	byValue  bool       // the Go field cannot tell absent from zero
 	exact    bool       // of a map: it has exactly the declared keys, and what the server defaults
 	whole    bool       // of a map of a built-in kind: it has one owner as a whole
@@ -177,10 +179,11 @@ func (s *Schemas) compileStruct(t reflect.Type) *object {
 
 func (s *Schemas) compileField(owner reflect.Type, f reflect.StructField, name string) *node {
 	n := s.compileType(f.Type)
-	n.whole = n.whole || isSelectorField(owner, name)
+	n.whole = n.whole || isWholeField(owner, name)
 	n.oneWriter = n.oneWriter || isSelectorField(owner, name)
 	n.byValue = f.Type.Kind() != reflect.Pointer && f.Type.Kind() != reflect.Interface
 	n.exact = n.exact || isExactField(owner, f.Type, name)
+	n.merged = isMergedByApply(owner, name)
 	if f.Type.Kind() != reflect.Slice || !strings.Contains(f.Tag.Get("patchStrategy"), "merge") {
 		return n
 	}

@@ -26,7 +26,7 @@ func (c *comparer) mergeSet(want, have []any, n *node) ([]any, bool) {
 	for j, h := range have {
 		entries[j] = entry{value: h, declared: slices.IndexFunc(want, func(w any) bool { return sameElement(w, h, n) })}
 	}
-	changed := false
+	var missing []int
 	for i, w := range want {
 		if indexOf(have, w, n) >= 0 || indexOf(want[:i], w, n) >= 0 {
 			continue
@@ -35,14 +35,33 @@ func (c *comparer) mergeSet(want, have []any, n *node) ([]any, bool) {
 		seen := func() uint64 { return fingerprintAbsent(nil) }
 		if !c.ignored() && !c.accepts(seen) {
 			c.report(Removed, seen)
-			entries, changed = insert(entries, entry{value: deepCopy(w), declared: i}), true
+			missing = append(missing, i)
 		}
 		c.pop()
 	}
-	if !changed {
+	if len(missing) == 0 {
 		return have, false
 	}
-	return valuesOf(entries), true
+	return valuesOf(c.restoreElements(want, entries, missing, n)), true
+}
+
+// restoreElements puts the missing declared elements of a set in. One that was edited is still there under another value: it goes.
+// As in lists merged by key that is an undeclared element at the index of the missing one, in a list of unchanged length.
+func (c *comparer) restoreElements(want []any, entries []entry, missing []int, n *node) []entry {
+	sameLength := len(want) == len(entries)
+	var left []int
+	for _, i := range missing {
+		if !n.edited || !sameLength || entries[i].declared >= 0 || c.ignoredAt(strconv.Itoa(i)) {
+			left = append(left, i)
+			continue
+		}
+		c.reportAdded(strconv.Itoa(i))
+		entries[i] = entry{value: deepCopy(want[i]), declared: i}
+	}
+	for _, i := range left {
+		entries = insert(entries, entry{value: deepCopy(want[i]), declared: i})
+	}
+	return entries
 }
 
 // indexOf returns the index of the first element that is the declared element want, or -1.

@@ -32,7 +32,7 @@ func (s *Strict) compare(desired, live map[string]any, found Result, opt Options
 	}
 	c := comparer{changes: slices.Clone(found.Changes), foreign: true}
 	for _, a := range additions {
-		c.changes = append(c.changes, Change{Path: a.pointer, Op: Added})
+		c.changes = append(c.changes, a.Change)
 	}
 	return c.result(stripped)
 }
@@ -56,7 +56,7 @@ func (s *Strict) strip(desired, target, live map[string]any, opt Options) (map[s
 	c, kept := newComparer(opt), keptFieldsOf(desired)
 	// Mostly all that others own is declared, or gone again: then there is no need to read who else owns it.
 	run := func(others *fieldpath.Set) (map[string]any, []addition) {
-		st := stripper{c: &c, kept: kept}
+		st := stripper{c: &c, desired: desired, kept: kept}
 		stripped, _ := st.object(pair[map[string]any]{desired, target, live}, opt.Schema.root, owners{foreign, others}, nil)
 		return stripped, st.additions
 	}

@@ -124,10 +124,30 @@ func TestStrictShapes(t *testing.T) {
 			live:    `{` + deploy + `, spec: {template: {spec: {containers: [{name: a, env: [{name: A, value: "1", x: y}, {name: A, value: "1"}]}]}}}}`,
 			fields:  entries{by(`{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"a\"}":{"f:env":{"k:{\"name\":\"A\"}":{"f:x":{}}}}}}}}}`)},
 		},
-		"nothing inside of an atomic list": {
+		"a field inside of an atomic list": {
 			desired: `{` + deploy + `, spec: {template: {spec: {tolerations: [{key: a}]}}}}`,
 			live:    `{` + deploy + `, spec: {template: {spec: {tolerations: [{key: a, operator: Exists}]}}}}`,
 			fields:  entries{by(`{"f:spec":{"f:template":{"f:spec":{"f:tolerations":{}}}}}`)},
+			want:    []string{"Modified /spec/template/spec/tolerations"}, without: []string{"/spec/template/spec/tolerations/0/operator"},
+		},
+		"an atomic list that somebody else wrote as it is declared": {
+			desired: `{` + deploy + `, spec: {template: {spec: {tolerations: [{key: a}]}}}}`,
+			live:    `{` + deploy + `, spec: {template: {spec: {tolerations: [{key: a}]}}}}`,
+			fields:  entries{by(`{"f:spec":{"f:template":{"f:spec":{"f:tolerations":{}}}}}`)},
+		},
+		"a field inside of an atomic list that Helm owns, too": {
+			desired: `{` + deploy + `, spec: {template: {spec: {tolerations: [{key: a}]}}}}`,
+			live:    `{` + deploy + `, spec: {template: {spec: {tolerations: [{key: a, operator: Exists}]}}}}`,
+			fields: entries{by(`{"f:spec":{"f:template":{"f:spec":{"f:tolerations":{}}}}}`),
+				wrote("helm", apply, "", 5, `{"f:spec":{"f:template":{"f:spec":{"f:tolerations":{}}}}}`)},
+		},
+		"a field inside of an element of a list that a server-side apply merges": {
+			desired: `{` + deploy + `, spec: {template: {spec: {containers: [{name: a, resources: {claims: [{name: x}]}}]}}}}`,
+			live:    `{` + deploy + `, spec: {template: {spec: {containers: [{name: a, resources: {claims: [{name: x, request: y}]}}]}}}}`,
+			fields: entries{by(`{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"a\"}":{"f:resources":{"f:claims":` +
+				`{"k:{\"name\":\"x\"}":{"f:request":{}}}}}}}}}}`)},
+			want:    []string{"Modified /spec/template/spec/containers/0/resources/claims"},
+			without: []string{"/spec/template/spec/containers/0/resources/claims/0/request"},
 		},
 		"an added atomic list": {
 			desired: `{` + deploy + `, spec: {template: {spec: {}}}}`,

@@ -8,7 +8,7 @@ import (
 func TestStrictLearns(t *testing.T) {
 	const deploy = `apiVersion: apps/v1, kind: Deployment`
 	const containers = `{"f:spec":{"f:revisionHistoryLimit":{},"f:template":{"f:metadata":{"f:annotations":{".":{},"f:a":{},"f:b":{}}},` +
-		`"f:spec":{"f:containers":{"k:{\"name\":\"b\"}":{".":{},"f:name":{}},"k:{\"name\":\"c\"}":{".":{},"f:name":{}},"k:{\"name\":\"a\"}":{"f:tty":{}}}}}}}`
+		`"f:spec":{"f:containers":{"k:{\"name\":\"b\"}":{".":{},"f:name":{}},"k:{\"name\":\"c\"}":{".":{},"f:name":{}},"k:{\"name\":\"a\"}":{"f:tty":{}}},"f:tolerations":{}}}}}`
 	for name, tc := range map[string]struct {
 		desired, canonical, later string
 		want                      []string // the changes in later
@@ -36,6 +36,12 @@ func TestStrictLearns(t *testing.T) {
 			canonical: `{` + deploy + `, spec: {template: {metadata: {annotations: {c: "1", a: "1"}}, spec: {containers: [{name: a}]}}}}`,
 			later:     `{` + deploy + `, spec: {template: {metadata: {annotations: {c: "1", a: "1", b: "1"}}, spec: {containers: [{name: a, tty: true}]}}}}`,
 			want:      []string{"Added /spec/template/metadata/annotations/b", "Added /spec/template/spec/containers/0/tty"},
+		},
+		"a default inside of an atomic list stays, another value goes": {
+			desired:   `{` + deploy + `, spec: {template: {spec: {tolerations: [{key: a}, {key: b}]}}}}`,
+			canonical: `{` + deploy + `, spec: {template: {spec: {tolerations: [{key: a, operator: Equal}, {key: b, operator: Equal}]}}}}`,
+			later:     `{` + deploy + `, spec: {template: {spec: {tolerations: [{key: a, operator: Equal}, {key: b, operator: Exists}]}}}}`,
+			want:      []string{"Modified /spec/template/spec/tolerations"},
 		},
 		"a map that was put in again stays, with another key it goes": {
 			desired:   `{` + deploy + `, spec: {template: {metadata: {}}}}`,

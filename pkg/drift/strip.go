@@ -11,15 +11,16 @@ import (
 // stripper takes the additions of others out of an object. It goes where they own something, and nowhere else.
 type stripper struct {
 	c         *comparer
+	desired   map[string]any
 	kept      []keptField
 	additions []addition
 }
 
-// addition is something that has to go.
+// addition is something that has to go, or a list with such in its elements.
 type addition struct {
-	pointer string
-	key     string // in a Baseline
-	mark    uint64 // its fingerprint there
+	Change
+	key  string // in a Baseline
+	mark uint64 // its fingerprint there
 }
 
 // pair is the desired form of a part of an object (nil where it is not declared), what it is to become so far, and
@@ -35,7 +36,22 @@ type share struct {
 	below  *fieldpath.Set
 }
 
-func (s share) nothing() bool { return !s.itself && (s.below == nil || s.below.Empty()) }
+func (s share) nothing() bool { return !s.itself && s.nothingBelow() }
+
+func (s share) nothingBelow() bool { return s.below == nil || s.below.Empty() }
+
+// exceeds reports whether something of the field belongs to s and not to others.
+func (s share) exceeds(others share) bool {
+	switch {
+	case s.itself && !others.itself:
+		return true
+	case s.nothingBelow():
+		return false
+	case others.nothingBelow():
+		return true
+	}
+	return !s.below.Difference(others.below).Empty()
+}
 
 func shareOf(set *fieldpath.Set, element fieldpath.PathElement) share {
 	if set == nil {
@@ -70,7 +86,7 @@ func (s *stripper) object(p pair[map[string]any], n *node, own owners, key *valu
 			case declared && n.field(name).isWhole() && foreign.itself && others.nothing():
 				s.wholeField(&m, p, name)
 			case declared:
-				s.declaredField(&m, p, name, n.field(name), owners{foreign.below, others.below})
+				s.declaredField(&m, p, name, n.field(name), foreign, others)
 			default:
 				s.addedField(&m, name, n.field(name), foreign, others)
 			}
@@ -105,7 +121,8 @@ func (s *stripper) isRival(p pair[map[string]any], n *node, name string) bool {
 }
 
 // declaredField looks for additions inside of a declared field.
-func (s *stripper) declaredField(m *mapMerge, p pair[map[string]any], name string, n *node, own owners) {
+func (s *stripper) declaredField(m *mapMerge, p pair[map[string]any], name string, n *node, foreign, others share) {
+	own := owners{foreign.below, others.below}
 	switch have := p.have[name].(type) {
 	case map[string]any:
 		want, isMap := p.want[name].(map[string]any)
@@ -119,7 +136,13 @@ func (s *stripper) declaredField(m *mapMerge, p pair[map[string]any], name strin
 	case []any:
 		want, isList := p.want[name].([]any)
 		live, wasList := p.live[name].([]any)
-		if !isList || !wasList || s.c.kindOf(want, n) == atomicList {
+		if !isList || !wasList {
+			return
+		}
+		if s.c.kindOf(want, n) == atomicList {
+			if foreign.exceeds(others) {
+				s.wholeList(m, want, have, name)
+			}
 			return
 		}
 		if v, changed := s.list(pair[[]any]{want, have, live}, n, own); changed {
@@ -135,10 +158,7 @@ func (s *stripper) addedField(m *mapMerge, name string, n *node, foreign, others
 		return
 	}
 	if foreign.itself && others.nothing() && !s.holdsKept(v) {
-		if s.remove(v) {
-			m.own()
-			delete(m.target, name)
-		}
+		s.takeOut(m, name, v)
 		return
 	}
 	own := owners{foreign.below, others.below}
@@ -159,12 +179,21 @@ func (s *stripper) addedField(m *mapMerge, name string, n *node, foreign, others
 	case !changed:
 	case empty && foreign.itself && !others.itself:
 		s.additions = s.additions[:before]
-		if s.remove(v) {
-			m.own()
-			delete(m.target, name)
-		}
+		s.takeOut(m, name, v)
 	default:
 		m.set(name, rest)
+	}
+}
+
+// takeOut takes the undeclared field called name, at the current path, out of the target.
+func (s *stripper) takeOut(m *mapMerge, name string, v any) {
+	fallback := fallbackFor(s.desired, s.c.path)
+	if fallback != nil && deepEqual(v, fallback) || !s.remove(v) {
+		return
+	}
+	m.own()
+	if delete(m.target, name); fallback != nil {
+		m.target[name] = fallback
 	}
 }
 
@@ -243,18 +272,18 @@ func (s *stripper) removeElement(j int, e any) bool {
 	}
 	mark := fingerprint(e)
 	parent := string(appendPointer(nil, s.c.path[:len(s.c.path)-1]))
-	return s.record(parent+"/"+additionMark+strconv.FormatUint(mark, 16), mark)
+	return s.record(Added, parent+"/"+additionMark+strconv.FormatUint(mark, 16), mark)
 }
 
 // remove decides about the undeclared value v of the field at the current path.
 func (s *stripper) remove(v any) bool {
-	return s.record(s.c.additionKey(), fingerprint(v))
+	return s.record(Added, s.c.additionKey(), fingerprint(v))
 }
 
-func (s *stripper) record(key string, mark uint64) bool {
+func (s *stripper) record(op Operation, key string, mark uint64) bool {
 	if learnt, ok := s.c.accepted[key]; ok && learnt == mark {
 		return false
 	}
-	s.additions = append(s.additions, addition{string(appendPointer(nil, s.c.path)), key, mark})
+	s.additions = append(s.additions, addition{Change{string(appendPointer(nil, s.c.path)), op}, key, mark})
 	return true
 }

@@ -1,0 +1,102 @@
+package drift
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// withoutConsequences takes out of the target what the API server put there because of a change that is taken back, and would
+// leave there afterwards.
+func (c *comparer) withoutConsequences(desired, live, target map[string]any) map[string]any {
+	switch kind := desired["kind"]; {
+	case kind == "Service" && desired["apiVersion"] == "v1":
+		return c.withoutNodePorts(desired, target)
+	case kind == "ReplicationController" && desired["apiVersion"] == "v1", kind == "Job" && desired["apiVersion"] == "batch/v1":
+		return c.withoutTemplateLabels(desired, live, target)
+	}
+	return target
+}
+
+// withoutNodePorts takes the node ports out of a Service that is declared to be without, when it was made one with: they were
+// allocated then, and are not freed with the type that goes back.
+func (c *comparer) withoutNodePorts(desired, target map[string]any) map[string]any {
+	isCause := func(change Change) bool {
+		return change.Path == "/spec/type" || change.Path == "/spec/allocateLoadBalancerNodePorts"
+	}
+	spec, _ := desired["spec"].(map[string]any)
+	if spec["type"] != string(corev1.ServiceTypeLoadBalancer) || spec["allocateLoadBalancerNodePorts"] != false ||
+		!slices.ContainsFunc(c.changes, isCause) {
+		return target
+	}
+	have, _ := target["spec"].(map[string]any)
+	want, _ := spec["ports"].([]any)
+	ports, _ := have["ports"].([]any)
+	ports = slices.Clone(ports)
+	for j, p := range ports {
+		port, _ := p.(map[string]any)
+		if _, allocated := port["nodePort"]; !allocated || isPortDeclared(want, port["nodePort"]) {
+			continue
+		}
+		without := maps.Clone(port)
+		delete(without, "nodePort")
+		ports[j] = without
+		c.path = append(c.path[:0], "spec", "ports", strconv.Itoa(j))
+		c.reportAdded("nodePort")
+		c.path = c.path[:0]
+	}
+	target, have = maps.Clone(target), maps.Clone(have)
+	have["ports"], target["spec"] = ports, have
+	return target
+}
+
+func isPortDeclared(ports []any, nodePort any) bool {
+	return slices.ContainsFunc(ports, func(p any) bool {
+		port, _ := p.(map[string]any)
+		return port["nodePort"] != nil && scalarEqual(port["nodePort"], nodePort)
+	})
+}
+
+// withoutTemplateLabels takes the labels out that an object without any gets from its template: who removed all that are declared
+// has made it such an object.
+func (c *comparer) withoutTemplateLabels(desired, live, target map[string]any) map[string]any {
+	declared, _ := nested(desired, "metadata", "labels")
+	have, _ := nested(live, "metadata", "labels")
+	inTemplate, _ := nested(live, "spec", "template", "metadata", "labels")
+	if len(declared) == 0 || len(have) == 0 || len(have) != len(inTemplate) {
+		return target
+	}
+	for key, v := range have {
+		if _, found := declared[key]; found && deepEqual(declared[key], v) || !deepEqual(inTemplate[key], v) {
+			return target
+		}
+	}
+	metadata, _ := target["metadata"].(map[string]any)
+	labels, _ := metadata["labels"].(map[string]any)
+	labels = maps.Clone(labels)
+	c.path = append(c.path[:0], "metadata", "labels")
+	for key := range have {
+		if _, found := declared[key]; !found && !c.ignoredAt(key) {
+			delete(labels, key)
+			c.reportAdded(key)
+		}
+	}
+	c.path = c.path[:0]
+	target, metadata = maps.Clone(target), maps.Clone(metadata)
+	metadata["labels"], target["metadata"] = labels, metadata
+	return target
+}
+
+// nested returns the map that a path of keys leads to.
+func nested(m map[string]any, path ...string) (map[string]any, bool) {
+	for _, key := range path {
+		next, ok := m[key].(map[string]any)
+		if !ok {
+			return nil, false
+		}
+		m = next
+	}
+	return m, true
+}

@@ -1,0 +1,70 @@
+package drift
+
+import "testing"
+
+func TestWhatAChangeBroughtAlongGoesWithIt(t *testing.T) {
+	s := schemas(t)
+	const balanced = "{apiVersion: v1, kind: Service, spec: {type: LoadBalancer, allocateLoadBalancerNodePorts: false, ports: "
+	const template = "spec: {template: {metadata: {labels: {app: a, more: b}}}}}"
+	for name, tc := range map[string]struct {
+		desired, live, target string
+		want                  []string
+	}{
+		"node ports were allocated": {
+			desired: balanced + "[{port: 80}, {port: 443}]}}",
+			live: "{apiVersion: v1, kind: Service, spec: {type: LoadBalancer, allocateLoadBalancerNodePorts: true, " +
+				"ports: [{port: 80, nodePort: 30001}, {port: 443, nodePort: 30002}]}}",
+			target: balanced + "[{port: 80}, {port: 443}]}}",
+			want: []string{"Modified /spec/allocateLoadBalancerNodePorts", "Added /spec/ports/0/nodePort",
+				"Added /spec/ports/1/nodePort"},
+		},
+		"the type was changed, and one node port is declared": {
+			desired: balanced + "[{port: 80, nodePort: 30001}, {port: 443}]}}",
+			live:    "{apiVersion: v1, kind: Service, spec: {type: NodePort, ports: [{port: 80, nodePort: 30001}, {port: 443, nodePort: 30002}]}}",
+			target:  balanced + "[{port: 80, nodePort: 30001}, {port: 443}]}}",
+			want:    []string{"Removed /spec/allocateLoadBalancerNodePorts", "Added /spec/ports/1/nodePort", "Modified /spec/type"},
+		},
+		"a node port that somebody chose, beside another change": {
+			desired: balanced + "[{port: 80}], sessionAffinity: None}}",
+			live:    balanced + "[{port: 80, nodePort: 30001}], sessionAffinity: ClientIP}}",
+			target:  balanced + "[{port: 80, nodePort: 30001}], sessionAffinity: None}}",
+			want:    []string{"Modified /spec/sessionAffinity"},
+		},
+		"the type was changed to a name": {
+			desired: "{apiVersion: v1, kind: Service, spec: {type: ClusterIP, ports: [{port: 80}]}}",
+			live:    "{apiVersion: v1, kind: Service, spec: {type: ExternalName, externalName: a.example.com, ports: [{port: 80}]}}",
+			target:  "{apiVersion: v1, kind: Service, spec: {type: ClusterIP, ports: [{port: 80}]}}",
+			want:    []string{"Added /spec/externalName", "Modified /spec/type"},
+		},
+		"all labels were removed": {
+			desired: "{apiVersion: v1, kind: ReplicationController, metadata: {labels: {own: x}}, " + template,
+			live:    "{apiVersion: v1, kind: ReplicationController, metadata: {labels: {app: a, more: b}}, " + template,
+			target:  "{apiVersion: v1, kind: ReplicationController, metadata: {labels: {own: x}}, " + template,
+			want:    []string{"Added /metadata/labels/app", "Added /metadata/labels/more", "Removed /metadata/labels/own"},
+		},
+		"a label was removed, and others had been added": {
+			desired: "{apiVersion: batch/v1, kind: Job, metadata: {labels: {own: x}}, " + template,
+			live:    "{apiVersion: batch/v1, kind: Job, metadata: {labels: {app: a, other: b}}, " + template,
+			target:  "{apiVersion: batch/v1, kind: Job, metadata: {labels: {app: a, other: b, own: x}}, " + template,
+			want:    []string{"Removed /metadata/labels/own"},
+		},
+		"the selector was removed": {
+			desired: "{apiVersion: v1, kind: ReplicationController, spec: {selector: {app: a}}}",
+			live:    "{apiVersion: v1, kind: ReplicationController, spec: {selector: {app: a, more: b}}}",
+			target:  "{apiVersion: v1, kind: ReplicationController, spec: {selector: {app: a}}}",
+			want:    []string{"Added /spec/selector/more"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			desired, live := obj(t, tc.desired), obj(t, tc.live)
+			got := Compare(desired, live, Options{Schema: schemaOf(s, desired)})
+			sameChanges(t, got.Changes, tc.want...)
+			if !deepEqual(got.Target, obj(t, tc.target)) {
+				t.Errorf("target is %v", got.Target)
+			}
+			if again := Compare(desired, got.Target, Options{Schema: schemaOf(s, desired)}); len(again.Changes) > 0 {
+				t.Errorf("afterwards there are changes %q", changes(again.Changes))
+			}
+		})
+	}
+}

@@ -1,0 +1,105 @@
+package drift
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/applyconfigurations"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
+	applied "sigs.k8s.io/structured-merge-diff/v6/schema"
+)
+
+// TestListsThatAnApplyMergesAreKnown goes through the schemas by which the API server merges an apply, and wants each list of them
+// that has keys, or is a set, to be such a one here, or to be in the table of those that need more than an apply; and each map of
+// them that is atomic to be one value here.
+func TestTablesFollowServerSideApply(t *testing.T) {
+	s := schemas(t)
+	converter := applyconfigurations.NewTypeConverter(clientscheme.Scheme)
+	compared, unknown := 0, map[string]bool{}
+	for gvk, kind := range s.scheme.AllKnownTypes() {
+		if !strings.HasPrefix(kind.PkgPath(), "k8s.io/api/") || strings.HasSuffix(gvk.Kind, "List") {
+			continue
+		}
+		object, err := converter.ObjectToTyped(&unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": gvk.GroupVersion().String(), "kind": gvk.Kind,
+		}})
+		if err != nil {
+			continue // a kind without objects of its own, such as options of a request
+		}
+		w := applyWalk{schema: object.Schema(), unknown: unknown, seen: map[string]bool{}}
+		w.walk(object.TypeRef(), s.For(gvk).root, gvk.Kind)
+		compared += w.lists
+	}
+	if compared < 100 {
+		t.Errorf("only %d lists were compared", compared)
+	}
+	for where := range unknown {
+		t.Error(where)
+	}
+}
+
+// applyWalk goes through the schema of one kind.
+type applyWalk struct {
+	schema  *applied.Schema
+	seen    map[string]bool
+	lists   int
+	unknown map[string]bool
+}
+
+func (w *applyWalk) walk(ref applied.TypeRef, n *node, where string) {
+	a, ok := w.schema.Resolve(ref)
+	if !ok {
+		return
+	}
+	if ref.NamedType != nil {
+		if w.seen[*ref.NamedType] {
+			return
+		}
+		where, w.seen[*ref.NamedType] = *ref.NamedType, true
+	}
+	if a.Map != nil && a.Map.ElementRelationship == applied.Atomic && !strings.HasPrefix(where, "__untyped") && (n == nil || !n.exact && !n.whole) {
+		w.unknown["for a server-side apply "+where+" is one value"] = true
+	}
+	switch {
+	case a.List != nil:
+		if a.List.ElementRelationship == applied.Associative {
+			w.lists++
+			if n == nil || !n.merged && !n.mergesLike(a.List.Keys) {
+				w.unknown["a server-side apply merges the list "+where] = true
+			}
+		}
+		w.walk(a.List.ElementType, n.element(), where+"[]")
+	case a.Map != nil && len(a.Map.Fields) > 0:
+		for _, f := range a.Map.Fields {
+			if f.Name != "status" && !strings.HasSuffix(where, "Status") {
+				w.walk(f.Type, n.field(f.Name), where+"."+f.Name)
+			}
+		}
+	case a.Map != nil:
+		w.walk(a.Map.ElementType, n.element(), where+"{}")
+	}
+}
+
+// mergesLike reports whether the list is merged by these keys; by values, if there are none.
+func (n *node) mergesLike(keys []string) bool {
+	if len(keys) == 0 {
+		return n.list == setList
+	}
+	return n.list == keyedList && len(n.keys) == len(keys) &&
+		!slices.ContainsFunc(n.keys, func(k mergeKey) bool { return !slices.Contains(keys, k.field) })
+}
+
+func TestListsThatAnApplyMergesAreOneValue(t *testing.T) {
+	const binding = "{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicyBinding, spec: {validationActions: "
+	desired, live := obj(t, binding+"[Deny, Audit]}}"), obj(t, binding+"[Warn, Audit]}}")
+	got := Compare(desired, live, Options{Schema: schemaOf(schemas(t), desired)})
+	sameChanges(t, got.Changes, "Modified /spec/validationActions")
+	if !got.RemovesForeign {
+		t.Error("an apply would leave the foreign action there, and Warn beside Deny is invalid")
+	}
+	if !deepEqual(got.Target, desired) {
+		t.Errorf("target is %v", got.Target)
+	}
+}
