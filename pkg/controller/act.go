@@ -283,6 +283,11 @@ func (c *Controller) refused(l *lock.Lock, v *verdict, err error) {
 		l.Settle(v.ID, lock.Outcome{Again: c.freshLook(v), Now: c.Clock.Now()})
 		return
 	}
+	if disconnected(err) {
+		c.Log.WithField("object", v.ID.String()).Warnf("the API server did not answer a revert, which is tried again: %v", err)
+		c.settle(l, v.Work, lock.Outcome{Again: c.freshLook(v), Failed: true, Transient: true, Problem: c.driftProblem(v)})
+		return
+	}
 	p := c.refusalOf(l, v, err)
 	if log := c.Log.WithField("object", v.ID.String()); v.Failures == 0 {
 		log.Warnf("revert refused: %s", p.Message)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"regexp"
 	"strings"
 
@@ -76,6 +77,12 @@ func faultyFields(s metav1.Status) string {
 		}
 	}
 	return strings.Join(fields, ", ")
+}
+
+// disconnected reports whether an error is that of a request without an answer: nobody refused anything.
+func disconnected(err error) bool {
+	var failed *url.Error // which net/http returns for all of these
+	return errors.As(err, &failed)
 }
 
 // transient says whether an error is the want of an answer, not a refusal.

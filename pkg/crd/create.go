@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 )
 
@@ -54,6 +55,12 @@ func install(ctx context.Context, client clientv1.CustomResourceDefinitionInterf
 		case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), errors.Is(err, errDeleted):
 			// Another writer was faster, and has made progress. The next request fails when ctx has ended.
 			continue
+		case disconnected(ctx, err):
+			// The API server may have carried it out or not, which the next request tells.
+			if err := pause(ctx); err != nil {
+				return err
+			}
+			continue
 		case err != nil:
 			return err
 		}
@@ -63,9 +70,33 @@ func install(ctx context.Context, client clientv1.CustomResourceDefinitionInterf
 			want = never
 		}
 		err = waitFor(ctx, client, live, want)
-		if !errors.Is(err, errDeleted) {
+		if !errors.Is(err, errDeleted) && !disconnected(ctx, err) {
 			return err
 		}
+	}
+}
+
+// disconnected reports whether an error comes from a connection that broke or gave no answer. One that cannot be made at all is
+// not among them: nothing but the caller knows how long to wait for an API server. Nor is the end of ctx.
+func disconnected(ctx context.Context, err error) bool {
+	if ctx.Err() != nil {
+		return false
+	}
+	return utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err) || utilnet.IsTimeout(err)
+}
+
+// retryDelay is how long after a broken connection the next request is made.
+const retryDelay = 200 * time.Millisecond
+
+// pause waits for the time of retryDelay, and returns the error of ctx if it ends meanwhile.
+func pause(ctx context.Context) error {
+	delay := time.NewTimer(retryDelay)
+	defer delay.Stop()
+	select {
+	case <-delay.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 

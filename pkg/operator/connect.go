@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
@@ -31,12 +32,15 @@ const requestTimeout = 30 * time.Second
 // connection holds the clients and the factory behind the HelmRelease controller.
 type connection struct {
 	controller.Clients
+	leases  coordinationv1.CoordinationV1Interface
 	factory *helm.Factory
 }
 
-// connect makes the clients. They are client-go's as they are, and share one connection of HTTP/2, which client-go checks by
-// pings. There is no client-side rate limit: the API server's own priority and fairness limits requests, and reverts that
-// wait in a client help nobody.
+// leaseTimeout bounds a request about the lease, so that a leader can try again over another connection before its lease expires.
+const leaseTimeout = 3 * time.Second
+
+// connect makes the clients. They are client-go's as they are, and share the connections of config's transport. There is no
+// client-side rate limit: the API server's own priority and fairness limits requests, and reverts that wait in a client help nobody.
 func connect(config *rest.Config, o ControllerOptions) (*connection, error) {
 	config = rest.CopyConfig(config)
 	config.QPS, config.RateLimiter = -1, nil
@@ -46,6 +50,8 @@ func connect(config *rest.Config, o ControllerOptions) (*connection, error) {
 	typed := rest.CopyConfig(requests)
 	typed.ContentType = runtime.ContentTypeProtobuf
 	typed.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	leases := rest.CopyConfig(typed)
+	leases.Timeout = min(leaseTimeout, renewDeadline(o.LeaseDuration)/2)
 
 	c := &connection{}
 	var err error
@@ -58,6 +64,7 @@ func connect(config *rest.Config, o ControllerOptions) (*connection, error) {
 	}
 	step("discovery", func() (e error) { c.Discovery, e = discovery.NewDiscoveryClientForConfig(requests); return })
 	step("Kubernetes", func() (e error) { c.Kubernetes, e = kubernetes.NewForConfig(typed); return })
+	step("lease", func() (e error) { c.leases, e = coordinationv1.NewForConfig(leases); return })
 	step("dynamic", func() (e error) { c.Dynamic, e = dynamic.NewForConfig(requests); return })
 	step("writing", func() (e error) { c.Accounts, e = enforce.NewAccounts(requests, o.Impersonate); return })
 	step("metadata", func() (e error) { c.Metadata, e = metadata.NewForConfig(requests); return })
@@ -90,7 +97,9 @@ func newFactory(config *rest.Config, namespace string) (*helm.Factory, error) {
 	if err != nil {
 		return nil, err
 	}
-	caches := cache.NewSharedCachedFactory(healthy{clients}, &cache.SharedCacheFactoryOptions{DefaultNamespace: namespace})
+	caches := cache.NewSharedCachedFactory(healthy{clients}, &cache.SharedCacheFactoryOptions{
+		DefaultNamespace: namespace, DefaultTweakList: watch.Limit,
+	})
 	return helm.NewFactoryFromConfigWithOptions(config, &helm.FactoryOptions{Namespace: namespace, SharedCacheFactory: caches})
 }
 

@@ -37,7 +37,7 @@ func lead(ctx context.Context, conn *connection, o ControllerOptions, c *control
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: renewSeldom(o, &toldLock{log: o.Log, Interface: &resourcelock.LeaseLock{
 			LeaseMeta:  metav1.ObjectMeta{Namespace: o.Namespace, Name: o.lease},
-			Client:     conn.Kubernetes.CoordinationV1(),
+			Client:     conn.leases,
 			LockConfig: resourcelock.ResourceLockConfig{Identity: identity(o)},
 		}}),
 		Name: o.lease, ReleaseOnCancel: true,

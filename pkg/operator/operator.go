@@ -42,6 +42,9 @@ func Run(ctx context.Context, options ControllerOptions) error {
 	m.Shard(o.ControllerName, o.shard)
 	restConfig = rest.CopyConfig(restConfig)
 	restConfig.Wrap(m.RoundTripper)
+	if restConfig, err = failingOver(restConfig, o.Log); err != nil {
+		return err
+	}
 	notifier, err := notify.New(o.Notify, o.Clock, o.Log, m)
 	if err != nil {
 		return err

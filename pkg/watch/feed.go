@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/utils/clock"
 )
 
 // sink takes what a feed delivers, in order, from one goroutine.
@@ -43,34 +42,64 @@ type feed struct {
 	// troubled, if set, is called when lastError has become another one; it is set before the feed runs.
 	troubled func()
 
+	// Only the goroutine of run uses these. delivered is set by what comes over a watch, bookmarks included.
+	delivered bool
+	retry     wait.Backoff
+
 	mu  sync.Mutex
 	err error
 }
 
-func newFeed(name string, lw cache.ListerWatcher, example runtime.Object, s sink, log logrus.FieldLogger) *feed {
-	f := &feed{name: name, sink: s, log: log, begun: make(chan struct{}), synced: make(chan struct{}), tried: make(chan struct{})}
-	retry := backoff()
-	f.reflector = cache.NewReflectorWithOptions(lw, example, f, cache.ReflectorOptions{Name: name, TypeDescription: name, Backoff: &retry})
+func newFeed(name string, lw *cache.ListWatch, example runtime.Object, s sink, log logrus.FieldLogger) *feed {
+	f := &feed{name: name, sink: s, log: log, begun: make(chan struct{}), synced: make(chan struct{}), tried: make(chan struct{}),
+		retry: backoff(longestDelay)}
+	refused := backoff(longestRefusedDelay)
+	options := cache.ReflectorOptions{Name: name, TypeDescription: name, Backoff: &refused}
+	f.reflector = cache.NewReflectorWithOptions(limited(lw), example, f, options)
 	return f
 }
 
-// backoff spaces out attempts to list and watch. It begins early, because drift lives on while a watch is down.
-func backoff() wait.Backoff {
-	return wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 8, Cap: 15 * time.Second}
+const (
+	// longestDelay bounds the delay between two attempts to list and watch.
+	longestDelay = 15 * time.Second
+	// longestRefusedDelay bounds the delay between two attempts to go on with a watch when there is nothing to connect to. It is
+	// short, because the Reflector does not reset that delay for two minutes.
+	longestRefusedDelay = 3 * time.Second
+)
+
+// backoff spaces out attempts. It begins early, because drift lives on while a watch is down.
+func backoff(longest time.Duration) wait.Backoff {
+	return wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 8, Cap: longest}
 }
 
-// run lists and watches until ctx ends. It is the Reflector's own loop, with errors told to those who ask for them.
+// run lists and watches until ctx ends. It is the Reflector's own loop, but it tells errors to those who ask for them, and its delays
+// begin again when a watch has delivered something or has lasted for a while.
 func (f *feed) run(ctx context.Context) {
-	err := backoff().DelayWithReset(clock.RealClock{}, time.Minute).Until(ctx, true, true, func(ctx context.Context) (bool, error) {
+	for ctx.Err() == nil {
+		begun := time.Now()
+		f.delivered = false
 		if err := f.reflector.ListAndWatchWithContext(ctx); err != nil {
 			f.failed(err)
 		}
-		return false, nil
-	})
-	if err != nil && ctx.Err() == nil {
-		f.failed(err)
+		delay := time.NewTimer(f.delay(time.Since(begun)))
+		select {
+		case <-ctx.Done():
+		case <-delay.C:
+		}
+		delay.Stop()
 	}
 }
+
+// delay returns how long to wait after an attempt that lasted so long.
+func (f *feed) delay(lasted time.Duration) time.Duration {
+	if f.delivered || lasted > longestDelay {
+		f.retry = backoff(longestDelay)
+	}
+	return f.retry.Step()
+}
+
+// UpdateResourceVersion makes the feed a cache.ResourceVersionUpdater: the Reflector calls it for all that comes over a watch.
+func (f *feed) UpdateResourceVersion(string) { f.delivered = true }
 
 func (f *feed) failed(err error) {
 	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {

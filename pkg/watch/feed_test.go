@@ -1,11 +1,15 @@
 package watch
 
 import (
+	"context"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
 )
 
 // recorder is a sink that notes what comes, and how far the feed says it is at that moment.
@@ -113,5 +117,66 @@ func TestWhatIsNoObjectIsAnError(t *testing.T) {
 		if err == nil {
 			t.Errorf("%s takes what is no object", what)
 		}
+	}
+}
+
+// A watch that is cut every now and then is not one that never works.
+func TestTheDelayBeginsAgainWhenAWatchHasWorked(t *testing.T) {
+	const first = 150 * time.Millisecond // with jitter
+	f := newFeed("test", &cache.ListWatch{}, &metav1.PartialObjectMetadata{}, &recorder{}, quiet())
+	grow := func() {
+		t.Helper()
+		longest := time.Duration(0)
+		for range 10 {
+			longest = f.delay(0)
+		}
+		if longest < longestDelay {
+			t.Fatalf("after ten failures the delay is %s", longest)
+		}
+	}
+	if delay := f.delay(0); delay > first {
+		t.Errorf("the first delay is %s", delay)
+	}
+	grow()
+	f.UpdateResourceVersion("7")
+	if delay := f.delay(time.Millisecond); delay > first {
+		t.Errorf("after an event the delay is %s", delay)
+	}
+	f.delivered = false // as run has it
+	grow()
+	if delay := f.delay(longestDelay + 1); delay > first {
+		t.Errorf("after a watch that lasted the delay is %s", delay)
+	}
+}
+
+func TestWatchesAreLimitedAndListsAreNot(t *testing.T) {
+	five, yes, no := int64(300), true, false
+	for name, test := range map[string]struct {
+		options metav1.ListOptions
+		want    int64
+	}{
+		"a list":                          {metav1.ListOptions{}, 0},
+		"a watch":                         {metav1.ListOptions{TimeoutSeconds: &five}, 35},
+		"a watch that says it lists not":  {metav1.ListOptions{TimeoutSeconds: &five, SendInitialEvents: &no}, 35},
+		"a watch that begins with a list": {metav1.ListOptions{TimeoutSeconds: &five, SendInitialEvents: &yes}, 300},
+	} {
+		var got metav1.ListOptions
+		lw := limited(&cache.ListWatch{WatchFuncWithContext: func(_ context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
+			got = o
+			return apiwatch.NewEmptyWatch(), nil
+		}})
+		if _, err := lw.WatchWithContext(t.Context(), test.options); err != nil {
+			t.Fatal(err)
+		}
+		seconds := int64(0)
+		if got.TimeoutSeconds != nil {
+			seconds = *got.TimeoutSeconds
+		}
+		if seconds != test.want {
+			t.Errorf("%s: %d seconds, want %d", name, seconds, test.want)
+		}
+	}
+	if five != 300 {
+		t.Error("the caller's options have changed")
 	}
 }

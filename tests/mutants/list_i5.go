@@ -66,9 +66,12 @@ func noDriftLost() []mutant {
 			promise: "I5", what: "a watch that failed is not begun again",
 			edit: edit{feed, `			f.failed(err)
 		}
-		return false, nil`, `			f.failed(err)
+		delay :=`, `			f.failed(err)
 		}
-		return true, nil`},
+		if ctx != nil {
+			return
+		}
+		delay :=`},
 			pkg: integration, run: "TestI5_BurstOfFortyDrifts",
 		},
 		{
@@ -142,6 +145,46 @@ func noDriftLost() []mutant {
 			edit: edit{"pkg/manifest/resolve.go", `	labels[ManagedByLabel] = ManagedByHelm
 	live.SetLabels(labels)`, `	live.SetLabels(labels)`},
 			pkg: integration, run: "TestI5_DriftMadeBeforeTheLock/helm_4",
+		},
+		{
+			promise: "I5", what: "a request that is not answered is sent again over the same connection",
+			edit: edit{"pkg/operator/failover.go", `	if f.current == t {`, `	if f.current == nil {`},
+			pkg:  operatorPkg, run: "TestARequestWithoutAnAnswerIsSentAgainOverAnotherConnection|TestAnotherConnectionReallyIsAnother",
+		},
+		{
+			promise: "I5", what: "a creation without an answer is sent again",
+			edit: edit{"pkg/operator/failover.go", `http.MethodPatch, http.MethodPut:`, `http.MethodPatch, http.MethodPut, http.MethodPost:`},
+			pkg:  operatorPkg, run: "TestACreationOrDeletionIsSentOnce",
+		},
+		{
+			promise: "I5", what: "a watch that has fallen silent is waited for",
+			edit: edit{"pkg/operator/failover.go", `	a.timer.Reset(a.silence)`, `	a.timer.Stop()`},
+			pkg:  operatorPkg, run: "TestAStreamThatFallsSilentEnds",
+		},
+		{
+			promise: "I5", what: "watches last as long as client-go likes",
+			edit: edit{"pkg/watch/lifetime.go", `	o.TimeoutSeconds = &seconds`, `	_ = seconds`},
+			pkg:  watch, run: "TestWatchesAreLimitedAndListsAreNot",
+		},
+		{
+			promise: "I5", what: "the delay before a broken watch is begun again only grows",
+			edit: edit{feed, `	if f.delivered || lasted > longestDelay {`, `	if lasted < 0 {`},
+			pkg:  watch, run: "TestTheDelayBeginsAgainWhenAWatchHasWorked",
+		},
+		{
+			promise: "I5", what: "a request about the lease may take as long as any other",
+			edit: edit{"pkg/operator/connect.go", `	leases.Timeout = min(leaseTimeout, renewDeadline(o.LeaseDuration)/2)`, ``},
+			pkg:  ha, run: "TestHA_AnAPIServerOfThreeHangs",
+		},
+		{
+			promise: "I5", what: "a connection that breaks is a refusal",
+			edit: edit{act, `	if disconnected(err) {`, `	if disconnected(err) && v == nil {`},
+			pkg:  ha, run: "TestHA_BrokenConnectionIsNoRefusal",
+		},
+		{
+			promise: "I5", what: "a connection that breaks ends the installation of the definition",
+			edit: edit{"pkg/crd/create.go", `		case disconnected(ctx, err):`, `		case disconnected(ctx, err) && client == nil:`},
+			pkg:  ha, run: "TestHA_ConnectionBreaksWhileTheDefinitionIsInstalled",
 		},
 	}
 }
