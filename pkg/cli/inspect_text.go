@@ -45,9 +45,17 @@ func summary(d *release.Details, now time.Time) string {
 		if i == 0 {
 			name = "Hooks:"
 		}
-		t.Add(nil, name, fmt.Sprintf("%s %s (%s)", hook.Kind, hook.Name, strings.Join(hook.Events, ", ")))
+		t.Add(nil, name, fmt.Sprintf("%s %s (%s)", hook.Kind, hook.Name, strings.Join(eventsOf(hook), ", ")))
 	}
 	return t.String(0)
+}
+
+func eventsOf(hook release.Hook) []string {
+	events := make([]string, len(hook.Events))
+	for i, event := range hook.Events {
+		events[i] = event.String()
+	}
+	return events
 }
 
 func applyMethod(method string) string {
@@ -159,7 +167,7 @@ func detailsJSON(d *release.Details) (string, error) {
 		}
 	}
 	for _, hook := range d.Hooks {
-		out.Hooks = append(out.Hooks, hookOut{Kind: hook.Kind, Name: hook.Name, Events: hook.Events, Weight: hook.Weight})
+		out.Hooks = append(out.Hooks, hookOut{Kind: hook.Kind, Name: hook.Name, Events: eventsOf(hook), Weight: hook.Weight})
 	}
 	return encodeJSON(out, "  ")
 }

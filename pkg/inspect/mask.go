@@ -10,8 +10,9 @@ import (
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
-// maxSecretBytes bounds the live values of Secrets that one comparison keeps in memory to find them in other texts.
-const maxSecretBytes = 16 << 20
+// maxSecretBytes bounds the values of Secrets that one comparison keeps in memory to find them in other texts. They are kept in all
+// their forms, which are ten times as much. A Secret holds 1 MiB, and a release stores all of its Secrets in one.
+const maxSecretBytes = 4 << 20
 
 // liveSecrets collects the values of the live Secrets of a release: what the release declares may quote them, and so may every
 // live object.
@@ -27,18 +28,28 @@ func (s *liveSecrets) add(live *unstructured.Unstructured) {
 	if live == nil || live.GetKind() != "Secret" {
 		return
 	}
-	data, _ := live.Object["data"].(map[string]any)
-	stringData, _ := live.Object["stringData"].(map[string]any) // only saved objects have it
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, values := range []map[string]any{data, stringData} {
-		for _, value := range values {
-			text, _ := value.(string)
-			s.bytes += len(text)
+	s.keep(live.Object)
+}
+
+// keep keeps the values of a Secret. s.mu is held.
+func (s *liveSecrets) keep(secret map[string]any) {
+	kept := map[string]any{"kind": "Secret"}
+	for _, field := range []string{"data", "stringData"} { // only saved and declared objects have the second
+		kept[field] = secret[field]
+		switch values := secret[field].(type) {
+		case map[string]any:
+			for _, value := range values {
+				text, _ := value.(string)
+				s.bytes += len(text)
+			}
+		case string:
+			s.bytes += len(values)
 		}
 	}
 	if s.bytes <= maxSecretBytes {
-		s.secrets = append(s.secrets, map[string]any{"kind": "Secret", "data": data, "stringData": stringData})
+		s.secrets = append(s.secrets, kept)
 	}
 }
 
@@ -47,14 +58,15 @@ func (s *liveSecrets) add(live *unstructured.Unstructured) {
 func (s *liveSecrets) values(declared []manifest.Object) (report.Values, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.bytes > maxSecretBytes {
-		return report.Values{}, fmt.Errorf("its live Secrets hold more than %d MiB, which is too much to find and mask in other texts", maxSecretBytes>>20)
-	}
-	all := s.secrets
 	for _, o := range declared {
-		all = append(all, o.Content)
+		if o.ID.Kind == "Secret" {
+			s.keep(o.Content)
+		}
 	}
-	return report.ValuesOf(all...), nil
+	if s.bytes > maxSecretBytes {
+		return report.Values{}, fmt.Errorf("its Secrets hold more than %d MiB, which is too much to find and mask in other texts", maxSecretBytes>>20)
+	}
+	return report.ValuesOf(s.secrets...), nil
 }
 
 // mask takes the values of all Secrets of the release, declared and live ones, out of both sides of every difference.

@@ -78,7 +78,7 @@ func fromRecord(in Input) Decision {
 		}
 	case rec.Status == release.StatusUninstalled:
 		return Decision{State: v1alpha1.StateUninstalled, Reason: v1alpha1.ReasonNotDeployed, Message: revision}
-	case rec.Status.Transitioning():
+	case release.Transitioning(rec.Status):
 		return transitioning(in, revision)
 	}
 	return Decision{

@@ -52,7 +52,7 @@ func split(manifest string) ([]document, error) {
 			return nil
 		}
 		doc := document{index: len(docs) + 1, line: first, text: text}
-		if len(docs) == maxDocuments {
+		if len(docs) == MaxDocuments {
 			return tooMany(doc)
 		}
 		docs = append(docs, doc)
@@ -85,7 +85,7 @@ func split(manifest string) ([]document, error) {
 }
 
 func tooMany(doc document) error {
-	return doc.errorf(doc.line, "the manifest has more than %d documents", maxDocuments)
+	return doc.errorf(doc.line, "the manifest has more than %d documents", MaxDocuments)
 }
 
 // splitJSON cuts a stream of JSON objects without separators, which Helm takes when nothing comes before the first one. It
@@ -107,7 +107,7 @@ func splitJSON(manifest string) ([]document, error) {
 		line += strings.Count(manifest[counted:start], "\n")
 		counted = start
 		doc := document{index: len(docs) + 1, line: line, text: manifest[start : start+len(raw)]}
-		if len(docs) == maxDocuments {
+		if len(docs) == MaxDocuments {
 			return nil, tooMany(doc)
 		}
 		docs = append(docs, doc)

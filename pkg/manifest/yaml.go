@@ -29,8 +29,8 @@ const (
 	maxNodes = 1 << 18
 	// maxObjects bounds the objects of a release. Each is remembered, and watched, while the release is locked.
 	maxObjects = 20000
-	// maxDocuments bounds the documents of a manifest, those without an object included.
-	maxDocuments = 2 * maxObjects
+	// MaxDocuments bounds the documents of a manifest, those without an object included.
+	MaxDocuments = 2 * maxObjects
 	// smallBytes and smallMarks are what a manifest has at most that many may parse at the same time: it takes a few MiB.
 	smallBytes = 512 << 10
 	smallMarks = 1 << 14
@@ -86,6 +86,24 @@ func marks(text string) int {
 	return count
 }
 
+// Decodable reports whether a document is within the bounds in which the YAML library may have it.
+func Decodable(document string) bool { return undecodable(document) == "" }
+
+// undecodable returns why the YAML library must not have a document; empty when it may.
+func undecodable(text string) string {
+	if len(text) > maxBytes {
+		return fmt.Sprintf("it has %d bytes, more than %d", len(text), maxBytes)
+	}
+	if !utf8.ValidString(text) {
+		// The YAML library would take some of it for UTF-16, which has the same characters in other bytes.
+		return "it is not valid YAML: it is not UTF-8 throughout"
+	}
+	if marks(text) > maxMarks {
+		return fmt.Sprintf("it has more than %d characters that may begin an element of YAML", maxMarks)
+	}
+	return ""
+}
+
 // Large reports whether it takes more than a few MiB of memory to parse a manifest. Then do not parse many at the same time.
 func Large(manifest string) bool {
 	return len(manifest) > smallBytes || marks(manifest) > smallMarks
@@ -95,12 +113,8 @@ func Large(manifest string) bool {
 // strings, numbers as int64 or float64; of a key that is there twice the last one counts. It returns nil for an empty
 // document. rest tells that more text follows the end of the document, which Helm ignores.
 func (d *decoder) decode(doc document) (content any, rest bool, err error) {
-	if !utf8.ValidString(doc.text) {
-		// The YAML library would take some of it for UTF-16, which has the same characters in other bytes.
-		return nil, false, doc.errorf(doc.firstLine(), "it is not valid YAML: it is not UTF-8 throughout")
-	}
-	if marks(doc.text) > maxMarks {
-		return nil, false, doc.errorf(doc.firstLine(), "it has more than %d characters that may begin an element of YAML", maxMarks)
+	if why := undecodable(doc.text); why != "" {
+		return nil, false, doc.errorf(doc.firstLine(), "%s", why)
 	}
 	in := yaml.NewDecoder(strings.NewReader(doc.text))
 	var raw any

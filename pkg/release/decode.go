@@ -12,9 +12,13 @@ import (
 )
 
 // DefaultLimit bounds the decompressed payload, in bytes. A Secret holds at most 1 MiB, three quarters of that after
-// base64; real charts compress by a factor of 5 to 20. 64 MiB is far above that, and far below the 1000-fold that a
+// base64; real charts compress by a factor of 5 to 20. 32 MiB is far above that, and far below the 1000-fold that a
 // decompression bomb reaches.
-const DefaultLimit int64 = 64 << 20
+const DefaultLimit int64 = 32 << 20
+
+// maxValue bounds one value of the payload: the manifest, in which an escaped line end has two bytes, or the files of the chart. The
+// JSON decoder keeps a whole value in a buffer of up to twice its size.
+const maxValue int64 = 20 << 20
 
 // largeBytes is from how many decompressed bytes on a payload is a large one. Hardly any real one is.
 const largeBytes int64 = 4 << 20
@@ -64,15 +68,15 @@ func decode(payload []byte, limit int64, details *Details, large func()) (*Relea
 	}
 	r, err := inflate(payload, limit, large)
 	if err != nil {
-		return nil, explain(err, limit)
+		return nil, explain(err)
 	}
-	s := stream{dec: json.NewDecoder(r), details: details}
+	s := newStream(r, details)
 	rel, err := s.release()
 	if err != nil {
-		return nil, explain(err, limit)
+		return nil, explain(err)
 	}
 	if err := s.end(); err != nil {
-		return nil, explain(err, limit)
+		return nil, explain(err)
 	}
 	if err := rel.complete(); err != nil {
 		if errors.Is(err, ErrNoManifest) {
@@ -84,29 +88,46 @@ func decode(payload []byte, limit int64, details *Details, large func()) (*Relea
 }
 
 // inflate returns the JSON of the payload. Like Helm, it tells compressed from plain payloads by gzip's magic number.
-func inflate(payload []byte, limit int64, large func()) (io.Reader, error) {
+func inflate(payload []byte, limit int64, large func()) (*bounded, error) {
 	plain := bufio.NewReader(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(payload)))
 	head, err := plain.Peek(3)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
 	if !bytes.Equal(head, []byte{0x1f, 0x8b, 0x08}) {
-		return &bounded{r: plain, left: limit, large: large}, nil
+		return newBounded(plain, limit, large), nil
 	}
 	inflated, err := gzip.NewReader(plain)
 	if err != nil {
 		return nil, err
 	}
-	return &bounded{r: inflated, left: limit, large: large}, nil
+	return newBounded(inflated, limit, large), nil
 }
 
-// bounded fails with ErrTooLarge when more than left bytes come; io.LimitedReader would call that a regular end.
+func newBounded(r io.Reader, limit int64, large func()) *bounded {
+	b := &bounded{r: r, left: limit, large: large}
+	b.begin(maxValue)
+	return b
+}
+
+// boundError says which bound a payload exceeds.
+type boundError struct{ bound string }
+
+func (e *boundError) Error() string { return e.bound }
+
+// bounded fails with a boundError when more than left bytes come, or more than most since begin was called; io.LimitedReader
+// would call that a regular end.
 type bounded struct {
 	r     io.Reader
 	left  int64
 	read  int64
+	most  int64  // of the value that is being read
+	until int64  // of read, for that value
 	large func() // called once, before more than largeBytes are read
 }
+
+// begin says that the next value begins, which may have most bytes. Some of it may be in the decoder's buffer already.
+func (b *bounded) begin(most int64) { b.most, b.until = most, b.read+most }
 
 func (b *bounded) Read(p []byte) (int, error) {
 	if int64(len(p)) > b.left+1 {
@@ -119,8 +140,11 @@ func (b *bounded) Read(p []byte) (int, error) {
 	n, err := b.r.Read(p)
 	b.left -= int64(n)
 	b.read += int64(n)
-	if b.left < 0 {
-		return 0, ErrTooLarge
+	switch {
+	case b.left < 0:
+		return 0, &boundError{fmt.Sprintf("it decompresses to more than %d bytes", b.read+b.left)}
+	case b.read > b.until:
+		return 0, &boundError{fmt.Sprintf("one value in it has more than %d bytes", b.most)}
 	}
 	return n, err
 }
@@ -146,15 +170,16 @@ func (r *Release) complete() error {
 }
 
 // explain turns errors of the standard library, some of which quote their input, into ours, which never do.
-func explain(err error, limit int64) error {
+func explain(err error) error {
 	var (
 		base64Err base64.CorruptInputError
 		syntaxErr *json.SyntaxError
 		fieldErr  *fieldError
+		boundErr  *boundError
 	)
 	switch {
-	case errors.Is(err, ErrTooLarge):
-		return fmt.Errorf("%w: it decompresses to more than %d bytes; shrink the chart (values, files, CRDs) and upgrade the release", ErrTooLarge, limit)
+	case errors.As(err, &boundErr):
+		return fmt.Errorf("%w: %s; shrink the chart (values, files, CRDs) and upgrade the release", ErrTooLarge, boundErr.bound)
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return fmt.Errorf("%w: it ends before the release does; %s", ErrTruncated, advice)
 	case errors.As(err, &base64Err):

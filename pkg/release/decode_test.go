@@ -182,7 +182,7 @@ func TestDecodeExplainsBadPayloadsAndLeaksNothing(t *testing.T) {
 		"the chart is text":                    {replace(`{"name"`, `{"chart":"`+leak+`","name"`), release.ErrFormat, `"chart" has the wrong type`},
 		"the time is no time":                  {replace(`{"status"`, `{"last_deployed":"`+leak+`","status"`), release.ErrFormat, `"info.last_deployed" is not a time`},
 		"the apply method is unheard of":       {replace(`{"name"`, `{"apply_method":"`+leak+`","name"`), release.ErrFormat, `"apply_method" is neither`},
-		"a skipped value is nested too deeply": {replace(`{"name"`, `{"config":`+deep+`,"name"`), release.ErrFormat, "nested too deeply"},
+		"a skipped value is nested too deeply": {replace(`{"name"`, `{"config":`+deep+`,"name"`), release.ErrFormat, "not JSON at byte"},
 		"a wanted value is nested too deeply":  {replace(`"deployed"`, deep), release.ErrFormat, "not JSON at byte"},
 		"the name is missing":                  {replace(`"name":"podinfo",`, ``), release.ErrIncomplete, "no name"},
 		"the namespace is missing":             {replace(`"namespace":"apps",`, ``), release.ErrIncomplete, "no namespace"},

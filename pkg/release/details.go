@@ -1,8 +1,12 @@
 package release
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
+
+	helmrelease "helm.sh/helm/v3/pkg/release"
 )
 
 // Details is a stored release with what people ask for and locking does not need. Values, like Notes, can hold
@@ -17,19 +21,16 @@ type Details struct {
 	Hooks []Hook
 }
 
-// Hook is a hook of a release.
-type Hook struct {
-	Name string `json:"name"`
-	Kind string `json:"kind"`
-	// Path is the chart's file that it was rendered from.
-	Path string `json:"path,omitempty"`
-	// Events are when Helm runs it, for example "pre-upgrade".
-	Events []string `json:"events,omitempty"`
-	// Manifest is the rendered YAML. It may hold Secrets.
-	Manifest string `json:"manifest,omitempty"`
-	// Weight orders the hooks of one event.
-	Weight int `json:"weight,omitempty"`
-}
+// Hook is a hook of a release. Its manifest may hold Secrets.
+type Hook = helmrelease.Hook
+
+const (
+	// maxHooks bounds the hooks of a release, maxHook the bytes of one.
+	maxHooks = 10_000
+	maxHook  = 4 << 20
+	// maxElements bounds the values that the user gave: what is decoded takes up to a hundred times the memory of its text.
+	maxElements = 1 << 18
+)
 
 // DecodeDetails is Decode for all that Details holds, with the same bound on the decompressed size, the same errors, and
 // the same exception: with ErrNoManifest, everything but the manifest is there. Templates and files of the chart are skipped.
@@ -53,15 +54,58 @@ func (s stream) detail(key string) error {
 	}
 	switch key {
 	case "config":
-		var values map[string]json.RawMessage
-		if err := s.value(key, &values); err != nil || len(values) == 0 {
-			return err
-		}
-		encoded, err := json.Marshal(values)
-		s.details.Values = encoded
-		return err
+		return s.config()
 	case "hooks":
-		return s.value(key, &s.details.Hooks)
+		return s.hooks()
 	}
 	return s.skip()
+}
+
+// config keeps the values as text, which is an object, or null for none.
+func (s stream) config() error {
+	var raw json.RawMessage
+	if err := s.value("config", &raw); err != nil {
+		return err
+	}
+	var values bytes.Buffer
+	if err := json.Compact(&values, raw); err != nil {
+		return err
+	}
+	elements := 0
+	for _, mark := range []string{",", "{", "["} {
+		elements += bytes.Count(values.Bytes(), []byte(mark))
+	}
+	switch text := values.Bytes(); {
+	case string(text) == "null", string(text) == "{}":
+		return nil
+	case text[0] != '{':
+		return &fieldError{"config", wrongType}
+	case elements > maxElements:
+		return &boundError{fmt.Sprintf("the values that the user gave have more than %d elements", maxElements)}
+	}
+	s.details.Values = values.Bytes()
+	return nil
+}
+
+// hooks reads the hooks one by one.
+func (s stream) hooks() error {
+	token, err := s.dec.Token()
+	if err != nil || token == nil {
+		return err
+	}
+	if token != json.Delim('[') {
+		return &fieldError{"hooks", wrongType}
+	}
+	for s.dec.More() {
+		if len(s.details.Hooks) == maxHooks {
+			return &boundError{fmt.Sprintf("it has more than %d hooks", maxHooks)}
+		}
+		var hook Hook
+		if err := s.valueWithin(maxHook, "hooks", &hook); err != nil {
+			return err
+		}
+		s.details.Hooks = append(s.details.Hooks, hook)
+	}
+	_, err = s.dec.Token()
+	return err
 }

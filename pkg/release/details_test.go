@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	helmrelease "helm.sh/helm/v3/pkg/release"
 )
 
 func encoded(json string) []byte { return []byte(base64.StdEncoding.EncodeToString([]byte(json))) }
@@ -27,7 +29,7 @@ func TestDetailsHoldWhatPeopleAskFor(t *testing.T) {
 	if string(d.Values) != `{"a":{"b":1},"c":"d"}` {
 		t.Errorf("values are %s", d.Values)
 	}
-	want := []Hook{{Name: "migrate", Kind: "Job", Path: "web/templates/job.yaml", Manifest: "kind: Secret", Events: []string{"pre-upgrade"}, Weight: -5}}
+	want := []Hook{{Name: "migrate", Kind: "Job", Path: "web/templates/job.yaml", Manifest: "kind: Secret", Events: []helmrelease.HookEvent{helmrelease.HookPreUpgrade}, Weight: -5}}
 	if !reflect.DeepEqual(d.Hooks, want) {
 		t.Errorf("hooks are %+v", d.Hooks)
 	}

@@ -23,7 +23,7 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, payload []byte) {
 		rel, err := release.Decode(payload, 1<<16)
 		if err == nil {
-			if rel.Name == "" || rel.Namespace == "" || rel.Manifest == "" || rel.Revision < 1 || !rel.Status.Known() {
+			if rel.Name == "" || rel.Namespace == "" || rel.Manifest == "" || rel.Revision < 1 || !release.Known(rel.Status) {
 				t.Errorf("an incomplete release: %+v", rel)
 			}
 			return
@@ -63,7 +63,7 @@ func FuzzRecordOf(f *testing.F) {
 			}
 			return
 		}
-		if release.SecretName(rec.Key.Name, rec.Revision) != secret || rec.Key.Name != name || fmt.Sprint(rec.Revision) != version || rec.Revision < 1 || !rec.Status.Known() {
+		if release.SecretName(rec.Key.Name, rec.Revision) != secret || rec.Key.Name != name || fmt.Sprint(rec.Revision) != version || rec.Revision < 1 || !release.Known(rec.Status) {
 			t.Errorf("Secret %q with name %q, version %q, status %q is %+v", secret, name, version, status, rec)
 		}
 	})

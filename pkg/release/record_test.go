@@ -156,7 +156,7 @@ func TestALabelFromTheRevisionBeforeDoesNotAgeARecord(t *testing.T) {
 
 func TestAStatusOfANewerHelmIsUnknownAndUnlocked(t *testing.T) {
 	rec, err := release.RecordOf(metadata(func(m *metav1.PartialObjectMetadata) { m.Labels["status"] = "pending-migration" }))
-	if err != nil || rec.Status != release.StatusUnknown || rec.Status.Locked() {
+	if err != nil || rec.Status != release.StatusUnknown {
 		t.Errorf("got %+v, %v", rec, err)
 	}
 }
@@ -208,27 +208,15 @@ func TestSameComparesIdentityAndNotTheRevision(t *testing.T) {
 	}
 }
 
-func TestStatusesAreThoseOfHelm(t *testing.T) {
-	for _, test := range []struct {
-		helm                  helmrelease.Status
-		ours                  release.Status
-		transitioning, locked bool
-	}{
-		{helmrelease.StatusUnknown, release.StatusUnknown, false, false},
-		{helmrelease.StatusDeployed, release.StatusDeployed, false, true},
-		{helmrelease.StatusUninstalled, release.StatusUninstalled, false, false},
-		{helmrelease.StatusSuperseded, release.StatusSuperseded, false, false},
-		{helmrelease.StatusFailed, release.StatusFailed, false, false},
-		{helmrelease.StatusUninstalling, release.StatusUninstalling, true, false},
-		{helmrelease.StatusPendingInstall, release.StatusPendingInstall, true, false},
-		{helmrelease.StatusPendingUpgrade, release.StatusPendingUpgrade, true, false},
-		{helmrelease.StatusPendingRollback, release.StatusPendingRollback, true, false},
+func TestStatusesThatHelmWritesAreKnown(t *testing.T) {
+	for status, transitioning := range map[helmrelease.Status]bool{
+		helmrelease.StatusUnknown: false, helmrelease.StatusDeployed: false, helmrelease.StatusUninstalled: false,
+		helmrelease.StatusSuperseded: false, helmrelease.StatusFailed: false, helmrelease.StatusUninstalling: true,
+		helmrelease.StatusPendingInstall: true, helmrelease.StatusPendingUpgrade: true, helmrelease.StatusPendingRollback: true,
+		"brand-new": false,
 	} {
-		if string(test.helm) != string(test.ours) || !test.ours.Known() {
-			t.Errorf("helm has %q, we have %q", test.helm, test.ours)
-		}
-		if test.ours.Transitioning() != test.transitioning || test.ours.Locked() != test.locked {
-			t.Errorf("%s: transitioning %v, locked %v", test.ours, test.ours.Transitioning(), test.ours.Locked())
+		if release.Known(status) != (status != "brand-new") || release.Transitioning(status) != transitioning {
+			t.Errorf("%s: known %v, transitioning %v", status, release.Known(status), release.Transitioning(status))
 		}
 	}
 }

@@ -9,6 +9,8 @@ package release
 import (
 	"fmt"
 	"time"
+
+	helmrelease "helm.sh/helm/v3/pkg/release"
 )
 
 // Key names a release. Helm release names are unique in a namespace.
@@ -21,23 +23,23 @@ type Key struct {
 func (k Key) String() string { return k.Namespace + "/" + k.Name }
 
 // Status is the status of one revision of a release, with the values that Helm stores.
-type Status string
+type Status = helmrelease.Status
 
 // All statuses of Helm 3 and Helm 4. StatusUnknown also stands for a value that this version does not know.
 const (
-	StatusUnknown         Status = "unknown"
-	StatusDeployed        Status = "deployed"
-	StatusUninstalled     Status = "uninstalled"
-	StatusSuperseded      Status = "superseded"
-	StatusFailed          Status = "failed"
-	StatusUninstalling    Status = "uninstalling"
-	StatusPendingInstall  Status = "pending-install"
-	StatusPendingUpgrade  Status = "pending-upgrade"
-	StatusPendingRollback Status = "pending-rollback"
+	StatusUnknown         = helmrelease.StatusUnknown
+	StatusDeployed        = helmrelease.StatusDeployed
+	StatusUninstalled     = helmrelease.StatusUninstalled
+	StatusSuperseded      = helmrelease.StatusSuperseded
+	StatusFailed          = helmrelease.StatusFailed
+	StatusUninstalling    = helmrelease.StatusUninstalling
+	StatusPendingInstall  = helmrelease.StatusPendingInstall
+	StatusPendingUpgrade  = helmrelease.StatusPendingUpgrade
+	StatusPendingRollback = helmrelease.StatusPendingRollback
 )
 
 // Known reports whether s is a status that Helm 3 or Helm 4 writes.
-func (s Status) Known() bool {
+func Known(s Status) bool {
 	switch s {
 	case StatusUnknown, StatusDeployed, StatusUninstalled, StatusSuperseded, StatusFailed,
 		StatusUninstalling, StatusPendingInstall, StatusPendingUpgrade, StatusPendingRollback:
@@ -46,22 +48,13 @@ func (s Status) Known() bool {
 	return false
 }
 
-// Transitioning reports whether Helm is at work on the release, or was interrupted while at work.
-func (s Status) Transitioning() bool {
-	switch s {
-	case StatusPendingInstall, StatusPendingUpgrade, StatusPendingRollback, StatusUninstalling:
-		return true
-	}
-	return false
-}
-
-// Locked reports whether a release whose newest revision has this status is locked. Only a deployed one is.
-func (s Status) Locked() bool { return s == StatusDeployed }
+// Transitioning reports whether a release with the status s is being changed by Helm, or was when Helm was interrupted.
+func Transitioning(s Status) bool { return s.IsPending() || s == StatusUninstalling }
 
 // parseStatus maps values of a Helm newer than us to StatusUnknown: such a release must stay visible (an error would
 // make an older revision look like the newest one), and must stay unlocked.
 func parseStatus(value string) Status {
-	if s := Status(value); s.Known() {
+	if s := Status(value); Known(s) {
 		return s
 	}
 	return StatusUnknown

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"io"
 	"time"
-)
 
-// maxDepth bounds the nesting of what is skipped. encoding/json has the same bound for what it decodes.
-const maxDepth = 10000
+	"helm.sh/helm/v3/pkg/chart"
+	helmrelease "helm.sh/helm/v3/pkg/release"
+)
 
 // fieldError names a field of the payload that cannot be used, never its value. Field is empty for the payload itself.
 type fieldError struct{ field, problem string }
@@ -20,79 +20,108 @@ const wrongType = "has the wrong type"
 // stream reads a release token by token, so that no more than one wanted value is in memory at a time.
 type stream struct {
 	dec *json.Decoder
+	in  *bounded
 	// details, when set, receives what DecodeDetails keeps beyond what locking needs.
 	details *Details
 }
 
-// info is the part of the payload's info that is wanted. Times are strings: older Helm stores a zero time as "".
-type info struct {
-	FirstDeployed string `json:"first_deployed"`
-	LastDeployed  string `json:"last_deployed"`
-	Description   string `json:"description"`
-	Status        string `json:"status"`
-	Notes         string `json:"notes"`
+func newStream(in *bounded, details *Details) stream {
+	return stream{dec: json.NewDecoder(in), in: in, details: details}
+}
+
+// stored is what a payload says, in Helm's own types. Those of Helm 3 have no place for the apply method, which Helm 4 stores.
+type stored struct {
+	helmrelease.Release
+	applyMethod string
 }
 
 func (s stream) release() (*Release, error) {
-	var (
-		rel  Release
-		meta info
-	)
+	from := stored{Release: helmrelease.Release{Info: &helmrelease.Info{}, Chart: &chart.Chart{Metadata: &chart.Metadata{}}}}
 	err := s.object("release", func(key string) error {
 		switch key {
 		case "name":
-			return s.value(key, &rel.Name)
+			return s.value(key, &from.Name)
 		case "namespace":
-			return s.value(key, &rel.Namespace)
+			return s.value(key, &from.Namespace)
 		case "version":
-			return s.value(key, &rel.Revision)
+			return s.value(key, &from.Version)
 		case "manifest":
-			return s.value(key, &rel.Manifest)
+			return s.value(key, &from.Manifest)
 		case "apply_method":
-			return s.value(key, &rel.ApplyMethod)
+			return s.value(key, &from.applyMethod)
 		case "info":
-			return s.value(key, &meta)
+			return s.info(from.Info)
 		case "chart":
-			return s.chart(&rel)
+			return s.chart(from.Chart.Metadata)
 		}
 		return s.detail(key)
 	})
 	if err != nil {
 		return nil, err
 	}
-	switch rel.ApplyMethod {
+	switch from.applyMethod {
 	case ApplyMethodServerSide, ApplyMethodClientSide, ApplyMethodUnset:
 	default:
 		return nil, &fieldError{"apply_method", "is neither ssa nor csa: this Helm is newer than helm-locker"}
 	}
-	rel.Description, rel.Notes = meta.Description, meta.Notes
-	if meta.Status != "" {
-		rel.Status = parseStatus(meta.Status)
+	if s.details != nil {
+		s.details.AppVersion = from.Chart.Metadata.AppVersion
 	}
-	if rel.FirstDeployed, err = parseTime("info.first_deployed", meta.FirstDeployed); err != nil {
-		return nil, err
-	}
-	rel.LastDeployed, err = parseTime("info.last_deployed", meta.LastDeployed)
-	return &rel, err
+	return from.part(), nil
 }
 
-// chart keeps the chart's name and version and skips templates, values and files, which are most of a payload.
-func (s stream) chart(rel *Release) error {
+// part returns what locking needs of a stored release.
+func (r *stored) part() *Release {
+	rel := &Release{
+		Key: Key{Namespace: r.Namespace, Name: r.Name}, Revision: r.Version, Manifest: r.Manifest, ApplyMethod: r.applyMethod,
+		Description: r.Info.Description, Notes: r.Info.Notes,
+		FirstDeployed: r.Info.FirstDeployed.Time, LastDeployed: r.Info.LastDeployed.Time,
+		ChartName: r.Chart.Metadata.Name, ChartVersion: r.Chart.Metadata.Version,
+	}
+	if r.Info.Status != "" {
+		rel.Status = parseStatus(string(r.Info.Status))
+	}
+	return rel
+}
+
+// info keeps what is wanted of the release's info. Its resources, which Helm does not store, could have any size.
+func (s stream) info(info *helmrelease.Info) error {
+	return s.object("info", func(key string) error {
+		field := "info." + key
+		switch key {
+		case "first_deployed":
+			return s.value(field, &info.FirstDeployed)
+		case "last_deployed":
+			return s.value(field, &info.LastDeployed)
+		case "description":
+			return s.value(field, &info.Description)
+		case "status":
+			return s.value(field, &info.Status)
+		case "notes":
+			return s.value(field, &info.Notes)
+		}
+		return s.skip()
+	})
+}
+
+// chart keeps the chart's name and versions and skips templates, values and files, which are most of a payload.
+func (s stream) chart(metadata *chart.Metadata) error {
 	return s.object("chart", func(key string) error {
 		if key != "metadata" {
 			return s.skip()
 		}
-		var metadata struct {
-			Name       string `json:"name"`
-			Version    string `json:"version"`
-			AppVersion string `json:"appVersion"`
-		}
-		err := s.value("chart.metadata", &metadata)
-		rel.ChartName, rel.ChartVersion = metadata.Name, metadata.Version
-		if s.details != nil {
-			s.details.AppVersion = metadata.AppVersion
-		}
-		return err
+		return s.object("chart.metadata", func(key string) error {
+			field := "chart.metadata." + key
+			switch key {
+			case "name":
+				return s.value(field, &metadata.Name)
+			case "version":
+				return s.value(field, &metadata.Version)
+			case "appVersion":
+				return s.value(field, &metadata.AppVersion)
+			}
+			return s.skip()
+		})
 	})
 }
 
@@ -109,6 +138,7 @@ func (s stream) object(field string, member func(key string) error) error {
 		return &fieldError{field, wrongType}
 	}
 	for s.dec.More() {
+		s.in.begin(maxValue)
 		token, err := s.dec.Token()
 		if err != nil {
 			return err
@@ -125,39 +155,37 @@ func (s stream) object(field string, member func(key string) error) error {
 	return err
 }
 
-func (s stream) value(field string, into any) error {
+// value decodes the value of a field into into, a pointer.
+func (s stream) value(field string, into any) error { return s.valueWithin(maxValue, field, into) }
+
+// valueWithin is value for a value of at most so many bytes.
+func (s stream) valueWithin(bytes int64, field string, into any) error {
+	s.in.begin(bytes)
 	err := s.dec.Decode(into)
-	var typeErr *json.UnmarshalTypeError
-	if errors.As(err, &typeErr) {
+	var (
+		typeErr *json.UnmarshalTypeError
+		timeErr *time.ParseError
+	)
+	switch {
+	case errors.As(err, &typeErr):
 		if typeErr.Field != "" {
 			field += "." + typeErr.Field
 		}
 		return &fieldError{field, wrongType}
+	case errors.As(err, &timeErr):
+		return &fieldError{field, "is not a time"}
 	}
 	return err
 }
 
+// skipped is a value that nobody wants: it is read over, and nothing of it kept.
+type skipped struct{}
+
+// UnmarshalJSON takes any value.
+func (skipped) UnmarshalJSON([]byte) error { return nil }
+
 // skip reads over one value of any kind.
-func (s stream) skip() error {
-	for depth := 0; ; {
-		token, err := s.dec.Token()
-		if err != nil {
-			return err
-		}
-		switch token {
-		case json.Delim('{'), json.Delim('['):
-			depth++
-		case json.Delim('}'), json.Delim(']'):
-			depth--
-		}
-		if depth > maxDepth {
-			return &fieldError{"release", "is nested too deeply"}
-		}
-		if depth == 0 {
-			return nil
-		}
-	}
-}
+func (s stream) skip() error { return s.value("", &skipped{}) }
 
 // end checks that nothing follows the release. Reading to the end also makes gzip verify its checksum.
 func (s stream) end() error {
@@ -169,15 +197,4 @@ func (s stream) end() error {
 	default:
 		return err
 	}
-}
-
-func parseTime(field, value string) (time.Time, error) {
-	if value == "" {
-		return time.Time{}, nil
-	}
-	t, err := time.Parse(time.RFC3339Nano, value)
-	if err != nil {
-		return time.Time{}, &fieldError{field, "is not a time"}
-	}
-	return t, nil
 }

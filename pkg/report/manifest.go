@@ -7,10 +7,15 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v2"
+
+	"github.com/rancher/helm-locker/pkg/manifest"
 )
 
 // withheld stands in the place of a document of which it is not known whether it holds a Secret.
 const withheld = "# helm-locker: this document is not YAML throughout, so it is not known whether it holds a Secret, and it is not shown\n"
+
+// tooManyValues stands in the place of a manifest with so many values of Secrets that they cannot all be looked for.
+const tooManyValues = "# helm-locker: the Secrets of this manifest hold too many values to mask them all, and it is not shown\n"
 
 // Manifest returns a manifest in which no value of a Secret is left. Documents without Secrets stay as they are, comments
 // and all, but for values of the manifest's Secrets that they quote; those with one are encoded again, masked; those that do not
@@ -19,13 +24,18 @@ func (m Masker) Manifest(text string) string {
 	if m.Show {
 		return text
 	}
-	docs := documents(text)
+	docs, ok := documents(text)
+	if !ok {
+		return withheld
+	}
 	v := Values{exact: map[string]string{}}
 	for _, doc := range docs {
 		// What does not parse is not shown, so that its values do not matter.
-		_ = v.addDocument(doc.text)
+		if err := v.addDocument(doc.text); errors.Is(err, ErrTooManyValues) {
+			return tooManyValues
+		}
 	}
-	v = v.sorted()
+	v = v.indexed()
 	var out strings.Builder
 	for _, doc := range docs {
 		out.WriteString(m.Text(doc.separator, v))
@@ -36,23 +46,32 @@ func (m Masker) Manifest(text string) string {
 
 type document struct{ separator, text string }
 
-// documents cuts a manifest at every line that starts with three dashes, as Helm does.
-func documents(text string) []document {
-	docs := []document{{}}
+// documents cuts a manifest at every line that starts with three dashes, as Helm does. It returns false when there are more
+// documents than any manifest may have.
+func documents(text string) ([]document, bool) {
+	var docs []document
+	separator, begin, at := "", 0, 0
 	for line := range strings.Lines(text) {
+		next := at + len(line)
 		if strings.HasPrefix(line, "---") {
-			docs = append(docs, document{separator: line})
-			continue
+			docs = append(docs, document{separator: separator, text: text[begin:at]})
+			if len(docs) > manifest.MaxDocuments {
+				return nil, false
+			}
+			separator, begin = line, next
 		}
-		docs[len(docs)-1].text += line
+		at = next
 	}
-	return docs
+	return append(docs, document{separator: separator, text: text[begin:]}), true
 }
 
 // marker is what stands for a value already, so that no other value is looked for in it.
 type marker string
 
 func (m Masker) document(text string, values Values) string {
+	if !manifest.Decodable(text) {
+		return withheld
+	}
 	var (
 		decoder = yaml.NewDecoder(strings.NewReader(text))
 		masked  strings.Builder

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 )
 
 // Masker puts markers in the place of values of Secrets. A marker is a keyed hash of the value: it shows that two values
@@ -168,10 +167,5 @@ func (m Masker) Text(text string, values Values) string {
 	if m.Show || len(values.exact) == 0 {
 		return text
 	}
-	for _, found := range values.longestFirst {
-		if strings.Contains(text, found) {
-			text = strings.ReplaceAll(text, found, m.Mark(values.exact[found]))
-		}
-	}
-	return text
+	return values.inside.replace(text, m.Mark)
 }

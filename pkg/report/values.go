@@ -1,17 +1,17 @@
 package report
 
 import (
-	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v2"
+
+	"github.com/rancher/helm-locker/pkg/manifest"
 )
 
 const (
@@ -25,8 +25,9 @@ const (
 // Values are texts that must not get out: the values of Secrets, plain and in base64. Each leads to the value that its
 // marker is made of.
 type Values struct {
-	exact        map[string]string
-	longestFirst []string // those to look for inside of other text
+	exact  map[string]string
+	inside finder // of those to look for inside of other text
+	bytes  int    // of all values, in one form
 }
 
 // ValuesOf returns the values of those objects, in unstructured form, that are Secrets.
@@ -48,8 +49,14 @@ func ValuesOf(objects ...map[string]any) Values {
 			}
 		}
 	}
-	return v.sorted()
+	return v.indexed()
 }
+
+// maxValueBytes bounds the values that ValuesIn takes. They are kept in all their forms, which are ten times as much.
+const maxValueBytes = 8 << 20
+
+// ErrTooManyValues says that there are more values than can be looked for.
+var ErrTooManyValues = fmt.Errorf("its Secrets hold more than %d MiB of values, too much to look for in other texts", maxValueBytes>>20)
 
 // ErrNotYAML says that a text may hold Secrets that cannot be found in it.
 var ErrNotYAML = errors.New("a document is not YAML throughout, so that it is not known whether it holds a Secret")
@@ -58,17 +65,24 @@ var ErrNotYAML = errors.New("a document is not YAML throughout, so that it is no
 func ValuesIn(manifests ...string) (Values, error) {
 	v := Values{exact: map[string]string{}}
 	for _, text := range manifests {
-		for _, doc := range documents(text) {
+		docs, ok := documents(text)
+		if !ok {
+			return Values{}, ErrNotYAML
+		}
+		for _, doc := range docs {
 			if err := v.addDocument(doc.text); err != nil {
 				return Values{}, err
 			}
 		}
 	}
-	return v.sorted(), nil
+	return v.indexed(), nil
 }
 
-// addDocument adds the values of all Secrets in a document of a manifest; ErrNotYAML when it does not parse.
-func (v Values) addDocument(text string) error {
+// addDocument adds the values of all Secrets in a document of a manifest; ErrNotYAML when it does not parse, or ErrTooManyValues.
+func (v *Values) addDocument(text string) error {
+	if !manifest.Decodable(text) {
+		return ErrNotYAML
+	}
 	decoder := yaml.NewDecoder(strings.NewReader(text))
 	for {
 		var content any
@@ -78,6 +92,9 @@ func (v Values) addDocument(text string) error {
 		}
 		if err != nil {
 			return ErrNotYAML
+		}
+		if v.bytes > maxValueBytes {
+			return ErrTooManyValues
 		}
 		eachSecret(content, "", func(secret map[any]any) {
 			for _, field := range secretFields {
@@ -95,18 +112,12 @@ func (v Values) addDocument(text string) error {
 	}
 }
 
-func (v Values) sorted() Values {
-	for text := range v.exact {
-		if len(text) >= shortest {
-			v.longestFirst = append(v.longestFirst, text)
-		}
-	}
-	// Those first that may contain others.
-	slices.SortFunc(v.longestFirst, func(a, b string) int { return cmp.Or(len(b)-len(a), cmp.Compare(a, b)) })
+func (v Values) indexed() Values {
+	v.inside = newFinder(v.exact)
 	return v
 }
 
-func (v Values) addField(field string, value any) {
+func (v *Values) addField(field string, value any) {
 	text := fmt.Sprint(value)
 	if plain, err := base64.StdEncoding.DecodeString(text); field == "data" && err == nil {
 		text = string(plain)
@@ -116,11 +127,12 @@ func (v Values) addField(field string, value any) {
 
 // add adds a value in every form in which other texts quote one: as it is and without the space around it, in base64, escaped
 // as in JSON, what it encodes if it is base64 itself, and each longer line of several, which is how a key is shown indented.
-func (v Values) add(plain string) {
+func (v *Values) add(plain string) {
 	trimmed := strings.TrimSpace(plain)
 	if plain == "" {
 		return
 	}
+	v.bytes += len(plain)
 	v.exact[plain] = plain
 	for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
 		v.exact[encoding.EncodeToString([]byte(plain))] = plain

@@ -91,7 +91,7 @@ func TestI10_BadRecordsEndInAConditionAndOthersGoOn(t *testing.T) {
 		"wrong-type":       {kit.ForgedRecord{Payload: encode([]byte(`{"name":"wrong-type","version":"one"}`))}, "wrong type"},
 		"empty-object":     {kit.ForgedRecord{Payload: encode([]byte(`{}`))}, "has no name"},
 		"empty":            {kit.ForgedRecord{Payload: []byte{}}, "is empty"},
-		"bomb":             {kit.ForgedRecord{Payload: bomb}, "decompresses to more than"},
+		"bomb":             {kit.ForgedRecord{Payload: bomb}, "one value in it has more than 20971520 bytes"},
 		"of-another":       {kit.ForgedRecord{Payload: whole}, `name is "x" in the payload`},
 		"no-data":          {kit.ForgedRecord{NoData: true}, `"release"`},
 		"other-version":    {kit.ForgedRecord{Labels: map[string]string{"version": "7"}}, `label "version" is "7"`},

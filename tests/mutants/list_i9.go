@@ -89,8 +89,18 @@ func badInput() []mutant {
 		},
 		{
 			promise: "I10", what: "a payload may decompress to any size",
-			edit: edit{"pkg/release/decode.go", `	return decode(payload, DefaultLimit, nil, large)`, `	return decode(payload, DefaultLimit<<20, nil, large)`},
-			pkg:  integration, run: records,
+			edit: edit{"pkg/release/decode.go", `	case b.left < 0:`, `	case b.left < -1<<40:`},
+			pkg:  releases, run: "TestPayloadsThatExhaustMemory",
+		},
+		{
+			promise: "I10", what: "one value of a payload may have any size",
+			edit: edit{"pkg/release/decode.go", `	case b.read > b.until:`, `	case b.read < 0:`},
+			pkg:  releases, run: "TestPayloadsThatExhaustMemory",
+		},
+		{
+			promise: "I10", what: "the commands and the page decode any number of values and hooks",
+			edit: edit{"pkg/release/details.go", `	case elements > maxElements:`, `	case elements < 0:`},
+			pkg:  releases, run: "TestPayloadsThatExhaustMemory",
 		},
 		{
 			promise: "I10", what: "a payload of another release is taken",

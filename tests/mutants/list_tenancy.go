@@ -75,7 +75,7 @@ func hostileInput() []mutant {
 	return []mutant{
 		{
 			promise: "I10", what: "a document is decoded however many elements it has",
-			edit: edit{yaml, `	if marks(doc.text) > maxMarks {`, `	if marks(doc.text) > maxMarks && d == nil {`}, pkg: manifest, run: "TestManifestsThatExhaustMemory",
+			edit: edit{yaml, `	if marks(text) > maxMarks {`, `	if marks(text) > maxMarks<<20 {`}, pkg: manifest, run: "TestManifestsThatExhaustMemory",
 		},
 		{
 			promise: "I10", what: "only spaces and line feeds follow the mark of an element",
@@ -83,8 +83,13 @@ func hostileInput() []mutant {
 			pkg:  manifest, run: "TestManifestsThatExhaustMemory",
 		},
 		{
+			promise: "I10", what: "what is masked is decoded however many elements it has",
+			edit: edit{"pkg/report/manifest.go", `	if !manifest.Decodable(text) {`, `	if !manifest.Decodable("") {`},
+			pkg:  "./pkg/report", run: "TestMaskingIsLinear",
+		},
+		{
 			promise: "I10", what: "a manifest may have any number of documents",
-			edit: edit{"pkg/manifest/split.go", `		if len(docs) == maxDocuments {
+			edit: edit{"pkg/manifest/split.go", `		if len(docs) == MaxDocuments {
 			return tooMany(doc)`, `		if len(docs) == 1<<40 {
 			return tooMany(doc)`},
 			pkg: manifest, run: "TestManifestsThatExhaustMemory",
