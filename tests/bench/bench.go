@@ -63,7 +63,7 @@ func measure(ctx context.Context, o options) (r *result, err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	if o.operator == "" {
 		progress("building the operator")
-		if o.operator, err = process.Build(ctx, dir, true); err != nil {
+		if o.operator, err = process.Build(ctx, dir); err != nil {
 			return nil, err
 		}
 	}

@@ -39,34 +39,40 @@ type program struct {
 	// versionOf is the module whose version, as required by go.mod, is linked into versionVar.
 	versionOf  string
 	versionVar string
-	path       func(*Binaries) *string
+	// takes is how long the build takes on two cores when nothing of it is compiled.
+	takes time.Duration
+	path  func(*Binaries) *string
 }
 
 const kubeVersionVar = "k8s.io/component-base/version.gitVersion"
 
 func programs() []program {
-	kube := func(name string, path func(*Binaries) *string) program {
+	kube := func(name string, takes time.Duration, path func(*Binaries) *string) program {
 		return program{name: name, pkg: "k8s.io/kubernetes/cmd/" + name,
-			versionOf: "k8s.io/kubernetes", versionVar: kubeVersionVar, path: path}
+			versionOf: "k8s.io/kubernetes", versionVar: kubeVersionVar, takes: takes, path: path}
 	}
 	return []program{
-		{name: "etcd", pkg: "go.etcd.io/etcd/server/v3", path: func(b *Binaries) *string { return &b.Etcd }},
-		kube("kube-apiserver", func(b *Binaries) *string { return &b.APIServer }),
-		kube("kube-controller-manager", func(b *Binaries) *string { return &b.ControllerManager }),
-		kube("kubectl", func(b *Binaries) *string { return &b.Kubectl }),
+		{name: "etcd", pkg: "go.etcd.io/etcd/server/v3", versionOf: "go.etcd.io/etcd/server/v3", takes: 30 * time.Second,
+			path: func(b *Binaries) *string { return &b.Etcd }},
+		kube("kube-apiserver", 150*time.Second, func(b *Binaries) *string { return &b.APIServer }),
+		kube("kube-controller-manager", 45*time.Second, func(b *Binaries) *string { return &b.ControllerManager }),
+		kube("kubectl", 20*time.Second, func(b *Binaries) *string { return &b.Kubectl }),
 		{name: "helm3/helm", module: "helm3", pkg: "helm.sh/helm/v3/cmd/helm", versionOf: "helm.sh/helm/v3",
-			versionVar: "helm.sh/helm/v3/internal/version.version", path: func(b *Binaries) *string { return &b.Helm3 }},
+			versionVar: "helm.sh/helm/v3/internal/version.version", takes: 60 * time.Second,
+			path: func(b *Binaries) *string { return &b.Helm3 }},
 		{name: "helm4/helm", module: "helm4", pkg: "helm.sh/helm/v4/cmd/helm", versionOf: "helm.sh/helm/v4",
-			versionVar: "helm.sh/helm/v4/internal/version.version", path: func(b *Binaries) *string { return &b.Helm4 }},
+			versionVar: "helm.sh/helm/v4/internal/version.version", takes: 40 * time.Second,
+			path: func(b *Binaries) *string { return &b.Helm4 }},
 	}
 }
 
-// Build returns the paths of all binaries and builds those that are missing, one after another, with a line of
-// progress each on log (nil discards). The first build on a machine takes several minutes; after that it only looks
-// at the disk. Concurrent calls, also from other processes, wait for each other.
+// Build returns the paths of all binaries and builds those that are missing, one after another, and tells on log (nil discards)
+// what it builds, how long that takes, and every few seconds how far it is. The first build on a machine takes several minutes;
+// after that it only looks at the disk. Concurrent calls, also from other processes, wait for each other.
 //
-// The binaries live in BinDir. A program that exists in the directory that KUBEBUILDER_ASSETS names is taken from
-// there instead. The environment needs a Go toolchain and, for what is not in the module cache, a module proxy.
+// The binaries live in BinDir. A program that exists in the directory that KUBEBUILDER_ASSETS names is taken from there
+// instead, of whatever version it is. One that is not in BinDir, and is in the PATH in the very version that go.mod requires,
+// is taken from there. The environment needs a Go toolchain and, for what is not in the module cache, a module proxy.
 func Build(ctx context.Context, log io.Writer) (Binaries, error) {
 	if log == nil {
 		log = io.Discard
@@ -80,6 +86,7 @@ func Build(ctx context.Context, log io.Writer) (Binaries, error) {
 		return Binaries{}, err
 	}
 	bins, missing := locate(dir)
+	missing = withoutFound(ctx, log, source, &bins, missing)
 	if len(missing) == 0 {
 		return bins, nil
 	}
@@ -92,8 +99,13 @@ func Build(ctx context.Context, log io.Writer) (Binaries, error) {
 	}
 	// Whoever held the lock before may have built everything.
 	bins, missing = locate(dir)
+	missing = withoutFound(ctx, io.Discard, source, &bins, missing)
+	announce(log, missing, dir)
 	for i, p := range missing {
-		if err = buildProgram(ctx, log, source, dir, p, fmt.Sprintf("%d/%d", i+1, len(missing))); err != nil {
+		err = Step(log, fmt.Sprintf("%s (%d/%d)", p.name, i+1, len(missing)), p.takes, func() error {
+			return buildProgram(ctx, source, dir, p)
+		})
+		if err != nil {
 			break
 		}
 	}
@@ -132,7 +144,9 @@ func locate(dir string) (Binaries, []program) {
 	return bins, missing
 }
 
-func buildProgram(ctx context.Context, log io.Writer, source, dir string, p program, position string) error {
+// buildProgram builds with the flags that scripts/build and scripts/demo have: what the programs share is then compiled once. That
+// is most of both Helms and of the operator, as long as their go.mod files require the same versions of golang.org/x and k8s.io.
+func buildProgram(ctx context.Context, source, dir string, p program) error {
 	module := filepath.Join(source, p.module)
 	ldflags := "-s -w"
 	if p.versionVar != "" {
@@ -149,9 +163,7 @@ func buildProgram(ctx context.Context, log io.Writer, source, dir string, p prog
 	// The rename below makes the binary appear complete or not at all, so that an interrupted build leaves nothing
 	// that the next one would trust.
 	partial := target + ".partial"
-	fmt.Fprintf(log, "building %s (%s)\n", p.name, position)
-	started := time.Now()
-	cmd := exec.CommandContext(ctx, "go", "build", "-mod=readonly", "-buildvcs=false", "-ldflags", ldflags, "-o", partial, p.pkg)
+	cmd := exec.CommandContext(ctx, "go", "build", "-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags", ldflags, "-o", partial, p.pkg)
 	cmd.Dir = module
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -160,7 +172,6 @@ func buildProgram(ctx context.Context, log io.Writer, source, dir string, p prog
 	if err := os.Rename(partial, target); err != nil {
 		return fmt.Errorf("put %s in place: %w", p.name, err)
 	}
-	fmt.Fprintf(log, "built %s in %s\n", p.name, time.Since(started).Round(100*time.Millisecond))
 	return nil
 }
 

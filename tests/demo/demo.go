@@ -22,6 +22,9 @@ const patience = 30 * time.Second
 // startPatience is how long a control plane may take to start on a busy machine.
 const startPatience = 2 * time.Minute
 
+// operatorTakes is how long it takes to build the operator, most of which the demo shares, on two cores for the first time.
+const operatorTakes = 30 * time.Second
+
 // operatorNamespace is where the operator runs and looks for HelmReleases.
 const operatorNamespace = "cattle-helm-system"
 
@@ -74,7 +77,11 @@ func run(ctx context.Context, s *screen) (err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 
 	s.act("Build what is missing, start a control plane (the first time takes minutes)")
-	bin, err := buildOperator(ctx, repository, dir)
+	var bin string
+	err = cluster.Step(s, "helm-locker", operatorTakes, func() (err error) {
+		bin, err = buildOperator(ctx, repository, dir)
+		return err
+	})
 	if err != nil {
 		return err
 	}

@@ -37,19 +37,15 @@ type Operator struct {
 	how     error
 }
 
-// Build builds the operator of this tree and returns its path: as it is released, or, which takes far less time after `go test`,
-// with the packages that tests are built of.
-func Build(ctx context.Context, dir string, released bool) (string, error) {
+// Build builds the operator of this tree, with the flags of scripts/build, and returns its path.
+func Build(ctx context.Context, dir string) (string, error) {
 	mod, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
 	if err != nil {
 		return "", fmt.Errorf("find the module: %w", err)
 	}
 	path := filepath.Join(dir, "helm-locker")
-	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", path, ".")
-	if released {
-		cmd = exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-trimpath", "-ldflags", "-s -w", "-o", path, ".")
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	}
+	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-trimpath", "-ldflags", "-s -w", "-o", path, ".")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	cmd.Dir = filepath.Dir(strings.TrimSpace(string(mod)))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the operator: %w\n%s", err, out)
@@ -57,7 +53,7 @@ func Build(ctx context.Context, dir string, released bool) (string, error) {
 	return path, nil
 }
 
-// Main is for a TestMain whose tests need the program: it builds the operator as `go test` does, hands its path to run, and removes it
+// Main is for a TestMain whose tests need the program: it builds the operator, hands its path to run, and removes it
 // after that. The result is the exit code of run, or 1.
 func Main(run func(path string) int) (code int) {
 	fail := func(err error) int {
@@ -73,7 +69,7 @@ func Main(run func(path string) int) (code int) {
 			code = fail(err)
 		}
 	}()
-	path, err := Build(context.Background(), dir, false)
+	path, err := Build(context.Background(), dir)
 	if err != nil {
 		return fail(err)
 	}

@@ -194,19 +194,29 @@ func TestImageIsSigned(t *testing.T) {
 	}
 }
 
-// TestReleaseNeedsAKey runs the script for a tag that may be released, without a key.
-func TestReleaseNeedsAKey(t *testing.T) {
-	dir := t.TempDir()
-	if _, err := shell(t.Context(), root, nil, "cp -r scripts "+dir); err != nil {
-		t.Fatal(err)
-	}
-	env := []string{"RELEASE_KEY=", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.org",
-		"GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.org"}
-	_, err := shell(t.Context(), dir, env, "git init -q; git add .; git commit -qm first; git tag v1.2.3; scripts/release")
-	if err == nil || !strings.Contains(err.Error(), "RELEASE_KEY names no private key") {
-		t.Errorf("it ends with %v", err)
-	}
-	if _, err := os.Stat(filepath.Join(dir, "dist")); !os.IsNotExist(err) {
-		t.Errorf("something was made: %v", err)
+// TestReleaseIsRefused runs the script for a tag in a repository of its own.
+func TestReleaseIsRefused(t *testing.T) {
+	for name, tc := range map[string]struct{ key, before, says string }{
+		"without a key":            {says: "RELEASE_KEY names no private key"},
+		"of a tree with changes":   {key: "release.key", before: "echo >>scripts/release", says: "the tree differs from the commit"},
+		"without a tag":            {key: "release.key", before: "git tag -d v1.2.3", says: "no tag v1.2.3 is at this commit"},
+		"with another chart image": {key: "release.key", says: "charts/helm-locker/Chart.yaml is not of version 1.2.3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			if _, err := shell(t.Context(), root, nil, "cp -r --parents scripts charts/helm-locker/Chart.yaml "+dir); err != nil {
+				t.Fatal(err)
+			}
+			env := []string{"RELEASE_KEY=" + tc.key, "GIT_CONFIG_GLOBAL=/dev/null", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.org",
+				"GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.org"}
+			_, err := shell(t.Context(), dir, env, "git init -q; git add .; git commit -qm first; git tag v1.2.3; "+tc.before+"\nscripts/release")
+			if err == nil || !strings.Contains(err.Error(), tc.says) {
+				t.Errorf("it ends with %v", err)
+			}
+			if _, err := os.Stat(filepath.Join(dir, "dist")); !os.IsNotExist(err) {
+				t.Errorf("something was made: %v", err)
+			}
+		})
 	}
 }

@@ -234,7 +234,7 @@ func (s *soakRun) program(ctx context.Context, c *cluster.Cluster, dir string) (
 	path := s.options.operator
 	if path == "" {
 		fmt.Fprintln(s.log, "building the operator")
-		if path, err = process.Build(ctx, dir, false); err != nil {
+		if path, err = process.Build(ctx, dir); err != nil {
 			return nil, err
 		}
 	}

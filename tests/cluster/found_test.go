@@ -1,0 +1,79 @@
+package cluster
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// script puts a program into a directory that prints a text.
+func script(t *testing.T, dir, name, prints string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\necho '"+prints+"'\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestProgramsInThePathAreUsedInTheirVersionOnly(t *testing.T) {
+	source, err := sourceDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	required := func(module, of string) string {
+		t.Helper()
+		version, err := requiredVersion(filepath.Join(source, module, "go.mod"), of)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return version
+	}
+	kube, etcd, helm4 := required("", "k8s.io/kubernetes"), required("", "go.etcd.io/etcd/server/v3"), required("helm4", "helm.sh/helm/v4")
+	path := t.TempDir()
+	t.Setenv("PATH", path+":/bin:/usr/bin")
+	t.Setenv("KUBEBUILDER_ASSETS", "")
+	script(t, path, "etcd", "etcd Version: "+strings.TrimPrefix(etcd, "v"))
+	script(t, path, "kube-apiserver", "Kubernetes "+kube+"0")
+	script(t, path, "kube-controller-manager", "Kubernetes "+kube+"-rc.1")
+	script(t, path, "kubectl", "Client Version: "+kube)
+	script(t, path, "helm", helm4+"+g1a2b3c4")
+
+	bins, missing := locate(t.TempDir())
+	var log bytes.Buffer
+	missing = withoutFound(t.Context(), &log, source, &bins, missing)
+	var names []string
+	for _, p := range missing {
+		names = append(names, p.name)
+	}
+	if got := strings.Join(names, " "); got != "kube-apiserver kube-controller-manager helm3/helm" {
+		t.Errorf("to be built: %s", got)
+	}
+	if bins.Etcd != filepath.Join(path, "etcd") || bins.Kubectl != filepath.Join(path, "kubectl") || bins.Helm4 != filepath.Join(path, "helm") {
+		t.Errorf("used are %+v", bins)
+	}
+	if want := "using " + bins.Etcd + ", which is " + etcd + "\n"; !strings.Contains(log.String(), want) {
+		t.Errorf("it tells %q, without %q", log.String(), want)
+	}
+}
+
+func TestStepTellsHowFarItIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		failed := errors.New("failed")
+		if err := Step(&log, "etcd (1/6)", 30*time.Second, func() error { time.Sleep(40 * time.Second); return nil }); err != nil {
+			t.Error(err)
+		}
+		if err := Step(&log, "kubectl (2/6)", 20*time.Second, func() error { return failed }); !errors.Is(err, failed) {
+			t.Errorf("the error is %v", err)
+		}
+		want := "building etcd (1/6)\nbuilding etcd (1/6): 15s of about 30s\nbuilding etcd (1/6): 30s of about 30s\nbuilt etcd (1/6) in 40s\n" +
+			"building kubectl (2/6)\n"
+		if log.String() != want {
+			t.Errorf("it tells\n%s\nwant\n%s", log.String(), want)
+		}
+	})
+}
