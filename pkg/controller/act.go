@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/drift"
@@ -53,19 +51,10 @@ func (c *Controller) act(ctx context.Context, l *lock.Lock, drifted []*verdict) 
 			creations = append(creations, v)
 			continue
 		}
-		c.parallel(&writes, func() { c.putBack(ctx, l, v) })
+		c.parallel(ctx, l, &writes, func(done func()) { c.putBack(ctx, l, v, done) })
 	}
 	c.recreate(ctx, l, creations)
 	writes.Wait()
-}
-
-// parallel runs f beside others, within the bound on writes.
-func (c *Controller) parallel(others *sync.WaitGroup, f func()) {
-	c.writes <- struct{}{}
-	others.Go(func() {
-		defer func() { <-c.writes }()
-		f()
-	})
 }
 
 // notNow hands objects back because the record is not the locked one, or, with an error, not known to be. The event that
@@ -88,17 +77,17 @@ func (c *Controller) notNow(l *lock.Lock, drifted []*verdict, err error) {
 	c.enqueueRelease(l.Release)
 }
 
-// putBack puts one existing object back.
-func (c *Controller) putBack(ctx context.Context, l *lock.Lock, v *verdict) {
-	done, err := c.enforcer.Revert(ctx, enforce.SetID(l.Release), v.revert)
+// putBack puts one existing object back. It calls done when it makes no more requests about the object.
+func (c *Controller) putBack(ctx context.Context, l *lock.Lock, v *verdict, done func()) {
+	restored, err := c.enforcer.Revert(ctx, enforce.SetID(l.Release), v.revert)
 	switch {
 	case err == nil:
-		c.restored(l, v, done, v1alpha1.DriftActionReverted)
+		c.restored(l, v, restored, v1alpha1.DriftActionReverted)
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 		// Somebody wrote meanwhile, perhaps Helm: look again and begin anew.
 		c.settle(l, v.Work, lock.Outcome{Again: c.freshLook(v)})
 	case c.mayReplace(l, v, err):
-		c.replace(ctx, l, v, err)
+		c.replace(ctx, l, v, err, done)
 	default:
 		c.refused(l, v, err)
 	}
@@ -125,7 +114,7 @@ func (c *Controller) recreate(ctx context.Context, l *lock.Lock, verdicts []*ver
 			if creationRank(v.ID) != rank {
 				continue
 			}
-			c.parallel(&writes, func() {
+			c.parallel(ctx, l, &writes, func(func()) {
 				obj, err := c.enforcer.Revert(ctx, enforce.SetID(l.Release), v.revert)
 				if obj != nil {
 					mu.Lock()
@@ -166,30 +155,6 @@ func (c *Controller) confirm(ctx context.Context, l *lock.Lock, created map[*loc
 	return c.insist(ctx, l, func(ctx context.Context) (bool, error) {
 		return c.enforcer.Confirm(ctx, l.Record, created)
 	})
-}
-
-// insist asks whether something that was done may stay until there is an answer. It does not give up while the API server
-// does not answer: an object that Helm meant to be gone would stay for good, or one that Helm counts on would be gone.
-func (c *Controller) insist(ctx context.Context, l *lock.Lock, confirm func(context.Context) (bool, error)) (stay bool) {
-	retry := wait.Backoff{Duration: 50 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 6, Cap: 2 * time.Second}
-	err := retry.DelayFunc().Until(ctx, true, true, func(ctx context.Context) (bool, error) {
-		var err error
-		stay, err = confirm(ctx)
-		if err != nil && !transient(err) {
-			// Refused for good, as when an account may create and not delete: asking on would hold up all others.
-			c.Log.WithField("release", l.Release.String()).Warnf("a creation or deletion that Helm's work overtook cannot be undone: %s", safeError(err))
-			c.event(c.cached(l.Key), corev1.EventTypeWarning, v1alpha1.EventReasonForbidden, "a creation or deletion that Helm's work overtook cannot be undone: %s", safeError(err))
-			return true, nil
-		}
-		if err != nil {
-			c.Log.WithField("release", l.Release.String()).Warnf("cannot tell whether Helm is at work after a creation or deletion: %s; asking again", safeError(err))
-		}
-		return err == nil, nil
-	})
-	if err != nil { // only when the operator stops
-		c.Log.WithField("release", l.Release.String()).Warnf("a creation or deletion was not confirmed: %v", err)
-	}
-	return stay && err == nil
 }
 
 func creationRank(id manifest.ID) int {

@@ -66,13 +66,8 @@ type Options struct {
 	Notify Notifier
 }
 
-// Numbers of workers. A release is loaded by one worker; drift of different releases, and what drifted in one release
-// while earlier drift is being reverted, is worked on side by side; writes are bounded over all workers.
 const (
-	releaseWorkers = 8
-	driftWorkers   = 8
-	statusWorkers  = 2
-	writesAtOnce   = 24
+	statusWorkers = 2
 
 	// statusDelay coalesces status writes: a burst of reverts ends in one.
 	statusDelay = 250 * time.Millisecond
@@ -109,8 +104,11 @@ type Controller struct {
 	leftoverQueue workqueue.TypedRateLimitingInterface[string]
 	behind        flowcontrol.RateLimiter
 
-	writes      chan struct{}
-	large       queue
+	slots       slots
+	budget      readingBudget
+	claims      claims
+	changes     changes
+	declared    declarations
 	eventBudget flowcontrol.PassiveRateLimiter
 	// announcements are events that can wait.
 	announcements announcements
@@ -147,8 +145,7 @@ func New(ctx context.Context, clients Clients, o Options) (*Controller, error) {
 		statusQueue:   retryQueue(o, "status", time.Second, time.Minute),
 		leftoverQueue: retryQueue(o, "leftover", 5*time.Second, 5*time.Minute),
 		behind:        flowcontrol.NewTokenBucketRateLimiter(historyReadsPerSecond, historyReadsAtOnce),
-		writes:        make(chan struct{}, writesAtOnce),
-		large:         make(queue, 1),
+		slots:         newSlots(),
 		eventBudget:   flowcontrol.NewTokenBucketPassiveRateLimiter(eventsPerSecond, eventBurst),
 		ready:         make(chan struct{}),
 		sweeps:        newSweeps(),
@@ -156,7 +153,7 @@ func New(ctx context.Context, clients Clients, o Options) (*Controller, error) {
 	}
 	mark := types.NamespacedName{Namespace: o.Namespace, Name: o.Name + enforce.MarkSuffix}
 	c.own = lock.Own{Namespace: o.Namespace, Name: o.Name, Fence: mark.Name}
-	c.releases = watch.NewReleases(clients.WatchMetadata, mark, o.Log, c.enqueueRelease)
+	c.releases = watch.NewReleases(clients.WatchMetadata, mark, o.Log, c.recordChanged)
 	c.enforcer = enforce.New(enforce.Clients{
 		Discovery: c.kinds.Discovery(), Dynamic: clients.Dynamic, Metadata: clients.Metadata, Accounts: clients.Accounts,
 		Mark: mark, Secrets: clients.Kubernetes.CoreV1(), Records: c.releases,
@@ -211,10 +208,11 @@ func (c *Controller) Run(ctx context.Context) error {
 	}
 	c.scalers.Start(ctx)
 	c.start.wait(keys, func() { c.objects.Start(ctx) })
-	work(group, releaseWorkers, func() bool { return c.nextRelease(ctx) })
-	work(group, driftWorkers, func() bool { return c.nextDrift(ctx) })
+	group.Go(func() error { c.startAnyway(ctx); return nil })
+	serve(group, c.releaseQueue, func(key string) { c.nextRelease(ctx, key) })
+	serve(group, c.driftQueue, func(key string) { c.nextDrift(ctx, key) })
+	serve(group, c.leftoverQueue, func(key string) { c.nextLeftover(ctx, key) })
 	work(group, statusWorkers, func() bool { return c.nextStatus(ctx) })
-	work(group, 1, func() bool { return c.nextLeftover(ctx) })
 	group.Go(func() error { c.runSweeps(ctx); return nil })
 	close(c.ready)
 	c.Log.Infof("looking after %s in namespace %s%s", count(len(keys), "HelmRelease"), c.Namespace, c.ofShard())
@@ -227,6 +225,23 @@ func (c *Controller) stop(group *errgroup.Group) error {
 	c.scalers.Wait()
 	c.enforcer.Close()
 	return err
+}
+
+// serve has every key of a queue worked on at once, until the queue is shut down: what waits for one key is in no other's way.
+// Slots bound what is done at the same time. next gives the key back to the queue.
+func serve(group *errgroup.Group, queue workqueue.TypedInterface[string], next func(key string)) {
+	group.Go(func() error {
+		for {
+			key, shutdown := queue.Get()
+			if shutdown {
+				return nil
+			}
+			group.Go(func() error {
+				next(key)
+				return nil
+			})
+		}
+	})
 }
 
 func work(group *errgroup.Group, workers int, next func() bool) {

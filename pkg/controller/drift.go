@@ -2,59 +2,115 @@ package controller
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/watch"
 )
 
-// nextDrift works on what needs a look in one release. The key is given back to the queue before the work begins: what
-// drifts meanwhile is taken by another worker, because objects in flight are not handed out twice.
-func (c *Controller) nextDrift(ctx context.Context) bool {
-	key, shutdown := c.driftQueue.Get()
-	if shutdown {
-		return false
-	}
+// nextDrift works on what needs a look in one release. The key is given back to the queue before anything waits: what
+// drifts meanwhile is taken by another call, because objects in flight are not handed out twice.
+func (c *Controller) nextDrift(ctx context.Context, key string) {
 	l := c.table.Get(key)
 	if l == nil {
 		c.driftQueue.Done(key)
-		return true
+		return
+	}
+	judging, err := c.slots.judging.acquire(ctx, l.Release.Namespace)
+	if err != nil { // the operator stops
+		c.driftQueue.Done(key)
+		return
 	}
 	work, after := l.Take(c.Clock.Now())
 	if after > 0 {
 		c.driftQueue.AddAfter(key, after)
 	}
 	c.driftQueue.Done(key)
-	if len(work) > 0 {
-		c.process(ctx, l, work)
+	if slices.ContainsFunc(work, func(w *lock.Work) bool { return w.Look }) {
+		judging()
+		c.look(ctx, l, work)
+		if judging, err = c.slots.judging.acquire(ctx, l.Release.Namespace); err != nil {
+			return
+		}
 	}
-	return true
+	drifted := c.judgeAll(l, work)
+	judging()
+	c.process(ctx, l, drifted)
+	if len(work) > 0 && l.Complete() {
+		c.statusQueue.Add(l.Key) // the first status is waited for, and nothing is left that could go into the same write
+	}
 }
 
-// process judges the objects taken out of a lock and has those put back that drifted. Every object is settled.
-func (c *Controller) process(ctx context.Context, l *lock.Lock, work []*lock.Work) {
-	c.look(ctx, l, work)
+// judgeAll judges objects, settles those with which the matter ends, and returns the others.
+func (c *Controller) judgeAll(l *lock.Lock, work []*lock.Work) []*verdict {
 	var drifted []*verdict
 	for _, w := range work {
 		if w.Look { // the look failed and was settled
 			continue
 		}
-		v := c.judge(ctx, l, w)
+		v := c.judge(l, w)
 		if v.outcome != nil {
 			c.settle(l, w, *v.outcome)
 			continue
 		}
 		drifted = append(drifted, v)
 	}
+	return drifted
+}
+
+// process has objects reverted, all of them at once. Those that say they belong to another release wait for what is known of that.
+// Every object is settled.
+func (c *Controller) process(ctx context.Context, l *lock.Lock, differing []*verdict) {
+	var own []*verdict
+	claimed := map[release.Key][]*verdict{}
+	for _, v := range differing {
+		if other := claimant(l, v); other != (release.Key{}) {
+			claimed[other] = append(claimed[other], v)
+			continue
+		}
+		own = append(own, v)
+	}
+	var others sync.WaitGroup
+	for other, verdicts := range claimed {
+		others.Go(func() { c.revert(ctx, l, c.notOwned(ctx, l, other, verdicts)) })
+	}
+	c.revert(ctx, l, own)
+	others.Wait()
+}
+
+// revert has objects reverted: those that were never judged under this lock, and may differ in form only, as soon as that is known
+// of each, beside the others.
+func (c *Controller) revert(ctx context.Context, l *lock.Lock, differing []*verdict) {
+	var drifted, unclear []*verdict
+	for _, v := range differing {
+		if v.Live != nil && v.First && len(v.changes) > 0 {
+			unclear = append(unclear, v)
+		} else {
+			drifted = append(drifted, v)
+		}
+	}
+	var running sync.WaitGroup
 	if len(drifted) > 0 {
-		c.act(ctx, l, drifted)
+		running.Go(func() { c.act(ctx, l, drifted) })
 	}
-	if l.Complete() {
-		c.statusQueue.Add(l.Key) // the first status is waited for, and nothing is left that could go into the same write
+	for _, v := range unclear {
+		done := c.slots.write(ctx, l.Release)
+		running.Go(func() {
+			form := c.onlyForm(ctx, l, v)
+			done()
+			if form != nil {
+				c.settle(l, v.Work, *form)
+				return
+			}
+			c.act(ctx, l, []*verdict{v})
+		})
 	}
+	running.Wait()
 }
 
 // settle hands an object back to its lock and has a worker come if there is more to do.
@@ -100,13 +156,7 @@ func (c *Controller) look(ctx context.Context, l *lock.Lock, work []*lock.Work) 
 				c.seen(w, live)
 				continue
 			}
-			wait.Add(1)
-			c.writes <- struct{}{}
-			go func() {
-				defer wait.Done()
-				defer func() { <-c.writes }()
-				c.lookAt(ctx, l, w)
-			}()
+			c.parallel(ctx, l, &wait, func(func()) { c.lookAt(ctx, l, w) })
 		}
 	}
 	wait.Wait()

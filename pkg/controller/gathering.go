@@ -1,9 +1,18 @@
 package controller
 
-import "sync"
+import (
+	"context"
+	"sync"
+	"time"
+)
 
-// gathering holds the object watches back at the start until every HelmRelease that existed has been reconciled once.
-// Their locks are then known when the watches list what exists, so that nothing has to be looked at one by one.
+// gatherPatience bounds how long the watches wait at the start: one tenant's records may take long to be read, and the locks of the
+// others are not to wait for that.
+const gatherPatience = 15 * time.Second
+
+// gathering holds the object watches back at the start until every HelmRelease that existed has been reconciled once, or
+// gatherPatience is over. Their locks are then known when the watches list what exists, so that nothing has to be looked at one by
+// one.
 type gathering struct {
 	mu      sync.Mutex
 	missing map[string]struct{}
@@ -33,5 +42,24 @@ func (g *gathering) check() {
 	if g.then != nil && len(g.missing) == 0 {
 		g.then()
 		g.then = nil
+	}
+}
+
+// end has no key waited for any longer.
+func (g *gathering) end() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	clear(g.missing)
+	g.check()
+}
+
+// startAnyway ends the wait at the start when it takes too long.
+func (c *Controller) startAnyway(ctx context.Context) {
+	timer := c.Clock.NewTimer(gatherPatience)
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+		c.start.end()
+	case <-ctx.Done():
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -14,7 +13,6 @@ import (
 	"github.com/rancher/helm-locker/pkg/enforce"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
-	"github.com/rancher/helm-locker/pkg/release"
 )
 
 // verdict is what was found out about an object: either an outcome, with which the matter ends, or drift to act on.
@@ -39,7 +37,7 @@ func (v *verdict) attribute() {
 }
 
 // judge compares what was seen of an object with its desired state.
-func (c *Controller) judge(ctx context.Context, l *lock.Lock, w *lock.Work) *verdict {
+func (c *Controller) judge(l *lock.Lock, w *lock.Work) *verdict {
 	desired, err := decode(w.Desired)
 	if err != nil {
 		return ended(w, lock.Outcome{Failed: true, Problem: problemOf(w.ID, err, false)})
@@ -61,49 +59,37 @@ func (c *Controller) judge(ctx context.Context, l *lock.Lock, w *lock.Work) *ver
 		good := lock.Outcome{Good: true, Digest: w.Digest, Version: w.Version, Baseline: w.Baseline, Owner: owner}
 		return ended(w, c.deleting(l, w, w.Live, good))
 	}
-	other, err := c.otherOwner(ctx, l, w)
-	if err != nil {
-		again := w.Observation
-		return ended(w, lock.Outcome{Again: &again, Failed: true, Transient: transient(err), Problem: problemOf(w.ID, err, true)})
-	}
-	if other != "" {
-		return ended(w, lock.Outcome{Reported: true, Digest: w.Digest, Problem: &lock.Problem{Reason: v1alpha1.ReasonConflict,
-			Message: fmt.Sprintf("belongs to Helm release %s, whose manifest declares it too; left alone", other)}})
-	}
 	v := &verdict{
 		Work: w, changes: result.Changes, options: options, deletion: deletion,
 		revert: &enforce.Revert{Object: w.Object, Record: l.Record, Desired: desired, Live: w.Live, Target: result.Target, RemovesForeign: result.RemovesForeign, Owner: owner,
 			Options: options, Owned: owner.Applied(w.Live.GetManagedFields(), desired, w.Live.Object)},
 	}
 	v.operation = operationOf(result.Changes)
-	if w.First && len(result.Changes) > 0 {
-		c.tellFromForm(ctx, l, v)
-	}
 	return v
 }
 
-// tellFromForm settles, for an object that was never judged under this lock, whether its differences are drift or only
-// the form that the API server gives to what Helm applied (normalised values, webhooks, pruned fields): it asks the API
+// onlyForm returns, for an object that was never judged under this lock, the outcome if its differences are no drift but only
+// the form that the API server gives to what Helm applied (normalised values, webhooks, pruned fields), nil otherwise: it asks the API
 // server, in a dry run, what a revert would make of the object. Nothing is written to an object that a revert would not
 // change.
-func (c *Controller) tellFromForm(ctx context.Context, l *lock.Lock, v *verdict) {
+func (c *Controller) onlyForm(ctx context.Context, l *lock.Lock, v *verdict) *lock.Outcome {
 	after, err := c.enforcer.DryRun(ctx, v.revert)
 	if err != nil {
 		// The revert itself will tell what is wrong, and a conflict makes for a fresh look.
 		c.Log.WithField("object", v.ID.String()).Debugf("dry run: %s", errorAbout(v.ID, err))
-		return
+		return nil
 	}
 	if c.hasher.Digest(after.Object) != v.Digest {
-		return
+		return nil
 	}
 	baseline := drift.Learn(v.revert.Desired, v.Live.Object, v.options)
 	if v.deletion != "" && l.Detect {
 		// The content is as declared, and the deletion alone is drift to report.
 		v.Baseline, v.changes, v.operation = baseline, nil, v1alpha1.DriftDeleted
-		return
+		return nil
 	}
 	good := c.deleting(l, v.Work, v.Live, lock.Outcome{Good: true, Digest: v.Digest, Version: v.Version, Owner: v.revert.Owner, Baseline: baseline})
-	v.outcome = &good
+	return &good
 }
 
 // judgeAbsent decides about an object that does not exist.
@@ -194,39 +180,6 @@ func ownerOf(l *lock.Lock, w *lock.Work, live *unstructured.Unstructured, change
 		owner.Operation = metav1.ManagedFieldsOperationApply
 	}
 	return owner
-}
-
-// otherOwner returns the release that the live object says it belongs to, if that is another one, has a newest record that
-// is not of an uninstallation that is over, and does declare the object. Anything less is tampering with the annotations:
-// they are no way out of the lock. A record that is not deployed counts, too: helm install --take-ownership writes to the
-// object while its record says pending-install. The record is read after the object was observed, and not from a cache, for the
-// same reason as our own is: what Helm had stored by then must not be missed. An error means that nobody can tell.
-func (c *Controller) otherOwner(ctx context.Context, l *lock.Lock, w *lock.Work) (string, error) {
-	other := claimedBy(w.Live)
-	if other == l.Release || other.Name == "" || other.Namespace == "" {
-		return "", nil
-	}
-	rec, found, err := c.enforcer.Newest(ctx, other)
-	var loaded *loaded
-	if err == nil && found && rec.Status != release.StatusUninstalled {
-		loaded, _, err = c.load(ctx, rec, v1alpha1.HelmReleaseSpec{}) // a damaged record declares nothing
-	}
-	switch {
-	case apierrors.IsForbidden(err):
-		return "", nil // or naming a release out of the operator's sight would be the way out
-	case err != nil || loaded == nil:
-		return "", err
-	}
-	for _, o := range loaded.objects {
-		if o.ID == w.ID {
-			return other.String(), nil
-		}
-	}
-	_, declared := loaded.untracked[w.ID] // exempt by its manifest, which still declares it
-	if declared {
-		return other.String(), nil
-	}
-	return "", nil
 }
 
 func ended(w *lock.Work, o lock.Outcome) *verdict { return &verdict{Work: w, outcome: &o} }

@@ -40,27 +40,27 @@ type leftovers struct {
 	done    *lock.Lock // the lock for which all was looked at
 }
 
-// nextLeftover looks after what earlier revisions of one release left behind. There is one worker, in no hurry.
-func (c *Controller) nextLeftover(ctx context.Context) bool {
-	key, shutdown := c.leftoverQueue.Get()
-	if shutdown {
-		return false
-	}
+// nextLeftover looks after what earlier revisions of one release left behind, in no hurry.
+func (c *Controller) nextLeftover(ctx context.Context, key string) {
 	defer c.leftoverQueue.Done(key)
 	l := c.table.Get(key)
 	// Strays that a list is about to show need not be listed again; the end of the list comes back here.
 	if l == nil || !c.leading.Load() || l.AwaitsList() {
 		c.leftoverQueue.Forget(key)
-		return true
+		return
 	}
+	slot, err := c.slots.pruning.acquire(ctx, l.Release.Namespace)
+	if err != nil { // the operator stops
+		return
+	}
+	defer slot()
 	if err := c.lookBehind(ctx, l); err != nil {
 		c.Log.WithField("release", l.Release.String()).Warnf("leftovers of earlier revisions: %s; trying again later", safeError(err))
 		c.leftoverQueue.AddRateLimited(key)
-		return true
+		return
 	}
 	c.leftoverQueue.Forget(key)
 	c.statusChanged(key)
-	return true
 }
 
 // lookBehind counts the objects that say they belong to the release and are not in its manifest, and deletes those of
@@ -135,40 +135,23 @@ func (c *Controller) readHistory(ctx context.Context, l *lock.Lock, known *lefto
 
 // readRemoved is readHistory for one revision.
 func (c *Controller) readRemoved(ctx context.Context, l *lock.Lock, rec release.Record, known *leftovers) error {
-	turn := c.large.wait()
-	defer turn.end()
-	rel, prob, err := c.read(ctx, rec, turn)
+	if err := c.mayRead(ctx, rec.Key.Namespace); err != nil {
+		return err
+	}
+	prob, err := c.read(ctx, rec, func(found *contents) error {
+		for _, o := range found.objects {
+			if !l.Declares(o.ID) {
+				known.removed[o.ID] = removed{gvk: o.GVK, keep: o.Keep || known.removed[o.ID].keep}
+			}
+		}
+		return nil
+	})
 	if err != nil {
 		return err
 	}
 	known.read[rec.UID] = struct{}{}
 	if prob.reason != "" {
 		c.Log.WithField("release", l.Release.String()).Debugf("revision %d is passed over when leftovers are looked for: %s", rec.Revision, prob.message)
-		return nil
-	}
-	if len(rel.Manifest) > largeManifest {
-		turn.take()
-	}
-	return c.addRemoved(l, rec, rel, known)
-}
-
-func (c *Controller) addRemoved(l *lock.Lock, rec release.Record, rel *release.Release, known *leftovers) error {
-	set, err := manifest.Parse(rel.Manifest)
-	if err != nil {
-		c.Log.WithField("release", l.Release.String()).Debugf("revision %d is passed over when leftovers are looked for: %v", rec.Revision, err)
-		return nil
-	}
-	objects, _, err := set.Resolve(manifest.Release(rec.Key), func(gvk schema.GroupVersionKind) (bool, error) {
-		kind, err := c.kinds.Get(gvk)
-		return kind.Namespaced, err
-	})
-	if err != nil {
-		return fmt.Errorf("revision %d: %w", rec.Revision, err)
-	}
-	for _, o := range objects {
-		if !l.Declares(o.ID) {
-			known.removed[o.ID] = removed{gvk: o.GVK, keep: o.Keep || known.removed[o.ID].keep}
-		}
 	}
 	return nil
 }

@@ -3,12 +3,9 @@ package controller
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
@@ -34,9 +31,6 @@ type loaded struct {
 	scalable bool
 }
 
-// errRecordChanged says that the record is not any more what the watch said; its event is on the way.
-var errRecordChanged = errors.New("the release record changed while it was read")
-
 // load reads the payload of a record and turns its manifest into objects. What the user has to know is returned as a
 // problem; an error means to try again.
 func (c *Controller) load(ctx context.Context, rec release.Record, spec v1alpha1.HelmReleaseSpec) (*loaded, problem, error) {
@@ -44,72 +38,65 @@ func (c *Controller) load(ctx context.Context, rec release.Record, spec v1alpha1
 	if err != nil {
 		return nil, problem{v1alpha1.ReasonInvalidRule, strings.ReplaceAll(err.Error(), "\n", "; ")}, nil // for the user to mend, not to try again
 	}
-	turn := c.large.wait()
-	defer turn.end()
-	rel, prob, err := c.read(ctx, rec, turn)
+	var out *loaded
+	prob, err := c.read(ctx, rec, func(found *contents) error {
+		out = &loaded{release: found.release, skipped: found.skipped, kinds: map[schema.GroupVersionKind]watch.Kind{},
+			waiting: map[schema.GroupVersionKind][]manifest.ID{}, untracked: map[manifest.ID]struct{}{}}
+		for _, o := range found.unknown {
+			out.waiting[o.GVK] = append(out.waiting[o.GVK], o.ID)
+			out.untracked[o.ID] = struct{}{}
+		}
+		scaled := lock.AutoscaledObjects(found.objects)
+		for _, o := range found.objects {
+			if err := c.addObject(ctx, out, o, ignore.For(o), scaled[o.ID], rec.Key); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	if err != nil || prob.reason != "" {
 		return nil, prob, err
 	}
-	if len(rel.Manifest) > largeManifest {
-		turn.take()
-	}
-	set, err := manifest.Parse(rel.Manifest)
-	if err != nil {
-		return nil, problem{v1alpha1.ReasonManifestInvalid,
-			fmt.Sprintf("the manifest of revision %d does not parse completely, so nothing of it is enforced: %v", rec.Revision, err)}, nil
-	}
-	resolved, unknown, err := set.Resolve(manifest.Release(rec.Key), func(gvk schema.GroupVersionKind) (bool, error) {
-		kind, err := c.kinds.Get(gvk)
-		return kind.Namespaced, err
-	})
-	if err != nil {
-		return nil, problem{v1alpha1.ReasonManifestInvalid, err.Error()}, fmt.Errorf("resolve the objects of release %s: %w", rec.Key, err)
-	}
-	out := &loaded{release: rel, skipped: set.Skipped, kinds: map[schema.GroupVersionKind]watch.Kind{},
-		waiting: map[schema.GroupVersionKind][]manifest.ID{}, untracked: map[manifest.ID]struct{}{}}
-	for _, o := range unknown {
-		out.waiting[o.GVK] = append(out.waiting[o.GVK], o.ID)
-		out.untracked[o.ID] = struct{}{}
-	}
-	scaled := lock.AutoscaledObjects(resolved)
-	for _, o := range resolved {
-		kind, err := c.kinds.Get(o.GVK)
-		if err != nil {
-			return nil, problem{}, err
-		}
-		matcher := ignore.For(o)
-		if e := c.exempt(o, matcher); e != nil {
-			out.exceptions = append(out.exceptions, *e)
-			out.untracked[o.ID] = struct{}{}
-			continue
-		}
-		if matcher != nil {
-			out.exceptions = append(out.exceptions, lock.ExceptionOf(o.ID, v1alpha1.ExceptionIgnored, matcher.Describe(), matcher.Paths()...))
-		}
-		out.exceptions = append(out.exceptions, lock.Coexist(o)...)
-		scalable := lock.Scalable(o)
-		switch r := scaled[o.ID]; {
-		case scalable && r != nil:
-			out.exceptions = append(out.exceptions, lock.ExceptionOf(o.ID, v1alpha1.ExceptionAutoscaled, r.String(), "/spec/replicas"))
-		case scalable:
-			out.scalable = true
-		}
-		if c.ObjectSetMetadata {
-			if err := enforce.AddObjectSetMetadata(o.Content, rec.Key); err != nil {
-				return nil, problem{}, fmt.Errorf("ObjectSet metadata of %s: %w", o.ID, err)
-			}
-		}
-		desired, err := json.Marshal(o.Content)
-		if err != nil {
-			return nil, problem{}, fmt.Errorf("encode %s: %w", o.ID, err)
-		}
-		shared := c.shared.Share(lock.Kind{GVK: o.GVK, GVR: kind.GVR, Namespaced: kind.Namespaced, Schema: c.schemaOf(ctx, o.GVK, kind.GVR.Resource)})
-		out.kinds[o.GVK] = kind
-		out.objects = append(out.objects, &lock.Object{
-			ID: sharing(o.ID, shared, rec.Key), Kind: shared, Desired: lock.Pack(desired), Keep: o.Keep, Replicas: scaled[o.ID], Scalable: scalable, Rules: matcher,
-		})
-	}
 	return out, problem{}, nil
+}
+
+// addObject adds an object of a manifest to what was loaded of a release: as one to lock, or as one that is left to others.
+func (c *Controller) addObject(ctx context.Context, out *loaded, o manifest.Object, matcher *rules.Matcher, scaled *lock.Range, rel release.Key) error {
+	kind, err := c.kinds.Get(o.GVK)
+	if err != nil {
+		return err
+	}
+	if e := c.exempt(o, matcher); e != nil {
+		out.exceptions = append(out.exceptions, *e)
+		out.untracked[o.ID] = struct{}{}
+		return nil
+	}
+	if matcher != nil {
+		out.exceptions = append(out.exceptions, lock.ExceptionOf(o.ID, v1alpha1.ExceptionIgnored, matcher.Describe(), matcher.Paths()...))
+	}
+	out.exceptions = append(out.exceptions, lock.Coexist(o)...)
+	scalable := lock.Scalable(o)
+	switch {
+	case scalable && scaled != nil:
+		out.exceptions = append(out.exceptions, lock.ExceptionOf(o.ID, v1alpha1.ExceptionAutoscaled, scaled.String(), "/spec/replicas"))
+	case scalable:
+		out.scalable = true
+	}
+	if c.ObjectSetMetadata {
+		if err := enforce.AddObjectSetMetadata(o.Content, rel); err != nil {
+			return fmt.Errorf("ObjectSet metadata of %s: %w", o.ID, err)
+		}
+	}
+	desired, err := json.Marshal(o.Content)
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", o.ID, err)
+	}
+	shared := c.shared.Share(lock.Kind{GVK: o.GVK, GVR: kind.GVR, Namespaced: kind.Namespaced, Schema: c.schemaOf(ctx, o.GVK, kind.GVR.Resource)})
+	out.kinds[o.GVK] = kind
+	out.objects = append(out.objects, &lock.Object{
+		ID: sharing(o.ID, shared, rel), Kind: shared, Desired: lock.Pack(desired), Keep: o.Keep, Replicas: scaled, Scalable: scalable, Rules: matcher,
+	})
+	return nil
 }
 
 // sharing returns an identity with the texts of its kind and its release, where they are the same, instead of copies of them.
@@ -136,31 +123,4 @@ func (c *Controller) exempt(o manifest.Object, matcher *rules.Matcher) *v1alpha1
 		return nil
 	}
 	return &e
-}
-
-// read gets and decodes the payload of a record.
-func (c *Controller) read(ctx context.Context, rec release.Record, turn *turn) (*release.Release, problem, error) {
-	secret, err := c.clients.Kubernetes.CoreV1().Secrets(rec.Key.Namespace).Get(ctx, rec.SecretName, metav1.GetOptions{})
-	if err != nil {
-		reason := v1alpha1.ReasonPayloadUnavailable
-		if apierrors.IsForbidden(err) {
-			reason = v1alpha1.ReasonForbidden
-		}
-		return nil, problem{reason, fmt.Sprintf("cannot read the record of revision %d: %v", rec.Revision, err)},
-			fmt.Errorf("get Secret %s/%s: %w", rec.Key.Namespace, rec.SecretName, err)
-	}
-	if secret.UID != rec.UID || secret.ResourceVersion != rec.ResourceVersion {
-		return nil, problem{v1alpha1.ReasonLocking, errRecordChanged.Error()}, errRecordChanged
-	}
-	rel, err := release.DecodeSecret(secret.Data, turn.take)
-	if errors.Is(err, release.ErrNoManifest) {
-		err = nil // a chart of hooks, or an empty one: there is nothing to lock
-	}
-	if err == nil {
-		err = rel.Matches(rec)
-	}
-	if err != nil {
-		return nil, problem{v1alpha1.ReasonDecodeFailed, fmt.Sprintf("Secret %s/%s: %v", rec.Key.Namespace, rec.SecretName, err)}, nil
-	}
-	return rel, problem{}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
@@ -20,13 +21,14 @@ import (
 
 var everything = labels.Everything()
 
-func (c *Controller) nextRelease(ctx context.Context) bool {
-	key, shutdown := c.releaseQueue.Get()
-	if shutdown {
-		return false
-	}
+func (c *Controller) nextRelease(ctx context.Context, key string) {
 	defer c.releaseQueue.Done(key)
 	defer c.start.done(key)
+	slot, err := c.slots.loading.acquire(ctx, c.namespaceOf(key))
+	if err != nil { // the operator stops
+		return
+	}
+	defer slot()
 	if err := c.reconcile(ctx, key); err != nil {
 		c.Log.WithField("helmrelease", key).Warnf("reconcile: %v; trying again", err)
 		c.releaseQueue.AddRateLimited(key)
@@ -34,7 +36,18 @@ func (c *Controller) nextRelease(ctx context.Context) bool {
 		c.releaseQueue.Forget(key)
 	}
 	c.statusChanged(key)
-	return true
+}
+
+// toReconcile returns how many HelmReleases wait to be reconciled.
+func (c *Controller) toReconcile() int { return c.releaseQueue.Len() + c.slots.loading.waiting() }
+
+// namespaceOf returns the namespace of the release that a HelmRelease names; empty when it is gone.
+func (c *Controller) namespaceOf(key string) string {
+	hr := c.cached(key)
+	if hr == nil {
+		return ""
+	}
+	return hr.Spec.Release.Namespace
 }
 
 // reconcile brings the lock of one HelmRelease in line with its spec and the newest record of its release.
@@ -154,6 +167,10 @@ func (c *Controller) lock(ctx context.Context, key string, hr *v1alpha1.HelmRele
 		c.unlock(key, prob)
 		return nil
 	}
+	if wait := c.budget.wait(rec.Key.Namespace, c.Clock.Now()); wait > 0 {
+		c.readLater(key, rec, wait)
+		return nil
+	}
 	loaded, prob, err := c.load(ctx, rec, spec)
 	if err != nil || prob.reason != "" {
 		c.unlock(key, prob)
@@ -180,6 +197,7 @@ func (c *Controller) lock(ctx context.Context, key string, hr *v1alpha1.HelmRele
 		Exceptions: loaded.exceptions, Untracked: loaded.untracked, Account: account,
 	}, loaded.objects)
 	conflicts, displaced := c.table.Put(l)
+	c.claims.prune()
 	c.update(key, func(e *entry) {
 		e.problem, e.conflicts, e.waiting, e.skipped = problem{}, conflicts, loaded.waiting, loaded.skipped
 		e.denials = denials{account: account, objects: denied}
@@ -191,6 +209,7 @@ func (c *Controller) lock(ctx context.Context, key string, hr *v1alpha1.HelmRele
 		c.update(other, func(e *entry) { e.reload = true })
 		c.releaseQueue.Add(other)
 	}
+	c.retryConflicts(key)
 	c.watchAll(l, loaded.kinds)
 	c.leftoverQueue.Add(key)
 	if len(loaded.waiting) > 0 {
@@ -203,6 +222,16 @@ func (c *Controller) lock(ctx context.Context, key string, hr *v1alpha1.HelmRele
 	c.announceTrouble(hr, loaded, conflicts)
 	c.announceDenied(hr, denials{account: account, objects: denied})
 	return nil
+}
+
+// readLater has a record read when its namespace may again. A lock at the same record goes on meanwhile.
+func (c *Controller) readLater(key string, rec release.Record, wait time.Duration) {
+	if old := c.table.Get(key); old == nil || !old.Record.Same(rec) {
+		c.unlock(key, problem{v1alpha1.ReasonLocking, fmt.Sprintf("reading the release records of namespace %s took so long that the next one waits; "+
+			"make its releases smaller, or change them less often", rec.Key.Namespace)})
+	}
+	c.update(key, func(e *entry) { e.reload = true })
+	c.releaseQueue.AddAfter(key, wait)
 }
 
 // followed returns what of a spec a lock follows. Whether the release is suspended decides whether there is a lock.
@@ -241,7 +270,7 @@ func (c *Controller) watchAll(l *lock.Lock, kinds map[schema.GroupVersionKind]wa
 			missed[gvk] = kind
 		}
 	}
-	if c.sweeps.join(c.Clock.Now(), c.releaseQueue.Len(), l, missed) {
+	if c.sweeps.join(c.Clock.Now(), c.toReconcile(), l, missed) {
 		return
 	}
 	wake := l.LookAt(c.Clock.Now(), func(o *lock.Object) bool { return begun[o.GVK] })
@@ -262,6 +291,7 @@ func (c *Controller) unlock(key string, p problem) {
 		c.announceProblem(c.cached(key), p)
 	}
 	if c.table.Drop(key) {
+		c.claims.prune()
 		c.retryConflicts(key)
 	}
 	if !transitioning {
@@ -282,12 +312,19 @@ func (c *Controller) untrack(key string) {
 	}
 }
 
-// retryConflicts has the HelmReleases reconciled that lack objects which the HelmRelease key owned.
+// retryConflicts has the HelmReleases reconciled that lack objects which the HelmRelease key owned, and owns no more.
 func (c *Controller) retryConflicts(key string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for other, e := range c.entries {
-		if slices.ContainsFunc(e.conflicts, func(cf lock.Conflict) bool { return cf.Owner == key }) {
+		free := slices.ContainsFunc(e.conflicts, func(cf lock.Conflict) bool {
+			if cf.Owner != key {
+				return false
+			}
+			owner := c.table.Holder(cf.ID)
+			return owner == nil || owner.Key != key
+		})
+		if free {
 			e.reload = true
 			c.releaseQueue.Add(other)
 		}

@@ -21,8 +21,8 @@ func (c *Controller) mayReplace(l *lock.Lock, v *verdict, err error) bool {
 }
 
 // replace deletes an object and creates it anew, in the order of every other write: the record is read again first, the
-// deletion has the observed version as its precondition, and the creation is confirmed.
-func (c *Controller) replace(ctx context.Context, l *lock.Lock, v *verdict, refusal error) {
+// deletion has the observed version as its precondition, and the creation is confirmed, which may take long: done is called before.
+func (c *Controller) replace(ctx context.Context, l *lock.Lock, v *verdict, refusal error, done func()) {
 	holds, err := c.enforcer.Holds(ctx, l.Record)
 	if err != nil || !holds {
 		c.notNow(l, []*verdict{v}, err)
@@ -44,6 +44,7 @@ func (c *Controller) replace(ctx context.Context, l *lock.Lock, v *verdict, refu
 		c.refused(l, v, err)
 		return
 	}
+	done()
 	stay := c.insist(ctx, l, func(ctx context.Context) (bool, error) {
 		return c.enforcer.ConfirmReplaced(ctx, l.Record, v.Object, made)
 	})

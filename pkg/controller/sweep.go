@@ -143,7 +143,7 @@ func (c *Controller) runSweeps(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		if !c.sweeps.gather(ctx, c.Clock, c.releaseQueue.Len, func() time.Duration { return listTime(took, c.objects.FirstLists) }) {
+		if !c.sweeps.gather(ctx, c.Clock, c.toReconcile, func() time.Duration { return listTime(took, c.objects.FirstLists) }) {
 			return
 		}
 		waiting := c.sweeps.take()

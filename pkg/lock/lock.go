@@ -126,6 +126,30 @@ func (l *Lock) LookAt(now time.Time, match func(*Object) bool) (wake bool) {
 	return wake
 }
 
+// Reconsider has objects judged again because something else has changed that their last judgement depended on: those that wait
+// for it (Outcome.Waits) by what was seen of them, the others by a new look. It says whether a worker should come.
+func (l *Lock) Reconsider(now time.Time, ids map[manifest.ID]struct{}) (wake bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return false
+	}
+	for id := range ids {
+		s := l.objects.of(id)
+		if s == nil {
+			continue
+		}
+		if s.pending == nil {
+			s.pending = &Observation{Look: true, Seen: now}
+		}
+		if !s.inFlight {
+			l.dirty[s] = struct{}{}
+			wake = true
+		}
+	}
+	return wake
+}
+
 // manyDirty is how many entries make a map worth being replaced when it is empty.
 const manyDirty = 16
 
@@ -167,6 +191,8 @@ type Outcome struct {
 	Owner    drift.Owner
 	// Again asks for another look or judgement: the observation to judge next, unless a newer one has come in.
 	Again *Observation
+	// Waits is set with Again when that is to be judged only after Reconsider.
+	Waits bool
 	// Reported is set when there is a problem with the object that stays until its content changes: drift that is only
 	// reported (mode Detect), a pending deletion. Content with this digest is not news.
 	Reported bool
@@ -214,6 +240,9 @@ func (l *Lock) Settle(id manifest.ID, o Outcome) (wake bool) {
 	}
 	if s.pending == nil && o.Again != nil {
 		s.pending = o.Again
+		if o.Waits {
+			return false
+		}
 	}
 	if s.pending == nil {
 		return false

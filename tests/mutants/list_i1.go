@@ -94,7 +94,7 @@ func neverRevertHelm() []mutant {
 		},
 		{
 			promise: "I1", what: "another release counts only when it is deployed",
-			edit: edit{"pkg/controller/judge.go", `rec.Status != release.StatusUninstalled {`, `rec.Status == release.StatusDeployed {`},
+			edit: edit{"pkg/controller/owners.go", `rec.Status == release.StatusUninstalled:`, `rec.Status != release.StatusDeployed:`},
 			pkg:  integration, run: "TestI1_AnotherReleaseTakesOwnership/helm_3",
 		},
 		{
@@ -104,9 +104,9 @@ func neverRevertHelm() []mutant {
 		},
 		{
 			promise: "I1", what: "the second check is given up when the API server does not answer",
-			edit: edit{act, `		return err == nil, nil
-	})`, `		return true, nil
-	})`},
+			edit: edit{"pkg/controller/insist.go", `		if err == nil {
+			return stay`, `		if err == nil || c != nil {
+			return stay`},
 			pkg: order, run: "TestI1_SecondCheckIsRepeatedUntilAnswered/helm_3",
 		},
 		{

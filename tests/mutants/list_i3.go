@@ -33,7 +33,7 @@ func leaveNoTrace() []mutant {
 		},
 		{
 			promise: "I3", what: "wrangler's ObjectSet metadata is written without being asked for",
-			edit: edit{"pkg/controller/load.go", `		if c.ObjectSetMetadata {`, `		if !c.ObjectSetMetadata {`},
+			edit: edit{"pkg/controller/load.go", `	if c.ObjectSetMetadata {`, `	if !c.ObjectSetMetadata {`},
 			pkg:  integration, run: locking + ".*3",
 		},
 		{

@@ -83,7 +83,7 @@ func secretsStaySecret() []mutant {
 
 // noExemption are the mutants of I8.
 func noExemption() []mutant {
-	const judge, test = "pkg/controller/judge.go", "TestI8_LiveMetadataExemptsNothing"
+	const judge, owners, test = "pkg/controller/judge.go", "pkg/controller/owners.go", "TestI8_LiveMetadataExemptsNothing"
 	exempt := func(condition string) edit {
 		return edit{judge, `	result := drift.Compare(desired, w.Live.Object, options)
 `, `	if ` + condition + ` {
@@ -103,9 +103,11 @@ func noExemption() []mutant {
 		},
 		{
 			promise: "I8", what: "an object that says it is another release's is left alone",
-			edit: edit{judge, `	case err != nil || loaded == nil:
-		return "", err`, `	case err != nil || loaded == nil:
-		return other.String(), err`}, pkg: integration, run: test,
+			edit: edit{owners, `		return c.unclaimed(l, verdicts)
+	}
+	declared, begin`, `		return nil
+	}
+	declared, begin`}, pkg: integration, run: test,
 		},
 		{
 			promise: "I8", what: "a live annotation opts an object out",
@@ -116,9 +118,7 @@ func noExemption() []mutant {
 		},
 		{
 			promise: "I8", what: "an object that says it is the release's that does not declare it is left alone",
-			edit: edit{judge, `	for _, o := range loaded.objects {
-		if o.ID == w.ID {`, `	for _, o := range loaded.objects {
-		if o.ID != w.ID {`}, pkg: integration, run: test,
+			edit: edit{owners, `		if declared.has(v.ID) {`, `		if declared.has(v.ID) || len(declared.objects) > 0 {`}, pkg: integration, run: test,
 		},
 		{
 			promise: "I8", what: "an object without Helm's label is taken for somebody else's",

@@ -38,7 +38,7 @@ func allOrNothing() []mutant {
 		},
 		{
 			promise: "I9", what: "a manifest that does not parse counts as an empty one",
-			edit: edit{"pkg/controller/load.go", `	set, err := manifest.Parse(rel.Manifest)
+			edit: edit{"pkg/controller/records.go", `	set, err := manifest.Parse(rel.Manifest)
 	if err != nil {`, `	set, err := manifest.Parse(rel.Manifest)
 	if err != nil {
 		set, err = &manifest.Set{}, nil
@@ -50,11 +50,11 @@ func allOrNothing() []mutant {
 
 // badInput are the mutants of I10.
 func badInput() []mutant {
-	const load, reconcile = "pkg/controller/load.go", "pkg/controller/reconcile.go"
+	const load, reconcile = "pkg/controller/records.go", "pkg/controller/reconcile.go"
 	const records, newer = "TestI10_BadRecordsEndInAConditionAndOthersGoOn", "TestI10_UnreadableNewerRecordUnlocks"
 	const kind = "TestI10_MissingKindIsWaitedFor"
 	const failed = `	if err != nil {
-		return nil, problem{v1alpha1.ReasonDecodeFailed,`
+		return problem{v1alpha1.ReasonDecodeFailed,`
 	return []mutant{
 		{
 			promise: "I10", what: "a payload that does not decode is a panic", crashes: true,
@@ -83,7 +83,7 @@ func badInput() []mutant {
 		{
 			promise: "I10", what: "a payload that does not decode is tried again and again without a word",
 			edit: edit{load, failed, `	if err != nil {
-		return nil, problem{}, err
+		return problem{}, err
 	}
 ` + failed}, pkg: integration, run: records,
 		},

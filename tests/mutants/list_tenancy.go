@@ -63,7 +63,7 @@ func noBorrowedRights() []mutant {
 		},
 		{
 			promise: "T1", what: "a deletion that is refused is tried for ever",
-			edit: edit{"pkg/controller/act.go", `		if err != nil && !transient(err) {`, `		if err != nil && apierrors.IsGone(err) {`},
+			edit: edit{"pkg/controller/insist.go", `		if !transient(err) {`, `		if !transient(err) && c == nil {`},
 			pkg:  tenancy, run: "TestAttack_WhatCannotBeTakenBackHoldsNobodyUp",
 		},
 	}

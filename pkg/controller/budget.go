@@ -1,0 +1,72 @@
+package controller
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// How long the records of one namespace may be read: readingBurst at once, then a share of the time of one processor.
+const (
+	readingBurst = 30 * time.Second
+	readingShare = 0.25
+)
+
+// readingBudget bounds the time that goes into decoding and parsing the records of one namespace. It is safe for concurrent use;
+// the zero value is full.
+type readingBudget struct {
+	mu    sync.Mutex
+	spent map[string]spending // by namespace
+}
+
+// spending is how much of its burst a namespace had spent at a time.
+type spending struct {
+	spent time.Duration
+	at    time.Time
+}
+
+// left returns what is spent at now, after the share of the time since.
+func (s spending) left(now time.Time) time.Duration {
+	return max(0, s.spent-time.Duration(readingShare*float64(now.Sub(s.at))))
+}
+
+// spend takes note of a record of a namespace that took so long until now.
+func (b *readingBudget) spend(namespace string, now time.Time, took time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.spent == nil {
+		b.spent = map[string]spending{}
+	}
+	b.spent[namespace] = spending{spent: b.spent[namespace].left(now) + took, at: now}
+}
+
+// wait returns how long the next record of a namespace has to wait at now, zero if it has not.
+func (b *readingBudget) wait(namespace string, now time.Time) time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	left := b.spent[namespace].left(now)
+	if left == 0 {
+		delete(b.spent, namespace)
+	}
+	if left < readingBurst {
+		return 0
+	}
+	return time.Duration(float64(left-readingBurst)/readingShare) + time.Millisecond
+}
+
+// mayRead waits until the records of a namespace may be read. Its error is that of ctx.
+func (c *Controller) mayRead(ctx context.Context, namespace string) error {
+	for {
+		wait := c.budget.wait(namespace, c.Clock.Now())
+		if wait == 0 {
+			return nil
+		}
+		timer := c.Clock.NewTimer(wait)
+		select {
+		case <-timer.C():
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		}
+	}
+}

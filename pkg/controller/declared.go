@@ -1,0 +1,112 @@
+package controller
+
+import (
+	"cmp"
+	"hash/maphash"
+	"slices"
+	"sync"
+
+	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/release"
+)
+
+// declaredBytes bounds what is kept of the records of one namespace, beyond that of the last one.
+const declaredBytes = 1 << 20
+
+// declarations remember which objects the newest records of other releases declare, for as long as locked objects say that they
+// belong to one. It is safe for concurrent use; the zero value is empty.
+type declarations struct {
+	mu    sync.Mutex
+	known map[release.Key]*declaration
+	order int
+}
+
+// declaration is what is known of one record. It does not change once it is read.
+type declaration struct {
+	record  release.Record
+	objects []uint64 // hashes of identities, in order; keyed, so that nobody can make up an identity with the hash of another
+	err     error    // why the record could not be read; it is told once
+	reading bool
+	order   int // later ones have higher numbers
+}
+
+var identitySeed = maphash.MakeSeed()
+
+func hashOf(id manifest.ID) uint64 { return maphash.Comparable(identitySeed, id) }
+
+// newDeclaration returns what a record declares.
+func newDeclaration(rec release.Record, lists ...[]manifest.Object) *declaration {
+	d := &declaration{record: rec}
+	for _, objects := range lists {
+		for _, o := range objects {
+			d.objects = append(d.objects, hashOf(o.ID))
+		}
+	}
+	slices.Sort(d.objects)
+	return d
+}
+
+// size returns about how many bytes are kept.
+func (d *declaration) size() int { return 256 + 8*len(d.objects) }
+
+// has reports whether the record declares an object.
+func (d *declaration) has(id manifest.ID) bool {
+	_, found := slices.BinarySearch(d.objects, hashOf(id))
+	return found
+}
+
+// get returns what a record declares, or that it is still to be found out, which the caller has to do if begin is true. An error is
+// returned once.
+func (d *declarations) get(rec release.Record) (known *declaration, begin bool, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	k := d.known[rec.Key]
+	switch {
+	case k == nil || !k.record.Same(rec) && !k.reading:
+		if d.known == nil {
+			d.known = map[release.Key]*declaration{}
+		}
+		d.known[rec.Key] = &declaration{record: rec, reading: true}
+		return nil, true, nil
+	case k.reading: // if it is another record, who waits asks again when that is read
+		return nil, false, nil
+	case k.err != nil:
+		delete(d.known, rec.Key)
+		return nil, false, k.err
+	}
+	return k, false, nil
+}
+
+// put records what was found out. Older records of the same namespace are forgotten when it is too much.
+func (d *declarations) put(found *declaration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.order++
+	found.order = d.order
+	d.known[found.record.Key] = found
+	var kept []*declaration
+	size := 0
+	for key, k := range d.known {
+		if key.Namespace == found.record.Key.Namespace && !k.reading {
+			kept = append(kept, k)
+			size += k.size()
+		}
+	}
+	slices.SortFunc(kept, func(a, b *declaration) int { return cmp.Compare(a.order, b.order) })
+	for _, k := range kept {
+		if size <= declaredBytes || k == found {
+			return
+		}
+		size -= k.size()
+		delete(d.known, k.record.Key)
+	}
+}
+
+// forget drops what is known of a release.
+func (d *declarations) forget(key release.Key) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if k := d.known[key]; k != nil && !k.reading {
+		delete(d.known, key)
+	}
+}

@@ -1,0 +1,146 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/release"
+)
+
+// An object may say that it belongs to another release. If that one has a newest record that is not of an uninstallation that
+// is over, and does declare the object, the object is left alone. Anything less is tampering with the annotations: they are no
+// way out of the lock. A record that is not deployed counts, too: helm install --take-ownership writes to the object while its
+// record says pending-install.
+
+// claimant returns the other release that a live object says it belongs to, the zero Key for none.
+func claimant(l *lock.Lock, v *verdict) release.Key {
+	if v.Live == nil {
+		return release.Key{}
+	}
+	other := claimedBy(v.Live)
+	if other == l.Release || other.Name == "" || other.Namespace == "" {
+		return release.Key{}
+	}
+	return other
+}
+
+// notOwned returns those of the objects, which all say that they belong to the release other, that it does not declare. The others
+// are settled: as left alone, or to be judged again when it is known what other declares. The record is asked for after the objects
+// were observed, and not taken from a cache, for the same reason as our own is: what Helm had stored by then must not be missed.
+func (c *Controller) notOwned(ctx context.Context, l *lock.Lock, other release.Key, verdicts []*verdict) []*verdict {
+	for _, v := range verdicts {
+		c.claims.add(l, v.ID, other) // first of all: whatever changes from now on has them judged again
+	}
+	rec, found, err := c.enforcer.Newest(ctx, other)
+	switch {
+	case apierrors.IsForbidden(err): // or naming a release out of the operator's sight would be the way out
+		return c.unclaimed(l, verdicts)
+	case err != nil:
+		c.cannotTell(l, verdicts, err)
+		return nil
+	case !found || rec.Status == release.StatusUninstalled:
+		return c.unclaimed(l, verdicts)
+	}
+	declared, begin, err := c.declared.get(rec)
+	if err != nil {
+		c.cannotTell(l, verdicts, err)
+		return nil
+	}
+	if declared == nil {
+		c.waitFor(l, other, verdicts)
+		if begin {
+			c.findDeclared(ctx, rec)
+		}
+		return nil
+	}
+	var rest []*verdict
+	for _, v := range verdicts {
+		if declared.has(v.ID) {
+			c.settle(l, v.Work, lock.Outcome{Reported: true, Digest: v.Digest, Problem: &lock.Problem{Reason: v1alpha1.ReasonConflict,
+				Message: fmt.Sprintf("belongs to Helm release %s, whose manifest declares it too; left alone", other)}})
+			continue
+		}
+		rest = append(rest, v)
+	}
+	return c.unclaimed(l, rest)
+}
+
+// unclaimed forgets what objects say of another release, which is nothing to that.
+func (c *Controller) unclaimed(l *lock.Lock, verdicts []*verdict) []*verdict {
+	for _, v := range verdicts {
+		c.claims.remove(l, v.ID)
+	}
+	return verdicts
+}
+
+// cannotTell has objects judged again later, because nobody can tell whether another release declares them.
+func (c *Controller) cannotTell(l *lock.Lock, verdicts []*verdict, err error) {
+	for _, v := range c.unclaimed(l, verdicts) {
+		again := v.Observation
+		c.settle(l, v.Work, lock.Outcome{Again: &again, Failed: true, Transient: transient(err), Problem: problemOf(v.ID, err, true)})
+	}
+}
+
+// waitFor has objects wait until recordChanged or findDeclared has them judged again.
+func (c *Controller) waitFor(l *lock.Lock, other release.Key, verdicts []*verdict) {
+	for _, v := range verdicts {
+		again := v.Observation
+		problem := c.driftProblem(v)
+		problem.Message += fmt.Sprintf("; it says that it belongs to Helm release %s, whose record is being read", other)
+		c.settle(l, v.Work, lock.Outcome{Again: &again, Waits: true, Problem: problem})
+	}
+}
+
+// findDeclared reads which objects a record declares, in the time and with the slots of its own namespace, and has the objects
+// judged again that wait for that. A damaged record declares nothing.
+func (c *Controller) findDeclared(ctx context.Context, rec release.Record) {
+	found := &declaration{record: rec}
+	err := c.mayRead(ctx, rec.Key.Namespace)
+	if err == nil {
+		err = c.readDeclared(ctx, rec, &found)
+	}
+	switch {
+	case apierrors.IsForbidden(err): // as when its records are out of sight
+	case err != nil:
+		found = &declaration{record: rec, err: err}
+	}
+	c.declared.put(found)
+	c.wake(rec.Key)
+}
+
+func (c *Controller) readDeclared(ctx context.Context, rec release.Record, found **declaration) error {
+	slot, err := c.slots.loading.acquire(ctx, rec.Key.Namespace)
+	if err != nil {
+		return err
+	}
+	defer slot()
+	_, err = c.read(ctx, rec, func(r *contents) error {
+		*found = newDeclaration(rec, r.objects, r.unknown)
+		return nil
+	})
+	return err
+}
+
+// recordChanged takes note that the records of a release have changed: its HelmReleases are reconciled, and the objects judged again
+// that say they belong to it.
+func (c *Controller) recordChanged(key release.Key) {
+	c.enqueueRelease(key)
+	c.changes.happened(key)
+	c.wake(key)
+	if !c.claims.wanted(key) {
+		c.declared.forget(key)
+	}
+}
+
+// wake has the objects judged again that say they belong to a release.
+func (c *Controller) wake(other release.Key) {
+	for l, ids := range c.claims.take(other) {
+		if l.Reconsider(c.Clock.Now(), ids) {
+			c.driftQueue.Add(l.Key)
+		}
+	}
+}

@@ -1,0 +1,123 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/release"
+)
+
+// largeManifest is from how many bytes on a manifest is parsed alone. A decoded one takes up to a hundred times as much
+// memory as its text.
+const largeManifest = 512 << 10
+
+// contents are a record that was read, and the objects that its manifest declares.
+type contents struct {
+	release *release.Release
+	skipped []manifest.Skipped
+	objects []manifest.Object
+	unknown []manifest.Object // of kinds that are not served
+}
+
+// errRecordChanged says that the record is not any more what the watch said; its event is on the way.
+var errRecordChanged = errors.New("the release record changed while it was read")
+
+// read gets the payload of a record, decodes it and parses its manifest, and calls use with the result. One record at a time is
+// in memory that is large, until use returns; and the time of it all is charged to the record's namespace. What the user has to
+// know is returned as a problem, for which use is not called; an error means to try again.
+func (c *Controller) read(ctx context.Context, rec release.Record, use func(*contents) error) (problem, error) {
+	secret, err := c.clients.Kubernetes.CoreV1().Secrets(rec.Key.Namespace).Get(ctx, rec.SecretName, metav1.GetOptions{})
+	if err != nil {
+		reason := v1alpha1.ReasonPayloadUnavailable
+		if apierrors.IsForbidden(err) {
+			reason = v1alpha1.ReasonForbidden
+		}
+		return problem{reason, fmt.Sprintf("cannot read the record of revision %d: %v", rec.Revision, err)},
+			fmt.Errorf("get Secret %s/%s: %w", rec.Key.Namespace, rec.SecretName, err)
+	}
+	if secret.UID != rec.UID || secret.ResourceVersion != rec.ResourceVersion {
+		return problem{v1alpha1.ReasonLocking, errRecordChanged.Error()}, errRecordChanged
+	}
+	r := c.startReading(rec.Key.Namespace)
+	defer r.end()
+	rel, err := release.DecodeSecret(secret.Data, func() { r.alone(ctx) })
+	if errors.Is(err, release.ErrNoManifest) {
+		err = nil // a chart of hooks, or an empty one: there is nothing to lock
+	}
+	if err == nil {
+		err = rel.Matches(rec)
+	}
+	if err != nil {
+		return problem{v1alpha1.ReasonDecodeFailed, fmt.Sprintf("Secret %s/%s: %v", rec.Key.Namespace, rec.SecretName, err)}, nil
+	}
+	if len(rel.Manifest) > largeManifest {
+		r.alone(ctx)
+	}
+	if ctx.Err() != nil { // perhaps while this waited for others
+		return problem{}, ctx.Err()
+	}
+	found, prob, err := c.parse(rel, rec)
+	if err != nil || prob.reason != "" {
+		return prob, err
+	}
+	return problem{}, use(found)
+}
+
+// parse turns the manifest of a record into objects.
+func (c *Controller) parse(rel *release.Release, rec release.Record) (*contents, problem, error) {
+	set, err := manifest.Parse(rel.Manifest)
+	if err != nil {
+		return nil, problem{v1alpha1.ReasonManifestInvalid,
+			fmt.Sprintf("the manifest of revision %d does not parse completely, so nothing of it is enforced: %v", rec.Revision, err)}, nil
+	}
+	resolved, unknown, err := set.Resolve(manifest.Release(rec.Key), func(gvk schema.GroupVersionKind) (bool, error) {
+		kind, err := c.kinds.Get(gvk)
+		return kind.Namespaced, err
+	})
+	if err != nil {
+		return nil, problem{v1alpha1.ReasonManifestInvalid, err.Error()}, fmt.Errorf("resolve the objects of release %s: %w", rec.Key, err)
+	}
+	return &contents{release: rel, skipped: set.Skipped, objects: resolved, unknown: unknown}, problem{}, nil
+}
+
+// reading is the work on one record. It is not safe for concurrent use.
+type reading struct {
+	controller *Controller
+	namespace  string // of the record
+	begun      time.Time
+	waited     time.Duration // for others
+	release    func()        // of the slot for what is large; nil without one
+}
+
+func (c *Controller) startReading(namespace string) *reading {
+	return &reading{controller: c, namespace: namespace, begun: c.Clock.Now()}
+}
+
+// alone returns when no other record that is large is in memory, or ctx has ended.
+func (r *reading) alone(ctx context.Context) {
+	if r.release != nil {
+		return
+	}
+	begin := r.controller.Clock.Now()
+	if slot, err := r.controller.slots.large.acquire(ctx, r.namespace); err == nil {
+		r.release = slot
+	}
+	r.waited += r.controller.Clock.Since(begin)
+}
+
+// end lets the next record be in memory, and charges the namespace with the time that this one took.
+func (r *reading) end() {
+	if r.release != nil {
+		r.release()
+	}
+	now := r.controller.Clock.Now()
+	r.controller.budget.spend(r.namespace, now, max(0, now.Sub(r.begun)-r.waited))
+}

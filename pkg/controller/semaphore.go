@@ -1,0 +1,152 @@
+package controller
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+)
+
+// limits bound what runs at once.
+type limits struct {
+	all  int // slots in total
+	each int // slots of one tenant
+	// slow is for how long a slot counts for all. One that is held for longer counts for its tenant only: requests that a
+	// tenant's webhook keeps waiting take slots from nobody else. Zero is for ever.
+	slow time.Duration
+}
+
+// semaphore hands out slots to tenants. Those that wait take turns, one slot each, however many slots a tenant asks for. It is
+// safe for concurrent use.
+type semaphore struct {
+	limits
+	// after calls a function once a time has passed, unless the returned function is called before.
+	after func(time.Duration, func()) (stop func() bool)
+
+	mu      sync.Mutex
+	held    int // slots that count for all
+	queued  int // callers that wait
+	tenants map[string]*tenant
+	// rotation has the tenants that wait, the one whose turn it is first.
+	rotation []*tenant
+}
+
+// tenant is one that holds slots or waits for some. semaphore.mu guards it.
+type tenant struct {
+	held    int
+	waiting []chan struct{} // each closed when its slot is there
+}
+
+func newSemaphore(l limits) *semaphore {
+	after := func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
+	return &semaphore{limits: l, after: after, tenants: map[string]*tenant{}}
+}
+
+// acquire returns a slot of the tenant as soon as there is one, and the error of ctx if that ends before. Release gives the slot
+// back; it may be called more than once.
+func (s *semaphore) acquire(ctx context.Context, name string) (release func(), err error) {
+	s.mu.Lock()
+	t := s.tenants[name]
+	if t == nil {
+		t = &tenant{}
+		s.tenants[name] = t
+	}
+	ready := make(chan struct{})
+	if len(t.waiting) == 0 {
+		s.rotation = append(s.rotation, t)
+	}
+	t.waiting = append(t.waiting, ready)
+	s.queued++
+	s.grant()
+	s.mu.Unlock()
+
+	select {
+	case <-ready:
+		return s.hold(name, t), nil
+	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	granted := !s.forget(t, ready)
+	s.tidy(name, t)
+	s.mu.Unlock()
+	if granted { // at the same moment
+		s.hold(name, t)()
+	}
+	return func() {}, ctx.Err()
+}
+
+// grant gives slots to those who wait, in turns. s.mu is held.
+func (s *semaphore) grant() {
+	for i := 0; i < len(s.rotation) && s.held < s.all; {
+		t := s.rotation[i]
+		if t.held >= s.each {
+			i++
+			continue
+		}
+		ready := t.waiting[0]
+		t.waiting = t.waiting[1:]
+		s.rotation = slices.Delete(s.rotation, i, i+1)
+		if len(t.waiting) > 0 {
+			s.rotation = append(s.rotation, t)
+		}
+		s.queued--
+		s.held++
+		t.held++
+		close(ready)
+	}
+}
+
+// forget takes a caller out of those who wait, and reports whether it was one of them. s.mu is held.
+func (s *semaphore) forget(t *tenant, ready chan struct{}) bool {
+	i := slices.Index(t.waiting, ready)
+	if i < 0 {
+		return false
+	}
+	t.waiting = slices.Delete(t.waiting, i, i+1)
+	s.queued--
+	if len(t.waiting) == 0 {
+		s.rotation = slices.DeleteFunc(s.rotation, func(other *tenant) bool { return other == t })
+	}
+	return true
+}
+
+// tidy removes a tenant that has no slot and wants none. s.mu is held.
+func (s *semaphore) tidy(name string, t *tenant) {
+	if t.held == 0 && len(t.waiting) == 0 {
+		delete(s.tenants, name)
+	}
+}
+
+// hold returns the function that gives a slot back which was granted.
+func (s *semaphore) hold(name string, t *tenant) (release func()) {
+	var counts, ended sync.Once // for all, for the tenant
+	yield := func() {
+		counts.Do(func() { s.held-- })
+		s.grant()
+	}
+	stop := func() bool { return false }
+	if s.slow > 0 {
+		stop = s.after(s.slow, func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			yield()
+		})
+	}
+	return func() {
+		ended.Do(func() {
+			stop()
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			t.held--
+			yield()
+			s.tidy(name, t)
+		})
+	}
+}
+
+// waiting returns how many callers wait for a slot.
+func (s *semaphore) waiting() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.queued
+}

@@ -1,0 +1,154 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// asker asks for slots and notes in which order they come.
+type asker struct {
+	*testing.T
+	*semaphore
+	order []string
+	held  map[string][]func()
+}
+
+// ask has a goroutine ask for each tenant named, in that order, and returns when all wait or hold a slot.
+func (a *asker) ask(tenants string) {
+	for name := range strings.FieldsSeq(tenants) {
+		go func() {
+			release, err := a.acquire(a.Context(), name)
+			if err != nil {
+				return
+			}
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			a.order = append(a.order, name)
+			a.held[name] = append(a.held[name], release)
+		}()
+		synctest.Wait()
+	}
+}
+
+// release gives back the oldest slot of a tenant, twice: the second call is to change nothing.
+func (a *asker) release(name string) {
+	release := a.held[name][0]
+	a.held[name] = a.held[name][1:]
+	release()
+	release()
+	synctest.Wait()
+}
+
+func (a *asker) want(order string) {
+	a.Helper()
+	if got := strings.Join(a.order, " "); got != order {
+		a.Errorf("slots were handed out to %q, want %q", got, order)
+	}
+}
+
+func fair(t *testing.T, l limits, test func(a *asker)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		test(&asker{T: t, semaphore: newSemaphore(l), held: map[string][]func(){}})
+	})
+}
+
+func TestSemaphore_TenantsTakeTurns(t *testing.T) {
+	fair(t, limits{all: 2, each: 2}, func(a *asker) {
+		a.ask("a a a a a b c")
+		a.want("a a")
+		for range 5 {
+			a.release(a.order[len(a.order)-1])
+		}
+		a.want("a a a b c a a")
+		for name, held := range a.held {
+			for range held {
+				a.release(name)
+			}
+		}
+		if len(a.tenants) != 0 || len(a.rotation) != 0 || a.semaphore.held != 0 || a.waiting() != 0 {
+			a.Errorf("left over: %d tenants, %d in the rotation, %d slots, %d waiting", len(a.tenants), len(a.rotation), a.semaphore.held, a.waiting())
+		}
+	})
+}
+
+func TestSemaphore_OneTenantNeverHasAll(t *testing.T) {
+	fair(t, limits{all: 4, each: 2}, func(a *asker) {
+		a.ask("a a a a")
+		a.want("a a")
+		if n := a.waiting(); n != 2 {
+			a.Errorf("%d wait", n)
+		}
+		a.ask("b b b c")
+		a.want("a a b b")
+		a.release("b")
+		a.want("a a b b b")
+		a.release("a") // it has waited for longest
+		a.want("a a b b b a")
+		a.release("b")
+		a.want("a a b b b a c")
+	})
+}
+
+// A slot that is held for long counts for its tenant, and for nobody else.
+func TestSemaphore_SlowOnesCountForTheirTenantOnly(t *testing.T) {
+	fair(t, limits{all: 4, each: 2, slow: time.Second}, func(a *asker) {
+		a.ask("a a a b b c c c")
+		a.want("a a b b")
+		time.Sleep(time.Second)
+		synctest.Wait()
+		a.want("a a b b c c")
+		a.release("a")
+		a.want("a a b b c c a")
+		a.ask("d")
+		a.want("a a b b c c a d")
+		a.ask("e")
+		a.want("a a b b c c a d")
+		if a.semaphore.held != 4 {
+			a.Errorf("%d slots count", a.semaphore.held)
+		}
+	})
+}
+
+func TestSemaphore_WhoGivesUpTakesNoSlot(t *testing.T) {
+	fair(t, limits{all: 1, each: 1}, func(a *asker) {
+		a.ask("a")
+		ctx, cancel := context.WithCancel(a.Context())
+		gone := make(chan error)
+		go func() {
+			release, err := a.acquire(ctx, "b")
+			release()
+			gone <- err
+		}()
+		synctest.Wait()
+		a.ask("c")
+		cancel()
+		if err := <-gone; !errors.Is(err, context.Canceled) {
+			a.Errorf("error is %v", err)
+		}
+		if slices.Contains(a.order, "b") || a.tenants["b"] != nil {
+			a.Errorf("order is %v, tenants are %v", a.order, a.tenants)
+		}
+		a.release("a")
+		a.want("a c")
+	})
+}
+
+// Both may happen at once: a slot that nobody takes any more is handed on.
+func TestSemaphore_SlotGrantedToWhoHasGivenUp(t *testing.T) {
+	fair(t, limits{all: 1, each: 1}, func(a *asker) {
+		ctx, cancel := context.WithCancel(a.Context())
+		cancel()
+		for range 50 { // select chooses at random
+			release, _ := a.acquire(ctx, "a") //nolint:errcheck // either may happen
+			release()
+		}
+		a.ask("b")
+		a.want("b")
+	})
+}

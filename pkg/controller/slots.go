@@ -1,0 +1,69 @@
+package controller
+
+import (
+	"context"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/release"
+)
+
+// slots bound what the controller does at once. The tenant of a slot is the namespace of a release, because who may write to a
+// namespace decides what its records, objects, webhooks and accounts do. What waits has a slot that stops to count for other
+// tenants (slow), or none at all.
+type slots struct {
+	// judging bounds comparisons. Nothing waits while it holds one of these.
+	judging *semaphore
+	// writes bounds the requests about single objects; ofRelease is the share of one release in those of its namespace.
+	writes, ofRelease *semaphore
+	// loading bounds the reconciliations of HelmReleases and the reading of other records.
+	loading *semaphore
+	// large lets one payload or manifest at a time be in memory that is large: a decoded one takes up to a hundred times as much
+	// memory as its text, and a dozen bombs at once must not take a dozen times the memory of one.
+	large *semaphore
+	// pruning bounds the reading of earlier revisions.
+	pruning *semaphore
+}
+
+// slowRequest is for how long a request may take until others get its slot. Few take as long, and those by webhooks.
+const slowRequest = time.Second
+
+func newSlots() slots {
+	return slots{
+		judging:   newSemaphore(limits{all: 8, each: 2}),
+		writes:    newSemaphore(limits{all: 36, each: 12, slow: slowRequest}),
+		ofRelease: newSemaphore(limits{all: math.MaxInt, each: 8}),
+		loading:   newSemaphore(limits{all: 8, each: 4, slow: slowRequest}),
+		large:     newSemaphore(limits{all: 1, each: 1}),
+		pruning:   newSemaphore(limits{all: 4, each: 1, slow: slowRequest}),
+	}
+}
+
+// write returns a slot for a request about an object of a release. It comes at once, without an error, when ctx ends: such a
+// request is not made any more.
+func (s *slots) write(ctx context.Context, of release.Key) (done func()) {
+	share, err := s.ofRelease.acquire(ctx, of.String())
+	if err != nil {
+		return share
+	}
+	slot, err := s.writes.acquire(ctx, of.Namespace)
+	if err != nil {
+		share()
+		return slot
+	}
+	return func() {
+		slot()
+		share()
+	}
+}
+
+// parallel runs f beside others, in a slot for writes of the lock's release, which f may give back before it ends.
+func (c *Controller) parallel(ctx context.Context, l *lock.Lock, others *sync.WaitGroup, f func(done func())) {
+	done := c.slots.write(ctx, l.Release)
+	others.Go(func() {
+		defer done()
+		f(done)
+	})
+}

@@ -1,0 +1,148 @@
+package integration
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/cluster"
+	"github.com/rancher/helm-locker/tests/kit"
+)
+
+// taken has an object belong to another release, with another content, as helm install --take-ownership does.
+func (w *world) taken(name, release, value string) {
+	w.Helper()
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"annotations": map[string]any{"meta.helm.sh/release-name": release}},
+		"data":     map[string]any{"key": value},
+	})
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.Patch(kit.ConfigMaps, name, string(patch))
+}
+
+// An object is left alone because another release declares it. When that release is uninstalled, which keeps the object, or upgraded
+// to a revision without it, or when a record that was unreadable is, nothing about the object changes, and it is put back all the same.
+func TestI2_ConflictEndsWithWhatItDependedOn(t *testing.T) {
+	t.Parallel()
+	const second = "sh.helm.release.v1.second.v1"
+	for name, end := range map[string]func(w *world){
+		"the other release is uninstalled": func(w *world) { w.deleteIn(kit.Secrets, w.Apps, second) },
+		"the other release is uninstalled and its history kept": func(w *world) {
+			w.Forge(kit.ForgedRecord{Name: "second", Status: "uninstalled", Manifest: configMap("common", "second")})
+		},
+		"the other release is upgraded": func(w *world) {
+			w.Forge(kit.ForgedRecord{Name: "second", Revision: 2, Manifest: configMap("unrelated", "second")})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.lockFence()
+			w.Forge(kit.ForgedRecord{Name: "first", Manifest: configMap("common", "first")})
+			w.Lock("first")
+			w.Forge(kit.ForgedRecord{Name: "second", Manifest: configMap("common", "second")})
+			w.taken("common", "second", "second")
+			w.says("first", v1alpha1.ConditionReady, v1alpha1.ReasonConflict, "belongs to Helm release "+w.Apps+"/second")
+			w.fence()
+			w.expectKey("common", "second")
+			end(w)
+			w.WaitField(kit.ConfigMaps, "common", "data.key", "first")
+			w.WaitReady("first", 1)
+		})
+	}
+}
+
+// What the other release declares is read once, for all objects that say they belong to it, and what changes meanwhile is not missed.
+func TestI2_RecordChangesWhileItIsReadForAConflict(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.lockFence()
+	w.Forge(kit.ForgedRecord{Name: "first", Manifest: configMap("common", "first") + configMap("shared", "first")})
+	w.Lock("first")
+	hold := w.proxy.HoldAnswers(func(r *http.Request) bool {
+		return r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/secrets/sh.helm.release.v1.second.v1")
+	})
+	defer hold.Release()
+	w.Forge(kit.ForgedRecord{Name: "second", Manifest: configMap("common", "second") + configMap("shared", "second")})
+	w.taken("common", "second", "second")
+	w.taken("shared", "second", "second")
+	if err := hold.Wait(w.Ctx, 1); err != nil {
+		t.Fatal(err)
+	}
+	w.deleteIn(kit.Secrets, w.Apps, "sh.helm.release.v1.second.v1")
+	w.fence()
+	hold.Release()
+	w.WaitField(kit.ConfigMaps, "common", "data.key", "first")
+	w.WaitField(kit.ConfigMaps, "shared", "data.key", "first")
+	w.WaitReady("first", 1)
+}
+
+// Two HelmReleases declare an object, which the older one locks. When that is upgraded to a revision without the object, and the
+// operator learns only of the end of it, the younger one locks the object.
+func TestI5_ObjectThatAnotherHelmReleaseDeclaresNoMore(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.lockFence()
+	w.Forge(kit.ForgedRecord{Name: "older", Manifest: configMap("common", "older") + configMap("rest", "older")})
+	w.Lock("older")
+	w.Forge(kit.ForgedRecord{Name: "younger", Manifest: configMap("common", "younger")})
+	w.CreateHelmRelease("younger")
+	w.says("younger", v1alpha1.ConditionReady, v1alpha1.ReasonConflict, w.Operator+"/older")
+	w.Forge(kit.ForgedRecord{Name: "older", Revision: 2, Manifest: configMap("rest", "older")})
+	w.WaitReady("younger", 1)
+	w.Eventually("the younger one locks the object", func() error {
+		if u := w.Get(kit.ConfigMaps, "common"); u == nil || kit.Field(u, "data.key") != "younger" {
+			return fmt.Errorf("it is %v", u)
+		}
+		return nil
+	})
+	w.revertsEdits("common", "younger")
+}
+
+// dryRunOf matches the dry runs for a ConfigMap.
+func dryRunOf(names ...string) cluster.Match {
+	return func(r *http.Request) bool {
+		if !cluster.ForResource("configmaps", http.MethodPatch)(r) || r.URL.Query().Get("dryRun") == "" {
+			return false
+		}
+		for _, name := range names {
+			if strings.HasSuffix(r.URL.Path, "/"+name) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// What differs when a release is locked is asked about side by side, and each object is reverted as soon as the answer for that is
+// there: those whose answers never come are in nobody's way.
+func TestI5_RelockRevertsEachObjectAsSoonAsItIsJudged(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	manifest := ""
+	for i := range 6 {
+		manifest += configMap(fmt.Sprintf("settings-%d", i), "first")
+	}
+	w.Forge(kit.ForgedRecord{Name: "app", Manifest: manifest})
+	w.Lock("app")
+	hold := w.proxy.HoldRequests(dryRunOf("settings-0", "settings-2", "settings-4"))
+	defer hold.Release()
+	w.Forge(kit.ForgedRecord{Name: "app", Revision: 2, Manifest: strings.ReplaceAll(manifest, "first", "second")})
+	if err := hold.Wait(w.Ctx, 3); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"settings-1", "settings-3", "settings-5"} {
+		w.WaitField(kit.ConfigMaps, name, "data.key", "second")
+	}
+	w.revertsEdits("settings-1", "second")
+	hold.Release()
+	for _, name := range []string{"settings-0", "settings-2", "settings-4"} {
+		w.WaitField(kit.ConfigMaps, name, "data.key", "second")
+	}
+	w.WaitReady("app", 2)
+}
