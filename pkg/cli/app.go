@@ -138,7 +138,7 @@ func (a *app) connect(ctx context.Context, cmd *cli.Command) (*connection, error
 		return nil, kubeconfigError(loader, cmd.String("context"), err)
 	}
 	quietKlog()
-	cluster, err := inspect.Connect(config)
+	cluster, err := inspect.Connect(config, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -4,43 +4,15 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/accounts"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
-	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/watch"
 )
-
-// account returns the user in whose name the objects of a release are written, empty for the operator itself; or why
-// there is none. It is always a ServiceAccount of the release's own namespace: who may write the records of a release may
-// not borrow the rights of another namespace by it.
-func (c *Controller) account(rel release.Key, spec v1alpha1.HelmReleaseSpec) (string, problem) {
-	name := spec.ServiceAccountName
-	if name == "" && c.Impersonate {
-		name = c.DefaultServiceAccount
-	}
-	switch {
-	case name != "":
-	case c.Impersonate:
-		return "", problem{v1alpha1.ReasonNoServiceAccount, "the operator writes only in the name of a ServiceAccount (--impersonate), and none is named: " +
-			"set spec.serviceAccountName to one in namespace " + rel.Namespace + "; nothing is locked"}
-	default:
-		return "", problem{}
-	}
-	// The definition of HelmReleases checks the same. It may be an older one, and a name with a colon would be another user.
-	for _, part := range []string{name, rel.Namespace} {
-		if bad := validation.NameIsDNSSubdomain(part, false); len(bad) > 0 {
-			return "", problem{v1alpha1.ReasonNoServiceAccount, fmt.Sprintf("ServiceAccount %q in namespace %q: %s", name, rel.Namespace, strings.Join(bad, "; "))}
-		}
-	}
-	return "system:serviceaccount:" + rel.Namespace + ":" + name, problem{}
-}
 
 // denial is an object that the account of its release may not change, so that the release does not own it.
 type denial struct {
@@ -56,12 +28,6 @@ type denials struct {
 }
 
 const (
-	// questionsAtOnce bounds the requests of one release to the API server's authorizer.
-	questionsAtOnce = 8
-	// denialsNamed is how many objects of a release are asked for by name, where their account may not change all objects of
-	// the kind. Whoever forges a manifest of a million objects is not worth a million requests.
-	denialsNamed = 256
-
 	// Time until denied objects are asked for again: doubled every time.
 	denialSoonest = time.Second
 	denialLatest  = time.Minute
@@ -75,43 +41,16 @@ func (c *Controller) admit(ctx context.Context, account string, objects []*lock.
 	if account == "" {
 		return objects, nil, nil
 	}
-	type place struct {
-		gvr       schema.GroupVersionResource
-		namespace string
+	asked := make([]accounts.Object, len(objects))
+	for i, o := range objects {
+		asked[i] = accounts.Object{GVR: o.GVR, Namespace: o.ID.Namespace, Name: o.ID.Name}
 	}
-	index := map[place]int{}
-	var places []place
-	for _, o := range objects {
-		at := place{o.GVR, o.ID.Namespace}
-		if _, known := index[at]; !known {
-			index[at] = len(places)
-			places = append(places, at)
-		}
-	}
-	general, err := askAll(len(places), func(i int) (bool, error) {
-		return c.clients.Accounts.MayPatch(ctx, account, places[i].gvr, places[i].namespace, "")
-	})
+	allowed, err := accounts.Rights(ctx, asked, c.clients.Accounts.MayPatch(account))
 	if err != nil {
 		return nil, nil, err
 	}
-	var doubtful []*lock.Object
-	for _, o := range objects {
-		switch {
-		case general[index[place{o.GVR, o.ID.Namespace}]]:
-			admitted = append(admitted, o)
-		default:
-			doubtful = append(doubtful, o)
-		}
-	}
-	named, err := askAll(min(len(doubtful), denialsNamed), func(i int) (bool, error) {
-		o := doubtful[i]
-		return c.clients.Accounts.MayPatch(ctx, account, o.GVR, o.ID.Namespace, o.ID.Name)
-	})
-	if err != nil {
-		return nil, nil, err
-	}
-	for i, o := range doubtful {
-		if i < len(named) && named[i] {
+	for i, o := range objects {
+		if allowed[i] {
 			admitted = append(admitted, o)
 			continue
 		}
@@ -138,31 +77,6 @@ func (c *Controller) hold(ctx context.Context, account string, ld *loaded) ([]de
 	return denied, nil
 }
 
-// askAll asks n questions, some at once, and returns the answers, or the first error.
-func askAll(n int, ask func(int) (bool, error)) ([]bool, error) {
-	answers, errs := make([]bool, n), make([]error, n)
-	next := make(chan int)
-	var asking sync.WaitGroup
-	for range min(n, questionsAtOnce) {
-		asking.Go(func() {
-			for i := range next {
-				answers[i], errs[i] = ask(i)
-			}
-		})
-	}
-	for i := range n {
-		next <- i
-	}
-	close(next)
-	asking.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return nil, err
-		}
-	}
-	return answers, nil
-}
-
 // granted says whether an account may change by now what it was denied. If not, that is asked again later, less and less
 // often.
 func (c *Controller) granted(ctx context.Context, key string) bool {
@@ -177,10 +91,11 @@ func (c *Controller) granted(ctx context.Context, key string) bool {
 		return false
 	}
 	// Another part of them every time, should they be many.
-	first := d.asked * questionsAtOnce
-	answers, err := askAll(min(len(d.objects), questionsAtOnce), func(i int) (bool, error) {
+	first := d.asked * accounts.QuestionsAtOnce
+	mayPatch := c.clients.Accounts.MayPatch(d.account)
+	answers, err := accounts.AskAll(min(len(d.objects), accounts.QuestionsAtOnce), func(i int) (bool, error) {
 		o := d.objects[(first+i)%len(d.objects)]
-		return c.clients.Accounts.MayPatch(ctx, d.account, o.gvr, o.id.Namespace, o.id.Name)
+		return mayPatch(ctx, accounts.Object{GVR: o.gvr, Namespace: o.id.Namespace, Name: o.id.Name})
 	})
 	if err != nil {
 		c.Log.WithField("helmrelease", key).Debugf("what was denied is asked for again later: %s", safeError(err))

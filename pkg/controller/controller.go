@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 
+	"github.com/rancher/helm-locker/pkg/accounts"
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/enforce"
@@ -53,10 +54,8 @@ type Options struct {
 	Shard labels.Selector
 	// ObjectSetMetadata writes wrangler's ObjectSet labels and annotations on objects that are put back.
 	ObjectSetMetadata bool
-	// Impersonate has objects written in the name of an account, never of the operator. DefaultServiceAccount is the
-	// ServiceAccount in a release's namespace for HelmReleases that name none.
-	Impersonate           bool
-	DefaultServiceAccount string
+	// Accounts says in whose name the objects of a release are written.
+	Accounts accounts.Policy
 
 	Clock   clock.WithTicker
 	Log     logrus.FieldLogger

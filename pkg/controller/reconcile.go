@@ -162,9 +162,9 @@ func (c *Controller) lock(ctx context.Context, key string, hr *v1alpha1.HelmRele
 	if old := c.table.Get(key); old != nil && !reload && old.Record.Same(rec) && reflect.DeepEqual(old.Spec, spec) && !c.kindArrived(key) && !c.granted(ctx, key) {
 		return nil
 	}
-	account, prob := c.account(rec.Key, spec)
-	if prob.reason != "" {
-		c.unlock(key, prob)
+	account, err := c.Accounts.Of(rec.Key, spec.ServiceAccountName)
+	if err != nil {
+		c.unlock(key, problem{v1alpha1.ReasonNoServiceAccount, err.Error()})
 		return nil
 	}
 	if wait := c.budget.wait(rec.Key.Namespace, c.Clock.Now()); wait > 0 {

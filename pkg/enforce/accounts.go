@@ -15,6 +15,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/transport"
 	"k8s.io/utils/lru"
+
+	"github.com/rancher/helm-locker/pkg/accounts"
 )
 
 // clientsKept bounds the clients of accounts that are kept. One that is used again after it was dropped is made anew,
@@ -78,31 +80,33 @@ func (a *Accounts) client(account string) (dynamic.Interface, error) {
 
 var accessReviews = schema.GroupVersionResource{Group: authorizationv1.GroupName, Version: "v1", Resource: "selfsubjectaccessreviews"}
 
-// MayPatch says whether an account may change objects of a resource in a namespace, none for a cluster-scoped one: any
-// of them, or with a name that one. Who may change an object may read it too, because a patch returns it. The API server's
-// authorizer is asked, as the account itself: that needs no permission beside that to impersonate it.
-func (a *Accounts) MayPatch(ctx context.Context, account string, gvr schema.GroupVersionResource, namespace, name string) (bool, error) {
-	client, err := a.client(account)
-	if err != nil {
-		return false, err
+// MayPatch returns a function that reports whether an account may change an object, or all objects of a resource and namespace.
+// Who may change an object may read it too, because a patch returns it. The API server's authorizer is asked, as the account
+// itself: that needs no permission beside that to impersonate it.
+func (a *Accounts) MayPatch(account string) accounts.Ask {
+	return func(ctx context.Context, o accounts.Object) (bool, error) {
+		client, err := a.client(account)
+		if err != nil {
+			return false, err
+		}
+		review := &authorizationv1.SelfSubjectAccessReview{
+			TypeMeta: metav1.TypeMeta{APIVersion: authorizationv1.SchemeGroupVersion.String(), Kind: "SelfSubjectAccessReview"},
+			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Verb: "patch", Group: o.GVR.Group, Version: o.GVR.Version, Resource: o.GVR.Resource, Namespace: o.Namespace, Name: o.Name,
+			}},
+		}
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(review)
+		if err != nil {
+			return false, fmt.Errorf("encode an access review: %w", err)
+		}
+		answer, err := client.Resource(accessReviews).Create(ctx, &unstructured.Unstructured{Object: content}, metav1.CreateOptions{})
+		if err != nil {
+			return false, fmt.Errorf("ask what %s may change: %w", account, err)
+		}
+		allowed, _, err := unstructured.NestedBool(answer.Object, "status", "allowed")
+		if err != nil {
+			return false, fmt.Errorf("the API server's answer to an access review: %w", err)
+		}
+		return allowed, nil
 	}
-	review := &authorizationv1.SelfSubjectAccessReview{
-		TypeMeta: metav1.TypeMeta{APIVersion: authorizationv1.SchemeGroupVersion.String(), Kind: "SelfSubjectAccessReview"},
-		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Verb: "patch", Group: gvr.Group, Version: gvr.Version, Resource: gvr.Resource, Namespace: namespace, Name: name,
-		}},
-	}
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(review)
-	if err != nil {
-		return false, fmt.Errorf("encode an access review: %w", err)
-	}
-	answer, err := client.Resource(accessReviews).Create(ctx, &unstructured.Unstructured{Object: content}, metav1.CreateOptions{})
-	if err != nil {
-		return false, fmt.Errorf("ask what %s may change: %w", account, err)
-	}
-	allowed, _, err := unstructured.NestedBool(answer.Object, "status", "allowed")
-	if err != nil {
-		return false, fmt.Errorf("the API server's answer to an access review: %w", err)
-	}
-	return allowed, nil
 }

@@ -36,8 +36,9 @@ type Cluster struct {
 	enforcer   *enforce.Enforcer
 }
 
-// Connect returns the cluster that config leads to. No request is made yet.
-func Connect(config *rest.Config) (*Cluster, error) {
+// Connect returns the cluster that config leads to. Dry runs are made in the name of CompareOptions.Account by way of accounts;
+// nil where no comparison names an account. No request is made yet.
+func Connect(config *rest.Config, accounts *enforce.Accounts) (*Cluster, error) {
 	config = rest.CopyConfig(config)
 	config.QPS, config.RateLimiter = -1, nil
 	config.WarningHandler = rest.NoWarnings{}
@@ -64,7 +65,7 @@ func Connect(config *rest.Config) (*Cluster, error) {
 	c.kinds = watch.NewKinds(c.Discovery)
 	silent := logrus.New()
 	silent.SetOutput(io.Discard)
-	c.enforcer = enforce.New(enforce.Clients{Discovery: c.Discovery, Dynamic: bounded, Metadata: c.metadata}, silent)
+	c.enforcer = enforce.New(enforce.Clients{Discovery: c.Discovery, Dynamic: bounded, Metadata: c.metadata, Accounts: accounts}, silent)
 	return c, nil
 }
 

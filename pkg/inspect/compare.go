@@ -56,6 +56,12 @@ type Failure struct {
 	Err error
 }
 
+// Withheld is an object that was not read, and why.
+type Withheld struct {
+	ID  manifest.ID
+	Why string
+}
+
 // Comparison is how a release differs from the live objects.
 type Comparison struct {
 	Release  *release.Details
@@ -68,6 +74,8 @@ type Comparison struct {
 	Omitted int
 	// Left is what the manifest declares and nobody compares, and why.
 	Left []string
+	// Withheld are the objects that were not read because CompareOptions.Withhold says so.
+	Withheld []Withheld
 	// Local says why differences were judged without the API server's help, so that values which the server or a webhook
 	// rewrites may be among them; empty when it helped.
 	Local string
@@ -83,6 +91,12 @@ type CompareOptions struct {
 	// Most bounds the number of Differences, any of the objects that differ, and so the memory that a comparison takes; 0 for
 	// no bound. Beyond it they are counted.
 	Most int
+	// Account is the user in whose name dry runs are made; empty for the one who compares. The Cluster must have been connected
+	// with accounts.
+	Account string
+	// Withhold, if set, is called once, before any object is read. It returns a reason for each object that must not be read, and
+	// leaves the others out.
+	Withhold func(ctx context.Context, objects []manifest.Object) (map[manifest.ID]string, error)
 	// Progress, if set, is called after each object, with the number of those done and of all. It is not called concurrently.
 	Progress func(done, all int)
 }
@@ -127,8 +141,12 @@ func Compare(ctx context.Context, source Source, details *release.Details, optio
 	if err != nil {
 		return nil, err
 	}
-	c := &comparer{Comparison: Comparison{Release: details}, source: source, options: options, schemas: schemas,
-		serverSide: details.ApplyMethod == release.ApplyMethodServerSide, all: len(resolved)}
+	readable, withheld, err := withhold(ctx, options, resolved)
+	if err != nil {
+		return nil, err
+	}
+	c := &comparer{Comparison: Comparison{Release: details, Withheld: withheld}, source: source, options: options, schemas: schemas,
+		serverSide: details.ApplyMethod == release.ApplyMethodServerSide, all: len(readable)}
 	for _, skipped := range set.Skipped {
 		c.Left = append(c.Left, skipped.String())
 	}
@@ -136,7 +154,7 @@ func Compare(ctx context.Context, source Source, details *release.Details, optio
 		c.differs(&Difference{ID: o.ID, State: StateMissing, Want: o.Content, Note: source.UnknownKind()})
 	}
 	c.Compared = len(unknown)
-	c.run(ctx, resolved)
+	c.run(ctx, readable)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -144,6 +162,27 @@ func Compare(ctx context.Context, source Source, details *release.Details, optio
 		return nil, err
 	}
 	return &c.Comparison, nil
+}
+
+// withhold sorts out the objects that must not be read.
+func withhold(ctx context.Context, options CompareOptions, objects []manifest.Object) ([]manifest.Object, []Withheld, error) {
+	if options.Withhold == nil {
+		return objects, nil, nil
+	}
+	why, err := options.Withhold(ctx, objects)
+	if err != nil {
+		return nil, nil, err
+	}
+	var readable []manifest.Object
+	var withheld []Withheld
+	for _, o := range objects {
+		if reason, found := why[o.ID]; found {
+			withheld = append(withheld, Withheld{o.ID, reason})
+			continue
+		}
+		readable = append(readable, o)
+	}
+	return readable, withheld, nil
 }
 
 type comparer struct {

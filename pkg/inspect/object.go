@@ -55,7 +55,10 @@ func (c *comparer) compareOnce(ctx context.Context, o manifest.Object, replicas 
 	if reserved := (lock.Own{}).Reserved(o); reserved != "" {
 		return nil, reserved, "", nil
 	}
-	target := &lock.Object{ID: o.ID, Kind: &lock.Kind{GVK: o.GVK, Namespaced: o.ID.Namespace != ""}, Keep: o.Keep, Replicas: replicas, Scalable: lock.Scalable(o)}
+	target := &lock.Object{
+		ID: o.ID, Kind: &lock.Kind{GVK: o.GVK, Namespaced: o.ID.Namespace != ""}, Keep: o.Keep, Replicas: replicas, Scalable: lock.Scalable(o),
+		Account: c.options.Account,
+	}
 	live, err := c.source.Look(ctx, target)
 	if err != nil {
 		return nil, "", "", err

@@ -74,8 +74,8 @@ func Run(ctx context.Context, options ControllerOptions) error {
 
 	c, err := controller.New(ctx, conn.Clients, controller.Options{
 		Namespace: o.Namespace, Name: o.ControllerName, ObjectSetMetadata: o.ObjectSetMetadata, Shard: o.shard,
-		Impersonate: o.Impersonate, DefaultServiceAccount: o.DefaultServiceAccount,
-		Clock: o.Clock, Log: o.Log, Metrics: m, Events: events, Notify: notifier,
+		Accounts: o.accounts(),
+		Clock:    o.Clock, Log: o.Log, Metrics: m, Events: events, Notify: notifier,
 	})
 	if ctx.Err() != nil {
 		return nil
@@ -90,7 +90,7 @@ func Run(ctx context.Context, options ControllerOptions) error {
 
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return p.Run(ctx) })
-	group.Go(func() error { return serve(ctx, o, c, m) })
+	group.Go(func() error { return serve(ctx, conn, o, c, m) })
 	group.Go(func() error {
 		if err := startFactory(ctx, conn); err != nil {
 			return err

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 
+	"github.com/rancher/helm-locker/pkg/accounts"
 	"github.com/rancher/helm-locker/pkg/notify"
 	"github.com/rancher/helm-locker/pkg/report"
 )
@@ -46,9 +47,14 @@ type ControllerOptions struct {
 	MetricsAddress string
 	// HealthAddress serves /healthz and /readyz, for example ":8081"; nothing is served when empty.
 	HealthAddress string
-	// PageAddress serves the status page, for example "127.0.0.1:8082"; nothing is served when empty. The page has no login:
-	// whoever reaches the address reads it.
+	// MetricsAuth lets only those read the metrics whose bearer token is one of a user that may get the path /metrics.
+	MetricsAuth bool
+	// PageAddress serves the status page, for example "127.0.0.1:8082"; nothing is served when empty. Without PageAuth, whoever
+	// reaches the address reads it.
 	PageAddress string
+	// PageAuth shows the page only to those whose bearer token is one of a user that may list HelmReleases, and lets them compare
+	// releases with the cluster, as far as they may get the objects.
+	PageAuth bool
 	// PageHosts are host names by which the page may be asked for, beside addresses, localhost and names inside of the cluster.
 	PageHosts []string
 	// LeaderElection lets only one of several operators of one name write; the others stand by with warm watches.
@@ -112,6 +118,11 @@ func (o ControllerOptions) complete() (_ ControllerOptions, err error) {
 		o.Log = logrus.New()
 	}
 	return o, nil
+}
+
+// accounts returns in whose name objects are written.
+func (o ControllerOptions) accounts() accounts.Policy {
+	return accounts.Policy{Impersonate: o.Impersonate, DefaultServiceAccount: o.DefaultServiceAccount}
 }
 
 // NewLogger returns a logger that writes to w at a level (error, warn, info, debug, trace) in a format (text, json).

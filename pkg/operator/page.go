@@ -9,6 +9,7 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/inspect"
 	"github.com/rancher/helm-locker/pkg/page"
+	"github.com/rancher/helm-locker/pkg/viewer"
 )
 
 // newPage returns the page that is asked for, which hears of every HelmRelease from now on; nil when none is asked for. It must
@@ -17,13 +18,18 @@ func newPage(ctx context.Context, config *rest.Config, conn *connection, o Contr
 	if o.PageAddress == "" || o.PageAddress == "0" {
 		return nil, nil
 	}
-	cluster, err := inspect.Connect(config)
+	cluster, err := inspect.Connect(config, conn.Accounts)
 	if err != nil {
 		return nil, fmt.Errorf("page: %w", err)
+	}
+	var viewers *viewer.Reviewer
+	if o.PageAuth {
+		viewers = viewer.New(conn.Kubernetes, o.Clock, o.Log)
 	}
 	p := page.New(page.Options{
 		Address: o.PageAddress, Hosts: o.PageHosts, Namespace: o.Namespace, ControllerName: o.ControllerName,
 		Releases: conn.HelmReleases.Cache(), Cluster: cluster, Ready: ready, Clock: o.Clock, Log: o.Log,
+		Accounts: o.accounts(), MayPatch: conn.Accounts.MayPatch, Viewers: viewers,
 	})
 	conn.HelmReleases.OnChange(ctx, "helm-locker-page", func(key string, hr *v1alpha1.HelmRelease) (*v1alpha1.HelmRelease, error) {
 		p.Changed(key)

@@ -13,10 +13,11 @@ import (
 
 	"github.com/rancher/helm-locker/pkg/controller"
 	"github.com/rancher/helm-locker/pkg/metrics"
+	"github.com/rancher/helm-locker/pkg/viewer"
 )
 
 // serve runs the HTTP listeners that are asked for until ctx ends.
-func serve(ctx context.Context, o ControllerOptions, c *controller.Controller, m *metrics.Metrics) error {
+func serve(ctx context.Context, conn *connection, o ControllerOptions, c *controller.Controller, m *metrics.Metrics) error {
 	group, ctx := errgroup.WithContext(ctx)
 	listen := func(what, address string, handler http.Handler) {
 		if address != "" && address != "0" {
@@ -24,7 +25,11 @@ func serve(ctx context.Context, o ControllerOptions, c *controller.Controller, m
 		}
 	}
 	metricsMux := http.NewServeMux()
-	metricsMux.Handle("/metrics", m.Handler())
+	values := m.Handler()
+	if o.MetricsAuth {
+		values = viewer.New(conn.Kubernetes, o.Clock, o.Log).Guard("/metrics", values)
+	}
+	metricsMux.Handle("/metrics", values)
 	health := healthHandler(c)
 	if o.HealthAddress == o.MetricsAddress {
 		metricsMux.Handle("/", health)

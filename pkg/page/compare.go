@@ -4,21 +4,28 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"time"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/inspect"
+	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/report"
 	"github.com/rancher/helm-locker/pkg/rules"
+	"github.com/rancher/helm-locker/pkg/viewer"
 )
 
 // keyBytes is the length of the key of the markers that stand for values of Secrets. Each comparison has a key of its own: two
 // of them tell nothing about each other.
 const keyBytes = 32
 
-func compareRelease(ctx context.Context, cluster *inspect.Cluster, hr *v1alpha1.HelmRelease, now time.Time) (*comparison, error) {
-	ref := hr.Spec.Release
+// compareWithCluster reads the release that a HelmRelease names and compares it for a viewer, by the rules of the HelmRelease and
+// with the rights of the release's account.
+func (p *Page) compareWithCluster(ctx context.Context, hr *v1alpha1.HelmRelease, by viewer.User) (*comparison, error) {
+	ref, cluster := hr.Spec.Release, p.Cluster
+	account, err := p.Accounts.Of(release.Key{Namespace: ref.Namespace, Name: ref.Name}, hr.Spec.ServiceAccountName)
+	if err != nil {
+		return nil, err
+	}
 	records, err := cluster.Records(ctx, ref.Namespace, ref.Name)
 	if err != nil {
 		return nil, err
@@ -35,7 +42,12 @@ func compareRelease(ctx context.Context, cluster *inspect.Cluster, hr *v1alpha1.
 	if _, err := rand.Read(key); err != nil {
 		return nil, fmt.Errorf("make a key: %w", err)
 	}
-	options := inspect.CompareOptions{Masker: report.NewMasker(key), Strict: hr.Spec.Scope == v1alpha1.ScopeStrict, Most: mostDifferences}
+	options := inspect.CompareOptions{
+		Masker: report.NewMasker(key), Strict: hr.Spec.Scope == v1alpha1.ScopeStrict, Most: mostDifferences, Account: account,
+		Withhold: func(ctx context.Context, objects []manifest.Object) (map[manifest.ID]string, error) {
+			return p.withhold(ctx, objects, account, by)
+		},
+	}
 	if options.Rules, err = rules.Compile(hr.Spec.Ignore); err != nil {
 		return nil, err
 	}
@@ -43,7 +55,7 @@ func compareRelease(ctx context.Context, cluster *inspect.Cluster, hr *v1alpha1.
 	if err != nil {
 		return nil, err
 	}
-	view, err := viewOfComparison(compared, now)
+	view, err := viewOfComparison(compared, p.Clock.Now())
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/inspect"
 	"github.com/rancher/helm-locker/pkg/report"
 )
@@ -19,7 +18,7 @@ import (
 const (
 	comparisonTimeout = time.Minute
 	mostDifferences   = 50
-	mostFailures      = 20
+	mostReasons       = 20        // of objects that were not compared
 	mostBytesCompared = 256 << 10 // of an object as YAML
 	mostLines         = 300       // of one diff
 	mostBytes         = 1 << 20   // of all diffs
@@ -37,6 +36,8 @@ type comparison struct {
 	// Omitted is how many more objects differ.
 	Omitted  int      `json:"omitted,omitempty"`
 	Failures []string `json:"failures,omitempty"`
+	// Withheld are objects that were not read, and why.
+	Withheld []string `json:"withheld,omitempty"`
 }
 
 type differenceView struct {
@@ -50,9 +51,15 @@ type differenceView struct {
 	TooLarge bool     `json:"tooLarge,omitempty"`
 }
 
-// diff answers how the release of one HelmRelease differs from the cluster now. Only what is on the page can be asked for.
+// diff answers how the release of one HelmRelease differs from the cluster now. Only what is on the page can be asked for, by a
+// viewer who is known and may get the HelmRelease.
 func (p *Page) diff(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
+	by, refused := p.mayCompare(r, query.Get("namespace"), query.Get("name"))
+	if refused != nil {
+		p.refuse(w, refused.Status, refused.Message)
+		return
+	}
 	hr, err := p.Releases.Get(query.Get("namespace"), query.Get("name"))
 	switch {
 	case apierrors.IsNotFound(err):
@@ -82,7 +89,7 @@ func (p *Page) diff(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), comparisonTimeout)
 	defer cancel()
-	found, err := p.compare(ctx, hr)
+	found, err := p.compare(ctx, hr, by)
 	if to.SetWriteDeadline(time.Now().Add(p.timeout)) != nil {
 		return
 	}
@@ -124,13 +131,26 @@ func viewOfComparison(c *inspect.Comparison, now time.Time) (*comparison, error)
 		}
 		out.Differences = append(out.Differences, view)
 	}
-	for _, failure := range c.Failures[:min(len(c.Failures), mostFailures)] {
-		out.Failures = append(out.Failures, report.Line(fmt.Sprintf("%s: %v", failure.ID, failure.Err)))
+	for _, failure := range c.Failures {
+		out.Failures = append(out.Failures, fmt.Sprintf("%s: %v", failure.ID, failure.Err))
 	}
-	if more := len(c.Failures) - mostFailures; more > 0 {
-		out.Failures = append(out.Failures, fmt.Sprintf("and %d more", more))
+	for _, withheld := range c.Withheld {
+		out.Withheld = append(out.Withheld, fmt.Sprintf("%s: %s", withheld.ID, withheld.Why))
 	}
+	out.Failures, out.Withheld = some(out.Failures), some(out.Withheld)
 	return out, nil
+}
+
+// some returns the first texts of many, neutral, and how many more there are.
+func some(texts []string) []string {
+	var few []string
+	for _, text := range texts[:min(len(texts), mostReasons)] {
+		few = append(few, report.Line(text))
+	}
+	if more := len(texts) - mostReasons; more > 0 {
+		few = append(few, fmt.Sprintf("and %d more", more))
+	}
+	return few
 }
 
 func whatDiffers(d *inspect.Difference) string {
@@ -173,9 +193,4 @@ func (v *differenceView) diff(d *inspect.Difference, left *int) error {
 		v.Lines = append(v.Lines, line)
 	}
 	return nil
-}
-
-// compareWithCluster reads the release that a HelmRelease names and compares it, by the rules of the HelmRelease.
-func (p *Page) compareWithCluster(ctx context.Context, hr *v1alpha1.HelmRelease) (*comparison, error) {
-	return compareRelease(ctx, p.Cluster, hr, p.Clock.Now())
 }

@@ -66,7 +66,7 @@ func TestAComparisonIsBounded(t *testing.T) {
 	if view.Differences[1].TooLarge || !view.Differences[2].TooLarge || len(view.Differences[2].Lines) > 0 {
 		t.Error("the bound is not between 100 and 300 KiB")
 	}
-	if len(view.Failures) != mostFailures+1 || !strings.Contains(view.Failures[0], `gone\x1b[2J`) {
+	if len(view.Failures) != mostReasons+1 || !strings.Contains(view.Failures[0], `gone\x1b[2J`) {
 		t.Errorf("failures: %q", view.Failures)
 	}
 	encoded, err := json.Marshal(view)

@@ -2,7 +2,6 @@ package page
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -16,12 +15,10 @@ const (
 	beatEvery = 10 * time.Second
 	// pause is how long changes are gathered after some have been sent: a storm costs a viewer four batches in a second.
 	pause = 250 * time.Millisecond
-	// reconnect is how long a browser waits before it connects anew.
-	reconnect = 2 * time.Second
 )
 
-// viewer is somebody who is told of changes. Page.mu guards it.
-type viewer struct {
+// listener is a stream that is told of changes. Page.mu guards it.
+type listener struct {
 	// all asks for a list of all HelmReleases, changed for those of these keys, operator for the operator itself.
 	all      bool
 	changed  map[string]bool
@@ -31,19 +28,19 @@ type viewer struct {
 }
 
 // join adds a viewer, who has everything to hear; nil when there are too many.
-func (p *Page) join() *viewer {
+func (p *Page) join() *listener {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.viewers) >= maxViewers {
 		return nil
 	}
-	v := &viewer{all: true, operator: true, changed: map[string]bool{}, wake: make(chan struct{}, 1)}
+	v := &listener{all: true, operator: true, changed: map[string]bool{}, wake: make(chan struct{}, 1)}
 	v.wake <- struct{}{}
 	p.viewers[v] = struct{}{}
 	return v
 }
 
-func (p *Page) leave(v *viewer) {
+func (p *Page) leave(v *listener) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.viewers, v)
@@ -55,7 +52,7 @@ func (p *Page) full() bool {
 	return len(p.viewers) >= maxViewers
 }
 
-func (p *Page) eachViewer(tell func(*viewer)) {
+func (p *Page) eachViewer(tell func(*listener)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for v := range p.viewers {
@@ -73,7 +70,7 @@ type due struct {
 	changed       map[string]bool
 }
 
-func (p *Page) take(v *viewer) due {
+func (p *Page) take(v *listener) due {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	d := due{v.all, v.operator, v.changed}
@@ -85,6 +82,10 @@ func (p *Page) take(v *viewer) due {
 // names one that was deleted. A stream begins with all HelmReleases and then "listed".
 func (p *Page) events(w http.ResponseWriter, r *http.Request) {
 	const tooMany = "too many viewers"
+	if _, refused := p.mayList(r); refused != nil {
+		refused.Write(w)
+		return
+	}
 	if r.Method == http.MethodHead { // which is how the page learns why it gets no stream
 		if p.full() {
 			w.WriteHeader(http.StatusServiceUnavailable)
@@ -106,7 +107,6 @@ func (p *Page) events(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no")
-	s.write(fmt.Sprintf("retry: %d\n\n", reconnect.Milliseconds()))
 
 	beat := p.Clock.NewTicker(beatEvery)
 	defer beat.Stop()
@@ -115,6 +115,10 @@ func (p *Page) events(w http.ResponseWriter, r *http.Request) {
 		case <-r.Context().Done():
 			return
 		case <-beat.C():
+			// A right that was taken away ends the stream, which may have begun long ago.
+			if _, refused := p.mayList(r); refused != nil {
+				return
+			}
 			s.tell("beat", p.Clock.Now().UTC())
 			s.flush()
 			continue

@@ -1,7 +1,8 @@
 // Package page serves a small web page about the locked releases: what is locked, what drifted, what differs now. It shows what
 // the status of the HelmReleases says, live, from the informer cache that the operator has anyway, so every replica can serve it.
 //
-// It is read-only and has no login. Nothing on it is a value of a Secret, and every text from the cluster is neutral (see
+// It is read-only. With Options.Viewers the API server says who a viewer is and what they may see; without, there are no comparisons,
+// which show the content of objects. Nothing on it is a value of a Secret, and every text from the cluster is neutral (see
 // report.Line) before it leaves. What it costs is bounded: viewers, connections, comparisons at a time, the size of a comparison.
 package page
 
@@ -20,8 +21,10 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/clock"
 
+	"github.com/rancher/helm-locker/pkg/accounts"
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/inspect"
+	"github.com/rancher/helm-locker/pkg/viewer"
 )
 
 // Releases are the HelmReleases that the page shows. Wrangler's cache of them is one.
@@ -30,7 +33,7 @@ type Releases interface {
 	List(namespace string, selector labels.Selector) ([]*v1alpha1.HelmRelease, error)
 }
 
-// Options configure a Page. All but Hosts are required.
+// Options configure a Page. All but Hosts and Viewers are required.
 type Options struct {
 	// Address is where to listen, for example "127.0.0.1:8082".
 	Address string
@@ -44,6 +47,12 @@ type Options struct {
 	Releases Releases
 	// Cluster is what releases are compared with when a viewer asks.
 	Cluster *inspect.Cluster
+	// Accounts says in whose name the objects of a release are written, MayPatch what that account may change.
+	Accounts accounts.Policy
+	MayPatch func(account string) accounts.Ask
+	// Viewers says who looks at the page, and what they may see. Nil lets everybody see what the status of the HelmReleases says, and
+	// nobody compare.
+	Viewers *viewer.Reviewer
 	// Ready is closed once Releases are complete and the operator works.
 	Ready <-chan struct{}
 	Clock clock.WithTicker
@@ -72,7 +81,7 @@ const (
 // Page is the page of one operator. A nil Page shows nothing to nobody.
 type Page struct {
 	Options
-	compare   func(ctx context.Context, hr *v1alpha1.HelmRelease) (*comparison, error)
+	compare   func(ctx context.Context, hr *v1alpha1.HelmRelease, by viewer.User) (*comparison, error)
 	comparing chan struct{}
 	budget    *rate.Limiter
 	timeout   time.Duration
@@ -80,14 +89,14 @@ type Page struct {
 	mu      sync.Mutex
 	leads   bool
 	leader  string
-	viewers map[*viewer]struct{}
+	viewers map[*listener]struct{}
 }
 
 // New returns a page; nothing is served before Run.
 func New(o Options) *Page {
 	p := &Page{
 		Options: o, comparing: make(chan struct{}, comparedTogether), budget: rate.NewLimiter(comparisonsPerSecond, comparisonBurst),
-		timeout: answerTimeout, viewers: map[*viewer]struct{}{},
+		timeout: answerTimeout, viewers: map[*listener]struct{}{},
 	}
 	p.compare = p.compareWithCluster
 	return p
@@ -104,8 +113,8 @@ func (p *Page) Run(ctx context.Context) error {
 		return fmt.Errorf("page address: %w", err)
 	}
 	p.Log.Infof("page on http://%s/", listener.Addr())
-	if tcp, ok := listener.Addr().(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
-		p.Log.Warnf("the page has no login: everybody who reaches %s reads it", listener.Addr())
+	if tcp, ok := listener.Addr().(*net.TCPAddr); ok && p.Viewers == nil && !tcp.IP.IsLoopback() {
+		p.Log.Warnf("the page has no login: everybody who reaches %s reads it; --page-auth asks for a token", listener.Addr())
 	}
 	return p.serve(ctx, listener)
 }
@@ -165,9 +174,9 @@ func (p *Page) Leader(identity string) {
 // Changed tells that a HelmRelease was created, changed or deleted. Key is its namespace and name with a slash between them. While
 // nobody looks at the page this does nothing.
 func (p *Page) Changed(key string) {
-	p.eachViewer(func(v *viewer) { v.changed[key] = true })
+	p.eachViewer(func(v *listener) { v.changed[key] = true })
 }
 
 func (p *Page) tellOperator() {
-	p.eachViewer(func(v *viewer) { v.operator = true })
+	p.eachViewer(func(v *listener) { v.operator = true })
 }

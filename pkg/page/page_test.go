@@ -15,12 +15,14 @@ import (
 
 	"github.com/sirupsen/logrus"
 	"golang.org/x/time/rate"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/viewer"
 )
 
 // store is a cache of HelmReleases.
@@ -79,6 +81,7 @@ func serve(t *testing.T, change ...func(*Page)) *served {
 	log.SetOutput(io.Discard)
 	s := &served{T: t, store: &store{all: map[string]*v1alpha1.HelmRelease{}}, ready: make(chan struct{})}
 	s.Page = New(Options{Namespace: "locker", ControllerName: "me", Releases: s.store, Ready: s.ready, Clock: clock.RealClock{}, Log: log})
+	s.Viewers = knows(func(authorizationv1.ResourceAttributes) bool { return true })
 	for _, f := range change {
 		f(s.Page)
 	}
@@ -118,6 +121,7 @@ func (s *served) request(method, path string) *http.Request {
 	if err != nil {
 		s.Fatal(err)
 	}
+	request.Header.Set("Authorization", "Bearer janes")
 	return request
 }
 
@@ -182,7 +186,7 @@ func TestAStreamTellsEverythingAndThenWhatChanges(t *testing.T) {
 	s.Leader("other-0_11111111-2222")
 	s.store.set("one", "me")
 	next := s.events()
-	s.expect(next, "operator", `"ready":false,"leads":false,"leader":"other-0","now"`)
+	s.expect(next, "operator", `"ready":false,"leads":false,"leader":"other-0","compares":true`)
 	s.expect(next, "release", `"key":"locker/one"`)
 	s.expect(next, "listed", "1")
 	close(s.ready)
@@ -276,7 +280,7 @@ func TestAViewerThatDoesNotReadIsCutOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = connection.Close() }()
-	if _, err := io.WriteString(connection, "GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+	if _, err := io.WriteString(connection, "GET /events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer janes\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
 	viewers := func() int {
@@ -314,7 +318,7 @@ func TestComparisonsAreBounded(t *testing.T) {
 	s.store.set("one", "me")
 	const path = "diff?namespace=locker&name=one"
 	begun, finish := make(chan struct{}, comparedTogether), make(chan struct{})
-	s.compare = func(ctx context.Context, _ *v1alpha1.HelmRelease) (*comparison, error) {
+	s.compare = func(ctx context.Context, _ *v1alpha1.HelmRelease, _ viewer.User) (*comparison, error) {
 		begun <- struct{}{}
 		select {
 		case <-finish:
@@ -341,7 +345,7 @@ func TestComparisonsAreBounded(t *testing.T) {
 	}
 	close(finish)
 	running.Wait()
-	s.compare = func(context.Context, *v1alpha1.HelmRelease) (*comparison, error) {
+	s.compare = func(context.Context, *v1alpha1.HelmRelease, viewer.User) (*comparison, error) {
 		return nil, errors.New("no\x1b[31m luck")
 	}
 	if failed := s.ask(http.MethodGet, path); failed.status != http.StatusBadGateway || !strings.Contains(failed.body, `\\x1b[31m`) {

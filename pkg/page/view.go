@@ -21,6 +21,8 @@ type operatorView struct {
 	Ready  bool   `json:"ready"`
 	Leads  bool   `json:"leads"`
 	Leader string `json:"leader,omitempty"`
+	// Compares says whether the page answers comparisons.
+	Compares bool `json:"compares"`
 	// Now lets a browser with a wrong clock tell ages.
 	Now time.Time `json:"now"`
 }
@@ -30,7 +32,7 @@ func (p *Page) operatorNow() operatorView {
 	defer p.mu.Unlock()
 	view := operatorView{
 		Namespace: report.Line(p.Namespace), Controller: report.Line(p.ControllerName), Version: report.Line(version.String()),
-		Leads: p.leads, Leader: report.Line(p.leader), Now: p.Clock.Now().UTC(),
+		Compares: p.Viewers != nil, Leads: p.leads, Leader: report.Line(p.leader), Now: p.Clock.Now().UTC(),
 	}
 	if i := strings.LastIndex(view.Leader, "_"); i > 0 {
 		view.Leader = view.Leader[:i] // what follows makes an identity unique, and tells people nothing

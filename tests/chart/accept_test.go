@@ -155,15 +155,16 @@ func documents(t testing.TB, text string) []*unstructured.Unstructured {
 // installMonitoringKinds installs the kinds of the Prometheus operator, with no more of a schema than the chart may use.
 func installMonitoringKinds(e *kit.Env) {
 	e.Helper()
-	endpoints := func(field string) string {
+	endpoints := func(field, token string) string {
 		return fmt.Sprintf(`{selector: {type: object, properties: {matchLabels: {type: object, additionalProperties: {type: string}}}},
   %s: {type: array, items: {type: object, properties: {port: {type: string}, interval: {type: string}, relabelings: &r {type: array, items: {type: object,
-    properties: {action: {type: string}, regex: {type: string}}}}, metricRelabelings: *r}}}}`, field)
+    properties: {action: {type: string}, regex: {type: string}}}}, metricRelabelings: *r,
+    authorization: {type: object, properties: {credentials: {type: object, properties: {name: {type: string}, key: {type: string}}}}}%s}}}}`, field, token)
 	}
 	rules := `{groups: {type: array, items: {type: object, properties: {name: {type: string}, rules: {type: array, items: {type: object, properties: {
   alert: {type: string}, expr: {type: string}, for: {type: string}, labels: &s {type: object, additionalProperties: {type: string}}, annotations: *s}}}}}}}`
 	for plural, kind := range map[string][2]string{
-		"servicemonitors": {"ServiceMonitor", endpoints("endpoints")}, "podmonitors": {"PodMonitor", endpoints("podMetricsEndpoints")}, "prometheusrules": {"PrometheusRule", rules},
+		"servicemonitors": {"ServiceMonitor", endpoints("endpoints", ", bearerTokenFile: {type: string}")}, "podmonitors": {"PodMonitor", endpoints("podMetricsEndpoints", "")}, "prometheusrules": {"PrometheusRule", rules},
 	} {
 		installKind(e, "monitoring.coreos.com", "v1", kind[0], plural, kind[1])
 	}

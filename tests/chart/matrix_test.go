@@ -157,7 +157,21 @@ networkPolicy:
 	},
 	{
 		name: "paged", chart: operatorChart, values: "{page: {enabled: true, port: 9000}}",
-		has: []string{"--page-address=127.0.0.1:9000", "name: page", "containerPort: 9000"}, lacks: []string{"name: helm-locker-page"},
+		has:   []string{"--page-address=127.0.0.1:9000", "--page-auth", `resources: ["subjectaccessreviews"]`, "name: page", "containerPort: 9000"},
+		lacks: []string{"name: helm-locker-page", "--metrics-auth"},
+	},
+	{
+		name: "paged without a sign-in", chart: operatorChart, values: "{page: {enabled: true, auth: false}}",
+		has: []string{"--page-address=127.0.0.1:8082"}, lacks: []string{"--page-auth", `resources: ["subjectaccessreviews"]`},
+	},
+	{
+		name: "measured by those who may", chart: operatorChart, values: "{metrics: {auth: true, serviceMonitor: {enabled: true}}}",
+		has: []string{"--metrics-auth", `resources: ["tokenreviews"]`, `resources: ["subjectaccessreviews"]`, "bearerTokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token"}, lacks: []string{"--page-auth"},
+	},
+	{
+		name: "measured with a token", chart: operatorChart,
+		values: "{metrics: {auth: true, tokenSecret: {name: scraper}, podMonitor: {enabled: true}, serviceMonitor: {enabled: true}}}",
+		has:    []string{"--metrics-auth", "credentials:", "name: scraper"}, lacks: []string{"bearerTokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token"},
 	},
 	{
 		name: "paged for others", chart: operatorChart,
@@ -187,6 +201,7 @@ var refused = []struct{ name, chart, values, says string }{
 	{"unknown format", operatorChart, "{notify: {format: xml}}", "format"},
 	{"two sources of URLs", operatorChart, "{notify: {urls: ['https://one.example'], urlSecret: {name: hooks}}}", "use one of the two"},
 	{"monitor of no Service", operatorChart, "{metrics: {serviceMonitor: {enabled: true}, service: {enabled: false}}}", "metrics.service.enabled"},
+	{"monitor without a token", operatorChart, "{metrics: {auth: true, podMonitor: {enabled: true}}}", "metrics.tokenSecret.name"},
 	{"one port twice", operatorChart, "{page: {enabled: true, port: 8080}}", "must differ"},
 	{"page at a URL", operatorChart, "{page: {hosts: ['https://locker.example']}}", "hosts"},
 	{"negative", operatorChart, "{replicas: -1}", "replicas"},

@@ -8,6 +8,7 @@ const (
 // noBorrowedRights are the mutants of T1: a release is written with the rights of its account, and with no others.
 func noBorrowedRights() []mutant {
 	const accounts, admission = "pkg/enforce/accounts.go", "pkg/controller/accounts.go"
+	const policy, rights = "pkg/accounts/accounts.go", "pkg/accounts/rights.go"
 	return []mutant{
 		{
 			promise: "T1", what: "the operator writes in its own name although the release has an account",
@@ -25,13 +26,13 @@ func noBorrowedRights() []mutant {
 		},
 		{
 			promise: "T1", what: "under --impersonate a release without an account is locked",
-			edit: edit{admission, `	case c.Impersonate:
-		return`, `	case c.Impersonate && c.DefaultServiceAccount != "":
+			edit: edit{policy, `	case p.Impersonate:
+		return`, `	case p.Impersonate && p.DefaultServiceAccount != "":
 		return`}, pkg: tenancy, run: "TestImpersonation_NoAccountNoLock",
 		},
 		{
 			promise: "T1", what: "the account is one of the operator's namespace",
-			edit: edit{admission, `"system:serviceaccount:" + rel.Namespace`, `"system:serviceaccount:" + c.Namespace`},
+			edit: edit{policy, `"system:serviceaccount:" + rel.Namespace`, `"system:serviceaccount:" + "default"`},
 			pkg:  tenancy, run: "TestImpersonation_WritesAreTheAccounts",
 		},
 		{
@@ -48,8 +49,33 @@ func noBorrowedRights() []mutant {
 		},
 		{
 			promise: "T1", what: "a forged manifest asks as many questions as it has objects",
-			edit: edit{admission, `askAll(min(len(doubtful), denialsNamed), func`, `askAll(len(doubtful), func`},
+			edit: edit{rights, `doubtful[:min(len(doubtful), mostNamed)]`, `doubtful[:len(doubtful)]`},
 			pkg:  tenancy, run: "TestAttack_ManyForeignObjectsAreAFewQuestions",
+		},
+		{
+			promise: "T1", what: "the page compares what the account of the release may not change",
+			edit: edit{"pkg/page/rights.go", `	if account != "" {`, `	if account == "-" {`},
+			pkg:  tenancy, run: "TestAttack_ThePageIsNoConfusedDeputy",
+		},
+		{
+			promise: "T1", what: "a viewer compares objects that they may not get",
+			edit: edit{"pkg/page/rights.go", `			if !allowed[i] {`, `			if !allowed[i] && account == why {`},
+			pkg:  tenancy, run: "TestViewer_SeesWhatTheyMayGet",
+		},
+		{
+			promise: "T1", what: "whoever has a token reads the metrics",
+			edit: edit{"pkg/viewer/viewer.go", `	case !allowed:`, `	case !allowed && user.Name() == "":`},
+			pkg:  "./pkg/viewer", run: "TestOnlyThoseWhoMayAreLetThrough",
+		},
+		{
+			promise: "T1", what: "the page compares for viewers that nobody knows",
+			edit: edit{"pkg/page/rights.go", `func (p *Page) mayCompare(r *http.Request, namespace, name string) (viewer.User, *viewer.Refusal) {
+	if p.Viewers == nil {`, `func (p *Page) mayCompare(r *http.Request, namespace, name string) (viewer.User, *viewer.Refusal) {
+	if p.Viewers == nil {
+		return viewer.User{}, nil
+	}
+	if r == nil {`},
+			pkg: "./pkg/page", run: "TestWithoutViewersThereAreStatesAndNoComparisons",
 		},
 		{
 			promise: "T1", what: "leftovers are not deleted in the name of the account",

@@ -18,12 +18,13 @@ func encode(t testing.TB, content any) string {
 }
 
 // firstEvents returns what a stream of events begins with: all there is to know.
-func firstEvents(t *testing.T, url string) string {
+func firstEvents(t *testing.T, url, token string) string {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"events", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+	as(token)(request)
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
 		t.Fatal(err)

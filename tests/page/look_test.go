@@ -57,7 +57,7 @@ stringData: {username: baker, password: sourdough-starter}
 func furnish(t *testing.T) *world {
 	w := &world{Env: kit.New(t, shared)}
 	w.Operator, w.Apps = w.Namespace("cattle-helm-system"), w.Namespace("apps")
-	w.operator = w.start(func(o *operator.ControllerOptions) { o.ControllerName = operator.DefaultControllerName })
+	w.operator = w.start(signed, func(o *operator.ControllerOptions) { o.ControllerName = operator.DefaultControllerName })
 	w.Helm(shared.Helm4(), "install", "shop", w.Chart("shop", shop))
 	w.Helm(shared.Helm3(), "install", "bakery", w.Chart("bakery", bakery))
 	w.Forge(kit.ForgedRecord{Name: "payments", Manifest: configMaps("payments")})
@@ -116,6 +116,17 @@ func TestPage_FitsScreensAndSchemes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	for _, look := range []view{{390, 844, true}, {1280, 720, false}} {
+		tab.open("about:blank", look)
+		tab.open(url, look)
+		tab.says("#signin", "Sign in")
+		if over := eval[int](tab, "document.documentElement.scrollWidth - innerWidth"); over > 0 {
+			t.Errorf("the form at %d: %d pixels are beyond the right edge", look.width, over)
+		}
+		tab.until("the form can be told from its ground", legible)
+	}
+	tab.signIn(w.administrator())
+	tab.says("#rows tr", "bakery")
 	details := url + "#/" + w.Operator + "/bakery"
 	for _, look := range []struct {
 		picture string // what is added to the name of the file; none when it is "no"

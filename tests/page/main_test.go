@@ -4,12 +4,17 @@ package page
 import (
 	"flag"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rancher/helm-locker/pkg/operator"
 	"github.com/rancher/helm-locker/tests/cluster"
@@ -93,6 +98,43 @@ func (w *world) url(op *kit.Operator) string {
 func (w *world) edit(name, value string) {
 	w.Helper()
 	w.Patch(kit.ConfigMaps, name, fmt.Sprintf(`{"data":{"key":%q}}`, value))
+}
+
+// signed serves the page to those who may list HelmReleases, and compares.
+func signed(o *operator.ControllerOptions) { o.PageAuth = true }
+
+// administrator returns a token of a new ServiceAccount that may do everything.
+func (w *world) administrator() string {
+	w.Helper()
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "viewer"}}
+	if _, err := w.Kube.CoreV1().ServiceAccounts(w.Operator).Create(w.Ctx, account, metav1.CreateOptions{}); err != nil {
+		w.Fatal(err)
+	}
+	_, err := w.Kube.RbacV1().ClusterRoleBindings().Create(w.Ctx, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: w.Operator + "-viewer"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: w.Operator, Name: "viewer"}},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	config, err := shared.ServiceAccountConfig(w.Ctx, w.Operator, "viewer")
+	if err != nil {
+		w.Fatal(err)
+	}
+	return config.BearerToken
+}
+
+// as gives a request a token.
+func as(token string) func(*http.Request) {
+	return func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+token) }
+}
+
+// signIn enters a token in the page's form, as a viewer does.
+func (t *tab) signIn(token string) {
+	t.Helper()
+	t.says("#signin", "Sign in")
+	eval[bool](t, fmt.Sprintf("(document.getElementById('token').value = %q, document.querySelector('#signin button').click() ?? true)", token))
 }
 
 // configMaps returns a manifest of ConfigMaps with one key.

@@ -53,13 +53,14 @@ func TestPage_ShowsALockedReleaseAndItsDriftLive(t *testing.T) {
 
 func TestPage_TheKeyboardIsEnough(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newWorld(t, signed)
 	for _, name := range []string{"shop", "bakery"} {
 		w.Helm(shared.Helm3(), "install", name, w.Chart(name, configMaps(name+"-settings")))
 		w.Lock(name)
 	}
 	tab := w.newTab()
 	tab.open(w.url(w.operator), desktop())
+	tab.signIn(w.administrator())
 	tab.says("#rows tr", "bakery")
 	tab.press("/")
 	for _, key := range "shop" {
@@ -125,31 +126,32 @@ func givesAway(t *testing.T, text string) {
 
 func TestI7_ThePageGetsNoValueOfASecret(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newWorld(t, signed)
 	w.watchShop()
-	url := w.url(w.operator)
-	diff := get(t, url+"diff?namespace="+w.Operator+"&name=shop", nil)
+	url, token := w.url(w.operator), w.administrator()
+	diff := get(t, url+"diff?namespace="+w.Operator+"&name=shop", as(token))
 	for _, part := range []string{"Secret " + w.Apps + "/login", "-  password: ", "+  password: ", "ConfigMap " + w.Apps + "/settings", "-  key: declared"} {
 		if diff.status != http.StatusOK || !strings.Contains(diff.body, part) {
 			t.Errorf("the comparison does not have %q: %d %s", part, diff.status, diff.body)
 		}
 	}
-	events := firstEvents(t, url)
+	events := firstEvents(t, url, token)
 	if !strings.Contains(events, "data[password] changed") {
 		t.Errorf("the events do not tell what drifted: %s", events)
 	}
 	givesAway(t, diff.body+events+w.operator.Log())
-	if got := get(t, url+"diff?namespace="+w.Apps+"&name=shop", nil); got.status != http.StatusNotFound {
+	if got := get(t, url+"diff?namespace="+w.Apps+"&name=shop", as(token)); got.status != http.StatusNotFound {
 		t.Errorf("what is not on the page can be compared: %d %s", got.status, got.body)
 	}
 }
 
 func TestPage_TheDiffMasksSecrets(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newWorld(t, signed)
 	w.watchShop()
 	tab := w.newTab()
 	tab.open(w.url(w.operator)+"#/"+w.Operator+"/shop", desktop())
+	tab.signIn(w.administrator())
 	tab.says("#detail h1", "Watched")
 	tab.says("#own li", "Secret "+w.Apps+"/login", "data[password] changed", "reported")
 	eval[bool](tab, "document.getElementById('compare').click() ?? true")
@@ -160,6 +162,51 @@ func TestPage_TheDiffMasksSecrets(t *testing.T) {
 		t.Error("the markers do not tell the two values apart")
 	}
 	givesAway(t, eval[string](tab, "document.documentElement.outerHTML"))
+}
+
+// Who signs in sees what they may, and whoever comes to the browser after them does not.
+func TestPage_SigningInAndOut(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, signed)
+	w.watchShop()
+	tab := w.newTab()
+	tab.open(w.url(w.operator), desktop())
+	tab.says("#link", "Not signed in")
+	tab.signIn("not-a-token")
+	tab.says("#refusal", "the API server does not know this token")
+	token := w.administrator()
+	tab.signIn(token)
+	tab.says("#rows tr", w.Apps+"/shop", "Watched")
+	w.edit("settings", "tampered again")
+	tab.says("#log li", "ConfigMap "+w.Apps+"/settings")
+	if eval[bool](tab, fmt.Sprintf("document.cookie !== '' || document.documentElement.outerHTML.includes(%q)", token)) {
+		t.Error("the token is in a cookie or in the document")
+	}
+	tab.open(w.url(w.operator)+"#/"+w.Operator+"/shop", desktop())
+	eval[bool](tab, "location.reload() ?? true")
+	tab.says("#detail h1", w.Apps+"/shop")
+	eval[bool](tab, "document.getElementById('compare').click() ?? true")
+	tab.says("#diff", "2 of 2 objects differ from revision 1.")
+	eval[bool](tab, "document.getElementById('signout').click() ?? true")
+	tab.says("#signin", "Sign in")
+	if text := eval[string](tab, "document.body.innerText + JSON.stringify({...sessionStorage})"); strings.Contains(text, w.Apps) || strings.Contains(text, token) {
+		t.Errorf("something stays after signing out: %s", text)
+	}
+}
+
+// Without --page-auth there are states and no content.
+func TestPage_WithoutASignInNothingIsCompared(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.watchShop()
+	tab := w.newTab()
+	tab.open(w.url(w.operator)+"#/"+w.Operator+"/shop", desktop())
+	tab.says("#detail h1", "Watched")
+	tab.says("#compares-not", "--page-auth")
+	tab.until("no comparison is offered", "document.getElementById('compare').hidden")
+	if got := get(t, w.url(w.operator)+"diff?namespace="+w.Operator+"&name=shop", nil); got.status != http.StatusForbidden {
+		t.Errorf("a comparison is answered with %d %s", got.status, got.body)
+	}
 }
 
 // A HelmRelease that another operator has claimed keeps the status that the test gives it.

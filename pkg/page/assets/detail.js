@@ -1,5 +1,6 @@
 // All about one release, and how it differs from the cluster now.
 import { count, get, h, place, since } from './dom.js';
+import { ask } from './operator.js';
 import { entry, lockPill } from './words.js';
 
 let shown = ''; // the key that the frame is for
@@ -15,6 +16,8 @@ export function detail(state, key) {
   }
   place(get('about'), [release ?? { gone: true, listed: state.listed }], () => 'about', (r) => r.gone ? gone(key, r.listed) : about(r));
   get('facts').hidden = !release;
+  get('compare').hidden = get('diff').hidden = !state.operator.compares;
+  get('compares-not').hidden = state.operator.compares;
   if (!release) return;
   const entries = [...state.log.values()].filter((e) => e.key === key).sort((a, b) => b.time.localeCompare(a.time));
   place(get('own'), entries, (e) => e.id, (e) => entry(e));
@@ -44,7 +47,9 @@ function frame(key) {
     h('div', { id: 'facts' },
       h('section', { class: 'card' },
         h('div', { class: 'bar' }, h('h2', {}, 'What differs now'), h('button', { id: 'compare', type: 'button', onclick: () => compare(key) }, 'Compare with the cluster')),
-        h('div', { id: 'diff', 'aria-live': 'polite' }, h('p', { class: 'empty' }, 'Compares every object of the release with the cluster when you ask. Values of Secrets are masked.'))),
+        h('div', { id: 'diff', 'aria-live': 'polite' }, 
+          h('p', { class: 'empty' }, 'Compares every object of the release that you may get with the cluster when you ask. Values of Secrets are masked.')),
+        h('p', { id: 'compares-not', class: 'empty' }, 'This operator does not ask who you are (--page-auth), so it shows no content of objects. helm-locker diff does, with your own rights.')),
       h('section', { class: 'card' }, h('div', { class: 'bar' }, h('h2', {}, 'Recent drift')),
         h('p', { id: 'own-none', class: 'empty' }, 'Nothing has drifted that the status remembers.'), h('ol', { id: 'own', class: 'log' })),
       h('section', { class: 'card' }, h('div', { class: 'bar' }, h('h2', {}, 'Conditions')), table('conditions', 'Condition', 'Status', 'Reason', 'Since', 'Message')),
@@ -78,7 +83,7 @@ async function compare(key) {
   const [namespace, name] = key.split('/');
   let content;
   try {
-    const answer = await fetch(`diff?${new URLSearchParams({ namespace, name })}`, { signal: mine.signal });
+    const answer = await ask(`diff?${new URLSearchParams({ namespace, name })}`, mine.signal);
     const body = await answer.json();
     content = answer.ok ? differences(body) : [h('p', { class: 'banner bad' }, body.error)];
   } catch (error) {
@@ -98,6 +103,7 @@ function differences(c) {
     h('p', { class: n === 0 ? 'verdict good' : 'verdict bad' }, verdict, ' ', since(c.at)),
     ...(c.notes ?? []).map((note) => h('p', { class: 'note' }, note)),
     ...(c.failures ?? []).map((failure) => h('p', { class: 'note bad' }, `Not compared: ${failure}`)),
+    ...(c.withheld ?? []).map((withheld) => h('p', { class: 'note' }, `Not compared: ${withheld}`)),
     ...c.differences.map(difference),
     c.omitted > 0 && h('p', { class: 'note' }, `${count(c.omitted, 'more object')} differ; helm-locker diff shows all.`),
   ].filter(Boolean);

@@ -1,41 +1,58 @@
 // Keeps what the operator tells, and draws it. The stream says all there is to know when it begins, and then what changes.
 import { get, h, place, serverSays } from './dom.js';
+import { listen, signIn, signOut, signedIn } from './operator.js';
 import { overview } from './overview.js';
 import { detail, leave } from './detail.js';
 
 const quietLimit = 30_000; // the operator says something every 10 s
-const retryAfter = 5_000;
+const lostPause = 2_000, fullPause = 10_000;
 const mostKept = 500; // entries of the time line
 
-const state = { releases: new Map(), log: new Map(), operator: {}, listed: false, link: 'connecting', lostAt: null };
-let source, watchdog, retry, seen;
+const state = { releases: new Map(), log: new Map(), operator: {}, listed: false, link: 'connecting', lostAt: null, refusal: '' };
+let stream, watchdog, retry, seen;
 
-function connect() {
-  clearTimeout(retry);
-  source?.close();
-  source = new EventSource('events');
-  seen = new Set();
-  source.addEventListener('open', () => { seen = new Set(); });
-  source.addEventListener('error', failed);
-  on('operator', (operator) => { state.operator = operator; serverSays(operator.now); });
-  on('beat', serverSays);
-  on('release', (release) => { seen.add(release.key); remember(release); state.releases.set(release.key, release); });
-  on('gone', (key) => state.releases.delete(key));
-  on('listed', () => {
+const heard = {
+  operator: (operator) => { state.operator = operator; serverSays(operator.now); },
+  beat: serverSays,
+  release: (release) => { seen.add(release.key); remember(release); state.releases.set(release.key, release); },
+  gone: (key) => state.releases.delete(key),
+  listed: () => {
     for (const key of state.releases.keys()) if (!seen.has(key)) state.releases.delete(key);
     state.listed = true;
-  });
+  },
+};
+
+async function connect() {
+  disconnect();
+  const mine = stream = new AbortController();
   watch();
+  let problem;
+  try {
+    await listen(mine.signal, () => { seen = new Set(); }, (event, data) => {
+      state.link = 'live';
+      state.lostAt = null;
+      watch();
+      heard[event](data);
+      draw();
+    });
+  } catch (error) {
+    problem = error;
+  }
+  if (mine.signal.aborted) return;
+  disconnect();
+  if (problem?.status === 401 || problem?.status === 403) {
+    refused(problem);
+    return;
+  }
+  const full = problem?.status === 503;
+  lost(full ? 'full' : 'lost');
+  retry = setTimeout(connect, full ? fullPause : lostPause);
 }
 
-function on(event, act) {
-  source.addEventListener(event, (message) => {
-    state.link = 'live';
-    state.lostAt = null;
-    watch();
-    act(JSON.parse(message.data));
-    draw();
-  });
+function disconnect() {
+  clearTimeout(retry);
+  clearTimeout(watchdog);
+  stream?.abort();
 }
 
 // watch declares the connection lost when nothing is heard for too long.
@@ -44,18 +61,18 @@ function watch() {
   watchdog = setTimeout(() => { lost('lost'); connect(); }, quietLimit);
 }
 
-async function failed() {
-  lost('lost');
-  if (source.readyState !== EventSource.CLOSED) return; // the browser connects anew by itself
-  clearTimeout(watchdog);
-  clearTimeout(retry);
-  retry = setTimeout(connect, retryAfter);
-  try {
-    const answer = await fetch('events', { method: 'HEAD' });
-    if (answer.status === 503) lost('full');
-  } catch {
-    // it is lost, as we said
-  }
+// refused forgets everything that was shown, and asks for a token. One that was refused is not kept.
+function refused(problem) {
+  state.refusal = signedIn() || problem.status === 403 ? problem.message : '';
+  forget('refused');
+}
+
+function forget(link) {
+  signOut();
+  disconnect();
+  leave();
+  Object.assign(state, { releases: new Map(), log: new Map(), operator: {}, listed: false, link, lostAt: null });
+  draw();
 }
 
 function lost(how) {
@@ -88,7 +105,9 @@ function draw() {
   });
 }
 
-const links = { connecting: ['quiet', 'Connecting'], live: ['good', 'Live'], lost: ['bad', 'Connection lost'], full: ['bad', 'Too many viewers'] };
+const links = {
+  connecting: ['quiet', 'Connecting'], live: ['good', 'Live'], lost: ['bad', 'Connection lost'], full: ['bad', 'Too many viewers'], refused: ['quiet', 'Not signed in'],
+};
 
 function frame() {
   const { operator, link } = state;
@@ -100,6 +119,14 @@ function frame() {
   get('where').textContent = operator.namespace ? `${operator.controller} in ${operator.namespace}` : '';
   get('version').textContent = operator.version ? `helm-locker ${operator.version}` : '';
   place(get('banners'), banners(), (b) => b.text, (b) => h('p', { class: `banner ${b.tone}` }, b.text));
+  get('signout').hidden = !signedIn();
+  get('signin').hidden = link !== 'refused';
+  get('refusal').textContent = state.refusal;
+  if (link === 'refused') {
+    get('overview').hidden = get('detail').hidden = true;
+    document.title = 'Sign in · helm-locker';
+    return;
+  }
   const key = current();
   get('overview').hidden = key !== '';
   get('detail').hidden = key === '';
@@ -166,7 +193,22 @@ addEventListener('keydown', (event) => {
 
 get('filter').addEventListener('input', draw);
 get('attention').addEventListener('change', draw);
-addEventListener('pagehide', () => source.close());
+get('signin').addEventListener('submit', (event) => {
+  event.preventDefault();
+  const field = get('token'), token = field.value;
+  field.value = '';
+  if (!signIn(token)) {
+    state.refusal = 'This is no token: it has spaces or other characters in it that no token has.';
+    draw();
+    return;
+  }
+  state.refusal = '';
+  state.link = 'connecting';
+  draw();
+  connect();
+});
+get('signout').addEventListener('click', () => { state.refusal = ''; forget('refused'); });
+addEventListener('pagehide', disconnect);
 addEventListener('pageshow', (event) => { if (event.persisted) connect(); });
 connect();
 draw();

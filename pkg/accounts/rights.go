@@ -1,0 +1,86 @@
+package accounts
+
+import (
+	"context"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+const (
+	// QuestionsAtOnce bounds the requests for one release to the API server's authorizer that are in flight.
+	QuestionsAtOnce = 8
+	// mostNamed is how many objects of a release are asked for by name, where the user has no right to all objects of the kind.
+	// A forged manifest of a million objects is not worth a million requests.
+	mostNamed = 256
+)
+
+// Object is an object that a user may have a right to.
+type Object struct {
+	GVR schema.GroupVersionResource
+	// Namespace is empty for a cluster-scoped object. Name is empty in a question about all objects of a resource and namespace.
+	Namespace, Name string
+}
+
+// Ask asks the API server's authorizer whether some user may do some thing with an object.
+type Ask func(ctx context.Context, o Object) (bool, error)
+
+// Rights reports for each object whether ask allows it. Objects of one resource and namespace are asked for together at first,
+// and by name where that is denied. What is beyond a bound is taken for denied. The error is the first one of ask.
+func Rights(ctx context.Context, objects []Object, ask Ask) ([]bool, error) {
+	index := map[Object]int{}
+	var places []Object
+	for _, o := range objects {
+		o.Name = ""
+		if _, known := index[o]; !known {
+			index[o] = len(places)
+			places = append(places, o)
+		}
+	}
+	general, err := AskAll(len(places), func(i int) (bool, error) { return ask(ctx, places[i]) })
+	if err != nil {
+		return nil, err
+	}
+	allowed := make([]bool, len(objects))
+	var doubtful []int
+	for i, o := range objects {
+		o.Name = ""
+		if allowed[i] = general[index[o]]; !allowed[i] {
+			doubtful = append(doubtful, i)
+		}
+	}
+	doubtful = doubtful[:min(len(doubtful), mostNamed)]
+	named, err := AskAll(len(doubtful), func(i int) (bool, error) { return ask(ctx, objects[doubtful[i]]) })
+	if err != nil {
+		return nil, err
+	}
+	for i, answer := range named {
+		allowed[doubtful[i]] = answer
+	}
+	return allowed, nil
+}
+
+// AskAll asks n questions, QuestionsAtOnce at a time, and returns the answers, or the first error.
+func AskAll(n int, ask func(int) (bool, error)) ([]bool, error) {
+	answers, errs := make([]bool, n), make([]error, n)
+	next := make(chan int)
+	var asking sync.WaitGroup
+	for range min(n, QuestionsAtOnce) {
+		asking.Go(func() {
+			for i := range next {
+				answers[i], errs[i] = ask(i)
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	asking.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return answers, nil
+}

@@ -1,0 +1,89 @@
+package page
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/rancher/helm-locker/pkg/accounts"
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/viewer"
+)
+
+// helmReleases is the resource that says who may look at the page.
+const helmReleases = "helmreleases"
+
+// mayList returns who sent a request for the HelmReleases, or a refusal. Everybody may list them where viewers are not known.
+func (p *Page) mayList(r *http.Request) (viewer.User, *viewer.Refusal) {
+	if p.Viewers == nil {
+		return viewer.User{}, nil
+	}
+	return p.Viewers.Require(r, viewer.Access{Resource: &authorizationv1.ResourceAttributes{
+		Verb: "list", Group: v1alpha1.SchemeGroupVersion.Group, Version: v1alpha1.SchemeGroupVersion.Version, Resource: helmReleases, Namespace: p.Namespace,
+	}})
+}
+
+// mayCompare returns who asks for a comparison of the release of a HelmRelease, or a refusal. It shows the content of objects, so
+// that nobody may where viewers are not known.
+func (p *Page) mayCompare(r *http.Request, namespace, name string) (viewer.User, *viewer.Refusal) {
+	if p.Viewers == nil {
+		return viewer.User{}, &viewer.Refusal{
+			Status:  http.StatusForbidden,
+			Message: "comparisons are shown to viewers who say who they are (--page-auth); helm-locker diff makes them with your own rights",
+		}
+	}
+	return p.Viewers.Require(r, viewer.Access{Resource: &authorizationv1.ResourceAttributes{
+		Verb: "get", Group: v1alpha1.SchemeGroupVersion.Group, Version: v1alpha1.SchemeGroupVersion.Version, Resource: helmReleases,
+		Namespace: namespace, Name: name,
+	}})
+}
+
+// withhold returns the objects that must not be read, and why: those that the account of the release may not change, since the
+// release does not own them, however its manifest came about, and those that the viewer may not get. The operator may read all of them.
+func (p *Page) withhold(ctx context.Context, objects []manifest.Object, account string, by viewer.User) (map[manifest.ID]string, error) {
+	asked := make([]accounts.Object, len(objects))
+	for i, o := range objects {
+		resource, err := p.Cluster.Resource(o.GVK)
+		if err != nil {
+			return nil, err
+		}
+		asked[i] = accounts.Object{
+			GVR:       schema.GroupVersionResource{Group: o.GVK.Group, Version: o.GVK.Version, Resource: resource},
+			Namespace: o.ID.Namespace, Name: o.ID.Name,
+		}
+	}
+	withheld := map[manifest.ID]string{}
+	refuse := func(why string, ask accounts.Ask) error {
+		allowed, err := accounts.Rights(ctx, asked, ask)
+		if err != nil {
+			return err
+		}
+		for i, o := range objects {
+			if !allowed[i] {
+				withheld[o.ID] = why
+			}
+		}
+		return nil
+	}
+	if err := refuse(fmt.Sprintf("you (%s) may not get it, so it is not read", by.Name()), p.mayGet(by)); err != nil {
+		return nil, err
+	}
+	if account != "" {
+		if err := refuse(fmt.Sprintf("not owned: %s may not change it, so it is not read", account), p.MayPatch(account)); err != nil {
+			return nil, err
+		}
+	}
+	return withheld, nil
+}
+
+func (p *Page) mayGet(by viewer.User) accounts.Ask {
+	return func(ctx context.Context, o accounts.Object) (bool, error) {
+		return p.Viewers.May(ctx, by, viewer.Access{Resource: &authorizationv1.ResourceAttributes{
+			Verb: "get", Group: o.GVR.Group, Version: o.GVR.Version, Resource: o.GVR.Resource, Namespace: o.Namespace, Name: o.Name,
+		}})
+	}
+}

@@ -1,0 +1,130 @@
+package page
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/sirupsen/logrus"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	k8stesting "k8s.io/client-go/testing"
+	"k8s.io/utils/clock"
+	testclock "k8s.io/utils/clock/testing"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/viewer"
+)
+
+// knows returns viewers of whom one is known, Jane, by the token "janes". She may do what may says.
+func knows(may func(authorizationv1.ResourceAttributes) bool) *viewer.Reviewer {
+	return knowsBy(clock.RealClock{}, may)
+}
+
+func knowsBy(clk clock.PassiveClock, may func(authorizationv1.ResourceAttributes) bool) *viewer.Reviewer {
+	client := fake.NewClientset()
+	client.PrependReactor("create", "tokenreviews", func(action k8stesting.Action) (bool, runtime.Object, error) {
+		review := action.(k8stesting.CreateAction).GetObject().(*authenticationv1.TokenReview).DeepCopy()
+		if review.Spec.Token == "janes" {
+			review.Status = authenticationv1.TokenReviewStatus{Authenticated: true, User: authenticationv1.UserInfo{Username: "jane"}}
+		}
+		return true, review, nil
+	})
+	client.PrependReactor("create", "subjectaccessreviews", func(action k8stesting.Action) (bool, runtime.Object, error) {
+		review := action.(k8stesting.CreateAction).GetObject().(*authorizationv1.SubjectAccessReview).DeepCopy()
+		review.Status.Allowed = review.Spec.User == "jane" && may(*review.Spec.ResourceAttributes)
+		return true, review, nil
+	})
+	log := logrus.New()
+	log.SetOutput(io.Discard)
+	return viewer.New(client, clk, log)
+}
+
+func TestViewersSeeWhatTheyMay(t *testing.T) {
+	none := func(r *http.Request) { r.Header.Del("Authorization") }
+	stranger := func(r *http.Request) { r.Header.Set("Authorization", "Bearer of-another") }
+	jane := func(*http.Request) {}
+	const diff, events = "diff?namespace=locker&name=one", "events"
+	for name, tc := range map[string]struct {
+		may    string // the verb that Jane has
+		who    func(*http.Request)
+		method string
+		path   string
+		want   int
+	}{
+		"the page itself is no secret":            {"", none, http.MethodGet, "", http.StatusOK},
+		"a stream needs a token":                  {"list", none, http.MethodHead, events, http.StatusUnauthorized},
+		"a stream needs a token that is known":    {"list", stranger, http.MethodHead, events, http.StatusUnauthorized},
+		"a stream needs the right to list":        {"get", jane, http.MethodHead, events, http.StatusForbidden},
+		"who may list has a stream":               {"list", jane, http.MethodHead, events, http.StatusOK},
+		"a comparison needs a token":              {"get", none, http.MethodGet, diff, http.StatusUnauthorized},
+		"a comparison needs the right to get it":  {"list", jane, http.MethodGet, diff, http.StatusForbidden},
+		"who may get it has a comparison":         {"get", jane, http.MethodGet, diff, http.StatusOK},
+		"who may not get it learns not if it is":  {"list", jane, http.MethodGet, "diff?namespace=locker&name=none", http.StatusForbidden},
+		"a stream of somebody without any rights": {"", jane, http.MethodGet, events, http.StatusForbidden},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := serve(t, func(p *Page) {
+				p.Viewers = knows(func(a authorizationv1.ResourceAttributes) bool {
+					return a.Verb == tc.may && a.Resource == helmReleases && a.Group == "helm.cattle.io" && a.Namespace == "locker"
+				})
+			})
+			s.store.set("one", "me")
+			s.compare = func(context.Context, *v1alpha1.HelmRelease, viewer.User) (*comparison, error) {
+				return &comparison{}, nil
+			}
+			got := s.ask(tc.method, tc.path, tc.who)
+			if got.status != tc.want {
+				t.Errorf("answered with %d %s, not %d", got.status, got.body, tc.want)
+			}
+			if challenge := got.header.Get("WWW-Authenticate"); got.status == http.StatusUnauthorized && tc.path == events && challenge != "Bearer" {
+				t.Errorf("the challenge is %q", challenge)
+			}
+		})
+	}
+}
+
+func TestWithoutViewersThereAreStatesAndNoComparisons(t *testing.T) {
+	s := serve(t, func(p *Page) { p.Viewers = nil })
+	s.store.set("one", "me")
+	s.compare = func(context.Context, *v1alpha1.HelmRelease, viewer.User) (*comparison, error) {
+		t.Error("a comparison was made")
+		return &comparison{}, nil
+	}
+	next := s.events()
+	s.expect(next, "operator", `"compares":false`)
+	s.expect(next, "release", `"key":"locker/one"`)
+	if got := s.ask(http.MethodGet, "diff?namespace=locker&name=one"); got.status != http.StatusForbidden || !strings.Contains(got.body, "--page-auth") {
+		t.Errorf("a comparison is answered with %d %s", got.status, got.body)
+	}
+}
+
+// The stream of a viewer whose right is taken away ends with the next sign of life.
+func TestAStreamEndsWithTheRightToIt(t *testing.T) {
+	var allowed atomic.Bool
+	allowed.Store(true)
+	clk := testclock.NewFakeClock(clock.RealClock{}.Now())
+	s := serve(t, func(p *Page) {
+		p.Clock = clk
+		p.Viewers = knowsBy(clk, func(authorizationv1.ResourceAttributes) bool { return allowed.Load() })
+	})
+	next := s.events()
+	s.expect(next, "operator", `"compares":true`)
+	s.expect(next, "listed", "0")
+	allowed.Store(false)
+	viewers := func() int {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return len(s.viewers)
+	}
+	eventually(t, "the stream waits", clk.HasWaiters)
+	eventually(t, "the stream has ended", func() bool {
+		clk.Step(beatEvery)
+		return viewers() == 0
+	})
+}

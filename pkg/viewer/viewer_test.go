@@ -1,0 +1,160 @@
+package viewer
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	k8stesting "k8s.io/client-go/testing"
+	testclock "k8s.io/utils/clock/testing"
+)
+
+// api is an API server that knows one token, and what its user may do.
+type api struct {
+	*Reviewer
+	clock            *testclock.FakeClock
+	log              bytes.Buffer
+	tokens, accesses int
+	allowed, denied  bool
+	err              error
+	asked            authorizationv1.SubjectAccessReviewSpec
+}
+
+func newAPI() *api {
+	a := &api{clock: testclock.NewFakeClock(time.Unix(0, 0)), allowed: true}
+	client := fake.NewClientset()
+	client.PrependReactor("create", "tokenreviews", func(action k8stesting.Action) (bool, runtime.Object, error) {
+		review := action.(k8stesting.CreateAction).GetObject().(*authenticationv1.TokenReview).DeepCopy()
+		a.tokens++
+		if review.Spec.Token == "good" {
+			review.Status = authenticationv1.TokenReviewStatus{Authenticated: true, User: authenticationv1.UserInfo{
+				Username: "jane", UID: "1", Groups: []string{"devs"}, Extra: map[string]authenticationv1.ExtraValue{"scope": {"x"}},
+			}}
+		}
+		return true, review, a.err
+	})
+	client.PrependReactor("create", "subjectaccessreviews", func(action k8stesting.Action) (bool, runtime.Object, error) {
+		review := action.(k8stesting.CreateAction).GetObject().(*authorizationv1.SubjectAccessReview).DeepCopy()
+		a.accesses++
+		a.asked = review.Spec
+		review.Status = authorizationv1.SubjectAccessReviewStatus{Allowed: a.allowed, Denied: a.denied}
+		return true, review, a.err
+	})
+	log := logrus.New()
+	log.SetOutput(&a.log)
+	a.Reviewer = New(client, a.clock, log)
+	return a
+}
+
+// status returns how /metrics is answered to a request with an Authorization header.
+func (a *api) status(authorization string) int {
+	request := httptest.NewRequest(http.MethodGet, "/metrics", nil)
+	if authorization != "" {
+		request.Header.Set("Authorization", authorization)
+	}
+	recorder := httptest.NewRecorder()
+	a.Guard("/metrics", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})).ServeHTTP(recorder, request)
+	if recorder.Code == http.StatusUnauthorized && recorder.Header().Get("WWW-Authenticate") != "Bearer" {
+		return 0
+	}
+	return recorder.Code
+}
+
+func TestOnlyThoseWhoMayAreLetThrough(t *testing.T) {
+	for name, tc := range map[string]struct {
+		authorization   string
+		allowed, denied bool
+		err             error
+		want            int
+	}{
+		"may":                       {"Bearer good", true, false, nil, http.StatusOK},
+		"may not":                   {"Bearer good", false, false, nil, http.StatusForbidden},
+		"is denied":                 {"Bearer good", true, true, nil, http.StatusForbidden},
+		"no token":                  {"", true, false, nil, http.StatusUnauthorized},
+		"an empty token":            {"Bearer  ", true, false, nil, http.StatusUnauthorized},
+		"another scheme":            {"Basic good", true, false, nil, http.StatusUnauthorized},
+		"an unknown token":          {"bearer bad", true, false, nil, http.StatusUnauthorized},
+		"an API server with errors": {"Bearer good", true, false, errors.New("no answer"), http.StatusBadGateway},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAPI()
+			a.allowed, a.denied, a.err = tc.allowed, tc.denied, tc.err
+			if got := a.status(tc.authorization); got != tc.want {
+				t.Errorf("answered with %d, not %d", got, tc.want)
+			}
+			if strings.Contains(a.log.String(), "good") {
+				t.Errorf("the log has the token: %s", &a.log)
+			}
+		})
+	}
+}
+
+func TestTheQuestionIsAboutTheUserAndThePath(t *testing.T) {
+	a := newAPI()
+	a.status("Bearer good")
+	want := authorizationv1.SubjectAccessReviewSpec{
+		NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: "/metrics", Verb: "get"},
+		User:                  "jane", UID: "1", Groups: []string{"devs"}, Extra: map[string]authorizationv1.ExtraValue{"scope": {"x"}},
+	}
+	if fmt.Sprint(a.asked) != fmt.Sprint(want) {
+		t.Errorf("asked %v, not %v", a.asked, want)
+	}
+}
+
+func TestAnswersAreKeptForAWhileAndNoLonger(t *testing.T) {
+	a := newAPI()
+	for range 3 {
+		a.status("Bearer good")
+		a.status("Bearer bad")
+	}
+	if a.tokens != 2 || a.accesses != 1 {
+		t.Errorf("%d token reviews and %d access reviews", a.tokens, a.accesses)
+	}
+	a.allowed = false
+	if got := a.status("Bearer good"); got != http.StatusOK {
+		t.Errorf("answered with %d", got)
+	}
+	a.clock.Step(keptFor + time.Millisecond)
+	if got := a.status("Bearer good"); got != http.StatusForbidden {
+		t.Errorf("a right that was taken away lasts: %d", got)
+	}
+	// Many tokens are not kept for good.
+	for i := range 3 * answersKept {
+		a.status(fmt.Sprint("Bearer bad", i))
+	}
+	if n := len(a.users.Keys()); n > answersKept {
+		t.Errorf("%d answers are kept", n)
+	}
+}
+
+func TestAnErrorIsNotKept(t *testing.T) {
+	a := newAPI()
+	a.err = errors.New("no answer")
+	a.status("Bearer good")
+	a.err = nil
+	if got := a.status("Bearer good"); got != http.StatusOK {
+		t.Errorf("answered with %d", got)
+	}
+}
+
+// Whoever sends tokens in masses waits for those before.
+func TestQuestionsAreBounded(t *testing.T) {
+	a := newAPI()
+	a.patient = time.Millisecond
+	for range questionsAtOnce {
+		a.asking <- struct{}{}
+	}
+	if got := a.status("Bearer good"); got != http.StatusBadGateway || a.tokens != 0 {
+		t.Errorf("answered with %d after %d questions", got, a.tokens)
+	}
+}

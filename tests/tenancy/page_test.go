@@ -1,0 +1,203 @@
+package tenancy
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/tests/kit"
+)
+
+// newServing starts an operator that serves its page and its metrics to those who may see them.
+func newServing(t *testing.T) *world {
+	t.Helper()
+	w := newWorld(t, byDefault, func(o *operator.ControllerOptions) {
+		o.PageAddress, o.PageAuth, o.MetricsAddress, o.MetricsAuth = "127.0.0.1:0", true, "127.0.0.1:0", true
+	})
+	reviewer := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: w.Operator, Name: "locker"}
+	w.bind(reviewer, "system:auth-delegator")
+	return w
+}
+
+// bind gives a subject a ClusterRole in the whole cluster.
+func (w *world) bind(subject rbacv1.Subject, role string) {
+	w.Helper()
+	_, err := w.Kube.RbacV1().ClusterRoleBindings().Create(w.Ctx, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: w.Operator + "-"}, Subjects: []rbacv1.Subject{subject},
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+// token returns a token of a new ServiceAccount in the operator's namespace.
+func (w *world) token(name string) (rbacv1.Subject, string) {
+	w.Helper()
+	subject := w.account(w.Operator, name)
+	config, err := shared.ServiceAccountConfig(w.Ctx, w.Operator, name)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return subject, config.BearerToken
+}
+
+// get asks what the operator serves, the page or the metrics, for a path, with a token.
+func (w *world) get(what, path, token string) (status int, body string) {
+	w.Helper()
+	var address []string
+	w.Eventually(what+" is served", func() error {
+		if address = regexp.MustCompile(what + ` on (?:http://)?([\d.:]+)`).FindStringSubmatch(w.operator.Log()); address == nil {
+			return fmt.Errorf("the log does not say where")
+		}
+		return nil
+	})
+	request, err := http.NewRequestWithContext(w.Ctx, http.MethodGet, "http://"+address[1]+path, nil)
+	if err != nil {
+		w.Fatal(err)
+	}
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		w.Fatal(err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	content, err := io.ReadAll(answer.Body)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return answer.StatusCode, string(content)
+}
+
+func (w *world) diffOf(name, token string) (status int, body string) {
+	w.Helper()
+	return w.get("page", "/diff?"+url.Values{"namespace": {w.Operator}, "name": {name}}.Encode(), token)
+}
+
+const deployment = `---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: %s}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: registry.example/web, env: [{name: URL, value: %s}]}]}
+`
+
+// deploy creates a Deployment whose environment has a value.
+func (w *world) deploy(namespace, value string) {
+	w.Helper()
+	content := map[string]any{
+		"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": "web"},
+		"spec": map[string]any{
+			"selector": map[string]any{"matchLabels": map[string]any{"app": "web"}},
+			"template": map[string]any{
+				"metadata": map[string]any{"labels": map[string]any{"app": "web"}},
+				"spec": map[string]any{"containers": []any{map[string]any{
+					"name": "web", "image": "registry.example/web", "env": []any{map[string]any{"name": "URL", "value": value}},
+				}}},
+			},
+		},
+	}
+	if _, err := w.In(kit.Deployments, namespace).Create(w.Ctx, &unstructured.Unstructured{Object: content}, metav1.CreateOptions{}); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// A forged manifest declares objects of another namespace. The operator may read them and the account of the release may not, so
+// the page must not show them, not even to somebody who may see everything: it would show them as what drifted in that release.
+func TestAttack_ThePageIsNoConfusedDeputy(t *testing.T) {
+	t.Parallel()
+	w := newServing(t)
+	account, person := w.tenant(w.Apps)
+	other := w.Namespace(w.Apps + "-other")
+	hidden := w.configMap(other, "hidden")
+	w.deploy(other, "postgres://the-url-of-another")
+	person.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared") + inNamespace(hidden.GetName(), other, "guess") +
+		fmt.Sprintf(deployment, other, "guess") +
+		fmt.Sprintf("---\napiVersion: v1\nkind: Secret\nmetadata: {name: guess, namespace: %s}\nstringData: {password: letmein}\n", other)})
+	w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.Mode = v1alpha1.ModeDetect })
+	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonForbidden, "ConfigMap "+other+"/hidden is not protected")
+	viewer, token := w.token("viewer")
+	w.bind(viewer, "cluster-admin")
+	w.proxy.Reset()
+
+	status, body := w.diffOf("app", token)
+	if status != http.StatusOK || !strings.Contains(body, `"object":"ConfigMap `+w.Apps+`/settings"`) {
+		t.Fatalf("the comparison is answered with %d %s", status, body)
+	}
+	for _, id := range []string{"ConfigMap " + other + "/hidden", "Deployment " + other + "/web", "Secret " + other + "/guess"} {
+		if !strings.Contains(body, id+": not owned: "+user(account)+" may not change it") || strings.Contains(body, `"object":"`+id) {
+			t.Errorf("%s is not withheld: %s", id, body)
+		}
+	}
+	for _, r := range w.proxy.Requests() {
+		if r.Method == http.MethodGet && !r.Query.Has("watch") && strings.Contains(r.Path, "/namespaces/"+other+"/") {
+			t.Errorf("it was read: %s", r)
+		}
+		if r.Query.Has("dryRun") && r.Impersonated != user(account) {
+			t.Errorf("a dry run in the name of %q: %s", r.Impersonated, r)
+		}
+	}
+}
+
+// What a viewer may see is what the API server lets them read.
+func TestViewer_SeesWhatTheyMayGet(t *testing.T) {
+	t.Parallel()
+	w := newServing(t)
+	w.tenant(w.Apps)
+	w.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared") + fmt.Sprintf(deployment, w.Apps, "declared")})
+	w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.Mode = v1alpha1.ModeDetect })
+	w.configMap(w.Apps, "settings")
+	w.deploy(w.Apps, "postgres://the-url")
+	w.WaitReason("app", v1alpha1.ConditionLocked, v1alpha1.ReasonDetectOnly)
+	viewer, token := w.token("viewer")
+	for _, tc := range []struct {
+		what, path string
+	}{{"page", "/events"}, {"page", "/diff?namespace=" + w.Operator + "&name=app"}, {"metrics", "/metrics"}} {
+		if status, body := w.get(tc.what, tc.path, ""); status != http.StatusUnauthorized {
+			t.Errorf("%s without a token: %d %s", tc.path, status, body)
+		}
+		if status, body := w.get(tc.what, tc.path, token+"x"); status != http.StatusUnauthorized {
+			t.Errorf("%s with a token that is not valid: %d %s", tc.path, status, body)
+		}
+		if status, body := w.get(tc.what, tc.path, token); status != http.StatusForbidden || !strings.Contains(body, user(viewer)) {
+			t.Errorf("%s without the right: %d %s", tc.path, status, body)
+		}
+	}
+	_, guest := w.token("guest")
+	w.grant(w.Operator, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: w.Operator, Name: "guest"},
+		rule(v1alpha1.SchemeGroupVersion.Group, "helmreleases", "get", "list"))
+	w.grant(w.Apps, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: w.Operator, Name: "guest"}, rule("", "configmaps", "get"))
+	status, body := w.diffOf("app", guest)
+	if status != http.StatusOK || !strings.Contains(body, `"object":"ConfigMap `+w.Apps+`/settings"`) {
+		t.Fatalf("the comparison is answered with %d %s", status, body)
+	}
+	if strings.Contains(body, "the-url") || !strings.Contains(body, "Deployment "+w.Apps+"/web: you (") {
+		t.Errorf("a viewer sees what they may not get: %s", body)
+	}
+
+	_, scraper := w.token("scraper")
+	w.grantEverywhere(rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: w.Operator, Name: "scraper"},
+		rbacv1.PolicyRule{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}})
+	if status, body := w.get("metrics", "/metrics", scraper); status != http.StatusOK || !strings.Contains(body, "helm_locker_") {
+		t.Errorf("who may get /metrics is answered with %d %s", status, body)
+	}
+	if strings.Contains(w.operator.Log(), guest) {
+		t.Error("the log has a token")
+	}
+}
