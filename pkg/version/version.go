@@ -11,25 +11,41 @@ import (
 // Set with -ldflags -X.
 var linkedVersion, linkedCommit, linkedDate string
 
-// Version is a semantic version, or "dev". Commit and Date (of the commit, RFC 3339) are "unknown" where Go recorded neither.
-var Version, Commit, Date = of(debug.ReadBuildInfo())
+var built = of(debug.ReadBuildInfo())
 
-// of returns version, commit and date: what was linked in, else what the build information says.
-func of(info *debug.BuildInfo, ok bool) (version, commit, date string) {
+var (
+	// Version is a semantic version, or "dev" where Go recorded none.
+	Version = built.version
+	// Commit is the hash of the commit, or "unknown".
+	Commit = built.commit
+	// Date is that of the commit, in RFC 3339, or "unknown".
+	Date = built.date
+)
+
+// build is what was built.
+type build struct{ version, commit, date string }
+
+// of returns what was linked in, and for what was not, what the build information says.
+func of(info *debug.BuildInfo, ok bool) build {
+	var b build
 	if ok && info.Main.Version != "(devel)" {
-		version = info.Main.Version
+		b.version = info.Main.Version
 	}
 	if ok {
 		for _, setting := range info.Settings {
 			switch setting.Key {
 			case "vcs.revision":
-				commit = setting.Value
+				b.commit = setting.Value
 			case "vcs.time":
-				date = setting.Value
+				b.date = setting.Value
 			}
 		}
 	}
-	return cmp.Or(linkedVersion, version, "dev"), cmp.Or(linkedCommit, commit, "unknown"), cmp.Or(linkedDate, date, "unknown")
+	return build{
+		version: cmp.Or(linkedVersion, b.version, "dev"),
+		commit:  cmp.Or(linkedCommit, b.commit, "unknown"),
+		date:    cmp.Or(linkedDate, b.date, "unknown"),
+	}
 }
 
 // String returns, for example, "v1.0.0 (3f2c1ab, 2026-11-21T10:00:00Z)".

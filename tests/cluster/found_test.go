@@ -64,7 +64,7 @@ func TestStepTellsHowFarItIs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		failed := errors.New("failed")
-		if err := Step(&log, "etcd (1/6)", 30*time.Second, func() error { time.Sleep(40 * time.Second); return nil }); err != nil {
+		if err := Step(&log, "etcd (1/6)", 30*time.Second, func() error { <-time.After(40 * time.Second); return nil }); err != nil {
 			t.Error(err)
 		}
 		if err := Step(&log, "kubectl (2/6)", 20*time.Second, func() error { return failed }); !errors.Is(err, failed) {
