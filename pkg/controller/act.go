@@ -216,7 +216,7 @@ func (c *Controller) restored(l *lock.Lock, v *verdict, done *unstructured.Unstr
 	fight := l.Spend(v.ID, now, content)
 	good := lock.Outcome{
 		Good: true, Digest: c.hasher.Digest(done.Object), Version: version(done), Owner: v.revert.Owner,
-		Baseline: drift.Learn(v.revert.Desired, done.Object, options),
+		Baseline: drift.Learn(v.revert.Desired, done.Object, options), Chosen: c.chosen(v.Work, done),
 	}
 	if endsDeletion(done) {
 		good = lock.Outcome{Again: c.freshLook(v)}

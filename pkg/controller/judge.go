@@ -48,6 +48,7 @@ func (c *Controller) judge(l *lock.Lock, w *lock.Work) *verdict {
 	if w.Live.GetDeletionTimestamp() != nil {
 		desired = drift.WithoutDoneFinalizers(desired, w.Live)
 	}
+	desired = c.rescaled(w, desired)
 	options := drift.Options{Schema: w.Schema, Accepted: w.Baseline, Ignore: c.ignore(w, desired)}
 	if l.Strict {
 		options.Strict = &drift.Strict{ManagedFields: w.Live.GetManagedFields(), Helm: w.Owner, Keep: w.Rules.Keeps}
@@ -56,7 +57,7 @@ func (c *Controller) judge(l *lock.Lock, w *lock.Work) *verdict {
 	owner := ownerOf(l, w, w.Live, result.Changes)
 	deletion := drift.DescribeDeletion(w.Live)
 	if len(result.Changes) == 0 && (deletion == "" || !l.Detect) {
-		good := lock.Outcome{Good: true, Digest: w.Digest, Version: w.Version, Baseline: w.Baseline, Owner: owner}
+		good := lock.Outcome{Good: true, Digest: w.Digest, Version: w.Version, Baseline: w.Baseline, Owner: owner, Chosen: c.chosen(w, w.Live)}
 		return ended(w, c.deleting(l, w, w.Live, good))
 	}
 	v := &verdict{
@@ -88,7 +89,8 @@ func (c *Controller) onlyForm(ctx context.Context, l *lock.Lock, v *verdict) *lo
 		v.Baseline, v.changes, v.operation = baseline, nil, v1alpha1.DriftDeleted
 		return nil
 	}
-	good := c.deleting(l, v.Work, v.Live, lock.Outcome{Good: true, Digest: v.Digest, Version: v.Version, Owner: v.revert.Owner, Baseline: baseline})
+	good := c.deleting(l, v.Work, v.Live, lock.Outcome{Good: true, Digest: v.Digest, Version: v.Version, Owner: v.revert.Owner, Baseline: baseline,
+		Chosen: c.chosen(v.Work, v.Live)})
 	return &good
 }
 
@@ -98,6 +100,7 @@ func (c *Controller) judgeAbsent(l *lock.Lock, w *lock.Work, desired map[string]
 		// Reported with the digest of nothing: it is judged again when it exists.
 		return ended(w, lock.Outcome{Reported: true, Problem: &lock.Problem{Reason: v1alpha1.ReasonNotRecreated, Message: why}})
 	}
+	desired = c.recreatedScaled(w, desired)
 	return &verdict{
 		Work: w, operation: v1alpha1.DriftDeleted,
 		revert: &enforce.Revert{Object: w.Object, Record: l.Record, Desired: desired, Owner: ownerOf(l, w, w.Last, nil)},
@@ -146,19 +149,6 @@ func (c *Controller) ignore(w *lock.Work, desired map[string]any) func([]string)
 	return func(path []string) bool {
 		return len(path) == 2 && path[0] == "spec" && path[1] == "replicas" || ruled != nil && ruled(path)
 	}
-}
-
-// autoscaled says whether the live replica count is within the range of an autoscaler: one of the manifest, or a live one.
-func (c *Controller) autoscaled(w *lock.Work) bool {
-	if !w.Scalable {
-		return false
-	}
-	r := w.Replicas
-	if r == nil {
-		r = c.scalers.Range(w.ID)
-	}
-	replicas, ok, err := unstructured.NestedInt64(w.Live.Object, "spec", "replicas")
-	return ok && err == nil && r.Contains(replicas)
 }
 
 // ownerOf returns Helm's field manager on the object. What was learnt while the object was as desired is trusted more than

@@ -27,8 +27,8 @@ type loaded struct {
 	// exceptions are what the manifest leaves to others; untracked are the objects of it that are not locked at all.
 	exceptions []v1alpha1.Exception
 	untracked  map[manifest.ID]struct{}
-	// scalable is set when the release has an object whose replicas an autoscaler could set.
-	scalable bool
+	// strict is set in scope Strict. scalable is set when the release has an object whose replicas an autoscaler could set.
+	strict, scalable bool
 }
 
 // load reads the payload of a record and turns its manifest into objects. What the user has to know is returned as a
@@ -40,7 +40,7 @@ func (c *Controller) load(ctx context.Context, rec release.Record, spec v1alpha1
 	}
 	var out *loaded
 	prob, err := c.read(ctx, rec, func(found *contents) error {
-		out = &loaded{release: found.release, skipped: found.skipped, kinds: map[schema.GroupVersionKind]watch.Kind{},
+		out = &loaded{release: found.release, skipped: found.skipped, strict: spec.Scope == v1alpha1.ScopeStrict, kinds: map[schema.GroupVersionKind]watch.Kind{},
 			waiting: map[schema.GroupVersionKind][]manifest.ID{}, untracked: map[manifest.ID]struct{}{}}
 		for _, o := range found.unknown {
 			out.waiting[o.GVK] = append(out.waiting[o.GVK], o.ID)
@@ -77,9 +77,10 @@ func (c *Controller) addObject(ctx context.Context, out *loaded, o manifest.Obje
 	out.exceptions = append(out.exceptions, lock.Coexist(o)...)
 	scalable := lock.Scalable(o)
 	switch {
-	case scalable && scaled != nil:
+	case scaled != nil:
 		out.exceptions = append(out.exceptions, lock.ExceptionOf(o.ID, v1alpha1.ExceptionAutoscaled, scaled.String(), "/spec/replicas"))
-	case scalable:
+		out.scalable = true // for what the live autoscaler wants
+	case scalable, out.strict && lock.HasReplicas(o.ID):
 		out.scalable = true
 	}
 	if c.ObjectSetMetadata {

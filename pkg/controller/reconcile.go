@@ -247,7 +247,7 @@ func (c *Controller) rangesChanged(ids []manifest.ID) {
 		if l == nil {
 			continue
 		}
-		if l.LookAt(c.Clock.Now(), func(o *lock.Object) bool { return o.ID == id && o.Scalable }) {
+		if l.LookAt(c.Clock.Now(), func(o *lock.Object) bool { return o.ID == id }) {
 			c.driftQueue.Add(l.Key)
 		}
 		c.statusChanged(l.Key)

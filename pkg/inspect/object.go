@@ -74,13 +74,15 @@ func (c *comparer) compareOnce(ctx context.Context, o manifest.Object, replicas 
 		o.Content = drift.WithoutDoneFinalizers(o.Content, live)
 		d.Want, d.Have = live.Object, live.Object
 	}
+	var chosen func([]string) bool
+	o.Content, chosen = c.autoscaled(ctx, o, live, replicas)
 	owner := drift.ManagedBy(live.GetManagedFields())
 	if !owner.Known && c.serverSide {
 		owner.Operation = metav1.ManagedFieldsOperationApply
 	}
 	options := drift.Options{Schema: c.schemas.For(o.GVK), Strict: c.strict(live, owner, matcher)}
 	ignored := matcher.Bind(drift.NewOwnership(live.GetManagedFields(), o.Content, live.Object))
-	options.Ignore = either(ignored, c.ignoreReplicas(ctx, o, live, replicas))
+	options.Ignore = either(ignored, chosen)
 	found := drift.Compare(o.Content, live.Object, options)
 	if len(found.Changes) == 0 {
 		return d, "", "", nil

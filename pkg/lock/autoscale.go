@@ -2,6 +2,7 @@ package lock
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -22,6 +23,29 @@ type Range struct {
 
 // Contains says whether n is within the range.
 func (r *Range) Contains(n int64) bool { return r != nil && r.Min <= n && n <= r.Max }
+
+// Within returns the number of replicas, within the range, that an object goes back to from live, which is outside of it:
+// last, the number within the range that was seen last (nil for none), or the bound nearest to live. It is never fewer than
+// wanted, which is what the autoscaler wanted last, zero when that is not known. The manifest's own number does not count: the
+// autoscaler has left it, and fewer replicas than the load needs are an outage.
+func (r *Range) Within(live int64, last *int64, wanted int64) int64 {
+	n := live
+	if last != nil {
+		n = *last
+	}
+	return min(max(n, wanted, r.Min), max(r.Max, r.Min))
+}
+
+// WithReplicas returns a desired object with another number of replicas. desired stays as it is.
+func WithReplicas(desired map[string]any, n int64) map[string]any {
+	spec, _ := desired["spec"].(map[string]any)
+	desired, spec = maps.Clone(desired), maps.Clone(spec)
+	if spec == nil {
+		spec = map[string]any{}
+	}
+	desired["spec"], spec["replicas"] = spec, n
+	return desired
+}
 
 // String returns "HorizontalPodAutoscaler web/podinfo sets 2 to 5 replicas".
 func (r *Range) String() string {
@@ -49,6 +73,16 @@ func Scalable(o manifest.Object) bool {
 	return found && err == nil
 }
 
+// HasReplicas reports whether an object is of a kind of Kubernetes that has a number of replicas, declared or not.
+func HasReplicas(id manifest.ID) bool {
+	switch id.GroupKind() {
+	case schema.GroupKind{Group: "apps", Kind: "Deployment"}, schema.GroupKind{Group: "apps", Kind: "StatefulSet"},
+		schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}, schema.GroupKind{Kind: "ReplicationController"}:
+		return true
+	}
+	return false
+}
+
 var autoscalerKind = schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}
 
 // scales returns what an autoscaler scales and within which range. The fields it reads are the same in all versions.
@@ -72,11 +106,12 @@ func scales(namespace, name string, autoscaler map[string]any) (target manifest.
 }
 
 // Autoscalers knows the live HorizontalPodAutoscalers of the cluster, for those that no manifest declares: created by hand,
-// or by KEDA. It keeps a range per autoscaler and nothing else. It is safe for concurrent use; the zero value is empty.
+// or by KEDA. It keeps a range per autoscaler, the number that it wants, and nothing else. It is safe for concurrent use; the zero value is empty.
 type Autoscalers struct {
 	mu      sync.RWMutex
 	targets map[types.NamespacedName]manifest.ID            // by autoscaler
 	ranges  map[manifest.ID]map[types.NamespacedName]*Range // by target
+	wanted  map[types.NamespacedName]int64                  // by autoscaler: status.desiredReplicas
 }
 
 // Set takes note of an autoscaler as it is now and returns the objects for whose replicas that makes a difference.
@@ -94,13 +129,20 @@ func (a *Autoscalers) Set(autoscaler *unstructured.Unstructured) []manifest.ID {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.targets == nil {
+		a.targets, a.ranges = map[types.NamespacedName]manifest.ID{}, map[manifest.ID]map[types.NamespacedName]*Range{}
+		a.wanted = map[types.NamespacedName]int64{}
+	}
+	wanted, found, err := unstructured.NestedInt64(autoscaler.Object, "status", "desiredReplicas")
+	if !found || err != nil {
+		wanted = 0
+	}
 	if known := a.ranges[target][name]; known != nil && *known == *r {
+		a.wanted[name] = wanted
 		return nil
 	}
 	changed := append(a.remove(name), target)
-	if a.targets == nil {
-		a.targets, a.ranges = map[types.NamespacedName]manifest.ID{}, map[manifest.ID]map[types.NamespacedName]*Range{}
-	}
+	a.wanted[name] = wanted
 	if a.ranges[target] == nil {
 		a.ranges[target] = map[types.NamespacedName]*Range{}
 	}
@@ -122,6 +164,7 @@ func (a *Autoscalers) remove(name types.NamespacedName) []manifest.ID {
 		return nil
 	}
 	delete(a.targets, name)
+	delete(a.wanted, name)
 	delete(a.ranges[target], name)
 	if len(a.ranges[target]) == 0 {
 		delete(a.ranges, target)
@@ -145,11 +188,25 @@ func (a *Autoscalers) Names() []types.NamespacedName {
 func (a *Autoscalers) Range(target manifest.ID) *Range {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
+	_, first := a.first(target)
+	return first
+}
+
+// Wanted returns how many replicas the autoscaler whose range Range returns wanted last; zero when that is not known.
+func (a *Autoscalers) Wanted(target manifest.ID) int64 {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	name, _ := a.first(target)
+	return a.wanted[name]
+}
+
+func (a *Autoscalers) first(target manifest.ID) (types.NamespacedName, *Range) {
+	var name types.NamespacedName
 	var first *Range
-	for _, r := range a.ranges[target] {
+	for n, r := range a.ranges[target] {
 		if first == nil || r.By < first.By {
-			first = r
+			name, first = n, r
 		}
 	}
-	return first
+	return name, first
 }

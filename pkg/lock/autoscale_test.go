@@ -86,3 +86,64 @@ func TestDamagedAutoscalersHaveNoRange(t *testing.T) {
 		t.Error("an autoscaler without a maximum has a range")
 	}
 }
+
+func TestWithinTheRange(t *testing.T) {
+	number := func(n int64) *int64 { return &n }
+	for name, c := range map[string]struct {
+		least, most int64
+		live        int64
+		last        *int64
+		wanted      int64
+		want        int64
+	}{
+		"above, and a last count":              {2, 10, 20, number(7), 0, 7},
+		"above, and nothing seen":              {2, 10, 20, nil, 0, 10},
+		"above, and nothing seen but a wish":   {2, 10, 20, nil, 7, 10},
+		"below, and a last count":              {2, 10, 1, number(7), 7, 7},
+		"below, and nothing seen":              {2, 10, 1, nil, 0, 2},
+		"below, and nothing seen but a wish":   {2, 10, 0, nil, 7, 7},
+		"more wanted than there were":          {2, 10, 20, number(3), 8, 8},
+		"fewer wanted than there were":         {2, 10, 20, number(7), 3, 7},
+		"a wish from before the range shrank":  {2, 10, 20, number(7), 50, 10},
+		"a count from before the range shrank": {2, 10, 20, number(15), 0, 10},
+		"a count from before the range rose":   {5, 10, 1, number(3), 0, 5},
+		"none, where none is allowed":          {0, 3, 9, number(0), 0, 0},
+		"only one number is allowed":           {4, 4, 9, nil, 0, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := &Range{Min: c.least, Max: c.most}
+			if got := r.Within(c.live, c.last, c.wanted); got != c.want {
+				t.Errorf("got %d, want %d", got, c.want)
+			}
+		})
+	}
+}
+
+func TestAutoscalersKnowWhatIsWanted(t *testing.T) {
+	var a Autoscalers
+	u := hpa("a", "web", 2, 10)
+	a.Set(u)
+	if n := a.Wanted(deployment("web")); n != 0 {
+		t.Errorf("%d wanted before there was a status", n)
+	}
+	u.Object["status"] = map[string]any{"desiredReplicas": int64(7)}
+	if changed := a.Set(u); len(changed) > 0 {
+		t.Errorf("a status has objects judged: %v", changed)
+	}
+	a.Set(hpa("b", "web", 1, 3))
+	if n := a.Wanted(deployment("web")); n != 7 {
+		t.Errorf("%d wanted", n)
+	}
+	a.Remove(types.NamespacedName{Namespace: "apps", Name: "a"})
+	if n := a.Wanted(deployment("web")); n != 0 {
+		t.Errorf("%d wanted by one that is gone", n)
+	}
+}
+
+func TestWithReplicasLeavesTheDesiredStateAlone(t *testing.T) {
+	desired := map[string]any{"kind": "Deployment", "spec": map[string]any{"replicas": int64(2), "paused": true}}
+	got := WithReplicas(desired, 7)["spec"].(map[string]any)
+	if got["replicas"] != int64(7) || got["paused"] != true || desired["spec"].(map[string]any)["replicas"] != int64(2) {
+		t.Errorf("got %v from %v", got, desired)
+	}
+}

@@ -75,6 +75,8 @@ type Work struct {
 	Failures int
 	// Before is the problem that the object had already; nil for none.
 	Before *Problem
+	// Chosen is the last number of replicas that was seen within the range of an autoscaler; nil for none.
+	Chosen *int64
 }
 
 // Observe records a look at an object and says whether a worker should come. A look that is older than one already
@@ -172,7 +174,7 @@ func (l *Lock) Take(now time.Time) (work []*Work, after time.Duration) {
 			continue
 		}
 		delete(l.dirty, s)
-		work = append(work, &Work{Object: s.Object, Observation: *s.pending, First: !s.judged, Baseline: s.baseline, Owner: s.helm(), Failures: s.failures(), Before: s.problem})
+		work = append(work, &Work{Object: s.Object, Observation: *s.pending, First: !s.judged, Baseline: s.baseline, Owner: s.helm(), Failures: s.failures(), Before: s.problem, Chosen: s.chosen()})
 		s.pending, s.inFlight = nil, true
 	}
 	if len(l.dirty) == 0 && len(work) > manyDirty {
@@ -189,6 +191,8 @@ type Outcome struct {
 	Version  uint64
 	Baseline drift.Baseline
 	Owner    drift.Owner
+	// Chosen is the number of replicas that the object has, if that is within the range of an autoscaler; else nil.
+	Chosen *int64
 	// Again asks for another look or judgement: the observation to judge next, unless a newer one has come in.
 	Again *Observation
 	// Waits is set with Again when that is to be judged only after Reconsider.
@@ -221,6 +225,9 @@ func (l *Lock) Settle(id manifest.ID, o Outcome) (wake bool) {
 	if o.Good || o.Reported {
 		s.judged, s.good, s.reported = true, o.Digest, o.Reported
 		s.succeed()
+	}
+	if o.Chosen != nil {
+		s.scaled, s.replicas = true, int32(*o.Chosen) //nolint:gosec // a number of replicas has 32 bits in the API
 	}
 	if o.Good {
 		s.baseline = o.Baseline

@@ -28,6 +28,9 @@ type state struct {
 	judged   bool // whether good holds a digest
 	inFlight bool // a worker holds the object
 	reported bool // good is drifted content that was only reported (mode Detect)
+
+	scaled   bool  // whether replicas holds a number
+	replicas int32 // the last number within the range of an autoscaler
 }
 
 // effort is what it took lately to put an object right.
@@ -115,6 +118,15 @@ func (s *state) helm() drift.Owner {
 		return drift.Owner{}
 	}
 	return s.owner.Value()
+}
+
+// chosen returns the number of replicas that an autoscaler chose last; nil when none was seen.
+func (s *state) chosen() *int64 {
+	if !s.scaled {
+		return nil
+	}
+	n := int64(s.replicas)
+	return &n
 }
 
 // states are those of the objects of a lock, ordered by identity. A map would take twelve times the memory of a slice, and be

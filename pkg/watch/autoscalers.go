@@ -110,6 +110,9 @@ func (a *Autoscalers) acquire(owner string) *feed {
 // Range returns the range within which a live autoscaler may scale an object; nil for none.
 func (a *Autoscalers) Range(target manifest.ID) *lock.Range { return a.known.Range(target) }
 
+// Wanted returns how many replicas that autoscaler wanted last; zero when that is not known.
+func (a *Autoscalers) Wanted(target manifest.ID) int64 { return a.known.Wanted(target) }
+
 func (a *Autoscalers) listWatch() *cache.ListWatch {
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {

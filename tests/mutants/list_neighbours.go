@@ -44,5 +44,25 @@ func neighbours() []mutant {
 			edit: edit{"pkg/lock/own.go", ` || strings.HasPrefix(id.Name, own.Name+"-")`, ``},
 			pkg:  lock, run: "TestReserved",
 		},
+		{
+			promise: "I6", what: "scaling outside of an autoscaler's range falls to the manifest's number",
+			edit: edit{"pkg/controller/replicas.go", ` || r.Min > r.Max {`, ` || r.Min <= r.Max {`},
+			pkg:  integration, run: "TestAutoscaler_OutsideOfTheRange",
+		},
+		{
+			promise: "I6", what: "a Deployment comes back with the manifest's number of replicas and not the autoscaler's",
+			edit: edit{"pkg/controller/replicas.go", `w.Chosen == nil || !r.Contains(*w.Chosen)`, `w.Chosen == nil || r.Contains(*w.Chosen)`},
+			pkg:  integration, run: "TestAutoscaler_OutsideOfTheRange",
+		},
+		{
+			promise: "I6", what: "replicas go back below what the autoscaler wants",
+			edit: edit{"pkg/lock/autoscale.go", `max(n, wanted, r.Min)`, `max(n, r.Min)`},
+			pkg:  lock, run: "TestWithinTheRange",
+		},
+		{
+			promise: "I6", what: "scope Strict takes undeclared replicas away from an autoscaler",
+			edit: edit{"pkg/controller/replicas.go", `		return c.autoscaler(w) != nil`, `		return false`},
+			pkg:  integration, run: "TestAutoscaler_UndeclaredReplicasInStrict",
+		},
 	}
 }
