@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/json"
 )
 
 // Owner is the field manager through which Helm wrote an object.
@@ -34,7 +35,9 @@ type marks [len(helmMarkers)]bool
 
 // ManagedBy returns Helm's manager on an object: the one that owns meta.helm.sh/release-name. Where somebody else took
 // a part of Helm's metadata over by changing it, the manager that owns most of it wins, then the one that has helm
-// in its name.
+// in its name. Of two tools that are built on Helm (Flux and the helm command, say) the one that wrote last wins: its next
+// upgrade counts on its share. Without helm in their names nothing tells such a tool from who applies an object as it was read and
+// edited, so there the first entry wins. Times have whole seconds; on a tie it is the one that owns most fields, then helm itself.
 func ManagedBy(managedFields []metav1.ManagedFieldsEntry) Owner {
 	found := newSearch()
 	for i := range managedFields {
@@ -46,7 +49,7 @@ func ManagedBy(managedFields []metav1.ManagedFieldsEntry) Owner {
 		for m, name := range quotedMarkers {
 			owned[m] = bytes.Contains(fields, name)
 		}
-		found.meets(entry.Manager, entry.Operation, owned)
+		found.meets(entry.Manager, entry.Operation, owned, decodedEntry{entry})
 	}
 	return found.owner
 }
@@ -69,7 +72,7 @@ func ManagedIn(live *unstructured.Unstructured) Owner {
 		owned.find(entry["fieldsV1"])
 		manager, _ := entry["manager"].(string)
 		operation, _ := entry["operation"].(string)
-		found.meets(manager, metav1.ManagedFieldsOperationType(operation), owned)
+		found.meets(manager, metav1.ManagedFieldsOperationType(operation), owned, rawEntry(entry))
 	}
 	return found.owner
 }
@@ -122,17 +125,61 @@ func (m *marks) name(text string) {
 	}
 }
 
+// standing is what tells entries of equal score apart. Both are only asked for where two entries are equal.
+type standing interface {
+	at() time.Time // in whole seconds; zero when not known
+	size() int     // how many fields the entry names
+}
+
+type decodedEntry struct{ *metav1.ManagedFieldsEntry }
+
+func (e decodedEntry) at() time.Time { return timeOf(e.ManagedFieldsEntry) }
+
+func (e decodedEntry) size() int {
+	var fields any
+	if err := json.Unmarshal(e.FieldsV1.GetRawBytes(), &fields); err != nil {
+		return 0
+	}
+	return countFields(fields)
+}
+
+type rawEntry map[string]any
+
+func (e rawEntry) at() time.Time {
+	text, _ := e["time"].(string)
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return time.Time{}
+	}
+	return at
+}
+
+func (e rawEntry) size() int { return countFields(e["fieldsV1"]) }
+
+func countFields(fields any) int {
+	below, _ := fields.(map[string]any)
+	n := len(below)
+	for _, f := range below {
+		n += countFields(f)
+	}
+	return n
+}
+
 // search is for the manager that owns most of Helm's metadata.
 type search struct {
 	owner Owner
 	best  int
+	by    standing // of the best; nil before there is one
 }
 
 func newSearch() search {
-	return search{owner: Owner{Manager: "helm", Operation: metav1.ManagedFieldsOperationUpdate}}
+	return search{owner: Owner{Manager: defaultManager, Operation: metav1.ManagedFieldsOperationUpdate}}
 }
 
-func (s *search) meets(manager string, operation metav1.ManagedFieldsOperationType, owned marks) {
+// defaultManager is the field manager of the helm command.
+const defaultManager = "helm"
+
+func (s *search) meets(manager string, operation metav1.ManagedFieldsOperationType, owned marks, by standing) {
 	score := 0
 	for _, is := range owned {
 		if is {
@@ -142,10 +189,22 @@ func (s *search) meets(manager string, operation metav1.ManagedFieldsOperationTy
 	if score == 0 || score == 2 && !owned[0] {
 		return
 	}
-	if strings.Contains(manager, "helm") {
+	named := strings.Contains(manager, "helm")
+	if named {
 		score++
 	}
-	if score > s.best {
-		s.owner, s.best = Owner{Manager: manager, Operation: operation, Known: true}, score
+	if score > s.best || score == s.best && named && s.outranked(manager, by) {
+		s.owner, s.best, s.by = Owner{Manager: manager, Operation: operation, Known: true}, score, by
 	}
+}
+
+// outranked reports whether an entry of the best score goes before the one that was found first.
+func (s *search) outranked(manager string, by standing) bool {
+	if a, b := by.at(), s.by.at(); !a.Equal(b) {
+		return a.After(b)
+	}
+	if a, b := by.size(), s.by.size(); a != b {
+		return a > b
+	}
+	return manager == defaultManager && s.owner.Manager != defaultManager
 }

@@ -87,8 +87,8 @@ func anyManagers(r *rand.Rand) []any {
 	}
 	entries := []any{}
 	for range r.IntN(5) {
-		entry := map[string]any{"manager": pick("helm", "kubectl", "xhelm", "\xff"), "operation": pick("Apply", "Update"), "fieldsV1": fields(0),
-			"time": "2026-01-01T00:00:00Z", "apiVersion": "v1", "fieldsType": "FieldsV1", "subresource": pick("", "", "", "status", nil)}
+		entry := map[string]any{"manager": pick("helm", "helm", "kubectl", "xhelm", "\xff"), "operation": pick("Apply", "Update"), "fieldsV1": fields(0),
+			"time": pick("2026-01-01T00:00:00Z", "2026-01-01T00:00:00Z", "2026-01-01T01:00:01+01:00", "2026-01-01T00:00:02Z"), "apiVersion": "v1", "fieldsType": "FieldsV1", "subresource": pick("", "", "", "status", nil)}
 		if r.IntN(200) == 0 {
 			field := pick("manager", "operation", "fieldsV1", "time", "apiVersion", "fieldsType", "subresource").(string)
 			entry[field] = pick(nil, int64(1), 1.5, 2.0, true, "", "x", "2026-01-01T00:00:00+01:00", map[string]any{}, []any{}, map[string]any(nil), []any(nil))
@@ -96,6 +96,34 @@ func anyManagers(r *rand.Rand) []any {
 		entries = append(entries, entry)
 	}
 	return entries
+}
+
+func TestOfTwoToolsTheOneThatWroteLastIsHelm(t *testing.T) {
+	const at, later = "2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z"
+	entry := func(manager, operation, at, more string) string {
+		return fmt.Sprintf(`{"manager": %q, "operation": %q, "time": %q, "fieldsV1": %s}`, manager, operation, at, helmFields[:len(helmFields)-1]+more+"}")
+	}
+	for name, c := range map[string]struct {
+		fields, want string
+	}{
+		"the older is named first":        {entry("helm-controller", "Apply", at, "") + "," + entry("helm", "Apply", later, ""), "helm"},
+		"the newer is named first":        {entry("helm", "Apply", later, "") + "," + entry("helm-controller", "Apply", at, ""), "helm"},
+		"Flux wrote last":                 {entry("helm", "Apply", at, `,"f:data":{}`) + "," + entry("helm-controller", "Apply", later, ""), "helm-controller"},
+		"an update after an apply":        {entry("helm-controller", "Apply", at, "") + "," + entry("helm", "Update", later, ""), "helm"},
+		"an apply after an update":        {entry("helm", "Apply", later, "") + "," + entry("helm-controller", "Update", at, ""), "helm"},
+		"a tie, and one owns more":        {entry("helm", "Apply", at, "") + "," + entry("helm-controller", "Apply", at, `,"f:data":{"f:key":{}}`), "helm-controller"},
+		"a tie in all":                    {entry("helm-controller", "Apply", at, "") + "," + entry("helm", "Apply", at, ""), "helm"},
+		"a tie in all, the other way":     {entry("helm", "Apply", at, "") + "," + entry("helm-controller", "Apply", at, ""), "helm"},
+		"who copied the object later":     {entry("helm", "Apply", at, "") + "," + entry("kubectl", "Apply", later, ""), "helm"},
+		"no tool is known by its name":    {entry("pulumi", "Apply", at, "") + "," + entry("kubectl", "Apply", later, ""), "pulumi"},
+		"one that owns less, and is late": {entry("helm", "Apply", at, "") + `, {"manager": "xhelm", "time": "` + later + `", "fieldsV1": {"f:meta.helm.sh/release-name": {}}}`, "helm"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := sameOwner(t, withManagers(t, "["+c.fields+"]")).Manager; got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
+	}
 }
 
 func BenchmarkManaged(b *testing.B) {

@@ -7,6 +7,7 @@ const (
 	integration = "./tests/integration"
 	order       = "./tests/order"
 	ha          = "./tests/ha"
+	fidelity    = "./tests/fidelity"
 	controller  = "./pkg/controller"
 	enforce     = "./pkg/enforce"
 	lock        = "./pkg/lock"

@@ -64,5 +64,19 @@ func neighbours() []mutant {
 			edit: edit{"pkg/controller/replicas.go", `		return c.autoscaler(w) != nil`, `		return false`},
 			pkg:  integration, run: "TestAutoscaler_UndeclaredReplicasInStrict",
 		},
+		{
+			promise: "I4", what: "of two tools that are built on Helm the older one is taken for Helm",
+			edit: edit{"pkg/drift/owner.go", `score == s.best && named && s.outranked(manager, by)`, `score == s.best && named && by == nil`},
+			pkg:  fidelity, run: "TestTools_TheNewerOnesShareStays",
+		},
+		{
+			promise: "I4", what: "within one second the first of two tools is taken for Helm",
+			edit: edit{"pkg/drift/owner.go", `a != b {
+		return a > b
+	}`, `a != b {
+		return a < b
+	}`},
+			pkg: drift, run: "TestOfTwoToolsTheOneThatWroteLastIsHelm",
+		},
 	}
 }

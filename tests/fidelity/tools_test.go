@@ -1,0 +1,66 @@
+package fidelity
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/rancher/helm-locker/tests/cluster"
+	"github.com/rancher/helm-locker/tests/kit"
+)
+
+// asTool returns a Helm that writes as another field manager, as tools do that are built on Helm's library: the command itself
+// always calls itself helm, so its requests go through a proxy that changes the name.
+func (w *world) asTool(h cluster.Helm, manager string) cluster.Helm {
+	w.Helper()
+	proxy := w.Proxy()
+	proxy.Intercept(func(r *http.Request) cluster.Action {
+		if query := r.URL.Query(); query.Get("fieldManager") == "helm" {
+			query.Set("fieldManager", manager)
+			r.URL.RawQuery = query.Encode()
+		}
+		return cluster.Forward()
+	})
+	kubeconfig, err := w.Cluster.KubeconfigFor(w.Apps+"-"+manager, proxy.RESTConfig())
+	if err != nil {
+		w.Fatal(err)
+	}
+	h.Kubeconfig = kubeconfig
+	return h
+}
+
+// Two tools that are built on Helm, one after the other: a revert is of the one that wrote last. So its next upgrade changes and
+// drops what it set, without a conflict.
+func TestTools_TheNewerOnesShareStays(t *testing.T) {
+	const first = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {key: first}\n"
+	const second = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {key: second, dropped: second}\n"
+	const third = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {key: third}\n"
+	type tool struct {
+		helm   cluster.Helm
+		manage []string // what makes its upgrade own what another tool applied
+	}
+	for version, helm := range helms() {
+		for _, order := range [][2]string{{"helm-controller", "helm"}, {"helm", "helm-controller"}} {
+			t.Run(version+" "+order[0]+" then "+order[1], func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t)
+				older, newer := w.asTool(helm, order[0]), tool{helm: w.asTool(helm, order[1])}
+				if version == "helm 4" {
+					newer.manage = []string{"--force-conflicts"}
+				}
+				w.Helm(older, "install", "app", w.Chart("app", first))
+				w.Helm(newer.helm, append([]string{"upgrade", "app", w.Chart("app", second)}, newer.manage...)...)
+				w.Lock("app")
+				w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"tampered","dropped":"tampered"}}`)
+				w.WaitField(kit.ConfigMaps, "settings", "data.key", "second")
+				w.WaitField(kit.ConfigMaps, "settings", "data.dropped", "second")
+				w.WaitReady("app", 2)
+				w.Helm(newer.helm, "upgrade", "app", w.Chart("app", third))
+				w.WaitReady("app", 3)
+				u := w.Get(kit.ConfigMaps, "settings")
+				if key, dropped := kit.Field(u, "data.key"), kit.Field(u, "data.dropped"); key != "third" || dropped != nil {
+					t.Errorf("after the upgrade the keys are %v and %v", key, dropped)
+				}
+			})
+		}
+	}
+}
