@@ -223,6 +223,7 @@ func (c *Controller) restored(l *lock.Lock, v *verdict, done *unstructured.Unstr
 	}
 	c.settle(l, v.Work, c.deleting(l, v.Work, done, good))
 	c.record(l, v, action, now.Sub(v.Seen))
+	c.thereAgain(v.Work)
 	if fight {
 		c.announceFight(l, v)
 	}

@@ -56,6 +56,9 @@ func (c *Controller) judgeAll(l *lock.Lock, work []*lock.Work) []*verdict {
 		v := c.judge(l, w)
 		if v.outcome != nil {
 			c.settle(l, w, *v.outcome)
+			if v.outcome.Good && w.Before != nil {
+				c.thereAgain(w)
+			}
 			continue
 		}
 		drifted = append(drifted, v)

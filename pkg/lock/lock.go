@@ -152,6 +152,28 @@ func (l *Lock) Reconsider(now time.Time, ids map[manifest.ID]struct{}) (wake boo
 	return wake
 }
 
+// Retry ends the wait after a failed attempt for the objects for which match is true: what made it fail is over. An attempt that is
+// under way may have begun before that, so that its failure is followed by the next one at once. It says whether a worker should come.
+func (l *Lock) Retry(match func(*Object) bool) (wake bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return false
+	}
+	for _, s := range l.objects {
+		if s.inFlight && match(s.Object) {
+			s.retry = true
+		}
+	}
+	for s := range l.dirty {
+		if s.failures() > 0 && match(s.Object) {
+			s.succeed()
+			wake = true
+		}
+	}
+	return wake
+}
+
 // manyDirty is how many entries make a map worth being replaced when it is empty.
 const manyDirty = 16
 
@@ -217,11 +239,10 @@ func (l *Lock) Settle(id manifest.ID, o Outcome) (wake bool) {
 	if s == nil || l.closed {
 		return false
 	}
-	s.inFlight = false
-	s.problem = o.Problem
-	if o.Failed {
+	if s.problem = o.Problem; o.Failed && !s.retry {
 		s.fail(o.Now, o.Transient)
 	}
+	s.inFlight, s.retry = false, false
 	if o.Good || o.Reported {
 		s.judged, s.good, s.reported = true, o.Digest, o.Reported
 		s.succeed()

@@ -271,3 +271,30 @@ func TestALockIsCompleteOnceAndWhenAllItsObjectsAreJudged(t *testing.T) {
 		t.Error("complete a second time")
 	}
 }
+
+func TestRetryEndsTheWaitAfterAFailure(t *testing.T) {
+	in := func(name string) func(*Object) bool { return func(o *Object) bool { return o.ID.Name == name } }
+	l := New(&Lock{Key: "ns/hr"}, objects("a", "b"))
+	failed := Outcome{Again: &Observation{}, Failed: true, Now: epoch}
+	l.Observe(id("a"), Observation{})
+	l.Observe(id("b"), Observation{})
+	for _, w := range take(t, l, epoch, 2) {
+		l.Settle(w.ID, failed)
+	}
+	take(t, l, epoch, 0)
+	if l.Retry(in("c")) {
+		t.Error("a retry of nothing wakes somebody")
+	}
+	if !l.Retry(in("a")) {
+		t.Error("the retry wakes nobody")
+	}
+	work := take(t, l, epoch, 1)
+	if work[0].ID != id("a") || l.Retry(in("a")) {
+		t.Error("what is not waiting is woken")
+	}
+	// The retry came while this attempt was under way.
+	l.Settle(id("a"), failed)
+	take(t, l, epoch, 1)
+	l.Settle(id("a"), failed)
+	take(t, l, epoch, 0)
+}

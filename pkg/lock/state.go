@@ -27,6 +27,7 @@ type state struct {
 
 	judged   bool // whether good holds a digest
 	inFlight bool // a worker holds the object
+	retry    bool // a failure of that worker is no reason to wait, see Retry
 	reported bool // good is drifted content that was only reported (mode Detect)
 
 	scaled   bool  // whether replicas holds a number

@@ -6,6 +6,15 @@ func everyKind() []mutant {
 	const brought = "TestWhatAChangeBroughtAlongGoesWithIt"
 	return []mutant{
 		{
+			promise: "I5", what: "objects wait on although their namespace is there again",
+			edit: edit{"pkg/controller/namespaces.go", `return o.ID.Namespace == w.ID.Name`, `return o.ID.Namespace == ""`},
+			pkg:  integration, run: "TestI5_ObjectsAreBackWithTheirNamespace",
+		},
+		{
+			promise: "I5", what: "an attempt that began before a retry makes its object wait",
+			edit: edit{"pkg/lock/lock.go", `o.Failed && !s.retry {`, `o.Failed {`}, pkg: lock, run: "TestRetryEndsTheWaitAfterAFailure",
+		},
+		{
 			promise: "I4", what: "an edited element of a set stays beside the declared one",
 			edit: edit{sets, `if !n.edited || !sameLength`, `if true || !sameLength`}, pkg: drift, run: "TestEditedElementsOfSets",
 		},
