@@ -58,6 +58,9 @@ func (c *Controller) judge(l *lock.Lock, w *lock.Work) *verdict {
 	deletion := drift.DescribeDeletion(w.Live)
 	if len(result.Changes) == 0 && (deletion == "" || !l.Detect) {
 		good := lock.Outcome{Good: true, Digest: w.Digest, Version: w.Version, Baseline: w.Baseline, Owner: owner, Chosen: c.chosen(w, w.Live)}
+		if w.First && drift.DeclaresNull(desired) {
+			good.Baseline = drift.Learn(desired, w.Live.Object, options)
+		}
 		return ended(w, c.deleting(l, w, w.Live, good))
 	}
 	v := &verdict{

@@ -19,6 +19,9 @@ func (c *comparer) equalMap(desired, live map[string]any, n *node) bool {
 }
 
 func (c *comparer) equalField(desired, live map[string]any, key string, want any, n *node) bool {
+	if want == nil {
+		return c.equalNull(live, key)
+	}
 	if have := live[key]; have != nil {
 		return c.equalValue(want, have, n.field(key))
 	}
@@ -26,7 +29,7 @@ func (c *comparer) equalField(desired, live map[string]any, key string, want any
 	if len(rivals) == 0 && sameAsAbsent(want, n.field(key)) {
 		return true
 	}
-	if want == nil && len(rivals) == 0 || c.accepts(func() uint64 { return fingerprintAbsent(rivals) }) {
+	if c.accepts(func() uint64 { return fingerprintAbsent(rivals) }) {
 		return true
 	}
 	_, needed := c.withoutIgnored(want)
@@ -90,6 +93,10 @@ func (m *mapMerge) set(key string, v any) {
 }
 
 func (c *comparer) mergeField(m *mapMerge, desired map[string]any, key string, want any, n *node) {
+	if want == nil {
+		c.mergeNull(m, key)
+		return
+	}
 	have := m.live[key]
 	if have != nil {
 		if v, changed := c.mergeValue(want, have, n.field(key)); changed {
@@ -99,7 +106,7 @@ func (c *comparer) mergeField(m *mapMerge, desired map[string]any, key string, w
 		return
 	}
 	rivals := c.rivalsOf(n, key, false, desired, m.live)
-	if len(rivals) == 0 && (want == nil || sameAsAbsent(want, n.field(key))) {
+	if len(rivals) == 0 && sameAsAbsent(want, n.field(key)) {
 		return
 	}
 	v, needed := c.withoutIgnored(want)

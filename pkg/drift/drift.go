@@ -153,7 +153,7 @@ func compareDeclared(desired, live map[string]any, opt Options) Result {
 	// not be what the next comparison takes for good. What holds all that is declared is good whatever was learnt, so
 	// aim at that instead of writing again and again.
 	plain := opt
-	plain.Accepted = nil
+	plain.Accepted = opt.Accepted.nulls()
 	strict := merge(desired, live, plain)
 	if strict.Target == nil {
 		return Result{}

@@ -43,6 +43,8 @@ func Learn(desired, canonicalLive map[string]any, opt Options) Baseline {
 		}
 		maps.Copy(learnt, c.learnt)
 	}
+	c := comparer{ignore: opt.Ignore, learnt: learnt}
+	c.learnNulls(desired, canonicalLive, opt.Schema.root)
 	if opt.Strict != nil {
 		opt.Strict.learn(desired, canonicalLive, opt, learnt)
 	}

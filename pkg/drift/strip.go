@@ -75,7 +75,7 @@ func (s *stripper) object(p pair[map[string]any], n *node, own owners, key *valu
 		if p.have[name] == nil || s.c.outside(name) || isKey(key, name) {
 			return
 		}
-		_, declared := p.want[name]
+		declared := p.want[name] != nil // null is compared with what was learnt, and otherwise declares nothing
 		if !declared && s.isRival(p, n, name) {
 			return
 		}

@@ -66,10 +66,10 @@ func (s *stripper) undeclared(want, have map[string]any) (map[string]any, bool) 
 	m := mapMerge{live: have, target: have}
 	for key, v := range have {
 		s.c.push(key)
-		declared, found := want[key]
+		declared := want[key]
 		switch {
 		case s.c.ignored() || v == nil:
-		case found:
+		case declared != nil:
 			s.wholeValue(&m, declared, v, key)
 		case !s.stays(v):
 			s.takeOut(&m, key, v)

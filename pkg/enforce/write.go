@@ -90,13 +90,27 @@ func (r *Revert) serverSide() bool {
 }
 
 func (w *writer) merge(ctx context.Context, r *Revert, manager string, dryRun bool) (*unstructured.Unstructured, error) {
-	patch := drift.MergePatch(r.Live.Object, r.Target)
-	setPath(patch, r.Live.GetResourceVersion(), "metadata", "resourceVersion")
-	body, err := json.Marshal(patch)
+	as, body, err := r.patch()
 	if err != nil {
 		return nil, fmt.Errorf("encode the patch of %s: %w", r.ID, err)
 	}
-	return w.resource(r.Object).Patch(ctx, r.ID.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: manager, DryRun: dryRunOption(dryRun)})
+	return w.resource(r.Object).Patch(ctx, r.ID.Name, as, body, metav1.PatchOptions{FieldManager: manager, DryRun: dryRunOption(dryRun)})
+}
+
+// patch returns the patch that makes Target of Live, if Live is still the newest version: a merge patch, but for a target with
+// nulls, which a merge patch cannot write.
+func (r *Revert) patch() (types.PatchType, []byte, error) {
+	version := r.Live.GetResourceVersion()
+	if drift.SetsNull(r.Live.Object, r.Target) {
+		operations := append(drift.JSONPatch(r.Live.Object, r.Target),
+			drift.PatchOperation{Op: "add", Path: "/metadata/resourceVersion", Value: version})
+		body, err := json.Marshal(operations)
+		return types.JSONPatchType, body, err
+	}
+	patch := drift.MergePatch(r.Live.Object, r.Target)
+	setPath(patch, version, "metadata", "resourceVersion")
+	body, err := json.Marshal(patch)
+	return types.MergePatchType, body, err
 }
 
 func (w *writer) apply(ctx context.Context, r *Revert, dryRun bool) (*unstructured.Unstructured, error) {

@@ -40,8 +40,8 @@ var serverOwned = []string{
 //
 // The namespace is the release's where a namespaced kind declares none, and none for cluster-scoped kinds, whatever they
 // declare. Helm's ownership metadata wins over what the chart declares. Dropped are status, metadata that the server owns,
-// null values in mappings (the API takes them for absent; in lists they stay, because there they count as elements), and
-// the rules of an aggregated ClusterRole, which a controller fills in. The stringData of a Secret is folded into data.
+// null values in mappings where the API server takes them for absent, which it does in most places (in lists they stay, because
+// there they count as elements), and the rules of an aggregated ClusterRole, which a controller fills in. The stringData of a Secret is folded into data.
 // Leaves have their Canonical form.
 //
 // Objects of a kind that the cluster does not know are in unknown, as parsed: share their Content, do not change it.
@@ -93,6 +93,7 @@ func (o Object) resolve(release Release, namespaced bool) (Object, error) {
 			delete(metadata, field)
 		}
 	}
+	nulls := keptNulls(content, o.GVK)
 	dropNulls(content)
 	switch o.ID.GroupKind() {
 	case schema.GroupKind{Kind: "Secret"}:
@@ -106,6 +107,9 @@ func (o Object) resolve(release Release, namespaced bool) (Object, error) {
 		}
 	}
 	o.Content = Canonical(content, o.GVK)
+	for _, n := range nulls {
+		n.restore(o.Content)
+	}
 	return o, nil
 }
 

@@ -98,9 +98,13 @@ func TestResolveMakesTheDesiredState(t *testing.T) {
 			"{apiVersion: v1, kind: ConfigMap, metadata: {name: a, creationTimestamp: null, resourceVersion: '1', uid: u, generation: 2, managedFields: [], selfLink: /x, deletionTimestamp: x, ownerReferences: [{name: o}], finalizers: [f]}, status: {x: y}}",
 			"{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: apps, ownerReferences: [{name: o}], finalizers: [f], " + owned + "}}",
 		},
-		"nulls go from mappings and stay in lists": {
+		"nulls go from fields of built-in kinds": {
+			"{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {type: null, ports: [{name: null, port: 1}]}}",
+			"{apiVersion: v1, kind: Service, metadata: {name: a, namespace: apps, " + owned + "}, spec: {ports: [{port: 1}]}}",
+		},
+		"nulls stay in custom resources": {
 			"{apiVersion: example.org/v1, kind: X, metadata: {name: a}, spec: {a: null, b: {c: null}, d: [null, {e: null, f: 1}]}}",
-			"{apiVersion: example.org/v1, kind: X, metadata: {name: a, namespace: apps, " + owned + "}, spec: {b: {}, d: [null, {f: 1}]}}",
+			"{apiVersion: example.org/v1, kind: X, metadata: {name: a, namespace: apps, " + owned + "}, spec: {a: null, b: {c: null}, d: [null, {e: null, f: 1}]}}",
 		},
 		"stringData is folded into data and wins": {
 			"{apiVersion: v1, kind: Secret, metadata: {name: a}, data: {both: b2xk, old: b2xk}, stringData: {both: new, fresh: '1', none: null}}",

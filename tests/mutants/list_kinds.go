@@ -51,6 +51,32 @@ func everyKind() []mutant {
 			pkg:  drift, run: "TestStrictLearns",
 		},
 		{
+			promise: "I4", what: "a null that the API server keeps is not learnt",
+			edit: edit{"pkg/drift/learn.go", `	c.learnNulls(desired, canonicalLive, opt.Schema.root)
+`, `	_ = c.learnNulls
+`}, pkg: drift, run: "TestDeclaredNulls",
+		},
+		{
+			promise: "I1", what: "a null that Helm 3 took out in an upgrade is put in again",
+			edit: edit{"pkg/drift/nulls.go", `	learnt, kept := c.learntNull()
+	if !kept {
+		return true
+	}`, `	learnt, kept := c.learntNull()
+	if !kept {
+		return live[key] == nil
+	}`}, pkg: drift, run: "TestDeclaredNulls",
+		},
+		{
+			promise: "I4", what: "nulls are dropped from manifests",
+			edit: edit{"pkg/manifest/resolve.go", `		n.restore(o.Content)`, `		_ = n`}, pkg: manifest, run: "TestNullsStayWhereTheAPIServerMayKeepThem",
+		},
+		{
+			promise: "I4", what: "a null is written by a merge patch, which takes it out",
+			edit: edit{"pkg/drift/nulls.go", `		if want == nil && (!there || have != nil) {
+			return true`, `		if want == nil && (!there || have != nil) {
+			return false`}, pkg: drift, run: "TestJSONPatch",
+		},
+		{
 			promise: "I4", what: "scope Strict takes an IP family policy out, which changes nothing",
 			edit: edit{kept, `		return string(corev1.IPFamilyPolicyRequireDualStack)
 	}

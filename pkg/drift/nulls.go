@@ -1,0 +1,187 @@
+package drift
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// This file is about declared nulls. Mostly the API server takes null for absent, and so does the comparison: the field is not
+// declared. Where it keeps the null (a nullable field of a custom resource), or an empty text in its place (the data of a ConfigMap),
+// [Learn] records that, and from then on it is compared.
+
+// nullMark ends the key of a Baseline entry that says what the API server keeps in the place of a null. "~=" cannot occur in a pointer.
+const nullMark = "~="
+
+// nulls returns the entries that say this.
+func (b Baseline) nulls() Baseline {
+	var found Baseline
+	for key, mark := range b {
+		if strings.HasSuffix(key, nullMark) {
+			if found == nil {
+				found = Baseline{}
+			}
+			found[key] = mark
+		}
+	}
+	return found
+}
+
+// DeclaresNull reports whether there is a null in a map of a desired object.
+func DeclaresNull(v any) bool {
+	switch x := v.(type) {
+	case map[string]any:
+		for _, member := range x {
+			if member == nil || DeclaresNull(member) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(x, DeclaresNull)
+	}
+	return false
+}
+
+// nullForms are what the API server makes of a null that it keeps.
+func nullForms() []any { return []any{nil, ""} }
+
+// learnNulls records the declared nulls that are there in the live object.
+func (c *comparer) learnNulls(desired, live map[string]any, n *node) {
+	for key, want := range desired {
+		if len(c.path) < 2 && c.outside(key) {
+			continue
+		}
+		c.push(key)
+		if !c.ignored() {
+			have, there := live[key]
+			if want != nil {
+				c.learnNullsBelow(want, have, n.field(key))
+			} else if there && (have == nil || have == "" && n.isMap()) {
+				c.learnt[string(appendPointer(nil, c.path))+nullMark] = fingerprint(have)
+			}
+		}
+		c.pop()
+	}
+}
+
+func (c *comparer) learnNullsBelow(want, have any, n *node) {
+	switch w := want.(type) {
+	case map[string]any:
+		if h, ok := have.(map[string]any); ok {
+			c.learnNulls(w, h, n)
+		}
+	case []any:
+		h, _ := have.([]any)
+		kind := c.kindOf(w, n)
+		for i, e := range w {
+			at := i
+			if declared, ok := e.(map[string]any); ok && kind == keyedList {
+				at = slices.IndexFunc(h, func(l any) bool { return hasKey(l, declared, n) })
+			}
+			if at < 0 || at >= len(h) || kind == setList {
+				continue
+			}
+			c.push(strconv.Itoa(i))
+			c.learnNullsBelow(e, h[at], n.element())
+			c.pop()
+		}
+	}
+}
+
+// isMap reports whether a field of a built-in kind is a map with keys that users choose.
+func (n *node) isMap() bool {
+	return n != nil && n.object == nil && n.elem != nil && n.list == atomicList
+}
+
+// equalNull reports whether the field at the current path, which is declared as null, is as learnt.
+func (c *comparer) equalNull(live map[string]any, key string) bool {
+	if len(c.accepted) == 0 {
+		return true
+	}
+	learnt, kept := c.learntNull()
+	if !kept {
+		return true
+	}
+	have, there := live[key]
+	return there && learnt == fingerprint(have)
+}
+
+// learntNull returns the fingerprint of what the API server keeps at the current path; not ok when it keeps nothing.
+func (c *comparer) learntNull() (uint64, bool) {
+	c.buf = append(appendPointer(c.buf[:0], c.path), nullMark...)
+	learnt, kept := c.accepted[string(c.buf)]
+	return learnt, kept
+}
+
+// mergeNull puts the field at the current path right, which is declared as null.
+func (c *comparer) mergeNull(m *mapMerge, key string) {
+	if c.equalNull(m.live, key) {
+		return
+	}
+	learnt, _ := c.learntNull()
+	have := m.live[key]
+	op := Modified
+	if have == nil {
+		op = Removed
+	}
+	c.report(op, func() uint64 { return fingerprint(have) })
+	for _, form := range nullForms() {
+		if fingerprint(form) == learnt {
+			m.set(key, form)
+		}
+	}
+}
+
+// SetsNull reports whether target has a null where live has none. A merge patch cannot write it, since a null in one
+// takes the field out.
+func SetsNull(live, target map[string]any) bool {
+	for key, want := range target {
+		have, there := live[key]
+		if want == nil && (!there || have != nil) {
+			return true
+		}
+		if w, ok := want.(map[string]any); ok {
+			h, _ := have.(map[string]any)
+			if SetsNull(h, w) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// PatchOperation is one of a JSON patch (RFC 6902).
+type PatchOperation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value"`
+}
+
+// JSONPatch returns the operations of a JSON patch that make target of live, in the order of their paths. Lists are in it as a
+// whole. It shares memory with target.
+func JSONPatch(live, target map[string]any) []PatchOperation { return jsonPatch(nil, live, target) }
+
+func jsonPatch(path []string, live, target map[string]any) []PatchOperation {
+	var operations []PatchOperation
+	keys := maps.Clone(live)
+	maps.Copy(keys, target)
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		at := append(slices.Clip(path), key)
+		pointer := string(appendPointer(nil, at))
+		have, there := live[key]
+		want, stays := target[key]
+		h, wasMap := have.(map[string]any)
+		w, isMap := want.(map[string]any)
+		switch {
+		case there && stays && deepEqual(have, want):
+		case !stays:
+			operations = append(operations, PatchOperation{Op: "remove", Path: pointer})
+		case wasMap && isMap:
+			operations = append(operations, jsonPatch(at, h, w)...)
+		default:
+			operations = append(operations, PatchOperation{Op: "add", Path: pointer, Value: want})
+		}
+	}
+	return operations
+}
