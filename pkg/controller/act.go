@@ -30,12 +30,14 @@ func (c *Controller) act(ctx context.Context, l *lock.Lock, drifted []*verdict) 
 		return
 	}
 	if !c.leading.Load() {
-		// A standby keeps what it saw; Lead has it worked on.
+		// A standby keeps what it saw, and asks the API server nothing about it again. Lead has it worked on.
 		for _, v := range drifted {
 			again := v.Observation
-			l.Settle(v.ID, lock.Outcome{Again: &again, Problem: c.driftProblem(v), Now: c.Clock.Now()})
+			if l.Settle(v.ID, lock.Outcome{Again: &again, Waits: true, Problem: c.driftProblem(v), Now: c.Clock.Now()}) {
+				c.driftQueue.Add(l.Key)
+			}
 		}
-		if c.leading.Load() { // since a moment ago: Lead may have come too early for these
+		if c.leading.Load() && l.Resume() { // since a moment ago: Lead may have come too early for these
 			c.driftQueue.Add(l.Key)
 		}
 		return

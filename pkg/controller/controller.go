@@ -266,6 +266,7 @@ func (c *Controller) Lead() {
 		c.Log.Errorf("list HelmReleases: %v", err)
 	}
 	for _, l := range c.table.Locks() {
+		l.Resume()
 		c.driftQueue.Add(l.Key)
 		c.leftoverQueue.Add(l.Key)
 	}

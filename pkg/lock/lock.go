@@ -99,8 +99,12 @@ func (l *Lock) Observe(id manifest.ID, o Observation) (wake bool) {
 	if s.pending != nil && !s.pending.Seen.IsZero() {
 		o.Seen = s.pending.Seen
 	}
+	sameAgain := l.waits(s) && o.Live != nil && s.pending.Live != nil && o.Digest == s.pending.Digest
 	s.pending = &o
 	if s.inFlight {
+		return false
+	}
+	if sameAgain {
 		return false
 	}
 	l.dirty[s] = struct{}{}
@@ -217,7 +221,7 @@ type Outcome struct {
 	Chosen *int64
 	// Again asks for another look or judgement: the observation to judge next, unless a newer one has come in.
 	Again *Observation
-	// Waits is set with Again when that is to be judged only after Reconsider.
+	// Waits is set with Again when that is to be judged only when the content of the object changes, or after Reconsider or Resume.
 	Waits bool
 	// Reported is set when there is a problem with the object that stays until its content changes: drift that is only
 	// reported (mode Detect), a pending deletion. Content with this digest is not news.
@@ -277,6 +281,29 @@ func (l *Lock) Settle(id manifest.ID, o Outcome) (wake bool) {
 	}
 	l.dirty[s] = struct{}{}
 	return true
+}
+
+// waits reports whether an object is one that Outcome.Waits was set for: it has a look, and no worker has it or will get it.
+// l.mu is held.
+func (l *Lock) waits(s *state) bool {
+	_, dirty := l.dirty[s]
+	return s.pending != nil && !s.inFlight && !dirty
+}
+
+// Resume has all objects handed out that wait (Outcome.Waits): this replica may revert them now. It reports whether a worker should come.
+func (l *Lock) Resume() (wake bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return false
+	}
+	for _, s := range l.objects {
+		if l.waits(s) {
+			l.dirty[s] = struct{}{}
+			wake = true
+		}
+	}
+	return wake
 }
 
 // Spend records a revert of an object in its budget and says whether a fight began with it.

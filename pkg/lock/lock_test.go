@@ -298,3 +298,56 @@ func TestRetryEndsTheWaitAfterAFailure(t *testing.T) {
 	l.Settle(id("a"), failed)
 	take(t, l, epoch, 0)
 }
+
+// A standby may not revert: it keeps what it saw until its content changes, or it may.
+func TestWhatWaitsIsHandedOutAgainWithOtherContentOrAfterResume(t *testing.T) {
+	l := judged(t)
+	park := func(version, digest uint64) {
+		t.Helper()
+		w := take(t, l, epoch, 1)[0]
+		if w.Digest != digest || w.Version != version {
+			t.Fatalf("took content %d at version %d", w.Digest, w.Version)
+		}
+		again := w.Observation
+		if l.Settle(w.ID, Outcome{Again: &again, Waits: true, Problem: &Problem{Drifted: true}, Now: epoch}) {
+			t.Error("what waits wakes somebody")
+		}
+		take(t, l, epoch, 0)
+	}
+	if !l.Observe(id("a"), seen(11, 2, epoch)) {
+		t.Fatal("drift wakes nobody")
+	}
+	park(11, 2)
+	if l.Observe(id("a"), seen(12, 2, epoch)) {
+		t.Error("the same content wakes somebody")
+	}
+	take(t, l, epoch, 0)
+	if !l.Observe(id("a"), seen(13, 3, epoch)) {
+		t.Error("other content wakes nobody")
+	}
+	park(13, 3)
+	if l.Observe(id("a"), seen(14, 3, epoch)) {
+		t.Error("the same content wakes somebody")
+	}
+	if !l.Resume() {
+		t.Error("the end of waiting wakes nobody")
+	}
+	if l.Resume() {
+		t.Error("it wakes somebody twice")
+	}
+	park(14, 3) // the newest look
+	if l.Observe(id("a"), seen(15, 1, epoch)) || l.Resume() {
+		t.Error("content that is good again wakes somebody")
+	}
+	l.Observe(id("a"), seen(16, 2, epoch))
+	w := take(t, l, epoch, 1)[0]
+	l.Observe(id("a"), seen(17, 3, epoch))
+	again := w.Observation
+	if !l.Settle(w.ID, Outcome{Again: &again, Waits: true, Now: epoch}) {
+		t.Error("a newer look does not wake anybody")
+	}
+	l.Close()
+	if l.Resume() {
+		t.Error("a lock that has ended wakes somebody")
+	}
+}

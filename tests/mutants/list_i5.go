@@ -109,9 +109,8 @@ func noDriftLost() []mutant {
 		},
 		{
 			promise: "I5", what: "a standby drops what it saw",
-			edit: edit{act, `			l.Settle(v.ID, lock.Outcome{Again: &again, Problem: c.driftProblem(v), Now: c.Clock.Now()})`,
-				`			_ = again
-			l.Settle(v.ID, lock.Outcome{Problem: c.driftProblem(v), Now: c.Clock.Now()})`},
+			edit: edit{act, `			if l.Settle(v.ID, lock.Outcome{Again: &again, Waits: true, `, `			_ = again
+			if l.Settle(v.ID, lock.Outcome{`},
 			pkg: integration, run: "TestLeader_StandbyIsWarmAndTakesOver",
 		},
 		{
@@ -185,6 +184,17 @@ func noDriftLost() []mutant {
 			promise: "I5", what: "a connection that breaks ends the installation of the definition",
 			edit: edit{"pkg/crd/create.go", `		case disconnected(ctx, err):`, `		case disconnected(ctx, err) && client == nil:`},
 			pkg:  ha, run: "TestHA_ConnectionBreaksWhileTheDefinitionIsInstalled",
+		},
+		{
+			promise: "I11", what: "a standby judges all pending drift of a release at every event",
+			edit: edit{act, `Waits: true, `, ``},
+			pkg:  ha, run: "TestHA_StandbyAsksNothingTwice",
+		},
+		{
+			promise: "I5", what: "a standby that begins to lead does not act on what it saw",
+			edit: edit{"pkg/controller/controller.go", `		l.Resume()
+`, ``},
+			pkg: ha, run: "TestHA_StandbyAsksNothingTwice",
 		},
 	}
 }

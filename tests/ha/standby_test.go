@@ -1,0 +1,108 @@
+package ha
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/tests/cluster"
+	"github.com/rancher/helm-locker/tests/kit"
+)
+
+// heldElsewhere makes the lease of the operators one that another holder keeps for an hour: those that start stand by. The returned
+// function ends that.
+func heldElsewhere(e *kit.Env) (giveUp func()) {
+	e.Helper()
+	holder, seconds, now := "somewhere else", int32(3600), metav1.NewMicroTime(time.Now())
+	leases := e.Kube.CoordinationV1().Leases(e.Operator)
+	held, err := leases.Create(e.Ctx, &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Name: e.Operator},
+		Spec:       coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: &seconds, RenewTime: &now, AcquireTime: &now},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		e.Fatal(err)
+	}
+	return func() {
+		e.Helper()
+		nobody := ""
+		held.Spec.HolderIdentity = &nobody
+		if _, err := leases.Update(e.Ctx, held, metav1.UpdateOptions{}); err != nil {
+			e.Fatal(err)
+		}
+	}
+}
+
+// A standby judges what happens, to be able to go on at once. It asks the API server once about what an object was found to be like,
+// whatever else happens to the release.
+func TestHA_StandbyAsksNothingTwice(t *testing.T) {
+	t.Parallel()
+	e := kit.New(t, shared)
+	giveUp := heldElsewhere(e)
+	standby := startReplica(e, elected(shortLease))
+	standby.proxy.Intercept(func(r *http.Request) cluster.Action {
+		if r.URL.Query().Has("dryRun") { // so that it is never known whether it is drift
+			return cluster.Fail(http.StatusInternalServerError, metav1.StatusReasonInternalError, "on purpose")
+		}
+		return cluster.Forward()
+	})
+	e.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("first", "declared") + kit.ConfigMap("second", "declared")})
+	for _, name := range []string{"first", "second"} {
+		labels := map[string]string{manifest.ManagedByLabel: manifest.ManagedByHelm}
+		before := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Data: map[string]string{"key": "before the lock"}}
+		if _, err := e.Kube.CoreV1().ConfigMaps(e.Apps).Create(e.Ctx, before, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	asked := func(name string) (n int) {
+		for _, r := range standby.proxy.Requests() {
+			if r.Method == http.MethodPatch && r.Query.Has("dryRun") && strings.HasSuffix(r.Path, "/configmaps/"+name) {
+				n++
+			}
+		}
+		return n
+	}
+	waitAsked := func(name string, times int) {
+		t.Helper()
+		e.Eventually(fmt.Sprintf("the standby asks about %s for the %d. time", name, times), func() error {
+			if n := asked(name); n < times {
+				return fmt.Errorf("it asked %d times", n)
+			}
+			return nil
+		})
+	}
+	e.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) {
+		hr.Annotations = map[string]string{v1alpha1.ManagedByAnnotation: e.Operator} // a standby claims nothing
+	})
+	waitAsked("first", 1)
+	waitAsked("second", 1)
+	const changes = 10
+	for i := range changes {
+		e.Patch(kit.ConfigMaps, "second", fmt.Sprintf(`{"data":{"key":"tampered %d"}}`, i))
+		waitAsked("second", 2+i)
+	}
+	// An event that changes no content.
+	e.Patch(kit.ConfigMaps, "first", `{"metadata":{"managedFields":[{}]}}`)
+	e.Patch(kit.ConfigMaps, "second", `{"data":{"key":"the last one"}}`)
+	waitAsked("second", 2+changes)
+	if first, second := asked("first"), asked("second"); first != 1 || second != 2+changes {
+		t.Errorf("it asked %d times about an object that stayed the same, and %d times about one that changed %d times", first, second, 1+changes)
+	}
+	for _, r := range standby.proxy.Writes() {
+		if r.Resource() != "leases" && !r.Query.Has("dryRun") {
+			t.Errorf("the standby wrote: %s", r)
+		}
+	}
+	giveUp()
+	for _, name := range []string{"first", "second"} {
+		e.WaitField(kit.ConfigMaps, name, "data.key", "declared")
+	}
+	e.WaitReady("app", 1)
+}
