@@ -63,10 +63,7 @@ func (d *declarations) get(rec release.Record) (known *declaration, begin bool, 
 	k := d.known[rec.Key]
 	switch {
 	case k == nil || !k.record.Same(rec) && !k.reading:
-		if d.known == nil {
-			d.known = map[release.Key]*declaration{}
-		}
-		d.known[rec.Key] = &declaration{record: rec, reading: true}
+		d.set(&declaration{record: rec, reading: true})
 		return nil, true, nil
 	case k.reading: // if it is another record, who waits asks again when that is read
 		return nil, false, nil
@@ -83,7 +80,7 @@ func (d *declarations) put(found *declaration) {
 	defer d.mu.Unlock()
 	d.order++
 	found.order = d.order
-	d.known[found.record.Key] = found
+	d.set(found)
 	var kept []*declaration
 	size := 0
 	for key, k := range d.known {
@@ -100,6 +97,14 @@ func (d *declarations) put(found *declaration) {
 		size -= k.size()
 		delete(d.known, k.record.Key)
 	}
+}
+
+// set is called with d.mu held.
+func (d *declarations) set(to *declaration) {
+	if d.known == nil {
+		d.known = map[release.Key]*declaration{}
+	}
+	d.known[to.record.Key] = to
 }
 
 // forget drops what is known of a release.

@@ -133,13 +133,13 @@ func TestI5_RelockRevertsEachObjectAsSoonAsItIsJudged(t *testing.T) {
 	hold := w.proxy.HoldRequests(dryRunOf("settings-0", "settings-2", "settings-4"))
 	defer hold.Release()
 	w.Forge(kit.ForgedRecord{Name: "app", Revision: 2, Manifest: strings.ReplaceAll(manifest, "first", "second")})
-	if err := hold.Wait(w.Ctx, 3); err != nil {
-		t.Fatal(err)
-	}
 	for _, name := range []string{"settings-1", "settings-3", "settings-5"} {
 		w.WaitField(kit.ConfigMaps, name, "data.key", "second")
 	}
 	w.revertsEdits("settings-1", "second")
+	if err := hold.Wait(w.Ctx, 3); err != nil {
+		t.Fatal(err)
+	}
 	hold.Release()
 	for _, name := range []string{"settings-0", "settings-2", "settings-4"} {
 		w.WaitField(kit.ConfigMaps, name, "data.key", "second")

@@ -23,5 +23,5 @@ const (
 func mutants() []mutant {
 	return slices.Concat(neverRevertHelm(), neverDelete(), leaveNoTrace(), asHelmLeftIt(), noDriftLost(), noWriteLoops(), secretsStaySecret(),
 		noExemption(), allOrNothing(), badInput(), hostileInput(), costFollowsLocks(), noBorrowedRights(),
-		neighbours(), everyKind())
+		neighbours(), everyKind(), tenantsApart())
 }

@@ -1,4 +1,4 @@
-// Command mutants shows that the tests of the promises (I1 to I11) fail when a promise is broken. Its list has one mutant
+// Command mutants shows that the tests of the promises (I1 to I13) fail when a promise is broken. Its list has one mutant
 // for every way to break one: a text of a source file, what it is replaced by, and the tests that must fail then. A test
 // that still passes is not worth its name.
 //

@@ -71,7 +71,7 @@ func TestCheckNamesWhatIsWrongWithTheList(t *testing.T) {
 		"text that is gone":  {func(m *mutant) { m.old = "return 3" }, "occurs 0 times"},
 		"file that is gone":  {func(m *mutant) { m.file = "pkg/a/b.go" }, "b.go"},
 		"test that is gone":  {func(m *mutant) { m.run = "TestI1_Two" }, "selects no test"},
-		"no such promise":    {func(m *mutant) { m.promise = "I12" }, "promise"},
+		"no such promise":    {func(m *mutant) { m.promise = "I14" }, "promise"},
 		"without a sentence": {func(m *mutant) { m.what = "" }, "description"},
 	} {
 		m := good

@@ -1,0 +1,121 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"io"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	"k8s.io/utils/clock"
+
+	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/release"
+)
+
+func TestReadingBudget(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	var b readingBudget
+	if wait := b.wait("a", now); wait != 0 {
+		t.Errorf("the first record waits %s", wait)
+	}
+	b.spend("a", now, readingBurst-time.Second)
+	if wait := b.wait("a", now); wait != 0 {
+		t.Errorf("a record within the burst waits %s", wait)
+	}
+	b.spend("a", now, 2*time.Second)
+	if wait := b.wait("b", now); wait != 0 {
+		t.Errorf("a record of another namespace waits %s", wait)
+	}
+	wait := b.wait("a", now)
+	if want := 4 * time.Second; wait < want || wait > want+time.Second {
+		t.Errorf("a record beyond the burst waits %s, want %s", wait, want)
+	}
+	if again := b.wait("a", now.Add(wait)); again != 0 {
+		t.Errorf("and then %s again", again)
+	}
+	later := now.Add(time.Hour)
+	if b.wait("a", later); len(b.spent) != 0 {
+		t.Errorf("kept for ever: %v", b.spent)
+	}
+}
+
+func TestMayReadWaitsForTheBudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &Controller{Options: Options{Clock: clock.RealClock{}}}
+		begin := time.Now()
+		c.budget.spend("a", begin, readingBurst+time.Second)
+		if err := c.mayRead(t.Context(), "a"); err != nil || time.Since(begin) < 4*time.Second {
+			t.Errorf("after %s: %v", time.Since(begin), err)
+		}
+		c.budget.spend("a", time.Now(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := c.mayRead(ctx, "a"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("error is %v", err)
+		}
+	})
+}
+
+// What cannot be told is asked again less and less often, and at once when the records change.
+func TestInsist(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := logrus.New()
+		log.SetOutput(io.Discard)
+		c := &Controller{Options: Options{Clock: clock.RealClock{}, Log: log}}
+		l := lock.New(&lock.Lock{Release: release.Key{Namespace: "apps", Name: "app"}}, nil)
+		var asked []time.Time
+		known := make(chan struct{})
+		stay := make(chan bool, 1)
+		go func() {
+			stay <- c.insist(t.Context(), l, func(context.Context) (bool, error) {
+				asked = append(asked, time.Now())
+				select {
+				case <-known:
+					return true, nil
+				default:
+					return false, errors.New("nobody knows")
+				}
+			})
+		}()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if n := len(asked); n < 60 || n > 75 {
+			t.Errorf("asked %d times within an hour", n)
+		}
+		before := len(asked)
+		c.changes.happened(release.Key{Namespace: "apps", Name: "another"})
+		synctest.Wait()
+		if len(asked) != before {
+			t.Error("asked because something else has changed")
+		}
+		close(known)
+		c.changes.happened(l.Release)
+		synctest.Wait()
+		if len(asked) != before+1 || !<-stay {
+			t.Errorf("not asked when the records changed: %d times, before %d", len(asked), before)
+		}
+	})
+}
+
+func TestGatheringEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &Controller{Options: Options{Clock: clock.RealClock{}}}
+		started := 0
+		c.start.wait([]string{"a", "b"}, func() { started++ })
+		go c.startAnyway(t.Context())
+		c.start.done("a")
+		time.Sleep(gatherPatience - time.Second)
+		if started != 0 {
+			t.Error("it began without b")
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		c.start.done("b")
+		if started != 1 {
+			t.Errorf("started %d times", started)
+		}
+	})
+}

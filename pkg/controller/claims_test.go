@@ -1,0 +1,111 @@
+package controller
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/release"
+)
+
+func TestClaims(t *testing.T) {
+	var c claims
+	one, two := release.Key{Namespace: "n", Name: "one"}, release.Key{Namespace: "n", Name: "two"}
+	l, ended := lock.New(&lock.Lock{}, nil), lock.New(&lock.Lock{}, nil)
+	a, b := manifest.ID{Name: "a"}, manifest.ID{Name: "b"}
+	if c.prune(); len(c.take(one)) != 0 {
+		t.Error("an empty one has claims")
+	}
+	c.add(l, a, two)
+	c.add(l, a, one) // now, and not two any more
+	c.add(l, b, one)
+	c.add(ended, a, one)
+	if c.wanted(two) || !c.wanted(one) {
+		t.Error("an object claims one release, the last that it named")
+	}
+	c.remove(l, b)
+	ended.Close()
+	c.prune()
+	taken := c.take(one)
+	if _, claimed := taken[l][a]; len(taken) != 1 || len(taken[l]) != 1 || !claimed {
+		t.Errorf("taken are %v", taken)
+	}
+	if c.wanted(one) || len(c.of) != 0 || len(c.by) != 0 {
+		t.Errorf("left over: %v, %v", c.of, c.by)
+	}
+}
+
+func recordOf(namespace, name, version string) release.Record {
+	return release.Record{Key: release.Key{Namespace: namespace, Name: name}, UID: types.UID(name), ResourceVersion: version}
+}
+
+func configMaps(n int, prefix string) []manifest.Object {
+	objects := make([]manifest.Object, n)
+	for i := range objects {
+		objects[i].ID = manifest.ID{Kind: "ConfigMap", Name: fmt.Sprintf("%s-%d", prefix, i)}
+	}
+	return objects
+}
+
+func TestDeclarations(t *testing.T) {
+	var d declarations
+	first, changed := recordOf("n", "app", "1"), recordOf("n", "app", "2")
+	wants := func(rec release.Record, known, begin bool, want error) *declaration {
+		t.Helper()
+		got, begins, err := d.get(rec)
+		if (got != nil) != known || begins != begin || !errors.Is(err, want) {
+			t.Errorf("known %v, to be read %v, error %v", got, begins, err)
+		}
+		return got
+	}
+	wants(first, false, true, nil)
+	wants(first, false, false, nil)
+	wants(changed, false, false, nil) // one at a time
+	d.put(newDeclaration(first, configMaps(3, "x"), configMaps(1, "y")))
+	got := wants(first, true, false, nil)
+	for id, want := range map[manifest.ID]bool{
+		{Kind: "ConfigMap", Name: "x-2"}: true, {Kind: "ConfigMap", Name: "y-0"}: true,
+		{Kind: "ConfigMap", Name: "x-3"}: false, {Kind: "Secret", Name: "x-2"}: false, {Kind: "ConfigMap", Namespace: "n", Name: "x-2"}: false,
+	} {
+		if got.has(id) != want {
+			t.Errorf("%s: declared is %v", id, !want)
+		}
+	}
+	wants(changed, false, true, nil)
+	failure := errors.New("it changed")
+	d.put(&declaration{record: changed, err: failure})
+	wants(changed, false, false, failure)
+	wants(changed, false, true, nil) // once told, it is tried again
+	d.forget(changed.Key)
+	wants(changed, false, false, nil) // not what is being read
+	d.put(newDeclaration(changed))
+	d.forget(changed.Key)
+	wants(changed, false, true, nil)
+}
+
+// What one namespace makes the operator remember is bounded, and is not at the cost of another.
+func TestDeclarationsOfANamespaceAreBounded(t *testing.T) {
+	var d declarations
+	d.put(newDeclaration(recordOf("other", "app", "1"), configMaps(1000, "x")))
+	half := declaredBytes / 8 / 2
+	for _, name := range []string{"a", "b", "c"} {
+		d.put(newDeclaration(recordOf("n", name, "1"), configMaps(half, "x")))
+	}
+	for name, want := range map[string]bool{"n/a": false, "n/b": false, "n/c": true, "other/app": true} {
+		found := false
+		for key := range d.known {
+			found = found || key.String() == name
+		}
+		if found != want {
+			t.Errorf("%s is remembered: %v", name, found)
+		}
+	}
+	d.put(newDeclaration(recordOf("n", "huge", "1"), configMaps(3*half, "x")))
+	if got, _, _ := d.get(recordOf("n", "huge", "1")); got == nil { //nolint:errcheck // there is none
+		t.Error("one that is too large by itself is not remembered")
+	}
+}

@@ -1,0 +1,72 @@
+package lock
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/rancher/helm-locker/pkg/manifest"
+)
+
+func TestReconsider(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	id := manifest.ID{Kind: "ConfigMap", Name: "a"}
+	ids := map[manifest.ID]struct{}{id: {}, {Kind: "ConfigMap", Name: "unknown"}: {}}
+	take := func(t *testing.T, l *Lock) *Work {
+		t.Helper()
+		work, _ := l.Take(now)
+		if len(work) != 1 {
+			t.Fatalf("%d objects to work on", len(work))
+		}
+		return work[0]
+	}
+	seen := Observation{Live: &unstructured.Unstructured{}, Version: 7, Digest: 3, Seen: now}
+	for name, test := range map[string]func(t *testing.T, l *Lock, w *Work){
+		"one that waits is judged by what was seen": func(t *testing.T, l *Lock, w *Work) {
+			if l.Settle(id, Outcome{Again: &w.Observation, Waits: true, Now: now}) {
+				t.Error("it does not wait")
+			}
+			if work, _ := l.Take(now); len(work) != 0 {
+				t.Error("it does not wait")
+			}
+			if !l.Reconsider(now, ids) || take(t, l).Version != 7 {
+				t.Error("it is looked at again")
+			}
+		},
+		"one in flight is looked at again afterwards": func(t *testing.T, l *Lock, w *Work) {
+			if l.Reconsider(now, ids) {
+				t.Error("a worker should come, and the object is in flight")
+			}
+			if !l.Settle(id, Outcome{Again: &w.Observation, Waits: true, Now: now}) || !take(t, l).Look {
+				t.Error("what has changed meanwhile is missed")
+			}
+		},
+		"one that was judged is looked at again": func(t *testing.T, l *Lock, w *Work) {
+			l.Settle(id, Outcome{Reported: true, Digest: w.Digest, Now: now})
+			if !l.Reconsider(now, ids) || !take(t, l).Look {
+				t.Error("it is not")
+			}
+		},
+		"a newer look ends the wait": func(t *testing.T, l *Lock, w *Work) {
+			l.Settle(id, Outcome{Again: &w.Observation, Waits: true, Now: now})
+			newer := seen
+			newer.Version, newer.Digest = 8, 4
+			if !l.Observe(id, newer) || take(t, l).Version != 8 {
+				t.Error("it does not")
+			}
+		},
+		"a lock that has ended needs nothing": func(t *testing.T, l *Lock, _ *Work) {
+			l.Close()
+			if l.Reconsider(now, ids) {
+				t.Error("it does")
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := New(&Lock{}, []*Object{{ID: id, Kind: &Kind{}}})
+			l.Observe(id, seen)
+			test(t, l, take(t, l))
+		})
+	}
+}
