@@ -17,6 +17,7 @@ func stages() [][]part {
 	return [][]part{
 		{{"single", (*bench).latency}, {"questions", (*bench).questions}, {"burst", (*bench).bursts}, {"upgrades", (*bench).upgrades}},
 		{{"lock", (*bench).locking}, {"storm", (*bench).storms}, {"churn", (*bench).churn}, {"unrelated", (*bench).strangers}},
+		{{"neighbour", (*bench).neighbour}},
 		{{"history", (*bench).history}},
 		{{"failover", (*bench).failover}},
 		{{"scale", (*bench).scaling}},

@@ -77,6 +77,16 @@ func (s *section) requests(name string, counted requests, n int) {
 	}
 }
 
+// neighbour adds how long single drifts took beside what another tenant did; what they took without that is the floor.
+func (s *section) neighbour(name string, alone, attacked []time.Duration) {
+	for _, q := range []struct {
+		name      string
+		at, limit float64
+	}{{"median", 0.5, neighbourMedian}, {"p99", 0.99, neighbourP99}} {
+		s.against(name+", "+q.name, "ms", milliseconds(quantile(alone, q.at)), milliseconds(quantile(attacked, q.at))).ratioAtMost(q.limit)
+	}
+}
+
 // sustained adds what a steady stream of drifts does: how fast it really was, how long single drifts lived, and whether
 // those not yet put right became more and more. The floor's is the first of each pair.
 func (s *section) sustained(asked int, runs [2]steady) {

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// How much an attacker does, and how much slower single drifts of another namespace may be put right meanwhile.
+const (
+	fightRate     = 50 // edits a second of the objects of one release
+	bigObjects    = 2000
+	bigRecordRate = 1 // a second that the record of a release with so many objects is written anew
+
+	neighbourMedian = 2.0 // times what it takes without the attacker, as the next one
+	neighbourP99    = 4.0
+)
+
+// attack is something that a tenant does all the time.
+type attack struct {
+	name string
+	rate int // times a second
+	once func(ctx context.Context, n int) error
+}
+
+// neighbour measures what one tenant's releases cost those of another: single drifts of a release without attackers, and then
+// with each of them.
+func (b *bench) neighbour(ctx context.Context) error {
+	victim, err := b.world(ctx, "victim", 1, 10)
+	if err != nil {
+		return err
+	}
+	fighter, err := b.world(ctx, "fighter", 1, 20)
+	if err != nil {
+		return err
+	}
+	big, err := b.world(ctx, "big", 1, bigObjects)
+	if err != nil {
+		return err
+	}
+	worlds := []*world{victim, fighter, big}
+	for _, w := range worlds {
+		if _, err := b.lock(ctx, w); err != nil {
+			return err
+		}
+	}
+	for _, a := range []attack{
+		{fmt.Sprintf("beside %d edits/s of another namespace", fightRate), fightRate, func(ctx context.Context, n int) error {
+			return b.tamper.tamper(ctx, fighter.locked[n%len(fighter.locked)], b.nextForeign())
+		}},
+		{fmt.Sprintf("beside a record of %d objects that changes all the time", bigObjects), bigRecordRate, func(context.Context, int) error {
+			return b.setup.record(revision{release: big.releases[0], number: 1, objects: big.locked, replace: true})
+		}},
+	} {
+		if err := b.besides(ctx, victim, a); err != nil {
+			return fmt.Errorf("%s: %w", a.name, err)
+		}
+	}
+	var failed []error
+	for _, w := range worlds {
+		failed = append(failed, b.unlock(ctx, w))
+	}
+	return errors.Join(failed...)
+}
+
+// besides measures single drifts alone and, by turns, beside an attack.
+func (b *bench) besides(ctx context.Context, victim *world, a attack) error {
+	const parts = 4 // alone and attacked by turns, so that what else the machine does falls on both
+	progress("%s: %d rounds", a.name, b.rounds)
+	var alone, attacked []time.Duration
+	for range parts {
+		times, err := b.drifts(ctx, victim, b.rounds/parts)
+		if err != nil {
+			return err
+		}
+		alone = append(alone, times...)
+		group, attacking := errgroup.WithContext(ctx)
+		attacking, stop := context.WithCancel(attacking)
+		group.Go(func() error { return a.goOn(attacking) })
+		times, err = b.drifts(ctx, victim, b.rounds/parts)
+		stop()
+		if err := errors.Join(err, group.Wait()); err != nil {
+			return err
+		}
+		attacked = append(attacked, times...)
+	}
+	b.section.neighbour(a.name, alone, attacked)
+	return nil
+}
+
+// goOn attacks until ctx ends.
+func (a attack) goOn(ctx context.Context) error {
+	ticker := time.NewTicker(time.Second / time.Duration(a.rate))
+	defer ticker.Stop()
+	for n := 0; ; n++ {
+		if err := a.once(ctx, n); err != nil && ctx.Err() == nil {
+			return err
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// drifts has objects of a world drift, one after the other, and returns how long each took.
+func (b *bench) drifts(ctx context.Context, w *world, rounds int) ([]time.Duration, error) {
+	var times []time.Duration
+	for round := range b.warmUp + rounds {
+		if err := idleFor(ctx, alone); err != nil {
+			return nil, err
+		}
+		took, err := b.once(ctx, w.locked[b.random.IntN(len(w.locked))], func(ctx context.Context, o object) error {
+			return b.tamper.tamper(ctx, o, b.nextForeign())
+		})
+		if err != nil {
+			return nil, err
+		}
+		if round >= b.warmUp {
+			times = append(times, took)
+		}
+	}
+	return times, nil
+}
