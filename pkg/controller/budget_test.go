@@ -113,8 +113,10 @@ func TestGatheringEnds(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		c.start.done("b")
 		if started != 1 {
+			t.Errorf("started %d times without b", started)
+		}
+		if c.start.done("b"); started != 1 {
 			t.Errorf("started %d times", started)
 		}
 	})

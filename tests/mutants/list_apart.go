@@ -61,7 +61,7 @@ func tenantsApart() []mutant {
 		},
 		{
 			promise: "I12", what: "what cannot be told is not asked again when the records change",
-			edit: edit{pkgController + "insist.go", `	if wait := c.waits[key]; wait != nil {`, `	if wait := c.waits[key]; wait == nil {`},
+			edit: edit{pkgController + "insist.go", `c.changes.next(l.Release)`, `c.changes.next(release.Key{})`},
 			pkg:  controller, run: "TestInsist",
 		},
 		{
