@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"path"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -73,21 +74,28 @@ func (w *world) attack(then func(i int)) {
 	for i := range attackers {
 		then(i)
 	}
+	w.proxy.Reset() // what is asked from now on are confirmations
 }
 
-// undecided returns when the operator could not tell of any of the attacker's releases what has become of it.
+// undecided returns when the operator has tried, of each of the attacker's releases, to find out whether what it created may stay,
+// or to take it back.
 func (w *world) undecided() {
 	w.Helper()
-	w.Eventually("nothing can be told of any of the attacker's releases", func() error {
-		log := w.operator.Log()
-		for i := range attackers {
-			name := fmt.Sprintf("%s/attacker-%d", w.Apps, i)
-			found := false
-			for line := range strings.Lines(log) {
-				found = found || strings.Contains(line, "cannot tell whether Helm is at work after") && strings.Contains(line, name)
+	w.Eventually("all of the attacker's releases keep the operator busy", func() error {
+		tried := map[string]bool{}
+		for _, r := range w.proxy.Requests() {
+			switch {
+			case r.Resource() == "secrets" && r.Code != 0:
+				for _, part := range strings.Split(r.Query.Get("labelSelector"), ",") {
+					tried[strings.TrimPrefix(part, "name=")] = true
+				}
+			case r.Resource() == "configmaps" && r.Method == http.MethodDelete && r.Code != 0:
+				tried[path.Base(r.Path)] = true
 			}
-			if !found {
-				return fmt.Errorf("of %s something can be", name)
+		}
+		for i := range attackers {
+			if name := fmt.Sprintf("attacker-%d", i); !tried[name] {
+				return fmt.Errorf("%s does not", name)
 			}
 		}
 		return nil
