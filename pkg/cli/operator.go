@@ -42,6 +42,8 @@ func operatorFlags(fromEnvironment bool) []cli.Flag {
 			Usage: "serve Go profiles on localhost:6060"},
 		&cli.StringFlag{Name: "metrics-address", Value: ":8080", Sources: env("METRICS_ADDRESS"), Category: categoryServe,
 			Usage: "address of /metrics; 0 for none"},
+		&cli.StringSliceFlag{Name: "metrics-host", Sources: env("METRICS_HOST"), Category: categoryServe,
+			Usage: "host `NAME` by which the metrics may be asked for, beside addresses, localhost and names inside of the cluster; may be repeated"},
 		&cli.BoolFlag{Name: "metrics-auth", Sources: env("METRICS_AUTH"), Category: categoryServe,
 			Usage: "serve /metrics only to users who may get that path (nonResourceURLs), by their bearer token"},
 		&cli.StringFlag{Name: "health-address", Value: ":8081", Sources: env("HEALTH_ADDRESS"), Category: categoryServe,

@@ -47,6 +47,8 @@ type ControllerOptions struct {
 	MetricsAddress string
 	// HealthAddress serves /healthz and /readyz, for example ":8081"; nothing is served when empty.
 	HealthAddress string
+	// MetricsHosts are host names by which the metrics may be asked for, beside addresses, localhost and names inside of the cluster.
+	MetricsHosts []string
 	// MetricsAuth lets only those read the metrics whose bearer token is one of a user that may get the path /metrics.
 	MetricsAuth bool
 	// PageAddress serves the status page, for example "127.0.0.1:8082"; nothing is served when empty. Without PageAuth, whoever

@@ -2,17 +2,16 @@ package operator
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/http/pprof"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/rancher/helm-locker/pkg/controller"
 	"github.com/rancher/helm-locker/pkg/metrics"
+	"github.com/rancher/helm-locker/pkg/serving"
 	"github.com/rancher/helm-locker/pkg/viewer"
 )
 
@@ -25,11 +24,7 @@ func serve(ctx context.Context, conn *connection, o ControllerOptions, c *contro
 		}
 	}
 	metricsMux := http.NewServeMux()
-	values := m.Handler()
-	if o.MetricsAuth {
-		values = viewer.New(conn.Kubernetes, o.Clock, o.Log).Guard("/metrics", values)
-	}
-	metricsMux.Handle("/metrics", values)
+	metricsMux.Handle("/metrics", metricsHandler(conn, o, m))
 	health := healthHandler(c)
 	if o.HealthAddress == o.MetricsAddress {
 		metricsMux.Handle("/", health)
@@ -50,17 +45,19 @@ func listenAndServe(ctx context.Context, o ControllerOptions, what, address stri
 		return fmt.Errorf("%s address: %w", what, err)
 	}
 	o.Log.Debugf("%s on %s", what, listener.Addr())
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
-	stopped := context.AfterFunc(ctx, func() {
-		if err := server.Close(); err != nil {
-			o.Log.Debugf("close the %s listener: %v", what, err)
-		}
-	})
-	defer stopped()
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("%s listener: %w", what, err)
+	if err := serving.Run(ctx, listener, handler, serving.Standard(), o.Log); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
 	}
 	return nil
+}
+
+// metricsHandler answers /metrics.
+func metricsHandler(conn *connection, o ControllerOptions, m *metrics.Metrics) http.Handler {
+	values := m.Handler()
+	if o.MetricsAuth {
+		values = viewer.New(conn.Kubernetes, o.Clock, o.Log).Guard("/metrics", values)
+	}
+	return serving.ForHosts(o.MetricsHosts, "--metrics-host", values)
 }
 
 // healthHandler answers /healthz while the process lives, and /readyz once the operator watches and judges.
@@ -89,12 +86,13 @@ func answer(w http.ResponseWriter, status int, text string) {
 	_, _ = w.Write([]byte(text + "\n"))
 }
 
+// pprofHandler answers what `go tool pprof` asks, to programs of this machine: there is no Service in front of it, and no web site
+// reaches it by a name of its own. The command line is not served: URLs in it may hold passwords.
 func pprofHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
-	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	return mux
+	return serving.ForHosts(nil, "", mux)
 }

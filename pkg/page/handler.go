@@ -2,13 +2,10 @@ package page
 
 import (
 	"embed"
-	"net"
 	"net/http"
 	"path"
-	"slices"
-	"strings"
 
-	"github.com/rancher/helm-locker/pkg/report"
+	"github.com/rancher/helm-locker/pkg/serving"
 )
 
 //go:embed assets
@@ -36,9 +33,10 @@ func (p *Page) handler() http.Handler {
 	return p.guard(mux)
 }
 
-// guard sets the headers that all answers have, and turns away who has no business here. There is no login, so a browser must
+// guard sets the headers that all answers have, and turns away who has no business here. Without a sign-in a browser must
 // not be made to fetch for others: not by a name of theirs that leads here (DNS rebinding), and not from their pages.
 func (p *Page) guard(next http.Handler) http.Handler {
+	known := serving.ForHosts(p.Hosts, "--page-host", next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Content-Security-Policy", policy)
@@ -48,31 +46,11 @@ func (p *Page) guard(next http.Handler) http.Handler {
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cache-Control", "no-store")
-		host := hostname(r.Host)
-		switch site := r.Header.Get("Sec-Fetch-Site"); {
-		case !p.known(host):
-			http.Error(w, report.Line("the page is not known as "+host+": ask for it by address, or name the host with --page-host"), http.StatusMisdirectedRequest)
-		case r.URL.Path != "/" && site != "" && site != "same-origin" && site != "none":
+		if site := r.Header.Get("Sec-Fetch-Site"); r.URL.Path != "/" && site != "" && site != "same-origin" && site != "none" {
 			http.Error(w, "the page answers no other site", http.StatusForbidden)
-		default:
-			next.ServeHTTP(w, r)
+			return
 		}
-	})
-}
-
-func hostname(hostport string) string {
-	host, _, err := net.SplitHostPort(hostport)
-	if err != nil {
-		host = strings.TrimSuffix(strings.TrimPrefix(hostport, "["), "]")
-	}
-	return strings.ToLower(strings.TrimSuffix(host, "."))
-}
-
-// known says whether a host is one of ours: one that no stranger can have in the public DNS, or one of Hosts.
-func (p *Page) known(host string) bool {
-	return net.ParseIP(host) != nil || !strings.Contains(host, ".") || strings.HasSuffix(host, ".localhost") ||
-		strings.HasSuffix(host, ".svc") || strings.HasSuffix(host, ".cluster.local") || slices.ContainsFunc(p.Hosts, func(known string) bool {
-		return strings.EqualFold(known, host)
+		known.ServeHTTP(w, r)
 	})
 }
 

@@ -8,15 +8,12 @@ package page
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"sync"
 	"time"
 
 	"github.com/sirupsen/logrus"
-	"golang.org/x/net/netutil"
 	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/clock"
@@ -24,6 +21,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/accounts"
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/inspect"
+	"github.com/rancher/helm-locker/pkg/serving"
 	"github.com/rancher/helm-locker/pkg/viewer"
 )
 
@@ -61,21 +59,14 @@ type Options struct {
 
 // Bounds.
 const (
-	// maxConnections bounds open connections, maxViewers those of them that are told of changes.
-	maxConnections = 64
-	maxViewers     = 16
+	// maxViewers bounds the streams of changes.
+	maxViewers = 16
 	// comparedTogether and comparisonsPerSecond bound comparisons, which ask the API server for every object of a release.
 	comparedTogether     = 2
 	comparisonsPerSecond = 1
 	comparisonBurst      = 6
 	// answerTimeout is how long a client may take to read what it is sent.
 	answerTimeout = 10 * time.Second
-	// readTimeout is how long it may take to say what it wants, idleTimeout how long an unused connection is kept.
-	readTimeout    = 5 * time.Second
-	idleTimeout    = time.Minute
-	maxHeaderBytes = 16 << 10
-	// stopTimeout is how long viewers have to notice that the operator stops.
-	stopTimeout = 2 * time.Second
 )
 
 // Page is the page of one operator. A nil Page shows nothing to nobody.
@@ -120,33 +111,22 @@ func (p *Page) Run(ctx context.Context) error {
 }
 
 func (p *Page) serve(ctx context.Context, listener net.Listener) error {
-	server := &http.Server{
-		Handler: p.handler(), BaseContext: func(net.Listener) context.Context { return ctx },
-		ReadTimeout: readTimeout, WriteTimeout: p.timeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
-	}
-	var stopping sync.WaitGroup
-	stopping.Go(func() {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	limits := serving.Standard()
+	limits.Write = p.timeout
+	var telling sync.WaitGroup
+	telling.Go(func() {
 		select {
 		case <-p.Ready:
 			p.tellOperator()
 		case <-ctx.Done():
 		}
-		<-ctx.Done()
-		// Viewers end by themselves, as ctx is theirs, too; who does not is cut off.
-		wait, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
-		defer cancel()
-		if server.Shutdown(wait) != nil {
-			if err := server.Close(); err != nil {
-				p.Log.Debugf("close the page: %v", err)
-			}
-		}
 	})
-	err := server.Serve(netutil.LimitListener(listener, maxConnections))
-	if !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serve the page: %w", err)
-	}
-	stopping.Wait()
-	return nil
+	err := serving.Run(ctx, listener, p.handler(), limits, p.Log)
+	cancel() // the listener may have failed
+	telling.Wait()
+	return err
 }
 
 // Leading tells whether this operator leads, and may write.

@@ -22,6 +22,7 @@ import (
 	"k8s.io/utils/clock"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/serving"
 	"github.com/rancher/helm-locker/pkg/viewer"
 )
 
@@ -302,7 +303,7 @@ func TestAClientThatSaysNothingIsCutOff(t *testing.T) {
 	if _, err := io.WriteString(connection, "GET / HTTP/1.1\r\nHost: "); err != nil {
 		t.Fatal(err)
 	}
-	if err := connection.SetReadDeadline(time.Now().Add(readTimeout + 30*time.Second)); err != nil {
+	if err := connection.SetReadDeadline(time.Now().Add(serving.Standard().Read + 30*time.Second)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.ReadAll(connection); err != nil {

@@ -78,6 +78,21 @@ func noBorrowedRights() []mutant {
 			pkg: "./pkg/page", run: "TestWithoutViewersThereAreStatesAndNoComparisons",
 		},
 		{
+			promise: "T1", what: "connections that only wait keep others out",
+			edit: edit{"pkg/serving/room.go", `		if longest == nil {`, `		if longest == nil || len(r.open) > 0 {`},
+			pkg:  "./pkg/serving", run: "TestConnectionsThatOnlyWaitMakeRoom",
+		},
+		{
+			promise: "T1", what: "a client may take any time to send a request",
+			edit: edit{"pkg/serving/serving.go", `ReadHeaderTimeout: limits.Read, ReadTimeout: limits.Read,`, `ReadHeaderTimeout: 0, ReadTimeout: 0,`},
+			pkg:  "./pkg/serving", run: "TestEveryPhaseHasATimeLimit",
+		},
+		{
+			promise: "T1", what: "a web site reads the metrics by a name of its own",
+			edit: edit{"pkg/operator/serve.go", `serving.ForHosts(o.MetricsHosts, "--metrics-host", values)`, `serving.ForHosts(append(o.MetricsHosts, "evil.example"), "--metrics-host", values)`},
+			pkg:  operatorPkg, run: "TestMetricsAndProfilesAreNotForWebSites",
+		},
+		{
 			promise: "T1", what: "leftovers are not deleted in the name of the account",
 			edit: edit{"pkg/controller/leftovers.go", `Namespaced: kind.Namespaced}, Account: l.Account}`, `Namespaced: kind.Namespaced}}`},
 			pkg:  tenancy, run: "TestAttack_ForgedHistoryDeletesNothingOfOthers",

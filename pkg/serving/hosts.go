@@ -1,0 +1,41 @@
+package serving
+
+import (
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/rancher/helm-locker/pkg/report"
+)
+
+// ForHosts answers only requests for a host that no stranger can have in the public DNS, or one of hosts: addresses, localhost,
+// names without a dot, *.svc and *.cluster.local. So no web site can read what is served here by a name of its own that leads to it
+// (DNS rebinding). Flag names the option that adds hosts.
+func ForHosts(hosts []string, flag string, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if host := hostname(r.Host); !known(host, hosts) {
+			message := "not known as " + host + ": ask by address"
+			if flag != "" {
+				message += ", or name the host with " + flag
+			}
+			http.Error(w, report.Line(message), http.StatusMisdirectedRequest)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func hostname(hostport string) string {
+	host, _, err := net.SplitHostPort(hostport)
+	if err != nil {
+		host = strings.TrimSuffix(strings.TrimPrefix(hostport, "["), "]")
+	}
+	return strings.ToLower(strings.TrimSuffix(host, "."))
+}
+
+func known(host string, hosts []string) bool {
+	return net.ParseIP(host) != nil || !strings.Contains(host, ".") || strings.HasSuffix(host, ".localhost") ||
+		strings.HasSuffix(host, ".svc") || strings.HasSuffix(host, ".cluster.local") ||
+		slices.ContainsFunc(hosts, func(ours string) bool { return strings.EqualFold(ours, host) })
+}

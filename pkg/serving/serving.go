@@ -1,0 +1,67 @@
+// Package serving runs HTTP servers that nobody can exhaust by holding connections: every phase of a request has a time limit, and
+// the number of connections is bounded, of which those that do nothing make room for new ones.
+package serving
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/sirupsen/logrus"
+)
+
+// Limits bound what clients may take. A handler that streams sets its own deadlines with http.ResponseController.
+type Limits struct {
+	// Connections is how many may be open.
+	Connections int
+	// Read is how long a client may take to send a request, its header included, Write how long it may take to read the answer, and
+	// Idle how long a connection may stay between requests.
+	Read, Write, Idle time.Duration
+	// HeaderBytes bounds the header of a request.
+	HeaderBytes int
+	// Stop is how long requests under way may take once the server is told to stop.
+	Stop time.Duration
+}
+
+// Standard returns the limits for answers that a client takes in one piece.
+func Standard() Limits {
+	return Limits{Connections: 64, Read: 5 * time.Second, Write: 30 * time.Second, Idle: time.Minute, HeaderBytes: 16 << 10, Stop: 2 * time.Second}
+}
+
+// Run serves a handler on a listener, within limits, until ctx ends, which also ends the contexts of requests. The error is the
+// listener's; nil when ctx has ended.
+func Run(ctx context.Context, listener net.Listener, handler http.Handler, limits Limits, log logrus.FieldLogger) error {
+	room := newRoom(limits.Connections)
+	server := &http.Server{
+		Handler: room.serving(handler), ConnState: room.changed,
+		BaseContext: func(net.Listener) context.Context { return ctx }, ConnContext: withConnection,
+		ReadHeaderTimeout: limits.Read, ReadTimeout: limits.Read, WriteTimeout: limits.Write, IdleTimeout: limits.Idle, MaxHeaderBytes: limits.HeaderBytes,
+	}
+	var stopping sync.WaitGroup
+	ended := make(chan struct{})
+	stopping.Go(func() {
+		select {
+		case <-ctx.Done():
+		case <-ended:
+		}
+		// Requests end by themselves, as ctx is theirs, too; one that does not is cut off.
+		wait, cancel := context.WithTimeout(context.WithoutCancel(ctx), limits.Stop)
+		defer cancel()
+		if server.Shutdown(wait) != nil {
+			if err := server.Close(); err != nil {
+				log.Debugf("close %s: %v", listener.Addr(), err)
+			}
+		}
+	})
+	err := server.Serve(listener)
+	close(ended)
+	stopping.Wait()
+	if !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve %s: %w", listener.Addr(), err)
+	}
+	return nil
+}
