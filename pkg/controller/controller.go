@@ -42,6 +42,8 @@ type Clients struct {
 	WatchObjects  *watch.Client
 	WatchMetadata metadata.Interface
 	HelmReleases  helmcontrollers.HelmReleaseController
+	// ListsReadStorage says what consistent lists cost (see enforce.ListsReadStorage).
+	ListsReadStorage bool
 }
 
 // Options configure a Controller.
@@ -155,7 +157,7 @@ func New(ctx context.Context, clients Clients, o Options) (*Controller, error) {
 	c.releases = watch.NewReleases(clients.WatchMetadata, mark, o.Log, c.recordChanged)
 	c.enforcer = enforce.New(enforce.Clients{
 		Discovery: c.kinds.Discovery(), Dynamic: clients.Dynamic, Metadata: clients.Metadata, Accounts: clients.Accounts,
-		Mark: mark, Secrets: clients.Kubernetes.CoreV1(), Records: c.releases,
+		Mark: mark, Secrets: clients.Kubernetes.CoreV1(), Records: c.releases, ListsReadStorage: clients.ListsReadStorage,
 	}, o.Log)
 	c.objects = watch.NewObjects(clients.WatchObjects, c, o.Log)
 	c.crds = watch.NewDefinitions(clients.WatchMetadata, o.Log, c.definitionChanged)

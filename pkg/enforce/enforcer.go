@@ -40,11 +40,15 @@ type Clients struct {
 	Mark    types.NamespacedName
 	Secrets typedcorev1.SecretsGetter
 	Records View
+	// ListsReadStorage is set where the API server reads all Secrets of a namespace from etcd for each check by a list
+	// (see ListsReadStorage). Then marks take the place of lists wherever they can.
+	ListsReadStorage bool
 }
 
 // New returns an Enforcer.
 func New(c Clients, log logrus.FieldLogger) *Enforcer {
 	prover := NewProver(c.Metadata, c.Secrets, c.Mark, c.Records, log)
+	prover.marker.always = c.ListsReadStorage
 	if c.Accounts == nil {
 		c.Accounts = &Accounts{own: c.Dynamic}
 	}

@@ -56,6 +56,8 @@ type marker struct {
 	log    logrus.FieldLogger
 	// busy says how many checks and writes are under way.
 	busy func() int
+	// always is set where marks are tried in place of all lists (Clients.ListsReadStorage).
+	always bool
 
 	mu        sync.Mutex
 	marks     shared[struct{}]
@@ -65,15 +67,15 @@ type marker struct {
 	warned    bool
 }
 
-// better says whether a mark is to be tried in place of a list that would begin now: because the list would wait, or because so
-// much is under way that others wait for a mark anyway, and a list would answer for one release alone.
+// better says whether a mark is to be tried in place of a list that would begin now: because a list is always worse, because it would
+// wait, or because so much is under way that others wait for a mark anyway, and a list would answer for one release alone.
 func (m *marker) better() bool {
 	if m.client == nil || m.ended() {
 		return false
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return (time.Since(m.lastList) < cachePatience || m.busy() > fewUnderWay) && !m.rests()
+	return (m.always || time.Since(m.lastList) < cachePatience || m.busy() > fewUnderWay) && !m.rests()
 }
 
 func (m *marker) ended() bool {

@@ -42,6 +42,18 @@ func TestOnlyAListThatWouldWaitIsAMark(t *testing.T) {
 	})
 }
 
+// An API server before Kubernetes 1.31 reads all Secrets of a namespace for each list.
+func TestWhereListsReadStorageEveryCheckIsAMark(t *testing.T) {
+	withMarks(t, func(m *marking) {
+		m.Prover.marker.always = true
+		asked := m.ask(m.t.Context())
+		w := <-m.writes
+		close(m.seen)
+		w.answer <- nil
+		m.holds(true, 0, asked)
+	})
+}
+
 func TestWithManyUnderWayThereAreNoLists(t *testing.T) {
 	withMarks(t, func(m *marking) {
 		m.underWay.Add(fewUnderWay)

@@ -9,6 +9,7 @@ import (
 	"github.com/rancher/lasso/pkg/client"
 	"github.com/rancher/wrangler/v3/pkg/generic"
 	"github.com/rancher/wrangler/v3/pkg/schemes"
+	"github.com/sirupsen/logrus"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
@@ -80,6 +81,20 @@ func connect(config *rest.Config, o ControllerOptions) (*connection, error) {
 		return nil, fmt.Errorf("cache of HelmReleases: %w", err)
 	}
 	return c, nil
+}
+
+// listsReadStorage reports what consistent lists cost where the operator runs, and false when the API server does not tell its version.
+func listsReadStorage(server discovery.ServerVersionInterface, log logrus.FieldLogger) bool {
+	version, err := server.ServerVersion()
+	if err != nil {
+		log.Warnf("cannot read the version of the API server, which is taken for a new one: %v", err)
+		return false
+	}
+	old := enforce.ListsReadStorage(version)
+	if old {
+		log.Infof("Kubernetes %s reads every Secret of a namespace for a list, so checks are made by writes to a Secret of the operator's own", version.GitVersion)
+	}
+	return old
 }
 
 // trim takes managedFields out of a HelmRelease before it is cached. They are a large part of one, nobody reads them, and

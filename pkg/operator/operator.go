@@ -60,6 +60,7 @@ func Run(ctx context.Context, options ControllerOptions) error {
 	if err != nil {
 		return err
 	}
+	conn.ListsReadStorage = listsReadStorage(conn.Discovery, o.Log)
 	handling, ended := context.WithCancel(context.WithoutCancel(ctx))
 	defer ended()
 	conn.HelmReleases = lasting{HelmReleaseController: conn.HelmReleases, ctx: handling}

@@ -196,5 +196,10 @@ func noDriftLost() []mutant {
 `, ``},
 			pkg: ha, run: "TestHA_StandbyAsksNothingTwice",
 		},
+		{
+			promise: "I11", what: "each check reads all Secrets of a namespace where lists read storage",
+			edit: edit{"pkg/enforce/mark.go", `return (m.always || `, `return (`},
+			pkg:  enforce, run: "TestWhereListsReadStorageEveryCheckIsAMark",
+		},
 	}
 }
