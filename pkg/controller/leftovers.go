@@ -31,6 +31,9 @@ const (
 type removed struct {
 	gvk  schema.GroupVersionKind
 	keep bool
+	// uid and revision are of the newest record that declared it.
+	uid      types.UID
+	revision int
 }
 
 // leftovers is what is known of the earlier revisions of a release.
@@ -38,6 +41,35 @@ type leftovers struct {
 	read    map[types.UID]struct{} // records whose manifests are in removed
 	removed map[manifest.ID]removed
 	done    *lock.Lock // the lock for which all was looked at
+}
+
+// add records that a revision declared an object that the locked one does not.
+func (k *leftovers) add(id manifest.ID, r removed) {
+	before, known := k.removed[id]
+	r.keep = r.keep || before.keep
+	if known && before.revision > r.revision {
+		r.uid, r.revision = before.uid, before.revision
+	}
+	k.removed[id] = r
+}
+
+// forget drops what only revisions declared whose records are not among the given ones any more. Otherwise a release that has
+// an object named after each revision, such as a Job, would be remembered with all of them.
+func (k *leftovers) forget(earlier []release.Record) {
+	exists := make(map[types.UID]bool, len(earlier))
+	for _, rec := range earlier {
+		exists[rec.UID] = true
+	}
+	for uid := range k.read {
+		if !exists[uid] {
+			delete(k.read, uid)
+		}
+	}
+	for id, r := range k.removed {
+		if !exists[r.uid] {
+			delete(k.removed, id)
+		}
+	}
 }
 
 // nextLeftover looks after what earlier revisions of one release left behind, in no hurry.
@@ -117,9 +149,12 @@ func (c *Controller) lookBehind(ctx context.Context, l *lock.Lock) error {
 }
 
 // readHistory adds what the manifests of earlier revisions declare to what is known. Each manifest is read once in the
-// life of this process. One that cannot be read proves nothing, and is passed over.
+// life of this process. One that cannot be read proves nothing, and is passed over. What is known of a revision is forgotten
+// with its record.
 func (c *Controller) readHistory(ctx context.Context, l *lock.Lock, known *leftovers) error {
-	for _, rec := range c.releases.Before(l.Record) {
+	earlier := c.releases.Before(l.Record)
+	known.forget(earlier)
+	for _, rec := range earlier {
 		if _, done := known.read[rec.UID]; done || l.Closed() {
 			continue
 		}
@@ -141,7 +176,7 @@ func (c *Controller) readRemoved(ctx context.Context, l *lock.Lock, rec release.
 	prob, err := c.read(ctx, rec, func(found *contents) error {
 		for _, o := range found.objects {
 			if !l.Declares(o.ID) {
-				known.removed[o.ID] = removed{gvk: o.GVK, keep: o.Keep || known.removed[o.ID].keep}
+				known.add(o.ID, removed{gvk: o.GVK, keep: o.Keep, uid: rec.UID, revision: rec.Revision})
 			}
 		}
 		return nil

@@ -201,5 +201,10 @@ func noDriftLost() []mutant {
 			edit: edit{"pkg/enforce/mark.go", `return (m.always || `, `return (`},
 			pkg:  enforce, run: "TestWhereListsReadStorageEveryCheckIsAMark",
 		},
+		{
+			promise: "I11", what: "what is known of a revision is kept when its record is gone",
+			edit: edit{"pkg/controller/leftovers.go", `		if !exists[r.uid] {`, `		if !exists[r.uid] && r.keep {`},
+			pkg:  controller, run: "TestWhatIsKnownOfARevisionIsForgottenWithItsRecord",
+		},
 	}
 }

@@ -1,0 +1,48 @@
+package controller
+
+import (
+	"fmt"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/release"
+)
+
+func revision(n int) release.Record {
+	return release.Record{Revision: n, UID: types.UID(fmt.Sprint("uid of ", n))}
+}
+
+func configMapID(name string) manifest.ID {
+	return manifest.ID{Kind: "ConfigMap", Namespace: "apps", Name: name}
+}
+
+// Helm keeps ten revisions, and a release may have thousands in its life.
+func TestWhatIsKnownOfARevisionIsForgottenWithItsRecord(t *testing.T) {
+	known := &leftovers{read: map[types.UID]struct{}{}, removed: map[manifest.ID]removed{}}
+	var earlier []release.Record
+	for n := 1; n <= 100; n++ {
+		if earlier = append(earlier, revision(n)); len(earlier) > 10 {
+			earlier = earlier[1:]
+		}
+		known.forget(earlier)
+		known.read[revision(n).UID] = struct{}{}
+		known.add(configMapID(fmt.Sprint("of ", n)), removed{uid: revision(n).UID, revision: n})
+		known.add(configMapID("of all"), removed{uid: revision(n).UID, revision: n, keep: n == 1})
+	}
+	if len(known.read) != 10 || len(known.removed) != 11 {
+		t.Errorf("%d revisions and %d objects are remembered", len(known.read), len(known.removed))
+	}
+	if _, ok := known.removed[configMapID("of 91")]; !ok {
+		t.Error("what the oldest revision declared is forgotten")
+	}
+	if all := known.removed[configMapID("of all")]; !all.keep || all.uid != revision(100).UID {
+		t.Errorf("what all revisions declared is %+v", all)
+	}
+	// The history is read beginning with the newest revision.
+	known.add(configMapID("of all"), removed{uid: revision(95).UID, revision: 95})
+	if all := known.removed[configMapID("of all")]; all.revision != 100 {
+		t.Errorf("what all revisions declared is of revision %d", all.revision)
+	}
+}
