@@ -94,7 +94,12 @@ func (b *builder) object(o *Object) {
 	case rbacv1.GroupName:
 		b.access(o)
 	case "admissionregistration.k8s.io":
-		b.parameters(o)
+		b.admission(o)
+	case "apiregistration.k8s.io":
+		b.note("%s: to restore it the operator may have requests to any API group answered by a server of its choice, which gets what users send, "+
+			"Secrets and tokens included", o.ID)
+	case "apiextensions.k8s.io":
+		b.conversion(o)
 	}
 }
 
@@ -145,25 +150,4 @@ func (b *builder) binding(o *Object) {
 		where = "in the whole cluster"
 	}
 	b.note("%s: to put it back the operator may give %s %s to anybody %s", o.ID, binding.RoleRef.Kind, binding.RoleRef.Name, where)
-}
-
-// parameters adds what writing a policy takes whose parameters are objects: their writer has to be allowed to read them.
-func (b *builder) parameters(o *Object) {
-	spec, ok := o.Content["spec"].(map[string]any)
-	if !ok {
-		return
-	}
-	kind, ok := spec["paramKind"].(map[string]any)
-	if !ok {
-		return
-	}
-	version, _ := kind["apiVersion"].(string)
-	name, _ := kind["kind"].(string)
-	gvk := schema.FromAPIVersionAndKind(version, name)
-	resource, err := b.options.Resource(gvk)
-	if err != nil {
-		b.note("%s: the API server does not serve its parameters (%s), so it is not covered", o.ID, gvk.Kind)
-		return
-	}
-	b.add(Rule{PolicyRule: resources(gvk.Group, resource, "get")})
 }

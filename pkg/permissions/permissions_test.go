@@ -2,8 +2,10 @@ package permissions
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -107,6 +109,42 @@ func TestUnreadableRolesAndParametersAreNoted(t *testing.T) {
 	plain := object(t, "validatingadmissionpolicies", "", `{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicy, spec: {}}`)
 	if _, notes := For(nil, []Object{plain}, unknown); len(notes) != 0 {
 		t.Errorf("%q", notes)
+	}
+}
+
+func TestWhatWidensTheRightsOfTheAuthorIsNoted(t *testing.T) {
+	served := Options{Resource: func(gvk schema.GroupVersionKind) (string, error) { return strings.ToLower(gvk.Kind) + "s", nil }}
+	const admission, policy = "apiVersion: admissionregistration.k8s.io/v1, kind: ", `spec: {paramKind: {apiVersion: %s, kind: %s}}`
+	for name, tc := range map[string]struct {
+		resource, content string
+		says              []string // a part of each note
+	}{
+		"a policy about Secrets": {"validatingadmissionpolicies", `{` + admission + `ValidatingAdmissionPolicy, ` + fmt.Sprintf(policy, "v1", "Secret") + `}`,
+			[]string{"may read every Secret of the cluster"}},
+		"a policy about another kind called Secret": {"validatingadmissionpolicies",
+			`{` + admission + `ValidatingAdmissionPolicy, ` + fmt.Sprintf(policy, "example.org/v1", "Secret") + `}`, nil},
+		"a policy about ConfigMaps": {"validatingadmissionpolicies", `{` + admission + `ValidatingAdmissionPolicy, ` + fmt.Sprintf(policy, "v1", "ConfigMap") + `}`, nil},
+		"a mutating policy about Secrets": {"mutatingadmissionpolicies", `{` + admission + `MutatingAdmissionPolicy, ` + fmt.Sprintf(policy, "v1", "Secret") + `}`,
+			[]string{"may read every Secret of the cluster", "may change every object"}},
+		"a validating webhook":  {"validatingwebhookconfigurations", `{` + admission + `ValidatingWebhookConfiguration}`, []string{"and refused there"}},
+		"a mutating webhook":    {"mutatingwebhookconfigurations", `{` + admission + `MutatingWebhookConfiguration}`, []string{"and changed or refused there"}},
+		"a binding of a policy": {"validatingadmissionpolicybindings", `{` + admission + `ValidatingAdmissionPolicyBinding}`, nil},
+		"an API service":        {"apiservices", `{apiVersion: apiregistration.k8s.io/v1, kind: APIService}`, []string{"requests to any API group"}},
+		"a definition that converts": {"customresourcedefinitions",
+			`{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {conversion: {strategy: Webhook}}}`, []string{"every object of this kind"}},
+		"a definition": {"customresourcedefinitions", `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {}}`, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, notes := For(nil, []Object{object(t, tc.resource, "", tc.content)}, served)
+			if len(notes) != len(tc.says) {
+				t.Fatalf("notes are %q", notes)
+			}
+			for _, part := range tc.says {
+				if !strings.Contains(strings.Join(notes, "\n"), part) {
+					t.Errorf("%q is not in %q", part, notes)
+				}
+			}
+		})
 	}
 }
 

@@ -93,6 +93,11 @@ func noBorrowedRights() []mutant {
 			pkg:  operatorPkg, run: "TestMetricsAndProfilesAreNotForWebSites",
 		},
 		{
+			promise: "T1", what: "rbac says nothing of a policy that reads every Secret",
+			edit: edit{"pkg/permissions/admission.go", `	if gvk.GroupKind() == (schema.GroupKind{Kind: "Secret"}) {`, `	if gvk.GroupKind() == (schema.GroupKind{}) {`},
+			pkg:  "./pkg/permissions", run: "TestWhatWidensTheRightsOfTheAuthorIsNoted",
+		},
+		{
 			promise: "T1", what: "leftovers are not deleted in the name of the account",
 			edit: edit{"pkg/controller/leftovers.go", `Namespaced: kind.Namespaced}, Account: l.Account}`, `Namespaced: kind.Namespaced}}`},
 			pkg:  tenancy, run: "TestAttack_ForgedHistoryDeletesNothingOfOthers",

@@ -1,0 +1,55 @@
+package permissions
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// admission adds what writing an object takes that decides about requests of others, and notes what its writer can do with it: the
+// author of the release gets that by way of the operator.
+func (b *builder) admission(o *Object) {
+	switch o.GVK.Kind {
+	case "ValidatingWebhookConfiguration":
+		b.note("%s: to restore it the operator may have every request to the API server sent to a server of its choice, Secrets and tokens included, "+
+			"and refused there", o.ID)
+	case "MutatingWebhookConfiguration":
+		b.note("%s: to restore it the operator may have every request to the API server sent to a server of its choice, Secrets and tokens included, "+
+			"and changed or refused there", o.ID)
+	case "MutatingAdmissionPolicy":
+		b.note("%s: to restore it the operator may change every object that anybody writes", o.ID)
+		b.parameters(o)
+	case "ValidatingAdmissionPolicy":
+		b.parameters(o)
+	}
+}
+
+// parameters adds what writing a policy takes whose parameters are objects: their writer has to be allowed to read them.
+func (b *builder) parameters(o *Object) {
+	kind, found, err := unstructured.NestedStringMap(o.Content, "spec", "paramKind")
+	if err != nil {
+		b.note("%s: its parameters cannot be read, so it is not covered: %v", o.ID, err)
+		return
+	}
+	if !found {
+		return
+	}
+	gvk := schema.FromAPIVersionAndKind(kind["apiVersion"], kind["kind"])
+	resource, err := b.options.Resource(gvk)
+	if err != nil {
+		b.note("%s: the API server does not serve its parameters (%s), so it is not covered", o.ID, gvk.Kind)
+		return
+	}
+	b.add(Rule{PolicyRule: resources(gvk.Group, resource, "get")})
+	if gvk.GroupKind() == (schema.GroupKind{Kind: "Secret"}) {
+		b.note("%s: its parameters are Secrets, so to restore it the operator may read every Secret of the cluster, and whoever writes the policy "+
+			"finds out their values by the requests that it refuses", o.ID)
+	}
+}
+
+// conversion notes what the writer of a definition with a conversion webhook can do.
+func (b *builder) conversion(o *Object) {
+	strategy, _, err := unstructured.NestedString(o.Content, "spec", "conversion", "strategy")
+	if err == nil && strategy == "Webhook" {
+		b.note("%s: to restore it the operator may have every object of this kind sent to a server of its choice, and changed there", o.ID)
+	}
+}
