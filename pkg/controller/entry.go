@@ -18,6 +18,7 @@ import (
 type entry struct {
 	uid      types.UID // of the HelmRelease
 	release  release.Key
+	as       release.Key // what the objects said they belong to when the release was last locked
 	decision lock.Decision
 	record   release.Record
 	found    bool

@@ -217,7 +217,7 @@ func (c *Controller) countStrays(ctx context.Context, l *lock.Lock) (map[place]b
 		}
 		for i := range list.Items {
 			item := &list.Items[i]
-			if claimedBy(item) == l.Release {
+			if claimedBy(item) == l.As {
 				l.Stray(watch.IDOf(o.GVK, item), true)
 			}
 		}
@@ -237,7 +237,7 @@ func (c *Controller) prune(ctx context.Context, l *lock.Lock, id manifest.ID, r 
 	if err != nil {
 		return err
 	}
-	if live == nil || live.GetDeletionTimestamp() != nil || claimedBy(live) != l.Release {
+	if live == nil || live.GetDeletionTimestamp() != nil || claimedBy(live) != l.As {
 		return nil
 	}
 	if why := c.stays(l, o, live, r); why != "" {

@@ -28,6 +28,36 @@ func claimant(l *lock.Lock, v *verdict) release.Key {
 	return other
 }
 
+// newestOf returns the newest record of the release that objects of l say they belong to, false when there is none that counts. What
+// an object says is a name and the namespace of the objects. A release whose records are in that very namespace is meant first,
+// and only without one a release whose records are elsewhere and that has been locked: whoever may write records in one namespace must not
+// speak for the releases of another.
+func (c *Controller) newestOf(ctx context.Context, l *lock.Lock, other release.Key) (release.Record, bool, error) {
+	rec, found, err := c.enforcer.Newest(ctx, other)
+	if err != nil || found && rec.Status != release.StatusUninstalled {
+		return rec, found, err
+	}
+	_, elsewhere := c.storedElsewhere(other)
+	if elsewhere == (release.Key{}) || elsewhere == l.Release {
+		return release.Record{}, false, nil
+	}
+	rec, found, err = c.enforcer.Newest(ctx, elsewhere)
+	return rec, found && rec.Status != release.StatusUninstalled, err
+}
+
+// storedElsewhere returns the HelmRelease and the release whose objects say that they belong to another one, because its records are
+// in another namespace; zero for none. It is known of releases that were locked since the operator began, also while Helm works.
+func (c *Controller) storedElsewhere(as release.Key) (key string, rel release.Key) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for k, e := range c.entries {
+		if e.as == as && e.release != as && (key == "" || k < key) {
+			key, rel = k, e.release
+		}
+	}
+	return key, rel
+}
+
 // notOwned returns those of the objects, which all say that they belong to the release other, that it does not declare. The others
 // are settled: as left alone, or to be judged again when it is known what other declares. The record is asked for after the objects
 // were observed, and not taken from a cache, for the same reason as our own is: what Helm had stored by then must not be missed.
@@ -35,15 +65,21 @@ func (c *Controller) notOwned(ctx context.Context, l *lock.Lock, other release.K
 	for _, v := range verdicts {
 		c.claims.add(l, v.ID, other) // first of all: whatever changes from now on has them judged again
 	}
-	rec, found, err := c.enforcer.Newest(ctx, other)
+	rec, found, err := c.newestOf(ctx, l, other)
 	switch {
 	case apierrors.IsForbidden(err): // or naming a release out of the operator's sight would be the way out
 		return c.unclaimed(l, verdicts)
 	case err != nil:
 		c.cannotTell(l, verdicts, err)
 		return nil
-	case !found || rec.Status == release.StatusUninstalled:
+	case !found:
 		return c.unclaimed(l, verdicts)
+	}
+	if rec.Key != other {
+		other = rec.Key
+		for _, v := range verdicts {
+			c.claims.add(l, v.ID, other)
+		}
 	}
 	declared, begin, err := c.declared.get(rec)
 	if err != nil {
@@ -129,6 +165,10 @@ func (c *Controller) readDeclared(ctx context.Context, rec release.Record, found
 // that say they belong to it.
 func (c *Controller) recordChanged(key release.Key) {
 	c.enqueueRelease(key)
+	if named, _ := c.storedElsewhere(key); named != "" { // it may have to give way to this one
+		c.update(named, func(e *entry) { e.reload = true })
+		c.releaseQueue.Add(named)
+	}
 	c.changes.happened(key)
 	c.wake(key)
 	if !c.claims.wanted(key) {

@@ -191,7 +191,7 @@ func (c *Controller) lock(ctx context.Context, key string, hr *v1alpha1.HelmRele
 		c.scalers.Drop(key)
 	}
 	l := lock.New(&lock.Lock{
-		Key: key, Since: hr.CreationTimestamp.Time, Release: rec.Key, Record: rec, Spec: spec,
+		Key: key, Since: hr.CreationTimestamp.Time, Release: rec.Key, As: loaded.release.Key, Record: rec, Spec: spec,
 		ServerSide: loaded.release.ApplyMethod == release.ApplyMethodServerSide,
 		Detect:     spec.Mode == v1alpha1.ModeDetect, Strict: spec.Scope == v1alpha1.ScopeStrict, ReplaceImmutable: spec.ReplaceImmutable,
 		Exceptions: loaded.exceptions, Untracked: loaded.untracked, Account: account,
@@ -199,6 +199,7 @@ func (c *Controller) lock(ctx context.Context, key string, hr *v1alpha1.HelmRele
 	conflicts, displaced := c.table.Put(l)
 	c.claims.prune()
 	c.update(key, func(e *entry) {
+		e.as = l.As
 		e.problem, e.conflicts, e.waiting, e.skipped = problem{}, conflicts, loaded.waiting, loaded.skipped
 		e.denials = denials{account: account, objects: denied}
 		e.info = info{revision: rec.Revision, description: loaded.release.Description, notes: loaded.release.Notes}

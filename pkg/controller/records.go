@@ -55,6 +55,9 @@ func (c *Controller) read(ctx context.Context, rec release.Record, use func(*con
 	if err == nil {
 		err = rel.Matches(rec)
 	}
+	if err == nil {
+		err = c.belongs(rel, rec)
+	}
 	if err != nil {
 		return problem{v1alpha1.ReasonDecodeFailed, fmt.Sprintf("Secret %s/%s: %v", rec.Key.Namespace, rec.SecretName, err)}, nil
 	}
@@ -71,6 +74,19 @@ func (c *Controller) read(ctx context.Context, rec release.Record, use func(*con
 	return problem{}, use(found)
 }
 
+// belongs returns an error for a record that is stored in another namespace than its payload names, if the release has records
+// in that namespace as well: then this one is a copy, or Helm has two records of one release, and nobody can tell which counts.
+func (c *Controller) belongs(rel *release.Release, rec release.Record) error {
+	if rel.Key == rec.Key {
+		return nil
+	}
+	if _, found := c.releases.Newest(rel.Key); found {
+		return fmt.Errorf("%w: it is about release %s, which has records in its own namespace; name that release in the HelmRelease if this one is a copy",
+			release.ErrMismatch, rel.Key)
+	}
+	return nil
+}
+
 // parse turns the manifest of a record into objects.
 func (c *Controller) parse(rel *release.Release, rec release.Record) (*contents, problem, error) {
 	set, err := manifest.Parse(rel.Manifest)
@@ -78,7 +94,7 @@ func (c *Controller) parse(rel *release.Release, rec release.Record) (*contents,
 		return nil, problem{v1alpha1.ReasonManifestInvalid,
 			fmt.Sprintf("the manifest of revision %d does not parse completely, so nothing of it is enforced: %v", rec.Revision, err)}, nil
 	}
-	resolved, unknown, err := set.Resolve(manifest.Release(rec.Key), func(gvk schema.GroupVersionKind) (bool, error) {
+	resolved, unknown, err := set.Resolve(manifest.Release(rel.Key), func(gvk schema.GroupVersionKind) (bool, error) {
 		kind, err := c.kinds.Get(gvk)
 		return kind.Namespaced, err
 	})

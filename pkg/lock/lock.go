@@ -25,6 +25,9 @@ type Lock struct {
 	Key     string
 	Since   time.Time
 	Release release.Key
+	// As is the release that the objects say they belong to. It has the name of Release, and its namespace, too, unless the
+	// record is stored in another one than the objects are in. New sets it to Release where it is empty.
+	As release.Key
 	// Record is the newest record of the release when it was locked. A revert is only allowed while it still is.
 	Record release.Record
 	// ServerSide is set when Helm applied the release by server-side apply.
@@ -58,6 +61,9 @@ type Lock struct {
 
 // New returns a lock with the given objects, no two of one identity, and all of them still to be looked at.
 func New(l *Lock, objects []*Object) *Lock {
+	if l.As == (release.Key{}) {
+		l.As = l.Release
+	}
 	l.objects = newStates(objects)
 	l.dirty = map[*state]struct{}{}
 	return l

@@ -16,8 +16,8 @@ import (
 type Table struct {
 	mu     sync.RWMutex
 	owners map[short]*Lock
-	locks  map[string]*Lock // by HelmRelease key
-	byName map[release.Key]*Lock
+	locks  map[string]*Lock      // by HelmRelease key
+	byName map[release.Key]*Lock // by what objects say they belong to
 }
 
 // short is a manifest.ID in fewer bytes: kinds are few.
@@ -48,7 +48,9 @@ func (t *Table) Put(l *Lock) (conflicts []Conflict, displaced []string) {
 	defer t.mu.Unlock()
 	t.drop(l.Key)
 	t.locks[l.Key] = l
-	t.byName[l.Release] = l
+	if known := t.byName[l.As]; known == nil || known.Release != known.As {
+		t.byName[l.As] = l // before a release whose record is stored elsewhere
+	}
 	lost := map[*Lock]map[manifest.ID]struct{}{}
 	loses := func(l *Lock, id manifest.ID) {
 		if lost[l] == nil {
@@ -97,8 +99,8 @@ func (t *Table) drop(key string) bool {
 		}
 	}
 	delete(t.locks, key)
-	if t.byName[l.Release] == l {
-		delete(t.byName, l.Release)
+	if t.byName[l.As] == l {
+		delete(t.byName, l.As)
 	}
 	return true
 }
@@ -110,7 +112,8 @@ func (t *Table) Get(key string) *Lock {
 	return t.locks[key]
 }
 
-// Of returns the lock of a Helm release, nil for none.
+// Of returns the lock of the Helm release that objects say they belong to, nil for none. Its record may be stored in another
+// namespace than they say.
 func (t *Table) Of(key release.Key) *Lock {
 	t.mu.RLock()
 	defer t.mu.RUnlock()

@@ -74,7 +74,7 @@ func Look(ctx context.Context, c *inspect.Cluster, key release.Key) (*Plan, erro
 	if err != nil {
 		return nil, fmt.Errorf("the manifest of revision %d of release %s does not parse: %w", record.Revision, key, err)
 	}
-	declared, _, err := set.Resolve(manifest.Release(key), c.Scope())
+	declared, _, err := set.Resolve(manifest.Release(details.Key), c.Scope())
 	if err != nil {
 		return nil, fmt.Errorf("revision %d of release %s: %w", record.Revision, key, err)
 	}

@@ -41,7 +41,9 @@ var (
 	ErrMismatch = errors.New("release payload does not belong to its Secret")
 )
 
-const advice = "restore the Secret, or run helm upgrade or helm rollback to write a new record"
+// advice is for who has to act. The tool that deployed the release need not be the helm command: an upgrade by that would
+// store its record elsewhere, and deploy the chart a second time.
+const advice = "restore the Secret, or have the tool that deployed the release (helm, Flux, Rancher) deploy it again"
 
 // DecodeSecret decodes the payload in a release Secret's data (Kubernetes' own base64 already taken off), with DefaultLimit.
 // Large, unless nil, is called before more than 4 MiB of it are decompressed: it may wait until there is memory for more.

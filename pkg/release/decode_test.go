@@ -256,16 +256,27 @@ func TestMatchesNamesWhatDiffers(t *testing.T) {
 		t.Errorf("its own record: %v", err)
 	}
 	for field, edit := range map[string]func(*release.Record){
-		"name":      func(r *release.Record) { r.Key.Name = "other" },
-		"namespace": func(r *release.Record) { r.Key.Namespace = "other" },
-		"revision":  func(r *release.Record) { r.Revision = 4 },
-		"status":    func(r *release.Record) { r.Status = release.StatusFailed },
+		"name":     func(r *release.Record) { r.Key.Name = "other" },
+		"revision": func(r *release.Record) { r.Revision = 4 },
+		"status":   func(r *release.Record) { r.Status = release.StatusFailed },
 	} {
 		rec := own
 		edit(&rec)
 		err := rel.Matches(rec)
 		if !errors.Is(err, release.ErrMismatch) || !strings.Contains(err.Error(), ": "+field+" is ") {
 			t.Errorf("%s: got %v", field, err)
+		}
+	}
+	elsewhere := own
+	elsewhere.Key.Namespace = "flux-system"
+	if err := rel.Matches(elsewhere); err != nil {
+		t.Errorf("a record that is stored in another namespace than the objects are in: %v", err)
+	}
+	for _, namespace := range []string{"..", "a/b", "A", strings.Repeat("a", 64)} {
+		odd := *rel
+		odd.Namespace = namespace
+		if err := odd.Matches(own); !errors.Is(err, release.ErrMismatch) {
+			t.Errorf("namespace %q: got %v", namespace, err)
 		}
 	}
 	rel.Name = strings.Repeat(leak, 1000)

@@ -82,8 +82,7 @@ func RecordOf(m metav1.Object) (Record, error) {
 	rec.Key.Namespace = m.GetNamespace()
 	fail := func(format string, args ...any) (Record, error) {
 		args = append([]any{ErrRecord, m.GetNamespace(), m.GetName()}, args...)
-		return rec, fmt.Errorf("%w: Secret %s/%s: "+format+"; run helm upgrade or helm rollback to write a new record, "+
-			"or restore the Secret as Helm wrote it", args...)
+		return rec, fmt.Errorf("%w: Secret %s/%s: "+format+"; "+advice, args...)
 	}
 
 	name, revision, ok := splitSecretName(m.GetName())

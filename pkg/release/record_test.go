@@ -117,7 +117,7 @@ func TestRecordOfRejectsMetadataThatHelmDoesNotWrite(t *testing.T) {
 			if !errors.Is(err, release.ErrRecord) || !strings.Contains(err.Error(), test.want) {
 				t.Fatalf("got %v, want an ErrRecord with %q", err, test.want)
 			}
-			if !strings.Contains(err.Error(), "Secret apps/") || !strings.Contains(err.Error(), "helm upgrade") {
+			if !strings.Contains(err.Error(), "Secret apps/") || !strings.Contains(err.Error(), "deploy it again") {
 				t.Errorf("the error does not say where and what to do: %v", err)
 			}
 			if rec.Key.Namespace != "apps" || rec.UID != "u1" || rec.ResourceVersion != "700" {

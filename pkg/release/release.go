@@ -11,6 +11,7 @@ import (
 	"time"
 
 	helmrelease "helm.sh/helm/v3/pkg/release"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // Key names a release. Helm release names are unique in a namespace.
@@ -72,6 +73,8 @@ const (
 
 // Release is the part of a stored release that locking needs.
 type Release struct {
+	// Key is what the objects of the release say they belong to. Its namespace is where objects go that declare none. Most tools
+	// store the record there, too; Flux can store it elsewhere.
 	Key
 	// Revision counts from 1.
 	Revision int
@@ -92,16 +95,18 @@ type Release struct {
 	LastDeployed  time.Time
 }
 
-// Matches returns nil when the payload belongs to the record, that is when name, namespace, revision and status agree.
-// Otherwise the error, which is an ErrMismatch, says what differs. Helm writes both together, so that a difference
-// means that somebody edited or copied the Secret.
+// Matches returns nil when the payload belongs to the record, that is when name, revision and status agree, and the payload's
+// namespace could be one. Otherwise the error, which is an ErrMismatch, says what is wrong. Helm writes both together, so
+// that a difference means that somebody edited or renamed the Secret. The namespaces may differ: the record's is where it is
+// stored, the payload's is that of the objects.
 func (r *Release) Matches(rec Record) error {
+	if problems := validation.IsDNS1123Label(r.Namespace); len(problems) > 0 {
+		return fmt.Errorf("%w: namespace %s in the payload is none; %s", ErrMismatch, quote(r.Namespace), advice)
+	}
 	var field, payload, record string
 	switch {
 	case r.Name != rec.Key.Name:
 		field, payload, record = "name", quote(r.Name), quote(rec.Key.Name)
-	case r.Namespace != rec.Key.Namespace:
-		field, payload, record = "namespace", quote(r.Namespace), quote(rec.Key.Namespace)
 	case r.Revision != rec.Revision:
 		field, payload, record = "revision", fmt.Sprint(r.Revision), fmt.Sprint(rec.Revision)
 	case r.Status != rec.Status:
@@ -109,9 +114,8 @@ func (r *Release) Matches(rec Record) error {
 	default:
 		return nil
 	}
-	return fmt.Errorf("%w: %s is %s in the payload and %s in the metadata of Secret %s/%s; "+
-		"run helm upgrade or helm rollback to write a new record", ErrMismatch, field, payload, record,
-		rec.Key.Namespace, rec.SecretName)
+	return fmt.Errorf("%w: %s is %s in the payload and %s in the metadata of Secret %s/%s; %s",
+		ErrMismatch, field, payload, record, rec.Key.Namespace, rec.SecretName, advice)
 }
 
 // quote shortens what it quotes: payload fields have no bound of their own.

@@ -2,6 +2,7 @@ package kit
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
@@ -21,6 +22,8 @@ type ForgedRecord struct {
 	Revision int
 	Status   string
 	Manifest string
+	// Namespace is the one that the payload names; empty for Apps, where the record is stored.
+	Namespace string
 	// Labels replace those of the same name; an empty value removes one.
 	Labels map[string]string
 	// Payload, when not nil, is stored instead of the encoded record.
@@ -95,7 +98,7 @@ func (e *Env) Forge(r ForgedRecord) *corev1.Secret {
 	payload := r.Payload
 	if payload == nil {
 		var err error
-		if payload, err = r.payload(e.Apps); err != nil {
+		if payload, err = r.payload(cmp.Or(r.Namespace, e.Apps)); err != nil {
 			e.Fatal(err)
 		}
 	}

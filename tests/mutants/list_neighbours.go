@@ -78,5 +78,20 @@ func neighbours() []mutant {
 	}`},
 			pkg: drift, run: "TestOfTwoToolsTheOneThatWroteLastIsHelm",
 		},
+		{
+			promise: "T1", what: "a record speaks for a release that has records of its own in another namespace",
+			edit: edit{"pkg/controller/records.go", `	if _, found := c.releases.Newest(rel.Key); found {`, `	if _, found := c.releases.Newest(rel.Key); found && rel.Name == "" {`},
+			pkg:  integration, run: "TestStoredElsewhere_ForgedForAReleaseThatExists",
+		},
+		{
+			promise: "I1", what: "a release whose records are stored elsewhere does not own its objects",
+			edit: edit{"pkg/controller/owners.go", `	if elsewhere == (release.Key{}) || elsewhere == l.Release {`, `	if elsewhere.Name != "" || elsewhere == l.Release {`},
+			pkg:  integration, run: "TestStoredElsewhere_ItsObjectsAreItsOwn",
+		},
+		{
+			promise: "I4", what: "objects without a namespace go to that of the record",
+			edit: edit{"pkg/controller/records.go", `set.Resolve(manifest.Release(rel.Key)`, `set.Resolve(manifest.Release(rec.Key)`},
+			pkg:  integration, run: "TestStoredElsewhere_IsLocked",
+		},
 	}
 }

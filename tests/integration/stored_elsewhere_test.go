@@ -1,0 +1,157 @@
+package integration
+
+import (
+	"fmt"
+	"testing"
+
+	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/tests/kit"
+)
+
+// asFlux returns Helm's library as Flux uses it with a targetNamespace: the records are stored in Apps, and the release is in
+// another namespace.
+func (w *world) asFlux(namespace string) *action.Configuration {
+	w.Helper()
+	kubeconfig, cache := w.Cluster.Kubeconfig(), w.TempDir()
+	flags := genericclioptions.NewConfigFlags(true)
+	flags.KubeConfig, flags.Namespace, flags.CacheDir = &kubeconfig, &namespace, &cache
+	sdk := &action.Configuration{}
+	if err := sdk.Init(flags, w.Apps, "secret", func(string, ...any) {}); err != nil {
+		w.Fatal(err)
+	}
+	return sdk
+}
+
+func (w *world) installAsFlux(namespace, chart string) {
+	w.Helper()
+	loaded, err := loader.Load(chart)
+	if err != nil {
+		w.Fatal(err)
+	}
+	install := action.NewInstall(w.asFlux(namespace))
+	install.ReleaseName, install.Namespace = "app", namespace
+	if _, err := install.RunWithContext(w.Ctx, loaded, nil); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *world) upgradeAsFlux(namespace, chart string) {
+	w.Helper()
+	loaded, err := loader.Load(chart)
+	if err != nil {
+		w.Fatal(err)
+	}
+	upgrade := action.NewUpgrade(w.asFlux(namespace))
+	upgrade.Namespace = namespace
+	if _, err := upgrade.RunWithContext(w.Ctx, "app", loaded, nil); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// A release whose record is stored in another namespace than its objects are in is locked like any other, by the namespace of
+// the record: objects without a namespace are those of the release's, and say that they belong there.
+func TestStoredElsewhere_IsLocked(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.lockFence()
+	target := w.Namespace(w.Apps + "-target")
+	w.installAsFlux(target, w.Chart("app", configMap("settings", "declared")+configMap("dropped", "declared")))
+	w.proxy.Reset()
+	w.Lock("app")
+	w.fence()
+	w.expectNoWrites()
+	w.PatchIn(kit.ConfigMaps, target, "settings", `{"data":{"key":"tampered"}}`)
+	w.WaitFieldIn(kit.ConfigMaps, target, "settings", "data.key", "declared")
+	w.deleteIn(kit.ConfigMaps, target, "settings")
+	w.WaitFieldIn(kit.ConfigMaps, target, "settings", "data.key", "declared")
+	w.upgradeAsFlux(target, w.Chart("app", configMap("settings", "second")))
+	w.WaitReady("app", 2)
+	w.WaitFieldIn(kit.ConfigMaps, target, "settings", "data.key", "second")
+	w.PatchIn(kit.ConfigMaps, target, "settings", `{"data":{"key":"tampered"}}`)
+	w.WaitFieldIn(kit.ConfigMaps, target, "settings", "data.key", "second")
+	if _, err := action.NewUninstall(w.asFlux(target)).Run("app"); err != nil {
+		t.Fatal(err)
+	}
+	w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonSecretNotFound)
+	w.fence()
+	if _, err := w.In(kit.ConfigMaps, target).Get(w.Ctx, "settings", metav1.GetOptions{}); notFound(err) != nil {
+		t.Errorf("after the uninstallation: %v", err)
+	}
+}
+
+// A release that declares the same object, and owns it here, leaves it alone once the other one has been locked: what the object
+// says of itself leads to the record, wherever that is stored, also while Helm works.
+func TestStoredElsewhere_ItsObjectsAreItsOwn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.lockFence()
+	target := w.Namespace(w.Apps + "-target")
+	w.Forge(kit.ForgedRecord{Name: "older", Manifest: fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: %s}\ndata: {key: other}\n", target)})
+	w.CreateHelmRelease("older", func(hr *v1alpha1.HelmRelease) { hr.Spec.Suspend = true })
+	w.installAsFlux(target, w.Chart("app", configMap("settings", "declared")))
+	w.Lock("app")
+	w.PatchHelmRelease("older", `{"spec":{"suspend":false}}`)
+	w.says("older", v1alpha1.ConditionReady, v1alpha1.ReasonConflict, "belongs to Helm release "+w.Apps+"/app")
+	w.upgradeAsFlux(target, w.Chart("app", configMap("settings", "second")))
+	w.WaitFieldIn(kit.ConfigMaps, target, "settings", "data.key", "second")
+	w.fence()
+	w.WaitFieldIn(kit.ConfigMaps, target, "settings", "data.key", "second")
+	w.says("older", v1alpha1.ConditionReady, v1alpha1.ReasonConflict, "belongs to Helm release "+w.Apps+"/app")
+}
+
+// Who may write records in one namespace cannot speak for a release of another one: a record that names a namespace where the
+// release has records of its own is a copy, or forged.
+func TestStoredElsewhere_ForgedForAReleaseThatExists(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.lockFence()
+	victim := w.Namespace(w.Apps + "-victim")
+	if out, err := shared.Helm3().Run(w.Ctx, "install", "app", w.Chart("app", configMap("settings", "declared")), "--namespace", victim); err != nil {
+		t.Fatal(err, out)
+	}
+	w.Forge(kit.ForgedRecord{Name: "app", Namespace: victim, Manifest: configMap("settings", "pwned") + configMap("added", "pwned")})
+	w.proxy.Reset()
+	w.CreateHelmRelease("app")
+	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonDecodeFailed, victim+"/app", "records in its own namespace")
+	w.PatchIn(kit.ConfigMaps, victim, "settings", `{"data":{"key":"changed by its owner"}}`)
+	w.fence()
+	w.expectNoWrites()
+	w.WaitFieldIn(kit.ConfigMaps, victim, "settings", "data.key", "changed by its owner")
+}
+
+// What a release does in another namespace is done with the rights of an account of the namespace in which the record is.
+func TestStoredElsewhere_AccountOfTheRecordsNamespaceDecides(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(o *operator.ControllerOptions) { o.Impersonate = true })
+	target := w.Namespace(w.Apps + "-target")
+	w.createIn(serviceAccounts, w.Apps, map[string]any{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": map[string]any{"name": "robot"}})
+	w.createIn(serviceAccounts, target, map[string]any{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": map[string]any{"name": "robot"}})
+	w.grant(target, "target-robot", target)
+	w.installAsFlux(target, w.Chart("app", configMap("settings", "declared")))
+	w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.ServiceAccountName = "robot" })
+	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonForbidden, w.Apps+":robot", "settings")
+	w.grant(target, "apps-robot", w.Apps)
+	w.WaitReady("app", 1)
+	w.PatchIn(kit.ConfigMaps, target, "settings", `{"data":{"key":"tampered"}}`)
+	w.WaitFieldIn(kit.ConfigMaps, target, "settings", "data.key", "declared")
+}
+
+// grant binds the ServiceAccount robot of a namespace to the administrator's role in another one.
+func (w *world) grant(in, name, of string) {
+	w.Helper()
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: of, Name: "robot"}},
+	}
+	if _, err := w.Kube.RbacV1().RoleBindings(in).Create(w.Ctx, binding, metav1.CreateOptions{}); err != nil {
+		w.Fatal(err)
+	}
+}
