@@ -28,7 +28,7 @@ func (b Baseline) nulls() Baseline {
 	return found
 }
 
-// DeclaresNull reports whether there is a null in a map of a desired object.
+// DeclaresNull reports whether there is a null somewhere in a desired object.
 func DeclaresNull(v any) bool {
 	switch x := v.(type) {
 	case map[string]any:
@@ -38,7 +38,7 @@ func DeclaresNull(v any) bool {
 			}
 		}
 	case []any:
-		return slices.ContainsFunc(x, DeclaresNull)
+		return slices.ContainsFunc(x, func(e any) bool { return e == nil || DeclaresNull(e) })
 	}
 	return false
 }
@@ -133,17 +133,22 @@ func (c *comparer) mergeNull(m *mapMerge, key string) {
 	}
 }
 
-// SetsNull reports whether target has a null where live has none. A merge patch cannot write it, since a null in one
-// takes the field out.
+// SetsNull reports whether target has a null where live has none, or in a list that differs. A merge patch cannot write it: a null in
+// one takes the field out, and the API server drops those in its lists.
 func SetsNull(live, target map[string]any) bool {
 	for key, want := range target {
 		have, there := live[key]
 		if want == nil && (!there || have != nil) {
 			return true
 		}
-		if w, ok := want.(map[string]any); ok {
+		switch w := want.(type) {
+		case map[string]any:
 			h, _ := have.(map[string]any)
 			if SetsNull(h, w) {
+				return true
+			}
+		case []any:
+			if DeclaresNull(w) && !deepEqual(have, w) {
 				return true
 			}
 		}

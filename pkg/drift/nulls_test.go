@@ -81,12 +81,14 @@ func TestJSONPatch(t *testing.T) {
 		live, target, want string
 		nulls              bool
 	}{
-		"a null is set":        {`{a: {b: 1}}`, `{a: {b: null}}`, `[{"op":"add","path":"/a/b","value":null}]`, true},
-		"a null is there":      {`{a: null}`, `{a: null}`, `null`, false},
-		"one in a new map":     {`{}`, `{a: {b: null}}`, `[{"op":"add","path":"/a","value":{"b":null}}]`, true},
-		"one is taken out":     {`{a: null, b: 1}`, `{b: 2}`, `[{"op":"remove","path":"/a","value":null},{"op":"add","path":"/b","value":2}]`, false},
-		"one inside of a list": {`{a: [1]}`, `{a: [null]}`, `[{"op":"add","path":"/a","value":[null]}]`, false},
-		"a key with a slash":   {`{}`, `{a/b: 1}`, `[{"op":"add","path":"/a~1b","value":1}]`, false},
+		"a null is set":               {`{a: {b: 1}}`, `{a: {b: null}}`, `[{"op":"add","path":"/a/b","value":null}]`, true},
+		"a null is there":             {`{a: null}`, `{a: null}`, `null`, false},
+		"one in a new map":            {`{}`, `{a: {b: null}}`, `[{"op":"add","path":"/a","value":{"b":null}}]`, true},
+		"one is taken out":            {`{a: null, b: 1}`, `{b: 2}`, `[{"op":"remove","path":"/a","value":null},{"op":"add","path":"/b","value":2}]`, false},
+		"one inside of a list":        {`{a: [1]}`, `{a: [null]}`, `[{"op":"add","path":"/a","value":[null]}]`, true},
+		"one in an element of a list": {`{a: [{b: null, c: 1}]}`, `{a: [{b: null, c: 2}]}`, `[{"op":"add","path":"/a","value":[{"b":null,"c":2}]}]`, true},
+		"one in a list that is there": {`{a: [{b: null}]}`, `{a: [{b: null}]}`, `null`, false},
+		"a key with a slash":          {`{}`, `{a/b: 1}`, `[{"op":"add","path":"/a~1b","value":1}]`, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			live, target := obj(t, tc.live), obj(t, tc.target)
