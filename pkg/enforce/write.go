@@ -100,15 +100,14 @@ func (w *writer) merge(ctx context.Context, r *Revert, manager string, dryRun bo
 // patch returns the patch that makes Target of Live, if Live is still the newest version: a merge patch, but for a target with
 // nulls, which a merge patch cannot write.
 func (r *Revert) patch() (types.PatchType, []byte, error) {
-	version := r.Live.GetResourceVersion()
 	if drift.SetsNull(r.Live.Object, r.Target) {
 		operations := append(drift.JSONPatch(r.Live.Object, r.Target),
-			drift.PatchOperation{Op: "add", Path: "/metadata/resourceVersion", Value: version})
+			drift.PatchOperation{Op: "add", Path: "/metadata/resourceVersion", Value: r.Live.GetResourceVersion()})
 		body, err := json.Marshal(operations)
 		return types.JSONPatchType, body, err
 	}
 	patch := drift.MergePatch(r.Live.Object, r.Target)
-	setPath(patch, version, "metadata", "resourceVersion")
+	setPath(patch, r.Live.GetResourceVersion(), "metadata", "resourceVersion")
 	body, err := json.Marshal(patch)
 	return types.MergePatchType, body, err
 }
