@@ -4,11 +4,8 @@ import (
 	"fmt"
 	"testing"
 
-	"helm.sh/helm/v3/pkg/action"
-	"helm.sh/helm/v3/pkg/chart/loader"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/operator"
@@ -17,40 +14,21 @@ import (
 
 // asFlux returns Helm's library as Flux uses it with a targetNamespace: the records are stored in Apps, and the release is in
 // another namespace.
-func (w *world) asFlux(namespace string) *action.Configuration {
+func (w *world) asFlux(namespace string) *kit.HelmSDK {
 	w.Helper()
-	kubeconfig, cache := w.Cluster.Kubeconfig(), w.TempDir()
-	flags := genericclioptions.NewConfigFlags(true)
-	flags.KubeConfig, flags.Namespace, flags.CacheDir = &kubeconfig, &namespace, &cache
-	sdk := &action.Configuration{}
-	if err := sdk.Init(flags, w.Apps, "secret", func(string, ...any) {}); err != nil {
-		w.Fatal(err)
-	}
-	return sdk
+	return w.HelmSDK(namespace, w.Apps)
 }
 
 func (w *world) installAsFlux(namespace, chart string) {
 	w.Helper()
-	loaded, err := loader.Load(chart)
-	if err != nil {
-		w.Fatal(err)
-	}
-	install := action.NewInstall(w.asFlux(namespace))
-	install.ReleaseName, install.Namespace = "app", namespace
-	if _, err := install.RunWithContext(w.Ctx, loaded, nil); err != nil {
+	if err := w.asFlux(namespace).Install(chart); err != nil {
 		w.Fatal(err)
 	}
 }
 
 func (w *world) upgradeAsFlux(namespace, chart string) {
 	w.Helper()
-	loaded, err := loader.Load(chart)
-	if err != nil {
-		w.Fatal(err)
-	}
-	upgrade := action.NewUpgrade(w.asFlux(namespace))
-	upgrade.Namespace = namespace
-	if _, err := upgrade.RunWithContext(w.Ctx, "app", loaded, nil); err != nil {
+	if err := w.asFlux(namespace).Upgrade(chart, nil); err != nil {
 		w.Fatal(err)
 	}
 }
@@ -76,7 +54,7 @@ func TestStoredElsewhere_IsLocked(t *testing.T) {
 	w.WaitFieldIn(kit.ConfigMaps, target, "settings", "data.key", "second")
 	w.PatchIn(kit.ConfigMaps, target, "settings", `{"data":{"key":"tampered"}}`)
 	w.WaitFieldIn(kit.ConfigMaps, target, "settings", "data.key", "second")
-	if _, err := action.NewUninstall(w.asFlux(target)).Run("app"); err != nil {
+	if err := w.asFlux(target).Uninstall(); err != nil {
 		t.Fatal(err)
 	}
 	w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonSecretNotFound)

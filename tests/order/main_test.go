@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"helm.sh/helm/v3/pkg/kube"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -28,8 +27,6 @@ import (
 var shared *cluster.Cluster
 
 func TestMain(m *testing.M) {
-	// Helm's library names its field manager after the program, which is this test.
-	kube.ManagedFieldsManager = "helm"
 	os.Exit(cluster.Main(m, cluster.Options{}, func(c *cluster.Cluster) { shared = c }))
 }
 

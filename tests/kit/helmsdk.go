@@ -1,0 +1,74 @@
+package kit
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+)
+
+// HelmSDK is Helm 3 as a library, in the program of tests/helmsdk. It works on the release app of one namespace.
+type HelmSDK struct {
+	// requests and answers are the standard input and output of the program.
+	requests io.Writer
+	answers  *bufio.Scanner
+}
+
+// HelmSDK starts Helm 3 as a library for a release in a namespace, whose records are stored in another one if storage says so.
+func (e *Env) HelmSDK(namespace, storage string) *HelmSDK {
+	e.Helper()
+	// It ends when there are no more requests, and so after the context of the test. Compiled as helm3 is for the control plane,
+	// whose packages are these.
+	program := exec.CommandContext(context.WithoutCancel(e.Ctx), "go", "-C", "../helmsdk", "run", "-trimpath", "-buildvcs=false", ".",
+		"-kubeconfig", e.Cluster.Kubeconfig(), "-namespace", namespace, "-storage", storage, "-cache", e.TempDir())
+	program.Env, program.Stderr = append(os.Environ(), "CGO_ENABLED=0"), os.Stderr
+	requests, err := program.StdinPipe()
+	if err != nil {
+		e.Fatal(err)
+	}
+	answers, err := program.StdoutPipe()
+	if err != nil {
+		e.Fatal(err)
+	}
+	if err := program.Start(); err != nil {
+		e.Fatal(err)
+	}
+	e.Cleanup(func() {
+		if err := errors.Join(requests.Close(), program.Wait()); err != nil {
+			e.Errorf("the program in tests/helmsdk: %v", err)
+		}
+	})
+	return &HelmSDK{requests: requests, answers: bufio.NewScanner(answers)}
+}
+
+// Install installs a chart.
+func (h *HelmSDK) Install(chart string) error { return h.do("install", chart, nil) }
+
+// Upgrade upgrades the release to a chart with values.
+func (h *HelmSDK) Upgrade(chart string, values map[string]any) error {
+	return h.do("upgrade", chart, values)
+}
+
+// Uninstall uninstalls the release.
+func (h *HelmSDK) Uninstall() error { return h.do("uninstall", "", nil) }
+
+func (h *HelmSDK) do(what, chart string, values map[string]any) error {
+	request, err := json.Marshal(map[string]any{"Do": what, "Chart": chart, "Values": values})
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(h.requests, "%s\n", request); err != nil {
+		return fmt.Errorf("ask for an %s: %w", what, err)
+	}
+	if !h.answers.Scan() {
+		return errors.Join(errors.New("the program in tests/helmsdk has ended"), h.answers.Err())
+	}
+	if refused := h.answers.Text(); refused != "" {
+		return fmt.Errorf("%s: %s", what, refused)
+	}
+	return nil
+}
