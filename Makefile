@@ -57,6 +57,11 @@ test-tamper: ## Tamper with every object of every chart in every way, and print 
 	@$(RUN) ./tests/cluster-cmd build >&2
 	@go test -count=1 -v -timeout 180m -run '^TestTamper$$' ./tests/tamper -full $(TAMPER)
 
+.PHONY: test-kinds
+test-kinds: ## The same with an object of every kind that the API server serves (TAMPER= adds flags)
+	@$(RUN) ./tests/cluster-cmd build >&2
+	@go test -count=1 -v -timeout 180m -run '^TestEveryKind$$' ./tests/tamper -full $(TAMPER)
+
 # Seconds for each target, and a regular expression of targets, as in: make fuzz FUZZ_SECONDS=60 FUZZ=Parse
 FUZZ_SECONDS ?= 20
 FUZZ ?= .

@@ -126,6 +126,12 @@ func (t Tampering) Patches(declared, live map[string]any) ([][]byte, error) {
 	return patches, nil
 }
 
+// Locate returns the path in the live object that the tampering is about, and what is there; not ok when the live object does
+// not hold what is declared there.
+func (t Tampering) Locate(declared, live map[string]any) (path []string, value any, ok bool) {
+	return locate(t.Path, declared, live)
+}
+
 // locate translates a path in the declared object to the live one, where list elements may stand elsewhere.
 func locate(path []string, declared, live any) (translated []string, value any, found bool) {
 	for _, segment := range path {

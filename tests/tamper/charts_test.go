@@ -56,14 +56,16 @@ func charts(t *testing.T, c *cluster.Cluster, pass int) []*chart {
 		ch.render(t, file)
 		all = append(all, ch)
 	}
-	if *only != "" {
-		names := strings.Split(*only, ",")
-		all = slices.DeleteFunc(all, func(ch *chart) bool { return !slices.Contains(names, ch.name) })
-	}
+	all = slices.DeleteFunc(all, func(ch *chart) bool { return !ch.isWanted() })
 	if len(all) == 0 {
 		t.Skip("there is no chart for this pass")
 	}
 	return all
+}
+
+// isWanted reports whether the flag -charts names the chart, or no chart.
+func (ch *chart) isWanted() bool {
+	return *only == "" || slices.Contains(strings.Split(*only, ","), ch.name)
 }
 
 func (ch *chart) by(c *cluster.Cluster, version int) {
@@ -110,7 +112,8 @@ func (ch *chart) render(t *testing.T, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	manifest, dir := string(content), t.TempDir()
+	// The objects of testdata/kinds that are in no namespace have the release in their names.
+	manifest, dir := strings.ReplaceAll(string(content), "RELEASE-", ch.release+"-"), t.TempDir()
 	if ch.name == "ingress-nginx" {
 		manifest = confine(t, manifest)
 	}

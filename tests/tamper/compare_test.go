@@ -33,6 +33,7 @@ func (o *object) content(u *unstructured.Unstructured, id identity) map[string]a
 		// While the autoscaler's range is tampered with, it may choose others.
 		remove("spec", "replicas")
 	}
+	o.withoutLeft(c)
 	switch u.GetKind() {
 	case "Service":
 		o.withoutAllocations(c)

@@ -32,11 +32,14 @@ const (
 	left      class = "addition (Declared: is left)"
 	leftOrder class = "reorder that means nothing (is left)"
 	strict    class = "addition (Strict: goes)"
+
+	blank      class = "null or empty, for a value or the reverse"
+	undeclared class = "undeclared value (Strict: goes back)"
 )
 
 // classes are the rows of the table, in their order.
 func classes() []class {
-	return []class{scalar, mergeKey, removal, reorder, addition, ownership, scale, takeover, deletion, beside, left, leftOrder, strict}
+	return []class{scalar, mergeKey, removal, reorder, addition, ownership, scale, takeover, deletion, beside, left, leftOrder, strict, blank, undeclared}
 }
 
 // mutation is one tampering with an object.
@@ -282,8 +285,8 @@ func (g *generator) takeovers() ([]mutation, error) {
 		if len(found) == g.size.of(takeover) {
 			break
 		}
-		if g.classOf(t) != scalar || g.isExempt(t) {
-			continue
+		if g.classOf(t) != scalar || g.isExempt(t) || len(t.Path) > 1 && g.isMerged(t.Path[:len(t.Path)-1]) {
+			continue // what somebody applies to a set is merged with what is declared
 		}
 		bodies, err := t.Patches(g.declared.Object, g.declared.Object)
 		if err != nil {

@@ -26,6 +26,8 @@ func (o *object) isMerged(path []string) bool {
 		return true
 	case kind == "Tree":
 		return list == "listeners" || list == "tags" // as its definition says
+	case kind == "Path": // the same
+		return slices.Contains([]string{"hosts", "weights", "names", "tags", "kinds", "remove", "listeners", "headers", "add"}, list)
 	case !o.builtIn() || o.isDefinition() || kind == "NetworkPolicy":
 		return false
 	case kind == "ServiceAccount":

@@ -90,6 +90,9 @@ func (x *tampering) letGo(ctx context.Context, r request) error {
 		return err
 	}
 	_, err = x.resource.Patch(ctx, x.name(), types.ApplyPatchType, nothing, metav1.PatchOptions{FieldManager: r.manager})
+	if isRefusal(err) {
+		return nil // what cannot be changed cannot be given back either
+	}
 	return err
 }
 
@@ -170,8 +173,10 @@ func (x *tampering) delete(ctx context.Context) error {
 		return fmt.Errorf("delete: %w", err)
 	}
 	version := now.GetResourceVersion()
-	isOurs := func(finalizer string) bool { return strings.HasPrefix(finalizer, "tamper.example.com/") }
-	if slices.ContainsFunc(x.declared.GetFinalizers(), isOurs) {
+	isOurs := func(finalizer string) bool {
+		return strings.HasPrefix(finalizer, "tamper.example.com/") || slices.Contains(unattended(), finalizer)
+	}
+	if slices.ContainsFunc(now.GetFinalizers(), isOurs) {
 		// Those who put them there are done now.
 		done, err := x.resource.Patch(ctx, x.name(), types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`),
 			metav1.PatchOptions{FieldManager: kit.Tamperer})
@@ -192,11 +197,20 @@ func (x *tampering) delete(ctx context.Context) error {
 	return err
 }
 
+// unattended are the finalizers of Kubernetes whose controllers do not run here.
+func unattended() []string {
+	return []string{"kubernetes.io/pv-protection", "kubernetes.io/vac-protection", "resource.kubernetes.io/delete-protection",
+		"scheduling.k8s.io/podgroup-protection"}
+}
+
 // restored waits until the object is as wanted after a version, and records how long that took from now on, or what is
 // left of the tampering when it takes too long.
 func (x *tampering) restored(ctx context.Context, m mutation, version string, differs func(*unstructured.Unstructured) string) error {
 	begin := time.Now()
 	wait := patience
+	if m.class == deletion {
+		wait *= 4 // a namespace is gone when all that was in it is
+	}
 	if _, known := x.result.hopeless.Load(m.alike()); known {
 		wait = impatience
 	}

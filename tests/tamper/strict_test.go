@@ -14,16 +14,7 @@ import (
 
 // removesAdditions turns scope Strict on, after which the additions that stand have to go, and then every new one.
 func (w *world) removesAdditions(t *testing.T, ch *chart, r *result) {
-	env := w.in(t, ch)
-	w.proxy.Reset()
-	env.PatchHelmRelease(ch.release, `{"spec":{"scope":"Strict"}}`)
-	env.Eventually("scope Strict of "+ch.release+" is in force", func() error {
-		hr := env.HelmRelease(ch.release)
-		if hr.Spec.Scope != v1alpha1.ScopeStrict || hr.Status.ObservedGeneration != hr.Generation {
-			return fmt.Errorf("generation %d of %d is observed", hr.Status.ObservedGeneration, hr.Generation)
-		}
-		return nil
-	})
+	w.beStrict(t, ch)
 	var standing atomic.Int32
 	w.onEach(t, ch, r, func(ctx context.Context, x *tampering) error {
 		wait := patience
@@ -57,6 +48,21 @@ func (w *world) removesAdditions(t *testing.T, ch *chart, r *result) {
 		return nil
 	})
 	w.wantNoStrayWrites(t)
+}
+
+// beStrict turns scope Strict on.
+func (w *world) beStrict(t *testing.T, ch *chart) {
+	t.Helper()
+	env := w.in(t, ch)
+	w.proxy.Reset()
+	env.PatchHelmRelease(ch.release, `{"spec":{"scope":"Strict"}}`)
+	env.Eventually("scope Strict of "+ch.release+" is in force", func() error {
+		hr := env.HelmRelease(ch.release)
+		if hr.Spec.Scope != v1alpha1.ScopeStrict || hr.Status.ObservedGeneration != hr.Generation {
+			return fmt.Errorf("generation %d of %d is observed", hr.Status.ObservedGeneration, hr.Generation)
+		}
+		return nil
+	})
 }
 
 // becomes waits until the object is as wanted, and returns what differs if it takes too long.

@@ -183,6 +183,9 @@ func (w *world) onEach(t *testing.T, ch *chart, r *result, do func(context.Conte
 				t.Errorf("%s: %v", o, err)
 			}
 			if x.failed {
+				if u, err := o.get(t.Context()); err == nil {
+					t.Logf("managed fields of %s: %v", o, u.GetManagedFields())
+				}
 				t.Logf("the operator on %s:\n%s", o, linesWith(w.operator.Log(), o.name()))
 			}
 		})

@@ -1,0 +1,254 @@
+package tamper
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+
+	"github.com/rancher/helm-locker/tests/cluster"
+	"github.com/rancher/helm-locker/tests/kit"
+)
+
+// TestEveryKind locks an object of every kind that the API server serves, half of them installed by Helm 3 and half by Helm 4
+// (the full form has a second pass with these exchanged), and does to each declared value, and in scope Strict to each value
+// that could be there, what its schema allows. Nothing here is a list of known kinds: the objects are Kubernetes' own stubs,
+// beside those of testdata/kinds for what the stubs leave out, and the changes are made of the schemas.
+func TestEveryKind(t *testing.T) {
+	t.Logf("seed %d, full %t", *seed, *full)
+	r, passes := &report{}, 1
+	if *full {
+		passes = 2
+	}
+	for pass := range passes {
+		t.Run(fmt.Sprintf("Pass%d", pass+1), func(t *testing.T) { everyKind(t, pass, r) })
+	}
+	if len(r.results) > 0 {
+		t.Logf("\n%s", r)
+	}
+}
+
+func everyKind(t *testing.T, pass int, r *report) {
+	c := cluster.ForTest(t, cluster.Options{ControllerManager: true, ExtraAPIServerArgs: []string{
+		"--runtime-config=api/all=true", "--feature-gates=" + features,
+	}})
+	w := &world{env: kit.New(t, c)}
+	w.charts = w.kinds(t, c, pass)
+	w.installAll(t)
+	for _, ch := range w.charts {
+		r.results = append(r.results, newResult(ch, &r.hopeless))
+	}
+	results := r.results[len(r.results)-len(w.charts):]
+	each := func(name string, do func(*testing.T, *chart, *result)) {
+		t.Run(name, func(t *testing.T) {
+			for i, ch := range w.charts {
+				t.Run(ch.String(), func(t *testing.T) { do(t, ch, results[i]) })
+			}
+		})
+	}
+	bystanders := w.bystanders(t)
+	w.proxy = w.env.Proxy()
+	w.operator = kit.StartOperator(t, w.proxy.RESTConfig(), w.env.Operator)
+
+	each("LocksWithoutWriting", w.locksWithoutWriting)
+	t.Run("StaysQuiet", w.staysQuiet)
+	each("RestoresEverything", w.restoresEverything)
+	each("RestoresBlanks", w.restoresBlanks)
+	each("IsStrict", w.isStrict)
+	each("HelmUpgradesAfterwards", w.helmUpgradesAfterwards)
+	w.wantBystanders(t, bystanders)
+}
+
+// features are the gates without which the API server does not serve all kinds that there are stubs of.
+const features = "DRADeviceTaints=true,DRADeviceTaintRules=true,DRAResourcePoolStatus=true,ClusterTrustBundle=true," +
+	"PodCertificateRequest=true,CoordinatedLeaderElection=true,GenericWorkload=true,MutatingAdmissionPolicy=true"
+
+// kinds returns the charts of one pass.
+func (w *world) kinds(t *testing.T, c *cluster.Cluster, pass int) []*chart {
+	t.Helper()
+	all, err := stubs(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := discovery.NewDiscoveryClientForConfig(c.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	resources, err := kindsOf(client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifests, unserved := served(all, resources)
+	t.Logf("%d stubs, %d of them of resources that are not served or do not stay", len(all), unserved)
+	if len(manifests) < 60 {
+		t.Fatalf("only %d kinds are served", len(manifests))
+	}
+	known, err := newShapes(client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range manifests {
+		s, err := known.of(schema.FromAPIVersionAndKind(m["apiVersion"].(string), m["kind"].(string)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.prune(m)
+	}
+	own, err := filepath.Glob(filepath.Join("testdata", "kinds", "*", "manifest.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := make([][]map[string]any, 2)
+	for i, m := range manifests {
+		if *full || i%shortOf == 0 {
+			parts[(i/shortOf+i+pass)%2] = append(parts[(i/shortOf+i+pass)%2], m)
+		}
+	}
+	var charts []*chart
+	for i, version := range []int{3, 4} {
+		ch := &chart{name: "kinds", release: fmt.Sprintf("kinds-%d", version)}
+		ch.by(c, version)
+		text, err := document(parts[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		ch.render(t, writeTo(t, text))
+		charts = append(charts, ch)
+		for _, file := range own {
+			name := filepath.Base(filepath.Dir(file))
+			ch := &chart{name: name, release: fmt.Sprintf("%s-%d", name, version)}
+			ch.by(c, version)
+			ch.render(t, file)
+			charts = append(charts, ch)
+		}
+	}
+	return slices.DeleteFunc(charts, func(ch *chart) bool { return !ch.isWanted() })
+}
+
+// shortOf is of how many kinds the short form takes one.
+const shortOf = 6
+
+func writeTo(t *testing.T, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "manifest.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// kindsOf returns the kind of each resource that the API server serves and lets create.
+func kindsOf(client discovery.DiscoveryInterface) (map[schema.GroupVersionResource]string, error) {
+	_, lists, err := client.ServerGroupsAndResources()
+	if err != nil {
+		return nil, fmt.Errorf("list the resources: %w", err)
+	}
+	kinds := map[schema.GroupVersionResource]string{}
+	for _, list := range lists {
+		gv, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			return nil, fmt.Errorf("read the resources: %w", err)
+		}
+		for _, r := range list.APIResources {
+			if slices.Contains(r.Verbs, "create") && slices.Contains(r.Verbs, "watch") {
+				kinds[gv.WithResource(r.Name)] = r.Kind
+			}
+		}
+	}
+	return kinds, nil
+}
+
+// restoresBlanks has null and an empty value put in the place of everything that is declared.
+func (w *world) restoresBlanks(t *testing.T, ch *chart, r *result) {
+	w.onEach(t, ch, r, func(ctx context.Context, x *tampering) error {
+		g := x.generator(x.before)
+		for _, m := range g.some(g.blanks(), x.size.of(blank)) {
+			if err := x.edit(ctx, m); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	w.wantNoStrayWrites(t)
+}
+
+// isStrict turns scope Strict on. Then what nobody declared is changed, and all that the schema allows is added.
+func (w *world) isStrict(t *testing.T, ch *chart, r *result) {
+	w.beStrict(t, ch)
+	client, err := discovery.NewDiscoveryClientForConfig(w.env.Cluster.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, err := newShapes(client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shapes := map[*object]shape{}
+	for _, o := range ch.objects {
+		if shapes[o], err = known.of(o.declared.GroupVersionKind()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.onEach(t, ch, r, func(ctx context.Context, x *tampering) error {
+		g := x.generator(x.before)
+		for _, m := range slices.Concat(g.some(g.changedDefaults(), x.size.of(undeclared)), g.some(g.anywhere(shapes[x.object]), x.size.of(strict))) {
+			if err := x.edit(ctx, m); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	w.wantNoStrayWrites(t)
+}
+
+// isLeftTo reports whether a lock leaves an undeclared value to others in every scope, as docs/scopes.md says: allocations,
+// bindings, and what nobody may take out.
+func (o *object) isLeftTo(path []string) bool {
+	in := func(prefix ...string) bool {
+		return len(path) >= len(prefix) && slices.Equal(path[:len(prefix)], prefix)
+	}
+	if in("metadata", "finalizers") || path[len(path)-1] == "caBundle" {
+		return true // the sample of a finalizer has no domain, as those of Kubernetes itself
+	}
+	switch o.declared.GetKind() {
+	case "ConfigMap", "Secret":
+		return in("immutable") // once set, the API server refuses every change of the object
+	case "ServiceAccount":
+		return in("secrets") // with an element that has no name, the API server forgets who owns what in the object
+	case "Service":
+		return in("spec", "clusterIP") || in("spec", "clusterIPs") || in("spec", "ipFamilies") || in("spec", "healthCheckNodePort") ||
+			in("spec", "loadBalancerIP") || in("spec", "loadBalancerClass") || path[len(path)-1] == "nodePort"
+	case "PersistentVolumeClaim", "PersistentVolume", "Pod", "Lease", "Namespace", "Node":
+		return in("spec")
+	case "DeviceTaintRule":
+		return in("spec", "taint", "timeAdded") // the API server sets it with every change of the effect
+	}
+	return false
+}
+
+// withoutLeft takes out of an object what controllers and the API server write into it by themselves.
+func (o *object) withoutLeft(u map[string]any) {
+	remove := func(path ...string) { unstructured.RemoveNestedField(u, path...) }
+	switch o.declared.GetKind() {
+	case "DeviceTaintRule":
+		remove("spec", "taint", "timeAdded")
+	case "HorizontalPodAutoscaler":
+		remove("metadata", "annotations", "autoscaling.alpha.kubernetes.io/conditions") // the status, in version 1
+	case "CertificateSigningRequest":
+		remove("spec", "extra") // says by which certificate it was requested
+	case "Node":
+		remove("spec", "taints")
+	case "Pod":
+		// The volume of the token has another name in each Pod.
+		remove("spec", "volumes")
+		for _, c := range elements(u, "spec", "containers") {
+			delete(c, "volumeMounts")
+		}
+	}
+}

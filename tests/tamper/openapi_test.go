@@ -1,0 +1,226 @@
+package tamper
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/openapi"
+)
+
+// shapes are the OpenAPI schemas that an API server serves.
+type shapes struct {
+	paths map[string]openapi.GroupVersion
+	read  map[string]map[string]any // by path: the named schemas
+}
+
+func newShapes(client discovery.DiscoveryInterface) (*shapes, error) {
+	paths, err := client.OpenAPIV3().Paths()
+	if err != nil {
+		return nil, fmt.Errorf("list the schemas: %w", err)
+	}
+	return &shapes{paths: paths, read: map[string]map[string]any{}}, nil
+}
+
+// shape is the schema of a value, with those that it refers to.
+type shape struct {
+	schema map[string]any
+	named  map[string]any
+}
+
+// of returns the schema of a kind; a shape without schema where there is none.
+func (s *shapes) of(gvk schema.GroupVersionKind) (shape, error) {
+	path := "apis/" + gvk.GroupVersion().String()
+	if gvk.Group == "" {
+		path = "api/" + gvk.Version
+	}
+	if s.paths[path] == nil {
+		return shape{}, nil
+	}
+	if s.read[path] == nil {
+		content, err := s.paths[path].Schema("application/json")
+		if err != nil {
+			return shape{}, fmt.Errorf("read the schemas of %s: %w", path, err)
+		}
+		var document struct {
+			Components struct {
+				Schemas map[string]any `json:"schemas"`
+			} `json:"components"`
+		}
+		if err := utiljson.Unmarshal(content, &document); err != nil {
+			return shape{}, fmt.Errorf("decode the schemas of %s: %w", path, err)
+		}
+		s.read[path] = document.Components.Schemas
+	}
+	for _, v := range s.read[path] {
+		m, _ := v.(map[string]any)
+		kinds, _ := m["x-kubernetes-group-version-kind"].([]any)
+		for _, k := range kinds {
+			kind, _ := k.(map[string]any)
+			if kind["kind"] == gvk.Kind && kind["group"] == gvk.Group && kind["version"] == gvk.Version {
+				return shape{m, s.read[path]}, nil
+			}
+		}
+	}
+	return shape{}, nil
+}
+
+// resolved follows references.
+func (s shape) resolved() shape {
+	for range 10 {
+		reference, _ := s.schema["$ref"].(string)
+		if all, ok := s.schema["allOf"].([]any); ok && len(all) == 1 && reference == "" {
+			only, _ := all[0].(map[string]any)
+			reference, _ = only["$ref"].(string)
+		}
+		if reference == "" {
+			break
+		}
+		next, _ := s.named[reference[strings.LastIndex(reference, "/")+1:]].(map[string]any)
+		s.schema = next
+	}
+	return s
+}
+
+func (s shape) below(v any) shape {
+	m, _ := v.(map[string]any)
+	return shape{m, s.named}.resolved()
+}
+
+// sample returns a value of the shape that is likely to be valid: of an object, with its required fields and one more where
+// none is required.
+func (s shape) sample(depth int) any {
+	if values, ok := s.schema["enum"].([]any); ok && len(values) > 0 {
+		return values[len(values)-1]
+	}
+	if s.schema["x-kubernetes-int-or-string"] == true {
+		return int64(7)
+	}
+	switch s.schema["type"] {
+	case "boolean":
+		return true
+	case "integer":
+		return int64(7)
+	case "number":
+		return 7.5
+	case "array":
+		return []any{s.below(s.schema["items"]).sample(depth - 1)}
+	case "object":
+		return s.sampleObject(depth)
+	}
+	if _, either := s.schema["oneOf"]; either { // a quantity, or a port
+		return int64(7)
+	}
+	switch s.schema["format"] {
+	case "date-time":
+		return "2020-01-02T03:04:05Z"
+	case "byte":
+		return "YWRkZWQ="
+	}
+	return "added"
+}
+
+func (s shape) sampleObject(depth int) any {
+	made := map[string]any{}
+	if depth <= 0 {
+		return made
+	}
+	properties, _ := s.schema["properties"].(map[string]any)
+	required, _ := s.schema["required"].([]any)
+	for _, name := range required {
+		if key, ok := name.(string); ok {
+			made[key] = s.below(properties[key]).sample(depth - 1)
+		}
+	}
+	if len(made) == 0 && len(properties) > 0 {
+		first := sortedKeys(properties)[0]
+		made[first] = s.below(properties[first]).sample(depth - 1)
+	}
+	if len(properties) == 0 && s.schema["additionalProperties"] != nil {
+		made["added"] = s.below(s.schema["additionalProperties"]).sample(depth - 1)
+	}
+	return made
+}
+
+// prune takes out of a value what the shape does not know. Some stubs have such fields, with which Helm 4 installs nothing.
+func (s shape) prune(value any) {
+	switch v := value.(type) {
+	case map[string]any:
+		properties, _ := s.schema["properties"].(map[string]any)
+		for key, member := range v {
+			switch {
+			case properties[key] != nil:
+				s.below(properties[key]).prune(member)
+			case len(properties) > 0:
+				delete(v, key)
+			case s.schema["additionalProperties"] != nil:
+				s.below(s.schema["additionalProperties"]).prune(member)
+			}
+		}
+	case []any:
+		for _, e := range v {
+			s.below(s.schema["items"]).prune(e)
+		}
+	}
+}
+
+// place is where something can be put that the object does not have.
+type place struct {
+	path  []string
+	value any
+}
+
+// places returns every key that the live object could have in addition, and every list that could have one more element.
+func (s shape) places(live any) []place {
+	var found []place
+	var walk func(path []string, s shape, live any)
+	walk = func(path []string, s shape, live any) {
+		if isOfServer(path) {
+			return
+		}
+		path = slices.Clip(path)
+		switch l := live.(type) {
+		case map[string]any:
+			properties, _ := s.schema["properties"].(map[string]any)
+			for _, name := range sortedKeys(properties) {
+				at, below := append(path, name), s.below(properties[name])
+				if l[name] != nil {
+					walk(at, below, l[name])
+				} else if !isOfServer(at) {
+					found = append(found, place{at, below.sample(4)})
+				}
+			}
+			if more := s.schema["additionalProperties"]; more != nil && len(properties) == 0 {
+				for _, name := range sortedKeys(l) {
+					walk(append(path, name), s.below(more), l[name])
+				}
+				found = append(found, place{append(path, "added"), s.below(more).sample(4)})
+			}
+		case []any:
+			items := s.below(s.schema["items"])
+			for i, e := range l {
+				walk(append(path, strconv.Itoa(i)), items, e)
+			}
+			if items.schema != nil {
+				found = append(found, place{append(path, "-"), items.sample(4)})
+			}
+		}
+	}
+	walk(nil, s.resolved(), live)
+	return found
+}
+
+// isOfServer reports fields that the API server does not let anybody set, or that nobody compares.
+func isOfServer(path []string) bool {
+	if len(path) == 1 {
+		return path[0] == "status" || path[0] == "apiVersion" || path[0] == "kind"
+	}
+	if len(path) > 1 && path[0] == "metadata" {
+		return path[1] != "labels" && path[1] != "annotations" && path[1] != "finalizers"
+	}
+	return false
+}
