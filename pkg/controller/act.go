@@ -11,7 +11,6 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/drift"
-	"github.com/rancher/helm-locker/pkg/enforce"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/report"
@@ -42,7 +41,7 @@ func (c *Controller) act(ctx context.Context, l *lock.Lock, drifted []*verdict) 
 		}
 		return
 	}
-	if holds, err := c.enforcer.Holds(ctx, l.Record); err != nil || !holds {
+	if holds, err := c.holds(ctx, l); err != nil || !holds {
 		c.notNow(l, drifted, err)
 		return
 	}
@@ -77,11 +76,12 @@ func (c *Controller) notNow(l *lock.Lock, drifted []*verdict, err error) {
 	c.update(l.Key, func(*entry) { c.Metrics.Yielded(l.Release) })
 	c.Log.WithField("release", l.Release.String()).Debug("Helm has begun to work; leaving its objects alone")
 	c.enqueueRelease(l.Release)
+	c.confirmQueue.Add(l.Release)
 }
 
 // putBack puts one existing object back. It calls done when it makes no more requests about the object.
 func (c *Controller) putBack(ctx context.Context, l *lock.Lock, v *verdict, done func()) {
-	restored, err := c.enforcer.Revert(ctx, enforce.SetID(l.Release), v.revert)
+	_, restored, err := c.write(ctx, l, v, false, c.enforcer.Revert)
 	switch {
 	case err == nil:
 		c.restored(l, v, restored, v1alpha1.DriftActionReverted)
@@ -100,16 +100,15 @@ func (c *Controller) freshLook(v *verdict) *lock.Observation {
 }
 
 // recreate creates objects anew: those that others need first (namespaces, then definitions), then the rest side by
-// side. Afterwards the record is read again, and if Helm has begun to work the objects are taken back.
+// side. After each creation the record is read again, by one list for all that wait for it; if Helm has begun to work the object may be
+// taken back.
 func (c *Controller) recreate(ctx context.Context, l *lock.Lock, verdicts []*verdict) {
 	if len(verdicts) == 0 {
 		return
 	}
 	ctx, cancel := outlast(ctx)
 	defer cancel()
-	var mu sync.Mutex
-	created := map[*lock.Object]*unstructured.Unstructured{}
-	var done, doubtful []*verdict
+	var confirmations sync.WaitGroup
 	for rank := range 3 {
 		var writes sync.WaitGroup
 		for _, v := range verdicts {
@@ -117,46 +116,27 @@ func (c *Controller) recreate(ctx context.Context, l *lock.Lock, verdicts []*ver
 				continue
 			}
 			c.parallel(ctx, l, &writes, func(func()) {
-				obj, err := c.enforcer.Revert(ctx, enforce.SetID(l.Release), v.revert)
-				if obj != nil {
-					mu.Lock()
-					created[v.Object] = obj
-					done = append(done, v)
-					mu.Unlock()
-				}
-				switch {
-				case obj == nil && unanswered(err):
-					mu.Lock()
-					doubtful = append(doubtful, v)
-					mu.Unlock()
-				case err != nil:
+				w, obj, err := c.write(ctx, l, v, true, c.enforcer.Revert)
+				if err != nil {
 					c.notCreated(l, v, obj, err)
+				}
+				if obj != nil {
+					confirmations.Go(func() { c.created(ctx, l, v, w) })
 				}
 			})
 		}
 		writes.Wait()
 	}
-	for _, v := range doubtful {
-		c.clearUp(ctx, l, v)
-	}
-	if len(created) == 0 {
-		return
-	}
-	stay := c.confirm(ctx, l, created)
-	for _, v := range done {
-		if stay {
-			c.restored(l, v, created[v.Object], v1alpha1.DriftActionRecreated)
-			continue
-		}
-		c.settle(l, v.Work, lock.Outcome{Again: c.freshLook(v), Failed: true, Transient: true, Problem: c.driftProblem(v)})
-	}
+	confirmations.Wait()
 }
 
-// confirm says whether what was created may stay; if not, it has been taken back.
-func (c *Controller) confirm(ctx context.Context, l *lock.Lock, created map[*lock.Object]*unstructured.Unstructured) (stay bool) {
-	return c.insist(ctx, l, func(ctx context.Context) (bool, error) {
-		return c.enforcer.Confirm(ctx, l.Record, created)
-	})
+// created settles an object that was created again: it is restored if the record still is the locked one.
+func (c *Controller) created(ctx context.Context, l *lock.Lock, v *verdict, w *lock.Write) {
+	if c.confirm(ctx, w) {
+		c.restored(l, v, w.Made, v1alpha1.DriftActionRecreated)
+		return
+	}
+	c.settle(l, v.Work, lock.Outcome{Again: c.freshLook(v), Failed: true, Transient: true, Problem: c.driftProblem(v)})
 }
 
 func creationRank(id manifest.ID) int {
@@ -176,6 +156,8 @@ func (c *Controller) notCreated(l *lock.Lock, v *verdict, made *unstructured.Uns
 		return
 	}
 	switch {
+	case unanswered(err):
+		c.settle(l, v.Work, lock.Outcome{Again: c.freshLook(v), Failed: true, Transient: true, Problem: c.driftProblem(v)})
 	case apierrors.IsAlreadyExists(err), apierrors.IsConflict(err):
 		c.settle(l, v.Work, lock.Outcome{Again: c.freshLook(v)})
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):

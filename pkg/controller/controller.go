@@ -104,6 +104,9 @@ type Controller struct {
 	// leftoverQueue holds the releases of which earlier revisions are to be looked at; behind is its pace.
 	leftoverQueue workqueue.TypedRateLimitingInterface[string]
 	behind        flowcontrol.RateLimiter
+	// unproven are the writes around which Helm may have begun to work; confirmQueue holds the releases of which that is to be found out.
+	unproven     lock.Writes
+	confirmQueue workqueue.TypedRateLimitingInterface[release.Key]
 
 	slots       slots
 	budget      readingBudget
@@ -139,12 +142,13 @@ func New(ctx context.Context, clients Clients, o Options) (*Controller, error) {
 		Options: o, clients: clients,
 		kinds: watch.NewKinds(clients.Discovery),
 		table: lock.NewTable(), schemas: schemas, hasher: drift.NewHasher(),
-		releaseQueue: retryQueue(o, "release", 100*time.Millisecond, time.Minute),
+		releaseQueue: retryQueue[string](o, "release", 100*time.Millisecond, time.Minute),
 		driftQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{
 			Name: "drift", Clock: o.Clock, MetricsProvider: o.Metrics.Queues(),
 		}),
-		statusQueue:   retryQueue(o, "status", time.Second, time.Minute),
-		leftoverQueue: retryQueue(o, "leftover", 5*time.Second, 5*time.Minute),
+		statusQueue:   retryQueue[string](o, "status", time.Second, time.Minute),
+		leftoverQueue: retryQueue[string](o, "leftover", 5*time.Second, 5*time.Minute),
+		confirmQueue:  retryQueue[release.Key](o, "confirm", 100*time.Millisecond, time.Minute),
 		behind:        flowcontrol.NewTokenBucketRateLimiter(historyReadsPerSecond, historyReadsAtOnce),
 		slots:         newSlots(),
 		eventBudget:   flowcontrol.NewTokenBucketPassiveRateLimiter(eventsPerSecond, eventBurst),
@@ -176,9 +180,9 @@ func New(ctx context.Context, clients Clients, o Options) (*Controller, error) {
 
 // retryQueue returns a queue in which what failed waits longer every time, from shortest to longest. Its name is what the
 // metrics call it.
-func retryQueue(o Options, name string, shortest, longest time.Duration) workqueue.TypedRateLimitingInterface[string] {
-	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](shortest, longest)
-	return workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[string]{
+func retryQueue[T comparable](o Options, name string, shortest, longest time.Duration) workqueue.TypedRateLimitingInterface[T] {
+	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[T](shortest, longest)
+	return workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[T]{
 		Name: name, Clock: o.Clock, MetricsProvider: o.Metrics.Queues(),
 	})
 }
@@ -196,6 +200,7 @@ func (c *Controller) Run(ctx context.Context) error {
 		c.driftQueue.ShutDown()
 		c.statusQueue.ShutDown()
 		c.leftoverQueue.ShutDown()
+		c.confirmQueue.ShutDown()
 		return nil
 	})
 	select {
@@ -214,6 +219,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	serve(group, c.driftQueue, func(key string) { c.nextDrift(ctx, key) })
 	serve(group, c.leftoverQueue, func(key string) { c.nextLeftover(ctx, key) })
 	work(group, statusWorkers, func() bool { return c.nextStatus(ctx) })
+	serve(group, c.confirmQueue, func(key release.Key) { c.nextConfirm(ctx, key) })
 	group.Go(func() error { c.runSweeps(ctx); return nil })
 	close(c.ready)
 	c.Log.Infof("looking after %s in namespace %s%s", count(len(keys), "HelmRelease"), c.Namespace, c.ofShard())
@@ -230,7 +236,7 @@ func (c *Controller) stop(group *errgroup.Group) error {
 
 // serve has every key of a queue worked on at once, until the queue is shut down: what waits for one key is in no other's way.
 // Slots bound what is done at the same time. next gives the key back to the queue.
-func serve(group *errgroup.Group, queue workqueue.TypedInterface[string], next func(key string)) {
+func serve[T comparable](group *errgroup.Group, queue workqueue.TypedInterface[T], next func(key T)) {
 	group.Go(func() error {
 		for {
 			key, shutdown := queue.Get()
@@ -271,6 +277,9 @@ func (c *Controller) Lead() {
 		l.Resume()
 		c.driftQueue.Add(l.Key)
 		c.leftoverQueue.Add(l.Key)
+	}
+	for _, key := range c.unproven.Releases() {
+		c.confirmQueue.Add(key)
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 // keepsFinalizers reports whether the finalizers of w.Live stay even in scope Strict. To take the last one off an object
 // whose deletion is pending completes the deletion. An object that is only declared comes back at once; data do not.
 func keepsFinalizers(w *lock.Work) bool {
-	return w.Live.GetDeletionTimestamp() != nil && holdsData[w.ID.GroupKind()]
+	return w.Live.GetDeletionTimestamp() != nil && lock.HoldsData(w.ID.GroupKind())
 }
 
 // withFinalizersIgnored returns ignore with all finalizers added to what it ignores.

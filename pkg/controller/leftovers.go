@@ -265,17 +265,10 @@ func (c *Controller) stays(l *lock.Lock, o *lock.Object, live *unstructured.Unst
 		return "another object controls it"
 	case c.own.Reserved(manifest.Object{ID: o.ID, Content: live.Object}) != "":
 		return "the operator or Helm works with it"
-	case holdsData[o.ID.GroupKind()]:
+	case lock.HoldsData(o.ID.GroupKind()):
 		return "objects of this kind hold data, so they are only deleted by hand"
 	}
 	return ""
-}
-
-// holdsData are kinds with whose objects data goes. Helm would delete them, but a second attempt on Helm's behalf, perhaps
-// months later, is not worth the risk.
-var holdsData = map[schema.GroupKind]bool{
-	{Kind: "Namespace"}: true, {Kind: "PersistentVolume"}: true, {Kind: "PersistentVolumeClaim"}: true,
-	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}: true,
 }
 
 func (c *Controller) deleteLeftover(ctx context.Context, l *lock.Lock, v *verdict) error {

@@ -84,6 +84,7 @@ func (c *Controller) decide(ctx context.Context, key string, hr *v1alpha1.HelmRe
 		c.enter(key, hr.UID)
 	}
 	rel := releaseKey(hr)
+	defer c.confirmLater(rel) // after the lock has followed the record: what is written now looks at the lock
 	rec, found := c.releases.Newest(rel)
 	now := c.Clock.Now()
 	d := lock.Decide(lock.Input{Spec: hr.Spec, Record: rec, Found: found, Malformed: c.malformed(rel, rec, found), Now: now})

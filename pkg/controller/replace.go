@@ -23,7 +23,7 @@ func (c *Controller) mayReplace(l *lock.Lock, v *verdict, err error) bool {
 // replace deletes an object and creates it anew, in the order of every other write: the record is read again first, the
 // deletion has the observed version as its precondition, and the creation is confirmed, which may take long: done is called before.
 func (c *Controller) replace(ctx context.Context, l *lock.Lock, v *verdict, refusal error, done func()) {
-	holds, err := c.enforcer.Holds(ctx, l.Record)
+	holds, err := c.holds(ctx, l)
 	if err != nil || !holds {
 		c.notNow(l, []*verdict{v}, err)
 		return
@@ -31,7 +31,7 @@ func (c *Controller) replace(ctx context.Context, l *lock.Lock, v *verdict, refu
 	ctx, cancel := outlast(ctx)
 	defer cancel()
 	c.Log.WithField("object", v.ID.String()).Infof("replacing the object: %s", errorAbout(v.ID, refusal))
-	made, err := c.enforcer.Replace(ctx, enforce.SetID(l.Release), v.revert)
+	w, made, err := c.write(ctx, l, v, true, c.enforcer.Replace)
 	switch {
 	case made != nil:
 		if err != nil {
@@ -45,10 +45,7 @@ func (c *Controller) replace(ctx context.Context, l *lock.Lock, v *verdict, refu
 		return
 	}
 	done()
-	stay := c.insist(ctx, l, func(ctx context.Context) (bool, error) {
-		return c.enforcer.ConfirmReplaced(ctx, l.Record, v.Object, made)
-	})
-	if !stay {
+	if !c.confirm(ctx, w) {
 		c.settle(l, v.Work, lock.Outcome{Again: c.freshLook(v), Failed: true, Transient: true, Problem: c.driftProblem(v)})
 		return
 	}

@@ -6,8 +6,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
-	"github.com/rancher/helm-locker/pkg/lock"
 )
 
 // lastWord is how long a creation or deletion that is under way when the operator has to stop may take to be made and confirmed:
@@ -32,17 +30,4 @@ func outlast(ctx context.Context) (context.Context, context.CancelFunc) {
 func unanswered(err error) bool {
 	status := apierrors.APIStatus(nil)
 	return err != nil && (!errors.As(err, &status) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || status.Status().Code >= 500)
-}
-
-// clearUp finds out what has become of a creation that was not answered, and takes the object back if the release is being
-// uninstalled or is gone. The object that is found may be Helm's own, so it stays in every other case.
-func (c *Controller) clearUp(ctx context.Context, l *lock.Lock, v *verdict) {
-	c.insist(ctx, l, func(ctx context.Context) (bool, error) {
-		live, err := c.enforcer.Look(ctx, v.Object)
-		if err != nil || live == nil {
-			return true, err
-		}
-		return c.enforcer.ConfirmUnanswered(ctx, l.Record, v.Object, live)
-	})
-	c.settle(l, v.Work, lock.Outcome{Again: c.freshLook(v), Failed: true, Transient: true, Problem: c.driftProblem(v)})
 }

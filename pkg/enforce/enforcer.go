@@ -2,7 +2,6 @@ package enforce
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/sirupsen/logrus"
@@ -127,39 +126,19 @@ func (e *Enforcer) Revert(ctx context.Context, setID string, r *Revert) (*unstru
 	return e.set.revert(ctx, w, setID, r)
 }
 
-// Confirm takes the created objects back if the record is not the newest of its release any more: then Helm was at work
-// while they were created, and may not have seen them. It returns whether they may stay. On an error they stay too, and
-// the error says so; calling it again is safe.
-func (e *Enforcer) Confirm(ctx context.Context, rec release.Record, created map[*lock.Object]*unstructured.Unstructured) (bool, error) {
-	if len(created) == 0 {
+// TakeBack deletes an object that the operator created, unless Helm or a person has written to it since, or it is gone. It reports
+// whether it deleted the object.
+func (e *Enforcer) TakeBack(ctx context.Context, o *lock.Object, created *unstructured.Unstructured) (bool, error) {
+	w, err := e.as(o)
+	if err == nil {
+		err = w.takeBack(ctx, o, created)
+	}
+	switch {
+	case err == nil:
+		e.log.WithField("object", o.ID.String()).Info("took back what was re-created while Helm began to work")
 		return true, nil
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
+		return false, nil // Helm has already deleted it, or has made it its own
 	}
-	holds, err := e.prover.Holds(ctx, rec)
-	if err != nil || holds {
-		return holds, err
-	}
-	return false, e.takeBack(ctx, created)
-}
-
-// takeBack takes back all that can be; what one object's error is about does not keep the others. Errors that another
-// attempt may end come first.
-func (e *Enforcer) takeBack(ctx context.Context, created map[*lock.Object]*unstructured.Unstructured) error {
-	var errs, refusals []error
-	for o, obj := range created {
-		w, err := e.as(o)
-		if err == nil {
-			err = w.takeBack(ctx, o, obj)
-		}
-		switch {
-		case err == nil:
-			e.log.WithField("object", o.ID.String()).Info("took back what was re-created while Helm began to work")
-		case apierrors.IsNotFound(err), apierrors.IsConflict(err):
-			// Helm has already deleted it, or has made it its own.
-		case apierrors.IsForbidden(err):
-			refusals = append(refusals, fmt.Errorf("take back %s: %w", o.ID, err))
-		default:
-			errs = append(errs, fmt.Errorf("take back %s: %w", o.ID, err))
-		}
-	}
-	return errors.Join(append(errs, refusals...)...)
+	return false, fmt.Errorf("take back %s: %w", o.ID, err)
 }

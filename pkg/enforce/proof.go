@@ -55,14 +55,14 @@ func NewProver(
 // Close ends what is still under way for callers that are gone, and waits for it. The Prover must not be used any more.
 func (p *Prover) Close() { p.work.Close() }
 
-// Holds reports whether the newest record of the release still is the given one, and deployed. The answer is as of a moment after Holds
-// was called.
+// Holds reports whether the newest record of the release still is the given one: the same Secret, unchanged. The answer is as of a moment
+// after Holds was called.
 func (p *Prover) Holds(ctx context.Context, rec release.Record) (bool, error) {
 	now, found, err := p.Newest(ctx, rec.Key)
 	if err != nil || !found {
 		return false, err
 	}
-	return now.Same(rec) && now.Status == release.StatusDeployed, nil
+	return now.Same(rec), nil
 }
 
 // Newest returns the newest record of a release, false when there is none. The answer is as of a moment after Newest was called.

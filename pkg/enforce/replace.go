@@ -10,8 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/rancher/helm-locker/pkg/lock"
-	"github.com/rancher/helm-locker/pkg/manifest"
-	"github.com/rancher/helm-locker/pkg/release"
 )
 
 // replaceable are the kinds that hold no data and run nothing twice when they are deleted and created anew, with what is
@@ -40,7 +38,7 @@ func Replaceable(kind schema.GroupKind) (loses string, ok bool) {
 
 // Replace deletes the live object and creates it as declared. It deletes nothing that it could not create: the API server
 // is asked first, in a dry run under another name. Holds must have been true after the object was observed; the caller
-// has to confirm with ConfirmReplaced. If the object lingers because of a finalizer the error is "already exists".
+// has to confirm the creation. If the object lingers because of a finalizer the error is "already exists".
 func (e *Enforcer) Replace(ctx context.Context, setID string, r *Revert) (*unstructured.Unstructured, error) {
 	if _, ok := Replaceable(r.ID.GroupKind()); !ok {
 		return nil, fmt.Errorf("replace %s: objects of this kind are never replaced", r.ID)
@@ -58,28 +56,6 @@ func (e *Enforcer) Replace(ctx context.Context, setID string, r *Revert) (*unstr
 	anew := *r
 	anew.Live, anew.Target = nil, nil
 	return e.Revert(ctx, setID, &anew)
-}
-
-// ConfirmReplaced is Confirm for an object that stands in place of one that was there before. It is only taken back when
-// the release is being uninstalled or is gone: an upgrade that has begun meanwhile counts on the object.
-func (e *Enforcer) ConfirmReplaced(ctx context.Context, rec release.Record, o *lock.Object, created *unstructured.Unstructured) (bool, error) {
-	newest, found, err := e.prover.Newest(ctx, rec.Key)
-	if err != nil {
-		return false, err
-	}
-	if found && newest.Status != release.StatusUninstalling && newest.Status != release.StatusUninstalled {
-		return true, nil
-	}
-	return false, e.takeBack(ctx, map[*lock.Object]*unstructured.Unstructured{o: created})
-}
-
-// ConfirmUnanswered is ConfirmReplaced for an object that the operator may have created: the answer was lost. What is to be kept
-// when its release goes is never taken back, because Helm may have made and kept it.
-func (e *Enforcer) ConfirmUnanswered(ctx context.Context, rec release.Record, o *lock.Object, live *unstructured.Unstructured) (bool, error) {
-	if o.Keep || manifest.Kept(live.GetAnnotations()) || live.GetDeletionTimestamp() != nil {
-		return true, nil
-	}
-	return e.ConfirmReplaced(ctx, rec, o, live)
 }
 
 // tryCreate asks the API server whether it would accept the object if it did not exist. What two objects cannot have at

@@ -173,7 +173,7 @@ func (w *writer) own(ctx context.Context, r *Revert, done *unstructured.Unstruct
 		case err == nil && attempt == 1:
 			return exact, nil
 		case err == nil:
-			return owned, nil // content and version stay those of our own write: what others wrote after it has not been judged
+			return adopt(owned, now, exact), nil
 		case !apierrors.IsConflict(err):
 			return nil, err
 		case attempt == attempts:
@@ -216,10 +216,7 @@ func (w *writer) handOver(ctx context.Context, r *Revert, done *unstructured.Uns
 		case err == nil && attempt == 1:
 			return owned, nil
 		case err == nil:
-			// Content and version stay those of our own write: what others wrote after it has not been judged.
-			result := done.DeepCopy()
-			result.SetManagedFields(owned.GetManagedFields())
-			return result, nil
+			return adopt(done, now, owned), nil
 		case !apierrors.IsConflict(err) || attempt == attempts:
 			return nil, err
 		}
@@ -230,6 +227,18 @@ func (w *writer) handOver(ctx context.Context, r *Revert, done *unstructured.Uns
 			return done, nil // somebody else's object by now; the watch tells
 		}
 	}
+}
+
+// adopt returns what our last write made of an object, done, with the field ownership that owned has: the answer to a later write of
+// ours, of ownership only, to the state now. Content and version stay those of done: what others wrote after it has not been judged.
+// If Helm has written in between, done stays as it is, or its write would count as ours when the object is taken back.
+func adopt(done, now, owned *unstructured.Unstructured) *unstructured.Unstructured {
+	if !reflect.DeepEqual(helmEntries(now), helmEntries(done)) {
+		return done
+	}
+	result := done.DeepCopy()
+	result.SetManagedFields(owned.GetManagedFields())
+	return result
 }
 
 // takeBack deletes an object that was just created, unless Helm or a person has touched it since. What controllers do to a
@@ -265,14 +274,19 @@ func substance(obj, created *unstructured.Unstructured) map[string]any {
 	for key := range created.GetAnnotations() {
 		annotations[key] = obj.GetAnnotations()[key]
 	}
+	s["labels"], s["annotations"], s["helm"] = obj.GetLabels(), annotations, helmEntries(obj)
+	return s
+}
+
+// helmEntries returns the entries of the field ownership of those who wrote Helm's ownership metadata.
+func helmEntries(obj *unstructured.Unstructured) []metav1.ManagedFieldsEntry {
 	var helm []metav1.ManagedFieldsEntry
 	for _, entry := range obj.GetManagedFields() {
 		if drift.ManagedBy([]metav1.ManagedFieldsEntry{entry}).Known {
 			helm = append(helm, entry)
 		}
 	}
-	s["labels"], s["annotations"], s["helm"] = obj.GetLabels(), annotations, helm
-	return s
+	return helm
 }
 
 func dryRunOption(on bool) []string {

@@ -40,15 +40,18 @@
 byte status[REVISIONS + 1];  /* of each revision's record; 0 is unused */
 byte wanted[REVISIONS + 1];  /* what its manifest declares; ABSENT: not in it */
 byte madeBy[REVISIONS + 1];  /* the operation that deployed the revision; 0 while it is not */
+byte begunBy[REVISIONS + 1]; /* the operation that created the record */
 byte newest = 1;             /* the highest revision with a record; 0: none */
 byte op = 1;                 /* Helm's newest operation */
 
 byte object = A;
 byte helmWrote = 1;          /* the last operation of Helm's that wrote or deleted the object, or left it absent on purpose */
-byte createdFor;             /* the operation whose record the locker had locked that made the object; 0: made by somebody else */
+byte helmMeant = 1;          /* as above, or found it as it was meant to be: Helm 3 writes nothing then */
+byte meant = A;              /* what that operation meant the object to be */
+byte putBy;                  /* the operation whose record the locker followed that left the object as it is now; 0: somebody else did */
 
 byte crashes;
-bool lostTrack;              /* a locker crashed between a creation and the end of its second check */
+bool lostTrack;              /* a locker crashed between a write and the end of its second check */
 byte running = LOCKERS + 2;
 
 /* What each locker knows. */
@@ -58,8 +61,17 @@ byte want[LOCKERS];
 byte seen[LOCKERS];          /* the object as observed */
 bool same[LOCKERS];          /* the locked record still has its uid and resourceVersion */
 bool fresh[LOCKERS];         /* the object still has the uid and resourceVersion that were seen */
-bool mine[LOCKERS];          /* the object is still as this locker created it */
-#if defined(GETS_OLDER) || defined(GETS_OLDER_ANY)
+bool mine[LOCKERS];          /* the object is still as this locker wrote it */
+
+/* A write of a locker after which the record was not read again. */
+#define UPDATED 1
+#define CREATED 2
+#define DELETED 3
+byte unproven[LOCKERS];      /* which; 0: none */
+byte under[LOCKERS];         /* the operation whose record was followed */
+byte before[LOCKERS];        /* the object before the write, and after it */
+byte wrote[LOCKERS];
+#ifdef GETS_OLDER
 #define OLDER
 byte older[LOCKERS];         /* the highest revision below the locked one; 0: none */
 bool olderSame[LOCKERS];     /* it still has its uid */
@@ -104,7 +116,7 @@ inline findDeployed() {
 }
 
 inline deleteRecord(r) {
-	status[r] = NONE; wanted[r] = ABSENT; madeBy[r] = 0;
+	status[r] = NONE; wanted[r] = ABSENT; madeBy[r] = 0; begunBy[r] = 0;
 	recordDeleted(r);
 	findNewest()
 }
@@ -143,6 +155,10 @@ inline prune(limit) {
 			:: newest == deployed && helmWrote > madeBy[deployed] -> helmWrote = madeBy[deployed]
 			:: else
 			fi;
+			if
+			:: newest == deployed && helmMeant > madeBy[deployed] -> helmMeant = madeBy[deployed]; meant = wanted[deployed]
+			:: else
+			fi;
 #endif
 			deployed = 0
 		}
@@ -154,21 +170,33 @@ inline prune(limit) {
 inline createRecord(declared) {
 	d_step {
 		op++; newest++;
-		status[newest] = PENDING; wanted[newest] = declared;
+		status[newest] = PENDING; wanted[newest] = declared; begunBy[newest] = op;
 		recordTouched(newest)
 	}
 }
 
-/* Helm looks at the live object and writes only what differs; what the manifest lacks is deleted. */
+/*
+ * Helm reads the live object, and in a second request writes what it found to differ; what the manifest lacks is deleted. It has no
+ * precondition. A creation fails where there is an object, a patch where there is none.
+ */
 inline writeObject() {
+	found = object;
 	d_step {
 		if
-		:: object == wanted[newest] && object != ABSENT
-		:: object == wanted[newest] && object == ABSENT -> helmWrote = op
-		:: object != wanted[newest] ->
-			helmWrote = op;
-			object = wanted[newest]; createdFor = 0; objectWritten()
-		fi
+		:: found == wanted[newest] && found != ABSENT -> helmMeant = op; meant = found
+		:: found == wanted[newest] && found == ABSENT -> helmMeant = op; helmWrote = op; meant = ABSENT
+		:: found != wanted[newest] && wanted[newest] == ABSENT ->
+			helmMeant = op; helmWrote = op; meant = ABSENT;
+			if
+			:: object != ABSENT -> object = ABSENT; putBy = 0; objectWritten()
+			:: else
+			fi
+		:: found != wanted[newest] && wanted[newest] != ABSENT && (found == ABSENT) == (object == ABSENT) ->
+			helmMeant = op; helmWrote = op; meant = wanted[newest];
+			object = wanted[newest]; putBy = 0; objectWritten()
+		:: else -> refused = true
+		fi;
+		found = ABSENT
 	}
 }
 
@@ -182,8 +210,8 @@ inline finish() {
 	:: true ->
 		writeObject();
 		if
-		:: true -> setStatus(newest, FAILED)
-		:: true ->
+		:: setStatus(newest, FAILED); refused = false
+		:: !refused ->
 			d_step { findDeployed(); r = 0 };
 			if
 			:: deployed != 0 -> setStatus(deployed, SUPERSEDED)
@@ -195,7 +223,8 @@ inline finish() {
 }
 
 proctype Helm() {
-	byte i, r, left, oldest, deployed, limit, declared;
+	byte i, r, left, oldest, deployed, limit, declared, found;
+	bool refused;
 	do
 	:: op > OPS || true -> break
 	:: op <= OPS && newest == 0 -> /* install */
@@ -220,15 +249,15 @@ proctype Helm() {
 		declared = wanted[newest - 1];
 		goto change
 	:: op <= OPS && newest != 0 && status[newest] != UNINSTALLED -> /* uninstall */
-		d_step { op++; status[newest] = UNINSTALLING; madeBy[newest] = 0; recordTouched(newest) };
+		d_step { op++; status[newest] = UNINSTALLING; madeBy[newest] = 0; begunBy[newest] = op; recordTouched(newest) };
 		if
 		:: true -> goto next /* killed */
 		:: true
 		fi;
 		d_step {
-			helmWrote = op;
+			helmWrote = op; helmMeant = op; meant = ABSENT;
 			if
-			:: object != ABSENT -> object = ABSENT; createdFor = 0; objectWritten()
+			:: object != ABSENT -> object = ABSENT; putBy = 0; objectWritten()
 			:: else
 			fi
 		};
@@ -247,8 +276,10 @@ change:
 		skip;
 		if
 		:: limit = 100
+#ifndef NOLIMIT
 		:: limit = 1
 		:: limit = 2
+#endif
 		fi;
 		prune(limit); limit = 0;
 		createRecord(declared); declared = 0;
@@ -272,11 +303,18 @@ proctype Tamperer() {
 		:: d_step { done++;
 			if
 			:: object != ABSENT && object != TAMPERED ->
-				object = TAMPERED; createdFor = 0; objectWritten() /* what a person has written to is not taken back */
+				object = TAMPERED; putBy = 0; objectWritten() /* what a person has written to is not taken back */
 			:: else
 			fi
 		   }
-		:: d_step { done++; object = ABSENT; createdFor = 0; objectWritten() }
+		:: d_step { done++; /* to what an upgrade may be about to write */
+			if
+			:: object == A -> object = B; putBy = 0; objectWritten()
+			:: object == B -> object = A; putBy = 0; objectWritten()
+			:: else
+			fi
+		   }
+		:: d_step { done++; object = ABSENT; putBy = 0; objectWritten() }
 		fi
 	od;
 	done = 0;
@@ -316,7 +354,7 @@ inline forget() {
 
 inline observe() { d_step { seen[me] = object; fresh[me] = object != ABSENT } }
 
-inline blind() { d_step { seen[me] = UNKNOWN; fresh[me] = false; mine[me] = false } }
+inline blind() { d_step { seen[me] = UNKNOWN; fresh[me] = false } }
 
 #define CURRENT (same[me] && newest == locked[me])
 
@@ -347,13 +385,6 @@ inline check() {
 		:: holds = holds && olderSame[me]; holds = holds && same[me]
 		fi
 	fi
-#elif defined(GETS_OLDER_ANY)
-	if
-	:: older[me] == 0 -> holds = CURRENT
-	:: else ->
-		holds = olderSame[me]; holds = holds && same[me];
-		holds = holds && status[locked[me] + 1] == NONE
-	fi
 #else
 	holds = CURRENT /* one consistent list */
 #endif
@@ -368,32 +399,122 @@ inline update() {
 		:: object != ABSENT && fresh[me] ->
 #endif
 			assert(helmWrote <= lockedBy[me]); /* I1 */
-			object = want[me]; objectWritten()
+			put(UPDATED, want[me])
 #ifdef NOUID
 		:: object == ABSENT -> /* an apply creates what does not exist, whatever its resourceVersion */
 			assert(helmWrote <= lockedBy[me]); /* I1 */
-			object = want[me]; createdFor = lockedBy[me]
+			put(UPDATED, want[me])
 #endif
 		:: else /* a conflict */
 		fi
 	}
 }
 
+inline create() {
+	d_step {
+		if
+		:: object == ABSENT -> put(CREATED, want[me])
+		:: else
+		fi
+	}
+}
+
+/* A write of this locker, on behalf of the record that it follows. The record is to be read again. */
+inline put(how, what) {
+	before[me] = object; wrote[me] = what; under[me] = lockedBy[me];
+#if defined(NOSECONDCHECK)
+	unproven[me] = 0;
+#elif defined(NOAMENDMENT)
+	unproven[me] = (how == UPDATED -> 0 : how);
+#elif defined(ANYNEWER)
+	unproven[me] = (how == DELETED -> 0 : how);
+#else
+	unproven[me] = how;
+#endif
+	object = what; putBy = lockedBy[me]; objectWritten(); mine[me] = true
+}
+
+inline proven() { unproven[me] = 0; under[me] = 0; before[me] = 0; wrote[me] = 0; mine[me] = false }
+
 inline crash() {
-	d_step { crashes++; forget(); seen[me] = UNKNOWN; fresh[me] = false; mine[me] = false; holds = false }
+	d_step { crashes++; lostTrack = lostTrack || unproven[me] != 0; proven(); forget(); seen[me] = UNKNOWN; fresh[me] = false; holds = false }
+}
+
+#define GONE (newest == 0 || status[newest] == UNINSTALLING || status[newest] == UNINSTALLED)
+
+/* When a creation is taken back. */
+#ifdef ANYNEWER
+#define TAKE_BACK (newest == 0 || status[newest] != DEPLOYED || begunBy[newest] != under[me])
+#else
+#define TAKE_BACK (GONE || wanted[newest] == ABSENT)
+#endif
+
+/* What was written last waits for the end of Helm's work: Helm may be about to write it. */
+#define WAITS (unproven[me] != 0 && unproven[me] != UPDATED && newest != 0 && status[newest] == PENDING && wanted[newest] != ABSENT)
+
+/* The newest record, whatever its status, is what the next write follows. */
+inline follow() {
+	locked[me] = newest; lockedBy[me] = begunBy[newest]; want[me] = wanted[newest]; same[me] = true
+}
+
+/* A creation is taken back; that is a write, too. */
+inline takeBack() {
+	d_step {
+		if
+		:: mine[me] -> lockedBy[me] = under[me]; put(DELETED, ABSENT)
+		:: else -> proven()
+		fi;
+		forget()
+	}
+}
+
+/* After a write the record is read again, at any time. What was written is compared with what is newest then. */
+inline confirm() {
+	d_step {
+		if
+		:: unproven[me] == CREATED && TAKE_BACK -> todo = DELETED
+		:: unproven[me] == CREATED && !TAKE_BACK && wanted[newest] != ABSENT && wanted[newest] != wrote[me] -> todo = UPDATED; follow()
+		:: !GONE && unproven[me] == UPDATED && wanted[newest] == before[me] && wanted[newest] != wrote[me] && wanted[newest] != ABSENT -> todo = UPDATED; follow()
+		:: !GONE && unproven[me] == DELETED && wanted[newest] != ABSENT -> todo = CREATED; follow()
+		:: else -> proven()
+		fi
+	};
+	if
+	:: crashes < CRASHES -> crash(); todo = 0
+	:: true
+	fi;
+	if
+	:: todo == 0
+	:: todo == DELETED -> takeBack()
+	:: todo != 0 && todo != DELETED ->
+		d_step { seen[me] = object; fresh[me] = object != ABSENT };
+		if
+		:: seen[me] != wrote[me] -> d_step { proven() } /* somebody has written since */
+		:: seen[me] == wrote[me] ->
+			holds = CURRENT;
+			if
+			:: crashes < CRASHES -> crash()
+			:: !holds /* look again */
+			:: holds && todo == UPDATED -> update()
+			:: holds && todo == CREATED -> d_step { proven() }; create()
+			fi
+		fi
+	fi;
+	d_step { todo = 0; holds = false; forget(); seen[me] = UNKNOWN; fresh[me] = false }
 }
 
 proctype Locker(byte me) {
-	byte i;
+	byte i, todo;
 	bool holds;
 	seen[me] = UNKNOWN;
 round:
 	do
 	:: true -> relock()
 	:: true -> observe()
+	:: unproven[me] != 0 && !WAITS -> confirm()
 	:: DRIFT -> break
 	:: crashes < CRASHES -> crash()
-	:: running <= LOCKERS -> /* the others have ended: the last word of the watches, then rest */
+	:: running <= LOCKERS && (unproven[me] == 0 || WAITS) -> /* the others have ended: the last word of the watches, then rest */
 		relock(); observe();
 		if
 		:: DRIFT -> break
@@ -416,47 +537,19 @@ round:
 	:: true
 	fi;
 	if
-	:: !holds -> goto again
-	:: holds && seen[me] != ABSENT -> update(); goto again
-	:: holds && seen[me] == ABSENT ->
-		holds = false;
-		d_step {
-			if
-			:: object == ABSENT -> object = want[me]; createdFor = lockedBy[me]; objectWritten(); mine[me] = true;
-#ifdef AT_REVISION
-				holds = CURRENT
-#endif
-			:: else
-			fi
-		};
+	:: !holds
+	:: holds -> d_step { proven() }; /* the write before was answered before this check */
 		if
-		:: !mine[me] -> goto again
-		:: mine[me] && crashes < CRASHES -> lostTrack = true; crash(); goto round
-		:: mine[me]
-		fi;
-#ifndef NOSECONDCHECK
-#ifndef AT_REVISION
-		check();
-#endif
-		if
-		:: crashes < CRASHES -> lostTrack = true; crash(); goto round
-		:: true
-		fi;
-		d_step {
-			if
-			:: !holds && mine[me] -> object = ABSENT; createdFor = 0; objectWritten()
-			:: else
-			fi
-		};
-#endif
+		:: seen[me] != ABSENT -> update()
+		:: else -> create()
+		fi
 	fi;
-again:
 	holds = false;
 	blind();
 	goto round;
 rest:
 	skip;
-	d_step { forget(); seen[me] = UNKNOWN; fresh[me] = false };
+	d_step { proven(); forget(); seen[me] = UNKNOWN; fresh[me] = false };
 	running--
 }
 
@@ -465,7 +558,7 @@ rest:
 init {
 	byte i;
 	atomic {
-		status[1] = DEPLOYED; wanted[1] = A; madeBy[1] = 1;
+		status[1] = DEPLOYED; wanted[1] = A; madeBy[1] = 1; begunBy[1] = 1;
 		run Helm(); run Tamperer(); run Locker(0);
 #if LOCKERS > 1
 		run Locker(1);
@@ -478,13 +571,18 @@ init {
 		:: newest != 0 && status[newest] == DEPLOYED && wanted[newest] != ABSENT -> assert(object == wanted[newest])
 		:: else
 		fi;
-		/* I1: what a locker made, and Helm then deleted or counts as deleted, is gone. */
+		/*
+		 * I1: where a locker had the last word on behalf of an older record, the object is as Helm meant it all the same. Not where
+		 * a later operation ended before it came to the object: what is newest then was never made so.
+		 */
 		if
-		:: object != ABSENT && createdFor != 0 && createdFor < helmWrote ->
+		:: putBy != 0 && putBy < helmMeant && object != meant && !(newest != 0 && helmMeant < begunBy[newest]) ->
 #if defined(HOLE)
 			assert(!(newest == 0 || status[newest] == UNINSTALLED || status[newest] == UNINSTALLING))
 #else
-			assert(lostTrack)
+			assert(lostTrack || meant != ABSENT);                    /* it stays although Helm deleted it */
+			assert(lostTrack || meant == ABSENT || object != ABSENT); /* it is gone although Helm counts on it */
+			assert(lostTrack || object == meant)                     /* it is as an older revision declares it */
 #endif
 		:: else
 		fi

@@ -19,7 +19,7 @@ var model []byte
 
 const modelFile = "order.pml"
 
-// Limits of one run. The largest takes some 700 MB and half a minute on an idle core.
+// Limits of one run. The largest takes some 1.2 GB and half a minute on an idle core.
 const (
 	memoryLimit = "4000" // MB
 	depthLimit  = "200000"

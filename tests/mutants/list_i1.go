@@ -3,11 +3,11 @@ package main
 // neverRevertHelm are the mutants of I1: the parts of the order proof, one by one. Each is found by the test that forces the
 // interleaving in which it decides. Upgrades at random only find what breaks two safeguards at once.
 func neverRevertHelm() []mutant {
-	const proof, write, act = "pkg/enforce/proof.go", "pkg/enforce/write.go", "pkg/controller/act.go"
+	const proof, write, confirm, amend = "pkg/enforce/proof.go", "pkg/enforce/write.go", "pkg/controller/confirm.go", "pkg/controller/amend.go"
 	return []mutant{
 		{
 			promise: "I1", what: "the record is not read before a write",
-			edit: edit{proof, `	return now.Same(rec) && now.Status == release.StatusDeployed, nil`, `	return true, nil`},
+			edit: edit{proof, `	return now.Same(rec), nil`, `	return now.Key == rec.Key, nil`},
 			pkg:  order, run: "TestI1_CheckBeforeWrite/helm_4",
 		},
 		{
@@ -60,13 +60,13 @@ func neverRevertHelm() []mutant {
 		},
 		{
 			promise: "I1", what: "a release stays locked while Helm upgrades it, and the record is not read before a write",
-			edit: edit{proof, `	return now.Same(rec) && now.Status == release.StatusDeployed, nil`, `	return true, nil`},
+			edit: edit{proof, `	return now.Same(rec), nil`, `	return now.Key == rec.Key, nil`},
 			also: []edit{{"pkg/controller/reconcile.go", `	if !d.Lock {`, `	if !d.Lock && d.State != v1alpha1.StateTransitioning {`}},
 			pkg:  order, run: "TestI1_UpgradesUnderLock/without_drift",
 		},
 		{
 			promise: "I1", what: "a patch goes out without the observed resourceVersion",
-			edit: edit{write, `	setPath(patch, r.Live.GetResourceVersion(), "metadata", "resourceVersion")`, ``},
+			edit: edit{write, `	setPath(patch, version, "metadata", "resourceVersion")`, ``},
 			pkg:  order, run: "TestI1_ResourceVersionPrecondition/helm_3",
 		},
 		{
@@ -89,7 +89,7 @@ func neverRevertHelm() []mutant {
 		},
 		{
 			promise: "I1", what: "a replacement stays although Helm uninstalls",
-			edit: edit{"pkg/enforce/replace.go", `	if found && newest.Status != release.StatusUninstalling`, `	if found || newest.Status != release.StatusUninstalling`},
+			edit: edit{"pkg/controller/replace.go", `	w, made, err := c.write(ctx, l, v, true, c.enforcer.Replace)`, `	w, made, err := c.write(ctx, l, v, false, c.enforcer.Replace)`},
 			pkg:  integration, run: "TestI1_ReplacementWhileHelmBegins/uninstalling",
 		},
 		{
@@ -99,15 +99,78 @@ func neverRevertHelm() []mutant {
 		},
 		{
 			promise: "I1", what: "the record is not read again after a creation",
-			edit: edit{"pkg/enforce/enforcer.go", `if len(created) == 0 {`, `if len(created) > 0 {`},
+			edit: edit{confirm, `	case found && newest.Same(w.Record):`, `	case newest.Key == w.Record.Key || !found:`},
+			also: []edit{{confirm, `	case r.is(w.Record):`, `	case r.is(w.Record), w.Created:`}},
 			pkg:  order, run: "TestI1_SecondCheckAfterCreate/uninstall/helm_3",
 		},
 		{
 			promise: "I1", what: "the second check is given up when the API server does not answer",
-			edit: edit{"pkg/controller/insist.go", `		if err == nil {
-			return stay`, `		if err == nil || c != nil {
-			return stay`},
-			pkg: order, run: "TestI1_SecondCheckIsRepeatedUntilAnswered/helm_3",
+			edit: edit{confirm, `	c.confirmQueue.AddRateLimited(w.Record.Key)
+	return err != nil`, `	return err != nil`},
+			also: []edit{{confirm, `	if c.unproven.Any(key, newest) {`, `	if c.unproven.Any(key, newest) && key.Name == "" {`}},
+			pkg:  order, run: "TestI1_SecondCheckIsRepeatedUntilAnswered/helm_3",
+		},
+		{
+			promise: "I1", what: "what was created is taken back for any newer record",
+			edit: edit{amend, `	case !known && w.Created:`, `	case w.Created:`},
+			pkg:  order, run: "TestI1_RecreatedObjectThatAnUpgradeCountsOn/before_the_second_check/helm_3",
+		},
+		{
+			promise: "I1", what: "a creation is taken back when the newest record cannot be read",
+			edit: edit{amend, `		if prob.reason != "" {
+			return nil, false, fmt.Errorf("%w: %s", errNotReadable, prob.message)
+		}`, `		if prob.reason != "" {
+			return nil, false, nil
+		}`},
+			pkg: order, run: "TestI1_CreationBeforeARecordThatCannotBeRead",
+		},
+		{
+			promise: "I1", what: "a claim that was created again is taken back",
+			edit: edit{confirm, `	case lock.HoldsData(w.Object.ID.GroupKind()):`, `	case lock.HoldsData(w.Object.ID.GroupKind()) && lost:`},
+			pkg:  order, run: "TestI1_WhatHoldsDataIsNeverTakenBack",
+		},
+		{
+			promise: "I1", what: "creations are confirmed when all of them are made",
+			edit: edit{"pkg/controller/act.go", `					confirmations.Go(func() { c.created(ctx, l, v, w) })`, `					confirmations.Go(func() { writes.Wait(); c.created(ctx, l, v, w) })`},
+			pkg:  order, run: "TestI1_EachCreationIsConfirmedByItself",
+		},
+		{
+			promise: "I1", what: "what Helm wrote while ownership was handed over counts as written by the operator",
+			edit: edit{write, `	if !reflect.DeepEqual(helmEntries(now), helmEntries(done)) {`, `	if !reflect.DeepEqual(helmEntries(now), helmEntries(now)) {`},
+			pkg:  enforce, run: "TestI1_OwnershipThatHelmWroteIsNotTakenForOurs",
+		},
+		{
+			promise: "I1", what: "nobody looks again after a revert around which Helm began to work",
+			edit: edit{confirm, `	if l.Closed() && !creates {`, `	if l.Closed() && creates {`},
+			also: []edit{{confirm, `	if c.unproven.Any(key, newest) {`, `	if c.unproven.Any(key, newest) && key.Name == "" {`}},
+			pkg:  order, run: "TestI1_RevertThatLandsAfterHelmFoundNothingToDo/upgrade_that_fails",
+		},
+		{
+			promise: "I1", what: "the operator writes what Helm has not come to yet",
+			edit: edit{"pkg/drift/amend.go", `	if !w.Created {
+		ours.remove(`, `	if w.Undo == nil && !w.Created {
+		ours.remove(`},
+			pkg: order, run: "TestI1_LateRevertWhileHelmIsAtWork/pending-upgrade/neither",
+		},
+		{
+			promise: "I1", what: "the write that makes another one good is not looked at again",
+			edit: edit{amend, `	c.confirmLater(w.Record.Key)
+	return nil`, `	c.unproven.Drop(*next)
+	return nil`},
+			pkg: order, run: "TestI1_AmendmentThatComesLate",
+		},
+		{
+			promise: "I1", what: "a check proves writes that were answered after it began",
+			edit: edit{"pkg/lock/writes.go", `w.answered <= until &&`, `w.answered <= s.now && until <= s.now &&`},
+			pkg:  lock, run: "TestI1_ACheckProvesOnlyWritesThatWereAnsweredBeforeItBegan",
+		},
+		{
+			promise: "I1", what: "what was taken back stays deleted although a newer revision declares it",
+			edit: edit{amend, `	case w.Deleted:
+		return c.restore(ctx, w, r, o)`, `	case w.Deleted:
+		c.unproven.Drop(w)
+		return nil`},
+			pkg: order, run: "TestI1_TakenBackWhileHelmInstallsAgain",
 		},
 		{
 			promise: "I1", what: "a created object stays when a controller has touched it",
@@ -118,14 +181,13 @@ func neverRevertHelm() []mutant {
 		},
 		{
 			promise: "I1", what: "a creation that was not answered is not looked after",
-			edit: edit{act, `				case obj == nil && unanswered(err):`, `				case obj == nil && unanswered(err) && l.Key == "":`},
+			edit: edit{confirm, `	lost := done == nil && unanswered(err)`, `	lost := false`},
 			pkg:  ha, run: "TestI1_CreationWhoseAnswerIsLost/delete",
 		},
 		{
 			promise: "I1", what: "what Helm keeps is taken back after a creation that was not answered",
-			edit: edit{"pkg/enforce/replace.go", `	if o.Keep || manifest.Kept(live.GetAnnotations()) || live`,
-				`	if o.Keep && manifest.Kept(live.GetAnnotations()) && o.ID.Kind == "" || live`},
-			pkg: ha, run: "TestI1_CreationWhoseAnswerIsLost/keep",
+			edit: edit{confirm, `	case created == nil || w.Object.Keep || manifest.Kept(created.GetAnnotations()) || lost`, `	case created == nil || lost`},
+			pkg:  ha, run: "TestI1_CreationWhoseAnswerIsLost/keep",
 		},
 		{
 			promise: "I1", what: "an operator that is stopped leaves a creation unconfirmed",
@@ -149,7 +211,7 @@ func neverRevertHelm() []mutant {
 		},
 		{
 			promise: "I1", what: "records are compared by revision number instead of identity",
-			edit: edit{proof, `	return now.Same(rec) &&`, `	return now.Revision == rec.Revision &&`},
+			edit: edit{proof, `	return now.Same(rec), nil`, `	return now.Revision == rec.Revision, nil`},
 			pkg:  order, run: "TestI1_RecordIdentityNotRevisionNumber/helm_3",
 		},
 		{

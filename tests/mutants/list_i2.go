@@ -95,7 +95,7 @@ func neverDelete() []mutant {
 		},
 		{
 			promise: "I2", what: "leftovers that hold data are deleted",
-			edit: edit{"pkg/controller/leftovers.go", `	case holdsData[o.ID.GroupKind()]:`, `	case holdsData[o.ID.GroupKind()] && l.Closed():`},
+			edit: edit{"pkg/controller/leftovers.go", `	case lock.HoldsData(o.ID.GroupKind()):`, `	case lock.HoldsData(o.ID.GroupKind()) && l.Closed():`},
 			pkg:  integration, run: "TestI2_LeftoversOfEarlierRevisionsArePruned",
 		},
 		{

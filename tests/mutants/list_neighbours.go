@@ -26,7 +26,7 @@ func neighbours() []mutant {
 		},
 		{
 			promise: "I2", what: "the deletion of a volume claim is completed",
-			edit: edit{deletion, `!= nil && holdsData[w.ID.GroupKind()]`, `!= nil && !holdsData[w.ID.GroupKind()]`},
+			edit: edit{deletion, `!= nil && lock.HoldsData(w.ID.GroupKind())`, `!= nil && !lock.HoldsData(w.ID.GroupKind())`},
 			pkg:  integration, run: "TestDeletion_Strict",
 		},
 		{

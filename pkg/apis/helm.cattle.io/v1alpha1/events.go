@@ -38,6 +38,10 @@ const (
 	// and who added them. Its content is still protected.
 	EventReasonBeingDeleted = "BeingDeleted"
 
+	// EventReasonOvertaken (Normal or Warning): Helm began to work while an object was reverted or re-created. The message says what
+	// was done about it.
+	EventReasonOvertaken = "Overtaken"
+
 	// EventReasonRevertFailed (Warning): the API server refused to take a change back.
 	EventReasonRevertFailed = "RevertFailed"
 

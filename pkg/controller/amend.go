@@ -1,0 +1,206 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/pkg/enforce"
+	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/release"
+)
+
+// newestRevision is the newest revision of a release, loaded when it is needed for the first time.
+type newestRevision struct {
+	record release.Record
+	found  bool
+	loaded *loaded
+}
+
+// counts reports whether the manifest of the newest record says what should exist: not when there is none, or when Helm uninstalls.
+func (r *newestRevision) counts() bool {
+	return r.found && r.record.Status != release.StatusUninstalling && r.record.Status != release.StatusUninstalled
+}
+
+// is reports whether the newest record is rec; rec has no UID when there was none.
+func (r *newestRevision) is(rec release.Record) bool {
+	return r.found && r.record.Same(rec) || !r.found && rec.UID == ""
+}
+
+// errNotReadable says that the manifest of the newest record cannot be read. What was written stays as it is until it can.
+var errNotReadable = errors.New("the newest revision cannot be read")
+
+// declares returns an object as the newest revision declares it. known reports whether it declares the object at all: one that is
+// exempt, or of a kind that is not served, is declared and not returned.
+func (c *Controller) declares(ctx context.Context, r *newestRevision, w lock.Write) (o *lock.Object, known bool, err error) {
+	if r.loaded == nil {
+		var spec v1alpha1.HelmReleaseSpec
+		if hr := c.cached(w.Key); hr != nil {
+			spec = hr.Spec
+		}
+		loaded, prob, err := c.load(ctx, r.record, spec)
+		if err != nil {
+			return nil, false, err
+		}
+		if prob.reason != "" {
+			return nil, false, fmt.Errorf("%w: %s", errNotReadable, prob.message)
+		}
+		r.loaded = loaded
+	}
+	for _, o := range r.loaded.objects {
+		if o.ID == w.Object.ID {
+			return o, true, nil
+		}
+	}
+	_, known = r.loaded.untracked[w.Object.ID]
+	return nil, known, nil
+}
+
+// amendWrite makes good a write that may have landed after Helm began to work on a newer revision. What the newer revision does not
+// declare and the write created is taken back. Where the write took away what the newer revision declares, that is written again:
+// Helm may have seen it there, and may have had nothing to do.
+func (c *Controller) amendWrite(ctx context.Context, w lock.Write, r *newestRevision) error {
+	o, known, err := c.declares(ctx, r, w)
+	switch {
+	case err != nil:
+		return err
+	case !known && w.Created:
+		return c.takeBack(ctx, w, r)
+	case !w.Updated() && r.record.Status.IsPending():
+		return nil // Helm may be about to write it; the next change of the record comes back to it
+	case o == nil:
+		c.unproven.Drop(w)
+		return nil
+	case w.Deleted:
+		return c.restore(ctx, w, r, o)
+	}
+	amended, err := c.amendment(ctx, w, r, o)
+	if err != nil || amended == nil {
+		if err == nil {
+			c.unproven.Drop(w)
+		}
+		return err
+	}
+	return c.amend(ctx, w, r, amended)
+}
+
+// amendment returns the revert that makes a write good; nil when there is nothing to do.
+func (c *Controller) amendment(ctx context.Context, w lock.Write, r *newestRevision, o *lock.Object) (*enforce.Revert, error) {
+	live, err := c.enforcer.Look(ctx, w.Object)
+	if err != nil || live == nil {
+		return nil, err
+	}
+	old, err := decode(w.Object.Desired)
+	if err != nil {
+		return nil, err
+	}
+	desired, err := decode(o.Desired)
+	if err != nil {
+		return nil, err
+	}
+	written := drift.Overtaken{Old: old, Created: w.Created}
+	if !w.Created {
+		if err := json.Unmarshal(w.Undo, &written.Undo); err != nil {
+			return nil, fmt.Errorf("decode what the revert undid: %w", err)
+		}
+	}
+	work := &lock.Work{Object: o, Observation: lock.Observation{Live: live}}
+	a := written.Amend(desired, live.Object, drift.Options{Schema: o.Schema, Ignore: c.ignore(work, desired)})
+	if len(a.Changes) == 0 {
+		return nil, nil
+	}
+	owner := drift.ManagedIn(live)
+	if !owner.Known && r.loaded.release.ApplyMethod == release.ApplyMethodServerSide {
+		owner.Operation = metav1.ManagedFieldsOperationApply
+	}
+	same := *o
+	same.Account = w.Object.Account
+	return &enforce.Revert{
+		Object: &same, Record: r.record, Desired: a.Desired, Live: live, Target: a.Target, RemovesForeign: a.RemovesForeign, Owner: owner,
+		Options: a.Options, Owned: owner.Applied(live.GetManagedFields(), a.Desired, live.Object),
+	}, nil
+}
+
+// amend makes the write that makes another one good, in the order of every other write: the object was observed, the record is read,
+// and the observed version is the precondition. It is kept in mind like every other write, too.
+func (c *Controller) amend(ctx context.Context, w lock.Write, r *newestRevision, revert *enforce.Revert) error {
+	undo, err := json.Marshal(drift.MergePatch(revert.Target, revert.Live.Object))
+	if err != nil {
+		return fmt.Errorf("encode what the write undoes: %w", err)
+	}
+	holds, err := c.enforcer.Holds(ctx, r.record)
+	if err != nil {
+		return err
+	}
+	if !holds {
+		c.confirmQueue.Add(w.Record.Key)
+		return nil
+	}
+	next := &lock.Write{
+		Key: w.Key, Object: revert.Object, Record: r.record, Undo: undo, Version: revert.Live.GetResourceVersion(), Begun: c.Clock.Now(),
+	}
+	_, err = c.track(next, func() (*unstructured.Unstructured, error) {
+		return c.enforcer.Revert(ctx, enforce.SetID(w.Record.Key), revert)
+	})
+	switch {
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+		c.unproven.Begin(&w) // look again
+		c.confirmQueue.Add(w.Record.Key)
+		return nil
+	case err != nil && transient(err):
+		c.unproven.Begin(&w)
+		return err
+	case err != nil:
+		c.overtaken(w, corev1.EventTypeWarning, "%s was reverted while Helm began to work; it cannot be written as revision %d declares it: %s", w.Object.ID, r.record.Revision,
+			errorAbout(w.Object.ID, err))
+		return nil
+	}
+	c.overtaken(w, corev1.EventTypeNormal, "%s was reverted while Helm began to work; it was written as revision %d declares it", w.Object.ID, r.record.Revision)
+	c.confirmLater(w.Record.Key)
+	return nil
+}
+
+// restore creates an object again that was taken back, and that the newest revision declares: Helm may have found it, and may have had
+// nothing to do.
+func (c *Controller) restore(ctx context.Context, w lock.Write, r *newestRevision, o *lock.Object) error {
+	desired, err := decode(o.Desired)
+	if err != nil {
+		return err
+	}
+	holds, err := c.enforcer.Holds(ctx, r.record)
+	if err != nil {
+		return err
+	}
+	if !holds {
+		c.confirmQueue.Add(w.Record.Key)
+		return nil
+	}
+	same := *o
+	same.Account = w.Object.Account
+	owner := drift.ManagedBy(nil)
+	if r.loaded.release.ApplyMethod == release.ApplyMethodServerSide {
+		owner.Operation = metav1.ManagedFieldsOperationApply
+	}
+	next := &lock.Write{Key: w.Key, Object: &same, Record: r.record, Created: true, Begun: c.Clock.Now()}
+	_, err = c.track(next, func() (*unstructured.Unstructured, error) {
+		return c.enforcer.Revert(ctx, enforce.SetID(w.Record.Key), &enforce.Revert{Object: &same, Record: r.record, Desired: desired, Owner: owner})
+	})
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		return nil
+	case err != nil && next.Made == nil:
+		c.unproven.Begin(&w) // try again
+		return err
+	}
+	c.overtaken(w, corev1.EventTypeNormal, "%s was deleted while Helm began to work; it was created again, as revision %d declares it", w.Object.ID, r.record.Revision)
+	c.confirmQueue.Add(w.Record.Key)
+	return nil
+}

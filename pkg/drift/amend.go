@@ -1,0 +1,156 @@
+package drift
+
+import (
+	"maps"
+	"strings"
+)
+
+// Overtaken is a write of ours that may have landed after Helm had begun to work on a newer revision.
+type Overtaken struct {
+	// Old is the desired state that was written, of the older revision.
+	Old map[string]any
+	// Created is set when the write created the object. Otherwise Undo is the JSON merge patch that makes what was there before the
+	// write of what was there after it.
+	Created bool
+	Undo    map[string]any
+}
+
+// Amendment is what has to be changed so that a write of ours takes nothing away from a newer revision.
+type Amendment struct {
+	Result
+	// Desired is Old with the changes made, and Options leave everything else alone: together they say what to apply.
+	Desired map[string]any
+	Options Options
+}
+
+// Amend returns what of live the write made and the newer revision, which declares desired, wants otherwise: where live still has what
+// was written, and had what desired declares before that. Helm may have seen the earlier state, and may have had nothing to write.
+// Of an object that was created all counts that desired wants otherwise, as nothing is known of what Helm saw. What others
+// changed since stays, and so does what opt.Ignore leaves alone. Paths are those of desired.
+func (w Overtaken) Amend(desired, live map[string]any, opt Options) Amendment {
+	opt.Accepted, opt.Strict = nil, nil
+	ours := newPaths(Compare(desired, live, opt).Changes)
+	since := opt
+	since.Accepted = Learn(desired, w.Old, opt)
+	ours.remove(Compare(desired, live, since).Changes)
+	if !w.Created {
+		ours.remove(Compare(desired, mergePatched(w.Old, w.Undo), opt).Changes)
+	}
+	narrow := opt
+	narrow.Ignore = func(path []string) bool { return !ours.touch(path) || opt.Ignore != nil && opt.Ignore(path) }
+	a := Amendment{Options: narrow, Desired: w.Old}
+	if len(ours.at) > 0 {
+		a.Result = Compare(desired, live, narrow)
+		if mixed := Compare(desired, w.Old, narrow).Target; mixed != nil {
+			a.Desired = mixed
+		}
+	}
+	for _, path := range w.added(nil, w.Old, w.Undo, desired, live) {
+		if opt.Ignore != nil && opt.Ignore(path) {
+			continue
+		}
+		if a.Target == nil {
+			a.Target = live
+		}
+		a.Changes = append(a.Changes, Change{Path: string(appendPointer(nil, path)), Op: Added})
+		a.Target, a.Desired = without(a.Target, path), without(a.Desired, path)
+	}
+	return a
+}
+
+// added returns the paths of the keys that the write added, that are as it wrote them, and that desired does not declare.
+func (w Overtaken) added(at []string, old, undo, desired, live map[string]any) (paths [][]string) {
+	for key, wrote := range old {
+		have, exists := live[key]
+		before, differed := undo[key]
+		want, declared := desired[key]
+		path := append(at[:len(at):len(at)], key)
+		switch {
+		case !exists:
+		case declared:
+			paths = append(paths, w.added(path, mapOf(wrote), mapOf(before), mapOf(want), mapOf(have))...)
+		case (w.Created || differed && before == nil) && deepEqual(wrote, have):
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+func mapOf(v any) map[string]any {
+	m, _ := v.(map[string]any)
+	return m
+}
+
+// without returns an object without what is at a path. It shares what is unchanged with the one given, which stays as it is.
+func without(object map[string]any, path []string) map[string]any {
+	object = maps.Clone(object)
+	if len(path) == 1 {
+		delete(object, path[0])
+		return object
+	}
+	if inner, ok := object[path[0]].(map[string]any); ok {
+		object[path[0]] = without(inner, path[1:])
+	}
+	return object
+}
+
+// mergePatched returns the object that a JSON merge patch makes of another one. It shares memory with both.
+func mergePatched(object, patch map[string]any) map[string]any {
+	out := maps.Clone(object)
+	if out == nil {
+		out = map[string]any{}
+	}
+	for key, value := range patch {
+		switch v := value.(type) {
+		case nil:
+			delete(out, key)
+		case map[string]any:
+			out[key] = mergePatched(mapOf(out[key]), v)
+		default:
+			out[key] = v
+		}
+	}
+	return out
+}
+
+// paths are the places of changes.
+type paths struct {
+	at    map[string]struct{} // pointers
+	above map[string]struct{} // pointers of all that holds one of them
+}
+
+func newPaths(changes []Change) *paths {
+	p := &paths{at: map[string]struct{}{}}
+	for _, c := range changes {
+		p.at[c.Path] = struct{}{}
+	}
+	return p
+}
+
+func (p *paths) remove(changes []Change) {
+	for _, c := range changes {
+		delete(p.at, c.Path)
+	}
+	p.above = map[string]struct{}{}
+	for pointer := range p.at {
+		for i := range pointer {
+			if pointer[i] == '/' {
+				p.above[pointer[:i]] = struct{}{}
+			}
+		}
+	}
+}
+
+// touch reports whether a path is one of the places, holds one, or is part of one.
+func (p *paths) touch(path []string) bool {
+	pointer := string(appendPointer(nil, path))
+	if _, ok := p.above[pointer]; ok {
+		return true
+	}
+	for end := len(pointer); end >= 0; end = strings.LastIndexByte(pointer[:end], '/') {
+		if _, ok := p.at[pointer[:end]]; ok {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,34 @@
+package enforce
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// managed returns an object with the entries of managers who wrote Helm's ownership metadata, and of a controller.
+func managed(version string, operations ...metav1.ManagedFieldsOperationType) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{}}
+	u.SetResourceVersion(version)
+	fields := func(text string) *metav1.FieldsV1 { return metav1.NewFieldsV1(text) }
+	entries := []metav1.ManagedFieldsEntry{{Manager: "controller", Operation: "Update", APIVersion: "v1", FieldsType: "FieldsV1",
+		FieldsV1: fields(`{"f:metadata":{"f:annotations":{"f:version-` + version + `":{}}}}`)}}
+	for _, operation := range operations {
+		entries = append(entries, metav1.ManagedFieldsEntry{Manager: "helm", Operation: operation, APIVersion: "v1", FieldsType: "FieldsV1",
+			FieldsV1: fields(`{"f:metadata":{"f:annotations":{"f:meta.helm.sh/release-name":{}}}}`)})
+	}
+	u.SetManagedFields(entries)
+	return u
+}
+
+func TestI1_OwnershipThatHelmWroteIsNotTakenForOurs(t *testing.T) {
+	const update, apply = metav1.ManagedFieldsOperationUpdate, metav1.ManagedFieldsOperationApply
+	done, owned := managed("1", update), managed("3", apply)
+	if got := adopt(done, managed("2", update), owned); got.GetResourceVersion() != "1" || helmEntries(got)[0].Operation != apply {
+		t.Errorf("after a controller: version %s, entries %v", got.GetResourceVersion(), helmEntries(got))
+	}
+	if got := adopt(done, managed("2", update, apply), owned); got != done {
+		t.Errorf("after Helm: entries %v", helmEntries(got))
+	}
+}
