@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
@@ -59,7 +60,7 @@ func readiness(v *view) (metav1.ConditionStatus, string, string) {
 	if len(e.denials.objects) > 0 {
 		return metav1.ConditionFalse, v1alpha1.ReasonForbidden, e.denials.message()
 	}
-	if p := worst(v); p != "" {
+	if p := worst(v, nil); p != "" {
 		return metav1.ConditionFalse, p, problems(v, p)
 	}
 	if len(e.waiting) > 0 {
@@ -77,13 +78,13 @@ func readiness(v *view) (metav1.ConditionStatus, string, string) {
 }
 
 // worst returns the reason of the problem that matters most, empty for none. What is just being reverted is drift, which
-// has a condition of its own; it makes the release not ready all the same.
-func worst(v *view) string {
+// has a condition of its own; it makes the release not ready all the same. Only problems count for which match is true, all for nil.
+func worst(v *view, match func(lock.Problem) bool) string {
 	order := []string{v1alpha1.ReasonForbidden, v1alpha1.ReasonConflict, v1alpha1.ReasonRevertFailed, v1alpha1.ReasonDriftDetected,
 		v1alpha1.ReasonBeingDeleted}
 	for _, reason := range order {
 		for _, p := range v.sum.Problems {
-			if p.Reason == reason {
+			if p.Reason == reason && (match == nil || match(p.Problem)) {
 				return reason
 			}
 		}
@@ -104,6 +105,17 @@ func problems(v *view, reason string) string {
 		}
 	}
 	return strings.Join(texts, "; ") + andMore(matching-len(texts))
+}
+
+// leftAlone returns how many of the tracked objects are another release's, and so neither protected nor compared.
+func leftAlone(v *view) int {
+	n := 0
+	for _, p := range v.sum.Problems {
+		if p.Reason == v1alpha1.ReasonConflict {
+			n++
+		}
+	}
+	return n
 }
 
 func lockedMessage(v *view) string {
@@ -135,8 +147,12 @@ func conflictMessage(v *view) string {
 func waitingMessage(v *view) string {
 	var texts []string
 	for gvk, ids := range v.entry.waiting {
-		texts = append(texts, fmt.Sprintf("%d of kind %s (%s), which the API server does not serve: its CustomResourceDefinition is missing",
-			len(ids), gvk.Kind, gvk.GroupVersion()))
+		why := "which the API server does not serve: its CustomResourceDefinition is missing"
+		if served := v.entry.served[gvk.GroupKind()]; len(served) > 0 {
+			why = fmt.Sprintf("a version that the API server does not serve any more; it serves %s: upgrade the release to a chart that declares that",
+				strings.Join(served, ", "))
+		}
+		texts = append(texts, fmt.Sprintf("%d of kind %s (%s), %s", len(ids), gvk.Kind, gvk.GroupVersion(), why))
 	}
 	slices.Sort(texts)
 	return strings.Join(texts, "; ")
@@ -149,8 +165,12 @@ func lockedCondition(v *view, reason, message string, set setter) {
 	case v.lock.Detect:
 		set(v1alpha1.ConditionLocked, metav1.ConditionFalse, v1alpha1.ReasonDetectOnly, "mode Detect: drift is reported, nothing is written")
 	default:
-		set(v1alpha1.ConditionLocked, metav1.ConditionTrue, v1alpha1.ReasonLocked,
-			fmt.Sprintf("revision %d: %s protected", v.lock.Record.Revision, count(v.sum.Tracked, "object")))
+		m := fmt.Sprintf("revision %d: %s protected", v.lock.Record.Revision, count(v.sum.Tracked, "object"))
+		if n := leftAlone(v); n > 0 {
+			m = fmt.Sprintf("revision %d: %d of %s protected; the others belong to another release and are left alone",
+				v.lock.Record.Revision, v.sum.Tracked-n, count(v.sum.Tracked, "object"))
+		}
+		set(v1alpha1.ConditionLocked, metav1.ConditionTrue, v1alpha1.ReasonLocked, m)
 	}
 }
 
@@ -159,17 +179,26 @@ func driftCondition(v *view, set setter) {
 	case v.lock == nil:
 		set(v1alpha1.ConditionDrifted, metav1.ConditionUnknown, v1alpha1.ReasonNotLocked, "the release is not locked, so its objects are not compared")
 	case v.sum.Drifted > 0:
-		reason := v1alpha1.ReasonDriftDetected
-		if slices.ContainsFunc([]string{v1alpha1.ReasonRevertFailed, v1alpha1.ReasonForbidden}, func(r string) bool { return worst(v) == r }) {
+		reason, of := v1alpha1.ReasonDriftDetected, worst(v, func(p lock.Problem) bool { return p.Drifted })
+		if of == v1alpha1.ReasonRevertFailed || of == v1alpha1.ReasonForbidden {
 			reason = v1alpha1.ReasonRevertFailed
 		}
-		set(v1alpha1.ConditionDrifted, metav1.ConditionTrue, reason, problems(v, worst(v)))
+		set(v1alpha1.ConditionDrifted, metav1.ConditionTrue, reason, problems(v, of))
 	case v.reverted > 0:
 		set(v1alpha1.ConditionDrifted, metav1.ConditionFalse, v1alpha1.ReasonDriftReverted,
-			fmt.Sprintf("no drift now; %s reverted since revision %d was locked", count(v.reverted, "change"), v.lock.Record.Revision))
+			fmt.Sprintf("no drift now; %s reverted since revision %d was locked%s", count(v.reverted, "change"), v.lock.Record.Revision, notCompared(v)))
 	default:
-		set(v1alpha1.ConditionDrifted, metav1.ConditionFalse, v1alpha1.ReasonNoDrift, "every object is as its manifest declares it")
+		set(v1alpha1.ConditionDrifted, metav1.ConditionFalse, v1alpha1.ReasonNoDrift, "every object is as its manifest declares it"+notCompared(v))
 	}
+}
+
+// notCompared ends a message about drift with how many objects it is not about.
+func notCompared(v *view) string {
+	n := leftAlone(v)
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", but for %s of another release, which Ready names: what is left alone is not compared", count(n, "object"))
 }
 
 func contentionCondition(v *view, set setter) {

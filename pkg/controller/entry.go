@@ -28,6 +28,7 @@ type entry struct {
 	// info is of the revision last read.
 	info      info
 	waiting   map[schema.GroupVersionKind][]manifest.ID // kinds that are not served
+	served    map[schema.GroupKind][]string             // of these, the versions that are served instead
 	conflicts []lock.Conflict
 	denials   denials
 	skipped   []manifest.Skipped

@@ -60,3 +60,12 @@ func (c *Controller) kindWait() time.Duration {
 	}
 	return kindLater
 }
+
+// otherVersions returns the versions that the API server serves of kinds whose declared version it does not serve.
+func (c *Controller) otherVersions(ld *loaded) map[schema.GroupKind][]string {
+	served := map[schema.GroupKind][]string{}
+	for gvk := range ld.waiting {
+		served[gvk.GroupKind()] = c.kinds.Versions(gvk.GroupKind())
+	}
+	return served
+}

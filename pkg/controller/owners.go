@@ -32,7 +32,8 @@ func claimant(l *lock.Lock, v *verdict) release.Key {
 // an object says is a name and the namespace of the objects. A release whose records are in that very namespace is meant first,
 // and only without one a release whose records are elsewhere and that has been locked: whoever may write records in one namespace must not
 // speak for the releases of another.
-func (c *Controller) newestOf(ctx context.Context, l *lock.Lock, other release.Key) (release.Record, bool, error) {
+func (c *Controller) newestOf(ctx context.Context, l *lock.Lock, other release.Key, verdicts []*verdict) (release.Record, bool, error) {
+	c.claimed(l, other, verdicts)
 	rec, found, err := c.enforcer.Newest(ctx, other)
 	if err != nil || found && rec.Status != release.StatusUninstalled {
 		return rec, found, err
@@ -41,8 +42,17 @@ func (c *Controller) newestOf(ctx context.Context, l *lock.Lock, other release.K
 	if elsewhere == (release.Key{}) || elsewhere == l.Release {
 		return release.Record{}, false, nil
 	}
+	c.claimed(l, elsewhere, verdicts)
 	rec, found, err = c.enforcer.Newest(ctx, elsewhere)
 	return rec, found && rec.Status != release.StatusUninstalled, err
+}
+
+// claimed records that objects say they belong to a release. It comes before the question about that release's record: whatever
+// changes from then on has them judged again.
+func (c *Controller) claimed(l *lock.Lock, other release.Key, verdicts []*verdict) {
+	for _, v := range verdicts {
+		c.claims.add(l, v.ID, other)
+	}
 }
 
 // storedElsewhere returns the HelmRelease and the release whose objects say that they belong to another one, because its records are
@@ -62,10 +72,7 @@ func (c *Controller) storedElsewhere(as release.Key) (key string, rel release.Ke
 // are settled: as left alone, or to be judged again when it is known what other declares. The record is asked for after the objects
 // were observed, and not taken from a cache, for the same reason as our own is: what Helm had stored by then must not be missed.
 func (c *Controller) notOwned(ctx context.Context, l *lock.Lock, other release.Key, verdicts []*verdict) []*verdict {
-	for _, v := range verdicts {
-		c.claims.add(l, v.ID, other) // first of all: whatever changes from now on has them judged again
-	}
-	rec, found, err := c.newestOf(ctx, l, other)
+	rec, found, err := c.newestOf(ctx, l, other, verdicts)
 	switch {
 	case apierrors.IsForbidden(err): // or naming a release out of the operator's sight would be the way out
 		return c.unclaimed(l, verdicts)
@@ -75,12 +82,7 @@ func (c *Controller) notOwned(ctx context.Context, l *lock.Lock, other release.K
 	case !found:
 		return c.unclaimed(l, verdicts)
 	}
-	if rec.Key != other {
-		other = rec.Key
-		for _, v := range verdicts {
-			c.claims.add(l, v.ID, other)
-		}
-	}
+	other = rec.Key
 	declared, begin, err := c.declared.get(rec)
 	if err != nil {
 		c.cannotTell(l, verdicts, err)

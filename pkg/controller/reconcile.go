@@ -197,10 +197,11 @@ func (c *Controller) lock(ctx context.Context, key string, hr *v1alpha1.HelmRele
 		Detect:     spec.Mode == v1alpha1.ModeDetect, Strict: spec.Scope == v1alpha1.ScopeStrict, ReplaceImmutable: spec.ReplaceImmutable,
 		Exceptions: loaded.exceptions, Untracked: loaded.untracked, Account: account,
 	}, loaded.objects)
+	served := c.otherVersions(loaded)
 	conflicts, displaced := c.table.Put(l)
 	c.claims.prune()
 	c.update(key, func(e *entry) {
-		e.as = l.As
+		e.as, e.served = l.As, served
 		e.problem, e.conflicts, e.waiting, e.skipped = problem{}, conflicts, loaded.waiting, loaded.skipped
 		e.denials = denials{account: account, objects: denied}
 		e.info = info{revision: rec.Revision, description: loaded.release.Description, notes: loaded.release.Notes}

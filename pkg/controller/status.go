@@ -134,7 +134,7 @@ func (c *Controller) view(key string) (*view, bool) {
 	}
 	v := &view{entry: &entry{
 		release: e.release, decision: e.decision, record: e.record, found: e.found, problem: e.problem, info: e.info,
-		waiting: e.waiting, conflicts: e.conflicts, skipped: e.skipped, kinds: e.kinds, denials: e.denials, lockedAt: e.lockedAt,
+		waiting: e.waiting, served: e.served, conflicts: e.conflicts, skipped: e.skipped, kinds: e.kinds, denials: e.denials, lockedAt: e.lockedAt,
 	}}
 	v.recent, v.reverted = e.history.snapshot()
 	c.mu.Unlock()

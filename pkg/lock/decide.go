@@ -63,7 +63,7 @@ func fromRecord(in Input) Decision {
 	if !in.Found {
 		return Decision{
 			State: v1alpha1.StateSecretNotFound, Reason: v1alpha1.ReasonSecretNotFound,
-			Message: fmt.Sprintf("no record of Helm release %s; it is locked as soon as Helm has installed it", name),
+			Message: fmt.Sprintf("no record of Helm release %s in a Secret; it is locked as soon as Helm has installed it (records in ConfigMaps, as with HELM_DRIVER=configmap, are not read)", name),
 		}
 	}
 	rec := in.Record

@@ -21,26 +21,27 @@ const creating = "create"
 
 func (l *toldLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := l.Interface.Get(ctx)
-	l.tell("read", err)
+	l.tell(ctx, "read", err)
 	return record, raw, err
 }
 
 func (l *toldLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	err := l.Interface.Create(ctx, record)
-	l.tell(creating, err)
+	l.tell(ctx, creating, err)
 	return err
 }
 
 func (l *toldLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	err := l.Interface.Update(ctx, record)
-	l.tell("renew", err)
+	l.tell(ctx, "renew", err)
 	return err
 }
 
 // tell logs an error once until another one comes. That there is no lease yet, or that somebody else was faster, is none. A lease
-// that cannot be created because something is not found lacks its namespace.
-func (l *toldLock) tell(doing string, err error) {
-	if err == nil || apierrors.IsNotFound(err) && doing != creating || apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
+// that cannot be created because something is not found lacks its namespace. Nor is it one that the operator ends: whatever ended
+// it, such as a port that is taken, is told by itself.
+func (l *toldLock) tell(ctx context.Context, doing string, err error) {
+	if err == nil || ctx.Err() != nil || apierrors.IsNotFound(err) && doing != creating || apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
 		return
 	}
 	if text := fmt.Sprintf("cannot %s the lease %s: %v", doing, l.Describe(), err); text != l.last {

@@ -71,3 +71,19 @@ func create(ctx context.Context, l *toldLock) error {
 func update(ctx context.Context, l *toldLock) error {
 	return l.Update(ctx, resourcelock.LeaderElectionRecord{})
 }
+
+// What the operator itself ends is no trouble with the lease.
+func TestALeaseRequestThatTheOperatorEndsIsNotTold(t *testing.T) {
+	out := &bytes.Buffer{}
+	log := logrus.New()
+	log.Out = out
+	l := &toldLock{Interface: &refusing{err: context.Canceled}, log: log}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := l.Get(ctx); err == nil {
+		t.Fatal("no error")
+	}
+	if out.Len() > 0 {
+		t.Errorf("logged %q", out)
+	}
+}

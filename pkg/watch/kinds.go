@@ -53,6 +53,22 @@ func (k *Kinds) Get(gvk schema.GroupVersionKind) (Kind, error) {
 	return kind, nil
 }
 
+// Versions returns the versions in which the API server serves a kind, in its order of preference; none when it serves the
+// kind in no version, or does not answer.
+func (k *Kinds) Versions(gk schema.GroupKind) []string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	mappings, err := k.mapper.RESTMappings(gk)
+	if err != nil {
+		return nil
+	}
+	versions := make([]string, 0, len(mappings))
+	for _, mapping := range mappings {
+		versions = append(versions, mapping.GroupVersionKind.GroupVersion().String())
+	}
+	return versions
+}
+
 // Reset forgets every answer, because a CustomResourceDefinition came, changed or went.
 func (k *Kinds) Reset() {
 	k.mu.Lock()

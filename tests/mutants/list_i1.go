@@ -94,7 +94,7 @@ func neverRevertHelm() []mutant {
 		},
 		{
 			promise: "I1", what: "another release counts only when it is deployed",
-			edit: edit{"pkg/controller/owners.go", `rec.Status == release.StatusUninstalled:`, `rec.Status != release.StatusDeployed:`},
+			edit: edit{"pkg/controller/owners.go", `found && rec.Status != release.StatusUninstalled {`, `found && rec.Status == release.StatusDeployed {`},
 			pkg:  integration, run: "TestI1_AnotherReleaseTakesOwnership/helm_3",
 		},
 		{

@@ -90,7 +90,7 @@ func neverDelete() []mutant {
 		},
 		{
 			promise: "I2", what: "a leftover that another release has taken over is deleted",
-			edit: edit{"pkg/controller/leftovers.go", ` || claimedBy(live) != l.Release {`, ` {`},
+			edit: edit{"pkg/controller/leftovers.go", ` || claimedBy(live) != l.As {`, ` {`},
 			pkg:  integration, run: "TestI2_LeftoversOfEarlierRevisionsArePruned",
 		},
 		{

@@ -103,11 +103,11 @@ func noExemption() []mutant {
 		},
 		{
 			promise: "I8", what: "an object that says it is another release's is left alone",
-			edit: edit{owners, `		return c.unclaimed(l, verdicts)
-	}
-	declared, begin`, `		return nil
-	}
-	declared, begin`}, pkg: integration, run: test,
+			edit: edit{owners, `	case !found:
+		return c.unclaimed(l, verdicts)
+`, `	case !found:
+		return nil
+`}, pkg: integration, run: test,
 		},
 		{
 			promise: "I8", what: "a live annotation opts an object out",

@@ -93,5 +93,12 @@ func neighbours() []mutant {
 			edit: edit{"pkg/controller/records.go", `set.Resolve(manifest.Release(rel.Key)`, `set.Resolve(manifest.Release(rec.Key)`},
 			pkg:  integration, run: "TestStoredElsewhere_IsLocked",
 		},
+		{
+			promise: "I9", what: "what belongs to another release is counted as protected",
+			edit: edit{"pkg/controller/conditions.go", `		if p.Reason == v1alpha1.ReasonConflict {
+			n++`, `		if p.Reason == v1alpha1.ReasonConflict && p.Drifted {
+			n++`},
+			pkg: controller, run: "TestConditionsCountWhatIsLeftAlone",
+		},
 	}
 }

@@ -1,0 +1,53 @@
+package controller
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/manifest"
+)
+
+// What the conditions say is true of the objects that another release owns, too.
+func TestConditionsCountWhatIsLeftAlone(t *testing.T) {
+	conflict := withProblem(v1alpha1.ReasonConflict, "belongs to Helm release b/b", false)
+	for name, c := range map[string]struct {
+		view              *view
+		condition, reason string
+		says              string
+	}{
+		"protected":         {lockedView(conflict), v1alpha1.ConditionLocked, v1alpha1.ReasonLocked, "3 of 4 objects protected"},
+		"all are protected": {lockedView(nil), v1alpha1.ConditionLocked, v1alpha1.ReasonLocked, "revision 7: 4 objects protected"},
+		"no drift":          {lockedView(conflict), v1alpha1.ConditionDrifted, v1alpha1.ReasonNoDrift, "but for 1 object of another release"},
+		"drift beside it": {lockedView(func(v *view) {
+			conflict(v)
+			withProblem(v1alpha1.ReasonDriftDetected, "data changed", true)(v)
+		}), v1alpha1.ConditionDrifted, v1alpha1.ReasonDriftDetected, "data changed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := meta.FindStatusCondition(conditions(&v1alpha1.HelmRelease{}, c.view), c.condition)
+			if got == nil || got.Reason != c.reason || !strings.Contains(got.Message, c.says) {
+				t.Errorf("got %+v, want %s with %q", got, c.reason, c.says)
+			}
+		})
+	}
+}
+
+func TestAVersionThatIsNotServedAnyMoreIsNoMissingDefinition(t *testing.T) {
+	beta := schema.GroupVersionKind{Group: "policy", Version: "v1beta1", Kind: "PodDisruptionBudget"}
+	for want, served := range map[string][]string{
+		"its CustomResourceDefinition is missing": nil,
+		"it serves policy/v1: upgrade":            {"policy/v1"},
+	} {
+		v := lockedView(func(v *view) {
+			v.entry.waiting = map[schema.GroupVersionKind][]manifest.ID{beta: {configMap("a")}}
+			v.entry.served = map[schema.GroupKind][]string{beta.GroupKind(): served}
+		})
+		if _, reason, message := readiness(v); reason != v1alpha1.ReasonWaitingForKind || !strings.Contains(message, want) {
+			t.Errorf("got %s: %s, want %q", reason, message, want)
+		}
+	}
+}
