@@ -46,9 +46,13 @@ func DeclaresNull(v any) bool {
 // nullForms are what the API server makes of a null that it keeps.
 func nullForms() []any { return []any{nil, ""} }
 
+// maxNulls bounds what is learnt of one object, in the order of the paths: each null takes some tens of bytes while the object is locked.
+const maxNulls = 50
+
 // learnNulls records the declared nulls that are there in the live object.
 func (c *comparer) learnNulls(desired, live map[string]any, n *node) {
-	for key, want := range desired {
+	for _, key := range slices.Sorted(maps.Keys(desired)) {
+		want := desired[key]
 		if len(c.path) < 2 && c.outside(key) {
 			continue
 		}
@@ -57,7 +61,7 @@ func (c *comparer) learnNulls(desired, live map[string]any, n *node) {
 			have, there := live[key]
 			if want != nil {
 				c.learnNullsBelow(want, have, n.field(key))
-			} else if there && (have == nil || have == "" && n.isMap()) {
+			} else if there && (have == nil || have == "" && n.isMap()) && len(c.learnt.nulls()) < maxNulls {
 				c.learnt[string(appendPointer(nil, c.path))+nullMark] = fingerprint(have)
 			}
 		}

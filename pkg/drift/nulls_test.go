@@ -1,6 +1,7 @@
 package drift
 
 import (
+	"fmt"
 	"testing"
 )
 
@@ -99,5 +100,17 @@ func TestJSONPatch(t *testing.T) {
 				t.Errorf("SetsNull is %t", !tc.nulls)
 			}
 		})
+	}
+}
+
+func TestLearntNullsAreBounded(t *testing.T) {
+	spec := map[string]any{}
+	for i := range 10 * maxNulls {
+		spec[fmt.Sprintf("key-%05d", i)] = nil
+	}
+	object := map[string]any{"spec": spec}
+	learnt := Learn(object, object, Options{})
+	if _, first := learnt["/spec/key-00000"+nullMark]; len(learnt) != maxNulls || !first {
+		t.Errorf("%d nulls are learnt", len(learnt))
 	}
 }
