@@ -41,6 +41,7 @@ func (c *Controller) nextDrift(ctx context.Context, key string) {
 	drifted := c.judgeAll(l, work)
 	judging()
 	c.process(ctx, l, drifted)
+	c.processLarge(ctx, l, work)
 	if len(work) > 0 && l.Complete() {
 		c.statusQueue.Add(l.Key) // the first status is waited for, and nothing is left that could go into the same write
 	}
@@ -50,7 +51,7 @@ func (c *Controller) nextDrift(ctx context.Context, key string) {
 func (c *Controller) judgeAll(l *lock.Lock, work []*lock.Work) []*verdict {
 	var drifted []*verdict
 	for _, w := range work {
-		if w.Look { // the look failed and was settled
+		if w.Look { // the look failed and was settled, or the object is large
 			continue
 		}
 		v := c.judge(l, w)
@@ -125,12 +126,12 @@ func (c *Controller) settle(l *lock.Lock, w *lock.Work, o lock.Outcome) {
 	c.statusChanged(l.Key)
 }
 
-// lookTogether is from how many objects of one kind in one namespace on a list takes the place of a get for each. A list
+// manyLooks is from how many objects of one kind in one namespace on a list takes the place of a get for each. A list
 // returns what other releases have there, too, so it only pays for a release that is large by itself.
-const lookTogether = 64
+const manyLooks = 64
 
 // look fetches the objects of which it is not known how they are. It clears Look on success; where it fails, the
-// object is settled with its problem.
+// object is settled with its problem. Large ones are left to processLarge.
 func (c *Controller) look(ctx context.Context, l *lock.Lock, work []*lock.Work) {
 	type group struct {
 		gvk       schema.GroupVersionKind
@@ -145,24 +146,77 @@ func (c *Controller) look(ctx context.Context, l *lock.Lock, work []*lock.Work) 
 	}
 	var wait sync.WaitGroup
 	for _, members := range groups {
-		known := map[string]*unstructured.Unstructured{}
-		if len(members) >= lookTogether {
-			all, err := c.enforcer.LookAll(ctx, members[0].Object, watch.HelmSelector)
-			if err == nil {
-				known = all
-			} else {
-				c.Log.Debugf("look at release %s: %v; looking at each object", l.Release, err)
-			}
+		if len(members) >= manyLooks {
+			c.lookTogether(ctx, l, members)
 		}
 		for _, w := range members {
-			if live := known[w.ID.Name]; live != nil {
-				c.seen(w, live)
+			if !w.Look || w.Large {
 				continue
 			}
-			c.parallel(ctx, l, &wait, func(func()) { c.lookAt(ctx, l, w) })
+			c.parallel(ctx, l, &wait, func(func()) {
+				c.lookAt(ctx, l, w)
+				if w.Large && !w.Look { // it may be one of many
+					w.Observation = lock.Observation{Large: true, Look: true, Last: w.Last, Seen: w.Seen}
+				}
+			})
 		}
 	}
 	wait.Wait()
+}
+
+// lookTogether looks at objects of one kind in one namespace by one list. What it does not show, and what is large, is to be looked
+// at one by one.
+func (c *Controller) lookTogether(ctx context.Context, l *lock.Lock, members []*lock.Work) {
+	named := make(map[string]*lock.Work, len(members))
+	for _, w := range members {
+		named[w.ID.Name] = w
+	}
+	kind := watch.Kind{GVR: members[0].GVR, Namespaced: members[0].Namespaced}
+	err := c.objects.List(ctx, kind, members[0].ID.Namespace, func(obj *watch.Live) {
+		w := named[obj.Name]
+		if w == nil {
+			return
+		}
+		if obj.Large() {
+			w.Large = true
+			return
+		}
+		if live, err := obj.Decode(); err == nil {
+			c.seen(w, live)
+		}
+	})
+	if err != nil {
+		c.Log.Debugf("look at release %s: %v; looking at each object", l.Release, err)
+	}
+}
+
+// processLarge works on the large ones of objects that are still to be looked at, one after the other: no more of them are in memory
+// than there are slots.
+func (c *Controller) processLarge(ctx context.Context, l *lock.Lock, work []*lock.Work) {
+	for _, w := range work {
+		if !w.Look || !w.Large {
+			continue
+		}
+		slot, err := c.slots.bulky.acquire(ctx, l.Release.Namespace)
+		if err != nil { // the operator stops
+			return
+		}
+		c.processOne(ctx, l, w)
+		slot()
+	}
+}
+
+func (c *Controller) processOne(ctx context.Context, l *lock.Lock, w *lock.Work) {
+	done := c.slots.write(ctx, l.Release)
+	c.lookAt(ctx, l, w)
+	done()
+	judge, err := c.slots.judging.acquire(ctx, l.Release.Namespace)
+	if err != nil {
+		return
+	}
+	drifted := c.judgeAll(l, []*lock.Work{w})
+	judge()
+	c.process(ctx, l, drifted)
 }
 
 func (c *Controller) lookAt(ctx context.Context, l *lock.Lock, w *lock.Work) {

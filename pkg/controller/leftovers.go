@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/enforce"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
@@ -174,10 +175,8 @@ func (c *Controller) readRemoved(ctx context.Context, l *lock.Lock, rec release.
 		return err
 	}
 	prob, err := c.read(ctx, rec, func(found *contents) error {
-		for _, o := range found.objects {
-			if !l.Declares(o.ID) {
-				known.add(o.ID, removed{gvk: o.GVK, keep: o.Keep, uid: rec.UID, revision: rec.Revision})
-			}
+		if !known.addAll(l, rec, found.objects) {
+			c.Log.WithField("release", l.Release.String()).Debugf("earlier revisions declare more than %d objects; the others are left alone", maxRemoved)
 		}
 		return nil
 	})
@@ -189,6 +188,25 @@ func (c *Controller) readRemoved(ctx context.Context, l *lock.Lock, rec release.
 		c.Log.WithField("release", l.Release.String()).Debugf("revision %d is passed over when leftovers are looked for: %s", rec.Revision, prob.message)
 	}
 	return nil
+}
+
+// maxRemoved bounds the objects of earlier revisions that are remembered of one release: each revision may declare others.
+const maxRemoved = 20_000
+
+// addAll adds what an earlier revision declares and the locked one does not. It returns false when there is no room for all of it.
+func (k *leftovers) addAll(l *lock.Lock, rec release.Record, objects []manifest.Object) (all bool) {
+	all = true
+	for _, o := range objects {
+		_, known := k.removed[o.ID]
+		switch {
+		case l.Declares(o.ID):
+		case !known && len(k.removed) >= maxRemoved:
+			all = false
+		default:
+			k.add(o.ID, removed{gvk: o.GVK, keep: o.Keep, uid: rec.UID, revision: rec.Revision})
+		}
+	}
+	return all
 }
 
 // place is where objects of one kind are listed.
@@ -211,15 +229,14 @@ func (c *Controller) countStrays(ctx context.Context, l *lock.Lock) (map[place]b
 		}
 		resource := c.clients.Metadata.Resource(o.GVR)
 		options := metav1.ListOptions{LabelSelector: watch.HelmSelector} // consistent: what it does not show is taken not to exist
-		list, err := resource.Namespace(o.ID.Namespace).List(ctx, options)
+		_, err := enforce.ListMetadata(ctx, resource.Namespace(o.ID.Namespace), options, func(m *metav1.PartialObjectMetadata) (struct{}, error) {
+			if claimedBy(m) == l.As {
+				l.Stray(watch.IDOf(o.GVK, m), true)
+			}
+			return struct{}{}, nil
+		})
 		if err != nil {
 			return nil, fmt.Errorf("list %s: %w", o.GVR.Resource, err)
-		}
-		for i := range list.Items {
-			item := &list.Items[i]
-			if claimedBy(item) == l.As {
-				l.Stray(watch.IDOf(o.GVK, item), true)
-			}
 		}
 		listed[place{o.GVK, o.ID.Namespace}] = true
 	}

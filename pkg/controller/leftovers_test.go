@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
 )
@@ -44,5 +45,27 @@ func TestWhatIsKnownOfARevisionIsForgottenWithItsRecord(t *testing.T) {
 	known.add(configMapID("of all"), removed{uid: revision(95).UID, revision: 95})
 	if all := known.removed[configMapID("of all")]; all.revision != 100 {
 		t.Errorf("what all revisions declared is of revision %d", all.revision)
+	}
+}
+
+// Forty earlier revisions may declare twenty thousand other objects each; that many of all of them are remembered.
+func TestWhatIsRememberedOfEarlierRevisionsIsBounded(t *testing.T) {
+	l := lock.New(&lock.Lock{}, nil)
+	known := &leftovers{removed: map[manifest.ID]removed{}}
+	for n := range 3 {
+		var objects []manifest.Object
+		for i := range maxRemoved / 2 {
+			objects = append(objects, manifest.Object{ID: configMapID(fmt.Sprintf("r%d-%d", n, i)), Keep: true})
+		}
+		if all := known.addAll(l, revision(n), objects); all != (n < 2) {
+			t.Errorf("revision %d: all of it is remembered: %v", n, all)
+		}
+	}
+	if len(known.removed) != maxRemoved {
+		t.Errorf("%d objects are remembered", len(known.removed))
+	}
+	// What is known already takes no room.
+	if id := configMapID("r0-0"); !known.addAll(l, revision(3), []manifest.Object{{ID: id}}) || !known.removed[id].keep {
+		t.Error("an object that is known is not added to, or is not kept any more")
 	}
 }

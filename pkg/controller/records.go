@@ -15,10 +15,6 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// largeManifest is from how many bytes on a manifest is parsed alone. A decoded one takes up to a hundred times as much
-// memory as its text.
-const largeManifest = 512 << 10
-
 // contents are a record that was read, and the objects that its manifest declares.
 type contents struct {
 	release *release.Release
@@ -61,7 +57,7 @@ func (c *Controller) read(ctx context.Context, rec release.Record, use func(*con
 	if err != nil {
 		return problem{v1alpha1.ReasonDecodeFailed, fmt.Sprintf("Secret %s/%s: %v", rec.Key.Namespace, rec.SecretName, err)}, nil
 	}
-	if len(rel.Manifest) > largeManifest {
+	if manifest.Large(rel.Manifest) {
 		r.alone(ctx)
 	}
 	if ctx.Err() != nil { // perhaps while this waited for others

@@ -31,7 +31,11 @@ func (c *Controller) Observed(gvk schema.GroupVersionKind, obj *watch.Live) {
 		if l.Known(id, o.Version, o.Digest) {
 			return
 		}
-		o.Live, err = obj.Decode()
+		if obj.Large() {
+			o.Large, o.Look = true, true
+		} else {
+			o.Live, err = obj.Decode()
+		}
 	}
 	if err != nil {
 		c.Log.WithField("object", id.String()).Warnf("a watch delivered what cannot be read; looking at it: %v", err)
@@ -53,6 +57,9 @@ func (c *Controller) Gone(gvk schema.GroupVersionKind, obj *watch.Live) {
 	last, err := obj.Decode()
 	if err != nil {
 		c.Log.WithField("object", id.String()).Warnf("the last known state cannot be read: %v", err)
+	}
+	if obj.Large() {
+		last = lock.Essence(last)
 	}
 	// Most that is gone was deleted, so nobody looks before it is created anew: a creation changes nothing of what exists, and
 	// when it fails there is time to look. What is not created anew, or not yet, must not be taken for deleted.
@@ -105,7 +112,7 @@ func (c *Controller) Troubled(gvk schema.GroupVersionKind) {
 
 // observation is a look at an object that exists.
 func (c *Controller) observation(obj *unstructured.Unstructured) lock.Observation {
-	return lock.Observation{Live: obj, Version: version(obj), Digest: c.hasher.Digest(obj.Object), Seen: c.Clock.Now()}
+	return lock.Observation{Live: obj, Large: watch.IsLarge(obj), Version: version(obj), Digest: c.hasher.Digest(obj.Object), Seen: c.Clock.Now()}
 }
 
 // version returns the resource version as a number, which Kubernetes defines it to be since 1.35; zero for the few

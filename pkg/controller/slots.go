@@ -23,6 +23,8 @@ type slots struct {
 	// large lets one payload or manifest at a time be in memory that is large: a decoded one takes up to a hundred times as much
 	// memory as its text, and a dozen bombs at once must not take a dozen times the memory of one.
 	large *semaphore
+	// bulky bounds the live objects in memory that are large.
+	bulky *semaphore
 	// pruning bounds the reading of earlier revisions.
 	pruning *semaphore
 }
@@ -37,6 +39,7 @@ func newSlots() slots {
 		ofRelease: newSemaphore(limits{all: math.MaxInt, each: 8}),
 		loading:   newSemaphore(limits{all: 8, each: 4, slow: slowRequest}),
 		large:     newSemaphore(limits{all: 1, each: 1}),
+		bulky:     newSemaphore(limits{all: 8, each: 1}),
 		pruning:   newSemaphore(limits{all: 4, each: 1, slow: slowRequest}),
 	}
 }

@@ -169,7 +169,7 @@ func (c *Controller) runSweeps(ctx context.Context) {
 // at one by one, and so are all after an error.
 func (c *Controller) sweep(ctx context.Context, gvk schema.GroupVersionKind, s *sweep) {
 	present := map[manifest.ID]struct{}{}
-	err := c.objects.List(ctx, s.kind, func(obj *watch.Live) {
+	err := c.objects.List(ctx, s.kind, "", func(obj *watch.Live) {
 		id := watch.IDOf(gvk, obj)
 		owner := c.table.Owner(gvk, id)
 		if owner == nil {

@@ -81,20 +81,6 @@ func (e *Enforcer) Look(ctx context.Context, o *lock.Object) (*unstructured.Unst
 	return live, nil
 }
 
-// LookAll returns the live objects of one kind in one namespace that carry Helm's label, by name. It serves those who
-// have to look at many.
-func (e *Enforcer) LookAll(ctx context.Context, o *lock.Object, selector string) (map[string]*unstructured.Unstructured, error) {
-	list, err := e.writer.resource(o).List(ctx, metav1.ListOptions{LabelSelector: selector})
-	if err != nil {
-		return nil, fmt.Errorf("list %s in %q: %w", o.GVR.Resource, o.ID.Namespace, err)
-	}
-	live := make(map[string]*unstructured.Unstructured, len(list.Items))
-	for i := range list.Items {
-		live[list.Items[i].GetName()] = &list.Items[i]
-	}
-	return live, nil
-}
-
 // Holds reports whether the newest record of the release still is rec, as of a moment after the call. It must be called after the
 // objects to be reverted were observed, and before they are written to.
 func (e *Enforcer) Holds(ctx context.Context, rec release.Record) (bool, error) {

@@ -126,23 +126,25 @@ func (p *Prover) lead(ctx context.Context, key release.Key, t *turn[newest]) {
 func (p *Prover) read(ctx context.Context, key release.Key) (newest, error) {
 	p.marker.listing()
 	// No resourceVersion: the answer must be at least as new as this moment.
-	list, err := p.client.Namespace(key.Namespace).List(ctx, metav1.ListOptions{
+	options := metav1.ListOptions{
 		LabelSelector: release.Selector(key.Name),
 		// As the watch of records has it: a Secret of another type with a record's name and labels is none, and no way to unlock.
 		FieldSelector: "type=" + release.SecretType,
-	})
+	}
+	records, err := ListMetadata(ctx, p.client.Namespace(key.Namespace), options, readRecord)
 	if err != nil {
 		return newest{}, err
 	}
-	records := make([]release.Record, 0, len(list.Items))
-	for i := range list.Items {
-		rec, err := release.RecordOf(&list.Items[i])
-		if err != nil {
-			// Something that claims to be a record and cannot be read may be the newest one: do not go on.
-			return newest{}, fmt.Errorf("record %s: %w", list.Items[i].Name, err)
-		}
-		records = append(records, rec)
-	}
 	record, found := release.Newest(records)
 	return newest{record, found}, nil
+}
+
+// readRecord reads the metadata of a record. One that claims to be a record and cannot be read may be the newest one, so that the
+// list must not go on.
+func readRecord(m *metav1.PartialObjectMetadata) (release.Record, error) {
+	rec, err := release.RecordOf(m)
+	if err != nil {
+		return rec, fmt.Errorf("record %s: %w", m.Name, err)
+	}
+	return rec, nil
 }

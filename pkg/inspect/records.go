@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/rancher/helm-locker/pkg/enforce"
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
@@ -47,26 +48,14 @@ func (e *NotFoundError) Error() string {
 // (release.ErrRecord): it may hide the newest revision.
 func (c *Cluster) Records(ctx context.Context, namespace, name string) ([]release.Record, error) {
 	secrets := c.metadata.Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}).Namespace(namespace)
-	var records []release.Record
-	options := metav1.ListOptions{
-		LabelSelector: release.Selector(name), FieldSelector: "type=" + release.SecretType, Limit: 500,
+	options := metav1.ListOptions{LabelSelector: release.Selector(name), FieldSelector: "type=" + release.SecretType}
+	records, err := enforce.ListMetadata(ctx, secrets, options, func(m *metav1.PartialObjectMetadata) (release.Record, error) {
+		return release.RecordOf(m)
+	})
+	if err != nil && !errors.Is(err, release.ErrRecord) {
+		return nil, fmt.Errorf("list the release records: %w", err)
 	}
-	for {
-		list, err := secrets.List(ctx, options)
-		if err != nil {
-			return nil, fmt.Errorf("list the release records: %w", err)
-		}
-		for i := range list.Items {
-			record, err := release.RecordOf(&list.Items[i])
-			if err != nil {
-				return nil, err
-			}
-			records = append(records, record)
-		}
-		if options.Continue = list.Continue; options.Continue == "" {
-			return records, nil
-		}
-	}
+	return records, err
 }
 
 // Find returns the record of one revision of a release, or the newest when revision is 0. The error is a *NotFoundError when

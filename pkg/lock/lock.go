@@ -277,7 +277,7 @@ func (l *Lock) Settle(id manifest.ID, o Outcome) (wake bool) {
 		s.pending = nil
 	}
 	if s.pending == nil && o.Again != nil {
-		s.pending = o.Again
+		s.pending = o.Again.kept()
 		if o.Waits {
 			return false
 		}

@@ -66,6 +66,8 @@ type Observation struct {
 	Live *unstructured.Unstructured
 	// Last is, for a deleted object, its last known state, if the watch delivered one.
 	Last *unstructured.Unstructured
+	// Large is set for an object of which many must not be in memory at a time: Live is then not kept beyond the work on it.
+	Large bool
 	// Look is set when it is not known whether the object exists: ask the API server before judging.
 	Look bool
 	// Told is set when a watch said that the object is gone. It says so, too, of one that only lost Helm's label.
@@ -76,4 +78,32 @@ type Observation struct {
 	Digest uint64
 	// Seen is when the look was taken, or for a repeated look the first one that was not good.
 	Seen time.Time
+}
+
+// Essence returns what is needed of the last known state of an object that is gone: who wrote it, and whether it had finished. Nil for
+// nil.
+func Essence(last *unstructured.Unstructured) *unstructured.Unstructured {
+	if last == nil {
+		return nil
+	}
+	kept := &unstructured.Unstructured{Object: map[string]any{}}
+	for _, field := range []string{"apiVersion", "kind", "status"} {
+		if value, found := last.Object[field]; found {
+			kept.Object[field] = value
+		}
+	}
+	kept.SetNamespace(last.GetNamespace())
+	kept.SetName(last.GetName())
+	kept.SetUID(last.GetUID())
+	kept.SetResourceVersion(last.GetResourceVersion())
+	kept.SetManagedFields(last.GetManagedFields())
+	return kept
+}
+
+// kept returns what is kept of an observation for later: of a large object that it has to be looked at again.
+func (o *Observation) kept() *Observation {
+	if !o.Large || o.Live == nil {
+		return o
+	}
+	return &Observation{Large: true, Look: true, Last: o.Last, Seen: o.Seen}
 }

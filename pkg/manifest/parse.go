@@ -175,11 +175,30 @@ func (p *parser) addObject(gvk schema.GroupVersionKind, content, metadata map[st
 		}
 		return p.skip(gvk.Kind, generated, "it has generateName and no name, so that its live name is not known")
 	}
+	if nodesOf(content) > maxObjectNodes {
+		return p.errorf("an object has more than %d elements", maxObjectNodes)
+	}
 	object.ID = ID{Group: gvk.Group, Kind: gvk.Kind, Namespace: namespace, Name: object.ID.Name}
 	object.GVK, object.Content = gvk, content
 	p.objects = append(p.objects, object)
 	p.docs = append(p.docs, p.doc.index)
 	return nil
+}
+
+// nodesOf counts the mappings, sequences and scalars of a value.
+func nodesOf(value any) int {
+	nodes := 1
+	switch v := value.(type) {
+	case map[string]any:
+		for _, member := range v {
+			nodes += nodesOf(member)
+		}
+	case []any:
+		for _, element := range v {
+			nodes += nodesOf(element)
+		}
+	}
+	return nodes
 }
 
 // cannotName returns why the API server would take an object of no kind with that name, or in a namespace of that name.

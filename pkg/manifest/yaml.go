@@ -27,6 +27,9 @@ const (
 	// maxNodes bounds the mappings, sequences and scalars of a manifest; a decoded one takes a hundred times the memory of its
 	// text. The largest real manifests, of CRDs, have less than half of that.
 	maxNodes = 1 << 18
+	// maxObjectNodes is maxNodes for one object, of which some copies are in memory while it is written. The largest definitions have
+	// less than half of that.
+	maxObjectNodes = 1 << 16
 	// maxObjects bounds the objects of a release. Each is remembered, and watched, while the release is locked.
 	maxObjects = 20000
 	// MaxDocuments bounds the documents of a manifest, those without an object included.

@@ -30,6 +30,9 @@ const (
 	secretNamePrefix = "sh.helm.release.v1."
 )
 
+// Labels are those of a record that say something.
+var Labels = [...]string{OwnerLabel, NameLabel, StatusLabel, VersionLabel, CreatedLabel, ModifiedLabel}
+
 // What an operator writes to a Secret of its own in order to learn how far its watch of records has come.
 const (
 	// OwnerMark is the owner of such a Secret. It is no record, and Helm does not look at it, but it is of the type of records,

@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Client lists and watches resources of any kind, in all namespaces, without decoding their objects: they come as Live.
+// Client lists and watches resources of any kind, without decoding their objects: they come as Live.
 // It is safe for concurrent use.
 type Client struct {
 	rest   rest.Interface
@@ -33,29 +33,20 @@ func NewClient(config *rest.Config) (*Client, error) {
 	return &Client{rest: client, params: runtime.NewParameterCodec(scheme)}, nil
 }
 
-func (c *Client) get(gvr schema.GroupVersionResource, o *metav1.ListOptions) *rest.Request {
-	path := []string{"/apis", gvr.Group, gvr.Version, gvr.Resource}
+func (c *Client) get(gvr schema.GroupVersionResource, namespace string, o *metav1.ListOptions) *rest.Request {
+	path := []string{"/apis", gvr.Group, gvr.Version}
 	if gvr.Group == "" {
-		path = []string{"/api", gvr.Version, gvr.Resource}
+		path = []string{"/api", gvr.Version}
 	}
+	if namespace != "" {
+		path = append(path, "namespaces", namespace)
+	}
+	path = append(path, gvr.Resource)
 	return c.rest.Get().AbsPath(path...).SpecificallyVersionedParams(o, c.params, metav1.Unversioned)
-}
-
-// List returns a page of the objects of a resource.
-func (c *Client) List(ctx context.Context, gvr schema.GroupVersionResource, o metav1.ListOptions) (*LiveList, error) {
-	result := c.get(gvr, &o).Do(ctx)
-	if err := result.Error(); err != nil { // what Raw returns has not read the Status that the API server sent
-		return nil, err
-	}
-	text, err := result.Raw()
-	if err != nil {
-		return nil, err
-	}
-	return readList(text)
 }
 
 // Watch watches the objects of a resource.
 func (c *Client) Watch(ctx context.Context, gvr schema.GroupVersionResource, o metav1.ListOptions) (apiwatch.Interface, error) {
 	o.Watch = true
-	return c.get(gvr, &o).Watch(ctx)
+	return c.get(gvr, "", &o).Watch(ctx)
 }

@@ -148,7 +148,7 @@ func TestAWatchOfAConnectionThatTimesOutEnds(t *testing.T) {
 
 func TestErrorsOfTheAPIServerArePassedOn(t *testing.T) {
 	c := serve(t, func(w http.ResponseWriter, _ *http.Request) { reply(t, w, http.StatusGone, expiredText) })
-	if _, err := c.List(t.Context(), deployments, metav1.ListOptions{}); !apierrors.IsResourceExpired(err) {
+	if _, err := c.List(t.Context(), deployments, "", metav1.ListOptions{}, nil); !apierrors.IsResourceExpired(err) {
 		t.Errorf("the list ends with %v", err)
 	}
 	if _, err := c.Watch(t.Context(), deployments, metav1.ListOptions{}); !apierrors.IsResourceExpired(err) {

@@ -179,7 +179,7 @@ func (f *feed) Replace(items []any, _ string) error {
 func (f *feed) begin() { f.beginOnce.Do(func() { close(f.begun) }) }
 
 // listedObject is what is left of an object that was delivered while the Reflector still lists.
-type listedObject struct{ metav1.ObjectMeta }
+type listedObject struct{ metav1.PartialObjectMetadata }
 
 // Transformer makes the feed a cache.TransformingStore: the Reflector passes it what a list streams, one by one.
 func (f *feed) Transformer() cache.TransformFunc {
@@ -192,7 +192,9 @@ func (f *feed) Transformer() cache.TransformFunc {
 		if err := f.Update(obj); err != nil {
 			return nil, err
 		}
-		return &listedObject{metav1.ObjectMeta{Namespace: m.GetNamespace(), Name: m.GetName()}}, nil
+		listed := &listedObject{}
+		listed.Namespace, listed.Name = m.GetNamespace(), m.GetName()
+		return listed, nil
 	}
 }
 

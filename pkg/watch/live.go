@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -52,6 +51,31 @@ func (l *Live) release() {
 	}
 	buffers.Put(l.buffer)
 	l.buffer, l.text = nil, nil
+}
+
+// LargeObject is from how many bytes of JSON on an object is a large one. Hardly any is, but for definitions and dashboards.
+const LargeObject = 64 << 10
+
+// Large reports whether the object is a large one.
+func (l *Live) Large() bool { return len(l.text) > LargeObject }
+
+// IsLarge reports whether a decoded object is a large one. Counted are its texts.
+func IsLarge(obj *unstructured.Unstructured) bool { return textsOf(obj.Object) > LargeObject }
+
+func textsOf(value any) (bytes int) {
+	switch v := value.(type) {
+	case map[string]any:
+		for key, member := range v {
+			bytes += len(key) + textsOf(member)
+		}
+	case []any:
+		for _, element := range v {
+			bytes += 1 + textsOf(element)
+		}
+	case string:
+		bytes = len(v)
+	}
+	return bytes
 }
 
 // Digest returns the digest of the object, as hasher.Digest does for the decoded one, without decoding it.
@@ -133,69 +157,6 @@ func (l *Live) read() error {
 		return fmt.Errorf("read the metadata of an object: %w", err)
 	}
 	return nil
-}
-
-// LiveList is a page of a list. It is what the pager and the Reflector of client-go take for one.
-type LiveList struct {
-	metav1.TypeMeta
-	metav1.ListMeta
-	Items []runtime.Object
-}
-
-// DeepCopyObject makes a copy with the same texts.
-func (l *LiveList) DeepCopyObject() runtime.Object {
-	c := &LiveList{TypeMeta: l.TypeMeta, ListMeta: *l.ListMeta.DeepCopy()}
-	for _, item := range l.Items {
-		c.Items = append(c.Items, item.DeepCopyObject())
-	}
-	return c
-}
-
-// readList takes a list apart. Its objects share its text, where they can.
-func readList(text []byte) (*LiveList, error) {
-	l, items := &LiveList{}, -1
-	err := entriesOf(text, func(name []byte, at int) (end int, err error) {
-		switch string(name) {
-		case "kind":
-			l.Kind, end, err = stringAt(text, at)
-		case "apiVersion":
-			l.APIVersion, end, err = stringAt(text, at)
-		case "metadata":
-			if end, err = rawjson.Skip(text, at); err == nil {
-				err = json.Unmarshal(text[at:end], &l.ListMeta)
-			}
-		default:
-			end, err = rawjson.Skip(text, at)
-			if string(name) == "items" && text[at] == '[' {
-				items = at
-			}
-		}
-		return end, err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read a list: %w", err)
-	}
-	if items < 0 {
-		return l, nil
-	}
-	// Objects in the lists of built-in kinds do not say what kind they are of. In a watch they do.
-	kind, err := json.Marshal(metav1.TypeMeta{APIVersion: l.APIVersion, Kind: strings.TrimSuffix(l.Kind, "List")})
-	if err != nil {
-		return nil, fmt.Errorf("read a list: %w", err)
-	}
-	_, err = rawjson.Array(text, items, func(at int) (int, error) {
-		end, err := rawjson.Skip(text, at)
-		if err != nil {
-			return end, err
-		}
-		item := &Live{text: withKind(text[at:end:end], kind)}
-		l.Items = append(l.Items, item)
-		return end, item.read()
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read a list of %s: %w", l.Kind, err)
-	}
-	return l, nil
 }
 
 // withKind returns the text of an object with the entries of kind, an object too, put first if it says nothing about its

@@ -1,6 +1,10 @@
 package watch
 
 import (
+	"fmt"
+	"io"
+	runtimes "runtime"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -68,7 +72,11 @@ func TestAListIsReadAsTheDynamicClientReadsIt(t *testing.T) {
 		`{"apiVersion":"e.io/v1","items":[{"apiVersion":"e.io/v1","kind":"Odd","metadata":{"name":"a"}}],"kind":"OddList","metadata":{"resourceVersion":"9"}}`,
 		`{"apiVersion":"e.io/v1","items":[],"kind":"OddList","metadata":{"resourceVersion":"9"}}`,
 	} {
-		l, err := readList([]byte(text))
+		var items []*Live
+		l, err := readList(strings.NewReader(text), func(item *Live) error {
+			items = append(items, item)
+			return nil
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,14 +84,10 @@ func TestAListIsReadAsTheDynamicClientReadsIt(t *testing.T) {
 		if err := runtime.DecodeInto(unstructured.UnstructuredJSONScheme, []byte(text), want); err != nil {
 			t.Fatal(err)
 		}
-		if l.ResourceVersion != want.GetResourceVersion() || l.Continue != want.GetContinue() || len(l.Items) != len(want.Items) {
+		if l.ResourceVersion != want.GetResourceVersion() || l.Continue != want.GetContinue() || len(items) != len(want.Items) {
 			t.Fatalf("read %+v", l)
 		}
-		for i, item := range l.Items {
-			live, ok := item.(*Live)
-			if !ok {
-				t.Fatalf("item %d is a %T", i, item)
-			}
+		for i, live := range items {
 			u, err := live.Decode()
 			if err != nil {
 				t.Fatal(err)
@@ -94,8 +98,53 @@ func TestAListIsReadAsTheDynamicClientReadsIt(t *testing.T) {
 		}
 	}
 	for _, text := range []string{``, `{"items":[{]}`, `{"items":[1]}`, `[]`, `{"metadata":3}`} {
-		if _, err := readList([]byte(text)); err == nil {
+		if _, err := readList(strings.NewReader(text), func(*Live) error { return nil }); err == nil {
 			t.Errorf("%s is a list", text)
 		}
+	}
+}
+
+// manyLarge is a list of 200 objects of half a megabyte, which is made as it is read.
+func manyLarge(t *testing.T) io.Reader {
+	t.Helper()
+	read, write := io.Pipe()
+	go func() {
+		_, err := io.WriteString(write, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":[`)
+		for i := 0; i < 200 && err == nil; i++ {
+			_, err = fmt.Fprintf(write, `%s{"metadata":{"name":"a-%d"},"data":{"a":"%s"}}`, strings.Repeat(",", min(i, 1)), i, strings.Repeat("a", 1<<19))
+		}
+		if err == nil {
+			_, err = io.WriteString(write, `]}`)
+		}
+		if err := write.CloseWithError(err); err != nil {
+			t.Error(err)
+		}
+	}()
+	return read
+}
+
+// A list takes the memory of one object, and not of a page.
+func TestAListOfLargeObjectsIsReadOneByOne(t *testing.T) {
+	live := func() uint64 {
+		var m runtimes.MemStats
+		runtimes.GC()
+		runtimes.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before, most, n := live(), uint64(0), 0
+	list, err := readList(manyLarge(t), func(item *Live) error {
+		if n++; n%20 == 0 {
+			most = max(most, live())
+		}
+		if want := fmt.Sprintf("a-%d", n-1); item.Name != want {
+			t.Errorf("item %d is %s", n, item.Name)
+		}
+		return nil
+	})
+	if err != nil || n != 200 || list.ResourceVersion != "9" {
+		t.Errorf("%d objects of %+v, %v", n, list, err)
+	}
+	if most > before && (most-before)>>20 > 8 {
+		t.Errorf("%d MiB are in memory at a time", (most-before)>>20)
 	}
 }

@@ -113,26 +113,25 @@ func (o *Objects) Need(owner string, kinds map[schema.GroupVersionKind]Kind) (be
 	return begun
 }
 
-// listPage bounds how much of a list is in memory at a time.
+// listPage is how many objects one request asks for. It does not bound memory: one object is read at a time.
 const listPage = 250
 
 // listTimeout bounds a list in all; the client has no limit of its own, as watches have none.
 const listTimeout = time.Minute
 
-// List hands every object of a kind that Helm manages to each, page by page; a Live is valid until each returns.
-func (o *Objects) List(ctx context.Context, kind Kind, each func(*Live)) error {
+// List hands every object of a kind that Helm manages to each, one after the other; a Live is valid until each returns. An empty
+// namespace stands for all.
+func (o *Objects) List(ctx context.Context, kind Kind, namespace string, each func(*Live)) error {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 	opts := metav1.ListOptions{LabelSelector: HelmSelector, Limit: listPage}
 	for {
-		page, err := o.client.List(ctx, kind.GVR, opts)
+		page, err := o.client.List(ctx, kind.GVR, namespace, opts, func(live *Live) error {
+			each(live)
+			return nil
+		})
 		if err != nil {
 			return err
-		}
-		for _, item := range page.Items {
-			if live, ok := item.(*Live); ok {
-				each(live)
-			}
 		}
 		if opts.Continue = page.Continue; opts.Continue == "" {
 			return nil
@@ -197,7 +196,7 @@ func (o *Objects) acquire(gvk schema.GroupVersionKind, kind Kind) {
 	}
 	w := &kindWatch{users: 1}
 	sink := &kindSink{gvk: gvk, to: o.sink, ended: func() { o.listed(w) }}
-	w.feed = newFeed(gvk.Kind+"."+gvk.GroupVersion().String(), o.listWatch(kind), &Live{}, sink, o.log)
+	w.feed = newFeed(gvk.Kind+"."+gvk.GroupVersion().String(), o.listWatch(kind, func() *feed { return w.feed }), &Live{}, sink, o.log)
 	w.feed.troubled = func() { o.sink.Troubled(gvk) }
 	o.watches[gvk] = w
 	if o.ctx != nil {
@@ -228,11 +227,22 @@ func (o *Objects) release(gvk schema.GroupVersionKind) {
 	}
 }
 
-func (o *Objects) listWatch(kind Kind) *cache.ListWatch {
+// listWatch lists and watches a kind for a feed, which is made afterwards. Lists are for API servers that do not stream them as a
+// watch: their objects are delivered as they come, and only names are left for the Reflector.
+func (o *Objects) listWatch(kind Kind, of func() *feed) *cache.ListWatch {
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
 			opts.LabelSelector = HelmSelector
-			return o.client.List(ctx, kind.GVR, opts)
+			list, deliver := &LiveList{}, of().Transformer()
+			var err error
+			list.ListMeta, err = o.client.List(ctx, kind.GVR, "", opts, func(live *Live) error {
+				name, err := deliver(live)
+				if listed, ok := name.(*listedObject); ok {
+					list.Items = append(list.Items, listed)
+				}
+				return err
+			})
+			return list, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, opts metav1.ListOptions) (apiwatch.Interface, error) {
 			opts.LabelSelector = HelmSelector

@@ -136,7 +136,7 @@ func (r *Releases) listWatch() *cache.ListWatch {
 				r.marks.listBegins()
 			}
 			tweak(&o)
-			return r.client.List(ctx, o)
+			return r.page(ctx, o)
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
 			if o.SendInitialEvents != nil && *o.SendInitialEvents {
@@ -146,6 +146,42 @@ func (r *Releases) listWatch() *cache.ListWatch {
 			return r.client.Watch(ctx, o)
 		},
 	}
+}
+
+// recordsPage is how many records are listed at a time, where the API server does not stream them.
+const recordsPage = 50
+
+// page lists some records. The Reflector keeps all pages, so that only what is needed of the metadata is left of each. A list at
+// resourceVersion 0 has no pages: it is made a consistent one.
+func (r *Releases) page(ctx context.Context, o metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
+	if o.ResourceVersion == "0" {
+		o.ResourceVersion, o.ResourceVersionMatch = "", ""
+	}
+	o.Limit = recordsPage
+	list, err := r.client.List(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	for i := range list.Items {
+		trim(&list.Items[i])
+	}
+	return list, nil
+}
+
+// trim takes out of a record's metadata what nobody reads: its writer chooses how large it is.
+func trim(m *metav1.PartialObjectMetadata) {
+	kept := metav1.ObjectMeta{
+		Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion, CreationTimestamp: m.CreationTimestamp,
+	}
+	for _, label := range release.Labels {
+		if value, found := m.Labels[label]; found {
+			metav1.SetMetaDataLabel(&kept, label, value)
+		}
+	}
+	if mark, found := m.Annotations[release.MarkAnnotation]; found {
+		metav1.SetMetaDataAnnotation(&kept, release.MarkAnnotation, mark)
+	}
+	m.ObjectMeta = kept
 }
 
 // put records a Secret and returns the releases that it concerns.

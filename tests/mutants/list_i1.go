@@ -220,8 +220,13 @@ func neverRevertHelm() []mutant {
 			pkg:  enforce, run: "TestThoseWhoWaitShareOneReadThatBeganAfterTheyAsked|TestThoseWhoWaitShareOneMarkThatBeganAfterTheyAsked",
 		},
 		{
+			promise: "I1", what: "the pages of a list of records are of several revisions",
+			edit: edit{"pkg/enforce/pages.go", `			taken, options.Continue = nil, ""`, `			options.Continue = ""`},
+			pkg:  enforce, run: "TestPagesAreOfOneRevision",
+		},
+		{
 			promise: "I1", what: "a check holds although the newest record cannot be read",
-			edit: edit{proof, `			return newest{}, fmt.Errorf("record %s: %w", list.Items[i].Name, err)`, `			continue`},
+			edit: edit{proof, `		return rec, fmt.Errorf("record %s: %w", m.Name, err)`, `		return release.Record{}, nil`},
 			pkg:  enforce, run: "TestHoldsIsAnErrorWhenARecordCannotBeRead",
 		},
 		{

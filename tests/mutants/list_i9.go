@@ -171,9 +171,8 @@ func costFollowsLocks() []mutant {
 		},
 		{
 			promise: "I11", what: "a list is kept in memory until all of it has come",
-			edit: edit{"pkg/watch/feed.go", `		return &listedObject{metav1.ObjectMeta{Namespace: m.GetNamespace(), Name: m.GetName()}}, nil`,
-				`		return m, nil`},
-			pkg: watch, run: "TestAStreamedListIsJudgedObjectByObjectAndOnlyNamesAreKept",
+			edit: edit{"pkg/watch/feed.go", `		return listed, nil`, `		return m, nil`},
+			pkg:  watch, run: "TestAStreamedListIsJudgedObjectByObjectAndOnlyNamesAreKept",
 		},
 	}
 }

@@ -129,6 +129,11 @@ func hostileInput() []mutant {
 			pkg:  manifest, run: "TestManifestsThatExhaustMemory",
 		},
 		{
+			promise: "I10", what: "one object may have all elements that a manifest may have",
+			edit: edit{parse, `	if nodesOf(content) > maxObjectNodes {`, `	if nodesOf(content) > maxNodes {`},
+			pkg:  manifest, run: "TestManifestsThatExhaustMemory",
+		},
+		{
 			promise: "I10", what: "what is masked is decoded however many elements it has",
 			edit: edit{"pkg/report/manifest.go", `	if !manifest.Decodable(text) {`, `	if !manifest.Decodable("") {`},
 			pkg:  "./pkg/report", run: "TestMaskingIsLinear",
@@ -143,6 +148,34 @@ func hostileInput() []mutant {
 		{
 			promise: "I10", what: "many documents may have too many elements together",
 			edit: edit{yaml, `	if d.nodes--; d.nodes < 0 {`, `	if d.nodes < 0 {`}, pkg: manifest, run: "TestManifestsThatExhaustMemory",
+		},
+		{
+			promise: "I12", what: "all of a list of large objects is in memory",
+			edit: edit{"pkg/watch/list.go", `		item := &Live{text: withKind(text, kind)}`, `		r.kind.Kind += string(text)
+		item := &Live{text: withKind(text, kind)}`},
+			pkg: watch, run: "TestAListOfLargeObjectsIsReadOneByOne",
+		},
+		{
+			promise: "I12", what: "records are listed in pages of any size",
+			edit: edit{"pkg/enforce/pages.go", `	options.Limit = metadataPage`, `	options.Limit = 0 * metadataPage`},
+			pkg:  enforce, run: "TestPagesAreOfOneRevision",
+		},
+		{
+			promise: "I12", what: "large objects are kept while they wait for another attempt",
+			edit: edit{"pkg/lock/object.go", `	if !o.Large || o.Live == nil {`, `	if o.Large || o.Live == nil {`},
+			pkg:  lock, run: "TestALargeObjectIsNotKeptWhileItWaits",
+		},
+		{
+			promise: "I12", what: "all objects of all earlier revisions are remembered",
+			edit: edit{"pkg/controller/leftovers.go", `len(k.removed) >= maxRemoved:`, `len(k.removed) < 0:`},
+			pkg:  controller, run: "TestWhatIsRememberedOfEarlierRevisionsIsBounded",
+		},
+		{
+			promise: "I12", what: "any number of large objects is in memory at a time",
+			edit: edit{"pkg/controller/sink.go", `		if obj.Large() {
+			o.Large`, `		if obj.Large() && c == nil {
+			o.Large`},
+			pkg: tenancy, run: "TestI12_NobodyExhaustsTheMemoryOfTheOperator",
 		},
 		{
 			promise: "I10", what: "a release may have any number of objects",

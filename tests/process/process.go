@@ -28,8 +28,8 @@ type Operator struct {
 	Log *os.File
 	// Metrics is the address of its metrics; none when empty.
 	Metrics string
-	// Args are more arguments for it.
-	Args []string
+	// Args are more arguments for it, Env more of its environment.
+	Args, Env []string
 
 	process *os.Process
 	started time.Time
@@ -94,6 +94,7 @@ func (p *Operator) Start(ctx context.Context) error {
 	cmd := exec.Command(p.Path, args...)
 	// Nothing of the surroundings changes what is measured.
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}
+	cmd.Env = append(cmd.Env, p.Env...)
 	cmd.Stdout, cmd.Stderr = p.Log, p.Log
 	ended := make(chan struct{})
 	p.started = time.Now()
