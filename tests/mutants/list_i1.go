@@ -66,7 +66,7 @@ func neverRevertHelm() []mutant {
 		},
 		{
 			promise: "I1", what: "a patch goes out without the observed resourceVersion",
-			edit: edit{write, `	setPath(patch, version, "metadata", "resourceVersion")`, ``},
+			edit: edit{write, `	setPath(patch, r.Live.GetResourceVersion(), "metadata", "resourceVersion")`, ``},
 			pkg:  order, run: "TestI1_ResourceVersionPrecondition/helm_3",
 		},
 		{
