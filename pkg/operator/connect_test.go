@@ -2,10 +2,13 @@ package operator
 
 import (
 	"errors"
+	"net/http"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
@@ -43,6 +46,26 @@ func TestTheVersionOfTheAPIServerDecidesHowChecksAreMade(t *testing.T) {
 			if got := listsReadStorage(server, quiet()); got != want {
 				t.Errorf("%+v: %t", server, got)
 			}
+		}
+	}
+}
+
+// A leader has to be able to try again over another connection before it must give up.
+func TestARequestAboutTheLeaseIsShort(t *testing.T) {
+	_, config := served(t, http.NotFound)
+	for lease, want := range map[time.Duration]time.Duration{
+		15 * time.Second: leaseTimeout, time.Hour: leaseTimeout, 3 * time.Second: time.Second,
+	} {
+		conn, err := connect(config, ControllerOptions{LeaseDuration: lease, Namespace: "system"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		client, ok := conn.leases.RESTClient().(*rest.RESTClient)
+		if !ok {
+			t.Fatalf("the client is a %T", conn.leases.RESTClient())
+		}
+		if got := client.Client.Timeout; got != want {
+			t.Errorf("with a lease of %s a request may take %s, want %s", lease, got, want)
 		}
 	}
 }

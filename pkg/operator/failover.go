@@ -169,7 +169,7 @@ func (f *failover) send(t http.RoundTripper, r *http.Request, timeout time.Durat
 // stream is the body of an answer, which must not be silent for long.
 type stream struct {
 	io.ReadCloser
-	ctx     context.Context //nolint:containedctx // that of the request, which lasts as long as the answer
+	ctx     context.Context // that of the request, which lasts as long as the answer
 	timer   *time.Timer     // cancels ctx
 	cancel  context.CancelCauseFunc
 	silence time.Duration

@@ -49,6 +49,7 @@ func TestInstallingTheDefinitions(t *testing.T) {
 		{"a missing permission is named, and not needed when all is there", namesMissingPermissions},
 		{"a clash of names is explained", explainsClashes},
 		{"a definition that is being deleted is created again when it is gone", outlivesDeletion},
+		{"a connection breaks", outlivesBrokenConnections},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

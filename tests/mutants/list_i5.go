@@ -173,7 +173,7 @@ func noDriftLost() []mutant {
 		{
 			promise: "I5", what: "a request about the lease may take as long as any other",
 			edit: edit{"pkg/operator/connect.go", `	leases.Timeout = min(leaseTimeout, renewDeadline(o.LeaseDuration)/2)`, ``},
-			pkg:  ha, run: "TestHA_AnAPIServerOfThreeHangs",
+			pkg:  operatorPkg, run: "TestARequestAboutTheLeaseIsShort",
 		},
 		{
 			promise: "I5", what: "a connection that breaks is a refusal",
@@ -183,7 +183,7 @@ func noDriftLost() []mutant {
 		{
 			promise: "I5", what: "a connection that breaks ends the installation of the definition",
 			edit: edit{"pkg/crd/create.go", `		case disconnected(ctx, err):`, `		case disconnected(ctx, err) && client == nil:`},
-			pkg:  ha, run: "TestHA_ConnectionBreaksWhileTheDefinitionIsInstalled",
+			pkg:  integration, run: "TestInstallingTheDefinitions",
 		},
 		{
 			promise: "I11", what: "a standby judges all pending drift of a release at every event",

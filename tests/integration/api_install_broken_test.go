@@ -1,0 +1,29 @@
+package integration
+
+import (
+	"net/http"
+	"sync/atomic"
+	"testing"
+
+	"github.com/rancher/helm-locker/tests/cluster"
+)
+
+// The creation is tried again, whether or not it was carried out.
+func outlivesBrokenConnections(t *testing.T, in *installation) {
+	for name, action := range map[string]cluster.Action{"before the creation": cluster.Drop(), "after it": cluster.DropAnswer()} {
+		in.remove(t, definitionName)
+		var broken atomic.Int32
+		mend := in.proxy.Intercept(func(r *http.Request) cluster.Action {
+			if r.Method == http.MethodPost && broken.Add(1) <= 2 {
+				return action
+			}
+			return cluster.Forward()
+		})
+		in.create(t)
+		mend()
+		if broken.Load() == 0 {
+			t.Errorf("%s: no connection was broken", name)
+		}
+		in.stored(t)
+	}
+}
