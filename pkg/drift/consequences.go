@@ -14,7 +14,7 @@ func (c *comparer) withoutConsequences(desired, live, target map[string]any) map
 	switch kind := desired["kind"]; {
 	case kind == "Service" && desired["apiVersion"] == "v1":
 		return c.withoutNodePorts(desired, target)
-	case kind == "ReplicationController" && desired["apiVersion"] == "v1", kind == "Job" && desired["apiVersion"] == "batch/v1":
+	case kind == "ReplicationController" && desired["apiVersion"] == "v1":
 		return c.withoutTemplateLabels(desired, live, target)
 	}
 	return target

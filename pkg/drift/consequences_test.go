@@ -43,9 +43,9 @@ func TestWhatAChangeBroughtAlongGoesWithIt(t *testing.T) {
 			want:    []string{"Added /metadata/labels/app", "Added /metadata/labels/more", "Removed /metadata/labels/own"},
 		},
 		"a label was removed, and others had been added": {
-			desired: "{apiVersion: batch/v1, kind: Job, metadata: {labels: {own: x}}, " + template,
-			live:    "{apiVersion: batch/v1, kind: Job, metadata: {labels: {app: a, other: b}}, " + template,
-			target:  "{apiVersion: batch/v1, kind: Job, metadata: {labels: {app: a, other: b, own: x}}, " + template,
+			desired: "{apiVersion: v1, kind: ReplicationController, metadata: {labels: {own: x}}, " + template,
+			live:    "{apiVersion: v1, kind: ReplicationController, metadata: {labels: {app: a, other: b}}, " + template,
+			target:  "{apiVersion: v1, kind: ReplicationController, metadata: {labels: {app: a, other: b, own: x}}, " + template,
 			want:    []string{"Removed /metadata/labels/own"},
 		},
 		"the selector was removed": {
