@@ -37,6 +37,10 @@ func (a *asker) ask(tenants string) {
 
 // release gives back the oldest slot of a tenant, twice: the second call is to change nothing.
 func (a *asker) release(name string) {
+	a.Helper()
+	if len(a.held[name]) == 0 {
+		a.Fatalf("%s has no slot; they were handed out to %q", name, a.order)
+	}
 	release := a.held[name][0]
 	a.held[name] = a.held[name][1:]
 	release()
