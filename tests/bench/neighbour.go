@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -41,11 +42,9 @@ func (b *bench) neighbour(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	worlds := []*world{victim, fighter, big}
-	for _, w := range worlds {
-		if _, err := b.lock(ctx, w); err != nil {
-			return err
-		}
+	all := &world{releases: slices.Concat(victim.releases, fighter.releases, big.releases)}
+	if _, err := b.lock(ctx, all); err != nil {
+		return err
 	}
 	for _, a := range []attack{
 		{fmt.Sprintf("beside %d edits/s of another namespace", fightRate), fightRate, func(ctx context.Context, n int) error {
@@ -59,11 +58,7 @@ func (b *bench) neighbour(ctx context.Context) error {
 			return fmt.Errorf("%s: %w", a.name, err)
 		}
 	}
-	var failed []error
-	for _, w := range worlds {
-		failed = append(failed, b.unlock(ctx, w))
-	}
-	return errors.Join(failed...)
+	return b.unlock(ctx, all)
 }
 
 // besides measures single drifts alone and, by turns, beside an attack.
