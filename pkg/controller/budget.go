@@ -2,8 +2,12 @@ package controller
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/release"
 )
 
 // How long the records of one namespace may be read: readingBurst at once, then a share of the time of one processor.
@@ -12,8 +16,8 @@ const (
 	readingShare = 0.25
 )
 
-// readingBudget bounds the time that goes into decoding and parsing the records of one namespace. It is safe for concurrent use;
-// the zero value is full.
+// readingBudget bounds the time that goes into decoding and parsing the records of one namespace. It is safe for
+// concurrent use; the zero value is full.
 type readingBudget struct {
 	mu    sync.Mutex
 	spent map[string]spending // by namespace
@@ -69,4 +73,14 @@ func (c *Controller) mayRead(ctx context.Context, namespace string) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// readLater has a record read when its namespace may again. A lock at the same record goes on meanwhile.
+func (c *Controller) readLater(key string, rec release.Record, wait time.Duration) {
+	if old := c.table.Get(key); old == nil || !old.Record.Same(rec) {
+		c.unlock(key, problem{v1alpha1.ReasonLocking, fmt.Sprintf("reading the release records of namespace %s took so long that the next one waits; "+
+			"make its releases smaller, or change them less often", rec.Key.Namespace)})
+	}
+	c.update(key, func(e *entry) { e.reload = true })
+	c.releaseQueue.AddAfter(key, wait)
 }

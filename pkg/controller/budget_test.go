@@ -80,7 +80,7 @@ func TestInsist(t *testing.T) {
 				}
 			})
 		}()
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 		synctest.Wait()
 		if n := len(asked); n < 60 || n > 75 {
 			t.Errorf("asked %d times within an hour", n)
@@ -107,11 +107,11 @@ func TestGatheringEnds(t *testing.T) {
 		c.start.wait([]string{"a", "b"}, func() { started++ })
 		go c.startAnyway(t.Context())
 		c.start.done("a")
-		time.Sleep(gatherPatience - time.Second)
+		<-time.After(gatherPatience - time.Second)
 		if started != 0 {
 			t.Error("it began without b")
 		}
-		time.Sleep(2 * time.Second)
+		<-time.After(2 * time.Second)
 		synctest.Wait()
 		if started != 1 {
 			t.Errorf("started %d times without b", started)

@@ -8,8 +8,8 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// claims are the locked objects that say they belong to another release: what becomes of them depends on its newest record. It is
-// safe for concurrent use; the zero value is empty.
+// claims are the locked objects that say they belong to another release: what becomes of them depends on its newest
+// record. It is safe for concurrent use; the zero value is empty.
 type claims struct {
 	mu sync.Mutex
 	of map[claim]release.Key              // the release that an object says it belongs to
@@ -58,7 +58,8 @@ func (c *claims) forget(at claim) {
 	}
 }
 
-// take returns, and forgets, the objects that say they belong to a release. They are judged again, and claim it again then.
+// take returns, and forgets, the objects that say they belong to a release. They are judged again, and claim it again
+// then.
 func (c *claims) take(other release.Key) map[*lock.Lock]map[manifest.ID]struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -178,15 +178,6 @@ func New(ctx context.Context, clients Clients, o Options) (*Controller, error) {
 	return c, nil
 }
 
-// retryQueue returns a queue in which what failed waits longer every time, from shortest to longest. Its name is what the
-// metrics call it.
-func retryQueue[T comparable](o Options, name string, shortest, longest time.Duration) workqueue.TypedRateLimitingInterface[T] {
-	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[T](shortest, longest)
-	return workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[T]{
-		Name: name, Clock: o.Clock, MetricsProvider: o.Metrics.Queues(),
-	})
-}
-
 const byRelease = "helm-locker/release"
 
 // Run works until ctx ends, then returns once every goroutine has. The HelmRelease cache must be synced.
@@ -232,33 +223,6 @@ func (c *Controller) stop(group *errgroup.Group) error {
 	c.scalers.Wait()
 	c.enforcer.Close()
 	return err
-}
-
-// serve has every key of a queue worked on at once, until the queue is shut down: what waits for one key is in no other's way.
-// Slots bound what is done at the same time. next gives the key back to the queue.
-func serve[T comparable](group *errgroup.Group, queue workqueue.TypedInterface[T], next func(key T)) {
-	group.Go(func() error {
-		for {
-			key, shutdown := queue.Get()
-			if shutdown {
-				return nil
-			}
-			group.Go(func() error {
-				next(key)
-				return nil
-			})
-		}
-	})
-}
-
-func work(group *errgroup.Group, workers int, next func() bool) {
-	for range workers {
-		group.Go(func() error {
-			for next() {
-			}
-			return nil
-		})
-	}
 }
 
 // Ready is closed once the records of all releases are known and work has begun.

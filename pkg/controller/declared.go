@@ -13,8 +13,8 @@ import (
 // declaredBytes bounds what is kept of the records of one namespace, beyond that of the last one.
 const declaredBytes = 1 << 20
 
-// declarations remember which objects the newest records of other releases declare, for as long as locked objects say that they
-// belong to one. It is safe for concurrent use; the zero value is empty.
+// declarations remember which objects the newest records of other releases declare, for as long as locked objects say
+// that they belong to one. It is safe for concurrent use; the zero value is empty.
 type declarations struct {
 	mu    sync.Mutex
 	known map[release.Key]*declaration
@@ -55,8 +55,8 @@ func (d *declaration) has(id manifest.ID) bool {
 	return found
 }
 
-// get returns what a record declares, or that it is still to be found out, which the caller has to do if begin is true. An error is
-// returned once.
+// get returns what a record declares, or that it is still to be found out, which the caller has to do if begin is true.
+// An error is returned once.
 func (d *declarations) get(rec release.Record) (known *declaration, begin bool, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

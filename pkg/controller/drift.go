@@ -67,8 +67,8 @@ func (c *Controller) judgeAll(l *lock.Lock, work []*lock.Work) []*verdict {
 	return drifted
 }
 
-// process has objects reverted, all of them at once. Those that say they belong to another release wait for what is known of that.
-// Every object is settled.
+// process has objects reverted, all of them at once. Those that say they belong to another release wait for what is
+// known of that. Every object is settled.
 func (c *Controller) process(ctx context.Context, l *lock.Lock, differing []*verdict) {
 	var own []*verdict
 	claimed := map[release.Key][]*verdict{}
@@ -87,8 +87,8 @@ func (c *Controller) process(ctx context.Context, l *lock.Lock, differing []*ver
 	others.Wait()
 }
 
-// revert has objects reverted: those that were never judged under this lock, and may differ in form only, as soon as that is known
-// of each, beside the others.
+// revert has objects reverted: those that were never judged under this lock, and may differ in form only, as soon as
+// that is known of each, beside the others.
 func (c *Controller) revert(ctx context.Context, l *lock.Lock, differing []*verdict) {
 	var drifted, unclear []*verdict
 	for _, v := range differing {

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// gatherPatience bounds how long the watches wait at the start: one tenant's records may take long to be read, and the locks of the
-// others are not to wait for that.
+// gatherPatience bounds how long the watches wait at the start: one tenant's records may take long to be read, and the
+// locks of the others are not to wait for that.
 const gatherPatience = 15 * time.Second
 
-// gathering holds the object watches back at the start until every HelmRelease that existed has been reconciled once, or
-// gatherPatience is over. Their locks are then known when the watches list what exists, so that nothing has to be looked at one by
-// one.
+// gathering holds the object watches back at the start until every HelmRelease that existed has been reconciled once,
+// or gatherPatience is over. Their locks are then known when the watches list what exists, so that nothing has to be
+// looked at one by one.
 type gathering struct {
 	mu      sync.Mutex
 	missing map[string]struct{}

@@ -18,10 +18,10 @@ const (
 	insistLatest = time.Minute
 )
 
-// insist asks whether something that was done may stay until there is an answer. It does not give up while the API server
-// does not answer: an object that Helm meant to be gone would stay for good, or one that Helm counts on would be gone. It holds
-// nobody up: the caller has no slot. Whatever changes about the records of the release makes it ask at once, and otherwise less and
-// less often.
+// insist asks whether something that was done may stay until there is an answer. It does not give up while the API
+// server does not answer: an object that Helm meant to be gone would stay for good, or one that Helm counts on would be
+// gone. It holds nobody up: the caller has no slot. Whatever changes about the records of the release makes it ask at
+// once, and otherwise less and less often.
 func (c *Controller) insist(ctx context.Context, l *lock.Lock, confirm func(context.Context) (bool, error)) (stay bool) {
 	log := c.Log.WithField("release", l.Release.String())
 	for delay := insistFirst; ; delay = min(2*delay, insistLatest) {
@@ -51,7 +51,8 @@ func (c *Controller) insist(ctx context.Context, l *lock.Lock, confirm func(cont
 	}
 }
 
-// changes tell when something about the records of a release changes. They are safe for concurrent use; the zero value is empty.
+// changes tell when something about the records of a release changes. They are safe for concurrent use; the zero value
+// is empty.
 type changes struct {
 	mu    sync.Mutex
 	waits map[release.Key]chan struct{}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
@@ -20,35 +19,6 @@ import (
 )
 
 var everything = labels.Everything()
-
-func (c *Controller) nextRelease(ctx context.Context, key string) {
-	defer c.releaseQueue.Done(key)
-	defer c.start.done(key)
-	slot, err := c.slots.loading.acquire(ctx, c.namespaceOf(key))
-	if err != nil { // the operator stops
-		return
-	}
-	defer slot()
-	if err := c.reconcile(ctx, key); err != nil {
-		c.Log.WithField("helmrelease", key).Warnf("reconcile: %v; trying again", err)
-		c.releaseQueue.AddRateLimited(key)
-	} else {
-		c.releaseQueue.Forget(key)
-	}
-	c.statusChanged(key)
-}
-
-// toReconcile returns how many HelmReleases wait to be reconciled.
-func (c *Controller) toReconcile() int { return c.releaseQueue.Len() + c.slots.loading.waiting() }
-
-// namespaceOf returns the namespace of the release that a HelmRelease names; empty when it is gone.
-func (c *Controller) namespaceOf(key string) string {
-	hr := c.cached(key)
-	if hr == nil {
-		return ""
-	}
-	return hr.Spec.Release.Namespace
-}
 
 // reconcile brings the lock of one HelmRelease in line with its spec and the newest record of its release.
 func (c *Controller) reconcile(ctx context.Context, key string) error {
@@ -225,16 +195,6 @@ func (c *Controller) lock(ctx context.Context, key string, hr *v1alpha1.HelmRele
 	c.announceTrouble(hr, loaded, conflicts)
 	c.announceDenied(hr, denials{account: account, objects: denied})
 	return nil
-}
-
-// readLater has a record read when its namespace may again. A lock at the same record goes on meanwhile.
-func (c *Controller) readLater(key string, rec release.Record, wait time.Duration) {
-	if old := c.table.Get(key); old == nil || !old.Record.Same(rec) {
-		c.unlock(key, problem{v1alpha1.ReasonLocking, fmt.Sprintf("reading the release records of namespace %s took so long that the next one waits; "+
-			"make its releases smaller, or change them less often", rec.Key.Namespace)})
-	}
-	c.update(key, func(e *entry) { e.reload = true })
-	c.releaseQueue.AddAfter(key, wait)
 }
 
 // followed returns what of a spec a lock follows. Whether the release is suspended decides whether there is a lock.

@@ -26,9 +26,9 @@ type contents struct {
 // errRecordChanged says that the record is not any more what the watch said; its event is on the way.
 var errRecordChanged = errors.New("the release record changed while it was read")
 
-// read gets the payload of a record, decodes it and parses its manifest, and calls use with the result. One record at a time is
-// in memory that is large, until use returns; and the time of it all is charged to the record's namespace. What the user has to
-// know is returned as a problem, for which use is not called; an error means to try again.
+// read gets the payload of a record, decodes it and parses its manifest, and calls use with the result. One record at a
+// time is in memory that is large, until use returns; and the time of it all is charged to the record's namespace. What
+// the user has to know is returned as a problem, for which use is not called; an error means to try again.
 func (c *Controller) read(ctx context.Context, rec release.Record, use func(*contents) error) (problem, error) {
 	secret, err := c.clients.Kubernetes.CoreV1().Secrets(rec.Key.Namespace).Get(ctx, rec.SecretName, metav1.GetOptions{})
 	if err != nil {

@@ -11,13 +11,13 @@ import (
 type limits struct {
 	all  int // slots in total
 	each int // slots of one tenant
-	// slow is for how long a slot counts for all. One that is held for longer counts for its tenant only: requests that a
-	// tenant's webhook keeps waiting take slots from nobody else. Zero is for ever.
+	// slow is for how long a slot counts for all. One that is held for longer counts for its tenant only: requests that
+	// a tenant's webhook keeps waiting take slots from nobody else. Zero is for ever.
 	slow time.Duration
 }
 
-// semaphore hands out slots to tenants. Those that wait take turns, one slot each, however many slots a tenant asks for. It is
-// safe for concurrent use.
+// semaphore hands out slots to tenants. Those that wait take turns, one slot each, however many slots a tenant asks
+// for. It is safe for concurrent use.
 type semaphore struct {
 	limits
 	// after calls a function once a time has passed, unless the returned function is called before.
@@ -42,8 +42,8 @@ func newSemaphore(l limits) *semaphore {
 	return &semaphore{limits: l, after: after, tenants: map[string]*tenant{}}
 }
 
-// acquire returns a slot of the tenant as soon as there is one, and the error of ctx if that ends before. Release gives the slot
-// back; it may be called more than once.
+// acquire returns a slot of the tenant as soon as there is one, and the error of ctx if that ends before. Release gives
+// the slot back; it may be called more than once.
 func (s *semaphore) acquire(ctx context.Context, name string) (release func(), err error) {
 	s.mu.Lock()
 	t := s.tenants[name]

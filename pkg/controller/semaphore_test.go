@@ -104,7 +104,7 @@ func TestSemaphore_SlowOnesCountForTheirTenantOnly(t *testing.T) {
 	fair(t, limits{all: 4, each: 2, slow: time.Second}, func(a *asker) {
 		a.ask("a a a b b c c c")
 		a.want("a a b b")
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		synctest.Wait()
 		a.want("a a b b c c")
 		a.release("a")

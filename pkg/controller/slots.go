@@ -10,9 +10,9 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// slots bound what the controller does at once. The tenant of a slot is the namespace of a release, because who may write to a
-// namespace decides what its records, objects, webhooks and accounts do. What waits has a slot that stops to count for other
-// tenants (slow), or none at all.
+// slots bound what the controller does at once. The tenant of a slot is the namespace of a release, because who may
+// write to a namespace decides what its records, objects, webhooks and accounts do. What waits has a slot that stops to
+// count for other tenants (slow), or none at all.
 type slots struct {
 	// judging bounds comparisons. Nothing waits while it holds one of these.
 	judging *semaphore
@@ -20,8 +20,8 @@ type slots struct {
 	writes, ofRelease *semaphore
 	// loading bounds the reconciliations of HelmReleases and the reading of other records.
 	loading *semaphore
-	// large lets one payload or manifest at a time be in memory that is large: a decoded one takes up to a hundred times as much
-	// memory as its text, and a dozen bombs at once must not take a dozen times the memory of one.
+	// large lets one payload or manifest at a time be in memory that is large: a decoded one takes up to a hundred
+	// times as much memory as its text, and a dozen bombs at once must not take a dozen times the memory of one.
 	large *semaphore
 	// bulky bounds the live objects in memory that are large.
 	bulky *semaphore
@@ -44,8 +44,8 @@ func newSlots() slots {
 	}
 }
 
-// write returns a slot for a request about an object of a release. It comes at once, without an error, when ctx ends: such a
-// request is not made any more.
+// write returns a slot for a request about an object of a release. It comes at once, without an error, when ctx ends:
+// such a request is not made any more.
 func (s *slots) write(ctx context.Context, of release.Key) (done func()) {
 	share, err := s.ofRelease.acquire(ctx, of.String())
 	if err != nil {

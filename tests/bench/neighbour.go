@@ -27,8 +27,8 @@ type attack struct {
 	once func(ctx context.Context, n int) error
 }
 
-// neighbour measures what one tenant's releases cost those of another: single drifts of a release without attackers, and then
-// with each of them.
+// neighbour measures what one tenant's releases cost those of another: single drifts of a release without attackers,
+// and then with each of them.
 func (b *bench) neighbour(ctx context.Context) error {
 	victim, err := b.world(ctx, "victim", 1, 10)
 	if err != nil {

@@ -25,8 +25,9 @@ func (w *world) taken(name, release, value string) {
 	w.Patch(kit.ConfigMaps, name, string(patch))
 }
 
-// An object is left alone because another release declares it. When that release is uninstalled, which keeps the object, or upgraded
-// to a revision without it, or when a record that was unreadable is, nothing about the object changes, and it is put back all the same.
+// An object is left alone because another release declares it. When that release is uninstalled, which keeps the
+// object, or upgraded to a revision without it, or when a record that was unreadable is, nothing about the object
+// changes, and it is put back all the same.
 func TestI2_ConflictEndsWithWhatItDependedOn(t *testing.T) {
 	t.Parallel()
 	const second = "sh.helm.release.v1.second.v1"
@@ -57,7 +58,8 @@ func TestI2_ConflictEndsWithWhatItDependedOn(t *testing.T) {
 	}
 }
 
-// What the other release declares is read once, for all objects that say they belong to it, and what changes meanwhile is not missed.
+// What the other release declares is read once, for all objects that say they belong to it, and what changes meanwhile
+// is not missed.
 func TestI2_RecordChangesWhileItIsReadForAConflict(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -82,8 +84,8 @@ func TestI2_RecordChangesWhileItIsReadForAConflict(t *testing.T) {
 	w.WaitReady("first", 1)
 }
 
-// Two HelmReleases declare an object, which the older one locks. When that is upgraded to a revision without the object, and the
-// operator learns only of the end of it, the younger one locks the object.
+// Two HelmReleases declare an object, which the older one locks. When that is upgraded to a revision without the
+// object, and the operator learns only of the end of it, the younger one locks the object.
 func TestI5_ObjectThatAnotherHelmReleaseDeclaresNoMore(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -119,8 +121,8 @@ func dryRunOf(names ...string) cluster.Match {
 	}
 }
 
-// What differs when a release is locked is asked about side by side, and each object is reverted as soon as the answer for that is
-// there: those whose answers never come are in nobody's way.
+// What differs when a release is locked is asked about side by side, and each object is reverted as soon as the answer
+// for that is there: those whose answers never come are in nobody's way.
 func TestI5_RelockRevertsEachObjectAsSoonAsItIsJudged(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

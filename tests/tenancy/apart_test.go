@@ -16,14 +16,15 @@ import (
 	"github.com/rancher/helm-locker/tests/kit"
 )
 
-// I12: whatever one tenant's records, objects, webhooks or accounts do, what drifts elsewhere is put back. Here what an attacker
-// makes the operator wait for never comes, and the victim's objects are put back meanwhile; how long that takes is measured by
-// tests/bench.
+// I12: whatever one tenant's records, objects, webhooks or accounts do, what drifts elsewhere is put back. Here what an
+// attacker makes the operator wait for never comes, and the victim's objects are put back meanwhile; how long that
+// takes is measured by tests/bench.
 
 // attackers is how many releases an attacker has: as many as an operator could have workers.
 const attackers = 8
 
-// victim locks a release of one ConfigMap, called settings, in a namespace of its own, and returns the environment of that.
+// victim locks a release of one ConfigMap, called settings, in a namespace of its own, and returns the environment of
+// that.
 func (w *world) victim() *kit.Env {
 	w.Helper()
 	namespace := w.Namespace(w.Apps + "-victim")
@@ -48,8 +49,8 @@ func (w *world) goesOn(victim *kit.Env) {
 	victim.WaitNewObject(kit.ConfigMaps, "more", old)
 }
 
-// attack locks releases in Apps, has their only object deleted, and calls then when all of them were created again and no answer to
-// that has arrived: what is done there the operator learns of when it confirms the creations.
+// attack locks releases in Apps, has their only object deleted, and calls then when all of them were created again and
+// no answer to that has arrived: what is done there the operator learns of when it confirms the creations.
 func (w *world) attack(then func(i int)) {
 	w.Helper()
 	_, person := w.tenant(w.Apps)
@@ -77,8 +78,8 @@ func (w *world) attack(then func(i int)) {
 	w.proxy.Reset() // what is asked from now on are confirmations
 }
 
-// undecided returns when the operator has tried, of each of the attacker's releases, to find out whether what it created may stay,
-// or to take it back.
+// undecided returns when the operator has tried, of each of the attacker's releases, to find out whether what it
+// created may stay, or to take it back.
 func (w *world) undecided() {
 	w.Helper()
 	w.Eventually("all of the attacker's releases keep the operator busy", func() error {
@@ -121,7 +122,8 @@ func TestI12_MalformedRecordsHoldNobodyUp(t *testing.T) {
 	}
 }
 
-// What was created has to be taken back, as its release is gone, and a webhook that cannot be reached keeps that from being done.
+// What was created has to be taken back, as its release is gone, and a webhook that cannot be reached keeps that from
+// being done.
 func TestI12_UnreachableWebhooksHoldNobodyUp(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, byDefault)
@@ -164,7 +166,8 @@ func (w *world) refuseDeletions() {
 	})
 }
 
-// held keeps the writes to ConfigMaps of namespaces from the API server, as webhooks that do not answer do, and counts them.
+// held keeps the writes to ConfigMaps of namespaces from the API server, as webhooks that do not answer do, and counts
+// them.
 func (w *world) held(namespaces ...string) (hold *cluster.Hold, count *atomic.Int32) {
 	w.Helper()
 	count = &atomic.Int32{}
@@ -207,7 +210,8 @@ func (w *world) tampered(namespace string, releases, each int) (tamper func()) {
 	}
 }
 
-// A tenant's webhook that does not answer keeps a share of the writes under way, of its releases and of the namespace, and no more.
+// A tenant's webhook that does not answer keeps a share of the writes under way, of its releases and of the namespace,
+// and no more.
 func TestI12_SlowWebhookHasAShareOfTheWrites(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, byDefault)
@@ -225,7 +229,8 @@ func TestI12_SlowWebhookHasAShareOfTheWrites(t *testing.T) {
 	}
 }
 
-// Many tenants have such webhooks: together they keep all the writes that may be under way. They count no more when they are slow.
+// Many tenants have such webhooks: together they keep all the writes that may be under way. They count no more when
+// they are slow.
 func TestI12_SlowWebhooksOfManyTenants(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, byDefault)
@@ -247,8 +252,8 @@ func TestI12_SlowWebhooksOfManyTenants(t *testing.T) {
 	w.goesOn(victim)
 }
 
-// Objects say that they belong to a release whose record cannot be read, or takes long to be read. They wait for it, in nobody's way,
-// and it is read once for all of them.
+// Objects say that they belong to a release whose record cannot be read, or takes long to be read. They wait for it, in
+// nobody's way, and it is read once for all of them.
 func TestI12_RecordOfAnotherTenantIsWaitedForByThoseItIsAbout(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, byDefault)
