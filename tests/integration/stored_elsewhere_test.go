@@ -65,23 +65,24 @@ func TestStoredElsewhere_IsLocked(t *testing.T) {
 }
 
 // A release that declares the same object, and owns it here, leaves it alone once the other one has been locked: what the object
-// says of itself leads to the record, wherever that is stored, also while Helm works.
+// says of itself leads to the record, wherever that is stored, also while Helm works. (Of two HelmReleases that were created in one
+// second, the one with the first name counts as the older.)
 func TestStoredElsewhere_ItsObjectsAreItsOwn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.lockFence()
 	target := w.Namespace(w.Apps + "-target")
-	w.Forge(kit.ForgedRecord{Name: "older", Manifest: fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: %s}\ndata: {key: other}\n", target)})
-	w.CreateHelmRelease("older", func(hr *v1alpha1.HelmRelease) { hr.Spec.Suspend = true })
+	w.Forge(kit.ForgedRecord{Name: "aged", Manifest: fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: %s}\ndata: {key: other}\n", target)})
+	w.CreateHelmRelease("aged", func(hr *v1alpha1.HelmRelease) { hr.Spec.Suspend = true })
 	w.installAsFlux(target, w.Chart("app", configMap("settings", "declared")))
 	w.Lock("app")
-	w.PatchHelmRelease("older", `{"spec":{"suspend":false}}`)
-	w.says("older", v1alpha1.ConditionReady, v1alpha1.ReasonConflict, "belongs to Helm release "+w.Apps+"/app")
+	w.PatchHelmRelease("aged", `{"spec":{"suspend":false}}`)
+	w.says("aged", v1alpha1.ConditionReady, v1alpha1.ReasonConflict, "belongs to Helm release "+w.Apps+"/app")
 	w.upgradeAsFlux(target, w.Chart("app", configMap("settings", "second")))
 	w.WaitFieldIn(kit.ConfigMaps, target, "settings", "data.key", "second")
 	w.fence()
 	w.WaitFieldIn(kit.ConfigMaps, target, "settings", "data.key", "second")
-	w.says("older", v1alpha1.ConditionReady, v1alpha1.ReasonConflict, "belongs to Helm release "+w.Apps+"/app")
+	w.says("aged", v1alpha1.ConditionReady, v1alpha1.ReasonConflict, "belongs to Helm release "+w.Apps+"/app")
 }
 
 // Who may write records in one namespace cannot speak for a release of another one: a record that names a namespace where the
