@@ -99,20 +99,17 @@ func neverRevertHelm() []mutant {
 		},
 		{
 			promise: "I1", what: "the record is not read again after a creation",
-			edit: edit{confirm, `	case found && newest.Same(w.Record):`, `	case newest.Key == w.Record.Key || !found:`},
-			also: []edit{{confirm, `	case r.is(w.Record):`, `	case r.is(w.Record), w.Created:`}},
+			edit: edit{"pkg/enforce/enforcer.go", `		err = w.takeBack(ctx, o, created)`, `		_ = w`},
 			pkg:  order, run: "TestI1_SecondCheckAfterCreate/uninstall/helm_3",
 		},
 		{
 			promise: "I1", what: "the second check is given up when the API server does not answer",
-			edit: edit{confirm, `	c.confirmQueue.AddRateLimited(w.Record.Key)
-	return err != nil`, `	return err != nil`},
-			also: []edit{{confirm, `	if c.unproven.Any(key, newest) {`, `	if c.unproven.Any(key, newest) && key.Name == "" {`}},
+			edit: edit{confirm, `	if err := c.confirmWrites(ctx, key); err != nil {`, `	if err := ctx.Err(); err != nil {`},
 			pkg:  order, run: "TestI1_SecondCheckIsRepeatedUntilAnswered/helm_3",
 		},
 		{
 			promise: "I1", what: "what was created is taken back for any newer record",
-			edit: edit{amend, `	case !known && w.Created:`, `	case w.Created:`},
+			edit: edit{amend, `	case !known && w.Created:`, `	case (known || !known) && w.Created:`},
 			pkg:  order, run: "TestI1_RecreatedObjectThatAnUpgradeCountsOn/before_the_second_check/helm_3",
 		},
 		{
@@ -141,8 +138,7 @@ func neverRevertHelm() []mutant {
 		},
 		{
 			promise: "I1", what: "nobody looks again after a revert around which Helm began to work",
-			edit: edit{confirm, `	if l.Closed() && !creates {`, `	if l.Closed() && creates {`},
-			also: []edit{{confirm, `	if c.unproven.Any(key, newest) {`, `	if c.unproven.Any(key, newest) && key.Name == "" {`}},
+			edit: edit{confirm, `	if err := c.confirmWrites(ctx, key); err != nil {`, `	if err := ctx.Err(); err != nil {`},
 			pkg:  order, run: "TestI1_RevertThatLandsAfterHelmFoundNothingToDo/upgrade_that_fails",
 		},
 		{
