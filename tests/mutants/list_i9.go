@@ -89,7 +89,7 @@ func badInput() []mutant {
 		},
 		{
 			promise: "I10", what: "a payload may decompress to any size",
-			edit: edit{"pkg/release/decode.go", `	case b.left < 0:`, `	case b.left < -1<<40:`},
+			edit: edit{"pkg/release/decode.go", `left: limit, large: large}`, `left: limit << 20, large: large}`},
 			pkg:  releases, run: "TestPayloadsThatExhaustMemory",
 		},
 		{
