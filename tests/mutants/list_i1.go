@@ -182,7 +182,8 @@ func neverRevertHelm() []mutant {
 		},
 		{
 			promise: "I1", what: "what Helm keeps is taken back after a creation that was not answered",
-			edit: edit{confirm, `	case created == nil || w.Object.Keep || manifest.Kept(created.GetAnnotations()) || lost`, `	case created == nil || lost`},
+			edit: edit{confirm, `	case created == nil || w.Object.Keep || manifest.Kept(created.GetAnnotations()) || lost`,
+				`	case created == nil || manifest.Kept(nil) || lost`},
 			pkg:  ha, run: "TestI1_CreationWhoseAnswerIsLost/keep",
 		},
 		{
