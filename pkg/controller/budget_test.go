@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -103,21 +104,22 @@ func TestInsist(t *testing.T) {
 func TestGatheringEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &Controller{Options: Options{Clock: clock.RealClock{}}}
-		started := 0
-		c.start.wait([]string{"a", "b"}, func() { started++ })
+		var started atomic.Int32
+		c.start.wait([]string{"a", "b"}, func() { started.Add(1) })
 		go c.startAnyway(t.Context())
 		c.start.done("a")
 		<-time.After(gatherPatience - time.Second)
-		if started != 0 {
+		if started.Load() != 0 {
 			t.Error("it began without b")
 		}
 		<-time.After(2 * time.Second)
 		synctest.Wait()
-		if started != 1 {
-			t.Errorf("started %d times without b", started)
+		if n := started.Load(); n != 1 {
+			t.Errorf("started %d times without b", n)
 		}
-		if c.start.done("b"); started != 1 {
-			t.Errorf("started %d times", started)
+		c.start.done("b")
+		if n := started.Load(); n != 1 {
+			t.Errorf("started %d times", n)
 		}
 	})
 }

@@ -105,7 +105,7 @@ func TestDeclarationsOfANamespaceAreBounded(t *testing.T) {
 		}
 	}
 	d.put(newDeclaration(recordOf("n", "huge", "1"), configMaps(3*half, "x")))
-	if got, _, _ := d.get(recordOf("n", "huge", "1")); got == nil { //nolint:errcheck // there is none
+	if got, _, _ := d.get(recordOf("n", "huge", "1")); got == nil {
 		t.Error("one that is too large by itself is not remembered")
 	}
 }

@@ -136,7 +136,7 @@ func (c *Controller) lock(ctx context.Context, key string, hr *v1alpha1.HelmRele
 	account, err := c.Accounts.Of(rec.Key, spec.ServiceAccountName)
 	if err != nil {
 		c.unlock(key, problem{v1alpha1.ReasonNoServiceAccount, err.Error()})
-		return nil
+		return nil //nolint:nilerr // the user has to act, and the condition says so
 	}
 	if wait := c.budget.wait(rec.Key.Namespace, c.Clock.Now()); wait > 0 {
 		c.readLater(key, rec, wait)

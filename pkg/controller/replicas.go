@@ -41,7 +41,7 @@ func (c *Controller) rescaled(w *lock.Work, desired map[string]any) map[string]a
 	if !w.Scalable || r == nil || r.Min > r.Max {
 		return desired
 	}
-	declared, _, _ := unstructured.NestedInt64(desired, "spec", "replicas") //nolint:errcheck // Scalable: it is there
+	declared, _, _ := unstructured.NestedInt64(desired, "spec", "replicas")
 	live, ok, err := unstructured.NestedInt64(w.Live.Object, "spec", "replicas")
 	if !ok || err != nil || live == declared || r.Contains(live) {
 		return desired

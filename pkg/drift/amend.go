@@ -2,6 +2,7 @@ package drift
 
 import (
 	"maps"
+	"slices"
 	"strings"
 )
 
@@ -64,7 +65,7 @@ func (w Overtaken) added(at []string, old, undo, desired, live map[string]any) (
 		have, exists := live[key]
 		before, differed := undo[key]
 		want, declared := desired[key]
-		path := append(at[:len(at):len(at)], key)
+		path := slices.Concat(at, []string{key})
 		switch {
 		case !exists:
 		case declared:

@@ -62,9 +62,9 @@ func isPortDeclared(ports []any, nodePort any) bool {
 // withoutTemplateLabels takes the labels out that an object without any gets from its template: who removed all that are declared
 // has made it such an object.
 func (c *comparer) withoutTemplateLabels(desired, live, target map[string]any) map[string]any {
-	declared, _ := nested(desired, "metadata", "labels")
-	have, _ := nested(live, "metadata", "labels")
-	inTemplate, _ := nested(live, "spec", "template", "metadata", "labels")
+	declared := nested(desired, "metadata", "labels")
+	have := nested(live, "metadata", "labels")
+	inTemplate := nested(live, "spec", "template", "metadata", "labels")
 	if len(declared) == 0 || len(have) == 0 || len(have) != len(inTemplate) {
 		return target
 	}
@@ -89,14 +89,14 @@ func (c *comparer) withoutTemplateLabels(desired, live, target map[string]any) m
 	return target
 }
 
-// nested returns the map that a path of keys leads to.
-func nested(m map[string]any, path ...string) (map[string]any, bool) {
+// nested returns the map that a path of keys leads to, nil for none.
+func nested(m map[string]any, path ...string) map[string]any {
 	for _, key := range path {
 		next, ok := m[key].(map[string]any)
 		if !ok {
-			return nil, false
+			return nil
 		}
 		m = next
 	}
-	return m, true
+	return m
 }

@@ -11,12 +11,11 @@ import (
 func managed(version string, operations ...metav1.ManagedFieldsOperationType) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{}}
 	u.SetResourceVersion(version)
-	fields := func(text string) *metav1.FieldsV1 { return metav1.NewFieldsV1(text) }
 	entries := []metav1.ManagedFieldsEntry{{Manager: "controller", Operation: "Update", APIVersion: "v1", FieldsType: "FieldsV1",
-		FieldsV1: fields(`{"f:metadata":{"f:annotations":{"f:version-` + version + `":{}}}}`)}}
+		FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:annotations":{"f:version-` + version + `":{}}}}`)}}
 	for _, operation := range operations {
 		entries = append(entries, metav1.ManagedFieldsEntry{Manager: "helm", Operation: operation, APIVersion: "v1", FieldsType: "FieldsV1",
-			FieldsV1: fields(`{"f:metadata":{"f:annotations":{"f:meta.helm.sh/release-name":{}}}}`)})
+			FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:annotations":{"f:meta.helm.sh/release-name":{}}}}`)})
 	}
 	u.SetManagedFields(entries)
 	return u

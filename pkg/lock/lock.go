@@ -258,7 +258,7 @@ func (l *Lock) Settle(id manifest.ID, o Outcome) (wake bool) {
 		s.succeed()
 	}
 	if o.Chosen != nil {
-		s.scaled, s.replicas = true, int32(*o.Chosen) //nolint:gosec // a number of replicas has 32 bits in the API
+		s.scaled, s.replicas = true, int32(*o.Chosen)
 	}
 	if o.Good {
 		s.baseline = o.Baseline

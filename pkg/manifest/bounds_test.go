@@ -87,7 +87,6 @@ func TestTheLargestManifestsThatAreTaken(t *testing.T) {
 			runtime.GC()
 			runtime.ReadMemStats(&live)
 			runtime.KeepAlive(set)
-			set = nil
 			runtime.GC()
 			runtime.ReadMemStats(&freed)
 			if kept := (live.HeapAlloc - freed.HeapAlloc) >> 20; kept > 60 {

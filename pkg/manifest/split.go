@@ -101,7 +101,7 @@ func splitJSON(manifest string) ([]document, error) {
 		if err := decoder.Decode(&raw); errors.Is(err, io.EOF) {
 			return docs, nil
 		} else if err != nil {
-			return nil, nil
+			return nil, nil //nolint:nilerr // then it is YAML
 		}
 		start := int(decoder.InputOffset()) - len(raw)
 		line += strings.Count(manifest[counted:start], "\n")

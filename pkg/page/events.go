@@ -82,7 +82,7 @@ func (p *Page) take(v *listener) due {
 // names one that was deleted. A stream begins with all HelmReleases and then "listed".
 func (p *Page) events(w http.ResponseWriter, r *http.Request) {
 	const tooMany = "too many viewers"
-	if _, refused := p.mayList(r); refused != nil {
+	if refused := p.mayList(r); refused != nil {
 		refused.Write(w)
 		return
 	}
@@ -116,7 +116,7 @@ func (p *Page) events(w http.ResponseWriter, r *http.Request) {
 			return
 		case <-beat.C():
 			// A right that was taken away ends the stream, which may have begun long ago.
-			if _, refused := p.mayList(r); refused != nil {
+			if refused := p.mayList(r); refused != nil {
 				return
 			}
 			s.tell("beat", p.Clock.Now().UTC())

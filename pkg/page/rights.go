@@ -17,14 +17,15 @@ import (
 // helmReleases is the resource that says who may look at the page.
 const helmReleases = "helmreleases"
 
-// mayList returns who sent a request for the HelmReleases, or a refusal. Everybody may list them where viewers are not known.
-func (p *Page) mayList(r *http.Request) (viewer.User, *viewer.Refusal) {
+// mayList returns why a request for the HelmReleases is refused, nil if it is not. Everybody may list them where viewers are not known.
+func (p *Page) mayList(r *http.Request) *viewer.Refusal {
 	if p.Viewers == nil {
-		return viewer.User{}, nil
+		return nil
 	}
-	return p.Viewers.Require(r, viewer.Access{Resource: &authorizationv1.ResourceAttributes{
+	_, refused := p.Viewers.Require(r, viewer.Access{Resource: &authorizationv1.ResourceAttributes{
 		Verb: "list", Group: v1alpha1.SchemeGroupVersion.Group, Version: v1alpha1.SchemeGroupVersion.Version, Resource: helmReleases, Namespace: p.Namespace,
 	}})
+	return refused
 }
 
 // mayCompare returns who asks for a comparison of the release of a HelmRelease, or a refusal. It shows the content of objects, so

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -229,7 +228,7 @@ func TestOnlyHostsThatAreKnown(t *testing.T) {
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, r)
 		if w.Code != want || want == 421 && !strings.Contains(w.Body.String(), "--metrics-host") {
-			t.Error(fmt.Sprintf("as %s it is answered with %d %s", host, w.Code, w.Body))
+			t.Errorf("as %s it is answered with %d %s", host, w.Code, w.Body)
 		}
 	}
 }

@@ -74,8 +74,10 @@ func TestTargets(t *testing.T) {
 		add    func(*section)
 		missed bool
 	}{
-		{"under 1.7 times the floor", func(s *section) { s.latency(singleDrift, milliseconds(10), milliseconds(17)) }, false},
-		{"more than 1.7 times the floor", func(s *section) { s.latency(singleDrift, milliseconds(10), milliseconds(18)) }, true},
+		{"2.1 times the floor", func(s *section) { s.latency(singleDrift, milliseconds(10), milliseconds(21)) }, false},
+		{"more than 2.1 times the floor", func(s *section) { s.latency(singleDrift, milliseconds(10), milliseconds(22)) }, true},
+		{"2.5 times the floor again and again", func(s *section) { s.latency(oneObject, milliseconds(10), milliseconds(25)) }, false},
+		{"more than 2.6 times the floor again and again", func(s *section) { s.latency(oneRelease, milliseconds(10), milliseconds(27)) }, true},
 		{"a deletion has no target", func(s *section) { s.latency(deletions, milliseconds(3), milliseconds(70)) }, false},
 		{"no floor to compare with", func(s *section) { s.latency(singleDrift, nil, milliseconds(7)) }, true},
 		{"0.7 of the throughput", func(s *section) { s.storm("storm", stormLimit, [2][]float64{{100}, {70}}, []float64{1}) }, false},
@@ -85,12 +87,12 @@ func TestTargets(t *testing.T) {
 		{"three requests for a single drift", func(s *section) { s.requests(singleDrift, requests{"list secrets": 20, "patch configmaps": 10}, 10) }, true},
 		{"two requests for each drift in a storm", func(s *section) { s.requests("storm, mixed", requests{"list secrets": 10, "patch configmaps": 10}, 10) }, true},
 		{"a write at the lock", func(s *section) { s.writes("lock", 1) }, true},
-		{"5,000 objects locked in time", func(s *section) { s.locked("lock", 3*time.Second, 5000) }, false},
-		{"5,000 objects locked too late", func(s *section) { s.locked("lock", 3100*time.Millisecond, 5000) }, true},
+		{"5,000 objects locked in time", func(s *section) { s.locked("lock", 3500*time.Millisecond, 5000) }, false},
+		{"5,000 objects locked too late", func(s *section) { s.locked("lock", 3600*time.Millisecond, 5000) }, true},
 		{"50,000 objects locked in time", func(s *section) { s.locked("lock", 30*time.Second, 50000) }, false},
 		{"50,000 objects locked too late", func(s *section) { s.locked("lock", 31*time.Second, 50000) }, true},
-		{"memory within the limit of its objects", func(s *section) { s.memory("locked", process.Resident{Now: 51 << 20}, process.Resident{}, 1024) }, false},
-		{"memory over the limit of its objects", func(s *section) { s.memory("locked", process.Resident{Now: 52 << 20}, process.Resident{}, 1024) }, true},
+		{"memory within the limit of its objects", func(s *section) { s.memory("locked", process.Resident{Now: 68 << 20}, process.Resident{}, 1024) }, false},
+		{"memory over the limit of its objects", func(s *section) { s.memory("locked", process.Resident{Now: 69 << 20}, process.Resident{}, 1024) }, true},
 		{"little processor time at the full rate", func(s *section) { s.churn(500, 500, 0.05) }, false},
 		{"little processor time at a tenth of the rate", func(s *section) { s.churn(500, 50, 0.05) }, true},
 		{"a drift lost among status updates", func(s *section) { s.churnDrift(2000, 1500, 0.999) }, true},
@@ -141,12 +143,12 @@ func TestTheTableSaysWhatIsMissedAndWhatWasBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := strings.Join(strings.Fields(b.String()), " ")
-	for _, want := range []string{"single drift, median 1 1.50 ms 1.50x <= 1.7x met 2.50 2.50x", "<= 3 s MISSED"} {
+	for _, want := range []string{"single drift, median 1 1.50 ms 1.50x <= 2.1x met 2.50 2.50x", "<= 3.5 s MISSED"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the table lacks %q:\n%s", want, b.String())
 		}
 	}
-	if missed := r.missed(); len(missed) != 1 || missed[0] != "lock: 4 s, wanted <= 3 s" {
+	if missed := r.missed(); len(missed) != 1 || missed[0] != "lock: 4 s, wanted <= 3.5 s" {
 		t.Errorf("missed are %q", missed)
 	}
 }

@@ -2,6 +2,7 @@ package integration
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -171,7 +172,7 @@ func TestDeletion_PendingBeforeTheLock(t *testing.T) {
 	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonRevertFailed, w.Apps+"/settings", "data (", "deletion is pending")
 	w.says("app", v1alpha1.ConditionDrifted, v1alpha1.ReasonRevertFailed)
 	for _, r := range w.proxy.Writes() {
-		if r.Method == "DELETE" {
+		if r.Method == http.MethodDelete {
 			t.Errorf("%s", r)
 		}
 	}

@@ -184,7 +184,7 @@ func neverRevertHelm() []mutant {
 			promise: "I1", what: "what Helm keeps is taken back after a creation that was not answered",
 			edit: edit{confirm, `	case created == nil || w.Object.Keep || manifest.Kept(created.GetAnnotations()) || lost`,
 				`	case created == nil || manifest.Kept(nil) || lost`},
-			pkg:  ha, run: "TestI1_CreationWhoseAnswerIsLost/keep",
+			pkg: ha, run: "TestI1_CreationWhoseAnswerIsLost/keep",
 		},
 		{
 			promise: "I1", what: "an operator that is stopped leaves a creation unconfirmed",

@@ -42,7 +42,7 @@ func (g *generator) nulls() []mutation {
 				return
 			}
 			for _, key := range slices.Sorted(maps.Keys(d)) {
-				at := append(path, key)
+				at := slices.Concat(path, []string{key})
 				if d[key] != nil {
 					walk(at, d[key], l[key])
 					continue

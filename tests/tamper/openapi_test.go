@@ -187,7 +187,7 @@ func (s shape) places(live any) []place {
 		case map[string]any:
 			properties, _ := s.schema["properties"].(map[string]any)
 			for _, name := range sortedKeys(properties) {
-				at, below := append(path, name), s.below(properties[name])
+				at, below := slices.Concat(path, []string{name}), s.below(properties[name])
 				if l[name] != nil {
 					walk(at, below, l[name])
 				} else if !isOfServer(at) {
