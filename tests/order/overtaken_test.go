@@ -164,11 +164,13 @@ func TestI1_TakenBackWhileHelmInstallsAgain(t *testing.T) {
 	b.wantValue("app", "one")
 	deletion.Release()
 	b.Eventually("it was deleted, and created again", func() error {
-		if b.deletions() == 0 {
-			return fmt.Errorf("writes: %v", b.writes())
+		landed := b.landed()
+		if last := len(landed) - 1; b.deletions() == 0 || landed[last].Method != http.MethodPost || landed[last].Code != http.StatusCreated {
+			return fmt.Errorf("writes: %v", landed)
 		}
 		return b.hasValue("app", "one")
 	})
+	b.Throughout(quiet, "ConfigMap app is there", func() error { return b.hasValue("app", "one") })
 }
 
 // With objects of these kinds goes what others have put there.
