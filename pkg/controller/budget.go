@@ -29,9 +29,9 @@ type spending struct {
 	at    time.Time
 }
 
-// left returns what is spent at now, after the share of the time since.
+// left returns what is spent at now, after the share of the time since. No time has passed when the clock was set back.
 func (s spending) left(now time.Time) time.Duration {
-	return max(0, s.spent-time.Duration(readingShare*float64(now.Sub(s.at))))
+	return max(0, s.spent-time.Duration(readingShare*float64(max(0, now.Sub(s.at)))))
 }
 
 // spend takes note of a record of a namespace that took so long until now.
@@ -48,9 +48,13 @@ func (b *readingBudget) spend(namespace string, now time.Time, took time.Duratio
 func (b *readingBudget) wait(namespace string, now time.Time) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	left := b.spent[namespace].left(now)
-	if left == 0 {
+	s, known := b.spent[namespace]
+	left := s.left(now)
+	switch {
+	case left == 0:
 		delete(b.spent, namespace)
+	case known && now.Before(s.at): // or a clock that was set back would stop the budget until that time comes again
+		b.spent[namespace] = spending{spent: left, at: now}
 	}
 	if left < readingBurst {
 		return 0

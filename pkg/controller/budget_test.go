@@ -43,6 +43,24 @@ func TestReadingBudget(t *testing.T) {
 	}
 }
 
+// A clock that is set back neither empties the budget nor stops it.
+func TestReadingBudgetWhenTheClockIsSetBack(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	var b readingBudget
+	b.spend("a", now.AddDate(1, 0, 0), time.Second)
+	if wait := b.wait("a", now); wait != 0 {
+		t.Errorf("a record within the burst waits %s", wait)
+	}
+	b.spend("a", now.AddDate(1, 0, 0), readingBurst)
+	wait := b.wait("a", now)
+	if wait == 0 || wait > time.Minute {
+		t.Errorf("a record beyond the burst waits %s", wait)
+	}
+	if again := b.wait("a", now.Add(wait)); again != 0 {
+		t.Errorf("and then %s again", again)
+	}
+}
+
 func TestMayReadWaitsForTheBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &Controller{Options: Options{Clock: clock.RealClock{}}}

@@ -111,12 +111,12 @@ var (
 
 func TestARequestWithoutAnAnswerIsSentAgainOverAnotherConnection(t *testing.T) {
 	for _, method := range append(reads, updates...) {
-		f, made := over(impatient, hangs, hangs, echoes)
+		f, made := over(impatient, hangs, hangs, echoes) //nolint:gocritic // two connections that hang alike
 		if got, err := do(f, request(t, method, "/api", "body")); got != "body" || err != nil || *made != 3 {
 			t.Errorf("%s: answered with %q after %d connections: %v", method, got, *made, err)
 		}
 	}
-	f, made := over(impatient, hangs, hangs, hangs, echoes)
+	f, made := over(impatient, hangs, hangs, hangs, echoes) //nolint:gocritic // three connections that hang alike
 	if _, err := do(f, request(t, http.MethodGet, "/api", "")); !errors.Is(err, os.ErrDeadlineExceeded) || *made != attempts {
 		t.Errorf("after %d attempts: %v", *made, err)
 	}

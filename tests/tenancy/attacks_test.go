@@ -157,7 +157,7 @@ func TestAttack_WhatCannotBeTakenBackHoldsNobodyUp(t *testing.T) {
 	w.Forge(kit.ForgedRecord{Name: "app", Revision: 2, Status: "pending-upgrade"})
 	w.proxy.Reset()
 	hold.Release()
-	w.event("app", v1alpha1.EventReasonForbidden, "cannot be undone", user(account), `cannot delete resource "configmaps"`)
+	w.event("app", v1alpha1.EventReasonOvertaken, "cannot be deleted again", user(account), `cannot delete resource "configmaps"`)
 	w.Forge(kit.ForgedRecord{Name: "app", Revision: 2, Manifest: kit.ConfigMap("settings", "second")})
 	w.WaitReady("app", 2)
 	w.WaitField(kit.ConfigMaps, "settings", "data.key", "second")
