@@ -196,6 +196,9 @@ func (c *Controller) takeBack(ctx context.Context, w lock.Write, r *newestRevisi
 			return err
 		}
 		created = live
+		if mine, err := c.stillLost(ctx, w, r, live); err != nil || !mine {
+			return err
+		}
 	}
 	switch {
 	case created == nil || w.Object.Keep || manifest.Kept(created.GetAnnotations()) || lost && created.GetDeletionTimestamp() != nil:
@@ -229,6 +232,32 @@ func (c *Controller) takeBack(ctx context.Context, w lock.Write, r *newestRevisi
 		c.unproven.Drop(*next)
 	}
 	return nil
+}
+
+// stillLost reports whether live may be what a creation made whose answer was lost, as far as what it says of its release and a
+// record that was read after it was observed can tell. If it is another release's, the write is dropped; if the record has changed, it is
+// looked at again.
+func (c *Controller) stillLost(ctx context.Context, w lock.Write, r *newestRevision, live *unstructured.Unstructured) (bool, error) {
+	if live == nil {
+		return true, nil
+	}
+	desired, err := decode(w.Object.Desired)
+	if err != nil {
+		return false, err
+	}
+	if claimedBy(live) != claimedBy(&unstructured.Unstructured{Object: desired}) {
+		c.unproven.Drop(w)
+		return false, nil
+	}
+	newest, found, err := c.enforcer.Newest(ctx, w.Record.Key)
+	if err != nil {
+		return false, err
+	}
+	if found != r.found || found && !newest.Same(r.record) {
+		c.confirmQueue.Add(w.Record.Key)
+		return false, nil
+	}
+	return true, nil
 }
 
 // overtaken tells what was done about a write around which Helm began to work.

@@ -107,6 +107,8 @@ type Controller struct {
 	// unproven are the writes around which Helm may have begun to work; confirmQueue holds the releases of which that is to be found out.
 	unproven     lock.Writes
 	confirmQueue workqueue.TypedRateLimitingInterface[release.Key]
+	// readings are under way to find out what other releases declare.
+	readings sync.WaitGroup
 
 	slots       slots
 	budget      readingBudget
@@ -219,6 +221,7 @@ func (c *Controller) Run(ctx context.Context) error {
 
 func (c *Controller) stop(group *errgroup.Group) error {
 	err := group.Wait()
+	c.readings.Wait()
 	c.objects.Wait()
 	c.scalers.Wait()
 	c.enforcer.Close()

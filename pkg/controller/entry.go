@@ -25,6 +25,8 @@ type entry struct {
 
 	// problem is why a release that should be locked is not, or not wholly; zero reason for none.
 	problem problem
+	// refused is the record that problem is about, where nothing but another record ends it.
+	refused release.Record
 	// info is of the revision last read.
 	info      info
 	waiting   map[schema.GroupVersionKind][]manifest.ID // kinds that are not served

@@ -38,8 +38,11 @@ func (c *Controller) newestOf(ctx context.Context, l *lock.Lock, other release.K
 	if err != nil || found && rec.Status != release.StatusUninstalled {
 		return rec, found, err
 	}
+	if other == l.As { // that is what objects of l say; no record in a third namespace may say otherwise
+		return release.Record{}, false, nil
+	}
 	_, elsewhere := c.storedElsewhere(other)
-	if elsewhere == (release.Key{}) || elsewhere == l.Release {
+	if elsewhere == (release.Key{}) {
 		return release.Record{}, false, nil
 	}
 	c.claimed(l, elsewhere, verdicts)
@@ -91,7 +94,8 @@ func (c *Controller) notOwned(ctx context.Context, l *lock.Lock, other release.K
 	if declared == nil {
 		c.waitFor(l, other, verdicts)
 		if begin {
-			c.findDeclared(ctx, rec)
+			// Beside this: the record is read in the time of its own namespace, and nothing of this one may wait for that.
+			c.readings.Go(func() { c.findDeclared(ctx, rec) })
 		}
 		return nil
 	}
@@ -172,6 +176,7 @@ func (c *Controller) recordChanged(key release.Key) {
 		c.releaseQueue.Add(named)
 	}
 	c.changes.happened(key)
+	c.confirmLater(key)
 	c.wake(key)
 	if !c.claims.wanted(key) {
 		c.declared.forget(key)

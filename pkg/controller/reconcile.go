@@ -142,9 +142,15 @@ func (c *Controller) lock(ctx context.Context, key string, hr *v1alpha1.HelmRele
 		c.readLater(key, rec, wait)
 		return nil
 	}
+	if c.refusedBefore(key, rec) {
+		return nil
+	}
 	loaded, prob, err := c.load(ctx, rec, spec)
 	if err != nil || prob.reason != "" {
 		c.unlock(key, prob)
+		if err == nil {
+			c.update(key, func(e *entry) { e.refused = rec })
+		}
 		return err
 	}
 	denied, err := c.hold(ctx, account, loaded)
@@ -195,6 +201,15 @@ func (c *Controller) lock(ctx context.Context, key string, hr *v1alpha1.HelmRele
 	c.announceTrouble(hr, loaded, conflicts)
 	c.announceDenied(hr, denials{account: account, objects: denied})
 	return nil
+}
+
+// refusedBefore reports whether a record is known to hold a manifest that does not parse. That depends on nothing else, so it is not read
+// again at every event of its HelmRelease.
+func (c *Controller) refusedBefore(key string, rec release.Record) (refused bool) {
+	c.update(key, func(e *entry) {
+		refused = e.problem.reason == v1alpha1.ReasonManifestInvalid && e.refused.Same(rec)
+	})
+	return refused
 }
 
 // followed returns what of a spec a lock follows. Whether the release is suspended decides whether there is a lock.
@@ -270,6 +285,7 @@ func (c *Controller) untrack(key string) {
 	e := c.forget(key)
 	if e != nil && e.release.Name != "" {
 		c.enqueueRelease(e.release)
+		c.confirmQueue.Add(e.release) // nobody asks for the record of this release any more
 		c.forgetMetrics(e.release)
 		c.Log.WithField("helmrelease", key).Infof("no longer looking after release %s", e.release)
 	}

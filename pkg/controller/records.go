@@ -76,7 +76,7 @@ func (c *Controller) belongs(rel *release.Release, rec release.Record) error {
 	if rel.Key == rec.Key {
 		return nil
 	}
-	if _, found := c.releases.Newest(rel.Key); found {
+	if newest, found := c.releases.Newest(rel.Key); found && newest.Status != release.StatusUninstalled {
 		return fmt.Errorf("%w: it is about release %s, which has records in its own namespace; name that release in the HelmRelease if this one is a copy",
 			release.ErrMismatch, rel.Key)
 	}

@@ -117,8 +117,9 @@ func (l *Lock) Observe(id manifest.ID, o Observation) (wake bool) {
 	return true
 }
 
-// LookAt marks the objects for which match is true (all for nil) to be looked at; objects with a look that waits to be
-// judged are left alone. It says whether a worker should come.
+// LookAt marks the objects for which match is true (all for nil) to be looked at. Objects with a look that waits to be
+// judged are left alone, unless they wait for something else (Outcome.Waits): what was seen of them then is out of date. It reports
+// whether a worker should come.
 func (l *Lock) LookAt(now time.Time, match func(*Object) bool) (wake bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -126,10 +127,17 @@ func (l *Lock) LookAt(now time.Time, match func(*Object) bool) (wake bool) {
 		return false
 	}
 	for _, s := range l.objects {
-		if s.pending != nil || (match != nil && !match(s.Object)) {
+		if match != nil && !match(s.Object) {
 			continue
 		}
-		s.pending = &Observation{Look: true, Seen: now}
+		look := &Observation{Look: true, Seen: now}
+		if s.pending != nil {
+			if !l.waits(s) {
+				continue
+			}
+			look.Seen, look.Last = s.pending.Seen, s.pending.Last
+		}
+		s.pending = look
 		if !s.inFlight {
 			l.dirty[s] = struct{}{}
 			wake = true

@@ -22,9 +22,13 @@ import (
 const (
 	// attempts is how often a request is sent that may be sent again.
 	attempts = 3
-	// attemptTimeout is how long the first attempt waits for the first byte of an answer. The second one waits twice as long, and the
-	// third one three times, so that an API server that is only slow still answers.
+	// writeAttempts is how often a write is sent that may be sent again.
+	writeAttempts = 2
+	// attemptTimeout is how long the first attempt waits for the first byte of an answer, and the second one twice as long. The
+	// last one waits lastTimeouts times as long, or until the caller gives up: an API server that waits for slow webhooks
+	// answers at last, and it ends a request by itself after a minute.
 	attemptTimeout = 5 * time.Second
+	lastTimeouts   = 12
 	// silence is how long nothing may come of an answer that has begun. It is longer than a watch lasts: a watch that has
 	// neither told anything nor ended by then is one of an API server that hangs.
 	silence = watch.Lifetime + 3*time.Second
@@ -94,10 +98,10 @@ func (f *failover) RoundTrip(r *http.Request) (*http.Response, error) {
 		if err != nil {
 			return nil, errors.Join(err, closeBody(r))
 		}
-		last := !repeatable(r) || n == attempts
+		last := !repeatable(r) || n == attempts || n == writeAttempts && !isRead(r)
 		timeout := time.Duration(n) * f.timeout
 		if last {
-			timeout = attempts * f.timeout
+			timeout = lastTimeouts * f.timeout
 		}
 		response, err := f.send(t, r, timeout)
 		unanswered := errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded)
@@ -130,6 +134,8 @@ func repeatable(r *http.Request) bool {
 	// Dry runs and questions about permissions.
 	return r.URL.Query().Has("dryRun") || strings.Contains(r.URL.Path, "/apis/authorization.k8s.io/")
 }
+
+func isRead(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
 
 // again returns a copy of a request with its body from the start.
 func again(r *http.Request) (*http.Request, error) {
