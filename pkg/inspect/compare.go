@@ -18,6 +18,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/report"
 	"github.com/rancher/helm-locker/pkg/rules"
+	"github.com/rancher/helm-locker/pkg/watch"
 )
 
 // State is how a live object differs from what the release declares.
@@ -46,6 +47,8 @@ type Difference struct {
 	Changes []Change
 	// Want is the object as it would be if the release were applied now, Have as it is; masked. Have is nil when it is missing.
 	Want, Have map[string]any
+	// TooLarge is set when Want and Have are left out because the object is a large one and CompareOptions.Most bounds the comparison.
+	TooLarge bool
 	// Note says more, for example why an object cannot exist or what holds its deletion; often empty.
 	Note string
 }
@@ -89,7 +92,7 @@ type CompareOptions struct {
 	// Rules are the ignore rules of the release's HelmRelease; nil for none.
 	Rules *rules.Rules
 	// Most bounds the number of Differences, any of the objects that differ, and so the memory that a comparison takes; 0 for
-	// no bound. Beyond it they are counted.
+	// no bound. Beyond it they are counted. With a bound, objects are read one after the other, and of large ones no content is kept.
 	Most int
 	// Account is the user in whose name dry runs are made; empty for the one who compares. The Cluster must have been connected
 	// with accounts.
@@ -201,7 +204,11 @@ type comparer struct {
 func (c *comparer) run(ctx context.Context, objects []manifest.Object) {
 	scaled := lock.AutoscaledObjects(objects)
 	var group errgroup.Group
-	group.SetLimit(lookTogether)
+	together := lookTogether
+	if c.options.Most > 0 {
+		together = 1
+	}
+	group.SetLimit(together)
 	for _, o := range objects {
 		group.Go(func() error {
 			if ctx.Err() == nil {
@@ -223,7 +230,14 @@ func (c *comparer) differs(d *Difference) {
 		c.Omitted++
 		return
 	}
+	if c.options.Most > 0 && (isLarge(d.Want) || isLarge(d.Have)) {
+		d.Want, d.Have, d.TooLarge = nil, nil, true
+	}
 	c.Differences = append(c.Differences, *d)
+}
+
+func isLarge(content map[string]any) bool {
+	return watch.IsLarge(&unstructured.Unstructured{Object: content})
 }
 
 func compareIDs(a, b manifest.ID) int {

@@ -165,6 +165,10 @@ func whatDiffers(d *inspect.Difference) string {
 
 // diff adds the lines of the diff; left is how many bytes all diffs of the comparison may still have.
 func (v *differenceView) diff(d *inspect.Difference, left *int) error {
+	if d.TooLarge {
+		v.TooLarge = true
+		return nil
+	}
 	var texts [2]string
 	for i, object := range [...]map[string]any{d.Want, d.Have} {
 		text, err := report.YAML(object)

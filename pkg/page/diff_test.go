@@ -51,6 +51,7 @@ func TestAComparisonIsBounded(t *testing.T) {
 		modified("many-lines", map[string]any{"key": ""}, map[string]any{"key": lines(5000, "x")}),
 		modified("long-line", map[string]any{"key": ""}, map[string]any{"key": strings.Repeat("x", 100<<10)}),
 		modified("huge", map[string]any{"key": ""}, map[string]any{"key": strings.Repeat("x", 300<<10)}),
+		{ID: manifest.ID{Kind: "ConfigMap", Name: "left-out"}, State: inspect.StateModified, TooLarge: true, Changes: make([]inspect.Change, 1)},
 	}
 	for i := range 40 {
 		differences = append(differences, modified(fmt.Sprint("more", i), map[string]any{"key": ""}, map[string]any{"key": lines(200, strings.Repeat("y", 900))}))
@@ -65,6 +66,9 @@ func TestAComparisonIsBounded(t *testing.T) {
 	}
 	if view.Differences[1].TooLarge || !view.Differences[2].TooLarge || len(view.Differences[2].Lines) > 0 {
 		t.Error("the bound is not between 100 and 300 KiB")
+	}
+	if left := view.Differences[3]; !left.TooLarge || len(left.Lines) > 0 {
+		t.Errorf("an object whose content was left out is shown as %+v", left)
 	}
 	if len(view.Failures) != mostReasons+1 || !strings.Contains(view.Failures[0], `gone\x1b[2J`) {
 		t.Errorf("failures: %q", view.Failures)

@@ -62,7 +62,7 @@ const (
 	// maxViewers bounds the streams of changes.
 	maxViewers = 16
 	// comparedTogether and comparisonsPerSecond bound comparisons, which ask the API server for every object of a release.
-	comparedTogether     = 2
+	comparedTogether     = 1
 	comparisonsPerSecond = 1
 	comparisonBurst      = 6
 	// answerTimeout is how long a client may take to read what it is sent.

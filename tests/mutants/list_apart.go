@@ -31,6 +31,11 @@ func tenantsApart() []mutant {
 			pkg: tenancy, run: "TestI12_RecordOfAnotherTenantIsWaitedForByThoseItIsAbout",
 		},
 		{
+			promise: "I12", what: "a comparison on the page keeps all large objects in memory",
+			edit: edit{"pkg/inspect/compare.go", `(isLarge(d.Want) || isLarge(d.Have))`, `isLarge(nil)`},
+			pkg:  "./pkg/inspect", run: "TestABoundedComparisonKeepsNoLargeObject",
+		},
+		{
 			promise: "I12", what: "a tenant with much to do goes before the others",
 			edit: edit{semaphore, `			s.rotation = append(s.rotation, t)
 		}
