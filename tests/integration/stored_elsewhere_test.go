@@ -105,6 +105,28 @@ func TestStoredElsewhere_ForgedForAReleaseThatExists(t *testing.T) {
 	w.WaitFieldIn(kit.ConfigMaps, victim, "settings", "data.key", "changed by its owner")
 }
 
+// A record in a third namespace that names the same release speaks for none of its objects, whichever HelmRelease comes first.
+func TestStoredElsewhere_ForgedInAThirdNamespace(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.lockFence()
+	target := w.Namespace(w.Apps + "-target")
+	w.installAsFlux(target, w.Chart("app", configMap("settings", "declared")))
+	w.Lock("app")
+	forger := *w.Env
+	forger.Apps = w.Namespace(w.Apps + "-lair")
+	forger.Forge(kit.ForgedRecord{Name: "app", Namespace: target, Manifest: configMap("bait", "x")})
+	w.CreateHelmRelease("aaa", func(hr *v1alpha1.HelmRelease) {
+		hr.Spec.Release = v1alpha1.ReleaseReference{Namespace: forger.Apps, Name: "app"}
+	})
+	w.WaitReady("aaa", 1)
+	forger.Forge(kit.ForgedRecord{Name: "app", Namespace: target, Revision: 2, Status: "pending-upgrade", Manifest: configMap("settings", "pwned")})
+	w.says("aaa", v1alpha1.ConditionReady, v1alpha1.ReasonTransitioning)
+	w.PatchIn(kit.ConfigMaps, target, "settings", `{"data":{"key":"tampered"}}`)
+	w.WaitFieldIn(kit.ConfigMaps, target, "settings", "data.key", "declared")
+	w.WaitReady("app", 1)
+}
+
 // What a release does in another namespace is done with the rights of an account of the namespace in which the record is.
 func TestStoredElsewhere_AccountOfTheRecordsNamespaceDecides(t *testing.T) {
 	t.Parallel()

@@ -71,8 +71,8 @@ func tenantsApart() []mutant {
 		},
 		{
 			promise: "I2", what: "a conflict stays when the record changes that it depends on",
-			edit: edit{owners, `	c.changes.happened(key)
-	c.wake(key)`, `	c.changes.happened(key)`},
+			edit: edit{owners, `	c.confirmLater(key)
+	c.wake(key)`, `	c.confirmLater(key)`},
 			pkg: integration, run: "TestI2_ConflictEndsWithWhatItDependedOn",
 		},
 		{

@@ -80,13 +80,18 @@ func neighbours() []mutant {
 		},
 		{
 			promise: "T1", what: "a record speaks for a release that has records of its own in another namespace",
-			edit: edit{"pkg/controller/records.go", `	if _, found := c.releases.Newest(rel.Key); found {`, `	if _, found := c.releases.Newest(rel.Key); found && rel.Name == "" {`},
+			edit: edit{"pkg/controller/records.go", `	if newest, found := c.releases.Newest(rel.Key); found && newest.Status != release.StatusUninstalled {`, `	if _, found := c.releases.Newest(rel.Key); found && rel.Name == "" {`},
 			pkg:  integration, run: "TestStoredElsewhere_ForgedForAReleaseThatExists",
 		},
 		{
 			promise: "I1", what: "a release whose records are stored elsewhere does not own its objects",
-			edit: edit{"pkg/controller/owners.go", `	if elsewhere == (release.Key{}) || elsewhere == l.Release {`, `	if elsewhere.Name != "" || elsewhere == l.Release {`},
+			edit: edit{"pkg/controller/owners.go", `	if elsewhere == (release.Key{}) {`, `	if elsewhere.Name != "" || elsewhere == l.Release {`},
 			pkg:  integration, run: "TestStoredElsewhere_ItsObjectsAreItsOwn",
+		},
+		{
+			promise: "I12", what: "a record in a third namespace speaks for a release that is stored elsewhere",
+			edit: edit{"pkg/controller/owners.go", `	if other == l.As {`, `	if other == l.As && other == l.Release {`},
+			pkg:  integration, run: "TestStoredElsewhere_ForgedInAThirdNamespace",
 		},
 		{
 			promise: "I4", what: "objects without a namespace go to that of the record",
