@@ -59,7 +59,8 @@ func TestStoredElsewhere_IsLocked(t *testing.T) {
 	}
 	w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonSecretNotFound)
 	w.fence()
-	if _, err := w.In(kit.ConfigMaps, target).Get(w.Ctx, "settings", metav1.GetOptions{}); notFound(err) != nil {
+	_, err := w.In(kit.ConfigMaps, target).Get(w.Ctx, "settings", metav1.GetOptions{})
+	if err := notFound(err); err != nil {
 		t.Errorf("after the uninstallation: %v", err)
 	}
 }
