@@ -38,18 +38,29 @@ func (a *asker) ask(tenants string) {
 // release gives back the oldest slot of a tenant, twice: the second call is to change nothing.
 func (a *asker) release(name string) {
 	a.Helper()
-	if len(a.held[name]) == 0 {
-		a.Fatalf("%s has no slot; they were handed out to %q", name, a.order)
-	}
-	release := a.held[name][0]
-	a.held[name] = a.held[name][1:]
+	release := a.oldest(name)
 	release()
 	release()
 	synctest.Wait()
 }
 
+// oldest takes the oldest slot of a tenant out of those that are held.
+func (a *asker) oldest(name string) (release func()) {
+	a.Helper()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.held[name]) == 0 {
+		a.Fatalf("%s has no slot; they were handed out to %q", name, a.order)
+	}
+	release = a.held[name][0]
+	a.held[name] = a.held[name][1:]
+	return release
+}
+
 func (a *asker) want(order string) {
 	a.Helper()
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	if got := strings.Join(a.order, " "); got != order {
 		a.Errorf("slots were handed out to %q, want %q", got, order)
 	}
@@ -113,6 +124,8 @@ func TestSemaphore_SlowOnesCountForTheirTenantOnly(t *testing.T) {
 		a.want("a a b b c c a d")
 		a.ask("e")
 		a.want("a a b b c c a d")
+		a.mu.Lock()
+		defer a.mu.Unlock()
 		if a.semaphore.held != 4 {
 			a.Errorf("%d slots count", a.semaphore.held)
 		}
