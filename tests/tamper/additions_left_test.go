@@ -132,7 +132,7 @@ func (r *reversal) undo(ctx context.Context, o *object) error {
 	return nil
 }
 
-// inSelector says whether a tampering changes a selector, which is put right as a whole, with what was added to it.
+// inSelector reports whether a tampering changes a selector, which is put right as a whole, with what was added to it.
 func inSelector(t kit.Tampering) bool {
 	return slices.ContainsFunc(t.Path, func(s string) bool { return strings.HasSuffix(strings.ToLower(s), "selector") })
 }

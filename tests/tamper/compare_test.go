@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// identity says whether two looks are at one object, or at one and its successor.
+// identity reports whether two looks are at one object, or at one and its successor.
 type identity bool
 
 const (

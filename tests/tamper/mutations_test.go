@@ -157,7 +157,7 @@ func (g *generator) classOf(t kit.Tampering) class {
 	return scalar
 }
 
-// isExempt says whether a tampering is one that a lock allows: the choice of an autoscaler that the chart asked for, and the
+// isExempt reports whether a tampering is one that a lock allows: the choice of an autoscaler that the chart asked for, and the
 // exchange of a finalizer, after which the declared one is put back and the other one is an addition.
 func (g *generator) isExempt(t kit.Tampering) bool {
 	switch {

@@ -32,7 +32,7 @@ func (o *object) name() string { return o.declared.GetName() }
 
 func (o *object) String() string { return o.declared.GetKind() + " " + o.name() }
 
-// builtIn says whether the API server knows the kind by itself.
+// builtIn reports whether the API server knows the kind by itself.
 func (o *object) builtIn() bool {
 	group := o.declared.GroupVersionKind().Group
 	return !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io")

@@ -18,7 +18,7 @@ func mergeKeys() map[string][]string {
 	}
 }
 
-// isMerged says whether a list is one that Kubernetes merges by key, or a set.
+// isMerged reports whether a list is one that Kubernetes merges by key, or a set.
 func (o *object) isMerged(path []string) bool {
 	list := path[len(path)-1]
 	switch kind := o.declared.GetKind(); {
@@ -38,7 +38,7 @@ func (o *object) isMerged(path []string) bool {
 	return mergeKeys()[list] != nil
 }
 
-// isMergeKey says whether a path leads to the merge key of a list element. For a custom resource these are the keys of
+// isMergeKey reports whether a path leads to the merge key of a list element. For a custom resource these are the keys of
 // the list-map in the charts of this repository.
 func (o *object) isMergeKey(path []string) bool {
 	if len(path) < 3 {
@@ -54,7 +54,7 @@ func (o *object) isMergeKey(path []string) bool {
 	return o.isMerged(list) && slices.Contains(mergeKeys()[list[len(list)-1]], field)
 }
 
-// orderMatters says whether the order of a list means something: that of a list which is one value, and that of containers
+// orderMatters reports whether the order of a list means something: that of a list which is one value, and that of containers
 // and variables.
 func (o *object) orderMatters(path []string) bool {
 	switch path[len(path)-1] {
@@ -64,7 +64,7 @@ func (o *object) orderMatters(path []string) bool {
 	return !o.isMerged(path)
 }
 
-// isOneValue says whether a declared map is protected as one value, so that no key of it can be somebody else's. (The selector
+// isOneValue reports whether a declared map is protected as one value, so that no key of it can be somebody else's. (The selector
 // of a Service is one for Kubernetes, too; scope Declared leaves it to those who shift traffic by it.)
 func isOneValue(path []string) bool { return len(path) > 0 && path[len(path)-1] == "nodeSelector" }
 

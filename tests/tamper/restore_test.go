@@ -136,7 +136,7 @@ func (x *tampering) send(ctx context.Context, m mutation, was map[string]any) (d
 	return nil, nil
 }
 
-// isRefusal says whether the API server did not take the content of a request. It answers that with 4xx mostly, and with 500
+// isRefusal reports whether the API server did not take the content of a request. It answers that with 4xx mostly, and with 500
 // where what is applied cannot be decoded and where a node port is taken.
 func isRefusal(err error) bool {
 	var status apierrors.APIStatus

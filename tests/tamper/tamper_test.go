@@ -48,25 +48,9 @@ func TestTamper(t *testing.T) {
 func tamper(t *testing.T, pass int, r *report) {
 	c := cluster.ForTest(t, cluster.Options{ControllerManager: true})
 	w := &world{env: kit.New(t, c), charts: charts(t, c, pass)}
-	w.installAll(t)
-	for _, ch := range w.charts {
-		r.results = append(r.results, newResult(ch, &r.hopeless))
-	}
-	results := r.results[len(r.results)-len(w.charts):]
-	each := func(name string, do func(*testing.T, *chart, *result)) {
-		t.Run(name, func(t *testing.T) {
-			for i, ch := range w.charts {
-				t.Run(ch.String(), func(t *testing.T) { do(t, ch, results[i]) })
-			}
-		})
-	}
+	each, results := w.begin(t, r)
 	bystanders := w.bystanders(t)
-	w.proxy = w.env.Proxy()
-	w.operator = kit.StartOperator(t, w.proxy.RESTConfig(), w.env.Operator)
-
-	each("LocksWithoutWriting", w.locksWithoutWriting)
-	t.Run("StaysQuiet", w.staysQuiet)
-	each("RestoresEverything", w.restoresEverything)
+	w.restores(t, each)
 	t.Run("LeavesAdditions", func(t *testing.T) { w.leavesAdditions(t, results) })
 	each("RestoresBesideAdditions", w.restoresBesideAdditions)
 	each("RemovesAdditionsWhenStrict", w.removesAdditions)
