@@ -60,12 +60,12 @@ func (h *helmReleases) apiError(doing string, err error) error {
 	return err
 }
 
-// isKindMissing says whether the API server does not serve HelmReleases. A missing object is another error: it has a name.
+// isKindMissing reports whether the API server does not serve HelmReleases. A missing object is another error: it has a name.
 func isKindMissing(err error) bool {
 	return apierrors.IsNotFound(err) && !isAbout(err, "namespaces") && !isAbout(err, v1alpha1.HelmReleaseResourceName)
 }
 
-// isAbout says whether an error of the API server is about a named object of a resource.
+// isAbout reports whether an error of the API server is about a named object of a resource.
 func isAbout(err error, resource string) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {

@@ -221,7 +221,7 @@ func changeLock(ctx context.Context, store *helmReleases, hr *v1alpha1.HelmRelea
 	return changed, "changed", err
 }
 
-// ignores says whether a HelmRelease leaves a path alone in all objects, whoever writes it.
+// ignores reports whether a HelmRelease leaves a path alone in all objects, whoever writes it.
 func ignores(hr *v1alpha1.HelmRelease, path string) bool {
 	return slices.ContainsFunc(hr.Spec.Ignore, func(rule v1alpha1.IgnoreRule) bool {
 		return len(rule.Managers) == 0 && rule.Target == nil && slices.Contains(rule.Paths, path)

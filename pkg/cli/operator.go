@@ -99,7 +99,7 @@ func makeLocal(flag cli.Flag) {
 	}
 }
 
-// commandGiven says whether a command line has an argument, which can only be a command, rather than flags of the operator.
+// commandGiven reports whether a command line has an argument, which can only be a command, rather than flags of the operator.
 func commandGiven(args []string) bool {
 	takesValue := map[string]bool{}
 	for _, flag := range operatorFlags(false) {

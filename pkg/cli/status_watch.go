@@ -80,7 +80,7 @@ func (f *follower) next(event watch.EventType, hr *v1alpha1.HelmRelease) []happe
 	return happened
 }
 
-// lockMessage says whether a HelmRelease is locked and, in words, how it is; the drift that comes and goes is left out, for
+// lockMessage reports whether a HelmRelease is locked and, in words, how it is; the drift that comes and goes is left out, for
 // it has lines of its own.
 func lockMessage(hr *v1alpha1.HelmRelease, now time.Time) (locked, message string) {
 	locked = report.LockState(hr, now)

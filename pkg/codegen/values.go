@@ -118,7 +118,7 @@ func (r *valuesReader) read(mapping *yaml.Node, path []string) error {
 	return nil
 }
 
-// isGroup says whether a value is a mapping one of whose fields, at whatever depth, is documented on its own.
+// isGroup reports whether a value is a mapping one of whose fields, at whatever depth, is documented on its own.
 func (r *valuesReader) isGroup(node *yaml.Node) bool {
 	if node.Kind != yaml.MappingNode {
 		return false

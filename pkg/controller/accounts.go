@@ -77,7 +77,7 @@ func (c *Controller) hold(ctx context.Context, account string, ld *loaded) ([]de
 	return denied, nil
 }
 
-// granted says whether an account may change by now what it was denied. If not, that is asked again later, less and less
+// granted reports whether an account may change by now what it was denied. If not, that is asked again later, less and less
 // often.
 func (c *Controller) granted(ctx context.Context, key string) bool {
 	var d denials

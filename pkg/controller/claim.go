@@ -14,7 +14,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// inShard says whether the labels of a HelmRelease make it this controller's to look after. Another operator of the same
+// inShard reports whether the labels of a HelmRelease make it this controller's to look after. Another operator of the same
 // name looks after the others.
 func (c *Controller) inShard(hr *v1alpha1.HelmRelease) bool {
 	return c.Shard == nil || c.Shard.Matches(labels.Set(hr.Labels))
@@ -48,7 +48,7 @@ func (c *Controller) ofShard() string {
 	return ", of shard " + c.Shard.String()
 }
 
-// claimable says whether operators of this controller's name look after the HelmRelease or may claim it, in whichever shard.
+// claimable reports whether operators of this controller's name look after the HelmRelease or may claim it, in whichever shard.
 func (c *Controller) claimable(hr *v1alpha1.HelmRelease) bool {
 	by, claimed := hr.Annotations[v1alpha1.ManagedByAnnotation]
 	return !claimed || by == "" || by == c.Name

@@ -38,7 +38,7 @@ func conditions(hr *v1alpha1.HelmRelease, v *view) []metav1.Condition {
 
 type setter func(kind string, status metav1.ConditionStatus, reason, message string)
 
-// readiness says whether the release is in the state that its spec asks for, and if not, what is most in the way.
+// readiness reports whether the release is in the state that its spec asks for, and if not, what is most in the way.
 func readiness(v *view) (metav1.ConditionStatus, string, string) {
 	e := v.entry
 	switch {
@@ -225,7 +225,7 @@ func contentionCondition(v *view, set setter) {
 		strings.Join(texts, "; ")+andMore(len(v.sum.Fights)-len(texts))+"; reverts of it wait longer and longer, up to 5 minutes")
 }
 
-// stalls says whether nothing but somebody's action ends a reason.
+// stalls reports whether nothing but somebody's action ends a reason.
 func stalls(reason string) bool {
 	switch reason {
 	case v1alpha1.ReasonConflict, v1alpha1.ReasonDecodeFailed, v1alpha1.ReasonManifestInvalid, v1alpha1.ReasonStuckTransitioning, v1alpha1.ReasonInvalidRule,

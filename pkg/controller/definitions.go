@@ -26,7 +26,7 @@ type specVersion struct {
 	generation int64
 }
 
-// changed takes note of a definition and says whether its spec is another one than before.
+// changed takes note of a definition and reports whether its spec is another one than before.
 func (d *definitions) changed(crd *metav1.PartialObjectMetadata) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -108,7 +108,7 @@ func (c *Controller) update(key string, change func(*entry)) {
 	}
 }
 
-// enter makes the entry of a HelmRelease unless there is one, and says whether the one there is of an earlier
+// enter makes the entry of a HelmRelease unless there is one, and reports whether the one there is of an earlier
 // HelmRelease of the same name.
 func (c *Controller) enter(key string, uid types.UID) (stale bool) {
 	c.mu.Lock()

@@ -85,7 +85,7 @@ func disconnected(err error) bool {
 	return errors.As(err, &failed)
 }
 
-// transient says whether an error is the want of an answer, not a refusal.
+// transient reports whether an error is the want of an answer, not a refusal.
 func transient(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {

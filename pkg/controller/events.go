@@ -71,7 +71,7 @@ func (v *verdict) logged(l *lock.Lock, lived time.Duration) logrus.Fields {
 	return fields
 }
 
-// restores says whether an action made the objects of the release as the manifest has them.
+// restores reports whether an action made the objects of the release as the manifest has them.
 func restores(action v1alpha1.DriftAction) bool {
 	switch action {
 	case v1alpha1.DriftActionReverted, v1alpha1.DriftActionRecreated, v1alpha1.DriftActionReplaced, v1alpha1.DriftActionPruned:

@@ -110,7 +110,7 @@ func (c *Controller) judgeAbsent(l *lock.Lock, w *lock.Work, desired map[string]
 	}
 }
 
-// mayHaveRun says whether an object is of a kind that is not always created anew when it is gone.
+// mayHaveRun reports whether an object is of a kind that is not always created anew when it is gone.
 func mayHaveRun(id manifest.ID) bool { return id.Group == "batch" && id.Kind == "Job" }
 
 // ranAlready returns why a Job must not be created again: it would run a second time.

@@ -33,7 +33,7 @@ func (c *Controller) definitionChanged(crd *metav1.PartialObjectMetadata) {
 	}
 }
 
-// kindArrived says whether a kind that the release waits for is served by now. If none is, it is asked for again later.
+// kindArrived reports whether a kind that the release waits for is served by now. If none is, it is asked for again later.
 func (c *Controller) kindArrived(key string) bool {
 	var kinds []schema.GroupVersionKind
 	c.update(key, func(e *entry) {

@@ -12,7 +12,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
-// mayReplace says whether an object may be deleted and created anew because the API server refused to change it back.
+// mayReplace reports whether an object may be deleted and created anew because the API server refused to change it back.
 // What Helm has deployed was valid when it was created, so a refusal as invalid means that the change cannot be made. An
 // object whose deletion is pending cannot be deleted once more; it is created again when it is gone.
 func (c *Controller) mayReplace(l *lock.Lock, v *verdict, err error) bool {

@@ -57,7 +57,7 @@ func newSweeps() *sweeps {
 }
 
 // join has a lock made at now wait for lists of the given kinds, if many locks are being made: behind says how many are still
-// to be made. It says whether it does.
+// to be made. It reports whether it does.
 func (s *sweeps) join(now time.Time, behind int, l *lock.Lock, kinds map[schema.GroupVersionKind]watch.Kind) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

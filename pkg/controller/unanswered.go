@@ -26,7 +26,7 @@ func outlast(ctx context.Context) (context.Context, context.CancelFunc) {
 	}
 }
 
-// unanswered says whether an error leaves open whether the API server did what it was asked.
+// unanswered reports whether an error leaves open whether the API server did what it was asked.
 func unanswered(err error) bool {
 	status := apierrors.APIStatus(nil)
 	return err != nil && (!errors.As(err, &status) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || status.Status().Code >= 500)

@@ -69,7 +69,7 @@ func timeOf(entry *metav1.ManagedFieldsEntry) time.Time {
 	return entry.Time.Time
 }
 
-// later says whether a was written after b; an entry is later than none.
+// later reports whether a was written after b; an entry is later than none.
 func later(a, b *metav1.ManagedFieldsEntry) bool { return b == nil || timeOf(a).After(timeOf(b)) }
 
 func authorOf(entry *metav1.ManagedFieldsEntry) Author {

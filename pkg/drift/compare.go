@@ -2,7 +2,7 @@ package drift
 
 import "maps"
 
-// equalMap says whether live holds everything that desired declares.
+// equalMap reports whether live holds everything that desired declares.
 func (c *comparer) equalMap(desired, live map[string]any, n *node) bool {
 	for key, want := range desired {
 		if len(c.path) < 2 && c.outside(key) {

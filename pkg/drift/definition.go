@@ -159,7 +159,7 @@ func compileExact(m map[string]any, depth int) *node {
 	return n
 }
 
-// isObject says whether a schema is one of maps with known content. Of unknown content nobody can say what the server adds.
+// isObject reports whether a schema is one of maps with known content. Of unknown content nobody can say what the server adds.
 func isObject(schema map[string]any) bool {
 	_, fields := schema["properties"].(map[string]any)
 	_, values := schema["additionalProperties"].(map[string]any)

@@ -114,7 +114,7 @@ func (w *walk) entries(i int, value func(name []byte, at int) (uint64, bool, int
 	return finish(sum, len(names)), end, err
 }
 
-// twice says whether a hash is there twice, and with it, most likely, a name. It may change the order of hashes.
+// twice reports whether a hash is there twice, and with it, most likely, a name. It may change the order of hashes.
 func twice(hashes []uint64) bool {
 	if len(hashes) > 16 {
 		slices.Sort(hashes)
@@ -210,7 +210,7 @@ func (w *walk) word(word []byte) (uint64, error) {
 	return w.bits(math.Float64bits(f), tagFloat), nil
 }
 
-// numeric says whether a word begins as numbers of JSON do and holds nothing that no such number has. ParseFloat is more
+// numeric reports whether a word begins as numbers of JSON do and holds nothing that no such number has. ParseFloat is more
 // generous: it takes "Inf", "0x1p2", "1_000" and "+1".
 func numeric(word []byte) bool {
 	for _, c := range word {

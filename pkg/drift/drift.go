@@ -118,7 +118,7 @@ type Options struct {
 	Schema Schema
 	// Accepted are the differences that are normal for this desired object.
 	Accepted Baseline
-	// Ignore, if set, says whether the declared field at path (unescaped segments, list indexes those of the
+	// Ignore, if set, reports whether the declared field at path (unescaped segments, list indexes those of the
 	// desired list) is left alone, with all that is below it: neither compared nor written. A missing list element is
 	// restored whole, since an element without its ignored fields may not be valid. Ignore must not keep the slice.
 	Ignore func(path []string) bool
@@ -213,7 +213,7 @@ func (c *comparer) result(target map[string]any) Result {
 func (c *comparer) push(segment string) { c.path = append(c.path, segment) }
 func (c *comparer) pop()                { c.path = c.path[:len(c.path)-1] }
 
-// ignored says whether the current path is out of bounds.
+// ignored reports whether the current path is out of bounds.
 func (c *comparer) ignored() bool { return c.ignore != nil && c.ignore(c.path) }
 
 // ignoredAt is ignored for a child of the current path.
@@ -249,7 +249,7 @@ func (c *comparer) reportAdded(segment string) {
 	c.foreign = true
 }
 
-// outside says whether a key at the current path is none of our business whatever the manifest says: what
+// outside reports whether a key at the current path is none of our business whatever the manifest says: what
 // identifies the object, and what the server owns.
 func (c *comparer) outside(key string) bool {
 	switch len(c.path) {

@@ -2,7 +2,7 @@ package drift
 
 // This file compares maps as a whole: the atomic maps of custom resources, and those in exact_kinds.go.
 
-// hasExtra says whether a map that is compared as a whole has a key that is not declared, without the server's doing.
+// hasExtra reports whether a map that is compared as a whole has a key that is not declared, without the server's doing.
 func (c *comparer) hasExtra(desired, live map[string]any, n *node) bool {
 	for key, have := range live {
 		if c.isExtra(desired, key, have, n) {
@@ -52,7 +52,7 @@ func (c *comparer) additionKey() string {
 	return string(append(appendPointer(nil, c.path), additionMark...))
 }
 
-// acceptsAddition says whether the undeclared field at the current path is one that was learnt.
+// acceptsAddition reports whether the undeclared field at the current path is one that was learnt.
 func (c *comparer) acceptsAddition(have any) bool {
 	if len(c.accepted) == 0 {
 		return false

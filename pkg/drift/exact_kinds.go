@@ -18,7 +18,7 @@ import (
 // Two selectors are none of them, because others legitimately add to them: that of a Service (Argo Rollouts and Flagger shift
 // traffic by it) and those of webhooks (providers of clusters keep webhooks from namespaces of their own).
 
-// isExactField says whether the map or struct of type t in the field called name of the struct type owner is compared as a
+// isExactField reports whether the map or struct of type t in the field called name of the struct type owner is compared as a
 // whole.
 func isExactField(owner, t reflect.Type, name string) bool {
 	switch owner {
@@ -35,14 +35,14 @@ func isExactField(owner, t reflect.Type, name string) bool {
 	return indirect(t) == reflect.TypeFor[metav1.LabelSelector]()
 }
 
-// isSelectorField says whether the field called name of a struct type is a selector that others may add to. As soon as they
+// isSelectorField reports whether the field called name of a struct type is a selector that others may add to. As soon as they
 // change what is declared in it, their additions go as well: such a map has one owner as a whole, so whoever puts it right
 // becomes the owner of all that is in it, and an addition that Helm seems to own would stay even in scope Strict.
 func isSelectorField(owner reflect.Type, name string) bool {
 	return owner == reflect.TypeFor[corev1.ServiceSpec]() && name == "selector"
 }
 
-// isExactType says whether a struct type is compared as a whole wherever it occurs.
+// isExactType reports whether a struct type is compared as a whole wherever it occurs.
 func isExactType(t reflect.Type) bool {
 	switch t {
 	case reflect.TypeFor[networkingv1.NetworkPolicyPort](),

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ownsAny says whether a managedFields entry owns one of the changed paths. Removed paths count too: whoever put
+// ownsAny reports whether a managedFields entry owns one of the changed paths. Removed paths count too: whoever put
 // something undeclared in the place of a declared value may own the path. An entry that cannot be read owns nothing.
 func ownsAny(entry *metav1.ManagedFieldsEntry, desired, live map[string]any, changes []Change) bool {
 	if entry.FieldsV1 == nil {
@@ -100,7 +100,7 @@ func step(fields map[string]any, segment string, object any) (string, map[string
 	return "", nil, nil
 }
 
-// names says whether a path element of FieldsV1 means list element e at index i. Key fields that the element
+// names reports whether a path element of FieldsV1 means list element e at index i. Key fields that the element
 // does not have were defaulted by the server.
 func names(name string, i int, e any) bool {
 	kind, text, ok := strings.Cut(name, ":")

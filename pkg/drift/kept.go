@@ -105,7 +105,7 @@ func fallbackFor(desired map[string]any, path []string) any {
 	return string(corev1.IPFamilyPolicySingleStack)
 }
 
-// stays says whether the undeclared value v at the current path stays whoever owns it.
+// stays reports whether the undeclared value v at the current path stays whoever owns it.
 func (s *stripper) stays(v any) bool {
 	path := s.c.path
 	if len(path) == 3 && path[0] == "metadata" && path[1] == "finalizers" && ofKubernetes(v) {
@@ -123,14 +123,14 @@ func matches(pattern, segment string) bool {
 	return pattern == segment
 }
 
-// ofKubernetes says whether a finalizer is one of Kubernetes itself: those have no domain, or kubernetes.io.
+// ofKubernetes reports whether a finalizer is one of Kubernetes itself: those have no domain, or kubernetes.io.
 func ofKubernetes(finalizer any) bool {
 	name, ok := finalizer.(string)
 	domain, _, found := strings.Cut(name, "/")
 	return ok && (!found || domain == "kubernetes.io" || strings.HasSuffix(domain, ".kubernetes.io"))
 }
 
-// holdsKept says whether something below the undeclared value v at the current path stays: what is ignored, or, in
+// holdsKept reports whether something below the undeclared value v at the current path stays: what is ignored, or, in
 // metadata, what stays whoever owns it. List elements count as a whole.
 func (s *stripper) holdsKept(v any) bool {
 	if s.c.ignore == nil && s.c.path[0] != "metadata" {

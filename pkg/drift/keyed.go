@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// equalKeyed says whether every declared element of a list merged by key is there and holds what is declared, in
+// equalKeyed reports whether every declared element of a list merged by key is there and holds what is declared, in
 // the declared order where that matters, and is not overridden by another of the same key.
 func (c *comparer) equalKeyed(want, have []any, n *node) bool {
 	base := len(c.used)
@@ -46,7 +46,7 @@ func (c *comparer) equalKeyed(want, have []any, n *node) bool {
 }
 
 // findKeyed returns the index of a live element without a partner that has the key of element i of the desired
-// list and holds what it declares, or -1. present says whether there is one with the key at all. The search
+// list and holds what it declares, or -1. present reports whether there is one with the key at all. The search
 // starts where the previous one succeeded, which makes it linear for lists in order.
 func (c *comparer) findKeyed(i int, declared map[string]any, have []any, n *node, base, next int) (at int, present bool) {
 	for step := range have {
@@ -235,7 +235,7 @@ func (m *keyedMerge) outOfOrder() bool {
 	return true
 }
 
-// siblingsExchanged says whether elements that only the further merge keys tell apart are in another order than declared: TCP
+// siblingsExchanged reports whether elements that only the further merge keys tell apart are in another order than declared: TCP
 // and UDP on one number. A strategic merge knows the first key alone and pairs such elements by their order, so that the next
 // helm upgrade (Helm 3) would fail with duplicates.
 func (m *keyedMerge) siblingsExchanged() bool {

@@ -51,7 +51,7 @@ func Learn(desired, canonicalLive map[string]any, opt Options) Baseline {
 	return learnt
 }
 
-// accepts says whether what is at the current path is what was learnt there.
+// accepts reports whether what is at the current path is what was learnt there.
 func (c *comparer) accepts(seen func() uint64) bool {
 	if len(c.accepted) == 0 {
 		return false

@@ -42,7 +42,7 @@ var nobody = map[string]bool{"before-first-apply": true, "unknown": true, "": tr
 // ownManager is the field manager of helm-locker's writes whose fields are then handed to Helm's manager.
 const ownManager = "helm-locker"
 
-// keeps says whether what the manager of an entry owns stays; helm is the name of Helm's manager.
+// keeps reports whether what the manager of an entry owns stays; helm is the name of Helm's manager.
 func (s *Strict) keeps(entry *metav1.ManagedFieldsEntry, helm string) bool {
 	switch name := entry.Manager; {
 	case name == helm, nobody[name], name == ownManager:
@@ -63,7 +63,7 @@ func (s *Strict) helm() string {
 	return ManagedBy(s.ManagedFields).Manager
 }
 
-// likeHelm says whether an entry is that of another Helm than the one that owns the object now: releases change hands
+// likeHelm reports whether an entry is that of another Helm than the one that owns the object now: releases change hands
 // between the CLI and other tools, and what the earlier one wrote remains its own. Owning Helm's metadata is not enough:
 // an apply of the whole object, as it was read and edited, owns that too.
 func likeHelm(entry *metav1.ManagedFieldsEntry) bool {

@@ -77,7 +77,7 @@ func ManagedIn(live *unstructured.Unstructured) Owner {
 	return found.owner
 }
 
-// wellFormed says whether an entry of managedFields surely decodes.
+// wellFormed reports whether an entry of managedFields surely decodes.
 func wellFormed(entry map[string]any) bool {
 	for _, field := range [...]string{"manager", "operation", "apiVersion", "fieldsType", "subresource"} {
 		switch entry[field].(type) {

@@ -41,7 +41,7 @@ func NewOwnership(managedFields []metav1.ManagedFieldsEntry, desired, live map[s
 	return &Ownership{managedFields: managedFields, desired: desired, live: live}
 }
 
-// Owned says whether a manager that match accepts owns all of the field at path, which is as in Options.Ignore. In a list
+// Owned reports whether a manager that match accepts owns all of the field at path, which is as in Options.Ignore. In a list
 // that desired does not have, indexes are those of the live list.
 //
 // What is owned as a whole (a value, an atomic list or map) owns what is below it. A map or list whose parts have owners is
@@ -66,7 +66,7 @@ func (o *Ownership) Owned(path []string, match func(manager string) bool) bool {
 	return !at.divided && slices.ContainsFunc(at.managers, match)
 }
 
-// Applied returns a function that says whether the owner owns a field of the live object by server-side apply. The arguments
+// Applied returns a function that reports whether the owner owns a field of the live object by server-side apply. The arguments
 // are as for NewOwnership.
 func (o Owner) Applied(managedFields []metav1.ManagedFieldsEntry, desired, live map[string]any) func(path []string) bool {
 	var applied []metav1.ManagedFieldsEntry
@@ -243,7 +243,7 @@ func (k *keyed) keyOf(element, sameIndex any) (string, bool) {
 	return string(appendCanonical(nil, values)), true
 }
 
-// agree says whether two elements differ in no key field that both have.
+// agree reports whether two elements differ in no key field that both have.
 func (k *keyed) agree(a, b map[string]any) bool {
 	for _, f := range k.fields {
 		x, inA := a[f]

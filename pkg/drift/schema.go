@@ -56,7 +56,7 @@ func NewSchemas() (*Schemas, error) {
 	return s, nil
 }
 
-// Knows says whether For knows more of a kind than of any object. ForDefinition is for those that it does not know.
+// Knows reports whether For knows more of a kind than of any object. ForDefinition is for those that it does not know.
 func (s *Schemas) Knows(gvk schema.GroupVersionKind) bool { return s.scheme.Recognizes(gvk) }
 
 // For returns the schema of a kind. The first call for a kind compiles it, later ones look it up.

@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// equalSet says whether every declared element is there, in any order.
+// equalSet reports whether every declared element is there, in any order.
 func (c *comparer) equalSet(want, have []any, n *node) bool {
 	for i, w := range want {
 		if i < len(have) && sameElement(w, have[i], n) || indexOf(have, w, n) >= 0 {
@@ -74,7 +74,7 @@ func indexOf(list []any, want any, n *node) int {
 	return -1
 }
 
-// sameElement says whether an element of a set is the declared one.
+// sameElement reports whether an element of a set is the declared one.
 func sameElement(want, have any, n *node) bool {
 	w, ok := want.(map[string]any)
 	if !ok {

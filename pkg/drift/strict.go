@@ -16,7 +16,7 @@ type Strict struct {
 	// the object was as desired, where that is known: who tampers with Helm's metadata must not become Helm by that. When
 	// its Manager is empty, it is the one that ManagedBy returns.
 	Helm Owner
-	// Keep, if set, says whether what a further manager owns stays.
+	// Keep, if set, reports whether what a further manager owns stays.
 	Keep func(manager string) bool
 }
 

@@ -106,7 +106,7 @@ func isKey(key *value.FieldList, name string) bool {
 	return key != nil && slices.ContainsFunc(*key, func(f value.Field) bool { return f.Name == name })
 }
 
-// isRival says whether an undeclared field stands in the place of a declared one that the API server replaced by it
+// isRival reports whether an undeclared field stands in the place of a declared one that the API server replaced by it
 // (otherwise it would be out already).
 func (s *stripper) isRival(p pair[map[string]any], n *node, name string) bool {
 	if n == nil || n.object == nil || len(n.object.unions) == 0 {

@@ -80,7 +80,7 @@ func (m *keyedMerge) takeOut(i, j int) {
 	}
 }
 
-// between says whether live element j stands where the missing element i would be, between the declared elements
+// between reports whether live element j stands where the missing element i would be, between the declared elements
 // that come before and after it.
 func (m *keyedMerge) between(i, j int) bool {
 	for k := i - 1; k >= 0; k-- {

@@ -112,7 +112,7 @@ func deepCopy(v any) any {
 	return v
 }
 
-// sameAsAbsent says whether a declared value means the same as none, see the package comment on zero values.
+// sameAsAbsent reports whether a declared value means the same as none, see the package comment on zero values.
 func sameAsAbsent(v any, n *node) bool {
 	if n == nil || !n.byValue {
 		return false
@@ -136,7 +136,7 @@ func sameAsAbsent(v any, n *node) bool {
 	return ok && f == 0
 }
 
-// allMaps says whether all elements of a list are maps.
+// allMaps reports whether all elements of a list are maps.
 func allMaps(list []any) bool {
 	for _, e := range list {
 		if _, ok := e.(map[string]any); !ok {
@@ -146,7 +146,7 @@ func allMaps(list []any) bool {
 	return true
 }
 
-// haveKeys says whether all elements of a list are maps that can be told apart by their keys.
+// haveKeys reports whether all elements of a list are maps that can be told apart by their keys.
 func haveKeys(list []any, keys []mergeKey) bool {
 	for _, e := range list {
 		m, ok := e.(map[string]any)
@@ -163,7 +163,7 @@ func haveKeys(list []any, keys []mergeKey) bool {
 	return true
 }
 
-// noMaps says whether all elements of a list are scalars.
+// noMaps reports whether all elements of a list are scalars.
 func noMaps(list []any) bool {
 	for _, e := range list {
 		switch e.(type) {

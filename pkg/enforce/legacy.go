@@ -35,7 +35,7 @@ type Legacy struct {
 	managedFields []metav1.ManagedFieldsEntry
 }
 
-// Any says whether there is anything to take off.
+// Any reports whether there is anything to take off.
 func (l *Legacy) Any() bool { return len(l.Labels)+len(l.Annotations) > 0 }
 
 // LegacyMetadata returns the labels and annotations by which the older operator marked the objects of a release, but for

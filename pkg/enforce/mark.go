@@ -67,7 +67,7 @@ type marker struct {
 	warned    bool
 }
 
-// better says whether a mark is to be tried in place of a list that would begin now: because a list is always worse, because it would
+// better reports whether a mark is to be tried in place of a list that would begin now: because a list is always worse, because it would
 // wait, or because so much is under way that others wait for a mark anyway, and a list would answer for one release alone.
 func (m *marker) better() bool {
 	if m.client == nil || m.ended() {

@@ -29,7 +29,7 @@ var replaceable = map[schema.GroupKind]string{
 
 const rbacGroup = "rbac.authorization.k8s.io"
 
-// Replaceable says whether objects of a kind may be deleted and created anew to take back the change of an immutable
+// Replaceable reports whether objects of a kind may be deleted and created anew to take back the change of an immutable
 // field, and what that loses beside the object's uid.
 func Replaceable(kind schema.GroupKind) (loses string, ok bool) {
 	loses, ok = replaceable[kind]

@@ -14,7 +14,7 @@ import (
 )
 
 // Unmark takes what the older operator left off an object, in one write and only if the object still is as observed: otherwise
-// the error is the API server's conflict. Content is not written. With dryRun the API server only says whether it would do it.
+// the error is the API server's conflict. Content is not written. With dryRun the API server only reports whether it would do it.
 func (e *Enforcer) Unmark(ctx context.Context, o *lock.Object, live *unstructured.Unstructured, found *Legacy, dryRun bool) error {
 	// Removing makes nobody an owner, so that it does not matter which of Helm's managers this is written as.
 	manager := drift.ManagedBy(found.managedFields).Manager

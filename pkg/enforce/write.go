@@ -41,7 +41,7 @@ type Revert struct {
 	RemovesForeign bool
 	// Options are the rules of the comparison that found Target. What they ignore is not written to an object that exists.
 	Options drift.Options
-	// Owned says whether Helm's manager owns a field of Live by server-side apply; nil where Options ignore nothing.
+	// Owned reports whether Helm's manager owns a field of Live by server-side apply; nil where Options ignore nothing.
 	Owned func(path []string) bool
 	// Owner is Helm's field manager on the object. When its operation is Apply the object is owned by server-side apply.
 	Owner drift.Owner
@@ -191,7 +191,7 @@ func (w *writer) own(ctx context.Context, r *Revert, done *unstructured.Unstruct
 	}
 }
 
-// declaresAlike says whether what is declared is the same in two states of the object, whatever else differs.
+// declaresAlike reports whether what is declared is the same in two states of the object, whatever else differs.
 func (r *Revert) declaresAlike(a, b *unstructured.Unstructured) bool {
 	options := r.Options
 	options.Accepted, options.Strict = nil, nil

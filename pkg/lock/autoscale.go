@@ -21,7 +21,7 @@ type Range struct {
 	By string
 }
 
-// Contains says whether n is within the range.
+// Contains reports whether n is within the range.
 func (r *Range) Contains(n int64) bool { return r != nil && r.Min <= n && n <= r.Max }
 
 // Within returns the number of replicas, within the range, that an object goes back to from live, which is outside of it:
@@ -67,7 +67,7 @@ func AutoscaledObjects(objects []manifest.Object) map[manifest.ID]*Range {
 	return scaled
 }
 
-// Scalable says whether a desired object declares a number of replicas.
+// Scalable reports whether a desired object declares a number of replicas.
 func Scalable(o manifest.Object) bool {
 	_, found, err := unstructured.NestedInt64(o.Content, "spec", "replicas")
 	return found && err == nil

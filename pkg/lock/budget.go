@@ -37,7 +37,7 @@ type Budget struct {
 	next    time.Time     // no revert before, while contended
 }
 
-// Contended says whether the object is in a fight.
+// Contended reports whether the object is in a fight.
 func (b *Budget) Contended() bool { return b.backoff > 0 }
 
 // Wait returns how long a revert has to wait at now; zero means it may go ahead.
@@ -87,7 +87,7 @@ func (b *Budget) QuietAt() time.Time {
 	return b.next.Add(max(b.backoff, budgetWindow))
 }
 
-// Settle ends the fight if it has been quiet long enough at now, and says whether it ended.
+// Settle ends the fight if it has been quiet long enough at now, and reports whether it ended.
 func (b *Budget) Settle(now time.Time) bool {
 	if b.backoff == 0 || now.Before(b.QuietAt()) {
 		return false
@@ -96,7 +96,7 @@ func (b *Budget) Settle(now time.Time) bool {
 	return true
 }
 
-// spent says whether nothing that the budget holds makes a difference at now or later.
+// spent reports whether nothing that the budget holds makes a difference at now or later.
 func (b *Budget) spent(now time.Time) bool { return b.backoff == 0 && now.Sub(b.start) > budgetWindow }
 
 // Storm is the budget of reverts that all objects of a release share. The zero value is full. Lock guards it.
@@ -105,7 +105,7 @@ type Storm struct {
 	at    time.Time // when spent was last brought up to date
 }
 
-// spend takes one revert out of the budget at now, and says whether there was one.
+// spend takes one revert out of the budget at now, and reports whether there was one.
 func (s *Storm) spend(now time.Time) bool {
 	if elapsed := now.Sub(s.at); elapsed > 0 {
 		s.spent = max(0, s.spent-elapsed.Seconds()*stormPerSecond)

@@ -56,7 +56,7 @@ func caBundles(id manifest.ID, paths []string) []v1alpha1.Exception {
 	return []v1alpha1.Exception{ExceptionOf(id, v1alpha1.ExceptionCABundle, "", paths...)}
 }
 
-// leaveCABundle takes an empty caBundle out of parent[key] and says whether the manifest declares none there.
+// leaveCABundle takes an empty caBundle out of parent[key] and reports whether the manifest declares none there.
 func leaveCABundle(parent map[string]any, key string) bool {
 	config, ok := parent[key].(map[string]any)
 	if !ok {

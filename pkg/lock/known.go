@@ -4,7 +4,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/manifest"
 )
 
-// Known takes a look at an object that exists by its resource version and digest alone, and says whether that was all
+// Known takes a look at an object that exists by its resource version and digest alone, and reports whether that was all
 // there is to it: the look is older than one already taken, or shows content that was judged already. If it was not,
 // nothing has changed, and Observe takes the look with the object in it.
 func (l *Lock) Known(id manifest.ID, version, digest uint64) bool {
@@ -22,13 +22,13 @@ func (l *Lock) Known(id manifest.ID, version, digest uint64) bool {
 	return true
 }
 
-// outdates says whether a look with that version is older than one already taken. Zero is unknown, and never old.
+// outdates reports whether a look with that version is older than one already taken. Zero is unknown, and never old.
 func (s *state) outdates(version uint64) bool { return version != 0 && version <= s.version }
 
-// unjudged says whether it is not known of the object how it is, nor what keeps that from being known.
+// unjudged reports whether it is not known of the object how it is, nor what keeps that from being known.
 func (s *state) unjudged() bool { return !s.judged && s.problem == nil }
 
-// settles says whether content with that digest was judged, and nobody is about to change it.
+// settles reports whether content with that digest was judged, and nobody is about to change it.
 func (s *state) settles(digest uint64) bool { return s.judged && digest == s.good && !s.inFlight }
 
 // calm ends a drift that was not worked on yet. l.mu is held.

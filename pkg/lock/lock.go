@@ -85,7 +85,7 @@ type Work struct {
 	Chosen *int64
 }
 
-// Observe records a look at an object and says whether a worker should come. A look that is older than one already
+// Observe records a look at an object and reports whether a worker should come. A look that is older than one already
 // taken changes nothing; one that shows good content ends a drift that was not worked on yet.
 func (l *Lock) Observe(id manifest.ID, o Observation) (wake bool) {
 	l.mu.Lock()
@@ -147,7 +147,7 @@ func (l *Lock) LookAt(now time.Time, match func(*Object) bool) (wake bool) {
 }
 
 // Reconsider has objects judged again because something else has changed that their last judgement depended on: those that wait
-// for it (Outcome.Waits) by what was seen of them, the others by a new look. It says whether a worker should come.
+// for it (Outcome.Waits) by what was seen of them, the others by a new look. It reports whether a worker should come.
 func (l *Lock) Reconsider(now time.Time, ids map[manifest.ID]struct{}) (wake bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -171,7 +171,7 @@ func (l *Lock) Reconsider(now time.Time, ids map[manifest.ID]struct{}) (wake boo
 }
 
 // Retry ends the wait after a failed attempt for the objects for which match is true: what made it fail is over. An attempt that is
-// under way may have begun before that, so that its failure is followed by the next one at once. It says whether a worker should come.
+// under way may have begun before that, so that its failure is followed by the next one at once. It reports whether a worker should come.
 func (l *Lock) Retry(match func(*Object) bool) (wake bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -249,7 +249,7 @@ type Outcome struct {
 	Now       time.Time
 }
 
-// Settle hands an object back. It says whether a worker should come again at once.
+// Settle hands an object back. It reports whether a worker should come again at once.
 func (l *Lock) Settle(id manifest.ID, o Outcome) (wake bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -320,7 +320,7 @@ func (l *Lock) Resume() (wake bool) {
 	return wake
 }
 
-// Spend records a revert of an object in its budget and says whether a fight began with it.
+// Spend records a revert of an object in its budget and reports whether a fight began with it.
 func (l *Lock) Spend(id manifest.ID, now time.Time, content uint64) (fight bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -338,7 +338,7 @@ func (l *Lock) Close() {
 	l.closed = true
 }
 
-// Closed says whether the lock has ended.
+// Closed reports whether the lock has ended.
 func (l *Lock) Closed() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -110,7 +110,7 @@ func (s *state) rest(now time.Time) {
 	}
 }
 
-// contended says whether the object is fought over.
+// contended reports whether the object is fought over.
 func (s *state) contended() bool { return s.effort != nil && s.effort.budget.Contended() }
 
 // helm returns Helm's field manager on the object, the zero Owner if it was not seen yet.

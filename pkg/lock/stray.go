@@ -9,7 +9,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/manifest"
 )
 
-// Declares says whether the locked manifest declares an object, whether or not this lock owns it.
+// Declares reports whether the locked manifest declares an object, whether or not this lock owns it.
 func (l *Lock) Declares(id manifest.ID) bool {
 	if _, untracked := l.Untracked[id]; untracked {
 		return true
@@ -21,7 +21,7 @@ func (l *Lock) Declares(id manifest.ID) bool {
 }
 
 // Stray takes note of an object that says it belongs to the release and exists, or does not exist any more. Objects that
-// the manifest declares are none. It says whether that changes the number of strays.
+// the manifest declares are none. It reports whether that changes the number of strays.
 func (l *Lock) Stray(id manifest.ID, exists bool) (changed bool) {
 	if exists && l.Declares(id) {
 		return false
@@ -42,7 +42,7 @@ func (l *Lock) Stray(id manifest.ID, exists bool) (changed bool) {
 	return true
 }
 
-// IsStray says whether an object was noted as one that says it belongs to the release.
+// IsStray reports whether an object was noted as one that says it belongs to the release.
 func (l *Lock) IsStray(id manifest.ID) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -107,14 +107,14 @@ func (l *Lock) ListEnded(gvk schema.GroupVersionKind) {
 	}
 }
 
-// AwaitsList says whether a list is still to come, or under way, that AwaitList spoke of.
+// AwaitsList reports whether a list is still to come, or under way, that AwaitList spoke of.
 func (l *Lock) AwaitsList() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.ContainsFunc(l.lists, func(known list) bool { return !known.over })
 }
 
-// KnowsStrays says whether every object of the kind was shown since the lock began.
+// KnowsStrays reports whether every object of the kind was shown since the lock began.
 func (l *Lock) KnowsStrays(gvk schema.GroupVersionKind) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -80,7 +80,7 @@ func (t *Table) Put(l *Lock) (conflicts []Conflict, displaced []string) {
 	return conflicts, displaced
 }
 
-// Drop closes and removes the lock of a HelmRelease and says whether there was one.
+// Drop closes and removes the lock of a HelmRelease and reports whether there was one.
 func (t *Table) Drop(key string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -19,8 +19,9 @@ type Write struct {
 	Object *Object
 	// Record was the newest of the release at the check.
 	Record release.Record
-	// Created is set when the write creates the object, and Deleted when it takes that back. Otherwise Undo is the JSON merge patch that makes what was there before of
-	// what is written, and Version the resourceVersion that was there before.
+	// Created is set when the write creates the object, and Deleted when it deletes an object that an earlier write created.
+	// Otherwise the object existed before: Undo is the JSON merge patch from the written content to the content before, and
+	// Version is the resourceVersion before.
 	Created bool
 	Deleted bool
 	Undo    []byte

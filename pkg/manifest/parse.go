@@ -264,7 +264,7 @@ func isKeep(annotations map[string]any) bool {
 	return keeps(policy)
 }
 
-// Kept says whether Helm would leave an object with these annotations alone where it deletes others.
+// Kept reports whether Helm would leave an object with these annotations alone where it deletes others.
 func Kept(annotations map[string]string) bool { return keeps(annotations[PolicyAnnotation]) }
 
 // keeps reads the policy as leniently as helm uninstall does.

@@ -189,7 +189,7 @@ func decodeLeaf(declared any, t reflect.Type, entry *value.TypeReflectCacheEntry
 	return written, changed
 }
 
-// encodes says whether a value can be written as JSON that is read as the same value.
+// encodes reports whether a value can be written as JSON that is read as the same value.
 func encodes(declared any, depth int) bool {
 	switch d := declared.(type) {
 	case nil, bool, string, int64:

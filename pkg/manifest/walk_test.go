@@ -139,7 +139,7 @@ func checkStruct(t *testing.T, u reflect.Type) {
 	}
 }
 
-// compare checks that Canonical returns what decoding returns, and says whether it was sure of that without.
+// compare checks that Canonical returns what decoding returns, and reports whether it was sure of that without.
 func compare(t *testing.T, obj map[string]any, gvk schema.GroupVersionKind) bool {
 	t.Helper()
 	before := fmt.Sprintf("%#v", obj)

@@ -76,7 +76,7 @@ func split(path string) (group string, rest []string) {
 	return "", nil
 }
 
-// ofRecords says whether a request for Secrets is for those in which Helm keeps its records.
+// ofRecords reports whether a request for Secrets is for those in which Helm keeps its records.
 func ofRecords(r *http.Request, rest []string) bool {
 	if len(rest) > 1 {
 		return strings.HasPrefix(rest[1], "sh.helm.release.")

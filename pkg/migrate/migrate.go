@@ -123,7 +123,7 @@ func (p *Plan) look(ctx context.Context, c *inspect.Cluster, o *Object) (err err
 }
 
 // Carry takes off what the plan says, object by object, and leaves in each object's Err what went wrong with it; with dryRun
-// the API server only says whether it would. An object that has changed since the plan was made is looked at again, so that
+// the API server only reports whether it would. An object that has changed since the plan was made is looked at again, so that
 // nothing that was written meanwhile is undone. The error says why nothing more was tried.
 func (p *Plan) Carry(ctx context.Context, c *inspect.Cluster, dryRun bool) error {
 	for _, o := range p.Marked {

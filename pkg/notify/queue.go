@@ -42,7 +42,7 @@ func (q *queue) signal() {
 	}
 }
 
-// put adds a message and says whether that is the first loss of an older one since the receiver was told.
+// put adds a message and reports whether that is the first loss of an older one since the receiver was told.
 func (q *queue) put(i *item) (overflow bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

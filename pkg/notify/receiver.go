@@ -106,7 +106,7 @@ func (r *receiver) ended(i *item, result string) {
 	r.observer.Notified(result)
 }
 
-// sleep waits and says whether it may go on.
+// sleep waits and reports whether it may go on.
 func (r *receiver) sleep(ctx context.Context, d time.Duration) bool {
 	timer := r.clock.NewTimer(d)
 	defer timer.Stop()
@@ -180,7 +180,7 @@ func withoutURL(err error) error {
 	return err
 }
 
-// worthRetrying says whether an answer may be another one later.
+// worthRetrying reports whether an answer may be another one later.
 func worthRetrying(status int) bool {
 	switch status {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:

@@ -17,11 +17,11 @@ type operatorView struct {
 	Namespace  string `json:"namespace"`
 	Controller string `json:"controller"`
 	Version    string `json:"version"`
-	// Ready says whether the releases are known, Leads whether this replica writes; Leader is who does.
+	// Ready reports whether the releases are known, Leads whether this replica writes; Leader is who does.
 	Ready  bool   `json:"ready"`
 	Leads  bool   `json:"leads"`
 	Leader string `json:"leader,omitempty"`
-	// Compares says whether the page answers comparisons.
+	// Compares reports whether the page answers comparisons.
 	Compares bool `json:"compares"`
 	// Now lets a browser with a wrong clock tell ages.
 	Now time.Time `json:"now"`

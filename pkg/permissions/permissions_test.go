@@ -33,7 +33,7 @@ func rule(namespaces []string, group, resource string, verbs ...string) Rule {
 	return Rule{Namespaces: namespaces, PolicyRule: resources(group, resource, verbs...)}
 }
 
-// covers says whether one of the rules grants a verb on a resource in a namespace, for all names, or for the given one.
+// covers reports whether one of the rules grants a verb on a resource in a namespace, for all names, or for the given one.
 func covers(rules []Rule, namespace, group, resource, name, verb string) bool {
 	return slices.ContainsFunc(rules, func(r Rule) bool {
 		return (len(r.Namespaces) == 0 || slices.Contains(r.Namespaces, namespace)) && slices.Contains(r.APIGroups, group) &&

@@ -133,7 +133,7 @@ func eachSecret(value any, inherited string, do func(secret map[any]any)) {
 	}
 }
 
-// maskSecret masks a Secret in place and says whether there was anything to mask: a reference to a Secret has no values.
+// maskSecret masks a Secret in place and reports whether there was anything to mask: a reference to a Secret has no values.
 func (m Masker) maskSecret(secret map[any]any) (found bool) {
 	for _, field := range secretFields {
 		switch data := secret[field].(type) {

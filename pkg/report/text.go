@@ -42,7 +42,7 @@ func neutral(text string, allowed func(rune) bool) string {
 	return b.String()
 }
 
-// joins says whether r belongs inside of words and pictures: joiners, soft hyphens, non-breaking spaces. They are invisible,
+// joins reports whether r belongs inside of words and pictures: joiners, soft hyphens, non-breaking spaces. They are invisible,
 // and do no more than that.
 func joins(r rune) bool { return r == '\u200c' || r == '\u200d' || r == '\u00a0' }
 

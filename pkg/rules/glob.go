@@ -2,7 +2,7 @@ package rules
 
 import "unicode/utf8"
 
-// glob says whether a pattern matches all of a text. In the pattern, * stands for any text, which may be empty, and ? for one
+// glob reports whether a pattern matches all of a text. In the pattern, * stands for any text, which may be empty, and ? for one
 // character. It takes at most the product of both lengths, and allocates nothing.
 func glob(pattern, text string) bool {
 	p, t := 0, 0

@@ -47,10 +47,10 @@ func (m *Matcher) add(r *rule) {
 	}
 }
 
-// Whole says whether the object is exempt altogether, so that not even its deletion is undone.
+// Whole reports whether the object is exempt altogether, so that not even its deletion is undone.
 func (m *Matcher) Whole() bool { return m != nil && m.whole }
 
-// NeedsOwnership says whether Bind needs to know who owns the fields of the live object.
+// NeedsOwnership reports whether Bind needs to know who owns the fields of the live object.
 func (m *Matcher) NeedsOwnership() bool { return m != nil && !m.whole && len(m.owned) > 0 }
 
 // Bind returns the function for drift.Options.Ignore, or nil where nothing is ignored whatever the owners are. own is that of the
@@ -83,7 +83,7 @@ func (m *Matcher) Bind(own *drift.Ownership) func(path []string) bool {
 	}
 }
 
-// Keeps says whether what the manager owns stays, wherever it is in the object: whether it is in the managers of a rule
+// Keeps reports whether what the manager owns stays, wherever it is in the object: whether it is in the managers of a rule
 // without paths. In scope Strict that is the allow-list.
 func (m *Matcher) Keeps(manager string) bool {
 	return m != nil && slices.ContainsFunc(m.owned, func(r ownedRule) bool { return len(r.paths) == 0 && r.names(manager) })
@@ -119,7 +119,7 @@ func (m *Matcher) Describe() string {
 	return text
 }
 
-// names says whether a manager is one of the rule's.
+// names reports whether a manager is one of the rule's.
 func (r *ownedRule) names(manager string) bool {
 	for _, g := range r.managers {
 		if glob(g, manager) {
@@ -129,7 +129,7 @@ func (r *ownedRule) names(manager string) bool {
 	return false
 }
 
-// covers says whether at is at or below one of the paths.
+// covers reports whether at is at or below one of the paths.
 func covers(paths []path, at []string) bool {
 	for _, p := range paths {
 		if p.covers(at) {

@@ -84,7 +84,7 @@ func (t *target) selects(o manifest.Object) bool {
 		(t.annotations == nil || t.annotations.Matches(metadata(o, "annotations")))
 }
 
-// matches says whether an expression matches all of a text. The leftmost-longest match is all of it if any match is; unlike
+// matches reports whether an expression matches all of a text. The leftmost-longest match is all of it if any match is; unlike
 // ^(?:...)$ around the expression, this also holds for one with \Q in it.
 func matches(expression *regexp.Regexp, text string) bool {
 	if expression == nil {

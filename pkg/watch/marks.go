@@ -74,7 +74,7 @@ func (m *marks) seen() {
 	}
 }
 
-// isMark says whether a Secret of the watch of records is one of those that hold marks, of any operator, and no record.
+// isMark reports whether a Secret of the watch of records is one of those that hold marks, of any operator, and no record.
 func isMark(secret *metav1.PartialObjectMetadata) bool {
 	return secret.Labels[release.OwnerLabel] == release.OwnerMark
 }

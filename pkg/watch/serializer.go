@@ -55,7 +55,7 @@ func (r objectReader) Decode(text []byte, defaults *schema.GroupVersionKind, int
 	return live, &schema.GroupVersionKind{}, nil
 }
 
-// isStatus says whether text is a Status of the API machinery, or nothing that has a kind at all.
+// isStatus reports whether text is a Status of the API machinery, or nothing that has a kind at all.
 func isStatus(text []byte) bool {
 	kind, version := "", ""
 	err := entriesOf(text, func(name []byte, at int) (end int, err error) {

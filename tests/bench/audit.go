@@ -33,14 +33,14 @@ type event struct {
 	ObjectRef                          struct{ Resource, Subresource, APIGroup, Namespace string }
 }
 
-// by says whether the user agent begins with agent.
+// by reports whether the user agent begins with agent.
 func (e event) by(agent string) bool { return strings.HasPrefix(e.UserAgent, agent) }
 
 func (e event) write() bool {
 	return e.Verb != "get" && e.Verb != "list" && e.Verb != "watch" && !strings.Contains(e.RequestURI, "dryRun=All")
 }
 
-// writesTo says whether the request is a write to an object in a namespace.
+// writesTo reports whether the request is a write to an object in a namespace.
 func (e event) writesTo(namespace string) bool {
 	return e.write() && e.ObjectRef.Namespace == namespace && e.ObjectRef.Resource != "events"
 }
@@ -112,7 +112,7 @@ func readEvents(log io.Reader, take func(event)) error {
 	}
 }
 
-// apart says whether a request is none of a revert: reports, and what the operator does whether anything drifts or not.
+// apart reports whether a request is none of a revert: reports, and what the operator does whether anything drifts or not.
 func apart(request string) bool {
 	_, what, _ := strings.Cut(request, " ")
 	return what == "events" || strings.HasPrefix(what, "events.") || what == "leases.coordination.k8s.io" ||

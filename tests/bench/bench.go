@@ -44,7 +44,7 @@ type bench struct {
 	floor         *floor
 	audit         audit
 	releases      *readiness
-	// many is what the sections about many objects share, nil until one needs it; locked says whether it is, and empty is the
+	// many is what the sections about many objects share, nil until one needs it; locked reports whether it is, and empty is the
 	// memory that the operator held before.
 	many   *world
 	locked bool

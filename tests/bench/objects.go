@@ -109,7 +109,7 @@ func (o object) restoring() map[string]any {
 	return map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"containers": containers()}}}}
 }
 
-// isDeclared says whether a live object, as a typed client returns it, is as declared.
+// isDeclared reports whether a live object, as a typed client returns it, is as declared.
 func isDeclared(obj metav1.Object) bool {
 	switch x := obj.(type) {
 	case *corev1.ConfigMap:

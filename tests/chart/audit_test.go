@@ -82,7 +82,7 @@ func refusals(all []request) []request {
 	return out
 }
 
-// made says whether a request of this kind was made; empty parts match all.
+// made reports whether a request of this kind was made; empty parts match all.
 func made(all []request, verb, group, resource, namespace string) bool {
 	return slices.ContainsFunc(all, func(r request) bool {
 		return r.Verb == verb && r.Group == group && r.Resource == resource && (namespace == "" || r.Namespace == namespace)

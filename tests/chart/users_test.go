@@ -66,7 +66,7 @@ func TestUsersManageHelmReleasesByTheirUsualRoles(t *testing.T) {
 	})
 }
 
-// othersGrant says whether the chart of another test has roles that aggregate, too.
+// othersGrant reports whether the chart of another test has roles that aggregate, too.
 func othersGrant(e *kit.Env) bool {
 	e.Helper()
 	roles, err := e.Kube.RbacV1().ClusterRoles().List(e.Ctx, metav1.ListOptions{LabelSelector: "rbac.authorization.k8s.io/aggregate-to-view=true,app=helm-locker"})

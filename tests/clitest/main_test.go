@@ -171,7 +171,7 @@ func (w *world) as(user string, rules ...rbacv1.PolicyRule) *world {
 // secretValue is in a Secret of the shop, and is never to be printed.
 const secretValue = "sw0rdfish-in-the-shop"
 
-// givesAway says whether a text holds the value, plain or in base64, of which its length makes every extension begin alike.
+// givesAway reports whether a text holds the value, plain or in base64, of which its length makes every extension begin alike.
 func givesAway(text string) bool {
 	return strings.Contains(text, secretValue) || strings.Contains(text, base64.StdEncoding.EncodeToString([]byte(secretValue)))
 }

@@ -36,7 +36,7 @@ func recordProcess(dir string, p recordedProcess) error {
 	return writeFile(dir, processesFile, content)
 }
 
-// Running says whether the directory is that of a detached cluster of which a process still runs. A directory that is
+// Running reports whether the directory is that of a detached cluster of which a process still runs. A directory that is
 // missing, or that holds no cluster, is not running.
 func Running(dir string) (bool, error) {
 	recorded, err := readProcesses(dir)

@@ -92,7 +92,7 @@ func (p *process) pause() error {
 	return awaitStopped(p.pid)
 }
 
-// ended says whether the process is gone.
+// ended reports whether the process is gone.
 func (p *process) ended() bool {
 	select {
 	case <-p.done:

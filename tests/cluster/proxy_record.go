@@ -36,7 +36,7 @@ func (r Request) String() string {
 	return fmt.Sprintf("%s %s %s %d (%s)", r.Time.Format("15:04:05.000"), r.Method, target.String(), r.Code, r.UserAgent)
 }
 
-// IsWrite says whether the request may have changed something on the server.
+// IsWrite reports whether the request may have changed something on the server.
 func (r Request) IsWrite() bool { return isWrite(r.Method) }
 
 // Resource returns the plural that the path names ("configmaps"), or "".

@@ -178,7 +178,7 @@ func (s *stream) Close() error {
 	return s.upstream.Close()
 }
 
-// held says whether any hold applies; proxy.mu is held.
+// held reports whether any hold applies; proxy.mu is held.
 func (s *stream) held() bool {
 	for hold := range s.proxy.holds {
 		if hold.match.matches(s.request) {

@@ -247,7 +247,7 @@ func exitCode(text string) int {
 	return 0
 }
 
-// follow runs a block, and says whether to go on with the page.
+// follow runs a block, and reports whether to go on with the page.
 func (p *page) follow(t *testing.T, s *shell, b *block) bool {
 	t.Helper()
 	if len(b.commands) == 1 && strings.Contains(b.commands[0].text, goesOn) {

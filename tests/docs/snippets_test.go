@@ -61,7 +61,7 @@ func TestEveryHelmReleaseInTheDocuments(t *testing.T) {
 	}
 }
 
-// helmRelease says whether a YAML document is a HelmRelease, or the spec of one, which it completes.
+// helmRelease reports whether a YAML document is a HelmRelease, or the spec of one, which it completes.
 func helmRelease(object map[string]any) bool {
 	if object["kind"] == v1alpha1.Kind && object["apiVersion"] == v1alpha1.SchemeGroupVersion.String() {
 		return true

@@ -64,7 +64,7 @@ func splitConsole(line int, lines []string) ([]command, error) {
 	return list, nil
 }
 
-// complete says whether bash takes a text for whole commands.
+// complete reports whether bash takes a text for whole commands.
 func complete(text string) (bool, error) {
 	cmd := exec.CommandContext(context.Background(), "bash", "-n")
 	cmd.Stdin = strings.NewReader(text)

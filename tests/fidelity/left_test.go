@@ -18,7 +18,7 @@ import (
 // patience is how long a revert may take. It is less than that of the kit, because so many are waited for here.
 const patience = 10 * time.Second
 
-// comes waits until the object is as wanted, content and, if it is wanted, field ownership; and says whether it has come to that.
+// comes waits until the object is as wanted, content and, if it is wanted, field ownership; and reports whether it has come to that.
 func (o *target) comes(want map[string]any) bool {
 	o.Helper()
 	deadline := time.NewTimer(patience)
@@ -117,7 +117,7 @@ func difference(want, got any, path string) error {
 	return nil
 }
 
-// surplus says whether a path of field ownership is one that Helm's manager may own beside what it declares: a defaulted
+// surplus reports whether a path of field ownership is one that Helm's manager may own beside what it declares: a defaulted
 // field of a list element or the map around a field, where a controller wrote between the hand-over of the ownership and the
 // apply that makes it exact. It is in nobody's way, and Helm's next apply drops it.
 func surplus(path, key string) bool {

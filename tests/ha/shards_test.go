@@ -39,7 +39,7 @@ func waitShard(e *kit.Env, name, selector string) {
 	})
 }
 
-// wroteTo says whether an object was written to through a proxy since its Reset.
+// wroteTo reports whether an object was written to through a proxy since its Reset.
 func wroteTo(r *replica, name string) bool {
 	for _, w := range kit.ObjectWrites(r.proxy) {
 		if strings.HasSuffix(w.Path, "/"+name) || (w.Method == http.MethodPost && strings.Contains(string(w.Body), `"name":"`+name+`"`)) {

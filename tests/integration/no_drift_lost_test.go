@@ -141,7 +141,7 @@ func declared(u *unstructured.Unstructured) map[string]any {
 	return o.Object
 }
 
-// restored says whether the object is as it was when it was locked.
+// restored reports whether the object is as it was when it was locked.
 func (w *world) restored(o target) error {
 	u, err := w.In(o.gvr, w.Apps).Get(w.Ctx, o.name, metav1.GetOptions{})
 	if err != nil {

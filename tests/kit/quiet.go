@@ -65,13 +65,13 @@ func ObjectWrites(p *cluster.Proxy) []cluster.Request {
 	return writes
 }
 
-// IsOwn says whether a request is about what the operator writes to in its own name and on its own account: HelmReleases, Events,
+// IsOwn reports whether a request is about what the operator writes to in its own name and on its own account: HelmReleases, Events,
 // Leases and the Secret of IsMark.
 func IsOwn(r cluster.Request) bool {
 	return IsMark(r) || slices.Contains([]string{"helmreleases", "events", "leases"}, r.Resource())
 }
 
-// IsMark says whether a request writes a mark, which an operator does in place of a list of release records. The first one
+// IsMark reports whether a request writes a mark, which an operator does in place of a list of release records. The first one
 // makes the Secret.
 func IsMark(r cluster.Request) bool {
 	return r.Resource() == "secrets" &&

@@ -74,7 +74,7 @@ var (
 	cutShort = regexp.MustCompile(`Search not completed|max search depth too small`)
 )
 
-// complete says whether a search that found no violation has seen all states.
+// complete reports whether a search that found no violation has seen all states.
 func complete(out []byte) bool { return noErrors.Match(out) && !cutShort.Match(out) }
 
 // run has SPIN make a checker of one variant, builds it, and lets it search all states.

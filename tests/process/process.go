@@ -118,7 +118,7 @@ func (p *Operator) Start(ctx context.Context) error {
 	})
 }
 
-// Running says whether the process has been started and has not ended, by itself or by Stop or Kill.
+// Running reports whether the process has been started and has not ended, by itself or by Stop or Kill.
 func (p *Operator) Running() bool {
 	if p.ended == nil {
 		return false

@@ -91,7 +91,7 @@ func readJournal(log io.Reader, key objectKey) (all []entry, err error) {
 	}
 }
 
-// happened says whether the request changed something.
+// happened reports whether the request changed something.
 func (e entry) happened() bool {
 	uri, err := url.Parse(e.RequestURI)
 	return err == nil && uri.Query().Get("dryRun") == "" && e.ResponseStatus.Code >= 200 && e.ResponseStatus.Code < 300
@@ -117,12 +117,12 @@ func (e entry) uid() types.UID {
 	return types.UID(uid)
 }
 
-// is says whether the request was about an object.
+// is reports whether the request was about an object.
 func (e entry) is(key objectKey) bool {
 	return e.ObjectRef.Resource == key.resource.Resource && e.ObjectRef.Namespace == key.namespace && e.name() == key.name
 }
 
-// isRecord says whether the request was about a record in a namespace.
+// isRecord reports whether the request was about a record in a namespace.
 func (e entry) isRecord(namespace string) bool {
 	return e.ObjectRef.Resource == "secrets" && e.ObjectRef.Namespace == namespace && strings.HasPrefix(e.name(), "sh.helm.release.")
 }
@@ -144,7 +144,7 @@ func (e entry) revision() *release.Release {
 	return revision
 }
 
-// declares says whether a manifest declares an object.
+// declares reports whether a manifest declares an object.
 func declares(manifest string, key objectKey) bool {
 	objects, err := objectsOf(manifest, key.namespace)
 	if err != nil {

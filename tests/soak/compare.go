@@ -190,7 +190,7 @@ func nameOf(element any) string {
 	return name
 }
 
-// hasElement says whether an object has what a path of split leads to: through fields and numbered elements to a named one.
+// hasElement reports whether an object has what a path of split leads to: through fields and numbered elements to a named one.
 func hasElement(object any, at string) bool {
 	step, rest, more := strings.Cut(strings.TrimPrefix(at, "/"), "/")
 	switch value := object.(type) {

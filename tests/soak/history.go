@@ -223,7 +223,7 @@ func revertedIn(states []state, operator map[uint64]string) (violations []string
 	return violations, judged
 }
 
-// withdrawn says whether the first of the states is followed by the object's deletion, or by a write of Helm's.
+// withdrawn reports whether the first of the states is followed by the object's deletion, or by a write of Helm's.
 func withdrawn(states []state, operator map[uint64]string) bool {
 	first := states[0]
 	for _, s := range states[1:] {

@@ -162,7 +162,7 @@ func (r *helmRelease) clear(ctx context.Context) error {
 	return nil
 }
 
-// owns says whether Helm takes an object for one of the release.
+// owns reports whether Helm takes an object for one of the release.
 func (r *helmRelease) owns(u *unstructured.Unstructured) bool {
 	annotations := u.GetAnnotations()
 	return u.GetLabels()["app.kubernetes.io/managed-by"] == "Helm" && annotations["meta.helm.sh/release-name"] == r.name &&
