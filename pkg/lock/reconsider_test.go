@@ -70,3 +70,19 @@ func TestReconsider(t *testing.T) {
 		})
 	}
 }
+
+// A list that lacks an object says something newer than what was seen of the object before it had to wait.
+func TestAnObjectThatWaitsIsLookedAtAgainAfterAList(t *testing.T) {
+	l := judged(t)
+	l.Observe(id("a"), seen(11, 2, epoch))
+	w := take(t, l, epoch, 1)[0]
+	again := w.Observation
+	l.Settle(w.ID, Outcome{Again: &again, Waits: true, Now: epoch})
+	take(t, l, epoch, 0)
+	if !l.LookAt(epoch.Add(time.Minute), nil) {
+		t.Fatal("nobody is woken")
+	}
+	if w = take(t, l, epoch.Add(time.Minute), 1)[0]; !w.Look || w.Seen != epoch {
+		t.Errorf("it is judged by what was seen before: %+v", w.Observation)
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -125,6 +126,24 @@ func TestARequestWithoutAnAnswerIsSentAgainOverAnotherConnection(t *testing.T) {
 	f, made := over(impatient, hangs, hangs, hangs, echoes) //nolint:gocritic // three connections that hang alike
 	if _, err := do(f, request(t, http.MethodGet, "/api", "")); !errors.Is(err, os.ErrDeadlineExceeded) || *made != attempts {
 		t.Errorf("after %d attempts: %v", *made, err)
+	}
+}
+
+// An API server that waits for slow webhooks answers at last; to give up before would be to fail for ever.
+func TestTheLastAttemptIsPatient(t *testing.T) {
+	slow := func(r *http.Request) (*http.Response, error) {
+		select {
+		case <-time.After(5 * impatient):
+			return echoes(r)
+		case <-r.Context().Done():
+			return nil, r.Context().Err()
+		}
+	}
+	for _, method := range slices.Concat(updates, creates) {
+		f, _ := over(impatient, slow, slow) //nolint:gocritic // a second attempt is as slow
+		if got, err := do(f, request(t, method, "/api", "body")); got != "body" || err != nil {
+			t.Errorf("%s: answered with %q: %v", method, got, err)
+		}
 	}
 }
 

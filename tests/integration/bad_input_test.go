@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -53,6 +54,30 @@ func TestI9_ManifestThatDoesNotParseIsNotEnforcedAtAll(t *testing.T) {
 	w.Forge(kit.ForgedRecord{Name: "good-of-tab", Revision: 3, Manifest: configMap("good-of-tab", "declared")})
 	w.WaitReady("good-of-tab", 3)
 	w.WaitField(kit.ConfigMaps, "good-of-tab", "data.key", "declared")
+}
+
+// A manifest that does not parse is parsed once: no event of its HelmRelease has it read again.
+func TestI12_ManifestThatDoesNotParseIsReadOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.lockFence()
+	record := w.Forge(kit.ForgedRecord{Name: "bad", Manifest: "---\nno: kind\n"})
+	w.CreateHelmRelease("bad")
+	w.says("bad", v1alpha1.ConditionReady, v1alpha1.ReasonManifestInvalid)
+	w.fence()
+	w.proxy.Reset()
+	w.PatchHelmRelease("bad", `{"spec":{"mode":"Detect"}}`)
+	w.Eventually("the operator has seen the change", func() error {
+		if hr := w.HelmRelease("bad"); hr.Status.ObservedGeneration != hr.Generation {
+			return fmt.Errorf("it has seen generation %d of %d", hr.Status.ObservedGeneration, hr.Generation)
+		}
+		return nil
+	})
+	for _, r := range w.proxy.Requests() {
+		if strings.HasSuffix(r.Path, "/secrets/"+record.Name) {
+			t.Errorf("the record was read again: %s", r)
+		}
+	}
 }
 
 func TestI10_BadRecordsEndInAConditionAndOthersGoOn(t *testing.T) {

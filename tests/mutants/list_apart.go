@@ -31,6 +31,11 @@ func tenantsApart() []mutant {
 			pkg: tenancy, run: "TestI12_RecordOfAnotherTenantIsWaitedForByThoseItIsAbout",
 		},
 		{
+			promise: "I12", what: "a manifest that does not parse is parsed at each event of its HelmRelease",
+			edit: edit{pkgController + "reconcile.go", `	if c.refusedBefore(key, rec) {`, `	if c.refusedBefore(key, rec) && rec.Revision < 0 {`},
+			pkg:  integration, run: "TestI12_ManifestThatDoesNotParseIsReadOnce",
+		},
+		{
 			promise: "I12", what: "a comparison on the page keeps all large objects in memory",
 			edit: edit{"pkg/inspect/compare.go", `(isLarge(d.Want) || isLarge(d.Have))`, `isLarge(nil)`},
 			pkg:  "./pkg/inspect", run: "TestABoundedComparisonKeepsNoLargeObject",

@@ -26,6 +26,11 @@ func neverDelete() []mutant {
 	const reconcile = "pkg/controller/reconcile.go"
 	return []mutant{
 		{
+			promise: "I2", what: "after a creation that was not answered, whatever has its name is deleted",
+			edit: edit{"pkg/controller/confirm.go", `c.stillLost(ctx, w, r, live)`, `c.stillLost(ctx, w, r, nil)`},
+			pkg:  ha, run: "TestI2_CreationThatFailedTakesNobodysObjectBack",
+		},
+		{
 			promise: "I2", what: "when the record of a release is lost, its objects are deleted",
 			edit: edit{reconcile, `	if !d.Lock {
 `, `	if l := c.table.Get(key); !found && l != nil {

@@ -7,6 +7,16 @@ func noDriftLost() []mutant {
 	const unanswered = "TestI5_WhatTheAPIServerDoesNotAnswerIsAskedAgain"
 	return []mutant{
 		{
+			promise: "I5", what: "a write gives up before slow webhooks have answered",
+			edit: edit{"pkg/operator/failover.go", `	lastTimeouts   = 12`, `	lastTimeouts   = 3`},
+			pkg:  operatorPkg, run: "TestTheLastAttemptIsPatient",
+		},
+		{
+			promise: "I5", what: "a list does not have objects looked at that wait for another record",
+			edit: edit{"pkg/lock/lock.go", `			if !l.waits(s) {`, `			if s != nil {`},
+			pkg:  lock, run: "TestAnObjectThatWaitsIsLookedAtAgainAfterAList",
+		},
+		{
 			promise: "I5", what: "what a new list does not show is not looked at",
 			edit: edit{sink, `			return o.GVK == gvk && !present(o.ID)`, `			return o.GVK == gvk && !present(o.ID) && c.Name == ""`},
 			pkg:  integration, run: "TestI5_DriftDuringAWatchGap/that_ends_with_a_new_list",

@@ -1,0 +1,60 @@
+package ha
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rancher/helm-locker/tests/cluster"
+	"github.com/rancher/helm-locker/tests/kit"
+)
+
+// A creation that ends with an error of the API server may have made the object or not. What exists under its name when the release is gone
+// is somebody else's, unless it says that it is the release's.
+func TestI2_CreationThatFailedTakesNobodysObjectBack(t *testing.T) {
+	t.Parallel()
+	e := kit.New(t, shared)
+	r := startReplica(e)
+	fence := &kit.Fence{}
+	fence.Lock(e)
+	e.Helm(shared.Helm3(), "install", "app", e.Chart("app", kit.ConfigMap("app", "declared")+kit.ConfigMap("base", "declared")))
+	e.Lock("app")
+	creates := cluster.ForResource("configmaps", http.MethodPost)
+	creation := r.proxy.HoldRequests(creates)
+	broken := r.proxy.Intercept(func(request *http.Request) cluster.Action {
+		if !creates(request) {
+			return cluster.Forward()
+		}
+		return cluster.Fail(http.StatusInternalServerError, metav1.StatusReasonInternalError, "failed calling webhook on purpose")
+	})
+	e.Delete(kit.ConfigMaps, "app")
+	arrived(e, creation)
+	e.Helm(shared.Helm3(), "uninstall", "app")
+	if _, err := e.Kube.CoreV1().ConfigMaps(e.Apps).Create(e.Ctx, &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "app"}, Data: map[string]string{"key": "of a person"},
+	}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	r.proxy.Reset()
+	creation.Release()
+	looked := func(request cluster.Request) bool {
+		return request.Method == http.MethodGet && strings.HasSuffix(request.Path, "/configmaps/app") && request.Code == http.StatusOK
+	}
+	e.Eventually("the operator has looked at what exists", func() error {
+		if !slices.ContainsFunc(r.proxy.Requests(), looked) {
+			return errors.New("it has not")
+		}
+		return nil
+	})
+	broken()
+	fence.Pass(e)
+	r.Stop()
+	if got := e.Get(kit.ConfigMaps, "app"); got == nil || kit.Field(got, "data.key") != "of a person" {
+		t.Errorf("the object of a person became %v", got)
+	}
+}
