@@ -28,7 +28,9 @@ func suites(t *testing.T) []row {
 	_, table, _ := strings.Cut(text(t, "README.md"), "\n## Suites\n")
 	table, _, _ = strings.Cut(table, "\n## ")
 	var rows []row
-	cells := regexp.MustCompile("(?m)^\\| \\[`(\\w+)`\\]\\(\\w+\\) \\| `(make [a-z-]+)` \\| [^|]+ \\| \\d+ min \\| `([^`]+)` \\|$")
+	cells := regexp.MustCompile(
+		"(?m)^\\| \\[`(\\w+)`\\]\\(\\w+\\) \\| `(make [a-z-]+)` \\| [^|]+ \\| \\d+ min \\| `([^`]+)` \\|$",
+	)
 	for _, found := range cells.FindAllStringSubmatch(table, -1) {
 		rows = append(rows, row{found[1], found[2], found[3]})
 	}

@@ -1,5 +1,6 @@
-// Package accounts says as whom a release is handled, and which of its objects a user has a right to. The controller asks before
-// it locks a release, and the status page before it compares one, so that both have the same answer.
+// Package accounts says as whom a release is handled, and which of its objects a user has a right to. The
+// controller asks before it locks a release, and the status page before it compares one, so that both have the same
+// answer.
 package accounts
 
 import (
@@ -20,10 +21,10 @@ type Policy struct {
 	DefaultServiceAccount string
 }
 
-// Of returns the user in whose name the objects of a release are written: the ServiceAccount of that name in the release's
-// namespace, or the default one. It is empty for the operator itself. The error says why there is no account, and what to do. The
-// account is always one of the release's own namespace: who may write the records of a release must not borrow the rights of
-// another namespace by it.
+// Of returns the user in whose name the objects of a release are written: the ServiceAccount of that name in the
+// release's namespace, or the default one. It is empty for the operator itself. The error says why there is no
+// account, and what to do. The account is always one of the release's own namespace: who may write the records of a
+// release must not borrow the rights of another namespace by it.
 func (p Policy) Of(rel release.Key, serviceAccountName string) (string, error) {
 	name := serviceAccountName
 	if name == "" && p.Impersonate {
@@ -32,12 +33,14 @@ func (p Policy) Of(rel release.Key, serviceAccountName string) (string, error) {
 	switch {
 	case name != "":
 	case p.Impersonate:
-		return "", errors.New("the operator writes only in the name of a ServiceAccount (--impersonate), and none is named: " +
+		return "", errors.New("the operator writes only in the name of a ServiceAccount (--impersonate), and none is " +
+			"named: " +
 			"set spec.serviceAccountName to one in namespace " + rel.Namespace + "; nothing is locked")
 	default:
 		return "", nil
 	}
-	// The definition of HelmReleases checks the same. It may be an older one, and a name with a colon would be another user.
+	// The definition of HelmReleases checks the same. It may be an older one, and a name with a colon would be
+	// another user.
 	for _, part := range []string{name, rel.Namespace} {
 		if bad := validation.NameIsDNSSubdomain(part, false); len(bad) > 0 {
 			return "", fmt.Errorf("ServiceAccount %q in namespace %q: %s", name, rel.Namespace, strings.Join(bad, "; "))

@@ -24,10 +24,13 @@ func TestTheAccountIsOneOfTheReleasesNamespace(t *testing.T) {
 		"the operator itself":           {Policy{}, "", "", ""},
 		"a default without its purpose": {Policy{DefaultServiceAccount: "locker"}, "", "", ""},
 		"one that is named":             {Policy{}, "deployer", "system:serviceaccount:apps:deployer", ""},
-		"the default":                   {Policy{Impersonate: true, DefaultServiceAccount: "locker"}, "", "system:serviceaccount:apps:locker", ""},
-		"named before the default":      {Policy{Impersonate: true, DefaultServiceAccount: "locker"}, "deployer", "system:serviceaccount:apps:deployer", ""},
-		"none although one is needed":   {Policy{Impersonate: true}, "", "", "set spec.serviceAccountName to one in namespace apps"},
-		"another namespace by a colon":  {Policy{}, "kube-system:admin", "", `ServiceAccount "kube-system:admin"`},
+		"the default": {Policy{Impersonate: true, DefaultServiceAccount: "locker"}, "",
+			"system:serviceaccount:apps:locker", ""},
+		"named before the default": {Policy{Impersonate: true, DefaultServiceAccount: "locker"}, "deployer",
+			"system:serviceaccount:apps:deployer", ""},
+		"none although one is needed": {Policy{Impersonate: true}, "", "",
+			"set spec.serviceAccountName to one in namespace apps"},
+		"another namespace by a colon": {Policy{}, "kube-system:admin", "", `ServiceAccount "kube-system:admin"`},
 	} {
 		got, err := tc.policy.Of(rel, tc.named)
 		if got != tc.want || (err == nil) != (tc.says == "") || err != nil && !strings.Contains(err.Error(), tc.says) {
@@ -39,7 +42,8 @@ func TestTheAccountIsOneOfTheReleasesNamespace(t *testing.T) {
 func objects(namespace string, n int) []Object {
 	all := make([]Object, n)
 	for i := range all {
-		all[i] = Object{GVR: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Namespace: namespace, Name: fmt.Sprint(i)}
+		all[i] = Object{GVR: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Namespace: namespace,
+			Name: fmt.Sprint(i)}
 	}
 	return all
 }

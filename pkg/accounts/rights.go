@@ -10,23 +10,25 @@ import (
 const (
 	// QuestionsAtOnce bounds the requests for one release to the API server's authorizer that are in flight.
 	QuestionsAtOnce = 8
-	// mostNamed is how many objects of a release are asked for by name, where the user has no right to all objects of the kind.
-	// A forged manifest of a million objects is not worth a million requests.
+	// mostNamed is how many objects of a release are asked for by name, where the user has no right to all objects
+	// of the kind. A forged manifest of a million objects is not worth a million requests.
 	mostNamed = 256
 )
 
 // Object is an object that a user may have a right to.
 type Object struct {
 	GVR schema.GroupVersionResource
-	// Namespace is empty for a cluster-scoped object. Name is empty in a question about all objects of a resource and namespace.
+	// Namespace is empty for a cluster-scoped object. Name is empty in a question about all objects of a resource
+	// and namespace.
 	Namespace, Name string
 }
 
 // Ask asks the API server's authorizer whether some user may do some thing with an object.
 type Ask func(ctx context.Context, o Object) (bool, error)
 
-// Rights reports for each object whether ask allows it. Objects of one resource and namespace are asked for together at first,
-// and by name where that is denied. What is beyond a bound is taken for denied. The error is the first one of ask.
+// Rights reports for each object whether ask allows it. Objects of one resource and namespace are asked for
+// together at first, and by name where that is denied. What is beyond a bound is taken for denied. The error is the
+// first one of ask.
 func Rights(ctx context.Context, objects []Object, ask Ask) ([]bool, error) {
 	index := map[Object]int{}
 	var places []Object

@@ -33,7 +33,8 @@ type app struct {
 }
 
 func newApp(name string, in io.Reader, out, errOut io.Writer) *app {
-	return &app{name: name, in: in, out: out, errOut: errOut, outTTY: isTerminal(out), errTTY: isTerminal(errOut), now: time.Now, env: os.Getenv}
+	return &app{name: name, in: in, out: out, errOut: errOut, outTTY: isTerminal(out), errTTY: isTerminal(errOut),
+		now: time.Now, env: os.Getenv}
 }
 
 func isTerminal(w io.Writer) bool {
@@ -72,8 +73,9 @@ const (
 )
 
 func colorFlag() cli.Flag {
-	return &cli.StringFlag{Name: "color", Value: colorAuto, Category: categoryOutput, Validator: oneOf(colorAuto, colorAlways, colorNever),
-		Usage: "`WHEN` to use colours: auto (on a terminal, unless NO_COLOR is set), always or never"}
+	return &cli.StringFlag{Name: "color", Value: colorAuto, Category: categoryOutput,
+		Validator: oneOf(colorAuto, colorAlways, colorNever),
+		Usage:     "`WHEN` to use colours: auto (on a terminal, unless NO_COLOR is set), always or never"}
 }
 
 // style returns the style of the standard output.
@@ -102,10 +104,13 @@ const (
 // clusterFlags are the flags that choose cluster and namespace.
 func clusterFlags(namespaceUsage string) []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "namespace", Aliases: []string{"n"}, Sources: cli.EnvVars("HELM_NAMESPACE"), Category: categoryCluster, Usage: namespaceUsage},
-		&cli.StringFlag{Name: "kubeconfig", Category: categoryCluster, Usage: "kubeconfig `FILE`; KUBECONFIG or ~/.kube/config without it"},
-		&cli.StringFlag{Name: "context", Aliases: []string{"kube-context"}, Sources: cli.EnvVars("HELM_KUBECONTEXT"), Category: categoryCluster,
-			Usage: "`NAME` of the kubeconfig's context; the current one without it"},
+		&cli.StringFlag{Name: "namespace", Aliases: []string{"n"}, Sources: cli.EnvVars("HELM_NAMESPACE"),
+			Category: categoryCluster, Usage: namespaceUsage},
+		&cli.StringFlag{Name: "kubeconfig", Category: categoryCluster,
+			Usage: "kubeconfig `FILE`; KUBECONFIG or ~/.kube/config without it"},
+		&cli.StringFlag{Name: "context", Aliases: []string{"kube-context"}, Sources: cli.EnvVars("HELM_KUBECONTEXT"),
+			Category: categoryCluster,
+			Usage:    "`NAME` of the kubeconfig's context; the current one without it"},
 	}
 }
 

@@ -1,5 +1,5 @@
-// Package cli is the command line: without a command it turns flags and the environment into options of the operator and
-// runs it; its commands show and change what is locked.
+// Package cli is the command line: without a command it turns flags and the environment into options of the
+// operator and runs it; its commands show and change what is locked.
 package cli
 
 import (
@@ -64,8 +64,8 @@ const (
 	pluginName  = "locker"
 )
 
-// New returns the helm-locker command for a command line, args[0] being the name that it was called by. Without a command in
-// it, it runs the operator until the context ends.
+// New returns the helm-locker command for a command line, args[0] being the name that it was called by. Without a
+// command in it, it runs the operator until the context ends.
 func New(args []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Command {
 	a := newApp(programName(args), stdin, stdout, stderr)
 	cmd := &cli.Command{
@@ -104,8 +104,10 @@ func New(args []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Command 
 		OnUsageError:   usageError,
 	}
 	completions := map[string]cli.ShellCompleteFunc{
-		"diff": a.completeWith(releaseNames, 1), "inspect": a.completeWith(releaseNames, 1), "lock": a.completeWith(releaseNames, 1),
-		"unlock": a.completeWith(lockedNames, 1), "suspend": a.completeWith(lockedNames, 1), "resume": a.completeWith(lockedNames, 1),
+		"diff": a.completeWith(releaseNames, 1), "inspect": a.completeWith(releaseNames, 1),
+		"lock":   a.completeWith(releaseNames, 1),
+		"unlock": a.completeWith(lockedNames, 1), "suspend": a.completeWith(lockedNames, 1),
+		"resume":  a.completeWith(lockedNames, 1),
 		"migrate": a.completeWith(lockedNames, 0), "status": a.completeWith(statusNames, 1),
 	}
 	for _, sub := range cmd.Commands {

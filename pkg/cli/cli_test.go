@@ -132,21 +132,38 @@ func TestMistakesOfCommandsAreClearErrors(t *testing.T) {
 		args []string
 		want string
 	}{
-		"a misspelt command": {[]string{"inspekt"}, "helm-locker: unknown command \"inspekt\"\n  did you mean \"inspect\"? see helm-locker --help for all commands\n"},
-		"a strange command":  {[]string{"xyz"}, "helm-locker: unknown command \"xyz\"\n  see helm-locker --help for all commands\n"},
-		"an unknown flag":    {[]string{"inspect", "--foo"}, "helm-locker: flag provided but not defined: -foo\n  see helm-locker inspect --help\n"},
-		"no release":         {[]string{"lock"}, "helm-locker: the name of a release is missing\n  see helm-locker lock --help\n"},
-		"two releases":       {[]string{"unlock", "a", "b"}, "helm-locker: unexpected argument \"b\"\n  see helm-locker unlock --help\n"},
-		"two parts":          {[]string{"inspect", "a", "--notes", "--json"}, "helm-locker: --notes and --json exclude each other\n  see helm-locker inspect --help\n"},
-		"revision zero":      {[]string{"inspect", "a", "--revision=0"}, "helm-locker: invalid value \"0\" for flag -revision: 0 is not a number from 1 on\n  see helm-locker inspect --help\n"},
-		"a mode":             {[]string{"lock", "a", "--mode=enforce"}, "helm-locker: invalid value \"enforce\" for flag -mode: \"enforce\" is none of [Enforce Detect]\n  see helm-locker lock --help\n"},
-		"no pointer":         {[]string{"lock", "a", "--ignore=spec.replicas"}, "helm-locker: --ignore \"spec.replicas\" is no JSON pointer\n  begin each segment with a slash, and write ~1 for a slash and ~0 for a tilde in a key: /metadata/annotations/example.com~1hash\n"},
-		"for and until":      {[]string{"suspend", "a", "--for=1m", "--until=2030-01-01T00:00:00Z"}, "helm-locker: --for and --until exclude each other\n  see helm-locker suspend --help\n"},
-		"no time":            {[]string{"suspend", "a", "--until=tomorrow"}, "helm-locker: --until \"tomorrow\" is not a time\n  write it like 2026-01-31T18:00:00Z or 2026-01-31T18:00:00+01:00\n"},
-		"a time gone by":     {[]string{"suspend", "a", "--until=2001-01-01T00:00:00Z"}, "helm-locker: --until 2001-01-01T00:00:00Z is in the past\n"},
-		"no cluster":         {[]string{"inspect", "a"}, "helm-locker: no cluster is configured\n  point KUBECONFIG or --kubeconfig to a kubeconfig file, and choose a context of it with --context\n"},
-		"no kubeconfig":      {[]string{"inspect", "a", "--kubeconfig=/does/not/exist"}, "helm-locker: kubeconfig: stat /does/not/exist: no such file or directory\n"},
-		"no file":            {[]string{"inspect", "-f", "/does/not/exist"}, "helm-locker: open /does/not/exist: no such file or directory\n"},
+		"a misspelt command": {[]string{"inspekt"},
+			"helm-locker: unknown command \"inspekt\"\n  did you mean \"inspect\"? see helm-locker --help for all commands\n"},
+		"a strange command": {
+			[]string{"xyz"}, "helm-locker: unknown command \"xyz\"\n  see helm-locker --help for all commands\n",
+		},
+		"an unknown flag": {[]string{"inspect", "--foo"},
+			"helm-locker: flag provided but not defined: -foo\n  see helm-locker inspect --help\n"},
+		"no release": {
+			[]string{"lock"}, "helm-locker: the name of a release is missing\n  see helm-locker lock --help\n",
+		},
+		"two releases": {[]string{"unlock", "a", "b"},
+			"helm-locker: unexpected argument \"b\"\n  see helm-locker unlock --help\n"},
+		"two parts": {[]string{"inspect", "a", "--notes", "--json"},
+			"helm-locker: --notes and --json exclude each other\n  see helm-locker inspect --help\n"},
+		"revision zero": {[]string{"inspect", "a", "--revision=0"},
+			"helm-locker: invalid value \"0\" for flag -revision: 0 is not a number from 1 on\n  see helm-locker inspect --help\n"},
+		"a mode": {[]string{"lock", "a", "--mode=enforce"},
+			"helm-locker: invalid value \"enforce\" for flag -mode: \"enforce\" is none of [Enforce Detect]\n  see helm-locker lock --help\n"},
+		"no pointer": {[]string{"lock", "a", "--ignore=spec.replicas"},
+			"helm-locker: --ignore \"spec.replicas\" is no JSON pointer\n  begin each segment with a slash, and write ~1 for a slash and ~0 for a tilde in a key: /metadata/annotations/example.com~1hash\n"},
+		"for and until": {[]string{"suspend", "a", "--for=1m", "--until=2030-01-01T00:00:00Z"},
+			"helm-locker: --for and --until exclude each other\n  see helm-locker suspend --help\n"},
+		"no time": {[]string{"suspend", "a", "--until=tomorrow"},
+			"helm-locker: --until \"tomorrow\" is not a time\n  write it like 2026-01-31T18:00:00Z or 2026-01-31T18:00:00+01:00\n"},
+		"a time gone by": {[]string{"suspend", "a", "--until=2001-01-01T00:00:00Z"},
+			"helm-locker: --until 2001-01-01T00:00:00Z is in the past\n"},
+		"no cluster": {[]string{"inspect", "a"},
+			"helm-locker: no cluster is configured\n  point KUBECONFIG or --kubeconfig to a kubeconfig file, and choose a context of it with --context\n"},
+		"no kubeconfig": {[]string{"inspect", "a", "--kubeconfig=/does/not/exist"},
+			"helm-locker: kubeconfig: stat /does/not/exist: no such file or directory\n"},
+		"no file": {[]string{"inspect", "-f", "/does/not/exist"},
+			"helm-locker: open /does/not/exist: no such file or directory\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			stdout, stderr, code := runCLI(t, "", tc.args...)
@@ -163,14 +180,16 @@ func TestProgramNames(t *testing.T) {
 		env  map[string]string
 		want string
 	}{
-		"itself":         {[]string{"/usr/bin/helm-locker"}, nil, "helm-locker"},
-		"another name":   {[]string{"locker-v2"}, nil, "helm-locker"},
-		"kubectl":        {[]string{"/opt/kubectl-helm_locker", "diff"}, nil, "kubectl helm-locker"},
-		"kubectl.exe":    {[]string{"kubectl-helm_locker.exe"}, nil, "kubectl helm-locker"},
-		"helm":           {[]string{"bin/helm-locker", "diff"}, map[string]string{"HELM_BIN": "helm", "HELM_PLUGIN_NAME": "locker"}, "helm locker"},
+		"itself":       {[]string{"/usr/bin/helm-locker"}, nil, "helm-locker"},
+		"another name": {[]string{"locker-v2"}, nil, "helm-locker"},
+		"kubectl":      {[]string{"/opt/kubectl-helm_locker", "diff"}, nil, "kubectl helm-locker"},
+		"kubectl.exe":  {[]string{"kubectl-helm_locker.exe"}, nil, "kubectl helm-locker"},
+		"helm": {[]string{"bin/helm-locker", "diff"},
+			map[string]string{"HELM_BIN": "helm", "HELM_PLUGIN_NAME": "locker"}, "helm locker"},
 		"completion":     {[]string{"kubectl-helm_locker", "completion", "bash"}, nil, "helm-locker"},
 		"no name at all": {nil, nil, "helm-locker"},
-		"another plugin": {[]string{"helm-locker"}, map[string]string{"HELM_BIN": "helm", "HELM_PLUGIN_NAME": "diff"}, "helm-locker"},
+		"another plugin": {[]string{"helm-locker"}, map[string]string{"HELM_BIN": "helm", "HELM_PLUGIN_NAME": "diff"},
+			"helm-locker"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for key, value := range tc.env {

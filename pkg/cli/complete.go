@@ -24,8 +24,8 @@ var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 // namer returns names that may be meant by the argument of a command.
 type namer func(ctx context.Context, a *app, cmd *cli.Command, c *connection) ([]string, error)
 
-// completeWith returns the completion of a command whose arguments are names, as many as there may be (0 for any number). Errors
-// give no names: there is nowhere to print them while somebody types.
+// completeWith returns the completion of a command whose arguments are names, as many as there may be (0 for any
+// number). Errors give no names: there is nowhere to print them while somebody types.
 func (a *app) completeWith(names namer, most int) cli.ShellCompleteFunc {
 	return func(ctx context.Context, cmd *cli.Command) {
 		given := cmd.Args().Slice()
@@ -106,7 +106,9 @@ func statusNames(ctx context.Context, a *app, cmd *cli.Command, c *connection) (
 	})
 }
 
-func namesOf(ctx context.Context, a *app, cmd *cli.Command, c *connection, names func(*v1alpha1.HelmRelease) []string) ([]string, error) {
+func namesOf(
+	ctx context.Context, a *app, cmd *cli.Command, c *connection, names func(*v1alpha1.HelmRelease) []string,
+) ([]string, error) {
 	namespace := cmd.String("helmrelease-namespace")
 	if set := a.env("HELM_LOCKER_NAMESPACE"); set != "" && namespace == operator.DefaultNamespace {
 		namespace = set

@@ -16,7 +16,8 @@ import (
 
 func (a *app) diffCommand() *cli.Command {
 	return &cli.Command{
-		Name: "diff", Category: categoryLook, Usage: "show what differs between a release and the cluster now", ArgsUsage: "[RELEASE]",
+		Name: "diff", Category: categoryLook, Usage: "show what differs between a release and the cluster now",
+		ArgsUsage: "[RELEASE]",
 		Description: "Compares what the release declares with the live objects: lines with - are what Helm deployed, lines with + what is there\n" +
 			"instead, and who wrote it. It needs no operator and no lock; without RELEASE it looks at all releases of the namespace.\n" +
 			"What the API server or a webhook makes of a release is told from drift by a dry run, which needs the permission to patch;\n" +
@@ -24,17 +25,20 @@ func (a *app) diffCommand() *cli.Command {
 			"the values do.\n\n" +
 			"Exit code 0: no drift; 2: drift; 1: an error, also when only a part could not be compared.",
 		Flags: append(clusterFlags(namespaceOfRelease),
-			&cli.BoolFlag{Name: "all-namespaces", Aliases: []string{"A"}, Category: categoryCluster, Usage: "releases in all namespaces"},
+			&cli.BoolFlag{Name: "all-namespaces", Aliases: []string{"A"}, Category: categoryCluster,
+				Usage: "releases in all namespaces"},
 			&cli.IntFlag{Name: "revision", Category: categoryWhat, HideDefault: true, Validator: positive,
 				Usage: "compare with revision `N` of the release; the newest deployed one without it"},
 			fileFlag(),
 			&cli.StringFlag{Name: "objects", Category: categoryWhat, TakesFile: true,
 				Usage: "with -f: compare with the objects in a `FILE` (- for standard input) as kubectl prints them, so that no cluster is needed"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: formatText, Category: categoryOutput,
-				Validator: oneOf(formatText, formatJSON, formatYAML, formatPatch), Usage: "`FORMAT`: text, json, yaml or patch (unified diffs and nothing else)"},
+				Validator: oneOf(formatText, formatJSON, formatYAML, formatPatch),
+				Usage:     "`FORMAT`: text, json, yaml or patch (unified diffs and nothing else)"},
 			&cli.BoolFlag{Name: "strict", Category: categoryWhat,
 				Usage: "also show what others added beside what the release declares; the default for a release that a HelmRelease locks with scope Strict"},
-			&cli.BoolFlag{Name: "no-ignore", Category: categoryWhat, Usage: "compare what the ignore rules of the release's HelmRelease leave alone, too"},
+			&cli.BoolFlag{Name: "no-ignore", Category: categoryWhat,
+				Usage: "compare what the ignore rules of the release's HelmRelease leave alone, too"},
 			helmReleaseNamespaceFlag(),
 			colorFlag()),
 		Action: a.diff,
@@ -83,7 +87,8 @@ func (a *app) diff(ctx context.Context, cmd *cli.Command) error {
 	}
 	drifted := slices.ContainsFunc(comparisons, func(c *inspect.Comparison) bool { return len(c.Differences) > 0 })
 	if drifted && hidden {
-		a.note("note: you may not list HelmReleases in namespace %s, so what a lock leaves alone is compared, too", cmd.String("helmrelease-namespace"))
+		a.note("note: you may not list HelmReleases in namespace %s, so what a lock leaves alone is compared, too",
+			cmd.String("helmrelease-namespace"))
 	}
 	switch {
 	case failed:
@@ -196,13 +201,17 @@ func (a *app) releases(ctx context.Context, cmd *cli.Command, c *connection) ([]
 	return targets, nil
 }
 
-// current reads the revision of a release that is compared with the cluster. One of many that has none is left out; nil.
-func (a *app) current(ctx context.Context, c *connection, records []release.Record, single bool) (*release.Details, error) {
+// current reads the revision of a release that is compared with the cluster. One of many that has none is left out;
+// nil.
+func (a *app) current(
+	ctx context.Context, c *connection, records []release.Record, single bool,
+) (*release.Details, error) {
 	newest, _ := release.Newest(records)
 	record, _ := inspect.Current(records)
 	switch {
 	case record.Status != release.StatusDeployed && !single:
-		a.note("note: release %s is left out: no revision of it is deployed (the newest, %d, is %s)", record.Key, newest.Revision, newest.Status)
+		a.note("note: release %s is left out: no revision of it is deployed (the newest, %d, is %s)", record.Key,
+			newest.Revision, newest.Status)
 		return nil, nil
 	case record.Status != release.StatusDeployed:
 		a.note("note: revision %d of release %s is %s", record.Revision, record.Key, record.Status)
@@ -221,7 +230,8 @@ func (a *app) progress(key release.Key) func(done, all int) {
 	return func(done, all int) {
 		fmt.Fprintf(a.errOut, "\r\x1b[K")
 		if done < all {
-			fmt.Fprintf(a.errOut, "%s", report.Line(fmt.Sprintf("comparing release %s: %d of %d objects", key, done, all)))
+			fmt.Fprintf(a.errOut, "%s", report.Line(fmt.Sprintf("comparing release %s: %d of %d objects", key, done,
+				all)))
 		}
 	}
 }
@@ -229,7 +239,9 @@ func (a *app) progress(key release.Key) func(done, all int) {
 // noteComparison tells what was not, or not fully, compared.
 func (a *app) noteComparison(c *inspect.Comparison) {
 	if c.Local != "" && len(c.Differences) > 0 {
-		a.note("note: release %s is compared locally: %s; what the API server or a webhook makes of a value may look like drift", c.Release.Key, c.Local)
+		a.note(
+			"note: release %s is compared locally: %s; what the API server or a webhook makes of a value may look like drift", c.Release.Key, c.Local,
+		)
 	}
 	for _, failure := range c.Failures {
 		a.note("cannot compare %s of release %s: %v", failure.ID, c.Release.Key, failure.Err)

@@ -13,9 +13,11 @@ import (
 	"github.com/rancher/helm-locker/pkg/rules"
 )
 
-// locksOf returns the HelmReleases that say how releases are compared. There are none without the operator; hidden says that
-// there may be some that the user must not see.
-func (a *app) locksOf(ctx context.Context, cmd *cli.Command, source inspect.Source) (locks []*v1alpha1.HelmRelease, hidden bool) {
+// locksOf returns the HelmReleases that say how releases are compared. There are none without the operator; hidden
+// says that there may be some that the user must not see.
+func (a *app) locksOf(
+	ctx context.Context, cmd *cli.Command, source inspect.Source,
+) (locks []*v1alpha1.HelmRelease, hidden bool) {
 	c, ok := source.(*connection)
 	if !ok {
 		return nil, false
@@ -25,7 +27,9 @@ func (a *app) locksOf(ctx context.Context, cmd *cli.Command, source inspect.Sour
 }
 
 // asLocked gives the comparison of a release the scope and the ignore rules of its HelmRelease, if there is one.
-func (a *app) asLocked(cmd *cli.Command, locks []*v1alpha1.HelmRelease, key release.Key, options *inspect.CompareOptions) error {
+func (a *app) asLocked(
+	cmd *cli.Command, locks []*v1alpha1.HelmRelease, key release.Key, options *inspect.CompareOptions,
+) error {
 	for _, hr := range locks {
 		if keyOf(hr) != key {
 			continue
@@ -36,7 +40,8 @@ func (a *app) asLocked(cmd *cli.Command, locks []*v1alpha1.HelmRelease, key rele
 		}
 		compiled, err := rules.Compile(hr.Spec.Ignore)
 		if err != nil {
-			return hinted(fmt.Errorf("HelmRelease %s/%s: %w", hr.Namespace, hr.Name, err), "--no-ignore compares without its rules")
+			return hinted(fmt.Errorf("HelmRelease %s/%s: %w", hr.Namespace, hr.Name, err),
+				"--no-ignore compares without its rules")
 		}
 		options.Rules = compiled
 		a.note("note: HelmRelease %s/%s leaves fields alone; --no-ignore compares them, too", hr.Namespace, hr.Name)

@@ -57,9 +57,11 @@ func verdict(c *inspect.Comparison, style report.Style) string {
 	case n == 0 && incomplete == "":
 		return report.Line(head) + style.Green(fmt.Sprintf("no drift, %s compared", report.Count(c.Compared, "object")))
 	case n == 0:
-		return report.Line(head) + style.Yellow(fmt.Sprintf("no drift in %s%s", report.Count(c.Compared, "object"), incomplete))
+		return report.Line(head) + style.Yellow(fmt.Sprintf("no drift in %s%s", report.Count(c.Compared, "object"),
+			incomplete))
 	default:
-		return report.Line(head) + style.Red(fmt.Sprintf("%d of %s drifted (%s)%s", n, report.Count(c.Compared, "object"), kinds, incomplete))
+		return report.Line(head) + style.Red(fmt.Sprintf("%d of %s drifted (%s)%s", n,
+			report.Count(c.Compared, "object"), kinds, incomplete))
 	}
 }
 
@@ -112,7 +114,8 @@ func unified(d *inspect.Difference, from, to string, style report.Style) (string
 
 // differencePatch returns a unified diff from what the release declares to what is there, for other programs.
 func differencePatch(_ *inspect.Comparison, d *inspect.Difference, _ time.Time, _ report.Style) (string, error) {
-	parts := slices.DeleteFunc([]string{d.ID.Namespace, d.ID.Kind, d.ID.Group, d.ID.Name}, func(s string) bool { return s == "" })
+	parts := slices.DeleteFunc([]string{d.ID.Namespace, d.ID.Kind, d.ID.Group, d.ID.Name},
+		func(s string) bool { return s == "" })
 	path := strings.Join(parts, "/") + ".yaml"
 	to := "b/" + path
 	if d.State == inspect.StateMissing {
@@ -161,7 +164,8 @@ func diffData(comparisons []*inspect.Comparison, format string) (string, error) 
 	all := make([]comparisonOut, 0, len(comparisons))
 	for _, c := range comparisons {
 		out := comparisonOut{
-			Name: c.Release.Name, Namespace: c.Release.Namespace, Revision: c.Release.Revision, Status: string(c.Release.Status),
+			Name: c.Release.Name, Namespace: c.Release.Namespace, Revision: c.Release.Revision,
+			Status:   string(c.Release.Status),
 			Compared: c.Compared, Differences: []differenceOut{}, NotCompared: c.Left, ComparedLocally: c.Local,
 		}
 		for i := range c.Differences {

@@ -38,7 +38,8 @@ func (e *hintError) Unwrap() error { return e.err }
 
 func hinted(err error, hints ...string) error { return &hintError{err: err, hints: hints} }
 
-// explain returns an error with what to do next, for a terminal: a line each, the first one led in by the program's name.
+// explain returns an error with what to do next, for a terminal: a line each, the first one led in by the program's
+// name.
 func explain(name string, err error) string {
 	text := err.Error()
 	var status apierrors.APIStatus
@@ -65,9 +66,12 @@ func hintsFor(name string, err error) []string {
 	case apierrors.IsForbidden(err):
 		return forbiddenHints(err)
 	case apierrors.IsUnauthorized(err):
-		return []string{"the API server does not know who you are: log in again, or choose another context with --context"}
+		return []string{
+			"the API server does not know who you are: log in again, or choose another context with --context",
+		}
 	case errors.Is(err, release.ErrRecord):
-		return []string{"a record that cannot be read may be the newest one, so " + name + " does not take an older one for it"}
+		return []string{"a record that cannot be read may be the newest one, so " + name +
+			" does not take an older one for it"}
 	}
 	return nil
 }
@@ -94,7 +98,9 @@ func notFoundHints(missing *inspect.NotFoundError) []string {
 }
 
 // denied is how the API server's authorizers word a refusal.
-var denied = regexp.MustCompile(`User "([^"]*)" cannot ([a-z:-]+) resource "([^"]*)" in API group "([^"]*)"(?: in the namespace "([^"]*)")?`)
+var denied = regexp.MustCompile(
+	`User "([^"]*)" cannot ([a-z:-]+) resource "([^"]*)" in API group "([^"]*)"(?: in the namespace "([^"]*)")?`,
+)
 
 func forbiddenHints(err error) []string {
 	found := denied.FindStringSubmatch(err.Error())
@@ -109,7 +115,8 @@ func forbiddenHints(err error) []string {
 		found[1], kind, found[2], found[4], found[3], where)}
 }
 
-// unreachable describes why an API server does not answer; nil for an answer that is no answer to the question, such as a refusal.
+// unreachable describes why an API server does not answer; nil for an answer that is no answer to the question,
+// such as a refusal.
 func unreachable(host string, err error) error {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) && !apierrors.IsUnauthorized(err) {

@@ -23,7 +23,8 @@ import (
 const fieldManager = "helm-locker-cli"
 
 func helmReleaseNamespaceFlag() cli.Flag {
-	return &cli.StringFlag{Name: "helmrelease-namespace", Value: operator.DefaultNamespace, Sources: cli.EnvVars("HELM_LOCKER_NAMESPACE"),
+	return &cli.StringFlag{Name: "helmrelease-namespace", Value: operator.DefaultNamespace,
+		Sources:  cli.EnvVars("HELM_LOCKER_NAMESPACE"),
 		Category: categoryCluster, Usage: "`NAMESPACE` of the HelmReleases, which the operator looks after"}
 }
 
@@ -36,7 +37,11 @@ type helmReleases struct {
 }
 
 func (c *connection) helmReleases(namespace string, dryRun bool) *helmReleases {
-	h := &helmReleases{namespace: namespace, client: c.Dynamic.Resource(v1alpha1.SchemeGroupVersion.WithResource(v1alpha1.HelmReleaseResourceName)).Namespace(namespace)}
+	h := &helmReleases{
+		namespace: namespace, client: c.Dynamic.Resource(
+			v1alpha1.SchemeGroupVersion.WithResource(v1alpha1.HelmReleaseResourceName),
+		).Namespace(namespace),
+	}
 	if dryRun {
 		h.dryRun = []string{metav1.DryRunAll}
 	}
@@ -44,7 +49,8 @@ func (c *connection) helmReleases(namespace string, dryRun bool) *helmReleases {
 }
 
 // installation says how to get the CustomResourceDefinition and the operator.
-const installation = "install the operator, which brings it: helm install helm-locker charts/helm-locker -n " + operator.DefaultNamespace + " --create-namespace"
+const installation = "install the operator, which brings it: helm install helm-locker charts/helm-locker -n " +
+	operator.DefaultNamespace + " --create-namespace"
 
 // apiError adds to an error of the API server what the user can do about it.
 func (h *helmReleases) apiError(doing string, err error) error {
@@ -60,7 +66,8 @@ func (h *helmReleases) apiError(doing string, err error) error {
 	return err
 }
 
-// isKindMissing reports whether the API server does not serve HelmReleases. A missing object is another error: it has a name.
+// isKindMissing reports whether the API server does not serve HelmReleases. A missing object is another error: it
+// has a name.
 func isKindMissing(err error) bool {
 	return apierrors.IsNotFound(err) && !isAbout(err, "namespaces") && !isAbout(err, v1alpha1.HelmReleaseResourceName)
 }
@@ -78,13 +85,16 @@ func isAbout(err error, resource string) bool {
 func typed(object *unstructured.Unstructured) (*v1alpha1.HelmRelease, error) {
 	hr := &v1alpha1.HelmRelease{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, hr); err != nil {
-		return nil, fmt.Errorf("HelmRelease %s/%s is of another version: %w", object.GetNamespace(), object.GetName(), err)
+		return nil, fmt.Errorf("HelmRelease %s/%s is of another version: %w", object.GetNamespace(), object.GetName(),
+			err)
 	}
 	return hr, nil
 }
 
 // list returns the HelmReleases that keep wants, all when it is nil.
-func (h *helmReleases) list(ctx context.Context, keep func(*v1alpha1.HelmRelease) bool) ([]*v1alpha1.HelmRelease, error) {
+func (h *helmReleases) list(
+	ctx context.Context, keep func(*v1alpha1.HelmRelease) bool,
+) ([]*v1alpha1.HelmRelease, error) {
 	list, err := h.client.List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, h.apiError("list the HelmReleases", err)
@@ -119,7 +129,8 @@ func (h *helmReleases) create(ctx context.Context, hr *v1alpha1.HelmRelease) (*v
 		return nil, fmt.Errorf("encode the HelmRelease: %w", err)
 	}
 	delete(content, "status")
-	created, err := h.client.Create(ctx, &unstructured.Unstructured{Object: content}, metav1.CreateOptions{FieldManager: fieldManager, DryRun: h.dryRun})
+	created, err := h.client.Create(ctx, &unstructured.Unstructured{Object: content},
+		metav1.CreateOptions{FieldManager: fieldManager, DryRun: h.dryRun})
 	if err != nil {
 		return nil, h.apiError(fmt.Sprintf("create HelmRelease %s/%s", h.namespace, hr.Name), err)
 	}
@@ -127,7 +138,9 @@ func (h *helmReleases) create(ctx context.Context, hr *v1alpha1.HelmRelease) (*v
 }
 
 // patch changes a HelmRelease by a JSON merge patch, if nobody has changed it since it was read.
-func (h *helmReleases) patch(ctx context.Context, hr *v1alpha1.HelmRelease, metadata, spec map[string]any) (*v1alpha1.HelmRelease, error) {
+func (h *helmReleases) patch(
+	ctx context.Context, hr *v1alpha1.HelmRelease, metadata, spec map[string]any,
+) (*v1alpha1.HelmRelease, error) {
 	if metadata == nil {
 		metadata = map[string]any{}
 	}
@@ -136,7 +149,8 @@ func (h *helmReleases) patch(ctx context.Context, hr *v1alpha1.HelmRelease, meta
 	if err != nil {
 		return nil, fmt.Errorf("encode a patch: %w", err)
 	}
-	patched, err := h.client.Patch(ctx, hr.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: fieldManager, DryRun: h.dryRun})
+	patched, err := h.client.Patch(ctx, hr.Name, types.MergePatchType, body,
+		metav1.PatchOptions{FieldManager: fieldManager, DryRun: h.dryRun})
 	if err != nil {
 		return nil, h.apiError(fmt.Sprintf("change HelmRelease %s/%s", hr.Namespace, hr.Name), err)
 	}
@@ -144,7 +158,8 @@ func (h *helmReleases) patch(ctx context.Context, hr *v1alpha1.HelmRelease, meta
 }
 
 func (h *helmReleases) delete(ctx context.Context, hr *v1alpha1.HelmRelease) error {
-	err := h.client.Delete(ctx, hr.Name, metav1.DeleteOptions{DryRun: h.dryRun, Preconditions: &metav1.Preconditions{UID: &hr.UID}})
+	err := h.client.Delete(ctx, hr.Name, metav1.DeleteOptions{DryRun: h.dryRun,
+		Preconditions: &metav1.Preconditions{UID: &hr.UID}})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return h.apiError(fmt.Sprintf("delete HelmRelease %s/%s", hr.Namespace, hr.Name), err)
 	}

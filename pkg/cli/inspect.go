@@ -93,8 +93,8 @@ func (a *app) load(ctx context.Context, cmd *cli.Command) (*release.Details, err
 	return c.Read(ctx, record)
 }
 
-// keyInFile returns what is to be looked for in a file: a name may be given. A namespace counts when it is given by a flag;
-// that of the environment is about the cluster.
+// keyInFile returns what is to be looked for in a file: a name may be given. A namespace counts when it is given by
+// a flag; that of the environment is about the cluster.
 func (a *app) keyInFile(ctx context.Context, cmd *cli.Command) (release.Key, error) {
 	var key release.Key
 	switch cmd.Args().Len() {

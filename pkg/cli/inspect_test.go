@@ -22,7 +22,8 @@ func savedRelease(t *testing.T, change func(map[string]any)) []byte {
 	content := map[string]any{
 		"name": "web", "namespace": "apps", "version": 3, "apply_method": "ssa",
 		"info": map[string]any{
-			"status": "deployed", "description": "Upgrade complete\x1b[31m\nNext: line", "notes": "Log in with " + marker + ".\x1b[2J\n",
+			"status": "deployed", "description": "Upgrade complete\x1b[31m\nNext: line", "notes": "Log in with " +
+				marker + ".\x1b[2J\n",
 			"first_deployed": "2026-01-01T00:00:00Z", "last_deployed": "2026-01-02T03:04:05Z",
 		},
 		"chart":  map[string]any{"metadata": map[string]any{"name": "web", "version": "1.2.3", "appVersion": "v9"}},
@@ -53,7 +54,8 @@ items:
     metadata: {name: more}
     data: {token: ` + base64.StdEncoding.EncodeToString([]byte(marker)) + `}
 `,
-		"hooks": []any{map[string]any{"name": "migrate", "kind": "Job", "events": []string{"pre-upgrade", "pre-rollback"}, "manifest": ""}},
+		"hooks": []any{map[string]any{"name": "migrate", "kind": "Job",
+			"events": []string{"pre-upgrade", "pre-rollback"}, "manifest": ""}},
 	}
 	if change != nil {
 		change(content)
@@ -66,7 +68,8 @@ items:
 }
 
 func TestSummary(t *testing.T) {
-	d, err := release.DecodeDetails([]byte(base64.StdEncoding.EncodeToString(savedRelease(t, nil))), release.DefaultLimit)
+	d, err := release.DecodeDetails([]byte(base64.StdEncoding.EncodeToString(savedRelease(t, nil))),
+		release.DefaultLimit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,12 +103,14 @@ func inspectForms(t *testing.T) map[string]string {
 			name, revision, revision, name, revision, status, kubernetes)
 	}
 	return map[string]string{
-		"payload, decoded":     string(plain),
-		"payload as of Helm":   helm + "\n",
-		"payload in a Secret":  kubernetes,
-		"Secret as JSON":       secret("web", 3, "deployed"),
-		"List as JSON":         `{"apiVersion":"v1","kind":"List","items":[` + secret("web", 2, "superseded") + `,` + secret("web", 3, "deployed") + `]}`,
-		"several YAML objects": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\n---\n" + secret("web", 3, "deployed"),
+		"payload, decoded":    string(plain),
+		"payload as of Helm":  helm + "\n",
+		"payload in a Secret": kubernetes,
+		"Secret as JSON":      secret("web", 3, "deployed"),
+		"List as JSON": `{"apiVersion":"v1","kind":"List","items":[` + secret("web", 2, "superseded") + `,` +
+			secret("web", 3, "deployed") + `]}`,
+		"several YAML objects": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\n---\n" +
+			secret("web", 3, "deployed"),
 	}
 }
 
@@ -120,7 +125,8 @@ func TestInspectReadsEveryFormOfARecord(t *testing.T) {
 			if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if again, _, _ := runCLI(t, "", "inspect", "web", "--filename", file, "--revision", "3"); cutAges(again) != cutAges(stdout) {
+			if again, _, _ := runCLI(t, "", "inspect", "web", "--filename", file, "--revision",
+				"3"); cutAges(again) != cutAges(stdout) {
 				t.Errorf("by name and revision it is\n%s", again)
 			}
 		})
@@ -155,7 +161,8 @@ func TestInspectMasksSecrets(t *testing.T) {
 		}
 	}
 	manifest, _, _ := runCLI(t, content, "inspect", "-f", "-", "--manifest")
-	for _, kept := range []string{"# A comment stays.\n", "# Source: web/templates/secret.yaml\n", "data: {key: value}\n", "kind: Secret\n"} {
+	for _, kept := range []string{"# A comment stays.\n", "# Source: web/templates/secret.yaml\n",
+		"data: {key: value}\n", "kind: Secret\n"} {
 		if !strings.Contains(manifest, kept) {
 			t.Errorf("%q is not in\n%s", kept, manifest)
 		}
@@ -167,12 +174,14 @@ func TestInspectWithholdsWhatItCannotTell(t *testing.T) {
 		c["manifest"] = "kind: ConfigMap\n---\nkind: Secret\nstringData: {password: " + marker + "\n"
 	}))
 	stdout, _, code := runCLI(t, content, "inspect", "-f", "-", "--manifest")
-	if code != 0 || strings.Contains(stdout, marker) || !strings.Contains(stdout, "kind: ConfigMap\n") || !strings.Contains(stdout, "it is not shown") {
+	if code != 0 || strings.Contains(stdout, marker) || !strings.Contains(stdout, "kind: ConfigMap\n") ||
+		!strings.Contains(stdout, "it is not shown") {
 		t.Errorf("exit code %d:\n%s", code, stdout)
 	}
 	for _, part := range []string{"--values", "--notes", "--json"} {
 		stdout, stderr, code := runCLI(t, content, "inspect", "-f", "-", part)
-		if code != 1 || stdout != "" || strings.Contains(stderr, marker) || !strings.Contains(stderr, "--show-secrets prints it as it is") {
+		if code != 1 || stdout != "" || strings.Contains(stderr, marker) ||
+			!strings.Contains(stderr, "--show-secrets prints it as it is") {
 			t.Errorf("%s: exit code %d, stdout %q, stderr %q", part, code, stdout, stderr)
 		}
 	}
@@ -190,11 +199,16 @@ func TestInspectExplainsBadFiles(t *testing.T) {
 		"another object":    {"kind: ConfigMap\napiVersion: v1\n", nil, "standard input holds no release record"},
 		"truncated":         {forms["payload as of Helm"][:400], nil, "release payload is truncated"},
 		"JSON of all sorts": {`{"` + marker + `": 1}`, nil, "release payload is incomplete"},
-		"another release":   {forms["Secret as JSON"], []string{"webb"}, "release webb is not in standard input\n  did you mean web -n apps?"},
-		"another revision":  {forms["List as JSON"], []string{"--revision=7"}, "release apps/web has no revision 7; it has 3, 2"},
-		"another namespace": {forms["payload, decoded"], []string{"-n", "other"}, "standard input holds revision 3 of release apps/web and nothing else"},
-		"several releases":  {forms["Secret as JSON"] + "\n---\n" + strings.ReplaceAll(forms["Secret as JSON"], "web", "cache"), nil, "[apps/cache apps/web]; name one"},
-		"a forged Secret":   {strings.Replace(forms["Secret as JSON"], `"owner":"helm"`, `"owner":"me"`, 1), nil, "not a Helm release record"},
+		"another release": {forms["Secret as JSON"], []string{"webb"},
+			"release webb is not in standard input\n  did you mean web -n apps?"},
+		"another revision": {forms["List as JSON"], []string{"--revision=7"},
+			"release apps/web has no revision 7; it has 3, 2"},
+		"another namespace": {forms["payload, decoded"], []string{"-n", "other"},
+			"standard input holds revision 3 of release apps/web and nothing else"},
+		"several releases": {forms["Secret as JSON"] + "\n---\n" + strings.ReplaceAll(forms["Secret as JSON"], "web",
+			"cache"), nil, "[apps/cache apps/web]; name one"},
+		"a forged Secret": {strings.Replace(forms["Secret as JSON"], `"owner":"helm"`, `"owner":"me"`, 1), nil,
+			"not a Helm release record"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			stdout, stderr, code := runCLI(t, tc.content, append([]string{"inspect", "-f", "-"}, tc.args...)...)

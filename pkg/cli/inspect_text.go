@@ -152,9 +152,12 @@ type hookOut struct {
 
 func detailsJSON(d *release.Details) (string, error) {
 	out := detailsOut{
-		Name: d.Name, Namespace: d.Namespace, Revision: d.Revision, Status: d.Status, Chart: d.ChartName, ChartVersion: d.ChartVersion,
-		AppVersion: d.AppVersion, FirstDeployed: report.Time(d.FirstDeployed), LastDeployed: report.Time(d.LastDeployed),
-		Description: d.Description, ApplyMethod: d.ApplyMethod, Notes: d.Notes, Manifest: d.Manifest, Objects: []objectOut{},
+		Name: d.Name, Namespace: d.Namespace, Revision: d.Revision, Status: d.Status, Chart: d.ChartName,
+		ChartVersion: d.ChartVersion,
+		AppVersion:   d.AppVersion, FirstDeployed: report.Time(d.FirstDeployed),
+		LastDeployed: report.Time(d.LastDeployed),
+		Description:  d.Description, ApplyMethod: d.ApplyMethod, Notes: d.Notes, Manifest: d.Manifest,
+		Objects: []objectOut{},
 	}
 	if len(d.Values) > 0 {
 		if err := utiljson.Unmarshal(d.Values, &out.Values); err != nil {
@@ -167,7 +170,8 @@ func detailsJSON(d *release.Details) (string, error) {
 		}
 	}
 	for _, hook := range d.Hooks {
-		out.Hooks = append(out.Hooks, hookOut{Kind: hook.Kind, Name: hook.Name, Events: eventsOf(hook), Weight: hook.Weight})
+		out.Hooks = append(out.Hooks, hookOut{Kind: hook.Kind, Name: hook.Name, Events: eventsOf(hook),
+			Weight: hook.Weight})
 	}
 	return encodeJSON(out, "  ")
 }

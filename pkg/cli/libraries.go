@@ -14,8 +14,9 @@ func quietKlog() {
 	klog.SetOutput(io.Discard)
 }
 
-// quietLibraries has what libraries log in their own format, which repeats what we report, go to our log at level trace, and
-// nowhere at other levels. Only the program does this: a program that embeds the operator keeps its own settings.
+// quietLibraries has what libraries log in their own format, which repeats what we report, go to our log at level
+// trace, and nowhere at other levels. Only the program does this: a program that embeds the operator keeps its own
+// settings.
 func quietLibraries(log *logrus.Logger) {
 	lassolog.Infof, lassolog.Errorf = log.Tracef, log.Debugf
 	w := io.Discard

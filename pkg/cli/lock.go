@@ -26,16 +26,20 @@ func changeFlags(more ...cli.Flag) []cli.Flag {
 		helmReleaseNamespaceFlag(),
 		&cli.StringFlag{Name: "name", Category: categoryWhat,
 			Usage: "`NAME` of the HelmRelease; the one that names the release without it, or a new one called like the release"},
-		&cli.BoolFlag{Name: "dry-run", Category: categoryOutput, Usage: "have the API server check the change without storing it"},
-		&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Category: categoryOutput, Validator: oneOf("yaml", "json", "name"),
-			Usage: "print the HelmRelease as `FORMAT`: yaml, json or name"},
+		&cli.BoolFlag{Name: "dry-run", Category: categoryOutput,
+			Usage: "have the API server check the change without storing it"},
+		&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Category: categoryOutput,
+			Validator: oneOf("yaml", "json", "name"),
+			Usage:     "print the HelmRelease as `FORMAT`: yaml, json or name"},
 	}, more)
 }
 
 func waitFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.BoolFlag{Name: "wait", Category: categoryWhat, Usage: "wait until the operator has done it, and print what it is waiting for"},
-		&cli.DurationFlag{Name: "timeout", Value: 2 * time.Minute, Category: categoryWhat, Usage: "how long --wait waits; 0 for ever"},
+		&cli.BoolFlag{Name: "wait", Category: categoryWhat,
+			Usage: "wait until the operator has done it, and print what it is waiting for"},
+		&cli.DurationFlag{Name: "timeout", Value: 2 * time.Minute, Category: categoryWhat,
+			Usage: "how long --wait waits; 0 for ever"},
 	}
 }
 
@@ -46,13 +50,16 @@ func (a *app) lockCommand() *cli.Command {
 			"second run changes nothing. A release that does not exist yet is locked when it appears.",
 		DisableSliceFlagSeparator: true,
 		Flags: changeFlags(append(waitFlags(),
-			&cli.StringFlag{Name: "mode", Category: categoryWhat, Validator: oneOf(string(v1alpha1.ModeEnforce), string(v1alpha1.ModeDetect)),
-				Usage: "`MODE`: Enforce reverts drift, Detect only reports it"},
-			&cli.StringFlag{Name: "scope", Category: categoryWhat, Validator: oneOf(string(v1alpha1.ScopeDeclared), string(v1alpha1.ScopeStrict)),
-				Usage: "`SCOPE`: Declared protects the fields of the manifest, Strict also removes what others added"},
+			&cli.StringFlag{Name: "mode", Category: categoryWhat,
+				Validator: oneOf(string(v1alpha1.ModeEnforce), string(v1alpha1.ModeDetect)),
+				Usage:     "`MODE`: Enforce reverts drift, Detect only reports it"},
+			&cli.StringFlag{Name: "scope", Category: categoryWhat,
+				Validator: oneOf(string(v1alpha1.ScopeDeclared), string(v1alpha1.ScopeStrict)),
+				Usage:     "`SCOPE`: Declared protects the fields of the manifest, Strict also removes what others added"},
 			&cli.StringSliceFlag{Name: "ignore", Category: categoryWhat,
 				Usage: "leave the fields at `PATH` alone, a JSON pointer such as /spec/replicas, with * for any one segment; added to spec.ignore; may be repeated"},
-			&cli.BoolFlag{Name: "must-exist", Category: categoryWhat, Usage: "fail when the release does not exist yet"})...),
+			&cli.BoolFlag{Name: "must-exist", Category: categoryWhat,
+				Usage: "fail when the release does not exist yet"})...),
 		Action: a.lock,
 	}
 }
@@ -93,7 +100,8 @@ func (a *app) lock(ctx context.Context, cmd *cli.Command) error {
 		return err
 	}
 	if hr.Spec.SuspendedAt(a.now()) {
-		a.note("note: the lock is suspended%s; %s resume %s -n %s ends that", report.SuspendedFor(hr), a.name, key.Name, key.Namespace)
+		a.note("note: the lock is suspended%s; %s resume %s -n %s ends that", report.SuspendedFor(hr), a.name,
+			key.Name, key.Namespace)
 		return nil
 	}
 	return a.waitIfAsked(ctx, cmd, store, hr, isLocked)
@@ -137,7 +145,9 @@ func (a *app) releaseState(ctx context.Context, c *connection, key release.Key, 
 }
 
 // ensureLock creates or changes the HelmRelease of a release, and says which.
-func ensureLock(ctx context.Context, store *helmReleases, key release.Key, cmd *cli.Command) (*v1alpha1.HelmRelease, string, error) {
+func ensureLock(
+	ctx context.Context, store *helmReleases, key release.Key, cmd *cli.Command,
+) (*v1alpha1.HelmRelease, string, error) {
 	all, err := store.list(ctx, nil)
 	if err != nil {
 		return nil, "", err
@@ -172,7 +182,8 @@ func lockOf(all []*v1alpha1.HelmRelease, key release.Key, name string) (*v1alpha
 		case keyOf(hr) == key && (name == "" || hr.Name == name):
 			return hr, nil
 		case hr.Name == name:
-			return nil, hinted(fmt.Errorf("HelmRelease %s/%s is for release %s, and that cannot be changed", hr.Namespace, hr.Name, keyOf(hr)),
+			return nil, hinted(fmt.Errorf("HelmRelease %s/%s is for release %s, and that cannot be changed",
+				hr.Namespace, hr.Name, keyOf(hr)),
 				"choose another --name, or leave it out")
 		case keyOf(hr) == key:
 			other = hr // the one of the name may come yet
@@ -197,7 +208,9 @@ func freeName(all []*v1alpha1.HelmRelease, key release.Key, name string) string 
 }
 
 // changeLock gives a HelmRelease what the flags ask for.
-func changeLock(ctx context.Context, store *helmReleases, hr *v1alpha1.HelmRelease, cmd *cli.Command) (*v1alpha1.HelmRelease, string, error) {
+func changeLock(
+	ctx context.Context, store *helmReleases, hr *v1alpha1.HelmRelease, cmd *cli.Command,
+) (*v1alpha1.HelmRelease, string, error) {
 	spec := map[string]any{}
 	if mode := cmd.String("mode"); mode != "" && mode != string(hr.Spec.Mode) {
 		spec["mode"] = mode

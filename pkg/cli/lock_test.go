@@ -27,8 +27,9 @@ func TestLockFindsTheHelmRelease(t *testing.T) {
 		"by its name":           {web, "first", "first", ""},
 		"by the name of a twin": {web, "second", "second", ""},
 		"a third":               {web, "third", "", "release apps/web has a HelmRelease already: ns/second"},
-		"of another release":    {web, "other", "", "HelmRelease ns/other is for release apps/other, and that cannot be changed"},
-		"none":                  {release.Key{Namespace: "apps", Name: "new"}, "", "", ""},
+		"of another release": {web, "other", "",
+			"HelmRelease ns/other is for release apps/other, and that cannot be changed"},
+		"none": {release.Key{Namespace: "apps", Name: "new"}, "", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			found, err := lockOf(all, tc.key, tc.given)

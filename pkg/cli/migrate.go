@@ -23,15 +23,21 @@ import (
 
 func (a *app) migrateCommand() *cli.Command {
 	return &cli.Command{
-		Name: "migrate", Category: categoryChange, Usage: "take off what an older operator wrote on the objects of releases", ArgsUsage: "[RELEASE...]",
+		Name: "migrate", Category: categoryChange,
+		Usage: "take off what an older operator wrote on the objects of releases", ArgsUsage: "[RELEASE...]",
 		Description: "The older operator marked every object that it locked with labels and annotations (objectset.rio.cattle.io/...), and\n" +
 			"owns the fields that it put back. This removes its marks and makes those fields Helm's, for the releases that are named,\n" +
 			"or for all that HelmReleases name. It writes no content, leaves alone what other programs marked in the same way, and can be\n" +
 			"repeated. Run it when this operator has taken over; docs/migration.md tells the whole way. --dry-run shows what would go.",
-		Flags: append(clusterFlags("`NAMESPACE` of the releases; for named ones that of the kubeconfig's context without it"), helmReleaseNamespaceFlag(),
-			&cli.BoolFlag{Name: "all-namespaces", Aliases: []string{"A"}, Category: categoryCluster, Usage: "all releases that HelmReleases of any namespace name"},
-			&cli.BoolFlag{Name: "dry-run", Category: categoryOutput, Usage: "show what would go, and have the API server check it without storing it"},
-			&cli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Category: categoryWhat, Usage: "do not ask; needed where there is no terminal to ask at"}),
+		Flags: append(clusterFlags(
+			"`NAMESPACE` of the releases; for named ones that of the kubeconfig's context without it",
+		), helmReleaseNamespaceFlag(),
+			&cli.BoolFlag{Name: "all-namespaces", Aliases: []string{"A"}, Category: categoryCluster,
+				Usage: "all releases that HelmReleases of any namespace name"},
+			&cli.BoolFlag{Name: "dry-run", Category: categoryOutput,
+				Usage: "show what would go, and have the API server check it without storing it"},
+			&cli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Category: categoryWhat,
+				Usage: "do not ask; needed where there is no terminal to ask at"}),
 		Action: a.migrate,
 	}
 }
@@ -92,8 +98,11 @@ func (a *app) migrate(ctx context.Context, cmd *cli.Command) error {
 	return a.carry(ctx, c, todo, dryRun, failed)
 }
 
-// migrationKeys returns the releases that arguments and flags mean, and those among them that the older operator still holds.
-func (a *app) migrationKeys(ctx context.Context, cmd *cli.Command, c *connection, names []string) (keys []release.Key, fresh map[release.Key]bool, err error) {
+// migrationKeys returns the releases that arguments and flags mean, and those among them that the older operator
+// still holds.
+func (a *app) migrationKeys(
+	ctx context.Context, cmd *cli.Command, c *connection, names []string,
+) (keys []release.Key, fresh map[release.Key]bool, err error) {
 	namespace := cmd.String("helmrelease-namespace")
 	if cmd.Bool("all-namespaces") {
 		namespace = ""
@@ -122,7 +131,8 @@ func (a *app) migrationKeys(ctx context.Context, cmd *cli.Command, c *connection
 	}
 	slices.SortFunc(keys, func(x, y release.Key) int { return strings.Compare(x.String(), y.String()) })
 	if keys = slices.Compact(keys); len(keys) == 0 {
-		a.note("there is nothing to migrate: no HelmRelease%s names a release%s", inNamespace(namespace), inNamespace(only))
+		a.note("there is nothing to migrate: no HelmRelease%s names a release%s", inNamespace(namespace),
+			inNamespace(only))
 	}
 	return keys, fresh, nil
 }
@@ -144,7 +154,8 @@ func (a *app) showPlan(m migration) bool {
 			fmt.Fprintln(a.out, "    annotation "+report.Line(name))
 		}
 		if o.Legacy.HandsOver {
-			fmt.Fprintln(a.out, "    "+report.Line("fields of manager "+strings.Join(o.Legacy.Managers, ", ")+" become Helm's"))
+			fmt.Fprintln(a.out, "    "+report.Line("fields of manager "+strings.Join(o.Legacy.Managers, ", ")+
+				" become Helm's"))
 		}
 	}
 	return len(p.Unseen) > 0
@@ -162,8 +173,11 @@ func (a *app) carry(ctx context.Context, c *connection, todo []migration, dryRun
 	done := 0
 	for _, m := range todo {
 		if !m.taken && !dryRun {
-			fmt.Fprintln(a.errOut, explain(a.name, hinted(fmt.Errorf("release %s is left as it is: its HelmRelease still has the older operator's finalizer", m.plan.Key),
-				"stop that operator, which would mark everything again, and start this one, which takes the finalizer off; then migrate")))
+			fmt.Fprintln(a.errOut, explain(a.name,
+				hinted(fmt.Errorf(
+					"release %s is left as it is: its HelmRelease still has the older operator's finalizer", m.plan.Key,
+				),
+					"stop that operator, which would mark everything again, and start this one, which takes the finalizer off; then migrate")))
 			failed = true
 			continue
 		}
@@ -201,7 +215,8 @@ func (a *app) carry(ctx context.Context, c *connection, todo []migration, dryRun
 // confirm asks a question at the terminal; where there is none it is an error.
 func (a *app) confirm(question string) (bool, error) {
 	if file, ok := a.in.(*os.File); !ok || !term.IsTerminal(int(file.Fd())) {
-		return false, hinted(errors.New("nothing was changed: there is no terminal to ask at"), "--yes does it without asking; --dry-run only looks")
+		return false, hinted(errors.New("nothing was changed: there is no terminal to ask at"),
+			"--yes does it without asking; --dry-run only looks")
 	}
 	return ask(a.in, a.errOut, question)
 }

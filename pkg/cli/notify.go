@@ -14,14 +14,17 @@ const categoryNotify = "Notifications"
 // shown: the help text would print the environment, which is only read when the operator is run.
 func notifyFlags(env func(...string) cli.ValueSourceChain) []cli.Flag {
 	return []cli.Flag{
-		&cli.StringSliceFlag{Name: "notify-url", Sources: env("HELM_LOCKER_NOTIFY_URL"), Category: categoryNotify, HideDefault: true,
-			Usage: "http or https URL to POST a message to for each drift, change of a lock, and fight; may be repeated (in the environment: separated by spaces)"},
-		&cli.StringFlag{Name: "notify-format", Value: notify.FormatCloudEvents, Sources: env("HELM_LOCKER_NOTIFY_FORMAT"), Category: categoryNotify,
+		&cli.StringSliceFlag{Name: "notify-url", Sources: env("HELM_LOCKER_NOTIFY_URL"), Category: categoryNotify,
+			HideDefault: true,
+			Usage:       "http or https URL to POST a message to for each drift, change of a lock, and fight; may be repeated (in the environment: separated by spaces)"},
+		&cli.StringFlag{Name: "notify-format", Value: notify.FormatCloudEvents,
+			Sources: env("HELM_LOCKER_NOTIFY_FORMAT"), Category: categoryNotify,
 			Usage: "cloudevents or json"},
 		&cli.StringFlag{Name: "notify-ca-file", Sources: env("HELM_LOCKER_NOTIFY_CA_FILE"), Category: categoryNotify,
 			Usage: "PEM file of certificate authorities to trust, beside the system's, when notifications are sent"},
-		&cli.StringFlag{Name: "notify-token-file", Sources: env("HELM_LOCKER_NOTIFY_TOKEN_FILE"), Category: categoryNotify,
-			Usage: "file with a bearer token to send with notifications; it is read again when it changes"},
+		&cli.StringFlag{Name: "notify-token-file", Sources: env("HELM_LOCKER_NOTIFY_TOKEN_FILE"),
+			Category: categoryNotify,
+			Usage:    "file with a bearer token to send with notifications; it is read again when it changes"},
 	}
 }
 

@@ -13,7 +13,8 @@ func TestNotifyURLs(t *testing.T) {
 	t.Setenv("HELM_LOCKER_NOTIFY_URL", "https://a.example/?x=1,2\nhttps://b.example")
 	for name, tc := range map[string]struct{ args, want []string }{
 		"from the environment": {nil, []string{"https://a.example/?x=1,2", "https://b.example"}},
-		"from flags":           {[]string{"--notify-url", "https://c.example/?x=1,2", "--notify-url=https://d.example"}, []string{"https://c.example/?x=1,2", "https://d.example"}},
+		"from flags": {[]string{"--notify-url", "https://c.example/?x=1,2",
+			"--notify-url=https://d.example"}, []string{"https://c.example/?x=1,2", "https://d.example"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := parse(t, func(c *cli.Command) {
@@ -32,8 +33,10 @@ func TestNotifyURLsAreNotPrinted(t *testing.T) {
 	t.Setenv("HELM_LOCKER_NOTIFY_URL", "https://user:hunter2@host:port/")
 	for _, args := range [][]string{{"--help"}, {"--kubeconfig", "/does/not/exist"}, {"--nonsense"}} {
 		var out bytes.Buffer
-		err := New(append([]string{"helm-locker"}, args...), strings.NewReader(""), &out, &out).Run(t.Context(), append([]string{"helm-locker"}, args...))
-		if text := out.String(); strings.Contains(text, "hunter2") || err != nil && strings.Contains(err.Error(), "hunter2") {
+		err := New(append([]string{"helm-locker"}, args...), strings.NewReader(""), &out, &out).Run(t.Context(),
+			append([]string{"helm-locker"}, args...))
+		if text := out.String(); strings.Contains(text, "hunter2") ||
+			err != nil && strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%v prints the URL: %s, %v", args, text, err)
 		}
 	}

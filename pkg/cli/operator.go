@@ -20,19 +20,22 @@ const (
 	categoryMore    = "Behaviour"
 )
 
-// operatorFlags are all flags of the program without a command. They are local: no command has them. The environment, in
-// which DEBUG or NAMESPACE may well be there for another program, is asked only for the operator.
+// operatorFlags are all flags of the program without a command. They are local: no command has them. The
+// environment, in which DEBUG or NAMESPACE may well be there for another program, is asked only for the operator.
 func operatorFlags(fromEnvironment bool) []cli.Flag {
 	env := cli.EnvVars
 	if !fromEnvironment {
 		env = func(...string) cli.ValueSourceChain { return cli.ValueSourceChain{} }
 	}
 	flags := []cli.Flag{
-		&cli.StringFlag{Name: "kubeconfig", Aliases: []string{"k"}, Sources: env("KUBECONFIG"), Category: categoryClassic,
-			Usage: "kubeconfig file; in a cluster the service account is used without one"},
-		&cli.StringFlag{Name: "namespace", Value: operator.DefaultNamespace, Sources: env("NAMESPACE"), Category: categoryClassic,
-			Usage: "namespace in which HelmReleases are looked after"},
-		&cli.StringFlag{Name: "controller-name", Value: operator.DefaultControllerName, Sources: env("CONTROLLER_NAME"), Category: categoryClassic,
+		&cli.StringFlag{Name: "kubeconfig", Aliases: []string{"k"}, Sources: env("KUBECONFIG"),
+			Category: categoryClassic,
+			Usage:    "kubeconfig file; in a cluster the service account is used without one"},
+		&cli.StringFlag{Name: "namespace", Value: operator.DefaultNamespace, Sources: env("NAMESPACE"),
+			Category: categoryClassic,
+			Usage:    "namespace in which HelmReleases are looked after"},
+		&cli.StringFlag{Name: "controller-name", Value: operator.DefaultControllerName,
+			Sources: env("CONTROLLER_NAME"), Category: categoryClassic,
 			Usage: "name that claims HelmReleases for this operator; operators of different names share a cluster"},
 		&cli.StringFlag{Name: "shard-selector", Sources: env("SHARD_SELECTOR"), Category: categoryMore,
 			Usage: "labels of the HelmReleases to look after, as kubectl --selector takes them; operators of one name share a namespace that way"},
@@ -40,8 +43,9 @@ func operatorFlags(fromEnvironment bool) []cli.Flag {
 			Usage: "name of the node that this operator runs on"},
 		&cli.BoolFlag{Name: "pprof", Aliases: []string{"p"}, Sources: env("PPROF"), Category: categoryServe,
 			Usage: "serve Go profiles on localhost:6060"},
-		&cli.StringFlag{Name: "metrics-address", Value: ":8080", Sources: env("METRICS_ADDRESS"), Category: categoryServe,
-			Usage: "address of /metrics; 0 for none"},
+		&cli.StringFlag{Name: "metrics-address", Value: ":8080", Sources: env("METRICS_ADDRESS"),
+			Category: categoryServe,
+			Usage:    "address of /metrics; 0 for none"},
 		&cli.StringSliceFlag{Name: "metrics-host", Sources: env("METRICS_HOST"), Category: categoryServe,
 			Usage: "host `NAME` by which the metrics may be asked for, beside addresses, localhost and names inside of the cluster; may be repeated"},
 		&cli.BoolFlag{Name: "metrics-auth", Sources: env("METRICS_AUTH"), Category: categoryServe,
@@ -63,14 +67,16 @@ func operatorFlags(fromEnvironment bool) []cli.Flag {
 			Usage: "with --debug, 8 or more logs at level trace"},
 		&cli.BoolFlag{Name: "leader-elect", Value: true, Sources: env("LEADER_ELECT"), Category: categoryMore,
 			Usage: "let only one of several replicas write; the others stand by"},
-		&cli.DurationFlag{Name: "lease-duration", Value: 15 * time.Second, Sources: env("LEASE_DURATION"), Category: categoryMore,
-			Usage: "how long a leader that vanished is waited for"},
+		&cli.DurationFlag{Name: "lease-duration", Value: 15 * time.Second, Sources: env("LEASE_DURATION"),
+			Category: categoryMore,
+			Usage:    "how long a leader that vanished is waited for"},
 		&cli.BoolFlag{Name: "objectset-metadata", Sources: env("OBJECTSET_METADATA"), Category: categoryMore,
 			Usage: "write the classic ObjectSet labels and annotations on the objects of locked releases"},
 		&cli.BoolFlag{Name: "impersonate", Sources: env("IMPERSONATE"), Category: categoryMore,
 			Usage: "write objects only in the name of a ServiceAccount in the release's namespace: spec.serviceAccountName, or the default one"},
-		&cli.StringFlag{Name: "default-service-account", Sources: env("DEFAULT_SERVICE_ACCOUNT"), Category: categoryMore,
-			Usage: "with --impersonate, the ServiceAccount for releases whose HelmRelease names none"},
+		&cli.StringFlag{Name: "default-service-account", Sources: env("DEFAULT_SERVICE_ACCOUNT"),
+			Category: categoryMore,
+			Usage:    "with --impersonate, the ServiceAccount for releases whose HelmRelease names none"},
 		&cli.BoolFlag{Name: "skip-crd", Sources: env("SKIP_CRD"), Category: categoryMore,
 			Usage: "do not install or update the CustomResourceDefinition"},
 	}
@@ -99,7 +105,8 @@ func makeLocal(flag cli.Flag) {
 	}
 }
 
-// commandGiven reports whether a command line has an argument, which can only be a command, rather than flags of the operator.
+// commandGiven reports whether a command line has an argument, which can only be a command, rather than flags of
+// the operator.
 func commandGiven(args []string) bool {
 	takesValue := map[string]bool{}
 	for _, flag := range operatorFlags(false) {
@@ -132,14 +139,18 @@ func runOperator(ctx context.Context, cmd *cli.Command, stderr io.Writer) error 
 	}
 	return operator.Run(ctx, operator.ControllerOptions{
 		ClientConfig: kubeconfig.GetNonInteractiveClientConfig(cmd.String("kubeconfig")),
-		Namespace:    cmd.String("namespace"), ControllerName: cmd.String("controller-name"), NodeName: cmd.String("node-name"),
+		Namespace:    cmd.String("namespace"), ControllerName: cmd.String("controller-name"),
+		NodeName:      cmd.String("node-name"),
 		ShardSelector: cmd.String("shard-selector"),
-		PprofEnabled:  cmd.Bool("pprof"), MetricsAddress: cmd.String("metrics-address"), HealthAddress: cmd.String("health-address"),
+		PprofEnabled:  cmd.Bool("pprof"), MetricsAddress: cmd.String("metrics-address"),
+		HealthAddress:  cmd.String("health-address"),
 		LeaderElection: cmd.Bool("leader-elect"), LeaseDuration: cmd.Duration("lease-duration"),
-		PageAddress: cmd.String("page-address"), PageHosts: cmd.StringSlice("page-host"), PageAuth: cmd.Bool("page-auth"),
+		PageAddress: cmd.String("page-address"), PageHosts: cmd.StringSlice("page-host"),
+		PageAuth:          cmd.Bool("page-auth"),
 		MetricsAuth:       cmd.Bool("metrics-auth"),
 		ObjectSetMetadata: cmd.Bool("objectset-metadata"), SkipCRD: cmd.Bool("skip-crd"),
-		Impersonate: cmd.Bool("impersonate"), DefaultServiceAccount: cmd.String("default-service-account"), Notify: notifyOptions(cmd), Log: log,
+		Impersonate: cmd.Bool("impersonate"), DefaultServiceAccount: cmd.String("default-service-account"),
+		Notify: notifyOptions(cmd), Log: log,
 	})
 }
 

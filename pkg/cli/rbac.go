@@ -20,7 +20,8 @@ const formatValues = "values"
 
 func (a *app) rbacCommand() *cli.Command {
 	return &cli.Command{
-		Name: "rbac", Category: categoryLook, Usage: "print the permissions that locking releases takes", ArgsUsage: "[[NAMESPACE/]RELEASE...]",
+		Name: "rbac", Category: categoryLook, Usage: "print the permissions that locking releases takes",
+		ArgsUsage: "[[NAMESPACE/]RELEASE...]",
 		Description: "Prints what an operator must be allowed to do to lock the releases, from their manifests: for the chart, as values of the\n" +
 			"profile scoped (-o values), or as Roles and bindings for its ServiceAccount (-o yaml). They are less than cluster-admin, and come\n" +
 			"on top of what the chart grants every operator. Without RELEASE it is about all releases of the namespace.\n\n" +
@@ -28,13 +29,17 @@ func (a *app) rbacCommand() *cli.Command {
 			"rules contain that, too, and notes on the standard error tell what it means: read them before you grant the rules.\n" +
 			"Run it again when an upgrade brings new kinds, namespaces or roles; until then the HelmRelease says Forbidden, and what is missing.",
 		Flags: append(clusterFlags(namespaceOfRelease),
-			&cli.BoolFlag{Name: "all-namespaces", Aliases: []string{"A"}, Category: categoryCluster, Usage: "releases in all namespaces"},
+			&cli.BoolFlag{Name: "all-namespaces", Aliases: []string{"A"}, Category: categoryCluster,
+				Usage: "releases in all namespaces"},
 			&cli.BoolFlag{Name: "names", Category: categoryWhat,
 				Usage: "limit reading, changing and deleting to the names of the objects; a new object of a later revision is not covered then"},
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: formatYAML, Category: categoryOutput, Validator: oneOf(formatYAML, formatValues),
-				Usage: "`FORMAT`: yaml (objects for kubectl apply) or values (a file for helm upgrade -f)"},
-			&cli.StringFlag{Name: "service-account", Value: programBase, Category: categoryOutput, Usage: "with -o yaml: `NAME` of the operator's ServiceAccount"},
-			&cli.StringFlag{Name: "role", Value: programBase + "-locked-releases", Category: categoryOutput, Usage: "with -o yaml: `NAME` of the roles and bindings"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: formatYAML, Category: categoryOutput,
+				Validator: oneOf(formatYAML, formatValues),
+				Usage:     "`FORMAT`: yaml (objects for kubectl apply) or values (a file for helm upgrade -f)"},
+			&cli.StringFlag{Name: "service-account", Value: programBase, Category: categoryOutput,
+				Usage: "with -o yaml: `NAME` of the operator's ServiceAccount"},
+			&cli.StringFlag{Name: "role", Value: programBase + "-locked-releases", Category: categoryOutput,
+				Usage: "with -o yaml: `NAME` of the roles and bindings"},
 			helmReleaseNamespaceFlag()),
 		Action: a.rbac,
 	}
@@ -64,7 +69,8 @@ func (a *app) rbac(ctx context.Context, cmd *cli.Command) error {
 			return err
 		}
 	}
-	rules, notes := permissions.For(namespaces, objects, permissions.Options{Names: cmd.Bool("names"), Resource: c.Resource})
+	rules, notes := permissions.For(namespaces, objects,
+		permissions.Options{Names: cmd.Bool("names"), Resource: c.Resource})
 	for _, note := range notes {
 		a.note("note: %s", note)
 	}
@@ -79,7 +85,8 @@ func (a *app) rbacKeys(ctx context.Context, cmd *cli.Command, c *connection) ([]
 		key := release.Key{Namespace: c.namespace, Name: arg}
 		if namespace, name, found := strings.Cut(arg, "/"); found {
 			if all {
-				return nil, usageError(ctx, cmd, fmt.Errorf("%s names a namespace, and --all-namespaces means all", arg), true)
+				return nil, usageError(ctx, cmd, fmt.Errorf("%s names a namespace, and --all-namespaces means all",
+					arg), true)
 			}
 			key = release.Key{Namespace: namespace, Name: name}
 		}
@@ -100,7 +107,8 @@ func (a *app) rbacKeys(ctx context.Context, cmd *cli.Command, c *connection) ([]
 		}
 		keys = nil
 		for _, record := range records {
-			if len(wanted) == 0 || slices.ContainsFunc(wanted, func(k release.Key) bool { return k.Name == record.Key.Name }) {
+			if len(wanted) == 0 || slices.ContainsFunc(wanted,
+				func(k release.Key) bool { return k.Name == record.Key.Name }) {
 				keys = append(keys, record.Key)
 			}
 		}
@@ -117,12 +125,16 @@ func (a *app) rbacKeys(ctx context.Context, cmd *cli.Command, c *connection) ([]
 }
 
 // addDeclared adds the objects of one release, and says what of it the rules cannot cover.
-func (a *app) addDeclared(objects []permissions.Object, c *connection, d *inspect.Declared) ([]permissions.Object, error) {
+func (a *app) addDeclared(
+	objects []permissions.Object, c *connection, d *inspect.Declared,
+) ([]permissions.Object, error) {
 	if d.Release.Status != release.StatusDeployed {
 		a.note("note: revision %d of release %s is %s", d.Release.Revision, d.Release.Key, d.Release.Status)
 	}
 	for _, o := range d.Unknown {
-		a.note("note: not covered: the API server does not serve the kind of %s; run this again when its CustomResourceDefinition is there", o.ID)
+		a.note(
+			"note: not covered: the API server does not serve the kind of %s; run this again when its CustomResourceDefinition is there", o.ID,
+		)
 	}
 	for i, o := range slices.Concat(d.Objects, d.Former) {
 		resource, err := c.Resource(o.GVK)
@@ -148,7 +160,8 @@ func (a *app) printRules(cmd *cli.Command, keys []release.Key, rules []permissio
 		}
 		b.WriteString(text)
 	} else {
-		subject := permissions.Subject{Name: cmd.String("role"), Namespace: cmd.String("helmrelease-namespace"), ServiceAccount: cmd.String("service-account")}
+		subject := permissions.Subject{Name: cmd.String("role"), Namespace: cmd.String("helmrelease-namespace"),
+			ServiceAccount: cmd.String("service-account")}
 		for _, object := range permissions.Grant(rules, subject) {
 			text, err := encode(object, formatYAML)
 			if err != nil {

@@ -11,7 +11,8 @@ import (
 
 // TestReferenceIsUpToDate fails when somebody changed a command and forgot make generate.
 func TestReferenceIsUpToDate(t *testing.T) {
-	for file, args := range map[string][]string{"../../docs/cli.md": {"reference"}, "../../completion.yaml": {"reference", "--helm-completion"}} {
+	for file, args := range map[string][]string{"../../docs/cli.md": {"reference"},
+		"../../completion.yaml": {"reference", "--helm-completion"}} {
 		want, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -43,7 +44,8 @@ func TestEveryCommandIsDocumented(t *testing.T) {
 			}
 			for word := range strings.FieldsSeq(example) {
 				name := strings.TrimLeft(word, "-")
-				if name != word && !slices.ContainsFunc(cmd.Flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) }) {
+				if name != word && !slices.ContainsFunc(cmd.Flags,
+					func(f cli.Flag) bool { return slices.Contains(f.Names(), name) }) {
 					t.Errorf("example of %s has the unknown flag %s", cmd.Name, word)
 				}
 			}
@@ -54,7 +56,8 @@ func TestEveryCommandIsDocumented(t *testing.T) {
 func TestHelpOfEveryCommand(t *testing.T) {
 	for name := range examples() {
 		stdout, stderr, code := runCLI(t, "", name, "--help")
-		if code != 0 || stderr != "" || !strings.Contains(stdout, "Examples:\n") || !strings.Contains(stdout, "helm-locker "+name) {
+		if code != 0 || stderr != "" || !strings.Contains(stdout, "Examples:\n") ||
+			!strings.Contains(stdout, "helm-locker "+name) {
 			t.Errorf("%s --help: exit code %d, stderr %q\n%s", name, code, stderr, stdout)
 		}
 	}
@@ -63,14 +66,16 @@ func TestHelpOfEveryCommand(t *testing.T) {
 func TestPluginsShowHelpInsteadOfStartingAnOperator(t *testing.T) {
 	var out, errOut strings.Builder
 	code := Main(t.Context(), []string{"/opt/kubectl-helm_locker"}, strings.NewReader(""), &out, &errOut)
-	if code != 0 || errOut.String() != "" || !strings.Contains(out.String(), "kubectl helm-locker [global options] [command") {
+	if code != 0 || errOut.String() != "" || !strings.Contains(out.String(),
+		"kubectl helm-locker [global options] [command") {
 		t.Errorf("exit code %d, stderr %q\n%s", code, errOut.String(), out.String())
 	}
 }
 
 func TestCompletion(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish", "pwsh"} {
-		if stdout, stderr, code := runCLI(t, "", "completion", shell); code != 0 || stderr != "" || !strings.Contains(stdout, "--generate-shell-completion") {
+		if stdout, stderr, code := runCLI(t, "", "completion", shell); code != 0 || stderr != "" ||
+			!strings.Contains(stdout, "--generate-shell-completion") {
 			t.Errorf("%s: exit code %d, stderr %q", shell, code, stderr)
 		}
 	}

@@ -17,16 +17,21 @@ import (
 
 func (a *app) statusCommand() *cli.Command {
 	return &cli.Command{
-		Name: "status", Category: categoryLook, Usage: "show which releases are locked, and their drift", ArgsUsage: "[NAME]",
+		Name: "status", Category: categoryLook, Usage: "show which releases are locked, and their drift",
+		ArgsUsage: "[NAME]",
 		Description: "A table of the HelmReleases: whether each is locked, how many of its objects differ now, how often it drifted recently\n" +
 			"(10 at most are kept), how many objects another party keeps changing back, and since when it is in the state that REASON\n" +
 			"says. With the name of a HelmRelease or of a release, all about it. --watch goes on with a line for every drift, revert and\n" +
 			"change of state as it happens.",
-		Flags: append(clusterFlags("only releases in this `NAMESPACE`; those of all without it"), helmReleaseNamespaceFlag(),
-			&cli.BoolFlag{Name: "all-namespaces", Aliases: []string{"A"}, Category: categoryCluster, Usage: "HelmReleases of all namespaces, not only of one operator's"},
-			&cli.BoolFlag{Name: "watch", Aliases: []string{"w"}, Category: categoryOutput, Usage: "go on with a line for everything that happens"},
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: formatTable, Category: categoryOutput, Validator: oneOf(formatTable, formatWide, formatJSON, formatYAML),
-				Usage: "`FORMAT`: table, wide, json (with --watch one object a line) or yaml"},
+		Flags: append(clusterFlags("only releases in this `NAMESPACE`; those of all without it"),
+			helmReleaseNamespaceFlag(),
+			&cli.BoolFlag{Name: "all-namespaces", Aliases: []string{"A"}, Category: categoryCluster,
+				Usage: "HelmReleases of all namespaces, not only of one operator's"},
+			&cli.BoolFlag{Name: "watch", Aliases: []string{"w"}, Category: categoryOutput,
+				Usage: "go on with a line for everything that happens"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: formatTable, Category: categoryOutput,
+				Validator: oneOf(formatTable, formatWide, formatJSON, formatYAML),
+				Usage:     "`FORMAT`: table, wide, json (with --watch one object a line) or yaml"},
 			colorFlag()),
 		Action: a.status,
 	}
@@ -49,7 +54,8 @@ type statusQuery struct {
 }
 
 func (q statusQuery) fits(hr *v1alpha1.HelmRelease) bool {
-	return (q.name == "" || hr.Name == q.name || hr.Spec.Release.Name == q.name) && (q.namespace == "" || hr.Spec.Release.Namespace == q.namespace)
+	return (q.name == "" || hr.Name == q.name || hr.Spec.Release.Name == q.name) &&
+		(q.namespace == "" || hr.Spec.Release.Namespace == q.namespace)
 }
 
 func (a *app) status(ctx context.Context, cmd *cli.Command) error {
@@ -105,14 +111,16 @@ func (a *app) nothingCalled(ctx context.Context, store *helmReleases, query stat
 	for _, key := range inspect.Similar(release.Key{Name: query.name}, keys) {
 		names = append(names, key.Name)
 	}
-	err = fmt.Errorf("no HelmRelease%s is called %s, or names a release of that name", inNamespace(store.namespace), query.name)
+	err = fmt.Errorf("no HelmRelease%s is called %s, or names a release of that name", inNamespace(store.namespace),
+		query.name)
 	if query.namespace != "" {
 		err = fmt.Errorf("%w in namespace %s", err, query.namespace)
 	}
 	if len(names) > 0 {
 		return hinted(err, "did you mean "+strings.Join(names, ", or ")+"?")
 	}
-	return hinted(err, fmt.Sprintf("%s lock %s -n NAMESPACE locks a release; -A looks in all namespaces", a.name, query.name))
+	return hinted(err, fmt.Sprintf("%s lock %s -n NAMESPACE locks a release; -A looks in all namespaces", a.name,
+		query.name))
 }
 
 func inNamespace(namespace string) string {
@@ -122,7 +130,9 @@ func inNamespace(namespace string) string {
 	return " in namespace " + namespace
 }
 
-func (a *app) printStatus(found []*v1alpha1.HelmRelease, query statusQuery, format, namespace string, cmd *cli.Command) error {
+func (a *app) printStatus(
+	found []*v1alpha1.HelmRelease, query statusQuery, format, namespace string, cmd *cli.Command,
+) error {
 	text := ""
 	switch {
 	case format == formatJSON || format == formatYAML:
@@ -135,7 +145,8 @@ func (a *app) printStatus(found []*v1alpha1.HelmRelease, query statusQuery, form
 			return err
 		}
 	case len(found) == 0:
-		a.note("no release is locked: there is no HelmRelease%s; %s lock RELEASE -n NAMESPACE makes one", inNamespace(namespace), a.name)
+		a.note("no release is locked: there is no HelmRelease%s; %s lock RELEASE -n NAMESPACE makes one",
+			inNamespace(namespace), a.name)
 	case query.name != "":
 		parts := make([]string, len(found))
 		for i, hr := range found {
@@ -143,7 +154,8 @@ func (a *app) printStatus(found []*v1alpha1.HelmRelease, query statusQuery, form
 		}
 		text = strings.Join(parts, "\n")
 	default:
-		text = statusTable(found, tableOptions{namespaces: namespace == "", wide: format == formatWide, now: a.now(), style: a.style(cmd), width: a.width()})
+		text = statusTable(found, tableOptions{namespaces: namespace == "", wide: format == formatWide, now: a.now(),
+			style: a.style(cmd), width: a.width()})
 	}
 	_, err := fmt.Fprint(a.out, text)
 	return err

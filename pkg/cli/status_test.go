@@ -18,9 +18,11 @@ var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
 func helmRelease(name string, change func(*v1alpha1.HelmRelease)) *v1alpha1.HelmRelease {
 	hr := &v1alpha1.HelmRelease{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "locker", Name: name, UID: types.UID("uid of " + name), CreationTimestamp: metav1.NewTime(noon.Add(-time.Hour))},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "locker", Name: name, UID: types.UID("uid of " + name),
+			CreationTimestamp: metav1.NewTime(noon.Add(-time.Hour))},
 		Spec: v1alpha1.HelmReleaseSpec{
-			Release: v1alpha1.ReleaseReference{Namespace: "apps", Name: name}, Mode: v1alpha1.ModeEnforce, Scope: v1alpha1.ScopeDeclared,
+			Release: v1alpha1.ReleaseReference{Namespace: "apps", Name: name}, Mode: v1alpha1.ModeEnforce,
+			Scope: v1alpha1.ScopeDeclared,
 		},
 	}
 	if change != nil {
@@ -30,7 +32,8 @@ func helmRelease(name string, change func(*v1alpha1.HelmRelease)) *v1alpha1.Helm
 }
 
 func condition(kind string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
-	return metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message, LastTransitionTime: metav1.NewTime(noon.Add(-5 * time.Minute))}
+	return metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message,
+		LastTransitionTime: metav1.NewTime(noon.Add(-5 * time.Minute))}
 }
 
 func lockedRelease(hr *v1alpha1.HelmRelease) {
@@ -39,16 +42,19 @@ func lockedRelease(hr *v1alpha1.HelmRelease) {
 		State: v1alpha1.StateDeployed, Version: 3, Revision: 3, Notes: "the password is " + marker,
 		Objects: v1alpha1.ObjectCounts{Tracked: 4},
 		Conditions: []metav1.Condition{
-			condition("Ready", metav1.ConditionTrue, "Locked", "revision 3 locked: 4 objects\x1b[2J"), condition("Locked", metav1.ConditionTrue, "Locked", "protected"),
+			condition("Ready", metav1.ConditionTrue, "Locked", "revision 3 locked: 4 objects\x1b[2J"),
+			condition("Locked", metav1.ConditionTrue, "Locked", "protected"),
 		},
 	}
 }
 
 func record(at time.Duration, action v1alpha1.DriftAction, change func(*v1alpha1.DriftRecord)) v1alpha1.DriftRecord {
 	r := v1alpha1.DriftRecord{
-		Time: metav1.NewMicroTime(noon.Add(at)), Operation: v1alpha1.DriftModified, Action: action, Paths: []string{"/spec/replicas"},
-		Object: v1alpha1.DriftedObject{Group: "apps", Kind: "Deployment", Namespace: "apps", Name: "web"}, FieldManager: "kubectl-scale",
-		Subresource: "scale", Duration: &metav1.Duration{Duration: 12345 * time.Microsecond},
+		Time: metav1.NewMicroTime(noon.Add(at)), Operation: v1alpha1.DriftModified, Action: action,
+		Paths:        []string{"/spec/replicas"},
+		Object:       v1alpha1.DriftedObject{Group: "apps", Kind: "Deployment", Namespace: "apps", Name: "web"},
+		FieldManager: "kubectl-scale",
+		Subresource:  "scale", Duration: &metav1.Duration{Duration: 12345 * time.Microsecond},
 	}
 	if change != nil {
 		change(&r)
@@ -59,9 +65,11 @@ func record(at time.Duration, action v1alpha1.DriftAction, change func(*v1alpha1
 func troubled(hr *v1alpha1.HelmRelease) {
 	lockedRelease(hr)
 	hr.Spec.Scope = v1alpha1.ScopeStrict
-	hr.Spec.Ignore = []v1alpha1.IgnoreRule{{Paths: []string{"/spec/replicas"}, Managers: []string{"keda-*"}, Target: &v1alpha1.IgnoreTarget{Kind: "Deployment", Name: "web.*"}}}
+	hr.Spec.Ignore = []v1alpha1.IgnoreRule{{Paths: []string{"/spec/replicas"}, Managers: []string{"keda-*"},
+		Target: &v1alpha1.IgnoreTarget{Kind: "Deployment", Name: "web.*"}}}
 	hr.Status.Objects = v1alpha1.ObjectCounts{Tracked: 4, Drifted: 1, Contended: 1, Unmanaged: 2}
-	hr.Status.Conditions = append(hr.Status.Conditions, condition("Contended", metav1.ConditionTrue, "FightDetected", "ConfigMap apps/web is changed again and again"))
+	hr.Status.Conditions = append(hr.Status.Conditions,
+		condition("Contended", metav1.ConditionTrue, "FightDetected", "ConfigMap apps/web is changed again and again"))
 	hr.Status.RecentDrift = []v1alpha1.DriftRecord{
 		record(-time.Second, v1alpha1.DriftActionRefused, func(r *v1alpha1.DriftRecord) {
 			r.Paths, r.MorePaths = []string{"/a", "/metadata/labels/example.com~1\x1b[31m", "/c", "/d"}, 2
@@ -73,8 +81,9 @@ func troubled(hr *v1alpha1.HelmRelease) {
 		record(-time.Hour, v1alpha1.DriftActionReverted, nil),
 	}
 	hr.Status.Exceptions = []v1alpha1.Exception{{
-		Object: v1alpha1.DriftedObject{Group: "apps", Kind: "Deployment", Namespace: "apps", Name: "web"}, Reason: v1alpha1.ExceptionAutoscaled,
-		Paths: []string{"/spec/replicas"}, Message: "2 to 5",
+		Object: v1alpha1.DriftedObject{Group: "apps", Kind: "Deployment", Namespace: "apps", Name: "web"},
+		Reason: v1alpha1.ExceptionAutoscaled,
+		Paths:  []string{"/spec/replicas"}, Message: "2 to 5",
 	}}
 	hr.Status.MoreExceptions = 3
 }
@@ -86,7 +95,8 @@ func TestStatusTable(t *testing.T) {
 			lockedRelease(hr)
 			hr.Spec.Suspend = true
 			hr.Status.Revision = 0
-			hr.Status.Conditions = []metav1.Condition{condition("Ready", metav1.ConditionTrue, "Suspended", "by spec.suspend"), condition("Locked", metav1.ConditionFalse, "Suspended", "")}
+			hr.Status.Conditions = []metav1.Condition{condition("Ready", metav1.ConditionTrue, "Suspended",
+				"by spec.suspend"), condition("Locked", metav1.ConditionFalse, "Suspended", "")}
 		}),
 	}
 	for name, tc := range map[string]struct {
@@ -157,7 +167,8 @@ and 3 more
 
 func TestStatusAsJSONHasNoNotes(t *testing.T) {
 	text, err := encode([]statusOut{statusOf(helmRelease("web", lockedRelease), noon)}, formatJSON)
-	if err != nil || strings.Contains(text, marker) || strings.Contains(text, "\x1b") || !strings.Contains(text, `"locked": "yes"`) {
+	if err != nil || strings.Contains(text, marker) || strings.Contains(text, "\x1b") ||
+		!strings.Contains(text, `"locked": "yes"`) {
 		t.Errorf("%v\n%s", err, text)
 	}
 }
@@ -181,9 +192,11 @@ func TestFollowerTellsWhatHappened(t *testing.T) {
 	})
 	hr.Status.RecentDrift = append([]v1alpha1.DriftRecord{deleted, refused}, hr.Status.RecentDrift...)
 	tell(watch.Modified, hr)
-	hr.Status.RecentDrift[1].Action, hr.Status.RecentDrift[1].Duration = v1alpha1.DriftActionReverted, &metav1.Duration{Duration: time.Second}
+	hr.Status.RecentDrift[1].Action, hr.Status.RecentDrift[1].Duration = v1alpha1.DriftActionReverted,
+		&metav1.Duration{Duration: time.Second}
 	tell(watch.Modified, hr)
-	hr.Status.Conditions = []metav1.Condition{condition("Ready", metav1.ConditionFalse, "Transitioning", "Helm is at\nwork"), condition("Locked", metav1.ConditionFalse, "Transitioning", "")}
+	hr.Status.Conditions = []metav1.Condition{condition("Ready", metav1.ConditionFalse, "Transitioning",
+		"Helm is at\nwork"), condition("Locked", metav1.ConditionFalse, "Transitioning", "")}
 	tell(watch.Modified, hr)
 	tell(watch.Deleted, hr)
 	want := []string{

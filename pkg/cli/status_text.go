@@ -32,7 +32,8 @@ func statusTable(releases []*v1alpha1.HelmRelease, o tableOptions) string {
 		t.Add(paint, cells...)
 	}
 	row(func(_ int, text string) string { return o.style.Bold(text) }, "NAMESPACE",
-		[]string{"NAME", "RELEASE", "REV", "LOCKED", "DRIFTED", "RECENT", "CONTENDED", "SINCE", "STATE", "REASON"}, []string{"MODE", "SCOPE", "MESSAGE"})
+		[]string{"NAME", "RELEASE", "REV", "LOCKED", "DRIFTED", "RECENT", "CONTENDED", "SINCE", "STATE", "REASON"},
+		[]string{"MODE", "SCOPE", "MESSAGE"})
 	for _, hr := range releases {
 		status, locked := hr.Status, report.LockState(hr, o.now)
 		reason, message, since := report.Ready(hr)
@@ -52,7 +53,8 @@ func statusTable(releases []*v1alpha1.HelmRelease, o tableOptions) string {
 // rowColor returns a colour for a release that wants attention.
 func rowColor(hr *v1alpha1.HelmRelease, locked string, style report.Style) func(int, string) string {
 	switch {
-	case hr.Status.Objects.Contended > 0, hr.Status.Objects.Drifted > 0, meta.IsStatusConditionTrue(hr.Status.Conditions, v1alpha1.ConditionStalled):
+	case hr.Status.Objects.Contended > 0, hr.Status.Objects.Drifted > 0,
+		meta.IsStatusConditionTrue(hr.Status.Conditions, v1alpha1.ConditionStalled):
 		return func(_ int, text string) string { return style.Red(text) }
 	case locked != report.LockedYes:
 		return func(_ int, text string) string { return style.Yellow(text) }
@@ -98,7 +100,8 @@ func statusDetails(hr *v1alpha1.HelmRelease, now time.Time, style report.Style) 
 	line("Scope", string(hr.Spec.Scope))
 	line("Looked after by", hr.Annotations[v1alpha1.ManagedByAnnotation])
 	o := status.Objects
-	objects := fmt.Sprintf("%d tracked, %d drifted, %d contended, %d waiting", o.Tracked, o.Drifted, o.Contended, o.Waiting)
+	objects := fmt.Sprintf("%d tracked, %d drifted, %d contended, %d waiting", o.Tracked, o.Drifted, o.Contended,
+		o.Waiting)
 	if o.Unmanaged > 0 {
 		objects += fmt.Sprintf(", %d unmanaged", o.Unmanaged)
 	}
@@ -121,7 +124,8 @@ func statusDetails(hr *v1alpha1.HelmRelease, now time.Time, style report.Style) 
 		var t report.Table
 		t.Add(title, "DRIFT", "OBJECT", "WHAT", "OUTCOME")
 		for _, record := range slices.Backward(status.RecentDrift) { // oldest first: a time line
-			t.Add(nil, report.Time(record.Time.Time), record.Object.String(), report.WhatDrifted(record), report.Outcome(record))
+			t.Add(nil, report.Time(record.Time.Time), record.Object.String(), report.WhatDrifted(record),
+				report.Outcome(record))
 		}
 		text += "\n" + t.String(0)
 	}
@@ -173,8 +177,9 @@ type statusOut struct {
 }
 
 func statusOf(hr *v1alpha1.HelmRelease, now time.Time) statusOut {
-	out := statusOut{Name: hr.Name, Namespace: hr.Namespace, Locked: report.LockState(hr, now), Suspended: hr.Annotations[v1alpha1.SuspendReasonAnnotation],
-		Spec: hr.Spec, Status: hr.Status}
+	out := statusOut{Name: hr.Name, Namespace: hr.Namespace, Locked: report.LockState(hr, now),
+		Suspended: hr.Annotations[v1alpha1.SuspendReasonAnnotation],
+		Spec:      hr.Spec, Status: hr.Status}
 	out.Status.Notes = "" // they can hold passwords, and inspect --notes shows them masked
 	return out
 }

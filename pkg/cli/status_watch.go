@@ -45,8 +45,8 @@ type driftKey struct {
 	operation v1alpha1.DriftOperation
 }
 
-// next returns what happened to a HelmRelease since its last state. Of the first state only the lock is told: what drifted
-// before is history.
+// next returns what happened to a HelmRelease since its last state. Of the first state only the lock is told: what
+// drifted before is history.
 func (f *follower) next(event watch.EventType, hr *v1alpha1.HelmRelease) []happening {
 	base := happening{Time: f.now(), HelmRelease: hr.Namespace + "/" + hr.Name, Release: hr.Spec.Release.String()}
 	before := f.known[string(hr.UID)]
@@ -80,8 +80,8 @@ func (f *follower) next(event watch.EventType, hr *v1alpha1.HelmRelease) []happe
 	return happened
 }
 
-// lockMessage reports whether a HelmRelease is locked and, in words, how it is; the drift that comes and goes is left out, for
-// it has lines of its own.
+// lockMessage reports whether a HelmRelease is locked and, in words, how it is; the drift that comes and goes is
+// left out, for it has lines of its own.
 func lockMessage(hr *v1alpha1.HelmRelease, now time.Time) (locked, message string) {
 	locked = report.LockState(hr, now)
 	reason, message, _ := report.Ready(hr)
@@ -92,14 +92,17 @@ func lockMessage(hr *v1alpha1.HelmRelease, now time.Time) (locked, message strin
 	if hr.Spec.SuspendedAt(now) {
 		message = "suspended" + report.SuspendedFor(hr)
 	}
-	if c := meta.FindStatusCondition(hr.Status.Conditions, v1alpha1.ConditionContended); c != nil && c.Status == metav1.ConditionTrue {
+	if c := meta.FindStatusCondition(hr.Status.Conditions, v1alpha1.ConditionContended); c != nil &&
+		c.Status == metav1.ConditionTrue {
 		message += "; contended: " + c.Message
 	}
 	return locked, message
 }
 
 // watchStatus prints a line for everything that happens, until ctx ends.
-func (a *app) watchStatus(ctx context.Context, store *helmReleases, query statusQuery, format string, style report.Style) error {
+func (a *app) watchStatus(
+	ctx context.Context, store *helmReleases, query statusQuery, format string, style report.Style,
+) error {
 	f := &follower{now: a.now, known: map[string]*seen{}}
 	err := store.follow(ctx, "", func(event watch.EventType, hr *v1alpha1.HelmRelease) (bool, error) {
 		if !query.fits(hr) {
@@ -127,7 +130,8 @@ func (a *app) watchStatus(ctx context.Context, store *helmReleases, query status
 
 // happeningText returns the line for people.
 func happeningText(h happening, style report.Style) string {
-	head := style.Dim(h.Time.UTC().Format("2006-01-02T15:04:05.000Z")) + "  " + style.Bold(report.Line(h.Release)) + "  "
+	head := style.Dim(h.Time.UTC().Format("2006-01-02T15:04:05.000Z")) + "  " + style.Bold(report.Line(h.Release)) +
+		"  "
 	if h.Drift == nil {
 		text := report.Line(report.LockWords(h.Locked) + ": " + h.Message)
 		if h.Locked == report.LockedYes {

@@ -19,9 +19,12 @@ func (a *app) suspendCommand() *cli.Command {
 		Description: "Suspends the lock, until a time or, without --for and --until, until it is resumed. Drift that is made meanwhile is\n" +
 			"reverted when the release locks again.",
 		Flags: changeFlags(append(waitFlags(),
-			&cli.DurationFlag{Name: "for", Category: categoryWhat, HideDefault: true, Usage: "lock again after a `DURATION`, for example 30m"},
-			&cli.StringFlag{Name: "until", Category: categoryWhat, Usage: "lock again at a `TIME`, for example 2026-01-31T18:00:00Z"},
-			&cli.StringFlag{Name: "reason", Category: categoryWhat, Usage: "`TEXT` for others to know why; status shows it"})...),
+			&cli.DurationFlag{Name: "for", Category: categoryWhat, HideDefault: true,
+				Usage: "lock again after a `DURATION`, for example 30m"},
+			&cli.StringFlag{Name: "until", Category: categoryWhat,
+				Usage: "lock again at a `TIME`, for example 2026-01-31T18:00:00Z"},
+			&cli.StringFlag{Name: "reason", Category: categoryWhat,
+				Usage: "`TEXT` for others to know why; status shows it"})...),
 		Action: a.suspend,
 	}
 }
@@ -44,7 +47,8 @@ func (a *app) suspensionEnd(ctx context.Context, cmd *cli.Command) (*time.Time, 
 	case given != "":
 		var err error
 		if until, err = time.Parse(time.RFC3339, given); err != nil {
-			return nil, hinted(fmt.Errorf("--until %q is not a time", given), "write it like 2026-01-31T18:00:00Z or 2026-01-31T18:00:00+01:00")
+			return nil, hinted(fmt.Errorf("--until %q is not a time", given),
+				"write it like 2026-01-31T18:00:00Z or 2026-01-31T18:00:00+01:00")
 		}
 		if !until.After(a.now()) {
 			return nil, fmt.Errorf("--until %s is in the past", given)
@@ -89,11 +93,13 @@ func (a *app) resume(ctx context.Context, cmd *cli.Command) error {
 		return !hr.Spec.Suspend && hr.Spec.SuspendUntil == nil && !reason
 	}
 	text := func(*v1alpha1.HelmRelease) string { return "resumed" }
-	return a.change(ctx, cmd, same, map[string]any{v1alpha1.SuspendReasonAnnotation: nil}, map[string]any{"suspend": nil, "suspendUntil": nil}, text, isLocked)
+	return a.change(ctx, cmd, same, map[string]any{v1alpha1.SuspendReasonAnnotation: nil},
+		map[string]any{"suspend": nil, "suspendUntil": nil}, text, isLocked)
 }
 
 // change patches the HelmRelease of the release that the argument names, unless it is the same already.
-func (a *app) change(ctx context.Context, cmd *cli.Command, same func(*v1alpha1.HelmRelease) bool, annotations, spec map[string]any,
+func (a *app) change(ctx context.Context, cmd *cli.Command, same func(*v1alpha1.HelmRelease) bool, annotations,
+	spec map[string]any,
 	text func(*v1alpha1.HelmRelease) string, done waitFor,
 ) error {
 	c, key, err := a.target(ctx, cmd)
@@ -110,10 +116,13 @@ func (a *app) change(ctx context.Context, cmd *cli.Command, same func(*v1alpha1.
 		}
 		switch {
 		case len(found) == 0:
-			return hinted(fmt.Errorf("release %s is not locked: no HelmRelease in namespace %s names it", key, store.namespace),
-				fmt.Sprintf("%s lock %s -n %s locks it; --helmrelease-namespace looks elsewhere", a.name, key.Name, key.Namespace))
+			return hinted(fmt.Errorf("release %s is not locked: no HelmRelease in namespace %s names it", key,
+				store.namespace),
+				fmt.Sprintf("%s lock %s -n %s locks it; --helmrelease-namespace looks elsewhere", a.name, key.Name,
+					key.Namespace))
 		case len(found) > 1:
-			return hinted(fmt.Errorf("%s name release %s", report.Count(len(found), "HelmRelease"), key), "choose one with --name")
+			return hinted(fmt.Errorf("%s name release %s", report.Count(len(found), "HelmRelease"), key),
+				"choose one with --name")
 		}
 		if hr = found[0]; same(hr) {
 			action = " already"

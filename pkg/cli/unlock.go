@@ -33,7 +33,8 @@ func (a *app) unlock(ctx context.Context, cmd *cli.Command) error {
 		if err := store.delete(ctx, hr); err != nil {
 			return err
 		}
-		if err := a.printHelmRelease(cmd, hr, fmt.Sprintf("HelmRelease %s/%s deleted: release %s", hr.Namespace, hr.Name, key)); err != nil {
+		if err := a.printHelmRelease(cmd, hr, fmt.Sprintf("HelmRelease %s/%s deleted: release %s", hr.Namespace,
+			hr.Name, key)); err != nil {
 			return err
 		}
 	}

@@ -42,7 +42,9 @@ func isSuspended(hr *v1alpha1.HelmRelease) (bool, string) {
 }
 
 // waitIfAsked waits, if the flags ask for it, until a HelmRelease is as wanted.
-func (a *app) waitIfAsked(ctx context.Context, cmd *cli.Command, store *helmReleases, hr *v1alpha1.HelmRelease, until waitFor) error {
+func (a *app) waitIfAsked(
+	ctx context.Context, cmd *cli.Command, store *helmReleases, hr *v1alpha1.HelmRelease, until waitFor,
+) error {
 	if !cmd.Bool("wait") || cmd.Bool("dry-run") {
 		return nil
 	}
@@ -52,8 +54,8 @@ func (a *app) waitIfAsked(ctx context.Context, cmd *cli.Command, store *helmRele
 		waiting, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
 	}
-	// What there is to wait for is known from what was written: it is said even if the operator has done it before it is looked for,
-	// and there is something to say if the time is over before anything was read.
+	// What there is to wait for is known from what was written: it is said even if the operator has done it before
+	// it is looked for, and there is something to say if the time is over before anything was read.
 	done, last := until(hr)
 	if !done {
 		a.note("waiting for %s", last)
@@ -81,9 +83,11 @@ func (a *app) waitIfAsked(ctx context.Context, cmd *cli.Command, store *helmRele
 	return err
 }
 
-// follow calls do for a HelmRelease, or for all of them if name is empty: first as they are, then for each change, until
-// do returns true or an error, or ctx ends. Broken watches are taken up again.
-func (h *helmReleases) follow(ctx context.Context, name string, do func(watch.EventType, *v1alpha1.HelmRelease) (bool, error)) error {
+// follow calls do for a HelmRelease, or for all of them if name is empty: first as they are, then for each change,
+// until do returns true or an error, or ctx ends. Broken watches are taken up again.
+func (h *helmReleases) follow(
+	ctx context.Context, name string, do func(watch.EventType, *v1alpha1.HelmRelease) (bool, error),
+) error {
 	selector := ""
 	if name != "" {
 		selector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
@@ -107,17 +111,18 @@ func (h *helmReleases) follow(ctx context.Context, name string, do func(watch.Ev
 			return h.client.Watch(ctx, o)
 		},
 	}
-	_, err = watchtools.UntilWithSync(ctx, source, &unstructured.Unstructured{}, nil, func(event watch.Event) (bool, error) {
-		object, ok := event.Object.(*unstructured.Unstructured)
-		if !ok {
-			return false, nil
-		}
-		hr, err := typed(object)
-		if err != nil {
-			return false, err
-		}
-		return do(event.Type, hr)
-	})
+	_, err = watchtools.UntilWithSync(ctx, source, &unstructured.Unstructured{}, nil,
+		func(event watch.Event) (bool, error) {
+			object, ok := event.Object.(*unstructured.Unstructured)
+			if !ok {
+				return false, nil
+			}
+			hr, err := typed(object)
+			if err != nil {
+				return false, err
+			}
+			return do(event.Type, hr)
+		})
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

@@ -30,8 +30,8 @@ func documentCharts() error {
 	return nil
 }
 
-// documentValues writes the values of a chart, with the comments above them as descriptions, into its README. Every value
-// must have a comment and be in values.schema.json, and the schema must have nothing that is no value.
+// documentValues writes the values of a chart, with the comments above them as descriptions, into its README. Every
+// value must have a comment and be in values.schema.json, and the schema must have nothing that is no value.
 func documentValues(dir string) error {
 	text, err := os.ReadFile(filepath.Join(dir, "values.yaml"))
 	if err != nil {
@@ -70,8 +70,8 @@ type value struct {
 	description string
 }
 
-// readValues returns the values of a values.yaml in their order. A mapping whose fields have comments is a group of values;
-// any other thing is one. A line "## TITLE" begins a section.
+// readValues returns the values of a values.yaml in their order. A mapping whose fields have comments is a group of
+// values; any other thing is one. A line "## TITLE" begins a section.
 func readValues(text string) ([]value, error) {
 	var document yaml.Node
 	if err := yaml.Unmarshal([]byte(text), &document); err != nil {
@@ -166,7 +166,8 @@ func valuesTable(values []value) string {
 			}
 			b.WriteString("| value | default | what it is |\n|---|---|---|\n")
 		}
-		fmt.Fprintf(&b, "| `%s` | `%s` | %s |\n", strings.Join(v.path, "."), v.defaults, strings.ReplaceAll(v.description, "|", `\|`))
+		fmt.Fprintf(&b, "| `%s` | `%s` | %s |\n", strings.Join(v.path, "."), v.defaults,
+			strings.ReplaceAll(v.description, "|", `\|`))
 	}
 	return b.String()
 }

@@ -33,11 +33,13 @@ const (
 	denialLatest  = time.Minute
 )
 
-// admit sorts the objects of a release into those that its account may change and the others. What an account may not
-// change its release does not own, does not compare and does not take from another release: a forged manifest is neither
-// a claim nor a way to find out about objects that its author may not see. Everything is the operator's own to change
-// where it writes in its own name.
-func (c *Controller) admit(ctx context.Context, account string, objects []*lock.Object) (admitted []*lock.Object, denied []denial, err error) {
+// admit sorts the objects of a release into those that its account may change and the others. What an account may
+// not change its release does not own, does not compare and does not take from another release: a forged manifest
+// is neither a claim nor a way to find out about objects that its author may not see. Everything is the operator's
+// own to change where it writes in its own name.
+func (c *Controller) admit(
+	ctx context.Context, account string, objects []*lock.Object,
+) (admitted []*lock.Object, denied []denial, err error) {
 	if account == "" {
 		return objects, nil, nil
 	}
@@ -77,8 +79,8 @@ func (c *Controller) hold(ctx context.Context, account string, ld *loaded) ([]de
 	return denied, nil
 }
 
-// granted reports whether an account may change by now what it was denied. If not, that is asked again later, less and less
-// often.
+// granted reports whether an account may change by now what it was denied. If not, that is asked again later, less
+// and less often.
 func (c *Controller) granted(ctx context.Context, key string) bool {
 	var d denials
 	c.update(key, func(e *entry) {
@@ -125,7 +127,8 @@ func (d denials) message() string {
 		if o.id.Namespace != "" {
 			where = fmt.Sprintf("in the namespace %q", o.id.Namespace)
 		}
-		texts = append(texts, fmt.Sprintf("%s is not protected: User %q cannot patch resource %q in API group %q %s", o.id, d.account, o.gvr.Resource, o.gvr.Group, where))
+		texts = append(texts, fmt.Sprintf("%s is not protected: User %q cannot patch resource %q in API group %q %s",
+			o.id, d.account, o.gvr.Resource, o.gvr.Group, where))
 	}
 	return strings.Join(texts, "; ") + andMore(len(d.objects)-len(texts))
 }

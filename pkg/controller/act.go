@@ -32,7 +32,8 @@ func (c *Controller) act(ctx context.Context, l *lock.Lock, drifted []*verdict) 
 		// A standby keeps what it saw, and asks the API server nothing about it again. Lead has it worked on.
 		for _, v := range drifted {
 			again := v.Observation
-			if l.Settle(v.ID, lock.Outcome{Again: &again, Waits: true, Problem: c.driftProblem(v), Now: c.Clock.Now()}) {
+			if l.Settle(v.ID, lock.Outcome{Again: &again, Waits: true, Problem: c.driftProblem(v),
+				Now: c.Clock.Now()}) {
 				c.driftQueue.Add(l.Key)
 			}
 		}
@@ -58,8 +59,8 @@ func (c *Controller) act(ctx context.Context, l *lock.Lock, drifted []*verdict) 
 	writes.Wait()
 }
 
-// notNow hands objects back because the record is not the locked one, or, with an error, not known to be. The event that
-// ends the lock is on its way; if it were not, the wait keeps this from spinning.
+// notNow hands objects back because the record is not the locked one, or, with an error, not known to be. The event
+// that ends the lock is on its way; if it were not, the wait keeps this from spinning.
 func (c *Controller) notNow(l *lock.Lock, drifted []*verdict, err error) {
 	for _, v := range drifted {
 		again := v.Observation
@@ -70,7 +71,9 @@ func (c *Controller) notNow(l *lock.Lock, drifted []*verdict, err error) {
 		c.settle(l, v.Work, lock.Outcome{Again: &again, Failed: true, Transient: true, Problem: p})
 	}
 	if err != nil {
-		c.Log.WithField("release", l.Release.String()).Warnf("cannot tell whether Helm is at work, so nothing is reverted: %v", err)
+		c.Log.WithField(
+			"release", l.Release.String(),
+		).Warnf("cannot tell whether Helm is at work, so nothing is reverted: %v", err)
 		return
 	}
 	c.update(l.Key, func(*entry) { c.Metrics.Yielded(l.Release) })
@@ -100,8 +103,8 @@ func (c *Controller) freshLook(v *verdict) *lock.Observation {
 }
 
 // recreate creates objects anew: those that others need first (namespaces, then definitions), then the rest side by
-// side. After each creation the record is read again, by one list for all that wait for it; if Helm has begun to work the object may be
-// taken back.
+// side. After each creation the record is read again, by one list for all that wait for it; if Helm has begun to
+// work the object may be taken back.
 func (c *Controller) recreate(ctx context.Context, l *lock.Lock, verdicts []*verdict) {
 	if len(verdicts) == 0 {
 		return
@@ -157,12 +160,14 @@ func (c *Controller) notCreated(l *lock.Lock, v *verdict, made *unstructured.Uns
 	}
 	switch {
 	case unanswered(err):
-		c.settle(l, v.Work, lock.Outcome{Again: c.freshLook(v), Failed: true, Transient: true, Problem: c.driftProblem(v)})
+		c.settle(l, v.Work, lock.Outcome{Again: c.freshLook(v), Failed: true, Transient: true,
+			Problem: c.driftProblem(v)})
 	case apierrors.IsAlreadyExists(err), apierrors.IsConflict(err):
 		c.settle(l, v.Work, lock.Outcome{Again: c.freshLook(v)})
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		c.settle(l, v.Work, lock.Outcome{Again: c.freshLook(v), Failed: true, Problem: &lock.Problem{
-			Reason: v1alpha1.ReasonBeingDeleted, Message: "its namespace is being deleted; it is re-created in the next one", Drifted: true,
+			Reason: v1alpha1.ReasonBeingDeleted, Message: "its namespace is being deleted; it is re-created in the " +
+				"next one", Drifted: true,
 		}})
 	case apierrors.IsNotFound(err):
 		// The namespace or the kind is missing. A kind that has gone has to wait for its definition.
@@ -234,8 +239,11 @@ func (c *Controller) refused(l *lock.Lock, v *verdict, err error) {
 		return
 	}
 	if disconnected(err) {
-		c.Log.WithField("object", v.ID.String()).Warnf("the API server did not answer a revert, which is tried again: %v", err)
-		c.settle(l, v.Work, lock.Outcome{Again: c.freshLook(v), Failed: true, Transient: true, Problem: c.driftProblem(v)})
+		c.Log.WithField(
+			"object", v.ID.String(),
+		).Warnf("the API server did not answer a revert, which is tried again: %v", err)
+		c.settle(l, v.Work, lock.Outcome{Again: c.freshLook(v), Failed: true, Transient: true,
+			Problem: c.driftProblem(v)})
 		return
 	}
 	p := c.refusalOf(l, v, err)

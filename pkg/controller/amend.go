@@ -25,7 +25,8 @@ type newestRevision struct {
 	loaded *loaded
 }
 
-// counts reports whether the manifest of the newest record says what should exist: not when there is none, or when Helm uninstalls.
+// counts reports whether the manifest of the newest record says what should exist: not when there is none, or when
+// Helm uninstalls.
 func (r *newestRevision) counts() bool {
 	return r.found && r.record.Status != release.StatusUninstalling && r.record.Status != release.StatusUninstalled
 }
@@ -35,12 +36,15 @@ func (r *newestRevision) is(rec release.Record) bool {
 	return r.found && r.record.Same(rec) || !r.found && rec.UID == ""
 }
 
-// errNotReadable says that the manifest of the newest record cannot be read. What was written stays as it is until it can.
+// errNotReadable says that the manifest of the newest record cannot be read. What was written stays as it is until
+// it can.
 var errNotReadable = errors.New("the newest revision cannot be read")
 
-// declares returns an object as the newest revision declares it. known reports whether it declares the object at all: one that is
-// exempt, or of a kind that is not served, is declared and not returned.
-func (c *Controller) declares(ctx context.Context, r *newestRevision, w lock.Write) (o *lock.Object, known bool, err error) {
+// declares returns an object as the newest revision declares it. known reports whether it declares the object at
+// all: one that is exempt, or of a kind that is not served, is declared and not returned.
+func (c *Controller) declares(
+	ctx context.Context, r *newestRevision, w lock.Write,
+) (o *lock.Object, known bool, err error) {
 	if r.loaded == nil {
 		var spec v1alpha1.HelmReleaseSpec
 		if hr := c.cached(w.Key); hr != nil {
@@ -64,9 +68,9 @@ func (c *Controller) declares(ctx context.Context, r *newestRevision, w lock.Wri
 	return nil, known, nil
 }
 
-// amendWrite makes good a write that may have landed after Helm began to work on a newer revision. What the newer revision does not
-// declare and the write created is taken back. Where the write took away what the newer revision declares, that is written again:
-// Helm may have seen it there, and may have had nothing to do.
+// amendWrite makes good a write that may have landed after Helm began to work on a newer revision. What the newer
+// revision does not declare and the write created is taken back. Where the write took away what the newer revision
+// declares, that is written again: Helm may have seen it there, and may have had nothing to do.
 func (c *Controller) amendWrite(ctx context.Context, w lock.Write, r *newestRevision) error {
 	o, known, err := c.declares(ctx, r, w)
 	switch {
@@ -93,7 +97,9 @@ func (c *Controller) amendWrite(ctx context.Context, w lock.Write, r *newestRevi
 }
 
 // amendment returns the revert that makes a write good; nil when there is nothing to do.
-func (c *Controller) amendment(ctx context.Context, w lock.Write, r *newestRevision, o *lock.Object) (*enforce.Revert, error) {
+func (c *Controller) amendment(
+	ctx context.Context, w lock.Write, r *newestRevision, o *lock.Object,
+) (*enforce.Revert, error) {
 	live, err := c.enforcer.Look(ctx, w.Object)
 	if err != nil || live == nil {
 		return nil, err
@@ -124,13 +130,14 @@ func (c *Controller) amendment(ctx context.Context, w lock.Write, r *newestRevis
 	same := *o
 	same.Account = w.Object.Account
 	return &enforce.Revert{
-		Object: &same, Record: r.record, Desired: a.Desired, Live: live, Target: a.Target, RemovesForeign: a.RemovesForeign, Owner: owner,
+		Object: &same, Record: r.record, Desired: a.Desired, Live: live, Target: a.Target,
+		RemovesForeign: a.RemovesForeign, Owner: owner,
 		Options: a.Options, Owned: owner.Applied(live.GetManagedFields(), a.Desired, live.Object),
 	}, nil
 }
 
-// amend makes the write that makes another one good, in the order of every other write: the object was observed, the record is read,
-// and the observed version is the precondition. It is kept in mind like every other write, too.
+// amend makes the write that makes another one good, in the order of every other write: the object was observed,
+// the record is read, and the observed version is the precondition. It is kept in mind like every other write, too.
 func (c *Controller) amend(ctx context.Context, w lock.Write, r *newestRevision, revert *enforce.Revert) error {
 	undo, err := json.Marshal(drift.MergePatch(revert.Target, revert.Live.Object))
 	if err != nil {
@@ -145,7 +152,8 @@ func (c *Controller) amend(ctx context.Context, w lock.Write, r *newestRevision,
 		return nil
 	}
 	next := &lock.Write{
-		Key: w.Key, Object: revert.Object, Record: r.record, Undo: undo, Version: revert.Live.GetResourceVersion(), Begun: c.Clock.Now(),
+		Key: w.Key, Object: revert.Object, Record: r.record, Undo: undo, Version: revert.Live.GetResourceVersion(),
+		Begun: c.Clock.Now(),
 	}
 	_, err = c.track(next, func() (*unstructured.Unstructured, error) {
 		return c.enforcer.Revert(ctx, enforce.SetID(w.Record.Key), revert)
@@ -159,17 +167,20 @@ func (c *Controller) amend(ctx context.Context, w lock.Write, r *newestRevision,
 		c.unproven.Begin(&w)
 		return err
 	case err != nil:
-		c.overtaken(w, corev1.EventTypeWarning, "%s was reverted while Helm began to work; it cannot be written as revision %d declares it: %s", w.Object.ID, r.record.Revision,
+		c.overtaken(w, corev1.EventTypeWarning, "%s was reverted while Helm began to work; it cannot be written as "+
+			"revision %d declares it: %s", w.Object.ID, r.record.Revision,
 			errorAbout(w.Object.ID, err))
 		return nil
 	}
-	c.overtaken(w, corev1.EventTypeNormal, "%s was reverted while Helm began to work; it was written as revision %d declares it", w.Object.ID, r.record.Revision)
+	c.overtaken(w, corev1.EventTypeNormal,
+		"%s was reverted while Helm began to work; it was written as revision %d declares it",
+		w.Object.ID, r.record.Revision)
 	c.confirmLater(w.Record.Key)
 	return nil
 }
 
-// restore creates an object again that was taken back, and that the newest revision declares: Helm may have found it, and may have had
-// nothing to do.
+// restore creates an object again that was taken back, and that the newest revision declares: Helm may have found
+// it, and may have had nothing to do.
 func (c *Controller) restore(ctx context.Context, w lock.Write, r *newestRevision, o *lock.Object) error {
 	desired, err := decode(o.Desired)
 	if err != nil {
@@ -191,7 +202,8 @@ func (c *Controller) restore(ctx context.Context, w lock.Write, r *newestRevisio
 	}
 	next := &lock.Write{Key: w.Key, Object: &same, Record: r.record, Created: true, Begun: c.Clock.Now()}
 	_, err = c.track(next, func() (*unstructured.Unstructured, error) {
-		return c.enforcer.Revert(ctx, enforce.SetID(w.Record.Key), &enforce.Revert{Object: &same, Record: r.record, Desired: desired, Owner: owner})
+		return c.enforcer.Revert(ctx, enforce.SetID(w.Record.Key),
+			&enforce.Revert{Object: &same, Record: r.record, Desired: desired, Owner: owner})
 	})
 	switch {
 	case apierrors.IsAlreadyExists(err):
@@ -200,7 +212,10 @@ func (c *Controller) restore(ctx context.Context, w lock.Write, r *newestRevisio
 		c.unproven.Begin(&w) // try again
 		return err
 	}
-	c.overtaken(w, corev1.EventTypeNormal, "%s was deleted while Helm began to work; it was created again, as revision %d declares it", w.Object.ID, r.record.Revision)
+	c.overtaken(
+		w, corev1.EventTypeNormal, "%s was deleted while Helm began to work; it was created again, as revision %d "+
+			"declares it", w.Object.ID, r.record.Revision,
+	)
 	c.confirmQueue.Add(w.Record.Key)
 	return nil
 }

@@ -5,12 +5,13 @@ import (
 	"time"
 )
 
-// announcePatience is how long the event of a lock is held back at most when its own status is written and others wait to be.
+// announcePatience is how long the event of a lock is held back at most when its own status is written and others
+// wait to be.
 const announcePatience = 5 * time.Second
 
-// announcements hold the events back that tell of new locks. When many releases are locked at once, the API server would spend
-// about as much time on the events as on the statuses, and nobody waits for an event. The zero value is ready, and it is safe for
-// concurrent use.
+// announcements hold the events back that tell of new locks. When many releases are locked at once, the API server
+// would spend about as much time on the events as on the statuses, and nobody waits for an event. The zero value is
+// ready, and it is safe for concurrent use.
 type announcements struct {
 	mu   sync.Mutex
 	held map[string]func() // by HelmRelease key, whose status has not been written yet
@@ -40,8 +41,8 @@ func (a *announcements) say(key string) {
 	}
 }
 
-// written takes note that the status of a HelmRelease was dealt with, and tells of all such locks once no other status waits
-// or they have waited for those long enough.
+// written takes note that the status of a HelmRelease was dealt with, and tells of all such locks once no other
+// status waits or they have waited for those long enough.
 func (a *announcements) written(key string, now time.Time, others int) {
 	a.mu.Lock()
 	if tell := a.held[key]; tell != nil {

@@ -82,8 +82,9 @@ func (c *Controller) mayRead(ctx context.Context, namespace string) error {
 // readLater has a record read when its namespace may again. A lock at the same record goes on meanwhile.
 func (c *Controller) readLater(key string, rec release.Record, wait time.Duration) {
 	if old := c.table.Get(key); old == nil || !old.Record.Same(rec) {
-		c.unlock(key, problem{v1alpha1.ReasonLocking, fmt.Sprintf("reading the release records of namespace %s took so long that the next one waits; "+
-			"make its releases smaller, or change them less often", rec.Key.Namespace)})
+		c.unlock(key, problem{v1alpha1.ReasonLocking,
+			fmt.Sprintf("reading the release records of namespace %s took so long that the next one waits; "+
+				"make its releases smaller, or change them less often", rec.Key.Namespace)})
 	}
 	c.update(key, func(e *entry) { e.reload = true })
 	c.releaseQueue.AddAfter(key, wait)

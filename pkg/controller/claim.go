@@ -14,14 +14,14 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// inShard reports whether the labels of a HelmRelease make it this controller's to look after. Another operator of the same
-// name looks after the others.
+// inShard reports whether the labels of a HelmRelease make it this controller's to look after. Another operator of
+// the same name looks after the others.
 func (c *Controller) inShard(hr *v1alpha1.HelmRelease) bool {
 	return c.Shard == nil || c.Shard.Matches(labels.Set(hr.Labels))
 }
 
-// rememberElsewhere keeps in mind which release a HelmRelease in another shard names: when it goes, a HelmRelease of this shard
-// may be the next to keep the release.
+// rememberElsewhere keeps in mind which release a HelmRelease in another shard names: when it goes, a HelmRelease
+// of this shard may be the next to keep the release.
 func (c *Controller) rememberElsewhere(key string, hr *v1alpha1.HelmRelease) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -48,14 +48,16 @@ func (c *Controller) ofShard() string {
 	return ", of shard " + c.Shard.String()
 }
 
-// claimable reports whether operators of this controller's name look after the HelmRelease or may claim it, in whichever shard.
+// claimable reports whether operators of this controller's name look after the HelmRelease or may claim it, in
+// whichever shard.
 func (c *Controller) claimable(hr *v1alpha1.HelmRelease) bool {
 	by, claimed := hr.Annotations[v1alpha1.ManagedByAnnotation]
 	return !claimed || by == "" || by == c.Name
 }
 
 // claim makes the HelmRelease this controller's, and rids it of the finalizer that older operators set. It returns
-// false for a HelmRelease that another controller has claimed, that is in another shard, or that a standby has to leave unclaimed for now.
+// false for a HelmRelease that another controller has claimed, that is in another shard, or that a standby has to
+// leave unclaimed for now.
 func (c *Controller) claim(hr *v1alpha1.HelmRelease) (bool, error) {
 	if !c.claimable(hr) || !c.inShard(hr) {
 		return false, nil
@@ -67,7 +69,8 @@ func (c *Controller) claim(hr *v1alpha1.HelmRelease) (bool, error) {
 		changed = true
 	}
 	if slices.Contains(hr.Finalizers, v1alpha1.LegacyFinalizer) {
-		meta["finalizers"] = slices.DeleteFunc(slices.Clone(hr.Finalizers), func(f string) bool { return f == v1alpha1.LegacyFinalizer })
+		meta["finalizers"] = slices.DeleteFunc(slices.Clone(hr.Finalizers),
+			func(f string) bool { return f == v1alpha1.LegacyFinalizer })
 		changed = true
 	}
 	if !changed {

@@ -40,7 +40,8 @@ func TestClaims(t *testing.T) {
 }
 
 func recordOf(namespace, name, version string) release.Record {
-	return release.Record{Key: release.Key{Namespace: namespace, Name: name}, UID: types.UID(name), ResourceVersion: version}
+	return release.Record{Key: release.Key{Namespace: namespace, Name: name}, UID: types.UID(name),
+		ResourceVersion: version}
 }
 
 func configMaps(n int, prefix string) []manifest.Object {
@@ -69,7 +70,8 @@ func TestDeclarations(t *testing.T) {
 	got := wants(first, true, false, nil)
 	for id, want := range map[manifest.ID]bool{
 		{Kind: "ConfigMap", Name: "x-2"}: true, {Kind: "ConfigMap", Name: "y-0"}: true,
-		{Kind: "ConfigMap", Name: "x-3"}: false, {Kind: "Secret", Name: "x-2"}: false, {Kind: "ConfigMap", Namespace: "n", Name: "x-2"}: false,
+		{Kind: "ConfigMap", Name: "x-3"}: false, {Kind: "Secret", Name: "x-2"}: false,
+		{Kind: "ConfigMap", Namespace: "n", Name: "x-2"}: false,
 	} {
 		if got.has(id) != want {
 			t.Errorf("%s: declared is %v", id, !want)

@@ -68,19 +68,23 @@ func readiness(v *view) (metav1.ConditionStatus, string, string) {
 	}
 	if v.sum.Unjudged > 0 {
 		return metav1.ConditionFalse, v1alpha1.ReasonLocking,
-			fmt.Sprintf("revision %d: %d of %d objects still to be read", v.lock.Record.Revision, v.sum.Unjudged, v.sum.Tracked)
+			fmt.Sprintf("revision %d: %d of %d objects still to be read", v.lock.Record.Revision, v.sum.Unjudged,
+				v.sum.Tracked)
 	}
 	if v.lock.Detect {
 		return metav1.ConditionTrue, v1alpha1.ReasonDetectOnly,
-			fmt.Sprintf("revision %d: %s watched, as declared; drift is only reported", v.lock.Record.Revision, count(v.sum.Tracked, "object"))
+			fmt.Sprintf("revision %d: %s watched, as declared; drift is only reported", v.lock.Record.Revision,
+				count(v.sum.Tracked, "object"))
 	}
 	return metav1.ConditionTrue, v1alpha1.ReasonLocked, lockedMessage(v)
 }
 
-// worst returns the reason of the problem that matters most, empty for none. What is just being reverted is drift, which
-// has a condition of its own; it makes the release not ready all the same. Only problems count for which match is true, all for nil.
+// worst returns the reason of the problem that matters most, empty for none. What is just being reverted is drift,
+// which has a condition of its own; it makes the release not ready all the same. Only problems count for which
+// match is true, all for nil.
 func worst(v *view, match func(lock.Problem) bool) string {
-	order := []string{v1alpha1.ReasonForbidden, v1alpha1.ReasonConflict, v1alpha1.ReasonRevertFailed, v1alpha1.ReasonDriftDetected,
+	order := []string{v1alpha1.ReasonForbidden, v1alpha1.ReasonConflict, v1alpha1.ReasonRevertFailed,
+		v1alpha1.ReasonDriftDetected,
 		v1alpha1.ReasonBeingDeleted}
 	for _, reason := range order {
 		for _, p := range v.sum.Problems {
@@ -149,7 +153,8 @@ func waitingMessage(v *view) string {
 	for gvk, ids := range v.entry.waiting {
 		why := "which the API server does not serve: its CustomResourceDefinition is missing"
 		if served := v.entry.served[gvk.GroupKind()]; len(served) > 0 {
-			why = fmt.Sprintf("a version that the API server does not serve any more; it serves %s: upgrade the release to a chart that declares that",
+			why = fmt.Sprintf("a version that the API server does not serve any more; it serves %s: upgrade the "+
+				"release to a chart that declares that",
 				strings.Join(served, ", "))
 		}
 		texts = append(texts, fmt.Sprintf("%d of kind %s (%s), %s", len(ids), gvk.Kind, gvk.GroupVersion(), why))
@@ -163,7 +168,8 @@ func lockedCondition(v *view, reason, message string, set setter) {
 	case v.lock == nil:
 		set(v1alpha1.ConditionLocked, metav1.ConditionFalse, reason, message)
 	case v.lock.Detect:
-		set(v1alpha1.ConditionLocked, metav1.ConditionFalse, v1alpha1.ReasonDetectOnly, "mode Detect: drift is reported, nothing is written")
+		set(v1alpha1.ConditionLocked, metav1.ConditionFalse, v1alpha1.ReasonDetectOnly,
+			"mode Detect: drift is reported, nothing is written")
 	default:
 		m := fmt.Sprintf("revision %d: %s protected", v.lock.Record.Revision, count(v.sum.Tracked, "object"))
 		if n := leftAlone(v); n > 0 {
@@ -177,7 +183,8 @@ func lockedCondition(v *view, reason, message string, set setter) {
 func driftCondition(v *view, set setter) {
 	switch {
 	case v.lock == nil:
-		set(v1alpha1.ConditionDrifted, metav1.ConditionUnknown, v1alpha1.ReasonNotLocked, "the release is not locked, so its objects are not compared")
+		set(v1alpha1.ConditionDrifted, metav1.ConditionUnknown, v1alpha1.ReasonNotLocked,
+			"the release is not locked, so its objects are not compared")
 	case v.sum.Drifted > 0:
 		reason, of := v1alpha1.ReasonDriftDetected, worst(v, func(p lock.Problem) bool { return p.Drifted })
 		if of == v1alpha1.ReasonRevertFailed || of == v1alpha1.ReasonForbidden {
@@ -186,9 +193,11 @@ func driftCondition(v *view, set setter) {
 		set(v1alpha1.ConditionDrifted, metav1.ConditionTrue, reason, problems(v, of))
 	case v.reverted > 0:
 		set(v1alpha1.ConditionDrifted, metav1.ConditionFalse, v1alpha1.ReasonDriftReverted,
-			fmt.Sprintf("no drift now; %s reverted since revision %d was locked%s", count(v.reverted, "change"), v.lock.Record.Revision, notCompared(v)))
+			fmt.Sprintf("no drift now; %s reverted since revision %d was locked%s", count(v.reverted, "change"),
+				v.lock.Record.Revision, notCompared(v)))
 	default:
-		set(v1alpha1.ConditionDrifted, metav1.ConditionFalse, v1alpha1.ReasonNoDrift, "every object is as its manifest declares it"+notCompared(v))
+		set(v1alpha1.ConditionDrifted, metav1.ConditionFalse, v1alpha1.ReasonNoDrift,
+			"every object is as its manifest declares it"+notCompared(v))
 	}
 }
 
@@ -198,7 +207,8 @@ func notCompared(v *view) string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", but for %s of another release, which Ready names: what is left alone is not compared", count(n, "object"))
+	return fmt.Sprintf(", but for %s of another release, which Ready names: what is left alone is not compared",
+		count(n, "object"))
 }
 
 func contentionCondition(v *view, set setter) {
@@ -207,7 +217,8 @@ func contentionCondition(v *view, set setter) {
 		return
 	}
 	if len(v.sum.Fights) == 0 {
-		set(v1alpha1.ConditionContended, metav1.ConditionFalse, v1alpha1.ReasonNoContention, "nobody keeps changing an object back")
+		set(v1alpha1.ConditionContended, metav1.ConditionFalse, v1alpha1.ReasonNoContention,
+			"nobody keeps changing an object back")
 		return
 	}
 	var texts []string
@@ -222,13 +233,15 @@ func contentionCondition(v *view, set setter) {
 		texts = append(texts, text)
 	}
 	set(v1alpha1.ConditionContended, metav1.ConditionTrue, v1alpha1.ReasonFightDetected,
-		strings.Join(texts, "; ")+andMore(len(v.sum.Fights)-len(texts))+"; reverts of it wait longer and longer, up to 5 minutes")
+		strings.Join(texts, "; ")+andMore(len(v.sum.Fights)-len(texts))+
+			"; reverts of it wait longer and longer, up to 5 minutes")
 }
 
 // stalls reports whether nothing but somebody's action ends a reason.
 func stalls(reason string) bool {
 	switch reason {
-	case v1alpha1.ReasonConflict, v1alpha1.ReasonDecodeFailed, v1alpha1.ReasonManifestInvalid, v1alpha1.ReasonStuckTransitioning, v1alpha1.ReasonInvalidRule,
+	case v1alpha1.ReasonConflict, v1alpha1.ReasonDecodeFailed, v1alpha1.ReasonManifestInvalid,
+		v1alpha1.ReasonStuckTransitioning, v1alpha1.ReasonInvalidRule,
 		v1alpha1.ReasonForbidden, v1alpha1.ReasonNotDeployed, v1alpha1.ReasonNoServiceAccount:
 		return true
 	}
@@ -238,9 +251,11 @@ func stalls(reason string) bool {
 // progress sets Stalled or Reconciling, as kstatus has them: present only while they apply.
 func progress(v *view, ready metav1.ConditionStatus, reason, message string, set setter, remove func(string)) {
 	stalled := ready == metav1.ConditionFalse && stalls(reason)
-	detected := v.lock != nil && v.lock.Detect && (reason == v1alpha1.ReasonDriftDetected || reason == v1alpha1.ReasonBeingDeleted)
+	detected := v.lock != nil && v.lock.Detect && (reason == v1alpha1.ReasonDriftDetected ||
+		reason == v1alpha1.ReasonBeingDeleted)
 	reconciling := ready != metav1.ConditionTrue && !stalled && !detected
-	for kind, applies := range map[string]bool{v1alpha1.ConditionStalled: stalled, v1alpha1.ConditionReconciling: reconciling} {
+	for kind, applies := range map[string]bool{v1alpha1.ConditionStalled: stalled,
+		v1alpha1.ConditionReconciling: reconciling} {
 		if applies {
 			set(kind, metav1.ConditionTrue, reason, message)
 		} else {

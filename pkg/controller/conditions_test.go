@@ -24,9 +24,10 @@ func configMap(name string) manifest.ID {
 // lockedView is a release of four objects, locked and without drift.
 func lockedView(change func(*view)) *view {
 	v := &view{
-		entry: &entry{decision: lock.Decision{Lock: true, State: v1alpha1.StateDeployed, Reason: v1alpha1.ReasonLocked, Message: "deployed"}},
-		lock:  lock.New(&lock.Lock{Record: release.Record{Revision: 7}}, nil),
-		sum:   lock.Summary{Tracked: 4},
+		entry: &entry{decision: lock.Decision{Lock: true, State: v1alpha1.StateDeployed, Reason: v1alpha1.ReasonLocked,
+			Message: "deployed"}},
+		lock: lock.New(&lock.Lock{Record: release.Record{Revision: 7}}, nil),
+		sum:  lock.Summary{Tracked: 4},
 	}
 	if change != nil {
 		change(v)
@@ -40,7 +41,8 @@ func unlockedView(reason, message string) *view {
 
 func withProblem(reason, message string, drifted bool) func(*view) {
 	return func(v *view) {
-		v.sum.Problems = append(v.sum.Problems, lock.ObjectProblem{ID: configMap("a"), Problem: lock.Problem{Reason: reason, Message: message, Drifted: drifted}})
+		v.sum.Problems = append(v.sum.Problems, lock.ObjectProblem{ID: configMap("a"),
+			Problem: lock.Problem{Reason: reason, Message: message, Drifted: drifted}})
 		if drifted {
 			v.sum.Drifted++
 		}
@@ -62,7 +64,8 @@ func TestConditions(t *testing.T) {
 		"locked without drift is ready": {
 			lockedView(nil), want{yes, v1alpha1.ReasonLocked, "revision 7 locked: 4 objects", yes, no, ""}},
 		"past reverts are told": {
-			lockedView(func(v *view) { v.reverted = 3 }), want{yes, v1alpha1.ReasonLocked, "3 changes reverted", yes, no, ""}},
+			lockedView(func(v *view) { v.reverted = 3 }),
+			want{yes, v1alpha1.ReasonLocked, "3 changes reverted", yes, no, ""}},
 		"what is not locked is told": {
 			lockedView(func(v *view) {
 				v.entry.skipped = []manifest.Skipped{{Kind: "Pod", Name: "test", Reason: "generateName"}}
@@ -70,7 +73,8 @@ func TestConditions(t *testing.T) {
 			want{yes, v1alpha1.ReasonLocked, "1 not locked (Pod test: generateName)", yes, no, ""}},
 		"drift not reverted yet is not ready and names the object": {
 			lockedView(withProblem(v1alpha1.ReasonDriftDetected, "data[x] changed by kubectl-edit", true)),
-			want{no, v1alpha1.ReasonDriftDetected, "ConfigMap apps/a: data[x] changed by kubectl-edit", yes, yes, v1alpha1.ConditionReconciling}},
+			want{no, v1alpha1.ReasonDriftDetected, "ConfigMap apps/a: data[x] changed by kubectl-edit", yes, yes,
+				v1alpha1.ConditionReconciling}},
 		"a refused revert is told": {
 			lockedView(withProblem(v1alpha1.ReasonRevertFailed, "Invalid: data (FieldValueForbidden)", true)),
 			want{no, v1alpha1.ReasonRevertFailed, "FieldValueForbidden", yes, yes, v1alpha1.ConditionReconciling}},
@@ -85,21 +89,28 @@ func TestConditions(t *testing.T) {
 			want{no, v1alpha1.ReasonLocking, "2 of 4 objects", yes, no, v1alpha1.ConditionReconciling}},
 		"an object of another HelmRelease": {
 			lockedView(func(v *view) { v.entry.conflicts = []lock.Conflict{{ID: configMap("a"), Owner: "ns/first"}} }),
-			want{no, v1alpha1.ReasonConflict, "ConfigMap apps/a is locked by HelmRelease ns/first", yes, no, v1alpha1.ConditionStalled}},
+			want{no, v1alpha1.ReasonConflict, "ConfigMap apps/a is locked by HelmRelease ns/first", yes, no,
+				v1alpha1.ConditionStalled}},
 		"a kind that is not served": {
 			lockedView(func(v *view) {
-				v.entry.waiting = map[schema.GroupVersionKind][]manifest.ID{{Group: "x.io", Version: "v1", Kind: "Thing"}: {{}, {}}}
+				v.entry.waiting = map[schema.GroupVersionKind][]manifest.ID{{Group: "x.io", Version: "v1",
+					Kind: "Thing"}: {{}, {}}}
 			}),
-			want{no, v1alpha1.ReasonWaitingForKind, "2 of kind Thing (x.io/v1)", yes, no, v1alpha1.ConditionReconciling}},
+			want{no, v1alpha1.ReasonWaitingForKind, "2 of kind Thing (x.io/v1)", yes, no,
+				v1alpha1.ConditionReconciling}},
 		"a watch that is refused": {
 			lockedView(func(v *view) { v.watchErr = errors.New("forbidden") }),
 			want{no, v1alpha1.ReasonWatchFailed, "forbidden", yes, no, v1alpha1.ConditionReconciling}},
 		"a watch that is not permitted": {
 			lockedView(func(v *view) {
-				v.watchErr = fmt.Errorf("watch of Deployment: %w", apierrors.NewForbidden(schema.GroupResource{Group: "apps", Resource: "deployments"}, "",
-					errors.New(`User "locker" cannot list resource "deployments" in API group "apps" at the cluster scope`)))
+				v.watchErr = fmt.Errorf("watch of Deployment: %w",
+					apierrors.NewForbidden(schema.GroupResource{Group: "apps", Resource: "deployments"}, "",
+						errors.New(
+							`User "locker" cannot list resource "deployments" in API group "apps" at the cluster scope`,
+						)))
 			}),
-			want{no, v1alpha1.ReasonForbidden, `cannot list resource "deployments" in API group "apps"`, yes, no, v1alpha1.ConditionStalled}},
+			want{no, v1alpha1.ReasonForbidden, `cannot list resource "deployments" in API group "apps"`, yes, no,
+				v1alpha1.ConditionStalled}},
 		"mode Detect is ready and not locked": {
 			lockedView(func(v *view) { v.lock.Detect = true }),
 			want{yes, v1alpha1.ReasonDetectOnly, "only reported", no, no, ""}},
@@ -110,22 +121,28 @@ func TestConditions(t *testing.T) {
 			}),
 			want{no, v1alpha1.ReasonDriftDetected, "data[x] changed", no, yes, ""}},
 		"suspended as asked is ready": {
-			unlockedView(v1alpha1.ReasonSuspended, "suspended"), want{yes, v1alpha1.ReasonSuspended, "suspended", no, unknown, ""}},
+			unlockedView(v1alpha1.ReasonSuspended, "suspended"),
+			want{yes, v1alpha1.ReasonSuspended, "suspended", no, unknown, ""}},
 		"Helm at work": {
-			unlockedView(v1alpha1.ReasonTransitioning, "pending"), want{no, v1alpha1.ReasonTransitioning, "pending", no, unknown, v1alpha1.ConditionReconciling}},
+			unlockedView(v1alpha1.ReasonTransitioning, "pending"),
+			want{no, v1alpha1.ReasonTransitioning, "pending", no, unknown, v1alpha1.ConditionReconciling}},
 		"Helm interrupted": {
-			unlockedView(v1alpha1.ReasonStuckTransitioning, "stuck"), want{no, v1alpha1.ReasonStuckTransitioning, "stuck", no, unknown, v1alpha1.ConditionStalled}},
+			unlockedView(v1alpha1.ReasonStuckTransitioning, "stuck"),
+			want{no, v1alpha1.ReasonStuckTransitioning, "stuck", no, unknown, v1alpha1.ConditionStalled}},
 		"no release yet": {
-			unlockedView(v1alpha1.ReasonSecretNotFound, "none"), want{no, v1alpha1.ReasonSecretNotFound, "none", no, unknown, v1alpha1.ConditionReconciling}},
+			unlockedView(v1alpha1.ReasonSecretNotFound, "none"),
+			want{no, v1alpha1.ReasonSecretNotFound, "none", no, unknown, v1alpha1.ConditionReconciling}},
 		"a manifest that does not parse": {
-			&view{entry: &entry{decision: lock.Decision{Lock: true}, problem: problem{v1alpha1.ReasonManifestInvalid, "document 3"}}},
+			&view{entry: &entry{decision: lock.Decision{Lock: true},
+				problem: problem{v1alpha1.ReasonManifestInvalid, "document 3"}}},
 			want{no, v1alpha1.ReasonManifestInvalid, "document 3", no, unknown, v1alpha1.ConditionStalled}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			all := conditions(&v1alpha1.HelmRelease{}, tc.view)
 			ready := meta.FindStatusCondition(all, v1alpha1.ConditionReady)
-			if ready.Status != tc.want.ready || ready.Reason != tc.want.reason || !strings.Contains(ready.Message, tc.want.message) {
+			if ready.Status != tc.want.ready || ready.Reason != tc.want.reason ||
+				!strings.Contains(ready.Message, tc.want.message) {
 				t.Errorf("Ready is %s, %s, %q", ready.Status, ready.Reason, ready.Message)
 			}
 			if got := meta.FindStatusCondition(all, v1alpha1.ConditionLocked).Status; got != tc.want.locked {
@@ -165,10 +182,12 @@ func TestAConditionKeepsItsTimeWhileItsStatusStays(t *testing.T) {
 func TestAContendedObjectIsNamedWithItsOpponent(t *testing.T) {
 	v := lockedView(func(v *view) {
 		v.sum.Fights = []manifest.ID{configMap("a")}
-		v.recent = []v1alpha1.DriftRecord{{Object: driftedObject(configMap("a")), FieldManager: "other-operator", Paths: []string{"/data/x"}}}
+		v.recent = []v1alpha1.DriftRecord{{Object: driftedObject(configMap("a")), FieldManager: "other-operator",
+			Paths: []string{"/data/x"}}}
 	})
 	c := meta.FindStatusCondition(conditions(&v1alpha1.HelmRelease{}, v), v1alpha1.ConditionContended)
-	if c.Status != metav1.ConditionTrue || !strings.Contains(c.Message, "ConfigMap apps/a") || !strings.Contains(c.Message, "other-operator (/data/x)") {
+	if c.Status != metav1.ConditionTrue || !strings.Contains(c.Message, "ConfigMap apps/a") ||
+		!strings.Contains(c.Message, "other-operator (/data/x)") {
 		t.Errorf("Contended is %s: %s", c.Status, c.Message)
 	}
 }

@@ -19,9 +19,12 @@ func TestConditionsCountWhatIsLeftAlone(t *testing.T) {
 		condition, reason string
 		says              string
 	}{
-		"protected":         {lockedView(conflict), v1alpha1.ConditionLocked, v1alpha1.ReasonLocked, "3 of 4 objects protected"},
-		"all are protected": {lockedView(nil), v1alpha1.ConditionLocked, v1alpha1.ReasonLocked, "revision 7: 4 objects protected"},
-		"no drift":          {lockedView(conflict), v1alpha1.ConditionDrifted, v1alpha1.ReasonNoDrift, "but for 1 object of another release"},
+		"protected": {lockedView(conflict), v1alpha1.ConditionLocked, v1alpha1.ReasonLocked,
+			"3 of 4 objects protected"},
+		"all are protected": {lockedView(nil), v1alpha1.ConditionLocked, v1alpha1.ReasonLocked,
+			"revision 7: 4 objects protected"},
+		"no drift": {lockedView(conflict), v1alpha1.ConditionDrifted, v1alpha1.ReasonNoDrift,
+			"but for 1 object of another release"},
 		"drift beside it": {lockedView(func(v *view) {
 			conflict(v)
 			withProblem(v1alpha1.ReasonDriftDetected, "data changed", true)(v)
@@ -46,7 +49,8 @@ func TestAVersionThatIsNotServedAnyMoreIsNoMissingDefinition(t *testing.T) {
 			v.entry.waiting = map[schema.GroupVersionKind][]manifest.ID{beta: {configMap("a")}}
 			v.entry.served = map[schema.GroupKind][]string{beta.GroupKind(): served}
 		})
-		if _, reason, message := readiness(v); reason != v1alpha1.ReasonWaitingForKind || !strings.Contains(message, want) {
+		if _, reason, message := readiness(v); reason != v1alpha1.ReasonWaitingForKind ||
+			!strings.Contains(message, want) {
 			t.Errorf("got %s: %s, want %q", reason, message, want)
 		}
 	}

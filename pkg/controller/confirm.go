@@ -19,11 +19,12 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// lostPatience is how long a write whose answer was lost may still be carried out: an API server ends a request after a minute.
+// lostPatience is how long a write whose answer was lost may still be carried out: an API server ends a request
+// after a minute.
 const lostPatience = 2 * time.Minute
 
-// holds reports whether the newest record of a locked release is the locked one, as of a moment after the call. When it is, that proves
-// the earlier writes, too.
+// holds reports whether the newest record of a locked release is the locked one, as of a moment after the call.
+// When it is, that proves the earlier writes, too.
 func (c *Controller) holds(ctx context.Context, l *lock.Lock) (bool, error) {
 	passed := c.unproven.Check()
 	holds, err := c.enforcer.Holds(ctx, l.Record)
@@ -33,9 +34,11 @@ func (c *Controller) holds(ctx context.Context, l *lock.Lock) (bool, error) {
 	return holds, err
 }
 
-// write makes one write to an object of a locked release and keeps it in mind until the record was read again. creates says that the
-// object is a new one afterwards.
-func (c *Controller) write(ctx context.Context, l *lock.Lock, v *verdict, creates bool, do writeFunc) (*lock.Write, *unstructured.Unstructured, error) {
+// write makes one write to an object of a locked release and keeps it in mind until the record was read again.
+// creates says that the object is a new one afterwards.
+func (c *Controller) write(
+	ctx context.Context, l *lock.Lock, v *verdict, creates bool, do writeFunc,
+) (*lock.Write, *unstructured.Unstructured, error) {
 	w := &lock.Write{Key: l.Key, Object: v.Object, Record: l.Record, Created: creates, Begun: c.Clock.Now()}
 	if !w.Created {
 		undo, err := json.Marshal(drift.MergePatch(v.revert.Target, v.Live.Object))
@@ -44,7 +47,10 @@ func (c *Controller) write(ctx context.Context, l *lock.Lock, v *verdict, create
 		}
 		w.Undo, w.Version = undo, v.Live.GetResourceVersion()
 	}
-	done, err := c.track(w, func() (*unstructured.Unstructured, error) { return do(ctx, enforce.SetID(l.Release), v.revert) })
+	done, err := c.track(w, func() (*unstructured.Unstructured,
+		error) {
+		return do(ctx, enforce.SetID(l.Release), v.revert)
+	})
 	if l.Closed() && !creates { // creations are confirmed by the caller
 		c.confirmQueue.Add(l.Release)
 	}
@@ -55,7 +61,9 @@ func (c *Controller) write(ctx context.Context, l *lock.Lock, v *verdict, create
 type writeFunc func(ctx context.Context, setID string, r *enforce.Revert) (*unstructured.Unstructured, error)
 
 // track makes a write and records how it ended. A write that was refused may have landed in part.
-func (c *Controller) track(w *lock.Write, do func() (*unstructured.Unstructured, error)) (*unstructured.Unstructured, error) {
+func (c *Controller) track(
+	w *lock.Write, do func() (*unstructured.Unstructured, error),
+) (*unstructured.Unstructured, error) {
 	c.unproven.Begin(w)
 	done, err := do()
 	lost := done == nil && unanswered(err)
@@ -69,14 +77,16 @@ func (c *Controller) track(w *lock.Write, do func() (*unstructured.Unstructured,
 	return done, err
 }
 
-// confirm reports whether an object that was just created may stay, as far as that is known now. Whatever takes long or has to be
-// tried again is left to the workers of confirmQueue.
+// confirm reports whether an object that was just created may stay, as far as that is known now. Whatever takes
+// long or has to be tried again is left to the workers of confirmQueue.
 func (c *Controller) confirm(ctx context.Context, w *lock.Write) (stays bool) {
 	passed := c.unproven.Check()
 	newest, found, err := c.enforcer.Newest(ctx, w.Record.Key)
 	switch {
 	case err != nil:
-		c.Log.WithField("object", w.Object.ID.String()).Warnf("cannot tell whether Helm is at work after a creation: %s; asking again", safeError(err))
+		c.Log.WithField(
+			"object", w.Object.ID.String(),
+		).Warnf("cannot tell whether Helm is at work after a creation: %s; asking again", safeError(err))
 	case found && newest.Same(w.Record):
 		passed(w.Record)
 		return true
@@ -170,8 +180,8 @@ func (c *Controller) confirmWrite(ctx context.Context, w lock.Write, r *newestRe
 	return nil
 }
 
-// landed reports whether a write whose answer was lost has been carried out, or cannot be any more. For a creation it sets Made to what
-// exists, if it may be taken back: it may be Helm's own, and then Helm may have kept it.
+// landed reports whether a write whose answer was lost has been carried out, or cannot be any more. For a creation
+// it sets Made to what exists, if it may be taken back: it may be Helm's own, and then Helm may have kept it.
 func (c *Controller) landed(ctx context.Context, w *lock.Write) (bool, error) {
 	live, err := c.enforcer.Look(ctx, w.Object)
 	if err != nil {
@@ -183,7 +193,8 @@ func (c *Controller) landed(ctx context.Context, w *lock.Write) (bool, error) {
 	return live != nil, nil
 }
 
-// takeBack deletes what a write created, unless that must not be. A deletion is a write like every other: the record is read again.
+// takeBack deletes what a write created, unless that must not be. A deletion is a write like every other: the
+// record is read again.
 func (c *Controller) takeBack(ctx context.Context, w lock.Write, r *newestRevision) error {
 	why := "the release is uninstalled"
 	if r.counts() {
@@ -201,11 +212,13 @@ func (c *Controller) takeBack(ctx context.Context, w lock.Write, r *newestRevisi
 		}
 	}
 	switch {
-	case created == nil || w.Object.Keep || manifest.Kept(created.GetAnnotations()) || lost && created.GetDeletionTimestamp() != nil:
+	case created == nil || w.Object.Keep || manifest.Kept(created.GetAnnotations()) ||
+		lost && created.GetDeletionTimestamp() != nil:
 		c.unproven.Drop(w)
 		return nil
 	case lock.HoldsData(w.Object.ID.GroupKind()):
-		c.overtaken(w, corev1.EventTypeWarning, "%s was re-created while Helm began to work; %s, but objects of this kind hold data, so it stays: "+
+		c.overtaken(w, corev1.EventTypeWarning, "%s was re-created while Helm began to work; %s, but objects of this "+
+			"kind hold data, so it stays: "+
 			"delete it by hand if it is not needed", w.Object.ID, why)
 		c.unproven.Drop(w)
 		return nil
@@ -220,13 +233,17 @@ func (c *Controller) takeBack(ctx context.Context, w lock.Write, r *newestRevisi
 	switch {
 	case apierrors.IsForbidden(err):
 		c.unproven.Drop(*next)
-		c.overtaken(w, corev1.EventTypeWarning, "%s was re-created while Helm began to work; %s, but it cannot be deleted again: %s", w.Object.ID, why,
+		c.overtaken(w, corev1.EventTypeWarning, "%s was re-created while Helm began to work; %s, but it cannot be "+
+			"deleted again: %s", w.Object.ID, why,
 			errorAbout(w.Object.ID, err))
 	case err != nil:
 		c.unproven.Begin(&w) // try again
 		return err
 	case deleted:
-		c.overtaken(w, corev1.EventTypeNormal, "%s was re-created while Helm began to work; %s, so it was deleted again", w.Object.ID, why)
+		c.overtaken(
+			w, corev1.EventTypeNormal, "%s was re-created while Helm began to work; %s, so it was deleted again",
+			w.Object.ID, why,
+		)
 		c.confirmQueue.Add(w.Record.Key)
 	default:
 		c.unproven.Drop(*next)
@@ -234,10 +251,12 @@ func (c *Controller) takeBack(ctx context.Context, w lock.Write, r *newestRevisi
 	return nil
 }
 
-// stillLost reports whether live may be what a creation made whose answer was lost, as far as what it says of its release and a
-// record that was read after it was observed can tell. If it is another release's, the write is dropped; if the record has changed, it is
-// looked at again.
-func (c *Controller) stillLost(ctx context.Context, w lock.Write, r *newestRevision, live *unstructured.Unstructured) (bool, error) {
+// stillLost reports whether live may be what a creation made whose answer was lost, as far as what it says of its
+// release and a record that was read after it was observed can tell. If it is another release's, the write is
+// dropped; if the record has changed, it is looked at again.
+func (c *Controller) stillLost(
+	ctx context.Context, w lock.Write, r *newestRevision, live *unstructured.Unstructured,
+) (bool, error) {
 	if live == nil {
 		return true, nil
 	}

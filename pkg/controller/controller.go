@@ -72,8 +72,8 @@ const (
 
 	// statusDelay coalesces status writes: a burst of reverts ends in one.
 	statusDelay = 250 * time.Millisecond
-	// lockingPatience is how long a new lock may take to read its objects before the status says that it does: most take
-	// less, also when they wait for others (sweepPatience), and need one write of the status instead of two.
+	// lockingPatience is how long a new lock may take to read its objects before the status says that it does: most
+	// take less, also when they wait for others (sweepPatience), and need one write of the status instead of two.
 	lockingPatience = 20 * time.Second
 
 	// eventsPerSecond and eventBurst bound the events about drift, over all releases.
@@ -104,7 +104,8 @@ type Controller struct {
 	// leftoverQueue holds the releases of which earlier revisions are to be looked at; behind is its pace.
 	leftoverQueue workqueue.TypedRateLimitingInterface[string]
 	behind        flowcontrol.RateLimiter
-	// unproven are the writes around which Helm may have begun to work; confirmQueue holds the releases of which that is to be found out.
+	// unproven are the writes around which Helm may have begun to work; confirmQueue holds the releases of which
+	// that is to be found out.
 	unproven     lock.Writes
 	confirmQueue workqueue.TypedRateLimitingInterface[release.Key]
 	// readings are under way to find out what other releases declare.
@@ -133,8 +134,8 @@ type Controller struct {
 	elsewhere map[string]release.Key
 }
 
-// New returns a controller; nothing runs before Run. It registers its handlers on the HelmRelease controller, so it must
-// be called before that one is started.
+// New returns a controller; nothing runs before Run. It registers its handlers on the HelmRelease controller, so it
+// must be called before that one is started.
 func New(ctx context.Context, clients Clients, o Options) (*Controller, error) {
 	schemas, err := drift.NewSchemas()
 	if err != nil {
@@ -162,8 +163,10 @@ func New(ctx context.Context, clients Clients, o Options) (*Controller, error) {
 	c.own = lock.Own{Namespace: o.Namespace, Name: o.Name, Fence: mark.Name}
 	c.releases = watch.NewReleases(clients.WatchMetadata, mark, o.Log, c.recordChanged)
 	c.enforcer = enforce.New(enforce.Clients{
-		Discovery: c.kinds.Discovery(), Dynamic: clients.Dynamic, Metadata: clients.Metadata, Accounts: clients.Accounts,
-		Mark: mark, Secrets: clients.Kubernetes.CoreV1(), Records: c.releases, ListsReadStorage: clients.ListsReadStorage,
+		Discovery: c.kinds.Discovery(), Dynamic: clients.Dynamic, Metadata: clients.Metadata,
+		Accounts: clients.Accounts,
+		Mark:     mark, Secrets: clients.Kubernetes.CoreV1(), Records: c.releases,
+		ListsReadStorage: clients.ListsReadStorage,
 	}, o.Log)
 	c.objects = watch.NewObjects(clients.WatchObjects, c, o.Log)
 	c.crds = watch.NewDefinitions(clients.WatchMetadata, o.Log, c.definitionChanged)

@@ -23,9 +23,10 @@ type declarations struct {
 
 // declaration is what is known of one record. It does not change once it is read.
 type declaration struct {
-	record  release.Record
-	objects []uint64 // hashes of identities, in order; keyed, so that nobody can make up an identity with the hash of another
-	err     error    // why the record could not be read; it is told once
+	record release.Record
+	// Hashes of identities, in order; keyed, so that nobody can make up an identity with the hash of another.
+	objects []uint64
+	err     error // why the record could not be read; it is told once
 	reading bool
 	order   int // later ones have higher numbers
 }

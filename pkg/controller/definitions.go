@@ -13,7 +13,8 @@ import (
 	"github.com/rancher/helm-locker/pkg/drift"
 )
 
-// definitions keeps what was compiled from the CustomResourceDefinitions of locked kinds. It is safe for concurrent use.
+// definitions keeps what was compiled from the CustomResourceDefinitions of locked kinds. It is safe for concurrent
+// use.
 type definitions struct {
 	mu       sync.Mutex
 	versions map[string]specVersion // of definitions, by name
@@ -69,8 +70,9 @@ func (d *definitions) put(gvk schema.GroupVersionKind, crd metav1.Object, s drif
 	d.schemas[gvk] = s
 }
 
-// schemaOf returns how objects of a kind are compared. For a custom kind that is in its definition, which is read once. A
-// kind of an aggregated API server has none, and one that cannot be read counts as none: then lists are compared as a whole.
+// schemaOf returns how objects of a kind are compared. For a custom kind that is in its definition, which is read
+// once. A kind of an aggregated API server has none, and one that cannot be read counts as none: then lists are
+// compared as a whole.
 func (c *Controller) schemaOf(ctx context.Context, gvk schema.GroupVersionKind, plural string) drift.Schema {
 	if c.schemas.Knows(gvk) {
 		return c.schemas.For(gvk)
@@ -94,4 +96,5 @@ func (c *Controller) schemaOf(ctx context.Context, gvk schema.GroupVersionKind, 
 	return c.schemas.For(gvk)
 }
 
-var definitionsGVR = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+var definitionsGVR = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
+	Resource: "customresourcedefinitions"}

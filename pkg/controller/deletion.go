@@ -10,12 +10,14 @@ import (
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
-// While the deletion of an object is pending, the object still counts: a RoleBinding grants, a NetworkPolicy opens, until the
-// last finalizer is done, and a foreign finalizer is done when its author likes. So its content is compared and
-// reverted as always, and the deletion itself is drift, which ends when the object is gone and has been created again.
+// While the deletion of an object is pending, the object still counts: a RoleBinding grants, a NetworkPolicy opens,
+// until the last finalizer is done, and a foreign finalizer is done when its author likes. So its content is
+// compared and reverted as always, and the deletion itself is drift, which ends when the object is gone and has
+// been created again.
 
-// keepsFinalizers reports whether the finalizers of w.Live stay even in scope Strict. To take the last one off an object
-// whose deletion is pending completes the deletion. An object that is only declared comes back at once; data do not.
+// keepsFinalizers reports whether the finalizers of w.Live stay even in scope Strict. To take the last one off an
+// object whose deletion is pending completes the deletion. An object that is only declared comes back at once; data
+// do not.
 func keepsFinalizers(w *lock.Work) bool {
 	return w.Live.GetDeletionTimestamp() != nil && lock.HoldsData(w.ID.GroupKind())
 }
@@ -36,15 +38,17 @@ func pendingDeletion(w *lock.Work, live *unstructured.Unstructured) *lock.Proble
 	return &lock.Problem{Reason: v1alpha1.ReasonBeingDeleted, Message: report.Line(text), Drifted: true}
 }
 
-// endsDeletion reports whether a write that returned done took the last finalizer off an object whose deletion was pending:
-// then the object is gone.
+// endsDeletion reports whether a write that returned done took the last finalizer off an object whose deletion was
+// pending: then the object is gone.
 func endsDeletion(done *unstructured.Unstructured) bool {
 	return done.GetDeletionTimestamp() != nil && len(done.GetFinalizers()) == 0
 }
 
 // deleting completes the outcome of an object that exists with declared content. If its deletion is pending the object
 // is drifted all the same. The content is known, so that nothing is written until it changes.
-func (c *Controller) deleting(l *lock.Lock, w *lock.Work, live *unstructured.Unstructured, o lock.Outcome) lock.Outcome {
+func (c *Controller) deleting(
+	l *lock.Lock, w *lock.Work, live *unstructured.Unstructured, o lock.Outcome,
+) lock.Outcome {
 	if live.GetDeletionTimestamp() == nil || !o.Good {
 		return o
 	}
@@ -65,6 +69,7 @@ func (c *Controller) announceDeletion(l *lock.Lock, w *lock.Work, live *unstruct
 		c.event(c.cached(l.Key), corev1.EventTypeWarning, v1alpha1.EventReasonBeingDeleted, "%s: %s", w.ID, p.Message)
 	}
 	if c.eventBudget.TryAccept() {
-		c.say(live, corev1.EventTypeWarning, v1alpha1.EventReasonBeingDeleted, "%s (Helm release %s is locked by HelmRelease %s)", p.Message, l.Release, l.Key)
+		c.say(live, corev1.EventTypeWarning, v1alpha1.EventReasonBeingDeleted,
+			"%s (Helm release %s is locked by HelmRelease %s)", p.Message, l.Release, l.Key)
 	}
 }

@@ -43,7 +43,8 @@ func (c *Controller) nextDrift(ctx context.Context, key string) {
 	c.process(ctx, l, drifted)
 	c.processLarge(ctx, l, work)
 	if len(work) > 0 && l.Complete() {
-		c.statusQueue.Add(l.Key) // the first status is waited for, and nothing is left that could go into the same write
+		// The first status is waited for, and nothing is left that could go into the same write.
+		c.statusQueue.Add(l.Key)
 	}
 }
 
@@ -164,8 +165,8 @@ func (c *Controller) look(ctx context.Context, l *lock.Lock, work []*lock.Work) 
 	wait.Wait()
 }
 
-// lookTogether looks at objects of one kind in one namespace by one list. What it does not show, and what is large, is to be looked
-// at one by one.
+// lookTogether looks at objects of one kind in one namespace by one list. What it does not show, and what is large,
+// is to be looked at one by one.
 func (c *Controller) lookTogether(ctx context.Context, l *lock.Lock, members []*lock.Work) {
 	named := make(map[string]*lock.Work, len(members))
 	for _, w := range members {
@@ -190,8 +191,8 @@ func (c *Controller) lookTogether(ctx context.Context, l *lock.Lock, members []*
 	}
 }
 
-// processLarge works on the large ones of objects that are still to be looked at, one after the other: no more of them are in memory
-// than there are slots.
+// processLarge works on the large ones of objects that are still to be looked at, one after the other: no more of
+// them are in memory than there are slots.
 func (c *Controller) processLarge(ctx context.Context, l *lock.Lock, work []*lock.Work) {
 	for _, w := range work {
 		if !w.Look || !w.Large {
@@ -223,7 +224,8 @@ func (c *Controller) lookAt(ctx context.Context, l *lock.Lock, w *lock.Work) {
 	live, err := c.enforcer.Look(ctx, w.Object)
 	if err != nil {
 		again := w.Observation
-		c.settle(l, w, lock.Outcome{Again: &again, Failed: true, Transient: transient(err), Problem: problemOf(w.ID, err, false)})
+		c.settle(l, w, lock.Outcome{Again: &again, Failed: true, Transient: transient(err),
+			Problem: problemOf(w.ID, err, false)})
 		return
 	}
 	c.seen(w, live)

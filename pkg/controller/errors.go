@@ -26,8 +26,8 @@ func problemOf(id manifest.ID, err error, drifted bool) *lock.Problem {
 	return &lock.Problem{Reason: reason, Message: errorAbout(id, err), Drifted: drifted}
 }
 
-// errorAbout is safeError for an error about one object. What a webhook or a policy says in its own words about a Secret
-// may quote the Secret, so of that only the API server's introduction is passed on.
+// errorAbout is safeError for an error about one object. What a webhook or a policy says in its own words about a
+// Secret may quote the Secret, so of that only the API server's introduction is passed on.
 func errorAbout(id manifest.ID, err error) string {
 	var status apierrors.APIStatus
 	if id.Group != "" || id.Kind != "Secret" || !errors.As(err, &status) {
@@ -50,9 +50,11 @@ func safeError(err error) string {
 }
 
 // introductions are the wordings of the API server that say who refused a request and carry no content of an object.
-var introductions = regexp.MustCompile(`User "[^"]*" cannot [a-z:-]+ resource "[^"]*" in API group "[^"]*"( in the namespace "[^"]*")?|` +
-	`admission webhook "[^"]*" denied the request|failed calling webhook "[^"]*"|` +
-	`ValidatingAdmissionPolicy '[^']*' with binding '[^']*' denied request|exceeded quota: [-a-z0-9.]+`)
+var introductions = regexp.MustCompile(
+	`User "[^"]*" cannot [a-z:-]+ resource "[^"]*" in API group "[^"]*"( in the namespace "[^"]*")?|` +
+		`admission webhook "[^"]*" denied the request|failed calling webhook "[^"]*"|` +
+		`ValidatingAdmissionPolicy '[^']*' with binding '[^']*' denied request|exceeded quota: [-a-z0-9.]+`,
+)
 
 // refusal describes a refused request by its reason, who refused it, and the fields at fault, and by nothing else.
 func refusal(s metav1.Status) string {

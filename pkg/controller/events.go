@@ -27,8 +27,10 @@ func driftedObject(id manifest.ID) v1alpha1.DriftedObject {
 func (c *Controller) record(l *lock.Lock, v *verdict, action v1alpha1.DriftAction, lived time.Duration) {
 	paths, more := v.paths()
 	r := v1alpha1.DriftRecord{
-		Time: metav1.NewMicroTime(v.Seen), Object: driftedObject(v.ID), Operation: v.operation, Paths: paths, MorePaths: more,
-		FieldManager: v.author.Manager, FieldManagerOperation: v.author.Operation, Subresource: v.author.Subresource, Action: action,
+		Time: metav1.NewMicroTime(v.Seen), Object: driftedObject(v.ID), Operation: v.operation, Paths: paths,
+		MorePaths:    more,
+		FieldManager: v.author.Manager, FieldManagerOperation: v.author.Operation, Subresource: v.author.Subresource,
+		Action: action,
 	}
 	if !v.author.Time.IsZero() {
 		r.ChangeTime = &metav1.Time{Time: v.author.Time.UTC()}
@@ -56,8 +58,8 @@ func (c *Controller) record(l *lock.Lock, v *verdict, action v1alpha1.DriftActio
 	}
 }
 
-// logged returns what the log tells about a drift, as far as there is something to tell: of an object that was deleted neither who
-// did it nor a path is known, and what is only reported lives on.
+// logged returns what the log tells about a drift, as far as there is something to tell: of an object that was
+// deleted neither who did it nor a path is known, and what is only reported lives on.
 func (v *verdict) logged(l *lock.Lock, lived time.Duration) logrus.Fields {
 	fields := logrus.Fields{"release": l.Release.String(), "object": v.ID.String(), "operation": v.operation}
 	if lived > 0 {
@@ -74,7 +76,8 @@ func (v *verdict) logged(l *lock.Lock, lived time.Duration) logrus.Fields {
 // restores reports whether an action made the objects of the release as the manifest has them.
 func restores(action v1alpha1.DriftAction) bool {
 	switch action {
-	case v1alpha1.DriftActionReverted, v1alpha1.DriftActionRecreated, v1alpha1.DriftActionReplaced, v1alpha1.DriftActionPruned:
+	case v1alpha1.DriftActionReverted, v1alpha1.DriftActionRecreated, v1alpha1.DriftActionReplaced,
+		v1alpha1.DriftActionPruned:
 		return true
 	}
 	return false
@@ -105,16 +108,19 @@ func (c *Controller) driftEvents(l *lock.Lock, v *verdict, reason string, lived 
 	case v1alpha1.EventReasonDrifted:
 		kind, suffix = corev1.EventTypeWarning, "; not reverted (mode Detect)"
 	case v1alpha1.EventReasonReplaced:
-		suffix = fmt.Sprintf("; deleted and created anew in %s because the field is immutable", lived.Round(time.Millisecond))
+		suffix = fmt.Sprintf("; deleted and created anew in %s because the field is immutable",
+			lived.Round(time.Millisecond))
 	case v1alpha1.EventReasonPruned:
 		suffix = "; deleted"
 	}
-	// In a storm the counts in the status tell more than thousands of events, which would cost the API server more than the reverts.
+	// In a storm the counts in the status tell more than thousands of events, which would cost the API server more
+	// than the reverts.
 	if hr := c.cached(l.Key); hr != nil && c.eventBudget.TryAccept() {
 		c.say(objectReference(hr), kind, reason, "%s: %s%s%s", v.ID, v.summary(), v.evidence(), suffix)
 	}
 	if v.Live != nil && c.eventBudget.TryAccept() {
-		c.say(v.Live, kind, reason, "%s%s%s (Helm release %s is locked by HelmRelease %s)", v.summary(), v.evidence(), suffix, l.Release, l.Key)
+		c.say(v.Live, kind, reason, "%s%s%s (Helm release %s is locked by HelmRelease %s)", v.summary(), v.evidence(),
+			suffix, l.Release, l.Key)
 	}
 }
 
@@ -159,9 +165,11 @@ func (c *Controller) announceLocked(hr *v1alpha1.HelmRelease, l *lock.Lock, obje
 		mode = "watched; drift is only reported"
 	}
 	c.announcements.hold(l.Key, func() {
-		c.event(hr, corev1.EventTypeNormal, v1alpha1.EventReasonLocked, "revision %d of Helm release %s: %s %s", l.Record.Revision, l.Release, count(objects, "object"), mode)
+		c.event(hr, corev1.EventTypeNormal, v1alpha1.EventReasonLocked, "revision %d of Helm release %s: %s %s",
+			l.Record.Revision, l.Release, count(objects, "object"), mode)
 	})
-	c.Log.WithFields(logrus.Fields{"release": l.Release.String(), "revision": l.Record.Revision, "objects": objects}).Info("locked")
+	c.Log.WithFields(logrus.Fields{"release": l.Release.String(), "revision": l.Record.Revision,
+		"objects": objects}).Info("locked")
 }
 
 func (c *Controller) announceUnlocked(hr *v1alpha1.HelmRelease, before, now lock.Decision) {
@@ -209,7 +217,8 @@ func (c *Controller) announceProblem(hr *v1alpha1.HelmRelease, p problem) {
 
 func (c *Controller) announceTrouble(hr *v1alpha1.HelmRelease, ld *loaded, conflicts []lock.Conflict) {
 	for _, cf := range conflicts[:min(named, len(conflicts))] {
-		c.event(hr, corev1.EventTypeWarning, v1alpha1.EventReasonConflict, "%s is locked by HelmRelease %s%s", cf.ID, cf.Owner, andMore(len(conflicts)-1))
+		c.event(hr, corev1.EventTypeWarning, v1alpha1.EventReasonConflict, "%s is locked by HelmRelease %s%s", cf.ID,
+			cf.Owner, andMore(len(conflicts)-1))
 	}
 	kinds := make([]string, 0, len(ld.waiting))
 	for gvk := range ld.waiting {
@@ -217,10 +226,12 @@ func (c *Controller) announceTrouble(hr *v1alpha1.HelmRelease, ld *loaded, confl
 	}
 	sort.Strings(kinds)
 	if len(kinds) > 0 {
-		c.event(hr, corev1.EventTypeWarning, v1alpha1.EventReasonWaitingForKind, "not served by the API server yet: %s", strings.Join(kinds, ", "))
+		c.event(hr, corev1.EventTypeWarning, v1alpha1.EventReasonWaitingForKind,
+			"not served by the API server yet: %s", strings.Join(kinds, ", "))
 	}
 	for _, s := range ld.skipped {
-		c.Log.WithField("release", releaseKey(hr).String()).Infof("not locked: %s %s (document %d): %s", s.Kind, s.Name, s.Doc, s.Reason)
+		c.Log.WithField("release", releaseKey(hr).String()).Infof("not locked: %s %s (document %d): %s", s.Kind,
+			s.Name, s.Doc, s.Reason)
 	}
 }
 
@@ -235,12 +246,14 @@ func (c *Controller) announceDenied(hr *v1alpha1.HelmRelease, d denials) {
 func (c *Controller) announceFight(l *lock.Lock, v *verdict) {
 	c.update(l.Key, func(*entry) { c.Metrics.Contended(l.Release, v.ID.Kind) })
 	c.tellFight(l, v)
-	c.Log.WithFields(logrus.Fields{"release": l.Release.String(), "object": v.ID.String(), "manager": v.author.Manager}).
+	c.Log.WithFields(logrus.Fields{"release": l.Release.String(), "object": v.ID.String(),
+		"manager": v.author.Manager}).
 		Warn("somebody keeps changing the object back; reverts of it slow down")
 	c.event(c.cached(l.Key), corev1.EventTypeWarning, v1alpha1.EventReasonContended,
 		"%s: %s%s, again and again; reverts of it slow down", v.ID, v.summary(), v.evidence())
 }
 
 func (c *Controller) announceRefused(l *lock.Lock, v *verdict, p *lock.Problem) {
-	c.event(c.cached(l.Key), corev1.EventTypeWarning, v1alpha1.EventReasonRevertFailed, "%s: %s%s; %s", v.ID, v.summary(), v.evidence(), p.Message)
+	c.event(c.cached(l.Key), corev1.EventTypeWarning, v1alpha1.EventReasonRevertFailed, "%s: %s%s; %s", v.ID,
+		v.summary(), v.evidence(), p.Message)
 }

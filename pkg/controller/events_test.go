@@ -14,7 +14,8 @@ import (
 
 func TestTheLogOfADriftHasNoEmptyFields(t *testing.T) {
 	object := &lock.Object{ID: manifest.ID{Kind: "ConfigMap", Namespace: "apps", Name: "web"}}
-	changed := &verdict{Work: &lock.Work{Object: object}, operation: v1alpha1.DriftModified, author: drift.Author{Manager: "kubectl"},
+	changed := &verdict{Work: &lock.Work{Object: object}, operation: v1alpha1.DriftModified,
+		author:  drift.Author{Manager: "kubectl"},
 		changes: []drift.Change{{Path: "/data/key"}}}
 	deleted := &verdict{Work: &lock.Work{Object: object}, operation: v1alpha1.DriftDeleted}
 	for name, tc := range map[string]struct {
@@ -22,7 +23,8 @@ func TestTheLogOfADriftHasNoEmptyFields(t *testing.T) {
 		lived time.Duration
 		want  []string
 	}{
-		"changed":           {changed, time.Second, []string{"lived", "manager", "object", "operation", "paths", "release"}},
+		"changed": {changed, time.Second,
+			[]string{"lived", "manager", "object", "operation", "paths", "release"}},
 		"deleted":           {deleted, time.Second, []string{"lived", "object", "operation", "release"}},
 		"only reported":     {changed, 0, []string{"manager", "object", "operation", "paths", "release"}},
 		"reported deletion": {deleted, 0, []string{"object", "operation", "release"}},

@@ -22,7 +22,9 @@ const (
 // server does not answer: an object that Helm meant to be gone would stay for good, or one that Helm counts on would be
 // gone. It holds nobody up: the caller has no slot. Whatever changes about the records of the release makes it ask at
 // once, and otherwise less and less often.
-func (c *Controller) insist(ctx context.Context, l *lock.Lock, confirm func(context.Context) (bool, error)) (stay bool) {
+func (c *Controller) insist(
+	ctx context.Context, l *lock.Lock, confirm func(context.Context) (bool, error),
+) (stay bool) {
 	log := c.Log.WithField("release", l.Release.String())
 	for delay := insistFirst; ; delay = min(2*delay, insistLatest) {
 		changed := c.changes.next(l.Release) // before the question, so that no change is missed
@@ -37,7 +39,8 @@ func (c *Controller) insist(ctx context.Context, l *lock.Lock, confirm func(cont
 			c.event(c.cached(l.Key), corev1.EventTypeWarning, v1alpha1.EventReasonForbidden, text, safeError(err))
 			return stay
 		}
-		log.Warnf("cannot tell whether Helm is at work after a creation or deletion: %s; asking again in %s", safeError(err), delay)
+		log.Warnf("cannot tell whether Helm is at work after a creation or deletion: %s; asking again in %s",
+			safeError(err), delay)
 		timer := c.Clock.NewTimer(delay)
 		select {
 		case <-timer.C():

@@ -32,7 +32,8 @@ type verdict struct {
 // attribute finds out who changed the object.
 func (v *verdict) attribute() {
 	if v.Live != nil {
-		v.author = drift.Attribute(v.Live.GetManagedFields(), v.revert.Desired, v.Live.Object, v.changes, v.revert.Owner)
+		v.author = drift.Attribute(v.Live.GetManagedFields(), v.revert.Desired, v.Live.Object, v.changes,
+			v.revert.Owner)
 	}
 }
 
@@ -57,7 +58,8 @@ func (c *Controller) judge(l *lock.Lock, w *lock.Work) *verdict {
 	owner := ownerOf(l, w, w.Live, result.Changes)
 	deletion := drift.DescribeDeletion(w.Live)
 	if len(result.Changes) == 0 && (deletion == "" || !l.Detect) {
-		good := lock.Outcome{Good: true, Digest: w.Digest, Version: w.Version, Baseline: w.Baseline, Owner: owner, Chosen: c.chosen(w, w.Live)}
+		good := lock.Outcome{Good: true, Digest: w.Digest, Version: w.Version, Baseline: w.Baseline, Owner: owner,
+			Chosen: c.chosen(w, w.Live)}
 		if w.First && drift.DeclaresNull(desired) {
 			good.Baseline = drift.Learn(desired, w.Live.Object, options)
 		}
@@ -65,17 +67,18 @@ func (c *Controller) judge(l *lock.Lock, w *lock.Work) *verdict {
 	}
 	v := &verdict{
 		Work: w, changes: result.Changes, options: options, deletion: deletion,
-		revert: &enforce.Revert{Object: w.Object, Record: l.Record, Desired: desired, Live: w.Live, Target: result.Target, RemovesForeign: result.RemovesForeign, Owner: owner,
+		revert: &enforce.Revert{Object: w.Object, Record: l.Record, Desired: desired, Live: w.Live,
+			Target: result.Target, RemovesForeign: result.RemovesForeign, Owner: owner,
 			Options: options, Owned: owner.Applied(w.Live.GetManagedFields(), desired, w.Live.Object)},
 	}
 	v.operation = operationOf(result.Changes)
 	return v
 }
 
-// onlyForm returns, for an object that was never judged under this lock, the outcome if its differences are no drift but only
-// the form that the API server gives to what Helm applied (normalised values, webhooks, pruned fields), nil otherwise: it asks the API
-// server, in a dry run, what a revert would make of the object. Nothing is written to an object that a revert would not
-// change.
+// onlyForm returns, for an object that was never judged under this lock, the outcome if its differences are no
+// drift but only the form that the API server gives to what Helm applied (normalised values, webhooks, pruned
+// fields), nil otherwise: it asks the API server, in a dry run, what a revert would make of the object. Nothing is
+// written to an object that a revert would not change.
 func (c *Controller) onlyForm(ctx context.Context, l *lock.Lock, v *verdict) *lock.Outcome {
 	after, err := c.enforcer.DryRun(ctx, v.revert)
 	if err != nil {
@@ -92,7 +95,8 @@ func (c *Controller) onlyForm(ctx context.Context, l *lock.Lock, v *verdict) *lo
 		v.Baseline, v.changes, v.operation = baseline, nil, v1alpha1.DriftDeleted
 		return nil
 	}
-	good := c.deleting(l, v.Work, v.Live, lock.Outcome{Good: true, Digest: v.Digest, Version: v.Version, Owner: v.revert.Owner, Baseline: baseline,
+	good := c.deleting(l, v.Work, v.Live, lock.Outcome{Good: true, Digest: v.Digest, Version: v.Version,
+		Owner: v.revert.Owner, Baseline: baseline,
 		Chosen: c.chosen(v.Work, v.Live)})
 	return &good
 }
@@ -101,12 +105,14 @@ func (c *Controller) onlyForm(ctx context.Context, l *lock.Lock, v *verdict) *lo
 func (c *Controller) judgeAbsent(l *lock.Lock, w *lock.Work, desired map[string]any) *verdict {
 	if why := ranAlready(w, desired); why != "" {
 		// Reported with the digest of nothing: it is judged again when it exists.
-		return ended(w, lock.Outcome{Reported: true, Problem: &lock.Problem{Reason: v1alpha1.ReasonNotRecreated, Message: why}})
+		return ended(w, lock.Outcome{Reported: true,
+			Problem: &lock.Problem{Reason: v1alpha1.ReasonNotRecreated, Message: why}})
 	}
 	desired = c.recreatedScaled(w, desired)
 	return &verdict{
 		Work: w, operation: v1alpha1.DriftDeleted,
-		revert: &enforce.Revert{Object: w.Object, Record: l.Record, Desired: desired, Owner: ownerOf(l, w, w.Last, nil)},
+		revert: &enforce.Revert{Object: w.Object, Record: l.Record, Desired: desired,
+			Owner: ownerOf(l, w, w.Last, nil)},
 	}
 }
 
@@ -129,14 +135,16 @@ func ranAlready(w *lock.Work, desired map[string]any) string {
 		return ""
 	}
 	for _, item := range conditions {
-		if cond, ok := item.(map[string]any); ok && cond["status"] == "True" && (cond["type"] == "Complete" || cond["type"] == "Failed") {
+		if cond, ok := item.(map[string]any); ok && cond["status"] == "True" &&
+			(cond["type"] == "Complete" || cond["type"] == "Failed") {
 			return "the Job had finished when it was deleted; it is not run again"
 		}
 	}
 	return ""
 }
 
-// ignore returns what of the object is not compared: what the spec ignores, and a replica count that an autoscaler chose.
+// ignore returns what of the object is not compared: what the spec ignores, and a replica count that an autoscaler
+// chose.
 func (c *Controller) ignore(w *lock.Work, desired map[string]any) func([]string) bool {
 	var ownership *drift.Ownership
 	if w.Rules.NeedsOwnership() {
@@ -154,8 +162,8 @@ func (c *Controller) ignore(w *lock.Work, desired map[string]any) func([]string)
 	}
 }
 
-// ownerOf returns Helm's field manager on the object. What was learnt while the object was as desired is trusted more than
-// what a drifted object says, whose ownership metadata may be what was tampered with.
+// ownerOf returns Helm's field manager on the object. What was learnt while the object was as desired is trusted
+// more than what a drifted object says, whose ownership metadata may be what was tampered with.
 func ownerOf(l *lock.Lock, w *lock.Work, live *unstructured.Unstructured, changes []drift.Change) drift.Owner {
 	if w.Owner.Manager != "" && len(changes) > 0 {
 		return w.Owner
@@ -177,8 +185,8 @@ func ownerOf(l *lock.Lock, w *lock.Work, live *unstructured.Unstructured, change
 
 func ended(w *lock.Work, o lock.Outcome) *verdict { return &verdict{Work: w, outcome: &o} }
 
-// operationOf sums changes up: by what was taken away or put there if there is nothing else. An object without changes is
-// drifted because its deletion is pending.
+// operationOf sums changes up: by what was taken away or put there if there is nothing else. An object without
+// changes is drifted because its deletion is pending.
 func operationOf(changes []drift.Change) v1alpha1.DriftOperation {
 	if len(changes) == 0 {
 		return v1alpha1.DriftDeleted

@@ -9,15 +9,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// How long until a missing kind is asked for again. The API server begins to serve a kind some time after its definition
-// has been established, without a further event; and kinds of aggregated API servers come without any event.
+// How long until a missing kind is asked for again. The API server begins to serve a kind some time after its
+// definition has been established, without a further event; and kinds of aggregated API servers come without any
+// event.
 const (
 	kindSoon  = time.Second
 	kindLater = time.Minute
 )
 
-// definitionChanged has the releases tried again that wait for a kind, and those loaded anew that have objects of the group
-// of a definition whose spec has changed: their lists may be compared differently now.
+// definitionChanged has the releases tried again that wait for a kind, and those loaded anew that have objects of
+// the group of a definition whose spec has changed: their lists may be compared differently now.
 func (c *Controller) definitionChanged(crd *metav1.PartialObjectMetadata) {
 	c.definitionsAt.Store(c.Clock.Now().UnixNano())
 	_, group, _ := strings.Cut(crd.Name, ".")
@@ -25,7 +26,8 @@ func (c *Controller) definitionChanged(crd *metav1.PartialObjectMetadata) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for key, e := range c.entries {
-		concerned := reload && slices.ContainsFunc(e.kinds, func(gvk schema.GroupVersionKind) bool { return gvk.Group == group })
+		concerned := reload && slices.ContainsFunc(e.kinds,
+			func(gvk schema.GroupVersionKind) bool { return gvk.Group == group })
 		e.reload = e.reload || concerned
 		if concerned || len(e.waiting) > 0 {
 			c.releaseQueue.Add(key)
@@ -33,7 +35,8 @@ func (c *Controller) definitionChanged(crd *metav1.PartialObjectMetadata) {
 	}
 }
 
-// kindArrived reports whether a kind that the release waits for is served by now. If none is, it is asked for again later.
+// kindArrived reports whether a kind that the release waits for is served by now. If none is, it is asked for again
+// later.
 func (c *Controller) kindArrived(key string) bool {
 	var kinds []schema.GroupVersionKind
 	c.update(key, func(e *entry) {

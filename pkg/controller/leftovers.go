@@ -54,8 +54,8 @@ func (k *leftovers) add(id manifest.ID, r removed) {
 	k.removed[id] = r
 }
 
-// forget drops what only revisions declared whose records are not among the given ones any more. Otherwise a release that has
-// an object named after each revision, such as a Job, would be remembered with all of them.
+// forget drops what only revisions declared whose records are not among the given ones any more. Otherwise a
+// release that has an object named after each revision, such as a Job, would be remembered with all of them.
 func (k *leftovers) forget(earlier []release.Record) {
 	exists := make(map[types.UID]bool, len(earlier))
 	for _, rec := range earlier {
@@ -88,7 +88,8 @@ func (c *Controller) nextLeftover(ctx context.Context, key string) {
 	}
 	defer slot()
 	if err := c.lookBehind(ctx, l); err != nil {
-		c.Log.WithField("release", l.Release.String()).Warnf("leftovers of earlier revisions: %s; trying again later", safeError(err))
+		c.Log.WithField("release", l.Release.String()).Warnf("leftovers of earlier revisions: %s; trying again later",
+			safeError(err))
 		c.leftoverQueue.AddRateLimited(key)
 		return
 	}
@@ -149,9 +150,9 @@ func (c *Controller) lookBehind(ctx context.Context, l *lock.Lock) error {
 	return nil
 }
 
-// readHistory adds what the manifests of earlier revisions declare to what is known. Each manifest is read once in the
-// life of this process. One that cannot be read proves nothing, and is passed over. What is known of a revision is forgotten
-// with its record.
+// readHistory adds what the manifests of earlier revisions declare to what is known. Each manifest is read once in
+// the life of this process. One that cannot be read proves nothing, and is passed over. What is known of a revision
+// is forgotten with its record.
 func (c *Controller) readHistory(ctx context.Context, l *lock.Lock, known *leftovers) error {
 	earlier := c.releases.Before(l.Record)
 	known.forget(earlier)
@@ -162,7 +163,8 @@ func (c *Controller) readHistory(ctx context.Context, l *lock.Lock, known *lefto
 		if err := c.behind.Wait(ctx); err != nil {
 			return err
 		}
-		if err := c.readRemoved(ctx, l, rec, known); err != nil && !apierrors.IsNotFound(err) { // pruned by Helm meanwhile
+		// Pruned by Helm meanwhile.
+		if err := c.readRemoved(ctx, l, rec, known); err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}
 	}
@@ -176,7 +178,9 @@ func (c *Controller) readRemoved(ctx context.Context, l *lock.Lock, rec release.
 	}
 	prob, err := c.read(ctx, rec, func(found *contents) error {
 		if !known.addAll(l, rec, found.objects) {
-			c.Log.WithField("release", l.Release.String()).Debugf("earlier revisions declare more than %d objects; the others are left alone", maxRemoved)
+			c.Log.WithField(
+				"release", l.Release.String(),
+			).Debugf("earlier revisions declare more than %d objects; the others are left alone", maxRemoved)
 		}
 		return nil
 	})
@@ -185,15 +189,19 @@ func (c *Controller) readRemoved(ctx context.Context, l *lock.Lock, rec release.
 	}
 	known.read[rec.UID] = struct{}{}
 	if prob.reason != "" {
-		c.Log.WithField("release", l.Release.String()).Debugf("revision %d is passed over when leftovers are looked for: %s", rec.Revision, prob.message)
+		c.Log.WithField(
+			"release", l.Release.String(),
+		).Debugf("revision %d is passed over when leftovers are looked for: %s", rec.Revision, prob.message)
 	}
 	return nil
 }
 
-// maxRemoved bounds the objects of earlier revisions that are remembered of one release: each revision may declare others.
+// maxRemoved bounds the objects of earlier revisions that are remembered of one release: each revision may declare
+// others.
 const maxRemoved = 20_000
 
-// addAll adds what an earlier revision declares and the locked one does not. It returns false when there is no room for all of it.
+// addAll adds what an earlier revision declares and the locked one does not. It returns false when there is no room
+// for all of it.
 func (k *leftovers) addAll(l *lock.Lock, rec release.Record, objects []manifest.Object) (all bool) {
 	all = true
 	for _, o := range objects {
@@ -215,8 +223,8 @@ type place struct {
 	namespace string
 }
 
-// countStrays lists, as metadata, what says that it belongs to the release where the release has objects, unless a list for
-// many releases has shown that. It returns the places of which all is known.
+// countStrays lists, as metadata, what says that it belongs to the release where the release has objects, unless a
+// list for many releases has shown that. It returns the places of which all is known.
 func (c *Controller) countStrays(ctx context.Context, l *lock.Lock) (map[place]bool, error) {
 	listed := map[place]bool{}
 	for _, o := range l.Places() {
@@ -228,13 +236,15 @@ func (c *Controller) countStrays(ctx context.Context, l *lock.Lock) (map[place]b
 			return nil, err
 		}
 		resource := c.clients.Metadata.Resource(o.GVR)
-		options := metav1.ListOptions{LabelSelector: watch.HelmSelector} // consistent: what it does not show is taken not to exist
-		_, err := enforce.ListMetadata(ctx, resource.Namespace(o.ID.Namespace), options, func(m *metav1.PartialObjectMetadata) (struct{}, error) {
-			if claimedBy(m) == l.As {
-				l.Stray(watch.IDOf(o.GVK, m), true)
-			}
-			return struct{}{}, nil
-		})
+		// Consistent: what it does not show is taken not to exist.
+		options := metav1.ListOptions{LabelSelector: watch.HelmSelector}
+		_, err := enforce.ListMetadata(ctx, resource.Namespace(o.ID.Namespace), options,
+			func(m *metav1.PartialObjectMetadata) (struct{}, error) {
+				if claimedBy(m) == l.As {
+					l.Stray(watch.IDOf(o.GVK, m), true)
+				}
+				return struct{}{}, nil
+			})
 		if err != nil {
 			return nil, fmt.Errorf("list %s: %w", o.GVR.Resource, err)
 		}
@@ -243,13 +253,15 @@ func (c *Controller) countStrays(ctx context.Context, l *lock.Lock) (map[place]b
 	return listed, nil
 }
 
-// prune deletes one object of an earlier revision, if it exists, still belongs to the release, and Helm would delete it.
+// prune deletes one object of an earlier revision, if it exists, still belongs to the release, and Helm would
+// delete it.
 func (c *Controller) prune(ctx context.Context, l *lock.Lock, id manifest.ID, r removed) error {
 	kind, err := c.kinds.Get(r.gvk)
 	if err != nil {
 		return nil //nolint:nilerr // a kind that is not served any more has no objects
 	}
-	o := &lock.Object{ID: id, Kind: &lock.Kind{GVK: r.gvk, GVR: kind.GVR, Namespaced: kind.Namespaced}, Account: l.Account}
+	o := &lock.Object{ID: id, Kind: &lock.Kind{GVK: r.gvk, GVR: kind.GVR, Namespaced: kind.Namespaced},
+		Account: l.Account}
 	live, err := c.enforcer.Look(ctx, o)
 	if err != nil {
 		return err
@@ -258,10 +270,12 @@ func (c *Controller) prune(ctx context.Context, l *lock.Lock, id manifest.ID, r 
 		return nil
 	}
 	if why := c.stays(l, o, live, r); why != "" {
-		c.Log.WithFields(map[string]any{"release": l.Release.String(), "object": id.String()}).Infof("left over from an earlier revision and left alone: %s", why)
+		c.Log.WithFields(map[string]any{"release": l.Release.String(),
+			"object": id.String()}).Infof("left over from an earlier revision and left alone: %s", why)
 		return nil
 	}
-	v := &verdict{Work: &lock.Work{Object: o, Observation: lock.Observation{Live: live, Seen: c.Clock.Now()}}, operation: v1alpha1.DriftLeftover}
+	v := &verdict{Work: &lock.Work{Object: o, Observation: lock.Observation{Live: live, Seen: c.Clock.Now()}},
+		operation: v1alpha1.DriftLeftover}
 	if l.Detect {
 		c.record(l, v, v1alpha1.DriftActionReported, 0)
 		return nil
@@ -298,7 +312,8 @@ func (c *Controller) deleteLeftover(ctx context.Context, l *lock.Lock, v *verdic
 	case err != nil:
 		c.update(l.Key, func(*entry) { c.Metrics.Failed(l.Release, v.ID.Kind) })
 		if c.leftoverQueue.NumRequeues(l.Key) == 0 { // the same refusal again is no news
-			c.event(c.cached(l.Key), corev1.EventTypeWarning, v1alpha1.EventReasonRevertFailed, "%s is left over from an earlier revision and cannot be deleted: %s", v.ID, errorAbout(v.ID, err))
+			c.event(c.cached(l.Key), corev1.EventTypeWarning, v1alpha1.EventReasonRevertFailed,
+				"%s is left over from an earlier revision and cannot be deleted: %s", v.ID, errorAbout(v.ID, err))
 		}
 		return err
 	case !pruned:

@@ -27,20 +27,25 @@ type loaded struct {
 	// exceptions are what the manifest leaves to others; untracked are the objects of it that are not locked at all.
 	exceptions []v1alpha1.Exception
 	untracked  map[manifest.ID]struct{}
-	// strict is set in scope Strict. scalable is set when the release has an object whose replicas an autoscaler could set.
+	// strict is set in scope Strict. scalable is set when the release has an object whose replicas an autoscaler
+	// could set.
 	strict, scalable bool
 }
 
 // load reads the payload of a record and turns its manifest into objects. What the user has to know is returned as a
 // problem; an error means to try again.
-func (c *Controller) load(ctx context.Context, rec release.Record, spec v1alpha1.HelmReleaseSpec) (*loaded, problem, error) {
+func (c *Controller) load(
+	ctx context.Context, rec release.Record, spec v1alpha1.HelmReleaseSpec,
+) (*loaded, problem, error) {
 	ignore, err := rules.Compile(spec.Ignore)
 	if err != nil {
-		return nil, problem{v1alpha1.ReasonInvalidRule, strings.ReplaceAll(err.Error(), "\n", "; ")}, nil // for the user to mend, not to try again
+		// For the user to mend, not to try again.
+		return nil, problem{v1alpha1.ReasonInvalidRule, strings.ReplaceAll(err.Error(), "\n", "; ")}, nil
 	}
 	var out *loaded
 	prob, err := c.read(ctx, rec, func(found *contents) error {
-		out = &loaded{release: found.release, skipped: found.skipped, strict: spec.Scope == v1alpha1.ScopeStrict, kinds: map[schema.GroupVersionKind]watch.Kind{},
+		out = &loaded{release: found.release, skipped: found.skipped, strict: spec.Scope == v1alpha1.ScopeStrict,
+			kinds:   map[schema.GroupVersionKind]watch.Kind{},
 			waiting: map[schema.GroupVersionKind][]manifest.ID{}, untracked: map[manifest.ID]struct{}{}}
 		for _, o := range found.unknown {
 			out.waiting[o.GVK] = append(out.waiting[o.GVK], o.ID)
@@ -60,8 +65,11 @@ func (c *Controller) load(ctx context.Context, rec release.Record, spec v1alpha1
 	return out, problem{}, nil
 }
 
-// addObject adds an object of a manifest to what was loaded of a release: as one to lock, or as one that is left to others.
-func (c *Controller) addObject(ctx context.Context, out *loaded, o manifest.Object, matcher *rules.Matcher, scaled *lock.Range, rel release.Key) error {
+// addObject adds an object of a manifest to what was loaded of a release: as one to lock, or as one that is left to
+// others.
+func (c *Controller) addObject(
+	ctx context.Context, out *loaded, o manifest.Object, matcher *rules.Matcher, scaled *lock.Range, rel release.Key,
+) error {
 	kind, err := c.kinds.Get(o.GVK)
 	if err != nil {
 		return err
@@ -72,13 +80,15 @@ func (c *Controller) addObject(ctx context.Context, out *loaded, o manifest.Obje
 		return nil
 	}
 	if matcher != nil {
-		out.exceptions = append(out.exceptions, lock.ExceptionOf(o.ID, v1alpha1.ExceptionIgnored, matcher.Describe(), matcher.Paths()...))
+		out.exceptions = append(out.exceptions, lock.ExceptionOf(o.ID, v1alpha1.ExceptionIgnored, matcher.Describe(),
+			matcher.Paths()...))
 	}
 	out.exceptions = append(out.exceptions, lock.Coexist(o)...)
 	scalable := lock.Scalable(o)
 	switch {
 	case scaled != nil:
-		out.exceptions = append(out.exceptions, lock.ExceptionOf(o.ID, v1alpha1.ExceptionAutoscaled, scaled.String(), "/spec/replicas"))
+		out.exceptions = append(out.exceptions, lock.ExceptionOf(o.ID, v1alpha1.ExceptionAutoscaled, scaled.String(),
+			"/spec/replicas"))
 		out.scalable = true // for what the live autoscaler wants
 	case scalable, out.strict && lock.HasReplicas(o.ID):
 		out.scalable = true
@@ -92,15 +102,18 @@ func (c *Controller) addObject(ctx context.Context, out *loaded, o manifest.Obje
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", o.ID, err)
 	}
-	shared := c.shared.Share(lock.Kind{GVK: o.GVK, GVR: kind.GVR, Namespaced: kind.Namespaced, Schema: c.schemaOf(ctx, o.GVK, kind.GVR.Resource)})
+	shared := c.shared.Share(lock.Kind{GVK: o.GVK, GVR: kind.GVR, Namespaced: kind.Namespaced,
+		Schema: c.schemaOf(ctx, o.GVK, kind.GVR.Resource)})
 	out.kinds[o.GVK] = kind
 	out.objects = append(out.objects, &lock.Object{
-		ID: sharing(o.ID, shared, rel), Kind: shared, Desired: lock.Pack(desired), Keep: o.Keep, Replicas: scaled, Scalable: scalable, Rules: matcher,
+		ID: sharing(o.ID, shared, rel), Kind: shared, Desired: lock.Pack(desired), Keep: o.Keep, Replicas: scaled,
+		Scalable: scalable, Rules: matcher,
 	})
 	return nil
 }
 
-// sharing returns an identity with the texts of its kind and its release, where they are the same, instead of copies of them.
+// sharing returns an identity with the texts of its kind and its release, where they are the same, instead of
+// copies of them.
 func sharing(id manifest.ID, kind *lock.Kind, rel release.Key) manifest.ID {
 	id.Group, id.Kind = kind.GVK.Group, kind.GVK.Kind
 	if id.Namespace == rel.Namespace {

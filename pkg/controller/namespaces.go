@@ -6,8 +6,9 @@ import (
 	"github.com/rancher/helm-locker/pkg/lock"
 )
 
-// thereAgain has the objects in a namespace re-created at once, of every release, when w is a Namespace that is there again. They were
-// deleted with it, and the API server refused each attempt to create them while it was being deleted.
+// thereAgain has the objects in a namespace re-created at once, of every release, when w is a Namespace that is
+// there again. They were deleted with it, and the API server refused each attempt to create them while it was being
+// deleted.
 func (c *Controller) thereAgain(w *lock.Work) {
 	if w.ID.GroupKind() != (schema.GroupKind{Kind: "Namespace"}) {
 		return

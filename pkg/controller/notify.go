@@ -58,8 +58,8 @@ func (c *Controller) tellFight(l *lock.Lock, v *verdict) {
 	}})
 }
 
-// tellChanges tells what is different in a status that was just written from what was told before: by this process, or by
-// the one that wrote the status which this one found. So nothing is told again because an operator starts.
+// tellChanges tells what is different in a status that was just written from what was told before: by this process,
+// or by the one that wrote the status which this one found. So nothing is told again because an operator starts.
 func (c *Controller) tellChanges(hr *v1alpha1.HelmRelease, now v1alpha1.HelmReleaseStatus) {
 	key := keyOf(hr)
 	c.mu.Lock()
@@ -86,7 +86,8 @@ func (c *Controller) tellChanges(hr *v1alpha1.HelmRelease, now v1alpha1.HelmRele
 
 // toldBy returns what a status tells.
 func toldBy(hr *v1alpha1.HelmRelease, s v1alpha1.HelmReleaseStatus) told {
-	t := told{uid: hr.UID, release: hr.Spec.Release, contended: meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionContended)}
+	t := told{uid: hr.UID, release: hr.Spec.Release,
+		contended: meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionContended)}
 	t.lock = notify.Lock{State: s.State, Revision: s.Revision}
 	if cond := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionLocked); cond != nil {
 		t.lock.Locked, t.lock.Reason, t.lock.Message = cond.Status == metav1.ConditionTrue, cond.Reason, cond.Message
@@ -111,7 +112,9 @@ func (c *Controller) tellGone(namespace, name string) {
 	if !known {
 		return
 	}
-	c.tell(namespace, name, notify.Reference{Namespace: before.release.Namespace, Name: before.release.Name}, notify.Message{
-		Type: notify.LockChanged, Lock: &notify.Lock{Reason: v1alpha1.EventReasonUntracked, Message: "no longer looked after"},
-	})
+	c.tell(namespace, name, notify.Reference{Namespace: before.release.Namespace, Name: before.release.Name},
+		notify.Message{
+			Type: notify.LockChanged, Lock: &notify.Lock{Reason: v1alpha1.EventReasonUntracked,
+				Message: "no longer looked after"},
+		})
 }

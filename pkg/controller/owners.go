@@ -11,10 +11,10 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// An object may say that it belongs to another release. If that one has a newest record that is not of an uninstallation that
-// is over, and does declare the object, the object is left alone. Anything less is tampering with the annotations: they are no
-// way out of the lock. A record that is not deployed counts, too: helm install --take-ownership writes to the object while its
-// record says pending-install.
+// An object may say that it belongs to another release. If that one has a newest record that is not of an
+// uninstallation that is over, and does declare the object, the object is left alone. Anything less is tampering
+// with the annotations: they are no way out of the lock. A record that is not deployed counts, too: helm install
+// --take-ownership writes to the object while its record says pending-install.
 
 // claimant returns the other release that a live object says it belongs to, the zero Key for none.
 func claimant(l *lock.Lock, v *verdict) release.Key {
@@ -28,11 +28,13 @@ func claimant(l *lock.Lock, v *verdict) release.Key {
 	return other
 }
 
-// newestOf returns the newest record of the release that objects of l say they belong to, false when there is none that counts. What
-// an object says is a name and the namespace of the objects. A release whose records are in that very namespace is meant first,
-// and only without one a release whose records are elsewhere and that has been locked: whoever may write records in one namespace must not
-// speak for the releases of another.
-func (c *Controller) newestOf(ctx context.Context, l *lock.Lock, other release.Key, verdicts []*verdict) (release.Record, bool, error) {
+// newestOf returns the newest record of the release that objects of l say they belong to, false when there is none
+// that counts. What an object says is a name and the namespace of the objects. A release whose records are in that
+// very namespace is meant first, and only without one a release whose records are elsewhere and that has been
+// locked: whoever may write records in one namespace must not speak for the releases of another.
+func (c *Controller) newestOf(
+	ctx context.Context, l *lock.Lock, other release.Key, verdicts []*verdict,
+) (release.Record, bool, error) {
 	c.claimed(l, other, verdicts)
 	rec, found, err := c.enforcer.Newest(ctx, other)
 	if err != nil || found && rec.Status != release.StatusUninstalled {
@@ -50,16 +52,17 @@ func (c *Controller) newestOf(ctx context.Context, l *lock.Lock, other release.K
 	return rec, found && rec.Status != release.StatusUninstalled, err
 }
 
-// claimed records that objects say they belong to a release. It comes before the question about that release's record: whatever
-// changes from then on has them judged again.
+// claimed records that objects say they belong to a release. It comes before the question about that release's
+// record: whatever changes from then on has them judged again.
 func (c *Controller) claimed(l *lock.Lock, other release.Key, verdicts []*verdict) {
 	for _, v := range verdicts {
 		c.claims.add(l, v.ID, other)
 	}
 }
 
-// storedElsewhere returns the HelmRelease and the release whose objects say that they belong to another one, because its records are
-// in another namespace; zero for none. It is known of releases that were locked since the operator began, also while Helm works.
+// storedElsewhere returns the HelmRelease and the release whose objects say that they belong to another one,
+// because its records are in another namespace; zero for none. It is known of releases that were locked since the
+// operator began, also while Helm works.
 func (c *Controller) storedElsewhere(as release.Key) (key string, rel release.Key) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -71,9 +74,10 @@ func (c *Controller) storedElsewhere(as release.Key) (key string, rel release.Ke
 	return key, rel
 }
 
-// notOwned returns those of the objects, which all say that they belong to the release other, that it does not declare. The others
-// are settled: as left alone, or to be judged again when it is known what other declares. The record is asked for after the objects
-// were observed, and not taken from a cache, for the same reason as our own is: what Helm had stored by then must not be missed.
+// notOwned returns those of the objects, which all say that they belong to the release other, that it does not
+// declare. The others are settled: as left alone, or to be judged again when it is known what other declares. The
+// record is asked for after the objects were observed, and not taken from a cache, for the same reason as our own
+// is: what Helm had stored by then must not be missed.
 func (c *Controller) notOwned(ctx context.Context, l *lock.Lock, other release.Key, verdicts []*verdict) []*verdict {
 	rec, found, err := c.newestOf(ctx, l, other, verdicts)
 	switch {
@@ -94,7 +98,8 @@ func (c *Controller) notOwned(ctx context.Context, l *lock.Lock, other release.K
 	if declared == nil {
 		c.waitFor(l, other, verdicts)
 		if begin {
-			// Beside this: the record is read in the time of its own namespace, and nothing of this one may wait for that.
+			// Beside this: the record is read in the time of its own namespace, and nothing of this one may wait
+			// for that.
 			c.readings.Go(func() { c.findDeclared(ctx, rec) })
 		}
 		return nil
@@ -102,8 +107,10 @@ func (c *Controller) notOwned(ctx context.Context, l *lock.Lock, other release.K
 	var rest []*verdict
 	for _, v := range verdicts {
 		if declared.has(v.ID) {
-			c.settle(l, v.Work, lock.Outcome{Reported: true, Digest: v.Digest, Problem: &lock.Problem{Reason: v1alpha1.ReasonConflict,
-				Message: fmt.Sprintf("belongs to Helm release %s, whose manifest declares it too; left alone", other)}})
+			c.settle(l, v.Work, lock.Outcome{Reported: true, Digest: v.Digest,
+				Problem: &lock.Problem{Reason: v1alpha1.ReasonConflict,
+					Message: fmt.Sprintf("belongs to Helm release %s, whose manifest declares it too; left alone",
+						other)}})
 			continue
 		}
 		rest = append(rest, v)
@@ -123,7 +130,8 @@ func (c *Controller) unclaimed(l *lock.Lock, verdicts []*verdict) []*verdict {
 func (c *Controller) cannotTell(l *lock.Lock, verdicts []*verdict, err error) {
 	for _, v := range c.unclaimed(l, verdicts) {
 		again := v.Observation
-		c.settle(l, v.Work, lock.Outcome{Again: &again, Failed: true, Transient: transient(err), Problem: problemOf(v.ID, err, true)})
+		c.settle(l, v.Work, lock.Outcome{Again: &again, Failed: true, Transient: transient(err),
+			Problem: problemOf(v.ID, err, true)})
 	}
 }
 
@@ -132,13 +140,14 @@ func (c *Controller) waitFor(l *lock.Lock, other release.Key, verdicts []*verdic
 	for _, v := range verdicts {
 		again := v.Observation
 		problem := c.driftProblem(v)
-		problem.Message += fmt.Sprintf("; it says that it belongs to Helm release %s, whose record is being read", other)
+		problem.Message += fmt.Sprintf("; it says that it belongs to Helm release %s, whose record is being read",
+			other)
 		c.settle(l, v.Work, lock.Outcome{Again: &again, Waits: true, Problem: problem})
 	}
 }
 
-// findDeclared reads which objects a record declares, in the time and with the slots of its own namespace, and has the objects
-// judged again that wait for that. A damaged record declares nothing.
+// findDeclared reads which objects a record declares, in the time and with the slots of its own namespace, and has
+// the objects judged again that wait for that. A damaged record declares nothing.
 func (c *Controller) findDeclared(ctx context.Context, rec release.Record) {
 	found := &declaration{record: rec}
 	err := c.mayRead(ctx, rec.Key.Namespace)
@@ -167,8 +176,8 @@ func (c *Controller) readDeclared(ctx context.Context, rec release.Record, found
 	return err
 }
 
-// recordChanged takes note that the records of a release have changed: its HelmReleases are reconciled, and the objects judged again
-// that say they belong to it.
+// recordChanged takes note that the records of a release have changed: its HelmReleases are reconciled, and the
+// objects judged again that say they belong to it.
 func (c *Controller) recordChanged(key release.Key) {
 	c.enqueueRelease(key)
 	if named, _ := c.storedElsewhere(key); named != "" { // it may have to give way to this one

@@ -57,7 +57,8 @@ func (c *Controller) decide(ctx context.Context, key string, hr *v1alpha1.HelmRe
 	defer c.confirmLater(rel) // after the lock has followed the record: what is written now looks at the lock
 	rec, found := c.releases.Newest(rel)
 	now := c.Clock.Now()
-	d := lock.Decide(lock.Input{Spec: hr.Spec, Record: rec, Found: found, Malformed: c.malformed(rel, rec, found), Now: now})
+	d := lock.Decide(lock.Input{Spec: hr.Spec, Record: rec, Found: found, Malformed: c.malformed(rel, rec, found),
+		Now: now})
 	if !d.Again.IsZero() {
 		c.releaseQueue.AddAfter(key, d.Again.Sub(now))
 	}
@@ -68,8 +69,9 @@ func (c *Controller) decide(ctx context.Context, key string, hr *v1alpha1.HelmRe
 		e.history.seed(hr.Status.RecentDrift)
 	})
 	if first := c.keeper(hr); first != nil {
-		c.unlock(key, problem{v1alpha1.ReasonConflict, fmt.Sprintf("HelmRelease %s/%s was created first and locks release %s; delete one of the two",
-			first.Namespace, first.Name, rel)})
+		c.unlock(key, problem{v1alpha1.ReasonConflict,
+			fmt.Sprintf("HelmRelease %s/%s was created first and locks release %s; delete one of the two",
+				first.Namespace, first.Name, rel)})
 		return nil
 	}
 	if !d.Lock {
@@ -130,7 +132,8 @@ func (c *Controller) lock(ctx context.Context, key string, hr *v1alpha1.HelmRele
 	spec := followed(hr.Spec)
 	reload := false
 	c.update(key, func(e *entry) { reload, e.reload = e.reload, false })
-	if old := c.table.Get(key); old != nil && !reload && old.Record.Same(rec) && reflect.DeepEqual(old.Spec, spec) && !c.kindArrived(key) && !c.granted(ctx, key) {
+	if old := c.table.Get(key); old != nil && !reload && old.Record.Same(rec) && reflect.DeepEqual(old.Spec, spec) &&
+		!c.kindArrived(key) && !c.granted(ctx, key) {
 		return nil
 	}
 	account, err := c.Accounts.Of(rec.Key, spec.ServiceAccountName)
@@ -156,8 +159,9 @@ func (c *Controller) lock(ctx context.Context, key string, hr *v1alpha1.HelmRele
 	denied, err := c.hold(ctx, account, loaded)
 	if err != nil {
 		if apierrors.IsForbidden(err) {
-			prob = problem{v1alpha1.ReasonForbidden, fmt.Sprintf("the operator cannot act as %s, so nothing is locked; it needs the permission to "+
-				"impersonate ServiceAccounts in namespace %s: %s", account, rec.Key.Namespace, safeError(err))}
+			prob = problem{v1alpha1.ReasonForbidden,
+				fmt.Sprintf("the operator cannot act as %s, so nothing is locked; it needs the permission to "+
+					"impersonate ServiceAccounts in namespace %s: %s", account, rec.Key.Namespace, safeError(err))}
 		}
 		c.unlock(key, prob)
 		return err
@@ -170,8 +174,9 @@ func (c *Controller) lock(ctx context.Context, key string, hr *v1alpha1.HelmRele
 	l := lock.New(&lock.Lock{
 		Key: key, Since: hr.CreationTimestamp.Time, Release: rec.Key, As: loaded.release.Key, Record: rec, Spec: spec,
 		ServerSide: loaded.release.ApplyMethod == release.ApplyMethodServerSide,
-		Detect:     spec.Mode == v1alpha1.ModeDetect, Strict: spec.Scope == v1alpha1.ScopeStrict, ReplaceImmutable: spec.ReplaceImmutable,
-		Exceptions: loaded.exceptions, Untracked: loaded.untracked, Account: account,
+		Detect:     spec.Mode == v1alpha1.ModeDetect, Strict: spec.Scope == v1alpha1.ScopeStrict,
+		ReplaceImmutable: spec.ReplaceImmutable,
+		Exceptions:       loaded.exceptions, Untracked: loaded.untracked, Account: account,
 	}, loaded.objects)
 	served := c.otherVersions(loaded)
 	conflicts, displaced := c.table.Put(l)
@@ -203,8 +208,8 @@ func (c *Controller) lock(ctx context.Context, key string, hr *v1alpha1.HelmRele
 	return nil
 }
 
-// refusedBefore reports whether a record is known to hold a manifest that does not parse. That depends on nothing else, so it is not read
-// again at every event of its HelmRelease.
+// refusedBefore reports whether a record is known to hold a manifest that does not parse. That depends on nothing
+// else, so it is not read again at every event of its HelmRelease.
 func (c *Controller) refusedBefore(key string, rec release.Record) (refused bool) {
 	c.update(key, func(e *entry) {
 		refused = e.problem.reason == v1alpha1.ReasonManifestInvalid && e.refused.Same(rec)
@@ -232,8 +237,9 @@ func (c *Controller) rangesChanged(ids []manifest.ID) {
 	}
 }
 
-// watchAll has the kinds of a lock watched and its objects looked at. The lock is in the table already, so a watch that
-// starts now delivers them; objects of a kind that was watched before are looked at one by one, or by a list for many locks.
+// watchAll has the kinds of a lock watched and its objects looked at. The lock is in the table already, so a watch
+// that starts now delivers them; objects of a kind that was watched before are looked at one by one, or by a list
+// for many locks.
 func (c *Controller) watchAll(l *lock.Lock, kinds map[schema.GroupVersionKind]watch.Kind) {
 	for gvk := range kinds {
 		l.AwaitList(gvk) // now, as it may be over before Need returns

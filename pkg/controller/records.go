@@ -30,7 +30,8 @@ var errRecordChanged = errors.New("the release record changed while it was read"
 // time is in memory that is large, until use returns; and the time of it all is charged to the record's namespace. What
 // the user has to know is returned as a problem, for which use is not called; an error means to try again.
 func (c *Controller) read(ctx context.Context, rec release.Record, use func(*contents) error) (problem, error) {
-	secret, err := c.clients.Kubernetes.CoreV1().Secrets(rec.Key.Namespace).Get(ctx, rec.SecretName, metav1.GetOptions{})
+	secret, err := c.clients.Kubernetes.CoreV1().Secrets(rec.Key.Namespace).Get(ctx, rec.SecretName,
+		metav1.GetOptions{})
 	if err != nil {
 		reason := v1alpha1.ReasonPayloadUnavailable
 		if apierrors.IsForbidden(err) {
@@ -55,7 +56,8 @@ func (c *Controller) read(ctx context.Context, rec release.Record, use func(*con
 		err = c.belongs(rel, rec)
 	}
 	if err != nil {
-		return problem{v1alpha1.ReasonDecodeFailed, fmt.Sprintf("Secret %s/%s: %v", rec.Key.Namespace, rec.SecretName, err)}, nil
+		return problem{v1alpha1.ReasonDecodeFailed,
+			fmt.Sprintf("Secret %s/%s: %v", rec.Key.Namespace, rec.SecretName, err)}, nil
 	}
 	if manifest.Large(rel.Manifest) {
 		r.alone(ctx)
@@ -70,14 +72,16 @@ func (c *Controller) read(ctx context.Context, rec release.Record, use func(*con
 	return problem{}, use(found)
 }
 
-// belongs returns an error for a record that is stored in another namespace than its payload names, if the release has records
-// in that namespace as well: then this one is a copy, or Helm has two records of one release, and nobody can tell which counts.
+// belongs returns an error for a record that is stored in another namespace than its payload names, if the release
+// has records in that namespace as well: then this one is a copy, or Helm has two records of one release, and
+// nobody can tell which counts.
 func (c *Controller) belongs(rel *release.Release, rec release.Record) error {
 	if rel.Key == rec.Key {
 		return nil
 	}
 	if newest, found := c.releases.Newest(rel.Key); found && newest.Status != release.StatusUninstalled {
-		return fmt.Errorf("%w: it is about release %s, which has records in its own namespace; name that release in the HelmRelease if this one is a copy",
+		return fmt.Errorf("%w: it is about release %s, which has records in its own namespace; name that release in "+
+			"the HelmRelease if this one is a copy",
 			release.ErrMismatch, rel.Key)
 	}
 	return nil
@@ -88,14 +92,16 @@ func (c *Controller) parse(rel *release.Release, rec release.Record) (*contents,
 	set, err := manifest.Parse(rel.Manifest)
 	if err != nil {
 		return nil, problem{v1alpha1.ReasonManifestInvalid,
-			fmt.Sprintf("the manifest of revision %d does not parse completely, so nothing of it is enforced: %v", rec.Revision, err)}, nil
+			fmt.Sprintf("the manifest of revision %d does not parse completely, so nothing of it is enforced: %v",
+				rec.Revision, err)}, nil
 	}
 	resolved, unknown, err := set.Resolve(manifest.Release(rel.Key), func(gvk schema.GroupVersionKind) (bool, error) {
 		kind, err := c.kinds.Get(gvk)
 		return kind.Namespaced, err
 	})
 	if err != nil {
-		return nil, problem{v1alpha1.ReasonManifestInvalid, err.Error()}, fmt.Errorf("resolve the objects of release %s: %w", rec.Key, err)
+		return nil, problem{v1alpha1.ReasonManifestInvalid, err.Error()},
+			fmt.Errorf("resolve the objects of release %s: %w", rec.Key, err)
 	}
 	return &contents{release: rel, skipped: set.Skipped, objects: resolved, unknown: unknown}, problem{}, nil
 }

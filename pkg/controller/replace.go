@@ -12,16 +12,17 @@ import (
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
-// mayReplace reports whether an object may be deleted and created anew because the API server refused to change it back.
-// What Helm has deployed was valid when it was created, so a refusal as invalid means that the change cannot be made. An
-// object whose deletion is pending cannot be deleted once more; it is created again when it is gone.
+// mayReplace reports whether an object may be deleted and created anew because the API server refused to change it
+// back. What Helm has deployed was valid when it was created, so a refusal as invalid means that the change cannot
+// be made. An object whose deletion is pending cannot be deleted once more; it is created again when it is gone.
 func (c *Controller) mayReplace(l *lock.Lock, v *verdict, err error) bool {
 	_, replaceable := enforce.Replaceable(v.ID.GroupKind())
 	return l.ReplaceImmutable && replaceable && apierrors.IsInvalid(err) && v.deletion == ""
 }
 
-// replace deletes an object and creates it anew, in the order of every other write: the record is read again first, the
-// deletion has the observed version as its precondition, and the creation is confirmed, which may take long: done is called before.
+// replace deletes an object and creates it anew, in the order of every other write: the record is read again first,
+// the deletion has the observed version as its precondition, and the creation is confirmed, which may take long:
+// done is called before.
 func (c *Controller) replace(ctx context.Context, l *lock.Lock, v *verdict, refusal error, done func()) {
 	holds, err := c.holds(ctx, l)
 	if err != nil || !holds {
@@ -35,7 +36,8 @@ func (c *Controller) replace(ctx context.Context, l *lock.Lock, v *verdict, refu
 	switch {
 	case made != nil:
 		if err != nil {
-			c.Log.WithField("object", v.ID.String()).Warnf("field ownership after replacement: %s", errorAbout(v.ID, err))
+			c.Log.WithField("object", v.ID.String()).Warnf("field ownership after replacement: %s",
+				errorAbout(v.ID, err))
 		}
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err), apierrors.IsAlreadyExists(err):
 		c.settle(l, v.Work, lock.Outcome{Again: c.freshLook(v)})
@@ -46,7 +48,8 @@ func (c *Controller) replace(ctx context.Context, l *lock.Lock, v *verdict, refu
 	}
 	done()
 	if !c.confirm(ctx, w) {
-		c.settle(l, v.Work, lock.Outcome{Again: c.freshLook(v), Failed: true, Transient: true, Problem: c.driftProblem(v)})
+		c.settle(l, v.Work, lock.Outcome{Again: c.freshLook(v), Failed: true, Transient: true,
+			Problem: c.driftProblem(v)})
 		return
 	}
 	c.restored(l, v, made, v1alpha1.DriftActionReplaced)
@@ -65,7 +68,9 @@ func (c *Controller) refusalOf(l *lock.Lock, v *verdict, err error) *lock.Proble
 	loses, replaceable := enforce.Replaceable(v.ID.GroupKind())
 	switch {
 	case !replaceable:
-		p.Message += fmt.Sprintf("; a %s is never replaced by the operator: restore it by hand or by helm upgrade --force", v.ID.Kind)
+		p.Message += fmt.Sprintf(
+			"; a %s is never replaced by the operator: restore it by hand or by helm upgrade --force", v.ID.Kind,
+		)
 	case !l.ReplaceImmutable:
 		p.Message += "; with spec.replaceImmutable the object is deleted and created anew"
 		if loses != "" {

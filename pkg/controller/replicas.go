@@ -6,8 +6,8 @@ import (
 	"github.com/rancher/helm-locker/pkg/lock"
 )
 
-// autoscaler returns the range within which an autoscaler sets the replicas of an object: one of the manifest, or a live
-// one; nil for none.
+// autoscaler returns the range within which an autoscaler sets the replicas of an object: one of the manifest, or a
+// live one; nil for none.
 func (c *Controller) autoscaler(w *lock.Work) *lock.Range {
 	if w.Replicas != nil {
 		return w.Replicas
@@ -24,8 +24,8 @@ func (c *Controller) chosen(w *lock.Work, live *unstructured.Unstructured) *int6
 	return &replicas
 }
 
-// autoscaled reports whether the replica count of an object is not compared: the manifest leaves it to an autoscaler, or it is within
-// the range of one.
+// autoscaled reports whether the replica count of an object is not compared: the manifest leaves it to an
+// autoscaler, or it is within the range of one.
 func (c *Controller) autoscaled(w *lock.Work) bool {
 	if !w.Scalable {
 		return c.autoscaler(w) != nil
@@ -33,9 +33,9 @@ func (c *Controller) autoscaled(w *lock.Work) bool {
 	return c.chosen(w, w.Live) != nil
 }
 
-// rescaled returns what to restore of an object whose replica count is neither the declared one nor within the range of its
-// autoscaler: the count within that range that comes nearest to what the autoscaler wanted. A count that Helm
-// has just written is the declared one, and stays.
+// rescaled returns what to restore of an object whose replica count is neither the declared one nor within the
+// range of its autoscaler: the count within that range that comes nearest to what the autoscaler wanted. A count
+// that Helm has just written is the declared one, and stays.
 func (c *Controller) rescaled(w *lock.Work, desired map[string]any) map[string]any {
 	r := c.autoscaler(w)
 	if !w.Scalable || r == nil || r.Min > r.Max {
@@ -49,7 +49,8 @@ func (c *Controller) rescaled(w *lock.Work, desired map[string]any) map[string]a
 	return lock.WithReplicas(desired, r.Within(live, w.Chosen, c.scalers.Wanted(w.ID)))
 }
 
-// recreatedScaled returns what to create of an object that is gone: with as many replicas as its autoscaler had chosen, if it had.
+// recreatedScaled returns what to create of an object that is gone: with as many replicas as its autoscaler had
+// chosen, if it had.
 func (c *Controller) recreatedScaled(w *lock.Work, desired map[string]any) map[string]any {
 	r := c.autoscaler(w)
 	if !w.Scalable || w.Chosen == nil || !r.Contains(*w.Chosen) {

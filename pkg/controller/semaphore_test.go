@@ -87,7 +87,8 @@ func TestSemaphore_TenantsTakeTurns(t *testing.T) {
 			}
 		}
 		if len(a.tenants) != 0 || len(a.rotation) != 0 || a.semaphore.held != 0 || a.waiting() != 0 {
-			a.Errorf("left over: %d tenants, %d in the rotation, %d slots, %d waiting", len(a.tenants), len(a.rotation), a.semaphore.held, a.waiting())
+			a.Errorf("left over: %d tenants, %d in the rotation, %d slots, %d waiting", len(a.tenants),
+				len(a.rotation), a.semaphore.held, a.waiting())
 		}
 	})
 }

@@ -61,8 +61,9 @@ func (c *Controller) Gone(gvk schema.GroupVersionKind, obj *watch.Live) {
 	if obj.Large() {
 		last = lock.Essence(last)
 	}
-	// Most that is gone was deleted, so nobody looks before it is created anew: a creation changes nothing of what exists, and
-	// when it fails there is time to look. What is not created anew, or not yet, must not be taken for deleted.
+	// Most that is gone was deleted, so nobody looks before it is created anew: a creation changes nothing of what
+	// exists, and when it fails there is time to look. What is not created anew, or not yet, must not be taken for
+	// deleted.
 	look := l.Detect || mayHaveRun(id)
 	o := lock.Observation{Last: last, Look: look, Told: !look, Version: version(obj), Seen: c.Clock.Now()}
 	if l.Observe(id, o) {
@@ -80,7 +81,8 @@ func (c *Controller) stray(id manifest.ID, obj *watch.Live, exists bool) {
 // claimedBy returns the release that an object says it belongs to.
 func claimedBy(obj metav1.Object) release.Key {
 	annotations := obj.GetAnnotations()
-	return release.Key{Namespace: annotations[manifest.ReleaseNamespaceAnnotation], Name: annotations[manifest.ReleaseNameAnnotation]}
+	return release.Key{Namespace: annotations[manifest.ReleaseNamespaceAnnotation],
+		Name: annotations[manifest.ReleaseNameAnnotation]}
 }
 
 // Listed has the objects looked at that a full list of their kind did not show.
@@ -112,7 +114,8 @@ func (c *Controller) Troubled(gvk schema.GroupVersionKind) {
 
 // observation is a look at an object that exists.
 func (c *Controller) observation(obj *unstructured.Unstructured) lock.Observation {
-	return lock.Observation{Live: obj, Large: watch.IsLarge(obj), Version: version(obj), Digest: c.hasher.Digest(obj.Object), Seen: c.Clock.Now()}
+	return lock.Observation{Live: obj, Large: watch.IsLarge(obj), Version: version(obj),
+		Digest: c.hasher.Digest(obj.Object), Seen: c.Clock.Now()}
 }
 
 // version returns the resource version as a number, which Kubernetes defines it to be since 1.35; zero for the few

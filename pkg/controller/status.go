@@ -45,8 +45,8 @@ func (c *Controller) nextStatus(ctx context.Context) bool {
 	return true
 }
 
-// writeStatus writes the status of a HelmRelease if it differs from what the cache shows. waits says that there is none worth
-// writing yet, and that it will be written later.
+// writeStatus writes the status of a HelmRelease if it differs from what the cache shows. waits says that there is
+// none worth writing yet, and that it will be written later.
 func (c *Controller) writeStatus(_ context.Context, key string) (waits bool, err error) {
 	if !c.leading.Load() {
 		return false, nil
@@ -105,8 +105,8 @@ func (c *Controller) writeStatus(_ context.Context, key string) (waits bool, err
 	return false, nil
 }
 
-// stillLocking returns how long to wait before a status is written that says no more than that a new lock is reading its
-// objects; zero for every other status.
+// stillLocking returns how long to wait before a status is written that says no more than that a new lock is
+// reading its objects; zero for every other status.
 func (c *Controller) stillLocking(v *view, s v1alpha1.HelmReleaseStatus) time.Duration {
 	ready := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionReady)
 	if v.lock == nil || ready == nil || ready.Reason != v1alpha1.ReasonLocking {
@@ -134,7 +134,8 @@ func (c *Controller) view(key string) (*view, bool) {
 	}
 	v := &view{entry: &entry{
 		release: e.release, decision: e.decision, record: e.record, found: e.found, problem: e.problem, info: e.info,
-		waiting: e.waiting, served: e.served, conflicts: e.conflicts, skipped: e.skipped, kinds: e.kinds, denials: e.denials, lockedAt: e.lockedAt,
+		waiting: e.waiting, served: e.served, conflicts: e.conflicts, skipped: e.skipped, kinds: e.kinds,
+		denials: e.denials, lockedAt: e.lockedAt,
 	}}
 	v.recent, v.reverted = e.history.snapshot()
 	c.mu.Unlock()
@@ -169,7 +170,8 @@ func (c *Controller) status(hr *v1alpha1.HelmRelease, v *view) v1alpha1.HelmRele
 	s := v1alpha1.HelmReleaseStatus{
 		ObservedGeneration: hr.Generation, State: e.decision.State,
 		// Neutral, since they are shown: by kubectl, dashboards and this program.
-		Description: cut(report.Line(cut(e.info.description, v1alpha1.MaxDescriptionBytes)), v1alpha1.MaxDescriptionBytes),
+		Description: cut(report.Line(cut(e.info.description, v1alpha1.MaxDescriptionBytes)),
+			v1alpha1.MaxDescriptionBytes),
 		Notes:       cut(report.Block(cut(e.info.notes, v1alpha1.MaxNotesBytes)), v1alpha1.MaxNotesBytes),
 		RecentDrift: v.recent,
 	}
@@ -185,7 +187,8 @@ func (c *Controller) status(hr *v1alpha1.HelmRelease, v *view) v1alpha1.HelmRele
 	}
 	if v.lock != nil {
 		s.Revision = v.lock.Record.Revision
-		s.Objects = v1alpha1.ObjectCounts{Tracked: v.sum.Tracked, Drifted: v.sum.Drifted, Contended: v.sum.Contended, Waiting: v.sum.Waiting, Unmanaged: v.sum.Strays}
+		s.Objects = v1alpha1.ObjectCounts{Tracked: v.sum.Tracked, Drifted: v.sum.Drifted, Contended: v.sum.Contended,
+			Waiting: v.sum.Waiting, Unmanaged: v.sum.Strays}
 		s.Exceptions = c.exceptions(v)
 		if more := len(s.Exceptions) - v1alpha1.MaxExceptions; more > 0 {
 			s.Exceptions, s.MoreExceptions = s.Exceptions[:v1alpha1.MaxExceptions], more
@@ -208,7 +211,8 @@ func (c *Controller) status(hr *v1alpha1.HelmRelease, v *view) v1alpha1.HelmRele
 
 // normalize makes equal what differs only in form from the status as stored.
 func normalize(s *v1alpha1.HelmReleaseStatus, stored v1alpha1.HelmReleaseStatus) {
-	if s.TransitioningSince != nil && stored.TransitioningSince != nil && s.TransitioningSince.Equal(stored.TransitioningSince) {
+	if s.TransitioningSince != nil && stored.TransitioningSince != nil &&
+		s.TransitioningSince.Equal(stored.TransitioningSince) {
 		s.TransitioningSince = stored.TransitioningSince
 	}
 	for i := range s.RecentDrift {

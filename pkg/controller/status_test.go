@@ -16,13 +16,15 @@ func TestANewLockHasAMomentBeforeItsStatusSaysThatItReads(t *testing.T) {
 	now := clocktesting.NewFakeClock(begun.Add(lockingPatience / 4))
 	c := &Controller{Options: Options{Clock: now}}
 	status := func(reason string) v1alpha1.HelmReleaseStatus {
-		return v1alpha1.HelmReleaseStatus{Conditions: []metav1.Condition{{Type: v1alpha1.ConditionReady, Reason: reason}}}
+		return v1alpha1.HelmReleaseStatus{Conditions: []metav1.Condition{{Type: v1alpha1.ConditionReady,
+			Reason: reason}}}
 	}
 	locked := &view{entry: &entry{lockedAt: begun}, lock: &lock.Lock{}}
 	if got := c.stillLocking(locked, status(v1alpha1.ReasonLocking)); got != lockingPatience*3/4 {
 		t.Errorf("waits for %s", got)
 	}
-	for _, reason := range []string{v1alpha1.ReasonLocked, v1alpha1.ReasonDriftDetected, v1alpha1.ReasonWaitingForKind} {
+	for _, reason := range []string{v1alpha1.ReasonLocked, v1alpha1.ReasonDriftDetected,
+		v1alpha1.ReasonWaitingForKind} {
 		if got := c.stillLocking(locked, status(reason)); got > 0 {
 			t.Errorf("%s waits for %s", reason, got)
 		}

@@ -13,23 +13,23 @@ import (
 	"github.com/rancher/helm-locker/pkg/watch"
 )
 
-// Objects that a running watch has delivered before their release was locked have to be looked at. One release alone does
-// that object by object. When many releases are locked in a short time (somebody applies a folder of HelmReleases), one
-// list of a kind serves all of them, as it does at the start of the process.
+// Objects that a running watch has delivered before their release was locked have to be looked at. One release
+// alone does that object by object. When many releases are locked in a short time (somebody applies a folder of
+// HelmReleases), one list of a kind serves all of them, as it does at the start of the process.
 const (
-	// sweepFrom is how many releases have to wait to be locked, or to have been locked within sweepWindow, for the next ones to
-	// share lists.
+	// sweepFrom is how many releases have to wait to be locked, or to have been locked within sweepWindow, for the
+	// next ones to share lists.
 	sweepFrom   = 5
 	sweepWindow = time.Second
-	// sweepGather is how long a list waits for further releases: until none has come for so long and none waits to be locked. After
-	// sweepPatience, or sweepRest times as long as lists take, it waits no longer for some that keep coming, but for those that are
-	// known and would be locked within as long again; after sweepRest times as long for nobody. A list reads all that Helm manages of a
-	// kind, so lists must be few.
+	// sweepGather is how long a list waits for further releases: until none has come for so long and none waits to
+	// be locked. After sweepPatience, or sweepRest times as long as lists take, it waits no longer for some that
+	// keep coming, but for those that are known and would be locked within as long again; after sweepRest times as
+	// long for nobody. A list reads all that Helm manages of a kind, so lists must be few.
 	sweepGather   = 50 * time.Millisecond
 	sweepPatience = 3 * time.Second
 	sweepRest     = 3
-	// sweepGuess is the most that the first lists of the watches count for as long as there was no list here: one of them may be held up
-	// without an error.
+	// sweepGuess is the most that the first lists of the watches count for as long as there was no list here: one
+	// of them may be held up without an error.
 	sweepGuess = 10 * time.Second
 	// sweepsAtOnce is how many kinds are listed side by side: one is judged while the API server prepares another.
 	sweepsAtOnce = 2
@@ -56,8 +56,8 @@ func newSweeps() *sweeps {
 	return &sweeps{wake: make(chan struct{}, 1), waiting: map[schema.GroupVersionKind]*sweep{}}
 }
 
-// join has a lock made at now wait for lists of the given kinds, if many locks are being made: behind says how many are still
-// to be made. It reports whether it does.
+// join has a lock made at now wait for lists of the given kinds, if many locks are being made: behind says how many
+// are still to be made. It reports whether it does.
 func (s *sweeps) join(now time.Time, behind int, l *lock.Lock, kinds map[schema.GroupVersionKind]watch.Kind) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,8 +88,8 @@ func (s *sweeps) count() int {
 	return s.joined
 }
 
-// gather waits for those whom the next lists are to serve, too; behind says how many releases are still to be locked, and took how
-// long lists take as far as that is known. It returns false when ctx has ended.
+// gather waits for those whom the next lists are to serve, too; behind says how many releases are still to be
+// locked, and took how long lists take as far as that is known. It returns false when ctx has ended.
 func (s *sweeps) gather(ctx context.Context, clock clock.Clock, behind func() int, took func() time.Duration) bool {
 	begin, first := clock.Now(), s.count()
 	for {
@@ -115,8 +115,8 @@ func (s *sweeps) gather(ctx context.Context, clock clock.Clock, behind func() in
 	}
 }
 
-// listTime returns what lists take, as far as that is known: what the last ones took, zero if there were none, or what the first lists
-// of the watches did.
+// listTime returns what lists take, as far as that is known: what the last ones took, zero if there were none, or
+// what the first lists of the watches did.
 func listTime(last time.Duration, first func() time.Duration) time.Duration {
 	if last > 0 {
 		return last
@@ -133,8 +133,8 @@ func (s *sweeps) take() map[schema.GroupVersionKind]*sweep {
 	return taken
 }
 
-// runSweeps makes the lists that releases wait for until ctx ends. Who comes while one is made waits for the next: it may
-// have passed their objects.
+// runSweeps makes the lists that releases wait for until ctx ends. Who comes while one is made waits for the next:
+// it may have passed their objects.
 func (c *Controller) runSweeps(ctx context.Context) {
 	var took time.Duration // the last lists
 	for {
@@ -143,7 +143,8 @@ func (c *Controller) runSweeps(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		if !c.sweeps.gather(ctx, c.Clock, c.toReconcile, func() time.Duration { return listTime(took, c.objects.FirstLists) }) {
+		if !c.sweeps.gather(ctx, c.Clock, c.toReconcile,
+			func() time.Duration { return listTime(took, c.objects.FirstLists) }) {
 			return
 		}
 		waiting := c.sweeps.take()
@@ -165,8 +166,8 @@ func (c *Controller) runSweeps(ctx context.Context) {
 	}
 }
 
-// sweep lists a kind and has the objects judged of the locks that wait for it. Those that the list does not show are looked
-// at one by one, and so are all after an error.
+// sweep lists a kind and has the objects judged of the locks that wait for it. Those that the list does not show
+// are looked at one by one, and so are all after an error.
 func (c *Controller) sweep(ctx context.Context, gvk schema.GroupVersionKind, s *sweep) {
 	present := map[manifest.ID]struct{}{}
 	err := c.objects.List(ctx, s.kind, "", func(obj *watch.Live) {

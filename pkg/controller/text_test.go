@@ -29,9 +29,11 @@ func TestCutKeepsWholeCharactersWithinTheBound(t *testing.T) {
 func TestAnErrorIsDescribedWithoutTheValuesInIt(t *testing.T) {
 	const planted = "hunter2"
 	secrets := schema.GroupKind{Kind: "Secret"}
-	invalid := apierrors.NewInvalid(secrets, "creds", field.ErrorList{field.Invalid(field.NewPath("data", "password"), planted, "bad "+planted)})
+	invalid := apierrors.NewInvalid(secrets, "creds",
+		field.ErrorList{field.Invalid(field.NewPath("data", "password"), planted, "bad "+planted)})
 	text := safeError(fmt.Errorf("apply: %w", invalid))
-	if strings.Contains(text, planted) || !strings.Contains(text, "data.password") || !strings.Contains(text, "FieldValueInvalid") {
+	if strings.Contains(text, planted) || !strings.Contains(text, "data.password") ||
+		!strings.Contains(text, "FieldValueInvalid") {
 		t.Errorf("described as %q", text)
 	}
 	bad := apierrors.NewBadRequest("cannot decode " + planted)

@@ -8,12 +8,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// lastWord is how long a creation or deletion that is under way when the operator has to stop may take to be made and confirmed:
-// less than the time that a pod is given.
+// lastWord is how long a creation or deletion that is under way when the operator has to stop may take to be made
+// and confirmed: less than the time that a pod is given.
 const lastWord = 5 * time.Second
 
-// outlast returns a context that ends a while after ctx does: a creation or deletion must not be left unconfirmed because the
-// operator stops, or what Helm means to be gone could stay, and what it counts on be gone. Nor must a replacement end half-way.
+// outlast returns a context that ends a while after ctx does: a creation or deletion must not be left unconfirmed
+// because the operator stops, or what Helm means to be gone could stay, and what it counts on be gone. Nor must a
+// replacement end half-way.
 func outlast(ctx context.Context) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	forget := context.AfterFunc(ctx, func() {
@@ -29,5 +30,6 @@ func outlast(ctx context.Context) (context.Context, context.CancelFunc) {
 // unanswered reports whether an error leaves open whether the API server did what it was asked.
 func unanswered(err error) bool {
 	status := apierrors.APIStatus(nil)
-	return err != nil && (!errors.As(err, &status) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || status.Status().Code >= 500)
+	return err != nil && (!errors.As(err, &status) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) ||
+		status.Status().Code >= 500)
 }

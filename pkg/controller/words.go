@@ -32,7 +32,8 @@ func (v *verdict) summary() string {
 }
 
 // evidence is what managedFields say about the change beside the manager's name, as in " (Update of scale at
-// 12:03:04Z)"; empty when they say nothing. It is for events: in a condition the time would make every drift a new message.
+// 12:03:04Z)"; empty when they say nothing. It is for events: in a condition the time would make every drift a new
+// message.
 func (v *verdict) evidence() string {
 	if v.author.Manager == "" || v.author.Operation == "" {
 		return ""

@@ -16,7 +16,9 @@ import (
 )
 
 // helmReleases returns the definition of HelmRelease and its only version.
-func helmReleases(t *testing.T) (*apiextensionsv1.CustomResourceDefinition, apiextensionsv1.CustomResourceDefinitionVersion) {
+func helmReleases(
+	t *testing.T,
+) (*apiextensionsv1.CustomResourceDefinition, apiextensionsv1.CustomResourceDefinitionVersion) {
 	t.Helper()
 	list, err := List()
 	if err != nil {
@@ -44,7 +46,8 @@ func field(t *testing.T, schema *apiextensionsv1.JSONSchemaProps, path ...string
 
 func TestDefinitionIsHowExistingUsersKnowIt(t *testing.T) {
 	definition, version := helmReleases(t)
-	if got := definition.Spec.Names; got.Kind != v1alpha1.Kind || got.Plural != v1alpha1.HelmReleaseResourceName || got.Singular != "helmrelease" {
+	if got := definition.Spec.Names; got.Kind != v1alpha1.Kind || got.Plural != v1alpha1.HelmReleaseResourceName ||
+		got.Singular != "helmrelease" {
 		t.Errorf("names: %+v", got)
 	}
 	if definition.Spec.Scope != apiextensionsv1.NamespaceScoped {
@@ -69,7 +72,9 @@ func TestShortNameLeavesThatOfFluxAlone(t *testing.T) {
 func TestSchemaIsStructural(t *testing.T) {
 	_, version := helmReleases(t)
 	var internal apiextensions.JSONSchemaProps
-	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(version.Schema.OpenAPIV3Schema, &internal, nil); err != nil {
+	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(
+		version.Schema.OpenAPIV3Schema, &internal, nil,
+	); err != nil {
 		t.Fatal(err)
 	}
 	structural, err := structuralschema.NewStructural(&internal)

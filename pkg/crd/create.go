@@ -23,10 +23,11 @@ const (
 	timeout = time.Minute
 )
 
-// Create makes the API server of cfg serve the kinds of helm-locker: it creates the CustomResourceDefinitions or, where
-// one differs from what this version needs, updates it, and returns when they are established. It writes nothing that is
-// there already, and takes away nothing that another version of helm-locker added. It ends with an error when ctx ends,
-// and after a minute at the latest; an error of the API server, such as a missing permission, is wrapped.
+// Create makes the API server of cfg serve the kinds of helm-locker: it creates the CustomResourceDefinitions or,
+// where one differs from what this version needs, updates it, and returns when they are established. It writes
+// nothing that is there already, and takes away nothing that another version of helm-locker added. It ends with an
+// error when ctx ends, and after a minute at the latest; an error of the API server, such as a missing permission,
+// is wrapped.
 func Create(ctx context.Context, cfg *rest.Config) error {
 	definitions, err := List()
 	if err != nil {
@@ -48,7 +49,10 @@ func Create(ctx context.Context, cfg *rest.Config) error {
 
 // install creates or updates one definition and waits until it is established. It starts over when someone else writes
 // or deletes the definition meanwhile.
-func install(ctx context.Context, client clientv1.CustomResourceDefinitionInterface, desired *apiextensionsv1.CustomResourceDefinition) error {
+func install(
+	ctx context.Context, client clientv1.CustomResourceDefinitionInterface,
+	desired *apiextensionsv1.CustomResourceDefinition,
+) error {
 	for {
 		live, err := ensure(ctx, client, desired)
 		switch {
@@ -76,13 +80,15 @@ func install(ctx context.Context, client clientv1.CustomResourceDefinitionInterf
 	}
 }
 
-// disconnected reports whether an error comes from a connection that broke or gave no answer. One that cannot be made at all is
-// not among them: nothing but the caller knows how long to wait for an API server. Nor is the end of ctx.
+// disconnected reports whether an error comes from a connection that broke or gave no answer. One that cannot be
+// made at all is not among them: nothing but the caller knows how long to wait for an API server. Nor is the end of
+// ctx.
 func disconnected(ctx context.Context, err error) bool {
 	if ctx.Err() != nil {
 		return false
 	}
-	return utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err) || utilnet.IsTimeout(err)
+	return utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err) ||
+		utilnet.IsTimeout(err)
 }
 
 // retryDelay is how long after a broken connection the next request is made.
@@ -101,7 +107,10 @@ func pause(ctx context.Context) error {
 }
 
 // ensure brings the stored definition up to the desired one and returns it as stored. It writes only if they differ.
-func ensure(ctx context.Context, client clientv1.CustomResourceDefinitionInterface, desired *apiextensionsv1.CustomResourceDefinition) (*apiextensionsv1.CustomResourceDefinition, error) {
+func ensure(
+	ctx context.Context, client clientv1.CustomResourceDefinitionInterface,
+	desired *apiextensionsv1.CustomResourceDefinition,
+) (*apiextensionsv1.CustomResourceDefinition, error) {
 	live, err := client.Get(ctx, desired.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		created, err := client.Create(ctx, desired, metav1.CreateOptions{FieldManager: fieldManager})
@@ -127,7 +136,10 @@ func explain(verb string, err error) error {
 	case err == nil:
 		return nil
 	case apierrors.IsForbidden(err):
-		return fmt.Errorf("not permitted to %s it (grant the verbs get, list, watch, create and update on customresourcedefinitions, or install it beforehand with kubectl apply): %w", verb, err)
+		return fmt.Errorf(
+			"not permitted to %s it (grant the verbs get, list, watch, create and update on "+
+				"customresourcedefinitions, or install it beforehand with kubectl apply): %w", verb, err,
+		)
 	default:
 		return fmt.Errorf("%s: %w", verb, err)
 	}

@@ -30,9 +30,13 @@ func merge(live, desired *apiextensionsv1.CustomResourceDefinition) *apiextensio
 
 // mergeVersions adds the desired versions to the live ones. There is exactly one storage version: the live one stays if
 // only live knows it, because then its owner is newer.
-func mergeVersions(live, desired []apiextensionsv1.CustomResourceDefinitionVersion) []apiextensionsv1.CustomResourceDefinitionVersion {
+func mergeVersions(
+	live, desired []apiextensionsv1.CustomResourceDefinitionVersion,
+) []apiextensionsv1.CustomResourceDefinitionVersion {
 	index := func(list []apiextensionsv1.CustomResourceDefinitionVersion, name string) int {
-		return slices.IndexFunc(list, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == name })
+		return slices.IndexFunc(
+			list, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == name },
+		)
 	}
 	foreignStorage := slices.ContainsFunc(live, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
 		return v.Storage && index(desired, v.Name) < 0
@@ -47,7 +51,8 @@ func mergeVersions(live, desired []apiextensionsv1.CustomResourceDefinitionVersi
 			continue
 		}
 		if version.Schema != nil && merged[at].Schema != nil {
-			version.Schema.OpenAPIV3Schema = mergeSchema(merged[at].Schema.OpenAPIV3Schema, version.Schema.OpenAPIV3Schema)
+			version.Schema.OpenAPIV3Schema = mergeSchema(merged[at].Schema.OpenAPIV3Schema,
+				version.Schema.OpenAPIV3Schema)
 		}
 		merged[at] = version
 	}

@@ -8,7 +8,9 @@ import (
 )
 
 // edit returns a copy of a definition, changed.
-func edit(definition *apiextensionsv1.CustomResourceDefinition, change func(*apiextensionsv1.CustomResourceDefinition)) *apiextensionsv1.CustomResourceDefinition {
+func edit(
+	definition *apiextensionsv1.CustomResourceDefinition, change func(*apiextensionsv1.CustomResourceDefinition),
+) *apiextensionsv1.CustomResourceDefinition {
 	edited := definition.DeepCopy()
 	change(edited)
 	return edited
@@ -68,27 +70,35 @@ func TestMerge(t *testing.T) {
 		},
 		{
 			name: "a field that has another schema gets ours",
-			live: func(d *definition) { specOf(d).Properties["mode"] = apiextensionsv1.JSONSchemaProps{Type: "integer"} },
+			live: func(d *definition) {
+				specOf(
+					d,
+				).Properties["mode"] = apiextensionsv1.JSONSchemaProps{Type: "integer"}
+			},
 			want: func(*definition) {},
 		},
 		{
 			name: "a version of others stays",
 			live: func(d *definition) {
-				d.Spec.Versions = append(d.Spec.Versions, apiextensionsv1.CustomResourceDefinitionVersion{Name: "v1alpha0", Served: true})
+				d.Spec.Versions = append(d.Spec.Versions,
+					apiextensionsv1.CustomResourceDefinitionVersion{Name: "v1alpha0", Served: true})
 			},
 			want: func(d *definition) {
-				d.Spec.Versions = append(d.Spec.Versions, apiextensionsv1.CustomResourceDefinitionVersion{Name: "v1alpha0", Served: true})
+				d.Spec.Versions = append(d.Spec.Versions,
+					apiextensionsv1.CustomResourceDefinitionVersion{Name: "v1alpha0", Served: true})
 			},
 		},
 		{
 			name: "a newer version stays the storage version",
 			live: func(d *definition) {
 				d.Spec.Versions[0].Storage = false
-				d.Spec.Versions = append(d.Spec.Versions, apiextensionsv1.CustomResourceDefinitionVersion{Name: "v1", Served: true, Storage: true})
+				d.Spec.Versions = append(d.Spec.Versions,
+					apiextensionsv1.CustomResourceDefinitionVersion{Name: "v1", Served: true, Storage: true})
 			},
 			want: func(d *definition) {
 				d.Spec.Versions[0].Storage = false
-				d.Spec.Versions = append(d.Spec.Versions, apiextensionsv1.CustomResourceDefinitionVersion{Name: "v1", Served: true, Storage: true})
+				d.Spec.Versions = append(d.Spec.Versions,
+					apiextensionsv1.CustomResourceDefinitionVersion{Name: "v1", Served: true, Storage: true})
 			},
 		},
 		{

@@ -20,7 +20,10 @@ import (
 var errDeleted = errors.New("the definition was deleted")
 
 // waitFor returns nil when the definition is as wanted, beginning with live, and errDeleted when it is gone.
-func waitFor(ctx context.Context, client clientv1.CustomResourceDefinitionInterface, live *apiextensionsv1.CustomResourceDefinition, want func(*apiextensionsv1.CustomResourceDefinition) bool) error {
+func waitFor(
+	ctx context.Context, client clientv1.CustomResourceDefinitionInterface,
+	live *apiextensionsv1.CustomResourceDefinition, want func(*apiextensionsv1.CustomResourceDefinition) bool,
+) error {
 	selector := fields.OneTermEqualSelector(metav1.ObjectNameField, live.Name).String()
 	watcher := &cache.ListWatch{
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
@@ -84,7 +87,8 @@ func conditions(definition *apiextensionsv1.CustomResourceDefinition) string {
 	}
 	var parts []string
 	for _, condition := range definition.Status.Conditions {
-		parts = append(parts, fmt.Sprintf("%s=%s %s: %s", condition.Type, condition.Status, condition.Reason, condition.Message))
+		parts = append(parts, fmt.Sprintf("%s=%s %s: %s", condition.Type, condition.Status, condition.Reason,
+			condition.Message))
 	}
 	if len(parts) == 0 {
 		return "no conditions yet"

@@ -10,8 +10,8 @@ import (
 type Overtaken struct {
 	// Old is the desired state that was written, of the older revision.
 	Old map[string]any
-	// Created is set when the write created the object. Otherwise Undo is the JSON merge patch that makes what was there before the
-	// write of what was there after it.
+	// Created is set when the write created the object. Otherwise Undo is the JSON merge patch that makes what was
+	// there before the write of what was there after it.
 	Created bool
 	Undo    map[string]any
 }
@@ -24,10 +24,11 @@ type Amendment struct {
 	Options Options
 }
 
-// Amend returns what of live the write made and the newer revision, which declares desired, wants otherwise: where live still has what
-// was written, and had what desired declares before that. Helm may have seen the earlier state, and may have had nothing to write.
-// Of an object that was created all counts that desired wants otherwise, as nothing is known of what Helm saw. What others
-// changed since stays, and so does what opt.Ignore leaves alone. Paths are those of desired.
+// Amend returns what of live the write made and the newer revision, which declares desired, wants otherwise: where
+// live still has what was written, and had what desired declares before that. Helm may have seen the earlier state,
+// and may have had nothing to write. Of an object that was created all counts that desired wants otherwise, as
+// nothing is known of what Helm saw. What others changed since stays, and so does what opt.Ignore leaves alone.
+// Paths are those of desired.
 func (w Overtaken) Amend(desired, live map[string]any, opt Options) Amendment {
 	opt.Accepted, opt.Strict = nil, nil
 	ours := newPaths(Compare(desired, live, opt).Changes)
@@ -59,7 +60,8 @@ func (w Overtaken) Amend(desired, live map[string]any, opt Options) Amendment {
 	return a
 }
 
-// added returns the paths of the keys that the write added, that are as it wrote them, and that desired does not declare.
+// added returns the paths of the keys that the write added, that are as it wrote them, and that desired does not
+// declare.
 func (w Overtaken) added(at []string, old, undo, desired, live map[string]any) (paths [][]string) {
 	for key, wrote := range old {
 		have, exists := live[key]
@@ -82,7 +84,8 @@ func mapOf(v any) map[string]any {
 	return m
 }
 
-// without returns an object without what is at a path. It shares what is unchanged with the one given, which stays as it is.
+// without returns an object without what is at a path. It shares what is unchanged with the one given, which stays
+// as it is.
 func without(object map[string]any, path []string) map[string]any {
 	object = maps.Clone(object)
 	if len(path) == 1 {

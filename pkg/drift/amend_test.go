@@ -19,21 +19,29 @@ func TestAmendRestoresOnlyWhatTheWriteTookFromTheNewerRevision(t *testing.T) {
 		target                   string
 	}{
 		"a value that the newer revision declares, too": {
-			old: one, undo: `{"data":{"value":"two"}}`, desired: two, live: one, changes: []string{"/data/value"}, target: two},
+			old: one, undo: `{"data":{"value":"two"}}`, desired: two, live: one, changes: []string{"/data/value"},
+			target: two},
 		"a value that no revision declares": {old: one, undo: `{"data":{"value":"tampered"}}`, desired: two, live: one},
 		"what Helm has not come to yet": {
-			old: `{"data":{"value":"one","other":"old"}}`, undo: `{"data":{"value":"two"}}`, desired: `{"data":{"value":"two","other":"new"}}`,
-			live: `{"data":{"value":"one","other":"old"}}`, changes: []string{"/data/value"}, target: `{"data":{"value":"two","other":"old"}}`},
-		"Helm wrote later":             {old: one, undo: `{"data":{"value":"two"}}`, desired: two, live: two},
-		"another change since":         {old: one, undo: `{"data":{"value":"two"}}`, desired: two, live: `{"data":{"value":"x","other":"same"}}`},
-		"the revisions are alike":      {old: one, undo: `{"data":{"value":"two"}}`, desired: one, live: one},
-		"a key that was removed":       {old: one, undo: `{"data":{"value":null}}`, desired: without, live: one, changes: []string{"/data/value"}, target: without},
-		"a key that Helm will remove":  {old: one, undo: `{"data":{"value":"tampered"}}`, desired: without, live: one},
-		"all data that was removed":    {old: one, undo: `{"data":null}`, desired: `{}`, live: one, changes: []string{"/data"}, target: `{}`},
-		"a key that changed since":     {old: one, undo: `{"data":{"value":null}}`, desired: without, live: two},
-		"an object that was created":   {old: one, created: true, desired: two, live: one, changes: []string{"/data/value"}, target: two},
+			old: `{"data":{"value":"one","other":"old"}}`, undo: `{"data":{"value":"two"}}`,
+			desired: `{"data":{"value":"two","other":"new"}}`,
+			live:    `{"data":{"value":"one","other":"old"}}`, changes: []string{"/data/value"},
+			target: `{"data":{"value":"two","other":"old"}}`},
+		"Helm wrote later": {old: one, undo: `{"data":{"value":"two"}}`, desired: two, live: two},
+		"another change since": {old: one, undo: `{"data":{"value":"two"}}`, desired: two,
+			live: `{"data":{"value":"x","other":"same"}}`},
+		"the revisions are alike": {old: one, undo: `{"data":{"value":"two"}}`, desired: one, live: one},
+		"a key that was removed": {old: one, undo: `{"data":{"value":null}}`, desired: without, live: one,
+			changes: []string{"/data/value"}, target: without},
+		"a key that Helm will remove": {old: one, undo: `{"data":{"value":"tampered"}}`, desired: without, live: one},
+		"all data that was removed": {old: one, undo: `{"data":null}`, desired: `{}`, live: one,
+			changes: []string{"/data"}, target: `{}`},
+		"a key that changed since": {old: one, undo: `{"data":{"value":null}}`, desired: without, live: two},
+		"an object that was created": {old: one, created: true, desired: two, live: one,
+			changes: []string{"/data/value"}, target: two},
 		"a created one that Helm made": {old: one, created: true, desired: two, live: two},
-		"a created one, of a key less": {old: one, created: true, desired: without, live: one, changes: []string{"/data/value"}, target: without},
+		"a created one, of a key less": {old: one, created: true, desired: without, live: one,
+			changes: []string{"/data/value"}, target: without},
 	} {
 		t.Run(name, func(t *testing.T) {
 			written := Overtaken{Old: obj(t, tc.old), Created: tc.created}
@@ -70,13 +78,15 @@ func TestAmendOfAListAndWhatIsIgnored(t *testing.T) {
 	container := func(name, image string) map[string]any { return map[string]any{"name": name, "image": image} }
 	deployment := func(replicas int64, containers ...any) map[string]any {
 		return map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": "app"},
-			"spec": map[string]any{"replicas": replicas, "template": map[string]any{"spec": map[string]any{"containers": containers}}}}
+			"spec": map[string]any{"replicas": replicas,
+				"template": map[string]any{"spec": map[string]any{"containers": containers}}}}
 	}
 	old := deployment(2, container("main", "m:1"), container("side", "s:1"))
 	desired := deployment(3, container("side", "s:2"), container("main", "m:2"))
 	before := deployment(3, container("main", "m:1"), container("side", "s:2"))
 	live := deployment(2, container("main", "m:1"), container("side", "s:1"))
-	opt := Options{Schema: schemaOf(schemas(t), desired), Ignore: func(p []string) bool { return len(p) == 2 && p[1] == "replicas" }}
+	opt := Options{Schema: schemaOf(schemas(t), desired),
+		Ignore: func(p []string) bool { return len(p) == 2 && p[1] == "replicas" }}
 	a := Overtaken{Old: old, Undo: MergePatch(live, before)}.Amend(desired, live, opt)
 	if len(a.Changes) != 1 || a.Changes[0].Path != "/spec/template/spec/containers/0/image" {
 		t.Fatalf("changes %v", a.Changes)

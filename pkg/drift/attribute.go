@@ -22,7 +22,9 @@ type Author struct {
 // owner any more: for removals alone it is the manager that wrote last, unless Helm wrote later, when nobody can
 // tell. Where Helm's own entry owns a value that was changed, somebody wrote under Helm's name, and that name is
 // returned with its time.
-func Attribute(managedFields []metav1.ManagedFieldsEntry, desired, live map[string]any, changes []Change, helm Owner) Author {
+func Attribute(
+	managedFields []metav1.ManagedFieldsEntry, desired, live map[string]any, changes []Change, helm Owner,
+) Author {
 	var owner, own, last, helmLast *metav1.ManagedFieldsEntry
 	for i := range managedFields {
 		entry := &managedFields[i]

@@ -8,7 +8,9 @@ import (
 )
 
 // wrote is a managedFields entry of manager, minute minutes after nine.
-func wrote(manager string, op metav1.ManagedFieldsOperationType, sub string, minute int, fields string) metav1.ManagedFieldsEntry {
+func wrote(
+	manager string, op metav1.ManagedFieldsOperationType, sub string, minute int, fields string,
+) metav1.ManagedFieldsEntry {
 	return metav1.ManagedFieldsEntry{
 		Manager: manager, Operation: op, Subresource: sub,
 		Time:     &metav1.Time{Time: minutes(minute)},
@@ -36,8 +38,9 @@ func TestManagedBy(t *testing.T) {
 			want:   Owner{Manager: "helm", Operation: update},
 		},
 		"Helm 4 applied it": {
-			fields: []metav1.ManagedFieldsEntry{wrote("kubectl", update, "", 2, `{"f:spec":{}}`), wrote("helm", apply, "", 1, helmFields)},
-			want:   Owner{Manager: "helm", Operation: apply, Known: true},
+			fields: []metav1.ManagedFieldsEntry{wrote("kubectl", update, "", 2, `{"f:spec":{}}`),
+				wrote("helm", apply, "", 1, helmFields)},
+			want: Owner{Manager: "helm", Operation: apply, Known: true},
 		},
 		"another tool with Helm inside": {
 			fields: []metav1.ManagedFieldsEntry{wrote("k3s", update, "", 1, helmFields)},
@@ -45,14 +48,18 @@ func TestManagedBy(t *testing.T) {
 		},
 		"somebody edited the release name": {
 			fields: []metav1.ManagedFieldsEntry{
-				wrote("kubectl-edit", update, "", 9, `{"f:metadata":{"f:annotations":{"f:meta.helm.sh/release-name":{}}}}`),
-				wrote("helm", update, "", 1, `{"f:metadata":{"f:annotations":{"f:meta.helm.sh/release-namespace":{}},"f:labels":{"f:app.kubernetes.io/managed-by":{}}}}`),
+				wrote("kubectl-edit", update, "", 9,
+					`{"f:metadata":{"f:annotations":{"f:meta.helm.sh/release-name":{}}}}`),
+				wrote(
+					"helm", update, "", 1, `{"f:metadata":{"f:annotations":{"f:meta.helm.sh/release-namespace":{}},"f:labels":{"f:app.kubernetes.io/managed-by":{}}}}`,
+				),
 			},
 			want: Owner{Manager: "helm", Operation: update, Known: true},
 		},
 		"somebody edited only the release name and nothing else is left": {
-			fields: []metav1.ManagedFieldsEntry{wrote("x", update, "", 9, `{"f:metadata":{"f:labels":{"f:app.kubernetes.io/managed-by":{}}}}`)},
-			want:   Owner{Manager: "helm", Operation: update},
+			fields: []metav1.ManagedFieldsEntry{wrote("x", update, "", 9,
+				`{"f:metadata":{"f:labels":{"f:app.kubernetes.io/managed-by":{}}}}`)},
+			want: Owner{Manager: "helm", Operation: update},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -77,12 +84,14 @@ func TestAttribute(t *testing.T) {
 		minute  int
 	}{
 		"the owner of a modified field": {
-			fields:  []metav1.ManagedFieldsEntry{helm, kubectl(12, `{"f:spec":{"f:type":{}}}`), wrote("other", update, "", 50, `{"f:spec":{"f:other":{}}}`)},
+			fields: []metav1.ManagedFieldsEntry{helm, kubectl(12, `{"f:spec":{"f:type":{}}}`),
+				wrote("other", update, "", 50, `{"f:spec":{"f:other":{}}}`)},
 			changes: []Change{{"/spec/type", Modified}},
 			manager: "kubectl-edit", minute: 12,
 		},
 		"the latest of several owners": {
-			fields:  []metav1.ManagedFieldsEntry{helm, kubectl(12, `{"f:spec":{"f:type":{}}}`), wrote("other", apply, "", 50, `{"f:spec":{"f:type":{}}}`)},
+			fields: []metav1.ManagedFieldsEntry{helm, kubectl(12, `{"f:spec":{"f:type":{}}}`),
+				wrote("other", apply, "", 50, `{"f:spec":{"f:type":{}}}`)},
 			changes: []Change{{"/spec/type", Modified}},
 			manager: "other", minute: 50,
 		},
@@ -94,7 +103,9 @@ func TestAttribute(t *testing.T) {
 		"the owner of a field in a list element, by the element's key and its default": {
 			fields: []metav1.ManagedFieldsEntry{helm,
 				kubectl(12, `{"f:spec":{"f:ports":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{"f:name":{}}}}}`),
-				wrote("udp", update, "", 50, `{"f:spec":{"f:ports":{"k:{\"port\":80,\"protocol\":\"UDP\"}":{"f:name":{}}}}}`)},
+				wrote(
+					"udp", update, "", 50, `{"f:spec":{"f:ports":{"k:{\"port\":80,\"protocol\":\"UDP\"}":{"f:name":{}}}}}`,
+				)},
 			changes: []Change{{"/spec/ports/0/name", Modified}},
 			manager: "kubectl-edit", minute: 12,
 		},
@@ -102,7 +113,9 @@ func TestAttribute(t *testing.T) {
 			live: `{spec: {ports: [{port: 9}, {port: 81, protocol: TCP}]}}`,
 			fields: []metav1.ManagedFieldsEntry{helm,
 				kubectl(12, `{"f:spec":{"f:ports":{"k:{\"port\":81,\"protocol\":\"TCP\"}":{".":{}}}}}`),
-				wrote("other", update, "", 50, `{"f:spec":{"f:ports":{"k:{\"port\":9,\"protocol\":\"TCP\"}":{".":{}}}}}`)},
+				wrote(
+					"other", update, "", 50, `{"f:spec":{"f:ports":{"k:{\"port\":9,\"protocol\":\"TCP\"}":{".":{}}}}}`,
+				)},
 			changes: []Change{{"/spec/ports/0", Removed}, {"/spec/ports/1", Added}},
 			manager: "kubectl-edit", minute: 12,
 		},
@@ -112,7 +125,8 @@ func TestAttribute(t *testing.T) {
 			manager: "kubectl-edit", minute: 12,
 		},
 		"scaling through its subresource": {
-			fields:  []metav1.ManagedFieldsEntry{helm, wrote("kubectl", update, "scale", 12, `{"f:spec":{"f:type":{}}}`)},
+			fields: []metav1.ManagedFieldsEntry{helm,
+				wrote("kubectl", update, "scale", 12, `{"f:spec":{"f:type":{}}}`)},
 			changes: []Change{{"/spec/type", Modified}},
 			manager: "kubectl", minute: 12,
 		},
@@ -127,12 +141,14 @@ func TestAttribute(t *testing.T) {
 			changes: []Change{{"/metadata/labels/a~1b", Removed}},
 		},
 		"somebody under Helm's name": {
-			fields:  []metav1.ManagedFieldsEntry{wrote("helm", update, "", 30, `{"f:metadata":{"f:annotations":{"f:meta.helm.sh/release-name":{}}},"f:spec":{"f:type":{}}}`)},
+			fields: []metav1.ManagedFieldsEntry{wrote("helm", update, "", 30,
+				`{"f:metadata":{"f:annotations":{"f:meta.helm.sh/release-name":{}}},"f:spec":{"f:type":{}}}`)},
 			changes: []Change{{"/spec/type", Modified}},
 			manager: "helm", minute: 30,
 		},
 		"managed fields that cannot be read": {
-			fields:  []metav1.ManagedFieldsEntry{kubectl(12, `{"f:spec"`), {Manager: "x"}, kubectl(13, `{}`), kubectl(14, `[]`)},
+			fields: []metav1.ManagedFieldsEntry{kubectl(12, `{"f:spec"`), {Manager: "x"}, kubectl(13, `{}`),
+				kubectl(14, `[]`)},
 			changes: []Change{{"/spec/type", Modified}},
 		},
 	} {

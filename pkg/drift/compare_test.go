@@ -25,8 +25,9 @@ func TestCompare(t *testing.T) {
 		"a custom resource keeps zero values, so losing one is drift": {
 			desired: `{apiVersion: x.io/v1, kind: X, spec: {yes1: false, num: 0, s: "", m: {}, l: []}}`,
 			live:    `{apiVersion: x.io/v1, kind: X, spec: {}}`,
-			want:    []string{"Removed /spec/l", "Removed /spec/m", "Removed /spec/num", "Removed /spec/s", "Removed /spec/yes1"},
-			target:  `{apiVersion: x.io/v1, kind: X, spec: {yes1: false, num: 0, s: "", m: {}, l: []}}`,
+			want: []string{"Removed /spec/l", "Removed /spec/m", "Removed /spec/num", "Removed /spec/s",
+				"Removed /spec/yes1"},
+			target: `{apiVersion: x.io/v1, kind: X, spec: {yes1: false, num: 0, s: "", m: {}, l: []}}`,
 		},
 		"empty labels, annotations and data are dropped by the server": {
 			desired: `{apiVersion: v1, kind: ConfigMap, metadata: {labels: {}, annotations: {}}, data: {}}`,
@@ -162,7 +163,8 @@ func TestEditedListOfACustomResourceIsForeign(t *testing.T) {
 		"{apiVersion: example.com/v1, kind: Widget, spec: {list: [{name: a}, {name: b}], size: 1}}":   true,
 		"{apiVersion: example.com/v1, kind: Widget, spec: {list: [{name: a, kind: plain}], size: 2}}": false,
 	} {
-		if got := Compare(desired, obj(t, live), Options{Schema: schemaOf(schemas(t), desired)}); got.RemovesForeign != foreign || len(got.Changes) == 0 {
+		if got := Compare(desired, obj(t, live), Options{Schema: schemaOf(schemas(t),
+			desired)}); got.RemovesForeign != foreign || len(got.Changes) == 0 {
 			t.Errorf("%s: %v, foreign %v", live, got.Changes, got.RemovesForeign)
 		}
 	}

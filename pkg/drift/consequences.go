@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// withoutConsequences takes out of the target what the API server put there because of a change that is taken back, and would
-// leave there afterwards.
+// withoutConsequences takes out of the target what the API server put there because of a change that is taken back,
+// and would leave there afterwards.
 func (c *comparer) withoutConsequences(desired, live, target map[string]any) map[string]any {
 	switch kind := desired["kind"]; {
 	case kind == "Service" && desired["apiVersion"] == "v1":
@@ -20,8 +20,8 @@ func (c *comparer) withoutConsequences(desired, live, target map[string]any) map
 	return target
 }
 
-// withoutNodePorts takes the node ports out of a Service that is declared to be without, when it was made one with: they were
-// allocated then, and are not freed with the type that goes back.
+// withoutNodePorts takes the node ports out of a Service that is declared to be without, when it was made one with:
+// they were allocated then, and are not freed with the type that goes back.
 func (c *comparer) withoutNodePorts(desired, target map[string]any) map[string]any {
 	isCause := func(change Change) bool {
 		return change.Path == "/spec/type" || change.Path == "/spec/allocateLoadBalancerNodePorts"
@@ -59,8 +59,8 @@ func isPortDeclared(ports []any, nodePort any) bool {
 	})
 }
 
-// withoutTemplateLabels takes the labels out that an object without any gets from its template: who removed all that are declared
-// has made it such an object.
+// withoutTemplateLabels takes the labels out that an object without any gets from its template: who removed all
+// that are declared has made it such an object.
 func (c *comparer) withoutTemplateLabels(desired, live, target map[string]any) map[string]any {
 	declared := nested(desired, "metadata", "labels")
 	have := nested(live, "metadata", "labels")

@@ -4,17 +4,18 @@ import (
 	"fmt"
 )
 
-// maxSchemaDepth bounds how deep the schema of a custom resource is followed. Below it nothing is known, which makes lists
-// atomic. Structural schemas cannot contain themselves, and real ones end long before.
+// maxSchemaDepth bounds how deep the schema of a custom resource is followed. Below it nothing is known, which
+// makes lists atomic. Structural schemas cannot contain themselves, and real ones end long before.
 const maxSchemaDepth = 100
 
 // ForDefinition returns the schema of one version of a custom kind from the content of its CustomResourceDefinition
-// (apiextensions.k8s.io/v1, as the API server returns it). Lists are what x-kubernetes-list-type says: map (keyed), set,
-// or, by default, atomic. Maps of x-kubernetes-map-type atomic have exactly the declared keys. Embedded
+// (apiextensions.k8s.io/v1, as the API server returns it). Lists are what x-kubernetes-list-type says: map (keyed),
+// set, or, by default, atomic. Maps of x-kubernetes-map-type atomic have exactly the declared keys. Embedded
 // resources have the metadata of any object.
 //
-// It fails when the definition has no such version. A part of a schema that makes no sense is treated as unknown. Only what differs
-// from the default is kept, and nothing of crd is: compile once for each version of a definition, and keep the result.
+// It fails when the definition has no such version. A part of a schema that makes no sense is treated as unknown.
+// Only what differs from the default is kept, and nothing of crd is: compile once for each version of a definition,
+// and keep the result.
 func (s *Schemas) ForDefinition(crd map[string]any, version string) (Schema, error) {
 	spec, _ := crd["spec"].(map[string]any)
 	versions, _ := spec["versions"].([]any)
@@ -153,13 +154,15 @@ func compileExact(m map[string]any, depth int) *node {
 		}
 		n.object.defaults[name] = deepCopy(byServer)
 	}
-	if additional, ok := m["additionalProperties"].(map[string]any); ok && len(properties) == 0 && isObject(additional) {
+	if additional, ok := m["additionalProperties"].(map[string]any); ok && len(properties) == 0 &&
+		isObject(additional) {
 		n.elem = compileExact(additional, depth-1)
 	}
 	return n
 }
 
-// isObject reports whether a schema is one of maps with known content. Of unknown content nobody can say what the server adds.
+// isObject reports whether a schema is one of maps with known content. Of unknown content nobody can say what the
+// server adds.
 func isObject(schema map[string]any) bool {
 	_, fields := schema["properties"].(map[string]any)
 	_, values := schema["additionalProperties"].(map[string]any)

@@ -12,8 +12,10 @@ import (
 // crd returns a CustomResourceDefinition with one version, v1, whose spec has the given properties.
 func crd(t testing.TB, properties string) map[string]any {
 	t.Helper()
-	return obj(t, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {versions: [{name: v0}, {name: v1, schema: {openAPIV3Schema: {
-		type: object, properties: {metadata: {type: object}, status: {type: object, properties: {l: {type: array, x-kubernetes-list-type: set, items: {type: string}}}},
+	return obj(t, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {
+		versions: [{name: v0}, {name: v1, schema: {openAPIV3Schema: {
+		type: object, properties: {metadata: {type: object}, status: {type: object, properties: {l: {
+			type: array, x-kubernetes-list-type: set, items: {type: string}}}},
 		spec: {type: object, properties: `+properties+`}}}}}]}}`)
 }
 
@@ -43,18 +45,24 @@ func TestCustomKindsAreComparedAsTheirDefinitionSays(t *testing.T) {
 		target        string // spec; as desired when empty
 	}{
 		"an element that others added to a list-map stays": {
-			schema: `{l: ` + listMap + `}`, desired: `{l: [{name: a, v: 1}]}`, live: `{l: [{name: b}, {name: a, v: 1, w: 2}]}`,
+			schema: `{l: ` + listMap + `}`, desired: `{l: [{name: a, v: 1}]}`,
+			live: `{l: [{name: b}, {name: a, v: 1, w: 2}]}`,
 		},
 		"a changed element of a list-map comes back beside it": {
-			schema: `{l: ` + listMap + `}`, desired: `{l: [{name: a, v: 1}]}`, live: `{l: [{name: b}, {name: a, v: 2}]}`,
+			schema: `{l: ` + listMap + `}`, desired: `{l: [{name: a, v: 1}]}`,
+			live: `{l: [{name: b}, {name: a, v: 2}]}`,
 			want: []string{"Modified /spec/l/0/v"}, target: `{l: [{name: b}, {name: a, v: 1}]}`,
 		},
 		"a removed element of a list-map comes back": {
-			schema: `{l: ` + listMap + `}`, desired: `{l: [{name: a, v: 1}, {name: c}]}`, live: `{l: [{name: b, x: 1}, {name: c}, {name: d}]}`,
-			want: []string{"Removed /spec/l/0"}, target: `{l: [{name: b, x: 1}, {name: a, v: 1}, {name: c}, {name: d}]}`,
+			schema: `{l: ` + listMap + `}`, desired: `{l: [{name: a, v: 1}, {name: c}]}`,
+			live: `{l: [{name: b, x: 1}, {name: c}, {name: d}]}`,
+			want: []string{
+				"Removed /spec/l/0",
+			}, target: `{l: [{name: b, x: 1}, {name: a, v: 1}, {name: c}, {name: d}]}`,
 		},
 		"an element whose key was edited goes, and the declared one comes back": {
-			schema: `{l: ` + listMap + `}`, desired: `{l: [{name: a, v: 1, w: 2}, {name: c}]}`, live: `{l: [{name: evil, v: 1, w: 2}, {name: c}]}`,
+			schema: `{l: ` + listMap + `}`, desired: `{l: [{name: a, v: 1, w: 2}, {name: c}]}`,
+			live: `{l: [{name: evil, v: 1, w: 2}, {name: c}]}`,
 			want: []string{"Added /spec/l/0", "Removed /spec/l/0"},
 		},
 		"two keys tell elements apart, and a missing one has its default": {
@@ -64,8 +72,10 @@ func TestCustomKindsAreComparedAsTheirDefinitionSays(t *testing.T) {
 			target: `{l: [{port: 53, protocol: UDP, v: 1}, {port: 53, protocol: TCP}, {port: 54, protocol: TCP}]}`,
 		},
 		"the second key was edited": {
-			schema: `{l: ` + twoKeys + `}`, desired: `{l: [{port: 53, v: 1, w: 1}]}`, live: `{l: [{port: 53, protocol: UDP, v: 1, w: 1}]}`,
-			want: []string{"Added /spec/l/0", "Removed /spec/l/0"}, target: `{l: [{port: 53, protocol: TCP, v: 1, w: 1}]}`,
+			schema: `{l: ` + twoKeys + `}`, desired: `{l: [{port: 53, v: 1, w: 1}]}`,
+			live:   `{l: [{port: 53, protocol: UDP, v: 1, w: 1}]}`,
+			want:   []string{"Added /spec/l/0", "Removed /spec/l/0"},
+			target: `{l: [{port: 53, protocol: TCP, v: 1, w: 1}]}`,
 		},
 		"a set holds what is declared in any order": {
 			schema: `{l: ` + stringSet + `}`, desired: `{l: [a, b]}`, live: `{l: [c, b, a]}`,
@@ -88,18 +98,22 @@ func TestCustomKindsAreComparedAsTheirDefinitionSays(t *testing.T) {
 			want: []string{"Modified /spec/l"},
 		},
 		"an atomic map has the declared keys, what the server defaults, and no others": {
-			schema: `{m: ` + atomicMap + `}`, desired: `{m: {a: "1", c: {e: x}}}`, live: `{m: {a: "1", b: x, c: {e: x, d: 1}}}`,
+			schema: `{m: ` + atomicMap + `}`, desired: `{m: {a: "1", c: {e: x}}}`,
+			live: `{m: {a: "1", b: x, c: {e: x, d: 1}}}`,
 		},
 		"a key that was added to an atomic map goes": {
-			schema: `{m: ` + atomicMap + `}`, desired: `{m: {a: "1", c: {e: x}}}`, live: `{m: {a: "1", b: "y", z: 1, c: {e: x, d: 2}}}`,
+			schema: `{m: ` + atomicMap + `}`, desired: `{m: {a: "1", c: {e: x}}}`,
+			live: `{m: {a: "1", b: "y", z: 1, c: {e: x, d: 2}}}`,
 			want: []string{"Added /spec/m/b", "Added /spec/m/c/d", "Added /spec/m/z"},
 		},
 		"a key that was added to a map that is not atomic stays": {
-			schema: `{m: {type: object, additionalProperties: {type: string}}}`, desired: `{m: {a: "1"}}`, live: `{m: {a: "1", b: "2"}}`,
+			schema: `{m: {type: object, additionalProperties: {type: string}}}`, desired: `{m: {a: "1"}}`,
+			live: `{m: {a: "1", b: "2"}}`,
 		},
 		"a list-map below lists and maps": {
 			schema:  `{m: {type: object, additionalProperties: {type: object, properties: {o: {type: array, items: {type: object, properties: {l: ` + listMap + `}}}}}}}`,
-			desired: `{m: {k: {o: [{l: [{name: a, v: 1}]}]}}}`, live: `{m: {k: {o: [{l: [{name: b}, {name: a, v: 1}]}]}}}`,
+			desired: `{m: {k: {o: [{l: [{name: a, v: 1}]}]}}}`,
+			live:    `{m: {k: {o: [{l: [{name: b}, {name: a, v: 1}]}]}}}`,
 		},
 		"an embedded resource has the metadata of any object": {
 			schema:  `{o: {type: object, x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true}}`,
@@ -109,7 +123,8 @@ func TestCustomKindsAreComparedAsTheirDefinitionSays(t *testing.T) {
 			target:  `{o: {apiVersion: v1, kind: X, metadata: {finalizers: [b, a], labels: {b: x}}, l: [1]}}`,
 		},
 		"below unknown fields every list is atomic, below known ones not": {
-			schema:  `{o: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {l: ` + stringSet + `}}}`,
+			schema: `{o: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {l: ` + stringSet +
+				`}}}`,
 			desired: `{o: {l: [a], u: [a]}}`, live: `{o: {l: [a, b], u: [a, b]}}`,
 			want: []string{"Modified /spec/o/u"}, target: `{o: {l: [a, b], u: [a]}}`,
 		},
@@ -119,7 +134,10 @@ func TestCustomKindsAreComparedAsTheirDefinitionSays(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			object := func(spec string) map[string]any {
-				return obj(t, `{apiVersion: x.io/v1, kind: X, metadata: {name: x, labels: {a: b}, finalizers: [a]}, spec: `+spec+`}`)
+				return obj(
+					t, `{apiVersion: x.io/v1, kind: X, metadata: {name: x, labels: {a: b}, finalizers: [a]}, spec: `+
+						spec+`}`,
+				)
 			}
 			if tc.target == "" {
 				tc.target = tc.desired
@@ -152,7 +170,8 @@ func TestStrictGoesIntoTheListsOfACustomKind(t *testing.T) {
 	opt := strictOptions(t, desired, []metav1.ManagedFieldsEntry{by(`{"f:spec":{"f:l":{"k:{\"name\":\"b\"}":{".":{},"f:name":{}},` +
 		`"k:{\"name\":\"a\"}":{"f:v":{}}},"f:s":{"v:\"a\"":{},"v:\"b\"":{}}}}`)})
 	opt.Schema = compiled(t, `{l: `+listMap+`, s: `+stringSet+`}`)
-	sameChanges(t, checkStrict(t, desired, live, opt).Changes, "Added /spec/l/0", "Added /spec/l/0/v", "Added /spec/s/1")
+	sameChanges(t, checkStrict(t, desired, live, opt).Changes, "Added /spec/l/0", "Added /spec/l/0/v",
+		"Added /spec/s/1")
 }
 
 func TestDefinitionsThatMakeNoSense(t *testing.T) {
@@ -169,12 +188,13 @@ func TestDefinitionsThatMakeNoSense(t *testing.T) {
 		t.Errorf("a version without a schema: %v", err)
 	}
 	for name, properties := range map[string]string{
-		"properties are no map": `1`, "a property is no map": `{a: 1}`, "properties of a property": `{a: {properties: [1]}}`,
-		"items are a list": `{a: {type: array, items: [1], x-kubernetes-list-type: map}}`,
-		"no keys":          `{a: {type: array, items: {}, x-kubernetes-list-type: map}}`,
-		"keys are no list": `{a: {type: array, items: {properties: 1}, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: name}}`,
-		"a key is no name": `{a: {type: array, items: {}, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [{}]}}`,
-		"a type unknown":   `{a: {type: array, items: {}, x-kubernetes-list-type: 7}, b: {x-kubernetes-map-type: {}}, c: {x-kubernetes-embedded-resource: 1}}`,
+		"properties are no map": `1`, "a property is no map": `{a: 1}`,
+		"properties of a property": `{a: {properties: [1]}}`,
+		"items are a list":         `{a: {type: array, items: [1], x-kubernetes-list-type: map}}`,
+		"no keys":                  `{a: {type: array, items: {}, x-kubernetes-list-type: map}}`,
+		"keys are no list":         `{a: {type: array, items: {properties: 1}, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: name}}`,
+		"a key is no name":         `{a: {type: array, items: {}, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [{}]}}`,
+		"a type unknown":           `{a: {type: array, items: {}, x-kubernetes-list-type: 7}, b: {x-kubernetes-map-type: {}}, c: {x-kubernetes-embedded-resource: 1}}`,
 	} {
 		if sch := compiled(t, properties); len(sch.root.object.fields) != 1 {
 			t.Errorf("%s: %v", name, sch.root.object.fields)

@@ -28,10 +28,16 @@ metadata:
   - {manager: unreadable, operation: Update, fieldsV1: {"f:metadata": []}}
 `
 	for name, c := range map[string]struct{ live, want string }{
-		"no deletion":             {"metadata: {finalizers: [a/b]}", ""},
-		"a grace period":          {`metadata: {deletionTimestamp: "2026-03-01T12:00:00Z"}`, "deletion is pending since 2026-03-01T12:00:00Z"},
-		"finalizers and owners":   {held, "deletion is pending since 2026-03-01T12:00:00Z; held by finalizer foregroundDeletion; finalizer example.com/backup, added by kubectl-edit (Apply); finalizer example.com/other"},
-		"more than can be listed": {`metadata: {deletionTimestamp: "2026-03-01T12:00:00Z", finalizers: [a/1, a/2, a/3, a/4, a/5]}`, "deletion is pending since 2026-03-01T12:00:00Z; held by finalizer a/1; finalizer a/2; finalizer a/3; and 2 more"},
+		"no deletion": {"metadata: {finalizers: [a/b]}", ""},
+		"a grace period": {`metadata: {deletionTimestamp: "2026-03-01T12:00:00Z"}`,
+			"deletion is pending since 2026-03-01T12:00:00Z"},
+		"finalizers and owners": {
+			held, "deletion is pending since 2026-03-01T12:00:00Z; held by finalizer foregroundDeletion; finalizer example.com/backup, added by kubectl-edit (Apply); finalizer example.com/other",
+		},
+		"more than can be listed": {
+			`metadata: {deletionTimestamp: "2026-03-01T12:00:00Z", finalizers: [a/1, a/2, a/3, a/4, a/5]}`,
+			"deletion is pending since 2026-03-01T12:00:00Z; held by finalizer a/1; finalizer a/2; finalizer a/3; and 2 more",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := DescribeDeletion(deleting(t, c.live)); got != c.want {

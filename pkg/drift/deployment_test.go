@@ -46,7 +46,8 @@ func TestDeployment(t *testing.T) {
 			target: edit{", team: blue", ""},
 		},
 		"a foreign label, annotation and sidecar stay": {
-			edit: edit{"team: blue", "team: red, more: x", "      - name: proxy\n", "      - {name: sidecar, image: x}\n      - name: proxy\n"},
+			edit: edit{"team: blue", "team: red, more: x", "      - name: proxy\n",
+				"      - {name: sidecar, image: x}\n      - name: proxy\n"},
 		},
 		"an image is put back and the defaults of its container stay": {
 			edit: edit{"image: web:1\n        imagePull", "image: evil:1\n        imagePull"},
@@ -60,7 +61,8 @@ func TestDeployment(t *testing.T) {
 				"        ports: [{containerPort: 8443}]\n      - {name: x, image: x}\n      - {name: y, image: y}\n"},
 		},
 		"a renamed container is renamed back and keeps what others set in it": {
-			edit:    edit{"      - name: proxy\n        image: proxy:3\n", "      - name: other\n        image: proxy:3\n        tty: true\n"},
+			edit: edit{"      - name: proxy\n        image: proxy:3\n",
+				"      - name: other\n        image: proxy:3\n        tty: true\n"},
 			want:    []string{"Added " + pod + "/containers/1", "Removed " + pod + "/containers/1"},
 			foreign: true,
 			target:  edit{"image: proxy:3\n", "image: proxy:3\n        tty: true\n"},
@@ -91,13 +93,15 @@ func TestDeployment(t *testing.T) {
 			foreign: true,
 		},
 		"a variable's value that was replaced by a reference loses the reference": {
-			edit:    edit{"{name: MODE, value: prod}", "{name: MODE, valueFrom: {fieldRef: {fieldPath: x}}}"},
-			want:    []string{"Removed " + pod + "/containers/0/env/0/value", "Added " + pod + "/containers/0/env/0/valueFrom"},
+			edit: edit{"{name: MODE, value: prod}", "{name: MODE, valueFrom: {fieldRef: {fieldPath: x}}}"},
+			want: []string{"Removed " + pod + "/containers/0/env/0/value", "Added " + pod +
+				"/containers/0/env/0/valueFrom"},
 			foreign: true,
 		},
 		"an empty value that was replaced by a reference is not taken for the empty value that the server drops": {
-			edit:    edit{"{name: EMPTY}", "{name: EMPTY, valueFrom: {fieldRef: {fieldPath: x}}}"},
-			want:    []string{"Removed " + pod + "/containers/0/env/1/value", "Added " + pod + "/containers/0/env/1/valueFrom"},
+			edit: edit{"{name: EMPTY}", "{name: EMPTY, valueFrom: {fieldRef: {fieldPath: x}}}"},
+			want: []string{"Removed " + pod + "/containers/0/env/1/value", "Added " + pod +
+				"/containers/0/env/1/valueFrom"},
 			foreign: true,
 			target:  edit{"{name: EMPTY}", `{name: EMPTY, value: ""}`},
 		},
@@ -112,23 +116,28 @@ func TestDeployment(t *testing.T) {
 			foreign: true,
 		},
 		"a probe of another sort is replaced and keeps its defaults": {
-			edit:    edit{"{httpGet: {path: /healthz, port: http, scheme: HTTP}, periodS", "{tcpSocket: {port: 1}, periodS"},
-			want:    []string{"Removed " + pod + "/containers/0/livenessProbe/httpGet", "Added " + pod + "/containers/0/livenessProbe/tcpSocket"},
+			edit: edit{"{httpGet: {path: /healthz, port: http, scheme: HTTP}, periodS",
+				"{tcpSocket: {port: 1}, periodS"},
+			want: []string{"Removed " + pod + "/containers/0/livenessProbe/httpGet", "Added " + pod +
+				"/containers/0/livenessProbe/tcpSocket"},
 			foreign: true,
 			target:  edit{", scheme: HTTP", ""},
 		},
 		"a changed strategy takes its dependent settings along": {
-			edit:    edit{"strategy: {type: Recreate}", "strategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 1}}"},
+			edit: edit{"strategy: {type: Recreate}",
+				"strategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 1}}"},
 			want:    []string{"Added /spec/strategy/rollingUpdate", "Modified /spec/strategy/type"},
 			foreign: true,
 		},
 		"an edited port is one port again, and UDP and TCP on one number are two": {
-			edit:    edit{"{name: dns, containerPort: 53, protocol: UDP}", "{name: dns, containerPort: 54, protocol: UDP}"},
+			edit: edit{"{name: dns, containerPort: 53, protocol: UDP}",
+				"{name: dns, containerPort: 54, protocol: UDP}"},
 			want:    []string{"Added " + pod + "/containers/0/ports/1", "Removed " + pod + "/containers/0/ports/1"},
 			foreign: true,
 		},
 		"a port that turned UDP although TCP is only the default is restored as TCP": {
-			edit:    edit{"{name: http, containerPort: 80, protocol: TCP}", "{name: http, containerPort: 80, protocol: UDP}"},
+			edit: edit{"{name: http, containerPort: 80, protocol: TCP}",
+				"{name: http, containerPort: 80, protocol: UDP}"},
 			want:    []string{"Added " + pod + "/containers/0/ports/0", "Removed " + pod + "/containers/0/ports/0"},
 			foreign: true,
 		},

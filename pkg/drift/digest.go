@@ -14,9 +14,9 @@ type Hasher struct{ seed maphash.Seed }
 // NewHasher returns a hasher with a new seed.
 func NewHasher() Hasher { return Hasher{seed: maphash.MakeSeed()} }
 
-// Digest hashes the content of a live object, whatever the order of its maps: all of it but status and, in metadata, uid,
-// resourceVersion, generation, managedFields, creationTimestamp and selfLink. An object with the digest of one
-// that was judged needs no second judgement.
+// Digest hashes the content of a live object, whatever the order of its maps: all of it but status and, in
+// metadata, uid, resourceVersion, generation, managedFields, creationTimestamp and selfLink. An object with the
+// digest of one that was judged needs no second judgement.
 func (h Hasher) Digest(live map[string]any) uint64 {
 	var sum uint64
 	for key, v := range live {

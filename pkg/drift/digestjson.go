@@ -19,10 +19,10 @@ import (
 // quotes values, and they may be those of a Secret.
 var ErrUndecodable = errors.New("the text is not the JSON of an object")
 
-// DigestJSON returns what Digest returns for the object that the JSON text stands for, without decoding it: one pass over
-// the text, in which status, managedFields and the like are stepped over. Where the text is something that an API server
-// does not send, such as a name that appears twice in a map, it is decoded after all. It fails for text that cannot be
-// decoded, as far as that shows in what is hashed.
+// DigestJSON returns what Digest returns for the object that the JSON text stands for, without decoding it: one
+// pass over the text, in which status, managedFields and the like are stepped over. Where the text is something
+// that an API server does not send, such as a name that appears twice in a map, it is decoded after all. It fails
+// for text that cannot be decoded, as far as that shows in what is hashed.
 func (h Hasher) DigestJSON(text []byte) (uint64, error) {
 	w := walk{Hasher: h, text: text}
 	digest, end, err := w.object(rawjson.Space(text, 0))
@@ -91,7 +91,9 @@ func (w *walk) mapping(i int) (digest uint64, end int, err error) {
 
 // entries adds up the entries of a map whose value counts, and finishes the sum with the number of all its entries. The
 // name that value gets is only valid until it returns or hashes anything.
-func (w *walk) entries(i int, value func(name []byte, at int) (uint64, bool, int, error), finish func(uint64, int) uint64) (uint64, int, error) {
+func (w *walk) entries(
+	i int, value func(name []byte, at int) (uint64, bool, int, error), finish func(uint64, int) uint64,
+) (uint64, int, error) {
 	var few [32]uint64 // most maps are small, and then this takes no memory
 	names := few[:0]
 	sum := uint64(0)
@@ -210,8 +212,8 @@ func (w *walk) word(word []byte) (uint64, error) {
 	return w.bits(math.Float64bits(f), tagFloat), nil
 }
 
-// numeric reports whether a word begins as numbers of JSON do and holds nothing that no such number has. ParseFloat is more
-// generous: it takes "Inf", "0x1p2", "1_000" and "+1".
+// numeric reports whether a word begins as numbers of JSON do and holds nothing that no such number has. ParseFloat
+// is more generous: it takes "Inf", "0x1p2", "1_000" and "+1".
 func numeric(word []byte) bool {
 	for _, c := range word {
 		if (c < '0' || c > '9') && strings.IndexByte("+-.eE", c) < 0 {

@@ -28,7 +28,8 @@ func checkDigestJSON(t *testing.T, h Hasher, text []byte) {
 
 // oddObjects are objects as no API server sends them, and some that it does.
 var oddObjects = []string{
-	`{}`, ` { } `, `null`, `{"status":{"a":1}}`, `{"metadata":null}`, `{"metadata":[]}`, `{"metadata":"x","status":1}`, `{"metadata":{}}`,
+	`{}`, ` { } `, `null`, `{"status":{"a":1}}`, `{"metadata":null}`, `{"metadata":[]}`, `{"metadata":"x","status":1}`,
+	`{"metadata":{}}`,
 	`{"metadata":{"uid":"u","resourceVersion":"1","generation":1,"managedFields":[{"a":"]}\""}],"creationTimestamp":null,"selfLink":""}}`,
 	`{"metadata":{"labels":{"uid":"not the server's"}},"spec":{"status":1,"metadata":{"uid":2}}}`,
 	`{"a":0,"b":-0,"c":-0.0,"d":1.0,"e":1e3,"f":1E+3,"g":0.1,"h":1e-7}`,
@@ -40,9 +41,12 @@ var oddObjects = []string{
 	"{\"a\":\"\xff\xfe\",\"b\xc3\":1,\"c\":\"\xed\xa0\x80\",\"d\":\"\xe2\x82\"}", "{\"a\xff\":1,\"a\xfe\":2}",
 	`{"a":[],"b":[[]],"c":{"d":{}},"e":[null,true,false,"",0],"":{"":[""]}}`,
 	" {\n\t\"a\" : [ 1 , 2 ,\r\n { \"b\" : null } ] , \"status\" : [ \"}\" ] }\n",
-	`{"a":01}`, `{"a":+1}`, `{"a":.5}`, `{"a":1.}`, `{"a":Inf}`, `{"a":0x1}`, `{"a":1_0}`, `{"a":tru}`, `{"a":}`, `{"a"}`, `{"a":1,}`, `{,}`, `{`, ``,
-	`{"a":1}x`, `{"a":"`, `{"a":"\`, `{"a":"\u12"}`, `{"a":"\x"}`, `[1]`, `"a"`, `{"status":`, `{"status":}`, `{"status":{`, `{"a":[1,2}`, `{1:2}`,
-	`{"a":` + strings.Repeat("[", 1500) + strings.Repeat("]", 1500) + `}`, strings.Repeat(`{"a":`, 20000), strings.Repeat(`[`, 20000),
+	`{"a":01}`, `{"a":+1}`, `{"a":.5}`, `{"a":1.}`, `{"a":Inf}`, `{"a":0x1}`, `{"a":1_0}`, `{"a":tru}`, `{"a":}`,
+	`{"a"}`, `{"a":1,}`, `{,}`, `{`, ``,
+	`{"a":1}x`, `{"a":"`, `{"a":"\`, `{"a":"\u12"}`, `{"a":"\x"}`, `[1]`, `"a"`, `{"status":`, `{"status":}`,
+	`{"status":{`, `{"a":[1,2}`, `{1:2}`,
+	`{"a":` + strings.Repeat("[", 1500) + strings.Repeat("]", 1500) + `}`, strings.Repeat(`{"a":`, 20000),
+	strings.Repeat(`[`, 20000),
 }
 
 func TestDigestJSONIsTheDigestOfTheDecodedObject(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// disjointOf returns the fields of a struct type that hold maps without a common key: the API server refuses a key that is in
-// both, so that who moved it has to be undone in both.
+// disjointOf returns the fields of a struct type that hold maps without a common key: the API server refuses a key
+// that is in both, so that who moved it has to be undone in both.
 func disjointOf(t reflect.Type) [2]string {
 	if t == reflect.TypeFor[corev1.ConfigMap]() {
 		return [2]string{"data", "binaryData"}

@@ -11,15 +11,15 @@
 // Maps: every declared key must be there with an equal value. Numbers are compared by value (1 is 1.0), all
 // other scalars by type and value.
 //
-// Some maps of built-in kinds are one value (selectors of Pods, rules of a NetworkPolicy or a Role): a key that others add
-// there changes what the declared ones mean, so it is a change and is taken out.
+// Some maps of built-in kinds are one value (selectors of Pods, rules of a NetworkPolicy or a Role): a key that
+// others add there changes what the declared ones mean, so it is a change and is taken out.
 //
-// Lists: of a built-in kind as its Go type says, of a custom kind as its CustomResourceDefinition says, see [Schema].
-// Lists merged by key and sets only have to hold the declared elements. An undeclared element that took the place of a declared
-// one is that one, edited, and goes; but not in finalizers, where everybody comes and goes. All others, and every list of which nothing is
-// known, are atomic: same length, same order, primitives equal, and for maps the declared keys equal (the server adds
-// defaults inside of elements). A definition can call a map atomic, too: it has exactly the declared keys, apart from
-// what the server defaults.
+// Lists: of a built-in kind as its Go type says, of a custom kind as its CustomResourceDefinition says, see
+// [Schema]. Lists merged by key and sets only have to hold the declared elements. An undeclared element that took
+// the place of a declared one is that one, edited, and goes; but not in finalizers, where everybody comes and goes.
+// All others, and every list of which nothing is known, are atomic: same length, same order, primitives equal, and
+// for maps the declared keys equal (the server adds defaults inside of elements). A definition can call a map
+// atomic, too: it has exactly the declared keys, apart from what the server defaults.
 //
 // Zero values: a declared zero value ("", 0, false, {}, []) that the live object lacks is no drift where the Go
 // type of a built-in kind holds the field by value: such a field cannot tell zero from absent, so the server may
@@ -59,10 +59,11 @@
 //	finalizer foregroundDeletion, kubernetes.io/pvc-protection  stays: of Kubernetes itself
 //	clusterIP, nodePort, volumeName, an injected caBundle     stays whoever owns it, see keptFields
 //
-// A list element goes or stays as a whole. A map in which somebody else owns something loses the foreign fields only.
-// Atomic lists have one owner. When that is somebody foreign, an undeclared field inside of their elements is a change, unless it
-// was learnt with the value that it has, and the list is restored as a whole. Managers are names that clients choose: who writes as Helm or as
-// kube-controller-manager is taken for it. Against changes of what is declared that is no help.
+// A list element goes or stays as a whole. A map in which somebody else owns something loses the foreign fields
+// only. Atomic lists have one owner. When that is somebody foreign, an undeclared field inside of their elements is
+// a change, unless it was learnt with the value that it has, and the list is restored as a whole. Managers are
+// names that clients choose: who writes as Helm or as kube-controller-manager is taken for it. Against changes of
+// what is declared that is no help.
 //
 // # What the server does to our desired state
 //
@@ -106,9 +107,9 @@ type Result struct {
 	// Target is the live object with every change put right, or nil without changes. It shares the unchanged
 	// parts with the live object, so treat it as read-only, or copy it first.
 	Target map[string]any
-	// RemovesForeign is set when Target lacks something that others put into the live object: an element taken
-	// out of a merged list, an exclusive field, an addition. A three-way merge or a server-side apply would leave it there.
-	// It is also set when a list changed of which it is not known whether the API server merges it.
+	// RemovesForeign is set when Target lacks something that others put into the live object: an element taken out
+	// of a merged list, an exclusive field, an addition. A three-way merge or a server-side apply would leave it
+	// there. It is also set when a list changed of which it is not known whether the API server merges it.
 	RemovesForeign bool
 }
 
@@ -122,9 +123,9 @@ type Options struct {
 	// desired list) is left alone, with all that is below it: neither compared nor written. A missing list element is
 	// restored whole, since an element without its ignored fields may not be valid. Ignore must not keep the slice.
 	Ignore func(path []string) bool
-	// Strict, if set, also takes out what others added (scope Strict). Ignore is asked for that too, with the keys and
-	// indexes of the live object where a part of a path is not declared; inside of an added list element it is not asked, such
-	// an element goes or stays as a whole.
+	// Strict, if set, also takes out what others added (scope Strict). Ignore is asked for that too, with the keys
+	// and indexes of the live object where a part of a path is not declared; inside of an added list element it is
+	// not asked, such an element goes or stays as a whole.
 	Strict *Strict
 }
 
@@ -166,7 +167,8 @@ func compareDeclared(desired, live map[string]any, opt Options) Result {
 }
 
 func newComparer(opt Options) comparer {
-	return comparer{ignore: opt.Ignore, accepted: opt.Accepted, complete: opt.Schema.complete, path: make([]string, 0, 16)}
+	return comparer{ignore: opt.Ignore, accepted: opt.Accepted, complete: opt.Schema.complete,
+		path: make([]string, 0, 16)}
 }
 
 func merge(desired, live map[string]any, opt Options) Result {

@@ -2,7 +2,8 @@ package drift
 
 // This file compares maps as a whole: the atomic maps of custom resources, and those in exact_kinds.go.
 
-// hasExtra reports whether a map that is compared as a whole has a key that is not declared, without the server's doing.
+// hasExtra reports whether a map that is compared as a whole has a key that is not declared, without the server's
+// doing.
 func (c *comparer) hasExtra(desired, live map[string]any, n *node) bool {
 	for key, have := range live {
 		if c.isExtra(desired, key, have, n) {

@@ -10,16 +10,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// This file lists the maps of built-in kinds that are compared as a whole in every scope: selectors, rules. The API server
-// treats them as atomic, and a key that somebody adds changes the meaning of those that are declared: a NetworkPolicy with
-// one more label in its selector protects no Pod, a rule of a ClusterRole with nonResourceURLs gives more than was meant. So an
-// addition there is a change of what is declared.
+// This file lists the maps of built-in kinds that are compared as a whole in every scope: selectors, rules. The API
+// server treats them as atomic, and a key that somebody adds changes the meaning of those that are declared: a
+// NetworkPolicy with one more label in its selector protects no Pod, a rule of a ClusterRole with nonResourceURLs
+// gives more than was meant. So an addition there is a change of what is declared.
 //
-// Two selectors are none of them, because others legitimately add to them: that of a Service (Argo Rollouts and Flagger shift
-// traffic by it) and those of webhooks (providers of clusters keep webhooks from namespaces of their own).
+// Two selectors are none of them, because others legitimately add to them: that of a Service (Argo Rollouts and
+// Flagger shift traffic by it) and those of webhooks (providers of clusters keep webhooks from namespaces of their
+// own).
 
-// isExactField reports whether the map or struct of type t in the field called name of the struct type owner is compared as a
-// whole.
+// isExactField reports whether the map or struct of type t in the field called name of the struct type owner is
+// compared as a whole.
 func isExactField(owner, t reflect.Type, name string) bool {
 	switch owner {
 	case reflect.TypeFor[corev1.PodSpec]():
@@ -35,9 +36,10 @@ func isExactField(owner, t reflect.Type, name string) bool {
 	return indirect(t) == reflect.TypeFor[metav1.LabelSelector]()
 }
 
-// isSelectorField reports whether the field called name of a struct type is a selector that others may add to. As soon as they
-// change what is declared in it, their additions go as well: such a map has one owner as a whole, so whoever puts it right
-// becomes the owner of all that is in it, and an addition that Helm seems to own would stay even in scope Strict.
+// isSelectorField reports whether the field called name of a struct type is a selector that others may add to. As
+// soon as they change what is declared in it, their additions go as well: such a map has one owner as a whole, so
+// whoever puts it right becomes the owner of all that is in it, and an addition that Helm seems to own would stay
+// even in scope Strict.
 func isSelectorField(owner reflect.Type, name string) bool {
 	return owner == reflect.TypeFor[corev1.ServiceSpec]() && name == "selector"
 }

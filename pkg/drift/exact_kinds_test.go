@@ -22,7 +22,8 @@ func TestMapsThatAreOneValue(t *testing.T) {
 			desired: "{apiVersion: admissionregistration.k8s.io/v1, kind: MutatingWebhookConfiguration, webhooks: [{name: a, namespaceSelector: {matchLabels: {a: b}}}]}",
 			live:    "{apiVersion: admissionregistration.k8s.io/v1, kind: MutatingWebhookConfiguration, webhooks: [{name: a, namespaceSelector: {matchExpressions: [{key: x, operator: DoesNotExist}]}}]}",
 			target:  "{apiVersion: admissionregistration.k8s.io/v1, kind: MutatingWebhookConfiguration, webhooks: [{name: a, namespaceSelector: {matchLabels: {a: b}}}]}",
-			want:    []string{"Added /webhooks/0/namespaceSelector/matchExpressions", "Removed /webhooks/0/namespaceSelector/matchLabels"},
+			want: []string{"Added /webhooks/0/namespaceSelector/matchExpressions",
+				"Removed /webhooks/0/namespaceSelector/matchLabels"},
 		},
 		"a rule that gives more than declared": {
 			desired: "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, rules: [{apiGroups: [''], resources: [pods], verbs: [get]}]}",
@@ -61,7 +62,8 @@ func TestMapsThatAreOneValue(t *testing.T) {
 			if got.RemovesForeign {
 				t.Error("a server-side apply takes it out, so it is not foreign")
 			}
-			options := Options{Schema: schemaOf(s, desired), Accepted: Learn(desired, live, Options{Schema: schemaOf(s, desired)})}
+			options := Options{Schema: schemaOf(s, desired),
+				Accepted: Learn(desired, live, Options{Schema: schemaOf(s, desired)})}
 			sameChanges(t, Compare(desired, live, options).Changes)
 		})
 	}

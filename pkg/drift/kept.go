@@ -23,10 +23,13 @@ var keptFields = []keptField{
 	{"coordination.k8s.io", "Lease", []string{"spec"}},
 
 	// Certificates are put in by whoever issues them.
-	{"admissionregistration.k8s.io", "MutatingWebhookConfiguration", []string{"webhooks", "*", "clientConfig", "caBundle"}},
-	{"admissionregistration.k8s.io", "ValidatingWebhookConfiguration", []string{"webhooks", "*", "clientConfig", "caBundle"}},
+	{"admissionregistration.k8s.io", "MutatingWebhookConfiguration",
+		[]string{"webhooks", "*", "clientConfig", "caBundle"}},
+	{"admissionregistration.k8s.io", "ValidatingWebhookConfiguration",
+		[]string{"webhooks", "*", "clientConfig", "caBundle"}},
 	{"apiregistration.k8s.io", "APIService", []string{"spec", "caBundle"}},
-	{"apiextensions.k8s.io", "CustomResourceDefinition", []string{"spec", "conversion", "webhook", "clientConfig", "caBundle"}},
+	{"apiextensions.k8s.io", "CustomResourceDefinition",
+		[]string{"spec", "conversion", "webhook", "clientConfig", "caBundle"}},
 
 	// Allocations of a Service, by the API server or a load balancer's controller. Others rely on these numbers.
 	{"", "Service", []string{"spec", "clusterIP"}},
@@ -92,14 +95,16 @@ func keptFieldsOf(desired map[string]any) []keptField {
 	return fields
 }
 
-// fallbackFor returns what an undeclared field becomes that cannot be taken out, because the API server then leaves it as it is:
-// what it defaulted when the object was created. It is nil for the many others, which just go.
+// fallbackFor returns what an undeclared field becomes that cannot be taken out, because the API server then leaves
+// it as it is: what it defaulted when the object was created. It is nil for the many others, which just go.
 func fallbackFor(desired map[string]any, path []string) any {
-	if desired["kind"] != "Service" || desired["apiVersion"] != "v1" || !slices.Equal(path, []string{"spec", "ipFamilyPolicy"}) {
+	if desired["kind"] != "Service" || desired["apiVersion"] != "v1" ||
+		!slices.Equal(path, []string{"spec", "ipFamilyPolicy"}) {
 		return nil
 	}
 	spec, _ := desired["spec"].(map[string]any)
-	if selector, _ := spec["selector"].(map[string]any); spec["clusterIP"] == corev1.ClusterIPNone && len(selector) == 0 {
+	if selector, _ := spec["selector"].(map[string]any); spec["clusterIP"] == corev1.ClusterIPNone &&
+		len(selector) == 0 {
 		return string(corev1.IPFamilyPolicyRequireDualStack)
 	}
 	return string(corev1.IPFamilyPolicySingleStack)

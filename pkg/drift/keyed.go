@@ -48,7 +48,9 @@ func (c *comparer) equalKeyed(want, have []any, n *node) bool {
 // findKeyed returns the index of a live element without a partner that has the key of element i of the desired
 // list and holds what it declares, or -1. present reports whether there is one with the key at all. The search
 // starts where the previous one succeeded, which makes it linear for lists in order.
-func (c *comparer) findKeyed(i int, declared map[string]any, have []any, n *node, base, next int) (at int, present bool) {
+func (c *comparer) findKeyed(
+	i int, declared map[string]any, have []any, n *node, base, next int,
+) (at int, present bool) {
 	for step := range have {
 		j := next + step
 		if j >= len(have) {
@@ -139,8 +141,8 @@ func (c *comparer) mergeKeyed(want, have []any, n *node) ([]any, bool) {
 	return m.build(missing, restored, reorder), true
 }
 
-// restoreKeys gives elements that come back their declared keys, even where those are ignored: without its key an element
-// would be missing for ever, and written again and again.
+// restoreKeys gives elements that come back their declared keys, even where those are ignored: without its key an
+// element would be missing for ever, and written again and again.
 func (m *keyedMerge) restoreKeys(restored map[int]any) {
 	for i, v := range restored {
 		e, ok := v.(map[string]any)
@@ -235,9 +237,9 @@ func (m *keyedMerge) outOfOrder() bool {
 	return true
 }
 
-// siblingsExchanged reports whether elements that only the further merge keys tell apart are in another order than declared: TCP
-// and UDP on one number. A strategic merge knows the first key alone and pairs such elements by their order, so that the next
-// helm upgrade (Helm 3) would fail with duplicates.
+// siblingsExchanged reports whether elements that only the further merge keys tell apart are in another order than
+// declared: TCP and UDP on one number. A strategic merge knows the first key alone and pairs such elements by their
+// order, so that the next helm upgrade (Helm 3) would fail with duplicates.
 func (m *keyedMerge) siblingsExchanged() bool {
 	if !m.n.siblings {
 		return false

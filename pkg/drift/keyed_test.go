@@ -10,15 +10,22 @@ func TestOrderOfPortsOfOneNumber(t *testing.T) {
 	for live, want := range map[string][]string{
 		declared: nil,
 		"{name: dns, port: 53, protocol: UDP}, {name: dns-tcp, port: 53, protocol: TCP}, {name: http, port: 80}": nil,
-		"{name: http, port: 80}, {name: dns-tcp, port: 53, protocol: TCP}, {name: dns, port: 53, protocol: UDP}": {"Modified /spec/ports"},
+		"{name: http, port: 80}, {name: dns-tcp, port: 53, protocol: TCP}, {name: dns, port: 53, protocol: UDP}": {
+			"Modified /spec/ports",
+		},
 	} {
-		got := Compare(desired, obj(t, "{apiVersion: v1, kind: Service, spec: {ports: ["+live+"]}}"), Options{Schema: s})
+		got := Compare(desired, obj(t, "{apiVersion: v1, kind: Service, spec: {ports: ["+live+"]}}"),
+			Options{Schema: s})
 		sameChanges(t, got.Changes, want...)
 		if want != nil && !deepEqual(got.Target, desired) {
 			t.Errorf("target is %v", got.Target)
 		}
 	}
-	got := Compare(desired, obj(t, "{apiVersion: v1, kind: Service, spec: {ports: [{name: http, port: 80}, {name: dns, port: 53, protocol: TCP}, {name: dns-tcp, port: 53, protocol: UDP}]}}"), Options{Schema: s})
+	got := Compare(
+		desired, obj(
+			t, "{apiVersion: v1, kind: Service, spec: {ports: [{name: http, port: 80}, {name: dns, port: 53, protocol: TCP}, {name: dns-tcp, port: 53, protocol: UDP}]}}",
+		), Options{Schema: s},
+	)
 	if !deepEqual(got.Target, desired) {
 		t.Errorf("after an exchange of protocols the target is %v", got.Target)
 	}

@@ -82,8 +82,8 @@ func at(o any, path ...string) any {
 	return o
 }
 
-// corpusObjects returns the objects of every chart in the shared corpus, as the release package would hand them over: no
-// nulls and no status.
+// corpusObjects returns the objects of every chart in the shared corpus, as the release package would hand them
+// over: no nulls and no status.
 func corpusObjects(t testing.TB) []map[string]any {
 	t.Helper()
 	files, err := filepath.Glob("../../../shared/corpus/*/manifest.yaml")

@@ -150,7 +150,9 @@ func TestIgnore(t *testing.T) {
 }
 
 func TestIgnoredElementsOfMergedListsAreNeitherRestoredNorTakenOut(t *testing.T) {
-	desired := obj(t, `{apiVersion: v1, kind: Pod, spec: {containers: [{name: a, image: x}, {name: b, image: y}, {name: c, image: z}]}}`)
+	desired := obj(
+		t, `{apiVersion: v1, kind: Pod, spec: {containers: [{name: a, image: x}, {name: b, image: y}, {name: c, image: z}]}}`,
+	)
 	live := obj(t, `{apiVersion: v1, kind: Pod, spec: {containers: [{name: c, image: w}, {name: a, image: v}]}}`)
 	opt := Options{Schema: schemaOf(schemas(t), desired), Ignore: ignoring("/spec/containers/1", "/spec/containers/2")}
 	r := checkRestores(t, desired, live, opt)
@@ -165,7 +167,8 @@ func TestFingerprintsTellValuesApart(t *testing.T) {
 	values := []any{
 		nil, "", "a", "1", int64(1), int64(0), 1.5, true, false, "true", map[string]any{}, []any{},
 		[]any{"a", "b"}, []any{"ab"}, []any{[]any{"a"}, "b"}, []any{[]any{"a", "b"}}, map[string]any{"a": "b"},
-		map[string]any{"a": map[string]any{"b": nil}}, map[string]any{"a": nil, "b": nil}, []any{nil}, []any{int64(1), int64(0)},
+		map[string]any{"a": map[string]any{"b": nil}}, map[string]any{"a": nil, "b": nil}, []any{nil},
+		[]any{int64(1), int64(0)},
 	}
 	seen := map[uint64]any{fingerprintAbsent(nil): "absent", fingerprintAbsent([]string{"a"}): "replaced"}
 	for _, v := range values {
@@ -202,7 +205,8 @@ func TestDuplicatedKeysWithLearntAbsencesSettle(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			opt := opt
 			opt.Accepted = Learn(desired, obj(t, head+canonical+`}]}}`), opt)
-			for _, later := range []string{canonical, `[]`, `[{name: A, value: "3"}]`, `[{name: B, value: "1"}, {name: A}]`} {
+			for _, later := range []string{canonical, `[]`, `[{name: A, value: "3"}]`,
+				`[{name: B, value: "1"}, {name: A}]`} {
 				checkRestores(t, desired, obj(t, head+later+`}]}}`), opt)
 			}
 		})

@@ -34,8 +34,8 @@ func (c *comparer) mergeList(want, have []any, n *node) ([]any, bool) {
 	}
 	target, changed := c.mergeAtomic(want, have, n.element())
 	if changed && (n == nil && !c.complete || n != nil && n.merged) && c.quiet == 0 {
-		// The API server merges the list, or may do so if it is one of a custom resource of which nothing is known: a server-side
-		// apply of it would leave the edited element, or the foreign member, beside the declared one.
+		// The API server merges the list, or may do so if it is one of a custom resource of which nothing is known:
+		// a server-side apply of it would leave the edited element, or the foreign member, beside the declared one.
 		c.foreign = true
 	}
 	return target, changed

@@ -12,7 +12,7 @@ import (
 // named by the client, by default after its program, so these names are a convention and no proof.
 var systemManagers = map[string]string{
 	"kube-apiserver":           "defaults, finalizers and labels of its own, such as the last use of a token",
-	"kube-controller-manager":  "revisions of a Deployment, binding of volumes, tokens, garbage collection, autoscaling",
+	"kube-controller-manager":  "revisions of a Deployment, volume binding, tokens, garbage collection, autoscaling",
 	"kube-scheduler":           "the node of a pod and of a volume that waits for its first consumer",
 	"kubelet":                  "static pods, nodes",
 	"kube-proxy":               "its own objects",
@@ -63,9 +63,9 @@ func (s *Strict) helm() string {
 	return ManagedBy(s.ManagedFields).Manager
 }
 
-// likeHelm reports whether an entry is that of another Helm than the one that owns the object now: releases change hands
-// between the CLI and other tools, and what the earlier one wrote remains its own. Owning Helm's metadata is not enough:
-// an apply of the whole object, as it was read and edited, owns that too.
+// likeHelm reports whether an entry is that of another Helm than the one that owns the object now: releases change
+// hands between the CLI and other tools, and what the earlier one wrote remains its own. Owning Helm's metadata is
+// not enough: an apply of the whole object, as it was read and edited, owns that too.
 func likeHelm(entry *metav1.ManagedFieldsEntry) bool {
 	if entry.Manager == ManagedBy(nil).Manager {
 		return true

@@ -6,15 +6,16 @@ import (
 	"strings"
 )
 
-// isMergedByApply reports whether a server-side apply merges the list in the field called name of a struct type of a built-in
-// kind, although the type's tags, which the strategic merge follows, do not say so. Such a list is compared as one value. To
-// take an element out of it, or to exchange one, takes more than to apply it. A test compares the table with the schemas of
-// server-side apply that client-go has.
+// isMergedByApply reports whether a server-side apply merges the list in the field called name of a struct type of
+// a built-in kind, although the type's tags, which the strategic merge follows, do not say so. Such a list is
+// compared as one value. To take an element out of it, or to exchange one, takes more than to apply it. A test
+// compares the table with the schemas of server-side apply that client-go has.
 func isMergedByApply(owner reflect.Type, name string) bool {
 	return slices.Contains(mergedByApply[apiType(owner)], name)
 }
 
-// apiType returns the name of a struct type of Kubernetes' API with its group, such as core.PodSpec: the same for all versions.
+// apiType returns the name of a struct type of Kubernetes' API with its group, such as core.PodSpec: the same for
+// all versions.
 func apiType(t reflect.Type) string {
 	group, found := strings.CutPrefix(t.PkgPath(), "k8s.io/api/")
 	if !found {

@@ -11,9 +11,9 @@ import (
 	applied "sigs.k8s.io/structured-merge-diff/v6/schema"
 )
 
-// TestListsThatAnApplyMergesAreKnown goes through the schemas by which the API server merges an apply, and wants each list of them
-// that has keys, or is a set, to be such a one here, or to be in the table of those that need more than an apply; and each map of
-// them that is atomic to be one value here.
+// TestListsThatAnApplyMergesAreKnown goes through the schemas by which the API server merges an apply, and wants
+// each list of them that has keys, or is a set, to be such a one here, or to be in the table of those that need
+// more than an apply; and each map of them that is atomic to be one value here.
 func TestTablesFollowServerSideApply(t *testing.T) {
 	s := schemas(t)
 	converter := applyconfigurations.NewTypeConverter(clientscheme.Scheme)
@@ -59,7 +59,8 @@ func (w *applyWalk) walk(ref applied.TypeRef, n *node, where string) {
 		}
 		where, w.seen[*ref.NamedType] = *ref.NamedType, true
 	}
-	if a.Map != nil && a.Map.ElementRelationship == applied.Atomic && !strings.HasPrefix(where, "__untyped") && (n == nil || !n.exact && !n.whole) {
+	if a.Map != nil && a.Map.ElementRelationship == applied.Atomic && !strings.HasPrefix(where, "__untyped") &&
+		(n == nil || !n.exact && !n.whole) {
 		w.unknown["for a server-side apply "+where+" is one value"] = true
 	}
 	switch {

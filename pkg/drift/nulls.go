@@ -7,11 +7,12 @@ import (
 	"strings"
 )
 
-// This file is about declared nulls. Mostly the API server takes null for absent, and so does the comparison: the field is not
-// declared. Where it keeps the null (a nullable field of a custom resource), or an empty text in its place (the data of a ConfigMap),
-// [Learn] records that, and from then on it is compared.
+// This file is about declared nulls. Mostly the API server takes null for absent, and so does the comparison: the
+// field is not declared. Where it keeps the null (a nullable field of a custom resource), or an empty text in its
+// place (the data of a ConfigMap), [Learn] records that, and from then on it is compared.
 
-// nullMark ends the key of a Baseline entry that says what the API server keeps in the place of a null. "~=" cannot occur in a pointer.
+// nullMark ends the key of a Baseline entry that says what the API server keeps in the place of a null. "~=" cannot
+// occur in a pointer.
 const nullMark = "~="
 
 // nulls returns the entries that say this.
@@ -46,7 +47,8 @@ func DeclaresNull(v any) bool {
 // nullForms are what the API server makes of a null that it keeps.
 func nullForms() []any { return []any{nil, ""} }
 
-// maxNulls bounds what is learnt of one object, in the order of the paths: each null takes some tens of bytes while the object is locked.
+// maxNulls bounds what is learnt of one object, in the order of the paths: each null takes some tens of bytes while
+// the object is locked.
 const maxNulls = 50
 
 // learnNulls records the declared nulls that are there in the live object.
@@ -137,8 +139,8 @@ func (c *comparer) mergeNull(m *mapMerge, key string) {
 	}
 }
 
-// SetsNull reports whether target has a null where live has none, or in a list that differs. A merge patch cannot write it: a null in
-// one takes the field out, and the API server drops those in its lists.
+// SetsNull reports whether target has a null where live has none, or in a list that differs. A merge patch cannot
+// write it: a null in one takes the field out, and the API server drops those in its lists.
 func SetsNull(live, target map[string]any) bool {
 	for key, want := range target {
 		have, there := live[key]
@@ -167,8 +169,8 @@ type PatchOperation struct {
 	Value any    `json:"value"`
 }
 
-// JSONPatch returns the operations of a JSON patch that make target of live, in the order of their paths. Lists are in it as a
-// whole. It shares memory with target.
+// JSONPatch returns the operations of a JSON patch that make target of live, in the order of their paths. Lists are
+// in it as a whole. It shares memory with target.
 func JSONPatch(live, target map[string]any) []PatchOperation { return jsonPatch(nil, live, target) }
 
 func jsonPatch(path []string, live, target map[string]any) []PatchOperation {

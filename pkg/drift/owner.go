@@ -28,16 +28,18 @@ var helmMarkers = [...]string{
 }
 
 // quotedMarkers are helmMarkers as they are in JSON.
-var quotedMarkers = [...][]byte{[]byte(`"` + helmMarkers[0] + `"`), []byte(`"` + helmMarkers[1] + `"`), []byte(`"` + helmMarkers[2] + `"`)}
+var quotedMarkers = [...][]byte{[]byte(`"` + helmMarkers[0] + `"`), []byte(`"` + helmMarkers[1] + `"`),
+	[]byte(`"` + helmMarkers[2] + `"`)}
 
 // marks says which of helmMarkers a manager owns.
 type marks [len(helmMarkers)]bool
 
-// ManagedBy returns Helm's manager on an object: the one that owns meta.helm.sh/release-name. Where somebody else took
-// a part of Helm's metadata over by changing it, the manager that owns most of it wins, then the one that has helm
-// in its name. Of two tools that are built on Helm (Flux and the helm command, say) the one that wrote last wins: its next
-// upgrade counts on its share. Without helm in their names nothing tells such a tool from who applies an object as it was read and
-// edited, so there the first entry wins. Times have whole seconds; on a tie it is the one that owns most fields, then helm itself.
+// ManagedBy returns Helm's manager on an object: the one that owns meta.helm.sh/release-name. Where somebody else
+// took a part of Helm's metadata over by changing it, the manager that owns most of it wins, then the one that has
+// helm in its name. Of two tools that are built on Helm (Flux and the helm command, say) the one that wrote last
+// wins: its next upgrade counts on its share. Without helm in their names nothing tells such a tool from who
+// applies an object as it was read and edited, so there the first entry wins. Times have whole seconds; on a tie it
+// is the one that owns most fields, then helm itself.
 func ManagedBy(managedFields []metav1.ManagedFieldsEntry) Owner {
 	found := newSearch()
 	for i := range managedFields {
@@ -54,8 +56,9 @@ func ManagedBy(managedFields []metav1.ManagedFieldsEntry) Owner {
 	return found.owner
 }
 
-// ManagedIn is ManagedBy for the managedFields of an object, which are read as they are: who only wants to know the manager
-// need not have all of them decoded. Those that may not be well formed are decoded, since one that is not makes all void.
+// ManagedIn is ManagedBy for the managedFields of an object, which are read as they are: who only wants to know the
+// manager need not have all of them decoded. Those that may not be well formed are decoded, since one that is not
+// makes all void.
 func ManagedIn(live *unstructured.Unstructured) Owner {
 	metadata, _ := live.Object["metadata"].(map[string]any)
 	entries, _ := metadata["managedFields"].([]any)

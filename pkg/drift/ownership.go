@@ -41,12 +41,12 @@ func NewOwnership(managedFields []metav1.ManagedFieldsEntry, desired, live map[s
 	return &Ownership{managedFields: managedFields, desired: desired, live: live}
 }
 
-// Owned reports whether a manager that match accepts owns all of the field at path, which is as in Options.Ignore. In a list
-// that desired does not have, indexes are those of the live list.
+// Owned reports whether a manager that match accepts owns all of the field at path, which is as in Options.Ignore.
+// In a list that desired does not have, indexes are those of the live list.
 //
-// What is owned as a whole (a value, an atomic list or map) owns what is below it. A map or list whose parts have owners is
-// not owned itself, only the parts are: whoever added one label does not own all labels. A list element is found by its
-// merge key, so one that is missing in the live object, or whose key was edited, has no owner.
+// What is owned as a whole (a value, an atomic list or map) owns what is below it. A map or list whose parts have
+// owners is not owned itself, only the parts are: whoever added one label does not own all labels. A list element
+// is found by its merge key, so one that is missing in the live object, or whose key was edited, has no owner.
 //
 // It allocates nothing once managedFields are parsed.
 func (o *Ownership) Owned(path []string, match func(manager string) bool) bool {
@@ -66,12 +66,15 @@ func (o *Ownership) Owned(path []string, match func(manager string) bool) bool {
 	return !at.divided && slices.ContainsFunc(at.managers, match)
 }
 
-// Applied returns a function that reports whether the owner owns a field of the live object by server-side apply. The arguments
-// are as for NewOwnership.
-func (o Owner) Applied(managedFields []metav1.ManagedFieldsEntry, desired, live map[string]any) func(path []string) bool {
+// Applied returns a function that reports whether the owner owns a field of the live object by server-side apply.
+// The arguments are as for NewOwnership.
+func (o Owner) Applied(
+	managedFields []metav1.ManagedFieldsEntry, desired, live map[string]any,
+) func(path []string) bool {
 	var applied []metav1.ManagedFieldsEntry
 	for _, entry := range managedFields {
-		if entry.Manager == o.Manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" {
+		if entry.Manager == o.Manager && entry.Operation == metav1.ManagedFieldsOperationApply &&
+			entry.Subresource == "" {
 			applied = append(applied, entry)
 		}
 	}
@@ -218,8 +221,8 @@ func fieldsAsList(fields []string) []any {
 	return list
 }
 
-// keyOf encodes the key of an element. A key field that the element lacks was defaulted by the server: a protocol is TCP,
-// and any other is what the live element at the same index has, if that agrees with the rest of the key.
+// keyOf encodes the key of an element. A key field that the element lacks was defaulted by the server: a protocol
+// is TCP, and any other is what the live element at the same index has, if that agrees with the rest of the key.
 func (k *keyed) keyOf(element, sameIndex any) (string, bool) {
 	e, ok := element.(map[string]any)
 	if !ok {

@@ -63,7 +63,8 @@ func TestOwned(t *testing.T) {
 			"f:undeclared":{"k:{\"name\":\"z\"}":{"f:v":{}}}},"f:data":{"f:a.b/c":{}}}`),
 		{Manager: "status", Subresource: "status", FieldsV1: metav1.NewFieldsV1(`{"f:data":{"f:k":{}}}`)},
 		{Manager: "scaler", Subresource: "scale", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{}}}`)},
-		{Manager: "none"}, ownedBy("broken", `{"f:data":`), ownedBy("text", `"x"`), ownedBy("empty", `{}`), ownedBy("itself", `{".":{}}`),
+		{Manager: "none"}, ownedBy("broken", `{"f:data":`), ownedBy("text", `"x"`), ownedBy("empty", `{}`),
+		ownedBy("itself", `{".":{}}`),
 		ownedBy("odd", `{"f:data":{"f:k":1,"x:y":{},"nothing":{},"k:[1]":{},"v:{":{},"i:-1":{},"i:x":{}}}`),
 	}, obj(t, ownedDesired), obj(t, ownedLive))
 	for _, test := range []struct{ path, owners string }{
@@ -104,7 +105,8 @@ func TestOwned(t *testing.T) {
 		{"/nowhere/at/all", ""},
 	} {
 		var owners []string
-		for _, manager := range []string{"helm", "keda", "status", "scaler", "none", "broken", "text", "empty", "itself", "odd"} {
+		for _, manager := range []string{"helm", "keda", "status", "scaler", "none", "broken", "text", "empty",
+			"itself", "odd"} {
 			if owner.Owned(parsePointer(test.path), func(m string) bool { return m == manager }) {
 				owners = append(owners, manager)
 			}
@@ -120,7 +122,8 @@ func TestNobodyOwnsWithoutManagedFields(t *testing.T) {
 	var none *Ownership
 	for name, o := range map[string]*Ownership{
 		"nil": none, "no entries": NewOwnership(nil, nil, nil),
-		"nil objects": NewOwnership([]metav1.ManagedFieldsEntry{ownedBy("a", `{"f:spec":{"k:{\"a\":1}":{},"v:1":{},"i:0":{}}}`)}, nil, nil),
+		"nil objects": NewOwnership([]metav1.ManagedFieldsEntry{ownedBy("a",
+			`{"f:spec":{"k:{\"a\":1}":{},"v:1":{},"i:0":{}}}`)}, nil, nil),
 	} {
 		for _, path := range []string{"", "/spec", "/spec/0", "/spec/a/b"} {
 			if o.Owned(parsePointer(path), anybody) {
@@ -131,7 +134,8 @@ func TestNobodyOwnsWithoutManagedFields(t *testing.T) {
 }
 
 func TestOwnedAllocatesNothing(t *testing.T) {
-	o := NewOwnership([]metav1.ManagedFieldsEntry{ownedBy("keda", `{"f:spec":{"f:containers":{"k:{\"name\":\"web\"}":{"f:image":{}}}}}`)},
+	o := NewOwnership([]metav1.ManagedFieldsEntry{ownedBy("keda",
+		`{"f:spec":{"f:containers":{"k:{\"name\":\"web\"}":{"f:image":{}}}}}`)},
 		obj(t, ownedDesired), obj(t, ownedLive))
 	path := parsePointer("/spec/containers/0/image")
 	match := func(m string) bool { return m == "keda" }
@@ -145,7 +149,8 @@ func TestOwnedAllocatesNothing(t *testing.T) {
 }
 
 func FuzzOwned(f *testing.F) {
-	f.Add(`{"f:spec":{"f:containers":{"k:{\"name\":\"web\"}":{"f:image":{}}},"f:finalizers":{"v:\"one\"":{}}}}`, "/spec/containers/0/image")
+	f.Add(`{"f:spec":{"f:containers":{"k:{\"name\":\"web\"}":{"f:image":{}}},"f:finalizers":{"v:\"one\"":{}}}}`,
+		"/spec/containers/0/image")
 	f.Add(`{"f:spec":{"i:0":{".":{}},"k:{}":{},"v:null":{}}}`, "/spec/0")
 	f.Fuzz(func(t *testing.T, fields, pointer string) {
 		if !strings.HasPrefix(pointer, "/") {
@@ -154,7 +159,8 @@ func FuzzOwned(f *testing.F) {
 		entries := []metav1.ManagedFieldsEntry{ownedBy("a", fields), ownedBy("b", `{"f:spec":{"f:replicas":{}}}`)}
 		path := parsePointer(pointer)
 		ask := func(path []string) bool {
-			return NewOwnership(entries, obj(t, ownedDesired), obj(t, ownedLive)).Owned(path, func(m string) bool { return m == "a" })
+			return NewOwnership(entries, obj(t, ownedDesired), obj(t, ownedLive)).Owned(path,
+				func(m string) bool { return m == "a" })
 		}
 		owns := ask(path)
 		if owns != ask(path) {

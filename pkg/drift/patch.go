@@ -86,7 +86,8 @@ func describePath(path []string) string {
 	var b strings.Builder
 	for i, segment := range path {
 		switch {
-		case i > 0 && slices.Contains(bracketed, path[i-1]) && segment != "matchLabels" && segment != "matchExpressions",
+		case i > 0 && slices.Contains(bracketed, path[i-1]) && segment != "matchLabels" &&
+			segment != "matchExpressions",
 			!plainKey.MatchString(segment):
 			fmt.Fprintf(&b, "[%s]", printable(segment))
 		default:

@@ -102,11 +102,15 @@ func checkSite(t *testing.T, desired, crowded map[string]any, s site, opt Option
 	tamper(live, s)
 	before := countMarkers(live)
 	r = checkRestores(t, desired, live, opt)
-	if slices.ContainsFunc(s.path, func(key string) bool { return strings.HasSuffix(strings.ToLower(key), "selector") }) {
+	if slices.ContainsFunc(s.path, func(key string) bool {
+		return strings.HasSuffix(strings.ToLower(key),
+			"selector")
+	}) {
 		return // it is put right as a whole
 	}
 	if r.Target != nil && countMarkers(r.Target) != before {
-		t.Fatalf("%s %v: foreign additions before %d, after %d; %q", s.op, s.path, before, countMarkers(r.Target), changes(r.Changes))
+		t.Fatalf("%s %v: foreign additions before %d, after %d; %q", s.op, s.path, before, countMarkers(r.Target),
+			changes(r.Changes))
 	}
 }
 

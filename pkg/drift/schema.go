@@ -19,9 +19,9 @@ import (
 //
 // For the built-in kinds and CustomResourceDefinitions it follows the Go types: patchStrategy and patchMergeKey
 // make a list a merged one, with two corrections. Where the strategic merge key is not unique (ports with TCP and
-// UDP) the key is the one of server-side apply, with its defaults. And the order of the declared elements matters in
-// containers, initContainers and env. Schemas.ForDefinition follows the definition of a custom kind. Of every other kind
-// only the metadata of any object is known, and lists are atomic.
+// UDP) the key is the one of server-side apply, with its defaults. And the order of the declared elements matters
+// in containers, initContainers and env. Schemas.ForDefinition follows the definition of a custom kind. Of every
+// other kind only the metadata of any object is known, and lists are atomic.
 type Schema struct {
 	root *node
 	// complete is set when every list of the kind is described; otherwise what is not may be merged by the API server.
@@ -91,14 +91,15 @@ type node struct {
 	keys     []mergeKey // of a keyedList
 	unique   []string   // of a keyedList: fields whose value also identifies an element
 	ordered  bool       // of a keyedList: the order of the declared elements matters
-	siblings bool       // of a keyedList: a strategic merge knows the first key only, so the order of elements that share it matters
+	siblings bool       // of a keyedList: elements that share the first key are in order; a strategic merge knows no other
 	lastOne  bool       // of a keyedList: of several elements with one key only the last counts
 	edited   bool       // of a setList: an undeclared element at the place of a missing one is that one, edited
 	merged   bool       // of an atomicList: a server-side apply merges it all the same
 	byValue  bool       // the Go field cannot tell absent from zero
 	exact    bool       // of a map: it has exactly the declared keys, and what the server defaults
 	whole    bool       // of a map of a built-in kind: it has one owner as a whole
-	// oneWriter is true of a map to which others may add, until they change what is declared in it: see isSelectorField.
+	// oneWriter is true of a map to which others may add, until they change what is declared in it: see
+	// isSelectorField.
 	oneWriter bool
 }
 
@@ -206,7 +207,8 @@ func (s *Schemas) compileType(t reflect.Type) *node {
 	switch t.Kind() {
 	case reflect.Struct:
 		return &node{
-			object: s.compileStruct(t), exact: isExactType(t), whole: isWholeType(t), oneWriter: t == reflect.TypeFor[metav1.LabelSelector](),
+			object: s.compileStruct(t), exact: isExactType(t), whole: isWholeType(t),
+			oneWriter: t == reflect.TypeFor[metav1.LabelSelector](),
 		}
 	case reflect.Slice:
 		if t.Elem().Kind() != reflect.Uint8 {

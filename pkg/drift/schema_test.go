@@ -16,19 +16,30 @@ func TestSchemasFollowTheGoTypes(t *testing.T) {
 		keys                 []string
 		ordered              bool
 	}{
-		"containers":              {"apps", "v1", "StatefulSet", []string{"spec", "template", "spec", "containers"}, keyedList, []string{"name"}, true},
-		"volumes of a cron job":   {"batch", "v1", "CronJob", []string{"spec", "jobTemplate", "spec", "template", "spec", "volumes"}, keyedList, []string{"name"}, false},
-		"service ports":           {"", "v1", "Service", []string{"spec", "ports"}, keyedList, []string{"port", "protocol"}, false},
-		"host aliases":            {"", "v1", "Pod", []string{"spec", "hostAliases"}, keyedList, []string{"ip"}, false},
-		"topology constraints":    {"", "v1", "Pod", []string{"spec", "topologySpreadConstraints"}, keyedList, []string{"topologyKey", "whenUnsatisfiable"}, false},
-		"tolerations":             {"", "v1", "Pod", []string{"spec", "tolerations"}, atomicList, nil, false},
-		"webhooks":                {"admissionregistration.k8s.io", "v1", "MutatingWebhookConfiguration", []string{"webhooks"}, keyedList, []string{"name"}, false},
-		"ingress rules":           {"networking.k8s.io", "v1", "Ingress", []string{"spec", "rules"}, atomicList, nil, false},
-		"versions of a CRD":       {"apiextensions.k8s.io", "v1", "CustomResourceDefinition", []string{"spec", "versions"}, atomicList, nil, false},
-		"finalizers":              {"", "v1", "PersistentVolumeClaim", []string{"metadata", "finalizers"}, setList, nil, false},
-		"finalizers of any kind":  {"example.com", "v1", "Thing", []string{"metadata", "finalizers"}, setList, nil, false},
-		"owners of any kind":      {"example.com", "v1", "Thing", []string{"metadata", "ownerReferences"}, keyedList, []string{"uid"}, false},
-		"a list of a custom kind": {"example.com", "v1", "Thing", []string{"spec", "containers"}, atomicList, nil, false},
+		"containers": {"apps", "v1", "StatefulSet", []string{"spec", "template", "spec", "containers"},
+			keyedList, []string{"name"}, true},
+		"volumes of a cron job": {"batch", "v1", "CronJob",
+			[]string{"spec", "jobTemplate", "spec", "template", "spec", "volumes"}, keyedList, []string{"name"}, false},
+		"service ports": {"", "v1", "Service", []string{"spec", "ports"}, keyedList,
+			[]string{"port", "protocol"}, false},
+		"host aliases": {"", "v1", "Pod", []string{"spec", "hostAliases"}, keyedList, []string{"ip"}, false},
+		"topology constraints": {"", "v1", "Pod", []string{"spec", "topologySpreadConstraints"}, keyedList,
+			[]string{"topologyKey", "whenUnsatisfiable"}, false},
+		"tolerations": {"", "v1", "Pod", []string{"spec", "tolerations"}, atomicList, nil, false},
+		"webhooks": {"admissionregistration.k8s.io", "v1", "MutatingWebhookConfiguration",
+			[]string{"webhooks"}, keyedList, []string{"name"}, false},
+		"ingress rules": {"networking.k8s.io", "v1", "Ingress", []string{"spec", "rules"}, atomicList, nil,
+			false},
+		"versions of a CRD": {"apiextensions.k8s.io", "v1", "CustomResourceDefinition",
+			[]string{"spec", "versions"}, atomicList, nil, false},
+		"finalizers": {"", "v1", "PersistentVolumeClaim", []string{"metadata", "finalizers"}, setList,
+			nil, false},
+		"finalizers of any kind": {"example.com", "v1", "Thing", []string{"metadata", "finalizers"}, setList, nil,
+			false},
+		"owners of any kind": {"example.com", "v1", "Thing", []string{"metadata", "ownerReferences"}, keyedList,
+			[]string{"uid"}, false},
+		"a list of a custom kind": {"example.com", "v1", "Thing", []string{"spec", "containers"}, atomicList, nil,
+			false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := s.For(schema.GroupVersionKind{Group: tc.group, Version: tc.version, Kind: tc.kind}).root
@@ -55,7 +66,8 @@ func TestSchemasFollowTheGoTypes(t *testing.T) {
 }
 
 func TestSchemasOfSelfContainingTypesEnd(t *testing.T) {
-	root := schemas(t).For(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}).root
+	root := schemas(t).For(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1",
+		Kind: "CustomResourceDefinition"}).root
 	n := root.field("spec").field("versions").element().field("schema").field("openAPIV3Schema")
 	if deep := n.field("properties").field("a").field("properties").field("b"); deep == nil || deep.object != n.object {
 		t.Error("a property of a property is described by something else than a property")
@@ -79,8 +91,12 @@ func TestSchemasMayBeUsedConcurrently(t *testing.T) {
 // Kinds share the descriptions of the types that they have in common: what is compiled later must not touch them.
 func TestAKindIsCompiledWhileAnotherOneIsCompared(t *testing.T) {
 	s := schemas(t)
-	desired := obj(t, "{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, spec: {podSelector: {matchLabels: {a: b}}}}")
-	live := obj(t, "{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, spec: {podSelector: {matchLabels: {a: b}, matchExpressions: []}}}")
+	desired := obj(
+		t, "{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, spec: {podSelector: {matchLabels: {a: b}}}}",
+	)
+	live := obj(
+		t, "{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, spec: {podSelector: {matchLabels: {a: b}, matchExpressions: []}}}",
+	)
 	opt := Options{Schema: schemaOf(s, desired)}
 	var wg sync.WaitGroup
 	wg.Go(func() {

@@ -3,7 +3,8 @@ package drift
 import "testing"
 
 func TestEditedElementsOfSets(t *testing.T) {
-	schema := Schema{root: &node{object: &object{fields: map[string]*node{"set": {list: setList, edited: true}}}}, complete: true}
+	schema := Schema{root: &node{object: &object{fields: map[string]*node{"set": {list: setList, edited: true}}}},
+		complete: true}
 	for name, tc := range map[string]struct {
 		desired, live, target string
 		want                  []string

@@ -5,12 +5,12 @@ import (
 	"strconv"
 )
 
-// Spare returns what of a desired object a server-side apply may send, given that opt.Ignore leaves fields alone: a field
-// that an apply names is written, and a field that it does not name any more is taken away from a manager that owned it.
-// So an ignored field is named with the value it has in target if owned says that the applying manager owns it, and
-// is not named otherwise. target is the Target of a comparison with the same opt, or the live object where nothing
-// changed; paths are those of Ignore. Elements of atomic lists stay whole, with the values of target in ignored
-// fields. The result shares nothing with desired.
+// Spare returns what of a desired object a server-side apply may send, given that opt.Ignore leaves fields alone: a
+// field that an apply names is written, and a field that it does not name any more is taken away from a manager
+// that owned it. So an ignored field is named with the value it has in target if owned says that the applying
+// manager owns it, and is not named otherwise. target is the Target of a comparison with the same opt, or the live
+// object where nothing changed; paths are those of Ignore. Elements of atomic lists stay whole, with the values of
+// target in ignored fields. The result shares nothing with desired.
 func Spare(desired, target map[string]any, opt Options, owned func(path []string) bool) map[string]any {
 	c := newComparer(opt)
 	if opt.Ignore == nil {

@@ -43,11 +43,13 @@ spec:
 			change: strings.NewReplacer("  replicas: 2\n", "", "a: declared, ", "").Replace,
 		},
 		"owned by Helm": {
-			ignore: []string{"/spec/replicas", "/metadata/labels/a"}, owned: []string{"/spec/replicas", "/metadata/labels/a"},
+			ignore: []string{"/spec/replicas", "/metadata/labels/a"},
+			owned:  []string{"/spec/replicas", "/metadata/labels/a"},
 			change: strings.NewReplacer("replicas: 2", "replicas: 5", "a: declared", "a: live").Replace,
 		},
 		"inside of list elements": {
-			ignore: []string{"/spec/template/spec/containers/0/image"}, owned: []string{"/spec/template/spec/containers/0/image"},
+			ignore: []string{"/spec/template/spec/containers/0/image"},
+			owned:  []string{"/spec/template/spec/containers/0/image"},
 			change: strings.NewReplacer("{name: web, image: declared", "{name: web, image: live").Replace,
 		},
 		"a whole element": {
@@ -55,7 +57,8 @@ spec:
 			change: strings.NewReplacer("[{containerPort: 80, name: http}]", "[]").Replace,
 		},
 		"the key of an element, without which it could not be sent": {
-			ignore: []string{"/spec/template/spec/containers/0/ports/0/containerPort", "/spec/template/spec/containers/0/ports/0/name"},
+			ignore: []string{"/spec/template/spec/containers/0/ports/0/containerPort",
+				"/spec/template/spec/containers/0/ports/0/name"},
 			change: strings.NewReplacer("{containerPort: 80, name: http}", "{containerPort: 80}").Replace,
 		},
 		"an element of an atomic list": {

@@ -12,9 +12,9 @@ import (
 type Strict struct {
 	// ManagedFields are those of the live object that is compared. Without them nothing is taken out.
 	ManagedFields []metav1.ManagedFieldsEntry
-	// Helm is Helm's field manager on the object: all that a manager of this name owns stays. Say what was learnt while
-	// the object was as desired, where that is known: who tampers with Helm's metadata must not become Helm by that. When
-	// its Manager is empty, it is the one that ManagedBy returns.
+	// Helm is Helm's field manager on the object: all that a manager of this name owns stays. Say what was learnt
+	// while the object was as desired, where that is known: who tampers with Helm's metadata must not become Helm
+	// by that. When its Manager is empty, it is the one that ManagedBy returns.
 	Helm Owner
 	// Keep, if set, reports whether what a further manager owns stays.
 	Keep func(manager string) bool
@@ -57,7 +57,8 @@ func (s *Strict) strip(desired, target, live map[string]any, opt Options) (map[s
 	// Mostly all that others own is declared, or gone again: then there is no need to read who else owns it.
 	run := func(others *fieldpath.Set) (map[string]any, []addition) {
 		st := stripper{c: &c, desired: desired, kept: kept}
-		stripped, _ := st.object(pair[map[string]any]{desired, target, live}, opt.Schema.root, owners{foreign, others}, nil)
+		stripped, _ := st.object(pair[map[string]any]{desired, target, live}, opt.Schema.root, owners{foreign, others},
+			nil)
 		return stripped, st.additions
 	}
 	if _, additions := run(&fieldpath.Set{}); len(additions) == 0 {

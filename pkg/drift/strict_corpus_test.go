@@ -79,12 +79,14 @@ func TestEveryAdditionToChartManifestsIsTakenOut(t *testing.T) {
 				t.Fatal("nothing is found")
 			}
 			for _, c := range r.Changes {
-				if author := Attribute(opt.Strict.ManagedFields, desired, live, []Change{c}, Owner{Manager: "helm", Operation: update}); author.Manager != "x" {
+				if author := Attribute(opt.Strict.ManagedFields, desired, live, []Change{c},
+					Owner{Manager: "helm", Operation: update}); author.Manager != "x" {
 					t.Errorf("%s %s is attributed to %q", c.Op, c.Path, author.Manager)
 				}
 			}
 			got, want := clone(r.Target), clone(desired)
-			ours := keptField{path: []string{"metadata", "finalizers"}} // the marker has no domain, as those of Kubernetes
+			// The marker has no domain, as those of Kubernetes.
+			ours := keptField{path: []string{"metadata", "finalizers"}}
 			for _, f := range append(keptFieldsOf(desired), ours) {
 				withoutPath(got, f.path)
 				withoutPath(want, f.path)

@@ -145,8 +145,11 @@ func FuzzStrictManagedFields(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, foreign, kept []byte) {
 		desired, live := obj(t, deployment), obj(t, deploymentLive)
-		checkStrict(t, desired, live, Options{Schema: schemaOf(kinds, desired), Strict: &Strict{ManagedFields: []metav1.ManagedFieldsEntry{
+		entries := []metav1.ManagedFieldsEntry{
 			wrote("x", update, "", 1, string(foreign)), wrote("kubelet", update, "", 2, string(kept)),
-		}}})
+		}
+		checkStrict(t, desired, live, Options{
+			Schema: schemaOf(kinds, desired), Strict: &Strict{ManagedFields: entries},
+		})
 	})
 }

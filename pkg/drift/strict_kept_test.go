@@ -7,7 +7,9 @@ func TestStrictKeepsWhoeverOwnsIt(t *testing.T) {
 		"what identifies an object, status, and what the server owns in metadata": {
 			desired: `{apiVersion: v1, kind: Pod, metadata: {name: x}}`,
 			live:    `{apiVersion: v1, kind: Pod, metadata: {name: x, uid: u, generateName: y, deletionGracePeriodSeconds: 1}, status: {phase: Running}}`,
-			fields:  entries{by(`{"f:apiVersion":{},"f:kind":{},"f:status":{"f:phase":{}},"f:metadata":{"f:name":{},"f:uid":{},"f:generateName":{},"f:deletionGracePeriodSeconds":{}}}`)},
+			fields: entries{
+				by(`{"f:apiVersion":{},"f:kind":{},"f:status":{"f:phase":{}},"f:metadata":{"f:name":{},"f:uid":{},"f:generateName":{},"f:deletionGracePeriodSeconds":{}}}`),
+			},
 		},
 		"finalizers of Kubernetes, and no others": {
 			desired: `{apiVersion: v1, kind: ConfigMap, metadata: {name: x}}`,
@@ -40,19 +42,24 @@ func TestStrictKeepsWhoeverOwnsIt(t *testing.T) {
 		"the allocations of a Service, but not its type": {
 			desired: `{apiVersion: v1, kind: Service, spec: {ports: [{port: 80}]}}`,
 			live:    `{apiVersion: v1, kind: Service, spec: {type: NodePort, clusterIP: 10.0.0.1, clusterIPs: [10.0.0.1], ipFamilies: [IPv4], ipFamilyPolicy: SingleStack, loadBalancerIP: 1.2.3.4, ports: [{port: 80, protocol: TCP, nodePort: 30000}]}}`,
-			fields:  entries{by(`{"f:spec":{"f:type":{},"f:clusterIP":{},"f:clusterIPs":{},"f:ipFamilies":{},"f:ipFamilyPolicy":{},"f:loadBalancerIP":{},"f:ports":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{"f:nodePort":{}}}}}`)},
-			want:    []string{"Added /spec/type"},
-			with:    []string{"/spec/clusterIP", "/spec/ports/0/nodePort"},
+			fields: entries{
+				by(`{"f:spec":{"f:type":{},"f:clusterIP":{},"f:clusterIPs":{},"f:ipFamilies":{},"f:ipFamilyPolicy":{},"f:loadBalancerIP":{},"f:ports":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{"f:nodePort":{}}}}}`),
+			},
+			want: []string{"Added /spec/type"},
+			with: []string{"/spec/clusterIP", "/spec/ports/0/nodePort"},
 		},
 		"the volume of a claim": {
 			desired: `{apiVersion: v1, kind: PersistentVolumeClaim, spec: {resources: {}}}`,
 			live:    `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {annotations: {pv.kubernetes.io/bind-completed: "yes", x: y}}, spec: {resources: {}, volumeName: v}}`,
-			fields:  entries{by(`{"f:metadata":{"f:annotations":{".":{},"f:pv.kubernetes.io/bind-completed":{},"f:x":{}}},"f:spec":{"f:volumeName":{}}}`)},
-			want:    []string{"Added /metadata/annotations/x"},
+			fields: entries{
+				by(`{"f:metadata":{"f:annotations":{".":{},"f:pv.kubernetes.io/bind-completed":{},"f:x":{}}},"f:spec":{"f:volumeName":{}}}`),
+			},
+			want: []string{"Added /metadata/annotations/x"},
 		},
 		"the node of a pod": {
-			desired: `{apiVersion: v1, kind: Pod, spec: {}}`, live: `{apiVersion: v1, kind: Pod, spec: {nodeName: n, tolerations: [{key: a}]}}`,
-			fields: entries{by(`{"f:spec":{"f:nodeName":{},"f:tolerations":{}}}`)},
+			desired: `{apiVersion: v1, kind: Pod, spec: {}}`,
+			live:    `{apiVersion: v1, kind: Pod, spec: {nodeName: n, tolerations: [{key: a}]}}`,
+			fields:  entries{by(`{"f:spec":{"f:nodeName":{},"f:tolerations":{}}}`)},
 		},
 		"the node of a pod template can go": {
 			desired: `{apiVersion: apps/v1, kind: Deployment, spec: {template: {spec: {}}}}`,
@@ -91,11 +98,12 @@ func TestStrictIgnores(t *testing.T) {
 			want:   []string{"Added /spec/paused"},
 		},
 		"a field in a map that goes otherwise": {
-			desired: `{apiVersion: v1, kind: ConfigMap}`, live: `{apiVersion: v1, kind: ConfigMap, data: {a: "1", b: "2"}}`,
-			fields: entries{by(`{"f:data":{".":{},"f:a":{},"f:b":{}}}`)},
-			ignore: ignoring("/data/a"),
-			want:   []string{"Added /data/b"},
-			with:   []string{"/data/a"},
+			desired: `{apiVersion: v1, kind: ConfigMap}`,
+			live:    `{apiVersion: v1, kind: ConfigMap, data: {a: "1", b: "2"}}`,
+			fields:  entries{by(`{"f:data":{".":{},"f:a":{},"f:b":{}}}`)},
+			ignore:  ignoring("/data/a"),
+			want:    []string{"Added /data/b"},
+			with:    []string{"/data/a"},
 		},
 		"an added element, by its index in the live list": {
 			desired: `{` + deploy + `, spec: {template: {spec: {containers: [{name: a}]}}}}`,
@@ -108,15 +116,18 @@ func TestStrictIgnores(t *testing.T) {
 		"not what is inside of an added element": {
 			desired: `{` + deploy + `, spec: {template: {spec: {containers: [{name: a}]}}}}`,
 			live:    `{` + deploy + `, spec: {template: {spec: {containers: [{name: a, image: b}, {name: b, image: b}]}}}}`,
-			fields:  entries{by(`{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"a\"}":{"f:image":{}},"k:{\"name\":\"b\"}":{".":{},"f:image":{}}}}}}}`)},
-			ignore:  ignoring("/spec/template/spec/containers/*/image"),
-			want:    []string{"Added /spec/template/spec/containers/1"},
-			with:    []string{"/spec/template/spec/containers/0/image"},
+			fields: entries{
+				by(`{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"a\"}":{"f:image":{}},"k:{\"name\":\"b\"}":{".":{},"f:image":{}}}}}}}`),
+			},
+			ignore: ignoring("/spec/template/spec/containers/*/image"),
+			want:   []string{"Added /spec/template/spec/containers/1"},
+			with:   []string{"/spec/template/spec/containers/0/image"},
 		},
 		"all that is in a declared field": {
-			desired: `{apiVersion: v1, kind: ConfigMap, data: {a: "1"}}`, live: `{apiVersion: v1, kind: ConfigMap, data: {a: "1", b: "2"}}`,
-			fields: entries{by(`{"f:data":{"f:b":{}}}`)},
-			ignore: ignoring("/data"),
+			desired: `{apiVersion: v1, kind: ConfigMap, data: {a: "1"}}`,
+			live:    `{apiVersion: v1, kind: ConfigMap, data: {a: "1", b: "2"}}`,
+			fields:  entries{by(`{"f:data":{"f:b":{}}}`)},
+			ignore:  ignoring("/data"),
 		},
 	} {
 		t.Run(name, tc.run)

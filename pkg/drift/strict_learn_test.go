@@ -35,7 +35,8 @@ func TestStrictLearns(t *testing.T) {
 			desired:   `{` + deploy + `, spec: {template: {metadata: {annotations: {c: "1"}}, spec: {containers: [{name: a}]}}}}`,
 			canonical: `{` + deploy + `, spec: {template: {metadata: {annotations: {c: "1", a: "1"}}, spec: {containers: [{name: a}]}}}}`,
 			later:     `{` + deploy + `, spec: {template: {metadata: {annotations: {c: "1", a: "1", b: "1"}}, spec: {containers: [{name: a, tty: true}]}}}}`,
-			want:      []string{"Added /spec/template/metadata/annotations/b", "Added /spec/template/spec/containers/0/tty"},
+			want: []string{"Added /spec/template/metadata/annotations/b",
+				"Added /spec/template/spec/containers/0/tty"},
 		},
 		"a default inside of an atomic list stays, another value goes": {
 			desired:   `{` + deploy + `, spec: {template: {spec: {tolerations: [{key: a}, {key: b}]}}}}`,
@@ -64,28 +65,39 @@ func TestStrictLearns(t *testing.T) {
 }
 
 func TestStrictLeavesWhatTheServerMadeOfADeclaredField(t *testing.T) {
-	desired := obj(t, `{apiVersion: apps/v1, kind: Deployment, spec: {template: {spec: {volumes: [{name: a, emptyDir: {}}]}}}}`)
-	live := obj(t, `{apiVersion: apps/v1, kind: Deployment, spec: {template: {spec: {volumes: [{name: a, csi: {driver: d}}]}}}}`)
+	desired := obj(
+		t, `{apiVersion: apps/v1, kind: Deployment, spec: {template: {spec: {volumes: [{name: a, emptyDir: {}}]}}}}`,
+	)
+	live := obj(
+		t, `{apiVersion: apps/v1, kind: Deployment, spec: {template: {spec: {volumes: [{name: a, csi: {driver: d}}]}}}}`,
+	)
 	opt := strictOptions(t, desired, nil)
 	opt.Accepted = Learn(desired, live, opt)
-	opt.Strict = &Strict{ManagedFields: entries{by(`{"f:spec":{"f:template":{"f:spec":{"f:volumes":{"k:{\"name\":\"a\"}":{"f:csi":{".":{},"f:driver":{}}}}}}}}`)}}
+	opt.Strict = &Strict{
+		ManagedFields: entries{
+			by(`{"f:spec":{"f:template":{"f:spec":{"f:volumes":{"k:{\"name\":\"a\"}":{"f:csi":{".":{},"f:driver":{}}}}}}}}`),
+		},
+	}
 	sameChanges(t, checkStrict(t, desired, live, opt).Changes)
 }
 
 func TestStrictLearnsNothingThatIsNotForeign(t *testing.T) {
 	desired, live := obj(t, deployment), obj(t, deploymentLive)
-	if b := Learn(desired, live, strictOptions(t, desired, entries{wrote("kubelet", update, "", 1, `{"f:metadata":{"f:labels":{"f:team":{}}}}`)})); len(b) > 0 {
+	if b := Learn(desired, live, strictOptions(t, desired,
+		entries{wrote("kubelet", update, "", 1, `{"f:metadata":{"f:labels":{"f:team":{}}}}`)})); len(b) > 0 {
 		t.Errorf("learnt %v", b)
 	}
 }
 
-// TestStrictCostsNothingWhereNobodyIsForeign: most objects have no foreign manager, or one that owns nothing undeclared.
+// TestStrictCostsNothingWhereNobodyIsForeign: most objects have no foreign manager, or one that owns nothing
+// undeclared.
 func TestStrictCostsNothingWhereNobodyIsForeign(t *testing.T) {
 	desired, live := obj(t, deployment), obj(t, deploymentLive)
 	declared := Options{Schema: schemaOf(schemas(t), desired)}
 	strict := declared
 	strict.Strict = &Strict{Helm: Owner{Manager: "helm"}, ManagedFields: entries{
-		wrote("helm", update, "", 1, helmFields), wrote("kube-controller-manager", update, "status", 1, `{"f:status":{}}`)}}
+		wrote("helm", update, "", 1, helmFields), wrote("kube-controller-manager", update, "status", 1,
+			`{"f:status":{}}`)}}
 	want := testing.AllocsPerRun(100, func() { Compare(desired, live, declared) })
 	if got := testing.AllocsPerRun(100, func() { Compare(desired, live, strict) }); got > want+1 {
 		t.Errorf("%v allocations, %v in scope Declared", got, want)
@@ -102,7 +114,13 @@ func BenchmarkStrict(b *testing.B) {
 	foreign := declared
 	foreign.Strict = &Strict{ManagedFields: fields}
 	clean := declared
-	clean.Strict = &Strict{ManagedFields: append(entries{by(`{"f:spec":{"f:replicas":{},"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"web\"}":{"f:image":{}}}}}}}`)}, fields[1])}
+	clean.Strict = &Strict{
+		ManagedFields: append(
+			entries{
+				by(`{"f:spec":{"f:replicas":{},"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"web\"}":{"f:image":{}}}}}}}`),
+			}, fields[1],
+		),
+	}
 	for _, bench := range []struct {
 		name string
 		opt  Options

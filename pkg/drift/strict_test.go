@@ -72,9 +72,10 @@ func TestStrictOnObjectsOfAnAPIServer(t *testing.T) {
 			"Added " + pod + "/containers/0/volumeMounts": "mounter",
 			"Added " + pod + "/volumes":                   "mounter",
 		},
-		"Service":   {"Added /spec/ports/1": "kubectl-patch"},
-		"ConfigMap": {"Added /data/b": "kubectl-patch", "Added /metadata/finalizers/0": "kubectl-patch", "Added /metadata/ownerReferences": "kubectl-patch"},
-		"Role":      {"Modified /rules": "kubectl-patch"},
+		"Service": {"Added /spec/ports/1": "kubectl-patch"},
+		"ConfigMap": {"Added /data/b": "kubectl-patch", "Added /metadata/finalizers/0": "kubectl-patch",
+			"Added /metadata/ownerReferences": "kubectl-patch"},
+		"Role": {"Modified /rules": "kubectl-patch"},
 	}
 	for _, helm := range []string{"3", "4"} {
 		for kind, live := range realObjects(t, "strict-helm"+helm+".yaml") {
@@ -86,9 +87,10 @@ func TestStrictOnObjectsOfAnAPIServer(t *testing.T) {
 				for change, manager := range want[kind] {
 					var name string
 					if n, err := fmt.Sscanf(change, "Added "+pod+"/containers/%%d %s", &name); err == nil && n == 1 {
-						at := slices.IndexFunc(at(live.Object, "spec", "template", "spec", "containers").([]any), func(e any) bool {
-							return e.(map[string]any)["name"] == name
-						})
+						at := slices.IndexFunc(at(live.Object, "spec", "template", "spec", "containers").([]any),
+							func(e any) bool {
+								return e.(map[string]any)["name"] == name
+							})
 						change = fmt.Sprintf("Added %s/containers/%d", pod, at)
 					}
 					expected[change] = manager
@@ -119,10 +121,12 @@ func TestStrictTargetIsWhatHelmMade(t *testing.T) {
 	desired := obj(t, fmt.Sprintf(strictDesired["Deployment"], "h4"))
 	r := Compare(desired, live.Object, strictOptions(t, desired, live.GetManagedFields()))
 	spec := at(r.Target, "spec", "template", "spec").(map[string]any)
-	if l := spec["containers"].([]any); len(l) != 1 || len(at(l[0], "env").([]any)) != 1 || at(l[0], "volumeMounts") != nil {
+	if l := spec["containers"].([]any); len(l) != 1 || len(at(l[0], "env").([]any)) != 1 ||
+		at(l[0], "volumeMounts") != nil {
 		t.Errorf("containers %v", l)
 	}
-	if spec["volumes"] != nil || spec["initContainers"] != nil || spec["tolerations"] != nil || at(r.Target, "spec", "revisionHistoryLimit") != nil {
+	if spec["volumes"] != nil || spec["initContainers"] != nil || spec["tolerations"] != nil ||
+		at(r.Target, "spec", "revisionHistoryLimit") != nil {
 		t.Errorf("spec %v", at(r.Target, "spec"))
 	}
 	if spec["dnsPolicy"] != "ClusterFirst" || at(r.Target, "spec", "progressDeadlineSeconds") != int64(600) {
@@ -151,7 +155,8 @@ type strictCase struct {
 func (tc strictCase) run(t *testing.T) {
 	t.Helper()
 	desired, live := obj(t, tc.desired), obj(t, tc.live)
-	opt := strictOptions(t, desired, append([]metav1.ManagedFieldsEntry{wrote("helm", update, "", 1, strictHelm)}, tc.fields...))
+	opt := strictOptions(t, desired, append([]metav1.ManagedFieldsEntry{wrote("helm", update, "", 1, strictHelm)},
+		tc.fields...))
 	opt.Ignore, opt.Strict.Keep = tc.ignore, tc.keep
 	r := checkStrict(t, desired, live, opt)
 	sameChanges(t, r.Changes, tc.want...)

@@ -11,8 +11,8 @@ import (
 // result comes back as declared.
 //
 // An edit in place leaves the element between its neighbours and most of it as it was, or keeps a value that
-// identifies it (the name of a port). A foreign element that has nothing in common with the missing one counts only when it
-// stands at its index in a list of unchanged length.
+// identifies it (the name of a port). A foreign element that has nothing in common with the missing one counts only
+// when it stands at its index in a list of unchanged length.
 func (m *keyedMerge) replaceTampered(missing []int) map[int]any {
 	restored := map[int]any{}
 	if len(missing) == 0 {

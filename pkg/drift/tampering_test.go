@@ -103,7 +103,8 @@ func mutated(v any) any {
 // marker is in everything that the tests add to an object as another party would.
 const marker = "zz-foreign"
 
-// addForeign adds a key to every map that is not one value, and two elements to every merged list, outside of atomic lists.
+// addForeign adds a key to every map that is not one value, and two elements to every merged list, outside of
+// atomic lists.
 func addForeign(v any, n *node, depth int) any {
 	switch x := v.(type) {
 	case map[string]any:

@@ -37,8 +37,9 @@ func TestStrictMapsWithOneOwner(t *testing.T) {
 			without: []string{"/spec/matchResources/matchPolicy", "/spec/matchResources/resourceRules/0/scope"},
 		},
 		"a map of several owners, of which a foreign one owns nothing but the map itself": {
-			desired: `{apiVersion: v1, kind: ConfigMap, data: {a: "1"}}`, live: `{apiVersion: v1, kind: ConfigMap, data: {a: "1", b: "2"}}`,
-			fields: entries{by(`{"f:data":{".":{}}}`)},
+			desired: `{apiVersion: v1, kind: ConfigMap, data: {a: "1"}}`,
+			live:    `{apiVersion: v1, kind: ConfigMap, data: {a: "1", b: "2"}}`,
+			fields:  entries{by(`{"f:data":{".":{}}}`)},
 		},
 	} {
 		t.Run(name, tc.run)
@@ -50,7 +51,8 @@ func TestStrictGivesAServiceItsIPFamilyPolicyBack(t *testing.T) {
 	fields := entries{wrote("helm", update, "", 1, strictHelm), by(`{"f:spec":{"f:ipFamilyPolicy":{}}}`)}
 	for name, tc := range map[string]struct{ spec, live, want string }{
 		"of one family": {"selector: {a: b}", "PreferDualStack", "SingleStack"},
-		"of a headless Service without selector, which has both": {"clusterIP: None", "SingleStack", "RequireDualStack"},
+		"of a headless Service without selector, which has both": {"clusterIP: None", "SingleStack",
+			"RequireDualStack"},
 		"that is the default": {"selector: {a: b}", "SingleStack", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

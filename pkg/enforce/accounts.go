@@ -33,8 +33,8 @@ type Accounts struct {
 	clients  *lru.Cache // dynamic.Interface by account
 }
 
-// NewAccounts returns the clients for requests as config has them. With required nothing is ever written in the operator's own
-// name.
+// NewAccounts returns the clients for requests as config has them. With required nothing is ever written in the
+// operator's own name.
 func NewAccounts(config *rest.Config, required bool) (*Accounts, error) {
 	shared, err := rest.TransportFor(config)
 	if err != nil {
@@ -67,8 +67,9 @@ func (a *Accounts) client(account string) (dynamic.Interface, error) {
 			return client, nil
 		}
 	}
-	// Around the transport that exists, not through rest.Config.Impersonate: that makes a transport, and its connections,
-	// for every account when client-go cannot tell that two configurations are alike, as with a dialer of one's own.
+	// Around the transport that exists, not through rest.Config.Impersonate: that makes a transport, and its
+	// connections, for every account when client-go cannot tell that two configurations are alike, as with a dialer
+	// of one's own.
 	as := transport.NewImpersonatingRoundTripper(transport.ImpersonationConfig{UserName: account}, a.shared)
 	client, err := a.through(as)
 	if err != nil {
@@ -78,11 +79,12 @@ func (a *Accounts) client(account string) (dynamic.Interface, error) {
 	return client, nil
 }
 
-var accessReviews = schema.GroupVersionResource{Group: authorizationv1.GroupName, Version: "v1", Resource: "selfsubjectaccessreviews"}
+var accessReviews = schema.GroupVersionResource{Group: authorizationv1.GroupName, Version: "v1",
+	Resource: "selfsubjectaccessreviews"}
 
-// MayPatch returns a function that reports whether an account may change an object, or all objects of a resource and namespace.
-// Who may change an object may read it too, because a patch returns it. The API server's authorizer is asked, as the account
-// itself: that needs no permission beside that to impersonate it.
+// MayPatch returns a function that reports whether an account may change an object, or all objects of a resource
+// and namespace. Who may change an object may read it too, because a patch returns it. The API server's authorizer
+// is asked, as the account itself: that needs no permission beside that to impersonate it.
 func (a *Accounts) MayPatch(account string) accounts.Ask {
 	return func(ctx context.Context, o accounts.Object) (bool, error) {
 		client, err := a.client(account)
@@ -90,16 +92,19 @@ func (a *Accounts) MayPatch(account string) accounts.Ask {
 			return false, err
 		}
 		review := &authorizationv1.SelfSubjectAccessReview{
-			TypeMeta: metav1.TypeMeta{APIVersion: authorizationv1.SchemeGroupVersion.String(), Kind: "SelfSubjectAccessReview"},
+			TypeMeta: metav1.TypeMeta{APIVersion: authorizationv1.SchemeGroupVersion.String(),
+				Kind: "SelfSubjectAccessReview"},
 			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
-				Verb: "patch", Group: o.GVR.Group, Version: o.GVR.Version, Resource: o.GVR.Resource, Namespace: o.Namespace, Name: o.Name,
+				Verb: "patch", Group: o.GVR.Group, Version: o.GVR.Version, Resource: o.GVR.Resource,
+				Namespace: o.Namespace, Name: o.Name,
 			}},
 		}
 		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(review)
 		if err != nil {
 			return false, fmt.Errorf("encode an access review: %w", err)
 		}
-		answer, err := client.Resource(accessReviews).Create(ctx, &unstructured.Unstructured{Object: content}, metav1.CreateOptions{})
+		answer, err := client.Resource(accessReviews).Create(ctx, &unstructured.Unstructured{Object: content},
+			metav1.CreateOptions{})
 		if err != nil {
 			return false, fmt.Errorf("ask what %s may change: %w", account, err)
 		}

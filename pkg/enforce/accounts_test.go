@@ -48,7 +48,8 @@ func (f *front) start(t *testing.T) *rest.Config {
 	t.Cleanup(server.Close)
 	// With a dialer of its own client-go takes no two configurations for alike.
 	dialer := &net.Dialer{}
-	return &rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}, Dial: dialer.DialContext}
+	return &rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true},
+		Dial: dialer.DialContext}
 }
 
 // However many accounts write, they share connections, and the clients that are kept are bounded.
@@ -67,7 +68,8 @@ func TestAccountsShareConnections(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := client.Resource(configMaps).Namespace("apps").Get(t.Context(), "a", metav1.GetOptions{}); err != nil {
+			if _, err := client.Resource(configMaps).Namespace("apps").Get(t.Context(), "a",
+				metav1.GetOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			f.mu.Lock()

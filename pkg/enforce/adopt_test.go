@@ -11,11 +11,13 @@ import (
 func managed(version string, operations ...metav1.ManagedFieldsOperationType) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{}}
 	u.SetResourceVersion(version)
-	entries := []metav1.ManagedFieldsEntry{{Manager: "controller", Operation: "Update", APIVersion: "v1", FieldsType: "FieldsV1",
-		FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:annotations":{"f:version-` + version + `":{}}}}`)}}
+	entries := []metav1.ManagedFieldsEntry{{Manager: "controller", Operation: "Update", APIVersion: "v1",
+		FieldsType: "FieldsV1",
+		FieldsV1:   metav1.NewFieldsV1(`{"f:metadata":{"f:annotations":{"f:version-` + version + `":{}}}}`)}}
 	for _, operation := range operations {
-		entries = append(entries, metav1.ManagedFieldsEntry{Manager: "helm", Operation: operation, APIVersion: "v1", FieldsType: "FieldsV1",
-			FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:annotations":{"f:meta.helm.sh/release-name":{}}}}`)})
+		entries = append(entries, metav1.ManagedFieldsEntry{Manager: "helm", Operation: operation, APIVersion: "v1",
+			FieldsType: "FieldsV1",
+			FieldsV1:   metav1.NewFieldsV1(`{"f:metadata":{"f:annotations":{"f:meta.helm.sh/release-name":{}}}}`)})
 	}
 	u.SetManagedFields(entries)
 	return u
@@ -24,7 +26,8 @@ func managed(version string, operations ...metav1.ManagedFieldsOperationType) *u
 func TestI1_OwnershipThatHelmWroteIsNotTakenForOurs(t *testing.T) {
 	const update, apply = metav1.ManagedFieldsOperationUpdate, metav1.ManagedFieldsOperationApply
 	done, owned := managed("1", update), managed("3", apply)
-	if got := adopt(done, managed("2", update), owned); got.GetResourceVersion() != "1" || helmEntries(got)[0].Operation != apply {
+	if got := adopt(done, managed("2", update), owned); got.GetResourceVersion() != "1" ||
+		helmEntries(got)[0].Operation != apply {
 		t.Errorf("after a controller: version %s, entries %v", got.GetResourceVersion(), helmEntries(got))
 	}
 	if got := adopt(done, managed("2", update, apply), owned); got != done {

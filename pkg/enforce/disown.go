@@ -14,11 +14,13 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// disown takes from other managers the share in what Helm's manager owns by server-side apply, after a revert that returned
-// done. Who applies a whole object with one field changed owns all the rest of it together with Helm, and then the next helm
-// upgrade that changes any of that fails with a conflict. Nothing but ownership is written. Subresources stay out of it: what
-// is scaled through one is owned through it.
-func (w *writer) disown(ctx context.Context, r *Revert, done *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+// disown takes from other managers the share in what Helm's manager owns by server-side apply, after a revert that
+// returned done. Who applies a whole object with one field changed owns all the rest of it together with Helm, and
+// then the next helm upgrade that changes any of that fails with a conflict. Nothing but ownership is written.
+// Subresources stay out of it: what is scaled through one is owned through it.
+func (w *writer) disown(
+	ctx context.Context, r *Revert, done *unstructured.Unstructured,
+) (*unstructured.Unstructured, error) {
 	now := done
 	for attempt := 1; ; attempt++ {
 		entries, changed, err := withoutShares(now.GetManagedFields(), r.Owner.Manager)
@@ -35,7 +37,8 @@ func (w *writer) disown(ctx context.Context, r *Revert, done *unstructured.Unstr
 		if err != nil {
 			return nil, fmt.Errorf("encode the field ownership of %s: %w", r.ID, err)
 		}
-		alone, err := w.resource(r.Object).Patch(ctx, r.ID.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: r.Owner.Manager})
+		alone, err := w.resource(r.Object).Patch(ctx, r.ID.Name, types.JSONPatchType, patch,
+			metav1.PatchOptions{FieldManager: r.Owner.Manager})
 		switch {
 		case err == nil && attempt == 1:
 			return alone, nil
@@ -56,12 +59,16 @@ func (w *writer) disown(ctx context.Context, r *Revert, done *unstructured.Unstr
 // withoutShares returns managedFields in which nobody else owns what Helm's manager owns by server-side apply, and
 // whether that is a change.
 func withoutShares(entries []metav1.ManagedFieldsEntry, helm string) ([]metav1.ManagedFieldsEntry, bool, error) {
-	if !slices.ContainsFunc(entries, func(e metav1.ManagedFieldsEntry) bool { return e.Manager != helm && e.Subresource == "" }) {
+	if !slices.ContainsFunc(entries, func(e metav1.ManagedFieldsEntry) bool {
+		return e.Manager != helm &&
+			e.Subresource == ""
+	}) {
 		return entries, false, nil
 	}
 	var own *fieldpath.Set
 	for i := range entries {
-		if e := &entries[i]; e.Manager == helm && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == "" {
+		if e := &entries[i]; e.Manager == helm && e.Operation == metav1.ManagedFieldsOperationApply &&
+			e.Subresource == "" {
 			set, err := setOf(e)
 			if err != nil {
 				return nil, false, err

@@ -34,8 +34,8 @@ type Clients struct {
 	Metadata  metadata.Interface
 	// Accounts write, and Dynamic only reads; nil for Dynamic alone.
 	Accounts *Accounts
-	// Mark is the Secret of the operator's own that marks for Records are written to, so that drifts in quick succession need
-	// not wait for lists; none when it has no name. Secrets writes it.
+	// Mark is the Secret of the operator's own that marks for Records are written to, so that drifts in quick
+	// succession need not wait for lists; none when it has no name. Secrets writes it.
 	Mark    types.NamespacedName
 	Secrets typedcorev1.SecretsGetter
 	Records View
@@ -55,7 +55,8 @@ func New(c Clients, log logrus.FieldLogger) *Enforcer {
 	return &Enforcer{prover: prover, writer: w, accounts: c.Accounts, set: newObjectSet(c.Discovery), log: log}
 }
 
-// Close ends what is still under way for callers that are gone, and waits for it. The Enforcer must not be used any more.
+// Close ends what is still under way for callers that are gone, and waits for it. The Enforcer must not be used any
+// more.
 func (e *Enforcer) Close() { e.prover.Close() }
 
 // as returns the writer in whose name an object is written.
@@ -81,8 +82,8 @@ func (e *Enforcer) Look(ctx context.Context, o *lock.Object) (*unstructured.Unst
 	return live, nil
 }
 
-// Holds reports whether the newest record of the release still is rec, as of a moment after the call. It must be called after the
-// objects to be reverted were observed, and before they are written to.
+// Holds reports whether the newest record of the release still is rec, as of a moment after the call. It must be
+// called after the objects to be reverted were observed, and before they are written to.
 func (e *Enforcer) Holds(ctx context.Context, rec release.Record) (bool, error) {
 	return e.prover.Holds(ctx, rec)
 }
@@ -101,8 +102,9 @@ func (e *Enforcer) DryRun(ctx context.Context, r *Revert) (*unstructured.Unstruc
 	return w.update(ctx, r, true)
 }
 
-// Revert puts one object back and returns it as it then is. Holds must have been true after the object was observed. Errors are those
-// of the API server: a conflict or "already exists" asks for a fresh look. setID names the ObjectSet.
+// Revert puts one object back and returns it as it then is. Holds must have been true after the object was
+// observed. Errors are those of the API server: a conflict or "already exists" asks for a fresh look. setID names
+// the ObjectSet.
 func (e *Enforcer) Revert(ctx context.Context, setID string, r *Revert) (*unstructured.Unstructured, error) {
 	defer e.prover.busy()()
 	w, err := e.as(r.Object)
@@ -112,8 +114,8 @@ func (e *Enforcer) Revert(ctx context.Context, setID string, r *Revert) (*unstru
 	return e.set.revert(ctx, w, setID, r)
 }
 
-// TakeBack deletes an object that the operator created, unless Helm or a person has written to it since, or it is gone. It reports
-// whether it deleted the object.
+// TakeBack deletes an object that the operator created, unless Helm or a person has written to it since, or it is
+// gone. It reports whether it deleted the object.
 func (e *Enforcer) TakeBack(ctx context.Context, o *lock.Object, created *unstructured.Unstructured) (bool, error) {
 	w, err := e.as(o)
 	if err == nil {

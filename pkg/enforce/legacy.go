@@ -15,15 +15,16 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// What wrangler's apply was told by the older operator: the name of its ObjectSets, and the kind of their owner, which exists
-// only in that operator's memory. The owner's name and namespace were those of the release.
+// What wrangler's apply was told by the older operator: the name of its ObjectSets, and the kind of their owner,
+// which exists only in that operator's memory. The owner's name and namespace were those of the release.
 const (
 	legacySetID     = "object-set-applier"
 	legacyOwnerKind = "objectSetState"
 	legacyOwnerAPI  = "internal.cattle.io/v1alpha1"
 )
 
-// Legacy is what the older operator left on one object: labels and annotations of its ObjectSet, and its ownership of fields.
+// Legacy is what the older operator left on one object: labels and annotations of its ObjectSet, and its ownership
+// of fields.
 type Legacy struct {
 	// Labels and Annotations are the keys to take off, in order.
 	Labels, Annotations []string
@@ -38,8 +39,8 @@ type Legacy struct {
 // Any reports whether there is anything to take off.
 func (l *Legacy) Any() bool { return len(l.Labels)+len(l.Annotations) > 0 }
 
-// LegacyMetadata returns the labels and annotations by which the older operator marked the objects of a release, but for
-// wrangler's copy of the object, which differs from object to object.
+// LegacyMetadata returns the labels and annotations by which the older operator marked the objects of a release,
+// but for wrangler's copy of the object, which differs from object to object.
 func LegacyMetadata(key release.Key) (labels, annotations map[string]string, err error) {
 	owner := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 	owner.SetGroupVersionKind(schema.FromAPIVersionAndKind(legacyOwnerAPI, legacyOwnerKind))
@@ -49,17 +50,20 @@ func LegacyMetadata(key release.Key) (labels, annotations map[string]string, err
 	return labels, annotations, nil
 }
 
-// FindLegacy returns what the older operator left on a live object of a release. desired is what the release declares of it:
-// that stays, whatever it is called. serverSide says that the release is applied server-side, for an object that does not
-// tell. Marks of other users of wrangler are not found.
-func FindLegacy(key release.Key, live *unstructured.Unstructured, desired map[string]any, serverSide bool) (*Legacy, error) {
+// FindLegacy returns what the older operator left on a live object of a release. desired is what the release
+// declares of it: that stays, whatever it is called. serverSide says that the release is applied server-side, for
+// an object that does not tell. Marks of other users of wrangler are not found.
+func FindLegacy(
+	key release.Key, live *unstructured.Unstructured, desired map[string]any, serverSide bool,
+) (*Legacy, error) {
 	labels, annotations, err := LegacyMetadata(key)
 	if err != nil {
 		return nil, err
 	}
 	found := &Legacy{}
 	have := live.GetAnnotations()
-	owned := have[apply.LabelGVK] == annotations[apply.LabelGVK] && have[apply.LabelName] == key.Name && have[apply.LabelNamespace] == key.Namespace
+	owned := have[apply.LabelGVK] == annotations[apply.LabelGVK] && have[apply.LabelName] == key.Name &&
+		have[apply.LabelNamespace] == key.Namespace
 	if owned {
 		for _, name := range []string{apply.LabelApplied, apply.LabelGVK, apply.LabelName, apply.LabelNamespace} {
 			found.annotation(have, desired, name)
@@ -91,9 +95,9 @@ func declares(desired map[string]any, where, name string) bool {
 	return ok || err != nil
 }
 
-// handOver finds the managers that wrote the marks and works out the managedFields without them: what else they own was put
-// back or re-created by the older operator, as Helm had declared it, and is Helm's. Left with them, it would make the next
-// server-side helm upgrade that changes it fail with a conflict.
+// handOver finds the managers that wrote the marks and works out the managedFields without them: what else they own
+// was put back or re-created by the older operator, as Helm had declared it, and is Helm's. Left with them, it
+// would make the next server-side helm upgrade that changes it fail with a conflict.
 func (l *Legacy) handOver(entries []metav1.ManagedFieldsEntry, serverSide bool) error {
 	marks := &fieldpath.Set{}
 	for _, name := range l.Labels {
@@ -109,7 +113,8 @@ func (l *Legacy) handOver(entries []metav1.ManagedFieldsEntry, serverSide bool) 
 		if err != nil {
 			return err
 		}
-		if e.Operation != metav1.ManagedFieldsOperationUpdate || e.Subresource != "" || set.Intersection(marks).Empty() {
+		if e.Operation != metav1.ManagedFieldsOperationUpdate || e.Subresource != "" ||
+			set.Intersection(marks).Empty() {
 			kept = append(kept, e)
 			continue
 		}
@@ -147,9 +152,12 @@ func (l *Legacy) handOver(entries []metav1.ManagedFieldsEntry, serverSide bool) 
 	return nil
 }
 
-// give adds what an entry owns to what Helm's manager owns in the same version of the kind. Where Helm's manager has applied
-// in another version only, the fields become nobody's, which no upgrade minds: a manager has one apply per object.
-func give(entries []metav1.ManagedFieldsEntry, from metav1.ManagedFieldsEntry, owner drift.Owner) ([]metav1.ManagedFieldsEntry, error) {
+// give adds what an entry owns to what Helm's manager owns in the same version of the kind. Where Helm's manager
+// has applied in another version only, the fields become nobody's, which no upgrade minds: a manager has one apply
+// per object.
+func give(
+	entries []metav1.ManagedFieldsEntry, from metav1.ManagedFieldsEntry, owner drift.Owner,
+) ([]metav1.ManagedFieldsEntry, error) {
 	for i := range entries {
 		e := &entries[i]
 		if e.Manager != owner.Manager || e.Operation != owner.Operation || e.Subresource != "" {

@@ -12,7 +12,8 @@ import (
 
 const prefix = "objectset.rio.cattle.io/"
 
-// marked returns an object that the older operator has marked for the release apps/web, and whose field key it has put back.
+// marked returns an object that the older operator has marked for the release apps/web, and whose field key it has
+// put back.
 func marked(t *testing.T) *unstructured.Unstructured {
 	t.Helper()
 	labels, annotations, err := LegacyMetadata(key)
@@ -26,8 +27,11 @@ func marked(t *testing.T) *unstructured.Unstructured {
 	u.SetLabels(labels)
 	u.SetAnnotations(annotations)
 	u.SetManagedFields([]metav1.ManagedFieldsEntry{
-		entry("helm", "Update", `{"f:metadata":{"f:annotations":{"f:meta.helm.sh/release-name":{}}},"f:data":{"f:other":{}}}`),
-		entry("helm-locker", "Update", `{"f:metadata":{"f:annotations":{"f:`+prefix+`applied":{},"f:`+prefix+`id":{}},"f:labels":{"f:`+prefix+`hash":{}}},"f:data":{"f:key":{}}}`),
+		entry(
+			"helm", "Update", `{"f:metadata":{"f:annotations":{"f:meta.helm.sh/release-name":{}}},"f:data":{"f:other":{}}}`,
+		),
+		entry("helm-locker", "Update", `{"f:metadata":{"f:annotations":{"f:`+prefix+`applied":{},"f:`+prefix+
+			`id":{}},"f:labels":{"f:`+prefix+`hash":{}}},"f:data":{"f:key":{}}}`),
 		entry("kubectl", "Update", `{"f:data":{"f:theirs":{}}}`),
 	})
 	return u
@@ -35,8 +39,9 @@ func marked(t *testing.T) *unstructured.Unstructured {
 
 func entry(manager, operation, fields string) metav1.ManagedFieldsEntry {
 	return metav1.ManagedFieldsEntry{
-		Manager: manager, Operation: metav1.ManagedFieldsOperationType(operation), APIVersion: "v1", FieldsType: "FieldsV1",
-		FieldsV1: metav1.NewFieldsV1(fields),
+		Manager: manager, Operation: metav1.ManagedFieldsOperationType(operation), APIVersion: "v1",
+		FieldsType: "FieldsV1",
+		FieldsV1:   metav1.NewFieldsV1(fields),
 	}
 }
 
@@ -65,13 +70,20 @@ func TestFindLegacyTakesOnlyWhatTheOlderOperatorWrote(t *testing.T) {
 		annotations []string
 		label       bool
 	}{
-		"all of it":                      {live: marked(t), annotations: all, label: true},
-		"of another program":             {live: foreign},
-		"of another release":             {live: edit(marked(t), map[string]string{"owner-name": "shop"}), label: true}, // the hash says ours
-		"renewed by this operator":       {live: renewed, annotations: []string{"applied", "owner-gvk", "owner-name", "owner-namespace"}},
-		"what users set stays":           {live: pruned, annotations: all, label: true},
-		"annotations are gone":           {live: edit(marked(t), map[string]string{"applied": "", "id": "", "owner-gvk": "", "owner-name": "", "owner-namespace": ""}), label: true},
-		"what the manifest says is kept": {live: marked(t), declared: map[string]any{"annotations": map[string]any{prefix + "id": "x"}, "labels": map[string]any{prefix + "hash": "x"}}, annotations: []string{"applied", "owner-gvk", "owner-name", "owner-namespace"}},
+		"all of it":          {live: marked(t), annotations: all, label: true},
+		"of another program": {live: foreign},
+		// The hash says ours.
+		"of another release": {live: edit(marked(t), map[string]string{"owner-name": "shop"}), label: true},
+		"renewed by this operator": {live: renewed,
+			annotations: []string{"applied", "owner-gvk", "owner-name", "owner-namespace"}},
+		"what users set stays": {live: pruned, annotations: all, label: true},
+		"annotations are gone": {live: edit(marked(t),
+			map[string]string{"applied": "", "id": "", "owner-gvk": "", "owner-name": "", "owner-namespace": ""}),
+			label: true},
+		"what the manifest says is kept": {live: marked(t),
+			declared: map[string]any{"annotations": map[string]any{prefix + "id": "x"},
+				"labels": map[string]any{prefix + "hash": "x"}},
+			annotations: []string{"applied", "owner-gvk", "owner-name", "owner-namespace"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			found, err := FindLegacy(key, tc.live, map[string]any{"metadata": tc.declared}, false)
@@ -82,7 +94,8 @@ func TestFindLegacyTakesOnlyWhatTheOlderOperatorWrote(t *testing.T) {
 			for _, name := range found.Annotations {
 				got = append(got, strings.TrimPrefix(name, prefix))
 			}
-			if !slices.Equal(got, tc.annotations) || (len(found.Labels) == 1) != tc.label || found.Any() != (tc.label || len(got) > 0) {
+			if !slices.Equal(got, tc.annotations) || (len(found.Labels) == 1) != tc.label ||
+				found.Any() != (tc.label || len(got) > 0) {
 				t.Errorf("found %v and labels %v, want %v and %v", got, found.Labels, tc.annotations, tc.label)
 			}
 		})
@@ -123,8 +136,9 @@ func TestFindLegacyHandsFieldsToHelm(t *testing.T) {
 			},
 		},
 		"re-created, of a server-side release": {
-			change: func(u *unstructured.Unstructured) { u.SetManagedFields(u.GetManagedFields()[1:]) }, serverSide: true,
-			want: []string{`kubectl Update {"f:data":{"f:theirs":{}}}`, `helm Apply {` + wrote + `}`},
+			change:     func(u *unstructured.Unstructured) { u.SetManagedFields(u.GetManagedFields()[1:]) },
+			serverSide: true,
+			want:       []string{`kubectl Update {"f:data":{"f:theirs":{}}}`, `helm Apply {` + wrote + `}`},
 		},
 		"re-created": {
 			change: func(u *unstructured.Unstructured) { u.SetManagedFields(u.GetManagedFields()[1:]) },
@@ -161,7 +175,8 @@ func TestFindLegacyHandsFieldsToHelm(t *testing.T) {
 			for _, e := range entries {
 				got = append(got, e.Manager+" "+string(e.Operation)+" "+string(e.FieldsV1.GetRawBytes()))
 			}
-			if !slices.Equal(got, tc.want) || !found.HandsOver || !slices.Equal(found.Managers, []string{"helm-locker"}) {
+			if !slices.Equal(got, tc.want) || !found.HandsOver ||
+				!slices.Equal(found.Managers, []string{"helm-locker"}) {
 				t.Errorf("managedFields are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(tc.want, "\n"))
 			}
 			if patch[0].Path != "/metadata/resourceVersion" || string(patch[0].Value) != `"7"` {

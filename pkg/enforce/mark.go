@@ -20,9 +20,9 @@ const MarkSuffix = "-mark"
 
 // View is what a watch knows of the records of all releases.
 type View interface {
-	// Mark returns a new mark, and a channel that is closed when the watch, after the mark was written to the annotation
-	// release.MarkAnnotation of the Secret for marks, has delivered it: the view then has everything that was written before the
-	// mark was. No other mark is waited for at the same time.
+	// Mark returns a new mark, and a channel that is closed when the watch, after the mark was written to the
+	// annotation release.MarkAnnotation of the Secret for marks, has delivered it: the view then has everything
+	// that was written before the mark was. No other mark is waited for at the same time.
 	Mark() (mark string, seen <-chan struct{})
 	// Current returns the newest record of a release, false when there is none, an error when that cannot be told.
 	Current(release.Key) (release.Record, bool, error)
@@ -31,13 +31,14 @@ type View interface {
 }
 
 const (
-	// cachePatience is for how long after one consistent list of a resource an API server makes the next one wait, if nothing
-	// of the resource is written meanwhile. The list is answered from a cache that first has to know that it is as new as
-	// etcd, and the API server asks etcd about that at most so often (progressRequestPeriod, 100 ms); some leeway is added.
+	// cachePatience is for how long after one consistent list of a resource an API server makes the next one wait,
+	// if nothing of the resource is written meanwhile. The list is answered from a cache that first has to know
+	// that it is as new as etcd, and the API server asks etcd about that at most so often (progressRequestPeriod,
+	// 100 ms); some leeway is added.
 	cachePatience = 120 * time.Millisecond
-	// fewUnderWay is how many checks and writes may be under way for a mark to be written at once. With more of them the API
-	// server has enough to do: there are marks only, no lists, and markPace is how long after the mark before the next one comes,
-	// for all who wait by then.
+	// fewUnderWay is how many checks and writes may be under way for a mark to be written at once. With more of
+	// them the API server has enough to do: there are marks only, no lists, and markPace is how long after the mark
+	// before the next one comes, for all who wait by then.
 	fewUnderWay = 3
 	markPace    = 40 * time.Millisecond
 	// markPatience is how long a mark is waited for. A watch that does not deliver it by then is behind or broken.
@@ -46,8 +47,9 @@ const (
 	markRest = time.Minute
 )
 
-// marker tells, with one write for all releases, when the view of a watch is as new as this moment. That is as good as a
-// list of the records of one release, and sooner where lists would wait. When it fails there still are the lists.
+// marker tells, with one write for all releases, when the view of a watch is as new as this moment. That is as good
+// as a list of the records of one release, and sooner where lists would wait. When it fails there still are the
+// lists.
 type marker struct {
 	client typedcorev1.SecretInterface // nil where no marks are written
 	name   string
@@ -67,8 +69,9 @@ type marker struct {
 	warned    bool
 }
 
-// better reports whether a mark is to be tried in place of a list that would begin now: because a list is always worse, because it would
-// wait, or because so much is under way that others wait for a mark anyway, and a list would answer for one release alone.
+// better reports whether a mark is to be tried in place of a list that would begin now: because a list is always
+// worse, because it would wait, or because so much is under way that others wait for a mark anyway, and a list
+// would answer for one release alone.
 func (m *marker) better() bool {
 	if m.client == nil || m.ended() {
 		return false
@@ -153,7 +156,8 @@ func (m *marker) pause(ctx context.Context) {
 	}
 }
 
-// mark writes a mark and waits until the watch shows it, perhaps before the write is answered. answered is closed when it is.
+// mark writes a mark and waits until the watch shows it, perhaps before the write is answered. answered is closed
+// when it is.
 func (m *marker) mark(ctx context.Context) (answered <-chan struct{}, err error) {
 	mark, seen := m.view.Mark()
 	end, refused := make(chan struct{}), make(chan error, 1)
@@ -191,24 +195,29 @@ func (m *marker) failed(ctx context.Context, err error) {
 	defer m.mu.Unlock()
 	m.notBefore = time.Now().Add(markRest)
 	if !m.warned {
-		m.log.Warnf("a mark in Secret %s is of no use, so drifts in quick succession are reverted some 0.1 s later than they could be: %v", m.name, err)
+		m.log.Warnf(
+			"a mark in Secret %s is of no use, so drifts in quick succession are reverted some 0.1 s later than they "+
+				"could be: %v", m.name, err,
+		)
 	}
 	m.warned = true
 }
 
 // purpose is written beside a mark for whoever comes across the Secret.
-const purpose = "written to when release records are read in quick succession: the operator's watch of records then shows how far it has come"
+const purpose = "written to when release records are read in quick succession: the operator's watch of records then " +
+	"shows how far it has come"
 
-// write replaces the Secret, and makes it if there is none. What the watch selects by comes with every mark, as somebody may
-// have removed it.
+// write replaces the Secret, and makes it if there is none. What the watch selects by comes with every mark, as
+// somebody may have removed it.
 func (m *marker) write(ctx context.Context, mark string) error {
 	own := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:        m.name,
 			Labels:      map[string]string{release.OwnerLabel: release.OwnerMark},
 			Annotations: map[string]string{"helm.cattle.io/purpose": purpose, release.MarkAnnotation: mark},
-			// Nobody needs to know who owns a field of this Secret, and an API server that does not have to keep account of it, as the
-			// empty entry tells it, is a tenth faster. So it is again with an object in place of a patch of it.
+			// Nobody needs to know who owns a field of this Secret, and an API server that does not have to keep
+			// account of it, as the empty entry tells it, is a tenth faster. So it is again with an object in place
+			// of a patch of it.
 			ManagedFields: []metav1.ManagedFieldsEntry{{}},
 		},
 		Type: release.SecretType,

@@ -32,11 +32,15 @@ type secretForMarks struct {
 
 func (s secretForMarks) Secrets(string) typedcorev1.SecretInterface { return s }
 
-func (s secretForMarks) Update(ctx context.Context, secret *corev1.Secret, _ metav1.UpdateOptions) (*corev1.Secret, error) {
+func (s secretForMarks) Update(
+	ctx context.Context, secret *corev1.Secret, _ metav1.UpdateOptions,
+) (*corev1.Secret, error) {
 	return s.write(ctx, "update", secret)
 }
 
-func (s secretForMarks) Create(ctx context.Context, secret *corev1.Secret, _ metav1.CreateOptions) (*corev1.Secret, error) {
+func (s secretForMarks) Create(
+	ctx context.Context, secret *corev1.Secret, _ metav1.CreateOptions,
+) (*corev1.Secret, error) {
 	return s.write(ctx, "create", secret)
 }
 
@@ -87,7 +91,8 @@ func (m *marking) Ended() <-chan struct{} { return m.ended }
 func withMarks(t *testing.T, test func(*marking)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		m := &marking{t: t, locked: secret("2", "u2", "20", "deployed"), writes: make(chan write), log: &bytes.Buffer{}, ended: make(chan struct{})}
+		m := &marking{t: t, locked: secret("2", "u2", "20", "deployed"), writes: make(chan write),
+			log: &bytes.Buffer{}, ended: make(chan struct{})}
 		m.lists = &lister{items: []*metav1.PartialObjectMetadata{m.locked}}
 		m.current = recordOf(t, m.locked)
 		log := logrus.New()

@@ -104,7 +104,8 @@ func TestAListDecidesWhatTheViewCannotTell(t *testing.T) {
 	})
 }
 
-// A mark that is under way may be from before what somebody saw: who comes then waits for the next one, together with all others.
+// A mark that is under way may be from before what somebody saw: who comes then waits for the next one, together
+// with all others.
 func TestThoseWhoWaitShareOneMarkThatBeganAfterTheyAsked(t *testing.T) {
 	withMarks(t, func(m *marking) {
 		m.listed()
@@ -185,7 +186,8 @@ func TestAMarkMakesTheSecretThatIsMissing(t *testing.T) {
 		// Somebody may have taken the label that the watch selects by off a Secret that exists.
 		for _, w := range []write{first, second} {
 			s := w.secret
-			if s.Name != "own-mark" || s.Type != "helm.sh/release.v1" || s.Labels["owner"] != "helm-locker" || s.Annotations["helm.cattle.io/mark"] != "x" ||
+			if s.Name != "own-mark" || s.Type != "helm.sh/release.v1" || s.Labels["owner"] != "helm-locker" ||
+				s.Annotations["helm.cattle.io/mark"] != "x" ||
 				len(s.Data) > 0 || s.ResourceVersion != "" {
 				t.Errorf("%s of %+v", w.verb, s)
 			}
@@ -197,7 +199,8 @@ func TestAMarkMakesTheSecretThatIsMissing(t *testing.T) {
 }
 
 func TestAMarkThatIsRefusedIsToldOnceAndNotTriedForAWhile(t *testing.T) {
-	refusal := &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: "no such luck"}}
+	refusal := &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusForbidden,
+		Reason: metav1.StatusReasonForbidden, Message: "no such luck"}}
 	withMarks(t, func(m *marking) {
 		for range 2 {
 			m.listed()

@@ -22,10 +22,11 @@ const byHash = "wrangler.byObjectSetHash"
 // revertQPS lifts wrangler's own rate limit of one apply per second and set: reverts have a budget per object instead.
 const revertQPS = 1e6
 
-// objectSet drives reverts through wrangler's apply. The members of its ObjectSets are references (kind, namespace, name):
-// wrangler compares the set with what was observed, decides whether a member is created or updated, and calls back for the
-// write. Contents stay out of it for two reasons: wrangler logs the objects and patches it computes at debug level, and
-// those may be Secrets; and its three-way patch cannot take out a list element whose merge key was edited.
+// objectSet drives reverts through wrangler's apply. The members of its ObjectSets are references (kind, namespace,
+// name): wrangler compares the set with what was observed, decides whether a member is created or updated, and
+// calls back for the write. Contents stay out of it for two reasons: wrangler logs the objects and patches it
+// computes at debug level, and those may be Secrets; and its three-way patch cannot take out a list element whose
+// merge key was edited.
 type objectSet struct{ apply apply.Apply }
 
 func newObjectSet(client discovery.DiscoveryInterface) *objectSet {
@@ -47,7 +48,9 @@ type call struct {
 type callKey struct{}
 
 // revert applies the set of one release to one drifted object, by a writer, and returns the object as it then is.
-func (s *objectSet) revert(ctx context.Context, w *writer, setID string, r *Revert) (*unstructured.Unstructured, error) {
+func (s *objectSet) revert(
+	ctx context.Context, w *writer, setID string, r *Revert,
+) (*unstructured.Unstructured, error) {
 	c := &call{writer: w, revert: r}
 	err := s.apply.
 		WithContext(context.WithValue(ctx, callKey{}, c)).
@@ -125,7 +128,9 @@ type creator struct {
 
 func (c creator) Namespace(string) dynamic.ResourceInterface { return c }
 
-func (c creator) Create(ctx context.Context, _ *unstructured.Unstructured, _ metav1.CreateOptions, _ ...string) (*unstructured.Unstructured, error) {
+func (c creator) Create(
+	ctx context.Context, _ *unstructured.Unstructured, _ metav1.CreateOptions, _ ...string,
+) (*unstructured.Unstructured, error) {
 	call, ok := ctx.Value(callKey{}).(*call)
 	if !ok {
 		return nil, errors.New("a creation without its revert")
@@ -136,7 +141,9 @@ func (c creator) Create(ctx context.Context, _ *unstructured.Unstructured, _ met
 }
 
 // Get answers wrangler's look at an object that turned out to exist: the caller takes a fresh look and starts anew.
-func (c creator) Get(ctx context.Context, _ string, _ metav1.GetOptions, _ ...string) (*unstructured.Unstructured, error) {
+func (c creator) Get(
+	ctx context.Context, _ string, _ metav1.GetOptions, _ ...string,
+) (*unstructured.Unstructured, error) {
 	if call, ok := ctx.Value(callKey{}).(*call); ok && call.err != nil {
 		return nil, call.err
 	}

@@ -31,7 +31,9 @@ func (p *pages) List(_ context.Context, o metav1.ListOptions) (*metav1.PartialOb
 		return nil, apierrors.NewResourceExpired("compacted")
 	}
 	for i := range 2 {
-		list.Items = append(list.Items, metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(2*at + i)}})
+		list.Items = append(
+			list.Items, metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(2*at + i)}},
+		)
 	}
 	if at < 2 {
 		list.Continue = fmt.Sprint(at + 1)
@@ -41,7 +43,8 @@ func (p *pages) List(_ context.Context, o metav1.ListOptions) (*metav1.PartialOb
 
 func nameOf(m *metav1.PartialObjectMetadata) (string, error) { return m.Name, nil }
 
-// What a list of records tells is only true if all pages are of one revision: one that expired half-way is read again from the start.
+// What a list of records tells is only true if all pages are of one revision: one that expired half-way is read
+// again from the start.
 func TestPagesAreOfOneRevision(t *testing.T) {
 	for expired, requests := range map[int]int{0: 3, 2: 9} {
 		p := &pages{expired: expired}
@@ -59,7 +62,8 @@ func TestPagesAreOfOneRevision(t *testing.T) {
 		}
 	}
 	p := &pages{expired: 1 << 20}
-	_, err := ListMetadata(t.Context(), p, metav1.ListOptions{}, func(*metav1.PartialObjectMetadata) (int, error) { return 0, fmt.Errorf("no") })
+	_, err := ListMetadata(t.Context(), p, metav1.ListOptions{},
+		func(*metav1.PartialObjectMetadata) (int, error) { return 0, fmt.Errorf("no") })
 	if err == nil || len(p.asked) != 1 {
 		t.Errorf("after %d requests: %v", len(p.asked), err)
 	}

@@ -17,9 +17,9 @@ import (
 )
 
 // Prover answers whether a release still is at the record that is locked, as of a moment after it was asked: by a
-// metadata-only list of the records of the release, which all that wait at the moment share, or, where lists follow each other so
-// quickly that the API server would make them wait, or many releases are asked about, by a watch that is known to have come as far.
-// It is safe for concurrent use.
+// metadata-only list of the records of the release, which all that wait at the moment share, or, where lists follow
+// each other so quickly that the API server would make them wait, or many releases are asked about, by a watch that
+// is known to have come as far. It is safe for concurrent use.
 type Prover struct {
 	client metadata.Getter
 	marker *marker
@@ -39,13 +39,15 @@ type newest struct {
 	found  bool
 }
 
-// NewProver returns a Prover that reads through client. It writes marks for view, a watch of all records, to the Secret mark, through
-// secrets; none if that has no name.
+// NewProver returns a Prover that reads through client. It writes marks for view, a watch of all records, to the
+// Secret mark, through secrets; none if that has no name.
 func NewProver(
-	client metadata.Interface, secrets typedcorev1.SecretsGetter, mark types.NamespacedName, view View, log logrus.FieldLogger,
+	client metadata.Interface, secrets typedcorev1.SecretsGetter, mark types.NamespacedName, view View,
+	log logrus.FieldLogger,
 ) *Prover {
 	p := &Prover{client: client.Resource(secretsGVR), work: newBackground(), reads: map[release.Key]*shared[newest]{}}
-	p.marker = &marker{name: mark.Name, view: view, work: p.work, log: log, busy: func() int { return int(p.underWay.Load()) }}
+	p.marker = &marker{name: mark.Name, view: view, work: p.work, log: log,
+		busy: func() int { return int(p.underWay.Load()) }}
 	if mark.Name != "" {
 		p.marker.client = secrets.Secrets(mark.Namespace)
 	}
@@ -55,8 +57,8 @@ func NewProver(
 // Close ends what is still under way for callers that are gone, and waits for it. The Prover must not be used any more.
 func (p *Prover) Close() { p.work.Close() }
 
-// Holds reports whether the newest record of the release still is the given one: the same Secret, unchanged. The answer is as of a moment
-// after Holds was called.
+// Holds reports whether the newest record of the release still is the given one: the same Secret, unchanged. The
+// answer is as of a moment after Holds was called.
 func (p *Prover) Holds(ctx context.Context, rec release.Record) (bool, error) {
 	now, found, err := p.Newest(ctx, rec.Key)
 	if err != nil || !found {
@@ -65,7 +67,8 @@ func (p *Prover) Holds(ctx context.Context, rec release.Record) (bool, error) {
 	return now.Same(rec), nil
 }
 
-// Newest returns the newest record of a release, false when there is none. The answer is as of a moment after Newest was called.
+// Newest returns the newest record of a release, false when there is none. The answer is as of a moment after
+// Newest was called.
 func (p *Prover) Newest(ctx context.Context, key release.Key) (release.Record, bool, error) {
 	defer p.busy()()
 	if p.marker.better() {
@@ -74,7 +77,8 @@ func (p *Prover) Newest(ctx context.Context, key release.Key) (release.Record, b
 			return release.Record{}, false, fmt.Errorf("read the records of release %s: %w", key, ctx.Err())
 		}
 		if err == nil {
-			// What the view cannot tell, a list may: the view also minds what only by its name is a record of the release.
+			// What the view cannot tell, a list may: the view also minds what only by its name is a record of the
+			// release.
 			if rec, found, err := p.marker.view.Current(key); err == nil {
 				return rec, found, nil
 			}
@@ -128,7 +132,8 @@ func (p *Prover) read(ctx context.Context, key release.Key) (newest, error) {
 	// No resourceVersion: the answer must be at least as new as this moment.
 	options := metav1.ListOptions{
 		LabelSelector: release.Selector(key.Name),
-		// As the watch of records has it: a Secret of another type with a record's name and labels is none, and no way to unlock.
+		// As the watch of records has it: a Secret of another type with a record's name and labels is none, and no
+		// way to unlock.
 		FieldSelector: "type=" + release.SecretType,
 	}
 	records, err := ListMetadata(ctx, p.client.Namespace(key.Namespace), options, readRecord)
@@ -139,8 +144,8 @@ func (p *Prover) read(ctx context.Context, key release.Key) (newest, error) {
 	return newest{record, found}, nil
 }
 
-// readRecord reads the metadata of a record. One that claims to be a record and cannot be read may be the newest one, so that the
-// list must not go on.
+// readRecord reads the metadata of a record. One that claims to be a record and cannot be read may be the newest
+// one, so that the list must not go on.
 func readRecord(m *metav1.PartialObjectMetadata) (release.Record, error) {
 	rec, err := release.RecordOf(m)
 	if err != nil {

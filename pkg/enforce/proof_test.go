@@ -22,7 +22,8 @@ var key = release.Key{Namespace: "apps", Name: "web"}
 func secret(revision, uid, version, status string) *metav1.PartialObjectMetadata {
 	return &metav1.PartialObjectMetadata{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: "apps", Name: "sh.helm.release.v1.web.v" + revision, UID: types.UID(uid), ResourceVersion: version,
+		ObjectMeta: metav1.ObjectMeta{Namespace: "apps", Name: "sh.helm.release.v1.web.v" +
+			revision, UID: types.UID(uid), ResourceVersion: version,
 			Labels: map[string]string{"owner": "helm", "name": "web", "version": revision, "status": status}},
 	}
 }
@@ -85,14 +86,19 @@ func TestHoldsOnlyForTheVeryRecord(t *testing.T) {
 		now  []*metav1.PartialObjectMetadata
 		want bool
 	}{
-		"the record is unchanged":                          {[]*metav1.PartialObjectMetadata{old, locked}, true},
-		"an upgrade has begun":                             {[]*metav1.PartialObjectMetadata{old, locked, secret("3", "u3", "30", "pending-upgrade")}, false},
-		"an upgrade is done":                               {[]*metav1.PartialObjectMetadata{locked, secret("3", "u3", "31", "deployed")}, false},
-		"the record was written again":                     {[]*metav1.PartialObjectMetadata{old, secret("2", "u2", "21", "uninstalling")}, false},
-		"another record of the same revision (re-install)": {[]*metav1.PartialObjectMetadata{secret("2", "u9", "40", "deployed")}, false},
-		"the same revision written again as deployed":      {[]*metav1.PartialObjectMetadata{secret("2", "u2", "22", "deployed")}, false},
-		"an older record is the newest":                    {[]*metav1.PartialObjectMetadata{old}, false},
-		"there is no record":                               {nil, false},
+		"the record is unchanged": {[]*metav1.PartialObjectMetadata{old, locked}, true},
+		"an upgrade has begun": {[]*metav1.PartialObjectMetadata{old, locked,
+			secret("3", "u3", "30", "pending-upgrade")}, false},
+		"an upgrade is done": {[]*metav1.PartialObjectMetadata{locked,
+			secret("3", "u3", "31", "deployed")}, false},
+		"the record was written again": {[]*metav1.PartialObjectMetadata{old,
+			secret("2", "u2", "21", "uninstalling")}, false},
+		"another record of the same revision (re-install)": {[]*metav1.PartialObjectMetadata{secret("2", "u9", "40",
+			"deployed")}, false},
+		"the same revision written again as deployed": {[]*metav1.PartialObjectMetadata{secret("2", "u2", "22",
+			"deployed")}, false},
+		"an older record is the newest": {[]*metav1.PartialObjectMetadata{old}, false},
+		"there is no record":            {nil, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -144,7 +150,8 @@ func TestThoseWhoWaitShareOneReadThatBeganAfterTheyAsked(t *testing.T) {
 		go ask()
 	}
 	waitJoined(p, 10)
-	// The record changes before the first read is answered to the API server's mind, and after the ten saw their objects.
+	// The record changes before the first read is answered to the API server's mind, and after the ten saw their
+	// objects.
 	l.gate <- struct{}{}
 	<-l.began // the second read began after all ten asked
 	l.mu.Lock()
@@ -185,7 +192,8 @@ func waitJoined(p *Prover, n int) {
 
 func TestACallerThatGivesUpDoesNotSpoilTheReadOfOthers(t *testing.T) {
 	locked := secret("2", "u2", "20", "deployed")
-	l := &lister{items: []*metav1.PartialObjectMetadata{locked}, began: make(chan struct{}, 2), gate: make(chan struct{}, 2)}
+	l := &lister{items: []*metav1.PartialObjectMetadata{locked}, began: make(chan struct{}, 2),
+		gate: make(chan struct{}, 2)}
 	p := l.prover()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error)

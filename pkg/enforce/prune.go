@@ -17,7 +17,9 @@ import (
 // Prune deletes an object that Helm failed to delete, if the record still is the newest of its release and the object
 // still is as observed, and reports whether it did. The caller has to confirm with ConfirmPruned. Whether the object is
 // a leftover at all is the caller's to know.
-func (e *Enforcer) Prune(ctx context.Context, rec release.Record, o *lock.Object, live *unstructured.Unstructured) (bool, error) {
+func (e *Enforcer) Prune(
+	ctx context.Context, rec release.Record, o *lock.Object, live *unstructured.Unstructured,
+) (bool, error) {
 	holds, err := e.prover.Holds(ctx, rec)
 	if err != nil || !holds {
 		return false, err
@@ -35,7 +37,9 @@ func (e *Enforcer) Prune(ctx context.Context, rec release.Record, o *lock.Object
 // ConfirmPruned creates a pruned object again if the record is not the newest of its release any more: Helm was at work
 // while it was deleted, and may have taken it into the new revision without writing to it. It returns whether the
 // object stays deleted. On an error calling it again is safe.
-func (e *Enforcer) ConfirmPruned(ctx context.Context, rec release.Record, o *lock.Object, live *unstructured.Unstructured) (bool, error) {
+func (e *Enforcer) ConfirmPruned(
+	ctx context.Context, rec release.Record, o *lock.Object, live *unstructured.Unstructured,
+) (bool, error) {
 	holds, err := e.prover.Holds(ctx, rec)
 	if err != nil || holds {
 		return holds, err

@@ -12,8 +12,9 @@ import (
 	"github.com/rancher/helm-locker/pkg/lock"
 )
 
-// replaceable are the kinds that hold no data and run nothing twice when they are deleted and created anew, with what is
-// lost. Never in here: PersistentVolumeClaim, PersistentVolume, StatefulSet, Job, Namespace, CustomResourceDefinition.
+// replaceable are the kinds that hold no data and run nothing twice when they are deleted and created anew, with
+// what is lost. Never in here: PersistentVolumeClaim, PersistentVolume, StatefulSet, Job, Namespace,
+// CustomResourceDefinition.
 var replaceable = map[schema.GroupKind]string{
 	{Kind: "ConfigMap"}:                            "",
 	{Kind: "Secret"}:                               "",
@@ -36,9 +37,10 @@ func Replaceable(kind schema.GroupKind) (loses string, ok bool) {
 	return loses, ok
 }
 
-// Replace deletes the live object and creates it as declared. It deletes nothing that it could not create: the API server
-// is asked first, in a dry run under another name. Holds must have been true after the object was observed; the caller
-// has to confirm the creation. If the object lingers because of a finalizer the error is "already exists".
+// Replace deletes the live object and creates it as declared. It deletes nothing that it could not create: the API
+// server is asked first, in a dry run under another name. Holds must have been true after the object was observed;
+// the caller has to confirm the creation. If the object lingers because of a finalizer the error is "already
+// exists".
 func (e *Enforcer) Replace(ctx context.Context, setID string, r *Revert) (*unstructured.Unstructured, error) {
 	if _, ok := Replaceable(r.ID.GroupKind()); !ok {
 		return nil, fmt.Errorf("replace %s: objects of this kind are never replaced", r.ID)
@@ -67,7 +69,8 @@ func (w *writer) tryCreate(ctx context.Context, r *Revert) error {
 	if r.ID.GroupKind() == (schema.GroupKind{Kind: "Service"}) {
 		withoutAllocations(obj.Object)
 	}
-	_, err := w.resource(r.Object).Create(ctx, obj, metav1.CreateOptions{FieldManager: r.Owner.Manager, DryRun: dryRunOption(true)})
+	_, err := w.resource(r.Object).Create(ctx, obj,
+		metav1.CreateOptions{FieldManager: r.Owner.Manager, DryRun: dryRunOption(true)})
 	if err != nil {
 		return fmt.Errorf("it is not deleted because it could not be created again: %w", err)
 	}

@@ -2,8 +2,8 @@ package enforce
 
 import "context"
 
-// shared lets all who want the same done share one turn of doing it, which begins after they asked for it: who comes while a
-// turn is under way gets the next one. Its methods are called with a lock of the user's held.
+// shared lets all who want the same done share one turn of doing it, which begins after they asked for it: who
+// comes while a turn is under way gets the next one. Its methods are called with a lock of the user's held.
 type shared[T any] struct{ current, next *turn[T] }
 
 // turn is one time that something is done for all who joined it.
@@ -36,7 +36,8 @@ func (s *shared[T]) join() (t *turn[T], lead bool) {
 // begin closes the current turn to those who come later.
 func (s *shared[T]) begin() { s.current.begun = true }
 
-// advance makes the next turn the current one, which the caller has to have carried out, and returns it; nil when nobody waits.
+// advance makes the next turn the current one, which the caller has to have carried out, and returns it; nil when
+// nobody waits.
 func (s *shared[T]) advance() *turn[T] {
 	s.current, s.next = s.next, nil
 	return s.current

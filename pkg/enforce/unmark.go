@@ -13,9 +13,12 @@ import (
 	"github.com/rancher/helm-locker/pkg/lock"
 )
 
-// Unmark takes what the older operator left off an object, in one write and only if the object still is as observed: otherwise
-// the error is the API server's conflict. Content is not written. With dryRun the API server only reports whether it would do it.
-func (e *Enforcer) Unmark(ctx context.Context, o *lock.Object, live *unstructured.Unstructured, found *Legacy, dryRun bool) error {
+// Unmark takes what the older operator left off an object, in one write and only if the object still is as
+// observed: otherwise the error is the API server's conflict. Content is not written. With dryRun the API server
+// only reports whether it would do it.
+func (e *Enforcer) Unmark(
+	ctx context.Context, o *lock.Object, live *unstructured.Unstructured, found *Legacy, dryRun bool,
+) error {
 	// Removing makes nobody an owner, so that it does not matter which of Helm's managers this is written as.
 	manager := drift.ManagedBy(found.managedFields).Manager
 	body, err := found.patch(live)
@@ -41,7 +44,8 @@ func (l *Legacy) patch(live *unstructured.Unstructured) ([]byte, error) {
 	for _, name := range l.Annotations {
 		patch = append(patch, operation{Op: "remove", Path: "/metadata/annotations/" + pointerEscape(name)})
 	}
-	// An empty list would have the API server begin anew, with nobody owning anything; the removal itself ends the ownership.
+	// An empty list would have the API server begin anew, with nobody owning anything; the removal itself ends the
+	// ownership.
 	if len(l.Managers) > 0 && len(l.managedFields) > 0 {
 		patch = append(patch, operation{"replace", "/metadata/managedFields", l.managedFields})
 	}

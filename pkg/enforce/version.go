@@ -8,8 +8,9 @@ import (
 // cachedListsSince is the version of Kubernetes since which API servers answer consistent lists from their watch cache.
 var cachedListsSince = version.MustParseGeneric("1.31.0")
 
-// ListsReadStorage reports whether API servers of a version answer a consistent list from etcd: they read and decode every object of
-// the resource in the namespace to find those that a label selector matches. A version that says nothing counts as new.
+// ListsReadStorage reports whether API servers of a version answer a consistent list from etcd: they read and
+// decode every object of the resource in the namespace to find those that a label selector matches. A version that
+// says nothing counts as new.
 func ListsReadStorage(server *apiversion.Info) bool {
 	v, err := version.ParseGeneric(server.GitVersion)
 	return err == nil && v.LessThan(cachedListsSince)

@@ -39,11 +39,13 @@ type Revert struct {
 	Target map[string]any
 	// RemovesForeign is set when Target lacks a list element that somebody else added.
 	RemovesForeign bool
-	// Options are the rules of the comparison that found Target. What they ignore is not written to an object that exists.
+	// Options are the rules of the comparison that found Target. What they ignore is not written to an object that
+	// exists.
 	Options drift.Options
 	// Owned reports whether Helm's manager owns a field of Live by server-side apply; nil where Options ignore nothing.
 	Owned func(path []string) bool
-	// Owner is Helm's field manager on the object. When its operation is Apply the object is owned by server-side apply.
+	// Owner is Helm's field manager on the object. When its operation is Apply the object is owned by server-side
+	// apply.
 	Owner drift.Owner
 }
 
@@ -89,16 +91,19 @@ func (r *Revert) serverSide() bool {
 	return r.Owner.Operation == metav1.ManagedFieldsOperationApply
 }
 
-func (w *writer) merge(ctx context.Context, r *Revert, manager string, dryRun bool) (*unstructured.Unstructured, error) {
+func (w *writer) merge(
+	ctx context.Context, r *Revert, manager string, dryRun bool,
+) (*unstructured.Unstructured, error) {
 	as, body, err := r.patch()
 	if err != nil {
 		return nil, fmt.Errorf("encode the patch of %s: %w", r.ID, err)
 	}
-	return w.resource(r.Object).Patch(ctx, r.ID.Name, as, body, metav1.PatchOptions{FieldManager: manager, DryRun: dryRunOption(dryRun)})
+	return w.resource(r.Object).Patch(ctx, r.ID.Name, as, body,
+		metav1.PatchOptions{FieldManager: manager, DryRun: dryRunOption(dryRun)})
 }
 
-// patch returns the patch that makes Target of Live, if Live is still the newest version: a merge patch, but for a target with
-// nulls, which a merge patch cannot write.
+// patch returns the patch that makes Target of Live, if Live is still the newest version: a merge patch, but for a
+// target with nulls, which a merge patch cannot write.
 func (r *Revert) patch() (types.PatchType, []byte, error) {
 	if drift.SetsNull(r.Live.Object, r.Target) {
 		operations := append(drift.JSONPatch(r.Live.Object, r.Target),
@@ -154,9 +159,11 @@ func (w *writer) create(ctx context.Context, r *Revert) (*unstructured.Unstructu
 	return owned, nil
 }
 
-// own makes Helm's manager, by server-side apply, the owner of what it declares and of nothing else, after from has made the
-// object as desired by the write that returned done.
-func (w *writer) own(ctx context.Context, r *Revert, done *unstructured.Unstructured, from string) (*unstructured.Unstructured, error) {
+// own makes Helm's manager, by server-side apply, the owner of what it declares and of nothing else, after from has
+// made the object as desired by the write that returned done.
+func (w *writer) own(
+	ctx context.Context, r *Revert, done *unstructured.Unstructured, from string,
+) (*unstructured.Unstructured, error) {
 	owned, err := w.handOver(ctx, r, done, from)
 	if err != nil {
 		return nil, err
@@ -179,8 +186,9 @@ func (w *writer) own(ctx context.Context, r *Revert, done *unstructured.Unstruct
 		case attempt == attempts:
 			return owned, nil
 		}
-		// A controller has taken note of the object: a Deployment gets its revision annotation. That is a new observation, so
-		// the record has to be read again. If anybody else wrote, or Helm is at work, the surplus stays: it is in nobody's way.
+		// A controller has taken note of the object: a Deployment gets its revision annotation. That is a new
+		// observation, so the record has to be read again. If anybody else wrote, or Helm is at work, the surplus
+		// stays: it is in nobody's way.
 		now, err = w.resource(r.Object).Get(ctx, r.ID.Name, metav1.GetOptions{})
 		if err != nil || now.GetUID() != owned.GetUID() || !r.declaresAlike(now, owned) {
 			return owned, nil //nolint:nilerr // the watch tells what has become of the object
@@ -195,13 +203,17 @@ func (w *writer) own(ctx context.Context, r *Revert, done *unstructured.Unstruct
 func (r *Revert) declaresAlike(a, b *unstructured.Unstructured) bool {
 	options := r.Options
 	options.Accepted, options.Strict = nil, nil
-	return reflect.DeepEqual(drift.Compare(r.Desired, a.Object, options).Changes, drift.Compare(r.Desired, b.Object, options).Changes)
+	return reflect.DeepEqual(drift.Compare(r.Desired, a.Object, options).Changes,
+		drift.Compare(r.Desired, b.Object, options).Changes)
 }
 
-// handOver makes Helm's manager, by server-side apply, the owner of what from owns by updates since the write that returned
-// done. Controllers write to a new or changed object at once (a Deployment gets its revision annotation), so a conflict
-// is the rule rather than the exception; nothing but ownership is written, so trying again undoes nobody's write.
-func (w *writer) handOver(ctx context.Context, r *Revert, done *unstructured.Unstructured, from string) (*unstructured.Unstructured, error) {
+// handOver makes Helm's manager, by server-side apply, the owner of what from owns by updates since the write that
+// returned done. Controllers write to a new or changed object at once (a Deployment gets its revision annotation),
+// so a conflict is the rule rather than the exception; nothing but ownership is written, so trying again undoes
+// nobody's write.
+func (w *writer) handOver(
+	ctx context.Context, r *Revert, done *unstructured.Unstructured, from string,
+) (*unstructured.Unstructured, error) {
 	now := done
 	for attempt := 1; ; attempt++ {
 		patch, err := csaupgrade.UpgradeManagedFieldsPatch(now, sets.New(from), r.Owner.Manager)
@@ -211,7 +223,8 @@ func (w *writer) handOver(ctx context.Context, r *Revert, done *unstructured.Uns
 		if len(patch) == 0 {
 			return done, nil
 		}
-		owned, err := w.resource(r.Object).Patch(ctx, r.ID.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: r.Owner.Manager})
+		owned, err := w.resource(r.Object).Patch(ctx, r.ID.Name, types.JSONPatchType, patch,
+			metav1.PatchOptions{FieldManager: r.Owner.Manager})
 		switch {
 		case err == nil && attempt == 1:
 			return owned, nil
@@ -229,9 +242,10 @@ func (w *writer) handOver(ctx context.Context, r *Revert, done *unstructured.Uns
 	}
 }
 
-// adopt returns what our last write made of an object, done, with the field ownership that owned has: the answer to a later write of
-// ours, of ownership only, to the state now. Content and version stay those of done: what others wrote after it has not been judged.
-// If Helm has written in between, done stays as it is, or its write would count as ours when the object is taken back.
+// adopt returns what our last write made of an object, done, with the field ownership that owned has: the answer to
+// a later write of ours, of ownership only, to the state now. Content and version stay those of done: what others
+// wrote after it has not been judged. If Helm has written in between, done stays as it is, or its write would count
+// as ours when the object is taken back.
 func adopt(done, now, owned *unstructured.Unstructured) *unstructured.Unstructured {
 	if !reflect.DeepEqual(helmEntries(now), helmEntries(done)) {
 		return done
@@ -241,8 +255,9 @@ func adopt(done, now, owned *unstructured.Unstructured) *unstructured.Unstructur
 	return result
 }
 
-// takeBack deletes an object that was just created, unless Helm or a person has touched it since. What controllers do to a
-// new object at once (status, annotations of their own) does not count: they would keep it alive after an uninstall.
+// takeBack deletes an object that was just created, unless Helm or a person has touched it since. What controllers
+// do to a new object at once (status, annotations of their own) does not count: they would keep it alive after an
+// uninstall.
 func (w *writer) takeBack(ctx context.Context, o *lock.Object, created *unstructured.Unstructured) error {
 	now := created
 	for attempt := 1; ; attempt++ {

@@ -1,6 +1,7 @@
-// Package inspect reads Helm releases and what became of their objects, for people who ask: the records of a release from a
-// cluster or a file, and how live objects differ from what the release declares. It writes nothing; dry runs are all that
-// it asks of the API server beyond reading. What it returns holds no value of a Secret unless a caller asks for it.
+// Package inspect reads Helm releases and what became of their objects, for people who ask: the records of a
+// release from a cluster or a file, and how live objects differ from what the release declares. It writes nothing;
+// dry runs are all that it asks of the API server beyond reading. What it returns holds no value of a Secret unless
+// a caller asks for it.
 package inspect
 
 import (
@@ -36,8 +37,8 @@ type Cluster struct {
 	enforcer   *enforce.Enforcer
 }
 
-// Connect returns the cluster that config leads to. Dry runs are made in the name of CompareOptions.Account by way of accounts;
-// nil where no comparison names an account. No request is made yet.
+// Connect returns the cluster that config leads to. Dry runs are made in the name of CompareOptions.Account by way
+// of accounts; nil where no comparison names an account. No request is made yet.
 func Connect(config *rest.Config, accounts *enforce.Accounts) (*Cluster, error) {
 	config = rest.CopyConfig(config)
 	config.QPS, config.RateLimiter = -1, nil
@@ -65,7 +66,8 @@ func Connect(config *rest.Config, accounts *enforce.Accounts) (*Cluster, error) 
 	c.kinds = watch.NewKinds(c.Discovery)
 	silent := logrus.New()
 	silent.SetOutput(io.Discard)
-	c.enforcer = enforce.New(enforce.Clients{Discovery: c.Discovery, Dynamic: bounded, Metadata: c.metadata, Accounts: accounts}, silent)
+	c.enforcer = enforce.New(enforce.Clients{Discovery: c.Discovery, Dynamic: bounded, Metadata: c.metadata,
+		Accounts: accounts}, silent)
 	return c, nil
 }
 

@@ -33,7 +33,8 @@ const (
 	StateDeleting State = "BeingDeleted"
 )
 
-// Change is a field that differs, and who changed it according to the object's managedFields; zero when that cannot be told.
+// Change is a field that differs, and who changed it according to the object's managedFields; zero when that cannot
+// be told.
 type Change struct {
 	drift.Change
 	Author drift.Author
@@ -45,9 +46,11 @@ type Difference struct {
 	State State
 	// Changes are the fields that differ; none for a missing object, perhaps none for one whose deletion is pending.
 	Changes []Change
-	// Want is the object as it would be if the release were applied now, Have as it is; masked. Have is nil when it is missing.
+	// Want is the object as it would be if the release were applied now, Have as it is; masked. Have is nil when it
+	// is missing.
 	Want, Have map[string]any
-	// TooLarge is set when Want and Have are left out because the object is a large one and CompareOptions.Most bounds the comparison.
+	// TooLarge is set when Want and Have are left out because the object is a large one and CompareOptions.Most
+	// bounds the comparison.
 	TooLarge bool
 	// Note says more, for example why an object cannot exist or what holds its deletion; often empty.
 	Note string
@@ -79,8 +82,8 @@ type Comparison struct {
 	Left []string
 	// Withheld are the objects that were not read because CompareOptions.Withhold says so.
 	Withheld []Withheld
-	// Local says why differences were judged without the API server's help, so that values which the server or a webhook
-	// rewrites may be among them; empty when it helped.
+	// Local says why differences were judged without the API server's help, so that values which the server or a
+	// webhook rewrites may be among them; empty when it helped.
 	Local string
 }
 
@@ -91,16 +94,18 @@ type CompareOptions struct {
 	Strict bool
 	// Rules are the ignore rules of the release's HelmRelease; nil for none.
 	Rules *rules.Rules
-	// Most bounds the number of Differences, any of the objects that differ, and so the memory that a comparison takes; 0 for
-	// no bound. Beyond it they are counted. With a bound, objects are read one after the other, and of large ones no content is kept.
+	// Most bounds the number of Differences, any of the objects that differ, and so the memory that a comparison
+	// takes; 0 for no bound. Beyond it they are counted. With a bound, objects are read one after the other, and of
+	// large ones no content is kept.
 	Most int
-	// Account is the user in whose name dry runs are made; empty for the one who compares. The Cluster must have been connected
-	// with accounts.
+	// Account is the user in whose name dry runs are made; empty for the one who compares. The Cluster must have
+	// been connected with accounts.
 	Account string
-	// Withhold, if set, is called once, before any object is read. It returns a reason for each object that must not be read, and
-	// leaves the others out.
+	// Withhold, if set, is called once, before any object is read. It returns a reason for each object that must
+	// not be read, and leaves the others out.
 	Withhold func(ctx context.Context, objects []manifest.Object) (map[manifest.ID]string, error)
-	// Progress, if set, is called after each object, with the number of those done and of all. It is not called concurrently.
+	// Progress, if set, is called after each object, with the number of those done and of all. It is not called
+	// concurrently.
 	Progress func(done, all int)
 }
 
@@ -112,8 +117,9 @@ type Source interface {
 	Look(ctx context.Context, o *lock.Object) (*unstructured.Unstructured, error)
 	// UnknownKind says why an object of a kind that Scope does not know is missing.
 	UnknownKind() string
-	// Settle returns what the live object would become if the release were applied to it now, by a dry run. Why says, when
-	// there is no answer, what stands against it. The error is errChanged when it is not the current state any more.
+	// Settle returns what the live object would become if the release were applied to it now, by a dry run. Why
+	// says, when there is no answer, what stands against it. The error is errChanged when it is not the current
+	// state any more.
 	Settle(ctx context.Context, r *enforce.Revert) (after *unstructured.Unstructured, why string, err error)
 	// Autoscalers returns the live HorizontalPodAutoscalers of a namespace, as far as they may be read.
 	Autoscalers(ctx context.Context, namespace string) []*unstructured.Unstructured
@@ -128,9 +134,11 @@ const attempts = 5
 // lookTogether is how many objects are looked at at a time.
 const lookTogether = 8
 
-// Compare compares a release with the live objects of source. The error is about the release itself: a manifest that does not
-// parse is not compared at all.
-func Compare(ctx context.Context, source Source, details *release.Details, options CompareOptions) (*Comparison, error) {
+// Compare compares a release with the live objects of source. The error is about the release itself: a manifest
+// that does not parse is not compared at all.
+func Compare(
+	ctx context.Context, source Source, details *release.Details, options CompareOptions,
+) (*Comparison, error) {
 	set, err := manifest.Parse(details.Manifest)
 	if err != nil {
 		return nil, fmt.Errorf("the manifest of revision %d of release %s does not parse, so nothing is compared: %w",
@@ -148,7 +156,8 @@ func Compare(ctx context.Context, source Source, details *release.Details, optio
 	if err != nil {
 		return nil, err
 	}
-	c := &comparer{Comparison: Comparison{Release: details, Withheld: withheld}, source: source, options: options, schemas: schemas,
+	c := &comparer{Comparison: Comparison{Release: details, Withheld: withheld}, source: source, options: options,
+		schemas:    schemas,
 		serverSide: details.ApplyMethod == release.ApplyMethodServerSide, all: len(readable)}
 	for _, skipped := range set.Skipped {
 		c.Left = append(c.Left, skipped.String())
@@ -168,7 +177,9 @@ func Compare(ctx context.Context, source Source, details *release.Details, optio
 }
 
 // withhold sorts out the objects that must not be read.
-func withhold(ctx context.Context, options CompareOptions, objects []manifest.Object) ([]manifest.Object, []Withheld, error) {
+func withhold(
+	ctx context.Context, options CompareOptions, objects []manifest.Object,
+) ([]manifest.Object, []Withheld, error) {
 	if options.Withhold == nil {
 		return objects, nil, nil
 	}
@@ -241,5 +252,6 @@ func isLarge(content map[string]any) bool {
 }
 
 func compareIDs(a, b manifest.ID) int {
-	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Group, b.Group), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Group, b.Group), cmp.Compare(a.Namespace, b.Namespace),
+		cmp.Compare(a.Name, b.Name))
 }

@@ -70,7 +70,8 @@ func (c *Cluster) Declared(ctx context.Context, key release.Key) (*Declared, err
 func (c *Cluster) resolve(details *release.Details) (objects, unknown []manifest.Object, err error) {
 	set, err := manifest.Parse(details.Manifest)
 	if err != nil {
-		return nil, nil, fmt.Errorf("the manifest of revision %d of release %s does not parse: %w", details.Revision, details.Key, err)
+		return nil, nil, fmt.Errorf("the manifest of revision %d of release %s does not parse: %w", details.Revision,
+			details.Key, err)
 	}
 	objects, unknown, err = set.Resolve(manifest.Release(details.Key), c.Scope())
 	if err != nil {

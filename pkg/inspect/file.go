@@ -32,8 +32,8 @@ type Saved struct {
 	bare     *release.Details
 }
 
-// ReadSaved reads a file with release records: Secrets as kubectl prints them (YAML or JSON, several, or a List), or a single
-// payload, with or without its base64 encodings. Name is for errors, which never quote the file.
+// ReadSaved reads a file with release records: Secrets as kubectl prints them (YAML or JSON, several, or a List),
+// or a single payload, with or without its base64 encodings. Name is for errors, which never quote the file.
 func ReadSaved(r io.Reader, name string) (*Saved, error) {
 	content, err := io.ReadAll(io.LimitReader(r, maxFile+1))
 	if err != nil {
@@ -44,7 +44,9 @@ func ReadSaved(r io.Reader, name string) (*Saved, error) {
 	}
 	saved := &Saved{Name: name, payloads: map[release.Record][]byte{}}
 	if len(bytes.TrimSpace(content)) == 0 {
-		return nil, fmt.Errorf("%s is empty; it must hold a release Secret (kubectl get secret NAME -o yaml) or its payload", name)
+		return nil, fmt.Errorf(
+			"%s is empty; it must hold a release Secret (kubectl get secret NAME -o yaml) or its payload", name,
+		)
 	}
 	if payload, ok := barePayload(content); ok {
 		if saved.bare, err = decode(payload, name); err != nil {
@@ -60,8 +62,8 @@ func ReadSaved(r io.Reader, name string) (*Saved, error) {
 
 var gzipMagic = []byte{0x1f, 0x8b, 0x08}
 
-// barePayload returns the payload as release.Decode takes it, when the file is a payload: in Kubernetes' base64 over Helm's,
-// in Helm's alone, compressed, or plain JSON.
+// barePayload returns the payload as release.Decode takes it, when the file is a payload: in Kubernetes' base64
+// over Helm's, in Helm's alone, compressed, or plain JSON.
 func barePayload(content []byte) ([]byte, bool) {
 	content = bytes.TrimSpace(content)
 	encoded := func(plain []byte) []byte { return []byte(base64.StdEncoding.EncodeToString(plain)) }
@@ -100,7 +102,10 @@ func (s *Saved) parse(content []byte) error {
 		}
 		if err != nil {
 			// The parser's own words may quote the file.
-			return fmt.Errorf("document %d of %s is neither YAML nor JSON; it must hold a release Secret (kubectl get secret NAME -o yaml) or its payload", n, s.Name)
+			return fmt.Errorf(
+				"document %d of %s is neither YAML nor JSON; it must hold a release Secret (kubectl get secret NAME "+
+					"-o yaml) or its payload", n, s.Name,
+			)
 		}
 		if object == nil {
 			continue
@@ -138,15 +143,16 @@ func (s *Saved) add(object *unstructured.Unstructured) error {
 	return nil
 }
 
-// Find returns a release of the file. Key and revision choose where there are several; an empty name, namespace or a revision
-// of 0 fits all. The error is a *NotFoundError when nothing fits.
+// Find returns a release of the file. Key and revision choose where there are several; an empty name, namespace or
+// a revision of 0 fits all. The error is a *NotFoundError when nothing fits.
 func (s *Saved) Find(key release.Key, revision int) (*release.Details, error) {
 	fits := func(k release.Key) bool {
 		return (key.Name == "" || k.Name == key.Name) && (key.Namespace == "" || k.Namespace == key.Namespace)
 	}
 	if s.bare != nil {
 		if !fits(s.bare.Key) || revision != 0 && revision != s.bare.Revision {
-			return nil, fmt.Errorf("%s holds revision %d of release %s and nothing else", s.Name, s.bare.Revision, s.bare.Key)
+			return nil, fmt.Errorf("%s holds revision %d of release %s and nothing else", s.Name, s.bare.Revision,
+				s.bare.Key)
 		}
 		return s.bare, nil
 	}
@@ -160,7 +166,8 @@ func (s *Saved) Find(key release.Key, revision int) (*release.Details, error) {
 	}
 	switch {
 	case len(s.records) == 0:
-		return nil, fmt.Errorf("%s holds no release record: it needs a Secret of type %s, or the payload of one", s.Name, release.SecretType)
+		return nil, fmt.Errorf("%s holds no release record: it needs a Secret of type %s, or the payload of one",
+			s.Name, release.SecretType)
 	case len(keys) == 0:
 		return nil, &NotFoundError{Key: key, Source: s.Name, Similar: s.similar(key)}
 	case len(keys) > 1:

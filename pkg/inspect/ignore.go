@@ -30,9 +30,11 @@ func either(a, b func([]string) bool) func([]string) bool {
 	return func(path []string) bool { return a(path) || b(path) }
 }
 
-// autoscaled returns what of an object an autoscaler, of the release or a live one, leaves to compare: a replica count within
-// its range is ignored, and from outside of it the operator goes back to the range and not to the declared count.
-func (c *comparer) autoscaled(ctx context.Context, o manifest.Object, live *unstructured.Unstructured, replicas *lock.Range) (
+// autoscaled returns what of an object an autoscaler, of the release or a live one, leaves to compare: a replica
+// count within its range is ignored, and from outside of it the operator goes back to the range and not to the
+// declared count.
+func (c *comparer) autoscaled(ctx context.Context, o manifest.Object, live *unstructured.Unstructured,
+	replicas *lock.Range) (
 	desired map[string]any, ignore func([]string) bool) {
 	declared, found, err := unstructured.NestedInt64(o.Content, "spec", "replicas")
 	if !found || err != nil {
@@ -53,7 +55,10 @@ func (c *comparer) autoscaled(ctx context.Context, o manifest.Object, live *unst
 	case replicas == nil || replicas.Min > replicas.Max:
 		return o.Content, nil
 	case replicas.Contains(count):
-		return o.Content, func(path []string) bool { return len(path) == 2 && path[0] == "spec" && path[1] == "replicas" }
+		return o.Content, func(path []string) bool {
+			return len(path) == 2 && path[0] == "spec" &&
+				path[1] == "replicas"
+		}
 	}
 	return lock.WithReplicas(o.Content, replicas.Within(count, nil, scalers.Wanted(o.ID))), nil
 }

@@ -20,7 +20,8 @@ import (
 
 func TestSimilar(t *testing.T) {
 	keys := map[release.Key]bool{}
-	for _, key := range []string{"apps/web", "apps/wed", "apps/web-api", "apps/cache", "other/web", "other/wep", "apps/w"} {
+	for _, key := range []string{"apps/web", "apps/wed", "apps/web-api", "apps/cache", "other/web", "other/wep",
+		"apps/w"} {
 		namespace, name, _ := strings.Cut(key, "/")
 		keys[release.Key{Namespace: namespace, Name: name}] = true
 	}
@@ -52,11 +53,14 @@ func TestCurrentIsTheNewestDeployedRevision(t *testing.T) {
 		records []release.Record
 		want    int
 	}{
-		"none":            {nil, 0},
-		"deployed":        {[]release.Record{record(2, release.StatusDeployed), record(1, release.StatusSuperseded)}, 2},
-		"a failed one":    {[]release.Record{record(1, release.StatusDeployed), record(2, release.StatusFailed)}, 1},
-		"an upgrade":      {[]release.Record{record(3, release.StatusPendingUpgrade), record(2, release.StatusDeployed)}, 2},
-		"all uninstalled": {[]release.Record{record(1, release.StatusSuperseded), record(2, release.StatusUninstalled)}, 2},
+		"none": {nil, 0},
+		"deployed": {[]release.Record{record(2, release.StatusDeployed), record(1, release.StatusSuperseded)},
+			2},
+		"a failed one": {[]release.Record{record(1, release.StatusDeployed), record(2, release.StatusFailed)}, 1},
+		"an upgrade": {[]release.Record{record(3, release.StatusPendingUpgrade),
+			record(2, release.StatusDeployed)}, 2},
+		"all uninstalled": {[]release.Record{record(1, release.StatusSuperseded),
+			record(2, release.StatusUninstalled)}, 2},
 	} {
 		if got, _ := Current(tc.records); got.Revision != tc.want {
 			t.Errorf("%s: revision %d", name, got.Revision)
@@ -79,7 +83,8 @@ func (c *changing) Settle(context.Context, *enforce.Revert) (*unstructured.Unstr
 }
 
 func details(manifest string) *release.Details {
-	return &release.Details{Release: release.Release{Key: release.Key{Namespace: "apps", Name: "web"}, Revision: 1, Manifest: manifest}}
+	return &release.Details{Release: release.Release{Key: release.Key{Namespace: "apps", Name: "web"}, Revision: 1,
+		Manifest: manifest}}
 }
 
 func saved(t *testing.T, text string) []*unstructured.Unstructured {
@@ -162,11 +167,13 @@ metadata: {name: test, annotations: {helm.sh/hook: test}}
 			found = append(found, string(change.Op)+" "+change.Path)
 		}
 	}
-	want := []string{"Missing ClusterRole web ", "Modified ConfigMap apps/web ", "Modified /data/b", "Missing Unknown.example.org web no object of this kind was saved"}
+	want := []string{"Missing ClusterRole web ", "Modified ConfigMap apps/web ", "Modified /data/b",
+		"Missing Unknown.example.org web no object of this kind was saved"}
 	if !reflect.DeepEqual(found, want) {
 		t.Errorf("differences are %q, want %q", found, want)
 	}
-	left := []string{"ConfigMap apps/gone: an ignore rule of the HelmRelease exempts it", "Job apps/ran: it is gone, and a Job that has run is not run again",
+	left := []string{"ConfigMap apps/gone: an ignore rule of the HelmRelease exempts it",
+		"Job apps/ran: it is gone, and a Job that has run is not run again",
 		"Pod test in document 6: it is a hook: Helm runs it and does not manage it"}
 	if !reflect.DeepEqual(c.Left, left) {
 		t.Errorf("left are %q, want %q", c.Left, left)
@@ -174,7 +181,8 @@ metadata: {name: test, annotations: {helm.sh/hook: test}}
 	if calls != 4 || c.Compared != 5 || c.Local != "saved objects are compared" {
 		t.Errorf("%d calls, %d compared, local %q", calls, c.Compared, c.Local)
 	}
-	if _, err := Compare(t.Context(), NewDump(nil), details("kind: ["), CompareOptions{}); err == nil || !strings.Contains(err.Error(), "does not parse, so nothing is compared") {
+	if _, err := Compare(t.Context(), NewDump(nil), details("kind: ["), CompareOptions{}); err == nil ||
+		!strings.Contains(err.Error(), "does not parse, so nothing is compared") {
 		t.Errorf("error is %v", err)
 	}
 }

@@ -48,7 +48,8 @@ func (c *Cluster) Settle(ctx context.Context, r *enforce.Revert) (*unstructured.
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 		return nil, "", errChanged
 	case apierrors.IsForbidden(err):
-		return nil, fmt.Sprintf("no permission for a dry run (it needs the verb patch on %s)", r.GVR.GroupResource()), nil
+		return nil, fmt.Sprintf("no permission for a dry run (it needs the verb patch on %s)", r.GVR.GroupResource()),
+			nil
 	default:
 		// The server's words may quote values, so that only the reason is passed on.
 		return nil, fmt.Sprintf("the API server refused a dry run of %s (%s)", r.ID, reasonOf(err)), nil
@@ -57,7 +58,8 @@ func (c *Cluster) Settle(ctx context.Context, r *enforce.Revert) (*unstructured.
 
 // Autoscalers is part of Source.
 func (c *Cluster) Autoscalers(ctx context.Context, namespace string) []*unstructured.Unstructured {
-	kind, err := c.kinds.Get(schema.GroupVersionKind{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"})
+	kind, err := c.kinds.Get(schema.GroupVersionKind{Group: "autoscaling", Version: "v2",
+		Kind: "HorizontalPodAutoscaler"})
 	if err != nil {
 		return nil
 	}

@@ -10,20 +10,21 @@ import (
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
-// maxSecretBytes bounds the values of Secrets that one comparison keeps in memory to find them in other texts. They are kept in all
-// their forms, which are ten times as much. A Secret holds 1 MiB, and a release stores all of its Secrets in one.
+// maxSecretBytes bounds the values of Secrets that one comparison keeps in memory to find them in other texts. They
+// are kept in all their forms, which are ten times as much. A Secret holds 1 MiB, and a release stores all of its
+// Secrets in one.
 const maxSecretBytes = 4 << 20
 
-// liveSecrets collects the values of the live Secrets of a release: what the release declares may quote them, and so may every
-// live object.
+// liveSecrets collects the values of the live Secrets of a release: what the release declares may quote them, and
+// so may every live object.
 type liveSecrets struct {
 	mu      sync.Mutex // guards the rest
 	secrets []map[string]any
 	bytes   int
 }
 
-// add keeps the values of an object that is a Secret. Nil and other objects are passed over. Beyond maxSecretBytes nothing is
-// kept, and values refuses.
+// add keeps the values of an object that is a Secret. Nil and other objects are passed over. Beyond maxSecretBytes
+// nothing is kept, and values refuses.
 func (s *liveSecrets) add(live *unstructured.Unstructured) {
 	if live == nil || live.GetKind() != "Secret" {
 		return
@@ -53,8 +54,8 @@ func (s *liveSecrets) keep(secret map[string]any) {
 	}
 }
 
-// values returns the values of all Secrets that were added, and of those among the objects of the release. The error says that
-// they were too many to be kept.
+// values returns the values of all Secrets that were added, and of those among the objects of the release. The
+// error says that they were too many to be kept.
 func (s *liveSecrets) values(declared []manifest.Object) (report.Values, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,7 +65,9 @@ func (s *liveSecrets) values(declared []manifest.Object) (report.Values, error) 
 		}
 	}
 	if s.bytes > maxSecretBytes {
-		return report.Values{}, fmt.Errorf("its Secrets hold more than %d MiB, which is too much to find and mask in other texts", maxSecretBytes>>20)
+		return report.Values{}, fmt.Errorf(
+			"its Secrets hold more than %d MiB, which is too much to find and mask in other texts", maxSecretBytes>>20,
+		)
 	}
 	return report.ValuesOf(s.secrets...), nil
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
-// What the release declares and what the cluster has quote each other's values: neither may get out on either side, nor in another object.
+// What the release declares and what the cluster has quote each other's values: neither may get out on either side,
+// nor in another object.
 func TestNoValueOfEitherSideGetsOut(t *testing.T) {
 	const declared, live, extra = "declared-hunter2", "live-swordfish", "extra-correcthorse"
 	encoded := base64.StdEncoding.EncodeToString
@@ -37,7 +38,8 @@ metadata:
   labels: {app.kubernetes.io/managed-by: Helm}
   annotations: {meta.helm.sh/release-name: web, meta.helm.sh/release-namespace: apps}
 data: {url: "postgres://app:%[2]s@db/%[3]s", old: %[1]s}
-`, declared, live, extra, encoded([]byte(declared)), encoded([]byte(live)), encoded([]byte(extra))))), details(fmt.Sprintf(`
+`, declared, live, extra, encoded([]byte(declared)), encoded([]byte(live)), encoded([]byte(extra))))),
+		details(fmt.Sprintf(`
 apiVersion: v1
 kind: List
 items:

@@ -38,7 +38,9 @@ func (c *comparer) object(ctx context.Context, o manifest.Object, replicas *lock
 	}
 }
 
-func (c *comparer) compare(ctx context.Context, o manifest.Object, replicas *lock.Range) (d *Difference, left, local string, err error) {
+func (c *comparer) compare(
+	ctx context.Context, o manifest.Object, replicas *lock.Range,
+) (d *Difference, left, local string, err error) {
 	for range attempts {
 		if d, left, local, err = c.compareOnce(ctx, o, replicas); !errors.Is(err, errChanged) {
 			break
@@ -47,7 +49,9 @@ func (c *comparer) compare(ctx context.Context, o manifest.Object, replicas *loc
 	return d, left, local, err
 }
 
-func (c *comparer) compareOnce(ctx context.Context, o manifest.Object, replicas *lock.Range) (d *Difference, left, local string, err error) {
+func (c *comparer) compareOnce(
+	ctx context.Context, o manifest.Object, replicas *lock.Range,
+) (d *Difference, left, local string, err error) {
 	matcher := c.options.Rules.For(o)
 	if matcher.Whole() {
 		return nil, "an ignore rule of the HelmRelease exempts it", "", nil
@@ -56,8 +60,9 @@ func (c *comparer) compareOnce(ctx context.Context, o manifest.Object, replicas 
 		return nil, reserved, "", nil
 	}
 	target := &lock.Object{
-		ID: o.ID, Kind: &lock.Kind{GVK: o.GVK, Namespaced: o.ID.Namespace != ""}, Keep: o.Keep, Replicas: replicas, Scalable: lock.Scalable(o),
-		Account: c.options.Account,
+		ID: o.ID, Kind: &lock.Kind{GVK: o.GVK, Namespaced: o.ID.Namespace != ""}, Keep: o.Keep, Replicas: replicas,
+		Scalable: lock.Scalable(o),
+		Account:  c.options.Account,
 	}
 	live, err := c.source.Look(ctx, target)
 	if err != nil {
@@ -89,7 +94,8 @@ func (c *comparer) compareOnce(ctx context.Context, o manifest.Object, replicas 
 	}
 	want := found.Target
 	after, local, err := c.source.Settle(ctx, &enforce.Revert{
-		Object: target, Desired: o.Content, Live: live, Target: found.Target, RemovesForeign: found.RemovesForeign, Owner: owner,
+		Object: target, Desired: o.Content, Live: live, Target: found.Target, RemovesForeign: found.RemovesForeign,
+		Owner:   owner,
 		Options: options, Owned: owner.Applied(live.GetManagedFields(), o.Content, live.Object),
 	})
 	if err != nil {

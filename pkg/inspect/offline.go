@@ -24,7 +24,8 @@ func NewDump(objects []*unstructured.Unstructured) *Dump {
 	d := &Dump{objects: map[manifest.ID]*unstructured.Unstructured{}, namespaced: map[schema.GroupKind]bool{}}
 	for _, object := range objects {
 		gvk := object.GroupVersionKind()
-		d.objects[manifest.ID{Group: gvk.Group, Kind: gvk.Kind, Namespace: object.GetNamespace(), Name: object.GetName()}] = object
+		d.objects[manifest.ID{Group: gvk.Group, Kind: gvk.Kind, Namespace: object.GetNamespace(),
+			Name: object.GetName()}] = object
 		d.namespaced[gvk.GroupKind()] = object.GetNamespace() != ""
 	}
 	return d
@@ -32,8 +33,10 @@ func NewDump(objects []*unstructured.Unstructured) *Dump {
 
 // clusterScoped are the kinds that Kubernetes ships and that live in no namespace, by group.
 var clusterScoped = map[string][]string{
-	"":                             {"Namespace", "Node", "PersistentVolume"},
-	"admissionregistration.k8s.io": {"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"},
+	"": {"Namespace", "Node", "PersistentVolume"},
+	"admissionregistration.k8s.io": {"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration",
+		"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicy",
+		"MutatingAdmissionPolicyBinding"},
 	"apiextensions.k8s.io":         {"CustomResourceDefinition"},
 	"apiregistration.k8s.io":       {"APIService"},
 	"certificates.k8s.io":          {"CertificateSigningRequest", "ClusterTrustBundle"},
@@ -43,11 +46,12 @@ var clusterScoped = map[string][]string{
 	"rbac.authorization.k8s.io":    {"ClusterRole", "ClusterRoleBinding"},
 	"resource.k8s.io":              {"DeviceClass", "ResourceSlice", "DeviceTaintRule"},
 	"scheduling.k8s.io":            {"PriorityClass"},
-	"storage.k8s.io":               {"CSIDriver", "CSINode", "StorageClass", "VolumeAttachment", "VolumeAttributesClass"},
+	"storage.k8s.io": {"CSIDriver", "CSINode", "StorageClass", "VolumeAttachment",
+		"VolumeAttributesClass"},
 }
 
-// Scope is part of Source. A kind is of the scope that its saved objects have, or of that of Kubernetes' own kinds; others are
-// not known.
+// Scope is part of Source. A kind is of the scope that its saved objects have, or of that of Kubernetes' own kinds;
+// others are not known.
 func (d *Dump) Scope() manifest.Scope {
 	return func(gvk schema.GroupVersionKind) (bool, error) {
 		if namespaced, found := d.namespaced[gvk.GroupKind()]; found {

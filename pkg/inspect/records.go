@@ -23,7 +23,8 @@ type NotFoundError struct {
 	Revision int
 	// Revisions are those that do exist, newest first.
 	Revisions []int
-	// Similar are releases that may have been meant, best first: of nearly that name, or of that name in other namespaces.
+	// Similar are releases that may have been meant, best first: of nearly that name, or of that name in other
+	// namespaces.
 	Similar []release.Key
 	// Source is the file in which the release was looked for; empty for the cluster.
 	Source string
@@ -40,26 +41,28 @@ func (e *NotFoundError) Error() string {
 	if e.Source != "" {
 		return fmt.Sprintf("release %s is not in %s", strings.TrimPrefix(e.Key.String(), "/"), e.Source)
 	}
-	return fmt.Sprintf("release %s does not exist: namespace %q has no Secret of type %s for it", e.Key, e.Key.Namespace, release.SecretType)
+	return fmt.Sprintf("release %s does not exist: namespace %q has no Secret of type %s for it", e.Key,
+		e.Key.Namespace, release.SecretType)
 }
 
-// Records returns the records of all releases in a namespace, or of all namespaces when it is empty, and, if name is not
-// empty, only those of releases of that name. Only metadata is read. A Secret whose labels are not what Helm writes is an error
-// (release.ErrRecord): it may hide the newest revision.
+// Records returns the records of all releases in a namespace, or of all namespaces when it is empty, and, if name
+// is not empty, only those of releases of that name. Only metadata is read. A Secret whose labels are not what Helm
+// writes is an error (release.ErrRecord): it may hide the newest revision.
 func (c *Cluster) Records(ctx context.Context, namespace, name string) ([]release.Record, error) {
 	secrets := c.metadata.Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}).Namespace(namespace)
 	options := metav1.ListOptions{LabelSelector: release.Selector(name), FieldSelector: "type=" + release.SecretType}
-	records, err := enforce.ListMetadata(ctx, secrets, options, func(m *metav1.PartialObjectMetadata) (release.Record, error) {
-		return release.RecordOf(m)
-	})
+	records, err := enforce.ListMetadata(ctx, secrets, options,
+		func(m *metav1.PartialObjectMetadata) (release.Record, error) {
+			return release.RecordOf(m)
+		})
 	if err != nil && !errors.Is(err, release.ErrRecord) {
 		return nil, fmt.Errorf("list the release records: %w", err)
 	}
 	return records, err
 }
 
-// Find returns the record of one revision of a release, or the newest when revision is 0. The error is a *NotFoundError when
-// there is none.
+// Find returns the record of one revision of a release, or the newest when revision is 0. The error is a
+// *NotFoundError when there is none.
 func (c *Cluster) Find(ctx context.Context, key release.Key, revision int) (release.Record, error) {
 	records, err := c.Records(ctx, key.Namespace, key.Name)
 	if err != nil {
@@ -92,10 +95,11 @@ func pick(key release.Key, records []release.Record, revision int) (release.Reco
 	return release.Record{}, missing
 }
 
-// Current returns the record to compare with the cluster, of all records of a release: the newest deployed one, which is what
-// the last successful operation left; without one the newest. False when there are no records.
+// Current returns the record to compare with the cluster, of all records of a release: the newest deployed one,
+// which is what the last successful operation left; without one the newest. False when there are no records.
 func Current(records []release.Record) (release.Record, bool) {
-	deployed := slices.DeleteFunc(slices.Clone(records), func(r release.Record) bool { return r.Status != release.StatusDeployed })
+	deployed := slices.DeleteFunc(slices.Clone(records),
+		func(r release.Record) bool { return r.Status != release.StatusDeployed })
 	if record, found := release.Newest(deployed); found {
 		return record, true
 	}
@@ -125,7 +129,8 @@ const (
 	maxDistance = 3
 )
 
-// similar returns releases that may have been meant. Where it may not look, there are none: this only helps with an error.
+// similar returns releases that may have been meant. Where it may not look, there are none: this only helps with an
+// error.
 func (c *Cluster) similar(ctx context.Context, key release.Key) []release.Key {
 	records, err := c.Records(ctx, "", "")
 	if apierrors.IsForbidden(err) {
@@ -141,8 +146,8 @@ func (c *Cluster) similar(ctx context.Context, key release.Key) []release.Key {
 	return Similar(key, keys)
 }
 
-// Similar returns those of the keys that may have been meant by key, best first: of the same name elsewhere, or of nearly
-// the same name in the same namespace.
+// Similar returns those of the keys that may have been meant by key, best first: of the same name elsewhere, or of
+// nearly the same name in the same namespace.
 func Similar(key release.Key, keys map[release.Key]bool) []release.Key {
 	type candidate struct {
 		key  release.Key
@@ -154,7 +159,8 @@ func Similar(key release.Key, keys map[release.Key]bool) []release.Key {
 		if cost > 0 && (strings.Contains(other.Name, key.Name) || strings.Contains(key.Name, other.Name)) {
 			cost = 1
 		}
-		if key.Namespace != "" && other.Namespace != key.Namespace && cost > 0 || cost > min(maxDistance, len(key.Name)/2) {
+		if key.Namespace != "" && other.Namespace != key.Namespace && cost > 0 ||
+			cost > min(maxDistance, len(key.Name)/2) {
 			continue
 		}
 		candidates = append(candidates, candidate{other, cost})

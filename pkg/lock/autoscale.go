@@ -24,10 +24,10 @@ type Range struct {
 // Contains reports whether n is within the range.
 func (r *Range) Contains(n int64) bool { return r != nil && r.Min <= n && n <= r.Max }
 
-// Within returns the number of replicas, within the range, that an object goes back to from live, which is outside of it:
-// last, the number within the range that was seen last (nil for none), or the bound nearest to live. It is never fewer than
-// wanted, which is what the autoscaler wanted last, zero when that is not known. The manifest's own number does not count: the
-// autoscaler has left it, and fewer replicas than the load needs are an outage.
+// Within returns the number of replicas, within the range, that an object goes back to from live, which is outside
+// of it: last, the number within the range that was seen last (nil for none), or the bound nearest to live. It is
+// never fewer than wanted, which is what the autoscaler wanted last, zero when that is not known. The manifest's
+// own number does not count: the autoscaler has left it, and fewer replicas than the load needs are an outage.
 func (r *Range) Within(live int64, last *int64, wanted int64) int64 {
 	n := live
 	if last != nil {
@@ -105,8 +105,9 @@ func scales(namespace, name string, autoscaler map[string]any) (target manifest.
 	return manifest.ID{Group: gv.Group, Kind: ref["kind"], Namespace: namespace, Name: ref["name"]}, r, true
 }
 
-// Autoscalers knows the live HorizontalPodAutoscalers of the cluster, for those that no manifest declares: created by hand,
-// or by KEDA. It keeps a range per autoscaler, the number that it wants, and nothing else. It is safe for concurrent use; the zero value is empty.
+// Autoscalers knows the live HorizontalPodAutoscalers of the cluster, for those that no manifest declares: created
+// by hand, or by KEDA. It keeps a range per autoscaler, the number that it wants, and nothing else. It is safe for
+// concurrent use; the zero value is empty.
 type Autoscalers struct {
 	mu      sync.RWMutex
 	targets map[types.NamespacedName]manifest.ID            // by autoscaler
@@ -183,8 +184,8 @@ func (a *Autoscalers) Names() []types.NamespacedName {
 	return names
 }
 
-// Range returns the range within which a live autoscaler may scale an object; nil for none. Of several, which Kubernetes
-// does not support, it is the first by name, so that the answer does not depend on the order of events.
+// Range returns the range within which a live autoscaler may scale an object; nil for none. Of several, which
+// Kubernetes does not support, it is the first by name, so that the answer does not depend on the order of events.
 func (a *Autoscalers) Range(target manifest.ID) *Range {
 	a.mu.RLock()
 	defer a.mu.RUnlock()

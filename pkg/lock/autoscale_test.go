@@ -61,7 +61,8 @@ func TestAutoscalersTellForWhomARangeChanges(t *testing.T) {
 func TestAutoscalerOfKEDAMayScaleToNothing(t *testing.T) {
 	var a Autoscalers
 	u := hpa("keda-hpa-web", "web", 1, 5)
-	u.Object["metadata"].(map[string]any)["ownerReferences"] = []any{map[string]any{"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "name": "web"}}
+	u.Object["metadata"].(map[string]any)["ownerReferences"] = []any{map[string]any{"apiVersion": "keda.sh/v1alpha1",
+		"kind": "ScaledObject", "name": "web"}}
 	a.Set(u)
 	if !a.Range(deployment("web")).Contains(0) {
 		t.Error("it may not")
@@ -73,7 +74,8 @@ func TestDamagedAutoscalersHaveNoRange(t *testing.T) {
 	for _, spec := range []any{nil, "text", map[string]any{}, map[string]any{"scaleTargetRef": "web"},
 		map[string]any{"scaleTargetRef": map[string]any{"apiVersion": "a/b/c", "kind": "Deployment", "name": "web"}},
 		map[string]any{"scaleTargetRef": map[string]any{"kind": 1}}} {
-		a.Set(&unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"namespace": "apps", "name": "x"}, "spec": spec}})
+		a.Set(&unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"namespace": "apps",
+			"name": "x"}, "spec": spec}})
 	}
 	if n := len(a.Names()); n != 0 {
 		t.Errorf("%d are known", n)
@@ -143,7 +145,8 @@ func TestAutoscalersKnowWhatIsWanted(t *testing.T) {
 func TestWithReplicasLeavesTheDesiredStateAlone(t *testing.T) {
 	desired := map[string]any{"kind": "Deployment", "spec": map[string]any{"replicas": int64(2), "paused": true}}
 	got := WithReplicas(desired, 7)["spec"].(map[string]any)
-	if got["replicas"] != int64(7) || got["paused"] != true || desired["spec"].(map[string]any)["replicas"] != int64(2) {
+	if got["replicas"] != int64(7) || got["paused"] != true ||
+		desired["spec"].(map[string]any)["replicas"] != int64(2) {
 		t.Errorf("got %v from %v", got, desired)
 	}
 }

@@ -10,11 +10,11 @@ const (
 	deletionLimit    = 60
 	anyChangeLimit   = 600
 
-	// Over all objects of a release: what has been reverted more than freeReverts times within the window draws on a bucket
-	// of stormBurst reverts that is filled at stormPerSecond. What finds it empty counts as fought over. That bounds what a
-	// controller gone wild can have the operator do to the API server: 200 reverts a second per release (each is one
-	// write, and a list of metadata that all reverts of the moment share), until the back-off makes it one in five minutes
-	// per object.
+	// Over all objects of a release: what has been reverted more than freeReverts times within the window draws on
+	// a bucket of stormBurst reverts that is filled at stormPerSecond. What finds it empty counts as fought over.
+	// That bounds what a controller gone wild can have the operator do to the API server: 200 reverts a second per
+	// release (each is one write, and a list of metadata that all reverts of the moment share), until the back-off
+	// makes it one in five minutes per object.
 	freeReverts    = 5
 	stormBurst     = 12000
 	stormPerSecond = 200
@@ -24,8 +24,8 @@ const (
 	backoffMax   = 5 * time.Minute
 )
 
-// Budget counts the reverts of one object and turns a fight into exponential back-off, from one second to five minutes. The zero
-// value is ready to use. It is not safe for concurrent use; Lock guards it.
+// Budget counts the reverts of one object and turns a fight into exponential back-off, from one second to five
+// minutes. The zero value is ready to use. It is not safe for concurrent use; Lock guards it.
 type Budget struct {
 	start   time.Time // when the current window began
 	any     int
@@ -71,7 +71,8 @@ func (b *Budget) Spend(now time.Time, content uint64, all *Storm) bool {
 	default:
 		b.content, b.same = content, 1
 	}
-	if b.same < sameContentLimit && b.deleted < deletionLimit && b.any < anyChangeLimit && (b.any <= freeReverts || all.spend(now)) {
+	if b.same < sameContentLimit && b.deleted < deletionLimit && b.any < anyChangeLimit &&
+		(b.any <= freeReverts || all.spend(now)) {
 		return false
 	}
 	b.backoff = backoffMin

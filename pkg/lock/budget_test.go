@@ -93,7 +93,8 @@ func TestAStormOverAWholeReleaseIsBounded(t *testing.T) {
 	}
 	for minute := 10; minute < 30; minute++ {
 		if perMinute[minute] > objects {
-			t.Errorf("%d reverts in minute %d, at most %d (one per object) are promised", perMinute[minute], minute, objects)
+			t.Errorf("%d reverts in minute %d, at most %d (one per object) are promised", perMinute[minute], minute,
+				objects)
 		}
 	}
 	t.Logf("reverts by minute: %v", perMinute)

@@ -22,7 +22,8 @@ func Coexist(o manifest.Object) []v1alpha1.Exception {
 		if _, aggregated := o.Content["aggregationRule"].(map[string]any); aggregated {
 			return []v1alpha1.Exception{ExceptionOf(o.ID, v1alpha1.ExceptionAggregated, "", "/rules")}
 		}
-	case "admissionregistration.k8s.io/ValidatingWebhookConfiguration", "admissionregistration.k8s.io/MutatingWebhookConfiguration":
+	case "admissionregistration.k8s.io/ValidatingWebhookConfiguration",
+		"admissionregistration.k8s.io/MutatingWebhookConfiguration":
 		webhooks, ok := o.Content["webhooks"].([]any)
 		if !ok {
 			return nil
@@ -42,7 +43,8 @@ func Coexist(o manifest.Object) []v1alpha1.Exception {
 		}
 	case "apiextensions.k8s.io/CustomResourceDefinition":
 		webhook, ok, err := unstructured.NestedFieldNoCopy(o.Content, "spec", "conversion", "webhook")
-		if config, isMap := webhook.(map[string]any); ok && err == nil && isMap && leaveCABundle(config, "clientConfig") {
+		if config, isMap := webhook.(map[string]any); ok && err == nil && isMap &&
+			leaveCABundle(config, "clientConfig") {
 			return caBundles(o.ID, []string{"/spec/conversion/webhook/clientConfig/caBundle"})
 		}
 	}

@@ -22,11 +22,13 @@ func TestCoexistLeavesWhatTheManifestLeaves(t *testing.T) {
 				{name: d, clientConfig: {caBundle: ZGVjbGFyZWQ=}}, {name: e}, text]}`,
 			want: `{webhooks: [{name: a, clientConfig: {url: u}}, {name: b, clientConfig: {}}, {name: c, clientConfig: {}},
 				{name: d, clientConfig: {caBundle: ZGVjbGFyZWQ=}}, {name: e}, text]}`,
-			paths: []string{"/webhooks/0/clientConfig/caBundle", "/webhooks/1/clientConfig/caBundle", "/webhooks/2/clientConfig/caBundle"},
+			paths: []string{"/webhooks/0/clientConfig/caBundle", "/webhooks/1/clientConfig/caBundle",
+				"/webhooks/2/clientConfig/caBundle"},
 		},
 		"an APIService with a service": {
 			id:      manifest.ID{Group: "apiregistration.k8s.io", Kind: "APIService", Name: "x"},
-			content: `{spec: {service: {name: a}, caBundle: ""}}`, want: `{spec: {service: {name: a}}}`, paths: []string{"/spec/caBundle"},
+			content: `{spec: {service: {name: a}, caBundle: ""}}`, want: `{spec: {service: {name: a}}}`,
+			paths: []string{"/spec/caBundle"},
 		},
 		"a local APIService": {
 			id:      manifest.ID{Group: "apiregistration.k8s.io", Kind: "APIService", Name: "x"},
@@ -34,8 +36,9 @@ func TestCoexistLeavesWhatTheManifestLeaves(t *testing.T) {
 		},
 		"a conversion webhook": {
 			id:      manifest.ID{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: "x"},
-			content: `{spec: {conversion: {webhook: {clientConfig: {service: {name: a}}}}}}`, want: `{spec: {conversion: {webhook: {clientConfig: {service: {name: a}}}}}}`,
-			paths: []string{"/spec/conversion/webhook/clientConfig/caBundle"},
+			content: `{spec: {conversion: {webhook: {clientConfig: {service: {name: a}}}}}}`,
+			want:    `{spec: {conversion: {webhook: {clientConfig: {service: {name: a}}}}}}`,
+			paths:   []string{"/spec/conversion/webhook/clientConfig/caBundle"},
 		},
 		"a definition without conversion": {
 			id:      manifest.ID{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: "x"},

@@ -63,7 +63,10 @@ func fromRecord(in Input) Decision {
 	if !in.Found {
 		return Decision{
 			State: v1alpha1.StateSecretNotFound, Reason: v1alpha1.ReasonSecretNotFound,
-			Message: fmt.Sprintf("no record of Helm release %s in a Secret; it is locked as soon as Helm has installed it (records in ConfigMaps, as with HELM_DRIVER=configmap, are not read)", name),
+			Message: fmt.Sprintf(
+				"no record of Helm release %s in a Secret; it is locked as soon as Helm has installed it (records in "+
+					"ConfigMaps, as with HELM_DRIVER=configmap, are not read)", name,
+			),
 		}
 	}
 	rec := in.Record
@@ -102,7 +105,8 @@ func transitioning(in Input, revision string) Decision {
 		return d
 	}
 	d.Reason = v1alpha1.ReasonStuckTransitioning
-	d.Message = fmt.Sprintf("%s since %s, so Helm was probably interrupted; unlocked until helm rollback or helm upgrade ends it",
+	d.Message = fmt.Sprintf("%s since %s, so Helm was probably interrupted; unlocked until helm rollback or helm "+
+		"upgrade ends it",
 		revision, since.UTC().Format(time.RFC3339))
 	return d
 }

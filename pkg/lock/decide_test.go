@@ -30,8 +30,10 @@ func TestOnlyADeployedReleaseIsLocked(t *testing.T) {
 	}
 	for status, want := range cases {
 		t.Run(string(status), func(t *testing.T) {
-			d := Decide(Input{Found: true, Record: release.Record{Revision: 3, Status: status, Created: epoch}, Now: epoch})
-			if d.Lock != (status == release.StatusDeployed) || d.State != want.state || d.Reason != want.reason || d.Message == "" {
+			d := Decide(Input{Found: true, Record: release.Record{Revision: 3, Status: status, Created: epoch},
+				Now: epoch})
+			if d.Lock != (status == release.StatusDeployed) || d.State != want.state || d.Reason != want.reason ||
+				d.Message == "" {
 				t.Errorf("decision %+v", d)
 			}
 		})
@@ -40,7 +42,8 @@ func TestOnlyADeployedReleaseIsLocked(t *testing.T) {
 
 func TestDecide(t *testing.T) {
 	deployed := release.Record{Revision: 3, Status: release.StatusDeployed}
-	pending := release.Record{Revision: 4, Status: release.StatusPendingUpgrade, Created: epoch.Add(-time.Hour), Modified: epoch}
+	pending := release.Record{Revision: 4, Status: release.StatusPendingUpgrade, Created: epoch.Add(-time.Hour),
+		Modified: epoch}
 	later := metav1.NewTime(epoch.Add(30 * time.Minute))
 	cases := map[string]struct {
 		in    Input
@@ -56,7 +59,8 @@ func TestDecide(t *testing.T) {
 		"suspend unlocks and keeps the state": {
 			Input{Spec: v1alpha1.HelmReleaseSpec{Suspend: true}, Found: true, Record: deployed, Now: epoch},
 			func(d Decision) bool {
-				return !d.Lock && d.Reason == v1alpha1.ReasonSuspended && d.State == v1alpha1.StateDeployed && d.Again.IsZero()
+				return !d.Lock && d.Reason == v1alpha1.ReasonSuspended && d.State == v1alpha1.StateDeployed &&
+					d.Again.IsZero()
 			}},
 		"suspendUntil unlocks and decides anew at its time": {
 			Input{Spec: v1alpha1.HelmReleaseSpec{SuspendUntil: &later}, Found: true, Record: deployed, Now: epoch},
@@ -67,7 +71,8 @@ func TestDecide(t *testing.T) {
 			Input{Spec: v1alpha1.HelmReleaseSpec{SuspendUntil: &later}, Found: true, Record: deployed, Now: later.Time},
 			func(d Decision) bool { return d.Lock && d.Again.IsZero() }},
 		"suspend outlasts suspendUntil": {
-			Input{Spec: v1alpha1.HelmReleaseSpec{Suspend: true, SuspendUntil: &later}, Found: true, Record: deployed, Now: epoch},
+			Input{Spec: v1alpha1.HelmReleaseSpec{Suspend: true, SuspendUntil: &later}, Found: true, Record: deployed,
+				Now: epoch},
 			func(d Decision) bool {
 				return !d.Lock && d.Again.IsZero() && strings.Contains(d.Message, "spec.suspend")
 			}},
@@ -77,7 +82,8 @@ func TestDecide(t *testing.T) {
 		"an operation that takes too long is stuck": {
 			Input{Found: true, Record: pending, Now: epoch.Add(StuckAfter)},
 			func(d Decision) bool {
-				return d.Reason == v1alpha1.ReasonStuckTransitioning && d.Again.IsZero() && strings.Contains(d.Message, "2026-01-01T12:00:00Z")
+				return d.Reason == v1alpha1.ReasonStuckTransitioning && d.Again.IsZero() &&
+					strings.Contains(d.Message, "2026-01-01T12:00:00Z")
 			}},
 	}
 	for name, tc := range cases {
@@ -90,7 +96,8 @@ func TestDecide(t *testing.T) {
 }
 
 func TestAutoscaledObjectsNamesTheTargetsOfAutoscalers(t *testing.T) {
-	hpa := manifest.Object{ID: manifest.ID{Group: "autoscaling", Kind: "HorizontalPodAutoscaler", Namespace: "apps", Name: "web"},
+	hpa := manifest.Object{ID: manifest.ID{Group: "autoscaling", Kind: "HorizontalPodAutoscaler", Namespace: "apps",
+		Name: "web"},
 		Content: map[string]any{"spec": map[string]any{"minReplicas": int64(2), "maxReplicas": int64(5),
 			"scaleTargetRef": map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}}}
 	scaled := AutoscaledObjects([]manifest.Object{hpa})

@@ -1,10 +1,12 @@
 package lock
 
-// dictionary is text as it occurs in the desired state of most objects: JSON as encoding/json writes it, keys in alphabetical
-// order, put together from the field names of the Kubernetes API, from what Helm sets on every object and from what charts by
-// convention set. A packed object refers to it where it says the same, which is why it must never change while anything is packed;
-// nothing packed outlives the process. What comes last is referred to at the least cost, so what is rare comes first.
-const dictionary = dictionaryOfCluster + dictionaryOfNetwork + dictionaryOfRBAC + dictionaryOfWorkloads + dictionaryOfAll
+// dictionary is text as it occurs in the desired state of most objects: JSON as encoding/json writes it, keys in
+// alphabetical order, put together from the field names of the Kubernetes API, from what Helm sets on every object
+// and from what charts by convention set. A packed object refers to it where it says the same, which is why it must
+// never change while anything is packed; nothing packed outlives the process. What comes last is referred to at the
+// least cost, so what is rare comes first.
+const dictionary = dictionaryOfCluster + dictionaryOfNetwork + dictionaryOfRBAC + dictionaryOfWorkloads +
+	dictionaryOfAll
 
 // dictionaryOfCluster is of CustomResourceDefinitions, admission webhooks and the like.
 const dictionaryOfCluster = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","spec":{"group":"","names":{"categories":[],` +

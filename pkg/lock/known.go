@@ -4,9 +4,9 @@ import (
 	"github.com/rancher/helm-locker/pkg/manifest"
 )
 
-// Known takes a look at an object that exists by its resource version and digest alone, and reports whether that was all
-// there is to it: the look is older than one already taken, or shows content that was judged already. If it was not,
-// nothing has changed, and Observe takes the look with the object in it.
+// Known takes a look at an object that exists by its resource version and digest alone, and reports whether that
+// was all there is to it: the look is older than one already taken, or shows content that was judged already. If it
+// was not, nothing has changed, and Observe takes the look with the object in it.
 func (l *Lock) Known(id manifest.ID, version, digest uint64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -32,13 +32,16 @@ func TestWhatIsNeededOfAnObjectThatIsGone(t *testing.T) {
 		t.Error("nothing has become something")
 	}
 	last := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "batch/v1", "kind": "Job", "spec": map[string]any{"a": strings.Repeat("a", 1<<20)}, "status": map[string]any{"succeeded": int64(1)},
+		"apiVersion": "batch/v1", "kind": "Job", "spec": map[string]any{"a": strings.Repeat("a", 1<<20)},
+		"status": map[string]any{"succeeded": int64(1)},
 	}}
 	last.SetName("a")
 	last.SetAnnotations(map[string]string{"note": strings.Repeat("a", 1<<18)})
-	last.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "helm", Operation: metav1.ManagedFieldsOperationUpdate}})
+	last.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "helm",
+		Operation: metav1.ManagedFieldsOperationUpdate}})
 	kept := Essence(last)
-	if kept.GetName() != "a" || kept.GetKind() != "Job" || kept.Object["status"] == nil || len(kept.GetManagedFields()) != 1 {
+	if kept.GetName() != "a" || kept.GetKind() != "Job" || kept.Object["status"] == nil ||
+		len(kept.GetManagedFields()) != 1 {
 		t.Errorf("kept %v", kept.Object)
 	}
 	if kept.Object["spec"] != nil || kept.GetAnnotations() != nil {

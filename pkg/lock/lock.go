@@ -25,8 +25,8 @@ type Lock struct {
 	Key     string
 	Since   time.Time
 	Release release.Key
-	// As is the release that the objects say they belong to. It has the name of Release, and its namespace, too, unless the
-	// record is stored in another one than the objects are in. New sets it to Release where it is empty.
+	// As is the release that the objects say they belong to. It has the name of Release, and its namespace, too,
+	// unless the record is stored in another one than the objects are in. New sets it to Release where it is empty.
 	As release.Key
 	// Record is the newest record of the release when it was locked. A revert is only allowed while it still is.
 	Record release.Record
@@ -36,7 +36,8 @@ type Lock struct {
 	Detect bool
 	// Strict is set when what others added is removed, too.
 	Strict bool
-	// ReplaceImmutable is set when an object may be deleted and created anew to take back the change of an immutable field.
+	// ReplaceImmutable is set when an object may be deleted and created anew to take back the change of an
+	// immutable field.
 	ReplaceImmutable bool
 	// Spec is what of the HelmRelease's spec the lock follows: all of it but suspension.
 	Spec v1alpha1.HelmReleaseSpec
@@ -44,8 +45,8 @@ type Lock struct {
 	Account string
 	// Exceptions are what the manifest and the spec leave to others.
 	Exceptions []v1alpha1.Exception
-	// Untracked are objects that the manifest declares and this lock does not own: exempt ones, and those of a kind that
-	// is not served.
+	// Untracked are objects that the manifest declares and this lock does not own: exempt ones, and those of a kind
+	// that is not served.
 	Untracked map[manifest.ID]struct{}
 
 	mu       sync.Mutex
@@ -117,9 +118,9 @@ func (l *Lock) Observe(id manifest.ID, o Observation) (wake bool) {
 	return true
 }
 
-// LookAt marks the objects for which match is true (all for nil) to be looked at. Objects with a look that waits to be
-// judged are left alone, unless they wait for something else (Outcome.Waits): what was seen of them then is out of date. It reports
-// whether a worker should come.
+// LookAt marks the objects for which match is true (all for nil) to be looked at. Objects with a look that waits to
+// be judged are left alone, unless they wait for something else (Outcome.Waits): what was seen of them then is out
+// of date. It reports whether a worker should come.
 func (l *Lock) LookAt(now time.Time, match func(*Object) bool) (wake bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -146,8 +147,9 @@ func (l *Lock) LookAt(now time.Time, match func(*Object) bool) (wake bool) {
 	return wake
 }
 
-// Reconsider has objects judged again because something else has changed that their last judgement depended on: those that wait
-// for it (Outcome.Waits) by what was seen of them, the others by a new look. It reports whether a worker should come.
+// Reconsider has objects judged again because something else has changed that their last judgement depended on:
+// those that wait for it (Outcome.Waits) by what was seen of them, the others by a new look. It reports whether a
+// worker should come.
 func (l *Lock) Reconsider(now time.Time, ids map[manifest.ID]struct{}) (wake bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -170,8 +172,9 @@ func (l *Lock) Reconsider(now time.Time, ids map[manifest.ID]struct{}) (wake boo
 	return wake
 }
 
-// Retry ends the wait after a failed attempt for the objects for which match is true: what made it fail is over. An attempt that is
-// under way may have begun before that, so that its failure is followed by the next one at once. It reports whether a worker should come.
+// Retry ends the wait after a failed attempt for the objects for which match is true: what made it fail is over. An
+// attempt that is under way may have begun before that, so that its failure is followed by the next one at once. It
+// reports whether a worker should come.
 func (l *Lock) Retry(match func(*Object) bool) (wake bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -209,12 +212,14 @@ func (l *Lock) Take(now time.Time) (work []*Work, after time.Duration) {
 				after = wait
 			}
 			if s.problem == nil {
-				s.problem = &Problem{Reason: v1alpha1.ReasonDriftDetected, Message: "fought over; the next revert waits", Drifted: true}
+				s.problem = &Problem{Reason: v1alpha1.ReasonDriftDetected,
+					Message: "fought over; the next revert waits", Drifted: true}
 			}
 			continue
 		}
 		delete(l.dirty, s)
-		work = append(work, &Work{Object: s.Object, Observation: *s.pending, First: !s.judged, Baseline: s.baseline, Owner: s.helm(), Failures: s.failures(), Before: s.problem, Chosen: s.chosen()})
+		work = append(work, &Work{Object: s.Object, Observation: *s.pending, First: !s.judged, Baseline: s.baseline,
+			Owner: s.helm(), Failures: s.failures(), Before: s.problem, Chosen: s.chosen()})
 		s.pending, s.inFlight = nil, true
 	}
 	if len(l.dirty) == 0 && len(work) > manyDirty {
@@ -235,7 +240,8 @@ type Outcome struct {
 	Chosen *int64
 	// Again asks for another look or judgement: the observation to judge next, unless a newer one has come in.
 	Again *Observation
-	// Waits is set with Again when that is to be judged only when the content of the object changes, or after Reconsider or Resume.
+	// Waits is set with Again when that is to be judged only when the content of the object changes, or after
+	// Reconsider or Resume.
 	Waits bool
 	// Reported is set when there is a problem with the object that stays until its content changes: drift that is only
 	// reported (mode Detect), a pending deletion. Content with this digest is not news.
@@ -297,14 +303,15 @@ func (l *Lock) Settle(id manifest.ID, o Outcome) (wake bool) {
 	return true
 }
 
-// waits reports whether an object is one that Outcome.Waits was set for: it has a look, and no worker has it or will get it.
-// l.mu is held.
+// waits reports whether an object is one that Outcome.Waits was set for: it has a look, and no worker has it or
+// will get it. l.mu is held.
 func (l *Lock) waits(s *state) bool {
 	_, dirty := l.dirty[s]
 	return s.pending != nil && !s.inFlight && !dirty
 }
 
-// Resume has all objects handed out that wait (Outcome.Waits): this replica may revert them now. It reports whether a worker should come.
+// Resume has all objects handed out that wait (Outcome.Waits): this replica may revert them now. It reports whether
+// a worker should come.
 func (l *Lock) Resume() (wake bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -127,7 +127,8 @@ func TestAFailedAttemptWaitsLongerEveryTimeAndAtMostAMinute(t *testing.T) {
 	for range 12 {
 		w := take(t, l, now, 1)[0]
 		again := w.Observation
-		l.Settle(w.ID, Outcome{Again: &again, Failed: true, Problem: &Problem{Reason: "RevertFailed", Drifted: true}, Now: now})
+		l.Settle(w.ID, Outcome{Again: &again, Failed: true, Problem: &Problem{Reason: "RevertFailed", Drifted: true},
+			Now: now})
 		work, after := l.Take(now)
 		if len(work) != 0 || after < last || after > retryMaxRefused {
 			t.Fatalf("took %d, next attempt after %s, before that %s", len(work), after, last)
@@ -168,7 +169,8 @@ func TestReportedDriftIsNoNewsButStaysAProblem(t *testing.T) {
 	l := judged(t)
 	l.Observe(id("a"), seen(11, 2, epoch))
 	w := take(t, l, epoch, 1)[0]
-	l.Settle(w.ID, Outcome{Reported: true, Digest: 2, Problem: &Problem{Reason: "DriftDetected", Drifted: true}, Now: epoch})
+	l.Settle(w.ID, Outcome{Reported: true, Digest: 2, Problem: &Problem{Reason: "DriftDetected", Drifted: true},
+		Now: epoch})
 	if l.Observe(id("a"), seen(12, 2, epoch)) {
 		t.Error("the same drift is reported twice")
 	}
@@ -190,7 +192,8 @@ func TestAClosedLockHandsOutAndKeepsNothing(t *testing.T) {
 	l.Observe(id("a"), seen(11, 2, epoch))
 	l.Close()
 	take(t, l, epoch, 0)
-	if l.Observe(id("a"), seen(12, 3, epoch)) || l.LookAt(epoch, nil) || l.Settle(id("a"), Outcome{Again: &Observation{}}) {
+	if l.Observe(id("a"), seen(12, 3, epoch)) || l.LookAt(epoch, nil) ||
+		l.Settle(id("a"), Outcome{Again: &Observation{}}) {
 		t.Error("a closed lock wakes somebody")
 	}
 }
@@ -215,7 +218,8 @@ func TestWhatIsLearntComesBackWithTheNextDrift(t *testing.T) {
 	l := New(&Lock{Key: "ns/hr"}, objects("a"))
 	l.Observe(id("a"), seen(10, 1, epoch))
 	w := take(t, l, epoch, 1)[0]
-	l.Settle(w.ID, Outcome{Good: true, Digest: 1, Version: 10, Baseline: drift.Baseline{"/x": 3}, Owner: drift.Owner{Manager: "flux"}, Now: epoch})
+	l.Settle(w.ID, Outcome{Good: true, Digest: 1, Version: 10, Baseline: drift.Baseline{"/x": 3},
+		Owner: drift.Owner{Manager: "flux"}, Now: epoch})
 	l.Observe(id("a"), seen(11, 2, epoch))
 	w = take(t, l, epoch, 1)[0]
 	if w.Baseline["/x"] != 3 || w.Owner.Manager != "flux" {

@@ -66,13 +66,15 @@ func locked(tb testing.TB, schemas *drift.Schemas, releases, each int) *lock.Tab
 		key := release.Key{Namespace: fmt.Sprintf("namespace-%d", r%10), Name: fmt.Sprintf("release-%d", r)}
 		var text strings.Builder
 		for i := range each / 2 {
-			fmt.Fprintf(&text, shop, fmt.Sprintf("%s-%d", key.Name, i), strings.Repeat("    some: configuration of the usual length\n", 10))
+			fmt.Fprintf(&text, shop, fmt.Sprintf("%s-%d", key.Name, i),
+				strings.Repeat("    some: configuration of the usual length\n", 10))
 		}
 		set, err := manifest.Parse(text.String())
 		if err != nil {
 			tb.Fatal(err)
 		}
-		resolved, _, err := set.Resolve(manifest.Release(key), func(schema.GroupVersionKind) (bool, error) { return true, nil })
+		resolved, _, err := set.Resolve(manifest.Release(key),
+			func(schema.GroupVersionKind) (bool, error) { return true, nil })
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -82,10 +84,12 @@ func locked(tb testing.TB, schemas *drift.Schemas, releases, each int) *lock.Tab
 			if err != nil {
 				tb.Fatal(err)
 			}
-			gvr := schema.GroupVersionResource{Group: o.GVK.Group, Version: o.GVK.Version, Resource: strings.ToLower(o.GVK.Kind) + "s"}
+			gvr := schema.GroupVersionResource{Group: o.GVK.Group, Version: o.GVK.Version,
+				Resource: strings.ToLower(o.GVK.Kind) + "s"}
 			kind := kinds.Share(lock.Kind{GVK: o.GVK, GVR: gvr, Namespaced: true, Schema: schemas.For(o.GVK)})
 			o.ID.Group, o.ID.Kind = kind.GVK.Group, kind.GVK.Kind
-			objects = append(objects, &lock.Object{ID: o.ID, Kind: kind, Desired: lock.Pack(desired), Scalable: lock.Scalable(o)})
+			objects = append(objects, &lock.Object{ID: o.ID, Kind: kind, Desired: lock.Pack(desired),
+				Scalable: lock.Scalable(o)})
 		}
 		l := lock.New(&lock.Lock{Key: "system/" + key.Name, Release: key}, objects)
 		table.Put(l)
@@ -99,7 +103,8 @@ func locked(tb testing.TB, schemas *drift.Schemas, releases, each int) *lock.Tab
 	return table
 }
 
-// What a lock knows of one object, with a share of what it knows of the release. It is the larger part of what the operator holds.
+// What a lock knows of one object, with a share of what it knows of the release. It is the larger part of what the
+// operator holds.
 func TestMemoryOfLockedObjects(t *testing.T) {
 	const releases, each, limit = 40, 26, 1000
 	if got := bytesEach(t, releases, each); got > limit {

@@ -12,8 +12,8 @@ import (
 	"github.com/rancher/helm-locker/pkg/rules"
 )
 
-// Kind is what the objects of one kind have in common. There are many objects and few kinds, so objects share it: it does not
-// change.
+// Kind is what the objects of one kind have in common. There are many objects and few kinds, so objects share it:
+// it does not change.
 type Kind struct {
 	GVK        schema.GroupVersionKind
 	GVR        schema.GroupVersionResource
@@ -66,7 +66,8 @@ type Observation struct {
 	Live *unstructured.Unstructured
 	// Last is, for a deleted object, its last known state, if the watch delivered one.
 	Last *unstructured.Unstructured
-	// Large is set for an object of which many must not be in memory at a time: Live is then not kept beyond the work on it.
+	// Large is set for an object of which many must not be in memory at a time: Live is then not kept beyond the
+	// work on it.
 	Large bool
 	// Look is set when it is not known whether the object exists: ask the API server before judging.
 	Look bool
@@ -80,8 +81,8 @@ type Observation struct {
 	Seen time.Time
 }
 
-// Essence returns what is needed of the last known state of an object that is gone: who wrote it, and whether it had finished. Nil for
-// nil.
+// Essence returns what is needed of the last known state of an object that is gone: who wrote it, and whether it
+// had finished. Nil for nil.
 func Essence(last *unstructured.Unstructured) *unstructured.Unstructured {
 	if last == nil {
 		return nil

@@ -20,9 +20,10 @@ type Own struct {
 // recordPrefix begins the names of the records of every Helm release, in Secrets and in ConfigMaps.
 const recordPrefix = "sh.helm.release.v1."
 
-// Reserved says why no release may track an object, whatever its manifest declares; it is empty for any other object. To
-// revert one of these would take away the operator's leadership, fight with what users ask of the operator, or undo what
-// Helm records. CustomResourceDefinitions are not among them: the operator's own chart declares its own.
+// Reserved says why no release may track an object, whatever its manifest declares; it is empty for any other
+// object. To revert one of these would take away the operator's leadership, fight with what users ask of the
+// operator, or undo what Helm records. CustomResourceDefinitions are not among them: the operator's own chart
+// declares its own.
 func (own Own) Reserved(o manifest.Object) string {
 	id, mine := o.ID, own.Name != "" && o.ID.Namespace == own.Namespace
 	switch id.GroupKind() {

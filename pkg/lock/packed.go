@@ -11,18 +11,18 @@ import (
 	"sync"
 )
 
-// Packed is the JSON of an object, compressed where that makes it smaller. It is the most that is kept of an object, and only read
-// when the object may have drifted.
+// Packed is the JSON of an object, compressed where that makes it smaller. It is the most that is kept of an
+// object, and only read when the object may have drifted.
 type Packed string
 
-// packedMark is the first byte of what is compressed; its length before that follows, then the stream. The JSON of an object
-// begins otherwise.
+// packedMark is the first byte of what is compressed; its length before that follows, then the stream. The JSON of
+// an object begins otherwise.
 const packedMark = 0
 
 var dictionaryBytes = []byte(dictionary)
 
-// packers holds a packer, if there is one. Only one is used at a time, as its tables take most of a megabyte; and it is a pool, to
-// hold none for long when nothing is being locked.
+// packers holds a packer, if there is one. Only one is used at a time, as its tables take most of a megabyte; and
+// it is a pool, to hold none for long when nothing is being locked.
 var (
 	packing sync.Mutex
 	packers sync.Pool

@@ -28,7 +28,8 @@ func desired(tb testing.TB, text string) [][]byte {
 		tb.Fatal(err)
 	}
 	key := release.Key{Namespace: "apps", Name: "shop"}
-	resolved, _, err := set.Resolve(manifest.Release(key), func(schema.GroupVersionKind) (bool, error) { return true, nil })
+	resolved, _, err := set.Resolve(manifest.Release(key),
+		func(schema.GroupVersionKind) (bool, error) { return true, nil })
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -119,7 +120,8 @@ func TestManyMayPackAndUnpackAtOnce(t *testing.T) {
 
 func TestWhatIsDamagedIsNotUnpacked(t *testing.T) {
 	packed := lock.Pack(desired(t, smallShop())[0])
-	for _, bad := range []lock.Packed{packed[:1], packed[:2], packed[:len(packed)/2], packed[:3] + "\xff\xff" + packed[5:]} {
+	for _, bad := range []lock.Packed{packed[:1], packed[:2], packed[:len(packed)/2], packed[:3] + "\xff\xff" +
+		packed[5:]} {
 		if got, err := bad.JSON(); err == nil {
 			t.Errorf("%q is unpacked as %.100s", bad, got)
 		}

@@ -11,8 +11,8 @@ import (
 	"github.com/rancher/helm-locker/pkg/manifest"
 )
 
-// state is what is known of one locked object. Lock.mu guards it. There is one for every object for as long as it is locked, so
-// what few objects need is behind a pointer.
+// state is what is known of one locked object. Lock.mu guards it. There is one for every object for as long as it
+// is locked, so what few objects need is behind a pointer.
 type state struct {
 	*Object
 
@@ -130,8 +130,8 @@ func (s *state) chosen() *int64 {
 	return &n
 }
 
-// states are those of the objects of a lock, ordered by identity. A map would take twelve times the memory of a slice, and be
-// hardly faster: identities are long.
+// states are those of the objects of a lock, ordered by identity. A map would take twelve times the memory of a
+// slice, and be hardly faster: identities are long.
 type states []*state
 
 func newStates(objects []*Object) states {
@@ -154,5 +154,6 @@ func (all states) of(id manifest.ID) *state {
 
 // compare orders identities, beginning with what differs most within a release.
 func compare(a, b manifest.ID) int {
-	return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Kind, b.Kind), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Group, b.Group))
+	return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Kind, b.Kind),
+		strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Group, b.Group))
 }

@@ -20,8 +20,8 @@ func (l *Lock) Declares(id manifest.ID) bool {
 	return taken || l.objects.of(id) != nil
 }
 
-// Stray takes note of an object that says it belongs to the release and exists, or does not exist any more. Objects that
-// the manifest declares are none. It reports whether that changes the number of strays.
+// Stray takes note of an object that says it belongs to the release and exists, or does not exist any more. Objects
+// that the manifest declares are none. It reports whether that changes the number of strays.
 func (l *Lock) Stray(id manifest.ID, exists bool) (changed bool) {
 	if exists && l.Declares(id) {
 		return false

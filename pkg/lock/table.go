@@ -112,8 +112,8 @@ func (t *Table) Get(key string) *Lock {
 	return t.locks[key]
 }
 
-// Of returns the lock of the Helm release that objects say they belong to, nil for none. Its record may be stored in another
-// namespace than they say.
+// Of returns the lock of the Helm release that objects say they belong to, nil for none. Its record may be stored
+// in another namespace than they say.
 func (t *Table) Of(key release.Key) *Lock {
 	t.mu.RLock()
 	defer t.mu.RUnlock()

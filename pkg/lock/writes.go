@@ -11,17 +11,18 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// Write is one write of the operator to an object of a release. Helm may have begun to work between the check before the write and
-// the write itself, and may have read the object in between. So it stays in Writes until the record was read again.
+// Write is one write of the operator to an object of a release. Helm may have begun to work between the check
+// before the write and the write itself, and may have read the object in between. So it stays in Writes until the
+// record was read again.
 type Write struct {
 	// Key is the "namespace/name" of the HelmRelease.
 	Key    string
 	Object *Object
 	// Record was the newest of the release at the check.
 	Record release.Record
-	// Created is set when the write creates the object, and Deleted when it deletes an object that an earlier write created.
-	// Otherwise the object existed before: Undo is the JSON merge patch from the written content to the content before, and
-	// Version is the resourceVersion before.
+	// Created is set when the write creates the object, and Deleted when it deletes an object that an earlier write
+	// created. Otherwise the object existed before: Undo is the JSON merge patch from the written content to the
+	// content before, and Version is the resourceVersion before.
 	Created bool
 	Deleted bool
 	Undo    []byte
@@ -41,14 +42,15 @@ type Write struct {
 // Updated reports whether the write changes an object that exists.
 func (w *Write) Updated() bool { return !w.Created && !w.Deleted }
 
-// Bounds on what is kept of the writes of one release. With more, the record is read for no other reason than to forget them.
+// Bounds on what is kept of the writes of one release. With more, the record is read for no other reason than to
+// forget them.
 const (
 	maxWrites    = 2000
 	maxUndoBytes = 256 << 10
 )
 
-// Writes are the writes of which it is not proven yet that they landed before Helm began its next work. The zero value is empty. It
-// is safe for concurrent use.
+// Writes are the writes of which it is not proven yet that they landed before Helm began its next work. The zero
+// value is empty. It is safe for concurrent use.
 type Writes struct {
 	mu       sync.Mutex
 	releases map[release.Key]*releaseWrites
@@ -60,8 +62,8 @@ type releaseWrites struct {
 	undo int // bytes
 }
 
-// Begin adds a write that is about to be made. It takes the place of an earlier one to the same object, which was proven by the
-// check before this one, or can no longer land.
+// Begin adds a write that is about to be made. It takes the place of an earlier one to the same object, which was
+// proven by the check before this one, or can no longer land.
 func (s *Writes) Begin(w *Write) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,8 +82,8 @@ func (s *Writes) Begin(w *Write) {
 	r.undo += len(w.Undo)
 }
 
-// Answered records that the write is over: made is the object if it was created, and lost is set when no answer came. It reports
-// whether so much is kept that the record should be read.
+// Answered records that the write is over: made is the object if it was created, and lost is set when no answer
+// came. It reports whether so much is kept that the record should be read.
 func (s *Writes) Answered(w *Write, made *unstructured.Unstructured, lost bool) (full bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,8 +96,8 @@ func (s *Writes) Answered(w *Write, made *unstructured.Unstructured, lost bool) 
 	return r != nil && (len(r.of) > maxWrites || r.undo > maxUndoBytes)
 }
 
-// Check is called before the record of a release is read. When it turns out to be rec still, the returned function is called: it
-// forgets the writes under rec that were answered before the call of Check.
+// Check is called before the record of a release is read. When it turns out to be rec still, the returned function
+// is called: it forgets the writes under rec that were answered before the call of Check.
 func (s *Writes) Check() (passed func(rec release.Record)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -181,6 +183,6 @@ var holdsData = map[schema.GroupKind]bool{
 	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}: true,
 }
 
-// HoldsData reports whether objects of a kind are never deleted by the operator: with them go data, or many other objects. Helm would
-// delete them, but an attempt on Helm's behalf is not worth the risk.
+// HoldsData reports whether objects of a kind are never deleted by the operator: with them go data, or many other
+// objects. Helm would delete them, but an attempt on Helm's behalf is not worth the risk.
 func HoldsData(kind schema.GroupKind) bool { return holdsData[kind] }

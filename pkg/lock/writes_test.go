@@ -18,11 +18,13 @@ type writing struct {
 }
 
 func newWriting(t *testing.T) *writing {
-	return &writing{T: t, rec: release.Record{Key: release.Key{Namespace: "apps", Name: "web"}, UID: "u1", ResourceVersion: "1"}}
+	return &writing{T: t, rec: release.Record{Key: release.Key{Namespace: "apps", Name: "web"}, UID: "u1",
+		ResourceVersion: "1"}}
 }
 
 func (w *writing) begin(name string, undo int) *Write {
-	write := &Write{Object: &Object{ID: manifest.ID{Kind: "ConfigMap", Name: name}}, Record: w.rec, Undo: make([]byte, undo)}
+	write := &Write{Object: &Object{ID: manifest.ID{Kind: "ConfigMap", Name: name}}, Record: w.rec,
+		Undo: make([]byte, undo)}
 	w.Begin(write)
 	return write
 }
@@ -41,7 +43,8 @@ func (w *writing) over(want ...string) {
 
 func TestI1_ACheckProvesOnlyWritesThatWereAnsweredBeforeItBegan(t *testing.T) {
 	w := newWriting(t)
-	before, during, lost, unanswered := w.begin("before", 0), w.begin("during", 0), w.begin("lost", 0), w.begin("unanswered", 0)
+	before, during, lost, unanswered := w.begin("before", 0), w.begin("during", 0), w.begin("lost", 0),
+		w.begin("unanswered", 0)
 	w.Answered(before, nil, false)
 	w.Answered(lost, nil, true)
 	passed := w.Check()

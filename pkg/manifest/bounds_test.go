@@ -9,11 +9,13 @@ import (
 
 const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
 
-// Manifests that would take gigabytes of memory, and pass for kilobytes in a release Secret, are refused before they do.
+// Manifests that would take gigabytes of memory, and pass for kilobytes in a release Secret, are refused before
+// they do.
 func TestManifestsThatExhaustMemory(t *testing.T) {
 	lol := "a: &a [x, x, x, x, x, x, x, x, x]\n"
 	for i := 'b'; i <= 'i'; i++ {
-		lol += fmt.Sprintf("%c: &%c [*%c, *%c, *%c, *%c, *%c, *%c, *%c, *%c, *%c]\n", i, i, i-1, i-1, i-1, i-1, i-1, i-1, i-1, i-1, i-1)
+		lol += fmt.Sprintf("%c: &%c [*%c, *%c, *%c, *%c, *%c, *%c, *%c, *%c, *%c]\n", i, i, i-1, i-1, i-1, i-1, i-1,
+			i-1, i-1, i-1, i-1)
 	}
 	const marks, documents = "more than 262144 characters that may begin", "more than 40000 documents"
 	for name, test := range map[string]struct{ manifest, want string }{
@@ -29,12 +31,16 @@ func TestManifestsThatExhaustMemory(t *testing.T) {
 		"laughs":                {lol, "excessive aliasing"},
 		"separators":            {strings.Repeat("---\n", 4<<20-1), documents},
 		"JSON documents":        {strings.Repeat("{}", 8<<20), documents},
-		"an object":             {configMap + "data: [" + strings.Repeat("{a},", 40_000) + "]\n", "an object has more than 65536 elements"},
-		"many objects":          {strings.Repeat("---\napiVersion: v1\nkind: A\nmetadata: {name: a}\n", maxObjects+1), "more than 20000 objects"},
-		"many hooks":            {"apiVersion: v1\nkind: List\nitems: [" + strings.Repeat(hook+",", maxObjects+1) + "]\n", "more than 20000 objects"},
-		"many small elements":   {strings.Repeat("---\n"+configMap+"data: ["+strings.Repeat("{},", 1<<14)+"]\n", 17), "the manifest has more than 262144 elements"},
-		"depth":                 {configMap + "data: " + strings.Repeat("[", 1<<17), "YAML"},
-		"depth of keys":         {configMap + "data:\n" + strings.Repeat("- ", 1<<17) + "x\n", "YAML"},
+		"an object": {configMap + "data: [" + strings.Repeat("{a},", 40_000) +
+			"]\n", "an object has more than 65536 elements"},
+		"many objects": {strings.Repeat("---\napiVersion: v1\nkind: A\nmetadata: {name: a}\n", maxObjects+1),
+			"more than 20000 objects"},
+		"many hooks": {"apiVersion: v1\nkind: List\nitems: [" + strings.Repeat(hook+",", maxObjects+1) +
+			"]\n", "more than 20000 objects"},
+		"many small elements": {strings.Repeat("---\n"+configMap+"data: ["+strings.Repeat("{},", 1<<14)+"]\n", 17),
+			"the manifest has more than 262144 elements"},
+		"depth":         {configMap + "data: " + strings.Repeat("[", 1<<17), "YAML"},
+		"depth of keys": {configMap + "data:\n" + strings.Repeat("- ", 1<<17) + "x\n", "YAML"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, spent, err := parse(test.manifest)
@@ -48,8 +54,8 @@ func TestManifestsThatExhaustMemory(t *testing.T) {
 	}
 }
 
-// parse parses a manifest and returns how many MiB were allocated: all of them, not only what was in use at once. It is the measure
-// of the work, as it depends on no clock.
+// parse parses a manifest and returns how many MiB were allocated: all of them, not only what was in use at once.
+// It is the measure of the work, as it depends on no clock.
 func parse(text string) (*Set, uint64, error) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -96,22 +102,27 @@ func TestTheLargestManifestsThatAreTaken(t *testing.T) {
 	}
 }
 
-// What is large for a good reason passes: text that looks like structure, and as many objects as the largest charts have.
+// What is large for a good reason passes: text that looks like structure, and as many objects as the largest charts
+// have.
 func TestLargeManifests(t *testing.T) {
-	dashboard := configMap + "data:\n  dashboard.json: |\n    {" + strings.Repeat(`"panel": [1, 2, {"a": "b"}], `, 30000) + "}\n"
+	dashboard := configMap + "data:\n  dashboard.json: |\n    {" + strings.Repeat(`"panel": [1, 2, {"a": "b"}], `,
+		30000) + "}\n"
 	many := ""
 	for i := range 5000 {
 		many += fmt.Sprintf("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a-%d}\ndata: {a: b}\n", i)
 	}
 	lines := configMap + "data:\n  words: |\n" + strings.Repeat("    word\n", 150_000)
-	for name, text := range map[string]string{"a dashboard": dashboard, "many objects": many, "a list of words": lines} {
+	for name, text := range map[string]string{"a dashboard": dashboard, "many objects": many,
+		"a list of words": lines} {
 		if _, err := Parse(text); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	small := ""
 	for i := range 100 {
-		small += fmt.Sprintf("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a-%d, labels: {app: b}}\ndata: {a: b, c: d}\n", i)
+		small += fmt.Sprintf(
+			"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a-%d, labels: {app: b}}\ndata: {a: b, c: d}\n", i,
+		)
 	}
 	if Large(small) {
 		t.Error("a manifest of a hundred small objects is a large one")
@@ -121,12 +132,13 @@ func TestLargeManifests(t *testing.T) {
 // Names that no object can have are refused where they are read, not in requests, logs and conditions.
 func TestNamesThatNoObjectHas(t *testing.T) {
 	for name, object := range map[string]string{
-		"line end in a name":      "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"a\\nb\"}\n",
-		"escape in a name":        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"a\\e[2Jb\"}\n",
-		"another path":            "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: ../../kube-system/configmaps/a}\n",
-		"dots":                    "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: ..}\n",
-		"percent":                 "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a%2Fb}\n",
-		"long name":               "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + strings.Repeat("a", 254) + "}\n",
+		"line end in a name": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"a\\nb\"}\n",
+		"escape in a name":   "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"a\\e[2Jb\"}\n",
+		"another path":       "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: ../../kube-system/configmaps/a}\n",
+		"dots":               "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: ..}\n",
+		"percent":            "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a%2Fb}\n",
+		"long name": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + strings.Repeat("a", 254) +
+			"}\n",
 		"path in a namespace":     "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: a/b}\n",
 		"direction in a name":     "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"a\\u202eb\"}\n",
 		"escape in a kind":        "apiVersion: v1\nkind: \"Config\\eMap\"\nmetadata: {name: a}\n",
@@ -142,7 +154,9 @@ func TestNamesThatNoObjectHas(t *testing.T) {
 		}
 	}
 	// RBAC's names have colons and capitals.
-	if _, err := Parse("apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: \"system:Node_1.x\"}\n"); err != nil {
+	if _, err := Parse(
+		"apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: \"system:Node_1.x\"}\n",
+	); err != nil {
 		t.Error(err)
 	}
 }

@@ -10,12 +10,13 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// Canonical writes the leaves of an object as the API server returns them: cpu "1000m" as "1", base64 without line breaks,
-// times in UTC. It takes the value that the object has at each path that obj declares when it is decoded into its Go type and back.
+// Canonical writes the leaves of an object as the API server returns them: cpu "1000m" as "1", base64 without line
+// breaks, times in UTC. It takes the value that the object has at each path that obj declares when it is decoded
+// into its Go type and back.
 //
-// Nothing is added and nothing is lost: leaves that the type does not know or leaves out (an empty text, false) stay as
-// declared. An object of a kind that client-go does not have, or that does not fit its type (a quoted boolean), is returned
-// unchanged. What stays as it is the result shares with obj, which is not changed.
+// Nothing is added and nothing is lost: leaves that the type does not know or leaves out (an empty text, false)
+// stay as declared. An object of a kind that client-go does not have, or that does not fit its type (a quoted
+// boolean), is returned unchanged. What stays as it is the result shares with obj, which is not changed.
 func Canonical(obj map[string]any, gvk schema.GroupVersionKind) map[string]any {
 	if t, known := scheme.Scheme.AllKnownTypes()[gvk]; known {
 		written, form := walk(obj, reflect.New(t).Elem(), value.TypeReflectEntryOf(t), 0)
@@ -26,7 +27,8 @@ func Canonical(obj map[string]any, gvk schema.GroupVersionKind) map[string]any {
 	return canonicalByDecoding(obj, gvk)
 }
 
-// canonicalByDecoding does decode the object into its type and back. That says what Canonical is, at ten times its cost.
+// canonicalByDecoding does decode the object into its type and back. That says what Canonical is, at ten times its
+// cost.
 func canonicalByDecoding(obj map[string]any, gvk schema.GroupVersionKind) map[string]any {
 	typed, err := scheme.Scheme.New(gvk)
 	if err != nil {

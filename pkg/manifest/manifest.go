@@ -1,9 +1,9 @@
 // Package manifest turns the manifest of a Helm release into the set of objects that the release wants. It is pure: no
 // client, no logging, no context.
 //
-// Parse reads the YAML as Helm does, all or nothing. Resolve adds what only the cluster and the release know (which kinds
-// are namespaced, Helm's ownership metadata) and brings each object into the form in which it is compared with the live one.
-// Manifests hold Secrets: errors name documents, lines and paths, never values.
+// Parse reads the YAML as Helm does, all or nothing. Resolve adds what only the cluster and the release know (which
+// kinds are namespaced, Helm's ownership metadata) and brings each object into the form in which it is compared
+// with the live one. Manifests hold Secrets: errors name documents, lines and paths, never values.
 package manifest
 
 import (
@@ -43,12 +43,13 @@ type Object struct {
 	GVK schema.GroupVersionKind
 	// Content is the object as unstructured JSON: map[string]any, []any, string, bool, int64, float64 and nil.
 	Content map[string]any
-	// Keep is set by the annotation helm.sh/resource-policy: keep on the object or on the List it came in: Helm does not
-	// delete such an object, and neither may anyone on Helm's behalf.
+	// Keep is set by the annotation helm.sh/resource-policy: keep on the object or on the List it came in: Helm
+	// does not delete such an object, and neither may anyone on Helm's behalf.
 	Keep bool
-	// OptedOut is set by the annotations helmreleases.cattle.io/lock and helm.toolkit.fluxcd.io/driftDetection with the value
-	// disabled, on the object itself: its chart does not want it to be protected. It comes from the manifest, as all of this
-	// does; the same annotation on a live object means nothing. OptedOut objects are in the Set like all others.
+	// OptedOut is set by the annotations helmreleases.cattle.io/lock and helm.toolkit.fluxcd.io/driftDetection with
+	// the value disabled, on the object itself: its chart does not want it to be protected. It comes from the
+	// manifest, as all of this does; the same annotation on a live object means nothing. OptedOut objects are in
+	// the Set like all others.
 	OptedOut bool
 }
 
@@ -75,9 +76,9 @@ func (s Skipped) String() string {
 
 // Set is what a manifest declares. Objects come in the manifest's order; no two have the same ID.
 //
-// Of an object that is declared twice, the last declaration counts, at its own place; the others are in Skipped. So does
-// Helm: an upgrade (3 and 4) writes one document after the other, the last one prevails. (Helm 3 cannot install such a chart
-// at all: its second create fails.)
+// Of an object that is declared twice, the last declaration counts, at its own place; the others are in Skipped. So
+// does Helm: an upgrade (3 and 4) writes one document after the other, the last one prevails. (Helm 3 cannot
+// install such a chart at all: its second create fails.)
 type Set struct {
 	Objects []Object
 	Skipped []Skipped

@@ -10,21 +10,30 @@ import (
 
 func TestNullsStayWhereTheAPIServerMayKeepThem(t *testing.T) {
 	for name, tc := range map[string]struct{ manifest, want string }{
-		"data":                        {"{apiVersion: v1, kind: ConfigMap, data: {a: null, b: c}}", "data: {a: null, b: c}"},
-		"all of the data":             {"{apiVersion: v1, kind: ConfigMap, data: null}", ""},
-		"data of a Secret":            {"{apiVersion: v1, kind: Secret, data: {a: null}}", "data: {a: null}"},
-		"a field of a built-in kind":  {"{apiVersion: apps/v1, kind: Deployment, spec: {replicas: null, paused: true}}", "spec: {paused: true}"},
-		"a quantity":                  {"{apiVersion: v1, kind: ResourceQuota, spec: {hard: {pods: null}}}", "spec: {hard: {}}"},
-		"content without a type":      {"{apiVersion: apps/v1, kind: ControllerRevision, revision: 1, data: {a: {b: null}, c: [null]}}", "{revision: 1, data: {a: {b: null}, c: [null]}}"},
+		"data": {"{apiVersion: v1, kind: ConfigMap, data: {a: null, b: c}}",
+			"data: {a: null, b: c}"},
+		"all of the data":  {"{apiVersion: v1, kind: ConfigMap, data: null}", ""},
+		"data of a Secret": {"{apiVersion: v1, kind: Secret, data: {a: null}}", "data: {a: null}"},
+		"a field of a built-in kind": {
+			"{apiVersion: apps/v1, kind: Deployment, spec: {replicas: null, paused: true}}", "spec: {paused: true}",
+		},
+		"a quantity": {"{apiVersion: v1, kind: ResourceQuota, spec: {hard: {pods: null}}}",
+			"spec: {hard: {}}"},
+		"content without a type": {
+			"{apiVersion: apps/v1, kind: ControllerRevision, revision: 1, data: {a: {b: null}, c: [null]}}",
+			"{revision: 1, data: {a: {b: null}, c: [null]}}",
+		},
 		"a field that does not exist": {"{apiVersion: v1, kind: ConfigMap, unknown: null}", ""},
-		"custom resources":            {"{apiVersion: x.io/v1, kind: X, spec: {a: null, l: [{b: null}]}}", "spec: {a: null, l: [{b: null}]}"},
+		"custom resources": {"{apiVersion: x.io/v1, kind: X, spec: {a: null, l: [{b: null}]}}",
+			"spec: {a: null, l: [{b: null}]}"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			set, err := Parse(tc.manifest[:1] + "metadata: {name: a, finalizers: null}, " + tc.manifest[1:])
 			if err != nil {
 				t.Fatal(err)
 			}
-			resolved, _, err := set.Resolve(Release{Name: "r", Namespace: "n"}, func(schema.GroupVersionKind) (bool, error) { return true, nil })
+			resolved, _, err := set.Resolve(Release{Name: "r", Namespace: "n"},
+				func(schema.GroupVersionKind) (bool, error) { return true, nil })
 			if err != nil {
 				t.Fatal(err)
 			}

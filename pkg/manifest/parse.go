@@ -24,13 +24,14 @@ var kindName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{0,62}$`)
 
 // Parse reads a manifest, all or nothing: one bad document makes an error (a *DocumentError), and no Set.
 //
-// Documents that are empty or comments only count for nothing. An object with items is a list, whatever its kind, and
-// stands for its items; an item without apiVersion and kind gets them from the list (PodList holds v1 Pods). Hooks and objects
-// with generateName but no name are skipped.
+// Documents that are empty or comments only count for nothing. An object with items is a list, whatever its kind,
+// and stands for its items; an item without apiVersion and kind gets them from the list (PodList holds v1 Pods).
+// Hooks and objects with generateName but no name are skipped.
 //
-// Bounded are the size, the documents, the elements and the objects of a manifest, and how deep it nests: a user who may write
-// Secrets in one namespace must not be able to exhaust the memory of a program that reads those of all. All bounds are checked
-// in one pass over the text, before the YAML library sees it, or while its result is converted.
+// Bounded are the size, the documents, the elements and the objects of a manifest, and how deep it nests: a user
+// who may write Secrets in one namespace must not be able to exhaust the memory of a program that reads those of
+// all. All bounds are checked in one pass over the text, before the YAML library sees it, or while its result is
+// converted.
 func Parse(manifest string) (*Set, error) {
 	if len(manifest) > maxBytes {
 		return nil, document{index: 1}.errorf(1, "the manifest has %d bytes, more than %d", len(manifest), maxBytes)
@@ -57,12 +58,14 @@ func Parse(manifest string) (*Set, error) {
 			}
 		}
 		if rest {
-			p.skipped = append(p.skipped, Skipped{Doc: doc.index, Reason: "Helm ignores what follows the end of the document"})
+			p.skipped = append(p.skipped, Skipped{Doc: doc.index,
+				Reason: "Helm ignores what follows the end of the document"})
 		}
 	}
 	set := &Set{Skipped: p.skipped}
 	set.Objects = lastOfEach(p.objects, func(i int) {
-		set.Skipped = append(set.Skipped, Skipped{Doc: p.docs[i], Kind: p.objects[i].ID.Kind, Name: p.objects[i].ID.Name,
+		set.Skipped = append(set.Skipped, Skipped{Doc: p.docs[i], Kind: p.objects[i].ID.Kind,
+			Name:   p.objects[i].ID.Name,
 			Reason: "it is declared again later, and the last declaration counts"})
 	})
 	return set, nil
@@ -128,7 +131,8 @@ func (p *parser) add(content map[string]any, from inherited, depth int) error {
 		typed := inherited{apiVersion: apiVersion, kind: strings.TrimSuffix(kind, "List"), keep: keep}
 		return p.addItems(items, typed, depth)
 	}
-	return p.addObject(version.WithKind(kind), content, metadata, Object{ID: ID{Name: name}, Keep: keep, OptedOut: isOptedOut(annotations)})
+	return p.addObject(version.WithKind(kind), content, metadata,
+		Object{ID: ID{Name: name}, Keep: keep, OptedOut: isOptedOut(annotations)})
 }
 
 func (p *parser) addItems(value any, from inherited, depth int) error {
@@ -220,7 +224,8 @@ func (p *parser) skip(kind, name, reason string) error {
 	if err := p.count(); err != nil {
 		return err
 	}
-	p.skipped = append(p.skipped, Skipped{Doc: p.doc.index, Kind: kind, Name: name[:min(len(name), maxName)], Reason: reason})
+	p.skipped = append(p.skipped, Skipped{Doc: p.doc.index, Kind: kind, Name: name[:min(len(name), maxName)],
+		Reason: reason})
 	return nil
 }
 
@@ -272,5 +277,6 @@ func keeps(policy string) bool { return strings.EqualFold(strings.TrimSpace(poli
 
 // isOptedOut reads the two annotations literally: no other value has a meaning, neither true nor Disabled.
 func isOptedOut(annotations map[string]any) bool {
-	return annotations[v1alpha1.LockAnnotation] == v1alpha1.LockDisabled || annotations[v1alpha1.FluxDriftAnnotation] == v1alpha1.LockDisabled
+	return annotations[v1alpha1.LockAnnotation] == v1alpha1.LockDisabled ||
+		annotations[v1alpha1.FluxDriftAnnotation] == v1alpha1.LockDisabled
 }

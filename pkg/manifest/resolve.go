@@ -31,18 +31,19 @@ type Scope func(schema.GroupVersionKind) (namespaced bool, err error)
 
 // serverOwned are the metadata fields that only the API server writes.
 var serverOwned = []string{
-	"creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "generation", "managedFields", "resourceVersion",
+	"creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "generation", "managedFields",
+	"resourceVersion",
 	"selfLink", "uid",
 }
 
-// Resolve returns the desired state of each object, in the manifest's order. It changes the objects of s, which must not be
-// used afterwards: a copy of a large manifest would take as much memory again.
+// Resolve returns the desired state of each object, in the manifest's order. It changes the objects of s, which
+// must not be used afterwards: a copy of a large manifest would take as much memory again.
 //
-// The namespace is the release's where a namespaced kind declares none, and none for cluster-scoped kinds, whatever they
-// declare. Helm's ownership metadata wins over what the chart declares. Dropped are status, metadata that the server owns,
-// null values in mappings where the API server takes them for absent, which it does in most places (in lists they stay, because
-// there they count as elements), and the rules of an aggregated ClusterRole, which a controller fills in. The stringData of a Secret is folded into data.
-// Leaves have their Canonical form.
+// The namespace is the release's where a namespaced kind declares none, and none for cluster-scoped kinds, whatever
+// they declare. Helm's ownership metadata wins over what the chart declares. Dropped are status, metadata that the
+// server owns, null values in mappings where the API server takes them for absent, which it does in most places (in
+// lists they stay, because there they count as elements), and the rules of an aggregated ClusterRole, which a
+// controller fills in. The stringData of a Secret is folded into data. Leaves have their Canonical form.
 //
 // Objects of a kind that the cluster does not know are in unknown, as parsed: share their Content, do not change it.
 // Any other error of scope, or an object that the API could never have accepted, ends with an error and no objects.

@@ -24,7 +24,8 @@ func always(namespaced bool) manifest.Scope {
 func clusterScope(gvk schema.GroupVersionKind) (bool, error) {
 	switch {
 	case gvk.Group == "example.com":
-		return false, fmt.Errorf("discovery: %w", &meta.NoKindMatchError{GroupKind: gvk.GroupKind(), SearchedVersions: []string{gvk.Version}})
+		return false, fmt.Errorf("discovery: %w", &meta.NoKindMatchError{GroupKind: gvk.GroupKind(),
+			SearchedVersions: []string{gvk.Version}})
 	case gvk.Group == "down.io":
 		return false, errors.New("the server is down")
 	}
@@ -44,7 +45,8 @@ func checkResolved(t *testing.T, objects []manifest.Object, namespaced bool) {
 		labels, _ := metadata["labels"].(map[string]any)
 		annotations, _ := metadata["annotations"].(map[string]any)
 		if labels["app.kubernetes.io/managed-by"] != "Helm" ||
-			annotations["meta.helm.sh/release-name"] != "podinfo" || annotations["meta.helm.sh/release-namespace"] != "apps" {
+			annotations["meta.helm.sh/release-name"] != "podinfo" ||
+			annotations["meta.helm.sh/release-namespace"] != "apps" {
 			t.Errorf("%s lacks Helm's ownership metadata: %v", o.ID, metadata)
 		}
 		if namespaced && (o.ID.Namespace == "" || metadata["namespace"] != o.ID.Namespace) {
@@ -53,7 +55,8 @@ func checkResolved(t *testing.T, objects []manifest.Object, namespaced bool) {
 		if _, found := metadata["namespace"]; !namespaced && (found || o.ID.Namespace != "") {
 			t.Errorf("%s has a namespace", o.ID)
 		}
-		for _, field := range []string{"creationTimestamp", "resourceVersion", "uid", "generation", "managedFields", "selfLink", "deletionTimestamp"} {
+		for _, field := range []string{"creationTimestamp", "resourceVersion", "uid", "generation", "managedFields",
+			"selfLink", "deletionTimestamp"} {
 			if _, found := metadata[field]; found {
 				t.Errorf("%s has metadata.%s", o.ID, field)
 			}
@@ -100,15 +103,18 @@ func TestResolveMakesTheDesiredState(t *testing.T) {
 		},
 		"nulls go from fields of built-in kinds": {
 			"{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {type: null, ports: [{name: null, port: 1}]}}",
-			"{apiVersion: v1, kind: Service, metadata: {name: a, namespace: apps, " + owned + "}, spec: {ports: [{port: 1}]}}",
+			"{apiVersion: v1, kind: Service, metadata: {name: a, namespace: apps, " + owned +
+				"}, spec: {ports: [{port: 1}]}}",
 		},
 		"nulls stay in custom resources": {
 			"{apiVersion: example.org/v1, kind: X, metadata: {name: a}, spec: {a: null, b: {c: null}, d: [null, {e: null, f: 1}]}}",
-			"{apiVersion: example.org/v1, kind: X, metadata: {name: a, namespace: apps, " + owned + "}, spec: {a: null, b: {c: null}, d: [null, {e: null, f: 1}]}}",
+			"{apiVersion: example.org/v1, kind: X, metadata: {name: a, namespace: apps, " + owned +
+				"}, spec: {a: null, b: {c: null}, d: [null, {e: null, f: 1}]}}",
 		},
 		"stringData is folded into data and wins": {
 			"{apiVersion: v1, kind: Secret, metadata: {name: a}, data: {both: b2xk, old: b2xk}, stringData: {both: new, fresh: '1', none: null}}",
-			"{apiVersion: v1, kind: Secret, metadata: {name: a, namespace: apps, " + owned + "}, data: {both: bmV3, old: b2xk, fresh: MQ==}}",
+			"{apiVersion: v1, kind: Secret, metadata: {name: a, namespace: apps, " + owned +
+				"}, data: {both: bmV3, old: b2xk, fresh: MQ==}}",
 		},
 		"stringData alone makes data": {
 			"{apiVersion: v1, kind: Secret, metadata: {name: a}, data: null, stringData: {a: b}}",
@@ -120,19 +126,23 @@ func TestResolveMakesTheDesiredState(t *testing.T) {
 		},
 		"the stringData of other kinds is theirs": {
 			"{apiVersion: example.org/v1, kind: Secret, metadata: {name: a}, stringData: {a: b}}",
-			"{apiVersion: example.org/v1, kind: Secret, metadata: {name: a, namespace: apps, " + owned + "}, stringData: {a: b}}",
+			"{apiVersion: example.org/v1, kind: Secret, metadata: {name: a, namespace: apps, " + owned +
+				"}, stringData: {a: b}}",
 		},
 		"an aggregated ClusterRole has no rules of its own": {
 			"{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: a}, aggregationRule: {clusterRoleSelectors: [{matchLabels: {x: y}}]}, rules: []}",
-			"{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: a, " + owned + "}, aggregationRule: {clusterRoleSelectors: [{matchLabels: {x: y}}]}}",
+			"{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: a, " + owned +
+				"}, aggregationRule: {clusterRoleSelectors: [{matchLabels: {x: y}}]}}",
 		},
 		"other ClusterRoles keep their rules": {
 			"{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: a}, aggregationRule: null, rules: [{verbs: [get]}]}",
-			"{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: a, " + owned + "}, rules: [{verbs: [get]}]}",
+			"{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: a, " + owned +
+				"}, rules: [{verbs: [get]}]}",
 		},
 		"quantities are canonical": {
 			"{apiVersion: v1, kind: ResourceQuota, metadata: {name: a}, spec: {hard: {cpu: 1000m, memory: 2048Mi}}}",
-			"{apiVersion: v1, kind: ResourceQuota, metadata: {name: a, namespace: apps, " + owned + "}, spec: {hard: {cpu: '1', memory: 2Gi}}}",
+			"{apiVersion: v1, kind: ResourceQuota, metadata: {name: a, namespace: apps, " + owned +
+				"}, spec: {hard: {cpu: '1', memory: 2Gi}}}",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -168,7 +178,8 @@ func TestResolveKeepsOrderAndWhatParseFound(t *testing.T) {
 	if err != nil || ids(resolved) != "Deployment apps/z, Secret apps/q, Namespace x" {
 		t.Fatalf("got %s, %v", ids(resolved), err)
 	}
-	if !resolved[1].Keep || resolved[0].Keep || resolved[0].GVK != (schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}) {
+	if !resolved[1].Keep || resolved[0].Keep || resolved[0].GVK != (schema.GroupVersionKind{Group: "apps",
+		Version: "v1", Kind: "Deployment"}) {
 		t.Errorf("got %+v", resolved)
 	}
 }
@@ -183,7 +194,9 @@ func TestResolveFindsDuplicatesThatOnlyTheNamespaceHid(t *testing.T) {
 }
 
 func TestKindsThatTheClusterLacksAreUnknown(t *testing.T) {
-	set := mustParse(t, "{apiVersion: example.com/v1, kind: Widget, metadata: {name: w}}\n---\n{apiVersion: v1, kind: Secret, metadata: {name: s}}")
+	set := mustParse(
+		t, "{apiVersion: example.com/v1, kind: Widget, metadata: {name: w}}\n---\n{apiVersion: v1, kind: Secret, metadata: {name: s}}",
+	)
 	resolved, unknown, err := set.Resolve(podinfo, clusterScope)
 	if err != nil || ids(resolved) != "Secret apps/s" || ids(unknown) != "Widget.example.com w" {
 		t.Errorf("got %s and %s, %v", ids(resolved), ids(unknown), err)
@@ -191,9 +204,12 @@ func TestKindsThatTheClusterLacksAreUnknown(t *testing.T) {
 }
 
 func TestOtherErrorsOfScopeAbort(t *testing.T) {
-	set := mustParse(t, "{apiVersion: v1, kind: Secret, metadata: {name: s}}\n---\n{apiVersion: down.io/v1, kind: Widget, metadata: {name: w}}")
+	set := mustParse(
+		t, "{apiVersion: v1, kind: Secret, metadata: {name: s}}\n---\n{apiVersion: down.io/v1, kind: Widget, metadata: {name: w}}",
+	)
 	resolved, unknown, err := set.Resolve(podinfo, clusterScope)
-	if err == nil || resolved != nil || unknown != nil || !strings.Contains(err.Error(), "Widget.down.io w: the server is down") {
+	if err == nil || resolved != nil || unknown != nil ||
+		!strings.Contains(err.Error(), "Widget.down.io w: the server is down") {
 		t.Errorf("got %v, %v, %v", resolved, unknown, err)
 	}
 }
@@ -204,7 +220,8 @@ func TestSecretsThatTheAPIRefusesAreErrorsWithoutValues(t *testing.T) {
 		"stringData: " + leak:                    "Secret s: stringData is not a mapping",
 		"data: " + leak + ", stringData: {a: b}": "Secret s: data is not a mapping",
 	} {
-		_, _, err := mustParse(t, "{apiVersion: v1, kind: Secret, metadata: {name: s}, "+declared+"}").Resolve(podinfo, clusterScope)
+		_, _, err := mustParse(t, "{apiVersion: v1, kind: Secret, metadata: {name: s}, "+declared+
+			"}").Resolve(podinfo, clusterScope)
 		if err == nil || err.Error() != want {
 			t.Errorf("%s: got %v, want %s", declared, err, want)
 		}

@@ -25,7 +25,8 @@ type document struct {
 // The comment that Helm puts before each rendered template. Only what looks like a path is taken: it goes into errors.
 var sourceComment = regexp.MustCompile(`(?m)^# Source: ([A-Za-z0-9_@+./-]{1,200})[ \t]*\r?$`)
 
-// source returns the template's path from Helm's "# Source:" comment, or nothing. It is only looked for when something is wrong.
+// source returns the template's path from Helm's "# Source:" comment, or nothing. It is only looked for when
+// something is wrong.
 func (d document) source() string {
 	if found := sourceComment.FindStringSubmatch(d.text[:min(len(d.text), headBytes)]); found != nil {
 		return found[1]
@@ -33,8 +34,8 @@ func (d document) source() string {
 	return ""
 }
 
-// split cuts a manifest into documents as Helm does: at every line that starts with "---", after which only spaces and a
-// comment may follow. The text before the first separator is a document only when it is not empty.
+// split cuts a manifest into documents as Helm does: at every line that starts with "---", after which only spaces
+// and a comment may follow. The text before the first separator is a document only when it is not empty.
 func split(manifest string) ([]document, error) {
 	manifest = strings.TrimPrefix(manifest, bom)
 	if docs, err := splitJSON(manifest); docs != nil || err != nil {
@@ -67,7 +68,9 @@ func split(manifest string) ([]document, error) {
 			rest = strings.TrimSpace(rest)
 			if rest != "" && rest[0] != '#' {
 				doc := document{index: len(docs) + 1, line: first}
-				return nil, doc.errorf(line, "it starts with --- but is no document separator: only spaces and a comment may follow")
+				return nil, doc.errorf(
+					line, "it starts with --- but is no document separator: only spaces and a comment may follow",
+				)
 			}
 			if err := add(offset); err != nil {
 				return nil, err
@@ -88,8 +91,8 @@ func tooMany(doc document) error {
 	return doc.errorf(doc.line, "the manifest has more than %d documents", MaxDocuments)
 }
 
-// splitJSON cuts a stream of JSON objects without separators, which Helm takes when nothing comes before the first one. It
-// returns nil for anything else; a single JSON object is YAML.
+// splitJSON cuts a stream of JSON objects without separators, which Helm takes when nothing comes before the first
+// one. It returns nil for anything else; a single JSON object is YAML.
 func splitJSON(manifest string) ([]document, error) {
 	if !strings.HasPrefix(strings.TrimSpace(manifest), "{") {
 		return nil, nil

@@ -17,17 +17,19 @@ import (
 type form int
 
 const (
-	// unsure means that only decoding the whole object tells: the value may not fit its type, or the type may fill it in.
+	// unsure means that only decoding the whole object tells: the value may not fit its type, or the type may fill
+	// it in.
 	unsure form = iota
 	same
 	changed
 )
 
-// walk returns the canonical form of a value that is declared where its type is that of zero. Most values cannot change on the
-// way into their Go type and back, and are neither encoded nor copied here; those that may are decoded by themselves.
+// walk returns the canonical form of a value that is declared where its type is that of zero. Most values cannot
+// change on the way into their Go type and back, and are neither encoded nor copied here; those that may are
+// decoded by themselves.
 //
-// It is sure only where the type tells it all. What types must not have for that (fields of one name, encoding of keys, ...) is
-// what TestTypesHaveNothingThatTheWalkDoesNotKnow looks for.
+// It is sure only where the type tells it all. What types must not have for that (fields of one name, encoding of
+// keys, ...) is what TestTypesHaveNothingThatTheWalkDoesNotKnow looks for.
 func walk(declared any, zero reflect.Value, entry *value.TypeReflectCacheEntry, depth int) (any, form) {
 	for zero.Kind() == reflect.Pointer {
 		elem := zero.Type().Elem()
@@ -45,7 +47,8 @@ func walk(declared any, zero reflect.Value, entry *value.TypeReflectCacheEntry, 
 	case bool:
 		return d, sureIf(zero.Kind() == reflect.Bool)
 	case int64:
-		return d, sureIf(zero.CanInt() && !zero.OverflowInt(d) || zero.CanUint() && d >= 0 && !zero.OverflowUint(uint64(d)))
+		return d, sureIf(zero.CanInt() && !zero.OverflowInt(d) ||
+			zero.CanUint() && d >= 0 && !zero.OverflowUint(uint64(d)))
 	case map[string]any:
 		switch {
 		case d == nil || depth > maxDepth:
@@ -77,7 +80,8 @@ func walkText(declared string, zero reflect.Value) (any, form) {
 		return declared, sureIf(utf8.ValidString(declared))
 	case zero.Kind() == reflect.Slice && zero.Type().Elem().Kind() == reflect.Uint8 && utf8.ValidString(declared):
 		data, err := base64.StdEncoding.DecodeString(declared)
-		if err != nil || len(data) == 0 && declared != "" { // no bytes at all may be left out, and stay as declared then
+		// No bytes at all may be left out, and stay as declared then.
+		if err != nil || len(data) == 0 && declared != "" {
 			return nil, unsure
 		}
 		if written := base64.StdEncoding.EncodeToString(data); written != declared {
@@ -88,7 +92,8 @@ func walkText(declared string, zero reflect.Value) (any, form) {
 	return nil, unsure
 }
 
-// walkIntOrText is walk for ports and the like. They have an encoding of their own, the most common one, which leaves them as they are.
+// walkIntOrText is walk for ports and the like. They have an encoding of their own, the most common one, which
+// leaves them as they are.
 func walkIntOrText(declared any) (any, form) {
 	switch d := declared.(type) {
 	case string:
@@ -99,7 +104,9 @@ func walkIntOrText(declared any) (any, form) {
 	return nil, unsure
 }
 
-func walkStruct(declared map[string]any, zero reflect.Value, entry *value.TypeReflectCacheEntry, depth int) (any, form) {
+func walkStruct(
+	declared map[string]any, zero reflect.Value, entry *value.TypeReflectCacheEntry, depth int,
+) (any, form) {
 	fields := entry.Fields()
 	return walkMembers(declared, func(key string, member any) (any, form) {
 		if field, known := fields[key]; known {
@@ -119,7 +126,8 @@ func walkMap(declared map[string]any, t reflect.Type, depth int) (any, form) {
 	})
 }
 
-// walkMembers returns a map with the canonical forms that of finds of its members: itself, or a copy once something changes.
+// walkMembers returns a map with the canonical forms that of finds of its members: itself, or a copy once something
+// changes.
 func walkMembers(declared map[string]any, of func(key string, member any) (any, form)) (any, form) {
 	var written map[string]any
 	for key, member := range declared {
@@ -182,7 +190,8 @@ func decodeLeaf(declared any, t reflect.Type, entry *value.TypeReflectCacheEntry
 	if reflect.DeepEqual(written, declared) {
 		return declared, same
 	}
-	// A value that counts as none may be left out where it is, or with all that is around it, and stays as declared then.
+	// A value that counts as none may be left out where it is, or with all that is around it, and stays as declared
+	// then.
 	if none, ok := decoded.Interface().(interface{ IsZero() bool }); ok && none.IsZero() || decoded.Elem().IsZero() {
 		return nil, unsure
 	}

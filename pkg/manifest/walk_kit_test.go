@@ -29,13 +29,16 @@ func (m maker) object(gvk schema.GroupVersionKind, t reflect.Type) map[string]an
 }
 
 var texts = []string{
-	"", "a", "true", "null", "80", "é\u2028<&>", "\xff", "a\xffb", "\x00", "25%", "1000m", "1", "0", "0m", "1.5Gi", "1e3", "0.1", "+1", " 1", "lots", "10Ei",
-	"YWJj", "YWJj\n", "YW Jj", "YWI=", "YWI", "\n", "%", "2026-01-01T01:00:00+01:00", "2026-01-01T00:00:00Z", "2026-01-01T00:00:00.123456Z",
+	"", "a", "true", "null", "80", "é\u2028<&>", "\xff", "a\xffb", "\x00", "25%", "1000m", "1", "0", "0m", "1.5Gi",
+	"1e3", "0.1", "+1", " 1", "lots", "10Ei",
+	"YWJj", "YWJj\n", "YW Jj", "YWI=", "YWI", "\n", "%", "2026-01-01T01:00:00+01:00", "2026-01-01T00:00:00Z",
+	"2026-01-01T00:00:00.123456Z",
 	"0001-01-01T00:00:00Z", "0001-01-01T00:00:00+00:00", "1h", "60m", "0h", "0s", "yesterday",
 }
 
 var numbers = []any{
-	int64(0), int64(1), int64(-1), int64(443), int64(math.MaxInt32), int64(math.MaxInt32 + 1), int64(math.MinInt32 - 1), int64(math.MaxInt64), int64(math.MinInt64),
+	int64(0), int64(1), int64(-1), int64(443), int64(math.MaxInt32), int64(math.MaxInt32 + 1),
+	int64(math.MinInt32 - 1), int64(math.MaxInt64), int64(math.MinInt64),
 	0.0, math.Copysign(0, -1), 0.5, 2.0, 1e21, 1e300, -1.5,
 }
 
@@ -79,7 +82,8 @@ func (m maker) of(t reflect.Type, depth int) any {
 	}
 	if hasOwnForm(t) {
 		if m.odd == 0 || m.IntN(3) > 0 {
-			return map[string]any{"Quantity": "1000m", "IntOrString": int64(8080), "Time": "2026-01-01T01:00:00+01:00", "MicroTime": "2026-01-01T01:00:00.000000+01:00", "Duration": "60m"}[t.Name()]
+			return map[string]any{"Quantity": "1000m", "IntOrString": int64(8080), "Time": "2026-01-01T01:00:00+01:00",
+				"MicroTime": "2026-01-01T01:00:00.000000+01:00", "Duration": "60m"}[t.Name()]
 		}
 		return m.any(depth + 9)
 	}

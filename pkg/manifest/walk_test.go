@@ -53,7 +53,8 @@ func TestTypesHaveNothingThatTheWalkDoesNotKnow(t *testing.T) {
 			t.Errorf("%s is decoded from text", u)
 		}
 		if hasOwnForm(u) && u.Kind() != reflect.Pointer {
-			for _, by := range []reflect.Type{reflect.TypeFor[json.Marshaler](), reflect.TypeFor[value.UnstructuredConverter]()} {
+			for _, by := range []reflect.Type{reflect.TypeFor[json.Marshaler](),
+				reflect.TypeFor[value.UnstructuredConverter]()} {
 				if u.Implements(by) != reflect.PointerTo(u).Implements(by) {
 					t.Errorf("%s is encoded in another way where it has no address", u)
 				}
@@ -69,7 +70,8 @@ func TestTypesHaveNothingThatTheWalkDoesNotKnow(t *testing.T) {
 		case reflect.Pointer, reflect.Slice:
 			visit(u.Elem())
 		case reflect.Map:
-			if u.Key().Kind() == reflect.String && reflect.PointerTo(u.Key()).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
+			if u.Key().Kind() == reflect.String &&
+				reflect.PointerTo(u.Key()).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
 				t.Errorf("%s has keys of an encoding of their own", u)
 			}
 			visit(u.Elem())
@@ -80,7 +82,8 @@ func TestTypesHaveNothingThatTheWalkDoesNotKnow(t *testing.T) {
 					visit(u.Field(i).Type)
 				}
 			}
-		case reflect.Array, reflect.Chan, reflect.Func, reflect.Uintptr, reflect.Complex64, reflect.Complex128, reflect.UnsafePointer:
+		case reflect.Array, reflect.Chan, reflect.Func, reflect.Uintptr, reflect.Complex64, reflect.Complex128,
+			reflect.UnsafePointer:
 			t.Errorf("%s cannot be converted", u)
 		default:
 		}
@@ -162,9 +165,13 @@ func TestCanonicalIsWhatDecodingSays(t *testing.T) {
 	types := kinds(t)
 	// Others have fields of the same types, and each field that the converter sees for the first time takes it long.
 	maps.DeleteFunc(types, func(gvk schema.GroupVersionKind, _ reflect.Type) bool {
-		return gvk.Version != "v1" && gvk.Version != "v2" || strings.HasSuffix(gvk.Kind, "List") || strings.HasSuffix(gvk.Kind, "Options")
+		return gvk.Version != "v1" && gvk.Version != "v2" || strings.HasSuffix(gvk.Kind, "List") ||
+			strings.HasSuffix(gvk.Kind, "Options")
 	})
-	sorted := slices.SortedFunc(maps.Keys(types), func(a, b schema.GroupVersionKind) int { return strings.Compare(a.String(), b.String()) })
+	sorted := slices.SortedFunc(maps.Keys(types), func(a,
+		b schema.GroupVersionKind) int {
+		return strings.Compare(a.String(), b.String())
+	})
 	for _, odd := range []int{0, 3, 30, 300} {
 		m, all, sure := maker{rand.New(rand.NewPCG(1, uint64(odd))), odd}, 0, 0
 		for _, gvk := range sorted {
@@ -181,7 +188,10 @@ func TestCanonicalIsWhatDecodingSays(t *testing.T) {
 
 func FuzzCanonical(f *testing.F) {
 	types := kinds(f)
-	sorted := slices.SortedFunc(maps.Keys(types), func(a, b schema.GroupVersionKind) int { return strings.Compare(a.String(), b.String()) })
+	sorted := slices.SortedFunc(maps.Keys(types), func(a,
+		b schema.GroupVersionKind) int {
+		return strings.Compare(a.String(), b.String())
+	})
 	f.Add(uint64(1), uint16(10))
 	f.Fuzz(func(t *testing.T, seed uint64, odd uint16) {
 		m := maker{rand.New(rand.NewPCG(seed, 1)), int(odd % 400)}

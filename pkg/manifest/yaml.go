@@ -16,25 +16,27 @@ import (
 const (
 	// maxDepth bounds how deep a document nests. The deepest real ones, CRDs, stay well below 100.
 	maxDepth = 500
-	// aliasGrowth is by how many nodes and bytes of text all aliases of a manifest together may expand it. The API server
-	// takes no request above 3 MiB, so that real manifests need far less.
+	// aliasGrowth is by how many nodes and bytes of text all aliases of a manifest together may expand it. The API
+	// server takes no request above 3 MiB, so that real manifests need far less.
 	aliasGrowth = 4 << 20
-	// maxBytes bounds a manifest. A release Secret holds 1 MiB compressed, and real manifests compress by a factor of 5 to 20.
+	// maxBytes bounds a manifest. A release Secret holds 1 MiB compressed, and real manifests compress by a factor
+	// of 5 to 20.
 	maxBytes = 16 << 20
-	// maxMarks bounds the characters of one document that may begin an element (see marks). The YAML library takes up to
-	// 500 bytes of memory for each.
+	// maxMarks bounds the characters of one document that may begin an element (see marks). The YAML library takes
+	// up to 500 bytes of memory for each.
 	maxMarks = 1 << 18
-	// maxNodes bounds the mappings, sequences and scalars of a manifest; a decoded one takes a hundred times the memory of its
-	// text. The largest real manifests, of CRDs, have less than half of that.
+	// maxNodes bounds the mappings, sequences and scalars of a manifest; a decoded one takes a hundred times the
+	// memory of its text. The largest real manifests, of CRDs, have less than half of that.
 	maxNodes = 1 << 18
-	// maxObjectNodes is maxNodes for one object, of which some copies are in memory while it is written. The largest definitions have
-	// less than half of that.
+	// maxObjectNodes is maxNodes for one object, of which some copies are in memory while it is written. The
+	// largest definitions have less than half of that.
 	maxObjectNodes = 1 << 16
 	// maxObjects bounds the objects of a release. Each is remembered, and watched, while the release is locked.
 	maxObjects = 20000
 	// MaxDocuments bounds the documents of a manifest, those without an object included.
 	MaxDocuments = 2 * maxObjects
-	// smallBytes and smallMarks are what a manifest has at most that many may parse at the same time: it takes a few MiB.
+	// smallBytes and smallMarks are what a manifest has at most that many may parse at the same time: it takes a
+	// few MiB.
 	smallBytes = 512 << 10
 	smallMarks = 1 << 14
 )
@@ -61,8 +63,8 @@ func (d document) errorf(line int, format string, args ...any) error {
 	return &DocumentError{Doc: d.index, Line: line, Source: d.source(), Reason: fmt.Sprintf(format, args...)}
 }
 
-// decoder decodes documents into unstructured JSON. budget is how many nodes and bytes of text it may still produce, nodes
-// how many nodes.
+// decoder decodes documents into unstructured JSON. budget is how many nodes and bytes of text it may still
+// produce, nodes how many nodes.
 type decoder struct{ budget, nodes int }
 
 func newDecoder(manifest string) *decoder {
@@ -70,9 +72,9 @@ func newDecoder(manifest string) *decoder {
 	return &decoder{budget: 3*len(manifest) + aliasGrowth, nodes: maxNodes}
 }
 
-// marks counts the characters of a text that may begin an element of YAML: no element begins without one, so that a document
-// has at most three nodes for each. It is counted before the YAML library builds the nodes. Text that only looks like structure,
-// such as JSON in a ConfigMap, counts too.
+// marks counts the characters of a text that may begin an element of YAML: no element begins without one, so that a
+// document has at most three nodes for each. It is counted before the YAML library builds the nodes. Text that only
+// looks like structure, such as JSON in a ConfigMap, counts too.
 func marks(text string) int {
 	count := 0
 	for i := range len(text) {
@@ -107,7 +109,8 @@ func undecodable(text string) string {
 	return ""
 }
 
-// Large reports whether it takes more than a few MiB of memory to parse a manifest. Then do not parse many at the same time.
+// Large reports whether it takes more than a few MiB of memory to parse a manifest. Then do not parse many at the
+// same time.
 func Large(manifest string) bool {
 	return len(manifest) > smallBytes || marks(manifest) > smallMarks
 }
@@ -250,7 +253,8 @@ func (d *decoder) convert(raw any, depth int) (any, error) {
 	return nil, errors.New("a value is of a type that JSON does not have")
 }
 
-// convertFloat makes an integer of a whole number, as a trip through JSON text does: up to 1e21 it has no exponent there.
+// convertFloat makes an integer of a whole number, as a trip through JSON text does: up to 1e21 it has no exponent
+// there.
 func convertFloat(f float64) (any, error) {
 	switch {
 	case math.IsNaN(f) || math.IsInf(f, 0):

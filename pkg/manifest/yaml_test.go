@@ -30,13 +30,18 @@ func TestValuesAreThoseThatKubernetesReads(t *testing.T) {
 		{"3", int64(3)}, {"-0", int64(0)}, {"1.5", 1.5}, {"1.0", int64(1)}, {"1e3", int64(1000)}, {"1e21", 1e21},
 		{"0644", int64(420)}, {"0x1f", int64(31)}, {"0b11", int64(3)}, {"1_000", int64(1000)}, {"0o17", int64(15)},
 		{"9223372036854775807", int64(9223372036854775807)}, {"9223372036854775808", 9223372036854775808.0},
-		{"123456789012345678901234567890", 123456789012345678901234567890.0}, {"-9223372036854775808", int64(-9223372036854775808)},
+		{"123456789012345678901234567890", 123456789012345678901234567890.0},
+		{"-9223372036854775808", int64(-9223372036854775808)},
 		{"yes", true}, {"off", false}, {"y", true}, {"'yes'", "yes"}, {"null", nil}, {"~", nil}, {"", nil}, {"''", ""},
-		{"2026-01-01", "2026-01-01"}, {"12:30", "12:30"}, {"1.2.3", "1.2.3"}, {"!!str 3", "3"}, {"!!binary aGk=", "hi"}, {"!!binary //8=", "\ufffd\ufffd"},
-		{"\"\\u00fc\\x41\"", "üA"}, {"|\n  a\n  b\n", "a\nb\n"}, {">-\n  a\n  b\n", "a b"}, {"[]", []any{}}, {"{}", map[string]any{}},
+		{"2026-01-01", "2026-01-01"}, {"12:30", "12:30"}, {"1.2.3", "1.2.3"}, {"!!str 3", "3"},
+		{"!!binary aGk=", "hi"}, {"!!binary //8=", "\ufffd\ufffd"},
+		{"\"\\u00fc\\x41\"", "üA"}, {"|\n  a\n  b\n", "a\nb\n"}, {">-\n  a\n  b\n", "a b"}, {"[]", []any{}},
+		{"{}", map[string]any{}},
 		{"{1: a, 1.5: b, true: c, x: d}", map[string]any{"1": "a", "1.5": "b", "true": "c", "x": "d"}},
 		{"{a: 1, a: 2}", map[string]any{"a": int64(2)}},
-		{"{a: &x {k: v}, b: *x, c: {<<: *x, d: 1}}", map[string]any{"a": map[string]any{"k": "v"}, "b": map[string]any{"k": "v"}, "c": map[string]any{"k": "v", "d": int64(1)}}},
+		{"{a: &x {k: v}, b: *x, c: {<<: *x, d: 1}}",
+			map[string]any{"a": map[string]any{"k": "v"}, "b": map[string]any{"k": "v"},
+				"c": map[string]any{"k": "v", "d": int64(1)}}},
 		{"{a: &x 1, b: &x 2, c: *x}", map[string]any{"a": int64(1), "b": int64(2), "c": int64(2)}},
 	} {
 		text := configMap("a") + "value: " + test.yaml
@@ -55,7 +60,9 @@ func TestValuesAreThoseThatKubernetesReads(t *testing.T) {
 }
 
 func TestWindowsLineEndsMakeTheSameContent(t *testing.T) {
-	unix := configMap("a") + "data:\n  text: |\n    one\n    two\n  folded: >\n    three\n    four\n  plain: five\n    six\n"
+	unix := configMap(
+		"a",
+	) + "data:\n  text: |\n    one\n    two\n  folded: >\n    three\n    four\n  plain: five\n    six\n"
 	windows := strings.ReplaceAll(unix, "\n", "\r\n")
 	if a, b := mustParse(t, unix).Objects, mustParse(t, windows).Objects; !reflect.DeepEqual(a, b) {
 		t.Errorf("got %v\nwant %v", b, a)
@@ -98,13 +105,15 @@ func FuzzParse(f *testing.F) {
 			seen[o.ID] = true
 		}
 		for _, namespaced := range []bool{true, false} {
-			resolved, _, err := mustParse(t, text).Resolve(manifest.Release{Namespace: "apps", Name: "podinfo"}, always(namespaced))
+			resolved, _, err := mustParse(t, text).Resolve(manifest.Release{Namespace: "apps", Name: "podinfo"},
+				always(namespaced))
 			if err == nil {
 				checkResolved(t, resolved, namespaced)
 			}
 		}
 		// A single document must be what Helm's libraries make of it.
-		if strings.Contains(text, "---") || len(set.Objects) != 1 || len(set.Skipped) != 0 || set.Objects[0].Content["items"] != nil {
+		if strings.Contains(text, "---") || len(set.Objects) != 1 || len(set.Skipped) != 0 ||
+			set.Objects[0].Content["items"] != nil {
 			return
 		}
 		kubernetes, err := asKubernetes(text)

@@ -20,12 +20,17 @@ type apiMetrics struct {
 
 func newAPIMetrics() apiMetrics {
 	return apiMetrics{
-		requests: counter("api_requests_total", "Requests to the API server, by verb, class of resource and status code (none without an answer).",
+		requests: counter("api_requests_total", "Requests to the API server, by verb, class of resource and status "+
+			"code (none without an answer).",
 			"verb", "resource", "code"),
-		duration: histogram("api_request_duration_seconds", "Time until the API server began to answer; watches excepted.",
+		duration: histogram("api_request_duration_seconds",
+			"Time until the API server began to answer; watches excepted.",
 			prometheus.ExponentialBuckets(0.001, 2, 14), "verb"),
-		watches:  gauge("watches", "Watches that are open now, by watched resource.", "resource"),
-		restarts: counter("watch_restarts_total", "Watches that ended without the operator's doing and so had to be begun again.", "resource"),
+		watches: gauge("watches", "Watches that are open now, by watched resource.", "resource"),
+		restarts: counter(
+			"watch_restarts_total", "Watches that ended without the operator's doing and so had to be begun again.",
+			"resource",
+		),
 	}
 }
 

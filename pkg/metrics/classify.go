@@ -82,7 +82,8 @@ func ofRecords(r *http.Request, rest []string) bool {
 		return strings.HasPrefix(rest[1], "sh.helm.release.")
 	}
 	query := r.URL.Query()
-	return strings.Contains(query.Get("labelSelector"), "owner=helm") || strings.Contains(query.Get("fieldSelector"), "helm.sh/release")
+	return strings.Contains(query.Get("labelSelector"), "owner=helm") ||
+		strings.Contains(query.Get("fieldSelector"), "helm.sh/release")
 }
 
 func verbOf(r *http.Request, named bool) string {

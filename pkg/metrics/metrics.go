@@ -1,7 +1,8 @@
 // Package metrics holds the operator's Prometheus metrics, all under helm_locker_. docs/metrics.md describes each.
 //
-// Labels are bounded: by what is locked (release, kind, resource), or by a closed list (everything else). Names of objects,
-// field managers and users are never labels. What a release brought goes when it is not looked after any more.
+// Labels are bounded: by what is locked (release, kind, resource), or by a closed list (everything else). Names of
+// objects, field managers and users are never labels. What a release brought goes when it is not looked after any
+// more.
 package metrics
 
 import (
@@ -45,21 +46,27 @@ var ofRelease = []string{"release_namespace", "release"}
 func New(version, commit string) *Metrics {
 	with := func(more ...string) []string { return append(slices.Clone(ofRelease), more...) }
 	m := &Metrics{
-		registry:  prometheus.NewRegistry(),
-		drift:     counter("drift_total", "Changes made by anyone but Helm, by what was done about them.", with("kind", "action")...),
-		failed:    counter("revert_failures_total", "Attempts to restore an object that the API server refused.", with("kind")...),
-		contended: counter("contentions_total", "Episodes in which somebody kept changing an object back.", with("kind")...),
+		registry: prometheus.NewRegistry(),
+		drift: counter("drift_total", "Changes made by anyone but Helm, by what was done about them.",
+			with("kind", "action")...),
+		failed: counter("revert_failures_total", "Attempts to restore an object that the API server refused.",
+			with("kind")...),
+		contended: counter("contentions_total", "Episodes in which somebody kept changing an object back.",
+			with("kind")...),
 		lived: prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: namespace, Name: "time_to_revert_seconds",
 			Help:    "Time from seeing a change to having restored the object.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 2, 16)}),
 		releases: newReleases(),
-		leading:  prometheus.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Name: "leading", Help: "1 on the replica that writes, 0 on a standby."}),
-		shard:    gauge("shard_info", "1, labelled with the name of the operator and the selector of its shard.", "controller_name", "selector"),
-		build:    gauge("build_info", "1, labelled with the version of the operator.", "version", "commit"),
-		api:      newAPIMetrics(), queue: newQueueMetrics(), notify: newNotifyMetrics(),
+		leading: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Name: "leading",
+			Help: "1 on the replica that writes, 0 on a standby."}),
+		shard: gauge("shard_info", "1, labelled with the name of the operator and the selector of its shard.",
+			"controller_name", "selector"),
+		build: gauge("build_info", "1, labelled with the version of the operator.", "version", "commit"),
+		api:   newAPIMetrics(), queue: newQueueMetrics(), notify: newNotifyMetrics(),
 	}
 	m.registry.MustRegister(m.own()...)
-	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registry.MustRegister(collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.build.WithLabelValues(version, commit).Set(1)
 	return m
 }
@@ -80,7 +87,8 @@ func gauge(name, help string, labels ...string) *prometheus.GaugeVec {
 }
 
 func histogram(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
-	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: buckets}, labels)
+	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help,
+		Buckets: buckets}, labels)
 }
 
 // Handler serves the metrics in the Prometheus text format.
@@ -117,8 +125,8 @@ func (m *Metrics) Yielded(r release.Key) {
 // Leading records whether this replica writes.
 func (m *Metrics) Leading(on bool) { m.leading.Set(bit(on)) }
 
-// Shard records which HelmReleases this operator looks after: those that its name claims and the label selector selects; nil
-// selects all.
+// Shard records which HelmReleases this operator looks after: those that its name claims and the label selector
+// selects; nil selects all.
 func (m *Metrics) Shard(controllerName string, selector fmt.Stringer) {
 	text := ""
 	if selector != nil {
@@ -134,7 +142,8 @@ type Counts struct{ Tracked, Drifted, Contended, Waiting, Unmanaged int }
 // asked for should be in it, as one that is missing has no sample.
 func (m *Metrics) Release(r release.Key, state string, locked bool, n Counts, conditions map[string]bool) {
 	m.releases.change(r, func(known *record) {
-		*known = record{state: state, conditions: unique.Make(encode(conditions)), yields: known.yields, objects: n, locked: locked, stated: true}
+		*known = record{state: state, conditions: unique.Make(encode(conditions)), yields: known.yields, objects: n,
+			locked: locked, stated: true}
 	})
 }
 

@@ -15,7 +15,8 @@ var results = []string{"sent", "dropped", "expired", "rejected"}
 func newNotifyMetrics() notifyMetrics {
 	n := notifyMetrics{
 		ended: counter("notifications_total",
-			"Notifications, by what became of them: sent, dropped (the queue was full), expired (too old), rejected (by the receiver).", "result"),
+			"Notifications, by what became of them: sent, dropped (the queue was full), expired (too old), rejected "+
+				"(by the receiver).", "result"),
 		retries: prometheus.NewCounter(prometheus.CounterOpts{Namespace: namespace, Name: "notification_retries_total",
 			Help: "Attempts to send a notification that failed and are made again."}),
 		waiting: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Name: "notifications_waiting",

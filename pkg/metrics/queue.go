@@ -5,8 +5,8 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// queueMetrics are about the controller's work queues. They are handed to each queue, as client-go's way to set them for
-// all queues of the process would be felt by an embedding program.
+// queueMetrics are about the controller's work queues. They are handed to each queue, as client-go's way to set
+// them for all queues of the process would be felt by an embedding program.
 type queueMetrics struct {
 	depth                  *prometheus.GaugeVec
 	adds, retries          *prometheus.CounterVec
@@ -17,13 +17,16 @@ type queueMetrics struct {
 func newQueueMetrics() queueMetrics {
 	buckets := prometheus.ExponentialBuckets(0.0001, 4, 12)
 	return queueMetrics{
-		depth:      gauge("workqueue_depth", "Keys that wait in a work queue.", "queue"),
-		adds:       counter("workqueue_adds_total", "Keys added to a work queue.", "queue"),
-		retries:    counter("workqueue_retries_total", "Keys added to a work queue for later.", "queue"),
-		latency:    histogram("workqueue_queue_duration_seconds", "Time that a key waited in a work queue.", buckets, "queue"),
-		work:       histogram("workqueue_work_duration_seconds", "Time that work on a key took.", buckets, "queue"),
-		unfinished: gauge("workqueue_unfinished_work_seconds", "Sum of the times that work in progress has taken so far.", "queue"),
-		longestRun: gauge("workqueue_longest_running_processor_seconds", "Time that the longest work in progress has taken so far.", "queue"),
+		depth:   gauge("workqueue_depth", "Keys that wait in a work queue.", "queue"),
+		adds:    counter("workqueue_adds_total", "Keys added to a work queue.", "queue"),
+		retries: counter("workqueue_retries_total", "Keys added to a work queue for later.", "queue"),
+		latency: histogram("workqueue_queue_duration_seconds", "Time that a key waited in a work queue.", buckets,
+			"queue"),
+		work: histogram("workqueue_work_duration_seconds", "Time that work on a key took.", buckets, "queue"),
+		unfinished: gauge("workqueue_unfinished_work_seconds",
+			"Sum of the times that work in progress has taken so far.", "queue"),
+		longestRun: gauge("workqueue_longest_running_processor_seconds",
+			"Time that the longest work in progress has taken so far.", "queue"),
 	}
 }
 

@@ -14,8 +14,9 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// releases are the metrics that every release has. They are kept as a few numbers for each and made into samples when they
-// are asked for: as series of a Prometheus vector those of one release take 15 KB, more than all that is known of its objects.
+// releases are the metrics that every release has. They are kept as a few numbers for each and made into samples
+// when they are asked for: as series of a Prometheus vector those of one release take 15 KB, more than all that is
+// known of its objects.
 type releases struct {
 	objects, locked, state, condition, yielded *prometheus.Desc
 
@@ -35,10 +36,14 @@ type record struct {
 
 func newReleases() *releases {
 	desc := func(name, help string, more ...string) *prometheus.Desc {
-		return prometheus.NewDesc(prometheus.BuildFQName(namespace, "", name), help, append(slices.Clone(ofRelease), more...), nil)
+		return prometheus.NewDesc(prometheus.BuildFQName(namespace, "", name), help,
+			append(slices.Clone(ofRelease), more...), nil)
 	}
 	return &releases{
-		objects:   desc("objects", "Objects of locked releases, by condition: tracked, drifted, contended, waiting, unmanaged.", "condition"),
+		objects: desc(
+			"objects", "Objects of locked releases, by condition: tracked, drifted, contended, waiting, unmanaged.",
+			"condition",
+		),
 		locked:    desc("locked", "1 for a release that is locked, 0 for one that is not."),
 		state:     desc("release_state", "1 for the state that a release is in.", "state"),
 		condition: desc("condition", "1 for a condition of a HelmRelease that is True, 0 for one that is not.", "type"),
@@ -83,8 +88,8 @@ func (r *releases) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// sample is one sample. A constant metric of the library's would make its labels anew; these share them, which halves what a
-// scrape leaves to the collector of garbage.
+// sample is one sample. A constant metric of the library's would make its labels anew; these share them, which
+// halves what a scrape leaves to the collector of garbage.
 type sample struct {
 	desc   *prometheus.Desc
 	kind   prometheus.ValueType

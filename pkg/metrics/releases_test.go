@@ -17,7 +17,8 @@ func TestAReleaseIsServedAsItWasLastRecorded(t *testing.T) {
 	m := New("v1", "abc")
 	m.Release(shop, "Transitioning", false, Counts{}, map[string]bool{"Ready": false, "Reconciling": true})
 	m.Yielded(shop)
-	m.Release(shop, "Deployed", true, Counts{Tracked: 5, Drifted: 4, Contended: 3, Waiting: 2, Unmanaged: 1}, map[string]bool{"Ready": true, "Stalled": false})
+	m.Release(shop, "Deployed", true, Counts{Tracked: 5, Drifted: 4, Contended: 3, Waiting: 2, Unmanaged: 1},
+		map[string]bool{"Ready": true, "Stalled": false})
 	want := `
 # HELP helm_locker_condition 1 for a condition of a HelmRelease that is True, 0 for one that is not.
 # TYPE helm_locker_condition gauge
@@ -73,7 +74,8 @@ func many(n int) *Metrics {
 	for i := range n {
 		key := release.Key{Namespace: fmt.Sprintf("namespace-%d", i%10), Name: fmt.Sprintf("release-%d", i)}
 		m.Release(key, "Deployed", true, Counts{Tracked: 25}, map[string]bool{
-			"Ready": i%2 == 0, "Locked": true, "Drifted": false, "Contended": false, "Stalled": false, "Reconciling": false})
+			"Ready": i%2 == 0, "Locked": true, "Drifted": false, "Contended": false, "Stalled": false,
+			"Reconciling": false})
 	}
 	return m
 }

@@ -1,5 +1,5 @@
-// Package migrate takes off the objects of a release what an older operator wrote on them: the labels and annotations of its
-// ObjectSets, and its ownership of fields, which becomes Helm's. It writes no content.
+// Package migrate takes off the objects of a release what an older operator wrote on them: the labels and
+// annotations of its ObjectSets, and its ownership of fields, which becomes Helm's. It writes no content.
 package migrate
 
 import (
@@ -20,7 +20,8 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// ErrHelmAtWork says that the release is not deployed, or that its record has changed since it was read: nothing is written.
+// ErrHelmAtWork says that the release is not deployed, or that its record has changed since it was read: nothing is
+// written.
 var ErrHelmAtWork = errors.New("Helm is at work on it, or did not finish")
 
 // attempts bounds how often an object that changes is looked at again.
@@ -48,23 +49,24 @@ type Plan struct {
 	Revision int
 	// Declared is how many objects the release declares.
 	Declared int
-	// Marked are the objects that there is something to take off, Unseen those that could not be looked at; by kind, namespace
-	// and name.
+	// Marked are the objects that there is something to take off, Unseen those that could not be looked at; by
+	// kind, namespace and name.
 	Marked, Unseen []*Object
 
 	record     release.Record
 	serverSide bool
 }
 
-// Look returns what there is to take off the objects of a release. Nothing is written. The error is ErrHelmAtWork for a release
-// that is not deployed, and an *inspect.NotFoundError for one that does not exist.
+// Look returns what there is to take off the objects of a release. Nothing is written. The error is ErrHelmAtWork
+// for a release that is not deployed, and an *inspect.NotFoundError for one that does not exist.
 func Look(ctx context.Context, c *inspect.Cluster, key release.Key) (*Plan, error) {
 	record, err := c.Find(ctx, key, 0)
 	if err != nil {
 		return nil, err
 	}
 	if record.Status != release.StatusDeployed {
-		return nil, fmt.Errorf("revision %d of release %s is %s: %w", record.Revision, key, record.Status, ErrHelmAtWork)
+		return nil, fmt.Errorf("revision %d of release %s is %s: %w", record.Revision, key, record.Status,
+			ErrHelmAtWork)
 	}
 	details, err := c.Read(ctx, record)
 	if err != nil {
@@ -72,7 +74,8 @@ func Look(ctx context.Context, c *inspect.Cluster, key release.Key) (*Plan, erro
 	}
 	set, err := manifest.Parse(details.Manifest)
 	if err != nil {
-		return nil, fmt.Errorf("the manifest of revision %d of release %s does not parse: %w", record.Revision, key, err)
+		return nil, fmt.Errorf("the manifest of revision %d of release %s does not parse: %w", record.Revision, key,
+			err)
 	}
 	declared, _, err := set.Resolve(manifest.Release(details.Key), c.Scope())
 	if err != nil {
@@ -96,7 +99,8 @@ func Look(ctx context.Context, c *inspect.Cluster, key release.Key) (*Plan, erro
 		return nil, err
 	}
 	slices.SortFunc(objects, func(a, b *Object) int {
-		return cmp.Or(cmp.Compare(a.ID.Kind, b.ID.Kind), cmp.Compare(a.ID.Namespace, b.ID.Namespace), cmp.Compare(a.ID.Name, b.ID.Name))
+		return cmp.Or(cmp.Compare(a.ID.Kind, b.ID.Kind), cmp.Compare(a.ID.Namespace, b.ID.Namespace),
+			cmp.Compare(a.ID.Name, b.ID.Name))
 	})
 	for _, o := range objects {
 		switch {
@@ -122,9 +126,9 @@ func (p *Plan) look(ctx context.Context, c *inspect.Cluster, o *Object) (err err
 	return nil
 }
 
-// Carry takes off what the plan says, object by object, and leaves in each object's Err what went wrong with it; with dryRun
-// the API server only reports whether it would. An object that has changed since the plan was made is looked at again, so that
-// nothing that was written meanwhile is undone. The error says why nothing more was tried.
+// Carry takes off what the plan says, object by object, and leaves in each object's Err what went wrong with it;
+// with dryRun the API server only reports whether it would. An object that has changed since the plan was made is
+// looked at again, so that nothing that was written meanwhile is undone. The error says why nothing more was tried.
 func (p *Plan) Carry(ctx context.Context, c *inspect.Cluster, dryRun bool) error {
 	for _, o := range p.Marked {
 		err := p.carry(ctx, c, o, dryRun)

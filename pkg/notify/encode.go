@@ -14,8 +14,9 @@ type encoder func(id string, m *Message) (body []byte, mediaType string, err err
 // source is the API path below which the operator's HelmReleases are.
 const source = "/apis/helm.cattle.io/v1alpha1"
 
-// cloudEvent is the envelope of the CloudEvents specification, version 1.0.2, in its JSON format. It is written out here
-// because it is these eight names; the SDK's part is the sending, whose retries, queue and logging are not what is wanted here.
+// cloudEvent is the envelope of the CloudEvents specification, version 1.0.2, in its JSON format. It is written out
+// here because it is these eight names; the SDK's part is the sending, whose retries, queue and logging are not
+// what is wanted here.
 type cloudEvent struct {
 	SpecVersion     string   `json:"specversion"`
 	ID              string   `json:"id"`
@@ -56,7 +57,8 @@ func sourceOf(m *Message) string {
 	if m.HelmRelease == nil {
 		return source
 	}
-	return source + "/namespaces/" + url.PathEscape(m.HelmRelease.Namespace) + "/helmreleases/" + url.PathEscape(m.HelmRelease.Name)
+	return source + "/namespaces/" + url.PathEscape(m.HelmRelease.Namespace) + "/helmreleases/" +
+		url.PathEscape(m.HelmRelease.Name)
 }
 
 // subjectOf returns the object that a message is about, or else the release.

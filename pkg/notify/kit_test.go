@@ -86,10 +86,12 @@ func newBench(t *testing.T, change ...func(*Options)) *bench {
 	t.Helper()
 	b := &bench{t: t, counts: &counts{results: map[string]int{}}, log: &bytes.Buffer{}, got: make(chan received, 100),
 		answers: make(chan func(http.ResponseWriter), 100), done: make(chan struct{}),
-		clock: &testClock{clocktesting.NewFakeClock(time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)), make(chan time.Duration, 100)}}
+		clock: &testClock{clocktesting.NewFakeClock(time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)),
+			make(chan time.Duration, 100)}}
 	server := httptest.NewServer(http.HandlerFunc(b.receive))
 	t.Cleanup(server.Close)
-	o := Options{URLs: []string{strings.Replace(server.URL, "http://", "http://user:pa55word@", 1) + "/hook-token?key=qu3ry"}}
+	o := Options{URLs: []string{strings.Replace(server.URL, "http://", "http://user:pa55word@", 1) +
+		"/hook-token?key=qu3ry"}}
 	for _, f := range change {
 		f(&o)
 	}
@@ -139,8 +141,10 @@ func (b *bench) run() {
 
 func drifted(name string) *Message {
 	return &Message{Type: DriftReverted, HelmRelease: &Reference{"locker", "shop"}, Release: &Reference{"apps", "shop"},
-		Drift: &v1alpha1.DriftRecord{Operation: v1alpha1.DriftModified, Action: v1alpha1.DriftActionReverted, FieldManager: "kubectl-edit",
-			Object: v1alpha1.DriftedObject{Group: "apps", Kind: "Deployment", Namespace: "apps", Name: name}, Paths: []string{"/spec/replicas"}}}
+		Drift: &v1alpha1.DriftRecord{Operation: v1alpha1.DriftModified, Action: v1alpha1.DriftActionReverted,
+			FieldManager: "kubectl-edit",
+			Object:       v1alpha1.DriftedObject{Group: "apps", Kind: "Deployment", Namespace: "apps", Name: name},
+			Paths:        []string{"/spec/replicas"}}}
 }
 
 // subject returns the name of the drifted object of a CloudEvent, or how many messages it says were lost.

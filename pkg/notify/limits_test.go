@@ -180,13 +180,15 @@ func TestBadOptionsAreClearErrorsWithoutSecrets(t *testing.T) {
 		o    Options
 		want string
 	}{
-		"a relative URL":      {Options{URLs: []string{"https://ok.example", "/hook?key=hunter2"}}, "URL 2 of 2"},
-		"a broken URL":        {Options{URLs: []string{"https://user:hunter2@host:port/"}}, "URL 1 of 1"},
-		"another scheme":      {Options{URLs: []string{"ftp://user:hunter2@host/"}}, "http or https"},
-		"a format":            {Options{URLs: []string{"https://ok.example"}, Format: "xml"}, "use cloudevents or json"},
-		"a missing CA file":   {Options{URLs: []string{"https://ok.example"}, CAFile: "/none/ca"}, "/none/ca"},
-		"a missing token":     {Options{URLs: []string{"https://ok.example"}, TokenFile: "/none/token"}, "/none/token"},
-		"a token in the open": {Options{URLs: []string{"http://u:hunter2@ok.example"}, TokenFile: "/none/token"}, "only sent over https"},
+		"a relative URL": {Options{URLs: []string{"https://ok.example", "/hook?key=hunter2"}}, "URL 2 of 2"},
+		"a broken URL":   {Options{URLs: []string{"https://user:hunter2@host:port/"}}, "URL 1 of 1"},
+		"another scheme": {Options{URLs: []string{"ftp://user:hunter2@host/"}}, "http or https"},
+		"a format": {Options{URLs: []string{"https://ok.example"}, Format: "xml"},
+			"use cloudevents or json"},
+		"a missing CA file": {Options{URLs: []string{"https://ok.example"}, CAFile: "/none/ca"}, "/none/ca"},
+		"a missing token":   {Options{URLs: []string{"https://ok.example"}, TokenFile: "/none/token"}, "/none/token"},
+		"a token in the open": {Options{URLs: []string{"http://u:hunter2@ok.example"}, TokenFile: "/none/token"},
+			"only sent over https"},
 	} {
 		_, err := New(tc.o, clock.RealClock{}, logrus.New(), &counts{})
 		if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "hunter2") {

@@ -19,8 +19,10 @@ func TestCloudEvent(t *testing.T) {
 		t.Errorf("Content-Type is %s", got)
 	}
 	for attribute, want := range map[string]any{
-		"specversion": "1.0", "type": "io.cattle.helm.drift.reverted", "subject": "Deployment.apps apps/web", "datacontenttype": "application/json",
-		"source": "/apis/helm.cattle.io/v1alpha1/namespaces/locker/helmreleases/shop", "time": "2026-11-21T10:00:00Z",
+		"specversion": "1.0", "type": "io.cattle.helm.drift.reverted", "subject": "Deployment.apps apps/web",
+		"datacontenttype": "application/json",
+		"source":          "/apis/helm.cattle.io/v1alpha1/namespaces/locker/helmreleases/shop",
+		"time":            "2026-11-21T10:00:00Z",
 	} {
 		if r.body[attribute] != want {
 			t.Errorf("%s is %v, want %v", attribute, r.body[attribute], want)
@@ -31,7 +33,8 @@ func TestCloudEvent(t *testing.T) {
 	}
 	data, _ := r.body["data"].(map[string]any)
 	drift, _ := data["drift"].(map[string]any)
-	if fmt.Sprint(data["release"]) != "map[name:shop namespace:apps]" || drift["fieldManager"] != "kubectl-edit" || fmt.Sprint(drift["paths"]) != "[/spec/replicas]" {
+	if fmt.Sprint(data["release"]) != "map[name:shop namespace:apps]" || drift["fieldManager"] != "kubectl-edit" ||
+		fmt.Sprint(drift["paths"]) != "[/spec/replicas]" {
 		t.Errorf("data is %v", data)
 	}
 	b.counts.expect(t, map[string]int{ResultSent: 1}, 0)
@@ -41,11 +44,13 @@ func TestPlainJSON(t *testing.T) {
 	b := newBench(t, func(o *Options) { o.Format = FormatJSON })
 	b.run()
 	b.answers <- ok
-	b.Send(&Message{Type: LockChanged, HelmRelease: &Reference{"locker", "shop"}, Lock: &Lock{Locked: true, Revision: 3, Reason: "Locked"}})
+	b.Send(&Message{Type: LockChanged, HelmRelease: &Reference{"locker", "shop"},
+		Lock: &Lock{Locked: true, Revision: 3, Reason: "Locked"}})
 	r := <-b.got
 	b.stop()
 	lock, _ := r.body["lock"].(map[string]any)
-	if r.header.Get("Content-Type") != "application/json" || r.body["type"] != "io.cattle.helm.lock.changed" || lock["revision"] != 3.0 || r.body["id"] == "" {
+	if r.header.Get("Content-Type") != "application/json" || r.body["type"] != "io.cattle.helm.lock.changed" ||
+		lock["revision"] != 3.0 || r.body["id"] == "" {
 		t.Errorf("received %v", r)
 	}
 }

@@ -36,14 +36,15 @@ const (
 
 // Options say who is told, and how. The zero value tells nobody.
 type Options struct {
-	// URLs are the receivers, http or https. What they hold beside scheme and host is taken for secret, and never logged.
+	// URLs are the receivers, http or https. What they hold beside scheme and host is taken for secret, and never
+	// logged.
 	URLs []string
 	// Format is FormatCloudEvents (also when empty) or FormatJSON.
 	Format string
 	// CAFile is a PEM file of authorities to trust beside those of the system; it is read once.
 	CAFile string
-	// TokenFile holds a bearer token that is sent to every receiver. It is read anew for each attempt, because tokens in
-	// files are rotated. Receivers must then be https.
+	// TokenFile holds a bearer token that is sent to every receiver. It is read anew for each attempt, because
+	// tokens in files are rotated. Receivers must then be https.
 	TokenFile string
 }
 
@@ -59,7 +60,8 @@ func (o Options) targets() ([]*url.URL, error) {
 		case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
 			return nil, fmt.Errorf("notification URL %d of %d: not an absolute http or https URL", i+1, len(o.URLs))
 		case o.TokenFile != "" && u.Scheme != "https":
-			return nil, fmt.Errorf("notification URL %d of %d (%s): a token is only sent over https", i+1, len(o.URLs), nameOf(u))
+			return nil, fmt.Errorf("notification URL %d of %d (%s): a token is only sent over https", i+
+				1, len(o.URLs), nameOf(u))
 		}
 		targets = append(targets, u)
 	}

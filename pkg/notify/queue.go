@@ -8,7 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 )
 
-// item is a message in a queue. Its id is the same for all receivers and attempts, so that one that gets it twice can tell.
+// item is a message in a queue. Its id is the same for all receivers and attempts, so that one that gets it twice
+// can tell.
 type item struct {
 	*Message
 	id string
@@ -77,8 +78,8 @@ func (q *queue) gaveUp(result string, now time.Time) {
 	q.lose(result, now)
 }
 
-// take waits for the next message. When older ones were lost, a message that says so comes first. It returns nil when the
-// queue is closed and empty, or ctx ends.
+// take waits for the next message. When older ones were lost, a message that says so comes first. It returns nil
+// when the queue is closed and empty, or ctx ends.
 func (q *queue) take(ctx context.Context, now func() time.Time) *item {
 	for ctx.Err() == nil {
 		if i, done := q.next(now()); i != nil || done {

@@ -37,11 +37,13 @@ type connection struct {
 	factory *helm.Factory
 }
 
-// leaseTimeout bounds a request about the lease, so that a leader can try again over another connection before its lease expires.
+// leaseTimeout bounds a request about the lease, so that a leader can try again over another connection before its
+// lease expires.
 const leaseTimeout = 3 * time.Second
 
-// connect makes the clients. They are client-go's as they are, and share the connections of config's transport. There is no
-// client-side rate limit: the API server's own priority and fairness limits requests, and reverts that wait in a client help nobody.
+// connect makes the clients. They are client-go's as they are, and share the connections of config's transport.
+// There is no client-side rate limit: the API server's own priority and fairness limits requests, and reverts that
+// wait in a client help nobody.
 func connect(config *rest.Config, o ControllerOptions) (*connection, error) {
 	config = rest.CopyConfig(config)
 	config.QPS, config.RateLimiter = -1, nil
@@ -83,7 +85,8 @@ func connect(config *rest.Config, o ControllerOptions) (*connection, error) {
 	return c, nil
 }
 
-// listsReadStorage reports what consistent lists cost where the operator runs, and false when the API server does not tell its version.
+// listsReadStorage reports what consistent lists cost where the operator runs, and false when the API server does
+// not tell its version.
 func listsReadStorage(server discovery.ServerVersionInterface, log logrus.FieldLogger) bool {
 	version, err := server.ServerVersion()
 	if err != nil {
@@ -92,13 +95,16 @@ func listsReadStorage(server discovery.ServerVersionInterface, log logrus.FieldL
 	}
 	old := enforce.ListsReadStorage(version)
 	if old {
-		log.Infof("Kubernetes %s reads every Secret of a namespace for a list, so checks are made by writes to a Secret of the operator's own", version.GitVersion)
+		log.Infof(
+			"Kubernetes %s reads every Secret of a namespace for a list, so checks are made by writes to a Secret of "+
+				"the operator's own", version.GitVersion,
+		)
 	}
 	return old
 }
 
-// trim takes managedFields out of a HelmRelease before it is cached. They are a large part of one, nobody reads them, and
-// what is written to HelmReleases are patches, which leave them to the API server.
+// trim takes managedFields out of a HelmRelease before it is cached. They are a large part of one, nobody reads
+// them, and what is written to HelmReleases are patches, which leave them to the API server.
 func trim(obj any) (any, error) {
 	if hr, ok := obj.(*v1alpha1.HelmRelease); ok {
 		hr.ManagedFields = nil
@@ -115,18 +121,19 @@ func newFactory(config *rest.Config, namespace string) (*helm.Factory, error) {
 	caches := cache.NewSharedCachedFactory(healthy{clients}, &cache.SharedCacheFactoryOptions{
 		DefaultNamespace: namespace, DefaultTweakList: watch.Limit,
 	})
-	return helm.NewFactoryFromConfigWithOptions(config, &helm.FactoryOptions{Namespace: namespace, SharedCacheFactory: caches})
+	return helm.NewFactoryFromConfigWithOptions(config,
+		&helm.FactoryOptions{Namespace: namespace, SharedCacheFactory: caches})
 }
 
-// healthy takes the API server for healthy without asking it. Lasso asks before it starts a cache, again and again until
-// the answer is yes, also when its context has ended long ago: an operator that is told to stop while it starts would hang. The
-// cache's own list is retried anyway.
+// healthy takes the API server for healthy without asking it. Lasso asks before it starts a cache, again and again
+// until the answer is yes, also when its context has ended long ago: an operator that is told to stop while it
+// starts would hang. The cache's own list is retried anyway.
 type healthy struct{ client.SharedClientFactory }
 
 func (healthy) IsHealthy(context.Context) bool { return true }
 
-// lasting keeps handlers registered until ctx ends, which is after the work. Lasso takes handlers out of a list that its
-// worker may be going through, when the context ends with which they were registered.
+// lasting keeps handlers registered until ctx ends, which is after the work. Lasso takes handlers out of a list
+// that its worker may be going through, when the context ends with which they were registered.
 type lasting struct {
 	helmcontrollers.HelmReleaseController
 	ctx context.Context

@@ -24,22 +24,22 @@ const (
 	attempts = 3
 	// writeAttempts is how often a write is sent that may be sent again.
 	writeAttempts = 2
-	// attemptTimeout is how long the first attempt waits for the first byte of an answer, and the second one twice as long. The
-	// last one waits lastTimeouts times as long, or until the caller gives up: an API server that waits for slow webhooks
-	// answers at last, and it ends a request by itself after a minute.
+	// attemptTimeout is how long the first attempt waits for the first byte of an answer, and the second one twice
+	// as long. The last one waits lastTimeouts times as long, or until the caller gives up: an API server that
+	// waits for slow webhooks answers at last, and it ends a request by itself after a minute.
 	attemptTimeout = 5 * time.Second
 	lastTimeouts   = 12
-	// silence is how long nothing may come of an answer that has begun. It is longer than a watch lasts: a watch that has
-	// neither told anything nor ended by then is one of an API server that hangs.
+	// silence is how long nothing may come of an answer that has begun. It is longer than a watch lasts: a watch
+	// that has neither told anything nor ended by then is one of an API server that hangs.
 	silence = watch.Lifetime + 3*time.Second
 	// dialTimeout and dialKeepAlive are those of client-go's own dialer.
 	dialTimeout, dialKeepAlive = 30 * time.Second, 30 * time.Second
 )
 
-// failover sends requests to the API server, and sends one again over another connection when an API server, or what is in front
-// of it, does not answer. By HTTP/2 all requests share one connection. When a request is not answered in time, those that
-// follow go over a new transport of client-go with a connection of its own; those under way stay where they are. It is safe for
-// concurrent use.
+// failover sends requests to the API server, and sends one again over another connection when an API server, or
+// what is in front of it, does not answer. By HTTP/2 all requests share one connection. When a request is not
+// answered in time, those that follow go over a new transport of client-go with a connection of its own; those
+// under way stay where they are. It is safe for concurrent use.
 type failover struct {
 	connect func() (http.RoundTripper, error) // returns a transport that shares no connection with others
 	timeout time.Duration                     // of the first attempt
@@ -106,7 +106,8 @@ func (f *failover) RoundTrip(r *http.Request) (*http.Response, error) {
 		response, err := f.send(t, r, timeout)
 		unanswered := errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded)
 		if unanswered {
-			f.log.Warnf("no answer from the API server, so requests go over another connection: %s %s: %v", r.Method, r.URL.Path, err)
+			f.log.Warnf("no answer from the API server, so requests go over another connection: %s %s: %v", r.Method,
+				r.URL.Path, err)
 			f.leave(t)
 		}
 		broken := utilnet.IsProbableEOF(err) || utilnet.IsConnectionReset(err) || utilnet.IsHTTP2ConnectionLost(err)
@@ -119,10 +120,10 @@ func (f *failover) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// repeatable reports whether a request may be sent again although the API server may have carried it out. Reads may, and so may
-// updates and patches: they set a state, and where it matters from which one, they carry its resourceVersion, so that a
-// second one is a conflict. Creations and deletions may not: whoever asked must learn whether it was this request that
-// created or deleted the object.
+// repeatable reports whether a request may be sent again although the API server may have carried it out. Reads
+// may, and so may updates and patches: they set a state, and where it matters from which one, they carry its
+// resourceVersion, so that a second one is a conflict. Creations and deletions may not: whoever asked must learn
+// whether it was this request that created or deleted the object.
 func repeatable(r *http.Request) bool {
 	if r.Body != nil && r.GetBody == nil {
 		return false
@@ -155,8 +156,8 @@ func closeBody(r *http.Request) error {
 	return r.Body.Close()
 }
 
-// send sends a request and gives up with os.ErrDeadlineExceeded when no answer begins within timeout, or nothing more comes of one for
-// the time of silence.
+// send sends a request and gives up with os.ErrDeadlineExceeded when no answer begins within timeout, or nothing
+// more comes of one for the time of silence.
 func (f *failover) send(t http.RoundTripper, r *http.Request, timeout time.Duration) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	timer := time.AfterFunc(timeout, func() { cancel(os.ErrDeadlineExceeded) })

@@ -124,7 +124,8 @@ func TestARequestWithoutAnAnswerIsSentAgainOverAnotherConnection(t *testing.T) {
 		}
 	}
 	f, made := over(impatient, hangs, hangs, hangs, echoes) //nolint:gocritic // three connections that hang alike
-	if _, err := do(f, request(t, http.MethodGet, "/api", "")); !errors.Is(err, os.ErrDeadlineExceeded) || *made != attempts {
+	if _, err := do(f, request(t, http.MethodGet, "/api", "")); !errors.Is(err, os.ErrDeadlineExceeded) ||
+		*made != attempts {
 		t.Errorf("after %d attempts: %v", *made, err)
 	}
 }
@@ -156,7 +157,8 @@ func TestACreationOrDeletionIsSentOnce(t *testing.T) {
 		if got, err := do(f, request(t, method, "/api", "next")); got != "next" || err != nil || *made != 2 {
 			t.Errorf("%s: the next one got %q over connection %d: %v", method, got, *made, err)
 		}
-		for _, path := range []string{"/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", "/api/v1/configmaps?dryRun=All"} {
+		for _, path := range []string{"/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+			"/api/v1/configmaps?dryRun=All"} {
 			f, _ := over(impatient, hangs, echoes)
 			if got, err := do(f, request(t, method, path, "body")); got != "body" || err != nil {
 				t.Errorf("%s %s, which writes nothing, got %q: %v", method, path, got, err)
@@ -166,7 +168,8 @@ func TestACreationOrDeletionIsSentOnce(t *testing.T) {
 }
 
 func TestABrokenConnectionIsNoAnswer(t *testing.T) {
-	for _, broken := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, errors.New("http2: client connection lost")} {
+	for _, broken := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET,
+		errors.New("http2: client connection lost")} {
 		for _, method := range append(reads, updates...) {
 			sent := 0
 			f, _ := over(patient, func(r *http.Request) (*http.Response, error) {
@@ -201,7 +204,8 @@ func TestARequestWhoseTimeIsOverLeavesTheConnection(t *testing.T) {
 	f, made := over(patient, hangs, echoes)
 	ctx, cancel := context.WithTimeout(t.Context(), impatient)
 	defer cancel()
-	if _, err := do(f, request(t, http.MethodPut, "/lease", "body").WithContext(ctx)); !errors.Is(err, context.DeadlineExceeded) || *made != 1 {
+	if _, err := do(f, request(t, http.MethodPut, "/lease", "body").WithContext(ctx)); !errors.Is(err,
+		context.DeadlineExceeded) || *made != 1 {
 		t.Errorf("over %d connections: %v", *made, err)
 	}
 	if got, err := do(f, request(t, http.MethodPut, "/lease", "body")); got != "body" || err != nil || *made != 2 {
@@ -246,7 +250,8 @@ func served(t *testing.T, handler http.HandlerFunc) (*failover, *rest.Config) {
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	config, err := failingOver(&rest.Config{Host: server.URL, BearerToken: "token", TLSClientConfig: rest.TLSClientConfig{CAData: ca}}, quiet())
+	config, err := failingOver(&rest.Config{Host: server.URL, BearerToken: "token",
+		TLSClientConfig: rest.TLSClientConfig{CAData: ca}}, quiet())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -284,7 +289,8 @@ func TestAStreamThatFallsSilentEnds(t *testing.T) {
 		tooLong.Stop()
 		cancel()
 		var timeout net.Error
-		if text != said || !errors.As(err, &timeout) || !timeout.Timeout() { // client-go takes that for the end of a watch
+		// Client-go takes that for the end of a watch.
+		if text != said || !errors.As(err, &timeout) || !timeout.Timeout() {
 			t.Errorf("%q, then %v", text, err)
 		}
 	}

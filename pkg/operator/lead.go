@@ -24,7 +24,10 @@ import (
 var errLeaseLost = errors.New("lost the leader lease")
 
 // lead lets the controller write while this operator leads, and gives the lease up when ctx ends.
-func lead(ctx context.Context, conn *connection, o ControllerOptions, c *controller.Controller, m *metrics.Metrics, p *page.Page) error {
+func lead(
+	ctx context.Context, conn *connection, o ControllerOptions, c *controller.Controller, m *metrics.Metrics,
+	p *page.Page,
+) error {
 	if !o.LeaderElection {
 		m.Leading(true)
 		p.Leading(true)
@@ -41,7 +44,8 @@ func lead(ctx context.Context, conn *connection, o ControllerOptions, c *control
 			LockConfig: resourcelock.ResourceLockConfig{Identity: identity(o)},
 		}}),
 		Name: o.lease, ReleaseOnCancel: true,
-		LeaseDuration: o.LeaseDuration, RenewDeadline: renewDeadline(o.LeaseDuration), RetryPeriod: retryPeriod(o.LeaseDuration),
+		LeaseDuration: o.LeaseDuration, RenewDeadline: renewDeadline(o.LeaseDuration),
+		RetryPeriod: retryPeriod(o.LeaseDuration),
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(context.Context) {
 				o.Log.Info("leading")
@@ -64,7 +68,8 @@ func lead(ctx context.Context, conn *connection, o ControllerOptions, c *control
 	if err != nil {
 		return fmt.Errorf("leader election: %w", err)
 	}
-	elector.Run(klog.NewContext(ctx, klog.Logger{})) // toldLock tells what is wrong once; client-go does at every attempt
+	// ToldLock tells what is wrong once; client-go does at every attempt.
+	elector.Run(klog.NewContext(ctx, klog.Logger{}))
 	if lost.Load() {
 		return errLeaseLost
 	}
@@ -74,9 +79,9 @@ func lead(ctx context.Context, conn *connection, o ControllerOptions, c *control
 // renewDeadline is for how long a leader tries to renew its lease before it ends.
 func renewDeadline(lease time.Duration) time.Duration { return lease * 2 / 3 }
 
-// retryPeriod is how long a standby waits between looks at the lease. The elector stretches every wait by up to 1.2 times
-// itself (leaderelection.JitterFactor), and counts a lease from when it saw the renewal. So a leader that was killed is
-// followed two such waits after its lease at the latest, which with 200 ms is within a second.
+// retryPeriod is how long a standby waits between looks at the lease. The elector stretches every wait by up to 1.2
+// times itself (leaderelection.JitterFactor), and counts a lease from when it saw the renewal. So a leader that was
+// killed is followed two such waits after its lease at the latest, which with 200 ms is within a second.
 func retryPeriod(lease time.Duration) time.Duration {
 	return min(lease/8, 200*time.Millisecond)
 }

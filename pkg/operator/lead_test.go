@@ -32,7 +32,8 @@ func TestLeaseIsRenewedSeldomAndGivenUpAtOnce(t *testing.T) {
 	l := &seldomRenewed{Interface: store, every: 2 * time.Second, now: func() time.Time { return now }}
 	update := func(holder string, writes int, what string) {
 		t.Helper()
-		record := resourcelock.LeaderElectionRecord{HolderIdentity: holder, LeaseDurationSeconds: 15, RenewTime: metav1.NewTime(now)}
+		record := resourcelock.LeaderElectionRecord{HolderIdentity: holder, LeaseDurationSeconds: 15,
+			RenewTime: metav1.NewTime(now)}
 		if err := l.Update(t.Context(), record); !errors.Is(err, store.err) {
 			t.Errorf("%s: %v", what, err)
 		}
@@ -63,8 +64,11 @@ func TestALeaderEndsBeforeItsLease(t *testing.T) {
 			t.Errorf("a lease of %s may be held until %s after its last renewal", duration, last)
 		}
 		stretched := time.Duration(float64(retryPeriod(duration)) * (1 + leaderelection.JitterFactor))
-		if 2*stretched >= time.Second || deadline <= time.Duration(leaderelection.JitterFactor*float64(retryPeriod(duration))) {
-			t.Errorf("with a lease of %s a standby looks every %s, and a leader tries for %s", duration, stretched, deadline)
+		if 2*stretched >= time.Second || deadline <= time.Duration(
+			leaderelection.JitterFactor*float64(retryPeriod(duration)),
+		) {
+			t.Errorf("with a lease of %s a standby looks every %s, and a leader tries for %s", duration, stretched,
+				deadline)
 		}
 	}
 }

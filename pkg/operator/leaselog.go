@@ -9,8 +9,9 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// toldLock is a lock that tells why the lease can be neither read nor written: client-go logs it where nobody looks, and an
-// operator that may not have the lease stands by for ever without a word. The election calls it from one goroutine at a time.
+// toldLock is a lock that tells why the lease can be neither read nor written: client-go logs it where nobody
+// looks, and an operator that may not have the lease stands by for ever without a word. The election calls it from
+// one goroutine at a time.
 type toldLock struct {
 	resourcelock.Interface
 	log  logrus.FieldLogger
@@ -37,11 +38,12 @@ func (l *toldLock) Update(ctx context.Context, record resourcelock.LeaderElectio
 	return err
 }
 
-// tell logs an error once until another one comes. That there is no lease yet, or that somebody else was faster, is none. A lease
-// that cannot be created because something is not found lacks its namespace. Nor is it one that the operator ends: whatever ended
-// it, such as a port that is taken, is told by itself.
+// tell logs an error once until another one comes. That there is no lease yet, or that somebody else was faster, is
+// none. A lease that cannot be created because something is not found lacks its namespace. Nor is it one that the
+// operator ends: whatever ended it, such as a port that is taken, is told by itself.
 func (l *toldLock) tell(ctx context.Context, doing string, err error) {
-	if err == nil || ctx.Err() != nil || apierrors.IsNotFound(err) && doing != creating || apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
+	if err == nil || ctx.Err() != nil || apierrors.IsNotFound(err) && doing != creating || apierrors.IsConflict(err) ||
+		apierrors.IsAlreadyExists(err) {
 		return
 	}
 	if text := fmt.Sprintf("cannot %s the lease %s: %v", doing, l.Describe(), err); text != l.last {

@@ -8,7 +8,8 @@ import (
 	"github.com/sirupsen/logrus"
 )
 
-// Whatever a message quotes, it is one line, and moves no cursor: on a terminal, too, where logrus itself does not quote.
+// Whatever a message quotes, it is one line, and moves no cursor: on a terminal, too, where logrus itself does not
+// quote.
 func TestLogLinesAreNeutral(t *testing.T) {
 	const hostile = "object a\x1b[2J\x1b]0;pwned\a\nlevel=info msg=\"all is well\"\r\u202e"
 	for name, format := range map[string]string{"text": "text", "json": "json", "terminal": "text"} {
@@ -26,7 +27,10 @@ func TestLogLinesAreNeutral(t *testing.T) {
 			if name == "terminal" { // the colours are its own
 				text = strings.NewReplacer("\x1b[36m", "", "\x1b[0m", "").Replace(text)
 			}
-			if at := strings.IndexFunc(text, func(r rune) bool { return r < ' ' || r == '\u202e' && name != "json" }); at >= 0 {
+			if at := strings.IndexFunc(text, func(r rune) bool {
+				return r < ' ' ||
+					r == '\u202e' && name != "json"
+			}); at >= 0 {
 				t.Errorf("byte %d of %q", at, text)
 			}
 			if !strings.Contains(text, "all is well") {

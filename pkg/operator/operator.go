@@ -27,8 +27,9 @@ import (
 // syncTimeout bounds how long the HelmReleases may take to be listed at the start.
 const syncTimeout = 2 * time.Minute
 
-// Run runs an operator until ctx ends, and returns nil then, after its work in progress is done and its lease is given up.
-// It returns an error when it cannot start, or has to stop: an operator that lost its lease must not go on writing.
+// Run runs an operator until ctx ends, and returns nil then, after its work in progress is done and its lease is
+// given up. It returns an error when it cannot start, or has to stop: an operator that lost its lease must not go
+// on writing.
 func Run(ctx context.Context, options ControllerOptions) error {
 	o, err := options.complete()
 	if err != nil {
@@ -119,8 +120,8 @@ func startNotifying(ctx context.Context, n *notify.Notifier) (stop func()) {
 	}
 }
 
-// startFactory starts the HelmRelease cache and waits until it is filled, the operator is told to stop (nil) or syncTimeout
-// has passed.
+// startFactory starts the HelmRelease cache and waits until it is filled, the operator is told to stop (nil) or
+// syncTimeout has passed.
 func startFactory(ctx context.Context, conn *connection) error {
 	started := make(chan error, 1)
 	go func() { started <- conn.factory.Start(ctx, 1) }()
@@ -137,16 +138,21 @@ func startFactory(ctx context.Context, conn *connection) error {
 	}
 }
 
-// recorder returns a recorder of events; client-go aggregates what repeats and limits what floods. It limits by object, so
-// that after a storm of drift nobody would hear for minutes that the release is contended or unlocked: here, by reason, too.
+// recorder returns a recorder of events; client-go aggregates what repeats and limits what floods. It limits by
+// object, so that after a storm of drift nobody would hear for minutes that the release is contended or unlocked:
+// here, by reason, too.
 func recorder(conn *connection, o ControllerOptions) (record.EventRecorder, func()) {
-	broadcaster := record.NewBroadcaster(record.WithCorrelatorOptions(record.CorrelatorOptions{SpamKeyFunc: func(e *corev1.Event) string {
-		return string(e.InvolvedObject.UID) + e.InvolvedObject.Kind + e.InvolvedObject.Namespace + "/" + e.InvolvedObject.Name + "/" + e.Reason
-	}}))
+	spamKey := func(e *corev1.Event) string {
+		return string(e.InvolvedObject.UID) + e.InvolvedObject.Kind + e.InvolvedObject.Namespace + "/" +
+			e.InvolvedObject.Name + "/" + e.Reason
+	}
+	broadcaster := record.NewBroadcaster(
+		record.WithCorrelatorOptions(record.CorrelatorOptions{SpamKeyFunc: spamKey}))
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: conn.Kubernetes.CoreV1().Events("")})
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		o.Log.Errorf("event scheme: %v", err)
 	}
-	return broadcaster.NewRecorder(scheme, corev1.EventSource{Component: o.ControllerName, Host: o.NodeName}), broadcaster.Shutdown
+	return broadcaster.NewRecorder(scheme, corev1.EventSource{Component: o.ControllerName, Host: o.NodeName}),
+		broadcaster.Shutdown
 }

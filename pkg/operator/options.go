@@ -33,12 +33,14 @@ type ControllerOptions struct {
 	ClientConfig clientcmd.ClientConfig
 	// Namespace is where HelmReleases are looked after, DefaultNamespace when empty.
 	Namespace string
-	// ControllerName claims HelmReleases; operators of different names share a cluster. DefaultControllerName when empty.
+	// ControllerName claims HelmReleases; operators of different names share a cluster. DefaultControllerName when
+	// empty.
 	ControllerName string
-	// ShardSelector is a label selector, as kubectl takes it: only HelmReleases with such labels are looked after. Several
-	// operators of one name split the HelmReleases of a namespace that way. All of them when empty.
+	// ShardSelector is a label selector, as kubectl takes it: only HelmReleases with such labels are looked after.
+	// Several operators of one name split the HelmReleases of a namespace that way. All of them when empty.
 	ShardSelector string
-	// NodeName is the node that the operator runs on; it becomes part of its identity in the leader election and of its events.
+	// NodeName is the node that the operator runs on; it becomes part of its identity in the leader election and of
+	// its events.
 	NodeName string
 	// PprofEnabled serves Go's profiles on localhost:6060.
 	PprofEnabled bool
@@ -47,17 +49,19 @@ type ControllerOptions struct {
 	MetricsAddress string
 	// HealthAddress serves /healthz and /readyz, for example ":8081"; nothing is served when empty.
 	HealthAddress string
-	// MetricsHosts are host names by which the metrics may be asked for, beside addresses, localhost and names inside of the cluster.
+	// MetricsHosts are host names by which the metrics may be asked for, beside addresses, localhost and names
+	// inside of the cluster.
 	MetricsHosts []string
 	// MetricsAuth lets only those read the metrics whose bearer token is one of a user that may get the path /metrics.
 	MetricsAuth bool
-	// PageAddress serves the status page, for example "127.0.0.1:8082"; nothing is served when empty. Without PageAuth, whoever
-	// reaches the address reads it.
+	// PageAddress serves the status page, for example "127.0.0.1:8082"; nothing is served when empty. Without
+	// PageAuth, whoever reaches the address reads it.
 	PageAddress string
-	// PageAuth shows the page only to those whose bearer token is one of a user that may list HelmReleases, and lets them compare
-	// releases with the cluster, as far as they may get the objects.
+	// PageAuth shows the page only to those whose bearer token is one of a user that may list HelmReleases, and
+	// lets them compare releases with the cluster, as far as they may get the objects.
 	PageAuth bool
-	// PageHosts are host names by which the page may be asked for, beside addresses, localhost and names inside of the cluster.
+	// PageHosts are host names by which the page may be asked for, beside addresses, localhost and names inside of
+	// the cluster.
 	PageHosts []string
 	// LeaderElection lets only one of several operators of one name write; the others stand by with warm watches.
 	LeaderElection bool
@@ -69,9 +73,10 @@ type ControllerOptions struct {
 	SkipCRD bool
 	// ObjectSetMetadata writes wrangler's classic ObjectSet labels and annotations on the objects of locked releases.
 	ObjectSetMetadata bool
-	// Impersonate has every object of a release written in the name of a ServiceAccount in the namespace of the release, never
-	// in the operator's own: of the one that spec.serviceAccountName names, else of DefaultServiceAccount. A release for which
-	// neither is given is not locked. Without Impersonate only spec.serviceAccountName has that effect.
+	// Impersonate has every object of a release written in the name of a ServiceAccount in the namespace of the
+	// release, never in the operator's own: of the one that spec.serviceAccountName names, else of
+	// DefaultServiceAccount. A release for which neither is given is not locked. Without Impersonate only
+	// spec.serviceAccountName has that effect.
 	Impersonate bool
 	// DefaultServiceAccount needs Impersonate.
 	DefaultServiceAccount string
@@ -107,10 +112,13 @@ func (o ControllerOptions) complete() (_ ControllerOptions, err error) {
 	}
 	if o.DefaultServiceAccount != "" {
 		if !o.Impersonate {
-			return o, errors.New("a default service account has no effect without impersonation: set Impersonate (--impersonate), too")
+			return o, errors.New(
+				"a default service account has no effect without impersonation: set Impersonate (--impersonate), too",
+			)
 		}
 		if problems := validation.NameIsDNSSubdomain(o.DefaultServiceAccount, false); len(problems) > 0 {
-			return o, fmt.Errorf("default service account %q: %s", o.DefaultServiceAccount, strings.Join(problems, "; "))
+			return o, fmt.Errorf("default service account %q: %s", o.DefaultServiceAccount,
+				strings.Join(problems, "; "))
 		}
 	}
 	if o.Clock == nil {
@@ -147,8 +155,8 @@ func NewLogger(w io.Writer, level, format string) (*logrus.Logger, error) {
 	return log, nil
 }
 
-// neutral keeps what a message quotes of the cluster from moving the cursor of a terminal, or passing for a line of its own.
-// logrus quotes fields, and messages only where it writes to no terminal.
+// neutral keeps what a message quotes of the cluster from moving the cursor of a terminal, or passing for a line of
+// its own. logrus quotes fields, and messages only where it writes to no terminal.
 type neutral struct{ logrus.Formatter }
 
 func (n neutral) Format(entry *logrus.Entry) ([]byte, error) {

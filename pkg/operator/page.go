@@ -12,9 +12,11 @@ import (
 	"github.com/rancher/helm-locker/pkg/viewer"
 )
 
-// newPage returns the page that is asked for, which hears of every HelmRelease from now on; nil when none is asked for. It must
-// be called before the HelmRelease cache is started.
-func newPage(ctx context.Context, config *rest.Config, conn *connection, o ControllerOptions, ready <-chan struct{}) (*page.Page, error) {
+// newPage returns the page that is asked for, which hears of every HelmRelease from now on; nil when none is asked
+// for. It must be called before the HelmRelease cache is started.
+func newPage(
+	ctx context.Context, config *rest.Config, conn *connection, o ControllerOptions, ready <-chan struct{},
+) (*page.Page, error) {
 	if o.PageAddress == "" || o.PageAddress == "0" {
 		return nil, nil
 	}
@@ -31,9 +33,10 @@ func newPage(ctx context.Context, config *rest.Config, conn *connection, o Contr
 		Releases: conn.HelmReleases.Cache(), Cluster: cluster, Ready: ready, Clock: o.Clock, Log: o.Log,
 		Accounts: o.accounts(), MayPatch: conn.Accounts.MayPatch, Viewers: viewers,
 	})
-	conn.HelmReleases.OnChange(ctx, "helm-locker-page", func(key string, hr *v1alpha1.HelmRelease) (*v1alpha1.HelmRelease, error) {
-		p.Changed(key)
-		return hr, nil
-	})
+	conn.HelmReleases.OnChange(ctx, "helm-locker-page",
+		func(key string, hr *v1alpha1.HelmRelease) (*v1alpha1.HelmRelease, error) {
+			p.Changed(key)
+			return hr, nil
+		})
 	return p, nil
 }

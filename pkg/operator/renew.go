@@ -7,9 +7,10 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// seldomRenewed is a lease that its holder renews less often than the elector asks for: a standby has to look at it several
-// times a second to be there in time, and with client-go a leader writes as often as a standby looks. What is left out are
-// renewals so soon after the one before that, if they are the last ones, the leader still ends before the lease does.
+// seldomRenewed is a lease that its holder renews less often than the elector asks for: a standby has to look at it
+// several times a second to be there in time, and with client-go a leader writes as often as a standby looks. What
+// is left out are renewals so soon after the one before that, if they are the last ones, the leader still ends
+// before the lease does.
 type seldomRenewed struct {
 	resourcelock.Interface
 	every time.Duration
@@ -19,8 +20,8 @@ type seldomRenewed struct {
 	heldAt time.Time
 }
 
-// Update writes the record, unless all that is new is the time and it was written a moment ago. The elector calls it from
-// one goroutine.
+// Update writes the record, unless all that is new is the time and it was written a moment ago. The elector calls
+// it from one goroutine.
 func (l *seldomRenewed) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	now := l.now()
 	same := record

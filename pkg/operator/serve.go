@@ -16,7 +16,9 @@ import (
 )
 
 // serve runs the HTTP listeners that are asked for until ctx ends.
-func serve(ctx context.Context, conn *connection, o ControllerOptions, c *controller.Controller, m *metrics.Metrics) error {
+func serve(
+	ctx context.Context, conn *connection, o ControllerOptions, c *controller.Controller, m *metrics.Metrics,
+) error {
 	group, ctx := errgroup.WithContext(ctx)
 	listen := func(what, address string, handler http.Handler) {
 		if address != "" && address != "0" {
@@ -86,8 +88,8 @@ func answer(w http.ResponseWriter, status int, text string) {
 	_, _ = w.Write([]byte(text + "\n"))
 }
 
-// pprofHandler answers what `go tool pprof` asks, to programs of this machine: there is no Service in front of it, and no web site
-// reaches it by a name of its own. The command line is not served: URLs in it may hold passwords.
+// pprofHandler answers what `go tool pprof` asks, to programs of this machine: there is no Service in front of it,
+// and no web site reaches it by a name of its own. The command line is not served: URLs in it may hold passwords.
 func pprofHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/debug/pprof/", pprof.Index)

@@ -8,13 +8,16 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// shardOf parses a shard selector, and returns the name of the lease that the replicas of the shard compete for: shards do
-// not exclude each other. Both are nil and the controller's name, as ever, where one operator looks after everything.
-// However a selector is written, the same one gives the same lease.
+// shardOf parses a shard selector, and returns the name of the lease that the replicas of the shard compete for:
+// shards do not exclude each other. Both are nil and the controller's name, as ever, where one operator looks after
+// everything. However a selector is written, the same one gives the same lease.
 func shardOf(controllerName, selector string) (shard labels.Selector, lease string, err error) {
 	shard, err = labels.Parse(selector)
 	if err != nil {
-		return nil, "", fmt.Errorf("shard selector %q: %w; write it as for kubectl --selector, for example shard=a, or shard notin (a,b)", selector, err)
+		return nil, "", fmt.Errorf(
+			"shard selector %q: %w; write it as for kubectl --selector, for example shard=a, or shard notin (a,b)",
+			selector, err,
+		)
 	}
 	if shard.Empty() {
 		return nil, controllerName, nil

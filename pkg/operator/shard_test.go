@@ -18,7 +18,8 @@ func TestShardsHaveLeasesOfTheirOwn(t *testing.T) {
 			t.Errorf("%q: shard %v, %v", selector, shard, err)
 			continue
 		}
-		if other, taken := leases[lease]; taken || !strings.HasPrefix(lease, "helm-locker-") || len(validation.IsDNS1123Subdomain(lease)) > 0 {
+		if other, taken := leases[lease]; taken || !strings.HasPrefix(lease, "helm-locker-") ||
+			len(validation.IsDNS1123Subdomain(lease)) > 0 {
 			t.Errorf("%q has lease %q, as has %q", selector, lease, other)
 		}
 		leases[lease] = selector

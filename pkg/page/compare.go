@@ -14,12 +14,12 @@ import (
 	"github.com/rancher/helm-locker/pkg/viewer"
 )
 
-// keyBytes is the length of the key of the markers that stand for values of Secrets. Each comparison has a key of its own: two
-// of them tell nothing about each other.
+// keyBytes is the length of the key of the markers that stand for values of Secrets. Each comparison has a key of
+// its own: two of them tell nothing about each other.
 const keyBytes = 32
 
-// compareWithCluster reads the release that a HelmRelease names and compares it for a viewer, by the rules of the HelmRelease and
-// with the rights of the release's account.
+// compareWithCluster reads the release that a HelmRelease names and compares it for a viewer, by the rules of the
+// HelmRelease and with the rights of the release's account.
 func (p *Page) compareWithCluster(ctx context.Context, hr *v1alpha1.HelmRelease, by viewer.User) (*comparison, error) {
 	ref, cluster := hr.Spec.Release, p.Cluster
 	account, err := p.Accounts.Of(release.Key{Namespace: ref.Namespace, Name: ref.Name}, hr.Spec.ServiceAccountName)
@@ -43,7 +43,8 @@ func (p *Page) compareWithCluster(ctx context.Context, hr *v1alpha1.HelmRelease,
 		return nil, fmt.Errorf("make a key: %w", err)
 	}
 	options := inspect.CompareOptions{
-		Masker: report.NewMasker(key), Strict: hr.Spec.Scope == v1alpha1.ScopeStrict, Most: mostDifferences, Account: account,
+		Masker: report.NewMasker(key), Strict: hr.Spec.Scope == v1alpha1.ScopeStrict, Most: mostDifferences,
+		Account: account,
 		Withhold: func(ctx context.Context, objects []manifest.Object) (map[manifest.ID]string, error) {
 			return p.withhold(ctx, objects, account, by)
 		},
@@ -68,12 +69,14 @@ func notes(hr *v1alpha1.HelmRelease, records []release.Record, record release.Re
 	var notes []string
 	note := func(format string, args ...any) { notes = append(notes, report.Line(fmt.Sprintf(format, args...))) }
 	if newest, _ := release.Newest(records); newest.Revision != record.Revision {
-		note("revision %d is %s; this is about revision %d, the last one that was deployed", newest.Revision, newest.Status, record.Revision)
+		note("revision %d is %s; this is about revision %d, the last one that was deployed", newest.Revision,
+			newest.Status, record.Revision)
 	} else if record.Status != release.StatusDeployed {
 		note("revision %d is %s", record.Revision, record.Status)
 	}
 	if c.Local != "" && len(c.Differences) > 0 {
-		note("compared without the API server's help: %s; what it or a webhook makes of a value may look like drift", c.Local)
+		note("compared without the API server's help: %s; what it or a webhook makes of a value may look like drift",
+			c.Local)
 	}
 	if len(hr.Spec.Ignore) > 0 {
 		note("the ignore rules of the HelmRelease leave fields alone")

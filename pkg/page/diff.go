@@ -25,7 +25,8 @@ const (
 	mostLineBytes     = 2 << 10
 )
 
-// comparison is how a release differs from the cluster now. It is made for one viewer and kept nowhere. Texts are neutral.
+// comparison is how a release differs from the cluster now. It is made for one viewer and kept nowhere. Texts are
+// neutral.
 type comparison struct {
 	Release     string           `json:"release"`
 	Revision    int              `json:"revision"`
@@ -51,8 +52,8 @@ type differenceView struct {
 	TooLarge bool     `json:"tooLarge,omitempty"`
 }
 
-// diff answers how the release of one HelmRelease differs from the cluster now. Only what is on the page can be asked for, by a
-// viewer who is known and may get the HelmRelease.
+// diff answers how the release of one HelmRelease differs from the cluster now. Only what is on the page can be
+// asked for, by a viewer who is known and may get the HelmRelease.
 func (p *Page) diff(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	by, refused := p.mayCompare(r, query.Get("namespace"), query.Get("name"))
@@ -111,7 +112,8 @@ func answer(w http.ResponseWriter, status int, content any) {
 	_ = json.NewEncoder(w).Encode(content)
 }
 
-// viewOfComparison turns a comparison, in which all values of Secrets are masked, into what the page shows, within its bounds.
+// viewOfComparison turns a comparison, in which all values of Secrets are masked, into what the page shows, within
+// its bounds.
 func viewOfComparison(c *inspect.Comparison, now time.Time) (*comparison, error) {
 	out := &comparison{
 		Release: report.Line(c.Release.Key.String()), Revision: c.Release.Revision, Compared: c.Compared, At: now.UTC(),
@@ -120,7 +122,8 @@ func viewOfComparison(c *inspect.Comparison, now time.Time) (*comparison, error)
 	left := mostBytes
 	for i := range c.Differences {
 		d := &c.Differences[i]
-		view := differenceView{Object: report.Line(d.ID.String()), State: report.Line(string(d.State)), What: whatDiffers(d)}
+		view := differenceView{Object: report.Line(d.ID.String()), State: report.Line(string(d.State)),
+			What: whatDiffers(d)}
 		for _, line := range inspect.Blame(d.Changes, now) {
 			view.Blame = append(view.Blame, report.Line(line))
 		}

@@ -22,7 +22,8 @@ func compared(differences ...inspect.Difference) *inspect.Comparison {
 
 func modified(name string, want, have map[string]any) inspect.Difference {
 	object := func(data map[string]any) map[string]any {
-		return map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name}, "data": data}
+		return map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name},
+			"data": data}
 	}
 	return inspect.Difference{
 		ID: manifest.ID{Kind: "ConfigMap", Namespace: "apps", Name: name}, State: inspect.StateModified,
@@ -51,14 +52,17 @@ func TestAComparisonIsBounded(t *testing.T) {
 		modified("many-lines", map[string]any{"key": ""}, map[string]any{"key": lines(5000, "x")}),
 		modified("long-line", map[string]any{"key": ""}, map[string]any{"key": strings.Repeat("x", 100<<10)}),
 		modified("huge", map[string]any{"key": ""}, map[string]any{"key": strings.Repeat("x", 300<<10)}),
-		{ID: manifest.ID{Kind: "ConfigMap", Name: "left-out"}, State: inspect.StateModified, TooLarge: true, Changes: make([]inspect.Change, 1)},
+		{ID: manifest.ID{Kind: "ConfigMap", Name: "left-out"}, State: inspect.StateModified, TooLarge: true,
+			Changes: make([]inspect.Change, 1)},
 	}
 	for i := range 40 {
-		differences = append(differences, modified(fmt.Sprint("more", i), map[string]any{"key": ""}, map[string]any{"key": lines(200, strings.Repeat("y", 900))}))
+		differences = append(differences, modified(fmt.Sprint("more", i), map[string]any{"key": ""},
+			map[string]any{"key": lines(200, strings.Repeat("y", 900))}))
 	}
 	c := compared(differences...)
 	for i := range 1000 {
-		c.Failures = append(c.Failures, inspect.Failure{ID: manifest.ID{Kind: "ConfigMap", Name: fmt.Sprint(i)}, Err: errors.New("gone\x1b[2J")})
+		c.Failures = append(c.Failures, inspect.Failure{ID: manifest.ID{Kind: "ConfigMap", Name: fmt.Sprint(i)},
+			Err: errors.New("gone\x1b[2J")})
 	}
 	view := shown(t, c)
 	if first := view.Differences[0]; len(first.Lines) != mostLines || first.Cut < 4000 {

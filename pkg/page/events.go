@@ -13,7 +13,8 @@ import (
 const (
 	// beatEvery is how often a viewer hears something, so that it notices a connection that died in silence.
 	beatEvery = 10 * time.Second
-	// pause is how long changes are gathered after some have been sent: a storm costs a viewer four batches in a second.
+	// pause is how long changes are gathered after some have been sent: a storm costs a viewer four batches in a
+	// second.
 	pause = 250 * time.Millisecond
 )
 
@@ -78,8 +79,8 @@ func (p *Page) take(v *listener) due {
 	return d
 }
 
-// events is the stream of server-sent events. "operator" is about the operator, "release" about a HelmRelease as it is now, "gone"
-// names one that was deleted. A stream begins with all HelmReleases and then "listed".
+// events is the stream of server-sent events. "operator" is about the operator, "release" about a HelmRelease as it
+// is now, "gone" names one that was deleted. A stream begins with all HelmReleases and then "listed".
 func (p *Page) events(w http.ResponseWriter, r *http.Request) {
 	const tooMany = "too many viewers"
 	if refused := p.mayList(r); refused != nil {

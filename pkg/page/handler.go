@@ -21,7 +21,8 @@ var contentTypes = map[string]string{
 
 // policy lets the page load its own files and nothing else, be framed by nobody, and make no HTML of texts.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
-	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types " +
+	"'none'"
 
 // handler serves everything. Patterns with GET answer HEAD, too; other methods are turned down by the mux.
 func (p *Page) handler() http.Handler {
@@ -33,8 +34,9 @@ func (p *Page) handler() http.Handler {
 	return p.guard(mux)
 }
 
-// guard sets the headers that all answers have, and turns away who has no business here. Without a sign-in a browser must
-// not be made to fetch for others: not by a name of theirs that leads here (DNS rebinding), and not from their pages.
+// guard sets the headers that all answers have, and turns away who has no business here. Without a sign-in a
+// browser must not be made to fetch for others: not by a name of theirs that leads here (DNS rebinding), and not
+// from their pages.
 func (p *Page) guard(next http.Handler) http.Handler {
 	known := serving.ForHosts(p.Hosts, "--page-host", next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -46,7 +48,8 @@ func (p *Page) guard(next http.Handler) http.Handler {
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cache-Control", "no-store")
-		if site := r.Header.Get("Sec-Fetch-Site"); r.URL.Path != "/" && site != "" && site != "same-origin" && site != "none" {
+		if site := r.Header.Get("Sec-Fetch-Site"); r.URL.Path != "/" && site != "" && site != "same-origin" &&
+			site != "none" {
 			http.Error(w, "the page answers no other site", http.StatusForbidden)
 			return
 		}

@@ -1,9 +1,11 @@
-// Package page serves a small web page about the locked releases: what is locked, what drifted, what differs now. It shows what
-// the status of the HelmReleases says, live, from the informer cache that the operator has anyway, so every replica can serve it.
+// Package page serves a small web page about the locked releases: what is locked, what drifted, what differs now.
+// It shows what the status of the HelmReleases says, live, from the informer cache that the operator has anyway, so
+// every replica can serve it.
 //
-// It is read-only. With Options.Viewers the API server says who a viewer is and what they may see; without, there are no comparisons,
-// which show the content of objects. Nothing on it is a value of a Secret, and every text from the cluster is neutral (see
-// report.Line) before it leaves. What it costs is bounded: viewers, connections, comparisons at a time, the size of a comparison.
+// It is read-only. With Options.Viewers the API server says who a viewer is and what they may see; without, there
+// are no comparisons, which show the content of objects. Nothing on it is a value of a Secret, and every text from
+// the cluster is neutral (see report.Line) before it leaves. What it costs is bounded: viewers, connections,
+// comparisons at a time, the size of a comparison.
 package page
 
 import (
@@ -48,8 +50,8 @@ type Options struct {
 	// Accounts says in whose name the objects of a release are written, MayPatch what that account may change.
 	Accounts accounts.Policy
 	MayPatch func(account string) accounts.Ask
-	// Viewers says who looks at the page, and what they may see. Nil lets everybody see what the status of the HelmReleases says, and
-	// nobody compare.
+	// Viewers says who looks at the page, and what they may see. Nil lets everybody see what the status of the
+	// HelmReleases says, and nobody compare.
 	Viewers *viewer.Reviewer
 	// Ready is closed once Releases are complete and the operator works.
 	Ready <-chan struct{}
@@ -61,7 +63,8 @@ type Options struct {
 const (
 	// maxViewers bounds the streams of changes.
 	maxViewers = 16
-	// comparedTogether and comparisonsPerSecond bound comparisons, which ask the API server for every object of a release.
+	// comparedTogether and comparisonsPerSecond bound comparisons, which ask the API server for every object of a
+	// release.
 	comparedTogether     = 1
 	comparisonsPerSecond = 1
 	comparisonBurst      = 6
@@ -86,7 +89,8 @@ type Page struct {
 // New returns a page; nothing is served before Run.
 func New(o Options) *Page {
 	p := &Page{
-		Options: o, comparing: make(chan struct{}, comparedTogether), budget: rate.NewLimiter(comparisonsPerSecond, comparisonBurst),
+		Options: o, comparing: make(chan struct{}, comparedTogether),
+		budget:  rate.NewLimiter(comparisonsPerSecond, comparisonBurst),
 		timeout: answerTimeout, viewers: map[*listener]struct{}{},
 	}
 	p.compare = p.compareWithCluster
@@ -105,7 +109,8 @@ func (p *Page) Run(ctx context.Context) error {
 	}
 	p.Log.Infof("page on http://%s/", listener.Addr())
 	if tcp, ok := listener.Addr().(*net.TCPAddr); ok && p.Viewers == nil && !tcp.IP.IsLoopback() {
-		p.Log.Warnf("the page has no login: everybody who reaches %s reads it; --page-auth asks for a token", listener.Addr())
+		p.Log.Warnf("the page has no login: everybody who reaches %s reads it; --page-auth asks for a token",
+			listener.Addr())
 	}
 	return p.serve(ctx, listener)
 }
@@ -151,8 +156,8 @@ func (p *Page) Leader(identity string) {
 	p.tellOperator()
 }
 
-// Changed tells that a HelmRelease was created, changed or deleted. Key is its namespace and name with a slash between them. While
-// nobody looks at the page this does nothing.
+// Changed tells that a HelmRelease was created, changed or deleted. Key is its namespace and name with a slash
+// between them. While nobody looks at the page this does nothing.
 func (p *Page) Changed(key string) {
 	p.eachViewer(func(v *listener) { v.changed[key] = true })
 }

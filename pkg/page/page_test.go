@@ -81,7 +81,8 @@ func serve(t *testing.T, change ...func(*Page)) *served {
 	log := logrus.New()
 	log.SetOutput(io.Discard)
 	s := &served{T: t, store: &store{all: map[string]*v1alpha1.HelmRelease{}}, ready: make(chan struct{})}
-	s.Page = New(Options{Namespace: "locker", ControllerName: "me", Releases: s.store, Ready: s.ready, Clock: clock.RealClock{}, Log: log})
+	s.Page = New(Options{Namespace: "locker", ControllerName: "me", Releases: s.store, Ready: s.ready,
+		Clock: clock.RealClock{}, Log: log})
 	s.Viewers = knows(func(authorizationv1.ResourceAttributes) bool { return true })
 	for _, f := range change {
 		f(s.Page)
@@ -205,15 +206,17 @@ func TestAStreamTellsEverythingAndThenWhatChanges(t *testing.T) {
 func TestOnlyReadingIsAllowed(t *testing.T) {
 	s := serve(t)
 	for _, path := range []string{"", "assets/page.js", "events", "diff?namespace=locker&name=x"} {
-		for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions, http.MethodTrace} {
+		for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+			http.MethodOptions, http.MethodTrace} {
 			if got := s.ask(method, path).status; got != http.StatusMethodNotAllowed {
 				t.Errorf("%s /%s is answered with %d", method, path, got)
 			}
 		}
 	}
 	for path, want := range map[string]int{
-		"": 200, "assets/page.js": 200, "events": 200, "nothing": 404, "assets/": 404, "assets/nothing.js": 404, "assets/..%2fpage.go": 404,
-		"diff": 404, "diff?namespace=locker&name=x": 404, "metrics": 404, "debug/pprof/": 404,
+		"": 200, "assets/page.js": 200, "events": 200, "nothing": 404, "assets/": 404, "assets/nothing.js": 404,
+		"assets/..%2fpage.go": 404,
+		"diff":                404, "diff?namespace=locker&name=x": 404, "metrics": 404, "debug/pprof/": 404,
 	} {
 		if got := s.ask(http.MethodHead, path).status; got != want {
 			t.Errorf("HEAD /%s is answered with %d, not %d", path, got, want)
@@ -225,15 +228,18 @@ func TestEveryAnswerIsGuarded(t *testing.T) {
 	s := serve(t, func(p *Page) { p.Hosts = []string{"locker.example"} })
 	for _, path := range []string{"", "assets/page.css", "assets/icon.svg", "diff", "nothing"} {
 		header := s.ask(http.MethodGet, path).header
-		if csp := header.Get("Content-Security-Policy"); !strings.Contains(csp, "default-src 'none'") || strings.Contains(csp, "unsafe") {
+		if csp := header.Get("Content-Security-Policy"); !strings.Contains(csp, "default-src 'none'") ||
+			strings.Contains(csp, "unsafe") {
 			t.Errorf("/%s has the policy %q", path, csp)
 		}
-		if header.Get("X-Content-Type-Options") != "nosniff" || header.Get("Access-Control-Allow-Origin") != "" || header.Get("Content-Type") == "" {
+		if header.Get("X-Content-Type-Options") != "nosniff" || header.Get("Access-Control-Allow-Origin") != "" ||
+			header.Get("Content-Type") == "" {
 			t.Errorf("/%s: %v", path, header)
 		}
 	}
 	for host, want := range map[string]int{
-		"": 200, "127.0.0.1:8082": 200, "[::1]:8082": 200, "localhost:1": 200, "LOCALHOST.": 200, "x.localhost": 200, "page": 200,
+		"": 200, "127.0.0.1:8082": 200, "[::1]:8082": 200, "localhost:1": 200, "LOCALHOST.": 200, "x.localhost": 200,
+		"page":                 200,
 		"page.locker.svc:8082": 200, "page.locker.svc.cluster.local": 200, "Locker.Example:443": 200,
 		"evil.example": http.StatusMisdirectedRequest, "127.0.0.1.evil.example": http.StatusMisdirectedRequest,
 		"evil.svc.example": http.StatusMisdirectedRequest, "notlocker.example": http.StatusMisdirectedRequest,
@@ -274,14 +280,17 @@ func TestViewersAreBounded(t *testing.T) {
 func TestAViewerThatDoesNotReadIsCutOff(t *testing.T) {
 	s := serve(t, func(p *Page) { p.timeout = 200 * time.Millisecond })
 	for i := range 4000 { // more than the kernel keeps for a connection
-		s.store.set(strings.Repeat("x", i%50)+string(rune('a'+i%26))+time.Duration(i).String(), strings.Repeat("long ", 1000))
+		s.store.set(strings.Repeat("x", i%50)+string(rune('a'+i%26))+time.Duration(i).String(),
+			strings.Repeat("long ", 1000))
 	}
 	connection, err := net.Dial("tcp", strings.Trim(strings.TrimPrefix(s.url, "http:"), "/"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = connection.Close() }()
-	if _, err := io.WriteString(connection, "GET /events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer janes\r\n\r\n"); err != nil {
+	if _, err := io.WriteString(
+		connection, "GET /events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer janes\r\n\r\n",
+	); err != nil {
 		t.Fatal(err)
 	}
 	viewers := func() int {
@@ -341,7 +350,8 @@ func TestComparisonsAreBounded(t *testing.T) {
 	}
 	busy := s.ask(http.MethodGet, path)
 	var said struct{ Error string }
-	if err := json.Unmarshal([]byte(busy.body), &said); err != nil || busy.status != http.StatusTooManyRequests || said.Error == "" {
+	if err := json.Unmarshal([]byte(busy.body), &said); err != nil || busy.status != http.StatusTooManyRequests ||
+		said.Error == "" {
 		t.Errorf("one more comparison is answered with %d %q (%v)", busy.status, said.Error, err)
 	}
 	close(finish)
@@ -349,7 +359,8 @@ func TestComparisonsAreBounded(t *testing.T) {
 	s.compare = func(context.Context, *v1alpha1.HelmRelease, viewer.User) (*comparison, error) {
 		return nil, errors.New("no\x1b[31m luck")
 	}
-	if failed := s.ask(http.MethodGet, path); failed.status != http.StatusBadGateway || !strings.Contains(failed.body, `\\x1b[31m`) {
+	if failed := s.ask(http.MethodGet, path); failed.status != http.StatusBadGateway ||
+		!strings.Contains(failed.body, `\\x1b[31m`) {
 		t.Errorf("a comparison that failed is answered with %d %s", failed.status, failed.body)
 	}
 	for range comparisonBurst {

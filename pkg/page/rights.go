@@ -17,35 +17,42 @@ import (
 // helmReleases is the resource that says who may look at the page.
 const helmReleases = "helmreleases"
 
-// mayList returns why a request for the HelmReleases is refused, nil if it is not. Everybody may list them where viewers are not known.
+// mayList returns why a request for the HelmReleases is refused, nil if it is not. Everybody may list them where
+// viewers are not known.
 func (p *Page) mayList(r *http.Request) *viewer.Refusal {
 	if p.Viewers == nil {
 		return nil
 	}
 	_, refused := p.Viewers.Require(r, viewer.Access{Resource: &authorizationv1.ResourceAttributes{
-		Verb: "list", Group: v1alpha1.SchemeGroupVersion.Group, Version: v1alpha1.SchemeGroupVersion.Version, Resource: helmReleases, Namespace: p.Namespace,
+		Verb: "list", Group: v1alpha1.SchemeGroupVersion.Group, Version: v1alpha1.SchemeGroupVersion.Version,
+		Resource: helmReleases, Namespace: p.Namespace,
 	}})
 	return refused
 }
 
-// mayCompare returns who asks for a comparison of the release of a HelmRelease, or a refusal. It shows the content of objects, so
-// that nobody may where viewers are not known.
+// mayCompare returns who asks for a comparison of the release of a HelmRelease, or a refusal. It shows the content
+// of objects, so that nobody may where viewers are not known.
 func (p *Page) mayCompare(r *http.Request, namespace, name string) (viewer.User, *viewer.Refusal) {
 	if p.Viewers == nil {
 		return viewer.User{}, &viewer.Refusal{
-			Status:  http.StatusForbidden,
-			Message: "comparisons are shown to viewers who say who they are (--page-auth); helm-locker diff makes them with your own rights",
+			Status: http.StatusForbidden,
+			Message: "comparisons are shown to viewers who say who they are (--page-auth); helm-locker diff makes " +
+				"them with your own rights",
 		}
 	}
 	return p.Viewers.Require(r, viewer.Access{Resource: &authorizationv1.ResourceAttributes{
-		Verb: "get", Group: v1alpha1.SchemeGroupVersion.Group, Version: v1alpha1.SchemeGroupVersion.Version, Resource: helmReleases,
+		Verb: "get", Group: v1alpha1.SchemeGroupVersion.Group, Version: v1alpha1.SchemeGroupVersion.Version,
+		Resource:  helmReleases,
 		Namespace: namespace, Name: name,
 	}})
 }
 
-// withhold returns the objects that must not be read, and why: those that the account of the release may not change, since the
-// release does not own them, however its manifest came about, and those that the viewer may not get. The operator may read all of them.
-func (p *Page) withhold(ctx context.Context, objects []manifest.Object, account string, by viewer.User) (map[manifest.ID]string, error) {
+// withhold returns the objects that must not be read, and why: those that the account of the release may not
+// change, since the release does not own them, however its manifest came about, and those that the viewer may not
+// get. The operator may read all of them.
+func (p *Page) withhold(
+	ctx context.Context, objects []manifest.Object, account string, by viewer.User,
+) (map[manifest.ID]string, error) {
 	asked := make([]accounts.Object, len(objects))
 	for i, o := range objects {
 		resource, err := p.Cluster.Resource(o.GVK)
@@ -74,7 +81,8 @@ func (p *Page) withhold(ctx context.Context, objects []manifest.Object, account 
 		return nil, err
 	}
 	if account != "" {
-		if err := refuse(fmt.Sprintf("not owned: %s may not change it, so it is not read", account), p.MayPatch(account)); err != nil {
+		if err := refuse(fmt.Sprintf("not owned: %s may not change it, so it is not read", account),
+			p.MayPatch(account)); err != nil {
 			return nil, err
 		}
 	}
@@ -84,7 +92,8 @@ func (p *Page) withhold(ctx context.Context, objects []manifest.Object, account 
 func (p *Page) mayGet(by viewer.User) accounts.Ask {
 	return func(ctx context.Context, o accounts.Object) (bool, error) {
 		return p.Viewers.May(ctx, by, viewer.Access{Resource: &authorizationv1.ResourceAttributes{
-			Verb: "get", Group: o.GVR.Group, Version: o.GVR.Version, Resource: o.GVR.Resource, Namespace: o.Namespace, Name: o.Name,
+			Verb: "get", Group: o.GVR.Group, Version: o.GVR.Version, Resource: o.GVR.Resource, Namespace: o.Namespace,
+			Name: o.Name,
 		}})
 	}
 }

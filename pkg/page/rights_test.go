@@ -31,15 +31,17 @@ func knowsBy(clk clock.PassiveClock, may func(authorizationv1.ResourceAttributes
 	client.PrependReactor("create", "tokenreviews", func(action k8stesting.Action) (bool, runtime.Object, error) {
 		review := action.(k8stesting.CreateAction).GetObject().(*authenticationv1.TokenReview).DeepCopy()
 		if review.Spec.Token == "janes" {
-			review.Status = authenticationv1.TokenReviewStatus{Authenticated: true, User: authenticationv1.UserInfo{Username: "jane"}}
+			review.Status = authenticationv1.TokenReviewStatus{Authenticated: true,
+				User: authenticationv1.UserInfo{Username: "jane"}}
 		}
 		return true, review, nil
 	})
-	client.PrependReactor("create", "subjectaccessreviews", func(action k8stesting.Action) (bool, runtime.Object, error) {
-		review := action.(k8stesting.CreateAction).GetObject().(*authorizationv1.SubjectAccessReview).DeepCopy()
-		review.Status.Allowed = review.Spec.User == "jane" && may(*review.Spec.ResourceAttributes)
-		return true, review, nil
-	})
+	client.PrependReactor("create", "subjectaccessreviews",
+		func(action k8stesting.Action) (bool, runtime.Object, error) {
+			review := action.(k8stesting.CreateAction).GetObject().(*authorizationv1.SubjectAccessReview).DeepCopy()
+			review.Status.Allowed = review.Spec.User == "jane" && may(*review.Spec.ResourceAttributes)
+			return true, review, nil
+		})
 	log := logrus.New()
 	log.SetOutput(io.Discard)
 	return viewer.New(client, clk, log)
@@ -57,21 +59,23 @@ func TestViewersSeeWhatTheyMay(t *testing.T) {
 		path   string
 		want   int
 	}{
-		"the page itself is no secret":            {"", none, http.MethodGet, "", http.StatusOK},
-		"a stream needs a token":                  {"list", none, http.MethodHead, events, http.StatusUnauthorized},
-		"a stream needs a token that is known":    {"list", stranger, http.MethodHead, events, http.StatusUnauthorized},
-		"a stream needs the right to list":        {"get", jane, http.MethodHead, events, http.StatusForbidden},
-		"who may list has a stream":               {"list", jane, http.MethodHead, events, http.StatusOK},
-		"a comparison needs a token":              {"get", none, http.MethodGet, diff, http.StatusUnauthorized},
-		"a comparison needs the right to get it":  {"list", jane, http.MethodGet, diff, http.StatusForbidden},
-		"who may get it has a comparison":         {"get", jane, http.MethodGet, diff, http.StatusOK},
-		"who may not get it learns not if it is":  {"list", jane, http.MethodGet, "diff?namespace=locker&name=none", http.StatusForbidden},
+		"the page itself is no secret":           {"", none, http.MethodGet, "", http.StatusOK},
+		"a stream needs a token":                 {"list", none, http.MethodHead, events, http.StatusUnauthorized},
+		"a stream needs a token that is known":   {"list", stranger, http.MethodHead, events, http.StatusUnauthorized},
+		"a stream needs the right to list":       {"get", jane, http.MethodHead, events, http.StatusForbidden},
+		"who may list has a stream":              {"list", jane, http.MethodHead, events, http.StatusOK},
+		"a comparison needs a token":             {"get", none, http.MethodGet, diff, http.StatusUnauthorized},
+		"a comparison needs the right to get it": {"list", jane, http.MethodGet, diff, http.StatusForbidden},
+		"who may get it has a comparison":        {"get", jane, http.MethodGet, diff, http.StatusOK},
+		"who may not get it learns not if it is": {"list", jane, http.MethodGet, "diff?namespace=locker&name=none",
+			http.StatusForbidden},
 		"a stream of somebody without any rights": {"", jane, http.MethodGet, events, http.StatusForbidden},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := serve(t, func(p *Page) {
 				p.Viewers = knows(func(a authorizationv1.ResourceAttributes) bool {
-					return a.Verb == tc.may && a.Resource == helmReleases && a.Group == "helm.cattle.io" && a.Namespace == "locker"
+					return a.Verb == tc.may && a.Resource == helmReleases && a.Group == "helm.cattle.io" &&
+						a.Namespace == "locker"
 				})
 			})
 			s.store.set("one", "me")
@@ -82,7 +86,8 @@ func TestViewersSeeWhatTheyMay(t *testing.T) {
 			if got.status != tc.want {
 				t.Errorf("answered with %d %s, not %d", got.status, got.body, tc.want)
 			}
-			if challenge := got.header.Get("WWW-Authenticate"); got.status == http.StatusUnauthorized && tc.path == events && challenge != "Bearer" {
+			if challenge := got.header.Get("WWW-Authenticate"); got.status == http.StatusUnauthorized &&
+				tc.path == events && challenge != "Bearer" {
 				t.Errorf("the challenge is %q", challenge)
 			}
 		})
@@ -99,7 +104,8 @@ func TestWithoutViewersThereAreStatesAndNoComparisons(t *testing.T) {
 	next := s.events()
 	s.expect(next, "operator", `"compares":false`)
 	s.expect(next, "release", `"key":"locker/one"`)
-	if got := s.ask(http.MethodGet, "diff?namespace=locker&name=one"); got.status != http.StatusForbidden || !strings.Contains(got.body, "--page-auth") {
+	if got := s.ask(http.MethodGet, "diff?namespace=locker&name=one"); got.status != http.StatusForbidden ||
+		!strings.Contains(got.body, "--page-auth") {
 		t.Errorf("a comparison is answered with %d %s", got.status, got.body)
 	}
 }

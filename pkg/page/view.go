@@ -31,7 +31,8 @@ func (p *Page) operatorNow() operatorView {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	view := operatorView{
-		Namespace: report.Line(p.Namespace), Controller: report.Line(p.ControllerName), Version: report.Line(version.String()),
+		Namespace: report.Line(p.Namespace), Controller: report.Line(p.ControllerName),
+		Version:  report.Line(version.String()),
 		Compares: p.Viewers != nil, Leads: p.leads, Leader: report.Line(p.leader), Now: p.Clock.Now().UTC(),
 	}
 	if i := strings.LastIndex(view.Leader, "_"); i > 0 {
@@ -45,7 +46,8 @@ func (p *Page) operatorNow() operatorView {
 	return view
 }
 
-// releaseView is what the page shows of a HelmRelease: what status shows, but neither description nor notes. Texts are neutral.
+// releaseView is what the page shows of a HelmRelease: what status shows, but neither description nor notes. Texts
+// are neutral.
 type releaseView struct {
 	// Key names the HelmRelease, Namespace and Name the release.
 	Key       string `json:"key"`
@@ -105,7 +107,8 @@ func viewOf(hr *v1alpha1.HelmRelease, now time.Time) releaseView {
 	status := hr.Status
 	reason, message, since := report.Ready(hr)
 	view := releaseView{
-		Key: report.Line(hr.Namespace + "/" + hr.Name), Namespace: report.Line(hr.Spec.Release.Namespace), Name: report.Line(hr.Spec.Release.Name),
+		Key: report.Line(hr.Namespace + "/" + hr.Name), Namespace: report.Line(hr.Spec.Release.Namespace),
+		Name: report.Line(hr.Spec.Release.Name),
 		Lock: report.LockState(hr, now), Owner: report.Line(hr.Annotations[v1alpha1.ManagedByAnnotation]),
 		Reason: report.Line(reason), Message: report.Line(message), Since: since.UTC(),
 		State: report.Line(string(status.State)), Version: status.Version, Revision: status.Revision,
@@ -115,7 +118,8 @@ func viewOf(hr *v1alpha1.HelmRelease, now time.Time) releaseView {
 	if view.Lock == report.LockedSuspended {
 		view.Suspended = report.Line(strings.TrimSpace(report.SuspendedFor(hr)))
 	}
-	view.Attention = view.Lock == report.LockedNo && reason != v1alpha1.ReasonTransitioning || view.Lock == report.LockedUnknown || status.Objects.Drifted > 0 ||
+	view.Attention = view.Lock == report.LockedNo && reason != v1alpha1.ReasonTransitioning ||
+		view.Lock == report.LockedUnknown || status.Objects.Drifted > 0 ||
 		status.Objects.Contended > 0 || meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionStalled)
 	for _, c := range status.Conditions {
 		view.Conditions = append(view.Conditions, conditionOf(c))
@@ -125,7 +129,8 @@ func viewOf(hr *v1alpha1.HelmRelease, now time.Time) releaseView {
 	}
 	for _, e := range status.Exceptions {
 		view.Exceptions = append(view.Exceptions, exceptionView{
-			Object: report.Line(e.Object.String()), Reason: report.Line(string(e.Reason)), Fields: report.Line(report.Paths(e.Paths, 0)),
+			Object: report.Line(e.Object.String()), Reason: report.Line(string(e.Reason)),
+			Fields:  report.Line(report.Paths(e.Paths, 0)),
 			Message: report.Line(e.Message),
 		})
 	}
@@ -134,15 +139,17 @@ func viewOf(hr *v1alpha1.HelmRelease, now time.Time) releaseView {
 
 func conditionOf(c metav1.Condition) conditionView {
 	return conditionView{
-		Type: report.Line(c.Type), Status: report.Line(string(c.Status)), Reason: report.Line(c.Reason), Message: report.Line(c.Message),
-		Since: c.LastTransitionTime.UTC(),
+		Type: report.Line(c.Type), Status: report.Line(string(c.Status)), Reason: report.Line(c.Reason),
+		Message: report.Line(c.Message),
+		Since:   c.LastTransitionTime.UTC(),
 	}
 }
 
 func driftOf(r v1alpha1.DriftRecord) driftView {
 	view := driftView{
 		Time: r.Time.UTC(), Object: report.Line(r.Object.String()), What: report.Line(report.WhatDrifted(r)),
-		Action: report.Line(string(r.Action)), Outcome: report.Line(report.Outcome(r)), Operation: report.Line(string(r.Operation)),
+		Action: report.Line(string(r.Action)), Outcome: report.Line(report.Outcome(r)),
+		Operation: report.Line(string(r.Operation)),
 	}
 	for _, path := range r.Paths {
 		view.Paths = append(view.Paths, report.Line(path))

@@ -5,15 +5,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// admission adds what writing an object takes that decides about requests of others, and notes what its writer can do with it: the
-// author of the release gets that by way of the operator.
+// admission adds what writing an object takes that decides about requests of others, and notes what its writer can
+// do with it: the author of the release gets that by way of the operator.
 func (b *builder) admission(o *Object) {
 	switch o.GVK.Kind {
 	case "ValidatingWebhookConfiguration":
-		b.note("%s: to restore it the operator may have every request to the API server sent to a server of its choice, Secrets and tokens included, "+
+		b.note("%s: to restore it the operator may have every request to the API server sent to a server of its "+
+			"choice, Secrets and tokens included, "+
 			"and refused there", o.ID)
 	case "MutatingWebhookConfiguration":
-		b.note("%s: to restore it the operator may have every request to the API server sent to a server of its choice, Secrets and tokens included, "+
+		b.note("%s: to restore it the operator may have every request to the API server sent to a server of its "+
+			"choice, Secrets and tokens included, "+
 			"and changed or refused there", o.ID)
 	case "MutatingAdmissionPolicy":
 		b.note("%s: to restore it the operator may change every object that anybody writes", o.ID)
@@ -23,7 +25,8 @@ func (b *builder) admission(o *Object) {
 	}
 }
 
-// parameters adds what writing a policy takes whose parameters are objects: their writer has to be allowed to read them.
+// parameters adds what writing a policy takes whose parameters are objects: their writer has to be allowed to read
+// them.
 func (b *builder) parameters(o *Object) {
 	kind, found, err := unstructured.NestedStringMap(o.Content, "spec", "paramKind")
 	if err != nil {
@@ -41,7 +44,8 @@ func (b *builder) parameters(o *Object) {
 	}
 	b.add(Rule{PolicyRule: resources(gvk.Group, resource, "get")})
 	if gvk.GroupKind() == (schema.GroupKind{Kind: "Secret"}) {
-		b.note("%s: its parameters are Secrets, so to restore it the operator may read every Secret of the cluster, and whoever writes the policy "+
+		b.note("%s: its parameters are Secrets, so to restore it the operator may read every Secret of the cluster, "+
+			"and whoever writes the policy "+
 			"finds out their values by the requests that it refuses", o.ID)
 	}
 }
@@ -50,6 +54,9 @@ func (b *builder) parameters(o *Object) {
 func (b *builder) conversion(o *Object) {
 	strategy, _, err := unstructured.NestedString(o.Content, "spec", "conversion", "strategy")
 	if err == nil && strategy == "Webhook" {
-		b.note("%s: to restore it the operator may have every object of this kind sent to a server of its choice, and changed there", o.ID)
+		b.note(
+			"%s: to restore it the operator may have every object of this kind sent to a server of its choice, and "+
+				"changed there", o.ID,
+		)
 	}
 }

@@ -17,14 +17,15 @@ type Object struct {
 	manifest.Object
 	// Resource is what the API server calls objects of the kind.
 	Resource string
-	// Former is set for an object that only earlier revisions declare. It is not watched; but where Helm has failed to delete
-	// it, the operator does.
+	// Former is set for an object that only earlier revisions declare. It is not watched; but where Helm has failed
+	// to delete it, the operator does.
 	Former bool
 }
 
 // Options are the choices of a set of rules.
 type Options struct {
-	// Names limits reading, changing and deleting to the objects' names. Then a new object of a later revision is not covered.
+	// Names limits reading, changing and deleting to the objects' names. Then a new object of a later revision is
+	// not covered.
 	Names bool
 	// Resource returns the resource of a kind that an object refers to, an error when the API server does not serve it.
 	Resource func(schema.GroupVersionKind) (string, error)
@@ -38,8 +39,9 @@ var (
 	removed  = []string{"get", "delete"}
 )
 
-// For returns the rules that locking the objects takes, beside those that every operator has, for releases whose records
-// are in the given namespaces. Notes are what whoever grants the rules should know, and what they do not cover.
+// For returns the rules that locking the objects takes, beside those that every operator has, for releases whose
+// records are in the given namespaces. Notes are what whoever grants the rules should know, and what they do not
+// cover.
 func For(recordNamespaces []string, objects []Object, o Options) (rules []Rule, notes []string) {
 	b := &builder{options: o}
 	for _, namespace := range recordNamespaces {
@@ -89,14 +91,16 @@ func (b *builder) object(o *Object) {
 		rule.ResourceNames = []string{o.ID.Name}
 	}
 	// A creation has no name that RBAC could look at.
-	b.add(Rule{Namespaces: where, PolicyRule: rule}, Rule{Namespaces: where, PolicyRule: resources(group, o.Resource, "create")})
+	b.add(Rule{Namespaces: where, PolicyRule: rule},
+		Rule{Namespaces: where, PolicyRule: resources(group, o.Resource, "create")})
 	switch group {
 	case rbacv1.GroupName:
 		b.access(o)
 	case "admissionregistration.k8s.io":
 		b.admission(o)
 	case "apiregistration.k8s.io":
-		b.note("%s: to restore it the operator may have requests to any API group answered by a server of its choice, which gets what users send, "+
+		b.note("%s: to restore it the operator may have requests to any API group answered by a server of its "+
+			"choice, which gets what users send, "+
 			"Secrets and tokens included", o.ID)
 	case "apiextensions.k8s.io":
 		b.conversion(o)
@@ -125,7 +129,10 @@ func (b *builder) role(o *Object) {
 		rule := resources(rbacv1.GroupName, o.Resource, "escalate")
 		rule.ResourceNames = []string{o.ID.Name}
 		b.add(Rule{PolicyRule: rule})
-		b.note("%s is aggregated: the operator may change it into anything (escalate), and cannot create it again when it is deleted", o.ID)
+		b.note(
+			"%s is aggregated: the operator may change it into anything (escalate), and cannot create it again when "+
+				"it is deleted", o.ID,
+		)
 		return
 	}
 	for _, rule := range role.Rules {
@@ -149,5 +156,6 @@ func (b *builder) binding(o *Object) {
 	if o.ID.Namespace == "" {
 		where = "in the whole cluster"
 	}
-	b.note("%s: to put it back the operator may give %s %s to anybody %s", o.ID, binding.RoleRef.Kind, binding.RoleRef.Name, where)
+	b.note("%s: to put it back the operator may give %s %s to anybody %s", o.ID, binding.RoleRef.Kind,
+		binding.RoleRef.Name, where)
 }

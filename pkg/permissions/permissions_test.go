@@ -33,10 +33,12 @@ func rule(namespaces []string, group, resource string, verbs ...string) Rule {
 	return Rule{Namespaces: namespaces, PolicyRule: resources(group, resource, verbs...)}
 }
 
-// covers reports whether one of the rules grants a verb on a resource in a namespace, for all names, or for the given one.
+// covers reports whether one of the rules grants a verb on a resource in a namespace, for all names, or for the
+// given one.
 func covers(rules []Rule, namespace, group, resource, name, verb string) bool {
 	return slices.ContainsFunc(rules, func(r Rule) bool {
-		return (len(r.Namespaces) == 0 || slices.Contains(r.Namespaces, namespace)) && slices.Contains(r.APIGroups, group) &&
+		return (len(r.Namespaces) == 0 || slices.Contains(r.Namespaces, namespace)) &&
+			slices.Contains(r.APIGroups, group) &&
 			slices.Contains(r.Resources, resource) && slices.Contains(r.Verbs, verb) &&
 			(len(r.ResourceNames) == 0 || slices.Contains(r.ResourceNames, name))
 	})
@@ -53,8 +55,10 @@ func TestFormerObjectsAreNotWatched(t *testing.T) {
 }
 
 func TestNamesLimitAllButCreationsAndWatches(t *testing.T) {
-	rules, _ := For([]string{"apps"}, []Object{object(t, "secrets", "apps", "{apiVersion: v1, kind: Secret}")}, Options{Names: true})
-	for verb, want := range map[string]bool{"list": true, "watch": true, "create": true, "get": true, "patch": false, "delete": false, "update": false} {
+	rules, _ := For([]string{"apps"}, []Object{object(t, "secrets", "apps", "{apiVersion: v1, kind: Secret}")},
+		Options{Names: true})
+	for verb, want := range map[string]bool{"list": true, "watch": true, "create": true, "get": true, "patch": false,
+		"delete": false, "update": false} {
 		if covers(rules, "apps", "", "secrets", "other", verb) != want {
 			t.Errorf("%s of another Secret of the namespace: %v", verb, !want)
 		}
@@ -70,7 +74,8 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 aggregationRule: {clusterRoleSelectors: [{matchLabels: {a: b}}]}
 rules: [{apiGroups: ["*"], resources: ["*"], verbs: ["*"]}]`)}, Options{})
-	if !covers(rules, "", rbacv1.GroupName, "clusterroles", "x", "escalate") || covers(rules, "", rbacv1.GroupName, "clusterroles", "y", "escalate") {
+	if !covers(rules, "", rbacv1.GroupName, "clusterroles", "x", "escalate") ||
+		covers(rules, "", rbacv1.GroupName, "clusterroles", "y", "escalate") {
 		t.Errorf("%+v", rules)
 	}
 	if covers(rules, "", "*", "*", "", "*") {
@@ -83,13 +88,17 @@ rules: [{apiGroups: ["*"], resources: ["*"], verbs: ["*"]}]`)}, Options{})
 
 // What a Role grants is granted where it grants it, and nowhere else.
 func TestWhatRolesGrantIsGrantedInTheirScope(t *testing.T) {
-	role, _ := For(nil, []Object{object(t, "roles", "apps", `{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, rules: [{apiGroups: [""], resources: [pods], resourceNames: [p], verbs: [get]}]}`)}, Options{})
-	if !covers(role, "apps", "", "pods", "p", "get") || covers(role, "apps", "", "pods", "q", "get") || covers(role, "b", "", "pods", "p", "get") {
+	role, _ := For(nil, []Object{object(t, "roles", "apps",
+		`{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, rules: [{apiGroups: [""], resources: [pods], resourceNames: [p], verbs: [get]}]}`)}, Options{})
+	if !covers(role, "apps", "", "pods", "p", "get") || covers(role, "apps", "", "pods", "q", "get") ||
+		covers(role, "b", "", "pods", "p", "get") {
 		t.Errorf("%+v", role)
 	}
-	wide, _ := For(nil, []Object{object(t, "clusterroles", "", `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, rules: [{nonResourceURLs: [/metrics], verbs: [get]}]}`)}, Options{})
+	wide, _ := For(nil, []Object{object(t, "clusterroles", "",
+		`{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, rules: [{nonResourceURLs: [/metrics], verbs: [get]}]}`)}, Options{})
 	if !slices.ContainsFunc(wide, func(r Rule) bool {
-		return len(r.Namespaces) == 0 && reflect.DeepEqual(r.NonResourceURLs, []string{"/metrics"}) && reflect.DeepEqual(r.Verbs, []string{"get"})
+		return len(r.Namespaces) == 0 && reflect.DeepEqual(r.NonResourceURLs, []string{"/metrics"}) &&
+			reflect.DeepEqual(r.Verbs, []string{"get"})
 	}) {
 		t.Errorf("%+v", wide)
 	}
@@ -98,41 +107,57 @@ func TestWhatRolesGrantIsGrantedInTheirScope(t *testing.T) {
 func TestUnreadableRolesAndParametersAreNoted(t *testing.T) {
 	unknown := Options{Resource: func(schema.GroupVersionKind) (string, error) { return "", errors.New("not served") }}
 	for name, o := range map[string]Object{
-		"role":       object(t, "roles", "apps", `{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, rules: text}`),
-		"binding":    object(t, "rolebindings", "apps", `{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, roleRef: text}`),
-		"parameters": object(t, "validatingadmissionpolicies", "", `{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicy, spec: {paramKind: {apiVersion: a/v1, kind: B}}}`),
+		"role": object(t, "roles", "apps", `{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, rules: text}`),
+		"binding": object(t, "rolebindings", "apps",
+			`{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, roleRef: text}`),
+		"parameters": object(t, "validatingadmissionpolicies", "",
+			`{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicy, spec: {paramKind: {apiVersion: a/v1, kind: B}}}`),
 	} {
 		if _, notes := For(nil, []Object{o}, unknown); len(notes) != 1 {
 			t.Errorf("%s: %q", name, notes)
 		}
 	}
-	plain := object(t, "validatingadmissionpolicies", "", `{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicy, spec: {}}`)
+	plain := object(t, "validatingadmissionpolicies", "",
+		`{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicy, spec: {}}`)
 	if _, notes := For(nil, []Object{plain}, unknown); len(notes) != 0 {
 		t.Errorf("%q", notes)
 	}
 }
 
 func TestWhatWidensTheRightsOfTheAuthorIsNoted(t *testing.T) {
-	served := Options{Resource: func(gvk schema.GroupVersionKind) (string, error) { return strings.ToLower(gvk.Kind) + "s", nil }}
-	const admission, policy = "apiVersion: admissionregistration.k8s.io/v1, kind: ", `spec: {paramKind: {apiVersion: %s, kind: %s}}`
+	served := Options{Resource: func(gvk schema.GroupVersionKind) (string, error) {
+		return strings.ToLower(gvk.Kind) +
+			"s", nil
+	}}
+	const admission, policy = "apiVersion: admissionregistration.k8s.io/v1, kind: ",
+		`spec: {paramKind: {apiVersion: %s, kind: %s}}`
 	for name, tc := range map[string]struct {
 		resource, content string
 		says              []string // a part of each note
 	}{
-		"a policy about Secrets": {"validatingadmissionpolicies", `{` + admission + `ValidatingAdmissionPolicy, ` + fmt.Sprintf(policy, "v1", "Secret") + `}`,
+		"a policy about Secrets": {"validatingadmissionpolicies", `{` + admission + `ValidatingAdmissionPolicy, ` +
+			fmt.Sprintf(policy, "v1", "Secret") + `}`,
 			[]string{"may read every Secret of the cluster"}},
 		"a policy about another kind called Secret": {"validatingadmissionpolicies",
-			`{` + admission + `ValidatingAdmissionPolicy, ` + fmt.Sprintf(policy, "example.org/v1", "Secret") + `}`, nil},
-		"a policy about ConfigMaps": {"validatingadmissionpolicies", `{` + admission + `ValidatingAdmissionPolicy, ` + fmt.Sprintf(policy, "v1", "ConfigMap") + `}`, nil},
-		"a mutating policy about Secrets": {"mutatingadmissionpolicies", `{` + admission + `MutatingAdmissionPolicy, ` + fmt.Sprintf(policy, "v1", "Secret") + `}`,
+			`{` + admission + `ValidatingAdmissionPolicy, ` + fmt.Sprintf(policy, "example.org/v1", "Secret") +
+				`}`, nil},
+		"a policy about ConfigMaps": {"validatingadmissionpolicies", `{` + admission + `ValidatingAdmissionPolicy, ` +
+			fmt.Sprintf(policy, "v1", "ConfigMap") + `}`, nil},
+		"a mutating policy about Secrets": {"mutatingadmissionpolicies", `{` + admission +
+			`MutatingAdmissionPolicy, ` + fmt.Sprintf(policy, "v1", "Secret") + `}`,
 			[]string{"may read every Secret of the cluster", "may change every object"}},
-		"a validating webhook":  {"validatingwebhookconfigurations", `{` + admission + `ValidatingWebhookConfiguration}`, []string{"and refused there"}},
-		"a mutating webhook":    {"mutatingwebhookconfigurations", `{` + admission + `MutatingWebhookConfiguration}`, []string{"and changed or refused there"}},
-		"a binding of a policy": {"validatingadmissionpolicybindings", `{` + admission + `ValidatingAdmissionPolicyBinding}`, nil},
-		"an API service":        {"apiservices", `{apiVersion: apiregistration.k8s.io/v1, kind: APIService}`, []string{"requests to any API group"}},
+		"a validating webhook": {"validatingwebhookconfigurations", `{` + admission +
+			`ValidatingWebhookConfiguration}`, []string{"and refused there"}},
+		"a mutating webhook": {"mutatingwebhookconfigurations", `{` + admission +
+			`MutatingWebhookConfiguration}`, []string{"and changed or refused there"}},
+		"a binding of a policy": {"validatingadmissionpolicybindings", `{` + admission +
+			`ValidatingAdmissionPolicyBinding}`, nil},
+		"an API service": {"apiservices", `{apiVersion: apiregistration.k8s.io/v1, kind: APIService}`,
+			[]string{"requests to any API group"}},
 		"a definition that converts": {"customresourcedefinitions",
 			`{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {conversion: {strategy: Webhook}}}`, []string{"every object of this kind"}},
-		"a definition": {"customresourcedefinitions", `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {}}`, nil},
+		"a definition": {"customresourcedefinitions",
+			`{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {}}`, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, notes := For(nil, []Object{object(t, tc.resource, "", tc.content)}, served)
@@ -148,10 +173,12 @@ func TestWhatWidensTheRightsOfTheAuthorIsNoted(t *testing.T) {
 	}
 }
 
-// Compacting changes what is granted for nobody: not by a verb, a name, a namespace or a resource that came from elsewhere.
+// Compacting changes what is granted for nobody: not by a verb, a name, a namespace or a resource that came from
+// elsewhere.
 func TestCompactKeepsWhatIsGranted(t *testing.T) {
 	rules := []Rule{
-		rule([]string{"a"}, "", "configmaps", "get"), rule([]string{"b"}, "", "configmaps", "get"), rule([]string{"a"}, "", "secrets", "get"),
+		rule([]string{"a"}, "", "configmaps", "get"), rule([]string{"b"}, "", "configmaps", "get"),
+		rule([]string{"a"}, "", "secrets", "get"),
 		rule(nil, "", "configmaps", "list"), rule(nil, "", "configmaps", "watch"), rule(nil, "", "secrets", "list"),
 		rule([]string{"a"}, "apps", "deployments", "get"), rule([]string{"a"}, "", "configmaps", "patch"),
 	}
@@ -171,7 +198,8 @@ func TestCompactKeepsWhatIsGranted(t *testing.T) {
 					for _, verb := range verbs {
 						before := covers(rules, namespace, group, resource, name, verb)
 						if after := covers(small, namespace, group, resource, name, verb); before != after {
-							t.Errorf("%s %s %s/%s in %s: %v became %v", verb, group, resource, name, namespace, before, after)
+							t.Errorf("%s %s %s/%s in %s: %v became %v", verb, group, resource, name, namespace, before,
+								after)
 						}
 					}
 				}
@@ -188,7 +216,8 @@ func TestCompactKeepsWhatIsGranted(t *testing.T) {
 }
 
 func TestGrantBindsEveryPlace(t *testing.T) {
-	objects := Grant([]Rule{rule(nil, "", "configmaps", "list"), rule([]string{"a", "b"}, "", "configmaps", "get")}, Subject{"releases", "operators", "locker"})
+	objects := Grant([]Rule{rule(nil, "", "configmaps", "list"), rule([]string{"a", "b"}, "", "configmaps", "get")},
+		Subject{"releases", "operators", "locker"})
 	var kinds []string
 	for _, o := range objects {
 		switch o := o.(type) {
@@ -202,7 +231,8 @@ func TestGrantBindsEveryPlace(t *testing.T) {
 			kinds = append(kinds, o.Kind+" "+o.Namespace+" "+o.RoleRef.Name)
 		}
 	}
-	want := []string{"ClusterRole releases", "ClusterRoleBinding ClusterRole operators/locker", "Role a/releases", "RoleBinding a releases", "Role b/releases", "RoleBinding b releases"}
+	want := []string{"ClusterRole releases", "ClusterRoleBinding ClusterRole operators/locker", "Role a/releases",
+		"RoleBinding a releases", "Role b/releases", "RoleBinding b releases"}
 	if !slices.Equal(kinds, want) {
 		t.Errorf("%q", kinds)
 	}

@@ -33,7 +33,8 @@ func Grant(rules []Rule, to Subject) []any {
 			ref.Kind = "ClusterRole"
 			objects = append(objects,
 				&rbacv1.ClusterRole{TypeMeta: typeOf("ClusterRole"), ObjectMeta: meta, Rules: byNamespace[namespace]},
-				&rbacv1.ClusterRoleBinding{TypeMeta: typeOf("ClusterRoleBinding"), ObjectMeta: meta, RoleRef: ref, Subjects: subjects})
+				&rbacv1.ClusterRoleBinding{TypeMeta: typeOf("ClusterRoleBinding"), ObjectMeta: meta, RoleRef: ref,
+					Subjects: subjects})
 			continue
 		}
 		objects = append(objects,

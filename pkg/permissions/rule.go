@@ -77,7 +77,8 @@ func sorted(r Rule) Rule {
 		return slices.Compact(values)
 	}
 	r.Verbs = set(r.Verbs, byVerb)
-	r.Namespaces, r.APIGroups, r.Resources = set(r.Namespaces, cmp.Compare), set(r.APIGroups, cmp.Compare), set(r.Resources, cmp.Compare)
+	r.Namespaces, r.APIGroups, r.Resources = set(r.Namespaces, cmp.Compare), set(r.APIGroups, cmp.Compare),
+		set(r.Resources, cmp.Compare)
 	r.ResourceNames, r.NonResourceURLs = set(r.ResourceNames, cmp.Compare), set(r.NonResourceURLs, cmp.Compare)
 	return r
 }
@@ -98,7 +99,8 @@ func compare(a, b Rule) int {
 func encoded(r Rule) string {
 	r = sorted(r)
 	var b strings.Builder
-	for _, values := range [][]string{r.Namespaces, r.APIGroups, r.Resources, r.Verbs, r.ResourceNames, r.NonResourceURLs} {
+	for _, values := range [][]string{r.Namespaces, r.APIGroups, r.Resources, r.Verbs, r.ResourceNames,
+		r.NonResourceURLs} {
 		text, err := json.Marshal(values)
 		if err != nil {
 			panic(err) // strings can be encoded

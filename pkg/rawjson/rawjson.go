@@ -1,7 +1,7 @@
-// Package rawjson walks over JSON text without decoding it: it finds where values begin and end and hands out parts of
-// the text itself, so that looking at two fields of a large object costs one pass and no memory. It is made for what an
-// API server sends. It never reads past the text and always ends, but it does not prove the text to be JSON: what it skips
-// it only measures. Whoever needs that proof decodes.
+// Package rawjson walks over JSON text without decoding it: it finds where values begin and end and hands out parts
+// of the text itself, so that looking at two fields of a large object costs one pass and no memory. It is made for
+// what an API server sends. It never reads past the text and always ends, but it does not prove the text to be
+// JSON: what it skips it only measures. Whoever needs that proof decodes.
 package rawjson
 
 import (

@@ -16,14 +16,15 @@ import (
 // decompression bomb reaches.
 const DefaultLimit int64 = 32 << 20
 
-// maxValue bounds one value of the payload: the manifest, in which an escaped line end has two bytes, or the files of the chart. The
-// JSON decoder keeps a whole value in a buffer of up to twice its size.
+// maxValue bounds one value of the payload: the manifest, in which an escaped line end has two bytes, or the files
+// of the chart. The JSON decoder keeps a whole value in a buffer of up to twice its size.
 const maxValue int64 = 20 << 20
 
 // largeBytes is from how many decompressed bytes on a payload is a large one. Hardly any real one is.
 const largeBytes int64 = 4 << 20
 
-// What is wrong with a payload. Every error of Decode, DecodeSecret and DecodeDetails is one of these (errors.Is); Matches gives ErrMismatch.
+// What is wrong with a payload. Every error of Decode, DecodeSecret and DecodeDetails is one of these (errors.Is);
+// Matches gives ErrMismatch.
 var (
 	// ErrNoPayload: the Secret has no payload at all.
 	ErrNoPayload = errors.New("release payload is missing")
@@ -41,12 +42,13 @@ var (
 	ErrMismatch = errors.New("release payload does not belong to its Secret")
 )
 
-// advice is for who has to act. The tool that deployed the release need not be the helm command: an upgrade by that would
-// store its record elsewhere, and deploy the chart a second time.
+// advice is for who has to act. The tool that deployed the release need not be the helm command: an upgrade by that
+// would store its record elsewhere, and deploy the chart a second time.
 const advice = "restore the Secret, or have the tool that deployed the release (helm, Flux, Rancher) deploy it again"
 
-// DecodeSecret decodes the payload in a release Secret's data (Kubernetes' own base64 already taken off), with DefaultLimit.
-// Large, unless nil, is called before more than 4 MiB of it are decompressed: it may wait until there is memory for more.
+// DecodeSecret decodes the payload in a release Secret's data (Kubernetes' own base64 already taken off), with
+// DefaultLimit. Large, unless nil, is called before more than 4 MiB of it are decompressed: it may wait until there
+// is memory for more.
 func DecodeSecret(data map[string][]byte, large func()) (*Release, error) {
 	payload, found := data[DataKey]
 	if !found {
@@ -117,8 +119,8 @@ type boundError struct{ bound string }
 
 func (e *boundError) Error() string { return e.bound }
 
-// bounded fails with a boundError when more than left bytes come, or more than most since begin was called; io.LimitedReader
-// would call that a regular end.
+// bounded fails with a boundError when more than left bytes come, or more than most since begin was called;
+// io.LimitedReader would call that a regular end.
 type bounded struct {
 	r     io.Reader
 	left  int64
@@ -181,7 +183,8 @@ func explain(err error) error {
 	)
 	switch {
 	case errors.As(err, &boundErr):
-		return fmt.Errorf("%w: %s; shrink the chart (values, files, CRDs) and upgrade the release", ErrTooLarge, boundErr.bound)
+		return fmt.Errorf("%w: %s; shrink the chart (values, files, CRDs) and upgrade the release", ErrTooLarge,
+			boundErr.bound)
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return fmt.Errorf("%w: it ends before the release does; %s", ErrTruncated, advice)
 	case errors.As(err, &base64Err):

@@ -39,7 +39,8 @@ func helmRelease(edit func(*helmrelease.Release)) *helmrelease.Release {
 	rel := &helmrelease.Release{
 		Name: "podinfo", Namespace: "apps", Version: 3, Manifest: "---\nkind: ConfigMap # ünïcode \"quoted\"\n",
 		Info: &helmrelease.Info{
-			Status: helmrelease.StatusPendingUpgrade, Description: "Preparing upgrade", Notes: "visit us", LastDeployed: deployed,
+			Status: helmrelease.StatusPendingUpgrade, Description: "Preparing upgrade", Notes: "visit us",
+			LastDeployed: deployed,
 		},
 		Chart: &chart.Chart{
 			Metadata:  &chart.Metadata{Name: "podinfo", Version: "6.14.1"},
@@ -114,16 +115,28 @@ func TestDecodeUnderstandsEveryHelm(t *testing.T) {
 		payload []byte
 		check   func(*release.Release) bool
 	}{
-		"Helm 4 stores server-side apply":         {pack(with(`"apply_method":"ssa"`)), func(r *release.Release) bool { return r.ApplyMethod == "ssa" }},
-		"Helm 4 stores client-side apply":         {pack(with(`"apply_method":"csa"`)), func(r *release.Release) bool { return r.ApplyMethod == "csa" }},
-		"Helm 3 stores no apply method":           {pack(minimal), func(r *release.Release) bool { return r.ApplyMethod == "" }},
-		"the oldest Helm stores plain JSON":       {encode([]byte(minimal)), func(r *release.Release) bool { return r.Name == "podinfo" }},
-		"base64 in lines":                         {bytes.ReplaceAll(pack(minimal), []byte("A"), []byte("A\n")), func(r *release.Release) bool { return r.Name == "podinfo" }},
-		"fields of a newer Helm are skipped":      {pack(with(`"new":{"name":"no","list":[[{"name":[]}]]}`)), func(r *release.Release) bool { return r.Name == "podinfo" }},
-		"a chart of null is no chart":             {pack(with(`"chart":null`)), func(r *release.Release) bool { return r.ChartName == "" }},
-		"a status of a newer Helm is unknown":     {pack(strings.Replace(minimal, `"deployed"`, `"new"`, 1)), func(r *release.Release) bool { return r.Status == release.StatusUnknown }},
-		"an empty time is zero":                   {pack(strings.Replace(minimal, `{"status"`, `{"last_deployed":"","status"`, 1)), func(r *release.Release) bool { return r.LastDeployed.IsZero() }},
-		"a name in the values is not the release": {pack(with(`"config":{"name":"values"},"chart":{"values":{"metadata":{"name":"x"}}}`)), func(r *release.Release) bool { return r.Name == "podinfo" && r.ChartName == "" }},
+		"Helm 4 stores server-side apply": {pack(with(`"apply_method":"ssa"`)),
+			func(r *release.Release) bool { return r.ApplyMethod == "ssa" }},
+		"Helm 4 stores client-side apply": {pack(with(`"apply_method":"csa"`)),
+			func(r *release.Release) bool { return r.ApplyMethod == "csa" }},
+		"Helm 3 stores no apply method": {pack(minimal),
+			func(r *release.Release) bool { return r.ApplyMethod == "" }},
+		"the oldest Helm stores plain JSON": {encode([]byte(minimal)),
+			func(r *release.Release) bool { return r.Name == "podinfo" }},
+		"base64 in lines": {bytes.ReplaceAll(pack(minimal), []byte("A"), []byte("A\n")),
+			func(r *release.Release) bool { return r.Name == "podinfo" }},
+		"fields of a newer Helm are skipped": {pack(with(`"new":{"name":"no","list":[[{"name":[]}]]}`)),
+			func(r *release.Release) bool { return r.Name == "podinfo" }},
+		"a chart of null is no chart": {pack(with(`"chart":null`)),
+			func(r *release.Release) bool { return r.ChartName == "" }},
+		"a status of a newer Helm is unknown": {pack(strings.Replace(minimal, `"deployed"`, `"new"`, 1)),
+			func(r *release.Release) bool { return r.Status == release.StatusUnknown }},
+		"an empty time is zero": {pack(strings.Replace(minimal, `{"status"`,
+			`{"last_deployed":"","status"`, 1)), func(r *release.Release) bool { return r.LastDeployed.IsZero() }},
+		"a name in the values is not the release": {
+			pack(with(`"config":{"name":"values"},"chart":{"values":{"metadata":{"name":"x"}}}`)),
+			func(r *release.Release) bool { return r.Name == "podinfo" && r.ChartName == "" },
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rel, err := release.Decode(test.payload, release.DefaultLimit)
@@ -154,41 +167,54 @@ func TestDecodeExplainsBadPayloadsAndLeaksNothing(t *testing.T) {
 		is      error
 		want    string
 	}{
-		"it is nil":                            {nil, release.ErrNoPayload, "is empty"},
-		"it is blank":                          {[]byte(" \n"), release.ErrNoPayload, "is empty"},
-		"it is not base64":                     {[]byte("{" + leak + "}"), release.ErrFormat, "not base64 at byte 0"},
-		"base64 breaks off":                    {good[:len(good)-7], release.ErrTruncated, "ends before"},
-		"gzip breaks off":                      {encode(unpack(good)[:40]), release.ErrTruncated, "ends before"},
-		"gzip is only a header":                {encode(unpack(good)[:5]), release.ErrTruncated, "ends before"},
-		"the gzip checksum is missing":         {encode(unpack(good)[:len(unpack(good))-8]), release.ErrTruncated, "ends before"},
-		"the gzip checksum is wrong":           {encode(flipped), release.ErrFormat, "checksum"},
-		"gzip is followed by garbage":          {encode(append(unpack(good), strings.Repeat(leak, 5)...)), release.ErrFormat, "neither gzip nor JSON"},
-		"plain text":                           {encode([]byte(leak)), release.ErrFormat, "not JSON at byte"},
-		"text in gzip":                         {pack(leak), release.ErrFormat, "not JSON at byte"},
-		"JSON breaks off":                      {pack(minimal[:60]), release.ErrTruncated, "ends before"},
-		"JSON is followed by JSON":             {pack(minimal + minimal), release.ErrFormat, "more data"},
-		"JSON is followed by garbage":          {pack(minimal + leak), release.ErrFormat, "not JSON at byte"},
-		"it is a list":                         {pack(`["` + leak + `"]`), release.ErrFormat, "wrong type"},
-		"it is a string":                       {pack(`"` + leak + `"`), release.ErrFormat, "wrong type"},
-		"it is null":                           {pack(`null`), release.ErrIncomplete, "no name"},
-		"it is empty":                          {pack(`{}`), release.ErrIncomplete, "no name"},
-		"the name is a number":                 {replace(`"podinfo"`, `7212`), release.ErrFormat, `"name" has the wrong type`},
-		"the version is text":                  {replace(`3`, `"`+leak+`"`), release.ErrFormat, `"version" has the wrong type`},
-		"the version is a fraction":            {replace(`3`, `7212.5`), release.ErrFormat, `"version" has the wrong type`},
-		"the version is negative":              {replace(`3`, `-1`), release.ErrIncomplete, "no version"},
-		"the manifest is an object":            {replace(`"kind: x"`, `{"`+leak+`":1}`), release.ErrFormat, `"manifest" has the wrong type`},
-		"the info is text":                     {replace(`{"status":"deployed"}`, `"`+leak+`"`), release.ErrFormat, `"info" has the wrong type`},
-		"the status is a number":               {replace(`"deployed"`, `7212`), release.ErrFormat, `"info.status" has the wrong type`},
-		"the chart is text":                    {replace(`{"name"`, `{"chart":"`+leak+`","name"`), release.ErrFormat, `"chart" has the wrong type`},
-		"the time is no time":                  {replace(`{"status"`, `{"last_deployed":"`+leak+`","status"`), release.ErrFormat, `"info.last_deployed" is not a time`},
-		"the apply method is unheard of":       {replace(`{"name"`, `{"apply_method":"`+leak+`","name"`), release.ErrFormat, `"apply_method" is neither`},
-		"a skipped value is nested too deeply": {replace(`{"name"`, `{"config":`+deep+`,"name"`), release.ErrFormat, "not JSON at byte"},
-		"a wanted value is nested too deeply":  {replace(`"deployed"`, deep), release.ErrFormat, "not JSON at byte"},
-		"the name is missing":                  {replace(`"name":"podinfo",`, ``), release.ErrIncomplete, "no name"},
-		"the namespace is missing":             {replace(`"namespace":"apps",`, ``), release.ErrIncomplete, "no namespace"},
-		"the version is missing":               {replace(`"version":3,`, ``), release.ErrIncomplete, "no version"},
-		"the status is missing":                {replace(`"status":"deployed"`, ``), release.ErrIncomplete, "no info.status"},
-		"the manifest is missing":              {replace(`,"manifest":"kind: x"`, ``), release.ErrNoManifest, "nothing to lock"},
+		"it is nil":             {nil, release.ErrNoPayload, "is empty"},
+		"it is blank":           {[]byte(" \n"), release.ErrNoPayload, "is empty"},
+		"it is not base64":      {[]byte("{" + leak + "}"), release.ErrFormat, "not base64 at byte 0"},
+		"base64 breaks off":     {good[:len(good)-7], release.ErrTruncated, "ends before"},
+		"gzip breaks off":       {encode(unpack(good)[:40]), release.ErrTruncated, "ends before"},
+		"gzip is only a header": {encode(unpack(good)[:5]), release.ErrTruncated, "ends before"},
+		"the gzip checksum is missing": {encode(unpack(good)[:len(unpack(good))-8]), release.ErrTruncated,
+			"ends before"},
+		"the gzip checksum is wrong": {encode(flipped), release.ErrFormat, "checksum"},
+		"gzip is followed by garbage": {encode(append(unpack(good), strings.Repeat(leak, 5)...)),
+			release.ErrFormat, "neither gzip nor JSON"},
+		"plain text":                  {encode([]byte(leak)), release.ErrFormat, "not JSON at byte"},
+		"text in gzip":                {pack(leak), release.ErrFormat, "not JSON at byte"},
+		"JSON breaks off":             {pack(minimal[:60]), release.ErrTruncated, "ends before"},
+		"JSON is followed by JSON":    {pack(minimal + minimal), release.ErrFormat, "more data"},
+		"JSON is followed by garbage": {pack(minimal + leak), release.ErrFormat, "not JSON at byte"},
+		"it is a list":                {pack(`["` + leak + `"]`), release.ErrFormat, "wrong type"},
+		"it is a string":              {pack(`"` + leak + `"`), release.ErrFormat, "wrong type"},
+		"it is null":                  {pack(`null`), release.ErrIncomplete, "no name"},
+		"it is empty":                 {pack(`{}`), release.ErrIncomplete, "no name"},
+		"the name is a number": {replace(`"podinfo"`, `7212`), release.ErrFormat,
+			`"name" has the wrong type`},
+		"the version is text": {replace(`3`, `"`+leak+`"`), release.ErrFormat,
+			`"version" has the wrong type`},
+		"the version is a fraction": {replace(`3`, `7212.5`), release.ErrFormat,
+			`"version" has the wrong type`},
+		"the version is negative": {replace(`3`, `-1`), release.ErrIncomplete, "no version"},
+		"the manifest is an object": {replace(`"kind: x"`, `{"`+leak+`":1}`), release.ErrFormat,
+			`"manifest" has the wrong type`},
+		"the info is text": {replace(`{"status":"deployed"}`, `"`+leak+`"`), release.ErrFormat,
+			`"info" has the wrong type`},
+		"the status is a number": {replace(`"deployed"`, `7212`), release.ErrFormat,
+			`"info.status" has the wrong type`},
+		"the chart is text": {replace(`{"name"`, `{"chart":"`+leak+`","name"`), release.ErrFormat,
+			`"chart" has the wrong type`},
+		"the time is no time": {replace(`{"status"`, `{"last_deployed":"`+leak+`","status"`),
+			release.ErrFormat, `"info.last_deployed" is not a time`},
+		"the apply method is unheard of": {replace(`{"name"`, `{"apply_method":"`+leak+`","name"`),
+			release.ErrFormat, `"apply_method" is neither`},
+		"a skipped value is nested too deeply": {replace(`{"name"`, `{"config":`+deep+`,"name"`), release.ErrFormat,
+			"not JSON at byte"},
+		"a wanted value is nested too deeply": {replace(`"deployed"`, deep), release.ErrFormat, "not JSON at byte"},
+		"the name is missing":                 {replace(`"name":"podinfo",`, ``), release.ErrIncomplete, "no name"},
+		"the namespace is missing": {replace(`"namespace":"apps",`, ``), release.ErrIncomplete,
+			"no namespace"},
+		"the version is missing":  {replace(`"version":3,`, ``), release.ErrIncomplete, "no version"},
+		"the status is missing":   {replace(`"status":"deployed"`, ``), release.ErrIncomplete, "no info.status"},
+		"the manifest is missing": {replace(`,"manifest":"kind: x"`, ``), release.ErrNoManifest, "nothing to lock"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rel, err := release.Decode(test.payload, release.DefaultLimit)
@@ -229,7 +255,8 @@ func TestDecodeBoundsWhatItDecompresses(t *testing.T) {
 		if _, err := release.Decode(pack(minimal), int64(len(minimal))-1); !errors.Is(err, release.ErrTooLarge) {
 			t.Errorf("one byte more: got %v", err)
 		}
-		if _, err := release.Decode(encode([]byte(minimal)), int64(len(minimal))-1); !errors.Is(err, release.ErrTooLarge) {
+		if _, err := release.Decode(encode([]byte(minimal)), int64(len(minimal))-1); !errors.Is(err,
+			release.ErrTooLarge) {
 			t.Errorf("one byte more of plain JSON: got %v", err)
 		}
 	})
@@ -237,7 +264,8 @@ func TestDecodeBoundsWhatItDecompresses(t *testing.T) {
 
 func TestDecodeSecretNeedsTheDataKey(t *testing.T) {
 	for _, data := range []map[string][]byte{nil, {"other": pack(minimal)}} {
-		if _, err := release.DecodeSecret(data, nil); !errors.Is(err, release.ErrNoPayload) || !strings.Contains(err.Error(), `no data key "release"`) {
+		if _, err := release.DecodeSecret(data, nil); !errors.Is(err, release.ErrNoPayload) ||
+			!strings.Contains(err.Error(), `no data key "release"`) {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -251,7 +279,8 @@ func TestMatchesNamesWhatDiffers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	own := release.Record{Key: rel.Key, SecretName: "sh.helm.release.v1.podinfo.v3", Revision: 3, Status: release.StatusDeployed}
+	own := release.Record{Key: rel.Key, SecretName: "sh.helm.release.v1.podinfo.v3", Revision: 3,
+		Status: release.StatusDeployed}
 	if err := rel.Matches(own); err != nil {
 		t.Errorf("its own record: %v", err)
 	}

@@ -28,12 +28,14 @@ const (
 	// maxHooks bounds the hooks of a release, maxHook the bytes of one.
 	maxHooks = 10_000
 	maxHook  = 4 << 20
-	// maxElements bounds the values that the user gave: what is decoded takes up to a hundred times the memory of its text.
+	// maxElements bounds the values that the user gave: what is decoded takes up to a hundred times the memory of
+	// its text.
 	maxElements = 1 << 18
 )
 
-// DecodeDetails is Decode for all that Details holds, with the same bound on the decompressed size, the same errors, and
-// the same exception: with ErrNoManifest, everything but the manifest is there. Templates and files of the chart are skipped.
+// DecodeDetails is Decode for all that Details holds, with the same bound on the decompressed size, the same
+// errors, and the same exception: with ErrNoManifest, everything but the manifest is there. Templates and files of
+// the chart are skipped.
 func DecodeDetails(payload []byte, limit int64) (*Details, error) {
 	var d Details
 	rel, err := decode(payload, limit, &d, nil)

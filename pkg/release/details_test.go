@@ -23,13 +23,15 @@ func TestDetailsHoldWhatPeopleAskFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d.Name != "web" || d.Revision != 3 || d.Status != StatusFailed || d.AppVersion != "v9" || d.ChartVersion != "1.2.3" || d.Notes != "hello" {
+	if d.Name != "web" || d.Revision != 3 || d.Status != StatusFailed || d.AppVersion != "v9" ||
+		d.ChartVersion != "1.2.3" || d.Notes != "hello" {
 		t.Errorf("release is %+v", d.Release)
 	}
 	if string(d.Values) != `{"a":{"b":1},"c":"d"}` {
 		t.Errorf("values are %s", d.Values)
 	}
-	want := []Hook{{Name: "migrate", Kind: "Job", Path: "web/templates/job.yaml", Manifest: "kind: Secret", Events: []helmrelease.HookEvent{helmrelease.HookPreUpgrade}, Weight: -5}}
+	want := []Hook{{Name: "migrate", Kind: "Job", Path: "web/templates/job.yaml", Manifest: "kind: Secret",
+		Events: []helmrelease.HookEvent{helmrelease.HookPreUpgrade}, Weight: -5}}
 	if !reflect.DeepEqual(d.Hooks, want) {
 		t.Errorf("hooks are %+v", d.Hooks)
 	}
@@ -48,11 +50,13 @@ func TestDetailsAreBoundedAndNeverQuoted(t *testing.T) {
 		limit   int64
 		want    error
 	}{
-		"too large":        {detailed, 100, ErrTooLarge},
-		"values of a list": {strings.Replace(detailed, `{"a":{"b":1},"c":"d"}`, `["hunter2"]`, 1), DefaultLimit, ErrFormat},
-		"hooks of a text":  {strings.Replace(detailed, `"weight":-5`, `"weight":"hunter2"`, 1), DefaultLimit, ErrFormat},
-		"cut off":          {detailed[:len(detailed)-40], DefaultLimit, ErrTruncated},
-		"no name":          {strings.Replace(detailed, `"name":"web","namespace"`, `"namespace"`, 1), DefaultLimit, ErrIncomplete},
+		"too large": {detailed, 100, ErrTooLarge},
+		"values of a list": {strings.Replace(detailed, `{"a":{"b":1},"c":"d"}`, `["hunter2"]`, 1), DefaultLimit,
+			ErrFormat},
+		"hooks of a text": {strings.Replace(detailed, `"weight":-5`, `"weight":"hunter2"`, 1), DefaultLimit, ErrFormat},
+		"cut off":         {detailed[:len(detailed)-40], DefaultLimit, ErrTruncated},
+		"no name": {strings.Replace(detailed, `"name":"web","namespace"`, `"namespace"`, 1), DefaultLimit,
+			ErrIncomplete},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, err := DecodeDetails(encoded(tc.payload), tc.limit)

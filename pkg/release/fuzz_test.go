@@ -19,7 +19,8 @@ func FuzzDecode(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
-	kinds := []error{release.ErrNoPayload, release.ErrTooLarge, release.ErrTruncated, release.ErrFormat, release.ErrIncomplete, release.ErrNoManifest}
+	kinds := []error{release.ErrNoPayload, release.ErrTooLarge, release.ErrTruncated,
+		release.ErrFormat, release.ErrIncomplete, release.ErrNoManifest}
 	f.Fuzz(func(t *testing.T, payload []byte) {
 		rel, err := release.Decode(payload, 1<<16)
 		if err == nil {
@@ -63,7 +64,8 @@ func FuzzRecordOf(f *testing.F) {
 			}
 			return
 		}
-		if release.SecretName(rec.Key.Name, rec.Revision) != secret || rec.Key.Name != name || fmt.Sprint(rec.Revision) != version || rec.Revision < 1 || !release.Known(rec.Status) {
+		if release.SecretName(rec.Key.Name, rec.Revision) != secret || rec.Key.Name != name ||
+			fmt.Sprint(rec.Revision) != version || rec.Revision < 1 || !release.Known(rec.Status) {
 			t.Errorf("Secret %q with name %q, version %q, status %q is %+v", secret, name, version, status, rec)
 		}
 	})

@@ -35,8 +35,8 @@ var Labels = [...]string{OwnerLabel, NameLabel, StatusLabel, VersionLabel, Creat
 
 // What an operator writes to a Secret of its own in order to learn how far its watch of records has come.
 const (
-	// OwnerMark is the owner of such a Secret. It is no record, and Helm does not look at it, but it is of the type of records,
-	// so that a watch of records may deliver it.
+	// OwnerMark is the owner of such a Secret. It is no record, and Helm does not look at it, but it is of the type
+	// of records, so that a watch of records may deliver it.
 	OwnerMark = "helm-locker"
 	// MarkAnnotation holds the mark, which is another one with every write.
 	MarkAnnotation = "helm.cattle.io/mark"
@@ -58,7 +58,8 @@ type Record struct {
 	Modified time.Time
 }
 
-// Selector returns the label selector for the records of the release called name, or for all records when name is empty.
+// Selector returns the label selector for the records of the release called name, or for all records when name is
+// empty.
 func Selector(name string) string {
 	selector := OwnerLabel + "=" + OwnerHelm
 	if name != "" {
@@ -77,9 +78,10 @@ func SecretName(name string, revision int) string {
 
 // RecordOf reads the metadata of a release Secret. A status that this version does not know becomes StatusUnknown.
 //
-// Labels that Helm does not write, or that disagree with the Secret's name, are an ErrRecord. The Record returned with it
-// still tells the Secret, and Key and Revision as the Secret's name has them (zero when that is no release Secret's name),
-// so that the error can be shown where it belongs. Do not skip such a record and lock an older one: it may be the newest.
+// Labels that Helm does not write, or that disagree with the Secret's name, are an ErrRecord. The Record returned
+// with it still tells the Secret, and Key and Revision as the Secret's name has them (zero when that is no release
+// Secret's name), so that the error can be shown where it belongs. Do not skip such a record and lock an older one:
+// it may be the newest.
 func RecordOf(m metav1.Object) (Record, error) {
 	rec := Record{SecretName: m.GetName(), UID: m.GetUID(), ResourceVersion: m.GetResourceVersion()}
 	rec.Key.Namespace = m.GetNamespace()
@@ -136,7 +138,8 @@ func RecordOf(m metav1.Object) (Record, error) {
 }
 
 // Same reports whether two records are the very same stored object in the same state: same Secret uid and
-// resourceVersion. Revision numbers do not tell: a re-install starts again at 1. A record that lacks either is the same as none.
+// resourceVersion. Revision numbers do not tell: a re-install starts again at 1. A record that lacks either is the
+// same as none.
 func (r Record) Same(o Record) bool {
 	return r.UID != "" && r.ResourceVersion != "" && r.UID == o.UID && r.ResourceVersion == o.ResourceVersion
 }

@@ -22,7 +22,8 @@ func metadata(edit func(*metav1.PartialObjectMetadata)) *metav1.PartialObjectMet
 		Namespace: "apps", Name: "sh.helm.release.v1.my.app.v12", UID: "u1", ResourceVersion: "700",
 		CreationTimestamp: metav1.Unix(1000, 0),
 		Labels: map[string]string{
-			"owner": "helm", "name": "my.app", "version": "12", "status": "deployed", "createdAt": "1001", "modifiedAt": "1005",
+			"owner": "helm", "name": "my.app", "version": "12", "status": "deployed", "createdAt": "1001",
+			"modifiedAt": "1005",
 		},
 	}}
 	if edit != nil {
@@ -92,25 +93,27 @@ func TestRecordOfRejectsMetadataThatHelmDoesNotWrite(t *testing.T) {
 		edit func(*metav1.PartialObjectMetadata)
 		want string
 	}{
-		"the owner label is missing":             {remove("owner"), `"owner" is missing`},
-		"the owner is somebody else":             {set("owner", "tiller"), `"owner" is "tiller"`},
-		"the name label is missing":              {remove("name"), `"name" is missing`},
-		"the name label names another release":   {set("name", "other"), `it must be "my.app"`},
-		"the version label is missing":           {remove("version"), `"version" is missing`},
-		"the version label is another revision":  {set("version", "13"), `it must be "12"`},
-		"the version label is not a number":      {set("version", "twelve"), `it must be "12"`},
-		"the version label has a leading zero":   {set("version", "012"), `it must be "12"`},
-		"the status label is missing":            {remove("status"), `"status" is missing`},
-		"the status label is empty":              {set("status", ""), `"status" is missing`},
-		"createdAt is not a time":                {set("createdAt", "yesterday"), `"createdAt" is "yesterday"`},
-		"modifiedAt is negative":                 {set("modifiedAt", "-1"), `"modifiedAt" is "-1"`},
-		"there are no labels":                    {func(m *metav1.PartialObjectMetadata) { m.Labels = nil }, `"owner" is missing`},
-		"the Secret's name has no prefix":        {rename("my.app.v12"), "not of the form"},
-		"the Secret's name has no revision":      {rename("sh.helm.release.v1.my.app"), "not of the form"},
-		"the Secret's name has revision zero":    {rename("sh.helm.release.v1.my.app.v0"), "not of the form"},
-		"the Secret's name has a signed number":  {rename("sh.helm.release.v1.my.app.v+12"), "not of the form"},
-		"the Secret's name has no release name":  {rename("sh.helm.release.v1..v12"), "not of the form"},
-		"the Secret's revision is beyond an int": {rename("sh.helm.release.v1.my.app.v99999999999999999999"), "not of the form"},
+		"the owner label is missing":            {remove("owner"), `"owner" is missing`},
+		"the owner is somebody else":            {set("owner", "tiller"), `"owner" is "tiller"`},
+		"the name label is missing":             {remove("name"), `"name" is missing`},
+		"the name label names another release":  {set("name", "other"), `it must be "my.app"`},
+		"the version label is missing":          {remove("version"), `"version" is missing`},
+		"the version label is another revision": {set("version", "13"), `it must be "12"`},
+		"the version label is not a number":     {set("version", "twelve"), `it must be "12"`},
+		"the version label has a leading zero":  {set("version", "012"), `it must be "12"`},
+		"the status label is missing":           {remove("status"), `"status" is missing`},
+		"the status label is empty":             {set("status", ""), `"status" is missing`},
+		"createdAt is not a time":               {set("createdAt", "yesterday"), `"createdAt" is "yesterday"`},
+		"modifiedAt is negative":                {set("modifiedAt", "-1"), `"modifiedAt" is "-1"`},
+		"there are no labels": {func(m *metav1.PartialObjectMetadata) { m.Labels = nil },
+			`"owner" is missing`},
+		"the Secret's name has no prefix":       {rename("my.app.v12"), "not of the form"},
+		"the Secret's name has no revision":     {rename("sh.helm.release.v1.my.app"), "not of the form"},
+		"the Secret's name has revision zero":   {rename("sh.helm.release.v1.my.app.v0"), "not of the form"},
+		"the Secret's name has a signed number": {rename("sh.helm.release.v1.my.app.v+12"), "not of the form"},
+		"the Secret's name has no release name": {rename("sh.helm.release.v1..v12"), "not of the form"},
+		"the Secret's revision is beyond an int": {rename("sh.helm.release.v1.my.app.v99999999999999999999"),
+			"not of the form"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rec, err := release.RecordOf(metadata(test.edit))
@@ -155,7 +158,9 @@ func TestALabelFromTheRevisionBeforeDoesNotAgeARecord(t *testing.T) {
 }
 
 func TestAStatusOfANewerHelmIsUnknownAndUnlocked(t *testing.T) {
-	rec, err := release.RecordOf(metadata(func(m *metav1.PartialObjectMetadata) { m.Labels["status"] = "pending-migration" }))
+	rec, err := release.RecordOf(
+		metadata(func(m *metav1.PartialObjectMetadata) { m.Labels["status"] = "pending-migration" }),
+	)
 	if err != nil || rec.Status != release.StatusUnknown {
 		t.Errorf("got %+v, %v", rec, err)
 	}
@@ -212,8 +217,9 @@ func TestStatusesThatHelmWritesAreKnown(t *testing.T) {
 	for status, transitioning := range map[helmrelease.Status]bool{
 		helmrelease.StatusUnknown: false, helmrelease.StatusDeployed: false, helmrelease.StatusUninstalled: false,
 		helmrelease.StatusSuperseded: false, helmrelease.StatusFailed: false, helmrelease.StatusUninstalling: true,
-		helmrelease.StatusPendingInstall: true, helmrelease.StatusPendingUpgrade: true, helmrelease.StatusPendingRollback: true,
-		"brand-new": false,
+		helmrelease.StatusPendingInstall: true, helmrelease.StatusPendingUpgrade: true,
+		helmrelease.StatusPendingRollback: true,
+		"brand-new":                       false,
 	} {
 		if release.Known(status) != (status != "brand-new") || release.Transitioning(status) != transitioning {
 			t.Errorf("%s: known %v, transitioning %v", status, release.Known(status), release.Transitioning(status))

@@ -1,5 +1,5 @@
-// Package release turns what Helm stores about a release into values: the metadata of a release Secret into a Record, its
-// payload into a Release. It is pure: no client, no logging, no context.
+// Package release turns what Helm stores about a release into values: the metadata of a release Secret into a
+// Record, its payload into a Release. It is pure: no client, no logging, no context.
 //
 // Helm keeps one Secret per revision, named sh.helm.release.v1.NAME.vREVISION, in the release's namespace. The labels
 // name, owner, status and version repeat what the payload says, so that the metadata alone tells which revision is
@@ -73,8 +73,8 @@ const (
 
 // Release is the part of a stored release that locking needs.
 type Release struct {
-	// Key is what the objects of the release say they belong to. Its namespace is where objects go that declare none. Most tools
-	// store the record there, too; Flux can store it elsewhere.
+	// Key is what the objects of the release say they belong to. Its namespace is where objects go that declare
+	// none. Most tools store the record there, too; Flux can store it elsewhere.
 	Key
 	// Revision counts from 1.
 	Revision int
@@ -95,10 +95,10 @@ type Release struct {
 	LastDeployed  time.Time
 }
 
-// Matches returns nil when the payload belongs to the record, that is when name, revision and status agree, and the payload's
-// namespace could be one. Otherwise the error, which is an ErrMismatch, says what is wrong. Helm writes both together, so
-// that a difference means that somebody edited or renamed the Secret. The namespaces may differ: the record's is where it is
-// stored, the payload's is that of the objects.
+// Matches returns nil when the payload belongs to the record, that is when name, revision and status agree, and the
+// payload's namespace could be one. Otherwise the error, which is an ErrMismatch, says what is wrong. Helm writes
+// both together, so that a difference means that somebody edited or renamed the Secret. The namespaces may differ:
+// the record's is where it is stored, the payload's is that of the objects.
 func (r *Release) Matches(rec Record) error {
 	if problems := validation.IsDNS1123Label(r.Namespace); len(problems) > 0 {
 		return fmt.Errorf("%w: namespace %s in the payload is none; %s", ErrMismatch, quote(r.Namespace), advice)

@@ -29,14 +29,16 @@ func newStream(in *bounded, details *Details) stream {
 	return stream{dec: json.NewDecoder(in), in: in, details: details}
 }
 
-// stored is what a payload says, in Helm's own types. Those of Helm 3 have no place for the apply method, which Helm 4 stores.
+// stored is what a payload says, in Helm's own types. Those of Helm 3 have no place for the apply method, which
+// Helm 4 stores.
 type stored struct {
 	helmrelease.Release
 	applyMethod string
 }
 
 func (s stream) release() (*Release, error) {
-	from := stored{Release: helmrelease.Release{Info: &helmrelease.Info{}, Chart: &chart.Chart{Metadata: &chart.Metadata{}}}}
+	from := stored{Release: helmrelease.Release{Info: &helmrelease.Info{},
+		Chart: &chart.Chart{Metadata: &chart.Metadata{}}}}
 	err := s.object("release", func(key string) error {
 		switch key {
 		case "name":
@@ -73,7 +75,8 @@ func (s stream) release() (*Release, error) {
 // part returns what locking needs of a stored release.
 func (r *stored) part() *Release {
 	rel := &Release{
-		Key: Key{Namespace: r.Namespace, Name: r.Name}, Revision: r.Version, Manifest: r.Manifest, ApplyMethod: r.applyMethod,
+		Key: Key{Namespace: r.Namespace, Name: r.Name}, Revision: r.Version, Manifest: r.Manifest,
+		ApplyMethod: r.applyMethod,
 		Description: r.Info.Description, Notes: r.Info.Notes,
 		FirstDeployed: r.Info.FirstDeployed.Time, LastDeployed: r.Info.LastDeployed.Time,
 		ChartName: r.Chart.Metadata.Name, ChartVersion: r.Chart.Metadata.Version,
@@ -125,7 +128,8 @@ func (s stream) chart(metadata *chart.Metadata) error {
 	})
 }
 
-// object reads an object and calls member after each key; member must read the value. null is an object without members.
+// object reads an object and calls member after each key; member must read the value. null is an object without
+// members.
 func (s stream) object(field string, member func(key string) error) error {
 	token, err := s.dec.Token()
 	if err != nil {

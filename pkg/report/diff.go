@@ -11,7 +11,8 @@ import (
 // context is how many unchanged lines a diff shows around changed ones.
 const context = 3
 
-// YAML returns an object in unstructured form as YAML with sorted keys, without what the API server alone writes; "" for nil.
+// YAML returns an object in unstructured form as YAML with sorted keys, without what the API server alone writes;
+// "" for nil.
 func YAML(object map[string]any) (string, error) {
 	if object == nil {
 		return "", nil
@@ -46,7 +47,8 @@ func Substance(object map[string]any) map[string]any {
 	return out
 }
 
-// Unified returns the unified diff of two texts under two names, neutral and, with a style, coloured; "" when they are equal.
+// Unified returns the unified diff of two texts under two names, neutral and, with a style, coloured; "" when they
+// are equal.
 func Unified(fromName, toName, from, to string, style Style) (string, error) {
 	edits := udiff.Lines(from, to)
 	if len(edits) == 0 {
@@ -72,7 +74,8 @@ func Unified(fromName, toName, from, to string, style Style) (string, error) {
 				after++
 			}
 		}
-		fmt.Fprintln(&b, style.Cyan(fmt.Sprintf("@@ -%s +%s @@", span(hunk.FromLine, before), span(hunk.ToLine, after))))
+		fmt.Fprintln(&b, style.Cyan(fmt.Sprintf("@@ -%s +%s @@", span(hunk.FromLine, before),
+			span(hunk.ToLine, after))))
 		for _, line := range hunk.Lines {
 			text := Line(strings.TrimSuffix(line.Content, "\n"))
 			switch line.Kind {

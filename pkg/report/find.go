@@ -6,11 +6,12 @@ import (
 	"strings"
 )
 
-// pieceBytes is how long a text may be that is looked for as a whole. A longer one is looked for in pieces of that length, so that
-// at no position of a text more has to be compared.
+// pieceBytes is how long a text may be that is looked for as a whole. A longer one is looked for in pieces of that
+// length, so that at no position of a text more has to be compared.
 const pieceBytes = 4 << 10
 
-// finder finds patterns in a text. Its time grows with the length of the text, and with the logarithm of the number of patterns.
+// finder finds patterns in a text. Its time grows with the length of the text, and with the logarithm of the number
+// of patterns.
 type finder []pattern // in the order of their texts
 
 // pattern is what is looked for.
@@ -28,7 +29,8 @@ type find struct {
 	longest    pattern
 }
 
-// newFinder returns a finder of texts, each with the value that it stands for. Texts shorter than shortest are left out.
+// newFinder returns a finder of texts, each with the value that it stands for. Texts shorter than shortest are left
+// out.
 func newFinder(texts map[string]string) finder {
 	var f finder
 	for text, value := range texts {
@@ -44,7 +46,10 @@ func newFinder(texts map[string]string) finder {
 		}
 		f = append(f, pattern{text: text[len(text)-pieceBytes:], value: value, piece: true})
 	}
-	slices.SortFunc(f, func(a, b pattern) int { return cmp.Or(cmp.Compare(a.text, b.text), cmp.Compare(a.value, b.value)) })
+	slices.SortFunc(f, func(a, b pattern) int {
+		return cmp.Or(cmp.Compare(a.text, b.text),
+			cmp.Compare(a.value, b.value))
+	})
 	f = slices.CompactFunc(f, func(a, b pattern) bool { return a.text == b.text })
 	for i := range f {
 		before := i - 1
@@ -58,7 +63,8 @@ func newFinder(texts map[string]string) finder {
 
 // longestAt returns the longest pattern that a text begins with.
 func (f finder) longestAt(text string) (pattern, bool) {
-	after, found := slices.BinarySearchFunc(f, text, func(p pattern, text string) int { return cmp.Compare(p.text, text) })
+	after, found := slices.BinarySearchFunc(f, text,
+		func(p pattern, text string) int { return cmp.Compare(p.text, text) })
 	if found {
 		return f[after], true
 	}
@@ -85,7 +91,8 @@ func sharedPrefix(a, b string) int {
 	return most
 }
 
-// all returns what of a text the patterns cover, in order. Patterns that overlap make one find, and so do the pieces of one text.
+// all returns what of a text the patterns cover, in order. Patterns that overlap make one find, and so do the
+// pieces of one text.
 func (f finder) all(text string) []find {
 	var finds []find
 	for at := range len(text) {

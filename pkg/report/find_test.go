@@ -36,7 +36,8 @@ func TestMaskingIsLinear(t *testing.T) {
 	}); mib > 300 {
 		t.Errorf("%d MiB to mask %d KiB", mib, text.Len()>>10)
 	}
-	if strings.Contains(masked, "of-many-that-are-secret") || !strings.HasPrefix(masked, "line 0 has "+m.Mark("value-0-of-many-that-are-secret")+"\n") {
+	if strings.Contains(masked, "of-many-that-are-secret") ||
+		!strings.HasPrefix(masked, "line 0 has "+m.Mark("value-0-of-many-that-are-secret")+"\n") {
 		t.Errorf("masked is %.100s", masked)
 	}
 	if mib := spent(func() { masked = m.Manifest(text.String()) }); mib > 100 {
@@ -45,7 +46,8 @@ func TestMaskingIsLinear(t *testing.T) {
 	if mib := spent(func() { masked = m.Manifest(strings.Repeat("---\n", 4<<20)) }); mib > 100 || masked != withheld {
 		t.Errorf("%d MiB for four million separators: %.100s", mib, masked)
 	}
-	if mib := spent(func() { masked = m.Manifest("a: [" + strings.Repeat("{},", 5<<20) + "]\n") }); mib > 100 || masked != withheld {
+	if mib := spent(func() { masked = m.Manifest("a: [" + strings.Repeat("{},", 5<<20) + "]\n") }); mib > 100 ||
+		masked != withheld {
 		t.Errorf("%d MiB for five million elements: %.100s", mib, masked)
 	}
 }

@@ -12,14 +12,16 @@ import (
 )
 
 // withheld stands in the place of a document of which it is not known whether it holds a Secret.
-const withheld = "# helm-locker: this document is not YAML throughout, so it is not known whether it holds a Secret, and it is not shown\n"
+const withheld = "# helm-locker: this document is not YAML throughout, so it is not known whether it holds a Secret, " +
+	"and it is not shown\n"
 
 // tooManyValues stands in the place of a manifest with so many values of Secrets that they cannot all be looked for.
-const tooManyValues = "# helm-locker: the Secrets of this manifest hold too many values to mask them all, and it is not shown\n"
+const tooManyValues = "# helm-locker: the Secrets of this manifest hold too many values to mask them all, and it is " +
+	"not shown\n"
 
-// Manifest returns a manifest in which no value of a Secret is left. Documents without Secrets stay as they are, comments
-// and all, but for values of the manifest's Secrets that they quote; those with one are encoded again, masked; those that do not
-// parse are left out, and a comment says so.
+// Manifest returns a manifest in which no value of a Secret is left. Documents without Secrets stay as they are,
+// comments and all, but for values of the manifest's Secrets that they quote; those with one are encoded again,
+// masked; those that do not parse are left out, and a comment says so.
 func (m Masker) Manifest(text string) string {
 	if m.Show {
 		return text
@@ -46,8 +48,8 @@ func (m Masker) Manifest(text string) string {
 
 type document struct{ separator, text string }
 
-// documents cuts a manifest at every line that starts with three dashes, as Helm does. It returns false when there are more
-// documents than any manifest may have.
+// documents cuts a manifest at every line that starts with three dashes, as Helm does. It returns false when there
+// are more documents than any manifest may have.
 func documents(text string) ([]document, bool) {
 	var docs []document
 	separator, begin, at := "", 0, 0
@@ -111,8 +113,8 @@ func source(text string) string {
 	return ""
 }
 
-// eachSecret calls do for every Secret in a decoded value, however deep it lies in Lists. Inherited is the kind that items of
-// a typed list have when they do not say it themselves.
+// eachSecret calls do for every Secret in a decoded value, however deep it lies in Lists. Inherited is the kind
+// that items of a typed list have when they do not say it themselves.
 func eachSecret(value any, inherited string, do func(secret map[any]any)) {
 	switch v := value.(type) {
 	case map[any]any:
@@ -133,7 +135,8 @@ func eachSecret(value any, inherited string, do func(secret map[any]any)) {
 	}
 }
 
-// maskSecret masks a Secret in place and reports whether there was anything to mask: a reference to a Secret has no values.
+// maskSecret masks a Secret in place and reports whether there was anything to mask: a reference to a Secret has no
+// values.
 func (m Masker) maskSecret(secret map[any]any) (found bool) {
 	for _, field := range secretFields {
 		switch data := secret[field].(type) {

@@ -10,8 +10,9 @@ import (
 	"slices"
 )
 
-// Masker puts markers in the place of values of Secrets. A marker is a keyed hash of the value: it shows that two values
-// differ or agree in one run of the program, and tells nothing about either. A Masker with Show masks nothing.
+// Masker puts markers in the place of values of Secrets. A marker is a keyed hash of the value: it shows that two
+// values differ or agree in one run of the program, and tells nothing about either. A Masker with Show masks
+// nothing.
 type Masker struct {
 	Show bool
 	key  []byte
@@ -31,10 +32,11 @@ func (m Masker) Mark(value string) string {
 	return "<secret " + hex.EncodeToString(sum.Sum(nil)[:markerBytes]) + ">"
 }
 
-// Object returns an object in unstructured form in which no value of a Secret is left; it shares what is not changed. Values
-// are those of all Secrets that the object may quote, on whichever side they are; see [ValuesOf]. Masked are data and stringData
-// of a Secret, annotations that repeat them (kubectl's and wrangler's copies of the object), and every other text that quotes
-// one of the values. What names the object stays, and so do the names of its fields and keys.
+// Object returns an object in unstructured form in which no value of a Secret is left; it shares what is not
+// changed. Values are those of all Secrets that the object may quote, on whichever side they are; see [ValuesOf].
+// Masked are data and stringData of a Secret, annotations that repeat them (kubectl's and wrangler's copies of the
+// object), and every other text that quotes one of the values. What names the object stays, and so do the names of
+// its fields and keys.
 func (m Masker) Object(object map[string]any, values Values) map[string]any {
 	if m.Show || object == nil {
 		return object
@@ -108,8 +110,8 @@ var (
 	copies = [...]string{"kubectl.kubernetes.io/last-applied-configuration", "objectset.rio.cattle.io/applied"}
 )
 
-// markAny marks a value of any type. Of data, which is base64, it is what is encoded, so that it has the marker of the same
-// value in stringData.
+// markAny marks a value of any type. Of data, which is base64, it is what is encoded, so that it has the marker of
+// the same value in stringData.
 func (m Masker) markAny(field string, value any) string {
 	text, ok := value.(string)
 	if !ok {

@@ -37,7 +37,8 @@ func TestLineAndBlockNeutralise(t *testing.T) {
 func TestAges(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for want, ago := range map[string]time.Duration{
-		"0s": -time.Hour, "1s": time.Second, "119s": 119 * time.Second, "2m": 2 * time.Minute, "119m": 119 * time.Minute, "2h": 2 * time.Hour,
+		"0s": -time.Hour, "1s": time.Second, "119s": 119 * time.Second, "2m": 2 * time.Minute,
+		"119m": 119 * time.Minute, "2h": 2 * time.Hour,
 		"47h": 47 * time.Hour, "2d": 48 * time.Hour,
 	} {
 		if got := Age(now.Add(-ago), now); got != want {
@@ -71,7 +72,8 @@ func secret() map[string]any {
 		"metadata": map[string]any{
 			"name": "s", "labels": map[string]any{"copy": "hunter2"},
 			"annotations": map[string]any{
-				"kubectl.kubernetes.io/last-applied-configuration": `{"stringData":{"x":"y"}}`, "note": "password: hunter2!", "plain": "no",
+				"kubectl.kubernetes.io/last-applied-configuration": `{"stringData":{"x":"y"}}`,
+				"note": "password: hunter2!", "plain": "no",
 			},
 		},
 		"data":       map[string]any{"password": base64.StdEncoding.EncodeToString([]byte("hunter2")), "broken": "%%"},
@@ -115,7 +117,8 @@ stringData:
 		t.Error("markers do not depend on the key")
 	}
 	plain := map[string]any{"kind": "ConfigMap", "data": map[string]any{"password": "hunter2"}}
-	if got, err := YAML(m.Object(plain, Values{})); err != nil || got != "data:\n  password: hunter2\nkind: ConfigMap\n" {
+	if got, err := YAML(m.Object(plain, Values{})); err != nil ||
+		got != "data:\n  password: hunter2\nkind: ConfigMap\n" {
 		t.Errorf("a ConfigMap became %s (%v)", got, err)
 	}
 	m.Show = true
@@ -128,21 +131,29 @@ func TestManifestIsMasked(t *testing.T) {
 	m := NewMasker(key)
 	mark := m.Mark("hunter2")
 	for name, tc := range map[string]struct{ text, want string }{
-		"nothing":         {"", ""},
-		"no Secret":       {"# c\nkind: ConfigMap # c\n--- # c\nkind: X\n", "# c\nkind: ConfigMap # c\n--- # c\nkind: X\n"},
-		"a Secret":        {"---\n# Source: a/b.yaml\n# hunter2\nkind: Secret # hunter2\nstringData: {a: hunter2}\n", "---\n# Source: a/b.yaml\nkind: Secret\nstringData:\n  a: " + mark + "\n"},
-		"base64":          {"kind: Secret\ndata: {a: aHVudGVyMg==}\n", "data:\n  a: " + mark + "\nkind: Secret\n"},
-		"an alias":        {"a: &x hunter2\nkind: Secret\nstringData: {b: *x}\n", "a: " + mark + "\nkind: Secret\nstringData:\n  b: " + mark + "\n"},
-		"a merge":         {"kind: Secret\nstringData:\n  <<: {b: hunter2}\n", "kind: Secret\nstringData:\n  b: " + mark + "\n"},
-		"in a List":       {"kind: List\nitems: [{kind: Secret, stringData: {a: hunter2}}]\n", "items:\n- kind: Secret\n  stringData:\n    a: " + mark + "\nkind: List\n"},
-		"in a SecretList": {"kind: SecretList\nitems: [{stringData: {a: hunter2}}]\n", "items:\n- stringData:\n    a: " + mark + "\nkind: SecretList\n"},
-		"kind twice":      {"kind: ConfigMap\nkind: Secret\nstringData: {a: hunter2}\n", "kind: Secret\nstringData:\n  a: " + mark + "\n"},
-		"after the end":   {"kind: X\n...\nkind: Secret\nstringData: {a: hunter2}\n", withheld},
-		"data of a text":  {"kind: Secret\ndata: hunter2\n", "data: " + mark + "\nkind: Secret\n"},
-		"a reference":     {"ref: {kind: Secret, name: x} # c\n", "ref: {kind: Secret, name: x} # c\n"},
-		"not YAML":        {"kind: Secret\nstringData: {a: hunter2\n---\nkind: X\n", withheld + "---\nkind: X\n"},
-		"a list":          {"- kind: Secret\n  stringData: {a: hunter2}\n", "- kind: Secret\n  stringData:\n    a: " + mark + "\n"},
-		"JSON":            {`{"kind":"Secret","stringData":{"a":"hunter2"}}`, "kind: Secret\nstringData:\n  a: " + mark + "\n"},
+		"nothing": {"", ""},
+		"no Secret": {"# c\nkind: ConfigMap # c\n--- # c\nkind: X\n",
+			"# c\nkind: ConfigMap # c\n--- # c\nkind: X\n"},
+		"a Secret": {"---\n# Source: a/b.yaml\n# hunter2\nkind: Secret # hunter2\nstringData: {a: hunter2}\n",
+			"---\n# Source: a/b.yaml\nkind: Secret\nstringData:\n  a: " + mark + "\n"},
+		"base64": {"kind: Secret\ndata: {a: aHVudGVyMg==}\n", "data:\n  a: " + mark + "\nkind: Secret\n"},
+		"an alias": {"a: &x hunter2\nkind: Secret\nstringData: {b: *x}\n", "a: " + mark +
+			"\nkind: Secret\nstringData:\n  b: " + mark + "\n"},
+		"a merge": {"kind: Secret\nstringData:\n  <<: {b: hunter2}\n", "kind: Secret\nstringData:\n  b: " +
+			mark + "\n"},
+		"in a List": {"kind: List\nitems: [{kind: Secret, stringData: {a: hunter2}}]\n",
+			"items:\n- kind: Secret\n  stringData:\n    a: " + mark + "\nkind: List\n"},
+		"in a SecretList": {"kind: SecretList\nitems: [{stringData: {a: hunter2}}]\n",
+			"items:\n- stringData:\n    a: " + mark + "\nkind: SecretList\n"},
+		"kind twice": {"kind: ConfigMap\nkind: Secret\nstringData: {a: hunter2}\n",
+			"kind: Secret\nstringData:\n  a: " + mark + "\n"},
+		"after the end":  {"kind: X\n...\nkind: Secret\nstringData: {a: hunter2}\n", withheld},
+		"data of a text": {"kind: Secret\ndata: hunter2\n", "data: " + mark + "\nkind: Secret\n"},
+		"a reference":    {"ref: {kind: Secret, name: x} # c\n", "ref: {kind: Secret, name: x} # c\n"},
+		"not YAML":       {"kind: Secret\nstringData: {a: hunter2\n---\nkind: X\n", withheld + "---\nkind: X\n"},
+		"a list": {"- kind: Secret\n  stringData: {a: hunter2}\n", "- kind: Secret\n  stringData:\n    a: " +
+			mark + "\n"},
+		"JSON": {`{"kind":"Secret","stringData":{"a":"hunter2"}}`, "kind: Secret\nstringData:\n  a: " + mark + "\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := m.Manifest(tc.text); got != tc.want {
@@ -161,7 +172,8 @@ func TestValuesAreFoundInOtherText(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := m.Text("log in with hunter2 or aHVudGVyMg==, no matter\n  MIIBsecretsecret\n", values)
-	if want := "log in with " + m.Mark("hunter2") + " or " + m.Mark("hunter2") + ", no matter\n  " + m.Mark(pem) + "\n"; text != want {
+	if want := "log in with " + m.Mark("hunter2") + " or " + m.Mark("hunter2") + ", no matter\n  " + m.Mark(pem) +
+		"\n"; text != want {
 		t.Errorf("text is %s, want %s", text, want)
 	}
 	value := m.Value(map[string]any{"a": []any{"no", "note", int64(8080), true, nil}}, values)
@@ -229,7 +241,8 @@ func TestEveryFormOfAValueIsFound(t *testing.T) {
 	const quoted = `pa"ss<word>&` // not as it is in JSON
 	const lines = "user: app\npassword: x\nz\n"
 	secret := map[string]any{"kind": "Secret", "stringData": map[string]any{
-		"quoted": quoted, "lines": lines, "encoded": base64.StdEncoding.EncodeToString([]byte("inner-value")), "binary": "\xfb\xff\xfe\xfa\xff",
+		"quoted": quoted, "lines": lines, "encoded": base64.StdEncoding.EncodeToString([]byte("inner-value")),
+		"binary": "\xfb\xff\xfe\xfa\xff",
 	}}
 	for name, text := range map[string]string{
 		"as it is":               quoted,
@@ -260,7 +273,8 @@ stringData: {a: hunter2}
 kind: ConfigMap # with hunter2
 data: {url: "app:hunter2@db", encoded: aHVudGVyMg==}
 `)
-	if strings.Contains(text, "hunter2") || strings.Contains(text, "aHVudGVyMg==") || !strings.Contains(text, "url: \"app:<secret ") {
+	if strings.Contains(text, "hunter2") || strings.Contains(text, "aHVudGVyMg==") ||
+		!strings.Contains(text, "url: \"app:<secret ") {
 		t.Errorf("it is\n%s", text)
 	}
 }

@@ -24,8 +24,8 @@ func (t *Table) Add(paint func(column int, text string) string, cells ...string)
 // columnGap is what stands between columns.
 const columnGap = "  "
 
-// String returns the rows, each ended by a line end. A row that is wider than width is cut, with an ellipsis; width 0 is
-// without limit.
+// String returns the rows, each ended by a line end. A row that is wider than width is cut, with an ellipsis; width
+// 0 is without limit.
 func (t *Table) String(width int) string {
 	var widths []int
 	for _, row := range t.rows {

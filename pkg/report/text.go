@@ -42,8 +42,8 @@ func neutral(text string, allowed func(rune) bool) string {
 	return b.String()
 }
 
-// joins reports whether r belongs inside of words and pictures: joiners, soft hyphens, non-breaking spaces. They are invisible,
-// and do no more than that.
+// joins reports whether r belongs inside of words and pictures: joiners, soft hyphens, non-breaking spaces. They
+// are invisible, and do no more than that.
 func joins(r rune) bool { return r == '\u200c' || r == '\u200d' || r == '\u00a0' }
 
 // Count returns "1 object" or "2 objects".
@@ -54,8 +54,8 @@ func Count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// Age returns how long a time has passed by in the form that kubectl uses, for example "5m" or "3d"; "" for no time, and
-// "0s" for one to come.
+// Age returns how long a time has passed by in the form that kubectl uses, for example "5m" or "3d"; "" for no
+// time, and "0s" for one to come.
 func Age(t, now time.Time) string {
 	if t.IsZero() {
 		return ""

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// shortest is from which length on a value of a Secret is looked for inside of other text. Shorter ones ("1", "yes")
-	// occur everywhere, and are masked only where they are all of a text.
+	// shortest is from which length on a value of a Secret is looked for inside of other text. Shorter ones ("1",
+	// "yes") occur everywhere, and are masked only where they are all of a text.
 	shortest = 4
 	// shortestLine is the same for a single line of a value of several lines, such as a key that is shown indented.
 	shortestLine = 8
@@ -56,7 +56,8 @@ func ValuesOf(objects ...map[string]any) Values {
 const maxValueBytes = 8 << 20
 
 // ErrTooManyValues says that there are more values than can be looked for.
-var ErrTooManyValues = fmt.Errorf("its Secrets hold more than %d MiB of values, too much to look for in other texts", maxValueBytes>>20)
+var ErrTooManyValues = fmt.Errorf("its Secrets hold more than %d MiB of values, too much to look for in other texts",
+	maxValueBytes>>20)
 
 // ErrNotYAML says that a text may hold Secrets that cannot be found in it.
 var ErrNotYAML = errors.New("a document is not YAML throughout, so that it is not known whether it holds a Secret")
@@ -78,7 +79,8 @@ func ValuesIn(manifests ...string) (Values, error) {
 	return v.indexed(), nil
 }
 
-// addDocument adds the values of all Secrets in a document of a manifest; ErrNotYAML when it does not parse, or ErrTooManyValues.
+// addDocument adds the values of all Secrets in a document of a manifest; ErrNotYAML when it does not parse, or
+// ErrTooManyValues.
 func (v *Values) addDocument(text string) error {
 	if !manifest.Decodable(text) {
 		return ErrNotYAML
@@ -125,8 +127,9 @@ func (v *Values) addField(field string, value any) {
 	v.add(text)
 }
 
-// add adds a value in every form in which other texts quote one: as it is and without the space around it, in base64, escaped
-// as in JSON, what it encodes if it is base64 itself, and each longer line of several, which is how a key is shown indented.
+// add adds a value in every form in which other texts quote one: as it is and without the space around it, in
+// base64, escaped as in JSON, what it encodes if it is base64 itself, and each longer line of several, which is how
+// a key is shown indented.
 func (v *Values) add(plain string) {
 	trimmed := strings.TrimSpace(plain)
 	if plain == "" {
@@ -134,7 +137,8 @@ func (v *Values) add(plain string) {
 	}
 	v.bytes += len(plain)
 	v.exact[plain] = plain
-	for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
+	for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding,
+		base64.RawURLEncoding} {
 		v.exact[encoding.EncodeToString([]byte(plain))] = plain
 	}
 	if trimmed == "" {
@@ -144,7 +148,8 @@ func (v *Values) add(plain string) {
 	for _, escapeHTML := range []bool{false, true} {
 		v.exact[jsonEscaped(trimmed, escapeHTML)] = plain
 	}
-	if decoded, err := base64.StdEncoding.DecodeString(trimmed); err == nil && len(decoded) >= shortest && utf8.Valid(decoded) {
+	if decoded, err := base64.StdEncoding.DecodeString(trimmed); err == nil && len(decoded) >= shortest &&
+		utf8.Valid(decoded) {
 		v.exact[string(decoded)] = plain
 	}
 	for line := range strings.Lines(trimmed) {
@@ -154,8 +159,8 @@ func (v *Values) add(plain string) {
 	}
 }
 
-// jsonEscaped returns a text as it stands between the quotes of a JSON string, with or without the escapes of <, > and & that
-// Go adds.
+// jsonEscaped returns a text as it stands between the quotes of a JSON string, with or without the escapes of <, >
+// and & that Go adds.
 func jsonEscaped(text string, escapeHTML bool) string {
 	var b strings.Builder
 	encoder := json.NewEncoder(&b)

@@ -63,7 +63,8 @@ func (g generator) object() map[string]any {
 		e["env"] = g.named(3, func(e map[string]any) { e["value"] = g.text() })
 	}), "nodeSelector": map[string]any{"a": g.text(), "b": g.text()}}
 	return map[string]any{"apiVersion": "v1", "kind": "Pod", "spec": spec, "tree": g.tree(4),
-		"metadata": map[string]any{"name": "p", "labels": map[string]any{"a": g.text(), "b": g.text()}, "finalizers": []any{"x/" + g.text().(string), "y/y"}}}
+		"metadata": map[string]any{"name": "p", "labels": map[string]any{"a": g.text(), "b": g.text()},
+			"finalizers": []any{"x/" + g.text().(string), "y/y"}}}
 }
 
 // tamper changes values, removes keys and elements, and adds some.
@@ -196,9 +197,9 @@ func (c checker) spared(want, live, target any, at []string) error {
 	return nil
 }
 
-// sparedElement is spared for an element of a list. In one that is merged by name, live and target have it under its name. In
-// all others the target has it at its place, from any live element: one that was moved goes back with what it has. There,
-// an element of a list of another length is restored whole, unless nothing of it changed.
+// sparedElement is spared for an element of a list. In one that is merged by name, live and target have it under
+// its name. In all others the target has it at its place, from any live element: one that was moved goes back with
+// what it has. There, an element of a list of another length is restored whole, unless nothing of it changed.
 func (c checker) sparedElement(i int, v any, want, live, target []any, at []string) error {
 	if c.keyed[at[len(at)-2]] {
 		name := v.(map[string]any)["name"]
@@ -258,7 +259,8 @@ func TestIgnoredFieldsAreAsTheyWereInTheTarget(t *testing.T) {
 		}
 		ignore := g.rules(desired)
 		opt.Ignore = mustCompile(t, ignore...).For(manifest.Object{}).Bind(drift.NewOwnership(
-			[]metav1.ManagedFieldsEntry{{Manager: "keda-operator", FieldsV1: metav1.NewFieldsV1(string(fields))}}, desired, live))
+			[]metav1.ManagedFieldsEntry{{Manager: "keda-operator", FieldsV1: metav1.NewFieldsV1(string(fields))}},
+			desired, live))
 		result := drift.Compare(desired, live, opt)
 		if result.Target == nil {
 			continue
@@ -302,18 +304,22 @@ func TestIgnoredFieldsWhereTheObjectIsPutRight(t *testing.T) {
 		},
 		"an element moved in an atomic list takes what is ignored along": {
 			"Any", "/list/*/x",
-			`{list: [{k: 1, x: 0}, {k: 2, x: 0}]}`, `{list: [{k: 2, x: 7}, {k: 1, x: 8}]}`, `{list: [{k: 1, x: 8}, {k: 2, x: 7}]}`,
+			`{list: [{k: 1, x: 0}, {k: 2, x: 0}]}`, `{list: [{k: 2, x: 7}, {k: 1, x: 8}]}`,
+			`{list: [{k: 1, x: 8}, {k: 2, x: 7}]}`,
 		},
 		"an element that is missing in a merged list comes back whole": {
 			"Pod", "/spec/containers/*/image",
-			`{spec: {containers: [{name: a, image: x}, {name: b, image: x}]}}`, `{spec: {containers: [{name: b, image: y}]}}`,
+			`{spec: {containers: [{name: a, image: x}, {name: b, image: x}]}}`,
+			`{spec: {containers: [{name: b, image: y}]}}`,
 			`{spec: {containers: [{name: a, image: x}, {name: b, image: y}]}}`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			desired, live, target := content(t, test.desired), content(t, test.live), content(t, test.target)
 			opt := drift.Options{Schema: schemas.For(schema.GroupVersionKind{Version: "v1", Kind: test.kind}),
-				Ignore: mustCompile(t, v1alpha1.IgnoreRule{Paths: []string{test.pointer}}).For(manifest.Object{}).Bind(nil)}
+				Ignore: mustCompile(
+					t, v1alpha1.IgnoreRule{Paths: []string{test.pointer}},
+				).For(manifest.Object{}).Bind(nil)}
 			got := drift.Compare(desired, live, opt)
 			if !reflect.DeepEqual(got.Target, target) {
 				t.Errorf("got %v, want %v", got.Target, target)

@@ -53,8 +53,9 @@ func (m *Matcher) Whole() bool { return m != nil && m.whole }
 // NeedsOwnership reports whether Bind needs to know who owns the fields of the live object.
 func (m *Matcher) NeedsOwnership() bool { return m != nil && !m.whole && len(m.owned) > 0 }
 
-// Bind returns the function for drift.Options.Ignore, or nil where nothing is ignored whatever the owners are. own is that of the
-// live object, with the desired one of the comparison; it may be nil, and then rules with managers ignore nothing.
+// Bind returns the function for drift.Options.Ignore, or nil where nothing is ignored whatever the owners are. own
+// is that of the live object, with the desired one of the comparison; it may be nil, and then rules with managers
+// ignore nothing.
 //
 // What the function ignores it ignores with all that is below it. It allocates nothing.
 func (m *Matcher) Bind(own *drift.Ownership) func(path []string) bool {
@@ -83,14 +84,15 @@ func (m *Matcher) Bind(own *drift.Ownership) func(path []string) bool {
 	}
 }
 
-// Keeps reports whether what the manager owns stays, wherever it is in the object: whether it is in the managers of a rule
-// without paths. In scope Strict that is the allow-list.
+// Keeps reports whether what the manager owns stays, wherever it is in the object: whether it is in the managers of
+// a rule without paths. In scope Strict that is the allow-list.
 func (m *Matcher) Keeps(manager string) bool {
-	return m != nil && slices.ContainsFunc(m.owned, func(r ownedRule) bool { return len(r.paths) == 0 && r.names(manager) })
+	return m != nil && slices.ContainsFunc(m.owned,
+		func(r ownedRule) bool { return len(r.paths) == 0 && r.names(manager) })
 }
 
-// Paths returns the pointers of the rules, as they were written, for the status: at most maxPaths, and none for a whole object or
-// where rules name managers only. Describe says the rest.
+// Paths returns the pointers of the rules, as they were written, for the status: at most maxPaths, and none for a
+// whole object or where rules name managers only. Describe says the rest.
 func (m *Matcher) Paths() []string {
 	if m == nil || m.whole {
 		return nil
@@ -98,8 +100,8 @@ func (m *Matcher) Paths() []string {
 	return slices.Clone(m.pointers[:min(len(m.pointers), maxPaths)])
 }
 
-// Describe says what Paths cannot: which fields are left alone only while certain managers own them, and how many paths there
-// are beyond those listed. It is empty where Paths says all.
+// Describe says what Paths cannot: which fields are left alone only while certain managers own them, and how many
+// paths there are beyond those listed. It is empty where Paths says all.
 func (m *Matcher) Describe() string {
 	if m == nil || m.whole {
 		return ""

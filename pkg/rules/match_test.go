@@ -21,10 +21,14 @@ func TestGlobs(t *testing.T) {
 		{"keda", "keda", true}, {"keda", "keda-operator", false}, {"keda", "Keda", false}, {"eda", "keda", false},
 		{"keda-*", "keda-operator", true}, {"keda-*", "keda-", true}, {"keda-*", "keda", false},
 		{"*", "", true}, {"*", "anything at all", true}, {"**", "a", true}, {"", "", true}, {"", "a", false},
-		{"*-controller", "cert-controller", true}, {"*-controller", "cert-controllers", false}, {"*controller*", "kube-controller-manager", true},
-		{"?", "a", true}, {"?", "", false}, {"?", "ab", false}, {"?", "ü", true}, {"??", "ü", false}, {"a?c", "abc", true}, {"a?", "a", false},
-		{"*?", "a", true}, {"*?", "", false}, {"?*?", "ab", true}, {"?*?", "a", false}, {"*ü?", "xüy", true}, {"*é", "è", false},
-		{"a*b*c", "a-b-b-c", true}, {"a*b*c", "a-c-b", false}, {"*aab", "aaaab", true}, {"*\n*", "a\nb", true}, {"a.b", "axb", false}, {"[a]", "a", false},
+		{"*-controller", "cert-controller", true}, {"*-controller", "cert-controllers", false},
+		{"*controller*", "kube-controller-manager", true},
+		{"?", "a", true}, {"?", "", false}, {"?", "ab", false}, {"?", "ü", true}, {"??", "ü", false},
+		{"a?c", "abc", true}, {"a?", "a", false},
+		{"*?", "a", true}, {"*?", "", false}, {"?*?", "ab", true}, {"?*?", "a", false}, {"*ü?", "xüy", true},
+		{"*é", "è", false},
+		{"a*b*c", "a-b-b-c", true}, {"a*b*c", "a-c-b", false}, {"*aab", "aaaab", true}, {"*\n*", "a\nb", true},
+		{"a.b", "axb", false}, {"[a]", "a", false},
 		{`\*`, "*", false}, {strings.Repeat("*a", 60) + "b", strings.Repeat("a", 128), false},
 	} {
 		if got := glob(test.pattern, test.text); got != test.want {
@@ -39,14 +43,16 @@ func TestPaths(t *testing.T) {
 		covered [][]string
 		spared  [][]string
 	}{
-		{"/spec/replicas", [][]string{{"spec", "replicas"}, {"spec", "replicas", "x"}}, [][]string{{}, {"spec"}, {"spec", "replica"}, {"spec", "x", "replicas"}}},
+		{"/spec/replicas", [][]string{{"spec", "replicas"}, {"spec", "replicas", "x"}},
+			[][]string{{}, {"spec"}, {"spec", "replica"}, {"spec", "x", "replicas"}}},
 		{"/spec", [][]string{{"spec"}, {"spec", "a"}}, [][]string{{"specs"}, {"a", "spec"}}},
 		{"/a~1b", [][]string{{"a/b"}, {"a/b", "c"}}, [][]string{{"a", "b"}, {"a~1b"}}},
 		{"/a~0b", [][]string{{"a~b"}}, [][]string{{"a~0b"}}},
 		{"/a~01", [][]string{{"a~1"}}, [][]string{{"a/"}, {"a~01"}}},
 		{"/a~10", [][]string{{"a/0"}}, [][]string{{"a~0"}, {"a/"}}},
 		{"/~0~1~1~0", [][]string{{"~//~"}}, nil},
-		{"/a/*/c", [][]string{{"a", "b", "c"}, {"a", "0", "c"}, {"a", "", "c", "d"}, {"a", "*", "c"}}, [][]string{{"a", "b"}, {"a", "c"}, {"a", "b", "b", "c"}}},
+		{"/a/*/c", [][]string{{"a", "b", "c"}, {"a", "0", "c"}, {"a", "", "c", "d"}, {"a", "*", "c"}},
+			[][]string{{"a", "b"}, {"a", "c"}, {"a", "b", "b", "c"}}},
 		{"/*", [][]string{{"a"}, {"b", "c"}, {""}}, [][]string{{}}},
 		{"/*/*", [][]string{{"a", "b"}}, [][]string{{"a"}}},
 		{"/a*", [][]string{{"a*"}}, [][]string{{"ab"}, {"a"}}},
@@ -71,7 +77,8 @@ func TestPaths(t *testing.T) {
 				t.Errorf("%q covers %q", test.pointer, at)
 			}
 		}
-		if m.Whole() || m.NeedsOwnership() || m.Keeps("x") || !slices.Equal(m.Paths(), []string{test.pointer}) || m.Describe() != "" {
+		if m.Whole() || m.NeedsOwnership() || m.Keeps("x") || !slices.Equal(m.Paths(), []string{test.pointer}) ||
+			m.Describe() != "" {
 			t.Errorf("%q: %v %v %q %q", test.pointer, m.Whole(), m.NeedsOwnership(), m.Paths(), m.Describe())
 		}
 	}
@@ -85,7 +92,8 @@ func liveOwners() *drift.Ownership {
 	}
 	desired := map[string]any{"spec": map[string]any{"replicas": int64(1), "image": "a", "paused": true}}
 	return drift.NewOwnership([]metav1.ManagedFieldsEntry{
-		entry("helm", `{"f:spec":{"f:image":{},"f:paused":{}}}`), entry("keda-operator", `{"f:spec":{"f:replicas":{},"f:paused":{}}}`),
+		entry("helm", `{"f:spec":{"f:image":{},"f:paused":{}}}`),
+		entry("keda-operator", `{"f:spec":{"f:replicas":{},"f:paused":{}}}`),
 	}, desired, desired)
 }
 
@@ -96,20 +104,33 @@ func TestManagers(t *testing.T) {
 		keeps, needsNone, isWhole  bool
 		pathsInStatus, description string
 	}{
-		"managers alone":           {rules: []string{`{managers: [keda-*]}`}, ignored: "replicas paused", keeps: true, description: "all fields while owned by keda-*"},
-		"managers and the root":    {rules: []string{`{paths: [""], managers: [keda-*]}`}, ignored: "replicas paused", keeps: true, description: "all fields while owned by keda-*"},
-		"managers and other paths": {rules: []string{`{paths: ["", /spec/image], managers: [keda-*]}`}, ignored: "replicas paused", keeps: true, pathsInStatus: "/spec/image", description: "all fields while owned by keda-*"},
-		"one of several":           {rules: []string{`{managers: [x, keda-operator]}`}, ignored: "replicas paused", keeps: true, description: "all fields while owned by x, keda-operator"},
-		"nobody of them":           {rules: []string{`{managers: [keda]}`}, description: "all fields while owned by keda"},
-		"at a path":                {rules: []string{`{paths: [/spec/replicas], managers: [keda-*]}`}, ignored: "replicas", pathsInStatus: "/spec/replicas", description: "/spec/replicas while owned by keda-*"},
-		"at a path above":          {rules: []string{`{paths: [/spec], managers: [keda-*]}`}, ignored: "replicas paused", pathsInStatus: "/spec", description: "/spec while owned by keda-*"},
-		"at a path of another":     {rules: []string{`{paths: [/spec/image], managers: [keda-*]}`}, pathsInStatus: "/spec/image", description: "/spec/image while owned by keda-*"},
-		"at paths and without managers": {rules: []string{`{paths: [/spec/image]}`, `{paths: [/spec/replicas, /spec/image], managers: ["*"]}`}, ignored: "replicas image",
+		"managers alone": {rules: []string{`{managers: [keda-*]}`}, ignored: "replicas paused", keeps: true,
+			description: "all fields while owned by keda-*"},
+		"managers and the root": {rules: []string{`{paths: [""], managers: [keda-*]}`}, ignored: "replicas paused",
+			keeps: true, description: "all fields while owned by keda-*"},
+		"managers and other paths": {rules: []string{`{paths: ["", /spec/image], managers: [keda-*]}`},
+			ignored: "replicas paused", keeps: true, pathsInStatus: "/spec/image",
+			description: "all fields while owned by keda-*"},
+		"one of several": {rules: []string{`{managers: [x, keda-operator]}`}, ignored: "replicas paused",
+			keeps: true, description: "all fields while owned by x, keda-operator"},
+		"nobody of them": {rules: []string{`{managers: [keda]}`}, description: "all fields while owned by keda"},
+		"at a path": {rules: []string{`{paths: [/spec/replicas], managers: [keda-*]}`}, ignored: "replicas",
+			pathsInStatus: "/spec/replicas", description: "/spec/replicas while owned by keda-*"},
+		"at a path above": {rules: []string{`{paths: [/spec], managers: [keda-*]}`}, ignored: "replicas paused",
+			pathsInStatus: "/spec", description: "/spec while owned by keda-*"},
+		"at a path of another": {rules: []string{`{paths: [/spec/image], managers: [keda-*]}`},
+			pathsInStatus: "/spec/image", description: "/spec/image while owned by keda-*"},
+		"at paths and without managers": {rules: []string{`{paths: [/spec/image]}`,
+			`{paths: [/spec/replicas, /spec/image], managers: ["*"]}`}, ignored: "replicas image",
 			pathsInStatus: "/spec/image /spec/replicas", description: "/spec/replicas, /spec/image while owned by *"},
-		"any":                     {rules: []string{`{managers: ["*"]}`}, ignored: "replicas image paused", keeps: true, description: "all fields while owned by *"},
-		"whole":                   {rules: []string{`{paths: [""]}`}, ignored: "replicas image paused", needsNone: true, isWhole: true},
-		"whole and more":          {rules: []string{`{paths: [/a, ""]}`, `{managers: [keda-*]}`}, ignored: "replicas image paused", needsNone: true, isWhole: true, keeps: true},
-		"paths need no ownership": {rules: []string{`{paths: [/spec/paused]}`}, ignored: "paused", needsNone: true, pathsInStatus: "/spec/paused"},
+		"any": {rules: []string{`{managers: ["*"]}`}, ignored: "replicas image paused",
+			keeps: true, description: "all fields while owned by *"},
+		"whole": {rules: []string{`{paths: [""]}`}, ignored: "replicas image paused",
+			needsNone: true, isWhole: true},
+		"whole and more": {rules: []string{`{paths: [/a, ""]}`, `{managers: [keda-*]}`},
+			ignored: "replicas image paused", needsNone: true, isWhole: true, keeps: true},
+		"paths need no ownership": {rules: []string{`{paths: [/spec/paused]}`}, ignored: "paused", needsNone: true,
+			pathsInStatus: "/spec/paused"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var ignore []v1alpha1.IgnoreRule
@@ -123,7 +144,8 @@ func TestManagers(t *testing.T) {
 				if bound([]string{"spec", field}) {
 					ignored = append(ignored, field)
 				}
-				if free := m.Bind(nil); free != nil && free([]string{"spec", field}) && !bound([]string{"spec", field}) {
+				if free := m.Bind(nil); free != nil && free([]string{"spec", field}) &&
+					!bound([]string{"spec", field}) {
 					t.Errorf("%s is ignored only without ownership", field)
 				}
 			}
@@ -133,8 +155,10 @@ func TestManagers(t *testing.T) {
 			if bound([]string{"spec"}) != test.isWhole || bound([]string{"data"}) != test.isWhole {
 				t.Error("more is ignored than what they own")
 			}
-			if m.Keeps("keda-operator") != test.keeps || m.NeedsOwnership() == test.needsNone || m.Whole() != test.isWhole {
-				t.Errorf("keeps %v, needs ownership %v, whole %v", m.Keeps("keda-operator"), m.NeedsOwnership(), m.Whole())
+			if m.Keeps("keda-operator") != test.keeps || m.NeedsOwnership() == test.needsNone ||
+				m.Whole() != test.isWhole {
+				t.Errorf("keeps %v, needs ownership %v, whole %v", m.Keeps("keda-operator"), m.NeedsOwnership(),
+					m.Whole())
 			}
 			if got := strings.Join(m.Paths(), " "); got != test.pathsInStatus || m.Describe() != test.description {
 				t.Errorf("in the status: %q, %q", got, m.Describe())
@@ -151,7 +175,8 @@ func TestRulesWithManagersIgnoreNothingWithoutOwnership(t *testing.T) {
 }
 
 func TestMatchingAllocatesNothing(t *testing.T) {
-	m := mustCompile(t, parse(t, `{paths: [/a/*/b, /c]}`), parse(t, `{paths: [/spec], managers: [x*, keda-*]}`), parse(t, `{managers: [y]}`)).For(manifest.Object{})
+	m := mustCompile(t, parse(t, `{paths: [/a/*/b, /c]}`), parse(t, `{paths: [/spec], managers: [x*, keda-*]}`),
+		parse(t, `{managers: [y]}`)).For(manifest.Object{})
 	ignore := m.Bind(liveOwners())
 	at, other := []string{"spec", "replicas"}, []string{"spec", "image"}
 	if n := testing.AllocsPerRun(100, func() {
@@ -164,7 +189,8 @@ func TestMatchingAllocatesNothing(t *testing.T) {
 }
 
 func BenchmarkIgnore(b *testing.B) {
-	m := mustCompile(b, parse(b, `{paths: [/spec/replicas, /metadata/annotations/x]}`), parse(b, `{paths: [/spec], managers: [keda-*]}`)).For(manifest.Object{})
+	m := mustCompile(b, parse(b, `{paths: [/spec/replicas, /metadata/annotations/x]}`),
+		parse(b, `{paths: [/spec], managers: [keda-*]}`)).For(manifest.Object{})
 	ignore := m.Bind(liveOwners())
 	at := []string{"spec", "image"}
 	b.ReportAllocs()
@@ -179,7 +205,8 @@ func TestAbsurdRules(t *testing.T) {
 	var ignore []v1alpha1.IgnoreRule
 	for i := range v1alpha1.MaxIgnoreRules {
 		r := v1alpha1.IgnoreRule{Target: &v1alpha1.IgnoreTarget{
-			Name: "(a|a)*" + strings.Repeat("(x*)*", 50), Kind: strings.Repeat(".*", 128), Namespace: "(?s)" + strings.Repeat("(a?){9}", 30),
+			Name: "(a|a)*" + strings.Repeat("(x*)*", 50), Kind: strings.Repeat(".*", 128), Namespace: "(?s)" +
+				strings.Repeat("(a?){9}", 30),
 		}}
 		for j := range v1alpha1.MaxIgnorePaths {
 			switch j % 3 {
@@ -197,7 +224,8 @@ func TestAbsurdRules(t *testing.T) {
 		ignore = append(ignore, r)
 	}
 	r := mustCompile(t, ignore...)
-	m := r.For(object("", "v1", strings.Repeat("K", 1000), strings.Repeat("a", 20), strings.Repeat("a", 1000), nil, nil))
+	m := r.For(object("", "v1", strings.Repeat("K", 1000), strings.Repeat("a", 20), strings.Repeat("a", 1000), nil,
+		nil))
 	if m == nil || len(m.Paths()) != maxPaths || len(m.Describe()) > maxDescription+40 {
 		t.Fatalf("%v, %d bytes", m.Paths(), len(m.Describe()))
 	}

@@ -1,8 +1,8 @@
 // Package rules makes the ignore rules of a HelmRelease into what a comparison asks: is this field of this object left
 // alone? It is pure: rules and objects go in, functions come out.
 //
-// The API types say what a rule means. Rules are matched against the manifest and never against live objects, but for the
-// owners of a field: those are what a rule with managers is about, and they come from a drift.Ownership.
+// The API types say what a rule means. Rules are matched against the manifest and never against live objects, but
+// for the owners of a field: those are what a rule with managers is about, and they come from a drift.Ownership.
 package rules
 
 import (
@@ -38,9 +38,10 @@ type target struct {
 
 // Compile compiles spec.ignore. The rules themselves are not kept.
 //
-// The API server refuses most of what is an error here when a HelmRelease is created. What it cannot see is a selector of the
-// right form with a key or value that no label can have. The error names every bad part of a rule (up to maxErrors of them) as the
-// API server would, and then there are no Rules: leaving a bad rule out would revert what it means to spare.
+// The API server refuses most of what is an error here when a HelmRelease is created. What it cannot see is a
+// selector of the right form with a key or value that no label can have. The error names every bad part of a rule
+// (up to maxErrors of them) as the API server would, and then there are no Rules: leaving a bad rule out would
+// revert what it means to spare.
 func Compile(ignore []v1alpha1.IgnoreRule) (*Rules, error) {
 	c := compiler{}
 	if len(ignore) > v1alpha1.MaxIgnoreRules {
@@ -57,9 +58,9 @@ func Compile(ignore []v1alpha1.IgnoreRule) (*Rules, error) {
 	return r, nil
 }
 
-// For returns the rules that an object is a target of, or nil if there are none. The object is one that manifest.Set.Resolve
-// returned: its namespace is filled in where the manifest has none, and Helm's ownership metadata is among its labels and
-// annotations.
+// For returns the rules that an object is a target of, or nil if there are none. The object is one that
+// manifest.Set.Resolve returned: its namespace is filled in where the manifest has none, and Helm's ownership
+// metadata is among its labels and annotations.
 func (r *Rules) For(o manifest.Object) *Matcher {
 	if r == nil {
 		return nil
@@ -84,8 +85,8 @@ func (t *target) selects(o manifest.Object) bool {
 		(t.annotations == nil || t.annotations.Matches(metadata(o, "annotations")))
 }
 
-// matches reports whether an expression matches all of a text. The leftmost-longest match is all of it if any match is; unlike
-// ^(?:...)$ around the expression, this also holds for one with \Q in it.
+// matches reports whether an expression matches all of a text. The leftmost-longest match is all of it if any match
+// is; unlike ^(?:...)$ around the expression, this also holds for one with \Q in it.
 func matches(expression *regexp.Regexp, text string) bool {
 	if expression == nil {
 		return true

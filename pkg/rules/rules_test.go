@@ -41,7 +41,8 @@ func object(group, version, kind, namespace, name string, labels, annotations ma
 
 func TestTargets(t *testing.T) {
 	web := object("apps", "v1", "Deployment", "shop", "web-1",
-		map[string]any{"app": "web", "tier": "front", "n": "7", "odd": true}, map[string]any{"example.com/owner": "team a", "level": "3"})
+		map[string]any{"app": "web", "tier": "front", "n": "7", "odd": true},
+		map[string]any{"example.com/owner": "team a", "level": "3"})
 	config := object("", "v1", "ConfigMap", "shop", "web", nil, nil)
 	role := object("rbac.authorization.k8s.io", "v1", "ClusterRole", "", "a\nb", nil, nil)
 	for _, test := range []struct{ target, selected string }{
@@ -114,7 +115,8 @@ func TestNoRulesMatchNothing(t *testing.T) {
 	var none *Rules
 	for _, r := range []*Rules{none, mustCompile(t), {}} {
 		m := r.For(object("", "v1", "ConfigMap", "a", "b", nil, nil))
-		if m != nil || m.Whole() || m.NeedsOwnership() || m.Bind(nil) != nil || m.Keeps("a") || m.Paths() != nil || m.Describe() != "" {
+		if m != nil || m.Whole() || m.NeedsOwnership() || m.Bind(nil) != nil || m.Keeps("a") || m.Paths() != nil ||
+			m.Describe() != "" {
 			t.Errorf("%v matches something", r)
 		}
 	}
@@ -132,15 +134,18 @@ func TestCompileNamesEveryBadPart(t *testing.T) {
 		{`{paths: [/a/~01/~~]}`, `spec.ignore[1].paths[0]`},
 		{`{managers: [a, ""]}`, `spec.ignore[1].managers[1]: a manager has a name`},
 		{`{paths: [""], target: {group: "("}}`, `spec.ignore[1].target.group: "(" is no regular expression: missing closing )`},
-		{`{paths: [""], target: {version: "a**"}}`, `spec.ignore[1].target.version: "a**" is no regular expression: invalid nested repetition operator`},
+		{`{paths: [""], target: {version: "a**"}}`,
+			`spec.ignore[1].target.version: "a**" is no regular expression: invalid nested repetition operator`},
 		{`{paths: [""], target: {kind: "*"}}`, `spec.ignore[1].target.kind: "*" is no regular expression: missing argument to repetition operator`},
 		{`{paths: [""], target: {name: "[z-a]"}}`, `spec.ignore[1].target.name`},
 		{`{paths: [""], target: {namespace: "(?=a)"}}`, `spec.ignore[1].target.namespace`},
 		{`{paths: [""], target: {name: "((a{1000}){1000})"}}`, `spec.ignore[1].target.name`},
 		{`{paths: [""], target: {name: "a)(b"}}`, `spec.ignore[1].target.name`},
-		{`{paths: [""], target: {labelSelector: "a in b"}}`, `spec.ignore[1].target.labelSelector: "a in b" is no label selector`},
+		{`{paths: [""], target: {labelSelector: "a in b"}}`,
+			`spec.ignore[1].target.labelSelector: "a in b" is no label selector`},
 		{`{paths: [""], target: {labelSelector: "-a"}}`, `spec.ignore[1].target.labelSelector`},
-		{`{paths: [""], target: {annotationSelector: "a=b c"}}`, `spec.ignore[1].target.annotationSelector: "a=b c" is no label selector`},
+		{`{paths: [""], target: {annotationSelector: "a=b c"}}`,
+			`spec.ignore[1].target.annotationSelector: "a=b c" is no label selector`},
 	} {
 		r, err := Compile([]v1alpha1.IgnoreRule{good, parse(t, test.rule)})
 		if r != nil || err == nil || !strings.Contains(err.Error(), test.want) {
@@ -150,8 +155,10 @@ func TestCompileNamesEveryBadPart(t *testing.T) {
 			t.Errorf("%s: more than one error: %v", test.rule, err)
 		}
 	}
-	_, err := Compile([]v1alpha1.IgnoreRule{parse(t, `{paths: [b], target: {kind: "(", name: ")"}}`), good, parse(t, `{}`)})
-	for _, want := range []string{"spec.ignore[0].paths[0]:", "spec.ignore[0].target.kind:", "spec.ignore[0].target.name:", "spec.ignore[2]:"} {
+	_, err := Compile([]v1alpha1.IgnoreRule{parse(t, `{paths: [b], target: {kind: "(", name: ")"}}`), good,
+		parse(t, `{}`)})
+	for _, want := range []string{"spec.ignore[0].paths[0]:", "spec.ignore[0].target.kind:",
+		"spec.ignore[0].target.name:", "spec.ignore[2]:"} {
 		if !strings.Contains(fmt.Sprint(err), want) {
 			t.Errorf("%q is not in %v", want, err)
 		}
@@ -165,7 +172,8 @@ func TestTheErrorIsBounded(t *testing.T) {
 	}
 	_, err := Compile(repeat(bad, 3))
 	lines := strings.Split(fmt.Sprint(err), "\n")
-	if len(lines) != maxErrors+1 || len(err.Error()) > 8<<10 || lines[maxErrors] != fmt.Sprintf("spec.ignore: %d more errors", 3*64-maxErrors) {
+	if len(lines) != maxErrors+1 || len(err.Error()) > 8<<10 ||
+		lines[maxErrors] != fmt.Sprintf("spec.ignore: %d more errors", 3*64-maxErrors) {
 		t.Errorf("%d lines, %d bytes, the last is %q", len(lines), len(err.Error()), lines[len(lines)-1])
 	}
 	for name, ignore := range map[string][]v1alpha1.IgnoreRule{
@@ -174,8 +182,10 @@ func TestTheErrorIsBounded(t *testing.T) {
 		"spec.ignore[0].managers: at most 64 are":      {{Managers: repeat("a", 65)}},
 		"spec.ignore[0].paths[0]: at most 4096 bytes":  {{Paths: []string{"/" + strings.Repeat("a", 4096)}}},
 		"spec.ignore[0].managers[1]: at most 512":      {{Managers: []string{"a", strings.Repeat("*", 513)}}},
-		"spec.ignore[0].target.name: at most 1024":     {{Paths: []string{"/a"}, Target: &v1alpha1.IgnoreTarget{Name: strings.Repeat("(a*)*", 300)}}},
-		"spec.ignore[0].target.labelSelector: at most": {{Paths: []string{"/a"}, Target: &v1alpha1.IgnoreTarget{LabelSelector: strings.Repeat("a,", 3000)}}},
+		"spec.ignore[0].target.name: at most 1024": {{Paths: []string{"/a"},
+			Target: &v1alpha1.IgnoreTarget{Name: strings.Repeat("(a*)*", 300)}}},
+		"spec.ignore[0].target.labelSelector: at most": {{Paths: []string{"/a"},
+			Target: &v1alpha1.IgnoreTarget{LabelSelector: strings.Repeat("a,", 3000)}}},
 	} {
 		if _, err := Compile(ignore); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("want %q, got %v", name, err)

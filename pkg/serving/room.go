@@ -8,9 +8,9 @@ import (
 	"sync"
 )
 
-// room bounds the connections of a server. A new connection beyond the bound takes the place of the one that has waited longest
-// without a complete request: it is idle, or its client sends slowly. Connections whose request is being answered stay; when all are
-// such, the new one is closed.
+// room bounds the connections of a server. A new connection beyond the bound takes the place of the one that has
+// waited longest without a complete request: it is idle, or its client sends slowly. Connections whose request is
+// being answered stay; when all are such, the new one is closed.
 type room struct {
 	most int
 
@@ -25,7 +25,8 @@ func newRoom(most int) *room {
 	return &room{most: most, waiting: list.New(), open: map[net.Conn]*list.Element{}}
 }
 
-// changed is the server's ConnState: it is called when a connection is opened, between its requests, and when it is closed.
+// changed is the server's ConnState: it is called when a connection is opened, between its requests, and when it is
+// closed.
 func (r *room) changed(connection net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:

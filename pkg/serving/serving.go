@@ -1,5 +1,5 @@
-// Package serving runs HTTP servers that nobody can exhaust by holding connections: every phase of a request has a time limit, and
-// the number of connections is bounded, of which those that do nothing make room for new ones.
+// Package serving runs HTTP servers that nobody can exhaust by holding connections: every phase of a request has a
+// time limit, and the number of connections is bounded, of which those that do nothing make room for new ones.
 package serving
 
 import (
@@ -18,8 +18,8 @@ import (
 type Limits struct {
 	// Connections is how many may be open.
 	Connections int
-	// Read is how long a client may take to send a request, its header included, Write how long it may take to read the answer, and
-	// Idle how long a connection may stay between requests.
+	// Read is how long a client may take to send a request, its header included, Write how long it may take to read
+	// the answer, and Idle how long a connection may stay between requests.
 	Read, Write, Idle time.Duration
 	// HeaderBytes bounds the header of a request.
 	HeaderBytes int
@@ -29,17 +29,21 @@ type Limits struct {
 
 // Standard returns the limits for answers that a client takes in one piece.
 func Standard() Limits {
-	return Limits{Connections: 64, Read: 5 * time.Second, Write: 30 * time.Second, Idle: time.Minute, HeaderBytes: 16 << 10, Stop: 2 * time.Second}
+	return Limits{Connections: 64, Read: 5 * time.Second, Write: 30 * time.Second, Idle: time.Minute,
+		HeaderBytes: 16 << 10, Stop: 2 * time.Second}
 }
 
-// Run serves a handler on a listener, within limits, until ctx ends, which also ends the contexts of requests. The error is the
-// listener's; nil when ctx has ended.
-func Run(ctx context.Context, listener net.Listener, handler http.Handler, limits Limits, log logrus.FieldLogger) error {
+// Run serves a handler on a listener, within limits, until ctx ends, which also ends the contexts of requests. The
+// error is the listener's; nil when ctx has ended.
+func Run(
+	ctx context.Context, listener net.Listener, handler http.Handler, limits Limits, log logrus.FieldLogger,
+) error {
 	room := newRoom(limits.Connections)
 	server := &http.Server{
 		Handler: room.serving(handler), ConnState: room.changed,
 		BaseContext: func(net.Listener) context.Context { return ctx }, ConnContext: withConnection,
-		ReadHeaderTimeout: limits.Read, ReadTimeout: limits.Read, WriteTimeout: limits.Write, IdleTimeout: limits.Idle, MaxHeaderBytes: limits.HeaderBytes,
+		ReadHeaderTimeout: limits.Read, ReadTimeout: limits.Read, WriteTimeout: limits.Write, IdleTimeout: limits.Idle,
+		MaxHeaderBytes: limits.HeaderBytes,
 	}
 	var stopping sync.WaitGroup
 	ended := make(chan struct{})

@@ -82,8 +82,8 @@ func answered(t *testing.T, connection net.Conn) error {
 	return errors.Join(err, answer.Body.Close())
 }
 
-// answeredSoon opens connections until one is answered, and returns that. The server learns that a connection is idle after its client
-// has the answer: until then it makes no room for another one.
+// answeredSoon opens connections until one is answered, and returns that. The server learns that a connection is
+// idle after its client has the answer: until then it makes no room for another one.
 func answeredSoon(t *testing.T, address string) net.Conn {
 	t.Helper()
 	for end := time.Now().Add(patience); ; {
@@ -111,7 +111,8 @@ func closed(t *testing.T, what string, connection net.Conn) {
 }
 
 func TestConnectionsThatOnlyWaitMakeRoom(t *testing.T) {
-	for what, sent := range map[string]string{"nothing is sent": "", "half a header is sent": "GET / HTTP/1.1\r\nHost: ", "idle after an answer": request} {
+	for what, sent := range map[string]string{"nothing is sent": "",
+		"half a header is sent": "GET / HTTP/1.1\r\nHost: ", "idle after an answer": request} {
 		t.Run(what, func(t *testing.T) {
 			address := serve(t, limits(nil), ok)
 			var held []net.Conn
@@ -123,7 +124,8 @@ func TestConnectionsThatOnlyWaitMakeRoom(t *testing.T) {
 				held = append(held, dial(t, address, sent))
 			}
 			answeredSoon(t, address)
-			// The server learns that a connection is idle after its client has the answer, so any four may be the last ones.
+			// The server learns that a connection is idle after its client has the answer, so any four may be the
+			// last ones.
 			gone := make(chan struct{}, len(held))
 			for _, connection := range held {
 				if err := connection.SetReadDeadline(time.Now().Add(patience)); err != nil {
@@ -183,7 +185,9 @@ func TestEveryPhaseHasATimeLimit(t *testing.T) {
 				t.Error("the body was read")
 			}
 		})
-		closed(t, "half a body", dial(t, address, "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nhalf"))
+		closed(
+			t, "half a body", dial(t, address, "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nhalf"),
+		)
 	})
 	t.Run("between requests", func(t *testing.T) {
 		address := serve(t, limits(func(l *Limits) { l.Idle = short }), ok)
@@ -232,7 +236,11 @@ func TestARequestThatDoesNotEndIsCutOffAtTheEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		done <- Run(ctx, listener, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { close(begun); <-finish }),
+		done <- Run(ctx, listener, http.HandlerFunc(func(http.ResponseWriter,
+			*http.Request) {
+			close(begun)
+			<-finish
+		}),
 			limits(func(l *Limits) { l.Stop = time.Millisecond }), logrus.New())
 	}()
 	connection := dial(t, listener.Addr().String(), request)
@@ -247,8 +255,10 @@ func TestARequestThatDoesNotEndIsCutOffAtTheEnd(t *testing.T) {
 func TestOnlyHostsThatAreKnown(t *testing.T) {
 	handler := ForHosts([]string{"Locker.Example"}, "--metrics-host", http.HandlerFunc(ok))
 	for host, want := range map[string]int{
-		"127.0.0.1:8080": 200, "[fd00::1]:8080": 200, "localhost": 200, "helm-locker-metrics": 200, "helm-locker-metrics.cattle-helm-system.svc:8080": 200,
-		"locker.example": 200, "evil.example": 421, "127.0.0.1.evil.example": 421, "notlocker.example": 421, "evil.example:8080": 421,
+		"127.0.0.1:8080": 200, "[fd00::1]:8080": 200, "localhost": 200, "helm-locker-metrics": 200,
+		"helm-locker-metrics.cattle-helm-system.svc:8080": 200,
+		"locker.example": 200, "evil.example": 421, "127.0.0.1.evil.example": 421, "notlocker.example": 421,
+		"evil.example:8080": 421,
 	} {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		r.Host = host

@@ -1,5 +1,5 @@
-// Package version says what was built. The linker sets the variables of a release (scripts/build); a program that was made by
-// `go build` or `go install` takes what Go recorded in it.
+// Package version says what was built. The linker sets the variables of a release (scripts/build); a program that
+// was made by `go build` or `go install` takes what Go recorded in it.
 package version
 
 import (

@@ -1,6 +1,6 @@
-// Package viewer says who reads the status page or the metrics, and what they may. It decides nothing itself: the API server says
-// whose bearer token a request has (TokenReview) and what that user may do (SubjectAccessReview). Answers are kept for some
-// seconds, so that a right that is taken away ends as soon.
+// Package viewer says who reads the status page or the metrics, and what they may. It decides nothing itself: the
+// API server says whose bearer token a request has (TokenReview) and what that user may do (SubjectAccessReview).
+// Answers are kept for some seconds, so that a right that is taken away ends as soon.
 package viewer
 
 import (
@@ -64,8 +64,8 @@ type Access struct {
 	Path     *authorizationv1.NonResourceAttributes
 }
 
-// String returns the access in the words of the API server, as in `list resource "helmreleases" in API group "helm.cattle.io" in the
-// namespace "cattle-helm-system"`.
+// String returns the access in the words of the API server, as in `list resource "helmreleases" in API group
+// "helm.cattle.io" in the namespace "cattle-helm-system"`.
 func (a Access) String() string {
 	if a.Path != nil {
 		return fmt.Sprintf("%s path %q", a.Path.Verb, a.Path.Path)
@@ -93,7 +93,8 @@ type userAnswer struct{ user *User }
 // New returns a Reviewer. The client needs the permission to create tokenreviews and subjectaccessreviews.
 func New(client kubernetes.Interface, clk clock.PassiveClock, log logrus.FieldLogger) *Reviewer {
 	return &Reviewer{
-		client: client, log: log, users: cache.NewLRUExpireCacheWithClock(answersKept, clk), rights: cache.NewLRUExpireCacheWithClock(answersKept, clk),
+		client: client, log: log, users: cache.NewLRUExpireCacheWithClock(answersKept, clk),
+		rights: cache.NewLRUExpireCacheWithClock(answersKept, clk),
 		asking: make(chan struct{}, questionsAtOnce), patient: patience,
 	}
 }
@@ -143,13 +144,14 @@ func (r *Reviewer) May(ctx context.Context, user User, access Access) (bool, err
 	return allowed, nil
 }
 
-// user returns whose bearer token is in the header of a request. The error is a *Refusal when there is none, or one that is not
-// valid.
+// user returns whose bearer token is in the header of a request. The error is a *Refusal when there is none, or one
+// that is not valid.
 func (r *Reviewer) user(ctx context.Context, header http.Header) (User, error) {
 	scheme, token, _ := strings.Cut(header.Get("Authorization"), " ")
 	token = strings.TrimSpace(token)
 	if !strings.EqualFold(scheme, "Bearer") || token == "" {
-		return User{}, &Refusal{http.StatusUnauthorized, "a bearer token of a Kubernetes user or ServiceAccount is needed"}
+		return User{}, &Refusal{http.StatusUnauthorized,
+			"a bearer token of a Kubernetes user or ServiceAccount is needed"}
 	}
 	digest := sha256.Sum256([]byte(token))
 	known, found := r.users.Get(digest)
@@ -191,9 +193,15 @@ func (r *Reviewer) refusal(err error) *Refusal {
 		return refused
 	}
 	if !errors.Is(err, context.Canceled) {
-		r.log.Errorf("a viewer is turned away: %v (it needs the permission to create tokenreviews and subjectaccessreviews)", err)
+		r.log.Errorf(
+			"a viewer is turned away: %v (it needs the permission to create tokenreviews and subjectaccessreviews)",
+			err,
+		)
 	}
-	return &Refusal{http.StatusBadGateway, "the API server does not tell whether you may read this; the log of the operator says why"}
+	return &Refusal{
+		http.StatusBadGateway, "the API server does not tell whether you may read this; the log of the operator says " +
+			"why",
+	}
 }
 
 func extra(from map[string]authenticationv1.ExtraValue) map[string]authorizationv1.ExtraValue {

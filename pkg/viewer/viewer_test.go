@@ -38,18 +38,20 @@ func newAPI() *api {
 		a.tokens++
 		if review.Spec.Token == "good" {
 			review.Status = authenticationv1.TokenReviewStatus{Authenticated: true, User: authenticationv1.UserInfo{
-				Username: "jane", UID: "1", Groups: []string{"devs"}, Extra: map[string]authenticationv1.ExtraValue{"scope": {"x"}},
+				Username: "jane", UID: "1", Groups: []string{"devs"},
+				Extra: map[string]authenticationv1.ExtraValue{"scope": {"x"}},
 			}}
 		}
 		return true, review, a.err
 	})
-	client.PrependReactor("create", "subjectaccessreviews", func(action k8stesting.Action) (bool, runtime.Object, error) {
-		review := action.(k8stesting.CreateAction).GetObject().(*authorizationv1.SubjectAccessReview).DeepCopy()
-		a.accesses++
-		a.asked = review.Spec
-		review.Status = authorizationv1.SubjectAccessReviewStatus{Allowed: a.allowed, Denied: a.denied}
-		return true, review, a.err
-	})
+	client.PrependReactor("create", "subjectaccessreviews",
+		func(action k8stesting.Action) (bool, runtime.Object, error) {
+			review := action.(k8stesting.CreateAction).GetObject().(*authorizationv1.SubjectAccessReview).DeepCopy()
+			a.accesses++
+			a.asked = review.Spec
+			review.Status = authorizationv1.SubjectAccessReviewStatus{Allowed: a.allowed, Denied: a.denied}
+			return true, review, a.err
+		})
 	log := logrus.New()
 	log.SetOutput(&a.log)
 	a.Reviewer = New(client, a.clock, log)
@@ -104,7 +106,8 @@ func TestTheQuestionIsAboutTheUserAndThePath(t *testing.T) {
 	a.status("Bearer good")
 	want := authorizationv1.SubjectAccessReviewSpec{
 		NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: "/metrics", Verb: "get"},
-		User:                  "jane", UID: "1", Groups: []string{"devs"}, Extra: map[string]authorizationv1.ExtraValue{"scope": {"x"}},
+		User:                  "jane", UID: "1", Groups: []string{"devs"},
+		Extra: map[string]authorizationv1.ExtraValue{"scope": {"x"}},
 	}
 	if fmt.Sprint(a.asked) != fmt.Sprint(want) {
 		t.Errorf("asked %v, not %v", a.asked, want)

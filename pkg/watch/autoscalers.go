@@ -19,7 +19,8 @@ import (
 	"github.com/rancher/helm-locker/pkg/manifest"
 )
 
-var autoscalersGVR = schema.GroupVersionResource{Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"}
+var autoscalersGVR = schema.GroupVersionResource{Group: "autoscaling", Version: "v2",
+	Resource: "horizontalpodautoscalers"}
 
 // Autoscalers follows the HorizontalPodAutoscalers of the cluster while somebody needs them: while an object is locked
 // whose replicas one of them could set. It is safe for concurrent use.
@@ -41,7 +42,8 @@ type Autoscalers struct {
 // NewAutoscalers returns a follower that calls changed, from one goroutine, with the objects for which the range of
 // replicas is another one now. changed must only enqueue.
 func NewAutoscalers(client dynamic.Interface, log logrus.FieldLogger, changed func([]manifest.ID)) *Autoscalers {
-	return &Autoscalers{client: client.Resource(autoscalersGVR), log: log, changed: changed, users: map[string]struct{}{}}
+	return &Autoscalers{client: client.Resource(autoscalersGVR), log: log, changed: changed,
+		users: map[string]struct{}{}}
 }
 
 // Start lets the watch run while it is needed, until ctx ends.
@@ -54,7 +56,8 @@ func (a *Autoscalers) Start(ctx context.Context) {
 // Wait returns when the watch has ended after the context of Start did.
 func (a *Autoscalers) Wait() { a.running.Wait() }
 
-// needPatience bounds how long Need waits: an API server that leaves one list unanswered must not keep releases unlocked.
+// needPatience bounds how long Need waits: an API server that leaves one list unanswered must not keep releases
+// unlocked.
 const needPatience = 5 * time.Second
 
 // Need says that owner needs autoscalers. It returns once those that exist are known, or the API server has refused to

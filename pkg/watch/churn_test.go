@@ -16,22 +16,31 @@ import (
 // event returns an event of a Deployment as API servers send it, with the fields that Helm and a controller manage.
 func event(t testing.TB, version int, replicas int) []byte {
 	t.Helper()
-	probe := map[string]any{"httpGet": map[string]any{"path": "/healthz", "port": "http"}, "periodSeconds": 10, "failureThreshold": 3}
-	spec := map[string]any{"replicas": replicas, "strategy": map[string]any{"type": "RollingUpdate", "rollingUpdate": map[string]any{"maxSurge": "25%"}},
+	probe := map[string]any{"httpGet": map[string]any{"path": "/healthz", "port": "http"}, "periodSeconds": 10,
+		"failureThreshold": 3}
+	spec := map[string]any{"replicas": replicas, "strategy": map[string]any{"type": "RollingUpdate",
+		"rollingUpdate": map[string]any{"maxSurge": "25%"}},
 		"selector": map[string]any{"matchLabels": map[string]any{"app": "web"}},
-		"template": map[string]any{"metadata": map[string]any{"labels": map[string]any{"app": "web"}}, "spec": map[string]any{
-			"containers": []any{map[string]any{"name": "web", "image": "registry.example/web:1", "args": []any{"serve", "--config=/etc/web.yaml"},
-				"livenessProbe": probe, "readinessProbe": probe, "ports": []any{map[string]any{"name": "http", "containerPort": 8080}},
-				"resources": map[string]any{"requests": map[string]any{"cpu": "100m", "memory": "64Mi"}}}},
-			"securityContext": map[string]any{}, "restartPolicy": "Always", "terminationGracePeriodSeconds": 30,
-		}}}
+		"template": map[string]any{"metadata": map[string]any{"labels": map[string]any{"app": "web"}},
+			"spec": map[string]any{
+				"containers": []any{map[string]any{"name": "web", "image": "registry.example/web:1",
+					"args":          []any{"serve", "--config=/etc/web.yaml"},
+					"livenessProbe": probe, "readinessProbe": probe,
+					"ports":     []any{map[string]any{"name": "http", "containerPort": 8080}},
+					"resources": map[string]any{"requests": map[string]any{"cpu": "100m", "memory": "64Mi"}}}},
+				"securityContext": map[string]any{}, "restartPolicy": "Always", "terminationGracePeriodSeconds": 30,
+			}}}
 	text, err := json.Marshal(map[string]any{"type": "MODIFIED", "object": map[string]any{
 		"apiVersion": "apps/v1", "kind": "Deployment", "spec": spec,
-		"metadata": map[string]any{"name": "web", "namespace": "apps", "resourceVersion": fmt.Sprint(version), "uid": "0b0f", "generation": 1,
-			"labels":        map[string]any{"app.kubernetes.io/managed-by": "Helm"},
-			"annotations":   map[string]any{"meta.helm.sh/release-name": "web", "meta.helm.sh/release-namespace": "apps"},
-			"managedFields": []any{map[string]any{"manager": "helm", "fieldsV1": fieldsOf(spec)}, map[string]any{"manager": "x", "fieldsV1": fieldsOf(spec)}}},
-		"status": map[string]any{"observedGeneration": 1, "conditions": []any{map[string]any{"type": "Progressing", "message": fmt.Sprint("update ", version)}}},
+		"metadata": map[string]any{"name": "web", "namespace": "apps", "resourceVersion": fmt.Sprint(version),
+			"uid": "0b0f", "generation": 1,
+			"labels": map[string]any{"app.kubernetes.io/managed-by": "Helm"},
+			"annotations": map[string]any{"meta.helm.sh/release-name": "web",
+				"meta.helm.sh/release-namespace": "apps"},
+			"managedFields": []any{map[string]any{"manager": "helm", "fieldsV1": fieldsOf(spec)},
+				map[string]any{"manager": "x", "fieldsV1": fieldsOf(spec)}}},
+		"status": map[string]any{"observedGeneration": 1,
+			"conditions": []any{map[string]any{"type": "Progressing", "message": fmt.Sprint("update ", version)}}},
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -49,8 +58,8 @@ func fieldsOf(v any) any {
 	return fields
 }
 
-// A change of the content is told from the changes of the status around it, at whatever speed they come: here as fast as
-// they can be read.
+// A change of the content is told from the changes of the status around it, at whatever speed they come: here as
+// fast as they can be read.
 func TestNoChangeIsLostAmongStatusUpdates(t *testing.T) {
 	const events, every = 20000, 50
 	c := serve(t, func(w http.ResponseWriter, _ *http.Request) {

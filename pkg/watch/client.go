@@ -46,7 +46,9 @@ func (c *Client) get(gvr schema.GroupVersionResource, namespace string, o *metav
 }
 
 // Watch watches the objects of a resource.
-func (c *Client) Watch(ctx context.Context, gvr schema.GroupVersionResource, o metav1.ListOptions) (apiwatch.Interface, error) {
+func (c *Client) Watch(
+	ctx context.Context, gvr schema.GroupVersionResource, o metav1.ListOptions,
+) (apiwatch.Interface, error) {
 	o.Watch = true
 	return c.get(gvr, "", &o).Watch(ctx)
 }

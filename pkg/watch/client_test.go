@@ -79,7 +79,8 @@ func TestAWatchDeliversObjectsBookmarksAndErrors(t *testing.T) {
 		reply(t, w, http.StatusOK, `{"type":"ADDED","object":`+webText+"}\n"+bookmarkText+"\n"+
 			`{"type":"DELETED","object":`+webText+`}{"type":"ERROR","object":`+expiredText+"}\n")
 	})
-	watch, err := c.Watch(t.Context(), deployments, metav1.ListOptions{LabelSelector: HelmSelector, ResourceVersion: "3"})
+	watch, err := c.Watch(t.Context(), deployments,
+		metav1.ListOptions{LabelSelector: HelmSelector, ResourceVersion: "3"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,8 +110,8 @@ func TestAWatchDeliversObjectsBookmarksAndErrors(t *testing.T) {
 	}
 }
 
-// A connection on which nothing comes any more fails as after a deadline. The watch then ends without an error, and is begun again
-// where it was.
+// A connection on which nothing comes any more fails as after a deadline. The watch then ends without an error, and
+// is begun again where it was.
 func TestAWatchOfAConnectionThatTimesOutEnds(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		reply(t, w, http.StatusOK, `{"type":"ADDED","object":`+webText+"}\n"+`{"type":"ADD`) // and the rest never comes
@@ -119,13 +120,14 @@ func TestAWatchOfAConnectionThatTimesOutEnds(t *testing.T) {
 	}))
 	defer server.Close()
 	conns := make(chan net.Conn, 1)
-	c, err := NewClient(&rest.Config{Host: server.URL, Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
-		conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
-		if err == nil {
-			conns <- conn
-		}
-		return conn, err
-	}})
+	c, err := NewClient(&rest.Config{Host: server.URL,
+		Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+			if err == nil {
+				conns <- conn
+			}
+			return conn, err
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +180,8 @@ func TestObjectsAreListedInPagesWatchedAndListedAgain(t *testing.T) {
 		q := r.URL.Query()
 		switch {
 		case q.Get("sendInitialEvents") != "":
-			reply(t, w, http.StatusUnprocessableEntity, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`)
+			reply(t, w, http.StatusUnprocessableEntity,
+				`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`)
 		case q.Get("watch") == "" && q.Get("continue") == "":
 			reply(t, w, http.StatusOK, page("more", "a"))
 		case q.Get("watch") == "":
@@ -188,7 +191,8 @@ func TestObjectsAreListedInPagesWatchedAndListedAgain(t *testing.T) {
 				<-r.Context().Done()
 				return
 			}
-			reply(t, w, http.StatusOK, `{"type":"MODIFIED","object":`+webText+"}\n"+`{"type":"ERROR","object":`+expiredText+"}\n")
+			reply(t, w, http.StatusOK, `{"type":"MODIFIED","object":`+webText+"}\n"+`{"type":"ERROR","object":`+
+				expiredText+"}\n")
 		}
 	})
 	told := make(names)
@@ -197,9 +201,11 @@ func TestObjectsAreListedInPagesWatchedAndListedAgain(t *testing.T) {
 	defer o.Wait()
 	defer stop()
 	o.Start(ctx)
-	o.Need("hr", map[schema.GroupVersionKind]Kind{deployments.GroupVersion().WithKind("Deployment"): {GVR: deployments, Namespaced: true}})
+	o.Need("hr", map[schema.GroupVersionKind]Kind{deployments.GroupVersion().WithKind("Deployment"): {GVR: deployments,
+		Namespaced: true}})
 	deadline := time.After(30 * time.Second)
-	for _, want := range []string{"observed a", "observed b", "listed", "observed web", "observed a", "observed b", "listed"} {
+	for _, want := range []string{"observed a", "observed b", "listed", "observed web", "observed a", "observed b",
+		"listed"} {
 		select {
 		case got := <-told:
 			if got != want {
@@ -211,23 +217,28 @@ func TestObjectsAreListedInPagesWatchedAndListedAgain(t *testing.T) {
 	}
 }
 
-// What the first list of a watch takes is known as it goes on, and stays as it was. A watch that is refused has no list.
+// What the first list of a watch takes is known as it goes on, and stays as it was. A watch that is refused has no
+// list.
 func TestFirstLists(t *testing.T) {
-	kind := map[schema.GroupVersionKind]Kind{deployments.GroupVersion().WithKind("Deployment"): {GVR: deployments, Namespaced: true}}
+	kind := map[schema.GroupVersionKind]Kind{deployments.GroupVersion().WithKind("Deployment"): {GVR: deployments,
+		Namespaced: true}}
 	for name, code := range map[string]int{"it lists": http.StatusOK, "it is refused": http.StatusForbidden} {
 		t.Run(name, func(t *testing.T) {
 			asked, answer := make(chan struct{}), make(chan struct{})
 			c := serve(t, func(w http.ResponseWriter, r *http.Request) {
 				switch q := r.URL.Query(); {
 				case q.Get("sendInitialEvents") != "":
-					reply(t, w, http.StatusUnprocessableEntity, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`)
+					reply(t, w, http.StatusUnprocessableEntity,
+						`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`)
 				case q.Get("watch") == "":
 					select {
 					case asked <- struct{}{}:
 						<-answer
 					case <-answer:
 					}
-					reply(t, w, code, `{"kind":"DeploymentList","apiVersion":"apps/v1","metadata":{"resourceVersion":"5"},"items":[]}`)
+					reply(
+						t, w, code, `{"kind":"DeploymentList","apiVersion":"apps/v1","metadata":{"resourceVersion":"5"},"items":[]}`,
+					)
 				default:
 					<-r.Context().Done()
 				}
@@ -284,14 +295,17 @@ func frames(r io.Reader) (all []string, err error) {
 // keeper is a decoder that keeps what it gets.
 type keeper struct{ all *[]string }
 
-func (k keeper) Decode(text []byte, _ *schema.GroupVersionKind, _ runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+func (k keeper) Decode(
+	text []byte, _ *schema.GroupVersionKind, _ runtime.Object,
+) (runtime.Object, *schema.GroupVersionKind, error) {
 	*k.all = append(*k.all, string(text))
 	return nil, nil, nil
 }
 
 func TestAStreamIsSplitIntoValuesHoweverItIsLaidOut(t *testing.T) {
 	long := `{"a":"` + strings.Repeat(`x\"}`, 20000) + `"}`
-	values := []string{`{"a":1}`, "{\n\"a\":{}\n,\"b\":{}\n}", long, "{\n \"b\": [\n  {}\n ]\n}", `{"\\":"\\"}`, `{"c":"}{\\\""}`, long}
+	values := []string{`{"a":1}`, "{\n\"a\":{}\n,\"b\":{}\n}", long, "{\n \"b\": [\n  {}\n ]\n}", `{"\\":"\\"}`,
+		`{"c":"}{\\\""}`, long}
 	for _, gap := range []string{"\n", "", " \r\n\n"} {
 		stream := strings.Join(values, gap) + gap
 		for name, r := range map[string]io.Reader{

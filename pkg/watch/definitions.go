@@ -15,7 +15,8 @@ import (
 
 var (
 	secretsGVR     = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
-	definitionsGVR = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	definitionsGVR = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
+		Resource: "customresourcedefinitions"}
 )
 
 // Definitions tells, by a metadata-only watch, when the kinds that the API server serves may have changed.
@@ -23,7 +24,9 @@ type Definitions struct{ feed *feed }
 
 // NewDefinitions returns a watch that calls changed, from one goroutine, whenever a CustomResourceDefinition came,
 // changed (was established, for example) or went, with its metadata. changed must only enqueue.
-func NewDefinitions(client metadata.Interface, log logrus.FieldLogger, changed func(*metav1.PartialObjectMetadata)) *Definitions {
+func NewDefinitions(
+	client metadata.Interface, log logrus.FieldLogger, changed func(*metav1.PartialObjectMetadata),
+) *Definitions {
 	crds := client.Resource(definitionsGVR)
 	lw := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
@@ -33,7 +36,8 @@ func NewDefinitions(client metadata.Interface, log logrus.FieldLogger, changed f
 			return crds.Watch(ctx, o)
 		},
 	}
-	return &Definitions{feed: newFeed("CustomResourceDefinitions", lw, &metav1.PartialObjectMetadata{}, signal(changed), log)}
+	return &Definitions{feed: newFeed("CustomResourceDefinitions", lw, &metav1.PartialObjectMetadata{},
+		signal(changed), log)}
 }
 
 // Run watches until ctx ends.

@@ -1,3 +1,4 @@
 // Package watch owns every watch of the operator and its goroutines: the records of releases, the objects of locked
-// releases, and the custom resource definitions. Watches keep no objects; they hand every event to a sink that judges it.
+// releases, and the custom resource definitions. Watches keep no objects; they hand every event to a sink that
+// judges it.
 package watch

@@ -27,16 +27,17 @@ type sink interface {
 }
 
 // feed runs one client-go Reflector that stores nothing: it is a list and a watch, with the Reflector's care for
-// bookmarks, expired resource versions and back-off, and passes every event on. Even what the Reflector collects while
-// it lists is judged as it arrives and only its name kept, so that a list of thousands of objects takes no memory for them.
+// bookmarks, expired resource versions and back-off, and passes every event on. Even what the Reflector collects
+// while it lists is judged as it arrives and only its name kept, so that a list of thousands of objects takes no
+// memory for them.
 type feed struct {
 	name      string
 	sink      sink
 	log       logrus.FieldLogger
 	reflector *cache.Reflector
-	// begun is closed right before the first list is delivered, synced right after. Whoever registers for events and then
-	// finds begun open gets all of the list; whoever finds it closed may have missed some, and has to look.
-	// tried is closed with synced, or when the first attempt to list failed.
+	// begun is closed right before the first list is delivered, synced right after. Whoever registers for events
+	// and then finds begun open gets all of the list; whoever finds it closed may have missed some, and has to
+	// look. tried is closed with synced, or when the first attempt to list failed.
 	begun, synced, tried     chan struct{}
 	beginOnce, once, tryOnce sync.Once
 	// troubled, if set, is called when lastError has become another one; it is set before the feed runs.
@@ -51,7 +52,8 @@ type feed struct {
 }
 
 func newFeed(name string, lw *cache.ListWatch, example runtime.Object, s sink, log logrus.FieldLogger) *feed {
-	f := &feed{name: name, sink: s, log: log, begun: make(chan struct{}), synced: make(chan struct{}), tried: make(chan struct{}),
+	f := &feed{name: name, sink: s, log: log, begun: make(chan struct{}), synced: make(chan struct{}),
+		tried: make(chan struct{}),
 		retry: backoff(longestDelay)}
 	refused := backoff(longestRefusedDelay)
 	options := cache.ReflectorOptions{Name: name, TypeDescription: name, Backoff: &refused}
@@ -62,8 +64,8 @@ func newFeed(name string, lw *cache.ListWatch, example runtime.Object, s sink, l
 const (
 	// longestDelay bounds the delay between two attempts to list and watch.
 	longestDelay = 15 * time.Second
-	// longestRefusedDelay bounds the delay between two attempts to go on with a watch when there is nothing to connect to. It is
-	// short, because the Reflector does not reset that delay for two minutes.
+	// longestRefusedDelay bounds the delay between two attempts to go on with a watch when there is nothing to
+	// connect to. It is short, because the Reflector does not reset that delay for two minutes.
 	longestRefusedDelay = 3 * time.Second
 )
 
@@ -72,8 +74,8 @@ func backoff(longest time.Duration) wait.Backoff {
 	return wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 8, Cap: longest}
 }
 
-// run lists and watches until ctx ends. It is the Reflector's own loop, but it tells errors to those who ask for them, and its delays
-// begin again when a watch has delivered something or has lasted for a while.
+// run lists and watches until ctx ends. It is the Reflector's own loop, but it tells errors to those who ask for
+// them, and its delays begin again when a watch has delivered something or has lasted for a while.
 func (f *feed) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		begun := time.Now()
@@ -98,7 +100,8 @@ func (f *feed) delay(lasted time.Duration) time.Duration {
 	return f.retry.Step()
 }
 
-// UpdateResourceVersion makes the feed a cache.ResourceVersionUpdater: the Reflector calls it for all that comes over a watch.
+// UpdateResourceVersion makes the feed a cache.ResourceVersionUpdater: the Reflector calls it for all that comes
+// over a watch.
 func (f *feed) UpdateResourceVersion(string) { f.delivered = true }
 
 func (f *feed) failed(err error) {

@@ -55,7 +55,8 @@ func (r *recorder) listed(present map[types.NamespacedName]struct{}) {
 
 func newRecorder() (*feed, *recorder) {
 	rec := &recorder{}
-	rec.feed = &feed{name: "test", sink: rec, log: quiet(), begun: make(chan struct{}), synced: make(chan struct{}), tried: make(chan struct{})}
+	rec.feed = &feed{name: "test", sink: rec, log: quiet(), begun: make(chan struct{}), synced: make(chan struct{}),
+		tried: make(chan struct{})}
 	return rec.feed, rec
 }
 
@@ -113,7 +114,8 @@ func TestAStreamedListIsJudgedObjectByObjectAndOnlyNamesAreKept(t *testing.T) {
 
 func TestWhatIsNoObjectIsAnError(t *testing.T) {
 	f, _ := newRecorder()
-	for what, err := range map[string]error{"update": f.Update(3), "delete": f.Delete("x"), "list": f.Replace([]any{3}, "1")} {
+	for what, err := range map[string]error{"update": f.Update(3), "delete": f.Delete("x"),
+		"list": f.Replace([]any{3}, "1")} {
 		if err == nil {
 			t.Errorf("%s takes what is no object", what)
 		}
@@ -161,7 +163,8 @@ func TestWatchesAreLimitedAndListsAreNot(t *testing.T) {
 		"a watch that begins with a list": {metav1.ListOptions{TimeoutSeconds: &five, SendInitialEvents: &yes}, 300},
 	} {
 		var got metav1.ListOptions
-		lw := limited(&cache.ListWatch{WatchFuncWithContext: func(_ context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
+		lw := limited(&cache.ListWatch{WatchFuncWithContext: func(_ context.Context,
+			o metav1.ListOptions) (apiwatch.Interface, error) {
 			got = o
 			return apiwatch.NewEmptyWatch(), nil
 		}})

@@ -118,7 +118,8 @@ func (r *frameReader) scan(text []byte) (length int, whole bool, err error) {
 	return len(text), false, nil
 }
 
-// scanString returns the position of the quote that ends the string which is being read, or the length of text if it goes on.
+// scanString returns the position of the quote that ends the string which is being read, or the length of text if
+// it goes on.
 func (r *frameReader) scanString(text []byte, i int) int {
 	for ; i < len(text); i++ {
 		if r.escape {

@@ -53,8 +53,8 @@ func (k *Kinds) Get(gvk schema.GroupVersionKind) (Kind, error) {
 	return kind, nil
 }
 
-// Versions returns the versions in which the API server serves a kind, in its order of preference; none when it serves the
-// kind in no version, or does not answer.
+// Versions returns the versions in which the API server serves a kind, in its order of preference; none when it
+// serves the kind in no version, or does not answer.
 func (k *Kinds) Versions(gk schema.GroupKind) []string {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -12,11 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// List hands each object of a resource to each as the answer of the API server comes, so that only one object is in memory at a time,
-// whatever the size of a page. It returns the metadata of the list. A Live is valid until each returns; the list ends with
-// the first error of each. An empty namespace stands for all.
+// List hands each object of a resource to each as the answer of the API server comes, so that only one object is in
+// memory at a time, whatever the size of a page. It returns the metadata of the list. A Live is valid until each
+// returns; the list ends with the first error of each. An empty namespace stands for all.
 func (c *Client) List(
-	ctx context.Context, gvr schema.GroupVersionResource, namespace string, o metav1.ListOptions, each func(*Live) error,
+	ctx context.Context, gvr schema.GroupVersionResource, namespace string, o metav1.ListOptions,
+	each func(*Live) error,
 ) (metav1.ListMeta, error) {
 	body, err := c.get(gvr, namespace, &o).Stream(ctx)
 	if err != nil {
@@ -80,9 +81,11 @@ func (r *listReader) member() error {
 	return r.dec.Decode(&other)
 }
 
-// items reads the objects. Those in the lists of built-in kinds do not say what kind they are of, and the list does before them.
+// items reads the objects. Those in the lists of built-in kinds do not say what kind they are of, and the list does
+// before them.
 func (r *listReader) items() error {
-	kind, err := json.Marshal(metav1.TypeMeta{APIVersion: r.kind.APIVersion, Kind: strings.TrimSuffix(r.kind.Kind, "List")})
+	kind, err := json.Marshal(metav1.TypeMeta{APIVersion: r.kind.APIVersion,
+		Kind: strings.TrimSuffix(r.kind.Kind, "List")})
 	if err != nil {
 		return err
 	}
@@ -109,7 +112,8 @@ func (r *listReader) items() error {
 	return r.expect(json.Delim(']'))
 }
 
-// LiveList is what the Reflector of client-go takes for a list. Its items are names only: their objects were delivered already.
+// LiveList is what the Reflector of client-go takes for a list. Its items are names only: their objects were
+// delivered already.
 type LiveList struct {
 	metav1.TypeMeta
 	metav1.ListMeta

@@ -53,7 +53,8 @@ func (l *Live) release() {
 	l.buffer, l.text = nil, nil
 }
 
-// LargeObject is from how many bytes of JSON on an object is a large one. Hardly any is, but for definitions and dashboards.
+// LargeObject is from how many bytes of JSON on an object is a large one. Hardly any is, but for definitions and
+// dashboards.
 const LargeObject = 64 << 10
 
 // Large reports whether the object is a large one.
@@ -159,8 +160,8 @@ func (l *Live) read() error {
 	return nil
 }
 
-// withKind returns the text of an object with the entries of kind, an object too, put first if it says nothing about its
-// kind.
+// withKind returns the text of an object with the entries of kind, an object too, put first if it says nothing
+// about its kind.
 func withKind(text, kind []byte) []byte {
 	said := false
 	err := entriesOf(text, func(name []byte, at int) (int, error) {
@@ -181,7 +182,8 @@ func withKind(text, kind []byte) []byte {
 
 // entriesOf walks over the entries of the object that is all of text.
 func entriesOf(text []byte, each func(name []byte, at int) (int, error)) error {
-	_, err := rawjson.Object(text, rawjson.Space(text, 0), func(name []byte, _ bool, at int) (int, error) { return each(name, at) })
+	_, err := rawjson.Object(text, rawjson.Space(text, 0),
+		func(name []byte, _ bool, at int) (int, error) { return each(name, at) })
 	return err
 }
 

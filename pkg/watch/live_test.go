@@ -27,7 +27,8 @@ func TestLiveKnowsItsNameItsVersionAndItsAnnotations(t *testing.T) {
 	if a := l.GetAnnotations(); len(a) != 2 || a["meta.helm.sh/release-name"] != "web" {
 		t.Errorf("annotations %v", a)
 	}
-	for _, text := range []string{`{"metadata":{"annotations":3}}`, `{"metadata":3}`, `{"metadata":{}}`, `{}`, `{"a":`} {
+	for _, text := range []string{`{"metadata":{"annotations":3}}`, `{"metadata":3}`, `{"metadata":{}}`, `{}`,
+		`{"a":`} {
 		if a := newLive([]byte(text)).GetAnnotations(); len(a) != 0 {
 			t.Errorf("%s has annotations %v", text, a)
 		}
@@ -84,7 +85,8 @@ func TestAListIsReadAsTheDynamicClientReadsIt(t *testing.T) {
 		if err := runtime.DecodeInto(unstructured.UnstructuredJSONScheme, []byte(text), want); err != nil {
 			t.Fatal(err)
 		}
-		if l.ResourceVersion != want.GetResourceVersion() || l.Continue != want.GetContinue() || len(items) != len(want.Items) {
+		if l.ResourceVersion != want.GetResourceVersion() || l.Continue != want.GetContinue() ||
+			len(items) != len(want.Items) {
 			t.Fatalf("read %+v", l)
 		}
 		for i, live := range items {
@@ -109,9 +111,12 @@ func manyLarge(t *testing.T) io.Reader {
 	t.Helper()
 	read, write := io.Pipe()
 	go func() {
-		_, err := io.WriteString(write, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":[`)
+		_, err := io.WriteString(
+			write, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":[`,
+		)
 		for i := 0; i < 200 && err == nil; i++ {
-			_, err = fmt.Fprintf(write, `%s{"metadata":{"name":"a-%d"},"data":{"a":"%s"}}`, strings.Repeat(",", min(i, 1)), i, strings.Repeat("a", 1<<19))
+			_, err = fmt.Fprintf(write, `%s{"metadata":{"name":"a-%d"},"data":{"a":"%s"}}`,
+				strings.Repeat(",", min(i, 1)), i, strings.Repeat("a", 1<<19))
 		}
 		if err == nil {
 			_, err = io.WriteString(write, `]}`)

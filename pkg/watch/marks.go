@@ -10,22 +10,23 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// marks tell how far a watch has come. A mark is written to a Secret that the watch delivers, too: the watch of one resource
-// delivers in the order in which things were written, so whoever sees the mark has seen all that was written before it. Two
-// resource versions cannot tell that, for those of different kinds are not to be compared, and the watch is silent between events.
+// marks tell how far a watch has come. A mark is written to a Secret that the watch delivers, too: the watch of one
+// resource delivers in the order in which things were written, so whoever sees the mark has seen all that was
+// written before it. Two resource versions cannot tell that, for those of different kinds are not to be compared,
+// and the watch is silent between events.
 type marks struct {
 	secret types.NamespacedName
 
 	mu      sync.Mutex
 	last    string        // nobody can know it before it is written, and so write it too early
 	waiting chan struct{} // closed when last is seen; nil when nobody waits any more
-	// A list is under way, and last was in what it has delivered so far. An attempt to list may end half-way, and what the
-	// next one holds may be older, if another API server answers it: each begins with nothing.
+	// A list is under way, and last was in what it has delivered so far. An attempt to list may end half-way, and
+	// what the next one holds may be older, if another API server answers it: each begins with nothing.
 	listing, listed bool
 }
 
-// next returns a new mark, and a channel that is closed when the watch has delivered it. Nobody can wait for the mark before any
-// more.
+// next returns a new mark, and a channel that is closed when the watch has delivered it. Nobody can wait for the
+// mark before any more.
 func (m *marks) next() (mark string, seen <-chan struct{}) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -56,7 +57,8 @@ func (m *marks) listBegins() {
 	m.listing, m.listed = true, false
 }
 
-// listEnded takes note that all of a list is known. Until then it is not known what else the list holds, and what it lacks.
+// listEnded takes note that all of a list is known. Until then it is not known what else the list holds, and what
+// it lacks.
 func (m *marks) listEnded() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -74,7 +76,8 @@ func (m *marks) seen() {
 	}
 }
 
-// isMark reports whether a Secret of the watch of records is one of those that hold marks, of any operator, and no record.
+// isMark reports whether a Secret of the watch of records is one of those that hold marks, of any operator, and no
+// record.
 func isMark(secret *metav1.PartialObjectMetadata) bool {
 	return secret.Labels[release.OwnerLabel] == release.OwnerMark
 }

@@ -41,7 +41,8 @@ func TestAMarkIsSeenWhenItIsDelivered(t *testing.T) {
 	r, changed := follower()
 	first, seen := r.Mark()
 	r.observed(marked("own", "something else"))
-	r.observed(marked("another", first)) // the mark of another operator tells nothing about what was written before ours
+	// The mark of another operator tells nothing about what was written before ours.
+	r.observed(marked("another", first))
 	unlabelled := marked("own", first)
 	unlabelled.Labels = nil
 	r.observed(unlabelled)
@@ -124,7 +125,8 @@ func TestARecordThatIsMadeAMarkIsForgotten(t *testing.T) {
 	newest(t, r, "sh.helm.release.v1.web.v2 22 deployed")
 }
 
-// The attempts of the Reflector to list are told from each other, in whichever way it lists, and Run ends for those who wait.
+// The attempts of the Reflector to list are told from each other, in whichever way it lists, and Run ends for those
+// who wait.
 func TestAnAttemptToListBeginsWithNothing(t *testing.T) {
 	client := fake.NewSimpleMetadataClient(fake.NewTestScheme())
 	var r *Releases

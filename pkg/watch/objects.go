@@ -22,8 +22,8 @@ import (
 // HelmSelector selects the objects that Helm manages: Helm sets this label on every object it applies.
 const HelmSelector = manifest.ManagedByLabel + "=" + manifest.ManagedByHelm
 
-// Sink judges the events of the watched kinds. Its methods must return quickly; calls for one kind come in order. A Live
-// is valid until the method returns.
+// Sink judges the events of the watched kinds. Its methods must return quickly; calls for one kind come in order. A
+// Live is valid until the method returns.
 type Sink interface {
 	// Observed: the object exists and is so.
 	Observed(gvk schema.GroupVersionKind, obj *Live)
@@ -82,9 +82,10 @@ func (o *Objects) Start(ctx context.Context) {
 // Wait returns when every watch has ended after the context of Start did.
 func (o *Objects) Wait() { o.running.Wait() }
 
-// Need declares the whole set of kinds that owner needs from now on; an empty set ends its needs. It returns those of
-// the kinds whose watch has begun to deliver what exists, or is done: what it delivered before is not delivered again, so
-// their objects have to be looked at. Whoever wants the objects of the others delivered must be known to the sink by now.
+// Need declares the whole set of kinds that owner needs from now on; an empty set ends its needs. It returns those
+// of the kinds whose watch has begun to deliver what exists, or is done: what it delivered before is not delivered
+// again, so their objects have to be looked at. Whoever wants the objects of the others delivered must be known to
+// the sink by now.
 func (o *Objects) Need(owner string, kinds map[schema.GroupVersionKind]Kind) (begun map[schema.GroupVersionKind]bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -119,8 +120,8 @@ const listPage = 250
 // listTimeout bounds a list in all; the client has no limit of its own, as watches have none.
 const listTimeout = time.Minute
 
-// List hands every object of a kind that Helm manages to each, one after the other; a Live is valid until each returns. An empty
-// namespace stands for all.
+// List hands every object of a kind that Helm manages to each, one after the other; a Live is valid until each
+// returns. An empty namespace stands for all.
 func (o *Objects) List(ctx context.Context, kind Kind, namespace string, each func(*Live)) error {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
@@ -154,8 +155,8 @@ func (o *Objects) Errors(kinds []schema.GroupVersionKind) map[schema.GroupVersio
 	return errs
 }
 
-// FirstLists returns how long the slowest of the present watches took to deliver what existed when it began, or has taken so far;
-// one that fails does not count. It says what a list of a kind takes.
+// FirstLists returns how long the slowest of the present watches took to deliver what existed when it began, or has
+// taken so far; one that fails does not count. It says what a list of a kind takes.
 func (o *Objects) FirstLists() (longest time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -196,7 +197,8 @@ func (o *Objects) acquire(gvk schema.GroupVersionKind, kind Kind) {
 	}
 	w := &kindWatch{users: 1}
 	sink := &kindSink{gvk: gvk, to: o.sink, ended: func() { o.listed(w) }}
-	w.feed = newFeed(gvk.Kind+"."+gvk.GroupVersion().String(), o.listWatch(kind, func() *feed { return w.feed }), &Live{}, sink, o.log)
+	w.feed = newFeed(gvk.Kind+"."+gvk.GroupVersion().String(), o.listWatch(kind, func() *feed { return w.feed }),
+		&Live{}, sink, o.log)
 	w.feed.troubled = func() { o.sink.Troubled(gvk) }
 	o.watches[gvk] = w
 	if o.ctx != nil {
@@ -227,8 +229,8 @@ func (o *Objects) release(gvk schema.GroupVersionKind) {
 	}
 }
 
-// listWatch lists and watches a kind for a feed, which is made afterwards. Lists are for API servers that do not stream them as a
-// watch: their objects are delivered as they come, and only names are left for the Reflector.
+// listWatch lists and watches a kind for a feed, which is made afterwards. Lists are for API servers that do not
+// stream them as a watch: their objects are delivered as they come, and only names are left for the Reflector.
 func (o *Objects) listWatch(kind Kind, of func() *feed) *cache.ListWatch {
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {

@@ -45,11 +45,14 @@ type record struct {
 	uid types.UID
 }
 
-// NewReleases returns a follower that calls changed, from one goroutine, whenever a record of a release came, changed or
-// went. changed must only enqueue. mark is the Secret that marks are written to (see Mark).
-func NewReleases(client metadata.Interface, mark types.NamespacedName, log logrus.FieldLogger, changed func(release.Key)) *Releases {
+// NewReleases returns a follower that calls changed, from one goroutine, whenever a record of a release came,
+// changed or went. changed must only enqueue. mark is the Secret that marks are written to (see Mark).
+func NewReleases(
+	client metadata.Interface, mark types.NamespacedName, log logrus.FieldLogger, changed func(release.Key),
+) *Releases {
 	r := &Releases{
-		client: client.Resource(secretsGVR), log: log, changed: changed, marks: marks{secret: mark}, ended: make(chan struct{}),
+		client: client.Resource(secretsGVR), log: log, changed: changed, marks: marks{secret: mark},
+		ended:   make(chan struct{}),
 		records: map[release.Key]map[types.UID]release.Record{},
 		byName:  map[types.NamespacedName]record{},
 		bad:     map[release.Key]map[string]Malformed{},
@@ -85,13 +88,14 @@ func (r *Releases) Newest(key release.Key) (release.Record, bool) {
 	return release.Newest(all)
 }
 
-// Mark returns a new mark and a channel that is closed once everything is known that was written to any record before the mark
-// was written, by the caller, to the annotation release.MarkAnnotation of the Secret for marks, which is of the type of records
-// and labelled with release.OwnerMark. A call ends the one before: the channel of that may never be closed.
+// Mark returns a new mark and a channel that is closed once everything is known that was written to any record
+// before the mark was written, by the caller, to the annotation release.MarkAnnotation of the Secret for marks,
+// which is of the type of records and labelled with release.OwnerMark. A call ends the one before: the channel of
+// that may never be closed.
 func (r *Releases) Mark() (mark string, seen <-chan struct{}) { return r.marks.next() }
 
-// Current returns the newest record of a release that the watch has seen, false when there is none. It is an error when there is
-// something that claims to be a record of the release and cannot be read: it may be the newest.
+// Current returns the newest record of a release that the watch has seen, false when there is none. It is an error
+// when there is something that claims to be a record of the release and cannot be read: it may be the newest.
 func (r *Releases) Current(key release.Key) (release.Record, bool, error) {
 	for _, m := range r.Malformed(key) {
 		return release.Record{}, false, m.Err
@@ -151,8 +155,8 @@ func (r *Releases) listWatch() *cache.ListWatch {
 // recordsPage is how many records are listed at a time, where the API server does not stream them.
 const recordsPage = 50
 
-// page lists some records. The Reflector keeps all pages, so that only what is needed of the metadata is left of each. A list at
-// resourceVersion 0 has no pages: it is made a consistent one.
+// page lists some records. The Reflector keeps all pages, so that only what is needed of the metadata is left of
+// each. A list at resourceVersion 0 has no pages: it is made a consistent one.
 func (r *Releases) page(ctx context.Context, o metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
 	if o.ResourceVersion == "0" {
 		o.ResourceVersion, o.ResourceVersionMatch = "", ""
@@ -171,7 +175,8 @@ func (r *Releases) page(ctx context.Context, o metav1.ListOptions) (*metav1.Part
 // trim takes out of a record's metadata what nobody reads: its writer chooses how large it is.
 func trim(m *metav1.PartialObjectMetadata) {
 	kept := metav1.ObjectMeta{
-		Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion, CreationTimestamp: m.CreationTimestamp,
+		Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion,
+		CreationTimestamp: m.CreationTimestamp,
 	}
 	for _, label := range release.Labels {
 		if value, found := m.Labels[label]; found {
@@ -214,8 +219,8 @@ func (r *Releases) put(m *metav1.PartialObjectMetadata) []release.Key {
 	return append(touched, rec.Key)
 }
 
-// pretended returns the releases that a Secret which is no record pretends to belong to: the one in its name, if that has one, and
-// the one of the label by which Helm finds records.
+// pretended returns the releases that a Secret which is no record pretends to belong to: the one in its name, if
+// that has one, and the one of the label by which Helm finds records.
 func pretended(named release.Key, m *metav1.PartialObjectMetadata) []release.Key {
 	labelled := release.Key{Namespace: m.Namespace, Name: m.Labels[release.NameLabel]}
 	switch {

@@ -26,7 +26,8 @@ func quiet() logrus.FieldLogger {
 func follower() (*Releases, *[]release.Key) {
 	changed := &[]release.Key{}
 	mark := types.NamespacedName{Namespace: "own", Name: "own-mark"}
-	r := NewReleases(fake.NewSimpleMetadataClient(fake.NewTestScheme()), mark, quiet(), func(key release.Key) { *changed = append(*changed, key) })
+	r := NewReleases(fake.NewSimpleMetadataClient(fake.NewTestScheme()), mark, quiet(),
+		func(key release.Key) { *changed = append(*changed, key) })
 	return r, changed
 }
 
@@ -111,8 +112,8 @@ func TestATamperedRecordIsReportedUntilItIsPutRight(t *testing.T) {
 	newest(t, r, "sh.helm.release.v1.web.v1 12 deployed")
 }
 
-// Helm finds records by their label, people by the name of the Secret: where the two disagree the Secret is no record of either
-// release, and may be meant as the newest of either.
+// Helm finds records by their label, people by the name of the Secret: where the two disagree the Secret is no
+// record of either release, and may be meant as the newest of either.
 func TestAMalformedRecordCountsForTheReleaseInItsNameAndForTheOneInItsLabel(t *testing.T) {
 	r, changed := follower()
 	api := release.Key{Namespace: "apps", Name: "api"}

@@ -11,8 +11,8 @@ import (
 	"github.com/rancher/helm-locker/pkg/rawjson"
 )
 
-// serializers tell the REST client how to read what the API server sends: events of a watch as they are, their objects as
-// Live, and a Status, which comes in place of an object when something is wrong, as a Status.
+// serializers tell the REST client how to read what the API server sends: events of a watch as they are, their
+// objects as Live, and a Status, which comes in place of an object when something is wrong, as a Status.
 type serializers struct{ info runtime.SerializerInfo }
 
 // newSerializers returns serializers with a scheme that knows Status.
@@ -44,7 +44,9 @@ func (s serializers) DecoderToVersion(d runtime.Decoder, _ runtime.GroupVersione
 type objectReader struct{ runtime.Serializer }
 
 // Decode returns a Live, or a Status. It keeps nothing of text.
-func (r objectReader) Decode(text []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+func (r objectReader) Decode(
+	text []byte, defaults *schema.GroupVersionKind, into runtime.Object,
+) (runtime.Object, *schema.GroupVersionKind, error) {
 	if into != nil || isStatus(text) {
 		return r.Serializer.Decode(text, defaults, into)
 	}
@@ -82,7 +84,9 @@ func isStatus(text []byte) bool {
 type eventReader struct{ runtime.Serializer }
 
 // Decode fills in a WatchEvent, whose object is part of text and only valid as long.
-func (eventReader) Decode(text []byte, _ *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+func (eventReader) Decode(
+	text []byte, _ *schema.GroupVersionKind, into runtime.Object,
+) (runtime.Object, *schema.GroupVersionKind, error) {
 	event, ok := into.(*metav1.WatchEvent)
 	if !ok {
 		return nil, nil, fmt.Errorf("an event of a watch is asked for as a %T", into)

@@ -112,7 +112,8 @@ func readEvents(log io.Reader, take func(event)) error {
 	}
 }
 
-// apart reports whether a request is none of a revert: reports, and what the operator does whether anything drifts or not.
+// apart reports whether a request is none of a revert: reports, and what the operator does whether anything drifts
+// or not.
 func apart(request string) bool {
 	_, what, _ := strings.Cut(request, " ")
 	return what == "events" || strings.HasPrefix(what, "events.") || what == "leases.coordination.k8s.io" ||

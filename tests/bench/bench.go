@@ -44,8 +44,8 @@ type bench struct {
 	floor         *floor
 	audit         audit
 	releases      *readiness
-	// many is what the sections about many objects share, nil until one needs it; locked reports whether it is, and empty is the
-	// memory that the operator held before.
+	// many is what the sections about many objects share, nil until one needs it; locked reports whether it is, and
+	// empty is the memory that the operator held before.
 	many   *world
 	locked bool
 	empty  process.Resident
@@ -178,7 +178,8 @@ func progress(format string, args ...any) {
 }
 
 func (b *bench) namespace(ctx context.Context, name string) error {
-	_, err := b.setup.kube.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	_, err := b.setup.kube.CoreV1().Namespaces().Create(ctx,
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		return nil
 	}
@@ -194,14 +195,15 @@ type world struct {
 // releasesPerNamespace spreads releases as clusters do.
 const releasesPerNamespace = 20
 
-// world makes releases with a total of objects, spread evenly, and the same objects for the floor. Nothing is locked yet.
+// world makes releases with a total of objects, spread evenly, and the same objects for the floor. Nothing is
+// locked yet.
 func (b *bench) world(ctx context.Context, name string, releases, total int) (*world, error) {
 	w := &world{}
 	return w, b.grow(ctx, w, name, releases, total, true)
 }
 
-// grow adds releases to a world as world makes them, up to the given number of releases and objects; without objects for the
-// floor, if it is to have none.
+// grow adds releases to a world as world makes them, up to the given number of releases and objects; without
+// objects for the floor, if it is to have none.
 func (b *bench) grow(ctx context.Context, w *world, name string, releases, total int, withFloor bool) error {
 	begin, has := len(w.releases), len(w.locked)
 	progress("setting up %s: %d objects in %d releases", name, total-has, releases-begin)
@@ -209,7 +211,8 @@ func (b *bench) grow(ctx context.Context, w *world, name string, releases, total
 	made, floor := len(w.locked), len(w.floor)
 	for i := begin; i < releases; i++ {
 		n := (total - len(w.locked)) / (releases - i)
-		rel := types.NamespacedName{Namespace: fmt.Sprintf("%s-%d", name, i/releasesPerNamespace), Name: fmt.Sprintf("%s-%d", name, i)}
+		rel := types.NamespacedName{Namespace: fmt.Sprintf("%s-%d", name, i/releasesPerNamespace),
+			Name: fmt.Sprintf("%s-%d", name, i)}
 		floors := fmt.Sprintf("%s-floor-%d", name, i/releasesPerNamespace)
 		if i == begin || i%releasesPerNamespace == 0 {
 			for _, namespace := range []string{rel.Namespace, floors} {
@@ -227,7 +230,10 @@ func (b *bench) grow(ctx context.Context, w *world, name string, releases, total
 	}
 	for manager, side := range map[string][]object{"helm": w.locked[made:], "floor": w.floor[floor:]} {
 		marked := b.observer.mark(side...)
-		err := each(ctx, setupWidth, side, func(ctx context.Context, o object) error { return b.setup.create(ctx, o, manager) })
+		err := each(ctx, setupWidth, side, func(ctx context.Context,
+			o object) error {
+			return b.setup.create(ctx, o, manager)
+		})
 		if err != nil {
 			return fmt.Errorf("set objects up: %w", err)
 		}
@@ -254,7 +260,8 @@ func (b *bench) allRestored(ctx context.Context, marked map[object]uint64) error
 	}
 	for o := range marked {
 		if _, ok := times[o]; !ok {
-			return errors.Join(fmt.Errorf("%s %s/%s is not as declared after %s", o.resource(), o.namespace, o.name, patience), b.floor.error())
+			return errors.Join(fmt.Errorf("%s %s/%s is not as declared after %s", o.resource(), o.namespace, o.name,
+				patience), b.floor.error())
 		}
 	}
 	return nil

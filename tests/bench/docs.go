@@ -85,7 +85,8 @@ func (r *result) markdown(before *result) string {
 			fmt.Fprintf(&b, "| %s | %s |\n", x.Measure, strings.Join(x.cells(before), " | "))
 		}
 	}
-	fmt.Fprintf(&b, "\n![Distribution of latency](%s)\n![What more locked objects cost](%s)\n", latencyFile, scalingFile)
+	fmt.Fprintf(&b, "\n![Distribution of latency](%s)\n![What more locked objects cost](%s)\n", latencyFile,
+		scalingFile)
 	b.WriteString("\nRequests of the operator, for each revert unless it says otherwise:\n\n")
 	for _, s := range r.Sections {
 		for _, note := range s.Requests {
@@ -132,11 +133,13 @@ func (r *result) scalingPlot() plot {
 		}
 		lines := []line{
 			{name: "time to lock, s", colour: colourOperator}, {name: "memory at rest, MiB", colour: colourSecond},
-			{name: "single drift, median, ms", colour: colourThird}, {name: "single drift, floor, ms", colour: colourFloor, dashed: true},
+			{name: "single drift, median, ms", colour: colourThird},
+			{name: "single drift, floor, ms", colour: colourFloor, dashed: true},
 		}
 		for _, at := range s.Points {
 			for i, v := range []float64{at.Lock, at.Memory, at.Drift, at.Floor} {
-				lines[i].dots, lines[i].x, lines[i].y = true, append(lines[i].x, float64(at.Objects)), append(lines[i].y, max(v, 0.01))
+				lines[i].dots, lines[i].x, lines[i].y = true, append(lines[i].x, float64(at.Objects)),
+					append(lines[i].y, max(v, 0.01))
 			}
 		}
 		p.lines = append(p.lines, lines...)

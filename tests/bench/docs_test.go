@@ -40,7 +40,8 @@ func TestTheResultIsDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := string(content)
-	if !strings.HasPrefix(text, "before\n"+tableBegin) || !strings.HasSuffix(text, tableEnd+"\nafter\n") || strings.Contains(text, "old") {
+	if !strings.HasPrefix(text, "before\n"+tableBegin) || !strings.HasSuffix(text, tableEnd+"\nafter\n") ||
+		strings.Contains(text, "old") {
 		t.Errorf("the page is not the table between what was there:\n%s", text)
 	}
 	single, scale := strings.Index(text, "**single**"), strings.Index(text, "**scale**")

@@ -22,8 +22,9 @@ var (
 	deploymentsGVR = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 )
 
-// floor is the least that a reactor has to do: watch, see that an object is not as declared, patch it straight back with
-// a patch made beforehand. It knows nothing of Helm, and no precondition keeps it from undoing a write of Helm's.
+// floor is the least that a reactor has to do: watch, see that an object is not as declared, patch it straight back
+// with a patch made beforehand. It knows nothing of Helm, and no precondition keeps it from undoing a write of
+// Helm's.
 type floor struct {
 	client *client
 	writes chan struct{}

@@ -55,8 +55,10 @@ func (b *bench) history(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.section.plain(fmt.Sprintf("memory, %d releases of one small revision", len(w.releases)), "MiB", float64(before.Now)/bytesPerMiB)
-	b.section.growth(fmt.Sprintf("a history of %d revisions of %d KB in each of %d releases", b.revisions, b.payload, len(w.releases)), before, after)
+	b.section.plain(fmt.Sprintf("memory, %d releases of one small revision", len(w.releases)), "MiB",
+		float64(before.Now)/bytesPerMiB)
+	b.section.growth(fmt.Sprintf("a history of %d revisions of %d KB in each of %d releases", b.revisions, b.payload,
+		len(w.releases)), before, after)
 	b.section.plain("memory at most, with that history", "MiB", float64(after.Most)/bytesPerMiB)
 	return nil
 }

@@ -17,7 +17,8 @@ type machine struct {
 	System     string    `json:"system"`
 	Go         string    `json:"go"`
 	Kubernetes string    `json:"kubernetes"`
-	// LoadBefore and LoadAfter are the load averages of the last minute, which tell whether the machine was busy otherwise.
+	// LoadBefore and LoadAfter are the load averages of the last minute, which tell whether the machine was busy
+	// otherwise.
 	LoadBefore string `json:"loadBefore"`
 	LoadAfter  string `json:"loadAfter"`
 }
@@ -33,7 +34,8 @@ func thisMachine() machine {
 // String describes the machine in one paragraph.
 func (m machine) String() string {
 	return fmt.Sprintf("%s: %d cores of %s, %s memory, %s, %s, Kubernetes %s; load %s before, %s after",
-		m.Time.Format(time.RFC3339), m.Cores, m.Processor, m.Memory, m.System, m.Go, m.Kubernetes, m.LoadBefore, m.LoadAfter)
+		m.Time.Format(time.RFC3339), m.Cores, m.Processor, m.Memory, m.System, m.Go, m.Kubernetes, m.LoadBefore,
+		m.LoadAfter)
 }
 
 // proc returns the first value of a name in a file of /proc, "unknown" where there is none.
@@ -62,5 +64,6 @@ func read(path string) string {
 
 // short describes the machine in one line.
 func (m machine) short() string {
-	return fmt.Sprintf("%s, %d cores of %s, Kubernetes %s, load %s to %s", m.Time.Format("2006-01-02"), m.Cores, m.Processor, m.Kubernetes, m.LoadBefore, m.LoadAfter)
+	return fmt.Sprintf("%s, %d cores of %s, Kubernetes %s, load %s to %s", m.Time.Format("2006-01-02"), m.Cores,
+		m.Processor, m.Kubernetes, m.LoadBefore, m.LoadAfter)
 }

@@ -47,7 +47,10 @@ func parse(args []string) (options, error) {
 	o := options{}
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.StringVar(&o.only, "only", "", "sections to run, separated by commas: "+strings.Join(sectionNames(), ", "))
-	f.IntVar(&o.rounds, "rounds", 300, "single drifts, and as many on one object (at most 590: more of them in a minute count as a fight)")
+	f.IntVar(
+		&o.rounds, "rounds", 300, "single drifts, and as many on one object (at most 590: more of them in a minute "+
+			"count as a fight)",
+	)
 	f.IntVar(&o.deletions, "deletions", 60, "single deletions")
 	f.IntVar(&o.warmUp, "warm-up", 10, "rounds before those that count")
 	f.IntVar(&o.objects, "objects", 5000, "objects that are locked, and tampered with in a storm")
@@ -57,7 +60,10 @@ func parse(args []string) (options, error) {
 	f.IntVar(&o.burst, "burst", 500, "objects of one release that drift at once")
 	f.IntVar(&o.driftRate, "drift-rate", 200, "drifts per second on that release, sustained")
 	f.DurationVar(&o.driftTime, "drift-time", 12*time.Second, "how long these go on")
-	f.IntVar(&o.upgrades, "upgrades", 30, "upgrades by Helm of a release of 40 objects, half of them by Helm 3 and half by Helm 4")
+	f.IntVar(
+		&o.upgrades, "upgrades", 30, "upgrades by Helm of a release of 40 objects, half of them by Helm 3 and half "+
+			"by Helm 4",
+	)
 	f.IntVar(&o.unrelated, "unrelated", 10000, "Secrets and ConfigMaps that belong to no release")
 	f.IntVar(&o.churnRate, "churn-rate", 500, "status updates per second on locked Deployments")
 	f.DurationVar(&o.churnTime, "churn-time", 10*time.Second, "how long the status updates go on")
@@ -73,10 +79,14 @@ func parse(args []string) (options, error) {
 	f.BoolVar(&o.quick, "quick", false, "small numbers where no flag says otherwise")
 	f.BoolVar(&o.targets, "targets", true, "exit with 1 when a target is missed")
 	f.StringVar(&o.json, "json", "", "file to write the result to, as JSON")
-	f.StringVar(&o.docs, "docs", "", "directory to document the result in: "+strings.Join([]string{resultFile, pageFile, latencyFile, scalingFile}, ", "))
+	f.StringVar(&o.docs, "docs", "", "directory to document the result in: "+
+		strings.Join([]string{resultFile, pageFile, latencyFile, scalingFile}, ", "))
 	f.StringVar(&o.before, "before", "", "earlier result (JSON) to print beside this one")
 	f.StringVar(&o.operator, "operator", "", "operator to measure instead of one built from this tree")
-	f.StringVar(&o.profiles, "profiles", "", "directory for the operator's profiles (needs localhost:6060; costs a little speed)")
+	f.StringVar(
+		&o.profiles, "profiles", "", "directory for the operator's profiles (needs localhost:6060; costs a little "+
+			"speed)",
+	)
 	f.StringVar(&o.log, "operator-log", "", "file for the operator's log")
 	if err := f.Parse(args); err != nil {
 		return o, err
@@ -112,7 +122,8 @@ func (o *options) complete() error {
 	if o.releases < 1 || o.objects < o.releases {
 		return errors.New("there must be at least one object for each release")
 	}
-	if slices.Min([]int{o.burst, o.rounds, o.deletions, o.storms, o.tamperers, o.driftRate, o.churnRate, o.history, o.revisions, o.payload,
+	if slices.Min([]int{o.burst, o.rounds, o.deletions, o.storms, o.tamperers, o.driftRate, o.churnRate, o.history,
+		o.revisions, o.payload,
 		o.failovers, o.kills, o.perRelease}) < 1 || o.upgrades < 2 {
 		return errors.New("sizes must be positive, and upgrades at least two")
 	}
@@ -127,9 +138,12 @@ func (o *options) shorten(f *flag.FlagSet) {
 		n  *int
 		to int
 	}{
-		"rounds": {&o.rounds, 40}, "deletions": {&o.deletions, 15}, "objects": {&o.objects, 200}, "releases": {&o.releases, 8},
-		"storms": {&o.storms, 1}, "burst": {&o.burst, 100}, "unrelated": {&o.unrelated, 1000}, "upgrades": {&o.upgrades, 6},
-		"history": {&o.history, 10}, "failovers": {&o.failovers, 2}, "kills": {&o.kills, 1}, "per-release": {&o.perRelease, 10},
+		"rounds": {&o.rounds, 40}, "deletions": {&o.deletions, 15}, "objects": {&o.objects, 200},
+		"releases": {&o.releases, 8},
+		"storms":   {&o.storms, 1}, "burst": {&o.burst, 100}, "unrelated": {&o.unrelated, 1000},
+		"upgrades": {&o.upgrades, 6},
+		"history":  {&o.history, 10}, "failovers": {&o.failovers, 2}, "kills": {&o.kills, 1},
+		"per-release": {&o.perRelease, 10},
 	} {
 		if !given[name] {
 			*small.n = small.to

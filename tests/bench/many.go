@@ -13,7 +13,8 @@ import (
 	"github.com/rancher/helm-locker/tests/process"
 )
 
-// locking measures what it takes to lock many objects: time, writes and memory, in a process that has done nothing else.
+// locking measures what it takes to lock many objects: time, writes and memory, in a process that has done nothing
+// else.
 func (b *bench) locking(ctx context.Context) error {
 	w, err := b.manyWorld(ctx)
 	if err != nil {
@@ -91,8 +92,8 @@ func (b *bench) restart(ctx context.Context, w *world) error {
 	return b.operator.Profile(ctx, "heap?gc=1", filepath.Join(b.profiles, "started.heap"))
 }
 
-// startAll restarts the operator, with all HelmReleases of a world in place, and returns how long it took from its start until
-// all were Ready again.
+// startAll restarts the operator, with all HelmReleases of a world in place, and returns how long it took from its
+// start until all were Ready again.
 func (b *bench) startAll(ctx context.Context, w *world) (time.Duration, error) {
 	if err := b.operator.Stop(); err != nil {
 		return 0, err
@@ -170,9 +171,12 @@ func (b *bench) strangers(ctx context.Context) error {
 		meta := metav1.ObjectMeta{Name: fmt.Sprintf("stranger-%d", n)}
 		var err error
 		if n%2 == 0 {
-			_, err = b.setup.kube.CoreV1().Secrets(namespace).Create(ctx, &corev1.Secret{ObjectMeta: meta, Data: map[string][]byte{"key": content}}, metav1.CreateOptions{})
+			_, err = b.setup.kube.CoreV1().Secrets(namespace).Create(ctx,
+				&corev1.Secret{ObjectMeta: meta, Data: map[string][]byte{"key": content}}, metav1.CreateOptions{})
 		} else {
-			_, err = b.setup.kube.CoreV1().ConfigMaps(namespace).Create(ctx, &corev1.ConfigMap{ObjectMeta: meta, BinaryData: map[string][]byte{"key": content}}, metav1.CreateOptions{})
+			_, err = b.setup.kube.CoreV1().ConfigMaps(namespace).Create(ctx,
+				&corev1.ConfigMap{ObjectMeta: meta, BinaryData: map[string][]byte{"key": content}},
+				metav1.CreateOptions{})
 		}
 		return err
 	})

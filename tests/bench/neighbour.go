@@ -47,12 +47,14 @@ func (b *bench) neighbour(ctx context.Context) error {
 		return err
 	}
 	for _, a := range []attack{
-		{fmt.Sprintf("beside %d edits/s of another namespace", fightRate), fightRate, func(ctx context.Context, n int) error {
-			return b.tamper.tamper(ctx, fighter.locked[n%len(fighter.locked)], b.nextForeign())
-		}},
-		{fmt.Sprintf("beside a record of %d objects that changes all the time", bigObjects), bigRecordRate, func(context.Context, int) error {
-			return b.setup.record(revision{release: big.releases[0], number: 1, objects: big.locked, replace: true})
-		}},
+		{fmt.Sprintf("beside %d edits/s of another namespace", fightRate), fightRate,
+			func(ctx context.Context, n int) error {
+				return b.tamper.tamper(ctx, fighter.locked[n%len(fighter.locked)], b.nextForeign())
+			}},
+		{fmt.Sprintf("beside a record of %d objects that changes all the time", bigObjects), bigRecordRate,
+			func(context.Context, int) error {
+				return b.setup.record(revision{release: big.releases[0], number: 1, objects: big.locked, replace: true})
+			}},
 	} {
 		if err := b.besides(ctx, victim, a); err != nil {
 			return fmt.Errorf("%s: %w", a.name, err)

@@ -41,7 +41,8 @@ func (o object) resource() string {
 func objects(namespace, release, prefix string, n int) []object {
 	all := make([]object, 0, n)
 	for i := range n {
-		all = append(all, object{deployment: i%2 == 1, namespace: namespace, name: fmt.Sprintf("%s-%d", prefix, i), release: release})
+		all = append(all, object{deployment: i%2 == 1, namespace: namespace, name: fmt.Sprintf("%s-%d", prefix, i),
+			release: release})
 	}
 	return all
 }
@@ -72,7 +73,9 @@ func containers() []any {
 		"name": "web", "image": declaredImage, "args": []any{"serve", "--config=/etc/web/application.yaml"},
 		"env": []any{
 			map[string]any{"name": "LOG_LEVEL", "value": "info"}, map[string]any{"name": "REGION", "value": "eu-1"},
-			map[string]any{"name": "POD", "valueFrom": map[string]any{"fieldRef": map[string]any{"fieldPath": "metadata.name"}}},
+			map[string]any{
+				"name": "POD", "valueFrom": map[string]any{"fieldRef": map[string]any{"fieldPath": "metadata.name"}},
+			},
 		},
 		"ports":         []any{map[string]any{"name": "http", "containerPort": int64(8080)}},
 		"livenessProbe": probe, "readinessProbe": probe,
@@ -94,7 +97,8 @@ func (o object) liveContent() map[string]any {
 		labels[managedByLabel] = managedByFloor
 	}
 	u.SetLabels(labels)
-	u.SetAnnotations(map[string]string{"meta.helm.sh/release-name": o.release, "meta.helm.sh/release-namespace": o.namespace})
+	u.SetAnnotations(map[string]string{"meta.helm.sh/release-name": o.release,
+		"meta.helm.sh/release-namespace": o.namespace})
 	return content
 }
 
@@ -106,7 +110,9 @@ func (o object) restoring() map[string]any {
 	if !o.deployment {
 		return map[string]any{"data": map[string]any{"value": declared}}
 	}
-	return map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"containers": containers()}}}}
+	return map[string]any{
+		"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"containers": containers()}}},
+	}
 }
 
 // isDeclared reports whether a live object, as a typed client returns it, is as declared.

@@ -122,8 +122,8 @@ func (o *observer) mark(objects ...object) map[object]uint64 {
 	return versions
 }
 
-// restored waits until every object has become as declared after the version that was marked, and returns when each did.
-// When ctx ends before, it returns those that did by then. Only one caller may wait at a time.
+// restored waits until every object has become as declared after the version that was marked, and returns when each
+// did. When ctx ends before, it returns those that did by then. Only one caller may wait at a time.
 func (o *observer) restored(ctx context.Context, marked map[object]uint64) (map[object]time.Time, error) {
 	done := make(chan struct{})
 	o.mu.Lock()

@@ -63,11 +63,13 @@ func (p plot) svg(note string) string {
 		text(&b, marginLeft-6, at+4, "end", tickLabel(t), "")
 	}
 	text(&b, marginLeft+innerWidth/2, plotHeight-14, "middle", p.x, "")
-	text(&b, 14, marginTop+innerHeight/2, "middle", p.y, fmt.Sprintf(`transform="rotate(-90 14 %g)"`, marginTop+innerHeight/2))
+	text(&b, 14, marginTop+innerHeight/2, "middle", p.y,
+		fmt.Sprintf(`transform="rotate(-90 14 %g)"`, marginTop+innerHeight/2))
 	for i, l := range p.lines {
 		l.draw(&b, x, y)
 		at := float64(marginTop + 12 + i*legendRow)
-		fmt.Fprintf(&b, `<path d="M%d %g h%d" stroke="%s" stroke-width="2"%s/>`+"\n", marginLeft+12, at-4, legendLine, l.colour, l.dashes())
+		fmt.Fprintf(&b, `<path d="M%d %g h%d" stroke="%s" stroke-width="2"%s/>`+"\n", marginLeft+
+			12, at-4, legendLine, l.colour, l.dashes())
 		text(&b, marginLeft+12+legendLine+6, at, "start", l.name, "")
 	}
 	text(&b, plotWidth/2, plotHeight+8, "middle", note, `font-size="9"`)
@@ -91,11 +93,13 @@ func (l line) draw(b *strings.Builder, x, y axis) {
 			fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="3" fill="%s"/>`+"\n", px, py, l.colour)
 		}
 	}
-	fmt.Fprintf(b, `<path d="%s" fill="none" stroke="%s" stroke-width="2"%s/>`+"\n", path.String(), l.colour, l.dashes())
+	fmt.Fprintf(b, `<path d="%s" fill="none" stroke="%s" stroke-width="2"%s/>`+
+		"\n", path.String(), l.colour, l.dashes())
 }
 
 func text(b *strings.Builder, x, y float64, anchor, s, more string) {
-	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="%s" %s>%s</text>`+"\n", x, y, anchor, more, html.EscapeString(s))
+	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="%s" %s>%s</text>`+
+		"\n", x, y, anchor, more, html.EscapeString(s))
 }
 
 func rule(b *strings.Builder, x1, y1, x2, y2 float64) {

@@ -27,14 +27,19 @@ type question struct {
 	ask func(ctx context.Context, version string) error
 }
 
-// questions measures what it costs to ask for the records of a release right after something was written, against what a write
-// costs. It says how near to the floor whoever asks before a write can come. The operator takes no part.
+// questions measures what it costs to ask for the records of a release right after something was written, against
+// what a write costs. It says how near to the floor whoever asks before a write can come. The operator takes no
+// part.
 func (b *bench) questions(ctx context.Context) error {
 	a, err := b.newAsker(ctx)
 	if err != nil {
 		return err
 	}
-	all := append([]question{{"a write", alone, func(ctx context.Context, _ string) error { _, err := a.write(ctx); return err }}}, a.ways()...)
+	all := append([]question{{"a write", alone, func(ctx context.Context, _ string) error {
+		_,
+			err := a.write(ctx)
+		return err
+	}}}, a.ways()...)
 	rounds := max(1, b.rounds/4)
 	progress("questions: %d rounds", rounds)
 	times := make([][]time.Duration, len(all))
@@ -57,7 +62,8 @@ func (b *bench) questions(ctx context.Context) error {
 		}
 	}
 	for i, q := range all[1:] {
-		b.section.against(q.name+", median", "ms", milliseconds(quantile(times[0], 0.5)), milliseconds(quantile(times[i+1], 0.5)))
+		b.section.against(q.name+", median", "ms", milliseconds(quantile(times[0], 0.5)),
+			milliseconds(quantile(times[i+1], 0.5)))
 	}
 	return nil
 }
@@ -98,14 +104,18 @@ func (b *bench) newAsker(ctx context.Context) (*asker, error) {
 	}
 	in := w.releases[0]
 	a := &asker{
-		kube: b.tamper, in: in, secrets: client.Resource(corev1.SchemeGroupVersion.WithResource("secrets")).Namespace(in.Namespace),
+		kube: b.tamper, in: in, secrets: client.Resource(
+			corev1.SchemeGroupVersion.WithResource("secrets"),
+		).Namespace(in.Namespace),
 		marks: marks.CoreV1().Secrets(in.Namespace), shown: make(chan string, 1), failed: make(chan error, 1),
 	}
 	own := metav1.ObjectMeta{Name: askedObject}
-	if _, err := a.kube.kube.CoreV1().ConfigMaps(in.Namespace).Create(ctx, &corev1.ConfigMap{ObjectMeta: own}, metav1.CreateOptions{}); err != nil {
+	if _, err := a.kube.kube.CoreV1().ConfigMaps(in.Namespace).Create(ctx, &corev1.ConfigMap{ObjectMeta: own},
+		metav1.CreateOptions{}); err != nil {
 		return nil, fmt.Errorf("create a ConfigMap: %w", err)
 	}
-	if _, err := a.kube.kube.CoreV1().Secrets(in.Namespace).Create(ctx, &corev1.Secret{ObjectMeta: own}, metav1.CreateOptions{}); err != nil {
+	if _, err := a.kube.kube.CoreV1().Secrets(in.Namespace).Create(ctx, &corev1.Secret{ObjectMeta: own},
+		metav1.CreateOptions{}); err != nil {
 		return nil, fmt.Errorf("create a Secret: %w", err)
 	}
 	records, err := a.secrets.List(ctx, a.records())
@@ -114,7 +124,10 @@ func (b *bench) newAsker(ctx context.Context) (*asker, error) {
 	}
 	a.record = records.Items[0].Name
 	all := source{
-		list:  func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return a.secrets.List(ctx, o) },
+		list: func(ctx context.Context, o metav1.ListOptions) (runtime.Object,
+			error) {
+			return a.secrets.List(ctx, o)
+		},
 		watch: a.secrets.Watch,
 	}
 	return a, follow(ctx, all, a.take, func(err error) { a.failed <- err })
@@ -136,7 +149,8 @@ func (a *asker) take(event apiwatch.Event) {
 func (a *asker) write(ctx context.Context) (version string, err error) {
 	a.count++
 	body := fmt.Appendf(nil, `{"data":{"count":"%d"}}`, a.count)
-	written, err := a.kube.kube.CoreV1().ConfigMaps(a.in.Namespace).Patch(ctx, askedObject, types.MergePatchType, body, metav1.PatchOptions{})
+	written, err := a.kube.kube.CoreV1().ConfigMaps(a.in.Namespace).Patch(ctx, askedObject, types.MergePatchType, body,
+		metav1.PatchOptions{})
 	if err != nil {
 		return "", fmt.Errorf("write: %w", err)
 	}
@@ -174,7 +188,8 @@ func (a *asker) mark(ctx context.Context, _ string) error {
 	answered := make(chan error, 1)
 	go func() {
 		_, err := a.marks.Update(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
-			Name: askedObject, Annotations: map[string]string{markOfTheTest: mark}, ManagedFields: []metav1.ManagedFieldsEntry{{}},
+			Name: askedObject, Annotations: map[string]string{markOfTheTest: mark},
+			ManagedFields: []metav1.ManagedFieldsEntry{{}},
 		}}, metav1.UpdateOptions{})
 		answered <- err
 	}()

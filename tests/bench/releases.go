@@ -25,7 +25,8 @@ import (
 	"github.com/rancher/helm-locker/tests/process"
 )
 
-var helmReleasesGVR = schema.GroupVersionResource{Group: "helm.cattle.io", Version: "v1alpha1", Resource: "helmreleases"}
+var helmReleasesGVR = schema.GroupVersionResource{Group: "helm.cattle.io", Version: "v1alpha1",
+	Resource: "helmreleases"}
 
 // revision is one revision of a release, the newest one unless it is superseded.
 type revision struct {
@@ -56,8 +57,9 @@ func (c *client) record(r revision) error {
 	now := helmtime.Now()
 	rel := &release.Release{
 		Name: r.release.Name, Namespace: r.release.Namespace, Version: r.number, Manifest: manifest.String(),
-		Info:  &release.Info{FirstDeployed: now, LastDeployed: now, Status: status, Description: "Install complete"},
-		Chart: &chart.Chart{Metadata: &chart.Metadata{APIVersion: chart.APIVersionV2, Name: r.release.Name, Version: "0.1.0"}},
+		Info: &release.Info{FirstDeployed: now, LastDeployed: now, Status: status, Description: "Install complete"},
+		Chart: &chart.Chart{Metadata: &chart.Metadata{APIVersion: chart.APIVersionV2, Name: r.release.Name,
+			Version: "0.1.0"}},
 	}
 	if len(r.ballast) > 0 {
 		rel.Chart.Files = []*chart.File{{Name: "ballast.bin", Data: r.ballast}}
@@ -173,7 +175,8 @@ func (r *readiness) lock(ctx context.Context, releases []types.NamespacedName) e
 			"metadata": map[string]any{"name": rel.Name, "namespace": r.namespace},
 			"spec":     map[string]any{"release": map[string]any{"name": rel.Name, "namespace": rel.Namespace}},
 		}}
-		_, err := r.client.dynamic.Resource(helmReleasesGVR).Namespace(r.namespace).Create(ctx, hr, metav1.CreateOptions{})
+		_, err := r.client.dynamic.Resource(helmReleasesGVR).Namespace(r.namespace).Create(ctx, hr,
+			metav1.CreateOptions{})
 		return err
 	})
 }
@@ -181,7 +184,8 @@ func (r *readiness) lock(ctx context.Context, releases []types.NamespacedName) e
 // unlock deletes the HelmReleases of releases.
 func (r *readiness) unlock(ctx context.Context, releases []types.NamespacedName) error {
 	return each(ctx, 8, releases, func(ctx context.Context, rel types.NamespacedName) error {
-		return r.client.dynamic.Resource(helmReleasesGVR).Namespace(r.namespace).Delete(ctx, rel.Name, metav1.DeleteOptions{})
+		return r.client.dynamic.Resource(helmReleasesGVR).Namespace(r.namespace).Delete(ctx, rel.Name,
+			metav1.DeleteOptions{})
 	})
 }
 

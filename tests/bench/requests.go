@@ -27,7 +27,8 @@ type client struct {
 	dynamic dynamic.Interface
 }
 
-// newClient returns a client that is named agent. The answers to its typed requests come as protobuf, which costs least.
+// newClient returns a client that is named agent. The answers to its typed requests come as protobuf, which costs
+// least.
 func newClient(config *rest.Config, agent string) (*client, error) {
 	config = rest.CopyConfig(config)
 	config.UserAgent = agent

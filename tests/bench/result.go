@@ -78,8 +78,8 @@ type curve struct {
 type point struct {
 	Releases int `json:"releases"`
 	Objects  int `json:"objects"`
-	// Lock is the time until all of them were Ready, in seconds; Memory is resident, in MiB, and Own is what of it is no page of
-	// the program's file.
+	// Lock is the time until all of them were Ready, in seconds; Memory is resident, in MiB, and Own is what of it
+	// is no page of the program's file.
 	Lock   float64 `json:"lock"`
 	Memory float64 `json:"memory"`
 	Own    float64 `json:"own"`
@@ -90,7 +90,8 @@ type point struct {
 
 func newResult(o options) *result {
 	return &result{Machine: thisMachine(), Sizes: sizes{
-		Rounds: o.rounds, Deletions: o.deletions, Objects: o.objects, Releases: o.releases, Storms: o.storms, Burst: o.burst,
+		Rounds: o.rounds, Deletions: o.deletions, Objects: o.objects, Releases: o.releases, Storms: o.storms,
+		Burst:    o.burst,
 		Upgrades: o.upgrades, History: o.history, Unrelated: o.unrelated, Scale: o.scale, Quick: o.quick,
 	}}
 }

@@ -63,7 +63,8 @@ func TestRequestsAreCountedByWhoMadeThem(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	if counted.work() != 4 || counted.writes() != 1 {
-		t.Errorf("got %d requests and %d writes, want 4 and 1 (a dry run is no write)", counted.work(), counted.writes())
+		t.Errorf("got %d requests and %d writes, want 4 and 1 (a dry run is no write)", counted.work(),
+			counted.writes())
 	}
 }
 
@@ -75,35 +76,78 @@ func TestTargets(t *testing.T) {
 		missed bool
 	}{
 		{"2.1 times the floor", func(s *section) { s.latency(singleDrift, milliseconds(10), milliseconds(21)) }, false},
-		{"more than 2.1 times the floor", func(s *section) { s.latency(singleDrift, milliseconds(10), milliseconds(22)) }, true},
-		{"2.5 times the floor again and again", func(s *section) { s.latency(oneObject, milliseconds(10), milliseconds(25)) }, false},
-		{"more than 2.6 times the floor again and again", func(s *section) { s.latency(oneRelease, milliseconds(10), milliseconds(27)) }, true},
-		{"a deletion has no target", func(s *section) { s.latency(deletions, milliseconds(3), milliseconds(70)) }, false},
+		{"more than 2.1 times the floor", func(s *section) {
+			s.latency(singleDrift, milliseconds(10),
+				milliseconds(22))
+		}, true},
+		{"2.5 times the floor again and again", func(s *section) {
+			s.latency(oneObject, milliseconds(10),
+				milliseconds(25))
+		}, false},
+		{"more than 2.6 times the floor again and again",
+			func(s *section) { s.latency(oneRelease, milliseconds(10), milliseconds(27)) }, true},
+		{"a deletion has no target", func(s *section) { s.latency(deletions, milliseconds(3), milliseconds(70)) },
+			false},
 		{"no floor to compare with", func(s *section) { s.latency(singleDrift, nil, milliseconds(7)) }, true},
-		{"0.7 of the throughput", func(s *section) { s.storm("storm", stormLimit, [2][]float64{{100}, {70}}, []float64{1}) }, false},
-		{"less than that", func(s *section) { s.storm("storm", stormLimit, [2][]float64{{100}, {69}}, []float64{1}) }, true},
-		{"one object lost in one storm", func(s *section) { s.storm("storm", stormLimit, [2][]float64{{100}, {90}}, []float64{1, 0.999}) }, true},
-		{"two requests for a single drift", func(s *section) { s.requests(singleDrift, requests{"list secrets": 10, "patch configmaps": 10}, 10) }, false},
-		{"three requests for a single drift", func(s *section) { s.requests(singleDrift, requests{"list secrets": 20, "patch configmaps": 10}, 10) }, true},
-		{"two requests for each drift in a storm", func(s *section) { s.requests("storm, mixed", requests{"list secrets": 10, "patch configmaps": 10}, 10) }, true},
+		{"0.7 of the throughput", func(s *section) {
+			s.storm("storm", stormLimit, [2][]float64{{100}, {70}},
+				[]float64{1})
+		}, false},
+		{"less than that", func(s *section) { s.storm("storm", stormLimit, [2][]float64{{100}, {69}}, []float64{1}) },
+			true},
+		{"one object lost in one storm", func(s *section) {
+			s.storm("storm", stormLimit, [2][]float64{{100}, {90}},
+				[]float64{1, 0.999})
+		}, true},
+		{"two requests for a single drift", func(s *section) {
+			s.requests(singleDrift,
+				requests{"list secrets": 10, "patch configmaps": 10}, 10)
+		}, false},
+		{"three requests for a single drift", func(s *section) {
+			s.requests(singleDrift,
+				requests{"list secrets": 20, "patch configmaps": 10}, 10)
+		}, true},
+		{"two requests for each drift in a storm",
+			func(s *section) { s.requests("storm, mixed", requests{"list secrets": 10, "patch configmaps": 10}, 10) },
+			true},
 		{"a write at the lock", func(s *section) { s.writes("lock", 1) }, true},
 		{"5,000 objects locked in time", func(s *section) { s.locked("lock", 3500*time.Millisecond, 5000) }, false},
 		{"5,000 objects locked too late", func(s *section) { s.locked("lock", 3600*time.Millisecond, 5000) }, true},
 		{"50,000 objects locked in time", func(s *section) { s.locked("lock", 30*time.Second, 50000) }, false},
 		{"50,000 objects locked too late", func(s *section) { s.locked("lock", 31*time.Second, 50000) }, true},
-		{"memory within the limit of its objects", func(s *section) { s.memory("locked", process.Resident{Now: 68 << 20}, process.Resident{}, 1024) }, false},
-		{"memory over the limit of its objects", func(s *section) { s.memory("locked", process.Resident{Now: 69 << 20}, process.Resident{}, 1024) }, true},
+		{"memory within the limit of its objects",
+			func(s *section) { s.memory("locked", process.Resident{Now: 68 << 20}, process.Resident{}, 1024) }, false},
+		{"memory over the limit of its objects", func(s *section) {
+			s.memory("locked", process.Resident{Now: 69 << 20},
+				process.Resident{}, 1024)
+		}, true},
 		{"little processor time at the full rate", func(s *section) { s.churn(500, 500, 0.05) }, false},
 		{"little processor time at a tenth of the rate", func(s *section) { s.churn(500, 50, 0.05) }, true},
 		{"a drift lost among status updates", func(s *section) { s.churnDrift(2000, 1500, 0.999) }, true},
-		{"less memory than before", func(s *section) { s.growth("x", process.Resident{Now: 9 << 20}, process.Resident{Now: 5 << 20}) }, false},
-		{"more memory than before", func(s *section) { s.growth("x", process.Resident{Now: 5 << 20}, process.Resident{Now: 9 << 20}) }, true},
-		{"Helm as fast as ever", func(s *section) { s.upgrades("Helm", milliseconds(100), milliseconds(105), 0, 0) }, false},
+		{"less memory than before", func(s *section) {
+			s.growth("x", process.Resident{Now: 9 << 20},
+				process.Resident{Now: 5 << 20})
+		}, false},
+		{"more memory than before", func(s *section) {
+			s.growth("x", process.Resident{Now: 5 << 20},
+				process.Resident{Now: 9 << 20})
+		}, true},
+		{"Helm as fast as ever", func(s *section) { s.upgrades("Helm", milliseconds(100), milliseconds(105), 0, 0) },
+			false},
 		{"Helm slowed down", func(s *section) { s.upgrades("Helm", milliseconds(100), milliseconds(106), 0, 0) }, true},
-		{"a write during an upgrade", func(s *section) { s.upgrades("Helm", milliseconds(100), milliseconds(100), 1, 1) }, true},
-		{"a write after an upgrade", func(s *section) { s.upgrades("Helm", milliseconds(100), milliseconds(100), 0, 1) }, true},
+		{"a write during an upgrade", func(s *section) {
+			s.upgrades("Helm", milliseconds(100), milliseconds(100), 1,
+				1)
+		}, true},
+		{"a write after an upgrade", func(s *section) {
+			s.upgrades("Helm", milliseconds(100), milliseconds(100), 0,
+				1)
+		}, true},
 		{"a standby in time", func(s *section) { s.graceful(milliseconds(1000), milliseconds(5000)) }, false},
-		{"one standby too late", func(s *section) { s.graceful([]time.Duration{0, 1001 * time.Millisecond}, milliseconds(5)) }, true},
+		{"one standby too late", func(s *section) {
+			s.graceful([]time.Duration{0, 1001 * time.Millisecond},
+				milliseconds(5))
+		}, true},
 		{"in time after a kill", func(s *section) { s.killed(milliseconds(6000), 5*time.Second) }, false},
 		{"too late after a kill", func(s *section) { s.killed(milliseconds(6001), 5*time.Second) }, true},
 		{"a queue that stays", func(s *section) {
@@ -192,7 +236,8 @@ func TestWritesBetweenHelmsFirstAndLast(t *testing.T) {
 	}{
 		{"none", upgradeLog("Helm/3 create a", "helm-locker/v1 get a", "Helm/3 patch a"), 0},
 		{"one", upgradeLog("Helm/3 create a", "helm-locker/v1 patch a", "Helm/3 patch a"), 1},
-		{"before and after", upgradeLog("helm-locker/v1 patch a", "Helm/3 create a", "Helm/3 patch a", "helm-locker/v1 patch a"), 0},
+		{"before and after", upgradeLog("helm-locker/v1 patch a", "Helm/3 create a", "Helm/3 patch a",
+			"helm-locker/v1 patch a"), 0},
 		{"elsewhere", upgradeLog("Helm/3 create a", "helm-locker/v1 patch b", "Helm/3 patch a"), 0},
 		{"Helm only read", upgradeLog("Helm/3 get a", "helm-locker/v1 patch a", "Helm/3 list a"), 0},
 	} {
@@ -232,7 +277,8 @@ func TestTheObserverSeesRestorations(t *testing.T) {
 	obj := object{namespace: "n", name: "a", release: "r"}
 	at := func(kind apiwatch.EventType, version, value string) {
 		o.take(apiwatch.Event{Type: kind, Object: &v1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "a", ResourceVersion: version}, Data: map[string]string{"value": value},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "a", ResourceVersion: version},
+			Data:       map[string]string{"value": value},
 		}})
 	}
 	restored := func(marked map[object]uint64) bool {

@@ -8,8 +8,8 @@ import (
 // scaleRounds are the single drifts that are measured at every size.
 const scaleRounds = 40
 
-// scaling measures what more and more locked releases cost, each time in a process of its own. What is not locked does not
-// exist yet.
+// scaling measures what more and more locked releases cost, each time in a process of its own. What is not locked
+// does not exist yet.
 func (b *bench) scaling(ctx context.Context) error {
 	reference, err := b.world(ctx, "reference", 1, upgradeObjects) // for the floor
 	if err != nil {

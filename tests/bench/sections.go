@@ -15,8 +15,10 @@ type part struct {
 // behind is no burden to the next.
 func stages() [][]part {
 	return [][]part{
-		{{"single", (*bench).latency}, {"questions", (*bench).questions}, {"burst", (*bench).bursts}, {"upgrades", (*bench).upgrades}},
-		{{"lock", (*bench).locking}, {"storm", (*bench).storms}, {"churn", (*bench).churn}, {"unrelated", (*bench).strangers}},
+		{{"single", (*bench).latency}, {"questions", (*bench).questions}, {"burst", (*bench).bursts},
+			{"upgrades", (*bench).upgrades}},
+		{{"lock", (*bench).locking}, {"storm", (*bench).storms}, {"churn", (*bench).churn},
+			{"unrelated", (*bench).strangers}},
 		{{"neighbour", (*bench).neighbour}},
 		{{"history", (*bench).history}},
 		{{"failover", (*bench).failover}},

@@ -17,8 +17,8 @@ func quantile(sample []time.Duration, q float64) time.Duration {
 	return sorted[max(0, min(len(sorted)-1, int(math.Ceil(q*float64(len(sorted))))-1))]
 }
 
-// percentiles returns the quantiles from 0 to 1 in steps of a hundredth, in milliseconds, rounded to microseconds; none of an
-// empty sample.
+// percentiles returns the quantiles from 0 to 1 in steps of a hundredth, in milliseconds, rounded to microseconds;
+// none of an empty sample.
 func percentiles(sample []time.Duration) []float64 {
 	if len(sample) == 0 {
 		return nil
@@ -36,9 +36,9 @@ func middle(sample []float64) float64 {
 	return sorted[(len(sorted)-1)/2]
 }
 
-// exponent returns the k for which y is nearest to c * x^k: the slope of the line that fits the logarithms best, in the
-// sense of least squares. Values that are not positive are left out: too small to be measured. With fewer than two others
-// nothing is known to grow, and it is zero.
+// exponent returns the k for which y is nearest to c * x^k: the slope of the line that fits the logarithms best, in
+// the sense of least squares. Values that are not positive are left out: too small to be measured. With fewer than
+// two others nothing is known to grow, and it is zero.
 func exponent(x, y []float64) float64 {
 	var n, sumX, sumY, sumXX, sumXY float64
 	for i := range x {

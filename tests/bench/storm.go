@@ -17,7 +17,8 @@ func (b *bench) bursts(ctx context.Context) error {
 	if _, err := b.lock(ctx, w); err != nil {
 		return err
 	}
-	if err := b.stormTurns(ctx, "one release all drifted", w, stormKind{times: b.options.storms, limit: burstLimit}); err != nil {
+	if err := b.stormTurns(ctx, "one release all drifted", w,
+		stormKind{times: b.options.storms, limit: burstLimit}); err != nil {
 		return err
 	}
 	if err := b.sustained(ctx, w); err != nil {
@@ -52,8 +53,8 @@ func (b *bench) storms(ctx context.Context) error {
 	return nil
 }
 
-// stormKind is how a storm goes through the objects of a world: one release after the other or, when mixed, all of them at
-// once; how many times; and what share of the floor's throughput is wanted.
+// stormKind is how a storm goes through the objects of a world: one release after the other or, when mixed, all of
+// them at once; how many times; and what share of the floor's throughput is wanted.
 type stormKind struct {
 	mixed bool
 	times int
@@ -111,12 +112,15 @@ func (b *bench) stormTurns(ctx context.Context, name string, w *world, kind stor
 	return b.operator.Profile(ctx, "allocs", filepath.Join(b.profiles, name+".allocs"))
 }
 
-// storm tampers with all objects as fast as it can and returns how many were restored per second, counted from the first
-// tampering to the last restoration, and the share that was restored at all.
+// storm tampers with all objects as fast as it can and returns how many were restored per second, counted from the
+// first tampering to the last restoration, and the share that was restored at all.
 func (b *bench) storm(ctx context.Context, objects []object) (rate, share float64, err error) {
 	marked := b.observer.mark(objects...)
 	begun := time.Now()
-	err = each(ctx, b.tamperers, objects, func(ctx context.Context, o object) error { return b.tamper.tamper(ctx, o, b.nextForeign()) })
+	err = each(ctx, b.tamperers, objects, func(ctx context.Context,
+		o object) error {
+		return b.tamper.tamper(ctx, o, b.nextForeign())
+	})
 	if err != nil {
 		return 0, 0, err
 	}

@@ -19,8 +19,8 @@ type steady struct {
 	queue []int
 }
 
-// growth returns how many more drifts waited in the last quarter of the time than in the second: what does not keep up grows
-// all the time, and what does has settled after the first quarter.
+// growth returns how many more drifts waited in the last quarter of the time than in the second: what does not keep
+// up grows all the time, and what does has settled after the first quarter.
 func (s steady) growth() float64 {
 	n := len(s.queue)
 	return max(0, mean(s.queue[n*3/4:])-mean(s.queue[n/4:n/2]))

@@ -49,7 +49,8 @@ func (x row) cells(before *result) []string {
 			verdict = "MISSED"
 		}
 	}
-	cells := []string{optional(x.Floor, figure), figure(x.Operator), x.Unit, optional(x.Ratio, times), x.Target, verdict}
+	cells := []string{optional(x.Floor, figure), figure(x.Operator), x.Unit, optional(x.Ratio, times), x.Target,
+		verdict}
 	if before == nil {
 		return cells
 	}

@@ -22,7 +22,7 @@ const (
 	stormRequestsLimit = 1.2
 	upgradeLimit       = 1.05 // times Helm without a lock
 	queueLimit         = 20.0 // drifts: a tenth of what a second brings
-	madeLimit          = 0.9  // times the drifts that could be made with the floor at work: a saturated API server is not our queue
+	madeLimit          = 0.9  // times the drifts made with the floor at work: a saturated API server is not our queue
 
 	lockLimit     = 3500 * time.Millisecond // of lockObjects
 	lockObjects   = 5000
@@ -52,7 +52,8 @@ func (s *section) latency(name string, floor, operator []time.Duration) {
 		at    float64
 		limit float64
 	}{{"median", 0.5, median}, {"p90", 0.9, 0}, {"p99", 0.99, p99}} {
-		added := s.against(name+", "+q.name, "ms", milliseconds(quantile(floor, q.at)), milliseconds(quantile(operator, q.at)))
+		added := s.against(name+", "+q.name, "ms", milliseconds(quantile(floor, q.at)),
+			milliseconds(quantile(operator, q.at)))
 		if name != deletions && q.limit > 0 {
 			added.ratioAtMost(q.limit)
 		}
@@ -89,7 +90,8 @@ func (s *section) neighbour(name string, alone, attacked []time.Duration) {
 		name      string
 		at, limit float64
 	}{{"median", 0.5, neighbourMedian}, {"p99", 0.99, neighbourP99}} {
-		s.against(name+", "+q.name, "ms", milliseconds(quantile(alone, q.at)), milliseconds(quantile(attacked, q.at))).ratioAtMost(q.limit)
+		s.against(name+", "+q.name, "ms", milliseconds(quantile(alone, q.at)),
+			milliseconds(quantile(attacked, q.at))).ratioAtMost(q.limit)
 	}
 }
 
@@ -102,7 +104,8 @@ func (s *section) sustained(asked int, runs [2]steady) {
 		name string
 		at   float64
 	}{{"median", 0.5}, {"p99", 0.99}} {
-		s.against(name+", "+q.name, "ms", milliseconds(quantile(runs[0].lived, q.at)), milliseconds(quantile(runs[1].lived, q.at)))
+		s.against(name+", "+q.name, "ms", milliseconds(quantile(runs[0].lived, q.at)),
+			milliseconds(quantile(runs[1].lived, q.at)))
 	}
 	floor, grown := runs[0].growth(), runs[1].growth()
 	queue := s.plain(name+", growth of the queue", "drifts", grown)
@@ -116,10 +119,13 @@ func (s *section) sustained(asked int, runs [2]steady) {
 // Helm was upgrading.
 func (s *section) upgrades(helm string, unlocked, locked []time.Duration, between, total int) {
 	name := "upgrade by " + helm
-	s.against(name+", median", "ms", milliseconds(quantile(unlocked, 0.5)), milliseconds(quantile(locked, 0.5))).ratioAtMost(upgradeLimit)
+	s.against(name+", median", "ms", milliseconds(quantile(unlocked, 0.5)),
+		milliseconds(quantile(locked, 0.5))).ratioAtMost(upgradeLimit)
 	s.against(name+", p90", "ms", milliseconds(quantile(unlocked, 0.9)), milliseconds(quantile(locked, 0.9)))
-	s.plain(fmt.Sprintf("%s, %d times: our writes between Helm's first and last", name, len(locked)), "", float64(between)).want(between == 0, "0")
-	s.plain(fmt.Sprintf("%s, %d times: our writes to the objects at all", name, len(locked)), "", float64(total)).want(total == 0, "0")
+	s.plain(fmt.Sprintf("%s, %d times: our writes between Helm's first and last", name, len(locked)), "",
+		float64(between)).want(between == 0, "0")
+	s.plain(fmt.Sprintf("%s, %d times: our writes to the objects at all", name, len(locked)), "",
+		float64(total)).want(total == 0, "0")
 }
 
 // locked adds how long a lock of so many objects took. The target is for a size and grows in proportion, but never
@@ -136,9 +142,9 @@ func (s *section) writes(name string, n int) {
 	s.plain(name, "", float64(n)).want(n == 0, "0")
 }
 
-// memory adds what the operator holds when it rests with so many objects locked, and what it held at most. Empty is what
-// it held with none, zero when that is what is being added. For an object, the program's file does not count: more of it comes and
-// goes than a few thousand objects hold.
+// memory adds what the operator holds when it rests with so many objects locked, and what it held at most. Empty is
+// what it held with none, zero when that is what is being added. For an object, the program's file does not count:
+// more of it comes and goes than a few thousand objects hold.
 func (s *section) memory(name string, m, empty process.Resident, locked int) {
 	limit := float64(baseMemory+locked*objectMemory) / bytesPerMiB
 	now := float64(m.Now) / bytesPerMiB
@@ -151,11 +157,12 @@ func (s *section) memory(name string, m, empty process.Resident, locked int) {
 	s.plain("memory of its own per object, "+name, "KiB", float64(m.Own()-empty.Own())/1024/float64(locked))
 }
 
-// growth adds what something that is none of ours costs in memory. The program's file does not count: its pages come and go with
-// whatever happens to run.
+// growth adds what something that is none of ours costs in memory. The program's file does not count: its pages
+// come and go with whatever happens to run.
 func (s *section) growth(by string, before, after process.Resident) {
 	grown := float64(after.Own()-before.Own()) / bytesPerMiB
-	s.plain("memory of its own, growth by "+by, "MiB", grown).want(grown <= growthLimit/bytesPerMiB, "none (<= %d MiB)", growthLimit/bytesPerMiB)
+	s.plain("memory of its own, growth by "+by, "MiB", grown).want(grown <= growthLimit/bytesPerMiB,
+		"none (<= %d MiB)", growthLimit/bytesPerMiB)
 	s.plain("memory, growth by "+by, "MiB", float64(after.Now-before.Now)/bytesPerMiB)
 }
 
@@ -169,7 +176,8 @@ func (s *section) churn(asked int, achieved, share float64) {
 
 // churnDrift adds the share of drifts that were put right while so many status updates a second were asked for.
 func (s *section) churnDrift(asked int, achieved, share float64) {
-	s.plain(fmt.Sprintf("drift among %d status updates/s (measured at %.0f), restored", asked, achieved), "%", 100*share).
+	s.plain(fmt.Sprintf("drift among %d status updates/s (measured at %.0f), restored", asked, achieved), "%",
+		100*share).
 		want(share == 1, "100 %%")
 }
 
@@ -177,7 +185,8 @@ func (s *section) churnDrift(asked int, achieved, share float64) {
 // leader took to end. Killed adds the same after a kill, which the standby only learns of when the lease has run out.
 func (s *section) graceful(lived, ended []time.Duration) {
 	worst := slices.Max(lived)
-	s.plain("failover, leader told to stop: drift put back by the standby, median", "ms", milliseconds(quantile(lived, 0.5)))
+	s.plain("failover, leader told to stop: drift put back by the standby, median", "ms",
+		milliseconds(quantile(lived, 0.5)))
 	s.plain("failover, leader told to stop: drift put back by the standby, worst", "ms", milliseconds(worst)).
 		want(worst <= gracefulLimit, "<= %g ms", milliseconds(gracefulLimit))
 	s.plain("failover, leader told to stop: until it had ended, worst", "ms", milliseconds(slices.Max(ended)))
@@ -185,7 +194,8 @@ func (s *section) graceful(lived, ended []time.Duration) {
 
 func (s *section) killed(lived []time.Duration, lease time.Duration) {
 	worst, limit := slices.Max(lived), lease+killLimit
-	s.plain(fmt.Sprintf("failover, leader killed, lease of %s: drift put back by the standby, worst", lease), "s", worst.Seconds()).
+	s.plain(fmt.Sprintf("failover, leader killed, lease of %s: drift put back by the standby, worst", lease), "s",
+		worst.Seconds()).
 		want(worst <= limit, "<= %g s", limit.Seconds())
 }
 
@@ -218,5 +228,6 @@ func (s *section) exponent(what string, points []point, of func(point) float64) 
 	}
 	all, last := exponent(x, y), exponent(x[len(x)-2:], y[len(y)-2:])
 	s.plain("scale, exponent of "+what+" against objects", "", all).want(all <= exponentLimit, "<= %g", exponentLimit)
-	s.plain("scale, exponent of "+what+", largest two sizes", "", last).want(last <= exponentLimit, "<= %g", exponentLimit)
+	s.plain("scale, exponent of "+what+", largest two sizes", "", last).want(last <= exponentLimit, "<= %g",
+		exponentLimit)
 }

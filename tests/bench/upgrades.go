@@ -20,8 +20,8 @@ const (
 	agentHelm = "Helm/"
 )
 
-// upgrades measures how long Helm takes to upgrade a release of 40 objects that is locked, beside one that is not, and whether
-// the operator writes to it meanwhile.
+// upgrades measures how long Helm takes to upgrade a release of 40 objects that is locked, beside one that is not,
+// and whether the operator writes to it meanwhile.
 func (b *bench) upgrades(ctx context.Context) error {
 	for _, h := range []struct {
 		name string
@@ -37,7 +37,8 @@ func (b *bench) upgrades(ctx context.Context) error {
 
 func (b *bench) upgradesBy(ctx context.Context, name string, helm cluster.Helm) error {
 	namespace := strings.ToLower(strings.ReplaceAll(name, " ", ""))
-	locked, unlocked := types.NamespacedName{Namespace: namespace, Name: "locked"}, types.NamespacedName{Namespace: namespace + "-unlocked", Name: "unlocked"}
+	locked, unlocked := types.NamespacedName{Namespace: namespace, Name: "locked"},
+		types.NamespacedName{Namespace: namespace + "-unlocked", Name: "unlocked"}
 	chart, err := upgradeChart(filepath.Join(b.dir, namespace))
 	if err != nil {
 		return err
@@ -71,7 +72,8 @@ func (b *bench) upgradesBy(ctx context.Context, name string, helm cluster.Helm) 
 				return err
 			}
 			begun := time.Now()
-			if _, err := helm.Run(ctx, "upgrade", rel.Name, chart, "--namespace", rel.Namespace, "--set", fmt.Sprintf("round=r%d", round)); err != nil {
+			if _, err := helm.Run(ctx, "upgrade", rel.Name, chart, "--namespace", rel.Namespace, "--set",
+				fmt.Sprintf("round=r%d", round)); err != nil {
 				return err
 			}
 			took := time.Since(begun)
@@ -141,7 +143,8 @@ func upgradeChart(dir string) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("encode a template: %w", err)
 		}
-		templates[o.name+".yaml"] = strings.ReplaceAll(string(doc), "value: "+declared, "value: \"{{ .Values.round }}\"")
+		templates[o.name+".yaml"] = strings.ReplaceAll(string(doc), "value: "+
+			declared, "value: \"{{ .Values.round }}\"")
 	}
 	return cluster.Chart(dir, "upgraded", "0.1.0", templates, "round: none\n")
 }

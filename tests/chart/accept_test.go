@@ -22,8 +22,8 @@ import (
 	"github.com/rancher/helm-locker/tests/kit"
 )
 
-// Every object of every configuration is one that the API server takes, without a field that it does not know; and every
-// Deployment's Pods satisfy the standard "restricted".
+// Every object of every configuration is one that the API server takes, without a field that it does not know; and
+// every Deployment's Pods satisfy the standard "restricted".
 func TestAPIServerAcceptsEveryRenderedObject(t *testing.T) {
 	e := newEnv(t)
 	installMonitoringKinds(e)
@@ -59,7 +59,8 @@ func TestAPIServerAcceptsEveryRenderedObject(t *testing.T) {
 					resource = e.Dynamic.Resource(mapping.Resource).Namespace(namespace)
 				}
 				_, err = resource.Create(t.Context(), u, metav1.CreateOptions{
-					DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationStrict, FieldManager: "helm",
+					DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationStrict,
+					FieldManager: "helm",
 				})
 				if err != nil {
 					t.Errorf("%s %s: %v", u.GetKind(), u.GetName(), err)
@@ -67,7 +68,8 @@ func TestAPIServerAcceptsEveryRenderedObject(t *testing.T) {
 			}
 		})
 	}
-	for _, kind := range []string{"Deployment", "ServiceAccount", "Service", "PodDisruptionBudget", "NetworkPolicy", "ClusterRole", "ClusterRoleBinding",
+	for _, kind := range []string{"Deployment", "ServiceAccount", "Service", "PodDisruptionBudget", "NetworkPolicy",
+		"ClusterRole", "ClusterRoleBinding",
 		"Role", "RoleBinding", "ConfigMap", "ServiceMonitor", "PodMonitor", "PrometheusRule", "HelmRelease"} {
 		if kinds[kind] == 0 {
 			t.Errorf("no configuration renders a %s", kind)
@@ -80,7 +82,8 @@ func TestPrivilegedPodsAreRefused(t *testing.T) {
 	e := newEnv(t)
 	restrict(e, e.Apps)
 	account(e, e.Apps, "helm-locker")
-	text, err := render(t, shared.Helm3(), operatorChart, "{securityContext: {privileged: true, allowPrivilegeEscalation: null}}", e.Operator)
+	text, err := render(t, shared.Helm3(), operatorChart,
+		"{securityContext: {privileged: true, allowPrivilegeEscalation: null}}", e.Operator)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +98,8 @@ func TestPrivilegedPodsAreRefused(t *testing.T) {
 func createPod(e *kit.Env, deployment *unstructured.Unstructured) error {
 	e.Helper()
 	template := kit.Field(deployment, "spec.template").(map[string]any)
-	pod := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": template["metadata"], "spec": template["spec"]}}
+	pod := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Pod",
+		"metadata": template["metadata"], "spec": template["spec"]}}
 	pod = pod.DeepCopy()
 	pod.SetName("locker")
 	_, err := e.Dynamic.Resource(corev1.SchemeGroupVersion.WithResource("pods")).Namespace(e.Apps).
@@ -107,7 +111,8 @@ func createPod(e *kit.Env, deployment *unstructured.Unstructured) error {
 func restrict(e *kit.Env, namespace string) {
 	e.Helper()
 	patch := `{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted"}}}`
-	if _, err := e.Kube.CoreV1().Namespaces().Patch(e.Ctx, namespace, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+	if _, err := e.Kube.CoreV1().Namespaces().Patch(e.Ctx, namespace, types.MergePatchType, []byte(patch),
+		metav1.PatchOptions{}); err != nil {
 		e.Fatal(err)
 	}
 }
@@ -115,7 +120,8 @@ func restrict(e *kit.Env, namespace string) {
 // account creates a ServiceAccount.
 func account(e *kit.Env, namespace, name string) {
 	e.Helper()
-	_, err := e.Kube.CoreV1().ServiceAccounts(namespace).Create(e.Ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	_, err := e.Kube.CoreV1().ServiceAccounts(namespace).Create(e.Ctx,
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 	if err != nil {
 		e.Fatal(err)
 	}
@@ -152,7 +158,8 @@ func documents(t testing.TB, text string) []*unstructured.Unstructured {
 	}
 }
 
-// installMonitoringKinds installs the kinds of the Prometheus operator, with no more of a schema than the chart may use.
+// installMonitoringKinds installs the kinds of the Prometheus operator, with no more of a schema than the chart may
+// use.
 func installMonitoringKinds(e *kit.Env) {
 	e.Helper()
 	endpoints := func(field, token string) string {
@@ -164,7 +171,9 @@ func installMonitoringKinds(e *kit.Env) {
 	rules := `{groups: {type: array, items: {type: object, properties: {name: {type: string}, rules: {type: array, items: {type: object, properties: {
   alert: {type: string}, expr: {type: string}, for: {type: string}, labels: &s {type: object, additionalProperties: {type: string}}, annotations: *s}}}}}}}`
 	for plural, kind := range map[string][2]string{
-		"servicemonitors": {"ServiceMonitor", endpoints("endpoints", ", bearerTokenFile: {type: string}")}, "podmonitors": {"PodMonitor", endpoints("podMetricsEndpoints", "")}, "prometheusrules": {"PrometheusRule", rules},
+		"servicemonitors": {"ServiceMonitor", endpoints("endpoints", ", bearerTokenFile: {type: string}")},
+		"podmonitors":     {"PodMonitor", endpoints("podMetricsEndpoints", "")},
+		"prometheusrules": {"PrometheusRule", rules},
 	} {
 		installKind(e, "monitoring.coreos.com", "v1", kind[0], plural, kind[1])
 	}

@@ -55,8 +55,10 @@ func requests(e *kit.Env, account string) []request {
 		if event.User.Username != user || event.ObjectRef == nil {
 			continue
 		}
-		r := request{Verb: event.Verb, Group: event.ObjectRef.APIGroup, Resource: event.ObjectRef.Resource, Namespace: event.ObjectRef.Namespace,
-			Name: event.ObjectRef.Name, Allowed: event.Annotations["authorization.k8s.io/decision"] == "allow", Code: event.ResponseStatus.Code}
+		r := request{Verb: event.Verb, Group: event.ObjectRef.APIGroup, Resource: event.ObjectRef.Resource,
+			Namespace: event.ObjectRef.Namespace,
+			Name:      event.ObjectRef.Name, Allowed: event.Annotations["authorization.k8s.io/decision"] == "allow",
+			Code: event.ResponseStatus.Code}
 		if event.ObjectRef.Subresource != "" {
 			r.Resource += "/" + event.ObjectRef.Subresource
 		}
@@ -85,6 +87,7 @@ func refusals(all []request) []request {
 // made reports whether a request of this kind was made; empty parts match all.
 func made(all []request, verb, group, resource, namespace string) bool {
 	return slices.ContainsFunc(all, func(r request) bool {
-		return r.Verb == verb && r.Group == group && r.Resource == resource && (namespace == "" || r.Namespace == namespace)
+		return r.Verb == verb && r.Group == group && r.Resource == resource &&
+			(namespace == "" || r.Namespace == namespace)
 	})
 }

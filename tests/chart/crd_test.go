@@ -21,9 +21,10 @@ const definitionName = "helmreleases.helm.cattle.io"
 // newField is a field of spec that the older version of the definition in these tests lacks.
 const newField = "replaceImmutable"
 
-// The definition of HelmReleases over the life of an operator, in a cluster that has never seen one: the first install
-// brings it, Helm leaves it alone in an upgrade, the new operator brings it to its version, and nothing takes it away. HelmReleases stay
-// throughout. The same for the least profile; and with crds.manage off, the operator has no right to write it, and does not need it.
+// The definition of HelmReleases over the life of an operator, in a cluster that has never seen one: the first
+// install brings it, Helm leaves it alone in an upgrade, the new operator brings it to its version, and nothing
+// takes it away. HelmReleases stay throughout. The same for the least profile; and with crds.manage off, the
+// operator has no right to write it, and does not need it.
 func TestDefinitionIsInstalledUpgradedAndKept(t *testing.T) {
 	c := cluster.ForTest(t, cluster.Options{ControllerManager: true})
 	old := olderChart(t)

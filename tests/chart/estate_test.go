@@ -13,8 +13,9 @@ import (
 	"github.com/rancher/helm-locker/tests/kit"
 )
 
-// estate is a chart with what makes permissions difficult: RBAC objects of all kinds, an aggregated role, a binding to a role
-// of the cluster, a policy with parameters, objects of two namespaces. Every object declares the label part.
+// estate is a chart with what makes permissions difficult: RBAC objects of all kinds, an aggregated role, a binding
+// to a role of the cluster, a policy with parameters, objects of two namespaces. Every object declares the label
+// part.
 const estate = `
 apiVersion: v1
 kind: ConfigMap
@@ -107,20 +108,23 @@ const rbacGroup = "rbac.authorization.k8s.io"
 // estateObjects returns the objects of a release of the estate.
 func estateObjects(e *kit.Env, release, elsewhere string) []estateObject {
 	in := func(group, version, resource, namespace, name string) estateObject {
-		return estateObject{schema.GroupVersionResource{Group: group, Version: version, Resource: resource}, namespace, name}
+		return estateObject{schema.GroupVersionResource{Group: group, Version: version, Resource: resource}, namespace,
+			name}
 	}
 	wide := e.Apps + "-" + release
 	return []estateObject{
-		in("", "v1", "configmaps", e.Apps, release), in("", "v1", "configmaps", elsewhere, release), in("", "v1", "secrets", e.Apps, release),
+		in("", "v1", "configmaps", e.Apps, release), in("", "v1", "configmaps", elsewhere, release),
+		in("", "v1", "secrets", e.Apps, release),
 		in("", "v1", "services", e.Apps, release), in("apps", "v1", "deployments", e.Apps, release),
 		in(rbacGroup, "v1", "roles", e.Apps, release), in(rbacGroup, "v1", "rolebindings", e.Apps, release),
 		in(rbacGroup, "v1", "clusterroles", "", wide), in(rbacGroup, "v1", "clusterroles", "", wide+"-aggregated"),
-		in(rbacGroup, "v1", "clusterrolebindings", "", wide), in("admissionregistration.k8s.io", "v1", "validatingadmissionpolicies", "", wide),
+		in(rbacGroup, "v1", "clusterrolebindings", "", wide),
+		in("admissionregistration.k8s.io", "v1", "validatingadmissionpolicies", "", wide),
 	}
 }
 
-// installEstate installs the estate, with objects in another namespace, too, and upgrades it to a revision that declares
-// less; what Helm would have deleted is there again afterwards, as it is when Helm fails to.
+// installEstate installs the estate, with objects in another namespace, too, and upgrades it to a revision that
+// declares less; what Helm would have deleted is there again afterwards, as it is when Helm fails to.
 func installEstate(e *kit.Env, h cluster.Helm, release, elsewhere string) {
 	e.Helper()
 	chart := e.Chart("estate", estate)

@@ -12,16 +12,22 @@ import (
 	"github.com/rancher/helm-locker/tests/kit"
 )
 
-// The example under the profile impersonate: without rights of the release's ServiceAccount nothing is put back, and the
-// condition says so; with them everything is. No object of the release is ever written in the operator's own name.
+// The example under the profile impersonate: without rights of the release's ServiceAccount nothing is put back,
+// and the condition says so; with them everything is. No object of the release is ever written in the operator's
+// own name.
 func TestProfile_Impersonate(t *testing.T) {
 	needsHelm(t)
-	if help, err := exec.Command(binary, "--help").CombinedOutput(); err != nil || !strings.Contains(string(help), "--impersonate") {
+	if help, err := exec.Command(binary, "--help").CombinedOutput(); err != nil ||
+		!strings.Contains(string(help), "--impersonate") {
 		t.Skip("this program cannot impersonate yet")
 	}
 	e := newEnv(t)
 	h := shared.Helm3()
-	install(e, h, freePorts(t), "{rbac: {profile: impersonate}, impersonation: {defaultServiceAccount: hand, serviceAccounts: [hand]}}")
+	install(
+		e, h, freePorts(
+			t,
+		), "{rbac: {profile: impersonate}, impersonation: {defaultServiceAccount: hand, serviceAccounts: [hand]}}",
+	)
 	o := startDeployment(e, shared, "helm-locker")
 	account(e, e.Apps, "hand")
 	helmRelease := installExample(e, h)
@@ -32,12 +38,15 @@ func TestProfile_Impersonate(t *testing.T) {
 		}
 	}
 	before := len(requests(e, "helm-locker"))
-	allow(e, e.Apps, "hand", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "create", "patch", "delete"}})
-	allow(e, e.Operator, "hand", rbacv1.PolicyRule{APIGroups: []string{"helm.cattle.io"}, Resources: []string{"helmreleases"}, Verbs: []string{"get", "create", "patch", "delete"}})
+	allow(e, e.Apps, "hand", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"},
+		Verbs: []string{"get", "create", "patch", "delete"}})
+	allow(e, e.Operator, "hand", rbacv1.PolicyRule{APIGroups: []string{"helm.cattle.io"},
+		Resources: []string{"helmreleases"}, Verbs: []string{"get", "create", "patch", "delete"}})
 	e.WaitReady(helmRelease, 1)
 	holds(e, helmRelease)
 	for _, r := range requests(e, "helm-locker")[before:] {
-		own := r.Name == "helm-locker-mark" || r.Resource == "events" || r.Resource == "leases" || r.Resource == "helmreleases/status" || r.Resource == "helmreleases"
+		own := r.Name == "helm-locker-mark" || r.Resource == "events" || r.Resource == "leases" ||
+			r.Resource == "helmreleases/status" || r.Resource == "helmreleases"
 		write := r.Verb == "create" || r.Verb == "update" || r.Verb == "patch" || r.Verb == "delete"
 		if write && r.As == "" && !own {
 			t.Errorf("written in the operator's own name: %+v", r)
@@ -54,8 +63,9 @@ func allow(e *kit.Env, namespace, account string, rules ...rbacv1.PolicyRule) {
 		e.Fatal(err)
 	}
 	binding := &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: account}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: account},
-		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: e.Apps, Name: account}},
+		ObjectMeta: metav1.ObjectMeta{Name: account},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: account},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: e.Apps, Name: account}},
 	}
 	if _, err := e.Kube.RbacV1().RoleBindings(namespace).Create(e.Ctx, binding, metav1.CreateOptions{}); err != nil {
 		e.Fatal(err)

@@ -38,7 +38,8 @@ func cli(e *kit.Env, args ...string) (stdout, stderr string) {
 	e.Helper()
 	var out, errOut bytes.Buffer
 	cmd := exec.CommandContext(e.Ctx, binary, args...)
-	cmd.Env = []string{"HOME=" + e.TempDir(), "KUBECONFIG=" + shared.Kubeconfig(), "HELM_LOCKER_NAMESPACE=" + e.Operator}
+	cmd.Env = []string{"HOME=" + e.TempDir(), "KUBECONFIG=" + shared.Kubeconfig(), "HELM_LOCKER_NAMESPACE=" +
+		e.Operator}
 	cmd.Stdout, cmd.Stderr = &out, &errOut
 	if err := cmd.Run(); err != nil {
 		e.Fatalf("helm-locker %s: %v\n%s", strings.Join(args, " "), err, errOut.String())
@@ -58,7 +59,8 @@ func holds(e *kit.Env, helmRelease string) {
 	// The chart's HelmRelease is part of the release, and is not locked.
 	e.Eventually("the HelmRelease is an exception", func() error {
 		exceptions := e.HelmRelease(helmRelease).Status.Exceptions
-		if len(exceptions) != 1 || exceptions[0].Reason != v1alpha1.ExceptionReserved || exceptions[0].Object.Name != helmRelease {
+		if len(exceptions) != 1 || exceptions[0].Reason != v1alpha1.ExceptionReserved ||
+			exceptions[0].Object.Name != helmRelease {
 			return fmt.Errorf("the exceptions are %v", exceptions)
 		}
 		return nil
@@ -73,7 +75,8 @@ func outlives(e *kit.Env, h cluster.Helm, o *deployed, helmRelease string) {
 		e.Fatal(err)
 	}
 	o.stop()
-	if _, err := e.Dynamic.Resource(definitions).Get(e.Ctx, "helmreleases.helm.cattle.io", metav1.GetOptions{}); err != nil {
+	if _, err := e.Dynamic.Resource(definitions).Get(e.Ctx, "helmreleases.helm.cattle.io",
+		metav1.GetOptions{}); err != nil {
 		e.Errorf("the CustomResourceDefinition: %v", err)
 	}
 	hr := e.HelmRelease(helmRelease)
@@ -112,8 +115,8 @@ func TestProfile_ClusterAdmin(t *testing.T) {
 	}
 }
 
-// The example under the profile scoped: nothing may be locked at first, and the condition says what is missing; then the
-// command prints what it takes, helm upgrade -f grants it, and the operator that runs goes on by itself.
+// The example under the profile scoped: nothing may be locked at first, and the condition says what is missing;
+// then the command prints what it takes, helm upgrade -f grants it, and the operator that runs goes on by itself.
 func TestProfile_Scoped(t *testing.T) {
 	e := newEnv(t)
 	h := shared.Helm4()
@@ -122,7 +125,9 @@ func TestProfile_Scoped(t *testing.T) {
 	o := startDeployment(e, shared, "helm-locker")
 	helmRelease := installExample(e, h)
 	c := e.WaitReason(helmRelease, v1alpha1.ConditionReady, v1alpha1.ReasonForbidden)
-	if want := fmt.Sprintf(`User "system:serviceaccount:%s:helm-locker" cannot get resource "secrets" in API group "" in the namespace %q`, e.Operator, e.Apps); !strings.Contains(c.Message, want) {
+	if want := fmt.Sprintf(
+		`User "system:serviceaccount:%s:helm-locker" cannot get resource "secrets" in API group "" in the namespace %q`, e.Operator, e.Apps,
+	); !strings.Contains(c.Message, want) {
 		t.Errorf("the condition does not say %q: %s", want, c.Message)
 	}
 	rules, notes := cli(e, "rbac", e.Apps+"/example", "-o", "values")

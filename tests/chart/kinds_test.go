@@ -12,9 +12,11 @@ import (
 	"github.com/rancher/helm-locker/tests/kit"
 )
 
-var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
+	Resource: "customresourcedefinitions"}
 
-// installKind creates the definition of a namespaced kind with a schema of its spec, unless it is there, and waits until it is served.
+// installKind creates the definition of a namespaced kind with a schema of its spec, unless it is there, and waits
+// until it is served.
 func installKind(e *kit.Env, group, version, kind, plural, spec string) {
 	e.Helper()
 	text := fmt.Sprintf(`
@@ -35,11 +37,13 @@ spec:
 	if err := yaml.Unmarshal([]byte(text), &u.Object); err != nil {
 		e.Fatal(err)
 	}
-	if _, err := e.Dynamic.Resource(definitions).Create(e.Ctx, u, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+	if _, err := e.Dynamic.Resource(definitions).Create(e.Ctx, u, metav1.CreateOptions{}); err != nil &&
+		!apierrors.IsAlreadyExists(err) {
 		e.Fatal(err)
 	}
 	e.Eventually(kind+" is served", func() error {
-		_, err := e.Dynamic.Resource(schema.GroupVersionResource{Group: group, Version: version, Resource: plural}).List(e.Ctx, metav1.ListOptions{})
+		_, err := e.Dynamic.Resource(schema.GroupVersionResource{Group: group, Version: version,
+			Resource: plural}).List(e.Ctx, metav1.ListOptions{})
 		return err
 	})
 }

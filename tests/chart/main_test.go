@@ -1,6 +1,6 @@
-// Package chart installs the charts with real Helm on a real control plane. Since nothing runs Pods there, the operator
-// runs as a local process with exactly what the rendered Deployment says, as the ServiceAccount that the chart made for it:
-// a permission that the chart forgot fails a test.
+// Package chart installs the charts with real Helm on a real control plane. Since nothing runs Pods there, the
+// operator runs as a local process with exactly what the rendered Deployment says, as the ServiceAccount that the
+// chart made for it: a permission that the chart forgot fails a test.
 package chart
 
 import (
@@ -28,7 +28,8 @@ var (
 func TestMain(m *testing.M) {
 	os.Exit(process.Main(func(path string) int {
 		binary = path
-		return cluster.Main(m, cluster.Options{ControllerManager: true, AuditLog: true}, func(c *cluster.Cluster) { shared = c })
+		return cluster.Main(m, cluster.Options{ControllerManager: true, AuditLog: true},
+			func(c *cluster.Cluster) { shared = c })
 	}))
 }
 

@@ -1,7 +1,7 @@
 package chart
 
-// kubeVersion is what Helm is told where it does not ask a cluster: one that was not built by its own Makefile takes every
-// cluster for Kubernetes 1.20.
+// kubeVersion is what Helm is told where it does not ask a cluster: one that was not built by its own Makefile
+// takes every cluster for Kubernetes 1.20.
 const kubeVersion = "1.36.0"
 
 // configuration is one point of the matrix of values, and what of it must be in the rendered objects.
@@ -15,18 +15,24 @@ var matrix = []configuration{
 	{
 		name: "defaults", chart: operatorChart,
 		has: []string{
-			"kind: Deployment", "kind: ServiceAccount", "kind: Service", "replicas: 1", "--namespace=NAMESPACE", "--controller-name=helm-locker",
-			"--leader-elect=true", "--lease-duration=15s", "--log-format=text", "fieldPath: spec.nodeName", "runAsNonRoot: true",
-			"readOnlyRootFilesystem: true", "name: cluster-admin", `value: "483183820"`, "automountServiceAccountToken: true",
+			"kind: Deployment", "kind: ServiceAccount", "kind: Service", "replicas: 1", "--namespace=NAMESPACE",
+			"--controller-name=helm-locker",
+			"--leader-elect=true", "--lease-duration=15s", "--log-format=text", "fieldPath: spec.nodeName",
+			"runAsNonRoot: true",
+			"readOnlyRootFilesystem: true", "name: cluster-admin", `value: "483183820"`,
+			"automountServiceAccountToken: true",
 		},
 		lacks: []string{
-			"kind: PodDisruptionBudget", "--debug", "--skip-crd", "--impersonate", "kind: ServiceMonitor", "kind: PodMonitor", "kind: PrometheusRule",
-			"kind: ConfigMap", "kind: NetworkPolicy", "volumeMounts:", "volumes:", "name: page", "topologySpreadConstraints:", "--notify-format=cloudevents",
+			"kind: PodDisruptionBudget", "--debug", "--skip-crd", "--impersonate", "kind: ServiceMonitor",
+			"kind: PodMonitor", "kind: PrometheusRule",
+			"kind: ConfigMap", "kind: NetworkPolicy", "volumeMounts:", "volumes:", "name: page",
+			"topologySpreadConstraints:", "--notify-format=cloudevents",
 		},
 	},
 	{
 		name: "replicated", chart: operatorChart, values: "{replicas: 3, leaseDuration: 5s}",
-		has: []string{"replicas: 3", "kind: PodDisruptionBudget", "maxUnavailable: 1", "topologyKey: kubernetes.io/hostname",
+		has: []string{"replicas: 3", "kind: PodDisruptionBudget", "maxUnavailable: 1",
+			"topologyKey: kubernetes.io/hostname",
 			"topologyKey: topology.kubernetes.io/zone", "whenUnsatisfiable: ScheduleAnyway", "--lease-duration=5s"},
 	},
 	{
@@ -36,18 +42,23 @@ var matrix = []configuration{
 		lacks:  []string{"topologyKey: kubernetes.io/hostname"},
 	},
 	{
-		name: "one at a time", chart: operatorChart, values: "{replicas: 1, leaderElection: false, podDisruptionBudget: {enabled: false}}",
-		has: []string{"--leader-elect=false", "type: Recreate"}, lacks: []string{`resources: ["leases"]`},
+		name: "one at a time", chart: operatorChart,
+		values: "{replicas: 1, leaderElection: false, podDisruptionBudget: {enabled: false}}",
+		has:    []string{"--leader-elect=false", "type: Recreate"}, lacks: []string{`resources: ["leases"]`},
 	},
 	{
 		name: "mirror", chart: operatorChart,
 		values: "{global: {cattle: {systemDefaultRegistry: registry.example:5000}, imagePullSecrets: [{name: pull}]}, image: {tag: v9.9.9, pullPolicy: Always}}",
-		has:    []string{`image: "registry.example:5000/rancher/helm-locker:v9.9.9"`, "imagePullPolicy: Always", "name: pull"},
+		has: []string{`image: "registry.example:5000/rancher/helm-locker:v9.9.9"`, "imagePullPolicy: Always",
+			"name: pull"},
 	},
 	{
 		name: "pinned", chart: operatorChart,
 		values: "{image: {tag: v1, digest: 'sha256:0123456789012345678901234567890123456789012345678901234567890123'}, imagePullSecrets: [{name: mine}]}",
-		has:    []string{`image: "rancher/helm-locker@sha256:0123456789012345678901234567890123456789012345678901234567890123"`, "name: mine"},
+		has: []string{
+			`image: "rancher/helm-locker@sha256:0123456789012345678901234567890123456789012345678901234567890123"`,
+			"name: mine",
+		},
 	},
 	{
 		name: "debugging", chart: operatorChart, values: "{debug: true, debugLevel: 4, logFormat: json, additionalArgs: [--pprof, --objectset-metadata]}",
@@ -55,12 +66,14 @@ var matrix = []configuration{
 	},
 	{
 		name: "shard", chart: operatorChart, values: `{shardSelector: "team in (a, b)"}`,
-		has:   []string{`"--shard-selector=team in (a, b)"`, "--controller-name=helm-locker", "name: locker", "serviceAccountName: locker"},
+		has: []string{`"--shard-selector=team in (a, b)"`, "--controller-name=helm-locker", "name: locker",
+			"serviceAccountName: locker"},
 		lacks: []string{"name: helm-locker-metrics", `resourceNames: ["helm-locker"]`},
 	},
 	{
 		name: "another controller", chart: operatorChart, values: `{controllerName: locker-b}`,
-		has:   []string{"--controller-name=locker-b", "name: locker-b", `resourceNames: ["locker-b"]`, "serviceAccountName: locker-b"},
+		has: []string{"--controller-name=locker-b", "name: locker-b", `resourceNames: ["locker-b"]`,
+			"serviceAccountName: locker-b"},
 		lacks: []string{"name: helm-locker-metrics", "serviceAccountName: helm-locker"},
 	},
 	{
@@ -73,23 +86,28 @@ rbac:
     - {namespaces: [default, kube-system], apiGroups: [apps], resources: [deployments], verbs: [get, create, patch, delete]}
     - {namespaces: [default], apiGroups: [rbac.authorization.k8s.io], resources: [roles], resourceNames: [web], verbs: [bind]}
 `,
-		has:   []string{"namespace: default", "namespace: kube-system", "name: helm-locker-NAMESPACE-releases", "bind", "/metrics"},
+		has: []string{"namespace: default", "namespace: kube-system", "name: helm-locker-NAMESPACE-releases", "bind",
+			"/metrics"},
 		lacks: []string{"name: cluster-admin", "impersonate", "namespaces:"},
 	},
 	{
 		name: "scoped without rules", chart: operatorChart, values: "{rbac: {profile: scoped}, crds: {manage: false}}",
-		has: []string{"--skip-crd"}, lacks: []string{"name: cluster-admin", `resourceNames: ["helmreleases.helm.cattle.io"]`},
+		has: []string{"--skip-crd"}, lacks: []string{"name: cluster-admin",
+			`resourceNames: ["helmreleases.helm.cattle.io"]`},
 	},
 	{
-		name: "impersonate", chart: operatorChart, values: "{rbac: {profile: impersonate}, impersonation: {defaultServiceAccount: locker, serviceAccounts: [locker, deployer]}}",
-		has:   []string{"--impersonate", "--default-service-account=locker", `resources: ["serviceaccounts"]`, `resourceNames: ["locker","deployer"]`, `verbs: ["impersonate"]`},
+		name: "impersonate", chart: operatorChart,
+		values: "{rbac: {profile: impersonate}, impersonation: {defaultServiceAccount: locker, serviceAccounts: [locker, deployer]}}",
+		has: []string{"--impersonate", "--default-service-account=locker", `resources: ["serviceaccounts"]`,
+			`resourceNames: ["locker","deployer"]`, `verbs: ["impersonate"]`},
 		lacks: []string{"name: cluster-admin"},
 	},
 	{
 		name: "others' accounts", chart: operatorChart,
 		values: "{rbac: {create: false, userRoles: false}, serviceAccount: {create: false, name: mine, automountToken: false}, metrics: {service: {enabled: false}}, resources: {limits: null}}",
 		has:    []string{"serviceAccountName: mine", "automountServiceAccountToken: false"},
-		lacks:  []string{"kind: ClusterRole", "kind: Role", "kind: ServiceAccount", "kind: Service", "name: GOMEMLIMIT"},
+		lacks: []string{"kind: ClusterRole", "kind: Role", "kind: ServiceAccount", "kind: Service",
+			"name: GOMEMLIMIT"},
 	},
 	{
 		name: "scheduled", chart: operatorChart, values: `
@@ -103,8 +121,10 @@ livenessProbe: {periodSeconds: 7, initialDelaySeconds: 3}
 readinessProbe: {timeoutSeconds: 2}
 terminationGracePeriodSeconds: 45
 `,
-		has: []string{"disk: ssd", "kubernetes.io/os: linux", "operator: Exists", "priorityClassName: system-cluster-critical", "nodeAffinity:",
-			`value: "1288490188"`, "periodSeconds: 7", "initialDelaySeconds: 3", "timeoutSeconds: 2", "terminationGracePeriodSeconds: 45"},
+		has: []string{"disk: ssd", "kubernetes.io/os: linux", "operator: Exists",
+			"priorityClassName: system-cluster-critical", "nodeAffinity:",
+			`value: "1288490188"`, "periodSeconds: 7", "initialDelaySeconds: 3", "timeoutSeconds: 2",
+			"terminationGracePeriodSeconds: 45"},
 	},
 	{
 		name: "extended", chart: operatorChart, values: `
@@ -120,13 +140,16 @@ extraVolumeMounts: [{name: ca, mountPath: /etc/ssl/certs, readOnly: true}]
 podSecurityContext: {runAsUser: null, fsGroup: 1}
 ports: {metrics: 9090, health: 9091}
 `,
-		has: []string{"team: platform", "contact: platform@example.org", "pod: label", "pod: annotation", "role: arn", "sa: label", "value: 100MiB",
-			"mountPath: /etc/ssl/certs", "fsGroup: 1", "--metrics-address=:9090", "--health-address=:9091", "containerPort: 9090"},
+		has: []string{"team: platform", "contact: platform@example.org", "pod: label", "pod: annotation", "role: arn",
+			"sa: label", "value: 100MiB",
+			"mountPath: /etc/ssl/certs", "fsGroup: 1", "--metrics-address=:9090", "--health-address=:9091",
+			"containerPort: 9090"},
 		lacks: []string{"runAsUser: 65532", `value: "483183820"`},
 	},
 	{
-		name: "labels of its own win", chart: operatorChart, values: "{labels: {app: other}, podLabels: {release: other}}",
-		lacks: []string{"app: other", "release: other"},
+		name: "labels of its own win", chart: operatorChart,
+		values: "{labels: {app: other}, podLabels: {release: other}}",
+		lacks:  []string{"app: other", "release: other"},
 	},
 	{
 		name: "observed", chart: operatorChart, values: `
@@ -137,7 +160,8 @@ metrics:
   dashboard: {enabled: true, namespace: default, annotations: {folder: helm}}
   service: {annotations: {scrape: "true"}, port: 80}
 `,
-		has: []string{"kind: ServiceMonitor", "kind: PodMonitor", "podMetricsEndpoints:", "kind: PrometheusRule", "alert: HelmLockerDown",
+		has: []string{"kind: ServiceMonitor", "kind: PodMonitor", "podMetricsEndpoints:", "kind: PrometheusRule",
+			"alert: HelmLockerDown",
 			"grafana_dashboard: \"1\"", "namespace: default", "folder: helm", `scrape: "true"`, "action: labeldrop",
 			`expr: absent(helm_locker_build_info{namespace="NAMESPACE"})`},
 		lacks: []string{"namespace: cattle-helm-system"},
@@ -150,58 +174,74 @@ networkPolicy:
   apiServerPorts: [16443]
   egress: [{ports: [{port: 8443}], to: [{ipBlock: {cidr: 10.0.0.0/8}}]}]
 `,
-		has: []string{"kind: NetworkPolicy", "kubernetes.io/metadata.name: monitoring", "port: 16443", "port: 53", "port: 8443"},
+		has: []string{"kind: NetworkPolicy", "kubernetes.io/metadata.name: monitoring", "port: 16443", "port: 53",
+			"port: 8443"},
 	},
 	{
-		name: "fenced by default", chart: operatorChart, values: "{networkPolicy: {enabled: true}}", has: []string{"namespaceSelector: {}", "port: 6443"},
+		name: "fenced by default", chart: operatorChart, values: "{networkPolicy: {enabled: true}}",
+		has: []string{"namespaceSelector: {}", "port: 6443"},
 	},
 	{
 		name: "paged", chart: operatorChart, values: "{page: {enabled: true, port: 9000}}",
-		has:   []string{"--page-address=127.0.0.1:9000", "--page-auth", `resources: ["subjectaccessreviews"]`, "name: page", "containerPort: 9000"},
+		has: []string{"--page-address=127.0.0.1:9000", "--page-auth", `resources: ["subjectaccessreviews"]`,
+			"name: page", "containerPort: 9000"},
 		lacks: []string{"name: helm-locker-page", "--metrics-auth"},
 	},
 	{
 		name: "paged without a sign-in", chart: operatorChart, values: "{page: {enabled: true, auth: false}}",
-		has: []string{"--page-address=127.0.0.1:8082"}, lacks: []string{"--page-auth", `resources: ["subjectaccessreviews"]`},
+		has:   []string{"--page-address=127.0.0.1:8082"},
+		lacks: []string{"--page-auth", `resources: ["subjectaccessreviews"]`},
 	},
 	{
-		name: "measured by those who may", chart: operatorChart, values: "{metrics: {auth: true, serviceMonitor: {enabled: true}}}",
-		has: []string{"--metrics-auth", `resources: ["tokenreviews"]`, `resources: ["subjectaccessreviews"]`, "bearerTokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token"}, lacks: []string{"--page-auth"},
+		name: "measured by those who may", chart: operatorChart,
+		values: "{metrics: {auth: true, serviceMonitor: {enabled: true}}}",
+		has: []string{"--metrics-auth", `resources: ["tokenreviews"]`, `resources: ["subjectaccessreviews"]`,
+			"bearerTokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token"}, lacks: []string{"--page-auth"},
 	},
 	{
 		name: "measured with a token", chart: operatorChart,
 		values: "{metrics: {auth: true, tokenSecret: {name: scraper}, podMonitor: {enabled: true}, serviceMonitor: {enabled: true}}}",
-		has:    []string{"--metrics-auth", "credentials:", "name: scraper"}, lacks: []string{"bearerTokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token"},
+		has:    []string{"--metrics-auth", "credentials:", "name: scraper"},
+		lacks:  []string{"bearerTokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token"},
 	},
 	{
 		name: "paged for others", chart: operatorChart,
 		values: "{page: {enabled: true, hosts: [locker.example], service: {enabled: true, annotations: {a: b}}}, networkPolicy: {enabled: true, pageFrom: [{podSelector: {matchLabels: {app: ingress}}}]}}",
-		has:    []string{"--page-address=:8082", "--page-host=locker.example", "name: helm-locker-page", "targetPort: page", "app: ingress", "port: page"},
+		has: []string{"--page-address=:8082", "--page-host=locker.example", "name: helm-locker-page",
+			"targetPort: page", "app: ingress", "port: page"},
 	},
 	{
 		name: "notifying", chart: operatorChart, values: `{notify: {urls: ["https://one.example/hook?a=b,c", "http://two.example"], format: json}}`,
-		has:   []string{`"--notify-url=https://one.example/hook?a=b,c"`, `"--notify-url=http://two.example"`, "--notify-format=json"},
+		has: []string{`"--notify-url=https://one.example/hook?a=b,c"`, `"--notify-url=http://two.example"`,
+			"--notify-format=json"},
 		lacks: []string{"name: HELM_LOCKER_NOTIFY_URL", "volumeMounts:"},
 	},
 	{
 		name: "confiding", chart: operatorChart, values: "{notify: {urlSecret: {name: hooks}, tokenSecret: {name: hook-token}, caSecret: {name: hook-ca}}}",
-		has: []string{"name: HELM_LOCKER_NOTIFY_URL", "name: hooks", "--notify-token-file=/etc/helm-locker/notify/token", "name: hook-token",
+		has: []string{"name: HELM_LOCKER_NOTIFY_URL", "name: hooks",
+			"--notify-token-file=/etc/helm-locker/notify/token", "name: hook-token",
 			"--notify-ca-file=/etc/helm-locker/notify/ca.crt", "name: hook-ca", "mountPath: /etc/helm-locker/notify"},
 	},
 	{
 		name: "example", chart: exampleChart, values: "{operatorNamespace: NAMESPACE, message: 'a: \"quoted\" text'}",
-		has: []string{"kind: ConfigMap", "kind: HelmRelease", `namespace: "NAMESPACE"`, `message: "a: \"quoted\" text"`},
+		has: []string{"kind: ConfigMap", "kind: HelmRelease", `namespace: "NAMESPACE"`,
+			`message: "a: \"quoted\" text"`},
 	},
-	{name: "example as a dependency", chart: exampleChart, values: "{enabled: true, operatorNamespace: NAMESPACE, global: {cattle: {systemDefaultRegistry: x}}}", has: []string{"kind: HelmRelease"}},
+	{name: "example as a dependency", chart: exampleChart,
+		values: "{enabled: true, operatorNamespace: NAMESPACE, global: {cattle: {systemDefaultRegistry: x}}}",
+		has:    []string{"kind: HelmRelease"}},
 }
 
 // refused are values that must not get past the schema, or past the checks in templates, with what Helm must say.
 var refused = []struct{ name, chart, values, says string }{
 	{"no URL", operatorChart, "{notify: {urls: [example.org]}}", "urls"},
 	{"unknown format", operatorChart, "{notify: {format: xml}}", "format"},
-	{"two sources of URLs", operatorChart, "{notify: {urls: ['https://one.example'], urlSecret: {name: hooks}}}", "use one of the two"},
-	{"monitor of no Service", operatorChart, "{metrics: {serviceMonitor: {enabled: true}, service: {enabled: false}}}", "metrics.service.enabled"},
-	{"monitor without a token", operatorChart, "{metrics: {auth: true, podMonitor: {enabled: true}}}", "metrics.tokenSecret.name"},
+	{"two sources of URLs", operatorChart, "{notify: {urls: ['https://one.example'], urlSecret: {name: hooks}}}",
+		"use one of the two"},
+	{"monitor of no Service", operatorChart, "{metrics: {serviceMonitor: {enabled: true}, service: {enabled: false}}}",
+		"metrics.service.enabled"},
+	{"monitor without a token", operatorChart, "{metrics: {auth: true, podMonitor: {enabled: true}}}",
+		"metrics.tokenSecret.name"},
 	{"one port twice", operatorChart, "{page: {enabled: true, port: 8080}}", "must differ"},
 	{"page at a URL", operatorChart, "{page: {hosts: ['https://locker.example']}}", "hosts"},
 	{"negative", operatorChart, "{replicas: -1}", "replicas"},

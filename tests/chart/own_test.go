@@ -15,7 +15,8 @@ import (
 	"github.com/rancher/helm-locker/tests/kit"
 )
 
-// An operator that lacks what it needs for itself cannot write a condition. Its log and its readiness probe say what is missing.
+// An operator that lacks what it needs for itself cannot write a condition. Its log and its readiness probe say
+// what is missing.
 func TestMissingOwnPermissionIsToldByLogAndProbe(t *testing.T) {
 	e := newEnv(t)
 	user := "hardly-anybody-" + e.Operator
@@ -26,8 +27,9 @@ func TestMissingOwnPermissionIsToldByLogAndProbe(t *testing.T) {
 		t.Fatal(err)
 	}
 	binding := &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: role.Name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
-		Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}},
+		ObjectMeta: metav1.ObjectMeta{Name: role.Name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}},
 	}
 	if _, err := e.Kube.RbacV1().RoleBindings(e.Operator).Create(e.Ctx, binding, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -48,8 +50,15 @@ func TestMissingOwnPermissionIsToldByLogAndProbe(t *testing.T) {
 		o.SkipCRD, o.LeaderElection, o.HealthAddress = true, true, address
 	})
 	for what, said := range map[string]func() string{
-		`cannot get resource "leases" in API group "coordination.k8s.io"`: func() string { return strings.ReplaceAll(op.Log(), `\"`, `"`) },
-		`cannot list resource "secrets" in API group ""`:                  func() string { return body("http://" + address + "/readyz") },
+		`cannot get resource "leases" in API group "coordination.k8s.io"`: func() string {
+			return strings.ReplaceAll(
+				op.Log(), `\"`, `"`,
+			)
+		},
+		`cannot list resource "secrets" in API group ""`: func() string {
+			return body("http://" + address +
+				"/readyz")
+		},
 	} {
 		e.Eventually("it says: "+what, func() error {
 			if text := said(); !strings.Contains(text, what) {

@@ -53,9 +53,9 @@ func freePorts(t testing.TB) string {
 	return fmt.Sprintf("ports: {metrics: %d, health: %d}\n", numbers...)
 }
 
-// startDeployment does what a kubelet would with the first container of a Deployment in the operator's namespace: it runs it with its
-// arguments, environment and the token of its ServiceAccount, and returns when its readiness probe succeeds. The operator is
-// stopped at the end of the test, or by stop.
+// startDeployment does what a kubelet would with the first container of a Deployment in the operator's namespace:
+// it runs it with its arguments, environment and the token of its ServiceAccount, and returns when its readiness
+// probe succeeds. The operator is stopped at the end of the test, or by stop.
 func startDeployment(e *kit.Env, c *cluster.Cluster, name string) *deployed {
 	e.Helper()
 	d, err := e.Kube.AppsV1().Deployments(e.Operator).Get(e.Ctx, name, metav1.GetOptions{})

@@ -36,7 +36,8 @@ func TestChartsLint(t *testing.T) {
 	for version, h := range helms() {
 		for _, c := range matrix {
 			t.Run(version+"/"+c.name, func(t *testing.T) {
-				if _, err := h.Run(t.Context(), "lint", "--strict", "--quiet", "--kube-version", kubeVersion, "--namespace", releaseNamespace, c.chart,
+				if _, err := h.Run(t.Context(), "lint", "--strict", "--quiet", "--kube-version", kubeVersion,
+					"--namespace", releaseNamespace, c.chart,
 					"--values", valuesFile(t, c.values, releaseNamespace)); err != nil {
 					t.Error(err)
 				}
@@ -92,14 +93,16 @@ func TestChartsRefuseWrongValues(t *testing.T) {
 func TestNotesSayTheNextCommand(t *testing.T) {
 	needsHelm(t)
 	for name, c := range map[string]struct{ values, says string }{
-		"always":      {"{}", "kubectl --namespace lockers rollout status deployment/helm-locker"},
-		"lock":        {"{}", "helm-locker lock podinfo --namespace apps --wait --helmrelease-namespace lockers"},
-		"scoped":      {"{rbac: {profile: scoped}}", "helm-locker rbac apps/podinfo --output values > rbac.yaml"},
-		"impersonate": {"{rbac: {profile: impersonate}, impersonation: {defaultServiceAccount: hand}}", "--serviceaccount apps:hand"},
-		"crds":        {"{crds: {manage: false}}", "kubectl apply --server-side -f CHART/crds"},
+		"always": {"{}", "kubectl --namespace lockers rollout status deployment/helm-locker"},
+		"lock":   {"{}", "helm-locker lock podinfo --namespace apps --wait --helmrelease-namespace lockers"},
+		"scoped": {"{rbac: {profile: scoped}}", "helm-locker rbac apps/podinfo --output values > rbac.yaml"},
+		"impersonate": {"{rbac: {profile: impersonate}, impersonation: {defaultServiceAccount: hand}}",
+			"--serviceaccount apps:hand"},
+		"crds": {"{crds: {manage: false}}", "kubectl apply --server-side -f CHART/crds"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			out, err := shared.Helm3().Run(t.Context(), "install", "locker", operatorChart, "--dry-run=client", "--namespace", "lockers",
+			out, err := shared.Helm3().Run(t.Context(), "install", "locker", operatorChart, "--dry-run=client",
+				"--namespace", "lockers",
 				"--values", valuesFile(t, c.values, ""))
 			if err != nil {
 				t.Fatal(err)

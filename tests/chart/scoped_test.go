@@ -33,9 +33,9 @@ func rulesOf(t testing.TB, values string) []permissions.Rule {
 	return parsed.RBAC.Rules
 }
 
-// What the command prints is enough for two releases with objects of every difficult kind: whatever is changed or deleted
-// comes back and what Helm left over goes, without one refusal. And it is not more than that: every verb that it grants
-// on the kinds of the releases was used, as the API server's audit log shows.
+// What the command prints is enough for two releases with objects of every difficult kind: whatever is changed or
+// deleted comes back and what Helm left over goes, without one refusal. And it is not more than that: every verb
+// that it grants on the kinds of the releases was used, as the API server's audit log shows.
 func TestScopedRulesAreEnoughAndNoMore(t *testing.T) {
 	for _, names := range []bool{false, true} {
 		t.Run(fmt.Sprintf("names=%v", names), func(t *testing.T) {
@@ -91,7 +91,8 @@ func checkNotes(t *testing.T, e *kit.Env, notes string) {
 	for _, release := range []string{"csa", "ssa"} {
 		for _, want := range []string{
 			"Role " + e.Apps + "/" + release + ": to put it back the operator has to have itself what it grants",
-			"RoleBinding " + e.Apps + "/" + release + ": to put it back the operator may give Role " + release + " to anybody in namespace " + e.Apps,
+			"RoleBinding " + e.Apps + "/" + release + ": to put it back the operator may give Role " + release +
+				" to anybody in namespace " + e.Apps,
 			"ClusterRole " + e.Apps + "-" + release + ": to put it back the operator has to have itself what it grants",
 			"ClusterRole " + e.Apps + "-" + release + "-aggregated is aggregated",
 			"ClusterRoleBinding " + e.Apps + "-" + release + ": to put it back the operator may give ClusterRole view to anybody in the whole cluster",
@@ -103,11 +104,12 @@ func checkNotes(t *testing.T, e *kit.Env, notes string) {
 	}
 }
 
-// expectUsed expects every verb of the rules about the kinds of the estate to have been used, in every namespace that the
-// rule names. Deleting is for what may not be there, in the few cases that the leftovers stand for.
+// expectUsed expects every verb of the rules about the kinds of the estate to have been used, in every namespace
+// that the rule names. Deleting is for what may not be there, in the few cases that the leftovers stand for.
 func expectUsed(t *testing.T, rules []permissions.Rule, all []request) {
 	t.Helper()
-	kinds := []string{"configmaps", "secrets", "services", "deployments", "cronjobs", "roles", "rolebindings", "clusterroles", "clusterrolebindings",
+	kinds := []string{"configmaps", "secrets", "services", "deployments", "cronjobs", "roles", "rolebindings",
+		"clusterroles", "clusterrolebindings",
 		"validatingadmissionpolicies"}
 	deleted := false
 	for _, rule := range rules {
@@ -138,8 +140,8 @@ func expectUsed(t *testing.T, rules []permissions.Rule, all []request) {
 	}
 }
 
-// expectBaseUsed expects the same of what the chart grants every operator, apart from the CustomResourceDefinition, which
-// has been there, and of the rest of what happens rarely: API servers before 1.32 cannot stream lists.
+// expectBaseUsed expects the same of what the chart grants every operator, apart from the CustomResourceDefinition,
+// which has been there, and of the rest of what happens rarely: API servers before 1.32 cannot stream lists.
 func expectBaseUsed(t *testing.T, e *kit.Env, all []request) {
 	t.Helper()
 	role, err := e.Kube.RbacV1().Roles(e.Operator).Get(e.Ctx, "helm-locker", metav1.GetOptions{})
@@ -150,7 +152,8 @@ func expectBaseUsed(t *testing.T, e *kit.Env, all []request) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rare := []string{"create customresourcedefinitions", "update customresourcedefinitions", "patch events", "update leases",
+	rare := []string{"create customresourcedefinitions", "update customresourcedefinitions", "patch events",
+		"update leases",
 		"list helmreleases", "list customresourcedefinitions", "list horizontalpodautoscalers"}
 	for _, rule := range slices.Concat(role.Rules, wide.Rules[:6]) {
 		for _, resource := range rule.Resources {
@@ -178,22 +181,34 @@ func TestMissingPermissionIsNamedInTheCondition(t *testing.T) {
 		return func(e *kit.Env, objects map[string]estateObject) { objects[resource].delete(e) }
 	}
 	for name, s := range map[string]scene{
-		"patch":                        {"services", "patch", tamper("services"), `cannot patch resource "services" in API group "" in the namespace "APPS"`},
-		"patch a Secret":               {"secrets", "patch", tamper("secrets"), `cannot patch resource "secrets" in API group "" in the namespace "APPS"`},
-		"patch what is cluster-scoped": {"clusterroles", "patch", tamper("clusterroles"), `cannot patch resource "clusterroles" in API group "rbac.authorization.k8s.io" at the cluster scope`},
-		"create":                       {"services", "create", remove("services"), `cannot create resource "services" in API group "" in the namespace "APPS"`},
-		"watch":                        {"services", "watch", nil, `cannot watch resource "services" in API group "" at the cluster scope`},
-		"get the record":               {"secrets", "get", nil, `cannot get resource "secrets" in API group "" in the namespace "APPS"`},
-		"bind":                         {"clusterroles", "bind", remove("clusterrolebindings"), "attempting to grant RBAC permissions not currently held"},
+		"patch": {"services", "patch", tamper("services"),
+			`cannot patch resource "services" in API group "" in the namespace "APPS"`},
+		"patch a Secret": {"secrets", "patch", tamper("secrets"),
+			`cannot patch resource "secrets" in API group "" in the namespace "APPS"`},
+		"patch what is cluster-scoped": {"clusterroles", "patch", tamper("clusterroles"),
+			`cannot patch resource "clusterroles" in API group "rbac.authorization.k8s.io" at the cluster scope`},
+		"create": {"services", "create", remove("services"),
+			`cannot create resource "services" in API group "" in the namespace "APPS"`},
+		"watch": {"services", "watch", nil,
+			`cannot watch resource "services" in API group "" at the cluster scope`},
+		"get the record": {
+			"secrets", "get", nil, `cannot get resource "secrets" in API group "" in the namespace "APPS"`,
+		},
+		"bind": {"clusterroles", "bind", remove("clusterrolebindings"),
+			"attempting to grant RBAC permissions not currently held"},
 		"hold what a Role grants": {"pods", "list", remove("roles"),
 			`is attempting to grant RBAC permissions not currently held: {APIGroups:[""], Resources:["pods"], Verbs:["list"]}`},
-		"escalate": {"clusterroles", "escalate", func(e *kit.Env, objects map[string]estateObject) { objects["aggregated"].tamper(e) },
+		"escalate": {"clusterroles", "escalate", func(e *kit.Env,
+			objects map[string]estateObject) {
+			objects["aggregated"].tamper(e)
+		},
 			"must have cluster-admin privileges to use the aggregationRule"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newEnv(t)
 			elsewhere := e.Namespace(e.Apps + "-elsewhere")
-			e.Helm(shared.Helm4(), "install", "web", e.Chart("estate", estate), "--set", "elsewhere="+elsewhere, "--set", "small=true")
+			e.Helm(shared.Helm4(), "install", "web", e.Chart("estate", estate), "--set", "elsewhere="+
+				elsewhere, "--set", "small=true")
 			values, _ := cli(e, "rbac", e.Apps+"/web", "-o", "values")
 			rules := without(rulesOf(t, values), s.verb, s.resource)
 			encoded, err := yaml.Marshal(map[string]any{"rbac": map[string]any{"profile": "scoped", "rules": rules}})
@@ -218,7 +233,8 @@ func TestMissingPermissionIsNamedInTheCondition(t *testing.T) {
 			want := strings.ReplaceAll(s.says, "APPS", e.Apps)
 			e.Eventually("the condition says what is missing", func() error {
 				c := e.Condition("web", v1alpha1.ConditionReady)
-				if c.Status != metav1.ConditionFalse || c.Reason != v1alpha1.ReasonForbidden || !strings.Contains(c.Message, want) {
+				if c.Status != metav1.ConditionFalse || c.Reason != v1alpha1.ReasonForbidden ||
+					!strings.Contains(c.Message, want) {
 					return fmt.Errorf("it is %s %s: %s", c.Status, c.Reason, c.Message)
 				}
 				return nil
@@ -276,7 +292,8 @@ func TestRBACAsObjects(t *testing.T) {
 			if err := yaml.Unmarshal(encoded, &binding); err != nil {
 				t.Fatal(err)
 			}
-			if want := (rbacv1.Subject{Kind: "ServiceAccount", Name: "mine", Namespace: e.Operator}); len(binding.Subjects) != 1 || binding.Subjects[0] != want {
+			if want := (rbacv1.Subject{Kind: "ServiceAccount", Name: "mine",
+				Namespace: e.Operator}); len(binding.Subjects) != 1 || binding.Subjects[0] != want {
 				t.Errorf("bound to %+v", binding.Subjects)
 			}
 			continue

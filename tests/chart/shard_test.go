@@ -7,11 +7,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Two shards are two releases of the chart in one namespace, with the least profile: both lead, each by a lease of its own.
+// Two shards are two releases of the chart in one namespace, with the least profile: both lead, each by a lease of
+// its own.
 func TestShardsShareANamespace(t *testing.T) {
 	e := newEnv(t)
 	for _, shard := range []string{"a", "b"} {
-		args := []string{"install", "locker-" + shard, operatorChart, "--namespace", e.Operator, "--set", "shardSelector=shard=" + shard,
+		args := []string{"install", "locker-" + shard, operatorChart, "--namespace", e.Operator, "--set",
+			"shardSelector=shard=" + shard,
 			"--set", "rbac.profile=scoped", "--values", valuesFile(t, freePorts(t), "")}
 		if _, err := shared.Helm4().Run(t.Context(), args...); err != nil {
 			t.Fatal(err)

@@ -17,8 +17,10 @@ func accessOf(e *kit.Env, user string) func(verb, group, resource, namespace, na
 	return func(verb, group, resource, namespace, name string) bool {
 		e.Helper()
 		resource, sub, _ := strings.Cut(resource, "/")
-		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user, Groups: []string{"system:authenticated"},
-			ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: verb, Group: group, Resource: resource, Subresource: sub, Namespace: namespace, Name: name}}}
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user,
+			Groups: []string{"system:authenticated"},
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: verb, Group: group, Resource: resource,
+				Subresource: sub, Namespace: namespace, Name: name}}}
 		answer, err := e.Kube.AuthorizationV1().SubjectAccessReviews().Create(e.Ctx, review, metav1.CreateOptions{})
 		if err != nil {
 			e.Fatal(err)
@@ -27,23 +29,26 @@ func accessOf(e *kit.Env, user string) func(verb, group, resource, namespace, na
 	}
 }
 
-// Who is admin or editor of the operator's namespace manages its HelmReleases, who is viewer reads them; without a binding
-// of one's own for helm-locker, and in no other namespace.
+// Who is admin or editor of the operator's namespace manages its HelmReleases, who is viewer reads them; without a
+// binding of one's own for helm-locker, and in no other namespace.
 func TestUsersManageHelmReleasesByTheirUsualRoles(t *testing.T) {
 	e := newEnv(t)
 	install(e, shared.Helm3(), freePorts(t))
 	for _, role := range []string{"admin", "edit", "view"} {
 		user := role + "-of-" + e.Operator
 		binding := &rbacv1.RoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: role}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
-			Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}},
+			ObjectMeta: metav1.ObjectMeta{Name: role},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}},
 		}
-		if _, err := e.Kube.RbacV1().RoleBindings(e.Operator).Create(e.Ctx, binding, metav1.CreateOptions{}); err != nil {
+		if _, err := e.Kube.RbacV1().RoleBindings(e.Operator).Create(e.Ctx, binding,
+			metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		can := accessOf(e, user)
 		e.Eventually(role+" may read HelmReleases", func() error {
-			if !can("list", "helm.cattle.io", "helmreleases", e.Operator, "") || !can("get", "helm.cattle.io", "helmreleases/status", e.Operator, "x") {
+			if !can("list", "helm.cattle.io", "helmreleases", e.Operator, "") ||
+				!can("get", "helm.cattle.io", "helmreleases/status", e.Operator, "x") {
 				return fmt.Errorf("not yet")
 			}
 			return nil
@@ -53,13 +58,15 @@ func TestUsersManageHelmReleasesByTheirUsualRoles(t *testing.T) {
 				t.Errorf("%s: may %s HelmReleases: %v", role, verb, got)
 			}
 		}
-		if can("patch", "helm.cattle.io", "helmreleases/status", e.Operator, "x") || can("list", "helm.cattle.io", "helmreleases", e.Apps, "") {
+		if can("patch", "helm.cattle.io", "helmreleases/status", e.Operator, "x") ||
+			can("list", "helm.cattle.io", "helmreleases", e.Apps, "") {
 			t.Errorf("%s may write a status, or reads another namespace", role)
 		}
 	}
 	install(e, shared.Helm3(), freePorts(t), "{rbac: {userRoles: false}}")
 	e.Eventually("the rights are gone", func() error {
-		if accessOf(e, "view-of-"+e.Operator)("list", "helm.cattle.io", "helmreleases", e.Operator, "") && !othersGrant(e) {
+		if accessOf(e, "view-of-"+e.Operator)("list", "helm.cattle.io", "helmreleases", e.Operator, "") &&
+			!othersGrant(e) {
 			return fmt.Errorf("not yet")
 		}
 		return nil
@@ -69,7 +76,8 @@ func TestUsersManageHelmReleasesByTheirUsualRoles(t *testing.T) {
 // othersGrant reports whether the chart of another test has roles that aggregate, too.
 func othersGrant(e *kit.Env) bool {
 	e.Helper()
-	roles, err := e.Kube.RbacV1().ClusterRoles().List(e.Ctx, metav1.ListOptions{LabelSelector: "rbac.authorization.k8s.io/aggregate-to-view=true,app=helm-locker"})
+	roles, err := e.Kube.RbacV1().ClusterRoles().List(e.Ctx,
+		metav1.ListOptions{LabelSelector: "rbac.authorization.k8s.io/aggregate-to-view=true,app=helm-locker"})
 	if err != nil {
 		e.Fatal(err)
 	}

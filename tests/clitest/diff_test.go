@@ -71,7 +71,8 @@ Service APPS/shop: it does not exist
 release APPS/shop, revision 1: 4 of 4 objects drifted (3 modified, 1 missing)
 `, "")
 			w.app("diff", "shop", "--strict").says(2, "+    added: by-somebody\n")
-			w.app("diff", "shop", "-o", "patch").says(2, "--- a/APPS/Secret/shop.yaml\n+++ b/APPS/Secret/shop.yaml\n@@ -1,6 +1,6 @@\n", "+++ /dev/null\n")
+			w.app("diff", "shop", "-o", "patch").says(2,
+				"--- a/APPS/Secret/shop.yaml\n+++ b/APPS/Secret/shop.yaml\n@@ -1,6 +1,6 @@\n", "+++ /dev/null\n")
 			var out []struct {
 				Name        string
 				Differences []struct {
@@ -80,19 +81,23 @@ release APPS/shop, revision 1: 4 of 4 objects drifted (3 modified, 1 missing)
 				}
 			}
 			r := w.app("diff", "-o", "json")
-			if err := json.Unmarshal([]byte(r.raw), &out); err != nil || r.code != 2 || len(out) != 1 || len(out[0].Differences) != 4 {
+			if err := json.Unmarshal([]byte(r.raw), &out); err != nil || r.code != 2 || len(out) != 1 ||
+				len(out[0].Differences) != 4 {
 				t.Fatalf("%v, exit code %d: %s", err, r.code, r.raw)
 			}
-			if d := out[0].Differences[1]; d.Kind != "Deployment" || d.Changes[0].Path != "/spec/replicas" || d.Changes[0].Manager != "scaler" || d.Changes[0].Subresource != "scale" {
+			if d := out[0].Differences[1]; d.Kind != "Deployment" || d.Changes[0].Path != "/spec/replicas" ||
+				d.Changes[0].Manager != "scaler" || d.Changes[0].Subresource != "scale" {
 				t.Errorf("difference is %+v", d)
 			}
 			for _, format := range []string{"text", "json", "yaml", "patch"} {
-				if r := w.app("diff", "shop", "-o", format, "--color", "always"); givesAway(r.stdout+r.stderr) || r.code != 2 {
+				if r := w.app("diff", "shop", "-o", format, "--color", "always"); givesAway(r.stdout+r.stderr) ||
+					r.code != 2 {
 					t.Errorf("exit code %d, or a Secret is given away: %s%s", r.code, r.stdout, r.stderr)
 				}
 			}
 			w.ExpectVersions(before, w.Apps, kit.ConfigMaps, kit.Secrets) // it only asks
-			w.app("diff", "shop", "--color", "always").says(2, "\x1b[31m-  color: green\x1b[0m\n\x1b[32m+  color: red\x1b[0m\n")
+			w.app("diff", "shop", "--color", "always").says(2,
+				"\x1b[31m-  color: green\x1b[0m\n\x1b[32m+  color: red\x1b[0m\n")
 		})
 	}
 }
@@ -100,7 +105,8 @@ release APPS/shop, revision 1: 4 of 4 objects drifted (3 modified, 1 missing)
 // scale sets the number of replicas as a user does.
 func (w *world) scale(name string, replicas int) {
 	w.Helper()
-	cmd := exec.CommandContext(w.Ctx, shared.Binaries().Kubectl, "--kubeconfig", w.kubeconfig, "-n", w.Apps, "patch", "deployment", name,
+	cmd := exec.CommandContext(w.Ctx, shared.Binaries().Kubectl, "--kubeconfig", w.kubeconfig, "-n", w.Apps, "patch",
+		"deployment", name,
 		"--subresource=scale", "--field-manager=scaler", "--type=merge", "-p", `{"spec":{"replicas":5}}`)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		w.Fatalf("scale to %d: %v: %s", replicas, err, out)
@@ -112,7 +118,8 @@ func TestDiffRevisionsAndManyReleases(t *testing.T) {
 	chart := w.installShop(shared.Helm4(), "shop")
 	w.Helm(shared.Helm4(), "upgrade", "shop", chart, "--set", "password="+secretValue, "--set", "color=blue")
 	w.app("diff", "shop").says(0, "revision 2: no drift")
-	w.app("diff", "shop", "--revision", "1").says(2, "--- release APPS/shop, revision 1\n", "-  color: green\n+  color: blue\n", "1 of 4 objects drifted (1 modified, 0 missing)")
+	w.app("diff", "shop", "--revision", "1").says(2, "--- release APPS/shop, revision 1\n",
+		"-  color: green\n+  color: blue\n", "1 of 4 objects drifted (1 modified, 0 missing)")
 	w.app("diff", "shop", "--revision", "9").says(1, "release APPS/shop has no revision 9; it has 2, 1")
 
 	// A failed upgrade: compared is what was deployed last.
@@ -121,15 +128,27 @@ func TestDiffRevisionsAndManyReleases(t *testing.T) {
 		t.Fatal("the upgrade worked")
 	}
 	r := w.app("diff", "shop")
-	r.says(0, "note: revision 3 of release APPS/shop is failed; compared with revision 2, the last one that was deployed\n")
+	r.says(
+		0, "note: revision 3 of release APPS/shop is failed; compared with revision 2, the last one that was deployed\n",
+	)
 
 	w.Forge(kit.ForgedRecord{Name: "broken", Manifest: "kind: ["})
-	w.Forge(kit.ForgedRecord{Name: "gone", Status: "uninstalled", Manifest: "kind: X\napiVersion: v1\nmetadata: {name: x}\n"})
-	w.Forge(kit.ForgedRecord{Name: "tidy", Manifest: "---\napiVersion: example.org/v1\nkind: Unknown\nmetadata: {name: x}\n"})
-	w.app("diff").says(1, "the manifest of revision 1 of release APPS/broken does not parse, so nothing is compared: document 1, line 1",
+	w.Forge(kit.ForgedRecord{Name: "gone", Status: "uninstalled",
+		Manifest: "kind: X\napiVersion: v1\nmetadata: {name: x}\n"})
+	w.Forge(
+		kit.ForgedRecord{
+			Name: "tidy", Manifest: "---\napiVersion: example.org/v1\nkind: Unknown\nmetadata: {name: x}\n",
+		},
+	)
+	w.app(
+		"diff",
+	).says(1, "the manifest of revision 1 of release APPS/broken does not parse, so nothing is compared: document 1, line 1",
 		"note: release APPS/gone is left out: no revision of it is deployed (the newest, 1, is uninstalled)\n",
-		"Unknown.example.org x: the cluster does not serve this kind: its CustomResourceDefinition is gone", "release APPS/shop, revision 2: ")
-	w.cli("diff", "tidy", "-A").says(2, "release APPS/tidy, revision 1: 1 of 1 object drifted (0 modified, 1 missing)\n")
+		"Unknown.example.org x: the cluster does not serve this kind: its CustomResourceDefinition is gone",
+		"release APPS/shop, revision 2: ")
+	w.cli(
+		"diff", "tidy", "-A",
+	).says(2, "release APPS/tidy, revision 1: 1 of 1 object drifted (0 modified, 1 missing)\n")
 	w.cli("diff", "-n", "kube-public").is(0, "", "there is no release to compare in namespace kube-public\n")
 }
 
@@ -181,9 +200,13 @@ func TestDiffPermissions(t *testing.T) {
 	reader.app("diff", "shop").says(2, "-  color: green\n+  color: red\n",
 		"note: release APPS/shop is compared locally: no permission for a dry run (it needs the verb patch on configmaps); what the API server or a webhook makes of a value may look like drift\n",
 		"note: you may not list HelmReleases in namespace LOCKER, so what a lock leaves alone is compared, too\n")
-	w.as("half", rule("get,list", "", "secrets,configmaps")).app("diff", "shop").says(1, "cannot compare Deployment APPS/shop of release APPS/shop: ",
-		`User "half" cannot get resource "deployments"`, "half needs a Role with verbs: [get]", "1 of 2 objects drifted (1 modified, 0 missing); 2 objects could not be compared\n")
-	w.as("nobody").app("diff", "shop").says(1, "verbs: [list], apiGroups: [\"\"], resources: [secrets], bound in namespace APPS")
+	w.as("half", rule("get,list", "", "secrets,configmaps")).app("diff", "shop").says(1,
+		"cannot compare Deployment APPS/shop of release APPS/shop: ",
+		`User "half" cannot get resource "deployments"`, "half needs a Role with verbs: [get]",
+		"1 of 2 objects drifted (1 modified, 0 missing); 2 objects could not be compared\n")
+	w.as(
+		"nobody",
+	).app("diff", "shop").says(1, "verbs: [list], apiGroups: [\"\"], resources: [secrets], bound in namespace APPS")
 	w.app("diff", "shoop").says(1, "did you mean shop?")
 }
 
@@ -194,7 +217,8 @@ func TestDiffHeedsTheLock(t *testing.T) {
 	w.Patch(kit.ConfigMaps, "shop", `{"data":{"color":"red","added":"by-somebody"}}`)
 	w.app("lock", "shop", "--ignore", "/spec/replicas", "--scope", "Strict").says(0, "created")
 	r := w.app("diff", "shop")
-	r.says(2, "1 of 4 objects drifted", "+  added: by-somebody\n", "note: HelmRelease LOCKER/shop leaves fields alone; --no-ignore compares them, too\n")
+	r.says(2, "1 of 4 objects drifted", "+  added: by-somebody\n",
+		"note: HelmRelease LOCKER/shop leaves fields alone; --no-ignore compares them, too\n")
 	w.app("diff", "shop", "--no-ignore").says(2, "2 of 4 objects drifted")
 	w.app("unlock", "shop").says(0, "deleted")
 	if r := w.app("diff", "shop"); strings.Contains(r.stdout, "by-somebody") == false || r.code != 2 {
@@ -208,7 +232,8 @@ func TestDiffHeedsTheLock(t *testing.T) {
 	autoscaler := `{"apiVersion":"autoscaling/v2","kind":"HorizontalPodAutoscaler","metadata":{"name":"shop"},"spec":{"minReplicas":1,"maxReplicas":4,` +
 		`"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"shop"}}}`
 	force := true
-	_, err := w.Kube.AutoscalingV2().HorizontalPodAutoscalers(w.Apps).Patch(w.Ctx, "shop", types.ApplyPatchType, []byte(autoscaler), metav1.PatchOptions{FieldManager: "me", Force: &force})
+	_, err := w.Kube.AutoscalingV2().HorizontalPodAutoscalers(w.Apps).Patch(w.Ctx, "shop", types.ApplyPatchType,
+		[]byte(autoscaler), metav1.PatchOptions{FieldManager: "me", Force: &force})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +245,8 @@ func TestDiffOffline(t *testing.T) {
 	w.installShop(shared.Helm3(), "shop")
 	w.Patch(kit.ConfigMaps, "shop", `{"data":{"color":"red"}}`)
 	w.Patch(kit.Secrets, "shop", `{"stringData":{"password":"`+secretValue+`-2"}}`)
-	cmd := exec.CommandContext(t.Context(), shared.Binaries().Kubectl, "--kubeconfig", shared.Kubeconfig(), "-n", w.Apps,
+	cmd := exec.CommandContext(t.Context(), shared.Binaries().Kubectl, "--kubeconfig", shared.Kubeconfig(), "-n",
+		w.Apps,
 		"get", "secret,configmap,deployment", "-o", "yaml", "--show-managed-fields")
 	dump, err := cmd.Output()
 	if err != nil {
@@ -234,15 +260,22 @@ func TestDiffOffline(t *testing.T) {
 	r.says(2, "2 of 4 objects drifted", "-  color: green\n+  color: red\n")
 	w.kubeconfig = "/does/not/exist"
 	r = w.cli("diff", "-f", file, "--objects", file)
-	r.says(2, "-  color: green\n+  color: red\n", "changed by tamperer (Update)", "Service APPS/shop: it does not exist\n",
+	r.says(2, "-  color: green\n+  color: red\n", "changed by tamperer (Update)",
+		"Service APPS/shop: it does not exist\n",
 		"3 of 4 objects drifted (2 modified, 1 missing)\n", "compared locally: saved objects are compared")
 	if givesAway(r.stdout) {
 		t.Error("a Secret is given away")
 	}
 	w.stdin = string(dump)
 	w.cli("diff", "shop", "-f", file, "--objects", "-").says(2, "3 of 4 objects drifted")
-	w.cli("diff", "shop", "--objects", file).is(1, "", "helm-locker: --objects needs --filename\n  see helm-locker diff --help\n")
-	w.cli("diff", "-A", "-f", file).is(1, "", "helm-locker: --filename and --all-namespaces exclude each other\n  see helm-locker diff --help\n")
-	w.cli("diff", "--revision", "1").is(1, "", "helm-locker: --revision needs the name of one release\n  see helm-locker diff --help\n")
-	w.cli("diff", "-f", "-", "--objects", "-").is(1, "", "helm-locker: only one of --objects and --filename can be standard input\n  see helm-locker diff --help\n")
+	w.cli("diff", "shop", "--objects", file).is(1, "",
+		"helm-locker: --objects needs --filename\n  see helm-locker diff --help\n")
+	w.cli(
+		"diff", "-A", "-f", file,
+	).is(1, "", "helm-locker: --filename and --all-namespaces exclude each other\n  see helm-locker diff --help\n")
+	w.cli(
+		"diff", "--revision", "1",
+	).is(1, "", "helm-locker: --revision needs the name of one release\n  see helm-locker diff --help\n")
+	w.cli("diff", "-f", "-", "--objects", "-").is(1, "",
+		"helm-locker: only one of --objects and --filename can be standard input\n  see helm-locker diff --help\n")
 }

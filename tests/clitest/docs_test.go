@@ -10,7 +10,8 @@ import (
 	"github.com/rancher/helm-locker/tests/kit"
 )
 
-// TestEveryCommandInTheReference runs the examples of docs/cli.md as they stand there, in a shell, on a release like theirs.
+// TestEveryCommandInTheReference runs the examples of docs/cli.md as they stand there, in a shell, on a release
+// like theirs.
 func TestEveryCommandInTheReference(t *testing.T) {
 	w := newWorld(t)
 	w.Apps = w.Namespace("apps")
@@ -22,8 +23,10 @@ func TestEveryCommandInTheReference(t *testing.T) {
 	if err := os.Link(binary, filepath.Join(dir, "helm-locker")); err != nil {
 		t.Fatal(err)
 	}
-	for file, kinds := range map[string]string{"release.yaml": "secret", "objects.yaml": "secret,configmap,service,deployment"} {
-		cmd := exec.CommandContext(t.Context(), shared.Binaries().Kubectl, "--kubeconfig", shared.Kubeconfig(), "-n", w.Apps, "get", kinds, "-o", "yaml")
+	for file, kinds := range map[string]string{"release.yaml": "secret",
+		"objects.yaml": "secret,configmap,service,deployment"} {
+		cmd := exec.CommandContext(t.Context(), shared.Binaries().Kubectl, "--kubeconfig", shared.Kubeconfig(), "-n",
+			w.Apps, "get", kinds, "-o", "yaml")
 		out, err := cmd.Output()
 		if err != nil {
 			t.Fatal(err)
@@ -51,7 +54,9 @@ func TestEveryCommandInTheReference(t *testing.T) {
 		cmd.Path, cmd.Args, cmd.Dir = "/bin/sh", []string{"sh", "-c", line}, dir
 		cmd.Env = append(cmd.Env, "PATH="+dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 		out, err := cmd.CombinedOutput()
-		if exit := cmd.ProcessState.ExitCode(); exit != code && !strings.Contains(line, "diff -A") && !strings.Contains(line, "rbac -A") { // which sees what other tests left
+		// Which sees what other tests left.
+		if exit := cmd.ProcessState.ExitCode(); exit != code && !strings.Contains(line, "diff -A") &&
+			!strings.Contains(line, "rbac -A") {
 			t.Errorf("%s: %v, want exit code %d\n%s", line, err, code, out)
 		}
 		if givesAway(string(out)) {

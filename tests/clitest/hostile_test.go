@@ -22,13 +22,18 @@ func TestNothingThatIsShownMovesTheCursor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	manifest := fmt.Sprintf("---\n# Source: a\x1b[2J\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {key: %s, other: a}\n", quoted)
+	manifest := fmt.Sprintf(
+		"---\n# Source: a\x1b[2J\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {key: %s, other: a}\n", quoted,
+	)
 	record, err := json.Marshal(map[string]any{
-		"name": "app", "namespace": w.Apps, "version": 1, "manifest": strings.ReplaceAll(manifest, "# Source: a\x1b[2J\n", ""),
-		"info":   map[string]any{"status": "deployed", "description": hostile, "notes": hostile},
-		"chart":  map[string]any{"metadata": map[string]any{"name": hostile, "version": hostile, "appVersion": hostile}},
+		"name": "app", "namespace": w.Apps, "version": 1,
+		"manifest": strings.ReplaceAll(manifest, "# Source: a\x1b[2J\n", ""),
+		"info":     map[string]any{"status": "deployed", "description": hostile, "notes": hostile},
+		"chart": map[string]any{"metadata": map[string]any{"name": hostile, "version": hostile,
+			"appVersion": hostile}},
 		"config": map[string]any{hostile: hostile},
-		"hooks":  []any{map[string]any{"name": hostile, "kind": hostile, "path": hostile, "events": []string{hostile}, "manifest": hostile}},
+		"hooks": []any{map[string]any{"name": hostile, "kind": hostile, "path": hostile, "events": []string{hostile},
+			"manifest": hostile}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -38,43 +43,58 @@ func TestNothingThatIsShownMovesTheCursor(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.Forge(kit.ForgedRecord{Name: "app", Payload: payload})
-	live := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "settings"}, "data": map[string]string{"key": "x" + hostile, "other": hostile}}
+	live := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "settings"},
+		"data": map[string]string{"key": "x" + hostile, "other": hostile}}
 	body, err := json.Marshal(live)
 	if err != nil {
 		t.Fatal(err)
 	}
 	force := true
-	if _, err := w.In(kit.ConfigMaps, w.Apps).Patch(t.Context(), "settings", types.ApplyPatchType, body, metav1.PatchOptions{FieldManager: "tamperer", Force: &force}); err != nil {
+	if _, err := w.In(kit.ConfigMaps, w.Apps).Patch(t.Context(), "settings", types.ApplyPatchType, body,
+		metav1.PatchOptions{FieldManager: "tamperer", Force: &force}); err != nil {
 		t.Fatal(err)
 	}
 	// A status as an older operator, or anyone who may write it, could have left it.
 	w.CreateHelmRelease("app")
 	object := map[string]any{"kind": "ConfigMap", "name": hostile}
 	status, err := json.Marshal(map[string]any{"status": map[string]any{
-		"state": "Deployed", "version": 1, "revision": 1, "description": hostile, "notes": hostile, "objects": map[string]any{"tracked": 1, "drifted": 1, "contended": 0, "waiting": 0},
-		"conditions": []any{map[string]any{"type": "Ready", "status": "False", "reason": "Forbidden", "message": hostile, "lastTransitionTime": "2026-01-01T00:00:00Z"}},
-		"recentDrift": []any{map[string]any{"time": "2026-01-01T00:00:00.000000Z", "object": object, "operation": "Modified", "paths": []string{hostile},
+		"state": "Deployed", "version": 1, "revision": 1, "description": hostile, "notes": hostile,
+		"objects": map[string]any{"tracked": 1, "drifted": 1, "contended": 0, "waiting": 0},
+		"conditions": []any{map[string]any{"type": "Ready", "status": "False", "reason": "Forbidden",
+			"message": hostile, "lastTransitionTime": "2026-01-01T00:00:00Z"}},
+		"recentDrift": []any{map[string]any{"time": "2026-01-01T00:00:00.000000Z", "object": object,
+			"operation": "Modified", "paths": []string{hostile},
 			"fieldManager": hostile, "action": "Refused"}},
-		"exceptions": []any{map[string]any{"object": object, "reason": "Ignored", "paths": []string{hostile}, "message": hostile}},
+		"exceptions": []any{map[string]any{"object": object, "reason": "Ignored", "paths": []string{hostile},
+			"message": hostile}},
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.In(kit.HelmReleases, w.Operator).Patch(t.Context(), "app", types.MergePatchType, status, metav1.PatchOptions{}, "status"); err != nil {
+	if _, err := w.In(kit.HelmReleases, w.Operator).Patch(t.Context(), "app", types.MergePatchType, status,
+		metav1.PatchOptions{}, "status"); err != nil {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{
-		{"inspect", "app"}, {"inspect", "app", "--manifest"}, {"inspect", "app", "--values"}, {"inspect", "app", "--notes"}, {"inspect", "app", "--json"},
-		{"inspect", "app", "--show-secrets", "--values"}, {"diff", "app"}, {"diff", "app", "--output", "json"}, {"diff", "app", "--output", "patch"}, {"diff", "app", "--output", "yaml"},
-		{"status", "app"}, {"status", "app", "--output", "wide"}, {"status", "app", "--output", "yaml"}, {"status", "app", "--output", "json"}, {"status"}, {"inspect", hostile}, {"diff", "app", "--output", hostile}, {hostile}, {"--" + hostile},
+		{"inspect", "app"}, {"inspect", "app", "--manifest"}, {"inspect", "app", "--values"},
+		{"inspect", "app", "--notes"}, {"inspect", "app", "--json"},
+		{"inspect", "app", "--show-secrets", "--values"}, {"diff", "app"}, {"diff", "app", "--output", "json"},
+		{"diff", "app", "--output", "patch"}, {"diff", "app", "--output", "yaml"},
+		{"status", "app"}, {"status", "app", "--output", "wide"}, {"status", "app", "--output", "yaml"},
+		{"status", "app", "--output", "json"}, {"status"}, {"inspect", hostile}, {"diff", "app", "--output", hostile},
+		{hostile}, {"--" + hostile},
 	} {
 		r := w.app(args...)
 		if r.stdout+r.stderr == "" {
 			t.Errorf("helm-locker %q printed nothing", args)
 		}
 		for stream, text := range map[string]string{"stdout": r.stdout, "stderr": r.stderr} {
-			if at := strings.IndexFunc(text, func(c rune) bool { return !unicode.IsPrint(c) && c != '\n' && c != '\t' }); at >= 0 {
-				t.Errorf("helm-locker %q: byte %d of %s: %q", args, at, stream, text[max(0, at-60):min(len(text), at+60)])
+			if at := strings.IndexFunc(text, func(c rune) bool {
+				return !unicode.IsPrint(c) && c != '\n' &&
+					c != '\t'
+			}); at >= 0 {
+				t.Errorf("helm-locker %q: byte %d of %s: %q", args, at, stream,
+					text[max(0, at-60):min(len(text), at+60)])
 			}
 		}
 		forged := strings.Contains("\n"+r.stdout+r.stderr, "\nReady: True")

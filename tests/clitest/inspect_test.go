@@ -34,8 +34,10 @@ Hooks:           ConfigMap shop-hook (pre-upgrade)
 			w.app("inspect", "shop", "--values", "--show-secrets").is(0, "color: blue\npassword: "+secretValue+"\n", "")
 			w.app("inspect", "shop", "--revision", "1", "--values").is(0, "password: <secret X>\n", "")
 			w.app("inspect", "shop", "--notes").is(0, "", "")
-			w.app("inspect", "shop", "--manifest").says(0, "# Source: shop/templates/all.yaml\n", "data: {color: blue, size: \"10\"}\n", "password: <secret X>\n")
-			w.app("inspect", "shop", "--json").says(0, `"revision": 2,`, `"password": "<secret X>"`, `"kind": "ConfigMap",`, `"pre-upgrade"`)
+			w.app("inspect", "shop", "--manifest").says(0, "# Source: shop/templates/all.yaml\n",
+				"data: {color: blue, size: \"10\"}\n", "password: <secret X>\n")
+			w.app("inspect", "shop", "--json").says(0, `"revision": 2,`, `"password": "<secret X>"`,
+				`"kind": "ConfigMap",`, `"pre-upgrade"`)
 			for _, part := range []string{"--manifest", "--values", "--json", "--notes"} {
 				if r := w.app("inspect", "shop", part); givesAway(r.stdout) {
 					t.Errorf("%s gives a Secret away: %s", part, r.stdout)
@@ -50,7 +52,8 @@ func TestInspectWhatKubectlPrints(t *testing.T) {
 	w.installShop(shared.Helm3(), "shop")
 	kubectl := func(format string) string {
 		t.Helper()
-		cmd := exec.CommandContext(t.Context(), shared.Binaries().Kubectl, "--kubeconfig", shared.Kubeconfig(), "-n", w.Apps,
+		cmd := exec.CommandContext(t.Context(), shared.Binaries().Kubectl, "--kubeconfig", shared.Kubeconfig(), "-n",
+			w.Apps,
 			"get", "secret", "-l", "owner=helm", "-o", format)
 		out, err := cmd.Output()
 		if err != nil {
@@ -63,11 +66,13 @@ func TestInspectWhatKubectlPrints(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, content := range map[string]string{
-		"yaml": kubectl("yaml"), "json": kubectl("json"), "jsonpath": kubectl("jsonpath={.items[0].data.release}"), "decoded once": string(once),
+		"yaml": kubectl("yaml"), "json": kubectl("json"), "jsonpath": kubectl("jsonpath={.items[0].data.release}"),
+		"decoded once": string(once),
 	} {
 		w.stdin = content
 		w.kubeconfig = "/does/not/exist" // nobody needs a cluster for a file
-		w.cli("inspect", "shop", "-f", "-").says(0, "Name:            shop\nNamespace:       APPS\nRevision:        1\n")
+		w.cli("inspect", "shop", "-f", "-").says(0,
+			"Name:            shop\nNamespace:       APPS\nRevision:        1\n")
 		if t.Failed() {
 			t.Fatal(name)
 		}
@@ -77,16 +82,26 @@ func TestInspectWhatKubectlPrints(t *testing.T) {
 func TestInspectErrors(t *testing.T) {
 	w := newWorld(t)
 	w.installShop(shared.Helm3(), "shop")
-	w.app("inspect", "shoop").is(1, "", "helm-locker: release APPS/shoop does not exist: namespace \"APPS\" has no Secret of type helm.sh/release.v1 for it\n  did you mean shop?\n")
+	w.app(
+		"inspect", "shoop",
+	).is(
+		1, "", "helm-locker: release APPS/shoop does not exist: namespace \"APPS\" has no Secret of type helm.sh/release.v1 for it\n  did you mean shop?\n",
+	)
 	w.cli("inspect", "shop", "-n", "default").says(1, "release default/shop does not exist", "did you mean shop -n ")
-	w.app("inspect", "zzzzzz").says(1, "helm list -A lists all releases; choose the namespace with -n and the cluster with --context")
-	w.app("inspect", "shop", "--revision", "4").is(1, "", "helm-locker: release APPS/shop has no revision 4; it has 1\n  leave --revision out for the newest one\n")
+	w.app(
+		"inspect", "zzzzzz",
+	).says(1, "helm list -A lists all releases; choose the namespace with -n and the cluster with --context")
+	w.app("inspect", "shop", "--revision", "4").is(1, "",
+		"helm-locker: release APPS/shop has no revision 4; it has 1\n  leave --revision out for the newest one\n")
 	w.as("nobody").app("inspect", "shop").says(1, `User "nobody" cannot list resource "secrets"`,
 		"\n  nobody needs a Role with verbs: [list], apiGroups: [\"\"], resources: [secrets], bound in namespace APPS\n")
-	w.as("lister", rule("list", "", "secrets")).app("inspect", "shop").says(1, "verbs: [get], apiGroups: [\"\"], resources: [secrets]")
+	w.as("lister", rule("list", "", "secrets")).app("inspect", "shop").says(1,
+		"verbs: [get], apiGroups: [\"\"], resources: [secrets]")
 	w.as("reader", rule("get,list", "", "secrets")).app("inspect", "shop").says(0, "Revision:        1\n")
-	w.app("inspect", "shop", "--context", "prod").is(1, "", "helm-locker: the kubeconfig has no context \"prod\"\n  it has helm-locker-test\n")
-	w.cli("--kubeconfig", w.kubeconfig, "inspect", "shop", "-n", w.Apps, "--context", "helm-locker-test").says(0, "Revision:        1\n")
+	w.app("inspect", "shop", "--context", "prod").is(1, "",
+		"helm-locker: the kubeconfig has no context \"prod\"\n  it has helm-locker-test\n")
+	w.cli("--kubeconfig", w.kubeconfig, "inspect", "shop", "-n", w.Apps, "--context", "helm-locker-test").says(0,
+		"Revision:        1\n")
 	nowhere := *w
 	config := shared.RESTConfig()
 	config.Host = "https://127.0.0.1:1"
@@ -95,7 +110,9 @@ func TestInspectErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	nowhere.kubeconfig = path
-	nowhere.app("inspect", "shop").is(1, "", "helm-locker: the cluster at https://127.0.0.1:1 does not answer: dial tcp 127.0.0.1:1: connect: connection refused\n"+
+	nowhere.app(
+		"inspect", "shop",
+	).is(1, "", "helm-locker: the cluster at https://127.0.0.1:1 does not answer: dial tcp 127.0.0.1:1: connect: connection refused\n"+
 		"  choose another cluster with --context, --kubeconfig or KUBECONFIG, or find out whether this one is up\n")
 	w.Patch(kit.Secrets, "sh.helm.release.v1.shop.v1", `{"data":{"release":"aGVsbG8="}}`)
 	w.app("inspect", "shop").says(1, "Secret APPS/sh.helm.release.v1.shop.v1: release payload is")

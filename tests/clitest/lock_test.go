@@ -15,7 +15,9 @@ import (
 func TestLockIsIdempotent(t *testing.T) {
 	w := newWorld(t)
 	w.installShop(shared.Helm4(), "shop")
-	w.app("lock", "shop", "--dry-run").is(0, "HelmRelease LOCKER/shop created: release APPS/shop, revision 1, deployed (dry run)\n", "")
+	w.app(
+		"lock", "shop", "--dry-run",
+	).is(0, "HelmRelease LOCKER/shop created: release APPS/shop, revision 1, deployed (dry run)\n", "")
 	w.app("lock", "shop", "--mode", "Detect", "--dry-run", "-o", "yaml").is(0, `apiVersion: helm.cattle.io/v1alpha1
 kind: HelmRelease
 metadata:
@@ -32,12 +34,16 @@ spec:
 	w.app("lock", "shop").is(0, "HelmRelease LOCKER/shop unchanged: release APPS/shop, revision 1, deployed\n", "")
 	w.app("lock", "shop", "--mode", "Enforce", "--scope", "Declared").says(0, "unchanged")
 
-	w.app("lock", "shop", "--scope", "Strict", "--ignore", "/spec/replicas", "--ignore", "/metadata/annotations/a,b").says(0, "HelmRelease LOCKER/shop changed")
+	w.app("lock", "shop", "--scope", "Strict", "--ignore", "/spec/replicas", "--ignore",
+		"/metadata/annotations/a,b").says(0, "HelmRelease LOCKER/shop changed")
 	w.app("lock", "shop", "--ignore", "/spec/replicas").says(0, "unchanged")
-	w.app("lock", "shop", "--ignore", "/spec/replicas", "--ignore", "/spec/template", "-o", "name").is(0, "helmrelease.helm.cattle.io/shop\n", "")
+	w.app("lock", "shop", "--ignore", "/spec/replicas", "--ignore", "/spec/template", "-o", "name").is(0,
+		"helmrelease.helm.cattle.io/shop\n", "")
 	spec := w.HelmRelease("shop").Spec
-	want := []v1alpha1.IgnoreRule{{Paths: []string{"/spec/replicas", "/metadata/annotations/a,b"}}, {Paths: []string{"/spec/template"}}}
-	if spec.Scope != v1alpha1.ScopeStrict || spec.Mode != v1alpha1.ModeEnforce || fmt.Sprint(spec.Ignore) != fmt.Sprint(want) {
+	want := []v1alpha1.IgnoreRule{{Paths: []string{"/spec/replicas", "/metadata/annotations/a,b"}},
+		{Paths: []string{"/spec/template"}}}
+	if spec.Scope != v1alpha1.ScopeStrict || spec.Mode != v1alpha1.ModeEnforce ||
+		fmt.Sprint(spec.Ignore) != fmt.Sprint(want) {
 		t.Errorf("spec is %+v", spec)
 	}
 
@@ -49,8 +55,10 @@ spec:
 func TestLockNames(t *testing.T) {
 	w := newWorld(t)
 	other := w.Namespace(w.Apps + "-2")
-	w.app("lock", "till", "--name", "mine").says(0, "HelmRelease LOCKER/mine created: release APPS/till, which does not exist yet and is locked when it appears\n")
-	w.app("lock", "till", "--name", "yours").is(1, "", "helm-locker: release APPS/till has a HelmRelease already: LOCKER/mine\n  leave --name out to change that one\n")
+	w.app("lock", "till", "--name", "mine").says(0,
+		"HelmRelease LOCKER/mine created: release APPS/till, which does not exist yet and is locked when it appears\n")
+	w.app("lock", "till", "--name", "yours").is(1, "",
+		"helm-locker: release APPS/till has a HelmRelease already: LOCKER/mine\n  leave --name out to change that one\n")
 	w.cli("lock", "till", "-n", other, "--name", "mine").is(1, "",
 		"helm-locker: HelmRelease LOCKER/mine is for release APPS/till, and that cannot be changed\n  choose another --name, or leave it out\n")
 	w.cli("lock", "mine", "-n", other).says(0, "HelmRelease LOCKER/APPS-2-mine created")
@@ -79,26 +87,37 @@ func TestLockWaitSaysWhatItWaitsFor(t *testing.T) {
 	}
 
 	w.app("suspend", "kiosk", "--for", "1h", "--reason", "an experiment\nof mine", "--wait").is(0,
-		`HelmRelease LOCKER/kiosk suspended until TIME (an experiment\nof mine): release APPS/kiosk`+"\n", "waiting for an operator to unlock it\ndone\n")
-	w.app("lock", "kiosk", "--wait").is(0, "HelmRelease LOCKER/kiosk unchanged: release APPS/kiosk, revision 1, deployed\n",
-		`note: the lock is suspended until TIME (an experiment\nof mine); helm-locker resume kiosk -n APPS ends that`+"\n")
+		`HelmRelease LOCKER/kiosk suspended until TIME (an experiment\nof mine): release APPS/kiosk`+
+			"\n", "waiting for an operator to unlock it\ndone\n")
+	w.app(
+		"lock", "kiosk", "--wait",
+	).is(0, "HelmRelease LOCKER/kiosk unchanged: release APPS/kiosk, revision 1, deployed\n",
+		`note: the lock is suspended until TIME (an experiment\nof mine); helm-locker resume kiosk -n APPS ends that`+
+			"\n")
 	w.app("resume", "kiosk", "--wait").says(0, "HelmRelease LOCKER/kiosk resumed: release APPS/kiosk\n",
 		"waiting for an operator to look at it\n", "done: revision 1 is watched over, 4 objects\n")
-	w.app("resume", "kiosk", "--wait").is(0, "HelmRelease LOCKER/kiosk already resumed: release APPS/kiosk\n", "done: revision 1 is watched over, 4 objects\n")
-	w.app("lock", "kiosk", "--scope", "Strict", "--wait", "--timeout", "1ns").says(1, "waiting for an operator to look at it\n", "not done after 1ns; still waiting for an operator to look at it\n")
+	w.app("resume", "kiosk", "--wait").is(0, "HelmRelease LOCKER/kiosk already resumed: release APPS/kiosk\n",
+		"done: revision 1 is watched over, 4 objects\n")
+	w.app("lock", "kiosk", "--scope", "Strict", "--wait", "--timeout", "1ns").says(1,
+		"waiting for an operator to look at it\n", "not done after 1ns; still waiting for an operator to look at it\n")
 	w.app("resume", "kiosk").is(0, "HelmRelease LOCKER/kiosk already resumed: release APPS/kiosk\n", "")
 }
 
 func TestSuspend(t *testing.T) {
 	w := newWorld(t)
-	w.app("suspend", "shop").is(1, "", "helm-locker: release APPS/shop is not locked: no HelmRelease in namespace LOCKER names it\n"+
+	w.app(
+		"suspend", "shop",
+	).is(1, "", "helm-locker: release APPS/shop is not locked: no HelmRelease in namespace LOCKER names it\n"+
 		"  helm-locker lock shop -n APPS locks it; --helmrelease-namespace looks elsewhere\n")
 	w.app("lock", "shop").says(0, "created")
 	w.app("suspend", "shop").is(0, "HelmRelease LOCKER/shop suspended until it is resumed: release APPS/shop\n", "")
-	w.app("suspend", "shop").is(0, "HelmRelease LOCKER/shop already suspended until it is resumed: release APPS/shop\n", "")
+	w.app(
+		"suspend", "shop",
+	).is(0, "HelmRelease LOCKER/shop already suspended until it is resumed: release APPS/shop\n", "")
 	w.app("suspend", "shop", "--until", "2099-01-31T18:00:00+01:00", "-o", "json").says(0, `"suspendUntil": "TIME"`)
 	hr := w.HelmRelease("shop")
-	if until := metav1.NewTime(time.Date(2099, 1, 31, 17, 0, 0, 0, time.UTC)); hr.Spec.Suspend || !hr.Spec.SuspendUntil.Equal(&until) {
+	if until := metav1.NewTime(time.Date(2099, 1, 31, 17, 0, 0, 0, time.UTC)); hr.Spec.Suspend ||
+		!hr.Spec.SuspendUntil.Equal(&until) {
 		t.Errorf("spec is %+v", hr.Spec)
 	}
 	w.app("suspend", "shop", "--dry-run").says(0, "suspended until it is resumed", "(dry run)")
@@ -116,13 +135,16 @@ func TestSuspend(t *testing.T) {
 func TestChangeErrors(t *testing.T) {
 	w := newWorld(t)
 	w.installShop(shared.Helm3(), "shop")
-	w.app("lock", "shoop").is(0, "HelmRelease LOCKER/shoop created: release APPS/shoop, which does not exist yet and is locked when it appears\n",
+	w.app(
+		"lock", "shoop",
+	).is(0, "HelmRelease LOCKER/shoop created: release APPS/shoop, which does not exist yet and is locked when it appears\n",
 		"note: release APPS/shoop does not exist: did you mean shop?\n")
 	w.app("lock", "shopp", "--must-exist").says(1, "release APPS/shopp does not exist", "did you mean shop?")
 	w.app("lock", "Shop").says(1, "the API server refuses it: ", "metadata.name: ")
-	w.app("lock", "shop", "--helmrelease-namespace", "nowhere").is(1, "", "helm-locker: namespace \"nowhere\" does not exist\n"+
-		"  install the operator, which brings it: helm install helm-locker charts/helm-locker -n cattle-helm-system --create-namespace\n"+
-		"  or name the namespace that your operator looks after with --helmrelease-namespace\n")
+	w.app("lock", "shop", "--helmrelease-namespace", "nowhere").is(1, "",
+		"helm-locker: namespace \"nowhere\" does not exist\n"+
+			"  install the operator, which brings it: helm install helm-locker charts/helm-locker -n cattle-helm-system --create-namespace\n"+
+			"  or name the namespace that your operator looks after with --helmrelease-namespace\n")
 	w.as("reader", rule("get,list", "", "secrets")).app("lock", "shop").says(1, `cannot list resource "helmreleases"`,
 		"reader needs a Role with verbs: [list], apiGroups: [\"helm.cattle.io\"], resources: [helmreleases], bound in namespace LOCKER\n")
 }

@@ -1,5 +1,5 @@
-// Package clitest runs the program's commands as people do: the real binary, against a real control plane, with releases
-// made by real Helm, and looks at what is printed and at the exit code.
+// Package clitest runs the program's commands as people do: the real binary, against a real control plane, with
+// releases made by real Helm, and looks at what is printed and at the exit code.
 package clitest
 
 import (
@@ -64,7 +64,8 @@ type result struct {
 func (w *world) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, binary, args...)
 	cmd.Env = append([]string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + w.TempDir(), "KUBECONFIG=" + w.kubeconfig, "HELM_LOCKER_NAMESPACE=" + w.Operator,
+		"PATH=" + os.Getenv("PATH"), "HOME=" + w.TempDir(), "KUBECONFIG=" + w.kubeconfig, "HELM_LOCKER_NAMESPACE=" +
+			w.Operator,
 	}, w.env...)
 	cmd.Stdin = strings.NewReader(w.stdin)
 	return cmd
@@ -76,8 +77,8 @@ func (w *world) cli(args ...string) result {
 	return w.meanwhile("", nil, args...)
 }
 
-// meanwhile runs the program, and calls do once it has said a text on stderr, while it goes on. Nothing is called for a program that
-// ends without having said it.
+// meanwhile runs the program, and calls do once it has said a text on stderr, while it goes on. Nothing is called
+// for a program that ends without having said it.
 func (w *world) meanwhile(text string, do func(), args ...string) result {
 	w.Helper()
 	var stdout, stderr bytes.Buffer
@@ -118,7 +119,8 @@ var (
 // neutral takes out what differs from run to run: the names of namespaces, times and markers.
 func (w *world) neutral(text string) string {
 	text = strings.NewReplacer(w.Apps, "APPS", w.Operator, "LOCKER").Replace(text)
-	return markers.ReplaceAllString(ages.ReplaceAllString(moments.ReplaceAllString(text, "TIME"), "AGE ago"), "<secret X>")
+	return markers.ReplaceAllString(ages.ReplaceAllString(moments.ReplaceAllString(text, "TIME"), "AGE ago"),
+		"<secret X>")
 }
 
 // is fails the test unless the run printed exactly this, and ended with the code.
@@ -135,7 +137,8 @@ func (r result) says(code int, parts ...string) {
 	r.t.Helper()
 	missing := slices.DeleteFunc(parts, func(part string) bool { return strings.Contains(r.stdout+r.stderr, part) })
 	if r.code != code || len(missing) > 0 {
-		r.t.Errorf("helm-locker %s\nexit code %d, want %d; it does not say %q\nstdout:\n%s\nstderr:\n%s", r.line, r.code, code, missing, r.stdout, r.stderr)
+		r.t.Errorf("helm-locker %s\nexit code %d, want %d; it does not say %q\nstdout:\n%s\nstderr:\n%s", r.line,
+			r.code, code, missing, r.stdout, r.stderr)
 	}
 }
 
@@ -156,8 +159,9 @@ func (w *world) as(user string, rules ...rbacv1.PolicyRule) *world {
 			w.Fatal(err)
 		}
 		binding := &rbacv1.RoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: user}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: user},
-			Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}},
+			ObjectMeta: metav1.ObjectMeta{Name: user},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: user},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}},
 		}
 		if _, err := w.Kube.RbacV1().RoleBindings(w.Apps).Create(w.Ctx, binding, metav1.CreateOptions{}); err != nil {
 			w.Fatal(err)
@@ -171,9 +175,11 @@ func (w *world) as(user string, rules ...rbacv1.PolicyRule) *world {
 // secretValue is in a Secret of the shop, and is never to be printed.
 const secretValue = "sw0rdfish-in-the-shop"
 
-// givesAway reports whether a text holds the value, plain or in base64, of which its length makes every extension begin alike.
+// givesAway reports whether a text holds the value, plain or in base64, of which its length makes every extension
+// begin alike.
 func givesAway(text string) bool {
-	return strings.Contains(text, secretValue) || strings.Contains(text, base64.StdEncoding.EncodeToString([]byte(secretValue)))
+	return strings.Contains(text, secretValue) || strings.Contains(text,
+		base64.StdEncoding.EncodeToString([]byte(secretValue)))
 }
 
 // shop is a chart with a hook, a Secret that takes a value, and objects to tamper with.
@@ -227,5 +233,6 @@ func (w *world) installShop(h cluster.Helm, name string) string {
 func helms() map[string]cluster.Helm { return kit.Helms(shared) }
 
 func rule(verbs, groups, resources string) rbacv1.PolicyRule {
-	return rbacv1.PolicyRule{Verbs: strings.Split(verbs, ","), APIGroups: strings.Split(groups, ","), Resources: strings.Split(resources, ",")}
+	return rbacv1.PolicyRule{Verbs: strings.Split(verbs, ","), APIGroups: strings.Split(groups, ","),
+		Resources: strings.Split(resources, ",")}
 }

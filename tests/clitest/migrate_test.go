@@ -82,7 +82,8 @@ func (w *world) eachObject(do func(u *unstructured.Unstructured)) {
 	}
 }
 
-// marks returns which labels and annotations of wrangler are on an object, and "manager" if the older operator owns any of it.
+// marks returns which labels and annotations of wrangler are on an object, and "manager" if the older operator owns
+// any of it.
 func marks(u *unstructured.Unstructured) []string {
 	var found []string
 	for _, keys := range []map[string]string{u.GetLabels(), u.GetAnnotations()} {
@@ -100,8 +101,8 @@ func marks(u *unstructured.Unstructured) []string {
 	return found
 }
 
-// underOlder installs a stall and leaves it as the older operator leaves one that it has locked, with drift put back, an object
-// re-created, and then drift that it has not seen any more.
+// underOlder installs a stall and leaves it as the older operator leaves one that it has locked, with drift put
+// back, an object re-created, and then drift that it has not seen any more.
 func underOlder(t *testing.T, h cluster.Helm) (w *world, older *kit.OlderOperator, chart string) {
 	t.Helper()
 	w = newWorld(t)
@@ -113,10 +114,13 @@ func underOlder(t *testing.T, h cluster.Helm) (w *world, older *kit.OlderOperato
 	older.Lock("stall", manifest)
 	w.Patch(kit.ConfigMaps, "stall", `{"data":{"color":"tampered"}}`)
 	w.Patch(kit.Services, "stall", `{"spec":{"selector":{"app":"tampered"}}}`)
-	w.Patch(kit.ConfigMaps, "declared", `{"data":{"key":"tampered"}}`) // which nobody but Helm writes to after the older operator
+	w.Patch(
+		kit.ConfigMaps, "declared", `{"data":{"key":"tampered"}}`,
+	) // which nobody but Helm writes to after the older operator
 	w.Delete(kit.Deployments, "stall")
 	older.Lock("stall", manifest)
-	kit.NewApplier(w.Env, "other").Apply("other", w.Apps+"/stall", schema.FromAPIVersionAndKind("example.com/v1", "Other"), theirs)
+	kit.NewApplier(w.Env, "other").Apply("other", w.Apps+"/stall",
+		schema.FromAPIVersionAndKind("example.com/v1", "Other"), theirs)
 	w.eachObject(func(u *unstructured.Unstructured) {
 		if found := marks(u); len(found) < 5 {
 			t.Fatalf("%s %s is not as the older operator leaves it: %v", u.GetKind(), u.GetName(), found)
@@ -158,7 +162,8 @@ func TestMigration(t *testing.T) {
 			// Helm takes it from there, client-side and server-side, whatever the older operator had put back.
 			upgrade := func(h cluster.Helm, color, port, tag string, more ...string) {
 				t.Helper()
-				w.Helm(h, append([]string{"upgrade", "stall", chart, "--set", "password=" + secretValue, "--set", "color=" + color,
+				w.Helm(h, append([]string{"upgrade", "stall", chart, "--set", "password=" +
+					secretValue, "--set", "color=" + color,
 					"--set", "port=" + port, "--set", "tag=" + tag}, more...)...)
 				if got := kit.Field(w.Get(kit.ConfigMaps, "stall"), "data.color"); got != color {
 					t.Errorf("color is %v, want %s", got, color)
@@ -187,15 +192,21 @@ func (w *world) migrateAndLook(t *testing.T, proxy *cluster.Proxy) {
 	foreign := w.Get(kit.ConfigMaps, "theirs")
 	resources := []schema.GroupVersionResource{kit.ConfigMaps, kit.Secrets, kit.Services, kit.Deployments}
 	before := w.Versions(w.Apps, resources...)
-	w.app("migrate", "stall", "--dry-run").says(0, "release APPS/stall, revision 1: 4 of 6 objects marked by the older operator\n",
+	w.app("migrate", "stall", "--dry-run").says(0,
+		"release APPS/stall, revision 1: 4 of 6 objects marked by the older operator\n",
 		"  ConfigMap APPS/stall\n    label objectset.rio.cattle.io/hash\n    annotation objectset.rio.cattle.io/applied\n",
 		"fields of manager helm-locker become Helm's", "nothing was written (dry run); 4 objects would be cleaned\n")
-	w.app("migrate", "stall").says(1, "nothing was changed: there is no terminal to ask at\n  --yes does it without asking; --dry-run only looks\n")
+	w.app(
+		"migrate", "stall",
+	).says(
+		1, "nothing was changed: there is no terminal to ask at\n  --yes does it without asking; --dry-run only looks\n",
+	)
 	w.ExpectVersions(before, w.Apps, resources...)
 
 	w.CreateHelmRelease("early", func(hr *v1alpha1.HelmRelease) { hr.Spec.Release.Name = "to-come" })
 	proxy.Reset()
-	w.app("migrate", "--yes").says(0, "4 objects cleaned\n", "note: release APPS/to-come is left out: it does not exist\n")
+	w.app("migrate", "--yes").says(0, "4 objects cleaned\n",
+		"note: release APPS/to-come is left out: it does not exist\n")
 	w.eachObject(func(u *unstructured.Unstructured) {
 		want := 0
 		if u.GetName() == "declared" {
@@ -205,12 +216,17 @@ func (w *world) migrateAndLook(t *testing.T, proxy *cluster.Proxy) {
 			t.Errorf("%s %s still has %v", u.GetKind(), u.GetName(), found)
 		}
 	})
-	if now := w.Get(kit.ConfigMaps, "theirs"); now.GetResourceVersion() != foreign.GetResourceVersion() || len(marks(now)) < 5 {
+	if now := w.Get(kit.ConfigMaps, "theirs"); now.GetResourceVersion() != foreign.GetResourceVersion() ||
+		len(marks(now)) < 5 {
 		t.Errorf("an object of somebody else was written: %v", marks(now))
 	}
 	after := w.Versions(w.Apps, resources...)
-	w.app("migrate", "stall", "--yes").is(0, "release APPS/stall, revision 1: 0 of 6 objects marked by the older operator\n0 objects cleaned\n", "")
-	if all := w.cli("migrate", "-A", "--dry-run"); !strings.Contains(all.stdout, "release APPS/stall, revision 1: 0 of 6") { // others' releases, too
+	w.app(
+		"migrate", "stall", "--yes",
+	).is(0, "release APPS/stall, revision 1: 0 of 6 objects marked by the older operator\n0 objects cleaned\n", "")
+	// Others' releases, too.
+	if all := w.cli("migrate", "-A", "--dry-run"); !strings.Contains(all.stdout,
+		"release APPS/stall, revision 1: 0 of 6") {
 		t.Errorf("of all namespaces it says %s%s", all.stdout, all.stderr)
 	}
 	w.ExpectVersions(after, w.Apps, resources...)
@@ -239,7 +255,10 @@ func TestMigrationBeforeTakingOver(t *testing.T) {
 	w, _, _ := underOlder(t, shared.Helm3())
 	before := w.Versions(w.Apps, kit.ConfigMaps)
 	w.app("migrate", "stall", "--dry-run").says(0, "5 of 6 objects marked")
-	w.app("migrate", "stall", "--yes").says(1, "release APPS/stall is left as it is: its HelmRelease still has the older operator's finalizer\n", "0 objects cleaned\n")
+	w.app(
+		"migrate", "stall", "--yes",
+	).says(1, "release APPS/stall is left as it is: its HelmRelease still has the older operator's finalizer\n",
+		"0 objects cleaned\n")
 	w.ExpectVersions(before, w.Apps, kit.ConfigMaps)
 	w.app("migrate", "nothing", "--yes").says(1, "release APPS/nothing does not exist")
 	w.app("migrate", "stall", "-A").says(1, "name releases or say --all-namespaces, not both")
@@ -250,11 +269,17 @@ func TestMigrationOfWhatIsNotLocked(t *testing.T) {
 	w, older, _ := underOlder(t, shared.Helm3())
 	w.app("unlock", "stall").says(0, "deleted")
 	w.PatchHelmRelease("stall", `{"metadata":{"finalizers":null}}`)
-	w.app("migrate").is(0, "0 objects cleaned\n", "there is nothing to migrate: no HelmRelease in namespace LOCKER names a release in namespace APPS\n")
+	w.app(
+		"migrate",
+	).is(
+		0, "0 objects cleaned\n", "there is nothing to migrate: no HelmRelease in namespace LOCKER names a release in namespace APPS\n",
+	)
 
 	// One object is not for us to patch.
-	view := w.as("half", rule("get,list", "", "secrets,configmaps,services"), rule("get", "apps", "deployments"), rule("patch", "", "configmaps,secrets,services"))
-	view.app("migrate", "stall", "--yes").says(1, "  cannot clean Deployment APPS/stall: ", "verbs: [patch]", "4 objects cleaned\n")
+	view := w.as("half", rule("get,list", "", "secrets,configmaps,services"), rule("get", "apps", "deployments"),
+		rule("patch", "", "configmaps,secrets,services"))
+	view.app("migrate", "stall", "--yes").says(1, "  cannot clean Deployment APPS/stall: ", "verbs: [patch]",
+		"4 objects cleaned\n")
 	if found := marks(w.Get(kit.Deployments, "stall")); len(found) < 5 {
 		t.Errorf("the Deployment has only %v", found)
 	}
@@ -270,10 +295,14 @@ func TestMigrationOfWhatIsNotLocked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.In(kit.ConfigMaps, w.Apps).Patch(w.Ctx, "stall", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+	if _, err := w.In(kit.ConfigMaps, w.Apps).Patch(w.Ctx, "stall", types.MergePatchType, patch,
+		metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	w.app("migrate", "stall", "--yes").says(0, "  ConfigMap APPS/stall\n    label objectset.rio.cattle.io/hash\n  ConfigMap APPS/theirs\n", "6 objects cleaned\n")
+	w.app(
+		"migrate", "stall", "--yes",
+	).says(0, "  ConfigMap APPS/stall\n    label objectset.rio.cattle.io/hash\n  ConfigMap APPS/theirs\n",
+		"6 objects cleaned\n")
 	w.eachObject(func(u *unstructured.Unstructured) {
 		if found := marks(u); len(found) > 0 && u.GetName() != "declared" {
 			t.Errorf("%s %s still has %v", u.GetKind(), u.GetName(), found)
@@ -302,7 +331,10 @@ func TestMigrationStopsForHelm(t *testing.T) {
 	w.Helm(shared.Helm3(), "upgrade", "stall", chart, "--set", "password=another")
 	upgraded := w.Versions(w.Apps, kit.Secrets, kit.Services)
 	hold.Release()
-	(<-done).says(1, "release APPS/stall: Helm is at work on it, or did not finish\n  run this again when helm status says deployed\n", "3 objects cleaned\n")
+	(<-done).says(
+		1, "release APPS/stall: Helm is at work on it, or did not finish\n  run this again when helm status says deployed\n", "3 objects cleaned\n",
+	)
 	w.ExpectVersions(upgraded, w.Apps, kit.Secrets, kit.Services)
-	w.app("migrate", "stall", "--yes").says(0, "release APPS/stall, revision 2: 2 of 6 objects marked", "2 objects cleaned\n")
+	w.app("migrate", "stall", "--yes").says(0, "release APPS/stall, revision 2: 2 of 6 objects marked",
+		"2 objects cleaned\n")
 }

@@ -65,7 +65,8 @@ func (u helmUser) run(args ...string) (output string, code int) {
 func (u helmUser) says(code int, want string, args ...string) {
 	u.Helper()
 	if got, exit := u.run(args...); exit != code || !strings.Contains(got, want) {
-		u.Errorf("helm %s: exit code %d, want %d; it says\n%s\nand not\n%s", strings.Join(args, " "), exit, code, got, want)
+		u.Errorf("helm %s: exit code %d, want %d; it says\n%s\nand not\n%s", strings.Join(args, " "), exit, code, got,
+			want)
 	}
 }
 
@@ -79,8 +80,10 @@ func TestHelmPlugin(t *testing.T) {
 			u.says(0, "locker", "plugin", "list")
 			u.says(1, "there is no bin/helm-locker in ", "locker", "diff", "shop", "-n", w.Apps)
 			addProgram(t, dir)
-			u.says(0, "release APPS/shop, revision 1: no drift, 4 objects compared\n", "locker", "diff", "shop", "-n", w.Apps)
-			u.says(0, "release APPS/shop, revision 1: no drift", "locker", "diff", "shop", "--namespace", w.Apps, "--kube-context", "helm-locker-test", "--kubeconfig", w.kubeconfig)
+			u.says(0, "release APPS/shop, revision 1: no drift, 4 objects compared\n", "locker", "diff", "shop", "-n",
+				w.Apps)
+			u.says(0, "release APPS/shop, revision 1: no drift", "locker", "diff", "shop", "--namespace", w.Apps,
+				"--kube-context", "helm-locker-test", "--kubeconfig", w.kubeconfig)
 			w.Patch(kit.ConfigMaps, "shop", `{"data":{"color":"red"}}`)
 			u.says(2, "-  color: green\n+  color: red\n", "locker", "diff", "shop", "-n", w.Apps)
 			u.says(0, "HelmRelease LOCKER/shop created: release APPS/shop", "locker", "lock", "shop", "-n", w.Apps)
@@ -105,17 +108,21 @@ func TestKubectlPlugin(t *testing.T) {
 	run := func(args ...string) (string, int) {
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), shared.Binaries().Kubectl, append([]string{"helm-locker"}, args...)...)
-		cmd.Env = []string{"PATH=" + dir + string(os.PathListSeparator) + os.Getenv("PATH"), "HOME=" + dir, "KUBECONFIG=" + w.kubeconfig}
+		cmd.Env = []string{"PATH=" + dir + string(os.PathListSeparator) + os.Getenv("PATH"), "HOME=" +
+			dir, "KUBECONFIG=" + w.kubeconfig}
 		out, err := cmd.CombinedOutput()
 		if err != nil && cmd.ProcessState == nil {
 			t.Fatal(err)
 		}
 		return w.neutral(string(out)), cmd.ProcessState.ExitCode()
 	}
-	if got, code := run("diff", "shop", "-n", w.Apps); code != 0 || got != "release APPS/shop, revision 1: no drift, 4 objects compared\n" {
+	if got, code := run("diff", "shop", "-n", w.Apps); code != 0 ||
+		got != "release APPS/shop, revision 1: no drift, 4 objects compared\n" {
 		t.Errorf("exit code %d: %s", code, got)
 	}
-	if got, code := run("lock"); code != 1 || got != "kubectl helm-locker: the name of a release is missing\n  see kubectl helm-locker lock --help\n" {
+	if got, code := run(
+		"lock",
+	); code != 1 || got != "kubectl helm-locker: the name of a release is missing\n  see kubectl helm-locker lock --help\n" {
 		t.Errorf("exit code %d: %s", code, got)
 	}
 	if got, code := run(); code != 0 || !strings.Contains(got, "kubectl helm-locker [global options]") {

@@ -99,7 +99,8 @@ rbac:
 `, `note: Role APPS/access: to put it back the operator has to have itself what it grants
 note: RoleBinding APPS/access: to put it back the operator may give ClusterRole view to anybody in namespace APPS
 `)
-	w.app("rbac", "access", "-o", "values", "--names").says(0, "resourceNames:\n    - access\n    resources:\n    - configmaps\n    verbs:\n    - get\n    - patch\n    - delete\n")
+	w.app("rbac", "access", "-o", "values", "--names").says(0,
+		"resourceNames:\n    - access\n    resources:\n    - configmaps\n    verbs:\n    - get\n    - patch\n    - delete\n")
 	// Twice the same release is once, however it is named.
 	once := w.app("rbac", "access")
 	twice := w.app("rbac", w.Apps+"/access", "access")
@@ -116,19 +117,24 @@ func TestRBAC_ChoosesReleases(t *testing.T) {
 	other := w.For(t)
 	other.Apps = w.Namespace(w.Apps + "-2")
 	other.Helm(shared.Helm4(), "install", "access", w.Chart("access", access))
-	w.app("rbac", "-A", "access").says(0, w.neutral(other.Apps)+"/access", "APPS/access", "namespace: "+w.neutral(other.Apps)+"\n")
+	w.app("rbac", "-A", "access").says(0, w.neutral(other.Apps)+"/access", "APPS/access", "namespace: "+
+		w.neutral(other.Apps)+"\n")
 
-	w.app("rbac", "acess").is(1, "", `helm-locker: release APPS/acess does not exist: namespace "APPS" has no Secret of type helm.sh/release.v1 for it
+	w.app(
+		"rbac", "acess",
+	).is(1, "", `helm-locker: release APPS/acess does not exist: namespace "APPS" has no Secret of type helm.sh/release.v1 for it
   did you mean access?
 `)
-	w.app("rbac", "-A", "no-such-release").is(1, "", "helm-locker: there is no release \"no-such-release\" in any namespace\n")
+	w.app("rbac", "-A", "no-such-release").is(1, "",
+		"helm-locker: there is no release \"no-such-release\" in any namespace\n")
 	w.app("rbac", "-A", w.Apps+"/access").says(1, "names a namespace, and --all-namespaces means all")
 	w.app("rbac", "/access").says(1, `"/access" is no name of a release`)
 	w.cli("rbac", "-n", w.Namespace(w.Apps+"-empty")).says(1, "there is no release in namespace APPS-empty")
 	w.app("rbac", "access", "-o", "json").says(1, "none of [yaml values]")
 }
 
-// A release with a kind that is not served, and one that is not deployed, are covered as far as they can be, and said to be so.
+// A release with a kind that is not served, and one that is not deployed, are covered as far as they can be, and
+// said to be so.
 func TestRBAC_SaysWhatItCannotCover(t *testing.T) {
 	w := newWorld(t)
 	w.Forge(kit.ForgedRecord{Name: "odd", Status: "failed", Manifest: kit.ConfigMap("odd", "x") +

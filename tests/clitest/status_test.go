@@ -19,9 +19,10 @@ import (
 )
 
 var (
-	definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-	durations   = regexp.MustCompile(`after [0-9.]+(ms|µs|s)`)
-	ageColumn   = regexp.MustCompile(` \d+(s|m|h|d) `)
+	definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
+		Resource: "customresourcedefinitions"}
+	durations = regexp.MustCompile(`after [0-9.]+(ms|µs|s)`)
+	ageColumn = regexp.MustCompile(` \d+(s|m|h|d) `)
 )
 
 // lines runs the program and returns its lines of output one by one, as they come. It ends the program with the test.
@@ -69,7 +70,11 @@ func (w *world) expectLine(next func() string, want string) {
 func TestStatus(t *testing.T) {
 	w := newWorld(t)
 	w.installShop(shared.Helm4(), "kiosk")
-	w.cli("status").is(0, "", "no release is locked: there is no HelmRelease in namespace LOCKER; helm-locker lock RELEASE -n NAMESPACE makes one\n")
+	w.cli(
+		"status",
+	).is(
+		0, "", "no release is locked: there is no HelmRelease in namespace LOCKER; helm-locker lock RELEASE -n NAMESPACE makes one\n",
+	)
 	kit.StartOperator(t, shared.RESTConfig(), w.Operator)
 	w.Lock("kiosk")
 	w.app("lock", "stall").says(0, "created")
@@ -88,7 +93,11 @@ stall APPS/stall - no 0/0 0 0 AGE SecretNotFound SecretNotFound`; got != want {
 		t.Errorf("table is\n%s\nwant\n%s", got, want)
 	}
 	w.cli("status", "-A", "-n", w.Apps, "-o", "wide").says(0, "NAMESPACE", "LOCKER ", "revision 1 locked: 4 objects")
-	w.cli("status", "-n", "default").is(0, "", "no release is locked: there is no HelmRelease in namespace LOCKER; helm-locker lock RELEASE -n NAMESPACE makes one\n")
+	w.cli(
+		"status", "-n", "default",
+	).is(
+		0, "", "no release is locked: there is no HelmRelease in namespace LOCKER; helm-locker lock RELEASE -n NAMESPACE makes one\n",
+	)
 
 	w.Patch(kit.ConfigMaps, "shop", `{"data":{"color":"red"}}`)
 	w.WaitField(kit.ConfigMaps, "shop", "data.color", "green")
@@ -98,17 +107,23 @@ stall APPS/stall - no 0/0 0 0 AGE SecretNotFound SecretNotFound`; got != want {
 		}
 		return nil
 	})
-	w.cli("status", "kiosk").says(0, "HelmRelease:      LOCKER/kiosk\n", "Locked:           yes, revision 1\n", "Objects:          4 tracked, 0 drifted, 0 contended, 0 waiting\n",
+	w.cli("status", "kiosk").says(0, "HelmRelease:      LOCKER/kiosk\n", "Locked:           yes, revision 1\n",
+		"Objects:          4 tracked, 0 drifted, 0 contended, 0 waiting\n",
 		"data[color] changed by tamperer", "reverted after ", "CONDITION  STATUS  REASON ")
 	var out []struct {
 		Name, Locked string
 		Status       v1alpha1.HelmReleaseStatus
 	}
-	if err := json.Unmarshal([]byte(w.cli("status", "-o", "json").raw), &out); err != nil || len(out) != 2 || out[0].Locked != "yes" || len(out[0].Status.Conditions) == 0 {
+	if err := json.Unmarshal([]byte(w.cli("status", "-o", "json").raw), &out); err != nil || len(out) != 2 ||
+		out[0].Locked != "yes" || len(out[0].Status.Conditions) == 0 {
 		t.Errorf("%v: %+v", err, out)
 	}
 	w.cli("status", "kiosk", "-o", "yaml").says(0, "- locked: \"yes\"\n  name: kiosk\n")
-	w.cli("status", "kiosc").is(1, "", "helm-locker: no HelmRelease in namespace LOCKER is called kiosc, or names a release of that name\n  did you mean kiosk?\n")
+	w.cli(
+		"status", "kiosc",
+	).is(
+		1, "", "helm-locker: no HelmRelease in namespace LOCKER is called kiosc, or names a release of that name\n  did you mean kiosk?\n",
+	)
 	w.cli("status", "zzzzz").says(1, "helm-locker lock zzzzz -n NAMESPACE locks a release; -A looks in all namespaces")
 	w.cli("status", "-w", "-o", "yaml").says(1, "--watch prints lines")
 }
@@ -125,12 +140,15 @@ func TestStatusWatch(t *testing.T) {
 	}
 
 	w.Patch(kit.Deployments, "shop", `{"spec":{"replicas":7}}`)
-	w.expectLine(text, "TIME  APPS/kiosk  Deployment.apps APPS/shop spec.replicas changed by tamperer: reverted after DURATION")
+	w.expectLine(
+		text, "TIME  APPS/kiosk  Deployment.apps APPS/shop spec.replicas changed by tamperer: reverted after DURATION",
+	)
 	var happened struct {
 		Release string
 		Drift   v1alpha1.DriftRecord
 	}
-	if err := json.Unmarshal([]byte(objects()), &happened); err != nil || happened.Drift.Object.Kind != "Deployment" || happened.Release != w.Apps+"/kiosk" {
+	if err := json.Unmarshal([]byte(objects()), &happened); err != nil || happened.Drift.Object.Kind != "Deployment" ||
+		happened.Release != w.Apps+"/kiosk" {
 		t.Errorf("%v: %+v", err, happened)
 	}
 	w.Delete(kit.ConfigMaps, "shop")
@@ -142,7 +160,8 @@ func TestStatusWatch(t *testing.T) {
 	w.app("suspend", "kiosk", "--reason", "tea").says(0, "suspended")
 	w.expectLine(text, "TIME  APPS/kiosk  not locked: suspended until it is resumed (tea)")
 	w.app("resume", "kiosk", "--wait").says(0, "resumed")
-	for line := w.neutral(text()); line != "TIME  APPS/kiosk  locked: revision 1, 4 objects"; line = w.neutral(text()) { // there may be steps in between
+	// There may be steps in between.
+	for line := w.neutral(text()); line != "TIME  APPS/kiosk  locked: revision 1, 4 objects"; line = w.neutral(text()) {
 		if !strings.Contains(line, "locked") {
 			t.Errorf("line is %s", line)
 		}
@@ -154,7 +173,9 @@ func TestStatusWatch(t *testing.T) {
 func TestStatusErrors(t *testing.T) {
 	w := newWorld(t)
 	nobody := w.as("nobody")
-	nobody.cli("status").says(1, `verbs: [list], apiGroups: ["helm.cattle.io"], resources: [helmreleases], bound in namespace LOCKER`)
+	nobody.cli(
+		"status",
+	).says(1, `verbs: [list], apiGroups: ["helm.cattle.io"], resources: [helmreleases], bound in namespace LOCKER`)
 	nobody.cli("status", "-A").says(1, "nobody needs a ClusterRole with verbs: [list]", "bound in the whole cluster")
 	nobody.cli("status", "-w").says(1, "verbs: [list]")
 }
@@ -172,7 +193,8 @@ func TestWithoutTheDefinition(t *testing.T) {
 		}
 		return nil
 	})
-	for _, args := range [][]string{{"status"}, {"status", "-w"}, {"lock", "kiosk"}, {"unlock", "kiosk"}, {"suspend", "kiosk"}, {"resume", "kiosk"}} {
+	for _, args := range [][]string{{"status"}, {"status", "-w"}, {"lock", "kiosk"}, {"unlock", "kiosk"},
+		{"suspend", "kiosk"}, {"resume", "kiosk"}} {
 		w.app(args...).is(1, "", "helm-locker: the cluster does not know HelmReleases: the CustomResourceDefinition helmreleases.helm.cattle.io is not installed\n"+
 			"  install the operator, which brings it: helm install helm-locker charts/helm-locker -n cattle-helm-system --create-namespace\n")
 	}

@@ -84,7 +84,8 @@ func up(ctx context.Context, dir string, out, log io.Writer) error {
 	started := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	if _, err := cluster.Start(ctx, cluster.Options{Dir: dir, ControllerManager: true, Detach: true, Log: log}); err != nil {
+	if _, err := cluster.Start(ctx, cluster.Options{Dir: dir, ControllerManager: true, Detach: true,
+		Log: log}); err != nil {
 		// The error quotes the logs; what is left would only be in the way of the next attempt.
 		return errors.Join(err, os.RemoveAll(dir))
 	}

@@ -81,7 +81,8 @@ func (c *Cluster) file(name string) string { return filepath.Join(c.dir, name) }
 func writeKubeconfig(path string, config *rest.Config) error {
 	const name = "helm-locker-test"
 	content, err := clientcmd.Write(clientcmdapi.Config{
-		Clusters: map[string]*clientcmdapi.Cluster{name: {Server: config.Host, CertificateAuthorityData: config.CAData}},
+		Clusters: map[string]*clientcmdapi.Cluster{name: {Server: config.Host,
+			CertificateAuthorityData: config.CAData}},
 		AuthInfos: map[string]*clientcmdapi.AuthInfo{name: {
 			ClientCertificateData: config.CertData, ClientKeyData: config.KeyData, Token: config.BearerToken,
 		}},

@@ -52,8 +52,9 @@ func programs() []program {
 			versionOf: "k8s.io/kubernetes", versionVar: kubeVersionVar, takes: takes, path: path}
 	}
 	return []program{
-		{name: "etcd", pkg: "go.etcd.io/etcd/server/v3", versionOf: "go.etcd.io/etcd/server/v3", takes: 30 * time.Second,
-			path: func(b *Binaries) *string { return &b.Etcd }},
+		{name: "etcd", pkg: "go.etcd.io/etcd/server/v3", versionOf: "go.etcd.io/etcd/server/v3",
+			takes: 30 * time.Second,
+			path:  func(b *Binaries) *string { return &b.Etcd }},
 		kube("kube-apiserver", 150*time.Second, func(b *Binaries) *string { return &b.APIServer }),
 		kube("kube-controller-manager", 45*time.Second, func(b *Binaries) *string { return &b.ControllerManager }),
 		kube("kubectl", 20*time.Second, func(b *Binaries) *string { return &b.Kubectl }),
@@ -66,13 +67,15 @@ func programs() []program {
 	}
 }
 
-// Build returns the paths of all binaries and builds those that are missing, one after another, and tells on log (nil discards)
-// what it builds, how long that takes, and every few seconds how far it is. The first build on a machine takes several minutes;
-// after that it only looks at the disk. Concurrent calls, also from other processes, wait for each other.
+// Build returns the paths of all binaries and builds those that are missing, one after another, and tells on log
+// (nil discards) what it builds, how long that takes, and every few seconds how far it is. The first build on a
+// machine takes several minutes; after that it only looks at the disk. Concurrent calls, also from other processes,
+// wait for each other.
 //
-// The binaries live in BinDir. A program that exists in the directory that KUBEBUILDER_ASSETS names is taken from there
-// instead, of whatever version it is. One that is not in BinDir, and is in the PATH in the very version that go.mod requires,
-// is taken from there. The environment needs a Go toolchain and, for what is not in the module cache, a module proxy.
+// The binaries live in BinDir. A program that exists in the directory that KUBEBUILDER_ASSETS names is taken from
+// there instead, of whatever version it is. One that is not in BinDir, and is in the PATH in the very version that
+// go.mod requires, is taken from there. The environment needs a Go toolchain and, for what is not in the module
+// cache, a module proxy.
 func Build(ctx context.Context, log io.Writer) (Binaries, error) {
 	if log == nil {
 		log = io.Discard
@@ -144,8 +147,9 @@ func locate(dir string) (Binaries, []program) {
 	return bins, missing
 }
 
-// buildProgram builds with the flags that scripts/build and scripts/demo have: what the programs share is then compiled once. That
-// is most of both Helms and of the operator, as long as their go.mod files require the same versions of golang.org/x and k8s.io.
+// buildProgram builds with the flags that scripts/build and scripts/demo have: what the programs share is then
+// compiled once. That is most of both Helms and of the operator, as long as their go.mod files require the same
+// versions of golang.org/x and k8s.io.
 func buildProgram(ctx context.Context, source, dir string, p program) error {
 	module := filepath.Join(source, p.module)
 	ldflags := "-s -w"
@@ -163,7 +167,8 @@ func buildProgram(ctx context.Context, source, dir string, p program) error {
 	// The rename below makes the binary appear complete or not at all, so that an interrupted build leaves nothing
 	// that the next one would trust.
 	partial := target + ".partial"
-	cmd := exec.CommandContext(ctx, "go", "build", "-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags", ldflags, "-o", partial, p.pkg)
+	cmd := exec.CommandContext(ctx, "go", "build", "-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags",
+		ldflags, "-o", partial, p.pkg)
 	cmd.Dir = module
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -13,7 +13,8 @@ import (
 func TestLocatePrefersKubebuilderAssets(t *testing.T) {
 	assets, cache := t.TempDir(), t.TempDir()
 	t.Setenv("KUBEBUILDER_ASSETS", assets)
-	for _, path := range []string{filepath.Join(assets, "etcd"), filepath.Join(cache, "etcd"), filepath.Join(cache, "kubectl")} {
+	for _, path := range []string{filepath.Join(assets, "etcd"), filepath.Join(cache, "etcd"),
+		filepath.Join(cache, "kubectl")} {
 		if err := os.WriteFile(path, nil, 0o755); err != nil {
 			t.Fatal(err)
 		}

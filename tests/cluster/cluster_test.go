@@ -150,7 +150,8 @@ func TestRestartPauseAndStop(t *testing.T) {
 		}
 	})
 	client := clientFor(t, c.RESTConfig())
-	if _, err := client.CoreV1().ConfigMaps("default").Create(ctx, configMap("kept"), metav1.CreateOptions{}); err != nil {
+	if _, err := client.CoreV1().ConfigMaps("default").Create(ctx, configMap("kept"),
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 
@@ -234,7 +235,8 @@ func TestIdentitiesAndAuditLog(t *testing.T) {
 		"by proxy: system:serviceaccount:default:reader": proxy.Via(bearer), "by proxy: jane": proxy.Via(certified),
 	}
 	for name, config := range identities {
-		if _, err := clientFor(t, config).CoreV1().Secrets("default").List(ctx, metav1.ListOptions{}); !apierrors.IsForbidden(err) ||
+		if _, err := clientFor(t, config).CoreV1().Secrets("default").List(ctx,
+			metav1.ListOptions{}); !apierrors.IsForbidden(err) ||
 			!strings.Contains(err.Error(), strings.TrimPrefix(name, "by proxy: ")) {
 			t.Errorf("%s without rights: error %v, want forbidden, with the user's name", name, err)
 		}
@@ -261,7 +263,8 @@ func TestIdentitiesAndAuditLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.CommandContext(ctx, c.Binaries().Kubectl, "--kubeconfig="+path, "--cache-dir="+t.TempDir(), "auth", "whoami").CombinedOutput(); err != nil ||
+	if out, err := exec.CommandContext(ctx, c.Binaries().Kubectl, "--kubeconfig="+path, "--cache-dir="+
+		t.TempDir(), "auth", "whoami").CombinedOutput(); err != nil ||
 		!strings.Contains(string(out), "system:serviceaccount:default:reader") {
 		t.Errorf("kubectl with the kubeconfig: %v\n%s", err, out)
 	}
@@ -270,7 +273,8 @@ func TestIdentitiesAndAuditLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`"username":"jane"`, `"username":"system:serviceaccount:default:reader"`, `"level":"Metadata"`} {
+	for _, want := range []string{`"username":"jane"`, `"username":"system:serviceaccount:default:reader"`,
+		`"level":"Metadata"`} {
 		if !strings.Contains(string(log), want) {
 			t.Errorf("the audit log lacks %s", want)
 		}

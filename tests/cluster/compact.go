@@ -8,8 +8,8 @@ import (
 	"net/http"
 )
 
-// CompactEtcd removes from etcd all revisions before the current one, as the API server does every five minutes. It uses etcd's
-// JSON gateway (https://etcd.io/docs/v3.6/dev-guide/api_grpc_gateway/).
+// CompactEtcd removes from etcd all revisions before the current one, as the API server does every five minutes. It
+// uses etcd's JSON gateway (https://etcd.io/docs/v3.6/dev-guide/api_grpc_gateway/).
 func (c *Cluster) CompactEtcd(ctx context.Context) error {
 	client, url, err := c.etcdClient()
 	if err != nil {
@@ -47,7 +47,8 @@ func (c *Cluster) CompactEtcd(ctx context.Context) error {
 		return fmt.Errorf("ask etcd for its revision: %w", err)
 	}
 	var done map[string]any
-	if err := post("/v3/kv/compaction", map[string]any{"revision": found.Header.Revision, "physical": true}, &done); err != nil {
+	if err := post("/v3/kv/compaction", map[string]any{"revision": found.Header.Revision, "physical": true},
+		&done); err != nil {
 		return fmt.Errorf("compact etcd: %w", err)
 	}
 	return nil

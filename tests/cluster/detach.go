@@ -36,8 +36,8 @@ func recordProcess(dir string, p recordedProcess) error {
 	return writeFile(dir, processesFile, content)
 }
 
-// Running reports whether the directory is that of a detached cluster of which a process still runs. A directory that is
-// missing, or that holds no cluster, is not running.
+// Running reports whether the directory is that of a detached cluster of which a process still runs. A directory
+// that is missing, or that holds no cluster, is not running.
 func Running(dir string) (bool, error) {
 	recorded, err := readProcesses(dir)
 	if errors.Is(err, os.ErrNotExist) {

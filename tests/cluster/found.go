@@ -14,8 +14,8 @@ import (
 // versionTimeout is how long a program may take to tell its version.
 const versionTimeout = 10 * time.Second
 
-// withoutFound returns the programs that have to be built: those that are in the PATH, in the version that go.mod requires, are
-// put into bins instead, and named on log.
+// withoutFound returns the programs that have to be built: those that are in the PATH, in the version that go.mod
+// requires, are put into bins instead, and named on log.
 func withoutFound(ctx context.Context, log io.Writer, source string, bins *Binaries, missing []program) []program {
 	return slices.DeleteFunc(missing, func(p program) bool {
 		path, err := exec.LookPath(filepath.Base(p.name))

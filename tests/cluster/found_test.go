@@ -32,7 +32,8 @@ func TestProgramsInThePathAreUsedInTheirVersionOnly(t *testing.T) {
 		}
 		return version
 	}
-	kube, etcd, helm4 := required("", "k8s.io/kubernetes"), required("", "go.etcd.io/etcd/server/v3"), required("helm4", "helm.sh/helm/v4")
+	kube, etcd, helm4 := required("", "k8s.io/kubernetes"), required("", "go.etcd.io/etcd/server/v3"),
+		required("helm4", "helm.sh/helm/v4")
 	path := t.TempDir()
 	t.Setenv("PATH", path+":/bin:/usr/bin")
 	t.Setenv("KUBEBUILDER_ASSETS", "")
@@ -52,7 +53,8 @@ func TestProgramsInThePathAreUsedInTheirVersionOnly(t *testing.T) {
 	if got := strings.Join(names, " "); got != "kube-apiserver kube-controller-manager helm3/helm" {
 		t.Errorf("to be built: %s", got)
 	}
-	if bins.Etcd != filepath.Join(path, "etcd") || bins.Kubectl != filepath.Join(path, "kubectl") || bins.Helm4 != filepath.Join(path, "helm") {
+	if bins.Etcd != filepath.Join(path, "etcd") || bins.Kubectl != filepath.Join(path, "kubectl") ||
+		bins.Helm4 != filepath.Join(path, "helm") {
 		t.Errorf("used are %+v", bins)
 	}
 	if want := "using " + bins.Etcd + ", which is " + etcd + "\n"; !strings.Contains(log.String(), want) {
@@ -64,7 +66,8 @@ func TestStepTellsHowFarItIs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		failed := errors.New("failed")
-		if err := Step(&log, "etcd (1/6)", 30*time.Second, func() error { <-time.After(40 * time.Second); return nil }); err != nil {
+		if err := Step(&log, "etcd (1/6)", 30*time.Second,
+			func() error { <-time.After(40 * time.Second); return nil }); err != nil {
 			t.Error(err)
 		}
 		if err := Step(&log, "kubectl (2/6)", 20*time.Second, func() error { return failed }); !errors.Is(err, failed) {

@@ -46,7 +46,8 @@ func (h Helm) Run(ctx context.Context, args ...string) (output string, err error
 		"HELM_DATA_HOME=" + filepath.Join(home, "data"),
 	}
 	if err := cmd.Run(); err != nil {
-		return stdout.String(), fmt.Errorf("helm %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(stderr.String()))
+		return stdout.String(), fmt.Errorf("helm %s: %w: %s", strings.Join(args, " "), err,
+			strings.TrimSpace(stderr.String()))
 	}
 	return stdout.String(), nil
 }
@@ -58,7 +59,8 @@ func Chart(dir, name, version string, templates map[string]string, values string
 	if err := os.RemoveAll(path); err != nil {
 		return "", fmt.Errorf("remove the former chart: %w", err)
 	}
-	metadata, err := yaml.Marshal(map[string]string{"apiVersion": "v2", "name": name, "version": version, "type": "application"})
+	metadata, err := yaml.Marshal(map[string]string{"apiVersion": "v2", "name": name, "version": version,
+		"type": "application"})
 	if err != nil {
 		return "", fmt.Errorf("encode Chart.yaml: %w", err)
 	}

@@ -17,9 +17,10 @@ func processAttributes(detach bool) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// awaitStopped returns when every thread of a child that was sent SIGSTOP has stopped, or the child has ended. Sending the
-// signal does not wait for that: on a busy machine a thread of the API server answers requests for milliseconds more.
-// What the child's state is stays to be read (WNOWAIT), by whoever asks next and by the one that reaps it.
+// awaitStopped returns when every thread of a child that was sent SIGSTOP has stopped, or the child has ended.
+// Sending the signal does not wait for that: on a busy machine a thread of the API server answers requests for
+// milliseconds more. What the child's state is stays to be read (WNOWAIT), by whoever asks next and by the one that
+// reaps it.
 func awaitStopped(pid int) error {
 	for {
 		switch err := unix.Waitid(unix.P_PID, pid, nil, unix.WSTOPPED|unix.WNOWAIT, nil); {

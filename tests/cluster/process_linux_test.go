@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Without awaitStopped a few threads still run in most of these pauses: the API server has requests to answer, and there
-// are more of them than processors.
+// Without awaitStopped a few threads still run in most of these pauses: the API server has requests to answer, and
+// there are more of them than processors.
 func TestPauseReturnsWhenEveryThreadHasStopped(t *testing.T) {
 	ctx := testContext(t)
 	c := ForTest(t, Options{})

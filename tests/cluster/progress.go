@@ -9,8 +9,8 @@ import (
 // tick is how often Step tells that it is still at work.
 const tick = 15 * time.Second
 
-// Step runs what takes minutes, and tells on log when it begins, every 15 seconds how long it has taken of about how long, and how
-// long it took in the end. The estimate is for two cores that do nothing else.
+// Step runs what takes minutes, and tells on log when it begins, every 15 seconds how long it has taken of about
+// how long, and how long it took in the end. The estimate is for two cores that do nothing else.
 func Step(log io.Writer, what string, estimate time.Duration, do func() error) error {
 	fmt.Fprintf(log, "building %s\n", what)
 	began := time.Now()

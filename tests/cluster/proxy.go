@@ -63,7 +63,8 @@ func (c *Cluster) StartProxy() (*Proxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("load the proxy's client certificate: %w", err)
 	}
-	p.withCertificate = upstream(&tls.Config{RootCAs: roots, Certificates: []tls.Certificate{client}, MinVersion: tls.VersionTLS12})
+	p.withCertificate = upstream(&tls.Config{RootCAs: roots, Certificates: []tls.Certificate{client},
+		MinVersion: tls.VersionTLS12})
 	p.plain = upstream(&tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12})
 
 	target := &url.URL{Scheme: "https", Host: c.apiPort.address()}
@@ -174,7 +175,7 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 			refuse(w, action)
 			return
 		case action.After != nil:
-			e.after = append(e.after, action.After) //nolint:bodyclose // it looks at an answer that the reverse proxy closes
+			e.after = append(e.after, action.After) //nolint:bodyclose // the reverse proxy closes the answer
 		}
 	}
 	p.reverse.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), exchangeKey{}, e)))

@@ -33,7 +33,8 @@ type Request struct {
 // String describes the request in one line, for the message of a failed test.
 func (r Request) String() string {
 	target := url.URL{Path: r.Path, RawQuery: r.Query.Encode()}
-	return fmt.Sprintf("%s %s %s %d (%s)", r.Time.Format("15:04:05.000"), r.Method, target.String(), r.Code, r.UserAgent)
+	return fmt.Sprintf("%s %s %s %d (%s)", r.Time.Format("15:04:05.000"), r.Method, target.String(), r.Code,
+		r.UserAgent)
 }
 
 // IsWrite reports whether the request may have changed something on the server.

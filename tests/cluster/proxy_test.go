@@ -25,7 +25,8 @@ func TestProxy(t *testing.T) {
 		"holds answers after the API server acted":   holdsAnswers,
 		"holds and cuts open and new watches":        holdsAndCutsWatches,
 		"a client that goes away frees a held watch": heldWatchOfAGoneClient,
-		"passes the end of a watch when the server dies": func(ctx context.Context, t *testing.T, p *Proxy, via, _ *kubernetes.Clientset) {
+		"passes the end of a watch when the server dies": func(ctx context.Context, t *testing.T, p *Proxy, via,
+			_ *kubernetes.Clientset) {
 			events := startWatch(ctx, t, via)
 			if err := c.RestartAPIServer(ctx); err != nil {
 				t.Fatal(err)
@@ -68,8 +69,10 @@ func recordsRequests(ctx context.Context, t *testing.T, p *Proxy, via, _ *kubern
 		t.Fatalf("%d requests and %d writes, want 2 and 1: %v", len(all), len(writes), all)
 	}
 	w := writes[0]
-	if w.Method != http.MethodPost || w.Path != "/api/v1/namespaces/default/configmaps" || w.Query.Get("fieldManager") != "tester" ||
-		w.Code != http.StatusCreated || w.User != "admin" || w.UserAgent == "" || len(w.Body) == 0 || w.Resource() != "configmaps" {
+	if w.Method != http.MethodPost || w.Path != "/api/v1/namespaces/default/configmaps" ||
+		w.Query.Get("fieldManager") != "tester" ||
+		w.Code != http.StatusCreated || w.User != "admin" || w.UserAgent == "" || len(w.Body) == 0 ||
+		w.Resource() != "configmaps" {
 		t.Errorf("recorded %+v", w)
 	}
 	if all[1].Code != http.StatusNotFound {
@@ -98,7 +101,8 @@ func failsAndDrops(ctx context.Context, t *testing.T, p *Proxy, via, direct *kub
 		_, err := direct.CoreV1().ConfigMaps("default").Get(ctx, name, metav1.GetOptions{})
 		return err == nil
 	}
-	if err := create("refused", Fail(http.StatusConflict, metav1.StatusReasonConflict, "on purpose")); !apierrors.IsConflict(err) {
+	if err := create("refused", Fail(http.StatusConflict, metav1.StatusReasonConflict,
+		"on purpose")); !apierrors.IsConflict(err) {
 		t.Errorf("error %v, want a conflict", err)
 	}
 	if err := create("dropped", Drop()); err == nil {
@@ -108,7 +112,8 @@ func failsAndDrops(ctx context.Context, t *testing.T, p *Proxy, via, direct *kub
 		t.Error("no error for a dropped answer")
 	}
 	if exists("refused") || exists("dropped") || !exists("done") {
-		t.Errorf("refused %t, dropped %t, done %t: want only the last", exists("refused"), exists("dropped"), exists("done"))
+		t.Errorf("refused %t, dropped %t, done %t: want only the last", exists("refused"), exists("dropped"),
+			exists("done"))
 	}
 	if err := create("plain", Forward()); err != nil {
 		t.Error(err)
@@ -161,7 +166,8 @@ func startWatch(ctx context.Context, t *testing.T, client *kubernetes.Clientset)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := client.CoreV1().ConfigMaps("default").Watch(ctx, metav1.ListOptions{ResourceVersion: list.ResourceVersion})
+	w, err := client.CoreV1().ConfigMaps("default").Watch(ctx,
+		metav1.ListOptions{ResourceVersion: list.ResourceVersion})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +178,8 @@ func startWatch(ctx context.Context, t *testing.T, client *kubernetes.Clientset)
 func holdsAndCutsWatches(ctx context.Context, t *testing.T, p *Proxy, via, direct *kubernetes.Clientset) {
 	create := func(name string) {
 		t.Helper()
-		if _, err := direct.CoreV1().ConfigMaps("default").Create(ctx, configMap(name), metav1.CreateOptions{}); err != nil {
+		if _, err := direct.CoreV1().ConfigMaps("default").Create(ctx, configMap(name),
+			metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}

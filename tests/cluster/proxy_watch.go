@@ -70,8 +70,8 @@ func (p *Proxy) CutWatches(match Match) int {
 	return cut
 }
 
-// Inject adds events, each of them a line of JSON, to the matching open watches that are between two events, as if the API
-// server had sent them, and returns the number of these watches.
+// Inject adds events, each of them a line of JSON, to the matching open watches that are between two events, as if
+// the API server had sent them, and returns the number of these watches.
 func (p *Proxy) Inject(match Match, events []byte) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

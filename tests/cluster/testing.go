@@ -64,8 +64,8 @@ func Main(m interface{ Run() int }, options Options, ready func(*Cluster)) int {
 	return code
 }
 
-// quietLibraries drops what lasso and client-go say through loggers of the whole process: hundreds of lines about watches that tests
-// end, among which one would look in vain for what a test that fails says.
+// quietLibraries drops what lasso and client-go say through loggers of the whole process: hundreds of lines about
+// watches that tests end, among which one would look in vain for what a test that fails says.
 func quietLibraries() {
 	logrus.SetOutput(io.Discard)
 	klog.LogToStderr(false)

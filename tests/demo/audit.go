@@ -60,8 +60,8 @@ func (a audit) tampered(namespace, name string) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("the audit log has no write to %s/%s", namespace, name)
 }
 
-// read returns all writes of a user to objects in a namespace, so far. Events about objects are no writes to them, and a
-// dry run writes nothing.
+// read returns all writes of a user to objects in a namespace, so far. Events about objects are no writes to them,
+// and a dry run writes nothing.
 func (a audit) read(user, namespace string) (events []event, err error) {
 	log, err := os.Open(a.path)
 	if err != nil {
@@ -83,7 +83,8 @@ func (a audit) read(user, namespace string) (events []event, err error) {
 			return nil, fmt.Errorf("read the audit log: %w", err)
 		}
 		if e.User.Username == user && e.Object.Namespace == namespace && e.Object.Resource != "events" &&
-			slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, e.Verb) && !strings.Contains(e.URI, "dryRun=") {
+			slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, e.Verb) &&
+			!strings.Contains(e.URI, "dryRun=") {
 			events = append(events, e)
 		}
 	}

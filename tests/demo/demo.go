@@ -22,7 +22,8 @@ const patience = 30 * time.Second
 // startPatience is how long a control plane may take to start on a busy machine.
 const startPatience = 2 * time.Minute
 
-// operatorTakes is how long it takes to build the operator, most of which the demo shares, on two cores for the first time.
+// operatorTakes is how long it takes to build the operator, most of which the demo shares, on two cores for the
+// first time.
 const operatorTakes = 30 * time.Second
 
 // operatorNamespace is where the operator runs and looks for HelmReleases.
@@ -94,7 +95,8 @@ func run(ctx context.Context, s *screen) (err error) {
 	d := &demo{
 		screen: s, cluster: c, shell: newShell(s, c, repository, dir),
 		operator: &operator{bin: bin, log: filepath.Join(dir, "helm-locker.log")},
-		audit:    audit{path: c.AuditLog(), operator: "system:serviceaccount:" + operatorNamespace + ":helm-locker", person: "admin"},
+		audit: audit{path: c.AuditLog(), operator: "system:serviceaccount:" + operatorNamespace +
+			":helm-locker", person: "admin"},
 	}
 	defer func() { err = errors.Join(err, d.operator.stop()) }()
 	return d.play(ctx)
@@ -111,7 +113,8 @@ func startCluster(ctx context.Context, s *screen) (*cluster.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.line("demo", fmt.Sprintf("started etcd, kube-apiserver and kube-controller-manager in %.1f s", time.Since(began).Seconds()))
+	s.line("demo", fmt.Sprintf("started etcd, kube-apiserver and kube-controller-manager in %.1f s",
+		time.Since(began).Seconds()))
 	return c, nil
 }
 
@@ -119,7 +122,8 @@ func startCluster(ctx context.Context, s *screen) (*cluster.Cluster, error) {
 func (d *demo) play(ctx context.Context) error {
 	var err error
 	for _, act := range []func(context.Context) error{
-		d.install, d.lock, d.tamperWithShop, d.tamperWithBakery, d.tamperDuringDowntime, d.upgrade, d.suspend, d.uninstall,
+		d.install, d.lock, d.tamperWithShop, d.tamperWithBakery, d.tamperDuringDowntime, d.upgrade, d.suspend,
+		d.uninstall,
 	} {
 		if err = act(ctx); err != nil {
 			break
@@ -165,7 +169,8 @@ func (d *demo) ready(ctx context.Context, r release, revision int) error {
 
 // await waits until a HelmRelease meets a condition of `kubectl wait --for`.
 func (d *demo) await(ctx context.Context, r release, condition string) error {
-	_, err := d.shell.run(ctx, "kubectl", "-n", operatorNamespace, "wait", "hlr/"+r.name, "--for="+condition, "--timeout="+patience.String())
+	_, err := d.shell.run(ctx, "kubectl", "-n", operatorNamespace, "wait", "hlr/"+r.name, "--for="+
+		condition, "--timeout="+patience.String())
 	return err
 }
 

@@ -1,7 +1,8 @@
-// Command demo shows helm-locker at work, on a real control plane that it builds, starts and removes again: two charts
-// are installed by Helm 3 and Helm 4 and locked, then tampered with in many ways, upgraded, rolled back, suspended and
-// uninstalled. Everything is done as a person would do it, with kubectl, helm and the helm-locker program; a watch of the
-// demo's own measures what becomes of it. It writes nothing outside a temporary directory and the cache of binaries.
+// Command demo shows helm-locker at work, on a real control plane that it builds, starts and removes again: two
+// charts are installed by Helm 3 and Helm 4 and locked, then tampered with in many ways, upgraded, rolled back,
+// suspended and uninstalled. Everything is done as a person would do it, with kubectl, helm and the helm-locker
+// program; a watch of the demo's own measures what becomes of it. It writes nothing outside a temporary directory
+// and the cache of binaries.
 //
 // The exit code is 0 when every change was reverted and no Helm operation was disturbed.
 package main

@@ -14,11 +14,14 @@ type expectation struct {
 	object, jsonpath, value string
 }
 
-// upgrade has Helm 3 and Helm 4 upgrade, and Helm 3 roll back, and tampers afterwards: the new revision is what is locked.
+// upgrade has Helm 3 and Helm 4 upgrade, and Helm 3 roll back, and tampers afterwards: the new revision is what is
+// locked.
 func (d *demo) upgrade(ctx context.Context) error {
 	d.screen.act("Upgrade and roll back: Helm passes untouched")
-	err := d.helm(ctx, shop, 2, expectation{"deployment/shop-web", "{.spec.template.spec.containers[0].image}", "registry.example/shop:2.0"},
-		"upgrade", "shop", "tests/demo/charts/shop", "--set", "greeting=Hello,image.tag=2.0,replicas=3,worker.maxReplicas=5")
+	err := d.helm(ctx, shop, 2, expectation{"deployment/shop-web", "{.spec.template.spec.containers[0].image}",
+		"registry.example/shop:2.0"},
+		"upgrade", "shop", "tests/demo/charts/shop", "--set",
+		"greeting=Hello,image.tag=2.0,replicas=3,worker.maxReplicas=5")
 	if err != nil {
 		return err
 	}
@@ -37,7 +40,8 @@ func (d *demo) upgrade(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = d.helm(ctx, shop, 3, expectation{"deployment/shop-web", "{.spec.template.spec.containers[0].image}", "registry.example/shop:1.0"},
+	err = d.helm(ctx, shop, 3, expectation{"deployment/shop-web", "{.spec.template.spec.containers[0].image}",
+		"registry.example/shop:1.0"},
 		"rollback", "shop", "1")
 	if err != nil {
 		return err
@@ -45,8 +49,8 @@ func (d *demo) upgrade(ctx context.Context) error {
 	return d.list(ctx)
 }
 
-// helm has Helm work on a locked release, and notes whether the operator wrote anything, or anything went back and forth,
-// until the new revision was locked.
+// helm has Helm work on a locked release, and notes whether the operator wrote anything, or anything went back and
+// forth, until the new revision was locked.
 func (d *demo) helm(ctx context.Context, r release, revision int, want expectation, args ...string) error {
 	since := d.watch.Now()
 	before, err := d.audit.writes(r.namespace)
@@ -54,7 +58,8 @@ func (d *demo) helm(ctx context.Context, r release, revision int, want expectati
 		return err
 	}
 	began := time.Now()
-	if _, err := d.shell.show(ctx, "person", "", append(append([]string{r.helm}, args...), "--namespace", r.namespace)...); err != nil {
+	if _, err := d.shell.show(ctx, "person", "", append(append([]string{r.helm}, args...), "--namespace",
+		r.namespace)...); err != nil {
 		return d.disturbed(r, args[0], firstLine(err))
 	}
 	took := time.Since(began)
@@ -72,15 +77,18 @@ func (d *demo) helm(ctx context.Context, r release, revision int, want expectati
 	writes, flaps := after[len(before):], d.watch.Flaps(since, r.namespace)
 	switch {
 	case got != want.value:
-		return d.disturbed(r, args[0], fmt.Sprintf("%s %s is %q instead of %q", want.object, want.jsonpath, got, want.value))
+		return d.disturbed(r, args[0], fmt.Sprintf("%s %s is %q instead of %q", want.object, want.jsonpath, got,
+			want.value))
 	case len(writes) > 0:
 		return d.disturbed(r, args[0], "the operator wrote: "+strings.Join(writes, ", "))
 	case len(flaps) > 0:
 		return d.disturbed(r, args[0], "back and forth went "+strings.Join(flaps, ", "))
 	}
-	d.screen.line("watch", fmt.Sprintf("%s has %s; Helm took %.1f s; revision %d is locked", want.object, got, took.Seconds(), revision))
+	d.screen.line("watch", fmt.Sprintf("%s has %s; Helm took %.1f s; revision %d is locked", want.object, got,
+		took.Seconds(), revision))
 	d.screen.good("audit", "", "0 writes by the operator, no object went back and forth")
-	d.summary.add(result{what: r.helm + " " + args[0], release: r.String(), ok: true, note: "undisturbed: 0 writes by the operator, no flap"})
+	d.summary.add(result{what: r.helm + " " + args[0], release: r.String(), ok: true,
+		note: "undisturbed: 0 writes by the operator, no flap"})
 	_, err = d.watch.Remember(ctx, r.namespace)
 	return err
 }
@@ -96,7 +104,8 @@ func (d *demo) disturbed(r release, operation, why string) error {
 func (d *demo) suspend(ctx context.Context) error {
 	d.screen.act("Suspend, change something, resume")
 	set := func(on bool) []string {
-		return []string{"kubectl", "-n", operatorNamespace, "patch", "hlr/shop", "--type=merge", "-p", fmt.Sprintf(`{"spec":{"suspend":%t}}`, on)}
+		return []string{"kubectl", "-n", operatorNamespace, "patch", "hlr/shop", "--type=merge", "-p",
+			fmt.Sprintf(`{"spec":{"suspend":%t}}`, on)}
 	}
 	if _, err := d.shell.show(ctx, "person", "", set(true)...); err != nil {
 		return err
@@ -104,7 +113,8 @@ func (d *demo) suspend(ctx context.Context) error {
 	if err := d.await(ctx, shop, "condition=Locked=false"); err != nil {
 		return err
 	}
-	t := tampering{what: "edit while suspended", kind: "ConfigMap", name: "shop", args: patch(shop, "configmap/shop", `{"data":{"greeting":"Maintenance"}}`)}
+	t := tampering{what: "edit while suspended", kind: "ConfigMap", name: "shop",
+		args: patch(shop, "configmap/shop", `{"data":{"greeting":"Maintenance"}}`)}
 	since := d.watch.Now()
 	if _, err := d.shell.show(ctx, "person", "", t.args...); err != nil {
 		return err
@@ -119,7 +129,8 @@ func (d *demo) suspend(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	row := result{what: t.what, release: shop.String(), ok: err == nil && episode.Restored.After(resumed), note: "stayed until the release was resumed"}
+	row := result{what: t.what, release: shop.String(), ok: err == nil && episode.Restored.After(resumed),
+		note: "stayed until the release was resumed"}
 	if row.ok {
 		d.screen.good("watch", episode.ID.String(), row.note+", then reverted")
 	} else {
@@ -139,7 +150,8 @@ func (d *demo) uninstall(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if _, err := d.shell.show(ctx, "person", "", r.helm, "uninstall", r.name, "--namespace", r.namespace); err != nil {
+		if _, err := d.shell.show(ctx, "person", "", r.helm, "uninstall", r.name, "--namespace",
+			r.namespace); err != nil {
 			return err
 		}
 		if err := d.await(ctx, r, "jsonpath={.status.state}=SecretNotFound"); err != nil {
@@ -163,11 +175,13 @@ func (d *demo) gone(ctx context.Context, since observe.Mark, r release, writesBe
 		return err
 	}
 	flaps := d.watch.Flaps(since, r.namespace)
-	row := result{what: r.helm + " uninstall", release: r.String(), ok: len(left)+len(flaps)+len(writes)-writesBefore == 0, note: "nothing left, nothing re-created"}
+	row := result{what: r.helm + " uninstall", release: r.String(), ok: len(left)+len(flaps)+
+		len(writes)-writesBefore == 0, note: "nothing left, nothing re-created"}
 	if row.ok {
 		d.screen.good("watch", "", row.note)
 	} else {
-		row.note = fmt.Sprintf("left: %v, came back: %v, written by the operator: %v", left, flaps, writes[writesBefore:])
+		row.note = fmt.Sprintf("left: %v, came back: %v, written by the operator: %v", left, flaps,
+			writes[writesBefore:])
 		d.screen.bad("watch", "", row.note)
 	}
 	d.summary.add(row)

@@ -82,7 +82,8 @@ func (o *operator) stop() error {
 		}
 		return nil
 	case <-patience.C:
-		return errors.Join(fmt.Errorf("helm-locker did not end within %s of a SIGTERM", stopPatience), cmd.Process.Kill())
+		return errors.Join(fmt.Errorf("helm-locker did not end within %s of a SIGTERM", stopPatience),
+			cmd.Process.Kill())
 	}
 }
 

@@ -34,7 +34,8 @@ func (d *demo) lock(ctx context.Context) error {
 	for _, args := range [][]string{
 		{"kubectl", "create", "namespace", operatorNamespace},
 		{"kubectl", "-n", operatorNamespace, "create", "serviceaccount", "helm-locker"},
-		{"kubectl", "create", "clusterrolebinding", "helm-locker", "--clusterrole=cluster-admin", "--serviceaccount=" + operatorNamespace + ":helm-locker"},
+		{"kubectl", "create", "clusterrolebinding", "helm-locker", "--clusterrole=cluster-admin", "--serviceaccount=" +
+			operatorNamespace + ":helm-locker"},
 	} {
 		if _, err := d.shell.show(ctx, "person", "", args...); err != nil {
 			return err
@@ -48,14 +49,16 @@ func (d *demo) lock(ctx context.Context) error {
 	}
 	// The operator installs its CustomResourceDefinition.
 	for _, condition := range []string{"create", "condition=Established"} {
-		if _, err := d.shell.run(ctx, "kubectl", "wait", "crd/helmreleases.helm.cattle.io", "--for="+condition, "--timeout="+patience.String()); err != nil {
+		if _, err := d.shell.run(ctx, "kubectl", "wait", "crd/helmreleases.helm.cattle.io", "--for="+
+			condition, "--timeout="+patience.String()); err != nil {
 			return err
 		}
 	}
 	if _, err := d.shell.show(ctx, "person", "", "kubectl", "apply", "-f", "tests/demo/helmreleases.yaml"); err != nil {
 		return err
 	}
-	if _, err := d.shell.show(ctx, "person", "", "kubectl", "-n", operatorNamespace, "wait", "--for=condition=Ready", "helmreleases", "--all",
+	if _, err := d.shell.show(ctx, "person", "", "kubectl", "-n", operatorNamespace, "wait", "--for=condition=Ready",
+		"helmreleases", "--all",
 		"--timeout="+patience.String()); err != nil {
 		return err
 	}
@@ -74,7 +77,8 @@ func (d *demo) untouched() error {
 		}
 		note := fmt.Sprintf("%d writes to the objects of release %s", len(writes), r.name)
 		d.screen.line("audit", "locking took "+note)
-		d.summary.add(result{what: "lock a release", release: r.String(), ok: len(writes) == 0, note: strings.Join(append([]string{note}, writes...), ", ")})
+		d.summary.add(result{what: "lock a release", release: r.String(), ok: len(writes) == 0,
+			note: strings.Join(append([]string{note}, writes...), ", ")})
 	}
 	return nil
 }

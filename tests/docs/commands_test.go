@@ -132,7 +132,8 @@ func newReader(t *testing.T) *reader {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &reader{world: w, client: client, locker: filepath.Join(tree, "bin", "helm-locker"), dir: dir, env: environment}
+	return &reader{world: w, client: client, locker: filepath.Join(tree, "bin", "helm-locker"), dir: dir,
+		env: environment}
 }
 
 // read follows one page from the beginning to the end, and leaves the cluster as it was.
@@ -234,7 +235,9 @@ func give(s *shell, given []string) error {
 }
 
 // readOnly are commands that may be repeated until they print what the page says: a cluster takes its time.
-var readOnly = regexp.MustCompile(`^(?:kubectl|helm[34]?|helm-locker)(?: helm-locker| locker)? (?:-\S+ (?:[^-\s]\S* )?)*(?:get|describe|events|list|status|history|diff|inspect)\b`)
+var readOnly = regexp.MustCompile(
+	`^(?:kubectl|helm[34]?|helm-locker)(?: helm-locker| locker)? (?:-\S+ (?:[^-\s]\S* )?)*(?:get|describe|events|list|status|history|diff|inspect)\b`,
+)
 
 func exitCode(text string) int {
 	for line := range strings.SplitSeq(text, "\n") {
@@ -259,7 +262,8 @@ func (p *page) follow(t *testing.T, s *shell, b *block) bool {
 	printed := make([]string, len(b.commands))
 	for i, c := range b.commands {
 		if m := makeTarget.FindStringSubmatch(c.text); len(m) > 1 && m[1] != "build" {
-			t.Errorf("%s:%d: make %s takes long, or starts more than a page should; it has to be marked as not run%s", p.path, c.line, m[1], advice)
+			t.Errorf("%s:%d: make %s takes long, or starts more than a page should; it has to be marked as not run%s",
+				p.path, c.line, m[1], advice)
 			return false
 		}
 		if strings.Contains(c.text, goesOn) {
@@ -306,7 +310,8 @@ func (p *page) runOnce(s *shell, c command) (string, error) {
 		return out, err
 	}
 	if want := exitCode(c.text); code != want {
-		return out, fmt.Errorf("exit code %d, and the page says %d; it prints\n%s", code, want, show(strings.Split(strings.TrimSpace(out), "\n")))
+		return out, fmt.Errorf("exit code %d, and the page says %d; it prints\n%s", code, want,
+			show(strings.Split(strings.TrimSpace(out), "\n")))
 	}
 	if c.output != nil {
 		return out, differs(c.output.lines, out)
@@ -328,7 +333,8 @@ func (p *page) eventually(repeat bool, try func() error) error {
 	}
 }
 
-// settle waits until a command that goes on has printed what the page says, and interrupts it. By then it may have printed more.
+// settle waits until a command that goes on has printed what the page says, and interrupts it. By then it may have
+// printed more.
 func (p *page) settle(t *testing.T, j *job) {
 	t.Helper()
 	problem := p.eventually(true, func() error {

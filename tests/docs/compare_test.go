@@ -12,7 +12,9 @@ var volatile = []struct {
 	as   string
 }{
 	{regexp.MustCompile(`\x1b\[[0-9;]*m`), ""},
-	{regexp.MustCompile(`(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? (?:\d{1,2} )?[A-Z][a-z]{2} +\d+ \d\d:\d\d:\d\d(?: [+-]?[\w]+)?(?: \d{4})?`), "TIME"},
+	{regexp.MustCompile(
+		`(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? (?:\d{1,2} )?[A-Z][a-z]{2} +\d+ \d\d:\d\d:\d\d(?: [+-]?[\w]+)?(?: \d{4})?`,
+	), "TIME"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?: ?(?:Z|[+-]\d\d:?\d\d|UTC))*`), "TIME"},
 	{regexp.MustCompile(`\b\d\d:\d\d:\d\d(?:\.\d+)?Z?`), "TIME"},
 	{regexp.MustCompile(`\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`), "UID"},

@@ -7,7 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A Pod can be deleted, and a page can end, while the kubelet is on its way to start the Pod's program. Nobody stops what is started after that.
+// A Pod can be deleted, and a page can end, while the kubelet is on its way to start the Pod's program. Nobody
+// stops what is started after that.
 func TestKubeletStartsNothingForAPodThatHasEnded(t *testing.T) {
 	for _, c := range []struct {
 		name    string

@@ -28,10 +28,10 @@ import (
 	"github.com/rancher/helm-locker/tests/process"
 )
 
-// kubelet stands in for the nodes that the control plane does not have. It reports all Pods as running and ready. For a
-// container of the helm-locker image it does run the program: with the arguments and the environment of the container, as
-// the ServiceAccount of the Pod, and the Pod is ready when the program says so. So what a page installs by the chart works
-// with the chart's own permissions and flags.
+// kubelet stands in for the nodes that the control plane does not have. It reports all Pods as running and ready.
+// For a container of the helm-locker image it does run the program: with the arguments and the environment of the
+// container, as the ServiceAccount of the Pod, and the Pod is ready when the program says so. So what a page
+// installs by the chart works with the chart's own permissions and flags.
 type kubelet struct {
 	cluster *cluster.Cluster
 	client  kubernetes.Interface
@@ -48,7 +48,8 @@ type kubelet struct {
 
 // newKubelet returns a kubelet that runs binary, keeps logs in dir, and reports to failed what must not happen.
 func newKubelet(binary, dir string, failed func(error)) *kubelet {
-	return &kubelet{binary: binary, dir: dir, failed: failed, programs: map[types.UID]*program{}, gone: map[types.UID]bool{}}
+	return &kubelet{binary: binary, dir: dir, failed: failed, programs: map[types.UID]*program{},
+		gone: map[types.UID]bool{}}
 }
 
 // program is a container that runs.
@@ -104,19 +105,23 @@ func (k *kubelet) admit(ctx context.Context, pod *corev1.Pod) error {
 	}
 	now := metav1.Now()
 	status := corev1.PodStatus{Phase: corev1.PodRunning, StartTime: &now, PodIP: "192.0.2.1"}
-	for _, kind := range []corev1.PodConditionType{corev1.PodScheduled, corev1.PodInitialized, corev1.ContainersReady, corev1.PodReady} {
-		status.Conditions = append(status.Conditions, corev1.PodCondition{Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: now})
+	for _, kind := range []corev1.PodConditionType{corev1.PodScheduled, corev1.PodInitialized, corev1.ContainersReady,
+		corev1.PodReady} {
+		status.Conditions = append(status.Conditions,
+			corev1.PodCondition{Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: now})
 	}
 	started := true
 	for _, c := range pod.Spec.Containers {
-		status.ContainerStatuses = append(status.ContainerStatuses, corev1.ContainerStatus{Name: c.Name, Image: c.Image, Ready: true, Started: &started,
-			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: now}}})
+		status.ContainerStatuses = append(status.ContainerStatuses,
+			corev1.ContainerStatus{Name: c.Name, Image: c.Image, Ready: true, Started: &started,
+				State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: now}}})
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": pod.UID}, "status": status})
 	if err != nil {
 		return err
 	}
-	_, err = k.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	_, err = k.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch,
+		metav1.PatchOptions{}, "status")
 	return err
 }
 
@@ -149,7 +154,8 @@ func (k *kubelet) start(ctx context.Context, pod *corev1.Pod, c *corev1.Containe
 		case strings.HasSuffix(name, "-address"):
 			arg = name + "=127.0.0.1:0"
 		}
-		args = append(args, reference.ReplaceAllStringFunc(arg, func(s string) string { return values[reference.FindStringSubmatch(s)[1]] }))
+		args = append(args, reference.ReplaceAllStringFunc(arg,
+			func(s string) string { return values[reference.FindStringSubmatch(s)[1]] }))
 	}
 	env := []string{"PATH=" + os.Getenv("PATH"), "KUBECONFIG=" + kubeconfig}
 	for name, value := range values {
@@ -182,7 +188,8 @@ func (k *kubelet) launch(uid types.UID, args, env []string, path string) error {
 	k.programs[uid] = p
 	k.wg.Go(func() {
 		defer close(p.ended)
-		if err := cmd.Wait(); err != nil && (p.started.Load() || !p.stopping.Load() || strings.Contains(err.Error(), "status 2")) {
+		if err := cmd.Wait(); err != nil && (p.started.Load() || !p.stopping.Load() ||
+			strings.Contains(err.Error(), "status 2")) {
 			text, readErr := os.ReadFile(path)
 			k.failed(fmt.Errorf("helm-locker %s: %w\n%s", strings.Join(args, " "), errors.Join(err, readErr), text))
 		}
@@ -198,10 +205,13 @@ func (k *kubelet) environment(ctx context.Context, pod *corev1.Pod, c *corev1.Co
 		switch from := v.ValueFrom; {
 		case from == nil:
 		case from.FieldRef != nil:
-			values[v.Name] = map[string]string{"metadata.namespace": pod.Namespace, "metadata.name": pod.Name, "metadata.uid": string(pod.UID),
-				"spec.nodeName": "node-1", "spec.serviceAccountName": pod.Spec.ServiceAccountName, "status.podIP": "127.0.0.1"}[from.FieldRef.FieldPath]
+			values[v.Name] = map[string]string{"metadata.namespace": pod.Namespace, "metadata.name": pod.Name,
+				"metadata.uid":  string(pod.UID),
+				"spec.nodeName": "node-1", "spec.serviceAccountName": pod.Spec.ServiceAccountName,
+				"status.podIP": "127.0.0.1"}[from.FieldRef.FieldPath]
 		case from.SecretKeyRef != nil:
-			secret, err := k.client.CoreV1().Secrets(pod.Namespace).Get(ctx, from.SecretKeyRef.Name, metav1.GetOptions{})
+			secret, err := k.client.CoreV1().Secrets(pod.Namespace).Get(ctx, from.SecretKeyRef.Name,
+				metav1.GetOptions{})
 			if err != nil {
 				return nil, err
 			}
@@ -267,7 +277,8 @@ func (k *kubelet) stop(uid types.UID) {
 	case <-p.ended:
 	case <-time.After(30 * time.Second):
 		// Go prints all stacks then, into the log that launch shows.
-		k.failed(errors.Join(errors.New("helm-locker does not end within 30 s of a SIGTERM"), p.cmd.Process.Signal(syscall.SIGQUIT)))
+		k.failed(errors.Join(errors.New("helm-locker does not end within 30 s of a SIGTERM"),
+			p.cmd.Process.Signal(syscall.SIGQUIT)))
 	}
 }
 

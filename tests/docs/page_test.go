@@ -131,7 +131,9 @@ func parse(path, text string) (*page, error) {
 			p.blocks = append(p.blocks, b)
 		case f.language == "console", f.language == "text" && f.adjacent && i > 0 && fences[i-1].language == "sh":
 			if len(p.blocks) == 0 || p.blocks[len(p.blocks)-1].output != nil {
-				return nil, fmt.Errorf("%s:%d: this output belongs to no block of commands; what is no output is ```text", path, f.line-1)
+				return nil, fmt.Errorf(
+					"%s:%d: this output belongs to no block of commands; what is no output is ```text", path, f.line-1,
+				)
 			}
 			p.blocks[len(p.blocks)-1].output = f
 		case f.language == "yaml":
@@ -180,7 +182,8 @@ func (p *page) fences(text string) ([]fence, error) {
 				}
 				p.given = splitList(given)
 			}
-		case indented.MatchString(line) && comment == "" && (i == 0 || !strings.HasPrefix(strings.TrimSpace(line), "-")):
+		case indented.MatchString(line) && comment == "" &&
+			(i == 0 || !strings.HasPrefix(strings.TrimSpace(line), "-")):
 			return nil, fmt.Errorf("%s:%d: commands stand in ```sh blocks, or nobody runs them", p.path, i+1)
 		case strings.TrimSpace(line) != "":
 			comment, adjacent = "", false
@@ -205,7 +208,8 @@ func (p *page) usual() []string {
 	given := map[string]bool{"operator": true, "shop": true}
 	for _, b := range p.blocks {
 		for _, c := range b.commands {
-			for item, installs := range map[string]string{"operator": "helm-locker charts/helm-locker", "shop": " shop tests/demo/charts/shop"} {
+			for item, installs := range map[string]string{"operator": "helm-locker charts/helm-locker",
+				"shop": " shop tests/demo/charts/shop"} {
 				if b.notRun == "" && strings.Contains(c.text, "install") && strings.Contains(c.text, installs) {
 					given[item] = false
 				}

@@ -74,7 +74,8 @@ func TestPagesAreReadByTheRules(t *testing.T) {
 	if b := p.blocks[1]; b.notRun != "needs Docker" || b.output != nil {
 		t.Errorf("block is %+v", b)
 	}
-	if c := p.blocks[2].commands; len(c) != 2 || c[1].text != "for i in 1 2; do\necho $i; done" || len(c[1].output.lines) != 2 || p.blocks[2].output != nil {
+	if c := p.blocks[2].commands; len(c) != 2 || c[1].text != "for i in 1 2; do\necho $i; done" ||
+		len(c[1].output.lines) != 2 || p.blocks[2].output != nil {
 		t.Errorf("commands are %+v", c)
 	}
 }
@@ -91,7 +92,8 @@ func TestPagesThatCannotBeRunSayWhere(t *testing.T) {
 		"~~~sh\ntrue\n":                                         "page.md:1: this block does not end",
 		"~~~sh\ntrue\n~~~\n~~~text\na\n~~~\n~~~console\nb\n~~~": "page.md:7: this output belongs to no block",
 	} {
-		if _, err := parse("page.md", strings.ReplaceAll(text, "~~~", "```")); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if _, err := parse("page.md", strings.ReplaceAll(text, "~~~", "```")); err == nil ||
+			!strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: error %v, want %s", text, err, want)
 		}
 	}

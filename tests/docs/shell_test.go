@@ -67,7 +67,8 @@ func newShell(dir, own string, env []string) (_ *shell, err error) {
 // run runs a command and returns what it prints, on either stream, and its exit code.
 func (s *shell) run(text string) (output string, code int, err error) {
 	s.count++
-	file, out := filepath.Join(s.dir, fmt.Sprintf("%d.sh", s.count)), filepath.Join(s.dir, fmt.Sprintf("%d.out", s.count))
+	file, out := filepath.Join(s.dir, fmt.Sprintf("%d.sh", s.count)),
+		filepath.Join(s.dir, fmt.Sprintf("%d.out", s.count))
 	if err := os.WriteFile(file, []byte(text+"\n"), 0o600); err != nil {
 		return "", 0, err
 	}
@@ -95,7 +96,8 @@ func (s *shell) run(text string) (output string, code int, err error) {
 // start starts a command that goes on until it is interrupted, in the present state of the shell.
 func (s *shell) start(c command, promised *fence) error {
 	state := filepath.Join(s.dir, fmt.Sprintf("job-%d", len(s.jobs)))
-	if out, code, err := s.run(fmt.Sprintf("{ export -p; printf 'cd %%q\\n' \"$PWD\"; } >%s", state)); err != nil || code != 0 {
+	if out, code, err := s.run(fmt.Sprintf("{ export -p; printf 'cd %%q\\n' \"$PWD\"; } >%s", state)); err != nil ||
+		code != 0 {
 		return fmt.Errorf("save the state of the shell: %w: %s", err, out)
 	}
 	j := &job{command: c, promised: promised, out: state + ".out", ended: make(chan error, 1)}
@@ -135,7 +137,8 @@ func (j *job) interrupt() error {
 	select {
 	case err := <-j.ended:
 		var exit *exec.ExitError
-		if errors.As(err, &exit) && (exit.ExitCode() == 130 || exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGINT) {
+		if errors.As(err, &exit) && (exit.ExitCode() == 130 ||
+			exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGINT) {
 			return nil
 		}
 		return err
@@ -155,7 +158,8 @@ func (s *shell) kill() error {
 func (s *shell) close() error {
 	err := s.names.Close()
 	for _, j := range s.jobs {
-		if killErr := syscall.Kill(-j.cmd.Process.Pid, syscall.SIGKILL); killErr != nil && !errors.Is(killErr, syscall.ESRCH) {
+		if killErr := syscall.Kill(-j.cmd.Process.Pid, syscall.SIGKILL); killErr != nil &&
+			!errors.Is(killErr, syscall.ESRCH) {
 			err = errors.Join(err, killErr)
 		}
 	}

@@ -18,7 +18,8 @@ import (
 	"github.com/rancher/helm-locker/pkg/operator"
 )
 
-// Whoever copies a HelmRelease out of a document gets one that the API server takes, without a field that it does not know.
+// Whoever copies a HelmRelease out of a document gets one that the API server takes, without a field that it does
+// not know.
 func TestEveryHelmReleaseInTheDocuments(t *testing.T) {
 	if shared == nil {
 		t.Skip("needs a control plane")
@@ -35,7 +36,9 @@ func TestEveryHelmReleaseInTheDocuments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	resource := client.Resource(v1alpha1.SchemeGroupVersion.WithResource(v1alpha1.HelmReleaseResourceName)).Namespace(metav1.NamespaceDefault)
+	resource := client.Resource(
+		v1alpha1.SchemeGroupVersion.WithResource(v1alpha1.HelmReleaseResourceName),
+	).Namespace(metav1.NamespaceDefault)
 	count := 0
 	for _, p := range list {
 		for _, f := range p.yaml {
@@ -50,7 +53,8 @@ func TestEveryHelmReleaseInTheDocuments(t *testing.T) {
 			count++
 			u := &unstructured.Unstructured{Object: object}
 			u.SetNamespace(metav1.NamespaceDefault)
-			options := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationStrict}
+			options := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll},
+				FieldValidation: metav1.FieldValidationStrict}
 			if _, err := resource.Create(t.Context(), u, options); err != nil {
 				t.Errorf("%s:%d: %v", p.path, f.line, err)
 			}
@@ -94,7 +98,8 @@ func TestTheCodeForEmbeddersCompiles(t *testing.T) {
 	}
 	for _, block := range blocks {
 		if !strings.Contains(string(example), block[1]) {
-			t.Errorf("this code of docs/embedding.md is not in pkg/operator/example_test.go, which compiles it:\n%s", block[1])
+			t.Errorf("this code of docs/embedding.md is not in pkg/operator/example_test.go, which compiles it:\n%s",
+				block[1])
 		}
 	}
 }

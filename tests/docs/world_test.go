@@ -73,7 +73,8 @@ func (w *world) inventory(ctx context.Context) (map[object]bool, error) {
 			return nil, err
 		}
 		for _, r := range list.APIResources {
-			if !slices.Contains(r.Verbs, "list") || !slices.Contains(r.Verbs, "delete") || slices.Contains(derived, r.Name) {
+			if !slices.Contains(r.Verbs, "list") || !slices.Contains(r.Verbs, "delete") ||
+				slices.Contains(derived, r.Name) {
 				continue
 			}
 			gvr := version.WithResource(r.Name)
@@ -120,7 +121,8 @@ func (w *world) reset(ctx context.Context) error {
 			}
 			asked[o] = true
 			background := metav1.DeletePropagationBackground
-			err := w.objects.Resource(o.GroupVersionResource).Namespace(o.namespace).Delete(ctx, o.name, metav1.DeleteOptions{PropagationPolicy: &background})
+			err := w.objects.Resource(o.GroupVersionResource).Namespace(o.namespace).Delete(ctx, o.name,
+				metav1.DeleteOptions{PropagationPolicy: &background})
 			if err != nil && !apierrors.IsNotFound(err) {
 				return fmt.Errorf("delete %v: %w", o, err)
 			}
@@ -142,7 +144,8 @@ func workingTree(ctx context.Context, target string) error {
 		return fmt.Errorf("git ls-files: %w", err)
 	}
 	for name := range strings.SplitSeq(strings.TrimSuffix(string(list), "\x00"), "\x00") {
-		if err := copyFile(filepath.Join(root, name), filepath.Join(target, name)); err != nil && !os.IsNotExist(err) { // deleted, and not yet committed
+		// Deleted, and not yet committed.
+		if err := copyFile(filepath.Join(root, name), filepath.Join(target, name)); err != nil && !os.IsNotExist(err) {
 			return err
 		}
 	}
@@ -187,9 +190,12 @@ func programs(dir string, b cluster.Binaries, helm, locker string) error {
 
 // environment is that of somebody who has set nothing but KUBECONFIG. Go's caches stay those of this machine.
 func environment(ctx context.Context, home, bin, kubeconfig string) ([]string, error) {
-	env := []string{"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + home, "KUBECONFIG=" + kubeconfig,
-		"LANG=C.UTF-8", "TERM=dumb", "COMMIT=0000000000000000000000000000000000000000", "VERSION=v0.0.0-docs", "DATE=2026-01-01T00:00:00Z"}
-	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH", "GOPROXY", "GOFLAGS", "GOTOOLCHAIN", "GOSUMDB", "GONOSUMDB"} {
+	env := []string{"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" +
+		home, "KUBECONFIG=" + kubeconfig,
+		"LANG=C.UTF-8", "TERM=dumb", "COMMIT=0000000000000000000000000000000000000000", "VERSION=v0.0.0-docs",
+		"DATE=2026-01-01T00:00:00Z"}
+	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH", "GOPROXY", "GOFLAGS", "GOTOOLCHAIN", "GOSUMDB",
+		"GONOSUMDB"} {
 		value, err := exec.CommandContext(ctx, "go", "env", name).Output()
 		if err != nil {
 			return nil, fmt.Errorf("go env: %w", err)

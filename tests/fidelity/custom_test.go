@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// widget is declared in a version that is served and not stored, and tampered with through the stored one. Its definition
-// has defaults, prunes, and converts by changing the version's name.
+// widget is declared in a version that is served and not stored, and tampered with through the stored one. Its
+// definition has defaults, prunes, and converts by changing the version's name.
 var widget = shape{
 	object: "widgets/widget",
 	manifest: `
@@ -65,7 +65,8 @@ spec:
 		setting("merge key", "/spec/keyed/0/name", `"evil"`),
 		setting("field of a keyed element", "/spec/keyed/1/port", "90"),
 		removing("keyed element", "/spec/keyed/0"),
-		// An edited member of a set cannot be told from a removed and an added one: the added one stays, so it is not in here.
+		// An edited member of a set cannot be told from a removed and an added one: the added one stays, so it is
+		// not in here.
 		removing("member of a set", "/spec/tags/1"),
 		setting("element of an atomic list", "/spec/plain/0", `"evil"`),
 		{name: "order of an atomic list", patch: ops(move("/spec/plain/0", "/spec/plain/2"))},
@@ -163,7 +164,8 @@ func TestI6_CustomResourcesAndVersions(t *testing.T) {
 	})
 }
 
-// define installs a CustomResourceDefinition with the versions v1alpha1 and v1, of which v1 is stored, until the test ends.
+// define installs a CustomResourceDefinition with the versions v1alpha1 and v1, of which v1 is stored, until the
+// test ends.
 func (w *world) define(group, kind, oldSchema, newSchema string, conversion map[string]any) {
 	w.Helper()
 	plural := strings.ToLower(kind) + "s"
@@ -172,7 +174,8 @@ func (w *world) define(group, kind, oldSchema, newSchema string, conversion map[
 		if err := yaml.Unmarshal([]byte(openAPI), &s); err != nil {
 			w.Fatal(err)
 		}
-		return map[string]any{"name": name, "served": true, "storage": stored, "schema": map[string]any{"openAPIV3Schema": s}}
+		return map[string]any{"name": name, "served": true, "storage": stored,
+			"schema": map[string]any{"openAPIV3Schema": s}}
 	}
 	spec := map[string]any{
 		"group": group, "scope": "Namespaced", "names": map[string]any{"kind": kind, "plural": plural},
@@ -198,7 +201,8 @@ func (w *world) define(group, kind, oldSchema, newSchema string, conversion map[
 		w.Fatal(err)
 	}
 	w.Cleanup(func() {
-		if err := definitions.Delete(context.WithoutCancel(w.Ctx), definition.GetName(), metav1.DeleteOptions{}); err != nil {
+		if err := definitions.Delete(context.WithoutCancel(w.Ctx), definition.GetName(),
+			metav1.DeleteOptions{}); err != nil {
 			w.Error(err)
 		}
 	})
@@ -233,9 +237,10 @@ func convert(body []byte) any {
 		}
 		converted = append(converted, object)
 	}
-	return map[string]any{"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "response": map[string]any{
-		"uid": review.Request.UID, "convertedObjects": converted, "result": map[string]any{"status": "Success"},
-	}}
+	return map[string]any{"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview",
+		"response": map[string]any{
+			"uid": review.Request.UID, "convertedObjects": converted, "result": map[string]any{"status": "Success"},
+		}}
 }
 
 // exchange turns size into dimensions.size and back.

@@ -11,14 +11,17 @@ import (
 	"github.com/rancher/helm-locker/tests/kit"
 )
 
-// In the place of objects stand others whose difference the API server does not let anybody take back. The condition names
-// the field, everything else of the release stays protected, and the object is put right when it can be.
+// In the place of objects stand others whose difference the API server does not let anybody take back. The
+// condition names the field, everything else of the release stays protected, and the object is put right when it
+// can be.
 func TestMoments_ImmutableDifference(t *testing.T) {
 	deployment := func() *unstructured.Unstructured {
 		labels := map[string]any{"app": "evil"}
-		return asObject(map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": "web"}, "spec": map[string]any{
-			"replicas": int64(0), "selector": map[string]any{"matchLabels": labels}, "template": map[string]any{"metadata": map[string]any{"labels": labels},
-				"spec": map[string]any{"containers": []any{map[string]any{"name": "main", "image": "evil:1"}}}}}})
+		return asObject(map[string]any{"apiVersion": "apps/v1", "kind": "Deployment",
+			"metadata": map[string]any{"name": "web"}, "spec": map[string]any{
+				"replicas": int64(0), "selector": map[string]any{"matchLabels": labels},
+				"template": map[string]any{"metadata": map[string]any{"labels": labels},
+					"spec": map[string]any{"containers": []any{map[string]any{"name": "main", "image": "evil:1"}}}}}})
 	}
 	for name, helm := range helms() {
 		t.Run(name, func(t *testing.T) {
@@ -27,7 +30,8 @@ func TestMoments_ImmutableDifference(t *testing.T) {
 			w.locked(helm)
 			sealed := configMapObject("sealed", map[string]any{"key": "evil"})
 			sealed.Object["immutable"] = true
-			typed := asObject(map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "typed"}, "type": "example.com/evil",
+			typed := asObject(map[string]any{"apiVersion": "v1", "kind": "Secret",
+				"metadata": map[string]any{"name": "typed"}, "type": "example.com/evil",
 				"data": map[string]any{"password": "ZXZpbA=="}})
 			for _, in := range []struct {
 				plural string

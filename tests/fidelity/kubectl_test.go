@@ -22,7 +22,8 @@ func (w *world) kubectl(input string, environment []string, args ...string) {
 	}
 	cmd := exec.CommandContext(w.Ctx, binaries.Kubectl, append(args, "--namespace", w.Apps)...)
 	cmd.Stdin = strings.NewReader(input)
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.TempDir(), "KUBECONFIG=" + shared.Kubeconfig()}, environment...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.TempDir(), "KUBECONFIG=" + shared.Kubeconfig()},
+		environment...)
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
 	if err := cmd.Run(); err != nil {
@@ -48,18 +49,29 @@ func TestMoments_Kubectl(t *testing.T) {
 				// adds is set when something beside the declared fields stays.
 				adds bool
 			}{
-				{name: "set image", object: "deployments/web", args: []string{"set", "image", "deployment/web", "main=evil:1"}},
-				{name: "set env", object: "deployments/web", args: []string{"set", "env", "deployment/web", "EVIL=yes"}, adds: true},
+				{name: "set image", object: "deployments/web",
+					args: []string{"set", "image", "deployment/web", "main=evil:1"}},
+				{name: "set env", object: "deployments/web",
+					args: []string{"set", "env", "deployment/web", "EVIL=yes"}, adds: true},
 				{name: "scale", object: "deployments/web", args: []string{"scale", "deployment/web", "--replicas=1"}},
 				{name: "edit", object: "deployments/web", args: []string{"edit", "deployment/web"}},
-				{name: "rollout restart", object: "deployments/web", args: []string{"rollout", "restart", "deployment/web"}, adds: true},
-				{name: "label", object: "deployments/web", args: []string{"label", "deployment/web", "--overwrite", "app.kubernetes.io/managed-by=me"}},
-				{name: "annotate", object: "configmaps/plain", args: []string{"annotate", "configmap/plain", "--overwrite", "note=evil", "meta.helm.sh/release-name-"}},
-				{name: "replace", object: "configmaps/plain", input: replacement, args: []string{"replace", "-f", "-"}, adds: true},
-				{name: "patch", object: "configmaps/plain", args: []string{"patch", "configmap/plain", "-p", `{"data":{"$patch":"replace","other":"evil"}}`}, adds: true},
-				{name: "apply on the server", object: "configmaps/plain", input: strings.ReplaceAll(replacement, "other", "key"),
-					args: []string{"apply", "--server-side", "--force-conflicts", "-f", "-"}, adds: true},
-				{name: "apply", object: "configmaps/plain", input: strings.ReplaceAll(replacement, "other", "key"), args: []string{"apply", "-f", "-"},
+				{name: "rollout restart", object: "deployments/web",
+					args: []string{"rollout", "restart", "deployment/web"}, adds: true},
+				{name: "label", object: "deployments/web",
+					args: []string{"label", "deployment/web", "--overwrite", "app.kubernetes.io/managed-by=me"}},
+				{name: "annotate", object: "configmaps/plain",
+					args: []string{"annotate", "configmap/plain", "--overwrite", "note=evil",
+						"meta.helm.sh/release-name-"}},
+				{name: "replace", object: "configmaps/plain", input: replacement, args: []string{"replace", "-f", "-"},
+					adds: true},
+				{name: "patch", object: "configmaps/plain",
+					args: []string{"patch", "configmap/plain", "-p", `{"data":{"$patch":"replace","other":"evil"}}`},
+					adds: true},
+				{name: "apply on the server", object: "configmaps/plain",
+					input: strings.ReplaceAll(replacement, "other", "key"),
+					args:  []string{"apply", "--server-side", "--force-conflicts", "-f", "-"}, adds: true},
+				{name: "apply", object: "configmaps/plain", input: strings.ReplaceAll(replacement, "other", "key"),
+					args: []string{"apply", "-f", "-"},
 					adds: true},
 			} {
 				t.Run(e.name, func(t *testing.T) {

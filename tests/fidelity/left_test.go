@@ -18,7 +18,8 @@ import (
 // patience is how long a revert may take. It is less than that of the kit, because so many are waited for here.
 const patience = 10 * time.Second
 
-// comes waits until the object is as wanted, content and, if it is wanted, field ownership; and reports whether it has come to that.
+// comes waits until the object is as wanted, content and, if it is wanted, field ownership; and reports whether it
+// has come to that.
 func (o *target) comes(want map[string]any) bool {
 	o.Helper()
 	deadline := time.NewTimer(patience)
@@ -71,8 +72,10 @@ func (o *target) asLeft(live *unstructured.Unstructured) map[string]any {
 	}
 	content := live.DeepCopy().Object
 	for _, path := range [][]string{
-		{"status"}, {"metadata", "managedFields"}, {"metadata", "resourceVersion"}, {"metadata", "generation"}, {"metadata", "uid"},
-		{"metadata", "creationTimestamp"}, {"spec", "clusterIP"}, {"spec", "clusterIPs"}, {"spec", "healthCheckNodePort"},
+		{"status"}, {"metadata", "managedFields"}, {"metadata", "resourceVersion"}, {"metadata", "generation"},
+		{"metadata", "uid"},
+		{"metadata", "creationTimestamp"}, {"spec", "clusterIP"}, {"spec", "clusterIPs"},
+		{"spec", "healthCheckNodePort"},
 		{"metadata", "annotations", "deployment.kubernetes.io/revision"},
 	} {
 		unstructured.RemoveNestedField(content, path...)
@@ -117,9 +120,9 @@ func difference(want, got any, path string) error {
 	return nil
 }
 
-// surplus reports whether a path of field ownership is one that Helm's manager may own beside what it declares: a defaulted
-// field of a list element or the map around a field, where a controller wrote between the hand-over of the ownership and the
-// apply that makes it exact. It is in nobody's way, and Helm's next apply drops it.
+// surplus reports whether a path of field ownership is one that Helm's manager may own beside what it declares: a
+// defaulted field of a list element or the map around a field, where a controller wrote between the hand-over of
+// the ownership and the apply that makes it exact. It is in nobody's way, and Helm's next apply drops it.
 func surplus(path, key string) bool {
 	path, owned := strings.CutPrefix(path, "/"+ownership+"/helm ")
 	return owned && (strings.HasPrefix(path, "Apply /f:spec/f:template/") && slices.Contains([]string{".", "f:protocol",

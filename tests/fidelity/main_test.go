@@ -1,6 +1,6 @@
-// Package fidelity tests that exactly what was tampered with is put back, for every shape that a field can have, every form
-// that the API server gives to what Helm applied, and in odd moments: on a real control plane, with releases made by
-// Helm 3 (client-side apply) and Helm 4 (server-side apply).
+// Package fidelity tests that exactly what was tampered with is put back, for every shape that a field can have,
+// every form that the API server gives to what Helm applied, and in odd moments: on a real control plane, with
+// releases made by Helm 3 (client-side apply) and Helm 4 (server-side apply).
 package fidelity
 
 import (
@@ -45,7 +45,8 @@ func (w *world) on(t *testing.T) *world { return &world{Env: w.For(t), proxy: w.
 // helms are the Helm versions that a test runs with.
 func helms() map[string]cluster.Helm { return kit.Helms(shared) }
 
-const autoscaling, networking, rbac, admission = "autoscaling", "networking.k8s.io", "rbac.authorization.k8s.io", "admissionregistration.k8s.io"
+const autoscaling, networking, rbac, admission = "autoscaling", "networking.k8s.io", "rbac.authorization.k8s.io",
+	"admissionregistration.k8s.io"
 
 // resource returns what the plural of a kind stands for in these tests.
 func resource(plural string) schema.GroupVersionResource {
@@ -62,8 +63,8 @@ func resource(plural string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: group, Version: version, Resource: plural}
 }
 
-// writes returns the requests of the operator that were to change objects of releases, those to one resource only if it is
-// given: content and field ownership, whatever came of them, but no dry runs.
+// writes returns the requests of the operator that were to change objects of releases, those to one resource only
+// if it is given: content and field ownership, whatever came of them, but no dry runs.
 func (w *world) writes(resources ...string) []cluster.Request {
 	return slices.DeleteFunc(w.proxy.Writes(), func(r cluster.Request) bool {
 		return r.Query.Get("dryRun") != "" || r.Resource() == "helmreleases" || r.Resource() == "events" ||
@@ -75,7 +76,8 @@ func (w *world) writes(resources ...string) []cluster.Request {
 
 // landed returns those of writes that the API server took.
 func (w *world) landed(resources ...string) []cluster.Request {
-	return slices.DeleteFunc(w.writes(resources...), func(r cluster.Request) bool { return r.Code >= http.StatusBadRequest })
+	return slices.DeleteFunc(w.writes(resources...),
+		func(r cluster.Request) bool { return r.Code >= http.StatusBadRequest })
 }
 
 // expectNoWrites fails the test when the operator wrote to objects of releases since the last Reset.

@@ -58,7 +58,8 @@ func (w *world) locked(h cluster.Helm) (chart string) {
 
 // ownedByHelm returns an error unless an object has Helm's ownership metadata.
 func (w *world) ownedByHelm(u *unstructured.Unstructured) error {
-	got := fmt.Sprint(u.GetLabels()["app.kubernetes.io/managed-by"], u.GetAnnotations()["meta.helm.sh/release-name"], u.GetAnnotations()["meta.helm.sh/release-namespace"])
+	got := fmt.Sprint(u.GetLabels()["app.kubernetes.io/managed-by"], u.GetAnnotations()["meta.helm.sh/release-name"],
+		u.GetAnnotations()["meta.helm.sh/release-namespace"])
 	if want := fmt.Sprint("Helm", "app", w.Apps); got != want {
 		return fmt.Errorf("its ownership metadata is %q, want %q", got, want)
 	}
@@ -72,13 +73,17 @@ func TestMoments_AnotherObjectOfTheNameInItsPlace(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			chart := w.locked(helm)
-			creations := w.proxy.HoldRequests(func(r *http.Request) bool { return cluster.ForResource("configmaps", http.MethodPost)(r) })
+			creations := w.proxy.HoldRequests(func(r *http.Request) bool {
+				return cluster.ForResource("configmaps",
+					http.MethodPost)(r)
+			})
 			w.Delete(kit.ConfigMaps, "plain")
 			if err := creations.Wait(w.Ctx, 1); err != nil {
 				t.Fatal(err)
 			}
 			evil := configMapObject("plain", map[string]any{"key": "evil", "other": "x"})
-			made, err := w.In(kit.ConfigMaps, w.Apps).Create(w.Ctx, evil, metav1.CreateOptions{FieldManager: kit.Tamperer})
+			made, err := w.In(kit.ConfigMaps, w.Apps).Create(w.Ctx, evil,
+				metav1.CreateOptions{FieldManager: kit.Tamperer})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -101,7 +106,8 @@ func TestMoments_AnotherObjectOfTheNameInItsPlace(t *testing.T) {
 }
 
 func configMapObject(name string, data map[string]any) *unstructured.Unstructured {
-	return asObject(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name}, "data": data})
+	return asObject(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name},
+		"data": data})
 }
 
 // An object of a release in a namespace that is being deleted comes back when the namespace does.
@@ -135,7 +141,8 @@ func TestMoments_TerminatingNamespace(t *testing.T) {
 		}
 		return fmt.Errorf("it is there, or %w", err)
 	})
-	if _, err := namespaces.Create(w.Ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: other}}, metav1.CreateOptions{}); err != nil {
+	if _, err := namespaces.Create(w.Ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: other}},
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	w.WaitFieldIn(kit.ConfigMaps, other, "there", "data.key", "declared")
@@ -178,11 +185,13 @@ func TestMoments_Subresources(t *testing.T) {
 			before := web.asLeft(web.live())
 			w.proxy.Reset()
 			status := []byte(`{"status":{"conditions":[{"type":"Evil","status":"True"}]}}`)
-			if _, err := w.In(kit.Deployments, w.Apps).Patch(w.Ctx, "web", types.MergePatchType, status, metav1.PatchOptions{FieldManager: kit.Tamperer}, "status"); err != nil {
+			if _, err := w.In(kit.Deployments, w.Apps).Patch(w.Ctx, "web", types.MergePatchType, status,
+				metav1.PatchOptions{FieldManager: kit.Tamperer}, "status"); err != nil {
 				t.Fatal(err)
 			}
 			scale := []byte(`{"spec":{"replicas":1}}`)
-			if _, err := w.In(kit.Deployments, w.Apps).Patch(w.Ctx, "web", types.MergePatchType, scale, metav1.PatchOptions{FieldManager: kit.Tamperer}, "scale"); err != nil {
+			if _, err := w.In(kit.Deployments, w.Apps).Patch(w.Ctx, "web", types.MergePatchType, scale,
+				metav1.PatchOptions{FieldManager: kit.Tamperer}, "scale"); err != nil {
 				t.Fatal(err)
 			}
 			web.comes(before)
@@ -195,8 +204,8 @@ func TestMoments_Subresources(t *testing.T) {
 	}
 }
 
-// Somebody applies the declared values under a name of their own. That is no drift, so nothing is written. The values then have
-// two owners, and Helm 4 asks for --force-conflicts to change one.
+// Somebody applies the declared values under a name of their own. That is no drift, so nothing is written. The
+// values then have two owners, and Helm 4 asks for --force-conflicts to change one.
 func TestMoments_DeclaredValuesOwnedByAnother(t *testing.T) {
 	for name, helm := range helms() {
 		t.Run(name, func(t *testing.T) {
@@ -205,7 +214,9 @@ func TestMoments_DeclaredValuesOwnedByAnother(t *testing.T) {
 			chart := w.locked(helm)
 			w.proxy.Reset()
 			plain := w.target(&shape{object: "configmaps/plain"})
-			plain.tamper(types.ApplyPatchType, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: plain, annotations: {note: first}}\ndata: {key: declared}\n", kit.Tamperer)
+			plain.tamper(
+				types.ApplyPatchType, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: plain, annotations: {note: first}}\ndata: {key: declared}\n", kit.Tamperer,
+			)
 			w.fence()
 			if n := len(w.to("plain")); n > 0 {
 				t.Errorf("%d writes to an object that has not drifted", n)

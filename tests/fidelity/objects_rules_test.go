@@ -32,7 +32,8 @@ subjects: [{kind: ServiceAccount, name: account, namespace: "{{ .Release.Namespa
 `,
 	edits: []edit{
 		setting("subject", "/subjects/0/name", `"evil"`),
-		{name: "further subject", patch: ops(add("/subjects/-", `{"kind":"User","name":"evil","apiGroup":"rbac.authorization.k8s.io"}`))},
+		{name: "further subject", patch: ops(add("/subjects/-",
+			`{"kind":"User","name":"evil","apiGroup":"rbac.authorization.k8s.io"}`))},
 		removing("subject", "/subjects/1"),
 		removing("all subjects", "/subjects"),
 	},
@@ -103,7 +104,8 @@ spec:
 		removing("egress", "/spec/egress"),
 		setting("type", "/spec/policyTypes", `["Ingress"]`),
 		{name: "further pod label", patch: `{"spec":{"podSelector":{"matchLabels":{"evil":"yes"}}}}`},
-		{name: "further expression", patch: ops(add("/spec/podSelector/matchExpressions", `[{"key":"evil","operator":"Exists"}]`))},
+		{name: "further expression", patch: ops(add("/spec/podSelector/matchExpressions",
+			`[{"key":"evil","operator":"Exists"}]`))},
 	},
 }
 
@@ -244,7 +246,8 @@ webhooks:
 		{name: "operation", patch: ops(add("/webhooks/1/rules/0/operations/-", `"UPDATE"`))},
 		removing("webhook", "/webhooks/1"),
 		{name: "service to address", patch: ops(set("/webhooks/0/clientConfig", `{"url":"https://127.0.0.1:2/evil"}`))},
-		{name: "address to service", patch: ops(set("/webhooks/1/clientConfig", `{"service":{"name":"evil","namespace":"nowhere"}}`))},
+		{name: "address to service", patch: ops(set("/webhooks/1/clientConfig",
+			`{"service":{"name":"evil","namespace":"nowhere"}}`))},
 		setting("port that was defaulted", "/webhooks/0/clientConfig/service/path", `"/evil"`),
 		setting("policy", "/webhooks/0/failurePolicy", `"Fail"`),
 	},

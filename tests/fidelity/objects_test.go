@@ -9,7 +9,8 @@ func TestShapes_Objects(t *testing.T) {
 	withstand(t, func(w *world) []shape {
 		hooks := hooks
 		hooks.object += "-" + w.Apps
-		return []shape{ports, balanced, data, large, credentials, metadataOnly, account, role, binding, claim, ingress, policy, budgetByNumber,
+		return []shape{ports, balanced, data, large, credentials, metadataOnly, account, role, binding, claim, ingress,
+			policy, budgetByNumber,
 			budgetByShare, autoscaler, autoscalerV1, lease, job, hooks}
 	})
 }
@@ -37,10 +38,12 @@ status: {loadBalancer: {}}
 		setting("number of a port with defaults", "/spec/ports/1/port", "82"),
 		setting("name", "/spec/ports/0/name", `"evil"`),
 		{name: "number and name", patch: ops(set("/spec/ports/0/port", "8080"), set("/spec/ports/0/name", `"evil"`))},
-		{name: "all numbers", patch: ops(set("/spec/ports/0/port", "90"), set("/spec/ports/1/port", "91"), set("/spec/ports/2/port", "92"), set("/spec/ports/3/port", "93"))},
+		{name: "all numbers", patch: ops(set("/spec/ports/0/port", "90"), set("/spec/ports/1/port", "91"),
+			set("/spec/ports/2/port", "92"), set("/spec/ports/3/port", "93"))},
 		setting("one of two protocols on a number", "/spec/ports/2/port", "54"),
 		removing("one of two protocols on a number", "/spec/ports/3"),
-		{name: "two protocols exchanged", patch: ops(set("/spec/ports/2/protocol", `"TCP"`), set("/spec/ports/3/protocol", `"UDP"`))},
+		{name: "two protocols exchanged", patch: ops(set("/spec/ports/2/protocol", `"TCP"`),
+			set("/spec/ports/3/protocol", `"UDP"`))},
 		setting("protocol", "/spec/ports/0/protocol", `"UDP"`),
 		setting("target number", "/spec/ports/0/targetPort", "8081"),
 		setting("target number to name", "/spec/ports/0/targetPort", `"web"`),
@@ -117,8 +120,10 @@ binaryData: {blob: "AAECAwT/\n/v0=", other: c29tZQ==}
 		{name: "Helm's annotations and content", patch: `{"metadata":{"annotations":{"meta.helm.sh/release-name":null,"meta.helm.sh/release-namespace":"evil"}},"data":null}`},
 		{name: "one finalizer", patch: `{"metadata":{"finalizers":["example.com/two"]}}`},
 		{name: "all finalizers", patch: `{"metadata":{"finalizers":null}}`},
-		{name: "applied by force", kind: "application/apply-patch+yaml", patch: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: data}\ndata: {key: evil}\n"},
-		{name: "further key", patch: ops(add("/data/further", `"x"`), set("/data/key", `"evil"`)), stays: ops(add("/data/further", `"x"`))},
+		{name: "applied by force", kind: "application/apply-patch+yaml",
+			patch: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: data}\ndata: {key: evil}\n"},
+		{name: "further key", patch: ops(add("/data/further", `"x"`), set("/data/key", `"evil"`)),
+			stays: ops(add("/data/further", `"x"`))},
 	},
 }
 

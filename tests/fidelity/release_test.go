@@ -21,8 +21,8 @@ type release struct {
 	shapes   []*shape
 }
 
-// install makes a release of those shapes that the Helm takes, locks it, and checks that this writes nothing, and neither
-// does a second lock.
+// install makes a release of those shapes that the Helm takes, locks it, and checks that this writes nothing, and
+// neither does a second lock.
 func (w *world) install(helmName string, helm cluster.Helm, shapes []shape) *release {
 	w.Helper()
 	r := &release{world: w, helm: helm, helmName: helmName}
@@ -58,7 +58,8 @@ func (r *release) reverts(t *testing.T) {
 			t.Run(strings.ReplaceAll(s.object, "/", " "), func(t *testing.T) {
 				t.Parallel()
 				o := r.on(t).target(s)
-				// A change of something that is not declared makes the operator compare again and must not make it write.
+				// A change of something that is not declared makes the operator compare again and must not make it
+				// write.
 				o.tamper(types.MergePatchType, `{"metadata":{"annotations":{"example.com/seen":"yes"}}}`, "bystander")
 				before := o.asLeft(o.live())
 				for _, e := range s.edits {
@@ -83,7 +84,8 @@ func (o *target) revertsEdit(e edit, before map[string]any) bool {
 	o.Helper()
 	want := maps.Clone(before)
 	if e.stays != "" {
-		dry, err := o.In(o.gvr, o.namespace()).Patch(o.Ctx, o.name(), types.JSONPatchType, []byte(e.stays), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+		dry, err := o.In(o.gvr, o.namespace()).Patch(o.Ctx, o.name(), types.JSONPatchType, []byte(e.stays),
+			metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
 		if err != nil {
 			o.Fatal(err)
 		}
@@ -120,7 +122,8 @@ func (o *target) expectFewWrites(edits int, helmName string) {
 	}
 }
 
-// upgrades has the same Helm change every object, without force, and checks that nothing is written then, nor at another lock.
+// upgrades has the same Helm change every object, without force, and checks that nothing is written then, nor at
+// another lock.
 func (r *release) upgrades() {
 	r.Helper()
 	r.proxy.Reset()

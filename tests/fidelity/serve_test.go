@@ -15,8 +15,8 @@ import (
 	"github.com/rancher/helm-locker/tests/cluster"
 )
 
-// serve answers requests with JSON over TLS on a loopback port, as the API server wants it of webhooks; a nil answer is an
-// error. It ends with the test.
+// serve answers requests with JSON over TLS on a loopback port, as the API server wants it of webhooks; a nil
+// answer is an error. It ends with the test.
 func (w *world) serve(answer func(body []byte) any) *httptest.Server {
 	w.Helper()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(response http.ResponseWriter, request *http.Request) {

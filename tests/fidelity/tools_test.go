@@ -8,8 +8,8 @@ import (
 	"github.com/rancher/helm-locker/tests/kit"
 )
 
-// asTool returns a Helm that writes as another field manager, as tools do that are built on Helm's library: the command itself
-// always calls itself helm, so its requests go through a proxy that changes the name.
+// asTool returns a Helm that writes as another field manager, as tools do that are built on Helm's library: the
+// command itself always calls itself helm, so its requests go through a proxy that changes the name.
 func (w *world) asTool(h cluster.Helm, manager string) cluster.Helm {
 	w.Helper()
 	proxy := w.Proxy()
@@ -28,8 +28,8 @@ func (w *world) asTool(h cluster.Helm, manager string) cluster.Helm {
 	return h
 }
 
-// Two tools that are built on Helm, one after the other: a revert is of the one that wrote last. So its next upgrade changes and
-// drops what it set, without a conflict.
+// Two tools that are built on Helm, one after the other: a revert is of the one that wrote last. So its next
+// upgrade changes and drops what it set, without a conflict.
 func TestTools_TheNewerOnesShareStays(t *testing.T) {
 	const first = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {key: first}\n"
 	const second = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {key: second, dropped: second}\n"
@@ -57,7 +57,8 @@ func TestTools_TheNewerOnesShareStays(t *testing.T) {
 				w.Helm(newer.helm, "upgrade", "app", w.Chart("app", third))
 				w.WaitReady("app", 3)
 				u := w.Get(kit.ConfigMaps, "settings")
-				if key, dropped := kit.Field(u, "data.key"), kit.Field(u, "data.dropped"); key != "third" || dropped != nil {
+				if key, dropped := kit.Field(u, "data.key"), kit.Field(u, "data.dropped"); key != "third" ||
+					dropped != nil {
 					t.Errorf("after the upgrade the keys are %v and %v", key, dropped)
 				}
 			})

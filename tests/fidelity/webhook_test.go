@@ -20,8 +20,8 @@ import (
 	"github.com/rancher/helm-locker/tests/kit"
 )
 
-// mutated is what the webhook below makes otherwise than it was declared: it moves images to a registry, adds a sidecar and a
-// label, and rewrites an annotation.
+// mutated is what the webhook below makes otherwise than it was declared: it moves images to a registry, adds a
+// sidecar and a label, and rewrites an annotation.
 var mutated = shape{
 	object: "deployments/mutated",
 	manifest: `
@@ -88,17 +88,19 @@ func mutateDeployment(object map[string]any) []string {
 		container, _ := item.(map[string]any)
 		sidecar = sidecar || container["name"] == "sidecar"
 		if image := fmt.Sprint(container["image"]); !strings.HasPrefix(image, "registry.local/") {
-			operations = append(operations, set(fmt.Sprintf("%s/containers/%d/image", pod, i), fmt.Sprintf("%q", "registry.local/"+image)))
+			operations = append(operations, set(fmt.Sprintf("%s/containers/%d/image", pod, i),
+				fmt.Sprintf("%q", "registry.local/"+image)))
 		}
 	}
 	if !sidecar {
-		operations = append(operations, add(pod+"/containers/-", `{"name":"sidecar","image":"registry.local/sidecar:1"}`))
+		operations = append(operations, add(pod+"/containers/-",
+			`{"name":"sidecar","image":"registry.local/sidecar:1"}`))
 	}
 	return operations
 }
 
-// A webhook that never gives the same answer twice: what it answered last is taken for the form of the object, so that only
-// a change that somebody makes is followed by a write.
+// A webhook that never gives the same answer twice: what it answered last is taken for the form of the object, so
+// that only a change that somebody makes is followed by a write.
 func TestI6_AWebhookThatAnswersDifferentlyEachTime(t *testing.T) {
 	for name, helm := range helms() {
 		t.Run(name, func(t *testing.T) {
@@ -146,7 +148,8 @@ func TestI6_AWebhookThatAnswersDifferentlyEachTime(t *testing.T) {
 	}
 }
 
-// A controller behind the webhook writes whenever the object is written, so that each revert brings the next change: a fight.
+// A controller behind the webhook writes whenever the object is written, so that each revert brings the next
+// change: a fight.
 func TestI6_AWebhookAndAControllerThatInsist(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -164,7 +167,8 @@ func TestI6_AWebhookAndAControllerThatInsist(t *testing.T) {
 			if u := asEvent(event); u == nil || kit.Field(u, "data.key") != "declared" {
 				continue
 			}
-			_, err := w.In(kit.ConfigMaps, w.Apps).Patch(ctx, "fickle", types.MergePatchType, []byte(`{"data":{"key":"mine"}}`),
+			_, err := w.In(kit.ConfigMaps, w.Apps).Patch(ctx, "fickle", types.MergePatchType,
+				[]byte(`{"data":{"key":"mine"}}`),
 				metav1.PatchOptions{FieldManager: "insister"})
 			if err != nil && ctx.Err() == nil {
 				done <- err
@@ -189,8 +193,8 @@ func TestI6_AWebhookAndAControllerThatInsist(t *testing.T) {
 	w.WaitField(kit.ConfigMaps, "fickle", "data.key", "declared")
 }
 
-// webhook serves a mutating webhook for ConfigMaps and Deployments in Apps until the test ends, and waits until it is called. Its
-// patch for an object that is to be written is made of the operations that f returns.
+// webhook serves a mutating webhook for ConfigMaps and Deployments in Apps until the test ends, and waits until it
+// is called. Its patch for an object that is to be written is made of the operations that f returns.
 func (w *world) webhook(f func(object map[string]any) []string) {
 	w.Helper()
 	var called atomic.Bool
@@ -215,17 +219,22 @@ func (w *world) webhook(f func(object map[string]any) []string) {
 	none, fail := admissionregistrationv1.SideEffectClassNone, admissionregistrationv1.Fail
 	rule := func(group, plural string) admissionregistrationv1.RuleWithOperations {
 		return admissionregistrationv1.RuleWithOperations{
-			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
-			Rule:       admissionregistrationv1.Rule{APIGroups: []string{group}, APIVersions: []string{"v1"}, Resources: []string{plural}},
+			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create,
+				admissionregistrationv1.Update},
+			Rule: admissionregistrationv1.Rule{APIGroups: []string{group}, APIVersions: []string{"v1"},
+				Resources: []string{plural}},
 		}
 	}
 	configuration := &admissionregistrationv1.MutatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: "mutate-" + w.Apps},
 		Webhooks: []admissionregistrationv1.MutatingWebhook{{
-			Name: "mutate.example.com", AdmissionReviewVersions: []string{"v1"}, SideEffects: &none, FailurePolicy: &fail,
-			ClientConfig:      admissionregistrationv1.WebhookClientConfig{URL: &server.URL, CABundle: certificateOf(server)},
+			Name: "mutate.example.com", AdmissionReviewVersions: []string{"v1"}, SideEffects: &none,
+			FailurePolicy: &fail,
+			ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: &server.URL,
+				CABundle: certificateOf(server)},
 			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: w.Apps}},
-			Rules:             []admissionregistrationv1.RuleWithOperations{rule("", "configmaps"), rule("apps", "deployments")},
+			Rules: []admissionregistrationv1.RuleWithOperations{rule("", "configmaps"),
+				rule("apps", "deployments")},
 		}},
 	}
 	client := w.Kube.AdmissionregistrationV1().MutatingWebhookConfigurations()
@@ -240,7 +249,8 @@ func (w *world) webhook(f func(object map[string]any) []string) {
 	})
 	w.Eventually("the webhook is called", func() error {
 		probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "probe"}}
-		_, err := w.Kube.CoreV1().ConfigMaps(w.Apps).Create(w.Ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		_, err := w.Kube.CoreV1().ConfigMaps(w.Apps).Create(w.Ctx, probe,
+			metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if err == nil && !called.Load() {
 			err = errors.New("it was not called")
 		}

@@ -36,8 +36,8 @@ spec:
 	},
 }
 
-// twice has two variables of one name, of which the last one counts. An upgrade that changes it makes Helm 3 put them in another
-// order than declared, so none does here.
+// twice has two variables of one name, of which the last one counts. An upgrade that changes it makes Helm 3 put
+// them in another order than declared, so none does here.
 var twice = shape{
 	object: "deployments/twice", helm: "helm 3", static: true,
 	manifest: `
@@ -56,8 +56,10 @@ spec:
 		setting("second of two variables of one name", pod+"/containers/0/env/2/value", `"evil"`),
 		removing("second of two variables of one name", pod+"/containers/0/env/2"),
 		removing("first of two variables of one name", pod+"/containers/0/env/0"),
-		{name: "third variable of that name", patch: ops(add(pod+"/containers/0/env/-", `{"name":"TWICE","value":"evil"}`))},
-		{name: "order of two variables of one name", patch: ops(move(pod+"/containers/0/env/0", pod+"/containers/0/env/2"))},
+		{name: "third variable of that name", patch: ops(add(pod+"/containers/0/env/-",
+			`{"name":"TWICE","value":"evil"}`))},
+		{name: "order of two variables of one name",
+			patch: ops(move(pod+"/containers/0/env/0", pod+"/containers/0/env/2"))},
 	},
 }
 

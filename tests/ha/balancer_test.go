@@ -13,8 +13,9 @@ import (
 	"github.com/rancher/helm-locker/tests/kit"
 )
 
-// balancer distributes TCP connections over API servers in turn, as load balancers do. All of them are the one API server of the
-// tests. One that hangs keeps its connections open, takes new ones, and the kernel answers keepalives, but nothing passes.
+// balancer distributes TCP connections over API servers in turn, as load balancers do. All of them are the one API
+// server of the tests. One that hangs keeps its connections open, takes new ones, and the kernel answers
+// keepalives, but nothing passes.
 type balancer struct {
 	t        testing.TB
 	listener net.Listener
@@ -35,7 +36,8 @@ func startBalancer(t testing.TB) *balancer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &balancer{t: t, listener: listener, server: strings.TrimPrefix(shared.RESTConfig().Host, "https://"), open: map[net.Conn]int{}}
+	b := &balancer{t: t, listener: listener, server: strings.TrimPrefix(shared.RESTConfig().Host, "https://"),
+		open: map[net.Conn]int{}}
 	b.changed = sync.NewCond(&b.mu)
 	b.running.Go(b.accept)
 	t.Cleanup(b.close)
@@ -87,7 +89,8 @@ func (b *balancer) pass(backend int, from, to net.Conn) {
 			_, err = to.Write(buffer[:n])
 		}
 		if err != nil {
-			if err := errors.Join(from.Close(), to.Close()); err != nil && !errors.Is(err, net.ErrClosed) && !errors.Is(err, io.EOF) {
+			if err := errors.Join(from.Close(), to.Close()); err != nil && !errors.Is(err, net.ErrClosed) &&
+				!errors.Is(err, io.EOF) {
 				b.t.Error(err)
 			}
 			b.mu.Lock()
@@ -137,8 +140,8 @@ func (b *balancer) close() {
 	b.running.Wait()
 }
 
-// One API server of three hangs: the one that the operator is connected to. The leader renews its lease over another connection in time,
-// and sees within 45 seconds what happens.
+// One API server of three hangs: the one that the operator is connected to. The leader renews its lease over
+// another connection in time, and sees within 45 seconds what happens.
 func TestHA_AnAPIServerOfThreeHangs(t *testing.T) {
 	t.Parallel()
 	e := kit.New(t, shared)
@@ -150,7 +153,8 @@ func TestHA_AnAPIServerOfThreeHangs(t *testing.T) {
 	b.hang()
 	reverts(e, "app", "tampered while the API server hangs")
 	after := lease(e, e.Operator)
-	if *before.Spec.HolderIdentity != *after.Spec.HolderIdentity || *before.Spec.LeaseTransitions != *after.Spec.LeaseTransitions {
+	if *before.Spec.HolderIdentity != *after.Spec.HolderIdentity ||
+		*before.Spec.LeaseTransitions != *after.Spec.LeaseTransitions {
 		t.Errorf("the lease went from %s to %s", *before.Spec.HolderIdentity, *after.Spec.HolderIdentity)
 	}
 	e.WaitReady("app", 1)

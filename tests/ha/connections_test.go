@@ -30,7 +30,8 @@ func administrator(e *kit.Env) string {
 	e.Helper()
 	const name = "operator"
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	if _, err := e.Kube.CoreV1().ServiceAccounts(e.Operator).Create(e.Ctx, account, metav1.CreateOptions{}); err != nil {
+	if _, err := e.Kube.CoreV1().ServiceAccounts(e.Operator).Create(e.Ctx, account,
+		metav1.CreateOptions{}); err != nil {
 		e.Fatal(err)
 	}
 	if _, err := e.Kube.RbacV1().ClusterRoleBindings().Create(e.Ctx, &rbacv1.ClusterRoleBinding{
@@ -58,8 +59,9 @@ func TestHA_FrontThatSpeaksHTTP2Only(t *testing.T) {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(config.CAData)
 	behind := &httputil.ReverseProxy{
-		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
-		Transport:     &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true},
+		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+			ForceAttemptHTTP2: true},
 		FlushInterval: -1,
 		ErrorLog:      stdlog.New(io.Discard, "", 0),
 	}
@@ -90,8 +92,8 @@ func TestHA_FrontThatSpeaksHTTP2Only(t *testing.T) {
 	}
 }
 
-// A connection may break when a request is sent: an API server that restarts, or a load balancer that has closed it for being idle. Nobody
-// has refused anything then.
+// A connection may break when a request is sent: an API server that restarts, or a load balancer that has closed it
+// for being idle. Nobody has refused anything then.
 func TestHA_BrokenConnectionIsNoRefusal(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -120,7 +122,8 @@ func TestHA_BrokenConnectionIsNoRefusal(t *testing.T) {
 			if log := r.Log(); strings.Contains(log, "refused") {
 				t.Error("the operator says that a revert was refused")
 			}
-			events, err := e.Kube.CoreV1().Events("").List(e.Ctx, metav1.ListOptions{FieldSelector: "reason=" + v1alpha1.ReasonRevertFailed})
+			events, err := e.Kube.CoreV1().Events("").List(e.Ctx,
+				metav1.ListOptions{FieldSelector: "reason=" + v1alpha1.ReasonRevertFailed})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -15,7 +15,8 @@ import (
 	"github.com/rancher/helm-locker/tests/kit"
 )
 
-// A leader that is told to stop gives its lease up, so nobody waits for it to expire: that would take five minutes here.
+// A leader that is told to stop gives its lease up, so nobody waits for it to expire: that would take five minutes
+// here.
 func TestHA_ThreeReplicasStoppedOneAfterTheOther(t *testing.T) {
 	t.Parallel()
 	e := kit.New(t, shared)
@@ -51,14 +52,16 @@ func TestHA_ThreeReplicasStoppedOneAfterTheOther(t *testing.T) {
 	e.WaitReady("app", 1)
 }
 
-// The leader is cut off while one of its reverts is on the way. It ends before its lease does, another one leads, Helm upgrades;
-// then the network is whole again, and what was on the way arrives.
+// The leader is cut off while one of its reverts is on the way. It ends before its lease does, another one leads,
+// Helm upgrades; then the network is whole again, and what was on the way arrives.
 func TestHA_PartitionedLeaderDoesNotWriteAnyMore(t *testing.T) {
 	t.Parallel()
 	e := kit.New(t, shared)
 	proxy := e.Proxy()
 	ended := kit.RunOperator(t, proxy.RESTConfig(), e.Operator, elected(shortLease))
-	chart := e.Chart("app", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app}\ndata: {key: \"{{ .Values.key }}\"}\n")
+	chart := e.Chart(
+		"app", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app}\ndata: {key: \"{{ .Values.key }}\"}\n",
+	)
 	e.Helm(shared.Helm3(), "install", "app", chart, "--set", "key=one")
 	e.Lock("app")
 	second := startReplica(e, elected(shortLease))
@@ -92,7 +95,8 @@ func TestHA_PartitionedLeaderDoesNotWriteAnyMore(t *testing.T) {
 	e.Patch(kit.ConfigMaps, "app", `{"data":{"key":"tampered again"}}`)
 	e.WaitField(kit.ConfigMaps, "app", "data.key", "two")
 	history.CatchUp()
-	if values := valuesOf(history, "app"); slices.Index(values, "two") < 0 || slices.Contains(values[slices.Index(values, "two"):], "one") {
+	if values := valuesOf(history, "app"); slices.Index(values, "two") < 0 ||
+		slices.Contains(values[slices.Index(values, "two"):], "one") {
 		t.Errorf("the values were %q", values)
 	}
 	for _, w := range kit.ObjectWrites(proxy) {
@@ -132,14 +136,18 @@ func TestHA_TwoLeadersAtOnce(t *testing.T) {
 	t.Parallel()
 	e := kit.New(t, shared)
 	one, two := startReplica(e), startReplica(e)
-	chart := e.Chart("app", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app}\ndata: {key: \"{{ .Release.Revision }}\"}\n"+kit.ConfigMap("fixed", "declared"))
+	chart := e.Chart(
+		"app", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app}\ndata: {key: \"{{ .Release.Revision }}\"}\n"+
+			kit.ConfigMap("fixed", "declared"),
+	)
 	e.Helm(shared.Helm3(), "install", "app", chart)
 	e.Lock("app")
 	history := e.Record(kit.ConfigMaps)
 	const upgrades = 4
 	for revision := 2; revision < 2+upgrades; revision++ {
 		// Neither hears of the upgrade in time, and one of them later than the other.
-		release := []func(){one.proxy.HoldWatch(cluster.ForResource("secrets")), two.proxy.HoldWatch(cluster.ForResource("secrets"))}
+		release := []func(){one.proxy.HoldWatch(cluster.ForResource("secrets")),
+			two.proxy.HoldWatch(cluster.ForResource("secrets"))}
 		e.Patch(kit.ConfigMaps, "app", fmt.Sprintf(`{"data":{"key":"tampered %d"}}`, revision))
 		e.Helm(shared.Helm3(), "upgrade", "app", chart)
 		e.Patch(kit.ConfigMaps, "app", fmt.Sprintf(`{"data":{"key":"tampered after %d"}}`, revision))
@@ -192,7 +200,8 @@ func TestI1_StoppedBetweenACreationAndItsSecondCheck(t *testing.T) {
 	}
 }
 
-// The API server makes an object and the answer is lost on the way. Who does not know what came of a creation has to look.
+// The API server makes an object and the answer is lost on the way. Who does not know what came of a creation has
+// to look.
 func TestI1_CreationWhoseAnswerIsLost(t *testing.T) {
 	t.Parallel()
 	const annotated = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app, annotations: {helm.sh/resource-policy: %s}}\ndata: {key: declared}\n"

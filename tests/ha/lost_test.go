@@ -14,15 +14,16 @@ import (
 	"github.com/rancher/helm-locker/tests/kit"
 )
 
-// A creation that ends with an error of the API server may have made the object or not. What exists under its name when the release is gone
-// is somebody else's, unless it says that it is the release's.
+// A creation that ends with an error of the API server may have made the object or not. What exists under its name
+// when the release is gone is somebody else's, unless it says that it is the release's.
 func TestI2_CreationThatFailedTakesNobodysObjectBack(t *testing.T) {
 	t.Parallel()
 	e := kit.New(t, shared)
 	r := startReplica(e)
 	fence := &kit.Fence{}
 	fence.Lock(e)
-	e.Helm(shared.Helm3(), "install", "app", e.Chart("app", kit.ConfigMap("app", "declared")+kit.ConfigMap("base", "declared")))
+	e.Helm(shared.Helm3(), "install", "app", e.Chart("app", kit.ConfigMap("app", "declared")+
+		kit.ConfigMap("base", "declared")))
 	e.Lock("app")
 	creates := cluster.ForResource("configmaps", http.MethodPost)
 	creation := r.proxy.HoldRequests(creates)
@@ -30,7 +31,8 @@ func TestI2_CreationThatFailedTakesNobodysObjectBack(t *testing.T) {
 		if !creates(request) {
 			return cluster.Forward()
 		}
-		return cluster.Fail(http.StatusInternalServerError, metav1.StatusReasonInternalError, "failed calling webhook on purpose")
+		return cluster.Fail(http.StatusInternalServerError, metav1.StatusReasonInternalError,
+			"failed calling webhook on purpose")
 	})
 	e.Delete(kit.ConfigMaps, "app")
 	arrived(e, creation)
@@ -43,7 +45,8 @@ func TestI2_CreationThatFailedTakesNobodysObjectBack(t *testing.T) {
 	r.proxy.Reset()
 	creation.Release()
 	looked := func(request cluster.Request) bool {
-		return request.Method == http.MethodGet && strings.HasSuffix(request.Path, "/configmaps/app") && request.Code == http.StatusOK
+		return request.Method == http.MethodGet && strings.HasSuffix(request.Path, "/configmaps/app") &&
+			request.Code == http.StatusOK
 	}
 	e.Eventually("the operator has looked at what exists", func() error {
 		if !slices.ContainsFunc(r.proxy.Requests(), looked) {

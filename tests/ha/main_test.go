@@ -1,5 +1,6 @@
-// Package ha tests what happens to several operators, and to one, when others of the parts fail that they depend on: leaders
-// that go, an API server that does not answer or forgets, tokens that expire, definitions that are replaced, clocks that jump.
+// Package ha tests what happens to several operators, and to one, when others of the parts fail that they depend
+// on: leaders that go, an API server that does not answer or forgets, tokens that expire, definitions that are
+// replaced, clocks that jump.
 package ha
 
 import (
@@ -25,7 +26,8 @@ func TestMain(m *testing.M) {
 	os.Exit(cluster.Main(m, cluster.Options{}, func(c *cluster.Cluster) { shared = c }))
 }
 
-// elected has operators compete for a lease of some duration. One that nothing in the test is to end lasts longer than the test.
+// elected has operators compete for a lease of some duration. One that nothing in the test is to end lasts longer
+// than the test.
 func elected(lease time.Duration) func(*operator.ControllerOptions) {
 	return func(o *operator.ControllerOptions) { o.LeaderElection, o.LeaseDuration = true, lease }
 }
@@ -89,8 +91,8 @@ func holder(e *kit.Env, name string) string {
 	return ""
 }
 
-// leader returns the index of the one replica whose writes to objects were answered since the proxies were reset; an error when it is none
-// or more.
+// leader returns the index of the one replica whose writes to objects were answered since the proxies were reset;
+// an error when it is none or more.
 func leader(replicas []*replica) (int, error) {
 	found := -1
 	for i, r := range replicas {

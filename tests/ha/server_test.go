@@ -23,8 +23,8 @@ import (
 	"github.com/rancher/helm-locker/tests/kit"
 )
 
-// Not parallel: the API server that all tests share is restarted, and etcd forgets. What happened while the operators were cut off
-// cannot be watched from where they were: the answer is 410 Gone.
+// Not parallel: the API server that all tests share is restarted, and etcd forgets. What happened while the
+// operators were cut off cannot be watched from where they were: the answer is 410 Gone.
 func TestHA_RestartOfTheAPIServerAfterACompaction(t *testing.T) {
 	e := kit.New(t, shared)
 	replicas := []*replica{startReplica(e, elected(longLease)), startReplica(e, elected(longLease))}
@@ -54,7 +54,8 @@ func TestHA_RestartOfTheAPIServerAfterACompaction(t *testing.T) {
 	for i, r := range replicas {
 		e.Eventually(fmt.Sprintf("replica %d began its watch anew", i), func() error {
 			for _, request := range r.proxy.Requests() {
-				if request.Resource() == "configmaps" && (request.Query.Get("sendInitialEvents") != "" || request.Query.Get("watch") == "") {
+				if request.Resource() == "configmaps" &&
+					(request.Query.Get("sendInitialEvents") != "" || request.Query.Get("watch") == "") {
 					return nil
 				}
 			}
@@ -66,13 +67,17 @@ func TestHA_RestartOfTheAPIServerAfterACompaction(t *testing.T) {
 	}
 }
 
-// An API server that is overloaded says for how long it wants to be left alone. All requests are refused three times, the watches too.
+// An API server that is overloaded says for how long it wants to be left alone. All requests are refused three
+// times, the watches too.
 func TestHA_RefusedRequestsAreMadeAgainWhenTheServerAllows(t *testing.T) {
 	t.Parallel()
 	for name, refusal := range map[string]cluster.Action{
-		"429": {Status: http.StatusTooManyRequests, Reason: metav1.StatusReasonTooManyRequests, Message: "on purpose", RetryAfter: 1},
-		"503": {Status: http.StatusServiceUnavailable, Reason: metav1.StatusReasonServiceUnavailable, Message: "on purpose", RetryAfter: 1},
-		"500": {Status: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError, Message: "on purpose"},
+		"429": {Status: http.StatusTooManyRequests, Reason: metav1.StatusReasonTooManyRequests, Message: "on purpose",
+			RetryAfter: 1},
+		"503": {Status: http.StatusServiceUnavailable, Reason: metav1.StatusReasonServiceUnavailable,
+			Message: "on purpose", RetryAfter: 1},
+		"500": {Status: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError,
+			Message: "on purpose"},
 		"504": {Status: http.StatusGatewayTimeout, Reason: metav1.StatusReasonTimeout, Message: "on purpose"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -156,7 +161,8 @@ func TestHA_TokenIsReplaced(t *testing.T) {
 	}
 	first := token()
 	write(first)
-	config := proxy.Via(&rest.Config{Host: "replaced", BearerTokenFile: file, TLSClientConfig: rest.TLSClientConfig{CAData: proxy.RESTConfig().CAData}})
+	config := proxy.Via(&rest.Config{Host: "replaced", BearerTokenFile: file,
+		TLSClientConfig: rest.TLSClientConfig{CAData: proxy.RESTConfig().CAData}})
 	kit.StartOperator(t, config, e.Operator, elected(longLease))
 	locked(e, "app")
 

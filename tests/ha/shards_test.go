@@ -42,7 +42,8 @@ func waitShard(e *kit.Env, name, selector string) {
 // wroteTo reports whether an object was written to through a proxy since its Reset.
 func wroteTo(r *replica, name string) bool {
 	for _, w := range kit.ObjectWrites(r.proxy) {
-		if strings.HasSuffix(w.Path, "/"+name) || (w.Method == http.MethodPost && strings.Contains(string(w.Body), `"name":"`+name+`"`)) {
+		if strings.HasSuffix(w.Path, "/"+name) || (w.Method == http.MethodPost &&
+			strings.Contains(string(w.Body), `"name":"`+name+`"`)) {
 			return true
 		}
 	}
@@ -87,12 +88,15 @@ func TestShards_EachLooksAfterItsOwn(t *testing.T) {
 	}
 }
 
-// While a HelmRelease goes from one shard to another its release stays locked, and what Helm does in between is not undone.
+// While a HelmRelease goes from one shard to another its release stays locked, and what Helm does in between is not
+// undone.
 func TestShards_MoveWithoutAGap(t *testing.T) {
 	t.Parallel()
 	e := kit.New(t, shared)
 	a, b := startReplica(e, elected(longLease), shard(shardA)), startReplica(e, elected(longLease), shard(shardRest))
-	chart := e.Chart("app", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app}\ndata: {key: \"{{ .Release.Revision }}\"}\n")
+	chart := e.Chart(
+		"app", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app}\ndata: {key: \"{{ .Release.Revision }}\"}\n",
+	)
 	e.Helm(shared.Helm3(), "install", "app", chart)
 	e.CreateHelmRelease("app", inShard("a"))
 	e.WaitReady("app", 1)

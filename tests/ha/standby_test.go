@@ -17,15 +17,16 @@ import (
 	"github.com/rancher/helm-locker/tests/kit"
 )
 
-// heldElsewhere makes the lease of the operators one that another holder keeps for an hour: those that start stand by. The returned
-// function ends that.
+// heldElsewhere makes the lease of the operators one that another holder keeps for an hour: those that start stand
+// by. The returned function ends that.
 func heldElsewhere(e *kit.Env) (giveUp func()) {
 	e.Helper()
 	holder, seconds, now := "somewhere else", int32(3600), metav1.NewMicroTime(time.Now())
 	leases := e.Kube.CoordinationV1().Leases(e.Operator)
 	held, err := leases.Create(e.Ctx, &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Name: e.Operator},
-		Spec:       coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: &seconds, RenewTime: &now, AcquireTime: &now},
+		Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: &seconds, RenewTime: &now,
+			AcquireTime: &now},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		e.Fatal(err)
@@ -40,8 +41,8 @@ func heldElsewhere(e *kit.Env) (giveUp func()) {
 	}
 }
 
-// A standby judges what happens, to be able to go on at once. It asks the API server once about what an object was found to be like,
-// whatever else happens to the release.
+// A standby judges what happens, to be able to go on at once. It asks the API server once about what an object was
+// found to be like, whatever else happens to the release.
 func TestHA_StandbyAsksNothingTwice(t *testing.T) {
 	t.Parallel()
 	e := kit.New(t, shared)
@@ -53,10 +54,12 @@ func TestHA_StandbyAsksNothingTwice(t *testing.T) {
 		}
 		return cluster.Forward()
 	})
-	e.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("first", "declared") + kit.ConfigMap("second", "declared")})
+	e.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("first", "declared") +
+		kit.ConfigMap("second", "declared")})
 	for _, name := range []string{"first", "second"} {
 		labels := map[string]string{manifest.ManagedByLabel: manifest.ManagedByHelm}
-		before := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Data: map[string]string{"key": "before the lock"}}
+		before := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
+			Data: map[string]string{"key": "before the lock"}}
 		if _, err := e.Kube.CoreV1().ConfigMaps(e.Apps).Create(e.Ctx, before, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
@@ -93,7 +96,10 @@ func TestHA_StandbyAsksNothingTwice(t *testing.T) {
 	e.Patch(kit.ConfigMaps, "second", `{"data":{"key":"the last one"}}`)
 	waitAsked("second", 2+changes)
 	if first, second := asked("first"), asked("second"); first != 1 || second != 2+changes {
-		t.Errorf("it asked %d times about an object that stayed the same, and %d times about one that changed %d times", first, second, 1+changes)
+		t.Errorf(
+			"it asked %d times about an object that stayed the same, and %d times about one that changed %d times",
+			first, second, 1+changes,
+		)
 	}
 	for _, r := range standby.proxy.Writes() {
 		if r.Resource() != "leases" && !r.Query.Has("dryRun") {

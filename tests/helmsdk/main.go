@@ -1,7 +1,9 @@
-// Command helmsdk installs, upgrades and uninstalls the release app with the library of Helm 3, as Flux does, and in milliseconds
-// where a command takes a second. It is a module of its own, so that the operator's module requires nothing that only this needs.
+// Command helmsdk installs, upgrades and uninstalls the release app with the library of Helm 3, as Flux does, and
+// in milliseconds where a command takes a second. It is a module of its own, so that the operator's module requires
+// nothing that only this needs.
 //
-// Its standard input has requests (see request) as JSON, one a line. It answers each by a line: empty, or the error as JSON text.
+// Its standard input has requests (see request) as JSON, one a line. It answers each by a line: empty, or the error
+// as JSON text.
 package main
 
 import (

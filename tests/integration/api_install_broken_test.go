@@ -10,7 +10,8 @@ import (
 
 // The creation is tried again, whether or not it was carried out.
 func outlivesBrokenConnections(t *testing.T, in *installation) {
-	for name, action := range map[string]cluster.Action{"before the creation": cluster.Drop(), "after it": cluster.DropAnswer()} {
+	for name, action := range map[string]cluster.Action{"before the creation": cluster.Drop(),
+		"after it": cluster.DropAnswer()} {
 		in.remove(t, definitionName)
 		var broken atomic.Int32
 		mend := in.proxy.Intercept(func(r *http.Request) cluster.Action {

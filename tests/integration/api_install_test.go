@@ -38,7 +38,9 @@ func TestInstallingTheDefinitions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := &installation{c, proxy, clientset.NewForConfigOrDie(c.RESTConfig()).ApiextensionsV1().CustomResourceDefinitions()}
+	in := &installation{
+		c, proxy, clientset.NewForConfigOrDie(c.RESTConfig()).ApiextensionsV1().CustomResourceDefinitions(),
+	}
 	tests := []struct {
 		name string
 		test func(*testing.T, *installation)
@@ -62,7 +64,8 @@ func TestInstallingTheDefinitions(t *testing.T) {
 // eventually polls until a condition holds, and fails the test on an error and after 30 seconds.
 func eventually(t *testing.T, condition func(context.Context) (bool, error)) {
 	t.Helper()
-	if err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 30*time.Second, true, condition); err != nil {
+	if err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 30*time.Second, true,
+		condition); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -116,7 +119,8 @@ func installsOnce(t *testing.T, in *installation) {
 		t.Errorf("want one write at first, got %v", writes)
 	}
 	// The kind is served by now.
-	if _, err := dynamic.NewForConfigOrDie(in.cluster.RESTConfig()).Resource(helmReleases).List(t.Context(), metav1.ListOptions{}); err != nil {
+	if _, err := dynamic.NewForConfigOrDie(in.cluster.RESTConfig()).Resource(helmReleases).List(t.Context(),
+		metav1.ListOptions{}); err != nil {
 		t.Error(err)
 	}
 	if writes := in.create(t); len(writes) != 0 {
@@ -144,7 +148,9 @@ func upgrades(t *testing.T, in *installation) {
 		t.Fatal(err)
 	}
 	// An object as older operators left it: with a finalizer and fields that are no longer known.
-	objects := dynamic.NewForConfigOrDie(in.cluster.RESTConfig()).Resource(helmReleases).Namespace(metav1.NamespaceDefault)
+	objects := dynamic.NewForConfigOrDie(
+		in.cluster.RESTConfig(),
+	).Resource(helmReleases).Namespace(metav1.NamespaceDefault)
 	object := &unstructured.Unstructured{}
 	if err := object.UnmarshalJSON([]byte(`{"apiVersion":"helm.cattle.io/v1alpha1","kind":"HelmRelease",
 		"metadata":{"name":"old","finalizers":["wrangler.cattle.io/on-helm-release-remove"]},
@@ -178,7 +184,8 @@ func upgrades(t *testing.T, in *installation) {
 		t.Errorf("the status of the old object is now %v", changed.Object["status"])
 	}
 	version := in.stored(t).Spec.Versions[0]
-	if version.Subresources == nil || len(version.AdditionalPrinterColumns) == 0 || version.Schema.OpenAPIV3Schema.XPreserveUnknownFields != nil {
+	if version.Subresources == nil || len(version.AdditionalPrinterColumns) == 0 ||
+		version.Schema.OpenAPIV3Schema.XPreserveUnknownFields != nil {
 		t.Errorf("not brought up to date: %+v", version)
 	}
 	if writes := in.create(t); len(writes) != 0 {
@@ -208,7 +215,8 @@ func namesMissingPermissions(t *testing.T, in *installation) {
 		t.Fatal(err)
 	}
 	err = crd.Create(t.Context(), nobody)
-	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "not permitted to get it (grant the verbs") || !strings.Contains(err.Error(), definitionName) {
+	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "not permitted to get it (grant the verbs") ||
+		!strings.Contains(err.Error(), definitionName) {
 		t.Errorf("got %v", err)
 	}
 
@@ -232,7 +240,8 @@ func explainsClashes(t *testing.T, in *installation) {
 		ObjectMeta: metav1.ObjectMeta{Name: "halyards.helm.cattle.io"},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 			Group: helmReleases.Group,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: "HelmRelease", ListKind: "HalyardList", Plural: "halyards", Singular: "halyard"},
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: "HelmRelease", ListKind: "HalyardList",
+				Plural: "halyards", Singular: "halyard"},
 			Scope: apiextensionsv1.NamespaceScoped,
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
 				Name: "v1", Served: true, Storage: true,
@@ -263,7 +272,9 @@ func explainsClashes(t *testing.T, in *installation) {
 func outlivesDeletion(t *testing.T, in *installation) {
 	in.create(t)
 	before := in.stored(t)
-	objects := dynamic.NewForConfigOrDie(in.cluster.RESTConfig()).Resource(helmReleases).Namespace(metav1.NamespaceDefault)
+	objects := dynamic.NewForConfigOrDie(
+		in.cluster.RESTConfig(),
+	).Resource(helmReleases).Namespace(metav1.NamespaceDefault)
 	release := helmRelease("finalized")
 	release.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind(v1alpha1.Kind))
 	release.Finalizers = []string{"example.com/hold"}
@@ -284,7 +295,8 @@ func outlivesDeletion(t *testing.T, in *installation) {
 	eventually(t, func(context.Context) (bool, error) {
 		return in.proxy.Watches(cluster.ForResource("customresourcedefinitions")) > 0, nil
 	})
-	if _, err := objects.Patch(t.Context(), "finalized", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
+	if _, err := objects.Patch(t.Context(), "finalized", types.MergePatchType,
+		[]byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-done; err != nil {

@@ -50,7 +50,8 @@ func TestHelmReleaseAPI(t *testing.T) {
 			t.Errorf("mode: %q", created.Spec.Mode)
 		}
 	})
-	t.Run("a bad spec is rejected with a message that names the field", func(t *testing.T) { rejectsBadSpecs(t, config) })
+	t.Run("a bad spec is rejected with a message that names the field",
+		func(t *testing.T) { rejectsBadSpecs(t, config) })
 	t.Run("spec.release is immutable, the rest of spec is not", func(t *testing.T) {
 		stored, err := client.Create(helmRelease("immutable"))
 		if err != nil {
@@ -63,7 +64,8 @@ func TestHelmReleaseAPI(t *testing.T) {
 		}
 		stored.Spec.Release.Name = "other"
 		_, err = client.Update(stored)
-		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "spec.release is immutable: to lock another release, delete this HelmRelease") {
+		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(),
+			"spec.release is immutable: to lock another release, delete this HelmRelease") {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -99,11 +101,16 @@ func rejectsBadSpecs(t *testing.T, config *rest.Config) {
 		{"no name", `{"release":{"namespace":"a"}}`, "spec.release.name: Required value"},
 		{"no namespace", `{"release":{"name":"a"}}`, "spec.release.namespace: Required value"},
 		{"an empty name", `{"release":{"name":"","namespace":"a"}}`, "spec.release.name"},
-		{"a name that is no DNS name", `{"release":{"name":"A_b","namespace":"a"}}`, "spec.release.name: Invalid value"},
-		{"a namespace that is no DNS label", `{"release":{"name":"a","namespace":"a.b"}}`, "spec.release.namespace: Invalid value"},
-		{"a name too long for Helm", `{"release":{"name":"` + strings.Repeat("a", 54) + `","namespace":"a"}}`, "may not be more than 53"},
-		{"an unknown mode", `{"release":{"name":"a","namespace":"a"},"mode":"Maybe"}`, `supported values: "Enforce", "Detect"`},
-		{"a time that is none", `{"release":{"name":"a","namespace":"a"},"suspendUntil":"tomorrow"}`, "spec.suspendUntil"},
+		{"a name that is no DNS name", `{"release":{"name":"A_b","namespace":"a"}}`,
+			"spec.release.name: Invalid value"},
+		{"a namespace that is no DNS label", `{"release":{"name":"a","namespace":"a.b"}}`,
+			"spec.release.namespace: Invalid value"},
+		{"a name too long for Helm", `{"release":{"name":"` + strings.Repeat("a", 54) +
+			`","namespace":"a"}}`, "may not be more than 53"},
+		{"an unknown mode", `{"release":{"name":"a","namespace":"a"},"mode":"Maybe"}`,
+			`supported values: "Enforce", "Detect"`},
+		{"a time that is none", `{"release":{"name":"a","namespace":"a"},"suspendUntil":"tomorrow"}`,
+			"spec.suspendUntil"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -111,7 +118,8 @@ func rejectsBadSpecs(t *testing.T, config *rest.Config) {
 			if err := json.Unmarshal([]byte(test.spec), &spec); err != nil {
 				t.Fatal(err)
 			}
-			object := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "bad"}, "spec": spec}}
+			object := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "bad"},
+				"spec": spec}}
 			object.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind(v1alpha1.Kind))
 			_, err := client.Create(t.Context(), object, metav1.CreateOptions{})
 			if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), test.want) {
@@ -138,7 +146,8 @@ func printsColumns(t *testing.T, config *rest.Config, client statusClient) {
 	}
 	stored.Status = v1alpha1.HelmReleaseStatus{
 		State: v1alpha1.StateDeployed, Version: 7, Revision: 7,
-		Conditions: []metav1.Condition{condition(v1alpha1.ConditionReady, "all is well"), condition(v1alpha1.ConditionLocked, "")},
+		Conditions: []metav1.Condition{condition(v1alpha1.ConditionReady, "all is well"),
+			condition(v1alpha1.ConditionLocked, "")},
 	}
 	if _, err := client.UpdateStatus(stored); err != nil {
 		t.Fatal(err)
@@ -146,7 +155,8 @@ func printsColumns(t *testing.T, config *rest.Config, client statusClient) {
 
 	var table metav1.Table
 	data, err := kubernetes.NewForConfigOrDie(config).RESTClient().Get().
-		AbsPath("apis", helmReleases.Group, helmReleases.Version, "namespaces", metav1.NamespaceDefault, helmReleases.Resource).
+		AbsPath("apis", helmReleases.Group, helmReleases.Version, "namespaces", metav1.NamespaceDefault,
+			helmReleases.Resource).
 		Param("fieldSelector", "metadata.name=columns").
 		SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").DoRaw(t.Context())
 	if err != nil {

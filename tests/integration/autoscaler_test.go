@@ -44,7 +44,8 @@ func TestAutoscaler_OutsideOfTheRange(t *testing.T) {
 				for _, n := range []int64{20, 0} {
 					w.scale("web", n)
 					w.Eventually("the number is back in the range", func() error {
-						if now, ok := kit.Field(w.Get(kit.Deployments, "web"), "spec.replicas").(int64); !ok || now < 7 || now > 10 {
+						if now, ok := kit.Field(w.Get(kit.Deployments, "web"), "spec.replicas").(int64); !ok ||
+							now < 7 || now > 10 {
 							return fmt.Errorf("it is %d", now)
 						}
 						return nil
@@ -67,7 +68,8 @@ func TestAutoscaler_OutsideOfTheRange(t *testing.T) {
 	}
 }
 
-// In scope Strict a number of replicas that no manifest declares is the autoscaler's all the same, whoever wrote it last.
+// In scope Strict a number of replicas that no manifest declares is the autoscaler's all the same, whoever wrote it
+// last.
 func TestAutoscaler_UndeclaredReplicasInStrict(t *testing.T) {
 	t.Parallel()
 	for name, declared := range map[string]bool{"of the release": true, "live": false} {

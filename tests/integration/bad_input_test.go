@@ -91,14 +91,16 @@ func TestI10_BadRecordsEndInAConditionAndOthersGoOn(t *testing.T) {
 	}
 	w := newWorld(t)
 	record, err := json.Marshal(map[string]any{
-		"name": "x", "namespace": w.Apps, "version": 1, "info": map[string]any{"status": "deployed"}, "manifest": configMap("x", "y"),
+		"name": "x", "namespace": w.Apps, "version": 1, "info": map[string]any{"status": "deployed"},
+		"manifest": configMap("x", "y"),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	whole := encode(record)
 	// Compressed members one after another are one stream: no need to compress the whole of it.
-	members := []kit.Compressed{{Content: []byte(`{"name":"bomb","manifest":"`)}, {Content: bytes.Repeat([]byte("a"), 1<<20), Times: 100}}
+	members := []kit.Compressed{{Content: []byte(`{"name":"bomb","manifest":"`)},
+		{Content: bytes.Repeat([]byte("a"), 1<<20), Times: 100}}
 	bomb, err := kit.EncodeMembers(members...)
 	if err != nil {
 		t.Fatal(err)
@@ -108,21 +110,23 @@ func TestI10_BadRecordsEndInAConditionAndOthersGoOn(t *testing.T) {
 		record  kit.ForgedRecord
 		message string
 	}{
-		"truncated":        {kit.ForgedRecord{Payload: whole[:len(whole)*2/3/4*4]}, "truncated"},
-		"not-base64":       {kit.ForgedRecord{Payload: []byte("this is not base64!")}, "not JSON"},
-		"not-gzip":         {kit.ForgedRecord{Payload: []byte("cGxhaW4gdGV4dCwgbm90aGluZyBtb3Jl")}, "not JSON"},
-		"not-json":         {kit.ForgedRecord{Payload: encode([]byte("<xml/>"))}, "JSON"},
-		"other-json":       {kit.ForgedRecord{Payload: encode([]byte(`["a", 1]`))}, "wrong type"},
-		"wrong-type":       {kit.ForgedRecord{Payload: encode([]byte(`{"name":"wrong-type","version":"one"}`))}, "wrong type"},
-		"empty-object":     {kit.ForgedRecord{Payload: encode([]byte(`{}`))}, "has no name"},
-		"empty":            {kit.ForgedRecord{Payload: []byte{}}, "is empty"},
-		"bomb":             {kit.ForgedRecord{Payload: bomb}, "one value in it has more than 20971520 bytes"},
-		"of-another":       {kit.ForgedRecord{Payload: whole}, `name is "x" in the payload`},
-		"no-data":          {kit.ForgedRecord{NoData: true}, `"release"`},
-		"other-version":    {kit.ForgedRecord{Labels: map[string]string{"version": "7"}}, `label "version" is "7"`},
-		"no-version":       {kit.ForgedRecord{Labels: map[string]string{"version": ""}}, `label "version" is missing`},
-		"no-status":        {kit.ForgedRecord{Labels: map[string]string{"status": ""}}, `label "status" is missing`},
-		"other-name-label": {kit.ForgedRecord{Labels: map[string]string{"name": "somebody"}}, `label "name" is "somebody"`},
+		"truncated":  {kit.ForgedRecord{Payload: whole[:len(whole)*2/3/4*4]}, "truncated"},
+		"not-base64": {kit.ForgedRecord{Payload: []byte("this is not base64!")}, "not JSON"},
+		"not-gzip":   {kit.ForgedRecord{Payload: []byte("cGxhaW4gdGV4dCwgbm90aGluZyBtb3Jl")}, "not JSON"},
+		"not-json":   {kit.ForgedRecord{Payload: encode([]byte("<xml/>"))}, "JSON"},
+		"other-json": {kit.ForgedRecord{Payload: encode([]byte(`["a", 1]`))}, "wrong type"},
+		"wrong-type": {kit.ForgedRecord{Payload: encode([]byte(`{"name":"wrong-type","version":"one"}`))},
+			"wrong type"},
+		"empty-object":  {kit.ForgedRecord{Payload: encode([]byte(`{}`))}, "has no name"},
+		"empty":         {kit.ForgedRecord{Payload: []byte{}}, "is empty"},
+		"bomb":          {kit.ForgedRecord{Payload: bomb}, "one value in it has more than 20971520 bytes"},
+		"of-another":    {kit.ForgedRecord{Payload: whole}, `name is "x" in the payload`},
+		"no-data":       {kit.ForgedRecord{NoData: true}, `"release"`},
+		"other-version": {kit.ForgedRecord{Labels: map[string]string{"version": "7"}}, `label "version" is "7"`},
+		"no-version":    {kit.ForgedRecord{Labels: map[string]string{"version": ""}}, `label "version" is missing`},
+		"no-status":     {kit.ForgedRecord{Labels: map[string]string{"status": ""}}, `label "status" is missing`},
+		"other-name-label": {kit.ForgedRecord{Labels: map[string]string{"name": "somebody"}},
+			`label "name" is "somebody"`},
 	}
 	w.lockFence()
 	for name, test := range tests {
@@ -136,7 +140,8 @@ func TestI10_BadRecordsEndInAConditionAndOthersGoOn(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := &world{Env: w.For(t), proxy: w.proxy}
-			w.says(name, v1alpha1.ConditionReady, v1alpha1.ReasonDecodeFailed, test.message, w.Apps+"/sh.helm.release.v1."+name+".v1")
+			w.says(name, v1alpha1.ConditionReady, v1alpha1.ReasonDecodeFailed, test.message, w.Apps+
+				"/sh.helm.release.v1."+name+".v1")
 			w.WaitReason(name, v1alpha1.ConditionStalled, v1alpha1.ReasonDecodeFailed)
 			w.expectState(name, v1alpha1.StateError)
 			if w.Get(kit.ConfigMaps, name) != nil {
@@ -158,7 +163,8 @@ func TestI10_UnreadableNewerRecordUnlocks(t *testing.T) {
 	w.lockFence()
 	w.Forge(kit.ForgedRecord{Name: "app", Manifest: configMap("settings", "declared")})
 	w.Lock("app")
-	w.Forge(kit.ForgedRecord{Name: "app", Revision: 2, Manifest: configMap("settings", "second"), Labels: map[string]string{"version": "two"}})
+	w.Forge(kit.ForgedRecord{Name: "app", Revision: 2, Manifest: configMap("settings", "second"),
+		Labels: map[string]string{"version": "two"}})
 	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonDecodeFailed, `label "version" is "two"`)
 	w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"second"}}`)
 	w.fence()

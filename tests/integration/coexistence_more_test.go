@@ -40,7 +40,8 @@ kind: ServiceAccount
 metadata: {name: robot}
 `
 
-// Addresses, node ports, volumes, tokens and what else the API server and the controllers allocate stay, in both scopes.
+// Addresses, node ports, volumes, tokens and what else the API server and the controllers allocate stay, in both
+// scopes.
 func TestCoexistence_Allocations(t *testing.T) {
 	t.Parallel()
 	for version, helm := range helms() {
@@ -56,16 +57,19 @@ func TestCoexistence_Allocations(t *testing.T) {
 				w.WaitReady("app", 1)
 				controller := metav1.PatchOptions{FieldManager: "kube-controller-manager"}
 				bind := `{"metadata":{"annotations":{"pv.kubernetes.io/bind-completed":"yes"}},"spec":{"volumeName":"pv-1"}}`
-				if _, err := w.In(volumeClaims, w.Apps).Patch(w.Ctx, "data", types.MergePatchType, []byte(bind), controller); err != nil {
+				if _, err := w.In(volumeClaims, w.Apps).Patch(w.Ctx, "data", types.MergePatchType, []byte(bind),
+					controller); err != nil {
 					t.Fatal(err)
 				}
 				cloud := metav1.PatchOptions{FieldManager: "cloud-controller-manager"}
 				if _, err := w.In(kit.Services, w.Apps).Patch(w.Ctx, "web", types.MergePatchType,
-					[]byte(`{"metadata":{"finalizers":["service.kubernetes.io/load-balancer-cleanup"]}}`), cloud); err != nil {
+					[]byte(`{"metadata":{"finalizers":["service.kubernetes.io/load-balancer-cleanup"]}}`),
+					cloud); err != nil {
 					t.Fatal(err)
 				}
 				tokens := metav1.PatchOptions{FieldManager: "kube-controller-manager"}
-				if _, err := w.In(serviceAccounts, w.Apps).Patch(w.Ctx, "robot", types.MergePatchType, []byte(`{"secrets":[{"name":"robot-token"}]}`), tokens); err != nil {
+				if _, err := w.In(serviceAccounts, w.Apps).Patch(w.Ctx, "robot", types.MergePatchType,
+					[]byte(`{"secrets":[{"name":"robot-token"}]}`), tokens); err != nil {
 					t.Fatal(err)
 				}
 				w.fence()
@@ -124,7 +128,8 @@ spec:
 	w.WaitReady("app", 1)
 }
 
-// Objects in a namespace that is being deleted are waited for, and created when there is a namespace of that name again.
+// Objects in a namespace that is being deleted are waited for, and created when there is a namespace of that name
+// again.
 func TestCoexistence_NamespaceBeingDeleted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -17,7 +17,8 @@ import (
 
 var (
 	autoscalers = schema.GroupVersionResource{Group: "autoscaling", Version: "v1", Resource: "horizontalpodautoscalers"}
-	validators  = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"}
+	validators  = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1",
+		Resource: "validatingwebhookconfigurations"}
 )
 
 const scaled = `
@@ -34,10 +35,13 @@ spec:
 func autoscaler(name string, least, most int64, owner string) map[string]any {
 	metadata := map[string]any{"name": name}
 	if owner != "" {
-		metadata["ownerReferences"] = []any{map[string]any{"apiVersion": "keda.sh/v1alpha1", "kind": owner, "name": "web", "uid": "11111111-2222-3333-4444-555555555555"}}
+		metadata["ownerReferences"] = []any{map[string]any{"apiVersion": "keda.sh/v1alpha1", "kind": owner,
+			"name": "web", "uid": "11111111-2222-3333-4444-555555555555"}}
 	}
-	return map[string]any{"apiVersion": "autoscaling/v1", "kind": "HorizontalPodAutoscaler", "metadata": metadata, "spec": map[string]any{
-		"scaleTargetRef": map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}, "minReplicas": least, "maxReplicas": most}}
+	return map[string]any{"apiVersion": "autoscaling/v1", "kind": "HorizontalPodAutoscaler", "metadata": metadata,
+		"spec": map[string]any{
+			"scaleTargetRef": map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+			"minReplicas":    least, "maxReplicas": most}}
 }
 
 // exceptions waits until the status of a HelmRelease lists exactly these exceptions, as "Reason Kind/name paths".
@@ -46,7 +50,8 @@ func (w *world) exceptions(name string, want ...string) {
 	w.Eventually(fmt.Sprintf("the exceptions are %v", want), func() error {
 		var got []string
 		for _, e := range w.HelmRelease(name).Status.Exceptions {
-			got = append(got, fmt.Sprintf("%s %s/%s %s", e.Reason, e.Object.Kind, e.Object.Name, strings.Join(e.Paths, ",")))
+			got = append(got, fmt.Sprintf("%s %s/%s %s", e.Reason, e.Object.Kind, e.Object.Name,
+				strings.Join(e.Paths, ",")))
 		}
 		if !slices.Equal(got, want) {
 			return fmt.Errorf("they are %v", got)
@@ -72,9 +77,12 @@ func TestCoexistence_ForeignAutoscaler(t *testing.T) {
 			w.exceptions("app", "Autoscaled Deployment/web /spec/replicas")
 			w.scale("web", 4)
 			w.staysScaled(4)
-			w.Patch(kit.Deployments, "web", `{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"example.com/tampered:1"}]}}}}`)
+			w.Patch(
+				kit.Deployments, "web", `{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"example.com/tampered:1"}]}}}}`,
+			)
 			w.Eventually("the image is restored", func() error {
-				if text := fmt.Sprint(kit.Field(w.Get(kit.Deployments, "web"), "spec.template.spec.containers")); !strings.Contains(text, "example.com/web:1") {
+				if text := fmt.Sprint(kit.Field(w.Get(kit.Deployments, "web"),
+					"spec.template.spec.containers")); !strings.Contains(text, "example.com/web:1") {
 					return fmt.Errorf("containers: %s", text)
 				}
 				return nil
@@ -184,14 +192,19 @@ func TestCoexistence_WhatControllersFillIn(t *testing.T) {
 			w.Lock("app")
 			w.exceptions("app",
 				"RulesAggregated ClusterRole/"+role+" /rules",
-				"CABundleInjected ValidatingWebhookConfiguration/"+webhooks+" /webhooks/0/clientConfig/caBundle,/webhooks/1/clientConfig/caBundle")
+				"CABundleInjected ValidatingWebhookConfiguration/"+webhooks+
+					" /webhooks/0/clientConfig/caBundle,/webhooks/1/clientConfig/caBundle")
 
 			const bundle = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0t"
-			inject := fmt.Sprintf(`[{"op":"add","path":"/webhooks/0/clientConfig/caBundle","value":%q},{"op":"add","path":"/webhooks/1/clientConfig/caBundle","value":%q}]`, bundle, bundle)
+			inject := fmt.Sprintf(
+				`[{"op":"add","path":"/webhooks/0/clientConfig/caBundle","value":%q},{"op":"add","path":"/webhooks/1/clientConfig/caBundle","value":%q}]`, bundle, bundle,
+			)
 			before := w.clusterPatch(validators, webhooks, types.JSONPatchType, inject)
-			w.createIn(clusterRoles, "", map[string]any{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+			w.createIn(clusterRoles, "", map[string]any{"apiVersion": "rbac.authorization.k8s.io/v1",
+				"kind":     "ClusterRole",
 				"metadata": map[string]any{"name": w.Apps + "-part", "labels": map[string]any{"aggregate": w.Apps}},
-				"rules":    []any{map[string]any{"apiGroups": []any{""}, "resources": []any{"pods"}, "verbs": []any{"get"}}}})
+				"rules": []any{map[string]any{"apiGroups": []any{""}, "resources": []any{"pods"},
+					"verbs": []any{"get"}}}})
 			w.Eventually("the rules are aggregated", func() error {
 				u, err := w.In(clusterRoles, "").Get(w.Ctx, role, metav1.GetOptions{})
 				if err != nil {
@@ -207,7 +220,8 @@ func TestCoexistence_WhatControllersFillIn(t *testing.T) {
 			w.expectNoWrites()
 
 			// A neighbour of what was filled in is put back, and what was filled in survives that.
-			w.clusterPatch(validators, webhooks, types.JSONPatchType, `[{"op":"replace","path":"/webhooks/1/clientConfig/service/path","value":"/tampered"}]`)
+			w.clusterPatch(validators, webhooks, types.JSONPatchType,
+				`[{"op":"replace","path":"/webhooks/1/clientConfig/service/path","value":"/tampered"}]`)
 			w.Eventually("the path is restored and the bundles are kept", func() error {
 				u, err := w.In(validators, "").Get(w.Ctx, webhooks, metav1.GetOptions{})
 				if err != nil {
@@ -227,7 +241,9 @@ func TestCoexistence_WhatControllersFillIn(t *testing.T) {
 	}
 }
 
-func (w *world) clusterPatch(gvr schema.GroupVersionResource, name string, kind types.PatchType, patch string) *unstructured.Unstructured {
+func (w *world) clusterPatch(
+	gvr schema.GroupVersionResource, name string, kind types.PatchType, patch string,
+) *unstructured.Unstructured {
 	w.Helper()
 	u, err := w.In(gvr, "").Patch(w.Ctx, name, kind, []byte(patch), metav1.PatchOptions{FieldManager: "injector"})
 	if err != nil {
@@ -238,7 +254,8 @@ func (w *world) clusterPatch(gvr schema.GroupVersionResource, name string, kind 
 
 func (w *world) createIn(gvr schema.GroupVersionResource, namespace string, content map[string]any) {
 	w.Helper()
-	if _, err := w.In(gvr, namespace).Create(w.Ctx, &unstructured.Unstructured{Object: content}, metav1.CreateOptions{}); err != nil {
+	if _, err := w.In(gvr, namespace).Create(w.Ctx, &unstructured.Unstructured{Object: content},
+		metav1.CreateOptions{}); err != nil {
 		w.Fatal(err)
 	}
 }
@@ -264,7 +281,9 @@ func TestI8_OptOutCountsInTheManifestOnly(t *testing.T) {
 	w.Lock("app")
 	w.exceptions("app", "OptedOut ConfigMap/free ")
 	w.Patch(kit.ConfigMaps, "free", `{"data":{"key":"edited"}}`)
-	w.Patch(kit.ConfigMaps, "locked", `{"metadata":{"annotations":{"helmreleases.cattle.io/lock":"disabled","helm.toolkit.fluxcd.io/driftDetection":"disabled"}}}`)
+	w.Patch(
+		kit.ConfigMaps, "locked", `{"metadata":{"annotations":{"helmreleases.cattle.io/lock":"disabled","helm.toolkit.fluxcd.io/driftDetection":"disabled"}}}`,
+	)
 	w.revertsEdits("locked", "declared")
 	w.fence()
 	w.expectKey("free", "edited")

@@ -15,7 +15,8 @@ import (
 
 var (
 	volumeClaims = schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}
-	definitions  = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	definitions  = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
+		Resource: "customresourcedefinitions"}
 
 	// stable are the resources that no controller of the control plane writes to.
 	stable = []schema.GroupVersionResource{kit.ConfigMaps, kit.Secrets, kit.Services}

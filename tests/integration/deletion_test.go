@@ -48,16 +48,20 @@ func TestDeletion_ContentIsProtectedWhileItIsPending(t *testing.T) {
 			w.Lock("app")
 			old := w.Patch(roleBindings, "view", hold)
 			w.Delete(roleBindings, "view")
-			w.says("app", v1alpha1.ConditionDrifted, v1alpha1.ReasonDriftDetected, w.Apps+"/view", "deletion is pending", "example.com/hold", kit.Tamperer)
+			w.says("app", v1alpha1.ConditionDrifted, v1alpha1.ReasonDriftDetected, w.Apps+
+				"/view", "deletion is pending", "example.com/hold", kit.Tamperer)
 			w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonBeingDeleted, "stays protected")
 			w.WaitEvent("app", v1alpha1.EventReasonBeingDeleted)
 			if n := w.HelmRelease("app").Status.Objects.Drifted; n != 1 {
 				t.Errorf("status counts %d drifted objects, want 1", n)
 			}
 
-			w.Patch(roleBindings, "view", `{"subjects":[{"kind":"Group","apiGroup":"rbac.authorization.k8s.io","name":"system:unauthenticated"}]}`)
+			w.Patch(
+				roleBindings, "view", `{"subjects":[{"kind":"Group","apiGroup":"rbac.authorization.k8s.io","name":"system:unauthenticated"}]}`,
+			)
 			w.Eventually("the subjects are restored", func() error {
-				if text := fmt.Sprint(kit.Field(w.Get(roleBindings, "view"), "subjects")); strings.Contains(text, "unauthenticated") {
+				if text := fmt.Sprint(kit.Field(w.Get(roleBindings, "view"), "subjects")); strings.Contains(text,
+					"unauthenticated") {
 					return fmt.Errorf("they are %s", text)
 				}
 				return nil
@@ -93,12 +97,15 @@ func TestDeletion_FinalizerOfTheManifestMayEnd(t *testing.T) {
 			old := w.Patch(kit.ConfigMaps, "settings", holdOwn)
 			w.Delete(kit.ConfigMaps, "settings")
 			w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonBeingDeleted, "example.com/own", "example.com/hold")
-			w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"tampered"},"metadata":{"finalizers":["example.com/hold"]}}`)
+			w.Patch(
+				kit.ConfigMaps, "settings", `{"data":{"key":"tampered"},"metadata":{"finalizers":["example.com/hold"]}}`,
+			)
 			w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
 			w.revertsEdits("settings", "declared")
 			w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonBeingDeleted, "example.com/hold")
 			w.Patch(kit.ConfigMaps, "settings", `{"metadata":{"finalizers":null}}`)
-			if u := w.WaitNewObject(kit.ConfigMaps, "settings", old.GetUID()); fmt.Sprint(u.GetFinalizers()) != "[example.com/own]" {
+			if u := w.WaitNewObject(kit.ConfigMaps, "settings",
+				old.GetUID()); fmt.Sprint(u.GetFinalizers()) != "[example.com/own]" {
 				t.Errorf("the new object has the finalizers %v", u.GetFinalizers())
 			}
 			w.WaitReady("app", 1)
@@ -150,8 +157,8 @@ func TestDeletion_Detect(t *testing.T) {
 	w.expectNoWrites()
 }
 
-// An object whose deletion is pending when it is locked is compared like any other, and one whose change cannot be taken back
-// is not deleted once more.
+// An object whose deletion is pending when it is locked is compared like any other, and one whose change cannot be
+// taken back is not deleted once more.
 func TestDeletion_PendingBeforeTheLock(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -169,7 +176,8 @@ func TestDeletion_PendingBeforeTheLock(t *testing.T) {
 		}
 		return nil
 	})
-	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonRevertFailed, w.Apps+"/settings", "data (", "deletion is pending")
+	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonRevertFailed, w.Apps+
+		"/settings", "data (", "deletion is pending")
 	w.says("app", v1alpha1.ConditionDrifted, v1alpha1.ReasonRevertFailed)
 	for _, r := range w.proxy.Writes() {
 		if r.Method == http.MethodDelete {

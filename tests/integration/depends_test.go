@@ -48,7 +48,8 @@ func TestI2_ConflictEndsWithWhatItDependedOn(t *testing.T) {
 			w.Lock("first")
 			w.Forge(kit.ForgedRecord{Name: "second", Manifest: configMap("common", "second")})
 			w.taken("common", "second", "second")
-			w.says("first", v1alpha1.ConditionReady, v1alpha1.ReasonConflict, "belongs to Helm release "+w.Apps+"/second")
+			w.says("first", v1alpha1.ConditionReady, v1alpha1.ReasonConflict, "belongs to Helm release "+w.Apps+
+				"/second")
 			w.fence()
 			w.expectKey("common", "second")
 			end(w)

@@ -47,7 +47,8 @@ func TestI6_FightClearsByItself(t *testing.T) {
 	if n := w.HelmRelease("app").Status.Objects.Contended; n != 0 {
 		t.Errorf("%d objects are contended", n)
 	}
-	events, err := w.Kube.CoreV1().Events(w.Operator).List(w.Ctx, metav1.ListOptions{FieldSelector: "reason=" + v1alpha1.EventReasonContended})
+	events, err := w.Kube.CoreV1().Events(w.Operator).List(w.Ctx,
+		metav1.ListOptions{FieldSelector: "reason=" + v1alpha1.EventReasonContended})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,8 +22,12 @@ func (w *world) tamperWithFive() {
 	w.Helper()
 	w.Patch(kit.ConfigMaps, "edited", `{"data":{"key":"tampered"}}`)
 	w.Delete(kit.ConfigMaps, "deleted")
-	w.Patch(kit.ConfigMaps, "unlabelled", `{"metadata":{"labels":{"app.kubernetes.io/managed-by":null}},"data":{"key":"tampered"}}`)
-	w.Patch(kit.ConfigMaps, "disowned", `{"metadata":{"labels":{"app.kubernetes.io/managed-by":"me"},"annotations":null}}`)
+	w.Patch(
+		kit.ConfigMaps, "unlabelled", `{"metadata":{"labels":{"app.kubernetes.io/managed-by":null}},"data":{"key":"tampered"}}`,
+	)
+	w.Patch(
+		kit.ConfigMaps, "disowned", `{"metadata":{"labels":{"app.kubernetes.io/managed-by":"me"},"annotations":null}}`,
+	)
 }
 
 func (w *world) waitFive() {
@@ -133,7 +137,9 @@ func TestI5_DriftDuringARelock(t *testing.T) {
 	for _, answer := range []bool{false, true} {
 		t.Run(fmt.Sprintf("payload held after the API server read it: %t", answer), func(t *testing.T) {
 			w := newWorld(t)
-			chart := w.Chart("app", five+"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: revision}\ndata: {key: \"{{ .Release.Revision }}\"}\n")
+			chart := w.Chart(
+				"app", five+"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: revision}\ndata: {key: \"{{ .Release.Revision }}\"}\n",
+			)
 			w.Helm(shared.Helm3(), "install", "app", chart)
 			w.Lock("app")
 			payload := func(r *http.Request) bool {
@@ -177,7 +183,8 @@ func TestI5_LabelRemovedAndThenTheRest(t *testing.T) {
 	}
 	w.Eventually("the loss of the label is reported", func() error {
 		for _, d := range w.HelmRelease("app").Status.RecentDrift {
-			if d.Operation == v1alpha1.DriftRemoved && len(d.Paths) == 1 && strings.HasPrefix(d.Paths[0], "/metadata/labels") {
+			if d.Operation == v1alpha1.DriftRemoved && len(d.Paths) == 1 &&
+				strings.HasPrefix(d.Paths[0], "/metadata/labels") {
 				return nil
 			}
 		}
@@ -214,8 +221,8 @@ func TestI8_LiveMetadataExemptsNothing(t *testing.T) {
 	w.Patch(kit.ConfigMaps, "settings", `{"metadata":{"finalizers":null}}`)
 }
 
-// Every request that a revert takes fails at first, as it does while an API server restarts: the watch has told of the drift
-// and does not tell again.
+// Every request that a revert takes fails at first, as it does while an API server restarts: the watch has told of
+// the drift and does not tell again.
 func TestI5_WhatTheAPIServerDoesNotAnswerIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

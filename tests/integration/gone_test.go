@@ -10,9 +10,9 @@ import (
 	"github.com/rancher/helm-locker/tests/kit"
 )
 
-// To a watch, an object that loses Helm's label is as good as deleted. The operator creates it anew without looking, and
-// must not be misled where the API server refuses that for another reason than that the object exists, where it does not
-// create, and where it only reports.
+// To a watch, an object that loses Helm's label is as good as deleted. The operator creates it anew without
+// looking, and must not be misled where the API server refuses that for another reason than that the object exists,
+// where it does not create, and where it only reports.
 const labelled = `
 apiVersion: v1
 kind: Service
@@ -48,7 +48,8 @@ func TestI5_LostLabelIsNotTakenForADeletion(t *testing.T) {
 			if of == "the Job" {
 				u = w.Get(jobs, "once")
 			}
-			if got := u.GetLabels()["app.kubernetes.io/managed-by"]; got != "Helm" || u.GetUID() != service && u.GetUID() != job {
+			if got := u.GetLabels()["app.kubernetes.io/managed-by"]; got != "Helm" ||
+				u.GetUID() != service && u.GetUID() != job {
 				return fmt.Errorf("it is %q, uid %s", got, u.GetUID())
 			}
 			return nil

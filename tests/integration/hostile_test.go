@@ -24,24 +24,31 @@ func TestI10_HostileManifestsEndInACondition(t *testing.T) {
 	t.Parallel()
 	lol := "\na: &a [x, x, x, x, x, x, x, x, x]\n"
 	for i := 'b'; i <= 'i'; i++ {
-		lol += fmt.Sprintf("%c: &%c [*%c, *%c, *%c, *%c, *%c, *%c, *%c, *%c, *%c]\n", i, i, i-1, i-1, i-1, i-1, i-1, i-1, i-1, i-1, i-1)
+		lol += fmt.Sprintf("%c: &%c [*%c, *%c, *%c, *%c, *%c, *%c, *%c, *%c, *%c]\n", i, i, i-1, i-1, i-1, i-1, i-1,
+			i-1, i-1, i-1, i-1)
 	}
 	const head = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: bad}\n"
 	tests := map[string]struct{ manifest, message string }{
-		"a-list-of-nothing": {head + "data: [" + strings.Repeat("{},", 3<<20) + "]\n", "more than 262144 characters that may begin an element"},
-		"carriage-returns":  {head + "data:\r" + strings.Repeat("- a: b\r", 2<<20), "more than 262144 characters that may begin an element"},
-		"separators":        {strings.Repeat("---\n", 4<<20-100), "more than 40000 documents"},
-		"json-documents":    {strings.Repeat("{}", 8<<20), "more than 40000 documents"},
-		"seventeen-mib":     {head + "data: {a: " + strings.Repeat("a", 17<<20) + "}\n", "more than 16777216"},
-		"laughs":            {"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: bad}" + lol, "excessive aliasing"},
-		"cycle":             {head + "data: &a {b: *a}\n", "not valid YAML"},
-		"depth":             {head + "data: " + strings.Repeat("[", 100000) + "\n", "not valid YAML"},
-		"depth-in-json":     {`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"bad"},"data":` + strings.Repeat(`{"a":`, 5000) + "1" + strings.Repeat("}", 5001), "nests deeper"},
-		"many-objects":      {strings.Repeat(head, 20001), "more than 20000 objects"},
-		"lists-in-lists":    {"---\n" + strings.Repeat("{apiVersion: v1, kind: List, items: [", 20) + strings.Repeat("]}", 20) + "\n", "nest deeper"},
-		"line-end-in-name":  {"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"bad\\nReady: True\"}\n", "not printable"},
-		"escape-in-kind":    {"---\napiVersion: v1\nkind: \"Config\\e[2JMap\"\nmetadata: {name: bad}\n", "not a word"},
-		"another-path":      {"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: ../../kube-system/configmaps/a}\n", "metadata.name"},
+		"a-list-of-nothing": {head + "data: [" + strings.Repeat("{},", 3<<20) +
+			"]\n", "more than 262144 characters that may begin an element"},
+		"carriage-returns": {head + "data:\r" + strings.Repeat("- a: b\r", 2<<20),
+			"more than 262144 characters that may begin an element"},
+		"separators":     {strings.Repeat("---\n", 4<<20-100), "more than 40000 documents"},
+		"json-documents": {strings.Repeat("{}", 8<<20), "more than 40000 documents"},
+		"seventeen-mib":  {head + "data: {a: " + strings.Repeat("a", 17<<20) + "}\n", "more than 16777216"},
+		"laughs":         {"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: bad}" + lol, "excessive aliasing"},
+		"cycle":          {head + "data: &a {b: *a}\n", "not valid YAML"},
+		"depth":          {head + "data: " + strings.Repeat("[", 100000) + "\n", "not valid YAML"},
+		"depth-in-json": {`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"bad"},"data":` +
+			strings.Repeat(`{"a":`, 5000) + "1" + strings.Repeat("}", 5001), "nests deeper"},
+		"many-objects": {strings.Repeat(head, 20001), "more than 20000 objects"},
+		"lists-in-lists": {"---\n" + strings.Repeat("{apiVersion: v1, kind: List, items: [", 20) +
+			strings.Repeat("]}", 20) + "\n", "nest deeper"},
+		"line-end-in-name": {"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"bad\\nReady: True\"}\n",
+			"not printable"},
+		"escape-in-kind": {"---\napiVersion: v1\nkind: \"Config\\e[2JMap\"\nmetadata: {name: bad}\n", "not a word"},
+		"another-path": {"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: ../../kube-system/configmaps/a}\n",
+			"metadata.name"},
 	}
 	w := newWorld(t)
 	w.lockFence()
@@ -85,7 +92,10 @@ func (w *world) harmless(value any) {
 	walk = func(path string, v any) {
 		switch v := v.(type) {
 		case string:
-			if at := strings.IndexFunc(v, func(r rune) bool { return !unicode.IsPrint(r) && !(path == "/notes" && r == '\n') }); at >= 0 {
+			if at := strings.IndexFunc(v, func(r rune) bool {
+				return !unicode.IsPrint(r) &&
+					!(path == "/notes" && r == '\n')
+			}); at >= 0 {
 				w.Errorf("byte %d of %s: %q", at, path, v)
 			}
 		case map[string]any:
@@ -106,7 +116,8 @@ func (w *world) harmlessLog() {
 	w.Helper()
 	for line := range strings.Lines(w.operator.Log()) {
 		line = strings.TrimSuffix(line, "\n")
-		if at := strings.IndexFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }); at >= 0 || !strings.HasPrefix(line, "time=") {
+		if at := strings.IndexFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }); at >= 0 ||
+			!strings.HasPrefix(line, "time=") {
 			w.Errorf("byte %d of line %q", at, line)
 		}
 	}
@@ -120,7 +131,8 @@ func TestI10_TextOfOthersIsNeutral(t *testing.T) {
 	w := newWorld(t)
 	record, err := json.Marshal(map[string]any{
 		"name": "app", "namespace": w.Apps, "version": 1, "manifest": configMap("settings", "declared"),
-		"info": map[string]any{"status": "deployed", "description": hostile, "notes": "first line\nsecond\x1b[2J line\n" + hostile},
+		"info": map[string]any{"status": "deployed", "description": hostile,
+			"notes": "first line\nsecond\x1b[2J line\n" + hostile},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -140,13 +152,15 @@ func TestI10_TextOfOthersIsNeutral(t *testing.T) {
 	w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"tampered"}}`)
 	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonForbidden, `no\x1b[2J`, "Ready: True")
 	status := w.HelmRelease("app").Status
-	if !strings.Contains(status.Notes, "first line\nsecond\\x1b[2J line\n") || !strings.Contains(status.Description, `no\x1b[2J`) {
+	if !strings.Contains(status.Notes, "first line\nsecond\\x1b[2J line\n") ||
+		!strings.Contains(status.Description, `no\x1b[2J`) {
 		t.Errorf("description %q, notes %q", status.Description, status.Notes)
 	}
 	w.harmless(status)
 	var events *corev1.EventList
 	w.Eventually("an event says it", func() error {
-		events, err = w.Kube.CoreV1().Events(w.Operator).List(t.Context(), metav1.ListOptions{FieldSelector: "reason=" + v1alpha1.EventReasonRevertFailed})
+		events, err = w.Kube.CoreV1().Events(w.Operator).List(t.Context(),
+			metav1.ListOptions{FieldSelector: "reason=" + v1alpha1.EventReasonRevertFailed})
 		if err == nil && len(events.Items) == 0 {
 			err = fmt.Errorf("there is none")
 		}
@@ -158,8 +172,8 @@ func TestI10_TextOfOthersIsNeutral(t *testing.T) {
 	w.harmlessLog()
 }
 
-// Whoever may write Secrets may unlock a release, as whoever may run Helm may: but only by what is a record to Helm and to
-// the watch alike, and never unseen.
+// Whoever may write Secrets may unlock a release, as whoever may run Helm may: but only by what is a record to Helm
+// and to the watch alike, and never unseen.
 func TestI10_TamperedRecords(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -169,14 +183,16 @@ func TestI10_TamperedRecords(t *testing.T) {
 	secrets := w.Kube.CoreV1().Secrets(w.Apps)
 	put := func(name, kind string, labels map[string]string) {
 		t.Helper()
-		if _, err := secrets.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Type: corev1.SecretType(kind)}, metav1.CreateOptions{}); err != nil {
+		if _, err := secrets.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name,
+			Labels: labels}, Type: corev1.SecretType(kind)}, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	labels := func(version, status string) map[string]string {
 		return map[string]string{"owner": "helm", "name": "app", "version": version, "status": status}
 	}
-	// Looks like a newer record and is not of Helm's type: nothing to the watch, and nothing to the check before a revert.
+	// Looks like a newer record and is not of Helm's type: nothing to the watch, and nothing to the check before a
+	// revert.
 	put("sh.helm.release.v1.app.v99", "Opaque", labels("99", "pending-upgrade"))
 	put("anything", "Opaque", labels("nonsense", "deployed"))
 	for range 3 {
@@ -193,11 +209,15 @@ func TestI10_TamperedRecords(t *testing.T) {
 		name, version, status string
 		reason, message       string
 	}{
-		{"sh.helm.release.v1.app.v01", "1", "deployed", v1alpha1.ReasonDecodeFailed, "its name is not of the form"}, // the same revision, again
+		// The same revision, again.
+		{"sh.helm.release.v1.app.v01", "1", "deployed", v1alpha1.ReasonDecodeFailed, "its name is not of the form"},
 		{"sh.helm.release.v1.app.v2", "1", "deployed", v1alpha1.ReasonDecodeFailed, `label "version" is "1"`},
-		{"sh.helm.release.v1.app.v9223372036854775808", "2", "deployed", v1alpha1.ReasonDecodeFailed, "its name is not of the form"},
-		{"sh.helm.release.v1.app.v9223372036854775807", "9223372036854775807", "deployed", v1alpha1.ReasonDecodeFailed, "no data key"},
-		{"sh.helm.release.v1.another.v2", "2", "deployed", v1alpha1.ReasonDecodeFailed, `label "name" is "app"`}, // Helm finds it by its label
+		{"sh.helm.release.v1.app.v9223372036854775808", "2", "deployed", v1alpha1.ReasonDecodeFailed,
+			"its name is not of the form"},
+		{"sh.helm.release.v1.app.v9223372036854775807", "9223372036854775807", "deployed", v1alpha1.ReasonDecodeFailed,
+			"no data key"},
+		{"sh.helm.release.v1.another.v2", "2", "deployed", v1alpha1.ReasonDecodeFailed,
+			`label "name" is "app"`}, // Helm finds it by its label
 		{"sh.helm.release.v1.app.v2", "2", "failed", v1alpha1.ReasonNotDeployed, "revision 2"},
 		{"sh.helm.release.v1.app.v2", "2", "brand-new", v1alpha1.ReasonNotDeployed, "revision 2"},
 		{"sh.helm.release.v1.app.v2", "2", "pending-upgrade", v1alpha1.ReasonTransitioning, "revision 2"},
@@ -218,7 +238,8 @@ func TestI10_TamperedRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.Forge(kit.ForgedRecord{Name: "app", Revision: 2, Payload: first.Data["release"]})
-	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonDecodeFailed, "revision is 1 in the payload and 2 in the metadata")
+	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonDecodeFailed,
+		"revision is 1 in the payload and 2 in the metadata")
 }
 
 // A forged record declares what Helm installed as part of another release: that is left alone, and said.
@@ -236,7 +257,12 @@ data: {key: declared}
 	if out, err := shared.Helm3().Run(t.Context(), "install", "owner", chart, "--namespace", victim); err != nil {
 		t.Fatal(err, out)
 	}
-	w.Forge(kit.ForgedRecord{Name: "forged", Manifest: "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: " + victim + "}\ndata: {key: pwned}\n"})
+	w.Forge(
+		kit.ForgedRecord{
+			Name: "forged", Manifest: "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: " +
+				victim + "}\ndata: {key: pwned}\n",
+		},
+	)
 	w.CreateHelmRelease("forged")
 	w.says("forged", v1alpha1.ConditionReady, v1alpha1.ReasonConflict, "belongs to Helm release "+victim+"/owner")
 	w.PatchIn(kit.ConfigMaps, victim, "settings", `{"data":{"key":"changed by its owner"}}`)
@@ -250,8 +276,8 @@ data: {key: declared}
 	}
 }
 
-// A hundred thousand events about a locked kind come at once, of objects that are locked and that are not, while objects
-// are tampered with. None of that drift is lost, and none of the events is remembered.
+// A hundred thousand events about a locked kind come at once, of objects that are locked and that are not, while
+// objects are tampered with. None of that drift is lost, and none of the events is remembered.
 func TestI5_StormOfEventsLosesNoDrift(t *testing.T) {
 	const events, objects = 100000, 20
 	w := newWorld(t)
@@ -294,7 +320,8 @@ func TestI5_StormOfEventsLosesNoDrift(t *testing.T) {
 			return nil
 		})
 		if i%5 == 0 {
-			w.Patch(kit.ConfigMaps, fmt.Sprintf("settings-%d", i/5%objects), fmt.Sprintf(`{"data":{"key":"tampered %d"}}`, i))
+			w.Patch(kit.ConfigMaps, fmt.Sprintf("settings-%d", i/5%objects),
+				fmt.Sprintf(`{"data":{"key":"tampered %d"}}`, i))
 		}
 	}
 	w.Eventually("the operator has read them all", func() error {
@@ -309,7 +336,8 @@ func TestI5_StormOfEventsLosesNoDrift(t *testing.T) {
 	}
 	w.fence()
 	w.WaitReady("app", 1)
-	t.Logf("%d events in %s, %.0f a second; the heap was %d MiB and is %d MiB", events, took.Round(time.Millisecond), events/took.Seconds(), before>>20, heap()>>20)
+	t.Logf("%d events in %s, %.0f a second; the heap was %d MiB and is %d MiB", events, took.Round(time.Millisecond),
+		events/took.Seconds(), before>>20, heap()>>20)
 	if grown := int64(heap()) - int64(before); grown > 64<<20 {
 		t.Errorf("the heap has grown by %d MiB", grown>>20)
 	}

@@ -69,7 +69,8 @@ func TestIgnoreRules(t *testing.T) {
 			history := w.Record(kit.ConfigMaps, kit.Deployments)
 			patch := func(manager, name, text string) {
 				t.Helper()
-				_, err := w.In(kit.ConfigMaps, w.Apps).Patch(w.Ctx, name, types.MergePatchType, []byte(text), metav1.PatchOptions{FieldManager: manager})
+				_, err := w.In(kit.ConfigMaps, w.Apps).Patch(w.Ctx, name, types.MergePatchType, []byte(text),
+					metav1.PatchOptions{FieldManager: manager})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -79,7 +80,8 @@ func TestIgnoreRules(t *testing.T) {
 			patch("trusted-one", "settings", `{"data":{"shared":"trusted"}}`)
 			patch("somebody", "exempt", `{"data":{"key":"edited"}}`)
 			image := `{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"example.com/web:2"}]}}}}`
-			if _, err := w.In(kit.Deployments, w.Apps).Patch(w.Ctx, "web", types.StrategicMergePatchType, []byte(image), metav1.PatchOptions{FieldManager: "somebody"}); err != nil {
+			if _, err := w.In(kit.Deployments, w.Apps).Patch(w.Ctx, "web", types.StrategicMergePatchType,
+				[]byte(image), metav1.PatchOptions{FieldManager: "somebody"}); err != nil {
 				t.Fatal(err)
 			}
 			w.fence()
@@ -98,7 +100,8 @@ func TestIgnoreRules(t *testing.T) {
 			if got := kit.Field(w.Get(kit.ConfigMaps, "settings"), "data.shared"); got != "trusted" {
 				t.Errorf("the trusted manager's key is %v", got)
 			}
-			if got := w.text(kit.Deployments, "web"); !strings.Contains(got, "example.com/web:2") || !strings.Contains(got, "example.com/side:1") {
+			if got := w.text(kit.Deployments, "web"); !strings.Contains(got, "example.com/web:2") ||
+				!strings.Contains(got, "example.com/side:1") {
 				t.Errorf("images: %s", got)
 			}
 			// The same key, changed by somebody whom the rule does not name.

@@ -29,13 +29,15 @@ func TestIgnoreRulesAreValidatedAtCreation(t *testing.T) {
 	create := func(object map[string]any) error {
 		u := &unstructured.Unstructured{Object: object}
 		u.SetNamespace(metav1.NamespaceDefault)
-		_, err := client.Create(context.WithoutCancel(t.Context()), u, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		_, err := client.Create(context.WithoutCancel(t.Context()), u,
+			metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return err
 	}
 	t.Run("bad ones are refused by name", func(t *testing.T) { refusesBadRules(t, create) })
 	t.Run("good ones are accepted, and compile", func(t *testing.T) { acceptsGoodRules(t, create) })
 	t.Run("the compiler is stricter with selectors", func(t *testing.T) { reportsWhatTheServerCannotSee(t, create) })
-	t.Run("the examples of the documentation are accepted, and compile", func(t *testing.T) { acceptsDocumentedRules(t, create) })
+	t.Run("the examples of the documentation are accepted, and compile",
+		func(t *testing.T) { acceptsDocumentedRules(t, create) })
 }
 
 // withRules returns a HelmRelease with spec.ignore as it is written in text.
@@ -46,8 +48,9 @@ func withRules(t *testing.T, text string) map[string]any {
 		t.Fatalf("%s: %v", text, err)
 	}
 	return map[string]any{
-		"apiVersion": v1alpha1.SchemeGroupVersion.String(), "kind": v1alpha1.Kind, "metadata": map[string]any{"name": "rules"},
-		"spec": map[string]any{"release": map[string]any{"name": "a", "namespace": "a"}, "ignore": ignore},
+		"apiVersion": v1alpha1.SchemeGroupVersion.String(), "kind": v1alpha1.Kind,
+		"metadata": map[string]any{"name": "rules"},
+		"spec":     map[string]any{"release": map[string]any{"name": "a", "namespace": "a"}, "ignore": ignore},
 	}
 }
 
@@ -81,19 +84,26 @@ func refusesBadRules(t *testing.T, create func(map[string]any) error) {
 		{"a path too long", `{paths: ["/` + strings.Repeat("a", 1024) + `"]}`, `spec.ignore[1].paths[0]: Too long`},
 		{"too many paths", `{paths: ` + list(65, "/a") + `}`, `spec.ignore[1].paths: Too many`},
 		{"no manager", `{managers: [""]}`, `spec.ignore[1].managers[0]`},
-		{"a manager too long", `{managers: [` + strings.Repeat("a", 129) + `]}`, `spec.ignore[1].managers[0]: Too long`},
+		{"a manager too long", `{managers: [` + strings.Repeat("a", 129) +
+			`]}`, `spec.ignore[1].managers[0]: Too long`},
 		{"too many managers", `{managers: ` + list(65, "a") + `}`, `spec.ignore[1].managers: Too many`},
 		{"a group", `{paths: [/a], target: {group: "("}}`, `spec.ignore[1].target.group: Invalid value`},
 		{"a version", `{paths: [/a], target: {version: "["}}`, `spec.ignore[1].target.version: Invalid value`},
 		{"a kind", `{paths: [/a], target: {kind: "*"}}`, `spec.ignore[1].target.kind: Invalid value`},
 		{"a name", `{paths: [/a], target: {name: "(?=a)"}}`, `spec.ignore[1].target.name: Invalid value`},
-		{"a namespace", `{paths: [/a], target: {namespace: "a{2,1}"}}`, `spec.ignore[1].target.namespace: Invalid value`},
-		{"an expression too long", `{paths: [/a], target: {name: ` + strings.Repeat("a", 257) + `}}`, `spec.ignore[1].target.name: Too long`},
-		{"a label selector", `{paths: [/a], target: {labelSelector: "a in b"}}`, `spec.ignore[1].target.labelSelector: Invalid value`},
+		{"a namespace", `{paths: [/a], target: {namespace: "a{2,1}"}}`,
+			`spec.ignore[1].target.namespace: Invalid value`},
+		{"an expression too long", `{paths: [/a], target: {name: ` + strings.Repeat("a", 257) +
+			`}}`, `spec.ignore[1].target.name: Too long`},
+		{"a label selector", `{paths: [/a], target: {labelSelector: "a in b"}}`,
+			`spec.ignore[1].target.labelSelector: Invalid value`},
 		{"two words", `{paths: [/a], target: {labelSelector: "a b"}}`, `labelSelector must be a label selector`},
-		{"an open parenthesis", `{paths: [/a], target: {labelSelector: "a in (b"}}`, `spec.ignore[1].target.labelSelector: Invalid value`},
-		{"an annotation selector", `{paths: [/a], target: {annotationSelector: "a=b c"}}`, `spec.ignore[1].target.annotationSelector: Invalid value`},
-		{"a selector too long", `{paths: [/a], target: {labelSelector: ` + strings.Repeat("a", 1025) + `}}`, `spec.ignore[1].target.labelSelector: Too long`},
+		{"an open parenthesis", `{paths: [/a], target: {labelSelector: "a in (b"}}`,
+			`spec.ignore[1].target.labelSelector: Invalid value`},
+		{"an annotation selector", `{paths: [/a], target: {annotationSelector: "a=b c"}}`,
+			`spec.ignore[1].target.annotationSelector: Invalid value`},
+		{"a selector too long", `{paths: [/a], target: {labelSelector: ` + strings.Repeat("a", 1025) +
+			`}}`, `spec.ignore[1].target.labelSelector: Too long`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			object := withRules(t, "[{paths: [/good]}, "+test.rule+"]")
@@ -114,11 +124,13 @@ func refusesBadRules(t *testing.T, create func(map[string]any) error) {
 func acceptsGoodRules(t *testing.T, create func(map[string]any) error) {
 	full := make([]string, v1alpha1.MaxIgnoreRules)
 	for i := range full {
-		full[i] = fmt.Sprintf(`{paths: [%s], managers: [%s]}`, strings.Repeat("/a, ", 63)+"/"+strings.Repeat("b", 1023), strings.Repeat("m, ", 63)+strings.Repeat("n", 128))
+		full[i] = fmt.Sprintf(`{paths: [%s], managers: [%s]}`, strings.Repeat("/a, ", 63)+"/"+
+			strings.Repeat("b", 1023), strings.Repeat("m, ", 63)+strings.Repeat("n", 128))
 	}
 	for _, text := range []string{
 		`[]`,
-		`[{paths: [""]}]`, `[{paths: ["/", "//", "/*", "/a~0~1", "/ä b", "/\n"]}]`, `[{managers: ["*", "a?", "ä"]}]`, `[{paths: [/a], managers: []}]`,
+		`[{paths: [""]}]`, `[{paths: ["/", "//", "/*", "/a~0~1", "/ä b", "/\n"]}]`, `[{managers: ["*", "a?", "ä"]}]`,
+		`[{paths: [/a], managers: []}]`,
 		`[{paths: [/a], target: {}}]`, `[{paths: [/a], target: {group: "", version: ".*", kind: A|B, name: "(?i)a", namespace: '\Qa'}}]`,
 		`[{paths: [/a], target: {labelSelector: "", annotationSelector: " "}}]`,
 		`[{paths: [/a], target: {labelSelector: "a"}}, {paths: [/a], target: {labelSelector: "!a"}}, {paths: [/a], target: {labelSelector: "a=b,c==d,e!=f"}}]`,
@@ -143,7 +155,8 @@ func reportsWhatTheServerCannotSee(t *testing.T, create func(map[string]any) err
 		if err := create(object); err != nil {
 			t.Errorf("%s: %v", selector, err)
 		}
-		if err := compiles(t, object); err == nil || !strings.HasPrefix(err.Error(), "spec.ignore[0].target.labelSelector: ") {
+		if err := compiles(t, object); err == nil ||
+			!strings.HasPrefix(err.Error(), "spec.ignore[0].target.labelSelector: ") {
 			t.Errorf("%s: %v", selector, err)
 		}
 	}

@@ -16,9 +16,10 @@ import (
 )
 
 var (
-	clusterRoles = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"}
-	namespaces   = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
-	jobs         = schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}
+	clusterRoles = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1",
+		Resource: "clusterroles"}
+	namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+	jobs       = schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}
 )
 
 const everywhere = `
@@ -71,7 +72,8 @@ func TestKinds_ClusterScopedOtherNamespacesAndLists(t *testing.T) {
 				t.Errorf("objects are %+v", hr.Status.Objects)
 			}
 			role, namespace := "reader-"+w.Apps, w.Apps+"-made"
-			rules := []any{map[string]any{"apiGroups": []any{""}, "resources": []any{"configmaps"}, "verbs": []any{"get"}}}
+			rules := []any{map[string]any{"apiGroups": []any{""}, "resources": []any{"configmaps"},
+				"verbs": []any{"get"}}}
 			w.PatchIn(clusterRoles, "", role, `{"rules":[{"apiGroups":["*"],"resources":["*"],"verbs":["*"]}]}`)
 			w.WaitFieldIn(clusterRoles, "", role, "rules", rules)
 			w.deleteIn(clusterRoles, "", role)
@@ -161,13 +163,16 @@ func TestKinds_ReplicasWithinTheRangeOfAnAutoscalerAreItsOwn(t *testing.T) {
 		w.staysScaled(n)
 	}
 	w.expectNoWrites()
-	// None is outside of the range, and the autoscaler leaves such an object alone: nobody else restores the last number.
+	// None is outside of the range, and the autoscaler leaves such an object alone: nobody else restores the last
+	// number.
 	w.scale("web", 0)
 	w.WaitField(kit.Deployments, "web", "spec.replicas", int64(5))
 	w.scale("web", 3)
 	w.staysScaled(3)
 	// Something else is put right without touching the count.
-	w.Patch(kit.Deployments, "web", `{"spec":{"template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"web","image":"example.com/other:2"}]}}}}`)
+	w.Patch(
+		kit.Deployments, "web", `{"spec":{"template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"web","image":"example.com/other:2"}]}}}}`,
+	)
 	w.Eventually("the image is put back", func() error {
 		containers, ok := kit.Field(w.Get(kit.Deployments, "web"), "spec.template.spec.containers").([]any)
 		if !ok || !strings.Contains(fmt.Sprint(containers...), "example.com/web:1") {
@@ -183,7 +188,8 @@ func TestKinds_ReplicasWithinTheRangeOfAnAutoscalerAreItsOwn(t *testing.T) {
 func (w *world) scale(name string, replicas int64) {
 	w.Helper()
 	patch := fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas)
-	if _, err := w.In(kit.Deployments, w.Apps).Patch(w.Ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}, "scale"); err != nil {
+	if _, err := w.In(kit.Deployments, w.Apps).Patch(w.Ctx, name, types.MergePatchType, []byte(patch),
+		metav1.PatchOptions{}, "scale"); err != nil {
 		w.Fatal(err)
 	}
 }
@@ -229,7 +235,8 @@ func TestKinds_FinishedJobDoesNotRunAgain(t *testing.T) {
 	running := w.Get(jobs, "running").GetUID()
 	background := metav1.DeletePropagationBackground
 	for _, name := range []string{"finished", "running"} {
-		if err := w.In(jobs, w.Apps).Delete(w.Ctx, name, metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {
+		if err := w.In(jobs, w.Apps).Delete(w.Ctx, name,
+			metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -143,7 +143,8 @@ func TestStop_WhileTheAPIServerDoesNotAnswerYet(t *testing.T) {
 				}
 				return cluster.Drop()
 			})()
-			o := kit.StartOperator(t, proxy.RESTConfig(), e.Operator, func(o *operator.ControllerOptions) { o.SkipCRD = resource == "helmreleases" })
+			o := kit.StartOperator(t, proxy.RESTConfig(), e.Operator,
+				func(o *operator.ControllerOptions) { o.SkipCRD = resource == "helmreleases" })
 			select {
 			case <-asked:
 			case <-t.Context().Done():

@@ -91,7 +91,8 @@ func TestI2_LeftoversOfEarlierRevisionsArePruned(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.leaveBehind("app")
-	for _, gvr := range []schema.GroupVersionResource{kit.ConfigMaps, cronJobs} { // of a kind in the release, and of another
+	// Of a kind in the release, and of another.
+	for _, gvr := range []schema.GroupVersionResource{kit.ConfigMaps, cronJobs} {
 		w.Patch(gvr, "handed-over", `{"metadata":{"annotations":{"meta.helm.sh/release-name":"other"}}}`)
 	}
 	// Says that it belongs to the release, and was in no revision of it.
@@ -110,7 +111,8 @@ func TestI2_LeftoversOfEarlierRevisionsArePruned(t *testing.T) {
 		return nil
 	})
 	w.Eventually("what stays is counted", func() error {
-		if n := w.HelmRelease("app").Status.Objects.Unmanaged; n != 2 { // kept and stranger: the claim's kind is not in the manifest
+		// Kept and stranger: the claim's kind is not in the manifest.
+		if n := w.HelmRelease("app").Status.Objects.Unmanaged; n != 2 {
 			return fmt.Errorf("%d unmanaged", n)
 		}
 		return nil
@@ -166,8 +168,8 @@ func TestI1_LeftoverThatHelmTakesBackMeanwhile(t *testing.T) {
 	w.expectOldAsItWas("app")
 }
 
-// The same, and the operator is told to stop before it knows that it has deleted the object: there is nobody else who would
-// bring it back.
+// The same, and the operator is told to stop before it knows that it has deleted the object: there is nobody else
+// who would bring it back.
 func TestI1_StoppedBetweenADeletionAndItsSecondCheck(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -178,8 +180,8 @@ func TestI1_StoppedBetweenADeletionAndItsSecondCheck(t *testing.T) {
 	w.expectOldAsItWas("app")
 }
 
-// takenBackWhileDeleted locks a release and has Helm take a leftover into it again that the operator has deleted and does not
-// know it yet: the answer is held.
+// takenBackWhileDeleted locks a release and has Helm take a leftover into it again that the operator has deleted
+// and does not know it yet: the answer is held.
 func (w *world) takenBackWhileDeleted(name string) *cluster.Hold {
 	w.Helper()
 	hold := w.proxy.HoldAnswers(func(r *http.Request) bool {
@@ -189,7 +191,8 @@ func (w *world) takenBackWhileDeleted(name string) *cluster.Hold {
 	if err := hold.Wait(w.Ctx, 1); err != nil {
 		w.Fatal(err)
 	}
-	w.Forge(kit.ForgedRecord{Name: name, Revision: 3, Status: "pending-upgrade", Manifest: configMap("old", "declared")})
+	w.Forge(kit.ForgedRecord{Name: name, Revision: 3, Status: "pending-upgrade",
+		Manifest: configMap("old", "declared")})
 	return hold
 }
 
@@ -207,7 +210,8 @@ func (w *world) expectOldAsItWas(release string) {
 
 func (w *world) create(gvr schema.GroupVersionResource, content map[string]any) *unstructured.Unstructured {
 	w.Helper()
-	u, err := w.In(gvr, w.Apps).Create(w.Ctx, &unstructured.Unstructured{Object: content}, metav1.CreateOptions{FieldManager: "tamperer"})
+	u, err := w.In(gvr, w.Apps).Create(w.Ctx, &unstructured.Unstructured{Object: content},
+		metav1.CreateOptions{FieldManager: "tamperer"})
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -64,7 +64,8 @@ func (w *world) expectKey(name, want string) {
 	}
 }
 
-// expectNoWrites fails the test when the operator wrote to objects of releases since the last Reset, the fence excepted.
+// expectNoWrites fails the test when the operator wrote to objects of releases since the last Reset, the fence
+// excepted.
 func (w *world) expectNoWrites() {
 	w.Helper()
 	for _, r := range kit.ObjectWrites(w.proxy) {

@@ -32,9 +32,9 @@ metadata: {name: inside, namespace: %[1]s}
 spec: {selector: {a: b}, ports: [{port: 80}]}
 `
 
-// A namespace of the release is deleted, and takes its time. Each attempt to re-create what was in it is refused, and waits
-// longer than the one before: here for ever, because the operator's clock stands still. When the namespace is there again, its
-// objects are, too.
+// A namespace of the release is deleted, and takes its time. Each attempt to re-create what was in it is refused,
+// and waits longer than the one before: here for ever, because the operator's clock stands still. When the
+// namespace is there again, its objects are, too.
 func TestI5_ObjectsAreBackWithTheirNamespace(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(o *operator.ControllerOptions) { o.Clock = clocktesting.NewFakeClock(time.Now()) })
@@ -54,7 +54,8 @@ func TestI5_ObjectsAreBackWithTheirNamespace(t *testing.T) {
 	for _, resource := range []string{"configmaps", "services"} {
 		w.Eventually("the re-creation of the "+resource+" was refused", func() error {
 			refused := func(r cluster.Request) bool {
-				return r.Method == http.MethodPost && r.Path == "/api/v1/namespaces/"+inner+"/"+resource && r.Code == http.StatusForbidden
+				return r.Method == http.MethodPost && r.Path == "/api/v1/namespaces/"+inner+"/"+
+					resource && r.Code == http.StatusForbidden
 			}
 			if !slices.ContainsFunc(w.proxy.Writes(), refused) {
 				return fmt.Errorf("there are %d writes", len(w.proxy.Writes()))

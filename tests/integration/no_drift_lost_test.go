@@ -89,8 +89,9 @@ var edits = map[schema.GroupVersionResource]string{
 	kit.Secrets:     `{"stringData":{"key":"%s"}}`,
 	kit.Services:    `{"spec":{"selector":{"app":"%s"}}}`,
 	kit.Deployments: `{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"example.com/other:%s"}]}}}}`,
-	{Version: "v1", Resource: "serviceaccounts"}:                             `{"automountServiceAccountToken":true,"metadata":{"labels":{"tier":"%s"}}}`,
-	{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "roles"}:   `{"rules":[{"apiGroups":[""],"resources":["%s"],"verbs":["*"]}]}`,
+	{Version: "v1", Resource: "serviceaccounts"}: `{"automountServiceAccountToken":true,"metadata":{"labels":{"tier":"%s"}}}`,
+	{Group: "rbac.authorization.k8s.io", Version: "v1",
+		Resource: "roles"}: `{"rules":[{"apiGroups":[""],"resources":["%s"],"verbs":["*"]}]}`,
 	{Group: "networking.k8s.io", Version: "v1", Resource: "ingresses"}:       `{"spec":{"rules":[{"host":"%s.example.com"}]}}`,
 	{Group: "batch", Version: "v1", Resource: "cronjobs"}:                    `{"spec":{"schedule":"1 2 3 4 5","jobTemplate":{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"example.com/other:%s"}]}}}}},"metadata":{"labels":{"tier":null}}}`,
 	{Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"}:       `{"spec":{"minAvailable":3,"selector":{"matchLabels":{"app":"%s"}}}}`,
@@ -132,7 +133,8 @@ func lockMany(w *world) []target {
 func declared(u *unstructured.Unstructured) map[string]any {
 	o := u.DeepCopy()
 	for _, path := range [][]string{
-		{"status"}, {"spec", "clusterIP"}, {"spec", "clusterIPs"}, {"metadata", "annotations", "deployment.kubernetes.io/revision"},
+		{"status"}, {"spec", "clusterIP"}, {"spec", "clusterIPs"},
+		{"metadata", "annotations", "deployment.kubernetes.io/revision"},
 		{"metadata", "uid"}, {"metadata", "resourceVersion"}, {"metadata", "generation"}, {"metadata", "managedFields"},
 		{"metadata", "creationTimestamp"},
 	} {
@@ -178,7 +180,8 @@ func (d *drifts) next() (kind int, content string) {
 	defer d.mu.Unlock()
 	kind = d.random.IntN(10)
 	content = fmt.Sprintf("drift-%d", d.random.Uint32())
-	d.made[[]string{"edited", "deleted", "lost Helm's label", "lost Helm's annotation", "label changed"}[max(0, kind-5)]]++
+	d.made[[]string{"edited", "deleted", "lost Helm's label", "lost Helm's annotation",
+		"label changed"}[max(0, kind-5)]]++
 	return kind, content
 }
 
@@ -196,7 +199,8 @@ func (d *drifts) do(w *world, o target) error {
 	case 9:
 		patch = `{"metadata":{"labels":{"tier":"` + content + `"}}}`
 	}
-	_, err := w.In(o.gvr, w.Apps).Patch(w.Ctx, o.name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: kit.Tamperer})
+	_, err := w.In(o.gvr, w.Apps).Patch(w.Ctx, o.name, types.MergePatchType, []byte(patch),
+		metav1.PatchOptions{FieldManager: kit.Tamperer})
 	return err
 }
 
@@ -238,7 +242,8 @@ func TestI5_BurstOfFortyDrifts(t *testing.T) {
 		d.all(w, targets)
 		made := time.Since(started)
 		w.waitRestored(targets...)
-		t.Logf("40 drifts made in %s, all restored after %s", made.Round(time.Millisecond), time.Since(started).Round(time.Millisecond))
+		t.Logf("40 drifts made in %s, all restored after %s", made.Round(time.Millisecond),
+			time.Since(started).Round(time.Millisecond))
 	}
 
 	d.all(w, targets[:20])
@@ -250,7 +255,8 @@ func TestI5_BurstOfFortyDrifts(t *testing.T) {
 	}
 	started := time.Now()
 	w.waitRestored(targets...)
-	t.Logf("with a restart of the API server in between: all restored after %s; %v", time.Since(started).Round(time.Millisecond), d.made)
+	t.Logf("with a restart of the API server in between: all restored after %s; %v",
+		time.Since(started).Round(time.Millisecond), d.made)
 	w.WaitReady("many", 1)
 }
 

@@ -78,7 +78,10 @@ func TestI6_NormalisedValuesAreNotFought(t *testing.T) {
 			if name == "helm 3" { // Helm 4 does not let a field pass that the definition does not have
 				unknown = ", pruned: {not: known}, none: null"
 			}
-			custom := fmt.Sprintf("---\napiVersion: %s/v1\nkind: Widget\nmetadata: {name: widget}\nspec: {size: 1, quantity: 1000m%s}\n", gvr.Group, unknown)
+			custom := fmt.Sprintf(
+				"---\napiVersion: %s/v1\nkind: Widget\nmetadata: {name: widget}\nspec: {size: 1, quantity: 1000m%s}\n",
+				gvr.Group, unknown,
+			)
 			w.Helm(helm, "install", "app", w.Chart("app", normalised+custom))
 			w.proxy.Reset()
 			w.Lock("app")
@@ -91,7 +94,8 @@ func TestI6_NormalisedValuesAreNotFought(t *testing.T) {
 			})
 			w.WaitEvent("app", v1alpha1.EventReasonLocked)
 			w.Eventually("the controllers of the control plane are done", func() error {
-				if n, ok := kit.Field(w.Get(kit.Deployments, "web"), "status.unavailableReplicas").(int64); !ok || n != 1 {
+				if n, ok := kit.Field(w.Get(kit.Deployments, "web"), "status.unavailableReplicas").(int64); !ok ||
+					n != 1 {
 					return errors.New("the Deployment has no Pod yet")
 				}
 				return nil
@@ -100,11 +104,16 @@ func TestI6_NormalisedValuesAreNotFought(t *testing.T) {
 
 			container := "spec.template.spec.containers"
 			locked := kit.Field(w.Get(kit.Deployments, "web"), container)
-			w.Patch(kit.Deployments, "web", `{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"example.com/web:1","resources":{"limits":{"cpu":"1001m"}}}]}}}}`)
+			w.Patch(
+				kit.Deployments, "web", `{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"example.com/web:1","resources":{"limits":{"cpu":"1001m"}}}]}}}}`,
+			)
 			w.WaitField(kit.Deployments, "web", container, locked)
 			w.Patch(kit.Secrets, "credentials", `{"stringData":{"password":"haddock","token":"haddock"}}`)
-			w.WaitField(kit.Secrets, "credentials", "data", map[string]any{"password": "c3dvcmRmaXNo", "token": "c3dvcmRmaXNo"})
-			w.Patch(kit.ConfigMaps, "settings", `{"data":{"empty":"no more"},"metadata":{"labels":{"empty":"no-more"}}}`)
+			w.WaitField(kit.Secrets, "credentials", "data",
+				map[string]any{"password": "c3dvcmRmaXNo", "token": "c3dvcmRmaXNo"})
+			w.Patch(
+				kit.ConfigMaps, "settings", `{"data":{"empty":"no more"},"metadata":{"labels":{"empty":"no-more"}}}`,
+			)
 			w.WaitField(kit.ConfigMaps, "settings", "data", map[string]any{"key": "declared", "empty": ""})
 			w.WaitField(kit.ConfigMaps, "settings", "metadata.labels.empty", "")
 			w.Patch(gvr, "widget", `{"spec":{"size":7,"quantity":"2"}}`)
@@ -115,7 +124,8 @@ func TestI6_NormalisedValuesAreNotFought(t *testing.T) {
 			w.lockFence()
 			w.proxy.Reset()
 			for gvr, name := range map[schema.GroupVersionResource]string{
-				kit.Deployments: "web", kit.Secrets: "credentials", kit.ConfigMaps: "settings", kit.Services: "web", gvr: "widget",
+				kit.Deployments: "web", kit.Secrets: "credentials", kit.ConfigMaps: "settings", kit.Services: "web",
+				gvr: "widget",
 			} {
 				w.Patch(gvr, name, `{"metadata":{"annotations":{"example.com/note":"hello"}}}`)
 			}
@@ -142,14 +152,18 @@ func (w *world) pruningDefinition() schema.GroupVersionResource {
 }
 
 func widgetDefinition(group string) *unstructured.Unstructured {
-	properties := map[string]any{"size": map[string]any{"type": "integer"}, "quantity": map[string]any{"x-kubernetes-int-or-string": true}}
+	properties := map[string]any{"size": map[string]any{"type": "integer"},
+		"quantity": map[string]any{"x-kubernetes-int-or-string": true}}
 	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "widgets." + group},
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": "widgets." + group},
 		"spec": map[string]any{
 			"group": group, "scope": "Namespaced", "names": map[string]any{"kind": "Widget", "plural": "widgets"},
-			"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true, "schema": map[string]any{"openAPIV3Schema": map[string]any{
-				"type": "object", "properties": map[string]any{"spec": map[string]any{"type": "object", "properties": properties}},
-			}}}},
+			"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true,
+				"schema": map[string]any{"openAPIV3Schema": map[string]any{
+					"type": "object", "properties": map[string]any{"spec": map[string]any{"type": "object",
+						"properties": properties}},
+				}}}},
 		},
 	}}
 }
@@ -170,7 +184,8 @@ func TestI6_FightIsNamedAndSlowedDown(t *testing.T) {
 			t.Errorf("the fighter gave up: %v", err)
 		}
 	})
-	w.says("app", v1alpha1.ConditionContended, v1alpha1.ReasonFightDetected, "ConfigMap", w.Apps+"/contested", "fighter", "/data/key")
+	w.says("app", v1alpha1.ConditionContended, v1alpha1.ReasonFightDetected, "ConfigMap", w.Apps+
+		"/contested", "fighter", "/data/key")
 	if hr := w.HelmRelease("app"); hr.Status.Objects.Contended != 1 {
 		t.Errorf("objects are %+v", hr.Status.Objects)
 	}
@@ -211,7 +226,8 @@ func (w *world) insist(ctx context.Context, manager, patch string) error {
 	for {
 		u, err := client.Get(ctx, "contested", metav1.GetOptions{})
 		if err == nil && kit.Field(u, "data.key") == "declared" {
-			_, err = client.Patch(ctx, "contested", types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: manager})
+			_, err = client.Patch(ctx, "contested", types.MergePatchType, []byte(patch),
+				metav1.PatchOptions{FieldManager: manager})
 		}
 		if ctx.Err() != nil {
 			return nil

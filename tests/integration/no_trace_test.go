@@ -48,7 +48,9 @@ func TestI3_LockingWritesNothing(t *testing.T) {
 		}
 		e.CreateHelmRelease("app", legacy)
 		// This one hangs already, as it does when the older operator was uninstalled first.
-		e.CreateHelmRelease("hanging", func(hr *v1alpha1.HelmRelease) { hr.Finalizers = []string{v1alpha1.LegacyFinalizer} })
+		e.CreateHelmRelease(
+			"hanging", func(hr *v1alpha1.HelmRelease) { hr.Finalizers = []string{v1alpha1.LegacyFinalizer} },
+		)
 		if err := e.In(kit.HelmReleases, e.Operator).Delete(e.Ctx, "hanging", metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
@@ -75,12 +77,15 @@ func TestI3_PuttingBackLeavesNoTrace(t *testing.T) {
 			w := newWorld(t)
 			w.Helm(helm, "install", "app", w.Chart("app", application))
 			var left []target
-			for gvr, name := range map[schema.GroupVersionResource]string{kit.ConfigMaps: "settings", kit.Secrets: "credentials", kit.Services: "web"} {
+			for gvr, name := range map[schema.GroupVersionResource]string{kit.ConfigMaps: "settings",
+				kit.Secrets: "credentials", kit.Services: "web"} {
 				left = append(left, target{gvr, name, declared(w.Get(gvr, name))})
 			}
 			w.Lock("app")
 			for _, o := range left {
-				w.Patch(o.gvr, o.name, `{"metadata":{"labels":{"app.kubernetes.io/managed-by":null},"annotations":{"meta.helm.sh/release-name":"me"}}}`)
+				w.Patch(
+					o.gvr, o.name, `{"metadata":{"labels":{"app.kubernetes.io/managed-by":null},"annotations":{"meta.helm.sh/release-name":"me"}}}`,
+				)
 			}
 			w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"tampered"}}`)
 			w.Patch(kit.Secrets, "credentials", `{"data":{"password":null}}`)
@@ -110,8 +115,8 @@ func (w *world) waitTraceless(targets []target) {
 	}
 }
 
-// What the operator asks the API server to send it is what costs memory and time: objects of Helm's, of the kinds that are
-// locked, for as long as they are, and of the records no more than metadata.
+// What the operator asks the API server to send it is what costs memory and time: objects of Helm's, of the kinds
+// that are locked, for as long as they are, and of the records no more than metadata.
 func TestI11_OnlyWhatIsLockedIsWatched(t *testing.T) {
 	t.Parallel()
 	e := kit.New(t, shared)

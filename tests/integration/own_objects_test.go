@@ -12,8 +12,8 @@ import (
 	"github.com/rancher/helm-locker/tests/kit"
 )
 
-// A manifest that declares what the operator works with neither ends its leadership nor turns its other locks off: these objects
-// are nobody's, and the status says so. The rest of the release is locked as ever.
+// A manifest that declares what the operator works with neither ends its leadership nor turns its other locks off:
+// these objects are nobody's, and the status says so. The rest of the release is locked as ever.
 func TestOwnObjects_AreNobodysTrackedObjects(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, elected)
@@ -47,7 +47,8 @@ data: {key: declared}
 `, w.Operator, enforce.MarkSuffix, w.Apps)})
 	w.CreateHelmRelease("attack")
 	w.exceptions("attack", "Reserved HelmRelease/app ", fmt.Sprintf("Reserved Lease/%s ", w.Operator),
-		"Reserved Secret/sh.helm.release.v1.app.v1 ", fmt.Sprintf("Reserved Secret/%s%s ", w.Operator, enforce.MarkSuffix))
+		"Reserved Secret/sh.helm.release.v1.app.v1 ",
+		fmt.Sprintf("Reserved Secret/%s%s ", w.Operator, enforce.MarkSuffix))
 	w.WaitReady("attack", 1)
 
 	leases := w.Kube.CoordinationV1().Leases(w.Operator)
@@ -57,7 +58,8 @@ data: {key: declared}
 	}
 	w.Eventually("the operator renews its lease, and holds it", func() error {
 		lease, err := leases.Get(w.Ctx, w.Operator, metav1.GetOptions{})
-		if err != nil || !lease.Spec.RenewTime.After(first.Spec.RenewTime.Time) || *lease.Spec.HolderIdentity != *first.Spec.HolderIdentity {
+		if err != nil || !lease.Spec.RenewTime.After(first.Spec.RenewTime.Time) ||
+			*lease.Spec.HolderIdentity != *first.Spec.HolderIdentity {
 			return fmt.Errorf("the lease is %v: %w", lease.Spec, err)
 		}
 		return nil

@@ -15,7 +15,8 @@ import (
 )
 
 var (
-	roleBindings = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"}
+	roleBindings = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1",
+		Resource: "rolebindings"}
 	statefulSets = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "statefulsets"}
 )
 
@@ -53,8 +54,8 @@ spec:
   template: {metadata: {labels: {app: db}}, spec: {containers: [{name: db, image: "example.com/db:1"}]}}
 `
 
-// freeze makes changes that cannot be taken back by a write: the objects are deleted and made anew, with another value in
-// an immutable field, all in the name of the release.
+// freeze makes changes that cannot be taken back by a write: the objects are deleted and made anew, with another
+// value in an immutable field, all in the name of the release.
 func (w *world) freeze() {
 	w.Helper()
 	w.Patch(kit.ConfigMaps, "settings", `{"immutable":true,"data":{"key":"frozen"}}`)
@@ -80,7 +81,8 @@ func (w *world) remake(gvr schema.GroupVersionResource, name string, change func
 		return nil
 	})
 	content := map[string]any{"apiVersion": u.GetAPIVersion(), "kind": u.GetKind(), "spec": u.Object["spec"],
-		"metadata": map[string]any{"name": name, "labels": toAny(u.GetLabels()), "annotations": toAny(u.GetAnnotations())}}
+		"metadata": map[string]any{"name": name, "labels": toAny(u.GetLabels()),
+			"annotations": toAny(u.GetAnnotations())}}
 	change(content["spec"].(map[string]any))
 	w.create(gvr, content)
 }
@@ -102,7 +104,8 @@ func TestImmutableFieldsAreReported(t *testing.T) {
 	w.freeze()
 	w.Eventually("all three are reported with their fields and what to do", func() error {
 		message := w.Condition("app", v1alpha1.ConditionDrifted).Message
-		for _, part := range []string{"ConfigMap " + w.Apps + "/settings", "data (", "spec.selector (", "spec.replaceImmutable", "StatefulSet " + w.Apps + "/db", "never replaced"} {
+		for _, part := range []string{"ConfigMap " + w.Apps + "/settings", "data (", "spec.selector (",
+			"spec.replaceImmutable", "StatefulSet " + w.Apps + "/db", "never replaced"} {
 			if !strings.Contains(message, part) {
 				return fmt.Errorf("no %q in: %s", part, message)
 			}
@@ -137,7 +140,8 @@ func TestImmutableFieldsAreReplacedWhereAllowed(t *testing.T) {
 			w.WaitField(kit.Deployments, "web", "spec.selector.matchLabels.app", "web")
 			w.Eventually("what must not be replaced is reported", func() error {
 				message := w.Condition("app", v1alpha1.ConditionDrifted).Message
-				if !strings.Contains(message, "StatefulSet") || !strings.Contains(message, "never replaced") || strings.Contains(message, "Deployment") {
+				if !strings.Contains(message, "StatefulSet") || !strings.Contains(message, "never replaced") ||
+					strings.Contains(message, "Deployment") {
 					return fmt.Errorf("message: %s", message)
 				}
 				return nil
@@ -204,8 +208,8 @@ func (w *world) lockReplaceable() kit.ForgedRecord {
 	return record
 }
 
-// The operator has deleted the object when Helm begins to uninstall: what it then creates goes again. When Helm begins an
-// upgrade, which counts on the object, it stays.
+// The operator has deleted the object when Helm begins to uninstall: what it then creates goes again. When Helm
+// begins an upgrade, which counts on the object, it stays.
 func TestI1_ReplacementWhileHelmBegins(t *testing.T) {
 	t.Parallel()
 	for status, stays := range map[string]bool{"uninstalling": false, "pending-upgrade": true} {
@@ -249,8 +253,8 @@ func TestI1_ReplacementWhileHelmBegins(t *testing.T) {
 	}
 }
 
-// An operator that is told to stop in the middle of a replacement makes the object that it has deleted, and does not leave before
-// it knows that the new one may stay.
+// An operator that is told to stop in the middle of a replacement makes the object that it has deleted, and does
+// not leave before it knows that the new one may stay.
 func TestI1_StoppedInTheMiddleOfAReplacement(t *testing.T) {
 	t.Parallel()
 	for at, stage := range map[string]struct {
@@ -301,7 +305,8 @@ func TestRoleReferenceIsReplaced(t *testing.T) {
 	hold := w.proxy.HoldRequests(cluster.ForResource("rolebindings", http.MethodPost))
 	w.Delete(roleBindings, "view")
 	w.create(roleBindings, map[string]any{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
-		"metadata": map[string]any{"name": "view", "labels": toAny(old.GetLabels()), "annotations": toAny(old.GetAnnotations())},
+		"metadata": map[string]any{"name": "view", "labels": toAny(old.GetLabels()),
+			"annotations": toAny(old.GetAnnotations())},
 		"roleRef":  map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "admin"},
 		"subjects": old.Object["subjects"]})
 	hold.Release()

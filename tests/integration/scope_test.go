@@ -58,21 +58,27 @@ func additions() []addition {
 		{"label", kit.ConfigMaps, "settings", `{"metadata":{"labels":{"added":"x"}}}`, `"added"`},
 		{"annotation", kit.Services, "web", `{"metadata":{"annotations":{"added":"x"}}}`, `"added"`},
 		{"data key", kit.ConfigMaps, "settings", `{"data":{"added":"x"}}`, `"added"`},
-		{"finalizer", kit.ConfigMaps, "settings", `{"metadata":{"finalizers":["example.com/added"]}}`, `example.com/added`},
+		{"finalizer", kit.ConfigMaps, "settings", `{"metadata":{"finalizers":["example.com/added"]}}`,
+			`example.com/added`},
 		{"selector", kit.Services, "web", `{"spec":{"selector":{"added":"x"}}}`, `"added"`},
 		{"port", kit.Services, "web", `{"spec":{"ports":[{"name":"added","port":81}]}}`, `"added"`},
-		{"env", kit.Deployments, "web", pod(`{"containers":[{"name":"web","env":[{"name":"ADDED","value":"x"}]}]}`), `"ADDED"`},
-		{"container", kit.Deployments, "web", pod(`{"containers":[{"name":"added","image":"example.com/added:1"}]}`), `"added"`},
+		{"env", kit.Deployments, "web", pod(`{"containers":[{"name":"web","env":[{"name":"ADDED","value":"x"}]}]}`),
+			`"ADDED"`},
+		{"container", kit.Deployments, "web", pod(`{"containers":[{"name":"added","image":"example.com/added:1"}]}`),
+			`"added"`},
 		{"volume", kit.Deployments, "web", pod(`{"volumes":[{"name":"added","emptyDir":{}}]}`), `"added"`},
 		{"toleration", kit.Deployments, "web", pod(`{"tolerations":[{"key":"added","operator":"Exists"}]}`), `"added"`},
-		{"template annotation", kit.Deployments, "web", `{"spec":{"template":{"metadata":{"annotations":{"added":"x"}}}}}`, `"added"`},
-		{"scalar with a default", kit.Deployments, "web", `{"spec":{"revisionHistoryLimit":3}}`, `"revisionHistoryLimit":3`},
+		{"template annotation", kit.Deployments, "web",
+			`{"spec":{"template":{"metadata":{"annotations":{"added":"x"}}}}}`, `"added"`},
+		{"scalar with a default", kit.Deployments, "web", `{"spec":{"revisionHistoryLimit":3}}`,
+			`"revisionHistoryLimit":3`},
 	}
 }
 
 func (w *world) add(a addition) {
 	w.Helper()
-	_, err := w.In(a.gvr, w.Apps).Patch(w.Ctx, a.object, types.StrategicMergePatchType, []byte(a.patch), metav1.PatchOptions{FieldManager: "adder"})
+	_, err := w.In(a.gvr, w.Apps).Patch(w.Ctx, a.object, types.StrategicMergePatchType, []byte(a.patch),
+		metav1.PatchOptions{FieldManager: "adder"})
 	if err != nil {
 		w.Fatalf("%s: %v", a.name, err)
 	}
@@ -146,7 +152,8 @@ func TestScope_Additions(t *testing.T) {
 	}
 }
 
-// Scope Strict spares what Kubernetes' own controllers write, what the allow-list names, and Kubernetes' own finalizers.
+// Scope Strict spares what Kubernetes' own controllers write, what the allow-list names, and Kubernetes' own
+// finalizers.
 func TestScope_StrictSparesControllersAndTheAllowList(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -166,7 +173,8 @@ func TestScope_StrictSparesControllersAndTheAllowList(t *testing.T) {
 	w.proxy.Reset()
 	patch := func(manager, text string) {
 		t.Helper()
-		_, err := w.In(kit.ConfigMaps, w.Apps).Patch(w.Ctx, "settings", types.MergePatchType, []byte(text), metav1.PatchOptions{FieldManager: manager})
+		_, err := w.In(kit.ConfigMaps, w.Apps).Patch(w.Ctx, "settings", types.MergePatchType, []byte(text),
+			metav1.PatchOptions{FieldManager: manager})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -180,7 +188,8 @@ func TestScope_StrictSparesControllersAndTheAllowList(t *testing.T) {
 	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
 	u := w.Get(kit.ConfigMaps, "settings")
 	annotations := u.GetAnnotations()
-	if annotations["foreign"] != "" || annotations["allowed"] == "" || annotations["controller"] == "" || len(u.GetFinalizers()) != 1 ||
+	if annotations["foreign"] != "" || annotations["allowed"] == "" || annotations["controller"] == "" ||
+		len(u.GetFinalizers()) != 1 ||
 		kit.Field(u, "data.allowed") != "x" {
 		t.Errorf("left: %v %v %v", annotations, u.GetFinalizers(), u.Object["data"])
 	}
@@ -228,7 +237,8 @@ spec:
                 items: {type: object, required: [name], properties: {name: {type: string}, port: {type: integer}}}
 `
 
-// What is an addition to a list of a custom resource and what is a change of it says its definition, also when it changes.
+// What is an addition to a list of a custom resource and what is a change of it says its definition, also when it
+// changes.
 func TestScope_ListsOfCustomResources(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -238,7 +248,8 @@ func TestScope_ListsOfCustomResources(t *testing.T) {
 		t.Helper()
 		var content map[string]any
 		w.fromYAML(fmt.Sprintf(listMap, w.Apps, kind), &content)
-		_, err := w.In(definitions, "").Apply(w.Ctx, "lists."+lists.Group, &unstructured.Unstructured{Object: content}, metav1.ApplyOptions{FieldManager: "test", Force: true})
+		_, err := w.In(definitions, "").Apply(w.Ctx, "lists."+lists.Group, &unstructured.Unstructured{Object: content},
+			metav1.ApplyOptions{FieldManager: "test", Force: true})
 		if err != nil {
 			t.Fatal(err)
 		}

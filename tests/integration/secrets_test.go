@@ -66,12 +66,13 @@ func TestI7_SecretsStaySecret(t *testing.T) {
 
 	change := fmt.Sprintf(`{"data":{"text":%q,"binary":%q}}`, encoded(intruderText), encoded(intruderBinary))
 	w.Patch(kit.Secrets, "credentials", change)
-	w.WaitField(kit.Secrets, "credentials", "data", map[string]any{"text": encoded(plantedText), "binary": encoded(plantedData)})
+	w.WaitField(kit.Secrets, "credentials", "data",
+		map[string]any{"text": encoded(plantedText), "binary": encoded(plantedData)})
 	w.Delete(kit.Secrets, "credentials")
 	w.WaitField(kit.Secrets, "credentials", "data.text", encoded(plantedText))
 
-	// Refusals by validation (422), by an admission policy and by a webhook, the latter two with a message that quotes the
-	// value. Nothing that the operator writes may repeat it.
+	// Refusals by validation (422), by an admission policy and by a webhook, the latter two with a message that
+	// quotes the value. Nothing that the operator writes may repeat it.
 	w.denyDeclaredValue("guarded", encoded(plantedText))
 	w.proxy.Intercept(func(r *http.Request) cluster.Action {
 		if r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/secrets/denied") {
@@ -109,8 +110,10 @@ func TestI7_SecretsStaySecret(t *testing.T) {
 	})
 
 	sources := map[string]string{
-		"the log": w.operator.Log(), "the log after a restart": second.Log(), "logrus' global logger": global.String(), "/metrics": metrics,
-		"the status": w.asJSON(w.HelmRelease("app")), "events of the release": w.events(w.Apps), "events of the HelmRelease": w.events(w.Operator),
+		"the log": w.operator.Log(), "the log after a restart": second.Log(), "logrus' global logger": global.String(),
+		"/metrics":   metrics,
+		"the status": w.asJSON(w.HelmRelease("app")), "events of the release": w.events(w.Apps),
+		"events of the HelmRelease": w.events(w.Operator),
 	}
 	for source, text := range sources {
 		if len(text) == 0 && source != "logrus' global logger" {
@@ -149,7 +152,8 @@ func (w *world) denyDeclaredValue(secret, value string) {
 		}
 		path := "/apis/admissionregistration.k8s.io/v1/" + resource
 		rest := w.Kube.Discovery().RESTClient()
-		if err := rest.Post().AbsPath(path).Body([]byte(body)).SetHeader("Content-Type", "application/json").Do(w.Ctx).Error(); err != nil {
+		if err := rest.Post().AbsPath(path).Body([]byte(body)).SetHeader("Content-Type",
+			"application/json").Do(w.Ctx).Error(); err != nil {
 			w.Fatal(err)
 		}
 		w.Cleanup(func() {

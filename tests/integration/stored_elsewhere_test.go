@@ -12,8 +12,8 @@ import (
 	"github.com/rancher/helm-locker/tests/kit"
 )
 
-// asFlux returns Helm's library as Flux uses it with a targetNamespace: the records are stored in Apps, and the release is in
-// another namespace.
+// asFlux returns Helm's library as Flux uses it with a targetNamespace: the records are stored in Apps, and the
+// release is in another namespace.
 func (w *world) asFlux(namespace string) *kit.HelmSDK {
 	w.Helper()
 	return w.HelmSDK(namespace, w.Apps)
@@ -33,8 +33,8 @@ func (w *world) upgradeAsFlux(namespace, chart string) {
 	}
 }
 
-// A release whose record is stored in another namespace than its objects are in is locked like any other, by the namespace of
-// the record: objects without a namespace are those of the release's, and say that they belong there.
+// A release whose record is stored in another namespace than its objects are in is locked like any other, by the
+// namespace of the record: objects without a namespace are those of the release's, and say that they belong there.
 func TestStoredElsewhere_IsLocked(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -65,15 +65,22 @@ func TestStoredElsewhere_IsLocked(t *testing.T) {
 	}
 }
 
-// A release that declares the same object, and owns it here, leaves it alone once the other one has been locked: what the object
-// says of itself leads to the record, wherever that is stored, also while Helm works. (Of two HelmReleases that were created in one
-// second, the one with the first name counts as the older.)
+// A release that declares the same object, and owns it here, leaves it alone once the other one has been locked:
+// what the object says of itself leads to the record, wherever that is stored, also while Helm works. (Of two
+// HelmReleases that were created in one second, the one with the first name counts as the older.)
 func TestStoredElsewhere_ItsObjectsAreItsOwn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.lockFence()
 	target := w.Namespace(w.Apps + "-target")
-	w.Forge(kit.ForgedRecord{Name: "aged", Manifest: fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: %s}\ndata: {key: other}\n", target)})
+	w.Forge(
+		kit.ForgedRecord{
+			Name: "aged", Manifest: fmt.Sprintf(
+				"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: %s}\ndata: {key: other}\n",
+				target,
+			),
+		},
+	)
 	w.CreateHelmRelease("aged", func(hr *v1alpha1.HelmRelease) { hr.Spec.Suspend = true })
 	w.installAsFlux(target, w.Chart("app", configMap("settings", "declared")))
 	w.Lock("app")
@@ -86,17 +93,19 @@ func TestStoredElsewhere_ItsObjectsAreItsOwn(t *testing.T) {
 	w.says("aged", v1alpha1.ConditionReady, v1alpha1.ReasonConflict, "belongs to Helm release "+w.Apps+"/app")
 }
 
-// Who may write records in one namespace cannot speak for a release of another one: a record that names a namespace where the
-// release has records of its own is a copy, or forged.
+// Who may write records in one namespace cannot speak for a release of another one: a record that names a namespace
+// where the release has records of its own is a copy, or forged.
 func TestStoredElsewhere_ForgedForAReleaseThatExists(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.lockFence()
 	victim := w.Namespace(w.Apps + "-victim")
-	if out, err := shared.Helm3().Run(w.Ctx, "install", "app", w.Chart("app", configMap("settings", "declared")), "--namespace", victim); err != nil {
+	if out, err := shared.Helm3().Run(w.Ctx, "install", "app", w.Chart("app", configMap("settings", "declared")),
+		"--namespace", victim); err != nil {
 		t.Fatal(err, out)
 	}
-	w.Forge(kit.ForgedRecord{Name: "app", Namespace: victim, Manifest: configMap("settings", "pwned") + configMap("added", "pwned")})
+	w.Forge(kit.ForgedRecord{Name: "app", Namespace: victim, Manifest: configMap("settings", "pwned") +
+		configMap("added", "pwned")})
 	w.proxy.Reset()
 	w.CreateHelmRelease("app")
 	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonDecodeFailed, victim+"/app", "records in its own namespace")
@@ -106,7 +115,8 @@ func TestStoredElsewhere_ForgedForAReleaseThatExists(t *testing.T) {
 	w.WaitFieldIn(kit.ConfigMaps, victim, "settings", "data.key", "changed by its owner")
 }
 
-// A record in a third namespace that names the same release speaks for none of its objects, whichever HelmRelease comes first.
+// A record in a third namespace that names the same release speaks for none of its objects, whichever HelmRelease
+// comes first.
 func TestStoredElsewhere_ForgedInAThirdNamespace(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -121,20 +131,24 @@ func TestStoredElsewhere_ForgedInAThirdNamespace(t *testing.T) {
 		hr.Spec.Release = v1alpha1.ReleaseReference{Namespace: forger.Apps, Name: "app"}
 	})
 	w.WaitReady("aaa", 1)
-	forger.Forge(kit.ForgedRecord{Name: "app", Namespace: target, Revision: 2, Status: "pending-upgrade", Manifest: configMap("settings", "pwned")})
+	forger.Forge(kit.ForgedRecord{Name: "app", Namespace: target, Revision: 2, Status: "pending-upgrade",
+		Manifest: configMap("settings", "pwned")})
 	w.says("aaa", v1alpha1.ConditionReady, v1alpha1.ReasonTransitioning)
 	w.PatchIn(kit.ConfigMaps, target, "settings", `{"data":{"key":"tampered"}}`)
 	w.WaitFieldIn(kit.ConfigMaps, target, "settings", "data.key", "declared")
 	w.WaitReady("app", 1)
 }
 
-// What a release does in another namespace is done with the rights of an account of the namespace in which the record is.
+// What a release does in another namespace is done with the rights of an account of the namespace in which the
+// record is.
 func TestStoredElsewhere_AccountOfTheRecordsNamespaceDecides(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(o *operator.ControllerOptions) { o.Impersonate = true })
 	target := w.Namespace(w.Apps + "-target")
-	w.createIn(serviceAccounts, w.Apps, map[string]any{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": map[string]any{"name": "robot"}})
-	w.createIn(serviceAccounts, target, map[string]any{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": map[string]any{"name": "robot"}})
+	w.createIn(serviceAccounts, w.Apps, map[string]any{"apiVersion": "v1", "kind": "ServiceAccount",
+		"metadata": map[string]any{"name": "robot"}})
+	w.createIn(serviceAccounts, target, map[string]any{"apiVersion": "v1", "kind": "ServiceAccount",
+		"metadata": map[string]any{"name": "robot"}})
 	w.grant(target, "target-robot", target)
 	w.installAsFlux(target, w.Chart("app", configMap("settings", "declared")))
 	w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.ServiceAccountName = "robot" })

@@ -18,7 +18,8 @@ func createManaged(e *kit.Env, name, release, value string) {
 	_, err := e.Kube.CoreV1().ConfigMaps(e.Apps).Create(e.Ctx, &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: name, Labels: map[string]string{"app.kubernetes.io/managed-by": "Helm"},
-			Annotations: map[string]string{"meta.helm.sh/release-name": release, "meta.helm.sh/release-namespace": e.Apps},
+			Annotations: map[string]string{"meta.helm.sh/release-name": release,
+				"meta.helm.sh/release-namespace": e.Apps},
 		},
 		Data: map[string]string{"key": value},
 	}, metav1.CreateOptions{FieldManager: "helm"})
@@ -27,7 +28,8 @@ func createManaged(e *kit.Env, name, release, value string) {
 	}
 }
 
-// Many releases that are locked in a short time share lists, and what is wrong with their objects is found all the same.
+// Many releases that are locked in a short time share lists, and what is wrong with their objects is found all the
+// same.
 func TestI5_ManyLocksAtOnceShareLists(t *testing.T) {
 	e := kit.New(t, shared)
 	proxy := e.Proxy()
@@ -54,7 +56,10 @@ func TestI5_ManyLocksAtOnceShareLists(t *testing.T) {
 	fence := kit.Fence{}
 	fence.Lock(e) // ConfigMaps are watched by now: what exists is not delivered any more
 	proxy.Reset()
-	held := proxy.HoldRequests(func(r *http.Request) bool { return strings.Contains(r.URL.Path, "/secrets/sh.helm.release.v1.r") })
+	held := proxy.HoldRequests(func(r *http.Request) bool {
+		return strings.Contains(r.URL.Path,
+			"/secrets/sh.helm.release.v1.r")
+	})
 	for r := range releases {
 		e.CreateHelmRelease(fmt.Sprintf("r%d", r))
 	}

@@ -51,27 +51,32 @@ func TestTracking_LifeOfARelease(t *testing.T) {
 			}
 
 			w.CreateHelmRelease("app")
-			w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonSecretNotFound, "locked as soon as Helm has installed it")
+			w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonSecretNotFound,
+				"locked as soon as Helm has installed it")
 			w.expectState("app", v1alpha1.StateSecretNotFound)
 
 			w.Helm(helm, "install", "app", chart, "--set", "key=one")
 			locked("one", 1)
 			w.Helm(helm, "upgrade", "app", chart, "--set", "key=two")
 			locked("two", 2)
-			if hr := w.HelmRelease("app"); hr.Status.State != v1alpha1.StateDeployed || hr.Status.Version != 2 || !strings.Contains(hr.Status.Description, "complete") {
+			if hr := w.HelmRelease("app"); hr.Status.State != v1alpha1.StateDeployed || hr.Status.Version != 2 ||
+				!strings.Contains(hr.Status.Description, "complete") {
 				t.Errorf("status is %s", w.asJSON(hr.Status))
 			}
 			w.Helm(helm, "rollback", "app", "1")
 			locked("one", 3)
 
-			if _, err := helm.Run(w.Ctx, "upgrade", "app", chart, "--namespace", w.Apps, "--set", "key=four,broken=true"); err == nil {
+			if _, err := helm.Run(w.Ctx, "upgrade", "app", chart, "--namespace", w.Apps, "--set",
+				"key=four,broken=true"); err == nil {
 				t.Fatal("the upgrade was to fail")
 			}
 			w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonNotDeployed, "revision 4", "failed")
 			w.WaitReason("app", v1alpha1.ConditionStalled, v1alpha1.ReasonNotDeployed)
 			w.expectState("app", v1alpha1.StateFailed)
 			w.staysUnlocked("constant")
-			w.Patch(kit.ConfigMaps, "constant", `{"data":{"key":"declared"}}`) // or Helm 4 refuses to upgrade: a conflict
+			w.Patch(
+				kit.ConfigMaps, "constant", `{"data":{"key":"declared"}}`,
+			) // or Helm 4 refuses to upgrade: a conflict
 			w.Helm(helm, "upgrade", "app", chart, "--set", "key=five", "--history-max", "1")
 			locked("five", 5)
 			w.Helm(helm, "upgrade", "app", chart, "--set", "key=six", "--history-max", "1")
@@ -105,15 +110,16 @@ func (w *world) staysUnlocked(name string) {
 	w.expectKey(name, edited)
 }
 
-// That it is reported as stuck after a quarter of an hour is left to the tests of pkg/lock, whose clock can be set: the time
-// counts from the creation of the record at least, which the API server dates.
+// That it is reported as stuck after a quarter of an hour is left to the tests of pkg/lock, whose clock can be set:
+// the time counts from the creation of the record at least, which the API server dates.
 func TestTracking_InterruptedUpgrade(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.lockFence()
 	w.Forge(kit.ForgedRecord{Name: "app", Manifest: configMap("settings", "one")})
 	w.Lock("app")
-	pending := kit.ForgedRecord{Name: "app", Revision: 2, Status: "pending-upgrade", Manifest: configMap("settings", "two")}
+	pending := kit.ForgedRecord{Name: "app", Revision: 2, Status: "pending-upgrade",
+		Manifest: configMap("settings", "two")}
 	// A label that is older than the Secret was copied from the revision before.
 	pending.Labels = map[string]string{"createdAt": "", "modifiedAt": strconv.FormatInt(time.Now().Unix()-3600, 10)}
 	record := w.Forge(pending)
@@ -156,7 +162,8 @@ func TestTracking_OneObjectInTwoReleases(t *testing.T) {
 	w := newWorld(t)
 	w.Forge(kit.ForgedRecord{Name: "first", Manifest: configMap("common", "first") + configMap("of-first", "declared")})
 	w.Lock("first")
-	w.Forge(kit.ForgedRecord{Name: "second", Manifest: configMap("common", "second") + configMap("of-second", "declared")})
+	w.Forge(kit.ForgedRecord{Name: "second", Manifest: configMap("common", "second") +
+		configMap("of-second", "declared")})
 	w.CreateHelmRelease("second")
 	w.says("second", v1alpha1.ConditionReady, v1alpha1.ReasonConflict, w.Apps+"/common", w.Operator+"/first")
 	w.WaitField(kit.ConfigMaps, "of-second", "data.key", "declared")
@@ -208,7 +215,8 @@ func TestI1_AnotherReleaseTakesOwnership(t *testing.T) {
 			var installing sync.WaitGroup
 			defer installing.Wait() // also when the test fails, after what is held has been let go
 			hold := between.HoldRequests(func(r *http.Request) bool {
-				return r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/secrets/sh.helm.release.v1.second.v1")
+				return r.Method == http.MethodPut &&
+					strings.HasSuffix(r.URL.Path, "/secrets/sh.helm.release.v1.second.v1")
 			})
 			defer hold.Release()
 			if helm.Kubeconfig, err = shared.KubeconfigFor("between-"+w.Apps, between.RESTConfig()); err != nil {
@@ -239,7 +247,9 @@ func TestI1_AnotherReleaseTakesOwnership(t *testing.T) {
 			}
 			w.expectKey("common", "second")
 			// A claim that no record backs is tampering.
-			w.Patch(kit.ConfigMaps, "fence", `{"metadata":{"annotations":{"meta.helm.sh/release-name":"second"}},"data":{"key":"down"}}`)
+			w.Patch(
+				kit.ConfigMaps, "fence", `{"metadata":{"annotations":{"meta.helm.sh/release-name":"second"}},"data":{"key":"down"}}`,
+			)
 			w.WaitField(kit.ConfigMaps, "fence", "data.key", "up")
 		})
 	}
@@ -261,7 +271,8 @@ func TestTracking_DetectWritesNothing(t *testing.T) {
 		}
 		return nil
 	})
-	w.says("app", v1alpha1.ConditionDrifted, v1alpha1.ReasonDriftDetected, "/edited", "data[key]", "tamperer", "/deleted")
+	w.says("app", v1alpha1.ConditionDrifted, v1alpha1.ReasonDriftDetected, "/edited", "data[key]", "tamperer",
+		"/deleted")
 	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonDriftDetected)
 	w.says("app", v1alpha1.ConditionLocked, v1alpha1.ReasonDetectOnly)
 	for _, d := range w.HelmRelease("app").Status.RecentDrift {
@@ -342,7 +353,8 @@ func TestTracking_OthersHelmReleasesAreLeftAlone(t *testing.T) {
 		t.Errorf("it is claimed by %q", by)
 	}
 	// And another one takes a locked one over.
-	w.PatchHelmRelease("claimed", `{"metadata":{"annotations":{"`+v1alpha1.ManagedByAnnotation+`":"another-controller"}}}`)
+	w.PatchHelmRelease("claimed", `{"metadata":{"annotations":{"`+v1alpha1.ManagedByAnnotation+
+		`":"another-controller"}}}`)
 	w.Eventually("the operator has taken note", func() error {
 		if !strings.Contains(w.operator.Log(), "no longer looking after release "+w.Apps+"/claimed") {
 			return fmt.Errorf("its log does not say so")

@@ -34,7 +34,8 @@ func (e *Env) Patch(gvr schema.GroupVersionResource, name, patch string) *unstru
 // PatchIn is Patch for an object anywhere.
 func (e *Env) PatchIn(gvr schema.GroupVersionResource, namespace, name, patch string) *unstructured.Unstructured {
 	e.Helper()
-	u, err := e.In(gvr, namespace).Patch(e.Ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: Tamperer})
+	u, err := e.In(gvr, namespace).Patch(e.Ctx, name, types.MergePatchType, []byte(patch),
+		metav1.PatchOptions{FieldManager: Tamperer})
 	if err != nil {
 		e.Fatal(err)
 	}

@@ -34,8 +34,8 @@ var (
 // patience is how long Eventually waits: long enough for a busy machine, as nothing is measured by it.
 const patience = 60 * time.Second
 
-// Env is one test's part of a control plane: a namespace for HelmReleases, a namespace for releases, and clients that go
-// straight to the API server.
+// Env is one test's part of a control plane: a namespace for HelmReleases, a namespace for releases, and clients
+// that go straight to the API server.
 type Env struct {
 	testing.TB
 	Ctx     context.Context
@@ -72,7 +72,8 @@ func New(t testing.TB, c *cluster.Cluster) *Env {
 // Namespace creates a namespace and returns its name.
 func (e *Env) Namespace(name string) string {
 	e.Helper()
-	_, err := e.Kube.CoreV1().Namespaces().Create(e.Ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	_, err := e.Kube.CoreV1().Namespaces().Create(e.Ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}},
+		metav1.CreateOptions{})
 	if err != nil {
 		e.Fatal(err)
 	}
@@ -89,8 +90,8 @@ func (e *Env) Helm(h cluster.Helm, args ...string) string {
 	return out
 }
 
-// Helms are the Helm versions that a test runs with, by their names. Without a control plane there is one entry all the same, so
-// that its test is skipped where it asks for an environment, and seen to be.
+// Helms are the Helm versions that a test runs with, by their names. Without a control plane there is one entry all
+// the same, so that its test is skipped where it asks for an environment, and seen to be.
 func Helms(c *cluster.Cluster) map[string]cluster.Helm {
 	if c == nil {
 		return map[string]cluster.Helm{"no control plane": {}}
@@ -125,7 +126,8 @@ func (e *Env) CreateHelmRelease(name string, change ...func(*v1alpha1.HelmReleas
 	}
 	unstructured.RemoveNestedField(content, "status")
 	obj := &unstructured.Unstructured{Object: content}
-	if _, err := e.Dynamic.Resource(HelmReleases).Namespace(e.Operator).Create(e.Ctx, obj, metav1.CreateOptions{}); err != nil {
+	if _, err := e.Dynamic.Resource(HelmReleases).Namespace(e.Operator).Create(e.Ctx, obj,
+		metav1.CreateOptions{}); err != nil {
 		e.Fatal(err)
 	}
 }
@@ -157,7 +159,8 @@ func (e *Env) WaitReady(name string, revision int) *v1alpha1.HelmRelease {
 	var hr *v1alpha1.HelmRelease
 	e.Eventually("HelmRelease "+name+" is Ready", func() error {
 		hr = e.HelmRelease(name)
-		if !meta.IsStatusConditionTrue(hr.Status.Conditions, v1alpha1.ConditionReady) || (revision != 0 && hr.Status.Revision != revision) {
+		if !meta.IsStatusConditionTrue(hr.Status.Conditions, v1alpha1.ConditionReady) ||
+			(revision != 0 && hr.Status.Revision != revision) {
 			return fmt.Errorf("status is %s", describe(hr))
 		}
 		return nil

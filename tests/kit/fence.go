@@ -17,8 +17,9 @@ func (f *Fence) Lock(e *Env) {
 	e.Lock("fence")
 }
 
-// Pass returns when the operator has seen all changes of ConfigMaps that were made before the call, and has had the time
-// to act on them: it sees the events of one kind in their order, and the fence has been restored three times since.
+// Pass returns when the operator has seen all changes of ConfigMaps that were made before the call, and has had the
+// time to act on them: it sees the events of one kind in their order, and the fence has been restored three times
+// since.
 func (f *Fence) Pass(e *Env) {
 	e.Helper()
 	for range 3 {

@@ -84,7 +84,8 @@ func (e *Env) Forge(r ForgedRecord) *corev1.Secret {
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: e.Apps, Name: fmt.Sprintf("sh.helm.release.v1.%s.v%d", r.Name, r.Revision),
-			Labels: map[string]string{"owner": "helm", "name": r.Name, "version": strconv.Itoa(r.Revision), "status": r.Status,
+			Labels: map[string]string{"owner": "helm", "name": r.Name, "version": strconv.Itoa(r.Revision),
+				"status":    r.Status,
 				"createdAt": strconv.FormatInt(time.Now().Unix(), 10)},
 		},
 		Type: "helm.sh/release.v1",

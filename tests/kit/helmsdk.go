@@ -18,12 +18,14 @@ type HelmSDK struct {
 	answers  *bufio.Scanner
 }
 
-// HelmSDK starts Helm 3 as a library for a release in a namespace, whose records are stored in another one if storage says so.
+// HelmSDK starts Helm 3 as a library for a release in a namespace, whose records are stored in another one if
+// storage says so.
 func (e *Env) HelmSDK(namespace, storage string) *HelmSDK {
 	e.Helper()
-	// It ends when there are no more requests, and so after the context of the test. Compiled as helm3 is for the control plane,
-	// whose packages are these.
-	program := exec.CommandContext(context.WithoutCancel(e.Ctx), "go", "-C", "../helmsdk", "run", "-trimpath", "-buildvcs=false", ".",
+	// It ends when there are no more requests, and so after the context of the test. Compiled as helm3 is for the
+	// control plane, whose packages are these.
+	program := exec.CommandContext(context.WithoutCancel(e.Ctx), "go", "-C", "../helmsdk", "run", "-trimpath",
+		"-buildvcs=false", ".",
 		"-kubeconfig", e.Cluster.Kubeconfig(), "-namespace", namespace, "-storage", storage, "-cache", e.TempDir())
 	program.Env, program.Stderr = append(os.Environ(), "CGO_ENABLED=0"), os.Stderr
 	requests, err := program.StdinPipe()

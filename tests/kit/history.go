@@ -112,7 +112,8 @@ func (h *History) CatchUp() {
 			h.mu.Lock()
 			defer h.mu.Unlock()
 			if live != nil && live.GetResourceVersion() != h.version[key] {
-				return fmt.Errorf("%s %s is at %s, recorded is %s", key.Resource.Resource, key.Name, live.GetResourceVersion(), h.version[key])
+				return fmt.Errorf("%s %s is at %s, recorded is %s", key.Resource.Resource, key.Name,
+					live.GetResourceVersion(), h.version[key])
 			}
 			return nil
 		})

@@ -37,8 +37,8 @@ func NewApplier(e *Env, program string) *Applier {
 	return &Applier{e: e, apply: apply.New(client, apply.NewClientFactory(config))}
 }
 
-// OlderOperator leaves what the older operator left: it did no more than wrangler's apply, so that the same calls leave the
-// same labels, annotations and field ownership. It locks once per call instead of watching.
+// OlderOperator leaves what the older operator left: it did no more than wrangler's apply, so that the same calls
+// leave the same labels, annotations and field ownership. It locks once per call instead of watching.
 type OlderOperator struct{ *Applier }
 
 // NewOlderOperator returns an older operator.
@@ -47,8 +47,8 @@ func NewOlderOperator(e *Env) *OlderOperator {
 	return &OlderOperator{NewApplier(e, "helm-locker")}
 }
 
-// HelmRelease creates a HelmRelease that the older operator has claimed. At the end of the test its finalizer goes, if it is
-// still there: with it the definition of HelmReleases could not be deleted any more.
+// HelmRelease creates a HelmRelease that the older operator has claimed. At the end of the test its finalizer goes,
+// if it is still there: with it the definition of HelmReleases could not be deleted any more.
 func (o *OlderOperator) HelmRelease(name string) {
 	o.e.Helper()
 	o.e.CreateHelmRelease(name, func(hr *v1alpha1.HelmRelease) {
@@ -57,7 +57,8 @@ func (o *OlderOperator) HelmRelease(name string) {
 	})
 	ctx := context.WithoutCancel(o.e.Ctx)
 	o.e.Cleanup(func() {
-		_, err := o.e.In(HelmReleases, o.e.Operator).Patch(ctx, name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+		_, err := o.e.In(HelmReleases, o.e.Operator).Patch(ctx, name, types.MergePatchType,
+			[]byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
 			o.e.Error(err)
 		}
@@ -67,7 +68,8 @@ func (o *OlderOperator) HelmRelease(name string) {
 // Lock makes the objects of a manifest what the release of that name in Apps declares, and marks them.
 func (o *OlderOperator) Lock(name, manifest string) {
 	o.e.Helper()
-	o.Apply("object-set-applier", o.e.Apps+"/"+name, schema.FromAPIVersionAndKind("internal.cattle.io/v1alpha1", "objectSetState"), manifest)
+	o.Apply("object-set-applier", o.e.Apps+"/"+name,
+		schema.FromAPIVersionAndKind("internal.cattle.io/v1alpha1", "objectSetState"), manifest)
 }
 
 // Apply applies and marks objects under the name of a set and with an owner, which is called NAMESPACE/NAME.

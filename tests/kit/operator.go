@@ -1,5 +1,5 @@
-// Package kit is what tests of the operator share: an operator in this process against a control plane, releases made by
-// real Helm, and ways to wait for and to look at what becomes of them.
+// Package kit is what tests of the operator share: an operator in this process against a control plane, releases
+// made by real Helm, and ways to wait for and to look at what becomes of them.
 package kit
 
 import (
@@ -30,17 +30,20 @@ type Operator struct {
 	log  *logBuffer
 }
 
-// StartOperator starts an operator that talks to the API server by config, looks after the HelmReleases of namespace,
-// and logs at trace level. It is stopped at the end of the test; an operator that ends by itself fails the test. Without
-// further options it leads at once and serves nothing.
-func StartOperator(t testing.TB, config *rest.Config, namespace string, options ...func(*operator.ControllerOptions)) *Operator {
+// StartOperator starts an operator that talks to the API server by config, looks after the HelmReleases of
+// namespace, and logs at trace level. It is stopped at the end of the test; an operator that ends by itself fails
+// the test. Without further options it leads at once and serves nothing.
+func StartOperator(
+	t testing.TB, config *rest.Config, namespace string, options ...func(*operator.ControllerOptions),
+) *Operator {
 	t.Helper()
 	buffer := &logBuffer{}
 	log, err := operator.NewLogger(buffer, "trace", "text")
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := operator.ControllerOptions{ClientConfig: clientConfig{config}, Namespace: namespace, ControllerName: namespace, Log: log}
+	o := operator.ControllerOptions{ClientConfig: clientConfig{config}, Namespace: namespace,
+		ControllerName: namespace, Log: log}
 	for _, option := range options {
 		option(&o)
 	}
@@ -77,8 +80,8 @@ func (o *Operator) Stop() {
 	}
 }
 
-// StopWhileHeld tells the operator to stop while it waits for a request that is held, lets the request go once the operator has
-// begun to stop (it watches nothing by way of proxy any more), and waits until it has ended.
+// StopWhileHeld tells the operator to stop while it waits for a request that is held, lets the request go once the
+// operator has begun to stop (it watches nothing by way of proxy any more), and waits until it has ended.
 func (e *Env) StopWhileHeld(o *Operator, proxy *cluster.Proxy, hold *cluster.Hold) {
 	e.Helper()
 	stopped := make(chan struct{})

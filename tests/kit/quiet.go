@@ -24,7 +24,8 @@ func (e *Env) Versions(namespace string, resources ...schema.GroupVersionResourc
 	e.Helper()
 	versions := map[string]string{}
 	for _, gvr := range resources {
-		list, err := e.In(gvr, namespace).List(e.Ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/managed-by=Helm"})
+		list, err := e.In(gvr, namespace).List(e.Ctx,
+			metav1.ListOptions{LabelSelector: "app.kubernetes.io/managed-by=Helm"})
 		if err != nil {
 			e.Fatal(err)
 		}
@@ -49,8 +50,9 @@ func (e *Env) ExpectVersions(before map[string]string, namespace string, resourc
 	}
 }
 
-// ObjectWrites returns the requests through a proxy that were to change objects of releases: all writes but those to
-// HelmReleases, Events and Leases, to definitions, to the operator's own Secret, questions to the authorizer, and dry runs.
+// ObjectWrites returns the requests through a proxy that were to change objects of releases: all writes but those
+// to HelmReleases, Events and Leases, to definitions, to the operator's own Secret, questions to the authorizer,
+// and dry runs.
 func ObjectWrites(p *cluster.Proxy) []cluster.Request {
 	var writes []cluster.Request
 	for _, r := range p.Writes() {
@@ -65,24 +67,26 @@ func ObjectWrites(p *cluster.Proxy) []cluster.Request {
 	return writes
 }
 
-// IsOwn reports whether a request is about what the operator writes to in its own name and on its own account: HelmReleases, Events,
-// Leases and the Secret of IsMark.
+// IsOwn reports whether a request is about what the operator writes to in its own name and on its own account:
+// HelmReleases, Events, Leases and the Secret of IsMark.
 func IsOwn(r cluster.Request) bool {
 	return IsMark(r) || slices.Contains([]string{"helmreleases", "events", "leases"}, r.Resource())
 }
 
-// IsMark reports whether a request writes a mark, which an operator does in place of a list of release records. The first one
-// makes the Secret.
+// IsMark reports whether a request writes a mark, which an operator does in place of a list of release records. The
+// first one makes the Secret.
 func IsMark(r cluster.Request) bool {
 	return r.Resource() == "secrets" &&
-		(strings.HasSuffix(r.Path, enforce.MarkSuffix) || r.Method == http.MethodPost && bytes.Contains(r.Body, []byte(enforce.MarkSuffix)))
+		(strings.HasSuffix(r.Path, enforce.MarkSuffix) ||
+			r.Method == http.MethodPost && bytes.Contains(r.Body, []byte(enforce.MarkSuffix)))
 }
 
-// WaitEvent waits until an Event of a reason about a HelmRelease is stored. An operator writes Events in their order, after what they
-// tell of, and waits for none of them: what is to follow it in peace has to.
+// WaitEvent waits until an Event of a reason about a HelmRelease is stored. An operator writes Events in their
+// order, after what they tell of, and waits for none of them: what is to follow it in peace has to.
 func (e *Env) WaitEvent(helmRelease, reason string) {
 	e.Helper()
-	about := fields.Set{"involvedObject.kind": "HelmRelease", "involvedObject.name": helmRelease, "reason": reason}.String()
+	about := fields.Set{"involvedObject.kind": "HelmRelease", "involvedObject.name": helmRelease,
+		"reason": reason}.String()
 	e.Eventually(fmt.Sprintf("event %s of HelmRelease %s is stored", reason, helmRelease), func() error {
 		list, err := e.Kube.CoreV1().Events(e.Operator).List(e.Ctx, metav1.ListOptions{FieldSelector: about})
 		if err == nil && len(list.Items) == 0 {

@@ -9,14 +9,18 @@ import (
 	"github.com/rancher/helm-locker/pkg/operator"
 )
 
-// RunOperator is StartOperator for an operator that is expected to end by itself: what operator.Run returns is sent once.
-func RunOperator(t testing.TB, config *rest.Config, namespace string, options ...func(*operator.ControllerOptions)) <-chan error {
+// RunOperator is StartOperator for an operator that is expected to end by itself: what operator.Run returns is sent
+// once.
+func RunOperator(
+	t testing.TB, config *rest.Config, namespace string, options ...func(*operator.ControllerOptions),
+) <-chan error {
 	t.Helper()
 	log, err := operator.NewLogger(&logBuffer{}, "info", "text")
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := operator.ControllerOptions{ClientConfig: clientConfig{config}, Namespace: namespace, ControllerName: namespace, Log: log}
+	o := operator.ControllerOptions{ClientConfig: clientConfig{config}, Namespace: namespace,
+		ControllerName: namespace, Log: log}
 	for _, option := range options {
 		option(&o)
 	}

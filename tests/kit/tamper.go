@@ -37,8 +37,8 @@ func (t Tampering) shape() string {
 	return strings.Join(segments, "/")
 }
 
-// Tamperings returns every way to damage what an object declares, in a fixed order: an edit of each scalar, and a removal
-// of each scalar, map and list element. What identifies the object, null and status are left out.
+// Tamperings returns every way to damage what an object declares, in a fixed order: an edit of each scalar, and a
+// removal of each scalar, map and list element. What identifies the object, null and status are left out.
 func Tamperings(declared map[string]any) []Tampering {
 	var found []Tampering
 	var walk func(path []string, value any)
@@ -75,8 +75,8 @@ func identifies(path []string) bool {
 	return false
 }
 
-// Sample returns at most limit tamperings that differ as much as they can: one of each shape before a second of any, and
-// spread evenly over the object.
+// Sample returns at most limit tamperings that differ as much as they can: one of each shape before a second of
+// any, and spread evenly over the object.
 func Sample(all []Tampering, limit int) []Tampering {
 	if len(all) <= limit {
 		return all
@@ -101,8 +101,8 @@ func Sample(all []Tampering, limit int) []Tampering {
 	return chosen
 }
 
-// Patches returns JSON patches that do a tampering to the live form of the declared object, the likeliest to be accepted
-// first; none when the live object does not hold what is declared there.
+// Patches returns JSON patches that do a tampering to the live form of the declared object, the likeliest to be
+// accepted first; none when the live object does not hold what is declared there.
 func (t Tampering) Patches(declared, live map[string]any) ([][]byte, error) {
 	path, value, found := locate(t.Path, declared, live)
 	if !found {
@@ -126,8 +126,8 @@ func (t Tampering) Patches(declared, live map[string]any) ([][]byte, error) {
 	return patches, nil
 }
 
-// Locate returns the path in the live object that the tampering is about, and what is there; not ok when the live object does
-// not hold what is declared there.
+// Locate returns the path in the live object that the tampering is about, and what is there; not ok when the live
+// object does not hold what is declared there.
 func (t Tampering) Locate(declared, live map[string]any) (path []string, value any, ok bool) {
 	return locate(t.Path, declared, live)
 }

@@ -21,8 +21,8 @@ func others(value any) []any {
 	return nil
 }
 
-// otherTexts returns texts in place of one: others of its enumeration, other numbers at its begin or end, and longer ones.
-// The last is base64, for the data of a Secret.
+// otherTexts returns texts in place of one: others of its enumeration, other numbers at its begin or end, and
+// longer ones. The last is base64, for the data of a Secret.
 func otherTexts(v string) []any {
 	var found []any
 	for _, e := range enumerations() {
@@ -44,11 +44,14 @@ func otherTexts(v string) []any {
 // enumerations are values of which the API server takes no others in some place.
 func enumerations() [][]string {
 	return [][]string{
-		{"TCP", "UDP"}, {"http", "https"}, {"Always", "IfNotPresent", "Never"}, {"Fail", "Ignore"}, {"Equivalent", "Exact"},
+		{"TCP", "UDP"}, {"http", "https"}, {"Always", "IfNotPresent", "Never"}, {"Fail", "Ignore"},
+		{"Equivalent", "Exact"},
 		{"Prefix", "Exact"}, {"ClusterIP", "NodePort", "LoadBalancer"}, {"RollingUpdate", "Recreate", "OnDelete"},
-		{"HTTP", "HTTPS"}, {"ReadWriteOnce", "ReadWriteMany"}, {"Local", "Cluster"}, {"None", "ClientIP", "NoneOnDryRun"},
+		{"HTTP", "HTTPS"}, {"ReadWriteOnce", "ReadWriteMany"}, {"Local", "Cluster"},
+		{"None", "ClientIP", "NoneOnDryRun"},
 		{"Namespaced", "Cluster", "*"}, {"CREATE", "UPDATE", "DELETE"}, {"NotIn", "In"}, {"OrderedReady", "Parallel"},
-		{"ClusterFirst", "Default"}, {"RuntimeDefault", "Unconfined"}, {"cpu", "memory"}, {"string", "integer", "boolean"},
+		{"ClusterFirst", "Default"}, {"RuntimeDefault", "Unconfined"}, {"cpu", "memory"},
+		{"string", "integer", "boolean"},
 		{"object", "array"}, {"SingleStack", "PreferDualStack"}, {"Ingress", "Egress"}, {"true", "false"},
 		{"ServiceAccount", "User"}, {"map", "atomic", "set"}, {"int32", "int64"},
 	}

@@ -1,5 +1,5 @@
-// Model checks the order proof of the promise "never revert Helm" (I1) with SPIN: order.pml is the proof as a Promela model, variants.go
-// lists what is run. README.md says what is modelled and what is not.
+// Model checks the order proof of the promise "never revert Helm" (I1) with SPIN: order.pml is the proof as a
+// Promela model, variants.go lists what is run. README.md says what is modelled and what is not.
 package main
 
 import (
@@ -59,7 +59,8 @@ func check(ctx context.Context, t tools, match *regexp.Regexp, trail bool, out i
 			surprises++
 			verdict = "SURPRISE, expected: " + v.expect
 		}
-		if _, err := fmt.Fprintf(out, "%-34s %-44s %10d states %5.1f s  %s\n", v.name, result.found(), result.states, result.took.Seconds(), verdict); err != nil {
+		if _, err := fmt.Fprintf(out, "%-34s %-44s %10d states %5.1f s  %s\n", v.name, result.found(), result.states,
+			result.took.Seconds(), verdict); err != nil {
 			return err
 		}
 		if trail && result.trail != "" {

@@ -94,7 +94,8 @@ func (t tools) run(ctx context.Context, v variant, trail bool) (r result, err er
 	if _, err := execute(ctx, dir, t.spin, append(options, "-a", modelFile)...); err != nil {
 		return r, err
 	}
-	if _, err := execute(ctx, dir, t.cc, "-O2", "-DSAFETY", "-DCOLLAPSE", "-DMEMLIM="+memoryLimit, "-o", "pan", "pan.c"); err != nil {
+	if _, err := execute(ctx, dir, t.cc, "-O2", "-DSAFETY", "-DCOLLAPSE", "-DMEMLIM="+
+		memoryLimit, "-o", "pan", "pan.c"); err != nil {
 		return r, err
 	}
 	begun := time.Now()

@@ -73,7 +73,8 @@ func newCompiler(t *testing.T) *compiler {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles", "./...")
+	list := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles",
+		"./...")
 	list.Dir, list.Stderr = root, os.Stderr
 	text, err := list.Output()
 	if err != nil {

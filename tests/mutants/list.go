@@ -18,10 +18,11 @@ const (
 	watch       = "./pkg/watch"
 )
 
-// mutants returns the list, in the order of the promises. Where a promise is kept in two places, so that breaking one of
-// them breaks nothing, there is no mutant of that one; a comment says so.
+// mutants returns the list, in the order of the promises. Where a promise is kept in two places, so that breaking
+// one of them breaks nothing, there is no mutant of that one; a comment says so.
 func mutants() []mutant {
-	return slices.Concat(neverRevertHelm(), neverDelete(), leaveNoTrace(), asHelmLeftIt(), noDriftLost(), noWriteLoops(), secretsStaySecret(),
+	return slices.Concat(neverRevertHelm(), neverDelete(), leaveNoTrace(), asHelmLeftIt(), noDriftLost(),
+		noWriteLoops(), secretsStaySecret(),
 		noExemption(), allOrNothing(), badInput(), hostileInput(), costFollowsLocks(), noBorrowedRights(),
 		neighbours(), everyKind(), tenantsApart())
 }

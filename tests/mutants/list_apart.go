@@ -3,7 +3,8 @@ package main
 // tenantsApart are the mutants of I12: what one namespace does is at nobody else's cost.
 func tenantsApart() []mutant {
 	const pkgController = "pkg/controller/"
-	const semaphore, slots, drift, owners = pkgController + "semaphore.go", pkgController + "slots.go", pkgController + "drift.go", pkgController + "owners.go"
+	const semaphore, slots, drift, owners = pkgController + "semaphore.go", pkgController + "slots.go", pkgController +
+		"drift.go", pkgController + "owners.go"
 	return []mutant{
 		{
 			promise: "I12", what: "what waits for an answer does so in a slot that all share",
@@ -32,8 +33,9 @@ func tenantsApart() []mutant {
 		},
 		{
 			promise: "I12", what: "a manifest that does not parse is parsed at each event of its HelmRelease",
-			edit: edit{pkgController + "reconcile.go", `	if c.refusedBefore(key, rec) {`, `	if c.refusedBefore(key, rec) && rec.Revision < 0 {`},
-			pkg:  integration, run: "TestI12_ManifestThatDoesNotParseIsReadOnce",
+			edit: edit{pkgController + "reconcile.go", `	if c.refusedBefore(key, rec) {`,
+				`	if c.refusedBefore(key, rec) && rec.Revision < 0 {`},
+			pkg: integration, run: "TestI12_ManifestThatDoesNotParseIsReadOnce",
 		},
 		{
 			promise: "I12", what: "a comparison on the page keeps all large objects in memory",

@@ -1,9 +1,10 @@
 package main
 
-// neverRevertHelm are the mutants of I1: the parts of the order proof, one by one. Each is found by the test that forces the
-// interleaving in which it decides. Upgrades at random only find what breaks two safeguards at once.
+// neverRevertHelm are the mutants of I1: the parts of the order proof, one by one. Each is found by the test that
+// forces the interleaving in which it decides. Upgrades at random only find what breaks two safeguards at once.
 func neverRevertHelm() []mutant {
-	const proof, write, confirm, amend = "pkg/enforce/proof.go", "pkg/enforce/write.go", "pkg/controller/confirm.go", "pkg/controller/amend.go"
+	const proof, write, confirm, amend = "pkg/enforce/proof.go", "pkg/enforce/write.go", "pkg/controller/confirm.go",
+		"pkg/controller/amend.go"
 	return []mutant{
 		{
 			promise: "I1", what: "the record is not read before a write",
@@ -59,10 +60,12 @@ func neverRevertHelm() []mutant {
 			pkg: watch, run: "TestARecordThatIsMadeAMarkIsForgotten",
 		},
 		{
-			promise: "I1", what: "a release stays locked while Helm upgrades it, and the record is not read before a write",
+			promise: "I1", what: "a release stays locked while Helm upgrades it, and the record is not read before a " +
+				"write",
 			edit: edit{proof, `	return now.Same(rec), nil`, `	return now.Key == rec.Key, nil`},
-			also: []edit{{"pkg/controller/reconcile.go", `	if !d.Lock {`, `	if !d.Lock && d.State != v1alpha1.StateTransitioning {`}},
-			pkg:  order, run: "TestI1_UpgradesUnderLock/without_drift",
+			also: []edit{{"pkg/controller/reconcile.go", `	if !d.Lock {`,
+				`	if !d.Lock && d.State != v1alpha1.StateTransitioning {`}},
+			pkg: order, run: "TestI1_UpgradesUnderLock/without_drift",
 		},
 		{
 			promise: "I1", what: "a patch goes out without the observed resourceVersion",
@@ -76,7 +79,8 @@ func neverRevertHelm() []mutant {
 			pkg: order, run: "TestI1_ResourceVersionPrecondition/helm_4",
 		},
 		{
-			promise: "I1", what: "a server-side apply goes out without the observed uid, and creates what Helm has deleted",
+			promise: "I1", what: "a server-side apply goes out without the observed uid, and creates what Helm has " +
+				"deleted",
 			edit: edit{write, `	setPath(desired, string(r.Live.GetUID()), "metadata", "uid")`, ``},
 			pkg:  order, run: "TestI1_WriteAfterHelmDeleted/uninstall/helm_4",
 		},
@@ -89,13 +93,15 @@ func neverRevertHelm() []mutant {
 		},
 		{
 			promise: "I1", what: "a replacement stays although Helm uninstalls",
-			edit: edit{"pkg/controller/replace.go", `	w, made, err := c.write(ctx, l, v, true, c.enforcer.Replace)`, `	w, made, err := c.write(ctx, l, v, false, c.enforcer.Replace)`},
-			pkg:  integration, run: "TestI1_ReplacementWhileHelmBegins/uninstalling",
+			edit: edit{"pkg/controller/replace.go", `	w, made, err := c.write(ctx, l, v, true, c.enforcer.Replace)`,
+				`	w, made, err := c.write(ctx, l, v, false, c.enforcer.Replace)`},
+			pkg: integration, run: "TestI1_ReplacementWhileHelmBegins/uninstalling",
 		},
 		{
 			promise: "I1", what: "another release counts only when it is deployed",
-			edit: edit{"pkg/controller/owners.go", `found && rec.Status != release.StatusUninstalled {`, `found && rec.Status == release.StatusDeployed {`},
-			pkg:  integration, run: "TestI1_AnotherReleaseTakesOwnership/helm_3",
+			edit: edit{"pkg/controller/owners.go", `found && rec.Status != release.StatusUninstalled {`,
+				`found && rec.Status == release.StatusDeployed {`},
+			pkg: integration, run: "TestI1_AnotherReleaseTakesOwnership/helm_3",
 		},
 		{
 			promise: "I1", what: "the record is not read again after a creation",
@@ -104,8 +110,9 @@ func neverRevertHelm() []mutant {
 		},
 		{
 			promise: "I1", what: "the second check is given up when the API server does not answer",
-			edit: edit{confirm, `	if err := c.confirmWrites(ctx, key); err != nil {`, `	if err := ctx.Err(); err != nil {`},
-			pkg:  order, run: "TestI1_SecondCheckIsRepeatedUntilAnswered/helm_3",
+			edit: edit{confirm, `	if err := c.confirmWrites(ctx, key); err != nil {`,
+				`	if err := ctx.Err(); err != nil {`},
+			pkg: order, run: "TestI1_SecondCheckIsRepeatedUntilAnswered/helm_3",
 		},
 		{
 			promise: "I1", what: "what was created is taken back for any newer record",
@@ -123,23 +130,29 @@ func neverRevertHelm() []mutant {
 		},
 		{
 			promise: "I1", what: "a claim that was created again is taken back",
-			edit: edit{confirm, `	case lock.HoldsData(w.Object.ID.GroupKind()):`, `	case lock.HoldsData(w.Object.ID.GroupKind()) && lost:`},
-			pkg:  order, run: "TestI1_WhatHoldsDataIsNeverTakenBack",
+			edit: edit{confirm, `	case lock.HoldsData(w.Object.ID.GroupKind()):`,
+				`	case lock.HoldsData(w.Object.ID.GroupKind()) && lost:`},
+			pkg: order, run: "TestI1_WhatHoldsDataIsNeverTakenBack",
 		},
 		{
 			promise: "I1", what: "creations are confirmed when all of them are made",
-			edit: edit{"pkg/controller/act.go", `					confirmations.Go(func() { c.created(ctx, l, v, w) })`, `					confirmations.Go(func() { writes.Wait(); c.created(ctx, l, v, w) })`},
-			pkg:  order, run: "TestI1_EachCreationIsConfirmedByItself",
+			edit: edit{
+				"pkg/controller/act.go", `					confirmations.Go(func() { c.created(ctx, l, v, w) })`,
+				`					confirmations.Go(func() { writes.Wait(); c.created(ctx, l, v, w) })`,
+			},
+			pkg: order, run: "TestI1_EachCreationIsConfirmedByItself",
 		},
 		{
 			promise: "I1", what: "what Helm wrote while ownership was handed over counts as written by the operator",
-			edit: edit{write, `	if !reflect.DeepEqual(helmEntries(now), helmEntries(done)) {`, `	if !reflect.DeepEqual(helmEntries(now), helmEntries(now)) {`},
-			pkg:  enforce, run: "TestI1_OwnershipThatHelmWroteIsNotTakenForOurs",
+			edit: edit{write, `	if !reflect.DeepEqual(helmEntries(now), helmEntries(done)) {`,
+				`	if !reflect.DeepEqual(helmEntries(now), helmEntries(now)) {`},
+			pkg: enforce, run: "TestI1_OwnershipThatHelmWroteIsNotTakenForOurs",
 		},
 		{
 			promise: "I1", what: "nobody looks again after a revert around which Helm began to work",
-			edit: edit{confirm, `	if err := c.confirmWrites(ctx, key); err != nil {`, `	if err := ctx.Err(); err != nil {`},
-			pkg:  order, run: "TestI1_RevertThatLandsAfterHelmFoundNothingToDo/upgrade_that_fails",
+			edit: edit{confirm, `	if err := c.confirmWrites(ctx, key); err != nil {`,
+				`	if err := ctx.Err(); err != nil {`},
+			pkg: order, run: "TestI1_RevertThatLandsAfterHelmFoundNothingToDo/upgrade_that_fails",
 		},
 		{
 			promise: "I1", what: "the operator writes what Helm has not come to yet",
@@ -188,8 +201,9 @@ func neverRevertHelm() []mutant {
 		},
 		{
 			promise: "I1", what: "an operator that is stopped leaves a creation unconfirmed",
-			edit: edit{"pkg/controller/unanswered.go", `context.WithCancel(context.WithoutCancel(ctx))`, `context.WithCancel(ctx)`},
-			pkg:  ha, run: "TestI1_StoppedBetweenACreationAndItsSecondCheck",
+			edit: edit{"pkg/controller/unanswered.go", `context.WithCancel(context.WithoutCancel(ctx))`,
+				`context.WithCancel(ctx)`},
+			pkg: ha, run: "TestI1_StoppedBetweenACreationAndItsSecondCheck",
 		},
 		{
 			promise: "I1", what: "an operator that is stopped leaves the deletion of a leftover unconfirmed",
@@ -218,13 +232,15 @@ func neverRevertHelm() []mutant {
 		},
 		{
 			promise: "I1", what: "the pages of a list of records are of several revisions",
-			edit: edit{"pkg/enforce/pages.go", `			taken, options.Continue = nil, ""`, `			options.Continue = ""`},
-			pkg:  enforce, run: "TestPagesAreOfOneRevision",
+			edit: edit{"pkg/enforce/pages.go", `			taken, options.Continue = nil, ""`,
+				`			options.Continue = ""`},
+			pkg: enforce, run: "TestPagesAreOfOneRevision",
 		},
 		{
 			promise: "I1", what: "a check holds although the newest record cannot be read",
-			edit: edit{proof, `		return rec, fmt.Errorf("record %s: %w", m.Name, err)`, `		return release.Record{}, nil`},
-			pkg:  enforce, run: "TestHoldsIsAnErrorWhenARecordCannotBeRead",
+			edit: edit{proof, `		return rec, fmt.Errorf("record %s: %w", m.Name, err)`,
+				`		return release.Record{}, nil`},
+			pkg: enforce, run: "TestHoldsIsAnErrorWhenARecordCannotBeRead",
 		},
 		{
 			promise: "I1", what: "a release is locked while Helm upgrades it",
@@ -234,8 +250,9 @@ func neverRevertHelm() []mutant {
 		},
 		{
 			promise: "I1", what: "of two records the one of the lower revision counts as newest",
-			edit: edit{"pkg/release/record.go", `		cmp.Compare(a.Revision, b.Revision),`, `		cmp.Compare(b.Revision, a.Revision),`},
-			pkg:  releases, run: "TestNewestIsTheHighestRevisionInAnyOrder",
+			edit: edit{"pkg/release/record.go", `		cmp.Compare(a.Revision, b.Revision),`,
+				`		cmp.Compare(b.Revision, a.Revision),`},
+			pkg: releases, run: "TestNewestIsTheHighestRevisionInAnyOrder",
 		},
 	}
 }

@@ -1,10 +1,12 @@
 package main
 
-// deleteLocked is what a mutant does to every object of the lock l that is in group "" and for which the condition holds.
+// deleteLocked is what a mutant does to every object of the lock l that is in group "" and for which the condition
+// holds.
 func deleteLocked(condition string) string {
 	return `l.LookAt(c.Clock.Now(), func(o *lock.Object) bool {
 			if o.GVK.Group == "" && ` + condition + ` {
-				_ = c.clients.Kubernetes.CoreV1().RESTClient().Delete().Namespace(o.ID.Namespace).Resource(o.GVR.Resource).Name(o.ID.Name).Do(context.Background()).Error()
+				_ = c.clients.Kubernetes.CoreV1().RESTClient().Delete().
+					Namespace(o.ID.Namespace).Resource(o.GVR.Resource).Name(o.ID.Name).Do(context.Background()).Error()
 			}
 			return false
 		})`
@@ -20,8 +22,9 @@ var stayLocked = edit{"pkg/controller/reconcile.go", `	if err != nil || prob.rea
 		}
 		c.unlock(key, prob)`}
 
-// neverDelete are the mutants of I2. That a release stays locked while Helm uninstalls it has none: neither its state nor the
-// check before a write (I1) is enough alone to have its objects put back, and the tests of I1 break the check.
+// neverDelete are the mutants of I2. That a release stays locked while Helm uninstalls it has none: neither its
+// state nor the check before a write (I1) is enough alone to have its objects put back, and the tests of I1 break
+// the check.
 func neverDelete() []mutant {
 	const reconcile = "pkg/controller/reconcile.go"
 	return []mutant{
@@ -42,8 +45,10 @@ func neverDelete() []mutant {
 		},
 		{
 			promise: "I2", what: "when the record of a release is lost, the release stays locked",
-			edit: edit{"pkg/watch/releases.go", `		r.notify(r.remove(types.NamespacedName{Namespace: m.Namespace, Name: m.Name}))`, `		_ = m`},
-			pkg:  integration, run: "TestI2_LostReleaseSecretDeletesNothing",
+			edit: edit{
+				"pkg/watch/releases.go", `		r.notify(r.remove(types.NamespacedName{Namespace: m.Namespace, Name: m.Name}))`, `		_ = m`,
+			},
+			pkg: integration, run: "TestI2_LostReleaseSecretDeletesNothing",
 		},
 		{
 			promise: "I2", what: "when a HelmRelease is deleted, the objects of its release are deleted",
@@ -85,13 +90,15 @@ func neverDelete() []mutant {
 		},
 		{
 			promise: "I2", what: "resource-policy keep is not read",
-			edit: edit{"pkg/manifest/parse.go", `	keep := from.keep || isKeep(annotations)`, `	keep := from.keep`},
-			pkg:  manifest, run: "TestKeepIsReadAsHelmReadsIt",
+			edit: edit{"pkg/manifest/parse.go", `	keep := from.keep || isKeep(annotations)`,
+				`	keep := from.keep`},
+			pkg: manifest, run: "TestKeepIsReadAsHelmReadsIt",
 		},
 		{
 			promise: "I2", what: "a leftover that is to be kept is deleted",
-			edit: edit{"pkg/controller/leftovers.go", `	case r.keep || manifest.Kept(live.GetAnnotations()):`, `	case r.keep && l.Closed():`},
-			pkg:  integration, run: "TestI2_LeftoversOfEarlierRevisionsArePruned",
+			edit: edit{"pkg/controller/leftovers.go", `	case r.keep || manifest.Kept(live.GetAnnotations()):`,
+				`	case r.keep && l.Closed():`},
+			pkg: integration, run: "TestI2_LeftoversOfEarlierRevisionsArePruned",
 		},
 		{
 			promise: "I2", what: "a leftover that another release has taken over is deleted",
@@ -100,8 +107,9 @@ func neverDelete() []mutant {
 		},
 		{
 			promise: "I2", what: "leftovers that hold data are deleted",
-			edit: edit{"pkg/controller/leftovers.go", `	case lock.HoldsData(o.ID.GroupKind()):`, `	case lock.HoldsData(o.ID.GroupKind()) && l.Closed():`},
-			pkg:  integration, run: "TestI2_LeftoversOfEarlierRevisionsArePruned",
+			edit: edit{"pkg/controller/leftovers.go", `	case lock.HoldsData(o.ID.GroupKind()):`,
+				`	case lock.HoldsData(o.ID.GroupKind()) && l.Closed():`},
+			pkg: integration, run: "TestI2_LeftoversOfEarlierRevisionsArePruned",
 		},
 		{
 			promise: "I2", what: "leftovers are deleted in mode Detect",

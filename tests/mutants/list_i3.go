@@ -6,7 +6,8 @@ const annotateLocked = `l.LookAt(c.Clock.Now(), func(o *lock.Object) bool {
 				return false
 			}
 			_ = c.clients.Kubernetes.CoreV1().RESTClient().Patch("application/merge-patch+json").Namespace(o.ID.Namespace).Resource(o.GVR.Resource).Name(o.ID.Name).
-				Body([]byte(` + "`" + `{"metadata":{"annotations":{"example.com/locked":null}}}` + "`" + `)).Do(context.Background()).Error()
+				Body([]byte(` + "`" + `{"metadata":{"annotations":{"example.com/locked":null}}}` +
+	"`" + `)).Do(context.Background()).Error()
 			return false
 		})`
 
@@ -44,8 +45,9 @@ func leaveNoTrace() []mutant {
 		},
 		{
 			promise: "I3", what: "the finalizer of older operators stays",
-			edit: edit{claim, `	if slices.Contains(hr.Finalizers, v1alpha1.LegacyFinalizer) {`, `	if len(hr.Finalizers) > 99 {`},
-			pkg:  integration, run: "TestI3_LockingWritesNothing/and_takes",
+			edit: edit{claim, `	if slices.Contains(hr.Finalizers, v1alpha1.LegacyFinalizer) {`,
+				`	if len(hr.Finalizers) > 99 {`},
+			pkg: integration, run: "TestI3_LockingWritesNothing/and_takes",
 		},
 		{
 			promise: "I3", what: "finalizers of others are removed, too",
@@ -79,18 +81,21 @@ func asHelmLeftIt() []mutant {
 	return []mutant{
 		{
 			promise: "I4", what: "a patch is sent under the operator's own name",
-			edit: edit{write, `		return w.merge(ctx, r, r.Owner.Manager, dryRun)`, `		return w.merge(ctx, r, ownManager, dryRun)`},
-			pkg:  order, run: "TestI4_AsHelm3LeftIt",
+			edit: edit{write, `		return w.merge(ctx, r, r.Owner.Manager, dryRun)`,
+				`		return w.merge(ctx, r, ownManager, dryRun)`},
+			pkg: order, run: "TestI4_AsHelm3LeftIt",
 		},
 		{
 			promise: "I4", what: "what Helm applied server-side is patched",
-			edit: edit{write, `	return r.Owner.Operation == metav1.ManagedFieldsOperationApply`, `	return r.Owner.Operation == "never"`},
-			pkg:  order, run: "TestI4_AsHelm4LeftIt",
+			edit: edit{write, `	return r.Owner.Operation == metav1.ManagedFieldsOperationApply`,
+				`	return r.Owner.Operation == "never"`},
+			pkg: order, run: "TestI4_AsHelm4LeftIt",
 		},
 		{
 			promise: "I4", what: "what Helm 4 patched is applied server-side",
-			edit: edit{write, `	return r.Owner.Operation == metav1.ManagedFieldsOperationApply`, `	return r.Owner.Operation != "never"`},
-			pkg:  order, run: "TestI4_AsHelm4LeftWhatHelm3Installed",
+			edit: edit{write, `	return r.Owner.Operation == metav1.ManagedFieldsOperationApply`,
+				`	return r.Owner.Operation != "never"`},
+			pkg: order, run: "TestI4_AsHelm4LeftWhatHelm3Installed",
 		},
 		{
 			promise: "I4", what: "a created object is not handed over to Helm's server-side apply",
@@ -101,8 +106,9 @@ func asHelmLeftIt() []mutant {
 		},
 		{
 			promise: "I4", what: "the hand-over to Helm is given up when a controller wrote before it",
-			edit: edit{write, `		case !apierrors.IsConflict(err) || attempt == attempts:`, `		case !apierrors.IsConflict(err) || attempt == 1:`},
-			pkg:  order, run: "TestI4_AControllerWritesBeforeTheHandOver",
+			edit: edit{write, `		case !apierrors.IsConflict(err) || attempt == attempts:`,
+				`		case !apierrors.IsConflict(err) || attempt == 1:`},
+			pkg: order, run: "TestI4_AControllerWritesBeforeTheHandOver",
 		},
 	}
 }

@@ -1,7 +1,7 @@
 package main
 
-// noDriftLost are the mutants of I5. That a deletion is looked at before anything is created has none: to create an object
-// that exists fails, and then it is looked at.
+// noDriftLost are the mutants of I5. That a deletion is looked at before anything is created has none: to create an
+// object that exists fails, and then it is looked at.
 func noDriftLost() []mutant {
 	const sink, feed, act = "pkg/controller/sink.go", "pkg/watch/feed.go", "pkg/controller/act.go"
 	const unanswered = "TestI5_WhatTheAPIServerDoesNotAnswerIsAskedAgain"
@@ -18,11 +18,13 @@ func noDriftLost() []mutant {
 		},
 		{
 			promise: "I5", what: "what a new list does not show is not looked at",
-			edit: edit{sink, `			return o.GVK == gvk && !present(o.ID)`, `			return o.GVK == gvk && !present(o.ID) && c.Name == ""`},
-			pkg:  integration, run: "TestI5_DriftDuringAWatchGap/that_ends_with_a_new_list",
+			edit: edit{sink, `			return o.GVK == gvk && !present(o.ID)`,
+				`			return o.GVK == gvk && !present(o.ID) && c.Name == ""`},
+			pkg: integration, run: "TestI5_DriftDuringAWatchGap/that_ends_with_a_new_list",
 		},
 		{
-			promise: "I5", what: "a watch that was cut goes on with what exists, so that a deletion meanwhile is not seen",
+			promise: "I5", what: "a watch that was cut goes on with what exists, so that a deletion meanwhile is not " +
+				"seen",
 			edit: edit{"pkg/watch/objects.go", `			opts.LabelSelector = HelmSelector
 			return o.client.Watch(ctx, kind.GVR, opts)`, `			opts.LabelSelector = HelmSelector
 			if opts.SendInitialEvents == nil {
@@ -33,8 +35,9 @@ func noDriftLost() []mutant {
 		},
 		{
 			promise: "I5", what: "objects of a kind that is watched already are not looked at when they are locked",
-			edit: edit{"pkg/controller/reconcile.go", `bool { return begun[o.GVK] })`, `bool { return begun[o.GVK] && l.Key == "" })`},
-			pkg:  integration, run: "TestI5_DriftDuringARelock",
+			edit: edit{"pkg/controller/reconcile.go", `bool { return begun[o.GVK] })`,
+				`bool { return begun[o.GVK] && l.Key == "" })`},
+			pkg: integration, run: "TestI5_DriftDuringARelock",
 		},
 		{
 			promise: "I5", what: "the first list of a kind is not told to those who lack something in it",
@@ -43,9 +46,11 @@ func noDriftLost() []mutant {
 			pkg: integration, run: "TestI5_DriftMadeBeforeTheLock/helm_3",
 		},
 		{
-			promise: "I5", what: "what an object is like at the first look is taken for the form that the API server gave it",
-			edit: edit{"pkg/controller/judge.go", `	if c.hasher.Digest(after.Object) != v.Digest {`, `	if after == nil {`},
-			pkg:  integration, run: "TestI5_DriftWhileTheOperatorIsDown",
+			promise: "I5", what: "what an object is like at the first look is taken for the form that the API server " +
+				"gave it",
+			edit: edit{"pkg/controller/judge.go", `	if c.hasher.Digest(after.Object) != v.Digest {`,
+				`	if after == nil {`},
+			pkg: integration, run: "TestI5_DriftWhileTheOperatorIsDown",
 		},
 		{
 			promise: "I5", what: "the loss of Helm's label is not looked at",
@@ -86,8 +91,9 @@ func noDriftLost() []mutant {
 		},
 		{
 			promise: "I5", what: "a change of annotations alone is no news",
-			edit: edit{"pkg/drift/digest.go", `		case "uid", "resourceVersion",`, `		case "annotations", "uid", "resourceVersion",`},
-			pkg:  integration, run: "TestI5_ThreeHundredDriftsInARow",
+			edit: edit{"pkg/drift/digest.go", `		case "uid", "resourceVersion",`,
+				`		case "annotations", "uid", "resourceVersion",`},
+			pkg: integration, run: "TestI5_ThreeHundredDriftsInARow",
 		},
 		{
 			promise: "I5", what: "what drifts while the same object is being reverted is forgotten",
@@ -102,8 +108,9 @@ func noDriftLost() []mutant {
 		},
 		{
 			promise: "I5", what: "an object that could not be looked at is not looked at again",
-			edit: edit{"pkg/controller/drift.go", `lock.Outcome{Again: &again, Failed: true,`, `lock.Outcome{Failed: again.Look,`},
-			pkg:  integration, run: unanswered,
+			edit: edit{"pkg/controller/drift.go", `lock.Outcome{Again: &again, Failed: true,`,
+				`lock.Outcome{Failed: again.Look,`},
+			pkg: integration, run: unanswered,
 		},
 		{
 			promise: "I5", what: "drift is dropped when the record cannot be checked",
@@ -136,11 +143,13 @@ func noDriftLost() []mutant {
 		},
 		{
 			promise: "I5", what: "a shard does not learn that another one has let go of a release",
-			edit: edit{"pkg/controller/controller.go", `	if rel, ok := c.forgetElsewhere(key); ok {`, `	if rel, ok := c.forgetElsewhere(key); ok && rel.Name == "" {`},
-			pkg:  ha, run: "TestShards_OneReleaseIsLockedOnce",
+			edit: edit{"pkg/controller/controller.go", `	if rel, ok := c.forgetElsewhere(key); ok {`,
+				`	if rel, ok := c.forgetElsewhere(key); ok && rel.Name == "" {`},
+			pkg: ha, run: "TestShards_OneReleaseIsLockedOnce",
 		},
 		{
-			promise: "I5", what: "an object that is fought over waits for a time that is far away since the clock was set back",
+			promise: "I5", what: "an object that is fought over waits for a time that is far away since the clock " +
+				"was set back",
 			edit: edit{"pkg/lock/budget.go", `	if b.next.Sub(now) > b.backoff {`, `	if b.backoff == 0 {`},
 			pkg:  ha, run: "TestHA_ClockIsSetForwardAndBack",
 		},
@@ -162,8 +171,9 @@ func noDriftLost() []mutant {
 		},
 		{
 			promise: "I5", what: "a creation without an answer is sent again",
-			edit: edit{"pkg/operator/failover.go", `http.MethodPatch, http.MethodPut:`, `http.MethodPatch, http.MethodPut, http.MethodPost:`},
-			pkg:  operatorPkg, run: "TestACreationOrDeletionIsSentOnce",
+			edit: edit{"pkg/operator/failover.go", `http.MethodPatch, http.MethodPut:`,
+				`http.MethodPatch, http.MethodPut, http.MethodPost:`},
+			pkg: operatorPkg, run: "TestACreationOrDeletionIsSentOnce",
 		},
 		{
 			promise: "I5", what: "a watch that has fallen silent is waited for",
@@ -182,8 +192,11 @@ func noDriftLost() []mutant {
 		},
 		{
 			promise: "I5", what: "a request about the lease may take as long as any other",
-			edit: edit{"pkg/operator/connect.go", `	leases.Timeout = min(leaseTimeout, renewDeadline(o.LeaseDuration)/2)`, ``},
-			pkg:  operatorPkg, run: "TestARequestAboutTheLeaseIsShort",
+			edit: edit{
+				"pkg/operator/connect.go", `	leases.Timeout = min(leaseTimeout, renewDeadline(o.LeaseDuration)/2)`,
+				``,
+			},
+			pkg: operatorPkg, run: "TestARequestAboutTheLeaseIsShort",
 		},
 		{
 			promise: "I5", what: "a connection that breaks is a refusal",
@@ -192,8 +205,9 @@ func noDriftLost() []mutant {
 		},
 		{
 			promise: "I5", what: "a connection that breaks ends the installation of the definition",
-			edit: edit{"pkg/crd/create.go", `		case disconnected(ctx, err):`, `		case disconnected(ctx, err) && client == nil:`},
-			pkg:  integration, run: "TestInstallingTheDefinitions",
+			edit: edit{"pkg/crd/create.go", `		case disconnected(ctx, err):`,
+				`		case disconnected(ctx, err) && client == nil:`},
+			pkg: integration, run: "TestInstallingTheDefinitions",
 		},
 		{
 			promise: "I11", what: "a standby judges all pending drift of a release at every event",
@@ -213,8 +227,9 @@ func noDriftLost() []mutant {
 		},
 		{
 			promise: "I11", what: "what is known of a revision is kept when its record is gone",
-			edit: edit{"pkg/controller/leftovers.go", `		if !exists[r.uid] {`, `		if !exists[r.uid] && r.keep {`},
-			pkg:  controller, run: "TestWhatIsKnownOfARevisionIsForgottenWithItsRecord",
+			edit: edit{"pkg/controller/leftovers.go", `		if !exists[r.uid] {`,
+				`		if !exists[r.uid] && r.keep {`},
+			pkg: controller, run: "TestWhatIsKnownOfARevisionIsForgottenWithItsRecord",
 		},
 	}
 }

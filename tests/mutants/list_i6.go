@@ -2,13 +2,16 @@ package main
 
 // noWriteLoops are the mutants of I6.
 func noWriteLoops() []mutant {
-	const judge, budget, lockFile, state = "pkg/controller/judge.go", "pkg/lock/budget.go", "pkg/lock/lock.go", "pkg/lock/state.go"
+	const judge, budget, lockFile, state = "pkg/controller/judge.go", "pkg/lock/budget.go", "pkg/lock/lock.go",
+		"pkg/lock/state.go"
 	const fight, normalised = "TestI6_FightIsNamedAndSlowedDown", "TestI6_NormalisedValuesAreNotFought/helm_3"
 	return []mutant{
 		{
-			promise: "I6", what: "an object that differs at the first look is written without asking what a write would change",
-			edit: edit{"pkg/controller/drift.go", `		if v.Live != nil && v.First && len(v.changes) > 0 {`, `		if v.Live != nil && v.First && v.GVK.Kind == "" {`},
-			pkg:  integration, run: normalised,
+			promise: "I6", what: "an object that differs at the first look is written without asking what a write " +
+				"would change",
+			edit: edit{"pkg/controller/drift.go", `		if v.Live != nil && v.First && len(v.changes) > 0 {`,
+				`		if v.Live != nil && v.First && v.GVK.Kind == "" {`},
+			pkg: integration, run: normalised,
 		},
 		{
 			promise: "I6", what: "nothing is learnt from what the API server returns",
@@ -66,13 +69,15 @@ func noWriteLoops() []mutant {
 		},
 		{
 			promise: "I6", what: "the back-off of a fight does not grow",
-			edit: edit{budget, `		b.backoff = min(2*b.backoff, backoffMax)`, `		b.backoff = min(b.backoff, backoffMax)`},
-			pkg:  lock, run: "TestBackOffDoublesUpToItsLimitAndEndsAfterQuiet",
+			edit: edit{budget, `		b.backoff = min(2*b.backoff, backoffMax)`,
+				`		b.backoff = min(b.backoff, backoffMax)`},
+			pkg: lock, run: "TestBackOffDoublesUpToItsLimitAndEndsAfterQuiet",
 		},
 		{
 			promise: "I6", what: "a look that is older than our own write counts as drift",
-			edit: edit{"pkg/lock/known.go", `version != 0 && version <= s.version }`, `version != 0 && version == s.version }`},
-			pkg:  lock, run: "TestObserveSkipsWhatIsGoodOrOld",
+			edit: edit{"pkg/lock/known.go", `version != 0 && version <= s.version }`,
+				`version != 0 && version == s.version }`},
+			pkg: lock, run: "TestObserveSkipsWhatIsGoodOrOld",
 		},
 		{
 			promise: "I6", what: "a look that came during our own write, and is older, counts as drift",

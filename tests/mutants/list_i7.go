@@ -32,8 +32,9 @@ func secretsStaySecret() []mutant {
 		},
 		{
 			promise: "I7", what: "wrangler gets the contents of objects, which it logs",
-			edit: edit{"pkg/enforce/objectset.go", `		ApplyObjects(reference(r))`, `		ApplyObjects(&unstructured.Unstructured{Object: r.Desired})`},
-			pkg:  integration, run: test,
+			edit: edit{"pkg/enforce/objectset.go", `		ApplyObjects(reference(r))`,
+				`		ApplyObjects(&unstructured.Unstructured{Object: r.Desired})`},
+			pkg: integration, run: test,
 		},
 		{
 			promise: "I7", what: "status and events say what a field is now",
@@ -60,8 +61,9 @@ func secretsStaySecret() []mutant {
 		},
 		{
 			promise: "I7", what: "a comparison shows a Secret's value where another object repeats it",
-			edit: edit{"pkg/report/mask.go", `	if m.Show || object == nil {`, `	if m.Show || object["kind"] != "Secret" {`},
-			pkg:  "./pkg/inspect", run: "TestNoValueOfEitherSideGetsOut",
+			edit: edit{"pkg/report/mask.go", `	if m.Show || object == nil {`,
+				`	if m.Show || object["kind"] != "Secret" {`},
+			pkg: "./pkg/inspect", run: "TestNoValueOfEitherSideGetsOut",
 		},
 		{
 			promise: "I7", what: "a comparison masks declared values of Secrets, and live ones only in their own fields",
@@ -75,15 +77,17 @@ func secretsStaySecret() []mutant {
 		},
 		{
 			promise: "I7", what: "a manifest is shown with the values that its objects quote",
-			edit: edit{"pkg/report/manifest.go", `err := v.addDocument(doc.text); errors`, `err := v.addDocument(doc.separator); errors`},
-			pkg:  "./pkg/report", run: "TestAManifestThatQuotesItsValuesIsMasked",
+			edit: edit{"pkg/report/manifest.go", `err := v.addDocument(doc.text); errors`,
+				`err := v.addDocument(doc.separator); errors`},
+			pkg: "./pkg/report", run: "TestAManifestThatQuotesItsValuesIsMasked",
 		},
 	}
 }
 
 // noExemption are the mutants of I8.
 func noExemption() []mutant {
-	const judge, owners, test = "pkg/controller/judge.go", "pkg/controller/owners.go", "TestI8_LiveMetadataExemptsNothing"
+	const judge, owners, test = "pkg/controller/judge.go", "pkg/controller/owners.go",
+		"TestI8_LiveMetadataExemptsNothing"
 	exempt := func(condition string) edit {
 		return edit{judge, `	result := drift.Compare(desired, w.Live.Object, options)
 `, `	if ` + condition + ` {
@@ -95,7 +99,8 @@ func noExemption() []mutant {
 	return []mutant{
 		{
 			promise: "I8", what: "the annotation that exempts an object counts on live objects",
-			edit: exempt(`w.Live.GetAnnotations()[v1alpha1.LockAnnotation] == v1alpha1.LockDisabled`), pkg: integration, run: test,
+			edit: exempt(`w.Live.GetAnnotations()[v1alpha1.LockAnnotation] == v1alpha1.LockDisabled`),
+			pkg:  integration, run: test,
 		},
 		{
 			promise: "I8", what: "resource-policy keep on a live object exempts it",
@@ -118,11 +123,13 @@ func noExemption() []mutant {
 		},
 		{
 			promise: "I8", what: "an object that says it is the release's that does not declare it is left alone",
-			edit: edit{owners, `		if declared.has(v.ID) {`, `		if declared.has(v.ID) || len(declared.objects) > 0 {`}, pkg: integration, run: test,
+			edit: edit{owners, `		if declared.has(v.ID) {`,
+				`		if declared.has(v.ID) || len(declared.objects) > 0 {`}, pkg: integration, run: test,
 		},
 		{
 			promise: "I8", what: "an object without Helm's label is taken for somebody else's",
-			edit: exempt(`w.Live.GetLabels()[manifest.ManagedByLabel] != manifest.ManagedByHelm`), pkg: integration, run: test,
+			edit: exempt(`w.Live.GetLabels()[manifest.ManagedByLabel] != manifest.ManagedByHelm`), pkg: integration,
+			run: test,
 		},
 	}
 }

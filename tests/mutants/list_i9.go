@@ -30,11 +30,13 @@ func allOrNothing() []mutant {
 		},
 		{
 			promise: "I9", what: "an object without a kind is skipped",
-			edit: edit{parse, `		return p.errorf("an object has no kind")`, `		return nil`}, pkg: integration, run: test,
+			edit: edit{parse, `		return p.errorf("an object has no kind")`, `		return nil`},
+			pkg:  integration, run: test,
 		},
 		{
 			promise: "I9", what: "an object without a name is skipped",
-			edit: edit{parse, `			return p.errorf("an object has no metadata.name")`, `			return nil`}, pkg: integration, run: test,
+			edit: edit{parse, `			return p.errorf("an object has no metadata.name")`,
+				`			return nil`}, pkg: integration, run: test,
 		},
 		{
 			promise: "I9", what: "a manifest that does not parse counts as an empty one",
@@ -104,7 +106,8 @@ func badInput() []mutant {
 		},
 		{
 			promise: "I10", what: "a payload of another release is taken",
-			edit: edit{load, `		err = rel.Matches(rec)`, `		_ = rel.Matches(rec)`}, pkg: integration, run: records,
+			edit: edit{load, `		err = rel.Matches(rec)`, `		_ = rel.Matches(rec)`}, pkg: integration,
+			run: records,
 		},
 		{
 			promise: "I10", what: "that a record has changed goes unnoticed, so that a repaired one is not read again",
@@ -151,7 +154,8 @@ func costFollowsLocks() []mutant {
 		{
 			promise: "I11", what: "all objects of a kind are watched, Helm's or not",
 			edit: edit{objects, `			opts.LabelSelector = HelmSelector
-			return o.client.Watch(ctx, kind.GVR, opts)`, `			return o.client.Watch(ctx, kind.GVR, opts)`}, pkg: integration, run: test,
+			return o.client.Watch(ctx, kind.GVR, opts)`, `			return o.client.Watch(ctx, kind.GVR, opts)`},
+			pkg: integration, run: test,
 		},
 		{
 			promise: "I11", what: "the watch of a kind goes on when no release needs it any more",
@@ -167,7 +171,8 @@ func costFollowsLocks() []mutant {
 		},
 		{
 			promise: "I11", what: "a change of status is judged as if it were content",
-			edit: edit{"pkg/drift/digest.go", `		if key == "status" {`, `		if key == "" {`}, pkg: drift, run: "TestDigestChangesWithContentOnly",
+			edit: edit{"pkg/drift/digest.go", `		if key == "status" {`, `		if key == "" {`}, pkg: drift,
+			run: "TestDigestChangesWithContentOnly",
 		},
 		{
 			promise: "I11", what: "a list is kept in memory until all of it has come",

@@ -1,7 +1,7 @@
 package main
 
-// neighbours are the mutants of the rules about what others do beside Helm and the operator: who deletes with a finalizer,
-// what the operator itself works with, autoscalers, and other tools that are built on Helm.
+// neighbours are the mutants of the rules about what others do beside Helm and the operator: who deletes with a
+// finalizer, what the operator itself works with, autoscalers, and other tools that are built on Helm.
 func neighbours() []mutant {
 	const judge, deletion = "pkg/controller/judge.go", "pkg/controller/deletion.go"
 	return []mutant{
@@ -16,18 +16,21 @@ func neighbours() []mutant {
 		},
 		{
 			promise: "I5", what: "a pending deletion is no drift once the content is restored",
-			edit: edit{deletion, `	if live.GetDeletionTimestamp() == nil || !o.Good {`, `	if live.GetDeletionTimestamp() != nil || !o.Good {`},
-			pkg:  integration, run: "TestDeletion_ContentIsProtectedWhileItIsPending",
+			edit: edit{deletion, `	if live.GetDeletionTimestamp() == nil || !o.Good {`,
+				`	if live.GetDeletionTimestamp() != nil || !o.Good {`},
+			pkg: integration, run: "TestDeletion_ContentIsProtectedWhileItIsPending",
 		},
 		{
 			promise: "I5", what: "a declared finalizer is added to an object that is being deleted",
-			edit: edit{judge, `		desired = drift.WithoutDoneFinalizers(desired, w.Live)`, `		_ = drift.WithoutDoneFinalizers`},
-			pkg:  integration, run: "TestDeletion_FinalizerOfTheManifestMayEnd",
+			edit: edit{judge, `		desired = drift.WithoutDoneFinalizers(desired, w.Live)`,
+				`		_ = drift.WithoutDoneFinalizers`},
+			pkg: integration, run: "TestDeletion_FinalizerOfTheManifestMayEnd",
 		},
 		{
 			promise: "I2", what: "the deletion of a volume claim is completed",
-			edit: edit{deletion, `!= nil && lock.HoldsData(w.ID.GroupKind())`, `!= nil && !lock.HoldsData(w.ID.GroupKind())`},
-			pkg:  integration, run: "TestDeletion_Strict",
+			edit: edit{deletion, `!= nil && lock.HoldsData(w.ID.GroupKind())`,
+				`!= nil && !lock.HoldsData(w.ID.GroupKind())`},
+			pkg: integration, run: "TestDeletion_Strict",
 		},
 		{
 			promise: "I2", what: "an object whose deletion is pending is replaced",
@@ -50,9 +53,11 @@ func neighbours() []mutant {
 			pkg:  integration, run: "TestAutoscaler_OutsideOfTheRange",
 		},
 		{
-			promise: "I6", what: "a Deployment comes back with the manifest's number of replicas and not the autoscaler's",
-			edit: edit{"pkg/controller/replicas.go", `w.Chosen == nil || !r.Contains(*w.Chosen)`, `w.Chosen == nil || r.Contains(*w.Chosen)`},
-			pkg:  integration, run: "TestAutoscaler_OutsideOfTheRange",
+			promise: "I6", what: "a Deployment comes back with the manifest's number of replicas and not the " +
+				"autoscaler's",
+			edit: edit{"pkg/controller/replicas.go", `w.Chosen == nil || !r.Contains(*w.Chosen)`,
+				`w.Chosen == nil || r.Contains(*w.Chosen)`},
+			pkg: integration, run: "TestAutoscaler_OutsideOfTheRange",
 		},
 		{
 			promise: "I6", what: "replicas go back below what the autoscaler wants",
@@ -66,8 +71,9 @@ func neighbours() []mutant {
 		},
 		{
 			promise: "I4", what: "of two tools that are built on Helm the older one is taken for Helm",
-			edit: edit{"pkg/drift/owner.go", `score == s.best && named && s.outranked(manager, by)`, `score == s.best && named && by == nil`},
-			pkg:  fidelity, run: "TestTools_TheNewerOnesShareStays",
+			edit: edit{"pkg/drift/owner.go", `score == s.best && named && s.outranked(manager, by)`,
+				`score == s.best && named && by == nil`},
+			pkg: fidelity, run: "TestTools_TheNewerOnesShareStays",
 		},
 		{
 			promise: "I4", what: "within one second the first of two tools is taken for Helm",
@@ -80,23 +86,27 @@ func neighbours() []mutant {
 		},
 		{
 			promise: "T1", what: "a record speaks for a release that has records of its own in another namespace",
-			edit: edit{"pkg/controller/records.go", `	if newest, found := c.releases.Newest(rel.Key); found && newest.Status != release.StatusUninstalled {`, `	if _, found := c.releases.Newest(rel.Key); found && rel.Name == "" {`},
-			pkg:  integration, run: "TestStoredElsewhere_ForgedForAReleaseThatExists",
+			edit: edit{"pkg/controller/records.go",
+				`	if newest, found := c.releases.Newest(rel.Key); found && newest.Status != release.StatusUninstalled {`, `	if _, found := c.releases.Newest(rel.Key); found && rel.Name == "" {`},
+			pkg: integration, run: "TestStoredElsewhere_ForgedForAReleaseThatExists",
 		},
 		{
 			promise: "I1", what: "a release whose records are stored elsewhere does not own its objects",
-			edit: edit{"pkg/controller/owners.go", `	if elsewhere == (release.Key{}) {`, `	if elsewhere.Name != "" || elsewhere == l.Release {`},
-			pkg:  integration, run: "TestStoredElsewhere_ItsObjectsAreItsOwn",
+			edit: edit{"pkg/controller/owners.go", `	if elsewhere == (release.Key{}) {`,
+				`	if elsewhere.Name != "" || elsewhere == l.Release {`},
+			pkg: integration, run: "TestStoredElsewhere_ItsObjectsAreItsOwn",
 		},
 		{
 			promise: "I12", what: "a record in a third namespace speaks for a release that is stored elsewhere",
-			edit: edit{"pkg/controller/owners.go", `	if other == l.As {`, `	if other == l.As && other == l.Release {`},
-			pkg:  integration, run: "TestStoredElsewhere_ForgedInAThirdNamespace",
+			edit: edit{"pkg/controller/owners.go", `	if other == l.As {`,
+				`	if other == l.As && other == l.Release {`},
+			pkg: integration, run: "TestStoredElsewhere_ForgedInAThirdNamespace",
 		},
 		{
 			promise: "I4", what: "objects without a namespace go to that of the record",
-			edit: edit{"pkg/controller/records.go", `set.Resolve(manifest.Release(rel.Key)`, `set.Resolve(manifest.Release(rec.Key)`},
-			pkg:  integration, run: "TestStoredElsewhere_IsLocked",
+			edit: edit{"pkg/controller/records.go", `set.Resolve(manifest.Release(rel.Key)`,
+				`set.Resolve(manifest.Release(rec.Key)`},
+			pkg: integration, run: "TestStoredElsewhere_IsLocked",
 		},
 		{
 			promise: "I9", what: "what belongs to another release is counted as protected",

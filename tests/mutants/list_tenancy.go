@@ -22,7 +22,8 @@ func noBorrowedRights() []mutant {
 		},
 		{
 			promise: "T1", what: "every account that ever wrote has a client for good",
-			edit: edit{accounts, `lru.New(clientsKept)`, `lru.New(1 << 20)`}, pkg: enforce, run: "TestAccountsShareConnections",
+			edit: edit{accounts, `lru.New(clientsKept)`, `lru.New(1 << 20)`}, pkg: enforce,
+			run: "TestAccountsShareConnections",
 		},
 		{
 			promise: "T1", what: "under --impersonate a release without an account is locked",
@@ -59,8 +60,9 @@ func noBorrowedRights() []mutant {
 		},
 		{
 			promise: "T1", what: "a viewer compares objects that they may not get",
-			edit: edit{"pkg/page/rights.go", `			if !allowed[i] {`, `			if !allowed[i] && account == why {`},
-			pkg:  tenancy, run: "TestViewer_SeesWhatTheyMayGet",
+			edit: edit{"pkg/page/rights.go", `			if !allowed[i] {`,
+				`			if !allowed[i] && account == why {`},
+			pkg: tenancy, run: "TestViewer_SeesWhatTheyMayGet",
 		},
 		{
 			promise: "T1", what: "whoever has a token reads the metrics",
@@ -79,38 +81,46 @@ func noBorrowedRights() []mutant {
 		},
 		{
 			promise: "T1", what: "connections that only wait keep others out",
-			edit: edit{"pkg/serving/room.go", `		if longest == nil {`, `		if longest == nil || len(r.open) > 0 {`},
-			pkg:  "./pkg/serving", run: "TestConnectionsThatOnlyWaitMakeRoom",
+			edit: edit{"pkg/serving/room.go", `		if longest == nil {`,
+				`		if longest == nil || len(r.open) > 0 {`},
+			pkg: "./pkg/serving", run: "TestConnectionsThatOnlyWaitMakeRoom",
 		},
 		{
 			promise: "T1", what: "a client may take any time to send a request",
-			edit: edit{"pkg/serving/serving.go", `ReadHeaderTimeout: limits.Read, ReadTimeout: limits.Read,`, `ReadHeaderTimeout: 0, ReadTimeout: 0,`},
-			pkg:  "./pkg/serving", run: "TestEveryPhaseHasATimeLimit",
+			edit: edit{"pkg/serving/serving.go", `ReadHeaderTimeout: limits.Read, ReadTimeout: limits.Read,`,
+				`ReadHeaderTimeout: 0, ReadTimeout: 0,`},
+			pkg: "./pkg/serving", run: "TestEveryPhaseHasATimeLimit",
 		},
 		{
 			promise: "T1", what: "a web site reads the metrics by a name of its own",
-			edit: edit{"pkg/operator/serve.go", `serving.ForHosts(o.MetricsHosts, "--metrics-host", values)`, `serving.ForHosts(append(o.MetricsHosts, "evil.example"), "--metrics-host", values)`},
-			pkg:  operatorPkg, run: "TestMetricsAndProfilesAreNotForWebSites",
+			edit: edit{"pkg/operator/serve.go", `serving.ForHosts(o.MetricsHosts, "--metrics-host", values)`,
+				`serving.ForHosts(append(o.MetricsHosts, "evil.example"), "--metrics-host", values)`},
+			pkg: operatorPkg, run: "TestMetricsAndProfilesAreNotForWebSites",
 		},
 		{
 			promise: "T1", what: "rbac says nothing of a policy that reads every Secret",
-			edit: edit{"pkg/permissions/admission.go", `	if gvk.GroupKind() == (schema.GroupKind{Kind: "Secret"}) {`, `	if gvk.GroupKind() == (schema.GroupKind{}) {`},
-			pkg:  "./pkg/permissions", run: "TestWhatWidensTheRightsOfTheAuthorIsNoted",
+			edit: edit{"pkg/permissions/admission.go",
+				`	if gvk.GroupKind() == (schema.GroupKind{Kind: "Secret"}) {`,
+				`	if gvk.GroupKind() == (schema.GroupKind{}) {`},
+			pkg: "./pkg/permissions", run: "TestWhatWidensTheRightsOfTheAuthorIsNoted",
 		},
 		{
 			promise: "T1", what: "leftovers are not deleted in the name of the account",
-			edit: edit{"pkg/controller/leftovers.go", `Namespaced: kind.Namespaced}, Account: l.Account}`, `Namespaced: kind.Namespaced}}`},
-			pkg:  tenancy, run: "TestAttack_ForgedHistoryDeletesNothingOfOthers",
+			edit: edit{"pkg/controller/leftovers.go", `Namespaced: kind.Namespaced}, Account: l.Account}`,
+				`Namespaced: kind.Namespaced}}`},
+			pkg: tenancy, run: "TestAttack_ForgedHistoryDeletesNothingOfOthers",
 		},
 		{
 			promise: "T1", what: "a leftover that may not be deleted keeps the others",
-			edit: edit{"pkg/controller/leftovers.go", `err := c.prune(ctx, l, id, r); apierrors.IsForbidden(err) {`, `err := c.prune(ctx, l, id, r); apierrors.IsGone(err) {`},
-			pkg:  tenancy, run: "TestAttack_ForgedHistoryDeletesNothingOfOthers",
+			edit: edit{"pkg/controller/leftovers.go", `err := c.prune(ctx, l, id, r); apierrors.IsForbidden(err) {`,
+				`err := c.prune(ctx, l, id, r); apierrors.IsGone(err) {`},
+			pkg: tenancy, run: "TestAttack_ForgedHistoryDeletesNothingOfOthers",
 		},
 		{
 			promise: "T1", what: "a deletion that is refused is tried for ever",
-			edit: edit{"pkg/controller/insist.go", `		if !transient(err) {`, `		if !transient(err) && c == nil {`},
-			pkg:  tenancy, run: "TestAttack_WhatCannotBeTakenBackHoldsNobodyUp",
+			edit: edit{"pkg/controller/insist.go", `		if !transient(err) {`,
+				`		if !transient(err) && c == nil {`},
+			pkg: tenancy, run: "TestAttack_WhatCannotBeTakenBackHoldsNobodyUp",
 		},
 	}
 }
@@ -121,12 +131,14 @@ func hostileInput() []mutant {
 	return []mutant{
 		{
 			promise: "I10", what: "a document is decoded however many elements it has",
-			edit: edit{yaml, `	if marks(text) > maxMarks {`, `	if marks(text) > maxMarks<<20 {`}, pkg: manifest, run: "TestManifestsThatExhaustMemory",
+			edit: edit{yaml, `	if marks(text) > maxMarks {`, `	if marks(text) > maxMarks<<20 {`}, pkg: manifest,
+			run: "TestManifestsThatExhaustMemory",
 		},
 		{
 			promise: "I10", what: "only spaces and line feeds follow the mark of an element",
-			edit: edit{yaml, `text[i+1] <= ' ' || text[i+1] >= utf8.RuneSelf {`, `text[i+1] == ' ' || text[i+1] == '\n' {`},
-			pkg:  manifest, run: "TestManifestsThatExhaustMemory",
+			edit: edit{yaml, `text[i+1] <= ' ' || text[i+1] >= utf8.RuneSelf {`,
+				`text[i+1] == ' ' || text[i+1] == '\n' {`},
+			pkg: manifest, run: "TestManifestsThatExhaustMemory",
 		},
 		{
 			promise: "I10", what: "one object may have all elements that a manifest may have",
@@ -135,8 +147,9 @@ func hostileInput() []mutant {
 		},
 		{
 			promise: "I10", what: "what is masked is decoded however many elements it has",
-			edit: edit{"pkg/report/manifest.go", `	if !manifest.Decodable(text) {`, `	if !manifest.Decodable("") {`},
-			pkg:  "./pkg/report", run: "TestMaskingIsLinear",
+			edit: edit{"pkg/report/manifest.go", `	if !manifest.Decodable(text) {`,
+				`	if !manifest.Decodable("") {`},
+			pkg: "./pkg/report", run: "TestMaskingIsLinear",
 		},
 		{
 			promise: "I10", what: "a manifest may have any number of documents",
@@ -147,7 +160,8 @@ func hostileInput() []mutant {
 		},
 		{
 			promise: "I10", what: "many documents may have too many elements together",
-			edit: edit{yaml, `	if d.nodes--; d.nodes < 0 {`, `	if d.nodes < 0 {`}, pkg: manifest, run: "TestManifestsThatExhaustMemory",
+			edit: edit{yaml, `	if d.nodes--; d.nodes < 0 {`, `	if d.nodes < 0 {`}, pkg: manifest,
+			run: "TestManifestsThatExhaustMemory",
 		},
 		{
 			promise: "I12", what: "all of a list of large objects is in memory",
@@ -157,8 +171,9 @@ func hostileInput() []mutant {
 		},
 		{
 			promise: "I12", what: "records are listed in pages of any size",
-			edit: edit{"pkg/enforce/pages.go", `	options.Limit = metadataPage`, `	options.Limit = 0 * metadataPage`},
-			pkg:  enforce, run: "TestPagesAreOfOneRevision",
+			edit: edit{"pkg/enforce/pages.go", `	options.Limit = metadataPage`,
+				`	options.Limit = 0 * metadataPage`},
+			pkg: enforce, run: "TestPagesAreOfOneRevision",
 		},
 		{
 			promise: "I12", what: "large objects are kept while they wait for another attempt",
@@ -179,7 +194,9 @@ func hostileInput() []mutant {
 		},
 		{
 			promise: "I10", what: "a release may have any number of objects",
-			edit: edit{parse, `	if len(p.objects)+len(p.skipped) >= maxObjects {`, `	if len(p.objects)+len(p.skipped) >= 1<<40 {`}, pkg: manifest, run: "TestManifestsThatExhaustMemory",
+			edit: edit{parse, `	if len(p.objects)+len(p.skipped) >= maxObjects {`,
+				`	if len(p.objects)+len(p.skipped) >= 1<<40 {`}, pkg: manifest,
+			run: "TestManifestsThatExhaustMemory",
 		},
 		{
 			promise: "I10", what: "an object may have a name that no object can have",
@@ -193,22 +210,25 @@ func hostileInput() []mutant {
 		},
 		{
 			promise: "I10", what: "an event quotes escape sequences",
-			edit: edit{"pkg/controller/events.go", `cut(report.Line(fmt.Sprintf(format, args...)), maxEventBytes)`, `cut(report.Line("")+fmt.Sprintf(format, args...), maxEventBytes)`},
-			pkg:  integration, run: "TestI10_TextOfOthersIsNeutral",
+			edit: edit{"pkg/controller/events.go", `cut(report.Line(fmt.Sprintf(format, args...)), maxEventBytes)`,
+				`cut(report.Line("")+fmt.Sprintf(format, args...), maxEventBytes)`},
+			pkg: integration, run: "TestI10_TextOfOthersIsNeutral",
 		},
 		{
 			promise: "I10", what: "the log quotes escape sequences",
-			edit: edit{"pkg/operator/options.go", `line != entry.Message {`, `line == "" {`}, pkg: operatorPkg, run: "TestLogLinesAreNeutral",
+			edit: edit{"pkg/operator/options.go", `line != entry.Message {`, `line == "" {`}, pkg: operatorPkg,
+			run: "TestLogLinesAreNeutral",
 		},
 		{
 			promise: "I10", what: "any Secret with a record's labels counts as one before a revert",
-			edit: edit{"pkg/enforce/proof.go", `FieldSelector: "type=" + release.SecretType,`, `FieldSelector: "",`},
+			edit: edit{"pkg/enforce/proof.go", `"type=" + release.SecretType`, `""`},
 			pkg:  integration, run: "TestI10_TamperedRecords",
 		},
 		{
 			promise: "I5", what: "every other event is dropped",
-			edit: edit{"pkg/controller/sink.go", `if l.Known(id, o.Version, o.Digest) {`, `if l.Known(id, o.Version, o.Digest) || o.Version%2 == 1 {`},
-			pkg:  integration, run: "TestI5_StormOfEventsLosesNoDrift",
+			edit: edit{"pkg/controller/sink.go", `if l.Known(id, o.Version, o.Digest) {`,
+				`if l.Known(id, o.Version, o.Digest) || o.Version%2 == 1 {`},
+			pkg: integration, run: "TestI5_StormOfEventsLosesNoDrift",
 		},
 	}
 }

@@ -1,11 +1,12 @@
-// Command mutants shows that the tests of the promises (I1 to I13) fail when a promise is broken. Its list has one mutant
-// for every way to break one: a text of a source file, what it is replaced by, and the tests that must fail then. A test
-// that still passes is not worth its name.
+// Command mutants shows that the tests of the promises (I1 to I13) fail when a promise is broken. Its list has one
+// mutant for every way to break one: a text of a source file, what it is replaced by, and the tests that must fail
+// then. A test that still passes is not worth its name.
 //
-// Nothing in the tree is written: the changed copy of a file lies in a temporary directory and takes the place of the
-// original through the -overlay flag of the Go command. The tests of a package first run without any change and must pass.
-// Then every mutant is built and its tests run. The exit code is 0 when each of them ended in a failed test; one that
-// does not build, that crashes without meaning to, or whose tests time out, shows nothing and counts as a failure.
+// Nothing in the tree is written: the changed copy of a file lies in a temporary directory and takes the place of
+// the original through the -overlay flag of the Go command. The tests of a package first run without any change and
+// must pass. Then every mutant is built and its tests run. The exit code is 0 when each of them ended in a failed
+// test; one that does not build, that crashes without meaning to, or whose tests time out, shows nothing and counts
+// as a failure.
 package main
 
 import (
@@ -31,7 +32,10 @@ type options struct {
 func parse(args []string, out io.Writer) (options, error) {
 	f := flag.NewFlagSet("mutants", flag.ContinueOnError)
 	f.SetOutput(out)
-	run := f.String("run", "", "only the mutants of which \"promise description package tests\" matches this `regexp`, as in '^I2 ' or ./pkg/lock")
+	run := f.String(
+		"run", "", "only the mutants of which \"promise description package tests\" matches this `regexp`, as in "+
+			"'^I2 ' or ./pkg/lock",
+	)
 	o := options{}
 	f.BoolVar(&o.list, "list", false, "list the mutants and run nothing")
 	if err := f.Parse(args); err != nil {

@@ -11,8 +11,9 @@ import (
 	"strings"
 )
 
-// edit replaces a text in a file of the module. The text must occur exactly once, so that it is beyond doubt what was
-// changed, and that a mutant whose source has moved on is noticed.
+// edit replaces a part of a Go file of the module. The part must occur exactly once, so that it is beyond doubt what
+// was changed, and that a mutant whose source has changed is noticed. Only tokens are compared, so that comments and
+// line breaks do not matter.
 type edit struct {
 	file     string // slash-separated, from the root of the module
 	old, new string
@@ -20,13 +21,15 @@ type edit struct {
 
 // apply returns the source with the edit made.
 func (e edit) apply(source string) (string, error) {
-	switch n := strings.Count(source, e.old); {
-	case e.old == "" || e.old == e.new:
+	if e.old == "" || e.old == e.new {
 		return "", fmt.Errorf("%s: nothing would be changed", e.file)
-	case n != 1:
-		return "", fmt.Errorf("%s: the text to replace occurs %d times instead of once:\n%s", e.file, n, e.old)
 	}
-	return strings.Replace(source, e.old, e.new, 1), nil
+	found := find(source, e.old)
+	if len(found) != 1 {
+		return "", fmt.Errorf("%s: the text to replace occurs %d times instead of once:\n%s",
+			e.file, len(found), e.old)
+	}
+	return source[:found[0][0]] + strings.TrimSpace(e.new) + source[found[0][1]:], nil
 }
 
 // mutant is one way to break a promise, and the tests that have to notice.
@@ -44,7 +47,8 @@ type mutant struct {
 // String is the name of the mutant: no two have the same.
 func (m mutant) String() string { return m.promise + " " + m.what }
 
-// check says what is wrong with the list: edits that cannot be made, double descriptions, expressions that select no test.
+// check says what is wrong with the list: edits that cannot be made, double descriptions, expressions that select
+// no test.
 func check(root string, all []mutant) error {
 	var errs []error
 	seen := map[string]bool{}

@@ -27,7 +27,8 @@ func TestAnEditNeedsATextThatOccursOnce(t *testing.T) {
 	const source = "one two two"
 	for name, tc := range map[string]struct{ old, new, want, err string }{
 		"once":            {"one", "three", "three two two", ""},
-		"taken out":       {"one ", "", "two two", ""},
+		"taken out":       {"one ", "", " two two", ""},
+		"other form":      {"one // with\n\ttwo two", "x", "x", ""},
 		"never":           {"four", "", "", "occurs 0 times"},
 		"twice":           {"two", "", "", "occurs 2 times"},
 		"no text":         {"", "x", "", "nothing would be changed"},
@@ -62,7 +63,8 @@ func module(t *testing.T) string {
 }
 
 func TestCheckNamesWhatIsWrongWithTheList(t *testing.T) {
-	good := mutant{promise: "I1", what: "counts wrong", edit: edit{"pkg/a/a.go", "return 1", "return 2"}, pkg: "./pkg/a", run: "TestI1_One/sub"}
+	good := mutant{promise: "I1", what: "counts wrong", edit: edit{"pkg/a/a.go", "return 1", "return 2"},
+		pkg: "./pkg/a", run: "TestI1_One/sub"}
 	for name, tc := range map[string]struct {
 		change func(*mutant)
 		err    string

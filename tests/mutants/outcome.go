@@ -25,8 +25,8 @@ type outcome struct {
 var (
 	failedTest = regexp.MustCompile(`^(\s*)--- FAIL: (\S+)`)
 	crash      = regexp.MustCompile(`(?m)^(panic|fatal error): .*`)
-	// message is a line that a test logged. It is indented by four more than the test's result; what has more than one line,
-	// as the log of an operator, is indented further from its second line on.
+	// message is a line that a test logged. It is indented by four more than the test's result; what has more than
+	// one line, as the log of an operator, is indented further from its second line on.
 	message = regexp.MustCompile(`^(\s+)(\w+_test\.go:\d+: .*)`)
 )
 
@@ -56,8 +56,9 @@ func judge(output string, passed, crashes bool) outcome {
 	return outcome{broken, "no test failed, and yet: " + lastLine(output)}
 }
 
-// firstFailure returns the first failed test that says why, the innermost of those that failed with it, and the last things it said before the operator's log. Go does
-// not tell failures from what is only logged, but what ends a test comes last.
+// firstFailure returns the first failed test that says why, the innermost of those that failed with it, and the
+// last things it said before the operator's log. Go does not tell failures from what is only logged, but what ends
+// a test comes last.
 func firstFailure(output string) (name, said string) {
 	const most, width = 3, 140
 	indent := ""

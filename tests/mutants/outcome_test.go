@@ -42,19 +42,25 @@ func TestJudge(t *testing.T) {
 		want            verdict
 		line            string
 	}{
-		"a test fails":               {fails, false, false, killed, "TestI2_Lost: main_test.go:101: Ready is False | deletes_nothing_test.go:62: waited in vain until it is restored: it is"},
-		"a subtest fails":            {failsBelow, false, false, killed, "TestI3_Trace/helm_3: no_trace_test.go:20: ConfigMap was written"},
-		"a test fails silently":      {silent, false, false, killed, "TestQuiet:"},
-		"the tests pass":             {passes, true, false, survived, "the tests pass"},
-		"no test is selected":        {selectsNone, true, false, broken, "no test was run"},
-		"a crash":                    {crashes, false, false, broken, "it crashes: panic: release payload is malformed"},
-		"a crash that is expected":   {crashes, false, true, killed, "panic: release payload is malformed"},
-		"a fatal error":              {crashesBare, false, false, broken, "it crashes: " + strings.TrimSpace(crashesBare)},
-		"a crash that does not come": {fails, false, true, broken, "it was to crash"},
+		"a test fails": {fails, false, false, killed,
+			"TestI2_Lost: main_test.go:101: Ready is False | deletes_nothing_test.go:62: waited in vain until it is restored: it is"},
+		"a subtest fails": {failsBelow, false, false, killed,
+			"TestI3_Trace/helm_3: no_trace_test.go:20: ConfigMap was written"},
+		"a test fails silently": {silent, false, false, killed, "TestQuiet:"},
+		"the tests pass":        {passes, true, false, survived, "the tests pass"},
+		"no test is selected":   {selectsNone, true, false, broken, "no test was run"},
+		"a crash": {crashes, false, false, broken,
+			"it crashes: panic: release payload is malformed"},
+		"a crash that is expected": {crashes, false, true, killed,
+			"panic: release payload is malformed"},
+		"a fatal error": {crashesBare, false, false, broken, "it crashes: " +
+			strings.TrimSpace(crashesBare)},
+		"a crash that does not come":                    {fails, false, true, broken, "it was to crash"},
 		"a crash that does not come, and nothing fails": {passes, true, true, survived, "the tests pass"},
-		"a time-out":                        {timesOut, false, false, broken, "panic: test timed out after 5m0s"},
-		"a time-out instead of a crash":     {timesOut, false, true, broken, "panic: test timed out after 5m0s"},
-		"the control plane does not start":  {noCluster, false, false, broken, "no test failed, and yet: cluster: etcd does not start"},
+		"a time-out":                    {timesOut, false, false, broken, "panic: test timed out after 5m0s"},
+		"a time-out instead of a crash": {timesOut, false, true, broken, "panic: test timed out after 5m0s"},
+		"the control plane does not start": {noCluster, false, false, broken,
+			"no test failed, and yet: cluster: etcd does not start"},
 		"it ends without a word of failure": {"", false, false, broken, "no test failed, and yet:"},
 	} {
 		got := judge(tc.output, tc.passed, tc.crashes)
@@ -66,9 +72,12 @@ func TestJudge(t *testing.T) {
 
 func TestTheTableCountsAndExplains(t *testing.T) {
 	results := []result{
-		{mutant{promise: "I1", what: "one", pkg: "./a", run: "TestA"}, outcome{killed, "a line"}, 1600 * time.Millisecond},
-		{mutant{promise: "I2", what: "two", pkg: "./b", run: "TestB"}, outcome{survived, "the tests pass"}, time.Second},
-		{mutant{promise: "I3", what: "three", pkg: "./b", run: "TestC"}, outcome{broken, "it does not build"}, time.Second},
+		{mutant{promise: "I1", what: "one", pkg: "./a", run: "TestA"}, outcome{killed, "a line"},
+			1600 * time.Millisecond},
+		{mutant{promise: "I2", what: "two", pkg: "./b", run: "TestB"}, outcome{survived, "the tests pass"},
+			time.Second},
+		{mutant{promise: "I3", what: "three", pkg: "./b", run: "TestC"}, outcome{broken, "it does not build"},
+			time.Second},
 	}
 	var out bytes.Buffer
 	printTable(&out, results)

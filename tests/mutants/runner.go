@@ -17,9 +17,10 @@ import (
 // testTimeout bounds the tests of one mutant; those of the unchanged code get it for each mutant of the package.
 const testTimeout = 5 * time.Minute
 
-// patience is made in every build, the unchanged code's too: most mutants are found by a test that waits in vain, so the
-// tests wait less long than usual. What passes without a mutant is not too slow for that.
-var patience = edit{file: "tests/kit/env.go", old: "const patience = 60 * time.Second", new: "const patience = 15 * time.Second"}
+// patience is made in every build, the unchanged code's too: most mutants are found by a test that waits in vain,
+// so the tests wait less long than usual. What passes without a mutant is not too slow for that.
+var patience = edit{file: "tests/kit/env.go", old: "const patience = 60 * time.Second",
+	new: "const patience = 15 * time.Second"}
 
 // runner builds and runs test programs, and keeps what it makes in a temporary directory.
 type runner struct {
@@ -45,7 +46,8 @@ func moduleRoot(ctx context.Context) (string, error) {
 	return filepath.Dir(strings.TrimSpace(string(mod))), nil
 }
 
-// all runs the tests of the mutants without any change, then each mutant. The results are those until the error, if any.
+// all runs the tests of the mutants without any change, then each mutant. The results are those until the error, if
+// any.
 func (r *runner) all(ctx context.Context, chosen []mutant) ([]result, error) {
 	for _, pkg := range packages(chosen) {
 		if err := r.unchanged(ctx, pkg, expressions(chosen, pkg)); err != nil {
@@ -71,7 +73,8 @@ func (r *runner) all(ctx context.Context, chosen []mutant) ([]result, error) {
 			return results, fmt.Errorf("mutant %s: %w", m, err)
 		}
 		results = append(results, result{m, o, b.took + time.Since(began)})
-		fmt.Fprintf(r.out, "%-8s %3ss  %s\n               %s\n", o.verdict, results[len(results)-1].seconds(), m, o.line)
+		fmt.Fprintf(r.out, "%-8s %3ss  %s\n               %s\n", o.verdict, results[len(results)-1].seconds(), m,
+			o.line)
 	}
 	return results, nil
 }
@@ -88,7 +91,8 @@ func (r *runner) unchanged(ctx context.Context, pkg string, runs []string) error
 	if err != nil {
 		return fmt.Errorf("the tests of %s fail without any change: %w\n%s", pkg, err, output)
 	}
-	fmt.Fprintf(r.out, "%-8s %3.0fs  %s without any change (%d sets of tests)\n", "passed", time.Since(began).Seconds(), pkg, len(runs))
+	fmt.Fprintf(r.out, "%-8s %3.0fs  %s without any change (%d sets of tests)\n", "passed",
+		time.Since(began).Seconds(), pkg, len(runs))
 	return nil
 }
 
@@ -119,8 +123,8 @@ type built struct {
 	took         time.Duration
 }
 
-// builds builds the mutants in their order, one while the tests of the one before run, which wait more than they work. The
-// channel is closed after the last one, or when ctx ends.
+// builds builds the mutants in their order, one while the tests of the one before run, which wait more than they
+// work. The channel is closed after the last one, or when ctx ends.
 func (r *runner) builds(ctx context.Context, chosen []mutant) <-chan built {
 	out := make(chan built)
 	go func() {

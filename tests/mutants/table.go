@@ -27,7 +27,8 @@ func printTable(out io.Writer, results []result) {
 	}
 	// What it writes to is standard output or a buffer.
 	_ = table.Flush()
-	fmt.Fprintf(out, "\n%d mutants: %d killed, %d survived, %d broken\n", len(results), count[killed], count[survived], count[broken])
+	fmt.Fprintf(out, "\n%d mutants: %d killed, %d survived, %d broken\n", len(results), count[killed], count[survived],
+		count[broken])
 	for _, r := range results {
 		if r.verdict != killed {
 			fmt.Fprintf(out, "%s: %s: %s\n", r.verdict, r.mutant, r.line)

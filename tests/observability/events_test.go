@@ -20,7 +20,8 @@ func (w *world) countEvents(reason string) int {
 	w.Helper()
 	total := 0
 	for _, namespace := range []string{w.Operator, w.Apps} {
-		list, err := w.Kube.CoreV1().Events(namespace).List(w.Ctx, metav1.ListOptions{FieldSelector: "reason=" + reason})
+		list, err := w.Kube.CoreV1().Events(namespace).List(w.Ctx,
+			metav1.ListOptions{FieldSelector: "reason=" + reason})
 		if err != nil {
 			w.Fatal(err)
 		}
@@ -31,8 +32,8 @@ func (w *world) countEvents(reason string) int {
 	return total
 }
 
-// settled waits until all events are stored that were recorded before the call: the operator writes them in their order,
-// and this brings it to record one more.
+// settled waits until all events are stored that were recorded before the call: the operator writes them in their
+// order, and this brings it to record one more.
 func (w *world) settled() {
 	w.Helper()
 	before := w.countEvents(v1alpha1.EventReasonSuspended)
@@ -76,7 +77,8 @@ func TestEventsAreBoundedInAStorm(t *testing.T) {
 	const burst, perSecond, others = 50, 2, 5 // others are about the release, and few
 	limit := burst + perSecond*int(passed.Seconds()+1) + others
 	if writes > limit || writes == 0 {
-		t.Errorf("%d events written for %d changes in %s; the limit is %d", writes, objects*(rounds+1), passed.Round(time.Second), limit)
+		t.Errorf("%d events written for %d changes in %s; the limit is %d", writes, objects*(rounds+1),
+			passed.Round(time.Second), limit)
 	}
 	// The lock began with the creation of all objects.
 	t.Logf("%d events written for %d changes in %s", writes, objects*(rounds+1), passed.Round(time.Millisecond))

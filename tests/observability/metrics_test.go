@@ -31,8 +31,8 @@ const (
 	alertsMD  = "../../docs/alerts.md"
 )
 
-// Everything that an operator measures happens once; then what it serves is compared with the documentation, linted, and every
-// query of the dashboard and every alert of the chart is evaluated on it.
+// Everything that an operator measures happens once; then what it serves is compared with the documentation,
+// linted, and every query of the dashboard and every alert of the chart is evaluated on it.
 func TestMetricsOfARealOperator(t *testing.T) {
 	receiver := newFlakyReceiver(t)
 	w := newWorld(t, func(o *operator.ControllerOptions) { o.Notify.URLs = []string{receiver} })
@@ -91,7 +91,10 @@ func (w *world) everythingHappens(s *scrapes) {
 	s.take()
 
 	// Helm begins to work, and the watch does not say so: the check before the write finds it.
-	resume := w.proxy.HoldWatch(func(r *http.Request) bool { return cluster.IsWatch(r) && cluster.ForResource("secrets")(r) })
+	resume := w.proxy.HoldWatch(func(r *http.Request) bool {
+		return cluster.IsWatch(r) &&
+			cluster.ForResource("secrets")(r)
+	})
 	pending := release
 	pending.Status = "pending-upgrade"
 	w.Forge(pending)
@@ -146,7 +149,8 @@ func documented(t *testing.T, families map[string]*dto.MetricFamily) {
 	served := map[string]string{}
 	for name, family := range families {
 		if !strings.HasPrefix(name, "helm_locker_") {
-			if !strings.HasPrefix(name, "go_") && !strings.HasPrefix(name, "process_") && !strings.HasPrefix(name, "promhttp_") {
+			if !strings.HasPrefix(name, "go_") && !strings.HasPrefix(name, "process_") &&
+				!strings.HasPrefix(name, "promhttp_") {
 				t.Errorf("%s is of no family that is documented", name)
 			}
 			continue
@@ -203,7 +207,8 @@ func (w *world) queries(t *testing.T, dir string) {
 		}
 		return path
 	}
-	output, err := promql(t, "-scrapes", dir, "-queries", write("queries.json", encoded), "-rules", write("rules.yaml", rules),
+	output, err := promql(t, "-scrapes", dir, "-queries", write("queries.json", encoded), "-rules",
+		write("rules.yaml", rules),
 		"-labels", "namespace=cattle-helm-system,job=helm-locker-metrics,pod=helm-locker-0,instance=10.0.0.1:8080")
 	if err != nil {
 		t.Fatalf("%v: %s", err, output)
@@ -240,7 +245,8 @@ func (w *world) queries(t *testing.T, dir string) {
 // rendered returns the dashboard and the rule file that the chart installs.
 func rendered(t *testing.T) (dashboard, rules []byte) {
 	t.Helper()
-	output, err := shared.Helm3().Run(t.Context(), "template", "helm-locker", chart, "--namespace", "cattle-helm-system", "--kube-version", "1.36.0",
+	output, err := shared.Helm3().Run(t.Context(), "template", "helm-locker", chart, "--namespace",
+		"cattle-helm-system", "--kube-version", "1.36.0",
 		"--set", "metrics.dashboard.enabled=true,metrics.prometheusRule.enabled=true")
 	if err != nil {
 		t.Fatal(err)
@@ -369,7 +375,8 @@ func TestAlerts(t *testing.T) {
 			if !strings.Contains(string(book), "\n## "+r.Alert+"\n") {
 				t.Errorf("docs/alerts.md does not say what to do about %s", r.Alert)
 			}
-			if !strings.HasSuffix(r.Annotations["runbook_url"], "docs/alerts.md#"+strings.ToLower(r.Alert)) || r.Annotations["summary"] == "" {
+			if !strings.HasSuffix(r.Annotations["runbook_url"], "docs/alerts.md#"+strings.ToLower(r.Alert)) ||
+				r.Annotations["summary"] == "" {
 				t.Errorf("annotations of %s are %v", r.Alert, r.Annotations)
 			}
 		}

@@ -54,7 +54,8 @@ func (i *inbox) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	if err := json.Unmarshal(body, &e); err != nil {
 		i.t.Errorf("%v: %s", err, body)
 	}
-	if user, password, ok := r.BasicAuth(); !ok || user != "somebody" || password != "pa55word" || r.URL.RequestURI() != "/hooks/t0ken?key=qu3ry" {
+	if user, password, ok := r.BasicAuth(); !ok || user != "somebody" || password != "pa55word" ||
+		r.URL.RequestURI() != "/hooks/t0ken?key=qu3ry" {
 		i.t.Errorf("a request for %s by %s", r.URL, user)
 	}
 	i.mu.Lock()
@@ -100,7 +101,10 @@ func (i *inbox) wait(w *world, kind notify.Type, what string, wanted func(event)
 
 func (i *inbox) waitLock(w *world, reason string) notify.Lock {
 	w.Helper()
-	return *i.wait(w, notify.LockChanged, reason, func(e event) bool { return e.Data.Lock != nil && e.Data.Lock.Reason == reason }).Data.Lock
+	return *i.wait(w, notify.LockChanged, reason, func(e event) bool {
+		return e.Data.Lock != nil &&
+			e.Data.Lock.Reason == reason
+	}).Data.Lock
 }
 
 func drifted(name string) func(event) bool {
@@ -121,9 +125,11 @@ func TestNotifications(t *testing.T) {
 	w := newWorld(t, func(o *operator.ControllerOptions) { o.Notify.URLs = []string{dead.URL, inbox.url} })
 
 	w.Forge(kit.ForgedRecord{Name: "app", Manifest: configMaps("settings", "refused", "contested") +
-		fmt.Sprintf("---\napiVersion: v1\nkind: Secret\nmetadata: {name: credentials}\nstringData: {password: %s}\n", declaredSecret)})
+		fmt.Sprintf("---\napiVersion: v1\nkind: Secret\nmetadata: {name: credentials}\nstringData: {password: %s}\n",
+			declaredSecret)})
 	w.Lock("app")
-	if lock := inbox.waitLock(w, v1alpha1.ReasonLocked); !lock.Locked || lock.Revision != 1 || lock.State != v1alpha1.StateDeployed {
+	if lock := inbox.waitLock(w, v1alpha1.ReasonLocked); !lock.Locked || lock.Revision != 1 ||
+		lock.State != v1alpha1.StateDeployed {
 		t.Errorf("lock is %+v", lock)
 	}
 
@@ -141,7 +147,8 @@ func TestNotifications(t *testing.T) {
 
 	w.fight("contested")
 	fight := inbox.wait(w, notify.ContentionBegan, "the ConfigMap", func(event) bool { return true })
-	if c := fight.Data.Contention; c.FieldManager != kit.Tamperer || c.Object.Name != "contested" || fmt.Sprint(c.Paths) != "[/data/key]" {
+	if c := fight.Data.Contention; c.FieldManager != kit.Tamperer || c.Object.Name != "contested" ||
+		fmt.Sprint(c.Paths) != "[/data/key]" {
 		t.Errorf("contention is %+v", c)
 	}
 
@@ -177,8 +184,10 @@ func TestNotifications(t *testing.T) {
 // sameAsStatus checks that an event is about the release and has an entry of status.recentDrift, whole.
 func (w *world) sameAsStatus(e event) {
 	w.Helper()
-	if e.SpecVersion != "1.0" || e.ID == "" || e.Source != "/apis/helm.cattle.io/v1alpha1/namespaces/"+w.Operator+"/helmreleases/app" ||
-		e.Subject != e.Data.Drift.Object.String() || *e.Data.Release != (notify.Reference{Namespace: w.Apps, Name: "app"}) ||
+	if e.SpecVersion != "1.0" || e.ID == "" || e.Source != "/apis/helm.cattle.io/v1alpha1/namespaces/"+w.Operator+
+		"/helmreleases/app" ||
+		e.Subject != e.Data.Drift.Object.String() ||
+		*e.Data.Release != (notify.Reference{Namespace: w.Apps, Name: "app"}) ||
 		*e.Data.HelmRelease != (notify.Reference{Namespace: w.Operator, Name: "app"}) {
 		w.Errorf("event is %+v", e)
 	}
@@ -240,10 +249,13 @@ func TestOnlyTheLeaderTells(t *testing.T) {
 	if n := len(inbox.of(notify.DriftReported)); n != 2 {
 		t.Errorf("%d messages for two changes", n)
 	}
-	if text := kit.Metrics(t, standby); !regexp.MustCompile(`(?m)^helm_locker_drift_total\{action="Reported",.*\} 1$`).MatchString(text) {
+	if text := kit.Metrics(
+		t, standby,
+	); !regexp.MustCompile(`(?m)^helm_locker_drift_total\{action="Reported",.*\} 1$`).MatchString(text) {
 		t.Errorf("the first change is counted by both, or the second by none: %s", text)
 	}
-	if n := w.countEvents(v1alpha1.EventReasonDrifted); n != 3 { // for each change one on the HelmRelease, and one on the object while it exists
+	// For each change one on the HelmRelease, and one on the object while it exists.
+	if n := w.countEvents(v1alpha1.EventReasonDrifted); n != 3 {
 		t.Errorf("%d events", n)
 	}
 }

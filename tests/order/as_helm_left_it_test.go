@@ -27,7 +27,8 @@ func TestI4_AControllerWritesBeforeTheHandOver(t *testing.T) {
 	b.Lock("app")
 	for name, tamper := range map[string]func(*bench){
 		"renamed": func(b *bench) {
-			b.tamper(kit.Services, "app", types.JSONPatchType, `[{"op":"replace","path":"/spec/ports/0/port","value":81}]`)
+			b.tamper(kit.Services, "app", types.JSONPatchType,
+				`[{"op":"replace","path":"/spec/ports/0/port","value":81}]`)
 		},
 		"deleted": func(b *bench) { b.remove(kit.Services, "app") },
 	} {
@@ -35,15 +36,18 @@ func TestI4_AControllerWritesBeforeTheHandOver(t *testing.T) {
 			b := b.on(t)
 			b.proxy.Reset()
 			handOver := b.proxy.HoldRequests(func(r *http.Request) bool {
-				return isRevert("services", http.MethodPatch)(r) && r.Header.Get("Content-Type") == string(types.JSONPatchType)
+				return isRevert("services", http.MethodPatch)(r) &&
+					r.Header.Get("Content-Type") == string(types.JSONPatchType)
 			})
 			tamper(b)
 			b.held(handOver, 1)
-			b.tamper(kit.Services, "app", types.MergePatchType, `{"metadata":{"annotations":{"controller/revision":"`+name+`"}}}`)
+			b.tamper(kit.Services, "app", types.MergePatchType, `{"metadata":{"annotations":{"controller/revision":"`+
+				name+`"}}}`)
 			handOver.Release()
 			b.Eventually("Helm alone owns what it declares", func() error {
 				for _, entry := range b.Get(kit.Services, "app").GetManagedFields() {
-					if owner := entry.Manager + " " + string(entry.Operation); owner != "helm Apply" && owner != tamperer+" Update" {
+					if owner := entry.Manager + " " + string(entry.Operation); owner != "helm Apply" &&
+						owner != tamperer+" Update" {
 						return fmt.Errorf("%s owns %s", owner, entry.FieldsV1.GetRawString())
 					}
 				}
@@ -88,9 +92,12 @@ func TestI4_AsHelm4LeftWhatItTookOverFromHelm3(t *testing.T) {
 	}, metav1.ManagedFieldsOperationApply)
 }
 
-// asHelmLeftIt has a release prepared, with valuesBefore in the end, tampers with it in every way and checks that content
-// and field ownership come back to what they were; and that the Helm that prepare returns can then change all of it.
-func asHelmLeftIt(t *testing.T, prepare func(*bench, string) cluster.Helm, operation metav1.ManagedFieldsOperationType) {
+// asHelmLeftIt has a release prepared, with valuesBefore in the end, tampers with it in every way and checks that
+// content and field ownership come back to what they were; and that the Helm that prepare returns can then change
+// all of it.
+func asHelmLeftIt(
+	t *testing.T, prepare func(*bench, string) cluster.Helm, operation metav1.ManagedFieldsOperationType,
+) {
 	b := newBench(t)
 	chart := b.Chart("app", everyField)
 	h := prepare(b, chart)
@@ -100,7 +107,8 @@ func asHelmLeftIt(t *testing.T, prepare func(*bench, string) cluster.Helm, opera
 		before[gvr] = asLeft(b, live)
 		for _, entry := range live.GetManagedFields() {
 			if entry.Manager != "helm" || entry.Operation != operation {
-				t.Fatalf("%s: Helm left the manager %s %s, want helm %s alone", gvr.Resource, entry.Manager, entry.Operation, operation)
+				t.Fatalf("%s: Helm left the manager %s %s, want helm %s alone", gvr.Resource, entry.Manager,
+					entry.Operation, operation)
 			}
 		}
 	}
@@ -168,7 +176,8 @@ func asLeft(b *bench, live *unstructured.Unstructured) map[string]any {
 	}
 	content := live.DeepCopy().Object
 	for _, path := range [][]string{
-		{"status"}, {"metadata", "managedFields"}, {"metadata", "resourceVersion"}, {"metadata", "generation"}, {"metadata", "uid"},
+		{"status"}, {"metadata", "managedFields"}, {"metadata", "resourceVersion"}, {"metadata", "generation"},
+		{"metadata", "uid"},
 		{"metadata", "creationTimestamp"}, {"spec", "clusterIP"}, {"spec", "clusterIPs"},
 	} {
 		unstructured.RemoveNestedField(content, path...)

@@ -14,8 +14,8 @@ import (
 	"github.com/rancher/helm-locker/tests/kit"
 )
 
-// atMost is how often a test tampers until the operator has done what it waits for: the load of the machine may keep the
-// operator from making two checks within a tenth of a second.
+// atMost is how often a test tampers until the operator has done what it waits for: the load of the machine may
+// keep the operator from making two checks within a tenth of a second.
 const atMost = 300
 
 // isMark matches the writes of marks.
@@ -37,8 +37,8 @@ func (b *bench) marks() (written, refused int) {
 	return written, refused
 }
 
-// hammered tampers with a ConfigMap again and again, each time as soon as it is restored, until enough says so. The test has failed
-// when that is not in sight.
+// hammered tampers with a ConfigMap again and again, each time as soon as it is restored, until enough says so. The
+// test has failed when that is not in sight.
 func (b *bench) hammered(what string, enough func(times int) bool) {
 	b.Helper()
 	for times := 0; !enough(times); times++ {
@@ -75,8 +75,8 @@ func (b *bench) markSecret() (name string, meta *metav1.ObjectMeta) {
 	return name, &own.ObjectMeta
 }
 
-// Whoever changes an object again and again has the record looked at in quick succession. None of these checks is left out: what
-// the operator writes comes after a list or a mark of its own.
+// Whoever changes an object again and again has the record looked at in quick succession. None of these checks is
+// left out: what the operator writes comes after a list or a mark of its own.
 func TestI1_ChecksInQuickSuccession(t *testing.T) {
 	b := newBench(t)
 	b.installed(shared.Helm3(), oneValue, "one")
@@ -85,7 +85,8 @@ func TestI1_ChecksInQuickSuccession(t *testing.T) {
 	checks, reverts := 0, 0
 	for _, r := range b.proxy.Requests() {
 		switch {
-		case kit.IsMark(r), r.Method == http.MethodGet && r.Resource() == "secrets" && strings.Contains(r.Query.Get("labelSelector"), "name=app"):
+		case kit.IsMark(r), r.Method == http.MethodGet && r.Resource() == "secrets" &&
+			strings.Contains(r.Query.Get("labelSelector"), "name=app"):
 			checks++
 		case r.Method == http.MethodPatch && r.Resource() == "configmaps":
 			if reverts++; checks == 0 {
@@ -98,7 +99,8 @@ func TestI1_ChecksInQuickSuccession(t *testing.T) {
 		t.Error("nothing was reverted")
 	}
 	// Without managed fields, which would only take time.
-	if _, own := b.markSecret(); own.Annotations["helm.cattle.io/purpose"] == "" || own.Annotations["helm.cattle.io/mark"] == "" || own.ManagedFields != nil {
+	if _, own := b.markSecret(); own.Annotations["helm.cattle.io/purpose"] == "" ||
+		own.Annotations["helm.cattle.io/mark"] == "" || own.ManagedFields != nil {
 		t.Errorf("the operator's own Secret is %+v", own)
 	}
 	helm := b.Helm(shared.Helm3(), "list", "--all", "--all-namespaces", "--short")
@@ -118,8 +120,9 @@ data: {value: always}
 {{ end }}
 `
 
-// Helm upgrades while the watch of records is held, and drifts in quick succession have the operator write marks. What it knows of
-// the records is old, and so it takes Helm's own writes for drift. A mark that was written, and not seen, says nothing.
+// Helm upgrades while the watch of records is held, and drifts in quick succession have the operator write marks.
+// What it knows of the records is old, and so it takes Helm's own writes for drift. A mark that was written, and
+// not seen, says nothing.
 func TestI1_UpgradeBehindAHeldWatchOfRecords(t *testing.T) {
 	for name, refuse := range map[string]bool{"marks are written": false, "marks are refused": true} {
 		t.Run(name, func(t *testing.T) {
@@ -137,7 +140,8 @@ func TestI1_UpgradeBehindAHeldWatchOfRecords(t *testing.T) {
 				if drifts == 60 {
 					t.Fatalf("no mark after %d drifts in quick succession", drifts)
 				}
-				b.tamper(kit.ConfigMaps, fmt.Sprintf("base-%d", drifts), types.MergePatchType, `{"data":{"value":"tampered"}}`)
+				b.tamper(kit.ConfigMaps, fmt.Sprintf("base-%d", drifts), types.MergePatchType,
+					`{"data":{"value":"tampered"}}`)
 				drifts++
 			}
 			last := fmt.Sprintf("base-%d", drifts-1)
@@ -155,7 +159,8 @@ func TestI1_UpgradeBehindAHeldWatchOfRecords(t *testing.T) {
 			b.WaitReady("app", 2)
 			b.wantValue("app", "two")
 			if written, refused := b.marks(); written+refused != 1 {
-				t.Errorf("%d marks were written and %d refused, want that the first that fails ends them for a while", written, refused)
+				t.Errorf("%d marks were written and %d refused, want that the first that fails ends them for a while",
+					written, refused)
 			}
 		})
 	}
@@ -214,7 +219,8 @@ func TestSecretForMarksIsPutRight(t *testing.T) {
 	for what, tamper := range map[string]func() error{
 		"deleted": func() error { return secrets.Delete(b.Ctx, name, metav1.DeleteOptions{}) },
 		"without label and annotations": func() error {
-			_, err := secrets.Patch(b.Ctx, name, types.MergePatchType, []byte(`{"metadata":{"labels":null,"annotations":null}}`), metav1.PatchOptions{})
+			_, err := secrets.Patch(b.Ctx, name, types.MergePatchType,
+				[]byte(`{"metadata":{"labels":null,"annotations":null}}`), metav1.PatchOptions{})
 			return err
 		},
 	} {

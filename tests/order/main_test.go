@@ -110,7 +110,8 @@ func (b *bench) waitLists(n int) {
 // writes returns the operator's writes to the objects of the releases, whatever came of them.
 func (b *bench) writes() []cluster.Request {
 	return slices.DeleteFunc(b.proxy.Writes(), func(r cluster.Request) bool {
-		return !strings.HasPrefix(r.UserAgent, "helm-locker/") || !strings.Contains(r.Path, "/namespaces/"+b.Apps+"/") ||
+		return !strings.HasPrefix(r.UserAgent, "helm-locker/") ||
+			!strings.Contains(r.Path, "/namespaces/"+b.Apps+"/") ||
 			r.Resource() == "events" || r.Query.Get("dryRun") != ""
 	})
 }
@@ -129,9 +130,12 @@ func (b *bench) wantNoWrites() {
 }
 
 // tamper changes an object by a patch under a foreign name.
-func (b *bench) tamper(gvr schema.GroupVersionResource, name string, kind types.PatchType, patch string) *unstructured.Unstructured {
+func (b *bench) tamper(
+	gvr schema.GroupVersionResource, name string, kind types.PatchType, patch string,
+) *unstructured.Unstructured {
 	b.Helper()
-	u, err := b.Dynamic.Resource(gvr).Namespace(b.Apps).Patch(b.Ctx, name, kind, []byte(patch), metav1.PatchOptions{FieldManager: tamperer})
+	u, err := b.Dynamic.Resource(gvr).Namespace(b.Apps).Patch(b.Ctx, name, kind, []byte(patch),
+		metav1.PatchOptions{FieldManager: tamperer})
 	if err != nil {
 		b.Fatalf("tamper with %s %s: %v", gvr.Resource, name, err)
 	}

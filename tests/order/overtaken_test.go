@@ -17,8 +17,9 @@ import (
 	"github.com/rancher/helm-locker/tests/kit"
 )
 
-// Helm begins to work between a check of the operator and the write that follows, and reads the object before that write lands. What Helm
-// finds as it wants it, it does not write: so no precondition tells, and the operator has to look again afterwards.
+// Helm begins to work between a check of the operator and the write that follows, and reads the object before that
+// write lands. What Helm finds as it wants it, it does not write: so no precondition tells, and the operator has to
+// look again afterwards.
 
 // failing is oneValue with a Service, which Helm writes last, that the API server refuses with broken=true.
 const failing = oneValue + `
@@ -55,7 +56,8 @@ func (b *bench) deletions() int {
 	return n
 }
 
-// An object is created again, and while the operator asks for the record once more an upgrade that fails takes the object over as it is.
+// An object is created again, and while the operator asks for the record once more an upgrade that fails takes the
+// object over as it is.
 func TestI1_RecreatedObjectThatAnUpgradeCountsOn(t *testing.T) {
 	for at, match := range map[string]cluster.Match{
 		"before the second check":            isCheck,
@@ -77,7 +79,8 @@ func TestI1_RecreatedObjectThatAnUpgradeCountsOn(t *testing.T) {
 				b.upgradeFails(h, chart, "one")
 				hold.Release()
 				b.waitState("app", v1alpha1.StateFailed)
-				b.Throughout(quiet, "ConfigMap app is as Helm found it", func() error { return b.hasValue("app", "one") })
+				b.Throughout(quiet, "ConfigMap app is as Helm found it",
+					func() error { return b.hasValue("app", "one") })
 				if n := b.deletions(); n > 0 {
 					b.Errorf("%d objects were deleted: %v", n, b.landed())
 				}
@@ -86,7 +89,8 @@ func TestI1_RecreatedObjectThatAnUpgradeCountsOn(t *testing.T) {
 	}
 }
 
-// The upgrade that begins declares the object with another value, and fails before it has written it, because the operator was faster.
+// The upgrade that begins declares the object with another value, and fails before it has written it, because the
+// operator was faster.
 func TestI1_RecreatedObjectBecomesAsTheFailedRevisionDeclaresIt(t *testing.T) {
 	b := newBench(t)
 	b.installed(shared.Helm3(), oneValue, "one")
@@ -157,7 +161,8 @@ func TestI1_TakenBackWhileHelmInstallsAgain(t *testing.T) {
 	deletion := b.proxy.HoldRequests(isRevert("configmaps", http.MethodDelete))
 	creation.Release()
 	b.held(deletion, 1)
-	out, err := shared.Helm3().Run(b.Ctx, "install", "app", chart, "--set", "value=one,broken=true", "--namespace", b.Apps)
+	out, err := shared.Helm3().Run(b.Ctx, "install", "app", chart, "--set", "value=one,broken=true", "--namespace",
+		b.Apps)
 	if err == nil || !strings.Contains(out+err.Error(), "NONE") {
 		b.Fatalf("the installation did not fail at the Service: %v: %s", err, out)
 	}
@@ -165,7 +170,8 @@ func TestI1_TakenBackWhileHelmInstallsAgain(t *testing.T) {
 	deletion.Release()
 	b.Eventually("it was deleted, and created again", func() error {
 		landed := b.landed()
-		if last := len(landed) - 1; b.deletions() == 0 || landed[last].Method != http.MethodPost || landed[last].Code != http.StatusCreated {
+		if last := len(landed) - 1; b.deletions() == 0 || landed[last].Method != http.MethodPost ||
+			landed[last].Code != http.StatusCreated {
 			return fmt.Errorf("writes: %v", landed)
 		}
 		return b.hasValue("app", "one")
@@ -195,10 +201,14 @@ func TestI1_WhatHoldsDataIsNeverTakenBack(t *testing.T) {
 	}
 }
 
-// A change is what the upgrade under way is about to write. Helm finds nothing to do, and the revert of the change lands after that.
+// A change is what the upgrade under way is about to write. Helm finds nothing to do, and the revert of the change
+// lands after that.
 func TestI1_RevertThatLandsAfterHelmFoundNothingToDo(t *testing.T) {
 	for name, upgrade := range map[string]func(b *bench, chart string){
-		"upgrade": func(b *bench, chart string) { b.Helm(shared.Helm3(), "upgrade", "app", chart, "--set", "value=two") },
+		"upgrade": func(b *bench, chart string) {
+			b.Helm(shared.Helm3(), "upgrade", "app", chart, "--set",
+				"value=two")
+		},
 		"upgrade that fails": func(b *bench, chart string) {
 			b.upgradeFails(shared.Helm3(), chart, "two")
 		},
@@ -238,12 +248,15 @@ func (b *bench) lateRevert(value string, helm func()) {
 // pendingWith returns a record of a next revision in which ConfigMap app has a value, and base its own.
 func pendingWith(value string, revision int, status string) kit.ForgedRecord {
 	object := func(name, value string) string {
-		return fmt.Sprintf("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s}\ndata: {value: %s}\n", name, value)
+		return fmt.Sprintf("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s}\ndata: {value: %s}\n", name,
+			value)
 	}
-	return kit.ForgedRecord{Name: "app", Revision: revision, Status: status, Manifest: object("app", value) + object("base", "always")}
+	return kit.ForgedRecord{Name: "app", Revision: revision, Status: status, Manifest: object("app", value) +
+		object("base", "always")}
 }
 
-// Helm may stay at work for long, and may be killed: what it found has to be there at once. What it would have written anyway is left to it.
+// Helm may stay at work for long, and may be killed: what it found has to be there at once. What it would have
+// written anyway is left to it.
 func TestI1_LateRevertWhileHelmIsAtWork(t *testing.T) {
 	for _, status := range []string{"pending-upgrade", "pending-rollback", "failed", "superseded"} {
 		for tampered, want := range map[string]string{"two": "two", "neither": "one"} {
@@ -276,7 +289,8 @@ func TestI1_AmendmentThatComesLate(t *testing.T) {
 		}
 		return b.hasValue("app", "one")
 	})
-	b.Throughout(quiet, "ConfigMap app is as the newest revision declares it", func() error { return b.hasValue("app", "one") })
+	b.Throughout(quiet, "ConfigMap app is as the newest revision declares it",
+		func() error { return b.hasValue("app", "one") })
 }
 
 // A record that cannot be read says nothing about what was created: it stays until the record can be read.
@@ -294,11 +308,13 @@ func TestI1_CreationBeforeARecordThatCannotBeRead(t *testing.T) {
 	b.waitValue("app", "one")
 	b.Throughout(quiet, "it stays", func() error { return b.hasValue("app", "one") })
 	// Other releases go on.
-	b.Helm(shared.Helm3(), "install", "other", b.Chart("other", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\ndata: {value: other}\n"))
+	b.Helm(shared.Helm3(), "install", "other", b.Chart("other",
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\ndata: {value: other}\n"))
 	b.Lock("other")
 	b.tamper(kit.ConfigMaps, "other", types.MergePatchType, `{"data":{"value":"tampered"}}`)
 	b.waitValue("other", "other")
-	readable := kit.ForgedRecord{Name: "app", Revision: 2, Status: "pending-upgrade", Manifest: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: base}\n"}
+	readable := kit.ForgedRecord{Name: "app", Revision: 2, Status: "pending-upgrade",
+		Manifest: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: base}\n"}
 	b.Forge(readable)
 	b.waitTakenBack()
 }

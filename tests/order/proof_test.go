@@ -16,8 +16,9 @@ import (
 	"github.com/rancher/helm-locker/tests/kit"
 )
 
-// Every test here forces one interleaving in which a part of the order proof decides; tests/mutants shows that each fails without that part.
-// The release has a ConfigMap "app", which goes with the value "gone", and one that always stays.
+// Every test here forces one interleaving in which a part of the order proof decides; tests/mutants shows that each
+// fails without that part. The release has a ConfigMap "app", which goes with the value "gone", and one that always
+// stays.
 const oneValue = `
 {{ if ne .Values.value "gone" }}
 apiVersion: v1
@@ -214,7 +215,8 @@ func TestI1_TakenBackAlthoughAControllerTouchedIt(t *testing.T) {
 			b.Helm(h, "uninstall", "app")
 			hold.Release()
 			b.held(second, 1)
-			b.tamper(kit.ConfigMaps, "app", types.MergePatchType, `{"metadata":{"annotations":{"controller/revision":"1"}}}`)
+			b.tamper(kit.ConfigMaps, "app", types.MergePatchType,
+				`{"metadata":{"annotations":{"controller/revision":"1"}}}`)
 			second.Release()
 			b.waitTakenBack()
 		})
@@ -227,7 +229,8 @@ func (b *bench) waitTakenBack() {
 	b.Eventually("the created object is taken back", func() error {
 		landed := b.landed()
 		last := len(landed) - 1
-		if last < 0 || landed[0].Method != http.MethodPost || landed[last].Method != http.MethodDelete || landed[last].Code != http.StatusOK {
+		if last < 0 || landed[0].Method != http.MethodPost || landed[last].Method != http.MethodDelete ||
+			landed[last].Code != http.StatusOK {
 			return fmt.Errorf("writes: %v", landed)
 		}
 		return nil

@@ -27,6 +27,7 @@ func (u *upgrader) bySDK(value int) error {
 
 // byCommand upgrades with the command of a Helm.
 func (u *upgrader) byCommand(h cluster.Helm, value int) error {
-	_, err := h.Run(u.Ctx, "upgrade", "app", u.chart, "--set", fmt.Sprintf("value=%d", value), "--history-max", "5", "--namespace", u.Apps)
+	_, err := h.Run(u.Ctx, "upgrade", "app", u.chart, "--set", fmt.Sprintf("value=%d", value), "--history-max", "5",
+		"--namespace", u.Apps)
 	return err
 }

@@ -117,7 +117,8 @@ func TestI1_UpgradesUnderLock(t *testing.T) {
 		b, history := upgradedOften(t, upgrades, nil)
 		checkValues(b, history, upgrades+1, false)
 		if writes := b.writes(); len(writes) > 0 {
-			b.Errorf("the operator wrote %d times to the objects of the release, for example %v", len(writes), writes[0])
+			b.Errorf("the operator wrote %d times to the objects of the release, for example %v", len(writes),
+				writes[0])
 		}
 	})
 	t.Run("while somebody tampers no Helm write is undone", func(t *testing.T) {

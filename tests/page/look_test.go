@@ -57,7 +57,9 @@ stringData: {username: baker, password: sourdough-starter}
 func furnish(t *testing.T) *world {
 	w := &world{Env: kit.New(t, shared)}
 	w.Operator, w.Apps = w.Namespace("cattle-helm-system"), w.Namespace("apps")
-	w.operator = w.start(signed, func(o *operator.ControllerOptions) { o.ControllerName = operator.DefaultControllerName })
+	w.operator = w.start(
+		signed, func(o *operator.ControllerOptions) { o.ControllerName = operator.DefaultControllerName },
+	)
 	w.Helm(shared.Helm4(), "install", "shop", w.Chart("shop", shop))
 	w.Helm(shared.Helm3(), "install", "bakery", w.Chart("bakery", bakery))
 	w.Forge(kit.ForgedRecord{Name: "payments", Manifest: configMaps("payments")})
@@ -82,7 +84,8 @@ func furnish(t *testing.T) *world {
 		case name == "bakery-oven":
 			client = w.In(kit.Secrets, w.Apps)
 		}
-		if _, err := client.Patch(w.Ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: manager}); err != nil {
+		if _, err := client.Patch(w.Ctx, name, types.MergePatchType, []byte(patch),
+			metav1.PatchOptions{FieldManager: manager}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -143,7 +146,9 @@ func TestPage_FitsScreensAndSchemes(t *testing.T) {
 		tab.open("about:blank", look.view)
 		tab.open(look.url, look.view)
 		if look.url == url {
-			tab.until("all is shown", "document.querySelectorAll('#rows tr').length === 4 && document.querySelectorAll('#log li').length >= 6")
+			tab.until(
+				"all is shown", "document.querySelectorAll('#rows tr').length === 4 && document.querySelectorAll('#log li').length >= 6",
+			)
 			tab.says("#rows tr", w.Apps+"/payments", "Suspended")
 			tab.says("#rows tr", w.Apps+"/search", "Helm at work")
 			tab.says("#rows tr", w.Apps+"/bakery", "Watched", "2/2")
@@ -168,7 +173,8 @@ func TestPage_FitsScreensAndSchemes(t *testing.T) {
 // legible is true when every text has the contrast to its ground that WCAG 2.2 asks for (AA: 4.5 to 1).
 const legible = `(() => {
 	const rgb = (color) => color.match(/[\d.]+/g).map(Number);
-	const luminance = ([r, g, b]) => [r, g, b].map((c) => (c /= 255) <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
+	const luminance = ([r, g, b]) => [r, g, b]
+		.map((c) => (c /= 255) <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
 		.reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
 	const ground = (element) => {
 		for (; element; element = element.parentElement) {

@@ -1,4 +1,5 @@
-// Package page looks at the status page of a real operator with a real browser, and at what the page lets other clients do.
+// Package page looks at the status page of a real operator with a real browser, and at what the page lets other
+// clients do.
 package page
 
 import (
@@ -21,10 +22,12 @@ import (
 	"github.com/rancher/helm-locker/tests/kit"
 )
 
-var screenshot = flag.String("screenshot", "", "write pictures of the page to this `FILE`.png, and to files named after it")
+var screenshot = flag.String(
+	"screenshot", "", "write pictures of the page to this `FILE`.png, and to files named after it",
+)
 
-// What TestMain makes: the control plane of this package, nil with -short, and the program that drives a browser, with the
-// browser; empty where there is none.
+// What TestMain makes: the control plane of this package, nil with -short, and the program that drives a browser,
+// with the browser; empty where there is none.
 var (
 	shared            *cluster.Cluster
 	browser, chromium string
@@ -75,7 +78,8 @@ func newWorld(t *testing.T, options ...func(*operator.ControllerOptions)) *world
 func (w *world) start(options ...func(*operator.ControllerOptions)) *kit.Operator {
 	w.Helper()
 	serving := func(o *operator.ControllerOptions) { o.PageAddress = "127.0.0.1:0" }
-	return kit.StartOperator(w.TB, shared.RESTConfig(), w.Operator, append([]func(*operator.ControllerOptions){serving}, options...)...)
+	return kit.StartOperator(w.TB, shared.RESTConfig(), w.Operator,
+		append([]func(*operator.ControllerOptions){serving}, options...)...)
 }
 
 // url returns the address of an operator's page.
@@ -107,7 +111,8 @@ func signed(o *operator.ControllerOptions) { o.PageAuth = true }
 func (w *world) administrator() string {
 	w.Helper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "viewer"}}
-	if _, err := w.Kube.CoreV1().ServiceAccounts(w.Operator).Create(w.Ctx, account, metav1.CreateOptions{}); err != nil {
+	if _, err := w.Kube.CoreV1().ServiceAccounts(w.Operator).Create(w.Ctx, account,
+		metav1.CreateOptions{}); err != nil {
 		w.Fatal(err)
 	}
 	_, err := w.Kube.RbacV1().ClusterRoleBindings().Create(w.Ctx, &rbacv1.ClusterRoleBinding{
@@ -134,7 +139,10 @@ func as(token string) func(*http.Request) {
 func (t *tab) signIn(token string) {
 	t.Helper()
 	t.says("#signin", "Sign in")
-	eval[bool](t, fmt.Sprintf("(document.getElementById('token').value = %q, document.querySelector('#signin button').click() ?? true)", token))
+	eval[bool](t, fmt.Sprintf(
+		"(document.getElementById('token').value = %q, document.querySelector('#signin button').click() ?? true)",
+		token,
+	))
 }
 
 // configMaps returns a manifest of ConfigMaps with one key.

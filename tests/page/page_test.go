@@ -83,7 +83,9 @@ func TestPage_TheKeyboardIsEnough(t *testing.T) {
 	tab.press("Enter")
 	tab.says("#diff", "No drift: 1 object compared with revision 1.")
 	tab.press("Escape")
-	tab.until("the release has the focus again", "document.activeElement.matches('#rows a') && document.activeElement.innerText.includes('shop')")
+	tab.until(
+		"the release has the focus again", "document.activeElement.matches('#rows a') && document.activeElement.innerText.includes('shop')",
+	)
 }
 
 // The values of Secrets that the tests of this file know; none may be anywhere in what a page gets.
@@ -117,7 +119,8 @@ data: {key: declared, url: "https://user:%s@db.example"}
 
 func givesAway(t *testing.T, text string) {
 	t.Helper()
-	for _, value := range []string{declaredValue, tamperedValue, "aHVudGVyMi", "h1bnRlcjIt", "odW50ZXIyL"} { // plain, and in base64 at any offset
+	// Plain, and in base64 at any offset.
+	for _, value := range []string{declaredValue, tamperedValue, "aHVudGVyMi", "h1bnRlcjIt", "odW50ZXIyL"} {
 		if i := strings.Index(text, value); i >= 0 {
 			t.Errorf("%s gets out: ...%s...", value, text[max(0, i-100):min(len(text), i+100)])
 		}
@@ -130,7 +133,8 @@ func TestI7_ThePageGetsNoValueOfASecret(t *testing.T) {
 	w.watchShop()
 	url, token := w.url(w.operator), w.administrator()
 	diff := get(t, url+"diff?namespace="+w.Operator+"&name=shop", as(token))
-	for _, part := range []string{"Secret " + w.Apps + "/login", "-  password: ", "+  password: ", "ConfigMap " + w.Apps + "/settings", "-  key: declared"} {
+	for _, part := range []string{"Secret " + w.Apps + "/login", "-  password: ", "+  password: ", "ConfigMap " +
+		w.Apps + "/settings", "-  key: declared"} {
 		if diff.status != http.StatusOK || !strings.Contains(diff.body, part) {
 			t.Errorf("the comparison does not have %q: %d %s", part, diff.status, diff.body)
 		}
@@ -156,8 +160,10 @@ func TestPage_TheDiffMasksSecrets(t *testing.T) {
 	tab.says("#own li", "Secret "+w.Apps+"/login", "data[password] changed", "reported")
 	eval[bool](tab, "document.getElementById('compare').click() ?? true")
 	tab.says("#diff", "2 of 2 objects differ from revision 1.")
-	tab.says("#diff details", "Secret "+w.Apps+"/login", "data[password]", "-  password: <secret", "+  password: <secret")
-	tab.says("#diff details", "ConfigMap "+w.Apps+"/settings", "-  key: declared", "+  key: tampered", "url: https://user:<secret")
+	tab.says("#diff details", "Secret "+w.Apps+"/login", "data[password]", "-  password: <secret",
+		"+  password: <secret")
+	tab.says("#diff details", "ConfigMap "+w.Apps+"/settings", "-  key: declared", "+  key: tampered",
+		"url: https://user:<secret")
 	if eval[bool](tab, "new Set([...document.querySelectorAll('.del .mask, .ins .mask')].map((e) => e.innerText)).size !== 2") {
 		t.Error("the markers do not tell the two values apart")
 	}
@@ -179,7 +185,8 @@ func TestPage_SigningInAndOut(t *testing.T) {
 	tab.says("#rows tr", w.Apps+"/shop", "Watched")
 	w.edit("settings", "tampered again")
 	tab.says("#log li", "ConfigMap "+w.Apps+"/settings")
-	if eval[bool](tab, fmt.Sprintf("document.cookie !== '' || document.documentElement.outerHTML.includes(%q)", token)) {
+	if eval[bool](tab, fmt.Sprintf("document.cookie !== '' || document.documentElement.outerHTML.includes(%q)",
+		token)) {
 		t.Error("the token is in a cookie or in the document")
 	}
 	tab.open(w.url(w.operator)+"#/"+w.Operator+"/shop", desktop())
@@ -189,7 +196,9 @@ func TestPage_SigningInAndOut(t *testing.T) {
 	tab.says("#diff", "2 of 2 objects differ from revision 1.")
 	eval[bool](tab, "document.getElementById('signout').click() ?? true")
 	tab.says("#signin", "Sign in")
-	if text := eval[string](tab, "document.body.innerText + JSON.stringify({...sessionStorage})"); strings.Contains(text, w.Apps) || strings.Contains(text, token) {
+	if text := eval[string](tab, "document.body.innerText + JSON.stringify({...sessionStorage})"); strings.Contains(
+		text, w.Apps,
+	) || strings.Contains(text, token) {
 		t.Errorf("something stays after signing out: %s", text)
 	}
 }
@@ -204,7 +213,8 @@ func TestPage_WithoutASignInNothingIsCompared(t *testing.T) {
 	tab.says("#detail h1", "Watched")
 	tab.says("#compares-not", "--page-auth")
 	tab.until("no comparison is offered", "document.getElementById('compare').hidden")
-	if got := get(t, w.url(w.operator)+"diff?namespace="+w.Operator+"&name=shop", nil); got.status != http.StatusForbidden {
+	if got := get(t, w.url(w.operator)+"diff?namespace="+w.Operator+"&name=shop",
+		nil); got.status != http.StatusForbidden {
 		t.Errorf("a comparison is answered with %d %s", got.status, got.body)
 	}
 }
@@ -217,21 +227,27 @@ func TestPage_HostileTextsAreText(t *testing.T) {
 	hostile := html + "\x1b]0;title\a\u202e\u200b'\"&amp;"
 	shown := html + `\x1b]0;title\a\u202e\u200b'"&amp;`
 	w.CreateHelmRelease("victim", func(hr *v1alpha1.HelmRelease) {
-		hr.Annotations = map[string]string{v1alpha1.ManagedByAnnotation: hostile, v1alpha1.SuspendReasonAnnotation: hostile}
+		hr.Annotations = map[string]string{v1alpha1.ManagedByAnnotation: hostile,
+			v1alpha1.SuspendReasonAnnotation: hostile}
 		hr.Spec.Suspend = true
 	})
 	now := metav1.Now()
 	w.setStatus("victim", v1alpha1.HelmReleaseStatus{
 		State: v1alpha1.StateDeployed, Version: 1,
 		Conditions: []metav1.Condition{
-			{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: "Hostile", Message: hostile, LastTransitionTime: now},
-			{Type: v1alpha1.ConditionLocked, Status: metav1.ConditionFalse, Reason: "Hostile", Message: hostile, LastTransitionTime: now},
+			{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: "Hostile", Message: hostile,
+				LastTransitionTime: now},
+			{Type: v1alpha1.ConditionLocked, Status: metav1.ConditionFalse, Reason: "Hostile", Message: hostile,
+				LastTransitionTime: now},
 		},
 		RecentDrift: []v1alpha1.DriftRecord{{
-			Time: metav1.NowMicro(), Object: v1alpha1.DriftedObject{Kind: hostile, Name: hostile}, Operation: v1alpha1.DriftModified,
-			Paths: []string{"/data/" + strings.ReplaceAll(hostile, "/", "~1")}, FieldManager: hostile, Action: v1alpha1.DriftActionReported,
+			Time: metav1.NowMicro(), Object: v1alpha1.DriftedObject{Kind: hostile, Name: hostile},
+			Operation: v1alpha1.DriftModified,
+			Paths:     []string{"/data/" + strings.ReplaceAll(hostile, "/", "~1")}, FieldManager: hostile,
+			Action: v1alpha1.DriftActionReported,
 		}},
-		Exceptions: []v1alpha1.Exception{{Object: v1alpha1.DriftedObject{Kind: hostile, Name: hostile}, Reason: "Ignored", Message: hostile}},
+		Exceptions: []v1alpha1.Exception{{Object: v1alpha1.DriftedObject{Kind: hostile, Name: hostile},
+			Reason: "Ignored", Message: hostile}},
 	})
 	tab := w.newTab()
 	tab.open(w.url(w.operator), desktop())
@@ -255,7 +271,8 @@ func (w *world) setStatus(name string, status v1alpha1.HelmReleaseStatus) {
 		w.Fatal(err)
 	}
 	patch := fmt.Appendf(nil, `{"status":%s}`, encode(w.TB, content))
-	if _, err := w.In(kit.HelmReleases, w.Operator).Patch(w.Ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
+	if _, err := w.In(kit.HelmReleases, w.Operator).Patch(w.Ctx, name, types.MergePatchType, patch,
+		metav1.PatchOptions{}, "status"); err != nil {
 		w.Fatal(err)
 	}
 }

@@ -28,8 +28,8 @@ type view struct {
 
 func desktop() view { return view{width: 1280, height: 800} }
 
-// newTab starts a browser. At the end of the test nothing may have been reported on its console: no exception, and nothing that
-// the page's policy forbids.
+// newTab starts a browser. At the end of the test nothing may have been reported on its console: no exception, and
+// nothing that the page's policy forbids.
 func (w *world) newTab() *tab {
 	w.Helper()
 	if chromium == "" {
@@ -155,7 +155,8 @@ func (t *tab) says(selector string, texts ...string) {
 		conditions = append(conditions, fmt.Sprintf("e.innerText.includes(%s)", quoted(t.TB, text)))
 	}
 	t.until(fmt.Sprintf("%s says %q", selector, texts),
-		fmt.Sprintf("[...document.querySelectorAll(%s)].some((e) => e.checkVisibility() && %s)", quoted(t.TB, selector), strings.Join(conditions, " && ")))
+		fmt.Sprintf("[...document.querySelectorAll(%s)].some((e) => e.checkVisibility() && %s)",
+			quoted(t.TB, selector), strings.Join(conditions, " && ")))
 }
 
 // quoted returns a text as a literal of JavaScript.

@@ -1,5 +1,5 @@
-// Package process runs the operator as a process of its own, for what cannot be tested or measured inside of the test: its
-// death, its memory, its processor time.
+// Package process runs the operator as a process of its own, for what cannot be tested or measured inside of the
+// test: its death, its memory, its processor time.
 package process
 
 import (
@@ -86,7 +86,8 @@ func (p *Operator) Start(ctx context.Context) error {
 	if metrics == "" {
 		metrics = "0"
 	}
-	args := []string{"--kubeconfig", p.Kubeconfig, "--namespace", p.Namespace, "--metrics-address", metrics, "--health-address", health}
+	args := []string{"--kubeconfig", p.Kubeconfig, "--namespace", p.Namespace, "--metrics-address", metrics,
+		"--health-address", health}
 	if p.Pprof {
 		args = append(args, "--pprof")
 	}
@@ -195,8 +196,8 @@ func (p *Operator) Profile(ctx context.Context, what, file string) (err error) {
 // system can drop at will.
 type Resident struct{ Now, Most, Program int64 }
 
-// Own returns what the process holds now of its own, in bytes: how many pages of its program's file are resident says more
-// about the system than about the process.
+// Own returns what the process holds now of its own, in bytes: how many pages of its program's file are resident
+// says more about the system than about the process.
 func (r Resident) Own() int64 { return r.Now - r.Program }
 
 // Memory returns the resident memory of the operator.

@@ -88,7 +88,8 @@ func sources(t *testing.T) []string {
 	return append(needed, "Dockerfile", "charts", "tools/release", "tests/controlplane")
 }
 
-// TestTwoBuildsAreTheSame makes the release again: of a copy, in another place and time zone, with other permissions, without git.
+// TestTwoBuildsAreTheSame makes the release again: of a copy, in another place and time zone, with other
+// permissions, without git.
 func TestTwoBuildsAreTheSame(t *testing.T) {
 	need(t)
 	copied, again := t.TempDir(), filepath.Join(t.TempDir(), "again")
@@ -97,7 +98,8 @@ func TestTwoBuildsAreTheSame(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	env := []string{"VERSION=" + version, "COMMIT=" + commit, "DATE=" + date, "TZ=Asia/Tokyo", "LC_ALL=C", "USER=somebody"}
+	env := []string{"VERSION=" + version, "COMMIT=" + commit, "DATE=" +
+		date, "TZ=Asia/Tokyo", "LC_ALL=C", "USER=somebody"}
 	_, err := shell(t.Context(), copied, env, "umask 077; find . -exec touch -d 2001-01-01 {} +; chmod -R go= .; mkdir "+again+
 		"; scripts/build "+again+"/"+program+"; scripts/package "+again+" linux/"+runtime.GOARCH)
 	if err != nil {
@@ -116,7 +118,8 @@ func TestTwoBuildsAreTheSame(t *testing.T) {
 
 func TestVersionIsThatOfTheCommit(t *testing.T) {
 	need(t)
-	committed, err := shell(t.Context(), root, nil, "git rev-parse HEAD; TZ=UTC0 git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd")
+	committed, err := shell(t.Context(), root, nil,
+		"git rev-parse HEAD; TZ=UTC0 git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +135,8 @@ func TestVersionIsThatOfTheCommit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if notes := string(read(t, "NOTES.md")); !strings.Contains(notes, "- "+subject) || !strings.HasPrefix(notes, "# helm-locker "+version+"\n") {
+	if notes := string(read(t, "NOTES.md")); !strings.Contains(notes, "- "+subject) ||
+		!strings.HasPrefix(notes, "# helm-locker "+version+"\n") {
 		t.Errorf("the notes are\n%s", notes)
 	}
 }
@@ -159,7 +163,8 @@ func TestBillOfMaterials(t *testing.T) {
 	}
 	sum := sha256.Sum256(read(t, program))
 	about := bom.Metadata.Component
-	if bom.BOMFormat != "CycloneDX" || bom.SerialNumber == "" || bom.Metadata.Timestamp != date || about.Version != version ||
+	if bom.BOMFormat != "CycloneDX" || bom.SerialNumber == "" || bom.Metadata.Timestamp != date ||
+		about.Version != version ||
 		len(about.Hashes) != 1 || about.Hashes[0].Content != hex.EncodeToString(sum[:]) {
 		t.Errorf("it is about %+v", bom.Metadata)
 	}
@@ -171,7 +176,8 @@ func TestBillOfMaterials(t *testing.T) {
 			}
 			continue
 		}
-		if want := "pkg:golang/" + c.Name + "@" + strings.ReplaceAll(c.Version, "+", "%2B"); c.Purl != want || len(c.Properties) != 1 {
+		if want := "pkg:golang/" + c.Name + "@" + strings.ReplaceAll(c.Version, "+", "%2B"); c.Purl != want ||
+			len(c.Properties) != 1 {
 			t.Errorf("module %s is %+v", c.Name, c)
 			continue
 		}
@@ -208,7 +214,8 @@ func TestChartsAreOfTheVersion(t *testing.T) {
 	}
 	// Both Helms read what was rewritten, and the chart names the image of the same version.
 	for _, helm := range []cluster.Helm{shared.Helm3(), shared.Helm4()} {
-		out, err := helm.Run(t.Context(), "template", "locker", filepath.Join(dist, "helm-locker-"+number+".tgz"), "--kube-version", "1.36.0")
+		out, err := helm.Run(t.Context(), "template", "locker", filepath.Join(dist, "helm-locker-"+number+".tgz"),
+			"--kube-version", "1.36.0")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -234,7 +241,8 @@ func unpack(t *testing.T, content []byte) map[string][]byte {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if moment := header.ModTime.UTC().Format("2006-01-02T15:04:05Z"); moment != date || header.Uid != 0 || header.Uname != "" {
+		if moment := header.ModTime.UTC().Format("2006-01-02T15:04:05Z"); moment != date || header.Uid != 0 ||
+			header.Uname != "" {
 			t.Errorf("%s is of %s, by %q (%d)", header.Name, moment, header.Uname, header.Uid)
 		}
 		if mode := header.FileInfo().Mode().Perm(); mode&0o022 != 0 || mode&0o444 != 0o444 {

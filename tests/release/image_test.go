@@ -33,8 +33,8 @@ type descriptor struct {
 	Annotations       map[string]string
 }
 
-// blob decodes what a descriptor points to, having compared its size; that blobs are called after their checksum is what
-// TestChecksumsCoverEveryFile and the comparison here make sure of.
+// blob decodes what a descriptor points to, having compared its size; that blobs are called after their checksum is
+// what TestChecksumsCoverEveryFile and the comparison here make sure of.
 func (d descriptor) blob(t *testing.T, into any) []byte {
 	t.Helper()
 	name := "image/blobs/" + strings.Replace(d.Digest, ":", "/", 1)
@@ -73,7 +73,8 @@ func readImage(t *testing.T) image {
 		t.Fatalf("the layout has %+v", top.Manifests)
 	}
 	top.Manifests[0].blob(t, &index)
-	if len(index.Manifests) != 1 || index.Manifests[0].Platform.Architecture != runtime.GOARCH || index.Manifests[0].Platform.OS != "linux" {
+	if len(index.Manifests) != 1 || index.Manifests[0].Platform.Architecture != runtime.GOARCH ||
+		index.Manifests[0].Platform.OS != "linux" {
 		t.Fatalf("the image has %+v", index.Manifests)
 	}
 	var manifest struct {
@@ -100,13 +101,15 @@ func TestImageIsWhatTheDockerfileSays(t *testing.T) {
 	}
 	_, last, _ := strings.Cut(string(dockerfile), "\nFROM scratch\n")
 	labels := map[string]string{}
-	for _, found := range regexp.MustCompile(`(org\.opencontainers\.[a-z.]+)="([^"]*)"`).FindAllStringSubmatch(last, -1) {
+	for _, found := range regexp.MustCompile(`(org\.opencontainers\.[a-z.]+)="([^"]*)"`).FindAllStringSubmatch(last,
+		-1) {
 		labels[found[1]] = strings.NewReplacer("$VERSION", version, "$COMMIT", commit, "$DATE", date).Replace(found[2])
 	}
 	if len(labels) < 7 || !maps.Equal(labels, i.config.Config.Labels) {
 		t.Errorf("labels are %v, want %v", i.config.Config.Labels, labels)
 	}
-	for _, want := range []string{"\nUSER " + i.config.Config.User + "\n", "\nENTRYPOINT [\"" + strings.Join(i.config.Config.Entrypoint, `", "`) + "\"]\n"} {
+	for _, want := range []string{"\nUSER " + i.config.Config.User + "\n", "\nENTRYPOINT [\"" +
+		strings.Join(i.config.Config.Entrypoint, `", "`) + "\"]\n"} {
 		if !strings.Contains(last, want) {
 			t.Errorf("the Dockerfile does not say %q", want)
 		}
@@ -118,7 +121,8 @@ func TestImageIsWhatTheDockerfileSays(t *testing.T) {
 		t.Errorf("the configuration is %+v", i.config)
 	}
 	files := unpack(t, i.layer)
-	want := []string{"etc/", "etc/group", "etc/passwd", "etc/ssl/", "etc/ssl/certs/", "etc/ssl/certs/ca-certificates.crt",
+	want := []string{"etc/", "etc/group", "etc/passwd", "etc/ssl/", "etc/ssl/certs/",
+		"etc/ssl/certs/ca-certificates.crt",
 		"licenses/", "licenses/LICENSE", "usr/", "usr/bin/", "usr/bin/helm-locker"}
 	var names []string
 	for name := range files {
@@ -130,7 +134,8 @@ func TestImageIsWhatTheDockerfileSays(t *testing.T) {
 	if !bytes.Equal(files["usr/bin/helm-locker"], read(t, program)) {
 		t.Error("the program in the image is not the one beside it")
 	}
-	for name, source := range map[string]string{"etc/passwd": "package/etc/passwd", "etc/group": "package/etc/group", "licenses/LICENSE": "LICENSE"} {
+	for name, source := range map[string]string{"etc/passwd": "package/etc/passwd", "etc/group": "package/etc/group",
+		"licenses/LICENSE": "LICENSE"} {
 		content, err := os.ReadFile(filepath.Join(root, source))
 		if err != nil {
 			t.Fatal(err)
@@ -182,8 +187,9 @@ func (i image) extract(t *testing.T) string {
 	}
 }
 
-// command returns the image's program as a container runtime would start it, as far as that goes without one: with the image's
-// files as the whole file system, as its user, without environment. Who may not change the root runs it in the usual one.
+// command returns the image's program as a container runtime would start it, as far as that goes without one: with
+// the image's files as the whole file system, as its user, without environment. Who may not change the root runs it
+// in the usual one.
 func (i image) command(ctx context.Context, t *testing.T, dir string, args ...string) *exec.Cmd {
 	t.Helper()
 	entrypoint := i.config.Config.Entrypoint
@@ -210,7 +216,8 @@ func TestImageRuns(t *testing.T) {
 	runOperator(t, i, dir)
 }
 
-// runOperator runs the image's program as the operator, whose files are in dir, and returns when it has reverted a change.
+// runOperator runs the image's program as the operator, whose files are in dir, and returns when it has reverted a
+// change.
 func runOperator(t *testing.T, i image, dir string, args ...string) {
 	t.Helper()
 	e := kit.New(t, shared)

@@ -1,7 +1,7 @@
 //go:build linux
 
-// Package release makes a release of the working tree, for this machine's architecture, and looks at what came out: with other
-// means than it was made with, and by running it.
+// Package release makes a release of the working tree, for this machine's architecture, and looks at what came out:
+// with other means than it was made with, and by running it.
 package release
 
 import (

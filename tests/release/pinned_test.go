@@ -36,7 +36,8 @@ func TestBaseImagesArePinned(t *testing.T) {
 	}
 }
 
-// TestImageTrustsPublicAuthorities: the bundle is where Go looks for it, and has who signs most of the web's certificates.
+// TestImageTrustsPublicAuthorities: the bundle is where Go looks for it, and has who signs most of the web's
+// certificates.
 func TestImageTrustsPublicAuthorities(t *testing.T) {
 	need(t)
 	rest := unpack(t, readImage(t).layer)["etc/ssl/certs/ca-certificates.crt"]
@@ -58,8 +59,8 @@ func TestImageTrustsPublicAuthorities(t *testing.T) {
 	}
 }
 
-// TestImageReachesHTTPSReceivers: the program in the image trusts whom the image's bundle names, without a flag. The receiver's
-// authority is added to the bundle, as no public receiver can be called from here.
+// TestImageReachesHTTPSReceivers: the program in the image trusts whom the image's bundle names, without a flag.
+// The receiver's authority is added to the bundle, as no public receiver can be called from here.
 func TestImageReachesHTTPSReceivers(t *testing.T) {
 	need(t)
 	if os.Getuid() != 0 {

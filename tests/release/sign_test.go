@@ -178,7 +178,9 @@ func TestImageIsSigned(t *testing.T) {
 		t.Error("the signature is not one of the payload")
 	}
 	want := `{"critical":{"identity":{"docker-reference":"index.docker.io/rancher/helm-locker"},` +
-		`"image":{"docker-manifest-digest":"` + imageDigest(t) + `"},"type":"cosign container image signature"},"optional":null}`
+		`"image":{"docker-manifest-digest":"` + imageDigest(
+		t,
+	) + `"},"type":"cosign container image signature"},"optional":null}`
 	if string(payload) != want {
 		t.Errorf("what is signed is\n%s\nwant\n%s", payload, want)
 	}
@@ -197,20 +199,25 @@ func TestImageIsSigned(t *testing.T) {
 // TestReleaseIsRefused runs the script for a tag in a repository of its own.
 func TestReleaseIsRefused(t *testing.T) {
 	for name, tc := range map[string]struct{ key, before, says string }{
-		"without a key":            {says: "RELEASE_KEY names no private key"},
-		"of a tree with changes":   {key: "release.key", before: "echo >>scripts/release", says: "the tree differs from the commit"},
-		"without a tag":            {key: "release.key", before: "git tag -d v1.2.3", says: "no tag v1.2.3 is at this commit"},
+		"without a key": {says: "RELEASE_KEY names no private key"},
+		"of a tree with changes": {key: "release.key", before: "echo >>scripts/release",
+			says: "the tree differs from the commit"},
+		"without a tag": {key: "release.key", before: "git tag -d v1.2.3",
+			says: "no tag v1.2.3 is at this commit"},
 		"with another chart image": {key: "release.key", says: "charts/helm-locker/Chart.yaml is not of version 1.2.3"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			if _, err := shell(t.Context(), root, nil, "cp -r --parents scripts charts/helm-locker/Chart.yaml "+dir); err != nil {
+			if _, err := shell(t.Context(), root, nil, "cp -r --parents scripts charts/helm-locker/Chart.yaml "+
+				dir); err != nil {
 				t.Fatal(err)
 			}
-			env := []string{"RELEASE_KEY=" + tc.key, "GIT_CONFIG_GLOBAL=/dev/null", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.org",
+			env := []string{"RELEASE_KEY=" + tc.key, "GIT_CONFIG_GLOBAL=/dev/null", "GIT_AUTHOR_NAME=a",
+				"GIT_AUTHOR_EMAIL=a@example.org",
 				"GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.org"}
-			_, err := shell(t.Context(), dir, env, "git init -q; git add .; git commit -qm first; git tag v1.2.3; "+tc.before+"\nscripts/release")
+			_, err := shell(t.Context(), dir, env, "git init -q; git add .; git commit -qm first; git tag v1.2.3; "+
+				tc.before+"\nscripts/release")
 			if err == nil || !strings.Contains(err.Error(), tc.says) {
 				t.Errorf("it ends with %v", err)
 			}

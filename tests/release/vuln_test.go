@@ -37,7 +37,9 @@ func TestVulncheck(t *testing.T) {
 		}
 	}
 	write("program/go.mod", "module example.org/program\n\ngo 1.26.0\n")
-	write("program/main.go", "package main\n\nimport \"net/url\"\n\nfunc main() { look() }\n\nfunc look() {\n\tif _, err := url.Parse(\"\"); err != nil {\n\t\tpanic(err)\n\t}\n}\n")
+	write(
+		"program/main.go", "package main\n\nimport \"net/url\"\n\nfunc main() { look() }\n\nfunc look() {\n\tif _, err := url.Parse(\"\"); err != nil {\n\t\tpanic(err)\n\t}\n}\n",
+	)
 	write("db/GO-2026-0001.json", fmt.Sprintf(vulnerable, "GO-2026-0001", "Parse"))
 	write("db/GO-2026-0002.json", fmt.Sprintf(vulnerable, "GO-2026-0002", "JoinPath"))
 	closed := httptest.NewServer(nil)
@@ -54,13 +56,21 @@ func TestVulncheck(t *testing.T) {
 			"GO-2026-0001 in stdlib", "REACHED. invented by a test\n    example.org/program.main\n    example.org/program.look\n    net/url.Parse\n",
 			"GO-2026-0002 in stdlib", ": not reached.", "no version is fixed",
 		}},
-		"excepted":             {exceptions: "# why\n\n" + reached + " " + far + " it parses nothing\n", says: []string{"excepted until 2999-12-31: it parses nothing", "nothing that matters"}},
-		"exception has ended":  {exceptions: reached + " 2026-01-31 it parses nothing\n", fails: true, says: []string{"its exception ended on 2026-01-31"}},
-		"exception for naught": {exceptions: reached + " " + far + " a\nGO-2020-0009 " + far + " gone\n", fails: true, says: []string{"GO-2020-0009 is excepted and not found"}},
-		"exception, no reason": {exceptions: reached + " " + far + " \n", fails: true, says: []string{"line 1 is not ID YYYY-MM-DD REASON"}},
-		"exception, no day":    {exceptions: reached + " soon it parses nothing\n", fails: true, says: []string{`"soon" is not a day`}},
-		"database is away":     {args: []string{"-db", closed.URL}, says: []string{"SKIPPED, nothing was checked: the database cannot be reached"}},
-		"and has to be there":  {args: []string{"-db", closed.URL, "-required"}, fails: true, says: []string{"the database cannot be reached"}},
+		"excepted": {exceptions: "# why\n\n" + reached + " " + far +
+			" it parses nothing\n", says: []string{"excepted until 2999-12-31: it parses nothing",
+			"nothing that matters"}},
+		"exception has ended": {exceptions: reached + " 2026-01-31 it parses nothing\n", fails: true,
+			says: []string{"its exception ended on 2026-01-31"}},
+		"exception for naught": {exceptions: reached + " " + far + " a\nGO-2020-0009 " + far +
+			" gone\n", fails: true, says: []string{"GO-2020-0009 is excepted and not found"}},
+		"exception, no reason": {exceptions: reached + " " + far + " \n", fails: true,
+			says: []string{"line 1 is not ID YYYY-MM-DD REASON"}},
+		"exception, no day": {exceptions: reached + " soon it parses nothing\n", fails: true,
+			says: []string{`"soon" is not a day`}},
+		"database is away": {args: []string{"-db", closed.URL},
+			says: []string{"SKIPPED, nothing was checked: the database cannot be reached"}},
+		"and has to be there": {args: []string{"-db", closed.URL, "-required"}, fails: true,
+			says: []string{"the database cannot be reached"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -68,7 +78,8 @@ func TestVulncheck(t *testing.T) {
 			if err := os.WriteFile(list, []byte(tc.exceptions), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			args := append([]string{"-C", filepath.Join(dir, "program"), "-db", "file://" + filepath.Join(dir, "db"), "-exceptions", list}, tc.args...)
+			args := append([]string{"-C", filepath.Join(dir, "program"), "-db", "file://" +
+				filepath.Join(dir, "db"), "-exceptions", list}, tc.args...)
 			out, err := exec.CommandContext(t.Context(), vuln, args...).CombinedOutput()
 			if (err != nil) != tc.fails {
 				t.Errorf("it ends with %v", err)

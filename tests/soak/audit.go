@@ -25,8 +25,8 @@ import (
 // agentHelm is how the user agent of Helm 3 and 4 begins.
 const agentHelm = "Helm/"
 
-// journal is the audit log of the control plane: every write to an object or a record of a release, whoever made it. The watch
-// of the histories can miss states when the API server restarts; this tells who did what even then.
+// journal is the audit log of the control plane: every write to an object or a record of a release, whoever made
+// it. The watch of the histories can miss states when the API server restarts; this tells who did what even then.
 type journal struct{ path string }
 
 // options are those of a control plane that keeps the journal; dir takes the file that says of what.
@@ -35,8 +35,10 @@ func (j journal) options(dir string, log io.Writer) (cluster.Options, error) {
 	for _, gvr := range resources() {
 		writes = append(writes, fmt.Sprintf("  - {group: %q, resources: [%s]}", gvr.Group, gvr.Resource))
 	}
-	policy := "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitManagedFields: true\nomitStages: [RequestReceived, ResponseStarted]\nrules:\n" +
-		"- level: RequestResponse\n  verbs: [create, update, patch, delete, deletecollection]\n  resources:\n" + strings.Join(writes, "\n") + "\n- level: None\n"
+	policy := "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitManagedFields: true\nomitStages: [RequestReceived, " +
+		"ResponseStarted]\nrules:\n" +
+		"- level: RequestResponse\n  verbs: [create, update, patch, delete, deletecollection]\n  resources:\n" +
+		strings.Join(writes, "\n") + "\n- level: None\n"
 	path := filepath.Join(dir, "audit-policy.yaml")
 	if err := os.WriteFile(path, []byte(policy), 0o600); err != nil {
 		return cluster.Options{}, fmt.Errorf("audit policy: %w", err)
@@ -80,7 +82,8 @@ func readJournal(log io.Reader, key objectKey) (all []entry, err error) {
 			entry
 			ResponseObject map[string]any
 		}
-		// What an API server that was killed did not write to the end cannot be decoded, nor what its successor appended to it.
+		// What an API server that was killed did not write to the end cannot be decoded, nor what its successor
+		// appended to it.
 		if json.Unmarshal(line, &e) != nil {
 			continue
 		}
@@ -119,12 +122,14 @@ func (e entry) uid() types.UID {
 
 // is reports whether the request was about an object.
 func (e entry) is(key objectKey) bool {
-	return e.ObjectRef.Resource == key.resource.Resource && e.ObjectRef.Namespace == key.namespace && e.name() == key.name
+	return e.ObjectRef.Resource == key.resource.Resource && e.ObjectRef.Namespace == key.namespace &&
+		e.name() == key.name
 }
 
 // isRecord reports whether the request was about a record in a namespace.
 func (e entry) isRecord(namespace string) bool {
-	return e.ObjectRef.Resource == "secrets" && e.ObjectRef.Namespace == namespace && strings.HasPrefix(e.name(), "sh.helm.release.")
+	return e.ObjectRef.Resource == "secrets" && e.ObjectRef.Namespace == namespace &&
+		strings.HasPrefix(e.name(), "sh.helm.release.")
 }
 
 // revision returns what a record holds; nil when the answer has none, as that to a deletion.
@@ -178,10 +183,11 @@ func asHelmLeft(entries []entry, key objectKey, uid types.UID) map[string]any {
 	return nil
 }
 
-// leftByHelm returns nil when an object that the newest manifest does not declare was left behind by Helm, so that nobody may delete
-// it, or else why not. Helm leaves behind what a failed revision has created when the next one, which Helm compares with the last
-// deployed one, does not declare it; and what the newest revision does not declare when it uninstalls. As long as there is a record
-// of a revision that declares the object, the operator has to delete it; later it must not. Records are those that exist.
+// leftByHelm returns nil when an object that the newest manifest does not declare was left behind by Helm, so that
+// nobody may delete it, or else why not. Helm leaves behind what a failed revision has created when the next one,
+// which Helm compares with the last deployed one, does not declare it; and what the newest revision does not
+// declare when it uninstalls. As long as there is a record of a revision that declares the object, the operator has
+// to delete it; later it must not. Records are those that exist.
 func leftByHelm(creator string, records map[string]*release.Release, key objectKey) error {
 	if !strings.HasPrefix(creator, agentHelm) {
 		return fmt.Errorf("it was created by %q", creator)
@@ -203,7 +209,8 @@ func story(entries []entry, key objectKey) string {
 	for _, e := range entries {
 		what := e.name()
 		if e.is(key) {
-			what = fmt.Sprintf("the object, uid %.8s version %s %s", e.uid(), e.ResponseObject.GetResourceVersion(), e.ResponseObject.GetAnnotations()[markKey])
+			what = fmt.Sprintf("the object, uid %.8s version %s %s", e.uid(), e.ResponseObject.GetResourceVersion(),
+				e.ResponseObject.GetAnnotations()[markKey])
 		} else if revision := e.revision(); revision != nil {
 			what += ", " + string(revision.Status)
 			if declares(revision.Manifest, key) {
@@ -211,7 +218,8 @@ func story(entries []entry, key objectKey) string {
 			}
 		}
 		agent, _, _ := strings.Cut(e.UserAgent, " ")
-		lines = append(lines, fmt.Sprintf("%s %s %s %d: %s", e.RequestReceivedTimestamp.Format("15:04:05.000"), agent, e.Verb, e.ResponseStatus.Code, what))
+		lines = append(lines, fmt.Sprintf("%s %s %s %d: %s", e.RequestReceivedTimestamp.Format("15:04:05.000"), agent,
+			e.Verb, e.ResponseStatus.Code, what))
 	}
 	return strings.Join(lines[max(0, len(lines)-storyLines):], "\n    ")
 }

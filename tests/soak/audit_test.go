@@ -34,7 +34,10 @@ func recordEvent(t *testing.T, revision int, status, manifest string) string {
 	t.Helper()
 	var zipped bytes.Buffer
 	w := gzip.NewWriter(&zipped)
-	if _, err := fmt.Fprintf(w, `{"name":"soak-1","namespace":"soak-1","version":%d,"info":{"status":%q},"manifest":%q}`, revision, status, manifest); err != nil {
+	if _, err := fmt.Fprintf(
+		w, `{"name":"soak-1","namespace":"soak-1","version":%d,"info":{"status":%q},"manifest":%q}`, revision, status,
+		manifest,
+	); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Close(); err != nil {
@@ -52,7 +55,8 @@ func TestJournalTellsWhatHappened(t *testing.T) {
 		event("helm-locker/dev", "patch", 200, "soak-1-config-3", "a", "dryRun=All") +
 		strings.ReplaceAll(event("Helm/3", "create", 201, "soak-0-config-3", "b", ""), "soak-1", "soak-0") +
 		`{"verb":"create","userAg` + event("killed", "create", 201, "soak-1-config-3", "c", "") +
-		event("tamperer", "patch", 200, "soak-1-config-3", "a", "") + event("Helm/3", "patch", 200, "soak-1-config-2", "a", "") +
+		event("tamperer", "patch", 200, "soak-1-config-3", "a", "") + event("Helm/3", "patch", 200, "soak-1-config-2",
+		"a", "") +
 		`{"verb":"create"`
 	entries, err := readJournal(strings.NewReader(log), stray)
 	if err != nil {
@@ -73,16 +77,22 @@ func TestWhoLeftAnObjectBehind(t *testing.T) {
 		manifests []string
 		atFault   string
 	}{
-		{"Helm, with a record that is gone", event("Helm/4.3.1 (linux)", "patch", 201, stray.name, "a", ""), []string{silent}, ""},
+		{"Helm, with a record that is gone", event("Helm/4.3.1 (linux)", "patch", 201, stray.name, "a", ""),
+			[]string{silent}, ""},
 		{"Helm, and the operator wrote to it later",
-			event("Helm/3", "create", 201, stray.name, "a", "") + event("helm-locker/dev", "patch", 200, stray.name, "a", ""), []string{silent}, ""},
-		{"Helm, with a record that exists", event("Helm/3", "create", 201, stray.name, "a", ""), []string{declaring, silent}, "v1, which exists"},
+			event("Helm/3", "create", 201, stray.name, "a", "") + event("helm-locker/dev", "patch", 200, stray.name,
+				"a", ""), []string{silent}, ""},
+		{"Helm, with a record that exists", event("Helm/3", "create", 201, stray.name, "a", ""),
+			[]string{declaring, silent}, "v1, which exists"},
 		{"Helm, with no release any more", event("Helm/3", "create", 201, stray.name, "a", ""), nil, ""},
-		{"the operator", event("helm-locker/dev", "create", 201, stray.name, "a", ""), []string{silent}, `created by "helm-locker/dev"`},
+		{"the operator", event("helm-locker/dev", "create", 201, stray.name, "a", ""), []string{silent},
+			`created by "helm-locker/dev"`},
 		{"the operator, after Helm had deleted its own",
-			event("Helm/3", "create", 201, stray.name, "b", "") + event("helm-locker/dev", "create", 201, stray.name, "a", ""), []string{silent}, `created by "helm-locker/dev"`},
+			event("Helm/3", "create", 201, stray.name, "b", "") + event("helm-locker/dev", "create", 201, stray.name,
+				"a", ""), []string{silent}, `created by "helm-locker/dev"`},
 		{"nobody knows who", event("Helm/3", "patch", 200, stray.name, "a", ""), []string{silent}, `created by ""`},
-		{"Helm created another", event("Helm/3", "create", 201, "soak-1-config-2", "a", ""), []string{silent}, `created by ""`},
+		{"Helm created another", event("Helm/3", "create", 201, "soak-1-config-2", "a", ""), []string{silent},
+			`created by ""`},
 	} {
 		entries, err := readJournal(strings.NewReader(c.log), stray)
 		if err != nil {
@@ -93,7 +103,8 @@ func TestWhoLeftAnObjectBehind(t *testing.T) {
 			records[fmt.Sprintf("v%d", i+1)] = &release.Release{Manifest: manifest}
 		}
 		err = leftByHelm(creator(entries, stray, "a"), records, stray)
-		if c.atFault == "" && err != nil || c.atFault != "" && (err == nil || !strings.Contains(err.Error(), c.atFault)) {
+		if c.atFault == "" && err != nil || c.atFault != "" &&
+			(err == nil || !strings.Contains(err.Error(), c.atFault)) {
 			t.Errorf("%s: got %v, want %q", c.name, err, c.atFault)
 		}
 	}
@@ -101,7 +112,8 @@ func TestWhoLeftAnObjectBehind(t *testing.T) {
 
 func TestStory(t *testing.T) {
 	log := recordEvent(t, 3, "failed", declaring) + recordEvent(t, 4, "deployed", silent) +
-		event("Helm/4.3.1 (linux/amd64)", "patch", 201, stray.name, "181ed9da-599d", "") + event("Helm/3", "patch", 200, "soak-1-config-0", "a", "")
+		event("Helm/4.3.1 (linux/amd64)", "patch", 201, stray.name, "181ed9da-599d", "") +
+		event("Helm/3", "patch", 200, "soak-1-config-0", "a", "")
 	entries, err := readJournal(strings.NewReader(log), stray)
 	if err != nil {
 		t.Fatal(err)
@@ -119,16 +131,19 @@ func TestEveryWaitHasABoundAndAName(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	})
-	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "the end of the world took longer than 1ms") {
+	if !errors.Is(err, context.DeadlineExceeded) ||
+		!strings.Contains(err.Error(), "the end of the world took longer than 1ms") {
 		t.Errorf("got %v", err)
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if err := within(ended, time.Hour, "x", func(ctx context.Context) error { return ctx.Err() }); !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "longer") {
+	if err := within(ended, time.Hour, "x", func(ctx context.Context) error { return ctx.Err() }); !errors.Is(err,
+		context.Canceled) || strings.Contains(err.Error(), "longer") {
 		t.Errorf("the end of the run is told as %v", err)
 	}
 	refused := errors.New("refused")
-	if err := within(t.Context(), time.Hour, "x", func(context.Context) error { return refused }); !errors.Is(err, refused) || err.Error() != "refused" {
+	if err := within(t.Context(), time.Hour, "x", func(context.Context) error { return refused }); !errors.Is(err,
+		refused) || err.Error() != "refused" {
 		t.Errorf("an error is told as %v", err)
 	}
 }

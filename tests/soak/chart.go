@@ -6,14 +6,15 @@ import (
 	"github.com/rancher/helm-locker/tests/cluster"
 )
 
-// markKey is the annotation that every object of the chart carries, with a value that no two Helm commands share: by it the
-// histories tell which command an object is from.
+// markKey is the annotation that every object of the chart carries, with a value that no two Helm commands share:
+// by it the histories tell which command an object is from.
 const markKey = "soak/mark"
 
 // writeChart writes the chart of a release into a directory and returns its path.
 func writeChart(dir, name string) (string, error) {
 	metadata := func(suffix string) string {
-		return "metadata:\n  name: {{ .Release.Name }}-" + suffix + "\n  annotations: {" + markKey + ": \"{{ .Values.mark }}\"}\n  labels: {tier: soak}\n"
+		return "metadata:\n  name: {{ .Release.Name }}-" + suffix + "\n  annotations: {" + markKey +
+			": \"{{ .Values.mark }}\"}\n  labels: {tier: soak}\n"
 	}
 	templates := map[string]string{
 		"configs.yaml": `{{- range $i := until (int .Values.configs) }}
@@ -30,8 +31,11 @@ data:
   port: "8080"
 {{- end }}
 `,
-		"secret.yaml":  "apiVersion: v1\nkind: Secret\n" + metadata("secret") + "type: Opaque\nstringData: {password: \"pw-{{ .Values.mark }}\", user: admin}\n",
-		"service.yaml": "apiVersion: v1\nkind: Service\n" + metadata("web") + "spec:\n  selector: {app: web}\n  ports:\n  - {name: http, port: 80, targetPort: 8080, protocol: TCP}\n  - {name: metrics, port: 9090, targetPort: 9090, protocol: TCP}\n",
+		"secret.yaml": "apiVersion: v1\nkind: Secret\n" + metadata("secret") +
+			"type: Opaque\nstringData: {password: \"pw-{{ .Values.mark }}\", user: admin}\n",
+		"service.yaml": "apiVersion: v1\nkind: Service\n" + metadata("web") +
+			"spec:\n  selector: {app: web}\n  ports:\n  - {name: http, port: 80, targetPort: 8080, protocol: TCP}\n  " +
+			"- {name: metrics, port: 9090, targetPort: 9090, protocol: TCP}\n",
 		"deployment.yaml": "apiVersion: apps/v1\nkind: Deployment\n" + metadata("web") + `spec:
   replicas: 2
   selector: {matchLabels: {app: web}}
@@ -48,7 +52,8 @@ data:
         ports: [{name: http, containerPort: 8080, protocol: TCP}]
         resources: {requests: {cpu: 100m, memory: 64Mi}}
 `,
-		"role.yaml": "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\n" + metadata("reader") + "rules:\n- apiGroups: [\"\"]\n  resources: [configmaps]\n  verbs: [get, list]\n",
+		"role.yaml": "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\n" + metadata("reader") +
+			"rules:\n- apiGroups: [\"\"]\n  resources: [configmaps]\n  verbs: [get, list]\n",
 	}
 	return cluster.Chart(dir, name, "0.1.0", templates, strings.Join([]string{"mark: none", "configs: 3", ""}, "\n"))
 }

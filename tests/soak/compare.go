@@ -73,7 +73,11 @@ func (s *soakRun) leftover(ctx context.Context, r *helmRelease, key objectKey, u
 		s.creators[uid] = creator(entries, key, uid)
 	}
 	if err := leftByHelm(s.creators[uid], records, key); err != nil {
-		return &wrongObject{key, fmt.Sprintf("says it is of the release, which does not declare it, and Helm did not leave it behind: %v", err)}
+		return &wrongObject{
+			key, fmt.Sprintf(
+				"says it is of the release, which does not declare it, and Helm did not leave it behind: %v", err,
+			),
+		}
 	}
 	s.report.leftover(uid)
 	return nil
@@ -81,7 +85,8 @@ func (s *soakRun) leftover(ctx context.Context, r *helmRelease, key objectKey, u
 
 // records returns the revisions of a release that Helm has a record of.
 func (s *soakRun) records(ctx context.Context, r *helmRelease) (map[string]*release.Release, error) {
-	list, err := s.kube.CoreV1().Secrets(r.namespace).List(ctx, metav1.ListOptions{LabelSelector: release.Selector(r.name)})
+	list, err := s.kube.CoreV1().Secrets(r.namespace).List(ctx,
+		metav1.ListOptions{LabelSelector: release.Selector(r.name)})
 	if err != nil {
 		return nil, fmt.Errorf("records of %s: %w", r.name, err)
 	}
@@ -94,9 +99,10 @@ func (s *soakRun) records(ctx context.Context, r *helmRelease) (map[string]*rele
 	return records, nil
 }
 
-// spared returns nil when Helm has left the elements of lists that an object has and its manifest has not. Whoever renames an element
-// just before an upgrade makes Helm add the declared one beside it; to the operator it then is one that somebody has added, which stays
-// in the scope Declared. The operator has to take out what is renamed later, so what counts is Helm's last write.
+// spared returns nil when Helm has left the elements of lists that an object has and its manifest has not. Whoever
+// renames an element just before an upgrade makes Helm add the declared one beside it; to the operator it then is
+// one that somebody has added, which stays in the scope Declared. The operator has to take out what is renamed
+// later, so what counts is Helm's last write.
 func (s *soakRun) spared(key objectKey, live *unstructured.Unstructured, spare []string) error {
 	if len(spare) == 0 {
 		return nil
@@ -118,8 +124,8 @@ func (s *soakRun) spared(key objectKey, live *unstructured.Unstructured, spare [
 	return nil
 }
 
-// differs returns where live lacks what is declared; empty for nowhere. Spare are the named elements that its lists have beside the
-// declared ones.
+// differs returns where live lacks what is declared; empty for nowhere. Spare are the named elements that its lists
+// have beside the declared ones.
 func differs(declared, live any, at string) (where string, spare []string) {
 	switch d := declared.(type) {
 	case map[string]any:
@@ -160,8 +166,8 @@ func differs(declared, live any, at string) (where string, spare []string) {
 	return "", nil
 }
 
-// split returns the elements whose names are declared, and where those are that have another name. An element without a name is one of
-// the first.
+// split returns the elements whose names are declared, and where those are that have another name. An element
+// without a name is one of the first.
 func split(declared, live []any, at string) (named []any, spare []string) {
 	names := map[string]bool{}
 	for _, element := range declared {
@@ -190,7 +196,8 @@ func nameOf(element any) string {
 	return name
 }
 
-// hasElement reports whether an object has what a path of split leads to: through fields and numbered elements to a named one.
+// hasElement reports whether an object has what a path of split leads to: through fields and numbered elements to a
+// named one.
 func hasElement(object any, at string) bool {
 	step, rest, more := strings.Cut(strings.TrimPrefix(at, "/"), "/")
 	switch value := object.(type) {

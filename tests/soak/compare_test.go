@@ -8,7 +8,8 @@ import (
 func TestDiffers(t *testing.T) {
 	declared := map[string]any{"a": map[string]any{"b": []any{int64(1), map[string]any{"c": "x"}}}}
 	live := func(c string, more ...any) map[string]any {
-		return map[string]any{"extra": true, "a": map[string]any{"b": append([]any{float64(1), map[string]any{"c": c, "d": "default"}}, more...)}}
+		return map[string]any{"extra": true, "a": map[string]any{"b": append([]any{float64(1),
+			map[string]any{"c": c, "d": "default"}}, more...)}}
 	}
 	for _, c := range []struct {
 		name        string
@@ -51,8 +52,9 @@ func TestNamedElements(t *testing.T) {
 		}
 	}
 	for at, want := range map[string]bool{
-		"/spec/containers/web-x": true, "/spec/containers/web-y": false, "/spec/containers/1/env/A": true, "/spec/containers/2/env/A": false,
-		"/spec/containers": false, "/spec/other/web-x": false, "/spec/containers/-1/env/A": false,
+		"/spec/containers/web-x": true, "/spec/containers/web-y": false, "/spec/containers/1/env/A": true,
+		"/spec/containers/2/env/A": false,
+		"/spec/containers":         false, "/spec/other/web-x": false, "/spec/containers/-1/env/A": false,
 	} {
 		if hasElement(object("web-x", "web"), at) != want {
 			t.Errorf("%s: got %t", at, !want)

@@ -36,9 +36,12 @@ type failures struct {
 // all returns every failure there is; deadly ones end processes of the operator.
 func (f *failures) all(deadly bool) []fault {
 	all := []fault{
-		{"409 for writes of the operator", f.refusing(cluster.IsWrite, 0.6, http.StatusConflict, metav1.StatusReasonConflict)},
-		{"500 for anything the operator asks", f.refusing(nil, 0.4, http.StatusInternalServerError, metav1.StatusReasonInternalError)},
-		{"429 for anything the operator asks", f.refusing(nil, 0.4, http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests)},
+		{"409 for writes of the operator", f.refusing(cluster.IsWrite, 0.6, http.StatusConflict,
+			metav1.StatusReasonConflict)},
+		{"500 for anything the operator asks", f.refusing(nil, 0.4, http.StatusInternalServerError,
+			metav1.StatusReasonInternalError)},
+		{"429 for anything the operator asks", f.refusing(nil, 0.4, http.StatusTooManyRequests,
+			metav1.StatusReasonTooManyRequests)},
 		{"410 for watches, and their end", func(ctx context.Context) error {
 			remove := f.proxy.Intercept(f.sometimes(cluster.IsWatch, 0.7, func() cluster.Action {
 				return cluster.Fail(http.StatusGone, metav1.StatusReasonExpired, "too old resource version")
@@ -52,7 +55,8 @@ func (f *failures) all(deadly bool) []fault {
 			defer f.proxy.HoldWatch(nil)()
 			return f.last(ctx)
 		}},
-		// What Helm does to objects is then known before it is known that Helm is at work: only the look at the record helps.
+		// What Helm does to objects is then known before it is known that Helm is at work: only the look at the
+		// record helps.
 		{"release records that arrive late", func(ctx context.Context) error {
 			defer f.proxy.HoldWatch(cluster.ForResource("secrets"))()
 			return f.last(ctx)
@@ -62,12 +66,16 @@ func (f *failures) all(deadly bool) []fault {
 				return cluster.Forward()
 			}
 			delay := time.Duration(f.share() * float64(700*time.Millisecond))
-			return cluster.Action{After: func(response *http.Response) error { return wait(response.Request.Context(), delay) }}
+			return cluster.Action{After: func(response *http.Response) error {
+				return wait(response.Request.Context(),
+					delay)
+			}}
 		})},
 		{"requests lost", f.during(f.sometimes(nil, 0.3, cluster.Drop))},
 		{"answers lost", f.during(f.sometimes(cluster.IsWrite, 0.3, cluster.DropAnswer))},
 		{"API server restarted", func(ctx context.Context) error {
-			return within(context.WithoutCancel(ctx), startTime, "the restart of the API server", f.cluster.RestartAPIServer)
+			return within(context.WithoutCancel(ctx), startTime, "the restart of the API server",
+				f.cluster.RestartAPIServer)
 		}},
 		{"API server hung", func(ctx context.Context) error {
 			if err := f.cluster.Pause(); err != nil {
@@ -101,7 +109,8 @@ func (f *failures) once(ctx context.Context, deadly bool) error {
 
 // last waits for as long as a failure lasts; the end of ctx ends it early, which is no error.
 func (f *failures) last(ctx context.Context) error {
-	if err := wait(ctx, time.Second+time.Duration(f.share()*float64(1500*time.Millisecond))); err != nil && ctx.Err() == nil {
+	if err := wait(ctx, time.Second+time.Duration(f.share()*float64(1500*time.Millisecond))); err != nil &&
+		ctx.Err() == nil {
 		return err
 	}
 	return nil
@@ -114,7 +123,9 @@ func (f *failures) share() float64 {
 }
 
 // sometimes returns a hook that acts on a share of the matching requests.
-func (f *failures) sometimes(match cluster.Match, share float64, action func() cluster.Action) func(*http.Request) cluster.Action {
+func (f *failures) sometimes(
+	match cluster.Match, share float64, action func() cluster.Action,
+) func(*http.Request) cluster.Action {
 	return func(r *http.Request) cluster.Action {
 		if (match == nil || match(r)) && f.share() < share {
 			return action()
@@ -123,8 +134,13 @@ func (f *failures) sometimes(match cluster.Match, share float64, action func() c
 	}
 }
 
-func (f *failures) refusing(match cluster.Match, share float64, code int, reason metav1.StatusReason) func(context.Context) error {
-	return f.during(f.sometimes(match, share, func() cluster.Action { return cluster.Fail(code, reason, "refused by the soak") }))
+func (f *failures) refusing(
+	match cluster.Match, share float64, code int, reason metav1.StatusReason,
+) func(context.Context) error {
+	return f.during(f.sometimes(match, share, func() cluster.Action {
+		return cluster.Fail(code, reason,
+			"refused by the soak")
+	}))
 }
 
 func (f *failures) during(hook func(*http.Request) cluster.Action) func(context.Context) error {
@@ -173,7 +189,8 @@ func (s *supervisor) ensure(ctx context.Context) error {
 	return s.start(ctx)
 }
 
-// startTime is how long a process may take to start, on a machine that does other things, and with an API server that may be away.
+// startTime is how long a process may take to start, on a machine that does other things, and with an API server
+// that may be away.
 const startTime = 3 * time.Minute
 
 // start is ensure; s.mu is held.

@@ -41,8 +41,8 @@ type state struct {
 	gap bool
 }
 
-// histories hold all states of the objects of the chart, by a watch of their own, and which of them the operator wrote, by
-// the answers that it got. It is safe for concurrent use.
+// histories hold all states of the objects of the chart, by a watch of their own, and which of them the operator
+// wrote, by the answers that it got. It is safe for concurrent use.
 type histories struct {
 	client dynamic.Interface
 
@@ -54,12 +54,15 @@ type histories struct {
 // resources are those of the chart.
 func resources() []schema.GroupVersionResource {
 	return []schema.GroupVersionResource{
-		{Version: "v1", Resource: "configmaps"}, {Version: "v1", Resource: "secrets"}, {Version: "v1", Resource: "services"},
-		{Group: "apps", Version: "v1", Resource: "deployments"}, {Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "roles"},
+		{Version: "v1", Resource: "configmaps"}, {Version: "v1", Resource: "secrets"},
+		{Version: "v1", Resource: "services"},
+		{Group: "apps", Version: "v1", Resource: "deployments"},
+		{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "roles"},
 	}
 }
 
-// newMark returns the n-th mark. A tamperer who edits a value counts up a number at its end, and must not come upon another mark.
+// newMark returns the n-th mark. A tamperer who edits a value counts up a number at its end, and must not come upon
+// another mark.
 func newMark(n int64) string { return fmt.Sprintf("m%dk", n) }
 
 // markOf returns the mark of a Helm command; empty for none and for what a tamperer put there.
@@ -74,7 +77,9 @@ func markOf(u *unstructured.Unstructured) string {
 }
 
 // follow records the states of a resource until ctx ends, over every break of the watch.
-func (h *histories) follow(ctx context.Context, gvr schema.GroupVersionResource, wait func(context.Context) error) error {
+func (h *histories) follow(
+	ctx context.Context, gvr schema.GroupVersionResource, wait func(context.Context) error,
+) error {
 	for ctx.Err() == nil {
 		if err := h.followOnce(ctx, gvr); err != nil && ctx.Err() == nil {
 			if err := wait(ctx); err != nil {
@@ -86,7 +91,8 @@ func (h *histories) follow(ctx context.Context, gvr schema.GroupVersionResource,
 }
 
 func (h *histories) followOnce(ctx context.Context, gvr schema.GroupVersionResource) error {
-	// No label chooses the objects: one that is tampered with would be out of sight, and what Helm writes meanwhile as well.
+	// No label chooses the objects: one that is tampered with would be out of sight, and what Helm writes meanwhile
+	// as well.
 	options := metav1.ListOptions{}
 	if gvr.Resource == "secrets" {
 		options.FieldSelector = "type!=" + release.SecretType
@@ -127,11 +133,12 @@ func (h *histories) add(gvr schema.GroupVersionResource, u *unstructured.Unstruc
 	if all := h.states[key]; len(all) > 0 && all[len(all)-1].version >= version {
 		return
 	}
-	h.states[key] = append(h.states[key], state{version: version, uid: u.GetUID(), deleted: deleted, mark: markOf(u), gap: gap})
+	h.states[key] = append(h.states[key], state{version: version, uid: u.GetUID(), deleted: deleted, mark: markOf(u),
+		gap: gap})
 }
 
-// attribute has every answer to a write of the operator recorded that goes through a proxy. It must be the first hook, so that it
-// sees answers that later ones lose.
+// attribute has every answer to a write of the operator recorded that goes through a proxy. It must be the first
+// hook, so that it sees answers that later ones lose.
 func (h *histories) attribute(p *cluster.Proxy) {
 	p.Intercept(func(r *http.Request) cluster.Action {
 		if !cluster.IsWrite(r) || r.URL.Query().Get("dryRun") != "" {
@@ -199,9 +206,9 @@ func (h *histories) reverted() (violations []*wrongObject, judged int) {
 	return violations, judged
 }
 
-// revertedIn judges the states of one object. A write of the operator to an object that exists must leave the mark that Helm
-// gave it last. What it creates in the place of what somebody deleted may be from before a Helm command that has just
-// begun, if it is taken back, or Helm writes over it, before anything else comes of it.
+// revertedIn judges the states of one object. A write of the operator to an object that exists must leave the mark
+// that Helm gave it last. What it creates in the place of what somebody deleted may be from before a Helm command
+// that has just begun, if it is taken back, or Helm writes over it, before anything else comes of it.
 func revertedIn(states []state, operator map[uint64]string) (violations []string, judged int) {
 	helm := "" // the mark that Helm gave last; empty when that is not known
 	for i, s := range states {
@@ -216,7 +223,8 @@ func revertedIn(states []state, operator map[uint64]string) (violations []string
 			judged++
 			created := i == 0 || states[i-1].uid != s.uid
 			if s.mark != helm && !(created && withdrawn(states[i:], operator)) {
-				violations = append(violations, fmt.Sprintf("Helm had written %s, and the operator wrote %s; %s", helm, s.mark, around(states, i, operator)))
+				violations = append(violations, fmt.Sprintf("Helm had written %s, and the operator wrote %s; %s", helm,
+					s.mark, around(states, i, operator)))
 			}
 		}
 	}

@@ -30,7 +30,10 @@ func parse(args []string) (options, error) {
 	o := options{}
 	f := flag.NewFlagSet("soak", flag.ContinueOnError)
 	f.DurationVar(&o.duration, "duration", 30*time.Minute, "how long there is load, the proofs between not counted")
-	f.DurationVar(&o.round, "round", 0, "how long until everything has to be as it should be (a tenth of the duration, between 20 s and 2 m, when 0)")
+	f.DurationVar(
+		&o.round, "round", 0, "how long until everything has to be as it should be (a tenth of the duration, between "+
+			"20 s and 2 m, when 0)",
+	)
 	f.Uint64Var(&o.seed, "seed", 0, "seed of the random choices; by the clock when 0")
 	f.IntVar(&o.releases, "releases", 4, "number of releases, of Helm 3 and 4 by turns")
 	f.StringVar(&o.operator, "operator", "", "operator to test instead of one built from this tree")

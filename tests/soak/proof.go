@@ -137,7 +137,8 @@ func isReady(u *unstructured.Unstructured) bool {
 	return false
 }
 
-// quiet waits until nothing is written for a time, apart from leases. Reports of what was done last may still be on their way.
+// quiet waits until nothing is written for a time, apart from leases. Reports of what was done last may still be on
+// their way.
 func (s *soakRun) quiet(ctx context.Context) error {
 	var written []string
 	for range 10 {

@@ -69,7 +69,8 @@ func (r *helmRelease) change(ctx context.Context, args ...string) error {
 
 // values are flags that make this command's objects different from all others'.
 func (r *helmRelease) values() []string {
-	return []string{"--set-string", "mark=" + newMark(r.marks.Add(1)), "--set", fmt.Sprintf("configs=%d", 2+r.random.IntN(3))}
+	return []string{"--set-string", "mark=" + newMark(r.marks.Add(1)), "--set",
+		fmt.Sprintf("configs=%d", 2+r.random.IntN(3))}
 }
 
 func (r *helmRelease) install(ctx context.Context, flags ...string) error {
@@ -78,7 +79,8 @@ func (r *helmRelease) install(ctx context.Context, flags ...string) error {
 }
 
 func (r *helmRelease) upgrade(ctx context.Context) error {
-	return r.change(ctx, append(append([]string{"upgrade", r.name, r.chart, "--history-max", "5"}, r.values()...), r.flags...)...)
+	return r.change(ctx, append(append([]string{"upgrade", r.name, r.chart, "--history-max", "5"}, r.values()...),
+		r.flags...)...)
 }
 
 func (r *helmRelease) rollback(ctx context.Context) error {
@@ -92,8 +94,8 @@ func (r *helmRelease) reinstall(ctx context.Context) error {
 	return r.install(ctx)
 }
 
-// work runs one Helm command, chosen at random. What fails, because somebody deleted an object under Helm's hands or the API
-// server went away, is made good: until the release is deployed again, or ctx ends.
+// work runs one Helm command, chosen at random. What fails, because somebody deleted an object under Helm's hands
+// or the API server went away, is made good: until the release is deployed again, or ctx ends.
 func (r *helmRelease) work(ctx context.Context) error {
 	what, do := "upgrades", r.upgrade
 	switch r.random.IntN(10) {
@@ -132,15 +134,17 @@ func (r *helmRelease) makeGood(ctx context.Context) error {
 		uninstalled := r.change(ctx, "uninstall", r.name, "--ignore-not-found")
 		// What is left of it may have been changed by somebody else while nothing was locked.
 		cleared := r.clear(ctx)
-		if failed = errors.Join(uninstalled, cleared, r.install(ctx, append([]string{"--take-ownership"}, r.flags...)...)); failed != nil {
+		if failed = errors.Join(uninstalled, cleared,
+			r.install(ctx, append([]string{"--take-ownership"}, r.flags...)...)); failed != nil {
 			r.report.count("helm: releases that took more than one attempt to be made good")
 		}
 	}
 	return errors.Join(ctx.Err(), failed)
 }
 
-// clear deletes what was taken away from the release while nothing was locked. Helm does not uninstall it, and cannot always apply
-// it anew: a port whose number was changed stays beside the declared one, and the API server refuses two ports of one name.
+// clear deletes what was taken away from the release while nothing was locked. Helm does not uninstall it, and
+// cannot always apply it anew: a port whose number was changed stays beside the declared one, and the API server
+// refuses two ports of one name.
 func (r *helmRelease) clear(ctx context.Context) error {
 	for _, gvr := range resources() {
 		client := r.client.Resource(gvr).Namespace(r.namespace)
@@ -153,10 +157,13 @@ func (r *helmRelease) clear(ctx context.Context) error {
 			if !strings.HasPrefix(u.GetName(), releasePrefix) || r.owns(u) {
 				continue // a record, or what Helm deletes and applies itself
 			}
-			if err := client.Delete(ctx, u.GetName(), metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			if err := client.Delete(ctx, u.GetName(), metav1.DeleteOptions{}); err != nil &&
+				!apierrors.IsNotFound(err) {
 				return fmt.Errorf("what is left of %s: %w", r.name, err)
 			}
-			r.report.count("helm: objects that were taken away from their release while it was not locked, and stood in its way")
+			r.report.count(
+				"helm: objects that were taken away from their release while it was not locked, and stood in its way",
+			)
 		}
 	}
 	return nil
@@ -165,7 +172,8 @@ func (r *helmRelease) clear(ctx context.Context) error {
 // owns reports whether Helm takes an object for one of the release.
 func (r *helmRelease) owns(u *unstructured.Unstructured) bool {
 	annotations := u.GetAnnotations()
-	return u.GetLabels()["app.kubernetes.io/managed-by"] == "Helm" && annotations["meta.helm.sh/release-name"] == r.name &&
+	return u.GetLabels()["app.kubernetes.io/managed-by"] == "Helm" &&
+		annotations["meta.helm.sh/release-name"] == r.name &&
 		annotations["meta.helm.sh/release-namespace"] == r.namespace
 }
 
@@ -224,5 +232,6 @@ func objectsOf(manifest, namespace string) (all []*unstructured.Unstructured, er
 // resourceOf returns the resource of an object of the chart.
 func resourceOf(u *unstructured.Unstructured) schema.GroupVersionResource {
 	gvk := u.GroupVersionKind()
-	return schema.GroupVersionResource{Group: gvk.Group, Version: gvk.Version, Resource: strings.ToLower(gvk.Kind) + "s"}
+	return schema.GroupVersionResource{Group: gvk.Group, Version: gvk.Version, Resource: strings.ToLower(gvk.Kind) +
+		"s"}
 }

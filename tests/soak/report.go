@@ -31,8 +31,9 @@ type calm struct {
 	memory     int64 // resident, without the pages of files
 }
 
-// own returns the goroutines apart from the two that read and write on each connection. How many connections there are is no sign of
-// growth: through the proxy every request at the same time takes one of its own, which stays open for a minute and a half.
+// own returns the goroutines apart from the two that read and write on each connection. How many connections there
+// are is no sign of growth: through the proxy every request at the same time takes one of its own, which stays open
+// for a minute and a half.
 func (c calm) own() int { return c.goroutines - 2*c.sockets }
 
 // count counts something that was done.
@@ -72,8 +73,8 @@ const (
 	spareMemory     = 10 << 20
 )
 
-// judgeGrowth fails the run if a process of the operator had clearly more goroutines or memory at its last calm point than
-// at its first.
+// judgeGrowth fails the run if a process of the operator had clearly more goroutines or memory at its last calm
+// point than at its first.
 func (r *report) judgeGrowth() {
 	first := map[int]calm{}
 	last := map[int]calm{}
@@ -86,10 +87,14 @@ func (r *report) judgeGrowth() {
 	for _, life := range slices.Sorted(maps.Keys(first)) {
 		a, b := first[life], last[life]
 		if b.own() > a.own()+a.own()/10+spareGoroutines {
-			r.fail("process %d of the operator went from %d goroutines, those of connections not counted, at its first calm point to %d at its last", life, a.own(), b.own())
+			r.fail(
+				"process %d of the operator went from %d goroutines, those of connections not counted, at its first "+
+					"calm point to %d at its last", life, a.own(), b.own(),
+			)
 		}
 		if b.memory > a.memory+a.memory/5+spareMemory {
-			r.fail("process %d of the operator went from %.1f MiB at its first calm point to %.1f MiB at its last", life, mib(a.memory), mib(b.memory))
+			r.fail("process %d of the operator went from %.1f MiB at its first calm point to %.1f MiB at its last",
+				life, mib(a.memory), mib(b.memory))
 		}
 	}
 }
@@ -105,10 +110,13 @@ func (r *report) print(w io.Writer) error {
 	}
 	fmt.Fprintln(w, "\ncalm points (every object as its manifest says, no more writes):")
 	for i, c := range r.calms {
-		fmt.Fprintf(w, "  %2d: process %d, after %4.1f s: %d goroutines and those of %d sockets, %.1f MiB\n", i+1, c.life, c.settled.Seconds(), c.own(), c.sockets, mib(c.memory))
+		fmt.Fprintf(w, "  %2d: process %d, after %4.1f s: %d goroutines and those of %d sockets, %.1f MiB\n", i+
+			1, c.life, c.settled.Seconds(), c.own(), c.sockets, mib(c.memory))
 	}
 	if len(r.failures) == 0 {
-		_, err := fmt.Fprintf(w, "\nno write of Helm's was reverted, nothing grew, nothing was written at rest (seed %d)\n", r.seed)
+		_, err := fmt.Fprintf(
+			w, "\nno write of Helm's was reverted, nothing grew, nothing was written at rest (seed %d)\n", r.seed,
+		)
 		return err
 	}
 	fmt.Fprintf(w, "\nFAILED (seed %d):\n", r.seed)

@@ -57,8 +57,8 @@ type soakRun struct {
 	client  dynamic.Interface
 	kube    kubernetes.Interface
 	journal journal
-	// What proofs have read in the journal, which is long in a long run: who created objects that no manifest declares, and how Helm
-	// left others, by uid and version.
+	// What proofs have read in the journal, which is long in a long run: who created objects that no manifest
+	// declares, and how Helm left others, by uid and version.
 	creators  map[types.UID]string
 	left      map[string]map[string]any
 	proxy     *cluster.Proxy
@@ -80,7 +80,8 @@ func soak(ctx context.Context, o options, r *report, log io.Writer) (err error) 
 	s := &soakRun{options: o, report: r, log: log, creators: map[types.UID]string{}, left: map[string]map[string]any{}}
 	s.journal.path = filepath.Join(dir, "audit.log")
 	if o.audit != "" {
-		if s.journal.path, err = filepath.Abs(o.audit); err != nil { // the API server has a working directory of its own
+		// The API server has a working directory of its own.
+		if s.journal.path, err = filepath.Abs(o.audit); err != nil {
 			return fmt.Errorf("audit log: %w", err)
 		}
 	}
@@ -119,7 +120,8 @@ func soak(ctx context.Context, o options, r *report, log io.Writer) (err error) 
 	}()
 	for _, gvr := range resources() {
 		background.Go(func() error {
-			return s.histories.follow(backgroundCtx, gvr, func(ctx context.Context) error { return wait(ctx, 100*time.Millisecond) })
+			return s.histories.follow(backgroundCtx, gvr,
+				func(ctx context.Context) error { return wait(ctx, 100*time.Millisecond) })
 		})
 	}
 	if err := s.operator.ensure(ctx); err != nil {
@@ -153,8 +155,8 @@ func soak(ctx context.Context, o options, r *report, log io.Writer) (err error) 
 	return nil
 }
 
-// rounds alternates between load and proof. Processes of the operator are only killed in the first half: the second shows what
-// grows in one that lives on.
+// rounds alternates between load and proof. Processes of the operator are only killed in the first half: the second
+// shows what grows in one that lives on.
 func (s *soakRun) rounds(ctx context.Context) error {
 	for spent := time.Duration(0); spent < s.duration; spent += s.round {
 		fmt.Fprintf(s.log, "%s load, %s of %s done\n", time.Now().Format("15:04:05"), spent, s.duration)
@@ -222,7 +224,8 @@ func (s *soakRun) prepare(ctx context.Context, c *cluster.Cluster, dir string) (
 		return nil, err
 	}
 	s.operator = &supervisor{report: s.report, program: program}
-	s.tamperer = &tamperer{client: s.client, random: s.source(1), report: s.report, declared: map[string][]*unstructured.Unstructured{}}
+	s.tamperer = &tamperer{client: s.client, random: s.source(1), report: s.report,
+		declared: map[string][]*unstructured.Unstructured{}}
 	s.failures = &failures{cluster: c, proxy: s.proxy, operator: s.operator, report: s.report, random: s.source(2)}
 	return program.Log.Close, s.install(ctx, c, dir)
 }
@@ -257,8 +260,9 @@ func (s *soakRun) program(ctx context.Context, c *cluster.Cluster, dir string) (
 	if s.duration >= longRunAtLeast {
 		lease = longLease
 	}
-	return &process.Operator{Path: path, Kubeconfig: kubeconfig, Namespace: operatorNamespace, Log: log, Metrics: s.metrics,
-		Args: []string{"--lease-duration", lease.String()}}, nil
+	return &process.Operator{Path: path, Kubeconfig: kubeconfig, Namespace: operatorNamespace, Log: log,
+		Metrics: s.metrics,
+		Args:    []string{"--lease-duration", lease.String()}}, nil
 }
 
 // install makes the releases, by Helm 3 and 4 by turns.
@@ -266,7 +270,8 @@ func (s *soakRun) install(ctx context.Context, c *cluster.Cluster, dir string) e
 	marks, turn := &atomic.Int64{}, make(chan struct{}, helmsAtOnce)
 	group := errgroup.Group{}
 	for i := range s.options.releases {
-		r := &helmRelease{name: releasePrefix + strconv.Itoa(i), helm: c.Helm3(), client: s.client, random: s.source(100 + i), marks: marks, report: s.report, log: s.log, turn: turn}
+		r := &helmRelease{name: releasePrefix + strconv.Itoa(i), helm: c.Helm3(), client: s.client,
+			random: s.source(100 + i), marks: marks, report: s.report, log: s.log, turn: turn}
 		if i%2 == 1 {
 			// What somebody tampers with between the last revert and Helm's apply is a conflict otherwise.
 			r.helm, r.flags = c.Helm4(), []string{"--force-conflicts"}
@@ -297,7 +302,8 @@ func (s *soakRun) createHelmReleases(ctx context.Context) error {
 			"metadata": map[string]any{"name": r.name, "namespace": operatorNamespace},
 			"spec":     map[string]any{"release": map[string]any{"name": r.name, "namespace": r.namespace}},
 		}}
-		if _, err := s.client.Resource(helmReleases).Namespace(operatorNamespace).Create(ctx, hr, metav1.CreateOptions{}); err != nil {
+		if _, err := s.client.Resource(helmReleases).Namespace(operatorNamespace).Create(ctx, hr,
+			metav1.CreateOptions{}); err != nil {
 			return err
 		}
 	}

@@ -11,15 +11,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TestSoak is the short form: every kind of load and of failure comes at least once. What it does is chosen at random; SOAK_SEED
-// has it make the choices of an earlier run.
+// TestSoak is the short form: every kind of load and of failure comes at least once. What it does is chosen at
+// random; SOAK_SEED has it make the choices of an earlier run.
 func TestSoak(t *testing.T) {
 	seed := os.Getenv("SOAK_SEED")
 	if seed == "" {
 		seed = strconv.FormatInt(time.Now().UnixNano(), 10)
 	}
 	// Written as it comes, so that the seed is known whatever happens.
-	err := run(t.Context(), []string{"-duration", "50s", "-round", "25s", "-releases", "2", "-seed", seed}, os.Stderr, os.Stderr)
+	err := run(t.Context(), []string{"-duration", "50s", "-round", "25s", "-releases", "2", "-seed", seed}, os.Stderr,
+		os.Stderr)
 	if err != nil {
 		t.Errorf("%v; the same choices again: SOAK_SEED=%s go test -run '^TestSoak$' ./tests/soak", err, seed)
 	}
@@ -56,18 +57,25 @@ func TestRevertedHelm(t *testing.T) {
 		{"Helm alone", []write{{helm, "a", "m1", false}, {helm, "a", "m2", false}}, 0},
 		{"drift put back", []write{{helm, "a", "m1", false}, {helm, "a", "", false}, {operator, "a", "m1", false}}, 0},
 		{"Helm reverted", []write{{helm, "a", "m1", false}, {helm, "a", "m2", false}, {operator, "a", "m1", false}}, 1},
-		{"a rollback by Helm", []write{{helm, "a", "m1", false}, {helm, "a", "m2", false}, {helm, "a", "m1", false}, {operator, "a", "m1", false}}, 0},
-		{"states were missed", []write{{helm, "a", "m1", false}, {operator, "a", "m2", true}, {operator, "a", "m2", false}}, 0},
-		{"Helm seen again after a gap", []write{{helm, "a", "m1", false}, {helm, "a", "m3", true}, {operator, "a", "m2", false}}, 1},
+		{"a rollback by Helm", []write{{helm, "a", "m1", false}, {helm, "a", "m2", false}, {helm, "a", "m1", false},
+			{operator, "a", "m1", false}}, 0},
+		{"states were missed", []write{{helm, "a", "m1", false}, {operator, "a", "m2", true},
+			{operator, "a", "m2", false}}, 0},
+		{"Helm seen again after a gap", []write{{helm, "a", "m1", false}, {helm, "a", "m3", true},
+			{operator, "a", "m2", false}}, 1},
 		{"created anew", []write{{helm, "a", "m1", false}, {helm, "a", "-", false}, {operator, "b", "m1", false}}, 0},
-		{"created from before and taken back", []write{{helm, "a", "m2", false}, {helm, "a", "-", false}, {operator, "b", "m1", false}, {operator, "b", "-", false}}, 0},
-		{"created from before and written over", []write{{helm, "a", "m2", false}, {helm, "a", "-", false}, {operator, "b", "m1", false}, {helm, "b", "", false}, {helm, "b", "m3", false}}, 0},
-		{"created from before and kept", []write{{helm, "a", "m2", false}, {helm, "a", "-", false}, {operator, "b", "m1", false}, {helm, "b", "", false}, {operator, "b", "m1", false}}, 2},
+		{"created from before and taken back", []write{{helm, "a", "m2", false}, {helm, "a", "-", false},
+			{operator, "b", "m1", false}, {operator, "b", "-", false}}, 0},
+		{"created from before and written over", []write{{helm, "a", "m2", false}, {helm, "a", "-", false},
+			{operator, "b", "m1", false}, {helm, "b", "", false}, {helm, "b", "m3", false}}, 0},
+		{"created from before and kept", []write{{helm, "a", "m2", false}, {helm, "a", "-", false},
+			{operator, "b", "m1", false}, {helm, "b", "", false}, {operator, "b", "m1", false}}, 2},
 	} {
 		var states []state
 		by := map[uint64]string{}
 		for i, w := range c.writes {
-			states = append(states, state{version: uint64(i), uid: types.UID(w.uid), mark: strings.TrimPrefix(w.mark, "-"), deleted: w.mark == "-", gap: w.gap})
+			states = append(states, state{version: uint64(i), uid: types.UID(w.uid),
+				mark: strings.TrimPrefix(w.mark, "-"), deleted: w.mark == "-", gap: w.gap})
 			if w.by {
 				by[uint64(i)] = "PATCH"
 			}
@@ -79,7 +87,8 @@ func TestRevertedHelm(t *testing.T) {
 }
 
 func TestMarks(t *testing.T) {
-	for mark, want := range map[string]string{newMark(12): "m12k", "m12k-x": "", "m12kx": "", "m12": "", "": "", "12": "", "mk": ""} {
+	for mark, want := range map[string]string{newMark(12): "m12k", "m12k-x": "", "m12kx": "", "m12": "", "": "",
+		"12": "", "mk": ""} {
 		u := &unstructured.Unstructured{Object: map[string]any{}}
 		u.SetAnnotations(map[string]string{markKey: mark})
 		if got := markOf(u); got != want {
@@ -95,7 +104,8 @@ func TestGrowthIsJudgedWithinAProcess(t *testing.T) {
 		wrong int
 	}{
 		{"none", []calm{{life: 1, goroutines: 100, memory: 30 << 20}, {life: 1, goroutines: 105, memory: 35 << 20}}, 0},
-		{"between processes", []calm{{life: 1, goroutines: 100, memory: 30 << 20}, {life: 2, goroutines: 500, memory: 90 << 20}}, 0},
+		{"between processes", []calm{{life: 1, goroutines: 100, memory: 30 << 20},
+			{life: 2, goroutines: 500, memory: 90 << 20}}, 0},
 		{"goroutines", []calm{{life: 1, goroutines: 100}, {life: 1, goroutines: 50}, {life: 1, goroutines: 130}}, 1},
 		{"connections", []calm{{life: 1, goroutines: 100, sockets: 20}, {life: 1, goroutines: 140, sockets: 40}}, 0},
 		{"memory", []calm{{life: 1, memory: 30 << 20}, {life: 1, memory: 50 << 20}}, 1},

@@ -50,7 +50,8 @@ func (t *tamperer) once(ctx context.Context) {
 	}
 	client := t.client.Resource(resourceOf(declared)).Namespace(declared.GetNamespace())
 	patch := func(kind types.PatchType, body string) error {
-		_, err := client.Patch(ctx, declared.GetName(), kind, []byte(body), metav1.PatchOptions{FieldManager: kit.Tamperer})
+		_, err := client.Patch(ctx, declared.GetName(), kind, []byte(body),
+			metav1.PatchOptions{FieldManager: kit.Tamperer})
 		return err
 	}
 	switch t.random.IntN(8) {
@@ -64,7 +65,9 @@ func (t *tamperer) once(ctx context.Context) {
 			t.report.count("tampering: objects taken away from their release")
 		}
 	case 2:
-		if patch(types.MergePatchType, `{"metadata":{"labels":{"foreign":"label"},"annotations":{"foreign":"annotation"}}}`) == nil {
+		if patch(
+			types.MergePatchType, `{"metadata":{"labels":{"foreign":"label"},"annotations":{"foreign":"annotation"}}}`,
+		) == nil {
 			t.report.count("tampering: labels and annotations added, which stay")
 		}
 	default:
@@ -80,7 +83,8 @@ func (t *tamperer) once(ctx context.Context) {
 		}
 		for _, body := range patches {
 			if patch(types.JSONPatchType, string(body)) == nil {
-				t.report.count(map[bool]string{true: "tampering: declared fields removed", false: "tampering: declared values edited"}[way.Remove])
+				t.report.count(map[bool]string{true: "tampering: declared fields removed",
+					false: "tampering: declared values edited"}[way.Remove])
 				return
 			}
 		}

@@ -16,8 +16,9 @@ import (
 	"github.com/rancher/helm-locker/tests/kit"
 )
 
-// leavesAdditions puts everything beside what is declared that it can think of, in all objects of all charts, and reverses the
-// lists whose order means nothing. None of it may be touched, nor cause a write. In the end only the additions are there.
+// leavesAdditions puts everything beside what is declared that it can think of, in all objects of all charts, and
+// reverses the lists whose order means nothing. None of it may be touched, nor cause a write. In the end only the
+// additions are there.
 func (w *world) leavesAdditions(t *testing.T, results []*result) {
 	w.proxy.Reset()
 	for i, ch := range w.charts {
@@ -73,8 +74,11 @@ func (x *tampering) addAll(ctx context.Context) error {
 	x.result.begin(x.object, live)
 	for i := range x.generator(live).additions() {
 		m := x.generator(live).additions()[i]
-		if drift.ManagedBy(live.GetManagedFields()).Operation == metav1.ManagedFieldsOperationApply && strings.HasSuffix(m.what, "/spec/selector/added") {
-			continue // a selector has one owner, so the next revert of anything else in the Service takes it out, as Helm's own apply would
+		if drift.ManagedBy(live.GetManagedFields()).Operation == metav1.ManagedFieldsOperationApply &&
+			strings.HasSuffix(m.what, "/spec/selector/added") {
+			// A selector has one owner, so the next revert of anything else in the Service takes it out, as Helm's
+			// own apply would.
+			continue
 		}
 		if m.class != left || x.isDefinition() && !*full && i > 0 {
 			continue // to write a definition takes long, so one addition to each is enough for the short form
@@ -104,7 +108,8 @@ func (w *world) reverseAll(t *testing.T, ch *chart, live []*unstructured.Unstruc
 	for i, o := range ch.objects {
 		g := &generator{object: o, live: live[i]}
 		for _, m := range g.reorders(false) {
-			done, err := o.resource.Patch(t.Context(), o.name(), m.requests[0].kind, m.requests[0].body, metav1.PatchOptions{FieldManager: kit.Tamperer})
+			done, err := o.resource.Patch(t.Context(), o.name(), m.requests[0].kind, m.requests[0].body,
+				metav1.PatchOptions{FieldManager: kit.Tamperer})
 			if err != nil {
 				continue // for a Job this is immutable
 			}
@@ -125,7 +130,8 @@ func (r *reversal) undo(ctx context.Context, o *object) error {
 		value, _ := at(r.before.Object, segments(path))
 		operations = append(operations, operation{Op: "replace", Path: path, Value: value})
 	}
-	_, err := o.resource.Patch(ctx, o.name(), types.JSONPatchType, jsonPatch(operations...).body, metav1.PatchOptions{FieldManager: kit.Tamperer})
+	_, err := o.resource.Patch(ctx, o.name(), types.JSONPatchType, jsonPatch(operations...).body,
+		metav1.PatchOptions{FieldManager: kit.Tamperer})
 	if err != nil {
 		return fmt.Errorf("put %s in order: %w", o, err)
 	}

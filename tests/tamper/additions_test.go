@@ -7,8 +7,8 @@ import (
 // mark is in the name of everything that is added.
 const mark = "tamper.example.com/added"
 
-// additions returns ways to put something beside what is declared. Their class says what becomes of them: addition and mergeKey
-// for those that damage a declared list or map which is one value, left for the others.
+// additions returns ways to put something beside what is declared. Their class says what becomes of them: addition
+// and mergeKey for those that damage a declared list or map which is one value, left for the others.
 func (g *generator) additions() []mutation {
 	found := []mutation{
 		g.insert("label", "x", "metadata", "labels", mark),
@@ -24,22 +24,27 @@ func (g *generator) additions() []mutation {
 	}
 	switch g.declared.GetKind() {
 	case "ConfigMap":
-		found = append(found, g.insert("data key", "x", "data", "added"), g.insert("binary data key", "eA==", "binaryData", "added.bin"))
+		found = append(found, g.insert("data key", "x", "data", "added"),
+			g.insert("binary data key", "eA==", "binaryData", "added.bin"))
 	case "Secret":
 		found = append(found, g.insert("data key", "eA==", "data", "added"))
 	case "Service":
-		found = append(found, g.appendTo("port", m("name", "added", "port", int64(6666), "protocol", "TCP"), "spec", "ports"),
+		found = append(found, g.appendTo("port", m("name", "added", "port", int64(6666), "protocol", "TCP"), "spec",
+			"ports"),
 			g.insert("selector", "x", "spec", "selector", "added"))
 	case "Role", "ClusterRole":
 		if _, declared := g.declared.Object["rules"]; declared {
-			found = append(found, g.appendTo("rule", m("apiGroups", []any{"added.example.com"}, "resources", []any{"*"}, "verbs", []any{"get"}), "rules"))
+			found = append(found, g.appendTo("rule",
+				m("apiGroups", []any{"added.example.com"}, "resources", []any{"*"}, "verbs", []any{"get"}), "rules"))
 		}
 	case "RoleBinding", "ClusterRoleBinding":
-		found = append(found, g.appendTo("subject", m("kind", "User", "name", "added", "apiGroup", "rbac.authorization.k8s.io"), "subjects"))
+		found = append(found, g.appendTo("subject",
+			m("kind", "User", "name", "added", "apiGroup", "rbac.authorization.k8s.io"), "subjects"))
 	case "Ingress":
 		found = append(found, g.appendTo("rule", m("host", "added.example.com"), "spec", "rules"))
 	case "NetworkPolicy":
-		found = append(found, g.appendTo("rule", m("ports", []any{m("protocol", "TCP", "port", int64(6666))}), "spec", "ingress"))
+		found = append(found, g.appendTo("rule", m("ports", []any{m("protocol", "TCP", "port", int64(6666))}), "spec",
+			"ingress"))
 	case "ServiceAccount":
 		found = append(found, g.appendTo("image pull secret", m("name", "added"), "imagePullSecrets"))
 	case "ResourceQuota":
@@ -50,23 +55,28 @@ func (g *generator) additions() []mutation {
 		found = append(found, g.insert("field", "AlwaysAllow", "spec", "unhealthyPodEvictionPolicy"))
 	case "HorizontalPodAutoscaler":
 		found = append(found, g.appendTo("metric", m("type", "Resource",
-			"resource", m("name", "memory", "target", m("type", "Utilization", "averageUtilization", int64(77)))), "spec", "metrics"))
+			"resource", m("name", "memory", "target", m("type", "Utilization", "averageUtilization", int64(77)))),
+			"spec", "metrics"))
 	case "CronJob":
 		found = append(found, g.insert("field", int64(77), "spec", "startingDeadlineSeconds"))
 		found = append(found, g.inPod("spec", "jobTemplate", "spec", "template")...)
 	case "CustomResourceDefinition":
 		found = append(found, g.appendTo("category", "added", "spec", "names", "categories"))
 	case "Tree":
-		found = append(found, g.insert("map key", "x", "spec", "labels", "added"), g.insert("free key", m("a", "b"), "spec", "anything", "added"),
-			g.appendTo("tag", "added", "spec", "tags"), g.appendTo("list-map element", m("name", "added", "port", int64(1)), "spec", "listeners"),
+		found = append(found, g.insert("map key", "x", "spec", "labels", "added"),
+			g.insert("free key", m("a", "b"), "spec", "anything", "added"),
+			g.appendTo("tag", "added", "spec", "tags"),
+			g.appendTo("list-map element", m("name", "added", "port", int64(1)), "spec", "listeners"),
 			g.appendTo("list element", m("name", "added"), "spec", "branches"))
 	case "Deployment", "StatefulSet", "DaemonSet":
 		found = append(found, g.insert("field", int64(7), "spec", "minReadySeconds"))
 		found = append(found, g.inPod("spec", "template")...)
 	}
-	if g.declared.GetKind() == "ValidatingWebhookConfiguration" || g.declared.GetKind() == "MutatingWebhookConfiguration" {
-		found = append(found, g.appendTo("webhook", m("name", "added.tamper.example.com", "admissionReviewVersions", []any{"v1"}, "sideEffects", "None",
-			"failurePolicy", "Ignore", "clientConfig", m("url", "https://127.0.0.1:9/added")), "webhooks"))
+	if g.declared.GetKind() == "ValidatingWebhookConfiguration" ||
+		g.declared.GetKind() == "MutatingWebhookConfiguration" {
+		found = append(found, g.appendTo("webhook",
+			m("name", "added.tamper.example.com", "admissionReviewVersions", []any{"v1"}, "sideEffects", "None",
+				"failurePolicy", "Ignore", "clientConfig", m("url", "https://127.0.0.1:9/added")), "webhooks"))
 	}
 	return found
 }
@@ -83,25 +93,30 @@ func (g *generator) inPod(template ...string) []mutation {
 		g.insert("field", true, spec("shareProcessNamespace")...),
 		g.insert("scheduler", "added", spec("schedulerName")...),
 		g.appendTo("env", map[string]any{"name": "ADDED", "value": "x"}, first("env")...),
-		g.appendTo("port", map[string]any{"name": "added", "containerPort": int64(6666), "protocol": "TCP"}, first("ports")...),
+		g.appendTo("port", map[string]any{"name": "added", "containerPort": int64(6666), "protocol": "TCP"},
+			first("ports")...),
 		g.appendTo("mount", map[string]any{"name": "added-with", "mountPath": "/added"}, first("volumeMounts")...),
 		g.appendTo("container", map[string]any{"name": "added", "image": "example.com/added"}, spec("containers")...),
-		g.appendTo("init container", map[string]any{"name": "added-init", "image": "example.com/added"}, spec("initContainers")...),
+		g.appendTo("init container", map[string]any{"name": "added-init", "image": "example.com/added"},
+			spec("initContainers")...),
 		g.appendTo("volume", map[string]any{"name": "added", "emptyDir": map[string]any{}}, spec("volumes")...),
 		g.appendTo("toleration", map[string]any{"key": "added", "operator": "Exists"}, spec("tolerations")...),
 		g.appendTo("argument", "--added", first("args")...),
-		g.appendTo("host alias", map[string]any{"ip": "192.0.2.99", "hostnames": []any{"added.example.com"}}, spec("hostAliases")...),
+		g.appendTo("host alias", map[string]any{"ip": "192.0.2.99", "hostnames": []any{"added.example.com"}},
+			spec("hostAliases")...),
 	}
 	for i := range found {
 		if strings.HasPrefix(found[i].what, "add mount ") {
 			// It needs a volume, and brings one.
-			volume := g.appendTo("", map[string]any{"name": "added-with", "emptyDir": map[string]any{}}, spec("volumes")...)
+			volume := g.appendTo("", map[string]any{"name": "added-with", "emptyDir": map[string]any{}},
+				spec("volumes")...)
 			found[i].requests[0] = both(volume.requests[0], found[i].requests[0])
 		}
 	}
 	// Of two variables of one name the last counts, so this one replaces what is declared.
 	if declared, ok := at(g.declared.Object, append(first("env"), "0", "name")); ok {
-		override := g.appendTo("second env of a name", map[string]any{"name": declared, "value": "overridden"}, first("env")...)
+		override := g.appendTo("second env of a name", map[string]any{"name": declared, "value": "overridden"},
+			first("env")...)
 		override.class = mergeKey
 		found = append(found, override)
 	}
@@ -119,7 +134,8 @@ func (g *generator) insert(what string, value any, path ...string) mutation {
 	}
 	for depth := len(path); depth > 0; depth-- {
 		if parent, there := at(g.live.Object, path[:depth-1]); there && parent != nil {
-			m.requests = []request{jsonPatch(operation{Op: "add", Path: pointer(path[:depth]...), Value: nest(value, path[depth:])})}
+			m.requests = []request{jsonPatch(operation{Op: "add", Path: pointer(path[:depth]...),
+				Value: nest(value, path[depth:])})}
 			break
 		}
 	}

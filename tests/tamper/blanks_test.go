@@ -9,7 +9,8 @@ import (
 	"github.com/rancher/helm-locker/tests/kit"
 )
 
-// blanks returns null and an empty value in the place of each declared value, and any value in the place of a declared null.
+// blanks returns null and an empty value in the place of each declared value, and any value in the place of a
+// declared null.
 func (g *generator) blanks() []mutation {
 	var found []mutation
 	for _, t := range kit.Tamperings(g.declared.Object) {
@@ -23,7 +24,8 @@ func (g *generator) blanks() []mutation {
 			if value != nil {
 				what = "empty "
 			}
-			found = append(found, mutation{class: blank, what: what + pointer(t.Path...), requests: []request{replacement(path, value)}})
+			found = append(found, mutation{class: blank, what: what + pointer(t.Path...),
+				requests: []request{replacement(path, value)}})
 		}
 	}
 	return append(found, g.nulls()...)
@@ -93,7 +95,8 @@ func (g *generator) changedDefaults() []mutation {
 		if err != nil {
 			panic(err) // what came out of JSON goes back into it
 		}
-		found = append(found, mutation{class: undeclared, what: "edit " + pointer(t.Path...), requests: patches(bodies)})
+		found = append(found, mutation{class: undeclared, what: "edit " +
+			pointer(t.Path...), requests: patches(bodies)})
 	}
 	return found
 }
@@ -129,7 +132,8 @@ func (g *generator) declares(path []string) bool {
 }
 
 func isOfHelm(key string) bool {
-	return key == "app.kubernetes.io/managed-by" || key == "meta.helm.sh/release-name" || key == "meta.helm.sh/release-namespace"
+	return key == "app.kubernetes.io/managed-by" || key == "meta.helm.sh/release-name" ||
+		key == "meta.helm.sh/release-namespace"
 }
 
 func replacement(path []string, value any) request {

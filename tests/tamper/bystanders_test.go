@@ -9,18 +9,20 @@ import (
 	"github.com/rancher/helm-locker/tests/kit"
 )
 
-// bystanders puts two objects that are in no manifest beside every release: one of nobody, and one that says it is of the
-// release. It returns their versions, by chart and name.
+// bystanders puts two objects that are in no manifest beside every release: one of nobody, and one that says it is
+// of the release. It returns their versions, by chart and name.
 func (w *world) bystanders(t *testing.T) map[*chart]map[string]string {
 	t.Helper()
 	for _, ch := range w.charts {
 		for _, object := range []metav1.ObjectMeta{
 			{Name: "bystander"},
-			{Name: "bystander-helm", Labels: map[string]string{"app.kubernetes.io/managed-by": "Helm"}, Annotations: map[string]string{
-				"meta.helm.sh/release-name": ch.release, "meta.helm.sh/release-namespace": ch.release,
-			}},
+			{Name: "bystander-helm", Labels: map[string]string{"app.kubernetes.io/managed-by": "Helm"},
+				Annotations: map[string]string{
+					"meta.helm.sh/release-name": ch.release, "meta.helm.sh/release-namespace": ch.release,
+				}},
 		} {
-			_, err := w.env.Kube.CoreV1().ConfigMaps(ch.release).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: object},
+			_, err := w.env.Kube.CoreV1().ConfigMaps(ch.release).Create(t.Context(),
+				&corev1.ConfigMap{ObjectMeta: object},
 				metav1.CreateOptions{FieldManager: kit.Tamperer})
 			if err != nil {
 				t.Fatal(err)

@@ -24,8 +24,8 @@ type chart struct {
 	// version is Helm's major version.
 	version int
 	path    string
-	// args are arguments for each revision, and first and second those for the one and the other. What is changed by the
-	// second is a label of each object; it is empty where the chart has nothing to change.
+	// args are arguments for each revision, and first and second those for the one and the other. What is changed
+	// by the second is a label of each object; it is empty where the chart has nothing to change.
 	args          []string
 	first, second string
 	objects       []*object
@@ -33,8 +33,8 @@ type chart struct {
 
 func (ch *chart) String() string { return fmt.Sprintf("%s-helm%d", ch.name, ch.version) }
 
-// charts returns the charts of one pass: our own for both Helms, unless this is not the first pass, and those of the corpus
-// for one Helm each, which is the other one in the second pass.
+// charts returns the charts of one pass: our own for both Helms, unless this is not the first pass, and those of
+// the corpus for one Helm each, which is the other one in the second pass.
 func charts(t *testing.T, c *cluster.Cluster, pass int) []*chart {
 	t.Helper()
 	var all []*chart
@@ -81,7 +81,8 @@ func own(t *testing.T, c *cluster.Cluster) []*chart {
 	var all []*chart
 	for _, version := range []int{3, 4} {
 		for _, name := range []string{"shapes", "definitions", "customs"} {
-			ch := &chart{name: name, release: fmt.Sprintf("%s-%d", name, version), path: filepath.Join("testdata", "charts", name),
+			ch := &chart{name: name, release: fmt.Sprintf("%s-%d", name, version),
+				path:  filepath.Join("testdata", "charts", name),
 				first: "revision=one", second: "revision=two"}
 			switch name {
 			case "shapes":
@@ -117,7 +118,8 @@ func (ch *chart) render(t *testing.T, file string) {
 	if ch.name == "ingress-nginx" {
 		manifest = confine(t, manifest)
 	}
-	if ch.path, err = cluster.Chart(dir, ch.name, "0.1.0", map[string]string{"all.yaml": "{{ .Values.manifest }}\n"}, ""); err != nil {
+	if ch.path, err = cluster.Chart(dir, ch.name, "0.1.0", map[string]string{"all.yaml": "{{ .Values.manifest }}\n"},
+		""); err != nil {
 		t.Fatal(err)
 	}
 	value := filepath.Join(dir, "value.yaml")
@@ -141,8 +143,8 @@ func (ch *chart) render(t *testing.T, file string) {
 	}
 }
 
-// confine restricts the admission webhook of ingress-nginx to the chart's own namespace, which has no Ingress: its Service
-// has no Pods here, and all writes to the Ingresses of other charts would fail.
+// confine restricts the admission webhook of ingress-nginx to the chart's own namespace, which has no Ingress: its
+// Service has no Pods here, and all writes to the Ingresses of other charts would fail.
 func confine(t *testing.T, manifest string) string {
 	t.Helper()
 	const before = "  - name: validate.nginx.ingress.kubernetes.io\n"
@@ -161,7 +163,8 @@ func (ch *chart) install(ctx context.Context) error {
 func (ch *chart) upgrade(ctx context.Context, set string) error { return ch.run(ctx, "upgrade", set) }
 
 func (ch *chart) run(ctx context.Context, command, set string, more ...string) error {
-	args := slices.Concat([]string{command, ch.release, ch.path, "--namespace", ch.release, "--no-hooks"}, ch.args, more)
+	args := slices.Concat([]string{command, ch.release, ch.path, "--namespace", ch.release, "--no-hooks"}, ch.args,
+		more)
 	if set != "" {
 		args = append(args, "--set", set)
 	}

@@ -67,8 +67,8 @@ func (o *object) content(u *unstructured.Unstructured, id identity) map[string]a
 	return c
 }
 
-// withoutAllocations takes out the ports that the API server has chosen: a port that is put back, or the type, gets the next
-// free number, unless the chart declares it.
+// withoutAllocations takes out the ports that the API server has chosen: a port that is put back, or the type, gets
+// the next free number, unless the chart declares it.
 func (o *object) withoutAllocations(c map[string]any) {
 	unstructured.RemoveNestedField(c, "spec", "healthCheckNodePort")
 	declared := map[any]bool{}

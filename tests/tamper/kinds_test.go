@@ -16,10 +16,11 @@ import (
 	"github.com/rancher/helm-locker/tests/kit"
 )
 
-// TestEveryKind locks an object of every kind that the API server serves, half of them installed by Helm 3 and half by Helm 4
-// (the full form has a second pass with these exchanged), and does to each declared value, and in scope Strict to each value
-// that could be there, what its schema allows. Nothing here is a list of known kinds: the objects are Kubernetes' own stubs,
-// beside those of testdata/kinds for what the stubs leave out, and the changes are made of the schemas.
+// TestEveryKind locks an object of every kind that the API server serves, half of them installed by Helm 3 and half
+// by Helm 4 (the full form has a second pass with these exchanged), and does to each declared value, and in scope
+// Strict to each value that could be there, what its schema allows. Nothing here is a list of known kinds: the
+// objects are Kubernetes' own stubs, beside those of testdata/kinds for what the stubs leave out, and the changes
+// are made of the schemas.
 func TestEveryKind(t *testing.T) {
 	t.Logf("seed %d, full %t", *seed, *full)
 	r, passes := &report{}, 1
@@ -181,7 +182,8 @@ func (w *world) isStrict(t *testing.T, ch *chart, r *result) {
 	}
 	w.onEach(t, ch, r, func(ctx context.Context, x *tampering) error {
 		g := x.generator(x.before)
-		for _, m := range slices.Concat(g.some(g.changedDefaults(), x.size.of(undeclared)), g.some(g.anywhere(shapes[x.object]), x.size.of(strict))) {
+		for _, m := range slices.Concat(g.some(g.changedDefaults(), x.size.of(undeclared)),
+			g.some(g.anywhere(shapes[x.object]), x.size.of(strict))) {
 			if err := x.edit(ctx, m); err != nil {
 				return err
 			}
@@ -191,8 +193,8 @@ func (w *world) isStrict(t *testing.T, ch *chart, r *result) {
 	w.wantNoStrayWrites(t)
 }
 
-// isLeftTo reports whether a lock leaves an undeclared value to others in every scope, as docs/scopes.md says: allocations,
-// bindings, and what nobody may take out.
+// isLeftTo reports whether a lock leaves an undeclared value to others in every scope, as docs/scopes.md says:
+// allocations, bindings, and what nobody may take out.
 func (o *object) isLeftTo(path []string) bool {
 	in := func(prefix ...string) bool {
 		return len(path) >= len(prefix) && slices.Equal(path[:len(prefix)], prefix)
@@ -206,7 +208,8 @@ func (o *object) isLeftTo(path []string) bool {
 	case "ServiceAccount":
 		return in("secrets") // with an element that has no name, the API server forgets who owns what in the object
 	case "Service":
-		return in("spec", "clusterIP") || in("spec", "clusterIPs") || in("spec", "ipFamilies") || in("spec", "healthCheckNodePort") ||
+		return in("spec", "clusterIP") || in("spec", "clusterIPs") || in("spec", "ipFamilies") ||
+			in("spec", "healthCheckNodePort") ||
 			in("spec", "loadBalancerIP") || in("spec", "loadBalancerClass") || path[len(path)-1] == "nodePort"
 	case "PersistentVolumeClaim", "PersistentVolume", "Pod", "Lease", "Namespace", "Node":
 		return in("spec")

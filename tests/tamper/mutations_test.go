@@ -39,15 +39,16 @@ const (
 
 // classes are the rows of the table, in their order.
 func classes() []class {
-	return []class{scalar, mergeKey, removal, reorder, addition, ownership, scale, takeover, deletion, beside, left, leftOrder, strict, blank, undeclared}
+	return []class{scalar, mergeKey, removal, reorder, addition, ownership, scale, takeover, deletion, beside, left,
+		leftOrder, strict, blank, undeclared}
 }
 
 // mutation is one tampering with an object.
 type mutation struct {
 	class class
 	what  string
-	// requests do it, each by itself, the likeliest to be accepted first. There are none where the live object lacks what is
-	// declared.
+	// requests do it, each by itself, the likeliest to be accepted first. There are none where the live object
+	// lacks what is declared.
 	requests []request
 }
 
@@ -103,7 +104,8 @@ type generator struct {
 	size size
 }
 
-// harms returns what has to be put right in every scope, but for deletion and takeover; exempt counts what a lock allows.
+// harms returns what has to be put right in every scope, but for deletion and takeover; exempt counts what a lock
+// allows.
 func (g *generator) harms() (found []mutation, exempt int, err error) {
 	byClass := map[class][]kit.Tampering{}
 	for _, t := range g.shuffled() {
@@ -157,8 +159,8 @@ func (g *generator) classOf(t kit.Tampering) class {
 	return scalar
 }
 
-// isExempt reports whether a tampering is one that a lock allows: the choice of an autoscaler that the chart asked for, and the
-// exchange of a finalizer, after which the declared one is put back and the other one is an addition.
+// isExempt reports whether a tampering is one that a lock allows: the choice of an autoscaler that the chart asked
+// for, and the exchange of a finalizer, after which the declared one is put back and the other one is an addition.
 func (g *generator) isExempt(t kit.Tampering) bool {
 	switch {
 	case len(t.Path) == 2 && t.Path[0] == "spec" && t.Path[1] == "replicas":
@@ -203,7 +205,8 @@ func (g *generator) renameVolume(body []byte) ([]byte, error) {
 			for j := range length(mounts) {
 				name := append(slices.Clone(path), strconv.Itoa(j), "name")
 				if v, _ := at(g.live.Object, name); v == before {
-					operations = append(operations, operation{Op: "replace", Path: pointer(name...), Value: operations[0].Value})
+					operations = append(operations,
+						operation{Op: "replace", Path: pointer(name...), Value: operations[0].Value})
 				}
 			}
 		}
@@ -262,7 +265,8 @@ func ownerships() []mutation {
 		one("edit Helm's label", operation{Op: "replace", Path: label, Value: "nobody"}),
 		one("edit Helm's annotation", operation{Op: "replace", Path: name, Value: "nobody"}),
 		one("remove Helm's annotations", operation{Op: "remove", Path: name}, operation{Op: "remove", Path: namespace}),
-		one("remove all of it", operation{Op: "remove", Path: label}, operation{Op: "remove", Path: name}, operation{Op: "remove", Path: namespace}),
+		one("remove all of it", operation{Op: "remove", Path: label}, operation{Op: "remove", Path: name},
+			operation{Op: "remove", Path: namespace}),
 	}
 }
 

@@ -19,7 +19,8 @@ import (
 
 // object is one object of a release.
 type object struct {
-	// declared is the object as in the manifest, with its namespace, and with the stringData of a Secret folded into data.
+	// declared is the object as in the manifest, with its namespace, and with the stringData of a Secret folded
+	// into data.
 	declared *unstructured.Unstructured
 	// resource is where the live object is; path and collection are the object and its kind on the wire.
 	resource         dynamic.ResourceInterface
@@ -68,7 +69,8 @@ func (ch *chart) revise(ctx context.Context) error {
 		return err
 	}
 	for i, u := range declared {
-		if i >= len(ch.objects) || u.GetKind() != ch.objects[i].declared.GetKind() || u.GetName() != ch.objects[i].name() {
+		if i >= len(ch.objects) || u.GetKind() != ch.objects[i].declared.GetKind() ||
+			u.GetName() != ch.objects[i].name() {
 			return fmt.Errorf("%s %s of %s is not where it was in the manifest", u.GetKind(), u.GetName(), ch)
 		}
 		u.SetNamespace(ch.objects[i].declared.GetNamespace())
@@ -78,7 +80,9 @@ func (ch *chart) revise(ctx context.Context) error {
 }
 
 // resolve finds the objects of the release in the cluster, by the manifest that Helm stored.
-func (ch *chart) resolve(ctx context.Context, client dynamic.Interface, mapper *restmapper.DeferredDiscoveryRESTMapper) error {
+func (ch *chart) resolve(
+	ctx context.Context, client dynamic.Interface, mapper *restmapper.DeferredDiscoveryRESTMapper,
+) error {
 	declared, err := ch.manifest(ctx)
 	if err != nil {
 		return err
@@ -105,7 +109,8 @@ func (ch *chart) resolve(ctx context.Context, client dynamic.Interface, mapper *
 		o.collection += "/" + mapping.Resource.Resource
 		o.path = o.collection + "/" + u.GetName()
 		ch.objects = append(ch.objects, o)
-		if target, _, err := unstructured.NestedStringMap(u.Object, "spec", "scaleTargetRef"); err == nil && target != nil {
+		if target, _, err := unstructured.NestedStringMap(u.Object, "spec", "scaleTargetRef"); err == nil &&
+			target != nil {
 			autoscaled[target["kind"]+" "+target["name"]] = true
 		}
 	}

@@ -91,8 +91,8 @@ func (s shape) below(v any) shape {
 	return shape{m, s.named}.resolved()
 }
 
-// sample returns a value of the shape that is likely to be valid: of an object, with its required fields and one more where
-// none is required.
+// sample returns a value of the shape that is likely to be valid: of an object, with its required fields and one
+// more where none is required.
 func (s shape) sample(depth int) any {
 	if values, ok := s.schema["enum"].([]any); ok && len(values) > 0 {
 		return values[len(values)-1]
@@ -146,7 +146,8 @@ func (s shape) sampleObject(depth int) any {
 	return made
 }
 
-// prune takes out of a value what the shape does not know. Some stubs have such fields, with which Helm 4 installs nothing.
+// prune takes out of a value what the shape does not know. Some stubs have such fields, with which Helm 4 installs
+// nothing.
 func (s shape) prune(value any) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -174,7 +175,8 @@ type place struct {
 	value any
 }
 
-// places returns every key that the live object could have in addition, and every list that could have one more element.
+// places returns every key that the live object could have in addition, and every list that could have one more
+// element.
 func (s shape) places(live any) []place {
 	var found []place
 	var walk func(path []string, s shape, live any)

@@ -6,14 +6,15 @@ import (
 	"strconv"
 )
 
-// mergeKeys returns the lists that Kubernetes merges by key, with the fields that are the key or as good as that: the
-// API server takes no two ports of one name. It is written down here once more so that the tests do not ask the code under
-// test what is right.
+// mergeKeys returns the lists that Kubernetes merges by key, with the fields that are the key or as good as that:
+// the API server takes no two ports of one name. It is written down here once more so that the tests do not ask the
+// code under test what is right.
 func mergeKeys() map[string][]string {
 	return map[string][]string{
 		"containers": {"name"}, "initContainers": {"name"}, "env": {"name"}, "volumes": {"name"},
-		"ports": {"port", "containerPort", "protocol", "name"}, "volumeMounts": {"mountPath"}, "volumeDevices": {"devicePath"},
-		"hostAliases": {"ip"}, "imagePullSecrets": {"name"}, "secrets": {"name"}, "webhooks": {"name"},
+		"ports": {"port", "containerPort", "protocol", "name"}, "volumeMounts": {"mountPath"},
+		"volumeDevices": {"devicePath"},
+		"hostAliases":   {"ip"}, "imagePullSecrets": {"name"}, "secrets": {"name"}, "webhooks": {"name"},
 		"topologySpreadConstraints": {"topologyKey", "whenUnsatisfiable"},
 	}
 }
@@ -27,7 +28,8 @@ func (o *object) isMerged(path []string) bool {
 	case kind == "Tree":
 		return list == "listeners" || list == "tags" // as its definition says
 	case kind == "Path": // the same
-		return slices.Contains([]string{"hosts", "weights", "names", "tags", "kinds", "remove", "listeners", "headers", "add"}, list)
+		return slices.Contains([]string{"hosts", "weights", "names", "tags", "kinds", "remove", "listeners", "headers",
+			"add"}, list)
 	case !o.builtIn() || o.isDefinition() || kind == "NetworkPolicy":
 		return false
 	case kind == "ServiceAccount":
@@ -38,8 +40,8 @@ func (o *object) isMerged(path []string) bool {
 	return mergeKeys()[list] != nil
 }
 
-// isMergeKey reports whether a path leads to the merge key of a list element. For a custom resource these are the keys of
-// the list-map in the charts of this repository.
+// isMergeKey reports whether a path leads to the merge key of a list element. For a custom resource these are the
+// keys of the list-map in the charts of this repository.
 func (o *object) isMergeKey(path []string) bool {
 	if len(path) < 3 {
 		return false
@@ -54,8 +56,8 @@ func (o *object) isMergeKey(path []string) bool {
 	return o.isMerged(list) && slices.Contains(mergeKeys()[list[len(list)-1]], field)
 }
 
-// orderMatters reports whether the order of a list means something: that of a list which is one value, and that of containers
-// and variables.
+// orderMatters reports whether the order of a list means something: that of a list which is one value, and that of
+// containers and variables.
 func (o *object) orderMatters(path []string) bool {
 	switch path[len(path)-1] {
 	case "containers", "initContainers", "env":
@@ -64,8 +66,9 @@ func (o *object) orderMatters(path []string) bool {
 	return !o.isMerged(path)
 }
 
-// isOneValue reports whether a declared map is protected as one value, so that no key of it can be somebody else's. (The selector
-// of a Service is one for Kubernetes, too; scope Declared leaves it to those who shift traffic by it.)
+// isOneValue reports whether a declared map is protected as one value, so that no key of it can be somebody else's.
+// (The selector of a Service is one for Kubernetes, too; scope Declared leaves it to those who shift traffic by
+// it.)
 func isOneValue(path []string) bool { return len(path) > 0 && path[len(path)-1] == "nodeSelector" }
 
 // at returns the value at a path.

@@ -15,8 +15,8 @@ import (
 
 // cell counts what became of the tamperings of one class with one release.
 type cell struct {
-	// accepted tamperings changed the object; refused ones were answered with 4xx; noChange ones were accepted, but the API
-	// server made the same of them; absent are those where the live object lacks what is declared.
+	// accepted tamperings changed the object; refused ones were answered with 4xx; noChange ones were accepted, but
+	// the API server made the same of them; absent are those where the live object lacks what is declared.
 	accepted, refused, noChange, absent int
 	// good are the accepted ones that ended as they should, which is restored, or left as they are.
 	good  int
@@ -110,7 +110,8 @@ func (r *result) settle(o *object, m mutation, took time.Duration, remains strin
 			c.times = append(c.times, took)
 			return
 		}
-		r.failures = append(r.failures, fmt.Sprintf("%s: %s: %s: not restored in time: %s", o, m.class, m.what, remains))
+		r.failures = append(r.failures, fmt.Sprintf("%s: %s: %s: not restored in time: %s", o, m.class, m.what,
+			remains))
 	})
 }
 
@@ -125,7 +126,8 @@ func reasonOf(err error) string {
 	if reason == "" {
 		reason = fmt.Sprint(s.Code)
 	}
-	if strings.Contains(s.Message, "immutable") || strings.Contains(s.Message, "updates to statefulset spec for fields other than") {
+	if strings.Contains(s.Message, "immutable") ||
+		strings.Contains(s.Message, "updates to statefulset spec for fields other than") {
 		return reason + ", immutable"
 	}
 	if s.Details != nil && len(s.Details.Causes) > 0 {
@@ -154,14 +156,18 @@ func (r *report) String() string {
 		}
 		return total
 	}
-	b.WriteString("| class | accepted | as it should be | median ms | p99 ms | slowest ms | refused | no change | absent |\n")
+	b.WriteString(
+		"| class | accepted | as it should be | median ms | p99 ms | slowest ms | refused | no change | absent |\n",
+	)
 	b.WriteString("|---|---:|---:|---:|---:|---:|---:|---:|---:|\n")
 	for _, cl := range classes() {
 		b.WriteString(row(string(cl), sum(func(_ *result, other class) bool { return other == cl })))
 	}
 	b.WriteString(row("**all**", sum(func(*result, class) bool { return true })))
 
-	b.WriteString("\n| chart | Helm | objects | accepted | as it should be | median ms | p99 ms | slowest ms | refused | no change | absent | exempt | writes | seconds |\n")
+	b.WriteString(
+		"\n| chart | Helm | objects | accepted | as it should be | median ms | p99 ms | slowest ms | refused | no change | absent | exempt | writes | seconds |\n",
+	)
 	b.WriteString("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n")
 	for _, x := range r.results {
 		c := sum(func(other *result, _ class) bool { return other == x })
@@ -206,5 +212,6 @@ func row(name string, c *cell) string {
 		ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 		times = fmt.Sprintf("| %.1f | %.1f | %.1f", ms(c.times[n/2]), ms(c.times[(99*n+99)/100-1]), ms(c.times[n-1]))
 	}
-	return fmt.Sprintf("| %s | %d | %d %s | %d | %d | %d |\n", name, c.accepted, c.good, times, c.refused, c.noChange, c.absent)
+	return fmt.Sprintf("| %s | %d | %d %s | %d | %d | %d |\n", name, c.accepted, c.good, times, c.refused, c.noChange,
+		c.absent)
 }

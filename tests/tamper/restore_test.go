@@ -89,16 +89,19 @@ func (x *tampering) letGo(ctx context.Context, r request) error {
 	if err != nil {
 		return err
 	}
-	_, err = x.resource.Patch(ctx, x.name(), types.ApplyPatchType, nothing, metav1.PatchOptions{FieldManager: r.manager})
+	_, err = x.resource.Patch(ctx, x.name(), types.ApplyPatchType, nothing,
+		metav1.PatchOptions{FieldManager: r.manager})
 	if isRefusal(err) {
 		return nil // what cannot be changed cannot be given back either
 	}
 	return err
 }
 
-// send sends the first request of a mutation that the API server accepts, and returns its answer. It returns nil, and records
-// why, where it accepts none of them or makes the same of the object as it was.
-func (x *tampering) send(ctx context.Context, m mutation, was map[string]any) (done *unstructured.Unstructured, err error) {
+// send sends the first request of a mutation that the API server accepts, and returns its answer. It returns nil,
+// and records why, where it accepts none of them or makes the same of the object as it was.
+func (x *tampering) send(
+	ctx context.Context, m mutation, was map[string]any,
+) (done *unstructured.Unstructured, err error) {
 	if len(m.requests) == 0 {
 		x.result.absent(m.class)
 		return nil, nil
@@ -136,8 +139,8 @@ func (x *tampering) send(ctx context.Context, m mutation, was map[string]any) (d
 	return nil, nil
 }
 
-// isRefusal reports whether the API server did not take the content of a request. It answers that with 4xx mostly, and with 500
-// where what is applied cannot be decoded and where a node port is taken.
+// isRefusal reports whether the API server did not take the content of a request. It answers that with 4xx mostly,
+// and with 500 where what is applied cannot be decoded and where a node port is taken.
 func isRefusal(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
@@ -185,12 +188,13 @@ func (x *tampering) delete(ctx context.Context) error {
 		}
 		version = done.GetResourceVersion()
 	}
-	if err := x.restored(ctx, mutation{class: deletion, what: "delete"}, version, func(u *unstructured.Unstructured) string {
-		if u.GetUID() == now.GetUID() {
-			return beingDeleted
-		}
-		return difference(want, x.content(u, successor))
-	}); err != nil {
+	if err := x.restored(ctx, mutation{class: deletion, what: "delete"}, version,
+		func(u *unstructured.Unstructured) string {
+			if u.GetUID() == now.GetUID() {
+				return beingDeleted
+			}
+			return difference(want, x.content(u, successor))
+		}); err != nil {
 		return err
 	}
 	x.before, err = x.get(ctx)
@@ -199,13 +203,16 @@ func (x *tampering) delete(ctx context.Context) error {
 
 // unattended are the finalizers of Kubernetes whose controllers do not run here.
 func unattended() []string {
-	return []string{"kubernetes.io/pv-protection", "kubernetes.io/vac-protection", "resource.kubernetes.io/delete-protection",
+	return []string{"kubernetes.io/pv-protection", "kubernetes.io/vac-protection",
+		"resource.kubernetes.io/delete-protection",
 		"scheduling.k8s.io/podgroup-protection"}
 }
 
 // restored waits until the object is as wanted after a version, and records how long that took from now on, or what is
 // left of the tampering when it takes too long.
-func (x *tampering) restored(ctx context.Context, m mutation, version string, differs func(*unstructured.Unstructured) string) error {
+func (x *tampering) restored(
+	ctx context.Context, m mutation, version string, differs func(*unstructured.Unstructured) string,
+) error {
 	begin := time.Now()
 	wait := patience
 	if m.class == deletion {
@@ -232,17 +239,20 @@ func (x *tampering) restored(ctx context.Context, m mutation, version string, di
 	return nil
 }
 
-// beingDeleted is what remains of a deletion that the API server, or whoever else has a finalizer there, has not finished.
+// beingDeleted is what remains of a deletion that the API server, or whoever else has a finalizer there, has not
+// finished.
 const beingDeleted = ": it is still being deleted"
 
 // remind has the API server look again at a CustomResourceDefinition that it is deleting. Its finalizer controller
-// (k8s.io/apiextensions-apiserver/pkg/controller/finalizer) gives up at a conflict, in the belief that the write of the other
-// one will call it again; but that was its own, of the condition Terminating alone, for which it is not called. Only the
-// resynchronisation finds the definition again, within 5 minutes. Any other write does at once.
+// (k8s.io/apiextensions-apiserver/pkg/controller/finalizer) gives up at a conflict, in the belief that the write of
+// the other one will call it again; but that was its own, of the condition Terminating alone, for which it is not
+// called. Only the resynchronisation finds the definition again, within 5 minutes. Any other write does at once.
 func (x *tampering) remind(ctx context.Context) error {
 	// The uid keeps the reminder away from the next definition of this name.
-	body := fmt.Appendf(nil, `{"metadata":{"uid":%q,"annotations":{"tamper.example.com/reminder":"1"}}}`, x.before.GetUID())
-	_, err := x.resource.Patch(ctx, x.name(), types.MergePatchType, body, metav1.PatchOptions{FieldManager: kit.Tamperer})
+	body := fmt.Appendf(nil, `{"metadata":{"uid":%q,"annotations":{"tamper.example.com/reminder":"1"}}}`,
+		x.before.GetUID())
+	_, err := x.resource.Patch(ctx, x.name(), types.MergePatchType, body,
+		metav1.PatchOptions{FieldManager: kit.Tamperer})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil // it is gone now
 	}

@@ -25,7 +25,8 @@ type sighting struct {
 	gone bool
 }
 
-// sightings are what a watch of one object sees, from before the first tampering on, so that no time of opening a watch counts.
+// sightings are what a watch of one object sees, from before the first tampering on, so that no time of opening a
+// watch counts.
 type sightings struct {
 	object *object
 	watch  watch.Interface
@@ -65,9 +66,11 @@ func (o *object) follow(ctx context.Context) (*unstructured.Unstructured, *sight
 	return &list.Items[0], s, nil
 }
 
-// until waits for the first state after a version of which differs says that nothing differs, and returns when that was seen.
-// If it takes too long it returns what is left.
-func (s *sightings) until(after string, wait time.Duration, differs func(*unstructured.Unstructured) string) (seen time.Time, remains string, err error) {
+// until waits for the first state after a version of which differs says that nothing differs, and returns when that
+// was seen. If it takes too long it returns what is left.
+func (s *sightings) until(
+	after string, wait time.Duration, differs func(*unstructured.Unstructured) string,
+) (seen time.Time, remains string, err error) {
 	version, err := strconv.ParseUint(after, 10, 64)
 	if err != nil {
 		return time.Time{}, "", fmt.Errorf("the version of %s: %w", s.object, err)

@@ -29,16 +29,19 @@ type size map[class]int
 
 func (s size) of(cl class) int { return s[cl] }
 
-// sizeFor returns the bounds for an object. The API server can take a second to write a CustomResourceDefinition, and its
-// deletion takes that of all custom resources along, so that these get few.
+// sizeFor returns the bounds for an object. The API server can take a second to write a CustomResourceDefinition,
+// and its deletion takes that of all custom resources along, so that these get few.
 func sizeFor(o *object) size {
 	switch {
 	case *full && o.isDefinition():
-		return size{scalar: 10, mergeKey: 4, removal: 10, reorder: 4, ownership: 5, takeover: 1, strict: 10, blank: 10, undeclared: 10}
+		return size{scalar: 10, mergeKey: 4, removal: 10, reorder: 4, ownership: 5, takeover: 1, strict: 10, blank: 10,
+			undeclared: 10}
 	case *full:
-		return size{scalar: 30, mergeKey: 20, removal: 25, reorder: 10, ownership: 5, takeover: 3, strict: 60, blank: 60, undeclared: 60}
+		return size{scalar: 30, mergeKey: 20, removal: 25, reorder: 10, ownership: 5, takeover: 3, strict: 60,
+			blank: 60, undeclared: 60}
 	case o.isDefinition():
 		return size{scalar: 1, removal: 1, strict: 1, blank: 1, undeclared: 1}
 	}
-	return size{scalar: 3, mergeKey: 2, removal: 2, reorder: 1, ownership: 1, takeover: 1, strict: 3, blank: 3, undeclared: 3}
+	return size{scalar: 3, mergeKey: 2, removal: 2, reorder: 1, ownership: 1, takeover: 1, strict: 3, blank: 3,
+		undeclared: 3}
 }

@@ -24,8 +24,8 @@ type stub struct {
 	content  map[string]any
 }
 
-// stubs reads the stubs from the source of the Kubernetes version that the control plane is built from. So a new version
-// brings its new kinds along.
+// stubs reads the stubs from the source of the Kubernetes version that the control plane is built from. So a new
+// version brings its new kinds along.
 func stubs(ctx context.Context) ([]stub, error) {
 	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/kubernetes")
 	list.Dir = filepath.Join("..", "controlplane")
@@ -71,7 +71,8 @@ func resourceOf(e ast.Expr) (schema.GroupVersionResource, bool) {
 	if name, ok := call.Fun.(*ast.Ident); !ok || name.Name != "gvr" {
 		return schema.GroupVersionResource{}, false
 	}
-	return schema.GroupVersionResource{Group: text(call.Args[0]), Version: text(call.Args[1]), Resource: text(call.Args[2])}, true
+	return schema.GroupVersionResource{Group: text(call.Args[0]), Version: text(call.Args[1]),
+		Resource: text(call.Args[2])}, true
 }
 
 // stubIn returns the field Stub of a composite literal.
@@ -122,8 +123,8 @@ func served(all []stub, kinds map[schema.GroupVersionResource]string) (manifests
 	return manifests, unserved
 }
 
-// isUnfit reports resources of which a release cannot have an object that stays: the API server itself removes versions of
-// its storage and answers for API groups that it does not serve, and Events end by themselves.
+// isUnfit reports resources of which a release cannot have an object that stays: the API server itself removes
+// versions of its storage and answers for API groups that it does not serve, and Events end by themselves.
 func isUnfit(r schema.GroupVersionResource) bool {
 	switch r.Resource {
 	case "storageversions", "apiservices", "events":

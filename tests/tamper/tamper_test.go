@@ -22,8 +22,9 @@ import (
 	"github.com/rancher/helm-locker/tests/kit"
 )
 
-// TestTamper installs every chart, locks all releases at the same time and tampers with every object. The full form has a
-// second pass, in which the charts of the corpus are installed by the other Helm. docs/tampering.md describes it.
+// TestTamper installs every chart, locks all releases at the same time and tampers with every object. The full form
+// has a second pass, in which the charts of the corpus are installed by the other Helm. docs/tampering.md describes
+// it.
 func TestTamper(t *testing.T) {
 	t.Logf("seed %d, full %t", *seed, *full)
 	r, passes := &report{}, 1
@@ -256,8 +257,8 @@ func wantUnchanged(t *testing.T, ch *chart, before, after []*unstructured.Unstru
 	}
 }
 
-// writes returns the operator's writes to objects since the last reset of the proxy, but for those to its own and those that
-// changed nothing: dry runs, and conflicts, which only ask for a fresh look.
+// writes returns the operator's writes to objects since the last reset of the proxy, but for those to its own and
+// those that changed nothing: dry runs, and conflicts, which only ask for a fresh look.
 func (w *world) writes() []cluster.Request {
 	return slices.DeleteFunc(w.proxy.Writes(), func(r cluster.Request) bool {
 		return kit.IsOwn(r) || r.Query.Get("dryRun") != "" || r.Code >= 400
@@ -272,7 +273,8 @@ func (w *world) wantNoWrites(t *testing.T) {
 	}
 }
 
-// wantNoStrayWrites fails the test when the operator has written to anything but objects of releases since the last reset.
+// wantNoStrayWrites fails the test when the operator has written to anything but objects of releases since the last
+// reset.
 func (w *world) wantNoStrayWrites(t *testing.T) {
 	t.Helper()
 	for _, r := range w.writes() {

@@ -29,7 +29,8 @@ func (w *world) victim() *kit.Env {
 	w.Helper()
 	namespace := w.Namespace(w.Apps + "-victim")
 	_, person := w.tenant(namespace)
-	person.Forge(kit.ForgedRecord{Name: "victim", Manifest: kit.ConfigMap("settings", "declared") + kit.ConfigMap("more", "declared")})
+	person.Forge(kit.ForgedRecord{Name: "victim", Manifest: kit.ConfigMap("settings", "declared") +
+		kit.ConfigMap("more", "declared")})
 	w.lockIn(namespace, "victim", "victim")
 	w.WaitReady("victim", 1)
 	elsewhere := *w.Env
@@ -109,13 +110,15 @@ func TestI12_MalformedRecordsHoldNobodyUp(t *testing.T) {
 	w := newWorld(t, byDefault)
 	victim := w.victim()
 	w.attack(func(i int) {
-		w.Forge(kit.ForgedRecord{Name: fmt.Sprintf("attacker-%d", i), Revision: 2, Labels: map[string]string{"status": ""}})
+		w.Forge(kit.ForgedRecord{Name: fmt.Sprintf("attacker-%d", i), Revision: 2,
+			Labels: map[string]string{"status": ""}})
 	})
 	w.undecided()
 	w.goesOn(victim)
 	// The question is asked again when there is something new, and not after a while: by now it would be a long one.
 	for i := range attackers {
-		w.Forge(kit.ForgedRecord{Name: fmt.Sprintf("attacker-%d", i), Revision: 2, Manifest: kit.ConfigMap(fmt.Sprintf("attacker-%d", i), "second")})
+		w.Forge(kit.ForgedRecord{Name: fmt.Sprintf("attacker-%d", i), Revision: 2,
+			Manifest: kit.ConfigMap(fmt.Sprintf("attacker-%d", i), "second")})
 	}
 	for i := range attackers {
 		w.WaitField(kit.ConfigMaps, fmt.Sprintf("attacker-%d", i), "data.key", "second")
@@ -149,11 +152,15 @@ func (w *world) refuseDeletions() {
 	config, err := webhooks.Create(w.Ctx, &admissionv1.ValidatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "down-"},
 		Webhooks: []admissionv1.ValidatingWebhook{{
-			Name: "down.example.com", ClientConfig: admissionv1.WebhookClientConfig{URL: &url}, FailurePolicy: &fail, SideEffects: &none,
+			Name: "down.example.com", ClientConfig: admissionv1.WebhookClientConfig{URL: &url}, FailurePolicy: &fail,
+			SideEffects:             &none,
 			AdmissionReviewVersions: []string{"v1"},
-			NamespaceSelector:       &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": w.Apps}},
+			NamespaceSelector: &metav1.LabelSelector{
+				MatchLabels: map[string]string{"kubernetes.io/metadata.name": w.Apps},
+			},
 			Rules: []admissionv1.RuleWithOperations{{Operations: []admissionv1.OperationType{admissionv1.Delete},
-				Rule: admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}}}},
+				Rule: admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"},
+					Resources: []string{"configmaps"}}}},
 		}},
 	}, metav1.CreateOptions{})
 	if err != nil {
@@ -173,7 +180,8 @@ func (w *world) held(namespaces ...string) (hold *cluster.Hold, count *atomic.In
 	count = &atomic.Int32{}
 	hold = w.proxy.HoldRequests(func(r *http.Request) bool {
 		for _, namespace := range namespaces {
-			if isWrite("configmaps", http.MethodPatch)(r) && strings.Contains(r.URL.Path, "/namespaces/"+namespace+"/") {
+			if isWrite("configmaps", http.MethodPatch)(r) &&
+				strings.Contains(r.URL.Path, "/namespaces/"+namespace+"/") {
 				count.Add(1)
 				return true
 			}
@@ -264,7 +272,8 @@ func TestI12_RecordOfAnotherTenantIsWaitedForByThoseItIsAbout(t *testing.T) {
 	_, owner := w.tenant(w.Apps)
 	for i := range attackers {
 		name := fmt.Sprintf("claimed-%d", i)
-		owner.Forge(kit.ForgedRecord{Name: name, Manifest: kit.ConfigMap(name, "declared") + kit.ConfigMap(name+"-too", "declared")})
+		owner.Forge(kit.ForgedRecord{Name: name, Manifest: kit.ConfigMap(name, "declared") +
+			kit.ConfigMap(name+"-too", "declared")})
 		w.lockIn(w.Apps, name, name)
 	}
 	for i := range attackers {
@@ -272,7 +281,8 @@ func TestI12_RecordOfAnotherTenantIsWaitedForByThoseItIsAbout(t *testing.T) {
 	}
 	reads := atomic.Int32{}
 	hold := w.proxy.HoldRequests(func(r *http.Request) bool {
-		is := r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/namespaces/"+lair+"/secrets/sh.helm.release.v1.big.v1")
+		is := r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/namespaces/"+lair+
+			"/secrets/sh.helm.release.v1.big.v1")
 		if is {
 			reads.Add(1)
 		}

@@ -27,11 +27,13 @@ subjects: [{kind: ServiceAccount, name: deployer, namespace: %s}]
 
 // inNamespace is a ConfigMap in a namespace of its own choice.
 func inNamespace(name, namespace, value string) string {
-	return fmt.Sprintf("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s, namespace: %s}\ndata: {key: %q}\n", name, namespace, value)
+	return fmt.Sprintf("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s, namespace: %s}\ndata: {key: %q}\n",
+		name, namespace, value)
 }
 
-// A person who may write Secrets in one namespace, and nothing else, forges the record of a release that makes them the
-// administrator of the cluster. The API server refuses it to their account, the condition says so, and nothing else stops.
+// A person who may write Secrets in one namespace, and nothing else, forges the record of a release that makes them
+// the administrator of the cluster. The API server refuses it to their account, the condition says so, and nothing
+// else stops.
 func TestAttack_ForgedRecordMakesNobodyAnAdministrator(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, byDefault)
@@ -42,14 +44,20 @@ func TestAttack_ForgedRecordMakesNobodyAnAdministrator(t *testing.T) {
 	w.lockIn(other, "fence", "fence")
 	w.WaitReady("fence", 1)
 	system := w.configMap("kube-system", "of-the-system-"+w.Apps)
-	secret := fmt.Sprintf("---\napiVersion: v1\nkind: Secret\nmetadata: {name: guess, namespace: %s}\nstringData: {password: letmein}\n", other)
+	secret := fmt.Sprintf(
+		"---\napiVersion: v1\nkind: Secret\nmetadata: {name: guess, namespace: %s}\nstringData: {password: letmein}\n",
+		other,
+	)
 
-	person.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared") + clusterAdmin("pwned-"+w.Apps, w.Apps) +
+	person.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared") +
+		clusterAdmin("pwned-"+w.Apps, w.Apps) +
 		inNamespace(system.GetName(), "kube-system", "pwned") + secret})
 	w.CreateHelmRelease("app")
 	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonForbidden,
-		"ClusterRoleBinding pwned-"+w.Apps+" is not protected", user(account), `cannot patch resource "clusterrolebindings"`, "at the cluster scope",
-		`"configmaps" in API group "" in the namespace "kube-system"`, `"secrets" in API group "" in the namespace "`+other+`"`)
+		"ClusterRoleBinding pwned-"+w.Apps+" is not protected", user(account),
+		`cannot patch resource "clusterrolebindings"`, "at the cluster scope",
+		`"configmaps" in API group "" in the namespace "kube-system"`, `"secrets" in API group "" in the namespace "`+
+			other+`"`)
 	w.event("app", v1alpha1.EventReasonForbidden, user(account), `"clusterrolebindings"`)
 
 	// What the account may write is protected, and so are other releases.
@@ -60,7 +68,8 @@ func TestAttack_ForgedRecordMakesNobodyAnAdministrator(t *testing.T) {
 	elsewhere.Apps = other
 	w.fenced.Pass(&elsewhere)
 
-	if _, err := w.Kube.RbacV1().ClusterRoleBindings().Get(t.Context(), "pwned-"+w.Apps, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := w.Kube.RbacV1().ClusterRoleBindings().Get(t.Context(), "pwned-"+
+		w.Apps, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the ClusterRoleBinding exists: error is %v", err)
 	}
 	w.unchanged(system)
@@ -85,15 +94,17 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-
 subjects: [{kind: ServiceAccount, name: deployer, namespace: %s}]
 `, w.Apps)})
 	w.CreateHelmRelease("app")
-	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonForbidden, "RoleBinding "+w.Apps+"/pwned", user(account), "attempting to grant RBAC permissions not currently held")
+	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonForbidden, "RoleBinding "+w.Apps+
+		"/pwned", user(account), "attempting to grant RBAC permissions not currently held")
 	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
-	if _, err := w.Kube.RbacV1().RoleBindings(w.Apps).Get(t.Context(), "pwned", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := w.Kube.RbacV1().RoleBindings(w.Apps).Get(t.Context(), "pwned",
+		metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the RoleBinding exists: error is %v", err)
 	}
 }
 
-// The first HelmRelease that declares an object locks it. A forged record does not count as declaring what its account may
-// not change: another release's objects stay protected, and stay what they are.
+// The first HelmRelease that declares an object locks it. A forged record does not count as declaring what its
+// account may not change: another release's objects stay protected, and stay what they are.
 func TestAttack_ForgedRecordTakesNoObjectOfAnother(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, byDefault)
@@ -106,14 +117,15 @@ func TestAttack_ForgedRecordTakesNoObjectOfAnother(t *testing.T) {
 	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
 
 	person.Forge(kit.ForgedRecord{Name: "attacker", Manifest: inNamespace("settings", w.Apps, "pwned")})
-	w.says("attacker", v1alpha1.ConditionReady, v1alpha1.ReasonForbidden, "ConfigMap "+w.Apps+"/settings is not protected", user(account))
+	w.says("attacker", v1alpha1.ConditionReady, v1alpha1.ReasonForbidden, "ConfigMap "+w.Apps+
+		"/settings is not protected", user(account))
 	w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"tampered"}}`)
 	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
 	w.WaitReady("app", 1)
 }
 
-// Forged revisions make the operator think that objects are left over from an earlier one: it deletes, in the name of the
-// account, what that may delete and what says that it belongs to the release, and nothing else.
+// Forged revisions make the operator think that objects are left over from an earlier one: it deletes, in the name
+// of the account, what that may delete and what says that it belongs to the release, and nothing else.
 func TestAttack_ForgedHistoryDeletesNothingOfOthers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, byDefault)
@@ -123,11 +135,14 @@ func TestAttack_ForgedHistoryDeletesNothingOfOthers(t *testing.T) {
 	// Two that say they belong to the release, one of them where its account may not delete.
 	own := w.ownedConfigMap(w.Apps, "dropped")
 	foreign := w.ownedConfigMap(other, "dropped-too")
-	person.Forge(kit.ForgedRecord{Name: "app", Revision: 1, Status: "superseded", Manifest: kit.ConfigMap("settings", "declared") +
-		inNamespace(system.GetName(), "kube-system", "x") + inNamespace(foreign.GetName(), other, "x") + inNamespace(own.GetName(), w.Apps, "x")})
+	person.Forge(kit.ForgedRecord{Name: "app", Revision: 1, Status: "superseded",
+		Manifest: kit.ConfigMap("settings", "declared") +
+			inNamespace(system.GetName(), "kube-system", "x") + inNamespace(foreign.GetName(), other, "x") +
+			inNamespace(own.GetName(), w.Apps, "x")})
 	person.Forge(kit.ForgedRecord{Name: "app", Revision: 2, Manifest: kit.ConfigMap("settings", "declared")})
 	w.Lock("app")
-	w.event("app", v1alpha1.EventReasonRevertFailed, "ConfigMap "+other+"/dropped-too", user(account), `cannot delete resource "configmaps"`, other)
+	w.event("app", v1alpha1.EventReasonRevertFailed, "ConfigMap "+other+
+		"/dropped-too", user(account), `cannot delete resource "configmaps"`, other)
 	w.Eventually("what the account may delete is deleted", func() error {
 		if w.Get(kit.ConfigMaps, own.GetName()) != nil {
 			return fmt.Errorf("it exists")
@@ -139,8 +154,8 @@ func TestAttack_ForgedHistoryDeletesNothingOfOthers(t *testing.T) {
 	w.writtenBy(user(account))
 }
 
-// An account that may create and not delete makes an object that cannot be taken back when Helm turns out to be at work.
-// That is said once, and holds nobody up.
+// An account that may create and not delete makes an object that cannot be taken back when Helm turns out to be at
+// work. That is said once, and holds nobody up.
 func TestAttack_WhatCannotBeTakenBackHoldsNobodyUp(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, byDefault)
@@ -157,7 +172,8 @@ func TestAttack_WhatCannotBeTakenBackHoldsNobodyUp(t *testing.T) {
 	w.Forge(kit.ForgedRecord{Name: "app", Revision: 2, Status: "pending-upgrade"})
 	w.proxy.Reset()
 	hold.Release()
-	w.event("app", v1alpha1.EventReasonOvertaken, "cannot be deleted again", user(account), `cannot delete resource "configmaps"`)
+	w.event("app", v1alpha1.EventReasonOvertaken, "cannot be deleted again", user(account),
+		`cannot delete resource "configmaps"`)
 	w.Forge(kit.ForgedRecord{Name: "app", Revision: 2, Manifest: kit.ConfigMap("settings", "second")})
 	w.WaitReady("app", 2)
 	w.WaitField(kit.ConfigMaps, "settings", "data.key", "second")
@@ -172,8 +188,8 @@ func TestAttack_WhatCannotBeTakenBackHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-// In a manifest of many objects that the account may not change, the authorizer is asked a bounded number of questions, and
-// what it may change is protected.
+// In a manifest of many objects that the account may not change, the authorizer is asked a bounded number of
+// questions, and what it may change is protected.
 func TestAttack_ManyForeignObjectsAreAFewQuestions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, byDefault)
@@ -201,11 +217,15 @@ func TestAttack_ManyForeignObjectsAreAFewQuestions(t *testing.T) {
 func TestAttack_AccountOfAnotherNamespace(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	for _, name := range []string{"kube-system:generic-garbage-collector", "../admin", "Admin", "a b", "a\n", "system:admin"} {
-		patch, err := w.In(kit.HelmReleases, w.Operator).Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": v1alpha1.SchemeGroupVersion.String(), "kind": "HelmRelease", "metadata": map[string]any{"generateName": "bad-"},
-			"spec": map[string]any{"serviceAccountName": name, "release": map[string]any{"name": "app", "namespace": w.Apps}},
-		}}, metav1.CreateOptions{})
+	for _, name := range []string{"kube-system:generic-garbage-collector", "../admin", "Admin", "a b", "a\n",
+		"system:admin"} {
+		patch, err := w.In(kit.HelmReleases, w.Operator).Create(t.Context(),
+			&unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": v1alpha1.SchemeGroupVersion.String(), "kind": "HelmRelease",
+				"metadata": map[string]any{"generateName": "bad-"},
+				"spec": map[string]any{"serviceAccountName": name,
+					"release": map[string]any{"name": "app", "namespace": w.Apps}},
+			}}, metav1.CreateOptions{})
 		if !apierrors.IsInvalid(err) {
 			t.Errorf("%q: error is %v, object %v", name, err, patch)
 		}
@@ -221,7 +241,8 @@ func (w *world) configMap(namespace, name string) *unstructured.Unstructured {
 // ownedConfigMap creates a ConfigMap that says it belongs to release app of Apps.
 func (w *world) ownedConfigMap(namespace, name string) *unstructured.Unstructured {
 	w.Helper()
-	return w.make(namespace, map[string]any{"name": name, "labels": map[string]any{"app.kubernetes.io/managed-by": "Helm"},
+	return w.make(namespace, map[string]any{"name": name,
+		"labels":      map[string]any{"app.kubernetes.io/managed-by": "Helm"},
 		"annotations": map[string]any{"meta.helm.sh/release-name": "app", "meta.helm.sh/release-namespace": w.Apps}})
 }
 

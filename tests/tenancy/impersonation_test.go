@@ -53,8 +53,8 @@ spec:
     spec: {containers: [{name: web, image: example.com/web:1}]}
 `
 
-// Every write goes out in the name of the account, dry runs and re-creations included, and leaves an object as Helm left it:
-// content, owners of fields, and the next upgrade.
+// Every write goes out in the name of the account, dry runs and re-creations included, and leaves an object as Helm
+// left it: content, owners of fields, and the next upgrade.
 func TestImpersonation_WritesAreTheAccounts(t *testing.T) {
 	if shared == nil {
 		t.Skip("needs a control plane")
@@ -70,10 +70,14 @@ func TestImpersonation_WritesAreTheAccounts(t *testing.T) {
 			w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"before the lock"}}`)
 			w.Lock("app")
 			w.WaitField(kit.ConfigMaps, "settings", "data.key", "one")
-			w.Patch(kit.Deployments, "web", `{"spec":{"replicas":7,"template":{"spec":{"containers":[{"name":"web","image":"example.com/evil:1"}]}}}}`)
+			w.Patch(
+				kit.Deployments, "web", `{"spec":{"replicas":7,"template":{"spec":{"containers":[{"name":"web","image":"example.com/evil:1"}]}}}}`,
+			)
 			w.Eventually("the image is restored", func() error {
-				containers, _, err := unstructured.NestedSlice(w.Get(kit.Deployments, "web").Object, "spec", "template", "spec", "containers")
-				if err == nil && (len(containers) != 1 || !strings.Contains(fmt.Sprint(containers[0]), "example.com/web:1")) {
+				containers, _, err := unstructured.NestedSlice(w.Get(kit.Deployments, "web").Object, "spec",
+					"template", "spec", "containers")
+				if err == nil && (len(containers) != 1 ||
+					!strings.Contains(fmt.Sprint(containers[0]), "example.com/web:1")) {
 					err = fmt.Errorf("containers are %v", containers)
 				}
 				return err
@@ -101,7 +105,8 @@ func TestImpersonation_NoAccountNoLock(t *testing.T) {
 	w.account(w.Operator, "unrelated")
 	w.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared")})
 	w.CreateHelmRelease("app")
-	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonNoServiceAccount, "--impersonate", "spec.serviceAccountName", w.Apps)
+	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonNoServiceAccount, "--impersonate", "spec.serviceAccountName",
+		w.Apps)
 	w.WaitReason("app", v1alpha1.ConditionLocked, v1alpha1.ReasonNoServiceAccount)
 	w.WaitReason("app", v1alpha1.ConditionStalled, v1alpha1.ReasonNoServiceAccount)
 	w.event("app", v1alpha1.EventReasonNoServiceAccount, "spec.serviceAccountName")
@@ -121,7 +126,8 @@ func TestImpersonation_NoAccountNoLock(t *testing.T) {
 func TestImpersonation_OneReleaseOfAnOrdinaryOperator(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(o *operator.ControllerOptions) { o.Impersonate = false })
-	w.grantEverywhereMore(rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: w.Operator, Name: "locker"}, "cluster-admin")
+	w.grantEverywhereMore(rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: w.Operator, Name: "locker"},
+		"cluster-admin")
 	account, _ := w.tenant(w.Apps)
 	w.Forge(kit.ForgedRecord{Name: "named", Manifest: kit.ConfigMap("of-named", "declared") + clusterRole(w.Apps)})
 	w.Forge(kit.ForgedRecord{Name: "unnamed", Manifest: kit.ConfigMap("of-unnamed", "declared")})
@@ -144,11 +150,12 @@ func TestImpersonation_OneReleaseOfAnOrdinaryOperator(t *testing.T) {
 }
 
 func clusterRole(suffix string) string {
-	return "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: made-by-" + suffix + "}\nrules: []\n"
+	return "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: made-by-" + suffix +
+		"}\nrules: []\n"
 }
 
-// A permission that is taken away makes a condition that names account, verb and resource, and nothing else stops; when it
-// is given again the object is put back by itself.
+// A permission that is taken away makes a condition that names account, verb and resource, and nothing else stops;
+// when it is given again the object is put back by itself.
 func TestImpersonation_PermissionTakenAndGivenAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, byDefault)
@@ -166,7 +173,8 @@ func TestImpersonation_PermissionTakenAndGivenAgain(t *testing.T) {
 
 	revoke()
 	w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"tampered"}}`)
-	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonForbidden, user(account), "cannot patch", `"configmaps"`, w.Apps)
+	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonForbidden, user(account), "cannot patch", `"configmaps"`,
+		w.Apps)
 	w.WaitReason("app", v1alpha1.ConditionDrifted, v1alpha1.ReasonRevertFailed)
 	w.event("app", v1alpha1.EventReasonRevertFailed, user(account), "cannot patch", `"configmaps"`)
 	w.fenced.Pass(&elsewhere)
@@ -190,10 +198,12 @@ func TestImpersonation_NotAllowedToTheOperator(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kit.StartOperator(t, w.proxy.Via(config), w.Operator, byDefault, func(o *operator.ControllerOptions) { o.Impersonate, o.SkipCRD = true, true })
+	kit.StartOperator(t, w.proxy.Via(config), w.Operator, byDefault,
+		func(o *operator.ControllerOptions) { o.Impersonate, o.SkipCRD = true, true })
 	w.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared")})
 	w.CreateHelmRelease("app")
-	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonForbidden, user(subject), "cannot act as system:serviceaccount:"+w.Apps+":deployer",
+	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonForbidden, user(subject),
+		"cannot act as system:serviceaccount:"+w.Apps+":deployer",
 		"impersonate ServiceAccounts in namespace "+w.Apps)
 	if writes := kit.ObjectWrites(w.proxy); len(writes) > 0 {
 		t.Errorf("written: %v", writes)

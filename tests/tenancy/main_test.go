@@ -1,5 +1,5 @@
-// Package tenancy tests, on a real API server with RBAC, in whose name the operator writes, and what those can do who may
-// write the records of a release and not much else.
+// Package tenancy tests, on a real API server with RBAC, in whose name the operator writes, and what those can do
+// who may write the records of a release and not much else.
 package tenancy
 
 import (
@@ -37,8 +37,8 @@ type world struct {
 	fenced   kit.Fence
 }
 
-// newWorld starts an operator that is a ServiceAccount which may read everything and impersonate ServiceAccounts, and change
-// nothing but HelmReleases and events.
+// newWorld starts an operator that is a ServiceAccount which may read everything and impersonate ServiceAccounts,
+// and change nothing but HelmReleases and events.
 func newWorld(t *testing.T, options ...func(*operator.ControllerOptions)) *world {
 	t.Helper()
 	w := &world{Env: kit.New(t, shared)}
@@ -46,7 +46,8 @@ func newWorld(t *testing.T, options ...func(*operator.ControllerOptions)) *world
 	w.account(w.Operator, "locker")
 	subject := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: w.Operator, Name: "locker"}
 	w.grantEverywhere(subject,
-		rule("*", "*", "get", "list", "watch"), rule("", "events", "create", "patch"), rule("", "serviceaccounts", "impersonate"))
+		rule("*", "*", "get", "list", "watch"), rule("", "events", "create", "patch"),
+		rule("", "serviceaccounts", "impersonate"))
 	w.grant(w.Operator, subject, rule(v1alpha1.SchemeGroupVersion.Group, "*", "*"))
 	config, err := shared.ServiceAccountConfig(t.Context(), w.Operator, "locker")
 	if err != nil {
@@ -68,7 +69,8 @@ func rule(group, resource string, verbs ...string) rbacv1.PolicyRule {
 
 // workloads is what a deployer of a namespace needs for the charts of these tests.
 func workloads() []rbacv1.PolicyRule {
-	return []rbacv1.PolicyRule{rule("", "configmaps", "*"), rule("apps", "deployments", "*"), rule("rbac.authorization.k8s.io", "rolebindings", "*")}
+	return []rbacv1.PolicyRule{rule("", "configmaps", "*"), rule("apps", "deployments", "*"),
+		rule("rbac.authorization.k8s.io", "rolebindings", "*")}
 }
 
 // account creates a ServiceAccount and returns it as a subject of bindings.
@@ -93,18 +95,21 @@ func user(s rbacv1.Subject) string {
 func (w *world) grant(namespace string, subject rbacv1.Subject, rules ...rbacv1.PolicyRule) (revoke func()) {
 	w.Helper()
 	name := metav1.ObjectMeta{GenerateName: "test-"}
-	role, err := w.Kube.RbacV1().Roles(namespace).Create(w.Ctx, &rbacv1.Role{ObjectMeta: name, Rules: rules}, metav1.CreateOptions{})
+	role, err := w.Kube.RbacV1().Roles(namespace).Create(w.Ctx, &rbacv1.Role{ObjectMeta: name, Rules: rules},
+		metav1.CreateOptions{})
 	if err != nil {
 		w.Fatal(err)
 	}
-	binding, err := w.Kube.RbacV1().RoleBindings(namespace).Create(w.Ctx, &rbacv1.RoleBinding{ObjectMeta: name, Subjects: []rbacv1.Subject{subject},
-		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name}}, metav1.CreateOptions{})
+	binding, err := w.Kube.RbacV1().RoleBindings(namespace).Create(w.Ctx,
+		&rbacv1.RoleBinding{ObjectMeta: name, Subjects: []rbacv1.Subject{subject},
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name}}, metav1.CreateOptions{})
 	if err != nil {
 		w.Fatal(err)
 	}
 	return func() {
 		w.Helper()
-		if err := w.Kube.RbacV1().RoleBindings(namespace).Delete(w.Ctx, binding.Name, metav1.DeleteOptions{}); err != nil {
+		if err := w.Kube.RbacV1().RoleBindings(namespace).Delete(w.Ctx, binding.Name,
+			metav1.DeleteOptions{}); err != nil {
 			w.Fatal(err)
 		}
 	}
@@ -114,11 +119,14 @@ func (w *world) grant(namespace string, subject rbacv1.Subject, rules ...rbacv1.
 func (w *world) grantEverywhere(subject rbacv1.Subject, rules ...rbacv1.PolicyRule) {
 	w.Helper()
 	name := metav1.ObjectMeta{Name: w.Operator + "-" + subject.Name}
-	if _, err := w.Kube.RbacV1().ClusterRoles().Create(w.Ctx, &rbacv1.ClusterRole{ObjectMeta: name, Rules: rules}, metav1.CreateOptions{}); err != nil {
+	if _, err := w.Kube.RbacV1().ClusterRoles().Create(w.Ctx, &rbacv1.ClusterRole{ObjectMeta: name, Rules: rules},
+		metav1.CreateOptions{}); err != nil {
 		w.Fatal(err)
 	}
-	_, err := w.Kube.RbacV1().ClusterRoleBindings().Create(w.Ctx, &rbacv1.ClusterRoleBinding{ObjectMeta: name, Subjects: []rbacv1.Subject{subject},
-		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name.Name}}, metav1.CreateOptions{})
+	_, err := w.Kube.RbacV1().ClusterRoleBindings().Create(w.Ctx,
+		&rbacv1.ClusterRoleBinding{ObjectMeta: name, Subjects: []rbacv1.Subject{subject},
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name.Name}},
+		metav1.CreateOptions{})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -195,7 +203,8 @@ func isWrite(resource, method string) cluster.Match {
 func (w *world) event(name, reason string, parts ...string) {
 	w.Helper()
 	w.Eventually("an event "+reason+" about "+name, func() error {
-		list, err := w.Kube.CoreV1().Events(w.Operator).List(w.Ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=" + name + ",reason=" + reason})
+		list, err := w.Kube.CoreV1().Events(w.Operator).List(w.Ctx,
+			metav1.ListOptions{FieldSelector: "involvedObject.name=" + name + ",reason=" + reason})
 		if err != nil {
 			return err
 		}
@@ -212,8 +221,10 @@ func (w *world) event(name, reason string, parts ...string) {
 func (w *world) grantEverywhereMore(subject rbacv1.Subject, role string) {
 	w.Helper()
 	name := metav1.ObjectMeta{Name: w.Operator + "-" + subject.Name + "-" + role}
-	_, err := w.Kube.RbacV1().ClusterRoleBindings().Create(w.Ctx, &rbacv1.ClusterRoleBinding{ObjectMeta: name, Subjects: []rbacv1.Subject{subject},
-		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}}, metav1.CreateOptions{})
+	_, err := w.Kube.RbacV1().ClusterRoleBindings().Create(w.Ctx,
+		&rbacv1.ClusterRoleBinding{ObjectMeta: name, Subjects: []rbacv1.Subject{subject},
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}},
+		metav1.CreateOptions{})
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -17,9 +17,10 @@ import (
 	"github.com/rancher/helm-locker/tests/process"
 )
 
-// The memory that the operator has in this test: half of the chart's default. The most that was ever resident is measured, because
-// control groups need rights that a machine for tests may not give. That counts the pages of the program's file, too, which a system
-// that runs out of memory drops, so that Go's runtime gets less of the whole than by the chart.
+// The memory that the operator has in this test: half of the chart's default. The most that was ever resident is
+// measured, because control groups need rights that a machine for tests may not give. That counts the pages of the
+// program's file, too, which a system that runs out of memory drops, so that Go's runtime gets less of the whole
+// than by the chart.
 const (
 	memoryLimit   = 256 << 20
 	goMemoryLimit = "GOMEMLIMIT=200MiB"
@@ -47,7 +48,8 @@ func invalidManifests() map[string]struct{ manifest, message string } {
 func within() string {
 	var b strings.Builder
 	for i := range 4 {
-		fmt.Fprintf(&b, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: within-%d}\ndata: [%s]\n", i, strings.Repeat("{a},", 32_000))
+		fmt.Fprintf(&b, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: within-%d}\ndata: [%s]\n", i,
+			strings.Repeat("{a},", 32_000))
 	}
 	return b.String()
 }
@@ -93,8 +95,9 @@ func (a *memoryAttack) write() {
 func (a *memoryAttack) annotatedRecord(revision int) error {
 	_, err := a.Kube.CoreV1().Secrets(a.Apps).Create(a.Ctx, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:        fmt.Sprintf("sh.helm.release.v1.records.v%d", revision),
-			Labels:      map[string]string{"owner": "helm", "name": "records", "version": fmt.Sprint(revision), "status": "superseded"},
+			Name: fmt.Sprintf("sh.helm.release.v1.records.v%d", revision),
+			Labels: map[string]string{"owner": "helm", "name": "records", "version": fmt.Sprint(revision),
+				"status": "superseded"},
 			Annotations: map[string]string{"note": strings.Repeat("a", 255<<10)},
 		},
 		Type: "helm.sh/release.v1",
@@ -106,7 +109,8 @@ func (a *memoryAttack) largeConfigMap(i int) error {
 	_, err := a.Kube.CoreV1().ConfigMaps(a.Apps).Create(a.Ctx, &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: fmt.Sprintf("large-%d", i), Labels: map[string]string{"app.kubernetes.io/managed-by": "Helm"},
-			Annotations: map[string]string{"meta.helm.sh/release-name": "large", "meta.helm.sh/release-namespace": a.Apps},
+			Annotations: map[string]string{"meta.helm.sh/release-name": "large",
+				"meta.helm.sh/release-namespace": a.Apps},
 		},
 		Data: map[string]string{"key": strings.Repeat("x", 900<<10)},
 	}, metav1.CreateOptions{})
@@ -119,13 +123,15 @@ func (a *memoryAttack) erase() {
 	if err := a.Kube.CoreV1().Secrets(a.Apps).DeleteCollection(a.Ctx, metav1.DeleteOptions{}, everything); err != nil {
 		a.Error(err)
 	}
-	if err := a.Kube.CoreV1().ConfigMaps(a.Apps).DeleteCollection(a.Ctx, metav1.DeleteOptions{}, everything); err != nil {
+	if err := a.Kube.CoreV1().ConfigMaps(a.Apps).DeleteCollection(a.Ctx, metav1.DeleteOptions{},
+		everything); err != nil {
 		a.Error(err)
 	}
 }
 
-// I12: everything at once that once took more memory than the operator has, by a person who may write Secrets and ConfigMaps in one
-// namespace, while releases of another namespace are tampered with: the operator is never killed, and they are restored.
+// I12: everything at once that once took more memory than the operator has, by a person who may write Secrets and
+// ConfigMaps in one namespace, while releases of another namespace are tampered with: the operator is never killed,
+// and they are restored.
 func TestI12_NobodyExhaustsTheMemoryOfTheOperator(t *testing.T) {
 	const releases = 20
 	e := kit.New(t, shared)
@@ -160,7 +166,8 @@ func TestI12_NobodyExhaustsTheMemoryOfTheOperator(t *testing.T) {
 	tamper := func() {
 		tampered++
 		for i := range releases {
-			victim.Patch(kit.ConfigMaps, fmt.Sprintf("victim-%d", i), fmt.Sprintf(`{"data":{"key":"tampered %d"}}`, tampered))
+			victim.Patch(kit.ConfigMaps, fmt.Sprintf("victim-%d", i),
+				fmt.Sprintf(`{"data":{"key":"tampered %d"}}`, tampered))
 		}
 		for i := range releases {
 			victim.WaitField(kit.ConfigMaps, fmt.Sprintf("victim-%d", i), "data.key", "declared")
@@ -174,7 +181,8 @@ func TestI12_NobodyExhaustsTheMemoryOfTheOperator(t *testing.T) {
 	// The object says that it belongs to a release whose record is as large as records may be.
 	for i := range 4 {
 		e.Patch(kit.ConfigMaps, "claims", fmt.Sprintf(
-			`{"metadata":{"annotations":{"meta.helm.sh/release-name":"within-%d"}},"data":{"key":"tampered %d"}}`, i, i))
+			`{"metadata":{"annotations":{"meta.helm.sh/release-name":"within-%d"}},"data":{"key":"tampered %d"}}`, i,
+			i))
 		tamper()
 		e.WaitField(kit.ConfigMaps, "claims", "data.key", "declared")
 	}
@@ -219,7 +227,8 @@ func startProcess(e *kit.Env) *process.Operator {
 		e.Fatal(err)
 	}
 	operator := &process.Operator{
-		Path: path, Kubeconfig: kubeconfig, Namespace: e.Operator, Log: log, Env: []string{goMemoryLimit}, Args: []string{"--log-level", "debug"},
+		Path: path, Kubeconfig: kubeconfig, Namespace: e.Operator, Log: log, Env: []string{goMemoryLimit},
+		Args: []string{"--log-level", "debug"},
 	}
 	begun := time.Now()
 	if err := operator.Start(e.Ctx); err != nil {

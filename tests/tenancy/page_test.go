@@ -58,7 +58,9 @@ func (w *world) get(what, path, token string) (status int, body string) {
 	w.Helper()
 	var address []string
 	w.Eventually(what+" is served", func() error {
-		if address = regexp.MustCompile(what + ` on (?:http://)?([\d.:]+)`).FindStringSubmatch(w.operator.Log()); address == nil {
+		if address = regexp.MustCompile(
+			what + ` on (?:http://)?([\d.:]+)`,
+		).FindStringSubmatch(w.operator.Log()); address == nil {
 			return fmt.Errorf("the log does not say where")
 		}
 		return nil
@@ -108,18 +110,21 @@ func (w *world) deploy(namespace, value string) {
 			"template": map[string]any{
 				"metadata": map[string]any{"labels": map[string]any{"app": "web"}},
 				"spec": map[string]any{"containers": []any{map[string]any{
-					"name": "web", "image": "registry.example/web", "env": []any{map[string]any{"name": "URL", "value": value}},
+					"name": "web", "image": "registry.example/web",
+					"env": []any{map[string]any{"name": "URL", "value": value}},
 				}}},
 			},
 		},
 	}
-	if _, err := w.In(kit.Deployments, namespace).Create(w.Ctx, &unstructured.Unstructured{Object: content}, metav1.CreateOptions{}); err != nil {
+	if _, err := w.In(kit.Deployments, namespace).Create(w.Ctx, &unstructured.Unstructured{Object: content},
+		metav1.CreateOptions{}); err != nil {
 		w.Fatal(err)
 	}
 }
 
-// A forged manifest declares objects of another namespace. The operator may read them and the account of the release may not, so
-// the page must not show them, not even to somebody who may see everything: it would show them as what drifted in that release.
+// A forged manifest declares objects of another namespace. The operator may read them and the account of the
+// release may not, so the page must not show them, not even to somebody who may see everything: it would show them
+// as what drifted in that release.
 func TestAttack_ThePageIsNoConfusedDeputy(t *testing.T) {
 	t.Parallel()
 	w := newServing(t)
@@ -127,9 +132,12 @@ func TestAttack_ThePageIsNoConfusedDeputy(t *testing.T) {
 	other := w.Namespace(w.Apps + "-other")
 	hidden := w.configMap(other, "hidden")
 	w.deploy(other, "postgres://the-url-of-another")
-	person.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared") + inNamespace(hidden.GetName(), other, "guess") +
+	person.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared") +
+		inNamespace(hidden.GetName(), other, "guess") +
 		fmt.Sprintf(deployment, other, "guess") +
-		fmt.Sprintf("---\napiVersion: v1\nkind: Secret\nmetadata: {name: guess, namespace: %s}\nstringData: {password: letmein}\n", other)})
+		fmt.Sprintf(
+			"---\napiVersion: v1\nkind: Secret\nmetadata: {name: guess, namespace: %s}\nstringData: {password: letmein}\n", other,
+		)})
 	w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.Mode = v1alpha1.ModeDetect })
 	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonForbidden, "ConfigMap "+other+"/hidden is not protected")
 	viewer, token := w.token("viewer")
@@ -140,8 +148,10 @@ func TestAttack_ThePageIsNoConfusedDeputy(t *testing.T) {
 	if status != http.StatusOK || !strings.Contains(body, `"object":"ConfigMap `+w.Apps+`/settings"`) {
 		t.Fatalf("the comparison is answered with %d %s", status, body)
 	}
-	for _, id := range []string{"ConfigMap " + other + "/hidden", "Deployment " + other + "/web", "Secret " + other + "/guess"} {
-		if !strings.Contains(body, id+": not owned: "+user(account)+" may not change it") || strings.Contains(body, `"object":"`+id) {
+	for _, id := range []string{"ConfigMap " + other + "/hidden", "Deployment " + other + "/web", "Secret " + other +
+		"/guess"} {
+		if !strings.Contains(body, id+": not owned: "+user(account)+" may not change it") ||
+			strings.Contains(body, `"object":"`+id) {
 			t.Errorf("%s is not withheld: %s", id, body)
 		}
 	}
@@ -160,7 +170,8 @@ func TestViewer_SeesWhatTheyMayGet(t *testing.T) {
 	t.Parallel()
 	w := newServing(t)
 	w.tenant(w.Apps)
-	w.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared") + fmt.Sprintf(deployment, w.Apps, "declared")})
+	w.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared") +
+		fmt.Sprintf(deployment, w.Apps, "declared")})
 	w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.Mode = v1alpha1.ModeDetect })
 	w.configMap(w.Apps, "settings")
 	w.deploy(w.Apps, "postgres://the-url")
@@ -175,14 +186,16 @@ func TestViewer_SeesWhatTheyMayGet(t *testing.T) {
 		if status, body := w.get(tc.what, tc.path, token+"x"); status != http.StatusUnauthorized {
 			t.Errorf("%s with a token that is not valid: %d %s", tc.path, status, body)
 		}
-		if status, body := w.get(tc.what, tc.path, token); status != http.StatusForbidden || !strings.Contains(body, user(viewer)) {
+		if status, body := w.get(tc.what, tc.path, token); status != http.StatusForbidden ||
+			!strings.Contains(body, user(viewer)) {
 			t.Errorf("%s without the right: %d %s", tc.path, status, body)
 		}
 	}
 	_, guest := w.token("guest")
 	w.grant(w.Operator, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: w.Operator, Name: "guest"},
 		rule(v1alpha1.SchemeGroupVersion.Group, "helmreleases", "get", "list"))
-	w.grant(w.Apps, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: w.Operator, Name: "guest"}, rule("", "configmaps", "get"))
+	w.grant(w.Apps, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: w.Operator, Name: "guest"},
+		rule("", "configmaps", "get"))
 	status, body := w.diffOf("app", guest)
 	if status != http.StatusOK || !strings.Contains(body, `"object":"ConfigMap `+w.Apps+`/settings"`) {
 		t.Fatalf("the comparison is answered with %d %s", status, body)
@@ -194,7 +207,8 @@ func TestViewer_SeesWhatTheyMayGet(t *testing.T) {
 	_, scraper := w.token("scraper")
 	w.grantEverywhere(rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: w.Operator, Name: "scraper"},
 		rbacv1.PolicyRule{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}})
-	if status, body := w.get("metrics", "/metrics", scraper); status != http.StatusOK || !strings.Contains(body, "helm_locker_") {
+	if status, body := w.get("metrics", "/metrics", scraper); status != http.StatusOK ||
+		!strings.Contains(body, "helm_locker_") {
 		t.Errorf("who may get /metrics is answered with %d %s", status, body)
 	}
 	if strings.Contains(w.operator.Log(), guest) {

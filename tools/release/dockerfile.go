@@ -34,9 +34,9 @@ type origin struct {
 	program bool
 }
 
-// readDockerfile reads the last stage of the Dockerfile in a build context. It knows the instructions that an image of one
-// static binary needs, and refuses every other, so that the image is what docker build would make of the same file. The files in
-// staged stand for those that the build stage writes beside the program.
+// readDockerfile reads the last stage of the Dockerfile in a build context. It knows the instructions that an image
+// of one static binary needs, and refuses every other, so that the image is what docker build would make of the
+// same file. The files in staged stand for those that the build stage writes beside the program.
 func readDockerfile(context string, arguments, staged map[string]string) (*recipe, error) {
 	file, err := os.Open(filepath.Join(context, "Dockerfile"))
 	if err != nil {
@@ -120,7 +120,8 @@ func expander(known map[string]string) instructions.SingleWordExpander {
 }
 
 func (r *recipe) copy(c *instructions.CopyCommand, context string) error {
-	if c.Chown != "" || c.Chmod != "" || c.Parents || len(c.ExcludePatterns) > 0 || len(c.SourceContents) > 0 || len(c.SourcePaths) != 1 {
+	if c.Chown != "" || c.Chmod != "" || c.Parents || len(c.ExcludePatterns) > 0 || len(c.SourceContents) > 0 ||
+		len(c.SourcePaths) != 1 {
 		return fmt.Errorf("only COPY [--from=STAGE] SOURCE TARGET is known here")
 	}
 	target := strings.TrimPrefix(path.Clean(c.DestPath), "/")

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// sumsFile is what the checksums are written to, and signaturesDir is the directory of what is made of them. They are no part
-// of the checksums.
+// sumsFile is what the checksums are written to, and signaturesDir is the directory of what is made of them. They
+// are no part of the checksums.
 const (
 	sumsFile      = "SHA256SUMS"
 	signaturesDir = "signatures"
@@ -45,8 +45,8 @@ func writeSums(w io.Writer, dir string) error {
 	})
 }
 
-// normalizeChart rewrites a packed chart in place: the same files in order, owned by nobody in particular, with the given
-// time. Helm stamps the moment of packing on them.
+// normalizeChart rewrites a packed chart in place: the same files in order, owned by nobody in particular, with the
+// given time. Helm stamps the moment of packing on them.
 func normalizeChart(file string, date time.Time) error {
 	packed, err := os.ReadFile(file)
 	if err != nil {
@@ -83,7 +83,8 @@ func normalizeChart(file string, date time.Time) error {
 	zipped.Comment = "Helm" // as Helm marks its charts
 	archive := tar.NewWriter(zipped)
 	for _, m := range members {
-		header := &tar.Header{Typeflag: tar.TypeReg, Name: m.name, Mode: 0o644, Size: int64(len(m.content)), ModTime: date, Format: tar.FormatUSTAR}
+		header := &tar.Header{Typeflag: tar.TypeReg, Name: m.name, Mode: 0o644, Size: int64(len(m.content)),
+			ModTime: date, Format: tar.FormatUSTAR}
 		if err := archive.WriteHeader(header); err != nil {
 			return err
 		}

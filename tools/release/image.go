@@ -24,8 +24,8 @@ import (
 // https://github.com/opencontainers/image-spec/blob/v1.1.1/annotations.md
 const refName = "org.opencontainers.image.ref.name"
 
-// writeImage writes the image that the Dockerfile of a build context describes, with one binary per platform in place of the one
-// that the build stage builds, to the OCI image layout o.out, and prints the digest of its index.
+// writeImage writes the image that the Dockerfile of a build context describes, with one binary per platform in
+// place of the one that the build stage builds, to the OCI image layout o.out, and prints the digest of its index.
 func writeImage(w io.Writer, o options, binaries []string) error {
 	if o.context == "" || o.out == "" || len(binaries) == 0 {
 		return errUsage
@@ -45,7 +45,8 @@ func writeImage(w io.Writer, o options, binaries []string) error {
 		if err != nil {
 			return fmt.Errorf("image for %s: %w", name, err)
 		}
-		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{Platform: platform}})
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: image,
+			Descriptor: v1.Descriptor{Platform: platform}})
 	}
 	if err := os.RemoveAll(o.out); err != nil {
 		return err
@@ -54,7 +55,9 @@ func writeImage(w io.Writer, o options, binaries []string) error {
 	if err != nil {
 		return fmt.Errorf("write the image layout: %w", err)
 	}
-	if err := target.AppendIndex(index, layout.WithAnnotations(map[string]string{refName: o.arguments["VERSION"]})); err != nil {
+	if err := target.AppendIndex(
+		index, layout.WithAnnotations(map[string]string{refName: o.arguments["VERSION"]}),
+	); err != nil {
 		return fmt.Errorf("write the image layout: %w", err)
 	}
 	digest, err := index.Digest()
@@ -71,13 +74,17 @@ func (r *recipe) image(platform v1.Platform, binary string, date time.Time) (v1.
 	if err != nil {
 		return nil, err
 	}
-	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil },
+	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser,
+		error) {
+		return io.NopCloser(bytes.NewReader(content)), nil
+	},
 		tarball.WithMediaType(types.OCILayer), tarball.WithCompressedCaching)
 	if err != nil {
 		return nil, err
 	}
 	base := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
-	image, err := mutate.Append(base, mutate.Addendum{Layer: layer, History: v1.History{Created: v1.Time{Time: date}, CreatedBy: "Dockerfile, last stage"}})
+	image, err := mutate.Append(base, mutate.Addendum{Layer: layer,
+		History: v1.History{Created: v1.Time{Time: date}, CreatedBy: "Dockerfile, last stage"}})
 	if err != nil {
 		return nil, err
 	}
@@ -86,12 +93,14 @@ func (r *recipe) image(platform v1.Platform, binary string, date time.Time) (v1.
 		return nil, err
 	}
 	config = config.DeepCopy()
-	config.OS, config.Architecture, config.Variant, config.Created = platform.OS, platform.Architecture, platform.Variant, v1.Time{Time: date}
+	config.OS, config.Architecture, config.Variant, config.Created = platform.OS, platform.Architecture,
+		platform.Variant, v1.Time{Time: date}
 	config.Config = v1.Config{User: r.user, Entrypoint: r.entrypoint, Labels: r.labels, WorkingDir: "/"}
 	return mutate.ConfigFile(image, config)
 }
 
-// layer returns the files as a tar archive: sorted, owned by root, of the release's date, with the permissions that they need.
+// layer returns the files as a tar archive: sorted, owned by root, of the release's date, with the permissions that
+// they need.
 func (r *recipe) layer(binary string, date time.Time) ([]byte, error) {
 	directories := map[string]bool{}
 	for name := range r.files {
@@ -104,7 +113,8 @@ func (r *recipe) layer(binary string, date time.Time) ([]byte, error) {
 	var buffer bytes.Buffer
 	archive := tar.NewWriter(&buffer)
 	for _, name := range names {
-		header := &tar.Header{Typeflag: tar.TypeDir, Name: name + "/", Mode: 0o755, ModTime: date, Format: tar.FormatUSTAR}
+		header := &tar.Header{Typeflag: tar.TypeDir, Name: name + "/", Mode: 0o755, ModTime: date,
+			Format: tar.FormatUSTAR}
 		var content []byte
 		if from, isFile := r.files[name]; isFile {
 			header.Typeflag, header.Name, header.Mode = tar.TypeReg, name, 0o644

@@ -26,8 +26,8 @@ const (
 	builder = source + "/blob/main/scripts/release"
 )
 
-// provenanceOf returns the statement that the files in SHA256SUMS, and the image, were made by scripts/release from a commit: an
-// in-toto statement with SLSA provenance, as JSON.
+// provenanceOf returns the statement that the files in SHA256SUMS, and the image, were made by scripts/release from
+// a commit: an in-toto statement with SLSA provenance, as JSON.
 func provenanceOf(o options, sums string, image name.Digest) ([]byte, error) {
 	listed, err := files(sums)
 	if err != nil {
@@ -38,13 +38,15 @@ func provenanceOf(o options, sums string, image name.Digest) ([]byte, error) {
 		Digest: map[string]string{"sha256": strings.TrimPrefix(image.DigestStr(), "sha256:")},
 	}}
 	for _, file := range listed {
-		subjects = append(subjects, &intoto.ResourceDescriptor{Name: file[1], Digest: map[string]string{"sha256": file[0]}})
+		subjects = append(subjects, &intoto.ResourceDescriptor{Name: file[1],
+			Digest: map[string]string{"sha256": file[0]}})
 	}
 	predicate, err := predicateOf(o)
 	if err != nil {
 		return nil, err
 	}
-	statement := &intoto.Statement{Type: intoto.StatementTypeUri, Subject: subjects, PredicateType: provenanceType, Predicate: predicate}
+	statement := &intoto.Statement{Type: intoto.StatementTypeUri, Subject: subjects, PredicateType: provenanceType,
+		Predicate: predicate}
 	if err := statement.Validate(); err != nil {
 		return nil, fmt.Errorf("the provenance is not valid: %w", err)
 	}
@@ -67,7 +69,8 @@ func predicateOf(o options) (*structpb.Struct, error) {
 			ExternalParameters:   parameters,
 			ResolvedDependencies: []*intoto.ResourceDescriptor{sources},
 		},
-		RunDetails: &provenance.RunDetails{Builder: &provenance.Builder{Id: builder, Version: map[string]string{"go": o.goVersion}}},
+		RunDetails: &provenance.RunDetails{Builder: &provenance.Builder{Id: builder,
+			Version: map[string]string{"go": o.goVersion}}},
 	}
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("the provenance is not valid: %w", err)

@@ -18,8 +18,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// writeSBOM prints what the Go linker recorded in a binary (go version -m shows it) as a CycloneDX document: the program, the
-// modules in it with their checksums from go.sum, and Go's standard library.
+// writeSBOM prints what the Go linker recorded in a binary (go version -m shows it) as a CycloneDX document: the
+// program, the modules in it with their checksums from go.sum, and Go's standard library.
 func writeSBOM(w io.Writer, binary, version string, date time.Time) error {
 	info, err := buildinfo.ReadFile(binary)
 	if err != nil {
@@ -53,7 +53,8 @@ func writeSBOM(w io.Writer, binary, version string, date time.Time) error {
 	bom.SerialNumber = uuid.NewSHA1(uuid.NameSpaceURL, sum[:]).URN()
 	bom.Metadata = &cdx.Metadata{
 		Timestamp: date.UTC().Format(time.RFC3339), Component: &program,
-		Tools: &cdx.ToolsChoice{Components: &[]cdx.Component{{Type: cdx.ComponentTypeApplication, Name: "helm-locker/tools/release"}}},
+		Tools: &cdx.ToolsChoice{Components: &[]cdx.Component{{Type: cdx.ComponentTypeApplication,
+			Name: "helm-locker/tools/release"}}},
 	}
 	bom.Components = &modules
 	bom.Dependencies = &[]cdx.Dependency{{Ref: program.BOMRef, Dependencies: &refs}}

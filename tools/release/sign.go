@@ -112,7 +112,8 @@ func signImage(signer signature.Signer, image name.Digest, out string) error {
 	if err != nil {
 		return err
 	}
-	return writeLayer(out, static.NewLayer(claim, simpleSigning), map[string]string{signatureAnnotation: string(encode(signed))})
+	return writeLayer(out, static.NewLayer(claim, simpleSigning),
+		map[string]string{signatureAnnotation: string(encode(signed))})
 }
 
 // writeLayer writes an image of one layer that is no file system as an image layout.

@@ -1,5 +1,6 @@
-// Command roots prints the certificate authorities of Mozilla's root program as PEM, in the version that go.mod pins. The image
-// has them as its bundle, so that notifications reach public https receivers. The Dockerfile and scripts/package both run it.
+// Command roots prints the certificate authorities of Mozilla's root program as PEM, in the version that go.mod
+// pins. The image has them as its bundle, so that notifications reach public https receivers. The Dockerfile and
+// scripts/package both run it.
 package main
 
 import (
@@ -18,7 +19,8 @@ func main() {
 	}
 }
 
-// write leaves out authorities that are trusted only with a constraint, such as a last day of issue: a PEM file cannot say it.
+// write leaves out authorities that are trusted only with a constraint, such as a last day of issue: a PEM file
+// cannot say it.
 func write(w io.Writer) error {
 	for root := range bundle.Roots() {
 		if root.Constraint != nil {

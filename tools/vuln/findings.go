@@ -26,9 +26,9 @@ type about struct {
 	Go       string     `json:"go_version"`
 }
 
-// readFindings reads govulncheck's stream of JSON messages (protocol v1.0.0). Findings of one vulnerability come at several
-// levels (the module is required, the package is imported, the function is called); the most exact one counts.
-// https://pkg.go.dev/golang.org/x/vuln/internal/govulncheck
+// readFindings reads govulncheck's stream of JSON messages (protocol v1.0.0). Findings of one vulnerability come at
+// several levels (the module is required, the package is imported, the function is called); the most exact one
+// counts. https://pkg.go.dev/golang.org/x/vuln/internal/govulncheck
 func readFindings(r io.Reader) ([]finding, about, error) {
 	type frame struct{ Module, Version, Package, Function, Receiver string }
 	var of about
@@ -60,10 +60,12 @@ func readFindings(r io.Reader) ([]finding, about, error) {
 			continue
 		}
 		first := message.Finding.Trace[0]
-		f := finding{id: message.Finding.OSV, module: first.Module, version: first.Version, fixed: message.Finding.Fixed}
+		f := finding{id: message.Finding.OSV, module: first.Module, version: first.Version,
+			fixed: message.Finding.Fixed}
 		if first.Function != "" {
 			for _, step := range slices.Backward(message.Finding.Trace) {
-				parts := slices.DeleteFunc([]string{step.Package, step.Receiver, step.Function}, func(part string) bool { return part == "" })
+				parts := slices.DeleteFunc([]string{step.Package, step.Receiver, step.Function},
+					func(part string) bool { return part == "" })
 				f.via = append(f.via, strings.Join(parts, "."))
 			}
 		}

@@ -14,8 +14,8 @@ type exception struct {
 	until      time.Time
 }
 
-// parseExceptions reads lines of the form "GO-2026-0001 2026-12-31 why it does not matter"; a line that begins with # is a
-// comment.
+// parseExceptions reads lines of the form "GO-2026-0001 2026-12-31 why it does not matter"; a line that begins with
+// # is a comment.
 func parseExceptions(text string) ([]exception, error) {
 	var all []exception
 	n := 0
@@ -38,8 +38,8 @@ func parseExceptions(text string) ([]exception, error) {
 	return all, nil
 }
 
-// report prints what was found and what becomes of it. The error says what fails: a vulnerable function that is reached and
-// not excepted, an exception that has run out, one for what is not found any more.
+// report prints what was found and what becomes of it. The error says what fails: a vulnerable function that is
+// reached and not excepted, an exception that has run out, one for what is not found any more.
 func report(out io.Writer, found []finding, of about, exceptions []exception, today time.Time) error {
 	asked := "of unknown age"
 	if of.Modified != nil {
@@ -58,7 +58,8 @@ func report(out io.Writer, found []finding, of about, exceptions []exception, to
 			problems = append(problems, fmt.Errorf("%s: %s", name, remedy(f)))
 		case today.After(e.until):
 			used[f.id] = true
-			problems = append(problems, fmt.Errorf("%s: its exception ended on %s: %s", name, e.until.Format(time.DateOnly), remedy(f)))
+			problems = append(problems, fmt.Errorf("%s: its exception ended on %s: %s", name,
+				e.until.Format(time.DateOnly), remedy(f)))
 		default:
 			used[f.id] = true
 			fmt.Fprintf(out, "  %s: excepted until %s: %s\n", name, e.until.Format(time.DateOnly), e.reason)

@@ -1,5 +1,5 @@
-// Command vuln runs govulncheck on a module and judges what it finds: a vulnerability that the program can reach fails, unless
-// it is excepted, with a reason and until a day. scripts/vulncheck runs it.
+// Command vuln runs govulncheck on a module and judges what it finds: a vulnerability that the program can reach
+// fails, unless it is excepted, with a reason and until a day. scripts/vulncheck runs it.
 package main
 
 import (
@@ -29,7 +29,9 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	db := flags.String("db", "https://vuln.go.dev", "URL of the database; file:///DIR for a directory of OSV files")
 	dir := flags.String("C", ".", "directory of the module")
 	list := flags.String("exceptions", "", "file of exceptions")
-	required := flags.Bool("required", false, "fail when the database cannot be reached, instead of saying that nothing was checked")
+	required := flags.Bool(
+		"required", false, "fail when the database cannot be reached, instead of saying that nothing was checked",
+	)
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

@@ -15,7 +15,8 @@ func content(obj *unstructured.Unstructured) map[string]any {
 	c := obj.DeepCopy().Object
 	for _, path := range [][]string{
 		{"status"},
-		{"metadata", "creationTimestamp"}, {"metadata", "generation"}, {"metadata", "managedFields"}, {"metadata", "resourceVersion"}, {"metadata", "uid"},
+		{"metadata", "creationTimestamp"}, {"metadata", "generation"}, {"metadata", "managedFields"},
+		{"metadata", "resourceVersion"}, {"metadata", "uid"},
 		// Assigned anew to a Service that was created again.
 		{"spec", "clusterIP"}, {"spec", "clusterIPs"},
 		// Counts the rollouts, so that it differs after one and its undoing.

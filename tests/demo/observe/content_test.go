@@ -19,9 +19,12 @@ func TestDescribe(t *testing.T) {
 	}{
 		{"an object that was deleted", "ConfigMap", nil, []string{"deleted"}},
 		{"a value that differs", "ConfigMap", object(map[string]any{"a": "1", "b": "3"}), []string{"data.b: 2 → 3"}},
-		{"a value of a Secret stays out", "Secret", object(map[string]any{"a": "1", "b": "3"}), []string{"data.b: **** → ****"}},
-		{"keys that came and went", "ConfigMap", object(map[string]any{"a": "1", "z": "9"}), []string{"data.b removed", "data.z added"}},
-		{"a label that went", "ConfigMap", map[string]any{"data": want["data"]}, []string{"metadata.labels[a.b/c] removed"}},
+		{"a value of a Secret stays out", "Secret", object(map[string]any{"a": "1", "b": "3"}),
+			[]string{"data.b: **** → ****"}},
+		{"keys that came and went", "ConfigMap", object(map[string]any{"a": "1", "z": "9"}),
+			[]string{"data.b removed", "data.z added"}},
+		{"a label that went", "ConfigMap", map[string]any{"data": want["data"]},
+			[]string{"metadata.labels[a.b/c] removed"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := describe(c.kind, want, c.have); !reflect.DeepEqual(got, c.changes) {
@@ -51,10 +54,12 @@ func TestEpisodesAndFlaps(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			o := &Observer{reference: map[ID]map[string]any{id: old}}
 			for i, content := range c.contents {
-				o.seen = append(o.seen, sighting{id: id, at: begin.Add(time.Duration(i) * time.Second), content: content})
+				o.seen = append(o.seen, sighting{id: id, at: begin.Add(time.Duration(i) * time.Second),
+					content: content})
 			}
 			e := o.episode(0, id)
-			if restored := !e.Restored.IsZero(); restored != (c.lived > 0) || restored && e.Restored.Sub(e.Drifted) != c.lived {
+			if restored := !e.Restored.IsZero(); restored != (c.lived > 0) ||
+				restored && e.Restored.Sub(e.Drifted) != c.lived {
 				t.Errorf("the episode is %+v, want it to live %s", e, c.lived)
 			}
 			if flaps := o.Flaps(0, "apps"); len(flaps) != c.flaps {

@@ -51,8 +51,11 @@ type Observer struct {
 	more      chan struct{}         // closed, and replaced, when seen or err changed
 }
 
-// Start begins to watch; the watches end with ctx or Close. What exists is not delivered, only what changes after Start.
-func Start(ctx context.Context, client dynamic.Interface, resources []schema.GroupVersionResource, namespaces ...string) (*Observer, error) {
+// Start begins to watch; the watches end with ctx or Close. What exists is not delivered, only what changes after
+// Start.
+func Start(
+	ctx context.Context, client dynamic.Interface, resources []schema.GroupVersionResource, namespaces ...string,
+) (*Observer, error) {
 	ctx, stop := context.WithCancel(ctx)
 	o := &Observer{client: client, resources: resources, namespaces: namespaces, stop: stop,
 		reference: map[ID]map[string]any{}, more: make(chan struct{})}
@@ -138,7 +141,8 @@ func (o *Observer) Now() Mark {
 func (o *Observer) Remember(ctx context.Context, namespace string) (int, error) {
 	fresh := map[ID]map[string]any{}
 	for _, resource := range o.resources {
-		list, err := o.client.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{LabelSelector: helmSelector})
+		list, err := o.client.Resource(resource).Namespace(namespace).List(ctx,
+			metav1.ListOptions{LabelSelector: helmSelector})
 		if err != nil {
 			return 0, fmt.Errorf("list %s in %s: %w", resource.Resource, namespace, err)
 		}
@@ -242,7 +246,8 @@ func (o *Observer) Flaps(since Mark, namespace string) []string {
 func (o *Observer) Left(ctx context.Context, namespace string) ([]string, error) {
 	var left []string
 	for _, resource := range o.resources {
-		list, err := o.client.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{LabelSelector: helmSelector})
+		list, err := o.client.Resource(resource).Namespace(namespace).List(ctx,
+			metav1.ListOptions{LabelSelector: helmSelector})
 		if err != nil {
 			return nil, fmt.Errorf("list %s in %s: %w", resource.Resource, namespace, err)
 		}

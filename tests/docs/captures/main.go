@@ -1,5 +1,5 @@
-// Command captures makes the pictures of terminals in docs/images: it runs helm-locker in tmux, on a real control plane,
-// and draws what tmux saw (`capture-pane -e`) as SVG. scripts/captures calls it.
+// Command captures makes the pictures of terminals in docs/images: it runs helm-locker in tmux, on a real control
+// plane, and draws what tmux saw (`capture-pane -e`) as SVG. scripts/captures calls it.
 //
 // It needs tmux. Arguments are the names of the pictures to make (diff, status-watch, demo); all without any.
 package main
@@ -77,7 +77,8 @@ func (s *studio) tools(ctx context.Context) (err error) {
 	if err := os.Mkdir(filepath.Join(s.dir, "bin"), 0o755); err != nil {
 		return fmt.Errorf("create a directory: %w", err)
 	}
-	for name, target := range map[string]string{"kubectl": s.binaries.Kubectl, "helm": s.binaries.Helm4, "helm-locker": locker} {
+	for name, target := range map[string]string{"kubectl": s.binaries.Kubectl, "helm": s.binaries.Helm4,
+		"helm-locker": locker} {
 		if err := os.Symlink(target, filepath.Join(s.dir, "bin", name)); err != nil {
 			return fmt.Errorf("link %s: %w", name, err)
 		}
@@ -86,7 +87,8 @@ func (s *studio) tools(ctx context.Context) (err error) {
 }
 
 func (s *studio) env() []string {
-	env := []string{"PATH=" + filepath.Join(s.dir, "bin") + string(os.PathListSeparator) + os.Getenv("PATH"), "HOME=" + s.dir, "KUBECONFIG=" + s.kubeconfig,
+	env := []string{"PATH=" + filepath.Join(s.dir, "bin") + string(os.PathListSeparator) + os.Getenv("PATH"), "HOME=" +
+		s.dir, "KUBECONFIG=" + s.kubeconfig,
 		"LANG=C.UTF-8"}
 	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH", "HELM_LOCKER_CACHE"} {
 		if value := os.Getenv(name); value != "" {
@@ -167,9 +169,11 @@ func (s *studio) demo(ctx context.Context) error {
 	return s.picture(ctx, "demo", 150, 46, "make demo", "", nil)
 }
 
-// picture types a command, has something happen meanwhile, waits until a text is on the screen (or, without one, until the
-// command has ended), and draws it.
-func (s *studio) picture(ctx context.Context, name string, columns, rows int, command, until string, meanwhile func() error) (err error) {
+// picture types a command, has something happen meanwhile, waits until a text is on the screen (or, without one,
+// until the command has ended), and draws it.
+func (s *studio) picture(
+	ctx context.Context, name string, columns, rows int, command, until string, meanwhile func() error,
+) (err error) {
 	t, err := newTerminal(ctx, s.dir, s.env(), columns, rows)
 	if err != nil {
 		return err

@@ -25,7 +25,8 @@ func TestScreensAreParsed(t *testing.T) {
 
 func TestPicturesAreXMLAndKeepColumnsAndColours(t *testing.T) {
 	svg := draw("a & b", 80, parseScreen("  <secret 1f> \x1b[32mok\x1b[0m"))
-	for _, part := range []string{`<title>a &amp; b</title>`, `>&lt;secret 1f&gt;<`, `<text x="125.2" y="47" textLength="15.6" lengthAdjust="spacingAndGlyphs" class="c2">ok</text>`} {
+	for _, part := range []string{`<title>a &amp; b</title>`, `>&lt;secret 1f&gt;<`,
+		`<text x="125.2" y="47" textLength="15.6" lengthAdjust="spacingAndGlyphs" class="c2">ok</text>`} {
 		if !strings.Contains(svg, part) {
 			t.Errorf("%s is not in\n%s", part, svg)
 		}

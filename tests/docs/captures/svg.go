@@ -24,7 +24,8 @@ func draw(title string, columns int, lines [][]span) string {
 <style>
   text { font: 13px ui-monospace, SFMono-Regular, Menlo, Consolas, "Liberation Mono", monospace; fill: #d0d7de; white-space: pre }
   .b { font-weight: 700; fill: #f0f6fc } .d { fill: #8b949e }
-  .c1 { fill: #ff7b72 } .c2 { fill: #3fb950 } .c3 { fill: #d29922 } .c4 { fill: #58a6ff } .c5 { fill: #bc8cff } .c6 { fill: #39c5cf }
+  .c1 { fill: #ff7b72 } .c2 { fill: #3fb950 } .c3 { fill: #d29922 } .c4 { fill: #58a6ff }
+  .c5 { fill: #bc8cff } .c6 { fill: #39c5cf }
 </style>
 <rect width="%.0f" height="%d" rx="8" fill="#0d1117" stroke="#30363d"/>
 <circle cx="20" cy="18" r="5" fill="#6e7681"/><circle cx="38" cy="18" r="5" fill="#6e7681"/><circle cx="56" cy="18" r="5" fill="#6e7681"/>
@@ -38,7 +39,8 @@ func draw(title string, columns int, lines [][]span) string {
 				continue
 			}
 			fmt.Fprintf(&b, `<text x="%.1f" y="%d" textLength="%.1f" lengthAdjust="spacingAndGlyphs"%s>%s</text>`+"\n",
-				margin+float64(r.column+indent)*cellWidth, y, float64(len([]rune(text)))*cellWidth, r.class(), html.EscapeString(text))
+				margin+float64(r.column+indent)*cellWidth, y, float64(len([]rune(text)))*cellWidth, r.class(),
+				html.EscapeString(text))
 		}
 	}
 	b.WriteString("</svg>\n")

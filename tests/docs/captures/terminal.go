@@ -27,7 +27,8 @@ func newTerminal(ctx context.Context, dir string, env []string, columns, rows in
 	if err := os.WriteFile(rc, []byte("PS1='"+prompt+"'\n"), 0o600); err != nil {
 		return nil, fmt.Errorf("write bashrc: %w", err)
 	}
-	_, err := t.tmux(ctx, "-f", "/dev/null", "new-session", "-d", "-x", strconv.Itoa(columns), "-y", strconv.Itoa(rows), "bash --noprofile --rcfile "+rc)
+	_, err := t.tmux(ctx, "-f", "/dev/null", "new-session", "-d", "-x", strconv.Itoa(columns), "-y",
+		strconv.Itoa(rows), "bash --noprofile --rcfile "+rc)
 	if err != nil {
 		return nil, err
 	}

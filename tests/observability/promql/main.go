@@ -1,6 +1,6 @@
-// Command promql evaluates PromQL with the engine of Prometheus itself, for the tests of this directory's parent: queries and
-// alert expressions on what was scraped from an operator, and alert rules on made-up series. It is a module of its own, so that
-// Prometheus is no dependency of the operator.
+// Command promql evaluates PromQL with the engine of Prometheus itself, for the tests of this directory's parent:
+// queries and alert expressions on what was scraped from an operator, and alert rules on made-up series. It is a
+// module of its own, so that Prometheus is no dependency of the operator.
 //
 //	promql -scrapes DIR -labels namespace=x,job=y [-queries FILE] [-rules FILE]    prints what each expression returns, as JSON
 //	promql -rules FILE -cases FILE                                                 prints which cases fail
@@ -88,7 +88,9 @@ type result struct {
 	Missing []string `json:"missing,omitempty"`
 }
 
-func evaluate(ctx context.Context, engine *promql.Engine, language parser.Parser, data *memory, expression string, at time.Time) result {
+func evaluate(
+	ctx context.Context, engine *promql.Engine, language parser.Parser, data *memory, expression string, at time.Time,
+) result {
 	parsed, err := language.ParseExpr(expression)
 	if err != nil {
 		return result{Error: err.Error()}

@@ -46,7 +46,9 @@ type querier struct {
 	from, to int64
 }
 
-func (q *querier) Select(_ context.Context, _ bool, _ *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
+func (q *querier) Select(
+	_ context.Context, _ bool, _ *storage.SelectHints, matchers ...*labels.Matcher,
+) storage.SeriesSet {
 	set := &seriesSet{at: -1}
 	for _, s := range q.series {
 		if !matches(s.Metric, matchers) {
@@ -75,11 +77,15 @@ func matches(l labels.Labels, matchers []*labels.Matcher) bool {
 	return true
 }
 
-func (q *querier) LabelValues(context.Context, string, *storage.LabelHints, ...*labels.Matcher) ([]string, annotations.Annotations, error) {
+func (q *querier) LabelValues(
+	context.Context, string, *storage.LabelHints, ...*labels.Matcher,
+) ([]string, annotations.Annotations, error) {
 	return nil, nil, nil
 }
 
-func (q *querier) LabelNames(context.Context, *storage.LabelHints, ...*labels.Matcher) ([]string, annotations.Annotations, error) {
+func (q *querier) LabelNames(
+	context.Context, *storage.LabelHints, ...*labels.Matcher,
+) ([]string, annotations.Annotations, error) {
 	return nil, nil, nil
 }
 
@@ -136,7 +142,8 @@ func readScrapes(dir, target string) (*memory, time.Time, error) {
 		if n > 0 {
 			at = at.Add(scrapeInterval)
 		}
-		decoded, err := expfmt.ExtractSamples(&expfmt.DecodeOptions{Timestamp: model.TimeFromUnixNano(at.UnixNano())}, slices.Collect(values(families))...)
+		decoded, err := expfmt.ExtractSamples(&expfmt.DecodeOptions{Timestamp: model.TimeFromUnixNano(at.UnixNano())},
+			slices.Collect(values(families))...)
 		if err != nil {
 			return nil, at, fmt.Errorf("%s: %w", file, err)
 		}

@@ -50,7 +50,9 @@ func readAlerts(file string, language parser.Parser) (map[string]rulefmt.Rule, e
 	return alerts, nil
 }
 
-func runCases(ctx context.Context, engine *promql.Engine, language parser.Parser, rules, file string, out io.Writer) error {
+func runCases(
+	ctx context.Context, engine *promql.Engine, language parser.Parser, rules, file string, out io.Writer,
+) error {
 	alerts, err := readAlerts(rules, language)
 	if err != nil {
 		return err
@@ -85,7 +87,8 @@ func runCases(ctx context.Context, engine *promql.Engine, language parser.Parser
 		slices.Sort(want)
 		if !slices.Equal(got, want) {
 			failed++
-			fmt.Fprintf(out, "%s (%s): fires for %s, want %s\n", c.Name, c.Alert, strings.Join(got, " "), strings.Join(want, " "))
+			fmt.Fprintf(out, "%s (%s): fires for %s, want %s\n", c.Name, c.Alert, strings.Join(got, " "),
+				strings.Join(want, " "))
 		}
 	}
 	for name := range alerts {
@@ -101,9 +104,11 @@ func runCases(ctx context.Context, engine *promql.Engine, language parser.Parser
 	return nil
 }
 
-// firing returns the labels of what fires at the time of the case: what the expression returned at every evaluation since
-// as long as the rule asks for.
-func firing(ctx context.Context, engine *promql.Engine, language parser.Parser, alert rulefmt.Rule, c testCase) ([]string, error) {
+// firing returns the labels of what fires at the time of the case: what the expression returned at every evaluation
+// since as long as the rule asks for.
+func firing(
+	ctx context.Context, engine *promql.Engine, language parser.Parser, alert rulefmt.Rule, c testCase,
+) ([]string, error) {
 	data := &memory{series: map[string]*promql.Series{}}
 	begun := time.Unix(1_700_000_000, 0)
 	for _, line := range c.Series {

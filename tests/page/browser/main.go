@@ -1,5 +1,6 @@
-// Command browser drives a headless Chromium for the tests of this directory's parent: it reads one JSON object a line, does what
-// it says, and answers with one. It is a module of its own, so that chromedp is no dependency of the operator.
+// Command browser drives a headless Chromium for the tests of this directory's parent: it reads one JSON object a
+// line, does what it says, and answers with one. It is a module of its own, so that chromedp is no dependency of
+// the operator.
 //
 //	{"open": URL, "width": 1280, "height": 800, "dark": false}    a new address in the one tab
 //	{"eval": EXPRESSION}                                          its value; of a promise, what it resolves to
@@ -64,10 +65,14 @@ func run(ctx context.Context, chromium string, in io.Reader, out io.Writer) erro
 		return err
 	}
 	defer func() { _ = os.RemoveAll(data) }()
-	allocator, cancel := chromedp.NewExecAllocator(ctx, chromedp.ExecPath(chromium), chromedp.UserDataDir(data), chromedp.NoSandbox,
-		chromedp.Headless, chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck, chromedp.WSURLReadTimeout(stepTimeout),
-		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-dev-shm-usage", true),
-		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true), chromedp.Flag("hide-scrollbars", true))
+	allocator, cancel := chromedp.NewExecAllocator(ctx, chromedp.ExecPath(chromium), chromedp.UserDataDir(data),
+		chromedp.NoSandbox,
+		chromedp.Headless, chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck,
+		chromedp.WSURLReadTimeout(stepTimeout),
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true),
+		chromedp.Flag("disable-dev-shm-usage", true),
+		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true),
+		chromedp.Flag("hide-scrollbars", true))
 	defer cancel()
 	tab, cancel := chromedp.NewContext(allocator, chromedp.WithErrorf(func(string, ...any) {}))
 	defer cancel()
@@ -99,8 +104,9 @@ func run(ctx context.Context, chromium string, in io.Reader, out io.Writer) erro
 	return shut(tab)
 }
 
-// shut asks Chromium to end, and waits until it has: a Chromium that is killed leaves its directory of sockets behind, and its
-// helpers, which outlive it a little, write into the directory of its data when that is already removed.
+// shut asks Chromium to end, and waits until it has: a Chromium that is killed leaves its directory of sockets
+// behind, and its helpers, which outlive it a little, write into the directory of its data when that is already
+// removed.
 func shut(tab context.Context) error {
 	ctx, cancel := context.WithTimeout(tab, stepTimeout)
 	defer cancel()
@@ -117,14 +123,15 @@ type driver struct {
 	problems []string
 }
 
-// heard collects errors and warnings of the console, and exceptions. What the policy of a page forbids is among the errors. That
-// a connection broke is none: tests break some.
+// heard collects errors and warnings of the console, and exceptions. What the policy of a page forbids is among the
+// errors. That a connection broke is none: tests break some.
 func (d *driver) heard(event any) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch e := event.(type) {
 	case *log.EventEntryAdded:
-		if e.Entry.Source != log.SourceNetwork && (e.Entry.Level == log.LevelError || e.Entry.Level == log.LevelWarning) {
+		if e.Entry.Source != log.SourceNetwork && (e.Entry.Level == log.LevelError ||
+			e.Entry.Level == log.LevelWarning) {
 			d.problems = append(d.problems, fmt.Sprintf("%s: %s", e.Entry.Source, e.Entry.Text))
 		}
 	case *runtime.EventExceptionThrown:
@@ -146,13 +153,15 @@ func (d *driver) do(c command) (json.RawMessage, error) {
 			scheme = "dark"
 		}
 		return nil, chromedp.Run(ctx, log.Enable(), chromedp.EmulateViewport(c.Width, c.Height),
-			emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}),
+			emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme",
+				Value: scheme}}),
 			chromedp.Navigate(c.Open))
 	case c.Eval != "":
 		var value json.RawMessage
-		err := chromedp.Run(ctx, chromedp.Evaluate(c.Eval, &value, func(p *runtime.EvaluateParams) *runtime.EvaluateParams {
-			return p.WithAwaitPromise(true).WithReturnByValue(true)
-		}))
+		err := chromedp.Run(ctx, chromedp.Evaluate(c.Eval, &value,
+			func(p *runtime.EvaluateParams) *runtime.EvaluateParams {
+				return p.WithAwaitPromise(true).WithReturnByValue(true)
+			}))
 		return value, err
 	case c.Key != "":
 		named := map[string]string{"Tab": kb.Tab, "Enter": kb.Enter, "Escape": kb.Escape}

@@ -70,12 +70,12 @@ const (
 	// CustomResourceDefinition is missing. The other objects are protected.
 	ReasonWaitingForKind = "WaitingForKind"
 
-	// ReasonInvalidRule: spec.ignore has a rule that cannot be understood; the message names it. Nothing is enforced, so
-	// that nothing is reverted which the rule means to spare.
+	// ReasonInvalidRule: spec.ignore has a rule that cannot be understood; the message names it. Nothing is
+	// enforced, so that nothing is reverted which the rule means to spare.
 	ReasonInvalidRule = "InvalidIgnoreRule"
 
-	// ReasonForbidden: the operator, or the ServiceAccount in whose name it writes, lacks a permission that is needed; the
-	// message names both. It is tried again by itself.
+	// ReasonForbidden: the operator, or the ServiceAccount in whose name it writes, lacks a permission that is
+	// needed; the message names both. It is tried again by itself.
 	ReasonForbidden = "Forbidden"
 
 	// ReasonNoServiceAccount: the operator runs with --impersonate, and neither spec.serviceAccountName nor
@@ -85,7 +85,8 @@ const (
 
 // Reasons of Drifted.
 const (
-	// ReasonNoDrift (False): every object is as the manifest declares it, and none has been changed since it was locked.
+	// ReasonNoDrift (False): every object is as the manifest declares it, and none has been changed since it was
+	// locked.
 	ReasonNoDrift = "NoDrift"
 
 	// ReasonDriftReverted (False): objects had been changed and were restored; status.recentDrift has the last ones.
@@ -95,8 +96,8 @@ const (
 	// left as they are.
 	ReasonDriftDetected = "DriftDetected"
 
-	// ReasonRevertFailed (True): objects differ from the manifest and the API server refused to restore them. It is also
-	// a reason of Ready (False).
+	// ReasonRevertFailed (True): objects differ from the manifest and the API server refused to restore them. It is
+	// also a reason of Ready (False).
 	ReasonRevertFailed = "RevertFailed"
 
 	// ReasonNotLocked (Unknown; Contended: False): the release is unlocked, so its objects are not compared.
@@ -108,7 +109,7 @@ const (
 	// ReasonNoContention (False): nobody keeps changing an object back.
 	ReasonNoContention = "NoContention"
 
-	// ReasonFightDetected (True): a party that the message names keeps changing an object back, so that reverts of it are
-	// spaced out.
+	// ReasonFightDetected (True): a party that the message names keeps changing an object back, so that reverts of
+	// it are spaced out.
 	ReasonFightDetected = "FightDetected"
 )

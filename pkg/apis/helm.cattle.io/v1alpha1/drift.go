@@ -39,11 +39,13 @@ type DriftRecord struct {
 	// +optional
 	FieldManagerOperation string `json:"fieldManagerOperation,omitempty"`
 
-	// Subresource is the subresource through which that manager wrote, for example `scale`; it is empty for the object itself.
+	// Subresource is the subresource through which that manager wrote, for example `scale`; it is empty for the
+	// object itself.
 	// +optional
 	Subresource string `json:"subresource,omitempty"`
 
-	// ChangeTime is when that manager last wrote, in whole seconds, as managedFields has it. Time says when it was noticed.
+	// ChangeTime is when that manager last wrote, in whole seconds, as managedFields has it. Time says when it was
+	// noticed.
 	// +optional
 	ChangeTime *metav1.Time `json:"changeTime,omitempty"`
 

@@ -8,18 +8,19 @@ const (
 	// EventReasonTransitioning (Normal): Helm is at work on the release, so it is unlocked.
 	EventReasonTransitioning = "Transitioning"
 
-	// EventReasonStuckTransitioning (Warning): the release has been in a `pending-*` or `uninstalling` status for so long
-	// that the Helm operation was probably interrupted.
+	// EventReasonStuckTransitioning (Warning): the release has been in a `pending-*` or `uninstalling` status for
+	// so long that the Helm operation was probably interrupted.
 	EventReasonStuckTransitioning = "StuckTransitioning"
 
-	// EventReasonUntracked (Normal): the release is no longer looked after: it was uninstalled, its records are gone, or
-	// the HelmRelease was deleted.
+	// EventReasonUntracked (Normal): the release is no longer looked after: it was uninstalled, its records are
+	// gone, or the HelmRelease was deleted.
 	EventReasonUntracked = "Untracked"
 
 	// EventReasonSuspended (Normal): the release is unlocked because its spec asks for it.
 	EventReasonSuspended = "Suspended"
 
-	// EventReasonDrifted (Warning): an object was changed by someone other than Helm, and is not reverted (mode Detect).
+	// EventReasonDrifted (Warning): an object was changed by someone other than Helm, and is not reverted (mode
+	// Detect).
 	EventReasonDrifted = "Drifted"
 
 	// EventReasonReverted (Normal): an object was changed by someone other than Helm, and was written back.
@@ -28,18 +29,19 @@ const (
 	// EventReasonRecreated (Normal): an object was deleted by someone other than Helm, and was created again.
 	EventReasonRecreated = "Recreated"
 
-	// EventReasonReplaced (Normal): an immutable field of an object was changed, so the object was deleted and created anew.
+	// EventReasonReplaced (Normal): an immutable field of an object was changed, so the object was deleted and
+	// created anew.
 	EventReasonReplaced = "Replaced"
 
 	// EventReasonPruned (Normal): an object of an earlier revision that Helm failed to delete was deleted.
 	EventReasonPruned = "Pruned"
 
-	// EventReasonBeingDeleted (Warning): the deletion of an object is pending; the message names the finalizers that hold it
-	// and who added them. Its content is still protected.
+	// EventReasonBeingDeleted (Warning): the deletion of an object is pending; the message names the finalizers
+	// that hold it and who added them. Its content is still protected.
 	EventReasonBeingDeleted = "BeingDeleted"
 
-	// EventReasonOvertaken (Normal or Warning): Helm began to work while an object was reverted or re-created. The message says what
-	// was done about it.
+	// EventReasonOvertaken (Normal or Warning): Helm began to work while an object was reverted or re-created. The
+	// message says what was done about it.
 	EventReasonOvertaken = "Overtaken"
 
 	// EventReasonRevertFailed (Warning): the API server refused to take a change back.
@@ -48,8 +50,8 @@ const (
 	// EventReasonContended (Warning): another party keeps changing an object back; the message names it.
 	EventReasonContended = "Contended"
 
-	// EventReasonForbidden (Warning): the ServiceAccount in whose name the release is protected may not change objects that
-	// the manifest declares, so these are not protected.
+	// EventReasonForbidden (Warning): the ServiceAccount in whose name the release is protected may not change
+	// objects that the manifest declares, so these are not protected.
 	EventReasonForbidden = "Forbidden"
 
 	// EventReasonNoServiceAccount (Warning): nobody says in whose name to protect the release, so it is not.

@@ -66,10 +66,10 @@ type HelmReleaseSpec struct {
 	// +kubebuilder:default=Enforce
 	Mode Mode `json:"mode,omitempty"`
 
-	// Scope is what is protected: `Declared` (the default) protects the fields that the manifest declares and leaves alone
-	// what others add beside them; `Strict` also removes what others added: labels, annotations, data keys, environment
-	// variables, containers, ports, finalizers and the like. What Helm, the API server or a controller of Kubernetes itself
-	// wrote stays in both, and so do whole objects that are not in the manifest.
+	// Scope is what is protected: `Declared` (the default) protects the fields that the manifest declares and
+	// leaves alone what others add beside them; `Strict` also removes what others added: labels, annotations, data
+	// keys, environment variables, containers, ports, finalizers and the like. What Helm, the API server or a
+	// controller of Kubernetes itself wrote stays in both, and so do whole objects that are not in the manifest.
 	//
 	// +optional
 	// +kubebuilder:default=Declared
@@ -82,17 +82,19 @@ type HelmReleaseSpec struct {
 	// +kubebuilder:validation:MaxItems=64
 	Ignore []IgnoreRule `json:"ignore,omitempty"`
 
-	// ReplaceImmutable allows an object to be deleted and created anew when the API server refuses to take a change back
-	// because the field is immutable. It is done for kinds that hold no data and run nothing twice: ConfigMap, Secret,
-	// ServiceAccount, Service (which then gets a new cluster IP, unless the manifest declares one), the kinds of RBAC,
-	// Deployment and DaemonSet (whose pods start anew). All other kinds are only reported, as is everything without it.
+	// ReplaceImmutable allows an object to be deleted and created anew when the API server refuses to take a change
+	// back because the field is immutable. It is done for kinds that hold no data and run nothing twice: ConfigMap,
+	// Secret, ServiceAccount, Service (which then gets a new cluster IP, unless the manifest declares one), the
+	// kinds of RBAC, Deployment and DaemonSet (whose pods start anew). All other kinds are only reported, as is
+	// everything without it.
 	//
 	// +optional
 	ReplaceImmutable bool `json:"replaceImmutable,omitempty"`
 
-	// ServiceAccountName is the ServiceAccount, in the namespace of the release, in whose name the objects of the release are
-	// written. What it may not write is not put back, and said so. Without it the operator writes in its own name, unless it
-	// runs with `--impersonate`: then its `--default-service-account` takes the place, and without either nothing is locked.
+	// ServiceAccountName is the ServiceAccount, in the namespace of the release, in whose name the objects of the
+	// release are written. What it may not write is not put back, and said so. Without it the operator writes in
+	// its own name, unless it runs with `--impersonate`: then its `--default-service-account` takes the place, and
+	// without either nothing is locked.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=253

@@ -18,9 +18,9 @@ const (
 // +kubebuilder:validation:XValidation:rule="has(self.paths) && size(self.paths) > 0 || has(self.managers) && size(self.managers) > 0",message="an ignore rule needs paths or managers; use the path \"\" to ignore whole objects"
 type IgnoreRule struct {
 	// Paths are RFC 6901 pointers into the objects of the manifest, for example `/spec/replicas` or
-	// `/spec/template/metadata/annotations/example.com~1hash` (`~1` stands for a slash in a key, `~0` for a tilde). A
-	// segment `*` stands for any key or list index, as in `/spec/template/spec/containers/*/image`; a number is an index of
-	// the list as the manifest has it. A path covers all that is below it; `""` is the whole object.
+	// `/spec/template/metadata/annotations/example.com~1hash` (`~1` stands for a slash in a key, `~0` for a tilde).
+	// A segment `*` stands for any key or list index, as in `/spec/template/spec/containers/*/image`; a number is
+	// an index of the list as the manifest has it. A path covers all that is below it; `""` is the whole object.
 	//
 	// +optional
 	// +listType=atomic
@@ -29,8 +29,8 @@ type IgnoreRule struct {
 	// +kubebuilder:validation:items:XValidation:rule="self.matches('^(/([^~/]|~[01])*)*$')",message="a path is a JSON pointer: empty, or each of its segments begins with a slash; a slash in a key is written ~1, a tilde ~0"
 	Paths []string `json:"paths,omitempty"`
 
-	// Managers are names of field managers, as `kubectl get --show-managed-fields` prints them, with `*` for any text and
-	// `?` for any character, for example `keda-*`. A field is ignored while one of them owns it.
+	// Managers are names of field managers, as `kubectl get --show-managed-fields` prints them, with `*` for any
+	// text and `?` for any character, for example `keda-*`. A field is ignored while one of them owns it.
 	//
 	// +optional
 	// +listType=atomic
@@ -46,11 +46,12 @@ type IgnoreRule struct {
 	Target *IgnoreTarget `json:"target,omitempty"`
 }
 
-// IgnoreTarget selects objects of the manifest. Everything that is given has to match. Group, version, kind, name and
-// namespace are regular expressions (RE2) that have to match the whole text; an empty one matches everything. It has the
-// shape of the targets in Kustomize patches and in Flux.
+// IgnoreTarget selects objects of the manifest. Everything that is given has to match. Group, version, kind, name
+// and namespace are regular expressions (RE2) that have to match the whole text; an empty one matches everything.
+// It has the shape of the targets in Kustomize patches and in Flux.
 type IgnoreTarget struct {
-	// Group is the API group, for example `apps`. The core group cannot be told by a group, which for it is empty: use kind.
+	// Group is the API group, for example `apps`. The core group cannot be told by a group, which for it is empty:
+	// use kind.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=256

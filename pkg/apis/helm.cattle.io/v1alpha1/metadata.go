@@ -1,27 +1,27 @@
 package v1alpha1
 
 const (
-	// ManagedByAnnotation is the annotation of a HelmRelease that holds the name of the controller (flag --controller-name) that looks after
-	// it. A controller leaves alone what another one has claimed.
+	// ManagedByAnnotation is the annotation of a HelmRelease that holds the name of the controller (flag
+	// --controller-name) that looks after it. A controller leaves alone what another one has claimed.
 	ManagedByAnnotation = "helmreleases.cattle.io/managed-by"
 
 	// SuspendReasonAnnotation is the annotation of a HelmRelease that says, to people, why it is suspended.
 	SuspendReasonAnnotation = "helmreleases.cattle.io/suspend-reason"
 
-	// LegacyFinalizer is a finalizer that older operators put on HelmReleases. It is removed where it is found, and none
-	// is added: deleting a HelmRelease must not wait for an operator that may be gone.
+	// LegacyFinalizer is a finalizer that older operators put on HelmReleases. It is removed where it is found, and
+	// none is added: deleting a HelmRelease must not wait for an operator that may be gone.
 	LegacyFinalizer = "wrangler.cattle.io/on-helm-release-remove"
 )
 
-// Annotations by which a chart exempts an object that it declares. They count in the manifest only: on a live object they
-// are nothing but one more change.
+// Annotations by which a chart exempts an object that it declares. They count in the manifest only: on a live
+// object they are nothing but one more change.
 const (
 	// LockAnnotation with the value LockDisabled exempts an object.
 	LockAnnotation = "helmreleases.cattle.io/lock"
 	// LockDisabled is the value of LockAnnotation that exempts an object. No other value has a meaning.
 	LockDisabled = "disabled"
 
-	// FluxDriftAnnotation with the value LockDisabled exempts an object, too: charts carry it for Flux's helm-controller, where
-	// it means the same.
+	// FluxDriftAnnotation with the value LockDisabled exempts an object, too: charts carry it for Flux's
+	// helm-controller, where it means the same.
 	FluxDriftAnnotation = "helm.toolkit.fluxcd.io/driftDetection"
 )

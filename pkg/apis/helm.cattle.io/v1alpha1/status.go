@@ -27,8 +27,8 @@ type HelmReleaseStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// Shard is the label selector of the operator that looks after this HelmRelease (its `--shard-selector`). It is absent
-	// when one operator looks after all.
+	// Shard is the label selector of the operator that looks after this HelmRelease (its `--shard-selector`). It is
+	// absent when one operator looks after all.
 	// +optional
 	Shard string `json:"shard,omitempty"`
 
@@ -102,8 +102,8 @@ type ObjectCounts struct {
 	// +optional
 	Contended int `json:"contended"`
 
-	// Waiting is the number of tracked objects that cannot be protected yet: the API server does not serve their kind, or the
-	// ServiceAccount of the release may not change them.
+	// Waiting is the number of tracked objects that cannot be protected yet: the API server does not serve their
+	// kind, or the ServiceAccount of the release may not change them.
 	// +optional
 	Waiting int `json:"waiting"`
 
@@ -119,7 +119,8 @@ type Exception struct {
 	// +required
 	Object DriftedObject `json:"object"`
 
-	// Reason is why: `Autoscaled`, `CABundleInjected`, `RulesAggregated`, `RunsOnce`, `OptedOut`, `Ignored` or `Reserved`.
+	// Reason is why: `Autoscaled`, `CABundleInjected`, `RulesAggregated`, `RunsOnce`, `OptedOut`, `Ignored` or
+	// `Reserved`.
 	// +required
 	Reason ExceptionReason `json:"reason"`
 
@@ -137,7 +138,8 @@ type Exception struct {
 type ExceptionReason string
 
 const (
-	// ExceptionAutoscaled says that a HorizontalPodAutoscaler sets the number of replicas. Within its range that is no drift.
+	// ExceptionAutoscaled says that a HorizontalPodAutoscaler sets the number of replicas. Within its range that is
+	// no drift.
 	ExceptionAutoscaled ExceptionReason = "Autoscaled"
 
 	// ExceptionCABundle says that the manifest leaves a caBundle empty, for a controller to fill in.
@@ -155,7 +157,7 @@ const (
 	// ExceptionIgnored says that spec.ignore names the fields.
 	ExceptionIgnored ExceptionReason = "Ignored"
 
-	// ExceptionReserved says that the operator or Helm itself works with the object, so that no release tracks it: the Lease
-	// and the Secret of the operator, HelmReleases, and the records of Helm releases.
+	// ExceptionReserved says that the operator or Helm itself works with the object, so that no release tracks it:
+	// the Lease and the Secret of the operator, HelmReleases, and the records of Helm releases.
 	ExceptionReserved ExceptionReason = "Reserved"
 )

@@ -38,9 +38,11 @@ func TestDriftedObjectString(t *testing.T) {
 		object DriftedObject
 		want   string
 	}{
-		{DriftedObject{Group: "apps", Kind: "Deployment", Namespace: "web", Name: "podinfo"}, "Deployment.apps web/podinfo"},
+		{DriftedObject{Group: "apps", Kind: "Deployment", Namespace: "web", Name: "podinfo"},
+			"Deployment.apps web/podinfo"},
 		{DriftedObject{Kind: "Service", Namespace: "web", Name: "podinfo"}, "Service web/podinfo"},
-		{DriftedObject{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: "podinfo"}, "ClusterRole.rbac.authorization.k8s.io podinfo"},
+		{DriftedObject{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: "podinfo"},
+			"ClusterRole.rbac.authorization.k8s.io podinfo"},
 	}
 	for _, test := range tests {
 		if got := test.object.String(); got != test.want {
@@ -63,8 +65,9 @@ func TestStatusIsLeftOutOnlyWhenItIsEmpty(t *testing.T) {
 		want   string
 	}{
 		{"empty", HelmReleaseStatus{}, `{"metadata":{},"spec":{"release":{"name":"","namespace":""}}}`},
-		{"with a state", HelmReleaseStatus{State: StateFailed}, `{"metadata":{},"spec":{"release":{"name":"","namespace":""}},` +
-			`"status":{"state":"Failed","objects":{"tracked":0,"drifted":0,"contended":0,"waiting":0}}}`},
+		{"with a state", HelmReleaseStatus{State: StateFailed},
+			`{"metadata":{},"spec":{"release":{"name":"","namespace":""}},` +
+				`"status":{"state":"Failed","objects":{"tracked":0,"drifted":0,"contended":0,"waiting":0}}}`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
