@@ -91,7 +91,7 @@ type node struct {
 	keys     []mergeKey // of a keyedList
 	unique   []string   // of a keyedList: fields whose value also identifies an element
 	ordered  bool       // of a keyedList: the order of the declared elements matters
-	siblings bool       // of a keyedList: elements that share the first key are in order; a strategic merge knows no other
+	siblings bool       // of a keyedList: elements that share the first key are in order; a merge knows no other
 	lastOne  bool       // of a keyedList: of several elements with one key only the last counts
 	edited   bool       // of a setList: an undeclared element at the place of a missing one is that one, edited
 	merged   bool       // of an atomicList: a server-side apply merges it all the same
