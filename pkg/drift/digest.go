@@ -1,102 +1,184 @@
 package drift
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
 	"hash/maphash"
-	"math"
 	"math/bits"
+	"math/rand/v2"
+	"slices"
+
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/rancher/helm-locker/pkg/rawjson"
 )
 
-// Hasher makes digests of live objects. Its seed is random: digests of different hashers have nothing to do with
-// each other, and nobody can prepare an object that collides with another one. Make one per process with
-// NewHasher; it is safe for concurrent use.
+// Hasher makes digests of the content of live objects: all of an object but its kind, which does not change, its
+// status and, in metadata, uid, resourceVersion, generation, managedFields, creationTimestamp and selfLink. An object
+// with the digest of one that was judged needs no second judgement.
+//
+// A digest is one pass over the JSON text that the API server sent, whatever the order of its maps: most of what a
+// watch delivers is a new status, and to decode all of that would take several times the processor time. Its seed is
+// random, so that digests of different hashers have nothing to do with each other, and nobody can prepare an object
+// that collides with another one. Make one per process with NewHasher; it is safe for concurrent use.
 type Hasher struct{ seed maphash.Seed }
 
 // NewHasher returns a hasher with a new seed.
 func NewHasher() Hasher { return Hasher{seed: maphash.MakeSeed()} }
 
-// Digest hashes the content of a live object, whatever the order of its maps: all of it but status and, in
-// metadata, uid, resourceVersion, generation, managedFields, creationTimestamp and selfLink. An object with the
-// digest of one that was judged needs no second judgement.
-func (h Hasher) Digest(live map[string]any) uint64 {
-	var sum uint64
-	for key, v := range live {
-		if key == "status" {
-			continue
-		}
-		if metadata, ok := v.(map[string]any); ok && key == "metadata" {
-			sum += h.entry(key, h.metadata(metadata))
-			continue
-		}
-		sum += h.entry(key, h.value(v))
+// ErrUndecodable is returned for text that is not the JSON of an object. It does not tell why not, because the decoder
+// quotes values, and they may be those of a Secret.
+var ErrUndecodable = errors.New("the text is not the JSON of an object")
+
+// DigestJSON returns the digest of the object that the text stands for. It fails for text that cannot be decoded, as
+// far as that shows in what is hashed.
+func (h Hasher) DigestJSON(text []byte) (uint64, error) {
+	if digest, ok := h.walk(text); ok {
+		return digest, nil
 	}
-	return mix(sum, uint64(len(live)))
+	var live map[string]any
+	if utiljson.Unmarshal(text, &live) != nil {
+		return 0, ErrUndecodable
+	}
+	return h.Digest(live), nil
 }
 
-func (h Hasher) metadata(metadata map[string]any) uint64 {
-	var sum uint64
-	for key, v := range metadata {
-		switch key {
-		case "uid", "resourceVersion", "generation", "managedFields", "creationTimestamp", "selfLink":
-			continue
+// Digest returns the digest of a decoded object.
+func (h Hasher) Digest(live map[string]any) uint64 {
+	if text, err := json.Marshal(live); err == nil {
+		if digest, ok := h.walk(text); ok {
+			return digest
 		}
-		sum += h.entry(key, h.value(v))
 	}
-	return mix(sum, tagMap)
+	return rand.Uint64() // of what was not decoded from JSON: judged whenever it changes
+}
+
+func (h Hasher) walk(text []byte) (digest uint64, ok bool) {
+	w := walk{Hasher: h, text: text}
+	start := rawjson.Space(text, 0)
+	if start == len(text) || text[start] != '{' {
+		return 0, false
+	}
+	digest, end, err := w.collection(start, w.topLevel)
+	return digest, err == nil && rawjson.Space(text, end) == len(text)
 }
 
 // Tags keep values of different types apart. They are random bits without meaning.
 const (
-	tagNil   uint64 = 0x9e3779b97f4a7c15
-	tagTrue  uint64 = 0xbf58476d1ce4e5b9
-	tagFalse uint64 = 0x94d049bb133111eb
-	tagInt   uint64 = 0xd6e8feb86659fd93
-	tagFloat uint64 = 0xa0761d6478bd642f
-	tagMap   uint64 = 0xe7037ed1a0b428db
-	tagList  uint64 = 0x8ebc6af09c88c6e3
-	tagEntry uint64 = 0x589965cc75374cc3
+	tagString uint64 = 0x9e3779b97f4a7c15
+	tagWord   uint64 = 0xd6e8feb86659fd93
+	tagMap    uint64 = 0xe7037ed1a0b428db
+	tagList   uint64 = 0x8ebc6af09c88c6e3
 )
 
-// entry hashes a key with its value. Entries of a map are added up, which makes their order irrelevant; the keyed
-// hash in each keeps the sums unpredictable.
-func (h Hasher) entry(key string, value uint64) uint64 {
-	return mix(maphash.String(h.seed, key)^tagEntry, value)
+// walk is one pass over the text of an object.
+type walk struct {
+	Hasher
+	text  []byte
+	depth int
 }
 
-func (h Hasher) value(v any) uint64 {
-	switch x := v.(type) {
-	case string:
-		return maphash.String(h.seed, x)
-	case map[string]any:
-		sum := uint64(len(x))
-		for key, e := range x {
-			sum += h.entry(key, h.value(e))
-		}
-		return mix(sum, tagMap)
-	case []any:
-		sum := uint64(len(x))
-		for _, e := range x {
-			sum = mix(sum, h.value(e))
-		}
-		return mix(sum, tagList)
-	case nil:
-		return h.bits(0, tagNil)
-	case bool:
-		if x {
-			return h.bits(0, tagTrue)
-		}
-		return h.bits(0, tagFalse)
-	case float64:
-		if whole, ok := wholeNumber(x); ok {
-			return h.bits(uint64(whole), tagInt)
-		}
-		return h.bits(math.Float64bits(x), tagFloat)
+// hash returns the digest of a value and its end; a value that does not count has none.
+type hash func(name []byte, at int) (digest uint64, counts bool, end int, err error)
+
+func (w *walk) topLevel(name []byte, at int) (digest uint64, counts bool, end int, err error) {
+	switch {
+	case string(name) == "status", string(name) == "kind", string(name) == "apiVersion":
+		end, err = rawjson.Skip(w.text, at)
+		return 0, false, end, err
+	case string(name) == "metadata" && at < len(w.text) && w.text[at] == '{':
+		digest, end, err = w.collection(at, w.metadata)
+		return digest, true, end, err
 	}
-	return h.bits(uint64(integer(v)), tagInt)
+	return w.content(name, at)
 }
 
-// bits hashes a fixed-size value with the seed.
-func (h Hasher) bits(v, tag uint64) uint64 {
-	return maphash.Comparable(h.seed, [2]uint64{v, tag})
+func (w *walk) metadata(name []byte, at int) (digest uint64, counts bool, end int, err error) {
+	switch string(name) {
+	case "uid", "resourceVersion", "generation", "managedFields", "creationTimestamp", "selfLink":
+		end, err = rawjson.Skip(w.text, at)
+		return 0, false, end, err
+	}
+	return w.content(name, at)
+}
+
+func (w *walk) content(_ []byte, at int) (digest uint64, counts bool, end int, err error) {
+	digest, end, err = w.value(at)
+	return digest, true, end, err
+}
+
+var (
+	errTwice = errors.New("a name appears twice in a map")
+	errDeep  = errors.New("nested too deep")
+)
+
+// deepest is how deep values are followed: as deep as the decoder follows them.
+const deepest = 10000
+
+// collection hashes a map or a list. Entries of a map are added up, which makes their order irrelevant; the keyed hash
+// in each keeps the sums unpredictable. A name that appears twice is an error: the decoder takes the last one.
+func (w *walk) collection(i int, value hash) (sum uint64, end int, err error) {
+	if w.depth++; w.depth > deepest {
+		return 0, i, errDeep
+	}
+	var few [32]uint64 // most maps are small, and then this takes no memory
+	names, list := few[:0], w.text[i] == '['
+	end, err = rawjson.Walk(w.text, i, func(name []byte, at int) (int, error) {
+		key := maphash.Bytes(w.seed, name)
+		digest, counts, end, err := value(name, at)
+		if list {
+			sum = mix(sum, digest)
+			return end, err
+		}
+		names = append(names, key)
+		if counts {
+			sum += mix(key, digest)
+		}
+		return end, err
+	})
+	w.depth--
+	if list {
+		return mix(sum, tagList), end, err
+	}
+	slices.Sort(names)
+	if err == nil && len(slices.Compact(names)) < len(names) {
+		err = errTwice
+	}
+	return mix(sum, tagMap), end, err
+}
+
+func (w *walk) value(i int) (digest uint64, end int, err error) {
+	if i >= len(w.text) {
+		return 0, i, rawjson.ErrSyntax
+	}
+	switch w.text[i] {
+	case '"':
+		content, end, err := rawjson.String(w.text, i)
+		return maphash.Bytes(w.seed, content) ^ tagString, end, err
+	case '{', '[':
+		return w.collection(i, w.content)
+	}
+	if end, err = rawjson.Skip(w.text, i); err != nil {
+		return 0, end, err
+	}
+	word, err := canonical(w.text[i:end])
+	return maphash.Bytes(w.seed, word) ^ tagWord, end, err
+}
+
+// canonical returns a number as it is written after it was decoded. It returns true, false and null as they are.
+func canonical(word []byte) ([]byte, error) {
+	if len(word) < 19 && !bytes.ContainsAny(word, "-.eE") || word[0] > '9' {
+		return word, nil
+	}
+	var v any
+	if utiljson.Unmarshal(word, &v) != nil {
+		return nil, rawjson.ErrSyntax
+	}
+	if v == 0.0 {
+		return []byte("0"), nil // and not "-0"
+	}
+	return json.Marshal(v)
 }
 
 // mix combines two hashes; mix(a, b) and mix(b, a) differ.

@@ -1,12 +1,13 @@
 // Package rawjson walks over JSON text without decoding it: it finds where values begin and end and hands out parts
-// of the text itself, so that looking at two fields of a large object costs one pass and no memory. It is made for
-// what an API server sends. It never reads past the text and always ends, but it does not prove the text to be
-// JSON: what it skips it only measures. Whoever needs that proof decodes.
+// of the text itself. It is made for what an API server sends: it never reads past the text and always ends, but what
+// it skips it does not check.
 package rawjson
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
+	"unicode/utf8"
 )
 
 // ErrSyntax is returned for text that is not JSON, or that ends too early.
@@ -14,34 +15,14 @@ var ErrSyntax = errors.New("text that is not JSON")
 
 // Space returns the position of the first byte at or after i that is not white space.
 func Space(text []byte, i int) int {
-	for i < len(text) {
-		switch text[i] {
-		case ' ', '\n', '\r', '\t':
-			i++
-		default:
-			return i
-		}
+	for i < len(text) && (text[i] == ' ' || text[i] == '\n' || text[i] == '\r' || text[i] == '\t') {
+		i++
 	}
 	return i
 }
 
-// Skip returns the end of the value that begins at i, which is the position of its first byte.
+// Skip returns the end of the value that begins at i.
 func Skip(text []byte, i int) (end int, err error) {
-	if i >= len(text) {
-		return i, ErrSyntax
-	}
-	switch c := text[i]; c {
-	case '"':
-		return skipString(text, i)
-	case '{', '[':
-		return skipNested(text, i)
-	default:
-		return skipWord(text, i)
-	}
-}
-
-// skipNested skips an object or a list by counting what opens and closes outside of strings.
-func skipNested(text []byte, i int) (end int, err error) {
 	depth := 0
 	for i < len(text) {
 		switch text[i] {
@@ -49,16 +30,26 @@ func skipNested(text []byte, i int) (end int, err error) {
 			if i, err = skipString(text, i); err != nil {
 				return i, err
 			}
-			continue
 		case '{', '[':
 			depth++
+			i++
+			continue
 		case '}', ']':
 			depth--
-			if depth == 0 {
-				return i + 1, nil
+			i++
+		default:
+			if depth > 0 {
+				i++
+				continue
 			}
+			return skipWord(text, i)
 		}
-		i++
+		if depth == 0 {
+			return i, nil
+		}
+		if depth < 0 {
+			break
+		}
 	}
 	return i, ErrSyntax
 }
@@ -83,97 +74,67 @@ func skipString(text []byte, i int) (end int, err error) {
 
 // skipWord skips a number, true, false or null: all that runs up to the next delimiter.
 func skipWord(text []byte, i int) (end int, err error) {
-	for end = i; end < len(text); end++ {
-		switch text[end] {
-		case ',', '}', ']', ':', '"', '{', '[', ' ', '\n', '\r', '\t':
-			if end == i {
+	length := bytes.IndexAny(text[i:], ",]}:\"{[ \n\r\t")
+	switch {
+	case length == 0:
+		return i, ErrSyntax
+	case length < 0:
+		return len(text), nil
+	}
+	return i + length, nil
+}
+
+// String returns what the string that begins at i stands for, and the position after its closing quote. Mostly that is
+// part of the text.
+func String(text []byte, i int) (content []byte, end int, err error) {
+	if i >= len(text) || text[i] != '"' {
+		return nil, i, ErrSyntax
+	}
+	if end, err = skipString(text, i); err != nil {
+		return nil, end, err
+	}
+	content = text[i+1 : end-1]
+	if bytes.IndexByte(content, '\\') < 0 && utf8.Valid(content) {
+		return content, end, nil
+	}
+	var unquoted string
+	if json.Unmarshal(text[i:end], &unquoted) != nil {
+		return nil, i, ErrSyntax
+	}
+	return []byte(unquoted), end, nil
+}
+
+// Walk calls each for every entry of the object, or element of the list, that begins at i, with the position of its
+// value; each returns the end of the value. Elements have no name. An error of each ends the walk.
+func Walk(text []byte, i int, each func(name []byte, at int) (end int, err error)) (end int, err error) {
+	if i >= len(text) || text[i] != '{' && text[i] != '[' {
+		return i, ErrSyntax
+	}
+	object, closing := text[i] == '{', text[i]+2 // '{' and '}' are two apart, and so are '[' and ']'
+	i = Space(text, i+1)
+	if i < len(text) && text[i] == closing {
+		return i + 1, nil
+	}
+	for {
+		var name []byte
+		if object {
+			if name, i, err = String(text, i); err != nil {
+				return i, err
+			}
+			if i = Space(text, i); i >= len(text) || text[i] != ':' {
 				return i, ErrSyntax
 			}
-			return end, nil
+			i = Space(text, i+1)
 		}
-	}
-	return end, nil
-}
-
-// String returns what is between the quotes of the string that begins at i, and the position after its closing quote.
-// Content with escapes in it is not plain: Unquote makes text of it. Plain content may still be invalid UTF-8.
-func String(text []byte, i int) (content []byte, end int, plain bool, err error) {
-	if i >= len(text) || text[i] != '"' {
-		return nil, i, false, ErrSyntax
-	}
-	i++
-	length := bytes.IndexByte(text[i:], '"')
-	if length < 0 {
-		return nil, len(text), false, ErrSyntax
-	}
-	escape := bytes.IndexByte(text[i:i+length], '\\')
-	if escape < 0 {
-		return text[i : i+length], i + length + 1, true, nil
-	}
-	for end = i + escape; end < len(text); end++ {
-		switch text[end] {
-		case '\\':
-			end++
-		case '"':
-			return text[i:end], end + 1, false, nil
-		}
-	}
-	return nil, len(text), false, ErrSyntax
-}
-
-// Object calls each for every entry of the object that begins at i, with what is between the quotes of its name (see
-// String) and the position of its value; each returns the end of the value. An error of each ends the walk, too.
-func Object(text []byte, i int, each func(name []byte, plain bool, at int) (end int, err error)) (end int, err error) {
-	if i >= len(text) || text[i] != '{' {
-		return i, ErrSyntax
-	}
-	i = Space(text, i+1)
-	if i < len(text) && text[i] == '}' {
-		return i + 1, nil
-	}
-	for {
-		name, after, plain, err := String(text, i)
-		if err != nil {
-			return i, err
-		}
-		if i = Space(text, after); i >= len(text) || text[i] != ':' {
-			return i, ErrSyntax
-		}
-		if i, err = each(name, plain, Space(text, i+1)); err != nil {
+		if i, err = each(name, i); err != nil {
 			return i, err
 		}
 		i = Space(text, i)
 		switch {
+		case i < len(text) && text[i] == closing:
+			return i + 1, nil
 		case i < len(text) && text[i] == ',':
 			i = Space(text, i+1)
-		case i < len(text) && text[i] == '}':
-			return i + 1, nil
-		default:
-			return i, ErrSyntax
-		}
-	}
-}
-
-// Array calls each for every element of the list that begins at i, with its position; each returns its end. An error of
-// each ends the walk, too.
-func Array(text []byte, i int, each func(at int) (end int, err error)) (end int, err error) {
-	if i >= len(text) || text[i] != '[' {
-		return i, ErrSyntax
-	}
-	i = Space(text, i+1)
-	if i < len(text) && text[i] == ']' {
-		return i + 1, nil
-	}
-	for {
-		if i, err = each(i); err != nil {
-			return i, err
-		}
-		i = Space(text, i)
-		switch {
-		case i < len(text) && text[i] == ',':
-			i = Space(text, i+1)
-		case i < len(text) && text[i] == ']':
-			return i + 1, nil
 		default:
 			return i, ErrSyntax
 		}

@@ -5,27 +5,20 @@ import (
 	"testing"
 )
 
-// parts takes a value apart by Object and Array and puts it together again by encoding/json.
+// parts takes a value apart by Walk and puts it together again by encoding/json.
 func parts(t *testing.T, text []byte, i int) (value any, end int, err error) {
 	t.Helper()
 	switch {
 	case i < len(text) && text[i] == '{':
 		m := map[string]any{}
-		end, err = Object(text, i, func(name []byte, plain bool, at int) (int, error) {
-			if !plain {
-				var err error
-				if name, err = Unquote(nil, name); err != nil {
-					return at, err
-				}
-			}
-			v, end, err := parts(t, text, at)
-			m[string(name)] = v
+		end, err = Walk(text, i, func(name []byte, at int) (end int, err error) {
+			m[string(name)], end, err = parts(t, text, at)
 			return end, err
 		})
 		return m, end, err
 	case i < len(text) && text[i] == '[':
 		l := []any{}
-		end, err = Array(text, i, func(at int) (int, error) {
+		end, err = Walk(text, i, func(_ []byte, at int) (int, error) {
 			v, end, err := parts(t, text, at)
 			l = append(l, v)
 			return end, err
@@ -86,22 +79,6 @@ func FuzzSkip(f *testing.F) {
 		}
 		if err == nil && end > len(text) {
 			t.Errorf("%q: ends at %d", text, end)
-		}
-	})
-}
-
-func FuzzUnquote(f *testing.F) {
-	for _, text := range []string{`a`, `\n\"`, `\ud83d\ude00`, `\ud83d`, `\ude00x`, "\xff", `\u00`, `\q`} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, content string) {
-		var want string
-		if json.Unmarshal([]byte(`"`+content+`"`), &want) != nil {
-			return
-		}
-		got, err := Unquote(nil, []byte(content))
-		if err != nil || string(got) != want {
-			t.Errorf("%q: got %q, want %q: %v", content, got, want, err)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -11,18 +12,16 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/iotest"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/runtime/serializer/streaming"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 
 	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/rawjson"
 )
 
 var deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
@@ -32,24 +31,6 @@ const (
 		`"annotations":{"k8s.io/initial-events-end":"true"}}}}`
 	expiredText = `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"too old","reason":"Expired","code":410}`
 )
-
-// deliver reads an event as the REST client does.
-func deliver(t testing.TB, info runtime.SerializerInfo, event []byte, to func(*Live)) {
-	got := metav1.WatchEvent{}
-	if _, _, err := info.StreamSerializer.Serializer.Decode(event, nil, &got); err != nil {
-		t.Fatal(err)
-	}
-	obj, err := runtime.Decode(info.Serializer, got.Object.Raw)
-	if err != nil {
-		t.Fatal(err)
-	}
-	live, ok := obj.(*Live)
-	if !ok {
-		t.Fatalf("read a %T", obj)
-	}
-	to(live)
-	live.release()
-}
 
 // serve returns a client of an API server that answers so.
 func serve(t *testing.T, answer http.HandlerFunc) *Client {
@@ -77,7 +58,7 @@ func TestAWatchDeliversObjectsBookmarksAndErrors(t *testing.T) {
 	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		asked = r.URL.String()
 		reply(t, w, http.StatusOK, `{"type":"ADDED","object":`+webText+"}\n"+bookmarkText+"\n"+
-			`{"type":"DELETED","object":`+webText+`}{"type":"ERROR","object":`+expiredText+"}\n")
+			`{"type":"DELETED","object":`+webText+"}\n"+`{"type":"ERROR","object":`+expiredText+"}\n")
 	})
 	watch, err := c.Watch(t.Context(), deployments,
 		metav1.ListOptions{LabelSelector: HelmSelector, ResourceVersion: "3"})
@@ -282,61 +263,15 @@ type troubles struct {
 
 func (n *troubles) Troubled(schema.GroupVersionKind) { n.troubled <- struct{}{} }
 
-// frames reads all frames of a stream as the REST client does.
-func frames(r io.Reader) (all []string, err error) {
-	d := streaming.NewDecoder(framer{}.NewFrameReader(io.NopCloser(r)), keeper{&all})
-	for {
-		if _, _, err := d.Decode(nil, nil); err != nil {
-			return all, err
-		}
-	}
-}
-
-// keeper is a decoder that keeps what it gets.
-type keeper struct{ all *[]string }
-
-func (k keeper) Decode(
-	text []byte, _ *schema.GroupVersionKind, _ runtime.Object,
-) (runtime.Object, *schema.GroupVersionKind, error) {
-	*k.all = append(*k.all, string(text))
-	return nil, nil, nil
-}
-
-func TestAStreamIsSplitIntoValuesHoweverItIsLaidOut(t *testing.T) {
-	long := `{"a":"` + strings.Repeat(`x\"}`, 20000) + `"}`
-	values := []string{`{"a":1}`, "{\n\"a\":{}\n,\"b\":{}\n}", long, "{\n \"b\": [\n  {}\n ]\n}", `{"\\":"\\"}`,
-		`{"c":"}{\\\""}`, long}
-	for _, gap := range []string{"\n", "", " \r\n\n"} {
-		stream := strings.Join(values, gap) + gap
-		for name, r := range map[string]io.Reader{
-			"at once": strings.NewReader(stream), "byte by byte": iotest.OneByteReader(strings.NewReader(stream)),
-			"by halves": iotest.HalfReader(strings.NewReader(stream)),
-		} {
-			got, err := frames(r)
-			if !errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-				t.Errorf("%s: ends with %v", name, err)
-			}
-			if len(got) != len(values) {
-				t.Fatalf("%s: %d values", name, len(got))
-			}
-			for i := range got {
-				if got[i] != values[i] {
-					t.Errorf("%s: value %d is %.80q", name, i, got[i])
-				}
-			}
-		}
-	}
-}
-
 func TestAStreamThatBreaksOffIsNotAtItsEnd(t *testing.T) {
-	for _, stream := range []string{`{"a":1}{"a":`, `{`, `{"a":"`, `{"a":"\`} {
-		if _, err := frames(strings.NewReader(stream)); !errors.Is(err, io.ErrUnexpectedEOF) {
-			t.Errorf("%s ends with %v", stream, err)
-		}
-	}
-	for _, stream := range []string{`x`, `}`, `"a"`, `1`, `<html>`} {
-		if _, err := frames(strings.NewReader(stream)); err == nil || errors.Is(err, io.EOF) {
-			t.Errorf("%s ends with %v", stream, err)
+	for stream, want := range map[string]error{
+		"": io.EOF, `{"type":"ADDED","obj`: io.ErrUnexpectedEOF,
+		"x\n": rawjson.ErrSyntax, "}\n": rawjson.ErrSyntax, "<html>\n": rawjson.ErrSyntax,
+		"{\n": rawjson.ErrSyntax, `{"type":"ADDED","object":{"metadata":{"name":` + "\n": rawjson.ErrSyntax,
+	} {
+		e := &events{lines: bufio.NewReader(strings.NewReader(stream))}
+		if _, _, err := e.Decode(); !errors.Is(err, want) {
+			t.Errorf("%q ends with %v, want %v", stream, err, want)
 		}
 	}
 }

@@ -1,10 +1,8 @@
 package watch
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,50 +16,59 @@ import (
 
 // Live is a live object as the API server sent it: JSON text that is not decoded, because most of what a watch delivers
 // is news of a status, and its digest tells that. Of the metadata, namespace, name and resourceVersion are set, and
-// GetAnnotations works; for all else decode it. It is only valid during the call that hands it over.
+// GetAnnotations works; for all else decode it.
 type Live struct {
 	metav1.ObjectMeta
-	text   []byte
-	buffer *[]byte // where text goes when it is not needed any more; nil for nowhere
+	kind        metav1.TypeMeta // of an object whose text does not tell
+	text        []byte
+	annotations []byte // of text; nil for none
 }
 
-// buffers are for the texts of watched objects, of which most are needed for a few microseconds.
-var buffers = sync.Pool{New: func() any { return new([]byte) }}
-
-// largestBuffer is how large a buffer may be that is kept for the next object.
-const largestBuffer = 64 << 10
-
-// newLive returns an object with a copy of text.
-func newLive(text []byte) *Live {
-	l := &Live{}
-	if len(text) > largestBuffer {
-		l.text = bytes.Clone(text)
-		return l
+// newLive returns the object that text is, of a kind that text may not tell.
+func newLive(text []byte, kind metav1.TypeMeta) (*Live, error) {
+	l := &Live{text: text, kind: kind}
+	_, err := rawjson.Walk(text, rawjson.Space(text, 0), func(name []byte, at int) (int, error) {
+		if string(name) == "metadata" {
+			return rawjson.Walk(text, at, l.readMetadata)
+		}
+		return rawjson.Skip(text, at)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the metadata of an object: %w", err)
 	}
-	l.buffer = buffers.Get().(*[]byte)
-	*l.buffer = append((*l.buffer)[:0], text...)
-	l.text = *l.buffer
-	return l
+	return l, nil
 }
 
-// release ends the use of an object: nobody may call its methods any more.
-func (l *Live) release() {
-	if l.buffer == nil {
-		return
+func (l *Live) readMetadata(name []byte, at int) (end int, err error) {
+	var value []byte
+	switch string(name) {
+	case "namespace":
+		value, end, err = rawjson.String(l.text, at)
+		l.Namespace = string(value)
+	case "name":
+		value, end, err = rawjson.String(l.text, at)
+		l.Name = string(value)
+	case "resourceVersion":
+		value, end, err = rawjson.String(l.text, at)
+		l.ResourceVersion = string(value)
+	case "annotations":
+		end, err = rawjson.Skip(l.text, at)
+		l.annotations = l.text[at:end]
+	default:
+		end, err = rawjson.Skip(l.text, at)
 	}
-	buffers.Put(l.buffer)
-	l.buffer, l.text = nil, nil
+	return end, err
 }
 
-// LargeObject is from how many bytes of JSON on an object is a large one. Hardly any is, but for definitions and
+// largeObject is from how many bytes of JSON on an object is a large one. Hardly any is, but for definitions and
 // dashboards.
-const LargeObject = 64 << 10
+const largeObject = 64 << 10
 
 // Large reports whether the object is a large one.
-func (l *Live) Large() bool { return len(l.text) > LargeObject }
+func (l *Live) Large() bool { return len(l.text) > largeObject }
 
 // IsLarge reports whether a decoded object is a large one. Counted are its texts.
-func IsLarge(obj *unstructured.Unstructured) bool { return textsOf(obj.Object) > LargeObject }
+func IsLarge(obj *unstructured.Unstructured) bool { return textsOf(obj.Object) > largeObject }
 
 func textsOf(value any) (bytes int) {
 	switch v := value.(type) {
@@ -85,8 +92,12 @@ func (l *Live) Digest(hasher drift.Hasher) (uint64, error) { return hasher.Diges
 // Decode returns the whole object, a new one with every call.
 func (l *Live) Decode() (*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{}
-	if utiljson.Unmarshal(l.text, &u.Object) != nil {
+	if utiljson.Unmarshal(l.text, &u.Object) != nil || u.Object == nil {
 		return nil, fmt.Errorf("%s/%s: %w", l.Namespace, l.Name, drift.ErrUndecodable)
+	}
+	if u.GetKind() == "" {
+		u.SetAPIVersion(l.kind.APIVersion)
+		u.SetKind(l.kind.Kind)
 	}
 	return u, nil
 }
@@ -94,22 +105,7 @@ func (l *Live) Decode() (*unstructured.Unstructured, error) {
 // GetAnnotations decodes the annotations of the object; nil for none, and for those that are not as they have to be.
 func (l *Live) GetAnnotations() map[string]string {
 	var annotations map[string]string
-	err := entriesOf(l.text, func(name []byte, at int) (int, error) {
-		if string(name) != "metadata" {
-			return rawjson.Skip(l.text, at)
-		}
-		return rawjson.Object(l.text, at, func(name []byte, _ bool, at int) (int, error) {
-			end, err := rawjson.Skip(l.text, at)
-			if err != nil || string(name) != "annotations" {
-				return end, err
-			}
-			if err := json.Unmarshal(l.text[at:end], &annotations); err != nil {
-				return end, err
-			}
-			return end, errFound
-		})
-	})
-	if err != nil && err != errFound { //nolint:errorlint // errFound comes as it is
+	if json.Unmarshal(l.annotations, &annotations) != nil {
 		return nil
 	}
 	return annotations
@@ -118,84 +114,9 @@ func (l *Live) GetAnnotations() map[string]string {
 // GetObjectKind says nothing: the kind is the one that was asked for.
 func (l *Live) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
 
-// DeepCopyObject makes a copy, with a text of its own.
+// DeepCopyObject returns the object itself with metadata of its own: nobody changes its text.
 func (l *Live) DeepCopyObject() runtime.Object {
-	return &Live{ObjectMeta: *l.DeepCopy(), text: bytes.Clone(l.text)}
-}
-
-// errFound ends a walk early.
-var errFound = fmt.Errorf("found")
-
-// read fills in what is known of the object from its text.
-func (l *Live) read() error {
-	err := entriesOf(l.text, func(name []byte, at int) (int, error) {
-		if string(name) != "metadata" {
-			return rawjson.Skip(l.text, at)
-		}
-		end, err := rawjson.Object(l.text, at, func(name []byte, _ bool, at int) (end int, err error) {
-			switch string(name) {
-			case "namespace":
-				l.Namespace, end, err = stringAt(l.text, at)
-			case "name":
-				l.Name, end, err = stringAt(l.text, at)
-			case "resourceVersion":
-				l.ResourceVersion, end, err = stringAt(l.text, at)
-			default:
-				end, err = rawjson.Skip(l.text, at)
-			}
-			if err == nil && l.Name != "" && l.Namespace != "" && l.ResourceVersion != "" {
-				err = errFound // before the managed fields, which are most of the metadata
-			}
-			return end, err
-		})
-		if err == nil {
-			// What comes after the metadata is left to those who need it.
-			err = errFound
-		}
-		return end, err
-	})
-	if err != nil && err != errFound { //nolint:errorlint // errFound comes as it is
-		return fmt.Errorf("read the metadata of an object: %w", err)
-	}
-	return nil
-}
-
-// withKind returns the text of an object with the entries of kind, an object too, put first if it says nothing
-// about its kind.
-func withKind(text, kind []byte) []byte {
-	said := false
-	err := entriesOf(text, func(name []byte, at int) (int, error) {
-		if said = string(name) == "kind" || string(name) == "apiVersion"; said {
-			return at, errFound
-		}
-		return rawjson.Skip(text, at)
-	})
-	if said || err != nil { // what is no object shows when it is read
-		return text
-	}
-	rest := text[rawjson.Space(text, 0)+1:]
-	if rest[rawjson.Space(rest, 0)] == '}' {
-		return kind
-	}
-	return bytes.Join([][]byte{kind[:len(kind)-1], rest}, []byte(","))
-}
-
-// entriesOf walks over the entries of the object that is all of text.
-func entriesOf(text []byte, each func(name []byte, at int) (int, error)) error {
-	_, err := rawjson.Object(text, rawjson.Space(text, 0),
-		func(name []byte, _ bool, at int) (int, error) { return each(name, at) })
-	return err
-}
-
-// stringAt returns the string at a position of text. Anything else is none.
-func stringAt(text []byte, at int) (string, int, error) {
-	if at < len(text) && text[at] != '"' {
-		end, err := rawjson.Skip(text, at)
-		return "", end, err
-	}
-	content, end, plain, err := rawjson.String(text, at)
-	if err == nil && !plain {
-		content, err = rawjson.Unquote(nil, content)
-	}
-	return string(content), end, err
+	c := *l
+	l.DeepCopyInto(&c.ObjectMeta)
+	return &c
 }

@@ -7,18 +7,19 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/rancher/helm-locker/pkg/drift"
 )
 
-const webText = `{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"name":"web","namespace":"apps","uid":"u","resourceVersion":"7",
-"annotations":{"meta.helm.sh/release-name":"we\u0062","meta.helm.sh/release-namespace":"apps"},"managedFields":[{"f":"}\""}]},"status":{"x":1}}`
+const webText = `{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"name":"web","namespace":"apps","uid":"u","resourceVersion":"7",` +
+	`"annotations":{"meta.helm.sh/release-name":"we\u0062","meta.helm.sh/release-namespace":"apps"},"managedFields":[{"f":"}\""}]},"status":{"x":1}}`
 
 func TestLiveKnowsItsNameItsVersionAndItsAnnotations(t *testing.T) {
-	l := newLive([]byte(webText))
-	if err := l.read(); err != nil {
+	l, err := newLive([]byte(webText), metav1.TypeMeta{})
+	if err != nil {
 		t.Fatal(err)
 	}
 	if l.Namespace != "apps" || l.Name != "web" || l.ResourceVersion != "7" {
@@ -27,16 +28,25 @@ func TestLiveKnowsItsNameItsVersionAndItsAnnotations(t *testing.T) {
 	if a := l.GetAnnotations(); len(a) != 2 || a["meta.helm.sh/release-name"] != "web" {
 		t.Errorf("annotations %v", a)
 	}
-	for _, text := range []string{`{"metadata":{"annotations":3}}`, `{"metadata":3}`, `{"metadata":{}}`, `{}`,
-		`{"a":`} {
-		if a := newLive([]byte(text)).GetAnnotations(); len(a) != 0 {
-			t.Errorf("%s has annotations %v", text, a)
+	for _, text := range []string{`{"metadata":{"annotations":3}}`, `{"metadata":{}}`, `{}`} {
+		l, err := newLive([]byte(text), metav1.TypeMeta{})
+		if err != nil || len(l.GetAnnotations()) != 0 {
+			t.Errorf("%s has annotations %v, %v", text, l.GetAnnotations(), err)
+		}
+	}
+	for _, text := range []string{`{"metadata":3}`, `{"metadata":{"name":3}}`, `{"a":`, `x`, ``} {
+		if _, err := newLive([]byte(text), metav1.TypeMeta{}); err == nil {
+			t.Errorf("%s is an object", text)
 		}
 	}
 }
 
 func TestLiveIsWhatItIsDecodedTo(t *testing.T) {
-	h, l := drift.NewHasher(), newLive([]byte(webText))
+	h := drift.NewHasher()
+	l, err := newLive([]byte(webText), metav1.TypeMeta{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	u, err := l.Decode()
 	if err != nil {
 		t.Fatal(err)
@@ -47,21 +57,6 @@ func TestLiveIsWhatItIsDecodedTo(t *testing.T) {
 	digest, err := l.Digest(h)
 	if err != nil || digest != h.Digest(u.Object) {
 		t.Errorf("another digest than the decoded object: %v", err)
-	}
-}
-
-// A copy lives on when the text of the object has gone to another one.
-func TestACopyOutlivesTheObject(t *testing.T) {
-	l := newLive([]byte(webText))
-	c, ok := l.DeepCopyObject().(*Live)
-	if !ok {
-		t.Fatal("the copy is something else")
-	}
-	text := l.text
-	l.release()
-	clear(text[:cap(text)])
-	if u, err := c.Decode(); err != nil || u.GetName() != "web" {
-		t.Errorf("the copy is %v, %v", u, err)
 	}
 }
 

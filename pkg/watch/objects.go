@@ -22,8 +22,7 @@ import (
 // HelmSelector selects the objects that Helm manages: Helm sets this label on every object it applies.
 const HelmSelector = manifest.ManagedByLabel + "=" + manifest.ManagedByHelm
 
-// Sink judges the events of the watched kinds. Its methods must return quickly; calls for one kind come in order. A
-// Live is valid until the method returns.
+// Sink judges the events of the watched kinds. Its methods must return quickly; calls for one kind come in order.
 type Sink interface {
 	// Observed: the object exists and is so.
 	Observed(gvk schema.GroupVersionKind, obj *Live)
@@ -120,8 +119,7 @@ const listPage = 250
 // listTimeout bounds a list in all; the client has no limit of its own, as watches have none.
 const listTimeout = time.Minute
 
-// List hands every object of a kind that Helm manages to each, one after the other; a Live is valid until each
-// returns. An empty namespace stands for all.
+// List hands every object of a kind that Helm manages to each, one after the other. An empty namespace stands for all.
 func (o *Objects) List(ctx context.Context, kind Kind, namespace string, each func(*Live)) error {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
@@ -235,12 +233,12 @@ func (o *Objects) listWatch(kind Kind, of func() *feed) *cache.ListWatch {
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
 			opts.LabelSelector = HelmSelector
-			list, deliver := &LiveList{}, of().Transformer()
+			list, deliver := &metav1.List{}, of().Transformer()
 			var err error
 			list.ListMeta, err = o.client.List(ctx, kind.GVR, "", opts, func(live *Live) error {
 				name, err := deliver(live)
 				if listed, ok := name.(*listedObject); ok {
-					list.Items = append(list.Items, listed)
+					list.Items = append(list.Items, runtime.RawExtension{Object: listed})
 				}
 				return err
 			})
@@ -262,14 +260,12 @@ type kindSink struct {
 
 func (k *kindSink) observed(obj runtime.Object) {
 	if live, ok := obj.(*Live); ok {
-		defer live.release()
 		k.to.Observed(k.gvk, live)
 	}
 }
 
 func (k *kindSink) gone(obj runtime.Object) {
 	if live, ok := obj.(*Live); ok {
-		defer live.release()
 		k.to.Gone(k.gvk, live)
 	}
 }

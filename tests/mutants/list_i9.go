@@ -171,7 +171,7 @@ func costFollowsLocks() []mutant {
 		},
 		{
 			promise: "I11", what: "a change of status is judged as if it were content",
-			edit: edit{"pkg/drift/digest.go", `		if key == "status" {`, `		if key == "" {`}, pkg: drift,
+			edit: edit{"pkg/drift/digest.go", `	case string(name) == "status", `, `	case `}, pkg: drift,
 			run: "TestDigestChangesWithContentOnly",
 		},
 		{

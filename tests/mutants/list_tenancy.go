@@ -165,8 +165,8 @@ func hostileInput() []mutant {
 		},
 		{
 			promise: "I12", what: "all of a list of large objects is in memory",
-			edit: edit{"pkg/watch/list.go", `		item := &Live{text: withKind(text, kind)}`, `		r.kind.Kind += string(text)
-		item := &Live{text: withKind(text, kind)}`},
+			edit: edit{"pkg/watch/list.go", `		item, err := newLive(text, kind)`, `		r.kind.Kind += string(text)
+		item, err := newLive(text, kind)`},
 			pkg: watch, run: "TestAListOfLargeObjectsIsReadOneByOne",
 		},
 		{
