@@ -106,7 +106,7 @@ func locked(tb testing.TB, schemas *drift.Schemas, releases, each int) *lock.Tab
 // What a lock knows of one object, with a share of what it knows of the release. It is the larger part of what the
 // operator holds.
 func TestMemoryOfLockedObjects(t *testing.T) {
-	const releases, each, limit = 40, 26, 1000
+	const releases, each, limit = 40, 26, 2000
 	if got := bytesEach(t, releases, each); got > limit {
 		t.Errorf("%d bytes for each object, want at most %d", got, limit)
 	}

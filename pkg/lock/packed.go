@@ -3,100 +3,58 @@ package lock
 import (
 	"bytes"
 	"compress/flate"
-	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"sync"
 )
 
-// Packed is the JSON of an object, compressed where that makes it smaller. It is the most that is kept of an
-// object, and only read when the object may have drifted.
+// Packed is the JSON of an object, compressed if it is long. It is the most that is kept of an object, and only read
+// when the object may have drifted.
 type Packed string
 
-// packedMark is the first byte of what is compressed; its length before that follows, then the stream. The JSON of
-// an object begins otherwise.
-const packedMark = 0
-
-var dictionaryBytes = []byte(dictionary)
-
-// packers holds a packer, if there is one. Only one is used at a time, as its tables take most of a megabyte; and
-// it is a pool, to hold none for long when nothing is being locked.
-var (
-	packing sync.Mutex
-	packers sync.Pool
+const (
+	// packFrom is from how many bytes on JSON is compressed. Hardly any object is as long. A record may hold text
+	// that is a hundred times as long as the record, and what is kept of that must not be.
+	packFrom = 4 << 10
+	// packedByte comes before what is compressed. JSON begins otherwise.
+	packedByte = 0
 )
 
-type packer struct {
-	writer *flate.Writer
-	out    bytes.Buffer
-}
+// writers keeps writers for the next object: a new one takes most of a megabyte.
+var writers = sync.Pool{New: func() any {
+	w, err := flate.NewWriter(nil, flate.DefaultCompression)
+	if err != nil {
+		panic(err) // only for another level
+	}
+	return w
+}}
 
 // Pack packs the JSON of an object.
 func Pack(object []byte) Packed {
-	packing.Lock()
-	defer packing.Unlock()
-	p, ok := packers.Get().(*packer)
-	if !ok {
-		p = &packer{}
-	}
-	if err := p.pack(object); err != nil { // which would be the library's own: the buffer has none
+	if len(object) < packFrom {
 		return Packed(object)
 	}
-	defer packers.Put(p)
-	if p.out.Len() >= len(object) {
+	var out bytes.Buffer
+	out.WriteByte(packedByte)
+	w := writers.Get().(*flate.Writer)
+	defer writers.Put(w)
+	w.Reset(&out)
+	_, err := w.Write(object)
+	if closed := w.Close(); err != nil || closed != nil || out.Len() >= len(object) {
 		return Packed(object)
 	}
-	return Packed(p.out.String())
+	return Packed(out.String())
 }
-
-func (p *packer) pack(object []byte) (err error) {
-	p.out.Reset()
-	p.out.WriteByte(packedMark)
-	p.out.Write(binary.AppendUvarint(nil, uint64(len(object))))
-	if p.writer != nil {
-		p.writer.Reset(&p.out)
-	} else if p.writer, err = flate.NewWriterDict(&p.out, flate.DefaultCompression, dictionaryBytes); err != nil {
-		return err
-	}
-	if _, err = p.writer.Write(object); err != nil {
-		return err
-	}
-	return p.writer.Close()
-}
-
-var errPacked = errors.New("what was packed is damaged")
 
 // JSON returns what was packed.
 func (p Packed) JSON() ([]byte, error) {
-	if p == "" || p[0] != packedMark {
+	if p == "" || p[0] != packedByte {
 		return []byte(p), nil
 	}
-	in := strings.NewReader(string(p[1:]))
-	length, err := binary.ReadUvarint(in)
+	object, err := io.ReadAll(flate.NewReader(strings.NewReader(string(p[1:]))))
 	if err != nil {
-		return nil, errPacked
-	}
-	r, ok := unpackers.Get().(unpacker)
-	if !ok {
-		return nil, errPacked
-	}
-	defer unpackers.Put(r)
-	if err := r.Reset(in, dictionaryBytes); err != nil {
-		return nil, fmt.Errorf("%w: %w", errPacked, err)
-	}
-	object := make([]byte, length)
-	if _, err := io.ReadFull(r, object); err != nil {
-		return nil, fmt.Errorf("%w: %w", errPacked, err)
+		return nil, fmt.Errorf("what was packed is damaged: %w", err)
 	}
 	return object, nil
-}
-
-// unpackers are kept as long as they are used: a new one costs more than to unpack.
-var unpackers = sync.Pool{New: func() any { return flate.NewReaderDict(strings.NewReader(""), dictionaryBytes) }}
-
-type unpacker interface {
-	io.Reader
-	flate.Resetter
 }

@@ -68,15 +68,12 @@ func charts(tb testing.TB) map[string][][]byte {
 
 func TestUnpackingGivesBackWhatWasPacked(t *testing.T) {
 	for name, objects := range charts(t) {
-		before, after := 0, 0
 		for _, object := range objects {
 			packed := lock.Pack(object)
-			before, after = before+len(object), after+len(packed)
 			same(t, packed, object)
-		}
-		t.Logf("%s: %d objects of %d bytes, packed %d", name, len(objects), before/len(objects), after/len(objects))
-		if after > before*4/10 {
-			t.Errorf("%s: %d bytes of %d remain when packed", name, after, before)
+			if len(packed) > 4<<10 && len(packed) > len(object)*6/10 {
+				t.Errorf("%s: %d bytes of %d remain when packed", name, len(packed), len(object))
+			}
 		}
 	}
 }
@@ -90,7 +87,7 @@ func same(t *testing.T, packed lock.Packed, object []byte) {
 }
 
 func TestWhatPackingMakesLargerStaysAsItIs(t *testing.T) {
-	random := make([]byte, 100)
+	random := make([]byte, 10000)
 	for i := range random {
 		random[i] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+/"[rand.IntN(64)]
 	}
@@ -103,8 +100,10 @@ func TestWhatPackingMakesLargerStaysAsItIs(t *testing.T) {
 	}
 }
 
+func long(text string) []byte { return []byte(`{"a":"` + strings.Repeat(text, 100000) + `"}`) }
+
 func TestManyMayPackAndUnpackAtOnce(t *testing.T) {
-	objects := desired(t, smallShop())
+	objects := [][]byte{long("a"), long("b"), []byte(`{}`)}
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
@@ -119,43 +118,11 @@ func TestManyMayPackAndUnpackAtOnce(t *testing.T) {
 }
 
 func TestWhatIsDamagedIsNotUnpacked(t *testing.T) {
-	packed := lock.Pack(desired(t, smallShop())[0])
-	for _, bad := range []lock.Packed{packed[:1], packed[:2], packed[:len(packed)/2], packed[:3] + "\xff\xff" +
-		packed[5:]} {
+	packed := lock.Pack(long("a"))
+	for _, bad := range []lock.Packed{packed[:1], packed[:2], packed[:len(packed)/2], packed[:1] + "\xff\xff" +
+		packed[3:]} {
 		if got, err := bad.JSON(); err == nil {
 			t.Errorf("%q is unpacked as %.100s", bad, got)
 		}
-	}
-}
-
-func BenchmarkPack(b *testing.B) {
-	for name, objects := range charts(b) {
-		var before, after int
-		packed := make([]lock.Packed, len(objects))
-		for i, object := range objects {
-			packed[i] = lock.Pack(object)
-			before, after = before+len(object), after+len(packed[i])
-		}
-		b.Run(name+"/pack", func(b *testing.B) {
-			for b.Loop() {
-				for _, object := range objects {
-					lock.Pack(object)
-				}
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(before)*1024, "ns/KiB")
-		})
-		b.Run(name+"/unpack", func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				for _, p := range packed {
-					if _, err := p.JSON(); err != nil {
-						b.Fatal(err)
-					}
-				}
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(before)*1024, "ns/KiB")
-			b.ReportMetric(float64(before)/float64(len(objects)), "B-before")
-			b.ReportMetric(float64(after)/float64(len(objects)), "B-after")
-		})
 	}
 }
