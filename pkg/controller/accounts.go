@@ -37,7 +37,7 @@ const (
 // not change its release does not own, does not compare and does not take from another release: a forged manifest
 // is neither a claim nor a way to find out about objects that its author may not see. Everything is the operator's
 // own to change where it writes in its own name.
-func (c *Controller) admit(
+func (rs *releases) admit(
 	ctx context.Context, account string, objects []*lock.Object,
 ) (admitted []*lock.Object, denied []denial, err error) {
 	if account == "" {
@@ -47,7 +47,7 @@ func (c *Controller) admit(
 	for i, o := range objects {
 		asked[i] = accounts.Object{GVR: o.GVR, Namespace: o.ID.Namespace, Name: o.ID.Name}
 	}
-	allowed, err := accounts.Rights(ctx, asked, c.clients.Accounts.MayPatch(account))
+	allowed, err := accounts.Rights(ctx, asked, rs.clients.Accounts.MayPatch(account))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -62,8 +62,8 @@ func (c *Controller) admit(
 }
 
 // hold has the objects of a release written in the name of an account, and takes those out that it may not change.
-func (c *Controller) hold(ctx context.Context, account string, ld *loaded) ([]denial, error) {
-	admitted, denied, err := c.admit(ctx, account, ld.objects)
+func (rs *releases) hold(ctx context.Context, account string, ld *loaded) ([]denial, error) {
+	admitted, denied, err := rs.admit(ctx, account, ld.objects)
 	if err != nil {
 		return nil, err
 	}
@@ -81,9 +81,9 @@ func (c *Controller) hold(ctx context.Context, account string, ld *loaded) ([]de
 
 // granted reports whether an account may change by now what it was denied. If not, that is asked again later, less
 // and less often.
-func (c *Controller) granted(ctx context.Context, key string) bool {
+func (rs *releases) granted(ctx context.Context, key string) bool {
 	var d denials
-	c.update(key, func(e *entry) {
+	rs.entries.update(key, func(e *entry) {
 		d = e.denials
 		if len(d.objects) > 0 {
 			e.denials.asked++
@@ -94,29 +94,29 @@ func (c *Controller) granted(ctx context.Context, key string) bool {
 	}
 	// Another part of them every time, should they be many.
 	first := d.asked * accounts.QuestionsAtOnce
-	mayPatch := c.clients.Accounts.MayPatch(d.account)
+	mayPatch := rs.clients.Accounts.MayPatch(d.account)
 	answers, err := accounts.AskAll(min(len(d.objects), accounts.QuestionsAtOnce), func(i int) (bool, error) {
 		o := d.objects[(first+i)%len(d.objects)]
 		return mayPatch(ctx, accounts.Object{GVR: o.gvr, Namespace: o.id.Namespace, Name: o.id.Name})
 	})
 	if err != nil {
-		c.Log.WithField("helmrelease", key).Debugf("what was denied is asked for again later: %s", safeError(err))
+		rs.Log.WithField("helmrelease", key).Debugf("what was denied is asked for again later: %s", safeError(err))
 	}
 	for _, yes := range answers {
 		if yes {
 			return true
 		}
 	}
-	c.askLater(key, d.asked)
+	rs.askLater(key, d.asked)
 	return false
 }
 
-func (c *Controller) askLater(key string, asked int) {
+func (rs *releases) askLater(key string, asked int) {
 	wait := denialLatest
 	if asked < 6 {
 		wait = min(denialSoonest<<asked, denialLatest)
 	}
-	c.releaseQueue.AddAfter(key, wait)
+	rs.queues.releases.AddAfter(key, wait)
 }
 
 // message says what the account may not do, in the words of the API server's authorizer.

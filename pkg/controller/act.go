@@ -18,32 +18,32 @@ import (
 
 // act reverts what drifted, in the order that proves that no write of Helm's is undone: the objects were observed, now
 // the record is read, then the writes go out with the observed versions; and creations are confirmed.
-func (c *Controller) act(ctx context.Context, l *lock.Lock, drifted []*verdict) {
+func (rm *remediation) act(ctx context.Context, l *lock.Lock, drifted []*verdict) {
 	for _, v := range drifted {
 		v.attribute()
 	}
 	if l.Detect {
 		for _, v := range drifted {
-			c.report(l, v)
+			rm.report(l, v)
 		}
 		return
 	}
-	if !c.leading.Load() {
+	if !rm.leading.Load() {
 		// A standby keeps what it saw, and asks the API server nothing about it again. Lead has it worked on.
 		for _, v := range drifted {
 			again := v.Observation
-			if l.Settle(v.ID, lock.Outcome{Again: &again, Waits: true, Problem: c.driftProblem(v),
-				Now: c.Clock.Now()}) {
-				c.driftQueue.Add(l.Key)
+			if l.Settle(v.ID, lock.Outcome{Again: &again, Waits: true, Problem: rm.driftProblem(v),
+				Now: rm.Clock.Now()}) {
+				rm.queues.drift.Add(l.Key)
 			}
 		}
-		if c.leading.Load() && l.Resume() { // since a moment ago: Lead may have come too early for these
-			c.driftQueue.Add(l.Key)
+		if rm.leading.Load() && l.Resume() { // since a moment ago: Lead may have come too early for these
+			rm.queues.drift.Add(l.Key)
 		}
 		return
 	}
-	if holds, err := c.holds(ctx, l); err != nil || !holds {
-		c.notNow(l, drifted, err)
+	if holds, err := rm.holds(ctx, l); err != nil || !holds {
+		rm.notNow(l, drifted, err)
 		return
 	}
 	var creations []*verdict
@@ -53,59 +53,59 @@ func (c *Controller) act(ctx context.Context, l *lock.Lock, drifted []*verdict) 
 			creations = append(creations, v)
 			continue
 		}
-		c.parallel(ctx, l, &writes, func(done func()) { c.putBack(ctx, l, v, done) })
+		rm.parallel(ctx, l, &writes, func(done func()) { rm.putBack(ctx, l, v, done) })
 	}
-	c.recreate(ctx, l, creations)
+	rm.recreate(ctx, l, creations)
 	writes.Wait()
 }
 
 // notNow hands objects back because the record is not the locked one, or, with an error, not known to be. The event
 // that ends the lock is on its way; if it were not, the wait keeps this from spinning.
-func (c *Controller) notNow(l *lock.Lock, drifted []*verdict, err error) {
+func (rm *remediation) notNow(l *lock.Lock, drifted []*verdict, err error) {
 	for _, v := range drifted {
 		again := v.Observation
-		p := c.driftProblem(v)
+		p := rm.driftProblem(v)
 		if err != nil {
 			p = problemOf(v.ID, err, true)
 		}
-		c.settle(l, v.Work, lock.Outcome{Again: &again, Failed: true, Transient: true, Problem: p})
+		rm.settle(l, v.Work, lock.Outcome{Again: &again, Failed: true, Transient: true, Problem: p})
 	}
 	if err != nil {
-		c.Log.WithField(
+		rm.Log.WithField(
 			"release", l.Release.String(),
 		).Warnf("cannot tell whether Helm is at work, so nothing is reverted: %v", err)
 		return
 	}
-	c.update(l.Key, func(*entry) { c.Metrics.Yielded(l.Release) })
-	c.Log.WithField("release", l.Release.String()).Debug("Helm has begun to work; leaving its objects alone")
-	c.enqueueRelease(l.Release)
-	c.confirmQueue.Add(l.Release)
+	rm.entries.update(l.Key, func(*entry) { rm.Metrics.Yielded(l.Release) })
+	rm.Log.WithField("release", l.Release.String()).Debug("Helm has begun to work; leaving its objects alone")
+	rm.releaseChanged(l.Release)
+	rm.queues.confirm.Add(l.Release)
 }
 
 // putBack puts one existing object back. It calls done when it makes no more requests about the object.
-func (c *Controller) putBack(ctx context.Context, l *lock.Lock, v *verdict, done func()) {
-	_, restored, err := c.write(ctx, l, v, false, c.enforcer.Revert)
+func (rm *remediation) putBack(ctx context.Context, l *lock.Lock, v *verdict, done func()) {
+	_, restored, err := rm.write(ctx, l, v, false, rm.enforcer.Revert)
 	switch {
 	case err == nil:
-		c.restored(l, v, restored, v1alpha1.DriftActionReverted)
+		rm.restored(l, v, restored, v1alpha1.DriftActionReverted)
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 		// Somebody wrote meanwhile, perhaps Helm: look again and begin anew.
-		c.settle(l, v.Work, lock.Outcome{Again: c.freshLook(v)})
-	case c.mayReplace(l, v, err):
-		c.replace(ctx, l, v, err, done)
+		rm.settle(l, v.Work, lock.Outcome{Again: rm.freshLook(v)})
+	case rm.mayReplace(l, v, err):
+		rm.replace(ctx, l, v, err, done)
 	default:
-		c.refused(l, v, err)
+		rm.refused(l, v, err)
 	}
 }
 
-func (c *Controller) freshLook(v *verdict) *lock.Observation {
+func (rm *remediation) freshLook(v *verdict) *lock.Observation {
 	return &lock.Observation{Look: true, Last: v.Last, Seen: v.Seen}
 }
 
 // recreate creates objects anew: those that others need first (namespaces, then definitions), then the rest side by
 // side. After each creation the record is read again, by one list for all that wait for it; if Helm has begun to
 // work the object may be taken back.
-func (c *Controller) recreate(ctx context.Context, l *lock.Lock, verdicts []*verdict) {
+func (rm *remediation) recreate(ctx context.Context, l *lock.Lock, verdicts []*verdict) {
 	if len(verdicts) == 0 {
 		return
 	}
@@ -118,13 +118,13 @@ func (c *Controller) recreate(ctx context.Context, l *lock.Lock, verdicts []*ver
 			if creationRank(v.ID) != rank {
 				continue
 			}
-			c.parallel(ctx, l, &writes, func(func()) {
-				w, obj, err := c.write(ctx, l, v, true, c.enforcer.Revert)
+			rm.parallel(ctx, l, &writes, func(func()) {
+				w, obj, err := rm.write(ctx, l, v, true, rm.enforcer.Revert)
 				if err != nil {
-					c.notCreated(l, v, obj, err)
+					rm.notCreated(l, v, obj, err)
 				}
 				if obj != nil {
-					confirmations.Go(func() { c.created(ctx, l, v, w) })
+					confirmations.Go(func() { rm.created(ctx, l, v, w) })
 				}
 			})
 		}
@@ -134,12 +134,12 @@ func (c *Controller) recreate(ctx context.Context, l *lock.Lock, verdicts []*ver
 }
 
 // created settles an object that was created again: it is restored if the record still is the locked one.
-func (c *Controller) created(ctx context.Context, l *lock.Lock, v *verdict, w *lock.Write) {
-	if c.confirm(ctx, w) {
-		c.restored(l, v, w.Made, v1alpha1.DriftActionRecreated)
+func (rm *remediation) created(ctx context.Context, l *lock.Lock, v *verdict, w *lock.Write) {
+	if rm.confirm(ctx, w) {
+		rm.restored(l, v, w.Made, v1alpha1.DriftActionRecreated)
 		return
 	}
-	c.settle(l, v.Work, lock.Outcome{Again: c.freshLook(v), Failed: true, Transient: true, Problem: c.driftProblem(v)})
+	rm.settle(l, v.Work, lock.Outcome{Again: rm.freshLook(v), Failed: true, Transient: true, Problem: rm.driftProblem(v)})
 }
 
 func creationRank(id manifest.ID) int {
@@ -152,45 +152,45 @@ func creationRank(id manifest.ID) int {
 	return 2
 }
 
-func (c *Controller) notCreated(l *lock.Lock, v *verdict, made *unstructured.Unstructured, err error) {
+func (rm *remediation) notCreated(l *lock.Lock, v *verdict, made *unstructured.Unstructured, err error) {
 	if made != nil {
 		// The object was created and only its field ownership could not be set. It is settled with the others.
-		c.Log.WithField("object", v.ID.String()).Warnf("field ownership after re-creation: %s", errorAbout(v.ID, err))
+		rm.Log.WithField("object", v.ID.String()).Warnf("field ownership after re-creation: %s", errorAbout(v.ID, err))
 		return
 	}
 	switch {
 	case unanswered(err):
-		c.settle(l, v.Work, lock.Outcome{Again: c.freshLook(v), Failed: true, Transient: true,
-			Problem: c.driftProblem(v)})
+		rm.settle(l, v.Work, lock.Outcome{Again: rm.freshLook(v), Failed: true, Transient: true,
+			Problem: rm.driftProblem(v)})
 	case apierrors.IsAlreadyExists(err), apierrors.IsConflict(err):
-		c.settle(l, v.Work, lock.Outcome{Again: c.freshLook(v)})
+		rm.settle(l, v.Work, lock.Outcome{Again: rm.freshLook(v)})
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		c.settle(l, v.Work, lock.Outcome{Again: c.freshLook(v), Failed: true, Problem: &lock.Problem{
+		rm.settle(l, v.Work, lock.Outcome{Again: rm.freshLook(v), Failed: true, Problem: &lock.Problem{
 			Reason: v1alpha1.ReasonBeingDeleted, Message: "its namespace is being deleted; it is re-created in the " +
 				"next one", Drifted: true,
 		}})
 	case apierrors.IsNotFound(err):
 		// The namespace or the kind is missing. A kind that has gone has to wait for its definition.
-		c.kinds.Reset()
-		c.update(l.Key, func(e *entry) { e.reload = e.reload || !c.served(v) })
-		c.releaseQueue.Add(l.Key)
-		c.refused(l, v, err)
+		rm.kinds.Reset()
+		rm.entries.update(l.Key, func(e *entry) { e.reload = e.reload || !rm.served(v) })
+		rm.queues.releases.Add(l.Key)
+		rm.refused(l, v, err)
 	case v.Told:
 		// It may exist without Helm's label: a Service's ports are refused as taken before its name is.
-		c.settle(l, v.Work, lock.Outcome{Again: c.freshLook(v)})
+		rm.settle(l, v.Work, lock.Outcome{Again: rm.freshLook(v)})
 	default:
-		c.refused(l, v, err)
+		rm.refused(l, v, err)
 	}
 }
 
-func (c *Controller) served(v *verdict) bool {
-	_, err := c.kinds.Get(v.GVK)
+func (rm *remediation) served(v *verdict) bool {
+	_, err := rm.kinds.Get(v.GVK)
 	return err == nil
 }
 
 // restored records a revert and learns from its result what the API server makes of the desired state.
-func (c *Controller) restored(l *lock.Lock, v *verdict, done *unstructured.Unstructured, action v1alpha1.DriftAction) {
-	now := c.Clock.Now()
+func (rm *remediation) restored(l *lock.Lock, v *verdict, done *unstructured.Unstructured, action v1alpha1.DriftAction) {
+	now := rm.Clock.Now()
 	options := v.options
 	options.Schema, options.Accepted = v.Schema, nil
 	if options.Strict != nil {
@@ -204,64 +204,64 @@ func (c *Controller) restored(l *lock.Lock, v *verdict, done *unstructured.Unstr
 	}
 	fight := l.Spend(v.ID, now, content)
 	good := lock.Outcome{
-		Good: true, Digest: c.hasher.Digest(done.Object), Version: version(done), Owner: v.revert.Owner,
-		Baseline: drift.Learn(v.revert.Desired, done.Object, options), Chosen: c.chosen(v.Work, done),
+		Good: true, Digest: rm.hasher.Digest(done.Object), Version: version(done), Owner: v.revert.Owner,
+		Baseline: drift.Learn(v.revert.Desired, done.Object, options), Chosen: rm.chosen(v.Work, done),
 	}
 	if endsDeletion(done) {
-		good = lock.Outcome{Again: c.freshLook(v)}
+		good = lock.Outcome{Again: rm.freshLook(v)}
 	}
-	c.settle(l, v.Work, c.deleting(l, v.Work, done, good))
-	c.record(l, v, action, now.Sub(v.Seen))
-	c.thereAgain(v.Work)
+	rm.settle(l, v.Work, rm.deleting(l, v.Work, done, good))
+	rm.reporter.record(l, v, action, now.Sub(v.Seen))
+	rm.thereAgain(v.Work)
 	if fight {
-		c.announceFight(l, v)
+		rm.reporter.announceFight(l, v)
 	}
 }
 
 // report records drift that is only reported.
-func (c *Controller) report(l *lock.Lock, v *verdict) {
-	p := c.driftProblem(v)
+func (rm *remediation) report(l *lock.Lock, v *verdict) {
+	p := rm.driftProblem(v)
 	outcome := lock.Outcome{Reported: true, Digest: v.Digest, Problem: p}
 	if v.Live != nil && len(v.changes) == 0 { // its deletion is pending, and its content is as declared
 		outcome.Good, outcome.Version, outcome.Baseline, outcome.Owner = true, v.Version, v.Baseline, v.revert.Owner
 	}
-	c.settle(l, v.Work, outcome)
+	rm.settle(l, v.Work, outcome)
 	if v.Before != nil && *v.Before == *p {
 		return // the same drift, and something else about the object changed: a controller's annotation, say
 	}
-	c.record(l, v, v1alpha1.DriftActionReported, 0)
+	rm.reporter.record(l, v, v1alpha1.DriftActionReported, 0)
 }
 
 // refused records that the API server did not take a revert, and has it tried again later.
-func (c *Controller) refused(l *lock.Lock, v *verdict, err error) {
+func (rm *remediation) refused(l *lock.Lock, v *verdict, err error) {
 	if errors.Is(err, context.Canceled) {
-		l.Settle(v.ID, lock.Outcome{Again: c.freshLook(v), Now: c.Clock.Now()})
+		l.Settle(v.ID, lock.Outcome{Again: rm.freshLook(v), Now: rm.Clock.Now()})
 		return
 	}
 	if disconnected(err) {
-		c.Log.WithField(
+		rm.Log.WithField(
 			"object", v.ID.String(),
 		).Warnf("the API server did not answer a revert, which is tried again: %v", err)
-		c.settle(l, v.Work, lock.Outcome{Again: c.freshLook(v), Failed: true, Transient: true,
-			Problem: c.driftProblem(v)})
+		rm.settle(l, v.Work, lock.Outcome{Again: rm.freshLook(v), Failed: true, Transient: true,
+			Problem: rm.driftProblem(v)})
 		return
 	}
-	p := c.refusalOf(l, v, err)
-	if log := c.Log.WithField("object", v.ID.String()); v.Failures == 0 {
+	p := rm.refusalOf(l, v, err)
+	if log := rm.Log.WithField("object", v.ID.String()); v.Failures == 0 {
 		log.Warnf("revert refused: %s", p.Message)
 	} else {
 		log.Debugf("revert refused for the %d. time: %s", v.Failures+1, p.Message)
 	}
-	c.settle(l, v.Work, lock.Outcome{Again: c.freshLook(v), Failed: true, Transient: transient(err), Problem: p})
+	rm.settle(l, v.Work, lock.Outcome{Again: rm.freshLook(v), Failed: true, Transient: transient(err), Problem: p})
 	if v.Failures > 0 { // the same refusal again is no news
-		c.update(l.Key, func(*entry) { c.Metrics.Failed(l.Release, v.ID.Kind) })
+		rm.entries.update(l.Key, func(*entry) { rm.Metrics.Failed(l.Release, v.ID.Kind) })
 		return
 	}
-	c.record(l, v, v1alpha1.DriftActionRefused, 0)
-	c.announceRefused(l, v, p)
+	rm.reporter.record(l, v, v1alpha1.DriftActionRefused, 0)
+	rm.reporter.announceRefused(l, v, p)
 }
 
-func (c *Controller) driftProblem(v *verdict) *lock.Problem {
+func (rm *remediation) driftProblem(v *verdict) *lock.Problem {
 	p := &lock.Problem{Reason: v1alpha1.ReasonDriftDetected, Message: v.summary(), Drifted: true}
 	switch {
 	case v.deletion != "" && len(v.changes) == 0:

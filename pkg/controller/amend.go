@@ -42,15 +42,15 @@ var errNotReadable = errors.New("the newest revision cannot be read")
 
 // declares returns an object as the newest revision declares it. known reports whether it declares the object at
 // all: one that is exempt, or of a kind that is not served, is declared and not returned.
-func (c *Controller) declares(
+func (rm *remediation) declares(
 	ctx context.Context, r *newestRevision, w lock.Write,
 ) (o *lock.Object, known bool, err error) {
 	if r.loaded == nil {
 		var spec v1alpha1.HelmReleaseSpec
-		if hr := c.cached(w.Key); hr != nil {
+		if hr := rm.cached(w.Key); hr != nil {
 			spec = hr.Spec
 		}
-		loaded, prob, err := c.load(ctx, r.record, spec)
+		loaded, prob, err := rm.loader.load(ctx, r.record, spec)
 		if err != nil {
 			return nil, false, err
 		}
@@ -71,36 +71,36 @@ func (c *Controller) declares(
 // amendWrite makes good a write that may have landed after Helm began to work on a newer revision. What the newer
 // revision does not declare and the write created is taken back. Where the write took away what the newer revision
 // declares, that is written again: Helm may have seen it there, and may have had nothing to do.
-func (c *Controller) amendWrite(ctx context.Context, w lock.Write, r *newestRevision) error {
-	o, known, err := c.declares(ctx, r, w)
+func (rm *remediation) amendWrite(ctx context.Context, w lock.Write, r *newestRevision) error {
+	o, known, err := rm.declares(ctx, r, w)
 	switch {
 	case err != nil:
 		return err
 	case !known && w.Created:
-		return c.takeBack(ctx, w, r)
+		return rm.takeBack(ctx, w, r)
 	case !w.Updated() && r.record.Status.IsPending():
 		return nil // Helm may be about to write it; the next change of the record comes back to it
 	case o == nil:
-		c.unproven.Drop(w)
+		rm.unproven.Drop(w)
 		return nil
 	case w.Deleted:
-		return c.restore(ctx, w, r, o)
+		return rm.restore(ctx, w, r, o)
 	}
-	amended, err := c.amendment(ctx, w, r, o)
+	amended, err := rm.amendment(ctx, w, r, o)
 	if err != nil || amended == nil {
 		if err == nil {
-			c.unproven.Drop(w)
+			rm.unproven.Drop(w)
 		}
 		return err
 	}
-	return c.amend(ctx, w, r, amended)
+	return rm.amend(ctx, w, r, amended)
 }
 
 // amendment returns the revert that makes a write good; nil when there is nothing to do.
-func (c *Controller) amendment(
+func (rm *remediation) amendment(
 	ctx context.Context, w lock.Write, r *newestRevision, o *lock.Object,
 ) (*enforce.Revert, error) {
-	live, err := c.enforcer.Look(ctx, w.Object)
+	live, err := rm.enforcer.Look(ctx, w.Object)
 	if err != nil || live == nil {
 		return nil, err
 	}
@@ -119,7 +119,7 @@ func (c *Controller) amendment(
 		}
 	}
 	work := &lock.Work{Object: o, Observation: lock.Observation{Live: live}}
-	a := written.Amend(desired, live.Object, drift.Options{Schema: o.Schema, Ignore: c.ignore(work, desired)})
+	a := written.Amend(desired, live.Object, drift.Options{Schema: o.Schema, Ignore: rm.ignore(work, desired)})
 	if len(a.Changes) == 0 {
 		return nil, nil
 	}
@@ -138,60 +138,60 @@ func (c *Controller) amendment(
 
 // amend makes the write that makes another one good, in the order of every other write: the object was observed,
 // the record is read, and the observed version is the precondition. It is kept in mind like every other write, too.
-func (c *Controller) amend(ctx context.Context, w lock.Write, r *newestRevision, revert *enforce.Revert) error {
+func (rm *remediation) amend(ctx context.Context, w lock.Write, r *newestRevision, revert *enforce.Revert) error {
 	undo, err := json.Marshal(drift.MergePatch(revert.Target, revert.Live.Object))
 	if err != nil {
 		return fmt.Errorf("encode what the write undoes: %w", err)
 	}
-	holds, err := c.enforcer.Holds(ctx, r.record)
+	holds, err := rm.enforcer.Holds(ctx, r.record)
 	if err != nil {
 		return err
 	}
 	if !holds {
-		c.confirmQueue.Add(w.Record.Key)
+		rm.queues.confirm.Add(w.Record.Key)
 		return nil
 	}
 	next := &lock.Write{
 		Key: w.Key, Object: revert.Object, Record: r.record, Undo: undo, Version: revert.Live.GetResourceVersion(),
-		Begun: c.Clock.Now(),
+		Begun: rm.Clock.Now(),
 	}
-	_, err = c.track(next, func() (*unstructured.Unstructured, error) {
-		return c.enforcer.Revert(ctx, enforce.SetID(w.Record.Key), revert)
+	_, err = rm.track(next, func() (*unstructured.Unstructured, error) {
+		return rm.enforcer.Revert(ctx, enforce.SetID(w.Record.Key), revert)
 	})
 	switch {
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
-		c.unproven.Begin(&w) // look again
-		c.confirmQueue.Add(w.Record.Key)
+		rm.unproven.Begin(&w) // look again
+		rm.queues.confirm.Add(w.Record.Key)
 		return nil
 	case err != nil && transient(err):
-		c.unproven.Begin(&w)
+		rm.unproven.Begin(&w)
 		return err
 	case err != nil:
-		c.overtaken(w, corev1.EventTypeWarning, "%s was reverted while Helm began to work; it cannot be written as "+
+		rm.reporter.overtaken(w, corev1.EventTypeWarning, "%s was reverted while Helm began to work; it cannot be written as "+
 			"revision %d declares it: %s", w.Object.ID, r.record.Revision,
 			errorAbout(w.Object.ID, err))
 		return nil
 	}
-	c.overtaken(w, corev1.EventTypeNormal,
+	rm.reporter.overtaken(w, corev1.EventTypeNormal,
 		"%s was reverted while Helm began to work; it was written as revision %d declares it",
 		w.Object.ID, r.record.Revision)
-	c.confirmLater(w.Record.Key)
+	rm.confirmLater(w.Record.Key)
 	return nil
 }
 
 // restore creates an object again that was taken back, and that the newest revision declares: Helm may have found
 // it, and may have had nothing to do.
-func (c *Controller) restore(ctx context.Context, w lock.Write, r *newestRevision, o *lock.Object) error {
+func (rm *remediation) restore(ctx context.Context, w lock.Write, r *newestRevision, o *lock.Object) error {
 	desired, err := decode(o.Desired)
 	if err != nil {
 		return err
 	}
-	holds, err := c.enforcer.Holds(ctx, r.record)
+	holds, err := rm.enforcer.Holds(ctx, r.record)
 	if err != nil {
 		return err
 	}
 	if !holds {
-		c.confirmQueue.Add(w.Record.Key)
+		rm.queues.confirm.Add(w.Record.Key)
 		return nil
 	}
 	same := *o
@@ -200,22 +200,22 @@ func (c *Controller) restore(ctx context.Context, w lock.Write, r *newestRevisio
 	if r.loaded.release.ApplyMethod == release.ApplyMethodServerSide {
 		owner.Operation = metav1.ManagedFieldsOperationApply
 	}
-	next := &lock.Write{Key: w.Key, Object: &same, Record: r.record, Created: true, Begun: c.Clock.Now()}
-	_, err = c.track(next, func() (*unstructured.Unstructured, error) {
-		return c.enforcer.Revert(ctx, enforce.SetID(w.Record.Key),
+	next := &lock.Write{Key: w.Key, Object: &same, Record: r.record, Created: true, Begun: rm.Clock.Now()}
+	_, err = rm.track(next, func() (*unstructured.Unstructured, error) {
+		return rm.enforcer.Revert(ctx, enforce.SetID(w.Record.Key),
 			&enforce.Revert{Object: &same, Record: r.record, Desired: desired, Owner: owner})
 	})
 	switch {
 	case apierrors.IsAlreadyExists(err):
 		return nil
 	case err != nil && next.Made == nil:
-		c.unproven.Begin(&w) // try again
+		rm.unproven.Begin(&w) // try again
 		return err
 	}
-	c.overtaken(
+	rm.reporter.overtaken(
 		w, corev1.EventTypeNormal, "%s was deleted while Helm began to work; it was created again, as revision %d "+
 			"declares it", w.Object.ID, r.record.Revision,
 	)
-	c.confirmQueue.Add(w.Record.Key)
+	rm.queues.confirm.Add(w.Record.Key)
 	return nil
 }

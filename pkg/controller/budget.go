@@ -63,13 +63,13 @@ func (b *readingBudget) wait(namespace string, now time.Time) time.Duration {
 }
 
 // mayRead waits until the records of a namespace may be read. Its error is that of ctx.
-func (c *Controller) mayRead(ctx context.Context, namespace string) error {
+func (lo *loader) mayRead(ctx context.Context, namespace string) error {
 	for {
-		wait := c.budget.wait(namespace, c.Clock.Now())
+		wait := lo.budget.wait(namespace, lo.Clock.Now())
 		if wait == 0 {
 			return nil
 		}
-		timer := c.Clock.NewTimer(wait)
+		timer := lo.Clock.NewTimer(wait)
 		select {
 		case <-timer.C():
 		case <-ctx.Done():
@@ -80,12 +80,12 @@ func (c *Controller) mayRead(ctx context.Context, namespace string) error {
 }
 
 // readLater has a record read when its namespace may again. A lock at the same record goes on meanwhile.
-func (c *Controller) readLater(key string, rec release.Record, wait time.Duration) {
-	if old := c.table.Get(key); old == nil || !old.Record.Same(rec) {
-		c.unlock(key, problem{v1alpha1.ReasonLocking,
+func (rs *releases) readLater(key string, rec release.Record, wait time.Duration) {
+	if old := rs.table.Get(key); old == nil || !old.Record.Same(rec) {
+		rs.unlock(key, problem{v1alpha1.ReasonLocking,
 			fmt.Sprintf("reading the release records of namespace %s took so long that the next one waits; "+
 				"make its releases smaller, or change them less often", rec.Key.Namespace)})
 	}
-	c.update(key, func(e *entry) { e.reload = true })
-	c.releaseQueue.AddAfter(key, wait)
+	rs.entries.update(key, func(e *entry) { e.reload = true })
+	rs.queues.releases.AddAfter(key, wait)
 }

@@ -63,16 +63,16 @@ func TestReadingBudgetWhenTheClockIsSetBack(t *testing.T) {
 
 func TestMayReadWaitsForTheBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &Controller{Options: Options{Clock: clock.RealClock{}}}
+		lo := &loader{common: &common{Options: Options{Clock: clock.RealClock{}}}}
 		begin := time.Now()
-		c.budget.spend("a", begin, readingBurst+time.Second)
-		if err := c.mayRead(t.Context(), "a"); err != nil || time.Since(begin) < 4*time.Second {
+		lo.budget.spend("a", begin, readingBurst+time.Second)
+		if err := lo.mayRead(t.Context(), "a"); err != nil || time.Since(begin) < 4*time.Second {
 			t.Errorf("after %s: %v", time.Since(begin), err)
 		}
-		c.budget.spend("a", time.Now(), time.Minute)
+		lo.budget.spend("a", time.Now(), time.Minute)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := c.mayRead(ctx, "a"); !errors.Is(err, context.DeadlineExceeded) {
+		if err := lo.mayRead(ctx, "a"); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("error is %v", err)
 		}
 	})
@@ -83,13 +83,13 @@ func TestInsist(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := logrus.New()
 		log.SetOutput(io.Discard)
-		c := &Controller{Options: Options{Clock: clock.RealClock{}, Log: log}}
+		pr := &pruning{common: &common{Options: Options{Clock: clock.RealClock{}, Log: log}}}
 		l := lock.New(&lock.Lock{Release: release.Key{Namespace: "apps", Name: "app"}}, nil)
 		var asked []time.Time
 		known := make(chan struct{})
 		stay := make(chan bool, 1)
 		go func() {
-			stay <- c.insist(t.Context(), l, func(context.Context) (bool, error) {
+			stay <- pr.insist(t.Context(), l, func(context.Context) (bool, error) {
 				asked = append(asked, time.Now())
 				select {
 				case <-known:
@@ -105,13 +105,13 @@ func TestInsist(t *testing.T) {
 			t.Errorf("asked %d times within an hour", n)
 		}
 		before := len(asked)
-		c.changes.happened(release.Key{Namespace: "apps", Name: "another"})
+		pr.changes.happened(release.Key{Namespace: "apps", Name: "another"})
 		synctest.Wait()
 		if len(asked) != before {
 			t.Error("asked because something else has changed")
 		}
 		close(known)
-		c.changes.happened(l.Release)
+		pr.changes.happened(l.Release)
 		synctest.Wait()
 		if len(asked) != before+1 || !<-stay {
 			t.Errorf("not asked when the records changed: %d times, before %d", len(asked), before)
@@ -119,14 +119,14 @@ func TestInsist(t *testing.T) {
 	})
 }
 
-func TestGatheringEnds(t *testing.T) {
+func TestTheStartBarrierEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &Controller{Options: Options{Clock: clock.RealClock{}}}
+		rs := &releases{common: &common{Options: Options{Clock: clock.RealClock{}}}}
 		var started atomic.Int32
-		c.start.wait([]string{"a", "b"}, func() { started.Add(1) })
-		go c.startAnyway(t.Context())
-		c.start.done("a")
-		<-time.After(gatherPatience - time.Second)
+		rs.start.wait([]string{"a", "b"}, func() { started.Add(1) })
+		go rs.startAnyway(t.Context())
+		rs.start.done("a")
+		<-time.After(startTimeout - time.Second)
 		if started.Load() != 0 {
 			t.Error("it began without b")
 		}
@@ -135,7 +135,7 @@ func TestGatheringEnds(t *testing.T) {
 		if n := started.Load(); n != 1 {
 			t.Errorf("started %d times without b", n)
 		}
-		c.start.done("b")
+		rs.start.done("b")
 		if n := started.Load(); n != 1 {
 			t.Errorf("started %d times", n)
 		}

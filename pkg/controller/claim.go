@@ -7,65 +7,50 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// inShard reports whether the labels of a HelmRelease make it this controller's to look after. Another operator of
-// the same name looks after the others.
-func (c *Controller) inShard(hr *v1alpha1.HelmRelease) bool {
-	return c.Shard == nil || c.Shard.Matches(labels.Set(hr.Labels))
-}
-
 // rememberElsewhere keeps in mind which release a HelmRelease in another shard names: when it goes, a HelmRelease
 // of this shard may be the next to keep the release.
-func (c *Controller) rememberElsewhere(key string, hr *v1alpha1.HelmRelease) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.inShard(hr) {
-		delete(c.elsewhere, key)
+func (rs *releases) rememberElsewhere(key string, hr *v1alpha1.HelmRelease) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if rs.inShard(hr) {
+		delete(rs.otherShards, key)
 		return
 	}
-	c.elsewhere[key] = releaseKey(hr)
+	rs.otherShards[key] = releaseKey(hr)
 }
 
-func (c *Controller) forgetElsewhere(key string) (release.Key, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	rel, ok := c.elsewhere[key]
-	delete(c.elsewhere, key)
+func (rs *releases) forgetElsewhere(key string) (release.Key, bool) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	rel, ok := rs.otherShards[key]
+	delete(rs.otherShards, key)
 	return rel, ok
-}
-
-// ofShard names the shard for a log line; empty when this controller looks after all HelmReleases.
-func (c *Controller) ofShard() string {
-	if c.Shard == nil {
-		return ""
-	}
-	return ", of shard " + c.Shard.String()
 }
 
 // claimable reports whether operators of this controller's name look after the HelmRelease or may claim it, in
 // whichever shard.
-func (c *Controller) claimable(hr *v1alpha1.HelmRelease) bool {
+func (rs *releases) claimable(hr *v1alpha1.HelmRelease) bool {
 	by, claimed := hr.Annotations[v1alpha1.ManagedByAnnotation]
-	return !claimed || by == "" || by == c.Name
+	return !claimed || by == "" || by == rs.Name
 }
 
 // claim makes the HelmRelease this controller's, and rids it of the finalizer that older operators set. It returns
 // false for a HelmRelease that another controller has claimed, that is in another shard, or that a standby has to
 // leave unclaimed for now.
-func (c *Controller) claim(hr *v1alpha1.HelmRelease) (bool, error) {
-	if !c.claimable(hr) || !c.inShard(hr) {
+func (rs *releases) claim(hr *v1alpha1.HelmRelease) (bool, error) {
+	if !rs.claimable(hr) || !rs.inShard(hr) {
 		return false, nil
 	}
 	meta := map[string]any{"resourceVersion": hr.ResourceVersion, "uid": hr.UID}
 	changed := false
-	if hr.Annotations[v1alpha1.ManagedByAnnotation] != c.Name && hr.DeletionTimestamp == nil {
-		meta["annotations"] = map[string]string{v1alpha1.ManagedByAnnotation: c.Name}
+	if hr.Annotations[v1alpha1.ManagedByAnnotation] != rs.Name && hr.DeletionTimestamp == nil {
+		meta["annotations"] = map[string]string{v1alpha1.ManagedByAnnotation: rs.Name}
 		changed = true
 	}
 	if slices.Contains(hr.Finalizers, v1alpha1.LegacyFinalizer) {
@@ -76,14 +61,14 @@ func (c *Controller) claim(hr *v1alpha1.HelmRelease) (bool, error) {
 	if !changed {
 		return true, nil
 	}
-	if !c.leading.Load() {
-		return hr.Annotations[v1alpha1.ManagedByAnnotation] == c.Name, nil
+	if !rs.leading.Load() {
+		return hr.Annotations[v1alpha1.ManagedByAnnotation] == rs.Name, nil
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": meta})
 	if err != nil {
 		return false, fmt.Errorf("encode the claim of HelmRelease %s/%s: %w", hr.Namespace, hr.Name, err)
 	}
-	_, err = c.clients.HelmReleases.Patch(hr.Namespace, hr.Name, types.MergePatchType, patch)
+	_, err = rs.clients.HelmReleases.Patch(hr.Namespace, hr.Name, types.MergePatchType, patch)
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}

@@ -24,7 +24,7 @@ func configMap(name string) manifest.ID {
 // lockedView is a release of four objects, locked and without drift.
 func lockedView(change func(*view)) *view {
 	v := &view{
-		entry: &entry{decision: lock.Decision{Lock: true, State: v1alpha1.StateDeployed, Reason: v1alpha1.ReasonLocked,
+		entry: facts{decision: lock.Decision{Lock: true, State: v1alpha1.StateDeployed, Reason: v1alpha1.ReasonLocked,
 			Message: "deployed"}},
 		lock: lock.New(&lock.Lock{Record: release.Record{Revision: 7}}, nil),
 		sum:  lock.Summary{Tracked: 4},
@@ -36,7 +36,7 @@ func lockedView(change func(*view)) *view {
 }
 
 func unlockedView(reason, message string) *view {
-	return &view{entry: &entry{decision: lock.Decision{Reason: reason, Message: message}}}
+	return &view{entry: facts{decision: lock.Decision{Reason: reason, Message: message}}}
 }
 
 func withProblem(reason, message string, drifted bool) func(*view) {
@@ -133,7 +133,7 @@ func TestConditions(t *testing.T) {
 			unlockedView(v1alpha1.ReasonSecretNotFound, "none"),
 			want{no, v1alpha1.ReasonSecretNotFound, "none", no, unknown, v1alpha1.ConditionReconciling}},
 		"a manifest that does not parse": {
-			&view{entry: &entry{decision: lock.Decision{Lock: true},
+			&view{entry: facts{decision: lock.Decision{Lock: true},
 				problem: problem{v1alpha1.ReasonManifestInvalid, "document 3"}}},
 			want{no, v1alpha1.ReasonManifestInvalid, "document 3", no, unknown, v1alpha1.ConditionStalled}},
 	}

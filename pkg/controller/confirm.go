@@ -25,9 +25,9 @@ const lostPatience = 2 * time.Minute
 
 // holds reports whether the newest record of a locked release is the locked one, as of a moment after the call.
 // When it is, that proves the earlier writes, too.
-func (c *Controller) holds(ctx context.Context, l *lock.Lock) (bool, error) {
-	passed := c.unproven.Check()
-	holds, err := c.enforcer.Holds(ctx, l.Record)
+func (rm *remediation) holds(ctx context.Context, l *lock.Lock) (bool, error) {
+	passed := rm.unproven.Check()
+	holds, err := rm.enforcer.Holds(ctx, l.Record)
 	if holds && err == nil {
 		passed(l.Record)
 	}
@@ -36,10 +36,10 @@ func (c *Controller) holds(ctx context.Context, l *lock.Lock) (bool, error) {
 
 // write makes one write to an object of a locked release and keeps it in mind until the record was read again.
 // creates says that the object is a new one afterwards.
-func (c *Controller) write(
+func (rm *remediation) write(
 	ctx context.Context, l *lock.Lock, v *verdict, creates bool, do writeFunc,
 ) (*lock.Write, *unstructured.Unstructured, error) {
-	w := &lock.Write{Key: l.Key, Object: v.Object, Record: l.Record, Created: creates, Begun: c.Clock.Now()}
+	w := &lock.Write{Key: l.Key, Object: v.Object, Record: l.Record, Created: creates, Begun: rm.Clock.Now()}
 	if !w.Created {
 		undo, err := json.Marshal(drift.MergePatch(v.revert.Target, v.Live.Object))
 		if err != nil {
@@ -47,12 +47,12 @@ func (c *Controller) write(
 		}
 		w.Undo, w.Version = undo, v.Live.GetResourceVersion()
 	}
-	done, err := c.track(w, func() (*unstructured.Unstructured,
+	done, err := rm.track(w, func() (*unstructured.Unstructured,
 		error) {
 		return do(ctx, enforce.SetID(l.Release), v.revert)
 	})
 	if l.Closed() && !creates { // creations are confirmed by the caller
-		c.confirmQueue.Add(l.Release)
+		rm.queues.confirm.Add(l.Release)
 	}
 	return w, done, err
 }
@@ -61,93 +61,85 @@ func (c *Controller) write(
 type writeFunc func(ctx context.Context, setID string, r *enforce.Revert) (*unstructured.Unstructured, error)
 
 // track makes a write and records how it ended. A write that was refused may have landed in part.
-func (c *Controller) track(
+func (rm *remediation) track(
 	w *lock.Write, do func() (*unstructured.Unstructured, error),
 ) (*unstructured.Unstructured, error) {
-	c.unproven.Begin(w)
+	rm.unproven.Begin(w)
 	done, err := do()
 	lost := done == nil && unanswered(err)
-	full := c.unproven.Answered(w, done, lost)
+	full := rm.unproven.Answered(w, done, lost)
 	if w.Created && done == nil && !lost {
-		c.unproven.Drop(*w) // it was not created
+		rm.unproven.Drop(*w) // it was not created
 	}
 	if full || lost {
-		c.confirmQueue.Add(w.Record.Key)
+		rm.queues.confirm.Add(w.Record.Key)
 	}
 	return done, err
 }
 
 // confirm reports whether an object that was just created may stay, as far as that is known now. Whatever takes
 // long or has to be tried again is left to the workers of confirmQueue.
-func (c *Controller) confirm(ctx context.Context, w *lock.Write) (stays bool) {
-	passed := c.unproven.Check()
-	newest, found, err := c.enforcer.Newest(ctx, w.Record.Key)
+func (rm *remediation) confirm(ctx context.Context, w *lock.Write) (stays bool) {
+	passed := rm.unproven.Check()
+	newest, found, err := rm.enforcer.Newest(ctx, w.Record.Key)
 	switch {
 	case err != nil:
-		c.Log.WithField(
+		rm.Log.WithField(
 			"object", w.Object.ID.String(),
 		).Warnf("cannot tell whether Helm is at work after a creation: %s; asking again", safeError(err))
 	case found && newest.Same(w.Record):
 		passed(w.Record)
 		return true
 	case !(&newestRevision{record: newest, found: found}).counts():
-		if err := c.takeBack(ctx, *w, &newestRevision{record: newest, found: found}); err != nil {
-			c.Log.WithField("object", w.Object.ID.String()).Warnf("%s; trying again", errorAbout(w.Object.ID, err))
+		if err := rm.takeBack(ctx, *w, &newestRevision{record: newest, found: found}); err != nil {
+			rm.Log.WithField("object", w.Object.ID.String()).Warnf("%s; trying again", errorAbout(w.Object.ID, err))
 		}
 	}
-	c.confirmQueue.AddRateLimited(w.Record.Key)
+	rm.queues.confirm.AddRateLimited(w.Record.Key)
 	return err != nil
 }
 
-// confirmLater has the writes of a release looked at whose record has changed since.
-func (c *Controller) confirmLater(key release.Key) {
-	newest, _ := c.releases.Newest(key)
-	if c.unproven.Any(key, newest) {
-		c.confirmQueue.Add(key)
-	}
-}
-
 // nextConfirm confirms the writes to one release, in a slot of its namespace.
-func (c *Controller) nextConfirm(ctx context.Context, key release.Key) {
-	defer c.confirmQueue.Done(key)
-	if !c.leading.Load() || len(c.unproven.Of(key)) == 0 { // Lead comes back to it
-		c.confirmQueue.Forget(key)
+func (rm *remediation) nextConfirm(ctx context.Context, key release.Key) {
+	defer rm.queues.confirm.Done(key)
+	if !rm.leading.Load() || len(rm.unproven.Of(key)) == 0 { // Lead comes back to it
+		rm.queues.confirm.Forget(key)
 		return
 	}
-	if c.mayRead(ctx, key.Namespace) != nil { // the operator stops
+	if rm.loader.mayRead(ctx, key.Namespace) != nil { // the operator stops
 		return
 	}
-	slot, err := c.slots.loading.acquire(ctx, key.Namespace)
+	slot, err := rm.slots.loading.acquire(ctx, key.Namespace)
 	if err != nil {
 		return
 	}
 	defer slot()
-	if err := c.confirmWrites(ctx, key); err != nil {
-		log := c.Log.WithField("release", key.String()).Warnf
-		if c.confirmQueue.NumRequeues(key) > 0 { // the same again is no news
-			log = c.Log.WithField("release", key.String()).Debugf
+	if err := rm.confirmWrites(ctx, key); err != nil {
+		log := rm.Log.WithField("release", key.String()).Warnf
+		if rm.queues.confirm.NumRequeues(key) > 0 { // the same again is no news
+			log = rm.Log.WithField("release", key.String()).Debugf
 		}
 		log("writes around which Helm began to work: %s; trying again", safeError(err))
-		c.confirmQueue.AddRateLimited(key)
+		rm.queues.confirm.AddRateLimited(key)
 		return
 	}
-	c.confirmQueue.Forget(key)
+	rm.queues.confirm.Forget(key)
 }
 
 // confirmWrites finds out whether the writes to a release came before Helm's next work, and makes good what did not.
-func (c *Controller) confirmWrites(ctx context.Context, key release.Key) error {
-	over := c.unproven.Of(key)
+func (rm *remediation) confirmWrites(ctx context.Context, key release.Key) error {
+	over := rm.unproven.Of(key)
 	if len(over) == 0 {
 		return nil
 	}
-	newest, found, err := c.enforcer.Newest(ctx, key)
+	newest, found, err := rm.enforcer.Newest(ctx, key)
 	if err != nil {
 		return err
 	}
 	r := &newestRevision{record: newest, found: found}
 	var errs []error
 	for i := range over {
-		if err := c.confirmWrite(ctx, over[i], r); err != nil {
+		if err := rm.confirmWrite(ctx, over[i], r); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %s", over[i].Object.ID, errorAbout(over[i].Object.ID, err)))
 		}
 	}
@@ -158,13 +150,13 @@ func (c *Controller) confirmWrites(ctx context.Context, key release.Key) error {
 var errMayComeLate = errors.New("a write whose answer was lost may still be carried out")
 
 // confirmWrite confirms one write, given what is the newest revision since it was answered.
-func (c *Controller) confirmWrite(ctx context.Context, w lock.Write, r *newestRevision) error {
+func (rm *remediation) confirmWrite(ctx context.Context, w lock.Write, r *newestRevision) error {
 	if w.Lost {
-		landed, err := c.landed(ctx, &w)
+		landed, err := rm.landed(ctx, &w)
 		if err != nil {
 			return err
 		}
-		if !landed && c.Clock.Since(w.Begun) < lostPatience {
+		if !landed && rm.Clock.Since(w.Begun) < lostPatience {
 			return errMayComeLate
 		}
 	}
@@ -172,18 +164,18 @@ func (c *Controller) confirmWrite(ctx context.Context, w lock.Write, r *newestRe
 	case r.is(w.Record):
 	case w.Created && w.Made == nil && r.counts(): // it may be Helm's own
 	case r.counts():
-		return c.amendWrite(ctx, w, r)
+		return rm.amendWrite(ctx, w, r)
 	case w.Created:
-		return c.takeBack(ctx, w, r)
+		return rm.takeBack(ctx, w, r)
 	}
-	c.unproven.Drop(w)
+	rm.unproven.Drop(w)
 	return nil
 }
 
 // landed reports whether a write whose answer was lost has been carried out, or cannot be any more. For a creation
 // it sets Made to what exists, if it may be taken back: it may be Helm's own, and then Helm may have kept it.
-func (c *Controller) landed(ctx context.Context, w *lock.Write) (bool, error) {
-	live, err := c.enforcer.Look(ctx, w.Object)
+func (rm *remediation) landed(ctx context.Context, w *lock.Write) (bool, error) {
+	live, err := rm.enforcer.Look(ctx, w.Object)
 	if err != nil {
 		return false, err
 	}
@@ -195,58 +187,58 @@ func (c *Controller) landed(ctx context.Context, w *lock.Write) (bool, error) {
 
 // takeBack deletes what a write created, unless that must not be. A deletion is a write like every other: the
 // record is read again.
-func (c *Controller) takeBack(ctx context.Context, w lock.Write, r *newestRevision) error {
+func (rm *remediation) takeBack(ctx context.Context, w lock.Write, r *newestRevision) error {
 	why := "the release is uninstalled"
 	if r.counts() {
 		why = fmt.Sprintf("revision %d does not declare it", r.record.Revision)
 	}
 	created, lost := w.Made, w.Made == nil
 	if lost {
-		live, err := c.enforcer.Look(ctx, w.Object)
+		live, err := rm.enforcer.Look(ctx, w.Object)
 		if err != nil {
 			return err
 		}
 		created = live
-		if mine, err := c.stillLost(ctx, w, r, live); err != nil || !mine {
+		if mine, err := rm.stillLost(ctx, w, r, live); err != nil || !mine {
 			return err
 		}
 	}
 	switch {
 	case created == nil || w.Object.Keep || manifest.Kept(created.GetAnnotations()) ||
 		lost && created.GetDeletionTimestamp() != nil:
-		c.unproven.Drop(w)
+		rm.unproven.Drop(w)
 		return nil
 	case lock.HoldsData(w.Object.ID.GroupKind()):
-		c.overtaken(w, corev1.EventTypeWarning, "%s was re-created while Helm began to work; %s, but objects of this "+
+		rm.reporter.overtaken(w, corev1.EventTypeWarning, "%s was re-created while Helm began to work; %s, but objects of this "+
 			"kind hold data, so it stays: "+
 			"delete it by hand if it is not needed", w.Object.ID, why)
-		c.unproven.Drop(w)
+		rm.unproven.Drop(w)
 		return nil
 	}
-	next := &lock.Write{Key: w.Key, Object: w.Object, Record: r.record, Deleted: true, Begun: c.Clock.Now()}
+	next := &lock.Write{Key: w.Key, Object: w.Object, Record: r.record, Deleted: true, Begun: rm.Clock.Now()}
 	next.Record.Key = w.Record.Key // also where there is no record
 	deleted := false
-	_, err := c.track(next, func() (_ *unstructured.Unstructured, err error) {
-		deleted, err = c.enforcer.TakeBack(ctx, w.Object, created)
+	_, err := rm.track(next, func() (_ *unstructured.Unstructured, err error) {
+		deleted, err = rm.enforcer.TakeBack(ctx, w.Object, created)
 		return nil, err
 	})
 	switch {
 	case apierrors.IsForbidden(err):
-		c.unproven.Drop(*next)
-		c.overtaken(w, corev1.EventTypeWarning, "%s was re-created while Helm began to work; %s, but it cannot be "+
+		rm.unproven.Drop(*next)
+		rm.reporter.overtaken(w, corev1.EventTypeWarning, "%s was re-created while Helm began to work; %s, but it cannot be "+
 			"deleted again: %s", w.Object.ID, why,
 			errorAbout(w.Object.ID, err))
 	case err != nil:
-		c.unproven.Begin(&w) // try again
+		rm.unproven.Begin(&w) // try again
 		return err
 	case deleted:
-		c.overtaken(
+		rm.reporter.overtaken(
 			w, corev1.EventTypeNormal, "%s was re-created while Helm began to work; %s, so it was deleted again",
 			w.Object.ID, why,
 		)
-		c.confirmQueue.Add(w.Record.Key)
+		rm.queues.confirm.Add(w.Record.Key)
 	default:
-		c.unproven.Drop(*next)
+		rm.unproven.Drop(*next)
 	}
 	return nil
 }
@@ -254,7 +246,7 @@ func (c *Controller) takeBack(ctx context.Context, w lock.Write, r *newestRevisi
 // stillLost reports whether live may be what a creation made whose answer was lost, as far as what it says of its
 // release and a record that was read after it was observed can tell. If it is another release's, the write is
 // dropped; if the record has changed, it is looked at again.
-func (c *Controller) stillLost(
+func (rm *remediation) stillLost(
 	ctx context.Context, w lock.Write, r *newestRevision, live *unstructured.Unstructured,
 ) (bool, error) {
 	if live == nil {
@@ -265,23 +257,23 @@ func (c *Controller) stillLost(
 		return false, err
 	}
 	if claimedBy(live) != claimedBy(&unstructured.Unstructured{Object: desired}) {
-		c.unproven.Drop(w)
+		rm.unproven.Drop(w)
 		return false, nil
 	}
-	newest, found, err := c.enforcer.Newest(ctx, w.Record.Key)
+	newest, found, err := rm.enforcer.Newest(ctx, w.Record.Key)
 	if err != nil {
 		return false, err
 	}
 	if found != r.found || found && !newest.Same(r.record) {
-		c.confirmQueue.Add(w.Record.Key)
+		rm.queues.confirm.Add(w.Record.Key)
 		return false, nil
 	}
 	return true, nil
 }
 
 // overtaken tells what was done about a write around which Helm began to work.
-func (c *Controller) overtaken(w lock.Write, kind, format string, args ...any) {
+func (rep *reporter) overtaken(w lock.Write, kind, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
-	c.Log.WithField("release", w.Record.Key.String()).Info(text)
-	c.event(c.cached(w.Key), kind, v1alpha1.EventReasonOvertaken, "%s", text)
+	rep.Log.WithField("release", w.Record.Key.String()).Info(text)
+	rep.event(rep.cached(w.Key), kind, v1alpha1.EventReasonOvertaken, "%s", text)
 }

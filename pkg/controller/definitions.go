@@ -73,27 +73,27 @@ func (d *definitions) put(gvk schema.GroupVersionKind, crd metav1.Object, s drif
 // schemaOf returns how objects of a kind are compared. For a custom kind that is in its definition, which is read
 // once. A kind of an aggregated API server has none, and one that cannot be read counts as none: then lists are
 // compared as a whole.
-func (c *Controller) schemaOf(ctx context.Context, gvk schema.GroupVersionKind, plural string) drift.Schema {
-	if c.schemas.Knows(gvk) {
-		return c.schemas.For(gvk)
+func (lo *loader) schemaOf(ctx context.Context, gvk schema.GroupVersionKind, plural string) drift.Schema {
+	if lo.schemas.Knows(gvk) {
+		return lo.schemas.For(gvk)
 	}
-	if known, ok := c.definitions.get(gvk); ok {
+	if known, ok := lo.definitions.get(gvk); ok {
 		return known
 	}
 	name := plural + "." + gvk.Group
-	crd, err := c.clients.Dynamic.Resource(definitionsGVR).Get(ctx, name, metav1.GetOptions{})
+	crd, err := lo.clients.Dynamic.Resource(definitionsGVR).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return c.schemas.For(gvk)
+		return lo.schemas.For(gvk)
 	}
 	if err == nil {
 		var compiled drift.Schema
-		if compiled, err = c.schemas.ForDefinition(crd.Object, gvk.Version); err == nil {
-			c.definitions.put(gvk, crd, compiled)
+		if compiled, err = lo.schemas.ForDefinition(crd.Object, gvk.Version); err == nil {
+			lo.definitions.put(gvk, crd, compiled)
 			return compiled
 		}
 	}
-	c.Log.Warnf("CustomResourceDefinition %s: %s; lists of %s are compared as a whole", name, safeError(err), gvk.Kind)
-	return c.schemas.For(gvk)
+	lo.Log.Warnf("CustomResourceDefinition %s: %s; lists of %s are compared as a whole", name, safeError(err), gvk.Kind)
+	return lo.schemas.For(gvk)
 }
 
 var definitionsGVR = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",

@@ -46,7 +46,7 @@ func endsDeletion(done *unstructured.Unstructured) bool {
 
 // deleting completes the outcome of an object that exists with declared content. If its deletion is pending the object
 // is drifted all the same. The content is known, so that nothing is written until it changes.
-func (c *Controller) deleting(
+func (rm *remediation) deleting(
 	l *lock.Lock, w *lock.Work, live *unstructured.Unstructured, o lock.Outcome,
 ) lock.Outcome {
 	if live.GetDeletionTimestamp() == nil || !o.Good {
@@ -54,22 +54,22 @@ func (c *Controller) deleting(
 	}
 	o.Reported, o.Problem = true, pendingDeletion(w, live)
 	if w.Before == nil || *w.Before != *o.Problem {
-		c.announceDeletion(l, w, live, o.Problem)
+		rm.reporter.announceDeletion(l, w, live, o.Problem)
 	}
 	return o
 }
 
 // announceDeletion records that the deletion of an object is pending, on the HelmRelease and on the object.
-func (c *Controller) announceDeletion(l *lock.Lock, w *lock.Work, live *unstructured.Unstructured, p *lock.Problem) {
-	if !c.leading.Load() {
+func (rep *reporter) announceDeletion(l *lock.Lock, w *lock.Work, live *unstructured.Unstructured, p *lock.Problem) {
+	if !rep.leading.Load() {
 		return
 	}
-	c.Log.WithField("release", l.Release.String()).WithField("object", w.ID.String()).Warn(p.Message)
-	if c.eventBudget.TryAccept() {
-		c.event(c.cached(l.Key), corev1.EventTypeWarning, v1alpha1.EventReasonBeingDeleted, "%s: %s", w.ID, p.Message)
+	rep.Log.WithField("release", l.Release.String()).WithField("object", w.ID.String()).Warn(p.Message)
+	if rep.eventBudget.TryAccept() {
+		rep.event(rep.cached(l.Key), corev1.EventTypeWarning, v1alpha1.EventReasonBeingDeleted, "%s: %s", w.ID, p.Message)
 	}
-	if c.eventBudget.TryAccept() {
-		c.say(live, corev1.EventTypeWarning, v1alpha1.EventReasonBeingDeleted,
+	if rep.eventBudget.TryAccept() {
+		rep.say(live, corev1.EventTypeWarning, v1alpha1.EventReasonBeingDeleted,
 			"%s (Helm release %s is locked by HelmRelease %s)", p.Message, l.Release, l.Key)
 	}
 }

@@ -13,20 +13,32 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// entry is what is known of one HelmRelease beside its lock. Controller.mu guards the map and all fields but history,
-// which has its own lock because drift workers write it.
+// entry is what is known of one HelmRelease beside its lock. entries guards all fields but history, which has a lock of
+// its own because remediation writes it.
 type entry struct {
-	uid      types.UID // of the HelmRelease
+	uid types.UID // of the HelmRelease
+	facts
+	as release.Key // what the objects said they belong to when the release was last locked
+	// refused is the record that problem is about, where nothing but another record ends it.
+	refused release.Record
+	// reload asks for a new lock although the record is the same.
+	reload bool
+	// leftovers is what is known of earlier revisions.
+	leftovers leftovers
+
+	history history
+}
+
+// facts are what the status of a HelmRelease is made of, beside its lock and its history. Whoever changes one of its
+// maps or slices replaces it.
+type facts struct {
 	release  release.Key
-	as       release.Key // what the objects said they belong to when the release was last locked
 	decision lock.Decision
 	record   release.Record
 	found    bool
 
 	// problem is why a release that should be locked is not, or not wholly; zero reason for none.
 	problem problem
-	// refused is the record that problem is about, where nothing but another record ends it.
-	refused release.Record
 	// info is of the revision last read.
 	info      info
 	waiting   map[schema.GroupVersionKind][]manifest.ID // kinds that are not served
@@ -37,12 +49,6 @@ type entry struct {
 	kinds     []schema.GroupVersionKind
 	// lockedAt is when the lock began.
 	lockedAt time.Time
-	// reload asks for a new lock although the record is the same.
-	reload bool
-	// leftovers is what is known of earlier revisions.
-	leftovers leftovers
-
-	history history
 }
 
 type problem struct{ reason, message string }
@@ -92,38 +98,71 @@ func (h *history) locked() {
 	h.reverted = 0
 }
 
-// entry returns the entry of a HelmRelease, nil for none.
-func (c *Controller) entry(key string) *entry {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.entries[key]
+// entries is what is known of the HelmReleases, by their keys. It is safe for concurrent use; the zero value is empty.
+type entries struct {
+	mu sync.Mutex
+	of map[string]*entry
+}
+
+// get returns the entry of a HelmRelease, nil for none.
+func (es *entries) get(key string) *entry {
+	es.mu.Lock()
+	defer es.mu.Unlock()
+	return es.of[key]
 }
 
 // update changes the entry of a HelmRelease, if there is one: late work of one that is gone must not bring it back.
-func (c *Controller) update(key string, change func(*entry)) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if e := c.entries[key]; e != nil {
+// It reports whether there is one.
+func (es *entries) update(key string, change func(*entry)) bool {
+	es.mu.Lock()
+	defer es.mu.Unlock()
+	e := es.of[key]
+	if e != nil {
 		change(e)
+	}
+	return e != nil
+}
+
+// each calls f for every entry. f must not use entries.
+func (es *entries) each(f func(key string, e *entry)) {
+	es.mu.Lock()
+	defer es.mu.Unlock()
+	for key, e := range es.of {
+		f(key, e)
 	}
 }
 
 // enter makes the entry of a HelmRelease unless there is one, and reports whether the one there is of an earlier
 // HelmRelease of the same name.
-func (c *Controller) enter(key string, uid types.UID) (stale bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if e := c.entries[key]; e != nil {
+func (es *entries) enter(key string, uid types.UID) (stale bool) {
+	es.mu.Lock()
+	defer es.mu.Unlock()
+	if e := es.of[key]; e != nil {
 		return e.uid != uid
 	}
-	c.entries[key] = &entry{uid: uid}
+	if es.of == nil {
+		es.of = map[string]*entry{}
+	}
+	es.of[key] = &entry{uid: uid}
 	return false
 }
 
-func (c *Controller) forget(key string) *entry {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	e := c.entries[key]
-	delete(c.entries, key)
+func (es *entries) forget(key string) *entry {
+	es.mu.Lock()
+	defer es.mu.Unlock()
+	e := es.of[key]
+	delete(es.of, key)
 	return e
+}
+
+// storedElsewhere returns the HelmRelease and the release whose objects say that they belong to another one, because
+// its records are in another namespace; zero for none. It is known of releases that were locked since the operator
+// began, also while Helm works.
+func (es *entries) storedElsewhere(as release.Key) (key string, rel release.Key) {
+	es.each(func(k string, e *entry) {
+		if e.as == as && e.release != as && (key == "" || k < key) {
+			key, rel = k, e.release
+		}
+	})
+	return key, rel
 }

@@ -10,10 +10,10 @@ import (
 
 // exceptions returns what of a locked release is left to others now, ordered by object: what the manifest and the spec
 // leave to them, live autoscalers, and Jobs that have run.
-func (c *Controller) exceptions(v *view) []v1alpha1.Exception {
+func (st *statuses) exceptions(v *view) []v1alpha1.Exception {
 	all := slices.Clone(v.lock.Exceptions)
 	for _, id := range v.sum.Scalable {
-		if r := c.scalers.Range(id); r != nil {
+		if r := st.scalers.Range(id); r != nil {
 			all = append(all, lock.ExceptionOf(id, v1alpha1.ExceptionAutoscaled, r.String(), "/spec/replicas"))
 		}
 	}

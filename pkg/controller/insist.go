@@ -22,12 +22,12 @@ const (
 // server does not answer: an object that Helm meant to be gone would stay for good, or one that Helm counts on would be
 // gone. It holds nobody up: the caller has no slot. Whatever changes about the records of the release makes it ask at
 // once, and otherwise less and less often.
-func (c *Controller) insist(
+func (pr *pruning) insist(
 	ctx context.Context, l *lock.Lock, confirm func(context.Context) (bool, error),
 ) (stay bool) {
-	log := c.Log.WithField("release", l.Release.String())
+	log := pr.Log.WithField("release", l.Release.String())
 	for delay := insistFirst; ; delay = min(2*delay, insistLatest) {
-		changed := c.changes.next(l.Release) // before the question, so that no change is missed
+		changed := pr.changes.next(l.Release) // before the question, so that no change is missed
 		stay, err := confirm(ctx)
 		if err == nil {
 			return stay
@@ -36,12 +36,12 @@ func (c *Controller) insist(
 			// Refused for good, as when an account may create and not delete.
 			const text = "a creation or deletion that Helm's work overtook cannot be undone: %s"
 			log.Warnf(text, safeError(err))
-			c.event(c.cached(l.Key), corev1.EventTypeWarning, v1alpha1.EventReasonForbidden, text, safeError(err))
+			pr.reporter.event(pr.cached(l.Key), corev1.EventTypeWarning, v1alpha1.EventReasonForbidden, text, safeError(err))
 			return stay
 		}
 		log.Warnf("cannot tell whether Helm is at work after a creation or deletion: %s; asking again in %s",
 			safeError(err), delay)
-		timer := c.Clock.NewTimer(delay)
+		timer := pr.Clock.NewTimer(delay)
 		select {
 		case <-timer.C():
 		case <-changed:

@@ -38,19 +38,19 @@ func (v *verdict) attribute() {
 }
 
 // judge compares what was seen of an object with its desired state.
-func (c *Controller) judge(l *lock.Lock, w *lock.Work) *verdict {
+func (rm *remediation) judge(l *lock.Lock, w *lock.Work) *verdict {
 	desired, err := decode(w.Desired)
 	if err != nil {
 		return ended(w, lock.Outcome{Failed: true, Problem: problemOf(w.ID, err, false)})
 	}
 	if w.Live == nil {
-		return c.judgeAbsent(l, w, desired)
+		return rm.judgeAbsent(l, w, desired)
 	}
 	if w.Live.GetDeletionTimestamp() != nil {
 		desired = drift.WithoutDoneFinalizers(desired, w.Live)
 	}
-	desired = c.rescaled(w, desired)
-	options := drift.Options{Schema: w.Schema, Accepted: w.Baseline, Ignore: c.ignore(w, desired)}
+	desired = rm.rescaled(w, desired)
+	options := drift.Options{Schema: w.Schema, Accepted: w.Baseline, Ignore: rm.ignore(w, desired)}
 	if l.Strict {
 		options.Strict = &drift.Strict{ManagedFields: w.Live.GetManagedFields(), Helm: w.Owner, Keep: w.Rules.Keeps}
 	}
@@ -59,11 +59,11 @@ func (c *Controller) judge(l *lock.Lock, w *lock.Work) *verdict {
 	deletion := drift.DescribeDeletion(w.Live)
 	if len(result.Changes) == 0 && (deletion == "" || !l.Detect) {
 		good := lock.Outcome{Good: true, Digest: w.Digest, Version: w.Version, Baseline: w.Baseline, Owner: owner,
-			Chosen: c.chosen(w, w.Live)}
+			Chosen: rm.chosen(w, w.Live)}
 		if w.First && drift.DeclaresNull(desired) {
 			good.Baseline = drift.Learn(desired, w.Live.Object, options)
 		}
-		return ended(w, c.deleting(l, w, w.Live, good))
+		return ended(w, rm.deleting(l, w, w.Live, good))
 	}
 	v := &verdict{
 		Work: w, changes: result.Changes, options: options, deletion: deletion,
@@ -79,14 +79,14 @@ func (c *Controller) judge(l *lock.Lock, w *lock.Work) *verdict {
 // drift but only the form that the API server gives to what Helm applied (normalised values, webhooks, pruned
 // fields), nil otherwise: it asks the API server, in a dry run, what a revert would make of the object. Nothing is
 // written to an object that a revert would not change.
-func (c *Controller) onlyForm(ctx context.Context, l *lock.Lock, v *verdict) *lock.Outcome {
-	after, err := c.enforcer.DryRun(ctx, v.revert)
+func (rm *remediation) onlyForm(ctx context.Context, l *lock.Lock, v *verdict) *lock.Outcome {
+	after, err := rm.enforcer.DryRun(ctx, v.revert)
 	if err != nil {
 		// The revert itself will tell what is wrong, and a conflict makes for a fresh look.
-		c.Log.WithField("object", v.ID.String()).Debugf("dry run: %s", errorAbout(v.ID, err))
+		rm.Log.WithField("object", v.ID.String()).Debugf("dry run: %s", errorAbout(v.ID, err))
 		return nil
 	}
-	if c.hasher.Digest(after.Object) != v.Digest {
+	if rm.hasher.Digest(after.Object) != v.Digest {
 		return nil
 	}
 	baseline := drift.Learn(v.revert.Desired, v.Live.Object, v.options)
@@ -95,20 +95,20 @@ func (c *Controller) onlyForm(ctx context.Context, l *lock.Lock, v *verdict) *lo
 		v.Baseline, v.changes, v.operation = baseline, nil, v1alpha1.DriftDeleted
 		return nil
 	}
-	good := c.deleting(l, v.Work, v.Live, lock.Outcome{Good: true, Digest: v.Digest, Version: v.Version,
+	good := rm.deleting(l, v.Work, v.Live, lock.Outcome{Good: true, Digest: v.Digest, Version: v.Version,
 		Owner: v.revert.Owner, Baseline: baseline,
-		Chosen: c.chosen(v.Work, v.Live)})
+		Chosen: rm.chosen(v.Work, v.Live)})
 	return &good
 }
 
 // judgeAbsent decides about an object that does not exist.
-func (c *Controller) judgeAbsent(l *lock.Lock, w *lock.Work, desired map[string]any) *verdict {
+func (rm *remediation) judgeAbsent(l *lock.Lock, w *lock.Work, desired map[string]any) *verdict {
 	if why := ranAlready(w, desired); why != "" {
 		// Reported with the digest of nothing: it is judged again when it exists.
 		return ended(w, lock.Outcome{Reported: true,
 			Problem: &lock.Problem{Reason: v1alpha1.ReasonNotRecreated, Message: why}})
 	}
-	desired = c.recreatedScaled(w, desired)
+	desired = rm.recreatedScaled(w, desired)
 	return &verdict{
 		Work: w, operation: v1alpha1.DriftDeleted,
 		revert: &enforce.Revert{Object: w.Object, Record: l.Record, Desired: desired,
@@ -145,7 +145,7 @@ func ranAlready(w *lock.Work, desired map[string]any) string {
 
 // ignore returns what of the object is not compared: what the spec ignores, and a replica count that an autoscaler
 // chose.
-func (c *Controller) ignore(w *lock.Work, desired map[string]any) func([]string) bool {
+func (rm *remediation) ignore(w *lock.Work, desired map[string]any) func([]string) bool {
 	var ownership *drift.Ownership
 	if w.Rules.NeedsOwnership() {
 		ownership = drift.NewOwnership(w.Live.GetManagedFields(), desired, w.Live.Object)
@@ -154,7 +154,7 @@ func (c *Controller) ignore(w *lock.Work, desired map[string]any) func([]string)
 	if keepsFinalizers(w) {
 		ruled = withFinalizersIgnored(ruled)
 	}
-	if !c.autoscaled(w) {
+	if !rm.autoscaled(w) {
 		return ruled
 	}
 	return func(path []string) bool {

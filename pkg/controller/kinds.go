@@ -19,27 +19,25 @@ const (
 
 // definitionChanged has the releases tried again that wait for a kind, and those loaded anew that have objects of
 // the group of a definition whose spec has changed: their lists may be compared differently now.
-func (c *Controller) definitionChanged(crd *metav1.PartialObjectMetadata) {
-	c.definitionsAt.Store(c.Clock.Now().UnixNano())
+func (rs *releases) definitionChanged(crd *metav1.PartialObjectMetadata) {
+	rs.definitionsAt.Store(rs.Clock.Now().UnixNano())
 	_, group, _ := strings.Cut(crd.Name, ".")
-	reload := c.definitions.changed(crd)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for key, e := range c.entries {
+	reload := rs.loader.definitions.changed(crd)
+	rs.entries.each(func(key string, e *entry) {
 		concerned := reload && slices.ContainsFunc(e.kinds,
 			func(gvk schema.GroupVersionKind) bool { return gvk.Group == group })
 		e.reload = e.reload || concerned
 		if concerned || len(e.waiting) > 0 {
-			c.releaseQueue.Add(key)
+			rs.queues.releases.Add(key)
 		}
-	}
+	})
 }
 
 // kindArrived reports whether a kind that the release waits for is served by now. If none is, it is asked for again
 // later.
-func (c *Controller) kindArrived(key string) bool {
+func (rs *releases) kindArrived(key string) bool {
 	var kinds []schema.GroupVersionKind
-	c.update(key, func(e *entry) {
+	rs.entries.update(key, func(e *entry) {
 		for gvk := range e.waiting {
 			kinds = append(kinds, gvk)
 		}
@@ -47,28 +45,28 @@ func (c *Controller) kindArrived(key string) bool {
 	if len(kinds) == 0 {
 		return false
 	}
-	c.kinds.Reset()
+	rs.kinds.Reset()
 	for _, gvk := range kinds {
-		if _, err := c.kinds.Get(gvk); err == nil {
+		if _, err := rs.kinds.Get(gvk); err == nil {
 			return true
 		}
 	}
-	c.releaseQueue.AddAfter(key, c.kindWait())
+	rs.queues.releases.AddAfter(key, rs.kindWait())
 	return false
 }
 
-func (c *Controller) kindWait() time.Duration {
-	if c.Clock.Since(time.Unix(0, c.definitionsAt.Load())) < kindLater {
+func (rs *releases) kindWait() time.Duration {
+	if rs.Clock.Since(time.Unix(0, rs.definitionsAt.Load())) < kindLater {
 		return kindSoon
 	}
 	return kindLater
 }
 
 // otherVersions returns the versions that the API server serves of kinds whose declared version it does not serve.
-func (c *Controller) otherVersions(ld *loaded) map[schema.GroupKind][]string {
+func (rs *releases) otherVersions(ld *loaded) map[schema.GroupKind][]string {
 	served := map[schema.GroupKind][]string{}
 	for gvk := range ld.waiting {
-		served[gvk.GroupKind()] = c.kinds.Versions(gvk.GroupKind())
+		served[gvk.GroupKind()] = rs.kinds.Versions(gvk.GroupKind())
 	}
 	return served
 }

@@ -16,7 +16,7 @@ var measured = []string{
 
 // measure has the metrics say what a status says. A HelmRelease for a release that another one keeps says nothing: the
 // samples are the release's.
-func (c *Controller) measure(key string, v *view, s v1alpha1.HelmReleaseStatus) {
+func (rep *reporter) measure(key string, v *view, s v1alpha1.HelmReleaseStatus) {
 	if v.lock == nil && v.entry.problem.reason == v1alpha1.ReasonConflict {
 		return
 	}
@@ -25,21 +25,18 @@ func (c *Controller) measure(key string, v *view, s v1alpha1.HelmReleaseStatus) 
 		conditions[kind] = meta.IsStatusConditionTrue(s.Conditions, kind)
 	}
 	n := s.Objects
-	c.update(key, func(*entry) { // not when it is forgotten by now
-		c.Metrics.Release(v.entry.release, string(s.State), s.Revision > 0, metrics.Counts{
+	rep.entries.update(key, func(*entry) { // not when it is forgotten by now
+		rep.Metrics.Release(v.entry.release, string(s.State), s.Revision > 0, metrics.Counts{
 			Tracked: n.Tracked, Drifted: n.Drifted, Contended: n.Contended, Waiting: n.Waiting, Unmanaged: n.Unmanaged,
 		}, conditions)
 	})
 }
 
 // forgetMetrics removes what the metrics say of a release, unless another HelmRelease is for it, too.
-func (c *Controller) forgetMetrics(key release.Key) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, e := range c.entries {
-		if e.release == key {
-			return
-		}
+func (rep *reporter) forgetMetrics(key release.Key) {
+	named := false
+	rep.entries.each(func(_ string, e *entry) { named = named || e.release == key })
+	if !named {
+		rep.Metrics.Forget(key)
 	}
-	c.Metrics.Forget(key)
 }

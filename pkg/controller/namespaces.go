@@ -9,13 +9,13 @@ import (
 // thereAgain has the objects in a namespace re-created at once, of every release, when w is a Namespace that is
 // there again. They were deleted with it, and the API server refused each attempt to create them while it was being
 // deleted.
-func (c *Controller) thereAgain(w *lock.Work) {
+func (rm *remediation) thereAgain(w *lock.Work) {
 	if w.ID.GroupKind() != (schema.GroupKind{Kind: "Namespace"}) {
 		return
 	}
-	for _, l := range c.table.Locks() {
+	for _, l := range rm.table.Locks() {
 		if l.Retry(func(o *lock.Object) bool { return o.ID.Namespace == w.ID.Name }) {
-			c.driftQueue.Add(l.Key)
+			rm.queues.drift.Add(l.Key)
 		}
 	}
 }

@@ -25,34 +25,34 @@ type told struct {
 }
 
 // tell sends a message about a HelmRelease, if this controller leads: a standby sees the same and would repeat it.
-func (c *Controller) tell(namespace, name string, release notify.Reference, m notify.Message) {
-	if c.Notify == nil || !c.leading.Load() {
+func (rep *reporter) tell(namespace, name string, release notify.Reference, m notify.Message) {
+	if rep.Notify == nil || !rep.leading.Load() {
 		return
 	}
 	m.HelmRelease, m.Release = &notify.Reference{Namespace: namespace, Name: name}, &release
 	if m.Time.IsZero() {
-		m.Time = c.Clock.Now()
+		m.Time = rep.Clock.Now()
 	}
-	c.Notify.Send(&m)
+	rep.Notify.Send(&m)
 }
 
-func (c *Controller) tellAbout(l *lock.Lock, m notify.Message) {
+func (rep *reporter) tellAbout(l *lock.Lock, m notify.Message) {
 	namespace, name, err := cache.SplitMetaNamespaceKey(l.Key)
 	if err != nil {
 		return // no such key is ever locked
 	}
-	c.tell(namespace, name, notify.Reference{Namespace: l.Release.Namespace, Name: l.Release.Name}, m)
+	rep.tell(namespace, name, notify.Reference{Namespace: l.Release.Namespace, Name: l.Release.Name}, m)
 }
 
 // tellDrift tells of a drift what the history has. The record must not be changed afterwards.
-func (c *Controller) tellDrift(l *lock.Lock, r *v1alpha1.DriftRecord) {
-	c.tellAbout(l, notify.Message{Type: notify.TypeOf(r.Action), Time: r.Time.Time, Drift: r})
+func (rep *reporter) tellDrift(l *lock.Lock, r *v1alpha1.DriftRecord) {
+	rep.tellAbout(l, notify.Message{Type: notify.TypeOf(r.Action), Time: r.Time.Time, Drift: r})
 }
 
-func (c *Controller) tellFight(l *lock.Lock, v *verdict) {
+func (rep *reporter) tellFight(l *lock.Lock, v *verdict) {
 	object := driftedObject(v.ID)
 	paths, more := v.paths()
-	c.tellAbout(l, notify.Message{Type: notify.ContentionBegan, Contention: &notify.Contention{
+	rep.tellAbout(l, notify.Message{Type: notify.ContentionBegan, Contention: &notify.Contention{
 		Object: &object, Paths: paths, MorePaths: more, FieldManager: v.author.Manager,
 		Message: v.summary() + ", again and again; reverts of it slow down",
 	}})
@@ -60,27 +60,27 @@ func (c *Controller) tellFight(l *lock.Lock, v *verdict) {
 
 // tellChanges tells what is different in a status that was just written from what was told before: by this process,
 // or by the one that wrote the status which this one found. So nothing is told again because an operator starts.
-func (c *Controller) tellChanges(hr *v1alpha1.HelmRelease, now v1alpha1.HelmReleaseStatus) {
+func (rep *reporter) tellChanges(hr *v1alpha1.HelmRelease, now v1alpha1.HelmReleaseStatus) {
 	key := keyOf(hr)
-	c.mu.Lock()
-	before, known := c.told[key]
+	rep.mu.Lock()
+	before, known := rep.told[key]
 	if !known || before.uid != hr.UID {
 		before = toldBy(hr, hr.Status)
 	}
 	after := toldBy(hr, now)
-	c.told[key] = after
-	c.mu.Unlock()
+	rep.told[key] = after
+	rep.mu.Unlock()
 
 	release := notify.Reference{Namespace: hr.Spec.Release.Namespace, Name: hr.Spec.Release.Name}
 	if b, a := before.lock, after.lock; b.Locked != a.Locked || b.Reason != a.Reason || b.Revision != a.Revision {
-		c.tell(hr.Namespace, hr.Name, release, notify.Message{Type: notify.LockChanged, Lock: &after.lock})
+		rep.tell(hr.Namespace, hr.Name, release, notify.Message{Type: notify.LockChanged, Lock: &after.lock})
 	}
 	if before.contended && !after.contended {
 		m := notify.Contention{}
 		if cond := meta.FindStatusCondition(now.Conditions, v1alpha1.ConditionContended); cond != nil {
 			m.Message = cond.Message
 		}
-		c.tell(hr.Namespace, hr.Name, release, notify.Message{Type: notify.ContentionEnded, Contention: &m})
+		rep.tell(hr.Namespace, hr.Name, release, notify.Message{Type: notify.ContentionEnded, Contention: &m})
 	}
 }
 
@@ -96,23 +96,23 @@ func toldBy(hr *v1alpha1.HelmRelease, s v1alpha1.HelmReleaseStatus) told {
 }
 
 // forgetTold forgets what was told about a HelmRelease.
-func (c *Controller) forgetTold(key string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.told, key)
+func (rep *reporter) forgetTold(key string) {
+	rep.mu.Lock()
+	defer rep.mu.Unlock()
+	delete(rep.told, key)
 }
 
 // tellGone tells that a HelmRelease is not looked after any more.
-func (c *Controller) tellGone(namespace, name string) {
+func (rep *reporter) tellGone(namespace, name string) {
 	key := namespace + "/" + name
-	c.mu.Lock()
-	before, known := c.told[key]
-	delete(c.told, key)
-	c.mu.Unlock()
+	rep.mu.Lock()
+	before, known := rep.told[key]
+	delete(rep.told, key)
+	rep.mu.Unlock()
 	if !known {
 		return
 	}
-	c.tell(namespace, name, notify.Reference{Namespace: before.release.Namespace, Name: before.release.Name},
+	rep.tell(namespace, name, notify.Reference{Namespace: before.release.Namespace, Name: before.release.Name},
 		notify.Message{
 			Type: notify.LockChanged, Lock: &notify.Lock{Reason: v1alpha1.EventReasonUntracked,
 				Message: "no longer looked after"},

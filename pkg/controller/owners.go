@@ -32,82 +32,68 @@ func claimant(l *lock.Lock, v *verdict) release.Key {
 // that counts. What an object says is a name and the namespace of the objects. A release whose records are in that
 // very namespace is meant first, and only without one a release whose records are elsewhere and that has been
 // locked: whoever may write records in one namespace must not speak for the releases of another.
-func (c *Controller) newestOf(
+func (rm *remediation) newestOf(
 	ctx context.Context, l *lock.Lock, other release.Key, verdicts []*verdict,
 ) (release.Record, bool, error) {
-	c.claimed(l, other, verdicts)
-	rec, found, err := c.enforcer.Newest(ctx, other)
+	rm.claimed(l, other, verdicts)
+	rec, found, err := rm.enforcer.Newest(ctx, other)
 	if err != nil || found && rec.Status != release.StatusUninstalled {
 		return rec, found, err
 	}
 	if other == l.As { // that is what objects of l say; no record in a third namespace may say otherwise
 		return release.Record{}, false, nil
 	}
-	_, elsewhere := c.storedElsewhere(other)
+	_, elsewhere := rm.entries.storedElsewhere(other)
 	if elsewhere == (release.Key{}) {
 		return release.Record{}, false, nil
 	}
-	c.claimed(l, elsewhere, verdicts)
-	rec, found, err = c.enforcer.Newest(ctx, elsewhere)
+	rm.claimed(l, elsewhere, verdicts)
+	rec, found, err = rm.enforcer.Newest(ctx, elsewhere)
 	return rec, found && rec.Status != release.StatusUninstalled, err
 }
 
 // claimed records that objects say they belong to a release. It comes before the question about that release's
 // record: whatever changes from then on has them judged again.
-func (c *Controller) claimed(l *lock.Lock, other release.Key, verdicts []*verdict) {
+func (rm *remediation) claimed(l *lock.Lock, other release.Key, verdicts []*verdict) {
 	for _, v := range verdicts {
-		c.claims.add(l, v.ID, other)
+		rm.claims.add(l, v.ID, other)
 	}
-}
-
-// storedElsewhere returns the HelmRelease and the release whose objects say that they belong to another one,
-// because its records are in another namespace; zero for none. It is known of releases that were locked since the
-// operator began, also while Helm works.
-func (c *Controller) storedElsewhere(as release.Key) (key string, rel release.Key) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for k, e := range c.entries {
-		if e.as == as && e.release != as && (key == "" || k < key) {
-			key, rel = k, e.release
-		}
-	}
-	return key, rel
 }
 
 // notOwned returns those of the objects, which all say that they belong to the release other, that it does not
 // declare. The others are settled: as left alone, or to be judged again when it is known what other declares. The
 // record is asked for after the objects were observed, and not taken from a cache, for the same reason as our own
 // is: what Helm had stored by then must not be missed.
-func (c *Controller) notOwned(ctx context.Context, l *lock.Lock, other release.Key, verdicts []*verdict) []*verdict {
-	rec, found, err := c.newestOf(ctx, l, other, verdicts)
+func (rm *remediation) notOwned(ctx context.Context, l *lock.Lock, other release.Key, verdicts []*verdict) []*verdict {
+	rec, found, err := rm.newestOf(ctx, l, other, verdicts)
 	switch {
 	case apierrors.IsForbidden(err): // or naming a release out of the operator's sight would be the way out
-		return c.unclaimed(l, verdicts)
+		return rm.unclaimed(l, verdicts)
 	case err != nil:
-		c.cannotTell(l, verdicts, err)
+		rm.cannotTell(l, verdicts, err)
 		return nil
 	case !found:
-		return c.unclaimed(l, verdicts)
+		return rm.unclaimed(l, verdicts)
 	}
 	other = rec.Key
-	declared, begin, err := c.declared.get(rec)
+	declared, begin, err := rm.declared.get(rec)
 	if err != nil {
-		c.cannotTell(l, verdicts, err)
+		rm.cannotTell(l, verdicts, err)
 		return nil
 	}
 	if declared == nil {
-		c.waitFor(l, other, verdicts)
+		rm.waitFor(l, other, verdicts)
 		if begin {
 			// Beside this: the record is read in the time of its own namespace, and nothing of this one may wait
 			// for that.
-			c.readings.Go(func() { c.findDeclared(ctx, rec) })
+			rm.readings.Go(func() { rm.findDeclared(ctx, rec) })
 		}
 		return nil
 	}
 	var rest []*verdict
 	for _, v := range verdicts {
 		if declared.has(v.ID) {
-			c.settle(l, v.Work, lock.Outcome{Reported: true, Digest: v.Digest,
+			rm.settle(l, v.Work, lock.Outcome{Reported: true, Digest: v.Digest,
 				Problem: &lock.Problem{Reason: v1alpha1.ReasonConflict,
 					Message: fmt.Sprintf("belongs to Helm release %s, whose manifest declares it too; left alone",
 						other)}})
@@ -115,88 +101,80 @@ func (c *Controller) notOwned(ctx context.Context, l *lock.Lock, other release.K
 		}
 		rest = append(rest, v)
 	}
-	return c.unclaimed(l, rest)
+	return rm.unclaimed(l, rest)
 }
 
 // unclaimed forgets what objects say of another release, which is nothing to that.
-func (c *Controller) unclaimed(l *lock.Lock, verdicts []*verdict) []*verdict {
+func (rm *remediation) unclaimed(l *lock.Lock, verdicts []*verdict) []*verdict {
 	for _, v := range verdicts {
-		c.claims.remove(l, v.ID)
+		rm.claims.remove(l, v.ID)
 	}
 	return verdicts
 }
 
 // cannotTell has objects judged again later, because nobody can tell whether another release declares them.
-func (c *Controller) cannotTell(l *lock.Lock, verdicts []*verdict, err error) {
-	for _, v := range c.unclaimed(l, verdicts) {
+func (rm *remediation) cannotTell(l *lock.Lock, verdicts []*verdict, err error) {
+	for _, v := range rm.unclaimed(l, verdicts) {
 		again := v.Observation
-		c.settle(l, v.Work, lock.Outcome{Again: &again, Failed: true, Transient: transient(err),
+		rm.settle(l, v.Work, lock.Outcome{Again: &again, Failed: true, Transient: transient(err),
 			Problem: problemOf(v.ID, err, true)})
 	}
 }
 
 // waitFor has objects wait until recordChanged or findDeclared has them judged again.
-func (c *Controller) waitFor(l *lock.Lock, other release.Key, verdicts []*verdict) {
+func (rm *remediation) waitFor(l *lock.Lock, other release.Key, verdicts []*verdict) {
 	for _, v := range verdicts {
 		again := v.Observation
-		problem := c.driftProblem(v)
+		problem := rm.driftProblem(v)
 		problem.Message += fmt.Sprintf("; it says that it belongs to Helm release %s, whose record is being read",
 			other)
-		c.settle(l, v.Work, lock.Outcome{Again: &again, Waits: true, Problem: problem})
+		rm.settle(l, v.Work, lock.Outcome{Again: &again, Waits: true, Problem: problem})
 	}
 }
 
 // findDeclared reads which objects a record declares, in the time and with the slots of its own namespace, and has
 // the objects judged again that wait for that. A damaged record declares nothing.
-func (c *Controller) findDeclared(ctx context.Context, rec release.Record) {
+func (rm *remediation) findDeclared(ctx context.Context, rec release.Record) {
 	found := &declaration{record: rec}
-	err := c.mayRead(ctx, rec.Key.Namespace)
+	err := rm.loader.mayRead(ctx, rec.Key.Namespace)
 	if err == nil {
-		err = c.readDeclared(ctx, rec, &found)
+		err = rm.readDeclared(ctx, rec, &found)
 	}
 	switch {
 	case apierrors.IsForbidden(err): // as when its records are out of sight
 	case err != nil:
 		found = &declaration{record: rec, err: err}
 	}
-	c.declared.put(found)
-	c.wake(rec.Key)
+	rm.declared.put(found)
+	rm.wake(rec.Key)
 }
 
-func (c *Controller) readDeclared(ctx context.Context, rec release.Record, found **declaration) error {
-	slot, err := c.slots.loading.acquire(ctx, rec.Key.Namespace)
+func (rm *remediation) readDeclared(ctx context.Context, rec release.Record, found **declaration) error {
+	slot, err := rm.slots.loading.acquire(ctx, rec.Key.Namespace)
 	if err != nil {
 		return err
 	}
 	defer slot()
-	_, err = c.read(ctx, rec, func(r *contents) error {
+	_, err = rm.loader.read(ctx, rec, func(r *contents) error {
 		*found = newDeclaration(rec, r.objects, r.unknown)
 		return nil
 	})
 	return err
 }
 
-// recordChanged takes note that the records of a release have changed: its HelmReleases are reconciled, and the
-// objects judged again that say they belong to it.
-func (c *Controller) recordChanged(key release.Key) {
-	c.enqueueRelease(key)
-	if named, _ := c.storedElsewhere(key); named != "" { // it may have to give way to this one
-		c.update(named, func(e *entry) { e.reload = true })
-		c.releaseQueue.Add(named)
-	}
-	c.changes.happened(key)
-	c.confirmLater(key)
-	c.wake(key)
-	if !c.claims.wanted(key) {
-		c.declared.forget(key)
+// wake has the objects judged again that say they belong to a release.
+func (rm *remediation) wake(other release.Key) {
+	for l, ids := range rm.claims.take(other) {
+		if l.Reconsider(rm.Clock.Now(), ids) {
+			rm.queues.drift.Add(l.Key)
+		}
 	}
 }
 
-// wake has the objects judged again that say they belong to a release.
-func (c *Controller) wake(other release.Key) {
-	for l, ids := range c.claims.take(other) {
-		if l.Reconsider(c.Clock.Now(), ids) {
-			c.driftQueue.Add(l.Key)
-		}
+// recordChanged has the objects judged again that say they belong to a release whose records have changed.
+func (rm *remediation) recordChanged(key release.Key) {
+	rm.wake(key)
+	if !rm.claims.wanted(key) {
+		rm.declared.forget(key)
 	}
 }

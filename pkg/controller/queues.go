@@ -1,12 +1,55 @@
 package controller
 
 import (
-	"context"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/util/workqueue"
+
+	"github.com/rancher/helm-locker/pkg/release"
 )
+
+const (
+	statusWorkers = 2
+
+	// statusDelay coalesces status writes: a burst of reverts ends in one.
+	statusDelay = 250 * time.Millisecond
+	// lockingPatience is how long a new lock may take to read its objects before the status says that it does: most
+	// take less, also when they wait for others (relistTimeout), and need one write of the status instead of two.
+	lockingPatience = 20 * time.Second
+
+	// eventsPerSecond and eventBurst bound the events about drift, over all releases.
+	eventsPerSecond = 2
+	eventBurst      = 50
+)
+
+// queues hold what each worker has to do: HelmRelease keys, and for confirm the releases to which writes are to be
+// confirmed.
+type queues struct {
+	releases, status, pruning workqueue.TypedRateLimitingInterface[string]
+	drift                     workqueue.TypedDelayingInterface[string]
+	confirm                   workqueue.TypedRateLimitingInterface[release.Key]
+}
+
+func newQueues(o Options) queues {
+	return queues{
+		releases: retryQueue[string](o, "release", 100*time.Millisecond, time.Minute),
+		drift: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{
+			Name: "drift", Clock: o.Clock, MetricsProvider: o.Metrics.Queues(),
+		}),
+		status:  retryQueue[string](o, "status", time.Second, time.Minute),
+		pruning: retryQueue[string](o, "leftover", 5*time.Second, 5*time.Minute),
+		confirm: retryQueue[release.Key](o, "confirm", 100*time.Millisecond, time.Minute),
+	}
+}
+
+func (q *queues) shutDown() {
+	q.releases.ShutDown()
+	q.drift.ShutDown()
+	q.status.ShutDown()
+	q.pruning.ShutDown()
+	q.confirm.ShutDown()
+}
 
 // retryQueue returns a queue in which what failed waits longer every time, from shortest to longest. Its name is what
 // the metrics call it.
@@ -44,34 +87,4 @@ func work(group *errgroup.Group, workers int, next func() bool) {
 			return nil
 		})
 	}
-}
-
-// nextRelease reconciles one HelmRelease, in a slot of the namespace of its release.
-func (c *Controller) nextRelease(ctx context.Context, key string) {
-	defer c.releaseQueue.Done(key)
-	defer c.start.done(key)
-	slot, err := c.slots.loading.acquire(ctx, c.namespaceOf(key))
-	if err != nil { // the operator stops
-		return
-	}
-	defer slot()
-	if err := c.reconcile(ctx, key); err != nil {
-		c.Log.WithField("helmrelease", key).Warnf("reconcile: %v; trying again", err)
-		c.releaseQueue.AddRateLimited(key)
-	} else {
-		c.releaseQueue.Forget(key)
-	}
-	c.statusChanged(key)
-}
-
-// toReconcile returns how many HelmReleases wait to be reconciled.
-func (c *Controller) toReconcile() int { return c.releaseQueue.Len() + c.slots.loading.waiting() }
-
-// namespaceOf returns the namespace of the release that a HelmRelease names; empty when it is gone.
-func (c *Controller) namespaceOf(key string) string {
-	hr := c.cached(key)
-	if hr == nil {
-		return ""
-	}
-	return hr.Spec.Release.Namespace
 }

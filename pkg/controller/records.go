@@ -29,8 +29,8 @@ var errRecordChanged = errors.New("the release record changed while it was read"
 // read gets the payload of a record, decodes it and parses its manifest, and calls use with the result. One record at a
 // time is in memory that is large, until use returns; and the time of it all is charged to the record's namespace. What
 // the user has to know is returned as a problem, for which use is not called; an error means to try again.
-func (c *Controller) read(ctx context.Context, rec release.Record, use func(*contents) error) (problem, error) {
-	secret, err := c.clients.Kubernetes.CoreV1().Secrets(rec.Key.Namespace).Get(ctx, rec.SecretName,
+func (lo *loader) read(ctx context.Context, rec release.Record, use func(*contents) error) (problem, error) {
+	secret, err := lo.clients.Kubernetes.CoreV1().Secrets(rec.Key.Namespace).Get(ctx, rec.SecretName,
 		metav1.GetOptions{})
 	if err != nil {
 		reason := v1alpha1.ReasonPayloadUnavailable
@@ -43,7 +43,7 @@ func (c *Controller) read(ctx context.Context, rec release.Record, use func(*con
 	if secret.UID != rec.UID || secret.ResourceVersion != rec.ResourceVersion {
 		return problem{v1alpha1.ReasonLocking, errRecordChanged.Error()}, errRecordChanged
 	}
-	r := c.startReading(rec.Key.Namespace)
+	r := lo.startReading(rec.Key.Namespace)
 	defer r.end()
 	rel, err := release.DecodeSecret(secret.Data, func() { r.alone(ctx) })
 	if errors.Is(err, release.ErrNoManifest) {
@@ -53,7 +53,7 @@ func (c *Controller) read(ctx context.Context, rec release.Record, use func(*con
 		err = rel.Matches(rec)
 	}
 	if err == nil {
-		err = c.belongs(rel, rec)
+		err = lo.belongs(rel, rec)
 	}
 	if err != nil {
 		return problem{v1alpha1.ReasonDecodeFailed,
@@ -65,7 +65,7 @@ func (c *Controller) read(ctx context.Context, rec release.Record, use func(*con
 	if ctx.Err() != nil { // perhaps while this waited for others
 		return problem{}, ctx.Err()
 	}
-	found, prob, err := c.parse(rel, rec)
+	found, prob, err := lo.parse(rel, rec)
 	if err != nil || prob.reason != "" {
 		return prob, err
 	}
@@ -75,11 +75,11 @@ func (c *Controller) read(ctx context.Context, rec release.Record, use func(*con
 // belongs returns an error for a record that is stored in another namespace than its payload names, if the release
 // has records in that namespace as well: then this one is a copy, or Helm has two records of one release, and
 // nobody can tell which counts.
-func (c *Controller) belongs(rel *release.Release, rec release.Record) error {
+func (lo *loader) belongs(rel *release.Release, rec release.Record) error {
 	if rel.Key == rec.Key {
 		return nil
 	}
-	if newest, found := c.releases.Newest(rel.Key); found && newest.Status != release.StatusUninstalled {
+	if newest, found := lo.records.Newest(rel.Key); found && newest.Status != release.StatusUninstalled {
 		return fmt.Errorf("%w: it is about release %s, which has records in its own namespace; name that release in "+
 			"the HelmRelease if this one is a copy",
 			release.ErrMismatch, rel.Key)
@@ -88,7 +88,7 @@ func (c *Controller) belongs(rel *release.Release, rec release.Record) error {
 }
 
 // parse turns the manifest of a record into objects.
-func (c *Controller) parse(rel *release.Release, rec release.Record) (*contents, problem, error) {
+func (lo *loader) parse(rel *release.Release, rec release.Record) (*contents, problem, error) {
 	set, err := manifest.Parse(rel.Manifest)
 	if err != nil {
 		return nil, problem{v1alpha1.ReasonManifestInvalid,
@@ -96,7 +96,7 @@ func (c *Controller) parse(rel *release.Release, rec release.Record) (*contents,
 				rec.Revision, err)}, nil
 	}
 	resolved, unknown, err := set.Resolve(manifest.Release(rel.Key), func(gvk schema.GroupVersionKind) (bool, error) {
-		kind, err := c.kinds.Get(gvk)
+		kind, err := lo.kinds.Get(gvk)
 		return kind.Namespaced, err
 	})
 	if err != nil {
@@ -108,15 +108,15 @@ func (c *Controller) parse(rel *release.Release, rec release.Record) (*contents,
 
 // reading is the work on one record. It is not safe for concurrent use.
 type reading struct {
-	controller *Controller
-	namespace  string // of the record
-	begun      time.Time
-	waited     time.Duration // for others
-	release    func()        // of the slot for what is large; nil without one
+	loader    *loader
+	namespace string // of the record
+	begun     time.Time
+	waited    time.Duration // for others
+	release   func()        // of the slot for what is large; nil without one
 }
 
-func (c *Controller) startReading(namespace string) *reading {
-	return &reading{controller: c, namespace: namespace, begun: c.Clock.Now()}
+func (lo *loader) startReading(namespace string) *reading {
+	return &reading{loader: lo, namespace: namespace, begun: lo.Clock.Now()}
 }
 
 // alone returns when no other record that is large is in memory, or ctx has ended.
@@ -124,11 +124,11 @@ func (r *reading) alone(ctx context.Context) {
 	if r.release != nil {
 		return
 	}
-	begin := r.controller.Clock.Now()
-	if slot, err := r.controller.slots.large.acquire(ctx, r.namespace); err == nil {
+	begin := r.loader.Clock.Now()
+	if slot, err := r.loader.slots.large.acquire(ctx, r.namespace); err == nil {
 		r.release = slot
 	}
-	r.waited += r.controller.Clock.Since(begin)
+	r.waited += r.loader.Clock.Since(begin)
 }
 
 // end lets the next record be in memory, and charges the namespace with the time that this one took.
@@ -136,6 +136,6 @@ func (r *reading) end() {
 	if r.release != nil {
 		r.release()
 	}
-	now := r.controller.Clock.Now()
-	r.controller.budget.spend(r.namespace, now, max(0, now.Sub(r.begun)-r.waited))
+	now := r.loader.Clock.Now()
+	r.loader.budget.spend(r.namespace, now, max(0, now.Sub(r.begun)-r.waited))
 }

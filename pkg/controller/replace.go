@@ -15,7 +15,7 @@ import (
 // mayReplace reports whether an object may be deleted and created anew because the API server refused to change it
 // back. What Helm has deployed was valid when it was created, so a refusal as invalid means that the change cannot
 // be made. An object whose deletion is pending cannot be deleted once more; it is created again when it is gone.
-func (c *Controller) mayReplace(l *lock.Lock, v *verdict, err error) bool {
+func (rm *remediation) mayReplace(l *lock.Lock, v *verdict, err error) bool {
 	_, replaceable := enforce.Replaceable(v.ID.GroupKind())
 	return l.ReplaceImmutable && replaceable && apierrors.IsInvalid(err) && v.deletion == ""
 }
@@ -23,40 +23,40 @@ func (c *Controller) mayReplace(l *lock.Lock, v *verdict, err error) bool {
 // replace deletes an object and creates it anew, in the order of every other write: the record is read again first,
 // the deletion has the observed version as its precondition, and the creation is confirmed, which may take long:
 // done is called before.
-func (c *Controller) replace(ctx context.Context, l *lock.Lock, v *verdict, refusal error, done func()) {
-	holds, err := c.holds(ctx, l)
+func (rm *remediation) replace(ctx context.Context, l *lock.Lock, v *verdict, refusal error, done func()) {
+	holds, err := rm.holds(ctx, l)
 	if err != nil || !holds {
-		c.notNow(l, []*verdict{v}, err)
+		rm.notNow(l, []*verdict{v}, err)
 		return
 	}
 	ctx, cancel := outlast(ctx)
 	defer cancel()
-	c.Log.WithField("object", v.ID.String()).Infof("replacing the object: %s", errorAbout(v.ID, refusal))
-	w, made, err := c.write(ctx, l, v, true, c.enforcer.Replace)
+	rm.Log.WithField("object", v.ID.String()).Infof("replacing the object: %s", errorAbout(v.ID, refusal))
+	w, made, err := rm.write(ctx, l, v, true, rm.enforcer.Replace)
 	switch {
 	case made != nil:
 		if err != nil {
-			c.Log.WithField("object", v.ID.String()).Warnf("field ownership after replacement: %s",
+			rm.Log.WithField("object", v.ID.String()).Warnf("field ownership after replacement: %s",
 				errorAbout(v.ID, err))
 		}
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err), apierrors.IsAlreadyExists(err):
-		c.settle(l, v.Work, lock.Outcome{Again: c.freshLook(v)})
+		rm.settle(l, v.Work, lock.Outcome{Again: rm.freshLook(v)})
 		return
 	default:
-		c.refused(l, v, err)
+		rm.refused(l, v, err)
 		return
 	}
 	done()
-	if !c.confirm(ctx, w) {
-		c.settle(l, v.Work, lock.Outcome{Again: c.freshLook(v), Failed: true, Transient: true,
-			Problem: c.driftProblem(v)})
+	if !rm.confirm(ctx, w) {
+		rm.settle(l, v.Work, lock.Outcome{Again: rm.freshLook(v), Failed: true, Transient: true,
+			Problem: rm.driftProblem(v)})
 		return
 	}
-	c.restored(l, v, made, v1alpha1.DriftActionReplaced)
+	rm.restored(l, v, made, v1alpha1.DriftActionReplaced)
 }
 
 // refusalOf describes why a revert was refused, and for a field that cannot be changed what can be done about it.
-func (c *Controller) refusalOf(l *lock.Lock, v *verdict, err error) *lock.Problem {
+func (rm *remediation) refusalOf(l *lock.Lock, v *verdict, err error) *lock.Problem {
 	p := problemOf(v.ID, err, true)
 	if v.deletion != "" {
 		p.Message += "; " + report.Line(v.deletion)

@@ -8,17 +8,17 @@ import (
 
 // autoscaler returns the range within which an autoscaler sets the replicas of an object: one of the manifest, or a
 // live one; nil for none.
-func (c *Controller) autoscaler(w *lock.Work) *lock.Range {
+func (rm *remediation) autoscaler(w *lock.Work) *lock.Range {
 	if w.Replicas != nil {
 		return w.Replicas
 	}
-	return c.scalers.Range(w.ID)
+	return rm.scalers.Range(w.ID)
 }
 
 // chosen returns the number of replicas of an object if it is within the range of its autoscaler; nil otherwise.
-func (c *Controller) chosen(w *lock.Work, live *unstructured.Unstructured) *int64 {
+func (rm *remediation) chosen(w *lock.Work, live *unstructured.Unstructured) *int64 {
 	replicas, ok, err := unstructured.NestedInt64(live.Object, "spec", "replicas")
-	if !ok || err != nil || !c.autoscaler(w).Contains(replicas) {
+	if !ok || err != nil || !rm.autoscaler(w).Contains(replicas) {
 		return nil
 	}
 	return &replicas
@@ -26,18 +26,18 @@ func (c *Controller) chosen(w *lock.Work, live *unstructured.Unstructured) *int6
 
 // autoscaled reports whether the replica count of an object is not compared: the manifest leaves it to an
 // autoscaler, or it is within the range of one.
-func (c *Controller) autoscaled(w *lock.Work) bool {
+func (rm *remediation) autoscaled(w *lock.Work) bool {
 	if !w.Scalable {
-		return c.autoscaler(w) != nil
+		return rm.autoscaler(w) != nil
 	}
-	return c.chosen(w, w.Live) != nil
+	return rm.chosen(w, w.Live) != nil
 }
 
 // rescaled returns what to restore of an object whose replica count is neither the declared one nor within the
 // range of its autoscaler: the count within that range that comes nearest to what the autoscaler wanted. A count
 // that Helm has just written is the declared one, and stays.
-func (c *Controller) rescaled(w *lock.Work, desired map[string]any) map[string]any {
-	r := c.autoscaler(w)
+func (rm *remediation) rescaled(w *lock.Work, desired map[string]any) map[string]any {
+	r := rm.autoscaler(w)
 	if !w.Scalable || r == nil || r.Min > r.Max {
 		return desired
 	}
@@ -46,13 +46,13 @@ func (c *Controller) rescaled(w *lock.Work, desired map[string]any) map[string]a
 	if !ok || err != nil || live == declared || r.Contains(live) {
 		return desired
 	}
-	return lock.WithReplicas(desired, r.Within(live, w.Chosen, c.scalers.Wanted(w.ID)))
+	return lock.WithReplicas(desired, r.Within(live, w.Chosen, rm.scalers.Wanted(w.ID)))
 }
 
 // recreatedScaled returns what to create of an object that is gone: with as many replicas as its autoscaler had
 // chosen, if it had.
-func (c *Controller) recreatedScaled(w *lock.Work, desired map[string]any) map[string]any {
-	r := c.autoscaler(w)
+func (rm *remediation) recreatedScaled(w *lock.Work, desired map[string]any) map[string]any {
+	r := rm.autoscaler(w)
 	if !w.Scalable || w.Chosen == nil || !r.Contains(*w.Chosen) {
 		return desired
 	}

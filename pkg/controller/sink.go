@@ -18,16 +18,16 @@ import (
 
 // Observed takes a look delivered by a watch. Objects that no lock owns cost a map look-up and a look at their
 // annotations; objects whose content is known cost a digest. Only the others are decoded.
-func (c *Controller) Observed(gvk schema.GroupVersionKind, obj *watch.Live) {
+func (rm *remediation) Observed(gvk schema.GroupVersionKind, obj *watch.Live) {
 	id := watch.IDOf(gvk, obj)
-	l := c.table.Owner(gvk, id)
+	l := rm.table.Owner(gvk, id)
 	if l == nil {
-		c.stray(id, obj, true)
+		rm.stray(id, obj, true)
 		return
 	}
-	o := lock.Observation{Version: version(obj), Seen: c.Clock.Now()}
+	o := lock.Observation{Version: version(obj), Seen: rm.Clock.Now()}
 	var err error
-	if o.Digest, err = obj.Digest(c.hasher); err == nil {
+	if o.Digest, err = obj.Digest(rm.hasher); err == nil {
 		if l.Known(id, o.Version, o.Digest) {
 			return
 		}
@@ -38,25 +38,25 @@ func (c *Controller) Observed(gvk schema.GroupVersionKind, obj *watch.Live) {
 		}
 	}
 	if err != nil {
-		c.Log.WithField("object", id.String()).Warnf("a watch delivered what cannot be read; looking at it: %v", err)
+		rm.Log.WithField("object", id.String()).Warnf("a watch delivered what cannot be read; looking at it: %v", err)
 		o.Look = true
 	}
 	if l.Observe(id, o) {
-		c.driftQueue.Add(l.Key)
+		rm.queues.drift.Add(l.Key)
 	}
 }
 
 // Gone takes a deletion, or the loss of Helm's label, which looks the same to a watch.
-func (c *Controller) Gone(gvk schema.GroupVersionKind, obj *watch.Live) {
+func (rm *remediation) Gone(gvk schema.GroupVersionKind, obj *watch.Live) {
 	id := watch.IDOf(gvk, obj)
-	l := c.table.Owner(gvk, id)
+	l := rm.table.Owner(gvk, id)
 	if l == nil {
-		c.stray(id, obj, false)
+		rm.stray(id, obj, false)
 		return
 	}
 	last, err := obj.Decode()
 	if err != nil {
-		c.Log.WithField("object", id.String()).Warnf("the last known state cannot be read: %v", err)
+		rm.Log.WithField("object", id.String()).Warnf("the last known state cannot be read: %v", err)
 	}
 	if obj.Large() {
 		last = lock.Essence(last)
@@ -65,16 +65,16 @@ func (c *Controller) Gone(gvk schema.GroupVersionKind, obj *watch.Live) {
 	// exists, and when it fails there is time to look. What is not created anew, or not yet, must not be taken for
 	// deleted.
 	look := l.Detect || mayHaveRun(id)
-	o := lock.Observation{Last: last, Look: look, Told: !look, Version: version(obj), Seen: c.Clock.Now()}
+	o := lock.Observation{Last: last, Look: look, Told: !look, Version: version(obj), Seen: rm.Clock.Now()}
 	if l.Observe(id, o) {
-		c.driftQueue.Add(l.Key)
+		rm.queues.drift.Add(l.Key)
 	}
 }
 
 // stray takes note of an object that no lock owns, if it says that it belongs to a locked release.
-func (c *Controller) stray(id manifest.ID, obj *watch.Live, exists bool) {
-	if l := c.table.Of(claimedBy(obj)); l != nil && l.Stray(id, exists) {
-		c.statusChanged(l.Key)
+func (rm *remediation) stray(id manifest.ID, obj *watch.Live, exists bool) {
+	if l := rm.table.Of(claimedBy(obj)); l != nil && l.Stray(id, exists) {
+		rm.statusChanged(l.Key)
 	}
 }
 
@@ -86,36 +86,34 @@ func claimedBy(obj metav1.Object) release.Key {
 }
 
 // Listed has the objects looked at that a full list of their kind did not show.
-func (c *Controller) Listed(gvk schema.GroupVersionKind, present func(manifest.ID) bool) {
-	for _, l := range c.table.Locks() {
+func (rm *remediation) Listed(gvk schema.GroupVersionKind, present func(manifest.ID) bool) {
+	for _, l := range rm.table.Locks() {
 		if l.AwaitsList() {
 			l.ListEnded(gvk)
-			c.leftoverQueue.Add(l.Key)
+			rm.queues.pruning.Add(l.Key)
 		}
-		wake := l.LookAt(c.Clock.Now(), func(o *lock.Object) bool {
+		wake := l.LookAt(rm.Clock.Now(), func(o *lock.Object) bool {
 			return o.GVK == gvk && !present(o.ID)
 		})
 		if wake {
-			c.driftQueue.Add(l.Key)
+			rm.queues.drift.Add(l.Key)
 		}
 	}
 }
 
 // Troubled has the statuses written that depend on a watch which has failed, or works again.
-func (c *Controller) Troubled(gvk schema.GroupVersionKind) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for key, e := range c.entries {
+func (rm *remediation) Troubled(gvk schema.GroupVersionKind) {
+	rm.entries.each(func(key string, e *entry) {
 		if slices.Contains(e.kinds, gvk) {
-			c.statusChanged(key)
+			rm.statusChanged(key)
 		}
-	}
+	})
 }
 
 // observation is a look at an object that exists.
-func (c *Controller) observation(obj *unstructured.Unstructured) lock.Observation {
+func (rm *remediation) observation(obj *unstructured.Unstructured) lock.Observation {
 	return lock.Observation{Live: obj, Large: watch.IsLarge(obj), Version: version(obj),
-		Digest: c.hasher.Digest(obj.Object), Seen: c.Clock.Now()}
+		Digest: rm.hasher.Digest(obj.Object), Seen: rm.Clock.Now()}
 }
 
 // version returns the resource version as a number, which Kubernetes defines it to be since 1.35; zero for the few

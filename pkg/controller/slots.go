@@ -63,7 +63,7 @@ func (s *slots) write(ctx context.Context, of release.Key) (done func()) {
 }
 
 // parallel runs f beside others, in a slot for writes of the lock's release, which f may give back before it ends.
-func (c *Controller) parallel(ctx context.Context, l *lock.Lock, others *sync.WaitGroup, f func(done func())) {
+func (c *common) parallel(ctx context.Context, l *lock.Lock, others *sync.WaitGroup, f func(done func())) {
 	done := c.slots.write(ctx, l.Release)
 	others.Go(func() {
 		defer done()

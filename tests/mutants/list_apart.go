@@ -4,13 +4,13 @@ package main
 func tenantsApart() []mutant {
 	const pkgController = "pkg/controller/"
 	const semaphore, slots, drift, owners = pkgController + "semaphore.go", pkgController + "slots.go", pkgController +
-		"drift.go", pkgController + "owners.go"
+		"remediation.go", pkgController + "owners.go"
 	return []mutant{
 		{
 			promise: "I12", what: "what waits for an answer does so in a slot that all share",
 			edit: edit{drift, `	judging()
-	c.process(`, `	defer judging()
-	c.process(`},
+	rm.process(`, `	defer judging()
+	rm.process(`},
 			also: []edit{{slots, `limits{all: 8, each: 2}`, `limits{all: 8, each: 8}`}},
 			pkg:  tenancy, run: "TestI12_MalformedRecordsHoldNobodyUp|TestI12_UnreachableWebhooksHoldNobodyUp",
 		},
@@ -33,8 +33,8 @@ func tenantsApart() []mutant {
 		},
 		{
 			promise: "I12", what: "a manifest that does not parse is parsed at each event of its HelmRelease",
-			edit: edit{pkgController + "reconcile.go", `	if c.refusedBefore(key, rec) {`,
-				`	if c.refusedBefore(key, rec) && rec.Revision < 0 {`},
+			edit: edit{pkgController + "releases.go", `	if rs.refusedBefore(key, rec) {`,
+				`	if rs.refusedBefore(key, rec) && rec.Revision < 0 {`},
 			pkg: integration, run: "TestI12_ManifestThatDoesNotParseIsReadOnce",
 		},
 		{
@@ -68,37 +68,37 @@ func tenantsApart() []mutant {
 		},
 		{
 			promise: "I12", what: "watches wait at the start for records that are never read",
-			edit: edit{pkgController + "gathering.go", `		c.start.end()`, `		c.start.done("")`},
-			pkg:  controller, run: "TestGatheringEnds",
+			edit: edit{pkgController + "startbarrier.go", `		rs.start.end()`, `		rs.start.done("")`},
+			pkg:  controller, run: "TestTheStartBarrierEnds",
 		},
 		{
 			promise: "I12", what: "what cannot be told is not asked again when the records change",
-			edit: edit{pkgController + "insist.go", `c.changes.next(l.Release)`, `c.changes.next(release.Key{})`},
+			edit: edit{pkgController + "insist.go", `pr.changes.next(l.Release)`, `pr.changes.next(release.Key{})`},
 			pkg:  controller, run: "TestInsist",
 		},
 		{
 			promise: "I2", what: "a conflict stays when the record changes that it depends on",
-			edit: edit{owners, `	c.confirmLater(key)
-	c.wake(key)`, `	c.confirmLater(key)`},
+			edit: edit{owners, `	rm.wake(key)
+	if !`, `	if !`},
 			pkg: integration, run: "TestI2_ConflictEndsWithWhatItDependedOn",
 		},
 		{
 			promise: "I2", what: "objects that wait for a record are not judged when it is read, nor when it changes",
-			edit: edit{owners, `func (c *Controller) wake(other release.Key) {
-	for l, ids := range c.claims.take(other) {`, `func (c *Controller) wake(other release.Key) {
-	for l, ids := range c.claims.take(release.Key{Name: other.Name}) {`},
+			edit: edit{owners, `func (rm *remediation) wake(other release.Key) {
+	for l, ids := range rm.claims.take(other) {`, `func (rm *remediation) wake(other release.Key) {
+	for l, ids := range rm.claims.take(release.Key{Name: other.Name}) {`},
 			pkg: integration, run: "TestI2_RecordChangesWhileItIsReadForAConflict",
 		},
 		{
 			promise: "I5", what: "what an older HelmRelease declares no more is locked by nobody",
-			edit: edit{pkgController + "reconcile.go", `	c.retryConflicts(key)
-	c.watchAll(`, `	c.watchAll(`},
+			edit: edit{pkgController + "releases.go", `	rs.retryConflicts(key)
+	rs.watchAll(`, `	rs.watchAll(`},
 			pkg: integration, run: "TestI5_ObjectThatAnotherHelmReleaseDeclaresNoMore",
 		},
 		{
 			promise: "I5", what: "dry runs at a relock are made one after the other",
-			edit: edit{drift, `			c.act(ctx, l, []*verdict{v})
-		})`, `			c.act(ctx, l, []*verdict{v})
+			edit: edit{drift, `			rm.act(ctx, l, []*verdict{v})
+		})`, `			rm.act(ctx, l, []*verdict{v})
 		})
 		running.Wait()`},
 			pkg: integration, run: "TestI5_RelockRevertsEachObjectAsSoonAsItIsJudged",

@@ -63,7 +63,7 @@ func neverRevertHelm() []mutant {
 			promise: "I1", what: "a release stays locked while Helm upgrades it, and the record is not read before a " +
 				"write",
 			edit: edit{proof, `	return now.Same(rec), nil`, `	return now.Key == rec.Key, nil`},
-			also: []edit{{"pkg/controller/reconcile.go", `	if !d.Lock {`,
+			also: []edit{{"pkg/controller/releases.go", `	if !d.Lock {`,
 				`	if !d.Lock && d.State != v1alpha1.StateTransitioning {`}},
 			pkg: order, run: "TestI1_UpgradesUnderLock/without_drift",
 		},
@@ -93,8 +93,8 @@ func neverRevertHelm() []mutant {
 		},
 		{
 			promise: "I1", what: "a replacement stays although Helm uninstalls",
-			edit: edit{"pkg/controller/replace.go", `	w, made, err := c.write(ctx, l, v, true, c.enforcer.Replace)`,
-				`	w, made, err := c.write(ctx, l, v, false, c.enforcer.Replace)`},
+			edit: edit{"pkg/controller/replace.go", `	w, made, err := rm.write(ctx, l, v, true, rm.enforcer.Replace)`,
+				`	w, made, err := rm.write(ctx, l, v, false, rm.enforcer.Replace)`},
 			pkg: integration, run: "TestI1_ReplacementWhileHelmBegins/uninstalling",
 		},
 		{
@@ -110,7 +110,7 @@ func neverRevertHelm() []mutant {
 		},
 		{
 			promise: "I1", what: "the second check is given up when the API server does not answer",
-			edit: edit{confirm, `	if err := c.confirmWrites(ctx, key); err != nil {`,
+			edit: edit{confirm, `	if err := rm.confirmWrites(ctx, key); err != nil {`,
 				`	if err := ctx.Err(); err != nil {`},
 			pkg: order, run: "TestI1_SecondCheckIsRepeatedUntilAnswered/helm_3",
 		},
@@ -137,8 +137,8 @@ func neverRevertHelm() []mutant {
 		{
 			promise: "I1", what: "creations are confirmed when all of them are made",
 			edit: edit{
-				"pkg/controller/act.go", `					confirmations.Go(func() { c.created(ctx, l, v, w) })`,
-				`					confirmations.Go(func() { writes.Wait(); c.created(ctx, l, v, w) })`,
+				"pkg/controller/act.go", `					confirmations.Go(func() { rm.created(ctx, l, v, w) })`,
+				`					confirmations.Go(func() { writes.Wait(); rm.created(ctx, l, v, w) })`,
 			},
 			pkg: order, run: "TestI1_EachCreationIsConfirmedByItself",
 		},
@@ -150,7 +150,7 @@ func neverRevertHelm() []mutant {
 		},
 		{
 			promise: "I1", what: "nobody looks again after a revert around which Helm began to work",
-			edit: edit{confirm, `	if err := c.confirmWrites(ctx, key); err != nil {`,
+			edit: edit{confirm, `	if err := rm.confirmWrites(ctx, key); err != nil {`,
 				`	if err := ctx.Err(); err != nil {`},
 			pkg: order, run: "TestI1_RevertThatLandsAfterHelmFoundNothingToDo/upgrade_that_fails",
 		},
@@ -163,8 +163,8 @@ func neverRevertHelm() []mutant {
 		},
 		{
 			promise: "I1", what: "the write that makes another one good is not looked at again",
-			edit: edit{amend, `	c.confirmLater(w.Record.Key)
-	return nil`, `	c.unproven.Drop(*next)
+			edit: edit{amend, `	rm.confirmLater(w.Record.Key)
+	return nil`, `	rm.unproven.Drop(*next)
 	return nil`},
 			pkg: order, run: "TestI1_AmendmentThatComesLate",
 		},
@@ -176,8 +176,8 @@ func neverRevertHelm() []mutant {
 		{
 			promise: "I1", what: "what was taken back stays deleted although a newer revision declares it",
 			edit: edit{amend, `	case w.Deleted:
-		return c.restore(ctx, w, r, o)`, `	case w.Deleted:
-		c.unproven.Drop(w)
+		return rm.restore(ctx, w, r, o)`, `	case w.Deleted:
+		rm.unproven.Drop(w)
 		return nil`},
 			pkg: order, run: "TestI1_TakenBackWhileHelmInstallsAgain",
 		},
@@ -207,7 +207,7 @@ func neverRevertHelm() []mutant {
 		},
 		{
 			promise: "I1", what: "an operator that is stopped leaves the deletion of a leftover unconfirmed",
-			edit: edit{"pkg/controller/leftovers.go", `outlast(ctx)`, `context.WithCancel(ctx)`},
+			edit: edit{"pkg/controller/pruning.go", `outlast(ctx)`, `context.WithCancel(ctx)`},
 			pkg:  integration, run: "TestI1_StoppedBetweenADeletionAndItsSecondCheck",
 		},
 		{

@@ -3,9 +3,9 @@ package main
 // deleteLocked is what a mutant does to every object of the lock l that is in group "" and for which the condition
 // holds.
 func deleteLocked(condition string) string {
-	return `l.LookAt(c.Clock.Now(), func(o *lock.Object) bool {
+	return `l.LookAt(rs.Clock.Now(), func(o *lock.Object) bool {
 			if o.GVK.Group == "" && ` + condition + ` {
-				_ = c.clients.Kubernetes.CoreV1().RESTClient().Delete().
+				_ = rs.clients.Kubernetes.CoreV1().RESTClient().Delete().
 					Namespace(o.ID.Namespace).Resource(o.GVR.Resource).Name(o.ID.Name).Do(context.Background()).Error()
 			}
 			return false
@@ -13,30 +13,30 @@ func deleteLocked(condition string) string {
 }
 
 // stayLocked has a lock go on, under the new record, when that record or its manifest cannot be read.
-var stayLocked = edit{"pkg/controller/reconcile.go", `	if err != nil || prob.reason != "" {
-		c.unlock(key, prob)`, `	if err != nil || prob.reason != "" {
-		if old := c.table.Get(key); old != nil {
-			c.update(key, func(e *entry) { e.problem = prob })
+var stayLocked = edit{"pkg/controller/releases.go", `	if err != nil || prob.reason != "" {
+		rs.unlock(key, prob)`, `	if err != nil || prob.reason != "" {
+		if old := rs.table.Get(key); old != nil {
+			rs.entries.update(key, func(e *entry) { e.problem = prob })
 			old.Record = rec
 			return err
 		}
-		c.unlock(key, prob)`}
+		rs.unlock(key, prob)`}
 
 // neverDelete are the mutants of I2. That a release stays locked while Helm uninstalls it has none: neither its
 // state nor the check before a write (I1) is enough alone to have its objects put back, and the tests of I1 break
 // the check.
 func neverDelete() []mutant {
-	const reconcile = "pkg/controller/reconcile.go"
+	const reconcile = "pkg/controller/releases.go"
 	return []mutant{
 		{
 			promise: "I2", what: "after a creation that was not answered, whatever has its name is deleted",
-			edit: edit{"pkg/controller/confirm.go", `c.stillLost(ctx, w, r, live)`, `c.stillLost(ctx, w, r, nil)`},
+			edit: edit{"pkg/controller/confirm.go", `rm.stillLost(ctx, w, r, live)`, `rm.stillLost(ctx, w, r, nil)`},
 			pkg:  ha, run: "TestI2_CreationThatFailedTakesNobodysObjectBack",
 		},
 		{
 			promise: "I2", what: "when the record of a release is lost, its objects are deleted",
 			edit: edit{reconcile, `	if !d.Lock {
-`, `	if l := c.table.Get(key); !found && l != nil {
+`, `	if l := rs.table.Get(key); !found && l != nil {
 		` + deleteLocked("true") + `
 	}
 	if !d.Lock {
@@ -52,9 +52,9 @@ func neverDelete() []mutant {
 		},
 		{
 			promise: "I2", what: "when a HelmRelease is deleted, the objects of its release are deleted",
-			edit: edit{reconcile, `func (c *Controller) untrack(key string) {
-`, `func (c *Controller) untrack(key string) {
-	if l := c.table.Get(key); l != nil {
+			edit: edit{reconcile, `func (rs *releases) untrack(key string) {
+`, `func (rs *releases) untrack(key string) {
+	if l := rs.table.Get(key); l != nil {
 		` + deleteLocked("true") + `
 	}
 `},
@@ -62,26 +62,26 @@ func neverDelete() []mutant {
 		},
 		{
 			promise: "I2", what: "when a HelmRelease is deleted, its release stays locked",
-			edit: edit{reconcile, `	c.unlock(key, problem{})
-	e := c.forget(key)`, `	e := c.forget(key)`},
+			edit: edit{reconcile, `	rs.unlock(key, problem{})
+	e := rs.entries.forget(key)`, `	e := rs.entries.forget(key)`},
 			pkg: integration, run: "TestI2_DeletedHelmReleaseChangesNothing",
 		},
 		{
 			promise: "I2", what: "when a record cannot be decoded, the objects are deleted",
 			edit: edit{reconcile, `	if err != nil || prob.reason != "" {
-		c.unlock(key, prob)`, `	if err != nil || prob.reason != "" {
-		if l := c.table.Get(key); l != nil {
+		rs.unlock(key, prob)`, `	if err != nil || prob.reason != "" {
+		if l := rs.table.Get(key); l != nil {
 			` + deleteLocked("true") + `
 		}
-		c.unlock(key, prob)`},
+		rs.unlock(key, prob)`},
 			pkg: integration, run: "TestI2_DecodeErrorDeletesNothing",
 		},
 		{
 			promise: "I2", what: "when Helm uninstalls a release, objects with resource-policy keep are deleted",
-			edit: edit{reconcile, `	if c.table.Drop(key) {`, `	if l := c.table.Get(key); l != nil {
+			edit: edit{reconcile, `	if rs.table.Drop(key) {`, `	if l := rs.table.Get(key); l != nil {
 		` + deleteLocked("o.Keep") + `
 	}
-	if c.table.Drop(key) {`},
+	if rs.table.Drop(key) {`},
 			pkg: integration, run: "TestI2_KeptObjectsSurviveUninstall/helm_3",
 		},
 		{
@@ -96,24 +96,24 @@ func neverDelete() []mutant {
 		},
 		{
 			promise: "I2", what: "a leftover that is to be kept is deleted",
-			edit: edit{"pkg/controller/leftovers.go", `	case r.keep || manifest.Kept(live.GetAnnotations()):`,
+			edit: edit{"pkg/controller/pruning.go", `	case r.keep || manifest.Kept(live.GetAnnotations()):`,
 				`	case r.keep && l.Closed():`},
 			pkg: integration, run: "TestI2_LeftoversOfEarlierRevisionsArePruned",
 		},
 		{
 			promise: "I2", what: "a leftover that another release has taken over is deleted",
-			edit: edit{"pkg/controller/leftovers.go", ` || claimedBy(live) != l.As {`, ` {`},
+			edit: edit{"pkg/controller/pruning.go", ` || claimedBy(live) != l.As {`, ` {`},
 			pkg:  integration, run: "TestI2_LeftoversOfEarlierRevisionsArePruned",
 		},
 		{
 			promise: "I2", what: "leftovers that hold data are deleted",
-			edit: edit{"pkg/controller/leftovers.go", `	case lock.HoldsData(o.ID.GroupKind()):`,
+			edit: edit{"pkg/controller/pruning.go", `	case lock.HoldsData(o.ID.GroupKind()):`,
 				`	case lock.HoldsData(o.ID.GroupKind()) && l.Closed():`},
 			pkg: integration, run: "TestI2_LeftoversOfEarlierRevisionsArePruned",
 		},
 		{
 			promise: "I2", what: "leftovers are deleted in mode Detect",
-			edit: edit{"pkg/controller/leftovers.go", `	if l.Detect {`, `	if l.Closed() {`},
+			edit: edit{"pkg/controller/pruning.go", `	if l.Detect {`, `	if l.Closed() {`},
 			pkg:  integration, run: "TestI2_DetectReportsLeftoversAndDeletesNothing",
 		},
 	}

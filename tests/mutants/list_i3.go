@@ -1,11 +1,11 @@
 package main
 
 // annotateLocked is what a mutant does to every object of the lock l that is in group "".
-const annotateLocked = `l.LookAt(c.Clock.Now(), func(o *lock.Object) bool {
+const annotateLocked = `l.LookAt(rs.Clock.Now(), func(o *lock.Object) bool {
 			if o.GVK.Group != "" {
 				return false
 			}
-			_ = c.clients.Kubernetes.CoreV1().RESTClient().Patch("application/merge-patch+json").Namespace(o.ID.Namespace).Resource(o.GVR.Resource).Name(o.ID.Name).
+			_ = rs.clients.Kubernetes.CoreV1().RESTClient().Patch("application/merge-patch+json").Namespace(o.ID.Namespace).Resource(o.GVR.Resource).Name(o.ID.Name).
 				Body([]byte(` + "`" + `{"metadata":{"annotations":{"example.com/locked":null}}}` +
 	"`" + `)).Do(context.Background()).Error()
 			return false
@@ -13,34 +13,34 @@ const annotateLocked = `l.LookAt(c.Clock.Now(), func(o *lock.Object) bool {
 
 // leaveNoTrace are the mutants of I3.
 func leaveNoTrace() []mutant {
-	const claim, reconcile, write = "pkg/controller/claim.go", "pkg/controller/reconcile.go", "pkg/enforce/write.go"
+	const claim, reconcile, write = "pkg/controller/claim.go", "pkg/controller/releases.go", "pkg/enforce/write.go"
 	const locking = "TestI3_LockingWritesNothing/to_the_objects"
 	return []mutant{
 		{
 			promise: "I3", what: "locking patches each object",
-			edit: edit{reconcile, `	begun := c.objects.Need(l.Key, kinds)
-`, `	begun := c.objects.Need(l.Key, kinds)
+			edit: edit{reconcile, `	begun := rs.objects.Need(l.Key, kinds)
+`, `	begun := rs.objects.Need(l.Key, kinds)
 	` + annotateLocked + `
 `},
 			pkg: integration, run: locking + ".*3",
 		},
 		{
 			promise: "I3", what: "unlocking patches each object",
-			edit: edit{reconcile, `	if c.table.Drop(key) {`, `	if l := c.table.Get(key); l != nil {
+			edit: edit{reconcile, `	if rs.table.Drop(key) {`, `	if l := rs.table.Get(key); l != nil {
 		` + annotateLocked + `
 	}
-	if c.table.Drop(key) {`},
+	if rs.table.Drop(key) {`},
 			pkg: integration, run: locking + ".*4",
 		},
 		{
 			promise: "I3", what: "wrangler's ObjectSet metadata is written without being asked for",
-			edit: edit{"pkg/controller/load.go", `	if c.ObjectSetMetadata {`, `	if !c.ObjectSetMetadata {`},
+			edit: edit{"pkg/controller/loader.go", `	if lo.ObjectSetMetadata {`, `	if !lo.ObjectSetMetadata {`},
 			pkg:  integration, run: locking + ".*3",
 		},
 		{
 			promise: "I3", what: "a finalizer is added to HelmReleases",
-			edit: edit{claim, `		meta["annotations"] = map[string]string{v1alpha1.ManagedByAnnotation: c.Name}`,
-				`		meta["annotations"], meta["finalizers"] = map[string]string{v1alpha1.ManagedByAnnotation: c.Name}, []string{"example.com/locked"}`},
+			edit: edit{claim, `		meta["annotations"] = map[string]string{v1alpha1.ManagedByAnnotation: rs.Name}`,
+				`		meta["annotations"], meta["finalizers"] = map[string]string{v1alpha1.ManagedByAnnotation: rs.Name}, []string{"example.com/locked"}`},
 			pkg: integration, run: locking + ".*4",
 		},
 		{

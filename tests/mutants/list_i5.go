@@ -19,7 +19,7 @@ func noDriftLost() []mutant {
 		{
 			promise: "I5", what: "what a new list does not show is not looked at",
 			edit: edit{sink, `			return o.GVK == gvk && !present(o.ID)`,
-				`			return o.GVK == gvk && !present(o.ID) && c.Name == ""`},
+				`			return o.GVK == gvk && !present(o.ID) && rm.Name == ""`},
 			pkg: integration, run: "TestI5_DriftDuringAWatchGap/that_ends_with_a_new_list",
 		},
 		{
@@ -35,7 +35,7 @@ func noDriftLost() []mutant {
 		},
 		{
 			promise: "I5", what: "objects of a kind that is watched already are not looked at when they are locked",
-			edit: edit{"pkg/controller/reconcile.go", `bool { return begun[o.GVK] })`,
+			edit: edit{"pkg/controller/releases.go", `bool { return begun[o.GVK] })`,
 				`bool { return begun[o.GVK] && l.Key == "" })`},
 			pkg: integration, run: "TestI5_DriftDuringARelock",
 		},
@@ -48,14 +48,14 @@ func noDriftLost() []mutant {
 		{
 			promise: "I5", what: "what an object is like at the first look is taken for the form that the API server " +
 				"gave it",
-			edit: edit{"pkg/controller/judge.go", `	if c.hasher.Digest(after.Object) != v.Digest {`,
+			edit: edit{"pkg/controller/judge.go", `	if rm.hasher.Digest(after.Object) != v.Digest {`,
 				`	if after == nil {`},
 			pkg: integration, run: "TestI5_DriftWhileTheOperatorIsDown",
 		},
 		{
 			promise: "I5", what: "the loss of Helm's label is not looked at",
-			edit: edit{sink, `	o := lock.Observation{Last: last, Look: look, Told: !look, Version: version(obj), Seen: c.Clock.Now()}
-`, `	o := lock.Observation{Last: last, Look: look, Told: !look, Version: version(obj), Seen: c.Clock.Now()}
+			edit: edit{sink, `	o := lock.Observation{Last: last, Look: look, Told: !look, Version: version(obj), Seen: rm.Clock.Now()}
+`, `	o := lock.Observation{Last: last, Look: look, Told: !look, Version: version(obj), Seen: rm.Clock.Now()}
 	if last.GetLabels()["app.kubernetes.io/managed-by"] == "Helm" {
 		return
 	}
@@ -108,7 +108,7 @@ func noDriftLost() []mutant {
 		},
 		{
 			promise: "I5", what: "an object that could not be looked at is not looked at again",
-			edit: edit{"pkg/controller/drift.go", `lock.Outcome{Again: &again, Failed: true,`,
+			edit: edit{"pkg/controller/remediation.go", `lock.Outcome{Again: &again, Failed: true,`,
 				`lock.Outcome{Failed: again.Look,`},
 			pkg: integration, run: unanswered,
 		},
@@ -120,7 +120,7 @@ func noDriftLost() []mutant {
 		},
 		{
 			promise: "I5", what: "a write that failed is not tried again",
-			edit: edit{act, `lock.Outcome{Again: c.freshLook(v), Failed: true, Transient: transient(err), Problem: p})`,
+			edit: edit{act, `lock.Outcome{Again: rm.freshLook(v), Failed: true, Transient: transient(err), Problem: p})`,
 				`lock.Outcome{Failed: true, Transient: transient(err), Problem: p})`},
 			pkg: integration, run: unanswered,
 		},
@@ -132,7 +132,7 @@ func noDriftLost() []mutant {
 		},
 		{
 			promise: "I5", what: "the HelmReleases of another shard are looked after, too",
-			edit: edit{"pkg/controller/claim.go", `	return c.Shard == nil || c`, `	return c.Name != "" || c`},
+			edit: edit{"pkg/controller/common.go", `	return c.Shard == nil || c`, `	return c.Name != "" || c`},
 			pkg:  ha, run: "TestShards_EachLooksAfterItsOwn",
 		},
 		{
@@ -143,8 +143,8 @@ func noDriftLost() []mutant {
 		},
 		{
 			promise: "I5", what: "a shard does not learn that another one has let go of a release",
-			edit: edit{"pkg/controller/controller.go", `	if rel, ok := c.forgetElsewhere(key); ok {`,
-				`	if rel, ok := c.forgetElsewhere(key); ok && rel.Name == "" {`},
+			edit: edit{"pkg/controller/releases.go", `	if rel, ok := rs.forgetElsewhere(key); ok {`,
+				`	if rel, ok := rs.forgetElsewhere(key); ok && rel.Name == "" {`},
 			pkg: ha, run: "TestShards_OneReleaseIsLockedOnce",
 		},
 		{
@@ -227,7 +227,7 @@ func noDriftLost() []mutant {
 		},
 		{
 			promise: "I11", what: "what is known of a revision is kept when its record is gone",
-			edit: edit{"pkg/controller/leftovers.go", `		if !exists[r.uid] {`,
+			edit: edit{"pkg/controller/pruning.go", `		if !exists[r.uid] {`,
 				`		if !exists[r.uid] && r.keep {`},
 			pkg: controller, run: "TestWhatIsKnownOfARevisionIsForgottenWithItsRecord",
 		},

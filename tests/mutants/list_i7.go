@@ -26,7 +26,7 @@ func secretsStaySecret() []mutant {
 			promise: "I7", what: "drifted content is logged at trace level",
 			edit: edit{judge, `	result := drift.Compare(desired, w.Live.Object, options)
 `, `	result := drift.Compare(desired, w.Live.Object, options)
-	c.Log.WithField("live", w.Live.Object["data"]).Debug("judged")
+	rm.Log.WithField("live", w.Live.Object["data"]).Debug("judged")
 `},
 			pkg: integration, run: test,
 		},
@@ -109,7 +109,7 @@ func noExemption() []mutant {
 		{
 			promise: "I8", what: "an object that says it is another release's is left alone",
 			edit: edit{owners, `	case !found:
-		return c.unclaimed(l, verdicts)
+		return rm.unclaimed(l, verdicts)
 `, `	case !found:
 		return nil
 `}, pkg: integration, run: test,

@@ -52,7 +52,7 @@ func allOrNothing() []mutant {
 
 // badInput are the mutants of I10.
 func badInput() []mutant {
-	const load, reconcile = "pkg/controller/records.go", "pkg/controller/reconcile.go"
+	const load, reconcile = "pkg/controller/records.go", "pkg/controller/releases.go"
 	const records, newer = "TestI10_BadRecordsEndInAConditionAndOthersGoOn", "TestI10_UnreadableNewerRecordUnlocks"
 	const kind = "TestI10_MissingKindIsWaitedFor"
 	const failed = `	if err != nil {
@@ -140,8 +140,8 @@ func badInput() []mutant {
 		},
 		{
 			promise: "I10", what: "a kind that is served no more is not waited for",
-			edit: edit{"pkg/controller/act.go", `func(e *entry) { e.reload = e.reload || !c.served(v) })`,
-				`func(e *entry) { e.reload = e.reload && !c.served(v) })`},
+			edit: edit{"pkg/controller/act.go", `func(e *entry) { e.reload = e.reload || !rm.served(v) })`,
+				`func(e *entry) { e.reload = e.reload && !rm.served(v) })`},
 			pkg: integration, run: kind,
 		},
 	}

@@ -39,7 +39,7 @@ func neighbours() []mutant {
 		},
 		{
 			promise: "I5", what: "a manifest may declare the operator's Lease",
-			edit: edit{"pkg/controller/load.go", `	case reserved != "":`, `	case reserved == "never":`},
+			edit: edit{"pkg/controller/loader.go", `	case reserved != "":`, `	case reserved == "never":`},
 			pkg:  integration, run: "TestOwnObjects_AreNobodysTrackedObjects",
 		},
 		{
@@ -66,7 +66,7 @@ func neighbours() []mutant {
 		},
 		{
 			promise: "I6", what: "scope Strict takes undeclared replicas away from an autoscaler",
-			edit: edit{"pkg/controller/replicas.go", `		return c.autoscaler(w) != nil`, `		return false`},
+			edit: edit{"pkg/controller/replicas.go", `		return rm.autoscaler(w) != nil`, `		return false`},
 			pkg:  integration, run: "TestAutoscaler_UndeclaredReplicasInStrict",
 		},
 		{
@@ -87,7 +87,7 @@ func neighbours() []mutant {
 		{
 			promise: "T1", what: "a record speaks for a release that has records of its own in another namespace",
 			edit: edit{"pkg/controller/records.go",
-				`	if newest, found := c.releases.Newest(rel.Key); found && newest.Status != release.StatusUninstalled {`, `	if _, found := c.releases.Newest(rel.Key); found && rel.Name == "" {`},
+				`	if newest, found := lo.records.Newest(rel.Key); found && newest.Status != release.StatusUninstalled {`, `	if _, found := lo.records.Newest(rel.Key); found && rel.Name == "" {`},
 			pkg: integration, run: "TestStoredElsewhere_ForgedForAReleaseThatExists",
 		},
 		{

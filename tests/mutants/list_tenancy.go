@@ -45,7 +45,7 @@ func noBorrowedRights() []mutant {
 		{
 			promise: "T1", what: "what was denied is never asked for again",
 			edit: edit{admission, `		if yes {
-			return true`, `		if yes && c == nil {
+			return true`, `		if yes && rs == nil {
 			return true`}, pkg: tenancy, run: "TestAttack_ForgedRecordMakesNobodyAnAdministrator",
 		},
 		{
@@ -106,20 +106,20 @@ func noBorrowedRights() []mutant {
 		},
 		{
 			promise: "T1", what: "leftovers are not deleted in the name of the account",
-			edit: edit{"pkg/controller/leftovers.go", `Namespaced: kind.Namespaced}, Account: l.Account}`,
+			edit: edit{"pkg/controller/pruning.go", `Namespaced: kind.Namespaced}, Account: l.Account}`,
 				`Namespaced: kind.Namespaced}}`},
 			pkg: tenancy, run: "TestAttack_ForgedHistoryDeletesNothingOfOthers",
 		},
 		{
 			promise: "T1", what: "a leftover that may not be deleted keeps the others",
-			edit: edit{"pkg/controller/leftovers.go", `err := c.prune(ctx, l, id, r); apierrors.IsForbidden(err) {`,
-				`err := c.prune(ctx, l, id, r); apierrors.IsGone(err) {`},
+			edit: edit{"pkg/controller/pruning.go", `err := pr.prune(ctx, l, id, r); apierrors.IsForbidden(err) {`,
+				`err := pr.prune(ctx, l, id, r); apierrors.IsGone(err) {`},
 			pkg: tenancy, run: "TestAttack_ForgedHistoryDeletesNothingOfOthers",
 		},
 		{
 			promise: "T1", what: "a deletion that is refused is tried for ever",
 			edit: edit{"pkg/controller/insist.go", `		if !transient(err) {`,
-				`		if !transient(err) && c == nil {`},
+				`		if !transient(err) && pr == nil {`},
 			pkg: tenancy, run: "TestAttack_WhatCannotBeTakenBackHoldsNobodyUp",
 		},
 	}
@@ -182,13 +182,13 @@ func hostileInput() []mutant {
 		},
 		{
 			promise: "I12", what: "all objects of all earlier revisions are remembered",
-			edit: edit{"pkg/controller/leftovers.go", `len(k.removed) >= maxRemoved:`, `len(k.removed) < 0:`},
+			edit: edit{"pkg/controller/pruning.go", `len(k.removed) >= maxRemoved:`, `len(k.removed) < 0:`},
 			pkg:  controller, run: "TestWhatIsRememberedOfEarlierRevisionsIsBounded",
 		},
 		{
 			promise: "I12", what: "any number of large objects is in memory at a time",
 			edit: edit{"pkg/controller/sink.go", `		if obj.Large() {
-			o.Large`, `		if obj.Large() && c == nil {
+			o.Large`, `		if obj.Large() && rm == nil {
 			o.Large`},
 			pkg: tenancy, run: "TestI12_NobodyExhaustsTheMemoryOfTheOperator",
 		},
@@ -210,7 +210,7 @@ func hostileInput() []mutant {
 		},
 		{
 			promise: "I10", what: "an event quotes escape sequences",
-			edit: edit{"pkg/controller/events.go", `cut(report.Line(fmt.Sprintf(format, args...)), maxEventBytes)`,
+			edit: edit{"pkg/controller/reporter.go", `cut(report.Line(fmt.Sprintf(format, args...)), maxEventBytes)`,
 				`cut(report.Line("")+fmt.Sprintf(format, args...), maxEventBytes)`},
 			pkg: integration, run: "TestI10_TextOfOthersIsNeutral",
 		},

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/enforce"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
@@ -32,9 +33,18 @@ type loaded struct {
 	strict, scalable bool
 }
 
+// loader reads records and makes their manifests into objects, for all workers.
+type loader struct {
+	*common
+	schemas     *drift.Schemas
+	definitions definitions
+	shared      lock.Kinds
+	budget      readingBudget
+}
+
 // load reads the payload of a record and turns its manifest into objects. What the user has to know is returned as a
 // problem; an error means to try again.
-func (c *Controller) load(
+func (lo *loader) load(
 	ctx context.Context, rec release.Record, spec v1alpha1.HelmReleaseSpec,
 ) (*loaded, problem, error) {
 	ignore, err := rules.Compile(spec.Ignore)
@@ -43,7 +53,7 @@ func (c *Controller) load(
 		return nil, problem{v1alpha1.ReasonInvalidRule, strings.ReplaceAll(err.Error(), "\n", "; ")}, nil
 	}
 	var out *loaded
-	prob, err := c.read(ctx, rec, func(found *contents) error {
+	prob, err := lo.read(ctx, rec, func(found *contents) error {
 		out = &loaded{release: found.release, skipped: found.skipped, strict: spec.Scope == v1alpha1.ScopeStrict,
 			kinds:   map[schema.GroupVersionKind]watch.Kind{},
 			waiting: map[schema.GroupVersionKind][]manifest.ID{}, untracked: map[manifest.ID]struct{}{}}
@@ -53,7 +63,7 @@ func (c *Controller) load(
 		}
 		scaled := lock.AutoscaledObjects(found.objects)
 		for _, o := range found.objects {
-			if err := c.addObject(ctx, out, o, ignore.For(o), scaled[o.ID], rec.Key); err != nil {
+			if err := lo.addObject(ctx, out, o, ignore.For(o), scaled[o.ID], rec.Key); err != nil {
 				return err
 			}
 		}
@@ -67,14 +77,14 @@ func (c *Controller) load(
 
 // addObject adds an object of a manifest to what was loaded of a release: as one to lock, or as one that is left to
 // others.
-func (c *Controller) addObject(
+func (lo *loader) addObject(
 	ctx context.Context, out *loaded, o manifest.Object, matcher *rules.Matcher, scaled *lock.Range, rel release.Key,
 ) error {
-	kind, err := c.kinds.Get(o.GVK)
+	kind, err := lo.kinds.Get(o.GVK)
 	if err != nil {
 		return err
 	}
-	if e := c.exempt(o, matcher); e != nil {
+	if e := lo.exempt(o, matcher); e != nil {
 		out.exceptions = append(out.exceptions, *e)
 		out.untracked[o.ID] = struct{}{}
 		return nil
@@ -93,7 +103,7 @@ func (c *Controller) addObject(
 	case scalable, out.strict && lock.HasReplicas(o.ID):
 		out.scalable = true
 	}
-	if c.ObjectSetMetadata {
+	if lo.ObjectSetMetadata {
 		if err := enforce.AddObjectSetMetadata(o.Content, rel); err != nil {
 			return fmt.Errorf("ObjectSet metadata of %s: %w", o.ID, err)
 		}
@@ -102,8 +112,8 @@ func (c *Controller) addObject(
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", o.ID, err)
 	}
-	shared := c.shared.Share(lock.Kind{GVK: o.GVK, GVR: kind.GVR, Namespaced: kind.Namespaced,
-		Schema: c.schemaOf(ctx, o.GVK, kind.GVR.Resource)})
+	shared := lo.shared.Share(lock.Kind{GVK: o.GVK, GVR: kind.GVR, Namespaced: kind.Namespaced,
+		Schema: lo.schemaOf(ctx, o.GVK, kind.GVR.Resource)})
 	out.kinds[o.GVK] = kind
 	out.objects = append(out.objects, &lock.Object{
 		ID: sharing(o.ID, shared, rel), Kind: shared, Desired: lock.Pack(desired), Keep: o.Keep, Replicas: scaled,
@@ -123,9 +133,9 @@ func sharing(id manifest.ID, kind *lock.Kind, rel release.Key) manifest.ID {
 }
 
 // exempt returns the exception for an object that is not locked at all, nil for one that is.
-func (c *Controller) exempt(o manifest.Object, matcher *rules.Matcher) *v1alpha1.Exception {
+func (lo *loader) exempt(o manifest.Object, matcher *rules.Matcher) *v1alpha1.Exception {
 	var e v1alpha1.Exception
-	reserved := c.own.Reserved(o)
+	reserved := lo.own.Reserved(o)
 	switch {
 	case reserved != "":
 		e = lock.ExceptionOf(o.ID, v1alpha1.ExceptionReserved, reserved)

@@ -23,66 +23,69 @@ import (
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
-// statusChanged has the status of a HelmRelease written soon. What changes until then goes into the same write.
-func (c *Controller) statusChanged(key string) { c.statusQueue.AddAfter(key, statusDelay) }
+// statuses is the worker that writes the statuses of HelmReleases.
+type statuses struct {
+	*common
+	reporter *reporter
+}
 
-func (c *Controller) nextStatus(ctx context.Context) bool {
-	key, shutdown := c.statusQueue.Get()
+func (st *statuses) next(ctx context.Context) bool {
+	key, shutdown := st.queues.status.Get()
 	if shutdown {
 		return false
 	}
-	defer c.statusQueue.Done(key)
-	waits, err := c.writeStatus(ctx, key)
+	defer st.queues.status.Done(key)
+	waits, err := st.writeStatus(ctx, key)
 	if !waits {
-		c.announcements.written(key, c.Clock.Now(), c.statusQueue.Len())
+		st.reporter.announcements.written(key, st.Clock.Now(), st.queues.status.Len())
 	}
 	if err != nil {
-		c.Log.WithField("helmrelease", key).Warnf("status: %v; trying again", err)
-		c.statusQueue.AddRateLimited(key)
+		st.Log.WithField("helmrelease", key).Warnf("status: %v; trying again", err)
+		st.queues.status.AddRateLimited(key)
 		return true
 	}
-	c.statusQueue.Forget(key)
+	st.queues.status.Forget(key)
 	return true
 }
 
 // writeStatus writes the status of a HelmRelease if it differs from what the cache shows. waits says that there is
 // none worth writing yet, and that it will be written later.
-func (c *Controller) writeStatus(_ context.Context, key string) (waits bool, err error) {
-	if !c.leading.Load() {
+func (st *statuses) writeStatus(_ context.Context, key string) (waits bool, err error) {
+	if !st.leading.Load() {
 		return false, nil
 	}
 	namespace, name, err := cache.SplitMetaNamespaceKey(key)
 	if err != nil {
 		return false, fmt.Errorf("key %q: %w", key, err)
 	}
-	hr, err := c.clients.HelmReleases.Cache().Get(namespace, name)
+	hr, err := st.clients.HelmReleases.Cache().Get(namespace, name)
 	if apierrors.IsNotFound(err) {
-		c.tellGone(namespace, name)
+		st.reporter.tellGone(namespace, name)
 		return false, nil
 	}
 	if err != nil {
 		return false, fmt.Errorf("read HelmRelease: %w", err)
 	}
-	if !c.inShard(hr) {
-		c.forgetTold(key) // whoever looks after it now tells of it
+	if !st.inShard(hr) {
+		st.reporter.forgetTold(key) // whoever looks after it now tells of it
 		return false, nil
 	}
-	view, ok := c.view(key)
+	view, ok := st.view(key)
 	if !ok || hr.DeletionTimestamp != nil {
-		c.tellGone(namespace, name)
+		st.reporter.tellGone(namespace, name)
 		return false, nil
 	}
-	status := c.status(hr, view)
-	c.measure(key, view, status)
+	status := st.status(hr, view)
+	st.reporter.measure(key, view, status)
 	if !view.sum.QuietAt.IsZero() {
-		c.statusQueue.AddAfter(key, view.sum.QuietAt.Sub(c.Clock.Now()))
+		st.queues.status.AddAfter(key, view.sum.QuietAt.Sub(st.Clock.Now()))
 	}
-	if left := c.stillLocking(view, status); left > 0 {
-		c.statusQueue.AddAfter(key, min(left, statusDelay))
+	if left := st.stillLocking(view, status); left > 0 {
+		st.queues.status.AddAfter(key, min(left, statusDelay))
 		return true, nil
 	}
 	if reflect.DeepEqual(hr.Status, status) {
-		c.tellChanges(hr, status)
+		st.reporter.tellChanges(hr, status)
 		return false, nil
 	}
 	// A merge patch would keep fields that are absent now, so the whole status is replaced. The uid is tested, lest a
@@ -94,30 +97,30 @@ func (c *Controller) writeStatus(_ context.Context, key string) (waits bool, err
 	if err != nil {
 		return false, fmt.Errorf("encode the status: %w", err)
 	}
-	_, err = c.clients.HelmReleases.Patch(namespace, name, types.JSONPatchType, patch, "status")
+	_, err = st.clients.HelmReleases.Patch(namespace, name, types.JSONPatchType, patch, "status")
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}
 	if err != nil {
 		return false, fmt.Errorf("write the status: %w", err)
 	}
-	c.tellChanges(hr, status)
+	st.reporter.tellChanges(hr, status)
 	return false, nil
 }
 
 // stillLocking returns how long to wait before a status is written that says no more than that a new lock is
 // reading its objects; zero for every other status.
-func (c *Controller) stillLocking(v *view, s v1alpha1.HelmReleaseStatus) time.Duration {
+func (st *statuses) stillLocking(v *view, s v1alpha1.HelmReleaseStatus) time.Duration {
 	ready := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionReady)
 	if v.lock == nil || ready == nil || ready.Reason != v1alpha1.ReasonLocking {
 		return 0
 	}
-	return v.entry.lockedAt.Add(lockingPatience).Sub(c.Clock.Now())
+	return v.entry.lockedAt.Add(lockingPatience).Sub(st.Clock.Now())
 }
 
 // view is a consistent copy of what a status is made of.
 type view struct {
-	entry    *entry
+	entry    facts
 	lock     *lock.Lock
 	sum      lock.Summary
 	recent   []v1alpha1.DriftRecord
@@ -125,24 +128,19 @@ type view struct {
 	watchErr error
 }
 
-func (c *Controller) view(key string) (*view, bool) {
-	c.mu.Lock()
-	e := c.entries[key]
-	if e == nil {
-		c.mu.Unlock()
+func (st *statuses) view(key string) (*view, bool) {
+	v := &view{}
+	known := st.entries.update(key, func(e *entry) {
+		v.entry = e.facts
+		v.recent, v.reverted = e.history.snapshot()
+	})
+	if !known {
 		return nil, false
 	}
-	v := &view{entry: &entry{
-		release: e.release, decision: e.decision, record: e.record, found: e.found, problem: e.problem, info: e.info,
-		waiting: e.waiting, served: e.served, conflicts: e.conflicts, skipped: e.skipped, kinds: e.kinds,
-		denials: e.denials, lockedAt: e.lockedAt,
-	}}
-	v.recent, v.reverted = e.history.snapshot()
-	c.mu.Unlock()
-	if v.lock = c.table.Get(key); v.lock != nil {
-		v.sum = v.lock.Summarize(c.Clock.Now())
+	if v.lock = st.table.Get(key); v.lock != nil {
+		v.sum = v.lock.Summarize(st.Clock.Now())
 	}
-	v.watchErr = firstError(c.objects.Errors(v.entry.kinds))
+	v.watchErr = firstError(st.objects.Errors(v.entry.kinds))
 	return v, true
 }
 
@@ -165,7 +163,7 @@ func firstError(errs map[schema.GroupVersionKind]error) error {
 }
 
 // status makes the status of a HelmRelease from what is known of it.
-func (c *Controller) status(hr *v1alpha1.HelmRelease, v *view) v1alpha1.HelmReleaseStatus {
+func (st *statuses) status(hr *v1alpha1.HelmRelease, v *view) v1alpha1.HelmReleaseStatus {
 	e := v.entry
 	s := v1alpha1.HelmReleaseStatus{
 		ObservedGeneration: hr.Generation, State: e.decision.State,
@@ -175,8 +173,8 @@ func (c *Controller) status(hr *v1alpha1.HelmRelease, v *view) v1alpha1.HelmRele
 		Notes:       cut(report.Block(cut(e.info.notes, v1alpha1.MaxNotesBytes)), v1alpha1.MaxNotesBytes),
 		RecentDrift: v.recent,
 	}
-	if c.Shard != nil {
-		s.Shard = c.Shard.String()
+	if st.Shard != nil {
+		s.Shard = st.Shard.String()
 	}
 	if e.found {
 		s.Version = e.record.Revision
@@ -189,7 +187,7 @@ func (c *Controller) status(hr *v1alpha1.HelmRelease, v *view) v1alpha1.HelmRele
 		s.Revision = v.lock.Record.Revision
 		s.Objects = v1alpha1.ObjectCounts{Tracked: v.sum.Tracked, Drifted: v.sum.Drifted, Contended: v.sum.Contended,
 			Waiting: v.sum.Waiting, Unmanaged: v.sum.Strays}
-		s.Exceptions = c.exceptions(v)
+		s.Exceptions = st.exceptions(v)
 		if more := len(s.Exceptions) - v1alpha1.MaxExceptions; more > 0 {
 			s.Exceptions, s.MoreExceptions = s.Exceptions[:v1alpha1.MaxExceptions], more
 		}

@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// gatherPatience bounds how long the watches wait at the start: one tenant's records may take long to be read, and the
+// startTimeout bounds how long the watches wait at the start: one tenant's records may take long to be read, and the
 // locks of the others are not to wait for that.
-const gatherPatience = 15 * time.Second
+const startTimeout = 15 * time.Second
 
-// gathering holds the object watches back at the start until every HelmRelease that existed has been reconciled once,
-// or gatherPatience is over. Their locks are then known when the watches list what exists, so that nothing has to be
+// startBarrier holds the object watches back at the start until every HelmRelease that existed has been reconciled once,
+// or startTimeout is over. Their locks are then known when the watches list what exists, so that nothing has to be
 // looked at one by one.
-type gathering struct {
+type startBarrier struct {
 	mu      sync.Mutex
 	missing map[string]struct{}
 	then    func() // nil before wait and once called
 }
 
 // wait has then called once all keys are done; at once for none.
-func (g *gathering) wait(keys []string, then func()) {
+func (g *startBarrier) wait(keys []string, then func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.missing, g.then = make(map[string]struct{}, len(keys)), then
@@ -31,14 +31,14 @@ func (g *gathering) wait(keys []string, then func()) {
 }
 
 // done says that a key was reconciled, successfully or not.
-func (g *gathering) done(key string) {
+func (g *startBarrier) done(key string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.missing, key)
 	g.check()
 }
 
-func (g *gathering) check() {
+func (g *startBarrier) check() {
 	if g.then != nil && len(g.missing) == 0 {
 		g.then()
 		g.then = nil
@@ -46,7 +46,7 @@ func (g *gathering) check() {
 }
 
 // end has no key waited for any longer.
-func (g *gathering) end() {
+func (g *startBarrier) end() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	clear(g.missing)
@@ -54,12 +54,12 @@ func (g *gathering) end() {
 }
 
 // startAnyway ends the wait at the start when it takes too long.
-func (c *Controller) startAnyway(ctx context.Context) {
-	timer := c.Clock.NewTimer(gatherPatience)
+func (rs *releases) startAnyway(ctx context.Context) {
+	timer := rs.Clock.NewTimer(startTimeout)
 	defer timer.Stop()
 	select {
 	case <-timer.C():
-		c.start.end()
+		rs.start.end()
 	case <-ctx.Done():
 	}
 }

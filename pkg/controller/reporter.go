@@ -4,13 +4,14 @@ import (
 	"fmt"
 	"sort"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/sirupsen/logrus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/flowcontrol"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/drift"
@@ -19,12 +20,30 @@ import (
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
+// reporter tells people and programs what happens: log, events, notifications and metrics.
+type reporter struct {
+	*common
+	eventBudget flowcontrol.PassiveRateLimiter
+	// announcements are events that can wait.
+	announcements announcements
+
+	mu   sync.Mutex
+	told map[string]told // by HelmRelease key, of those whose status this process has written; mu guards it
+}
+
+func newReporter(c *common) *reporter {
+	return &reporter{
+		common: c, told: map[string]told{},
+		eventBudget: flowcontrol.NewTokenBucketPassiveRateLimiter(eventsPerSecond, eventBurst),
+	}
+}
+
 func driftedObject(id manifest.ID) v1alpha1.DriftedObject {
 	return v1alpha1.DriftedObject{Group: id.Group, Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}
 }
 
 // record puts a drift and what was done about it into the history, the log, the metrics and the events.
-func (c *Controller) record(l *lock.Lock, v *verdict, action v1alpha1.DriftAction, lived time.Duration) {
+func (rep *reporter) record(l *lock.Lock, v *verdict, action v1alpha1.DriftAction, lived time.Duration) {
 	paths, more := v.paths()
 	r := v1alpha1.DriftRecord{
 		Time: metav1.NewMicroTime(v.Seen), Object: driftedObject(v.ID), Operation: v.operation, Paths: paths,
@@ -40,21 +59,21 @@ func (c *Controller) record(l *lock.Lock, v *verdict, action v1alpha1.DriftActio
 		r.Duration = &metav1.Duration{Duration: lived.Round(100 * time.Microsecond)}
 	}
 	// A standby sees drift that is only reported, too. It remembers it for when it leads; the leader tells about it.
-	standby := action == v1alpha1.DriftActionReported && !c.leading.Load()
-	c.update(l.Key, func(e *entry) {
+	standby := action == v1alpha1.DriftActionReported && !rep.leading.Load()
+	rep.entries.update(l.Key, func(e *entry) {
 		e.history.add(r)
 		if !standby {
-			c.Metrics.Drift(l.Release, v.ID.Kind, string(action), lived, restored)
+			rep.Metrics.Drift(l.Release, v.ID.Kind, string(action), lived, restored)
 		}
 	})
-	c.Log.WithFields(v.logged(l, lived)).Info(strings.ToLower(string(action)))
-	c.statusChanged(l.Key)
+	rep.Log.WithFields(v.logged(l, lived)).Info(strings.ToLower(string(action)))
+	rep.statusChanged(l.Key)
 	if standby {
 		return
 	}
-	c.tellDrift(l, &r)
+	rep.tellDrift(l, &r)
 	if reason, ok := driftEvent(action); ok {
-		c.driftEvents(l, v, reason, lived)
+		rep.driftEvents(l, v, reason, lived)
 	}
 }
 
@@ -100,8 +119,8 @@ func driftEvent(action v1alpha1.DriftAction) (string, bool) {
 }
 
 // driftEvents records an event on the HelmRelease and one on the object.
-func (c *Controller) driftEvents(l *lock.Lock, v *verdict, reason string, lived time.Duration) {
-	c.announcements.say(l.Key)
+func (rep *reporter) driftEvents(l *lock.Lock, v *verdict, reason string, lived time.Duration) {
+	rep.announcements.say(l.Key)
 	kind := corev1.EventTypeNormal
 	suffix := fmt.Sprintf("; restored in %s", lived.Round(time.Millisecond))
 	switch reason {
@@ -115,68 +134,52 @@ func (c *Controller) driftEvents(l *lock.Lock, v *verdict, reason string, lived 
 	}
 	// In a storm the counts in the status tell more than thousands of events, which would cost the API server more
 	// than the reverts.
-	if hr := c.cached(l.Key); hr != nil && c.eventBudget.TryAccept() {
-		c.say(objectReference(hr), kind, reason, "%s: %s%s%s", v.ID, v.summary(), v.evidence(), suffix)
+	if hr := rep.cached(l.Key); hr != nil && rep.eventBudget.TryAccept() {
+		rep.say(objectReference(hr), kind, reason, "%s: %s%s%s", v.ID, v.summary(), v.evidence(), suffix)
 	}
-	if v.Live != nil && c.eventBudget.TryAccept() {
-		c.say(v.Live, kind, reason, "%s%s%s (Helm release %s is locked by HelmRelease %s)", v.summary(), v.evidence(),
+	if v.Live != nil && rep.eventBudget.TryAccept() {
+		rep.say(v.Live, kind, reason, "%s%s%s (Helm release %s is locked by HelmRelease %s)", v.summary(), v.evidence(),
 			suffix, l.Release, l.Key)
 	}
 }
 
-// cached returns the HelmRelease of a key from the cache, nil when it is gone.
-func (c *Controller) cached(key string) *v1alpha1.HelmRelease {
-	namespace, name, err := cache.SplitMetaNamespaceKey(key)
-	if err != nil {
-		return nil
-	}
-	hr, err := c.clients.HelmReleases.Cache().Get(namespace, name)
-	if err != nil {
-		return nil
-	}
-	return hr
-}
-
-// keyOf returns the key of a HelmRelease.
-func keyOf(hr *v1alpha1.HelmRelease) string { return hr.Namespace + "/" + hr.Name }
-
 // event records an event on a HelmRelease, if this controller leads: a standby sees the same and would repeat it.
-func (c *Controller) event(hr *v1alpha1.HelmRelease, kind, reason, format string, args ...any) {
+func (rep *reporter) event(hr *v1alpha1.HelmRelease, kind, reason, format string, args ...any) {
 	if hr == nil {
 		return
 	}
-	c.announcements.say(keyOf(hr))
-	if c.leading.Load() {
-		c.say(objectReference(hr), kind, reason, format, args...)
+	rep.announcements.say(keyOf(hr))
+	if rep.leading.Load() {
+		rep.say(objectReference(hr), kind, reason, format, args...)
 	}
 }
 
 // say records an event. What it quotes of the cluster cannot move the cursor of who reads it, or pass for another line.
-func (c *Controller) say(about runtime.Object, kind, reason, format string, args ...any) {
-	c.Events.Event(about, kind, reason, cut(report.Line(fmt.Sprintf(format, args...)), maxEventBytes))
+func (rep *reporter) say(about runtime.Object, kind, reason, format string, args ...any) {
+	rep.Events.Event(about, kind, reason, cut(report.Line(fmt.Sprintf(format, args...)), maxEventBytes))
 }
 
 // maxEventBytes bounds the message of an event, as the newer of the two event APIs does.
 const maxEventBytes = 1024
 
-func (c *Controller) announceLocked(hr *v1alpha1.HelmRelease, l *lock.Lock, objects int) {
+func (rep *reporter) announceLocked(hr *v1alpha1.HelmRelease, l *lock.Lock, objects int) {
 	mode := "protected"
 	if l.Detect {
 		mode = "watched; drift is only reported"
 	}
-	c.announcements.hold(l.Key, func() {
-		c.event(hr, corev1.EventTypeNormal, v1alpha1.EventReasonLocked, "revision %d of Helm release %s: %s %s",
+	rep.announcements.hold(l.Key, func() {
+		rep.event(hr, corev1.EventTypeNormal, v1alpha1.EventReasonLocked, "revision %d of Helm release %s: %s %s",
 			l.Record.Revision, l.Release, count(objects, "object"), mode)
 	})
-	c.Log.WithFields(logrus.Fields{"release": l.Release.String(), "revision": l.Record.Revision,
+	rep.Log.WithFields(logrus.Fields{"release": l.Release.String(), "revision": l.Record.Revision,
 		"objects": objects}).Info("locked")
 }
 
-func (c *Controller) announceUnlocked(hr *v1alpha1.HelmRelease, before, now lock.Decision) {
+func (rep *reporter) announceUnlocked(hr *v1alpha1.HelmRelease, before, now lock.Decision) {
 	if before.Reason == now.Reason && before.State == now.State {
 		return
 	}
-	log := c.Log.WithField("release", releaseKey(hr).String())
+	log := rep.Log.WithField("release", releaseKey(hr).String())
 	kind, reason := corev1.EventTypeNormal, v1alpha1.EventReasonUntracked
 	switch now.Reason {
 	case v1alpha1.ReasonSuspended:
@@ -189,11 +192,11 @@ func (c *Controller) announceUnlocked(hr *v1alpha1.HelmRelease, before, now lock
 		kind, reason = corev1.EventTypeWarning, v1alpha1.EventReasonDecodeFailed
 	}
 	log.Info("not locked: " + now.Message)
-	c.event(hr, kind, reason, "%s", now.Message)
+	rep.event(hr, kind, reason, "%s", now.Message)
 }
 
 // announceProblem records why a release that should be locked is not, where somebody has to act on it.
-func (c *Controller) announceProblem(hr *v1alpha1.HelmRelease, p problem) {
+func (rep *reporter) announceProblem(hr *v1alpha1.HelmRelease, p problem) {
 	var reason string
 	switch p.reason {
 	case v1alpha1.ReasonConflict:
@@ -210,14 +213,14 @@ func (c *Controller) announceProblem(hr *v1alpha1.HelmRelease, p problem) {
 		return
 	}
 	if hr != nil {
-		c.Log.WithField("release", releaseKey(hr).String()).Warn("not locked: " + p.message)
+		rep.Log.WithField("release", releaseKey(hr).String()).Warn("not locked: " + p.message)
 	}
-	c.event(hr, corev1.EventTypeWarning, reason, "%s", p.message)
+	rep.event(hr, corev1.EventTypeWarning, reason, "%s", p.message)
 }
 
-func (c *Controller) announceTrouble(hr *v1alpha1.HelmRelease, ld *loaded, conflicts []lock.Conflict) {
+func (rep *reporter) announceTrouble(hr *v1alpha1.HelmRelease, ld *loaded, conflicts []lock.Conflict) {
 	for _, cf := range conflicts[:min(named, len(conflicts))] {
-		c.event(hr, corev1.EventTypeWarning, v1alpha1.EventReasonConflict, "%s is locked by HelmRelease %s%s", cf.ID,
+		rep.event(hr, corev1.EventTypeWarning, v1alpha1.EventReasonConflict, "%s is locked by HelmRelease %s%s", cf.ID,
 			cf.Owner, andMore(len(conflicts)-1))
 	}
 	kinds := make([]string, 0, len(ld.waiting))
@@ -226,34 +229,34 @@ func (c *Controller) announceTrouble(hr *v1alpha1.HelmRelease, ld *loaded, confl
 	}
 	sort.Strings(kinds)
 	if len(kinds) > 0 {
-		c.event(hr, corev1.EventTypeWarning, v1alpha1.EventReasonWaitingForKind,
+		rep.event(hr, corev1.EventTypeWarning, v1alpha1.EventReasonWaitingForKind,
 			"not served by the API server yet: %s", strings.Join(kinds, ", "))
 	}
 	for _, s := range ld.skipped {
-		c.Log.WithField("release", releaseKey(hr).String()).Infof("not locked: %s %s (document %d): %s", s.Kind,
+		rep.Log.WithField("release", releaseKey(hr).String()).Infof("not locked: %s %s (document %d): %s", s.Kind,
 			s.Name, s.Doc, s.Reason)
 	}
 }
 
-func (c *Controller) announceDenied(hr *v1alpha1.HelmRelease, d denials) {
+func (rep *reporter) announceDenied(hr *v1alpha1.HelmRelease, d denials) {
 	if len(d.objects) == 0 {
 		return
 	}
-	c.Log.WithField("release", releaseKey(hr).String()).Warn(d.message())
-	c.event(hr, corev1.EventTypeWarning, v1alpha1.EventReasonForbidden, "%s", d.message())
+	rep.Log.WithField("release", releaseKey(hr).String()).Warn(d.message())
+	rep.event(hr, corev1.EventTypeWarning, v1alpha1.EventReasonForbidden, "%s", d.message())
 }
 
-func (c *Controller) announceFight(l *lock.Lock, v *verdict) {
-	c.update(l.Key, func(*entry) { c.Metrics.Contended(l.Release, v.ID.Kind) })
-	c.tellFight(l, v)
-	c.Log.WithFields(logrus.Fields{"release": l.Release.String(), "object": v.ID.String(),
+func (rep *reporter) announceFight(l *lock.Lock, v *verdict) {
+	rep.entries.update(l.Key, func(*entry) { rep.Metrics.Contended(l.Release, v.ID.Kind) })
+	rep.tellFight(l, v)
+	rep.Log.WithFields(logrus.Fields{"release": l.Release.String(), "object": v.ID.String(),
 		"manager": v.author.Manager}).
 		Warn("somebody keeps changing the object back; reverts of it slow down")
-	c.event(c.cached(l.Key), corev1.EventTypeWarning, v1alpha1.EventReasonContended,
+	rep.event(rep.cached(l.Key), corev1.EventTypeWarning, v1alpha1.EventReasonContended,
 		"%s: %s%s, again and again; reverts of it slow down", v.ID, v.summary(), v.evidence())
 }
 
-func (c *Controller) announceRefused(l *lock.Lock, v *verdict, p *lock.Problem) {
-	c.event(c.cached(l.Key), corev1.EventTypeWarning, v1alpha1.EventReasonRevertFailed, "%s: %s%s; %s", v.ID,
+func (rep *reporter) announceRefused(l *lock.Lock, v *verdict, p *lock.Problem) {
+	rep.event(rep.cached(l.Key), corev1.EventTypeWarning, v1alpha1.EventReasonRevertFailed, "%s: %s%s; %s", v.ID,
 		v.summary(), v.evidence(), p.Message)
 }

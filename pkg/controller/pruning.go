@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/flowcontrol"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/enforce"
@@ -73,45 +74,54 @@ func (k *leftovers) forget(earlier []release.Record) {
 	}
 }
 
-// nextLeftover looks after what earlier revisions of one release left behind, in no hurry.
-func (c *Controller) nextLeftover(ctx context.Context, key string) {
-	defer c.leftoverQueue.Done(key)
-	l := c.table.Get(key)
+// pruning is the worker that deletes what earlier revisions left behind.
+type pruning struct {
+	*common
+	loader   *loader
+	reporter *reporter
+	pace     flowcontrol.RateLimiter
+	changes  changes
+}
+
+// next looks after what earlier revisions of one release left behind, in no hurry.
+func (pr *pruning) next(ctx context.Context, key string) {
+	defer pr.queues.pruning.Done(key)
+	l := pr.table.Get(key)
 	// Strays that a list is about to show need not be listed again; the end of the list comes back here.
-	if l == nil || !c.leading.Load() || l.AwaitsList() {
-		c.leftoverQueue.Forget(key)
+	if l == nil || !pr.leading.Load() || l.AwaitsList() {
+		pr.queues.pruning.Forget(key)
 		return
 	}
-	slot, err := c.slots.pruning.acquire(ctx, l.Release.Namespace)
+	slot, err := pr.slots.pruning.acquire(ctx, l.Release.Namespace)
 	if err != nil { // the operator stops
 		return
 	}
 	defer slot()
-	if err := c.lookBehind(ctx, l); err != nil {
-		c.Log.WithField("release", l.Release.String()).Warnf("leftovers of earlier revisions: %s; trying again later",
+	if err := pr.lookBehind(ctx, l); err != nil {
+		pr.Log.WithField("release", l.Release.String()).Warnf("leftovers of earlier revisions: %s; trying again later",
 			safeError(err))
-		c.leftoverQueue.AddRateLimited(key)
+		pr.queues.pruning.AddRateLimited(key)
 		return
 	}
-	c.leftoverQueue.Forget(key)
-	c.statusChanged(key)
+	pr.queues.pruning.Forget(key)
+	pr.statusChanged(key)
 }
 
 // lookBehind counts the objects that say they belong to the release and are not in its manifest, and deletes those of
 // them that Helm should have deleted.
-func (c *Controller) lookBehind(ctx context.Context, l *lock.Lock) error {
+func (pr *pruning) lookBehind(ctx context.Context, l *lock.Lock) error {
 	var known leftovers
-	c.update(l.Key, func(e *entry) { known = e.leftovers })
+	pr.entries.update(l.Key, func(e *entry) { known = e.leftovers })
 	if known.done == l {
 		return nil
 	}
 	if known.read == nil {
 		known.read, known.removed = map[types.UID]struct{}{}, map[manifest.ID]removed{}
 	}
-	if err := c.readHistory(ctx, l, &known); err != nil {
+	if err := pr.readHistory(ctx, l, &known); err != nil {
 		return err
 	}
-	listed, err := c.countStrays(ctx, l)
+	listed, err := pr.countStrays(ctx, l)
 	if err != nil {
 		return err
 	}
@@ -133,10 +143,10 @@ func (c *Controller) lookBehind(ctx context.Context, l *lock.Lock) error {
 		if listed[place{r.gvk, id.Namespace}] && !l.IsStray(id) {
 			continue // it does not exist, or is not the release's
 		}
-		if err := c.behind.Wait(ctx); err != nil {
+		if err := pr.pace.Wait(ctx); err != nil {
 			return err
 		}
-		if err := c.prune(ctx, l, id, r); apierrors.IsForbidden(err) {
+		if err := pr.prune(ctx, l, id, r); apierrors.IsForbidden(err) {
 			refused = err // of this one; it keeps none of the others
 		} else if err != nil {
 			return err
@@ -146,25 +156,25 @@ func (c *Controller) lookBehind(ctx context.Context, l *lock.Lock) error {
 		return refused
 	}
 	known.done = l
-	c.update(l.Key, func(e *entry) { e.leftovers = known })
+	pr.entries.update(l.Key, func(e *entry) { e.leftovers = known })
 	return nil
 }
 
 // readHistory adds what the manifests of earlier revisions declare to what is known. Each manifest is read once in
 // the life of this process. One that cannot be read proves nothing, and is passed over. What is known of a revision
 // is forgotten with its record.
-func (c *Controller) readHistory(ctx context.Context, l *lock.Lock, known *leftovers) error {
-	earlier := c.releases.Before(l.Record)
+func (pr *pruning) readHistory(ctx context.Context, l *lock.Lock, known *leftovers) error {
+	earlier := pr.records.Before(l.Record)
 	known.forget(earlier)
 	for _, rec := range earlier {
 		if _, done := known.read[rec.UID]; done || l.Closed() {
 			continue
 		}
-		if err := c.behind.Wait(ctx); err != nil {
+		if err := pr.pace.Wait(ctx); err != nil {
 			return err
 		}
 		// Pruned by Helm meanwhile.
-		if err := c.readRemoved(ctx, l, rec, known); err != nil && !apierrors.IsNotFound(err) {
+		if err := pr.readRemoved(ctx, l, rec, known); err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}
 	}
@@ -172,13 +182,13 @@ func (c *Controller) readHistory(ctx context.Context, l *lock.Lock, known *lefto
 }
 
 // readRemoved is readHistory for one revision.
-func (c *Controller) readRemoved(ctx context.Context, l *lock.Lock, rec release.Record, known *leftovers) error {
-	if err := c.mayRead(ctx, rec.Key.Namespace); err != nil {
+func (pr *pruning) readRemoved(ctx context.Context, l *lock.Lock, rec release.Record, known *leftovers) error {
+	if err := pr.loader.mayRead(ctx, rec.Key.Namespace); err != nil {
 		return err
 	}
-	prob, err := c.read(ctx, rec, func(found *contents) error {
+	prob, err := pr.loader.read(ctx, rec, func(found *contents) error {
 		if !known.addAll(l, rec, found.objects) {
-			c.Log.WithField(
+			pr.Log.WithField(
 				"release", l.Release.String(),
 			).Debugf("earlier revisions declare more than %d objects; the others are left alone", maxRemoved)
 		}
@@ -189,7 +199,7 @@ func (c *Controller) readRemoved(ctx context.Context, l *lock.Lock, rec release.
 	}
 	known.read[rec.UID] = struct{}{}
 	if prob.reason != "" {
-		c.Log.WithField(
+		pr.Log.WithField(
 			"release", l.Release.String(),
 		).Debugf("revision %d is passed over when leftovers are looked for: %s", rec.Revision, prob.message)
 	}
@@ -225,17 +235,17 @@ type place struct {
 
 // countStrays lists, as metadata, what says that it belongs to the release where the release has objects, unless a
 // list for many releases has shown that. It returns the places of which all is known.
-func (c *Controller) countStrays(ctx context.Context, l *lock.Lock) (map[place]bool, error) {
+func (pr *pruning) countStrays(ctx context.Context, l *lock.Lock) (map[place]bool, error) {
 	listed := map[place]bool{}
 	for _, o := range l.Places() {
 		if l.KnowsStrays(o.GVK) {
 			listed[place{o.GVK, o.ID.Namespace}] = true
 			continue
 		}
-		if err := c.behind.Wait(ctx); err != nil {
+		if err := pr.pace.Wait(ctx); err != nil {
 			return nil, err
 		}
-		resource := c.clients.Metadata.Resource(o.GVR)
+		resource := pr.clients.Metadata.Resource(o.GVR)
 		// Consistent: what it does not show is taken not to exist.
 		options := metav1.ListOptions{LabelSelector: watch.HelmSelector}
 		_, err := enforce.ListMetadata(ctx, resource.Namespace(o.ID.Namespace), options,
@@ -255,46 +265,46 @@ func (c *Controller) countStrays(ctx context.Context, l *lock.Lock) (map[place]b
 
 // prune deletes one object of an earlier revision, if it exists, still belongs to the release, and Helm would
 // delete it.
-func (c *Controller) prune(ctx context.Context, l *lock.Lock, id manifest.ID, r removed) error {
-	kind, err := c.kinds.Get(r.gvk)
+func (pr *pruning) prune(ctx context.Context, l *lock.Lock, id manifest.ID, r removed) error {
+	kind, err := pr.kinds.Get(r.gvk)
 	if err != nil {
 		return nil //nolint:nilerr // a kind that is not served any more has no objects
 	}
 	o := &lock.Object{ID: id, Kind: &lock.Kind{GVK: r.gvk, GVR: kind.GVR, Namespaced: kind.Namespaced},
 		Account: l.Account}
-	live, err := c.enforcer.Look(ctx, o)
+	live, err := pr.enforcer.Look(ctx, o)
 	if err != nil {
 		return err
 	}
 	if live == nil || live.GetDeletionTimestamp() != nil || claimedBy(live) != l.As {
 		return nil
 	}
-	if why := c.stays(l, o, live, r); why != "" {
-		c.Log.WithFields(map[string]any{"release": l.Release.String(),
+	if why := pr.stays(l, o, live, r); why != "" {
+		pr.Log.WithFields(map[string]any{"release": l.Release.String(),
 			"object": id.String()}).Infof("left over from an earlier revision and left alone: %s", why)
 		return nil
 	}
-	v := &verdict{Work: &lock.Work{Object: o, Observation: lock.Observation{Live: live, Seen: c.Clock.Now()}},
+	v := &verdict{Work: &lock.Work{Object: o, Observation: lock.Observation{Live: live, Seen: pr.Clock.Now()}},
 		operation: v1alpha1.DriftLeftover}
 	if l.Detect {
-		c.record(l, v, v1alpha1.DriftActionReported, 0)
+		pr.reporter.record(l, v, v1alpha1.DriftActionReported, 0)
 		return nil
 	}
-	return c.deleteLeftover(ctx, l, v)
+	return pr.deleteLeftover(ctx, l, v)
 }
 
 // stays returns why an object of an earlier revision is left alone; empty when it may be deleted.
-func (c *Controller) stays(l *lock.Lock, o *lock.Object, live *unstructured.Unstructured, r removed) string {
+func (pr *pruning) stays(l *lock.Lock, o *lock.Object, live *unstructured.Unstructured, r removed) string {
 	switch {
 	case r.keep || manifest.Kept(live.GetAnnotations()):
 		return "helm.sh/resource-policy is keep"
 	case l.Declares(o.ID):
 		return "the locked revision declares it"
-	case c.table.Holder(o.ID) != nil:
+	case pr.table.Holder(o.ID) != nil:
 		return "another HelmRelease locks it"
 	case metav1.GetControllerOf(live) != nil:
 		return "another object controls it"
-	case c.own.Reserved(manifest.Object{ID: o.ID, Content: live.Object}) != "":
+	case pr.own.Reserved(manifest.Object{ID: o.ID, Content: live.Object}) != "":
 		return "the operator or Helm works with it"
 	case lock.HoldsData(o.ID.GroupKind()):
 		return "objects of this kind hold data, so they are only deleted by hand"
@@ -302,30 +312,30 @@ func (c *Controller) stays(l *lock.Lock, o *lock.Object, live *unstructured.Unst
 	return ""
 }
 
-func (c *Controller) deleteLeftover(ctx context.Context, l *lock.Lock, v *verdict) error {
+func (pr *pruning) deleteLeftover(ctx context.Context, l *lock.Lock, v *verdict) error {
 	ctx, cancel := outlast(ctx)
 	defer cancel()
-	pruned, err := c.enforcer.Prune(ctx, l.Record, v.Object, v.Live)
+	pruned, err := pr.enforcer.Prune(ctx, l.Record, v.Object, v.Live)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil
 	case err != nil:
-		c.update(l.Key, func(*entry) { c.Metrics.Failed(l.Release, v.ID.Kind) })
-		if c.leftoverQueue.NumRequeues(l.Key) == 0 { // the same refusal again is no news
-			c.event(c.cached(l.Key), corev1.EventTypeWarning, v1alpha1.EventReasonRevertFailed,
+		pr.entries.update(l.Key, func(*entry) { pr.Metrics.Failed(l.Release, v.ID.Kind) })
+		if pr.queues.pruning.NumRequeues(l.Key) == 0 { // the same refusal again is no news
+			pr.reporter.event(pr.cached(l.Key), corev1.EventTypeWarning, v1alpha1.EventReasonRevertFailed,
 				"%s is left over from an earlier revision and cannot be deleted: %s", v.ID, errorAbout(v.ID, err))
 		}
 		return err
 	case !pruned:
 		return nil // Helm has begun to work; the next lock looks again
 	}
-	stays := c.insist(ctx, l, func(ctx context.Context) (bool, error) {
-		return c.enforcer.ConfirmPruned(ctx, l.Record, v.Object, v.Live)
+	stays := pr.insist(ctx, l, func(ctx context.Context) (bool, error) {
+		return pr.enforcer.ConfirmPruned(ctx, l.Record, v.Object, v.Live)
 	})
 	if !stays {
 		return nil
 	}
 	l.Stray(v.ID, false)
-	c.record(l, v, v1alpha1.DriftActionPruned, c.Clock.Since(v.Seen).Round(time.Microsecond))
+	pr.reporter.record(l, v, v1alpha1.DriftActionPruned, pr.Clock.Since(v.Seen).Round(time.Microsecond))
 	return nil
 }

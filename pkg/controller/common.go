@@ -1,0 +1,109 @@
+package controller
+
+import (
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/tools/cache"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/enforce"
+	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/watch"
+)
+
+// common is what the workers share: settings, clients, watches, what is known, and the queues. A worker asks another
+// one for work by adding a key to its queue. Everything in it is safe for concurrent use, or does not change once New
+// has returned.
+type common struct {
+	Options
+	clients  Clients
+	own      lock.Own
+	kinds    *watch.Kinds
+	records  *watch.Releases
+	objects  *watch.Objects
+	scalers  *watch.Autoscalers
+	enforcer *enforce.Enforcer
+
+	queues queues
+	slots  slots
+	// leading is set while this controller may write.
+	leading atomic.Bool
+	// table has the locks, and entries what else is known of each HelmRelease.
+	table   *lock.Table
+	entries entries
+	// unproven are the writes around which Helm may have begun to work.
+	unproven lock.Writes
+}
+
+func newCommon(clients Clients, o Options) *common {
+	return &common{
+		Options: o, clients: clients,
+		own:    lock.Own{Namespace: o.Namespace, Name: o.Name, Fence: o.Name + enforce.MarkSuffix},
+		kinds:  watch.NewKinds(clients.Discovery),
+		queues: newQueues(o), slots: newSlots(), table: lock.NewTable(),
+	}
+}
+
+// byRelease is the index of the HelmReleases by the release that they name.
+const byRelease = "helm-locker/release"
+
+var everything = labels.Everything()
+
+// keyOf returns the key of a HelmRelease.
+func keyOf(hr *v1alpha1.HelmRelease) string { return hr.Namespace + "/" + hr.Name }
+
+func releaseKey(hr *v1alpha1.HelmRelease) release.Key {
+	return release.Key{Namespace: hr.Spec.Release.Namespace, Name: hr.Spec.Release.Name}
+}
+
+// cached returns the HelmRelease of a key from the cache, nil when it is gone.
+func (c *common) cached(key string) *v1alpha1.HelmRelease {
+	namespace, name, err := cache.SplitMetaNamespaceKey(key)
+	if err != nil {
+		return nil
+	}
+	hr, err := c.clients.HelmReleases.Cache().Get(namespace, name)
+	if err != nil {
+		return nil
+	}
+	return hr
+}
+
+// inShard reports whether the labels of a HelmRelease make it this controller's to look after. Another operator of the
+// same name looks after the others.
+func (c *common) inShard(hr *v1alpha1.HelmRelease) bool {
+	return c.Shard == nil || c.Shard.Matches(labels.Set(hr.Labels))
+}
+
+// ofShard names the shard for a log line; empty when this controller looks after all HelmReleases.
+func (c *common) ofShard() string {
+	if c.Shard == nil {
+		return ""
+	}
+	return ", of shard " + c.Shard.String()
+}
+
+// statusChanged has the status of a HelmRelease written soon. What changes until then goes into the same write.
+func (c *common) statusChanged(key string) { c.queues.status.AddAfter(key, statusDelay) }
+
+// releaseChanged enqueues the HelmReleases that name a release.
+func (c *common) releaseChanged(key release.Key) {
+	named, err := c.clients.HelmReleases.Cache().GetByIndex(byRelease, key.String())
+	if err != nil {
+		c.Log.Errorf("look up the HelmReleases of release %s: %v", key, err)
+		return
+	}
+	for _, hr := range named {
+		c.queues.releases.Add(keyOf(hr))
+	}
+}
+
+// confirmLater enqueues the confirmation of writes to a release whose record has changed since.
+func (c *common) confirmLater(key release.Key) {
+	newest, _ := c.records.Newest(key)
+	if c.unproven.Any(key, newest) {
+		c.queues.confirm.Add(key)
+	}
+}

@@ -1,0 +1,54 @@
+package controller
+
+import (
+	"github.com/sirupsen/logrus"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/clock"
+
+	"github.com/rancher/helm-locker/pkg/accounts"
+	"github.com/rancher/helm-locker/pkg/enforce"
+	helmcontrollers "github.com/rancher/helm-locker/pkg/generated/controllers/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/metrics"
+	"github.com/rancher/helm-locker/pkg/watch"
+)
+
+// Clients are the connections to the API server. Requests have time limits, watches have none, so they are separate.
+type Clients struct {
+	Kubernetes    kubernetes.Interface
+	Discovery     discovery.DiscoveryInterface
+	Dynamic       dynamic.Interface
+	Metadata      metadata.Interface
+	Accounts      *enforce.Accounts
+	WatchDynamic  dynamic.Interface
+	WatchObjects  *watch.Client
+	WatchMetadata metadata.Interface
+	HelmReleases  helmcontrollers.HelmReleaseController
+	// ListsReadStorage says what consistent lists cost (see enforce.ListsReadStorage).
+	ListsReadStorage bool
+}
+
+// Options configure a Controller.
+type Options struct {
+	// Namespace is where HelmReleases are looked after; those elsewhere are ignored.
+	Namespace string
+	// Name is the controller name that claims HelmReleases.
+	Name string
+	// Shard selects, by their labels, the HelmReleases to look after; nil for all.
+	Shard labels.Selector
+	// ObjectSetMetadata writes wrangler's ObjectSet labels and annotations on objects that are put back.
+	ObjectSetMetadata bool
+	// Accounts says in whose name the objects of a release are written.
+	Accounts accounts.Policy
+
+	Clock   clock.WithTicker
+	Log     logrus.FieldLogger
+	Metrics *metrics.Metrics
+	Events  record.EventRecorder
+	// Notify is told what events tell, for people and programs outside the cluster; nil for nobody.
+	Notify Notifier
+}

@@ -1,0 +1,386 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/watch"
+)
+
+// releases is the worker that brings the locks in line with HelmReleases and records.
+type releases struct {
+	*common
+	loader   *loader
+	reporter *reporter
+	relist   *relist
+	claims   *claims
+	start    startBarrier
+	// definitionsAt is when a CustomResourceDefinition last came, changed or went, in Unix nanoseconds.
+	definitionsAt atomic.Int64
+
+	mu sync.Mutex
+	// otherShards are the releases that HelmReleases in other shards name, by HelmRelease key. mu guards it.
+	otherShards map[string]release.Key
+}
+
+// next reconciles one HelmRelease, in a slot of the namespace of its release.
+func (rs *releases) next(ctx context.Context, key string) {
+	defer rs.queues.releases.Done(key)
+	defer rs.start.done(key)
+	slot, err := rs.slots.loading.acquire(ctx, rs.namespaceOf(key))
+	if err != nil { // the operator stops
+		return
+	}
+	defer slot()
+	if err := rs.reconcile(ctx, key); err != nil {
+		rs.Log.WithField("helmrelease", key).Warnf("reconcile: %v; trying again", err)
+		rs.queues.releases.AddRateLimited(key)
+	} else {
+		rs.queues.releases.Forget(key)
+	}
+	rs.statusChanged(key)
+}
+
+// toReconcile returns how many HelmReleases wait to be reconciled.
+func (rs *releases) toReconcile() int { return rs.queues.releases.Len() + rs.slots.loading.waiting() }
+
+// namespaceOf returns the namespace of the release that a HelmRelease names; empty when it is gone.
+func (rs *releases) namespaceOf(key string) string {
+	hr := rs.cached(key)
+	if hr == nil {
+		return ""
+	}
+	return hr.Spec.Release.Namespace
+}
+
+// helmReleaseChanged enqueues a HelmRelease and every other one for the same release: the first keeps the release,
+// so all have to know when one comes or goes.
+func (rs *releases) helmReleaseChanged(key string, hr *v1alpha1.HelmRelease) {
+	rs.queues.releases.Add(key)
+	if hr != nil {
+		rs.rememberElsewhere(key, hr)
+		rs.releaseChanged(releaseKey(hr))
+		return
+	}
+	if e := rs.entries.get(key); e != nil {
+		rs.releaseChanged(e.release)
+	}
+	if rel, ok := rs.forgetElsewhere(key); ok {
+		rs.releaseChanged(rel)
+	}
+}
+
+// recordChanged enqueues the HelmReleases that depend on the records of a release.
+func (rs *releases) recordChanged(key release.Key) {
+	rs.releaseChanged(key)
+	if named, _ := rs.entries.storedElsewhere(key); named != "" { // it may have to give way to this one
+		rs.entries.update(named, func(e *entry) { e.reload = true })
+		rs.queues.releases.Add(named)
+	}
+}
+
+// reconcile brings the lock of one HelmRelease in line with its spec and the newest record of its release.
+func (rs *releases) reconcile(ctx context.Context, key string) error {
+	namespace, name, err := cache.SplitMetaNamespaceKey(key)
+	if err != nil {
+		return fmt.Errorf("key %q: %w", key, err)
+	}
+	if namespace != rs.Namespace {
+		return nil
+	}
+	hr, err := rs.clients.HelmReleases.Cache().Get(namespace, name)
+	if apierrors.IsNotFound(err) {
+		rs.untrack(key)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read HelmRelease %s: %w", key, err)
+	}
+	mine, err := rs.claim(hr)
+	if err != nil {
+		return err
+	}
+	if !mine || hr.DeletionTimestamp != nil {
+		rs.untrack(key)
+		return nil
+	}
+	return rs.decide(ctx, key, hr)
+}
+
+func (rs *releases) decide(ctx context.Context, key string, hr *v1alpha1.HelmRelease) error {
+	if rs.entries.enter(key, hr.UID) {
+		rs.untrack(key)
+		rs.entries.enter(key, hr.UID)
+	}
+	rel := releaseKey(hr)
+	defer rs.confirmLater(rel) // after the lock has followed the record: what is written now looks at the lock
+	rec, found := rs.records.Newest(rel)
+	now := rs.Clock.Now()
+	d := lock.Decide(lock.Input{Spec: hr.Spec, Record: rec, Found: found, Malformed: rs.malformed(rel, rec, found),
+		Now: now})
+	if !d.Again.IsZero() {
+		rs.queues.releases.AddAfter(key, d.Again.Sub(now))
+	}
+	before := lock.Decision{}
+	rs.entries.update(key, func(e *entry) {
+		before = e.decision
+		e.release, e.decision, e.record, e.found = rel, d, rec, found
+		e.history.seed(hr.Status.RecentDrift)
+	})
+	if first := rs.keeper(hr); first != nil {
+		rs.unlock(key, problem{v1alpha1.ReasonConflict,
+			fmt.Sprintf("HelmRelease %s/%s was created first and locks release %s; delete one of the two",
+				first.Namespace, first.Name, rel)})
+		return nil
+	}
+	if !d.Lock {
+		rs.unlock(key, problem{})
+		rs.reporter.announceUnlocked(hr, before, d)
+		return nil
+	}
+	return rs.lock(ctx, key, hr, rec)
+}
+
+// malformed returns why a Secret that may be the newest record of the release cannot be read.
+func (rs *releases) malformed(key release.Key, newest release.Record, found bool) error {
+	bad := rs.records.Malformed(key)
+	names := make([]string, 0, len(bad))
+	for name := range bad {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if m := bad[name]; !found || m.Revision == 0 || m.Revision >= newest.Revision {
+			return m.Err
+		}
+	}
+	return nil
+}
+
+// keeper returns the HelmRelease that keeps the release instead of hr: the one created first, by name among equals.
+func (rs *releases) keeper(hr *v1alpha1.HelmRelease) *v1alpha1.HelmRelease {
+	named, err := rs.clients.HelmReleases.Cache().GetByIndex(byRelease, hr.Spec.Release.String())
+	if err != nil {
+		rs.Log.Errorf("look up the HelmReleases of release %s: %v", hr.Spec.Release, err)
+		return nil
+	}
+	first := hr
+	for _, other := range named {
+		if other.Namespace != rs.Namespace || other.DeletionTimestamp != nil || !rs.claimable(other) {
+			continue
+		}
+		if createdBefore(other, first) {
+			first = other
+		}
+	}
+	if first == hr || first.UID == hr.UID {
+		return nil
+	}
+	return first
+}
+
+func createdBefore(a, b *v1alpha1.HelmRelease) bool {
+	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
+		return a.CreationTimestamp.Before(&b.CreationTimestamp)
+	}
+	return a.Name < b.Name
+}
+
+// lock locks the release at the given record, unless it is so already.
+func (rs *releases) lock(ctx context.Context, key string, hr *v1alpha1.HelmRelease, rec release.Record) error {
+	spec := followed(hr.Spec)
+	reload := false
+	rs.entries.update(key, func(e *entry) { reload, e.reload = e.reload, false })
+	if old := rs.table.Get(key); old != nil && !reload && old.Record.Same(rec) && reflect.DeepEqual(old.Spec, spec) &&
+		!rs.kindArrived(key) && !rs.granted(ctx, key) {
+		return nil
+	}
+	account, err := rs.Accounts.Of(rec.Key, spec.ServiceAccountName)
+	if err != nil {
+		rs.unlock(key, problem{v1alpha1.ReasonNoServiceAccount, err.Error()})
+		return nil //nolint:nilerr // the user has to act, and the condition says so
+	}
+	if wait := rs.loader.budget.wait(rec.Key.Namespace, rs.Clock.Now()); wait > 0 {
+		rs.readLater(key, rec, wait)
+		return nil
+	}
+	if rs.refusedBefore(key, rec) {
+		return nil
+	}
+	loaded, prob, err := rs.loader.load(ctx, rec, spec)
+	if err != nil || prob.reason != "" {
+		rs.unlock(key, prob)
+		if err == nil {
+			rs.entries.update(key, func(e *entry) { e.refused = rec })
+		}
+		return err
+	}
+	denied, err := rs.hold(ctx, account, loaded)
+	if err != nil {
+		if apierrors.IsForbidden(err) {
+			prob = problem{v1alpha1.ReasonForbidden,
+				fmt.Sprintf("the operator cannot act as %s, so nothing is locked; it needs the permission to "+
+					"impersonate ServiceAccounts in namespace %s: %s", account, rec.Key.Namespace, safeError(err))}
+		}
+		rs.unlock(key, prob)
+		return err
+	}
+	if loaded.scalable {
+		rs.scalers.Need(ctx, key)
+	} else {
+		rs.scalers.Drop(key)
+	}
+	l := lock.New(&lock.Lock{
+		Key: key, Since: hr.CreationTimestamp.Time, Release: rec.Key, As: loaded.release.Key, Record: rec, Spec: spec,
+		ServerSide: loaded.release.ApplyMethod == release.ApplyMethodServerSide,
+		Detect:     spec.Mode == v1alpha1.ModeDetect, Strict: spec.Scope == v1alpha1.ScopeStrict,
+		ReplaceImmutable: spec.ReplaceImmutable,
+		Exceptions:       loaded.exceptions, Untracked: loaded.untracked, Account: account,
+	}, loaded.objects)
+	served := rs.otherVersions(loaded)
+	conflicts, displaced := rs.table.Put(l)
+	rs.claims.prune()
+	rs.entries.update(key, func(e *entry) {
+		e.as, e.served = l.As, served
+		e.problem, e.conflicts, e.waiting, e.skipped = problem{}, conflicts, loaded.waiting, loaded.skipped
+		e.denials = denials{account: account, objects: denied}
+		e.info = info{revision: rec.Revision, description: loaded.release.Description, notes: loaded.release.Notes}
+		e.kinds, e.lockedAt = l.Kinds(), rs.Clock.Now()
+		e.history.locked()
+	})
+	for _, other := range displaced {
+		rs.entries.update(other, func(e *entry) { e.reload = true })
+		rs.queues.releases.Add(other)
+	}
+	rs.retryConflicts(key)
+	rs.watchAll(l, loaded.kinds)
+	rs.queues.pruning.Add(key)
+	if len(loaded.waiting) > 0 {
+		rs.queues.releases.AddAfter(key, rs.kindWait())
+	}
+	if len(denied) > 0 {
+		rs.askLater(key, 0)
+	}
+	rs.reporter.announceLocked(hr, l, len(loaded.objects)-len(conflicts))
+	rs.reporter.announceTrouble(hr, loaded, conflicts)
+	rs.reporter.announceDenied(hr, denials{account: account, objects: denied})
+	return nil
+}
+
+// refusedBefore reports whether a record is known to hold a manifest that does not parse. That depends on nothing
+// else, so it is not read again at every event of its HelmRelease.
+func (rs *releases) refusedBefore(key string, rec release.Record) (refused bool) {
+	rs.entries.update(key, func(e *entry) {
+		refused = e.problem.reason == v1alpha1.ReasonManifestInvalid && e.refused.Same(rec)
+	})
+	return refused
+}
+
+// followed returns what of a spec a lock follows. Whether the release is suspended decides whether there is a lock.
+func followed(spec v1alpha1.HelmReleaseSpec) v1alpha1.HelmReleaseSpec {
+	spec.Suspend, spec.SuspendUntil = false, nil
+	return *spec.DeepCopy()
+}
+
+// rangesChanged has objects looked at within whose range of replicas an autoscaler may choose differently now.
+func (rm *remediation) rangesChanged(ids []manifest.ID) {
+	for _, id := range ids {
+		l := rm.table.Holder(id)
+		if l == nil {
+			continue
+		}
+		if l.LookAt(rm.Clock.Now(), func(o *lock.Object) bool { return o.ID == id }) {
+			rm.queues.drift.Add(l.Key)
+		}
+		rm.statusChanged(l.Key)
+	}
+}
+
+// watchAll has the kinds of a lock watched and its objects looked at. The lock is in the table already, so a watch
+// that starts now delivers them; objects of a kind that was watched before are looked at one by one, or by a list
+// for many locks.
+func (rs *releases) watchAll(l *lock.Lock, kinds map[schema.GroupVersionKind]watch.Kind) {
+	for gvk := range kinds {
+		l.AwaitList(gvk) // now, as it may be over before Need returns
+	}
+	begun := rs.objects.Need(l.Key, kinds)
+	for gvk := range begun {
+		l.MissedList(gvk)
+	}
+	missed := map[schema.GroupVersionKind]watch.Kind{}
+	for gvk, kind := range kinds {
+		if begun[gvk] {
+			missed[gvk] = kind
+		}
+	}
+	if rs.relist.join(rs.Clock.Now(), rs.toReconcile(), l, missed) {
+		return
+	}
+	wake := l.LookAt(rs.Clock.Now(), func(o *lock.Object) bool { return begun[o.GVK] })
+	if wake {
+		rs.queues.drift.Add(l.Key)
+	}
+}
+
+// unlock ends the lock of a HelmRelease. While Helm works its watches stay, because the release is locked again soon.
+func (rs *releases) unlock(key string, p problem) {
+	transitioning, news := false, false
+	rs.entries.update(key, func(e *entry) {
+		news = e.problem != p
+		e.problem, e.conflicts, e.waiting, e.skipped, e.denials = p, nil, nil, nil, denials{}
+		transitioning = e.decision.State == v1alpha1.StateTransitioning
+	})
+	if news {
+		rs.reporter.announceProblem(rs.cached(key), p)
+	}
+	if rs.table.Drop(key) {
+		rs.claims.prune()
+		rs.retryConflicts(key)
+	}
+	if !transitioning {
+		rs.objects.Need(key, nil)
+		rs.scalers.Drop(key)
+		rs.entries.update(key, func(e *entry) { e.kinds = nil })
+	}
+}
+
+// untrack forgets a HelmRelease that was deleted or is another controller's.
+func (rs *releases) untrack(key string) {
+	rs.unlock(key, problem{})
+	e := rs.entries.forget(key)
+	if e != nil && e.release.Name != "" {
+		rs.releaseChanged(e.release)
+		rs.queues.confirm.Add(e.release) // nobody asks for the record of this release any more
+		rs.reporter.forgetMetrics(e.release)
+		rs.Log.WithField("helmrelease", key).Infof("no longer looking after release %s", e.release)
+	}
+}
+
+// retryConflicts has the HelmReleases reconciled that lack objects which the HelmRelease key owned, and owns no more.
+func (rs *releases) retryConflicts(key string) {
+	rs.entries.each(func(other string, e *entry) {
+		free := slices.ContainsFunc(e.conflicts, func(cf lock.Conflict) bool {
+			if cf.Owner != key {
+				return false
+			}
+			owner := rs.table.Holder(cf.ID)
+			return owner == nil || owner.Key != key
+		})
+		if free {
+			e.reload = true
+			rs.queues.releases.Add(other)
+		}
+	})
+}

@@ -1,0 +1,172 @@
+package controller
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/watch"
+)
+
+// Objects that a running watch has delivered before their release was locked have to be looked at. One release
+// alone does that object by object. When many releases are locked in a short time (somebody applies a folder of
+// HelmReleases), one list of a kind serves all of them, as it does at the start of the process.
+const (
+	// relistFrom is how many releases have to wait to be locked, or to have been locked within relistWindow, for the
+	// next ones to share lists.
+	relistFrom   = 5
+	relistWindow = time.Second
+	// A list waits until no release waits to be locked and none has been locked for relistQuiet, but not longer than
+	// relistTimeout: a list reads all that Helm manages of a kind, so lists must be few.
+	relistQuiet   = 50 * time.Millisecond
+	relistTimeout = 3 * time.Second
+	// relistsAtOnce is how many kinds are listed side by side: one is judged while the API server prepares another.
+	relistsAtOnce = 2
+)
+
+// relist makes the lists that releases wait for. It is safe for concurrent use.
+type relist struct {
+	*common
+	sink *remediation
+	wake chan struct{} // has an entry when something waits
+
+	mu      sync.Mutex
+	times   [relistFrom]time.Time // of the last locks, oldest at at
+	at      int
+	joined  int // locks, ever
+	waiting map[schema.GroupVersionKind]*sharedList
+}
+
+// sharedList is one list of a kind, and the locks that wait for it.
+type sharedList struct {
+	kind  watch.Kind
+	locks map[*lock.Lock]struct{}
+}
+
+func newRelist(c *common, sink *remediation) *relist {
+	return &relist{
+		common: c, sink: sink, wake: make(chan struct{}, 1), waiting: map[schema.GroupVersionKind]*sharedList{},
+	}
+}
+
+// join has a lock made at now wait for lists of the given kinds, if many locks are being made: behind says how many
+// are still to be made. It reports whether it does.
+func (rl *relist) join(now time.Time, behind int, l *lock.Lock, kinds map[schema.GroupVersionKind]watch.Kind) bool {
+	rl.mu.Lock()
+	defer rl.mu.Unlock()
+	oldest := rl.times[rl.at]
+	rl.times[rl.at], rl.at = now, (rl.at+1)%relistFrom
+	many := behind >= relistFrom || (!oldest.IsZero() && now.Sub(oldest) <= relistWindow)
+	if len(kinds) == 0 || !many {
+		return false
+	}
+	rl.joined++
+	for gvk, kind := range kinds {
+		if rl.waiting[gvk] == nil {
+			rl.waiting[gvk] = &sharedList{kind: kind, locks: map[*lock.Lock]struct{}{}}
+		}
+		rl.waiting[gvk].locks[l] = struct{}{}
+		l.AwaitList(gvk)
+	}
+	select {
+	case rl.wake <- struct{}{}:
+	default:
+	}
+	return true
+}
+
+func (rl *relist) count() int {
+	rl.mu.Lock()
+	defer rl.mu.Unlock()
+	return rl.joined
+}
+
+// gather waits for the releases that the next lists can serve, too; behind returns how many are still to be locked. It
+// returns false when ctx has ended.
+func (rl *relist) gather(ctx context.Context, behind func() int) bool {
+	begin := rl.Clock.Now()
+	for {
+		before := rl.count()
+		quiet := rl.Clock.NewTimer(relistQuiet)
+		select {
+		case <-quiet.C():
+		case <-ctx.Done():
+			quiet.Stop()
+			return false
+		}
+		if behind() == 0 && rl.count() == before || rl.Clock.Since(begin) >= relistTimeout {
+			return true
+		}
+	}
+}
+
+// take returns what waits; nothing does then.
+func (rl *relist) take() map[schema.GroupVersionKind]*sharedList {
+	rl.mu.Lock()
+	defer rl.mu.Unlock()
+	taken := rl.waiting
+	rl.waiting = map[schema.GroupVersionKind]*sharedList{}
+	return taken
+}
+
+// run makes the lists that releases wait for until ctx ends. Who comes while one is made waits for the next:
+// it may have passed their objects.
+func (rl *relist) run(ctx context.Context, behind func() int) {
+	for {
+		select {
+		case <-rl.wake:
+		case <-ctx.Done():
+			return
+		}
+		if !rl.gather(ctx, behind) {
+			return
+		}
+		var lists errgroup.Group
+		lists.SetLimit(relistsAtOnce)
+		for gvk, s := range rl.take() {
+			lists.Go(func() error { rl.list(ctx, gvk, s); return nil })
+		}
+		_ = lists.Wait() // each list tells of its own error
+	}
+}
+
+// list lists a kind and has the objects judged of the locks that wait for it. Those that the list does not show
+// are looked at one by one, and so are all after an error.
+func (rl *relist) list(ctx context.Context, gvk schema.GroupVersionKind, s *sharedList) {
+	present := map[manifest.ID]struct{}{}
+	err := rl.objects.List(ctx, s.kind, "", func(obj *watch.Live) {
+		id := watch.IDOf(gvk, obj)
+		owner := rl.table.Owner(gvk, id)
+		if owner == nil {
+			rl.sink.stray(id, obj, true)
+		}
+		if _, waits := s.locks[owner]; !waits || version(obj) == 0 {
+			return // without a version, nobody can tell whether a deletion has come since
+		}
+		present[id] = struct{}{}
+		rl.sink.Observed(gvk, obj)
+	})
+	if err != nil && ctx.Err() == nil {
+		rl.Log.Debugf("list of %s for locks made just now: %v; looking at each object", gvk.Kind, err)
+	}
+	for l := range s.locks {
+		if err == nil {
+			l.ListEnded(gvk)
+		} else {
+			l.MissedList(gvk)
+		}
+		rl.queues.pruning.Add(l.Key)
+		wake := l.LookAt(rl.Clock.Now(), func(o *lock.Object) bool {
+			_, delivered := present[o.ID]
+			return o.GVK == gvk && !delivered
+		})
+		if wake {
+			rl.queues.drift.Add(l.Key)
+		}
+	}
+}
