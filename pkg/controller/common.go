@@ -9,6 +9,7 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/enforce"
 	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/proof"
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/watch"
 )
@@ -40,7 +41,7 @@ type common struct {
 func newCommon(clients Clients, o Options) *common {
 	return &common{
 		Options: o, clients: clients,
-		own:    lock.Own{Namespace: o.Namespace, Name: o.Name, Fence: o.Name + enforce.MarkSuffix},
+		own:    lock.Own{Namespace: o.Namespace, Name: o.Name, Fence: o.Name + proof.FenceSuffix},
 		kinds:  watch.NewKinds(clients.Discovery),
 		queues: newQueues(o), slots: newSlots(), table: lock.NewTable(),
 	}

@@ -11,6 +11,7 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/enforce"
+	"github.com/rancher/helm-locker/pkg/proof"
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/watch"
 )
@@ -67,13 +68,13 @@ func New(ctx context.Context, clients Clients, o Options) (*Controller, error) {
 // watchCluster makes the watches, which hand what they see to the workers, and the enforcer, which relies on one of
 // them.
 func (c *Controller) watchCluster() {
-	mark := types.NamespacedName{Namespace: c.Namespace, Name: c.own.Fence}
-	c.records = watch.NewReleases(c.clients.WatchMetadata, mark, c.Log, c.recordChanged)
-	c.enforcer = enforce.New(enforce.Clients{
-		Discovery: c.kinds.Discovery(), Dynamic: c.clients.Dynamic, Metadata: c.clients.Metadata,
-		Accounts: c.clients.Accounts, Mark: mark, Secrets: c.clients.Kubernetes.CoreV1(), Records: c.records,
-		ListsReadStorage: c.clients.ListsReadStorage,
-	}, c.Log)
+	fence := types.NamespacedName{Namespace: c.Namespace, Name: c.own.Fence}
+	c.records = watch.NewReleases(c.clients.WatchMetadata, fence, c.Log, c.recordChanged)
+	guard := proof.New(proof.Options{
+		Metadata: c.clients.Metadata, Fence: fence, Secrets: c.clients.Kubernetes.CoreV1(), Records: c.records,
+		ListsReadStorage: c.clients.ListsReadStorage, Log: c.Log,
+	})
+	c.enforcer = enforce.New(c.kinds.Discovery(), c.clients.Dynamic, c.clients.Accounts, guard, c.Log)
 	c.objects = watch.NewObjects(c.clients.WatchObjects, c.remediation, c.Log)
 	c.definitions = watch.NewDefinitions(c.clients.WatchMetadata, c.Log, c.releases.definitionChanged)
 	c.scalers = watch.NewAutoscalers(c.clients.WatchDynamic, c.Log, c.remediation.rangesChanged)

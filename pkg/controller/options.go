@@ -28,7 +28,7 @@ type Clients struct {
 	WatchObjects  *watch.Client
 	WatchMetadata metadata.Interface
 	HelmReleases  helmcontrollers.HelmReleaseController
-	// ListsReadStorage says what consistent lists cost (see enforce.ListsReadStorage).
+	// ListsReadStorage says what consistent lists cost (see proof.ListsReadStorage).
 	ListsReadStorage bool
 }
 

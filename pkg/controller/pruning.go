@@ -16,9 +16,9 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
-	"github.com/rancher/helm-locker/pkg/enforce"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/proof"
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/watch"
 )
@@ -248,7 +248,7 @@ func (pr *pruning) countStrays(ctx context.Context, l *lock.Lock) (map[place]boo
 		resource := pr.clients.Metadata.Resource(o.GVR)
 		// Consistent: what it does not show is taken not to exist.
 		options := metav1.ListOptions{LabelSelector: watch.HelmSelector}
-		_, err := enforce.ListMetadata(ctx, resource.Namespace(o.ID.Namespace), options,
+		_, err := proof.ListMetadata(ctx, resource.Namespace(o.ID.Namespace), options,
 			func(m *metav1.PartialObjectMetadata) (struct{}, error) {
 				if claimedBy(m) == l.As {
 					l.Stray(watch.IDOf(o.GVK, m), true)

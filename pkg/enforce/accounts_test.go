@@ -101,9 +101,7 @@ func TestNothingIsWrittenWithoutAnAccount(t *testing.T) {
 	if _, err := accounts.client(""); !errors.Is(err, errNoAccount) {
 		t.Fatalf("error is %v", err)
 	}
-	prover := (&lister{}).prover()
-	defer prover.Close()
-	e := &Enforcer{prover: prover, accounts: accounts, writer: &writer{client: accounts.own}}
+	e := &Enforcer{accounts: accounts, writer: &writer{client: accounts.own}}
 	r := &Revert{Object: &lock.Object{Kind: &lock.Kind{GVR: configMaps}}}
 	if _, err := e.DryRun(t.Context(), r); !errors.Is(err, errNoAccount) {
 		t.Errorf("dry run: %v", err)

@@ -8,7 +8,11 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/rancher/helm-locker/pkg/release"
 )
+
+var key = release.Key{Namespace: "apps", Name: "web"}
 
 const prefix = "objectset.rio.cattle.io/"
 

@@ -20,7 +20,7 @@ import (
 func (e *Enforcer) Prune(
 	ctx context.Context, rec release.Record, o *lock.Object, live *unstructured.Unstructured,
 ) (bool, error) {
-	holds, err := e.prover.Holds(ctx, rec)
+	holds, err := e.Holds(ctx, rec)
 	if err != nil || !holds {
 		return false, err
 	}
@@ -40,7 +40,7 @@ func (e *Enforcer) Prune(
 func (e *Enforcer) ConfirmPruned(
 	ctx context.Context, rec release.Record, o *lock.Object, live *unstructured.Unstructured,
 ) (bool, error) {
-	holds, err := e.prover.Holds(ctx, rec)
+	holds, err := e.Holds(ctx, rec)
 	if err != nil || holds {
 		return holds, err
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/proof"
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
@@ -52,7 +53,7 @@ type Revert struct {
 // writer makes the requests of reverts.
 type writer struct {
 	client dynamic.Interface
-	prover *Prover
+	guard  *proof.Guard
 }
 
 func (w *writer) resource(o *lock.Object) dynamic.ResourceInterface {
@@ -193,7 +194,7 @@ func (w *writer) own(
 		if err != nil || now.GetUID() != owned.GetUID() || !r.declaresAlike(now, owned) {
 			return owned, nil //nolint:nilerr // the watch tells what has become of the object
 		}
-		if holds, err := w.prover.Holds(ctx, r.Record); err != nil || !holds {
+		if holds, err := w.guard.Holds(ctx, r.Record); err != nil || !holds {
 			return owned, nil //nolint:nilerr // the content is put back, and only its ownership says too much
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/rancher/helm-locker/pkg/enforce"
+	"github.com/rancher/helm-locker/pkg/proof"
 	"github.com/rancher/helm-locker/pkg/version"
 	"github.com/rancher/helm-locker/pkg/watch"
 )
@@ -66,8 +67,8 @@ func Connect(config *rest.Config, accounts *enforce.Accounts) (*Cluster, error) 
 	c.kinds = watch.NewKinds(c.Discovery)
 	silent := logrus.New()
 	silent.SetOutput(io.Discard)
-	c.enforcer = enforce.New(enforce.Clients{Discovery: c.Discovery, Dynamic: bounded, Metadata: c.metadata,
-		Accounts: accounts}, silent)
+	guard := proof.New(proof.Options{Metadata: c.metadata})
+	c.enforcer = enforce.New(c.Discovery, bounded, accounts, guard, silent)
 	return c, nil
 }
 

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/rancher/helm-locker/pkg/enforce"
+	"github.com/rancher/helm-locker/pkg/proof"
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
@@ -51,7 +51,7 @@ func (e *NotFoundError) Error() string {
 func (c *Cluster) Records(ctx context.Context, namespace, name string) ([]release.Record, error) {
 	secrets := c.metadata.Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}).Namespace(namespace)
 	options := metav1.ListOptions{LabelSelector: release.Selector(name), FieldSelector: "type=" + release.SecretType}
-	records, err := enforce.ListMetadata(ctx, secrets, options,
+	records, err := proof.ListMetadata(ctx, secrets, options,
 		func(m *metav1.PartialObjectMetadata) (release.Record, error) {
 			return release.RecordOf(m)
 		})

@@ -23,6 +23,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/enforce"
 	helm "github.com/rancher/helm-locker/pkg/generated/controllers/helm.cattle.io"
 	helmcontrollers "github.com/rancher/helm-locker/pkg/generated/controllers/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/proof"
 	"github.com/rancher/helm-locker/pkg/version"
 	"github.com/rancher/helm-locker/pkg/watch"
 )
@@ -93,7 +94,7 @@ func listsReadStorage(server discovery.ServerVersionInterface, log logrus.FieldL
 		log.Warnf("cannot read the version of the API server, which is taken for a new one: %v", err)
 		return false
 	}
-	old := enforce.ListsReadStorage(version)
+	old := proof.ListsReadStorage(version)
 	if old {
 		log.Infof(
 			"Kubernetes %s reads every Secret of a namespace for a list, so checks are made by writes to a Secret of "+

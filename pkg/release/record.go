@@ -35,11 +35,11 @@ var Labels = [...]string{OwnerLabel, NameLabel, StatusLabel, VersionLabel, Creat
 
 // What an operator writes to a Secret of its own in order to learn how far its watch of records has come.
 const (
-	// OwnerMark is the owner of such a Secret. It is no record, and Helm does not look at it, but it is of the type
+	// OwnerFence is the owner of such a Secret. It is no record, and Helm does not look at it, but it is of the type
 	// of records, so that a watch of records may deliver it.
-	OwnerMark = "helm-locker"
-	// MarkAnnotation holds the mark, which is another one with every write.
-	MarkAnnotation = "helm.cattle.io/mark"
+	OwnerFence = "helm-locker"
+	// FenceAnnotation holds the token of a fence, which is another one with every write.
+	FenceAnnotation = "helm.cattle.io/mark"
 )
 
 // ErrRecord is what every error of RecordOf is: the metadata of a release Secret is not what Helm writes.
@@ -68,8 +68,8 @@ func Selector(name string) string {
 	return selector
 }
 
-// SelectorWithMarks returns the label selector for all records, and for the Secrets of OwnerMark.
-func SelectorWithMarks() string { return OwnerLabel + " in (" + OwnerHelm + "," + OwnerMark + ")" }
+// SelectorWithFences returns the label selector for all records, and for the Secrets of OwnerFence.
+func SelectorWithFences() string { return OwnerLabel + " in (" + OwnerHelm + "," + OwnerFence + ")" }
 
 // SecretName returns the name of the Secret that holds one revision of a release.
 func SecretName(name string, revision int) string {

@@ -24,7 +24,7 @@ type Releases struct {
 	log     logrus.FieldLogger
 	changed func(release.Key)
 	feed    *feed
-	marks   marks
+	fences  fences
 	ended   chan struct{}
 
 	mu      sync.RWMutex
@@ -46,12 +46,12 @@ type record struct {
 }
 
 // NewReleases returns a follower that calls changed, from one goroutine, whenever a record of a release came,
-// changed or went. changed must only enqueue. mark is the Secret that marks are written to (see Mark).
+// changed or went. changed must only enqueue. fence is the Secret that fences are written to (see Fence).
 func NewReleases(
-	client metadata.Interface, mark types.NamespacedName, log logrus.FieldLogger, changed func(release.Key),
+	client metadata.Interface, fence types.NamespacedName, log logrus.FieldLogger, changed func(release.Key),
 ) *Releases {
 	r := &Releases{
-		client: client.Resource(secretsGVR), log: log, changed: changed, marks: marks{secret: mark},
+		client: client.Resource(secretsGVR), log: log, changed: changed, fences: fences{secret: fence},
 		ended:   make(chan struct{}),
 		records: map[release.Key]map[types.UID]release.Record{},
 		byName:  map[types.NamespacedName]record{},
@@ -88,11 +88,10 @@ func (r *Releases) Newest(key release.Key) (release.Record, bool) {
 	return release.Newest(all)
 }
 
-// Mark returns a new mark and a channel that is closed once everything is known that was written to any record
-// before the mark was written, by the caller, to the annotation release.MarkAnnotation of the Secret for marks,
-// which is of the type of records and labelled with release.OwnerMark. A call ends the one before: the channel of
-// that may never be closed.
-func (r *Releases) Mark() (mark string, seen <-chan struct{}) { return r.marks.next() }
+// Fence returns a new token, and a channel that is closed once everything is known that was written to any record
+// before the caller writes the token to the annotation release.FenceAnnotation of the Secret for fences. That Secret is
+// of the type of records and labelled with release.OwnerFence. A call ends the wait for the token before.
+func (r *Releases) Fence() (token string, seen <-chan struct{}) { return r.fences.next() }
 
 // Current returns the newest record of a release that the watch has seen, false when there is none. It is an error
 // when there is something that claims to be a record of the release and cannot be read: it may be the newest.
@@ -131,20 +130,20 @@ func (r *Releases) Malformed(key release.Key) map[string]Malformed {
 
 func (r *Releases) listWatch() *cache.ListWatch {
 	tweak := func(o *metav1.ListOptions) {
-		o.LabelSelector = release.SelectorWithMarks()
+		o.LabelSelector = release.SelectorWithFences()
 		o.FieldSelector = fields.OneTermEqualSelector("type", release.SecretType).String()
 	}
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			if o.Continue == "" { // not the next part of the same list
-				r.marks.listBegins()
+				r.fences.listBegins()
 			}
 			tweak(&o)
 			return r.page(ctx, o)
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
 			if o.SendInitialEvents != nil && *o.SendInitialEvents {
-				r.marks.listBegins()
+				r.fences.listBegins()
 			}
 			tweak(&o)
 			return r.client.Watch(ctx, o)
@@ -183,8 +182,8 @@ func trim(m *metav1.PartialObjectMetadata) {
 			metav1.SetMetaDataLabel(&kept, label, value)
 		}
 	}
-	if mark, found := m.Annotations[release.MarkAnnotation]; found {
-		metav1.SetMetaDataAnnotation(&kept, release.MarkAnnotation, mark)
+	if token, found := m.Annotations[release.FenceAnnotation]; found {
+		metav1.SetMetaDataAnnotation(&kept, release.FenceAnnotation, token)
 	}
 	m.ObjectMeta = kept
 }
@@ -195,7 +194,7 @@ func (r *Releases) put(m *metav1.PartialObjectMetadata) []release.Key {
 	defer r.mu.Unlock()
 	name := types.NamespacedName{Namespace: m.Namespace, Name: m.Name}
 	touched := r.forget(name)
-	if isMark(m) {
+	if isFence(m) {
 		return touched
 	}
 	rec, err := release.RecordOf(m)
@@ -275,8 +274,8 @@ func (r *Releases) notify(keys []release.Key) {
 func (r *Releases) observed(obj runtime.Object) {
 	if m, ok := obj.(*metav1.PartialObjectMetadata); ok {
 		r.notify(r.put(m))
-		if isMark(m) {
-			r.marks.delivered(m)
+		if isFence(m) {
+			r.fences.delivered(m)
 		}
 	}
 }
@@ -293,7 +292,7 @@ func (r *Releases) listed(present map[types.NamespacedName]struct{}) {
 			r.notify(r.remove(name))
 		}
 	}
-	r.marks.listEnded()
+	r.fences.listEnded()
 }
 
 func (r *Releases) names() []types.NamespacedName {

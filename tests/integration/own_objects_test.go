@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
-	"github.com/rancher/helm-locker/pkg/enforce"
+	"github.com/rancher/helm-locker/pkg/proof"
 	"github.com/rancher/helm-locker/tests/kit"
 )
 
@@ -44,11 +44,11 @@ apiVersion: v1
 kind: ConfigMap
 metadata: {name: other}
 data: {key: declared}
-`, w.Operator, enforce.MarkSuffix, w.Apps)})
+`, w.Operator, proof.FenceSuffix, w.Apps)})
 	w.CreateHelmRelease("attack")
 	w.exceptions("attack", "Reserved HelmRelease/app ", fmt.Sprintf("Reserved Lease/%s ", w.Operator),
 		"Reserved Secret/sh.helm.release.v1.app.v1 ",
-		fmt.Sprintf("Reserved Secret/%s%s ", w.Operator, enforce.MarkSuffix))
+		fmt.Sprintf("Reserved Secret/%s%s ", w.Operator, proof.FenceSuffix))
 	w.WaitReady("attack", 1)
 
 	leases := w.Kube.CoordinationV1().Leases(w.Operator)

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/rancher/helm-locker/pkg/enforce"
+	"github.com/rancher/helm-locker/pkg/proof"
 	"github.com/rancher/helm-locker/tests/cluster"
 )
 
@@ -77,8 +77,8 @@ func IsOwn(r cluster.Request) bool {
 // first one makes the Secret.
 func IsMark(r cluster.Request) bool {
 	return r.Resource() == "secrets" &&
-		(strings.HasSuffix(r.Path, enforce.MarkSuffix) ||
-			r.Method == http.MethodPost && bytes.Contains(r.Body, []byte(enforce.MarkSuffix)))
+		(strings.HasSuffix(r.Path, proof.FenceSuffix) ||
+			r.Method == http.MethodPost && bytes.Contains(r.Body, []byte(proof.FenceSuffix)))
 }
 
 // WaitEvent waits until an Event of a reason about a HelmRelease is stored. An operator writes Events in their

@@ -10,6 +10,7 @@ const (
 	fidelity    = "./tests/fidelity"
 	controller  = "./pkg/controller"
 	enforce     = "./pkg/enforce"
+	guard       = "./pkg/proof"
 	lock        = "./pkg/lock"
 	manifest    = "./pkg/manifest"
 	releases    = "./pkg/release"

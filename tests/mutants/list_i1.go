@@ -3,7 +3,7 @@ package main
 // neverRevertHelm are the mutants of I1: the parts of the order proof, one by one. Each is found by the test that
 // forces the interleaving in which it decides. Upgrades at random only find what breaks two safeguards at once.
 func neverRevertHelm() []mutant {
-	const proof, write, confirm, amend = "pkg/enforce/proof.go", "pkg/enforce/write.go", "pkg/controller/confirm.go",
+	const proof, write, confirm, amend = "pkg/proof/guard.go", "pkg/enforce/write.go", "pkg/controller/confirm.go",
 		"pkg/controller/amend.go"
 	return []mutant{
 		{
@@ -13,51 +13,50 @@ func neverRevertHelm() []mutant {
 		},
 		{
 			promise: "I1", what: "the record is not read before a write once reads follow each other quickly",
-			edit: edit{proof, `	now, found, err := p.Newest(ctx, rec.Key)`, `	if !p.marker.lastMark.IsZero() {
+			edit: edit{proof, `	now, found, err := g.Newest(ctx, rec.Key)`, `	if g.fence != nil && g.prefersFence() {
 		return true, nil
 	}
-	now, found, err := p.Newest(ctx, rec.Key)`},
+	now, found, err := g.Newest(ctx, rec.Key)`},
 			pkg: order, run: "TestI1_ChecksInQuickSuccession",
 		},
 		{
-			promise: "I1", what: "a mark counts as soon as it is written, whether or not the watch has come as far",
-			edit: edit{"pkg/enforce/mark.go", `	case <-ctx.Done():
-		return end, ctx.Err()`, `	case <-end:
-		return end, nil`},
+			promise: "I1", what: "a fence counts as soon as it is written, whether or not the watch has come as far",
+			edit: edit{"pkg/proof/fence.go", `	case <-seen:`, `	case <-time.After(0):
+		_ = seen
+		write.Wait()`},
 			pkg: order, run: "TestI1_UpgradeBehindAHeldWatchOfRecords/marks_are_written",
 		},
 		{
-			promise: "I1", what: "the record is not read where marks are refused",
-			edit: edit{proof, `		if err == nil {
-			// What`, `		if err == nil || p.marker != nil {
-			// What`},
+			promise: "I1", what: "the record is not read where fences are refused",
+			edit: edit{proof, `	if g.prefersFence() && g.fence.pass(ctx) == nil {`,
+				`	if g.prefersFence() && g.fence.pass(ctx) != ctx.Err() {`},
 			pkg: order, run: "TestI1_UpgradeBehindAHeldWatchOfRecords/marks_are_refused",
 		},
 		{
-			promise: "I1", what: "an operator that may not write marks tries each time, and waits for it",
-			edit: edit{"pkg/enforce/mark.go", `	m.notBefore = time.Now().Add(markRest)`, ``},
+			promise: "I1", what: "an operator that may not write fences tries each time, and waits for it",
+			edit: edit{"pkg/proof/fence.go", `	f.notBefore = time.Now().Add(fenceCooldown)`, ``},
 			pkg:  order, run: "TestI1_MarkThatIsRefused",
 		},
 		{
-			promise: "I1", what: "a mark in a list counts before what is not in the list is forgotten",
-			edit: edit{"pkg/watch/marks.go", `	case m.listing:`, `	case m.listing && m.waiting == nil:`},
-			pkg:  watch, run: "TestAMarkInAListIsSeenWhenTheListHasEnded",
+			promise: "I1", what: "a fence in a list counts before what is not in the list is forgotten",
+			edit: edit{"pkg/watch/fences.go", `	case f.listing:`, `	case f.listing && f.waiting == nil:`},
+			pkg:  watch, run: "TestAFenceInAListIsSeenWhenTheListHasEnded",
 		},
 		{
-			promise: "I1", what: "a mark in a list that ended half-way counts at the end of the next one",
-			edit: edit{"pkg/watch/marks.go", `	m.listing, m.listed = true, false`, `	m.listing = true`},
-			pkg:  watch, run: "TestAMarkInAListThatNeverEndedIsNotSeen|TestAnAttemptToListBeginsWithNothing",
+			promise: "I1", what: "a fence in a list that ended half-way counts at the end of the next one",
+			edit: edit{"pkg/watch/fences.go", `	f.listing, f.listed = true, false`, `	f.listing = true`},
+			pkg:  watch, run: "TestAFenceInAListThatNeverEndedIsNotSeen|TestAnAttemptToListBeginsWithNothing",
 		},
 		{
-			promise: "I1", what: "a record that is made a mark is still known",
+			promise: "I1", what: "a record that is made a fence is still known",
 			edit: edit{"pkg/watch/releases.go", `	touched := r.forget(name)
-	if isMark(m) {
+	if isFence(m) {
 		return touched
-	}`, `	if isMark(m) {
+	}`, `	if isFence(m) {
 		return nil
 	}
 	touched := r.forget(name)`},
-			pkg: watch, run: "TestARecordThatIsMadeAMarkIsForgotten",
+			pkg: watch, run: "TestARecordThatIsMadeAFenceIsForgotten",
 		},
 		{
 			promise: "I1", what: "a release stays locked while Helm upgrades it, and the record is not read before a " +
@@ -86,7 +85,7 @@ func neverRevertHelm() []mutant {
 		},
 		{
 			promise: "I1", what: "the record is not read again after a leftover was deleted",
-			edit: edit{"pkg/enforce/prune.go", `	holds, err := e.prover.Holds(ctx, rec)
+			edit: edit{"pkg/enforce/prune.go", `	holds, err := e.Holds(ctx, rec)
 	if err != nil || holds {`, `	holds, err := true, error(nil)
 	if err != nil || holds {`},
 			pkg: integration, run: "TestI1_LeftoverThatHelmTakesBackMeanwhile",
@@ -227,20 +226,25 @@ func neverRevertHelm() []mutant {
 		},
 		{
 			promise: "I1", what: "who waits for a check gets the answer of one that began before",
-			edit: edit{"pkg/enforce/shared.go", `	if t.begun {`, `	if t.begun && s.next != nil {`},
-			pkg:  enforce, run: "TestThoseWhoWaitShareOneReadThatBeganAfterTheyAsked|TestThoseWhoWaitShareOneMarkThatBeganAfterTheyAsked",
+			edit: edit{"pkg/proof/shared.go", `		delete(s.next, key)
+		if a == nil {`, `		if a == nil {`},
+			also: []edit{{"pkg/proof/shared.go", `			a.result, a.err = result, err`, `			s.mu.Lock()
+			delete(s.next, key)
+			s.mu.Unlock()
+			a.result, a.err = result, err`}},
+			pkg: guard, run: "TestThoseWhoWaitShareOneListThatBeganAfterTheyAsked|TestThoseWhoWaitShareOneFenceThatBeganAfterTheyAsked",
 		},
 		{
 			promise: "I1", what: "the pages of a list of records are of several revisions",
-			edit: edit{"pkg/enforce/pages.go", `			taken, options.Continue = nil, ""`,
+			edit: edit{"pkg/proof/pages.go", `			taken, options.Continue = nil, ""`,
 				`			options.Continue = ""`},
-			pkg: enforce, run: "TestPagesAreOfOneRevision",
+			pkg: guard, run: "TestPagesAreOfOneRevision",
 		},
 		{
 			promise: "I1", what: "a check holds although the newest record cannot be read",
 			edit: edit{proof, `		return rec, fmt.Errorf("record %s: %w", m.Name, err)`,
 				`		return release.Record{}, nil`},
-			pkg: enforce, run: "TestHoldsIsAnErrorWhenARecordCannotBeRead",
+			pkg: guard, run: "TestHoldsIsAnErrorWhenARecordCannotBeRead",
 		},
 		{
 			promise: "I1", what: "a release is locked while Helm upgrades it",

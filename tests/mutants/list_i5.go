@@ -222,8 +222,8 @@ func noDriftLost() []mutant {
 		},
 		{
 			promise: "I11", what: "each check reads all Secrets of a namespace where lists read storage",
-			edit: edit{"pkg/enforce/mark.go", `return (m.always || `, `return (`},
-			pkg:  enforce, run: "TestWhereListsReadStorageEveryCheckIsAMark",
+			edit: edit{"pkg/proof/guard.go", `	if g.fenceFirst || `, `	if `},
+			pkg:  guard, run: "TestWhereListsReadStorageEveryCheckIsAFence",
 		},
 		{
 			promise: "I11", what: "what is known of a revision is kept when its record is gone",

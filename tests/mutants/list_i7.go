@@ -32,7 +32,7 @@ func secretsStaySecret() []mutant {
 		},
 		{
 			promise: "I7", what: "wrangler gets the contents of objects, which it logs",
-			edit: edit{"pkg/enforce/objectset.go", `		ApplyObjects(reference(r))`,
+			edit: edit{"pkg/enforce/objectset.go", `		ApplyObjects(ref)`,
 				`		ApplyObjects(&unstructured.Unstructured{Object: r.Desired})`},
 			pkg: integration, run: test,
 		},

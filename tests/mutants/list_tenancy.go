@@ -171,9 +171,9 @@ func hostileInput() []mutant {
 		},
 		{
 			promise: "I12", what: "records are listed in pages of any size",
-			edit: edit{"pkg/enforce/pages.go", `	options.Limit = metadataPage`,
+			edit: edit{"pkg/proof/pages.go", `	options.Limit = metadataPage`,
 				`	options.Limit = 0 * metadataPage`},
-			pkg: enforce, run: "TestPagesAreOfOneRevision",
+			pkg: guard, run: "TestPagesAreOfOneRevision",
 		},
 		{
 			promise: "I12", what: "large objects are kept while they wait for another attempt",
@@ -221,7 +221,7 @@ func hostileInput() []mutant {
 		},
 		{
 			promise: "I10", what: "any Secret with a record's labels counts as one before a revert",
-			edit: edit{"pkg/enforce/proof.go", `"type=" + release.SecretType`, `""`},
+			edit: edit{"pkg/proof/guard.go", `"type=" + release.SecretType`, `""`},
 			pkg:  integration, run: "TestI10_TamperedRecords",
 		},
 		{

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/rancher/helm-locker/pkg/enforce"
+	"github.com/rancher/helm-locker/pkg/proof"
 	"github.com/rancher/helm-locker/tests/cluster"
 	"github.com/rancher/helm-locker/tests/kit"
 )
@@ -20,7 +20,7 @@ const atMost = 300
 
 // isMark matches the writes of marks.
 func isMark(r *http.Request) bool {
-	return cluster.ForResource("secrets", http.MethodPut)(r) && strings.HasSuffix(r.URL.Path, enforce.MarkSuffix)
+	return cluster.ForResource("secrets", http.MethodPut)(r) && strings.HasSuffix(r.URL.Path, proof.FenceSuffix)
 }
 
 // marks returns how many marks were written since the proxy's Reset, or refused.
@@ -64,7 +64,7 @@ func (b *bench) hammeredUntilMarked(more int) {
 // markSecret returns the metadata of the operator's Secret for marks.
 func (b *bench) markSecret() (name string, meta *metav1.ObjectMeta) {
 	b.Helper()
-	name = b.Operator + enforce.MarkSuffix
+	name = b.Operator + proof.FenceSuffix
 	own, err := b.Kube.CoreV1().Secrets(b.Operator).Get(b.Ctx, name, metav1.GetOptions{})
 	if err != nil {
 		b.Fatal(err)
@@ -104,7 +104,7 @@ func TestI1_ChecksInQuickSuccession(t *testing.T) {
 		t.Errorf("the operator's own Secret is %+v", own)
 	}
 	helm := b.Helm(shared.Helm3(), "list", "--all", "--all-namespaces", "--short")
-	if strings.Contains(helm, enforce.MarkSuffix) || !strings.Contains(helm, "app") {
+	if strings.Contains(helm, proof.FenceSuffix) || !strings.Contains(helm, "app") {
 		t.Errorf("Helm lists %q", helm)
 	}
 }

@@ -1,4 +1,4 @@
-package enforce
+package proof
 
 import (
 	"k8s.io/apimachinery/pkg/util/version"

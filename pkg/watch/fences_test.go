@@ -16,11 +16,11 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// marked returns the Secret of an operator with a mark.
-func marked(operator, mark string) *metav1.PartialObjectMetadata {
+// fenced returns the Secret of an operator with a token.
+func fenced(operator, token string) *metav1.PartialObjectMetadata {
 	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Namespace: operator, Name: operator + "-mark", UID: types.UID(operator), ResourceVersion: "1",
-		Labels: map[string]string{"owner": "helm-locker"}, Annotations: map[string]string{"helm.cattle.io/mark": mark},
+		Labels: map[string]string{"owner": "helm-locker"}, Annotations: map[string]string{"helm.cattle.io/mark": token},
 	}}
 }
 
@@ -37,42 +37,42 @@ func wantSeen(t *testing.T, seen <-chan struct{}, want bool) {
 	}
 }
 
-func TestAMarkIsSeenWhenItIsDelivered(t *testing.T) {
+func TestAFenceIsSeenWhenItIsDelivered(t *testing.T) {
 	r, changed := follower()
-	first, seen := r.Mark()
-	r.observed(marked("own", "something else"))
-	// The mark of another operator tells nothing about what was written before ours.
-	r.observed(marked("another", first))
-	unlabelled := marked("own", first)
+	first, seen := r.Fence()
+	r.observed(fenced("own", "something else"))
+	// The fence of another operator tells nothing about what was written before ours.
+	r.observed(fenced("another", first))
+	unlabelled := fenced("own", first)
 	unlabelled.Labels = nil
 	r.observed(unlabelled)
-	r.gone(marked("own", first)) // when it was deleted, not when it was written
+	r.gone(fenced("own", first)) // when it was deleted, not when it was written
 	wantSeen(t, seen, false)
-	r.observed(marked("own", first))
+	r.observed(fenced("own", first))
 	wantSeen(t, seen, true)
-	r.observed(marked("own", first)) // written again by somebody
-	second, seen := r.Mark()
+	r.observed(fenced("own", first)) // written again by somebody
+	second, seen := r.Fence()
 	if first == second {
-		t.Errorf("two marks are both %q", first)
+		t.Errorf("two tokens are both %q", first)
 	}
-	r.observed(marked("own", first)) // an old mark
+	r.observed(fenced("own", first)) // an old token
 	wantSeen(t, seen, false)
-	r.observed(marked("own", second))
+	r.observed(fenced("own", second))
 	wantSeen(t, seen, true)
 	*changed = (*changed)[:0]
-	r.gone(marked("own", second))
+	r.gone(fenced("own", second))
 	if len(*changed) > 0 || len(r.records) > 0 || len(r.bad) > 0 || len(r.byName) > 0 || len(r.badOf) > 0 {
-		t.Errorf("marks count as records: told of %v, remembers %v, %v", *changed, r.records, r.bad)
+		t.Errorf("fences count as records: told of %v, remembers %v, %v", *changed, r.records, r.bad)
 	}
 }
 
 // What a list lacks is only known at its end.
-func TestAMarkInAListIsSeenWhenTheListHasEnded(t *testing.T) {
+func TestAFenceInAListIsSeenWhenTheListHasEnded(t *testing.T) {
 	r, _ := follower()
 	r.observed(secret("1", "a", "10", "deployed"))
-	mark, seen := r.Mark()
-	r.marks.listBegins()
-	r.observed(marked("own", mark))
+	token, seen := r.Fence()
+	r.fences.listBegins()
+	r.observed(fenced("own", token))
 	wantSeen(t, seen, false)
 	present := map[types.NamespacedName]struct{}{{Namespace: "own", Name: "own-mark"}: {}}
 	removed := false
@@ -85,37 +85,37 @@ func TestAMarkInAListIsSeenWhenTheListHasEnded(t *testing.T) {
 	if _, found := r.Newest(web); found || !removed {
 		t.Error("what is not in the list is still known")
 	}
-	mark, seen = r.Mark()
-	r.observed(marked("own", mark)) // after the list
+	token, seen = r.Fence()
+	r.observed(fenced("own", token)) // after the list
 	wantSeen(t, seen, true)
 }
 
 // A list that ends half-way is begun anew, and may then be answered by another API server, which is behind.
-func TestAMarkInAListThatNeverEndedIsNotSeen(t *testing.T) {
+func TestAFenceInAListThatNeverEndedIsNotSeen(t *testing.T) {
 	r, _ := follower()
-	mark, seen := r.Mark()
-	r.marks.listBegins()
-	r.observed(marked("own", mark))
-	r.marks.listBegins()
+	token, seen := r.Fence()
+	r.fences.listBegins()
+	r.observed(fenced("own", token))
+	r.fences.listBegins()
 	r.listed(nil)
 	wantSeen(t, seen, false)
 
-	// Nor does a mark that was asked for later count as part of what came before.
-	_, _ = r.Mark()
-	r.marks.listBegins()
-	r.observed(marked("own", r.marks.last))
-	_, seen = r.Mark()
+	// Nor does a fence that was asked for later count as part of what came before.
+	_, _ = r.Fence()
+	r.fences.listBegins()
+	r.observed(fenced("own", r.fences.token))
+	_, seen = r.Fence()
 	r.listed(nil)
 	wantSeen(t, seen, false)
 }
 
-func TestARecordThatIsMadeAMarkIsForgotten(t *testing.T) {
+func TestARecordThatIsMadeAFenceIsForgotten(t *testing.T) {
 	r, changed := follower()
 	r.observed(secret("1", "a", "10", "superseded"))
 	r.observed(secret("2", "b", "20", "deployed"))
 	*changed = nil
 	relabelled := secret("2", "b", "21", "deployed")
-	relabelled.Labels["owner"] = release.OwnerMark
+	relabelled.Labels["owner"] = release.OwnerFence
 	r.observed(relabelled)
 	newest(t, r, "sh.helm.release.v1.web.v1 10 superseded")
 	if len(*changed) != 1 || (*changed)[0] != web {
@@ -134,10 +134,10 @@ func TestAnAttemptToListBeginsWithNothing(t *testing.T) {
 	begun.Add(2)
 	attempts := 0
 	attempt := func() {
-		r.marks.mu.Lock()
-		listing, listed := r.marks.listing, r.marks.listed
-		r.marks.listed = true
-		r.marks.mu.Unlock()
+		r.fences.mu.Lock()
+		listing, listed := r.fences.listing, r.fences.listed
+		r.fences.listed = true
+		r.fences.mu.Unlock()
 		attempts++
 		if !listing || listed {
 			t.Errorf("attempt %d: listing is %v, what was listed before counts: %v", attempts, listing, listed)

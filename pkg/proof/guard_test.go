@@ -1,12 +1,12 @@
-package enforce
+package proof
 
 import (
 	"context"
 	"errors"
 	"sync"
 	"testing"
+	"testing/synctest"
 
-	"github.com/sirupsen/logrus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,8 +15,6 @@ import (
 
 	"github.com/rancher/helm-locker/pkg/release"
 )
-
-var key = release.Key{Namespace: "apps", Name: "web"}
 
 // secret returns the metadata of a record.
 func secret(revision, uid, version, status string) *metav1.PartialObjectMetadata {
@@ -41,15 +39,12 @@ func recordOf(t *testing.T, m *metav1.PartialObjectMetadata) release.Record {
 type lister struct {
 	mu    sync.Mutex
 	lists int
-	began chan struct{} // a list has begun
 	gate  chan struct{} // a list may end; nil lets all
 	items []*metav1.PartialObjectMetadata
 	err   error
 }
 
-func (l *lister) prover() *Prover {
-	return NewProver(l.client(), nil, types.NamespacedName{}, nil, logrus.New())
-}
+func (l *lister) guard() *Guard { return New(Options{Metadata: l.client()}) }
 
 func (l *lister) client() *fake.FakeMetadataClient {
 	scheme := fake.NewTestScheme()
@@ -58,9 +53,6 @@ func (l *lister) client() *fake.FakeMetadataClient {
 	}
 	client := fake.NewSimpleMetadataClient(scheme)
 	client.PrependReactor("list", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
-		if l.began != nil {
-			l.began <- struct{}{}
-		}
 		if l.gate != nil {
 			<-l.gate
 		}
@@ -103,7 +95,7 @@ func TestHoldsOnlyForTheVeryRecord(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			l := &lister{items: tc.now}
-			got, err := l.prover().Holds(t.Context(), recordOf(t, locked))
+			got, err := l.guard().Holds(t.Context(), recordOf(t, locked))
 			if err != nil || got != tc.want {
 				t.Errorf("holds is %v, %v; want %v", got, err, tc.want)
 			}
@@ -116,99 +108,79 @@ func TestHoldsIsAnErrorWhenARecordCannotBeRead(t *testing.T) {
 	tampered := secret("3", "u3", "30", "deployed")
 	delete(tampered.Labels, "version")
 	l := &lister{items: []*metav1.PartialObjectMetadata{locked, tampered}}
-	if holds, err := l.prover().Holds(t.Context(), recordOf(t, locked)); holds || err == nil {
+	if holds, err := l.guard().Holds(t.Context(), recordOf(t, locked)); holds || err == nil {
 		t.Errorf("holds is %v, %v", holds, err)
 	}
 	l = &lister{err: errors.New("no answer")}
-	if holds, err := l.prover().Holds(t.Context(), recordOf(t, locked)); holds || err == nil {
+	if holds, err := l.guard().Holds(t.Context(), recordOf(t, locked)); holds || err == nil {
 		t.Errorf("holds is %v, %v", holds, err)
 	}
 }
 
-// Everybody who asks while a read is under way shares the next one: the one under way may have been answered before
-// what they saw happened.
-func TestThoseWhoWaitShareOneReadThatBeganAfterTheyAsked(t *testing.T) {
-	locked := secret("2", "u2", "20", "deployed")
-	l := &lister{items: []*metav1.PartialObjectMetadata{locked}, began: make(chan struct{}), gate: make(chan struct{})}
-	p := l.prover()
-	rec := recordOf(t, locked)
-	var asked sync.WaitGroup
-	results := make(chan bool, 11)
-	ask := func() {
-		defer asked.Done()
-		holds, err := p.Holds(context.Background(), rec)
-		if err != nil {
+// Who asks while a list is in flight shares the next one: the one in flight may have been answered before what they
+// saw happened.
+func TestThoseWhoWaitShareOneListThatBeganAfterTheyAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		locked := secret("2", "u2", "20", "deployed")
+		l := &lister{items: []*metav1.PartialObjectMetadata{locked}, gate: make(chan struct{})}
+		g := l.guard()
+		defer g.Close()
+		results := make(chan bool, 11)
+		ask := func() {
+			holds, err := g.Holds(t.Context(), recordOf(t, locked))
+			if err != nil {
+				t.Error(err)
+			}
+			results <- holds
+		}
+		go ask()
+		synctest.Wait() // the first list is in flight
+		for range 10 {
+			go ask()
+		}
+		synctest.Wait()
+		l.gate <- struct{}{}
+		synctest.Wait() // the second one is
+		l.items = nil
+		l.gate <- struct{}{}
+		held := 0
+		for range 11 {
+			if <-results {
+				held++
+			}
+		}
+		synctest.Wait()
+		if l.lists != 2 || held != 1 {
+			t.Errorf("%d lists, %d of 11 were told that the record holds; want 2 and 1", l.lists, held)
+		}
+		if len(g.lists.next) != 0 || len(g.lists.running) != 0 {
+			t.Errorf("%d and %d releases are remembered", len(g.lists.next), len(g.lists.running))
+		}
+	})
+}
+
+func TestACallerThatGivesUpDoesNotSpoilTheListOfOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		locked := secret("2", "u2", "20", "deployed")
+		l := &lister{items: []*metav1.PartialObjectMetadata{locked}, gate: make(chan struct{})}
+		g := l.guard()
+		defer g.Close()
+		ctx, cancel := context.WithCancel(t.Context())
+		errs := make(chan error, 2)
+		for _, ctx := range []context.Context{ctx, t.Context()} {
+			go func() {
+				_, err := g.Holds(ctx, recordOf(t, locked))
+				errs <- err
+			}()
+		}
+		synctest.Wait()
+		cancel()
+		if err := <-errs; !errors.Is(err, context.Canceled) {
+			t.Errorf("who gave up: %v", err)
+		}
+		close(l.gate)
+		if err := <-errs; err != nil {
 			t.Error(err)
 		}
-		results <- holds
-	}
-	asked.Add(1)
-	go ask()
-	<-l.began // the first read is under way
-	for range 10 {
-		asked.Add(1)
-		go ask()
-	}
-	waitJoined(p, 10)
-	// The record changes before the first read is answered to the API server's mind, and after the ten saw their
-	// objects.
-	l.gate <- struct{}{}
-	<-l.began // the second read began after all ten asked
-	l.mu.Lock()
-	l.items = nil
-	l.mu.Unlock()
-	l.gate <- struct{}{}
-	asked.Wait()
-	close(results)
-	held := 0
-	for holds := range results {
-		if holds {
-			held++
-		}
-	}
-	if l.lists != 2 || held != 1 {
-		t.Errorf("%d reads, %d of 11 were told that the record holds; want 2 and 1", l.lists, held)
-	}
-	if len(p.reads) != 0 {
-		t.Errorf("%d releases are remembered", len(p.reads))
-	}
-}
-
-// waitJoined returns when n callers wait for the next read.
-func waitJoined(p *Prover, n int) {
-	for {
-		p.mu.Lock()
-		rs := p.reads[key]
-		joined := 0
-		if rs != nil && rs.next != nil {
-			joined = rs.next.joined
-		}
-		p.mu.Unlock()
-		if joined == n {
-			return
-		}
-	}
-}
-
-func TestACallerThatGivesUpDoesNotSpoilTheReadOfOthers(t *testing.T) {
-	locked := secret("2", "u2", "20", "deployed")
-	l := &lister{items: []*metav1.PartialObjectMetadata{locked}, began: make(chan struct{}, 2),
-		gate: make(chan struct{}, 2)}
-	p := l.prover()
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error)
-	go func() {
-		_, err := p.Holds(ctx, recordOf(t, locked))
-		done <- err
-	}()
-	<-l.began
-	cancel()
-	l.gate <- struct{}{}
-	if err := <-done; err != nil && !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
-	l.gate <- struct{}{}
-	if holds, err := p.Holds(context.Background(), recordOf(t, locked)); err != nil || !holds {
-		t.Errorf("holds is %v, %v", holds, err)
-	}
+	})
 }

@@ -1,0 +1,147 @@
+// Package proof answers one question: is this record still the newest one of its release, as of now? It knows of no
+// objects.
+//
+// Helm stores a record before it touches an object. So a write is not Helm's to lose if the object was observed, then
+// the record was found to be the newest, and then the write went out with the observed resourceVersion as its
+// precondition.
+package proof
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/metadata"
+
+	"github.com/rancher/helm-locker/pkg/release"
+)
+
+// Guard reports whether a record still is the newest one of its release, as of a moment after it was asked. It asks the
+// API server for a list of the metadata of the release's records, which all callers share that wait for it. Where such
+// a list would wait, it writes a fence, which shows that the watch of all records has delivered what was written
+// before. It is safe for concurrent use.
+type Guard struct {
+	records    metadata.Getter
+	fence      *fence // nil without a Secret for fences
+	fenceFirst bool
+	lists      *shared[release.Key, newest]
+	work       *background
+
+	mu       sync.Mutex
+	lastList time.Time
+}
+
+// Options are what a Guard works with.
+type Options struct {
+	// Metadata lists records.
+	Metadata metadata.Interface
+	// Fence is the Secret of the operator's own that fences are written to, with Secrets; none when it has no name.
+	Fence   types.NamespacedName
+	Secrets typedcorev1.SecretsGetter
+	// Records is the watch of records that delivers fences, too.
+	Records View
+	// ListsReadStorage makes the guard prefer fences to all lists (see ListsReadStorage).
+	ListsReadStorage bool
+	Log              logrus.FieldLogger
+}
+
+// newest is the newest record of a release, if there is one.
+type newest struct {
+	record release.Record
+	found  bool
+}
+
+var secretsGVR = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+
+// New returns a Guard.
+func New(o Options) *Guard {
+	g := &Guard{records: o.Metadata.Resource(secretsGVR), fenceFirst: o.ListsReadStorage, work: newBackground()}
+	g.lists = newShared(g.work, func(ctx context.Context, key release.Key, _ int, done func(newest, error)) {
+		done(g.list(ctx, key))
+	})
+	if o.Fence.Name != "" {
+		g.fence = newFence(o, g.work)
+	}
+	return g
+}
+
+// Close ends what is in flight for callers that are gone, and waits for it. The Guard must not be used any more.
+func (g *Guard) Close() { g.work.close() }
+
+// Holds reports whether the newest record of the release still is the given one: the same Secret, unchanged. The
+// answer is as of a moment after the call. Call it after the objects to be written were observed, and before they are
+// written.
+func (g *Guard) Holds(ctx context.Context, rec release.Record) (bool, error) {
+	now, found, err := g.Newest(ctx, rec.Key)
+	if err != nil || !found {
+		return false, err
+	}
+	return now.Same(rec), nil
+}
+
+// Newest returns the newest record of a release, false when there is none. The answer is as of a moment after the call.
+func (g *Guard) Newest(ctx context.Context, key release.Key) (release.Record, bool, error) {
+	if g.prefersFence() && g.fence.pass(ctx) == nil {
+		// What the watch cannot tell, a list may: the watch also counts what is a record by its name only.
+		if rec, found, err := g.fence.view.Current(key); err == nil {
+			return rec, found, nil
+		}
+	}
+	now, err := g.lists.get(ctx, key)
+	if err != nil {
+		return release.Record{}, false, fmt.Errorf("read the records of release %s: %w", key, err)
+	}
+	return now.record, now.found, nil
+}
+
+// listInterval is how long an API server makes a consistent list wait after another one of the same resource, if
+// nothing of the resource is written meanwhile. It answers from a cache that has to be as new as etcd, and asks etcd
+// about that at most so often (progressRequestPeriod, 100 ms); some leeway is added.
+const listInterval = 120 * time.Millisecond
+
+// prefersFence reports whether a fence answers sooner, or at less cost, than a list that begins now.
+func (g *Guard) prefersFence() bool {
+	if g.fence == nil || !g.fence.usable() {
+		return false
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now := time.Now()
+	if g.fenceFirst || now.Sub(g.lastList) < listInterval {
+		return true
+	}
+	g.lastList = now
+	return false
+}
+
+func (g *Guard) list(ctx context.Context, key release.Key) (newest, error) {
+	// No resourceVersion: the answer must be at least as new as this moment.
+	options := metav1.ListOptions{
+		LabelSelector: release.Selector(key.Name),
+		// As the watch of records has it: a Secret of another type with a record's name and labels is none, and no
+		// way to unlock.
+		FieldSelector: "type=" + release.SecretType,
+	}
+	records, err := ListMetadata(ctx, g.records.Namespace(key.Namespace), options, readRecord)
+	if err != nil {
+		return newest{}, err
+	}
+	record, found := release.Newest(records)
+	return newest{record, found}, nil
+}
+
+// readRecord reads the metadata of a record. One that claims to be a record and cannot be read may be the newest
+// one, so that the list must not go on.
+func readRecord(m *metav1.PartialObjectMetadata) (release.Record, error) {
+	rec, err := release.RecordOf(m)
+	if err != nil {
+		return rec, fmt.Errorf("record %s: %w", m.Name, err)
+	}
+	return rec, nil
+}
