@@ -13,10 +13,11 @@ func (c *comparer) equalKeyed(want, have []any, n *node) bool {
 	clear(c.used[base:])
 	defer func() { c.used = c.used[:base] }()
 
-	next, last, matched := 0, -1, 0
+	search := keyedSearch{have: have, n: n, base: base}
+	last, matched := -1, 0
 	for i, w := range want {
 		declared, _ := w.(map[string]any)
-		at, present := c.findKeyed(i, declared, have, n, base, next)
+		at, present := c.findKeyed(i, declared, &search)
 		if at < 0 {
 			if present || !c.acceptsAt(strconv.Itoa(i), func() uint64 { return fingerprintAbsent(nil) }) &&
 				!c.ignoredAt(strconv.Itoa(i)) {
@@ -30,8 +31,6 @@ func (c *comparer) equalKeyed(want, have []any, n *node) bool {
 			}
 			last = at
 		}
-		c.used[base+at] = true
-		next = at + 1
 		matched++
 	}
 	if !n.lastOne || matched == len(have) {
@@ -45,23 +44,29 @@ func (c *comparer) equalKeyed(want, have []any, n *node) bool {
 	return true
 }
 
+// keyedSearch is a search in a live list. comparer.used, from base on, marks the elements that have a partner.
+type keyedSearch struct {
+	have       []any
+	n          *node
+	base, next int
+}
+
 // findKeyed returns the index of a live element without a partner that has the key of element i of the desired
-// list and holds what it declares, or -1. present reports whether there is one with the key at all. The search
-// starts where the previous one succeeded, which makes it linear for lists in order.
-func (c *comparer) findKeyed(
-	i int, declared map[string]any, have []any, n *node, base, next int,
-) (at int, present bool) {
-	for step := range have {
-		j := next + step
-		if j >= len(have) {
-			j -= len(have)
+// list and holds what it declares, or -1. The two are partners then. present reports whether there is one with the
+// key at all. The search starts where the previous one succeeded, which makes it linear for lists in order.
+func (c *comparer) findKeyed(i int, declared map[string]any, s *keyedSearch) (at int, present bool) {
+	for step := range s.have {
+		j := s.next + step
+		if j >= len(s.have) {
+			j -= len(s.have)
 		}
-		h, ok := have[j].(map[string]any)
-		if !ok || c.used[base+j] || !keysEqual(declared, h, n.keys) {
+		h, ok := s.have[j].(map[string]any)
+		if !ok || c.used[s.base+j] || !keysEqual(declared, h, s.n.keys) {
 			continue
 		}
 		present = true
-		if c.equalElement(i, declared, h, n.elem) {
+		if c.equalElement(i, declared, h, s.n.elem) {
+			c.used[s.base+j], s.next = true, j+1
 			return j, true
 		}
 	}

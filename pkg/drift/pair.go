@@ -39,7 +39,7 @@ func (m *keyedMerge) pairUnique(optional []bool) {
 	base := len(c.used) - len(m.have)
 	defer func() { c.used = c.used[:base] }()
 	grouped := make([]bool, len(m.want))
-	next := 0
+	search := keyedSearch{have: m.have, n: m.n, base: base}
 	for i := range m.want {
 		if grouped[i] {
 			continue
@@ -51,9 +51,8 @@ func (m *keyedMerge) pairUnique(optional []bool) {
 			m.alignGroup(group, optional)
 			continue
 		}
-		if at, _ := c.findKeyed(i, m.declared(i), m.have, m.n, base, next); at >= 0 {
-			m.partner[i], m.owner[at], c.used[base+at] = at, i, true
-			next = at + 1
+		if at, _ := c.findKeyed(i, m.declared(i), &search); at >= 0 {
+			m.partner[i], m.owner[at] = at, i
 		}
 	}
 }

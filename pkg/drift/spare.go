@@ -82,7 +82,7 @@ func (s *sparer) list(want, have []any, n *node) []any {
 	out := make([]any, 0, len(want))
 	kind := s.kindOf(want, n)
 	for i, w := range want {
-		h := s.counterpart(kind, i, w, have, len(want), n)
+		h := s.counterpart(kind, i, want, have, n)
 		s.push(strconv.Itoa(i))
 		switch {
 		case h == nil && kind != atomicList && s.ignored():
@@ -106,27 +106,21 @@ func (s *sparer) list(want, have []any, n *node) []any {
 }
 
 // counterpart returns the element of the target that stands for element i of the desired list; nil for none.
-func (s *sparer) counterpart(kind listKind, i int, w any, have []any, length int, n *node) any {
-	switch kind {
-	case keyedList:
-		declared, _ := w.(map[string]any)
-		at := slices.IndexFunc(have, func(h any) bool {
-			live, ok := h.(map[string]any)
-			return ok && keysEqual(declared, live, n.keys)
-		})
-		if at >= 0 {
-			return have[at]
-		}
-	case setList:
-		if at := indexOf(have, w, n); at >= 0 {
-			return have[at]
-		}
-	default:
-		if len(have) == length {
-			return have[i]
-		}
+func (s *sparer) counterpart(kind listKind, i int, want, have []any, n *node) any {
+	at := -1
+	switch {
+	case kind == keyedList:
+		declared, _ := want[i].(map[string]any)
+		at = slices.IndexFunc(have, func(h any) bool { return hasKey(h, declared, n) })
+	case kind == setList:
+		at = indexOf(have, want[i], n)
+	case len(have) == len(want):
+		at = i
 	}
-	return nil
+	if at < 0 {
+		return nil
+	}
+	return have[at]
 }
 
 // withKeys gives an element of a keyed list its declared merge keys back, without which it could not be sent at all.

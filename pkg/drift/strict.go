@@ -57,8 +57,8 @@ func (s *Strict) strip(desired, target, live map[string]any, opt Options) (map[s
 	// Mostly all that others own is declared, or gone again: then there is no need to read who else owns it.
 	run := func(others *fieldpath.Set) (map[string]any, []addition) {
 		st := stripper{c: &c, desired: desired, kept: kept}
-		stripped, _ := st.object(pair[map[string]any]{desired, target, live}, opt.Schema.root, owners{foreign, others},
-			nil)
+		stripped, _ := st.object(pair[map[string]any]{desired, target, live}, opt.Schema.root,
+			owners{foreign: foreign, others: others})
 		return stripped, st.additions
 	}
 	if _, additions := run(&fieldpath.Set{}); len(additions) == 0 {

@@ -27,8 +27,31 @@ type addition struct {
 // the live form.
 type pair[T any] struct{ want, have, live T }
 
-// owners are the sets of what belongs to foreign managers and to the others, below one field.
-type owners struct{ foreign, others *fieldpath.Set }
+// owners are the sets of what belongs to foreign managers and to the others, below one field. key names the merge
+// keys of a list element, which stay.
+type owners struct {
+	foreign, others *fieldpath.Set
+	key             *value.FieldList
+}
+
+// of returns what of one field belongs to whom.
+func (o owners) of(element fieldpath.PathElement) shares {
+	return shares{foreign: shareOf(o.foreign, element), others: shareOf(o.others, element), key: element.Key}
+}
+
+// shares are what of one field belongs to foreign managers and to the others.
+type shares struct {
+	foreign, others share
+	key             *value.FieldList
+}
+
+// below returns the owners of what is below the field.
+func (s shares) below() owners {
+	return owners{foreign: s.foreign.below, others: s.others.below, key: s.key}
+}
+
+// foreignAlone reports whether foreign managers own the field itself, and nobody else owns anything of it.
+func (s shares) foreignAlone() bool { return s.foreign.itself && s.others.nothing() }
 
 // share is what of one field belongs to somebody: the field itself, and what is below it.
 type share struct {
@@ -61,8 +84,8 @@ func shareOf(set *fieldpath.Set, element fieldpath.PathElement) share {
 	return share{itself: set.Members.Has(element), below: below}
 }
 
-// object returns p.have without the additions of others. Merge keys, the fields of key, stay.
-func (s *stripper) object(p pair[map[string]any], n *node, own owners, key *value.FieldList) (map[string]any, bool) {
+// object returns p.have without the additions of others.
+func (s *stripper) object(p pair[map[string]any], n *node, own owners) (map[string]any, bool) {
 	m := mapMerge{live: p.have, target: p.have}
 	if own.foreign == nil {
 		return p.have, false
@@ -72,7 +95,7 @@ func (s *stripper) object(p pair[map[string]any], n *node, own owners, key *valu
 			return
 		}
 		name := *element.FieldName
-		if p.have[name] == nil || s.c.outside(name) || isKey(key, name) {
+		if p.have[name] == nil || s.c.outside(name) || isKey(own.key, name) {
 			return
 		}
 		declared := p.want[name] != nil // null is compared with what was learnt, and otherwise declares nothing
@@ -81,14 +104,14 @@ func (s *stripper) object(p pair[map[string]any], n *node, own owners, key *valu
 		}
 		s.c.push(name)
 		if !s.c.ignored() {
-			foreign, others := shareOf(own.foreign, element), shareOf(own.others, element)
+			field, of := n.field(name), own.of(element)
 			switch {
-			case declared && n.field(name).isWhole() && foreign.itself && others.nothing():
+			case declared && field.isWhole() && of.foreignAlone():
 				s.wholeField(&m, p, name)
 			case declared:
-				s.declaredField(&m, p, name, n.field(name), foreign, others)
+				s.declaredField(&m, p, name, field, of)
 			default:
-				s.addedField(&m, name, n.field(name), foreign, others)
+				s.addedField(&m, name, field, of)
 			}
 		}
 		s.c.pop()
@@ -121,8 +144,7 @@ func (s *stripper) isRival(p pair[map[string]any], n *node, name string) bool {
 }
 
 // declaredField looks for additions inside of a declared field.
-func (s *stripper) declaredField(m *mapMerge, p pair[map[string]any], name string, n *node, foreign, others share) {
-	own := owners{foreign.below, others.below}
+func (s *stripper) declaredField(m *mapMerge, p pair[map[string]any], name string, n *node, of shares) {
 	switch have := p.have[name].(type) {
 	case map[string]any:
 		want, isMap := p.want[name].(map[string]any)
@@ -130,7 +152,7 @@ func (s *stripper) declaredField(m *mapMerge, p pair[map[string]any], name strin
 		if !isMap || !wasMap || n != nil && n.exact {
 			return
 		}
-		if v, changed := s.object(pair[map[string]any]{want, have, live}, n, own, nil); changed {
+		if v, changed := s.object(pair[map[string]any]{want, have, live}, n, of.below()); changed {
 			m.set(name, v)
 		}
 	case []any:
@@ -140,44 +162,43 @@ func (s *stripper) declaredField(m *mapMerge, p pair[map[string]any], name strin
 			return
 		}
 		if s.c.kindOf(want, n) == atomicList {
-			if foreign.exceeds(others) {
+			if of.foreign.exceeds(of.others) {
 				s.wholeList(m, want, have, name)
 			}
 			return
 		}
-		if v, changed := s.list(pair[[]any]{want, have, live}, n, own); changed {
+		if v, changed := s.list(pair[[]any]{want, have, live}, n, of.below()); changed {
 			m.set(name, v)
 		}
 	}
 }
 
 // addedField decides about an undeclared field.
-func (s *stripper) addedField(m *mapMerge, name string, n *node, foreign, others share) {
+func (s *stripper) addedField(m *mapMerge, name string, n *node, of shares) {
 	v := m.live[name]
 	if s.stays(v) {
 		return
 	}
-	if foreign.itself && others.nothing() && !s.holdsKept(v) {
+	if of.foreignAlone() && !s.holdsKept(v) {
 		s.takeOut(m, name, v)
 		return
 	}
-	own := owners{foreign.below, others.below}
 	before := len(s.additions)
 	var rest any
 	changed, empty := false, false
 	switch have := v.(type) {
 	case map[string]any:
 		var o map[string]any
-		o, changed = s.object(pair[map[string]any]{nil, have, have}, n, own, nil)
+		o, changed = s.object(pair[map[string]any]{nil, have, have}, n, of.below())
 		rest, empty = o, len(o) == 0
 	case []any:
 		var l []any
-		l, changed = s.list(pair[[]any]{nil, have, have}, n, own)
+		l, changed = s.list(pair[[]any]{nil, have, have}, n, of.below())
 		rest, empty = l, len(l) == 0
 	}
 	switch {
 	case !changed:
-	case empty && foreign.itself && !others.itself:
+	case empty && of.foreign.itself && !of.others.itself:
 		s.additions = s.additions[:before]
 		s.takeOut(m, name, v)
 	default:
@@ -213,14 +234,14 @@ func (s *stripper) list(p pair[[]any], n *node, own owners) ([]any, bool) {
 			target = append(target, e)
 			continue
 		}
-		foreign, others := shareOf(own.foreign, element), shareOf(own.others, element)
+		of := own.of(element)
 		if i := s.declaredElement(p.want, e, n); i >= 0 {
-			v, differs := s.insideElement(p, i, e, n, owners{foreign.below, others.below}, element.Key)
+			v, differs := s.insideElement(p, i, e, n, of.below())
 			target, changed = append(target, v), changed || differs
 			continue
 		}
 		j := indexIn(p.live, e, taken)
-		if foreign.itself && others.nothing() && j >= 0 && s.removeElement(j, e) {
+		if of.foreignAlone() && j >= 0 && s.removeElement(j, e) {
 			taken[j], changed = true, true
 			continue
 		}
@@ -245,7 +266,7 @@ func (s *stripper) declaredElement(want []any, e any, n *node) int {
 
 // insideElement looks for additions inside of e, which desired element i declares. Where several have its key
 // nobody can tell which of them is meant.
-func (s *stripper) insideElement(p pair[[]any], i int, e any, n *node, own owners, key *value.FieldList) (any, bool) {
+func (s *stripper) insideElement(p pair[[]any], i int, e any, n *node, own owners) (any, bool) {
 	want, isMap := p.want[i].(map[string]any)
 	have, hasMap := e.(map[string]any)
 	if !isMap || !hasMap || n.list != keyedList || count(p.want, want, n) != 1 || count(p.have, want, n) != 1 {
@@ -260,7 +281,7 @@ func (s *stripper) insideElement(p pair[[]any], i int, e any, n *node, own owner
 	if s.c.ignored() {
 		return e, false
 	}
-	return s.object(pair[map[string]any]{want, have, p.live[j].(map[string]any)}, n.elem, own, key)
+	return s.object(pair[map[string]any]{want, have, p.live[j].(map[string]any)}, n.elem, own)
 }
 
 // removeElement decides about the undeclared element e, live index j, of the list at the current path.

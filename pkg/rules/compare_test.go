@@ -188,8 +188,8 @@ func (c checker) spared(want, live, target any, at []string) error {
 		if !ok || !alike {
 			return nil
 		}
-		for i, v := range w {
-			if err := c.sparedElement(i, v, w, l, t, append(slices.Clone(at), strconv.Itoa(i))); err != nil {
+		for i := range w {
+			if err := c.sparedElement(i, w, l, t, append(slices.Clone(at), strconv.Itoa(i))); err != nil {
 				return err
 			}
 		}
@@ -200,7 +200,8 @@ func (c checker) spared(want, live, target any, at []string) error {
 // sparedElement is spared for an element of a list. In one that is merged by name, live and target have it under
 // its name. In all others the target has it at its place, from any live element: one that was moved goes back with
 // what it has. There, an element of a list of another length is restored whole, unless nothing of it changed.
-func (c checker) sparedElement(i int, v any, want, live, target []any, at []string) error {
+func (c checker) sparedElement(i int, want, live, target []any, at []string) error {
+	v := want[i]
 	if c.keyed[at[len(at)-2]] {
 		name := v.(map[string]any)["name"]
 		find := func(list []any) any {

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 )
 
@@ -31,7 +33,7 @@ func FuzzIgnoreRules(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := object("", "v1", name, name, name, map[string]any{name: at, "a": name}, map[string]any{"b": at})
+		o := object("v1", name, types.NamespacedName{Namespace: name, Name: name}, map[string]any{name: at, "a": name}, map[string]any{"b": at})
 		m, second := r.For(o), again.For(o)
 		if m == nil || second == nil {
 			t.Fatal("a rule for everything selects nothing")

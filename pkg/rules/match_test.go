@@ -7,6 +7,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/drift"
@@ -224,7 +225,8 @@ func TestAbsurdRules(t *testing.T) {
 		ignore = append(ignore, r)
 	}
 	r := mustCompile(t, ignore...)
-	m := r.For(object("", "v1", strings.Repeat("K", 1000), strings.Repeat("a", 20), strings.Repeat("a", 1000), nil,
+	m := r.For(object("v1", strings.Repeat("K", 1000),
+		types.NamespacedName{Namespace: strings.Repeat("a", 20), Name: strings.Repeat("a", 1000)}, nil,
 		nil))
 	if m == nil || len(m.Paths()) != maxPaths || len(m.Describe()) > maxDescription+40 {
 		t.Fatalf("%v, %d bytes", m.Paths(), len(m.Describe()))

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
@@ -31,20 +32,21 @@ func parse(t testing.TB, text string) v1alpha1.IgnoreRule {
 	return r
 }
 
-func object(group, version, kind, namespace, name string, labels, annotations map[string]any) manifest.Object {
+func object(apiVersion, kind string, id types.NamespacedName, labels, annotations map[string]any) manifest.Object {
+	gvk := schema.FromAPIVersionAndKind(apiVersion, kind)
 	return manifest.Object{
-		ID:      manifest.ID{Group: group, Kind: kind, Namespace: namespace, Name: name},
-		GVK:     schema.GroupVersionKind{Group: group, Version: version, Kind: kind},
+		ID:      manifest.ID{Group: gvk.Group, Kind: kind, Namespace: id.Namespace, Name: id.Name},
+		GVK:     gvk,
 		Content: map[string]any{"metadata": map[string]any{"labels": labels, "annotations": annotations}},
 	}
 }
 
 func TestTargets(t *testing.T) {
-	web := object("apps", "v1", "Deployment", "shop", "web-1",
+	web := object("apps/v1", "Deployment", types.NamespacedName{Namespace: "shop", Name: "web-1"},
 		map[string]any{"app": "web", "tier": "front", "n": "7", "odd": true},
 		map[string]any{"example.com/owner": "team a", "level": "3"})
-	config := object("", "v1", "ConfigMap", "shop", "web", nil, nil)
-	role := object("rbac.authorization.k8s.io", "v1", "ClusterRole", "", "a\nb", nil, nil)
+	config := object("v1", "ConfigMap", types.NamespacedName{Namespace: "shop", Name: "web"}, nil, nil)
+	role := object("rbac.authorization.k8s.io/v1", "ClusterRole", types.NamespacedName{Name: "a\nb"}, nil, nil)
 	for _, test := range []struct{ target, selected string }{
 		{`{}`, "web config role"},
 		{`{group: apps}`, "web"},
@@ -114,7 +116,7 @@ func TestTargets(t *testing.T) {
 func TestNoRulesMatchNothing(t *testing.T) {
 	var none *Rules
 	for _, r := range []*Rules{none, mustCompile(t), {}} {
-		m := r.For(object("", "v1", "ConfigMap", "a", "b", nil, nil))
+		m := r.For(object("v1", "ConfigMap", types.NamespacedName{Namespace: "a", Name: "b"}, nil, nil))
 		if m != nil || m.Whole() || m.NeedsOwnership() || m.Bind(nil) != nil || m.Keeps("a") || m.Paths() != nil ||
 			m.Describe() != "" {
 			t.Errorf("%v matches something", r)
