@@ -112,16 +112,6 @@ func TestMemoryOfLockedObjects(t *testing.T) {
 	}
 }
 
-func BenchmarkMemoryOfLockedObjects(b *testing.B) {
-	for _, size := range []struct{ releases, each int }{{200, 26}, {1000, 10}, {1000, 50}} {
-		b.Run(fmt.Sprintf("%dreleases/%dobjects", size.releases, size.releases*size.each), func(b *testing.B) {
-			for b.Loop() {
-				b.ReportMetric(float64(bytesEach(b, size.releases, size.each)), "B/object")
-			}
-		})
-	}
-}
-
 // bytesEach returns how many bytes are held for each object of so many releases.
 func bytesEach(tb testing.TB, releases, each int) int64 {
 	tb.Helper()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"sort"
 	"sync"
 	"time"
 
@@ -53,9 +52,6 @@ type kindWatch struct {
 	feed  *feed
 	stop  context.CancelFunc // nil until it runs
 	users int
-
-	begun time.Time     // when it began to run
-	took  time.Duration // until all that existed was delivered; zero until it was
 }
 
 // NewObjects returns watches that deliver to sink. None runs before Start.
@@ -153,48 +149,13 @@ func (o *Objects) Errors(kinds []schema.GroupVersionKind) map[schema.GroupVersio
 	return errs
 }
 
-// FirstLists returns how long the slowest of the present watches took to deliver what existed when it began, or has
-// taken so far; one that fails does not count. It says what a list of a kind takes.
-func (o *Objects) FirstLists() (longest time.Duration) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for _, w := range o.watches {
-		took := w.took
-		if took == 0 && w.stop != nil && w.feed.lastError() == nil {
-			took = time.Since(w.begun)
-		}
-		longest = max(longest, took)
-	}
-	return longest
-}
-
-func (o *Objects) listed(w *kindWatch) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if w.took == 0 {
-		w.took = time.Since(w.begun)
-	}
-}
-
-// Watched returns the kinds that are watched now, ordered.
-func (o *Objects) Watched() []schema.GroupVersionKind {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	kinds := make([]schema.GroupVersionKind, 0, len(o.watches))
-	for gvk := range o.watches {
-		kinds = append(kinds, gvk)
-	}
-	sort.Slice(kinds, func(i, j int) bool { return kinds[i].String() < kinds[j].String() })
-	return kinds
-}
-
 func (o *Objects) acquire(gvk schema.GroupVersionKind, kind Kind) {
 	if w := o.watches[gvk]; w != nil {
 		w.users++
 		return
 	}
 	w := &kindWatch{users: 1}
-	sink := &kindSink{gvk: gvk, to: o.sink, ended: func() { o.listed(w) }}
+	sink := &kindSink{gvk: gvk, to: o.sink}
 	w.feed = newFeed(gvk.Kind+"."+gvk.GroupVersion().String(), o.listWatch(kind, func() *feed { return w.feed }),
 		&Live{}, sink, o.log)
 	w.feed.troubled = func() { o.sink.Troubled(gvk) }
@@ -207,7 +168,7 @@ func (o *Objects) acquire(gvk schema.GroupVersionKind, kind Kind) {
 // run starts a watch. o.mu is held.
 func (o *Objects) run(w *kindWatch) {
 	ctx, stop := context.WithCancel(o.ctx)
-	w.stop, w.begun = stop, time.Now()
+	w.stop = stop
 	o.running.Add(1)
 	go func() {
 		defer o.running.Done()
@@ -253,9 +214,8 @@ func (o *Objects) listWatch(kind Kind, of func() *feed) *cache.ListWatch {
 
 // kindSink passes the events of one kind on with the kind that was asked for.
 type kindSink struct {
-	gvk   schema.GroupVersionKind
-	to    Sink
-	ended func() // called with every list
+	gvk schema.GroupVersionKind
+	to  Sink
 }
 
 func (k *kindSink) observed(obj runtime.Object) {
@@ -271,7 +231,6 @@ func (k *kindSink) gone(obj runtime.Object) {
 }
 
 func (k *kindSink) listed(present map[types.NamespacedName]struct{}) {
-	k.ended()
 	k.to.Listed(k.gvk, func(id manifest.ID) bool {
 		_, exists := present[types.NamespacedName{Namespace: id.Namespace, Name: id.Name}]
 		return exists
