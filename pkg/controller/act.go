@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
-	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/report"
@@ -18,7 +17,7 @@ import (
 
 // act reverts what drifted, in the order that proves that no write of Helm's is undone: the objects were observed, now
 // the record is read, then the writes go out with the observed versions; and creations are confirmed.
-func (rm *remediation) act(ctx context.Context, l *lock.Lock, drifted []*verdict) {
+func (rm *remediation) act(ctx context.Context, l *lock.Lock, drifted []*result) {
 	for _, v := range drifted {
 		v.attribute()
 	}
@@ -46,7 +45,7 @@ func (rm *remediation) act(ctx context.Context, l *lock.Lock, drifted []*verdict
 		rm.notNow(l, drifted, err)
 		return
 	}
-	var creations []*verdict
+	var creations []*result
 	var writes sync.WaitGroup
 	for _, v := range drifted {
 		if v.Live == nil {
@@ -61,7 +60,7 @@ func (rm *remediation) act(ctx context.Context, l *lock.Lock, drifted []*verdict
 
 // notNow hands objects back because the record is not the locked one, or, with an error, not known to be. The event
 // that ends the lock is on its way; if it were not, the wait keeps this from spinning.
-func (rm *remediation) notNow(l *lock.Lock, drifted []*verdict, err error) {
+func (rm *remediation) notNow(l *lock.Lock, drifted []*result, err error) {
 	for _, v := range drifted {
 		again := v.Observation
 		p := rm.driftProblem(v)
@@ -83,7 +82,7 @@ func (rm *remediation) notNow(l *lock.Lock, drifted []*verdict, err error) {
 }
 
 // putBack puts one existing object back. It calls done when it makes no more requests about the object.
-func (rm *remediation) putBack(ctx context.Context, l *lock.Lock, v *verdict, done func()) {
+func (rm *remediation) putBack(ctx context.Context, l *lock.Lock, v *result, done func()) {
 	_, restored, err := rm.write(ctx, l, v, false, rm.enforcer.Revert)
 	switch {
 	case err == nil:
@@ -98,15 +97,15 @@ func (rm *remediation) putBack(ctx context.Context, l *lock.Lock, v *verdict, do
 	}
 }
 
-func (rm *remediation) freshLook(v *verdict) *lock.Observation {
+func (rm *remediation) freshLook(v *result) *lock.Observation {
 	return &lock.Observation{Look: true, Last: v.Last, Seen: v.Seen}
 }
 
 // recreate creates objects anew: those that others need first (namespaces, then definitions), then the rest side by
 // side. After each creation the record is read again, by one list for all that wait for it; if Helm has begun to
 // work the object may be taken back.
-func (rm *remediation) recreate(ctx context.Context, l *lock.Lock, verdicts []*verdict) {
-	if len(verdicts) == 0 {
+func (rm *remediation) recreate(ctx context.Context, l *lock.Lock, results []*result) {
+	if len(results) == 0 {
 		return
 	}
 	ctx, cancel := outlast(ctx)
@@ -114,7 +113,7 @@ func (rm *remediation) recreate(ctx context.Context, l *lock.Lock, verdicts []*v
 	var confirmations sync.WaitGroup
 	for rank := range 3 {
 		var writes sync.WaitGroup
-		for _, v := range verdicts {
+		for _, v := range results {
 			if creationRank(v.ID) != rank {
 				continue
 			}
@@ -134,12 +133,13 @@ func (rm *remediation) recreate(ctx context.Context, l *lock.Lock, verdicts []*v
 }
 
 // created settles an object that was created again: it is restored if the record still is the locked one.
-func (rm *remediation) created(ctx context.Context, l *lock.Lock, v *verdict, w *lock.Write) {
+func (rm *remediation) created(ctx context.Context, l *lock.Lock, v *result, w *lock.Write) {
 	if rm.confirm(ctx, w) {
 		rm.restored(l, v, w.Made, v1alpha1.DriftActionRecreated)
 		return
 	}
-	rm.settle(l, v.Work, lock.Outcome{Again: rm.freshLook(v), Failed: true, Transient: true, Problem: rm.driftProblem(v)})
+	rm.settle(l, v.Work, lock.Outcome{Again: rm.freshLook(v), Failed: true, Transient: true,
+		Problem: rm.driftProblem(v)})
 }
 
 func creationRank(id manifest.ID) int {
@@ -152,7 +152,7 @@ func creationRank(id manifest.ID) int {
 	return 2
 }
 
-func (rm *remediation) notCreated(l *lock.Lock, v *verdict, made *unstructured.Unstructured, err error) {
+func (rm *remediation) notCreated(l *lock.Lock, v *result, made *unstructured.Unstructured, err error) {
 	if made != nil {
 		// The object was created and only its field ownership could not be set. It is settled with the others.
 		rm.Log.WithField("object", v.ID.String()).Warnf("field ownership after re-creation: %s", errorAbout(v.ID, err))
@@ -183,29 +183,22 @@ func (rm *remediation) notCreated(l *lock.Lock, v *verdict, made *unstructured.U
 	}
 }
 
-func (rm *remediation) served(v *verdict) bool {
+func (rm *remediation) served(v *result) bool {
 	_, err := rm.kinds.Get(v.GVK)
 	return err == nil
 }
 
 // restored records a revert and learns from its result what the API server makes of the desired state.
-func (rm *remediation) restored(l *lock.Lock, v *verdict, done *unstructured.Unstructured, action v1alpha1.DriftAction) {
+func (rm *remediation) restored(l *lock.Lock, v *result, done *unstructured.Unstructured, action v1alpha1.DriftAction) {
 	now := rm.Clock.Now()
-	options := v.options
-	options.Schema, options.Accepted = v.Schema, nil
-	if options.Strict != nil {
-		strict := *options.Strict
-		strict.ManagedFields = done.GetManagedFields()
-		options.Strict = &strict
-	}
 	content := uint64(0)
 	if v.Live != nil {
 		content = v.Digest
 	}
 	fight := l.Spend(v.ID, now, content)
 	good := lock.Outcome{
-		Good: true, Digest: rm.hasher.Digest(done.Object), Version: version(done), Owner: v.revert.Owner,
-		Baseline: drift.Learn(v.revert.Desired, done.Object, options), Chosen: rm.chosen(v.Work, done),
+		Good: true, Digest: rm.hasher.Digest(done.Object), Version: version(done), Owner: v.found.Owner,
+		Baseline: v.in.Restored(v.found, done), Chosen: v.in.ChosenIn(done),
 	}
 	if endsDeletion(done) {
 		good = lock.Outcome{Again: rm.freshLook(v)}
@@ -219,11 +212,12 @@ func (rm *remediation) restored(l *lock.Lock, v *verdict, done *unstructured.Uns
 }
 
 // report records drift that is only reported.
-func (rm *remediation) report(l *lock.Lock, v *verdict) {
+func (rm *remediation) report(l *lock.Lock, v *result) {
 	p := rm.driftProblem(v)
 	outcome := lock.Outcome{Reported: true, Digest: v.Digest, Problem: p}
-	if v.Live != nil && len(v.changes) == 0 { // its deletion is pending, and its content is as declared
-		outcome.Good, outcome.Version, outcome.Baseline, outcome.Owner = true, v.Version, v.Baseline, v.revert.Owner
+	if v.Live != nil && len(v.found.Changes) == 0 { // its deletion is pending, and its content is as declared
+		outcome.Good, outcome.Version, outcome.Baseline, outcome.Owner = true, v.Version, v.found.Baseline,
+			v.found.Owner
 	}
 	rm.settle(l, v.Work, outcome)
 	if v.Before != nil && *v.Before == *p {
@@ -233,7 +227,7 @@ func (rm *remediation) report(l *lock.Lock, v *verdict) {
 }
 
 // refused records that the API server did not take a revert, and has it tried again later.
-func (rm *remediation) refused(l *lock.Lock, v *verdict, err error) {
+func (rm *remediation) refused(l *lock.Lock, v *result, err error) {
 	if errors.Is(err, context.Canceled) {
 		l.Settle(v.ID, lock.Outcome{Again: rm.freshLook(v), Now: rm.Clock.Now()})
 		return
@@ -261,13 +255,13 @@ func (rm *remediation) refused(l *lock.Lock, v *verdict, err error) {
 	rm.reporter.announceRefused(l, v, p)
 }
 
-func (rm *remediation) driftProblem(v *verdict) *lock.Problem {
+func (rm *remediation) driftProblem(v *result) *lock.Problem {
 	p := &lock.Problem{Reason: v1alpha1.ReasonDriftDetected, Message: v.summary(), Drifted: true}
 	switch {
-	case v.deletion != "" && len(v.changes) == 0:
+	case v.found.Deletion != "" && len(v.found.Changes) == 0:
 		p.Reason = v1alpha1.ReasonBeingDeleted
-	case v.deletion != "":
-		p.Message += "; " + report.Line(v.deletion)
+	case v.found.Deletion != "":
+		p.Message += "; " + report.Line(v.found.Deletion)
 	}
 	return p
 }

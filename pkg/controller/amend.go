@@ -14,6 +14,7 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/enforce"
+	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/release"
 )
@@ -118,8 +119,11 @@ func (rm *remediation) amendment(
 			return nil, fmt.Errorf("decode what the revert undid: %w", err)
 		}
 	}
-	work := &lock.Work{Object: o, Observation: lock.Observation{Live: live}}
-	a := written.Amend(desired, live.Object, drift.Options{Schema: o.Schema, Ignore: rm.ignore(work, desired)})
+	in := judge.Input{
+		ID: o.ID, Live: live, Rules: o.Rules, Scalable: o.Scalable, Replicas: o.Replicas,
+		LiveRange: rm.scalers.Range(o.ID),
+	}
+	a := written.Amend(desired, live.Object, drift.Options{Schema: o.Schema, Ignore: in.Ignore(desired)})
 	if len(a.Changes) == 0 {
 		return nil, nil
 	}
@@ -167,8 +171,9 @@ func (rm *remediation) amend(ctx context.Context, w lock.Write, r *newestRevisio
 		rm.unproven.Begin(&w)
 		return err
 	case err != nil:
-		rm.reporter.overtaken(w, corev1.EventTypeWarning, "%s was reverted while Helm began to work; it cannot be written as "+
-			"revision %d declares it: %s", w.Object.ID, r.record.Revision,
+		rm.reporter.overtaken(w, corev1.EventTypeWarning,
+			"%s was reverted while Helm began to work; it cannot be written as "+
+				"revision %d declares it: %s", w.Object.ID, r.record.Revision,
 			errorAbout(w.Object.ID, err))
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/enforce"
+	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/proof"
 	"github.com/rancher/helm-locker/pkg/release"
@@ -20,7 +21,7 @@ import (
 type common struct {
 	Options
 	clients  Clients
-	own      lock.Own
+	own      judge.Own
 	kinds    *watch.Kinds
 	records  *watch.Releases
 	objects  *watch.Objects
@@ -41,7 +42,7 @@ type common struct {
 func newCommon(clients Clients, o Options) *common {
 	return &common{
 		Options: o, clients: clients,
-		own:    lock.Own{Namespace: o.Namespace, Name: o.Name, Fence: o.Name + proof.FenceSuffix},
+		own:    judge.Own{Namespace: o.Namespace, Name: o.Name, Fence: o.Name + proof.FenceSuffix},
 		kinds:  watch.NewKinds(clients.Discovery),
 		queues: newQueues(o), slots: newSlots(), table: lock.NewTable(),
 	}

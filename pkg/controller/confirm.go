@@ -14,6 +14,7 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/enforce"
+	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
@@ -37,7 +38,7 @@ func (rm *remediation) holds(ctx context.Context, l *lock.Lock) (bool, error) {
 // write makes one write to an object of a locked release and keeps it in mind until the record was read again.
 // creates says that the object is a new one afterwards.
 func (rm *remediation) write(
-	ctx context.Context, l *lock.Lock, v *verdict, creates bool, do writeFunc,
+	ctx context.Context, l *lock.Lock, v *result, creates bool, do writeFunc,
 ) (*lock.Write, *unstructured.Unstructured, error) {
 	w := &lock.Write{Key: l.Key, Object: v.Object, Record: l.Record, Created: creates, Begun: rm.Clock.Now()}
 	if !w.Created {
@@ -208,10 +209,11 @@ func (rm *remediation) takeBack(ctx context.Context, w lock.Write, r *newestRevi
 		lost && created.GetDeletionTimestamp() != nil:
 		rm.unproven.Drop(w)
 		return nil
-	case lock.HoldsData(w.Object.ID.GroupKind()):
-		rm.reporter.overtaken(w, corev1.EventTypeWarning, "%s was re-created while Helm began to work; %s, but objects of this "+
-			"kind hold data, so it stays: "+
-			"delete it by hand if it is not needed", w.Object.ID, why)
+	case judge.HoldsData(w.Object.ID.GroupKind()):
+		rm.reporter.overtaken(w, corev1.EventTypeWarning,
+			"%s was re-created while Helm began to work; %s, but objects of this "+
+				"kind hold data, so it stays: "+
+				"delete it by hand if it is not needed", w.Object.ID, why)
 		rm.unproven.Drop(w)
 		return nil
 	}
@@ -225,8 +227,9 @@ func (rm *remediation) takeBack(ctx context.Context, w lock.Write, r *newestRevi
 	switch {
 	case apierrors.IsForbidden(err):
 		rm.unproven.Drop(*next)
-		rm.reporter.overtaken(w, corev1.EventTypeWarning, "%s was re-created while Helm began to work; %s, but it cannot be "+
-			"deleted again: %s", w.Object.ID, why,
+		rm.reporter.overtaken(w, corev1.EventTypeWarning,
+			"%s was re-created while Helm began to work; %s, but it cannot be "+
+				"deleted again: %s", w.Object.ID, why,
 			errorAbout(w.Object.ID, err))
 	case err != nil:
 		rm.unproven.Begin(&w) // try again
@@ -256,7 +259,7 @@ func (rm *remediation) stillLost(
 	if err != nil {
 		return false, err
 	}
-	if claimedBy(live) != claimedBy(&unstructured.Unstructured{Object: desired}) {
+	if judge.ClaimedBy(live) != judge.ClaimedBy(&unstructured.Unstructured{Object: desired}) {
 		rm.unproven.Drop(w)
 		return false, nil
 	}

@@ -6,33 +6,15 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
-// While the deletion of an object is pending, the object still counts: a RoleBinding grants, a NetworkPolicy opens,
-// until the last finalizer is done, and a foreign finalizer is done when its author likes. So its content is
-// compared and reverted as always, and the deletion itself is drift, which ends when the object is gone and has
-// been created again.
-
-// keepsFinalizers reports whether the finalizers of w.Live stay even in scope Strict. To take the last one off an
-// object whose deletion is pending completes the deletion. An object that is only declared comes back at once; data
-// do not.
-func keepsFinalizers(w *lock.Work) bool {
-	return w.Live.GetDeletionTimestamp() != nil && lock.HoldsData(w.ID.GroupKind())
-}
-
-// withFinalizersIgnored returns ignore with all finalizers added to what it ignores.
-func withFinalizersIgnored(ignore func([]string) bool) func([]string) bool {
-	return func(path []string) bool {
-		return len(path) >= 2 && path[0] == "metadata" && path[1] == "finalizers" || ignore != nil && ignore(path)
-	}
-}
-
 // pendingDeletion returns the problem of an object whose deletion is pending and whose content is as declared.
 func pendingDeletion(w *lock.Work, live *unstructured.Unstructured) *lock.Problem {
 	text := drift.DescribeDeletion(live) + "; its content stays protected"
-	if !mayHaveRun(w.ID) {
+	if !judge.MayHaveRun(w.ID) {
 		text += ", and it is re-created when it is gone"
 	}
 	return &lock.Problem{Reason: v1alpha1.ReasonBeingDeleted, Message: report.Line(text), Drifted: true}
@@ -66,7 +48,8 @@ func (rep *reporter) announceDeletion(l *lock.Lock, w *lock.Work, live *unstruct
 	}
 	rep.Log.WithField("release", l.Release.String()).WithField("object", w.ID.String()).Warn(p.Message)
 	if rep.eventBudget.TryAccept() {
-		rep.event(rep.cached(l.Key), corev1.EventTypeWarning, v1alpha1.EventReasonBeingDeleted, "%s: %s", w.ID, p.Message)
+		rep.event(rep.cached(l.Key), corev1.EventTypeWarning, v1alpha1.EventReasonBeingDeleted, "%s: %s", w.ID,
+			p.Message)
 	}
 	if rep.eventBudget.TryAccept() {
 		rep.say(live, corev1.EventTypeWarning, v1alpha1.EventReasonBeingDeleted,

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
-	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/judge"
 )
 
 // exceptions returns what of a locked release is left to others now, ordered by object: what the manifest and the spec
@@ -14,12 +14,12 @@ func (st *statuses) exceptions(v *view) []v1alpha1.Exception {
 	all := slices.Clone(v.lock.Exceptions)
 	for _, id := range v.sum.Scalable {
 		if r := st.scalers.Range(id); r != nil {
-			all = append(all, lock.ExceptionOf(id, v1alpha1.ExceptionAutoscaled, r.String(), "/spec/replicas"))
+			all = append(all, judge.ExceptionOf(id, v1alpha1.ExceptionAutoscaled, r.String(), "/spec/replicas"))
 		}
 	}
 	for _, p := range v.sum.Problems {
 		if p.Reason == v1alpha1.ReasonNotRecreated {
-			all = append(all, lock.ExceptionOf(p.ID, v1alpha1.ExceptionRunsOnce, p.Message))
+			all = append(all, judge.ExceptionOf(p.ID, v1alpha1.ExceptionRunsOnce, p.Message))
 		}
 	}
 	slices.SortFunc(all, func(a, b v1alpha1.Exception) int {

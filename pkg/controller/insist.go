@@ -36,7 +36,8 @@ func (pr *pruning) insist(
 			// Refused for good, as when an account may create and not delete.
 			const text = "a creation or deletion that Helm's work overtook cannot be undone: %s"
 			log.Warnf(text, safeError(err))
-			pr.reporter.event(pr.cached(l.Key), corev1.EventTypeWarning, v1alpha1.EventReasonForbidden, text, safeError(err))
+			pr.reporter.event(pr.cached(l.Key), corev1.EventTypeWarning, v1alpha1.EventReasonForbidden, text,
+				safeError(err))
 			return stay
 		}
 		log.Warnf("cannot tell whether Helm is at work after a creation or deletion: %s; asking again in %s",

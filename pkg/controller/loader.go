@@ -11,6 +11,7 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/enforce"
+	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
@@ -54,16 +55,21 @@ func (lo *loader) load(
 	}
 	var out *loaded
 	prob, err := lo.read(ctx, rec, func(found *contents) error {
-		out = &loaded{release: found.release, skipped: found.skipped, strict: spec.Scope == v1alpha1.ScopeStrict,
-			kinds:   map[schema.GroupVersionKind]watch.Kind{},
-			waiting: map[schema.GroupVersionKind][]manifest.ID{}, untracked: map[manifest.ID]struct{}{}}
-		for _, o := range found.unknown {
+		plan := found.Plan(lo.own, ignore)
+		out = &loaded{
+			release: found.release, skipped: found.Skipped, strict: spec.Scope == v1alpha1.ScopeStrict,
+			exceptions: plan.Exceptions, kinds: map[schema.GroupVersionKind]watch.Kind{},
+			waiting: map[schema.GroupVersionKind][]manifest.ID{}, untracked: map[manifest.ID]struct{}{},
+		}
+		for _, o := range found.Unknown {
 			out.waiting[o.GVK] = append(out.waiting[o.GVK], o.ID)
 			out.untracked[o.ID] = struct{}{}
 		}
-		scaled := lock.AutoscaledObjects(found.objects)
-		for _, o := range found.objects {
-			if err := lo.addObject(ctx, out, o, ignore.For(o), scaled[o.ID], rec.Key); err != nil {
+		for _, e := range plan.Exempt {
+			out.untracked[e.Object.ID] = struct{}{}
+		}
+		for i := range plan.Objects {
+			if err := lo.addObject(ctx, out, &plan.Objects[i], rec.Key); err != nil {
 				return err
 			}
 		}
@@ -75,33 +81,14 @@ func (lo *loader) load(
 	return out, problem{}, nil
 }
 
-// addObject adds an object of a manifest to what was loaded of a release: as one to lock, or as one that is left to
-// others.
-func (lo *loader) addObject(
-	ctx context.Context, out *loaded, o manifest.Object, matcher *rules.Matcher, scaled *lock.Range, rel release.Key,
-) error {
+// addObject adds an object to lock to what was loaded of a release.
+func (lo *loader) addObject(ctx context.Context, out *loaded, o *judge.Object, rel release.Key) error {
 	kind, err := lo.kinds.Get(o.GVK)
 	if err != nil {
 		return err
 	}
-	if e := lo.exempt(o, matcher); e != nil {
-		out.exceptions = append(out.exceptions, *e)
-		out.untracked[o.ID] = struct{}{}
-		return nil
-	}
-	if matcher != nil {
-		out.exceptions = append(out.exceptions, lock.ExceptionOf(o.ID, v1alpha1.ExceptionIgnored, matcher.Describe(),
-			matcher.Paths()...))
-	}
-	out.exceptions = append(out.exceptions, lock.Coexist(o)...)
-	scalable := lock.Scalable(o)
-	switch {
-	case scaled != nil:
-		out.exceptions = append(out.exceptions, lock.ExceptionOf(o.ID, v1alpha1.ExceptionAutoscaled, scaled.String(),
-			"/spec/replicas"))
-		out.scalable = true // for what the live autoscaler wants
-	case scalable, out.strict && lock.HasReplicas(o.ID):
-		out.scalable = true
+	if o.Replicas != nil || o.Scalable || out.strict && judge.HasReplicas(o.ID) {
+		out.scalable = true // for what a live autoscaler wants
 	}
 	if lo.ObjectSetMetadata {
 		if err := enforce.AddObjectSetMetadata(o.Content, rel); err != nil {
@@ -112,12 +99,13 @@ func (lo *loader) addObject(
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", o.ID, err)
 	}
-	shared := lo.shared.Share(lock.Kind{GVK: o.GVK, GVR: kind.GVR, Namespaced: kind.Namespaced,
-		Schema: lo.schemaOf(ctx, o.GVK, kind.GVR.Resource)})
+	shared := lo.shared.Share(lock.Kind{
+		GVK: o.GVK, GVR: kind.GVR, Namespaced: kind.Namespaced, Schema: lo.schemaOf(ctx, o.GVK, kind.GVR.Resource),
+	})
 	out.kinds[o.GVK] = kind
 	out.objects = append(out.objects, &lock.Object{
-		ID: sharing(o.ID, shared, rel), Kind: shared, Desired: lock.Pack(desired), Keep: o.Keep, Replicas: scaled,
-		Scalable: scalable, Rules: matcher,
+		ID: sharing(o.ID, shared, rel), Kind: shared, Desired: lock.Pack(desired), Keep: o.Keep, Replicas: o.Replicas,
+		Scalable: o.Scalable, Rules: o.Rules,
 	})
 	return nil
 }
@@ -130,21 +118,4 @@ func sharing(id manifest.ID, kind *lock.Kind, rel release.Key) manifest.ID {
 		id.Namespace = rel.Namespace
 	}
 	return id
-}
-
-// exempt returns the exception for an object that is not locked at all, nil for one that is.
-func (lo *loader) exempt(o manifest.Object, matcher *rules.Matcher) *v1alpha1.Exception {
-	var e v1alpha1.Exception
-	reserved := lo.own.Reserved(o)
-	switch {
-	case reserved != "":
-		e = lock.ExceptionOf(o.ID, v1alpha1.ExceptionReserved, reserved)
-	case o.OptedOut:
-		e = lock.ExceptionOf(o.ID, v1alpha1.ExceptionOptedOut, "an annotation in the manifest exempts the object")
-	case matcher.Whole():
-		e = lock.ExceptionOf(o.ID, v1alpha1.ExceptionIgnored, "spec.ignore exempts the object")
-	default:
-		return nil
-	}
-	return &e
 }

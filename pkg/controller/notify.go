@@ -49,7 +49,7 @@ func (rep *reporter) tellDrift(l *lock.Lock, r *v1alpha1.DriftRecord) {
 	rep.tellAbout(l, notify.Message{Type: notify.TypeOf(r.Action), Time: r.Time.Time, Drift: r})
 }
 
-func (rep *reporter) tellFight(l *lock.Lock, v *verdict) {
+func (rep *reporter) tellFight(l *lock.Lock, v *result) {
 	object := driftedObject(v.ID)
 	paths, more := v.paths()
 	rep.tellAbout(l, notify.Message{Type: notify.ContentionBegan, Contention: &notify.Contention{

@@ -16,26 +16,14 @@ import (
 // with the annotations: they are no way out of the lock. A record that is not deployed counts, too: helm install
 // --take-ownership writes to the object while its record says pending-install.
 
-// claimant returns the other release that a live object says it belongs to, the zero Key for none.
-func claimant(l *lock.Lock, v *verdict) release.Key {
-	if v.Live == nil {
-		return release.Key{}
-	}
-	other := claimedBy(v.Live)
-	if other == l.Release || other.Name == "" || other.Namespace == "" {
-		return release.Key{}
-	}
-	return other
-}
-
 // newestOf returns the newest record of the release that objects of l say they belong to, false when there is none
 // that counts. What an object says is a name and the namespace of the objects. A release whose records are in that
 // very namespace is meant first, and only without one a release whose records are elsewhere and that has been
 // locked: whoever may write records in one namespace must not speak for the releases of another.
 func (rm *remediation) newestOf(
-	ctx context.Context, l *lock.Lock, other release.Key, verdicts []*verdict,
+	ctx context.Context, l *lock.Lock, other release.Key, results []*result,
 ) (release.Record, bool, error) {
-	rm.claimed(l, other, verdicts)
+	rm.claimed(l, other, results)
 	rec, found, err := rm.enforcer.Newest(ctx, other)
 	if err != nil || found && rec.Status != release.StatusUninstalled {
 		return rec, found, err
@@ -47,15 +35,15 @@ func (rm *remediation) newestOf(
 	if elsewhere == (release.Key{}) {
 		return release.Record{}, false, nil
 	}
-	rm.claimed(l, elsewhere, verdicts)
+	rm.claimed(l, elsewhere, results)
 	rec, found, err = rm.enforcer.Newest(ctx, elsewhere)
 	return rec, found && rec.Status != release.StatusUninstalled, err
 }
 
 // claimed records that objects say they belong to a release. It comes before the question about that release's
 // record: whatever changes from then on has them judged again.
-func (rm *remediation) claimed(l *lock.Lock, other release.Key, verdicts []*verdict) {
-	for _, v := range verdicts {
+func (rm *remediation) claimed(l *lock.Lock, other release.Key, results []*result) {
+	for _, v := range results {
 		rm.claims.add(l, v.ID, other)
 	}
 }
@@ -64,25 +52,25 @@ func (rm *remediation) claimed(l *lock.Lock, other release.Key, verdicts []*verd
 // declare. The others are settled: as left alone, or to be judged again when it is known what other declares. The
 // record is asked for after the objects were observed, and not taken from a cache, for the same reason as our own
 // is: what Helm had stored by then must not be missed.
-func (rm *remediation) notOwned(ctx context.Context, l *lock.Lock, other release.Key, verdicts []*verdict) []*verdict {
-	rec, found, err := rm.newestOf(ctx, l, other, verdicts)
+func (rm *remediation) notOwned(ctx context.Context, l *lock.Lock, other release.Key, results []*result) []*result {
+	rec, found, err := rm.newestOf(ctx, l, other, results)
 	switch {
 	case apierrors.IsForbidden(err): // or naming a release out of the operator's sight would be the way out
-		return rm.unclaimed(l, verdicts)
+		return rm.unclaimed(l, results)
 	case err != nil:
-		rm.cannotTell(l, verdicts, err)
+		rm.cannotTell(l, results, err)
 		return nil
 	case !found:
-		return rm.unclaimed(l, verdicts)
+		return rm.unclaimed(l, results)
 	}
 	other = rec.Key
 	declared, begin, err := rm.declared.get(rec)
 	if err != nil {
-		rm.cannotTell(l, verdicts, err)
+		rm.cannotTell(l, results, err)
 		return nil
 	}
 	if declared == nil {
-		rm.waitFor(l, other, verdicts)
+		rm.waitFor(l, other, results)
 		if begin {
 			// Beside this: the record is read in the time of its own namespace, and nothing of this one may wait
 			// for that.
@@ -90,8 +78,8 @@ func (rm *remediation) notOwned(ctx context.Context, l *lock.Lock, other release
 		}
 		return nil
 	}
-	var rest []*verdict
-	for _, v := range verdicts {
+	var rest []*result
+	for _, v := range results {
 		if declared.has(v.ID) {
 			rm.settle(l, v.Work, lock.Outcome{Reported: true, Digest: v.Digest,
 				Problem: &lock.Problem{Reason: v1alpha1.ReasonConflict,
@@ -105,16 +93,16 @@ func (rm *remediation) notOwned(ctx context.Context, l *lock.Lock, other release
 }
 
 // unclaimed forgets what objects say of another release, which is nothing to that.
-func (rm *remediation) unclaimed(l *lock.Lock, verdicts []*verdict) []*verdict {
-	for _, v := range verdicts {
+func (rm *remediation) unclaimed(l *lock.Lock, results []*result) []*result {
+	for _, v := range results {
 		rm.claims.remove(l, v.ID)
 	}
-	return verdicts
+	return results
 }
 
 // cannotTell has objects judged again later, because nobody can tell whether another release declares them.
-func (rm *remediation) cannotTell(l *lock.Lock, verdicts []*verdict, err error) {
-	for _, v := range rm.unclaimed(l, verdicts) {
+func (rm *remediation) cannotTell(l *lock.Lock, results []*result, err error) {
+	for _, v := range rm.unclaimed(l, results) {
 		again := v.Observation
 		rm.settle(l, v.Work, lock.Outcome{Again: &again, Failed: true, Transient: transient(err),
 			Problem: problemOf(v.ID, err, true)})
@@ -122,8 +110,8 @@ func (rm *remediation) cannotTell(l *lock.Lock, verdicts []*verdict, err error) 
 }
 
 // waitFor has objects wait until recordChanged or findDeclared has them judged again.
-func (rm *remediation) waitFor(l *lock.Lock, other release.Key, verdicts []*verdict) {
-	for _, v := range verdicts {
+func (rm *remediation) waitFor(l *lock.Lock, other release.Key, results []*result) {
+	for _, v := range results {
 		again := v.Observation
 		problem := rm.driftProblem(v)
 		problem.Message += fmt.Sprintf("; it says that it belongs to Helm release %s, whose record is being read",
@@ -156,7 +144,7 @@ func (rm *remediation) readDeclared(ctx context.Context, rec release.Record, fou
 	}
 	defer slot()
 	_, err = rm.loader.read(ctx, rec, func(r *contents) error {
-		*found = newDeclaration(rec, r.objects, r.unknown)
+		*found = newDeclaration(rec, r.Objects, r.Unknown)
 		return nil
 	})
 	return err

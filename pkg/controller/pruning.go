@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/proof"
@@ -187,7 +188,7 @@ func (pr *pruning) readRemoved(ctx context.Context, l *lock.Lock, rec release.Re
 		return err
 	}
 	prob, err := pr.loader.read(ctx, rec, func(found *contents) error {
-		if !known.addAll(l, rec, found.objects) {
+		if !known.addAll(l, rec, found.Objects) {
 			pr.Log.WithField(
 				"release", l.Release.String(),
 			).Debugf("earlier revisions declare more than %d objects; the others are left alone", maxRemoved)
@@ -250,7 +251,7 @@ func (pr *pruning) countStrays(ctx context.Context, l *lock.Lock) (map[place]boo
 		options := metav1.ListOptions{LabelSelector: watch.HelmSelector}
 		_, err := proof.ListMetadata(ctx, resource.Namespace(o.ID.Namespace), options,
 			func(m *metav1.PartialObjectMetadata) (struct{}, error) {
-				if claimedBy(m) == l.As {
+				if judge.ClaimedBy(m) == l.As {
 					l.Stray(watch.IDOf(o.GVK, m), true)
 				}
 				return struct{}{}, nil
@@ -276,7 +277,7 @@ func (pr *pruning) prune(ctx context.Context, l *lock.Lock, id manifest.ID, r re
 	if err != nil {
 		return err
 	}
-	if live == nil || live.GetDeletionTimestamp() != nil || claimedBy(live) != l.As {
+	if live == nil || live.GetDeletionTimestamp() != nil || judge.ClaimedBy(live) != l.As {
 		return nil
 	}
 	if why := pr.stays(l, o, live, r); why != "" {
@@ -284,7 +285,7 @@ func (pr *pruning) prune(ctx context.Context, l *lock.Lock, id manifest.ID, r re
 			"object": id.String()}).Infof("left over from an earlier revision and left alone: %s", why)
 		return nil
 	}
-	v := &verdict{Work: &lock.Work{Object: o, Observation: lock.Observation{Live: live, Seen: pr.Clock.Now()}},
+	v := &result{Work: &lock.Work{Object: o, Observation: lock.Observation{Live: live, Seen: pr.Clock.Now()}},
 		operation: v1alpha1.DriftLeftover}
 	if l.Detect {
 		pr.reporter.record(l, v, v1alpha1.DriftActionReported, 0)
@@ -306,13 +307,13 @@ func (pr *pruning) stays(l *lock.Lock, o *lock.Object, live *unstructured.Unstru
 		return "another object controls it"
 	case pr.own.Reserved(manifest.Object{ID: o.ID, Content: live.Object}) != "":
 		return "the operator or Helm works with it"
-	case lock.HoldsData(o.ID.GroupKind()):
+	case judge.HoldsData(o.ID.GroupKind()):
 		return "objects of this kind hold data, so they are only deleted by hand"
 	}
 	return ""
 }
 
-func (pr *pruning) deleteLeftover(ctx context.Context, l *lock.Lock, v *verdict) error {
+func (pr *pruning) deleteLeftover(ctx context.Context, l *lock.Lock, v *result) error {
 	ctx, cancel := outlast(ctx)
 	defer cancel()
 	pruned, err := pr.enforcer.Prune(ctx, l.Record, v.Object, v.Live)

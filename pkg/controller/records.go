@@ -11,16 +11,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// contents are a record that was read, and the objects that its manifest declares.
+// contents are a record that was read, and what its manifest declares.
 type contents struct {
 	release *release.Release
-	skipped []manifest.Skipped
-	objects []manifest.Object
-	unknown []manifest.Object // of kinds that are not served
+	*judge.Manifest
 }
 
 // errRecordChanged says that the record is not any more what the watch said; its event is on the way.
@@ -89,21 +88,20 @@ func (lo *loader) belongs(rel *release.Release, rec release.Record) error {
 
 // parse turns the manifest of a record into objects.
 func (lo *loader) parse(rel *release.Release, rec release.Record) (*contents, problem, error) {
-	set, err := manifest.Parse(rel.Manifest)
-	if err != nil {
-		return nil, problem{v1alpha1.ReasonManifestInvalid,
-			fmt.Sprintf("the manifest of revision %d does not parse completely, so nothing of it is enforced: %v",
-				rec.Revision, err)}, nil
-	}
-	resolved, unknown, err := set.Resolve(manifest.Release(rel.Key), func(gvk schema.GroupVersionKind) (bool, error) {
+	found, err := judge.Read(rel.Manifest, manifest.Release(rel.Key), func(gvk schema.GroupVersionKind) (bool, error) {
 		kind, err := lo.kinds.Get(gvk)
 		return kind.Namespaced, err
 	})
-	if err != nil {
-		return nil, problem{v1alpha1.ReasonManifestInvalid, err.Error()},
-			fmt.Errorf("resolve the objects of release %s: %w", rec.Key, err)
+	var invalid *judge.InvalidError
+	switch {
+	case errors.As(err, &invalid):
+		return nil, problem{v1alpha1.ReasonManifestInvalid,
+			fmt.Sprintf("the manifest of revision %d does not parse completely, so nothing of it is enforced: %v",
+				rec.Revision, invalid.Err)}, nil
+	case err != nil:
+		return nil, problem{v1alpha1.ReasonManifestInvalid, err.Error()}, err
 	}
-	return &contents{release: rel, skipped: set.Skipped, objects: resolved, unknown: unknown}, problem{}, nil
+	return &contents{release: rel, Manifest: found}, problem{}, nil
 }
 
 // reading is the work on one record. It is not safe for concurrent use.

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/watch"
@@ -63,16 +64,16 @@ func (rm *remediation) next(ctx context.Context, key string) {
 }
 
 // judgeAll judges objects, settles those with which the matter ends, and returns the others.
-func (rm *remediation) judgeAll(l *lock.Lock, work []*lock.Work) []*verdict {
-	var drifted []*verdict
+func (rm *remediation) judgeAll(l *lock.Lock, work []*lock.Work) []*result {
+	var drifted []*result
 	for _, w := range work {
 		if w.Look { // the look failed and was settled, or the object is large
 			continue
 		}
-		v := rm.judge(l, w)
-		if v.outcome != nil {
-			rm.settle(l, w, *v.outcome)
-			if v.outcome.Good && w.Before != nil {
+		v, outcome := rm.judge(l, w)
+		if outcome != nil {
+			rm.settle(l, w, *outcome)
+			if outcome.Good && w.Before != nil {
 				rm.thereAgain(w)
 			}
 			continue
@@ -84,19 +85,19 @@ func (rm *remediation) judgeAll(l *lock.Lock, work []*lock.Work) []*verdict {
 
 // process has objects reverted, all of them at once. Those that say they belong to another release wait for what is
 // known of that. Every object is settled.
-func (rm *remediation) process(ctx context.Context, l *lock.Lock, differing []*verdict) {
-	var own []*verdict
-	claimed := map[release.Key][]*verdict{}
+func (rm *remediation) process(ctx context.Context, l *lock.Lock, differing []*result) {
+	var own []*result
+	claimed := map[release.Key][]*result{}
 	for _, v := range differing {
-		if other := claimant(l, v); other != (release.Key{}) {
+		if other := v.found.Claimant; other != (release.Key{}) {
 			claimed[other] = append(claimed[other], v)
 			continue
 		}
 		own = append(own, v)
 	}
 	var others sync.WaitGroup
-	for other, verdicts := range claimed {
-		others.Go(func() { rm.revert(ctx, l, rm.notOwned(ctx, l, other, verdicts)) })
+	for other, results := range claimed {
+		others.Go(func() { rm.revert(ctx, l, rm.notOwned(ctx, l, other, results)) })
 	}
 	rm.revert(ctx, l, own)
 	others.Wait()
@@ -104,10 +105,10 @@ func (rm *remediation) process(ctx context.Context, l *lock.Lock, differing []*v
 
 // revert has objects reverted: those that were never judged under this lock, and may differ in form only, as soon as
 // that is known of each, beside the others.
-func (rm *remediation) revert(ctx context.Context, l *lock.Lock, differing []*verdict) {
-	var drifted, unclear []*verdict
+func (rm *remediation) revert(ctx context.Context, l *lock.Lock, differing []*result) {
+	var drifted, unclear []*result
 	for _, v := range differing {
-		if v.Live != nil && v.First && len(v.changes) > 0 {
+		if v.found.State == judge.Unclear {
 			unclear = append(unclear, v)
 		} else {
 			drifted = append(drifted, v)
@@ -120,13 +121,13 @@ func (rm *remediation) revert(ctx context.Context, l *lock.Lock, differing []*ve
 	for _, v := range unclear {
 		done := rm.slots.write(ctx, l.Release)
 		running.Go(func() {
-			form := rm.onlyForm(ctx, l, v)
+			form := rm.tellForm(ctx, l, v)
 			done()
 			if form != nil {
 				rm.settle(l, v.Work, *form)
 				return
 			}
-			rm.act(ctx, l, []*verdict{v})
+			rm.act(ctx, l, []*result{v})
 		})
 	}
 	running.Wait()

@@ -15,18 +15,18 @@ import (
 // mayReplace reports whether an object may be deleted and created anew because the API server refused to change it
 // back. What Helm has deployed was valid when it was created, so a refusal as invalid means that the change cannot
 // be made. An object whose deletion is pending cannot be deleted once more; it is created again when it is gone.
-func (rm *remediation) mayReplace(l *lock.Lock, v *verdict, err error) bool {
+func (rm *remediation) mayReplace(l *lock.Lock, v *result, err error) bool {
 	_, replaceable := enforce.Replaceable(v.ID.GroupKind())
-	return l.ReplaceImmutable && replaceable && apierrors.IsInvalid(err) && v.deletion == ""
+	return l.ReplaceImmutable && replaceable && apierrors.IsInvalid(err) && v.found.Deletion == ""
 }
 
 // replace deletes an object and creates it anew, in the order of every other write: the record is read again first,
 // the deletion has the observed version as its precondition, and the creation is confirmed, which may take long:
 // done is called before.
-func (rm *remediation) replace(ctx context.Context, l *lock.Lock, v *verdict, refusal error, done func()) {
+func (rm *remediation) replace(ctx context.Context, l *lock.Lock, v *result, refusal error, done func()) {
 	holds, err := rm.holds(ctx, l)
 	if err != nil || !holds {
-		rm.notNow(l, []*verdict{v}, err)
+		rm.notNow(l, []*result{v}, err)
 		return
 	}
 	ctx, cancel := outlast(ctx)
@@ -56,10 +56,10 @@ func (rm *remediation) replace(ctx context.Context, l *lock.Lock, v *verdict, re
 }
 
 // refusalOf describes why a revert was refused, and for a field that cannot be changed what can be done about it.
-func (rm *remediation) refusalOf(l *lock.Lock, v *verdict, err error) *lock.Problem {
+func (rm *remediation) refusalOf(l *lock.Lock, v *result, err error) *lock.Problem {
 	p := problemOf(v.ID, err, true)
-	if v.deletion != "" {
-		p.Message += "; " + report.Line(v.deletion)
+	if v.found.Deletion != "" {
+		p.Message += "; " + report.Line(v.found.Deletion)
 		return p
 	}
 	if v.Live == nil || !apierrors.IsInvalid(err) {

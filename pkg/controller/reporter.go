@@ -43,7 +43,7 @@ func driftedObject(id manifest.ID) v1alpha1.DriftedObject {
 }
 
 // record puts a drift and what was done about it into the history, the log, the metrics and the events.
-func (rep *reporter) record(l *lock.Lock, v *verdict, action v1alpha1.DriftAction, lived time.Duration) {
+func (rep *reporter) record(l *lock.Lock, v *result, action v1alpha1.DriftAction, lived time.Duration) {
 	paths, more := v.paths()
 	r := v1alpha1.DriftRecord{
 		Time: metav1.NewMicroTime(v.Seen), Object: driftedObject(v.ID), Operation: v.operation, Paths: paths,
@@ -79,12 +79,13 @@ func (rep *reporter) record(l *lock.Lock, v *verdict, action v1alpha1.DriftActio
 
 // logged returns what the log tells about a drift, as far as there is something to tell: of an object that was
 // deleted neither who did it nor a path is known, and what is only reported lives on.
-func (v *verdict) logged(l *lock.Lock, lived time.Duration) logrus.Fields {
+func (v *result) logged(l *lock.Lock, lived time.Duration) logrus.Fields {
 	fields := logrus.Fields{"release": l.Release.String(), "object": v.ID.String(), "operation": v.operation}
 	if lived > 0 {
 		fields["lived"] = lived.Round(100 * time.Microsecond).String()
 	}
-	for name, value := range map[string]string{"manager": v.author.Manager, "paths": drift.Describe(v.changes, named)} {
+	for name, value := range map[string]string{"manager": v.author.Manager,
+		"paths": drift.Describe(v.found.Changes, named)} {
 		if value != "" {
 			fields[name] = value
 		}
@@ -119,7 +120,7 @@ func driftEvent(action v1alpha1.DriftAction) (string, bool) {
 }
 
 // driftEvents records an event on the HelmRelease and one on the object.
-func (rep *reporter) driftEvents(l *lock.Lock, v *verdict, reason string, lived time.Duration) {
+func (rep *reporter) driftEvents(l *lock.Lock, v *result, reason string, lived time.Duration) {
 	rep.announcements.say(l.Key)
 	kind := corev1.EventTypeNormal
 	suffix := fmt.Sprintf("; restored in %s", lived.Round(time.Millisecond))
@@ -246,7 +247,7 @@ func (rep *reporter) announceDenied(hr *v1alpha1.HelmRelease, d denials) {
 	rep.event(hr, corev1.EventTypeWarning, v1alpha1.EventReasonForbidden, "%s", d.message())
 }
 
-func (rep *reporter) announceFight(l *lock.Lock, v *verdict) {
+func (rep *reporter) announceFight(l *lock.Lock, v *result) {
 	rep.entries.update(l.Key, func(*entry) { rep.Metrics.Contended(l.Release, v.ID.Kind) })
 	rep.tellFight(l, v)
 	rep.Log.WithFields(logrus.Fields{"release": l.Release.String(), "object": v.ID.String(),
@@ -256,7 +257,7 @@ func (rep *reporter) announceFight(l *lock.Lock, v *verdict) {
 		"%s: %s%s, again and again; reverts of it slow down", v.ID, v.summary(), v.evidence())
 }
 
-func (rep *reporter) announceRefused(l *lock.Lock, v *verdict, p *lock.Problem) {
+func (rep *reporter) announceRefused(l *lock.Lock, v *result, p *lock.Problem) {
 	rep.event(rep.cached(l.Key), corev1.EventTypeWarning, v1alpha1.EventReasonRevertFailed, "%s: %s%s; %s", v.ID,
 		v.summary(), v.evidence(), p.Message)
 }

@@ -8,18 +8,19 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
 )
 
 func TestTheLogOfADriftHasNoEmptyFields(t *testing.T) {
 	object := &lock.Object{ID: manifest.ID{Kind: "ConfigMap", Namespace: "apps", Name: "web"}}
-	changed := &verdict{Work: &lock.Work{Object: object}, operation: v1alpha1.DriftModified,
-		author:  drift.Author{Manager: "kubectl"},
-		changes: []drift.Change{{Path: "/data/key"}}}
-	deleted := &verdict{Work: &lock.Work{Object: object}, operation: v1alpha1.DriftDeleted}
+	changed := &result{Work: &lock.Work{Object: object}, operation: v1alpha1.DriftModified,
+		author: drift.Author{Manager: "kubectl"},
+		found:  judge.Result{Changes: []drift.Change{{Path: "/data/key"}}}}
+	deleted := &result{Work: &lock.Work{Object: object}, operation: v1alpha1.DriftDeleted}
 	for name, tc := range map[string]struct {
-		of    *verdict
+		of    *result
 		lived time.Duration
 		want  []string
 	}{

@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
-	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/watch"
 )
 
@@ -64,7 +64,7 @@ func (rm *remediation) Gone(gvk schema.GroupVersionKind, obj *watch.Live) {
 	// Most that is gone was deleted, so nobody looks before it is created anew: a creation changes nothing of what
 	// exists, and when it fails there is time to look. What is not created anew, or not yet, must not be taken for
 	// deleted.
-	look := l.Detect || mayHaveRun(id)
+	look := l.Detect || judge.MayHaveRun(id)
 	o := lock.Observation{Last: last, Look: look, Told: !look, Version: version(obj), Seen: rm.Clock.Now()}
 	if l.Observe(id, o) {
 		rm.queues.drift.Add(l.Key)
@@ -73,16 +73,9 @@ func (rm *remediation) Gone(gvk schema.GroupVersionKind, obj *watch.Live) {
 
 // stray takes note of an object that no lock owns, if it says that it belongs to a locked release.
 func (rm *remediation) stray(id manifest.ID, obj *watch.Live, exists bool) {
-	if l := rm.table.Of(claimedBy(obj)); l != nil && l.Stray(id, exists) {
+	if l := rm.table.Of(judge.ClaimedBy(obj)); l != nil && l.Stray(id, exists) {
 		rm.statusChanged(l.Key)
 	}
-}
-
-// claimedBy returns the release that an object says it belongs to.
-func claimedBy(obj metav1.Object) release.Key {
-	annotations := obj.GetAnnotations()
-	return release.Key{Namespace: annotations[manifest.ReleaseNamespaceAnnotation],
-		Name: annotations[manifest.ReleaseNameAnnotation]}
 }
 
 // Listed has the objects looked at that a full list of their kind did not show.

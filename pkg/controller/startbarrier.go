@@ -10,9 +10,9 @@ import (
 // locks of the others are not to wait for that.
 const startTimeout = 15 * time.Second
 
-// startBarrier holds the object watches back at the start until every HelmRelease that existed has been reconciled once,
-// or startTimeout is over. Their locks are then known when the watches list what exists, so that nothing has to be
-// looked at one by one.
+// startBarrier holds the object watches back at the start until every HelmRelease that existed has been reconciled
+// once, or startTimeout is over. Their locks are then known when the watches list what exists, so that nothing has
+// to be looked at one by one.
 type startBarrier struct {
 	mu      sync.Mutex
 	missing map[string]struct{}

@@ -11,19 +11,19 @@ import (
 )
 
 // summary says in words what changed and who did it, without any value.
-func (v *verdict) summary() string {
+func (v *result) summary() string {
 	var b strings.Builder
 	switch {
-	case v.operation == v1alpha1.DriftDeleted && v.deletion != "":
-		b.WriteString(v.deletion)
+	case v.operation == v1alpha1.DriftDeleted && v.found.Deletion != "":
+		b.WriteString(v.found.Deletion)
 	case v.operation == v1alpha1.DriftDeleted:
 		b.WriteString("deleted")
 	case v.operation == v1alpha1.DriftLeftover:
 		b.WriteString("left over from an earlier revision")
 	case v.operation == v1alpha1.DriftAdded:
-		fmt.Fprintf(&b, "%s added", drift.Describe(v.changes, 3))
+		fmt.Fprintf(&b, "%s added", drift.Describe(v.found.Changes, 3))
 	default:
-		fmt.Fprintf(&b, "%s changed", drift.Describe(v.changes, 3))
+		fmt.Fprintf(&b, "%s changed", drift.Describe(v.found.Changes, 3))
 	}
 	if v.author.Manager != "" {
 		fmt.Fprintf(&b, " by %s", v.author.Manager)
@@ -34,7 +34,7 @@ func (v *verdict) summary() string {
 // evidence is what managedFields say about the change beside the manager's name, as in " (Update of scale at
 // 12:03:04Z)"; empty when they say nothing. It is for events: in a condition the time would make every drift a new
 // message.
-func (v *verdict) evidence() string {
+func (v *result) evidence() string {
 	if v.author.Manager == "" || v.author.Operation == "" {
 		return ""
 	}
@@ -49,9 +49,9 @@ func (v *verdict) evidence() string {
 }
 
 // paths returns the changed paths, each once, cut to what a status holds, and how many were left out.
-func (v *verdict) paths() ([]string, int) {
-	paths := make([]string, 0, len(v.changes))
-	for _, ch := range v.changes {
+func (v *result) paths() ([]string, int) {
+	paths := make([]string, 0, len(v.found.Changes))
+	for _, ch := range v.found.Changes {
 		paths = append(paths, report.Line(ch.Path)) // keys of custom resources may be anything
 	}
 	slices.Sort(paths)

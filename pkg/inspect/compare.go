@@ -10,9 +10,11 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/enforce"
+	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
@@ -121,6 +123,10 @@ type Source interface {
 	// says, when there is no answer, what stands against it. The error is errChanged when it is not the current
 	// state any more.
 	Settle(ctx context.Context, r *enforce.Revert) (after *unstructured.Unstructured, why string, err error)
+	// Definition returns the CustomResourceDefinition of a kind; nil when there is none, or it cannot be read.
+	Definition(ctx context.Context, gvk schema.GroupVersionKind) map[string]any
+	// Declares reports whether the newest record of another release declares an object, as far as that can be told.
+	Declares(ctx context.Context, other release.Key, id manifest.ID) bool
 	// Autoscalers returns the live HorizontalPodAutoscalers of a namespace, as far as they may be read.
 	Autoscalers(ctx context.Context, namespace string) []*unstructured.Unstructured
 }
@@ -139,55 +145,68 @@ const lookTogether = 8
 func Compare(
 	ctx context.Context, source Source, details *release.Details, options CompareOptions,
 ) (*Comparison, error) {
-	set, err := manifest.Parse(details.Manifest)
+	declared, err := read(details, source.Scope())
 	if err != nil {
-		return nil, fmt.Errorf("the manifest of revision %d of release %s does not parse, so nothing is compared: %w",
-			details.Revision, details.Key, err)
-	}
-	resolved, unknown, err := set.Resolve(manifest.Release(details.Key), source.Scope())
-	if err != nil {
-		return nil, fmt.Errorf("revision %d of release %s: %w", details.Revision, details.Key, err)
+		return nil, err
 	}
 	schemas, err := drift.NewSchemas()
 	if err != nil {
 		return nil, err
 	}
-	readable, withheld, err := withhold(ctx, options, resolved)
+	plan := declared.Plan(judge.Own{}, options.Rules)
+	readable, withheld, err := withhold(ctx, options, plan.Objects)
 	if err != nil {
 		return nil, err
 	}
 	c := &comparer{Comparison: Comparison{Release: details, Withheld: withheld}, source: source, options: options,
-		schemas:    schemas,
-		serverSide: details.ApplyMethod == release.ApplyMethodServerSide, all: len(readable)}
-	for _, skipped := range set.Skipped {
+		schemas: schemas, custom: map[schema.GroupVersionKind]drift.Schema{}, all: len(readable)}
+	for _, skipped := range declared.Skipped {
 		c.Left = append(c.Left, skipped.String())
 	}
-	for _, o := range unknown {
+	for _, e := range plan.Exempt {
+		c.Left = append(c.Left, e.Object.ID.String()+": "+e.Exception.Message)
+	}
+	for _, o := range declared.Unknown {
 		c.differs(&Difference{ID: o.ID, State: StateMissing, Want: o.Content, Note: source.UnknownKind()})
 	}
-	c.Compared = len(unknown)
+	c.Compared = len(declared.Unknown)
 	c.run(ctx, readable)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if err := c.mask(slices.Concat(resolved, unknown)); err != nil {
+	if err := c.mask(slices.Concat(declared.Objects, declared.Unknown)); err != nil {
 		return nil, err
 	}
 	return &c.Comparison, nil
 }
 
+// read returns what the manifest of a release declares.
+func read(details *release.Details, scope manifest.Scope) (*judge.Manifest, error) {
+	declared, err := judge.Read(details.Manifest, manifest.Release(details.Key), scope)
+	if invalid := (*judge.InvalidError)(nil); errors.As(err, &invalid) {
+		return nil, fmt.Errorf("the manifest of revision %d of release %s does not parse: %w", details.Revision,
+			details.Key, invalid.Err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("revision %d of release %s: %w", details.Revision, details.Key, err)
+	}
+	return declared, nil
+}
+
 // withhold sorts out the objects that must not be read.
-func withhold(
-	ctx context.Context, options CompareOptions, objects []manifest.Object,
-) ([]manifest.Object, []Withheld, error) {
+func withhold(ctx context.Context, options CompareOptions, objects []judge.Object) ([]judge.Object, []Withheld, error) {
 	if options.Withhold == nil {
 		return objects, nil, nil
 	}
-	why, err := options.Withhold(ctx, objects)
+	asked := make([]manifest.Object, len(objects))
+	for i := range objects {
+		asked[i] = objects[i].Object
+	}
+	why, err := options.Withhold(ctx, asked)
 	if err != nil {
 		return nil, nil, err
 	}
-	var readable []manifest.Object
+	var readable []judge.Object
 	var withheld []Withheld
 	for _, o := range objects {
 		if reason, found := why[o.ID]; found {
@@ -201,19 +220,18 @@ func withhold(
 
 type comparer struct {
 	Comparison
-	source     Source
-	options    CompareOptions
-	schemas    *drift.Schemas
-	serverSide bool
-	all        int
-	secrets    liveSecrets
+	source  Source
+	options CompareOptions
+	schemas *drift.Schemas
+	all     int
+	secrets liveSecrets
 
-	mu   sync.Mutex // guards Comparison and done
-	done int
+	mu     sync.Mutex // guards Comparison and what follows
+	done   int
+	custom map[schema.GroupVersionKind]drift.Schema
 }
 
-func (c *comparer) run(ctx context.Context, objects []manifest.Object) {
-	scaled := lock.AutoscaledObjects(objects)
+func (c *comparer) run(ctx context.Context, objects []judge.Object) {
 	var group errgroup.Group
 	together := lookTogether
 	if c.options.Most > 0 {
@@ -223,7 +241,7 @@ func (c *comparer) run(ctx context.Context, objects []manifest.Object) {
 	for _, o := range objects {
 		group.Go(func() error {
 			if ctx.Err() == nil {
-				c.object(ctx, o, scaled[o.ID])
+				c.object(ctx, &o)
 			}
 			return nil
 		})

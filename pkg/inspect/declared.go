@@ -38,9 +38,11 @@ func (c *Cluster) Declared(ctx context.Context, key release.Key) (*Declared, err
 	if d.Release, err = c.Read(ctx, current); err != nil {
 		return nil, err
 	}
-	if d.Objects, d.Unknown, err = c.resolve(d.Release); err != nil {
+	newest, err := read(d.Release, c.Scope())
+	if err != nil {
 		return nil, err
 	}
+	d.Objects, d.Unknown = newest.Objects, newest.Unknown
 	declared := map[manifest.ID]bool{}
 	for _, o := range d.Objects {
 		declared[o.ID] = true
@@ -53,11 +55,11 @@ func (c *Cluster) Declared(ctx context.Context, key release.Key) (*Declared, err
 		if err != nil {
 			continue
 		}
-		former, _, err := c.resolve(details)
+		former, err := read(details, c.Scope())
 		if err != nil {
 			continue
 		}
-		for _, o := range former {
+		for _, o := range former.Objects {
 			if !declared[o.ID] {
 				declared[o.ID] = true
 				d.Former = append(d.Former, o)
@@ -65,19 +67,6 @@ func (c *Cluster) Declared(ctx context.Context, key release.Key) (*Declared, err
 		}
 	}
 	return d, nil
-}
-
-func (c *Cluster) resolve(details *release.Details) (objects, unknown []manifest.Object, err error) {
-	set, err := manifest.Parse(details.Manifest)
-	if err != nil {
-		return nil, nil, fmt.Errorf("the manifest of revision %d of release %s does not parse: %w", details.Revision,
-			details.Key, err)
-	}
-	objects, unknown, err = set.Resolve(manifest.Release(details.Key), c.Scope())
-	if err != nil {
-		return nil, nil, fmt.Errorf("revision %d of release %s: %w", details.Revision, details.Key, err)
-	}
-	return objects, unknown, nil
 }
 
 // Resource returns what the API server calls objects of a kind, as in "deployments".

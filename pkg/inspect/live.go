@@ -3,6 +3,7 @@ package inspect
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,6 +13,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/enforce"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/release"
 )
 
 // Scope is part of Source.
@@ -79,4 +81,41 @@ func reasonOf(err error) string {
 		return string(reason)
 	}
 	return "no answer"
+}
+
+// Definition is part of Source.
+func (c *Cluster) Definition(ctx context.Context, gvk schema.GroupVersionKind) map[string]any {
+	kind, err := c.kinds.Get(gvk)
+	if err != nil {
+		return nil
+	}
+	name := kind.GVR.Resource + "." + gvk.Group
+	definition, err := c.Dynamic.Resource(definitionsGVR).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil // who may not read it sees lists compared as a whole
+	}
+	return definition.Object
+}
+
+var definitionsGVR = schema.GroupVersionResource{
+	Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
+}
+
+// Declares is part of Source.
+func (c *Cluster) Declares(ctx context.Context, other release.Key, id manifest.ID) bool {
+	record, err := c.Find(ctx, other, 0)
+	if err != nil || record.Status == release.StatusUninstalled {
+		return false
+	}
+	details, err := c.Read(ctx, record)
+	if err != nil {
+		return false
+	}
+	declared, err := read(details, c.Scope())
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(slices.Concat(declared.Objects, declared.Unknown), func(o manifest.Object) bool {
+		return o.ID == id
+	})
 }

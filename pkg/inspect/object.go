@@ -4,18 +4,28 @@ import (
 	"context"
 	"errors"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/enforce"
+	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
-	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/release"
 )
 
+// answer is what a comparison found out about one object.
+type answer struct {
+	difference *Difference // nil for none
+	// left says why the object is left alone; empty when it is not.
+	left string
+	// local says why there was no dry run; empty when there was one, or none was needed.
+	local string
+}
+
 // object compares one object and records the result.
-func (c *comparer) object(ctx context.Context, o manifest.Object, replicas *lock.Range) {
-	difference, left, local, err := c.compare(ctx, o, replicas)
+func (c *comparer) object(ctx context.Context, o *judge.Object) {
+	found, err := c.compare(ctx, o)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.done++
@@ -27,107 +37,131 @@ func (c *comparer) object(ctx context.Context, o manifest.Object, replicas *lock
 		return
 	}
 	c.Compared++
-	if local != "" {
-		c.Local = local
+	if found.local != "" {
+		c.Local = found.local
 	}
-	if left != "" {
-		c.Left = append(c.Left, o.ID.String()+": "+left)
+	if found.left != "" {
+		c.Left = append(c.Left, o.ID.String()+": "+found.left)
 	}
-	if difference != nil {
-		c.differs(difference)
+	if found.difference != nil {
+		c.differs(found.difference)
 	}
 }
 
-func (c *comparer) compare(
-	ctx context.Context, o manifest.Object, replicas *lock.Range,
-) (d *Difference, left, local string, err error) {
+func (c *comparer) compare(ctx context.Context, o *judge.Object) (found answer, err error) {
 	for range attempts {
-		if d, left, local, err = c.compareOnce(ctx, o, replicas); !errors.Is(err, errChanged) {
+		if found, err = c.compareOnce(ctx, o); !errors.Is(err, errChanged) {
 			break
 		}
 	}
-	return d, left, local, err
+	return found, err
 }
 
-func (c *comparer) compareOnce(
-	ctx context.Context, o manifest.Object, replicas *lock.Range,
-) (d *Difference, left, local string, err error) {
-	matcher := c.options.Rules.For(o)
-	if matcher.Whole() {
-		return nil, "an ignore rule of the HelmRelease exempts it", "", nil
-	}
-	if reserved := (lock.Own{}).Reserved(o); reserved != "" {
-		return nil, reserved, "", nil
-	}
+func (c *comparer) compareOnce(ctx context.Context, o *judge.Object) (answer, error) {
 	target := &lock.Object{
-		ID: o.ID, Kind: &lock.Kind{GVK: o.GVK, Namespaced: o.ID.Namespace != ""}, Keep: o.Keep, Replicas: replicas,
-		Scalable: lock.Scalable(o),
-		Account:  c.options.Account,
+		ID: o.ID, Kind: &lock.Kind{GVK: o.GVK, Namespaced: o.ID.Namespace != ""}, Keep: o.Keep,
+		Account: c.options.Account,
 	}
 	live, err := c.source.Look(ctx, target)
 	if err != nil {
-		return nil, "", "", err
+		return answer{}, err
 	}
 	c.secrets.add(live)
-	if live == nil {
-		if o.ID.Group == "batch" && o.ID.Kind == "Job" {
-			return nil, "it is gone, and a Job that has run is not run again", "", nil
-		}
-		return &Difference{ID: o.ID, State: StateMissing, Want: o.Content}, "", "", nil
+	in := c.input(ctx, o, live)
+	found := judge.Judge(in)
+	if found.State != judge.Unclear {
+		return c.answer(ctx, in, found), nil
 	}
-	if d = deletionOf(live, o.ID); d != nil {
-		o.Content = drift.WithoutDoneFinalizers(o.Content, live)
-		d.Want, d.Have = live.Object, live.Object
-	}
-	var chosen func([]string) bool
-	o.Content, chosen = c.autoscaled(ctx, o, live, replicas)
-	owner := drift.ManagedBy(live.GetManagedFields())
-	if !owner.Known && c.serverSide {
-		owner.Operation = metav1.ManagedFieldsOperationApply
-	}
-	options := drift.Options{Schema: c.schemas.For(o.GVK), Strict: c.strict(live, owner, matcher)}
-	ignored := matcher.Bind(drift.NewOwnership(live.GetManagedFields(), o.Content, live.Object))
-	options.Ignore = either(ignored, chosen)
-	found := drift.Compare(o.Content, live.Object, options)
-	if len(found.Changes) == 0 {
-		return d, "", "", nil
-	}
-	want := found.Target
 	after, local, err := c.source.Settle(ctx, &enforce.Revert{
-		Object: target, Desired: o.Content, Live: live, Target: found.Target, RemovesForeign: found.RemovesForeign,
-		Owner:   owner,
-		Options: options, Owned: owner.Applied(live.GetManagedFields(), o.Content, live.Object),
+		Object: target, Desired: found.Desired, Live: live, Target: found.Target,
+		RemovesForeign: found.RemovesForeign, Owner: found.Owner, Options: found.Options, Owned: in.Owned(found),
 	})
 	if err != nil {
-		return nil, "", "", err
+		return answer{}, err
 	}
 	if after != nil {
-		// What is different even after the release was applied is the form that the API server gives to it.
-		learning := options
-		learning.Strict = c.strict(after, owner, matcher)
-		options.Accepted = drift.Learn(o.Content, after.Object, learning)
-		found = drift.Compare(o.Content, live.Object, options)
-		if len(found.Changes) == 0 {
-			return d, "", "", nil
+		found = in.Settle(found, after)
+	}
+	a := c.answer(ctx, in, found)
+	if a.difference != nil {
+		a.local = local
+		if after != nil && len(a.difference.Changes) > 0 {
+			a.difference.Want = after.Object
 		}
-		want = after.Object
 	}
-	if d == nil {
-		d = &Difference{ID: o.ID, State: StateModified}
-	}
-	d.Want, d.Have = want, live.Object
-	for i, change := range found.Changes {
-		author := drift.Attribute(live.GetManagedFields(), o.Content, live.Object, found.Changes[i:i+1], owner)
-		d.Changes = append(d.Changes, Change{Change: change, Author: author})
-	}
-	return d, "", local, nil
+	return a, nil
 }
 
-// deletionOf returns the difference of an object whose deletion is pending, without its content; nil for any other.
-func deletionOf(live *unstructured.Unstructured, id manifest.ID) *Difference {
-	note := drift.DescribeDeletion(live)
-	if note == "" {
-		return nil
+// input returns what the judgement of an object depends on.
+func (c *comparer) input(ctx context.Context, o *judge.Object, live *unstructured.Unstructured) judge.Input {
+	in := judge.Input{
+		ID: o.ID, Release: c.Release.Key, Desired: o.Content, Live: live, Schema: c.schemaOf(ctx, o.GVK),
+		Rules: o.Rules, Strict: c.options.Strict, ServerSide: c.Release.ApplyMethod == release.ApplyMethodServerSide,
+		Scalable: o.Scalable, Replicas: o.Replicas, First: true,
 	}
-	return &Difference{ID: id, State: StateDeleting, Note: note}
+	if live == nil || !o.Scalable || !replicasDiffer(o.Content, live.Object) {
+		return in // no autoscaler matters
+	}
+	var scalers judge.Autoscalers
+	for _, autoscaler := range c.source.Autoscalers(ctx, o.ID.Namespace) {
+		scalers.Set(autoscaler)
+	}
+	in.LiveRange, in.Wanted = scalers.Range(o.ID), scalers.Wanted(o.ID)
+	return in
+}
+
+func replicasDiffer(a, b map[string]any) bool {
+	x, _, errX := unstructured.NestedInt64(a, "spec", "replicas")
+	y, _, errY := unstructured.NestedInt64(b, "spec", "replicas")
+	return errX != nil || errY != nil || x != y
+}
+
+// schemaOf returns how objects of a kind are compared.
+func (c *comparer) schemaOf(ctx context.Context, gvk schema.GroupVersionKind) drift.Schema {
+	if c.schemas.Knows(gvk) {
+		return c.schemas.For(gvk)
+	}
+	c.mu.Lock()
+	known, found := c.custom[gvk]
+	c.mu.Unlock()
+	if found {
+		return known
+	}
+	compiled, err := c.schemas.ForDefinition(c.source.Definition(ctx, gvk), gvk.Version)
+	if err != nil {
+		compiled = c.schemas.For(gvk)
+	}
+	c.mu.Lock()
+	c.custom[gvk] = compiled
+	c.mu.Unlock()
+	return compiled
+}
+
+// answer says what a judgement means for who asked.
+func (c *comparer) answer(ctx context.Context, in judge.Input, found judge.Result) answer {
+	switch found.State {
+	case judge.InSync:
+		return answer{}
+	case judge.NotRecreated:
+		return answer{left: found.Why}
+	case judge.Missing:
+		return answer{difference: &Difference{ID: in.ID, State: StateMissing, Want: found.Desired}}
+	case judge.BeingDeleted:
+		return answer{difference: &Difference{
+			ID: in.ID, State: StateDeleting, Note: found.Deletion, Want: in.Live.Object, Have: in.Live.Object,
+		}}
+	}
+	if other := found.Claimant; other != (release.Key{}) && c.source.Declares(ctx, other, in.ID) {
+		return answer{left: "it belongs to Helm release " + other.String() + ", whose manifest declares it too"}
+	}
+	d := &Difference{ID: in.ID, State: StateModified, Want: found.Target, Have: in.Live.Object}
+	if found.Deletion != "" {
+		d.State, d.Note = StateDeleting, found.Deletion
+	}
+	for i, change := range found.Changes {
+		author := drift.Attribute(in.Live.GetManagedFields(), found.Desired, in.Live.Object, found.Changes[i:i+1],
+			found.Owner)
+		d.Changes = append(d.Changes, Change{Change: change, Author: author})
+	}
+	return answer{difference: d}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/enforce"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/release"
 )
 
 // Dump is a Source of objects that were saved before, so that no cluster is needed. What it lacks counts as missing.
@@ -92,3 +93,18 @@ func (d *Dump) Autoscalers(_ context.Context, namespace string) []*unstructured.
 	}
 	return autoscalers
 }
+
+// Definition is part of Source.
+func (d *Dump) Definition(_ context.Context, gvk schema.GroupVersionKind) map[string]any {
+	for id, object := range d.objects {
+		group, _, _ := unstructured.NestedString(object.Object, "spec", "group")
+		kind, _, _ := unstructured.NestedString(object.Object, "spec", "names", "kind")
+		if id.Kind == "CustomResourceDefinition" && group == gvk.Group && kind == gvk.Kind {
+			return object.Object
+		}
+	}
+	return nil
+}
+
+// Declares is part of Source: the records of other releases are not there.
+func (d *Dump) Declares(context.Context, release.Key, manifest.ID) bool { return false }

@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
-	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
@@ -92,22 +91,5 @@ func TestDecide(t *testing.T) {
 				t.Errorf("decision %+v", d)
 			}
 		})
-	}
-}
-
-func TestAutoscaledObjectsNamesTheTargetsOfAutoscalers(t *testing.T) {
-	hpa := manifest.Object{ID: manifest.ID{Group: "autoscaling", Kind: "HorizontalPodAutoscaler", Namespace: "apps",
-		Name: "web"},
-		Content: map[string]any{"spec": map[string]any{"minReplicas": int64(2), "maxReplicas": int64(5),
-			"scaleTargetRef": map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}}}
-	scaled := AutoscaledObjects([]manifest.Object{hpa})
-	r := scaled[manifest.ID{Group: "apps", Kind: "Deployment", Namespace: "apps", Name: "web"}]
-	for n, want := range map[int64]bool{1: false, 2: true, 5: true, 6: false} {
-		if r.Contains(n) != want {
-			t.Errorf("%d replicas: within is %v", n, !want)
-		}
-	}
-	if (*Range)(nil).Contains(1) {
-		t.Error("no range contains something")
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
@@ -89,7 +90,7 @@ func locked(tb testing.TB, schemas *drift.Schemas, releases, each int) *lock.Tab
 			kind := kinds.Share(lock.Kind{GVK: o.GVK, GVR: gvr, Namespaced: true, Schema: schemas.For(o.GVK)})
 			o.ID.Group, o.ID.Kind = kind.GVK.Group, kind.GVK.Kind
 			objects = append(objects, &lock.Object{ID: o.ID, Kind: kind, Desired: lock.Pack(desired),
-				Scalable: lock.Scalable(o)})
+				Scalable: judge.Scalable(o)})
 		}
 		l := lock.New(&lock.Lock{Key: "system/" + key.Name, Release: key}, objects)
 		table.Put(l)

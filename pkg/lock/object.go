@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/rules"
 )
@@ -33,7 +34,7 @@ type Object struct {
 	// Scalable is set when the manifest declares a number of replicas.
 	Scalable bool
 	// Replicas is the range within which an autoscaler of the same release may set the replica count; nil for none.
-	Replicas *Range
+	Replicas *judge.Range
 	// Rules are the ignore rules that the object is a target of; nil for none.
 	Rules *rules.Matcher
 	// Account is the user in whose name the object is written; empty for the operator itself.

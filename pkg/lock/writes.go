@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
@@ -176,13 +175,3 @@ func (s *Writes) drop(r *releaseWrites, w *Write) {
 		delete(s.releases, w.Record.Key)
 	}
 }
-
-// holdsData are kinds with whose objects go data, or many other objects.
-var holdsData = map[schema.GroupKind]bool{
-	{Kind: "Namespace"}: true, {Kind: "PersistentVolume"}: true, {Kind: "PersistentVolumeClaim"}: true,
-	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}: true,
-}
-
-// HoldsData reports whether objects of a kind are never deleted by the operator: with them go data, or many other
-// objects. Helm would delete them, but an attempt on Helm's behalf is not worth the risk.
-func HoldsData(kind schema.GroupKind) bool { return holdsData[kind] }

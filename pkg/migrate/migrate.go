@@ -15,6 +15,7 @@ import (
 
 	"github.com/rancher/helm-locker/pkg/enforce"
 	"github.com/rancher/helm-locker/pkg/inspect"
+	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
@@ -72,15 +73,11 @@ func Look(ctx context.Context, c *inspect.Cluster, key release.Key) (*Plan, erro
 	if err != nil {
 		return nil, err
 	}
-	set, err := manifest.Parse(details.Manifest)
-	if err != nil {
-		return nil, fmt.Errorf("the manifest of revision %d of release %s does not parse: %w", record.Revision, key,
-			err)
-	}
-	declared, _, err := set.Resolve(manifest.Release(details.Key), c.Scope())
+	read, err := judge.Read(details.Manifest, manifest.Release(details.Key), c.Scope())
 	if err != nil {
 		return nil, fmt.Errorf("revision %d of release %s: %w", record.Revision, key, err)
 	}
+	declared := read.Objects
 	p := &Plan{
 		Key: key, Revision: record.Revision, Declared: len(declared), record: record,
 		serverSide: details.ApplyMethod == release.ApplyMethodServerSide,

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/manifest"
 )
 
@@ -28,7 +28,7 @@ type Autoscalers struct {
 	client  dynamic.ResourceInterface
 	log     logrus.FieldLogger
 	changed func([]manifest.ID)
-	known   lock.Autoscalers
+	known   judge.Autoscalers
 
 	mu      sync.Mutex
 	ctx     context.Context // of Start; nil before
@@ -111,7 +111,7 @@ func (a *Autoscalers) acquire(owner string) *feed {
 }
 
 // Range returns the range within which a live autoscaler may scale an object; nil for none.
-func (a *Autoscalers) Range(target manifest.ID) *lock.Range { return a.known.Range(target) }
+func (a *Autoscalers) Range(target manifest.ID) *judge.Range { return a.known.Range(target) }
 
 // Wanted returns how many replicas that autoscaler wanted last; zero when that is not known.
 func (a *Autoscalers) Wanted(target manifest.ID) int64 { return a.known.Wanted(target) }

@@ -142,7 +142,7 @@ func TestDiffRevisionsAndManyReleases(t *testing.T) {
 	)
 	w.app(
 		"diff",
-	).says(1, "the manifest of revision 1 of release APPS/broken does not parse, so nothing is compared: document 1, line 1",
+	).says(1, "the manifest of revision 1 of release APPS/broken does not parse: document 1, line 1",
 		"note: release APPS/gone is left out: no revision of it is deployed (the newest, 1, is uninstalled)\n",
 		"Unknown.example.org x: the cluster does not serve this kind: its CustomResourceDefinition is gone",
 		"release APPS/shop, revision 2: ")

@@ -97,8 +97,8 @@ func tenantsApart() []mutant {
 		},
 		{
 			promise: "I5", what: "dry runs at a relock are made one after the other",
-			edit: edit{drift, `			rm.act(ctx, l, []*verdict{v})
-		})`, `			rm.act(ctx, l, []*verdict{v})
+			edit: edit{drift, `			rm.act(ctx, l, []*result{v})
+		})`, `			rm.act(ctx, l, []*result{v})
 		})
 		running.Wait()`},
 			pkg: integration, run: "TestI5_RelockRevertsEachObjectAsSoonAsItIsJudged",

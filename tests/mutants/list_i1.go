@@ -129,8 +129,8 @@ func neverRevertHelm() []mutant {
 		},
 		{
 			promise: "I1", what: "a claim that was created again is taken back",
-			edit: edit{confirm, `	case lock.HoldsData(w.Object.ID.GroupKind()):`,
-				`	case lock.HoldsData(w.Object.ID.GroupKind()) && lost:`},
+			edit: edit{confirm, `	case judge.HoldsData(w.Object.ID.GroupKind()):`,
+				`	case judge.HoldsData(w.Object.ID.GroupKind()) && lost:`},
 			pkg: order, run: "TestI1_WhatHoldsDataIsNeverTakenBack",
 		},
 		{

@@ -102,13 +102,13 @@ func neverDelete() []mutant {
 		},
 		{
 			promise: "I2", what: "a leftover that another release has taken over is deleted",
-			edit: edit{"pkg/controller/pruning.go", ` || claimedBy(live) != l.As {`, ` {`},
+			edit: edit{"pkg/controller/pruning.go", ` || judge.ClaimedBy(live) != l.As {`, ` {`},
 			pkg:  integration, run: "TestI2_LeftoversOfEarlierRevisionsArePruned",
 		},
 		{
 			promise: "I2", what: "leftovers that hold data are deleted",
-			edit: edit{"pkg/controller/pruning.go", `	case lock.HoldsData(o.ID.GroupKind()):`,
-				`	case lock.HoldsData(o.ID.GroupKind()) && l.Closed():`},
+			edit: edit{"pkg/controller/pruning.go", `	case judge.HoldsData(o.ID.GroupKind()):`,
+				`	case judge.HoldsData(o.ID.GroupKind()) && l.Closed():`},
 			pkg: integration, run: "TestI2_LeftoversOfEarlierRevisionsArePruned",
 		},
 		{

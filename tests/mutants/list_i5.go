@@ -48,8 +48,9 @@ func noDriftLost() []mutant {
 		{
 			promise: "I5", what: "what an object is like at the first look is taken for the form that the API server " +
 				"gave it",
-			edit: edit{"pkg/controller/judge.go", `	if rm.hasher.Digest(after.Object) != v.Digest {`,
-				`	if after == nil {`},
+			edit: edit{"pkg/judge/judge.go", `	r.found(drift.Compare(r.Desired, in.Live.Object, compared))`,
+				`	_ = compared
+	r.found(drift.Result{})`},
 			pkg: integration, run: "TestI5_DriftWhileTheOperatorIsDown",
 		},
 		{
@@ -69,12 +70,12 @@ func noDriftLost() []mutant {
 		},
 		{
 			promise: "I5", what: "a Job that lost Helm's label is taken for one that is gone",
-			edit: edit{sink, `l.Detect || mayHaveRun(id)`, `l.Detect`},
+			edit: edit{sink, `l.Detect || judge.MayHaveRun(id)`, `l.Detect`},
 			pkg:  integration, run: "TestI5_LostLabelIsNotTakenForADeletion",
 		},
 		{
 			promise: "I5", what: "in mode Detect an object that lost Helm's label is reported as deleted",
-			edit: edit{sink, `l.Detect || mayHaveRun(id)`, `mayHaveRun(id)`},
+			edit: edit{sink, `l.Detect || judge.MayHaveRun(id)`, `judge.MayHaveRun(id)`},
 			pkg:  integration, run: "TestI5_LostLabelIsReportedAsSuchInModeDetect",
 		},
 		{

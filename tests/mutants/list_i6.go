@@ -9,8 +9,8 @@ func noWriteLoops() []mutant {
 		{
 			promise: "I6", what: "an object that differs at the first look is written without asking what a write " +
 				"would change",
-			edit: edit{"pkg/controller/remediation.go", `		if v.Live != nil && v.First && len(v.changes) > 0 {`,
-				`		if v.Live != nil && v.First && v.GVK.Kind == "" {`},
+			edit: edit{"pkg/controller/remediation.go", `		if v.found.State == judge.Unclear {`,
+				`		if v.found.State == judge.Unclear && v.GVK.Kind == "" {`},
 			pkg: integration, run: normalised,
 		},
 		{

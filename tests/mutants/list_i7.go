@@ -24,9 +24,11 @@ func secretsStaySecret() []mutant {
 		},
 		{
 			promise: "I7", what: "drifted content is logged at trace level",
-			edit: edit{judge, `	result := drift.Compare(desired, w.Live.Object, options)
-`, `	result := drift.Compare(desired, w.Live.Object, options)
-	rm.Log.WithField("live", w.Live.Object["data"]).Debug("judged")
+			edit: edit{judge, `	v.found = judge.Judge(v.in)
+`, `	v.found = judge.Judge(v.in)
+	if w.Live != nil {
+		rm.Log.WithField("live", w.Live.Object["data"]).Debug("judged")
+	}
 `},
 			pkg: integration, run: test,
 		},
@@ -38,8 +40,8 @@ func secretsStaySecret() []mutant {
 		},
 		{
 			promise: "I7", what: "status and events say what a field is now",
-			edit: edit{"pkg/controller/words.go", `		fmt.Fprintf(&b, "%s changed", drift.Describe(v.changes, 3))`,
-				`		fmt.Fprintf(&b, "%s changed: %v", drift.Describe(v.changes, 3), v.Live.Object["data"])`},
+			edit: edit{"pkg/controller/words.go", `		fmt.Fprintf(&b, "%s changed", drift.Describe(v.found.Changes, 3))`,
+				`		fmt.Fprintf(&b, "%s changed: %v", drift.Describe(v.found.Changes, 3), v.Live.Object["data"])`},
 			pkg: integration, run: test,
 		},
 		{
@@ -86,40 +88,40 @@ func secretsStaySecret() []mutant {
 
 // noExemption are the mutants of I8.
 func noExemption() []mutant {
-	const judge, owners, test = "pkg/controller/judge.go", "pkg/controller/owners.go",
+	const judge, owners, test = "pkg/judge/judge.go", "pkg/controller/owners.go",
 		"TestI8_LiveMetadataExemptsNothing"
 	exempt := func(condition string) edit {
-		return edit{judge, `	result := drift.Compare(desired, w.Live.Object, options)
+		return edit{judge, `	found := drift.Compare(desired, in.Live.Object, options)
 `, `	if ` + condition + ` {
-		return ended(w, lock.Outcome{Good: true, Digest: w.Digest, Version: w.Version, Baseline: w.Baseline})
+		return Result{State: InSync, Baseline: in.Baseline}
 	}
-	result := drift.Compare(desired, w.Live.Object, options)
+	found := drift.Compare(desired, in.Live.Object, options)
 `}
 	}
 	return []mutant{
 		{
 			promise: "I8", what: "the annotation that exempts an object counts on live objects",
-			edit: exempt(`w.Live.GetAnnotations()[v1alpha1.LockAnnotation] == v1alpha1.LockDisabled`),
+			edit: exempt(`in.Live.GetAnnotations()["helmreleases.cattle.io/lock"] == "disabled"`),
 			pkg:  integration, run: test,
 		},
 		{
 			promise: "I8", what: "resource-policy keep on a live object exempts it",
-			edit: exempt(`w.Live.GetAnnotations()["helm.sh/resource-policy"] == "keep"`), pkg: integration, run: test,
+			edit: exempt(`in.Live.GetAnnotations()["helm.sh/resource-policy"] == "keep"`), pkg: integration, run: test,
 		},
 		{
 			promise: "I8", what: "an object that says it is another release's is left alone",
 			edit: edit{owners, `	case !found:
-		return rm.unclaimed(l, verdicts)
+		return rm.unclaimed(l, results)
 `, `	case !found:
 		return nil
 `}, pkg: integration, run: test,
 		},
 		{
 			promise: "I8", what: "a live annotation opts an object out",
-			edit: edit{judge, `	if w.Live.GetDeletionTimestamp() != nil {`, `	if w.Live.GetAnnotations()[v1alpha1.LockAnnotation] != "" {
-		return ended(w, lock.Outcome{Good: true, Digest: w.Digest, Version: w.Version})
+			edit: edit{judge, `	if in.Live.GetDeletionTimestamp() != nil {`, `	if in.Live.GetAnnotations()["helmreleases.cattle.io/lock"] != "" {
+		return Result{State: InSync}
 	}
-	if w.Live.GetDeletionTimestamp() != nil {`}, pkg: integration, run: "TestI8_OptOutCountsInTheManifestOnly",
+	if in.Live.GetDeletionTimestamp() != nil {`}, pkg: integration, run: "TestI8_OptOutCountsInTheManifestOnly",
 		},
 		{
 			promise: "I8", what: "an object that says it is the release's that does not declare it is left alone",
@@ -128,7 +130,7 @@ func noExemption() []mutant {
 		},
 		{
 			promise: "I8", what: "an object without Helm's label is taken for somebody else's",
-			edit: exempt(`w.Live.GetLabels()[manifest.ManagedByLabel] != manifest.ManagedByHelm`), pkg: integration,
+			edit: exempt(`in.Live.GetLabels()[manifest.ManagedByLabel] != manifest.ManagedByHelm`), pkg: integration,
 			run: test,
 		},
 	}

@@ -40,8 +40,8 @@ func allOrNothing() []mutant {
 		},
 		{
 			promise: "I9", what: "a manifest that does not parse counts as an empty one",
-			edit: edit{"pkg/controller/records.go", `	set, err := manifest.Parse(rel.Manifest)
-	if err != nil {`, `	set, err := manifest.Parse(rel.Manifest)
+			edit: edit{"pkg/judge/plan.go", `	set, err := manifest.Parse(text)
+	if err != nil {`, `	set, err := manifest.Parse(text)
 	if err != nil {
 		set, err = &manifest.Set{}, nil
 	}

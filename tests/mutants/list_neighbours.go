@@ -3,15 +3,15 @@ package main
 // neighbours are the mutants of the rules about what others do beside Helm and the operator: who deletes with a
 // finalizer, what the operator itself works with, autoscalers, and other tools that are built on Helm.
 func neighbours() []mutant {
-	const judge, deletion = "pkg/controller/judge.go", "pkg/controller/deletion.go"
+	const judge, deletion = "pkg/judge/judge.go", "pkg/controller/deletion.go"
 	return []mutant{
 		{
 			promise: "I5", what: "an object whose deletion is pending is not compared",
-			edit: edit{judge, `	if w.Live.GetDeletionTimestamp() != nil {
-`, `	if w.Live.GetDeletionTimestamp() != nil {
-		return ended(w, lock.Outcome{Problem: pendingDeletion(w, w.Live)})
+			edit: edit{judge, `	if in.Live.GetDeletionTimestamp() != nil {
+`, `	if in.Live.GetDeletionTimestamp() != nil {
+		return Result{State: BeingDeleted, Deletion: drift.DescribeDeletion(in.Live)}
 	}
-	if w.Live.GetDeletionTimestamp() != nil {
+	if in.Live.GetDeletionTimestamp() != nil {
 `}, pkg: integration, run: "TestDeletion_ContentIsProtectedWhileItIsPending",
 		},
 		{
@@ -22,51 +22,51 @@ func neighbours() []mutant {
 		},
 		{
 			promise: "I5", what: "a declared finalizer is added to an object that is being deleted",
-			edit: edit{judge, `		desired = drift.WithoutDoneFinalizers(desired, w.Live)`,
+			edit: edit{judge, `		desired = drift.WithoutDoneFinalizers(desired, in.Live)`,
 				`		_ = drift.WithoutDoneFinalizers`},
 			pkg: integration, run: "TestDeletion_FinalizerOfTheManifestMayEnd",
 		},
 		{
 			promise: "I2", what: "the deletion of a volume claim is completed",
-			edit: edit{deletion, `!= nil && lock.HoldsData(w.ID.GroupKind())`,
-				`!= nil && !lock.HoldsData(w.ID.GroupKind())`},
+			edit: edit{"pkg/judge/deletion.go", `!= nil && HoldsData(in.ID.GroupKind())`,
+				`!= nil && !HoldsData(in.ID.GroupKind())`},
 			pkg: integration, run: "TestDeletion_Strict",
 		},
 		{
 			promise: "I2", what: "an object whose deletion is pending is replaced",
-			edit: edit{"pkg/controller/replace.go", ` && v.deletion == ""`, ``},
+			edit: edit{"pkg/controller/replace.go", ` && v.found.Deletion == ""`, ``},
 			pkg:  integration, run: "TestDeletion_PendingBeforeTheLock",
 		},
 		{
 			promise: "I5", what: "a manifest may declare the operator's Lease",
-			edit: edit{"pkg/controller/loader.go", `	case reserved != "":`, `	case reserved == "never":`},
+			edit: edit{"pkg/judge/plan.go", `	case reserved != "":`, `	case reserved == "never":`},
 			pkg:  integration, run: "TestOwnObjects_AreNobodysTrackedObjects",
 		},
 		{
 			promise: "I5", what: "the Lease of a shard is tracked",
-			edit: edit{"pkg/lock/own.go", ` || strings.HasPrefix(id.Name, own.Name+"-")`, ``},
-			pkg:  lock, run: "TestReserved",
+			edit: edit{"pkg/judge/own.go", ` || strings.HasPrefix(id.Name, own.Name+"-")`, ``},
+			pkg:  "./pkg/judge", run: "TestReserved",
 		},
 		{
 			promise: "I6", what: "scaling outside of an autoscaler's range falls to the manifest's number",
-			edit: edit{"pkg/controller/replicas.go", ` || r.Min > r.Max {`, ` || r.Min <= r.Max {`},
+			edit: edit{"pkg/judge/replicas.go", ` || r.Min > r.Max {`, ` || r.Min <= r.Max {`},
 			pkg:  integration, run: "TestAutoscaler_OutsideOfTheRange",
 		},
 		{
 			promise: "I6", what: "a Deployment comes back with the manifest's number of replicas and not the " +
 				"autoscaler's",
-			edit: edit{"pkg/controller/replicas.go", `w.Chosen == nil || !r.Contains(*w.Chosen)`,
-				`w.Chosen == nil || r.Contains(*w.Chosen)`},
+			edit: edit{"pkg/judge/replicas.go", `in.Chosen == nil || !r.Contains(*in.Chosen)`,
+				`in.Chosen == nil || r.Contains(*in.Chosen)`},
 			pkg: integration, run: "TestAutoscaler_OutsideOfTheRange",
 		},
 		{
 			promise: "I6", what: "replicas go back below what the autoscaler wants",
-			edit: edit{"pkg/lock/autoscale.go", `max(n, wanted, r.Min)`, `max(n, r.Min)`},
-			pkg:  lock, run: "TestWithinTheRange",
+			edit: edit{"pkg/judge/autoscale.go", `max(n, wanted, r.Min)`, `max(n, r.Min)`},
+			pkg:  "./pkg/judge", run: "TestWithinTheRange",
 		},
 		{
 			promise: "I6", what: "scope Strict takes undeclared replicas away from an autoscaler",
-			edit: edit{"pkg/controller/replicas.go", `		return rm.autoscaler(w) != nil`, `		return false`},
+			edit: edit{"pkg/judge/replicas.go", `		return in.autoscaler() != nil`, `		return false`},
 			pkg:  integration, run: "TestAutoscaler_UndeclaredReplicasInStrict",
 		},
 		{
@@ -104,8 +104,8 @@ func neighbours() []mutant {
 		},
 		{
 			promise: "I4", what: "objects without a namespace go to that of the record",
-			edit: edit{"pkg/controller/records.go", `set.Resolve(manifest.Release(rel.Key)`,
-				`set.Resolve(manifest.Release(rec.Key)`},
+			edit: edit{"pkg/controller/records.go", `manifest.Release(rel.Key)`,
+				`manifest.Release(rec.Key)`},
 			pkg: integration, run: "TestStoredElsewhere_IsLocked",
 		},
 		{

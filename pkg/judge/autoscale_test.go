@@ -1,4 +1,4 @@
-package lock
+package judge
 
 import (
 	"testing"
@@ -148,5 +148,22 @@ func TestWithReplicasLeavesTheDesiredStateAlone(t *testing.T) {
 	if got["replicas"] != int64(7) || got["paused"] != true ||
 		desired["spec"].(map[string]any)["replicas"] != int64(2) {
 		t.Errorf("got %v from %v", got, desired)
+	}
+}
+
+func TestAutoscaledObjectsNamesTheTargetsOfAutoscalers(t *testing.T) {
+	hpa := manifest.Object{ID: manifest.ID{Group: "autoscaling", Kind: "HorizontalPodAutoscaler", Namespace: "apps",
+		Name: "web"},
+		Content: map[string]any{"spec": map[string]any{"minReplicas": int64(2), "maxReplicas": int64(5),
+			"scaleTargetRef": map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}}}
+	scaled := AutoscaledObjects([]manifest.Object{hpa})
+	r := scaled[manifest.ID{Group: "apps", Kind: "Deployment", Namespace: "apps", Name: "web"}]
+	for n, want := range map[int64]bool{1: false, 2: true, 5: true, 6: false} {
+		if r.Contains(n) != want {
+			t.Errorf("%d replicas: within is %v", n, !want)
+		}
+	}
+	if (*Range)(nil).Contains(1) {
+		t.Error("no range contains something")
 	}
 }

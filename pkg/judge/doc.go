@@ -1,0 +1,9 @@
+// Package judge answers one question in one place: what is this object, compared with what Helm deployed? The operator,
+// the commands and the page gather the input (what the manifest declares, what exists, the rules of the HelmRelease,
+// what was learnt) and act on the result.
+//
+// Read and Plan make a manifest into objects to judge; Judge compares one of them with what exists. What a lock leaves
+// to others is a rule of coexistence, and each has a file of its own: caBundles and aggregated ClusterRoles
+// (coexist.go), the operator's own objects (own.go), autoscalers (autoscale.go, replicas.go), Jobs (jobs.go), pending
+// deletions (deletion.go).
+package judge

@@ -1,0 +1,235 @@
+package judge
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/rules"
+)
+
+// Input is all that a judgement depends on.
+type Input struct {
+	ID      manifest.ID
+	Release release.Key // the release that the object belongs to
+	Desired map[string]any
+	// Live is the object as it exists; nil when it does not. Last is then its last known state; nil when unknown.
+	Live, Last *unstructured.Unstructured
+
+	Schema drift.Schema
+	Rules  *rules.Matcher
+	// Strict is set in scope Strict.
+	Strict bool
+	// ServerSide is set when Helm applied the release by server-side apply.
+	ServerSide bool
+
+	// Scalable and Replicas are those of the Object. LiveRange is the range of a live autoscaler, nil for none, and
+	// Wanted what it wanted last, zero when unknown. Chosen is the last number of replicas that was seen within the
+	// range; nil for none.
+	Scalable  bool
+	Replicas  *Range
+	LiveRange *Range
+	Wanted    int64
+	Chosen    *int64
+
+	// First is set when the object was not judged before. Baseline and Owner are what was learnt when it was.
+	First    bool
+	Baseline drift.Baseline
+	Owner    drift.Owner
+}
+
+// State is what an object is, compared with what Helm deployed.
+type State string
+
+const (
+	// InSync says that the object is as declared, or in the form that the API server gives to that.
+	InSync State = "InSync"
+	// BeingDeleted says that the content is as declared, and that the deletion of the object is pending.
+	BeingDeleted State = "BeingDeleted"
+	// Unclear says that the differences may be only the form that the API server gives to what Helm applied. A dry run
+	// of the revert tells: see Settle.
+	Unclear State = "Unclear"
+	// Drifted says that the object was changed.
+	Drifted State = "Drifted"
+	// Missing says that the object does not exist, and is to be created.
+	Missing State = "Missing"
+	// NotRecreated says that the object does not exist, and stays away; Result.Why says why.
+	NotRecreated State = "NotRecreated"
+)
+
+// Result is the answer to one Input.
+type Result struct {
+	State State
+	// Why is set for NotRecreated.
+	Why string
+	// Claimant is the other release that the object says it belongs to; zero for none. If the newest record of that
+	// release declares the object, the object is left alone.
+	Claimant release.Key
+	// Deletion describes a pending deletion; empty for none.
+	Deletion string
+	// Changes are the departures from the desired state; none but for Unclear and Drifted.
+	Changes []drift.Change
+	// Desired is what to restore: the input's, but for what an autoscaler chose and finalizers that are done.
+	Desired map[string]any
+	// Target and RemovesForeign are those of drift.Result.
+	Target         map[string]any
+	RemovesForeign bool
+	// Options are the rules of the comparison.
+	Options drift.Options
+	// Owner is Helm's field manager on the object.
+	Owner drift.Owner
+	// Baseline is what is normal for the object, and Chosen the number of its replicas, if an autoscaler may choose
+	// it.
+	Baseline drift.Baseline
+	Chosen   *int64
+}
+
+// Judge compares an object with what Helm deployed.
+func Judge(in Input) Result {
+	if in.Live == nil {
+		return in.absent()
+	}
+	desired := in.Desired
+	if in.Live.GetDeletionTimestamp() != nil {
+		desired = drift.WithoutDoneFinalizers(desired, in.Live)
+	}
+	desired = in.rescaled(desired)
+	options := drift.Options{
+		Schema: in.Schema, Accepted: in.Baseline, Ignore: in.Ignore(desired), Strict: in.strict(in.Live),
+	}
+	found := drift.Compare(desired, in.Live.Object, options)
+	r := Result{
+		Desired: desired, Options: options, Claimant: in.claimant(), Deletion: drift.DescribeDeletion(in.Live),
+		Owner: in.owner(in.Live, found.Changes), Baseline: in.Baseline, Chosen: in.ChosenIn(in.Live),
+	}
+	r.found(found)
+	switch {
+	case r.State == Drifted && in.First:
+		r.State = Unclear
+	case r.State != Drifted && in.First && drift.DeclaresNull(desired):
+		r.Baseline = drift.Learn(desired, in.Live.Object, options)
+	}
+	return r
+}
+
+// found takes over what a comparison found.
+func (r *Result) found(found drift.Result) {
+	r.Changes, r.Target, r.RemovesForeign = found.Changes, found.Target, found.RemovesForeign
+	switch {
+	case len(found.Changes) > 0:
+		r.State = Drifted
+	case r.Deletion != "":
+		r.State = BeingDeleted
+	default:
+		r.State = InSync
+	}
+}
+
+// Settle returns what an Unclear result is, given what the API server would make of the object if it were reverted now.
+// What is different even then is the form that the API server gives to what Helm applied.
+func (in Input) Settle(r Result, after *unstructured.Unstructured) Result {
+	learning := r.Options
+	learning.Strict = in.strict(after)
+	compared := r.Options
+	compared.Accepted = drift.Learn(r.Desired, after.Object, learning)
+	r.found(drift.Compare(r.Desired, in.Live.Object, compared))
+	if r.State != Drifted {
+		r.Baseline = drift.Learn(r.Desired, in.Live.Object, r.Options)
+	}
+	return r
+}
+
+// Restored returns what is normal for an object once it is as done, the answer to its revert.
+func (in Input) Restored(r Result, done *unstructured.Unstructured) drift.Baseline {
+	options := r.Options
+	options.Schema, options.Accepted, options.Strict = in.Schema, nil, nil
+	if in.Live != nil {
+		options.Strict = in.strict(done)
+	}
+	return drift.Learn(r.Desired, done.Object, options)
+}
+
+func (in *Input) absent() Result {
+	if why := ranAlready(in.ID, in.Desired, in.Last); why != "" {
+		return Result{State: NotRecreated, Why: why}
+	}
+	return Result{State: Missing, Desired: in.recreatedScaled(in.Desired), Owner: in.owner(in.Last, nil)}
+}
+
+func (in *Input) strict(live *unstructured.Unstructured) *drift.Strict {
+	if !in.Strict {
+		return nil
+	}
+	return &drift.Strict{ManagedFields: live.GetManagedFields(), Helm: in.Owner, Keep: in.Rules.Keeps}
+}
+
+// Ignore returns what of the object is not compared: what the rules say, a number of replicas that an autoscaler chose,
+// and finalizers that must stay; nil for nothing.
+func (in *Input) Ignore(desired map[string]any) func(path []string) bool {
+	var ownership *drift.Ownership
+	if in.Rules.NeedsOwnership() {
+		ownership = drift.NewOwnership(in.Live.GetManagedFields(), desired, in.Live.Object)
+	}
+	ignored := in.Rules.Bind(ownership)
+	if in.keepsFinalizers() {
+		ignored = also(ignored, isFinalizer)
+	}
+	if in.autoscaled() {
+		ignored = also(ignored, isReplicas)
+	}
+	return ignored
+}
+
+// also returns a function that ignores what one of two does; a may be nil.
+func also(a, b func(path []string) bool) func(path []string) bool {
+	if a == nil {
+		return b
+	}
+	return func(path []string) bool { return a(path) || b(path) }
+}
+
+// owner returns Helm's field manager on the object. What was learnt while the object was as desired is trusted more
+// than what a drifted object says, whose ownership metadata may be what was tampered with.
+func (in *Input) owner(live *unstructured.Unstructured, changes []drift.Change) drift.Owner {
+	if in.Owner.Manager != "" && len(changes) > 0 {
+		return in.Owner
+	}
+	if live != nil {
+		if owner := drift.ManagedIn(live); owner.Known {
+			return owner
+		}
+	}
+	if in.Owner.Manager != "" {
+		return in.Owner
+	}
+	owner := drift.ManagedBy(nil)
+	if in.ServerSide {
+		owner.Operation = metav1.ManagedFieldsOperationApply
+	}
+	return owner
+}
+
+// Owned returns whether Helm's manager owns a field of the live object by server-side apply; nil where that does not
+// matter.
+func (in Input) Owned(r Result) func(path []string) bool {
+	return r.Owner.Applied(in.Live.GetManagedFields(), r.Desired, in.Live.Object)
+}
+
+// claimant returns the other release that the live object says it belongs to, the zero Key for none.
+func (in *Input) claimant() release.Key {
+	other := ClaimedBy(in.Live)
+	if other == in.Release || other.Name == "" || other.Namespace == "" {
+		return release.Key{}
+	}
+	return other
+}
+
+// ClaimedBy returns the release that an object says it belongs to.
+func ClaimedBy(obj metav1.Object) release.Key {
+	annotations := obj.GetAnnotations()
+	return release.Key{
+		Namespace: annotations[manifest.ReleaseNamespaceAnnotation], Name: annotations[manifest.ReleaseNameAnnotation],
+	}
+}

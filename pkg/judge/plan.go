@@ -1,0 +1,109 @@
+package judge
+
+import (
+	"fmt"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/rules"
+)
+
+// Manifest is what the manifest of a release declares.
+type Manifest struct {
+	Objects []manifest.Object
+	// Unknown are objects of kinds that the API server does not serve.
+	Unknown []manifest.Object
+	// Skipped are documents that declare no object to compare.
+	Skipped []manifest.Skipped
+}
+
+// InvalidError says that a manifest does not parse, so that nothing of it is compared or enforced.
+type InvalidError struct{ Err error }
+
+func (e *InvalidError) Error() string { return "the manifest does not parse: " + e.Err.Error() }
+
+// Unwrap returns what is wrong with the manifest.
+func (e *InvalidError) Unwrap() error { return e.Err }
+
+// Read parses the manifest of a release and resolves its objects. Scope tells which kinds live in namespaces. The error
+// is an *InvalidError when the manifest does not parse; any other comes from scope.
+func Read(text string, of manifest.Release, scope manifest.Scope) (*Manifest, error) {
+	set, err := manifest.Parse(text)
+	if err != nil {
+		return nil, &InvalidError{err}
+	}
+	objects, unknown, err := set.Resolve(of, scope)
+	if err != nil {
+		return nil, fmt.Errorf("resolve the objects of release %s/%s: %w", of.Namespace, of.Name, err)
+	}
+	return &Manifest{Objects: objects, Unknown: unknown, Skipped: set.Skipped}, nil
+}
+
+// Object is one object of a manifest to compare, without what its manifest leaves to others.
+type Object struct {
+	manifest.Object
+	// Rules are the ignore rules that the object is a target of; nil for none.
+	Rules *rules.Matcher
+	// Replicas is the range within which an autoscaler of the same release sets the replicas; nil for none.
+	Replicas *Range
+	// Scalable is set when the manifest declares a number of replicas.
+	Scalable bool
+}
+
+// Exempt is an object that is not compared at all, and why.
+type Exempt struct {
+	Object    manifest.Object
+	Exception v1alpha1.Exception
+}
+
+// Plan is what of a manifest is compared, and what is left to others.
+type Plan struct {
+	Objects []Object
+	Exempt  []Exempt
+	// Exceptions are those of the exempt objects, and what of the other objects is left to others.
+	Exceptions []v1alpha1.Exception
+}
+
+// Plan sorts the objects by the rules of a HelmRelease (nil for none) and the rules of coexistence. It takes what is
+// left to others out of the content of the objects.
+func (m *Manifest) Plan(own Own, ignore *rules.Rules) *Plan {
+	p := &Plan{}
+	scaled := AutoscaledObjects(m.Objects)
+	for _, o := range m.Objects {
+		matcher := ignore.For(o)
+		if e := exempt(o, own, matcher); e != nil {
+			p.Exempt = append(p.Exempt, Exempt{o, *e})
+			p.Exceptions = append(p.Exceptions, *e)
+			continue
+		}
+		if matcher != nil {
+			p.Exceptions = append(p.Exceptions,
+				ExceptionOf(o.ID, v1alpha1.ExceptionIgnored, matcher.Describe(), matcher.Paths()...))
+		}
+		p.Exceptions = append(p.Exceptions, Coexist(o)...)
+		object := Object{Object: o, Rules: matcher, Replicas: scaled[o.ID], Scalable: Scalable(o)}
+		if r := object.Replicas; r != nil {
+			p.Exceptions = append(p.Exceptions,
+				ExceptionOf(o.ID, v1alpha1.ExceptionAutoscaled, r.String(), "/spec/replicas"))
+		}
+		p.Objects = append(p.Objects, object)
+	}
+	return p
+}
+
+// exempt returns the exception for an object that is not compared at all, nil for one that is.
+func exempt(o manifest.Object, own Own, matcher *rules.Matcher) *v1alpha1.Exception {
+	var e v1alpha1.Exception
+	reserved := own.Reserved(o)
+	switch {
+	case reserved != "":
+		e = ExceptionOf(o.ID, v1alpha1.ExceptionReserved, reserved)
+	case o.OptedOut:
+		e = ExceptionOf(o.ID, v1alpha1.ExceptionOptedOut, "an annotation in the manifest exempts the object")
+	case matcher.Whole():
+		e = ExceptionOf(o.ID, v1alpha1.ExceptionIgnored, "spec.ignore exempts the object")
+	default:
+		return nil
+	}
+	return &e
+}

@@ -1,0 +1,60 @@
+package judge
+
+import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+// autoscaler returns the range within which an autoscaler sets the replicas of the object: one of the manifest, or a
+// live one; nil for none.
+func (in *Input) autoscaler() *Range {
+	if in.Replicas != nil {
+		return in.Replicas
+	}
+	return in.LiveRange
+}
+
+// ChosenIn returns the number of replicas of a live object if it is within the range of its autoscaler; nil otherwise.
+func (in *Input) ChosenIn(live *unstructured.Unstructured) *int64 {
+	replicas, ok, err := unstructured.NestedInt64(live.Object, "spec", "replicas")
+	if !ok || err != nil || !in.autoscaler().Contains(replicas) {
+		return nil
+	}
+	return &replicas
+}
+
+// autoscaled reports whether the replica count of the object is not compared: the manifest leaves it to an autoscaler,
+// or it is within the range of one.
+func (in *Input) autoscaled() bool {
+	if !in.Scalable {
+		return in.autoscaler() != nil
+	}
+	return in.ChosenIn(in.Live) != nil
+}
+
+func isReplicas(path []string) bool {
+	return len(path) == 2 && path[0] == "spec" && path[1] == "replicas"
+}
+
+// rescaled returns what to restore of an object whose replica count is neither the declared one nor within the range of
+// its autoscaler: the count within that range that comes nearest to what the autoscaler wanted. A count that Helm has
+// just written is the declared one, and stays.
+func (in *Input) rescaled(desired map[string]any) map[string]any {
+	r := in.autoscaler()
+	if !in.Scalable || r == nil || r.Min > r.Max {
+		return desired
+	}
+	declared, _, _ := unstructured.NestedInt64(desired, "spec", "replicas")
+	live, ok, err := unstructured.NestedInt64(in.Live.Object, "spec", "replicas")
+	if !ok || err != nil || live == declared || r.Contains(live) {
+		return desired
+	}
+	return WithReplicas(desired, r.Within(live, in.Chosen, in.Wanted))
+}
+
+// recreatedScaled returns what to create of an object that is gone: with as many replicas as its autoscaler had chosen,
+// if it had.
+func (in *Input) recreatedScaled(desired map[string]any) map[string]any {
+	r := in.autoscaler()
+	if !in.Scalable || in.Chosen == nil || !r.Contains(*in.Chosen) {
+		return desired
+	}
+	return WithReplicas(desired, *in.Chosen)
+}
