@@ -1,0 +1,60 @@
+package docs
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// written by a program, or in part.
+var generatedPages = []string{"docs/api.md", "docs/cli.md"}
+
+var (
+	// spans are parts of a line in which a full stop ends no sentence.
+	spans = regexp.MustCompile("`[^`]*`|\\([^()]*(\\([^()]*\\)[^()]*)*\\)|\\[[^\\[\\]]*\\]")
+	// twoSentences matches the end of one sentence and the beginning of the next.
+	twoSentences = regexp.MustCompile(`[.!?]["'*_]* ["'*_<]*[A-Z]`)
+	// lead matches a heading, and what a list item begins with.
+	lead = regexp.MustCompile(`^\s*(#.*|([-*+]|\d+\.) +)`)
+	// ended matches a line after which a new one may begin: a sentence or what introduces a list is over.
+	ended = regexp.MustCompile("([.!?:]|\\.\\.\\.)[\"'*_)\\]`]*$")
+	// other matches the first characters of what is no prose, or begins a paragraph.
+	other = regexp.MustCompile(`^\s*($|#|\||!\[|<|>|\[[^\]]+\]:|---|===|[-*+] |\d+\. )`)
+)
+
+// Prose has one sentence a line, so that a change of one sentence is a change of one line.
+func TestProseHasOneSentenceALine(t *testing.T) {
+	walk(t, ".md", func(path, content string) {
+		if slices.Contains(generatedPages, strings.TrimPrefix(path, root+"/")) {
+			return
+		}
+		inBlock, generated, before := false, false, ""
+		for i, line := range strings.Split(content, "\n") {
+			fence := strings.HasPrefix(strings.TrimSpace(line), "```")
+			switch {
+			case strings.Contains(line, ": begin, written by"):
+				generated = true
+			case strings.Contains(line, ": end -->"):
+				generated = false
+			}
+			prose := !fence && !inBlock && !generated
+			inBlock = inBlock != fence
+			if !prose || strings.HasPrefix(strings.TrimSpace(line), "|") {
+				before = ""
+				continue
+			}
+			text := spans.ReplaceAllString(lead.ReplaceAllString(line, ""), "x")
+			if at := twoSentences.FindString(text); at != "" {
+				t.Errorf("%s:%d: two sentences on a line, at %q", path, i+1, at)
+			}
+			if before != "" && !other.MatchString(line) && !ended.MatchString(before) {
+				t.Errorf("%s:%d: a sentence goes on from the line before", path, i+1)
+			}
+			before = ""
+			if !other.MatchString(line) || lead.MatchString(line) {
+				before = line
+			}
+		}
+	})
+}
