@@ -23,6 +23,25 @@ var (
 	other = regexp.MustCompile(`^\s*($|#|\||!\[|<|>|\[[^\]]+\]:|---|===|[-*+] |\d+\. )`)
 )
 
+// Documents use the terms of Kubernetes and Helm and plain words, and not the private ones that they once had.
+func TestDocumentsUsePlainWords(t *testing.T) {
+	private := regexp.MustCompile(`(?i)\b(anew|somebody|put right|made good|takes note of|says whether|verdict)\b`)
+	walk(t, ".md", func(path, content string) {
+		if strings.HasPrefix(path, root+"/charts/") || slices.Contains(generatedPages, strings.TrimPrefix(path, root+"/")) {
+			return
+		}
+		inBlock := false
+		for i, line := range strings.Split(content, "\n") {
+			if strings.HasPrefix(strings.TrimSpace(line), "```") {
+				inBlock = !inBlock
+			}
+			if word := private.FindString(spans.ReplaceAllString(line, "x")); word != "" && !inBlock {
+				t.Errorf("%s:%d: %q", path, i+1, word)
+			}
+		}
+	})
+}
+
 // Prose has one sentence a line, so that a change of one sentence is a change of one line.
 func TestProseHasOneSentenceALine(t *testing.T) {
 	walk(t, ".md", func(path, content string) {
