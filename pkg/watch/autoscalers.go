@@ -22,7 +22,7 @@ import (
 var autoscalersGVR = schema.GroupVersionResource{Group: "autoscaling", Version: "v2",
 	Resource: "horizontalpodautoscalers"}
 
-// Autoscalers follows the HorizontalPodAutoscalers of the cluster while somebody needs them: while an object is locked
+// Autoscalers follows the HorizontalPodAutoscalers of the cluster while they are needed: while an object is locked
 // whose replicas one of them could set. It is safe for concurrent use.
 type Autoscalers struct {
 	client  dynamic.ResourceInterface
@@ -33,7 +33,7 @@ type Autoscalers struct {
 	mu      sync.Mutex
 	ctx     context.Context // of Start; nil before
 	users   map[string]struct{}
-	feed    *feed // nil while nobody needs it
+	feed    *feed[*unstructured.Unstructured] // nil while it is not needed
 	stop    context.CancelFunc
 	ended   chan struct{} // of the last feed, so that two never deliver at once; nil before the first
 	running sync.WaitGroup
@@ -86,7 +86,7 @@ func (a *Autoscalers) Drop(owner string) {
 	}
 }
 
-func (a *Autoscalers) acquire(owner string) *feed {
+func (a *Autoscalers) acquire(owner string) *feed[*unstructured.Unstructured] {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.users[owner] = struct{}{}
@@ -136,16 +136,10 @@ func (s *autoscalerSink) tell(ids []manifest.ID) {
 	}
 }
 
-func (s *autoscalerSink) observed(obj runtime.Object) {
-	if u, ok := obj.(*unstructured.Unstructured); ok {
-		s.tell(s.known.Set(u))
-	}
-}
+func (s *autoscalerSink) observed(obj *unstructured.Unstructured) { s.tell(s.known.Set(obj)) }
 
-func (s *autoscalerSink) gone(obj runtime.Object) {
-	if u, ok := obj.(*unstructured.Unstructured); ok {
-		s.tell(s.known.Remove(types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}))
-	}
+func (s *autoscalerSink) gone(obj *unstructured.Unstructured) {
+	s.tell(s.known.Remove(types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}))
 }
 
 func (s *autoscalerSink) listed(present map[types.NamespacedName]struct{}) {

@@ -20,7 +20,9 @@ var (
 )
 
 // Definitions tells, by a metadata-only watch, when the kinds that the API server serves may have changed.
-type Definitions struct{ feed *feed }
+type Definitions struct {
+	feed *feed[*metav1.PartialObjectMetadata]
+}
 
 // NewDefinitions returns a watch that calls changed, from one goroutine, whenever a CustomResourceDefinition came,
 // changed (was established, for example) or went, with its metadata. changed must only enqueue.
@@ -46,11 +48,6 @@ func (d *Definitions) Run(ctx context.Context) { d.feed.run(ctx) }
 // signal is a sink for which every event is the same.
 type signal func(*metav1.PartialObjectMetadata)
 
-func (s signal) observed(obj runtime.Object) {
-	if m, ok := obj.(*metav1.PartialObjectMetadata); ok {
-		s(m)
-	}
-}
-
-func (s signal) gone(obj runtime.Object)                  { s.observed(obj) }
+func (s signal) observed(m *metav1.PartialObjectMetadata) { s(m) }
+func (s signal) gone(m *metav1.PartialObjectMetadata)     { s(m) }
 func (s signal) listed(map[types.NamespacedName]struct{}) {}

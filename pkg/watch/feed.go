@@ -9,18 +9,16 @@ import (
 
 	"github.com/sirupsen/logrus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 )
 
 // sink takes what a feed delivers, in order, from one goroutine.
-type sink interface {
-	observed(obj runtime.Object)
-	gone(obj runtime.Object)
+type sink[T any] interface {
+	observed(obj T)
+	gone(obj T)
 	// listed comes at the start and after a gap, when everything that exists was delivered to observed: what is not in
 	// present does not exist.
 	listed(present map[types.NamespacedName]struct{})
@@ -30,9 +28,9 @@ type sink interface {
 // bookmarks, expired resource versions and back-off, and passes every event on. Even what the Reflector collects
 // while it lists is judged as it arrives and only its name kept, so that a list of thousands of objects takes no
 // memory for them.
-type feed struct {
+type feed[T metav1.Object] struct {
 	name      string
-	sink      sink
+	sink      sink[T]
 	log       logrus.FieldLogger
 	reflector *cache.Reflector
 	// begun is closed right before the first list is delivered, synced right after. Whoever registers for events
@@ -51,8 +49,10 @@ type feed struct {
 	err error
 }
 
-func newFeed(name string, lw *cache.ListWatch, example runtime.Object, s sink, log logrus.FieldLogger) *feed {
-	f := &feed{name: name, sink: s, log: log, begun: make(chan struct{}), synced: make(chan struct{}),
+func newFeed[T metav1.Object](
+	name string, lw *cache.ListWatch, example T, s sink[T], log logrus.FieldLogger,
+) *feed[T] {
+	f := &feed[T]{name: name, sink: s, log: log, begun: make(chan struct{}), synced: make(chan struct{}),
 		tried: make(chan struct{}),
 		retry: backoff(longestDelay)}
 	refused := backoff(longestRefusedDelay)
@@ -76,7 +76,7 @@ func backoff(longest time.Duration) wait.Backoff {
 
 // run lists and watches until ctx ends. It is the Reflector's own loop, but it tells errors to those who ask for
 // them, and its delays begin again when a watch has delivered something or has lasted for a while.
-func (f *feed) run(ctx context.Context) {
+func (f *feed[T]) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		begun := time.Now()
 		f.delivered = false
@@ -93,7 +93,7 @@ func (f *feed) run(ctx context.Context) {
 }
 
 // delay returns how long to wait after an attempt that lasted so long.
-func (f *feed) delay(lasted time.Duration) time.Duration {
+func (f *feed[T]) delay(lasted time.Duration) time.Duration {
 	if f.delivered || lasted > longestDelay {
 		f.retry = backoff(longestDelay)
 	}
@@ -102,11 +102,11 @@ func (f *feed) delay(lasted time.Duration) time.Duration {
 
 // UpdateResourceVersion makes the feed a cache.ResourceVersionUpdater: the Reflector calls it for all that comes
 // over a watch.
-func (f *feed) UpdateResourceVersion(string) { f.delivered = true }
+func (f *feed[T]) UpdateResourceVersion(string) { f.delivered = true }
 
-func (f *feed) failed(err error) {
+func (f *feed[T]) failed(err error) {
 	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
-		f.log.Debugf("watch of %s expired; listing anew", f.name)
+		f.log.Debugf("watch of %s expired; listing again", f.name)
 		return
 	}
 	if errors.Is(err, context.Canceled) {
@@ -117,7 +117,7 @@ func (f *feed) failed(err error) {
 	f.tryOnce.Do(func() { close(f.tried) })
 }
 
-func (f *feed) setError(err error) {
+func (f *feed[T]) setError(err error) {
 	f.mu.Lock()
 	news := (f.err == nil) != (err == nil) || err != nil && f.err.Error() != err.Error()
 	f.err = err
@@ -127,7 +127,7 @@ func (f *feed) setError(err error) {
 	}
 }
 
-func (f *feed) lastError() error {
+func (f *feed[T]) lastError() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.err
@@ -135,43 +135,46 @@ func (f *feed) lastError() error {
 
 // Add, Update, Delete, Replace and Resync make the feed a cache.ReflectorStore.
 
-func (f *feed) Add(obj any) error { return f.Update(obj) }
+func (f *feed[T]) Add(obj any) error { return f.Update(obj) }
 
-func (f *feed) Update(obj any) error {
-	o, ok := obj.(runtime.Object)
-	if !ok {
-		return fmt.Errorf("watch of %s delivered a %T", f.name, obj)
+func (f *feed[T]) Update(obj any) error {
+	o, err := f.object(obj)
+	if err == nil {
+		f.sink.observed(o)
 	}
-	f.sink.observed(o)
-	return nil
+	return err
 }
 
-func (f *feed) Delete(obj any) error {
-	o, ok := obj.(runtime.Object)
-	if !ok {
-		return fmt.Errorf("watch of %s delivered a %T", f.name, obj)
+func (f *feed[T]) Delete(obj any) error {
+	o, err := f.object(obj)
+	if err == nil {
+		f.sink.gone(o)
 	}
-	f.sink.gone(o)
-	return nil
+	return err
 }
 
-func (f *feed) Replace(items []any, _ string) error {
+func (f *feed[T]) object(obj any) (T, error) {
+	o, ok := obj.(T)
+	if !ok {
+		return o, fmt.Errorf("watch of %s delivered a %T", f.name, obj)
+	}
+	return o, nil
+}
+
+func (f *feed[T]) Replace(items []any, _ string) error {
 	f.begin()
 	f.setError(nil)
 	present := make(map[types.NamespacedName]struct{}, len(items))
 	for _, item := range items {
-		if name, delivered := item.(*listedObject); delivered {
-			present[types.NamespacedName{Namespace: name.Namespace, Name: name.Name}] = struct{}{}
-			continue
+		listed, delivered := item.(*listedObject)
+		if !delivered {
+			o, err := f.object(item)
+			if err != nil {
+				return err
+			}
+			listed = f.deliver(o)
 		}
-		m, err := meta.Accessor(item)
-		if err != nil {
-			return fmt.Errorf("watch of %s listed a %T: %w", f.name, item, err)
-		}
-		present[types.NamespacedName{Namespace: m.GetNamespace(), Name: m.GetName()}] = struct{}{}
-		if err := f.Update(item); err != nil {
-			return err
-		}
+		present[types.NamespacedName{Namespace: listed.Namespace, Name: listed.Name}] = struct{}{}
 	}
 	f.sink.listed(present)
 	f.once.Do(func() { close(f.synced) })
@@ -179,26 +182,29 @@ func (f *feed) Replace(items []any, _ string) error {
 	return nil
 }
 
-func (f *feed) begin() { f.beginOnce.Do(func() { close(f.begun) }) }
+func (f *feed[T]) begin() { f.beginOnce.Do(func() { close(f.begun) }) }
 
 // listedObject is what is left of an object that was delivered while the Reflector still lists.
 type listedObject struct{ metav1.PartialObjectMetadata }
 
+// deliver passes on an object of a list that is not complete yet.
+func (f *feed[T]) deliver(obj T) *listedObject {
+	f.begin()
+	f.sink.observed(obj)
+	listed := &listedObject{}
+	listed.Namespace, listed.Name = obj.GetNamespace(), obj.GetName()
+	return listed
+}
+
 // Transformer makes the feed a cache.TransformingStore: the Reflector passes it what a list streams, one by one.
-func (f *feed) Transformer() cache.TransformFunc {
+func (f *feed[T]) Transformer() cache.TransformFunc {
 	return func(obj any) (any, error) {
-		m, err := meta.Accessor(obj)
+		o, err := f.object(obj)
 		if err != nil {
-			return nil, fmt.Errorf("watch of %s listed a %T: %w", f.name, obj, err)
-		}
-		f.begin()
-		if err := f.Update(obj); err != nil {
 			return nil, err
 		}
-		listed := &listedObject{}
-		listed.Namespace, listed.Name = m.GetNamespace(), m.GetName()
-		return listed, nil
+		return f.deliver(o), nil
 	}
 }
 
-func (f *feed) Resync() error { return nil }
+func (f *feed[T]) Resync() error { return nil }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
@@ -14,7 +13,7 @@ import (
 
 // recorder is a sink that notes what comes, and how far the feed says it is at that moment.
 type recorder struct {
-	feed *feed
+	feed *feed[*metav1.PartialObjectMetadata]
 	log  []string
 }
 
@@ -34,16 +33,8 @@ func (r *recorder) note(what string) {
 	r.log = append(r.log, what)
 }
 
-func (r *recorder) observed(obj runtime.Object) {
-	m, ok := obj.(*metav1.PartialObjectMetadata)
-	if !ok {
-		r.note("what?")
-		return
-	}
-	r.note("observed " + m.Name)
-}
-
-func (r *recorder) gone(runtime.Object) { r.note("gone") }
+func (r *recorder) observed(m *metav1.PartialObjectMetadata) { r.note("observed " + m.Name) }
+func (r *recorder) gone(*metav1.PartialObjectMetadata)       { r.note("gone") }
 
 func (r *recorder) listed(present map[types.NamespacedName]struct{}) {
 	if len(present) != 2 {
@@ -53,9 +44,9 @@ func (r *recorder) listed(present map[types.NamespacedName]struct{}) {
 	r.note("listed")
 }
 
-func newRecorder() (*feed, *recorder) {
+func newRecorder() (*feed[*metav1.PartialObjectMetadata], *recorder) {
 	rec := &recorder{}
-	rec.feed = &feed{name: "test", sink: rec, log: quiet(), begun: make(chan struct{}), synced: make(chan struct{}),
+	rec.feed = &feed[*metav1.PartialObjectMetadata]{name: "test", sink: rec, log: quiet(), begun: make(chan struct{}), synced: make(chan struct{}),
 		tried: make(chan struct{})}
 	return rec.feed, rec
 }

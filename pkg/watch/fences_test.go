@@ -61,8 +61,8 @@ func TestAFenceIsSeenWhenItIsDelivered(t *testing.T) {
 	wantSeen(t, seen, true)
 	*changed = (*changed)[:0]
 	r.gone(fenced("own", second))
-	if len(*changed) > 0 || len(r.records) > 0 || len(r.bad) > 0 || len(r.byName) > 0 || len(r.badOf) > 0 {
-		t.Errorf("fences count as records: told of %v, remembers %v, %v", *changed, r.records, r.bad)
+	if len(*changed) > 0 || len(r.records) > 0 || len(r.keys) > 0 {
+		t.Errorf("fences count as records: told of %v, remembers %v, %v", *changed, r.records, r.keys)
 	}
 }
 

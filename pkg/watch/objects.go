@@ -49,7 +49,7 @@ type Objects struct {
 }
 
 type kindWatch struct {
-	feed  *feed
+	feed  *feed[*Live]
 	stop  context.CancelFunc // nil until it runs
 	users int
 }
@@ -155,9 +155,8 @@ func (o *Objects) acquire(gvk schema.GroupVersionKind, kind Kind) {
 		return
 	}
 	w := &kindWatch{users: 1}
-	sink := &kindSink{gvk: gvk, to: o.sink}
-	w.feed = newFeed(gvk.Kind+"."+gvk.GroupVersion().String(), o.listWatch(kind, func() *feed { return w.feed }),
-		&Live{}, sink, o.log)
+	lw := o.listWatch(kind, func(live *Live) *listedObject { return w.feed.deliver(live) })
+	w.feed = newFeed(gvk.Kind+"."+gvk.GroupVersion().String(), lw, &Live{}, &kindSink{gvk: gvk, to: o.sink}, o.log)
 	w.feed.troubled = func() { o.sink.Troubled(gvk) }
 	o.watches[gvk] = w
 	if o.ctx != nil {
@@ -188,20 +187,17 @@ func (o *Objects) release(gvk schema.GroupVersionKind) {
 	}
 }
 
-// listWatch lists and watches a kind for a feed, which is made afterwards. Lists are for API servers that do not
-// stream them as a watch: their objects are delivered as they come, and only names are left for the Reflector.
-func (o *Objects) listWatch(kind Kind, of func() *feed) *cache.ListWatch {
+// listWatch lists and watches a kind for a feed. Lists are for API servers that do not stream them as a watch: their
+// objects are delivered as they come, and only names are left for the Reflector.
+func (o *Objects) listWatch(kind Kind, deliver func(*Live) *listedObject) *cache.ListWatch {
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
 			opts.LabelSelector = HelmSelector
-			list, deliver := &metav1.List{}, of().Transformer()
+			list := &metav1.List{}
 			var err error
 			list.ListMeta, err = o.client.List(ctx, kind.GVR, "", opts, func(live *Live) error {
-				name, err := deliver(live)
-				if listed, ok := name.(*listedObject); ok {
-					list.Items = append(list.Items, runtime.RawExtension{Object: listed})
-				}
-				return err
+				list.Items = append(list.Items, runtime.RawExtension{Object: deliver(live)})
+				return nil
 			})
 			return list, err
 		},
@@ -218,17 +214,8 @@ type kindSink struct {
 	to  Sink
 }
 
-func (k *kindSink) observed(obj runtime.Object) {
-	if live, ok := obj.(*Live); ok {
-		k.to.Observed(k.gvk, live)
-	}
-}
-
-func (k *kindSink) gone(obj runtime.Object) {
-	if live, ok := obj.(*Live); ok {
-		k.to.Gone(k.gvk, live)
-	}
-}
+func (k *kindSink) observed(live *Live) { k.to.Observed(k.gvk, live) }
+func (k *kindSink) gone(live *Live)     { k.to.Gone(k.gvk, live) }
 
 func (k *kindSink) listed(present map[types.NamespacedName]struct{}) {
 	k.to.Listed(k.gvk, func(id manifest.ID) bool {

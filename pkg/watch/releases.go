@@ -2,6 +2,7 @@ package watch
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 
@@ -23,26 +24,27 @@ type Releases struct {
 	client  metadata.Getter
 	log     logrus.FieldLogger
 	changed func(release.Key)
-	feed    *feed
+	feed    *feed[*metav1.PartialObjectMetadata]
 	fences  fences
 	ended   chan struct{}
 
-	mu      sync.RWMutex
-	records map[release.Key]map[types.UID]release.Record
-	byName  map[types.NamespacedName]record // the Secret's name to its record, to find it again when it goes
-	bad     map[release.Key]map[string]Malformed
-	badOf   map[types.NamespacedName][]release.Key // the Secret's name to the releases that bad has it under
+	mu sync.RWMutex
+	// records has what is known of each Secret, by the releases that it counts for and by its name; keys has those
+	// releases, to find it again when it goes.
+	records map[release.Key]map[string]record
+	keys    map[types.NamespacedName][]release.Key
+}
+
+// record is a record of a release, or with err a Secret that is none.
+type record struct {
+	release.Record
+	err error
 }
 
 // Malformed is a Secret that claims to be a record of a release and is not as Helm writes them.
 type Malformed struct {
 	Revision int // as the Secret's name has it; 0 when that says nothing
 	Err      error
-}
-
-type record struct {
-	key release.Key
-	uid types.UID
 }
 
 // NewReleases returns a follower that calls changed, from one goroutine, whenever a record of a release came,
@@ -53,10 +55,8 @@ func NewReleases(
 	r := &Releases{
 		client: client.Resource(secretsGVR), log: log, changed: changed, fences: fences{secret: fence},
 		ended:   make(chan struct{}),
-		records: map[release.Key]map[types.UID]release.Record{},
-		byName:  map[types.NamespacedName]record{},
-		bad:     map[release.Key]map[string]Malformed{},
-		badOf:   map[types.NamespacedName][]release.Key{},
+		records: map[release.Key]map[string]record{},
+		keys:    map[types.NamespacedName][]release.Key{},
 	}
 	r.feed = newFeed("release Secrets", r.listWatch(), &metav1.PartialObjectMetadata{}, r, log)
 	return r
@@ -78,14 +78,18 @@ func (r *Releases) Synced() <-chan struct{} { return r.feed.synced }
 func (r *Releases) Err() error { return r.feed.lastError() }
 
 // Newest returns the newest record of a release that the watch has seen.
-func (r *Releases) Newest(key release.Key) (release.Record, bool) {
+func (r *Releases) Newest(key release.Key) (release.Record, bool) { return release.Newest(r.all(key)) }
+
+func (r *Releases) all(key release.Key) []release.Record {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	all := make([]release.Record, 0, len(r.records[key]))
 	for _, rec := range r.records[key] {
-		all = append(all, rec)
+		if rec.err == nil {
+			all = append(all, rec.Record)
+		}
 	}
-	return release.Newest(all)
+	return all
 }
 
 // Fence returns a new token, and a channel that is closed once everything is known that was written to any record
@@ -105,14 +109,7 @@ func (r *Releases) Current(key release.Key) (release.Record, bool, error) {
 
 // Before returns the records of a release with a lower revision than the given one, newest first.
 func (r *Releases) Before(rec release.Record) []release.Record {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	var earlier []release.Record
-	for _, other := range r.records[rec.Key] {
-		if other.Revision < rec.Revision {
-			earlier = append(earlier, other)
-		}
-	}
+	earlier := slices.DeleteFunc(r.all(rec.Key), func(o release.Record) bool { return o.Revision >= rec.Revision })
 	slices.SortFunc(earlier, func(a, b release.Record) int { return b.Revision - a.Revision })
 	return earlier
 }
@@ -121,11 +118,13 @@ func (r *Releases) Before(rec release.Record) []release.Record {
 func (r *Releases) Malformed(key release.Key) map[string]Malformed {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	out := make(map[string]Malformed, len(r.bad[key]))
-	for name, m := range r.bad[key] {
-		out[name] = m
+	bad := map[string]Malformed{}
+	for name, rec := range r.records[key] {
+		if rec.err != nil {
+			bad[name] = Malformed{Revision: rec.Revision, Err: rec.err}
+		}
 	}
-	return out
+	return bad
 }
 
 func (r *Releases) listWatch() *cache.ListWatch {
@@ -198,24 +197,18 @@ func (r *Releases) put(m *metav1.PartialObjectMetadata) []release.Key {
 		return touched
 	}
 	rec, err := release.RecordOf(m)
+	keys := []release.Key{rec.Key}
 	if err != nil {
-		bad := Malformed{Revision: rec.Revision, Err: err}
-		for _, key := range pretended(rec.Key, m) {
-			if r.bad[key] == nil {
-				r.bad[key] = map[string]Malformed{}
-			}
-			r.bad[key][m.Name] = bad
-			r.badOf[name] = append(r.badOf[name], key)
-			touched = append(touched, key)
+		keys = pretended(rec.Key, m)
+	}
+	for _, key := range keys {
+		if r.records[key] == nil {
+			r.records[key] = map[string]record{}
 		}
-		return touched
+		r.records[key][m.Name] = record{rec, err}
 	}
-	if r.records[rec.Key] == nil {
-		r.records[rec.Key] = map[types.UID]release.Record{}
-	}
-	r.records[rec.Key][rec.UID] = rec
-	r.byName[name] = record{key: rec.Key, uid: rec.UID}
-	return append(touched, rec.Key)
+	r.keys[name] = keys
+	return append(touched, keys...)
 }
 
 // pretended returns the releases that a Secret which is no record pretends to belong to: the one in its name, if
@@ -238,25 +231,16 @@ func (r *Releases) remove(name types.NamespacedName) []release.Key {
 }
 
 // forget drops what is known of a Secret. r.mu is held.
-func (r *Releases) forget(name types.NamespacedName) (touched []release.Key) {
-	for _, key := range r.badOf[name] { // not by a look at all of them: there may be as many as somebody likes
-		delete(r.bad[key], name.Name)
-		if len(r.bad[key]) == 0 {
-			delete(r.bad, key)
+func (r *Releases) forget(name types.NamespacedName) []release.Key {
+	keys := r.keys[name]
+	for _, key := range keys {
+		delete(r.records[key], name.Name)
+		if len(r.records[key]) == 0 {
+			delete(r.records, key)
 		}
-		touched = append(touched, key)
 	}
-	delete(r.badOf, name)
-	known, ok := r.byName[name]
-	if !ok {
-		return touched
-	}
-	delete(r.byName, name)
-	delete(r.records[known.key], known.uid)
-	if len(r.records[known.key]) == 0 {
-		delete(r.records, known.key)
-	}
-	return append(touched, known.key)
+	delete(r.keys, name)
+	return keys
 }
 
 func (r *Releases) notify(keys []release.Key) {
@@ -271,39 +255,25 @@ func (r *Releases) notify(keys []release.Key) {
 
 // The methods of the feed's sink.
 
-func (r *Releases) observed(obj runtime.Object) {
-	if m, ok := obj.(*metav1.PartialObjectMetadata); ok {
-		r.notify(r.put(m))
-		if isFence(m) {
-			r.fences.delivered(m)
-		}
+func (r *Releases) observed(m *metav1.PartialObjectMetadata) {
+	r.notify(r.put(m))
+	if isFence(m) {
+		r.fences.delivered(m)
 	}
 }
 
-func (r *Releases) gone(obj runtime.Object) {
-	if m, ok := obj.(*metav1.PartialObjectMetadata); ok {
-		r.notify(r.remove(types.NamespacedName{Namespace: m.Namespace, Name: m.Name}))
-	}
+func (r *Releases) gone(m *metav1.PartialObjectMetadata) {
+	r.notify(r.remove(types.NamespacedName{Namespace: m.Namespace, Name: m.Name}))
 }
 
 func (r *Releases) listed(present map[types.NamespacedName]struct{}) {
-	for _, name := range r.names() {
+	r.mu.RLock()
+	known := slices.Collect(maps.Keys(r.keys))
+	r.mu.RUnlock()
+	for _, name := range known {
 		if _, exists := present[name]; !exists {
 			r.notify(r.remove(name))
 		}
 	}
 	r.fences.listEnded()
-}
-
-func (r *Releases) names() []types.NamespacedName {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	names := make([]types.NamespacedName, 0, len(r.byName))
-	for name := range r.byName {
-		names = append(names, name)
-	}
-	for name := range r.badOf {
-		names = append(names, name)
-	}
-	return names
 }

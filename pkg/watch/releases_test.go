@@ -25,8 +25,8 @@ func quiet() logrus.FieldLogger {
 // follower returns a follower of records and what it was told of.
 func follower() (*Releases, *[]release.Key) {
 	changed := &[]release.Key{}
-	mark := types.NamespacedName{Namespace: "own", Name: "own-mark"}
-	r := NewReleases(fake.NewSimpleMetadataClient(fake.NewTestScheme()), mark, quiet(),
+	fence := types.NamespacedName{Namespace: "own", Name: "own-mark"}
+	r := NewReleases(fake.NewSimpleMetadataClient(fake.NewTestScheme()), fence, quiet(),
 		func(key release.Key) { *changed = append(*changed, key) })
 	return r, changed
 }
@@ -67,8 +67,8 @@ func TestReleasesFollowsAnUpgradeAndAnUninstall(t *testing.T) {
 	if len(*changed) != 6 || slices.ContainsFunc(*changed, func(k release.Key) bool { return k != web }) {
 		t.Errorf("told of %v", *changed)
 	}
-	if len(r.records) != 0 || len(r.byName) != 0 {
-		t.Errorf("remembers %v, %v", r.records, r.byName)
+	if len(r.records) != 0 || len(r.keys) != 0 {
+		t.Errorf("remembers %v, %v", r.records, r.keys)
 	}
 }
 
@@ -142,8 +142,8 @@ func TestAMalformedRecordCountsForTheReleaseInItsNameAndForTheOneInItsLabel(t *t
 		r.observed(posing)
 		*changed = nil
 		forget()
-		if len(*changed) != 2 || len(r.bad) != 0 || len(r.badOf) != 0 {
-			t.Errorf("%s: told of %v, remembers %v, %v", name, *changed, r.bad, r.badOf)
+		if len(*changed) != 2 || len(r.keys) != 1 || len(r.records) != 1 {
+			t.Errorf("%s: told of %v, remembers %v, %v", name, *changed, r.records, r.keys)
 		}
 	}
 	rec, found, err := r.Current(web)

@@ -46,7 +46,7 @@ func neverDelete() []mutant {
 		{
 			promise: "I2", what: "when the record of a release is lost, the release stays locked",
 			edit: edit{
-				"pkg/watch/releases.go", `		r.notify(r.remove(types.NamespacedName{Namespace: m.Namespace, Name: m.Name}))`, `		_ = m`,
+				"pkg/watch/releases.go", `	r.notify(r.remove(types.NamespacedName{Namespace: m.Namespace, Name: m.Name}))`, `	_ = m`,
 			},
 			pkg: integration, run: "TestI2_LostReleaseSecretDeletesNothing",
 		},

@@ -111,9 +111,9 @@ func badInput() []mutant {
 		},
 		{
 			promise: "I10", what: "that a record has changed goes unnoticed, so that a repaired one is not read again",
-			edit: edit{"pkg/watch/releases.go", `		r.notify(r.put(m))`, `		if keys := r.put(m); len(keys) == 1 {
-			r.notify(keys)
-		}`}, pkg: integration, run: records,
+			edit: edit{"pkg/watch/releases.go", `	r.notify(r.put(m))`, `	if keys := r.put(m); len(keys) == 1 {
+		r.notify(keys)
+	}`}, pkg: integration, run: records,
 		},
 		{
 			promise: "I10", what: "a newer record that cannot be read is overlooked",
@@ -121,8 +121,8 @@ func badInput() []mutant {
 		},
 		{
 			promise: "I10", what: "a newer record that cannot be read counts only if it says which revision it is",
-			edit: edit{"pkg/watch/releases.go", `		bad := Malformed{Revision: rec.Revision, Err: err}`,
-				`		bad := Malformed{Revision: -1, Err: err}`},
+			edit: edit{"pkg/watch/releases.go", `Malformed{Revision: rec.Revision, Err: rec.err}`,
+				`Malformed{Revision: -1, Err: rec.err}`},
 			pkg: integration, run: newer,
 		},
 		{
@@ -176,7 +176,8 @@ func costFollowsLocks() []mutant {
 		},
 		{
 			promise: "I11", what: "a list is kept in memory until all of it has come",
-			edit: edit{"pkg/watch/feed.go", `		return listed, nil`, `		return m, nil`},
+			edit: edit{"pkg/watch/feed.go", `		return f.deliver(o), nil`, `		f.deliver(o)
+		return o, nil`},
 			pkg:  watch, run: "TestAStreamedListIsJudgedObjectByObjectAndOnlyNamesAreKept",
 		},
 	}
