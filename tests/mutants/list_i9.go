@@ -178,7 +178,7 @@ func costFollowsLocks() []mutant {
 			promise: "I11", what: "a list is kept in memory until all of it has come",
 			edit: edit{"pkg/watch/feed.go", `		return f.deliver(o), nil`, `		f.deliver(o)
 		return o, nil`},
-			pkg:  watch, run: "TestAStreamedListIsJudgedObjectByObjectAndOnlyNamesAreKept",
+			pkg: watch, run: "TestAStreamedListIsJudgedObjectByObjectAndOnlyNamesAreKept",
 		},
 	}
 }
