@@ -1,0 +1,241 @@
+package fidelity
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/inspect"
+	helmrelease "github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/tests/kit"
+)
+
+// leftAlone are objects with one edit each that is not drift. An edit without a patch deletes the object.
+var leftAlone = []shape{
+	{
+		object: "configmaps/exempt",
+		manifest: `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: exempt, annotations: {note: NOTE, helmreleases.cattle.io/lock: disabled}}
+data: {key: declared}
+`,
+		edits: []edit{{name: "exempt by the manifest", patch: `{"data":{"key":"other"}}`}},
+	},
+	{
+		object: "mutatingwebhookconfigurations/blank-{{ .Release.Namespace }}", cluster: true,
+		manifest: `
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingWebhookConfiguration
+metadata: {name: "blank-{{ .Release.Namespace }}", annotations: {note: NOTE}}
+webhooks:
+- name: blank.example.com
+  clientConfig: {caBundle: Cg==, service: {name: web, namespace: "{{ .Release.Namespace }}", path: /blank}}
+  rules: [{apiGroups: [example.com], apiVersions: [v1], operations: [CREATE], resources: [things]}]
+  sideEffects: None
+  admissionReviewVersions: [v1]
+  failurePolicy: Ignore
+`,
+		edits: []edit{setting("injected caBundle", "/webhooks/0/clientConfig/caBundle",
+			`"LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0t"`)},
+	},
+	{
+		object: "widgets/grown",
+		manifest: `
+apiVersion: GROUP/v1
+kind: Widget
+metadata: {name: grown, annotations: {note: NOTE}}
+spec: {keyed: [{name: one, port: 80}], tags: [a]}
+`,
+		edits: []edit{{name: "further elements", patch: ops(add("/spec/keyed/-", `{"name":"two","port":81}`),
+			add("/spec/tags/-", `"b"`))}},
+	},
+	{
+		object: "jobs/short",
+		manifest: `
+apiVersion: batch/v1
+kind: Job
+metadata: {name: short, annotations: {note: NOTE}}
+spec:
+  ttlSecondsAfterFinished: 60
+  template: {spec: {restartPolicy: Never, containers: [{name: main, image: "example.com/main:1"}]}}
+`,
+		edits: []edit{{name: "deleted after it finished"}},
+	},
+	{
+		object: "deployments/scaled",
+		manifest: `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: scaled, annotations: {note: NOTE}}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: scaled}}
+  template: {metadata: {labels: {app: scaled}}, spec: {containers: [{name: main, image: "example.com/main:1"}]}}
+---
+apiVersion: autoscaling/v1
+kind: HorizontalPodAutoscaler
+metadata: {name: scaled}
+spec: {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: scaled}, minReplicas: 1, maxReplicas: 5}
+`,
+		edits: []edit{{name: "scaled within the range of the release's autoscaler", patch: `{"spec":{"replicas":4}}`}},
+	},
+	{
+		object: "deployments/foreign",
+		manifest: `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: foreign, annotations: {note: NOTE}}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: foreign}}
+  template: {metadata: {labels: {app: foreign}}, spec: {containers: [{name: main, image: "example.com/main:1"}]}}
+`,
+		edits: []edit{{name: "scaled within the range of an autoscaler of somebody else", patch: `{"spec":{"replicas":4}}`}},
+	},
+}
+
+const foreignAutoscaler = `{"apiVersion":"autoscaling/v1","kind":"HorizontalPodAutoscaler","metadata":{"name":"foreign"},"spec":{` +
+	`"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"foreign"},"minReplicas":1,"maxReplicas":5}}`
+
+// `diff`, the page and the operator have one answer to what is drift: each edit of each shape, and each of leftAlone.
+func TestDiffAndTheOperatorAgree(t *testing.T) {
+	for name, helm := range helms() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			group := w.Apps + ".example.com"
+			w.define(group, "Widget", properties, properties, nil)
+			shapes := append([]shape{widget, ports, data, account, ingress, policy, mergeKeys}, leftAlone...)
+			for i := range shapes {
+				shapes[i].object = strings.ReplaceAll(shapes[i].object, "{{ .Release.Namespace }}", w.Apps)
+				shapes[i].manifest = strings.ReplaceAll(shapes[i].manifest, "GROUP", group)
+				if strings.HasPrefix(shapes[i].object, "widgets/") {
+					shapes[i].group = group
+				}
+			}
+			var autoscaler unstructured.Unstructured
+			if err := autoscaler.UnmarshalJSON([]byte(foreignAutoscaler)); err != nil {
+				t.Fatal(err)
+			}
+			scalers := resource("horizontalpodautoscalers")
+			scalers.Version = "v1"
+			if _, err := w.In(scalers, w.Apps).Create(w.Ctx, &autoscaler, metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			r := w.install(name, helm, shapes)
+			r.agrees(t)
+		})
+	}
+}
+
+// agrees makes the edits of all shapes, one of each at a time, while the release is unlocked. What diff finds then is
+// what the operator writes when the release is locked, and diff finds nothing after that.
+func (r *release) agrees(t *testing.T) {
+	if found := r.diff(); len(found) > 0 {
+		t.Errorf("diff finds %v in what was just installed", found)
+	}
+	for i, more := 0, true; more; i++ {
+		r.PatchHelmRelease("app", `{"spec":{"suspend":true}}`)
+		r.WaitReason("app", v1alpha1.ConditionLocked, v1alpha1.ReasonSuspended)
+		more = false
+		edited := map[string]string{}
+		for _, s := range r.shapes {
+			if i < len(s.edits) && (s.edits[i].helm == "" || s.edits[i].helm == r.helmName) {
+				r.target(s).edit(s.edits[i])
+				edited[s.object] = s.edits[i].name
+			}
+			more = more || i+1 < len(s.edits)
+		}
+		found := r.diff()
+		for _, s := range leftAlone {
+			object := strings.ReplaceAll(s.object, "{{ .Release.Namespace }}", r.Apps)
+			if slices.Contains(found, object) {
+				t.Errorf("diff calls it drift: %s, %s", object, s.edits[0].name)
+			}
+		}
+		r.proxy.Reset()
+		r.PatchHelmRelease("app", `{"spec":{"suspend":false}}`)
+		r.WaitReason("app", v1alpha1.ConditionLocked, v1alpha1.ReasonLocked)
+		r.WaitReady("app", 0)
+		r.Eventually("diff finds nothing", func() error {
+			if left := r.diff(); len(left) > 0 {
+				return fmt.Errorf("it finds %v", left)
+			}
+			return nil
+		})
+		if written := r.written(); !slices.Equal(found, written) {
+			t.Errorf("round %d: diff finds %v, the operator writes %v; edits: %v", i, found, written, edited)
+		}
+	}
+}
+
+// edit makes an edit. One without a patch deletes the object.
+func (o *target) edit(e edit) {
+	o.Helper()
+	if e.patch != "" {
+		o.tamper(e.patchType(), e.patch, kit.Tamperer)
+		return
+	}
+	background := metav1.DeletePropagationBackground
+	if err := o.In(o.gvr, o.namespace()).Delete(o.Ctx, o.name(),
+		metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {
+		o.Fatal(err)
+	}
+}
+
+// diff returns the objects that `helm-locker diff` finds drifted, as "plural/name".
+func (r *release) diff() []string {
+	r.Helper()
+	cluster, err := inspect.Connect(shared.RESTConfig(), nil)
+	if err != nil {
+		r.Fatal(err)
+	}
+	record, err := cluster.Find(r.Ctx, helmrelease.Key{Namespace: r.Apps, Name: "app"}, 0)
+	if err != nil {
+		r.Fatal(err)
+	}
+	details, err := cluster.Read(r.Ctx, record)
+	if err != nil {
+		r.Fatal(err)
+	}
+	compared, err := inspect.Compare(r.Ctx, cluster, details, inspect.CompareOptions{})
+	if err != nil {
+		r.Fatal(err)
+	}
+	for _, f := range compared.Failures {
+		r.Errorf("diff of %s: %v", f.ID, f.Err)
+	}
+	found := map[string]bool{}
+	for _, d := range compared.Differences {
+		found[plural(d.ID.Kind)+"/"+d.ID.Name] = true
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+func plural(kind string) string {
+	kind = strings.ToLower(kind)
+	switch {
+	case strings.HasSuffix(kind, "ss"):
+		return kind + "es"
+	case strings.HasSuffix(kind, "y"):
+		return strings.TrimSuffix(kind, "y") + "ies"
+	}
+	return kind + "s"
+}
+
+// written returns the objects that the operator wrote since the last Reset, as "plural/name".
+func (r *release) written() []string {
+	written := map[string]bool{}
+	for _, request := range r.landed() {
+		segments := strings.Split(request.Path, "/")
+		written[request.Resource()+"/"+segments[len(segments)-1]] = true
+	}
+	return slices.Sorted(maps.Keys(written))
+}
