@@ -1,0 +1,277 @@
+package judge
+
+import (
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/rules"
+)
+
+// object returns the object of a YAML text; nil for an empty one.
+func object(t testing.TB, text string) *unstructured.Unstructured {
+	t.Helper()
+	if text == "" {
+		return nil
+	}
+	data, err := yaml.YAMLToJSON([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := &unstructured.Unstructured{}
+	if err := u.UnmarshalJSON(data); err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+const (
+	config     = `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: apps}, data: {key: declared}}`
+	tampered   = `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: apps}, data: {key: other}}`
+	job        = `{apiVersion: batch/v1, kind: Job, metadata: {name: a, namespace: apps}, spec: {}}`
+	twoWebs    = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: a, namespace: apps}, spec: {replicas: 2}}`
+	fourWebs   = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: a, namespace: apps}, spec: {replicas: 4}}`
+	nineWebs   = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: a, namespace: apps}, spec: {replicas: 9}}`
+	claim      = `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: a, namespace: apps, finalizers: [x]}}`
+	deleted    = `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, finalizers: [x/y], deletionTimestamp: "2026-01-01T00:00:00Z"}, `
+	finishing  = deleted + `data: {key: declared}}`
+	finalizing = deleted + `data: {key: other}}`
+)
+
+func number(n int64) *int64 { return &n }
+
+func TestJudge(t *testing.T) {
+	for name, test := range map[string]struct {
+		desired, live, last string
+		with                func(*Input)
+		want                State
+		replicas            int64 // to restore
+	}{
+		"as declared": {desired: config, live: config, want: InSync},
+		"changed":     {desired: config, live: tampered, want: Drifted},
+		"changed when it was not judged before": {desired: config, live: tampered, want: Unclear,
+			with: func(in *Input) { in.First = true }},
+		"as it was learnt": {desired: config, live: tampered, want: InSync, with: func(in *Input) {
+			in.Baseline = drift.Learn(in.Desired, in.Live.Object, drift.Options{})
+		}},
+		"in a field that is ignored": {desired: config, live: tampered, want: InSync, with: func(in *Input) {
+			in.Rules = matcher(t, v1alpha1.IgnoreRule{Paths: []string{"/data/key"}})
+		}},
+		"gone":                                  {desired: config, want: Missing},
+		"its deletion is pending":               {desired: config, live: finishing, want: BeingDeleted},
+		"changed while its deletion is pending": {desired: config, live: finalizing, want: Drifted},
+
+		"Job: gone and never seen":     {desired: job, want: NotRecreated},
+		"Job: gone before it finished": {desired: job, last: job, want: Missing},
+		"Job: gone after it finished": {desired: job, want: NotRecreated,
+			last: `{apiVersion: batch/v1, kind: Job, status: {conditions: [{type: Complete, status: "True"}]}}`},
+		"Job: gone by its time to live": {last: job, want: NotRecreated,
+			desired: `{apiVersion: batch/v1, kind: Job, spec: {ttlSecondsAfterFinished: 5}}`},
+
+		"replicas: no autoscaler": {desired: twoWebs, live: fourWebs, want: Drifted, replicas: 2},
+		"replicas: within the range of the release's autoscaler": {desired: twoWebs, live: fourWebs, want: InSync,
+			with: func(in *Input) { in.Replicas = &Range{Min: 1, Max: 5} }},
+		"replicas: within the range of a live autoscaler": {desired: twoWebs, live: fourWebs, want: InSync,
+			with: func(in *Input) { in.LiveRange = &Range{Min: 1, Max: 5} }},
+		"replicas: beyond the range": {desired: twoWebs, live: nineWebs, want: Drifted, replicas: 5,
+			with: func(in *Input) { in.LiveRange = &Range{Min: 1, Max: 5} }},
+		"replicas: beyond the range, and one was chosen": {desired: twoWebs, live: nineWebs, want: Drifted, replicas: 4,
+			with: func(in *Input) { in.LiveRange, in.Chosen = &Range{Min: 1, Max: 5}, number(4) }},
+		"replicas: gone, and one was chosen": {desired: twoWebs, want: Missing, replicas: 4,
+			with: func(in *Input) { in.LiveRange, in.Chosen = &Range{Min: 1, Max: 5}, number(4) }},
+		"replicas: gone, and what was chosen is beyond the range": {desired: twoWebs, want: Missing, replicas: 2,
+			with: func(in *Input) { in.LiveRange, in.Chosen = &Range{Min: 1, Max: 3}, number(4) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := input(t, test.desired, test.live)
+			in.Last = object(t, test.last)
+			if test.with != nil {
+				test.with(&in)
+			}
+			got := Judge(in)
+			if got.State != test.want {
+				t.Fatalf("%s %v, want %s", got.State, got.Changes, test.want)
+			}
+			if (got.State == NotRecreated) != (got.Why != "") || (got.Deletion != "") != (test.live == finishing ||
+				test.live == finalizing) {
+				t.Errorf("why %q, deletion %q", got.Why, got.Deletion)
+			}
+			restored, _, _ := unstructured.NestedInt64(got.Desired, "spec", "replicas")
+			if test.replicas != 0 && restored != test.replicas {
+				t.Errorf("%d replicas are restored, want %d", restored, test.replicas)
+			}
+		})
+	}
+}
+
+func input(t testing.TB, desired, live string) Input {
+	t.Helper()
+	u := object(t, desired)
+	gvk := u.GroupVersionKind()
+	return Input{
+		ID:      manifest.ID{Group: gvk.Group, Kind: gvk.Kind, Namespace: "apps", Name: "a"},
+		Release: release.Key{Namespace: "apps", Name: "app"}, Desired: u.Object, Live: object(t, live),
+		Scalable: gvk.Kind == "Deployment",
+	}
+}
+
+func matcher(t testing.TB, ignore ...v1alpha1.IgnoreRule) *rules.Matcher {
+	t.Helper()
+	compiled, err := rules.Compile(ignore)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return compiled.For(manifest.Object{})
+}
+
+// A dry run tells the form that the API server gives to what is declared from drift.
+func TestSettle(t *testing.T) {
+	for name, test := range map[string]struct {
+		after string
+		want  State
+	}{
+		"the API server would leave it as it is":   {tampered, InSync},
+		"the API server would make it what it was": {config, Drifted},
+	} {
+		in := input(t, config, tampered)
+		in.First = true
+		got := in.Settle(Judge(in), object(t, test.after))
+		if got.State != test.want {
+			t.Errorf("%s: %s", name, got.State)
+		}
+		in.First, in.Baseline = false, got.Baseline
+		if again := Judge(in); again.State != test.want {
+			t.Errorf("%s: %s when it is judged again", name, again.State)
+		}
+	}
+}
+
+func TestWhoElseClaimsTheObject(t *testing.T) {
+	for annotations, want := range map[string]release.Key{
+		`{}`: {},
+		`{meta.helm.sh/release-name: app, meta.helm.sh/release-namespace: apps}`:   {},
+		`{meta.helm.sh/release-name: other}`:                                       {},
+		`{meta.helm.sh/release-name: other, meta.helm.sh/release-namespace: apps}`: {Namespace: "apps", Name: "other"},
+	} {
+		live := `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: apps, annotations: ` + annotations + `}}`
+		if got := Judge(input(t, config, live)).Claimant; got != want {
+			t.Errorf("%s: %v", annotations, got)
+		}
+	}
+}
+
+// The last finalizer of what holds data stays even in scope Strict: to take it off would complete the deletion.
+func TestFinalizersOfWhatHoldsData(t *testing.T) {
+	finalizer := []string{"metadata", "finalizers", "0"}
+	for desired, want := range map[string]bool{claim: true, config: false} {
+		in := input(t, desired, desired)
+		deleted := object(t, finishing).GetDeletionTimestamp()
+		in.Live.SetDeletionTimestamp(deleted)
+		if ignore := in.Ignore(in.Desired); (ignore != nil && ignore(finalizer)) != want {
+			t.Errorf("%s: ignored is %v", in.ID, !want)
+		}
+		in.Live.SetDeletionTimestamp(nil)
+		if ignore := in.Ignore(in.Desired); ignore != nil {
+			t.Errorf("%s: something is ignored although no deletion is pending", in.ID)
+		}
+	}
+}
+
+func TestPlan(t *testing.T) {
+	const text = `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: plain}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: out, annotations: {helmreleases.cattle.io/lock: disabled}}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: sh.helm.release.v1.app.v1}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: ignored}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: partly}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec: {replicas: 2}
+---
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: web}
+spec: {minReplicas: 1, maxReplicas: 3, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: hook}
+webhooks: [{name: a.example.com, clientConfig: {caBundle: Cg==}}]
+---
+apiVersion: example.com/v1
+kind: Unknown
+metadata: {name: unknown}
+`
+	scope := func(gvk schema.GroupVersionKind) (bool, error) {
+		if gvk.Group == "example.com" {
+			return false, &meta.NoKindMatchError{GroupKind: gvk.GroupKind()}
+		}
+		return gvk.Kind != "ValidatingWebhookConfiguration", nil
+	}
+	declared, err := Read(text, manifest.Release{Namespace: "apps", Name: "app"}, scope)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiled, err := rules.Compile([]v1alpha1.IgnoreRule{
+		{Paths: []string{""}, Target: &v1alpha1.IgnoreTarget{Name: "ignored"}},
+		{Paths: []string{"/spec"}, Target: &v1alpha1.IgnoreTarget{Name: "partly"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := declared.Plan(Own{}, compiled)
+	var compared, exempt, exceptions []string
+	for _, o := range plan.Objects {
+		compared = append(compared, o.ID.Name)
+		if (o.Rules != nil) != (o.ID.Name == "partly") || o.Scalable != (o.Replicas != nil) {
+			t.Errorf("%s: rules %v, range %v, scalable %v", o.ID, o.Rules, o.Replicas, o.Scalable)
+		}
+	}
+	for _, e := range plan.Exempt {
+		exempt = append(exempt, e.Object.ID.Name)
+	}
+	for _, e := range plan.Exceptions {
+		exceptions = append(exceptions, string(e.Reason)+" "+e.Object.Name)
+	}
+	expect(t, compared, "plain", "partly", "web", "web", "hook")
+	expect(t, exempt, "out", "sh.helm.release.v1.app.v1", "ignored")
+	expect(t, exceptions, "OptedOut out", "Reserved sh.helm.release.v1.app.v1", "Ignored ignored", "Ignored partly",
+		"Autoscaled web", "CABundleInjected hook")
+	if len(declared.Unknown) != 1 || declared.Unknown[0].ID.Name != "unknown" {
+		t.Errorf("unknown: %v", declared.Unknown)
+	}
+	if _, err := Read("a: [", manifest.Release{}, nil); err == nil {
+		t.Error("a manifest that does not parse is read")
+	}
+}
+
+func expect(t *testing.T, got []string, want ...string) {
+	t.Helper()
+	if slices.Sort(got); !slices.Equal(got, slices.Sorted(slices.Values(want))) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
