@@ -20,7 +20,7 @@ import (
 //
 // A digest is one pass over the JSON text that the API server sent, whatever the order of its maps: most of what a
 // watch delivers is a new status, and to decode all of that would take several times the processor time. Its seed is
-// random, so that digests of different hashers have nothing to do with each other, and nobody can prepare an object
+// random, so that digests of different hashers have nothing to do with each other, and no one can prepare an object
 // that collides with another one. Make one per process with NewHasher; it is safe for concurrent use.
 type Hasher struct{ seed maphash.Seed }
 

@@ -19,7 +19,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/accounts"
 )
 
-// clientsKept bounds the clients of accounts that are kept. One that is used again after it was dropped is made anew,
+// clientsKept bounds the clients of accounts that are kept. One that is used again after it was dropped is made again,
 // which takes microseconds: a client holds no connection, goroutine or cache of its own.
 const clientsKept = 256
 
@@ -51,7 +51,7 @@ func (a *Accounts) through(t http.RoundTripper) (dynamic.Interface, error) {
 	return dynamic.NewForConfigAndClient(a.config, &http.Client{Transport: t, Timeout: a.config.Timeout})
 }
 
-// errNoAccount is a programming error made harmless: whoever locks a release must have found an account for it.
+// errNoAccount is a programming error made harmless: who locks a release has found an account for it.
 var errNoAccount = errors.New("nothing is written in the operator's own name (--impersonate), and no account is given")
 
 // client returns the client that writes in the name of an account, the operator's own for an empty one.

@@ -1,6 +1,8 @@
 package enforce
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,9 +11,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
@@ -39,20 +43,20 @@ type Legacy struct {
 // Any reports whether there is anything to take off.
 func (l *Legacy) Any() bool { return len(l.Labels)+len(l.Annotations) > 0 }
 
-// LegacyMetadata returns the labels and annotations by which the older operator marked the objects of a release,
+// LegacyMetadata returns the labels and annotations that the older operator put on the objects of a release,
 // but for wrangler's copy of the object, which differs from object to object.
 func LegacyMetadata(key release.Key) (labels, annotations map[string]string, err error) {
 	owner := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 	owner.SetGroupVersionKind(schema.FromAPIVersionAndKind(legacyOwnerAPI, legacyOwnerKind))
 	if labels, annotations, err = apply.GetLabelsAndAnnotations(legacySetID, owner); err != nil {
-		return nil, nil, fmt.Errorf("marks of the older operator: %w", err)
+		return nil, nil, fmt.Errorf("metadata of the older operator: %w", err)
 	}
 	return labels, annotations, nil
 }
 
 // FindLegacy returns what the older operator left on a live object of a release. desired is what the release
 // declares of it: that stays, whatever it is called. serverSide says that the release is applied server-side, for
-// an object that does not tell. Marks of other users of wrangler are not found.
+// an object that does not tell. Metadata of other users of wrangler is not found.
 func FindLegacy(
 	key release.Key, live *unstructured.Unstructured, desired map[string]any, serverSide bool,
 ) (*Legacy, error) {
@@ -95,16 +99,16 @@ func declares(desired map[string]any, where, name string) bool {
 	return ok || err != nil
 }
 
-// handOver finds the managers that wrote the marks and works out the managedFields without them: what else they own
-// was put back or re-created by the older operator, as Helm had declared it, and is Helm's. Left with them, it
+// handOver finds the managers that wrote that metadata and works out the managedFields without them: what else they own
+// was reverted or re-created by the older operator, as Helm had declared it, and is Helm's. Left with them, it
 // would make the next server-side helm upgrade that changes it fail with a conflict.
 func (l *Legacy) handOver(entries []metav1.ManagedFieldsEntry, serverSide bool) error {
-	marks := &fieldpath.Set{}
+	metadata := &fieldpath.Set{}
 	for _, name := range l.Labels {
-		marks.Insert(fieldpath.MakePathOrDie("metadata", "labels", name))
+		metadata.Insert(fieldpath.MakePathOrDie("metadata", "labels", name))
 	}
 	for _, name := range l.Annotations {
-		marks.Insert(fieldpath.MakePathOrDie("metadata", "annotations", name))
+		metadata.Insert(fieldpath.MakePathOrDie("metadata", "annotations", name))
 	}
 	var kept, legacy []metav1.ManagedFieldsEntry
 	for i := range entries {
@@ -114,14 +118,14 @@ func (l *Legacy) handOver(entries []metav1.ManagedFieldsEntry, serverSide bool) 
 			return err
 		}
 		if e.Operation != metav1.ManagedFieldsOperationUpdate || e.Subresource != "" ||
-			set.Intersection(marks).Empty() {
+			set.Intersection(metadata).Empty() {
 			kept = append(kept, e)
 			continue
 		}
 		if !slices.Contains(l.Managers, e.Manager) {
 			l.Managers = append(l.Managers, e.Manager)
 		}
-		rest := set.Difference(marks)
+		rest := set.Difference(metadata)
 		if rest.Empty() {
 			continue
 		}
@@ -153,7 +157,7 @@ func (l *Legacy) handOver(entries []metav1.ManagedFieldsEntry, serverSide bool) 
 }
 
 // give adds what an entry owns to what Helm's manager owns in the same version of the kind. Where Helm's manager
-// has applied in another version only, the fields become nobody's, which no upgrade minds: a manager has one apply
+// has applied in another version only, the fields lose their owner, which no upgrade minds: a manager has one apply
 // per object.
 func give(
 	entries []metav1.ManagedFieldsEntry, from metav1.ManagedFieldsEntry, owner drift.Owner,
@@ -186,6 +190,45 @@ func give(
 	}
 	from.Manager, from.Operation = owner.Manager, owner.Operation
 	return append(entries, from), nil
+}
+
+// RemoveLegacy takes what the older operator left off an object, in one write and only if the object still is as
+// observed: otherwise the error is the API server's conflict. Content is not written. With dryRun the API server
+// only reports whether it would do it.
+func (e *Enforcer) RemoveLegacy(
+	ctx context.Context, o *lock.Object, live *unstructured.Unstructured, found *Legacy, dryRun bool,
+) error {
+	// A removal makes no manager an owner, so it does not matter which of Helm's managers writes it.
+	manager := drift.ManagedBy(found.managedFields).Manager
+	body, err := found.patch(live)
+	if err != nil {
+		return fmt.Errorf("encode the patch of %s: %w", o.ID, err)
+	}
+	_, err = e.writer.resource(o).Patch(ctx, o.ID.Name, types.JSONPatchType, body,
+		metav1.PatchOptions{FieldManager: manager, DryRun: dryRunOption(dryRun)})
+	return err
+}
+
+func (l *Legacy) patch(live *unstructured.Unstructured) ([]byte, error) {
+	type operation struct {
+		Op    string `json:"op"`
+		Path  string `json:"path"`
+		Value any    `json:"value,omitempty"`
+	}
+	// A resourceVersion that is not the object's is answered by a conflict.
+	patch := []operation{{"replace", "/metadata/resourceVersion", live.GetResourceVersion()}}
+	for _, name := range l.Labels {
+		patch = append(patch, operation{Op: "remove", Path: "/metadata/labels/" + pointerEscape(name)})
+	}
+	for _, name := range l.Annotations {
+		patch = append(patch, operation{Op: "remove", Path: "/metadata/annotations/" + pointerEscape(name)})
+	}
+	// An empty list would make the API server drop all field ownership; the removal itself ends the
+	// ownership.
+	if len(l.Managers) > 0 && len(l.managedFields) > 0 {
+		patch = append(patch, operation{"replace", "/metadata/managedFields", l.managedFields})
+	}
+	return json.Marshal(patch)
 }
 
 // pointerEscape makes a segment of a JSON pointer of a key.

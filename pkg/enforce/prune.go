@@ -15,8 +15,8 @@ import (
 )
 
 // Prune deletes an object that Helm failed to delete, if the record still is the newest of its release and the object
-// still is as observed, and reports whether it did. The caller has to confirm with ConfirmPruned. Whether the object is
-// a leftover at all is the caller's to know.
+// still is as observed, and reports whether it did. The caller has to confirm with ConfirmPruned. The caller decides
+// whether the object is a prune candidate.
 func (e *Enforcer) Prune(
 	ctx context.Context, rec release.Record, o *lock.Object, live *unstructured.Unstructured,
 ) (bool, error) {

@@ -12,7 +12,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/lock"
 )
 
-// replaceable are the kinds that hold no data and run nothing twice when they are deleted and created anew, with
+// replaceable are the kinds that hold no data and run nothing twice when they are deleted and re-created, with
 // what is lost. Never in here: PersistentVolumeClaim, PersistentVolume, StatefulSet, Job, Namespace,
 // CustomResourceDefinition.
 var replaceable = map[schema.GroupKind]string{
@@ -20,8 +20,8 @@ var replaceable = map[schema.GroupKind]string{
 	{Kind: "Secret"}:                               "",
 	{Kind: "ServiceAccount"}:                       "tokens that were bound to it",
 	{Kind: "Service"}:                              "its cluster IP and node ports, where the manifest declares none",
-	{Group: "apps", Kind: "Deployment"}:            "its pods, which start anew",
-	{Group: "apps", Kind: "DaemonSet"}:             "its pods, which start anew",
+	{Group: "apps", Kind: "Deployment"}:            "its pods, which start again",
+	{Group: "apps", Kind: "DaemonSet"}:             "its pods, which start again",
 	{Group: rbacGroup, Kind: "Role"}:               "",
 	{Group: rbacGroup, Kind: "RoleBinding"}:        "",
 	{Group: rbacGroup, Kind: "ClusterRole"}:        "",
@@ -30,7 +30,7 @@ var replaceable = map[schema.GroupKind]string{
 
 const rbacGroup = "rbac.authorization.k8s.io"
 
-// Replaceable reports whether objects of a kind may be deleted and created anew to take back the change of an immutable
+// Replaceable reports whether objects of a kind may be deleted and re-created to revert the change of an immutable
 // field, and what that loses beside the object's uid.
 func Replaceable(kind schema.GroupKind) (loses string, ok bool) {
 	loses, ok = replaceable[kind]
@@ -55,9 +55,9 @@ func (e *Enforcer) Replace(ctx context.Context, setID string, r *Revert) (*unstr
 	if err := w.remove(ctx, r.Object, r.Live); err != nil {
 		return nil, err
 	}
-	anew := *r
-	anew.Live, anew.Target = nil, nil
-	return e.Revert(ctx, setID, &anew)
+	creation := *r
+	creation.Live, creation.Target = nil, nil
+	return e.Revert(ctx, setID, &creation)
 }
 
 // tryCreate asks the API server whether it would accept the object if it did not exist. What two objects cannot have at

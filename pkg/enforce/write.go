@@ -11,9 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/util/csaupgrade"
 
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/lock"
@@ -24,10 +22,10 @@ import (
 // ownManager is the field manager of a write whose fields are handed to Helm's manager right after it.
 const ownManager = "helm-locker"
 
-// attempts bounds how often a write that changes no content is tried because somebody wrote in between.
+// attempts bounds how often a write that changes no content is tried because another writer came in between.
 const attempts = 8
 
-// Revert is one object to be put back.
+// Revert is one object to be reverted or re-created.
 type Revert struct {
 	*lock.Object
 	// Record is that of the locked revision.
@@ -38,7 +36,7 @@ type Revert struct {
 	Live *unstructured.Unstructured
 	// Target is what Live shall become; unused for a creation.
 	Target map[string]any
-	// RemovesForeign is set when Target lacks a list element that somebody else added.
+	// RemovesForeign is set when Target lacks a list element that another manager added.
 	RemovesForeign bool
 	// Options are the rules of the comparison that found Target. What they ignore is not written to an object that
 	// exists.
@@ -144,7 +142,7 @@ func (w *writer) applyBody(r *Revert) ([]byte, error) {
 	return body, nil
 }
 
-// create makes the object anew. It fails when the object exists.
+// create re-creates the object. It fails when the object exists.
 func (w *writer) create(ctx context.Context, r *Revert) (*unstructured.Unstructured, error) {
 	obj := &unstructured.Unstructured{Object: r.Desired}
 	done, err := w.resource(r.Object).Create(ctx, obj, metav1.CreateOptions{FieldManager: r.Owner.Manager})
@@ -158,102 +156,6 @@ func (w *writer) create(ctx context.Context, r *Revert) (*unstructured.Unstructu
 		return done, err
 	}
 	return owned, nil
-}
-
-// own makes Helm's manager, by server-side apply, the owner of what it declares and of nothing else, after from has
-// made the object as desired by the write that returned done.
-func (w *writer) own(
-	ctx context.Context, r *Revert, done *unstructured.Unstructured, from string,
-) (*unstructured.Unstructured, error) {
-	owned, err := w.handOver(ctx, r, done, from)
-	if err != nil {
-		return nil, err
-	}
-	// The hand-over covers more than is declared: defaulted fields of new list elements, and the maps around fields. An
-	// apply drops that. Its precondition is the version of our own last write, so what was checked before the first one
-	// still counts.
-	now := owned
-	for attempt := 1; ; attempt++ {
-		last := *r
-		last.Live, last.Target = now, now.Object
-		exact, err := w.apply(ctx, &last, false)
-		switch {
-		case err == nil && attempt == 1:
-			return exact, nil
-		case err == nil:
-			return adopt(owned, now, exact), nil
-		case !apierrors.IsConflict(err):
-			return nil, err
-		case attempt == attempts:
-			return owned, nil
-		}
-		// A controller has taken note of the object: a Deployment gets its revision annotation. That is a new
-		// observation, so the record has to be read again. If anybody else wrote, or Helm is at work, the surplus
-		// stays: it is in nobody's way.
-		now, err = w.resource(r.Object).Get(ctx, r.ID.Name, metav1.GetOptions{})
-		if err != nil || now.GetUID() != owned.GetUID() || !r.declaresAlike(now, owned) {
-			return owned, nil //nolint:nilerr // the watch tells what has become of the object
-		}
-		if holds, err := w.guard.Holds(ctx, r.Record); err != nil || !holds {
-			return owned, nil //nolint:nilerr // the content is put back, and only its ownership says too much
-		}
-	}
-}
-
-// declaresAlike reports whether what is declared is the same in two states of the object, whatever else differs.
-func (r *Revert) declaresAlike(a, b *unstructured.Unstructured) bool {
-	options := r.Options
-	options.Accepted, options.Strict = nil, nil
-	return reflect.DeepEqual(drift.Compare(r.Desired, a.Object, options).Changes,
-		drift.Compare(r.Desired, b.Object, options).Changes)
-}
-
-// handOver makes Helm's manager, by server-side apply, the owner of what from owns by updates since the write that
-// returned done. Controllers write to a new or changed object at once (a Deployment gets its revision annotation),
-// so a conflict is the rule rather than the exception; nothing but ownership is written, so trying again undoes
-// nobody's write.
-func (w *writer) handOver(
-	ctx context.Context, r *Revert, done *unstructured.Unstructured, from string,
-) (*unstructured.Unstructured, error) {
-	now := done
-	for attempt := 1; ; attempt++ {
-		patch, err := csaupgrade.UpgradeManagedFieldsPatch(now, sets.New(from), r.Owner.Manager)
-		if err != nil {
-			return nil, fmt.Errorf("field ownership of %s: %w", r.ID, err)
-		}
-		if len(patch) == 0 {
-			return done, nil
-		}
-		owned, err := w.resource(r.Object).Patch(ctx, r.ID.Name, types.JSONPatchType, patch,
-			metav1.PatchOptions{FieldManager: r.Owner.Manager})
-		switch {
-		case err == nil && attempt == 1:
-			return owned, nil
-		case err == nil:
-			return adopt(done, now, owned), nil
-		case !apierrors.IsConflict(err) || attempt == attempts:
-			return nil, err
-		}
-		if now, err = w.resource(r.Object).Get(ctx, r.ID.Name, metav1.GetOptions{}); err != nil {
-			return nil, err
-		}
-		if now.GetUID() != done.GetUID() {
-			return done, nil // somebody else's object by now; the watch tells
-		}
-	}
-}
-
-// adopt returns what our last write made of an object, done, with the field ownership that owned has: the answer to
-// a later write of ours, of ownership only, to the state now. Content and version stay those of done: what others
-// wrote after it has not been judged. If Helm has written in between, done stays as it is, or its write would count
-// as ours when the object is taken back.
-func adopt(done, now, owned *unstructured.Unstructured) *unstructured.Unstructured {
-	if !reflect.DeepEqual(helmEntries(now), helmEntries(done)) {
-		return done
-	}
-	result := done.DeepCopy()
-	result.SetManagedFields(owned.GetManagedFields())
-	return result
 }
 
 // takeBack deletes an object that was just created, unless Helm or a person has touched it since. What controllers
@@ -292,17 +194,6 @@ func substance(obj, created *unstructured.Unstructured) map[string]any {
 	}
 	s["labels"], s["annotations"], s["helm"] = obj.GetLabels(), annotations, helmEntries(obj)
 	return s
-}
-
-// helmEntries returns the entries of the field ownership of those who wrote Helm's ownership metadata.
-func helmEntries(obj *unstructured.Unstructured) []metav1.ManagedFieldsEntry {
-	var helm []metav1.ManagedFieldsEntry
-	for _, entry := range obj.GetManagedFields() {
-		if drift.ManagedBy([]metav1.ManagedFieldsEntry{entry}).Known {
-			helm = append(helm, entry)
-		}
-	}
-	return helm
 }
 
 func dryRunOption(on bool) []string {

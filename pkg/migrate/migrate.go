@@ -146,7 +146,7 @@ func (p *Plan) carry(ctx context.Context, c *inspect.Cluster, o *Object, dryRun 
 		case !holds:
 			return fmt.Errorf("release %s: %w", p.Key, ErrHelmAtWork)
 		}
-		err := c.Enforcer().Unmark(ctx, o.target, o.live, o.Legacy, dryRun)
+		err := c.Enforcer().RemoveLegacy(ctx, o.target, o.live, o.Legacy, dryRun)
 		if apierrors.IsNotFound(err) {
 			return nil // gone, with all that was on it
 		}

@@ -33,9 +33,9 @@ type feed[T metav1.Object] struct {
 	sink      sink[T]
 	log       logrus.FieldLogger
 	reflector *cache.Reflector
-	// begun is closed right before the first list is delivered, synced right after. Whoever registers for events
-	// and then finds begun open gets all of the list; whoever finds it closed may have missed some, and has to
-	// look. tried is closed with synced, or when the first attempt to list failed.
+	// begun is closed right before the first list is delivered, synced right after. A caller that registers for
+	// events and then finds begun open gets all of the list; one that finds it closed may have missed some, and has to
+	// get them. tried is closed with synced, or when the first attempt to list failed.
 	begun, synced, tried     chan struct{}
 	beginOnce, once, tryOnce sync.Once
 	// troubled, if set, is called when lastError has become another one; it is set before the feed runs.

@@ -114,7 +114,7 @@ func (l *Live) GetAnnotations() map[string]string {
 // GetObjectKind says nothing: the kind is the one that was asked for.
 func (l *Live) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
 
-// DeepCopyObject returns the object itself with metadata of its own: nobody changes its text.
+// DeepCopyObject returns the object itself with metadata of its own: no caller changes its text.
 func (l *Live) DeepCopyObject() runtime.Object {
 	c := *l
 	l.DeepCopyInto(&c.ObjectMeta)

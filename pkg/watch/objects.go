@@ -34,8 +34,8 @@ type Sink interface {
 	Troubled(gvk schema.GroupVersionKind)
 }
 
-// Objects runs one watch for each kind that somebody needs, restricted to what Helm manages, and stops it when nobody
-// needs it any more. It is safe for concurrent use.
+// Objects runs one watch for each kind that is needed, restricted to what Helm manages, and stops it when it is not
+// needed any more. It is safe for concurrent use.
 type Objects struct {
 	client *Client
 	sink   Sink
@@ -79,7 +79,7 @@ func (o *Objects) Wait() { o.running.Wait() }
 
 // Need declares the whole set of kinds that owner needs from now on; an empty set ends its needs. It returns those
 // of the kinds whose watch has begun to deliver what exists, or is done: what it delivered before is not delivered
-// again, so their objects have to be looked at. Whoever wants the objects of the others delivered must be known to
+// again, so the caller has to get their objects. To have the objects of the others delivered, the caller must be known to
 // the sink by now.
 func (o *Objects) Need(owner string, kinds map[schema.GroupVersionKind]Kind) (begun map[schema.GroupVersionKind]bool) {
 	o.mu.Lock()

@@ -170,7 +170,7 @@ func (r *Releases) page(ctx context.Context, o metav1.ListOptions) (*metav1.Part
 	return list, nil
 }
 
-// trim takes out of a record's metadata what nobody reads: its writer chooses how large it is.
+// trim takes out of a record's metadata what is never read: its writer chooses how large it is.
 func trim(m *metav1.PartialObjectMetadata) {
 	kept := metav1.ObjectMeta{
 		Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion,

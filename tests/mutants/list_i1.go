@@ -143,7 +143,7 @@ func neverRevertHelm() []mutant {
 		},
 		{
 			promise: "I1", what: "what Helm wrote while ownership was handed over counts as written by the operator",
-			edit: edit{write, `	if !reflect.DeepEqual(helmEntries(now), helmEntries(done)) {`,
+			edit: edit{"pkg/enforce/ownership.go", `	if !reflect.DeepEqual(helmEntries(now), helmEntries(done)) {`,
 				`	if !reflect.DeepEqual(helmEntries(now), helmEntries(now)) {`},
 			pkg: enforce, run: "TestI1_OwnershipThatHelmWroteIsNotTakenForOurs",
 		},

@@ -106,7 +106,7 @@ func asHelmLeftIt() []mutant {
 		},
 		{
 			promise: "I4", what: "the hand-over to Helm is given up when a controller wrote before it",
-			edit: edit{write, `		case !apierrors.IsConflict(err) || attempt == attempts:`,
+			edit: edit{"pkg/enforce/ownership.go", `		case !apierrors.IsConflict(err) || attempt == attempts:`,
 				`		case !apierrors.IsConflict(err) || attempt == 1:`},
 			pkg: order, run: "TestI4_AControllerWritesBeforeTheHandOver",
 		},

@@ -1,0 +1,219 @@
+package enforce
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/util/csaupgrade"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/rancher/helm-locker/pkg/drift"
+)
+
+// own makes Helm's manager, by server-side apply, the owner of what it declares and of nothing else, after from has
+// made the object as desired by the write that returned done.
+func (w *writer) own(
+	ctx context.Context, r *Revert, done *unstructured.Unstructured, from string,
+) (*unstructured.Unstructured, error) {
+	owned, err := w.handOver(ctx, r, done, from)
+	if err != nil {
+		return nil, err
+	}
+	// The hand-over covers more than is declared: defaulted fields of new list elements, and the maps around fields. An
+	// apply drops that. Its precondition is the version of our own last write, so what was checked before the first one
+	// still counts.
+	now := owned
+	for attempt := 1; ; attempt++ {
+		last := *r
+		last.Live, last.Target = now, now.Object
+		exact, err := w.apply(ctx, &last, false)
+		switch {
+		case err == nil && attempt == 1:
+			return exact, nil
+		case err == nil:
+			return adopt(owned, now, exact), nil
+		case !apierrors.IsConflict(err):
+			return nil, err
+		case attempt == attempts:
+			return owned, nil
+		}
+		// A controller has written to the object: a Deployment gets its revision annotation. That is a new
+		// observation, so the record has to be read again. If another manager wrote, or Helm is at work, the
+		// surplus stays: it is in no one's way.
+		now, err = w.resource(r.Object).Get(ctx, r.ID.Name, metav1.GetOptions{})
+		if err != nil || now.GetUID() != owned.GetUID() || !r.declaresAlike(now, owned) {
+			return owned, nil //nolint:nilerr // the watch tells what has become of the object
+		}
+		if holds, err := w.guard.Holds(ctx, r.Record); err != nil || !holds {
+			return owned, nil //nolint:nilerr // the content is reverted, and only its ownership says too much
+		}
+	}
+}
+
+// declaresAlike reports whether what is declared is the same in two states of the object, whatever else differs.
+func (r *Revert) declaresAlike(a, b *unstructured.Unstructured) bool {
+	options := r.Options
+	options.Accepted, options.Strict = nil, nil
+	return reflect.DeepEqual(drift.Compare(r.Desired, a.Object, options).Changes,
+		drift.Compare(r.Desired, b.Object, options).Changes)
+}
+
+// handOver makes Helm's manager, by server-side apply, the owner of what from owns by updates since the write that
+// returned done.
+func (w *writer) handOver(
+	ctx context.Context, r *Revert, done *unstructured.Unstructured, from string,
+) (*unstructured.Unstructured, error) {
+	return w.changeOwners(ctx, r, done, func(now *unstructured.Unstructured) ([]byte, error) {
+		return csaupgrade.UpgradeManagedFieldsPatch(now, sets.New(from), r.Owner.Manager)
+	})
+}
+
+// disown takes from other managers the share in what Helm's manager owns by server-side apply, after a revert that
+// returned done. Who applies a whole object with one field changed owns all the rest of it together with Helm, and
+// then the next helm upgrade that changes any of that fails with a conflict. Subresources stay out of it: what is
+// scaled through one is owned through it.
+func (w *writer) disown(
+	ctx context.Context, r *Revert, done *unstructured.Unstructured,
+) (*unstructured.Unstructured, error) {
+	return w.changeOwners(ctx, r, done, func(now *unstructured.Unstructured) ([]byte, error) {
+		entries, changed, err := withoutShares(now.GetManagedFields(), r.Owner.Manager)
+		if err != nil || !changed {
+			return nil, err
+		}
+		return json.Marshal([]map[string]any{
+			{"op": "replace", "path": "/metadata/managedFields", "value": entries},
+			{"op": "replace", "path": "/metadata/resourceVersion", "value": now.GetResourceVersion()},
+		})
+	})
+}
+
+// changeOwners writes the patch of field ownership that patchOf makes, if any, and returns the object as it then is.
+// Controllers write to a new or changed object at once (a Deployment gets its revision annotation), so a conflict is
+// the rule rather than the exception. Only ownership is written, so trying again undoes no other write.
+func (w *writer) changeOwners(
+	ctx context.Context, r *Revert, done *unstructured.Unstructured,
+	patchOf func(now *unstructured.Unstructured) ([]byte, error),
+) (*unstructured.Unstructured, error) {
+	now := done
+	for attempt := 1; ; attempt++ {
+		patch, err := patchOf(now)
+		if err != nil {
+			return nil, fmt.Errorf("field ownership of %s: %w", r.ID, err)
+		}
+		if len(patch) == 0 {
+			return done, nil
+		}
+		owned, err := w.resource(r.Object).Patch(ctx, r.ID.Name, types.JSONPatchType, patch,
+			metav1.PatchOptions{FieldManager: r.Owner.Manager})
+		switch {
+		case err == nil && attempt == 1:
+			return owned, nil
+		case err == nil:
+			return adopt(done, now, owned), nil
+		case !apierrors.IsConflict(err) || attempt == attempts:
+			return nil, err
+		}
+		if now, err = w.resource(r.Object).Get(ctx, r.ID.Name, metav1.GetOptions{}); err != nil {
+			return nil, err
+		}
+		if now.GetUID() != done.GetUID() {
+			return done, nil // another object by now; the watch delivers it
+		}
+	}
+}
+
+// adopt returns what our last write made of an object, done, with the field ownership that owned has: the answer to
+// a later write of ours, of ownership only, to the state now. Content and version stay those of done: what others
+// wrote after it has not been judged. If Helm has written in between, done stays as it is, or its write would count
+// as ours when the object is taken back.
+func adopt(done, now, owned *unstructured.Unstructured) *unstructured.Unstructured {
+	if !reflect.DeepEqual(helmEntries(now), helmEntries(done)) {
+		return done
+	}
+	result := done.DeepCopy()
+	result.SetManagedFields(owned.GetManagedFields())
+	return result
+}
+
+// helmEntries returns the entries of the field ownership of those who wrote Helm's ownership metadata.
+func helmEntries(obj *unstructured.Unstructured) []metav1.ManagedFieldsEntry {
+	var helm []metav1.ManagedFieldsEntry
+	for _, entry := range obj.GetManagedFields() {
+		if drift.ManagedBy([]metav1.ManagedFieldsEntry{entry}).Known {
+			helm = append(helm, entry)
+		}
+	}
+	return helm
+}
+
+// withoutShares returns managedFields in which no other manager owns what Helm's manager owns by server-side apply, and
+// whether that is a change.
+func withoutShares(entries []metav1.ManagedFieldsEntry, helm string) ([]metav1.ManagedFieldsEntry, bool, error) {
+	if !slices.ContainsFunc(entries, func(e metav1.ManagedFieldsEntry) bool {
+		return e.Manager != helm && e.Subresource == ""
+	}) {
+		return entries, false, nil
+	}
+	var own *fieldpath.Set
+	for i := range entries {
+		if e := &entries[i]; e.Manager == helm && e.Operation == metav1.ManagedFieldsOperationApply &&
+			e.Subresource == "" {
+			set, err := setOf(e)
+			if err != nil {
+				return nil, false, err
+			}
+			own = set
+		}
+	}
+	if own == nil {
+		return entries, false, nil
+	}
+	out, changed := make([]metav1.ManagedFieldsEntry, 0, len(entries)), false
+	for i := range entries {
+		e := entries[i]
+		if e.Manager == helm || e.Subresource != "" || e.FieldsV1 == nil {
+			out = append(out, e)
+			continue
+		}
+		set, err := setOf(&e)
+		if err != nil {
+			return nil, false, err
+		}
+		rest := set.Difference(own)
+		if rest.Size() == set.Size() {
+			out = append(out, e)
+			continue
+		}
+		changed = true
+		if rest.Empty() {
+			continue
+		}
+		fields, err := rest.ToJSON()
+		if err != nil {
+			return nil, false, err
+		}
+		e.FieldsV1 = metav1.NewFieldsV1(string(fields))
+		out = append(out, e)
+	}
+	return out, changed, nil
+}
+
+func setOf(e *metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
+	set := &fieldpath.Set{}
+	if e.FieldsV1 == nil {
+		return set, nil
+	}
+	if err := set.FromJSON(bytes.NewReader(e.FieldsV1.GetRawBytes())); err != nil {
+		return nil, fmt.Errorf("fields of manager %s: %w", e.Manager, err)
+	}
+	return set, nil
+}
