@@ -59,7 +59,8 @@ func operatorFlags(fromEnvironment bool) []cli.Flag {
 		&cli.StringSliceFlag{Name: "page-host", Sources: env("PAGE_HOST"), Category: categoryServe,
 			Usage: "host `NAME` by which the page may be asked for, beside addresses, localhost and names inside of the cluster; may be repeated"},
 		&cli.StringFlag{Name: "log-level", Value: "info", Sources: env("LOG_LEVEL"), Category: categoryServe,
-			Usage: "error, warn, info, debug or trace"},
+			Usage: "error, warn, info, debug (why each object was judged as it was, each check and write) " +
+				"or trace (each event and request)"},
 		&cli.StringFlag{Name: "log-format", Value: "text", Sources: env("LOG_FORMAT"), Category: categoryServe,
 			Usage: "text or json"},
 		&cli.BoolFlag{Name: "debug", Sources: env("DEBUG"), Category: categoryServe, Usage: "log at level debug"},

@@ -6,6 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/sirupsen/logrus"
+
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/enforce"
 	"github.com/rancher/helm-locker/pkg/judge"
@@ -30,6 +32,8 @@ type common struct {
 
 	queues queues
 	slots  slots
+	// tracing is set when the log has level trace: events are many.
+	tracing bool
 	// leading is set while this controller may write.
 	leading atomic.Bool
 	// table has the locks, and entries what else is known of each HelmRelease.
@@ -45,6 +49,7 @@ func newCommon(clients Clients, o Options) *common {
 		own:    judge.Own{Namespace: o.Namespace, Name: o.Name, Fence: o.Name + proof.FenceSuffix},
 		kinds:  watch.NewKinds(clients.Discovery),
 		queues: newQueues(o), slots: newSlots(), table: lock.NewTable(),
+		tracing: o.Log.WithField("", nil).Logger.IsLevelEnabled(logrus.TraceLevel),
 	}
 }
 
@@ -108,4 +113,9 @@ func (c *common) confirmLater(key release.Key) {
 	if c.unproven.Any(key, newest) {
 		c.queues.confirm.Add(key)
 	}
+}
+
+// debug returns the log for what is told at level debug about a release. It tells paths and names, and never a value.
+func (c *common) debug(key release.Key) *logrus.Entry {
+	return c.Log.WithField("release", key.String())
 }

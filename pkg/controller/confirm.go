@@ -11,6 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/sirupsen/logrus"
+
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/enforce"
@@ -27,11 +29,14 @@ const lostPatience = 2 * time.Minute
 // holds reports whether the newest record of a locked release is the locked one, as of a moment after the call.
 // When it is, that proves the earlier writes, too.
 func (rm *remediation) holds(ctx context.Context, l *lock.Lock) (bool, error) {
-	passed := rm.unproven.Check()
+	passed, begin := rm.unproven.Check(), rm.Clock.Now()
 	holds, err := rm.enforcer.Holds(ctx, l.Record)
 	if holds && err == nil {
 		passed(l.Record)
 	}
+	rm.debug(l.Release).WithFields(logrus.Fields{
+		"revision": l.Record.Revision, "holds": holds, "took": rm.Clock.Since(begin).String(),
+	}).Debug("verified the record")
 	return holds, err
 }
 
@@ -52,6 +57,9 @@ func (rm *remediation) write(
 		error) {
 		return do(ctx, enforce.SetID(l.Release), v.revert)
 	})
+	rm.debug(l.Release).WithFields(logrus.Fields{
+		"object": v.ID.String(), "created": creates, "done": err == nil, "took": rm.Clock.Since(w.Begun).String(),
+	}).Debug("wrote the object")
 	if l.Closed() && !creates { // creations are confirmed by the caller
 		rm.queues.confirm.Add(l.Release)
 	}

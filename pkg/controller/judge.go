@@ -6,6 +6,8 @@ import (
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/sirupsen/logrus"
+
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/enforce"
@@ -50,7 +52,21 @@ func (rm *remediation) judge(l *lock.Lock, w *lock.Work) (*result, *lock.Outcome
 	}
 	v := &result{Work: w, in: rm.input(l, w, desired)}
 	v.found = judge.Judge(v.in)
+	v.tell(rm.debug(l.Release))
 	return v, rm.outcome(l, v)
+}
+
+// tell logs what was found out about an object, and why.
+func (v *result) tell(log *logrus.Entry) {
+	fields := logrus.Fields{"object": v.ID.String(), "state": string(v.found.State)}
+	for name, text := range map[string]string{
+		"paths": drift.Describe(v.found.Changes, named), "why": v.found.Why, "deletion": v.found.Deletion,
+	} {
+		if text != "" {
+			fields[name] = text
+		}
+	}
+	log.WithFields(fields).Debug("judged the object")
 }
 
 // outcome returns how the matter of an object ends; nil when there is something to do, for which it prepares v.
@@ -102,6 +118,7 @@ func (rm *remediation) tellForm(ctx context.Context, l *lock.Lock, v *result) *l
 		return nil
 	}
 	v.found = v.in.Settle(v.found, after)
+	v.tell(rm.debug(l.Release))
 	return rm.outcome(l, v)
 }
 

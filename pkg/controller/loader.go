@@ -29,6 +29,8 @@ type loaded struct {
 	// exceptions are what the manifest leaves to others; untracked are the objects of it that are not locked at all.
 	exceptions []v1alpha1.Exception
 	untracked  map[manifest.ID]struct{}
+	// denials are the objects that the account of the release may not change.
+	denials denials
 	// strict is set in scope Strict. scalable is set when the release has an object whose replicas an autoscaler
 	// could set.
 	strict, scalable bool

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/sirupsen/logrus"
+
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
@@ -219,7 +221,8 @@ func (rs *releases) lock(ctx context.Context, key string, hr *v1alpha1.HelmRelea
 	if rs.refusedBefore(key, rec) {
 		return nil
 	}
-	loaded, prob, err := rs.loader.load(ctx, rec, spec)
+	begin := rs.Clock.Now()
+	loaded, prob, err := rs.loadOwned(ctx, account, rec, spec)
 	if err != nil || prob.reason != "" {
 		rs.unlock(key, prob)
 		if err == nil {
@@ -227,36 +230,55 @@ func (rs *releases) lock(ctx context.Context, key string, hr *v1alpha1.HelmRelea
 		}
 		return err
 	}
-	denied, err := rs.hold(ctx, account, loaded)
-	if err != nil {
-		if apierrors.IsForbidden(err) {
-			prob = problem{v1alpha1.ReasonForbidden,
-				fmt.Sprintf("the operator cannot act as %s, so nothing is locked; it needs the permission to "+
-					"impersonate ServiceAccounts in namespace %s: %s", account, rec.Key.Namespace, safeError(err))}
-		}
-		rs.unlock(key, prob)
-		return err
-	}
+	rs.debug(rec.Key).WithFields(logrus.Fields{
+		"revision": rec.Revision, "objects": len(loaded.objects), "took": rs.Clock.Since(begin).String(),
+	}).Debug("read the record")
 	if loaded.scalable {
 		rs.scalers.Need(ctx, key)
 	} else {
 		rs.scalers.Drop(key)
 	}
-	l := lock.New(&lock.Lock{
+	rs.begin(hr, loaded, lock.New(&lock.Lock{
 		Key: key, Since: hr.CreationTimestamp.Time, Release: rec.Key, As: loaded.release.Key, Record: rec, Spec: spec,
 		ServerSide: loaded.release.ApplyMethod == release.ApplyMethodServerSide,
 		Detect:     spec.Mode == v1alpha1.ModeDetect, Strict: spec.Scope == v1alpha1.ScopeStrict,
 		ReplaceImmutable: spec.ReplaceImmutable,
 		Exceptions:       loaded.exceptions, Untracked: loaded.untracked, Account: account,
-	}, loaded.objects)
-	served := rs.otherVersions(loaded)
+	}, loaded.objects))
+	return nil
+}
+
+// loadOwned loads a record and leaves out the objects that the account of the release may not change.
+func (rs *releases) loadOwned(
+	ctx context.Context, account string, rec release.Record, spec v1alpha1.HelmReleaseSpec,
+) (*loaded, problem, error) {
+	loaded, prob, err := rs.loader.load(ctx, rec, spec)
+	if err != nil || prob.reason != "" {
+		return nil, prob, err
+	}
+	denied, err := rs.hold(ctx, account, loaded)
+	if apierrors.IsForbidden(err) {
+		prob = problem{v1alpha1.ReasonForbidden,
+			fmt.Sprintf("the operator cannot act as %s, so nothing is locked; it needs the permission to "+
+				"impersonate ServiceAccounts in namespace %s: %s", account, rec.Key.Namespace, safeError(err))}
+	}
+	if err != nil {
+		return nil, prob, err
+	}
+	loaded.denials = denials{account: account, objects: denied}
+	return loaded, problem{}, nil
+}
+
+// begin makes a lock count: from here on its objects are watched, and drift is reverted.
+func (rs *releases) begin(hr *v1alpha1.HelmRelease, loaded *loaded, l *lock.Lock) {
+	key, served := l.Key, rs.otherVersions(loaded)
 	conflicts, displaced := rs.table.Put(l)
 	rs.claims.prune()
 	rs.entries.update(key, func(e *entry) {
 		e.as, e.served = l.As, served
 		e.problem, e.conflicts, e.waiting, e.skipped = problem{}, conflicts, loaded.waiting, loaded.skipped
-		e.denials = denials{account: account, objects: denied}
-		e.info = info{revision: rec.Revision, description: loaded.release.Description, notes: loaded.release.Notes}
+		e.denials = loaded.denials
+		e.info = info{l.Record.Revision, loaded.release.Description, loaded.release.Notes}
 		e.kinds, e.lockedAt = l.Kinds(), rs.Clock.Now()
 		e.history.locked()
 	})
@@ -270,13 +292,12 @@ func (rs *releases) lock(ctx context.Context, key string, hr *v1alpha1.HelmRelea
 	if len(loaded.waiting) > 0 {
 		rs.queues.releases.AddAfter(key, rs.kindWait())
 	}
-	if len(denied) > 0 {
+	if len(loaded.denials.objects) > 0 {
 		rs.askLater(key, 0)
 	}
 	rs.reporter.announceLocked(hr, l, len(loaded.objects)-len(conflicts))
 	rs.reporter.announceTrouble(hr, loaded, conflicts)
-	rs.reporter.announceDenied(hr, denials{account: account, objects: denied})
-	return nil
+	rs.reporter.announceDenied(hr, loaded.denials)
 }
 
 // refusedBefore reports whether a record is known to hold a manifest that does not parse. That depends on nothing

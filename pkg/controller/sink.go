@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/sirupsen/logrus"
+
 	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
@@ -25,6 +27,7 @@ func (rm *remediation) Observed(gvk schema.GroupVersionKind, obj *watch.Live) {
 		rm.stray(id, obj, true)
 		return
 	}
+	rm.trace("observed", id, obj)
 	o := lock.Observation{Version: version(obj), Seen: rm.Clock.Now()}
 	var err error
 	if o.Digest, err = obj.Digest(rm.hasher); err == nil {
@@ -54,6 +57,7 @@ func (rm *remediation) Gone(gvk schema.GroupVersionKind, obj *watch.Live) {
 		rm.stray(id, obj, false)
 		return
 	}
+	rm.trace("gone", id, obj)
 	last, err := obj.Decode()
 	if err != nil {
 		rm.Log.WithField("object", id.String()).Warnf("the last known state cannot be read: %v", err)
@@ -68,6 +72,13 @@ func (rm *remediation) Gone(gvk schema.GroupVersionKind, obj *watch.Live) {
 	o := lock.Observation{Last: last, Look: look, Told: !look, Version: version(obj), Seen: rm.Clock.Now()}
 	if l.Observe(id, o) {
 		rm.queues.drift.Add(l.Key)
+	}
+}
+
+// trace logs an event about a locked object.
+func (rm *remediation) trace(what string, id manifest.ID, obj *watch.Live) {
+	if rm.tracing {
+		rm.Log.WithFields(logrus.Fields{"object": id.String(), "version": obj.ResourceVersion}).Trace(what)
 	}
 }
 

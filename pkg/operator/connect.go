@@ -49,6 +49,7 @@ func connect(config *rest.Config, o ControllerOptions) (*connection, error) {
 	config = rest.CopyConfig(config)
 	config.QPS, config.RateLimiter = -1, nil
 	config.UserAgent = "helm-locker/" + version.Version
+	traceRequests(config, o.Log)
 	requests := rest.CopyConfig(config)
 	requests.Timeout = requestTimeout
 	typed := rest.CopyConfig(requests)

@@ -1,0 +1,46 @@
+package integration
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/rancher/helm-locker/tests/kit"
+)
+
+// The log at level debug tells why an object was judged as it was and what was done about it, and at level trace the
+// events and requests. TestI7_SecretsStaySecret looks for values in it.
+func TestLogsTellWhy(t *testing.T) {
+	w := newWorld(t)
+	w.Helm(shared.Helm3(), "install", "app", w.Chart("app", configMap("app", "declared")))
+	w.Lock("app")
+	w.revertsEdits("app", "declared")
+	w.Delete(kit.ConfigMaps, "app")
+	w.WaitField(kit.ConfigMaps, "app", "data.key", "declared")
+
+	object := fmt.Sprintf(`object="?ConfigMap %s/app"?`, w.Apps)
+	for what, pattern := range map[string]string{
+		"a lock":          `level=debug msg="read the record" objects=1 .*revision=1 took=`,
+		"an object":       `level=debug msg="judged the object" ` + object + ` .*state=InSync`,
+		"drift":           `level=debug msg="judged the object" ` + object + ` paths=\S*data.key\S* .*state=Drifted`,
+		"a missing one":   `level=debug msg="judged the object" ` + object + ` .*state=Missing`,
+		"a check":         `level=debug msg="verified the record" holds=true .*took=`,
+		"a write":         `level=debug msg="wrote the object" created=false done=true ` + object + `.*took=`,
+		"a creation":      `level=debug msg="wrote the object" created=true done=true ` + object + `.*took=`,
+		"an event":        `level=trace msg=observed ` + object + ` version=`,
+		"another event":   `level=trace msg=gone ` + object + ` version=`,
+		"a request":       `level=trace msg=request method=PATCH path=\S*/configmaps/app status=200 took=`,
+		"what came of it": `level=info msg=reverted .*` + object + ` .*paths=\S*data.key`,
+	} {
+		w.Eventually("the log tells of "+what, func() error {
+			if !regexp.MustCompile(pattern).MatchString(w.operator.Log()) {
+				return fmt.Errorf("no line matches %s", pattern)
+			}
+			return nil
+		})
+	}
+	if strings.Contains(w.operator.Log(), "tampered") {
+		t.Error("the log quotes a value")
+	}
+}
