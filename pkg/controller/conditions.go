@@ -32,7 +32,16 @@ func conditions(hr *v1alpha1.HelmRelease, v *view) []metav1.Condition {
 	lockedCondition(v, reason, message, set)
 	driftCondition(v, set)
 	contentionCondition(v, set)
-	progress(v, ready, reason, message, set, func(kind string) { meta.RemoveStatusCondition(&out, kind) })
+	stalled, reconciling := progress(v, ready, reason)
+	for kind, applies := range map[string]bool{
+		v1alpha1.ConditionStalled: stalled, v1alpha1.ConditionReconciling: reconciling,
+	} {
+		if applies {
+			set(kind, metav1.ConditionTrue, reason, message)
+		} else {
+			meta.RemoveStatusCondition(&out, kind)
+		}
+	}
 	return out
 }
 
@@ -248,20 +257,13 @@ func stalls(reason string) bool {
 	return false
 }
 
-// progress sets Stalled or Reconciling, as kstatus has them: present only while they apply.
-func progress(v *view, ready metav1.ConditionStatus, reason, message string, set setter, remove func(string)) {
-	stalled := ready == metav1.ConditionFalse && stalls(reason)
+// progress reports whether the release is stalled or reconciling, as kstatus has these conditions: each is present only
+// while it applies.
+func progress(v *view, ready metav1.ConditionStatus, reason string) (stalled, reconciling bool) {
+	stalled = ready == metav1.ConditionFalse && stalls(reason)
 	detected := v.lock != nil && v.lock.Detect && (reason == v1alpha1.ReasonDriftDetected ||
 		reason == v1alpha1.ReasonBeingDeleted)
-	reconciling := ready != metav1.ConditionTrue && !stalled && !detected
-	for kind, applies := range map[string]bool{v1alpha1.ConditionStalled: stalled,
-		v1alpha1.ConditionReconciling: reconciling} {
-		if applies {
-			set(kind, metav1.ConditionTrue, reason, message)
-		} else {
-			remove(kind)
-		}
-	}
+	return stalled, ready != metav1.ConditionTrue && !stalled && !detected
 }
 
 // count returns "1 object" or "2 objects".

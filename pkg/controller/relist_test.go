@@ -42,8 +42,8 @@ func TestAListWaitsForAllReleasesThatItCanServe(t *testing.T) {
 				join()
 				begin := time.Now()
 				for n := range tc.joins {
-					timer := time.AfterFunc(time.Duration(n+1)*tc.every, join)
-					defer timer.Stop()
+					t.Cleanup(func(stop func() bool) func() { return func() { stop() } }(
+						time.AfterFunc(time.Duration(n+1)*tc.every, join).Stop))
 				}
 				behind := func() int {
 					if time.Since(begin) < tc.behind {

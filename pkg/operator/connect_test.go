@@ -11,6 +11,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/sirupsen/logrus"
+
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 )
 
@@ -56,7 +58,7 @@ func TestARequestAboutTheLeaseIsShort(t *testing.T) {
 	for lease, want := range map[time.Duration]time.Duration{
 		15 * time.Second: leaseTimeout, time.Hour: leaseTimeout, 3 * time.Second: time.Second,
 	} {
-		conn, err := connect(config, ControllerOptions{LeaseDuration: lease, Namespace: "system"})
+		conn, err := connect(config, ControllerOptions{LeaseDuration: lease, Namespace: "system", Log: logrus.New()})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,10 +13,6 @@ import (
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/klog/v2"
-
-	"github.com/rancher/helm-locker/pkg/controller"
-	"github.com/rancher/helm-locker/pkg/metrics"
-	"github.com/rancher/helm-locker/pkg/page"
 )
 
 // errLeaseLost ends the operator: another one leads now. Its writes carry preconditions, so a moment with two leaders
@@ -24,23 +20,19 @@ import (
 var errLeaseLost = errors.New("lost the leader lease")
 
 // lead lets the controller write while this operator leads, and gives the lease up when ctx ends.
-func lead(
-	ctx context.Context, conn *connection, o ControllerOptions, c *controller.Controller, m *metrics.Metrics,
-	p *page.Page,
-) error {
+func (p *program) lead(ctx context.Context) error {
+	o := p.options
 	if !o.LeaderElection {
-		m.Leading(true)
-		p.Leading(true)
-		c.Lead()
+		p.setLeading(true)
 		<-ctx.Done()
-		c.Unlead()
+		p.setLeading(false)
 		return nil
 	}
 	var lost atomic.Bool
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: renewSeldom(o, &toldLock{log: o.Log, Interface: &resourcelock.LeaseLock{
 			LeaseMeta:  metav1.ObjectMeta{Namespace: o.Namespace, Name: o.lease},
-			Client:     conn.leases,
+			Client:     p.conn.leases,
 			LockConfig: resourcelock.ResourceLockConfig{Identity: identity(o)},
 		}}),
 		Name: o.lease, ReleaseOnCancel: true,
@@ -49,19 +41,15 @@ func lead(
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(context.Context) {
 				o.Log.Info("leading")
-				m.Leading(true)
-				p.Leading(true)
-				c.Lead()
+				p.setLeading(true)
 			},
 			OnStoppedLeading: func() {
-				m.Leading(false)
-				p.Leading(false)
-				c.Unlead()
+				p.setLeading(false)
 				lost.Store(ctx.Err() == nil)
 			},
 			OnNewLeader: func(id string) {
 				o.Log.Infof("leader is %s", id)
-				p.Leader(id)
+				p.page.Leader(id)
 			},
 		},
 	})
@@ -74,6 +62,17 @@ func lead(
 		return errLeaseLost
 	}
 	return nil
+}
+
+// setLeading tells the controller, the metrics and the page whether this operator leads.
+func (p *program) setLeading(leading bool) {
+	p.metrics.Leading(leading)
+	p.page.Leading(leading)
+	if leading {
+		p.controller.Lead()
+	} else {
+		p.controller.Unlead()
+	}
 }
 
 // renewDeadline is for how long a leader tries to renew its lease before it ends.

@@ -13,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
@@ -21,11 +20,21 @@ import (
 	"github.com/rancher/helm-locker/pkg/crd"
 	"github.com/rancher/helm-locker/pkg/metrics"
 	"github.com/rancher/helm-locker/pkg/notify"
+	"github.com/rancher/helm-locker/pkg/page"
 	"github.com/rancher/helm-locker/pkg/version"
 )
 
 // syncTimeout bounds how long the HelmReleases may take to be listed at the start.
 const syncTimeout = 2 * time.Minute
+
+// program is an operator that is made and not yet running.
+type program struct {
+	options    ControllerOptions
+	conn       *connection
+	controller *controller.Controller
+	metrics    *metrics.Metrics
+	page       *page.Page // nil when none is asked for
+}
 
 // Run runs an operator until ctx ends, and returns nil then, after its work in progress is done and its lease is
 // given up. It returns an error when it cannot start, or has to stop: an operator that lost its lease must not go
@@ -35,15 +44,10 @@ func Run(ctx context.Context, options ControllerOptions) error {
 	if err != nil {
 		return err
 	}
-	restConfig, err := o.ClientConfig.ClientConfig()
-	if err != nil {
-		return fmt.Errorf("client configuration: %w", err)
-	}
 	m := metrics.New(version.Version, version.Commit)
 	m.Shard(o.ControllerName, o.shard)
-	restConfig = rest.CopyConfig(restConfig)
-	restConfig.Wrap(m.RoundTripper)
-	if restConfig, err = failingOver(restConfig, o.Log); err != nil {
+	config, err := o.restConfig(m)
+	if err != nil {
 		return err
 	}
 	notifier, err := notify.New(o.Notify, o.Clock, o.Log, m)
@@ -51,13 +55,13 @@ func Run(ctx context.Context, options ControllerOptions) error {
 		return err
 	}
 	if !o.SkipCRD {
-		if err := crd.Create(ctx, restConfig); ctx.Err() != nil {
+		if err := crd.Create(ctx, config); ctx.Err() != nil {
 			return nil
 		} else if err != nil {
 			return fmt.Errorf("install the CustomResourceDefinition: %w", err)
 		}
 	}
-	conn, err := connect(restConfig, o)
+	conn, err := connect(config, o)
 	if err != nil {
 		return err
 	}
@@ -76,8 +80,7 @@ func Run(ctx context.Context, options ControllerOptions) error {
 
 	c, err := controller.New(ctx, conn.Clients, controller.Options{
 		Namespace: o.Namespace, Name: o.ControllerName, ObjectSetMetadata: o.ObjectSetMetadata, Shard: o.shard,
-		Accounts: o.accounts(),
-		Clock:    o.Clock, Log: o.Log, Metrics: m, Events: events, Notify: notifier,
+		Accounts: o.accounts(), Clock: o.Clock, Log: o.Log, Metrics: m, Events: events, Notify: notifier,
 	})
 	if ctx.Err() != nil {
 		return nil
@@ -85,26 +88,30 @@ func Run(ctx context.Context, options ControllerOptions) error {
 	if err != nil {
 		return err
 	}
-	p, err := newPage(ctx, restConfig, conn, o, c.Ready())
+	p, err := newPage(ctx, config, conn, o, c.Ready())
 	if err != nil {
 		return err
 	}
+	return (&program{options: o, conn: conn, controller: c, metrics: m, page: p}).run(ctx)
+}
 
+// run runs all parts until ctx ends or one of them fails.
+func (p *program) run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return p.Run(ctx) })
-	group.Go(func() error { return serve(ctx, conn, o, c, m) })
+	group.Go(func() error { return p.page.Run(ctx) })
+	group.Go(func() error { return p.serve(ctx) })
 	group.Go(func() error {
-		if err := startFactory(ctx, conn); err != nil {
+		if err := startFactory(ctx, p.conn); err != nil {
 			return err
 		}
-		return c.Run(ctx)
+		return p.controller.Run(ctx)
 	})
-	group.Go(func() error { return lead(ctx, conn, o, c, m, p) })
-	err = group.Wait()
+	group.Go(func() error { return p.lead(ctx) })
+	err := group.Wait()
 	if errors.Is(err, context.Canceled) {
 		err = nil
 	}
-	o.Log.Info("stopped")
+	p.options.Log.Info("stopped")
 	return err
 }
 

@@ -10,10 +10,12 @@ import (
 	"github.com/sirupsen/logrus"
 	"k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 
 	"github.com/rancher/helm-locker/pkg/accounts"
+	"github.com/rancher/helm-locker/pkg/metrics"
 	"github.com/rancher/helm-locker/pkg/notify"
 	"github.com/rancher/helm-locker/pkg/report"
 )
@@ -128,6 +130,17 @@ func (o ControllerOptions) complete() (_ ControllerOptions, err error) {
 		o.Log = logrus.New()
 	}
 	return o, nil
+}
+
+// restConfig returns the configuration of all clients; m counts their requests.
+func (o ControllerOptions) restConfig(m *metrics.Metrics) (*rest.Config, error) {
+	config, err := o.ClientConfig.ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("client configuration: %w", err)
+	}
+	config = rest.CopyConfig(config)
+	config.Wrap(m.RoundTripper)
+	return failingOver(config, o.Log)
 }
 
 // accounts returns in whose name objects are written.

@@ -16,9 +16,8 @@ import (
 )
 
 // serve runs the HTTP listeners that are asked for until ctx ends.
-func serve(
-	ctx context.Context, conn *connection, o ControllerOptions, c *controller.Controller, m *metrics.Metrics,
-) error {
+func (p *program) serve(ctx context.Context) error {
+	o := p.options
 	group, ctx := errgroup.WithContext(ctx)
 	listen := func(what, address string, handler http.Handler) {
 		if address != "" && address != "0" {
@@ -26,8 +25,8 @@ func serve(
 		}
 	}
 	metricsMux := http.NewServeMux()
-	metricsMux.Handle("/metrics", metricsHandler(conn, o, m))
-	health := healthHandler(c)
+	metricsMux.Handle("/metrics", metricsHandler(p.conn, o, p.metrics))
+	health := healthHandler(p.controller)
 	if o.HealthAddress == o.MetricsAddress {
 		metricsMux.Handle("/", health)
 	} else {

@@ -35,11 +35,12 @@ func rule(namespaces []string, group, resource string, verbs ...string) Rule {
 
 // covers reports whether one of the rules grants a verb on a resource in a namespace, for all names, or for the
 // given one.
-func covers(rules []Rule, namespace, group, resource, name, verb string) bool {
+func covers(rules []Rule, namespace, resource, name, verb string) bool {
+	what := schema.ParseGroupResource(resource)
 	return slices.ContainsFunc(rules, func(r Rule) bool {
 		return (len(r.Namespaces) == 0 || slices.Contains(r.Namespaces, namespace)) &&
-			slices.Contains(r.APIGroups, group) &&
-			slices.Contains(r.Resources, resource) && slices.Contains(r.Verbs, verb) &&
+			slices.Contains(r.APIGroups, what.Group) &&
+			slices.Contains(r.Resources, what.Resource) && slices.Contains(r.Verbs, verb) &&
 			(len(r.ResourceNames) == 0 || slices.Contains(r.ResourceNames, name))
 	})
 }
@@ -59,11 +60,11 @@ func TestNamesLimitAllButCreationsAndWatches(t *testing.T) {
 		Options{Names: true})
 	for verb, want := range map[string]bool{"list": true, "watch": true, "create": true, "get": true, "patch": false,
 		"delete": false, "update": false} {
-		if covers(rules, "apps", "", "secrets", "other", verb) != want {
+		if covers(rules, "apps", "secrets", "other", verb) != want {
 			t.Errorf("%s of another Secret of the namespace: %v", verb, !want)
 		}
 	}
-	if !covers(rules, "apps", "", "secrets", "x", "patch") || covers(rules, "elsewhere", "", "secrets", "x", "get") {
+	if !covers(rules, "apps", "secrets", "x", "patch") || covers(rules, "elsewhere", "secrets", "x", "get") {
 		t.Errorf("%+v", rules)
 	}
 }
@@ -74,11 +75,11 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 aggregationRule: {clusterRoleSelectors: [{matchLabels: {a: b}}]}
 rules: [{apiGroups: ["*"], resources: ["*"], verbs: ["*"]}]`)}, Options{})
-	if !covers(rules, "", rbacv1.GroupName, "clusterroles", "x", "escalate") ||
-		covers(rules, "", rbacv1.GroupName, "clusterroles", "y", "escalate") {
+	if !covers(rules, "", "clusterroles."+rbacv1.GroupName, "x", "escalate") ||
+		covers(rules, "", "clusterroles."+rbacv1.GroupName, "y", "escalate") {
 		t.Errorf("%+v", rules)
 	}
-	if covers(rules, "", "*", "*", "", "*") {
+	if covers(rules, "", "*.*", "", "*") {
 		t.Error("what a controller has filled in is granted")
 	}
 	if len(notes) != 1 {
@@ -90,8 +91,8 @@ rules: [{apiGroups: ["*"], resources: ["*"], verbs: ["*"]}]`)}, Options{})
 func TestWhatRolesGrantIsGrantedInTheirScope(t *testing.T) {
 	role, _ := For(nil, []Object{object(t, "roles", "apps",
 		`{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, rules: [{apiGroups: [""], resources: [pods], resourceNames: [p], verbs: [get]}]}`)}, Options{})
-	if !covers(role, "apps", "", "pods", "p", "get") || covers(role, "apps", "", "pods", "q", "get") ||
-		covers(role, "b", "", "pods", "p", "get") {
+	if !covers(role, "apps", "pods", "p", "get") || covers(role, "apps", "pods", "q", "get") ||
+		covers(role, "b", "pods", "p", "get") {
 		t.Errorf("%+v", role)
 	}
 	wide, _ := For(nil, []Object{object(t, "clusterroles", "",
@@ -196,8 +197,9 @@ func TestCompactKeepsWhatIsGranted(t *testing.T) {
 			for _, resource := range []string{"configmaps", "secrets", "deployments"} {
 				for _, name := range []string{"x", "y", "z"} {
 					for _, verb := range verbs {
-						before := covers(rules, namespace, group, resource, name, verb)
-						if after := covers(small, namespace, group, resource, name, verb); before != after {
+						what := schema.GroupResource{Group: group, Resource: resource}.String()
+						before := covers(rules, namespace, what, name, verb)
+						if after := covers(small, namespace, what, name, verb); before != after {
 							t.Errorf("%s %s %s/%s in %s: %v became %v", verb, group, resource, name, namespace, before,
 								after)
 						}

@@ -139,7 +139,7 @@ kubectl -n apps delete service shop-web`)
 		return err
 	}
 	if wanted("diff") {
-		if err := s.picture(ctx, "diff", 108, 60, "helm-locker diff shop -n apps", "", nil); err != nil {
+		if err := s.picture(ctx, shot{"diff", 108, 60, "helm-locker diff shop -n apps"}, "", nil); err != nil {
 			return err
 		}
 	}
@@ -150,7 +150,7 @@ kubectl -n apps delete service shop-web`)
 helm-locker lock shop -n apps --wait`); err != nil {
 		return err
 	}
-	return s.picture(ctx, "status-watch", 160, 12, "helm-locker status --watch", "not locked: suspended", func() error {
+	return s.picture(ctx, shot{"status-watch", 160, 12, "helm-locker status --watch"}, "not locked: suspended", func() error {
 		// One after the other: two changes of one object at once would be one line.
 		return s.do(ctx, `drift() { until test "$(kubectl -n cattle-helm-system get hlr shop -o jsonpath='{range .status.recentDrift[*]}x{end}' | wc -c)" -ge "$1"; do :; done; }
 kubectl -n apps set image deployment/shop-web web=evil.example/miner; drift 5
@@ -166,20 +166,25 @@ helm-locker suspend shop -n apps --for 30m --reason "load test"`)
 
 // demo takes the picture of the end of the demo, which starts a control plane of its own.
 func (s *studio) demo(ctx context.Context) error {
-	return s.picture(ctx, "demo", 150, 46, "make demo", "", nil)
+	return s.picture(ctx, shot{"demo", 150, 46, "make demo"}, "", nil)
+}
+
+// shot is a picture of what a command prints on a terminal of a size.
+type shot struct {
+	name          string
+	columns, rows int
+	command       string
 }
 
 // picture types a command, has something happen meanwhile, waits until a text is on the screen (or, without one,
 // until the command has ended), and draws it.
-func (s *studio) picture(
-	ctx context.Context, name string, columns, rows int, command, until string, meanwhile func() error,
-) (err error) {
-	t, err := newTerminal(ctx, s.dir, s.env(), columns, rows)
+func (s *studio) picture(ctx context.Context, p shot, until string, meanwhile func() error) (err error) {
+	t, err := newTerminal(ctx, s.dir, s.env(), p.columns, p.rows)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, t.close()) }()
-	if err := t.enter(ctx, command); err != nil {
+	if err := t.enter(ctx, p.command); err != nil {
 		return err
 	}
 	if meanwhile != nil {
@@ -197,8 +202,8 @@ func (s *studio) picture(
 	if err != nil {
 		return err
 	}
-	path := filepath.Join("docs", "images", name+".svg")
-	if err := os.WriteFile(path, []byte(draw(command, columns, parseScreen(screen))), 0o644); err != nil {
+	path := filepath.Join("docs", "images", p.name+".svg")
+	if err := os.WriteFile(path, []byte(draw(p.command, p.columns, parseScreen(screen))), 0o644); err != nil {
 		return fmt.Errorf("write the picture: %w", err)
 	}
 	fmt.Println("made", path)
