@@ -190,6 +190,8 @@ func (b *bench) namespace(ctx context.Context, name string) error {
 type world struct {
 	releases      []types.NamespacedName
 	locked, floor []object
+	// noFloor is set for a world without objects for the floor.
+	noFloor bool
 }
 
 // releasesPerNamespace spreads releases as clusters do.
@@ -199,12 +201,11 @@ const releasesPerNamespace = 20
 // locked yet.
 func (b *bench) world(ctx context.Context, name string, releases, total int) (*world, error) {
 	w := &world{}
-	return w, b.grow(ctx, w, name, releases, total, true)
+	return w, b.grow(ctx, w, name, releases, total)
 }
 
-// grow adds releases to a world as world makes them, up to the given number of releases and objects; without
-// objects for the floor, if it is to have none.
-func (b *bench) grow(ctx context.Context, w *world, name string, releases, total int, withFloor bool) error {
+// grow adds releases to a world as world makes them, up to the given number of releases and objects.
+func (b *bench) grow(ctx context.Context, w *world, name string, releases, total int) error {
 	begin, has := len(w.releases), len(w.locked)
 	progress("setting up %s: %d objects in %d releases", name, total-has, releases-begin)
 	perRelease := map[types.NamespacedName][]object{}
@@ -224,7 +225,7 @@ func (b *bench) grow(ctx context.Context, w *world, name string, releases, total
 		perRelease[rel] = objects(rel.Namespace, rel.Name, rel.Name, n)
 		w.releases = append(w.releases, rel)
 		w.locked = append(w.locked, perRelease[rel]...)
-		if withFloor {
+		if !w.noFloor {
 			w.floor = append(w.floor, objects(floors, "", rel.Name, n)...)
 		}
 	}

@@ -33,6 +33,13 @@ const (
 	colourThird    = "#009e73"
 )
 
+// Attributes of a text that say where it stands.
+const (
+	anchorStart  = `text-anchor="start"`
+	anchorMiddle = `text-anchor="middle"`
+	anchorEnd    = `text-anchor="end"`
+)
+
 const (
 	plotWidth, plotHeight           = 640, 360
 	marginLeft, marginRight         = 64, 16
@@ -51,28 +58,28 @@ func (p plot) svg(note string) string {
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" font-family="sans-serif" font-size="11" fill="%s">`,
 		plotWidth, plotHeight+legendRow, plotWidth, plotHeight+legendRow, ink)
 	fmt.Fprintf(&b, "\n<title>%s</title>\n", html.EscapeString(p.title))
-	text(&b, plotWidth/2, 16, "middle", p.title, `font-size="13" font-weight="bold"`)
+	text(&b, plotWidth/2, 16, p.title, anchorMiddle+` font-size="13" font-weight="bold"`)
 	for _, t := range x.ticks() {
 		at := marginLeft + x.place(t)*innerWidth
 		rule(&b, at, marginTop, at, marginTop+innerHeight+tickLength)
-		text(&b, at, marginTop+innerHeight+16, "middle", tickLabel(t), "")
+		text(&b, at, marginTop+innerHeight+16, tickLabel(t), anchorMiddle)
 	}
 	for _, t := range y.ticks() {
 		at := marginTop + (1-y.place(t))*innerHeight
 		rule(&b, marginLeft-tickLength, at, marginLeft+innerWidth, at)
-		text(&b, marginLeft-6, at+4, "end", tickLabel(t), "")
+		text(&b, marginLeft-6, at+4, tickLabel(t), anchorEnd)
 	}
-	text(&b, marginLeft+innerWidth/2, plotHeight-14, "middle", p.x, "")
-	text(&b, 14, marginTop+innerHeight/2, "middle", p.y,
-		fmt.Sprintf(`transform="rotate(-90 14 %g)"`, marginTop+innerHeight/2))
+	text(&b, marginLeft+innerWidth/2, plotHeight-14, p.x, anchorMiddle)
+	text(&b, 14, marginTop+innerHeight/2, p.y,
+		fmt.Sprintf(anchorMiddle+` transform="rotate(-90 14 %g)"`, marginTop+innerHeight/2))
 	for i, l := range p.lines {
 		l.draw(&b, x, y)
 		at := float64(marginTop + 12 + i*legendRow)
 		fmt.Fprintf(&b, `<path d="M%d %g h%d" stroke="%s" stroke-width="2"%s/>`+"\n", marginLeft+
 			12, at-4, legendLine, l.colour, l.dashes())
-		text(&b, marginLeft+12+legendLine+6, at, "start", l.name, "")
+		text(&b, marginLeft+12+legendLine+6, at, l.name, anchorStart)
 	}
-	text(&b, plotWidth/2, plotHeight+8, "middle", note, `font-size="9"`)
+	text(&b, plotWidth/2, plotHeight+8, note, anchorMiddle+` font-size="9"`)
 	b.WriteString("</svg>\n")
 	return b.String()
 }
@@ -97,9 +104,9 @@ func (l line) draw(b *strings.Builder, x, y axis) {
 		"\n", path.String(), l.colour, l.dashes())
 }
 
-func text(b *strings.Builder, x, y float64, anchor, s, more string) {
-	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="%s" %s>%s</text>`+
-		"\n", x, y, anchor, more, html.EscapeString(s))
+func text(b *strings.Builder, x, y float64, s, attributes string) {
+	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" %s>%s</text>`+
+		"\n", x, y, attributes, html.EscapeString(s))
 }
 
 func rule(b *strings.Builder, x1, y1, x2, y2 float64) {

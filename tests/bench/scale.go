@@ -22,10 +22,10 @@ func (b *bench) scaling(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w := &world{floor: reference.floor}
+	w := &world{floor: reference.floor, noFloor: true}
 	var points []point
 	for _, releases := range b.options.sizes {
-		if err := b.grow(ctx, w, "scale", releases, releases*b.perRelease, false); err != nil {
+		if err := b.grow(ctx, w, "scale", releases, releases*b.perRelease); err != nil {
 			return err
 		}
 		p, err := b.point(ctx, w)

@@ -175,6 +175,6 @@ func installMonitoringKinds(e *kit.Env) {
 		"podmonitors":     {"PodMonitor", endpoints("podMetricsEndpoints", "")},
 		"prometheusrules": {"PrometheusRule", rules},
 	} {
-		installKind(e, "monitoring.coreos.com", "v1", kind[0], plural, kind[1])
+		installKind(e, "monitoring.coreos.com", kind[0], plural, kind[1])
 	}
 }

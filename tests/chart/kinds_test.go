@@ -17,22 +17,22 @@ var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Ver
 
 // installKind creates the definition of a namespaced kind with a schema of its spec, unless it is there, and waits
 // until it is served.
-func installKind(e *kit.Env, group, version, kind, plural, spec string) {
+func installKind(e *kit.Env, group, kind, plural, spec string) {
 	e.Helper()
 	text := fmt.Sprintf(`
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
-metadata: {name: %[4]s.%[1]s}
+metadata: {name: %[3]s.%[1]s}
 spec:
   group: %[1]s
   scope: Namespaced
-  names: {kind: %[3]s, plural: %[4]s}
+  names: {kind: %[2]s, plural: %[3]s}
   versions:
-    - name: %[2]s
+    - name: v1
       served: true
       storage: true
-      schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: %[5]s}}}}
-`, group, version, kind, plural, spec)
+      schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: %[4]s}}}}
+`, group, kind, plural, spec)
 	u := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal([]byte(text), &u.Object); err != nil {
 		e.Fatal(err)
@@ -42,7 +42,7 @@ spec:
 		e.Fatal(err)
 	}
 	e.Eventually(kind+" is served", func() error {
-		_, err := e.Dynamic.Resource(schema.GroupVersionResource{Group: group, Version: version,
+		_, err := e.Dynamic.Resource(schema.GroupVersionResource{Group: group, Version: "v1",
 			Resource: plural}).List(e.Ctx, metav1.ListOptions{})
 		return err
 	})

@@ -102,7 +102,7 @@ func (c *Cluster) writeConfiguration() error {
 }
 
 func (c *Cluster) run(path, name string, args []string) (*process, error) {
-	p, err := startProcess(path, name, c.dir, c.file(name+".log"), c.options.Detach, args...)
+	p, err := startProcess(path, name, c.dir, c.options.Detach, args...)
 	if err != nil || !c.options.Detach {
 		return p, err
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"syscall"
 	"time"
@@ -25,9 +26,10 @@ type process struct {
 	how  string
 }
 
-// startProcess runs a program whose output is appended to the file log. Unless it is detached, the program is killed
+// startProcess runs a program whose output is appended to its log in dir. Unless it is detached, the program is killed
 // when this process ends, however it ends (on Linux; elsewhere only Stop ends it).
-func startProcess(path, name, dir, log string, detach bool, args ...string) (*process, error) {
+func startProcess(path, name, dir string, detach bool, args ...string) (*process, error) {
+	log := filepath.Join(dir, name+".log")
 	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open the log of %s: %w", name, err)

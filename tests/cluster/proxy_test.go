@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"sync/atomic"
 	"testing"
@@ -121,16 +122,18 @@ func failsAndDrops(ctx context.Context, t *testing.T, p *Proxy, via, direct *kub
 }
 
 func holdsRequests(ctx context.Context, t *testing.T, p *Proxy, via, direct *kubernetes.Clientset) {
-	held(ctx, t, p.HoldRequests(ForResource("configmaps", http.MethodPost)), via, direct, "held-request", false)
+	held(t, p.HoldRequests(ForResource("configmaps", http.MethodPost)), via, direct, false)
 }
 
 func holdsAnswers(ctx context.Context, t *testing.T, p *Proxy, via, direct *kubernetes.Clientset) {
-	held(ctx, t, p.HoldAnswers(ForResource("configmaps", http.MethodPost)), via, direct, "held-answer", true)
+	held(t, p.HoldAnswers(ForResource("configmaps", http.MethodPost)), via, direct, true)
 }
 
 // held creates a ConfigMap that a hold catches, and checks whether it exists on the server meanwhile.
-func held(ctx context.Context, t *testing.T, hold *Hold, via, direct *kubernetes.Clientset, name string, exists bool) {
+func held(t *testing.T, hold *Hold, via, direct *kubernetes.Clientset, exists bool) {
 	t.Helper()
+	ctx := t.Context()
+	name := fmt.Sprintf("held-%t", exists)
 	result := make(chan error, 1)
 	go func() {
 		_, err := via.CoreV1().ConfigMaps("default").Create(ctx, configMap(name), metav1.CreateOptions{})

@@ -23,10 +23,10 @@ const (
 var stray = objectKey{schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, "soak-1", "soak-1-config-3"}
 
 // event is a line of an audit log about a ConfigMap.
-func event(agent, verb string, code int, name, uid, query string) string {
-	return fmt.Sprintf(`{"verb":%q,"userAgent":%q,"requestURI":"/api/v1/namespaces/soak-1/configmaps?%s","requestReceivedTimestamp":"2026-01-31T18:00:00.123456Z",`+
+func event(agent, verb string, code int, name, uid string) string {
+	return fmt.Sprintf(`{"verb":%q,"userAgent":%q,"requestURI":"/api/v1/namespaces/soak-1/configmaps","requestReceivedTimestamp":"2026-01-31T18:00:00.123456Z",`+
 		`"objectRef":{"resource":"configmaps","namespace":"soak-1"},"responseStatus":{"code":%d},`+
-		`"responseObject":{"metadata":{"name":%q,"uid":%q,"resourceVersion":"7","annotations":{"soak/mark":"m3k"}},"data":{"value":"m3k"}}}`+"\n", verb, agent, query, code, name, uid)
+		`"responseObject":{"metadata":{"name":%q,"uid":%q,"resourceVersion":"7","annotations":{"soak/mark":"m3k"}},"data":{"value":"m3k"}}}`+"\n", verb, agent, code, name, uid)
 }
 
 // recordEvent is a line of an audit log about a record.
@@ -50,13 +50,13 @@ func recordEvent(t *testing.T, revision int, status, manifest string) string {
 }
 
 func TestJournalTellsWhatHappened(t *testing.T) {
-	log := event("Helm/3", "create", 201, "soak-1-config-3", "a", "") +
-		event("helm-locker/dev", "patch", 409, "soak-1-config-3", "a", "") +
-		event("helm-locker/dev", "patch", 200, "soak-1-config-3", "a", "dryRun=All") +
-		strings.ReplaceAll(event("Helm/3", "create", 201, "soak-0-config-3", "b", ""), "soak-1", "soak-0") +
-		`{"verb":"create","userAg` + event("killed", "create", 201, "soak-1-config-3", "c", "") +
-		event("tamperer", "patch", 200, "soak-1-config-3", "a", "") + event("Helm/3", "patch", 200, "soak-1-config-2",
-		"a", "") +
+	log := event("Helm/3", "create", 201, "soak-1-config-3", "a") +
+		event("helm-locker/dev", "patch", 409, "soak-1-config-3", "a") +
+		strings.Replace(event("helm-locker/dev", "patch", 200, "soak-1-config-3", "a"), "configmaps", "configmaps?dryRun=All", 1) +
+		strings.ReplaceAll(event("Helm/3", "create", 201, "soak-0-config-3", "b"), "soak-1", "soak-0") +
+		`{"verb":"create","userAg` + event("killed", "create", 201, "soak-1-config-3", "c") +
+		event("tamperer", "patch", 200, "soak-1-config-3", "a") + event("Helm/3", "patch", 200, "soak-1-config-2",
+		"a") +
 		`{"verb":"create"`
 	entries, err := readJournal(strings.NewReader(log), stray)
 	if err != nil {
@@ -77,21 +77,21 @@ func TestWhoLeftAnObjectBehind(t *testing.T) {
 		manifests []string
 		atFault   string
 	}{
-		{"Helm, with a record that is gone", event("Helm/4.3.1 (linux)", "patch", 201, stray.name, "a", ""),
+		{"Helm, with a record that is gone", event("Helm/4.3.1 (linux)", "patch", 201, stray.name, "a"),
 			[]string{silent}, ""},
 		{"Helm, and the operator wrote to it later",
-			event("Helm/3", "create", 201, stray.name, "a", "") + event("helm-locker/dev", "patch", 200, stray.name,
-				"a", ""), []string{silent}, ""},
-		{"Helm, with a record that exists", event("Helm/3", "create", 201, stray.name, "a", ""),
+			event("Helm/3", "create", 201, stray.name, "a") + event("helm-locker/dev", "patch", 200, stray.name,
+				"a"), []string{silent}, ""},
+		{"Helm, with a record that exists", event("Helm/3", "create", 201, stray.name, "a"),
 			[]string{declaring, silent}, "v1, which exists"},
-		{"Helm, with no release any more", event("Helm/3", "create", 201, stray.name, "a", ""), nil, ""},
-		{"the operator", event("helm-locker/dev", "create", 201, stray.name, "a", ""), []string{silent},
+		{"Helm, with no release any more", event("Helm/3", "create", 201, stray.name, "a"), nil, ""},
+		{"the operator", event("helm-locker/dev", "create", 201, stray.name, "a"), []string{silent},
 			`created by "helm-locker/dev"`},
 		{"the operator, after Helm had deleted its own",
-			event("Helm/3", "create", 201, stray.name, "b", "") + event("helm-locker/dev", "create", 201, stray.name,
-				"a", ""), []string{silent}, `created by "helm-locker/dev"`},
-		{"nobody knows who", event("Helm/3", "patch", 200, stray.name, "a", ""), []string{silent}, `created by ""`},
-		{"Helm created another", event("Helm/3", "create", 201, "soak-1-config-2", "a", ""), []string{silent},
+			event("Helm/3", "create", 201, stray.name, "b") + event("helm-locker/dev", "create", 201, stray.name,
+				"a"), []string{silent}, `created by "helm-locker/dev"`},
+		{"nobody knows who", event("Helm/3", "patch", 200, stray.name, "a"), []string{silent}, `created by ""`},
+		{"Helm created another", event("Helm/3", "create", 201, "soak-1-config-2", "a"), []string{silent},
 			`created by ""`},
 	} {
 		entries, err := readJournal(strings.NewReader(c.log), stray)
@@ -112,8 +112,8 @@ func TestWhoLeftAnObjectBehind(t *testing.T) {
 
 func TestStory(t *testing.T) {
 	log := recordEvent(t, 3, "failed", declaring) + recordEvent(t, 4, "deployed", silent) +
-		event("Helm/4.3.1 (linux/amd64)", "patch", 201, stray.name, "181ed9da-599d", "") +
-		event("Helm/3", "patch", 200, "soak-1-config-0", "a", "")
+		event("Helm/4.3.1 (linux/amd64)", "patch", 201, stray.name, "181ed9da-599d") +
+		event("Helm/3", "patch", 200, "soak-1-config-0", "a")
 	entries, err := readJournal(strings.NewReader(log), stray)
 	if err != nil {
 		t.Fatal(err)
