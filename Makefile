@@ -10,7 +10,7 @@ RUN := CGO_ENABLED=0 go run -trimpath
 # Packages and flags of `go test` instead of what `make test` and `make test-unit` run, as in: make test TESTS="-run I1 ./tests/integration"
 TESTS ?=
 UNIT_TESTS ?= ./pkg/... ./crds/...
-# Flags of tests/mutants for `make test-mutants`
+# Flags of tests/cmd/mutants for `make test-mutants`
 MUTANTS ?=
 IMAGE ?= rancher/helm-locker
 
@@ -39,8 +39,8 @@ test-unit: ## Run the tests that need no control plane
 
 .PHONY: test-mutants
 test-mutants: ## Break each promise on purpose and see its tests fail (MUTANTS="-run I2" narrows it, -list lists)
-	@$(RUN) ./tests/cluster-cmd build >&2
-	@go run ./tests/mutants $(MUTANTS)
+	@$(RUN) ./tests/cmd/cluster build >&2
+	@go run ./tests/cmd/mutants $(MUTANTS)
 
 # Flags of tests/model for `make model`
 MODEL ?=
@@ -54,12 +54,12 @@ TAMPER ?=
 
 .PHONY: test-tamper
 test-tamper: ## Tamper with every object of every chart in every way, and print what became of it (TAMPER= adds flags)
-	@$(RUN) ./tests/cluster-cmd build >&2
+	@$(RUN) ./tests/cmd/cluster build >&2
 	@go test -count=1 -v -timeout 180m -run '^TestTamper$$' ./tests/tamper -full $(TAMPER)
 
 .PHONY: test-kinds
 test-kinds: ## The same with an object of every kind that the API server serves (TAMPER= adds flags)
-	@$(RUN) ./tests/cluster-cmd build >&2
+	@$(RUN) ./tests/cmd/cluster build >&2
 	@go test -count=1 -v -timeout 180m -run '^TestEveryKind$$' ./tests/tamper -full $(TAMPER)
 
 # Seconds for each target, and a regular expression of targets, as in: make fuzz FUZZ_SECONDS=60 FUZZ=Parse
@@ -98,29 +98,29 @@ check: ## Run everything that CI runs: all tests, lint, verify, demo, fuzz, vuln
 demo: ## Lock charts on a real control plane, tamper with them, and show every revert (builds ten minutes the first time)
 	@scripts/demo
 
-# Flags for `make bench`, as in: make bench BENCH="-only storm,scale" (`go run ./tests/bench -help` lists them)
+# Flags for `make bench`, as in: make bench BENCH="-only storm,scale" (`go run ./tests/cmd/bench -help` lists them)
 BENCH ?= -docs docs
 
 .PHONY: bench
 bench: ## Measure the operator next to a minimal watch-and-patch reactor, and write docs/performance.md (15 minutes)
-	@$(RUN) ./tests/cluster-cmd build >&2
-	@$(RUN) ./tests/bench $(BENCH)
+	@$(RUN) ./tests/cmd/cluster build >&2
+	@$(RUN) ./tests/cmd/bench $(BENCH)
 
 # Flags for `make soak`, as in: make soak SOAK="-duration 2m -seed 7"
 SOAK ?=
 
 .PHONY: soak
 soak: ## Thirty minutes of everything at once: Helm, tampering, failures; then the proof that all is as it should be
-	@$(RUN) ./tests/cluster-cmd build >&2
+	@$(RUN) ./tests/cmd/cluster build >&2
 	@$(RUN) ./tests/soak $(SOAK)
 
 .PHONY: cluster-up
 cluster-up: ## Start a control plane to play with, and print its kubeconfig
-	@$(RUN) ./tests/cluster-cmd up
+	@$(RUN) ./tests/cmd/cluster up
 
 .PHONY: cluster-down
 cluster-down: ## Stop the control plane that cluster-up started
-	@$(RUN) ./tests/cluster-cmd down
+	@$(RUN) ./tests/cmd/cluster down
 
 .PHONY: image
 image: ## Build the container image (needs docker with BuildKit; IMAGE= names it)

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rancher/helm-locker/tests/kit"
+	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
 // request is what the API server's audit log says about one request.

@@ -7,9 +7,9 @@ import (
 	"os"
 	"testing"
 
-	"github.com/rancher/helm-locker/tests/cluster"
-	"github.com/rancher/helm-locker/tests/kit"
-	"github.com/rancher/helm-locker/tests/process"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
+	"github.com/rancher/helm-locker/tests/lib/kit"
+	"github.com/rancher/helm-locker/tests/lib/process"
 )
 
 const (

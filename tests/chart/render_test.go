@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rancher/helm-locker/tests/cluster"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
 )
 
 // releaseNamespace is where charts are rendered for when no cluster is asked.

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
-	"github.com/rancher/helm-locker/tests/kit"
+	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
 // TestCompletionOfNames asks as the completion scripts do: with what is typed so far, and a mark.

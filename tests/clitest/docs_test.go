@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rancher/helm-locker/tests/kit"
+	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
 // TestEveryCommandInTheReference runs the examples of docs/cli.md as they stand there, in a shell, on a release

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rancher/helm-locker/tests/cluster"
-	"github.com/rancher/helm-locker/tests/kit"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
+	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
 // plugin returns a copy of what `helm plugin install .` needs of the working tree, with the program under test.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rancher/helm-locker/tests/kit"
+	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
 // access is a chart with a Role that grants something, and a binding to a role of the cluster.

@@ -16,7 +16,7 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/rancher/helm-locker/tests/cluster"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
 )
 
 // shared is the control plane of this package; nil with -short.
@@ -211,8 +211,8 @@ var gifts = []struct{ name, text string }{
 	{"helm 3 and 4", "true"},
 	{"nothing", "true"},
 	{"operator", `helm install helm-locker charts/helm-locker -n cattle-helm-system --create-namespace && kubectl -n cattle-helm-system rollout status deployment/helm-locker --timeout=60s`},
-	{"shop", `helm install shop tests/demo/charts/shop -n apps --create-namespace`},
-	{"bakery", `helm install bakery tests/demo/charts/bakery -n kitchen --create-namespace`},
+	{"shop", `helm install shop tests/cmd/demo/charts/shop -n apps --create-namespace`},
+	{"bakery", `helm install bakery tests/cmd/demo/charts/bakery -n kitchen --create-namespace`},
 	{"lock", `helm-locker lock shop -n apps --wait`},
 	{"drift", `kubectl -n apps patch configmap shop --type=merge -p '{"data":{"greeting":"Closed"}}'`},
 }

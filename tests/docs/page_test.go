@@ -209,7 +209,7 @@ func (p *page) usual() []string {
 	for _, b := range p.blocks {
 		for _, c := range b.commands {
 			for item, installs := range map[string]string{"operator": "helm-locker charts/helm-locker",
-				"shop": " shop tests/demo/charts/shop"} {
+				"shop": " shop tests/cmd/demo/charts/shop"} {
 				if b.notRun == "" && strings.Contains(c.text, "install") && strings.Contains(c.text, installs) {
 					given[item] = false
 				}

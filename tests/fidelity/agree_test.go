@@ -13,7 +13,7 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/inspect"
 	helmrelease "github.com/rancher/helm-locker/pkg/release"
-	"github.com/rancher/helm-locker/tests/kit"
+	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
 // leftAlone are objects with one edit each that is not drift. An edit without a patch deletes the object.

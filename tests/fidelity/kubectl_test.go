@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rancher/helm-locker/tests/cluster"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
 )
 
 // kubectl runs kubectl in Apps, with input and in an environment of its own.

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rancher/helm-locker/tests/cluster"
-	"github.com/rancher/helm-locker/tests/kit"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
+	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
 // A leader that is told to stop gives its lease up, so nobody waits for it to expire: that would take five minutes

@@ -19,8 +19,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/rancher/helm-locker/pkg/crd"
-	"github.com/rancher/helm-locker/tests/cluster"
-	"github.com/rancher/helm-locker/tests/kit"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
+	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
 // Not parallel: the API server that all tests share is restarted, and etcd forgets. What happened while the

@@ -17,7 +17,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/crd"
 	helmcontrollers "github.com/rancher/helm-locker/pkg/generated/controllers/helm.cattle.io"
-	"github.com/rancher/helm-locker/tests/cluster"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
 )
 
 var helmReleases = v1alpha1.SchemeGroupVersion.WithResource(v1alpha1.HelmReleaseResourceName)

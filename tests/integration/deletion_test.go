@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
-	"github.com/rancher/helm-locker/tests/kit"
+	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
 // The finalizer of the manifest is its own controller's: it is done first.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
-	"github.com/rancher/helm-locker/tests/kit"
+	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
 // To a watch, an object that loses Helm's label is as good as deleted. The operator creates it anew without

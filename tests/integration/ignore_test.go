@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
-	"github.com/rancher/helm-locker/tests/kit"
+	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
 func (w *world) fromYAML(text string, into any) {

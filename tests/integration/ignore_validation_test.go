@@ -17,7 +17,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/crd"
 	"github.com/rancher/helm-locker/pkg/rules"
-	"github.com/rancher/helm-locker/tests/cluster"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
 )
 
 func TestIgnoreRulesAreValidatedAtCreation(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rancher/helm-locker/tests/kit"
+	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
 // The log at level debug tells why an object was judged as it was and what was done about it, and at level trace the

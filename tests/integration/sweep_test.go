@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/rancher/helm-locker/tests/kit"
+	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
 // createManaged creates a ConfigMap as Helm would for a release.

@@ -19,8 +19,8 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/operator"
-	"github.com/rancher/helm-locker/tests/cluster"
-	"github.com/rancher/helm-locker/tests/kit"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
+	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
 // shared is the control plane of this package; it is written once, by TestMain.

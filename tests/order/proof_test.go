@@ -12,11 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
-	"github.com/rancher/helm-locker/tests/cluster"
-	"github.com/rancher/helm-locker/tests/kit"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
+	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// Every test here forces one interleaving in which a part of the order proof decides; tests/mutants shows that each
+// Every test here forces one interleaving in which a part of the order proof decides; tests/cmd/mutants shows that each
 // fails without that part. The release has a ConfigMap "app", which goes with the value "gone", and one that always
 // stays.
 const oneValue = `

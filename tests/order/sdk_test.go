@@ -3,8 +3,8 @@ package order
 import (
 	"fmt"
 
-	"github.com/rancher/helm-locker/tests/cluster"
-	"github.com/rancher/helm-locker/tests/kit"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
+	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
 // upgrader upgrades the release app to a revision, by one of several Helms.

@@ -21,7 +21,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/rancher/helm-locker/tests/kit"
+	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
 // descriptor is what the OCI image format points with.

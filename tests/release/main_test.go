@@ -18,7 +18,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/rancher/helm-locker/tests/cluster"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
 )
 
 var (

@@ -3,7 +3,7 @@ package main
 import (
 	"strings"
 
-	"github.com/rancher/helm-locker/tests/cluster"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
 )
 
 // markKey is the annotation that every object of the chart carries, with a value that no two Helm commands share:

@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/rancher/helm-locker/pkg/release"
-	"github.com/rancher/helm-locker/tests/cluster"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
 )
 
 // objectKey names an object.

@@ -19,7 +19,7 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/rancher/helm-locker/tests/cluster"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
 )
 
 // helmRelease is one release and the Helm that looks after it. One goroutine at a time works on it.

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rancher/helm-locker/pkg/drift"
-	"github.com/rancher/helm-locker/tests/kit"
+	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
 // leavesAdditions puts everything beside what is declared that it can think of, in all objects of all charts, and

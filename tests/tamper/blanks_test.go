@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/rancher/helm-locker/tests/kit"
+	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
 // blanks returns null and an empty value in the place of each declared value, and any value in the place of a

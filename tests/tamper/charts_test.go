@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rancher/helm-locker/tests/cluster"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
 )
 
 // corpus holds rendered manifests of real charts; it is not part of the repository.

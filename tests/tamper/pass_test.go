@@ -3,7 +3,7 @@ package tamper
 import (
 	"testing"
 
-	"github.com/rancher/helm-locker/tests/kit"
+	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
 // forEach runs a part of the test for every chart.

@@ -18,8 +18,8 @@ import (
 	"k8s.io/client-go/restmapper"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
-	"github.com/rancher/helm-locker/tests/cluster"
-	"github.com/rancher/helm-locker/tests/kit"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
+	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
 // TestTamper installs every chart, locks all releases at the same time and tampers with every object. The full form

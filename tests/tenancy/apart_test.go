@@ -12,13 +12,13 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/rancher/helm-locker/tests/cluster"
-	"github.com/rancher/helm-locker/tests/kit"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
+	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
 // I12: whatever one tenant's records, objects, webhooks or accounts do, what drifts elsewhere is put back. Here what an
 // attacker makes the operator wait for never comes, and the victim's objects are put back meanwhile; how long that
-// takes is measured by tests/bench.
+// takes is measured by tests/cmd/bench.
 
 // attackers is how many releases an attacker has: as many as an operator could have workers.
 const attackers = 8

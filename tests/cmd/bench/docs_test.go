@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rancher/helm-locker/tests/process"
+	"github.com/rancher/helm-locker/tests/lib/process"
 )
 
 func sampleResult(name string) *result {

@@ -10,7 +10,7 @@ import (
 func (d *demo) install(ctx context.Context) error {
 	d.screen.act("Install two charts, with Helm 3 and with Helm 4")
 	for _, r := range []release{shop, bakery} {
-		if _, err := d.shell.show(ctx, "person", "", r.helm, "install", r.name, "tests/demo/charts/"+r.name,
+		if _, err := d.shell.show(ctx, "person", "", r.helm, "install", r.name, "tests/cmd/demo/charts/"+r.name,
 			"--namespace", r.namespace, "--create-namespace"); err != nil {
 			return err
 		}
@@ -54,7 +54,7 @@ func (d *demo) lock(ctx context.Context) error {
 			return err
 		}
 	}
-	if _, err := d.shell.show(ctx, "person", "", "kubectl", "apply", "-f", "tests/demo/helmreleases.yaml"); err != nil {
+	if _, err := d.shell.show(ctx, "person", "", "kubectl", "apply", "-f", "tests/cmd/demo/helmreleases.yaml"); err != nil {
 		return err
 	}
 	if _, err := d.shell.show(ctx, "person", "", "kubectl", "-n", operatorNamespace, "wait", "--for=condition=Ready",

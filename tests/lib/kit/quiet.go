@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/rancher/helm-locker/pkg/proof"
-	"github.com/rancher/helm-locker/tests/cluster"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
 )
 
 // Versions returns "uid resourceVersion" of every object of some resources in a namespace that Helm manages, by

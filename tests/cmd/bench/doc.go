@@ -1,9 +1,9 @@
 // Command bench measures the operator against the least that any reactor could do, on a control plane of its own:
 //
-//	go run ./tests/bench                        # a table; exit code 1 when a target is missed
-//	go run ./tests/bench -quick                 # the same with small numbers, in about two minutes
-//	go run ./tests/bench -only storm,scale      # some sections of it
-//	go run ./tests/bench -docs docs             # documents the result, as make bench does
+//	go run ./tests/cmd/bench                        # a table; exit code 1 when a target is missed
+//	go run ./tests/cmd/bench -quick                 # the same with small numbers, in about two minutes
+//	go run ./tests/cmd/bench -only storm,scale      # some sections of it
+//	go run ./tests/cmd/bench -docs docs             # documents the result, as make bench does
 //
 // The floor is a watch that patches straight back, in this process, with objects of its own. Floor and operator
 // take turns within one run, so that what else the machine does falls on both, and the ratio says more than either

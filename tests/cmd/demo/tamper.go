@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rancher/helm-locker/tests/demo/observe"
+	"github.com/rancher/helm-locker/tests/cmd/demo/observe"
 )
 
 // tampering is one change to a locked object, as a person would make it.

@@ -1,4 +1,4 @@
-module github.com/rancher/helm-locker/tests/helmsdk
+module github.com/rancher/helm-locker/tests/lib/kit/helmsdk
 
 go 1.26.0
 

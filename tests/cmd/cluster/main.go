@@ -19,7 +19,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/rancher/helm-locker/tests/cluster"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
 )
 
 const startTimeout = 2 * time.Minute

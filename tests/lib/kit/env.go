@@ -19,7 +19,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/crd"
-	"github.com/rancher/helm-locker/tests/cluster"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
 )
 
 // Resources that tests look at.

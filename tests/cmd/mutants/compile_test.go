@@ -38,7 +38,7 @@ func TestMutantsCompile(t *testing.T) {
 
 func TestTheCompilerNoticesWhatDoesNotCompile(t *testing.T) {
 	c := newCompiler(t)
-	const file = "tests/mutants/overlay.go"
+	const file = "tests/cmd/mutants/overlay.go"
 	for name, tc := range map[string]struct {
 		new string
 		ok  bool
@@ -47,7 +47,7 @@ func TestTheCompilerNoticesWhatDoesNotCompile(t *testing.T) {
 		"an import is missing":  {`"encoding/xml"`, false},
 		"it is not even parsed": {`"encoding/json`, false},
 	} {
-		if err := c.compile("tests/mutants", edit{file, `"encoding/json"`, tc.new}); (err == nil) != tc.ok {
+		if err := c.compile("tests/cmd/mutants", edit{file, `"encoding/json"`, tc.new}); (err == nil) != tc.ok {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rancher/helm-locker/tests/process"
+	"github.com/rancher/helm-locker/tests/lib/process"
 )
 
 // Targets, as the project set them.

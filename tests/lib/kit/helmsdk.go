@@ -11,7 +11,7 @@ import (
 	"os/exec"
 )
 
-// HelmSDK is Helm 3 as a library, in the program of tests/helmsdk. It works on the release app of one namespace.
+// HelmSDK is Helm 3 as a library, in the program of tests/lib/kit/helmsdk. It works on the release app of one namespace.
 type HelmSDK struct {
 	// requests and answers are the standard input and output of the program.
 	requests io.Writer
@@ -24,7 +24,7 @@ func (e *Env) HelmSDK(namespace, storage string) *HelmSDK {
 	e.Helper()
 	// It ends when there are no more requests, and so after the context of the test. Compiled as helm3 is for the
 	// control plane, whose packages are these.
-	program := exec.CommandContext(context.WithoutCancel(e.Ctx), "go", "-C", "../helmsdk", "run", "-trimpath",
+	program := exec.CommandContext(context.WithoutCancel(e.Ctx), "go", "-C", "../lib/kit/helmsdk", "run", "-trimpath",
 		"-buildvcs=false", ".",
 		"-kubeconfig", e.Cluster.Kubeconfig(), "-namespace", namespace, "-storage", storage, "-cache", e.TempDir())
 	program.Env, program.Stderr = append(os.Environ(), "CGO_ENABLED=0"), os.Stderr
@@ -41,7 +41,7 @@ func (e *Env) HelmSDK(namespace, storage string) *HelmSDK {
 	}
 	e.Cleanup(func() {
 		if err := errors.Join(requests.Close(), program.Wait()); err != nil {
-			e.Errorf("the program in tests/helmsdk: %v", err)
+			e.Errorf("the program in tests/lib/kit/helmsdk: %v", err)
 		}
 	})
 	return &HelmSDK{requests: requests, answers: bufio.NewScanner(answers)}
@@ -67,7 +67,7 @@ func (h *HelmSDK) do(what, chart string, values map[string]any) error {
 		return fmt.Errorf("ask for an %s: %w", what, err)
 	}
 	if !h.answers.Scan() {
-		return errors.Join(errors.New("the program in tests/helmsdk has ended"), h.answers.Err())
+		return errors.Join(errors.New("the program in tests/lib/kit/helmsdk has ended"), h.answers.Err())
 	}
 	if refused := h.answers.Text(); refused != "" {
 		return fmt.Errorf("%s: %s", what, refused)

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/rancher/helm-locker/tests/cluster"
-	"github.com/rancher/helm-locker/tests/demo/observe"
+	"github.com/rancher/helm-locker/tests/cmd/demo/observe"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
 )
 
 // patience is how long the demo waits for anything that takes milliseconds when all is well.
@@ -188,11 +188,11 @@ func findRepository() (string, error) {
 		return "", fmt.Errorf("find the working directory: %w", err)
 	}
 	for ; ; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, "tests", "demo", "helmreleases.yaml")); err == nil {
+		if _, err := os.Stat(filepath.Join(dir, "tests", "cmd", "demo", "helmreleases.yaml")); err == nil {
 			return dir, nil
 		}
 		if dir == filepath.Dir(dir) {
-			return "", errors.New("run this inside the repository: tests/demo was not found")
+			return "", errors.New("run this inside the repository: tests/cmd/demo was not found")
 		}
 	}
 }

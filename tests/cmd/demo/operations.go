@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rancher/helm-locker/tests/demo/observe"
+	"github.com/rancher/helm-locker/tests/cmd/demo/observe"
 )
 
 // expectation is a value that a Helm operation sets, and how to look at it.
@@ -20,13 +20,13 @@ func (d *demo) upgrade(ctx context.Context) error {
 	d.screen.act("Upgrade and roll back: Helm passes untouched")
 	err := d.helm(ctx, shop, 2, expectation{"deployment/shop-web", "{.spec.template.spec.containers[0].image}",
 		"registry.example/shop:2.0"},
-		"upgrade", "shop", "tests/demo/charts/shop", "--set",
+		"upgrade", "shop", "tests/cmd/demo/charts/shop", "--set",
 		"greeting=Hello,image.tag=2.0,replicas=3,worker.maxReplicas=5")
 	if err != nil {
 		return err
 	}
 	err = d.helm(ctx, bakery, 2, expectation{"oven/bakery", "{.spec.temperature}", "240"},
-		"upgrade", "bakery", "tests/demo/charts/bakery", "--set", "temperature=240,port=8081,recipe=rye")
+		"upgrade", "bakery", "tests/cmd/demo/charts/bakery", "--set", "temperature=240,port=8081,recipe=rye")
 	if err != nil {
 		return err
 	}

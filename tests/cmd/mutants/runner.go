@@ -19,7 +19,7 @@ const testTimeout = 5 * time.Minute
 
 // patience is made in every build, the unchanged code's too: most mutants are found by a test that waits in vain,
 // so the tests wait less long than usual. What passes without a mutant is not too slow for that.
-var patience = edit{file: "tests/kit/env.go", old: "const patience = 60 * time.Second",
+var patience = edit{file: "tests/lib/kit/env.go", old: "const patience = 60 * time.Second",
 	new: "const patience = 15 * time.Second"}
 
 // runner builds and runs test programs, and keeps what it makes in a temporary directory.

@@ -22,7 +22,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 
-	"github.com/rancher/helm-locker/tests/process"
+	"github.com/rancher/helm-locker/tests/lib/process"
 )
 
 var helmReleasesGVR = schema.GroupVersionResource{Group: "helm.cattle.io", Version: "v1alpha1",
