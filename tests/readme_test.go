@@ -8,14 +8,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func text(t *testing.T, file string) string {
 	t.Helper()
 	content, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	return string(content)
 }
 
@@ -99,9 +99,7 @@ func TestReadmeExamplesRunATest(t *testing.T) {
 func hasTest(t *testing.T, suite, name string) bool {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(suite, "*_test.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	return slices.ContainsFunc(files, func(file string) bool {
 		return regexp.MustCompile(`(?m)^func Test\w*` + strings.TrimPrefix(name, "Test")).MatchString(text(t, file))
 	})

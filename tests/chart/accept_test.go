@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/restmapper"
 	"sigs.k8s.io/yaml"
 
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -28,9 +29,7 @@ func TestAPIServerAcceptsEveryRenderedObject(t *testing.T) {
 	e := newEnv(t)
 	installMonitoringKinds(e)
 	client, err := discovery.NewDiscoveryClientForConfig(shared.RESTConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client))
 	restrict(e, e.Apps) // where Pods are tried
 	for _, name := range []string{"helm-locker", "mine", "locker-b", "locker"} {
@@ -40,9 +39,7 @@ func TestAPIServerAcceptsEveryRenderedObject(t *testing.T) {
 	for _, c := range matrix {
 		t.Run(c.name, func(t *testing.T) {
 			text, err := render(t, shared.Helm3(), c.chart, c.values, e.Operator)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.NoError(t, err)
 			for _, u := range documents(t, text) {
 				kinds[u.GetKind()]++
 				if u.GetKind() == "Deployment" {
@@ -51,9 +48,7 @@ func TestAPIServerAcceptsEveryRenderedObject(t *testing.T) {
 					}
 				}
 				mapping, err := mapper.RESTMapping(u.GroupVersionKind().GroupKind(), u.GroupVersionKind().Version)
-				if err != nil {
-					t.Fatal(err)
-				}
+				check.NoError(t, err)
 				var resource dynamic.ResourceInterface = e.Dynamic.Resource(mapping.Resource)
 				if namespace := namespaceOf(u, mapping.Scope.Name() == "namespace", e.Operator); namespace != "" {
 					resource = e.Dynamic.Resource(mapping.Resource).Namespace(namespace)
@@ -84,9 +79,7 @@ func TestPrivilegedPodsAreRefused(t *testing.T) {
 	account(e, e.Apps, "helm-locker")
 	text, err := render(t, shared.Helm3(), operatorChart,
 		"{securityContext: {privileged: true, allowPrivilegeEscalation: null}}", e.Operator)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	for _, u := range documents(t, text) {
 		if u.GetKind() == "Deployment" && createPod(e, u) == nil {
 			t.Error("a privileged Pod is accepted: the namespace is not restricted")
@@ -111,10 +104,9 @@ func createPod(e *kit.Env, deployment *unstructured.Unstructured) error {
 func restrict(e *kit.Env, namespace string) {
 	e.Helper()
 	patch := `{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted"}}}`
-	if _, err := e.Kube.CoreV1().Namespaces().Patch(e.Ctx, namespace, types.MergePatchType, []byte(patch),
-		metav1.PatchOptions{}); err != nil {
-		e.Fatal(err)
-	}
+	_, err := e.Kube.CoreV1().Namespaces().Patch(e.Ctx, namespace, types.MergePatchType, []byte(patch),
+		metav1.PatchOptions{})
+	check.NoError(e, err)
 }
 
 // account creates a ServiceAccount.
@@ -122,9 +114,7 @@ func account(e *kit.Env, namespace, name string) {
 	e.Helper()
 	_, err := e.Kube.CoreV1().ServiceAccounts(namespace).Create(e.Ctx,
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
-	if err != nil {
-		e.Fatal(err)
-	}
+	check.NoError(e, err)
 }
 
 // namespaceOf returns where an object of a release goes; it sets the namespace of one that names none.
@@ -145,9 +135,7 @@ func documents(t testing.TB, text string) []*unstructured.Unstructured {
 		if errors.Is(err, io.EOF) {
 			return objects
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, err)
 		content := map[string]any{}
 		if err := yaml.UnmarshalStrict(document, &content); err != nil {
 			t.Fatalf("%v in\n%s", err, document)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -25,9 +26,7 @@ type request struct {
 func requests(e *kit.Env, account string) []request {
 	e.Helper()
 	log, err := os.Open(shared.AuditLog())
-	if err != nil {
-		e.Fatal(err)
-	}
+	check.NoError(e, err)
 	defer func() {
 		if err := log.Close(); err != nil {
 			e.Error(err)
@@ -49,9 +48,7 @@ func requests(e *kit.Env, account string) []request {
 			ResponseStatus   struct{ Code int }
 			Annotations      map[string]string
 		}
-		if err := json.Unmarshal(lines.Bytes(), &event); err != nil {
-			e.Fatal(err)
-		}
+		check.NoError(e, json.Unmarshal(lines.Bytes(), &event))
 		if event.User.Username != user || event.ObjectRef == nil {
 			continue
 		}
@@ -67,9 +64,7 @@ func requests(e *kit.Env, account string) []request {
 		}
 		found = append(found, r)
 	}
-	if err := lines.Err(); err != nil {
-		e.Fatal(err)
-	}
+	check.NoError(e, lines.Err())
 	return found
 }
 

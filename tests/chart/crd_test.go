@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
 
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -39,9 +40,8 @@ func TestDefinitionIsInstalledUpgradedAndKept(t *testing.T) {
 	h := c.Helm3()
 	helm := func(args ...string) {
 		t.Helper()
-		if _, err := h.Run(t.Context(), append(args, "--namespace", e.Operator)...); err != nil {
-			t.Fatal(err)
-		}
+		_, err := h.Run(t.Context(), append(args, "--namespace", e.Operator)...)
+		check.NoError(t, err)
 	}
 	scoped := valuesFile(t, "{rbac: {profile: scoped}}", "")
 	ports := valuesFile(t, freePorts(t), "")
@@ -87,18 +87,12 @@ func TestDefinitionIsInstalledUpgradedAndKept(t *testing.T) {
 func olderChart(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "helm-locker")
-	if err := os.CopyFS(dir, os.DirFS(operatorChart)); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, os.CopyFS(dir, os.DirFS(operatorChart)))
 	path := filepath.Join(dir, "crds", "helm.cattle.io_helmreleases.yaml")
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	var definition map[string]any
-	if err := yaml.Unmarshal(text, &definition); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, yaml.Unmarshal(text, &definition))
 	fields := specFields(t, definition)
 	if fields[newField] == nil {
 		t.Fatalf("spec has no field %s", newField)
@@ -107,18 +101,14 @@ func olderChart(t *testing.T) string {
 	if text, err = yaml.Marshal(definition); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, os.WriteFile(path, text, 0o600))
 	return dir
 }
 
 func hasNewField(e *kit.Env) bool {
 	e.Helper()
 	u, err := e.Dynamic.Resource(definitions).Get(e.Ctx, definitionName, metav1.GetOptions{})
-	if err != nil {
-		e.Fatal(err)
-	}
+	check.NoError(e, err)
 	return specFields(e, u.Object)[newField] != nil
 }
 

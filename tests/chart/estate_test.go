@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -140,9 +141,8 @@ func installEstate(e *kit.Env, h cluster.Helm, release, elsewhere string) {
 		u.SetResourceVersion("")
 		u.SetUID("")
 		u.SetManagedFields(nil)
-		if _, err := e.In(o.gvr, o.namespace).Create(e.Ctx, u, metav1.CreateOptions{FieldManager: "helm"}); err != nil {
-			e.Fatal(err)
-		}
+		_, err := e.In(o.gvr, o.namespace).Create(e.Ctx, u, metav1.CreateOptions{FieldManager: "helm"})
+		check.NoError(e, err)
 	}
 }
 
@@ -192,9 +192,7 @@ func (o estateObject) delete(e *kit.Env) types.UID {
 	if u == nil {
 		e.Fatalf("%s does not exist", o)
 	}
-	if err := e.In(o.gvr, o.namespace).Delete(e.Ctx, o.name, metav1.DeleteOptions{}); err != nil {
-		e.Fatal(err)
-	}
+	check.NoError(e, e.In(o.gvr, o.namespace).Delete(e.Ctx, o.name, metav1.DeleteOptions{}))
 	return u.GetUID()
 }
 

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -34,9 +35,7 @@ spec:
       schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: %[4]s}}}}
 `, group, kind, plural, spec)
 	u := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(text), &u.Object); err != nil {
-		e.Fatal(err)
-	}
+	check.NoError(e, yaml.Unmarshal([]byte(text), &u.Object))
 	if _, err := e.Dynamic.Resource(definitions).Create(e.Ctx, u, metav1.CreateOptions{}); err != nil &&
 		!apierrors.IsAlreadyExists(err) {
 		e.Fatal(err)

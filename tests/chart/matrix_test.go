@@ -106,8 +106,7 @@ rbac:
 		name: "others' accounts", chart: operatorChart,
 		values: "{rbac: {create: false, userRoles: false}, serviceAccount: {create: false, name: mine, automountToken: false}, metrics: {service: {enabled: false}}, resources: {limits: null}}",
 		has:    []string{"serviceAccountName: mine", "automountServiceAccountToken: false"},
-		lacks: []string{"kind: ClusterRole", "kind: Role", "kind: ServiceAccount", "kind: Service",
-			"name: GOMEMLIMIT"},
+		lacks:  []string{"kind: ClusterRole", "kind: Role", "kind: ServiceAccount", "kind: Service", "name: GOMEMLIMIT"},
 	},
 	{
 		name: "scheduled", chart: operatorChart, values: `

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -23,41 +24,30 @@ func TestMissingOwnPermissionIsToldByLogAndProbe(t *testing.T) {
 	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "hardly-anything"}, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{"helm.cattle.io"}, Resources: []string{"helmreleases"}, Verbs: []string{"list", "watch"}},
 	}}
-	if _, err := e.Kube.RbacV1().Roles(e.Operator).Create(e.Ctx, role, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := e.Kube.RbacV1().Roles(e.Operator).Create(e.Ctx, role, metav1.CreateOptions{})
+	check.NoError(t, err)
 	binding := &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: role.Name},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}},
 	}
-	if _, err := e.Kube.RbacV1().RoleBindings(e.Operator).Create(e.Ctx, binding, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err = e.Kube.RbacV1().RoleBindings(e.Operator).Create(e.Ctx, binding, metav1.CreateOptions{})
+	check.NoError(t, err)
 	config, err := shared.UserConfig(user)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	address := l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, l.Close())
 	op := kit.StartOperator(t, config, e.Operator, func(o *operator.ControllerOptions) {
 		o.SkipCRD, o.LeaderElection, o.HealthAddress = true, true, address
 	})
 	for what, said := range map[string]func() string{
 		`cannot get resource "leases" in API group "coordination.k8s.io"`: func() string {
-			return strings.ReplaceAll(
-				op.Log(), `\"`, `"`,
-			)
+			return strings.ReplaceAll(op.Log(), `\"`, `"`)
 		},
 		`cannot list resource "secrets" in API group ""`: func() string {
-			return body("http://" + address +
-				"/readyz")
+			return body("http://" + address + "/readyz")
 		},
 	} {
 		e.Eventually("it says: "+what, func() error {

@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -39,16 +40,12 @@ func freePorts(t testing.TB) string {
 	var numbers []any
 	for range 2 {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, err)
 		listeners = append(listeners, l)
 		numbers = append(numbers, l.Addr().(*net.TCPAddr).Port)
 	}
 	for _, l := range listeners {
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, l.Close())
 	}
 	return fmt.Sprintf("ports: {metrics: %d, health: %d}\n", numbers...)
 }
@@ -59,24 +56,16 @@ func freePorts(t testing.TB) string {
 func startDeployment(e *kit.Env, c *cluster.Cluster, name string) *deployed {
 	e.Helper()
 	d, err := e.Kube.AppsV1().Deployments(e.Operator).Get(e.Ctx, name, metav1.GetOptions{})
-	if err != nil {
-		e.Fatal(err)
-	}
+	check.NoError(e, err)
 	config, err := c.ServiceAccountConfig(e.Ctx, e.Operator, d.Spec.Template.Spec.ServiceAccountName)
-	if err != nil {
-		e.Fatal(err)
-	}
+	check.NoError(e, err)
 	kubeconfig, err := c.KubeconfigFor(e.Operator+"-"+name, config)
-	if err != nil {
-		e.Fatal(err)
-	}
+	check.NoError(e, err)
 	container := &d.Spec.Template.Spec.Containers[0]
 	env := environment(e, container)
 	o := &deployed{Env: e, log: filepath.Join(e.TempDir(), "operator.log"), done: make(chan struct{})}
 	out, err := os.Create(o.log)
-	if err != nil {
-		e.Fatal(err)
-	}
+	check.NoError(e, err)
 	var args []string
 	for _, arg := range container.Args {
 		args = append(args, expand(arg, env))
@@ -88,9 +77,7 @@ func startDeployment(e *kit.Env, c *cluster.Cluster, name string) *deployed {
 	for name, value := range env {
 		o.cmd.Env = append(o.cmd.Env, name+"="+value)
 	}
-	if err := o.cmd.Start(); err != nil {
-		e.Fatal(err)
-	}
+	check.NoError(e, o.cmd.Start())
 	go func() {
 		defer close(o.done)
 		// How it ended is told by its log and its state.
@@ -188,9 +175,7 @@ func environment(e *kit.Env, container *corev1.Container) map[string]string {
 			env[v.Name] = nodeName
 		case from.SecretKeyRef != nil:
 			secret, err := e.Kube.CoreV1().Secrets(e.Operator).Get(e.Ctx, from.SecretKeyRef.Name, metav1.GetOptions{})
-			if err != nil {
-				e.Fatal(err)
-			}
+			check.NoError(e, err)
 			env[v.Name] = string(secret.Data[from.SecretKeyRef.Key])
 		default:
 			e.Fatalf("the kubelet of these tests cannot resolve the variable %s", v.Name)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 )
 
@@ -17,9 +18,7 @@ const releaseNamespace = "lockers"
 func valuesFile(t testing.TB, values, namespace string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "values.yaml")
-	if err := os.WriteFile(path, []byte(strings.ReplaceAll(values, "NAMESPACE", namespace)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, os.WriteFile(path, []byte(strings.ReplaceAll(values, "NAMESPACE", namespace)), 0o600))
 	return path
 }
 
@@ -51,9 +50,7 @@ func TestChartsRender(t *testing.T) {
 	for _, c := range matrix {
 		t.Run(c.name, func(t *testing.T) {
 			text, err := render(t, shared.Helm4(), c.chart, c.values, releaseNamespace)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.NoError(t, err)
 			var lines []string
 			for _, line := range strings.Split(text, "\n") {
 				lines = append(lines, strings.TrimPrefix(strings.TrimSpace(line), "- "))
@@ -102,11 +99,8 @@ func TestNotesSayTheNextCommand(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			out, err := shared.Helm3().Run(t.Context(), "install", "locker", operatorChart, "--dry-run=client",
-				"--namespace", "lockers",
-				"--values", valuesFile(t, c.values, ""))
-			if err != nil {
-				t.Fatal(err)
-			}
+				"--namespace", "lockers", "--values", valuesFile(t, c.values, ""))
+			check.NoError(t, err)
 			_, notes, found := strings.Cut(out, "NOTES:")
 			if !found || !strings.Contains(notes, c.says) {
 				t.Errorf("the notes do not say %q:\n%s", c.says, notes)
@@ -118,25 +112,17 @@ func TestNotesSayTheNextCommand(t *testing.T) {
 // The copies of the CustomResourceDefinitions are those that the operator installs.
 func TestCRDsOfTheChartAreThoseOfTheOperator(t *testing.T) {
 	own, err := filepath.Glob("../../crds/*.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	copies, err := filepath.Glob(operatorChart + "/crds/*.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	if len(own) == 0 || len(own) != len(copies) {
 		t.Fatalf("crds has %v, the chart %v: run make generate", own, copies)
 	}
 	for i := range own {
 		a, err := os.ReadFile(own[i])
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, err)
 		b, err := os.ReadFile(copies[i])
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, err)
 		if string(a) != string(b) {
 			t.Errorf("%s is not %s: run make generate", copies[i], own[i])
 		}

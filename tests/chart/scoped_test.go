@@ -12,6 +12,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/permissions"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -24,9 +25,7 @@ func rulesOf(t testing.TB, values string) []permissions.Rule {
 			Rules   []permissions.Rule `json:"rules"`
 		} `json:"rbac"`
 	}
-	if err := yaml.UnmarshalStrict([]byte(values), &parsed); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, yaml.UnmarshalStrict([]byte(values), &parsed))
 	if parsed.RBAC.Profile != "scoped" || len(parsed.RBAC.Rules) == 0 {
 		t.Fatalf("no rules of the profile scoped:\n%s", values)
 	}
@@ -109,8 +108,7 @@ func checkNotes(t *testing.T, e *kit.Env, notes string) {
 func expectUsed(t *testing.T, rules []permissions.Rule, all []request) {
 	t.Helper()
 	kinds := []string{"configmaps", "secrets", "services", "deployments", "cronjobs", "roles", "rolebindings",
-		"clusterroles", "clusterrolebindings",
-		"validatingadmissionpolicies"}
+		"clusterroles", "clusterrolebindings", "validatingadmissionpolicies"}
 	deleted := false
 	for _, rule := range rules {
 		namespaces := rule.Namespaces
@@ -145,16 +143,11 @@ func expectUsed(t *testing.T, rules []permissions.Rule, all []request) {
 func expectBaseUsed(t *testing.T, e *kit.Env, all []request) {
 	t.Helper()
 	role, err := e.Kube.RbacV1().Roles(e.Operator).Get(e.Ctx, "helm-locker", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	wide, err := e.Kube.RbacV1().ClusterRoles().Get(e.Ctx, "helm-locker-"+e.Operator, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	rare := []string{"create customresourcedefinitions", "update customresourcedefinitions", "patch events",
-		"update leases",
-		"list helmreleases", "list customresourcedefinitions", "list horizontalpodautoscalers"}
+		"update leases", "list helmreleases", "list customresourcedefinitions", "list horizontalpodautoscalers"}
 	for _, rule := range slices.Concat(role.Rules, wide.Rules[:6]) {
 		for _, resource := range rule.Resources {
 			for _, verb := range rule.Verbs {
@@ -198,8 +191,7 @@ func TestMissingPermissionIsNamedInTheCondition(t *testing.T) {
 			"attempting to grant RBAC permissions not currently held"},
 		"hold what a Role grants": {"pods", "list", remove("roles"),
 			`is attempting to grant RBAC permissions not currently held: {APIGroups:[""], Resources:["pods"], Verbs:["list"]}`},
-		"escalate": {"clusterroles", "escalate", func(e *kit.Env,
-			objects map[string]estateObject) {
+		"escalate": {"clusterroles", "escalate", func(e *kit.Env, objects map[string]estateObject) {
 			objects["aggregated"].tamper(e)
 		},
 			"must have cluster-admin privileges to use the aggregationRule"},
@@ -212,9 +204,7 @@ func TestMissingPermissionIsNamedInTheCondition(t *testing.T) {
 			values, _ := cli(e, "rbac", e.Apps+"/web", "-o", "values")
 			rules := without(rulesOf(t, values), s.verb, s.resource)
 			encoded, err := yaml.Marshal(map[string]any{"rbac": map[string]any{"profile": "scoped", "rules": rules}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.NoError(t, err)
 			install(e, shared.Helm4(), freePorts(t), string(encoded))
 			startDeployment(e, shared, "helm-locker")
 			objects := map[string]estateObject{}
@@ -282,25 +272,19 @@ func TestRBACAsObjects(t *testing.T) {
 		var role rbacv1.ClusterRole
 		var binding rbacv1.ClusterRoleBinding
 		encoded, err := yaml.Marshal(u.Object)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, err)
 		if u.GetName() != "locked-"+e.Apps {
 			t.Errorf("%s is called %s", u.GetKind(), u.GetName())
 		}
 		if strings.HasSuffix(u.GetKind(), "Binding") {
-			if err := yaml.Unmarshal(encoded, &binding); err != nil {
-				t.Fatal(err)
-			}
+			check.NoError(t, yaml.Unmarshal(encoded, &binding))
 			if want := (rbacv1.Subject{Kind: "ServiceAccount", Name: "mine",
 				Namespace: e.Operator}); len(binding.Subjects) != 1 || binding.Subjects[0] != want {
 				t.Errorf("bound to %+v", binding.Subjects)
 			}
 			continue
 		}
-		if err := yaml.Unmarshal(encoded, &role); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, yaml.Unmarshal(encoded, &role))
 		granted[role.Namespace] = role.Rules
 	}
 	want := map[string]int{}

@@ -13,8 +13,7 @@ func TestShardsShareANamespace(t *testing.T) {
 	e := newEnv(t)
 	for _, shard := range []string{"a", "b"} {
 		args := []string{"install", "locker-" + shard, operatorChart, "--namespace", e.Operator, "--set",
-			"shardSelector=shard=" + shard,
-			"--set", "rbac.profile=scoped", "--values", valuesFile(t, freePorts(t), "")}
+			"shardSelector=shard=" + shard, "--set", "rbac.profile=scoped", "--values", valuesFile(t, freePorts(t), "")}
 		if _, err := shared.Helm4().Run(t.Context(), args...); err != nil {
 			t.Fatal(err)
 		}

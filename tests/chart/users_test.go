@@ -9,6 +9,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -22,9 +23,7 @@ func accessOf(e *kit.Env, user string) func(verb, group, resource, namespace, na
 			ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: verb, Group: group, Resource: resource,
 				Subresource: sub, Namespace: namespace, Name: name}}}
 		answer, err := e.Kube.AuthorizationV1().SubjectAccessReviews().Create(e.Ctx, review, metav1.CreateOptions{})
-		if err != nil {
-			e.Fatal(err)
-		}
+		check.NoError(e, err)
 		return answer.Status.Allowed
 	}
 }
@@ -41,10 +40,8 @@ func TestUsersManageHelmReleasesByTheirUsualRoles(t *testing.T) {
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
 			Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}},
 		}
-		if _, err := e.Kube.RbacV1().RoleBindings(e.Operator).Create(e.Ctx, binding,
-			metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := e.Kube.RbacV1().RoleBindings(e.Operator).Create(e.Ctx, binding, metav1.CreateOptions{})
+		check.NoError(t, err)
 		can := accessOf(e, user)
 		e.Eventually(role+" may read HelmReleases", func() error {
 			if !can("list", "helm.cattle.io", "helmreleases", e.Operator, "") ||
@@ -78,8 +75,6 @@ func othersGrant(e *kit.Env) bool {
 	e.Helper()
 	roles, err := e.Kube.RbacV1().ClusterRoles().List(e.Ctx,
 		metav1.ListOptions{LabelSelector: "rbac.authorization.k8s.io/aggregate-to-view=true,app=helm-locker"})
-	if err != nil {
-		e.Fatal(err)
-	}
+	check.NoError(e, err)
 	return len(roles.Items) > 0
 }

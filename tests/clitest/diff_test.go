@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -140,9 +141,7 @@ func TestDiffRevisionsAndManyReleases(t *testing.T) {
 			Name: "tidy", Manifest: "---\napiVersion: example.org/v1\nkind: Unknown\nmetadata: {name: x}\n",
 		},
 	)
-	w.app(
-		"diff",
-	).says(1, "the manifest of revision 1 of release APPS/broken does not parse: document 1, line 1",
+	w.app("diff").says(1, "the manifest of revision 1 of release APPS/broken does not parse: document 1, line 1",
 		"note: release APPS/gone is left out: no revision of it is deployed (the newest, 1, is uninstalled)\n",
 		"Unknown.example.org x: the cluster does not serve this kind: its CustomResourceDefinition is gone",
 		"release APPS/shop, revision 2: ")
@@ -234,9 +233,7 @@ func TestDiffHeedsTheLock(t *testing.T) {
 	force := true
 	_, err := w.Kube.AutoscalingV2().HorizontalPodAutoscalers(w.Apps).Patch(w.Ctx, "shop", types.ApplyPatchType,
 		[]byte(autoscaler), metav1.PatchOptions{FieldManager: "me", Force: &force})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	w.app("diff", "shop").says(2, "1 of 4 objects drifted")
 }
 
@@ -246,16 +243,11 @@ func TestDiffOffline(t *testing.T) {
 	w.Patch(kit.ConfigMaps, "shop", `{"data":{"color":"red"}}`)
 	w.Patch(kit.Secrets, "shop", `{"stringData":{"password":"`+secretValue+`-2"}}`)
 	cmd := exec.CommandContext(t.Context(), shared.Binaries().Kubectl, "--kubeconfig", shared.Kubeconfig(), "-n",
-		w.Apps,
-		"get", "secret,configmap,deployment", "-o", "yaml", "--show-managed-fields")
+		w.Apps, "get", "secret,configmap,deployment", "-o", "yaml", "--show-managed-fields")
 	dump, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	file := filepath.Join(t.TempDir(), "dump.yaml")
-	if err := os.WriteFile(file, dump, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, os.WriteFile(file, dump, 0o600))
 	r := w.cli("diff", "-f", file)
 	r.says(2, "2 of 4 objects drifted", "-  color: green\n+  color: red\n")
 	w.kubeconfig = "/does/not/exist"

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -20,20 +21,14 @@ func TestEveryCommandInTheReference(t *testing.T) {
 	kit.StartOperator(t, shared.RESTConfig(), w.Operator)
 
 	dir := t.TempDir()
-	if err := os.Link(binary, filepath.Join(dir, "helm-locker")); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, os.Link(binary, filepath.Join(dir, "helm-locker")))
 	for file, kinds := range map[string]string{"release.yaml": "secret",
 		"objects.yaml": "secret,configmap,service,deployment"} {
 		cmd := exec.CommandContext(t.Context(), shared.Binaries().Kubectl, "--kubeconfig", shared.Kubeconfig(), "-n",
 			w.Apps, "get", kinds, "-o", "yaml")
 		out, err := cmd.Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, file), out, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, err)
+		check.NoError(t, os.WriteFile(filepath.Join(dir, file), out, 0o600))
 	}
 	// What looks at a lock or changes one needs one.
 	w.app("lock", "web", "--wait").says(0, "created")
@@ -69,9 +64,7 @@ func TestEveryCommandInTheReference(t *testing.T) {
 func examples(t *testing.T) []string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/cli.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	var lines []string
 	for i, block := range strings.Split(string(text), "```") {
 		commands, shell := strings.CutPrefix(block, "sh\n")

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -19,9 +20,7 @@ func TestNothingThatIsShownMovesTheCursor(t *testing.T) {
 	const hostile = "no\x1b[2J\x1b]0;pwned\a\nReady: True\r\u202e"
 	w := newWorld(t)
 	quoted, err := json.Marshal(hostile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	manifest := fmt.Sprintf(
 		"---\n# Source: a\x1b[2J\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {key: %s, other: a}\n", quoted,
 	)
@@ -29,31 +28,23 @@ func TestNothingThatIsShownMovesTheCursor(t *testing.T) {
 		"name": "app", "namespace": w.Apps, "version": 1,
 		"manifest": strings.ReplaceAll(manifest, "# Source: a\x1b[2J\n", ""),
 		"info":     map[string]any{"status": "deployed", "description": hostile, "notes": hostile},
-		"chart": map[string]any{"metadata": map[string]any{"name": hostile, "version": hostile,
-			"appVersion": hostile}},
-		"config": map[string]any{hostile: hostile},
+		"chart":    map[string]any{"metadata": map[string]any{"name": hostile, "version": hostile, "appVersion": hostile}},
+		"config":   map[string]any{hostile: hostile},
 		"hooks": []any{map[string]any{"name": hostile, "kind": hostile, "path": hostile, "events": []string{hostile},
 			"manifest": hostile}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	payload, err := kit.EncodePayload(record)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	w.Forge(kit.ForgedRecord{Name: "app", Payload: payload})
 	live := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "settings"},
 		"data": map[string]string{"key": "x" + hostile, "other": hostile}}
 	body, err := json.Marshal(live)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	force := true
-	if _, err := w.In(kit.ConfigMaps, w.Apps).Patch(t.Context(), "settings", types.ApplyPatchType, body,
-		metav1.PatchOptions{FieldManager: "tamperer", Force: &force}); err != nil {
-		t.Fatal(err)
-	}
+	_, err = w.In(kit.ConfigMaps, w.Apps).Patch(t.Context(), "settings", types.ApplyPatchType, body,
+		metav1.PatchOptions{FieldManager: "tamperer", Force: &force})
+	check.NoError(t, err)
 	// A status as an older operator, or anyone who may write it, could have left it.
 	w.CreateHelmRelease("app")
 	object := map[string]any{"kind": "ConfigMap", "name": hostile}
@@ -63,18 +54,14 @@ func TestNothingThatIsShownMovesTheCursor(t *testing.T) {
 		"conditions": []any{map[string]any{"type": "Ready", "status": "False", "reason": "Forbidden",
 			"message": hostile, "lastTransitionTime": "2026-01-01T00:00:00Z"}},
 		"recentDrift": []any{map[string]any{"time": "2026-01-01T00:00:00.000000Z", "object": object,
-			"operation": "Modified", "paths": []string{hostile},
-			"fieldManager": hostile, "action": "Refused"}},
+			"operation": "Modified", "paths": []string{hostile}, "fieldManager": hostile, "action": "Refused"}},
 		"exceptions": []any{map[string]any{"object": object, "reason": "Ignored", "paths": []string{hostile},
 			"message": hostile}},
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.In(kit.HelmReleases, w.Operator).Patch(t.Context(), "app", types.MergePatchType, status,
-		metav1.PatchOptions{}, "status"); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
+	_, err = w.In(kit.HelmReleases, w.Operator).Patch(t.Context(), "app", types.MergePatchType, status,
+		metav1.PatchOptions{}, "status")
+	check.NoError(t, err)
 	for _, args := range [][]string{
 		{"inspect", "app"}, {"inspect", "app", "--manifest"}, {"inspect", "app", "--values"},
 		{"inspect", "app", "--notes"}, {"inspect", "app", "--json"},

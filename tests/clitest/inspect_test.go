@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"testing"
 
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -53,18 +54,13 @@ func TestInspectWhatKubectlPrints(t *testing.T) {
 	kubectl := func(format string) string {
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), shared.Binaries().Kubectl, "--kubeconfig", shared.Kubeconfig(), "-n",
-			w.Apps,
-			"get", "secret", "-l", "owner=helm", "-o", format)
+			w.Apps, "get", "secret", "-l", "owner=helm", "-o", format)
 		out, err := cmd.Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, err)
 		return string(out)
 	}
 	once, err := base64.StdEncoding.DecodeString(kubectl("jsonpath={.items[0].data.release}"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	for name, content := range map[string]string{
 		"yaml": kubectl("yaml"), "json": kubectl("json"), "jsonpath": kubectl("jsonpath={.items[0].data.release}"),
 		"decoded once": string(once),
@@ -82,9 +78,7 @@ func TestInspectWhatKubectlPrints(t *testing.T) {
 func TestInspectErrors(t *testing.T) {
 	w := newWorld(t)
 	w.installShop(shared.Helm3(), "shop")
-	w.app(
-		"inspect", "shoop",
-	).is(
+	w.app("inspect", "shoop").is(
 		1, "", "helm-locker: release APPS/shoop does not exist: namespace \"APPS\" has no Secret of type helm.sh/release.v1 for it\n  did you mean shop?\n",
 	)
 	w.cli("inspect", "shop", "-n", "default").says(1, "release default/shop does not exist", "did you mean shop -n ")
@@ -106,9 +100,7 @@ func TestInspectErrors(t *testing.T) {
 	config := shared.RESTConfig()
 	config.Host = "https://127.0.0.1:1"
 	path, err := shared.KubeconfigFor("nowhere", config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	nowhere.kubeconfig = path
 	nowhere.app(
 		"inspect", "shop",

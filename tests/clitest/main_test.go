@@ -17,6 +17,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 	"github.com/rancher/helm-locker/tests/lib/process"
@@ -146,26 +147,20 @@ func (r result) says(code int, parts ...string) {
 func (w *world) as(user string, rules ...rbacv1.PolicyRule) *world {
 	w.Helper()
 	config, err := shared.UserConfig(user)
-	if err != nil {
-		w.Fatal(err)
-	}
+	check.NoError(w, err)
 	kubeconfig, err := shared.KubeconfigFor(w.Apps+"-"+user, config)
-	if err != nil {
-		w.Fatal(err)
-	}
+	check.NoError(w, err)
 	if len(rules) > 0 {
 		role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: user}, Rules: rules}
-		if _, err := w.Kube.RbacV1().Roles(w.Apps).Create(w.Ctx, role, metav1.CreateOptions{}); err != nil {
-			w.Fatal(err)
-		}
+		_, err := w.Kube.RbacV1().Roles(w.Apps).Create(w.Ctx, role, metav1.CreateOptions{})
+		check.NoError(w, err)
 		binding := &rbacv1.RoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Name: user},
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: user},
 			Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}},
 		}
-		if _, err := w.Kube.RbacV1().RoleBindings(w.Apps).Create(w.Ctx, binding, metav1.CreateOptions{}); err != nil {
-			w.Fatal(err)
-		}
+		_, err = w.Kube.RbacV1().RoleBindings(w.Apps).Create(w.Ctx, binding, metav1.CreateOptions{})
+		check.NoError(w, err)
 	}
 	other := *w
 	other.kubeconfig = kubeconfig

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -196,9 +197,7 @@ func (w *world) migrateAndLook(t *testing.T, proxy *cluster.Proxy) {
 		"release APPS/stall, revision 1: 4 of 6 objects marked by the older operator\n",
 		"  ConfigMap APPS/stall\n    label objectset.rio.cattle.io/hash\n    annotation objectset.rio.cattle.io/applied\n",
 		"fields of manager helm-locker become Helm's", "nothing was written (dry run); 4 objects would be cleaned\n")
-	w.app(
-		"migrate", "stall",
-	).says(
+	w.app("migrate", "stall").says(
 		1, "nothing was changed: there is no terminal to ask at\n  --yes does it without asking; --dry-run only looks\n",
 	)
 	w.ExpectVersions(before, w.Apps, resources...)
@@ -269,9 +268,7 @@ func TestMigrationOfWhatIsNotLocked(t *testing.T) {
 	w, older, _ := underOlder(t, shared.Helm3())
 	w.app("unlock", "stall").says(0, "deleted")
 	w.PatchHelmRelease("stall", `{"metadata":{"finalizers":null}}`)
-	w.app(
-		"migrate",
-	).is(
+	w.app("migrate").is(
 		0, "0 objects cleaned\n", "there is nothing to migrate: no HelmRelease in namespace LOCKER names a release in namespace APPS\n",
 	)
 
@@ -292,13 +289,9 @@ func TestMigrationOfWhatIsNotLocked(t *testing.T) {
 		}
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": remove}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.In(kit.ConfigMaps, w.Apps).Patch(w.Ctx, "stall", types.MergePatchType, patch,
-		metav1.PatchOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
+	_, err = w.In(kit.ConfigMaps, w.Apps).Patch(w.Ctx, "stall", types.MergePatchType, patch, metav1.PatchOptions{})
+	check.NoError(t, err)
 	w.app(
 		"migrate", "stall", "--yes",
 	).says(0, "  ConfigMap APPS/stall\n    label objectset.rio.cattle.io/hash\n  ConfigMap APPS/theirs\n",
@@ -316,18 +309,14 @@ func TestMigrationStopsForHelm(t *testing.T) {
 	w.PatchHelmRelease("stall", `{"metadata":{"finalizers":null}}`)
 	proxy := w.Proxy()
 	config, err := shared.KubeconfigFor(w.Apps+"-migrate", proxy.RESTConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	// An upgrade comes through between migrate's look at the Secret and its write.
 	hold := proxy.HoldRequests(cluster.ForResource("secrets", http.MethodPatch))
 	through := *w
 	through.kubeconfig = config
 	done := make(chan result, 1)
 	go func() { done <- through.app("migrate", "stall", "--yes") }()
-	if err := hold.Wait(w.Ctx, 1); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, hold.Wait(w.Ctx, 1))
 	w.Helm(shared.Helm3(), "upgrade", "stall", chart, "--set", "password=another")
 	upgraded := w.Versions(w.Apps, kit.Secrets, kit.Services)
 	hold.Release()

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -18,28 +19,18 @@ func plugin(t *testing.T) string {
 	dir := t.TempDir()
 	for _, file := range []string{"plugin.yaml", "completion.yaml", "scripts/helm-plugin"} {
 		content, err := os.ReadFile(filepath.Join("../..", file))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, err)
 		target := filepath.Join(dir, file)
-		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(target, content, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, os.MkdirAll(filepath.Dir(target), 0o755))
+		check.NoError(t, os.WriteFile(target, content, 0o755))
 	}
 	return dir
 }
 
 func addProgram(t *testing.T, dir string) {
 	t.Helper()
-	if err := os.Mkdir(filepath.Join(dir, "bin"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Link(binary, filepath.Join(dir, "bin", "helm-locker")); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, os.Mkdir(filepath.Join(dir, "bin"), 0o755))
+	check.NoError(t, os.Link(binary, filepath.Join(dir, "bin", "helm-locker")))
 }
 
 // helmUser is somebody with directories of Helm of their own.
@@ -102,9 +93,7 @@ func TestKubectlPlugin(t *testing.T) {
 	w := newWorld(t)
 	w.installShop(shared.Helm4(), "shop")
 	dir := t.TempDir()
-	if err := os.Link(binary, filepath.Join(dir, "kubectl-helm_locker")); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, os.Link(binary, filepath.Join(dir, "kubectl-helm_locker")))
 	run := func(args ...string) (string, int) {
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), shared.Binaries().Kubectl, append([]string{"helm-locker"}, args...)...)

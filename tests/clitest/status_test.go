@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -30,13 +31,9 @@ func (w *world) lines(args ...string) func() string {
 	w.Helper()
 	cmd := w.command(context.WithoutCancel(w.Ctx), args...) // the end of the test is not to kill it
 	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		w.Fatal(err)
-	}
+	check.NoError(w, err)
 	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		w.Fatal(err)
-	}
+	check.NoError(w, cmd.Start())
 	reader := bufio.NewReader(stdout)
 	w.Cleanup(func() {
 		if err := cmd.Process.Signal(os.Interrupt); err != nil {
@@ -70,9 +67,7 @@ func (w *world) expectLine(next func() string, want string) {
 func TestStatus(t *testing.T) {
 	w := newWorld(t)
 	w.installShop(shared.Helm4(), "kiosk")
-	w.cli(
-		"status",
-	).is(
+	w.cli("status").is(
 		0, "", "no release is locked: there is no HelmRelease in namespace LOCKER; helm-locker lock RELEASE -n NAMESPACE makes one\n",
 	)
 	kit.StartOperator(t, shared.RESTConfig(), w.Operator)
@@ -93,9 +88,7 @@ stall APPS/stall - no 0/0 0 0 AGE SecretNotFound SecretNotFound`; got != want {
 		t.Errorf("table is\n%s\nwant\n%s", got, want)
 	}
 	w.cli("status", "-A", "-n", w.Apps, "-o", "wide").says(0, "NAMESPACE", "LOCKER ", "revision 1 locked: 4 objects")
-	w.cli(
-		"status", "-n", "default",
-	).is(
+	w.cli("status", "-n", "default").is(
 		0, "", "no release is locked: there is no HelmRelease in namespace LOCKER; helm-locker lock RELEASE -n NAMESPACE makes one\n",
 	)
 
@@ -119,9 +112,7 @@ stall APPS/stall - no 0/0 0 0 AGE SecretNotFound SecretNotFound`; got != want {
 		t.Errorf("%v: %+v", err, out)
 	}
 	w.cli("status", "kiosk", "-o", "yaml").says(0, "- locked: \"yes\"\n  name: kiosk\n")
-	w.cli(
-		"status", "kiosc",
-	).is(
+	w.cli("status", "kiosc").is(
 		1, "", "helm-locker: no HelmRelease in namespace LOCKER is called kiosc, or names a release of that name\n  did you mean kiosk?\n",
 	)
 	w.cli("status", "zzzzz").says(1, "helm-locker lock zzzzz -n NAMESPACE locks a release; -A looks in all namespaces")
@@ -184,9 +175,7 @@ func TestStatusErrors(t *testing.T) {
 func TestWithoutTheDefinition(t *testing.T) {
 	w := newWorld(t)
 	w.installShop(shared.Helm4(), "kiosk")
-	if err := w.In(definitions, "").Delete(w.Ctx, "helmreleases.helm.cattle.io", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, w.In(definitions, "").Delete(w.Ctx, "helmreleases.helm.cattle.io", metav1.DeleteOptions{}))
 	w.Eventually("HelmReleases are not served", func() error {
 		if r := w.cli("status"); !strings.Contains(r.stderr, "not installed") {
 			return fmt.Errorf("%s", r.stderr)

@@ -13,6 +13,7 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/inspect"
 	helmrelease "github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -121,14 +122,11 @@ func TestDiffAndTheOperatorAgree(t *testing.T) {
 				}
 			}
 			var autoscaler unstructured.Unstructured
-			if err := autoscaler.UnmarshalJSON([]byte(foreignAutoscaler)); err != nil {
-				t.Fatal(err)
-			}
+			check.NoError(t, autoscaler.UnmarshalJSON([]byte(foreignAutoscaler)))
 			scalers := resource("horizontalpodautoscalers")
 			scalers.Version = "v1"
-			if _, err := w.In(scalers, w.Apps).Create(w.Ctx, &autoscaler, metav1.CreateOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			_, err := w.In(scalers, w.Apps).Create(w.Ctx, &autoscaler, metav1.CreateOptions{})
+			check.NoError(t, err)
 			r := w.install(name, helm, shapes)
 			r.agrees(t)
 		})
@@ -184,31 +182,21 @@ func (o *target) edit(e edit) {
 		return
 	}
 	background := metav1.DeletePropagationBackground
-	if err := o.In(o.gvr, o.namespace()).Delete(o.Ctx, o.name(),
-		metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {
-		o.Fatal(err)
-	}
+	check.NoError(o, o.In(o.gvr, o.namespace()).Delete(o.Ctx, o.name(),
+		metav1.DeleteOptions{PropagationPolicy: &background}))
 }
 
 // diff returns the objects that `helm-locker diff` finds drifted, as "plural/name".
 func (r *release) diff() []string {
 	r.Helper()
 	cluster, err := inspect.Connect(shared.RESTConfig(), nil)
-	if err != nil {
-		r.Fatal(err)
-	}
+	check.NoError(r, err)
 	record, err := cluster.Find(r.Ctx, helmrelease.Key{Namespace: r.Apps, Name: "app"}, 0)
-	if err != nil {
-		r.Fatal(err)
-	}
+	check.NoError(r, err)
 	details, err := cluster.Read(r.Ctx, record)
-	if err != nil {
-		r.Fatal(err)
-	}
+	check.NoError(r, err)
 	compared, err := inspect.Compare(r.Ctx, cluster, details, inspect.CompareOptions{})
-	if err != nil {
-		r.Fatal(err)
-	}
+	check.NoError(r, err)
 	for _, f := range compared.Failures {
 		r.Errorf("diff of %s: %v", f.ID, f.Err)
 	}

@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // widget is declared in a version that is served and not stored, and tampered with through the stored one. Its
@@ -171,9 +173,7 @@ func (w *world) define(group, kind, oldSchema, newSchema string, conversion map[
 	plural := strings.ToLower(kind) + "s"
 	version := func(name, openAPI string, stored bool) any {
 		var s map[string]any
-		if err := yaml.Unmarshal([]byte(openAPI), &s); err != nil {
-			w.Fatal(err)
-		}
+		check.NoError(w, yaml.Unmarshal([]byte(openAPI), &s))
 		return map[string]any{"name": name, "served": true, "storage": stored,
 			"schema": map[string]any{"openAPIV3Schema": s}}
 	}
@@ -189,17 +189,12 @@ func (w *world) define(group, kind, oldSchema, newSchema string, conversion map[
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
 		"metadata": map[string]any{"name": plural + "." + group}, "spec": spec,
 	})
-	if err != nil {
-		w.Fatal(err)
-	}
+	check.NoError(w, err)
 	definition := asObject(nil)
-	if err := definition.UnmarshalJSON(data); err != nil {
-		w.Fatal(err)
-	}
+	check.NoError(w, definition.UnmarshalJSON(data))
 	definitions := w.In(resource("customresourcedefinitions"), "")
-	if _, err := definitions.Create(w.Ctx, definition, metav1.CreateOptions{}); err != nil {
-		w.Fatal(err)
-	}
+	_, err = definitions.Create(w.Ctx, definition, metav1.CreateOptions{})
+	check.NoError(w, err)
 	w.Cleanup(func() {
 		if err := definitions.Delete(context.WithoutCancel(w.Ctx), definition.GetName(),
 			metav1.DeleteOptions{}); err != nil {

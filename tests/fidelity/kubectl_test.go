@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 )
 
@@ -17,9 +18,7 @@ import (
 func (w *world) kubectl(input string, environment []string, args ...string) {
 	w.Helper()
 	binaries, err := cluster.Build(w.Ctx, io.Discard) // it is built already
-	if err != nil {
-		w.Fatal(err)
-	}
+	check.NoError(w, err)
 	cmd := exec.CommandContext(w.Ctx, binaries.Kubectl, append(args, "--namespace", w.Apps)...)
 	cmd.Stdin = strings.NewReader(input)
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.TempDir(), "KUBECONFIG=" + shared.Kubeconfig()},
@@ -34,9 +33,7 @@ func (w *world) kubectl(input string, environment []string, args ...string) {
 // What people do with kubectl is put back; what it adds beside declared fields stays.
 func TestMoments_Kubectl(t *testing.T) {
 	editor := filepath.Join(t.TempDir(), "editor")
-	if err := os.WriteFile(editor, []byte("#!/bin/sh\nsed -i s/main:1/evil:1/ \"$1\"\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, os.WriteFile(editor, []byte("#!/bin/sh\nsed -i s/main:1/evil:1/ \"$1\"\n"), 0o700))
 	replacement := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"plain"},"data":{"other":"evil"}}`
 	for name, helm := range helms() {
 		t.Run(name, func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -60,9 +61,7 @@ func (o *target) asLeft(live *unstructured.Unstructured) map[string]any {
 			continue
 		}
 		var fields map[string]any
-		if err := json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields); err != nil {
-			o.Fatal(err)
-		}
+		check.NoError(o, json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields))
 		if o.gvr == kit.Secrets && entry.Operation == metav1.ManagedFieldsOperationApply {
 			// Helm applies stringData, of which the API server makes data; what comes back is data.
 			delete(fields, "f:stringData")

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -74,19 +75,14 @@ func TestMoments_AnotherObjectOfTheNameInItsPlace(t *testing.T) {
 			w := newWorld(t)
 			chart := w.locked(helm)
 			creations := w.proxy.HoldRequests(func(r *http.Request) bool {
-				return cluster.ForResource("configmaps",
-					http.MethodPost)(r)
+				return cluster.ForResource("configmaps", http.MethodPost)(r)
 			})
 			w.Delete(kit.ConfigMaps, "plain")
-			if err := creations.Wait(w.Ctx, 1); err != nil {
-				t.Fatal(err)
-			}
+			check.NoError(t, creations.Wait(w.Ctx, 1))
 			evil := configMapObject("plain", map[string]any{"key": "evil", "other": "x"})
 			made, err := w.In(kit.ConfigMaps, w.Apps).Create(w.Ctx, evil,
 				metav1.CreateOptions{FieldManager: kit.Tamperer})
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.NoError(t, err)
 			creations.Release()
 			w.Eventually("content and ownership are back", func() error {
 				u := w.Get(kit.ConfigMaps, "plain")
@@ -120,13 +116,10 @@ func TestMoments_TerminatingNamespace(t *testing.T) {
 	w.Lock("app")
 	held := configMapObject("held", nil)
 	held.SetFinalizers([]string{"example.com/held"})
-	if _, err := w.In(kit.ConfigMaps, other).Create(w.Ctx, held, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.In(kit.ConfigMaps, other).Create(w.Ctx, held, metav1.CreateOptions{})
+	check.NoError(t, err)
 	namespaces := w.Kube.CoreV1().Namespaces()
-	if err := namespaces.Delete(w.Ctx, other, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, namespaces.Delete(w.Ctx, other, metav1.DeleteOptions{}))
 	c := w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonBeingDeleted)
 	if !strings.Contains(c.Message, other+"/there") {
 		t.Errorf("Ready says %s", c.Message)
@@ -141,10 +134,9 @@ func TestMoments_TerminatingNamespace(t *testing.T) {
 		}
 		return fmt.Errorf("it is there, or %w", err)
 	})
-	if _, err := namespaces.Create(w.Ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: other}},
-		metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err = namespaces.Create(w.Ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: other}},
+		metav1.CreateOptions{})
+	check.NoError(t, err)
 	w.WaitFieldIn(kit.ConfigMaps, other, "there", "data.key", "declared")
 	w.WaitReady("app", 1)
 }
@@ -185,15 +177,13 @@ func TestMoments_Subresources(t *testing.T) {
 			before := web.asLeft(web.live())
 			w.proxy.Reset()
 			status := []byte(`{"status":{"conditions":[{"type":"Evil","status":"True"}]}}`)
-			if _, err := w.In(kit.Deployments, w.Apps).Patch(w.Ctx, "web", types.MergePatchType, status,
-				metav1.PatchOptions{FieldManager: kit.Tamperer}, "status"); err != nil {
-				t.Fatal(err)
-			}
+			_, err := w.In(kit.Deployments, w.Apps).Patch(w.Ctx, "web", types.MergePatchType, status,
+				metav1.PatchOptions{FieldManager: kit.Tamperer}, "status")
+			check.NoError(t, err)
 			scale := []byte(`{"spec":{"replicas":1}}`)
-			if _, err := w.In(kit.Deployments, w.Apps).Patch(w.Ctx, "web", types.MergePatchType, scale,
-				metav1.PatchOptions{FieldManager: kit.Tamperer}, "scale"); err != nil {
-				t.Fatal(err)
-			}
+			_, err = w.In(kit.Deployments, w.Apps).Patch(w.Ctx, "web", types.MergePatchType, scale,
+				metav1.PatchOptions{FieldManager: kit.Tamperer}, "scale")
+			check.NoError(t, err)
 			web.comes(before)
 			if n := len(w.to("web")); n != 1 {
 				t.Errorf("%d writes for one scale and one status", n)

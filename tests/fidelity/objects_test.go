@@ -10,8 +10,7 @@ func TestShapes_Objects(t *testing.T) {
 		hooks := hooks
 		hooks.object += "-" + w.Apps
 		return []shape{ports, balanced, data, large, credentials, metadataOnly, account, role, binding, claim, ingress,
-			policy, budgetByNumber,
-			budgetByShare, autoscaler, autoscalerV1, lease, job, hooks}
+			policy, budgetByNumber, budgetByShare, autoscaler, autoscalerV1, lease, job, hooks}
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -86,9 +87,7 @@ func (o *target) revertsEdit(e edit, before map[string]any) bool {
 	if e.stays != "" {
 		dry, err := o.In(o.gvr, o.namespace()).Patch(o.Ctx, o.name(), types.JSONPatchType, []byte(e.stays),
 			metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
-		if err != nil {
-			o.Fatal(err)
-		}
+		check.NoError(o, err)
 		want = o.asLeft(dry)
 	}
 	if e.stays != "" || e.owns {

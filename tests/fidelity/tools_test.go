@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -21,9 +22,7 @@ func (w *world) asTool(h cluster.Helm, manager string) cluster.Helm {
 		return cluster.Forward()
 	})
 	kubeconfig, err := w.Cluster.KubeconfigFor(w.Apps+"-"+manager, proxy.RESTConfig())
-	if err != nil {
-		w.Fatal(err)
-	}
+	check.NoError(w, err)
 	h.Kubeconfig = kubeconfig
 	return h
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -157,9 +158,7 @@ func TestI6_AWebhookAndAControllerThatInsist(t *testing.T) {
 	w.Lock("app")
 	ctx, stop := context.WithCancel(w.Ctx)
 	events, err := w.In(kit.ConfigMaps, w.Apps).Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=fickle"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	done := make(chan error, 1)
 	go func() {
 		defer close(done)
@@ -168,8 +167,7 @@ func TestI6_AWebhookAndAControllerThatInsist(t *testing.T) {
 				continue
 			}
 			_, err := w.In(kit.ConfigMaps, w.Apps).Patch(ctx, "fickle", types.MergePatchType,
-				[]byte(`{"data":{"key":"mine"}}`),
-				metav1.PatchOptions{FieldManager: "insister"})
+				[]byte(`{"data":{"key":"mine"}}`), metav1.PatchOptions{FieldManager: "insister"})
 			if err != nil && ctx.Err() == nil {
 				done <- err
 				return
@@ -238,9 +236,8 @@ func (w *world) webhook(f func(object map[string]any) []string) {
 		}},
 	}
 	client := w.Kube.AdmissionregistrationV1().MutatingWebhookConfigurations()
-	if _, err := client.Create(w.Ctx, configuration, metav1.CreateOptions{}); err != nil {
-		w.Fatal(err)
-	}
+	_, err := client.Create(w.Ctx, configuration, metav1.CreateOptions{})
+	check.NoError(w, err)
 	w.Cleanup(func() {
 		err := client.Delete(context.WithoutCancel(w.Ctx), configuration.Name, metav1.DeleteOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -33,9 +34,7 @@ type balancer struct {
 func startBalancer(t testing.TB) *balancer {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	b := &balancer{t: t, listener: listener, server: strings.TrimPrefix(shared.RESTConfig().Host, "https://"),
 		open: map[net.Conn]int{}}
 	b.changed = sync.NewCond(&b.mu)

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -30,17 +31,14 @@ func administrator(e *kit.Env) string {
 	e.Helper()
 	const name = "operator"
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	if _, err := e.Kube.CoreV1().ServiceAccounts(e.Operator).Create(e.Ctx, account,
-		metav1.CreateOptions{}); err != nil {
-		e.Fatal(err)
-	}
-	if _, err := e.Kube.RbacV1().ClusterRoleBindings().Create(e.Ctx, &rbacv1.ClusterRoleBinding{
+	_, err := e.Kube.CoreV1().ServiceAccounts(e.Operator).Create(e.Ctx, account, metav1.CreateOptions{})
+	check.NoError(e, err)
+	_, err = e.Kube.RbacV1().ClusterRoleBindings().Create(e.Ctx, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: e.Operator},
 		RoleRef:    rbacv1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: "cluster-admin"},
 		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: e.Operator, Name: name}},
-	}, metav1.CreateOptions{}); err != nil {
-		e.Fatal(err)
-	}
+	}, metav1.CreateOptions{})
+	check.NoError(e, err)
 	return name
 }
 
@@ -49,13 +47,9 @@ func TestHA_FrontThatSpeaksHTTP2Only(t *testing.T) {
 	t.Parallel()
 	e := kit.New(t, shared)
 	config, err := shared.ServiceAccountConfig(e.Ctx, e.Operator, administrator(e))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	target, err := url.Parse(config.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(config.CAData)
 	behind := &httputil.ReverseProxy{
@@ -124,9 +118,7 @@ func TestHA_BrokenConnectionIsNoRefusal(t *testing.T) {
 			}
 			events, err := e.Kube.CoreV1().Events("").List(e.Ctx,
 				metav1.ListOptions{FieldSelector: "reason=" + v1alpha1.ReasonRevertFailed})
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.NoError(t, err)
 			for _, event := range events.Items {
 				if event.InvolvedObject.Namespace == e.Apps || event.InvolvedObject.Namespace == e.Operator {
 					t.Errorf("event: %s", event.Message)

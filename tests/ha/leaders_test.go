@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -35,9 +36,7 @@ func TestHA_ThreeReplicasStoppedOneAfterTheOther(t *testing.T) {
 			reverts(e, "app", "tampered "+strconv.Itoa(i))
 		}
 		i, err := leader(replicas)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, err)
 		before := holder(e, e.Operator)
 		replicas[i].Stop()
 		if err := replicas[i].Err(); err != nil {

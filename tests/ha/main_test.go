@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -68,18 +69,14 @@ func arrived(e *kit.Env, hold *cluster.Hold) {
 	e.Helper()
 	ctx, cancel := context.WithTimeout(e.Ctx, time.Minute)
 	defer cancel()
-	if err := hold.Wait(ctx, 1); err != nil {
-		e.Fatal(err)
-	}
+	check.NoError(e, hold.Wait(ctx, 1))
 }
 
 // lease returns a lease of the operators as it is now.
 func lease(e *kit.Env, name string) *coordinationv1.Lease {
 	e.Helper()
 	l, err := e.Kube.CoordinationV1().Leases(e.Operator).Get(e.Ctx, name, metav1.GetOptions{})
-	if err != nil {
-		e.Fatal(err)
-	}
+	check.NoError(e, err)
 	return l
 }
 

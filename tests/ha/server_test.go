@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/rancher/helm-locker/pkg/crd"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -37,12 +38,8 @@ func TestHA_RestartOfTheAPIServerAfterACompaction(t *testing.T) {
 	}
 	e.Patch(kit.ConfigMaps, "app", `{"data":{"key":"tampered"}}`)
 	e.Delete(kit.ConfigMaps, "other")
-	if err := shared.CompactEtcd(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := shared.RestartAPIServer(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, shared.CompactEtcd(t.Context()))
+	check.NoError(t, shared.RestartAPIServer(t.Context()))
 	for i, r := range replicas {
 		r.proxy.Reset()
 		mend[i]()
@@ -132,9 +129,7 @@ func TestHA_TokenIsReplaced(t *testing.T) {
 	name := administrator(e)
 	token := func() string {
 		config, err := shared.ServiceAccountConfig(e.Ctx, e.Operator, name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, err)
 		return config.BearerToken
 	}
 	var expired atomic.Pointer[string]
@@ -155,9 +150,7 @@ func TestHA_TokenIsReplaced(t *testing.T) {
 	})
 	file := filepath.Join(t.TempDir(), "token")
 	write := func(content string) {
-		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, os.WriteFile(file, []byte(content), 0o600))
 	}
 	first := token()
 	write(first)
@@ -190,17 +183,13 @@ func TestHA_TokenIsReplaced(t *testing.T) {
 func TestHA_DefinitionIsReplaced(t *testing.T) {
 	e := kit.New(t, shared)
 	definitions, err := apiextensions.NewForConfig(shared.RESTConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	const name = "helmreleases.helm.cattle.io"
 	crds := definitions.ApiextensionsV1().CustomResourceDefinitions()
 	startReplica(e)
 	locked(e, "app")
 	reinstall := func() {
-		if err := crd.Create(e.Ctx, shared.RESTConfig()); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, crd.Create(e.Ctx, shared.RESTConfig()))
 	}
 	isGone := func() error {
 		_, err := crds.Get(e.Ctx, name, metav1.GetOptions{})
@@ -213,9 +202,7 @@ func TestHA_DefinitionIsReplaced(t *testing.T) {
 
 	t.Run("deleted and created again", func(t *testing.T) {
 		e := e.For(t)
-		if err := crds.Delete(e.Ctx, name, metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, crds.Delete(e.Ctx, name, metav1.DeleteOptions{}))
 		e.Eventually("the definition is gone", isGone)
 		if e.Get(kit.ConfigMaps, "app") == nil {
 			t.Error("what the release has was deleted with the HelmRelease")
@@ -247,9 +234,7 @@ func TestHA_DefinitionIsReplaced(t *testing.T) {
 		reverts(e, "app", "tampered again")
 		locked(e, "later")
 		reverts(e, "later", "tampered")
-		if err := crds.Delete(e.Ctx, name, metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, crds.Delete(e.Ctx, name, metav1.DeleteOptions{}))
 		e.Eventually("the definition is gone", isGone)
 	})
 }

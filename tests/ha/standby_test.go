@@ -13,6 +13,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -28,16 +29,13 @@ func heldElsewhere(e *kit.Env) (giveUp func()) {
 		Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: &seconds, RenewTime: &now,
 			AcquireTime: &now},
 	}, metav1.CreateOptions{})
-	if err != nil {
-		e.Fatal(err)
-	}
+	check.NoError(e, err)
 	return func() {
 		e.Helper()
 		nobody := ""
 		held.Spec.HolderIdentity = &nobody
-		if _, err := leases.Update(e.Ctx, held, metav1.UpdateOptions{}); err != nil {
-			e.Fatal(err)
-		}
+		_, err := leases.Update(e.Ctx, held, metav1.UpdateOptions{})
+		check.NoError(e, err)
 	}
 }
 
@@ -60,9 +58,8 @@ func TestHA_StandbyAsksNothingTwice(t *testing.T) {
 		labels := map[string]string{manifest.ManagedByLabel: manifest.ManagedByHelm}
 		before := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
 			Data: map[string]string{"key": "before the lock"}}
-		if _, err := e.Kube.CoreV1().ConfigMaps(e.Apps).Create(e.Ctx, before, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := e.Kube.CoreV1().ConfigMaps(e.Apps).Create(e.Ctx, before, metav1.CreateOptions{})
+		check.NoError(t, err)
 	}
 	asked := func(name string) (n int) {
 		for _, r := range standby.proxy.Requests() {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/crd"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 )
 
@@ -35,9 +36,7 @@ type installation struct {
 func TestInstallingTheDefinitions(t *testing.T) {
 	c := cluster.ForTest(t, cluster.Options{})
 	proxy, err := c.StartProxy()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	in := &installation{
 		c, proxy, clientset.NewForConfigOrDie(c.RESTConfig()).ApiextensionsV1().CustomResourceDefinitions(),
 	}
@@ -64,10 +63,7 @@ func TestInstallingTheDefinitions(t *testing.T) {
 // eventually polls until a condition holds, and fails the test on an error and after 30 seconds.
 func eventually(t *testing.T, condition func(context.Context) (bool, error)) {
 	t.Helper()
-	if err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 30*time.Second, true,
-		condition); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 30*time.Second, true, condition))
 }
 
 // ignoreNotFound returns nil for a "not found" of the API server, and any other error as it is.
@@ -94,9 +90,7 @@ func (in *installation) remove(t *testing.T, name string) {
 func (in *installation) create(t *testing.T) []string {
 	t.Helper()
 	in.proxy.Reset()
-	if err := crd.Create(t.Context(), in.proxy.RESTConfig()); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, crd.Create(t.Context(), in.proxy.RESTConfig()))
 	var writes []string
 	for _, request := range in.proxy.Writes() {
 		writes = append(writes, request.String())
@@ -108,9 +102,7 @@ func (in *installation) create(t *testing.T) []string {
 func (in *installation) stored(t *testing.T) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	definition, err := in.client.Get(t.Context(), definitionName, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	return definition
 }
 
@@ -144,9 +136,8 @@ func upgrades(t *testing.T, in *installation) {
 			}},
 		},
 	}
-	if _, err := in.client.Create(t.Context(), old, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := in.client.Create(t.Context(), old, metav1.CreateOptions{})
+	check.NoError(t, err)
 	// An object as older operators left it: with a finalizer and fields that are no longer known.
 	objects := dynamic.NewForConfigOrDie(
 		in.cluster.RESTConfig(),
@@ -177,9 +168,7 @@ func upgrades(t *testing.T, in *installation) {
 	})
 	changed, err := objects.Patch(t.Context(), "old", types.MergePatchType,
 		[]byte(`{"metadata":{"finalizers":null},"spec":{"suspend":true}}`), metav1.PatchOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	if got, _, err := unstructured.NestedInt64(changed.Object, "status", "version"); err != nil || got != 3 {
 		t.Errorf("the status of the old object is now %v", changed.Object["status"])
 	}
@@ -201,9 +190,8 @@ func keepsWhatIsNewer(t *testing.T, in *installation) {
 	next := *definition.Spec.Versions[0].DeepCopy()
 	next.Name, next.Storage = "v1", false
 	definition.Spec.Versions = append(definition.Spec.Versions, next)
-	if _, err := in.client.Update(t.Context(), definition, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := in.client.Update(t.Context(), definition, metav1.UpdateOptions{})
+	check.NoError(t, err)
 	if writes := in.create(t); len(writes) != 0 {
 		t.Errorf("want no write, got %v", writes)
 	}
@@ -211,9 +199,7 @@ func keepsWhatIsNewer(t *testing.T, in *installation) {
 
 func namesMissingPermissions(t *testing.T, in *installation) {
 	nobody, err := in.cluster.UserConfig("nobody")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	err = crd.Create(t.Context(), nobody)
 	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "not permitted to get it (grant the verbs") ||
 		!strings.Contains(err.Error(), definitionName) {
@@ -251,9 +237,8 @@ func explainsClashes(t *testing.T, in *installation) {
 			}},
 		},
 	}
-	if _, err := in.client.Create(t.Context(), clash, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := in.client.Create(t.Context(), clash, metav1.CreateOptions{})
+	check.NoError(t, err)
 	eventually(t, func(ctx context.Context) (bool, error) {
 		stored, err := in.client.Get(ctx, clash.Name, metav1.GetOptions{})
 		return err == nil && stored.Status.AcceptedNames.Kind != "", err
@@ -261,7 +246,7 @@ func explainsClashes(t *testing.T, in *installation) {
 
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
-	err := crd.Create(ctx, in.cluster.RESTConfig())
+	err = crd.Create(ctx, in.cluster.RESTConfig())
 	if err == nil || !strings.Contains(err.Error(), `"HelmRelease" is already in use`) {
 		t.Errorf("got %v", err)
 	}
@@ -279,29 +264,21 @@ func outlivesDeletion(t *testing.T, in *installation) {
 	release.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind(v1alpha1.Kind))
 	release.Finalizers = []string{"example.com/hold"}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(release)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	object := &unstructured.Unstructured{Object: content}
-	if _, err := objects.Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := in.client.Delete(t.Context(), definitionName, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err = objects.Create(t.Context(), object, metav1.CreateOptions{})
+	check.NoError(t, err)
+	check.NoError(t, in.client.Delete(t.Context(), definitionName, metav1.DeleteOptions{}))
 
 	done := make(chan error, 1)
 	go func() { done <- crd.Create(t.Context(), in.proxy.RESTConfig()) }()
 	eventually(t, func(context.Context) (bool, error) {
 		return in.proxy.Watches(cluster.ForResource("customresourcedefinitions")) > 0, nil
 	})
-	if _, err := objects.Patch(t.Context(), "finalized", types.MergePatchType,
-		[]byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
+	_, err = objects.Patch(t.Context(), "finalized", types.MergePatchType,
+		[]byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+	check.NoError(t, err)
+	check.NoError(t, <-done)
 	if after := in.stored(t); after.UID == before.UID || after.DeletionTimestamp != nil {
 		t.Errorf("still the definition that is being deleted: %+v", after.ObjectMeta)
 	}

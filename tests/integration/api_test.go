@@ -17,6 +17,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/crd"
 	helmcontrollers "github.com/rancher/helm-locker/pkg/generated/controllers/helm.cattle.io"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 )
 
@@ -32,20 +33,14 @@ func helmRelease(name string) *v1alpha1.HelmRelease {
 
 func TestHelmReleaseAPI(t *testing.T) {
 	config := cluster.ForTest(t, cluster.Options{}).RESTConfig()
-	if err := crd.Create(t.Context(), config); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, crd.Create(t.Context(), config))
 	factory, err := helmcontrollers.NewFactoryFromConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	client := factory.Helm().V1alpha1().HelmRelease()
 
 	t.Run("mode defaults to Enforce", func(t *testing.T) {
 		created, err := client.Create(helmRelease("defaults"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, err)
 		if created.Spec.Mode != v1alpha1.ModeEnforce {
 			t.Errorf("mode: %q", created.Spec.Mode)
 		}
@@ -54,9 +49,7 @@ func TestHelmReleaseAPI(t *testing.T) {
 		func(t *testing.T) { rejectsBadSpecs(t, config) })
 	t.Run("spec.release is immutable, the rest of spec is not", func(t *testing.T) {
 		stored, err := client.Create(helmRelease("immutable"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, err)
 		stored.Spec.Mode, stored.Spec.Suspend = v1alpha1.ModeDetect, true
 		stored.Spec.SuspendUntil = &metav1.Time{Time: time.Now()}
 		if stored, err = client.Update(stored); err != nil {
@@ -71,9 +64,7 @@ func TestHelmReleaseAPI(t *testing.T) {
 	})
 	t.Run("any status is accepted, so that trouble can always be reported", func(t *testing.T) {
 		stored, err := client.Create(helmRelease("status"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, err)
 		stored.Status.State, stored.Status.Notes = "OfANewerVersion", strings.Repeat("n", 100<<10)
 		for i := range 30 {
 			stored.Status.RecentDrift = append(stored.Status.RecentDrift, v1alpha1.DriftRecord{
@@ -84,9 +75,7 @@ func TestHelmReleaseAPI(t *testing.T) {
 			})
 		}
 		updated, err := client.UpdateStatus(stored)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, err)
 		if got := updated.Status.RecentDrift; len(got) != 30 || got[0].Duration.Duration != 1500*time.Microsecond {
 			t.Errorf("got back %d records, the first is %+v", len(got), got)
 		}
@@ -115,9 +104,7 @@ func rejectsBadSpecs(t *testing.T, config *rest.Config) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			var spec map[string]any
-			if err := json.Unmarshal([]byte(test.spec), &spec); err != nil {
-				t.Fatal(err)
-			}
+			check.NoError(t, json.Unmarshal([]byte(test.spec), &spec))
 			object := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "bad"},
 				"spec": spec}}
 			object.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind(v1alpha1.Kind))
@@ -137,9 +124,7 @@ type statusClient interface {
 
 func printsColumns(t *testing.T, config *rest.Config, client statusClient) {
 	stored, err := client.Create(helmRelease("columns"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	condition := func(conditionType, message string) metav1.Condition {
 		return metav1.Condition{Type: conditionType, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonLocked,
 			Message: message, LastTransitionTime: metav1.Now()}
@@ -149,9 +134,8 @@ func printsColumns(t *testing.T, config *rest.Config, client statusClient) {
 		Conditions: []metav1.Condition{condition(v1alpha1.ConditionReady, "all is well"),
 			condition(v1alpha1.ConditionLocked, "")},
 	}
-	if _, err := client.UpdateStatus(stored); err != nil {
-		t.Fatal(err)
-	}
+	_, err = client.UpdateStatus(stored)
+	check.NoError(t, err)
 
 	var table metav1.Table
 	data, err := kubernetes.NewForConfigOrDie(config).RESTClient().Get().
@@ -159,12 +143,8 @@ func printsColumns(t *testing.T, config *rest.Config, client statusClient) {
 			helmReleases.Resource).
 		Param("fieldSelector", "metadata.name=columns").
 		SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").DoRaw(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(data, &table); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
+	check.NoError(t, json.Unmarshal(data, &table))
 	if len(table.Rows) != 1 {
 		t.Fatalf("want one row, got %s", data)
 	}

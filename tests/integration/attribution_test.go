@@ -63,8 +63,7 @@ func TestAttribution(t *testing.T) {
 					v1alpha1.DriftRecord{Operation: v1alpha1.DriftRemoved, Paths: []string{"/metadata/labels/tier"}},
 					false, "settings"},
 				{"a deletion", func() error {
-					return w.In(kit.ConfigMaps, w.Apps).Delete(w.Ctx, "settings",
-						metav1.DeleteOptions{})
+					return w.In(kit.ConfigMaps, w.Apps).Delete(w.Ctx, "settings", metav1.DeleteOptions{})
 				},
 					v1alpha1.DriftRecord{Operation: v1alpha1.DriftDeleted}, false, "settings"},
 			} {

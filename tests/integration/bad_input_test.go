@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -84,9 +85,7 @@ func TestI10_BadRecordsEndInAConditionAndOthersGoOn(t *testing.T) {
 	t.Parallel()
 	encode := func(record []byte) []byte {
 		payload, err := kit.EncodePayload(record)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, err)
 		return payload
 	}
 	w := newWorld(t)
@@ -94,17 +93,13 @@ func TestI10_BadRecordsEndInAConditionAndOthersGoOn(t *testing.T) {
 		"name": "x", "namespace": w.Apps, "version": 1, "info": map[string]any{"status": "deployed"},
 		"manifest": configMap("x", "y"),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	whole := encode(record)
 	// Compressed members one after another are one stream: no need to compress the whole of it.
 	members := []kit.Compressed{{Content: []byte(`{"name":"bomb","manifest":"`)},
 		{Content: bytes.Repeat([]byte("a"), 1<<20), Times: 100}}
 	bomb, err := kit.EncodeMembers(members...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	t.Logf("the bomb has %d bytes", len(bomb))
 	tests := map[string]struct {
 		record  kit.ForgedRecord
@@ -186,27 +181,23 @@ func TestI10_MissingKindIsWaitedFor(t *testing.T) {
 	}
 
 	gvr := schema.GroupVersionResource{Group: group, Version: "v1", Resource: "widgets"}
-	if _, err := w.In(definitions, "").Create(w.Ctx, widgetDefinition(group), metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.In(definitions, "").Create(w.Ctx, widgetDefinition(group), metav1.CreateOptions{})
+	check.NoError(t, err)
 	w.WaitReady("app", 1)
 	w.WaitField(gvr, "widget", "spec.size", int64(1))
 	w.Patch(gvr, "widget", `{"spec":{"size":2}}`)
 	w.WaitField(gvr, "widget", "spec.size", int64(1))
 
 	// The definition goes, and with it everything of its kind; when it comes back, so does what the release has of it.
-	if err := w.In(definitions, "").Delete(w.Ctx, "widgets."+group, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, w.In(definitions, "").Delete(w.Ctx, "widgets."+group, metav1.DeleteOptions{}))
 	w.Eventually("the definition is gone", func() error {
 		_, err := w.In(definitions, "").Get(w.Ctx, "widgets."+group, metav1.GetOptions{})
 		return notFound(err)
 	})
 	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonWaitingForKind, "Widget", group+"/v1")
 	w.revertsEdits("settings", "declared")
-	if _, err := w.In(definitions, "").Create(w.Ctx, widgetDefinition(group), metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err = w.In(definitions, "").Create(w.Ctx, widgetDefinition(group), metav1.CreateOptions{})
+	check.NoError(t, err)
 	w.WaitField(gvr, "widget", "spec.size", int64(1))
 	w.WaitReady("app", 1)
 	w.Patch(gvr, "widget", `{"spec":{"size":2}}`)

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -57,21 +58,17 @@ func TestCoexistence_Allocations(t *testing.T) {
 				w.WaitReady("app", 1)
 				controller := metav1.PatchOptions{FieldManager: "kube-controller-manager"}
 				bind := `{"metadata":{"annotations":{"pv.kubernetes.io/bind-completed":"yes"}},"spec":{"volumeName":"pv-1"}}`
-				if _, err := w.In(volumeClaims, w.Apps).Patch(w.Ctx, "data", types.MergePatchType, []byte(bind),
-					controller); err != nil {
-					t.Fatal(err)
-				}
+				_, err := w.In(volumeClaims, w.Apps).Patch(w.Ctx, "data", types.MergePatchType, []byte(bind),
+					controller)
+				check.NoError(t, err)
 				cloud := metav1.PatchOptions{FieldManager: "cloud-controller-manager"}
-				if _, err := w.In(kit.Services, w.Apps).Patch(w.Ctx, "web", types.MergePatchType,
-					[]byte(`{"metadata":{"finalizers":["service.kubernetes.io/load-balancer-cleanup"]}}`),
-					cloud); err != nil {
-					t.Fatal(err)
-				}
+				_, err = w.In(kit.Services, w.Apps).Patch(w.Ctx, "web", types.MergePatchType,
+					[]byte(`{"metadata":{"finalizers":["service.kubernetes.io/load-balancer-cleanup"]}}`), cloud)
+				check.NoError(t, err)
 				tokens := metav1.PatchOptions{FieldManager: "kube-controller-manager"}
-				if _, err := w.In(serviceAccounts, w.Apps).Patch(w.Ctx, "robot", types.MergePatchType,
-					[]byte(`{"secrets":[{"name":"robot-token"}]}`), tokens); err != nil {
-					t.Fatal(err)
-				}
+				_, err = w.In(serviceAccounts, w.Apps).Patch(w.Ctx, "robot", types.MergePatchType,
+					[]byte(`{"secrets":[{"name":"robot-token"}]}`), tokens)
+				check.NoError(t, err)
 				w.fence()
 				w.expectNoWrites()
 				before := w.Get(kit.Services, "web")
@@ -152,9 +149,7 @@ data: {key: declared}
 `, other)))
 	w.Lock("app")
 	w.PatchIn(kit.ConfigMaps, other, "held", `{"metadata":{"finalizers":["example.com/hold"]}}`)
-	if err := w.Kube.CoreV1().Namespaces().Delete(w.Ctx, other, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, w.Kube.CoreV1().Namespaces().Delete(w.Ctx, other, metav1.DeleteOptions{}))
 	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonBeingDeleted, other)
 	w.revertsEdits("home", "declared")
 	w.PatchIn(kit.ConfigMaps, other, "held", `{"metadata":{"finalizers":null}}`)

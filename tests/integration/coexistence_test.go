@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -114,9 +115,7 @@ func TestCoexistence_KEDA(t *testing.T) {
 	})
 	w.scale("web", 3)
 	w.staysScaled(3)
-	if err := w.In(autoscalers, w.Apps).Delete(w.Ctx, "keda-hpa-web", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, w.In(autoscalers, w.Apps).Delete(w.Ctx, "keda-hpa-web", metav1.DeleteOptions{}))
 	w.WaitField(kit.Deployments, "web", "spec.replicas", int64(2))
 	w.exceptions("app")
 }
@@ -129,9 +128,7 @@ func TestCoexistence_AutoscalersThatAreNotAnswered(t *testing.T) {
 	defer hold.Release()
 	w.Helm(shared.Helm3(), "install", "app", w.Chart("app", scaled))
 	w.Lock("app")
-	if err := hold.Wait(t.Context(), 1); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, hold.Wait(t.Context(), 1))
 	w.scale("web", 4)
 	w.WaitField(kit.Deployments, "web", "spec.replicas", int64(2))
 }
@@ -190,8 +187,7 @@ func TestCoexistence_WhatControllersFillIn(t *testing.T) {
 			})
 			w.proxy.Reset()
 			w.Lock("app")
-			w.exceptions("app",
-				"RulesAggregated ClusterRole/"+role+" /rules",
+			w.exceptions("app", "RulesAggregated ClusterRole/"+role+" /rules",
 				"CABundleInjected ValidatingWebhookConfiguration/"+webhooks+
 					" /webhooks/0/clientConfig/caBundle,/webhooks/1/clientConfig/caBundle")
 
@@ -246,18 +242,14 @@ func (w *world) clusterPatch(
 ) *unstructured.Unstructured {
 	w.Helper()
 	u, err := w.In(gvr, "").Patch(w.Ctx, name, kind, []byte(patch), metav1.PatchOptions{FieldManager: "injector"})
-	if err != nil {
-		w.Fatal(err)
-	}
+	check.NoError(w, err)
 	return u
 }
 
 func (w *world) createIn(gvr schema.GroupVersionResource, namespace string, content map[string]any) {
 	w.Helper()
-	if _, err := w.In(gvr, namespace).Create(w.Ctx, &unstructured.Unstructured{Object: content},
-		metav1.CreateOptions{}); err != nil {
-		w.Fatal(err)
-	}
+	_, err := w.In(gvr, namespace).Create(w.Ctx, &unstructured.Unstructured{Object: content}, metav1.CreateOptions{})
+	check.NoError(w, err)
 }
 
 const optedOut = `

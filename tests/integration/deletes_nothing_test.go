@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -152,9 +153,7 @@ func TestI2_KeptObjectsSurviveUninstall(t *testing.T) {
 			w.Lock("app")
 			claim := w.Get(volumeClaims, "data").GetUID()
 			crd, err := w.In(definitions, "").Get(w.Ctx, "kept."+w.Apps+".example.com", metav1.GetOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.NoError(t, err)
 			w.proxy.Reset()
 
 			w.Helm(helm, "uninstall", "app")

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -19,9 +20,7 @@ func (w *world) taken(name, release, value string) {
 		"metadata": map[string]any{"annotations": map[string]any{"meta.helm.sh/release-name": release}},
 		"data":     map[string]any{"key": value},
 	})
-	if err != nil {
-		w.Fatal(err)
-	}
+	check.NoError(w, err)
 	w.Patch(kit.ConfigMaps, name, string(patch))
 }
 
@@ -74,9 +73,7 @@ func TestI2_RecordChangesWhileItIsReadForAConflict(t *testing.T) {
 	w.Forge(kit.ForgedRecord{Name: "second", Manifest: configMap("common", "second") + configMap("shared", "second")})
 	w.taken("common", "second", "second")
 	w.taken("shared", "second", "second")
-	if err := hold.Wait(w.Ctx, 1); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, hold.Wait(w.Ctx, 1))
 	w.deleteIn(kit.Secrets, w.Apps, "sh.helm.release.v1.second.v1")
 	w.fence()
 	hold.Release()
@@ -140,9 +137,7 @@ func TestI5_RelockRevertsEachObjectAsSoonAsItIsJudged(t *testing.T) {
 		w.WaitField(kit.ConfigMaps, name, "data.key", "second")
 	}
 	w.revertsEdits("settings-1", "second")
-	if err := hold.Wait(w.Ctx, 3); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, hold.Wait(w.Ctx, 3))
 	hold.Release()
 	for _, name := range []string{"settings-0", "settings-2", "settings-4"} {
 		w.WaitField(kit.ConfigMaps, name, "data.key", "second")

@@ -12,6 +12,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -49,9 +50,7 @@ func TestI6_FightClearsByItself(t *testing.T) {
 	}
 	events, err := w.Kube.CoreV1().Events(w.Operator).List(w.Ctx,
 		metav1.ListOptions{FieldSelector: "reason=" + v1alpha1.EventReasonContended})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	total := int32(0)
 	for _, e := range events.Items {
 		total += max(e.Count, 1)

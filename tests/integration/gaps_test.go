@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -151,9 +152,7 @@ func TestI5_DriftDuringARelock(t *testing.T) {
 				hold = w.proxy.HoldAnswers(payload)
 			}
 			w.Helm(shared.Helm3(), "upgrade", "app", chart)
-			if err := hold.Wait(t.Context(), 1); err != nil {
-				t.Fatal(err)
-			}
+			check.NoError(t, hold.Wait(t.Context(), 1))
 			w.tamperWithFive()
 			w.Patch(kit.ConfigMaps, "revision", `{"data":{"key":"tampered"}}`)
 			hold.Release()

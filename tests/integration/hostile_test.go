@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -81,13 +82,9 @@ func configMapUnlessJSON(name, manifest string) string {
 func (w *world) harmless(value any) {
 	w.Helper()
 	encoded, err := json.Marshal(value)
-	if err != nil {
-		w.Fatal(err)
-	}
+	check.NoError(w, err)
 	var decoded any
-	if err := json.Unmarshal(encoded, &decoded); err != nil {
-		w.Fatal(err)
-	}
+	check.NoError(w, json.Unmarshal(encoded, &decoded))
 	var walk func(path string, v any)
 	walk = func(path string, v any) {
 		switch v := v.(type) {
@@ -134,13 +131,9 @@ func TestI10_TextOfOthersIsNeutral(t *testing.T) {
 		"info": map[string]any{"status": "deployed", "description": hostile,
 			"notes": "first line\nsecond\x1b[2J line\n" + hostile},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	payload, err := kit.EncodePayload(record)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	w.Forge(kit.ForgedRecord{Name: "app", Payload: payload})
 	w.Lock("app")
 	w.proxy.Intercept(func(r *http.Request) cluster.Action {
@@ -183,10 +176,9 @@ func TestI10_TamperedRecords(t *testing.T) {
 	secrets := w.Kube.CoreV1().Secrets(w.Apps)
 	put := func(name, kind string, labels map[string]string) {
 		t.Helper()
-		if _, err := secrets.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name,
-			Labels: labels}, Type: corev1.SecretType(kind)}, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := secrets.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name,
+			Labels: labels}, Type: corev1.SecretType(kind)}, metav1.CreateOptions{})
+		check.NoError(t, err)
 	}
 	labels := func(version, status string) map[string]string {
 		return map[string]string{"owner": "helm", "name": "app", "version": version, "status": status}
@@ -234,9 +226,7 @@ func TestI10_TamperedRecords(t *testing.T) {
 	// A payload copied to a newer revision is still that of the older one.
 	w.Forge(kit.ForgedRecord{Name: "app", Revision: 1, Manifest: configMap("settings", "declared")})
 	first, err := secrets.Get(t.Context(), "sh.helm.release.v1.app.v1", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	w.Forge(kit.ForgedRecord{Name: "app", Revision: 2, Payload: first.Data["release"]})
 	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonDecodeFailed,
 		"revision is 1 in the payload and 2 in the metadata")
@@ -268,9 +258,7 @@ data: {key: declared}
 	w.PatchIn(kit.ConfigMaps, victim, "settings", `{"data":{"key":"changed by its owner"}}`)
 	w.fence()
 	u, err := w.In(kit.ConfigMaps, victim).Get(t.Context(), "settings", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	if got := kit.Field(u, "data.key"); got != "changed by its owner" {
 		t.Errorf("key is %v", got)
 	}
@@ -298,9 +286,7 @@ func TestI5_StormOfEventsLosesNoDrift(t *testing.T) {
 		u.SetKind("ConfigMap")
 		u.SetAPIVersion("v1")
 		text, err := json.Marshal(map[string]any{"type": "MODIFIED", "object": u.Object})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, err)
 		return append(text, '\n')
 	}
 	var burst []byte

@@ -10,14 +10,13 @@ import (
 	"sigs.k8s.io/yaml"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
 func (w *world) fromYAML(text string, into any) {
 	w.Helper()
-	if err := yaml.Unmarshal([]byte(text), into); err != nil {
-		w.Fatal(err)
-	}
+	check.NoError(w, yaml.Unmarshal([]byte(text), into))
 }
 
 const ignorable = `
@@ -62,28 +61,23 @@ func TestIgnoreRules(t *testing.T) {
 			w.Helm(helm, "install", "app", chart)
 			w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) { w.fromYAML(rulesOfApp, &hr.Spec.Ignore) })
 			w.WaitReady("app", 1)
-			w.exceptions("app",
-				"Ignored ConfigMap/exempt ",
-				"Ignored ConfigMap/settings /data/free,/data/shared",
+			w.exceptions("app", "Ignored ConfigMap/exempt ", "Ignored ConfigMap/settings /data/free,/data/shared",
 				"Ignored Deployment/web /data/shared,/spec/template/spec/containers/*/image")
 			history := w.Record(kit.ConfigMaps, kit.Deployments)
 			patch := func(manager, name, text string) {
 				t.Helper()
 				_, err := w.In(kit.ConfigMaps, w.Apps).Patch(w.Ctx, name, types.MergePatchType, []byte(text),
 					metav1.PatchOptions{FieldManager: manager})
-				if err != nil {
-					t.Fatal(err)
-				}
+				check.NoError(t, err)
 			}
 			w.proxy.Reset()
 			patch("somebody", "settings", `{"data":{"free":"edited"}}`)
 			patch("trusted-one", "settings", `{"data":{"shared":"trusted"}}`)
 			patch("somebody", "exempt", `{"data":{"key":"edited"}}`)
 			image := `{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"example.com/web:2"}]}}}}`
-			if _, err := w.In(kit.Deployments, w.Apps).Patch(w.Ctx, "web", types.StrategicMergePatchType,
-				[]byte(image), metav1.PatchOptions{FieldManager: "somebody"}); err != nil {
-				t.Fatal(err)
-			}
+			_, err := w.In(kit.Deployments, w.Apps).Patch(w.Ctx, "web", types.StrategicMergePatchType,
+				[]byte(image), metav1.PatchOptions{FieldManager: "somebody"})
+			check.NoError(t, err)
 			w.fence()
 			w.expectNoWrites()
 

@@ -17,14 +17,13 @@ import (
 	"github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/crd"
 	"github.com/rancher/helm-locker/pkg/rules"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 )
 
 func TestIgnoreRulesAreValidatedAtCreation(t *testing.T) {
 	config := cluster.ForTest(t, cluster.Options{}).RESTConfig()
-	if err := crd.Create(t.Context(), config); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, crd.Create(t.Context(), config))
 	client := dynamic.NewForConfigOrDie(config).Resource(helmReleases).Namespace(metav1.NamespaceDefault)
 	create := func(object map[string]any) error {
 		u := &unstructured.Unstructured{Object: object}
@@ -58,13 +57,9 @@ func withRules(t *testing.T, text string) map[string]any {
 func compiles(t *testing.T, object map[string]any) error {
 	t.Helper()
 	data, err := yaml.Marshal(object)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	var typed v1alpha1.HelmRelease
-	if err := yaml.UnmarshalStrict(data, &typed); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, yaml.UnmarshalStrict(data, &typed))
 	_, err = rules.Compile(typed.Spec.Ignore)
 	return err
 }
@@ -164,9 +159,7 @@ func reportsWhatTheServerCannotSee(t *testing.T, create func(map[string]any) err
 
 func acceptsDocumentedRules(t *testing.T, create func(map[string]any) error) {
 	data, err := os.ReadFile("../../docs/ignore-rules.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	var objects []map[string]any
 	for _, block := range regexp.MustCompile("(?s)\n```yaml\n(.*?)\n```\n").FindAllStringSubmatch(string(data), -1) {
 		var object map[string]any

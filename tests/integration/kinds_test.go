@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -123,9 +124,7 @@ func TestKinds_DefinitionAndCustomResource(t *testing.T) {
 	w.WaitField(gvr, "widget", "spec.size", int64(1))
 
 	old, err := w.In(definitions, "").Get(w.Ctx, definition.GetName(), metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	w.deleteIn(definitions, "", definition.GetName())
 	w.Eventually("the definition is created again", func() error {
 		u, err := w.In(definitions, "").Get(w.Ctx, definition.GetName(), metav1.GetOptions{})
@@ -188,10 +187,9 @@ func TestKinds_ReplicasWithinTheRangeOfAnAutoscalerAreItsOwn(t *testing.T) {
 func (w *world) scale(name string, replicas int64) {
 	w.Helper()
 	patch := fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas)
-	if _, err := w.In(kit.Deployments, w.Apps).Patch(w.Ctx, name, types.MergePatchType, []byte(patch),
-		metav1.PatchOptions{}, "scale"); err != nil {
-		w.Fatal(err)
-	}
+	_, err := w.In(kit.Deployments, w.Apps).Patch(w.Ctx, name, types.MergePatchType, []byte(patch),
+		metav1.PatchOptions{}, "scale")
+	check.NoError(w, err)
 }
 
 // staysScaled fails the test when the replica count of web does not stay.
@@ -235,10 +233,7 @@ func TestKinds_FinishedJobDoesNotRunAgain(t *testing.T) {
 	running := w.Get(jobs, "running").GetUID()
 	background := metav1.DeletePropagationBackground
 	for _, name := range []string{"finished", "running"} {
-		if err := w.In(jobs, w.Apps).Delete(w.Ctx, name,
-			metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, w.In(jobs, w.Apps).Delete(w.Ctx, name, metav1.DeleteOptions{PropagationPolicy: &background}))
 	}
 	w.WaitNewObject(jobs, "running", running)
 	w.fence()

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -63,9 +64,7 @@ func (w *world) leaveBehind(name string) {
 	chart := w.Chart(name, withLeftovers)
 	w.Helm(shared.Helm3(), "install", name, chart, "--set", "old=true")
 	failing, err := shared.StartProxy()
-	if err != nil {
-		w.Fatal(err)
-	}
+	check.NoError(w, err)
 	w.Cleanup(func() {
 		if err := failing.Close(); err != nil {
 			w.Error(err)
@@ -78,9 +77,7 @@ func (w *world) leaveBehind(name string) {
 		return cluster.Forward()
 	})
 	kubeconfig, err := shared.KubeconfigFor("failing-"+w.Apps, failing.RESTConfig())
-	if err != nil {
-		w.Fatal(err)
-	}
+	check.NoError(w, err)
 	helm := shared.Helm3()
 	helm.Kubeconfig = kubeconfig
 	w.Helm(helm, "upgrade", name, chart, "--set", "old=")
@@ -188,9 +185,7 @@ func (w *world) takenBackWhileDeleted(name string) *cluster.Hold {
 		return r.Method == http.MethodDelete && strings.HasSuffix(r.URL.Path, "/configmaps/old")
 	})
 	w.CreateHelmRelease(name)
-	if err := hold.Wait(w.Ctx, 1); err != nil {
-		w.Fatal(err)
-	}
+	check.NoError(w, hold.Wait(w.Ctx, 1))
 	w.Forge(kit.ForgedRecord{Name: name, Revision: 3, Status: "pending-upgrade",
 		Manifest: configMap("old", "declared")})
 	return hold
@@ -212,9 +207,7 @@ func (w *world) create(gvr schema.GroupVersionResource, content map[string]any) 
 	w.Helper()
 	u, err := w.In(gvr, w.Apps).Create(w.Ctx, &unstructured.Unstructured{Object: content},
 		metav1.CreateOptions{FieldManager: "tamperer"})
-	if err != nil {
-		w.Fatal(err)
-	}
+	check.NoError(w, err)
 	return u
 }
 

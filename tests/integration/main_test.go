@@ -14,6 +14,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -125,7 +126,5 @@ func notFound(err error) error {
 
 func (w *world) deleteIn(gvr schema.GroupVersionResource, namespace, name string) {
 	w.Helper()
-	if err := w.In(gvr, namespace).Delete(w.Ctx, name, metav1.DeleteOptions{}); err != nil {
-		w.Fatal(err)
-	}
+	check.NoError(w, w.In(gvr, namespace).Delete(w.Ctx, name, metav1.DeleteOptions{}))
 }

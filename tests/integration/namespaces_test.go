@@ -12,6 +12,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -44,13 +45,9 @@ func TestI5_ObjectsAreBackWithTheirNamespace(t *testing.T) {
 	_, err := w.Kube.CoreV1().Secrets(inner).Create(w.Ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
 		Name: "holder", Finalizers: []string{"tests.example.com/hold"},
 	}}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	w.proxy.Reset()
-	if err := w.Kube.CoreV1().Namespaces().Delete(w.Ctx, inner, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, w.Kube.CoreV1().Namespaces().Delete(w.Ctx, inner, metav1.DeleteOptions{}))
 	for _, resource := range []string{"configmaps", "services"} {
 		w.Eventually("the re-creation of the "+resource+" was refused", func() error {
 			refused := func(r cluster.Request) bool {

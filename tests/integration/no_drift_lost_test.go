@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -115,9 +116,7 @@ func lockMany(w *world) []target {
 	var targets []target
 	for gvr := range edits {
 		list, err := w.In(gvr, w.Apps).List(w.Ctx, metav1.ListOptions{LabelSelector: "tier=declared"})
-		if err != nil {
-			w.Fatal(err)
-		}
+		check.NoError(w, err)
 		for _, u := range list.Items {
 			targets = append(targets, target{gvr, u.GetName(), declared(&u)})
 		}
@@ -247,9 +246,7 @@ func TestI5_BurstOfFortyDrifts(t *testing.T) {
 	}
 
 	d.all(w, targets[:20])
-	if err := shared.RestartAPIServer(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, shared.RestartAPIServer(t.Context()))
 	for _, o := range targets[20:] {
 		d.must(w, o)
 	}
@@ -269,12 +266,8 @@ func TestI5_ThreeHundredDriftsInARow(t *testing.T) {
 	for i := range 300 {
 		o := targets[d.random.IntN(len(targets))]
 		if i == 200 { // its change may be undone only by a watch that begins anew
-			if err := d.do(w, o); err != nil {
-				t.Fatal(err)
-			}
-			if err := shared.RestartAPIServer(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			check.NoError(t, d.do(w, o))
+			check.NoError(t, shared.RestartAPIServer(t.Context()))
 			w.waitRestored(o)
 		}
 		d.must(w, o)

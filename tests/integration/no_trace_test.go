@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -51,9 +52,7 @@ func TestI3_LockingWritesNothing(t *testing.T) {
 		e.CreateHelmRelease(
 			"hanging", func(hr *v1alpha1.HelmRelease) { hr.Finalizers = []string{v1alpha1.LegacyFinalizer} },
 		)
-		if err := e.In(kit.HelmReleases, e.Operator).Delete(e.Ctx, "hanging", metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, e.In(kit.HelmReleases, e.Operator).Delete(e.Ctx, "hanging", metav1.DeleteOptions{}))
 		op := kit.StartOperator(t, e.Cluster.RESTConfig(), e.Operator)
 		hr := e.WaitReady("app", 1)
 		if len(hr.Finalizers) != 1 || hr.Finalizers[0] != "example.com/of-somebody-else" {

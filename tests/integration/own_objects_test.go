@@ -9,6 +9,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/proof"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -53,9 +54,7 @@ data: {key: declared}
 
 	leases := w.Kube.CoordinationV1().Leases(w.Operator)
 	first, err := leases.Get(w.Ctx, w.Operator, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	w.Eventually("the operator renews its lease, and holds it", func() error {
 		lease, err := leases.Get(w.Ctx, w.Operator, metav1.GetOptions{})
 		if err != nil || !lease.Spec.RenewTime.After(first.Spec.RenewTime.Time) ||

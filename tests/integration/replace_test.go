@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -220,9 +221,7 @@ func TestI1_ReplacementWhileHelmBegins(t *testing.T) {
 			w.proxy.Reset()
 			hold := w.proxy.HoldAnswers(cluster.ForResource("configmaps", http.MethodDelete))
 			w.Patch(kit.ConfigMaps, "settings", `{"immutable":true,"data":{"key":"frozen"}}`)
-			if err := hold.Wait(t.Context(), 1); err != nil {
-				t.Fatal(err)
-			}
+			check.NoError(t, hold.Wait(t.Context(), 1))
 			record.Status = status
 			if stays {
 				record.Revision = 2
@@ -274,9 +273,7 @@ func TestI1_StoppedInTheMiddleOfAReplacement(t *testing.T) {
 			})
 			defer hold.Release()
 			w.Patch(kit.ConfigMaps, "settings", `{"immutable":true,"data":{"key":"frozen"}}`)
-			if err := hold.Wait(w.Ctx, 1); err != nil {
-				t.Fatal(err)
-			}
+			check.NoError(t, hold.Wait(w.Ctx, 1))
 			if stage.uninstalled {
 				record.Status = "uninstalling"
 				w.Forge(record)

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -175,9 +176,7 @@ func TestScope_StrictSparesControllersAndTheAllowList(t *testing.T) {
 		t.Helper()
 		_, err := w.In(kit.ConfigMaps, w.Apps).Patch(w.Ctx, "settings", types.MergePatchType, []byte(text),
 			metav1.PatchOptions{FieldManager: manager})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, err)
 	}
 	patch("allowed-one", `{"metadata":{"annotations":{"allowed":"x"}},"data":{"allowed":"x"}}`)
 	patch("kube-controller-manager", `{"metadata":{"annotations":{"controller":"x"}}}`)
@@ -250,9 +249,7 @@ func TestScope_ListsOfCustomResources(t *testing.T) {
 		w.fromYAML(fmt.Sprintf(listMap, w.Apps, kind), &content)
 		_, err := w.In(definitions, "").Apply(w.Ctx, "lists."+lists.Group, &unstructured.Unstructured{Object: content},
 			metav1.ApplyOptions{FieldManager: "test", Force: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, err)
 	}
 	define("x-kubernetes-list-type: map\n                x-kubernetes-list-map-keys: [name]")
 	w.Eventually("the kind is served", func() error {

@@ -16,6 +16,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -152,10 +153,8 @@ func (w *world) denyDeclaredValue(secret, value string) {
 		}
 		path := "/apis/admissionregistration.k8s.io/v1/" + resource
 		rest := w.Kube.Discovery().RESTClient()
-		if err := rest.Post().AbsPath(path).Body([]byte(body)).SetHeader("Content-Type",
-			"application/json").Do(w.Ctx).Error(); err != nil {
-			w.Fatal(err)
-		}
+		check.NoError(w, rest.Post().AbsPath(path).Body([]byte(body)).SetHeader("Content-Type",
+			"application/json").Do(w.Ctx).Error())
 		w.Cleanup(func() {
 			if err := rest.Delete().AbsPath(path + "/" + name).Do(context.WithoutCancel(w.Ctx)).Error(); err != nil {
 				w.Error(err)
@@ -178,18 +177,14 @@ func (w *world) denyDeclaredValue(secret, value string) {
 func (w *world) events(namespace string) string {
 	w.Helper()
 	list, err := w.Kube.CoreV1().Events(namespace).List(w.Ctx, metav1.ListOptions{})
-	if err != nil {
-		w.Fatal(err)
-	}
+	check.NoError(w, err)
 	return w.asJSON(list)
 }
 
 func (w *world) asJSON(v any) string {
 	w.Helper()
 	text, err := json.Marshal(v)
-	if err != nil {
-		w.Fatal(err)
-	}
+	check.NoError(w, err)
 	return string(text)
 }
 

@@ -9,6 +9,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -21,16 +22,12 @@ func (w *world) asFlux(namespace string) *kit.HelmSDK {
 
 func (w *world) installAsFlux(namespace, chart string) {
 	w.Helper()
-	if err := w.asFlux(namespace).Install(chart); err != nil {
-		w.Fatal(err)
-	}
+	check.NoError(w, w.asFlux(namespace).Install(chart))
 }
 
 func (w *world) upgradeAsFlux(namespace, chart string) {
 	w.Helper()
-	if err := w.asFlux(namespace).Upgrade(chart, nil); err != nil {
-		w.Fatal(err)
-	}
+	check.NoError(w, w.asFlux(namespace).Upgrade(chart, nil))
 }
 
 // A release whose record is stored in another namespace than its objects are in is locked like any other, by the
@@ -54,9 +51,7 @@ func TestStoredElsewhere_IsLocked(t *testing.T) {
 	w.WaitFieldIn(kit.ConfigMaps, target, "settings", "data.key", "second")
 	w.PatchIn(kit.ConfigMaps, target, "settings", `{"data":{"key":"tampered"}}`)
 	w.WaitFieldIn(kit.ConfigMaps, target, "settings", "data.key", "second")
-	if err := w.asFlux(target).Uninstall(); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, w.asFlux(target).Uninstall())
 	w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonSecretNotFound)
 	w.fence()
 	_, err := w.In(kit.ConfigMaps, target).Get(w.Ctx, "settings", metav1.GetOptions{})
@@ -167,7 +162,6 @@ func (w *world) grant(in, name, of string) {
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
 		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: of, Name: "robot"}},
 	}
-	if _, err := w.Kube.RbacV1().RoleBindings(in).Create(w.Ctx, binding, metav1.CreateOptions{}); err != nil {
-		w.Fatal(err)
-	}
+	_, err := w.Kube.RbacV1().RoleBindings(in).Create(w.Ctx, binding, metav1.CreateOptions{})
+	check.NoError(w, err)
 }

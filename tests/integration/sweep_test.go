@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -23,9 +24,7 @@ func createManaged(e *kit.Env, name, release, value string) {
 		},
 		Data: map[string]string{"key": value},
 	}, metav1.CreateOptions{FieldManager: "helm"})
-	if err != nil {
-		e.Fatal(err)
-	}
+	check.NoError(e, err)
 }
 
 // Many releases that are locked in a short time share lists, and what is wrong with their objects is found all the
@@ -57,16 +56,13 @@ func TestI5_ManyLocksAtOnceShareLists(t *testing.T) {
 	fence.Lock(e) // ConfigMaps are watched by now: what exists is not delivered any more
 	proxy.Reset()
 	held := proxy.HoldRequests(func(r *http.Request) bool {
-		return strings.Contains(r.URL.Path,
-			"/secrets/sh.helm.release.v1.r")
+		return strings.Contains(r.URL.Path, "/secrets/sh.helm.release.v1.r")
 	})
 	for r := range releases {
 		e.CreateHelmRelease(fmt.Sprintf("r%d", r))
 	}
 	// All but those whose records are being read wait behind them.
-	if err := held.Wait(e.Ctx, 4); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, held.Wait(e.Ctx, 4))
 	held.Release()
 	for r := range releases {
 		e.WaitReady(fmt.Sprintf("r%d", r), 1)

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -204,9 +205,7 @@ func TestI1_AnotherReleaseTakesOwnership(t *testing.T) {
 			}
 			// Its record says pending-install until the operator has had all the time to act.
 			between, err := shared.StartProxy()
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.NoError(t, err)
 			defer func() {
 				if err := between.Close(); err != nil {
 					t.Error(err)
@@ -227,9 +226,7 @@ func TestI1_AnotherReleaseTakesOwnership(t *testing.T) {
 					t.Error(err)
 				}
 			})
-			if err := hold.Wait(w.Ctx, 1); err != nil {
-				t.Fatal(err)
-			}
+			check.NoError(t, hold.Wait(w.Ctx, 1))
 			w.says("first", v1alpha1.ConditionReady, v1alpha1.ReasonConflict, w.Apps+"/second")
 			w.fence()
 			w.expectKey("common", "second")

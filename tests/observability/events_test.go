@@ -11,6 +11,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -22,9 +23,7 @@ func (w *world) countEvents(reason string) int {
 	for _, namespace := range []string{w.Operator, w.Apps} {
 		list, err := w.Kube.CoreV1().Events(namespace).List(w.Ctx,
 			metav1.ListOptions{FieldSelector: "reason=" + reason})
-		if err != nil {
-			w.Fatal(err)
-		}
+		check.NoError(w, err)
 		for _, e := range list.Items {
 			total += int(max(e.Count, 1))
 		}

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -125,18 +126,14 @@ func parse(t *testing.T, text string) map[string]*dto.MetricFamily {
 	t.Helper()
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(strings.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	return families
 }
 
 // documented compares names, types and labels with the table of the documentation.
 func documented(t *testing.T, families map[string]*dto.MetricFamily) {
 	content, err := os.ReadFile(metricsMD)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	described := map[string]string{}
 	for line := range strings.Lines(string(content)) {
 		cells := strings.Split(line, "|")
@@ -176,9 +173,7 @@ func documented(t *testing.T, families map[string]*dto.MetricFamily) {
 
 func linted(t *testing.T, text string) {
 	problems, err := promlint.New(strings.NewReader(text)).Lint()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	for _, p := range problems {
 		if strings.HasPrefix(p.Metric, "helm_locker_") { // what libraries measure has the names that they give
 			t.Errorf("%s: %s", p.Metric, p.Text)
@@ -197,14 +192,10 @@ func (w *world) queries(t *testing.T, dir string) {
 		t.Fatalf("the dashboard has only %d queries", len(queries))
 	}
 	encoded, err := json.Marshal(queries)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	write := func(name string, content []byte) string {
 		path := filepath.Join(t.TempDir(), name)
-		if err := os.WriteFile(path, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, os.WriteFile(path, content, 0o600))
 		return path
 	}
 	output, err := promql(t, "-scrapes", dir, "-queries", write("queries.json", encoded), "-rules",
@@ -248,18 +239,14 @@ func rendered(t *testing.T) (dashboard, rules []byte) {
 	output, err := shared.Helm3().Run(t.Context(), "template", "helm-locker", chart, "--namespace",
 		"cattle-helm-system", "--kube-version", "1.36.0",
 		"--set", "metrics.dashboard.enabled=true,metrics.prometheusRule.enabled=true")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	for document := range strings.SplitSeq(output, "\n---\n") {
 		var o struct {
 			Kind string
 			Data map[string]string
 			Spec any
 		}
-		if err := yaml.Unmarshal([]byte(document), &o); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, yaml.Unmarshal([]byte(document), &o))
 		switch o.Kind {
 		case "ConfigMap":
 			dashboard = []byte(o.Data["helm-locker.json"])
@@ -285,9 +272,7 @@ func expressions(t *testing.T, dashboard []byte) map[string]string {
 			List []struct{ Name, Type, Definition string }
 		}
 	}
-	if err := json.Unmarshal(dashboard, &d); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, json.Unmarshal(dashboard, &d))
 	variables := []string{"$__rate_interval", "1m", "$__range", "1h"}
 	for _, v := range d.Templating.List {
 		variables = append(variables, "$"+v.Name, ".+")
@@ -337,9 +322,7 @@ func promql(t *testing.T, args ...string) ([]byte, error) {
 func abs(t *testing.T, path string) string {
 	t.Helper()
 	path, err := filepath.Abs(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	return path
 }
 
@@ -360,16 +343,10 @@ func TestAlerts(t *testing.T) {
 		}
 	}
 	content, err := os.ReadFile(rules)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := yaml.Unmarshal(content, &file); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
+	check.NoError(t, yaml.Unmarshal(content, &file))
 	book, err := os.ReadFile(alertsMD)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	for _, g := range file.Groups {
 		for _, r := range g.Rules {
 			if !strings.Contains(string(book), "\n## "+r.Alert+"\n") {

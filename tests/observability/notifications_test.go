@@ -16,6 +16,7 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/notify"
 	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -193,9 +194,7 @@ func (w *world) sameAsStatus(e event) {
 	}
 	asJSON := func(r v1alpha1.DriftRecord) string {
 		text, err := json.Marshal(r)
-		if err != nil {
-			w.Fatal(err)
-		}
+		check.NoError(w, err)
 		return string(text)
 	}
 	want := asJSON(*e.Data.Drift)

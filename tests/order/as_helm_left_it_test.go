@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -151,9 +152,7 @@ func (b *bench) wantAfter() {
 		content := asLeft(b, b.Get(gvr, "app"))
 		delete(content, "managedFields")
 		text, err := json.Marshal(content)
-		if err != nil {
-			b.Fatal(err)
-		}
+		check.NoError(b, err)
 		for _, part := range want {
 			if !strings.Contains(string(text), part) {
 				b.Errorf("%s after the upgrade: no %s in %s", gvr.Resource, part, text)
@@ -169,9 +168,7 @@ func asLeft(b *bench, live *unstructured.Unstructured) map[string]any {
 	owned := map[string]any{}
 	for _, entry := range live.GetManagedFields() {
 		var fields map[string]any
-		if err := json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields); err != nil {
-			b.Fatal(err)
-		}
+		check.NoError(b, json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields))
 		owned[fmt.Sprintf("%s %s %s", entry.Manager, entry.Operation, entry.Subresource)] = fields
 	}
 	content := live.DeepCopy().Object

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rancher/helm-locker/pkg/proof"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -66,9 +67,7 @@ func (b *bench) markSecret() (name string, meta *metav1.ObjectMeta) {
 	b.Helper()
 	name = b.Operator + proof.FenceSuffix
 	own, err := b.Kube.CoreV1().Secrets(b.Operator).Get(b.Ctx, name, metav1.GetOptions{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	check.NoError(b, err)
 	if len(own.Data) > 0 || own.Type != "helm.sh/release.v1" {
 		b.Errorf("the operator's own Secret is %+v", own)
 	}

@@ -19,6 +19,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -65,9 +66,7 @@ func (b *bench) held(h *cluster.Hold, n int) {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(b.Ctx, time.Minute)
 	defer cancel()
-	if err := h.Wait(ctx, n); err != nil {
-		b.Fatal(err)
-	}
+	check.NoError(b, h.Wait(ctx, n))
 }
 
 // isCheck matches what the order proof asks for: a list of the records of the release, or a mark.
@@ -145,9 +144,7 @@ func (b *bench) tamper(
 // remove deletes an object.
 func (b *bench) remove(gvr schema.GroupVersionResource, name string) {
 	b.Helper()
-	if err := b.Dynamic.Resource(gvr).Namespace(b.Apps).Delete(b.Ctx, name, metav1.DeleteOptions{}); err != nil {
-		b.Fatal(err)
-	}
+	check.NoError(b, b.Dynamic.Resource(gvr).Namespace(b.Apps).Delete(b.Ctx, name, metav1.DeleteOptions{}))
 }
 
 // waitState waits until a HelmRelease is in a state.

@@ -206,8 +206,7 @@ func TestI1_WhatHoldsDataIsNeverTakenBack(t *testing.T) {
 func TestI1_RevertThatLandsAfterHelmFoundNothingToDo(t *testing.T) {
 	for name, upgrade := range map[string]func(b *bench, chart string){
 		"upgrade": func(b *bench, chart string) {
-			b.Helm(shared.Helm3(), "upgrade", "app", chart, "--set",
-				"value=two")
+			b.Helm(shared.Helm3(), "upgrade", "app", chart, "--set", "value=two")
 		},
 		"upgrade that fails": func(b *bench, chart string) {
 			b.upgradeFails(shared.Helm3(), chart, "two")

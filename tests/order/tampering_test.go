@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -111,23 +112,17 @@ func appliedBySomebodyElse(b *bench) {
 	}}
 	_, err := b.Dynamic.Resource(kit.ConfigMaps).Namespace(b.Apps).Apply(b.Ctx, "app", config,
 		metav1.ApplyOptions{FieldManager: tamperer, Force: true})
-	if err != nil {
-		b.Fatal(err)
-	}
+	check.NoError(b, err)
 }
 
 func updatedAsHelm(b *bench) {
 	_, err := b.Dynamic.Resource(kit.ConfigMaps).Namespace(b.Apps).Patch(b.Ctx, "app", types.MergePatchType,
 		[]byte(`{"data":{"value":"helm's"}}`), metav1.PatchOptions{FieldManager: "helm"})
-	if err != nil {
-		b.Fatal(err)
-	}
+	check.NoError(b, err)
 }
 
 func scaled(b *bench) {
 	_, err := b.Dynamic.Resource(kit.Deployments).Namespace(b.Apps).Patch(b.Ctx, "app", types.MergePatchType,
 		[]byte(`{"spec":{"replicas":7}}`), metav1.PatchOptions{FieldManager: "kubectl"}, "scale")
-	if err != nil {
-		b.Fatal(err)
-	}
+	check.NoError(b, err)
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -152,9 +153,7 @@ func upgradedOften(t *testing.T, times int, meanwhile func(b *bench, stop <-chan
 	defer end()
 	began := time.Now()
 	for value := 2; value <= times+1; value++ {
-		if err := u.upgrade(value); err != nil {
-			b.Fatal(err)
-		}
+		check.NoError(b, u.upgrade(value))
 		if value%waitEvery == 0 {
 			b.WaitReason("app", v1alpha1.ConditionLocked, v1alpha1.ReasonLocked)
 		}

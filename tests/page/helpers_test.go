@@ -6,14 +6,14 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func encode(t testing.TB, content any) string {
 	t.Helper()
 	encoded, err := json.Marshal(content)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	return string(encoded)
 }
 
@@ -21,14 +21,10 @@ func encode(t testing.TB, content any) string {
 func firstEvents(t *testing.T, url, token string) string {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"events", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	as(token)(request)
 	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	defer func() { _ = answer.Body.Close() }()
 	var all strings.Builder
 	lines := bufio.NewScanner(answer.Body)
@@ -36,8 +32,6 @@ func firstEvents(t *testing.T, url, token string) string {
 	for lines.Scan() && lines.Text() != "event: listed" {
 		all.WriteString(lines.Text() + "\n")
 	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, lines.Err())
 	return all.String()
 }

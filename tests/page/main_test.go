@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -111,22 +112,16 @@ func signed(o *operator.ControllerOptions) { o.PageAuth = true }
 func (w *world) administrator() string {
 	w.Helper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "viewer"}}
-	if _, err := w.Kube.CoreV1().ServiceAccounts(w.Operator).Create(w.Ctx, account,
-		metav1.CreateOptions{}); err != nil {
-		w.Fatal(err)
-	}
-	_, err := w.Kube.RbacV1().ClusterRoleBindings().Create(w.Ctx, &rbacv1.ClusterRoleBinding{
+	_, err := w.Kube.CoreV1().ServiceAccounts(w.Operator).Create(w.Ctx, account, metav1.CreateOptions{})
+	check.NoError(w, err)
+	_, err = w.Kube.RbacV1().ClusterRoleBindings().Create(w.Ctx, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: w.Operator + "-viewer"},
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: w.Operator, Name: "viewer"}},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
 	}, metav1.CreateOptions{})
-	if err != nil {
-		w.Fatal(err)
-	}
+	check.NoError(w, err)
 	config, err := shared.ServiceAccountConfig(w.Ctx, w.Operator, "viewer")
-	if err != nil {
-		w.Fatal(err)
-	}
+	check.NoError(w, err)
 	return config.BearerToken
 }
 

@@ -15,6 +15,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -42,9 +43,7 @@ func TestPage_ShowsALockedReleaseAndItsDriftLive(t *testing.T) {
 
 	w.Helm(shared.Helm4(), "upgrade", "shop", w.Chart("shop", configMaps("settings")))
 	tab.says("#rows tr", "revision 2", "0/1")
-	if err := w.In(kit.HelmReleases, w.Operator).Delete(w.Ctx, "shop", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, w.In(kit.HelmReleases, w.Operator).Delete(w.Ctx, "shop", metav1.DeleteOptions{}))
 	tab.says("#none", "Nothing is locked")
 	if !eval[bool](tab, "window.stayed === true") {
 		t.Error("the page was loaded again")
@@ -267,14 +266,11 @@ func TestPage_HostileTextsAreText(t *testing.T) {
 func (w *world) setStatus(name string, status v1alpha1.HelmReleaseStatus) {
 	w.Helper()
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
-	if err != nil {
-		w.Fatal(err)
-	}
+	check.NoError(w, err)
 	patch := fmt.Appendf(nil, `{"status":%s}`, encode(w.TB, content))
-	if _, err := w.In(kit.HelmReleases, w.Operator).Patch(w.Ctx, name, types.MergePatchType, patch,
-		metav1.PatchOptions{}, "status"); err != nil {
-		w.Fatal(err)
-	}
+	_, err = w.In(kit.HelmReleases, w.Operator).Patch(w.Ctx, name, types.MergePatchType, patch,
+		metav1.PatchOptions{}, "status")
+	check.NoError(w, err)
 }
 
 // The console is quiet in all other tests; this one shows that it would not be.
@@ -364,20 +360,14 @@ type response struct {
 func get(t *testing.T, url string, change func(*http.Request)) response {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	if change != nil {
 		change(request)
 	}
 	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	defer func() { _ = answer.Body.Close() }()
 	body, err := io.ReadAll(answer.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	return response{answer.StatusCode, answer.Header, string(body)}
 }

@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // tab is one tab of a browser of its own.
@@ -38,16 +40,10 @@ func (w *world) newTab() *tab {
 	command := exec.Command(browser, chromium)
 	command.Stderr = os.Stderr
 	in, err := command.StdinPipe()
-	if err != nil {
-		w.Fatal(err)
-	}
+	check.NoError(w, err)
 	out, err := command.StdoutPipe()
-	if err != nil {
-		w.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		w.Fatal(err)
-	}
+	check.NoError(w, err)
+	check.NoError(w, command.Start())
 	t := &tab{world: w, in: in, out: bufio.NewReader(out)}
 	w.Cleanup(func() {
 		for _, problem := range t.problems()[t.forgiven:] {
@@ -93,9 +89,7 @@ func (t *tab) do(command map[string]any) (json.RawMessage, error) {
 func (t *tab) must(command map[string]any) json.RawMessage {
 	t.Helper()
 	value, err := t.do(command)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	return value
 }
 
@@ -117,9 +111,7 @@ func (t *tab) shoot(file string) {
 func (t *tab) problems() []string {
 	t.Helper()
 	var problems []string
-	if err := json.Unmarshal(t.must(map[string]any{"problems": true}), &problems); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, json.Unmarshal(t.must(map[string]any{"problems": true}), &problems))
 	return problems
 }
 
@@ -163,8 +155,6 @@ func (t *tab) says(selector string, texts ...string) {
 func quoted(t testing.TB, text string) string {
 	t.Helper()
 	encoded, err := json.Marshal(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	return string(encoded)
 }

@@ -23,6 +23,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 )
 
@@ -59,9 +60,7 @@ func TestChecksumsCoverEveryFile(t *testing.T) {
 		found[name] = hex.EncodeToString(sum[:])
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	if !maps.Equal(said, found) {
 		t.Errorf("SHA256SUMS says\n%v\nand the files are\n%v", said, found)
 	}
@@ -76,9 +75,7 @@ func TestChecksumsCoverEveryFile(t *testing.T) {
 func sources(t *testing.T) []string {
 	t.Helper()
 	ignore, err := os.ReadFile(filepath.Join(root, ".dockerignore"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	var needed []string
 	for line := range strings.Lines(string(ignore)) {
 		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "!"); ok {
@@ -94,21 +91,16 @@ func TestTwoBuildsAreTheSame(t *testing.T) {
 	need(t)
 	copied, again := t.TempDir(), filepath.Join(t.TempDir(), "again")
 	for _, name := range sources(t) {
-		if _, err := shell(t.Context(), root, nil, "cp -r --parents "+name+" "+copied); err != nil {
-			t.Fatal(err)
-		}
+		_, err := shell(t.Context(), root, nil, "cp -r --parents "+name+" "+copied)
+		check.NoError(t, err)
 	}
 	env := []string{"VERSION=" + version, "COMMIT=" + commit, "DATE=" +
 		date, "TZ=Asia/Tokyo", "LC_ALL=C", "USER=somebody"}
 	_, err := shell(t.Context(), copied, env, "umask 077; find . -exec touch -d 2001-01-01 {} +; chmod -R go= .; mkdir "+again+
 		"; scripts/build "+again+"/"+program+"; scripts/package "+again+" linux/"+runtime.GOARCH)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	text, err := os.ReadFile(filepath.Join(again, "SHA256SUMS"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	first, second := sums(t, string(read(t, "SHA256SUMS"))), sums(t, string(text))
 	delete(first, "NOTES.md") // which git tells
 	if !maps.Equal(first, second) {
@@ -120,21 +112,15 @@ func TestVersionIsThatOfTheCommit(t *testing.T) {
 	need(t)
 	committed, err := shell(t.Context(), root, nil,
 		"git rev-parse HEAD; TZ=UTC0 git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	out, err := exec.CommandContext(t.Context(), filepath.Join(dist, program), "--version").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	head := strings.Fields(committed)
 	if want := "helm-locker version " + version + " (" + head[0] + ", " + head[1] + ")\n"; string(out) != want {
 		t.Errorf("it says %q, want %q", out, want)
 	}
 	subject, err := shell(t.Context(), root, nil, "git log -1 --no-merges --format='%s (%h)'")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	if notes := string(read(t, "NOTES.md")); !strings.Contains(notes, "- "+subject) ||
 		!strings.HasPrefix(notes, "# helm-locker "+version+"\n") {
 		t.Errorf("the notes are\n%s", notes)
@@ -158,9 +144,7 @@ func TestBillOfMaterials(t *testing.T) {
 			Properties          []struct{ Name, Value string }
 		}
 	}
-	if err := json.Unmarshal(read(t, program+".cdx.json"), &bom); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, json.Unmarshal(read(t, program+".cdx.json"), &bom))
 	sum := sha256.Sum256(read(t, program))
 	about := bom.Metadata.Component
 	if bom.BOMFormat != "CycloneDX" || bom.SerialNumber == "" || bom.Metadata.Timestamp != date ||
@@ -184,9 +168,7 @@ func TestBillOfMaterials(t *testing.T) {
 		got = append(got, c.Name+" "+c.Version+" "+c.Properties[0].Value)
 	}
 	out, err := exec.CommandContext(t.Context(), "go", "version", "-m", filepath.Join(dist, program)).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	var want []string
 	for line := range strings.Lines(string(out)) {
 		if fields := strings.Fields(line); fields[0] == "dep" {
@@ -205,9 +187,7 @@ func TestChartsAreOfTheVersion(t *testing.T) {
 	for _, name := range []string{"helm-locker", "helm-locker-example"} {
 		files := unpack(t, read(t, name+"-"+number+".tgz"))
 		var chart struct{ Name, Version, AppVersion string }
-		if err := yaml.Unmarshal(files[name+"/Chart.yaml"], &chart); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, yaml.Unmarshal(files[name+"/Chart.yaml"], &chart))
 		if chart.Name != name || chart.Version != number || chart.AppVersion != version {
 			t.Errorf("%s is %+v", name, chart)
 		}
@@ -216,9 +196,7 @@ func TestChartsAreOfTheVersion(t *testing.T) {
 	for _, helm := range []cluster.Helm{shared.Helm3(), shared.Helm4()} {
 		out, err := helm.Run(t.Context(), "template", "locker", filepath.Join(dist, "helm-locker-"+number+".tgz"),
 			"--kube-version", "1.36.0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, err)
 		if !strings.Contains(out, `image: "rancher/helm-locker:`+version+`"`) {
 			t.Errorf("the image is not of version %s:\n%s", version, out)
 		}
@@ -229,18 +207,14 @@ func TestChartsAreOfTheVersion(t *testing.T) {
 func unpack(t *testing.T, content []byte) map[string][]byte {
 	t.Helper()
 	unzipped, err := gzip.NewReader(bytes.NewReader(content))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	files := map[string][]byte{}
 	for archive := tar.NewReader(unzipped); ; {
 		header, err := archive.Next()
 		if errors.Is(err, io.EOF) {
 			return files
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, err)
 		if moment := header.ModTime.UTC().Format("2006-01-02T15:04:05Z"); moment != date || header.Uid != 0 ||
 			header.Uname != "" {
 			t.Errorf("%s is of %s, by %q (%d)", header.Name, moment, header.Uname, header.Uid)

@@ -21,6 +21,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -43,9 +44,7 @@ func (d descriptor) blob(t *testing.T, into any) []byte {
 		t.Errorf("%s is not what its descriptor says", d.Digest)
 	}
 	if into != nil {
-		if err := json.Unmarshal(content, into); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, json.Unmarshal(content, into))
 	}
 	return content
 }
@@ -66,9 +65,7 @@ type image struct {
 func readImage(t *testing.T) image {
 	t.Helper()
 	var top, index struct{ Manifests []descriptor }
-	if err := json.Unmarshal(read(t, "image/index.json"), &top); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, json.Unmarshal(read(t, "image/index.json"), &top))
 	if len(top.Manifests) != 1 || top.Manifests[0].Annotations["org.opencontainers.image.ref.name"] != version {
 		t.Fatalf("the layout has %+v", top.Manifests)
 	}
@@ -96,9 +93,7 @@ func TestImageIsWhatTheDockerfileSays(t *testing.T) {
 	need(t)
 	i := readImage(t)
 	dockerfile, err := os.ReadFile(filepath.Join(root, "Dockerfile"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	_, last, _ := strings.Cut(string(dockerfile), "\nFROM scratch\n")
 	labels := map[string]string{}
 	for _, found := range regexp.MustCompile(`(org\.opencontainers\.[a-z.]+)="([^"]*)"`).FindAllStringSubmatch(last,
@@ -122,8 +117,7 @@ func TestImageIsWhatTheDockerfileSays(t *testing.T) {
 	}
 	files := unpack(t, i.layer)
 	want := []string{"etc/", "etc/group", "etc/passwd", "etc/ssl/", "etc/ssl/certs/",
-		"etc/ssl/certs/ca-certificates.crt",
-		"licenses/", "licenses/LICENSE", "usr/", "usr/bin/", "usr/bin/helm-locker"}
+		"etc/ssl/certs/ca-certificates.crt", "licenses/", "licenses/LICENSE", "usr/", "usr/bin/", "usr/bin/helm-locker"}
 	var names []string
 	for name := range files {
 		names = append(names, name)
@@ -137,9 +131,7 @@ func TestImageIsWhatTheDockerfileSays(t *testing.T) {
 	for name, source := range map[string]string{"etc/passwd": "package/etc/passwd", "etc/group": "package/etc/group",
 		"licenses/LICENSE": "LICENSE"} {
 		content, err := os.ReadFile(filepath.Join(root, source))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, err)
 		if !bytes.Equal(files[name], content) {
 			t.Errorf("%s is not %s", name, source)
 		}
@@ -156,22 +148,16 @@ func (i image) extract(t *testing.T) string {
 	dir := t.TempDir()
 	// The parents of a test's directory are for its user only; the image's user has to get through.
 	for at := dir; at != os.TempDir(); at = filepath.Dir(at) {
-		if err := os.Chmod(at, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, os.Chmod(at, 0o755))
 	}
 	unzipped, err := gzip.NewReader(bytes.NewReader(i.layer))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	for archive := tar.NewReader(unzipped); ; {
 		header, err := archive.Next()
 		if errors.Is(err, io.EOF) {
 			return dir
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, err)
 		path := filepath.Join(dir, filepath.FromSlash(header.Name))
 		if header.Typeflag == tar.TypeDir {
 			err = os.Mkdir(path, header.FileInfo().Mode().Perm())
@@ -181,9 +167,7 @@ func (i image) extract(t *testing.T) string {
 				err = os.WriteFile(path, content, header.FileInfo().Mode().Perm())
 			}
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, err)
 	}
 }
 
@@ -223,12 +207,8 @@ func runOperator(t *testing.T, i image, dir string, args ...string) {
 	e := kit.New(t, shared)
 	// Where a service account's files would be mounted.
 	kubeconfig, err := os.ReadFile(shared.Kubeconfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "kubeconfig"), kubeconfig, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
+	check.NoError(t, os.WriteFile(filepath.Join(dir, "kubeconfig"), kubeconfig, 0o644))
 	path := "/kubeconfig"
 	if os.Getuid() != 0 {
 		path = filepath.Join(dir, path)

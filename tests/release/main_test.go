@@ -18,6 +18,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 )
 
@@ -119,8 +120,6 @@ func (w together) Write(p []byte) (int, error) {
 func read(t *testing.T, name string) []byte {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(dist, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	return content
 }

@@ -13,14 +13,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // TestBaseImagesArePinned: what the Dockerfile fetches cannot change under its tag.
 func TestBaseImagesArePinned(t *testing.T) {
 	content, err := os.ReadFile(filepath.Join(root, "Dockerfile"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	if strings.Contains(string(content), "syntax=") {
 		t.Error("a frontend is fetched, too: BuildKit's own one will do")
 	}
@@ -44,9 +44,7 @@ func TestImageTrustsPublicAuthorities(t *testing.T) {
 	names := map[string]bool{}
 	for block, more := pem.Decode(rest); block != nil; block, more = pem.Decode(more) {
 		certificate, err := x509.ParseCertificate(block.Bytes)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, err)
 		if !certificate.IsCA {
 			t.Errorf("%s is no authority", certificate.Subject)
 		}
@@ -80,13 +78,9 @@ func TestImageReachesHTTPSReceivers(t *testing.T) {
 	dir := i.extract(t)
 	bundle := filepath.Join(dir, "etc/ssl/certs/ca-certificates.crt")
 	content, err := os.ReadFile(bundle)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: receiver.Certificate().Raw})
-	if err := os.WriteFile(bundle, append(content, authority...), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, os.WriteFile(bundle, append(content, authority...), 0o644))
 	runOperator(t, i, dir, "--notify-url", receiver.URL)
 	select {
 	case <-received:

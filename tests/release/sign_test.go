@@ -17,6 +17,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // newKey makes a private key, and writes it to a file as `openssl genpkey` would.
@@ -36,9 +38,7 @@ func newKey(file string) (*ecdsa.PrivateKey, error) {
 func signed(t *testing.T, content []byte, signature string) bool {
 	t.Helper()
 	raw, err := base64.StdEncoding.DecodeString(signature)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	sum := sha256.Sum256(content)
 	return ecdsa.VerifyASN1(&key.PublicKey, sum[:], raw)
 }
@@ -84,13 +84,9 @@ func openEnvelope(t *testing.T, content []byte) []byte {
 		PayloadType, Payload string
 		Signatures           []struct{ Sig string }
 	}
-	if err := json.Unmarshal(content, &envelope); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, json.Unmarshal(content, &envelope))
 	payload, err := base64.StdEncoding.DecodeString(envelope.Payload)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	if envelope.PayloadType != "application/vnd.in-toto+json" || len(envelope.Signatures) != 1 {
 		t.Fatalf("the envelope is %s", content)
 	}
@@ -104,9 +100,7 @@ func openEnvelope(t *testing.T, content []byte) []byte {
 func TestProvenanceIsAttested(t *testing.T) {
 	need(t)
 	var p provenance
-	if err := json.Unmarshal(openEnvelope(t, read(t, "signatures/provenance.intoto.jsonl")), &p); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, json.Unmarshal(openEnvelope(t, read(t, "signatures/provenance.intoto.jsonl")), &p))
 	if p.Type != "https://in-toto.io/Statement/v1" || p.PredicateType != "https://slsa.dev/provenance/v1" {
 		t.Errorf("it is a %s about %s", p.Type, p.PredicateType)
 	}
@@ -139,9 +133,7 @@ func TestProvenanceIsAttested(t *testing.T) {
 func imageDigest(t *testing.T) string {
 	t.Helper()
 	var top struct{ Manifests []descriptor }
-	if err := json.Unmarshal(read(t, "image/index.json"), &top); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, json.Unmarshal(read(t, "image/index.json"), &top))
 	return top.Manifests[0].Digest
 }
 
@@ -153,13 +145,9 @@ func onlyLayer(t *testing.T, layout string) (descriptor, []byte) {
 		return read(t, filepath.Join("signatures", layout, "blobs", strings.Replace(digest, ":", "/", 1)))
 	}
 	var top struct{ Manifests []descriptor }
-	if err := json.Unmarshal(read(t, filepath.Join("signatures", layout, "index.json")), &top); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, json.Unmarshal(read(t, filepath.Join("signatures", layout, "index.json")), &top))
 	var manifest struct{ Layers []descriptor }
-	if err := json.Unmarshal(blob(top.Manifests[0].Digest), &manifest); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, json.Unmarshal(blob(top.Manifests[0].Digest), &manifest))
 	if len(top.Manifests) != 1 || len(manifest.Layers) != 1 {
 		t.Fatalf("%s has %d images, and the first one %d layers", layout, len(top.Manifests), len(manifest.Layers))
 	}
@@ -209,14 +197,11 @@ func TestReleaseIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			if _, err := shell(t.Context(), root, nil, "cp -r --parents scripts charts/helm-locker/Chart.yaml "+
-				dir); err != nil {
-				t.Fatal(err)
-			}
+			_, err := shell(t.Context(), root, nil, "cp -r --parents scripts charts/helm-locker/Chart.yaml "+dir)
+			check.NoError(t, err)
 			env := []string{"RELEASE_KEY=" + tc.key, "GIT_CONFIG_GLOBAL=/dev/null", "GIT_AUTHOR_NAME=a",
-				"GIT_AUTHOR_EMAIL=a@example.org",
-				"GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.org"}
-			_, err := shell(t.Context(), dir, env, "git init -q; git add .; git commit -qm first; git tag v1.2.3; "+
+				"GIT_AUTHOR_EMAIL=a@example.org", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.org"}
+			_, err = shell(t.Context(), dir, env, "git init -q; git add .; git commit -qm first; git tag v1.2.3; "+
 				tc.before+"\nscripts/release")
 			if err == nil || !strings.Contains(err.Error(), tc.says) {
 				t.Errorf("it ends with %v", err)

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // vulnerable is an entry of a vulnerability database: a function of Go's net/url, which was vulnerable ever since.
@@ -23,18 +25,13 @@ const vulnerable = `{"schema_version": "1.3.1", "id": %q, "modified": "2026-01-0
 func TestVulncheck(t *testing.T) {
 	dir := t.TempDir()
 	vuln := filepath.Join(dir, "vuln")
-	if _, err := shell(t.Context(), root, nil, "go -C tools/vuln build -buildvcs=false -o "+vuln+" ."); err != nil {
-		t.Fatal(err)
-	}
+	_, err := shell(t.Context(), root, nil, "go -C tools/vuln build -buildvcs=false -o "+vuln+" .")
+	check.NoError(t, err)
 	write := func(name, content string) {
 		t.Helper()
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		check.NoError(t, os.WriteFile(path, []byte(content), 0o644))
 	}
 	write("program/go.mod", "module example.org/program\n\ngo 1.26.0\n")
 	write(
@@ -75,9 +72,7 @@ func TestVulncheck(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			list := filepath.Join(t.TempDir(), "exceptions.txt")
-			if err := os.WriteFile(list, []byte(tc.exceptions), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			check.NoError(t, os.WriteFile(list, []byte(tc.exceptions), 0o644))
 			args := append([]string{"-C", filepath.Join(dir, "program"), "-db", "file://" +
 				filepath.Join(dir, "db"), "-exceptions", list}, tc.args...)
 			out, err := exec.CommandContext(t.Context(), vuln, args...).CombinedOutput()

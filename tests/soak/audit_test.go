@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 const (
@@ -34,15 +35,12 @@ func recordEvent(t *testing.T, revision int, status, manifest string) string {
 	t.Helper()
 	var zipped bytes.Buffer
 	w := gzip.NewWriter(&zipped)
-	if _, err := fmt.Fprintf(
+	_, err := fmt.Fprintf(
 		w, `{"name":"soak-1","namespace":"soak-1","version":%d,"info":{"status":%q},"manifest":%q}`, revision, status,
 		manifest,
-	); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	)
+	check.NoError(t, err)
+	check.NoError(t, w.Close())
 	payload := base64Of(base64Of(zipped.String()))
 	return fmt.Sprintf(`{"verb":"create","userAgent":"Helm/4.3.1","requestURI":"/api/v1/namespaces/soak-1/secrets","requestReceivedTimestamp":"2026-01-31T17:59:59Z",`+
 		`"objectRef":{"resource":"secrets","namespace":"soak-1","name":"sh.helm.release.v1.soak-1.v%d"},"responseStatus":{"code":201},`+
@@ -59,9 +57,7 @@ func TestJournalTellsWhatHappened(t *testing.T) {
 		"a") +
 		`{"verb":"create"`
 	entries, err := readJournal(strings.NewReader(log), stray)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	var agents []string
 	for _, e := range entries {
 		agents = append(agents, e.UserAgent)
@@ -95,9 +91,7 @@ func TestWhoLeftAnObjectBehind(t *testing.T) {
 			`created by ""`},
 	} {
 		entries, err := readJournal(strings.NewReader(c.log), stray)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, err)
 		records := map[string]*release.Release{}
 		for i, manifest := range c.manifests {
 			records[fmt.Sprintf("v%d", i+1)] = &release.Release{Manifest: manifest}
@@ -115,9 +109,7 @@ func TestStory(t *testing.T) {
 		event("Helm/4.3.1 (linux/amd64)", "patch", 201, stray.name, "181ed9da-599d") +
 		event("Helm/3", "patch", 200, "soak-1-config-0", "a")
 	entries, err := readJournal(strings.NewReader(log), stray)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	want := "17:59:59.000 Helm/4.3.1 create 201: sh.helm.release.v1.soak-1.v3, failed, which declares the object\n" +
 		"    17:59:59.000 Helm/4.3.1 create 201: sh.helm.release.v1.soak-1.v4, deployed\n" +
 		"    18:00:00.123 Helm/4.3.1 patch 201: the object, uid 181ed9da version 7 m3k"

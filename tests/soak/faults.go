@@ -67,8 +67,7 @@ func (f *failures) all(deadly bool) []fault {
 			}
 			delay := time.Duration(f.share() * float64(700*time.Millisecond))
 			return cluster.Action{After: func(response *http.Response) error {
-				return wait(response.Request.Context(),
-					delay)
+				return wait(response.Request.Context(), delay)
 			}}
 		})},
 		{"requests lost", f.during(f.sometimes(nil, 0.3, cluster.Drop))},
@@ -138,8 +137,7 @@ func (f *failures) refusing(
 	match cluster.Match, share float64, code int, reason metav1.StatusReason,
 ) func(context.Context) error {
 	return f.during(f.sometimes(match, share, func() cluster.Action {
-		return cluster.Fail(code, reason,
-			"refused by the soak")
+		return cluster.Fail(code, reason, "refused by the soak")
 	}))
 }
 

@@ -261,8 +261,7 @@ func (s *soakRun) program(ctx context.Context, c *cluster.Cluster, dir string) (
 		lease = longLease
 	}
 	return &process.Operator{Path: path, Kubeconfig: kubeconfig, Namespace: operatorNamespace, Log: log,
-		Metrics: s.metrics,
-		Args:    []string{"--lease-duration", lease.String()}}, nil
+		Metrics: s.metrics, Args: []string{"--lease-duration", lease.String()}}, nil
 }
 
 // install makes the releases, by Helm 3 and 4 by turns.

@@ -30,8 +30,7 @@ func (g *generator) additions() []mutation {
 		found = append(found, g.insert("data key", "eA==", "data", "added"))
 	case "Service":
 		found = append(found, g.appendTo("port", m("name", "added", "port", int64(6666), "protocol", "TCP"), "spec",
-			"ports"),
-			g.insert("selector", "x", "spec", "selector", "added"))
+			"ports"), g.insert("selector", "x", "spec", "selector", "added"))
 	case "Role", "ClusterRole":
 		if _, declared := g.declared.Object["rules"]; declared {
 			found = append(found, g.appendTo("rule",
@@ -64,8 +63,7 @@ func (g *generator) additions() []mutation {
 		found = append(found, g.appendTo("category", "added", "spec", "names", "categories"))
 	case "Tree":
 		found = append(found, g.insert("map key", "x", "spec", "labels", "added"),
-			g.insert("free key", m("a", "b"), "spec", "anything", "added"),
-			g.appendTo("tag", "added", "spec", "tags"),
+			g.insert("free key", m("a", "b"), "spec", "anything", "added"), g.appendTo("tag", "added", "spec", "tags"),
 			g.appendTo("list-map element", m("name", "added", "port", int64(1)), "spec", "listeners"),
 			g.appendTo("list element", m("name", "added"), "spec", "branches"))
 	case "Deployment", "StatefulSet", "DaemonSet":

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -22,11 +23,8 @@ func (w *world) bystanders(t *testing.T) map[*chart]map[string]string {
 				}},
 		} {
 			_, err := w.env.Kube.CoreV1().ConfigMaps(ch.release).Create(t.Context(),
-				&corev1.ConfigMap{ObjectMeta: object},
-				metav1.CreateOptions{FieldManager: kit.Tamperer})
-			if err != nil {
-				t.Fatal(err)
-			}
+				&corev1.ConfigMap{ObjectMeta: object}, metav1.CreateOptions{FieldManager: kit.Tamperer})
+			check.NoError(t, err)
 		}
 	}
 	return w.versionsOfBystanders(t)

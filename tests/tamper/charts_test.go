@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 )
 
@@ -42,9 +43,7 @@ func charts(t *testing.T, c *cluster.Cluster, pass int) []*chart {
 		all = own(t, c)
 	}
 	files, err := filepath.Glob(filepath.Join(corpus, "*", "manifest.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	if len(files) == 0 {
 		t.Logf("no manifests of real charts in %s: only the charts of this repository are tampered with", corpus)
 	}
@@ -82,8 +81,7 @@ func own(t *testing.T, c *cluster.Cluster) []*chart {
 	for _, version := range []int{3, 4} {
 		for _, name := range []string{"shapes", "definitions", "customs"} {
 			ch := &chart{name: name, release: fmt.Sprintf("%s-%d", name, version),
-				path:  filepath.Join("testdata", "charts", name),
-				first: "revision=one", second: "revision=two"}
+				path: filepath.Join("testdata", "charts", name), first: "revision=one", second: "revision=two"}
 			switch name {
 			case "shapes":
 				ch.args = []string{"--set", fmt.Sprintf("nodePort=%d", 30077+version)}
@@ -97,9 +95,8 @@ func own(t *testing.T, c *cluster.Cluster) []*chart {
 			args:  []string{"--set", "ingress.enabled=true", "--set", "replicaCount=2"},
 			first: "fullnameOverride=web,image.tag=one", second: "fullnameOverride=web,image.tag=two"}
 		web.by(c, version)
-		if _, err := web.helm.Run(t.Context(), "create", web.path); err != nil {
-			t.Fatal(err)
-		}
+		_, err := web.helm.Run(t.Context(), "create", web.path)
+		check.NoError(t, err)
 		all = append(all, web)
 	}
 	return all
@@ -110,9 +107,7 @@ func own(t *testing.T, c *cluster.Cluster) []*chart {
 func (ch *chart) render(t *testing.T, file string) {
 	t.Helper()
 	content, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	// The objects of testdata/kinds that are in no namespace have the release in their names.
 	manifest, dir := strings.ReplaceAll(string(content), "RELEASE-", ch.release+"-"), t.TempDir()
 	if ch.name == "ingress-nginx" {
@@ -123,9 +118,7 @@ func (ch *chart) render(t *testing.T, file string) {
 		t.Fatal(err)
 	}
 	value := filepath.Join(dir, "value.yaml")
-	if err := os.WriteFile(value, []byte(manifest), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, os.WriteFile(value, []byte(manifest), 0o600))
 	ch.args = []string{"--set-file", "manifest=" + value}
 	// The corpus keeps the definitions of a chart's crds/ directory apart.
 	definitions, err := os.ReadFile(filepath.Join(filepath.Dir(file), "crds.yaml"))
@@ -135,12 +128,8 @@ func (ch *chart) render(t *testing.T, file string) {
 	case err != nil:
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(filepath.Join(ch.path, "crds"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(ch.path, "crds", "all.yaml"), definitions, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, os.Mkdir(filepath.Join(ch.path, "crds"), 0o755))
+	check.NoError(t, os.WriteFile(filepath.Join(ch.path, "crds", "all.yaml"), definitions, 0o600))
 }
 
 // confine restricts the admission webhook of ingress-nginx to the chart's own namespace, which has no Ingress: its

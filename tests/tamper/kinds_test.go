@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -58,37 +59,25 @@ const features = "DRADeviceTaints=true,DRADeviceTaintRules=true,DRAResourcePoolS
 func (w *world) kinds(t *testing.T, c *cluster.Cluster, pass int) []*chart {
 	t.Helper()
 	all, err := stubs(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	client, err := discovery.NewDiscoveryClientForConfig(c.RESTConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	resources, err := kindsOf(client)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	manifests, unserved := served(all, resources)
 	t.Logf("%d stubs, %d of them of resources that are not served or do not stay", len(all), unserved)
 	if len(manifests) < 60 {
 		t.Fatalf("only %d kinds are served", len(manifests))
 	}
 	known, err := newShapes(client)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	for _, m := range manifests {
 		s, err := known.of(schema.FromAPIVersionAndKind(m["apiVersion"].(string), m["kind"].(string)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, err)
 		s.prune(m)
 	}
 	own, err := filepath.Glob(filepath.Join("testdata", "kinds", "*", "manifest.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	parts := make([][]map[string]any, 2)
 	for i, m := range manifests {
 		if *full || i%shortOf == 0 {
@@ -100,9 +89,7 @@ func (w *world) kinds(t *testing.T, c *cluster.Cluster, pass int) []*chart {
 		ch := &chart{name: "kinds", release: fmt.Sprintf("kinds-%d", version)}
 		ch.by(c, version)
 		text, err := document(parts[i])
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, err)
 		ch.render(t, writeTo(t, text))
 		charts = append(charts, ch)
 		for _, file := range own {
@@ -122,9 +109,7 @@ const shortOf = 6
 func writeTo(t *testing.T, text string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "manifest.yaml")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	return file
 }
 
@@ -167,13 +152,9 @@ func (w *world) restoresBlanks(t *testing.T, ch *chart, r *result) {
 func (w *world) isStrict(t *testing.T, ch *chart, r *result) {
 	w.beStrict(t, ch)
 	client, err := discovery.NewDiscoveryClientForConfig(w.env.Cluster.RESTConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	known, err := newShapes(client)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	shapes := map[*object]shape{}
 	for _, o := range ch.objects {
 		if shapes[o], err = known.of(o.declared.GroupVersionKind()); err != nil {

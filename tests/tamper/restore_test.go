@@ -204,8 +204,7 @@ func (x *tampering) delete(ctx context.Context) error {
 // unattended are the finalizers of Kubernetes whose controllers do not run here.
 func unattended() []string {
 	return []string{"kubernetes.io/pv-protection", "kubernetes.io/vac-protection",
-		"resource.kubernetes.io/delete-protection",
-		"scheduling.k8s.io/podgroup-protection"}
+		"resource.kubernetes.io/delete-protection", "scheduling.k8s.io/podgroup-protection"}
 }
 
 // restored waits until the object is as wanted after a version, and records how long that took from now on, or what is

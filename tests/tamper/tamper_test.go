@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/restmapper"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -88,13 +89,9 @@ func (w *world) installAll(t *testing.T) {
 		})
 	}
 	wait.Wait()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, errors.Join(errs...))
 	client, err := discovery.NewDiscoveryClientForConfig(w.env.Cluster.RESTConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client))
 	for _, ch := range w.charts {
 		if err := ch.resolve(t.Context(), w.env.Dynamic, mapper); err != nil {
@@ -201,12 +198,8 @@ func (w *world) upgrade(t *testing.T, ch *chart, revision int, set string) {
 	t.Helper()
 	w.proxy.Reset()
 	was := snapshot(t, ch)
-	if err := ch.upgrade(t.Context(), set); err != nil {
-		t.Fatal(err)
-	}
-	if err := ch.revise(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, ch.upgrade(t.Context(), set))
+	check.NoError(t, ch.revise(t.Context()))
 	before := snapshot(t, ch)
 	w.in(t, ch).WaitReady(ch.release, revision)
 	w.wantNoWrites(t)
@@ -239,9 +232,7 @@ func snapshot(t *testing.T, ch *chart) []*unstructured.Unstructured {
 	var live []*unstructured.Unstructured
 	for _, o := range ch.objects {
 		u, err := o.get(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, err)
 		live = append(live, u)
 	}
 	return live

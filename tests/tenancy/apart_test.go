@@ -12,6 +12,7 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -70,9 +71,7 @@ func (w *world) attack(then func(i int)) {
 	for i := range attackers {
 		w.Delete(kit.ConfigMaps, fmt.Sprintf("attacker-%d", i))
 	}
-	if err := hold.Wait(w.Ctx, attackers); err != nil {
-		w.Fatal(err)
-	}
+	check.NoError(w, hold.Wait(w.Ctx, attackers))
 	for i := range attackers {
 		then(i)
 	}
@@ -136,9 +135,7 @@ func TestI12_UnreachableWebhooksHoldNobodyUp(t *testing.T) {
 			w.refuseDeletions()
 		}
 		name := fmt.Sprintf("sh.helm.release.v1.attacker-%d.v1", i)
-		if err := w.Kube.CoreV1().Secrets(w.Apps).Delete(w.Ctx, name, metav1.DeleteOptions{}); err != nil {
-			w.Fatal(err)
-		}
+		check.NoError(w, w.Kube.CoreV1().Secrets(w.Apps).Delete(w.Ctx, name, metav1.DeleteOptions{}))
 	})
 	w.undecided()
 	w.goesOn(victim)
@@ -163,9 +160,7 @@ func (w *world) refuseDeletions() {
 					Resources: []string{"configmaps"}}}},
 		}},
 	}, metav1.CreateOptions{})
-	if err != nil {
-		w.Fatal(err)
-	}
+	check.NoError(w, err)
 	w.Cleanup(func() {
 		if err := webhooks.Delete(context.WithoutCancel(w.Ctx), config.Name, metav1.DeleteOptions{}); err != nil {
 			w.Error(err)
@@ -228,9 +223,7 @@ func TestI12_SlowWebhookHasAShareOfTheWrites(t *testing.T) {
 	hold, count := w.held(w.Apps)
 	tamper()
 	const share = 12
-	if err := hold.Wait(w.Ctx, share); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, hold.Wait(w.Ctx, share))
 	w.goesOn(victim)
 	if n := count.Load(); n != share {
 		t.Errorf("%d writes were under way, want %d", n, share)

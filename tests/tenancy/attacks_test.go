@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -50,8 +51,7 @@ func TestAttack_ForgedRecordMakesNobodyAnAdministrator(t *testing.T) {
 	)
 
 	person.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared") +
-		clusterAdmin("pwned-"+w.Apps, w.Apps) +
-		inNamespace(system.GetName(), "kube-system", "pwned") + secret})
+		clusterAdmin("pwned-"+w.Apps, w.Apps) + inNamespace(system.GetName(), "kube-system", "pwned") + secret})
 	w.CreateHelmRelease("app")
 	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonForbidden,
 		"ClusterRoleBinding pwned-"+w.Apps+" is not protected", user(account),
@@ -166,9 +166,7 @@ func TestAttack_WhatCannotBeTakenBackHoldsNobodyUp(t *testing.T) {
 	})
 	w.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared")})
 	w.CreateHelmRelease("app")
-	if err := hold.Wait(t.Context(), 1); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, hold.Wait(t.Context(), 1))
 	w.Forge(kit.ForgedRecord{Name: "app", Revision: 2, Status: "pending-upgrade"})
 	w.proxy.Reset()
 	hold.Release()
@@ -251,9 +249,7 @@ func (w *world) make(namespace string, metadata map[string]any) *unstructured.Un
 	u, err := w.In(kit.ConfigMaps, namespace).Create(w.Ctx, &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": map[string]any{"key": "original"},
 	}}, metav1.CreateOptions{})
-	if err != nil {
-		w.Fatal(err)
-	}
+	check.NoError(w, err)
 	return u
 }
 

@@ -11,6 +11,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -195,16 +196,13 @@ func TestImpersonation_NotAllowedToTheOperator(t *testing.T) {
 	w.grantEverywhere(subject, rule("*", "*", "get", "list", "watch"), rule("", "events", "create", "patch"))
 	w.grant(w.Operator, subject, rule(v1alpha1.SchemeGroupVersion.Group, "*", "*"))
 	config, err := shared.ServiceAccountConfig(t.Context(), w.Operator, "reader")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	kit.StartOperator(t, w.proxy.Via(config), w.Operator, byDefault,
 		func(o *operator.ControllerOptions) { o.Impersonate, o.SkipCRD = true, true })
 	w.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared")})
 	w.CreateHelmRelease("app")
 	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonForbidden, user(subject),
-		"cannot act as system:serviceaccount:"+w.Apps+":deployer",
-		"impersonate ServiceAccounts in namespace "+w.Apps)
+		"cannot act as system:serviceaccount:"+w.Apps+":deployer", "impersonate ServiceAccounts in namespace "+w.Apps)
 	if writes := kit.ObjectWrites(w.proxy); len(writes) > 0 {
 		t.Errorf("written: %v", writes)
 	}

@@ -15,6 +15,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -45,14 +46,11 @@ func newWorld(t *testing.T, options ...func(*operator.ControllerOptions)) *world
 	w.proxy = w.Proxy()
 	w.account(w.Operator, "locker")
 	subject := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: w.Operator, Name: "locker"}
-	w.grantEverywhere(subject,
-		rule("*", "*", "get", "list", "watch"), rule("", "events", "create", "patch"),
+	w.grantEverywhere(subject, rule("*", "*", "get", "list", "watch"), rule("", "events", "create", "patch"),
 		rule("", "serviceaccounts", "impersonate"))
 	w.grant(w.Operator, subject, rule(v1alpha1.SchemeGroupVersion.Group, "*", "*"))
 	config, err := shared.ServiceAccountConfig(t.Context(), w.Operator, "locker")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	options = append([]func(*operator.ControllerOptions){func(o *operator.ControllerOptions) {
 		o.Impersonate, o.SkipCRD = true, true
 	}}, options...)
@@ -77,9 +75,8 @@ func workloads() []rbacv1.PolicyRule {
 func (w *world) account(namespace, name string) rbacv1.Subject {
 	w.Helper()
 	sa := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	if _, err := w.Kube.CoreV1().ServiceAccounts(namespace).Create(w.Ctx, sa, metav1.CreateOptions{}); err != nil {
-		w.Fatal(err)
-	}
+	_, err := w.Kube.CoreV1().ServiceAccounts(namespace).Create(w.Ctx, sa, metav1.CreateOptions{})
+	check.NoError(w, err)
 	return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name}
 }
 
@@ -97,21 +94,14 @@ func (w *world) grant(namespace string, subject rbacv1.Subject, rules ...rbacv1.
 	name := metav1.ObjectMeta{GenerateName: "test-"}
 	role, err := w.Kube.RbacV1().Roles(namespace).Create(w.Ctx, &rbacv1.Role{ObjectMeta: name, Rules: rules},
 		metav1.CreateOptions{})
-	if err != nil {
-		w.Fatal(err)
-	}
+	check.NoError(w, err)
 	binding, err := w.Kube.RbacV1().RoleBindings(namespace).Create(w.Ctx,
 		&rbacv1.RoleBinding{ObjectMeta: name, Subjects: []rbacv1.Subject{subject},
 			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name}}, metav1.CreateOptions{})
-	if err != nil {
-		w.Fatal(err)
-	}
+	check.NoError(w, err)
 	return func() {
 		w.Helper()
-		if err := w.Kube.RbacV1().RoleBindings(namespace).Delete(w.Ctx, binding.Name,
-			metav1.DeleteOptions{}); err != nil {
-			w.Fatal(err)
-		}
+		check.NoError(w, w.Kube.RbacV1().RoleBindings(namespace).Delete(w.Ctx, binding.Name, metav1.DeleteOptions{}))
 	}
 }
 
@@ -119,17 +109,14 @@ func (w *world) grant(namespace string, subject rbacv1.Subject, rules ...rbacv1.
 func (w *world) grantEverywhere(subject rbacv1.Subject, rules ...rbacv1.PolicyRule) {
 	w.Helper()
 	name := metav1.ObjectMeta{Name: w.Operator + "-" + subject.Name}
-	if _, err := w.Kube.RbacV1().ClusterRoles().Create(w.Ctx, &rbacv1.ClusterRole{ObjectMeta: name, Rules: rules},
-		metav1.CreateOptions{}); err != nil {
-		w.Fatal(err)
-	}
-	_, err := w.Kube.RbacV1().ClusterRoleBindings().Create(w.Ctx,
+	_, err := w.Kube.RbacV1().ClusterRoles().Create(w.Ctx, &rbacv1.ClusterRole{ObjectMeta: name, Rules: rules},
+		metav1.CreateOptions{})
+	check.NoError(w, err)
+	_, err = w.Kube.RbacV1().ClusterRoleBindings().Create(w.Ctx,
 		&rbacv1.ClusterRoleBinding{ObjectMeta: name, Subjects: []rbacv1.Subject{subject},
 			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name.Name}},
 		metav1.CreateOptions{})
-	if err != nil {
-		w.Fatal(err)
-	}
+	check.NoError(w, err)
 }
 
 // tenant makes the account that may deploy in a namespace, and returns the environment of a person who may write the
@@ -141,9 +128,7 @@ func (w *world) tenant(namespace string) (account rbacv1.Subject, person *kit.En
 	mallory := rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "mallory-of-" + namespace}
 	w.grant(namespace, mallory, rule("", "secrets", "*"))
 	config, err := shared.UserConfig(mallory.Name)
-	if err != nil {
-		w.Fatal(err)
-	}
+	check.NoError(w, err)
 	copied := *w.Env
 	copied.Apps = namespace
 	if copied.Kube, err = kubernetes.NewForConfig(config); err != nil {
@@ -225,7 +210,5 @@ func (w *world) grantEverywhereMore(subject rbacv1.Subject, role string) {
 		&rbacv1.ClusterRoleBinding{ObjectMeta: name, Subjects: []rbacv1.Subject{subject},
 			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}},
 		metav1.CreateOptions{})
-	if err != nil {
-		w.Fatal(err)
-	}
+	check.NoError(w, err)
 }

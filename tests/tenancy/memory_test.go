@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 	"github.com/rancher/helm-locker/tests/lib/process"
 )
@@ -87,9 +88,7 @@ func (a *memoryAttack) write() {
 	}
 	a.Forge(kit.ForgedRecord{Name: "large", Manifest: large.String()})
 	a.Forge(kit.ForgedRecord{Name: "claims", Manifest: kit.ConfigMap("claims", "declared")})
-	if err := a.group.Wait(); err != nil {
-		a.Fatal(err)
-	}
+	check.NoError(a, a.group.Wait())
 }
 
 func (a *memoryAttack) annotatedRecord(revision int) error {
@@ -201,9 +200,7 @@ func TestI12_NobodyExhaustsTheMemoryOfTheOperator(t *testing.T) {
 	e.WaitField(kit.ConfigMaps, "records", "data.key", "declared")
 	tamper()
 	memory, err := operator.Memory()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	t.Logf("at most %d MiB, now %d MiB", memory.Most>>20, memory.Now>>20)
 	if memory.Most > memoryLimit {
 		t.Errorf("the operator took %d MiB, more than %d", memory.Most>>20, memoryLimit>>20)
@@ -215,25 +212,17 @@ func startProcess(e *kit.Env) *process.Operator {
 	e.Helper()
 	dir := e.TempDir()
 	path, err := process.Build(e.Ctx, dir)
-	if err != nil {
-		e.Fatal(err)
-	}
+	check.NoError(e, err)
 	kubeconfig, err := e.Cluster.KubeconfigFor(e.Operator+"-memory", e.Cluster.RESTConfig())
-	if err != nil {
-		e.Fatal(err)
-	}
+	check.NoError(e, err)
 	log, err := os.Create(filepath.Join(dir, "operator.log"))
-	if err != nil {
-		e.Fatal(err)
-	}
+	check.NoError(e, err)
 	operator := &process.Operator{
 		Path: path, Kubeconfig: kubeconfig, Namespace: e.Operator, Log: log, Env: []string{goMemoryLimit},
 		Args: []string{"--log-level", "debug"},
 	}
 	begun := time.Now()
-	if err := operator.Start(e.Ctx); err != nil {
-		e.Fatal(err)
-	}
+	check.NoError(e, operator.Start(e.Ctx))
 	e.Logf("the operator began within %s", time.Since(begun).Round(time.Millisecond))
 	e.Cleanup(func() {
 		if err := operator.Stop(); err != nil {

@@ -16,6 +16,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -37,9 +38,7 @@ func (w *world) bind(subject rbacv1.Subject, role string) {
 		ObjectMeta: metav1.ObjectMeta{GenerateName: w.Operator + "-"}, Subjects: []rbacv1.Subject{subject},
 		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
 	}, metav1.CreateOptions{})
-	if err != nil {
-		w.Fatal(err)
-	}
+	check.NoError(w, err)
 }
 
 // token returns a token of a new ServiceAccount in the operator's namespace.
@@ -47,9 +46,7 @@ func (w *world) token(name string) (rbacv1.Subject, string) {
 	w.Helper()
 	subject := w.account(w.Operator, name)
 	config, err := shared.ServiceAccountConfig(w.Ctx, w.Operator, name)
-	if err != nil {
-		w.Fatal(err)
-	}
+	check.NoError(w, err)
 	return subject, config.BearerToken
 }
 
@@ -66,21 +63,15 @@ func (w *world) get(what, path, token string) (status int, body string) {
 		return nil
 	})
 	request, err := http.NewRequestWithContext(w.Ctx, http.MethodGet, "http://"+address[1]+path, nil)
-	if err != nil {
-		w.Fatal(err)
-	}
+	check.NoError(w, err)
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
 	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		w.Fatal(err)
-	}
+	check.NoError(w, err)
 	defer func() { _ = answer.Body.Close() }()
 	content, err := io.ReadAll(answer.Body)
-	if err != nil {
-		w.Fatal(err)
-	}
+	check.NoError(w, err)
 	return answer.StatusCode, string(content)
 }
 
@@ -116,10 +107,9 @@ func (w *world) deploy(namespace, value string) {
 			},
 		},
 	}
-	if _, err := w.In(kit.Deployments, namespace).Create(w.Ctx, &unstructured.Unstructured{Object: content},
-		metav1.CreateOptions{}); err != nil {
-		w.Fatal(err)
-	}
+	_, err := w.In(kit.Deployments, namespace).Create(w.Ctx, &unstructured.Unstructured{Object: content},
+		metav1.CreateOptions{})
+	check.NoError(w, err)
 }
 
 // A forged manifest declares objects of another namespace. The operator may read them and the account of the
@@ -133,11 +123,9 @@ func TestAttack_ThePageIsNoConfusedDeputy(t *testing.T) {
 	hidden := w.configMap(other, "hidden")
 	w.deploy(other, "postgres://the-url-of-another")
 	person.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared") +
-		inNamespace(hidden.GetName(), other, "guess") +
-		fmt.Sprintf(deployment, other, "guess") +
-		fmt.Sprintf(
-			"---\napiVersion: v1\nkind: Secret\nmetadata: {name: guess, namespace: %s}\nstringData: {password: letmein}\n", other,
-		)})
+		inNamespace(hidden.GetName(), other, "guess") + fmt.Sprintf(deployment, other, "guess") + fmt.Sprintf(
+		"---\napiVersion: v1\nkind: Secret\nmetadata: {name: guess, namespace: %s}\nstringData: {password: letmein}\n", other,
+	)})
 	w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.Mode = v1alpha1.ModeDetect })
 	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonForbidden, "ConfigMap "+other+"/hidden is not protected")
 	viewer, token := w.token("viewer")

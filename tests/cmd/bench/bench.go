@@ -231,8 +231,7 @@ func (b *bench) grow(ctx context.Context, w *world, name string, releases, total
 	}
 	for manager, side := range map[string][]object{"helm": w.locked[made:], "floor": w.floor[floor:]} {
 		marked := b.observer.mark(side...)
-		err := each(ctx, setupWidth, side, func(ctx context.Context,
-			o object) error {
+		err := each(ctx, setupWidth, side, func(ctx context.Context, o object) error {
 			return b.setup.create(ctx, o, manager)
 		})
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/process"
 )
 
@@ -26,19 +27,13 @@ func sampleResult(name string) *result {
 func TestTheResultIsDocumented(t *testing.T) {
 	dir := t.TempDir()
 	page := filepath.Join(dir, pageFile)
-	if err := os.WriteFile(page, []byte("before\n"+tableBegin+"\nold\n"+tableEnd+"\nafter\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, os.WriteFile(page, []byte("before\n"+tableBegin+"\nold\n"+tableEnd+"\nafter\n"), 0o600))
 	// A run of another section leaves the first one's figures there.
 	for _, name := range []string{"scale", "single"} {
-		if err := sampleResult(name).document(dir); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, sampleResult(name).document(dir))
 	}
 	content, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	text := string(content)
 	if !strings.HasPrefix(text, "before\n"+tableBegin) || !strings.HasSuffix(text, tableEnd+"\nafter\n") ||
 		strings.Contains(text, "old") {
@@ -50,9 +45,7 @@ func TestTheResultIsDocumented(t *testing.T) {
 	}
 	for _, name := range []string{latencyFile, scalingFile} {
 		file, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, err)
 		wellFormed(t, name, string(file))
 		if strings.Contains(string(file), "NaN") || strings.Contains(string(file), "Inf") {
 			t.Errorf("%s has values that are none", name)

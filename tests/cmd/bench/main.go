@@ -123,8 +123,7 @@ func (o *options) complete() error {
 		return errors.New("there must be at least one object for each release")
 	}
 	if slices.Min([]int{o.burst, o.rounds, o.deletions, o.storms, o.tamperers, o.driftRate, o.churnRate, o.history,
-		o.revisions, o.payload,
-		o.failovers, o.kills, o.perRelease}) < 1 || o.upgrades < 2 {
+		o.revisions, o.payload, o.failovers, o.kills, o.perRelease}) < 1 || o.upgrades < 2 {
 		return errors.New("sizes must be positive, and upgrades at least two")
 	}
 	return nil

@@ -105,8 +105,7 @@ func (l line) draw(b *strings.Builder, x, y axis) {
 }
 
 func text(b *strings.Builder, x, y float64, s, attributes string) {
-	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" %s>%s</text>`+
-		"\n", x, y, attributes, html.EscapeString(s))
+	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" %s>%s</text>`+"\n", x, y, attributes, html.EscapeString(s))
 }
 
 func rule(b *strings.Builder, x1, y1, x2, y2 float64) {

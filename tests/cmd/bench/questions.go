@@ -124,8 +124,7 @@ func (b *bench) newAsker(ctx context.Context) (*asker, error) {
 	}
 	a.record = records.Items[0].Name
 	all := source{
-		list: func(ctx context.Context, o metav1.ListOptions) (runtime.Object,
-			error) {
+		list: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			return a.secrets.List(ctx, o)
 		},
 		watch: a.secrets.Watch,

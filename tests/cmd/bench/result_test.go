@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/process"
 )
 
@@ -54,9 +55,7 @@ func TestRequestsAreCountedByWhoMadeThem(t *testing.T) {
 			counted[e.String()]++
 		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	want := "1.00 get /api, 1.00 list secrets, 1.00 patch configmaps (dry run), 1.00 patch deployments.apps; " +
 		"apart: 1.00 patch helmreleases.helm.cattle.io/status"
 	if got := counted.per(1); got != want {
@@ -77,12 +76,10 @@ func TestTargets(t *testing.T) {
 	}{
 		{"2.1 times the floor", func(s *section) { s.latency(singleDrift, milliseconds(10), milliseconds(21)) }, false},
 		{"more than 2.1 times the floor", func(s *section) {
-			s.latency(singleDrift, milliseconds(10),
-				milliseconds(22))
+			s.latency(singleDrift, milliseconds(10), milliseconds(22))
 		}, true},
 		{"2.5 times the floor again and again", func(s *section) {
-			s.latency(oneObject, milliseconds(10),
-				milliseconds(25))
+			s.latency(oneObject, milliseconds(10), milliseconds(25))
 		}, false},
 		{"more than 2.6 times the floor again and again",
 			func(s *section) { s.latency(oneRelease, milliseconds(10), milliseconds(27)) }, true},
@@ -90,22 +87,18 @@ func TestTargets(t *testing.T) {
 			false},
 		{"no floor to compare with", func(s *section) { s.latency(singleDrift, nil, milliseconds(7)) }, true},
 		{"0.7 of the throughput", func(s *section) {
-			s.storm("storm", stormLimit, [2][]float64{{100}, {70}},
-				[]float64{1})
+			s.storm("storm", stormLimit, [2][]float64{{100}, {70}}, []float64{1})
 		}, false},
 		{"less than that", func(s *section) { s.storm("storm", stormLimit, [2][]float64{{100}, {69}}, []float64{1}) },
 			true},
 		{"one object lost in one storm", func(s *section) {
-			s.storm("storm", stormLimit, [2][]float64{{100}, {90}},
-				[]float64{1, 0.999})
+			s.storm("storm", stormLimit, [2][]float64{{100}, {90}}, []float64{1, 0.999})
 		}, true},
 		{"two requests for a single drift", func(s *section) {
-			s.requests(singleDrift,
-				requests{"list secrets": 10, "patch configmaps": 10}, 10)
+			s.requests(singleDrift, requests{"list secrets": 10, "patch configmaps": 10}, 10)
 		}, false},
 		{"three requests for a single drift", func(s *section) {
-			s.requests(singleDrift,
-				requests{"list secrets": 20, "patch configmaps": 10}, 10)
+			s.requests(singleDrift, requests{"list secrets": 20, "patch configmaps": 10}, 10)
 		}, true},
 		{"two requests for each drift in a storm",
 			func(s *section) { s.requests("storm, mixed", requests{"list secrets": 10, "patch configmaps": 10}, 10) },
@@ -118,35 +111,29 @@ func TestTargets(t *testing.T) {
 		{"memory within the limit of its objects",
 			func(s *section) { s.memory("locked", process.Resident{Now: 68 << 20}, process.Resident{}, 1024) }, false},
 		{"memory over the limit of its objects", func(s *section) {
-			s.memory("locked", process.Resident{Now: 69 << 20},
-				process.Resident{}, 1024)
+			s.memory("locked", process.Resident{Now: 69 << 20}, process.Resident{}, 1024)
 		}, true},
 		{"little processor time at the full rate", func(s *section) { s.churn(500, 500, 0.05) }, false},
 		{"little processor time at a tenth of the rate", func(s *section) { s.churn(500, 50, 0.05) }, true},
 		{"a drift lost among status updates", func(s *section) { s.churnDrift(2000, 1500, 0.999) }, true},
 		{"less memory than before", func(s *section) {
-			s.growth("x", process.Resident{Now: 9 << 20},
-				process.Resident{Now: 5 << 20})
+			s.growth("x", process.Resident{Now: 9 << 20}, process.Resident{Now: 5 << 20})
 		}, false},
 		{"more memory than before", func(s *section) {
-			s.growth("x", process.Resident{Now: 5 << 20},
-				process.Resident{Now: 9 << 20})
+			s.growth("x", process.Resident{Now: 5 << 20}, process.Resident{Now: 9 << 20})
 		}, true},
 		{"Helm as fast as ever", func(s *section) { s.upgrades("Helm", milliseconds(100), milliseconds(105), 0, 0) },
 			false},
 		{"Helm slowed down", func(s *section) { s.upgrades("Helm", milliseconds(100), milliseconds(106), 0, 0) }, true},
 		{"a write during an upgrade", func(s *section) {
-			s.upgrades("Helm", milliseconds(100), milliseconds(100), 1,
-				1)
+			s.upgrades("Helm", milliseconds(100), milliseconds(100), 1, 1)
 		}, true},
 		{"a write after an upgrade", func(s *section) {
-			s.upgrades("Helm", milliseconds(100), milliseconds(100), 0,
-				1)
+			s.upgrades("Helm", milliseconds(100), milliseconds(100), 0, 1)
 		}, true},
 		{"a standby in time", func(s *section) { s.graceful(milliseconds(1000), milliseconds(5000)) }, false},
 		{"one standby too late", func(s *section) {
-			s.graceful([]time.Duration{0, 1001 * time.Millisecond},
-				milliseconds(5))
+			s.graceful([]time.Duration{0, 1001 * time.Millisecond}, milliseconds(5))
 		}, true},
 		{"in time after a kill", func(s *section) { s.killed(milliseconds(6000), 5*time.Second) }, false},
 		{"too late after a kill", func(s *section) { s.killed(milliseconds(6001), 5*time.Second) }, true},
@@ -183,9 +170,7 @@ func TestTheTableSaysWhatIsMissedAndWhatWasBefore(t *testing.T) {
 	r.Sections[0].locked("lock", 4*time.Second, 5000)
 	before.begin("x").latency(singleDrift, []time.Duration{time.Millisecond}, []time.Duration{2500 * time.Microsecond})
 	var b strings.Builder
-	if err := r.print(&b, before); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, r.print(&b, before))
 	text := strings.Join(strings.Fields(b.String()), " ")
 	for _, want := range []string{"single drift, median 1 1.50 ms 1.50x <= 2.1x met 2.50 2.50x", "<= 3.5 s MISSED"} {
 		if !strings.Contains(text, want) {

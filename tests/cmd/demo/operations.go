@@ -19,8 +19,7 @@ type expectation struct {
 func (d *demo) upgrade(ctx context.Context) error {
 	d.screen.act("Upgrade and roll back: Helm passes untouched")
 	err := d.helm(ctx, shop, 2, expectation{"deployment/shop-web", "{.spec.template.spec.containers[0].image}",
-		"registry.example/shop:2.0"},
-		"upgrade", "shop", "tests/cmd/demo/charts/shop", "--set",
+		"registry.example/shop:2.0"}, "upgrade", "shop", "tests/cmd/demo/charts/shop", "--set",
 		"greeting=Hello,image.tag=2.0,replicas=3,worker.maxReplicas=5")
 	if err != nil {
 		return err
@@ -41,8 +40,7 @@ func (d *demo) upgrade(ctx context.Context) error {
 		return err
 	}
 	err = d.helm(ctx, shop, 3, expectation{"deployment/shop-web", "{.spec.template.spec.containers[0].image}",
-		"registry.example/shop:1.0"},
-		"rollback", "shop", "1")
+		"registry.example/shop:1.0"}, "rollback", "shop", "1")
 	if err != nil {
 		return err
 	}

@@ -58,8 +58,7 @@ func (d *demo) lock(ctx context.Context) error {
 		return err
 	}
 	if _, err := d.shell.show(ctx, "person", "", "kubectl", "-n", operatorNamespace, "wait", "--for=condition=Ready",
-		"helmreleases", "--all",
-		"--timeout="+patience.String()); err != nil {
+		"helmreleases", "--all", "--timeout="+patience.String()); err != nil {
 		return err
 	}
 	if err := d.list(ctx); err != nil {

@@ -55,8 +55,7 @@ func (s *summary) show(to *screen) {
 	if len(lived) > 0 {
 		slices.Sort(lived)
 		fmt.Fprintf(to.out, "\nA change that was reverted while the operator ran lived %s at the median, %s at most "+
-			"(%d changes).\n",
-			milliseconds(lived[len(lived)/2]), milliseconds(lived[len(lived)-1]), len(lived))
+			"(%d changes).\n", milliseconds(lived[len(lived)/2]), milliseconds(lived[len(lived)-1]), len(lived))
 	}
 }
 

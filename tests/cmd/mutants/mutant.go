@@ -26,8 +26,7 @@ func (e edit) apply(source string) (string, error) {
 	}
 	found := find(source, e.old)
 	if len(found) != 1 {
-		return "", fmt.Errorf("%s: the text to replace occurs %d times instead of once:\n%s",
-			e.file, len(found), e.old)
+		return "", fmt.Errorf("%s: the text to replace occurs %d times instead of once:\n%s", e.file, len(found), e.old)
 	}
 	return source[:found[0][0]] + strings.TrimSpace(e.new) + source[found[0][1]:], nil
 }

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestLocatePrefersKubebuilderAssets(t *testing.T) {
@@ -15,9 +17,7 @@ func TestLocatePrefersKubebuilderAssets(t *testing.T) {
 	t.Setenv("KUBEBUILDER_ASSETS", assets)
 	for _, path := range []string{filepath.Join(assets, "etcd"), filepath.Join(cache, "etcd"),
 		filepath.Join(cache, "kubectl")} {
-		if err := os.WriteFile(path, nil, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, os.WriteFile(path, nil, 0o755))
 	}
 	bins, missing := locate(cache)
 	if bins.Etcd != filepath.Join(assets, "etcd") || bins.Kubectl != filepath.Join(cache, "kubectl") {
@@ -37,9 +37,7 @@ func TestLocatePrefersKubebuilderAssets(t *testing.T) {
 
 func TestModulesNameTheVersionsThatAreLinked(t *testing.T) {
 	source, err := sourceDir()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	for _, p := range programs() {
 		if p.versionVar == "" {
 			continue
@@ -66,21 +64,15 @@ func TestBinDirFollowsTheCacheVariable(t *testing.T) {
 func TestLockFileExcludesOthers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	unlock, err := lockFile(t.Context(), path, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := lockFile(ended, path, io.Discard); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want that a second lock waits", err)
 	}
-	if err := unlock(); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, unlock())
 	again, err := lockFile(t.Context(), path, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	if err := again(); err != nil {
 		t.Error(err)
 	}
@@ -90,9 +82,7 @@ func TestReservedPortsAreDistinctAndKept(t *testing.T) {
 	seen := map[int]bool{}
 	for range 50 {
 		p, err := reservePort()
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, err)
 		t.Cleanup(func() {
 			if err := p.release(); err != nil {
 				t.Error(err)
@@ -126,13 +116,10 @@ func TestResourceOf(t *testing.T) {
 
 func TestChartReplacesTheFormerOne(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := Chart(dir, "tiny", "0.1.0", map[string]string{"old.yaml": "a: b"}, ""); err != nil {
-		t.Fatal(err)
-	}
+	_, err := Chart(dir, "tiny", "0.1.0", map[string]string{"old.yaml": "a: b"}, "")
+	check.NoError(t, err)
 	path, err := Chart(dir, "tiny", "0.2.0", map[string]string{"new.yaml": "a: b"}, "color: blue\n")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	if isFile(filepath.Join(path, "templates", "old.yaml")) || !isFile(filepath.Join(path, "templates", "new.yaml")) {
 		t.Error("the templates are not those of the second call")
 	}

@@ -19,6 +19,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // childVariable makes this test binary start a cluster and wait to be killed, for TestKilledTestLeavesNothingRunning.
@@ -47,9 +49,7 @@ func testContext(t *testing.T) context.Context {
 func clientFor(t *testing.T, config *rest.Config) *kubernetes.Clientset {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	return client
 }
 
@@ -81,30 +81,21 @@ func TestHelmReleasesOnAControlPlane(t *testing.T) {
 		"configmap.yaml":  "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}}\ndata: {color: {{ .Values.color }}}\n",
 		"deployment.yaml": deploymentTemplate,
 	}, "color: blue\n")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	client := clientFor(t, c.RESTConfig())
 	for name, helm := range map[string]Helm{"three": c.Helm3(), "four": c.Helm4()} {
-		if _, err := helm.Run(ctx, "install", name, chart, "--namespace", "apps", "--create-namespace"); err != nil {
-			t.Fatal(err)
-		}
+		_, err := helm.Run(ctx, "install", name, chart, "--namespace", "apps", "--create-namespace")
+		check.NoError(t, err)
 		out, err := helm.Run(ctx, "list", "--namespace", "apps", "--filter", "^"+name+"$", "-o", "json")
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, err)
 		t.Log(strings.TrimSpace(out))
 		var releases []struct{ Name, Status string }
-		if err := json.Unmarshal([]byte(out), &releases); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, json.Unmarshal([]byte(out), &releases))
 		if len(releases) != 1 || releases[0].Name != name || releases[0].Status != "deployed" {
 			t.Errorf("helm list shows %v, want one deployed release %q", releases, name)
 		}
 		object, err := client.CoreV1().ConfigMaps("apps").Get(ctx, name, metav1.GetOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, err)
 		if len(object.ManagedFields) == 0 || object.ManagedFields[0].Manager != "helm" {
 			t.Errorf("managed fields %+v, want the manager helm", object.ManagedFields)
 		}
@@ -116,9 +107,7 @@ func TestHelmReleasesOnAControlPlane(t *testing.T) {
 	if _, err := c.Helm3().Run(ctx, "status", "absent"); err == nil || !strings.Contains(err.Error(), "not found") {
 		t.Errorf("error %v, want one that quotes Helm's own message", err)
 	}
-	if err := client.CoreV1().Namespaces().Delete(ctx, "apps", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, client.CoreV1().Namespaces().Delete(ctx, "apps", metav1.DeleteOptions{}))
 	eventually(t, "the namespace controller finishes the deletion", func() bool {
 		_, err := client.CoreV1().Namespaces().Get(ctx, "apps", metav1.GetOptions{})
 		return apierrors.IsNotFound(err)
@@ -139,9 +128,7 @@ func TestRestartPauseAndStop(t *testing.T) {
 	ctx := testContext(t)
 	started := time.Now()
 	c, err := Start(ctx, Options{Log: os.Stderr})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	t.Logf("started in %s", time.Since(started))
 	stopped := false
 	t.Cleanup(func() {
@@ -150,16 +137,12 @@ func TestRestartPauseAndStop(t *testing.T) {
 		}
 	})
 	client := clientFor(t, c.RESTConfig())
-	if _, err := client.CoreV1().ConfigMaps("default").Create(ctx, configMap("kept"),
-		metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err = client.CoreV1().ConfigMaps("default").Create(ctx, configMap("kept"), metav1.CreateOptions{})
+	check.NoError(t, err)
 
 	started = time.Now()
 	address := c.RESTConfig().Host
-	if err := c.RestartAPIServer(ctx); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, c.RestartAPIServer(ctx))
 	t.Logf("restarted in %s", time.Since(started))
 	if c.RESTConfig().Host != address {
 		t.Errorf("the API server moved from %s to %s", address, c.RESTConfig().Host)
@@ -168,30 +151,22 @@ func TestRestartPauseAndStop(t *testing.T) {
 		t.Error(err)
 	}
 
-	if err := c.Pause(); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, c.Pause())
 	short, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
 	defer cancel()
 	if _, err := client.CoreV1().ConfigMaps("default").Get(short, "kept", metav1.GetOptions{}); err == nil {
 		t.Error("a paused API server answered")
 	}
-	if err := c.Resume(); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, c.Resume())
 	if _, err := client.CoreV1().ConfigMaps("default").Get(ctx, "kept", metav1.GetOptions{}); err != nil {
 		t.Error(err)
 	}
 
-	if err := c.StopAPIServer(); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, c.StopAPIServer())
 	if err := c.Pause(); err == nil {
 		t.Error("a stopped API server was paused")
 	}
-	if err := c.StartAPIServer(ctx); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, c.StartAPIServer(ctx))
 	pids := []int{c.etcd.pid, c.apiServer.pid}
 	stopped = true
 	if err := c.Stop(); err != nil {
@@ -215,21 +190,14 @@ func TestIdentitiesAndAuditLog(t *testing.T) {
 	c := ForTest(t, Options{AuditLog: true})
 	admin := clientFor(t, c.RESTConfig())
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "reader"}}
-	if _, err := admin.CoreV1().ServiceAccounts("default").Create(ctx, account, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := admin.CoreV1().ServiceAccounts("default").Create(ctx, account, metav1.CreateOptions{})
+	check.NoError(t, err)
 	proxy, err := c.StartProxy()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	bearer, err := c.ServiceAccountConfig(ctx, "default", "reader")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	certified, err := c.UserConfig("jane", "readers")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	identities := map[string]*rest.Config{
 		"system:serviceaccount:default:reader": bearer, "jane": certified,
 		"by proxy: system:serviceaccount:default:reader": proxy.Via(bearer), "by proxy: jane": proxy.Via(certified),
@@ -249,9 +217,8 @@ func TestIdentitiesAndAuditLog(t *testing.T) {
 			{Kind: rbacv1.ServiceAccountKind, Namespace: "default", Name: "reader"},
 		},
 	}
-	if _, err := admin.RbacV1().ClusterRoleBindings().Create(ctx, binding, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err = admin.RbacV1().ClusterRoleBindings().Create(ctx, binding, metav1.CreateOptions{})
+	check.NoError(t, err)
 	for name, config := range identities {
 		client := clientFor(t, config)
 		eventually(t, name+" gets the rights", func() bool {
@@ -260,9 +227,7 @@ func TestIdentitiesAndAuditLog(t *testing.T) {
 		})
 	}
 	path, err := c.KubeconfigFor("reader", bearer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	if out, err := exec.CommandContext(ctx, c.Binaries().Kubectl, "--kubeconfig="+path, "--cache-dir="+
 		t.TempDir(), "auth", "whoami").CombinedOutput(); err != nil ||
 		!strings.Contains(string(out), "system:serviceaccount:default:reader") {
@@ -270,9 +235,7 @@ func TestIdentitiesAndAuditLog(t *testing.T) {
 	}
 
 	log, err := os.ReadFile(c.AuditLog())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	for _, want := range []string{`"username":"jane"`, `"username":"system:serviceaccount:default:reader"`,
 		`"level":"Metadata"`} {
 		if !strings.Contains(string(log), want) {

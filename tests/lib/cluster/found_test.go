@@ -9,27 +9,23 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // script puts a program into a directory that prints a text.
 func script(t *testing.T, dir, name, prints string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\necho '"+prints+"'\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\necho '"+prints+"'\n"), 0o755))
 }
 
 func TestProgramsInThePathAreUsedInTheirVersionOnly(t *testing.T) {
 	source, err := sourceDir()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	required := func(module, of string) string {
 		t.Helper()
 		version, err := requiredVersion(filepath.Join(source, module, "go.mod"), of)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, err)
 		return version
 	}
 	kube, etcd, helm4 := required("", "k8s.io/kubernetes"), required("", "go.etcd.io/etcd/server/v3"),

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestKilledTestLeavesNothingRunning(t *testing.T) {
@@ -18,33 +20,23 @@ func TestKilledTestLeavesNothingRunning(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("needs a signal for the death of the parent, which only Linux has")
 	}
-	if _, err := Build(t.Context(), os.Stderr); err != nil {
-		t.Fatal(err)
-	}
+	_, err := Build(t.Context(), os.Stderr)
+	check.NoError(t, err)
 	child := exec.CommandContext(testContext(t), os.Args[0])
 	child.Env = append(os.Environ(), childVariable+"="+filepath.Join(t.TempDir(), "cluster"))
 	child.Stderr = os.Stderr
 	out, err := child.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
+	check.NoError(t, child.Start())
 	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	var etcd, apiServer int
-	if _, err := fmt.Sscan(line, &etcd, &apiServer); err != nil {
-		t.Fatal(err)
-	}
+	_, err = fmt.Sscan(line, &etcd, &apiServer)
+	check.NoError(t, err)
 	if !running(etcd) || !running(apiServer) {
 		t.Fatal("the child's control plane does not run")
 	}
-	if err := child.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, child.Process.Kill())
 	if err := child.Wait(); err == nil {
 		t.Fatal("the child was not killed")
 	}
@@ -59,9 +51,7 @@ func TestDetachedClusterIsBroughtDown(t *testing.T) {
 	}
 	dir := filepath.Join(t.TempDir(), "cluster")
 	c, err := Start(testContext(t), Options{Dir: dir, Detach: true, Log: os.Stderr})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	t.Cleanup(func() {
 		if err := Down(dir); err != nil {
 			t.Error(err)
@@ -70,9 +60,7 @@ func TestDetachedClusterIsBroughtDown(t *testing.T) {
 	if up, err := Running(dir); err != nil || !up {
 		t.Errorf("running %t (error %v), want true", up, err)
 	}
-	if err := Down(dir); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, Down(dir))
 	if !c.etcd.waitEnded(t) || !c.apiServer.waitEnded(t) {
 		t.Error("a process still runs")
 	}
@@ -103,24 +91,16 @@ func (p *process) waitEnded(t *testing.T) bool {
 func TestDirectoriesOfKilledTestsAreSwept(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	used, release, err := temporaryDir(os.Stderr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	left := filepath.Join(os.TempDir(), temporaryPrefix+"left")
 	unknown := filepath.Join(os.TempDir(), temporaryPrefix+"unknown")
 	for _, dir := range []string{left, unknown} {
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, os.Mkdir(dir, 0o700))
 	}
 	// What a killed process leaves: the file, without a lock on it.
-	if err := os.WriteFile(filepath.Join(left, ownerFile), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, os.WriteFile(filepath.Join(left, ownerFile), nil, 0o600))
 	second, releaseSecond, err := temporaryDir(os.Stderr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	for dir, want := range map[string]bool{used: true, second: true, unknown: true, left: false} {
 		if _, err := os.Stat(dir); (err == nil) != want {
 			t.Errorf("%s exists: %t, want %t", filepath.Base(dir), err == nil, want)

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // Without awaitStopped a few threads still run in most of these pauses: the API server has requests to answer, and
@@ -34,19 +36,13 @@ func TestPauseReturnsWhenEveryThreadHasStopped(t *testing.T) {
 	defer work.Wait()
 	defer cancel()
 	for range 50 {
-		if err := c.Pause(); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, c.Pause())
 		states, err := threadStates(c.apiServer.pid)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, err)
 		if rest := bytes.Trim(states, "T"); len(states) == 0 || len(rest) > 0 {
 			t.Fatalf("threads of a paused API server are in the states %s", states)
 		}
-		if err := c.Resume(); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, c.Resume())
 	}
 }
 

@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestProxy(t *testing.T) {
@@ -29,9 +31,7 @@ func TestProxy(t *testing.T) {
 		"passes the end of a watch when the server dies": func(ctx context.Context, t *testing.T, p *Proxy, via,
 			_ *kubernetes.Clientset) {
 			events := startWatch(ctx, t, via)
-			if err := c.RestartAPIServer(ctx); err != nil {
-				t.Fatal(err)
-			}
+			check.NoError(t, c.RestartAPIServer(ctx))
 			if event, open := <-events; open {
 				t.Errorf("the watch goes on: %v", event)
 			}
@@ -43,9 +43,7 @@ func TestProxy(t *testing.T) {
 	for name, run := range cases {
 		t.Run(name, func(t *testing.T) {
 			p, err := c.StartProxy()
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.NoError(t, err)
 			run(testContext(t), t, p, clientFor(t, p.RESTConfig()), direct)
 			if err := p.Close(); err != nil {
 				t.Error(err)
@@ -59,9 +57,8 @@ func TestProxy(t *testing.T) {
 
 func recordsRequests(ctx context.Context, t *testing.T, p *Proxy, via, _ *kubernetes.Clientset) {
 	maps := via.CoreV1().ConfigMaps("default")
-	if _, err := maps.Create(ctx, configMap("recorded"), metav1.CreateOptions{FieldManager: "tester"}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := maps.Create(ctx, configMap("recorded"), metav1.CreateOptions{FieldManager: "tester"})
+	check.NoError(t, err)
 	if _, err := maps.Get(ctx, "absent", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("error %v, want not found", err)
 	}
@@ -139,9 +136,7 @@ func held(t *testing.T, hold *Hold, via, direct *kubernetes.Clientset, exists bo
 		_, err := via.CoreV1().ConfigMaps("default").Create(ctx, configMap(name), metav1.CreateOptions{})
 		result <- err
 	}()
-	if err := hold.Wait(ctx, 1); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, hold.Wait(ctx, 1))
 	_, err := direct.CoreV1().ConfigMaps("default").Get(ctx, name, metav1.GetOptions{})
 	if exists && err != nil || !exists && !apierrors.IsNotFound(err) {
 		t.Errorf("error %v while held, want the object to exist: %t", err, exists)
@@ -166,14 +161,10 @@ func held(t *testing.T, hold *Hold, via, direct *kubernetes.Clientset, exists bo
 func startWatch(ctx context.Context, t *testing.T, client *kubernetes.Clientset) <-chan watch.Event {
 	t.Helper()
 	list, err := client.CoreV1().ConfigMaps("default").List(ctx, metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	w, err := client.CoreV1().ConfigMaps("default").Watch(ctx,
 		metav1.ListOptions{ResourceVersion: list.ResourceVersion})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	t.Cleanup(w.Stop)
 	return w.ResultChan()
 }
@@ -181,10 +172,8 @@ func startWatch(ctx context.Context, t *testing.T, client *kubernetes.Clientset)
 func holdsAndCutsWatches(ctx context.Context, t *testing.T, p *Proxy, via, direct *kubernetes.Clientset) {
 	create := func(name string) {
 		t.Helper()
-		if _, err := direct.CoreV1().ConfigMaps("default").Create(ctx, configMap(name),
-			metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := direct.CoreV1().ConfigMaps("default").Create(ctx, configMap(name), metav1.CreateOptions{})
+		check.NoError(t, err)
 	}
 	expect := func(events <-chan watch.Event, names ...string) {
 		t.Helper()

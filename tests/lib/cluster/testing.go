@@ -11,6 +11,8 @@ import (
 
 	"github.com/sirupsen/logrus"
 	"k8s.io/klog/v2"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // startTimeout is how long a control plane may take to start when its binaries are there, on a busy machine.
@@ -25,9 +27,7 @@ func ForTest(t testing.TB, options Options) *Cluster {
 		t.Skip("needs a control plane")
 	}
 	c, err := startFor(t.Context(), options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	t.Cleanup(func() {
 		if err := c.Stop(); err != nil {
 			t.Error(err)

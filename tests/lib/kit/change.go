@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // Tamperer is the field manager of changes that tests make.
@@ -36,18 +38,14 @@ func (e *Env) PatchIn(gvr schema.GroupVersionResource, namespace, name, patch st
 	e.Helper()
 	u, err := e.In(gvr, namespace).Patch(e.Ctx, name, types.MergePatchType, []byte(patch),
 		metav1.PatchOptions{FieldManager: Tamperer})
-	if err != nil {
-		e.Fatal(err)
-	}
+	check.NoError(e, err)
 	return u
 }
 
 // Delete deletes an object in Apps.
 func (e *Env) Delete(gvr schema.GroupVersionResource, name string) {
 	e.Helper()
-	if err := e.In(gvr, e.Apps).Delete(e.Ctx, name, metav1.DeleteOptions{}); err != nil {
-		e.Fatal(err)
-	}
+	check.NoError(e, e.In(gvr, e.Apps).Delete(e.Ctx, name, metav1.DeleteOptions{}))
 }
 
 // Field returns the value at a dot-separated path of an object, nil when there is none.
@@ -111,9 +109,7 @@ func (e *Env) PatchHelmRelease(name, patch string) {
 // DeleteHelmRelease deletes a HelmRelease and waits until it is gone.
 func (e *Env) DeleteHelmRelease(name string) {
 	e.Helper()
-	if err := e.In(HelmReleases, e.Operator).Delete(e.Ctx, name, metav1.DeleteOptions{}); err != nil {
-		e.Fatal(err)
-	}
+	check.NoError(e, e.In(HelmReleases, e.Operator).Delete(e.Ctx, name, metav1.DeleteOptions{}))
 	e.Eventually("HelmRelease "+name+" is gone", func() error {
 		u, err := e.In(HelmReleases, e.Operator).Get(e.Ctx, name, metav1.GetOptions{})
 		if err == nil {

@@ -19,6 +19,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/crd"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 )
 
@@ -61,9 +62,7 @@ func New(t testing.TB, c *cluster.Cluster) *Env {
 	if e.Kube, err = kubernetes.NewForConfig(config); err != nil {
 		t.Fatal(err)
 	}
-	if err := crd.Create(e.Ctx, config); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, crd.Create(e.Ctx, config))
 	suffix := rand.String(5)
 	e.Operator, e.Apps = e.Namespace("locker-"+suffix), e.Namespace("apps-"+suffix)
 	return e
@@ -74,9 +73,7 @@ func (e *Env) Namespace(name string) string {
 	e.Helper()
 	_, err := e.Kube.CoreV1().Namespaces().Create(e.Ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}},
 		metav1.CreateOptions{})
-	if err != nil {
-		e.Fatal(err)
-	}
+	check.NoError(e, err)
 	return name
 }
 
@@ -84,9 +81,7 @@ func (e *Env) Namespace(name string) string {
 func (e *Env) Helm(h cluster.Helm, args ...string) string {
 	e.Helper()
 	out, err := h.Run(e.Ctx, append(args, "--namespace", e.Apps)...)
-	if err != nil {
-		e.Fatal(err)
-	}
+	check.NoError(e, err)
 	return out
 }
 
@@ -103,9 +98,7 @@ func Helms(c *cluster.Cluster) map[string]cluster.Helm {
 func (e *Env) Chart(name, template string) string {
 	e.Helper()
 	path, err := cluster.Chart(e.TempDir(), name, "0.1.0", map[string]string{"all.yaml": template}, "")
-	if err != nil {
-		e.Fatal(err)
-	}
+	check.NoError(e, err)
 	return path
 }
 
@@ -121,15 +114,11 @@ func (e *Env) CreateHelmRelease(name string, change ...func(*v1alpha1.HelmReleas
 		f(hr)
 	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(hr)
-	if err != nil {
-		e.Fatal(err)
-	}
+	check.NoError(e, err)
 	unstructured.RemoveNestedField(content, "status")
 	obj := &unstructured.Unstructured{Object: content}
-	if _, err := e.Dynamic.Resource(HelmReleases).Namespace(e.Operator).Create(e.Ctx, obj,
-		metav1.CreateOptions{}); err != nil {
-		e.Fatal(err)
-	}
+	_, err = e.Dynamic.Resource(HelmReleases).Namespace(e.Operator).Create(e.Ctx, obj, metav1.CreateOptions{})
+	check.NoError(e, err)
 }
 
 // Lock creates a HelmRelease for the release of that name in Apps and waits until it is Ready.
@@ -143,13 +132,9 @@ func (e *Env) Lock(name string) *v1alpha1.HelmRelease {
 func (e *Env) HelmRelease(name string) *v1alpha1.HelmRelease {
 	e.Helper()
 	u, err := e.Dynamic.Resource(HelmReleases).Namespace(e.Operator).Get(e.Ctx, name, metav1.GetOptions{})
-	if err != nil {
-		e.Fatal(err)
-	}
+	check.NoError(e, err)
 	hr := &v1alpha1.HelmRelease{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, hr); err != nil {
-		e.Fatal(err)
-	}
+	check.NoError(e, runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, hr))
 	return hr
 }
 

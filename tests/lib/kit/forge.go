@@ -13,6 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // ForgedRecord is a release record that no Helm wrote: what a test needs that Helm cannot be made to write. Zero fields
@@ -85,8 +87,7 @@ func (e *Env) Forge(r ForgedRecord) *corev1.Secret {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: e.Apps, Name: fmt.Sprintf("sh.helm.release.v1.%s.v%d", r.Name, r.Revision),
 			Labels: map[string]string{"owner": "helm", "name": r.Name, "version": strconv.Itoa(r.Revision),
-				"status":    r.Status,
-				"createdAt": strconv.FormatInt(time.Now().Unix(), 10)},
+				"status": r.Status, "createdAt": strconv.FormatInt(time.Now().Unix(), 10)},
 		},
 		Type: "helm.sh/release.v1",
 	}
@@ -111,8 +112,6 @@ func (e *Env) Forge(r ForgedRecord) *corev1.Secret {
 	if apierrors.IsAlreadyExists(err) {
 		stored, err = secrets.Update(e.Ctx, secret, metav1.UpdateOptions{FieldManager: "helm"})
 	}
-	if err != nil {
-		e.Fatal(err)
-	}
+	check.NoError(e, err)
 	return stored
 }

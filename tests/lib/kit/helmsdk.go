@@ -9,9 +9,11 @@ import (
 	"io"
 	"os"
 	"os/exec"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
-// HelmSDK is Helm 3 as a library, in the program of tests/lib/kit/helmsdk. It works on the release app of one namespace.
+// HelmSDK is Helm 3 as a library, in the program of lib/kit/helmsdk. It works on the release app of one namespace.
 type HelmSDK struct {
 	// requests and answers are the standard input and output of the program.
 	requests io.Writer
@@ -29,16 +31,10 @@ func (e *Env) HelmSDK(namespace, storage string) *HelmSDK {
 		"-kubeconfig", e.Cluster.Kubeconfig(), "-namespace", namespace, "-storage", storage, "-cache", e.TempDir())
 	program.Env, program.Stderr = append(os.Environ(), "CGO_ENABLED=0"), os.Stderr
 	requests, err := program.StdinPipe()
-	if err != nil {
-		e.Fatal(err)
-	}
+	check.NoError(e, err)
 	answers, err := program.StdoutPipe()
-	if err != nil {
-		e.Fatal(err)
-	}
-	if err := program.Start(); err != nil {
-		e.Fatal(err)
-	}
+	check.NoError(e, err)
+	check.NoError(e, program.Start())
 	e.Cleanup(func() {
 		if err := errors.Join(requests.Close(), program.Wait()); err != nil {
 			e.Errorf("the program in tests/lib/kit/helmsdk: %v", err)

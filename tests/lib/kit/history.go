@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // ObjectKey names an object of Apps in a History.
@@ -38,17 +40,13 @@ func (e *Env) Record(resources ...schema.GroupVersionResource) *History {
 			options.FieldSelector = "type!=helm.sh/release.v1"
 		}
 		list, err := client.List(e.Ctx, options)
-		if err != nil {
-			e.Fatal(err)
-		}
+		check.NoError(e, err)
 		for i := range list.Items {
 			h.add(gvr, watch.Added, &list.Items[i])
 		}
 		options.ResourceVersion = list.GetResourceVersion()
 		w, err := client.Watch(e.Ctx, options)
-		if err != nil {
-			e.Fatal(err)
-		}
+		check.NoError(e, err)
 		stopped := make(chan struct{})
 		done.Go(func() { h.follow(gvr, w, stopped) })
 		e.Cleanup(func() {

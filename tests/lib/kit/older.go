@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/discovery"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // Applier applies and marks objects as any user of wrangler does.
@@ -31,9 +32,7 @@ func NewApplier(e *Env, program string) *Applier {
 	config := e.Cluster.RESTConfig()
 	config.UserAgent = program + "/v0.0.4 (linux/amd64)"
 	client, err := discovery.NewDiscoveryClientForConfig(config)
-	if err != nil {
-		e.Fatal(err)
-	}
+	check.NoError(e, err)
 	return &Applier{e: e, apply: apply.New(client, apply.NewClientFactory(config))}
 }
 

@@ -18,6 +18,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 )
 
@@ -39,9 +40,7 @@ func StartOperator(
 	t.Helper()
 	buffer := &logBuffer{}
 	log, err := operator.NewLogger(buffer, "trace", "text")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	o := operator.ControllerOptions{ClientConfig: clientConfig{config}, Namespace: namespace,
 		ControllerName: namespace, Log: log}
 	for _, option := range options {
@@ -111,16 +110,10 @@ func Metrics(t testing.TB, o *Operator) string {
 		t.Fatal("the log does not say where metrics are served")
 	}
 	answer, err := http.Get("http://" + found[1] + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	text, err := io.ReadAll(answer.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := answer.Body.Close(); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
+	check.NoError(t, answer.Body.Close())
 	return string(text)
 }
 

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/rancher/helm-locker/pkg/proof"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 )
 
@@ -26,9 +27,7 @@ func (e *Env) Versions(namespace string, resources ...schema.GroupVersionResourc
 	for _, gvr := range resources {
 		list, err := e.In(gvr, namespace).List(e.Ctx,
 			metav1.ListOptions{LabelSelector: "app.kubernetes.io/managed-by=Helm"})
-		if err != nil {
-			e.Fatal(err)
-		}
+		check.NoError(e, err)
 		for _, u := range list.Items {
 			versions[gvr.Resource+"/"+u.GetName()] = string(u.GetUID()) + " " + u.GetResourceVersion()
 		}
@@ -119,9 +118,7 @@ func (e *Env) Quiet(p *cluster.Proxy, duration time.Duration) {
 func (e *Env) Proxy() *cluster.Proxy {
 	e.Helper()
 	p, err := e.Cluster.StartProxy()
-	if err != nil {
-		e.Fatal(err)
-	}
+	check.NoError(e, err)
 	e.Cleanup(func() {
 		if err := p.Close(); err != nil {
 			e.Error(err)

@@ -7,6 +7,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // RunOperator is StartOperator for an operator that is expected to end by itself: what operator.Run returns is sent
@@ -16,9 +17,7 @@ func RunOperator(
 ) <-chan error {
 	t.Helper()
 	log, err := operator.NewLogger(&logBuffer{}, "info", "text")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	o := operator.ControllerOptions{ClientConfig: clientConfig{config}, Namespace: namespace,
 		ControllerName: namespace, Log: log}
 	for _, option := range options {

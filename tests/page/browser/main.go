@@ -66,8 +66,7 @@ func run(ctx context.Context, chromium string, in io.Reader, out io.Writer) erro
 	}
 	defer func() { _ = os.RemoveAll(data) }()
 	allocator, cancel := chromedp.NewExecAllocator(ctx, chromedp.ExecPath(chromium), chromedp.UserDataDir(data),
-		chromedp.NoSandbox,
-		chromedp.Headless, chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck,
+		chromedp.NoSandbox, chromedp.Headless, chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck,
 		chromedp.WSURLReadTimeout(stepTimeout),
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true),
 		chromedp.Flag("disable-dev-shm-usage", true),
@@ -154,8 +153,7 @@ func (d *driver) do(c command) (json.RawMessage, error) {
 		}
 		return nil, chromedp.Run(ctx, log.Enable(), chromedp.EmulateViewport(c.Width, c.Height),
 			emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme",
-				Value: scheme}}),
-			chromedp.Navigate(c.Open))
+				Value: scheme}}), chromedp.Navigate(c.Open))
 	case c.Eval != "":
 		var value json.RawMessage
 		err := chromedp.Run(ctx, chromedp.Evaluate(c.Eval, &value,
