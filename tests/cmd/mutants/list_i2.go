@@ -28,93 +28,58 @@ var stayLocked = edit{"pkg/controller/releases.go", `	if err != nil || prob.reas
 func neverDelete() []mutant {
 	const reconcile = "pkg/controller/releases.go"
 	return []mutant{
-		{
-			promise: "I2", what: "after a creation that was not answered, whatever has its name is deleted",
-			edit: edit{"pkg/controller/confirm.go", `rm.stillLost(ctx, w, r, live)`, `rm.stillLost(ctx, w, r, nil)`},
-			pkg:  ha, run: "TestI2_CreationThatFailedTakesNobodysObjectBack",
-		},
-		{
-			promise: "I2", what: "when the record of a release is lost, its objects are deleted",
-			edit: edit{reconcile, `	if !d.Lock {
+		breaks("I2", "after a creation that was not answered, whatever has its name is deleted",
+			edit{"pkg/controller/confirm.go", `rm.stillLost(ctx, w, r, live)`, `rm.stillLost(ctx, w, r, nil)`}, ha,
+			"TestI2_CreationThatFailedTakesNobodysObjectBack"),
+		breaks("I2", "when the record of a release is lost, its objects are deleted", edit{reconcile, `	if !d.Lock {
 `, `	if l := rs.table.Get(key); !found && l != nil {
 		` + deleteLocked("true") + `
 	}
 	if !d.Lock {
-`},
-			pkg: integration, run: "TestI2_LostReleaseSecretDeletesNothing",
-		},
-		{
-			promise: "I2", what: "when the record of a release is lost, the release stays locked",
-			edit: edit{
-				"pkg/watch/releases.go", `	r.notify(r.remove(types.NamespacedName{Namespace: m.Namespace, Name: m.Name}))`, `	_ = m`,
-			},
-			pkg: integration, run: "TestI2_LostReleaseSecretDeletesNothing",
-		},
-		{
-			promise: "I2", what: "when a HelmRelease is deleted, the objects of its release are deleted",
-			edit: edit{reconcile, `func (rs *releases) untrack(key string) {
+`}, integration, "TestI2_LostReleaseSecretDeletesNothing"),
+		breaks("I2", "when the record of a release is lost, the release stays locked", edit{
+			"pkg/watch/releases.go", `	r.notify(r.remove(types.NamespacedName{Namespace: m.Namespace, Name: m.Name}))`, `	_ = m`,
+		}, integration, "TestI2_LostReleaseSecretDeletesNothing"),
+		breaks("I2", "when a HelmRelease is deleted, the objects of its release are deleted",
+			edit{reconcile, `func (rs *releases) untrack(key string) {
 `, `func (rs *releases) untrack(key string) {
 	if l := rs.table.Get(key); l != nil {
 		` + deleteLocked("true") + `
 	}
-`},
-			pkg: integration, run: "TestI2_DeletedHelmReleaseChangesNothing",
-		},
-		{
-			promise: "I2", what: "when a HelmRelease is deleted, its release stays locked",
-			edit: edit{reconcile, `	rs.unlock(key, problem{})
-	e := rs.entries.forget(key)`, `	e := rs.entries.forget(key)`},
-			pkg: integration, run: "TestI2_DeletedHelmReleaseChangesNothing",
-		},
-		{
-			promise: "I2", what: "when a record cannot be decoded, the objects are deleted",
-			edit: edit{reconcile, `	if err != nil || prob.reason != "" {
+`}, integration, "TestI2_DeletedHelmReleaseChangesNothing"),
+		breaks("I2", "when a HelmRelease is deleted, its release stays locked",
+			edit{reconcile, `	rs.unlock(key, problem{})
+	e := rs.entries.forget(key)`, `	e := rs.entries.forget(key)`}, integration,
+			"TestI2_DeletedHelmReleaseChangesNothing"),
+		breaks("I2", "when a record cannot be decoded, the objects are deleted",
+			edit{reconcile, `	if err != nil || prob.reason != "" {
 		rs.unlock(key, prob)`, `	if err != nil || prob.reason != "" {
 		if l := rs.table.Get(key); l != nil {
 			` + deleteLocked("true") + `
 		}
-		rs.unlock(key, prob)`},
-			pkg: integration, run: "TestI2_DecodeErrorDeletesNothing",
-		},
-		{
-			promise: "I2", what: "when Helm uninstalls a release, objects with resource-policy keep are deleted",
-			edit: edit{reconcile, `	if rs.table.Drop(key) {`, `	if l := rs.table.Get(key); l != nil {
+		rs.unlock(key, prob)`}, integration, "TestI2_DecodeErrorDeletesNothing"),
+		breaks("I2", "when Helm uninstalls a release, objects with resource-policy keep are deleted",
+			edit{reconcile, `	if rs.table.Drop(key) {`, `	if l := rs.table.Get(key); l != nil {
 		` + deleteLocked("o.Keep") + `
 	}
-	if rs.table.Drop(key) {`},
-			pkg: integration, run: "TestI2_KeptObjectsSurviveUninstall/helm_3",
-		},
-		{
-			promise: "I2", what: "when a record cannot be decoded, its release stays locked",
-			edit: stayLocked, pkg: integration, run: "TestI2_DecodeErrorDeletesNothing",
-		},
-		{
-			promise: "I2", what: "resource-policy keep is not read",
-			edit: edit{"pkg/manifest/parse.go", `	keep := from.keep || isKeep(annotations)`,
-				`	keep := from.keep`},
-			pkg: manifest, run: "TestKeepIsReadAsHelmReadsIt",
-		},
-		{
-			promise: "I2", what: "a leftover that is to be kept is deleted",
-			edit: edit{"pkg/controller/pruning.go", `	case r.keep || manifest.Kept(live.GetAnnotations()):`,
-				`	case r.keep && l.Closed():`},
-			pkg: integration, run: "TestI2_LeftoversOfEarlierRevisionsArePruned",
-		},
-		{
-			promise: "I2", what: "a leftover that another release has taken over is deleted",
-			edit: edit{"pkg/controller/pruning.go", ` || judge.ClaimedBy(live) != l.As {`, ` {`},
-			pkg:  integration, run: "TestI2_LeftoversOfEarlierRevisionsArePruned",
-		},
-		{
-			promise: "I2", what: "leftovers that hold data are deleted",
-			edit: edit{"pkg/controller/pruning.go", `	case judge.HoldsData(o.ID.GroupKind()):`,
-				`	case judge.HoldsData(o.ID.GroupKind()) && l.Closed():`},
-			pkg: integration, run: "TestI2_LeftoversOfEarlierRevisionsArePruned",
-		},
-		{
-			promise: "I2", what: "leftovers are deleted in mode Detect",
-			edit: edit{"pkg/controller/pruning.go", `	if l.Detect {`, `	if l.Closed() {`},
-			pkg:  integration, run: "TestI2_DetectReportsLeftoversAndDeletesNothing",
-		},
+	if rs.table.Drop(key) {`}, integration, "TestI2_KeptObjectsSurviveUninstall/helm_3"),
+		breaks("I2", "when a record cannot be decoded, its release stays locked", stayLocked, integration,
+			"TestI2_DecodeErrorDeletesNothing"),
+		breaks("I2", "resource-policy keep is not read",
+			edit{"pkg/manifest/parse.go", `	keep := from.keep || isKeep(annotations)`,
+				`	keep := from.keep`}, manifest, "TestKeepIsReadAsHelmReadsIt"),
+		breaks("I2", "a leftover that is to be kept is deleted",
+			edit{"pkg/controller/pruning.go", `	case r.keep || manifest.Kept(live.GetAnnotations()):`,
+				`	case r.keep && l.Closed():`}, integration, "TestI2_LeftoversOfEarlierRevisionsArePruned"),
+		breaks("I2", "a leftover that another release has taken over is deleted",
+			edit{"pkg/controller/pruning.go", ` || judge.ClaimedBy(live) != l.As {`, ` {`}, integration,
+			"TestI2_LeftoversOfEarlierRevisionsArePruned"),
+		breaks("I2", "leftovers that hold data are deleted",
+			edit{"pkg/controller/pruning.go", `	case judge.HoldsData(o.ID.GroupKind()):`,
+				`	case judge.HoldsData(o.ID.GroupKind()) && l.Closed():`}, integration,
+			"TestI2_LeftoversOfEarlierRevisionsArePruned"),
+		breaks("I2", "leftovers are deleted in mode Detect",
+			edit{"pkg/controller/pruning.go", `	if l.Detect {`, `	if l.Closed() {`}, integration,
+			"TestI2_DetectReportsLeftoversAndDeletesNothing"),
 	}
 }

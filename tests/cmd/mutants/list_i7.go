@@ -5,84 +5,51 @@ func secretsStaySecret() []mutant {
 	const errorsFile, judge = "pkg/controller/errors.go", "pkg/controller/judge.go"
 	const test = "TestI7_SecretsStaySecret"
 	return []mutant{
-		{
-			promise: "I7", what: "what a webhook or a policy says about a Secret is passed on",
-			edit: edit{errorsFile, `	if id.Group != "" || id.Kind != "Secret" || !errors.As(err, &status) {`,
-				`	if id.Kind != "" || !errors.As(err, &status) {`},
-			pkg: integration, run: test,
-		},
-		{
-			promise: "I7", what: "a refusal is described by its message",
-			edit: edit{errorsFile, `	text := fmt.Sprintf("the API server refused it: %s", s.Reason)`,
-				`	text := fmt.Sprintf("the API server refused it: %s", s.Message)`},
-			pkg: integration, run: test,
-		},
-		{
-			promise: "I7", what: "a refused dry run is logged with its message",
-			edit: edit{judge, `Debugf("dry run: %s", errorAbout(v.ID, err))`, `Debugf("dry run: %s", err)`},
-			pkg:  integration, run: test,
-		},
-		{
-			promise: "I7", what: "drifted content is logged at trace level",
-			edit: edit{judge, `	v.found = judge.Judge(v.in)
+		breaks("I7", "what a webhook or a policy says about a Secret is passed on",
+			edit{errorsFile, `	if id.Group != "" || id.Kind != "Secret" || !errors.As(err, &status) {`,
+				`	if id.Kind != "" || !errors.As(err, &status) {`}, integration, test),
+		breaks("I7", "a refusal is described by its message",
+			edit{errorsFile, `	text := fmt.Sprintf("the API server refused it: %s", s.Reason)`,
+				`	text := fmt.Sprintf("the API server refused it: %s", s.Message)`}, integration, test),
+		breaks("I7", "a refused dry run is logged with its message",
+			edit{judge, `Debugf("dry run: %s", errorAbout(v.ID, err))`, `Debugf("dry run: %s", err)`}, integration,
+			test),
+		breaks("I7", "drifted content is logged at trace level", edit{judge, `	v.found = judge.Judge(v.in)
 `, `	v.found = judge.Judge(v.in)
 	if w.Live != nil {
 		rm.Log.WithField("live", w.Live.Object["data"]).Debug("judged")
 	}
-`},
-			pkg: integration, run: test,
-		},
-		{
-			promise: "I7", what: "wrangler gets the contents of objects, which it logs",
-			edit: edit{"pkg/enforce/objectset.go", `		ApplyObjects(ref)`,
-				`		ApplyObjects(&unstructured.Unstructured{Object: r.Desired})`},
-			pkg: integration, run: test,
-		},
-		{
-			promise: "I7", what: "status and events say what a field is now",
-			edit: edit{"pkg/controller/words.go", `		fmt.Fprintf(&b, "%s changed", drift.Describe(v.found.Changes, 3))`,
+`}, integration, test),
+		breaks("I7", "wrangler gets the contents of objects, which it logs",
+			edit{"pkg/enforce/objectset.go", `		ApplyObjects(ref)`,
+				`		ApplyObjects(&unstructured.Unstructured{Object: r.Desired})`}, integration, test),
+		breaks("I7", "status and events say what a field is now",
+			edit{"pkg/controller/words.go", `		fmt.Fprintf(&b, "%s changed", drift.Describe(v.found.Changes, 3))`,
 				`		fmt.Fprintf(&b, "%s changed: %v", drift.Describe(v.found.Changes, 3), v.Live.Object["data"])`},
-			pkg: integration, run: test,
-		},
-		{
-			promise: "I7", what: "a refusal by validation is described with the values at fault",
-			edit: edit{errorsFile, `	if faultyFields(s) != "" || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {`,
-				`	if apierrors.IsForbidden(err) {`},
-			pkg: controller, run: "TestAnErrorIsDescribedWithoutTheValuesInIt",
-		},
-		{
-			promise: "I7", what: "the error of a payload that is not JSON quotes it",
-			edit: edit{"pkg/release/decode.go", `		return fmt.Errorf("%w: it is not JSON at byte %d; %s", ErrFormat, syntaxErr.Offset, advice)`,
+			integration, test),
+		breaks("I7", "a refusal by validation is described with the values at fault",
+			edit{errorsFile, `	if faultyFields(s) != "" || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {`,
+				`	if apierrors.IsForbidden(err) {`}, controller, "TestAnErrorIsDescribedWithoutTheValuesInIt"),
+		breaks("I7", "the error of a payload that is not JSON quotes it",
+			edit{"pkg/release/decode.go", `		return fmt.Errorf("%w: it is not JSON at byte %d; %s", ErrFormat, syntaxErr.Offset, advice)`,
 				`		return fmt.Errorf("%w: it is not JSON at byte %d: %w; %s", ErrFormat, syntaxErr.Offset, err, advice)`},
-			pkg: releases, run: "TestDecodeExplainsBadPayloadsAndLeaksNothing",
-		},
-		{
-			promise: "I7", what: "the page gets the values of Secrets",
-			edit: edit{"pkg/page/compare.go", `Masker: report.NewMasker(key)`, `Masker: report.Masker{Show: true}`},
-			pkg:  statusPage, run: "TestI7_ThePageGetsNoValueOfASecret",
-		},
-		{
-			promise: "I7", what: "a comparison shows a Secret's value where another object repeats it",
-			edit: edit{"pkg/report/mask.go", `	if m.Show || object == nil {`,
-				`	if m.Show || object["kind"] != "Secret" {`},
-			pkg: "./pkg/inspect", run: "TestNoValueOfEitherSideGetsOut",
-		},
-		{
-			promise: "I7", what: "a comparison masks declared values of Secrets, and live ones only in their own fields",
-			edit: edit{"pkg/inspect/mask.go", `	s.keep(live.Object)`, `	s.keep(nil)`},
-			pkg:  "./pkg/inspect", run: "TestNoValueOfEitherSideGetsOut",
-		},
-		{
-			promise: "I7", what: "a comparison masks live values of Secrets, and declared ones only in their own fields",
-			edit: edit{"pkg/inspect/mask.go", `			s.keep(o.Content)`, `			s.keep(nil)`},
-			pkg:  "./pkg/inspect", run: "TestNoValueOfEitherSideGetsOut",
-		},
-		{
-			promise: "I7", what: "a manifest is shown with the values that its objects quote",
-			edit: edit{"pkg/report/manifest.go", `err := v.addDocument(doc.text); errors`,
-				`err := v.addDocument(doc.separator); errors`},
-			pkg: "./pkg/report", run: "TestAManifestThatQuotesItsValuesIsMasked",
-		},
+			releases, "TestDecodeExplainsBadPayloadsAndLeaksNothing"),
+		breaks("I7", "the page gets the values of Secrets",
+			edit{"pkg/page/compare.go", `Masker: report.NewMasker(key)`, `Masker: report.Masker{Show: true}`},
+			statusPage, "TestI7_ThePageGetsNoValueOfASecret"),
+		breaks("I7", "a comparison shows a Secret's value where another object repeats it",
+			edit{"pkg/report/mask.go", `	if m.Show || object == nil {`,
+				`	if m.Show || object["kind"] != "Secret" {`}, "./pkg/inspect", "TestNoValueOfEitherSideGetsOut"),
+		breaks("I7", "a comparison masks declared values of Secrets, and live ones only in their own fields",
+			edit{"pkg/inspect/mask.go", `	s.keep(live.Object)`, `	s.keep(nil)`}, "./pkg/inspect",
+			"TestNoValueOfEitherSideGetsOut"),
+		breaks("I7", "a comparison masks live values of Secrets, and declared ones only in their own fields",
+			edit{"pkg/inspect/mask.go", `			s.keep(o.Content)`, `			s.keep(nil)`}, "./pkg/inspect",
+			"TestNoValueOfEitherSideGetsOut"),
+		breaks("I7", "a manifest is shown with the values that its objects quote",
+			edit{"pkg/report/manifest.go", `err := v.addDocument(doc.text); errors`,
+				`err := v.addDocument(doc.separator); errors`}, "./pkg/report",
+			"TestAManifestThatQuotesItsValuesIsMasked"),
 	}
 }
 
@@ -99,39 +66,24 @@ func noExemption() []mutant {
 `}
 	}
 	return []mutant{
-		{
-			promise: "I8", what: "the annotation that exempts an object counts on live objects",
-			edit: exempt(`in.Live.GetAnnotations()["helmreleases.cattle.io/lock"] == "disabled"`),
-			pkg:  integration, run: test,
-		},
-		{
-			promise: "I8", what: "resource-policy keep on a live object exempts it",
-			edit: exempt(`in.Live.GetAnnotations()["helm.sh/resource-policy"] == "keep"`), pkg: integration, run: test,
-		},
-		{
-			promise: "I8", what: "an object that says it is another release's is left alone",
-			edit: edit{owners, `	case !found:
+		breaks("I8", "the annotation that exempts an object counts on live objects",
+			exempt(`in.Live.GetAnnotations()["helmreleases.cattle.io/lock"] == "disabled"`), integration, test),
+		breaks("I8", "resource-policy keep on a live object exempts it",
+			exempt(`in.Live.GetAnnotations()["helm.sh/resource-policy"] == "keep"`), integration, test),
+		breaks("I8", "an object that says it is another release's is left alone", edit{owners, `	case !found:
 		return rm.unclaimed(l, results)
 `, `	case !found:
 		return nil
-`}, pkg: integration, run: test,
-		},
-		{
-			promise: "I8", what: "a live annotation opts an object out",
-			edit: edit{judge, `	if in.Live.GetDeletionTimestamp() != nil {`, `	if in.Live.GetAnnotations()["helmreleases.cattle.io/lock"] != "" {
+`}, integration, test),
+		breaks("I8", "a live annotation opts an object out",
+			edit{judge, `	if in.Live.GetDeletionTimestamp() != nil {`, `	if in.Live.GetAnnotations()["helmreleases.cattle.io/lock"] != "" {
 		return Result{State: InSync}
 	}
-	if in.Live.GetDeletionTimestamp() != nil {`}, pkg: integration, run: "TestI8_OptOutCountsInTheManifestOnly",
-		},
-		{
-			promise: "I8", what: "an object that says it is the release's that does not declare it is left alone",
-			edit: edit{owners, `		if declared.has(v.ID) {`,
-				`		if declared.has(v.ID) || len(declared.objects) > 0 {`}, pkg: integration, run: test,
-		},
-		{
-			promise: "I8", what: "an object without Helm's label is taken for somebody else's",
-			edit: exempt(`in.Live.GetLabels()[manifest.ManagedByLabel] != manifest.ManagedByHelm`), pkg: integration,
-			run: test,
-		},
+	if in.Live.GetDeletionTimestamp() != nil {`}, integration, "TestI8_OptOutCountsInTheManifestOnly"),
+		breaks("I8", "an object that says it is the release's that does not declare it is left alone",
+			edit{owners, `		if declared.has(v.ID) {`,
+				`		if declared.has(v.ID) || len(declared.objects) > 0 {`}, integration, test),
+		breaks("I8", "an object without Helm's label is taken for somebody else's",
+			exempt(`in.Live.GetLabels()[manifest.ManagedByLabel] != manifest.ManagedByHelm`), integration, test),
 	}
 }

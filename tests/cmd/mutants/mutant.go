@@ -43,6 +43,23 @@ type mutant struct {
 	crashes bool
 }
 
+// breaks returns the mutant of one edit.
+func breaks(promise, what string, e edit, pkg, run string) mutant {
+	return mutant{promise: promise, what: what, edit: e, pkg: pkg, run: run}
+}
+
+// and returns the mutant with more edits.
+func (m mutant) and(more ...edit) mutant {
+	m.also = append(m.also, more...)
+	return m
+}
+
+// thatCrashes returns the mutant as one whose change is a panic.
+func (m mutant) thatCrashes() mutant {
+	m.crashes = true
+	return m
+}
+
 // String is the name of the mutant: no two have the same.
 func (m mutant) String() string { return m.promise + " " + m.what }
 
