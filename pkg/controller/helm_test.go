@@ -1,0 +1,173 @@
+package controller_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	helmrelease "helm.sh/helm/v3/pkg/release"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/fakeapi"
+)
+
+// during calls what once, right before the first write of the given method to a ConfigMap is carried out.
+func (f *fixture) during(method string, what func()) {
+	var once sync.Once
+	f.Refuse(func(r fakeapi.Request) *apierrors.StatusError {
+		if r.Method == method && !r.DryRun && strings.Contains(r.Path, "/configmaps") {
+			once.Do(what)
+		}
+		return nil
+	})
+}
+
+func TestHelmBeginsDuringARevertAndFails(t *testing.T) {
+	f := newFixture(t)
+	f.start()
+	f.deployed("web")
+	f.awaitCondition("web", v1alpha1.ConditionReady, v1alpha1.ReasonLocked)
+	// Helm reads "2", which is what it wants, and so writes nothing; the revert takes that away.
+	f.during(http.MethodPatch, func() {
+		f.Release("web", 2, helmrelease.StatusPendingUpgrade, configMap("web", `"2"`))
+	})
+	f.edit("web", "2")
+	f.awaitData("web", "1")
+	f.Release("web", 2, helmrelease.StatusFailed, configMap("web", `"2"`))
+	f.awaitData("web", "2")
+	f.awaitCondition("web", v1alpha1.ConditionReady, v1alpha1.ReasonNotDeployed)
+}
+
+func TestHelmBeginsDuringACreation(t *testing.T) {
+	for name, removed := range map[string]bool{"and declares the object": false, "and removes the object": true} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.start()
+			f.deployed("web")
+			f.awaitCondition("web", v1alpha1.ConditionReady, v1alpha1.ReasonLocked)
+			f.Deploy("web", configMap("other", `"1"`))
+			manifest := configMap("web", `"1"`)
+			if removed {
+				manifest = configMap("other", `"1"`)
+			}
+			f.during(http.MethodPost, func() {
+				f.Release("web", 2, helmrelease.StatusPendingUpgrade, manifest)
+			})
+			f.Delete(configMaps + "web")
+			f.awaitCondition("web", v1alpha1.ConditionReady, v1alpha1.ReasonTransitioning)
+			f.Release("web", 2, helmrelease.StatusDeployed, manifest)
+			f.awaitCondition("web", v1alpha1.ConditionReady, v1alpha1.ReasonLocked)
+			want := "1"
+			if removed {
+				want = "-"
+			}
+			f.awaitData("web", want)
+		})
+	}
+}
+
+func TestARemovedObjectThatIsBackIsPruned(t *testing.T) {
+	f := newFixture(t)
+	f.Deploy("web", configMap("old", `"1"`))
+	f.Deploy("web", configMap("web", `"1"`))
+	f.Release("web", 1, helmrelease.StatusSuperseded, configMap("web", `"1"`)+"---\n"+configMap("old", `"1"`))
+	f.Release("web", 2, helmrelease.StatusDeployed, configMap("web", `"1"`))
+	f.start()
+	f.lock("web")
+	f.awaitData("old", "-")
+	f.awaitCondition("web", v1alpha1.ConditionReady, v1alpha1.ReasonLocked)
+}
+
+func TestAnImmutableFieldIsReplaced(t *testing.T) {
+	const path = "/apis/apps/v1/namespaces/apps/deployments/web"
+	manifest := func(app string) string {
+		return "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {replicas: 1, selector: {matchLabels: {app: " +
+			app + "}}}\n"
+	}
+	f := newFixture(t)
+	f.Refuse(func(r fakeapi.Request) *apierrors.StatusError {
+		if r.Method == http.MethodPatch && strings.HasSuffix(r.Path, "/deployments/web") {
+			return apierrors.NewInvalid(schema.GroupKind{Group: "apps", Kind: "Deployment"}, "web", nil)
+		}
+		return nil
+	})
+	f.start()
+	f.Deploy("web", manifest("web"))
+	f.Release("web", 1, helmrelease.StatusDeployed, manifest("web"))
+	f.lock("web")
+	f.awaitCondition("web", v1alpha1.ConditionReady, v1alpha1.ReasonLocked)
+	before := f.Get(path).GetUID()
+	f.Deploy("web", manifest("other"))
+	f.awaitCondition("web", v1alpha1.ConditionReady, v1alpha1.ReasonRevertFailed)
+	f.lock("web", func(hr *v1alpha1.HelmRelease) { hr.Spec.ReplaceImmutable = true })
+	f.Await("replaced", path, func(o *unstructured.Unstructured) bool {
+		if o == nil || o.GetUID() == before {
+			return false
+		}
+		app, _, err := unstructured.NestedString(o.Object, "spec", "selector", "matchLabels", "app")
+		return err == nil && app == "web"
+	})
+}
+
+func TestAKindThatArrivesIsLocked(t *testing.T) {
+	const widget = "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: web}\nspec: {size: 1}\n"
+	f := newFixture(t)
+	f.start()
+	f.Deploy("web", configMap("web", `"1"`))
+	f.Release("web", 1, helmrelease.StatusDeployed, configMap("web", `"1"`)+"---\n"+widget)
+	f.lock("web")
+	f.awaitCondition("web", v1alpha1.ConditionReady, v1alpha1.ReasonWaitingForKind)
+	f.Serve(fakeapi.NewKind("example.com", "v1", "widgets", "Widget", true))
+	f.Put(f.Object(`{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition,
+  metadata: {name: widgets.example.com}, spec: {group: example.com, names: {kind: Widget, plural: widgets}, versions: [{
+  name: v1, served: true, schema: {openAPIV3Schema: {type: object}}}]}}`))
+	const path = "/apis/example.com/v1/namespaces/apps/widgets/web"
+	f.Await("created", path, func(o *unstructured.Unstructured) bool { return o != nil })
+	f.awaitCondition("web", v1alpha1.ConditionReady, v1alpha1.ReasonLocked)
+}
+
+func TestAStorm(t *testing.T) {
+	const releases, each = 12, 25
+	f := newFixture(t)
+	f.start()
+	name := func(r, n int) string { return fmt.Sprintf("r%d-%d", r, n) }
+	for r := range releases {
+		manifest := ""
+		for n := range each {
+			f.Deploy(fmt.Sprint("r", r), configMap(name(r, n), `"1"`))
+			manifest += "---\n" + configMap(name(r, n), `"1"`)
+		}
+		f.Release(fmt.Sprint("r", r), 1, helmrelease.StatusDeployed, manifest)
+		f.lock(fmt.Sprint("r", r))
+	}
+	for r := range releases {
+		f.awaitCondition(fmt.Sprint("r", r), v1alpha1.ConditionReady, v1alpha1.ReasonLocked)
+	}
+	for r := range releases {
+		for n := range each {
+			f.edit(name(r, n), "2")
+		}
+	}
+	for r := range releases {
+		for n := range each {
+			f.awaitData(name(r, n), "1")
+		}
+	}
+}
+
+func TestAFightIsTold(t *testing.T) {
+	f := newFixture(t)
+	f.start()
+	f.deployed("web")
+	f.awaitCondition("web", v1alpha1.ConditionReady, v1alpha1.ReasonLocked)
+	for range 12 {
+		f.edit("web", "2")
+		f.awaitData("web", "1")
+	}
+	f.awaitCondition("web", v1alpha1.ConditionContended, v1alpha1.ReasonFightDetected)
+}
