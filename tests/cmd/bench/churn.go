@@ -16,7 +16,7 @@ func (b *bench) churn(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	progress("status updates: %d per second for %s", b.churnRate, b.churnTime)
+	progress("status updates: %d per second for %s", churnRate, b.churnTime)
 	var deployments []object
 	for _, o := range w.locked {
 		if o.deployment {
@@ -29,7 +29,7 @@ func (b *bench) churn(ctx context.Context) error {
 		return err
 	}
 	begun := time.Now()
-	updates, err := b.updateStatus(ctx, deployments, b.churnRate)
+	updates, err := b.updateStatus(ctx, deployments, churnRate)
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func (b *bench) churn(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.section.churn(b.churnRate, float64(updates)/took.Seconds(), float64(spent-before)/float64(took))
+	b.section.churn(churnRate, float64(updates)/took.Seconds(), float64(spent-before)/float64(took))
 	return errors.Join(<-profiled, b.driftAmongUpdates(ctx, deployments))
 }
 
@@ -47,7 +47,7 @@ const timesChurn = 4
 
 // driftAmongUpdates has objects drift whose status is updated all the time, as fast as the API server can.
 func (b *bench) driftAmongUpdates(ctx context.Context, deployments []object) error {
-	rate := timesChurn * b.churnRate
+	rate := timesChurn * churnRate
 	progress("%d drifts among status updates: %d per second for %s", len(deployments), rate, b.churnTime)
 	group, updating := errgroup.WithContext(ctx)
 	begun, updates, took := time.Now(), 0, time.Duration(0)

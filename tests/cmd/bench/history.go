@@ -27,7 +27,7 @@ func (b *bench) history(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	progress("adding a history of %d revisions of %d KB to %d releases", b.revisions, b.payload, len(w.releases))
+	progress("adding a history of %d revisions of %d KB to %d releases", revisions, payload, len(w.releases))
 	if err := b.operator.Stop(); err != nil {
 		return err
 	}
@@ -37,10 +37,10 @@ func (b *bench) history(ctx context.Context) error {
 		perRelease[rel] = append(perRelease[rel], o)
 	}
 	err = each(ctx, 4, w.releases, func(ctx context.Context, rel types.NamespacedName) error {
-		for number := 1; number <= b.revisions && ctx.Err() == nil; number++ {
+		for number := 1; number <= revisions && ctx.Err() == nil; number++ {
 			err := b.setup.record(revision{
-				release: rel, number: number, superseded: number < b.revisions, replace: number == 1,
-				ballast: ballast(b.payload * 1000), objects: perRelease[rel],
+				release: rel, number: number, superseded: number < revisions, replace: number == 1,
+				ballast: ballast(payload * 1000), objects: perRelease[rel],
 			})
 			if err != nil {
 				return err
@@ -57,7 +57,7 @@ func (b *bench) history(ctx context.Context) error {
 	}
 	b.section.plain(fmt.Sprintf("memory, %d releases of one small revision", len(w.releases)), "MiB",
 		float64(before.Now)/bytesPerMiB)
-	b.section.growth(fmt.Sprintf("a history of %d revisions of %d KB in each of %d releases", b.revisions, b.payload,
+	b.section.growth(fmt.Sprintf("a history of %d revisions of %d KB in each of %d releases", revisions, payload,
 		len(w.releases)), before, after)
 	b.section.plain("memory at most, with that history", "MiB", float64(after.Most)/bytesPerMiB)
 	return nil

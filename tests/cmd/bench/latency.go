@@ -75,8 +75,8 @@ func (b *bench) turns(ctx context.Context, w *world, t turns) error {
 	times := [2][]time.Duration{}
 	sides := w.sides()
 	var mark int64
-	for round := range b.warmUp + t.rounds {
-		if round == b.warmUp {
+	for round := range warmUp + t.rounds {
+		if round == warmUp {
 			var err error
 			if mark, err = b.audit.mark(); err != nil {
 				return err
@@ -91,7 +91,7 @@ func (b *bench) turns(ctx context.Context, w *world, t turns) error {
 			if err != nil {
 				return fmt.Errorf("round %d: %w", round, err)
 			}
-			if round >= b.warmUp {
+			if round >= warmUp {
 				times[which] = append(times[which], took)
 			}
 		}

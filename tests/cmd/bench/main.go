@@ -19,63 +19,68 @@ var errMissed = errors.New("targets were missed")
 
 // options are the sizes of a run and what becomes of its result.
 type options struct {
-	only                        string
-	rounds, deletions, warmUp   int
-	objects, releases           int
-	storms, tamperers           int
-	burst                       int
-	driftRate                   int
-	driftTime                   time.Duration
-	upgrades                    int
-	unrelated                   int
-	churnRate                   int
-	churnTime                   time.Duration
-	history, revisions, payload int
-	failovers, kills            int
-	lease                       time.Duration
-	scale                       string
-	perRelease                  int
-	rest                        time.Duration
-	quick, targets              bool
-	json, docs, before          string
-	operator, profiles, log     string
-	chosen                      []string
-	sizes                       []int // of scale
+	only                         string
+	rounds, deletions            int
+	objects, releases            int
+	storms, burst                int
+	upgrades, unrelated, history int
+	failovers, kills, perRelease int
+	driftTime, churnTime         time.Duration
+	lease, rest                  time.Duration
+	scale                        string
+	quick, targets               bool
+	json, docs, before           string
+	operator, profiles, log      string
+	chosen                       []string
+	sizes                        []int // of scale
+}
+
+// What has the same size in every run.
+const (
+	warmUp    = 10  // rounds before those that count
+	tamperers = 8   // requests at once that tamper in a storm
+	driftRate = 200 // drifts per second on one release, sustained
+	churnRate = 500 // status updates per second on locked Deployments
+	revisions = 10  // of a release with a history
+	payload   = 300 // KB of each of these
+)
+
+// number is a size that a flag sets, and what it is in a full run and in a quick one.
+type number struct {
+	name        string
+	value       *int
+	full, quick int
+	usage       string
+}
+
+func (o *options) numbers() []number {
+	return []number{
+		{"rounds", &o.rounds, 300, 40, "single drifts, and as many on one object (at most 590: more of them in a " +
+			"minute count as a fight)"},
+		{"deletions", &o.deletions, 60, 15, "single deletions"},
+		{"objects", &o.objects, 5000, 200, "objects that are locked, and tampered with in a storm"},
+		{"releases", &o.releases, 200, 8, "releases that these objects are in"},
+		{"storms", &o.storms, 2, 1, "storms of either side"},
+		{"burst", &o.burst, 500, 100, "objects of one release that drift at once"},
+		{"upgrades", &o.upgrades, 30, 6, "upgrades by Helm of a release of 40 objects, half of them by Helm 3 and " +
+			"half by Helm 4"},
+		{"unrelated", &o.unrelated, 10000, 1000, "Secrets and ConfigMaps that belong to no release"},
+		{"history", &o.history, 200, 10, "releases that get a history"},
+		{"failovers", &o.failovers, 5, 2, "leaders that are told to stop"},
+		{"kills", &o.kills, 2, 1, "leaders that are killed"},
+		{"per-release", &o.perRelease, 50, 10, "objects in each of the releases of -scale"},
+	}
 }
 
 func parse(args []string) (options, error) {
-	o := options{}
+	o := options{driftTime: 12 * time.Second, churnTime: 10 * time.Second, lease: 5 * time.Second,
+		rest: 5 * time.Second}
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.StringVar(&o.only, "only", "", "sections to run, separated by commas: "+strings.Join(sectionNames(), ", "))
-	f.IntVar(
-		&o.rounds, "rounds", 300, "single drifts, and as many on one object (at most 590: more of them in a minute "+
-			"count as a fight)",
-	)
-	f.IntVar(&o.deletions, "deletions", 60, "single deletions")
-	f.IntVar(&o.warmUp, "warm-up", 10, "rounds before those that count")
-	f.IntVar(&o.objects, "objects", 5000, "objects that are locked, and tampered with in a storm")
-	f.IntVar(&o.releases, "releases", 200, "releases that these objects are in")
-	f.IntVar(&o.storms, "storms", 2, "storms of either side")
-	f.IntVar(&o.tamperers, "tamperers", 8, "requests at once that tamper in a storm")
-	f.IntVar(&o.burst, "burst", 500, "objects of one release that drift at once")
-	f.IntVar(&o.driftRate, "drift-rate", 200, "drifts per second on that release, sustained")
-	f.DurationVar(&o.driftTime, "drift-time", 12*time.Second, "how long these go on")
-	f.IntVar(
-		&o.upgrades, "upgrades", 30, "upgrades by Helm of a release of 40 objects, half of them by Helm 3 and half "+
-			"by Helm 4",
-	)
-	f.IntVar(&o.unrelated, "unrelated", 10000, "Secrets and ConfigMaps that belong to no release")
-	f.IntVar(&o.churnRate, "churn-rate", 500, "status updates per second on locked Deployments")
-	f.DurationVar(&o.churnTime, "churn-time", 10*time.Second, "how long the status updates go on")
-	f.IntVar(&o.history, "history", 200, "releases that get a history")
-	f.IntVar(&o.revisions, "revisions", 10, "revisions in that history")
-	f.IntVar(&o.payload, "payload", 300, "size of each of these revisions in KB")
-	f.IntVar(&o.failovers, "failovers", 5, "leaders that are told to stop")
-	f.IntVar(&o.kills, "kills", 2, "leaders that are killed")
-	f.DurationVar(&o.lease, "lease", 5*time.Second, "lease duration of the leaders that are killed")
+	for _, n := range o.numbers() {
+		f.IntVar(n.value, n.name, n.full, n.usage)
+	}
 	f.StringVar(&o.scale, "scale", "10,100,1000", "numbers of releases between which cost is compared, ascending")
-	f.IntVar(&o.perRelease, "per-release", 50, "objects in each of these releases")
-	f.DurationVar(&o.rest, "rest", 5*time.Second, "how long the operator rests before its memory is read")
 	f.BoolVar(&o.quick, "quick", false, "small numbers where no flag says otherwise")
 	f.BoolVar(&o.targets, "targets", true, "exit with 1 when a target is missed")
 	f.StringVar(&o.json, "json", "", "file to write the result to, as JSON")
@@ -83,10 +88,8 @@ func parse(args []string) (options, error) {
 		strings.Join([]string{resultFile, pageFile, latencyFile, scalingFile}, ", "))
 	f.StringVar(&o.before, "before", "", "earlier result (JSON) to print beside this one")
 	f.StringVar(&o.operator, "operator", "", "operator to measure instead of one built from this tree")
-	f.StringVar(
-		&o.profiles, "profiles", "", "directory for the operator's profiles (needs localhost:6060; costs a little "+
-			"speed)",
-	)
+	f.StringVar(&o.profiles, "profiles", "", "directory for the operator's profiles (needs localhost:6060; costs a "+
+		"little speed)")
 	f.StringVar(&o.log, "operator-log", "", "file for the operator's log")
 	if err := f.Parse(args); err != nil {
 		return o, err
@@ -97,8 +100,7 @@ func parse(args []string) (options, error) {
 	if o.quick {
 		o.shorten(f)
 	}
-	err := o.complete()
-	return o, err
+	return o, o.complete()
 }
 
 // complete works out what the flags mean, and whether it makes sense.
@@ -119,11 +121,10 @@ func (o *options) complete() error {
 		}
 		o.sizes = append(o.sizes, n)
 	}
-	if o.releases < 1 || o.objects < o.releases {
+	if o.objects < o.releases {
 		return errors.New("there must be at least one object for each release")
 	}
-	if slices.Min([]int{o.burst, o.rounds, o.deletions, o.storms, o.tamperers, o.driftRate, o.churnRate, o.history,
-		o.revisions, o.payload, o.failovers, o.kills, o.perRelease}) < 1 || o.upgrades < 2 {
+	if slices.ContainsFunc(o.numbers(), func(n number) bool { return *n.value < 1 }) || o.upgrades < 2 {
 		return errors.New("sizes must be positive, and upgrades at least two")
 	}
 	return nil
@@ -133,35 +134,15 @@ func (o *options) complete() error {
 func (o *options) shorten(f *flag.FlagSet) {
 	given := map[string]bool{}
 	f.Visit(func(fl *flag.Flag) { given[fl.Name] = true })
-	for name, small := range map[string]struct {
-		n  *int
-		to int
-	}{
-		"rounds": {&o.rounds, 40}, "deletions": {&o.deletions, 15}, "objects": {&o.objects, 200},
-		"releases": {&o.releases, 8},
-		"storms":   {&o.storms, 1}, "burst": {&o.burst, 100}, "unrelated": {&o.unrelated, 1000},
-		"upgrades": {&o.upgrades, 6},
-		"history":  {&o.history, 10}, "failovers": {&o.failovers, 2}, "kills": {&o.kills, 1},
-		"per-release": {&o.perRelease, 10},
-	} {
-		if !given[name] {
-			*small.n = small.to
-		}
-	}
-	for name, small := range map[string]struct {
-		d  *time.Duration
-		to time.Duration
-	}{
-		"churn-time": {&o.churnTime, 4 * time.Second}, "drift-time": {&o.driftTime, 4 * time.Second},
-		"lease": {&o.lease, 2 * time.Second}, "rest": {&o.rest, 2 * time.Second},
-	} {
-		if !given[name] {
-			*small.d = small.to
+	for _, n := range o.numbers() {
+		if !given[n.name] {
+			*n.value = n.quick
 		}
 	}
 	if !given["scale"] {
 		o.scale = "5,20,80"
 	}
+	o.driftTime, o.churnTime, o.lease, o.rest = 4*time.Second, 4*time.Second, 2*time.Second, 2*time.Second
 }
 
 func main() {

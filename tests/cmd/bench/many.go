@@ -27,11 +27,18 @@ func (b *bench) locking(ctx context.Context) error {
 		return err
 	}
 	b.section.memory("nothing locked", b.empty, process.Resident{}, 0)
-	if err := b.lockAll(ctx, w); err != nil {
-		return err
+	for _, k := range []lockKind{
+		{"HelmReleases created", "lock", "locked", "locked",
+			func() (time.Duration, error) { return b.lock(ctx, w) }},
+		{"operator started", "start", "locked at start", "started",
+			func() (time.Duration, error) { return b.startAll(ctx, w) }},
+	} {
+		if err := b.measureLock(ctx, w, k); err != nil {
+			return err
+		}
+		b.locked = true
 	}
-	b.locked = true
-	return b.restart(ctx, w)
+	return nil
 }
 
 // manyWorld returns the world that the sections of one stage share.
@@ -60,36 +67,26 @@ func (b *bench) manyLocked(ctx context.Context) (*world, error) {
 	return w, nil
 }
 
-// lockAll measures the creation of all HelmReleases.
-func (b *bench) lockAll(ctx context.Context, w *world) error {
-	progress("locking")
-	took, err := b.writesOf(func() (time.Duration, error) { return b.lock(ctx, w) }, "lock", len(w.releases))
+// measureLock measures a lock of all releases of a world: its time, its requests, and the memory that it leaves.
+func (b *bench) measureLock(ctx context.Context, w *world, k lockKind) error {
+	progress("%s", k.what)
+	took, err := b.writesOf(k.lock, k.requests, len(w.releases))
 	if err != nil {
 		return err
 	}
-	b.section.locked("lock: HelmReleases created to all Ready", took, len(w.locked))
+	b.section.locked("lock: "+k.what+" to all Ready", took, len(w.locked))
 	resting, err := b.restingMemory(ctx)
 	if err != nil {
 		return err
 	}
-	b.section.memory("locked", resting, b.empty, len(w.locked))
-	return b.operator.Profile(ctx, "heap?gc=1", filepath.Join(b.profiles, "locked.heap"))
+	b.section.memory(k.memory, resting, b.empty, len(w.locked))
+	return b.operator.Profile(ctx, "heap?gc=1", filepath.Join(b.profiles, k.profile+".heap"))
 }
 
-// restart measures the start of an operator with all HelmReleases in place.
-func (b *bench) restart(ctx context.Context, w *world) error {
-	progress("restarting the operator")
-	took, err := b.writesOf(func() (time.Duration, error) { return b.startAll(ctx, w) }, "start", len(w.releases))
-	if err != nil {
-		return err
-	}
-	b.section.locked("lock: operator started to all Ready", took, len(w.locked))
-	resting, err := b.restingMemory(ctx)
-	if err != nil {
-		return err
-	}
-	b.section.memory("locked at start", resting, b.empty, len(w.locked))
-	return b.operator.Profile(ctx, "heap?gc=1", filepath.Join(b.profiles, "started.heap"))
+// lockKind is a way to come to locked releases, and the names of what is measured.
+type lockKind struct {
+	what, requests, memory, profile string
+	lock                            func() (time.Duration, error)
 }
 
 // startAll restarts the operator, with all HelmReleases of a world in place, and returns how long it took from its

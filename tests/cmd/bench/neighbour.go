@@ -107,7 +107,7 @@ func (a attack) goOn(ctx context.Context) error {
 // drifts has objects of a world drift, one after the other, and returns how long each took.
 func (b *bench) drifts(ctx context.Context, w *world, rounds int) ([]time.Duration, error) {
 	var times []time.Duration
-	for round := range b.warmUp + rounds {
+	for round := range warmUp + rounds {
 		if err := idleFor(ctx, alone); err != nil {
 			return nil, err
 		}
@@ -117,7 +117,7 @@ func (b *bench) drifts(ctx context.Context, w *world, rounds int) ([]time.Durati
 		if err != nil {
 			return nil, err
 		}
-		if round >= b.warmUp {
+		if round >= warmUp {
 			times = append(times, took)
 		}
 	}

@@ -117,7 +117,7 @@ func (b *bench) stormTurns(ctx context.Context, name string, w *world, kind stor
 func (b *bench) storm(ctx context.Context, objects []object) (rate, share float64, err error) {
 	marked := b.observer.mark(objects...)
 	begun := time.Now()
-	err = each(ctx, b.tamperers, objects, func(ctx context.Context, o object) error {
+	err = each(ctx, tamperers, objects, func(ctx context.Context, o object) error {
 		return b.tamper.tamper(ctx, o, b.nextForeign())
 	})
 	if err != nil {

@@ -33,13 +33,13 @@ func (b *bench) sustained(ctx context.Context, w *world) error {
 		if err := idleFor(ctx, pause); err != nil {
 			return err
 		}
-		progress("%d drifts per second for %s, put right by %s", b.driftRate, b.driftTime, s.agent)
+		progress("%d drifts per second for %s, put right by %s", driftRate, b.driftTime, s.agent)
 		var err error
 		if runs[which], err = b.stream(ctx, s.objects); err != nil {
 			return err
 		}
 	}
-	b.section.sustained(b.driftRate, runs)
+	b.section.sustained(driftRate, runs)
 	return nil
 }
 
@@ -51,8 +51,8 @@ func (b *bench) stream(ctx context.Context, objects []object) (steady, error) {
 	var s steady
 	group, tampering := errgroup.WithContext(ctx)
 	group.SetLimit(64) // requests at once, should the API server be slow
-	batch := max(1, b.driftRate/50)
-	ticker := time.NewTicker(time.Second * time.Duration(batch) / time.Duration(b.driftRate))
+	batch := max(1, driftRate/50)
+	ticker := time.NewTicker(time.Second * time.Duration(batch) / time.Duration(driftRate))
 	defer ticker.Stop()
 	begun := time.Now()
 	for time.Since(begun) < b.driftTime && tampering.Err() == nil {
