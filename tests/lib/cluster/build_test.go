@@ -35,32 +35,6 @@ func TestLocatePrefersKubebuilderAssets(t *testing.T) {
 	}
 }
 
-func TestModulesNameTheVersionsThatAreLinked(t *testing.T) {
-	source, err := sourceDir()
-	check.NoError(t, err)
-	for _, p := range programs() {
-		if p.versionVar == "" {
-			continue
-		}
-		version, err := requiredVersion(filepath.Join(source, p.module, "go.mod"), p.versionOf)
-		if err != nil || !strings.HasPrefix(version, "v") {
-			t.Errorf("version of %s: %q, error %v", p.name, version, err)
-		}
-	}
-	if _, err := requiredVersion(filepath.Join(source, "go.mod"), "example.com/absent"); err == nil {
-		t.Error("no error for a module that is not required")
-	}
-}
-
-func TestBinDirFollowsTheCacheVariable(t *testing.T) {
-	root := t.TempDir()
-	t.Setenv("HELM_LOCKER_CACHE", root)
-	dir, err := BinDir()
-	if err != nil || filepath.Dir(dir) != root {
-		t.Errorf("directory %s, error %v, want one in %s", dir, err, root)
-	}
-}
-
 func TestLockFileExcludesOthers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	unlock, err := lockFile(t.Context(), path, io.Discard)
@@ -111,20 +85,5 @@ func TestResourceOf(t *testing.T) {
 		if got := resourceOf(path); got != want {
 			t.Errorf("resource of %s: %q, want %q", path, got, want)
 		}
-	}
-}
-
-func TestChartReplacesTheFormerOne(t *testing.T) {
-	dir := t.TempDir()
-	_, err := Chart(dir, "tiny", "0.1.0", map[string]string{"old.yaml": "a: b"}, "")
-	check.NoError(t, err)
-	path, err := Chart(dir, "tiny", "0.2.0", map[string]string{"new.yaml": "a: b"}, "color: blue\n")
-	check.NoError(t, err)
-	if isFile(filepath.Join(path, "templates", "old.yaml")) || !isFile(filepath.Join(path, "templates", "new.yaml")) {
-		t.Error("the templates are not those of the second call")
-	}
-	metadata, err := os.ReadFile(filepath.Join(path, "Chart.yaml"))
-	if err != nil || !strings.Contains(string(metadata), "version: 0.2.0") {
-		t.Errorf("Chart.yaml: %s (error %v)", metadata, err)
 	}
 }

@@ -2,13 +2,10 @@ package cluster
 
 import (
 	"bytes"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
@@ -56,23 +53,4 @@ func TestProgramsInThePathAreUsedInTheirVersionOnly(t *testing.T) {
 	if want := "using " + bins.Etcd + ", which is " + etcd + "\n"; !strings.Contains(log.String(), want) {
 		t.Errorf("it tells %q, without %q", log.String(), want)
 	}
-}
-
-func TestStepTellsHowFarItIs(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var log bytes.Buffer
-		failed := errors.New("failed")
-		if err := Step(&log, "etcd (1/6)", 30*time.Second,
-			func() error { <-time.After(40 * time.Second); return nil }); err != nil {
-			t.Error(err)
-		}
-		if err := Step(&log, "kubectl (2/6)", 20*time.Second, func() error { return failed }); !errors.Is(err, failed) {
-			t.Errorf("the error is %v", err)
-		}
-		want := "building etcd (1/6)\nbuilding etcd (1/6): 15s of about 30s\nbuilding etcd (1/6): 30s of about 30s\nbuilt etcd (1/6) in 40s\n" +
-			"building kubectl (2/6)\n"
-		if log.String() != want {
-			t.Errorf("it tells\n%s\nwant\n%s", log.String(), want)
-		}
-	})
 }
