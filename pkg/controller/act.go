@@ -252,7 +252,7 @@ func (rm *remediation) refused(l *lock.Lock, v *result, err error) {
 		return
 	}
 	rm.reporter.record(l, v, v1alpha1.DriftActionRefused, 0)
-	rm.reporter.announceRefused(l, v, p)
+	rm.reporter.event(rm.cached(l.Key), refusedEvent(v, p))
 }
 
 func (rm *remediation) driftProblem(v *result) *lock.Problem {

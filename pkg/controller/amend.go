@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -171,15 +170,10 @@ func (rm *remediation) amend(ctx context.Context, w lock.Write, r *newestRevisio
 		rm.unproven.Begin(&w)
 		return err
 	case err != nil:
-		rm.reporter.overtaken(w, corev1.EventTypeWarning,
-			"%s was reverted while Helm began to work; it cannot be written as "+
-				"revision %d declares it: %s", w.Object.ID, r.record.Revision,
-			errorAbout(w.Object.ID, err))
+		rm.reporter.overtaken(w, notRewrittenEvent(w.Object.ID, r.record.Revision, err))
 		return nil
 	}
-	rm.reporter.overtaken(w, corev1.EventTypeNormal,
-		"%s was reverted while Helm began to work; it was written as revision %d declares it",
-		w.Object.ID, r.record.Revision)
+	rm.reporter.overtaken(w, rewrittenEvent(w.Object.ID, r.record.Revision))
 	rm.confirmLater(w.Record.Key)
 	return nil
 }
@@ -217,10 +211,7 @@ func (rm *remediation) restore(ctx context.Context, w lock.Write, r *newestRevis
 		rm.unproven.Begin(&w) // try again
 		return err
 	}
-	rm.reporter.overtaken(
-		w, corev1.EventTypeNormal, "%s was deleted while Helm began to work; it was created again, as revision %d "+
-			"declares it", w.Object.ID, r.record.Revision,
-	)
+	rm.reporter.overtaken(w, recreatedAgainEvent(w.Object.ID, r.record.Revision))
 	rm.queues.confirm.Add(w.Record.Key)
 	return nil
 }

@@ -7,13 +7,11 @@ import (
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sirupsen/logrus"
 
-	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/enforce"
 	"github.com/rancher/helm-locker/pkg/judge"
@@ -218,10 +216,7 @@ func (rm *remediation) takeBack(ctx context.Context, w lock.Write, r *newestRevi
 		rm.unproven.Drop(w)
 		return nil
 	case judge.HoldsData(w.Object.ID.GroupKind()):
-		rm.reporter.overtaken(w, corev1.EventTypeWarning,
-			"%s was re-created while Helm began to work; %s, but objects of this "+
-				"kind hold data, so it stays: "+
-				"delete it by hand if it is not needed", w.Object.ID, why)
+		rm.reporter.overtaken(w, holdsDataEvent(w.Object.ID, why))
 		rm.unproven.Drop(w)
 		return nil
 	}
@@ -235,18 +230,12 @@ func (rm *remediation) takeBack(ctx context.Context, w lock.Write, r *newestRevi
 	switch {
 	case apierrors.IsForbidden(err):
 		rm.unproven.Drop(*next)
-		rm.reporter.overtaken(w, corev1.EventTypeWarning,
-			"%s was re-created while Helm began to work; %s, but it cannot be "+
-				"deleted again: %s", w.Object.ID, why,
-			errorAbout(w.Object.ID, err))
+		rm.reporter.overtaken(w, notTakenBackEvent(w.Object.ID, why, err))
 	case err != nil:
 		rm.unproven.Begin(&w) // try again
 		return err
 	case deleted:
-		rm.reporter.overtaken(
-			w, corev1.EventTypeNormal, "%s was re-created while Helm began to work; %s, so it was deleted again",
-			w.Object.ID, why,
-		)
+		rm.reporter.overtaken(w, takenBackEvent(w.Object.ID, why))
 		rm.queues.confirm.Add(w.Record.Key)
 	default:
 		rm.unproven.Drop(*next)
@@ -280,11 +269,4 @@ func (rm *remediation) stillLost(
 		return false, nil
 	}
 	return true, nil
-}
-
-// overtaken tells what was done about a write around which Helm began to work.
-func (rep *reporter) overtaken(w lock.Write, kind, format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	rep.Log.WithField("release", w.Record.Key.String()).Info(text)
-	rep.event(rep.cached(w.Key), kind, v1alpha1.EventReasonOvertaken, "%s", text)
 }

@@ -1,7 +1,6 @@
 package controller
 
 import (
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
@@ -39,20 +38,4 @@ func (rm *remediation) deleting(
 		rm.reporter.announceDeletion(l, w, live, o.Problem)
 	}
 	return o
-}
-
-// announceDeletion records that the deletion of an object is pending, on the HelmRelease and on the object.
-func (rep *reporter) announceDeletion(l *lock.Lock, w *lock.Work, live *unstructured.Unstructured, p *lock.Problem) {
-	if !rep.leading.Load() {
-		return
-	}
-	rep.Log.WithField("release", l.Release.String()).WithField("object", w.ID.String()).Warn(p.Message)
-	if rep.eventBudget.TryAccept() {
-		rep.event(rep.cached(l.Key), corev1.EventTypeWarning, v1alpha1.EventReasonBeingDeleted, "%s: %s", w.ID,
-			p.Message)
-	}
-	if rep.eventBudget.TryAccept() {
-		rep.say(live, corev1.EventTypeWarning, v1alpha1.EventReasonBeingDeleted,
-			"%s (Helm release %s is locked by HelmRelease %s)", p.Message, l.Release, l.Key)
-	}
 }

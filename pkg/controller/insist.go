@@ -5,9 +5,6 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
-	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/release"
 )
@@ -34,10 +31,9 @@ func (pr *pruning) insist(
 		}
 		if !transient(err) {
 			// Refused for good, as when an account may create and not delete.
-			const text = "a creation or deletion that Helm's work overtook cannot be undone: %s"
-			log.Warnf(text, safeError(err))
-			pr.reporter.event(pr.cached(l.Key), corev1.EventTypeWarning, v1alpha1.EventReasonForbidden, text,
-				safeError(err))
+			e := unconfirmedEvent(err)
+			log.Warn(e.text)
+			pr.reporter.event(pr.cached(l.Key), e)
 			return stay
 		}
 		log.Warnf("cannot tell whether Helm is at work after a creation or deletion: %s; asking again in %s",

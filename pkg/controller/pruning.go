@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -323,8 +322,7 @@ func (pr *pruning) deleteLeftover(ctx context.Context, l *lock.Lock, v *result) 
 	case err != nil:
 		pr.entries.update(l.Key, func(*entry) { pr.Metrics.Failed(l.Release, v.ID.Kind) })
 		if pr.queues.pruning.NumRequeues(l.Key) == 0 { // the same refusal again is no news
-			pr.reporter.event(pr.cached(l.Key), corev1.EventTypeWarning, v1alpha1.EventReasonRevertFailed,
-				"%s is left over from an earlier revision and cannot be deleted: %s", v.ID, errorAbout(v.ID, err))
+			pr.reporter.event(pr.cached(l.Key), pruneRefusedEvent(v.ID, err))
 		}
 		return err
 	case !pruned:

@@ -297,7 +297,6 @@ func (rs *releases) begin(hr *v1alpha1.HelmRelease, loaded *loaded, l *lock.Lock
 	}
 	rs.reporter.announceLocked(hr, l, len(loaded.objects)-len(conflicts))
 	rs.reporter.announceTrouble(hr, loaded, conflicts)
-	rs.reporter.announceDenied(hr, loaded.denials)
 }
 
 // refusedBefore reports whether a record is known to hold a manifest that does not parse. That depends on nothing

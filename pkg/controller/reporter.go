@@ -1,15 +1,13 @@
 package controller
 
 import (
-	"fmt"
-	"sort"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/sirupsen/logrus"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/util/flowcontrol"
 
@@ -72,8 +70,8 @@ func (rep *reporter) record(l *lock.Lock, v *result, action v1alpha1.DriftAction
 		return
 	}
 	rep.tellDrift(l, &r)
-	if reason, ok := driftEvent(action); ok {
-		rep.driftEvents(l, v, reason, lived)
+	if on, of, ok := driftEvents(l, v, action, lived); ok {
+		rep.recordDrift(l, v, on, of)
 	}
 }
 
@@ -103,75 +101,39 @@ func restores(action v1alpha1.DriftAction) bool {
 	return false
 }
 
-func driftEvent(action v1alpha1.DriftAction) (string, bool) {
-	switch action {
-	case v1alpha1.DriftActionReverted:
-		return v1alpha1.EventReasonReverted, true
-	case v1alpha1.DriftActionRecreated:
-		return v1alpha1.EventReasonRecreated, true
-	case v1alpha1.DriftActionReplaced:
-		return v1alpha1.EventReasonReplaced, true
-	case v1alpha1.DriftActionPruned:
-		return v1alpha1.EventReasonPruned, true
-	case v1alpha1.DriftActionReported:
-		return v1alpha1.EventReasonDrifted, true
-	}
-	return "", false
-}
-
-// driftEvents records an event on the HelmRelease and one on the object.
-func (rep *reporter) driftEvents(l *lock.Lock, v *result, reason string, lived time.Duration) {
+// recordDrift records the events of a drift. In a storm the counts in the status tell more than thousands of events,
+// which would cost the API server more than the reverts.
+func (rep *reporter) recordDrift(l *lock.Lock, v *result, on, of event) {
 	rep.announcements.say(l.Key)
-	kind := corev1.EventTypeNormal
-	suffix := fmt.Sprintf("; restored in %s", lived.Round(time.Millisecond))
-	switch reason {
-	case v1alpha1.EventReasonDrifted:
-		kind, suffix = corev1.EventTypeWarning, "; not reverted (mode Detect)"
-	case v1alpha1.EventReasonReplaced:
-		suffix = fmt.Sprintf("; deleted and created anew in %s because the field is immutable",
-			lived.Round(time.Millisecond))
-	case v1alpha1.EventReasonPruned:
-		suffix = "; deleted"
-	}
-	// In a storm the counts in the status tell more than thousands of events, which would cost the API server more
-	// than the reverts.
 	if hr := rep.cached(l.Key); hr != nil && rep.eventBudget.TryAccept() {
-		rep.say(objectReference(hr), kind, reason, "%s: %s%s%s", v.ID, v.summary(), v.evidence(), suffix)
+		rep.say(objectReference(hr), on)
 	}
 	if v.Live != nil && rep.eventBudget.TryAccept() {
-		rep.say(v.Live, kind, reason, "%s%s%s (Helm release %s is locked by HelmRelease %s)", v.summary(), v.evidence(),
-			suffix, l.Release, l.Key)
+		rep.say(v.Live, of)
 	}
 }
 
 // event records an event on a HelmRelease, if this controller leads: a standby sees the same and would repeat it.
-func (rep *reporter) event(hr *v1alpha1.HelmRelease, kind, reason, format string, args ...any) {
+func (rep *reporter) event(hr *v1alpha1.HelmRelease, e event) {
 	if hr == nil {
 		return
 	}
 	rep.announcements.say(keyOf(hr))
 	if rep.leading.Load() {
-		rep.say(objectReference(hr), kind, reason, format, args...)
+		rep.say(objectReference(hr), e)
 	}
 }
 
 // say records an event. What it quotes of the cluster cannot move the cursor of who reads it, or pass for another line.
-func (rep *reporter) say(about runtime.Object, kind, reason, format string, args ...any) {
-	rep.Events.Event(about, kind, reason, cut(report.Line(fmt.Sprintf(format, args...)), maxEventBytes))
+func (rep *reporter) say(about runtime.Object, e event) {
+	rep.Events.Event(about, e.kind, e.reason, cut(report.Line(e.text), maxEventBytes))
 }
 
 // maxEventBytes bounds the message of an event, as the newer of the two event APIs does.
 const maxEventBytes = 1024
 
 func (rep *reporter) announceLocked(hr *v1alpha1.HelmRelease, l *lock.Lock, objects int) {
-	mode := "protected"
-	if l.Detect {
-		mode = "watched; drift is only reported"
-	}
-	rep.announcements.hold(l.Key, func() {
-		rep.event(hr, corev1.EventTypeNormal, v1alpha1.EventReasonLocked, "revision %d of Helm release %s: %s %s",
-			l.Record.Revision, l.Release, count(objects, "object"), mode)
-	})
+	rep.announcements.hold(l.Key, func() { rep.event(hr, lockedEvent(l, objects)) })
 	rep.Log.WithFields(logrus.Fields{"release": l.Release.String(), "revision": l.Record.Revision,
 		"objects": objects}).Info("locked")
 }
@@ -180,84 +142,64 @@ func (rep *reporter) announceUnlocked(hr *v1alpha1.HelmRelease, before, now lock
 	if before.Reason == now.Reason && before.State == now.State {
 		return
 	}
-	log := rep.Log.WithField("release", releaseKey(hr).String())
-	kind, reason := corev1.EventTypeNormal, v1alpha1.EventReasonUntracked
-	switch now.Reason {
-	case v1alpha1.ReasonSuspended:
-		reason = v1alpha1.EventReasonSuspended
-	case v1alpha1.ReasonTransitioning:
-		reason = v1alpha1.EventReasonTransitioning
-	case v1alpha1.ReasonStuckTransitioning:
-		kind, reason = corev1.EventTypeWarning, v1alpha1.EventReasonStuckTransitioning
-	case v1alpha1.ReasonDecodeFailed:
-		kind, reason = corev1.EventTypeWarning, v1alpha1.EventReasonDecodeFailed
-	}
-	log.Info("not locked: " + now.Message)
-	rep.event(hr, kind, reason, "%s", now.Message)
+	rep.Log.WithField("release", releaseKey(hr).String()).Info("not locked: " + now.Message)
+	rep.event(hr, unlockedEvent(now))
 }
 
-// announceProblem records why a release that should be locked is not, where somebody has to act on it.
+// announceProblem records why a release that should be locked is not, where a user has to act on it.
 func (rep *reporter) announceProblem(hr *v1alpha1.HelmRelease, p problem) {
-	var reason string
-	switch p.reason {
-	case v1alpha1.ReasonConflict:
-		reason = v1alpha1.EventReasonConflict
-	case v1alpha1.ReasonDecodeFailed:
-		reason = v1alpha1.EventReasonDecodeFailed
-	case v1alpha1.ReasonManifestInvalid:
-		reason = v1alpha1.EventReasonManifestInvalid
-	case v1alpha1.ReasonForbidden:
-		reason = v1alpha1.EventReasonForbidden
-	case v1alpha1.ReasonNoServiceAccount:
-		reason = v1alpha1.EventReasonNoServiceAccount
-	default:
+	e, ok := problemEvent(p)
+	if !ok {
 		return
 	}
 	if hr != nil {
 		rep.Log.WithField("release", releaseKey(hr).String()).Warn("not locked: " + p.message)
 	}
-	rep.event(hr, corev1.EventTypeWarning, reason, "%s", p.message)
+	rep.event(hr, e)
 }
 
 func (rep *reporter) announceTrouble(hr *v1alpha1.HelmRelease, ld *loaded, conflicts []lock.Conflict) {
-	for _, cf := range conflicts[:min(named, len(conflicts))] {
-		rep.event(hr, corev1.EventTypeWarning, v1alpha1.EventReasonConflict, "%s is locked by HelmRelease %s%s", cf.ID,
-			cf.Owner, andMore(len(conflicts)-1))
+	for _, e := range conflictEvents(conflicts) {
+		rep.event(hr, e)
 	}
-	kinds := make([]string, 0, len(ld.waiting))
-	for gvk := range ld.waiting {
-		kinds = append(kinds, gvk.Kind+"."+gvk.Group)
-	}
-	sort.Strings(kinds)
-	if len(kinds) > 0 {
-		rep.event(hr, corev1.EventTypeWarning, v1alpha1.EventReasonWaitingForKind,
-			"not served by the API server yet: %s", strings.Join(kinds, ", "))
+	if e, ok := waitingEvent(ld); ok {
+		rep.event(hr, e)
 	}
 	for _, s := range ld.skipped {
 		rep.Log.WithField("release", releaseKey(hr).String()).Infof("not locked: %s %s (document %d): %s", s.Kind,
 			s.Name, s.Doc, s.Reason)
 	}
-}
-
-func (rep *reporter) announceDenied(hr *v1alpha1.HelmRelease, d denials) {
-	if len(d.objects) == 0 {
-		return
+	if d := ld.denials; len(d.objects) > 0 {
+		rep.Log.WithField("release", releaseKey(hr).String()).Warn(d.message())
+		rep.event(hr, deniedEvent(d))
 	}
-	rep.Log.WithField("release", releaseKey(hr).String()).Warn(d.message())
-	rep.event(hr, corev1.EventTypeWarning, v1alpha1.EventReasonForbidden, "%s", d.message())
 }
 
 func (rep *reporter) announceFight(l *lock.Lock, v *result) {
 	rep.entries.update(l.Key, func(*entry) { rep.Metrics.Contended(l.Release, v.ID.Kind) })
 	rep.tellFight(l, v)
 	rep.Log.WithFields(logrus.Fields{"release": l.Release.String(), "object": v.ID.String(),
-		"manager": v.author.Manager}).
-		Warn("somebody keeps changing the object back; reverts of it slow down")
-	rep.event(rep.cached(l.Key), corev1.EventTypeWarning, v1alpha1.EventReasonContended,
-		"%s: %s%s, again and again; reverts of it slow down", v.ID, v.summary(), v.evidence())
+		"manager": v.author.Manager}).Warn("something keeps changing the object back; reverts of it slow down")
+	rep.event(rep.cached(l.Key), fightEvent(v))
 }
 
-func (rep *reporter) announceRefused(l *lock.Lock, v *result, p *lock.Problem) {
-	rep.event(rep.cached(l.Key), corev1.EventTypeWarning, v1alpha1.EventReasonRevertFailed, "%s: %s%s; %s", v.ID,
-		v.summary(), v.evidence(), p.Message)
+// announceDeletion records that the deletion of an object is pending, on the HelmRelease and on the object.
+func (rep *reporter) announceDeletion(l *lock.Lock, w *lock.Work, live *unstructured.Unstructured, p *lock.Problem) {
+	if !rep.leading.Load() {
+		return
+	}
+	rep.Log.WithField("release", l.Release.String()).WithField("object", w.ID.String()).Warn(p.Message)
+	on, of := deletionEvents(l, w.ID, p)
+	if rep.eventBudget.TryAccept() {
+		rep.event(rep.cached(l.Key), on)
+	}
+	if rep.eventBudget.TryAccept() {
+		rep.say(live, of)
+	}
+}
+
+// overtaken records what became of a write that Helm's work overtook.
+func (rep *reporter) overtaken(w lock.Write, e event) {
+	rep.Log.WithField("release", w.Record.Key.String()).Info(e.text)
+	rep.event(rep.cached(w.Key), e)
 }

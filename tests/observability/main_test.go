@@ -76,7 +76,7 @@ func (w *world) refuse(name, message string) (remove func()) {
 // fight changes a ConfigMap to the same content until the operator calls it a fight.
 func (w *world) fight(name string) {
 	w.Helper()
-	for round := 0; !strings.Contains(w.operator.Log(), "somebody keeps changing the object back"); round++ {
+	for round := 0; !strings.Contains(w.operator.Log(), "something keeps changing the object back"); round++ {
 		if round == 30 {
 			w.Fatal("the same change was reverted 30 times, and that is no fight")
 		}

@@ -1,0 +1,186 @@
+package controller
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/manifest"
+)
+
+// event is what is recorded about a HelmRelease or an object. Its text has names and paths, and never a value.
+// All events are made in this file.
+type event struct{ kind, reason, text string }
+
+func normal(reason, format string, args ...any) event {
+	return event{corev1.EventTypeNormal, reason, fmt.Sprintf(format, args...)}
+}
+
+func warning(reason, format string, args ...any) event {
+	return event{corev1.EventTypeWarning, reason, fmt.Sprintf(format, args...)}
+}
+
+// lockedEvent is for a release whose lock protects, or watches, so many objects.
+func lockedEvent(l *lock.Lock, objects int) event {
+	mode := "protected"
+	if l.Detect {
+		mode = "watched; drift is only reported"
+	}
+	return normal(v1alpha1.EventReasonLocked, "revision %d of Helm release %s: %s %s", l.Record.Revision, l.Release,
+		count(objects, "object"), mode)
+}
+
+// unlockedEvent is for a release that is not to be locked now.
+func unlockedEvent(d lock.Decision) event {
+	switch d.Reason {
+	case v1alpha1.ReasonSuspended:
+		return normal(v1alpha1.EventReasonSuspended, "%s", d.Message)
+	case v1alpha1.ReasonTransitioning:
+		return normal(v1alpha1.EventReasonTransitioning, "%s", d.Message)
+	case v1alpha1.ReasonStuckTransitioning:
+		return warning(v1alpha1.EventReasonStuckTransitioning, "%s", d.Message)
+	case v1alpha1.ReasonDecodeFailed:
+		return warning(v1alpha1.EventReasonDecodeFailed, "%s", d.Message)
+	}
+	return normal(v1alpha1.EventReasonUntracked, "%s", d.Message)
+}
+
+// problemEvents are the reasons of events about what keeps a release from being locked and needs a user.
+var problemEvents = map[string]string{
+	v1alpha1.ReasonConflict:         v1alpha1.EventReasonConflict,
+	v1alpha1.ReasonDecodeFailed:     v1alpha1.EventReasonDecodeFailed,
+	v1alpha1.ReasonManifestInvalid:  v1alpha1.EventReasonManifestInvalid,
+	v1alpha1.ReasonForbidden:        v1alpha1.EventReasonForbidden,
+	v1alpha1.ReasonNoServiceAccount: v1alpha1.EventReasonNoServiceAccount,
+}
+
+// problemEvent is for what keeps a release from being locked; false when no user has to act on it.
+func problemEvent(p problem) (event, bool) {
+	reason, ok := problemEvents[p.reason]
+	return warning(reason, "%s", p.message), ok
+}
+
+// conflictEvents are for objects of a release that others lock: one for each of the first few.
+func conflictEvents(conflicts []lock.Conflict) (events []event) {
+	for _, cf := range conflicts[:min(named, len(conflicts))] {
+		events = append(events, warning(v1alpha1.EventReasonConflict, "%s is locked by HelmRelease %s%s", cf.ID,
+			cf.Owner, andMore(len(conflicts)-1)))
+	}
+	return events
+}
+
+// waitingEvent is for kinds of a release that the API server does not serve; false when there are none.
+func waitingEvent(ld *loaded) (event, bool) {
+	kinds := make([]string, 0, len(ld.waiting))
+	for gvk := range ld.waiting {
+		kinds = append(kinds, gvk.Kind+"."+gvk.Group)
+	}
+	sort.Strings(kinds)
+	return warning(v1alpha1.EventReasonWaitingForKind, "not served by the API server yet: %s",
+		strings.Join(kinds, ", ")), len(kinds) > 0
+}
+
+// deniedEvent is for objects that the account of a release may not change.
+func deniedEvent(d denials) event { return warning(v1alpha1.EventReasonForbidden, "%s", d.message()) }
+
+// fightEvent is for an object that another writer changes again and again.
+func fightEvent(v *result) event {
+	return warning(v1alpha1.EventReasonContended, "%s: %s%s, again and again; reverts of it slow down", v.ID,
+		v.summary(), v.evidence())
+}
+
+// refusedEvent is for a revert that the API server refused.
+func refusedEvent(v *result, p *lock.Problem) event {
+	return warning(v1alpha1.EventReasonRevertFailed, "%s: %s%s; %s", v.ID, v.summary(), v.evidence(), p.Message)
+}
+
+// driftEvents are for a drift that lived for a time, on the HelmRelease and on the object; false when an action has
+// none.
+func driftEvents(l *lock.Lock, v *result, action v1alpha1.DriftAction, lived time.Duration) (on, of event, ok bool) {
+	e, suffix := event{kind: corev1.EventTypeNormal}, fmt.Sprintf("; restored in %s", lived.Round(time.Millisecond))
+	switch action {
+	case v1alpha1.DriftActionReverted:
+		e.reason = v1alpha1.EventReasonReverted
+	case v1alpha1.DriftActionRecreated:
+		e.reason = v1alpha1.EventReasonRecreated
+	case v1alpha1.DriftActionReplaced:
+		e.reason = v1alpha1.EventReasonReplaced
+		suffix = fmt.Sprintf("; deleted and created anew in %s because the field is immutable",
+			lived.Round(time.Millisecond))
+	case v1alpha1.DriftActionPruned:
+		e.reason, suffix = v1alpha1.EventReasonPruned, "; deleted"
+	case v1alpha1.DriftActionReported:
+		e.kind, e.reason = corev1.EventTypeWarning, v1alpha1.EventReasonDrifted
+		suffix = "; not reverted (mode Detect)"
+	default:
+		return event{}, event{}, false
+	}
+	on, of = e, e
+	text := v.summary() + v.evidence() + suffix
+	on.text = fmt.Sprintf("%s: %s", v.ID, text)
+	of.text = text + lockedBy(l)
+	return on, of, true
+}
+
+// deletionEvents are for an object whose deletion is pending, on the HelmRelease and on the object.
+func deletionEvents(l *lock.Lock, id manifest.ID, p *lock.Problem) (on, of event) {
+	return warning(v1alpha1.EventReasonBeingDeleted, "%s: %s", id, p.Message),
+		warning(v1alpha1.EventReasonBeingDeleted, "%s%s", p.Message, lockedBy(l))
+}
+
+// lockedBy ends the text of an event on an object.
+func lockedBy(l *lock.Lock) string {
+	return fmt.Sprintf(" (Helm release %s is locked by HelmRelease %s)", l.Release, l.Key)
+}
+
+// pruneRefusedEvent is for an object of an earlier revision that cannot be deleted.
+func pruneRefusedEvent(id manifest.ID, err error) event {
+	return warning(v1alpha1.EventReasonRevertFailed,
+		"%s is left over from an earlier revision and cannot be deleted: %s", id, errorAbout(id, err))
+}
+
+// unconfirmedEvent is for a deletion that Helm's work overtook, and that cannot be undone.
+func unconfirmedEvent(err error) event {
+	return warning(v1alpha1.EventReasonForbidden,
+		"a creation or deletion that Helm's work overtook cannot be undone: %s", safeError(err))
+}
+
+// The events of a write that Helm's work overtook: what was done about it.
+
+func rewrittenEvent(id manifest.ID, revision int) event {
+	return normal(v1alpha1.EventReasonOvertaken,
+		"%s was reverted while Helm began to work; it was written as revision %d declares it", id, revision)
+}
+
+func notRewrittenEvent(id manifest.ID, revision int, err error) event {
+	return warning(v1alpha1.EventReasonOvertaken,
+		"%s was reverted while Helm began to work; it cannot be written as revision %d declares it: %s", id, revision,
+		errorAbout(id, err))
+}
+
+func recreatedAgainEvent(id manifest.ID, revision int) event {
+	return normal(v1alpha1.EventReasonOvertaken,
+		"%s was deleted while Helm began to work; it was created again, as revision %d declares it", id, revision)
+}
+
+func takenBackEvent(id manifest.ID, why string) event {
+	return normal(v1alpha1.EventReasonOvertaken,
+		"%s was re-created while Helm began to work; %s, so it was deleted again", id, why)
+}
+
+func notTakenBackEvent(id manifest.ID, why string, err error) event {
+	return warning(v1alpha1.EventReasonOvertaken,
+		"%s was re-created while Helm began to work; %s, but it cannot be deleted again: %s", id, why,
+		errorAbout(id, err))
+}
+
+func holdsDataEvent(id manifest.ID, why string) event {
+	return warning(v1alpha1.EventReasonOvertaken,
+		"%s was re-created while Helm began to work; %s, but objects of this kind hold data, so it stays: "+
+			"delete it by hand if it is not needed", id, why)
+}
