@@ -174,7 +174,7 @@ func (w *world) isStrict(t *testing.T, ch *chart, r *result) {
 	w.wantNoStrayWrites(t)
 }
 
-// isLeftTo reports whether a lock leaves an undeclared value to others in every scope, as docs/scopes.md says:
+// isLeftTo reports whether a lock leaves an undeclared value to others in every scope, as docs/reference.md says:
 // allocations, bindings, and what nobody may take out.
 func (o *object) isLeftTo(path []string) bool {
 	in := func(prefix ...string) bool {
