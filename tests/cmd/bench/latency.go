@@ -25,6 +25,9 @@ const (
 	oneRelease  = "one release again and again"
 	oneObject   = "one object again and again"
 	deletions   = "deletion"
+
+	manyDrifts    = "different releases right after one another"
+	manyDeletions = "deletions in different releases right after one another"
 )
 
 // latency measures single drifts and deletions in one release of 40 objects.
@@ -51,6 +54,39 @@ func (b *bench) latency(ctx context.Context) error {
 		}
 	}
 	return errors.Join(<-profiled, b.unlock(ctx, w))
+}
+
+// The section of drifts in many releases: so many of them, and the time before every drift, with which the operator has
+// some 30 drifts a second to revert.
+const (
+	manyReleases = 200
+	manyGap      = 10 * time.Millisecond
+)
+
+// across measures drifts and deletions of different releases right after one another.
+func (b *bench) across(ctx context.Context) error {
+	w, err := b.world(ctx, "many", manyReleases, 2*manyReleases)
+	if err != nil {
+		return err
+	}
+	if _, err := b.lock(ctx, w); err != nil {
+		return err
+	}
+	next := 0
+	inTurn := func(objects []object) object { // two turns share a release's number, one for each side
+		next++
+		return objects[(next/2*2)%len(objects)]
+	}
+	tamper := func(ctx context.Context, o object) error { return b.tamper.tamper(ctx, o, b.nextForeign()) }
+	for _, t := range []turns{
+		{name: manyDrifts, rounds: b.rounds, gap: manyGap, pick: inTurn, tamper: tamper},
+		{name: manyDeletions, rounds: b.deletions, gap: manyGap, pick: inTurn, tamper: b.tamper.delete},
+	} {
+		if err := b.turns(ctx, w, t); err != nil {
+			return fmt.Errorf("%s: %w", t.name, err)
+		}
+	}
+	return b.unlock(ctx, w)
 }
 
 // alone is the time before a drift that has nothing to do with the one before. It is more than the 100 ms for which the

@@ -62,7 +62,7 @@ func (o *options) numbers() []number {
 		{"releases", &o.releases, 200, 8, "releases that these objects are in"},
 		{"storms", &o.storms, 2, 1, "storms of either side"},
 		{"burst", &o.burst, 500, 100, "objects of one release that drift at once"},
-		{"upgrades", &o.upgrades, 30, 6, "upgrades by Helm of a release of 40 objects, half of them by Helm 3 and " +
+		{"upgrades", &o.upgrades, 60, 8, "upgrades by Helm of a release of 40 objects, half of them by Helm 3 and " +
 			"half by Helm 4"},
 		{"unrelated", &o.unrelated, 10000, 1000, "Secrets and ConfigMaps that belong to no release"},
 		{"history", &o.history, 200, 10, "releases that get a history"},

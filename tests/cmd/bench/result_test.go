@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -83,8 +84,9 @@ func TestTargets(t *testing.T) {
 		return func(s *section) { s.locked("lock", time.Duration(seconds*float64(time.Second)), objects) }
 	}
 	holds := func(mib int64) process.Resident { return process.Resident{Now: mib << 20} }
-	upgraded := func(times, between, total int) func(*section) {
-		return func(s *section) { s.upgrades("Helm", ms(100), ms(times), between, total) }
+	upgraded := func(slower, between, total int) func(*section) { // slower is how many of 30 took longer with a lock
+		locked := slices.Concat(slices.Repeat(ms(101), slower), slices.Repeat(ms(99), 30-slower))
+		return func(s *section) { s.upgrades("Helm", slices.Repeat(ms(100), 30), locked, between, total) }
 	}
 	queue := func(lengths ...int) func(*section) {
 		return func(s *section) {
@@ -114,8 +116,8 @@ func TestTargets(t *testing.T) {
 			func(s *section) { s.churnDrift(2000, 1500, 0.999) }},
 		{"growth", func(s *section) { s.growth("x", holds(9), holds(5)) },
 			func(s *section) { s.growth("x", holds(5), holds(9)) }},
-		{"Helm's time", upgraded(105, 0, 0), upgraded(106, 0, 0)},
-		{"writes during and after an upgrade", upgraded(100, 0, 0), upgraded(100, 0, 1)},
+		{"Helm's time", upgraded(21, 0, 0), upgraded(22, 0, 0)},
+		{"writes during and after an upgrade", upgraded(15, 0, 0), upgraded(15, 0, 1)},
 		{"a standby", func(s *section) { s.graceful(ms(1000), ms(5000)) },
 			func(s *section) { s.graceful([]time.Duration{0, 1001 * time.Millisecond}, ms(5)) }},
 		{"a kill", func(s *section) { s.killed(ms(6000), 5*time.Second) },
@@ -277,5 +279,19 @@ func TestTheObserverSeesRestorations(t *testing.T) {
 	at(apiwatch.Added, "6", declared)
 	if !restored(marked) {
 		t.Error("a re-creation was not seen")
+	}
+}
+
+func TestTheSignTest(t *testing.T) {
+	for _, c := range []struct {
+		k, n int
+		want float64
+	}{{0, 0, 1}, {0, 5, 1}, {5, 5, 1.0 / 32}, {4, 5, 6.0 / 32}, {15, 30, 0.572}, {22, 30, 0.0081}} {
+		if got := chanceOf(c.k, c.n); math.Abs(got-c.want) > 0.001 {
+			t.Errorf("%d of %d: %g, want %g", c.k, c.n, got, c.want)
+		}
+	}
+	if slower, pairs := slowerPairs([]time.Duration{1, 2, 3}, []time.Duration{2, 1, 3, 9}); slower != 1 || pairs != 2 {
+		t.Errorf("%d of %d", slower, pairs)
 	}
 }

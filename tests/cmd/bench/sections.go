@@ -15,7 +15,7 @@ type part struct {
 // behind is no burden to the next.
 func stages() [][]part {
 	return [][]part{
-		{{"single", (*bench).latency}, {"burst", (*bench).bursts}, {"upgrades", (*bench).upgrades}},
+		{{"single", (*bench).latency}, {"many", (*bench).across}, {"burst", (*bench).bursts}, {"upgrades", (*bench).upgrades}},
 		{{"lock", (*bench).locking}, {"storm", (*bench).storms}, {"churn", (*bench).churn},
 			{"unrelated", (*bench).strangers}},
 		{{"neighbour", (*bench).neighbour}},

@@ -30,6 +30,33 @@ func percentiles(sample []time.Duration) []float64 {
 	return all
 }
 
+// slowerPairs returns in how many pairs the second sample's value is the greater one, of how many that differ.
+func slowerPairs(first, second []time.Duration) (slower, pairs int) {
+	for i := range min(len(first), len(second)) {
+		switch {
+		case second[i] > first[i]:
+			slower++
+			pairs++
+		case second[i] < first[i]:
+			pairs++
+		}
+	}
+	return slower, pairs
+}
+
+// chanceOf returns how likely n coins show at least k heads: the one-sided sign test.
+func chanceOf(k, n int) float64 {
+	sum := 0.0
+	for i := k; i <= n; i++ {
+		logs := [3]float64{}
+		for j, of := range []int{n, i, n - i} {
+			logs[j], _ = math.Lgamma(float64(of + 1))
+		}
+		sum += math.Exp(logs[0] - logs[1] - logs[2] - float64(n)*math.Ln2)
+	}
+	return min(1, sum)
+}
+
 // middle returns the median of a sample that is not empty, the lower one of two.
 func middle(sample []float64) float64 {
 	sorted := slices.Sorted(slices.Values(sample))
