@@ -28,7 +28,7 @@ import (
 func TestAPIServerAcceptsEveryRenderedObject(t *testing.T) {
 	e := newEnv(t)
 	installMonitoringKinds(e)
-	client, err := discovery.NewDiscoveryClientForConfig(shared.RESTConfig())
+	client, err := discovery.NewDiscoveryClientForConfig(kit.Shared.RESTConfig())
 	check.NoError(t, err)
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client))
 	restrict(e, e.Apps) // where Pods are tried
@@ -38,7 +38,7 @@ func TestAPIServerAcceptsEveryRenderedObject(t *testing.T) {
 	kinds := map[string]int{}
 	for _, c := range matrix {
 		t.Run(c.name, func(t *testing.T) {
-			text, err := render(t, shared.Helm3(), c.chart, c.values, e.Operator)
+			text, err := render(t, kit.Shared.Helm3(), c.chart, c.values, e.Operator)
 			check.NoError(t, err)
 			for _, u := range documents(t, text) {
 				kinds[u.GetKind()]++
@@ -77,7 +77,7 @@ func TestPrivilegedPodsAreRefused(t *testing.T) {
 	e := newEnv(t)
 	restrict(e, e.Apps)
 	account(e, e.Apps, "helm-locker")
-	text, err := render(t, shared.Helm3(), operatorChart,
+	text, err := render(t, kit.Shared.Helm3(), operatorChart,
 		"{securityContext: {privileged: true, allowPrivilegeEscalation: null}}", e.Operator)
 	check.NoError(t, err)
 	for _, u := range documents(t, text) {

@@ -25,7 +25,7 @@ type request struct {
 // requests returns the requests to resources that a ServiceAccount has made so far.
 func requests(e *kit.Env, account string) []request {
 	e.Helper()
-	log, err := os.Open(shared.AuditLog())
+	log, err := os.Open(kit.Shared.AuditLog())
 	check.NoError(e, err)
 	defer func() {
 		if err := log.Close(); err != nil {

@@ -22,13 +22,13 @@ func TestProfile_Impersonate(t *testing.T) {
 		t.Skip("this program cannot impersonate yet")
 	}
 	e := newEnv(t)
-	h := shared.Helm3()
+	h := kit.Shared.Helm3()
 	install(
 		e, h, freePorts(
 			t,
 		), "{rbac: {profile: impersonate}, impersonation: {defaultServiceAccount: hand, serviceAccounts: [hand]}}",
 	)
-	o := startDeployment(e, shared, "helm-locker")
+	o := startDeployment(e, kit.Shared, "helm-locker")
 	account(e, e.Apps, "hand")
 	helmRelease := installExample(e, h)
 	c := e.WaitReason(helmRelease, v1alpha1.ConditionReady, v1alpha1.ReasonForbidden)
@@ -75,7 +75,7 @@ func allow(e *kit.Env, namespace, account string, rules ...rbacv1.PolicyRule) {
 // The profile grants reading, acting as the named ServiceAccounts, and no write to anything that could be locked.
 func TestImpersonateGrantsNoWrites(t *testing.T) {
 	e := newEnv(t)
-	install(e, shared.Helm4(), freePorts(t), "{rbac: {profile: impersonate}, impersonation: {serviceAccounts: [hand]}}")
+	install(e, kit.Shared.Helm4(), freePorts(t), "{rbac: {profile: impersonate}, impersonation: {serviceAccounts: [hand]}}")
 	can := accessOf(e, "system:serviceaccount:"+e.Operator+":helm-locker")
 	for _, q := range []struct {
 		verb, group, resource, namespace, name string

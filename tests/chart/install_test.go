@@ -38,7 +38,7 @@ func cli(e *kit.Env, args ...string) (stdout, stderr string) {
 	e.Helper()
 	var out, errOut bytes.Buffer
 	cmd := exec.CommandContext(e.Ctx, binary, args...)
-	cmd.Env = []string{"HOME=" + e.TempDir(), "KUBECONFIG=" + shared.Kubeconfig(), "HELM_LOCKER_NAMESPACE=" +
+	cmd.Env = []string{"HOME=" + e.TempDir(), "KUBECONFIG=" + kit.Shared.Kubeconfig(), "HELM_LOCKER_NAMESPACE=" +
 		e.Operator}
 	cmd.Stdout, cmd.Stderr = &out, &errOut
 	if err := cmd.Run(); err != nil {
@@ -87,11 +87,11 @@ func outlives(e *kit.Env, h cluster.Helm, o *deployed, helmRelease string) {
 }
 
 func TestProfile_ClusterAdmin(t *testing.T) {
-	for version, h := range helms() {
+	for version, h := range kit.Helms(kit.Shared) {
 		t.Run(version, func(t *testing.T) {
 			e := newEnv(t)
 			install(e, h, freePorts(t))
-			o := startDeployment(e, shared, "helm-locker")
+			o := startDeployment(e, kit.Shared, "helm-locker")
 			helmRelease := installExample(e, h)
 			e.WaitReady(helmRelease, 1)
 			holds(e, helmRelease)
@@ -104,7 +104,7 @@ func TestProfile_ClusterAdmin(t *testing.T) {
 			}
 			install(e, h, freePorts(t), "{replicas: 2}") // an upgrade of the chart
 			holds(e, helmRelease)
-			second := startDeployment(e, shared, "helm-locker")
+			second := startDeployment(e, kit.Shared, "helm-locker")
 			o.stop() // as a rolling update does
 			holds(e, helmRelease)
 			if refused := refusals(requests(e, "helm-locker")); len(refused) > 0 {
@@ -119,10 +119,10 @@ func TestProfile_ClusterAdmin(t *testing.T) {
 // then the command prints what it takes, helm upgrade -f grants it, and the operator that runs goes on by itself.
 func TestProfile_Scoped(t *testing.T) {
 	e := newEnv(t)
-	h := shared.Helm4()
+	h := kit.Shared.Helm4()
 	ports := freePorts(t)
 	install(e, h, ports, "{rbac: {profile: scoped}}")
-	o := startDeployment(e, shared, "helm-locker")
+	o := startDeployment(e, kit.Shared, "helm-locker")
 	helmRelease := installExample(e, h)
 	c := e.WaitReason(helmRelease, v1alpha1.ConditionReady, v1alpha1.ReasonForbidden)
 	if want := fmt.Sprintf(

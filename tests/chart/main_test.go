@@ -19,8 +19,6 @@ const (
 )
 
 var (
-	// shared is the control plane of this package; nil with -short.
-	shared *cluster.Cluster
 	// binary is the program that the image would contain.
 	binary string
 )
@@ -28,18 +26,14 @@ var (
 func TestMain(m *testing.M) {
 	os.Exit(process.Main(func(path string) int {
 		binary = path
-		return cluster.Main(m, cluster.Options{ControllerManager: true, AuditLog: true},
-			func(c *cluster.Cluster) { shared = c })
+		return kit.Run(m, cluster.Options{ControllerManager: true, AuditLog: true})
 	}))
 }
 
 // newEnv returns an environment whose operator namespace takes only Pods of the standard "restricted".
 func newEnv(t *testing.T) *kit.Env {
 	t.Helper()
-	e := kit.New(t, shared)
+	e := kit.New(t, kit.Shared)
 	restrict(e, e.Operator)
 	return e
 }
-
-// helms are the Helm versions that a test runs with.
-func helms() map[string]cluster.Helm { return kit.Helms(shared) }

@@ -33,7 +33,7 @@ func TestMissingOwnPermissionIsToldByLogAndProbe(t *testing.T) {
 	}
 	_, err = e.Kube.RbacV1().RoleBindings(e.Operator).Create(e.Ctx, binding, metav1.CreateOptions{})
 	check.NoError(t, err)
-	config, err := shared.UserConfig(user)
+	config, err := kit.Shared.UserConfig(user)
 	check.NoError(t, err)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	check.NoError(t, err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
+	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
 // releaseNamespace is where charts are rendered for when no cluster is asked.
@@ -32,7 +33,7 @@ func render(t testing.TB, h cluster.Helm, chart, values, namespace string) (stri
 // Linting renders, too. What Helm 4 makes of the charts is looked at here; what Helm 3 does, by the API server.
 func TestChartsLint(t *testing.T) {
 	needsHelm(t)
-	for version, h := range helms() {
+	for version, h := range kit.Helms(kit.Shared) {
 		for _, c := range matrix {
 			t.Run(version+"/"+c.name, func(t *testing.T) {
 				if _, err := h.Run(t.Context(), "lint", "--strict", "--quiet", "--kube-version", kubeVersion,
@@ -49,7 +50,7 @@ func TestChartsRender(t *testing.T) {
 	needsHelm(t)
 	for _, c := range matrix {
 		t.Run(c.name, func(t *testing.T) {
-			text, err := render(t, shared.Helm4(), c.chart, c.values, releaseNamespace)
+			text, err := render(t, kit.Shared.Helm4(), c.chart, c.values, releaseNamespace)
 			check.NoError(t, err)
 			var lines []string
 			for _, line := range strings.Split(text, "\n") {
@@ -71,7 +72,7 @@ func TestChartsRender(t *testing.T) {
 
 func TestChartsRefuseWrongValues(t *testing.T) {
 	needsHelm(t)
-	for version, h := range helms() {
+	for version, h := range kit.Helms(kit.Shared) {
 		for _, c := range refused {
 			t.Run(version+"/"+c.name, func(t *testing.T) {
 				text, err := render(t, h, c.chart, c.values, releaseNamespace)
@@ -98,7 +99,7 @@ func TestNotesSayTheNextCommand(t *testing.T) {
 		"crds": {"{crds: {manage: false}}", "kubectl apply --server-side -f CHART/crds"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			out, err := shared.Helm3().Run(t.Context(), "install", "locker", operatorChart, "--dry-run=client",
+			out, err := kit.Shared.Helm3().Run(t.Context(), "install", "locker", operatorChart, "--dry-run=client",
 				"--namespace", "lockers", "--values", valuesFile(t, c.values, ""))
 			check.NoError(t, err)
 			_, notes, found := strings.Cut(out, "NOTES:")
@@ -131,7 +132,7 @@ func TestCRDsOfTheChartAreThoseOfTheOperator(t *testing.T) {
 
 func needsHelm(t *testing.T) {
 	t.Helper()
-	if shared == nil {
+	if kit.Shared == nil {
 		t.Skip("needs Helm, which comes with the control plane")
 	}
 }

@@ -40,16 +40,16 @@ func TestScopedRulesAreEnoughAndNoMore(t *testing.T) {
 		t.Run(fmt.Sprintf("names=%v", names), func(t *testing.T) {
 			e := newEnv(t)
 			elsewhere := e.Namespace(e.Apps + "-elsewhere")
-			installEstate(e, shared.Helm3(), "csa", elsewhere)
-			installEstate(e, shared.Helm4(), "ssa", elsewhere)
+			installEstate(e, kit.Shared.Helm3(), "csa", elsewhere)
+			installEstate(e, kit.Shared.Helm4(), "ssa", elsewhere)
 			args := []string{"rbac", e.Apps + "/csa", e.Apps + "/ssa", "-o", "values"}
 			if names {
 				args = append(args, "--names")
 			}
 			values, notes := cli(e, args...)
 			checkNotes(t, e, notes)
-			install(e, shared.Helm4(), freePorts(t), values)
-			startDeployment(e, shared, "helm-locker")
+			install(e, kit.Shared.Helm4(), freePorts(t), values)
+			startDeployment(e, kit.Shared, "helm-locker")
 
 			e.Lock("csa")
 			e.Lock("ssa") // later: its objects are looked at one by one
@@ -199,14 +199,14 @@ func TestMissingPermissionIsNamedInTheCondition(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := newEnv(t)
 			elsewhere := e.Namespace(e.Apps + "-elsewhere")
-			e.Helm(shared.Helm4(), "install", "web", e.Chart("estate", estate), "--set", "elsewhere="+
+			e.Helm(kit.Shared.Helm4(), "install", "web", e.Chart("estate", estate), "--set", "elsewhere="+
 				elsewhere, "--set", "small=true")
 			values, _ := cli(e, "rbac", e.Apps+"/web", "-o", "values")
 			rules := without(rulesOf(t, values), s.verb, s.resource)
 			encoded, err := yaml.Marshal(map[string]any{"rbac": map[string]any{"profile": "scoped", "rules": rules}})
 			check.NoError(t, err)
-			install(e, shared.Helm4(), freePorts(t), string(encoded))
-			startDeployment(e, shared, "helm-locker")
+			install(e, kit.Shared.Helm4(), freePorts(t), string(encoded))
+			startDeployment(e, kit.Shared, "helm-locker")
 			objects := map[string]estateObject{}
 			for _, o := range slices.Backward(estateObjects(e, "web", elsewhere)) {
 				objects[o.gvr.Resource] = o
@@ -233,7 +233,7 @@ func TestMissingPermissionIsNamedInTheCondition(t *testing.T) {
 				t.Errorf("Stalled is %q", c.Status)
 			}
 
-			install(e, shared.Helm4(), values) // what is missing is granted
+			install(e, kit.Shared.Helm4(), values) // what is missing is granted
 			e.WaitReady("web", 1)
 		})
 	}
@@ -264,7 +264,7 @@ func without(rules []permissions.Rule, verb, resource string) []permissions.Rule
 func TestRBACAsObjects(t *testing.T) {
 	e := newEnv(t)
 	elsewhere := e.Namespace(e.Apps + "-elsewhere")
-	installEstate(e, shared.Helm4(), "web", elsewhere)
+	installEstate(e, kit.Shared.Helm4(), "web", elsewhere)
 	values, _ := cli(e, "rbac", "web", "-n", e.Apps, "-o", "values")
 	text, _ := cli(e, "rbac", "web", "-n", e.Apps, "--role", "locked-"+e.Apps, "--service-account", "mine")
 	granted := map[string][]rbacv1.PolicyRule{}

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
 // Two shards are two releases of the chart in one namespace, with the least profile: both lead, each by a lease of
@@ -14,10 +16,10 @@ func TestShardsShareANamespace(t *testing.T) {
 	for _, shard := range []string{"a", "b"} {
 		args := []string{"install", "locker-" + shard, operatorChart, "--namespace", e.Operator, "--set",
 			"shardSelector=shard=" + shard, "--set", "rbac.profile=scoped", "--values", valuesFile(t, freePorts(t), "")}
-		if _, err := shared.Helm4().Run(t.Context(), args...); err != nil {
+		if _, err := kit.Shared.Helm4().Run(t.Context(), args...); err != nil {
 			t.Fatal(err)
 		}
-		startDeployment(e, shared, "locker-"+shard)
+		startDeployment(e, kit.Shared, "locker-"+shard)
 	}
 	e.Eventually("both lead", func() error {
 		leases, err := e.Kube.CoordinationV1().Leases(e.Operator).List(e.Ctx, metav1.ListOptions{})

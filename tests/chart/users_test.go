@@ -32,7 +32,7 @@ func accessOf(e *kit.Env, user string) func(verb, group, resource, namespace, na
 // binding of one's own for helm-locker, and in no other namespace.
 func TestUsersManageHelmReleasesByTheirUsualRoles(t *testing.T) {
 	e := newEnv(t)
-	install(e, shared.Helm3(), freePorts(t))
+	install(e, kit.Shared.Helm3(), freePorts(t))
 	for _, role := range []string{"admin", "edit", "view"} {
 		user := role + "-of-" + e.Operator
 		binding := &rbacv1.RoleBinding{
@@ -60,7 +60,7 @@ func TestUsersManageHelmReleasesByTheirUsualRoles(t *testing.T) {
 			t.Errorf("%s may write a status, or reads another namespace", role)
 		}
 	}
-	install(e, shared.Helm3(), freePorts(t), "{rbac: {userRoles: false}}")
+	install(e, kit.Shared.Helm3(), freePorts(t), "{rbac: {userRoles: false}}")
 	e.Eventually("the rights are gone", func() error {
 		if accessOf(e, "view-of-"+e.Operator)("list", "helm.cattle.io", "helmreleases", e.Operator, "") &&
 			!othersGrant(e) {

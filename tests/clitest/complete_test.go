@@ -14,7 +14,7 @@ import (
 // TestCompletionOfNames asks as the completion scripts do: with what is typed so far, and a mark.
 func TestCompletionOfNames(t *testing.T) {
 	const mark = "--generate-shell-completion"
-	w := newWorld(t)
+	w := newFixture(t)
 	for _, name := range []string{"shop", "stall"} {
 		w.Forge(kit.ForgedRecord{Name: name, Manifest: kit.ConfigMap(name, "one")})
 	}

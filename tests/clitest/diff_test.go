@@ -2,8 +2,8 @@ package clitest
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,9 +16,9 @@ import (
 )
 
 func TestDiff(t *testing.T) {
-	for name, helm := range helms() {
+	for name, helm := range kit.Helms(kit.Shared) {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newFixture(t)
 			w.installShop(helm, "shop")
 			w.app("diff", "shop").is(0, "release APPS/shop, revision 1: no drift, 4 objects compared\n", "")
 
@@ -104,20 +104,16 @@ release APPS/shop, revision 1: 4 of 4 objects drifted (3 modified, 1 missing)
 }
 
 // scale sets the number of replicas as a user does.
-func (w *world) scale(name string, replicas int) {
+func (w *fixture) scale(name string, replicas int) {
 	w.Helper()
-	cmd := exec.CommandContext(w.Ctx, shared.Binaries().Kubectl, "--kubeconfig", w.kubeconfig, "-n", w.Apps, "patch",
-		"deployment", name,
-		"--subresource=scale", "--field-manager=scaler", "--type=merge", "-p", `{"spec":{"replicas":5}}`)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		w.Fatalf("scale to %d: %v: %s", replicas, err, out)
-	}
+	w.Kubectl("patch", "deployment", name, "--subresource=scale", "--field-manager=scaler", "--type=merge", "-p",
+		fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas))
 }
 
 func TestDiffRevisionsAndManyReleases(t *testing.T) {
-	w := newWorld(t)
-	chart := w.installShop(shared.Helm4(), "shop")
-	w.Helm(shared.Helm4(), "upgrade", "shop", chart, "--set", "password="+secretValue, "--set", "color=blue")
+	w := newFixture(t)
+	chart := w.installShop(kit.Shared.Helm4(), "shop")
+	w.Helm(kit.Shared.Helm4(), "upgrade", "shop", chart, "--set", "password="+secretValue, "--set", "color=blue")
 	w.app("diff", "shop").says(0, "revision 2: no drift")
 	w.app("diff", "shop", "--revision", "1").says(2, "--- release APPS/shop, revision 1\n",
 		"-  color: green\n+  color: blue\n", "1 of 4 objects drifted (1 modified, 0 missing)")
@@ -125,7 +121,7 @@ func TestDiffRevisionsAndManyReleases(t *testing.T) {
 
 	// A failed upgrade: compared is what was deployed last.
 	bad := w.Chart("shop", shop+"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: Bad_Name}\n")
-	if _, err := shared.Helm4().Run(w.Ctx, "upgrade", "shop", bad, "-n", w.Apps); err == nil {
+	if _, err := kit.Shared.Helm4().Run(w.Ctx, "upgrade", "shop", bad, "-n", w.Apps); err == nil {
 		t.Fatal("the upgrade worked")
 	}
 	r := w.app("diff", "shop")
@@ -152,9 +148,9 @@ func TestDiffRevisionsAndManyReleases(t *testing.T) {
 }
 
 func TestDiffNormalisationIsNoDrift(t *testing.T) {
-	for name, helm := range helms() {
+	for name, helm := range kit.Helms(kit.Shared) {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newFixture(t)
 			template := `apiVersion: apps/v1
 kind: Deployment
 metadata: {name: odd}
@@ -189,8 +185,8 @@ spec: {type: ExternalName, externalName: example.org, ports: [{port: 80, targetP
 }
 
 func TestDiffPermissions(t *testing.T) {
-	w := newWorld(t)
-	w.installShop(shared.Helm4(), "shop")
+	w := newFixture(t)
+	w.installShop(kit.Shared.Helm4(), "shop")
 	before := w.Versions(w.Apps, kit.ConfigMaps, kit.Services, kit.Secrets)
 	reader := w.as("reader", rule("get,list", "", "secrets,configmaps,services"), rule("get", "apps", "deployments"))
 	reader.app("diff", "shop").is(0, "release APPS/shop, revision 1: no drift, 4 objects compared\n", "")
@@ -210,8 +206,8 @@ func TestDiffPermissions(t *testing.T) {
 }
 
 func TestDiffHeedsTheLock(t *testing.T) {
-	w := newWorld(t)
-	w.installShop(shared.Helm4(), "shop")
+	w := newFixture(t)
+	w.installShop(kit.Shared.Helm4(), "shop")
 	w.Patch(kit.Deployments, "shop", `{"spec":{"replicas":3}}`)
 	w.Patch(kit.ConfigMaps, "shop", `{"data":{"color":"red","added":"by-somebody"}}`)
 	w.app("lock", "shop", "--ignore", "/spec/replicas", "--scope", "Strict").says(0, "created")
@@ -238,16 +234,13 @@ func TestDiffHeedsTheLock(t *testing.T) {
 }
 
 func TestDiffOffline(t *testing.T) {
-	w := newWorld(t)
-	w.installShop(shared.Helm3(), "shop")
+	w := newFixture(t)
+	w.installShop(kit.Shared.Helm3(), "shop")
 	w.Patch(kit.ConfigMaps, "shop", `{"data":{"color":"red"}}`)
 	w.Patch(kit.Secrets, "shop", `{"stringData":{"password":"`+secretValue+`-2"}}`)
-	cmd := exec.CommandContext(t.Context(), shared.Binaries().Kubectl, "--kubeconfig", shared.Kubeconfig(), "-n",
-		w.Apps, "get", "secret,configmap,deployment", "-o", "yaml", "--show-managed-fields")
-	dump, err := cmd.Output()
-	check.NoError(t, err)
+	dump := w.Kubectl("get", "secret,configmap,deployment", "-o", "yaml", "--show-managed-fields")
 	file := filepath.Join(t.TempDir(), "dump.yaml")
-	check.NoError(t, os.WriteFile(file, dump, 0o600))
+	check.NoError(t, os.WriteFile(file, []byte(dump), 0o600))
 	r := w.cli("diff", "-f", file)
 	r.says(2, "2 of 4 objects drifted", "-  color: green\n+  color: red\n")
 	w.kubeconfig = "/does/not/exist"

@@ -2,7 +2,6 @@ package clitest
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,21 +13,17 @@ import (
 // TestEveryCommandInTheReference runs the examples of docs/cli.md as they stand there, in a shell, on a release
 // like theirs.
 func TestEveryCommandInTheReference(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.Apps = w.Namespace("apps")
-	chart := w.installShop(shared.Helm4(), "web")
-	w.Helm(shared.Helm4(), "upgrade", "web", chart, "--set", "password="+secretValue, "--set", "color=blue")
-	kit.StartOperator(t, shared.RESTConfig(), w.Operator)
+	chart := w.installShop(kit.Shared.Helm4(), "web")
+	w.Helm(kit.Shared.Helm4(), "upgrade", "web", chart, "--set", "password="+secretValue, "--set", "color=blue")
+	kit.StartOperator(t, kit.Shared.RESTConfig(), w.Operator)
 
 	dir := t.TempDir()
 	check.NoError(t, os.Link(binary, filepath.Join(dir, "helm-locker")))
 	for file, kinds := range map[string]string{"release.yaml": "secret",
 		"objects.yaml": "secret,configmap,service,deployment"} {
-		cmd := exec.CommandContext(t.Context(), shared.Binaries().Kubectl, "--kubeconfig", shared.Kubeconfig(), "-n",
-			w.Apps, "get", kinds, "-o", "yaml")
-		out, err := cmd.Output()
-		check.NoError(t, err)
-		check.NoError(t, os.WriteFile(filepath.Join(dir, file), out, 0o600))
+		check.NoError(t, os.WriteFile(filepath.Join(dir, file), []byte(w.Kubectl("get", kinds, "-o", "yaml")), 0o600))
 	}
 	// What looks at a lock or changes one needs one.
 	w.app("lock", "web", "--wait").says(0, "created")

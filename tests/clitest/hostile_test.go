@@ -18,7 +18,7 @@ import (
 // whatever form a command shows it.
 func TestNothingThatIsShownMovesTheCursor(t *testing.T) {
 	const hostile = "no\x1b[2J\x1b]0;pwned\a\nReady: True\r\u202e"
-	w := newWorld(t)
+	w := newFixture(t)
 	quoted, err := json.Marshal(hostile)
 	check.NoError(t, err)
 	manifest := fmt.Sprintf(

@@ -2,7 +2,6 @@ package clitest
 
 import (
 	"encoding/base64"
-	"os/exec"
 	"testing"
 
 	"github.com/rancher/helm-locker/tests/lib/check"
@@ -10,9 +9,9 @@ import (
 )
 
 func TestInspect(t *testing.T) {
-	for name, helm := range helms() {
+	for name, helm := range kit.Helms(kit.Shared) {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newFixture(t)
 			chart := w.installShop(helm, "shop")
 			w.Helm(helm, "upgrade", "shop", chart, "--set", "password="+secretValue, "--set", "color=blue")
 			applied := "three-way patch"
@@ -49,15 +48,11 @@ Hooks:           ConfigMap shop-hook (pre-upgrade)
 }
 
 func TestInspectWhatKubectlPrints(t *testing.T) {
-	w := newWorld(t)
-	w.installShop(shared.Helm3(), "shop")
+	w := newFixture(t)
+	w.installShop(kit.Shared.Helm3(), "shop")
 	kubectl := func(format string) string {
 		t.Helper()
-		cmd := exec.CommandContext(t.Context(), shared.Binaries().Kubectl, "--kubeconfig", shared.Kubeconfig(), "-n",
-			w.Apps, "get", "secret", "-l", "owner=helm", "-o", format)
-		out, err := cmd.Output()
-		check.NoError(t, err)
-		return string(out)
+		return w.Kubectl("get", "secret", "-l", "owner=helm", "-o", format)
 	}
 	once, err := base64.StdEncoding.DecodeString(kubectl("jsonpath={.items[0].data.release}"))
 	check.NoError(t, err)
@@ -76,8 +71,8 @@ func TestInspectWhatKubectlPrints(t *testing.T) {
 }
 
 func TestInspectErrors(t *testing.T) {
-	w := newWorld(t)
-	w.installShop(shared.Helm3(), "shop")
+	w := newFixture(t)
+	w.installShop(kit.Shared.Helm3(), "shop")
 	w.app("inspect", "shoop").is(
 		1, "", "helm-locker: release APPS/shoop does not exist: namespace \"APPS\" has no Secret of type helm.sh/release.v1 for it\n  did you mean shop?\n",
 	)
@@ -97,9 +92,9 @@ func TestInspectErrors(t *testing.T) {
 	w.cli("--kubeconfig", w.kubeconfig, "inspect", "shop", "-n", w.Apps, "--context", "helm-locker-test").says(0,
 		"Revision:        1\n")
 	nowhere := *w
-	config := shared.RESTConfig()
+	config := kit.Shared.RESTConfig()
 	config.Host = "https://127.0.0.1:1"
-	path, err := shared.KubeconfigFor("nowhere", config)
+	path, err := kit.Shared.KubeconfigFor("nowhere", config)
 	check.NoError(t, err)
 	nowhere.kubeconfig = path
 	nowhere.app(

@@ -13,8 +13,8 @@ import (
 )
 
 func TestLockIsIdempotent(t *testing.T) {
-	w := newWorld(t)
-	w.installShop(shared.Helm4(), "shop")
+	w := newFixture(t)
+	w.installShop(kit.Shared.Helm4(), "shop")
 	w.app(
 		"lock", "shop", "--dry-run",
 	).is(0, "HelmRelease LOCKER/shop created: release APPS/shop, revision 1, deployed (dry run)\n", "")
@@ -53,7 +53,7 @@ spec:
 }
 
 func TestLockNames(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	other := w.Namespace(w.Apps + "-2")
 	w.app("lock", "till", "--name", "mine").says(0,
 		"HelmRelease LOCKER/mine created: release APPS/till, which does not exist yet and is locked when it appears\n")
@@ -66,18 +66,18 @@ func TestLockNames(t *testing.T) {
 }
 
 func TestLockWaitSaysWhatItWaitsFor(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	r := w.app("lock", "kiosk", "--wait", "--timeout", "300ms")
 	r.is(1, "HelmRelease LOCKER/kiosk created: release APPS/kiosk, which does not exist yet and is locked when it appears\n",
 		"waiting for an operator to look at it\n"+
 			"helm-locker: not done after 300ms; still waiting for an operator to look at it\n  helm-locker status kiosk shows more; --timeout waits longer\n")
 
-	kit.StartOperator(t, shared.RESTConfig(), w.Operator)
+	kit.StartOperator(t, kit.Shared.RESTConfig(), w.Operator)
 	w.WaitReason("kiosk", v1alpha1.ConditionReady, v1alpha1.ReasonSecretNotFound)
 	// The release appears when the program says that it waits for it.
 	chart := w.Chart("shop", shop)
 	r = w.meanwhile("waiting for SecretNotFound", func() {
-		if _, err := shared.Helm4().Run(w.Ctx, "install", "kiosk", chart, "-n", w.Apps); err != nil {
+		if _, err := kit.Shared.Helm4().Run(w.Ctx, "install", "kiosk", chart, "-n", w.Apps); err != nil {
 			t.Error(err)
 		}
 	}, "lock", "kiosk", "-n", w.Apps, "--wait", "--timeout", "1m")
@@ -104,7 +104,7 @@ func TestLockWaitSaysWhatItWaitsFor(t *testing.T) {
 }
 
 func TestSuspend(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.app(
 		"suspend", "shop",
 	).is(1, "", "helm-locker: release APPS/shop is not locked: no HelmRelease in namespace LOCKER names it\n"+
@@ -133,8 +133,8 @@ func TestSuspend(t *testing.T) {
 }
 
 func TestChangeErrors(t *testing.T) {
-	w := newWorld(t)
-	w.installShop(shared.Helm3(), "shop")
+	w := newFixture(t)
+	w.installShop(kit.Shared.Helm3(), "shop")
 	w.app(
 		"lock", "shoop",
 	).is(0, "HelmRelease LOCKER/shoop created: release APPS/shoop, which does not exist yet and is locked when it appears\n",

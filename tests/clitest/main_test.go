@@ -24,8 +24,6 @@ import (
 )
 
 var (
-	// shared is the control plane of this package; nil with -short.
-	shared *cluster.Cluster
 	// binary is the program under test.
 	binary string
 )
@@ -33,12 +31,12 @@ var (
 func TestMain(m *testing.M) {
 	os.Exit(process.Main(func(path string) int {
 		binary = path
-		return cluster.Main(m, cluster.Options{ControllerManager: true}, func(c *cluster.Cluster) { shared = c })
+		return kit.Run(m, cluster.Options{ControllerManager: true})
 	}))
 }
 
-// world is one test's part of the control plane, and the program to run against it.
-type world struct {
+// fixture is one test's part of the control plane, and the program to run against it.
+type fixture struct {
 	*kit.Env
 	// kubeconfig is that of the administrator, unless a test takes another user's.
 	kubeconfig string
@@ -46,10 +44,10 @@ type world struct {
 	stdin      string
 }
 
-func newWorld(t *testing.T) *world {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	e := kit.New(t, shared)
-	return &world{Env: e, kubeconfig: shared.Kubeconfig()}
+	e := kit.New(t, kit.Shared)
+	return &fixture{Env: e, kubeconfig: kit.Shared.Kubeconfig()}
 }
 
 // result is what a run of the program left.
@@ -62,7 +60,7 @@ type result struct {
 }
 
 // command returns the program with arguments, in the environment of somebody who has set nothing but KUBECONFIG.
-func (w *world) command(ctx context.Context, args ...string) *exec.Cmd {
+func (w *fixture) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, binary, args...)
 	cmd.Env = append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + w.TempDir(), "KUBECONFIG=" + w.kubeconfig, "HELM_LOCKER_NAMESPACE=" +
@@ -73,14 +71,14 @@ func (w *world) command(ctx context.Context, args ...string) *exec.Cmd {
 }
 
 // cli runs the program.
-func (w *world) cli(args ...string) result {
+func (w *fixture) cli(args ...string) result {
 	w.Helper()
 	return w.meanwhile("", nil, args...)
 }
 
 // meanwhile runs the program, and calls do once it has said a text on stderr, while it goes on. Nothing is called
 // for a program that ends without having said it.
-func (w *world) meanwhile(text string, do func(), args ...string) result {
+func (w *fixture) meanwhile(text string, do func(), args ...string) result {
 	w.Helper()
 	var stdout, stderr bytes.Buffer
 	cmd := w.command(w.Ctx, args...)
@@ -106,7 +104,7 @@ func (w *world) meanwhile(text string, do func(), args ...string) result {
 }
 
 // app runs the program with the namespace of the releases.
-func (w *world) app(args ...string) result {
+func (w *fixture) app(args ...string) result {
 	w.Helper()
 	return w.cli(append(args, "-n", w.Apps)...)
 }
@@ -118,7 +116,7 @@ var (
 )
 
 // neutral takes out what differs from run to run: the names of namespaces, times and markers.
-func (w *world) neutral(text string) string {
+func (w *fixture) neutral(text string) string {
 	text = strings.NewReplacer(w.Apps, "APPS", w.Operator, "LOCKER").Replace(text)
 	return markers.ReplaceAllString(ages.ReplaceAllString(moments.ReplaceAllString(text, "TIME"), "AGE ago"),
 		"<secret X>")
@@ -144,11 +142,11 @@ func (r result) says(code int, parts ...string) {
 }
 
 // as makes the program run as a user who has the given rules in Apps and nothing else.
-func (w *world) as(user string, rules ...rbacv1.PolicyRule) *world {
+func (w *fixture) as(user string, rules ...rbacv1.PolicyRule) *fixture {
 	w.Helper()
-	config, err := shared.UserConfig(user)
+	config, err := kit.Shared.UserConfig(user)
 	check.NoError(w, err)
-	kubeconfig, err := shared.KubeconfigFor(w.Apps+"-"+user, config)
+	kubeconfig, err := kit.Shared.KubeconfigFor(w.Apps+"-"+user, config)
 	check.NoError(w, err)
 	if len(rules) > 0 {
 		role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: user}, Rules: rules}
@@ -217,15 +215,12 @@ metadata:
 `
 
 // installShop installs the shop with a Helm and returns its chart.
-func (w *world) installShop(h cluster.Helm, name string) string {
+func (w *fixture) installShop(h cluster.Helm, name string) string {
 	w.Helper()
 	chart := w.Chart("shop", shop)
 	w.Helm(h, "install", name, chart, "--set", "password="+secretValue)
 	return chart
 }
-
-// helms are the Helm versions that a test runs with.
-func helms() map[string]cluster.Helm { return kit.Helms(shared) }
 
 func rule(verbs, groups, resources string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{Verbs: strings.Split(verbs, ","), APIGroups: strings.Split(groups, ","),

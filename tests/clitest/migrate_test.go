@@ -70,7 +70,7 @@ var stallObjects = map[schema.GroupVersionResource][]string{
 }
 
 // eachObject calls do for every object of the stall.
-func (w *world) eachObject(do func(u *unstructured.Unstructured)) {
+func (w *fixture) eachObject(do func(u *unstructured.Unstructured)) {
 	w.Helper()
 	for gvr, names := range stallObjects {
 		for _, name := range names {
@@ -104,9 +104,9 @@ func marks(u *unstructured.Unstructured) []string {
 
 // underOlder installs a stall and leaves it as the older operator leaves one that it has locked, with drift put
 // back, an object re-created, and then drift that it has not seen any more.
-func underOlder(t *testing.T, h cluster.Helm) (w *world, older *kit.OlderOperator, chart string) {
+func underOlder(t *testing.T, h cluster.Helm) (w *fixture, older *kit.OlderOperator, chart string) {
 	t.Helper()
-	w = newWorld(t)
+	w = newFixture(t)
 	chart = w.Chart("stall", stall)
 	w.Helm(h, "install", "stall", chart, "--set", "password="+secretValue)
 	manifest := w.Helm(h, "get", "manifest", "stall")
@@ -132,63 +132,59 @@ func underOlder(t *testing.T, h cluster.Helm) (w *world, older *kit.OlderOperato
 
 // TestMigration takes releases over from the older operator.
 func TestMigration(t *testing.T) {
-	for name, helm := range helms() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w, _, chart := underOlder(t, helm)
-			// No operator runs now.
-			w.Patch(kit.ConfigMaps, "stall", `{"data":{"size":"11"}}`)
-			w.Delete(kit.Services, "stall")
+	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
+		w, _, chart := underOlder(t, helm)
+		// No operator runs now.
+		w.Patch(kit.ConfigMaps, "stall", `{"data":{"size":"11"}}`)
+		w.Delete(kit.Services, "stall")
 
-			proxy := w.Proxy()
-			op := kit.StartOperator(t, proxy.RESTConfig(), w.Operator)
-			hr := w.WaitReady("stall", 1)
-			w.WaitField(kit.ConfigMaps, "stall", "data.size", "10")
-			w.Eventually("the Service is back", func() error {
-				if w.Get(kit.Services, "stall") == nil {
-					return fmt.Errorf("it is gone")
-				}
-				return nil
-			})
-			if len(hr.Finalizers) > 0 {
-				t.Errorf("the HelmRelease has finalizers: %v", hr.Finalizers)
+		proxy := w.NewProxy()
+		op := kit.StartOperator(t, proxy.RESTConfig(), w.Operator)
+		hr := w.WaitReady("stall", 1)
+		w.WaitField(kit.ConfigMaps, "stall", "data.size", "10")
+		w.Eventually("the Service is back", func() error {
+			if w.Get(kit.Services, "stall") == nil {
+				return fmt.Errorf("it is gone")
 			}
-			// The Service was made anew without the marks.
-			if found := marks(w.Get(kit.Services, "stall")); len(found) > 0 {
-				t.Errorf("the re-created Service has %v", found)
-			}
-			w.migrateAndLook(t, proxy)
-			w.stillLocked(t)
+			return nil
+		})
+		if len(hr.Finalizers) > 0 {
+			t.Errorf("the HelmRelease has finalizers: %v", hr.Finalizers)
+		}
+		// The Service was made anew without the marks.
+		if found := marks(w.Get(kit.Services, "stall")); len(found) > 0 {
+			t.Errorf("the re-created Service has %v", found)
+		}
+		w.migrateAndLook(t, proxy)
+		w.stillLocked(t)
 
-			// Helm takes it from there, client-side and server-side, whatever the older operator had put back.
-			upgrade := func(h cluster.Helm, color, port, tag string, more ...string) {
-				t.Helper()
-				w.Helm(h, append([]string{"upgrade", "stall", chart, "--set", "password=" +
-					secretValue, "--set", "color=" + color,
-					"--set", "port=" + port, "--set", "tag=" + tag}, more...)...)
-				if got := kit.Field(w.Get(kit.ConfigMaps, "stall"), "data.color"); got != color {
-					t.Errorf("color is %v, want %s", got, color)
-				}
+		// Helm takes it from there, client-side and server-side, whatever the older operator had put back.
+		upgrade := func(h cluster.Helm, color, port, tag string, more ...string) {
+			t.Helper()
+			w.Helm(h, append([]string{"upgrade", "stall", chart, "--set", "password=" +
+				secretValue, "--set", "color=" + color, "--set", "port=" + port, "--set", "tag=" + tag}, more...)...)
+			if got := kit.Field(w.Get(kit.ConfigMaps, "stall"), "data.color"); got != color {
+				t.Errorf("color is %v, want %s", got, color)
 			}
-			upgrade(helm, "blue", "82", "2")
-			w.WaitReady("stall", 2)
-			upgrade(shared.Helm4(), "red", "83", "3", "--server-side=true")
-			w.WaitReady("stall", 3)
-			w.stillLocked(t)
-			w.eachObject(func(u *unstructured.Unstructured) {
-				if found := marks(u); len(found) > 1 || len(found) == 1 && u.GetName() != "declared" {
-					t.Errorf("%s %s has %v", u.GetKind(), u.GetName(), found)
-				}
-			})
-			if strings.Contains(op.Log(), secretValue) {
-				t.Error("the log gives a Secret away")
+		}
+		upgrade(helm, "blue", "82", "2")
+		w.WaitReady("stall", 2)
+		upgrade(kit.Shared.Helm4(), "red", "83", "3", "--server-side=true")
+		w.WaitReady("stall", 3)
+		w.stillLocked(t)
+		w.eachObject(func(u *unstructured.Unstructured) {
+			if found := marks(u); len(found) > 1 || len(found) == 1 && u.GetName() != "declared" {
+				t.Errorf("%s %s has %v", u.GetKind(), u.GetName(), found)
 			}
 		})
-	}
+		if strings.Contains(op.Log(), secretValue) {
+			t.Error("the log gives a Secret away")
+		}
+	})
 }
 
 // migrateAndLook runs migrate in all its ways, while the operator behind proxy looks on.
-func (w *world) migrateAndLook(t *testing.T, proxy *cluster.Proxy) {
+func (w *fixture) migrateAndLook(t *testing.T, proxy *cluster.Proxy) {
 	t.Helper()
 	foreign := w.Get(kit.ConfigMaps, "theirs")
 	resources := []schema.GroupVersionResource{kit.ConfigMaps, kit.Secrets, kit.Services, kit.Deployments}
@@ -242,7 +238,7 @@ func (w *world) migrateAndLook(t *testing.T, proxy *cluster.Proxy) {
 }
 
 // stillLocked fails the test unless a change is put back.
-func (w *world) stillLocked(t *testing.T) {
+func (w *fixture) stillLocked(t *testing.T) {
 	t.Helper()
 	want := kit.Field(w.Get(kit.ConfigMaps, "stall"), "data.color")
 	w.Patch(kit.ConfigMaps, "stall", `{"data":{"color":"tampered"}}`)
@@ -251,7 +247,7 @@ func (w *world) stillLocked(t *testing.T) {
 
 // TestMigrationBeforeTakingOver: the older operator would mark everything again.
 func TestMigrationBeforeTakingOver(t *testing.T) {
-	w, _, _ := underOlder(t, shared.Helm3())
+	w, _, _ := underOlder(t, kit.Shared.Helm3())
 	before := w.Versions(w.Apps, kit.ConfigMaps)
 	w.app("migrate", "stall", "--dry-run").says(0, "5 of 6 objects marked")
 	w.app(
@@ -265,7 +261,7 @@ func TestMigrationBeforeTakingOver(t *testing.T) {
 
 // TestMigrationOfWhatIsNotLocked: a release without a HelmRelease can be named.
 func TestMigrationOfWhatIsNotLocked(t *testing.T) {
-	w, older, _ := underOlder(t, shared.Helm3())
+	w, older, _ := underOlder(t, kit.Shared.Helm3())
 	w.app("unlock", "stall").says(0, "deleted")
 	w.PatchHelmRelease("stall", `{"metadata":{"finalizers":null}}`)
 	w.app("migrate").is(
@@ -281,7 +277,7 @@ func TestMigrationOfWhatIsNotLocked(t *testing.T) {
 		t.Errorf("the Deployment has only %v", found)
 	}
 	// Somebody has taken the annotations off by hand: the hash tells.
-	older.Lock("stall", w.Helm(shared.Helm3(), "get", "manifest", "stall"))
+	older.Lock("stall", w.Helm(kit.Shared.Helm3(), "get", "manifest", "stall"))
 	remove := map[string]any{}
 	for key := range w.Get(kit.ConfigMaps, "stall").GetAnnotations() {
 		if strings.HasPrefix(key, "objectset.") {
@@ -305,10 +301,10 @@ func TestMigrationOfWhatIsNotLocked(t *testing.T) {
 
 // TestMigrationStopsForHelm: what Helm has begun to change is not ours to clean.
 func TestMigrationStopsForHelm(t *testing.T) {
-	w, _, chart := underOlder(t, shared.Helm3())
+	w, _, chart := underOlder(t, kit.Shared.Helm3())
 	w.PatchHelmRelease("stall", `{"metadata":{"finalizers":null}}`)
-	proxy := w.Proxy()
-	config, err := shared.KubeconfigFor(w.Apps+"-migrate", proxy.RESTConfig())
+	proxy := w.NewProxy()
+	config, err := kit.Shared.KubeconfigFor(w.Apps+"-migrate", proxy.RESTConfig())
 	check.NoError(t, err)
 	// An upgrade comes through between migrate's look at the Secret and its write.
 	hold := proxy.HoldRequests(cluster.ForResource("secrets", http.MethodPatch))
@@ -317,7 +313,7 @@ func TestMigrationStopsForHelm(t *testing.T) {
 	done := make(chan result, 1)
 	go func() { done <- through.app("migrate", "stall", "--yes") }()
 	check.NoError(t, hold.Wait(w.Ctx, 1))
-	w.Helm(shared.Helm3(), "upgrade", "stall", chart, "--set", "password=another")
+	w.Helm(kit.Shared.Helm3(), "upgrade", "stall", chart, "--set", "password=another")
 	upgraded := w.Versions(w.Apps, kit.Secrets, kit.Services)
 	hold.Release()
 	(<-done).says(

@@ -35,7 +35,7 @@ func addProgram(t *testing.T, dir string) {
 
 // helmUser is somebody with directories of Helm of their own.
 type helmUser struct {
-	*world
+	*fixture
 	helm cluster.Helm
 	home string
 }
@@ -62,9 +62,9 @@ func (u helmUser) says(code int, want string, args ...string) {
 }
 
 func TestHelmPlugin(t *testing.T) {
-	for name, helm := range helms() {
+	for name, helm := range kit.Helms(kit.Shared) {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newFixture(t)
 			w.installShop(helm, "shop")
 			u, dir := helmUser{w, helm, t.TempDir()}, plugin(t)
 			u.says(0, "locker", "plugin", "install", dir)
@@ -90,13 +90,13 @@ func TestHelmPlugin(t *testing.T) {
 
 // TestKubectlPlugin runs the program as `kubectl helm-locker`, for which its name is all that is needed.
 func TestKubectlPlugin(t *testing.T) {
-	w := newWorld(t)
-	w.installShop(shared.Helm4(), "shop")
+	w := newFixture(t)
+	w.installShop(kit.Shared.Helm4(), "shop")
 	dir := t.TempDir()
 	check.NoError(t, os.Link(binary, filepath.Join(dir, "kubectl-helm_locker")))
 	run := func(args ...string) (string, int) {
 		t.Helper()
-		cmd := exec.CommandContext(t.Context(), shared.Binaries().Kubectl, append([]string{"helm-locker"}, args...)...)
+		cmd := exec.CommandContext(t.Context(), w.Cluster.Binaries().Kubectl, append([]string{"helm-locker"}, args...)...)
 		cmd.Env = []string{"PATH=" + dir + string(os.PathListSeparator) + os.Getenv("PATH"), "HOME=" +
 			dir, "KUBECONFIG=" + w.kubeconfig}
 		out, err := cmd.CombinedOutput()
@@ -120,7 +120,7 @@ func TestKubectlPlugin(t *testing.T) {
 }
 
 func TestCompletion(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	completed := func(args ...string) []string {
 		t.Helper()
 		var words []string

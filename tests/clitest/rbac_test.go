@@ -25,8 +25,8 @@ subjects: [{kind: ServiceAccount, name: default}]
 `
 
 func TestRBAC_Values(t *testing.T) {
-	w := newWorld(t)
-	w.Helm(shared.Helm4(), "install", "access", w.Chart("access", access))
+	w := newFixture(t)
+	w.Helm(kit.Shared.Helm4(), "install", "access", w.Chart("access", access))
 	w.app("rbac", "access", "-o", "values").is(0, `# What helm-locker needs to lock APPS/access.
 rbac:
   profile: scoped
@@ -110,13 +110,13 @@ note: RoleBinding APPS/access: to put it back the operator may give ClusterRole 
 }
 
 func TestRBAC_ChoosesReleases(t *testing.T) {
-	w := newWorld(t)
-	w.installShop(shared.Helm3(), "shop")
-	w.Helm(shared.Helm4(), "install", "access", w.Chart("access", access))
+	w := newFixture(t)
+	w.installShop(kit.Shared.Helm3(), "shop")
+	w.Helm(kit.Shared.Helm4(), "install", "access", w.Chart("access", access))
 	w.app("rbac").says(0, "# What helm-locker needs to lock APPS/access, APPS/shop.\n")
 	other := w.For(t)
 	other.Apps = w.Namespace(w.Apps + "-2")
-	other.Helm(shared.Helm4(), "install", "access", w.Chart("access", access))
+	other.Helm(kit.Shared.Helm4(), "install", "access", w.Chart("access", access))
 	w.app("rbac", "-A", "access").says(0, w.neutral(other.Apps)+"/access", "APPS/access", "namespace: "+
 		w.neutral(other.Apps)+"\n")
 
@@ -136,7 +136,7 @@ func TestRBAC_ChoosesReleases(t *testing.T) {
 // A release with a kind that is not served, and one that is not deployed, are covered as far as they can be, and
 // said to be so.
 func TestRBAC_SaysWhatItCannotCover(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.Forge(kit.ForgedRecord{Name: "odd", Status: "failed", Manifest: kit.ConfigMap("odd", "x") +
 		"---\napiVersion: none.example.org/v1\nkind: None\nmetadata: {name: odd}\n"})
 	w.app("rbac", "odd").says(0, "note: revision 1 of release APPS/odd is failed\n",

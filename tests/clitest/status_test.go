@@ -27,7 +27,7 @@ var (
 )
 
 // lines runs the program and returns its lines of output one by one, as they come. It ends the program with the test.
-func (w *world) lines(args ...string) func() string {
+func (w *fixture) lines(args ...string) func() string {
 	w.Helper()
 	cmd := w.command(context.WithoutCancel(w.Ctx), args...) // the end of the test is not to kill it
 	stdout, err := cmd.StdoutPipe()
@@ -56,7 +56,7 @@ func (w *world) lines(args ...string) func() string {
 	}
 }
 
-func (w *world) expectLine(next func() string, want string) {
+func (w *fixture) expectLine(next func() string, want string) {
 	w.Helper()
 	got := w.neutral(next())
 	if got = durations.ReplaceAllString(got, "after DURATION"); got != want {
@@ -65,12 +65,12 @@ func (w *world) expectLine(next func() string, want string) {
 }
 
 func TestStatus(t *testing.T) {
-	w := newWorld(t)
-	w.installShop(shared.Helm4(), "kiosk")
+	w := newFixture(t)
+	w.installShop(kit.Shared.Helm4(), "kiosk")
 	w.cli("status").is(
 		0, "", "no release is locked: there is no HelmRelease in namespace LOCKER; helm-locker lock RELEASE -n NAMESPACE makes one\n",
 	)
-	kit.StartOperator(t, shared.RESTConfig(), w.Operator)
+	kit.StartOperator(t, kit.Shared.RESTConfig(), w.Operator)
 	w.Lock("kiosk")
 	w.app("lock", "stall").says(0, "created")
 	w.WaitReason("stall", v1alpha1.ConditionReady, v1alpha1.ReasonSecretNotFound)
@@ -120,9 +120,9 @@ stall APPS/stall - no 0/0 0 0 AGE SecretNotFound SecretNotFound`; got != want {
 }
 
 func TestStatusWatch(t *testing.T) {
-	w := newWorld(t)
-	w.installShop(shared.Helm4(), "kiosk")
-	kit.StartOperator(t, shared.RESTConfig(), w.Operator)
+	w := newFixture(t)
+	w.installShop(kit.Shared.Helm4(), "kiosk")
+	kit.StartOperator(t, kit.Shared.RESTConfig(), w.Operator)
 	w.Lock("kiosk")
 	text, objects := w.lines("status", "-w"), w.lines("status", "kiosk", "--watch", "-o", "json")
 	w.expectLine(text, "TIME  APPS/kiosk  locked: revision 1, 4 objects")
@@ -162,7 +162,7 @@ func TestStatusWatch(t *testing.T) {
 }
 
 func TestStatusErrors(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	nobody := w.as("nobody")
 	nobody.cli(
 		"status",
@@ -173,8 +173,8 @@ func TestStatusErrors(t *testing.T) {
 
 // Not in parallel with others: the definition is everybody's.
 func TestWithoutTheDefinition(t *testing.T) {
-	w := newWorld(t)
-	w.installShop(shared.Helm4(), "kiosk")
+	w := newFixture(t)
+	w.installShop(kit.Shared.Helm4(), "kiosk")
 	check.NoError(t, w.In(definitions, "").Delete(w.Ctx, "helmreleases.helm.cattle.io", metav1.DeleteOptions{}))
 	w.Eventually("HelmReleases are not served", func() error {
 		if r := w.cli("status"); !strings.Contains(r.stderr, "not installed") {

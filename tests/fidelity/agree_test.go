@@ -14,6 +14,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/inspect"
 	helmrelease "github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -107,30 +108,27 @@ const foreignAutoscaler = `{"apiVersion":"autoscaling/v1","kind":"HorizontalPodA
 
 // `diff`, the page and the operator have one answer to what is drift: each edit of each shape, and each of leftAlone.
 func TestDiffAndTheOperatorAgree(t *testing.T) {
-	for name, helm := range helms() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			group := w.Apps + ".example.com"
-			w.define(group, "Widget", properties, properties, nil)
-			shapes := append([]shape{widget, ports, data, account, ingress, policy, mergeKeys}, leftAlone...)
-			for i := range shapes {
-				shapes[i].object = strings.ReplaceAll(shapes[i].object, "{{ .Release.Namespace }}", w.Apps)
-				shapes[i].manifest = strings.ReplaceAll(shapes[i].manifest, "GROUP", group)
-				if strings.HasPrefix(shapes[i].object, "widgets/") {
-					shapes[i].group = group
-				}
+	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
+		w := newFixture(t)
+		group := w.Apps + ".example.com"
+		w.define(group, "Widget", properties, properties, nil)
+		shapes := append([]shape{widget, ports, data, account, ingress, policy, mergeKeys}, leftAlone...)
+		for i := range shapes {
+			shapes[i].object = strings.ReplaceAll(shapes[i].object, "{{ .Release.Namespace }}", w.Apps)
+			shapes[i].manifest = strings.ReplaceAll(shapes[i].manifest, "GROUP", group)
+			if strings.HasPrefix(shapes[i].object, "widgets/") {
+				shapes[i].group = group
 			}
-			var autoscaler unstructured.Unstructured
-			check.NoError(t, autoscaler.UnmarshalJSON([]byte(foreignAutoscaler)))
-			scalers := resource("horizontalpodautoscalers")
-			scalers.Version = "v1"
-			_, err := w.In(scalers, w.Apps).Create(w.Ctx, &autoscaler, metav1.CreateOptions{})
-			check.NoError(t, err)
-			r := w.install(name, helm, shapes)
-			r.agrees(t)
-		})
-	}
+		}
+		var autoscaler unstructured.Unstructured
+		check.NoError(t, autoscaler.UnmarshalJSON([]byte(foreignAutoscaler)))
+		scalers := resource("horizontalpodautoscalers")
+		scalers.Version = "v1"
+		_, err := w.In(scalers, w.Apps).Create(w.Ctx, &autoscaler, metav1.CreateOptions{})
+		check.NoError(t, err)
+		r := w.install(helm.Name, helm, shapes)
+		r.agrees(t)
+	})
 }
 
 // agrees makes the edits of all shapes, one of each at a time, while the release is unlocked. What diff finds then is
@@ -158,7 +156,7 @@ func (r *release) agrees(t *testing.T) {
 				t.Errorf("diff calls it drift: %s, %s", object, s.edits[0].name)
 			}
 		}
-		r.proxy.Reset()
+		r.Proxy.Reset()
 		r.PatchHelmRelease("app", `{"spec":{"suspend":false}}`)
 		r.WaitReason("app", v1alpha1.ConditionLocked, v1alpha1.ReasonLocked)
 		r.WaitReady("app", 0)
@@ -189,7 +187,7 @@ func (o *target) edit(e edit) {
 // diff returns the objects that `helm-locker diff` finds drifted, as "plural/name".
 func (r *release) diff() []string {
 	r.Helper()
-	cluster, err := inspect.Connect(shared.RESTConfig(), nil)
+	cluster, err := inspect.Connect(kit.Shared.RESTConfig(), nil)
 	check.NoError(r, err)
 	record, err := cluster.Find(r.Ctx, helmrelease.Key{Namespace: r.Apps, Name: "app"}, 0)
 	check.NoError(r, err)

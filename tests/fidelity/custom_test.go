@@ -149,7 +149,7 @@ const oldGadget = `{type: object, properties: {spec: {type: object, properties: 
 const newGadget = `{type: object, properties: {spec: {type: object, properties: {color: {type: string}, dimensions: {type: object, properties: {size: {type: integer}}}}}}}`
 
 func TestI6_CustomResourcesAndVersions(t *testing.T) {
-	withstand(t, func(w *world) []shape {
+	withstand(t, func(w *fixture) []shape {
 		group := w.Apps + ".example.com"
 		w.define(group, "Widget", properties, properties, nil)
 		server := w.serve(convert)
@@ -168,7 +168,7 @@ func TestI6_CustomResourcesAndVersions(t *testing.T) {
 
 // define installs a CustomResourceDefinition with the versions v1alpha1 and v1, of which v1 is stored, until the
 // test ends.
-func (w *world) define(group, kind, oldSchema, newSchema string, conversion map[string]any) {
+func (w *fixture) define(group, kind, oldSchema, newSchema string, conversion map[string]any) {
 	w.Helper()
 	plural := strings.ToLower(kind) + "s"
 	version := func(name, openAPI string, stored bool) any {

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -23,55 +24,52 @@ func TestMoments_ImmutableDifference(t *testing.T) {
 				"template": map[string]any{"metadata": map[string]any{"labels": labels},
 					"spec": map[string]any{"containers": []any{map[string]any{"name": "main", "image": "evil:1"}}}}}})
 	}
-	for name, helm := range helms() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			w.locked(helm)
-			sealed := configMapObject("sealed", map[string]any{"key": "evil"})
-			sealed.Object["immutable"] = true
-			typed := asObject(map[string]any{"apiVersion": "v1", "kind": "Secret",
-				"metadata": map[string]any{"name": "typed"}, "type": "example.com/evil",
-				"data": map[string]any{"password": "ZXZpbA=="}})
-			for _, in := range []struct {
-				plural string
-				object *unstructured.Unstructured
-				says   []string
-			}{
-				{"configmaps", sealed, []string{"ConfigMap " + w.Apps + "/sealed", "data"}},
-				{"secrets", typed, []string{"Secret " + w.Apps + "/typed", "type"}},
-				{"deployments", deployment(), []string{"Deployment " + w.Apps + "/web", "spec.selector"}},
-			} {
-				t.Run(in.plural, func(t *testing.T) {
-					w := w.on(t)
-					w.replaceWhileSuspended(in.plural, in.object)
-					c := w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonRevertFailed)
-					t.Logf("Ready: %s", c.Message)
-					for _, part := range in.says {
-						if !strings.Contains(c.Message, part) {
-							t.Errorf("Ready does not say %q: %s", part, c.Message)
-						}
+	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
+		w := newFixture(t)
+		w.locked(helm)
+		sealed := configMapObject("sealed", map[string]any{"key": "evil"})
+		sealed.Object["immutable"] = true
+		typed := asObject(map[string]any{"apiVersion": "v1", "kind": "Secret",
+			"metadata": map[string]any{"name": "typed"}, "type": "example.com/evil",
+			"data": map[string]any{"password": "ZXZpbA=="}})
+		for _, in := range []struct {
+			plural string
+			object *unstructured.Unstructured
+			says   []string
+		}{
+			{"configmaps", sealed, []string{"ConfigMap " + w.Apps + "/sealed", "data"}},
+			{"secrets", typed, []string{"Secret " + w.Apps + "/typed", "type"}},
+			{"deployments", deployment(), []string{"Deployment " + w.Apps + "/web", "spec.selector"}},
+		} {
+			t.Run(in.plural, func(t *testing.T) {
+				w := w.on(t)
+				w.replaceWhileSuspended(in.plural, in.object)
+				c := w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonRevertFailed)
+				t.Logf("Ready: %s", c.Message)
+				for _, part := range in.says {
+					if !strings.Contains(c.Message, part) {
+						t.Errorf("Ready does not say %q: %s", part, c.Message)
 					}
-					if strings.Contains(c.Message, "evil") || strings.Contains(c.Message, "c3dvcmRmaXNo") {
-						t.Errorf("Ready tells a value: %s", c.Message)
-					}
-					w.Patch(kit.ConfigMaps, "plain", `{"data":{"key":"evil"}}`)
-					w.WaitField(kit.ConfigMaps, "plain", "data.key", "declared")
-					old := w.Get(resource(in.plural), in.object.GetName())
-					w.Delete(resource(in.plural), in.object.GetName())
-					u := w.WaitNewObject(resource(in.plural), in.object.GetName(), old.GetUID())
-					if err := w.ownedByHelm(u); err != nil {
-						t.Error(err)
-					}
-					w.WaitReady("app", 1)
-				})
-			}
-		})
-	}
+				}
+				if strings.Contains(c.Message, "evil") || strings.Contains(c.Message, "c3dvcmRmaXNo") {
+					t.Errorf("Ready tells a value: %s", c.Message)
+				}
+				w.Patch(kit.ConfigMaps, "plain", `{"data":{"key":"evil"}}`)
+				w.WaitField(kit.ConfigMaps, "plain", "data.key", "declared")
+				old := w.Get(resource(in.plural), in.object.GetName())
+				w.Delete(resource(in.plural), in.object.GetName())
+				u := w.WaitNewObject(resource(in.plural), in.object.GetName(), old.GetUID())
+				if err := w.ownedByHelm(u); err != nil {
+					t.Error(err)
+				}
+				w.WaitReady("app", 1)
+			})
+		}
+	})
 }
 
 // replaceWhileSuspended puts another object in the place of one, before the lock can create it anew.
-func (w *world) replaceWhileSuspended(plural string, object *unstructured.Unstructured) {
+func (w *fixture) replaceWhileSuspended(plural string, object *unstructured.Unstructured) {
 	w.Helper()
 	w.PatchHelmRelease("app", `{"spec":{"suspend":true}}`)
 	w.WaitReason("app", v1alpha1.ConditionLocked, v1alpha1.ReasonSuspended)

@@ -12,16 +12,17 @@ import (
 
 	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
+	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
 // kubectl runs kubectl in Apps, with input and in an environment of its own.
-func (w *world) kubectl(input string, environment []string, args ...string) {
+func (w *fixture) kubectl(input string, environment []string, args ...string) {
 	w.Helper()
 	binaries, err := cluster.Build(w.Ctx, io.Discard) // it is built already
 	check.NoError(w, err)
 	cmd := exec.CommandContext(w.Ctx, binaries.Kubectl, append(args, "--namespace", w.Apps)...)
 	cmd.Stdin = strings.NewReader(input)
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.TempDir(), "KUBECONFIG=" + shared.Kubeconfig()},
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.TempDir(), "KUBECONFIG=" + kit.Shared.Kubeconfig()},
 		environment...)
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
@@ -35,57 +36,54 @@ func TestMoments_Kubectl(t *testing.T) {
 	editor := filepath.Join(t.TempDir(), "editor")
 	check.NoError(t, os.WriteFile(editor, []byte("#!/bin/sh\nsed -i s/main:1/evil:1/ \"$1\"\n"), 0o700))
 	replacement := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"plain"},"data":{"other":"evil"}}`
-	for name, helm := range helms() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			chart := w.locked(helm)
-			for _, e := range []struct {
-				name, object, input string
-				args                []string
-				// adds is set when something beside the declared fields stays.
-				adds bool
-			}{
-				{name: "set image", object: "deployments/web",
-					args: []string{"set", "image", "deployment/web", "main=evil:1"}},
-				{name: "set env", object: "deployments/web",
-					args: []string{"set", "env", "deployment/web", "EVIL=yes"}, adds: true},
-				{name: "scale", object: "deployments/web", args: []string{"scale", "deployment/web", "--replicas=1"}},
-				{name: "edit", object: "deployments/web", args: []string{"edit", "deployment/web"}},
-				{name: "rollout restart", object: "deployments/web",
-					args: []string{"rollout", "restart", "deployment/web"}, adds: true},
-				{name: "label", object: "deployments/web",
-					args: []string{"label", "deployment/web", "--overwrite", "app.kubernetes.io/managed-by=me"}},
-				{name: "annotate", object: "configmaps/plain",
-					args: []string{"annotate", "configmap/plain", "--overwrite", "note=evil",
-						"meta.helm.sh/release-name-"}},
-				{name: "replace", object: "configmaps/plain", input: replacement, args: []string{"replace", "-f", "-"},
-					adds: true},
-				{name: "patch", object: "configmaps/plain",
-					args: []string{"patch", "configmap/plain", "-p", `{"data":{"$patch":"replace","other":"evil"}}`},
-					adds: true},
-				{name: "apply on the server", object: "configmaps/plain",
-					input: strings.ReplaceAll(replacement, "other", "key"),
-					args:  []string{"apply", "--server-side", "--force-conflicts", "-f", "-"}, adds: true},
-				{name: "apply", object: "configmaps/plain", input: strings.ReplaceAll(replacement, "other", "key"),
-					args: []string{"apply", "-f", "-"},
-					adds: true},
-			} {
-				t.Run(e.name, func(t *testing.T) {
-					o := w.on(t).target(&shape{object: e.object})
-					before := o.asLeft(o.live())
-					o.kubectl(e.input, []string{"KUBE_EDITOR=" + editor}, e.args...)
-					if !e.adds {
-						o.comes(before)
-						return
-					}
-					o.Eventually("what is declared is back", func() error { return o.hasAll(before) })
-				})
-			}
-			w.Helm(helm, "upgrade", "app", chart, "--set", "note=second")
-			w.WaitReady("app", 2)
-		})
-	}
+	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
+		w := newFixture(t)
+		chart := w.locked(helm)
+		for _, e := range []struct {
+			name, object, input string
+			args                []string
+			// adds is set when something beside the declared fields stays.
+			adds bool
+		}{
+			{name: "set image", object: "deployments/web",
+				args: []string{"set", "image", "deployment/web", "main=evil:1"}},
+			{name: "set env", object: "deployments/web",
+				args: []string{"set", "env", "deployment/web", "EVIL=yes"}, adds: true},
+			{name: "scale", object: "deployments/web", args: []string{"scale", "deployment/web", "--replicas=1"}},
+			{name: "edit", object: "deployments/web", args: []string{"edit", "deployment/web"}},
+			{name: "rollout restart", object: "deployments/web",
+				args: []string{"rollout", "restart", "deployment/web"}, adds: true},
+			{name: "label", object: "deployments/web",
+				args: []string{"label", "deployment/web", "--overwrite", "app.kubernetes.io/managed-by=me"}},
+			{name: "annotate", object: "configmaps/plain",
+				args: []string{"annotate", "configmap/plain", "--overwrite", "note=evil",
+					"meta.helm.sh/release-name-"}},
+			{name: "replace", object: "configmaps/plain", input: replacement, args: []string{"replace", "-f", "-"},
+				adds: true},
+			{name: "patch", object: "configmaps/plain",
+				args: []string{"patch", "configmap/plain", "-p", `{"data":{"$patch":"replace","other":"evil"}}`},
+				adds: true},
+			{name: "apply on the server", object: "configmaps/plain",
+				input: strings.ReplaceAll(replacement, "other", "key"),
+				args:  []string{"apply", "--server-side", "--force-conflicts", "-f", "-"}, adds: true},
+			{name: "apply", object: "configmaps/plain", input: strings.ReplaceAll(replacement, "other", "key"),
+				args: []string{"apply", "-f", "-"},
+				adds: true},
+		} {
+			t.Run(e.name, func(t *testing.T) {
+				o := w.on(t).target(&shape{object: e.object})
+				before := o.asLeft(o.live())
+				o.kubectl(e.input, []string{"KUBE_EDITOR=" + editor}, e.args...)
+				if !e.adds {
+					o.comes(before)
+					return
+				}
+				o.Eventually("what is declared is back", func() error { return o.hasAll(before) })
+			})
+		}
+		w.Helm(helm, "upgrade", "app", chart, "--set", "note=second")
+		w.WaitReady("app", 2)
+	})
 }
 
 // hasAll returns an error unless the object has all that it had, and what Helm owned of it.

@@ -5,7 +5,6 @@ package fidelity
 
 import (
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -17,33 +16,18 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// shared is the control plane of this package; nil with -short.
-var shared *cluster.Cluster
+func TestMain(m *testing.M) { kit.Main(m, cluster.Options{ControllerManager: true}) }
 
-func TestMain(m *testing.M) {
-	os.Exit(cluster.Main(m, cluster.Options{ControllerManager: true}, func(c *cluster.Cluster) { shared = c }))
-}
+// fixture is kit.Fixture with what only these tests need.
+type fixture struct{ *kit.Fixture }
 
-// world is an environment with an operator that reaches the API server through a proxy.
-type world struct {
-	*kit.Env
-	proxy  *cluster.Proxy
-	fenced kit.Fence
-}
-
-func newWorld(t *testing.T) *world {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	e := kit.New(t, shared)
-	proxy := e.Proxy()
-	kit.StartOperator(t, proxy.RESTConfig(), e.Operator)
-	return &world{Env: e, proxy: proxy}
+	return &fixture{kit.Start(t)}
 }
 
-// on returns the world for a subtest.
-func (w *world) on(t *testing.T) *world { return &world{Env: w.For(t), proxy: w.proxy} }
-
-// helms are the Helm versions that a test runs with.
-func helms() map[string]cluster.Helm { return kit.Helms(shared) }
+// on returns the fixture for a subtest.
+func (w *fixture) on(t *testing.T) *fixture { return &fixture{w.On(t)} }
 
 const autoscaling, networking, rbac, admission = "autoscaling", "networking.k8s.io", "rbac.authorization.k8s.io",
 	"admissionregistration.k8s.io"
@@ -65,8 +49,8 @@ func resource(plural string) schema.GroupVersionResource {
 
 // writes returns the requests of the operator that were to change objects of releases, those to one resource only
 // if it is given: content and field ownership, whatever came of them, but no dry runs.
-func (w *world) writes(resources ...string) []cluster.Request {
-	return slices.DeleteFunc(w.proxy.Writes(), func(r cluster.Request) bool {
+func (w *fixture) writes(resources ...string) []cluster.Request {
+	return slices.DeleteFunc(w.Proxy.Writes(), func(r cluster.Request) bool {
 		return r.Query.Get("dryRun") != "" || r.Resource() == "helmreleases" || r.Resource() == "events" ||
 			strings.Contains(r.Path, "/namespaces/"+w.Operator+"/") ||
 			strings.HasSuffix(r.Path, "/customresourcedefinitions/helmreleases.helm.cattle.io") ||
@@ -75,13 +59,13 @@ func (w *world) writes(resources ...string) []cluster.Request {
 }
 
 // landed returns those of writes that the API server took.
-func (w *world) landed(resources ...string) []cluster.Request {
+func (w *fixture) landed(resources ...string) []cluster.Request {
 	return slices.DeleteFunc(w.writes(resources...),
 		func(r cluster.Request) bool { return r.Code >= http.StatusBadRequest })
 }
 
 // expectNoWrites fails the test when the operator wrote to objects of releases since the last Reset.
-func (w *world) expectNoWrites(when string) {
+func (w *fixture) expectNoWrites(when string) {
 	w.Helper()
 	for _, r := range w.writes() {
 		w.Errorf("unexpected write %s: %s %s", when, r, r.Body)
@@ -89,26 +73,11 @@ func (w *world) expectNoWrites(when string) {
 }
 
 // relock has every object of a release judged anew, as at its first lock: the lock is suspended and resumed.
-func (w *world) relock(name string) {
+func (w *fixture) relock(name string) {
 	w.Helper()
 	w.PatchHelmRelease(name, `{"spec":{"suspend":true}}`)
 	w.WaitReason(name, v1alpha1.ConditionLocked, v1alpha1.ReasonSuspended)
 	w.PatchHelmRelease(name, `{"spec":{"suspend":false}}`)
 	w.WaitReason(name, v1alpha1.ConditionLocked, v1alpha1.ReasonLocked)
 	w.WaitReady(name, 0)
-}
-
-// configMap is kit.ConfigMap, which most tests need.
-func configMap(name, value string) string { return kit.ConfigMap(name, value) }
-
-// lockFence locks a release of one ConfigMap for fence to use.
-func (w *world) lockFence() {
-	w.Helper()
-	w.fenced.Lock(w.Env)
-}
-
-// fence returns when the operator has acted on all changes of ConfigMaps that were made before the call.
-func (w *world) fence() {
-	w.Helper()
-	w.fenced.Pass(w.Env)
 }

@@ -48,9 +48,9 @@ spec:
 `
 
 // locked installs moments by a Helm and locks it, and a fence.
-func (w *world) locked(h cluster.Helm) (chart string) {
+func (w *fixture) locked(h cluster.Helm) (chart string) {
 	w.Helper()
-	w.lockFence()
+	w.LockFence()
 	chart = w.Chart("app", moments)
 	w.Helm(h, "install", "app", chart, "--set", "note=first")
 	w.Lock("app")
@@ -58,7 +58,7 @@ func (w *world) locked(h cluster.Helm) (chart string) {
 }
 
 // ownedByHelm returns an error unless an object has Helm's ownership metadata.
-func (w *world) ownedByHelm(u *unstructured.Unstructured) error {
+func (w *fixture) ownedByHelm(u *unstructured.Unstructured) error {
 	got := fmt.Sprint(u.GetLabels()["app.kubernetes.io/managed-by"], u.GetAnnotations()["meta.helm.sh/release-name"],
 		u.GetAnnotations()["meta.helm.sh/release-namespace"])
 	if want := fmt.Sprint("Helm", "app", w.Apps); got != want {
@@ -69,36 +69,32 @@ func (w *world) ownedByHelm(u *unstructured.Unstructured) error {
 
 // A tamperer deletes an object and has another one in its place before the operator creates it anew.
 func TestMoments_AnotherObjectOfTheNameInItsPlace(t *testing.T) {
-	for name, helm := range helms() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			chart := w.locked(helm)
-			creations := w.proxy.HoldRequests(func(r *http.Request) bool {
-				return cluster.ForResource("configmaps", http.MethodPost)(r)
-			})
-			w.Delete(kit.ConfigMaps, "plain")
-			check.NoError(t, creations.Wait(w.Ctx, 1))
-			evil := configMapObject("plain", map[string]any{"key": "evil", "other": "x"})
-			made, err := w.In(kit.ConfigMaps, w.Apps).Create(w.Ctx, evil,
-				metav1.CreateOptions{FieldManager: kit.Tamperer})
-			check.NoError(t, err)
-			creations.Release()
-			w.Eventually("content and ownership are back", func() error {
-				u := w.Get(kit.ConfigMaps, "plain")
-				if u == nil || kit.Field(u, "data.key") != "declared" {
-					return fmt.Errorf("it is %v", u)
-				}
-				return w.ownedByHelm(u)
-			})
-			if u := w.Get(kit.ConfigMaps, "plain"); u.GetUID() != made.GetUID() || kit.Field(u, "data.other") != "x" {
-				t.Errorf("it is not the tamperer's object, put right: %v", u.Object)
-			}
-			w.WaitReady("app", 1)
-			w.Helm(helm, "upgrade", "app", chart, "--set", "note=second")
-			w.WaitReady("app", 2)
+	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
+		w := newFixture(t)
+		chart := w.locked(helm)
+		creations := w.Proxy.HoldRequests(func(r *http.Request) bool {
+			return cluster.ForResource("configmaps", http.MethodPost)(r)
 		})
-	}
+		w.Delete(kit.ConfigMaps, "plain")
+		check.NoError(t, creations.Wait(w.Ctx, 1))
+		evil := configMapObject("plain", map[string]any{"key": "evil", "other": "x"})
+		made, err := w.In(kit.ConfigMaps, w.Apps).Create(w.Ctx, evil, metav1.CreateOptions{FieldManager: kit.Tamperer})
+		check.NoError(t, err)
+		creations.Release()
+		w.Eventually("content and ownership are back", func() error {
+			u := w.Get(kit.ConfigMaps, "plain")
+			if u == nil || kit.Field(u, "data.key") != "declared" {
+				return fmt.Errorf("it is %v", u)
+			}
+			return w.ownedByHelm(u)
+		})
+		if u := w.Get(kit.ConfigMaps, "plain"); u.GetUID() != made.GetUID() || kit.Field(u, "data.other") != "x" {
+			t.Errorf("it is not the tamperer's object, put right: %v", u.Object)
+		}
+		w.WaitReady("app", 1)
+		w.Helm(helm, "upgrade", "app", chart, "--set", "note=second")
+		w.WaitReady("app", 2)
+	})
 }
 
 func configMapObject(name string, data map[string]any) *unstructured.Unstructured {
@@ -109,10 +105,10 @@ func configMapObject(name string, data map[string]any) *unstructured.Unstructure
 // An object of a release in a namespace that is being deleted comes back when the namespace does.
 func TestMoments_TerminatingNamespace(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	other := w.Namespace("other-" + w.Apps)
-	w.Helm(shared.Helm4(), "install", "app", w.Chart("app", configMap("here", "declared")+
-		strings.ReplaceAll(configMap("there", "declared"), "name: there", "name: there, namespace: "+other)))
+	w.Helm(kit.Shared.Helm4(), "install", "app", w.Chart("app", kit.ConfigMap("here", "declared")+
+		strings.ReplaceAll(kit.ConfigMap("there", "declared"), "name: there", "name: there, namespace: "+other)))
 	w.Lock("app")
 	held := configMapObject("held", nil)
 	held.SetFinalizers([]string{"example.com/held"})
@@ -143,81 +139,72 @@ func TestMoments_TerminatingNamespace(t *testing.T) {
 
 // A finalizer of somebody else holds a deleted object: it is waited for, and edits of it meanwhile are reverted.
 func TestMoments_ForeignFinalizer(t *testing.T) {
-	for name, helm := range helms() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			chart := w.locked(helm)
-			old := w.Patch(kit.Deployments, "web", `{"metadata":{"finalizers":["example.com/held"]}}`)
-			w.Delete(kit.Deployments, "web")
-			w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonBeingDeleted)
-			w.Patch(kit.Deployments, "web", `{"spec":{"replicas":1}}`)
-			w.Patch(kit.ConfigMaps, "plain", `{"data":{"key":"evil"}}`)
-			w.WaitField(kit.ConfigMaps, "plain", "data.key", "declared")
-			w.Patch(kit.Deployments, "web", `{"metadata":{"finalizers":null}}`)
-			u := w.WaitNewObject(kit.Deployments, "web", old.GetUID())
-			if n := kit.Field(u, "spec.replicas"); n != int64(0) || len(u.GetFinalizers()) > 0 {
-				t.Errorf("it has %v replicas and the finalizers %v", n, u.GetFinalizers())
-			}
-			w.WaitReady("app", 1)
-			w.Helm(helm, "upgrade", "app", chart, "--set", "note=second")
-			w.WaitReady("app", 2)
-		})
-	}
+	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
+		w := newFixture(t)
+		chart := w.locked(helm)
+		old := w.Patch(kit.Deployments, "web", `{"metadata":{"finalizers":["example.com/held"]}}`)
+		w.Delete(kit.Deployments, "web")
+		w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonBeingDeleted)
+		w.Patch(kit.Deployments, "web", `{"spec":{"replicas":1}}`)
+		w.Patch(kit.ConfigMaps, "plain", `{"data":{"key":"evil"}}`)
+		w.WaitField(kit.ConfigMaps, "plain", "data.key", "declared")
+		w.Patch(kit.Deployments, "web", `{"metadata":{"finalizers":null}}`)
+		u := w.WaitNewObject(kit.Deployments, "web", old.GetUID())
+		if n := kit.Field(u, "spec.replicas"); n != int64(0) || len(u.GetFinalizers()) > 0 {
+			t.Errorf("it has %v replicas and the finalizers %v", n, u.GetFinalizers())
+		}
+		w.WaitReady("app", 1)
+		w.Helm(helm, "upgrade", "app", chart, "--set", "note=second")
+		w.WaitReady("app", 2)
+	})
 }
 
 // Status is nobody's declaration; a scale is an edit like any other.
 func TestMoments_Subresources(t *testing.T) {
-	for name, helm := range helms() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			chart := w.locked(helm)
-			web := w.on(t).target(&shape{object: "deployments/web"})
-			before := web.asLeft(web.live())
-			w.proxy.Reset()
-			status := []byte(`{"status":{"conditions":[{"type":"Evil","status":"True"}]}}`)
-			_, err := w.In(kit.Deployments, w.Apps).Patch(w.Ctx, "web", types.MergePatchType, status,
-				metav1.PatchOptions{FieldManager: kit.Tamperer}, "status")
-			check.NoError(t, err)
-			scale := []byte(`{"spec":{"replicas":1}}`)
-			_, err = w.In(kit.Deployments, w.Apps).Patch(w.Ctx, "web", types.MergePatchType, scale,
-				metav1.PatchOptions{FieldManager: kit.Tamperer}, "scale")
-			check.NoError(t, err)
-			web.comes(before)
-			if n := len(w.to("web")); n != 1 {
-				t.Errorf("%d writes for one scale and one status", n)
-			}
-			w.Helm(helm, "upgrade", "app", chart, "--set", "note=second")
-			w.WaitReady("app", 2)
-		})
-	}
+	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
+		w := newFixture(t)
+		chart := w.locked(helm)
+		web := w.on(t).target(&shape{object: "deployments/web"})
+		before := web.asLeft(web.live())
+		w.Proxy.Reset()
+		status := []byte(`{"status":{"conditions":[{"type":"Evil","status":"True"}]}}`)
+		_, err := w.In(kit.Deployments, w.Apps).Patch(w.Ctx, "web", types.MergePatchType, status,
+			metav1.PatchOptions{FieldManager: kit.Tamperer}, "status")
+		check.NoError(t, err)
+		scale := []byte(`{"spec":{"replicas":1}}`)
+		_, err = w.In(kit.Deployments, w.Apps).Patch(w.Ctx, "web", types.MergePatchType, scale,
+			metav1.PatchOptions{FieldManager: kit.Tamperer}, "scale")
+		check.NoError(t, err)
+		web.comes(before)
+		if n := len(w.to("web")); n != 1 {
+			t.Errorf("%d writes for one scale and one status", n)
+		}
+		w.Helm(helm, "upgrade", "app", chart, "--set", "note=second")
+		w.WaitReady("app", 2)
+	})
 }
 
 // Somebody applies the declared values under a name of their own. That is no drift, so nothing is written. The
 // values then have two owners, and Helm 4 asks for --force-conflicts to change one.
 func TestMoments_DeclaredValuesOwnedByAnother(t *testing.T) {
-	for name, helm := range helms() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			chart := w.locked(helm)
-			w.proxy.Reset()
-			plain := w.target(&shape{object: "configmaps/plain"})
-			plain.tamper(
-				types.ApplyPatchType, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: plain, annotations: {note: first}}\ndata: {key: declared}\n", kit.Tamperer,
-			)
-			w.fence()
-			if n := len(w.to("plain")); n > 0 {
-				t.Errorf("%d writes to an object that has not drifted", n)
-			}
-			_, err := helm.Run(w.Ctx, "upgrade", "app", chart, "--set", "note=second", "--namespace", w.Apps)
-			switch {
-			case name == "helm 3" && err != nil:
-				t.Errorf("client-side apply asks nobody: %v", err)
-			case name == "helm 4" && (err == nil || !strings.Contains(err.Error(), `conflict with "tamperer"`)):
-				t.Errorf("the upgrade does not name the other owner: %v", err)
-			}
-		})
-	}
+	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
+		w := newFixture(t)
+		chart := w.locked(helm)
+		w.Proxy.Reset()
+		plain := w.target(&shape{object: "configmaps/plain"})
+		plain.tamper(
+			types.ApplyPatchType, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: plain, annotations: {note: first}}\ndata: {key: declared}\n", kit.Tamperer,
+		)
+		w.PassFence()
+		if n := len(w.to("plain")); n > 0 {
+			t.Errorf("%d writes to an object that has not drifted", n)
+		}
+		_, err := helm.Run(w.Ctx, "upgrade", "app", chart, "--set", "note=second", "--namespace", w.Apps)
+		switch {
+		case helm.Name == "helm 3" && err != nil:
+			t.Errorf("client-side apply asks nobody: %v", err)
+		case helm.Name == "helm 4" && (err == nil || !strings.Contains(err.Error(), `conflict with "tamperer"`)):
+			t.Errorf("the upgrade does not name the other owner: %v", err)
+		}
+	})
 }

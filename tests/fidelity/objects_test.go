@@ -6,7 +6,7 @@ import (
 )
 
 func TestShapes_Objects(t *testing.T) {
-	withstand(t, func(w *world) []shape {
+	withstand(t, func(w *fixture) []shape {
 		hooks := hooks
 		hooks.object += "-" + w.Apps
 		return []shape{ports, balanced, data, large, credentials, metadataOnly, account, role, binding, claim, ingress,

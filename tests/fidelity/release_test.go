@@ -15,7 +15,7 @@ import (
 
 // release is a chart of shapes, installed by one Helm and locked.
 type release struct {
-	*world
+	*fixture
 	helm     cluster.Helm
 	helmName string
 	chart    string
@@ -24,9 +24,9 @@ type release struct {
 
 // install makes a release of those shapes that the Helm takes, locks it, and checks that this writes nothing, and
 // neither does a second lock.
-func (w *world) install(helmName string, helm cluster.Helm, shapes []shape) *release {
+func (w *fixture) install(helmName string, helm cluster.Helm, shapes []shape) *release {
 	w.Helper()
-	r := &release{world: w, helm: helm, helmName: helmName}
+	r := &release{fixture: w, helm: helm, helmName: helmName}
 	var manifest strings.Builder
 	for i := range shapes {
 		if s := &shapes[i]; s.helm == "" || s.helm == helmName {
@@ -36,7 +36,7 @@ func (w *world) install(helmName string, helm cluster.Helm, shapes []shape) *rel
 	}
 	r.chart = w.Chart("app", manifest.String())
 	w.Helm(helm, append([]string{"install", "app", r.chart, "--set", "note=first"}, r.flags()...)...)
-	w.proxy.Reset()
+	w.Proxy.Reset()
 	w.Lock("app")
 	w.expectNoWrites("at the lock")
 	w.relock("app")
@@ -125,7 +125,7 @@ func (o *target) expectFewWrites(edits int, helmName string) {
 // another lock.
 func (r *release) upgrades() {
 	r.Helper()
-	r.proxy.Reset()
+	r.Proxy.Reset()
 	r.relock("app")
 	r.expectNoWrites("after the reverts")
 	r.Helm(r.helm, append([]string{"upgrade", "app", r.chart, "--set", "note=second"}, r.flags()...)...)
@@ -145,16 +145,13 @@ func (r *release) upgrades() {
 }
 
 // withstand runs a test of shapes with both Helms.
-func withstand(t *testing.T, prepare func(w *world) []shape) {
-	for name, helm := range helms() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			r := w.install(name, helm, prepare(w))
-			r.reverts(t)
-			if !t.Failed() {
-				r.upgrades()
-			}
-		})
-	}
+func withstand(t *testing.T, prepare func(w *fixture) []shape) {
+	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
+		w := newFixture(t)
+		r := w.install(helm.Name, helm, prepare(w))
+		r.reverts(t)
+		if !t.Failed() {
+			r.upgrades()
+		}
+	})
 }

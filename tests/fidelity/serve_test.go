@@ -17,7 +17,7 @@ import (
 
 // serve answers requests with JSON over TLS on a loopback port, as the API server wants it of webhooks; a nil
 // answer is an error. It ends with the test.
-func (w *world) serve(answer func(body []byte) any) *httptest.Server {
+func (w *fixture) serve(answer func(body []byte) any) *httptest.Server {
 	w.Helper()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(response http.ResponseWriter, request *http.Request) {
 		body, err := io.ReadAll(request.Body)
@@ -58,6 +58,6 @@ func asEvent(event watch.Event) *unstructured.Unstructured {
 }
 
 // to returns the writes of the operator to the object of a name that the API server took.
-func (w *world) to(name string) []cluster.Request {
+func (w *fixture) to(name string) []cluster.Request {
 	return slices.DeleteFunc(w.landed(), func(r cluster.Request) bool { return !strings.HasSuffix(r.Path, "/"+name) })
 }

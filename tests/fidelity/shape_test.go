@@ -72,12 +72,12 @@ func removing(name, path string) edit       { return edit{name: name, patch: ops
 
 // target is a live object of a shape.
 type target struct {
-	*world
+	*fixture
 	*shape
 	gvr schema.GroupVersionResource
 }
 
-func (w *world) target(s *shape) *target {
+func (w *fixture) target(s *shape) *target {
 	plural, _, _ := strings.Cut(s.object, "/")
 	gvr := resource(plural)
 	if s.group != "" {

@@ -11,9 +11,9 @@ import (
 
 // asTool returns a Helm that writes as another field manager, as tools do that are built on Helm's library: the
 // command itself always calls itself helm, so its requests go through a proxy that changes the name.
-func (w *world) asTool(h cluster.Helm, manager string) cluster.Helm {
+func (w *fixture) asTool(h cluster.Helm, manager string) cluster.Helm {
 	w.Helper()
-	proxy := w.Proxy()
+	proxy := w.NewProxy()
 	proxy.Intercept(func(r *http.Request) cluster.Action {
 		if query := r.URL.Query(); query.Get("fieldManager") == "helm" {
 			query.Set("fieldManager", manager)
@@ -37,11 +37,11 @@ func TestTools_TheNewerOnesShareStays(t *testing.T) {
 		helm   cluster.Helm
 		manage []string // what makes its upgrade own what another tool applied
 	}
-	for version, helm := range helms() {
+	for version, helm := range kit.Helms(kit.Shared) {
 		for _, order := range [][2]string{{"helm-controller", "helm"}, {"helm", "helm-controller"}} {
 			t.Run(version+" "+order[0]+" then "+order[1], func(t *testing.T) {
 				t.Parallel()
-				w := newWorld(t)
+				w := newFixture(t)
 				older, newer := w.asTool(helm, order[0]), tool{helm: w.asTool(helm, order[1])}
 				if version == "helm 4" {
 					newer.manage = []string{"--force-conflicts"}

@@ -18,6 +18,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -58,26 +59,23 @@ var shouted = shape{
 
 // The webhook is there before Helm installs, so that what it makes of the objects is what Helm left.
 func TestI6_WhatAWebhookMakesOfItIsNotFought(t *testing.T) {
-	for name, helm := range helms() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			w.webhook(func(object map[string]any) []string {
-				if object["kind"] == "Deployment" {
-					return mutateDeployment(object)
-				}
-				if data, ok := object["data"].(map[string]any); ok && data["loud"] != nil {
-					return []string{set("/data/loud", fmt.Sprintf("%q", strings.ToUpper(fmt.Sprint(data["loud"]))))}
-				}
-				return nil
-			})
-			r := w.install(name, helm, []shape{mutated, shouted})
-			r.reverts(t)
-			if !t.Failed() {
-				r.upgrades()
+	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
+		w := newFixture(t)
+		w.webhook(func(object map[string]any) []string {
+			if object["kind"] == "Deployment" {
+				return mutateDeployment(object)
 			}
+			if data, ok := object["data"].(map[string]any); ok && data["loud"] != nil {
+				return []string{set("/data/loud", fmt.Sprintf("%q", strings.ToUpper(fmt.Sprint(data["loud"]))))}
+			}
+			return nil
 		})
-	}
+		r := w.install(helm.Name, helm, []shape{mutated, shouted})
+		r.reverts(t)
+		if !t.Failed() {
+			r.upgrades()
+		}
+	})
 }
 
 func mutateDeployment(object map[string]any) []string {
@@ -103,58 +101,55 @@ func mutateDeployment(object map[string]any) []string {
 // A webhook that never gives the same answer twice: what it answered last is taken for the form of the object, so
 // that only a change that somebody makes is followed by a write.
 func TestI6_AWebhookThatAnswersDifferentlyEachTime(t *testing.T) {
-	for name, helm := range helms() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			w.lockFence()
-			w.Helm(helm, "install", "app", w.Chart("app", configMap("fickle", "declared")))
-			var answers atomic.Int64
-			w.webhook(func(object map[string]any) []string {
-				if asObject(object).GetName() != "fickle" {
-					return nil
-				}
-				return []string{add("/data/key", fmt.Sprintf(`"answer %d"`, answers.Add(1)))}
-			})
-			w.Patch(kit.ConfigMaps, "fickle", `{"data":{"other":"x"}}`) // the webhook has its say
-			w.proxy.Reset()
-			w.Lock("app")
-			w.fence()
-			if n := len(w.to("fickle")); n > 1 {
-				t.Errorf("%d writes at the lock", n)
+	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
+		w := newFixture(t)
+		w.LockFence()
+		w.Helm(helm, "install", "app", w.Chart("app", kit.ConfigMap("fickle", "declared")))
+		var answers atomic.Int64
+		w.webhook(func(object map[string]any) []string {
+			if asObject(object).GetName() != "fickle" {
+				return nil
 			}
-			const edits = 3
-			for i := range edits {
-				w.proxy.Reset()
-				u := w.Patch(kit.ConfigMaps, "fickle", fmt.Sprintf(`{"data":{"further":"%d"}}`, i))
-				w.Eventually("it is written back", func() error {
-					if w.Get(kit.ConfigMaps, "fickle").GetResourceVersion() == u.GetResourceVersion() {
-						return errors.New("it is as it was edited")
-					}
-					return nil
-				})
-				w.fence()
-				if n := len(w.to("fickle")); n > 3 {
-					t.Errorf("%d writes after one edit", n)
-				}
-			}
-			w.proxy.Reset()
-			w.relock("app")
-			w.fence()
-			if n := len(w.to("fickle")); n > 1 {
-				t.Errorf("%d writes at the second lock", n)
-			}
-			w.WaitReason("app", v1alpha1.ConditionContended, v1alpha1.ReasonNoContention)
+			return []string{add("/data/key", fmt.Sprintf(`"answer %d"`, answers.Add(1)))}
 		})
-	}
+		w.Patch(kit.ConfigMaps, "fickle", `{"data":{"other":"x"}}`) // the webhook has its say
+		w.Proxy.Reset()
+		w.Lock("app")
+		w.PassFence()
+		if n := len(w.to("fickle")); n > 1 {
+			t.Errorf("%d writes at the lock", n)
+		}
+		const edits = 3
+		for i := range edits {
+			w.Proxy.Reset()
+			u := w.Patch(kit.ConfigMaps, "fickle", fmt.Sprintf(`{"data":{"further":"%d"}}`, i))
+			w.Eventually("it is written back", func() error {
+				if w.Get(kit.ConfigMaps, "fickle").GetResourceVersion() == u.GetResourceVersion() {
+					return errors.New("it is as it was edited")
+				}
+				return nil
+			})
+			w.PassFence()
+			if n := len(w.to("fickle")); n > 3 {
+				t.Errorf("%d writes after one edit", n)
+			}
+		}
+		w.Proxy.Reset()
+		w.relock("app")
+		w.PassFence()
+		if n := len(w.to("fickle")); n > 1 {
+			t.Errorf("%d writes at the second lock", n)
+		}
+		w.WaitReason("app", v1alpha1.ConditionContended, v1alpha1.ReasonNoContention)
+	})
 }
 
 // A controller behind the webhook writes whenever the object is written, so that each revert brings the next
 // change: a fight.
 func TestI6_AWebhookAndAControllerThatInsist(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.Helm(shared.Helm3(), "install", "app", w.Chart("app", configMap("fickle", "declared")))
+	w := newFixture(t)
+	w.Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", kit.ConfigMap("fickle", "declared")))
 	w.Lock("app")
 	ctx, stop := context.WithCancel(w.Ctx)
 	events, err := w.In(kit.ConfigMaps, w.Apps).Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=fickle"})
@@ -193,7 +188,7 @@ func TestI6_AWebhookAndAControllerThatInsist(t *testing.T) {
 
 // webhook serves a mutating webhook for ConfigMaps and Deployments in Apps until the test ends, and waits until it
 // is called. Its patch for an object that is to be written is made of the operations that f returns.
-func (w *world) webhook(f func(object map[string]any) []string) {
+func (w *fixture) webhook(f func(object map[string]any) []string) {
 	w.Helper()
 	var called atomic.Bool
 	server := w.serve(func(body []byte) any {

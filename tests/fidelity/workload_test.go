@@ -6,7 +6,7 @@ const pod = "/spec/template/spec"
 
 // Nobody runs these workloads: without replicas, an edit of a template makes no Pods.
 func TestShapes_Workloads(t *testing.T) {
-	withstand(t, func(*world) []shape { return []shape{mergeKeys, unions, order, odd, twice, numbers} })
+	withstand(t, func(*fixture) []shape { return []shape{mergeKeys, unions, order, odd, twice, numbers} })
 }
 
 // mergeKeys has lists of all sorts in a Pod's template.

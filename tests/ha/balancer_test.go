@@ -35,7 +35,7 @@ func startBalancer(t testing.TB) *balancer {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	check.NoError(t, err)
-	b := &balancer{t: t, listener: listener, server: strings.TrimPrefix(shared.RESTConfig().Host, "https://"),
+	b := &balancer{t: t, listener: listener, server: strings.TrimPrefix(kit.Shared.RESTConfig().Host, "https://"),
 		open: map[net.Conn]int{}}
 	b.changed = sync.NewCond(&b.mu)
 	b.running.Go(b.accept)
@@ -45,7 +45,7 @@ func startBalancer(t testing.TB) *balancer {
 
 // config returns the configuration of a client that goes by way of the balancer.
 func (b *balancer) config() *rest.Config {
-	config := rest.CopyConfig(shared.RESTConfig())
+	config := rest.CopyConfig(kit.Shared.RESTConfig())
 	config.Host = "https://" + b.listener.Addr().String()
 	return config
 }
@@ -143,7 +143,7 @@ func (b *balancer) close() {
 // another connection in time, and sees within 45 seconds what happens.
 func TestHA_AnAPIServerOfThreeHangs(t *testing.T) {
 	t.Parallel()
-	e := kit.New(t, shared)
+	e := kit.New(t, kit.Shared)
 	b := startBalancer(t)
 	o := kit.StartOperator(t, b.config(), e.Operator, elected(0)) // the default: 15 seconds
 	locked(e, "app")

@@ -26,7 +26,7 @@ func (c *jumpingClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) 
 // A fight begins while the clock of the machine is a year ahead. Then it is set right.
 func TestHA_ClockIsSetForwardAndBack(t *testing.T) {
 	t.Parallel()
-	e := kit.New(t, shared)
+	e := kit.New(t, kit.Shared)
 	c := &jumpingClock{}
 	startReplica(e, func(o *operator.ControllerOptions) { o.Clock = c })
 	locked(e, "app")

@@ -45,8 +45,8 @@ func administrator(e *kit.Env) string {
 // A load balancer may speak HTTP/2 and nothing else.
 func TestHA_FrontThatSpeaksHTTP2Only(t *testing.T) {
 	t.Parallel()
-	e := kit.New(t, shared)
-	config, err := shared.ServiceAccountConfig(e.Ctx, e.Operator, administrator(e))
+	e := kit.New(t, kit.Shared)
+	config, err := kit.Shared.ServiceAccountConfig(e.Ctx, e.Operator, administrator(e))
 	check.NoError(t, err)
 	target, err := url.Parse(config.Host)
 	check.NoError(t, err)
@@ -101,7 +101,7 @@ func TestHA_BrokenConnectionIsNoRefusal(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e := kit.New(t, shared)
+			e := kit.New(t, kit.Shared)
 			r := startReplica(e, elected(longLease))
 			locked(e, "app")
 			var broken atomic.Int32
@@ -135,8 +135,8 @@ func TestHA_BrokenConnectionIsNoRefusal(t *testing.T) {
 // The installation of the definition goes on when a connection breaks.
 func TestHA_ConnectionBreaksWhileTheDefinitionIsInstalled(t *testing.T) {
 	t.Parallel()
-	e := kit.New(t, shared)
-	proxy := e.Proxy()
+	e := kit.New(t, kit.Shared)
+	proxy := e.NewProxy()
 	var broken atomic.Int32
 	proxy.Intercept(func(request *http.Request) cluster.Action {
 		if cluster.ForResource("customresourcedefinitions")(request) && broken.Add(1) <= 4 {

@@ -20,7 +20,7 @@ import (
 // here.
 func TestHA_ThreeReplicasStoppedOneAfterTheOther(t *testing.T) {
 	t.Parallel()
-	e := kit.New(t, shared)
+	e := kit.New(t, kit.Shared)
 	var replicas []*replica
 	for range 3 {
 		replicas = append(replicas, startReplica(e, elected(longLease)))
@@ -55,13 +55,13 @@ func TestHA_ThreeReplicasStoppedOneAfterTheOther(t *testing.T) {
 // Helm upgrades; then the network is whole again, and what was on the way arrives.
 func TestHA_PartitionedLeaderDoesNotWriteAnyMore(t *testing.T) {
 	t.Parallel()
-	e := kit.New(t, shared)
-	proxy := e.Proxy()
+	e := kit.New(t, kit.Shared)
+	proxy := e.NewProxy()
 	ended := kit.RunOperator(t, proxy.RESTConfig(), e.Operator, elected(shortLease))
 	chart := e.Chart(
 		"app", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app}\ndata: {key: \"{{ .Values.key }}\"}\n",
 	)
-	e.Helm(shared.Helm3(), "install", "app", chart, "--set", "key=one")
+	e.Helm(kit.Shared.Helm3(), "install", "app", chart, "--set", "key=one")
 	e.Lock("app")
 	second := startReplica(e, elected(shortLease))
 	e.Eventually("the second replica watches what the release has", func() error {
@@ -74,7 +74,7 @@ func TestHA_PartitionedLeaderDoesNotWriteAnyMore(t *testing.T) {
 
 	onTheWay := proxy.HoldRequests(cluster.ForResource("configmaps", http.MethodPatch))
 	e.Patch(kit.ConfigMaps, "app", `{"data":{"key":"tampered"}}`)
-	arrived(e, onTheWay)
+	e.WaitHeld(onTheWay, 1)
 	heal := proxy.Intercept(func(*http.Request) cluster.Action { return cluster.Drop() })
 	proxy.CutWatches(nil)
 	select {
@@ -86,7 +86,7 @@ func TestHA_PartitionedLeaderDoesNotWriteAnyMore(t *testing.T) {
 		t.Fatal("the partitioned leader goes on")
 	}
 	e.WaitField(kit.ConfigMaps, "app", "data.key", "one") // by the second, although the first had its hands on it
-	e.Helm(shared.Helm3(), "upgrade", "app", chart, "--set", "key=two")
+	e.Helm(kit.Shared.Helm3(), "upgrade", "app", chart, "--set", "key=two")
 	heal()
 	proxy.Reset()
 	onTheWay.Release()
@@ -106,8 +106,8 @@ func TestHA_PartitionedLeaderDoesNotWriteAnyMore(t *testing.T) {
 // A process that dies gives nothing up. Its successor waits for the lease to expire, and finds what happened meanwhile.
 func TestHA_VanishedLeaderIsReplaced(t *testing.T) {
 	t.Parallel()
-	e := kit.New(t, shared)
-	proxy := e.Proxy()
+	e := kit.New(t, kit.Shared)
+	proxy := e.NewProxy()
 	ended := kit.RunOperator(t, proxy.RESTConfig(), e.Operator, elected(shortLease))
 	locked(e, "app")
 	locked(e, "other")
@@ -133,13 +133,13 @@ func TestHA_VanishedLeaderIsReplaced(t *testing.T) {
 // For a moment there may be two that believe to lead. Here there always are.
 func TestHA_TwoLeadersAtOnce(t *testing.T) {
 	t.Parallel()
-	e := kit.New(t, shared)
+	e := kit.New(t, kit.Shared)
 	one, two := startReplica(e), startReplica(e)
 	chart := e.Chart(
 		"app", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app}\ndata: {key: \"{{ .Release.Revision }}\"}\n"+
 			kit.ConfigMap("fixed", "declared"),
 	)
-	e.Helm(shared.Helm3(), "install", "app", chart)
+	e.Helm(kit.Shared.Helm3(), "install", "app", chart)
 	e.Lock("app")
 	history := e.Record(kit.ConfigMaps)
 	const upgrades = 4
@@ -148,7 +148,7 @@ func TestHA_TwoLeadersAtOnce(t *testing.T) {
 		release := []func(){one.proxy.HoldWatch(cluster.ForResource("secrets")),
 			two.proxy.HoldWatch(cluster.ForResource("secrets"))}
 		e.Patch(kit.ConfigMaps, "app", fmt.Sprintf(`{"data":{"key":"tampered %d"}}`, revision))
-		e.Helm(shared.Helm3(), "upgrade", "app", chart)
+		e.Helm(kit.Shared.Helm3(), "upgrade", "app", chart)
 		e.Patch(kit.ConfigMaps, "app", fmt.Sprintf(`{"data":{"key":"tampered after %d"}}`, revision))
 		e.Delete(kit.ConfigMaps, "fixed")
 		release[revision%2]()
@@ -181,18 +181,18 @@ func TestHA_TwoLeadersAtOnce(t *testing.T) {
 // A leader that is told to stop in the middle of a re-creation does not leave before it knows that the object may stay.
 func TestI1_StoppedBetweenACreationAndItsSecondCheck(t *testing.T) {
 	t.Parallel()
-	e := kit.New(t, shared)
+	e := kit.New(t, kit.Shared)
 	r := startReplica(e)
 	chart := e.Chart("app", kit.ConfigMap("app", "declared")+kit.ConfigMap("base", "declared"))
-	e.Helm(shared.Helm3(), "install", "app", chart)
+	e.Helm(kit.Shared.Helm3(), "install", "app", chart)
 	e.Lock("app")
 	answer := r.proxy.HoldAnswers(cluster.ForResource("configmaps", http.MethodPost))
 	creation := r.proxy.HoldRequests(cluster.ForResource("configmaps", http.MethodPost))
 	e.Delete(kit.ConfigMaps, "app")
-	arrived(e, creation)
-	e.Helm(shared.Helm3(), "uninstall", "app")
+	e.WaitHeld(creation, 1)
+	e.Helm(kit.Shared.Helm3(), "uninstall", "app")
 	creation.Release()
-	arrived(e, answer)
+	e.WaitHeld(answer, 1)
 	e.StopWhileHeld(r.Operator, r.proxy, answer)
 	if e.Get(kit.ConfigMaps, "app") != nil {
 		t.Error("what Helm uninstalled was created again and stays")
@@ -206,10 +206,10 @@ func TestI1_CreationWhoseAnswerIsLost(t *testing.T) {
 	const annotated = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app, annotations: {helm.sh/resource-policy: %s}}\ndata: {key: declared}\n"
 	for policy, stays := range map[string]bool{"delete": false, "keep": true} {
 		t.Run(policy, func(t *testing.T) {
-			e := kit.New(t, shared)
+			e := kit.New(t, kit.Shared)
 			r := startReplica(e)
 			chart := e.Chart("app", fmt.Sprintf(annotated, policy)+kit.ConfigMap("base", "declared"))
-			e.Helm(shared.Helm3(), "install", "app", chart)
+			e.Helm(kit.Shared.Helm3(), "install", "app", chart)
 			e.Lock("app")
 			var lost atomic.Int32
 			r.proxy.Intercept(func(request *http.Request) cluster.Action {
@@ -223,8 +223,8 @@ func TestI1_CreationWhoseAnswerIsLost(t *testing.T) {
 			})
 			creation := r.proxy.HoldRequests(cluster.ForResource("configmaps", http.MethodPost))
 			e.Delete(kit.ConfigMaps, "app")
-			arrived(e, creation)
-			e.Helm(shared.Helm3(), "uninstall", "app")
+			e.WaitHeld(creation, 1)
+			e.Helm(kit.Shared.Helm3(), "uninstall", "app")
 			creation.Release()
 			e.Eventually("the object is created and the answer lost", func() error {
 				if lost.Load() == 0 {

@@ -18,11 +18,11 @@ import (
 // when the release is gone is somebody else's, unless it says that it is the release's.
 func TestI2_CreationThatFailedTakesNobodysObjectBack(t *testing.T) {
 	t.Parallel()
-	e := kit.New(t, shared)
+	e := kit.New(t, kit.Shared)
 	r := startReplica(e)
 	fence := &kit.Fence{}
 	fence.Lock(e)
-	e.Helm(shared.Helm3(), "install", "app", e.Chart("app", kit.ConfigMap("app", "declared")+
+	e.Helm(kit.Shared.Helm3(), "install", "app", e.Chart("app", kit.ConfigMap("app", "declared")+
 		kit.ConfigMap("base", "declared")))
 	e.Lock("app")
 	creates := cluster.ForResource("configmaps", http.MethodPost)
@@ -35,8 +35,8 @@ func TestI2_CreationThatFailedTakesNobodysObjectBack(t *testing.T) {
 			"failed calling webhook on purpose")
 	})
 	e.Delete(kit.ConfigMaps, "app")
-	arrived(e, creation)
-	e.Helm(shared.Helm3(), "uninstall", "app")
+	e.WaitHeld(creation, 1)
+	e.Helm(kit.Shared.Helm3(), "uninstall", "app")
 	if _, err := e.Kube.CoreV1().ConfigMaps(e.Apps).Create(e.Ctx, &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: "app"}, Data: map[string]string{"key": "of a person"},
 	}, metav1.CreateOptions{}); err != nil {

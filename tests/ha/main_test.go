@@ -4,10 +4,8 @@
 package ha
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"os"
 	"testing"
 	"time"
 
@@ -20,12 +18,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// shared is the control plane of this package; nil with -short.
-var shared *cluster.Cluster
-
-func TestMain(m *testing.M) {
-	os.Exit(cluster.Main(m, cluster.Options{}, func(c *cluster.Cluster) { shared = c }))
-}
+func TestMain(m *testing.M) { kit.Main(m, cluster.Options{}) }
 
 // elected has operators compete for a lease of some duration. One that nothing in the test is to end lasts longer
 // than the test.
@@ -46,7 +39,7 @@ type replica struct {
 
 func startReplica(e *kit.Env, options ...func(*operator.ControllerOptions)) *replica {
 	e.Helper()
-	proxy := e.Proxy()
+	proxy := e.NewProxy()
 	return &replica{proxy: proxy, Operator: kit.StartOperator(e, proxy.RESTConfig(), e.Operator, options...)}
 }
 
@@ -62,14 +55,6 @@ func reverts(e *kit.Env, name, how string) {
 	e.Helper()
 	e.Patch(kit.ConfigMaps, name, fmt.Sprintf(`{"data":{"key":%q}}`, how))
 	e.WaitField(kit.ConfigMaps, name, "data.key", "declared")
-}
-
-// arrived waits until a request is held.
-func arrived(e *kit.Env, hold *cluster.Hold) {
-	e.Helper()
-	ctx, cancel := context.WithTimeout(e.Ctx, time.Minute)
-	defer cancel()
-	check.NoError(e, hold.Wait(ctx, 1))
 }
 
 // lease returns a lease of the operators as it is now.

@@ -27,7 +27,7 @@ import (
 // Not parallel: the API server that all tests share is restarted, and etcd forgets. What happened while the
 // operators were cut off cannot be watched from where they were: the answer is 410 Gone.
 func TestHA_RestartOfTheAPIServerAfterACompaction(t *testing.T) {
-	e := kit.New(t, shared)
+	e := kit.New(t, kit.Shared)
 	replicas := []*replica{startReplica(e, elected(longLease)), startReplica(e, elected(longLease))}
 	locked(e, "app")
 	locked(e, "other")
@@ -38,8 +38,8 @@ func TestHA_RestartOfTheAPIServerAfterACompaction(t *testing.T) {
 	}
 	e.Patch(kit.ConfigMaps, "app", `{"data":{"key":"tampered"}}`)
 	e.Delete(kit.ConfigMaps, "other")
-	check.NoError(t, shared.CompactEtcd(t.Context()))
-	check.NoError(t, shared.RestartAPIServer(t.Context()))
+	check.NoError(t, kit.Shared.CompactEtcd(t.Context()))
+	check.NoError(t, kit.Shared.RestartAPIServer(t.Context()))
 	for i, r := range replicas {
 		r.proxy.Reset()
 		mend[i]()
@@ -79,7 +79,7 @@ func TestHA_RefusedRequestsAreMadeAgainWhenTheServerAllows(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e := kit.New(t, shared)
+			e := kit.New(t, kit.Shared)
 			r := startReplica(e, elected(longLease))
 			locked(e, "app")
 			locked(e, "other")
@@ -125,17 +125,17 @@ func TestHA_RefusedRequestsAreMadeAgainWhenTheServerAllows(t *testing.T) {
 // The token that a pod is given is replaced in its file before it expires. One that has expired is answered with 401.
 func TestHA_TokenIsReplaced(t *testing.T) {
 	t.Parallel()
-	e := kit.New(t, shared)
+	e := kit.New(t, kit.Shared)
 	name := administrator(e)
 	token := func() string {
-		config, err := shared.ServiceAccountConfig(e.Ctx, e.Operator, name)
+		config, err := kit.Shared.ServiceAccountConfig(e.Ctx, e.Operator, name)
 		check.NoError(t, err)
 		return config.BearerToken
 	}
 	var expired atomic.Pointer[string]
 	var unauthorized atomic.Int32
 	var renewed atomic.Bool
-	proxy := e.Proxy()
+	proxy := e.NewProxy()
 	proxy.Intercept(func(r *http.Request) cluster.Action {
 		old := expired.Load()
 		if old == nil {
@@ -181,15 +181,15 @@ func TestHA_TokenIsReplaced(t *testing.T) {
 
 // Not parallel: the CustomResourceDefinition that all tests share is replaced.
 func TestHA_DefinitionIsReplaced(t *testing.T) {
-	e := kit.New(t, shared)
-	definitions, err := apiextensions.NewForConfig(shared.RESTConfig())
+	e := kit.New(t, kit.Shared)
+	definitions, err := apiextensions.NewForConfig(kit.Shared.RESTConfig())
 	check.NoError(t, err)
 	const name = "helmreleases.helm.cattle.io"
 	crds := definitions.ApiextensionsV1().CustomResourceDefinitions()
 	startReplica(e)
 	locked(e, "app")
 	reinstall := func() {
-		check.NoError(t, crd.Create(e.Ctx, shared.RESTConfig()))
+		check.NoError(t, crd.Create(e.Ctx, kit.Shared.RESTConfig()))
 	}
 	isGone := func() error {
 		_, err := crds.Get(e.Ctx, name, metav1.GetOptions{})

@@ -54,7 +54,7 @@ func wroteTo(r *replica, name string) bool {
 // Two operators of one name and namespace, each with two replicas: each leads in its shard, and looks at nothing else.
 func TestShards_EachLooksAfterItsOwn(t *testing.T) {
 	t.Parallel()
-	e := kit.New(t, shared)
+	e := kit.New(t, kit.Shared)
 	a, standby := startReplica(e, elected(longLease), shard(shardA)), startReplica(e, elected(longLease), shard(shardA))
 	rest := startReplica(e, elected(longLease), shard(shardRest))
 	service := "---\napiVersion: v1\nkind: Service\nmetadata: {name: other}\nspec: {ports: [{port: 80}]}\n"
@@ -91,12 +91,12 @@ func TestShards_EachLooksAfterItsOwn(t *testing.T) {
 // undone.
 func TestShards_MoveWithoutAGap(t *testing.T) {
 	t.Parallel()
-	e := kit.New(t, shared)
+	e := kit.New(t, kit.Shared)
 	a, b := startReplica(e, elected(longLease), shard(shardA)), startReplica(e, elected(longLease), shard(shardRest))
 	chart := e.Chart(
 		"app", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app}\ndata: {key: \"{{ .Release.Revision }}\"}\n",
 	)
-	e.Helm(shared.Helm3(), "install", "app", chart)
+	e.Helm(kit.Shared.Helm3(), "install", "app", chart)
 	e.CreateHelmRelease("app", inShard("a"))
 	e.WaitReady("app", 1)
 	waitShard(e, "app", shardA)
@@ -109,7 +109,7 @@ func TestShards_MoveWithoutAGap(t *testing.T) {
 	waitShard(e, "app", shardRest)
 	e.Patch(kit.ConfigMaps, "app", `{"data":{"key":"tampered while both look after it"}}`)
 	e.WaitField(kit.ConfigMaps, "app", "data.key", "1")
-	e.Helm(shared.Helm3(), "upgrade", "app", chart)
+	e.Helm(kit.Shared.Helm3(), "upgrade", "app", chart)
 	e.WaitReady("app", 2)
 	e.Eventually("the first takes what Helm wrote for drift, asks, and leaves it alone", func() error {
 		if !strings.Contains(a.Log(), "Helm has begun to work; leaving its objects alone") {
@@ -155,7 +155,7 @@ func TestShards_MoveWithoutAGap(t *testing.T) {
 // Two HelmReleases for one release are a conflict, in whichever shards they are.
 func TestShards_OneReleaseIsLockedOnce(t *testing.T) {
 	t.Parallel()
-	e := kit.New(t, shared)
+	e := kit.New(t, kit.Shared)
 	startReplica(e, shard(shardA))
 	b := startReplica(e, shard(shardRest))
 	e.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("app", "declared")})
@@ -176,11 +176,11 @@ func TestShards_OneReleaseIsLockedOnce(t *testing.T) {
 
 func TestShards_SelectorIsCheckedAtTheStart(t *testing.T) {
 	t.Parallel()
-	if shared == nil {
+	if kit.Shared == nil {
 		t.Skip("needs a control plane")
 	}
-	e := kit.New(t, shared)
-	err := <-kit.RunOperator(t, shared.RESTConfig(), e.Operator, shard("shard in a"))
+	e := kit.New(t, kit.Shared)
+	err := <-kit.RunOperator(t, kit.Shared.RESTConfig(), e.Operator, shard("shard in a"))
 	if err == nil || !strings.Contains(err.Error(), `shard selector "shard in a"`) {
 		t.Errorf("the operator ended with %v", err)
 	}

@@ -43,7 +43,7 @@ func heldElsewhere(e *kit.Env) (giveUp func()) {
 // found to be like, whatever else happens to the release.
 func TestHA_StandbyAsksNothingTwice(t *testing.T) {
 	t.Parallel()
-	e := kit.New(t, shared)
+	e := kit.New(t, kit.Shared)
 	giveUp := heldElsewhere(e)
 	standby := startReplica(e, elected(shortLease))
 	standby.proxy.Intercept(func(r *http.Request) cluster.Action {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -19,88 +20,85 @@ import (
 // subresource scale.
 func TestAttribution(t *testing.T) {
 	t.Parallel()
-	for version, helm := range helms() {
-		t.Run(version, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			w.Helm(helm, "install", "app", w.Chart("app", scaled+"---"+ignorableConfig))
-			w.Lock("app")
-			patch := func(gvr schema.GroupVersionResource, name, body, manager string,
-				subresources ...string) func() error {
-				return func() error {
-					_, err := w.In(gvr, w.Apps).Patch(w.Ctx, name, types.MergePatchType, []byte(body),
-						metav1.PatchOptions{FieldManager: manager}, subresources...)
-					return err
-				}
+	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
+		w := newFixture(t)
+		w.Helm(helm, "install", "app", w.Chart("app", scaled+"---"+ignorableConfig))
+		w.Lock("app")
+		patch := func(gvr schema.GroupVersionResource, name, body, manager string,
+			subresources ...string) func() error {
+			return func() error {
+				_, err := w.In(gvr, w.Apps).Patch(w.Ctx, name, types.MergePatchType, []byte(body),
+					metav1.PatchOptions{FieldManager: manager}, subresources...)
+				return err
 			}
-			for _, change := range []struct {
-				name   string
-				do     func() error
-				want   v1alpha1.DriftRecord
-				timed  bool
-				object string
-			}{
-				{"an update", patch(kit.ConfigMaps, "settings", `{"data":{"key":"tampered"}}`, "kubectl-edit"),
-					v1alpha1.DriftRecord{Operation: v1alpha1.DriftModified, Paths: []string{"/data/key"},
-						FieldManager: "kubectl-edit", FieldManagerOperation: "Update"}, true, "settings"},
-				{"a server-side apply", func() error {
-					force := true
-					u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap",
-						"metadata": map[string]any{"name": "settings", "namespace": w.Apps},
-						"data":     map[string]any{"key": "applied"}}}
-					_, err := w.In(kit.ConfigMaps, w.Apps).Apply(w.Ctx, "settings", u,
-						metav1.ApplyOptions{FieldManager: "argocd-controller", Force: force})
-					return err
-				}, v1alpha1.DriftRecord{Operation: v1alpha1.DriftModified, Paths: []string{"/data/key"},
-					FieldManager: "argocd-controller", FieldManagerOperation: "Apply"}, true, "settings"},
-				{"the scale subresource", patch(kit.Deployments, "web", `{"spec":{"replicas":7}}`, "kubectl-scale",
-					"scale"),
-					v1alpha1.DriftRecord{Operation: v1alpha1.DriftModified, Paths: []string{"/spec/replicas"},
-						FieldManager: "kubectl-scale", FieldManagerOperation: "Update", Subresource: "scale"}, false,
-					"web"},
-				{"a removed label", patch(kit.ConfigMaps, "settings", `{"metadata":{"labels":{"tier":null}}}`,
-					"kubectl-label"),
-					v1alpha1.DriftRecord{Operation: v1alpha1.DriftRemoved, Paths: []string{"/metadata/labels/tier"}},
-					false, "settings"},
-				{"a deletion", func() error {
-					return w.In(kit.ConfigMaps, w.Apps).Delete(w.Ctx, "settings", metav1.DeleteOptions{})
-				},
-					v1alpha1.DriftRecord{Operation: v1alpha1.DriftDeleted}, false, "settings"},
-			} {
-				before := w.HelmRelease("app").Status.RecentDrift
-				if err := change.do(); err != nil {
-					t.Fatalf("%s: %v", change.name, err)
-				}
-				var got v1alpha1.DriftRecord
-				w.Eventually(change.name+" is recorded", func() error {
-					recent := w.HelmRelease("app").Status.RecentDrift
-					if len(recent) <= len(before) {
-						return fmt.Errorf("%d records, as before", len(recent))
-					}
-					got = recent[0]
-					return nil
-				})
-				if timed := got.ChangeTime != nil; timed != change.timed {
-					t.Errorf("%s: change time %v", change.name, got.ChangeTime)
-				}
-				short := func(r v1alpha1.DriftRecord) string {
-					return fmt.Sprintf("%s %v by %q %q %q", r.Operation, r.Paths, r.FieldManager,
-						r.FieldManagerOperation, r.Subresource)
-				}
-				if got.Object.Name != change.object || short(got) != short(change.want) {
-					t.Errorf("%s: recorded as %s of %s, want %s", change.name, short(got), got.Object.Name,
-						short(change.want))
-				}
+		}
+		for _, change := range []struct {
+			name   string
+			do     func() error
+			want   v1alpha1.DriftRecord
+			timed  bool
+			object string
+		}{
+			{"an update", patch(kit.ConfigMaps, "settings", `{"data":{"key":"tampered"}}`, "kubectl-edit"),
+				v1alpha1.DriftRecord{Operation: v1alpha1.DriftModified, Paths: []string{"/data/key"},
+					FieldManager: "kubectl-edit", FieldManagerOperation: "Update"}, true, "settings"},
+			{"a server-side apply", func() error {
+				force := true
+				u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap",
+					"metadata": map[string]any{"name": "settings", "namespace": w.Apps},
+					"data":     map[string]any{"key": "applied"}}}
+				_, err := w.In(kit.ConfigMaps, w.Apps).Apply(w.Ctx, "settings", u,
+					metav1.ApplyOptions{FieldManager: "argocd-controller", Force: force})
+				return err
+			}, v1alpha1.DriftRecord{Operation: v1alpha1.DriftModified, Paths: []string{"/data/key"},
+				FieldManager: "argocd-controller", FieldManagerOperation: "Apply"}, true, "settings"},
+			{"the scale subresource", patch(kit.Deployments, "web", `{"spec":{"replicas":7}}`, "kubectl-scale",
+				"scale"),
+				v1alpha1.DriftRecord{Operation: v1alpha1.DriftModified, Paths: []string{"/spec/replicas"},
+					FieldManager: "kubectl-scale", FieldManagerOperation: "Update", Subresource: "scale"}, false,
+				"web"},
+			{"a removed label", patch(kit.ConfigMaps, "settings", `{"metadata":{"labels":{"tier":null}}}`,
+				"kubectl-label"),
+				v1alpha1.DriftRecord{Operation: v1alpha1.DriftRemoved, Paths: []string{"/metadata/labels/tier"}},
+				false, "settings"},
+			{"a deletion", func() error {
+				return w.In(kit.ConfigMaps, w.Apps).Delete(w.Ctx, "settings", metav1.DeleteOptions{})
+			},
+				v1alpha1.DriftRecord{Operation: v1alpha1.DriftDeleted}, false, "settings"},
+		} {
+			before := w.HelmRelease("app").Status.RecentDrift
+			if err := change.do(); err != nil {
+				t.Fatalf("%s: %v", change.name, err)
 			}
-			w.Eventually("an event has it all", func() error {
-				if all := w.events(w.Operator); !strings.Contains(all,
-					"spec.replicas changed by kubectl-scale (Update of scale)") {
-					return fmt.Errorf("events: %s", all)
+			var got v1alpha1.DriftRecord
+			w.Eventually(change.name+" is recorded", func() error {
+				recent := w.HelmRelease("app").Status.RecentDrift
+				if len(recent) <= len(before) {
+					return fmt.Errorf("%d records, as before", len(recent))
 				}
+				got = recent[0]
 				return nil
 			})
+			if timed := got.ChangeTime != nil; timed != change.timed {
+				t.Errorf("%s: change time %v", change.name, got.ChangeTime)
+			}
+			short := func(r v1alpha1.DriftRecord) string {
+				return fmt.Sprintf("%s %v by %q %q %q", r.Operation, r.Paths, r.FieldManager,
+					r.FieldManagerOperation, r.Subresource)
+			}
+			if got.Object.Name != change.object || short(got) != short(change.want) {
+				t.Errorf("%s: recorded as %s of %s, want %s", change.name, short(got), got.Object.Name,
+					short(change.want))
+			}
+		}
+		w.Eventually("an event has it all", func() error {
+			if all := w.events(w.Operator); !strings.Contains(all,
+				"spec.replicas changed by kubectl-scale (Update of scale)") {
+				return fmt.Errorf("events: %s", all)
+			}
+			return nil
 		})
-	}
+	})
 }
 
 const ignorableConfig = `

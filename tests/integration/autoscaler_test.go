@@ -21,12 +21,12 @@ spec: {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}, minRe
 // autoscaler itself may be quicker than the operator: then it ends at its nearest bound.
 func TestAutoscaler_OutsideOfTheRange(t *testing.T) {
 	t.Parallel()
-	for version, helm := range helms() {
+	for version, helm := range kit.Helms(kit.Shared) {
 		for name, declared := range map[string]bool{"of the release": true, "live": false} {
 			t.Run(version+" "+name, func(t *testing.T) {
 				t.Parallel()
-				w := newWorld(t)
-				w.lockFence()
+				w := newFixture(t)
+				w.LockFence()
 				template := scaled
 				if declared {
 					template += ranged
@@ -75,13 +75,13 @@ func TestAutoscaler_UndeclaredReplicasInStrict(t *testing.T) {
 	for name, declared := range map[string]bool{"of the release": true, "live": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
-			w.lockFence()
+			w := newFixture(t)
+			w.LockFence()
 			template := strings.Replace(scaled, "  replicas: 2\n", "", 1)
 			if declared {
 				template += ranged
 			}
-			w.Helm(shared.Helm4(), "install", "app", w.Chart("app", template))
+			w.Helm(kit.Shared.Helm4(), "install", "app", w.Chart("app", template))
 			if !declared {
 				w.create(autoscalers, autoscaler("web", 2, 10, ""))
 			}

@@ -27,32 +27,32 @@ func TestI9_ManifestThatDoesNotParseIsNotEnforcedAtAll(t *testing.T) {
 		"data-that-is-no-text":  "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\ndata: {key: &loop [*loop]}\n",
 		"unfinished-list-items": "---\napiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: ConfigMap}]\n",
 	}
-	w := newWorld(t)
-	w.lockFence()
+	w := newFixture(t)
+	w.LockFence()
 	for name, document := range bad {
 		good := "good-of-" + name
-		w.Forge(kit.ForgedRecord{Name: good, Manifest: configMap(good, "declared")})
+		w.Forge(kit.ForgedRecord{Name: good, Manifest: kit.ConfigMap(good, "declared")})
 		w.Lock(good)
 		// The next revision has the very same good document, and a bad one.
-		w.Forge(kit.ForgedRecord{Name: good, Revision: 2, Manifest: configMap(good, "declared") + document})
+		w.Forge(kit.ForgedRecord{Name: good, Revision: 2, Manifest: kit.ConfigMap(good, "declared") + document})
 	}
 	for name := range bad {
 		good := "good-of-" + name
-		w.says(good, v1alpha1.ConditionReady, v1alpha1.ReasonManifestInvalid, "revision 2")
+		w.Says(good, v1alpha1.ConditionReady, v1alpha1.ReasonManifestInvalid, "revision 2")
 		w.WaitReason(good, v1alpha1.ConditionStalled, v1alpha1.ReasonManifestInvalid)
-		w.expectState(good, v1alpha1.StateError)
+		w.WaitState(good, v1alpha1.StateError)
 	}
-	w.proxy.Reset()
+	w.Proxy.Reset()
 	for name := range bad {
 		w.Patch(kit.ConfigMaps, "good-of-"+name, `{"data":{"key":"tampered"}}`)
 	}
-	w.fence() // others go on
+	w.PassFence() // others go on
 	for name := range bad {
 		w.expectKey("good-of-"+name, "tampered")
 	}
 	w.expectNoWrites()
 	// A good revision ends it.
-	w.Forge(kit.ForgedRecord{Name: "good-of-tab", Revision: 3, Manifest: configMap("good-of-tab", "declared")})
+	w.Forge(kit.ForgedRecord{Name: "good-of-tab", Revision: 3, Manifest: kit.ConfigMap("good-of-tab", "declared")})
 	w.WaitReady("good-of-tab", 3)
 	w.WaitField(kit.ConfigMaps, "good-of-tab", "data.key", "declared")
 }
@@ -60,13 +60,13 @@ func TestI9_ManifestThatDoesNotParseIsNotEnforcedAtAll(t *testing.T) {
 // A manifest that does not parse is parsed once: no event of its HelmRelease has it read again.
 func TestI12_ManifestThatDoesNotParseIsReadOnce(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.lockFence()
+	w := newFixture(t)
+	w.LockFence()
 	record := w.Forge(kit.ForgedRecord{Name: "bad", Manifest: "---\nno: kind\n"})
 	w.CreateHelmRelease("bad")
-	w.says("bad", v1alpha1.ConditionReady, v1alpha1.ReasonManifestInvalid)
-	w.fence()
-	w.proxy.Reset()
+	w.Says("bad", v1alpha1.ConditionReady, v1alpha1.ReasonManifestInvalid)
+	w.PassFence()
+	w.Proxy.Reset()
 	w.PatchHelmRelease("bad", `{"spec":{"mode":"Detect"}}`)
 	w.Eventually("the operator has seen the change", func() error {
 		if hr := w.HelmRelease("bad"); hr.Status.ObservedGeneration != hr.Generation {
@@ -74,7 +74,7 @@ func TestI12_ManifestThatDoesNotParseIsReadOnce(t *testing.T) {
 		}
 		return nil
 	})
-	for _, r := range w.proxy.Requests() {
+	for _, r := range w.Proxy.Requests() {
 		if strings.HasSuffix(r.Path, "/secrets/"+record.Name) {
 			t.Errorf("the record was read again: %s", r)
 		}
@@ -88,10 +88,10 @@ func TestI10_BadRecordsEndInAConditionAndOthersGoOn(t *testing.T) {
 		check.NoError(t, err)
 		return payload
 	}
-	w := newWorld(t)
+	w := newFixture(t)
 	record, err := json.Marshal(map[string]any{
 		"name": "x", "namespace": w.Apps, "version": 1, "info": map[string]any{"status": "deployed"},
-		"manifest": configMap("x", "y"),
+		"manifest": kit.ConfigMap("x", "y"),
 	})
 	check.NoError(t, err)
 	whole := encode(record)
@@ -123,30 +123,30 @@ func TestI10_BadRecordsEndInAConditionAndOthersGoOn(t *testing.T) {
 		"other-name-label": {kit.ForgedRecord{Labels: map[string]string{"name": "somebody"}},
 			`label "name" is "somebody"`},
 	}
-	w.lockFence()
+	w.LockFence()
 	for name, test := range tests {
 		test.record.Name = name
 		if test.record.Manifest == "" {
-			test.record.Manifest = configMap(name, "declared")
+			test.record.Manifest = kit.ConfigMap(name, "declared")
 		}
 		w.Forge(test.record)
 		w.CreateHelmRelease(name)
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := &world{Env: w.For(t), proxy: w.proxy}
-			w.says(name, v1alpha1.ConditionReady, v1alpha1.ReasonDecodeFailed, test.message, w.Apps+
+			w := &fixture{Fixture: w.On(t)}
+			w.Says(name, v1alpha1.ConditionReady, v1alpha1.ReasonDecodeFailed, test.message, w.Apps+
 				"/sh.helm.release.v1."+name+".v1")
 			w.WaitReason(name, v1alpha1.ConditionStalled, v1alpha1.ReasonDecodeFailed)
-			w.expectState(name, v1alpha1.StateError)
+			w.WaitState(name, v1alpha1.StateError)
 			if w.Get(kit.ConfigMaps, name) != nil {
 				t.Error("something was created of a record that cannot be read")
 			}
 		})
 	}
-	w.fence() // others go on
+	w.PassFence() // others go on
 	// What repairs the record ends it.
-	w.Forge(kit.ForgedRecord{Name: "truncated", Manifest: configMap("truncated", "declared")})
+	w.Forge(kit.ForgedRecord{Name: "truncated", Manifest: kit.ConfigMap("truncated", "declared")})
 	w.WaitReady("truncated", 1)
 	w.WaitField(kit.ConfigMaps, "truncated", "data.key", "declared")
 }
@@ -154,28 +154,28 @@ func TestI10_BadRecordsEndInAConditionAndOthersGoOn(t *testing.T) {
 // Not a word of a broken record may be taken for "the release is gone" or make the operator fall back to an older one.
 func TestI10_UnreadableNewerRecordUnlocks(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.lockFence()
-	w.Forge(kit.ForgedRecord{Name: "app", Manifest: configMap("settings", "declared")})
+	w := newFixture(t)
+	w.LockFence()
+	w.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared")})
 	w.Lock("app")
-	w.Forge(kit.ForgedRecord{Name: "app", Revision: 2, Manifest: configMap("settings", "second"),
+	w.Forge(kit.ForgedRecord{Name: "app", Revision: 2, Manifest: kit.ConfigMap("settings", "second"),
 		Labels: map[string]string{"version": "two"}})
-	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonDecodeFailed, `label "version" is "two"`)
+	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonDecodeFailed, `label "version" is "two"`)
 	w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"second"}}`)
-	w.fence()
+	w.PassFence()
 	w.expectKey("settings", "second")
 }
 
 func TestI10_MissingKindIsWaitedFor(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	group := w.Apps + ".example.com"
 	custom := fmt.Sprintf("---\napiVersion: %s/v1\nkind: Widget\nmetadata: {name: widget}\nspec: {size: 1}\n", group)
-	w.Forge(kit.ForgedRecord{Name: "app", Manifest: configMap("settings", "declared") + custom})
+	w.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared") + custom})
 	w.CreateHelmRelease("app")
-	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonWaitingForKind, "Widget", group+"/v1")
+	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonWaitingForKind, "Widget", group+"/v1")
 	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
-	w.revertsEdits("settings", "declared") // the rest is protected meanwhile
+	w.Reverts("settings", "declared") // the rest is protected meanwhile
 	if n := w.HelmRelease("app").Status.Objects; n.Tracked != 2 || n.Waiting != 1 {
 		t.Errorf("objects are %+v", n)
 	}
@@ -194,8 +194,8 @@ func TestI10_MissingKindIsWaitedFor(t *testing.T) {
 		_, err := w.In(definitions, "").Get(w.Ctx, "widgets."+group, metav1.GetOptions{})
 		return notFound(err)
 	})
-	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonWaitingForKind, "Widget", group+"/v1")
-	w.revertsEdits("settings", "declared")
+	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonWaitingForKind, "Widget", group+"/v1")
+	w.Reverts("settings", "declared")
 	_, err = w.In(definitions, "").Create(w.Ctx, widgetDefinition(group), metav1.CreateOptions{})
 	check.NoError(t, err)
 	w.WaitField(gvr, "widget", "spec.size", int64(1))

@@ -45,15 +45,15 @@ metadata: {name: robot}
 // scopes.
 func TestCoexistence_Allocations(t *testing.T) {
 	t.Parallel()
-	for version, helm := range helms() {
+	for version, helm := range kit.Helms(kit.Shared) {
 		for _, scope := range []v1alpha1.Scope{v1alpha1.ScopeDeclared, v1alpha1.ScopeStrict} {
 			t.Run(fmt.Sprintf("%s, scope %s", version, scope), func(t *testing.T) {
 				t.Parallel()
-				w := newWorld(t)
-				w.lockFence()
+				w := newFixture(t)
+				w.LockFence()
 				chart := w.Chart("app", allocated)
 				w.Helm(helm, "install", "app", chart)
-				w.proxy.Reset()
+				w.Proxy.Reset()
 				w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.Scope = scope })
 				w.WaitReady("app", 1)
 				controller := metav1.PatchOptions{FieldManager: "kube-controller-manager"}
@@ -69,7 +69,7 @@ func TestCoexistence_Allocations(t *testing.T) {
 				_, err = w.In(serviceAccounts, w.Apps).Patch(w.Ctx, "robot", types.MergePatchType,
 					[]byte(`{"secrets":[{"name":"robot-token"}]}`), tokens)
 				check.NoError(t, err)
-				w.fence()
+				w.PassFence()
 				w.expectNoWrites()
 				before := w.Get(kit.Services, "web")
 				w.Patch(kit.Services, "web", `{"spec":{"selector":{"app":"tampered"}}}`)
@@ -91,9 +91,9 @@ func TestCoexistence_Allocations(t *testing.T) {
 // A Job with a time to live goes by itself when it has finished, and is not run again.
 func TestCoexistence_JobWithTimeToLive(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.lockFence()
-	w.Helm(shared.Helm3(), "install", "app", w.Chart("app", `
+	w := newFixture(t)
+	w.LockFence()
+	w.Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", `
 apiVersion: batch/v1
 kind: Job
 metadata: {name: once}
@@ -102,7 +102,7 @@ spec:
   template: {spec: {restartPolicy: Never, containers: [{name: main, image: "example.com/main:1"}]}}
 `))
 	w.Lock("app")
-	w.proxy.Reset()
+	w.Proxy.Reset()
 	w.Eventually("the Job has finished and is gone", func() error {
 		pods, err := w.Kube.CoreV1().Pods(w.Apps).List(w.Ctx, metav1.ListOptions{LabelSelector: "job-name=once"})
 		if err != nil {
@@ -120,7 +120,7 @@ spec:
 		return nil
 	})
 	w.exceptions("app", "RunsOnce Job/once ")
-	w.fence()
+	w.PassFence()
 	w.expectNoWrites()
 	w.WaitReady("app", 1)
 }
@@ -129,9 +129,9 @@ spec:
 // again.
 func TestCoexistence_NamespaceBeingDeleted(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	other := w.Namespace(w.Apps + "-other")
-	w.Helm(shared.Helm4(), "install", "app", w.Chart("app", fmt.Sprintf(`
+	w.Helm(kit.Shared.Helm4(), "install", "app", w.Chart("app", fmt.Sprintf(`
 apiVersion: v1
 kind: ConfigMap
 metadata: {name: held, namespace: %[1]s}
@@ -150,14 +150,14 @@ data: {key: declared}
 	w.Lock("app")
 	w.PatchIn(kit.ConfigMaps, other, "held", `{"metadata":{"finalizers":["example.com/hold"]}}`)
 	check.NoError(t, w.Kube.CoreV1().Namespaces().Delete(w.Ctx, other, metav1.DeleteOptions{}))
-	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonBeingDeleted, other)
-	w.revertsEdits("home", "declared")
+	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonBeingDeleted, other)
+	w.Reverts("home", "declared")
 	w.PatchIn(kit.ConfigMaps, other, "held", `{"metadata":{"finalizers":null}}`)
 	w.Eventually("the namespace is gone", func() error {
 		_, err := w.Kube.CoreV1().Namespaces().Get(w.Ctx, other, metav1.GetOptions{})
 		return notFound(err)
 	})
-	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonRevertFailed, other)
+	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonRevertFailed, other)
 	w.Namespace(other)
 	w.WaitFieldIn(kit.ConfigMaps, other, "held", "data.key", "declared")
 	w.WaitFieldIn(kit.ConfigMaps, other, "free", "data.key", "declared")

@@ -46,7 +46,7 @@ func autoscaler(name string, least, most int64, owner string) map[string]any {
 }
 
 // exceptions waits until the status of a HelmRelease lists exactly these exceptions, as "Reason Kind/name paths".
-func (w *world) exceptions(name string, want ...string) {
+func (w *fixture) exceptions(name string, want ...string) {
 	w.Helper()
 	w.Eventually(fmt.Sprintf("the exceptions are %v", want), func() error {
 		var got []string
@@ -64,43 +64,40 @@ func (w *world) exceptions(name string, want ...string) {
 // An autoscaler that is no part of the release sets the replicas within its range, from when it comes until it goes.
 func TestCoexistence_ForeignAutoscaler(t *testing.T) {
 	t.Parallel()
-	for version, helm := range helms() {
-		t.Run(version, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			w.lockFence()
-			w.Helm(helm, "install", "app", w.Chart("app", scaled))
-			w.Lock("app")
-			w.scale("web", 4)
-			w.WaitField(kit.Deployments, "web", "spec.replicas", int64(2))
+	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
+		w := newFixture(t)
+		w.LockFence()
+		w.Helm(helm, "install", "app", w.Chart("app", scaled))
+		w.Lock("app")
+		w.scale("web", 4)
+		w.WaitField(kit.Deployments, "web", "spec.replicas", int64(2))
 
-			w.create(autoscalers, autoscaler("web", 1, 5, ""))
-			w.exceptions("app", "Autoscaled Deployment/web /spec/replicas")
-			w.scale("web", 4)
-			w.staysScaled(4)
-			w.Patch(
-				kit.Deployments, "web", `{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"example.com/tampered:1"}]}}}}`,
-			)
-			w.Eventually("the image is restored", func() error {
-				if text := fmt.Sprint(kit.Field(w.Get(kit.Deployments, "web"),
-					"spec.template.spec.containers")); !strings.Contains(text, "example.com/web:1") {
-					return fmt.Errorf("containers: %s", text)
-				}
-				return nil
-			})
-			if n := kit.Field(w.Get(kit.Deployments, "web"), "spec.replicas"); n != int64(4) {
-				t.Errorf("the revert of the image made it %v replicas", n)
+		w.create(autoscalers, autoscaler("web", 1, 5, ""))
+		w.exceptions("app", "Autoscaled Deployment/web /spec/replicas")
+		w.scale("web", 4)
+		w.staysScaled(4)
+		w.Patch(
+			kit.Deployments, "web", `{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"example.com/tampered:1"}]}}}}`,
+		)
+		w.Eventually("the image is restored", func() error {
+			if text := fmt.Sprint(kit.Field(w.Get(kit.Deployments, "web"),
+				"spec.template.spec.containers")); !strings.Contains(text, "example.com/web:1") {
+				return fmt.Errorf("containers: %s", text)
 			}
+			return nil
 		})
-	}
+		if n := kit.Field(w.Get(kit.Deployments, "web"), "spec.replicas"); n != int64(4) {
+			t.Errorf("the revert of the image made it %v replicas", n)
+		}
+	})
 }
 
 // KEDA scales between nought and one by itself and has an autoscaler for the rest; both are within its range.
 func TestCoexistence_KEDA(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.lockFence()
-	w.Helm(shared.Helm3(), "install", "app", w.Chart("app", scaled))
+	w := newFixture(t)
+	w.LockFence()
+	w.Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", scaled))
 	w.Lock("app")
 	w.create(autoscalers, autoscaler("keda-hpa-web", 1, 3, "ScaledObject"))
 	w.exceptions("app", "Autoscaled Deployment/web /spec/replicas")
@@ -123,10 +120,10 @@ func TestCoexistence_KEDA(t *testing.T) {
 // An API server that does not answer for autoscalers keeps nothing from being locked.
 func TestCoexistence_AutoscalersThatAreNotAnswered(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	hold := w.proxy.HoldRequests(cluster.ForResource("horizontalpodautoscalers"))
+	w := newFixture(t)
+	hold := w.Proxy.HoldRequests(cluster.ForResource("horizontalpodautoscalers"))
 	defer hold.Release()
-	w.Helm(shared.Helm3(), "install", "app", w.Chart("app", scaled))
+	w.Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", scaled))
 	w.Lock("app")
 	check.NoError(t, hold.Wait(t.Context(), 1))
 	w.scale("web", 4)
@@ -170,74 +167,70 @@ type: kubernetes.io/service-account-token
 // What controllers fill in where the manifest leaves room stays, and what they fill it into is protected.
 func TestCoexistence_WhatControllersFillIn(t *testing.T) {
 	t.Parallel()
-	for version, helm := range helms() {
-		t.Run(version, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			w.lockFence()
-			chart := w.Chart("app", filledIn)
-			w.Helm(helm, "install", "app", chart)
-			webhooks, role := w.Apps+"-empty", w.Apps+"-all"
-			w.WaitField(kit.Secrets, "robot-token", "type", "kubernetes.io/service-account-token")
-			w.Eventually("the token is there", func() error {
-				if kit.Field(w.Get(kit.Secrets, "robot-token"), "data.token") == nil {
-					return fmt.Errorf("it is not")
-				}
-				return nil
-			})
-			w.proxy.Reset()
-			w.Lock("app")
-			w.exceptions("app", "RulesAggregated ClusterRole/"+role+" /rules",
-				"CABundleInjected ValidatingWebhookConfiguration/"+webhooks+
-					" /webhooks/0/clientConfig/caBundle,/webhooks/1/clientConfig/caBundle")
-
-			const bundle = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0t"
-			inject := fmt.Sprintf(
-				`[{"op":"add","path":"/webhooks/0/clientConfig/caBundle","value":%q},{"op":"add","path":"/webhooks/1/clientConfig/caBundle","value":%q}]`, bundle, bundle,
-			)
-			before := w.clusterPatch(validators, webhooks, types.JSONPatchType, inject)
-			w.createIn(clusterRoles, "", map[string]any{"apiVersion": "rbac.authorization.k8s.io/v1",
-				"kind":     "ClusterRole",
-				"metadata": map[string]any{"name": w.Apps + "-part", "labels": map[string]any{"aggregate": w.Apps}},
-				"rules": []any{map[string]any{"apiGroups": []any{""}, "resources": []any{"pods"},
-					"verbs": []any{"get"}}}})
-			w.Eventually("the rules are aggregated", func() error {
-				u, err := w.In(clusterRoles, "").Get(w.Ctx, role, metav1.GetOptions{})
-				if err != nil {
-					return err
-				}
-				rules, _, err := unstructured.NestedSlice(u.Object, "rules")
-				if err == nil && len(rules) != 1 {
-					err = fmt.Errorf("rules: %v", rules)
-				}
-				return err
-			})
-			w.fence()
-			w.expectNoWrites()
-
-			// A neighbour of what was filled in is put back, and what was filled in survives that.
-			w.clusterPatch(validators, webhooks, types.JSONPatchType,
-				`[{"op":"replace","path":"/webhooks/1/clientConfig/service/path","value":"/tampered"}]`)
-			w.Eventually("the path is restored and the bundles are kept", func() error {
-				u, err := w.In(validators, "").Get(w.Ctx, webhooks, metav1.GetOptions{})
-				if err != nil {
-					return err
-				}
-				if got, want := fmt.Sprint(u.Object["webhooks"]), fmt.Sprint(before.Object["webhooks"]); got != want {
-					return fmt.Errorf("webhooks are %s, want %s", got, want)
-				}
-				return nil
-			})
-			if version == "helm 4" {
-				return // refuses to upgrade what others filled in, whether it was locked or not
+	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
+		w := newFixture(t)
+		w.LockFence()
+		chart := w.Chart("app", filledIn)
+		w.Helm(helm, "install", "app", chart)
+		webhooks, role := w.Apps+"-empty", w.Apps+"-all"
+		w.WaitField(kit.Secrets, "robot-token", "type", "kubernetes.io/service-account-token")
+		w.Eventually("the token is there", func() error {
+			if kit.Field(w.Get(kit.Secrets, "robot-token"), "data.token") == nil {
+				return fmt.Errorf("it is not")
 			}
-			w.Helm(helm, "upgrade", "app", chart)
-			w.WaitReady("app", 2)
+			return nil
 		})
-	}
+		w.Proxy.Reset()
+		w.Lock("app")
+		w.exceptions("app", "RulesAggregated ClusterRole/"+role+" /rules",
+			"CABundleInjected ValidatingWebhookConfiguration/"+webhooks+
+				" /webhooks/0/clientConfig/caBundle,/webhooks/1/clientConfig/caBundle")
+
+		const bundle = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0t"
+		inject := fmt.Sprintf(
+			`[{"op":"add","path":"/webhooks/0/clientConfig/caBundle","value":%q},{"op":"add","path":"/webhooks/1/clientConfig/caBundle","value":%q}]`, bundle, bundle,
+		)
+		before := w.clusterPatch(validators, webhooks, types.JSONPatchType, inject)
+		w.createIn(clusterRoles, "", map[string]any{"apiVersion": "rbac.authorization.k8s.io/v1",
+			"kind":     "ClusterRole",
+			"metadata": map[string]any{"name": w.Apps + "-part", "labels": map[string]any{"aggregate": w.Apps}},
+			"rules":    []any{map[string]any{"apiGroups": []any{""}, "resources": []any{"pods"}, "verbs": []any{"get"}}}})
+		w.Eventually("the rules are aggregated", func() error {
+			u, err := w.In(clusterRoles, "").Get(w.Ctx, role, metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			rules, _, err := unstructured.NestedSlice(u.Object, "rules")
+			if err == nil && len(rules) != 1 {
+				err = fmt.Errorf("rules: %v", rules)
+			}
+			return err
+		})
+		w.PassFence()
+		w.expectNoWrites()
+
+		// A neighbour of what was filled in is put back, and what was filled in survives that.
+		w.clusterPatch(validators, webhooks, types.JSONPatchType,
+			`[{"op":"replace","path":"/webhooks/1/clientConfig/service/path","value":"/tampered"}]`)
+		w.Eventually("the path is restored and the bundles are kept", func() error {
+			u, err := w.In(validators, "").Get(w.Ctx, webhooks, metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			if got, want := fmt.Sprint(u.Object["webhooks"]), fmt.Sprint(before.Object["webhooks"]); got != want {
+				return fmt.Errorf("webhooks are %s, want %s", got, want)
+			}
+			return nil
+		})
+		if helm.Name == "helm 4" {
+			return // refuses to upgrade what others filled in, whether it was locked or not
+		}
+		w.Helm(helm, "upgrade", "app", chart)
+		w.WaitReady("app", 2)
+	})
 }
 
-func (w *world) clusterPatch(
+func (w *fixture) clusterPatch(
 	gvr schema.GroupVersionResource, name string, kind types.PatchType, patch string,
 ) *unstructured.Unstructured {
 	w.Helper()
@@ -246,7 +239,7 @@ func (w *world) clusterPatch(
 	return u
 }
 
-func (w *world) createIn(gvr schema.GroupVersionResource, namespace string, content map[string]any) {
+func (w *fixture) createIn(gvr schema.GroupVersionResource, namespace string, content map[string]any) {
 	w.Helper()
 	_, err := w.In(gvr, namespace).Create(w.Ctx, &unstructured.Unstructured{Object: content}, metav1.CreateOptions{})
 	check.NoError(w, err)
@@ -267,17 +260,17 @@ data: {key: declared}
 // The manifest may exempt an object; a live annotation is nothing but a change.
 func TestI8_OptOutCountsInTheManifestOnly(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.lockFence()
-	w.Helm(shared.Helm3(), "install", "app", w.Chart("app", optedOut))
+	w := newFixture(t)
+	w.LockFence()
+	w.Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", optedOut))
 	w.Lock("app")
 	w.exceptions("app", "OptedOut ConfigMap/free ")
 	w.Patch(kit.ConfigMaps, "free", `{"data":{"key":"edited"}}`)
 	w.Patch(
 		kit.ConfigMaps, "locked", `{"metadata":{"annotations":{"helmreleases.cattle.io/lock":"disabled","helm.toolkit.fluxcd.io/driftDetection":"disabled"}}}`,
 	)
-	w.revertsEdits("locked", "declared")
-	w.fence()
+	w.Reverts("locked", "declared")
+	w.PassFence()
 	w.expectKey("free", "edited")
 	if n := w.HelmRelease("app").Status.Objects.Tracked; n != 1 {
 		t.Errorf("%d objects are tracked", n)

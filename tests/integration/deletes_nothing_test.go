@@ -11,6 +11,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -51,20 +52,20 @@ spec:
 // The record of a release is lost by an accident (a purge of Secrets, a restored backup). What it deployed is in use.
 func TestI2_LostReleaseSecretDeletesNothing(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.lockFence()
-	w.Helm(shared.Helm3(), "install", "app", w.Chart("app", application))
+	w := newFixture(t)
+	w.LockFence()
+	w.Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", application))
 	w.Lock("app")
 	before, web := w.Versions(w.Apps, stable...), w.Get(kit.Deployments, "web").GetUID()
-	w.proxy.Reset()
+	w.Proxy.Reset()
 
 	w.Delete(kit.Secrets, "sh.helm.release.v1.app.v1")
-	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonSecretNotFound, w.Apps+"/app")
-	w.expectState("app", v1alpha1.StateSecretNotFound)
+	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonSecretNotFound, w.Apps+"/app")
+	w.WaitState("app", v1alpha1.StateSecretNotFound)
 	w.ExpectVersions(before, w.Apps, stable...)
 
 	w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"edited"}}`)
-	w.fence()
+	w.PassFence()
 	w.expectKey("settings", "edited")
 	w.expectNoWrites()
 	if u := w.Get(kit.Deployments, "web"); u == nil || u.GetUID() != web {
@@ -74,17 +75,17 @@ func TestI2_LostReleaseSecretDeletesNothing(t *testing.T) {
 
 func TestI2_DeletedHelmReleaseChangesNothing(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.lockFence()
-	w.Helm(shared.Helm4(), "install", "app", w.Chart("app", application))
+	w := newFixture(t)
+	w.LockFence()
+	w.Helm(kit.Shared.Helm4(), "install", "app", w.Chart("app", application))
 	w.Lock("app")
-	w.revertsEdits("settings", "declared")
+	w.Reverts("settings", "declared")
 	before := w.Versions(w.Apps, stable...)
-	w.proxy.Reset()
+	w.Proxy.Reset()
 
 	w.DeleteHelmRelease("app")
 	w.Eventually("the operator has taken note", func() error {
-		if !strings.Contains(w.operator.Log(), "no longer looking after release "+w.Apps+"/app") {
+		if !strings.Contains(w.Running.Log(), "no longer looking after release "+w.Apps+"/app") {
 			return fmt.Errorf("its log does not say so")
 		}
 		return nil
@@ -92,7 +93,7 @@ func TestI2_DeletedHelmReleaseChangesNothing(t *testing.T) {
 	w.ExpectVersions(before, w.Apps, stable...)
 	w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"edited"}}`)
 	w.Delete(kit.Services, "web")
-	w.fence()
+	w.PassFence()
 	w.expectKey("settings", "edited")
 	if w.Get(kit.Services, "web") != nil {
 		t.Error("the Service was created again")
@@ -103,20 +104,20 @@ func TestI2_DeletedHelmReleaseChangesNothing(t *testing.T) {
 // A record that cannot be read any more says nothing about what it deployed.
 func TestI2_DecodeErrorDeletesNothing(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.lockFence()
-	record := kit.ForgedRecord{Name: "app", Manifest: configMap("one", "declared") + configMap("two", "declared")}
+	w := newFixture(t)
+	w.LockFence()
+	record := kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("one", "declared") + kit.ConfigMap("two", "declared")}
 	w.Forge(record)
 	w.Lock("app")
 	before := w.Versions(w.Apps, stable...)
-	w.proxy.Reset()
+	w.Proxy.Reset()
 
 	record.Payload = []byte("H4sIAAAAAAAA/damaged")
 	w.Forge(record)
-	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonDecodeFailed, "sh.helm.release.v1.app.v1")
+	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonDecodeFailed, "sh.helm.release.v1.app.v1")
 	w.ExpectVersions(before, w.Apps, stable...)
 	w.Patch(kit.ConfigMaps, "one", `{"data":{"key":"edited"}}`)
-	w.fence()
+	w.PassFence()
 	w.expectKey("one", "edited")
 	w.expectNoWrites()
 
@@ -144,36 +145,33 @@ spec:
 `
 
 func TestI2_KeptObjectsSurviveUninstall(t *testing.T) {
-	for name, helm := range helms() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			w.lockFence()
-			w.Helm(helm, "install", "app", w.Chart("app", withKeptObjects+application))
-			w.Lock("app")
-			claim := w.Get(volumeClaims, "data").GetUID()
-			crd, err := w.In(definitions, "").Get(w.Ctx, "kept."+w.Apps+".example.com", metav1.GetOptions{})
-			check.NoError(t, err)
-			w.proxy.Reset()
+	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
+		w := newFixture(t)
+		w.LockFence()
+		w.Helm(helm, "install", "app", w.Chart("app", withKeptObjects+application))
+		w.Lock("app")
+		claim := w.Get(volumeClaims, "data").GetUID()
+		crd, err := w.In(definitions, "").Get(w.Ctx, "kept."+w.Apps+".example.com", metav1.GetOptions{})
+		check.NoError(t, err)
+		w.Proxy.Reset()
 
-			w.Helm(helm, "uninstall", "app")
-			w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonSecretNotFound)
-			w.fence()
-			w.expectNoWrites()
-			for resource, name := range map[schema.GroupVersionResource]string{
-				kit.ConfigMaps: "settings", kit.Secrets: "credentials", kit.Services: "web", kit.Deployments: "web",
-			} {
-				if _, err := w.In(resource, w.Apps).Get(w.Ctx, name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-					t.Errorf("%s %s is not gone after helm uninstall: %v", resource.Resource, name, err)
-				}
+		w.Helm(helm, "uninstall", "app")
+		w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonSecretNotFound)
+		w.PassFence()
+		w.expectNoWrites()
+		for resource, name := range map[schema.GroupVersionResource]string{
+			kit.ConfigMaps: "settings", kit.Secrets: "credentials", kit.Services: "web", kit.Deployments: "web",
+		} {
+			if _, err := w.In(resource, w.Apps).Get(w.Ctx, name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+				t.Errorf("%s %s is not gone after helm uninstall: %v", resource.Resource, name, err)
 			}
-			if u := w.Get(volumeClaims, "data"); u == nil || u.GetUID() != claim || u.GetDeletionTimestamp() != nil {
-				t.Error("the claim with resource-policy keep is gone")
-			}
-			kept, err := w.In(definitions, "").Get(w.Ctx, crd.GetName(), metav1.GetOptions{})
-			if err != nil || kept.GetUID() != crd.GetUID() || kept.GetDeletionTimestamp() != nil {
-				t.Errorf("the definition with resource-policy keep is gone: %v", err)
-			}
-		})
-	}
+		}
+		if u := w.Get(volumeClaims, "data"); u == nil || u.GetUID() != claim || u.GetDeletionTimestamp() != nil {
+			t.Error("the claim with resource-policy keep is gone")
+		}
+		kept, err := w.In(definitions, "").Get(w.Ctx, crd.GetName(), metav1.GetOptions{})
+		if err != nil || kept.GetUID() != crd.GetUID() || kept.GetDeletionTimestamp() != nil {
+			t.Errorf("the definition with resource-policy keep is gone: %v", err)
+		}
+	})
 }

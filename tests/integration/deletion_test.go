@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -38,122 +39,113 @@ const holdOwn = `{"metadata":{"finalizers":["example.com/own","example.com/hold"
 // else is written, and the deletion is not held up.
 func TestDeletion_ContentIsProtectedWhileItIsPending(t *testing.T) {
 	t.Parallel()
-	for version, helm := range helms() {
-		t.Run(version, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			w.lockFence()
-			chart := w.Chart("app", deletable)
-			w.Helm(helm, "install", "app", chart)
-			w.Lock("app")
-			old := w.Patch(roleBindings, "view", hold)
-			w.Delete(roleBindings, "view")
-			w.says("app", v1alpha1.ConditionDrifted, v1alpha1.ReasonDriftDetected, w.Apps+
-				"/view", "deletion is pending", "example.com/hold", kit.Tamperer)
-			w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonBeingDeleted, "stays protected")
-			w.WaitEvent("app", v1alpha1.EventReasonBeingDeleted)
-			if n := w.HelmRelease("app").Status.Objects.Drifted; n != 1 {
-				t.Errorf("status counts %d drifted objects, want 1", n)
-			}
+	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
+		w := newFixture(t)
+		w.LockFence()
+		chart := w.Chart("app", deletable)
+		w.Helm(helm, "install", "app", chart)
+		w.Lock("app")
+		old := w.Patch(roleBindings, "view", hold)
+		w.Delete(roleBindings, "view")
+		w.Says("app", v1alpha1.ConditionDrifted, v1alpha1.ReasonDriftDetected, w.Apps+
+			"/view", "deletion is pending", "example.com/hold", kit.Tamperer)
+		w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonBeingDeleted, "stays protected")
+		w.WaitEvent("app", v1alpha1.EventReasonBeingDeleted)
+		if n := w.HelmRelease("app").Status.Objects.Drifted; n != 1 {
+			t.Errorf("status counts %d drifted objects, want 1", n)
+		}
 
-			w.Patch(
-				roleBindings, "view", `{"subjects":[{"kind":"Group","apiGroup":"rbac.authorization.k8s.io","name":"system:unauthenticated"}]}`,
-			)
-			w.Eventually("the subjects are restored", func() error {
-				if text := fmt.Sprint(kit.Field(w.Get(roleBindings, "view"), "subjects")); strings.Contains(text,
-					"unauthenticated") {
-					return fmt.Errorf("they are %s", text)
-				}
-				return nil
-			})
-			w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonBeingDeleted, "example.com/hold")
-			w.proxy.Reset()
-			w.fence()
-			w.expectNoWrites()
-			if u := w.Get(roleBindings, "view"); u.GetUID() != old.GetUID() || len(u.GetFinalizers()) != 1 {
-				t.Errorf("the pending object is %s with the finalizers %v", u.GetUID(), u.GetFinalizers())
+		w.Patch(
+			roleBindings, "view", `{"subjects":[{"kind":"Group","apiGroup":"rbac.authorization.k8s.io","name":"system:unauthenticated"}]}`,
+		)
+		w.Eventually("the subjects are restored", func() error {
+			if text := fmt.Sprint(kit.Field(w.Get(roleBindings, "view"), "subjects")); strings.Contains(text,
+				"unauthenticated") {
+				return fmt.Errorf("they are %s", text)
 			}
-
-			w.Patch(roleBindings, "view", `{"metadata":{"finalizers":null}}`)
-			if u := w.WaitNewObject(roleBindings, "view", old.GetUID()); len(u.GetFinalizers()) > 0 {
-				t.Errorf("the new object has the finalizers %v", u.GetFinalizers())
-			}
-			w.WaitReady("app", 1)
-			w.Helm(helm, "upgrade", "app", chart)
-			w.WaitReady("app", 2)
+			return nil
 		})
-	}
+		w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonBeingDeleted, "example.com/hold")
+		w.Proxy.Reset()
+		w.PassFence()
+		w.expectNoWrites()
+		if u := w.Get(roleBindings, "view"); u.GetUID() != old.GetUID() || len(u.GetFinalizers()) != 1 {
+			t.Errorf("the pending object is %s with the finalizers %v", u.GetUID(), u.GetFinalizers())
+		}
+
+		w.Patch(roleBindings, "view", `{"metadata":{"finalizers":null}}`)
+		if u := w.WaitNewObject(roleBindings, "view", old.GetUID()); len(u.GetFinalizers()) > 0 {
+			t.Errorf("the new object has the finalizers %v", u.GetFinalizers())
+		}
+		w.WaitReady("app", 1)
+		w.Helm(helm, "upgrade", "app", chart)
+		w.WaitReady("app", 2)
+	})
 }
 
 // A declared finalizer that is done is not added again: the API server would refuse that, and with it every revert.
 func TestDeletion_FinalizerOfTheManifestMayEnd(t *testing.T) {
 	t.Parallel()
-	for version, helm := range helms() {
-		t.Run(version, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			w.Helm(helm, "install", "app", w.Chart("app", deletable))
-			w.Lock("app")
-			old := w.Patch(kit.ConfigMaps, "settings", holdOwn)
-			w.Delete(kit.ConfigMaps, "settings")
-			w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonBeingDeleted, "example.com/own", "example.com/hold")
-			w.Patch(
-				kit.ConfigMaps, "settings", `{"data":{"key":"tampered"},"metadata":{"finalizers":["example.com/hold"]}}`,
-			)
-			w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
-			w.revertsEdits("settings", "declared")
-			w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonBeingDeleted, "example.com/hold")
-			w.Patch(kit.ConfigMaps, "settings", `{"metadata":{"finalizers":null}}`)
-			if u := w.WaitNewObject(kit.ConfigMaps, "settings",
-				old.GetUID()); fmt.Sprint(u.GetFinalizers()) != "[example.com/own]" {
-				t.Errorf("the new object has the finalizers %v", u.GetFinalizers())
-			}
-			w.WaitReady("app", 1)
-			w.Patch(kit.ConfigMaps, "settings", `{"metadata":{"finalizers":["example.com/own"]}}`)
-		})
-	}
+	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
+		w := newFixture(t)
+		w.Helm(helm, "install", "app", w.Chart("app", deletable))
+		w.Lock("app")
+		old := w.Patch(kit.ConfigMaps, "settings", holdOwn)
+		w.Delete(kit.ConfigMaps, "settings")
+		w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonBeingDeleted, "example.com/own", "example.com/hold")
+		w.Patch(
+			kit.ConfigMaps, "settings", `{"data":{"key":"tampered"},"metadata":{"finalizers":["example.com/hold"]}}`,
+		)
+		w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
+		w.Reverts("settings", "declared")
+		w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonBeingDeleted, "example.com/hold")
+		w.Patch(kit.ConfigMaps, "settings", `{"metadata":{"finalizers":null}}`)
+		if u := w.WaitNewObject(kit.ConfigMaps, "settings",
+			old.GetUID()); fmt.Sprint(u.GetFinalizers()) != "[example.com/own]" {
+			t.Errorf("the new object has the finalizers %v", u.GetFinalizers())
+		}
+		w.WaitReady("app", 1)
+		w.Patch(kit.ConfigMaps, "settings", `{"metadata":{"finalizers":["example.com/own"]}}`)
+	})
 }
 
 // In scope Strict a foreign finalizer goes, too, and the object is re-created. One that holds data keeps its finalizer.
 func TestDeletion_Strict(t *testing.T) {
 	t.Parallel()
-	for version, helm := range helms() {
-		t.Run(version, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			w.Helm(helm, "install", "app", w.Chart("app", deletable))
-			old := w.Patch(roleBindings, "view", hold)
-			claim := w.Patch(volumeClaims, "data", hold)
-			w.Delete(roleBindings, "view")
-			w.Delete(volumeClaims, "data")
-			w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.Scope = v1alpha1.ScopeStrict })
-			w.WaitNewObject(roleBindings, "view", old.GetUID())
-			w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonBeingDeleted, w.Apps+"/data", "example.com/hold")
-			if u := w.Get(volumeClaims, "data"); u == nil || u.GetUID() != claim.GetUID() {
-				t.Error("the claim is gone")
-			}
-			w.Patch(volumeClaims, "data", `{"metadata":{"finalizers":null}}`)
-			w.WaitReady("app", 1)
-		})
-	}
+	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
+		w := newFixture(t)
+		w.Helm(helm, "install", "app", w.Chart("app", deletable))
+		old := w.Patch(roleBindings, "view", hold)
+		claim := w.Patch(volumeClaims, "data", hold)
+		w.Delete(roleBindings, "view")
+		w.Delete(volumeClaims, "data")
+		w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.Scope = v1alpha1.ScopeStrict })
+		w.WaitNewObject(roleBindings, "view", old.GetUID())
+		w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonBeingDeleted, w.Apps+"/data", "example.com/hold")
+		if u := w.Get(volumeClaims, "data"); u == nil || u.GetUID() != claim.GetUID() {
+			t.Error("the claim is gone")
+		}
+		w.Patch(volumeClaims, "data", `{"metadata":{"finalizers":null}}`)
+		w.WaitReady("app", 1)
+	})
 }
 
 // Mode Detect reports the deletion, and then the change, and writes nothing.
 func TestDeletion_Detect(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.lockFence()
-	w.Helm(shared.Helm3(), "install", "app", w.Chart("app", deletable))
+	w := newFixture(t)
+	w.LockFence()
+	w.Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", deletable))
 	w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.Mode = v1alpha1.ModeDetect })
 	w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonDetectOnly)
-	w.proxy.Reset()
+	w.Proxy.Reset()
 	w.Patch(roleBindings, "view", hold)
 	w.Delete(roleBindings, "view")
-	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonBeingDeleted, "deletion is pending", "example.com/hold")
+	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonBeingDeleted, "deletion is pending", "example.com/hold")
 	w.WaitEvent("app", v1alpha1.EventReasonDrifted)
 	w.Patch(roleBindings, "view", `{"subjects":[]}`)
-	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonDriftDetected, "subjects", "deletion is pending")
-	w.fence()
+	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonDriftDetected, "subjects", "deletion is pending")
+	w.PassFence()
 	w.expectNoWrites()
 }
 
@@ -161,8 +153,8 @@ func TestDeletion_Detect(t *testing.T) {
 // taken back is not deleted once more.
 func TestDeletion_PendingBeforeTheLock(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.Helm(shared.Helm4(), "install", "app", w.Chart("app", deletable))
+	w := newFixture(t)
+	w.Helm(kit.Shared.Helm4(), "install", "app", w.Chart("app", deletable))
 	w.Patch(roleBindings, "view", hold)
 	w.Delete(roleBindings, "view")
 	w.Patch(roleBindings, "view", `{"subjects":[]}`)
@@ -176,10 +168,10 @@ func TestDeletion_PendingBeforeTheLock(t *testing.T) {
 		}
 		return nil
 	})
-	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonRevertFailed, w.Apps+
+	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonRevertFailed, w.Apps+
 		"/settings", "data (", "deletion is pending")
-	w.says("app", v1alpha1.ConditionDrifted, v1alpha1.ReasonRevertFailed)
-	for _, r := range w.proxy.Writes() {
+	w.Says("app", v1alpha1.ConditionDrifted, v1alpha1.ReasonRevertFailed)
+	for _, r := range w.Proxy.Writes() {
 		if r.Method == http.MethodDelete {
 			t.Errorf("%s", r)
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 // taken has an object belong to another release, with another content, as helm install --take-ownership does.
-func (w *world) taken(name, release, value string) {
+func (w *fixture) taken(name, release, value string) {
 	w.Helper()
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"annotations": map[string]any{"meta.helm.sh/release-name": release}},
@@ -30,26 +30,26 @@ func (w *world) taken(name, release, value string) {
 func TestI2_ConflictEndsWithWhatItDependedOn(t *testing.T) {
 	t.Parallel()
 	const second = "sh.helm.release.v1.second.v1"
-	for name, end := range map[string]func(w *world){
-		"the other release is uninstalled": func(w *world) { w.deleteIn(kit.Secrets, w.Apps, second) },
-		"the other release is uninstalled and its history kept": func(w *world) {
-			w.Forge(kit.ForgedRecord{Name: "second", Status: "uninstalled", Manifest: configMap("common", "second")})
+	for name, end := range map[string]func(w *fixture){
+		"the other release is uninstalled": func(w *fixture) { w.DeleteIn(kit.Secrets, w.Apps, second) },
+		"the other release is uninstalled and its history kept": func(w *fixture) {
+			w.Forge(kit.ForgedRecord{Name: "second", Status: "uninstalled", Manifest: kit.ConfigMap("common", "second")})
 		},
-		"the other release is upgraded": func(w *world) {
-			w.Forge(kit.ForgedRecord{Name: "second", Revision: 2, Manifest: configMap("unrelated", "second")})
+		"the other release is upgraded": func(w *fixture) {
+			w.Forge(kit.ForgedRecord{Name: "second", Revision: 2, Manifest: kit.ConfigMap("unrelated", "second")})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
-			w.lockFence()
-			w.Forge(kit.ForgedRecord{Name: "first", Manifest: configMap("common", "first")})
+			w := newFixture(t)
+			w.LockFence()
+			w.Forge(kit.ForgedRecord{Name: "first", Manifest: kit.ConfigMap("common", "first")})
 			w.Lock("first")
-			w.Forge(kit.ForgedRecord{Name: "second", Manifest: configMap("common", "second")})
+			w.Forge(kit.ForgedRecord{Name: "second", Manifest: kit.ConfigMap("common", "second")})
 			w.taken("common", "second", "second")
-			w.says("first", v1alpha1.ConditionReady, v1alpha1.ReasonConflict, "belongs to Helm release "+w.Apps+
+			w.Says("first", v1alpha1.ConditionReady, v1alpha1.ReasonConflict, "belongs to Helm release "+w.Apps+
 				"/second")
-			w.fence()
+			w.PassFence()
 			w.expectKey("common", "second")
 			end(w)
 			w.WaitField(kit.ConfigMaps, "common", "data.key", "first")
@@ -62,20 +62,20 @@ func TestI2_ConflictEndsWithWhatItDependedOn(t *testing.T) {
 // is not missed.
 func TestI2_RecordChangesWhileItIsReadForAConflict(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.lockFence()
-	w.Forge(kit.ForgedRecord{Name: "first", Manifest: configMap("common", "first") + configMap("shared", "first")})
+	w := newFixture(t)
+	w.LockFence()
+	w.Forge(kit.ForgedRecord{Name: "first", Manifest: kit.ConfigMap("common", "first") + kit.ConfigMap("shared", "first")})
 	w.Lock("first")
-	hold := w.proxy.HoldAnswers(func(r *http.Request) bool {
+	hold := w.Proxy.HoldAnswers(func(r *http.Request) bool {
 		return r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/secrets/sh.helm.release.v1.second.v1")
 	})
 	defer hold.Release()
-	w.Forge(kit.ForgedRecord{Name: "second", Manifest: configMap("common", "second") + configMap("shared", "second")})
+	w.Forge(kit.ForgedRecord{Name: "second", Manifest: kit.ConfigMap("common", "second") + kit.ConfigMap("shared", "second")})
 	w.taken("common", "second", "second")
 	w.taken("shared", "second", "second")
 	check.NoError(t, hold.Wait(w.Ctx, 1))
-	w.deleteIn(kit.Secrets, w.Apps, "sh.helm.release.v1.second.v1")
-	w.fence()
+	w.DeleteIn(kit.Secrets, w.Apps, "sh.helm.release.v1.second.v1")
+	w.PassFence()
 	hold.Release()
 	w.WaitField(kit.ConfigMaps, "common", "data.key", "first")
 	w.WaitField(kit.ConfigMaps, "shared", "data.key", "first")
@@ -86,14 +86,14 @@ func TestI2_RecordChangesWhileItIsReadForAConflict(t *testing.T) {
 // object, and the operator learns only of the end of it, the younger one locks the object.
 func TestI5_ObjectThatAnotherHelmReleaseDeclaresNoMore(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.lockFence()
-	w.Forge(kit.ForgedRecord{Name: "older", Manifest: configMap("common", "older") + configMap("rest", "older")})
+	w := newFixture(t)
+	w.LockFence()
+	w.Forge(kit.ForgedRecord{Name: "older", Manifest: kit.ConfigMap("common", "older") + kit.ConfigMap("rest", "older")})
 	w.Lock("older")
-	w.Forge(kit.ForgedRecord{Name: "younger", Manifest: configMap("common", "younger")})
+	w.Forge(kit.ForgedRecord{Name: "younger", Manifest: kit.ConfigMap("common", "younger")})
 	w.CreateHelmRelease("younger")
-	w.says("younger", v1alpha1.ConditionReady, v1alpha1.ReasonConflict, w.Operator+"/older")
-	w.Forge(kit.ForgedRecord{Name: "older", Revision: 2, Manifest: configMap("rest", "older")})
+	w.Says("younger", v1alpha1.ConditionReady, v1alpha1.ReasonConflict, w.Operator+"/older")
+	w.Forge(kit.ForgedRecord{Name: "older", Revision: 2, Manifest: kit.ConfigMap("rest", "older")})
 	w.WaitReady("younger", 1)
 	w.Eventually("the younger one locks the object", func() error {
 		if u := w.Get(kit.ConfigMaps, "common"); u == nil || kit.Field(u, "data.key") != "younger" {
@@ -101,7 +101,7 @@ func TestI5_ObjectThatAnotherHelmReleaseDeclaresNoMore(t *testing.T) {
 		}
 		return nil
 	})
-	w.revertsEdits("common", "younger")
+	w.Reverts("common", "younger")
 }
 
 // dryRunOf matches the dry runs for a ConfigMap.
@@ -123,20 +123,20 @@ func dryRunOf(names ...string) cluster.Match {
 // for that is there: those whose answers never come are in nobody's way.
 func TestI5_RelockRevertsEachObjectAsSoonAsItIsJudged(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	manifest := ""
 	for i := range 6 {
-		manifest += configMap(fmt.Sprintf("settings-%d", i), "first")
+		manifest += kit.ConfigMap(fmt.Sprintf("settings-%d", i), "first")
 	}
 	w.Forge(kit.ForgedRecord{Name: "app", Manifest: manifest})
 	w.Lock("app")
-	hold := w.proxy.HoldRequests(dryRunOf("settings-0", "settings-2", "settings-4"))
+	hold := w.Proxy.HoldRequests(dryRunOf("settings-0", "settings-2", "settings-4"))
 	defer hold.Release()
 	w.Forge(kit.ForgedRecord{Name: "app", Revision: 2, Manifest: strings.ReplaceAll(manifest, "first", "second")})
 	for _, name := range []string{"settings-1", "settings-3", "settings-5"} {
 		w.WaitField(kit.ConfigMaps, name, "data.key", "second")
 	}
-	w.revertsEdits("settings-1", "second")
+	w.Reverts("settings-1", "second")
 	check.NoError(t, hold.Wait(w.Ctx, 3))
 	hold.Release()
 	for _, name := range []string{"settings-0", "settings-2", "settings-4"} {

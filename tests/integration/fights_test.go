@@ -20,8 +20,8 @@ import (
 func TestI6_FightClearsByItself(t *testing.T) {
 	t.Parallel()
 	clock := kit.FastTime(t)
-	w := newWorld(t, func(o *operator.ControllerOptions) { o.Clock = clock })
-	w.Forge(kit.ForgedRecord{Name: "app", Manifest: configMap("contested", "declared")})
+	w := newFixture(t, func(o *operator.ControllerOptions) { o.Clock = clock })
+	w.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("contested", "declared")})
 	w.Lock("app")
 	fighting, stop := context.WithCancel(t.Context())
 	var fight sync.WaitGroup
@@ -62,5 +62,5 @@ func TestI6_FightClearsByItself(t *testing.T) {
 		t.Errorf("%d events for one episode", total)
 	}
 	// Afterwards a change is reverted at once again.
-	w.revertsEdits("contested", "declared")
+	w.Reverts("contested", "declared")
 }

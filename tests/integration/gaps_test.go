@@ -15,11 +15,11 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-var five = configMap("edited", "declared") + configMap("deleted", "declared") + configMap("unlabelled", "declared") +
-	configMap("disowned", "declared") + configMap("untouched", "declared")
+var five = kit.ConfigMap("edited", "declared") + kit.ConfigMap("deleted", "declared") + kit.ConfigMap("unlabelled", "declared") +
+	kit.ConfigMap("disowned", "declared") + kit.ConfigMap("untouched", "declared")
 
 // tamperWithFive changes four of five objects: content, existence, the label that watches select by, and ownership.
-func (w *world) tamperWithFive() {
+func (w *fixture) tamperWithFive() {
 	w.Helper()
 	w.Patch(kit.ConfigMaps, "edited", `{"data":{"key":"tampered"}}`)
 	w.Delete(kit.ConfigMaps, "deleted")
@@ -31,7 +31,7 @@ func (w *world) tamperWithFive() {
 	)
 }
 
-func (w *world) waitFive() {
+func (w *fixture) waitFive() {
 	w.Helper()
 	for _, name := range []string{"edited", "deleted", "unlabelled", "disowned", "untouched"} {
 		w.Eventually("ConfigMap "+name+" is as declared", func() error {
@@ -51,9 +51,9 @@ func (w *world) waitFive() {
 
 func TestI5_DriftMadeBeforeTheLock(t *testing.T) {
 	t.Parallel()
-	for name, helm := range helms() {
+	for name, helm := range kit.Helms(kit.Shared) {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newFixture(t)
 			w.Helm(helm, "install", "app", w.Chart("app", five))
 			w.tamperWithFive()
 			w.Lock("app")
@@ -64,12 +64,12 @@ func TestI5_DriftMadeBeforeTheLock(t *testing.T) {
 
 func TestI5_DriftWhileTheOperatorIsDown(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.Helm(shared.Helm4(), "install", "app", w.Chart("app", five))
+	w := newFixture(t)
+	w.Helm(kit.Shared.Helm4(), "install", "app", w.Chart("app", five))
 	w.Lock("app")
-	w.operator.Stop()
+	w.Running.Stop()
 	w.tamperWithFive()
-	kit.StartOperator(t, w.proxy.RESTConfig(), w.Operator)
+	kit.StartOperator(t, w.Proxy.RESTConfig(), w.Operator)
 	w.waitFive()
 	w.Eventually("status has the four drifts", func() error {
 		if recent := w.HelmRelease("app").Status.RecentDrift; len(recent) != 4 {
@@ -86,31 +86,31 @@ func TestI5_DriftWhileTheOperatorIsDown(t *testing.T) {
 func TestI5_DriftDuringAWatchGap(t *testing.T) {
 	t.Parallel()
 	t.Run("that ends with a watch from where it was", func(t *testing.T) {
-		w := newWorld(t)
-		w.Helm(shared.Helm3(), "install", "app", w.Chart("app", five))
+		w := newFixture(t)
+		w.Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", five))
 		w.Lock("app")
-		w.revertsEdits("untouched", "declared") // client-go lists anew after a watch that was short and had no event
-		w.proxy.Reset()
-		release := w.proxy.HoldWatch(watching("configmaps"))
+		w.Reverts("untouched", "declared") // client-go lists anew after a watch that was short and had no event
+		w.Proxy.Reset()
+		release := w.Proxy.HoldWatch(watching("configmaps"))
 		w.tamperWithFive()
-		w.proxy.CutWatches(watching("configmaps"))
+		w.Proxy.CutWatches(watching("configmaps"))
 		release()
 		w.waitFive()
-		for _, r := range w.proxy.Requests() {
+		for _, r := range w.Proxy.Requests() {
 			if r.Resource() == "configmaps" && r.Query.Get("watch") != "" && r.Query.Get("sendInitialEvents") != "" {
 				t.Errorf("the operator began anew: %s", r)
 			}
 		}
 	})
 	t.Run("that ends with a new list", func(t *testing.T) {
-		w := newWorld(t)
-		w.Helm(shared.Helm3(), "install", "app", w.Chart("app", five))
+		w := newFixture(t)
+		w.Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", five))
 		w.Lock("app")
 		// While it is held, the operator is told that its resource version is too old to go on from.
 		var expired atomic.Int32
 		var gate atomic.Bool
 		gate.Store(true)
-		w.proxy.Intercept(func(r *http.Request) cluster.Action {
+		w.Proxy.Intercept(func(r *http.Request) cluster.Action {
 			from := r.URL.Query().Get("resourceVersion")
 			switch {
 			case !watching("configmaps")(r):
@@ -122,7 +122,7 @@ func TestI5_DriftDuringAWatchGap(t *testing.T) {
 			}
 			return cluster.Forward()
 		})
-		w.proxy.CutWatches(watching("configmaps"))
+		w.Proxy.CutWatches(watching("configmaps"))
 		w.tamperWithFive()
 		gate.Store(false)
 		w.waitFive()
@@ -137,21 +137,21 @@ func TestI5_DriftDuringARelock(t *testing.T) {
 	t.Parallel()
 	for _, answer := range []bool{false, true} {
 		t.Run(fmt.Sprintf("payload held after the API server read it: %t", answer), func(t *testing.T) {
-			w := newWorld(t)
+			w := newFixture(t)
 			chart := w.Chart(
 				"app", five+"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: revision}\ndata: {key: \"{{ .Release.Revision }}\"}\n",
 			)
-			w.Helm(shared.Helm3(), "install", "app", chart)
+			w.Helm(kit.Shared.Helm3(), "install", "app", chart)
 			w.Lock("app")
 			payload := func(r *http.Request) bool {
 				return r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/secrets/sh.helm.release.v1.app.v2")
 			}
-			hold := w.proxy.HoldRequests(payload)
+			hold := w.Proxy.HoldRequests(payload)
 			if answer {
 				hold.Release()
-				hold = w.proxy.HoldAnswers(payload)
+				hold = w.Proxy.HoldAnswers(payload)
 			}
-			w.Helm(shared.Helm3(), "upgrade", "app", chart)
+			w.Helm(kit.Shared.Helm3(), "upgrade", "app", chart)
 			check.NoError(t, hold.Wait(t.Context(), 1))
 			w.tamperWithFive()
 			w.Patch(kit.ConfigMaps, "revision", `{"data":{"key":"tampered"}}`)
@@ -166,8 +166,8 @@ func TestI5_DriftDuringARelock(t *testing.T) {
 // Without its label an object leaves what the operator watches.
 func TestI5_LabelRemovedAndThenTheRest(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.Helm(shared.Helm4(), "install", "app", w.Chart("app", five))
+	w := newFixture(t)
+	w.Helm(kit.Shared.Helm4(), "install", "app", w.Chart("app", five))
 	w.Lock("app")
 	for range 5 {
 		w.Patch(kit.ConfigMaps, "edited", `{"metadata":{"labels":{"app.kubernetes.io/managed-by":null}}}`)
@@ -194,9 +194,9 @@ func TestI5_LabelRemovedAndThenTheRest(t *testing.T) {
 // Whoever may edit an object must not be able to take it out of the lock that way.
 func TestI8_LiveMetadataExemptsNothing(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.Forge(kit.ForgedRecord{Name: "other", Manifest: configMap("of-other", "declared")})
-	w.Forge(kit.ForgedRecord{Name: "app", Manifest: configMap("settings", "declared")})
+	w := newFixture(t)
+	w.Forge(kit.ForgedRecord{Name: "other", Manifest: kit.ConfigMap("of-other", "declared")})
+	w.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared")})
 	w.Lock("app")
 	for name, metadata := range map[string]string{
 		"the annotation that exempts it in a manifest":   `{"annotations":{"helmreleases.cattle.io/lock":"disabled"}}`,
@@ -211,10 +211,10 @@ func TestI8_LiveMetadataExemptsNothing(t *testing.T) {
 		"a finalizer":          `{"finalizers":["example.com/mine"]}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := &world{Env: w.For(t), proxy: w.proxy}
+			w := &fixture{Fixture: w.On(t)}
 			w.Patch(kit.ConfigMaps, "settings", `{"metadata":`+metadata+`,"data":{"key":"tampered"}}`)
 			w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
-			w.revertsEdits("settings", "declared") // what is not declared has stayed
+			w.Reverts("settings", "declared") // what is not declared has stayed
 		})
 	}
 	w.Patch(kit.ConfigMaps, "settings", `{"metadata":{"finalizers":null}}`)
@@ -224,8 +224,8 @@ func TestI8_LiveMetadataExemptsNothing(t *testing.T) {
 // the drift and does not tell again.
 func TestI5_WhatTheAPIServerDoesNotAnswerIsAskedAgain(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.Helm(shared.Helm3(), "install", "app", w.Chart("app", five))
+	w := newFixture(t)
+	w.Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", five))
 	w.Lock("app")
 	kinds := []struct {
 		name  string
@@ -237,7 +237,7 @@ func TestI5_WhatTheAPIServerDoesNotAnswerIsAskedAgain(t *testing.T) {
 		{name: "patch", match: cluster.ForResource("configmaps", http.MethodPatch)},
 		{name: "creation", match: cluster.ForResource("configmaps", http.MethodPost)},
 	}
-	w.proxy.Intercept(func(r *http.Request) cluster.Action {
+	w.Proxy.Intercept(func(r *http.Request) cluster.Action {
 		for i := range kinds {
 			if !cluster.IsWatch(r) && kinds[i].match(r) && kinds[i].seen.Add(1) <= 3 {
 				return cluster.Fail(http.StatusInternalServerError, metav1.StatusReasonInternalError, "on purpose")

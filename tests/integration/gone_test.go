@@ -36,8 +36,8 @@ const noLabel = `{"metadata":{"labels":{"app.kubernetes.io/managed-by":null}}}`
 
 func TestI5_LostLabelIsNotTakenForADeletion(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.Helm(shared.Helm3(), "install", "app", w.Chart("app", fmt.Sprintf(labelled, "10.96.77.7")))
+	w := newFixture(t)
+	w.Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", fmt.Sprintf(labelled, "10.96.77.7")))
 	w.Lock("app")
 	service, job := w.Get(kit.Services, "fixed").GetUID(), w.Get(jobs, "once").GetUID()
 	w.Patch(kit.Services, "fixed", noLabel)
@@ -72,8 +72,8 @@ func TestI5_LostLabelIsNotTakenForADeletion(t *testing.T) {
 
 func TestI5_LostLabelIsReportedAsSuchInModeDetect(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.Helm(shared.Helm4(), "install", "app", w.Chart("app", fmt.Sprintf(labelled, "10.96.77.8")))
+	w := newFixture(t)
+	w.Helm(kit.Shared.Helm4(), "install", "app", w.Chart("app", fmt.Sprintf(labelled, "10.96.77.8")))
 	w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.Mode = v1alpha1.ModeDetect })
 	w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonDetectOnly)
 	w.Patch(kit.ConfigMaps, "settings", noLabel)
@@ -92,14 +92,14 @@ func TestI5_LostLabelIsReportedAsSuchInModeDetect(t *testing.T) {
 // Looking at what a watch says is gone costs a request before it is back.
 func TestDeletedObjectIsCreatedWithoutALook(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.Helm(shared.Helm4(), "install", "app", w.Chart("app", configMap("settings", "declared")))
+	w := newFixture(t)
+	w.Helm(kit.Shared.Helm4(), "install", "app", w.Chart("app", kit.ConfigMap("settings", "declared")))
 	w.Lock("app")
 	before := w.Get(kit.ConfigMaps, "settings").GetUID()
-	w.proxy.Reset()
+	w.Proxy.Reset()
 	w.Delete(kit.ConfigMaps, "settings")
 	w.WaitNewObject(kit.ConfigMaps, "settings", before)
-	for _, r := range w.proxy.Requests() {
+	for _, r := range w.Proxy.Requests() {
 		if r.Method == http.MethodGet && strings.HasSuffix(r.Path, "/configmaps/settings") {
 			t.Errorf("looked: %s", r)
 		}

@@ -51,19 +51,19 @@ func TestI10_HostileManifestsEndInACondition(t *testing.T) {
 		"another-path": {"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: ../../kube-system/configmaps/a}\n",
 			"metadata.name"},
 	}
-	w := newWorld(t)
-	w.lockFence()
+	w := newFixture(t)
+	w.LockFence()
 	for name, test := range tests {
 		w.Forge(kit.ForgedRecord{Name: name, Manifest: configMapUnlessJSON(name, test.manifest)})
 		w.CreateHelmRelease(name)
 	}
 	for name, test := range tests {
-		w.says(name, v1alpha1.ConditionReady, v1alpha1.ReasonManifestInvalid, test.message)
+		w.Says(name, v1alpha1.ConditionReady, v1alpha1.ReasonManifestInvalid, test.message)
 		if w.Get(kit.ConfigMaps, "good-of-"+name) != nil {
 			t.Errorf("%s: something of it is enforced", name)
 		}
 	}
-	w.fence()
+	w.PassFence()
 	for name := range tests {
 		w.harmless(w.HelmRelease(name).Status)
 	}
@@ -75,11 +75,11 @@ func configMapUnlessJSON(name, manifest string) string {
 	if strings.HasPrefix(manifest, "{") {
 		return manifest
 	}
-	return configMap("good-of-"+name, "declared") + manifest
+	return kit.ConfigMap("good-of-"+name, "declared") + manifest
 }
 
 // harmless fails the test when a text in a value could move a cursor or end a line. Only notes have several lines.
-func (w *world) harmless(value any) {
+func (w *fixture) harmless(value any) {
 	w.Helper()
 	encoded, err := json.Marshal(value)
 	check.NoError(w, err)
@@ -109,9 +109,9 @@ func (w *world) harmless(value any) {
 }
 
 // harmlessLog fails the test when a line of the log could move a cursor.
-func (w *world) harmlessLog() {
+func (w *fixture) harmlessLog() {
 	w.Helper()
-	for line := range strings.Lines(w.operator.Log()) {
+	for line := range strings.Lines(w.Running.Log()) {
 		line = strings.TrimSuffix(line, "\n")
 		if at := strings.IndexFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }); at >= 0 ||
 			!strings.HasPrefix(line, "time=") {
@@ -125,9 +125,9 @@ func (w *world) harmlessLog() {
 func TestI10_TextOfOthersIsNeutral(t *testing.T) {
 	t.Parallel()
 	const hostile = "no\x1b[2J\x1b]0;pwned\a\nReady: True\r\u202e"
-	w := newWorld(t)
+	w := newFixture(t)
 	record, err := json.Marshal(map[string]any{
-		"name": "app", "namespace": w.Apps, "version": 1, "manifest": configMap("settings", "declared"),
+		"name": "app", "namespace": w.Apps, "version": 1, "manifest": kit.ConfigMap("settings", "declared"),
 		"info": map[string]any{"status": "deployed", "description": hostile,
 			"notes": "first line\nsecond\x1b[2J line\n" + hostile},
 	})
@@ -136,14 +136,14 @@ func TestI10_TextOfOthersIsNeutral(t *testing.T) {
 	check.NoError(t, err)
 	w.Forge(kit.ForgedRecord{Name: "app", Payload: payload})
 	w.Lock("app")
-	w.proxy.Intercept(func(r *http.Request) cluster.Action {
+	w.Proxy.Intercept(func(r *http.Request) cluster.Action {
 		if cluster.ForResource("configmaps", http.MethodPatch)(r) {
 			return cluster.Fail(http.StatusForbidden, metav1.StatusReasonForbidden, hostile)
 		}
 		return cluster.Forward()
 	})
 	w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"tampered"}}`)
-	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonForbidden, `no\x1b[2J`, "Ready: True")
+	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonForbidden, `no\x1b[2J`, "Ready: True")
 	status := w.HelmRelease("app").Status
 	if !strings.Contains(status.Notes, "first line\nsecond\\x1b[2J line\n") ||
 		!strings.Contains(status.Description, `no\x1b[2J`) {
@@ -169,9 +169,9 @@ func TestI10_TextOfOthersIsNeutral(t *testing.T) {
 // and to the watch alike, and never unseen.
 func TestI10_TamperedRecords(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.lockFence()
-	w.Forge(kit.ForgedRecord{Name: "app", Manifest: configMap("settings", "declared")})
+	w := newFixture(t)
+	w.LockFence()
+	w.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared")})
 	w.Lock("app")
 	secrets := w.Kube.CoreV1().Secrets(w.Apps)
 	put := func(name, kind string, labels map[string]string) {
@@ -188,13 +188,13 @@ func TestI10_TamperedRecords(t *testing.T) {
 	put("sh.helm.release.v1.app.v99", "Opaque", labels("99", "pending-upgrade"))
 	put("anything", "Opaque", labels("nonsense", "deployed"))
 	for range 3 {
-		w.revertsEdits("settings", "declared")
+		w.Reverts("settings", "declared")
 	}
 	w.Delete(kit.ConfigMaps, "settings")
 	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
 	w.WaitReady("app", 1)
-	w.deleteIn(kit.Secrets, w.Apps, "sh.helm.release.v1.app.v99")
-	w.deleteIn(kit.Secrets, w.Apps, "anything")
+	w.DeleteIn(kit.Secrets, w.Apps, "sh.helm.release.v1.app.v99")
+	w.DeleteIn(kit.Secrets, w.Apps, "anything")
 
 	// Each of these is of Helm's type, and could be the newest record: nothing is reverted, and the condition says why.
 	for _, test := range []struct {
@@ -215,28 +215,28 @@ func TestI10_TamperedRecords(t *testing.T) {
 		{"sh.helm.release.v1.app.v2", "2", "pending-upgrade", v1alpha1.ReasonTransitioning, "revision 2"},
 	} {
 		put(test.name, "helm.sh/release.v1", labels(test.version, test.status))
-		w.says("app", v1alpha1.ConditionLocked, test.reason, test.message)
+		w.Says("app", v1alpha1.ConditionLocked, test.reason, test.message)
 		w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"tampered"}}`)
-		w.fence()
+		w.PassFence()
 		w.expectKey("settings", "tampered")
-		w.deleteIn(kit.Secrets, w.Apps, test.name)
+		w.DeleteIn(kit.Secrets, w.Apps, test.name)
 		w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
 		w.WaitReady("app", 1)
 	}
 	// A payload copied to a newer revision is still that of the older one.
-	w.Forge(kit.ForgedRecord{Name: "app", Revision: 1, Manifest: configMap("settings", "declared")})
+	w.Forge(kit.ForgedRecord{Name: "app", Revision: 1, Manifest: kit.ConfigMap("settings", "declared")})
 	first, err := secrets.Get(t.Context(), "sh.helm.release.v1.app.v1", metav1.GetOptions{})
 	check.NoError(t, err)
 	w.Forge(kit.ForgedRecord{Name: "app", Revision: 2, Payload: first.Data["release"]})
-	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonDecodeFailed,
+	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonDecodeFailed,
 		"revision is 1 in the payload and 2 in the metadata")
 }
 
 // A forged record declares what Helm installed as part of another release: that is left alone, and said.
 func TestForgedRecordDeclaresWhatAnotherReleaseOwns(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.lockFence()
+	w := newFixture(t)
+	w.LockFence()
 	victim := w.Namespace(w.Apps + "-victim")
 	chart := w.Chart("owner", `
 apiVersion: v1
@@ -244,7 +244,7 @@ kind: ConfigMap
 metadata: {name: settings}
 data: {key: declared}
 `)
-	if out, err := shared.Helm3().Run(t.Context(), "install", "owner", chart, "--namespace", victim); err != nil {
+	if out, err := kit.Shared.Helm3().Run(t.Context(), "install", "owner", chart, "--namespace", victim); err != nil {
 		t.Fatal(err, out)
 	}
 	w.Forge(
@@ -254,9 +254,9 @@ data: {key: declared}
 		},
 	)
 	w.CreateHelmRelease("forged")
-	w.says("forged", v1alpha1.ConditionReady, v1alpha1.ReasonConflict, "belongs to Helm release "+victim+"/owner")
+	w.Says("forged", v1alpha1.ConditionReady, v1alpha1.ReasonConflict, "belongs to Helm release "+victim+"/owner")
 	w.PatchIn(kit.ConfigMaps, victim, "settings", `{"data":{"key":"changed by its owner"}}`)
-	w.fence()
+	w.PassFence()
 	u, err := w.In(kit.ConfigMaps, victim).Get(t.Context(), "settings", metav1.GetOptions{})
 	check.NoError(t, err)
 	if got := kit.Field(u, "data.key"); got != "changed by its owner" {
@@ -268,15 +268,15 @@ data: {key: declared}
 // objects are tampered with. None of that drift is lost, and none of the events is remembered.
 func TestI5_StormOfEventsLosesNoDrift(t *testing.T) {
 	const events, objects = 100000, 20
-	w := newWorld(t)
-	w.lockFence()
+	w := newFixture(t)
+	w.LockFence()
 	manifest := ""
 	for i := range objects {
-		manifest += configMap(fmt.Sprintf("settings-%d", i), "declared")
+		manifest += kit.ConfigMap(fmt.Sprintf("settings-%d", i), "declared")
 	}
 	w.Forge(kit.ForgedRecord{Name: "app", Manifest: manifest})
 	w.Lock("app")
-	w.fence()
+	w.PassFence()
 	before := heap()
 
 	locked := w.Get(kit.ConfigMaps, "settings-0")
@@ -300,7 +300,7 @@ func TestI5_StormOfEventsLosesNoDrift(t *testing.T) {
 	begun := time.Now()
 	for i := range events / 1000 {
 		w.Eventually("the watch is between two events", func() error {
-			if w.proxy.Inject(watching("configmaps"), burst) == 0 {
+			if w.Proxy.Inject(watching("configmaps"), burst) == 0 {
 				return fmt.Errorf("it is not")
 			}
 			return nil
@@ -311,7 +311,7 @@ func TestI5_StormOfEventsLosesNoDrift(t *testing.T) {
 		}
 	}
 	w.Eventually("the operator has read them all", func() error {
-		if n := w.proxy.Unread(watching("configmaps")); n > 0 {
+		if n := w.Proxy.Unread(watching("configmaps")); n > 0 {
 			return fmt.Errorf("%d bytes are on their way", n)
 		}
 		return nil
@@ -320,7 +320,7 @@ func TestI5_StormOfEventsLosesNoDrift(t *testing.T) {
 	for i := range objects {
 		w.WaitField(kit.ConfigMaps, fmt.Sprintf("settings-%d", i), "data.key", "declared")
 	}
-	w.fence()
+	w.PassFence()
 	w.WaitReady("app", 1)
 	t.Logf("%d events in %s, %.0f a second; the heap was %d MiB and is %d MiB", events, took.Round(time.Millisecond),
 		events/took.Seconds(), before>>20, heap()>>20)

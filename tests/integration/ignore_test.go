@@ -11,10 +11,11 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-func (w *world) fromYAML(text string, into any) {
+func (w *fixture) fromYAML(text string, into any) {
 	w.Helper()
 	check.NoError(w, yaml.Unmarshal([]byte(text), into))
 }
@@ -52,92 +53,89 @@ const rulesOfApp = `
 // rule says so. What no rule is about is protected as ever.
 func TestIgnoreRules(t *testing.T) {
 	t.Parallel()
-	for version, helm := range helms() {
-		t.Run(version, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			w.lockFence()
-			chart := w.Chart("app", ignorable)
-			w.Helm(helm, "install", "app", chart)
-			w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) { w.fromYAML(rulesOfApp, &hr.Spec.Ignore) })
-			w.WaitReady("app", 1)
-			w.exceptions("app", "Ignored ConfigMap/exempt ", "Ignored ConfigMap/settings /data/free,/data/shared",
-				"Ignored Deployment/web /data/shared,/spec/template/spec/containers/*/image")
-			history := w.Record(kit.ConfigMaps, kit.Deployments)
-			patch := func(manager, name, text string) {
-				t.Helper()
-				_, err := w.In(kit.ConfigMaps, w.Apps).Patch(w.Ctx, name, types.MergePatchType, []byte(text),
-					metav1.PatchOptions{FieldManager: manager})
-				check.NoError(t, err)
-			}
-			w.proxy.Reset()
-			patch("somebody", "settings", `{"data":{"free":"edited"}}`)
-			patch("trusted-one", "settings", `{"data":{"shared":"trusted"}}`)
-			patch("somebody", "exempt", `{"data":{"key":"edited"}}`)
-			image := `{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"example.com/web:2"}]}}}}`
-			_, err := w.In(kit.Deployments, w.Apps).Patch(w.Ctx, "web", types.StrategicMergePatchType,
-				[]byte(image), metav1.PatchOptions{FieldManager: "somebody"})
+	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
+		w := newFixture(t)
+		w.LockFence()
+		chart := w.Chart("app", ignorable)
+		w.Helm(helm, "install", "app", chart)
+		w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) { w.fromYAML(rulesOfApp, &hr.Spec.Ignore) })
+		w.WaitReady("app", 1)
+		w.exceptions("app", "Ignored ConfigMap/exempt ", "Ignored ConfigMap/settings /data/free,/data/shared",
+			"Ignored Deployment/web /data/shared,/spec/template/spec/containers/*/image")
+		history := w.Record(kit.ConfigMaps, kit.Deployments)
+		patch := func(manager, name, text string) {
+			t.Helper()
+			_, err := w.In(kit.ConfigMaps, w.Apps).Patch(w.Ctx, name, types.MergePatchType, []byte(text),
+				metav1.PatchOptions{FieldManager: manager})
 			check.NoError(t, err)
-			w.fence()
-			w.expectNoWrites()
+		}
+		w.Proxy.Reset()
+		patch("somebody", "settings", `{"data":{"free":"edited"}}`)
+		patch("trusted-one", "settings", `{"data":{"shared":"trusted"}}`)
+		patch("somebody", "exempt", `{"data":{"key":"edited"}}`)
+		image := `{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"example.com/web:2"}]}}}}`
+		_, err := w.In(kit.Deployments, w.Apps).Patch(w.Ctx, "web", types.StrategicMergePatchType,
+			[]byte(image), metav1.PatchOptions{FieldManager: "somebody"})
+		check.NoError(t, err)
+		w.PassFence()
+		w.expectNoWrites()
 
-			patch("somebody", "settings", `{"data":{"key":"tampered"}}`)
-			w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
-			w.scale("web", 3)
-			w.WaitField(kit.Deployments, "web", "spec.replicas", int64(1))
-			history.CatchUp()
-			for _, u := range history.States(kit.ConfigMaps, "settings")[1:] {
-				if kit.Field(u, "data.free") != "edited" {
-					t.Errorf("an ignored key was written: %v", u.Object["data"])
-				}
+		patch("somebody", "settings", `{"data":{"key":"tampered"}}`)
+		w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
+		w.scale("web", 3)
+		w.WaitField(kit.Deployments, "web", "spec.replicas", int64(1))
+		history.CatchUp()
+		for _, u := range history.States(kit.ConfigMaps, "settings")[1:] {
+			if kit.Field(u, "data.free") != "edited" {
+				t.Errorf("an ignored key was written: %v", u.Object["data"])
 			}
-			if got := kit.Field(w.Get(kit.ConfigMaps, "settings"), "data.shared"); got != "trusted" {
-				t.Errorf("the trusted manager's key is %v", got)
+		}
+		if got := kit.Field(w.Get(kit.ConfigMaps, "settings"), "data.shared"); got != "trusted" {
+			t.Errorf("the trusted manager's key is %v", got)
+		}
+		if got := w.text(kit.Deployments, "web"); !strings.Contains(got, "example.com/web:2") ||
+			!strings.Contains(got, "example.com/side:1") {
+			t.Errorf("images: %s", got)
+		}
+		// The same key, changed by somebody whom the rule does not name.
+		patch("somebody", "settings", `{"data":{"shared":"tampered"}}`)
+		w.WaitField(kit.ConfigMaps, "settings", "data.shared", "declared")
+		// A deleted object comes back whole; one that is exempt as a whole does not.
+		old := w.Get(kit.ConfigMaps, "settings").GetUID()
+		w.Delete(kit.ConfigMaps, "settings")
+		w.Delete(kit.ConfigMaps, "exempt")
+		if u := w.WaitNewObject(kit.ConfigMaps, "settings", old); kit.Field(u, "data.free") != "declared" {
+			t.Errorf("it came back with %v", u.Object["data"])
+		}
+		w.PassFence()
+		if w.Get(kit.ConfigMaps, "exempt") != nil {
+			t.Error("the exempt object came back")
+		}
+		// Without its rules everything is protected again.
+		w.PatchHelmRelease("app", `{"spec":{"ignore":null}}`)
+		w.WaitField(kit.ConfigMaps, "exempt", "data.key", "declared")
+		w.Eventually("the image is put back", func() error {
+			if text := w.text(kit.Deployments, "web"); !strings.Contains(text, "example.com/web:1") {
+				return errors.New(text)
 			}
-			if got := w.text(kit.Deployments, "web"); !strings.Contains(got, "example.com/web:2") ||
-				!strings.Contains(got, "example.com/side:1") {
-				t.Errorf("images: %s", got)
-			}
-			// The same key, changed by somebody whom the rule does not name.
-			patch("somebody", "settings", `{"data":{"shared":"tampered"}}`)
-			w.WaitField(kit.ConfigMaps, "settings", "data.shared", "declared")
-			// A deleted object comes back whole; one that is exempt as a whole does not.
-			old := w.Get(kit.ConfigMaps, "settings").GetUID()
-			w.Delete(kit.ConfigMaps, "settings")
-			w.Delete(kit.ConfigMaps, "exempt")
-			if u := w.WaitNewObject(kit.ConfigMaps, "settings", old); kit.Field(u, "data.free") != "declared" {
-				t.Errorf("it came back with %v", u.Object["data"])
-			}
-			w.fence()
-			if w.Get(kit.ConfigMaps, "exempt") != nil {
-				t.Error("the exempt object came back")
-			}
-			// Without its rules everything is protected again.
-			w.PatchHelmRelease("app", `{"spec":{"ignore":null}}`)
-			w.WaitField(kit.ConfigMaps, "exempt", "data.key", "declared")
-			w.Eventually("the image is put back", func() error {
-				if text := w.text(kit.Deployments, "web"); !strings.Contains(text, "example.com/web:1") {
-					return errors.New(text)
-				}
-				return nil
-			})
-			w.exceptions("app")
-			w.Helm(helm, "upgrade", "app", chart)
-			w.WaitReady("app", 2)
+			return nil
 		})
-	}
+		w.exceptions("app")
+		w.Helm(helm, "upgrade", "app", chart)
+		w.WaitReady("app", 2)
+	})
 }
 
 // A rule that the API server cannot know to be wrong keeps the release from being locked, and is named.
 func TestIgnoreRuleThatCannotBeUnderstood(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.Helm(shared.Helm3(), "install", "app", w.Chart("app", ignorable))
+	w := newFixture(t)
+	w.Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", ignorable))
 	w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) {
 		w.fromYAML(`[{paths: [/data]}, {paths: [/data], target: {labelSelector: "a=b-"}}]`, &hr.Spec.Ignore)
 	})
-	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonInvalidRule, "spec.ignore[1].target.labelSelector")
-	w.says("app", v1alpha1.ConditionStalled, v1alpha1.ReasonInvalidRule)
+	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonInvalidRule, "spec.ignore[1].target.labelSelector")
+	w.Says("app", v1alpha1.ConditionStalled, v1alpha1.ReasonInvalidRule)
 	w.PatchHelmRelease("app", `{"spec":{"ignore":[{"paths":["/data"]}]}}`)
 	w.WaitReady("app", 1)
 }

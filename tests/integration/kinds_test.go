@@ -13,6 +13,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -60,51 +61,47 @@ items:
 `
 
 func TestKinds_ClusterScopedOtherNamespacesAndLists(t *testing.T) {
-	for name, helm := range helms() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			other := w.Namespace("other-" + w.Apps)
-			w.Helm(helm, "install", "app", w.Chart("app", everywhere), "--set", "other="+other)
-			w.proxy.Reset()
-			hr := w.Lock("app")
-			w.expectNoWrites()
-			if hr.Status.Objects.Tracked != 6 {
-				t.Errorf("objects are %+v", hr.Status.Objects)
-			}
-			role, namespace := "reader-"+w.Apps, w.Apps+"-made"
-			rules := []any{map[string]any{"apiGroups": []any{""}, "resources": []any{"configmaps"},
-				"verbs": []any{"get"}}}
-			w.PatchIn(clusterRoles, "", role, `{"rules":[{"apiGroups":["*"],"resources":["*"],"verbs":["*"]}]}`)
-			w.WaitFieldIn(clusterRoles, "", role, "rules", rules)
-			w.deleteIn(clusterRoles, "", role)
-			w.WaitFieldIn(clusterRoles, "", role, "rules", rules)
-			w.PatchIn(kit.ConfigMaps, other, "elsewhere", `{"data":{"key":"tampered"}}`)
-			w.WaitFieldIn(kit.ConfigMaps, other, "elsewhere", "data.key", "declared")
-			w.deleteIn(kit.ConfigMaps, other, "elsewhere")
-			w.WaitFieldIn(kit.ConfigMaps, other, "elsewhere", "data.key", "declared")
-			w.revertsEdits("item-1", "declared")
-			w.revertsEdits("item-2", "declared")
-			w.Delete(kit.Services, "item-3")
-			w.WaitField(kit.Services, "item-3", "spec.selector.app", "web")
-			w.deleteIn(namespaces, "", namespace)
-			w.WaitFieldIn(namespaces, "", namespace, "status.phase", "Active")
-			w.WaitReady("app", 1)
-			w.Helm(helm, "uninstall", "app")
-			for gvr, name := range map[schema.GroupVersionResource]string{clusterRoles: role, namespaces: namespace} {
-				w.Eventually(gvr.Resource+" "+name+" is gone", func() error {
-					_, err := w.In(gvr, "").Get(w.Ctx, name, metav1.GetOptions{})
-					return notFound(err)
-				})
-			}
-		})
-	}
+	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
+		w := newFixture(t)
+		other := w.Namespace("other-" + w.Apps)
+		w.Helm(helm, "install", "app", w.Chart("app", everywhere), "--set", "other="+other)
+		w.Proxy.Reset()
+		hr := w.Lock("app")
+		w.expectNoWrites()
+		if hr.Status.Objects.Tracked != 6 {
+			t.Errorf("objects are %+v", hr.Status.Objects)
+		}
+		role, namespace := "reader-"+w.Apps, w.Apps+"-made"
+		rules := []any{map[string]any{"apiGroups": []any{""}, "resources": []any{"configmaps"}, "verbs": []any{"get"}}}
+		w.PatchIn(clusterRoles, "", role, `{"rules":[{"apiGroups":["*"],"resources":["*"],"verbs":["*"]}]}`)
+		w.WaitFieldIn(clusterRoles, "", role, "rules", rules)
+		w.DeleteIn(clusterRoles, "", role)
+		w.WaitFieldIn(clusterRoles, "", role, "rules", rules)
+		w.PatchIn(kit.ConfigMaps, other, "elsewhere", `{"data":{"key":"tampered"}}`)
+		w.WaitFieldIn(kit.ConfigMaps, other, "elsewhere", "data.key", "declared")
+		w.DeleteIn(kit.ConfigMaps, other, "elsewhere")
+		w.WaitFieldIn(kit.ConfigMaps, other, "elsewhere", "data.key", "declared")
+		w.Reverts("item-1", "declared")
+		w.Reverts("item-2", "declared")
+		w.Delete(kit.Services, "item-3")
+		w.WaitField(kit.Services, "item-3", "spec.selector.app", "web")
+		w.DeleteIn(namespaces, "", namespace)
+		w.WaitFieldIn(namespaces, "", namespace, "status.phase", "Active")
+		w.WaitReady("app", 1)
+		w.Helm(helm, "uninstall", "app")
+		for gvr, name := range map[schema.GroupVersionResource]string{clusterRoles: role, namespaces: namespace} {
+			w.Eventually(gvr.Resource+" "+name+" is gone", func() error {
+				_, err := w.In(gvr, "").Get(w.Ctx, name, metav1.GetOptions{})
+				return notFound(err)
+			})
+		}
+	})
 }
 
 // A definition and a custom resource of it in one release. Who deletes the definition deletes both.
 func TestKinds_DefinitionAndCustomResource(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	group := w.Apps + ".example.com"
 	definition := widgetDefinition(group)
 	manifest := "---\n" + w.asJSON(definition) + "\n" +
@@ -125,7 +122,7 @@ func TestKinds_DefinitionAndCustomResource(t *testing.T) {
 
 	old, err := w.In(definitions, "").Get(w.Ctx, definition.GetName(), metav1.GetOptions{})
 	check.NoError(t, err)
-	w.deleteIn(definitions, "", definition.GetName())
+	w.DeleteIn(definitions, "", definition.GetName())
 	w.Eventually("the definition is created again", func() error {
 		u, err := w.In(definitions, "").Get(w.Ctx, definition.GetName(), metav1.GetOptions{})
 		if err == nil && (u.GetUID() == old.GetUID() || u.GetDeletionTimestamp() != nil) {
@@ -149,13 +146,13 @@ spec: {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}, minRe
 
 func TestKinds_ReplicasWithinTheRangeOfAnAutoscalerAreItsOwn(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.lockFence()
+	w := newFixture(t)
+	w.LockFence()
 	// The chart says one replica; the autoscaler has made it two, and then three, before the lock.
-	w.Helm(shared.Helm4(), "install", "app", w.Chart("app", autoscaled))
+	w.Helm(kit.Shared.Helm4(), "install", "app", w.Chart("app", autoscaled))
 	w.WaitField(kit.Deployments, "web", "spec.replicas", int64(2))
 	w.scale("web", 3)
-	w.proxy.Reset()
+	w.Proxy.Reset()
 	w.Lock("app")
 	for _, n := range []int64{4, 2, 5} {
 		w.scale("web", n)
@@ -184,7 +181,7 @@ func TestKinds_ReplicasWithinTheRangeOfAnAutoscalerAreItsOwn(t *testing.T) {
 	}
 }
 
-func (w *world) scale(name string, replicas int64) {
+func (w *fixture) scale(name string, replicas int64) {
 	w.Helper()
 	patch := fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas)
 	_, err := w.In(kit.Deployments, w.Apps).Patch(w.Ctx, name, types.MergePatchType, []byte(patch),
@@ -193,9 +190,9 @@ func (w *world) scale(name string, replicas int64) {
 }
 
 // staysScaled fails the test when the replica count of web does not stay.
-func (w *world) staysScaled(replicas int64) {
+func (w *fixture) staysScaled(replicas int64) {
 	w.Helper()
-	w.fence()
+	w.PassFence()
 	w.Eventually("the Deployment's controller has followed", func() error {
 		u := w.Get(kit.Deployments, "web")
 		n, there := kit.Field(u, "status.replicas").(int64)
@@ -223,10 +220,10 @@ spec: {template: {spec: {restartPolicy: Never, containers: [{name: main, image: 
 
 func TestKinds_FinishedJobDoesNotRunAgain(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.lockFence()
-	w.Helm(shared.Helm3(), "install", "app", w.Chart("app", twoJobs))
-	w.proxy.Reset()
+	w := newFixture(t)
+	w.LockFence()
+	w.Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", twoJobs))
+	w.Proxy.Reset()
 	w.Lock("app")
 	w.expectNoWrites()
 	w.finish("finished")
@@ -236,11 +233,11 @@ func TestKinds_FinishedJobDoesNotRunAgain(t *testing.T) {
 		check.NoError(t, w.In(jobs, w.Apps).Delete(w.Ctx, name, metav1.DeleteOptions{PropagationPolicy: &background}))
 	}
 	w.WaitNewObject(jobs, "running", running)
-	w.fence()
+	w.PassFence()
 	if w.Get(jobs, "finished") != nil {
 		t.Error("the finished Job runs again")
 	}
-	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonLocked)
+	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonLocked)
 	w.Eventually("Ready says what is not run again", func() error {
 		hr, c := w.HelmRelease("app"), w.Condition("app", v1alpha1.ConditionReady)
 		if hr.Status.Objects.Drifted != 0 || !strings.Contains(c.Message, "finished") {
@@ -251,7 +248,7 @@ func TestKinds_FinishedJobDoesNotRunAgain(t *testing.T) {
 }
 
 // finish gives a Job the status that its controller gives it when its Pods have succeeded.
-func (w *world) finish(name string) {
+func (w *fixture) finish(name string) {
 	w.Helper()
 	w.Eventually("Job "+name+" has finished", func() error {
 		job, err := w.Kube.BatchV1().Jobs(w.Apps).Get(w.Ctx, name, metav1.GetOptions{})
@@ -279,15 +276,15 @@ func (w *world) finish(name string) {
 
 func TestKinds_ObjectBeingDeletedIsWaitedForAndCreatedAgain(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.lockFence()
-	w.Helm(shared.Helm3(), "install", "app", w.Chart("app", five))
+	w := newFixture(t)
+	w.LockFence()
+	w.Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", five))
 	w.Lock("app")
 	before := w.Patch(kit.ConfigMaps, "deleted", `{"metadata":{"finalizers":["example.com/backup"]}}`)
 	w.Delete(kit.ConfigMaps, "deleted")
-	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonBeingDeleted, "/deleted", "finalizer example.com/backup")
-	w.proxy.Reset()
-	w.fence()
+	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonBeingDeleted, "/deleted", "finalizer example.com/backup")
+	w.Proxy.Reset()
+	w.PassFence()
 	w.expectNoWrites()
 	if u := w.Get(kit.ConfigMaps, "deleted"); u == nil || len(u.GetFinalizers()) != 1 {
 		t.Error("the finalizer was taken off")

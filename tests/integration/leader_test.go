@@ -22,10 +22,10 @@ func elected(o *operator.ControllerOptions) {
 
 func TestLeader_StandbyIsWarmAndTakesOver(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, elected)
-	w.Forge(kit.ForgedRecord{Name: "app", Manifest: configMap("settings", "declared")})
+	w := newFixture(t, elected)
+	w.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared")})
 	w.Lock("app")
-	standbyProxy := w.Proxy()
+	standbyProxy := w.NewProxy()
 	standby := kit.StartOperator(t, standbyProxy.RESTConfig(), w.Operator, elected)
 	w.Eventually("the standby watches what the release has", func() error {
 		if standbyProxy.Watches(watching("configmaps")) == 0 {
@@ -45,8 +45,8 @@ func TestLeader_StandbyIsWarmAndTakesOver(t *testing.T) {
 		}
 	}
 
-	w.operator.Stop()
-	if err := w.operator.Err(); err != nil {
+	w.Running.Stop()
+	if err := w.Running.Err(); err != nil {
 		t.Errorf("the leader ended with %v", err)
 	}
 	stopped := time.Now()
@@ -57,7 +57,7 @@ func TestLeader_StandbyIsWarmAndTakesOver(t *testing.T) {
 		t.Errorf("taking over took %s: the lease was not given up", took)
 	}
 	w.WaitReady("app", 1)
-	w.revertsEdits("settings", "declared")
+	w.Reverts("settings", "declared")
 	standby.Stop()
 	if err := standby.Err(); err != nil {
 		t.Errorf("the second leader ended with %v", err)
@@ -66,15 +66,15 @@ func TestLeader_StandbyIsWarmAndTakesOver(t *testing.T) {
 
 func TestLeader_OperatorOutlivesTheLossOfTheAPIServer(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.Helm(shared.Helm3(), "install", "app", w.Chart("app", five))
+	w := newFixture(t)
+	w.Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", five))
 	w.Lock("app")
 	var attempts atomic.Int32
-	restore := w.proxy.Intercept(func(*http.Request) cluster.Action {
+	restore := w.Proxy.Intercept(func(*http.Request) cluster.Action {
 		attempts.Add(1)
 		return cluster.Drop()
 	})
-	w.proxy.CutWatches(nil)
+	w.Proxy.CutWatches(nil)
 	w.tamperWithFive()
 	w.Eventually("the operator has tried in vain for a while", func() error {
 		if n := attempts.Load(); n < 20 {
@@ -85,12 +85,12 @@ func TestLeader_OperatorOutlivesTheLossOfTheAPIServer(t *testing.T) {
 	restore()
 	w.waitFive()
 	w.WaitReady("app", 1)
-	chart := w.Chart("app", five+configMap("new", "declared"))
-	w.Helm(shared.Helm3(), "upgrade", "app", chart)
+	chart := w.Chart("app", five+kit.ConfigMap("new", "declared"))
+	w.Helm(kit.Shared.Helm3(), "upgrade", "app", chart)
 	w.WaitReady("app", 2)
-	w.revertsEdits("new", "declared")
-	w.operator.Stop()
-	if err := w.operator.Err(); err != nil {
+	w.Reverts("new", "declared")
+	w.Running.Stop()
+	if err := w.Running.Err(); err != nil {
 		t.Errorf("the operator ended with %v", err)
 	}
 }
@@ -98,8 +98,8 @@ func TestLeader_OperatorOutlivesTheLossOfTheAPIServer(t *testing.T) {
 // A leader that cannot renew its lease must end: another one may lead.
 func TestLeader_EndsWhenItLosesItsLease(t *testing.T) {
 	t.Parallel()
-	e := kit.New(t, shared)
-	proxy := e.Proxy()
+	e := kit.New(t, kit.Shared)
+	proxy := e.NewProxy()
 	done := kit.RunOperator(t, proxy.RESTConfig(), e.Operator, elected)
 	e.Eventually("the lease is held", func() error {
 		_, err := e.Kube.CoordinationV1().Leases(e.Operator).Get(e.Ctx, e.Operator, metav1.GetOptions{})
@@ -127,8 +127,8 @@ func TestStop_WhileTheAPIServerDoesNotAnswerYet(t *testing.T) {
 	for _, resource := range []string{"customresourcedefinitions", "helmreleases"} {
 		t.Run(resource, func(t *testing.T) {
 			t.Parallel()
-			e := kit.New(t, shared)
-			proxy := e.Proxy()
+			e := kit.New(t, kit.Shared)
+			proxy := e.NewProxy()
 			asked := make(chan struct{}, 1)
 			defer proxy.Intercept(func(r *http.Request) cluster.Action {
 				// The health of the API server is not known either.

@@ -59,11 +59,11 @@ spec: {schedule: "0 0 1 1 *", jobTemplate: {spec: {template: {spec: {restartPoli
 `
 
 // leaveBehind installs a chart and upgrades it while Helm's deletions fail, which Helm 3 logs and does not mind.
-func (w *world) leaveBehind(name string) {
+func (w *fixture) leaveBehind(name string) {
 	w.Helper()
 	chart := w.Chart(name, withLeftovers)
-	w.Helm(shared.Helm3(), "install", name, chart, "--set", "old=true")
-	failing, err := shared.StartProxy()
+	w.Helm(kit.Shared.Helm3(), "install", name, chart, "--set", "old=true")
+	failing, err := kit.Shared.StartProxy()
 	check.NoError(w, err)
 	w.Cleanup(func() {
 		if err := failing.Close(); err != nil {
@@ -76,9 +76,9 @@ func (w *world) leaveBehind(name string) {
 		}
 		return cluster.Forward()
 	})
-	kubeconfig, err := shared.KubeconfigFor("failing-"+w.Apps, failing.RESTConfig())
+	kubeconfig, err := kit.Shared.KubeconfigFor("failing-"+w.Apps, failing.RESTConfig())
 	check.NoError(w, err)
-	helm := shared.Helm3()
+	helm := kit.Shared.Helm3()
 	helm.Kubeconfig = kubeconfig
 	w.Helm(helm, "upgrade", name, chart, "--set", "old=")
 }
@@ -86,7 +86,7 @@ func (w *world) leaveBehind(name string) {
 // What Helm meant to delete and could not is deleted; what it would keep, what holds data, and what is another's stays.
 func TestI2_LeftoversOfEarlierRevisionsArePruned(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.leaveBehind("app")
 	// Of a kind in the release, and of another.
 	for _, gvr := range []schema.GroupVersionResource{kit.ConfigMaps, cronJobs} {
@@ -115,7 +115,7 @@ func TestI2_LeftoversOfEarlierRevisionsArePruned(t *testing.T) {
 		return nil
 	})
 	w.Eventually("all leftovers have been looked at", func() error {
-		if !strings.Contains(w.operator.Log(), `left alone: objects of this kind hold data`) {
+		if !strings.Contains(w.Running.Log(), `left alone: objects of this kind hold data`) {
 			return fmt.Errorf("the claim has not")
 		}
 		return nil
@@ -132,19 +132,19 @@ func TestI2_LeftoversOfEarlierRevisionsArePruned(t *testing.T) {
 		t.Error("the PersistentVolumeClaim was deleted")
 	}
 	w.reported("app", v1alpha1.DriftActionPruned, 2)
-	w.Helm(shared.Helm3(), "upgrade", "app", w.Chart("app", withLeftovers), "--set", "old=")
+	w.Helm(kit.Shared.Helm3(), "upgrade", "app", w.Chart("app", withLeftovers), "--set", "old=")
 }
 
 func TestI2_DetectReportsLeftoversAndDeletesNothing(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.leaveBehind("app")
 	w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.Mode = v1alpha1.ModeDetect })
 	w.reported("app", v1alpha1.DriftActionReported, 4) // those handed over elsewhere are the release's own here
 	if w.Get(kit.ConfigMaps, "old") == nil || w.Get(cronJobs, "old") == nil {
 		t.Error("they were deleted")
 	}
-	for _, r := range kit.ObjectWrites(w.proxy) {
+	for _, r := range kit.ObjectWrites(w.Proxy) {
 		t.Errorf("a write: %s", r)
 	}
 }
@@ -153,7 +153,7 @@ func TestI2_DetectReportsLeftoversAndDeletesNothing(t *testing.T) {
 // there afterwards, whatever Helm had seen of it.
 func TestI1_LeftoverThatHelmTakesBackMeanwhile(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.leaveBehind("app")
 	w.takenBackWhileDeleted("app").Release()
 	w.Eventually("the object is back", func() error {
@@ -169,30 +169,30 @@ func TestI1_LeftoverThatHelmTakesBackMeanwhile(t *testing.T) {
 // who would bring it back.
 func TestI1_StoppedBetweenADeletionAndItsSecondCheck(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.leaveBehind("app")
 	hold := w.takenBackWhileDeleted("app")
 	defer hold.Release()
-	w.StopWhileHeld(w.operator, w.proxy, hold)
+	w.StopWhileHeld(w.Running, w.Proxy, hold)
 	w.expectOldAsItWas("app")
 }
 
 // takenBackWhileDeleted locks a release and has Helm take a leftover into it again that the operator has deleted
 // and does not know it yet: the answer is held.
-func (w *world) takenBackWhileDeleted(name string) *cluster.Hold {
+func (w *fixture) takenBackWhileDeleted(name string) *cluster.Hold {
 	w.Helper()
-	hold := w.proxy.HoldAnswers(func(r *http.Request) bool {
+	hold := w.Proxy.HoldAnswers(func(r *http.Request) bool {
 		return r.Method == http.MethodDelete && strings.HasSuffix(r.URL.Path, "/configmaps/old")
 	})
 	w.CreateHelmRelease(name)
 	check.NoError(w, hold.Wait(w.Ctx, 1))
 	w.Forge(kit.ForgedRecord{Name: name, Revision: 3, Status: "pending-upgrade",
-		Manifest: configMap("old", "declared")})
+		Manifest: kit.ConfigMap("old", "declared")})
 	return hold
 }
 
 // expectOldAsItWas fails the test when the leftover of withLeftovers does not exist, or is not as it was.
-func (w *world) expectOldAsItWas(release string) {
+func (w *fixture) expectOldAsItWas(release string) {
 	w.Helper()
 	u := w.Get(kit.ConfigMaps, "old")
 	if u == nil {
@@ -203,7 +203,7 @@ func (w *world) expectOldAsItWas(release string) {
 	}
 }
 
-func (w *world) create(gvr schema.GroupVersionResource, content map[string]any) *unstructured.Unstructured {
+func (w *fixture) create(gvr schema.GroupVersionResource, content map[string]any) *unstructured.Unstructured {
 	w.Helper()
 	u, err := w.In(gvr, w.Apps).Create(w.Ctx, &unstructured.Unstructured{Object: content},
 		metav1.CreateOptions{FieldManager: "tamperer"})
@@ -212,7 +212,7 @@ func (w *world) create(gvr schema.GroupVersionResource, content map[string]any) 
 }
 
 // reported waits until recentDrift has that many leftovers with an action.
-func (w *world) reported(name string, action v1alpha1.DriftAction, want int) {
+func (w *fixture) reported(name string, action v1alpha1.DriftAction, want int) {
 	w.Helper()
 	w.Eventually(fmt.Sprintf("%d leftovers are reported as %s", want, action), func() error {
 		found := 0

@@ -12,10 +12,10 @@ import (
 // The log at level debug tells why an object was judged as it was and what was done about it, and at level trace the
 // events and requests. TestI7_SecretsStaySecret looks for values in it.
 func TestLogsTellWhy(t *testing.T) {
-	w := newWorld(t)
-	w.Helm(shared.Helm3(), "install", "app", w.Chart("app", configMap("app", "declared")))
+	w := newFixture(t)
+	w.Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", kit.ConfigMap("app", "declared")))
 	w.Lock("app")
-	w.revertsEdits("app", "declared")
+	w.Reverts("app", "declared")
 	w.Delete(kit.ConfigMaps, "app")
 	w.WaitField(kit.ConfigMaps, "app", "data.key", "declared")
 
@@ -34,13 +34,13 @@ func TestLogsTellWhy(t *testing.T) {
 		"what came of it": `level=info msg=reverted .*` + object + ` .*paths=\S*data.key`,
 	} {
 		w.Eventually("the log tells of "+what, func() error {
-			if !regexp.MustCompile(pattern).MatchString(w.operator.Log()) {
+			if !regexp.MustCompile(pattern).MatchString(w.Running.Log()) {
 				return fmt.Errorf("no line matches %s", pattern)
 			}
 			return nil
 		})
 	}
-	if strings.Contains(w.operator.Log(), "tampered") {
+	if strings.Contains(w.Running.Log(), "tampered") {
 		t.Error("the log quotes a value")
 	}
 }

@@ -38,15 +38,15 @@ spec: {selector: {a: b}, ports: [{port: 80}]}
 // namespace is there again, its objects are, too.
 func TestI5_ObjectsAreBackWithTheirNamespace(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(o *operator.ControllerOptions) { o.Clock = clocktesting.NewFakeClock(time.Now()) })
+	w := newFixture(t, func(o *operator.ControllerOptions) { o.Clock = clocktesting.NewFakeClock(time.Now()) })
 	inner := w.Apps + "-inner"
-	w.Helm(shared.Helm3(), "install", "app", w.Chart("app", fmt.Sprintf(withNamespace, inner)))
+	w.Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", fmt.Sprintf(withNamespace, inner)))
 	w.Lock("app")
 	_, err := w.Kube.CoreV1().Secrets(inner).Create(w.Ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
 		Name: "holder", Finalizers: []string{"tests.example.com/hold"},
 	}}, metav1.CreateOptions{})
 	check.NoError(t, err)
-	w.proxy.Reset()
+	w.Proxy.Reset()
 	check.NoError(t, w.Kube.CoreV1().Namespaces().Delete(w.Ctx, inner, metav1.DeleteOptions{}))
 	for _, resource := range []string{"configmaps", "services"} {
 		w.Eventually("the re-creation of the "+resource+" was refused", func() error {
@@ -54,8 +54,8 @@ func TestI5_ObjectsAreBackWithTheirNamespace(t *testing.T) {
 				return r.Method == http.MethodPost && r.Path == "/api/v1/namespaces/"+inner+"/"+
 					resource && r.Code == http.StatusForbidden
 			}
-			if !slices.ContainsFunc(w.proxy.Writes(), refused) {
-				return fmt.Errorf("there are %d writes", len(w.proxy.Writes()))
+			if !slices.ContainsFunc(w.Proxy.Writes(), refused) {
+				return fmt.Errorf("there are %d writes", len(w.Proxy.Writes()))
 			}
 			return nil
 		})

@@ -109,9 +109,9 @@ type target struct {
 func (o target) String() string { return o.gvr.Resource + "/" + o.name }
 
 // lockMany installs and locks the release of many and returns its forty objects in a fixed order.
-func lockMany(w *world) []target {
+func lockMany(w *fixture) []target {
 	w.Helper()
-	w.Helm(shared.Helm3(), "install", "many", w.Chart("many", many))
+	w.Helm(kit.Shared.Helm3(), "install", "many", w.Chart("many", many))
 	w.Lock("many")
 	var targets []target
 	for gvr := range edits {
@@ -143,7 +143,7 @@ func declared(u *unstructured.Unstructured) map[string]any {
 }
 
 // restored reports whether the object is as it was when it was locked.
-func (w *world) restored(o target) error {
+func (w *fixture) restored(o target) error {
 	u, err := w.In(o.gvr, w.Apps).Get(w.Ctx, o.name, metav1.GetOptions{})
 	if err != nil {
 		return err
@@ -154,7 +154,7 @@ func (w *world) restored(o target) error {
 	return nil
 }
 
-func (w *world) waitRestored(targets ...target) {
+func (w *fixture) waitRestored(targets ...target) {
 	w.Helper()
 	for _, o := range targets {
 		w.Eventually(o.String()+" is as it was when it was locked", func() error { return w.restored(o) })
@@ -185,7 +185,7 @@ func (d *drifts) next() (kind int, content string) {
 }
 
 // do changes or deletes an object in a way chosen at random.
-func (d *drifts) do(w *world, o target) error {
+func (d *drifts) do(w *fixture, o target) error {
 	kind, content := d.next()
 	patch := fmt.Sprintf(edits[o.gvr], content)
 	switch kind {
@@ -204,7 +204,7 @@ func (d *drifts) do(w *world, o target) error {
 }
 
 // must is do, again and again while the API server cannot be reached.
-func (d *drifts) must(w *world, o target) {
+func (d *drifts) must(w *fixture, o target) {
 	w.Helper()
 	w.Eventually("drift of "+o.String(), func() error {
 		err := d.do(w, o)
@@ -216,7 +216,7 @@ func (d *drifts) must(w *world, o target) {
 }
 
 // all makes one change to each of the objects at the same time.
-func (d *drifts) all(w *world, targets []target) {
+func (d *drifts) all(w *fixture, targets []target) {
 	w.Helper()
 	var wait sync.WaitGroup
 	errs := make([]error, len(targets))
@@ -233,7 +233,7 @@ func (d *drifts) all(w *world, targets []target) {
 
 // Not parallel: the API server that all tests share is restarted.
 func TestI5_BurstOfFortyDrifts(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	targets := lockMany(w)
 	d := newDrifts(t)
 	for range 3 {
@@ -246,7 +246,7 @@ func TestI5_BurstOfFortyDrifts(t *testing.T) {
 	}
 
 	d.all(w, targets[:20])
-	check.NoError(t, shared.RestartAPIServer(t.Context()))
+	check.NoError(t, kit.Shared.RestartAPIServer(t.Context()))
 	for _, o := range targets[20:] {
 		d.must(w, o)
 	}
@@ -259,7 +259,7 @@ func TestI5_BurstOfFortyDrifts(t *testing.T) {
 
 // Not parallel: the API server that all tests share is restarted.
 func TestI5_ThreeHundredDriftsInARow(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	targets := lockMany(w)
 	d := newDrifts(t)
 	var lived []time.Duration
@@ -267,7 +267,7 @@ func TestI5_ThreeHundredDriftsInARow(t *testing.T) {
 		o := targets[d.random.IntN(len(targets))]
 		if i == 200 { // its change may be undone only by a watch that begins anew
 			check.NoError(t, d.do(w, o))
-			check.NoError(t, shared.RestartAPIServer(t.Context()))
+			check.NoError(t, kit.Shared.RestartAPIServer(t.Context()))
 			w.waitRestored(o)
 		}
 		d.must(w, o)

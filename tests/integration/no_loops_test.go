@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -69,74 +70,69 @@ spec:
 
 // At rest nothing is written, although the API server returns much of it in another form; and all of it is protected.
 func TestI6_NormalisedValuesAreNotFought(t *testing.T) {
-	for name, helm := range helms() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			gvr := w.pruningDefinition()
-			unknown := ""
-			if name == "helm 3" { // Helm 4 does not let a field pass that the definition does not have
-				unknown = ", pruned: {not: known}, none: null"
+	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
+		w := newFixture(t)
+		gvr := w.pruningDefinition()
+		unknown := ""
+		if helm.Name == "helm 3" { // Helm 4 does not let a field pass that the definition does not have
+			unknown = ", pruned: {not: known}, none: null"
+		}
+		custom := fmt.Sprintf(
+			"---\napiVersion: %s/v1\nkind: Widget\nmetadata: {name: widget}\nspec: {size: 1, quantity: 1000m%s}\n",
+			gvr.Group, unknown,
+		)
+		w.Helm(helm, "install", "app", w.Chart("app", normalised+custom))
+		w.Proxy.Reset()
+		w.Lock("app")
+		w.expectNoWrites()
+		w.Eventually("the status is complete", func() error {
+			if c := w.Condition("app", v1alpha1.ConditionDrifted); c.Reason != v1alpha1.ReasonNoDrift {
+				return fmt.Errorf("Drifted is %s", c.Reason)
 			}
-			custom := fmt.Sprintf(
-				"---\napiVersion: %s/v1\nkind: Widget\nmetadata: {name: widget}\nspec: {size: 1, quantity: 1000m%s}\n",
-				gvr.Group, unknown,
-			)
-			w.Helm(helm, "install", "app", w.Chart("app", normalised+custom))
-			w.proxy.Reset()
-			w.Lock("app")
-			w.expectNoWrites()
-			w.Eventually("the status is complete", func() error {
-				if c := w.Condition("app", v1alpha1.ConditionDrifted); c.Reason != v1alpha1.ReasonNoDrift {
-					return fmt.Errorf("Drifted is %s", c.Reason)
-				}
-				return nil
-			})
-			w.WaitEvent("app", v1alpha1.EventReasonLocked)
-			w.Eventually("the controllers of the control plane are done", func() error {
-				if n, ok := kit.Field(w.Get(kit.Deployments, "web"), "status.unavailableReplicas").(int64); !ok ||
-					n != 1 {
-					return errors.New("the Deployment has no Pod yet")
-				}
-				return nil
-			})
-			w.Quiet(w.proxy, 10*time.Second)
-
-			container := "spec.template.spec.containers"
-			locked := kit.Field(w.Get(kit.Deployments, "web"), container)
-			w.Patch(
-				kit.Deployments, "web", `{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"example.com/web:1","resources":{"limits":{"cpu":"1001m"}}}]}}}}`,
-			)
-			w.WaitField(kit.Deployments, "web", container, locked)
-			w.Patch(kit.Secrets, "credentials", `{"stringData":{"password":"haddock","token":"haddock"}}`)
-			w.WaitField(kit.Secrets, "credentials", "data",
-				map[string]any{"password": "c3dvcmRmaXNo", "token": "c3dvcmRmaXNo"})
-			w.Patch(
-				kit.ConfigMaps, "settings", `{"data":{"empty":"no more"},"metadata":{"labels":{"empty":"no-more"}}}`,
-			)
-			w.WaitField(kit.ConfigMaps, "settings", "data", map[string]any{"key": "declared", "empty": ""})
-			w.WaitField(kit.ConfigMaps, "settings", "metadata.labels.empty", "")
-			w.Patch(gvr, "widget", `{"spec":{"size":7,"quantity":"2"}}`)
-			w.WaitField(gvr, "widget", "spec.size", int64(1))
-			w.WaitField(gvr, "widget", "spec.quantity", "1000m")
-
-			// What the API server makes of the declared values stays known when something beside them changes.
-			w.lockFence()
-			w.proxy.Reset()
-			for gvr, name := range map[schema.GroupVersionResource]string{
-				kit.Deployments: "web", kit.Secrets: "credentials", kit.ConfigMaps: "settings", kit.Services: "web",
-				gvr: "widget",
-			} {
-				w.Patch(gvr, name, `{"metadata":{"annotations":{"example.com/note":"hello"}}}`)
-			}
-			w.fence()
-			w.expectNoWrites()
+			return nil
 		})
-	}
+		w.WaitEvent("app", v1alpha1.EventReasonLocked)
+		w.Eventually("the controllers of the control plane are done", func() error {
+			if n, ok := kit.Field(w.Get(kit.Deployments, "web"), "status.unavailableReplicas").(int64); !ok ||
+				n != 1 {
+				return errors.New("the Deployment has no Pod yet")
+			}
+			return nil
+		})
+		w.Quiet(w.Proxy, 10*time.Second)
+
+		container := "spec.template.spec.containers"
+		locked := kit.Field(w.Get(kit.Deployments, "web"), container)
+		w.Patch(
+			kit.Deployments, "web", `{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"example.com/web:1","resources":{"limits":{"cpu":"1001m"}}}]}}}}`,
+		)
+		w.WaitField(kit.Deployments, "web", container, locked)
+		w.Patch(kit.Secrets, "credentials", `{"stringData":{"password":"haddock","token":"haddock"}}`)
+		w.WaitField(kit.Secrets, "credentials", "data",
+			map[string]any{"password": "c3dvcmRmaXNo", "token": "c3dvcmRmaXNo"})
+		w.Patch(kit.ConfigMaps, "settings", `{"data":{"empty":"no more"},"metadata":{"labels":{"empty":"no-more"}}}`)
+		w.WaitField(kit.ConfigMaps, "settings", "data", map[string]any{"key": "declared", "empty": ""})
+		w.WaitField(kit.ConfigMaps, "settings", "metadata.labels.empty", "")
+		w.Patch(gvr, "widget", `{"spec":{"size":7,"quantity":"2"}}`)
+		w.WaitField(gvr, "widget", "spec.size", int64(1))
+		w.WaitField(gvr, "widget", "spec.quantity", "1000m")
+
+		// What the API server makes of the declared values stays known when something beside them changes.
+		w.LockFence()
+		w.Proxy.Reset()
+		for gvr, name := range map[schema.GroupVersionResource]string{
+			kit.Deployments: "web", kit.Secrets: "credentials", kit.ConfigMaps: "settings", kit.Services: "web",
+			gvr: "widget",
+		} {
+			w.Patch(gvr, name, `{"metadata":{"annotations":{"example.com/note":"hello"}}}`)
+		}
+		w.PassFence()
+		w.expectNoWrites()
+	})
 }
 
 // pruningDefinition installs a CustomResourceDefinition that drops what it does not know, and waits until it is served.
-func (w *world) pruningDefinition() schema.GroupVersionResource {
+func (w *fixture) pruningDefinition() schema.GroupVersionResource {
 	w.Helper()
 	group := w.Apps + ".example.com"
 	definition := widgetDefinition(group)
@@ -171,9 +167,9 @@ func widgetDefinition(group string) *unstructured.Unstructured {
 // How long a fight stays known after its end is left to the tests of pkg/lock: it takes a minute.
 func TestI6_FightIsNamedAndSlowedDown(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.lockFence()
-	w.Forge(kit.ForgedRecord{Name: "app", Manifest: configMap("contested", "declared") + configMap("calm", "declared")})
+	w := newFixture(t)
+	w.LockFence()
+	w.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("contested", "declared") + kit.ConfigMap("calm", "declared")})
 	w.Lock("app")
 
 	fighting, stop := context.WithCancel(t.Context())
@@ -184,22 +180,22 @@ func TestI6_FightIsNamedAndSlowedDown(t *testing.T) {
 			t.Errorf("the fighter gave up: %v", err)
 		}
 	})
-	w.says("app", v1alpha1.ConditionContended, v1alpha1.ReasonFightDetected, "ConfigMap", w.Apps+
+	w.Says("app", v1alpha1.ConditionContended, v1alpha1.ReasonFightDetected, "ConfigMap", w.Apps+
 		"/contested", "fighter", "/data/key")
 	if hr := w.HelmRelease("app"); hr.Status.Objects.Contended != 1 {
 		t.Errorf("objects are %+v", hr.Status.Objects)
 	}
-	w.proxy.Reset()
+	w.Proxy.Reset()
 	started := time.Now()
 	const rounds = 8
 	for range rounds {
-		w.fence()
+		w.PassFence()
 		w.Patch(kit.ConfigMaps, "calm", fmt.Sprintf(`{"data":{"key":"tampered %s"}}`, time.Now()))
 		w.WaitField(kit.ConfigMaps, "calm", "data.key", "declared")
 	}
 	took := time.Since(started)
 	writes := 0
-	for _, r := range kit.ObjectWrites(w.proxy) {
+	for _, r := range kit.ObjectWrites(w.Proxy) {
 		if r.Method == http.MethodPatch && r.Path == "/api/v1/namespaces/"+w.Apps+"/configmaps/contested" {
 			writes++
 		}
@@ -219,7 +215,7 @@ func TestI6_FightIsNamedAndSlowedDown(t *testing.T) {
 }
 
 // insist makes a change again whenever somebody has taken it back, until ctx ends.
-func (w *world) insist(ctx context.Context, manager, patch string) error {
+func (w *fixture) insist(ctx context.Context, manager, patch string) error {
 	client := w.In(kit.ConfigMaps, w.Apps)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()

@@ -17,13 +17,13 @@ import (
 )
 
 func TestI3_LockingWritesNothing(t *testing.T) {
-	for name, helm := range helms() {
+	for name, helm := range kit.Helms(kit.Shared) {
 		t.Run("to the objects of a release of "+name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
+			w := newFixture(t)
 			w.Helm(helm, "install", "app", w.Chart("app", withKeptObjects+application))
 			before := w.Versions(w.Apps, stable...)
-			w.proxy.Reset()
+			w.Proxy.Reset()
 			w.Lock("app")
 			w.ExpectVersions(before, w.Apps, stable...)
 			w.expectNoWrites()
@@ -42,8 +42,8 @@ func TestI3_LockingWritesNothing(t *testing.T) {
 	}
 	t.Run("and takes the finalizer of older operators off", func(t *testing.T) {
 		t.Parallel()
-		e := kit.New(t, shared)
-		e.Forge(kit.ForgedRecord{Name: "app", Manifest: configMap("one", "declared")})
+		e := kit.New(t, kit.Shared)
+		e.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("one", "declared")})
 		legacy := func(hr *v1alpha1.HelmRelease) {
 			hr.Finalizers = []string{v1alpha1.LegacyFinalizer, "example.com/of-somebody-else"}
 		}
@@ -70,36 +70,33 @@ func TestI3_LockingWritesNothing(t *testing.T) {
 
 // What is put back has nothing that Helm or the tamperer did not put there: no metadata, and no field manager.
 func TestI3_PuttingBackLeavesNoTrace(t *testing.T) {
-	for name, helm := range helms() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			w.Helm(helm, "install", "app", w.Chart("app", application))
-			var left []target
-			for gvr, name := range map[schema.GroupVersionResource]string{kit.ConfigMaps: "settings",
-				kit.Secrets: "credentials", kit.Services: "web"} {
-				left = append(left, target{gvr, name, declared(w.Get(gvr, name))})
-			}
-			w.Lock("app")
-			for _, o := range left {
-				w.Patch(
-					o.gvr, o.name, `{"metadata":{"labels":{"app.kubernetes.io/managed-by":null},"annotations":{"meta.helm.sh/release-name":"me"}}}`,
-				)
-			}
-			w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"tampered"}}`)
-			w.Patch(kit.Secrets, "credentials", `{"data":{"password":null}}`)
-			w.Patch(kit.Services, "web", `{"spec":{"selector":{"app":"tampered"}}}`)
-			w.waitTraceless(left)
-			for _, o := range left {
-				w.Delete(o.gvr, o.name)
-			}
-			w.waitTraceless(left)
-		})
-	}
+	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
+		w := newFixture(t)
+		w.Helm(helm, "install", "app", w.Chart("app", application))
+		var left []target
+		for gvr, name := range map[schema.GroupVersionResource]string{kit.ConfigMaps: "settings",
+			kit.Secrets: "credentials", kit.Services: "web"} {
+			left = append(left, target{gvr, name, declared(w.Get(gvr, name))})
+		}
+		w.Lock("app")
+		for _, o := range left {
+			w.Patch(
+				o.gvr, o.name, `{"metadata":{"labels":{"app.kubernetes.io/managed-by":null},"annotations":{"meta.helm.sh/release-name":"me"}}}`,
+			)
+		}
+		w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"tampered"}}`)
+		w.Patch(kit.Secrets, "credentials", `{"data":{"password":null}}`)
+		w.Patch(kit.Services, "web", `{"spec":{"selector":{"app":"tampered"}}}`)
+		w.waitTraceless(left)
+		for _, o := range left {
+			w.Delete(o.gvr, o.name)
+		}
+		w.waitTraceless(left)
+	})
 }
 
 // waitTraceless waits until the objects are as they were, and none but Helm and the tamperer owns a field of them.
-func (w *world) waitTraceless(targets []target) {
+func (w *fixture) waitTraceless(targets []target) {
 	w.Helper()
 	w.waitRestored(targets...)
 	for _, o := range targets {
@@ -118,11 +115,11 @@ func (w *world) waitTraceless(targets []target) {
 // that are locked, for as long as they are, and of the records no more than metadata.
 func TestI11_OnlyWhatIsLockedIsWatched(t *testing.T) {
 	t.Parallel()
-	e := kit.New(t, shared)
-	w := &world{Env: e, proxy: e.Proxy()}
+	e := kit.New(t, kit.Shared)
+	w := &fixture{Fixture: &kit.Fixture{Env: e, Proxy: e.NewProxy()}}
 	var mu sync.Mutex
 	var asked []*http.Request
-	w.proxy.Intercept(func(r *http.Request) cluster.Action {
+	w.Proxy.Intercept(func(r *http.Request) cluster.Action {
 		if cluster.IsWatch(r) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -130,8 +127,8 @@ func TestI11_OnlyWhatIsLockedIsWatched(t *testing.T) {
 		}
 		return cluster.Forward()
 	})
-	w.operator = kit.StartOperator(t, w.proxy.RESTConfig(), w.Operator)
-	w.Helm(shared.Helm3(), "install", "app", w.Chart("app", application))
+	w.Running = kit.StartOperator(t, w.Proxy.RESTConfig(), w.Operator)
+	w.Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", application))
 	w.Lock("app")
 	mu.Lock()
 	for _, r := range asked {
@@ -153,12 +150,12 @@ func TestI11_OnlyWhatIsLockedIsWatched(t *testing.T) {
 	ofObjects := func(r *http.Request) bool {
 		return cluster.IsWatch(r) && strings.Contains(r.URL.Query().Get("labelSelector"), "managed-by")
 	}
-	if n := w.proxy.Watches(ofObjects); n != 4 {
+	if n := w.Proxy.Watches(ofObjects); n != 4 {
 		t.Errorf("for a release of four kinds %d are watched", n)
 	}
 	w.DeleteHelmRelease("app")
 	w.Eventually("nothing is watched of a release that is locked no more", func() error {
-		if n := w.proxy.Watches(ofObjects); n != 0 {
+		if n := w.Proxy.Watches(ofObjects); n != 0 {
 			return fmt.Errorf("%d kinds are", n)
 		}
 		return nil

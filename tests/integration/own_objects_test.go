@@ -17,8 +17,8 @@ import (
 // these objects are nobody's, and the status says so. The rest of the release is locked as ever.
 func TestOwnObjects_AreNobodysTrackedObjects(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, elected)
-	w.Forge(kit.ForgedRecord{Name: "app", Manifest: configMap("settings", "declared")})
+	w := newFixture(t, elected)
+	w.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared")})
 	w.Lock("app")
 	w.Forge(kit.ForgedRecord{Name: "attack", Manifest: fmt.Sprintf(`
 apiVersion: coordination.k8s.io/v1
@@ -67,7 +67,7 @@ data: {key: declared}
 		t.Errorf("the lease is held by %s", *first.Spec.HolderIdentity)
 	}
 	for _, name := range []string{"settings", "other"} {
-		w.revertsEdits(name, "declared")
+		w.Reverts(name, "declared")
 	}
 	if hr := w.HelmRelease("app"); hr.Spec.Suspend || hr.Status.State != v1alpha1.StateDeployed {
 		t.Errorf("the HelmRelease that the manifest declares is %+v", hr.Spec)

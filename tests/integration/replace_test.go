@@ -57,7 +57,7 @@ spec:
 
 // freeze makes changes that cannot be taken back by a write: the objects are deleted and made anew, with another
 // value in an immutable field, all in the name of the release.
-func (w *world) freeze() {
+func (w *fixture) freeze() {
 	w.Helper()
 	w.Patch(kit.ConfigMaps, "settings", `{"immutable":true,"data":{"key":"frozen"}}`)
 	w.remake(kit.Deployments, "web", func(spec map[string]any) {
@@ -69,9 +69,9 @@ func (w *world) freeze() {
 }
 
 // remake deletes an object and creates it with a changed spec before the operator can.
-func (w *world) remake(gvr schema.GroupVersionResource, name string, change func(spec map[string]any)) {
+func (w *fixture) remake(gvr schema.GroupVersionResource, name string, change func(spec map[string]any)) {
 	w.Helper()
-	hold := w.proxy.HoldRequests(cluster.ForResource(gvr.Resource, http.MethodPost))
+	hold := w.Proxy.HoldRequests(cluster.ForResource(gvr.Resource, http.MethodPost))
 	defer hold.Release()
 	u := w.Get(gvr, name)
 	w.Delete(gvr, name)
@@ -99,8 +99,8 @@ func toAny(m map[string]string) map[string]any {
 // By default a change that cannot be taken back is reported, with the field that is in the way, and nothing is deleted.
 func TestImmutableFieldsAreReported(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.Helm(shared.Helm3(), "install", "app", w.Chart("app", immutable))
+	w := newFixture(t)
+	w.Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", immutable))
 	w.Lock("app")
 	w.freeze()
 	w.Eventually("all three are reported with their fields and what to do", func() error {
@@ -114,11 +114,11 @@ func TestImmutableFieldsAreReported(t *testing.T) {
 		return nil
 	})
 	t.Log(w.Condition("app", v1alpha1.ConditionDrifted).Message)
-	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonRevertFailed)
+	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonRevertFailed)
 	// The others are protected as before.
 	w.Patch(kit.Services, "web", `{"spec":{"selector":{"app":"tampered"}}}`)
 	w.WaitField(kit.Services, "web", "spec.selector.app", "web")
-	for _, r := range kit.ObjectWrites(w.proxy) {
+	for _, r := range kit.ObjectWrites(w.Proxy) {
 		if r.Method == http.MethodDelete {
 			t.Errorf("a deletion: %s", r)
 		}
@@ -127,58 +127,55 @@ func TestImmutableFieldsAreReported(t *testing.T) {
 
 func TestImmutableFieldsAreReplacedWhereAllowed(t *testing.T) {
 	t.Parallel()
-	for version, helm := range helms() {
-		t.Run(version, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			chart := w.Chart("app", immutable)
-			w.Helm(helm, "install", "app", chart)
-			w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.ReplaceImmutable = true })
-			w.WaitReady("app", 1)
-			w.freeze()
-			w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
-			w.WaitField(kit.ConfigMaps, "settings", "immutable", nil)
-			w.WaitField(kit.Deployments, "web", "spec.selector.matchLabels.app", "web")
-			w.Eventually("what must not be replaced is reported", func() error {
-				message := w.Condition("app", v1alpha1.ConditionDrifted).Message
-				if !strings.Contains(message, "StatefulSet") || !strings.Contains(message, "never replaced") ||
-					strings.Contains(message, "Deployment") {
-					return fmt.Errorf("message: %s", message)
-				}
-				return nil
-			})
-			w.Eventually("the replacements are in recentDrift", func() error {
-				replaced := map[string]bool{}
-				for _, r := range w.HelmRelease("app").Status.RecentDrift {
-					if r.Action == v1alpha1.DriftActionReplaced {
-						replaced[r.Object.Kind] = true
-					}
-				}
-				if !replaced["ConfigMap"] || !replaced["Deployment"] || len(replaced) != 2 {
-					return fmt.Errorf("it has %v", replaced)
-				}
-				return nil
-			})
-			if got := kit.Field(w.Get(statefulSets, "db"), "spec.serviceName"); got != "tampered" {
-				t.Errorf("the StatefulSet was replaced: serviceName is %v", got)
+	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
+		w := newFixture(t)
+		chart := w.Chart("app", immutable)
+		w.Helm(helm, "install", "app", chart)
+		w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.ReplaceImmutable = true })
+		w.WaitReady("app", 1)
+		w.freeze()
+		w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
+		w.WaitField(kit.ConfigMaps, "settings", "immutable", nil)
+		w.WaitField(kit.Deployments, "web", "spec.selector.matchLabels.app", "web")
+		w.Eventually("what must not be replaced is reported", func() error {
+			message := w.Condition("app", v1alpha1.ConditionDrifted).Message
+			if !strings.Contains(message, "StatefulSet") || !strings.Contains(message, "never replaced") ||
+				strings.Contains(message, "Deployment") {
+				return fmt.Errorf("message: %s", message)
 			}
-			w.deleteIn(statefulSets, w.Apps, "db")
-			w.WaitField(statefulSets, "db", "spec.serviceName", "db")
-			w.WaitReady("app", 1)
-			w.Helm(helm, "upgrade", "app", chart)
-			w.WaitReady("app", 2)
+			return nil
 		})
-	}
+		w.Eventually("the replacements are in recentDrift", func() error {
+			replaced := map[string]bool{}
+			for _, r := range w.HelmRelease("app").Status.RecentDrift {
+				if r.Action == v1alpha1.DriftActionReplaced {
+					replaced[r.Object.Kind] = true
+				}
+			}
+			if !replaced["ConfigMap"] || !replaced["Deployment"] || len(replaced) != 2 {
+				return fmt.Errorf("it has %v", replaced)
+			}
+			return nil
+		})
+		if got := kit.Field(w.Get(statefulSets, "db"), "spec.serviceName"); got != "tampered" {
+			t.Errorf("the StatefulSet was replaced: serviceName is %v", got)
+		}
+		w.DeleteIn(statefulSets, w.Apps, "db")
+		w.WaitField(statefulSets, "db", "spec.serviceName", "db")
+		w.WaitReady("app", 1)
+		w.Helm(helm, "upgrade", "app", chart)
+		w.WaitReady("app", 2)
+	})
 }
 
 // An object is not deleted when the API server would not let it be created again.
 func TestNothingIsReplacedThatCouldNotBeCreated(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.Helm(shared.Helm3(), "install", "app", w.Chart("app", immutable))
+	w := newFixture(t)
+	w.Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", immutable))
 	w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.ReplaceImmutable = true })
 	w.WaitReady("app", 1)
-	remove := w.proxy.Intercept(func(r *http.Request) cluster.Action {
+	remove := w.Proxy.Intercept(func(r *http.Request) cluster.Action {
 		if cluster.ForResource("configmaps", http.MethodPost)(r) && r.URL.Query().Get("dryRun") == "All" {
 			return cluster.Fail(http.StatusForbidden, "Forbidden", "exceeded quota: tight")
 		}
@@ -200,9 +197,9 @@ func TestNothingIsReplacedThatCouldNotBeCreated(t *testing.T) {
 }
 
 // lockReplaceable locks a release of which the ConfigMap settings may be replaced, and returns its record.
-func (w *world) lockReplaceable() kit.ForgedRecord {
+func (w *fixture) lockReplaceable() kit.ForgedRecord {
 	w.Helper()
-	record := kit.ForgedRecord{Name: "app", Manifest: configMap("settings", "declared")}
+	record := kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared")}
 	w.Forge(record)
 	w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.ReplaceImmutable = true })
 	w.WaitReady("app", 1)
@@ -216,10 +213,10 @@ func TestI1_ReplacementWhileHelmBegins(t *testing.T) {
 	for status, stays := range map[string]bool{"uninstalling": false, "pending-upgrade": true} {
 		t.Run(status, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
+			w := newFixture(t)
 			record := w.lockReplaceable()
-			w.proxy.Reset()
-			hold := w.proxy.HoldAnswers(cluster.ForResource("configmaps", http.MethodDelete))
+			w.Proxy.Reset()
+			hold := w.Proxy.HoldAnswers(cluster.ForResource("configmaps", http.MethodDelete))
 			w.Patch(kit.ConfigMaps, "settings", `{"immutable":true,"data":{"key":"frozen"}}`)
 			check.NoError(t, hold.Wait(t.Context(), 1))
 			record.Status = status
@@ -228,14 +225,14 @@ func TestI1_ReplacementWhileHelmBegins(t *testing.T) {
 			}
 			w.Forge(record)
 			hold.Release()
-			w.expectState("app", v1alpha1.StateTransitioning)
+			w.WaitState("app", v1alpha1.StateTransitioning)
 			want := []string{http.MethodDelete, http.MethodPost}
 			if !stays {
 				want = append(want, http.MethodDelete)
 			}
 			w.Eventually("the object was created, and taken back if it should be", func() error {
 				var after []string
-				for _, r := range kit.ObjectWrites(w.proxy) {
+				for _, r := range kit.ObjectWrites(w.Proxy) {
 					if r.Method == http.MethodPost || r.Method == http.MethodDelete {
 						after = append(after, r.Method)
 					}
@@ -265,10 +262,10 @@ func TestI1_StoppedInTheMiddleOfAReplacement(t *testing.T) {
 	} {
 		t.Run(at, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
+			w := newFixture(t)
 			record := w.lockReplaceable()
 			old := w.Get(kit.ConfigMaps, "settings").GetUID()
-			hold := w.proxy.HoldAnswers(func(r *http.Request) bool {
+			hold := w.Proxy.HoldAnswers(func(r *http.Request) bool {
 				return cluster.ForResource("configmaps", stage.held)(r) && r.URL.Query().Get("dryRun") == ""
 			})
 			defer hold.Release()
@@ -278,7 +275,7 @@ func TestI1_StoppedInTheMiddleOfAReplacement(t *testing.T) {
 				record.Status = "uninstalling"
 				w.Forge(record)
 			}
-			w.StopWhileHeld(w.operator, w.proxy, hold)
+			w.StopWhileHeld(w.Running, w.Proxy, hold)
 			u := w.Get(kit.ConfigMaps, "settings")
 			switch {
 			case stage.uninstalled && u != nil:
@@ -294,12 +291,12 @@ func TestI1_StoppedInTheMiddleOfAReplacement(t *testing.T) {
 
 func TestRoleReferenceIsReplaced(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.Helm(shared.Helm4(), "install", "app", w.Chart("app", immutable))
+	w := newFixture(t)
+	w.Helm(kit.Shared.Helm4(), "install", "app", w.Chart("app", immutable))
 	w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.ReplaceImmutable = true })
 	w.WaitReady("app", 1)
 	old := w.Get(roleBindings, "view")
-	hold := w.proxy.HoldRequests(cluster.ForResource("rolebindings", http.MethodPost))
+	hold := w.Proxy.HoldRequests(cluster.ForResource("rolebindings", http.MethodPost))
 	w.Delete(roleBindings, "view")
 	w.create(roleBindings, map[string]any{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
 		"metadata": map[string]any{"name": "view", "labels": toAny(old.GetLabels()),

@@ -12,6 +12,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -76,7 +77,7 @@ func additions() []addition {
 	}
 }
 
-func (w *world) add(a addition) {
+func (w *fixture) add(a addition) {
 	w.Helper()
 	_, err := w.In(a.gvr, w.Apps).Patch(w.Ctx, a.object, types.StrategicMergePatchType, []byte(a.patch),
 		metav1.PatchOptions{FieldManager: "adder"})
@@ -86,7 +87,7 @@ func (w *world) add(a addition) {
 }
 
 // text returns an object as JSON, without its managedFields.
-func (w *world) text(gvr schema.GroupVersionResource, name string) string {
+func (w *fixture) text(gvr schema.GroupVersionResource, name string) string {
 	w.Helper()
 	u := w.Get(gvr, name)
 	if u == nil {
@@ -99,67 +100,64 @@ func (w *world) text(gvr schema.GroupVersionResource, name string) string {
 // What others add to an object beside what the manifest declares stays in scope Declared and goes in scope Strict.
 func TestScope_Additions(t *testing.T) {
 	t.Parallel()
-	for version, helm := range helms() {
-		t.Run(version, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			w.lockFence()
-			chart := w.Chart("app", scopes)
-			w.Helm(helm, "install", "app", chart)
-			w.Lock("app")
-			w.proxy.Reset()
-			for _, a := range additions() {
-				w.add(a)
+	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
+		w := newFixture(t)
+		w.LockFence()
+		chart := w.Chart("app", scopes)
+		w.Helm(helm, "install", "app", chart)
+		w.Lock("app")
+		w.Proxy.Reset()
+		for _, a := range additions() {
+			w.add(a)
+		}
+		w.PassFence()
+		w.expectNoWrites()
+		for _, a := range additions() {
+			if !strings.Contains(w.text(a.gvr, a.object), a.added) {
+				t.Errorf("%s: scope Declared removed it", a.name)
 			}
-			w.fence()
-			w.expectNoWrites()
-			for _, a := range additions() {
-				if !strings.Contains(w.text(a.gvr, a.object), a.added) {
-					t.Errorf("%s: scope Declared removed it", a.name)
-				}
-			}
+		}
 
-			w.PatchHelmRelease("app", `{"spec":{"scope":"Strict"}}`)
-			gone := func() {
-				for _, a := range additions() {
-					w.Eventually(a.name+" is removed", func() error {
-						if text := w.text(a.gvr, a.object); strings.Contains(text, a.added) {
-							return fmt.Errorf("%s", text)
-						}
-						return nil
-					})
-				}
-			}
-			gone()
-			w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonLocked)
+		w.PatchHelmRelease("app", `{"spec":{"scope":"Strict"}}`)
+		gone := func() {
 			for _, a := range additions() {
-				w.add(a)
+				w.Eventually(a.name+" is removed", func() error {
+					if text := w.text(a.gvr, a.object); strings.Contains(text, a.added) {
+						return fmt.Errorf("%s", text)
+					}
+					return nil
+				})
 			}
-			gone()
-			// Nothing is written any more once all is as Helm left it, and Helm finds its objects as it left them.
-			w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonLocked)
-			w.fence()
-			w.proxy.Reset()
-			w.fence()
-			w.expectNoWrites()
-			w.Helm(helm, "upgrade", "app", chart)
-			w.WaitReady("app", 2)
-			for _, r := range w.HelmRelease("app").Status.RecentDrift {
-				if r.Operation == v1alpha1.DriftAdded && r.FieldManager != "adder" {
-					t.Errorf("an addition is put down to %q: %+v", r.FieldManager, r)
-				}
+		}
+		gone()
+		w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonLocked)
+		for _, a := range additions() {
+			w.add(a)
+		}
+		gone()
+		// Nothing is written any more once all is as Helm left it, and Helm finds its objects as it left them.
+		w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonLocked)
+		w.PassFence()
+		w.Proxy.Reset()
+		w.PassFence()
+		w.expectNoWrites()
+		w.Helm(helm, "upgrade", "app", chart)
+		w.WaitReady("app", 2)
+		for _, r := range w.HelmRelease("app").Status.RecentDrift {
+			if r.Operation == v1alpha1.DriftAdded && r.FieldManager != "adder" {
+				t.Errorf("an addition is put down to %q: %+v", r.FieldManager, r)
 			}
-		})
-	}
+		}
+	})
 }
 
 // Scope Strict spares what Kubernetes' own controllers write, what the allow-list names, and Kubernetes' own
 // finalizers.
 func TestScope_StrictSparesControllersAndTheAllowList(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.lockFence()
-	w.Helm(shared.Helm4(), "install", "app", w.Chart("app", scopes))
+	w := newFixture(t)
+	w.LockFence()
+	w.Helm(kit.Shared.Helm4(), "install", "app", w.Chart("app", scopes))
 	w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) {
 		hr.Spec.Scope = v1alpha1.ScopeStrict
 		hr.Spec.Ignore = []v1alpha1.IgnoreRule{{Managers: []string{"allowed-*"}}}
@@ -171,7 +169,7 @@ func TestScope_StrictSparesControllersAndTheAllowList(t *testing.T) {
 		}
 		return nil
 	})
-	w.proxy.Reset()
+	w.Proxy.Reset()
 	patch := func(manager, text string) {
 		t.Helper()
 		_, err := w.In(kit.ConfigMaps, w.Apps).Patch(w.Ctx, "settings", types.MergePatchType, []byte(text),
@@ -181,7 +179,7 @@ func TestScope_StrictSparesControllersAndTheAllowList(t *testing.T) {
 	patch("allowed-one", `{"metadata":{"annotations":{"allowed":"x"}},"data":{"allowed":"x"}}`)
 	patch("kube-controller-manager", `{"metadata":{"annotations":{"controller":"x"}}}`)
 	patch("somebody", `{"metadata":{"finalizers":["kubernetes.io/protection"]}}`)
-	w.fence()
+	w.PassFence()
 	w.expectNoWrites()
 	patch("somebody", `{"metadata":{"annotations":{"foreign":"x"}},"data":{"key":"tampered"}}`)
 	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
@@ -198,14 +196,14 @@ func TestScope_StrictSparesControllersAndTheAllowList(t *testing.T) {
 // Objects whose fields were written before the API server tracked owners keep them.
 func TestScope_StrictWithoutManagedFields(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.lockFence()
-	w.Helm(shared.Helm3(), "install", "app", w.Chart("app", scopes))
+	w := newFixture(t)
+	w.LockFence()
+	w.Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", scopes))
 	w.add(additions()[2])
 	w.Patch(kit.ConfigMaps, "settings", `{"metadata":{"managedFields":[{}]}}`) // what clears them
 	w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.Scope = v1alpha1.ScopeStrict })
 	w.WaitReady("app", 1)
-	w.revertsEdits("settings", "declared")
+	w.Reverts("settings", "declared")
 	if kit.Field(w.Get(kit.ConfigMaps, "settings"), "data.added") != "x" {
 		t.Error("a field of unknown origin was removed")
 	}
@@ -240,8 +238,8 @@ spec:
 // changes.
 func TestScope_ListsOfCustomResources(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.lockFence()
+	w := newFixture(t)
+	w.LockFence()
 	lists := schema.GroupVersionResource{Group: w.Apps + ".example.com", Version: "v1", Resource: "lists"}
 	define := func(kind string) {
 		t.Helper()
@@ -256,7 +254,7 @@ func TestScope_ListsOfCustomResources(t *testing.T) {
 		_, err := w.In(lists, w.Apps).List(w.Ctx, metav1.ListOptions{})
 		return err
 	})
-	w.Helm(shared.Helm4(), "install", "app", w.Chart("app", "apiVersion: "+lists.Group+`/v1
+	w.Helm(kit.Shared.Helm4(), "install", "app", w.Chart("app", "apiVersion: "+lists.Group+`/v1
 kind: Lists
 metadata: {name: gateway}
 spec: {listeners: [{name: http, port: 80}]}`))
@@ -270,9 +268,9 @@ spec: {listeners: [{name: http, port: 80}]}`))
 			return nil
 		})
 	}
-	w.proxy.Reset()
+	w.Proxy.Reset()
 	w.Patch(lists, "gateway", `{"spec":{"listeners":[{"name":"http","port":80},{"name":"added","port":81}]}}`)
-	w.fence()
+	w.PassFence()
 	w.expectNoWrites()
 	w.Patch(lists, "gateway", `{"spec":{"listeners":[{"name":"edited","port":80},{"name":"added","port":81}]}}`)
 	gateway(`[{"name":"http","port":80},{"name":"added","port":81}]`)

@@ -61,8 +61,8 @@ func TestI7_SecretsStaySecret(t *testing.T) {
 	logrus.SetOutput(global)
 	t.Cleanup(func() { logrus.SetLevel(level); logrus.SetOutput(out) })
 
-	w := newWorld(t, func(o *operator.ControllerOptions) { o.MetricsAddress = "127.0.0.1:0" })
-	w.Helm(shared.Helm3(), "install", "app", w.Chart("app", secretive))
+	w := newFixture(t, func(o *operator.ControllerOptions) { o.MetricsAddress = "127.0.0.1:0" })
+	w.Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", secretive))
 	w.Lock("app")
 
 	change := fmt.Sprintf(`{"data":{"text":%q,"binary":%q}}`, encoded(intruderText), encoded(intruderBinary))
@@ -75,7 +75,7 @@ func TestI7_SecretsStaySecret(t *testing.T) {
 	// Refusals by validation (422), by an admission policy and by a webhook, the latter two with a message that
 	// quotes the value. Nothing that the operator writes may repeat it.
 	w.denyDeclaredValue("guarded", encoded(plantedText))
-	w.proxy.Intercept(func(r *http.Request) cluster.Action {
+	w.Proxy.Intercept(func(r *http.Request) cluster.Action {
 		if r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/secrets/denied") {
 			return cluster.Fail(http.StatusForbidden, metav1.StatusReasonForbidden,
 				"admission webhook \"guard\" denied the request: "+plantedText+" and "+encoded(plantedText))
@@ -99,10 +99,10 @@ func TestI7_SecretsStaySecret(t *testing.T) {
 		}
 	}
 
-	metrics := kit.Metrics(w, w.operator)
+	metrics := kit.Metrics(w, w.Running)
 	// An operator that starts anew first asks, in a dry run, what a revert would do, and is refused that.
-	w.operator.Stop()
-	second := kit.StartOperator(t, w.proxy.RESTConfig(), w.Operator)
+	w.Running.Stop()
+	second := kit.StartOperator(t, w.Proxy.RESTConfig(), w.Operator)
 	w.Eventually("the new operator is refused too", func() error {
 		if n := strings.Count(second.Log(), "revert refused"); n < 3 {
 			return fmt.Errorf("%d times", n)
@@ -111,7 +111,7 @@ func TestI7_SecretsStaySecret(t *testing.T) {
 	})
 
 	sources := map[string]string{
-		"the log": w.operator.Log(), "the log after a restart": second.Log(), "logrus' global logger": global.String(),
+		"the log": w.Running.Log(), "the log after a restart": second.Log(), "logrus' global logger": global.String(),
 		"/metrics":   metrics,
 		"the status": w.asJSON(w.HelmRelease("app")), "events of the release": w.events(w.Apps),
 		"events of the HelmRelease": w.events(w.Operator),
@@ -136,7 +136,7 @@ func TestI7_SecretsStaySecret(t *testing.T) {
 }
 
 // denyDeclaredValue makes an admission policy refuse an update of a Secret back to a value, and quote the value.
-func (w *world) denyDeclaredValue(secret, value string) {
+func (w *fixture) denyDeclaredValue(secret, value string) {
 	w.Helper()
 	name := "guard-" + w.Apps
 	for _, body := range []string{
@@ -174,14 +174,14 @@ func (w *world) denyDeclaredValue(secret, value string) {
 	})
 }
 
-func (w *world) events(namespace string) string {
+func (w *fixture) events(namespace string) string {
 	w.Helper()
 	list, err := w.Kube.CoreV1().Events(namespace).List(w.Ctx, metav1.ListOptions{})
 	check.NoError(w, err)
 	return w.asJSON(list)
 }
 
-func (w *world) asJSON(v any) string {
+func (w *fixture) asJSON(v any) string {
 	w.Helper()
 	text, err := json.Marshal(v)
 	check.NoError(w, err)

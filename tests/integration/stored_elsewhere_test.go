@@ -15,17 +15,17 @@ import (
 
 // asFlux returns Helm's library as Flux uses it with a targetNamespace: the records are stored in Apps, and the
 // release is in another namespace.
-func (w *world) asFlux(namespace string) *kit.HelmSDK {
+func (w *fixture) asFlux(namespace string) *kit.HelmSDK {
 	w.Helper()
 	return w.HelmSDK(namespace, w.Apps)
 }
 
-func (w *world) installAsFlux(namespace, chart string) {
+func (w *fixture) installAsFlux(namespace, chart string) {
 	w.Helper()
 	check.NoError(w, w.asFlux(namespace).Install(chart))
 }
 
-func (w *world) upgradeAsFlux(namespace, chart string) {
+func (w *fixture) upgradeAsFlux(namespace, chart string) {
 	w.Helper()
 	check.NoError(w, w.asFlux(namespace).Upgrade(chart, nil))
 }
@@ -34,26 +34,26 @@ func (w *world) upgradeAsFlux(namespace, chart string) {
 // namespace of the record: objects without a namespace are those of the release's, and say that they belong there.
 func TestStoredElsewhere_IsLocked(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.lockFence()
+	w := newFixture(t)
+	w.LockFence()
 	target := w.Namespace(w.Apps + "-target")
-	w.installAsFlux(target, w.Chart("app", configMap("settings", "declared")+configMap("dropped", "declared")))
-	w.proxy.Reset()
+	w.installAsFlux(target, w.Chart("app", kit.ConfigMap("settings", "declared")+kit.ConfigMap("dropped", "declared")))
+	w.Proxy.Reset()
 	w.Lock("app")
-	w.fence()
+	w.PassFence()
 	w.expectNoWrites()
 	w.PatchIn(kit.ConfigMaps, target, "settings", `{"data":{"key":"tampered"}}`)
 	w.WaitFieldIn(kit.ConfigMaps, target, "settings", "data.key", "declared")
-	w.deleteIn(kit.ConfigMaps, target, "settings")
+	w.DeleteIn(kit.ConfigMaps, target, "settings")
 	w.WaitFieldIn(kit.ConfigMaps, target, "settings", "data.key", "declared")
-	w.upgradeAsFlux(target, w.Chart("app", configMap("settings", "second")))
+	w.upgradeAsFlux(target, w.Chart("app", kit.ConfigMap("settings", "second")))
 	w.WaitReady("app", 2)
 	w.WaitFieldIn(kit.ConfigMaps, target, "settings", "data.key", "second")
 	w.PatchIn(kit.ConfigMaps, target, "settings", `{"data":{"key":"tampered"}}`)
 	w.WaitFieldIn(kit.ConfigMaps, target, "settings", "data.key", "second")
 	check.NoError(t, w.asFlux(target).Uninstall())
 	w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonSecretNotFound)
-	w.fence()
+	w.PassFence()
 	_, err := w.In(kit.ConfigMaps, target).Get(w.Ctx, "settings", metav1.GetOptions{})
 	if err := notFound(err); err != nil {
 		t.Errorf("after the uninstallation: %v", err)
@@ -65,8 +65,8 @@ func TestStoredElsewhere_IsLocked(t *testing.T) {
 // HelmReleases that were created in one second, the one with the first name counts as the older.)
 func TestStoredElsewhere_ItsObjectsAreItsOwn(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.lockFence()
+	w := newFixture(t)
+	w.LockFence()
 	target := w.Namespace(w.Apps + "-target")
 	w.Forge(
 		kit.ForgedRecord{
@@ -77,35 +77,35 @@ func TestStoredElsewhere_ItsObjectsAreItsOwn(t *testing.T) {
 		},
 	)
 	w.CreateHelmRelease("aged", func(hr *v1alpha1.HelmRelease) { hr.Spec.Suspend = true })
-	w.installAsFlux(target, w.Chart("app", configMap("settings", "declared")))
+	w.installAsFlux(target, w.Chart("app", kit.ConfigMap("settings", "declared")))
 	w.Lock("app")
 	w.PatchHelmRelease("aged", `{"spec":{"suspend":false}}`)
-	w.says("aged", v1alpha1.ConditionReady, v1alpha1.ReasonConflict, "belongs to Helm release "+w.Apps+"/app")
-	w.upgradeAsFlux(target, w.Chart("app", configMap("settings", "second")))
+	w.Says("aged", v1alpha1.ConditionReady, v1alpha1.ReasonConflict, "belongs to Helm release "+w.Apps+"/app")
+	w.upgradeAsFlux(target, w.Chart("app", kit.ConfigMap("settings", "second")))
 	w.WaitFieldIn(kit.ConfigMaps, target, "settings", "data.key", "second")
-	w.fence()
+	w.PassFence()
 	w.WaitFieldIn(kit.ConfigMaps, target, "settings", "data.key", "second")
-	w.says("aged", v1alpha1.ConditionReady, v1alpha1.ReasonConflict, "belongs to Helm release "+w.Apps+"/app")
+	w.Says("aged", v1alpha1.ConditionReady, v1alpha1.ReasonConflict, "belongs to Helm release "+w.Apps+"/app")
 }
 
 // Who may write records in one namespace cannot speak for a release of another one: a record that names a namespace
 // where the release has records of its own is a copy, or forged.
 func TestStoredElsewhere_ForgedForAReleaseThatExists(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.lockFence()
+	w := newFixture(t)
+	w.LockFence()
 	victim := w.Namespace(w.Apps + "-victim")
-	if out, err := shared.Helm3().Run(w.Ctx, "install", "app", w.Chart("app", configMap("settings", "declared")),
+	if out, err := kit.Shared.Helm3().Run(w.Ctx, "install", "app", w.Chart("app", kit.ConfigMap("settings", "declared")),
 		"--namespace", victim); err != nil {
 		t.Fatal(err, out)
 	}
-	w.Forge(kit.ForgedRecord{Name: "app", Namespace: victim, Manifest: configMap("settings", "pwned") +
-		configMap("added", "pwned")})
-	w.proxy.Reset()
+	w.Forge(kit.ForgedRecord{Name: "app", Namespace: victim, Manifest: kit.ConfigMap("settings", "pwned") +
+		kit.ConfigMap("added", "pwned")})
+	w.Proxy.Reset()
 	w.CreateHelmRelease("app")
-	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonDecodeFailed, victim+"/app", "records in its own namespace")
+	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonDecodeFailed, victim+"/app", "records in its own namespace")
 	w.PatchIn(kit.ConfigMaps, victim, "settings", `{"data":{"key":"changed by its owner"}}`)
-	w.fence()
+	w.PassFence()
 	w.expectNoWrites()
 	w.WaitFieldIn(kit.ConfigMaps, victim, "settings", "data.key", "changed by its owner")
 }
@@ -114,21 +114,21 @@ func TestStoredElsewhere_ForgedForAReleaseThatExists(t *testing.T) {
 // comes first.
 func TestStoredElsewhere_ForgedInAThirdNamespace(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.lockFence()
+	w := newFixture(t)
+	w.LockFence()
 	target := w.Namespace(w.Apps + "-target")
-	w.installAsFlux(target, w.Chart("app", configMap("settings", "declared")))
+	w.installAsFlux(target, w.Chart("app", kit.ConfigMap("settings", "declared")))
 	w.Lock("app")
 	forger := *w.Env
 	forger.Apps = w.Namespace(w.Apps + "-lair")
-	forger.Forge(kit.ForgedRecord{Name: "app", Namespace: target, Manifest: configMap("bait", "x")})
+	forger.Forge(kit.ForgedRecord{Name: "app", Namespace: target, Manifest: kit.ConfigMap("bait", "x")})
 	w.CreateHelmRelease("aaa", func(hr *v1alpha1.HelmRelease) {
 		hr.Spec.Release = v1alpha1.ReleaseReference{Namespace: forger.Apps, Name: "app"}
 	})
 	w.WaitReady("aaa", 1)
 	forger.Forge(kit.ForgedRecord{Name: "app", Namespace: target, Revision: 2, Status: "pending-upgrade",
-		Manifest: configMap("settings", "pwned")})
-	w.says("aaa", v1alpha1.ConditionReady, v1alpha1.ReasonTransitioning)
+		Manifest: kit.ConfigMap("settings", "pwned")})
+	w.Says("aaa", v1alpha1.ConditionReady, v1alpha1.ReasonTransitioning)
 	w.PatchIn(kit.ConfigMaps, target, "settings", `{"data":{"key":"tampered"}}`)
 	w.WaitFieldIn(kit.ConfigMaps, target, "settings", "data.key", "declared")
 	w.WaitReady("app", 1)
@@ -138,16 +138,16 @@ func TestStoredElsewhere_ForgedInAThirdNamespace(t *testing.T) {
 // record is.
 func TestStoredElsewhere_AccountOfTheRecordsNamespaceDecides(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(o *operator.ControllerOptions) { o.Impersonate = true })
+	w := newFixture(t, func(o *operator.ControllerOptions) { o.Impersonate = true })
 	target := w.Namespace(w.Apps + "-target")
 	w.createIn(serviceAccounts, w.Apps, map[string]any{"apiVersion": "v1", "kind": "ServiceAccount",
 		"metadata": map[string]any{"name": "robot"}})
 	w.createIn(serviceAccounts, target, map[string]any{"apiVersion": "v1", "kind": "ServiceAccount",
 		"metadata": map[string]any{"name": "robot"}})
 	w.grant(target, "target-robot", target)
-	w.installAsFlux(target, w.Chart("app", configMap("settings", "declared")))
+	w.installAsFlux(target, w.Chart("app", kit.ConfigMap("settings", "declared")))
 	w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.ServiceAccountName = "robot" })
-	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonForbidden, w.Apps+":robot", "settings")
+	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonForbidden, w.Apps+":robot", "settings")
 	w.grant(target, "apps-robot", w.Apps)
 	w.WaitReady("app", 1)
 	w.PatchIn(kit.ConfigMaps, target, "settings", `{"data":{"key":"tampered"}}`)
@@ -155,7 +155,7 @@ func TestStoredElsewhere_AccountOfTheRecordsNamespaceDecides(t *testing.T) {
 }
 
 // grant binds the ServiceAccount robot of a namespace to the administrator's role in another one.
-func (w *world) grant(in, name, of string) {
+func (w *fixture) grant(in, name, of string) {
 	w.Helper()
 	binding := &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: name},

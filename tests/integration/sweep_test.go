@@ -30,8 +30,8 @@ func createManaged(e *kit.Env, name, release, value string) {
 // Many releases that are locked in a short time share lists, and what is wrong with their objects is found all the
 // same.
 func TestI5_ManyLocksAtOnceShareLists(t *testing.T) {
-	e := kit.New(t, shared)
-	proxy := e.Proxy()
+	e := kit.New(t, kit.Shared)
+	proxy := e.NewProxy()
 	const releases, objects = 24, 6
 	for r := range releases {
 		var manifest strings.Builder

@@ -17,7 +17,7 @@ import (
 )
 
 // countEvents returns how often events of a reason were recorded, on HelmReleases and on objects.
-func (w *world) countEvents(reason string) int {
+func (w *fixture) countEvents(reason string) int {
 	w.Helper()
 	total := 0
 	for _, namespace := range []string{w.Operator, w.Apps} {
@@ -33,7 +33,7 @@ func (w *world) countEvents(reason string) int {
 
 // settled waits until all events are stored that were recorded before the call: the operator writes them in their
 // order, and this brings it to record one more.
-func (w *world) settled() {
+func (w *fixture) settled() {
 	w.Helper()
 	before := w.countEvents(v1alpha1.EventReasonSuspended)
 	w.PatchHelmRelease("app", `{"spec":{"suspend":true}}`)
@@ -47,7 +47,7 @@ func (w *world) settled() {
 
 // In a storm of changes there are a few events that show what goes on. The status and the metrics have the numbers.
 func TestEventsAreBoundedInAStorm(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	const objects, rounds = 60, 3
 	names := make([]string, objects)
 	for n := range names {
@@ -68,7 +68,7 @@ func TestEventsAreBoundedInAStorm(t *testing.T) {
 	w.settled()
 	passed := time.Since(begun)
 	writes := 0
-	for _, r := range w.proxy.Writes() {
+	for _, r := range w.Proxy.Writes() {
 		if r.Resource() == "events" {
 			writes++
 		}
@@ -85,7 +85,7 @@ func TestEventsAreBoundedInAStorm(t *testing.T) {
 
 // However often it is tried again, a refusal is one event, and so is a fight.
 func TestOneEventForARefusalAndAFight(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.Forge(kit.ForgedRecord{Name: "app", Manifest: configMaps("first", "second", "contested")})
 	w.Lock("app")
 	for _, name := range []string{"first", "second"} {
@@ -94,7 +94,7 @@ func TestOneEventForARefusalAndAFight(t *testing.T) {
 	}
 	w.fight("contested")
 	w.Eventually("both were refused several times", func() error {
-		if n := strings.Count(w.operator.Log(), "revert refused for the 3. time"); n < 2 {
+		if n := strings.Count(w.Running.Log(), "revert refused for the 3. time"); n < 2 {
 			return fmt.Errorf("%d were", n)
 		}
 		return nil
@@ -111,8 +111,8 @@ func TestOneEventForARefusalAndAFight(t *testing.T) {
 // What Helm left behind and cannot be deleted is one event, too.
 func TestOneEventForALeftoverThatStays(t *testing.T) {
 	clock := kit.FastTime(t) // a hundred times as much time passes for the operator
-	w := newWorld(t, func(o *operator.ControllerOptions) { o.Clock = clock })
-	w.proxy.Intercept(func(r *http.Request) cluster.Action {
+	w := newFixture(t, func(o *operator.ControllerOptions) { o.Clock = clock })
+	w.Proxy.Intercept(func(r *http.Request) cluster.Action {
 		if r.Method == http.MethodDelete && strings.HasSuffix(r.URL.Path, "/configmaps/dropped") {
 			return cluster.Fail(http.StatusForbidden, metav1.StatusReasonForbidden, "no")
 		}
@@ -127,7 +127,7 @@ func TestOneEventForALeftoverThatStays(t *testing.T) {
 	w.Forge(kit.ForgedRecord{Name: "app", Revision: 2, Manifest: configMaps("settings")})
 	w.WaitReady("app", 2)
 	w.Eventually("the deletion was refused several times", func() error {
-		if n := strings.Count(w.operator.Log(), "leftovers of earlier revisions"); n < 3 {
+		if n := strings.Count(w.Running.Log(), "leftovers of earlier revisions"); n < 3 {
 			return fmt.Errorf("%d times", n)
 		}
 		return nil

@@ -3,7 +3,6 @@ package observability
 import (
 	"fmt"
 	"net/http"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -13,33 +12,23 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// shared is the control plane of this package; nil with -short.
-var shared *cluster.Cluster
+func TestMain(m *testing.M) { kit.Main(m, cluster.Options{ControllerManager: true}) }
 
-func TestMain(m *testing.M) {
-	os.Exit(cluster.Main(m, cluster.Options{ControllerManager: true}, func(c *cluster.Cluster) { shared = c }))
-}
+// fixture is kit.Fixture with what only these tests need. Its operator serves metrics.
+type fixture struct{ *kit.Fixture }
 
-// world is an environment with an operator that reaches the API server through a proxy and serves metrics.
-type world struct {
-	*kit.Env
-	proxy    *cluster.Proxy
-	operator *kit.Operator
-}
+// serving has an operator serve metrics.
+func serving(o *operator.ControllerOptions) { o.MetricsAddress = "127.0.0.1:0" }
 
-func newWorld(t *testing.T, options ...func(*operator.ControllerOptions)) *world {
+func newFixture(t *testing.T, options ...func(*operator.ControllerOptions)) *fixture {
 	t.Helper()
-	w := &world{Env: kit.New(t, shared)}
-	w.proxy = w.Proxy()
-	w.operator = w.start(options...)
-	return w
+	return &fixture{kit.Start(t, append(options, serving)...)}
 }
 
 // start starts an operator.
-func (w *world) start(options ...func(*operator.ControllerOptions)) *kit.Operator {
+func (w *fixture) start(options ...func(*operator.ControllerOptions)) *kit.Operator {
 	w.Helper()
-	serving := func(o *operator.ControllerOptions) { o.MetricsAddress = "127.0.0.1:0" }
-	return kit.StartOperator(w.TB, w.proxy.RESTConfig(), w.Operator, append(options, serving)...)
+	return kit.StartOperator(w.TB, w.Proxy.RESTConfig(), w.Operator, append(options, serving)...)
 }
 
 // configMaps returns a manifest of ConfigMaps with one key.
@@ -52,20 +41,20 @@ func configMaps(names ...string) string {
 }
 
 // tamper changes the key of a ConfigMap.
-func (w *world) tamper(name, value string) {
+func (w *fixture) tamper(name, value string) {
 	w.Helper()
 	w.Patch(kit.ConfigMaps, name, fmt.Sprintf(`{"data":{"key":%q}}`, value))
 }
 
 // restored waits until the key of a ConfigMap is as declared.
-func (w *world) restored(name string) {
+func (w *fixture) restored(name string) {
 	w.Helper()
 	w.WaitField(kit.ConfigMaps, name, "data.key", "declared")
 }
 
 // refuse has every write to a ConfigMap refused that comes from an operator.
-func (w *world) refuse(name, message string) (remove func()) {
-	return w.proxy.Intercept(func(r *http.Request) cluster.Action {
+func (w *fixture) refuse(name, message string) (remove func()) {
+	return w.Proxy.Intercept(func(r *http.Request) cluster.Action {
 		if cluster.IsWrite(r) && strings.HasSuffix(r.URL.Path, "/configmaps/"+name) {
 			return cluster.Fail(http.StatusForbidden, "Forbidden", message)
 		}
@@ -74,9 +63,9 @@ func (w *world) refuse(name, message string) (remove func()) {
 }
 
 // fight changes a ConfigMap to the same content until the operator calls it a fight.
-func (w *world) fight(name string) {
+func (w *fixture) fight(name string) {
 	w.Helper()
-	for round := 0; !strings.Contains(w.operator.Log(), "something keeps changing the object back"); round++ {
+	for round := 0; !strings.Contains(w.Running.Log(), "something keeps changing the object back"); round++ {
 		if round == 30 {
 			w.Fatal("the same change was reverted 30 times, and that is no fight")
 		}
@@ -86,11 +75,11 @@ func (w *world) fight(name string) {
 }
 
 // waitSample waits until the metrics have a line that matches a pattern.
-func (w *world) waitSample(pattern string) {
+func (w *fixture) waitSample(pattern string) {
 	w.Helper()
 	line := regexp.MustCompile("(?m)^" + pattern + "$")
 	w.Eventually("the metrics have "+pattern, func() error {
-		if !line.MatchString(kit.Metrics(w.TB, w.operator)) {
+		if !line.MatchString(kit.Metrics(w.TB, w.Running)) {
 			return fmt.Errorf("they have not")
 		}
 		return nil

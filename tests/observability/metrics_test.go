@@ -36,8 +36,8 @@ const (
 // linted, and every query of the dashboard and every alert of the chart is evaluated on it.
 func TestMetricsOfARealOperator(t *testing.T) {
 	receiver := newFlakyReceiver(t)
-	w := newWorld(t, func(o *operator.ControllerOptions) { o.Notify.URLs = []string{receiver} })
-	scrapes := &scrapes{world: w, dir: t.TempDir()}
+	w := newFixture(t, func(o *operator.ControllerOptions) { o.Notify.URLs = []string{receiver} })
+	scrapes := &scrapes{fixture: w, dir: t.TempDir()}
 	w.everythingHappens(scrapes)
 
 	text := scrapes.take()
@@ -64,22 +64,22 @@ func newFlakyReceiver(t *testing.T) string {
 
 // scrapes are texts of /metrics, in files.
 type scrapes struct {
-	world *world
-	dir   string
-	n     int
+	*fixture
+	dir string
+	n   int
 }
 
 func (s *scrapes) take() string {
-	s.world.Helper()
-	text := kit.Metrics(s.world.TB, s.world.operator)
+	s.Helper()
+	text := kit.Metrics(s.TB, s.Running)
 	s.n++
 	if err := os.WriteFile(filepath.Join(s.dir, fmt.Sprintf("%03d.prom", s.n)), []byte(text), 0o600); err != nil {
-		s.world.Fatal(err)
+		s.Fatal(err)
 	}
 	return text
 }
 
-func (w *world) everythingHappens(s *scrapes) {
+func (w *fixture) everythingHappens(s *scrapes) {
 	w.Helper()
 	release := kit.ForgedRecord{Name: "app", Manifest: configMaps("edited", "deleted", "refused", "contested")}
 	w.Forge(release)
@@ -92,7 +92,7 @@ func (w *world) everythingHappens(s *scrapes) {
 	s.take()
 
 	// Helm begins to work, and the watch does not say so: the check before the write finds it.
-	resume := w.proxy.HoldWatch(func(r *http.Request) bool {
+	resume := w.Proxy.HoldWatch(func(r *http.Request) bool {
 		return cluster.IsWatch(r) &&
 			cluster.ForResource("secrets")(r)
 	})
@@ -106,7 +106,7 @@ func (w *world) everythingHappens(s *scrapes) {
 	w.restored("edited")
 	s.take()
 
-	if w.proxy.CutWatches(cluster.ForResource("configmaps")) == 0 {
+	if w.Proxy.CutWatches(cluster.ForResource("configmaps")) == 0 {
 		w.Fatal("no watch of ConfigMaps to cut")
 	}
 	w.waitSample(`helm_locker_watch_restarts_total\{resource="configmaps"\} [1-9].*`)
@@ -182,7 +182,7 @@ func linted(t *testing.T, text string) {
 }
 
 // queries evaluates what the chart has with the engine of Prometheus.
-func (w *world) queries(t *testing.T, dir string) {
+func (w *fixture) queries(t *testing.T, dir string) {
 	dashboard, rules := rendered(t)
 	queries := map[string]string{}
 	for title, expr := range expressions(t, dashboard) {
@@ -236,7 +236,7 @@ func (w *world) queries(t *testing.T, dir string) {
 // rendered returns the dashboard and the rule file that the chart installs.
 func rendered(t *testing.T) (dashboard, rules []byte) {
 	t.Helper()
-	output, err := shared.Helm3().Run(t.Context(), "template", "helm-locker", chart, "--namespace",
+	output, err := kit.Shared.Helm3().Run(t.Context(), "template", "helm-locker", chart, "--namespace",
 		"cattle-helm-system", "--kube-version", "1.36.0",
 		"--set", "metrics.dashboard.enabled=true,metrics.prometheusRule.enabled=true")
 	check.NoError(t, err)

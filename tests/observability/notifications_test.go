@@ -85,7 +85,7 @@ func (i *inbox) text() string {
 }
 
 // wait waits until there is an event of a type that is as wanted, and returns it.
-func (i *inbox) wait(w *world, kind notify.Type, what string, wanted func(event) bool) (found event) {
+func (i *inbox) wait(w *fixture, kind notify.Type, what string, wanted func(event) bool) (found event) {
 	w.Helper()
 	w.Eventually(fmt.Sprintf("%s: %s", kind, what), func() error {
 		all := i.of(kind)
@@ -100,7 +100,7 @@ func (i *inbox) wait(w *world, kind notify.Type, what string, wanted func(event)
 	return found
 }
 
-func (i *inbox) waitLock(w *world, reason string) notify.Lock {
+func (i *inbox) waitLock(w *fixture, reason string) notify.Lock {
 	w.Helper()
 	return *i.wait(w, notify.LockChanged, reason, func(e event) bool {
 		return e.Data.Lock != nil &&
@@ -123,7 +123,7 @@ func TestNotifications(t *testing.T) {
 	held := make(chan struct{})
 	dead := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-held }))
 	t.Cleanup(dead.Close)
-	w := newWorld(t, func(o *operator.ControllerOptions) { o.Notify.URLs = []string{dead.URL, inbox.url} })
+	w := newFixture(t, func(o *operator.ControllerOptions) { o.Notify.URLs = []string{dead.URL, inbox.url} })
 
 	w.Forge(kit.ForgedRecord{Name: "app", Manifest: configMaps("settings", "refused", "contested") +
 		fmt.Sprintf("---\napiVersion: v1\nkind: Secret\nmetadata: {name: credentials}\nstringData: {password: %s}\n",
@@ -161,7 +161,7 @@ func TestNotifications(t *testing.T) {
 	inbox.waitLock(w, v1alpha1.EventReasonUntracked)
 
 	close(held)
-	w.operator.Stop()
+	w.Running.Stop()
 	for _, value := range []string{declaredSecret, intrudedSecret} {
 		for _, form := range []string{value, encoded(value), value[:8], encoded(value)[:8]} {
 			if strings.Contains(inbox.text(), form) {
@@ -170,7 +170,7 @@ func TestNotifications(t *testing.T) {
 		}
 	}
 	for _, secret := range []string{"pa55word", "t0ken", "qu3ry"} {
-		if strings.Contains(w.operator.Log(), secret) {
+		if strings.Contains(w.Running.Log(), secret) {
 			t.Errorf("the log has %s, of the URL", secret)
 		}
 	}
@@ -183,7 +183,7 @@ func TestNotifications(t *testing.T) {
 }
 
 // sameAsStatus checks that an event is about the release and has an entry of status.recentDrift, whole.
-func (w *world) sameAsStatus(e event) {
+func (w *fixture) sameAsStatus(e event) {
 	w.Helper()
 	if e.SpecVersion != "1.0" || e.ID == "" || e.Source != "/apis/helm.cattle.io/v1alpha1/namespaces/"+w.Operator+
 		"/helmreleases/app" ||
@@ -214,8 +214,8 @@ func TestOnlyTheLeaderTells(t *testing.T) {
 	options := func(o *operator.ControllerOptions) {
 		o.Notify.URLs, o.LeaderElection = []string{inbox.url}, true
 	}
-	w := newWorld(t, options)
-	w.Eventually("the first operator leads", logged(w.operator, "level=info msg=leading"))
+	w := newFixture(t, options)
+	w.Eventually("the first operator leads", logged(w.Running, "level=info msg=leading"))
 	standby := w.start(options)
 	w.Forge(kit.ForgedRecord{Name: "app", Manifest: configMaps("settings")})
 	w.Lock("app")
@@ -226,8 +226,8 @@ func TestOnlyTheLeaderTells(t *testing.T) {
 	inbox.wait(w, notify.DriftReported, "the ConfigMap", drifted("settings"))
 	w.Eventually("the standby sees the drift, too", logged(standby, "level=info msg=reported"))
 
-	w.operator.Stop()
-	w.operator = standby
+	w.Running.Stop()
+	w.Running = standby
 	w.Eventually("the standby leads", logged(standby, "level=info msg=leading"))
 	w.Delete(kit.ConfigMaps, "settings")
 	w.sameAsStatus(inbox.wait(w, notify.DriftReported, "the second change", func(e event) bool {
@@ -270,23 +270,23 @@ func logged(o *kit.Operator, text string) func() error {
 
 // A HelmRelease for a release that another one keeps does not say of that release that it is not locked.
 func TestMetricsOfARelease(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.Forge(kit.ForgedRecord{Name: "app", Manifest: configMaps("settings")})
 	w.Lock("app")
 	w.CreateHelmRelease("second", func(hr *v1alpha1.HelmRelease) { hr.Spec.Release.Name = "app" })
 	w.WaitReason("second", v1alpha1.ConditionReady, v1alpha1.ReasonConflict)
 	locked := fmt.Sprintf(`helm_locker_locked{release="app",release_namespace="%s"} 1`, w.Apps)
-	if text := kit.Metrics(t, w.operator); !strings.Contains(text, locked) {
+	if text := kit.Metrics(t, w.Running); !strings.Contains(text, locked) {
 		t.Errorf("the metrics do not say %s", locked)
 	}
 	w.DeleteHelmRelease("second")
-	w.Eventually("the second is forgotten", logged(w.operator, "no longer looking after release"))
-	if text := kit.Metrics(t, w.operator); !strings.Contains(text, locked) {
+	w.Eventually("the second is forgotten", logged(w.Running, "no longer looking after release"))
+	if text := kit.Metrics(t, w.Running); !strings.Contains(text, locked) {
 		t.Errorf("the metrics do not say %s any more", locked)
 	}
 	w.DeleteHelmRelease("app")
 	w.Eventually("the metrics know no release", func() error {
-		if text := kit.Metrics(t, w.operator); strings.Contains(text, `release="app"`) {
+		if text := kit.Metrics(t, w.Running); strings.Contains(text, `release="app"`) {
 			return fmt.Errorf("they do")
 		}
 		return nil

@@ -22,26 +22,26 @@ import (
 // A controller writes between the write that puts the content back and the one that hands its ownership to Helm, as the
 // Deployment controller does.
 func TestI4_AControllerWritesBeforeTheHandOver(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	chart := b.Chart("app", everyField)
-	b.Helm(shared.Helm4(), "install", "app", chart, "--set", valuesBefore)
+	b.Helm(kit.Shared.Helm4(), "install", "app", chart, "--set", valuesBefore)
 	b.Lock("app")
-	for name, tamper := range map[string]func(*bench){
-		"renamed": func(b *bench) {
+	for name, tamper := range map[string]func(*fixture){
+		"renamed": func(b *fixture) {
 			b.tamper(kit.Services, "app", types.JSONPatchType,
 				`[{"op":"replace","path":"/spec/ports/0/port","value":81}]`)
 		},
-		"deleted": func(b *bench) { b.remove(kit.Services, "app") },
+		"deleted": func(b *fixture) { b.Delete(kit.Services, "app") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := b.on(t)
-			b.proxy.Reset()
-			handOver := b.proxy.HoldRequests(func(r *http.Request) bool {
+			b.Proxy.Reset()
+			handOver := b.Proxy.HoldRequests(func(r *http.Request) bool {
 				return isRevert("services", http.MethodPatch)(r) &&
 					r.Header.Get("Content-Type") == string(types.JSONPatchType)
 			})
 			tamper(b)
-			b.held(handOver, 1)
+			b.WaitHeld(handOver, 1)
 			b.tamper(kit.Services, "app", types.MergePatchType, `{"metadata":{"annotations":{"controller/revision":"`+
 				name+`"}}}`)
 			handOver.Release()
@@ -56,40 +56,40 @@ func TestI4_AControllerWritesBeforeTheHandOver(t *testing.T) {
 			})
 		})
 	}
-	b.Helm(shared.Helm4(), "upgrade", "app", chart, "--set", valuesAfter)
+	b.Helm(kit.Shared.Helm4(), "upgrade", "app", chart, "--set", valuesAfter)
 	b.WaitReady("app", 2)
 	b.wantAfter()
 }
 
 func TestI4_AsHelm3LeftIt(t *testing.T) {
-	asHelmLeftIt(t, func(b *bench, chart string) cluster.Helm {
-		b.Helm(shared.Helm3(), "install", "app", chart, "--set", valuesBefore)
-		return shared.Helm3()
+	asHelmLeftIt(t, func(b *fixture, chart string) cluster.Helm {
+		b.Helm(kit.Shared.Helm3(), "install", "app", chart, "--set", valuesBefore)
+		return kit.Shared.Helm3()
 	}, metav1.ManagedFieldsOperationUpdate)
 }
 
 func TestI4_AsHelm4LeftIt(t *testing.T) {
-	asHelmLeftIt(t, func(b *bench, chart string) cluster.Helm {
-		b.Helm(shared.Helm4(), "install", "app", chart, "--set", valuesBefore)
-		return shared.Helm4()
+	asHelmLeftIt(t, func(b *fixture, chart string) cluster.Helm {
+		b.Helm(kit.Shared.Helm4(), "install", "app", chart, "--set", valuesBefore)
+		return kit.Shared.Helm4()
 	}, metav1.ManagedFieldsOperationApply)
 }
 
 // Helm 4 goes on with client-side apply where Helm 3 has begun with it.
 func TestI4_AsHelm4LeftWhatHelm3Installed(t *testing.T) {
-	asHelmLeftIt(t, func(b *bench, chart string) cluster.Helm {
-		b.Helm(shared.Helm3(), "install", "app", chart, "--set", valuesAfter)
-		b.Helm(shared.Helm4(), "upgrade", "app", chart, "--set", valuesBefore)
-		return shared.Helm4()
+	asHelmLeftIt(t, func(b *fixture, chart string) cluster.Helm {
+		b.Helm(kit.Shared.Helm3(), "install", "app", chart, "--set", valuesAfter)
+		b.Helm(kit.Shared.Helm4(), "upgrade", "app", chart, "--set", valuesBefore)
+		return kit.Shared.Helm4()
 	}, metav1.ManagedFieldsOperationUpdate)
 }
 
 // Helm 4 turns the release into one of server-side apply when it is told to.
 func TestI4_AsHelm4LeftWhatItTookOverFromHelm3(t *testing.T) {
-	asHelmLeftIt(t, func(b *bench, chart string) cluster.Helm {
-		b.Helm(shared.Helm3(), "install", "app", chart, "--set", valuesAfter)
-		b.Helm(shared.Helm4(), "upgrade", "app", chart, "--set", valuesBefore, "--server-side=true")
-		return shared.Helm4()
+	asHelmLeftIt(t, func(b *fixture, chart string) cluster.Helm {
+		b.Helm(kit.Shared.Helm3(), "install", "app", chart, "--set", valuesAfter)
+		b.Helm(kit.Shared.Helm4(), "upgrade", "app", chart, "--set", valuesBefore, "--server-side=true")
+		return kit.Shared.Helm4()
 	}, metav1.ManagedFieldsOperationApply)
 }
 
@@ -97,9 +97,9 @@ func TestI4_AsHelm4LeftWhatItTookOverFromHelm3(t *testing.T) {
 // content and field ownership come back to what they were; and that the Helm that prepare returns can then change
 // all of it.
 func asHelmLeftIt(
-	t *testing.T, prepare func(*bench, string) cluster.Helm, operation metav1.ManagedFieldsOperationType,
+	t *testing.T, prepare func(*fixture, string) cluster.Helm, operation metav1.ManagedFieldsOperationType,
 ) {
-	b := newBench(t)
+	b := newFixture(t)
 	chart := b.Chart("app", everyField)
 	h := prepare(b, chart)
 	before := map[schema.GroupVersionResource]map[string]any{}
@@ -133,15 +133,11 @@ func asHelmLeftIt(
 	b.wantAfter()
 }
 
-// on returns the bench for a subtest.
-func (b *bench) on(t *testing.T) *bench {
-	env := *b.Env
-	env.TB, env.Ctx = t, t.Context()
-	return &bench{Env: &env, proxy: b.proxy}
-}
+// on returns the fixture for a subtest.
+func (b *fixture) on(t *testing.T) *fixture { return &fixture{b.On(t)} }
 
 // wantAfter checks that every object is as valuesAfter say.
-func (b *bench) wantAfter() {
+func (b *fixture) wantAfter() {
 	b.Helper()
 	for gvr, want := range map[schema.GroupVersionResource][]string{
 		kit.ConfigMaps: {`"value":"second"`, `"note":"blue"`},
@@ -163,7 +159,7 @@ func (b *bench) wantAfter() {
 
 // asLeft returns what of an object has to be as Helm left it: its content, and field ownership by manager and
 // operation. What the API server gives to every new object, and times, are left out.
-func asLeft(b *bench, live *unstructured.Unstructured) map[string]any {
+func asLeft(b *fixture, live *unstructured.Unstructured) map[string]any {
 	b.Helper()
 	owned := map[string]any{}
 	for _, entry := range live.GetManagedFields() {

@@ -25,8 +25,8 @@ func isMark(r *http.Request) bool {
 }
 
 // marks returns how many marks were written since the proxy's Reset, or refused.
-func (b *bench) marks() (written, refused int) {
-	for _, r := range b.proxy.Writes() {
+func (b *fixture) marks() (written, refused int) {
+	for _, r := range b.Proxy.Writes() {
 		switch {
 		case !kit.IsMark(r):
 		case r.Code == http.StatusOK, r.Code == http.StatusCreated:
@@ -40,7 +40,7 @@ func (b *bench) marks() (written, refused int) {
 
 // hammered tampers with a ConfigMap again and again, each time as soon as it is restored, until enough says so. The
 // test has failed when that is not in sight.
-func (b *bench) hammered(what string, enough func(times int) bool) {
+func (b *fixture) hammered(what string, enough func(times int) bool) {
 	b.Helper()
 	for times := 0; !enough(times); times++ {
 		if times == atMost {
@@ -53,7 +53,7 @@ func (b *bench) hammered(what string, enough func(times int) bool) {
 }
 
 // hammeredUntilMarked hammers until so many marks more were written.
-func (b *bench) hammeredUntilMarked(more int) {
+func (b *fixture) hammeredUntilMarked(more int) {
 	b.Helper()
 	before, _ := b.marks()
 	b.hammered(fmt.Sprintf("%d marks more", more), func(int) bool {
@@ -63,7 +63,7 @@ func (b *bench) hammeredUntilMarked(more int) {
 }
 
 // markSecret returns the metadata of the operator's Secret for marks.
-func (b *bench) markSecret() (name string, meta *metav1.ObjectMeta) {
+func (b *fixture) markSecret() (name string, meta *metav1.ObjectMeta) {
 	b.Helper()
 	name = b.Operator + proof.FenceSuffix
 	own, err := b.Kube.CoreV1().Secrets(b.Operator).Get(b.Ctx, name, metav1.GetOptions{})
@@ -77,12 +77,12 @@ func (b *bench) markSecret() (name string, meta *metav1.ObjectMeta) {
 // Whoever changes an object again and again has the record looked at in quick succession. None of these checks is
 // left out: what the operator writes comes after a list or a mark of its own.
 func TestI1_ChecksInQuickSuccession(t *testing.T) {
-	b := newBench(t)
-	b.installed(shared.Helm3(), oneValue, "one")
-	b.proxy.Reset()
+	b := newFixture(t)
+	b.installed(kit.Shared.Helm3(), oneValue, "one")
+	b.Proxy.Reset()
 	b.hammeredUntilMarked(5)
 	checks, reverts := 0, 0
-	for _, r := range b.proxy.Requests() {
+	for _, r := range b.Proxy.Requests() {
 		switch {
 		case kit.IsMark(r), r.Method == http.MethodGet && r.Resource() == "secrets" &&
 			strings.Contains(r.Query.Get("labelSelector"), "name=app"):
@@ -102,7 +102,7 @@ func TestI1_ChecksInQuickSuccession(t *testing.T) {
 		own.Annotations["helm.cattle.io/mark"] == "" || own.ManagedFields != nil {
 		t.Errorf("the operator's own Secret is %+v", own)
 	}
-	helm := b.Helm(shared.Helm3(), "list", "--all", "--all-namespaces", "--short")
+	helm := b.Helm(kit.Shared.Helm3(), "list", "--all", "--all-namespaces", "--short")
 	if strings.Contains(helm, proof.FenceSuffix) || !strings.Contains(helm, "app") {
 		t.Errorf("Helm lists %q", helm)
 	}
@@ -125,14 +125,14 @@ data: {value: always}
 func TestI1_UpgradeBehindAHeldWatchOfRecords(t *testing.T) {
 	for name, refuse := range map[string]bool{"marks are written": false, "marks are refused": true} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t)
+			b := newFixture(t)
 			if refuse {
 				b.refuseMarks()
 			}
-			chart := b.installed(shared.Helm4(), sixtyMore, "one")
-			b.proxy.Reset()
-			records := b.proxy.HoldWatch(cluster.ForResource("secrets"))
-			b.Helm(shared.Helm4(), "upgrade", "app", chart, "--set", "value=two")
+			chart := b.installed(kit.Shared.Helm4(), sixtyMore, "one")
+			b.Proxy.Reset()
+			records := b.Proxy.HoldWatch(cluster.ForResource("secrets"))
+			b.Helm(kit.Shared.Helm4(), "upgrade", "app", chart, "--set", "value=two")
 			before := b.lists()
 			drifts := 0
 			for written, refused := 0, 0; written+refused == 0; written, refused = b.marks() {
@@ -167,10 +167,10 @@ func TestI1_UpgradeBehindAHeldWatchOfRecords(t *testing.T) {
 
 // An operator whose watch of records is behind lists, and goes on to revert.
 func TestMarkThatIsNotSeenKeepsNothingFromBeingReverted(t *testing.T) {
-	b := newBench(t)
-	b.installed(shared.Helm4(), oneValue, "one")
-	b.proxy.Reset()
-	defer b.proxy.HoldWatch(cluster.ForResource("secrets"))()
+	b := newFixture(t)
+	b.installed(kit.Shared.Helm4(), oneValue, "one")
+	b.Proxy.Reset()
+	defer b.Proxy.HoldWatch(cluster.ForResource("secrets"))()
 	b.hammeredUntilMarked(1)
 	more := 0
 	b.hammered("three drifts more", func(int) bool { more++; return more > 3 })
@@ -180,8 +180,8 @@ func TestMarkThatIsNotSeenKeepsNothingFromBeingReverted(t *testing.T) {
 }
 
 // refuseMarks has the API server refuse all marks from now on.
-func (b *bench) refuseMarks() {
-	b.proxy.Intercept(func(r *http.Request) cluster.Action {
+func (b *fixture) refuseMarks() {
+	b.Proxy.Intercept(func(r *http.Request) cluster.Action {
 		if isMark(r) {
 			return cluster.Fail(http.StatusForbidden, metav1.StatusReasonForbidden, "on purpose")
 		}
@@ -191,10 +191,10 @@ func (b *bench) refuseMarks() {
 
 // An operator that may not write to its Secret is as safe, only slower.
 func TestI1_MarkThatIsRefused(t *testing.T) {
-	b := newBench(t)
-	b.installed(shared.Helm4(), oneValue, "one")
+	b := newFixture(t)
+	b.installed(kit.Shared.Helm4(), oneValue, "one")
 	b.refuseMarks()
-	b.proxy.Reset()
+	b.Proxy.Reset()
 	b.hammered("a mark is tried", func(int) bool {
 		_, refused := b.marks()
 		return refused > 0
@@ -209,9 +209,9 @@ func TestI1_MarkThatIsRefused(t *testing.T) {
 
 // Whatever somebody does to the Secret for marks, the next mark puts it right.
 func TestSecretForMarksIsPutRight(t *testing.T) {
-	b := newBench(t)
-	b.installed(shared.Helm4(), oneValue, "one")
-	b.proxy.Reset()
+	b := newFixture(t)
+	b.installed(kit.Shared.Helm4(), oneValue, "one")
+	b.Proxy.Reset()
 	b.hammeredUntilMarked(2)
 	name, _ := b.markSecret()
 	secrets := b.Kube.CoreV1().Secrets(b.Operator)

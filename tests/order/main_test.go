@@ -3,70 +3,42 @@
 package order
 
 import (
-	"context"
 	"fmt"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/operator"
-	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// shared is the control plane of this package; it is written once, by TestMain.
-var shared *cluster.Cluster
-
-func TestMain(m *testing.M) {
-	os.Exit(cluster.Main(m, cluster.Options{}, func(c *cluster.Cluster) { shared = c }))
-}
+func TestMain(m *testing.M) { kit.Main(m, cluster.Options{}) }
 
 // tamperer is the field manager of those who are not Helm.
 const tamperer = "tamperer"
 
-// bench is an environment with an operator behind a proxy.
-type bench struct {
-	*kit.Env
-	proxy *cluster.Proxy
-}
+// fixture is kit.Fixture with what only these tests need.
+type fixture struct{ *kit.Fixture }
 
-// newBench starts an operator behind a proxy.
-func newBench(t *testing.T) *bench {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	b := &bench{Env: kit.New(t, shared)}
-	b.proxy = b.Proxy()
-	kit.StartOperator(t, b.proxy.RESTConfig(), b.Operator, func(o *operator.ControllerOptions) { o.SkipCRD = true })
-	return b
+	return &fixture{kit.Start(t, func(o *operator.ControllerOptions) { o.SkipCRD = true })}
 }
-
-// helms are the Helm versions that a test runs with.
-func helms() map[string]cluster.Helm { return kit.Helms(shared) }
 
 // installed installs the release app with a value and locks it.
-func (b *bench) installed(h cluster.Helm, template, value string) (chart string) {
+func (b *fixture) installed(h cluster.Helm, template, value string) (chart string) {
 	b.Helper()
 	chart = b.Chart("app", template)
 	b.Helm(h, "install", "app", chart, "--set", "value="+value)
 	b.Lock("app")
 	return chart
-}
-
-// held waits until n requests have arrived at a hold.
-func (b *bench) held(h *cluster.Hold, n int) {
-	b.Helper()
-	ctx, cancel := context.WithTimeout(b.Ctx, time.Minute)
-	defer cancel()
-	check.NoError(b, h.Wait(ctx, n))
 }
 
 // isCheck matches what the order proof asks for: a list of the records of the release, or a mark.
@@ -83,9 +55,9 @@ func isRevert(resource, method string) cluster.Match {
 }
 
 // lists returns how many lists of the records of the release were answered.
-func (b *bench) lists() int {
+func (b *fixture) lists() int {
 	n := 0
-	for _, r := range b.proxy.Requests() {
+	for _, r := range b.Proxy.Requests() {
 		if r.Method == http.MethodGet && r.Resource() == "secrets" && r.Code == http.StatusOK &&
 			strings.Contains(r.Query.Get("labelSelector"), "name=app") && r.Query.Get("watch") == "" {
 			n++
@@ -96,7 +68,7 @@ func (b *bench) lists() int {
 
 // waitLists waits until the records were listed n times since the proxy's Reset. When the operator lists them once
 // more, whatever it made of the list before is done.
-func (b *bench) waitLists(n int) {
+func (b *fixture) waitLists(n int) {
 	b.Helper()
 	b.Eventually(fmt.Sprintf("the records are listed %d times", n), func() error {
 		if got := b.lists(); got < n {
@@ -107,8 +79,8 @@ func (b *bench) waitLists(n int) {
 }
 
 // writes returns the operator's writes to the objects of the releases, whatever came of them.
-func (b *bench) writes() []cluster.Request {
-	return slices.DeleteFunc(b.proxy.Writes(), func(r cluster.Request) bool {
+func (b *fixture) writes() []cluster.Request {
+	return slices.DeleteFunc(b.Proxy.Writes(), func(r cluster.Request) bool {
 		return !strings.HasPrefix(r.UserAgent, "helm-locker/") ||
 			!strings.Contains(r.Path, "/namespaces/"+b.Apps+"/") ||
 			r.Resource() == "events" || r.Query.Get("dryRun") != ""
@@ -116,12 +88,12 @@ func (b *bench) writes() []cluster.Request {
 }
 
 // landed returns those of writes that changed something, or may yet because they are not answered.
-func (b *bench) landed() []cluster.Request {
+func (b *fixture) landed() []cluster.Request {
 	return slices.DeleteFunc(b.writes(), func(r cluster.Request) bool { return r.Code >= http.StatusBadRequest })
 }
 
 // wantNoWrites fails the test if the operator changed anything of the releases.
-func (b *bench) wantNoWrites() {
+func (b *fixture) wantNoWrites() {
 	b.Helper()
 	if landed := b.landed(); len(landed) > 0 {
 		b.Errorf("the operator wrote: %v", landed)
@@ -129,7 +101,7 @@ func (b *bench) wantNoWrites() {
 }
 
 // tamper changes an object by a patch under a foreign name.
-func (b *bench) tamper(
+func (b *fixture) tamper(
 	gvr schema.GroupVersionResource, name string, kind types.PatchType, patch string,
 ) *unstructured.Unstructured {
 	b.Helper()
@@ -139,23 +111,6 @@ func (b *bench) tamper(
 		b.Fatalf("tamper with %s %s: %v", gvr.Resource, name, err)
 	}
 	return u
-}
-
-// remove deletes an object.
-func (b *bench) remove(gvr schema.GroupVersionResource, name string) {
-	b.Helper()
-	check.NoError(b, b.Dynamic.Resource(gvr).Namespace(b.Apps).Delete(b.Ctx, name, metav1.DeleteOptions{}))
-}
-
-// waitState waits until a HelmRelease is in a state.
-func (b *bench) waitState(name string, state v1alpha1.State) {
-	b.Helper()
-	b.Eventually(fmt.Sprintf("HelmRelease %s is %s", name, state), func() error {
-		if got := b.HelmRelease(name).Status.State; got != state {
-			return fmt.Errorf("state is %s", got)
-		}
-		return nil
-	})
 }
 
 // valueOf returns data.value of a ConfigMap; "" when there is none.
@@ -171,12 +126,12 @@ func valueOf(u *unstructured.Unstructured) string {
 }
 
 // waitValue waits until a ConfigMap has a value.
-func (b *bench) waitValue(name, value string) {
+func (b *fixture) waitValue(name, value string) {
 	b.Helper()
 	b.Eventually("ConfigMap "+name+" is "+value, func() error { return b.hasValue(name, value) })
 }
 
-func (b *bench) hasValue(name, value string) error {
+func (b *fixture) hasValue(name, value string) error {
 	if got := valueOf(b.Get(kit.ConfigMaps, name)); got != value {
 		return fmt.Errorf("ConfigMap %s has value %q, want %q", name, got, value)
 	}
@@ -184,7 +139,7 @@ func (b *bench) hasValue(name, value string) error {
 }
 
 // wantValue fails the test if a ConfigMap has not a value.
-func (b *bench) wantValue(name, value string) {
+func (b *fixture) wantValue(name, value string) {
 	b.Helper()
 	if err := b.hasValue(name, value); err != nil {
 		b.Error(err)

@@ -33,10 +33,10 @@ spec:
 `
 
 // upgradeFails upgrades to a value and expects that Helm fails after it has written the ConfigMaps.
-func (b *bench) upgradeFails(h cluster.Helm, chart, value string) {
+func (b *fixture) upgradeFails(h cluster.Helm, chart, value string) {
 	b.Helper()
 	args := []string{"upgrade", "app", chart, "--set", "broken=true,value=" + value, "--namespace", b.Apps}
-	if h == shared.Helm4() {
+	if h == kit.Shared.Helm4() {
 		args = append(args, "--force-conflicts")
 	}
 	out, err := h.Run(b.Ctx, args...)
@@ -46,7 +46,7 @@ func (b *bench) upgradeFails(h cluster.Helm, chart, value string) {
 }
 
 // deletions returns how many objects of the release the operator deleted.
-func (b *bench) deletions() int {
+func (b *fixture) deletions() int {
 	n := 0
 	for _, w := range b.landed() {
 		if w.Method == http.MethodDelete {
@@ -64,21 +64,21 @@ func TestI1_RecreatedObjectThatAnUpgradeCountsOn(t *testing.T) {
 		"while its ownership is handed over": isRevert("configmaps", http.MethodPatch), // under Helm 4 only
 	} {
 		t.Run(at, func(t *testing.T) {
-			withBoth(t, func(b *bench, h cluster.Helm) {
-				if strings.HasPrefix(at, "while") && h == shared.Helm3() {
+			withBoth(t, func(b *fixture, h cluster.Helm) {
+				if strings.HasPrefix(at, "while") && h == kit.Shared.Helm3() {
 					b.Skip("nothing is handed over")
 				}
 				chart := b.installed(h, failing, "one")
-				b.proxy.Reset()
-				creation := b.proxy.HoldRequests(isRevert("configmaps", http.MethodPost))
-				b.remove(kit.ConfigMaps, "app")
-				b.held(creation, 1)
-				hold := b.proxy.HoldRequests(match)
+				b.Proxy.Reset()
+				creation := b.Proxy.HoldRequests(isRevert("configmaps", http.MethodPost))
+				b.Delete(kit.ConfigMaps, "app")
+				b.WaitHeld(creation, 1)
+				hold := b.Proxy.HoldRequests(match)
 				creation.Release()
-				b.held(hold, 1)
+				b.WaitHeld(hold, 1)
 				b.upgradeFails(h, chart, "one")
 				hold.Release()
-				b.waitState("app", v1alpha1.StateFailed)
+				b.WaitState("app", v1alpha1.StateFailed)
 				b.Throughout(quiet, "ConfigMap app is as Helm found it",
 					func() error { return b.hasValue("app", "one") })
 				if n := b.deletions(); n > 0 {
@@ -92,16 +92,16 @@ func TestI1_RecreatedObjectThatAnUpgradeCountsOn(t *testing.T) {
 // The upgrade that begins declares the object with another value, and fails before it has written it, because the
 // operator was faster.
 func TestI1_RecreatedObjectBecomesAsTheFailedRevisionDeclaresIt(t *testing.T) {
-	b := newBench(t)
-	b.installed(shared.Helm3(), oneValue, "one")
-	b.proxy.Reset()
-	creation := b.proxy.HoldRequests(isRevert("configmaps", http.MethodPost))
-	b.remove(kit.ConfigMaps, "app")
-	b.held(creation, 1)
+	b := newFixture(t)
+	b.installed(kit.Shared.Helm3(), oneValue, "one")
+	b.Proxy.Reset()
+	creation := b.Proxy.HoldRequests(isRevert("configmaps", http.MethodPost))
+	b.Delete(kit.ConfigMaps, "app")
+	b.WaitHeld(creation, 1)
 	record := pendingWith("two", 2, "pending-upgrade")
 	b.Forge(record)
 	creation.Release()
-	b.waitState("app", v1alpha1.StateTransitioning)
+	b.WaitState("app", v1alpha1.StateTransitioning)
 	b.waitValue("app", "one")
 	b.Throughout(quiet, "Helm may be about to write it", func() error { return b.hasValue("app", "one") })
 	record.Status = "failed"
@@ -126,18 +126,18 @@ func creates(name string) cluster.Match {
 
 // Whether an object that was created may stay is known without waiting for the other creations.
 func TestI1_EachCreationIsConfirmedByItself(t *testing.T) {
-	b := newBench(t)
-	b.Helm(shared.Helm3(), "install", "app", b.Chart("app", oneValue), "--set", "value=one")
-	b.remove(kit.ConfigMaps, "app")
-	b.remove(kit.ConfigMaps, "base")
-	slow := b.proxy.HoldRequests(creates("base"))
+	b := newFixture(t)
+	b.Helm(kit.Shared.Helm3(), "install", "app", b.Chart("app", oneValue), "--set", "value=one")
+	b.Delete(kit.ConfigMaps, "app")
+	b.Delete(kit.ConfigMaps, "base")
+	slow := b.Proxy.HoldRequests(creates("base"))
 	defer slow.Release()
-	creation := b.proxy.HoldRequests(creates("app"))
-	b.proxy.Reset()
+	creation := b.Proxy.HoldRequests(creates("app"))
+	b.Proxy.Reset()
 	b.CreateHelmRelease("app") // both are found missing at once
-	b.held(slow, 1)
-	b.held(creation, 1)
-	b.Helm(shared.Helm3(), "uninstall", "app")
+	b.WaitHeld(slow, 1)
+	b.WaitHeld(creation, 1)
+	b.Helm(kit.Shared.Helm3(), "uninstall", "app")
 	creation.Release()
 	b.waitTakenBack()
 	slow.Release()
@@ -151,17 +151,17 @@ func TestI1_EachCreationIsConfirmedByItself(t *testing.T) {
 
 // The release is uninstalled and installed again, and Helm takes over what the operator is about to take back.
 func TestI1_TakenBackWhileHelmInstallsAgain(t *testing.T) {
-	b := newBench(t)
-	chart := b.installed(shared.Helm3(), failing, "one")
-	b.proxy.Reset()
-	creation := b.proxy.HoldRequests(isRevert("configmaps", http.MethodPost))
-	b.remove(kit.ConfigMaps, "app")
-	b.held(creation, 1)
-	b.Helm(shared.Helm3(), "uninstall", "app")
-	deletion := b.proxy.HoldRequests(isRevert("configmaps", http.MethodDelete))
+	b := newFixture(t)
+	chart := b.installed(kit.Shared.Helm3(), failing, "one")
+	b.Proxy.Reset()
+	creation := b.Proxy.HoldRequests(isRevert("configmaps", http.MethodPost))
+	b.Delete(kit.ConfigMaps, "app")
+	b.WaitHeld(creation, 1)
+	b.Helm(kit.Shared.Helm3(), "uninstall", "app")
+	deletion := b.Proxy.HoldRequests(isRevert("configmaps", http.MethodDelete))
 	creation.Release()
-	b.held(deletion, 1)
-	out, err := shared.Helm3().Run(b.Ctx, "install", "app", chart, "--set", "value=one,broken=true", "--namespace",
+	b.WaitHeld(deletion, 1)
+	out, err := kit.Shared.Helm3().Run(b.Ctx, "install", "app", chart, "--set", "value=one,broken=true", "--namespace",
 		b.Apps)
 	if err == nil || !strings.Contains(out+err.Error(), "NONE") {
 		b.Fatalf("the installation did not fail at the Service: %v: %s", err, out)
@@ -181,19 +181,19 @@ func TestI1_TakenBackWhileHelmInstallsAgain(t *testing.T) {
 
 // With objects of these kinds goes what others have put there.
 func TestI1_WhatHoldsDataIsNeverTakenBack(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	const claim = "---\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\n" +
 		"spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Mi}}}\n"
-	b.Helm(shared.Helm3(), "install", "app", b.Chart("app", oneValue+claim), "--set", "value=one")
+	b.Helm(kit.Shared.Helm3(), "install", "app", b.Chart("app", oneValue+claim), "--set", "value=one")
 	b.Lock("app")
-	b.proxy.Reset()
-	creation := b.proxy.HoldRequests(isRevert("persistentvolumeclaims", http.MethodPost))
+	b.Proxy.Reset()
+	creation := b.Proxy.HoldRequests(isRevert("persistentvolumeclaims", http.MethodPost))
 	claims := kit.ConfigMaps
 	claims.Resource = "persistentvolumeclaims"
 	b.tamper(claims, "data", types.MergePatchType, `{"metadata":{"finalizers":null}}`)
-	b.remove(claims, "data")
-	b.held(creation, 1)
-	b.Helm(shared.Helm3(), "uninstall", "app")
+	b.Delete(claims, "data")
+	b.WaitHeld(creation, 1)
+	b.Helm(kit.Shared.Helm3(), "uninstall", "app")
 	creation.Release()
 	b.WaitEvent("app", v1alpha1.EventReasonOvertaken)
 	if b.Get(claims, "data") == nil || b.deletions() > 0 {
@@ -204,17 +204,17 @@ func TestI1_WhatHoldsDataIsNeverTakenBack(t *testing.T) {
 // A change is what the upgrade under way is about to write. Helm finds nothing to do, and the revert of the change
 // lands after that.
 func TestI1_RevertThatLandsAfterHelmFoundNothingToDo(t *testing.T) {
-	for name, upgrade := range map[string]func(b *bench, chart string){
-		"upgrade": func(b *bench, chart string) {
-			b.Helm(shared.Helm3(), "upgrade", "app", chart, "--set", "value=two")
+	for name, upgrade := range map[string]func(b *fixture, chart string){
+		"upgrade": func(b *fixture, chart string) {
+			b.Helm(kit.Shared.Helm3(), "upgrade", "app", chart, "--set", "value=two")
 		},
-		"upgrade that fails": func(b *bench, chart string) {
-			b.upgradeFails(shared.Helm3(), chart, "two")
+		"upgrade that fails": func(b *fixture, chart string) {
+			b.upgradeFails(kit.Shared.Helm3(), chart, "two")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t)
-			chart := b.installed(shared.Helm3(), failing, "one")
+			b := newFixture(t)
+			chart := b.installed(kit.Shared.Helm3(), failing, "one")
 			history := b.Record(kit.ConfigMaps)
 			b.lateRevert("two", func() { upgrade(b, chart) })
 			b.waitValue("app", "two")
@@ -228,12 +228,12 @@ func TestI1_RevertThatLandsAfterHelmFoundNothingToDo(t *testing.T) {
 }
 
 // lateRevert changes the value of ConfigMap app, and lets the revert of that land after helm has worked.
-func (b *bench) lateRevert(value string, helm func()) {
+func (b *fixture) lateRevert(value string, helm func()) {
 	b.Helper()
-	b.proxy.Reset()
-	revert := b.proxy.HoldRequests(isRevert("configmaps", http.MethodPatch))
+	b.Proxy.Reset()
+	revert := b.Proxy.HoldRequests(isRevert("configmaps", http.MethodPatch))
 	b.tamper(kit.ConfigMaps, "app", types.MergePatchType, fmt.Sprintf(`{"data":{"value":%q}}`, value))
-	b.held(revert, 1)
+	b.WaitHeld(revert, 1)
 	helm()
 	revert.Release()
 	b.Eventually("the revert has landed", func() error {
@@ -260,8 +260,8 @@ func TestI1_LateRevertWhileHelmIsAtWork(t *testing.T) {
 	for _, status := range []string{"pending-upgrade", "pending-rollback", "failed", "superseded"} {
 		for tampered, want := range map[string]string{"two": "two", "neither": "one"} {
 			t.Run(status+"/"+tampered, func(t *testing.T) {
-				b := newBench(t)
-				b.installed(shared.Helm3(), oneValue, "one")
+				b := newFixture(t)
+				b.installed(kit.Shared.Helm3(), oneValue, "one")
 				b.lateRevert(tampered, func() { b.Forge(pendingWith("two", 2, status)) })
 				b.waitValue("app", want)
 				b.Throughout(quiet, "ConfigMap app is "+want, func() error { return b.hasValue("app", want) })
@@ -272,14 +272,14 @@ func TestI1_LateRevertWhileHelmIsAtWork(t *testing.T) {
 
 // The write that makes a late revert good can come late itself.
 func TestI1_AmendmentThatComesLate(t *testing.T) {
-	b := newBench(t)
-	b.installed(shared.Helm3(), oneValue, "one")
+	b := newFixture(t)
+	b.installed(kit.Shared.Helm3(), oneValue, "one")
 	var next *cluster.Hold
 	b.lateRevert("two", func() {
 		b.Forge(pendingWith("two", 2, "failed"))
-		next = b.proxy.HoldRequests(isRevert("configmaps", http.MethodPatch)) // not the one that is held already
+		next = b.Proxy.HoldRequests(isRevert("configmaps", http.MethodPatch)) // not the one that is held already
 	})
-	b.held(next, 1)
+	b.WaitHeld(next, 1)
 	b.Forge(pendingWith("one", 3, "failed")) // Helm found one, and had nothing to do
 	next.Release()
 	b.Eventually("the amendment has landed, and was made good", func() error {
@@ -294,12 +294,12 @@ func TestI1_AmendmentThatComesLate(t *testing.T) {
 
 // A record that cannot be read says nothing about what was created: it stays until the record can be read.
 func TestI1_CreationBeforeARecordThatCannotBeRead(t *testing.T) {
-	b := newBench(t)
-	b.installed(shared.Helm3(), oneValue, "one")
-	b.proxy.Reset()
-	creation := b.proxy.HoldRequests(isRevert("configmaps", http.MethodPost))
-	b.remove(kit.ConfigMaps, "app")
-	b.held(creation, 1)
+	b := newFixture(t)
+	b.installed(kit.Shared.Helm3(), oneValue, "one")
+	b.Proxy.Reset()
+	creation := b.Proxy.HoldRequests(isRevert("configmaps", http.MethodPost))
+	b.Delete(kit.ConfigMaps, "app")
+	b.WaitHeld(creation, 1)
 	broken := pendingWith("one", 2, "pending-upgrade")
 	broken.Payload = []byte("no payload")
 	b.Forge(broken)
@@ -307,7 +307,7 @@ func TestI1_CreationBeforeARecordThatCannotBeRead(t *testing.T) {
 	b.waitValue("app", "one")
 	b.Throughout(quiet, "it stays", func() error { return b.hasValue("app", "one") })
 	// Other releases go on.
-	b.Helm(shared.Helm3(), "install", "other", b.Chart("other",
+	b.Helm(kit.Shared.Helm3(), "install", "other", b.Chart("other",
 		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\ndata: {value: other}\n"))
 	b.Lock("other")
 	b.tamper(kit.ConfigMaps, "other", types.MergePatchType, `{"data":{"value":"tampered"}}`)
@@ -320,19 +320,19 @@ func TestI1_CreationBeforeARecordThatCannotBeRead(t *testing.T) {
 
 // The API server carries a revert out and the answer is lost, while Helm begins to work.
 func TestI1_LateRevertWhoseAnswerIsLost(t *testing.T) {
-	b := newBench(t)
-	b.installed(shared.Helm3(), oneValue, "one")
-	b.proxy.Reset()
+	b := newFixture(t)
+	b.installed(kit.Shared.Helm3(), oneValue, "one")
+	b.Proxy.Reset()
 	var lost atomic.Bool
-	b.proxy.Intercept(func(r *http.Request) cluster.Action {
+	b.Proxy.Intercept(func(r *http.Request) cluster.Action {
 		if !isRevert("configmaps", http.MethodPatch)(r) || lost.Swap(true) {
 			return cluster.Forward()
 		}
 		return cluster.Action{After: func(*http.Response) error { return http.ErrAbortHandler }}
 	})
-	revert := b.proxy.HoldRequests(isRevert("configmaps", http.MethodPatch))
+	revert := b.Proxy.HoldRequests(isRevert("configmaps", http.MethodPatch))
 	b.tamper(kit.ConfigMaps, "app", types.MergePatchType, `{"data":{"value":"two"}}`)
-	b.held(revert, 1)
+	b.WaitHeld(revert, 1)
 	b.Forge(pendingWith("two", 2, "failed"))
 	revert.Release()
 	b.Eventually("the object is as the newest revision declares it", func() error {

@@ -36,19 +36,19 @@ data: {value: always}
 const quiet = time.Second
 
 // withBoth runs a case for both Helm versions.
-func withBoth(t *testing.T, test func(*bench, cluster.Helm)) {
-	for name, h := range helms() {
-		t.Run(name, func(t *testing.T) { test(newBench(t), h) })
+func withBoth(t *testing.T, test func(*fixture, cluster.Helm)) {
+	for name, h := range kit.Helms(kit.Shared) {
+		t.Run(name, func(t *testing.T) { test(newFixture(t), h) })
 	}
 }
 
 // The operator's view of the record is stale, so it takes what Helm writes for drift. Its write would carry the
 // resourceVersion of Helm's own write: only asking for the newest record tells.
 func TestI1_CheckBeforeWrite(t *testing.T) {
-	withBoth(t, func(b *bench, h cluster.Helm) {
+	withBoth(t, func(b *fixture, h cluster.Helm) {
 		chart := b.installed(h, oneValue, "one")
-		b.proxy.Reset()
-		release := b.proxy.HoldWatch(cluster.ForResource("secrets"))
+		b.Proxy.Reset()
+		release := b.Proxy.HoldWatch(cluster.ForResource("secrets"))
 		b.Helm(h, "upgrade", "app", chart, "--set", "value=two")
 		b.waitLists(2)
 		b.wantValue("app", "two")
@@ -62,15 +62,15 @@ func TestI1_CheckBeforeWrite(t *testing.T) {
 
 // The operator saw drift and found the record unchanged; then, before its write arrives, Helm upgrades.
 func TestI1_ResourceVersionPrecondition(t *testing.T) {
-	race := func(b *bench, h cluster.Helm) *kit.History {
+	race := func(b *fixture, h cluster.Helm) *kit.History {
 		chart := b.installed(h, oneValue, "one")
 		history := b.Record(kit.ConfigMaps)
-		b.proxy.Reset()
-		hold := b.proxy.HoldRequests(isRevert("configmaps", http.MethodPatch))
+		b.Proxy.Reset()
+		hold := b.Proxy.HoldRequests(isRevert("configmaps", http.MethodPatch))
 		b.tamper(kit.ConfigMaps, "app", types.MergePatchType, `{"data":{"value":"tampered"}}`)
-		b.held(hold, 1)
+		b.WaitHeld(hold, 1)
 		args := []string{"upgrade", "app", chart, "--set", "value=two"}
-		if h == shared.Helm4() {
+		if h == kit.Shared.Helm4() {
 			args = append(args, "--force-conflicts") // the tamperer owns the value that Helm changes
 		}
 		b.Helm(h, args...)
@@ -85,7 +85,7 @@ func TestI1_ResourceVersionPrecondition(t *testing.T) {
 		}
 		return nil
 	}
-	withBoth(t, func(b *bench, h cluster.Helm) {
+	withBoth(t, func(b *fixture, h cluster.Helm) {
 		history := race(b, h)
 		b.WaitReady("app", 2)
 		b.Eventually("the held write is refused", func() error {
@@ -106,25 +106,25 @@ func TestI1_ResourceVersionPrecondition(t *testing.T) {
 // The operator saw drift and found the record unchanged; then, before its write arrives, Helm deletes the object. A
 // server-side apply creates what does not exist, even if it names a resourceVersion.
 func TestI1_WriteAfterHelmDeleted(t *testing.T) {
-	for name, helmRemoves := range map[string]func(*bench, cluster.Helm, string){
-		"uninstall": func(b *bench, h cluster.Helm, _ string) { b.Helm(h, "uninstall", "app") },
-		"upgrade": func(b *bench, h cluster.Helm, chart string) {
+	for name, helmRemoves := range map[string]func(*fixture, cluster.Helm, string){
+		"uninstall": func(b *fixture, h cluster.Helm, _ string) { b.Helm(h, "uninstall", "app") },
+		"upgrade": func(b *fixture, h cluster.Helm, chart string) {
 			b.Helm(h, "upgrade", "app", chart, "--set", "value=gone")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			race := func(b *bench, h cluster.Helm) {
+			race := func(b *fixture, h cluster.Helm) {
 				chart := b.installed(h, oneValue, "one")
-				b.proxy.Reset()
-				hold := b.proxy.HoldRequests(isRevert("configmaps", http.MethodPatch))
+				b.Proxy.Reset()
+				hold := b.Proxy.HoldRequests(isRevert("configmaps", http.MethodPatch))
 				b.tamper(kit.ConfigMaps, "app", types.MergePatchType, `{"data":{"value":"tampered"}}`)
-				b.held(hold, 1)
+				b.WaitHeld(hold, 1)
 				helmRemoves(b, h, chart)
 				hold.Release()
 			}
-			for helmName, h := range helms() {
+			for helmName, h := range kit.Helms(kit.Shared) {
 				t.Run(helmName, func(t *testing.T) {
-					b := newBench(t)
+					b := newFixture(t)
 					race(b, h)
 					b.Eventually("the held write is refused", func() error {
 						w := b.writes()
@@ -145,28 +145,28 @@ func TestI1_WriteAfterHelmDeleted(t *testing.T) {
 // The operator saw that an object is missing and found the record unchanged; then, before its creation arrives,
 // Helm removes the object for good and has no reason to look again.
 func TestI1_SecondCheckAfterCreate(t *testing.T) {
-	for name, helmRemoves := range map[string]func(*bench, cluster.Helm, string){
-		"uninstall": func(b *bench, h cluster.Helm, _ string) { b.Helm(h, "uninstall", "app") },
-		"upgrade": func(b *bench, h cluster.Helm, chart string) {
+	for name, helmRemoves := range map[string]func(*fixture, cluster.Helm, string){
+		"uninstall": func(b *fixture, h cluster.Helm, _ string) { b.Helm(h, "uninstall", "app") },
+		"upgrade": func(b *fixture, h cluster.Helm, chart string) {
 			b.Helm(h, "upgrade", "app", chart, "--set", "value=gone")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			race := func(b *bench, h cluster.Helm) {
+			race := func(b *fixture, h cluster.Helm) {
 				chart := b.installed(h, oneValue, "one")
-				b.proxy.Reset()
-				hold := b.proxy.HoldRequests(isRevert("configmaps", http.MethodPost))
-				b.remove(kit.ConfigMaps, "app")
-				b.held(hold, 1)
+				b.Proxy.Reset()
+				hold := b.Proxy.HoldRequests(isRevert("configmaps", http.MethodPost))
+				b.Delete(kit.ConfigMaps, "app")
+				b.WaitHeld(hold, 1)
 				helmRemoves(b, h, chart)
 				hold.Release()
 				if name == "uninstall" {
-					b.waitState("app", v1alpha1.StateSecretNotFound)
+					b.WaitState("app", v1alpha1.StateSecretNotFound)
 				} else {
 					b.WaitReady("app", 2)
 				}
 			}
-			withBoth(t, func(b *bench, h cluster.Helm) {
+			withBoth(t, func(b *fixture, h cluster.Helm) {
 				race(b, h)
 				b.waitTakenBack()
 			})
@@ -176,16 +176,16 @@ func TestI1_SecondCheckAfterCreate(t *testing.T) {
 
 // As above, and the API server does not answer the second check at first.
 func TestI1_SecondCheckIsRepeatedUntilAnswered(t *testing.T) {
-	for name, h := range helms() {
+	for name, h := range kit.Helms(kit.Shared) {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t)
+			b := newFixture(t)
 			b.installed(h, oneValue, "one")
-			b.proxy.Reset()
-			hold := b.proxy.HoldRequests(isRevert("configmaps", http.MethodPost))
-			b.remove(kit.ConfigMaps, "app")
-			b.held(hold, 1)
+			b.Proxy.Reset()
+			hold := b.Proxy.HoldRequests(isRevert("configmaps", http.MethodPost))
+			b.Delete(kit.ConfigMaps, "app")
+			b.WaitHeld(hold, 1)
 			var refused atomic.Int32
-			b.proxy.Intercept(func(r *http.Request) cluster.Action {
+			b.Proxy.Intercept(func(r *http.Request) cluster.Action {
 				if isCheck(r) && refused.Add(1) <= 3 {
 					return cluster.Fail(http.StatusInternalServerError, metav1.StatusReasonInternalError, "on purpose")
 				}
@@ -203,18 +203,18 @@ func TestI1_SecondCheckIsRepeatedUntilAnswered(t *testing.T) {
 
 // As above, and a controller writes to the new object, as controllers do at once, before it is taken back.
 func TestI1_TakenBackAlthoughAControllerTouchedIt(t *testing.T) {
-	for name, h := range helms() {
+	for name, h := range kit.Helms(kit.Shared) {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t)
+			b := newFixture(t)
 			b.installed(h, oneValue, "one")
-			b.proxy.Reset()
-			hold := b.proxy.HoldRequests(isRevert("configmaps", http.MethodPost))
-			b.remove(kit.ConfigMaps, "app")
-			b.held(hold, 1)
-			second := b.proxy.HoldRequests(isCheck)
+			b.Proxy.Reset()
+			hold := b.Proxy.HoldRequests(isRevert("configmaps", http.MethodPost))
+			b.Delete(kit.ConfigMaps, "app")
+			b.WaitHeld(hold, 1)
+			second := b.Proxy.HoldRequests(isCheck)
 			b.Helm(h, "uninstall", "app")
 			hold.Release()
-			b.held(second, 1)
+			b.WaitHeld(second, 1)
 			b.tamper(kit.ConfigMaps, "app", types.MergePatchType,
 				`{"metadata":{"annotations":{"controller/revision":"1"}}}`)
 			second.Release()
@@ -224,7 +224,7 @@ func TestI1_TakenBackAlthoughAControllerTouchedIt(t *testing.T) {
 }
 
 // waitTakenBack waits until the operator has deleted what it re-created, and checks that it stays deleted.
-func (b *bench) waitTakenBack() {
+func (b *fixture) waitTakenBack() {
 	b.Helper()
 	b.Eventually("the created object is taken back", func() error {
 		landed := b.landed()
@@ -241,19 +241,19 @@ func (b *bench) waitTakenBack() {
 // While the operator's view of the record is stale, the release is uninstalled and installed anew with other
 // content: again revision 1, again deployed.
 func TestI1_RecordIdentityNotRevisionNumber(t *testing.T) {
-	reinstalled := func(b *bench, h cluster.Helm) (release func()) {
+	reinstalled := func(b *fixture, h cluster.Helm) (release func()) {
 		chart := b.installed(h, oneValue, "one")
-		b.proxy.Reset()
-		release = b.proxy.HoldWatch(cluster.ForResource("secrets"))
+		b.Proxy.Reset()
+		release = b.Proxy.HoldWatch(cluster.ForResource("secrets"))
 		// The objects' events wait until all is done, so that the first thing the operator asks about them is the
 		// question that has the misleading answer.
-		objects := b.proxy.HoldWatch(cluster.ForResource("configmaps"))
+		objects := b.Proxy.HoldWatch(cluster.ForResource("configmaps"))
 		b.Helm(h, "uninstall", "app")
 		b.Helm(h, "install", "app", chart, "--set", "value=two")
 		objects()
 		return release
 	}
-	withBoth(t, func(b *bench, h cluster.Helm) {
+	withBoth(t, func(b *fixture, h cluster.Helm) {
 		release := reinstalled(b, h)
 		b.waitLists(2)
 		b.wantValue("app", "two")

@@ -9,15 +9,15 @@ import (
 
 // upgrader upgrades the release app to a revision, by one of several Helms.
 type upgrader struct {
-	*bench
+	*fixture
 	sdk   *kit.HelmSDK
 	chart string
 }
 
 // newUpgrader prepares Helm 3 as a library, which takes milliseconds where a command takes a second.
-func newUpgrader(b *bench, template string) *upgrader {
+func newUpgrader(b *fixture, template string) *upgrader {
 	b.Helper()
-	return &upgrader{bench: b, sdk: b.HelmSDK(b.Apps, b.Apps), chart: b.Chart("app", template)}
+	return &upgrader{fixture: b, sdk: b.HelmSDK(b.Apps, b.Apps), chart: b.Chart("app", template)}
 }
 
 // bySDK upgrades with the library of Helm 3.

@@ -57,15 +57,15 @@ const (
 type tampering struct {
 	name     string
 	resource schema.GroupVersionResource
-	do       func(b *bench)
+	do       func(b *fixture)
 }
 
 func patching(name string, gvr schema.GroupVersionResource, kind types.PatchType, patch string) tampering {
-	return tampering{name, gvr, func(b *bench) { b.tamper(gvr, "app", kind, patch) }}
+	return tampering{name, gvr, func(b *fixture) { b.tamper(gvr, "app", kind, patch) }}
 }
 
 func deleting(gvr schema.GroupVersionResource) tampering {
-	return tampering{"deleted " + gvr.Resource, gvr, func(b *bench) { b.remove(gvr, "app") }}
+	return tampering{"deleted " + gvr.Resource, gvr, func(b *fixture) { b.Delete(gvr, "app") }}
 }
 
 func tamperings() []tampering {
@@ -105,7 +105,7 @@ func tamperings() []tampering {
 	}
 }
 
-func appliedBySomebodyElse(b *bench) {
+func appliedBySomebodyElse(b *fixture) {
 	config := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "app"},
 		"data": map[string]any{"value": "applied"},
@@ -115,13 +115,13 @@ func appliedBySomebodyElse(b *bench) {
 	check.NoError(b, err)
 }
 
-func updatedAsHelm(b *bench) {
+func updatedAsHelm(b *fixture) {
 	_, err := b.Dynamic.Resource(kit.ConfigMaps).Namespace(b.Apps).Patch(b.Ctx, "app", types.MergePatchType,
 		[]byte(`{"data":{"value":"helm's"}}`), metav1.PatchOptions{FieldManager: "helm"})
 	check.NoError(b, err)
 }
 
-func scaled(b *bench) {
+func scaled(b *fixture) {
 	_, err := b.Dynamic.Resource(kit.Deployments).Namespace(b.Apps).Patch(b.Ctx, "app", types.MergePatchType,
 		[]byte(`{"spec":{"replicas":7}}`), metav1.PatchOptions{FieldManager: "kubectl"}, "scale")
 	check.NoError(b, err)

@@ -134,10 +134,10 @@ func TestI1_UpgradesUnderLock(t *testing.T) {
 
 // upgradedOften installs and locks a release, upgrades it many times, and waits until the last revision is locked
 // and every object is as it says. Meanwhile is run beside the upgrades, until its channel is closed.
-func upgradedOften(t *testing.T, times int, meanwhile func(b *bench, stop <-chan struct{})) (*bench, *kit.History) {
-	b := newBench(t)
+func upgradedOften(t *testing.T, times int, meanwhile func(b *fixture, stop <-chan struct{})) (*fixture, *kit.History) {
+	b := newFixture(t)
 	u := newUpgrader(b, manyValues)
-	b.Helm(shared.Helm3(), "install", "app", u.chart, "--set", "value=1")
+	b.Helm(kit.Shared.Helm3(), "install", "app", u.chart, "--set", "value=1")
 	b.Lock("app")
 	resources := make([]schema.GroupVersionResource, 0, len(kinds))
 	for gvr := range kinds {
@@ -167,15 +167,15 @@ func upgradedOften(t *testing.T, times int, meanwhile func(b *bench, stop <-chan
 func (u *upgrader) upgrade(value int) error {
 	switch value % (2 * byCommandEvery) {
 	case 0:
-		return u.byCommand(shared.Helm4(), value)
+		return u.byCommand(kit.Shared.Helm4(), value)
 	case byCommandEvery:
-		return u.byCommand(shared.Helm3(), value)
+		return u.byCommand(kit.Shared.Helm3(), value)
 	}
 	return u.bySDK(value)
 }
 
 // tamperAlways changes a random object every few milliseconds, to a value that no revision has.
-func tamperAlways(b *bench, stop <-chan struct{}) {
+func tamperAlways(b *fixture, stop <-chan struct{}) {
 	random := rand.New(rand.NewPCG(1, 2))
 	names := []string{"cm-%d", "secret-%d", "service-%d", "deployment-%d"}
 	resources := []schema.GroupVersionResource{kit.ConfigMaps, kit.Secrets, kit.Services, kit.Deployments}
@@ -202,7 +202,7 @@ func tamperAlways(b *bench, stop <-chan struct{}) {
 
 // checkValues checks that every object is as the newest revision says, and that no object ever went back to the value
 // of an older revision. Other values are only allowed where somebody tampers.
-func checkValues(b *bench, history *kit.History, revision int, tampered bool) {
+func checkValues(b *fixture, history *kit.History, revision int, tampered bool) {
 	b.Helper()
 	want := strconv.Itoa(revision)
 	if objects := len(history.Objects()); objects != 40 {

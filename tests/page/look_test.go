@@ -54,14 +54,14 @@ stringData: {username: baker, password: sourdough-starter}
 `
 
 // furnish makes a namespace with releases in every state that people meet.
-func furnish(t *testing.T) *world {
-	w := &world{Env: kit.New(t, shared)}
+func furnish(t *testing.T) *fixture {
+	w := &fixture{Env: kit.New(t, kit.Shared)}
 	w.Operator, w.Apps = w.Namespace("cattle-helm-system"), w.Namespace("apps")
 	w.operator = w.start(
 		signed, func(o *operator.ControllerOptions) { o.ControllerName = operator.DefaultControllerName },
 	)
-	w.Helm(shared.Helm4(), "install", "shop", w.Chart("shop", shop))
-	w.Helm(shared.Helm3(), "install", "bakery", w.Chart("bakery", bakery))
+	w.Helm(kit.Shared.Helm4(), "install", "shop", w.Chart("shop", shop))
+	w.Helm(kit.Shared.Helm3(), "install", "bakery", w.Chart("bakery", bakery))
 	w.Forge(kit.ForgedRecord{Name: "payments", Manifest: configMaps("payments")})
 	w.Forge(kit.ForgedRecord{Name: "search", Revision: 4, Status: "pending-upgrade", Manifest: configMaps("search")})
 	w.Lock("shop")

@@ -30,7 +30,6 @@ var screenshot = flag.String(
 // What TestMain makes: the control plane of this package, nil with -short, and the program that drives a browser,
 // with the browser; empty where there is none.
 var (
-	shared            *cluster.Cluster
 	browser, chromium string
 )
 
@@ -59,32 +58,32 @@ func run(m *testing.M) int {
 			return 1
 		}
 	}
-	return cluster.Main(m, cluster.Options{ControllerManager: true}, func(c *cluster.Cluster) { shared = c })
+	return kit.Run(m, cluster.Options{ControllerManager: true})
 }
 
-// world is an environment with an operator that serves the page.
-type world struct {
+// fixture is an environment with an operator that serves the page.
+type fixture struct {
 	*kit.Env
 	operator *kit.Operator
 }
 
-func newWorld(t *testing.T, options ...func(*operator.ControllerOptions)) *world {
+func newFixture(t *testing.T, options ...func(*operator.ControllerOptions)) *fixture {
 	t.Helper()
-	w := &world{Env: kit.New(t, shared)}
+	w := &fixture{Env: kit.New(t, kit.Shared)}
 	w.operator = w.start(options...)
 	return w
 }
 
 // start starts an operator with a page.
-func (w *world) start(options ...func(*operator.ControllerOptions)) *kit.Operator {
+func (w *fixture) start(options ...func(*operator.ControllerOptions)) *kit.Operator {
 	w.Helper()
 	serving := func(o *operator.ControllerOptions) { o.PageAddress = "127.0.0.1:0" }
-	return kit.StartOperator(w.TB, shared.RESTConfig(), w.Operator,
+	return kit.StartOperator(w.TB, kit.Shared.RESTConfig(), w.Operator,
 		append([]func(*operator.ControllerOptions){serving}, options...)...)
 }
 
 // url returns the address of an operator's page.
-func (w *world) url(op *kit.Operator) string {
+func (w *fixture) url(op *kit.Operator) string {
 	w.Helper()
 	address := regexp.MustCompile(`page on (http://[\d.:]+/)`)
 	var url string
@@ -100,7 +99,7 @@ func (w *world) url(op *kit.Operator) string {
 }
 
 // edit changes a ConfigMap's key as some field manager.
-func (w *world) edit(name, value string) {
+func (w *fixture) edit(name, value string) {
 	w.Helper()
 	w.Patch(kit.ConfigMaps, name, fmt.Sprintf(`{"data":{"key":%q}}`, value))
 }
@@ -109,7 +108,7 @@ func (w *world) edit(name, value string) {
 func signed(o *operator.ControllerOptions) { o.PageAuth = true }
 
 // administrator returns a token of a new ServiceAccount that may do everything.
-func (w *world) administrator() string {
+func (w *fixture) administrator() string {
 	w.Helper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "viewer"}}
 	_, err := w.Kube.CoreV1().ServiceAccounts(w.Operator).Create(w.Ctx, account, metav1.CreateOptions{})
@@ -120,7 +119,7 @@ func (w *world) administrator() string {
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
 	}, metav1.CreateOptions{})
 	check.NoError(w, err)
-	config, err := shared.ServiceAccountConfig(w.Ctx, w.Operator, "viewer")
+	config, err := kit.Shared.ServiceAccountConfig(w.Ctx, w.Operator, "viewer")
 	check.NoError(w, err)
 	return config.BearerToken
 }

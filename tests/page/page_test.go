@@ -21,14 +21,14 @@ import (
 
 func TestPage_ShowsALockedReleaseAndItsDriftLive(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	tab := w.newTab()
 	tab.open(w.url(w.operator), desktop())
 	tab.says("#link", "Live")
 	tab.says("#none", "Nothing is locked", w.Operator)
 	eval[bool](tab, "window.stayed = true")
 
-	w.Helm(shared.Helm4(), "install", "shop", w.Chart("shop", configMaps("settings", "menu")))
+	w.Helm(kit.Shared.Helm4(), "install", "shop", w.Chart("shop", configMaps("settings", "menu")))
 	w.Lock("shop")
 	tab.says("#rows tr", w.Apps+"/shop", "Locked", "0/2", "revision 1", "none")
 	tab.says("#tiles .tile.good", "1 of 1", "Locked")
@@ -41,7 +41,7 @@ func TestPage_ShowsALockedReleaseAndItsDriftLive(t *testing.T) {
 	tab.says("#log li:first-child", "ConfigMap "+w.Apps+"/menu", "deleted", "recreated")
 	tab.until("the newest drift is marked", "document.querySelector('#log li:first-child').classList.contains('fresh')")
 
-	w.Helm(shared.Helm4(), "upgrade", "shop", w.Chart("shop", configMaps("settings")))
+	w.Helm(kit.Shared.Helm4(), "upgrade", "shop", w.Chart("shop", configMaps("settings")))
 	tab.says("#rows tr", "revision 2", "0/1")
 	check.NoError(t, w.In(kit.HelmReleases, w.Operator).Delete(w.Ctx, "shop", metav1.DeleteOptions{}))
 	tab.says("#none", "Nothing is locked")
@@ -52,9 +52,9 @@ func TestPage_ShowsALockedReleaseAndItsDriftLive(t *testing.T) {
 
 func TestPage_TheKeyboardIsEnough(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, signed)
+	w := newFixture(t, signed)
 	for _, name := range []string{"shop", "bakery"} {
-		w.Helm(shared.Helm3(), "install", name, w.Chart(name, configMaps(name+"-settings")))
+		w.Helm(kit.Shared.Helm3(), "install", name, w.Chart(name, configMaps(name+"-settings")))
 		w.Lock(name)
 	}
 	tab := w.newTab()
@@ -91,9 +91,9 @@ func TestPage_TheKeyboardIsEnough(t *testing.T) {
 const declaredValue, tamperedValue = "hunter2-declared", "hunter2-tampered"
 
 // watchShop has a release watched in which a Secret, and a ConfigMap that repeats its value, were tampered with.
-func (w *world) watchShop() {
+func (w *fixture) watchShop() {
 	w.Helper()
-	w.Helm(shared.Helm4(), "install", "shop", w.Chart("shop", fmt.Sprintf(`apiVersion: v1
+	w.Helm(kit.Shared.Helm4(), "install", "shop", w.Chart("shop", fmt.Sprintf(`apiVersion: v1
 kind: Secret
 metadata: {name: login}
 stringData: {password: %s}
@@ -128,7 +128,7 @@ func givesAway(t *testing.T, text string) {
 
 func TestI7_ThePageGetsNoValueOfASecret(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, signed)
+	w := newFixture(t, signed)
 	w.watchShop()
 	url, token := w.url(w.operator), w.administrator()
 	diff := get(t, url+"diff?namespace="+w.Operator+"&name=shop", as(token))
@@ -150,7 +150,7 @@ func TestI7_ThePageGetsNoValueOfASecret(t *testing.T) {
 
 func TestPage_TheDiffMasksSecrets(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, signed)
+	w := newFixture(t, signed)
 	w.watchShop()
 	tab := w.newTab()
 	tab.open(w.url(w.operator)+"#/"+w.Operator+"/shop", desktop())
@@ -172,7 +172,7 @@ func TestPage_TheDiffMasksSecrets(t *testing.T) {
 // Who signs in sees what they may, and whoever comes to the browser after them does not.
 func TestPage_SigningInAndOut(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, signed)
+	w := newFixture(t, signed)
 	w.watchShop()
 	tab := w.newTab()
 	tab.open(w.url(w.operator), desktop())
@@ -205,7 +205,7 @@ func TestPage_SigningInAndOut(t *testing.T) {
 // Without --page-auth there are states and no content.
 func TestPage_WithoutASignInNothingIsCompared(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.watchShop()
 	tab := w.newTab()
 	tab.open(w.url(w.operator)+"#/"+w.Operator+"/shop", desktop())
@@ -221,7 +221,7 @@ func TestPage_WithoutASignInNothingIsCompared(t *testing.T) {
 // A HelmRelease that another operator has claimed keeps the status that the test gives it.
 func TestPage_HostileTextsAreText(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	const html = `<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>`
 	hostile := html + "\x1b]0;title\a\u202e\u200b'\"&amp;"
 	shown := html + `\x1b]0;title\a\u202e\u200b'"&amp;`
@@ -263,7 +263,7 @@ func TestPage_HostileTextsAreText(t *testing.T) {
 	}
 }
 
-func (w *world) setStatus(name string, status v1alpha1.HelmReleaseStatus) {
+func (w *fixture) setStatus(name string, status v1alpha1.HelmReleaseStatus) {
 	w.Helper()
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
 	check.NoError(w, err)
@@ -276,7 +276,7 @@ func (w *world) setStatus(name string, status v1alpha1.HelmReleaseStatus) {
 // The console is quiet in all other tests; this one shows that it would not be.
 func TestPage_ThePolicyForbidsWhatIsNotThePage(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	tab := w.newTab()
 	tab.open(w.url(w.operator), desktop())
 	tab.says("#link", "Live")
@@ -311,7 +311,7 @@ func elected(o *operator.ControllerOptions) { o.LeaderElection, o.LeaseDuration 
 
 func TestPage_AStandbySaysSoAndShowsTheSame(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, elected)
+	w := newFixture(t, elected)
 	w.Forge(kit.ForgedRecord{Name: "app", Manifest: configMaps("settings")})
 	w.Lock("app")
 	standby := w.start(elected)
@@ -329,7 +329,7 @@ func TestPage_AStandbySaysSoAndShowsTheSame(t *testing.T) {
 
 func TestPage_SaysWhenTheConnectionIsLost(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.Forge(kit.ForgedRecord{Name: "app", Manifest: configMaps("settings")})
 	w.Lock("app")
 	tab := w.newTab()

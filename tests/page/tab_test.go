@@ -15,7 +15,7 @@ import (
 
 // tab is one tab of a browser of its own.
 type tab struct {
-	*world
+	*fixture
 	in  io.Writer
 	out *bufio.Reader
 	// forgiven is how many problems a test has caused on purpose.
@@ -32,7 +32,7 @@ func desktop() view { return view{width: 1280, height: 800} }
 
 // newTab starts a browser. At the end of the test nothing may have been reported on its console: no exception, and
 // nothing that the page's policy forbids.
-func (w *world) newTab() *tab {
+func (w *fixture) newTab() *tab {
 	w.Helper()
 	if chromium == "" {
 		w.Skip("needs a browser: scripts/debian chromium installs one")
@@ -44,7 +44,7 @@ func (w *world) newTab() *tab {
 	out, err := command.StdoutPipe()
 	check.NoError(w, err)
 	check.NoError(w, command.Start())
-	t := &tab{world: w, in: in, out: bufio.NewReader(out)}
+	t := &tab{fixture: w, in: in, out: bufio.NewReader(out)}
 	w.Cleanup(func() {
 		for _, problem := range t.problems()[t.forgiven:] {
 			t.Errorf("the console says: %s", problem)

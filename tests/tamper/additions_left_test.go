@@ -19,7 +19,7 @@ import (
 // leavesAdditions puts everything beside what is declared that it can think of, in all objects of all charts, and
 // reverses the lists whose order means nothing. None of it may be touched, nor cause a write. In the end only the
 // additions are there.
-func (w *world) leavesAdditions(t *testing.T, results []*result) {
+func (w *fixture) leavesAdditions(t *testing.T, results []*result) {
 	w.proxy.Reset()
 	for i, ch := range w.charts {
 		w.onEach(t, ch, results[i], func(ctx context.Context, x *tampering) error { return x.addAll(ctx) })
@@ -102,7 +102,7 @@ type reversal struct {
 	n            int
 }
 
-func (w *world) reverseAll(t *testing.T, ch *chart, live []*unstructured.Unstructured) map[*object]*reversal {
+func (w *fixture) reverseAll(t *testing.T, ch *chart, live []*unstructured.Unstructured) map[*object]*reversal {
 	t.Helper()
 	found := map[*object]*reversal{}
 	for i, o := range ch.objects {
@@ -144,7 +144,7 @@ func inSelector(t kit.Tampering) bool {
 }
 
 // restoresBesideAdditions edits a declared scalar of every object and wants only that undone.
-func (w *world) restoresBesideAdditions(t *testing.T, ch *chart, r *result) {
+func (w *fixture) restoresBesideAdditions(t *testing.T, ch *chart, r *result) {
 	w.onEach(t, ch, r, func(ctx context.Context, x *tampering) error {
 		for _, tampering := range kit.Sample(x.generator(x.before).shuffled(), 40) {
 			g := x.generator(x.before)

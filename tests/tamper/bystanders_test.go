@@ -12,7 +12,7 @@ import (
 
 // bystanders puts two objects that are in no manifest beside every release: one of nobody, and one that says it is
 // of the release. It returns their versions, by chart and name.
-func (w *world) bystanders(t *testing.T) map[*chart]map[string]string {
+func (w *fixture) bystanders(t *testing.T) map[*chart]map[string]string {
 	t.Helper()
 	for _, ch := range w.charts {
 		for _, object := range []metav1.ObjectMeta{
@@ -30,7 +30,7 @@ func (w *world) bystanders(t *testing.T) map[*chart]map[string]string {
 	return w.versionsOfBystanders(t)
 }
 
-func (w *world) versionsOfBystanders(t *testing.T) map[*chart]map[string]string {
+func (w *fixture) versionsOfBystanders(t *testing.T) map[*chart]map[string]string {
 	t.Helper()
 	found := map[*chart]map[string]string{}
 	for _, ch := range w.charts {
@@ -48,7 +48,7 @@ func (w *world) versionsOfBystanders(t *testing.T) map[*chart]map[string]string 
 }
 
 // wantBystanders fails the test when somebody has written to an object that is in no manifest.
-func (w *world) wantBystanders(t *testing.T, before map[*chart]map[string]string) {
+func (w *fixture) wantBystanders(t *testing.T, before map[*chart]map[string]string) {
 	t.Helper()
 	for ch, versions := range w.versionsOfBystanders(t) {
 		for name, version := range versions {

@@ -40,7 +40,7 @@ func everyKind(t *testing.T, pass int, r *report) {
 	c := cluster.ForTest(t, cluster.Options{ControllerManager: true, ExtraAPIServerArgs: []string{
 		"--runtime-config=api/all=true", "--feature-gates=" + features,
 	}})
-	w := &world{env: kit.New(t, c)}
+	w := &fixture{env: kit.New(t, c)}
 	w.charts = w.kinds(t, c, pass)
 	each, _ := w.begin(t, r)
 	bystanders := w.bystanders(t)
@@ -56,7 +56,7 @@ const features = "DRADeviceTaints=true,DRADeviceTaintRules=true,DRAResourcePoolS
 	"PodCertificateRequest=true,CoordinatedLeaderElection=true,GenericWorkload=true,MutatingAdmissionPolicy=true"
 
 // kinds returns the charts of one pass.
-func (w *world) kinds(t *testing.T, c *cluster.Cluster, pass int) []*chart {
+func (w *fixture) kinds(t *testing.T, c *cluster.Cluster, pass int) []*chart {
 	t.Helper()
 	all, err := stubs(t.Context())
 	check.NoError(t, err)
@@ -135,7 +135,7 @@ func kindsOf(client discovery.DiscoveryInterface) (map[schema.GroupVersionResour
 }
 
 // restoresBlanks has null and an empty value put in the place of everything that is declared.
-func (w *world) restoresBlanks(t *testing.T, ch *chart, r *result) {
+func (w *fixture) restoresBlanks(t *testing.T, ch *chart, r *result) {
 	w.onEach(t, ch, r, func(ctx context.Context, x *tampering) error {
 		g := x.generator(x.before)
 		for _, m := range g.some(g.blanks(), x.size.of(blank)) {
@@ -149,7 +149,7 @@ func (w *world) restoresBlanks(t *testing.T, ch *chart, r *result) {
 }
 
 // isStrict turns scope Strict on. Then what nobody declared is changed, and all that the schema allows is added.
-func (w *world) isStrict(t *testing.T, ch *chart, r *result) {
+func (w *fixture) isStrict(t *testing.T, ch *chart, r *result) {
 	w.beStrict(t, ch)
 	client, err := discovery.NewDiscoveryClientForConfig(w.env.Cluster.RESTConfig())
 	check.NoError(t, err)

@@ -10,7 +10,7 @@ import (
 type forEach func(name string, do func(*testing.T, *chart, *result))
 
 // begin installs the charts and adds a result for each of them to r.
-func (w *world) begin(t *testing.T, r *report) (each forEach, results []*result) {
+func (w *fixture) begin(t *testing.T, r *report) (each forEach, results []*result) {
 	w.installAll(t)
 	for _, ch := range w.charts {
 		results = append(results, newResult(ch, &r.hopeless))
@@ -26,8 +26,8 @@ func (w *world) begin(t *testing.T, r *report) (each forEach, results []*result)
 }
 
 // restores starts the operator and runs what every pass begins with.
-func (w *world) restores(t *testing.T, each forEach) {
-	w.proxy = w.env.Proxy()
+func (w *fixture) restores(t *testing.T, each forEach) {
+	w.proxy = w.env.NewProxy()
 	w.operator = kit.StartOperator(t, w.proxy.RESTConfig(), w.env.Operator)
 	each("LocksWithoutWriting", w.locksWithoutWriting)
 	t.Run("StaysQuiet", w.staysQuiet)

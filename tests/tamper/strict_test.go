@@ -13,7 +13,7 @@ import (
 )
 
 // removesAdditions turns scope Strict on, after which the additions that stand have to go, and then every new one.
-func (w *world) removesAdditions(t *testing.T, ch *chart, r *result) {
+func (w *fixture) removesAdditions(t *testing.T, ch *chart, r *result) {
 	w.beStrict(t, ch)
 	var standing atomic.Int32
 	w.onEach(t, ch, r, func(ctx context.Context, x *tampering) error {
@@ -51,7 +51,7 @@ func (w *world) removesAdditions(t *testing.T, ch *chart, r *result) {
 }
 
 // beStrict turns scope Strict on.
-func (w *world) beStrict(t *testing.T, ch *chart) {
+func (w *fixture) beStrict(t *testing.T, ch *chart) {
 	t.Helper()
 	env := w.in(t, ch)
 	w.proxy.Reset()

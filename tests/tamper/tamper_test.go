@@ -49,7 +49,7 @@ func TestTamper(t *testing.T) {
 // tamper makes one pass. Its parts build on each other.
 func tamper(t *testing.T, pass int, r *report) {
 	c := cluster.ForTest(t, cluster.Options{ControllerManager: true})
-	w := &world{env: kit.New(t, c), charts: charts(t, c, pass)}
+	w := &fixture{env: kit.New(t, c), charts: charts(t, c, pass)}
 	each, results := w.begin(t, r)
 	bystanders := w.bystanders(t)
 	w.restores(t, each)
@@ -61,8 +61,8 @@ func tamper(t *testing.T, pass int, r *report) {
 	w.wantBystanders(t, bystanders)
 }
 
-// world is what the parts of the test share.
-type world struct {
+// fixture is what the parts of the test share.
+type fixture struct {
 	env      *kit.Env
 	proxy    *cluster.Proxy
 	operator *kit.Operator
@@ -70,13 +70,13 @@ type world struct {
 }
 
 // in returns the environment for a part of the test that works on one chart.
-func (w *world) in(t *testing.T, ch *chart) *kit.Env {
+func (w *fixture) in(t *testing.T, ch *chart) *kit.Env {
 	env := *w.env.For(t)
 	env.Apps = ch.release
 	return &env
 }
 
-func (w *world) installAll(t *testing.T) {
+func (w *fixture) installAll(t *testing.T) {
 	t.Helper()
 	errs := make([]error, len(w.charts))
 	var wait sync.WaitGroup
@@ -100,7 +100,7 @@ func (w *world) installAll(t *testing.T) {
 	}
 }
 
-func (w *world) locksWithoutWriting(t *testing.T, ch *chart, _ *result) {
+func (w *fixture) locksWithoutWriting(t *testing.T, ch *chart, _ *result) {
 	env := w.in(t, ch)
 	before := snapshot(t, ch)
 	env.CreateHelmRelease(ch.release)
@@ -121,7 +121,7 @@ func (w *world) locksWithoutWriting(t *testing.T, ch *chart, _ *result) {
 	wantUnchanged(t, ch, before, snapshot(t, ch))
 }
 
-func (w *world) staysQuiet(t *testing.T) {
+func (w *fixture) staysQuiet(t *testing.T) {
 	before := map[*chart][]*unstructured.Unstructured{}
 	for _, ch := range w.charts {
 		before[ch] = snapshot(t, ch)
@@ -134,7 +134,7 @@ func (w *world) staysQuiet(t *testing.T) {
 }
 
 // restoresEverything does everything to all objects of a chart that has to be put right in every scope.
-func (w *world) restoresEverything(t *testing.T, ch *chart, r *result) {
+func (w *fixture) restoresEverything(t *testing.T, ch *chart, r *result) {
 	w.proxy.Reset()
 	w.onEach(t, ch, r, func(ctx context.Context, x *tampering) error { return x.all(ctx) })
 	w.wantNoStrayWrites(t)
@@ -146,7 +146,7 @@ func (w *world) restoresEverything(t *testing.T, ch *chart, r *result) {
 }
 
 // onEach works on all objects of a chart, several at a time, and reports what went wrong.
-func (w *world) onEach(t *testing.T, ch *chart, r *result, do func(context.Context, *tampering) error) {
+func (w *fixture) onEach(t *testing.T, ch *chart, r *result, do func(context.Context, *tampering) error) {
 	t.Helper()
 	begin, known := time.Now(), len(r.failures)
 	var wait sync.WaitGroup
@@ -181,12 +181,12 @@ func (w *world) onEach(t *testing.T, ch *chart, r *result, do func(context.Conte
 }
 
 // helmUpgradesAfterwards shows that restoring left nothing in Helm's way, and that a new revision is locked in silence.
-func (w *world) helmUpgradesAfterwards(t *testing.T, ch *chart, _ *result) {
+func (w *fixture) helmUpgradesAfterwards(t *testing.T, ch *chart, _ *result) {
 	w.upgrade(t, ch, 2, ch.second)
 }
 
 // helmUpgradesAfterTakeover has somebody else apply every object just before an upgrade that changes every object.
-func (w *world) helmUpgradesAfterTakeover(t *testing.T, ch *chart, r *result) {
+func (w *fixture) helmUpgradesAfterTakeover(t *testing.T, ch *chart, r *result) {
 	if ch.second == "" {
 		t.Skip("the next revision of a chart of the corpus changes nothing")
 	}
@@ -194,7 +194,7 @@ func (w *world) helmUpgradesAfterTakeover(t *testing.T, ch *chart, r *result) {
 	w.upgrade(t, ch, 3, ch.first)
 }
 
-func (w *world) upgrade(t *testing.T, ch *chart, revision int, set string) {
+func (w *fixture) upgrade(t *testing.T, ch *chart, revision int, set string) {
 	t.Helper()
 	w.proxy.Reset()
 	was := snapshot(t, ch)
@@ -250,14 +250,14 @@ func wantUnchanged(t *testing.T, ch *chart, before, after []*unstructured.Unstru
 
 // writes returns the operator's writes to objects since the last reset of the proxy, but for those to its own and
 // those that changed nothing: dry runs, and conflicts, which only ask for a fresh look.
-func (w *world) writes() []cluster.Request {
+func (w *fixture) writes() []cluster.Request {
 	return slices.DeleteFunc(w.proxy.Writes(), func(r cluster.Request) bool {
 		return kit.IsOwn(r) || r.Query.Get("dryRun") != "" || r.Code >= 400
 	})
 }
 
 // wantNoWrites fails the test when the operator has written to an object since the last reset.
-func (w *world) wantNoWrites(t *testing.T) {
+func (w *fixture) wantNoWrites(t *testing.T) {
 	t.Helper()
 	for _, r := range w.writes() {
 		t.Errorf("wrote to an object that nobody tampered with: %s %.1000s", r, r.Body)
@@ -266,7 +266,7 @@ func (w *world) wantNoWrites(t *testing.T) {
 
 // wantNoStrayWrites fails the test when the operator has written to anything but objects of releases since the last
 // reset.
-func (w *world) wantNoStrayWrites(t *testing.T) {
+func (w *fixture) wantNoStrayWrites(t *testing.T) {
 	t.Helper()
 	for _, r := range w.writes() {
 		known := slices.ContainsFunc(w.charts, func(ch *chart) bool {
@@ -282,7 +282,7 @@ func (w *world) wantNoStrayWrites(t *testing.T) {
 
 // calm waits until the operator has not written for a while: after the write that restores an object may come one that
 // hands its ownership over, which is not to be taken for a write of the next part.
-func (w *world) calm(t *testing.T) {
+func (w *fixture) calm(t *testing.T) {
 	t.Helper()
 	for known := -1; known != len(w.proxy.Writes()); {
 		known = len(w.proxy.Writes())

@@ -26,7 +26,7 @@ const attackers = 8
 
 // victim locks a release of one ConfigMap, called settings, in a namespace of its own, and returns the environment of
 // that.
-func (w *world) victim() *kit.Env {
+func (w *fixture) victim() *kit.Env {
 	w.Helper()
 	namespace := w.Namespace(w.Apps + "-victim")
 	_, person := w.tenant(namespace)
@@ -40,7 +40,7 @@ func (w *world) victim() *kit.Env {
 }
 
 // goesOn fails the test unless what drifts at the victim's is put back: a change, and a deletion.
-func (w *world) goesOn(victim *kit.Env) {
+func (w *fixture) goesOn(victim *kit.Env) {
 	w.Helper()
 	for i := range 5 {
 		victim.Patch(kit.ConfigMaps, "settings", fmt.Sprintf(`{"data":{"key":"tampered %d"}}`, i))
@@ -53,7 +53,7 @@ func (w *world) goesOn(victim *kit.Env) {
 
 // attack locks releases in Apps, has their only object deleted, and calls then when all of them were created again and
 // no answer to that has arrived: what is done there the operator learns of when it confirms the creations.
-func (w *world) attack(then func(i int)) {
+func (w *fixture) attack(then func(i int)) {
 	w.Helper()
 	_, person := w.tenant(w.Apps)
 	for i := range attackers {
@@ -64,7 +64,7 @@ func (w *world) attack(then func(i int)) {
 	for i := range attackers {
 		w.WaitReady(fmt.Sprintf("attacker-%d", i), 1)
 	}
-	hold := w.proxy.HoldAnswers(func(r *http.Request) bool {
+	hold := w.Proxy.HoldAnswers(func(r *http.Request) bool {
 		return isWrite("configmaps", http.MethodPost)(r) && strings.Contains(r.URL.Path, "/namespaces/"+w.Apps+"/")
 	})
 	defer hold.Release()
@@ -75,16 +75,16 @@ func (w *world) attack(then func(i int)) {
 	for i := range attackers {
 		then(i)
 	}
-	w.proxy.Reset() // what is asked from now on are confirmations
+	w.Proxy.Reset() // what is asked from now on are confirmations
 }
 
 // undecided returns when the operator has tried, of each of the attacker's releases, to find out whether what it
 // created may stay, or to take it back.
-func (w *world) undecided() {
+func (w *fixture) undecided() {
 	w.Helper()
 	w.Eventually("all of the attacker's releases keep the operator busy", func() error {
 		tried := map[string]bool{}
-		for _, r := range w.proxy.Requests() {
+		for _, r := range w.Proxy.Requests() {
 			switch {
 			case r.Resource() == "secrets" && r.Code != 0:
 				for _, part := range strings.Split(r.Query.Get("labelSelector"), ",") {
@@ -106,7 +106,7 @@ func (w *world) undecided() {
 // Nobody can tell whether what was created may stay: the newest record of each release is a Secret without a status.
 func TestI12_MalformedRecordsHoldNobodyUp(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, byDefault)
+	w := newFixture(t, byDefault)
 	victim := w.victim()
 	w.attack(func(i int) {
 		w.Forge(kit.ForgedRecord{Name: fmt.Sprintf("attacker-%d", i), Revision: 2,
@@ -128,7 +128,7 @@ func TestI12_MalformedRecordsHoldNobodyUp(t *testing.T) {
 // being done.
 func TestI12_UnreachableWebhooksHoldNobodyUp(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, byDefault)
+	w := newFixture(t, byDefault)
 	victim := w.victim()
 	w.attack(func(i int) {
 		if i == 0 {
@@ -142,7 +142,7 @@ func TestI12_UnreachableWebhooksHoldNobodyUp(t *testing.T) {
 }
 
 // refuseDeletions has the deletion of ConfigMaps of Apps judged by a webhook that does not exist.
-func (w *world) refuseDeletions() {
+func (w *fixture) refuseDeletions() {
 	w.Helper()
 	url, fail, none := "https://127.0.0.1:1/", admissionv1.Fail, admissionv1.SideEffectClassNone
 	webhooks := w.Kube.AdmissionregistrationV1().ValidatingWebhookConfigurations()
@@ -170,10 +170,10 @@ func (w *world) refuseDeletions() {
 
 // held keeps the writes to ConfigMaps of namespaces from the API server, as webhooks that do not answer do, and counts
 // them.
-func (w *world) held(namespaces ...string) (hold *cluster.Hold, count *atomic.Int32) {
+func (w *fixture) held(namespaces ...string) (hold *cluster.Hold, count *atomic.Int32) {
 	w.Helper()
 	count = &atomic.Int32{}
-	hold = w.proxy.HoldRequests(func(r *http.Request) bool {
+	hold = w.Proxy.HoldRequests(func(r *http.Request) bool {
 		for _, namespace := range namespaces {
 			if isWrite("configmaps", http.MethodPatch)(r) &&
 				strings.Contains(r.URL.Path, "/namespaces/"+namespace+"/") {
@@ -188,7 +188,7 @@ func (w *world) held(namespaces ...string) (hold *cluster.Hold, count *atomic.In
 }
 
 // tampered locks releases of many ConfigMaps in a namespace and returns a function that has all of them drift.
-func (w *world) tampered(namespace string, releases, each int) (tamper func()) {
+func (w *fixture) tampered(namespace string, releases, each int) (tamper func()) {
 	w.Helper()
 	_, person := w.tenant(namespace)
 	name := func(i, k int) string { return fmt.Sprintf("object-%d-%d", i, k) }
@@ -217,7 +217,7 @@ func (w *world) tampered(namespace string, releases, each int) (tamper func()) {
 // and no more.
 func TestI12_SlowWebhookHasAShareOfTheWrites(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, byDefault)
+	w := newFixture(t, byDefault)
 	victim := w.victim()
 	tamper := w.tampered(w.Apps, 3, 12)
 	hold, count := w.held(w.Apps)
@@ -234,7 +234,7 @@ func TestI12_SlowWebhookHasAShareOfTheWrites(t *testing.T) {
 // they are slow.
 func TestI12_SlowWebhooksOfManyTenants(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, byDefault)
+	w := newFixture(t, byDefault)
 	victim := w.victim()
 	var namespaces []string
 	var tamper []func()
@@ -257,7 +257,7 @@ func TestI12_SlowWebhooksOfManyTenants(t *testing.T) {
 // nobody's way, and it is read once for all of them.
 func TestI12_RecordOfAnotherTenantIsWaitedForByThoseItIsAbout(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, byDefault)
+	w := newFixture(t, byDefault)
 	victim := w.victim()
 	lair := w.Namespace(w.Apps + "-lair")
 	_, person := w.tenant(lair)
@@ -273,7 +273,7 @@ func TestI12_RecordOfAnotherTenantIsWaitedForByThoseItIsAbout(t *testing.T) {
 		w.WaitReady(fmt.Sprintf("claimed-%d", i), 1)
 	}
 	reads := atomic.Int32{}
-	hold := w.proxy.HoldRequests(func(r *http.Request) bool {
+	hold := w.Proxy.HoldRequests(func(r *http.Request) bool {
 		is := r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/namespaces/"+lair+
 			"/secrets/sh.helm.release.v1.big.v1")
 		if is {

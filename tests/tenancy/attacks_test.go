@@ -37,7 +37,7 @@ func inNamespace(name, namespace, value string) string {
 // else stops.
 func TestAttack_ForgedRecordMakesNobodyAnAdministrator(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, byDefault)
+	w := newFixture(t, byDefault)
 	account, person := w.tenant(w.Apps)
 	other := w.Namespace(w.Apps + "-other")
 	_, victim := w.tenant(other)
@@ -53,7 +53,7 @@ func TestAttack_ForgedRecordMakesNobodyAnAdministrator(t *testing.T) {
 	person.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared") +
 		clusterAdmin("pwned-"+w.Apps, w.Apps) + inNamespace(system.GetName(), "kube-system", "pwned") + secret})
 	w.CreateHelmRelease("app")
-	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonForbidden,
+	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonForbidden,
 		"ClusterRoleBinding pwned-"+w.Apps+" is not protected", user(account),
 		`cannot patch resource "clusterrolebindings"`, "at the cluster scope",
 		`"configmaps" in API group "" in the namespace "kube-system"`, `"secrets" in API group "" in the namespace "`+
@@ -66,7 +66,7 @@ func TestAttack_ForgedRecordMakesNobodyAnAdministrator(t *testing.T) {
 	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
 	elsewhere := *w.Env
 	elsewhere.Apps = other
-	w.fenced.Pass(&elsewhere)
+	w.Fenced.Pass(&elsewhere)
 
 	if _, err := w.Kube.RbacV1().ClusterRoleBindings().Get(t.Context(), "pwned-"+
 		w.Apps, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
@@ -84,7 +84,7 @@ func TestAttack_ForgedRecordMakesNobodyAnAdministrator(t *testing.T) {
 // The account may write RoleBindings in its namespace, so the forged one is tried, and refused as an escalation.
 func TestAttack_ForgedRoleBindingIsAnEscalation(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, byDefault)
+	w := newFixture(t, byDefault)
 	account, person := w.tenant(w.Apps)
 	person.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared") + fmt.Sprintf(`---
 apiVersion: rbac.authorization.k8s.io/v1
@@ -94,7 +94,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-
 subjects: [{kind: ServiceAccount, name: deployer, namespace: %s}]
 `, w.Apps)})
 	w.CreateHelmRelease("app")
-	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonForbidden, "RoleBinding "+w.Apps+
+	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonForbidden, "RoleBinding "+w.Apps+
 		"/pwned", user(account), "attempting to grant RBAC permissions not currently held")
 	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
 	if _, err := w.Kube.RbacV1().RoleBindings(w.Apps).Get(t.Context(), "pwned",
@@ -107,7 +107,7 @@ subjects: [{kind: ServiceAccount, name: deployer, namespace: %s}]
 // account may not change: another release's objects stay protected, and stay what they are.
 func TestAttack_ForgedRecordTakesNoObjectOfAnother(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, byDefault)
+	w := newFixture(t, byDefault)
 	_, victim := w.tenant(w.Apps)
 	lair := w.Namespace(w.Apps + "-lair")
 	account, person := w.tenant(lair)
@@ -117,7 +117,7 @@ func TestAttack_ForgedRecordTakesNoObjectOfAnother(t *testing.T) {
 	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
 
 	person.Forge(kit.ForgedRecord{Name: "attacker", Manifest: inNamespace("settings", w.Apps, "pwned")})
-	w.says("attacker", v1alpha1.ConditionReady, v1alpha1.ReasonForbidden, "ConfigMap "+w.Apps+
+	w.Says("attacker", v1alpha1.ConditionReady, v1alpha1.ReasonForbidden, "ConfigMap "+w.Apps+
 		"/settings is not protected", user(account))
 	w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"tampered"}}`)
 	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
@@ -128,7 +128,7 @@ func TestAttack_ForgedRecordTakesNoObjectOfAnother(t *testing.T) {
 // of the account, what that may delete and what says that it belongs to the release, and nothing else.
 func TestAttack_ForgedHistoryDeletesNothingOfOthers(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, byDefault)
+	w := newFixture(t, byDefault)
 	account, person := w.tenant(w.Apps)
 	other := w.Namespace(w.Apps + "-other")
 	system := w.configMap("kube-system", "of-the-system-"+w.Apps)
@@ -158,17 +158,17 @@ func TestAttack_ForgedHistoryDeletesNothingOfOthers(t *testing.T) {
 // work. That is said once, and holds nobody up.
 func TestAttack_WhatCannotBeTakenBackHoldsNobodyUp(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, byDefault)
+	w := newFixture(t, byDefault)
 	account := w.account(w.Apps, deployer)
 	w.grant(w.Apps, account, rule("", "configmaps", "get", "patch", "create"))
-	hold := w.proxy.HoldAnswers(func(r *http.Request) bool {
+	hold := w.Proxy.HoldAnswers(func(r *http.Request) bool {
 		return isWrite("configmaps", http.MethodPost)(r)
 	})
 	w.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared")})
 	w.CreateHelmRelease("app")
 	check.NoError(t, hold.Wait(t.Context(), 1))
 	w.Forge(kit.ForgedRecord{Name: "app", Revision: 2, Status: "pending-upgrade"})
-	w.proxy.Reset()
+	w.Proxy.Reset()
 	hold.Release()
 	w.event("app", v1alpha1.EventReasonOvertaken, "cannot be deleted again", user(account),
 		`cannot delete resource "configmaps"`)
@@ -176,7 +176,7 @@ func TestAttack_WhatCannotBeTakenBackHoldsNobodyUp(t *testing.T) {
 	w.WaitReady("app", 2)
 	w.WaitField(kit.ConfigMaps, "settings", "data.key", "second")
 	deletions := 0
-	for _, r := range w.proxy.Requests() {
+	for _, r := range w.Proxy.Requests() {
 		if r.Method == http.MethodDelete && r.Resource() == "configmaps" {
 			deletions++
 		}
@@ -190,7 +190,7 @@ func TestAttack_WhatCannotBeTakenBackHoldsNobodyUp(t *testing.T) {
 // questions, and what it may change is protected.
 func TestAttack_ManyForeignObjectsAreAFewQuestions(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, byDefault)
+	w := newFixture(t, byDefault)
 	_, person := w.tenant(w.Apps)
 	manifest := kit.ConfigMap("settings", "declared")
 	for i := range 3000 {
@@ -198,10 +198,10 @@ func TestAttack_ManyForeignObjectsAreAFewQuestions(t *testing.T) {
 	}
 	person.Forge(kit.ForgedRecord{Name: "app", Manifest: manifest})
 	w.CreateHelmRelease("app")
-	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonForbidden, "kube-system", "and 2997 more")
+	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonForbidden, "kube-system", "and 2997 more")
 	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
 	questions := 0
-	for _, r := range w.proxy.Requests() {
+	for _, r := range w.Proxy.Requests() {
 		if r.Resource() == "selfsubjectaccessreviews" {
 			questions++
 		}
@@ -214,7 +214,7 @@ func TestAttack_ManyForeignObjectsAreAFewQuestions(t *testing.T) {
 // A name that would make another user of the account is refused, by the definition and by the operator.
 func TestAttack_AccountOfAnotherNamespace(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	for _, name := range []string{"kube-system:generic-garbage-collector", "../admin", "Admin", "a b", "a\n",
 		"system:admin"} {
 		patch, err := w.In(kit.HelmReleases, w.Operator).Create(t.Context(),
@@ -231,20 +231,20 @@ func TestAttack_AccountOfAnotherNamespace(t *testing.T) {
 }
 
 // configMap creates a ConfigMap that no Helm release knows.
-func (w *world) configMap(namespace, name string) *unstructured.Unstructured {
+func (w *fixture) configMap(namespace, name string) *unstructured.Unstructured {
 	w.Helper()
 	return w.make(namespace, map[string]any{"name": name})
 }
 
 // ownedConfigMap creates a ConfigMap that says it belongs to release app of Apps.
-func (w *world) ownedConfigMap(namespace, name string) *unstructured.Unstructured {
+func (w *fixture) ownedConfigMap(namespace, name string) *unstructured.Unstructured {
 	w.Helper()
 	return w.make(namespace, map[string]any{"name": name,
 		"labels":      map[string]any{"app.kubernetes.io/managed-by": "Helm"},
 		"annotations": map[string]any{"meta.helm.sh/release-name": "app", "meta.helm.sh/release-namespace": w.Apps}})
 }
 
-func (w *world) make(namespace string, metadata map[string]any) *unstructured.Unstructured {
+func (w *fixture) make(namespace string, metadata map[string]any) *unstructured.Unstructured {
 	w.Helper()
 	u, err := w.In(kit.ConfigMaps, namespace).Create(w.Ctx, &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": map[string]any{"key": "original"},
@@ -254,7 +254,7 @@ func (w *world) make(namespace string, metadata map[string]any) *unstructured.Un
 }
 
 // unchanged fails the test when an object is not what it was.
-func (w *world) unchanged(before *unstructured.Unstructured) {
+func (w *fixture) unchanged(before *unstructured.Unstructured) {
 	w.Helper()
 	now, err := w.In(kit.ConfigMaps, before.GetNamespace()).Get(w.Ctx, before.GetName(), metav1.GetOptions{})
 	if err != nil {

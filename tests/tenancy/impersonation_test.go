@@ -57,56 +57,50 @@ spec:
 // Every write goes out in the name of the account, dry runs and re-creations included, and leaves an object as Helm
 // left it: content, owners of fields, and the next upgrade.
 func TestImpersonation_WritesAreTheAccounts(t *testing.T) {
-	if shared == nil {
-		t.Skip("needs a control plane")
-	}
-	for name, helm := range map[string]cluster.Helm{"helm 3": shared.Helm3(), "helm 4": shared.Helm4()} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t, byDefault)
-			account, _ := w.tenant(w.Apps)
-			path := w.Chart("app", chart)
-			w.Helm(helm, "install", "app", path, "--set", "value=one")
-			asHelmLeftIt := managers(w.Get(kit.ConfigMaps, "settings"))
-			w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"before the lock"}}`)
-			w.Lock("app")
-			w.WaitField(kit.ConfigMaps, "settings", "data.key", "one")
-			w.Patch(
-				kit.Deployments, "web", `{"spec":{"replicas":7,"template":{"spec":{"containers":[{"name":"web","image":"example.com/evil:1"}]}}}}`,
-			)
-			w.Eventually("the image is restored", func() error {
-				containers, _, err := unstructured.NestedSlice(w.Get(kit.Deployments, "web").Object, "spec",
-					"template", "spec", "containers")
-				if err == nil && (len(containers) != 1 ||
-					!strings.Contains(fmt.Sprint(containers[0]), "example.com/web:1")) {
-					err = fmt.Errorf("containers are %v", containers)
-				}
-				return err
-			})
-			if after := managers(w.Get(kit.ConfigMaps, "settings")); after != asHelmLeftIt {
-				t.Errorf("fields were owned by\n%s\nand are owned by\n%s", asHelmLeftIt, after)
+	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
+		w := newFixture(t, byDefault)
+		account, _ := w.tenant(w.Apps)
+		path := w.Chart("app", chart)
+		w.Helm(helm, "install", "app", path, "--set", "value=one")
+		asHelmLeftIt := managers(w.Get(kit.ConfigMaps, "settings"))
+		w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"before the lock"}}`)
+		w.Lock("app")
+		w.WaitField(kit.ConfigMaps, "settings", "data.key", "one")
+		w.Patch(
+			kit.Deployments, "web", `{"spec":{"replicas":7,"template":{"spec":{"containers":[{"name":"web","image":"example.com/evil:1"}]}}}}`,
+		)
+		w.Eventually("the image is restored", func() error {
+			containers, _, err := unstructured.NestedSlice(w.Get(kit.Deployments, "web").Object, "spec",
+				"template", "spec", "containers")
+			if err == nil && (len(containers) != 1 ||
+				!strings.Contains(fmt.Sprint(containers[0]), "example.com/web:1")) {
+				err = fmt.Errorf("containers are %v", containers)
 			}
-			old := w.Get(kit.ConfigMaps, "settings").GetUID()
-			w.Delete(kit.ConfigMaps, "settings")
-			w.WaitNewObject(kit.ConfigMaps, "settings", old)
-			w.WaitReady("app", 1)
-			w.writtenBy(user(account))
-			w.Helm(helm, "upgrade", "app", path, "--set", "value=two")
-			w.WaitReady("app", 2)
-			w.WaitField(kit.ConfigMaps, "settings", "data.key", "two")
+			return err
 		})
-	}
+		if after := managers(w.Get(kit.ConfigMaps, "settings")); after != asHelmLeftIt {
+			t.Errorf("fields were owned by\n%s\nand are owned by\n%s", asHelmLeftIt, after)
+		}
+		old := w.Get(kit.ConfigMaps, "settings").GetUID()
+		w.Delete(kit.ConfigMaps, "settings")
+		w.WaitNewObject(kit.ConfigMaps, "settings", old)
+		w.WaitReady("app", 1)
+		w.writtenBy(user(account))
+		w.Helm(helm, "upgrade", "app", path, "--set", "value=two")
+		w.WaitReady("app", 2)
+		w.WaitField(kit.ConfigMaps, "settings", "data.key", "two")
+	})
 }
 
 // Without a name nothing is locked, whatever the operator itself may do, and the condition says what to do about it.
 func TestImpersonation_NoAccountNoLock(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	account, _ := w.tenant(w.Apps)
 	w.account(w.Operator, "unrelated")
 	w.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared")})
 	w.CreateHelmRelease("app")
-	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonNoServiceAccount, "--impersonate", "spec.serviceAccountName",
+	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonNoServiceAccount, "--impersonate", "spec.serviceAccountName",
 		w.Apps)
 	w.WaitReason("app", v1alpha1.ConditionLocked, v1alpha1.ReasonNoServiceAccount)
 	w.WaitReason("app", v1alpha1.ConditionStalled, v1alpha1.ReasonNoServiceAccount)
@@ -126,17 +120,17 @@ func TestImpersonation_NoAccountNoLock(t *testing.T) {
 // An account is named for one release, and the operator writes the others itself.
 func TestImpersonation_OneReleaseOfAnOrdinaryOperator(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(o *operator.ControllerOptions) { o.Impersonate = false })
+	w := newFixture(t, func(o *operator.ControllerOptions) { o.Impersonate = false })
 	w.grantEverywhereMore(rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: w.Operator, Name: "locker"},
 		"cluster-admin")
 	account, _ := w.tenant(w.Apps)
 	w.Forge(kit.ForgedRecord{Name: "named", Manifest: kit.ConfigMap("of-named", "declared") + clusterRole(w.Apps)})
 	w.Forge(kit.ForgedRecord{Name: "unnamed", Manifest: kit.ConfigMap("of-unnamed", "declared")})
 	w.CreateHelmRelease("named", func(hr *v1alpha1.HelmRelease) { hr.Spec.ServiceAccountName = deployer })
-	w.says("named", v1alpha1.ConditionReady, v1alpha1.ReasonForbidden, user(account), `"clusterroles"`)
+	w.Says("named", v1alpha1.ConditionReady, v1alpha1.ReasonForbidden, user(account), `"clusterroles"`)
 	w.Lock("unnamed")
 	w.WaitField(kit.ConfigMaps, "of-named", "data.key", "declared")
-	for _, r := range kit.ObjectWrites(w.proxy) {
+	for _, r := range kit.ObjectWrites(w.Proxy) {
 		want := user(account)
 		if strings.Contains(string(r.Body), "of-unnamed") {
 			want = ""
@@ -159,7 +153,7 @@ func clusterRole(suffix string) string {
 // when it is given again the object is put back by itself.
 func TestImpersonation_PermissionTakenAndGivenAgain(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, byDefault)
+	w := newFixture(t, byDefault)
 	account := w.account(w.Apps, deployer)
 	revoke := w.grant(w.Apps, account, rule("", "configmaps", "*"))
 	other := w.Namespace(w.Apps + "-other")
@@ -174,11 +168,11 @@ func TestImpersonation_PermissionTakenAndGivenAgain(t *testing.T) {
 
 	revoke()
 	w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"tampered"}}`)
-	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonForbidden, user(account), "cannot patch", `"configmaps"`,
+	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonForbidden, user(account), "cannot patch", `"configmaps"`,
 		w.Apps)
 	w.WaitReason("app", v1alpha1.ConditionDrifted, v1alpha1.ReasonRevertFailed)
 	w.event("app", v1alpha1.EventReasonRevertFailed, user(account), "cannot patch", `"configmaps"`)
-	w.fenced.Pass(&elsewhere)
+	w.Fenced.Pass(&elsewhere)
 	if got := kit.Field(w.Get(kit.ConfigMaps, "settings"), "data.key"); got != "tampered" {
 		t.Errorf("key is %v", got)
 	}
@@ -190,20 +184,20 @@ func TestImpersonation_PermissionTakenAndGivenAgain(t *testing.T) {
 // An operator that may not impersonate says so, by its own name.
 func TestImpersonation_NotAllowedToTheOperator(t *testing.T) {
 	t.Parallel()
-	w := &world{Env: kit.New(t, shared)}
-	w.proxy = w.Proxy()
+	w := &fixture{&kit.Fixture{Env: kit.New(t, kit.Shared)}}
+	w.Proxy = w.NewProxy()
 	subject := w.account(w.Operator, "reader")
 	w.grantEverywhere(subject, rule("*", "*", "get", "list", "watch"), rule("", "events", "create", "patch"))
 	w.grant(w.Operator, subject, rule(v1alpha1.SchemeGroupVersion.Group, "*", "*"))
-	config, err := shared.ServiceAccountConfig(t.Context(), w.Operator, "reader")
+	config, err := kit.Shared.ServiceAccountConfig(t.Context(), w.Operator, "reader")
 	check.NoError(t, err)
-	kit.StartOperator(t, w.proxy.Via(config), w.Operator, byDefault,
+	kit.StartOperator(t, w.Proxy.Via(config), w.Operator, byDefault,
 		func(o *operator.ControllerOptions) { o.Impersonate, o.SkipCRD = true, true })
 	w.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared")})
 	w.CreateHelmRelease("app")
-	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonForbidden, user(subject),
+	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonForbidden, user(subject),
 		"cannot act as system:serviceaccount:"+w.Apps+":deployer", "impersonate ServiceAccounts in namespace "+w.Apps)
-	if writes := kit.ObjectWrites(w.proxy); len(writes) > 0 {
+	if writes := kit.ObjectWrites(w.Proxy); len(writes) > 0 {
 		t.Errorf("written: %v", writes)
 	}
 	w.grant(w.Apps, subject, rule("", "serviceaccounts", "impersonate"))

@@ -4,8 +4,6 @@ package tenancy
 
 import (
 	"net/http"
-	"os"
-	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,41 +18,31 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// shared is the control plane of this package; it is written once, by TestMain.
-var shared *cluster.Cluster
-
-func TestMain(m *testing.M) {
-	os.Exit(cluster.Main(m, cluster.Options{}, func(c *cluster.Cluster) { shared = c }))
-}
+func TestMain(m *testing.M) { kit.Main(m, cluster.Options{}) }
 
 // deployer is the ServiceAccount that Helm releases are written with.
 const deployer = "deployer"
 
-// world is an environment with an operator behind a proxy.
-type world struct {
-	*kit.Env
-	proxy    *cluster.Proxy
-	operator *kit.Operator
-	fenced   kit.Fence
-}
+// fixture is kit.Fixture with what only these tests need.
+type fixture struct{ *kit.Fixture }
 
 // newWorld starts an operator that is a ServiceAccount which may read everything and impersonate ServiceAccounts,
 // and change nothing but HelmReleases and events.
-func newWorld(t *testing.T, options ...func(*operator.ControllerOptions)) *world {
+func newFixture(t *testing.T, options ...func(*operator.ControllerOptions)) *fixture {
 	t.Helper()
-	w := &world{Env: kit.New(t, shared)}
-	w.proxy = w.Proxy()
+	w := &fixture{&kit.Fixture{Env: kit.New(t, kit.Shared)}}
+	w.Proxy = w.NewProxy()
 	w.account(w.Operator, "locker")
 	subject := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: w.Operator, Name: "locker"}
 	w.grantEverywhere(subject, rule("*", "*", "get", "list", "watch"), rule("", "events", "create", "patch"),
 		rule("", "serviceaccounts", "impersonate"))
 	w.grant(w.Operator, subject, rule(v1alpha1.SchemeGroupVersion.Group, "*", "*"))
-	config, err := shared.ServiceAccountConfig(t.Context(), w.Operator, "locker")
+	config, err := kit.Shared.ServiceAccountConfig(t.Context(), w.Operator, "locker")
 	check.NoError(t, err)
 	options = append([]func(*operator.ControllerOptions){func(o *operator.ControllerOptions) {
 		o.Impersonate, o.SkipCRD = true, true
 	}}, options...)
-	w.operator = kit.StartOperator(t, w.proxy.Via(config), w.Operator, options...)
+	w.Running = kit.StartOperator(t, w.Proxy.Via(config), w.Operator, options...)
 	return w
 }
 
@@ -72,7 +60,7 @@ func workloads() []rbacv1.PolicyRule {
 }
 
 // account creates a ServiceAccount and returns it as a subject of bindings.
-func (w *world) account(namespace, name string) rbacv1.Subject {
+func (w *fixture) account(namespace, name string) rbacv1.Subject {
 	w.Helper()
 	sa := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	_, err := w.Kube.CoreV1().ServiceAccounts(namespace).Create(w.Ctx, sa, metav1.CreateOptions{})
@@ -89,7 +77,7 @@ func user(s rbacv1.Subject) string {
 }
 
 // grant gives a subject rights in a namespace, and returns a function that takes them away.
-func (w *world) grant(namespace string, subject rbacv1.Subject, rules ...rbacv1.PolicyRule) (revoke func()) {
+func (w *fixture) grant(namespace string, subject rbacv1.Subject, rules ...rbacv1.PolicyRule) (revoke func()) {
 	w.Helper()
 	name := metav1.ObjectMeta{GenerateName: "test-"}
 	role, err := w.Kube.RbacV1().Roles(namespace).Create(w.Ctx, &rbacv1.Role{ObjectMeta: name, Rules: rules},
@@ -106,7 +94,7 @@ func (w *world) grant(namespace string, subject rbacv1.Subject, rules ...rbacv1.
 }
 
 // grantEverywhere gives a subject rights in the whole cluster.
-func (w *world) grantEverywhere(subject rbacv1.Subject, rules ...rbacv1.PolicyRule) {
+func (w *fixture) grantEverywhere(subject rbacv1.Subject, rules ...rbacv1.PolicyRule) {
 	w.Helper()
 	name := metav1.ObjectMeta{Name: w.Operator + "-" + subject.Name}
 	_, err := w.Kube.RbacV1().ClusterRoles().Create(w.Ctx, &rbacv1.ClusterRole{ObjectMeta: name, Rules: rules},
@@ -121,13 +109,13 @@ func (w *world) grantEverywhere(subject rbacv1.Subject, rules ...rbacv1.PolicyRu
 
 // tenant makes the account that may deploy in a namespace, and returns the environment of a person who may write the
 // release records there and nothing else.
-func (w *world) tenant(namespace string) (account rbacv1.Subject, person *kit.Env) {
+func (w *fixture) tenant(namespace string) (account rbacv1.Subject, person *kit.Env) {
 	w.Helper()
 	account = w.account(namespace, deployer)
 	w.grant(namespace, account, workloads()...)
 	mallory := rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "mallory-of-" + namespace}
 	w.grant(namespace, mallory, rule("", "secrets", "*"))
-	config, err := shared.UserConfig(mallory.Name)
+	config, err := kit.Shared.UserConfig(mallory.Name)
 	check.NoError(w, err)
 	copied := *w.Env
 	copied.Apps = namespace
@@ -138,29 +126,18 @@ func (w *world) tenant(namespace string) (account rbacv1.Subject, person *kit.En
 }
 
 // lockIn creates a HelmRelease, of that name, for a release in a namespace.
-func (w *world) lockIn(namespace, name, release string, change ...func(*v1alpha1.HelmRelease)) {
+func (w *fixture) lockIn(namespace, name, release string, change ...func(*v1alpha1.HelmRelease)) {
 	w.Helper()
 	w.CreateHelmRelease(name, append(change, func(hr *v1alpha1.HelmRelease) {
 		hr.Spec.Release = v1alpha1.ReleaseReference{Namespace: namespace, Name: release}
 	})...)
 }
 
-// says waits until a condition has a reason and a message with all the wanted parts.
-func (w *world) says(name, condition, reason string, parts ...string) {
-	w.Helper()
-	c := w.WaitReason(name, condition, reason)
-	for _, part := range parts {
-		if !strings.Contains(c.Message, part) {
-			w.Errorf("%s of %s does not say %q: %s", condition, name, part, c.Message)
-		}
-	}
-}
-
 // writtenBy fails the test unless all writes to objects, dry runs too, were made in the name of a user, and some were.
-func (w *world) writtenBy(user string) {
+func (w *fixture) writtenBy(user string) {
 	w.Helper()
 	made := 0
-	for _, r := range w.proxy.Writes() {
+	for _, r := range w.Proxy.Writes() {
 		if kit.IsOwn(r) {
 			if r.Impersonated != "" {
 				w.Errorf("as %s: %s", r.Impersonated, r)
@@ -185,7 +162,7 @@ func isWrite(resource, method string) cluster.Match {
 }
 
 // event waits for an event about a HelmRelease with a reason and a message with all the wanted parts.
-func (w *world) event(name, reason string, parts ...string) {
+func (w *fixture) event(name, reason string, parts ...string) {
 	w.Helper()
 	w.Eventually("an event "+reason+" about "+name, func() error {
 		list, err := w.Kube.CoreV1().Events(w.Operator).List(w.Ctx,
@@ -203,7 +180,7 @@ func (w *world) event(name, reason string, parts ...string) {
 }
 
 // grantEverywhereMore binds a subject to a ClusterRole that exists.
-func (w *world) grantEverywhereMore(subject rbacv1.Subject, role string) {
+func (w *fixture) grantEverywhereMore(subject rbacv1.Subject, role string) {
 	w.Helper()
 	name := metav1.ObjectMeta{Name: w.Operator + "-" + subject.Name + "-" + role}
 	_, err := w.Kube.RbacV1().ClusterRoleBindings().Create(w.Ctx,

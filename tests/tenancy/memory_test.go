@@ -133,7 +133,7 @@ func (a *memoryAttack) erase() {
 // and they are restored.
 func TestI12_NobodyExhaustsTheMemoryOfTheOperator(t *testing.T) {
 	const releases = 20
-	e := kit.New(t, shared)
+	e := kit.New(t, kit.Shared)
 	attack := &memoryAttack{Env: e}
 	attack.write()
 	defer attack.erase()

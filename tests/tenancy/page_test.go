@@ -21,9 +21,9 @@ import (
 )
 
 // newServing starts an operator that serves its page and its metrics to those who may see them.
-func newServing(t *testing.T) *world {
+func newServing(t *testing.T) *fixture {
 	t.Helper()
-	w := newWorld(t, byDefault, func(o *operator.ControllerOptions) {
+	w := newFixture(t, byDefault, func(o *operator.ControllerOptions) {
 		o.PageAddress, o.PageAuth, o.MetricsAddress, o.MetricsAuth = "127.0.0.1:0", true, "127.0.0.1:0", true
 	})
 	reviewer := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: w.Operator, Name: "locker"}
@@ -32,7 +32,7 @@ func newServing(t *testing.T) *world {
 }
 
 // bind gives a subject a ClusterRole in the whole cluster.
-func (w *world) bind(subject rbacv1.Subject, role string) {
+func (w *fixture) bind(subject rbacv1.Subject, role string) {
 	w.Helper()
 	_, err := w.Kube.RbacV1().ClusterRoleBindings().Create(w.Ctx, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: w.Operator + "-"}, Subjects: []rbacv1.Subject{subject},
@@ -42,22 +42,22 @@ func (w *world) bind(subject rbacv1.Subject, role string) {
 }
 
 // token returns a token of a new ServiceAccount in the operator's namespace.
-func (w *world) token(name string) (rbacv1.Subject, string) {
+func (w *fixture) token(name string) (rbacv1.Subject, string) {
 	w.Helper()
 	subject := w.account(w.Operator, name)
-	config, err := shared.ServiceAccountConfig(w.Ctx, w.Operator, name)
+	config, err := kit.Shared.ServiceAccountConfig(w.Ctx, w.Operator, name)
 	check.NoError(w, err)
 	return subject, config.BearerToken
 }
 
 // get asks what the operator serves, the page or the metrics, for a path, with a token.
-func (w *world) get(what, path, token string) (status int, body string) {
+func (w *fixture) get(what, path, token string) (status int, body string) {
 	w.Helper()
 	var address []string
 	w.Eventually(what+" is served", func() error {
 		if address = regexp.MustCompile(
 			what + ` on (?:http://)?([\d.:]+)`,
-		).FindStringSubmatch(w.operator.Log()); address == nil {
+		).FindStringSubmatch(w.Running.Log()); address == nil {
 			return fmt.Errorf("the log does not say where")
 		}
 		return nil
@@ -75,7 +75,7 @@ func (w *world) get(what, path, token string) (status int, body string) {
 	return answer.StatusCode, string(content)
 }
 
-func (w *world) diffOf(name, token string) (status int, body string) {
+func (w *fixture) diffOf(name, token string) (status int, body string) {
 	w.Helper()
 	return w.get("page", "/diff?"+url.Values{"namespace": {w.Operator}, "name": {name}}.Encode(), token)
 }
@@ -92,7 +92,7 @@ spec:
 `
 
 // deploy creates a Deployment whose environment has a value.
-func (w *world) deploy(namespace, value string) {
+func (w *fixture) deploy(namespace, value string) {
 	w.Helper()
 	content := map[string]any{
 		"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": "web"},
@@ -127,10 +127,10 @@ func TestAttack_ThePageIsNoConfusedDeputy(t *testing.T) {
 		"---\napiVersion: v1\nkind: Secret\nmetadata: {name: guess, namespace: %s}\nstringData: {password: letmein}\n", other,
 	)})
 	w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.Mode = v1alpha1.ModeDetect })
-	w.says("app", v1alpha1.ConditionReady, v1alpha1.ReasonForbidden, "ConfigMap "+other+"/hidden is not protected")
+	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonForbidden, "ConfigMap "+other+"/hidden is not protected")
 	viewer, token := w.token("viewer")
 	w.bind(viewer, "cluster-admin")
-	w.proxy.Reset()
+	w.Proxy.Reset()
 
 	status, body := w.diffOf("app", token)
 	if status != http.StatusOK || !strings.Contains(body, `"object":"ConfigMap `+w.Apps+`/settings"`) {
@@ -143,7 +143,7 @@ func TestAttack_ThePageIsNoConfusedDeputy(t *testing.T) {
 			t.Errorf("%s is not withheld: %s", id, body)
 		}
 	}
-	for _, r := range w.proxy.Requests() {
+	for _, r := range w.Proxy.Requests() {
 		if r.Method == http.MethodGet && !r.Query.Has("watch") && strings.Contains(r.Path, "/namespaces/"+other+"/") {
 			t.Errorf("it was read: %s", r)
 		}
@@ -199,7 +199,7 @@ func TestViewer_SeesWhatTheyMayGet(t *testing.T) {
 		!strings.Contains(body, "helm_locker_") {
 		t.Errorf("who may get /metrics is answered with %d %s", status, body)
 	}
-	if strings.Contains(w.operator.Log(), guest) {
+	if strings.Contains(w.Running.Log(), guest) {
 		t.Error("the log has a token")
 	}
 }

@@ -100,7 +100,8 @@ func parse(args []string) (options, error) {
 	if o.quick {
 		o.shorten(f)
 	}
-	return o, o.complete()
+	err := o.complete()
+	return o, err
 }
 
 // complete works out what the flags mean, and whether it makes sense.

@@ -15,16 +15,22 @@ import (
 
 // Helm runs the command line of Helm 3 or 4 against a cluster.
 type Helm struct {
+	// Name tells the versions apart: "helm 3" or "helm 4".
+	Name string
 	// Bin is the path of the program. Its base name becomes Helm's field manager.
 	Bin        string
 	Kubeconfig string
 }
 
 // Helm3 returns Helm 3 as the administrator of the cluster.
-func (c *Cluster) Helm3() Helm { return Helm{Bin: c.binaries.Helm3, Kubeconfig: c.Kubeconfig()} }
+func (c *Cluster) Helm3() Helm {
+	return Helm{Name: "helm 3", Bin: c.binaries.Helm3, Kubeconfig: c.Kubeconfig()}
+}
 
 // Helm4 returns Helm 4 as the administrator of the cluster.
-func (c *Cluster) Helm4() Helm { return Helm{Bin: c.binaries.Helm4, Kubeconfig: c.Kubeconfig()} }
+func (c *Cluster) Helm4() Helm {
+	return Helm{Name: "helm 4", Bin: c.binaries.Helm4, Kubeconfig: c.Kubeconfig()}
+}
 
 // Run runs one Helm command and returns its standard output; a failure is an error that quotes the standard error. The
 // command sees only directories of its own, which are removed after it: no plugins, repositories or settings of the

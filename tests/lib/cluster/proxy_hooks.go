@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -171,8 +172,11 @@ func (h *Hold) wait(ctx context.Context) error {
 	}
 }
 
-// Wait returns when at least n requests have arrived at the hold, counted from its creation.
+// Wait returns when at least n requests have arrived at the hold, counted from its creation. A minute is
+// enough.
 func (h *Hold) Wait(ctx context.Context, n int) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
 	for {
 		h.mu.Lock()
 		count, changed := h.count, h.changed

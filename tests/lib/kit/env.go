@@ -47,7 +47,8 @@ type Env struct {
 	Operator, Apps string
 }
 
-// New returns an environment of its own on a control plane, with the CustomResourceDefinition installed.
+// New returns an environment of its own on a control plane, with the CustomResourceDefinition installed. Without one
+// the test is skipped.
 func New(t testing.TB, c *cluster.Cluster) *Env {
 	t.Helper()
 	if c == nil {

@@ -113,9 +113,9 @@ func (e *Env) Quiet(p *cluster.Proxy, duration time.Duration) {
 	}
 }
 
-// Proxy starts a proxy in front of the API server that is closed at the end of the test. Start it before the operator
-// that goes through it, so that it outlives it.
-func (e *Env) Proxy() *cluster.Proxy {
+// NewProxy starts a proxy in front of the API server that is closed at the end of the test. Start it before the
+// operator that goes through it, so that it outlives it.
+func (e *Env) NewProxy() *cluster.Proxy {
 	e.Helper()
 	p, err := e.Cluster.StartProxy()
 	check.NoError(e, err)

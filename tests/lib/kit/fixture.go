@@ -1,0 +1,126 @@
+package kit
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
+)
+
+// Shared is the control plane of a suite, which Main starts; nil with -short.
+var Shared *cluster.Cluster
+
+// Main is the TestMain of a suite whose tests share a control plane.
+func Main(m *testing.M, options cluster.Options) { os.Exit(Run(m, options)) }
+
+// Run is Main for a suite that has more to do: it returns the exit code.
+func Run(m *testing.M, options cluster.Options) int {
+	return cluster.Main(m, options, func(c *cluster.Cluster) { Shared = c })
+}
+
+// Fixture is what most tests need: an environment, and an operator that reaches the API server through a proxy.
+type Fixture struct {
+	*Env
+	Proxy   *cluster.Proxy
+	Running *Operator
+	Fenced  Fence
+}
+
+// Start returns an environment of its own on the shared control plane, in which an operator runs.
+func Start(t testing.TB, options ...func(*operator.ControllerOptions)) *Fixture {
+	t.Helper()
+	e := New(t, Shared)
+	f := &Fixture{Env: e, Proxy: e.NewProxy()}
+	f.Running = StartOperator(t, f.Proxy.RESTConfig(), e.Operator, options...)
+	return f
+}
+
+// On returns the fixture for a subtest, whose failures it reports.
+func (f *Fixture) On(t testing.TB) *Fixture {
+	sub := *f
+	sub.Env = f.For(t)
+	return &sub
+}
+
+// LockFence locks a release of one ConfigMap for PassFence to use.
+func (f *Fixture) LockFence() {
+	f.Helper()
+	f.Fenced.Lock(f.Env)
+}
+
+// PassFence returns when the operator has acted on all changes of ConfigMaps that were made before the call.
+func (f *Fixture) PassFence() {
+	f.Helper()
+	f.Fenced.Pass(f.Env)
+}
+
+// EachHelm runs a test with every Helm version at the same time. Without a control plane there is one test all the
+// same, which is skipped where it asks for an environment.
+func EachHelm(t *testing.T, do func(t *testing.T, h cluster.Helm)) {
+	t.Helper()
+	for name, h := range Helms(Shared) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			do(t, h)
+		})
+	}
+}
+
+// Reverts tampers with the key of a ConfigMap in Apps and waits until it has the wanted value again.
+func (e *Env) Reverts(name, want string) {
+	e.Helper()
+	e.Patch(ConfigMaps, name, `{"data":{"key":"tampered"}}`)
+	e.WaitField(ConfigMaps, name, "data.key", want)
+}
+
+// Says waits until a condition has a reason, and fails the test unless its message has all the wanted parts.
+func (e *Env) Says(name, condition, reason string, parts ...string) {
+	e.Helper()
+	c := e.WaitReason(name, condition, reason)
+	for _, part := range parts {
+		if !strings.Contains(c.Message, part) {
+			e.Errorf("%s of %s does not say %q: %s", condition, name, part, c.Message)
+		}
+	}
+}
+
+// WaitState waits until a HelmRelease has a state.
+func (e *Env) WaitState(name string, want v1alpha1.State) {
+	e.Helper()
+	e.Eventually(fmt.Sprintf("state of HelmRelease %s is %s", name, want), func() error {
+		if got := e.HelmRelease(name).Status.State; got != want {
+			return fmt.Errorf("it is %s", got)
+		}
+		return nil
+	})
+}
+
+// WaitHeld waits until n requests have arrived at a hold.
+func (e *Env) WaitHeld(h *cluster.Hold, n int) {
+	e.Helper()
+	check.NoError(e, h.Wait(e.Ctx, n))
+}
+
+// DeleteIn is Delete for an object anywhere.
+func (e *Env) DeleteIn(gvr schema.GroupVersionResource, namespace, name string) {
+	e.Helper()
+	check.NoError(e, e.In(gvr, namespace).Delete(e.Ctx, name, metav1.DeleteOptions{}))
+}
+
+// Kubectl runs kubectl in the Apps namespace, as the administrator, and returns its output.
+func (e *Env) Kubectl(args ...string) string {
+	e.Helper()
+	all := append([]string{"--kubeconfig", e.Cluster.Kubeconfig(), "-n", e.Apps}, args...)
+	out, err := exec.CommandContext(e.Ctx, e.Cluster.Binaries().Kubectl, all...).Output()
+	check.NoError(e, err)
+	return string(out)
+}
