@@ -251,7 +251,7 @@ func TestDiffOffline(t *testing.T) {
 	if givesAway(r.stdout) {
 		t.Error("a Secret is given away")
 	}
-	w.stdin = string(dump)
+	w.stdin = dump
 	w.cli("diff", "shop", "-f", file, "--objects", "-").says(2, "3 of 4 objects drifted")
 	w.cli("diff", "shop", "--objects", file).is(1, "",
 		"helm-locker: --objects needs --filename\n  see helm-locker diff --help\n")

@@ -96,7 +96,8 @@ func TestKubectlPlugin(t *testing.T) {
 	check.NoError(t, os.Link(binary, filepath.Join(dir, "kubectl-helm_locker")))
 	run := func(args ...string) (string, int) {
 		t.Helper()
-		cmd := exec.CommandContext(t.Context(), w.Cluster.Binaries().Kubectl, append([]string{"helm-locker"}, args...)...)
+		kubectl := w.Cluster.Binaries().Kubectl
+		cmd := exec.CommandContext(t.Context(), kubectl, append([]string{"helm-locker"}, args...)...)
 		cmd.Env = []string{"PATH=" + dir + string(os.PathListSeparator) + os.Getenv("PATH"), "HOME=" +
 			dir, "KUBECONFIG=" + w.kubeconfig}
 		out, err := cmd.CombinedOutput()
