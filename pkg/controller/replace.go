@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/enforce"
@@ -32,7 +33,7 @@ func (rm *remediation) replace(ctx context.Context, l *lock.Lock, v *result, ref
 	ctx, cancel := outlast(ctx)
 	defer cancel()
 	rm.Log.WithField("object", v.ID.String()).Infof("replacing the object: %s", errorAbout(v.ID, refusal))
-	w, made, err := rm.write(ctx, l, v, true, rm.enforcer.Replace)
+	w, made, err := rm.removeAndCreate(ctx, l, v)
 	switch {
 	case made != nil:
 		if err != nil {
@@ -53,6 +54,35 @@ func (rm *remediation) replace(ctx context.Context, l *lock.Lock, v *result, ref
 		return
 	}
 	rm.restored(l, v, made, v1alpha1.DriftActionReplaced)
+}
+
+// removeAndCreate deletes an object and creates it as declared. When the creation fails the deletion is what is left to
+// be confirmed: Helm may have begun to work, and may count on the object. If the object lingers because of a finalizer
+// the error is "already exists".
+func (rm *remediation) removeAndCreate(
+	ctx context.Context, l *lock.Lock, v *result,
+) (*lock.Write, *unstructured.Unstructured, error) {
+	removal := &lock.Write{Key: l.Key, Object: v.Object, Record: l.Record, Deleted: true, Begun: rm.Clock.Now()}
+	_, err := rm.track(removal, func() (*unstructured.Unstructured, error) {
+		return nil, rm.enforcer.Remove(ctx, v.revert)
+	})
+	if err != nil {
+		if !removal.Lost {
+			rm.unproven.Drop(*removal)
+		}
+		return nil, nil, err
+	}
+	creation := *v.revert
+	creation.Live, creation.Target = nil, nil
+	w, made, err := rm.write(ctx, l, v, true,
+		func(ctx context.Context, setID string, _ *enforce.Revert) (*unstructured.Unstructured, error) {
+			return rm.enforcer.Revert(ctx, setID, &creation)
+		})
+	if made == nil && !w.Lost {
+		rm.unproven.Begin(removal)
+		rm.confirmLater(l.Release)
+	}
+	return w, made, err
 }
 
 // refusalOf describes why a revert was refused, and for a field that cannot be changed what can be done about it.

@@ -37,27 +37,21 @@ func Replaceable(kind schema.GroupKind) (loses string, ok bool) {
 	return loses, ok
 }
 
-// Replace deletes the live object and creates it as declared. It deletes nothing that it could not create: the API
-// server is asked first, in a dry run under another name. Holds must have been true after the object was observed;
-// the caller has to confirm the creation. If the object lingers because of a finalizer the error is "already
-// exists".
-func (e *Enforcer) Replace(ctx context.Context, setID string, r *Revert) (*unstructured.Unstructured, error) {
+// Remove deletes the live object of a revert so that it can be created as declared. It deletes nothing that could not
+// be created: the API server is asked first, in a dry run under another name. Holds must have been true after the
+// object was observed.
+func (e *Enforcer) Remove(ctx context.Context, r *Revert) error {
 	if _, ok := Replaceable(r.ID.GroupKind()); !ok {
-		return nil, fmt.Errorf("replace %s: objects of this kind are never replaced", r.ID)
+		return fmt.Errorf("replace %s: objects of this kind are never replaced", r.ID)
 	}
 	w, err := e.as(r.Object)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := w.tryCreate(ctx, r); err != nil {
-		return nil, err
+		return err
 	}
-	if err := w.remove(ctx, r.Object, r.Live); err != nil {
-		return nil, err
-	}
-	creation := *r
-	creation.Live, creation.Target = nil, nil
-	return e.Revert(ctx, setID, &creation)
+	return w.remove(ctx, r.Object, r.Live)
 }
 
 // tryCreate asks the API server whether it would accept the object if it did not exist. What two objects cannot have at

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
@@ -247,6 +248,47 @@ func TestI1_ReplacementWhileHelmBegins(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Helm begins an upgrade while an object is replaced, finds it as it wants it, and fails elsewhere; the creation is
+// refused. So nobody but the operator knows that the object is missing.
+func TestI1_ReplacementThatFailsWhileHelmUpgrades(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	record := w.lockReplaceable()
+	hold := w.proxy.HoldAnswers(cluster.ForResource("configmaps", http.MethodDelete))
+	w.Patch(kit.ConfigMaps, "settings", `{"immutable":true,"data":{"key":"frozen"}}`)
+	check.NoError(t, hold.Wait(t.Context(), 1))
+	record.Revision, record.Status = 2, "pending-upgrade"
+	w.Forge(record)
+	isCreation := cluster.ForResource("configmaps", http.MethodPost)
+	refused := make(chan struct{}, 1)
+	permit := w.proxy.Intercept(func(r *http.Request) cluster.Action {
+		if !isCreation(r) {
+			return cluster.Forward()
+		}
+		select {
+		case refused <- struct{}{}:
+		default:
+		}
+		return cluster.Fail(http.StatusForbidden, metav1.StatusReasonForbidden, "exceeded quota")
+	})
+	hold.Release()
+	select {
+	case <-refused:
+	case <-w.Ctx.Done():
+		t.Fatal("nothing was created")
+	}
+	w.expectState("app", v1alpha1.StateTransitioning)
+	permit()
+	record.Status = "failed"
+	w.Forge(record)
+	w.Eventually("the object exists again", func() error {
+		if u := w.Get(kit.ConfigMaps, "settings"); u == nil || kit.Field(u, "data.key") != "declared" {
+			return fmt.Errorf("it is %v", u)
+		}
+		return nil
+	})
 }
 
 // An operator that is told to stop in the middle of a replacement makes the object that it has deleted, and does

@@ -58,9 +58,13 @@ func neverRevertHelm() []mutant {
 	if err != nil || holds {`, `	holds, err := true, error(nil)
 	if err != nil || holds {`}, integration, "TestI1_LeftoverThatHelmTakesBackMeanwhile"),
 		breaks("I1", "a replacement stays although Helm uninstalls",
-			edit{"pkg/controller/replace.go", `	w, made, err := rm.write(ctx, l, v, true, rm.enforcer.Replace)`,
-				`	w, made, err := rm.write(ctx, l, v, false, rm.enforcer.Replace)`}, integration,
+			edit{"pkg/controller/replace.go", `	w, made, err := rm.write(ctx, l, v, true,`,
+				`	w, made, err := rm.write(ctx, l, v, false,`}, integration,
 			"TestI1_ReplacementWhileHelmBegins/uninstalling"),
+		breaks("I1", "a replacement that fails after its deletion is forgotten",
+			edit{"pkg/controller/replace.go", `	if made == nil && !w.Lost {
+		rm.unproven.Begin(removal)`, `	if made == nil && !w.Lost {`}, integration,
+			"TestI1_ReplacementThatFailsWhileHelmUpgrades"),
 		breaks("I1", "another release counts only when it is deployed",
 			edit{"pkg/controller/owners.go", `found && rec.Status != release.StatusUninstalled {`,
 				`found && rec.Status == release.StatusDeployed {`}, integration,
