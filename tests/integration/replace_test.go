@@ -254,7 +254,7 @@ func TestI1_ReplacementWhileHelmBegins(t *testing.T) {
 // refused. So nobody but the operator knows that the object is missing.
 func TestI1_ReplacementThatFailsWhileHelmUpgrades(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	record := w.lockReplaceable()
 	hold := w.proxy.HoldAnswers(cluster.ForResource("configmaps", http.MethodDelete))
 	w.Patch(kit.ConfigMaps, "settings", `{"immutable":true,"data":{"key":"frozen"}}`)
