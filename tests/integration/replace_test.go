@@ -256,14 +256,14 @@ func TestI1_ReplacementThatFailsWhileHelmUpgrades(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	record := w.lockReplaceable()
-	hold := w.proxy.HoldAnswers(cluster.ForResource("configmaps", http.MethodDelete))
+	hold := w.Proxy.HoldAnswers(cluster.ForResource("configmaps", http.MethodDelete))
 	w.Patch(kit.ConfigMaps, "settings", `{"immutable":true,"data":{"key":"frozen"}}`)
 	check.NoError(t, hold.Wait(t.Context(), 1))
 	record.Revision, record.Status = 2, "pending-upgrade"
 	w.Forge(record)
 	isCreation := cluster.ForResource("configmaps", http.MethodPost)
 	refused := make(chan struct{}, 1)
-	permit := w.proxy.Intercept(func(r *http.Request) cluster.Action {
+	permit := w.Proxy.Intercept(func(r *http.Request) cluster.Action {
 		if !isCreation(r) {
 			return cluster.Forward()
 		}
@@ -279,7 +279,7 @@ func TestI1_ReplacementThatFailsWhileHelmUpgrades(t *testing.T) {
 	case <-w.Ctx.Done():
 		t.Fatal("nothing was created")
 	}
-	w.expectState("app", v1alpha1.StateTransitioning)
+	w.WaitState("app", v1alpha1.StateTransitioning)
 	permit()
 	record.Status = "failed"
 	w.Forge(record)
