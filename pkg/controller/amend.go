@@ -126,7 +126,7 @@ func (rm *remediation) amendment(
 	if len(a.Changes) == 0 {
 		return nil, nil
 	}
-	owner := drift.ManagedIn(live)
+	owner := drift.ManagedBy(live.GetManagedFields())
 	if !owner.Known && r.loaded.release.ApplyMethod == release.ApplyMethodServerSide {
 		owner.Operation = metav1.ManagedFieldsOperationApply
 	}

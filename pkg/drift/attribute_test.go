@@ -61,6 +61,16 @@ func TestManagedBy(t *testing.T) {
 				`{"f:metadata":{"f:labels":{"f:app.kubernetes.io/managed-by":{}}}}`)},
 			want: Owner{Manager: "helm", Operation: update},
 		},
+		"only the name, applied": {
+			fields: []metav1.ManagedFieldsEntry{wrote("helm", apply, "", 1,
+				`{"f:metadata":{"f:annotations":{"f:meta.helm.sh/release-name":{}}}}`)},
+			want: Owner{Manager: "helm", Operation: apply, Known: true},
+		},
+		"an entry of a subresource does not count": {
+			fields: []metav1.ManagedFieldsEntry{wrote("x", update, "status", 1, helmFields)},
+			want:   Owner{Manager: "helm", Operation: update},
+		},
+		"no entries": {want: Owner{Manager: "helm", Operation: update}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := ManagedBy(tc.fields); got != tc.want {

@@ -197,7 +197,7 @@ func (in *Input) owner(live *unstructured.Unstructured, changes []drift.Change) 
 		return in.Owner
 	}
 	if live != nil {
-		if owner := drift.ManagedIn(live); owner.Known {
+		if owner := drift.ManagedBy(live.GetManagedFields()); owner.Known {
 			return owner
 		}
 	}

@@ -11,8 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
-	"github.com/rancher/helm-locker/pkg/inspect"
-	helmrelease "github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
@@ -187,20 +185,10 @@ func (o *target) edit(e edit) {
 // diff returns the objects that `helm-locker diff` finds drifted, as "plural/name".
 func (r *release) diff() []string {
 	r.Helper()
-	cluster, err := inspect.Connect(kit.Shared.RESTConfig(), nil)
-	check.NoError(r, err)
-	record, err := cluster.Find(r.Ctx, helmrelease.Key{Namespace: r.Apps, Name: "app"}, 0)
-	check.NoError(r, err)
-	details, err := cluster.Read(r.Ctx, record)
-	check.NoError(r, err)
-	compared, err := inspect.Compare(r.Ctx, cluster, details, inspect.CompareOptions{})
-	check.NoError(r, err)
-	for _, f := range compared.Failures {
-		r.Errorf("diff of %s: %v", f.ID, f.Err)
-	}
 	found := map[string]bool{}
-	for _, d := range compared.Differences {
-		found[plural(d.ID.Kind)+"/"+d.ID.Name] = true
+	for _, object := range r.Diff("app") {
+		kind, name, _ := strings.Cut(object, "/")
+		found[plural(kind)+"/"+name] = true
 	}
 	return slices.Sorted(maps.Keys(found))
 }

@@ -119,6 +119,15 @@ func (w *fixture) locksWithoutWriting(t *testing.T, ch *chart, _ *result) {
 	})
 	w.wantNoWrites(t)
 	wantUnchanged(t, ch, before, snapshot(t, ch))
+	w.wantNoDiff(t, ch)
+}
+
+// wantNoDiff fails the test when `helm-locker diff` finds drift where the operator finds none.
+func (w *world) wantNoDiff(t *testing.T, ch *chart) {
+	t.Helper()
+	if found := w.in(t, ch).Diff(ch.release); len(found) > 0 {
+		t.Errorf("diff finds drift that the operator does not: %v", found)
+	}
 }
 
 func (w *fixture) staysQuiet(t *testing.T) {
@@ -143,6 +152,7 @@ func (w *fixture) restoresEverything(t *testing.T, ch *chart, r *result) {
 	if hr.Status.Objects.Drifted+hr.Status.Objects.Contended+hr.Status.Objects.Waiting > 0 {
 		t.Errorf("afterwards the counts of objects are %+v", hr.Status.Objects)
 	}
+	w.wantNoDiff(t, ch)
 }
 
 // onEach works on all objects of a chart, several at a time, and reports what went wrong.

@@ -43,8 +43,9 @@ func neighbours() []mutant {
 			edit{"pkg/judge/replicas.go", `		return in.autoscaler() != nil`, `		return false`}, integration,
 			"TestAutoscaler_UndeclaredReplicasInStrict"),
 		breaks("I4", "of two tools that are built on Helm the older one is taken for Helm",
-			edit{"pkg/drift/owner.go", `score == s.best && named && s.outranked(manager, by)`,
-				`score == s.best && named && by == nil`}, fidelity, "TestTools_TheNewerOnesShareStays"),
+			edit{"pkg/drift/owner.go",
+				`score == bestScore && hasHelmName(entry) && outranks(entry, best)`,
+				`score == bestScore && best == nil && outranks(entry, best)`}, fidelity, "TestTools_TheNewerOnesShareStays"),
 		breaks("I4", "within one second the first of two tools is taken for Helm", edit{"pkg/drift/owner.go", `a != b {
 		return a > b
 	}`, `a != b {

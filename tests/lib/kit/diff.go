@@ -1,0 +1,28 @@
+package kit
+
+import (
+	"github.com/rancher/helm-locker/pkg/inspect"
+	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/tests/lib/check"
+)
+
+// Diff returns the objects of a release that `helm-locker diff` finds drifted, as kind/name.
+func (e *Env) Diff(name string) []string {
+	e.Helper()
+	cluster, err := inspect.Connect(e.Cluster.RESTConfig(), nil)
+	check.NoError(e, err)
+	record, err := cluster.Find(e.Ctx, release.Key{Namespace: e.Apps, Name: name}, 0)
+	check.NoError(e, err)
+	details, err := cluster.Read(e.Ctx, record)
+	check.NoError(e, err)
+	compared, err := inspect.Compare(e.Ctx, cluster, details, inspect.CompareOptions{})
+	check.NoError(e, err)
+	for _, f := range compared.Failures {
+		e.Errorf("diff of %s: %v", f.ID, f.Err)
+	}
+	var drifted []string
+	for _, d := range compared.Differences {
+		drifted = append(drifted, d.ID.Kind+"/"+d.ID.Name)
+	}
+	return drifted
+}
