@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,7 +28,17 @@ func operatorFlags(fromEnvironment bool) []cli.Flag {
 	if !fromEnvironment {
 		env = func(...string) cli.ValueSourceChain { return cli.ValueSourceChain{} }
 	}
-	flags := []cli.Flag{
+	flags := slices.Concat(classicFlags(env), serveFlags(env), behaviourFlags(env), notifyFlags(env))
+	for _, flag := range flags {
+		makeLocal(flag)
+	}
+	return flags
+}
+
+type sources = func(variables ...string) cli.ValueSourceChain
+
+func classicFlags(env sources) []cli.Flag {
+	return []cli.Flag{
 		&cli.StringFlag{Name: "kubeconfig", Aliases: []string{"k"}, Sources: env("KUBECONFIG"),
 			Category: categoryClassic,
 			Usage:    "kubeconfig file; in a cluster the service account is used without one"},
@@ -41,6 +52,11 @@ func operatorFlags(fromEnvironment bool) []cli.Flag {
 			Usage: "labels of the HelmReleases to look after, as kubectl --selector takes them; operators of one name share a namespace that way"},
 		&cli.StringFlag{Name: "node-name", Sources: env("NODE_NAME"), Category: categoryClassic,
 			Usage: "name of the node that this operator runs on"},
+	}
+}
+
+func serveFlags(env sources) []cli.Flag {
+	return []cli.Flag{
 		&cli.BoolFlag{Name: "pprof", Aliases: []string{"p"}, Sources: env("PPROF"), Category: categoryServe,
 			Usage: "serve Go profiles on localhost:6060"},
 		&cli.StringFlag{Name: "metrics-address", Value: ":8080", Sources: env("METRICS_ADDRESS"),
@@ -66,6 +82,11 @@ func operatorFlags(fromEnvironment bool) []cli.Flag {
 		&cli.BoolFlag{Name: "debug", Sources: env("DEBUG"), Category: categoryServe, Usage: "log at level debug"},
 		&cli.IntFlag{Name: "debug-level", Sources: env("DEBUG_LEVEL"), Category: categoryServe,
 			Usage: "with --debug, 8 or more logs at level trace"},
+	}
+}
+
+func behaviourFlags(env sources) []cli.Flag {
+	return []cli.Flag{
 		&cli.BoolFlag{Name: "leader-elect", Value: true, Sources: env("LEADER_ELECT"), Category: categoryMore,
 			Usage: "let only one of several replicas write; the others stand by"},
 		&cli.DurationFlag{Name: "lease-duration", Value: 15 * time.Second, Sources: env("LEASE_DURATION"),
@@ -81,11 +102,6 @@ func operatorFlags(fromEnvironment bool) []cli.Flag {
 		&cli.BoolFlag{Name: "skip-crd", Sources: env("SKIP_CRD"), Category: categoryMore,
 			Usage: "do not install or update the CustomResourceDefinition"},
 	}
-	flags = append(flags, notifyFlags(env)...)
-	for _, flag := range flags {
-		makeLocal(flag)
-	}
-	return flags
 }
 
 // makeLocal keeps a flag of the root command from being one of every command.

@@ -71,15 +71,45 @@ func number(n int) string {
 
 // statusDetails returns all about one HelmRelease.
 func statusDetails(hr *v1alpha1.HelmRelease, now time.Time, style report.Style) string {
-	var head report.Table
-	line := func(name, text string) {
-		if text != "" {
-			head.Add(nil, name+":", text)
-		}
+	status := &hr.Status
+	var conditions, drifts, exceptions [][]string
+	for _, c := range status.Conditions {
+		conditions = append(conditions,
+			[]string{c.Type, string(c.Status), c.Reason, report.Age(c.LastTransitionTime.Time, now), c.Message})
 	}
-	status := hr.Status
-	line("HelmRelease", hr.Namespace+"/"+hr.Name)
-	line("Release", hr.Spec.Release.String())
+	for _, d := range slices.Backward(status.RecentDrift) { // oldest first: a time line
+		drifts = append(drifts,
+			[]string{report.Time(d.Time.Time), d.Object.String(), report.WhatDrifted(d), report.Outcome(d)})
+	}
+	for _, e := range status.Exceptions {
+		exceptions = append(exceptions,
+			[]string{e.Object.String(), string(e.Reason), report.Paths(e.Paths, 0), e.Message})
+	}
+	if status.MoreExceptions > 0 {
+		exceptions = append(exceptions, []string{fmt.Sprintf("and %d more", status.MoreExceptions)})
+	}
+	return statusHead(hr, now) +
+		section(style, conditions, "CONDITION", "STATUS", "REASON", "SINCE", "MESSAGE") +
+		section(style, drifts, "DRIFT", "OBJECT", "WHAT", "OUTCOME") +
+		section(style, exceptions, "LEFT ALONE", "REASON", "FIELDS", "MESSAGE")
+}
+
+// section returns a table after an empty line; nothing for one without rows.
+func section(style report.Style, rows [][]string, titles ...string) string {
+	if len(rows) == 0 {
+		return ""
+	}
+	var t report.Table
+	t.Add(func(_ int, text string) string { return style.Bold(text) }, titles...)
+	for _, row := range rows {
+		t.Add(nil, row...)
+	}
+	return "\n" + t.String(0)
+}
+
+// statusHead returns what there is one of, a line each.
+func statusHead(hr *v1alpha1.HelmRelease, now time.Time) string {
+	status := &hr.Status
 	state := string(status.State)
 	if status.Version > 0 {
 		state += fmt.Sprintf(", revision %d", status.Version)
@@ -87,7 +117,6 @@ func statusDetails(hr *v1alpha1.HelmRelease, now time.Time, style report.Style) 
 	if status.TransitioningSince != nil {
 		state += " since " + report.Time(status.TransitioningSince.Time)
 	}
-	line("State", state)
 	locked := report.LockState(hr, now)
 	if status.Revision > 0 {
 		locked += fmt.Sprintf(", revision %d", status.Revision)
@@ -95,52 +124,27 @@ func statusDetails(hr *v1alpha1.HelmRelease, now time.Time, style report.Style) 
 	if hr.Spec.SuspendedAt(now) {
 		locked += report.SuspendedFor(hr)
 	}
-	line("Locked", locked)
-	line("Mode", string(hr.Spec.Mode))
-	line("Scope", string(hr.Spec.Scope))
-	line("Looked after by", hr.Annotations[v1alpha1.ManagedByAnnotation])
 	o := status.Objects
 	objects := fmt.Sprintf("%d tracked, %d drifted, %d contended, %d waiting", o.Tracked, o.Drifted, o.Contended,
 		o.Waiting)
 	if o.Unmanaged > 0 {
 		objects += fmt.Sprintf(", %d unmanaged", o.Unmanaged)
 	}
-	line("Objects", objects)
+	lines := [][2]string{
+		{"HelmRelease", hr.Namespace + "/" + hr.Name}, {"Release", hr.Spec.Release.String()}, {"State", state},
+		{"Locked", locked}, {"Mode", string(hr.Spec.Mode)}, {"Scope", string(hr.Spec.Scope)},
+		{"Looked after by", hr.Annotations[v1alpha1.ManagedByAnnotation]}, {"Objects", objects},
+	}
 	for _, rule := range hr.Spec.Ignore {
-		line("Ignored", ruleText(rule))
+		lines = append(lines, [2]string{"Ignored", ruleText(rule)})
 	}
-	text := head.String(0)
-
-	title := func(_ int, text string) string { return style.Bold(text) }
-	if len(status.Conditions) > 0 {
-		var t report.Table
-		t.Add(title, "CONDITION", "STATUS", "REASON", "SINCE", "MESSAGE")
-		for _, c := range status.Conditions {
-			t.Add(nil, c.Type, string(c.Status), c.Reason, report.Age(c.LastTransitionTime.Time, now), c.Message)
+	var head report.Table
+	for _, line := range lines {
+		if line[1] != "" {
+			head.Add(nil, line[0]+":", line[1])
 		}
-		text += "\n" + t.String(0)
 	}
-	if len(status.RecentDrift) > 0 {
-		var t report.Table
-		t.Add(title, "DRIFT", "OBJECT", "WHAT", "OUTCOME")
-		for _, record := range slices.Backward(status.RecentDrift) { // oldest first: a time line
-			t.Add(nil, report.Time(record.Time.Time), record.Object.String(), report.WhatDrifted(record),
-				report.Outcome(record))
-		}
-		text += "\n" + t.String(0)
-	}
-	if len(status.Exceptions) > 0 {
-		var t report.Table
-		t.Add(title, "LEFT ALONE", "REASON", "FIELDS", "MESSAGE")
-		for _, e := range status.Exceptions {
-			t.Add(nil, e.Object.String(), string(e.Reason), report.Paths(e.Paths, 0), e.Message)
-		}
-		if status.MoreExceptions > 0 {
-			t.Add(nil, fmt.Sprintf("and %d more", status.MoreExceptions))
-		}
-		text += "\n" + t.String(0)
-	}
-	return text
+	return head.String(0)
 }
 
 func ruleText(rule v1alpha1.IgnoreRule) string {

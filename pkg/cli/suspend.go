@@ -83,8 +83,10 @@ func (a *app) suspend(ctx context.Context, cmd *cli.Command) error {
 			until != nil && !hr.Spec.Suspend && hr.Spec.SuspendUntil != nil && hr.Spec.SuspendUntil.Time.Equal(*until)
 		return stays && hr.Annotations[v1alpha1.SuspendReasonAnnotation] == cmd.String("reason")
 	}
-	text := func(hr *v1alpha1.HelmRelease) string { return "suspended" + report.SuspendedFor(hr) }
-	return a.change(ctx, cmd, same, annotations, spec, text, isSuspended)
+	return a.change(ctx, cmd, change{
+		same: same, annotations: annotations, spec: spec, done: isSuspended,
+		text: func(hr *v1alpha1.HelmRelease) string { return "suspended" + report.SuspendedFor(hr) },
+	})
 }
 
 func (a *app) resume(ctx context.Context, cmd *cli.Command) error {
@@ -92,16 +94,23 @@ func (a *app) resume(ctx context.Context, cmd *cli.Command) error {
 		_, reason := hr.Annotations[v1alpha1.SuspendReasonAnnotation]
 		return !hr.Spec.Suspend && hr.Spec.SuspendUntil == nil && !reason
 	}
-	text := func(*v1alpha1.HelmRelease) string { return "resumed" }
-	return a.change(ctx, cmd, same, map[string]any{v1alpha1.SuspendReasonAnnotation: nil},
-		map[string]any{"suspend": nil, "suspendUntil": nil}, text, isLocked)
+	return a.change(ctx, cmd, change{
+		same: same, annotations: map[string]any{v1alpha1.SuspendReasonAnnotation: nil},
+		spec: map[string]any{"suspend": nil, "suspendUntil": nil}, done: isLocked,
+		text: func(*v1alpha1.HelmRelease) string { return "resumed" },
+	})
+}
+
+// change is a change of a HelmRelease.
+type change struct {
+	same              func(*v1alpha1.HelmRelease) bool   // reports whether there is nothing to change
+	annotations, spec map[string]any                     // the patch
+	text              func(*v1alpha1.HelmRelease) string // what the release is afterwards
+	done              waitFor                            // what --wait waits for
 }
 
 // change patches the HelmRelease of the release that the argument names, unless it is the same already.
-func (a *app) change(ctx context.Context, cmd *cli.Command, same func(*v1alpha1.HelmRelease) bool, annotations,
-	spec map[string]any,
-	text func(*v1alpha1.HelmRelease) string, done waitFor,
-) error {
+func (a *app) change(ctx context.Context, cmd *cli.Command, ch change) error {
 	c, key, err := a.target(ctx, cmd)
 	if err != nil {
 		return err
@@ -124,19 +133,19 @@ func (a *app) change(ctx context.Context, cmd *cli.Command, same func(*v1alpha1.
 			return hinted(fmt.Errorf("%s name release %s", report.Count(len(found), "HelmRelease"), key),
 				"choose one with --name")
 		}
-		if hr = found[0]; same(hr) {
+		if hr = found[0]; ch.same(hr) {
 			action = " already"
 			return nil
 		}
-		hr, err = store.patch(ctx, hr, map[string]any{"annotations": annotations}, spec)
+		hr, err = store.patch(ctx, hr, map[string]any{"annotations": ch.annotations}, ch.spec)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	line := fmt.Sprintf("HelmRelease %s/%s%s %s: release %s", hr.Namespace, hr.Name, action, text(hr), key)
+	line := fmt.Sprintf("HelmRelease %s/%s%s %s: release %s", hr.Namespace, hr.Name, action, ch.text(hr), key)
 	if err := a.printHelmRelease(cmd, hr, line); err != nil {
 		return err
 	}
-	return a.waitIfAsked(ctx, cmd, store, hr, done)
+	return a.waitIfAsked(ctx, cmd, store, hr, ch.done)
 }
