@@ -123,7 +123,7 @@ func (w *fixture) locksWithoutWriting(t *testing.T, ch *chart, _ *result) {
 }
 
 // wantNoDiff fails the test when `helm-locker diff` finds drift where the operator finds none.
-func (w *world) wantNoDiff(t *testing.T, ch *chart) {
+func (w *fixture) wantNoDiff(t *testing.T, ch *chart) {
 	t.Helper()
 	if found := w.in(t, ch).Diff(ch.release); len(found) > 0 {
 		t.Errorf("diff finds drift that the operator does not: %v", found)
