@@ -1,7 +1,6 @@
 package chart
 
 import (
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -50,11 +49,9 @@ func TestMissingOwnPermissionIsToldByLogAndProbe(t *testing.T) {
 			return body("http://" + address + "/readyz")
 		},
 	} {
-		e.Eventually("it says: "+what, func() error {
-			if text := said(); !strings.Contains(text, what) {
-				return fmt.Errorf("it says %s", text)
-			}
-			return nil
+		e.Until("it says: "+what, func() (any, bool) {
+			text := said()
+			return text, strings.Contains(text, what)
 		})
 	}
 	if n := strings.Count(op.Log(), "cannot read the lease"); n != 1 {

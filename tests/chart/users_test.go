@@ -1,7 +1,6 @@
 package chart
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -43,12 +42,9 @@ func TestUsersManageHelmReleasesByTheirUsualRoles(t *testing.T) {
 		_, err := e.Kube.RbacV1().RoleBindings(e.Operator).Create(e.Ctx, binding, metav1.CreateOptions{})
 		check.NoError(t, err)
 		can := accessOf(e, user)
-		e.Eventually(role+" may read HelmReleases", func() error {
-			if !can("list", "helm.cattle.io", "helmreleases", e.Operator, "") ||
-				!can("get", "helm.cattle.io", "helmreleases/status", e.Operator, "x") {
-				return fmt.Errorf("not yet")
-			}
-			return nil
+		e.Until(role+" may read HelmReleases", func() (any, bool) {
+			return "not yet", can("list", "helm.cattle.io", "helmreleases", e.Operator, "") &&
+				can("get", "helm.cattle.io", "helmreleases/status", e.Operator, "x")
 		})
 		for _, verb := range []string{"create", "update", "patch", "delete"} {
 			if got := can(verb, "helm.cattle.io", "helmreleases", e.Operator, ""); got != (role != "view") {
@@ -61,12 +57,9 @@ func TestUsersManageHelmReleasesByTheirUsualRoles(t *testing.T) {
 		}
 	}
 	install(e, kit.Shared.Helm3(), freePorts(t), "{rbac: {userRoles: false}}")
-	e.Eventually("the rights are gone", func() error {
-		if accessOf(e, "view-of-"+e.Operator)("list", "helm.cattle.io", "helmreleases", e.Operator, "") &&
-			!othersGrant(e) {
-			return fmt.Errorf("not yet")
-		}
-		return nil
+	e.Until("the rights are gone", func() (any, bool) {
+		return "not yet", othersGrant(e) ||
+			!accessOf(e, "view-of-"+e.Operator)("list", "helm.cattle.io", "helmreleases", e.Operator, "")
 	})
 }
 

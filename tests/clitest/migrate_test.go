@@ -142,11 +142,8 @@ func TestMigration(t *testing.T) {
 		op := kit.StartOperator(t, proxy.RESTConfig(), w.Operator)
 		hr := w.WaitReady("stall", 1)
 		w.WaitField(kit.ConfigMaps, "stall", "data.size", "10")
-		w.Eventually("the Service is back", func() error {
-			if w.Get(kit.Services, "stall") == nil {
-				return fmt.Errorf("it is gone")
-			}
-			return nil
+		w.Until("the Service is back", func() (any, bool) {
+			return "it is gone", w.Get(kit.Services, "stall") != nil
 		})
 		if len(hr.Finalizers) > 0 {
 			t.Errorf("the HelmRelease has finalizers: %v", hr.Finalizers)

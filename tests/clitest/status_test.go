@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"os"
 	"regexp"
@@ -94,11 +93,9 @@ stall APPS/stall - no 0/0 0 0 AGE SecretNotFound SecretNotFound`; got != want {
 
 	w.Patch(kit.ConfigMaps, "shop", `{"data":{"color":"red"}}`)
 	w.WaitField(kit.ConfigMaps, "shop", "data.color", "green")
-	w.Eventually("the status has the drift", func() error {
-		if n := len(w.HelmRelease("kiosk").Status.RecentDrift); n != 1 {
-			return fmt.Errorf("it has %d", n)
-		}
-		return nil
+	w.Until("the status has the drift", func() (any, bool) {
+		n := len(w.HelmRelease("kiosk").Status.RecentDrift)
+		return n, n == 1
 	})
 	w.cli("status", "kiosk").says(0, "HelmRelease:      LOCKER/kiosk\n", "Locked:           yes, revision 1\n",
 		"Objects:          4 tracked, 0 drifted, 0 contended, 0 waiting\n",
@@ -176,11 +173,9 @@ func TestWithoutTheDefinition(t *testing.T) {
 	w := newFixture(t)
 	w.installShop(kit.Shared.Helm4(), "kiosk")
 	check.NoError(t, w.In(definitions, "").Delete(w.Ctx, "helmreleases.helm.cattle.io", metav1.DeleteOptions{}))
-	w.Eventually("HelmReleases are not served", func() error {
-		if r := w.cli("status"); !strings.Contains(r.stderr, "not installed") {
-			return fmt.Errorf("%s", r.stderr)
-		}
-		return nil
+	w.Until("HelmReleases are not served", func() (any, bool) {
+		r := w.cli("status")
+		return r.stderr, strings.Contains(r.stderr, "not installed")
 	})
 	for _, args := range [][]string{{"status"}, {"status", "-w"}, {"lock", "kiosk"}, {"unlock", "kiosk"},
 		{"suspend", "kiosk"}, {"resume", "kiosk"}} {

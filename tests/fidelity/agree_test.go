@@ -1,7 +1,6 @@
 package fidelity
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -158,11 +157,9 @@ func (r *release) agrees(t *testing.T) {
 		r.PatchHelmRelease("app", `{"spec":{"suspend":false}}`)
 		r.WaitReason("app", v1alpha1.ConditionLocked, v1alpha1.ReasonLocked)
 		r.WaitReady("app", 0)
-		r.Eventually("diff finds nothing", func() error {
-			if left := r.diff(); len(left) > 0 {
-				return fmt.Errorf("it finds %v", left)
-			}
-			return nil
+		r.Until("diff finds nothing", func() (any, bool) {
+			left := r.diff()
+			return left, len(left) == 0
 		})
 		if written := r.written(); !slices.Equal(found, written) {
 			t.Errorf("round %d: diff finds %v, the operator writes %v; edits: %v", i, found, written, edited)

@@ -123,11 +123,8 @@ func TestI6_AWebhookThatAnswersDifferentlyEachTime(t *testing.T) {
 		for i := range edits {
 			w.Proxy.Reset()
 			u := w.Patch(kit.ConfigMaps, "fickle", fmt.Sprintf(`{"data":{"further":"%d"}}`, i))
-			w.Eventually("it is written back", func() error {
-				if w.Get(kit.ConfigMaps, "fickle").GetResourceVersion() == u.GetResourceVersion() {
-					return errors.New("it is as it was edited")
-				}
-				return nil
+			w.Until("it is written back", func() (any, bool) {
+				return "it is as it was edited", w.Get(kit.ConfigMaps, "fickle").GetResourceVersion() != u.GetResourceVersion()
 			})
 			w.PassFence()
 			if n := len(w.to("fickle")); n > 3 {

@@ -1,7 +1,6 @@
 package ha
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -64,11 +63,8 @@ func TestHA_PartitionedLeaderDoesNotWriteAnyMore(t *testing.T) {
 	e.Helm(kit.Shared.Helm3(), "install", "app", chart, "--set", "key=one")
 	e.Lock("app")
 	second := startReplica(e, elected(shortLease))
-	e.Eventually("the second replica watches what the release has", func() error {
-		if second.proxy.Watches(cluster.ForResource("configmaps")) == 0 {
-			return errors.New("it does not")
-		}
-		return nil
+	e.Until("the second replica watches what the release has", func() (any, bool) {
+		return "it does not", second.proxy.Watches(cluster.ForResource("configmaps")) != 0
 	})
 	history := e.Record(kit.ConfigMaps)
 
@@ -226,11 +222,8 @@ func TestI1_CreationWhoseAnswerIsLost(t *testing.T) {
 			e.WaitHeld(creation, 1)
 			e.Helm(kit.Shared.Helm3(), "uninstall", "app")
 			creation.Release()
-			e.Eventually("the object is created and the answer lost", func() error {
-				if lost.Load() == 0 {
-					return errors.New("it is not")
-				}
-				return nil
+			e.Until("the object is created and the answer lost", func() (any, bool) {
+				return "it is not", lost.Load() != 0
 			})
 			if stays {
 				r.Stop()
@@ -239,11 +232,8 @@ func TestI1_CreationWhoseAnswerIsLost(t *testing.T) {
 				}
 				return
 			}
-			e.Eventually("what was created is taken back", func() error {
-				if e.Get(kit.ConfigMaps, "app") != nil {
-					return errors.New("it exists")
-				}
-				return nil
+			e.Until("what was created is taken back", func() (any, bool) {
+				return "it exists", e.Get(kit.ConfigMaps, "app") == nil
 			})
 		})
 	}

@@ -1,7 +1,6 @@
 package ha
 
 import (
-	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -48,11 +47,8 @@ func TestI2_CreationThatFailedTakesNobodysObjectBack(t *testing.T) {
 		return request.Method == http.MethodGet && strings.HasSuffix(request.Path, "/configmaps/app") &&
 			request.Code == http.StatusOK
 	}
-	e.Eventually("the operator has looked at what exists", func() error {
-		if !slices.ContainsFunc(r.proxy.Requests(), looked) {
-			return errors.New("it has not")
-		}
-		return nil
+	e.Until("the operator has looked at what exists", func() (any, bool) {
+		return "it has not", slices.ContainsFunc(r.proxy.Requests(), looked)
 	})
 	broken()
 	fence.Pass(e)

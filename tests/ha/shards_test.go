@@ -1,8 +1,6 @@
 package ha
 
 import (
-	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -32,11 +30,9 @@ func inShard(name string) func(*v1alpha1.HelmRelease) {
 // waitShard waits until the operator of a shard says that it looks after a HelmRelease.
 func waitShard(e *kit.Env, name, selector string) {
 	e.Helper()
-	e.Eventually("HelmRelease "+name+" is looked after by shard "+selector, func() error {
-		if got := e.HelmRelease(name).Status.Shard; got != selector {
-			return fmt.Errorf("it is by %q", got)
-		}
-		return nil
+	e.Until("HelmRelease "+name+" is looked after by shard "+selector, func() (any, bool) {
+		got := e.HelmRelease(name).Status.Shard
+		return got, got == selector
 	})
 }
 
@@ -111,21 +107,15 @@ func TestShards_MoveWithoutAGap(t *testing.T) {
 	e.WaitField(kit.ConfigMaps, "app", "data.key", "1")
 	e.Helm(kit.Shared.Helm3(), "upgrade", "app", chart)
 	e.WaitReady("app", 2)
-	e.Eventually("the first takes what Helm wrote for drift, asks, and leaves it alone", func() error {
-		if !strings.Contains(a.Log(), "Helm has begun to work; leaving its objects alone") {
-			return errors.New("it has not said so")
-		}
-		return nil
+	e.Until("the first takes what Helm wrote for drift, asks, and leaves it alone", func() (any, bool) {
+		return "it has not said so", strings.Contains(a.Log(), "Helm has begun to work; leaving its objects alone")
 	})
 	e.Patch(kit.ConfigMaps, "app", `{"data":{"key":"tampered while one has an old record"}}`)
 	e.WaitField(kit.ConfigMaps, "app", "data.key", "2")
 	release()
 	records()
-	e.Eventually("the first lets go of the release", func() error {
-		if !strings.Contains(a.Log(), "no longer looking after release "+e.Apps+"/app") {
-			return errors.New("it has not said so")
-		}
-		return nil
+	e.Until("the first lets go of the release", func() (any, bool) {
+		return "it has not said so", strings.Contains(a.Log(), "no longer looking after release "+e.Apps+"/app")
 	})
 	waitShard(e, "app", shardRest)
 	a.proxy.Reset()

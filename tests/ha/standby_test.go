@@ -71,11 +71,9 @@ func TestHA_StandbyAsksNothingTwice(t *testing.T) {
 	}
 	waitAsked := func(name string, times int) {
 		t.Helper()
-		e.Eventually(fmt.Sprintf("the standby asks about %s for the %d. time", name, times), func() error {
-			if n := asked(name); n < times {
-				return fmt.Errorf("it asked %d times", n)
-			}
-			return nil
+		e.Until(fmt.Sprintf("the standby asks about %s for the %d. time", name, times), func() (any, bool) {
+			n := asked(name)
+			return n, n >= times
 		})
 	}
 	e.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) {

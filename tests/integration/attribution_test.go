@@ -91,12 +91,9 @@ func TestAttribution(t *testing.T) {
 					short(change.want))
 			}
 		}
-		w.Eventually("an event has it all", func() error {
-			if all := w.events(w.Operator); !strings.Contains(all,
-				"spec.replicas changed by kubectl-scale (Update of scale)") {
-				return fmt.Errorf("events: %s", all)
-			}
-			return nil
+		w.Until("an event has it all", func() (any, bool) {
+			all := w.events(w.Operator)
+			return all, strings.Contains(all, "spec.replicas changed by kubectl-scale (Update of scale)")
 		})
 	})
 }

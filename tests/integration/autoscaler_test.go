@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -43,12 +42,9 @@ func TestAutoscaler_OutsideOfTheRange(t *testing.T) {
 				history := w.Record(kit.Deployments)
 				for _, n := range []int64{20, 0} {
 					w.scale("web", n)
-					w.Eventually("the number is back in the range", func() error {
-						if now, ok := kit.Field(w.Get(kit.Deployments, "web"), "spec.replicas").(int64); !ok ||
-							now < 7 || now > 10 {
-							return fmt.Errorf("it is %d", now)
-						}
-						return nil
+					w.Until("the number is back in the range", func() (any, bool) {
+						now, ok := kit.Field(w.Get(kit.Deployments, "web"), "spec.replicas").(int64)
+						return now, ok && now >= 7 && now <= 10
 					})
 				}
 				old := w.Get(kit.Deployments, "web")

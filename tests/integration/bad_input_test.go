@@ -68,11 +68,9 @@ func TestI12_ManifestThatDoesNotParseIsReadOnce(t *testing.T) {
 	w.PassFence()
 	w.Proxy.Reset()
 	w.PatchHelmRelease("bad", `{"spec":{"mode":"Detect"}}`)
-	w.Eventually("the operator has seen the change", func() error {
-		if hr := w.HelmRelease("bad"); hr.Status.ObservedGeneration != hr.Generation {
-			return fmt.Errorf("it has seen generation %d of %d", hr.Status.ObservedGeneration, hr.Generation)
-		}
-		return nil
+	w.Until("the operator has seen the change", func() (any, bool) {
+		hr := w.HelmRelease("bad")
+		return hr.Status.ObservedGeneration, hr.Status.ObservedGeneration == hr.Generation
 	})
 	for _, r := range w.Proxy.Requests() {
 		if strings.HasSuffix(r.Path, "/secrets/"+record.Name) {

@@ -79,12 +79,9 @@ func TestCoexistence_ForeignAutoscaler(t *testing.T) {
 		w.Patch(
 			kit.Deployments, "web", `{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"example.com/tampered:1"}]}}}}`,
 		)
-		w.Eventually("the image is restored", func() error {
-			if text := fmt.Sprint(kit.Field(w.Get(kit.Deployments, "web"),
-				"spec.template.spec.containers")); !strings.Contains(text, "example.com/web:1") {
-				return fmt.Errorf("containers: %s", text)
-			}
-			return nil
+		w.Until("the image is restored", func() (any, bool) {
+			text := fmt.Sprint(kit.Field(w.Get(kit.Deployments, "web"), "spec.template.spec.containers"))
+			return text, strings.Contains(text, "example.com/web:1")
 		})
 		if n := kit.Field(w.Get(kit.Deployments, "web"), "spec.replicas"); n != int64(4) {
 			t.Errorf("the revert of the image made it %v replicas", n)
@@ -104,11 +101,9 @@ func TestCoexistence_KEDA(t *testing.T) {
 	w.scale("web", 0)
 	w.staysScaled(0)
 	w.scale("web", 9)
-	w.Eventually("the number is back in the range: the operator restores the last one, unless the autoscaler is quicker", func() error {
-		if n, ok := kit.Field(w.Get(kit.Deployments, "web"), "spec.replicas").(int64); !ok || n != 0 && n != 3 {
-			return fmt.Errorf("it is %d", n)
-		}
-		return nil
+	w.Until("the number is back in the range: the operator restores the last one, unless the autoscaler is quicker", func() (any, bool) {
+		n, ok := kit.Field(w.Get(kit.Deployments, "web"), "spec.replicas").(int64)
+		return n, ok && (n == 0 || n == 3)
 	})
 	w.scale("web", 3)
 	w.staysScaled(3)
@@ -174,11 +169,8 @@ func TestCoexistence_WhatControllersFillIn(t *testing.T) {
 		w.Helm(helm, "install", "app", chart)
 		webhooks, role := w.Apps+"-empty", w.Apps+"-all"
 		w.WaitField(kit.Secrets, "robot-token", "type", "kubernetes.io/service-account-token")
-		w.Eventually("the token is there", func() error {
-			if kit.Field(w.Get(kit.Secrets, "robot-token"), "data.token") == nil {
-				return fmt.Errorf("it is not")
-			}
-			return nil
+		w.Until("the token is there", func() (any, bool) {
+			return "it is not", kit.Field(w.Get(kit.Secrets, "robot-token"), "data.token") != nil
 		})
 		w.Proxy.Reset()
 		w.Lock("app")

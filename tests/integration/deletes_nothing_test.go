@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -84,11 +83,8 @@ func TestI2_DeletedHelmReleaseChangesNothing(t *testing.T) {
 	w.Proxy.Reset()
 
 	w.DeleteHelmRelease("app")
-	w.Eventually("the operator has taken note", func() error {
-		if !strings.Contains(w.Running.Log(), "no longer looking after release "+w.Apps+"/app") {
-			return fmt.Errorf("its log does not say so")
-		}
-		return nil
+	w.Until("the operator has taken note", func() (any, bool) {
+		return "its log does not say so", strings.Contains(w.Running.Log(), "no longer looking after release "+w.Apps+"/app")
 	})
 	w.ExpectVersions(before, w.Apps, stable...)
 	w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"edited"}}`)

@@ -58,12 +58,9 @@ func TestDeletion_ContentIsProtectedWhileItIsPending(t *testing.T) {
 		w.Patch(
 			roleBindings, "view", `{"subjects":[{"kind":"Group","apiGroup":"rbac.authorization.k8s.io","name":"system:unauthenticated"}]}`,
 		)
-		w.Eventually("the subjects are restored", func() error {
-			if text := fmt.Sprint(kit.Field(w.Get(roleBindings, "view"), "subjects")); strings.Contains(text,
-				"unauthenticated") {
-				return fmt.Errorf("they are %s", text)
-			}
-			return nil
+		w.Until("the subjects are restored", func() (any, bool) {
+			text := fmt.Sprint(kit.Field(w.Get(roleBindings, "view"), "subjects"))
+			return text, !strings.Contains(text, "unauthenticated")
 		})
 		w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonBeingDeleted, "example.com/hold")
 		w.Proxy.Reset()
@@ -162,11 +159,9 @@ func TestDeletion_PendingBeforeTheLock(t *testing.T) {
 	w.Delete(kit.ConfigMaps, "settings")
 	w.Patch(kit.ConfigMaps, "settings", `{"immutable":true,"data":{"key":"frozen"}}`)
 	w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.ReplaceImmutable = true })
-	w.Eventually("the subjects are restored", func() error {
-		if u := w.Get(roleBindings, "view"); kit.Field(u, "subjects") == nil {
-			return fmt.Errorf("there are none")
-		}
-		return nil
+	w.Until("the subjects are restored", func() (any, bool) {
+		u := w.Get(roleBindings, "view")
+		return "there are none", kit.Field(u, "subjects") != nil
 	})
 	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonRevertFailed, w.Apps+
 		"/settings", "data (", "deletion is pending")

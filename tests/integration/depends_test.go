@@ -95,11 +95,9 @@ func TestI5_ObjectThatAnotherHelmReleaseDeclaresNoMore(t *testing.T) {
 	w.Says("younger", v1alpha1.ConditionReady, v1alpha1.ReasonConflict, w.Operator+"/older")
 	w.Forge(kit.ForgedRecord{Name: "older", Revision: 2, Manifest: kit.ConfigMap("rest", "older")})
 	w.WaitReady("younger", 1)
-	w.Eventually("the younger one locks the object", func() error {
-		if u := w.Get(kit.ConfigMaps, "common"); u == nil || kit.Field(u, "data.key") != "younger" {
-			return fmt.Errorf("it is %v", u)
-		}
-		return nil
+	w.Until("the younger one locks the object", func() (any, bool) {
+		u := w.Get(kit.ConfigMaps, "common")
+		return u, kit.Field(u, "data.key") == "younger"
 	})
 	w.Reverts("common", "younger")
 }

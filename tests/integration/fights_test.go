@@ -2,7 +2,6 @@ package integration
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -33,11 +32,9 @@ func TestI6_FightClearsByItself(t *testing.T) {
 	})
 	w.WaitReason("app", v1alpha1.ConditionContended, v1alpha1.ReasonFightDetected)
 	begun := clock.Now()
-	w.Eventually("five minutes of fight have passed", func() error {
-		if passed := clock.Since(begun); passed < 5*time.Minute {
-			return fmt.Errorf("%s have", passed)
-		}
-		return nil
+	w.Until("five minutes of fight have passed", func() (any, bool) {
+		passed := clock.Since(begun)
+		return passed, passed >= 5*time.Minute
 	})
 	stop()
 	fight.Wait()

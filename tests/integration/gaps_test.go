@@ -71,11 +71,9 @@ func TestI5_DriftWhileTheOperatorIsDown(t *testing.T) {
 	w.tamperWithFive()
 	kit.StartOperator(t, w.Proxy.RESTConfig(), w.Operator)
 	w.waitFive()
-	w.Eventually("status has the four drifts", func() error {
-		if recent := w.HelmRelease("app").Status.RecentDrift; len(recent) != 4 {
-			return fmt.Errorf("it has %+v", recent)
-		}
-		return nil
+	w.Until("status has the four drifts", func() (any, bool) {
+		recent := w.HelmRelease("app").Status.RecentDrift
+		return recent, len(recent) == 4
 	})
 	hr := w.WaitReady("app", 1)
 	for _, d := range hr.Status.RecentDrift {

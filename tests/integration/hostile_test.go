@@ -299,22 +299,17 @@ func TestI5_StormOfEventsLosesNoDrift(t *testing.T) {
 	}
 	begun := time.Now()
 	for i := range events / 1000 {
-		w.Eventually("the watch is between two events", func() error {
-			if w.Proxy.Inject(watching("configmaps"), burst) == 0 {
-				return fmt.Errorf("it is not")
-			}
-			return nil
+		w.Until("the watch is between two events", func() (any, bool) {
+			return "it is not", w.Proxy.Inject(watching("configmaps"), burst) != 0
 		})
 		if i%5 == 0 {
 			w.Patch(kit.ConfigMaps, fmt.Sprintf("settings-%d", i/5%objects),
 				fmt.Sprintf(`{"data":{"key":"tampered %d"}}`, i))
 		}
 	}
-	w.Eventually("the operator has read them all", func() error {
-		if n := w.Proxy.Unread(watching("configmaps")); n > 0 {
-			return fmt.Errorf("%d bytes are on their way", n)
-		}
-		return nil
+	w.Until("the operator has read them all", func() (any, bool) {
+		n := w.Proxy.Unread(watching("configmaps"))
+		return n, n == 0
 	})
 	took := time.Since(begun)
 	for i := range objects {

@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
@@ -114,11 +113,9 @@ func TestIgnoreRules(t *testing.T) {
 		// Without its rules everything is protected again.
 		w.PatchHelmRelease("app", `{"spec":{"ignore":null}}`)
 		w.WaitField(kit.ConfigMaps, "exempt", "data.key", "declared")
-		w.Eventually("the image is put back", func() error {
-			if text := w.text(kit.Deployments, "web"); !strings.Contains(text, "example.com/web:1") {
-				return errors.New(text)
-			}
-			return nil
+		w.Until("the image is put back", func() (any, bool) {
+			text := w.text(kit.Deployments, "web")
+			return text, strings.Contains(text, "example.com/web:1")
 		})
 		w.exceptions("app")
 		w.Helm(helm, "upgrade", "app", chart)

@@ -27,11 +27,8 @@ func TestLeader_StandbyIsWarmAndTakesOver(t *testing.T) {
 	w.Lock("app")
 	standbyProxy := w.NewProxy()
 	standby := kit.StartOperator(t, standbyProxy.RESTConfig(), w.Operator, elected)
-	w.Eventually("the standby watches what the release has", func() error {
-		if standbyProxy.Watches(watching("configmaps")) == 0 {
-			return fmt.Errorf("it does not")
-		}
-		return nil
+	w.Until("the standby watches what the release has", func() (any, bool) {
+		return "it does not", standbyProxy.Watches(watching("configmaps")) != 0
 	})
 	for i := range 5 {
 		w.Patch(kit.ConfigMaps, "settings", fmt.Sprintf(`{"data":{"key":"tampered %d"}}`, i))
@@ -76,11 +73,9 @@ func TestLeader_OperatorOutlivesTheLossOfTheAPIServer(t *testing.T) {
 	})
 	w.Proxy.CutWatches(nil)
 	w.tamperWithFive()
-	w.Eventually("the operator has tried in vain for a while", func() error {
-		if n := attempts.Load(); n < 20 {
-			return fmt.Errorf("%d requests were dropped", n)
-		}
-		return nil
+	w.Until("the operator has tried in vain for a while", func() (any, bool) {
+		n := attempts.Load()
+		return n, n >= 20
 	})
 	restore()
 	w.waitFive()

@@ -101,11 +101,8 @@ func TestI2_LeftoversOfEarlierRevisionsArePruned(t *testing.T) {
 	}
 	w.Lock("app")
 
-	w.Eventually("the leftovers are gone", func() error {
-		if w.Get(kit.ConfigMaps, "old") != nil || w.Get(cronJobs, "old") != nil {
-			return fmt.Errorf("they exist")
-		}
-		return nil
+	w.Until("the leftovers are gone", func() (any, bool) {
+		return "they exist", w.Get(kit.ConfigMaps, "old") == nil && w.Get(cronJobs, "old") == nil
 	})
 	w.Eventually("what stays is counted", func() error {
 		// Kept and stranger: the claim's kind is not in the manifest.
@@ -114,11 +111,8 @@ func TestI2_LeftoversOfEarlierRevisionsArePruned(t *testing.T) {
 		}
 		return nil
 	})
-	w.Eventually("all leftovers have been looked at", func() error {
-		if !strings.Contains(w.Running.Log(), `left alone: objects of this kind hold data`) {
-			return fmt.Errorf("the claim has not")
-		}
-		return nil
+	w.Until("all leftovers have been looked at", func() (any, bool) {
+		return "the claim has not", strings.Contains(w.Running.Log(), `left alone: objects of this kind hold data`)
 	})
 	if w.Get(cronJobs, "handed-over") == nil {
 		t.Error("the CronJob of another release was deleted")
@@ -156,12 +150,7 @@ func TestI1_LeftoverThatHelmTakesBackMeanwhile(t *testing.T) {
 	w := newFixture(t)
 	w.leaveBehind("app")
 	w.takenBackWhileDeleted("app").Release()
-	w.Eventually("the object is back", func() error {
-		if w.Get(kit.ConfigMaps, "old") == nil {
-			return fmt.Errorf("it is gone")
-		}
-		return nil
-	})
+	w.Until("the object is back", func() (any, bool) { return "it is gone", w.Get(kit.ConfigMaps, "old") != nil })
 	w.expectOldAsItWas("app")
 }
 

@@ -33,11 +33,8 @@ func TestLogsTellWhy(t *testing.T) {
 		"a request":       `level=trace msg=request method=PATCH path=\S*/configmaps/app status=200 took=`,
 		"what came of it": `level=info msg=reverted .*` + object + ` .*paths=\S*data.key`,
 	} {
-		w.Eventually("the log tells of "+what, func() error {
-			if !regexp.MustCompile(pattern).MatchString(w.Running.Log()) {
-				return fmt.Errorf("no line matches %s", pattern)
-			}
-			return nil
+		w.Until("the log tells of "+what, func() (any, bool) {
+			return pattern, regexp.MustCompile(pattern).MatchString(w.Running.Log())
 		})
 	}
 	if strings.Contains(w.Running.Log(), "tampered") {

@@ -2,7 +2,6 @@ package integration
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -85,19 +84,14 @@ func TestI6_NormalisedValuesAreNotFought(t *testing.T) {
 		w.Proxy.Reset()
 		w.Lock("app")
 		w.expectNoWrites()
-		w.Eventually("the status is complete", func() error {
-			if c := w.Condition("app", v1alpha1.ConditionDrifted); c.Reason != v1alpha1.ReasonNoDrift {
-				return fmt.Errorf("Drifted is %s", c.Reason)
-			}
-			return nil
+		w.Until("the status is complete", func() (any, bool) {
+			c := w.Condition("app", v1alpha1.ConditionDrifted)
+			return c.Reason, c.Reason == v1alpha1.ReasonNoDrift
 		})
 		w.WaitEvent("app", v1alpha1.EventReasonLocked)
-		w.Eventually("the controllers of the control plane are done", func() error {
-			if n, ok := kit.Field(w.Get(kit.Deployments, "web"), "status.unavailableReplicas").(int64); !ok ||
-				n != 1 {
-				return errors.New("the Deployment has no Pod yet")
-			}
-			return nil
+		w.Until("the controllers of the control plane are done", func() (any, bool) {
+			n, ok := kit.Field(w.Get(kit.Deployments, "web"), "status.unavailableReplicas").(int64)
+			return "the Deployment has no Pod yet", ok && n == 1
 		})
 		w.Quiet(w.Proxy, 10*time.Second)
 

@@ -154,10 +154,8 @@ func TestI11_OnlyWhatIsLockedIsWatched(t *testing.T) {
 		t.Errorf("for a release of four kinds %d are watched", n)
 	}
 	w.DeleteHelmRelease("app")
-	w.Eventually("nothing is watched of a release that is locked no more", func() error {
-		if n := w.Proxy.Watches(ofObjects); n != 0 {
-			return fmt.Errorf("%d kinds are", n)
-		}
-		return nil
+	w.Until("nothing is watched of a release that is locked no more", func() (any, bool) {
+		n := w.Proxy.Watches(ofObjects)
+		return n, n == 0
 	})
 }

@@ -76,12 +76,7 @@ func (w *fixture) remake(gvr schema.GroupVersionResource, name string, change fu
 	defer hold.Release()
 	u := w.Get(gvr, name)
 	w.Delete(gvr, name)
-	w.Eventually(name+" is gone", func() error {
-		if w.Get(gvr, name) != nil {
-			return fmt.Errorf("it exists")
-		}
-		return nil
-	})
+	w.Until(name+" is gone", func() (any, bool) { return "it exists", w.Get(gvr, name) == nil })
 	content := map[string]any{"apiVersion": u.GetAPIVersion(), "kind": u.GetKind(), "spec": u.Object["spec"],
 		"metadata": map[string]any{"name": name, "labels": toAny(u.GetLabels()),
 			"annotations": toAny(u.GetAnnotations())}}
@@ -184,11 +179,9 @@ func TestNothingIsReplacedThatCouldNotBeCreated(t *testing.T) {
 	})
 	uid := w.Get(kit.ConfigMaps, "settings").GetUID()
 	w.Patch(kit.ConfigMaps, "settings", `{"immutable":true,"data":{"key":"frozen"}}`)
-	w.Eventually("the refusal is reported", func() error {
-		if m := w.Condition("app", v1alpha1.ConditionDrifted).Message; !strings.Contains(m, "exceeded quota") {
-			return fmt.Errorf("message: %s", m)
-		}
-		return nil
+	w.Until("the refusal is reported", func() (any, bool) {
+		m := w.Condition("app", v1alpha1.ConditionDrifted).Message
+		return m, strings.Contains(m, "exceeded quota")
 	})
 	if got := w.Get(kit.ConfigMaps, "settings").GetUID(); got != uid {
 		t.Error("the ConfigMap was replaced")

@@ -121,11 +121,9 @@ func TestScope_Additions(t *testing.T) {
 		w.PatchHelmRelease("app", `{"spec":{"scope":"Strict"}}`)
 		gone := func() {
 			for _, a := range additions() {
-				w.Eventually(a.name+" is removed", func() error {
-					if text := w.text(a.gvr, a.object); strings.Contains(text, a.added) {
-						return fmt.Errorf("%s", text)
-					}
-					return nil
+				w.Until(a.name+" is removed", func() (any, bool) {
+					text := w.text(a.gvr, a.object)
+					return text, !strings.Contains(text, a.added)
 				})
 			}
 		}
@@ -163,11 +161,8 @@ func TestScope_StrictSparesControllersAndTheAllowList(t *testing.T) {
 		hr.Spec.Ignore = []v1alpha1.IgnoreRule{{Managers: []string{"allowed-*"}}}
 	})
 	w.WaitReady("app", 1)
-	w.Eventually("the Deployment's controller has written its revision", func() error {
-		if w.Get(kit.Deployments, "web").GetAnnotations()["deployment.kubernetes.io/revision"] == "" {
-			return fmt.Errorf("it has not")
-		}
-		return nil
+	w.Until("the Deployment's controller has written its revision", func() (any, bool) {
+		return "it has not", w.Get(kit.Deployments, "web").GetAnnotations()["deployment.kubernetes.io/revision"] != ""
 	})
 	w.Proxy.Reset()
 	patch := func(manager, text string) {
@@ -261,11 +256,9 @@ spec: {listeners: [{name: http, port: 80}]}`))
 	w.Lock("app")
 	gateway := func(want string) {
 		t.Helper()
-		w.Eventually("the listeners are "+want, func() error {
-			if got := w.asJSON(kit.Field(w.Get(lists, "gateway"), "spec.listeners")); got != want {
-				return fmt.Errorf("they are %s", got)
-			}
-			return nil
+		w.Until("the listeners are "+want, func() (any, bool) {
+			got := w.asJSON(kit.Field(w.Get(lists, "gateway"), "spec.listeners"))
+			return got, got == want
 		})
 	}
 	w.Proxy.Reset()

@@ -85,11 +85,9 @@ func TestI7_SecretsStaySecret(t *testing.T) {
 	w.Patch(kit.Secrets, "frozen", `{"immutable":true,`+change[1:])
 	w.Patch(kit.Secrets, "guarded", change)
 	w.Patch(kit.Secrets, "denied", change)
-	w.Eventually("all three refusals are reported", func() error {
-		if n := strings.Count(w.asJSON(w.HelmRelease("app").Status), string(v1alpha1.DriftActionRefused)); n < 3 {
-			return fmt.Errorf("%d are", n)
-		}
-		return nil
+	w.Until("all three refusals are reported", func() (any, bool) {
+		n := strings.Count(w.asJSON(w.HelmRelease("app").Status), string(v1alpha1.DriftActionRefused))
+		return n, n >= 3
 	})
 	ready := w.Condition("app", v1alpha1.ConditionReady)
 	t.Logf("Ready is %s/%s: %s", ready.Status, ready.Reason, ready.Message)
@@ -103,11 +101,9 @@ func TestI7_SecretsStaySecret(t *testing.T) {
 	// An operator that starts anew first asks, in a dry run, what a revert would do, and is refused that.
 	w.Running.Stop()
 	second := kit.StartOperator(t, w.Proxy.RESTConfig(), w.Operator)
-	w.Eventually("the new operator is refused too", func() error {
-		if n := strings.Count(second.Log(), "revert refused"); n < 3 {
-			return fmt.Errorf("%d times", n)
-		}
-		return nil
+	w.Until("the new operator is refused too", func() (any, bool) {
+		n := strings.Count(second.Log(), "revert refused")
+		return n, n >= 3
 	})
 
 	sources := map[string]string{

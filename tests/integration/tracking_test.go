@@ -171,11 +171,9 @@ func TestTracking_OneObjectInTwoReleases(t *testing.T) {
 
 	w.DeleteHelmRelease("first")
 	c := w.Condition("second", v1alpha1.ConditionReady)
-	w.Eventually("second has taken notice", func() error {
-		if c = w.Condition("second", v1alpha1.ConditionReady); strings.Contains(c.Message, w.Operator+"/first") {
-			return fmt.Errorf("Ready is %s/%s: %s", c.Status, c.Reason, c.Message)
-		}
-		return nil
+	w.Until("second has taken notice", func() (any, bool) {
+		c = w.Condition("second", v1alpha1.ConditionReady)
+		return fmt.Sprintf("Ready is %s/%s: %s", c.Status, c.Reason, c.Message), !strings.Contains(c.Message, w.Operator+"/first")
 	})
 	t.Logf("without the first HelmRelease: Ready is %s/%s: %s", c.Status, c.Reason, c.Message)
 	// The object carries the other release's name, whose record is deployed and declares it: it is not ours to change.
@@ -256,11 +254,9 @@ func TestTracking_DetectWritesNothing(t *testing.T) {
 	w.Proxy.Reset()
 	w.Patch(kit.ConfigMaps, "edited", `{"data":{"key":"tampered"}}`)
 	w.Delete(kit.ConfigMaps, "deleted")
-	w.Eventually("two objects are drifted", func() error {
-		if n := w.HelmRelease("app").Status.Objects; n.Drifted != 2 {
-			return fmt.Errorf("objects are %+v", n)
-		}
-		return nil
+	w.Until("two objects are drifted", func() (any, bool) {
+		n := w.HelmRelease("app").Status.Objects
+		return n, n.Drifted == 2
 	})
 	w.Says("app", v1alpha1.ConditionDrifted, v1alpha1.ReasonDriftDetected, "/edited", "data[key]", "tamperer",
 		"/deleted")
@@ -276,11 +272,9 @@ func TestTracking_DetectWritesNothing(t *testing.T) {
 	w.expectNoWrites()
 
 	w.Patch(kit.ConfigMaps, "edited", `{"data":{"key":"declared"}}`)
-	w.Eventually("one object is drifted", func() error {
-		if n := w.HelmRelease("app").Status.Objects; n.Drifted != 1 {
-			return fmt.Errorf("objects are %+v", n)
-		}
-		return nil
+	w.Until("one object is drifted", func() (any, bool) {
+		n := w.HelmRelease("app").Status.Objects
+		return n, n.Drifted == 1
 	})
 	w.PatchHelmRelease("app", `{"spec":{"mode":"Enforce"}}`)
 	w.waitFive()
@@ -346,11 +340,8 @@ func TestTracking_OthersHelmReleasesAreLeftAlone(t *testing.T) {
 	// And another one takes a locked one over.
 	w.PatchHelmRelease("claimed", `{"metadata":{"annotations":{"`+v1alpha1.ManagedByAnnotation+
 		`":"another-controller"}}}`)
-	w.Eventually("the operator has taken note", func() error {
-		if !strings.Contains(w.Running.Log(), "no longer looking after release "+w.Apps+"/claimed") {
-			return fmt.Errorf("its log does not say so")
-		}
-		return nil
+	w.Until("the operator has taken note", func() (any, bool) {
+		return "its log does not say so", strings.Contains(w.Running.Log(), "no longer looking after release "+w.Apps+"/claimed")
 	})
 	w.staysUnlocked("claimed")
 	if err := w.In(kit.HelmReleases, other.Operator).Delete(w.Ctx, "elsewhere", metav1.DeleteOptions{}); err != nil {

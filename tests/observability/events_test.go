@@ -37,11 +37,8 @@ func (w *fixture) settled() {
 	w.Helper()
 	before := w.countEvents(v1alpha1.EventReasonSuspended)
 	w.PatchHelmRelease("app", `{"spec":{"suspend":true}}`)
-	w.Eventually("the operator records one more event", func() error {
-		if w.countEvents(v1alpha1.EventReasonSuspended) == before {
-			return fmt.Errorf("it has not")
-		}
-		return nil
+	w.Until("the operator records one more event", func() (any, bool) {
+		return "it has not", w.countEvents(v1alpha1.EventReasonSuspended) != before
 	})
 }
 
@@ -93,11 +90,9 @@ func TestOneEventForARefusalAndAFight(t *testing.T) {
 		w.tamper(name, "x")
 	}
 	w.fight("contested")
-	w.Eventually("both were refused several times", func() error {
-		if n := strings.Count(w.Running.Log(), "revert refused for the 3. time"); n < 2 {
-			return fmt.Errorf("%d were", n)
-		}
-		return nil
+	w.Until("both were refused several times", func() (any, bool) {
+		n := strings.Count(w.Running.Log(), "revert refused for the 3. time")
+		return n, n >= 2
 	})
 	w.settled()
 	if n := w.countEvents(v1alpha1.EventReasonRevertFailed); n != 2 {
@@ -126,11 +121,9 @@ func TestOneEventForALeftoverThatStays(t *testing.T) {
 	w.Forge(first)
 	w.Forge(kit.ForgedRecord{Name: "app", Revision: 2, Manifest: configMaps("settings")})
 	w.WaitReady("app", 2)
-	w.Eventually("the deletion was refused several times", func() error {
-		if n := strings.Count(w.Running.Log(), "leftovers of earlier revisions"); n < 3 {
-			return fmt.Errorf("%d times", n)
-		}
-		return nil
+	w.Until("the deletion was refused several times", func() (any, bool) {
+		n := strings.Count(w.Running.Log(), "leftovers of earlier revisions")
+		return n, n >= 3
 	})
 	w.waitSample(`helm_locker_revert_failures_total\{kind="ConfigMap".*\} [3-9]`)
 	w.settled()

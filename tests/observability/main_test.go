@@ -78,10 +78,7 @@ func (w *fixture) fight(name string) {
 func (w *fixture) waitSample(pattern string) {
 	w.Helper()
 	line := regexp.MustCompile("(?m)^" + pattern + "$")
-	w.Eventually("the metrics have "+pattern, func() error {
-		if !line.MatchString(kit.Metrics(w.TB, w.Running)) {
-			return fmt.Errorf("they have not")
-		}
-		return nil
+	w.Until("the metrics have "+pattern, func() (any, bool) {
+		return "they have not", line.MatchString(kit.Metrics(w.TB, w.Running))
 	})
 }

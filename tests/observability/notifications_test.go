@@ -285,10 +285,8 @@ func TestMetricsOfARelease(t *testing.T) {
 		t.Errorf("the metrics do not say %s any more", locked)
 	}
 	w.DeleteHelmRelease("app")
-	w.Eventually("the metrics know no release", func() error {
-		if text := kit.Metrics(t, w.Running); strings.Contains(text, `release="app"`) {
-			return fmt.Errorf("they do")
-		}
-		return nil
+	w.Until("the metrics know no release", func() (any, bool) {
+		text := kit.Metrics(t, w.Running)
+		return "they do", !strings.Contains(text, `release="app"`)
 	})
 }

@@ -144,11 +144,9 @@ func TestI1_UpgradeBehindAHeldWatchOfRecords(t *testing.T) {
 				drifts++
 			}
 			last := fmt.Sprintf("base-%d", drifts-1)
-			b.Eventually("the operator lists after a mark that it does not see", func() error {
-				if got := b.lists(); got < before+3 {
-					return fmt.Errorf("%d lists, %d before", got, before)
-				}
-				return nil
+			b.Until("the operator lists after a mark that it does not see", func() (any, bool) {
+				got := b.lists()
+				return fmt.Sprintf("%d lists, %d before", got, before), got >= before+3
 			})
 			b.Throughout(quiet, "ConfigMap app is as Helm wrote it", func() error { return b.hasValue("app", "two") })
 			b.wantValue(last, "tampered")

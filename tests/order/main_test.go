@@ -70,11 +70,9 @@ func (b *fixture) lists() int {
 // more, whatever it made of the list before is done.
 func (b *fixture) waitLists(n int) {
 	b.Helper()
-	b.Eventually(fmt.Sprintf("the records are listed %d times", n), func() error {
-		if got := b.lists(); got < n {
-			return fmt.Errorf("%d lists; writes: %v", got, b.writes())
-		}
-		return nil
+	b.Until(fmt.Sprintf("the records are listed %d times", n), func() (any, bool) {
+		got := b.lists()
+		return fmt.Sprintf("%d lists; writes: %v", got, b.writes()), got >= n
 	})
 }
 

@@ -141,11 +141,8 @@ func TestI1_EachCreationIsConfirmedByItself(t *testing.T) {
 	creation.Release()
 	b.waitTakenBack()
 	slow.Release()
-	b.Eventually("the other one is taken back, too", func() error {
-		if b.deletions() < 2 || b.Get(kit.ConfigMaps, "base") != nil {
-			return fmt.Errorf("writes: %v", b.writes())
-		}
-		return nil
+	b.Until("the other one is taken back, too", func() (any, bool) {
+		return b.writes(), b.deletions() >= 2 && b.Get(kit.ConfigMaps, "base") == nil
 	})
 }
 
@@ -236,11 +233,9 @@ func (b *fixture) lateRevert(value string, helm func()) {
 	b.WaitHeld(revert, 1)
 	helm()
 	revert.Release()
-	b.Eventually("the revert has landed", func() error {
-		if landed := b.landed(); len(landed) == 0 || landed[0].Code != http.StatusOK {
-			return fmt.Errorf("writes: %v", b.writes())
-		}
-		return nil
+	b.Until("the revert has landed", func() (any, bool) {
+		landed := b.landed()
+		return b.writes(), len(landed) > 0 && landed[0].Code == http.StatusOK
 	})
 }
 

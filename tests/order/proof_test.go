@@ -88,11 +88,9 @@ func TestI1_ResourceVersionPrecondition(t *testing.T) {
 	withBoth(t, func(b *fixture, h cluster.Helm) {
 		history := race(b, h)
 		b.WaitReady("app", 2)
-		b.Eventually("the held write is refused", func() error {
-			if w := b.writes(); len(w) == 0 || w[0].Code != http.StatusConflict {
-				return fmt.Errorf("writes: %v", w)
-			}
-			return nil
+		b.Until("the held write is refused", func() (any, bool) {
+			w := b.writes()
+			return w, len(w) > 0 && w[0].Code == http.StatusConflict
 		})
 		b.Throughout(quiet, "ConfigMap app is as Helm wrote it", func() error { return b.hasValue("app", "two") })
 		history.CatchUp()

@@ -1,7 +1,6 @@
 package page
 
 import (
-	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -94,12 +93,7 @@ func furnish(t *testing.T) *fixture {
 	as("kubectl-scale", "shop-web", `{"spec":{"replicas":0}}`)
 	w.WaitField(kit.Deployments, "shop-web", "spec.replicas", int64(2))
 	w.Delete(kit.Services, "shop-web")
-	w.Eventually("the Service is back", func() error {
-		if w.Get(kit.Services, "shop-web") == nil {
-			return fmt.Errorf("it is gone")
-		}
-		return nil
-	})
+	w.Until("the Service is back", func() (any, bool) { return "it is gone", w.Get(kit.Services, "shop-web") != nil })
 	as("kubectl-set", "shop-web", `{"metadata":{"labels":{"app":"other"}}}`)
 	w.WaitField(kit.Deployments, "shop-web", "metadata.labels.app", "shop")
 	as("kubectl-edit", "bakery-recipes", `{"data":{"temperature":"220"}}`)

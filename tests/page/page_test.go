@@ -108,11 +108,9 @@ data: {key: declared, url: "https://user:%s@db.example"}
 	w.Patch(kit.Secrets, "login", fmt.Sprintf(`{"metadata":{"annotations":{"note":"was %s, now %s"}},"stringData":{"password":%q}}`,
 		declaredValue, tamperedValue, tamperedValue))
 	w.edit("settings", "tampered, and connects with "+tamperedValue)
-	w.Eventually("both are reported", func() error {
-		if n := w.HelmRelease("shop").Status.Objects.Drifted; n != 2 {
-			return fmt.Errorf("%d are", n)
-		}
-		return nil
+	w.Until("both are reported", func() (any, bool) {
+		n := w.HelmRelease("shop").Status.Objects.Drifted
+		return n, n == 2
 	})
 }
 

@@ -111,11 +111,9 @@ func (w *fixture) locksWithoutWriting(t *testing.T, ch *chart, _ *result) {
 	}) {
 		want.Unmanaged = 1 // one of the bystanders
 	}
-	env.Eventually(fmt.Sprintf("counts of objects are %+v", want), func() error {
-		if got := env.HelmRelease(ch.release).Status.Objects; got != want {
-			return fmt.Errorf("they are %+v", got)
-		}
-		return nil
+	env.Until(fmt.Sprintf("counts of objects are %+v", want), func() (any, bool) {
+		got := env.HelmRelease(ch.release).Status.Objects
+		return got, got == want
 	})
 	w.wantNoWrites(t)
 	wantUnchanged(t, ch, before, snapshot(t, ch))

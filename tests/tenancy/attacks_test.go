@@ -143,11 +143,8 @@ func TestAttack_ForgedHistoryDeletesNothingOfOthers(t *testing.T) {
 	w.Lock("app")
 	w.event("app", v1alpha1.EventReasonRevertFailed, "ConfigMap "+other+
 		"/dropped-too", user(account), `cannot delete resource "configmaps"`, other)
-	w.Eventually("what the account may delete is deleted", func() error {
-		if w.Get(kit.ConfigMaps, own.GetName()) != nil {
-			return fmt.Errorf("it exists")
-		}
-		return nil
+	w.Until("what the account may delete is deleted", func() (any, bool) {
+		return "it exists", w.Get(kit.ConfigMaps, own.GetName()) == nil
 	})
 	w.unchanged(system)
 	w.unchanged(foreign)

@@ -207,3 +207,15 @@ func (e *Env) Eventually(what string, holds func() error) {
 		}
 	}
 }
+
+// Until looks again and again until a condition holds; what it saw last is told when that does not come to be.
+func (e *Env) Until(what string, look func() (saw any, holds bool)) {
+	e.Helper()
+	e.Eventually(what, func() error {
+		saw, holds := look()
+		if holds {
+			return nil
+		}
+		return fmt.Errorf("saw %v", saw)
+	})
+}

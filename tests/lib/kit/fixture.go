@@ -96,11 +96,9 @@ func (e *Env) Says(name, condition, reason string, parts ...string) {
 // WaitState waits until a HelmRelease has a state.
 func (e *Env) WaitState(name string, want v1alpha1.State) {
 	e.Helper()
-	e.Eventually(fmt.Sprintf("state of HelmRelease %s is %s", name, want), func() error {
-		if got := e.HelmRelease(name).Status.State; got != want {
-			return fmt.Errorf("it is %s", got)
-		}
-		return nil
+	e.Until(fmt.Sprintf("state of HelmRelease %s is %s", name, want), func() (any, bool) {
+		got := e.HelmRelease(name).Status.State
+		return got, got == want
 	})
 }
 

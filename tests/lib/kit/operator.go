@@ -88,11 +88,9 @@ func (e *Env) StopWhileHeld(o *Operator, proxy *cluster.Proxy, hold *cluster.Hol
 		defer close(stopped)
 		o.Stop()
 	}()
-	e.Eventually("the operator is stopping", func() error {
-		if n := proxy.Watches(nil); n > 0 {
-			return fmt.Errorf("it has %d watches", n)
-		}
-		return nil
+	e.Until("the operator is stopping", func() (any, bool) {
+		n := proxy.Watches(nil)
+		return n, n <= 0
 	})
 	hold.Release()
 	<-stopped
