@@ -131,10 +131,16 @@ func newPaths(changes []Change) *paths {
 	return p
 }
 
+// remove removes the places of changes. Where a map or an element is missing, so is all that it holds.
 func (p *paths) remove(changes []Change) {
+	missing := newPaths(nil)
 	for _, c := range changes {
 		delete(p.at, c.Path)
+		if c.Op == Removed {
+			missing.at[c.Path] = struct{}{}
+		}
 	}
+	maps.DeleteFunc(p.at, func(pointer string, _ struct{}) bool { return missing.cover(pointer) })
 	p.above = map[string]struct{}{}
 	for pointer := range p.at {
 		for i := range pointer {
@@ -151,6 +157,11 @@ func (p *paths) touch(path []string) bool {
 	if _, ok := p.above[pointer]; ok {
 		return true
 	}
+	return p.cover(pointer)
+}
+
+// cover reports whether a pointer is one of the places, or part of one.
+func (p *paths) cover(pointer string) bool {
 	for end := len(pointer); end >= 0; end = strings.LastIndexByte(pointer[:end], '/') {
 		if _, ok := p.at[pointer[:end]]; ok {
 			return true

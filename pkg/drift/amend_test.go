@@ -36,6 +36,8 @@ func TestAmendRestoresOnlyWhatTheWriteTookFromTheNewerRevision(t *testing.T) {
 		"a key that Helm will remove": {old: one, undo: `{"data":{"value":"tampered"}}`, desired: without, live: one},
 		"all data that was removed": {old: one, undo: `{"data":null}`, desired: `{}`, live: one,
 			changes: []string{"/data"}, target: `{}`},
+		"all data that was removed, and that Helm has not come to yet": {old: one, undo: `{"data":null}`, desired: two,
+			live: one},
 		"a key that changed since": {old: one, undo: `{"data":{"value":null}}`, desired: without, live: two},
 		"an object that was created": {old: one, created: true, desired: two, live: one,
 			changes: []string{"/data/value"}, target: two},

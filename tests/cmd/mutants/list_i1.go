@@ -101,6 +101,10 @@ func neverRevertHelm() []mutant {
 			edit{"pkg/drift/amend.go", `	if !w.Created {
 		ours.remove(`, `	if w.Undo == nil && !w.Created {
 		ours.remove(`}, order, "TestI1_LateRevertWhileHelmIsAtWork/pending-upgrade/neither"),
+		breaks("I1", "what was missing as a whole before a late revert is made the newer revision's before Helm comes to it",
+			edit{"pkg/drift/amend.go",
+				`	maps.DeleteFunc(p.at, func(pointer string, _ struct{}) bool { return missing.cover(pointer) })`,
+				`	_ = missing`}, drift, "TestAmendRestoresOnlyWhatTheWriteTookFromTheNewerRevision"),
 		breaks("I1", "the write that makes another one good is not looked at again",
 			edit{amend, `	rm.confirmLater(w.Record.Key)
 	return nil`, `	rm.unproven.Drop(*next)
