@@ -44,7 +44,7 @@ func classicFlags(env sources) []cli.Flag {
 			Usage:    "kubeconfig file; in a cluster the service account is used without one"},
 		&cli.StringFlag{Name: "namespace", Value: operator.DefaultNamespace, Sources: env("NAMESPACE"),
 			Category: categoryClassic,
-			Usage:    "namespace in which HelmReleases are looked after"},
+			Usage:    "namespace whose HelmReleases count"},
 		&cli.StringFlag{Name: "controller-name", Value: operator.DefaultControllerName,
 			Sources: env("CONTROLLER_NAME"), Category: categoryClassic,
 			Usage: "name that claims HelmReleases for this operator; operators of different names share a cluster"},

@@ -42,7 +42,7 @@ func (rm *remediation) act(ctx context.Context, l *lock.Lock, drifted []*result)
 		return
 	}
 	if holds, err := rm.holds(ctx, l); err != nil || !holds {
-		rm.notNow(l, drifted, err)
+		rm.postpone(l, drifted, err)
 		return
 	}
 	var creations []*result
@@ -52,15 +52,15 @@ func (rm *remediation) act(ctx context.Context, l *lock.Lock, drifted []*result)
 			creations = append(creations, v)
 			continue
 		}
-		rm.parallel(ctx, l, &writes, func(done func()) { rm.putBack(ctx, l, v, done) })
+		rm.parallel(ctx, l, &writes, func(done func()) { rm.update(ctx, l, v, done) })
 	}
 	rm.recreate(ctx, l, creations)
 	writes.Wait()
 }
 
-// notNow hands objects back because the record is not the locked one, or, with an error, not known to be. The event
+// postpone hands objects back because the record is not the locked one, or, with an error, not known to be. The event
 // that ends the lock is on its way; if it were not, the wait keeps this from spinning.
-func (rm *remediation) notNow(l *lock.Lock, drifted []*result, err error) {
+func (rm *remediation) postpone(l *lock.Lock, drifted []*result, err error) {
 	for _, v := range drifted {
 		again := v.Observation
 		p := rm.driftProblem(v)
@@ -81,15 +81,15 @@ func (rm *remediation) notNow(l *lock.Lock, drifted []*result, err error) {
 	rm.queues.confirm.Add(l.Release)
 }
 
-// putBack puts one existing object back. It calls done when it makes no more requests about the object.
-func (rm *remediation) putBack(ctx context.Context, l *lock.Lock, v *result, done func()) {
+// update puts one existing object back. It calls done when it makes no more requests about the object.
+func (rm *remediation) update(ctx context.Context, l *lock.Lock, v *result, done func()) {
 	_, restored, err := rm.write(ctx, l, v, false, rm.enforcer.Revert)
 	switch {
 	case err == nil:
 		rm.restored(l, v, restored, v1alpha1.DriftActionReverted)
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
-		// Somebody wrote meanwhile, perhaps Helm: look again and begin anew.
-		rm.settle(l, v.Work, lock.Outcome{Again: rm.freshLook(v)})
+		// Another writer came in between, perhaps Helm: get the object and begin again.
+		rm.settle(l, v.Work, lock.Outcome{Again: rm.readAgain(v)})
 	case rm.mayReplace(l, v, err):
 		rm.replace(ctx, l, v, err, done)
 	default:
@@ -97,11 +97,11 @@ func (rm *remediation) putBack(ctx context.Context, l *lock.Lock, v *result, don
 	}
 }
 
-func (rm *remediation) freshLook(v *result) *lock.Observation {
+func (rm *remediation) readAgain(v *result) *lock.Observation {
 	return &lock.Observation{Look: true, Last: v.Last, Seen: v.Seen}
 }
 
-// recreate creates objects anew: those that others need first (namespaces, then definitions), then the rest side by
+// recreate creates objects again: those that others need first (namespaces, then definitions), then the rest side by
 // side. After each creation the record is read again, by one list for all that wait for it; if Helm has begun to
 // work the object may be taken back.
 func (rm *remediation) recreate(ctx context.Context, l *lock.Lock, results []*result) {
@@ -138,7 +138,7 @@ func (rm *remediation) created(ctx context.Context, l *lock.Lock, v *result, w *
 		rm.restored(l, v, w.Made, v1alpha1.DriftActionRecreated)
 		return
 	}
-	rm.settle(l, v.Work, lock.Outcome{Again: rm.freshLook(v), Failed: true, Transient: true,
+	rm.settle(l, v.Work, lock.Outcome{Again: rm.readAgain(v), Failed: true, Transient: true,
 		Problem: rm.driftProblem(v)})
 }
 
@@ -160,12 +160,12 @@ func (rm *remediation) notCreated(l *lock.Lock, v *result, made *unstructured.Un
 	}
 	switch {
 	case unanswered(err):
-		rm.settle(l, v.Work, lock.Outcome{Again: rm.freshLook(v), Failed: true, Transient: true,
+		rm.settle(l, v.Work, lock.Outcome{Again: rm.readAgain(v), Failed: true, Transient: true,
 			Problem: rm.driftProblem(v)})
 	case apierrors.IsAlreadyExists(err), apierrors.IsConflict(err):
-		rm.settle(l, v.Work, lock.Outcome{Again: rm.freshLook(v)})
+		rm.settle(l, v.Work, lock.Outcome{Again: rm.readAgain(v)})
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		rm.settle(l, v.Work, lock.Outcome{Again: rm.freshLook(v), Failed: true, Problem: &lock.Problem{
+		rm.settle(l, v.Work, lock.Outcome{Again: rm.readAgain(v), Failed: true, Problem: &lock.Problem{
 			Reason: v1alpha1.ReasonBeingDeleted, Message: "its namespace is being deleted; it is re-created in the " +
 				"next one", Drifted: true,
 		}})
@@ -177,7 +177,7 @@ func (rm *remediation) notCreated(l *lock.Lock, v *result, made *unstructured.Un
 		rm.refused(l, v, err)
 	case v.Told:
 		// It may exist without Helm's label: a Service's ports are refused as taken before its name is.
-		rm.settle(l, v.Work, lock.Outcome{Again: rm.freshLook(v)})
+		rm.settle(l, v.Work, lock.Outcome{Again: rm.readAgain(v)})
 	default:
 		rm.refused(l, v, err)
 	}
@@ -201,11 +201,11 @@ func (rm *remediation) restored(l *lock.Lock, v *result, done *unstructured.Unst
 		Baseline: v.in.Restored(v.found, done), Chosen: v.in.ChosenIn(done),
 	}
 	if endsDeletion(done) {
-		good = lock.Outcome{Again: rm.freshLook(v)}
+		good = lock.Outcome{Again: rm.readAgain(v)}
 	}
 	rm.settle(l, v.Work, rm.deleting(l, v.Work, done, good))
 	rm.reporter.record(l, v, action, now.Sub(v.Seen))
-	rm.thereAgain(v.Work)
+	rm.namespaceIsBack(v.Work)
 	if fight {
 		rm.reporter.announceFight(l, v)
 	}
@@ -229,14 +229,14 @@ func (rm *remediation) report(l *lock.Lock, v *result) {
 // refused records that the API server did not take a revert, and has it tried again later.
 func (rm *remediation) refused(l *lock.Lock, v *result, err error) {
 	if errors.Is(err, context.Canceled) {
-		l.Settle(v.ID, lock.Outcome{Again: rm.freshLook(v), Now: rm.Clock.Now()})
+		l.Settle(v.ID, lock.Outcome{Again: rm.readAgain(v), Now: rm.Clock.Now()})
 		return
 	}
 	if disconnected(err) {
 		rm.Log.WithField(
 			"object", v.ID.String(),
 		).Warnf("the API server did not answer a revert, which is tried again: %v", err)
-		rm.settle(l, v.Work, lock.Outcome{Again: rm.freshLook(v), Failed: true, Transient: true,
+		rm.settle(l, v.Work, lock.Outcome{Again: rm.readAgain(v), Failed: true, Transient: true,
 			Problem: rm.driftProblem(v)})
 		return
 	}
@@ -246,7 +246,7 @@ func (rm *remediation) refused(l *lock.Lock, v *result, err error) {
 	} else {
 		log.Debugf("revert refused for the %d. time: %s", v.Failures+1, p.Message)
 	}
-	rm.settle(l, v.Work, lock.Outcome{Again: rm.freshLook(v), Failed: true, Transient: transient(err), Problem: p})
+	rm.settle(l, v.Work, lock.Outcome{Again: rm.readAgain(v), Failed: true, Transient: transient(err), Problem: p})
 	if v.Failures > 0 { // the same refusal again is no news
 		rm.entries.update(l.Key, func(*entry) { rm.Metrics.Failed(l.Release, v.ID.Kind) })
 		return

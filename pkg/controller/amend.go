@@ -68,7 +68,7 @@ func (rm *remediation) declares(
 	return nil, known, nil
 }
 
-// amendWrite makes good a write that may have landed after Helm began to work on a newer revision. What the newer
+// amendWrite corrects a write that may have landed after Helm began to work on a newer revision. What the newer
 // revision does not declare and the write created is taken back. Where the write took away what the newer revision
 // declares, that is written again: Helm may have seen it there, and may have had nothing to do.
 func (rm *remediation) amendWrite(ctx context.Context, w lock.Write, r *newestRevision) error {
@@ -96,7 +96,7 @@ func (rm *remediation) amendWrite(ctx context.Context, w lock.Write, r *newestRe
 	return rm.amend(ctx, w, r, amended)
 }
 
-// amendment returns the revert that makes a write good; nil when there is nothing to do.
+// amendment returns the revert that corrects a write; nil when there is nothing to do.
 func (rm *remediation) amendment(
 	ctx context.Context, w lock.Write, r *newestRevision, o *lock.Object,
 ) (*enforce.Revert, error) {
@@ -139,7 +139,7 @@ func (rm *remediation) amendment(
 	}, nil
 }
 
-// amend makes the write that makes another one good, in the order of every other write: the object was observed,
+// amend makes the write that corrects another one, in the order of every other write: the object was observed,
 // the record is read, and the observed version is the precondition. It is kept in mind like every other write, too.
 func (rm *remediation) amend(ctx context.Context, w lock.Write, r *newestRevision, revert *enforce.Revert) error {
 	undo, err := json.Marshal(drift.MergePatch(revert.Target, revert.Live.Object))

@@ -10,7 +10,7 @@ import (
 const announcePatience = 5 * time.Second
 
 // announcements hold the events back that tell of new locks. When many releases are locked at once, the API server
-// would spend about as much time on the events as on the statuses, and nobody waits for an event. The zero value is
+// would spend about as much time on the events as on the statuses, and no user waits for an event. The zero value is
 // ready, and it is safe for concurrent use.
 type announcements struct {
 	mu   sync.Mutex

@@ -89,7 +89,7 @@ func TestInsist(t *testing.T) {
 		known := make(chan struct{})
 		stay := make(chan bool, 1)
 		go func() {
-			stay <- pr.insist(t.Context(), l, func(context.Context) (bool, error) {
+			stay <- pr.awaitAnswer(t.Context(), l, func(context.Context) (bool, error) {
 				asked = append(asked, time.Now())
 				select {
 				case <-known:

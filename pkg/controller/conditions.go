@@ -227,7 +227,7 @@ func contentionCondition(v *view, set setter) {
 	}
 	if len(v.sum.Fights) == 0 {
 		set(v1alpha1.ConditionContended, metav1.ConditionFalse, v1alpha1.ReasonNoContention,
-			"nobody keeps changing an object back")
+			"no writer keeps changing an object back")
 		return
 	}
 	var texts []string
@@ -246,7 +246,7 @@ func contentionCondition(v *view, set setter) {
 			"; reverts of it wait longer and longer, up to 5 minutes")
 }
 
-// stalls reports whether nothing but somebody's action ends a reason.
+// stalls reports whether only a user's action ends a reason.
 func stalls(reason string) bool {
 	switch reason {
 	case v1alpha1.ReasonConflict, v1alpha1.ReasonDecodeFailed, v1alpha1.ReasonManifestInvalid,

@@ -133,7 +133,8 @@ func (rm *remediation) nextConfirm(ctx context.Context, key release.Key) {
 	rm.queues.confirm.Forget(key)
 }
 
-// confirmWrites finds out whether the writes to a release came before Helm's next work, and makes good what did not.
+// confirmWrites finds out whether the writes to a release came before Helm's next work, and corrects those that did
+// not.
 func (rm *remediation) confirmWrites(ctx context.Context, key release.Key) error {
 	over := rm.unproven.Of(key)
 	if len(over) == 0 {
@@ -245,7 +246,7 @@ func (rm *remediation) takeBack(ctx context.Context, w lock.Write, r *newestRevi
 
 // stillLost reports whether live may be what a creation made whose answer was lost, as far as what it says of its
 // release and a record that was read after it was observed can tell. If it is another release's, the write is
-// dropped; if the record has changed, it is looked at again.
+// dropped; if the record has changed, the write is confirmed again.
 func (rm *remediation) stillLost(
 	ctx context.Context, w lock.Write, r *newestRevision, live *unstructured.Unstructured,
 ) (bool, error) {

@@ -24,7 +24,7 @@ type declarations struct {
 // declaration is what is known of one record. It does not change once it is read.
 type declaration struct {
 	record release.Record
-	// Hashes of identities, in order; keyed, so that nobody can make up an identity with the hash of another.
+	// Hashes of identities, in order; keyed, so that no tenant can make up an identity with the hash of another.
 	objects []uint64
 	err     error // why the record could not be read; it is told once
 	reading bool

@@ -23,14 +23,14 @@ type entry struct {
 	refused release.Record
 	// reload asks for a new lock although the record is the same.
 	reload bool
-	// leftovers is what is known of earlier revisions.
-	leftovers leftovers
+	// candidates is what is known of earlier revisions.
+	candidates candidates
 
 	history history
 }
 
-// facts are what the status of a HelmRelease is made of, beside its lock and its history. Whoever changes one of its
-// maps or slices replaces it.
+// facts are what the status of a HelmRelease is made of, beside its lock and its history. A worker that changes one of
+// its maps or slices replaces it.
 type facts struct {
 	release  release.Key
 	decision lock.Decision

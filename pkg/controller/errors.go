@@ -81,7 +81,7 @@ func faultyFields(s metav1.Status) string {
 	return strings.Join(fields, ", ")
 }
 
-// disconnected reports whether an error is that of a request without an answer: nobody refused anything.
+// disconnected reports whether an error is that of a request without an answer, which is no refusal.
 func disconnected(err error) bool {
 	var failed *url.Error // which net/http returns for all of these
 	return errors.As(err, &failed)

@@ -110,7 +110,7 @@ func driftEvents(l *lock.Lock, v *result, action v1alpha1.DriftAction, lived tim
 		e.reason = v1alpha1.EventReasonRecreated
 	case v1alpha1.DriftActionReplaced:
 		e.reason = v1alpha1.EventReasonReplaced
-		suffix = fmt.Sprintf("; deleted and created anew in %s because the field is immutable",
+		suffix = fmt.Sprintf("; deleted and re-created in %s because the field is immutable",
 			lived.Round(time.Millisecond))
 	case v1alpha1.DriftActionPruned:
 		e.reason, suffix = v1alpha1.EventReasonPruned, "; deleted"

@@ -106,11 +106,11 @@ func (v *result) good() *lock.Outcome {
 	}
 }
 
-// tellForm finds out whether the differences of an object are only the form that the API server gives to what Helm
+// dryRun finds out whether the differences of an object are only the form that the API server gives to what Helm
 // applied (normalised values, webhooks, pruned fields). It asks the API server, in a dry run, what a revert would
 // make of the object, so that nothing is written to an object that a revert would not change. It returns the
 // outcome if so.
-func (rm *remediation) tellForm(ctx context.Context, l *lock.Lock, v *result) *lock.Outcome {
+func (rm *remediation) dryRun(ctx context.Context, l *lock.Lock, v *result) *lock.Outcome {
 	after, err := rm.enforcer.DryRun(ctx, v.revert)
 	if err != nil {
 		// The revert itself will tell what is wrong, and a conflict makes for a fresh look.

@@ -17,7 +17,7 @@ const (
 	kindLater = time.Minute
 )
 
-// definitionChanged has the releases tried again that wait for a kind, and those loaded anew that have objects of
+// definitionChanged has the releases tried again that wait for a kind, and those loaded again that have objects of
 // the group of a definition whose spec has changed: their lists may be compared differently now.
 func (rs *releases) definitionChanged(crd *metav1.PartialObjectMetadata) {
 	rs.definitionsAt.Store(rs.Clock.Now().UnixNano())

@@ -6,10 +6,10 @@ import (
 	"github.com/rancher/helm-locker/pkg/lock"
 )
 
-// thereAgain has the objects in a namespace re-created at once, of every release, when w is a Namespace that is
+// namespaceIsBack has the objects in a namespace re-created at once, of every release, when w is a Namespace that is
 // there again. They were deleted with it, and the API server refused each attempt to create them while it was being
 // deleted.
-func (rm *remediation) thereAgain(w *lock.Work) {
+func (rm *remediation) namespaceIsBack(w *lock.Work) {
 	if w.ID.GroupKind() != (schema.GroupKind{Kind: "Namespace"}) {
 		return
 	}

@@ -102,7 +102,7 @@ func (rep *reporter) forgetTold(key string) {
 	delete(rep.told, key)
 }
 
-// tellGone tells that a HelmRelease is not looked after any more.
+// tellGone tells that a HelmRelease is not this operator's any more.
 func (rep *reporter) tellGone(namespace, name string) {
 	key := namespace + "/" + name
 	rep.mu.Lock()
@@ -115,6 +115,6 @@ func (rep *reporter) tellGone(namespace, name string) {
 	rep.tell(namespace, name, notify.Reference{Namespace: before.release.Namespace, Name: before.release.Name},
 		notify.Message{
 			Type: notify.LockChanged, Lock: &notify.Lock{Reason: v1alpha1.EventReasonUntracked,
-				Message: "no longer looked after"},
+				Message: "no longer locked by this operator"},
 		})
 }

@@ -34,13 +34,13 @@ type Clients struct {
 
 // Options configure a Controller.
 type Options struct {
-	// Namespace is where HelmReleases are looked after; those elsewhere are ignored.
+	// Namespace is where HelmReleases count; those elsewhere are ignored.
 	Namespace string
 	// Name is the controller name that claims HelmReleases.
 	Name string
 	// Shard selects, by their labels, the HelmReleases to look after; nil for all.
 	Shard labels.Selector
-	// ObjectSetMetadata writes wrangler's ObjectSet labels and annotations on objects that are put back.
+	// ObjectSetMetadata writes wrangler's ObjectSet labels and annotations on objects that are reverted.
 	ObjectSetMetadata bool
 	// Accounts says in whose name the objects of a release are written.
 	Accounts accounts.Policy
@@ -49,6 +49,6 @@ type Options struct {
 	Log     logrus.FieldLogger
 	Metrics *metrics.Metrics
 	Events  record.EventRecorder
-	// Notify is told what events tell, for people and programs outside the cluster; nil for nobody.
+	// Notify is told what events tell, for people and programs outside the cluster; nil for none.
 	Notify Notifier
 }

@@ -19,7 +19,7 @@ import (
 // newestOf returns the newest record of the release that objects of l say they belong to, false when there is none
 // that counts. What an object says is a name and the namespace of the objects. A release whose records are in that
 // very namespace is meant first, and only without one a release whose records are elsewhere and that has been
-// locked: whoever may write records in one namespace must not speak for the releases of another.
+// locked: a tenant that may write records in one namespace must not speak for the releases of another.
 func (rm *remediation) newestOf(
 	ctx context.Context, l *lock.Lock, other release.Key, results []*result,
 ) (release.Record, bool, error) {
@@ -100,7 +100,7 @@ func (rm *remediation) unclaimed(l *lock.Lock, results []*result) []*result {
 	return results
 }
 
-// cannotTell has objects judged again later, because nobody can tell whether another release declares them.
+// cannotTell has objects judged again later, because it is not known whether another release declares them.
 func (rm *remediation) cannotTell(l *lock.Lock, results []*result, err error) {
 	for _, v := range rm.unclaimed(l, results) {
 		again := v.Observation

@@ -38,15 +38,15 @@ type removed struct {
 	revision int
 }
 
-// leftovers is what is known of the earlier revisions of a release.
-type leftovers struct {
+// candidates is what is known of the earlier revisions of a release.
+type candidates struct {
 	read    map[types.UID]struct{} // records whose manifests are in removed
 	removed map[manifest.ID]removed
-	done    *lock.Lock // the lock for which all was looked at
+	done    *lock.Lock // the lock for which all candidates were handled
 }
 
 // add records that a revision declared an object that the locked one does not.
-func (k *leftovers) add(id manifest.ID, r removed) {
+func (k *candidates) add(id manifest.ID, r removed) {
 	before, known := k.removed[id]
 	r.keep = r.keep || before.keep
 	if known && before.revision > r.revision {
@@ -57,7 +57,7 @@ func (k *leftovers) add(id manifest.ID, r removed) {
 
 // forget drops what only revisions declared whose records are not among the given ones any more. Otherwise a
 // release that has an object named after each revision, such as a Job, would be remembered with all of them.
-func (k *leftovers) forget(earlier []release.Record) {
+func (k *candidates) forget(earlier []release.Record) {
 	exists := make(map[types.UID]bool, len(earlier))
 	for _, rec := range earlier {
 		exists[rec.UID] = true
@@ -97,7 +97,7 @@ func (pr *pruning) next(ctx context.Context, key string) {
 		return
 	}
 	defer slot()
-	if err := pr.lookBehind(ctx, l); err != nil {
+	if err := pr.pruneAll(ctx, l); err != nil {
 		pr.Log.WithField("release", l.Release.String()).Warnf("leftovers of earlier revisions: %s; trying again later",
 			safeError(err))
 		pr.queues.pruning.AddRateLimited(key)
@@ -107,11 +107,11 @@ func (pr *pruning) next(ctx context.Context, key string) {
 	pr.statusChanged(key)
 }
 
-// lookBehind counts the objects that say they belong to the release and are not in its manifest, and deletes those of
+// pruneAll counts the objects that say they belong to the release and are not in its manifest, and deletes those of
 // them that Helm should have deleted.
-func (pr *pruning) lookBehind(ctx context.Context, l *lock.Lock) error {
-	var known leftovers
-	pr.entries.update(l.Key, func(e *entry) { known = e.leftovers })
+func (pr *pruning) pruneAll(ctx context.Context, l *lock.Lock) error {
+	var known candidates
+	pr.entries.update(l.Key, func(e *entry) { known = e.candidates })
 	if known.done == l {
 		return nil
 	}
@@ -121,7 +121,7 @@ func (pr *pruning) lookBehind(ctx context.Context, l *lock.Lock) error {
 	if err := pr.readHistory(ctx, l, &known); err != nil {
 		return err
 	}
-	listed, err := pr.countStrays(ctx, l)
+	listed, err := pr.listUnmanaged(ctx, l)
 	if err != nil {
 		return err
 	}
@@ -156,14 +156,14 @@ func (pr *pruning) lookBehind(ctx context.Context, l *lock.Lock) error {
 		return refused
 	}
 	known.done = l
-	pr.entries.update(l.Key, func(e *entry) { e.leftovers = known })
+	pr.entries.update(l.Key, func(e *entry) { e.candidates = known })
 	return nil
 }
 
 // readHistory adds what the manifests of earlier revisions declare to what is known. Each manifest is read once in
 // the life of this process. One that cannot be read proves nothing, and is passed over. What is known of a revision
 // is forgotten with its record.
-func (pr *pruning) readHistory(ctx context.Context, l *lock.Lock, known *leftovers) error {
+func (pr *pruning) readHistory(ctx context.Context, l *lock.Lock, known *candidates) error {
 	earlier := pr.records.Before(l.Record)
 	known.forget(earlier)
 	for _, rec := range earlier {
@@ -182,7 +182,7 @@ func (pr *pruning) readHistory(ctx context.Context, l *lock.Lock, known *leftove
 }
 
 // readRemoved is readHistory for one revision.
-func (pr *pruning) readRemoved(ctx context.Context, l *lock.Lock, rec release.Record, known *leftovers) error {
+func (pr *pruning) readRemoved(ctx context.Context, l *lock.Lock, rec release.Record, known *candidates) error {
 	if err := pr.loader.mayRead(ctx, rec.Key.Namespace); err != nil {
 		return err
 	}
@@ -201,7 +201,7 @@ func (pr *pruning) readRemoved(ctx context.Context, l *lock.Lock, rec release.Re
 	if prob.reason != "" {
 		pr.Log.WithField(
 			"release", l.Release.String(),
-		).Debugf("revision %d is passed over when leftovers are looked for: %s", rec.Revision, prob.message)
+		).Debugf("revision %d is passed over when prune candidates are collected: %s", rec.Revision, prob.message)
 	}
 	return nil
 }
@@ -212,7 +212,7 @@ const maxRemoved = 20_000
 
 // addAll adds what an earlier revision declares and the locked one does not. It returns false when there is no room
 // for all of it.
-func (k *leftovers) addAll(l *lock.Lock, rec release.Record, objects []manifest.Object) (all bool) {
+func (k *candidates) addAll(l *lock.Lock, rec release.Record, objects []manifest.Object) (all bool) {
 	all = true
 	for _, o := range objects {
 		_, known := k.removed[o.ID]
@@ -233,9 +233,9 @@ type place struct {
 	namespace string
 }
 
-// countStrays lists, as metadata, what says that it belongs to the release where the release has objects, unless a
+// listUnmanaged lists, as metadata, what says that it belongs to the release where the release has objects, unless a
 // list for many releases has shown that. It returns the places of which all is known.
-func (pr *pruning) countStrays(ctx context.Context, l *lock.Lock) (map[place]bool, error) {
+func (pr *pruning) listUnmanaged(ctx context.Context, l *lock.Lock) (map[place]bool, error) {
 	listed := map[place]bool{}
 	for _, o := range l.Places() {
 		if l.KnowsStrays(o.GVK) {
@@ -290,7 +290,7 @@ func (pr *pruning) prune(ctx context.Context, l *lock.Lock, id manifest.ID, r re
 		pr.reporter.record(l, v, v1alpha1.DriftActionReported, 0)
 		return nil
 	}
-	return pr.deleteLeftover(ctx, l, v)
+	return pr.deleteCandidate(ctx, l, v)
 }
 
 // stays returns why an object of an earlier revision is left alone; empty when it may be deleted.
@@ -312,7 +312,7 @@ func (pr *pruning) stays(l *lock.Lock, o *lock.Object, live *unstructured.Unstru
 	return ""
 }
 
-func (pr *pruning) deleteLeftover(ctx context.Context, l *lock.Lock, v *result) error {
+func (pr *pruning) deleteCandidate(ctx context.Context, l *lock.Lock, v *result) error {
 	ctx, cancel := outlast(ctx)
 	defer cancel()
 	pruned, err := pr.enforcer.Prune(ctx, l.Record, v.Object, v.Live)
@@ -328,7 +328,7 @@ func (pr *pruning) deleteLeftover(ctx context.Context, l *lock.Lock, v *result) 
 	case !pruned:
 		return nil // Helm has begun to work; the next lock looks again
 	}
-	stays := pr.insist(ctx, l, func(ctx context.Context) (bool, error) {
+	stays := pr.awaitAnswer(ctx, l, func(ctx context.Context) (bool, error) {
 		return pr.enforcer.ConfirmPruned(ctx, l.Record, v.Object, v.Live)
 	})
 	if !stays {

@@ -21,7 +21,7 @@ func configMapID(name string) manifest.ID {
 
 // Helm keeps ten revisions, and a release may have thousands in its life.
 func TestWhatIsKnownOfARevisionIsForgottenWithItsRecord(t *testing.T) {
-	known := &leftovers{read: map[types.UID]struct{}{}, removed: map[manifest.ID]removed{}}
+	known := &candidates{read: map[types.UID]struct{}{}, removed: map[manifest.ID]removed{}}
 	var earlier []release.Record
 	for n := 1; n <= 100; n++ {
 		if earlier = append(earlier, revision(n)); len(earlier) > 10 {
@@ -51,7 +51,7 @@ func TestWhatIsKnownOfARevisionIsForgottenWithItsRecord(t *testing.T) {
 // Forty earlier revisions may declare twenty thousand other objects each; that many of all of them are remembered.
 func TestWhatIsRememberedOfEarlierRevisionsIsBounded(t *testing.T) {
 	l := lock.New(&lock.Lock{}, nil)
-	known := &leftovers{removed: map[manifest.ID]removed{}}
+	known := &candidates{removed: map[manifest.ID]removed{}}
 	for n := range 3 {
 		var objects []manifest.Object
 		for i := range maxRemoved / 2 {

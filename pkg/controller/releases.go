@@ -127,7 +127,7 @@ func (rs *releases) decide(ctx context.Context, key string, hr *v1alpha1.HelmRel
 		rs.entries.enter(key, hr.UID)
 	}
 	rel := releaseKey(hr)
-	defer rs.confirmLater(rel) // after the lock has followed the record: what is written now looks at the lock
+	defer rs.confirmLater(rel) // after the lock has followed the record: the confirmation reads the lock
 	rec, found := rs.records.Newest(rel)
 	now := rs.Clock.Now()
 	d := lock.Decide(lock.Input{Spec: hr.Spec, Record: rec, Found: found, Malformed: rs.malformed(rel, rec, found),
@@ -141,7 +141,7 @@ func (rs *releases) decide(ctx context.Context, key string, hr *v1alpha1.HelmRel
 		e.release, e.decision, e.record, e.found = rel, d, rec, found
 		e.history.seed(hr.Status.RecentDrift)
 	})
-	if first := rs.keeper(hr); first != nil {
+	if first := rs.owner(hr); first != nil {
 		rs.unlock(key, problem{v1alpha1.ReasonConflict,
 			fmt.Sprintf("HelmRelease %s/%s was created first and locks release %s; delete one of the two",
 				first.Namespace, first.Name, rel)})
@@ -171,8 +171,8 @@ func (rs *releases) malformed(key release.Key, newest release.Record, found bool
 	return nil
 }
 
-// keeper returns the HelmRelease that keeps the release instead of hr: the one created first, by name among equals.
-func (rs *releases) keeper(hr *v1alpha1.HelmRelease) *v1alpha1.HelmRelease {
+// owner returns the HelmRelease that keeps the release instead of hr: the one created first, by name among equals.
+func (rs *releases) owner(hr *v1alpha1.HelmRelease) *v1alpha1.HelmRelease {
 	named, err := rs.clients.HelmReleases.Cache().GetByIndex(byRelease, hr.Spec.Release.String())
 	if err != nil {
 		rs.Log.Errorf("look up the HelmReleases of release %s: %v", hr.Spec.Release, err)
@@ -314,7 +314,7 @@ func followed(spec v1alpha1.HelmReleaseSpec) v1alpha1.HelmReleaseSpec {
 	return *spec.DeepCopy()
 }
 
-// rangesChanged has objects looked at within whose range of replicas an autoscaler may choose differently now.
+// rangesChanged enqueues the objects whose autoscaler has another range of replicas now.
 func (rm *remediation) rangesChanged(ids []manifest.ID) {
 	for _, id := range ids {
 		l := rm.table.Holder(id)
@@ -328,8 +328,8 @@ func (rm *remediation) rangesChanged(ids []manifest.ID) {
 	}
 }
 
-// watchAll has the kinds of a lock watched and its objects looked at. The lock is in the table already, so a watch
-// that starts now delivers them; objects of a kind that was watched before are looked at one by one, or by a list
+// watchAll watches the kinds of a lock and has its objects read. The lock is in the table already, so a watch
+// that starts now delivers them; objects of a kind that was watched before are read one by one, or by a list
 // for many locks.
 func (rs *releases) watchAll(l *lock.Lock, kinds map[schema.GroupVersionKind]watch.Kind) {
 	for gvk := range kinds {
@@ -382,7 +382,7 @@ func (rs *releases) untrack(key string) {
 	e := rs.entries.forget(key)
 	if e != nil && e.release.Name != "" {
 		rs.releaseChanged(e.release)
-		rs.queues.confirm.Add(e.release) // nobody asks for the record of this release any more
+		rs.queues.confirm.Add(e.release) // no check of this release will prove them any more
 		rs.reporter.forgetMetrics(e.release)
 		rs.Log.WithField("helmrelease", key).Infof("no longer looking after release %s", e.release)
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/rancher/helm-locker/pkg/watch"
 )
 
-// Objects that a running watch has delivered before their release was locked have to be looked at. One release
-// alone does that object by object. When many releases are locked in a short time (somebody applies a folder of
+// Objects that a running watch has delivered before their release was locked have to be read. One release
+// alone does that object by object. When many releases are locked in a short time (a user applies a folder of
 // HelmReleases), one list of a kind serves all of them, as it does at the start of the process.
 const (
 	// relistFrom is how many releases have to wait to be locked, or to have been locked within relistWindow, for the
@@ -136,7 +136,7 @@ func (rl *relist) run(ctx context.Context, behind func() int) {
 }
 
 // list lists a kind and has the objects judged of the locks that wait for it. Those that the list does not show
-// are looked at one by one, and so are all after an error.
+// are read one by one, and so are all after an error.
 func (rl *relist) list(ctx context.Context, gvk schema.GroupVersionKind, s *sharedList) {
 	present := map[manifest.ID]struct{}{}
 	err := rl.objects.List(ctx, s.kind, "", func(obj *watch.Live) {
@@ -146,7 +146,7 @@ func (rl *relist) list(ctx context.Context, gvk schema.GroupVersionKind, s *shar
 			rl.sink.stray(id, obj, true)
 		}
 		if _, waits := s.locks[owner]; !waits || version(obj) == 0 {
-			return // without a version, nobody can tell whether a deletion has come since
+			return // without a version it is not known whether a deletion has come since
 		}
 		present[id] = struct{}{}
 		rl.sink.Observed(gvk, obj)

@@ -74,7 +74,7 @@ func (rm *remediation) judgeAll(l *lock.Lock, work []*lock.Work) []*result {
 		if outcome != nil {
 			rm.settle(l, w, *outcome)
 			if outcome.Good && w.Before != nil {
-				rm.thereAgain(w)
+				rm.namespaceIsBack(w)
 			}
 			continue
 		}
@@ -121,7 +121,7 @@ func (rm *remediation) revert(ctx context.Context, l *lock.Lock, differing []*re
 	for _, v := range unclear {
 		done := rm.slots.write(ctx, l.Release)
 		running.Go(func() {
-			form := rm.tellForm(ctx, l, v)
+			form := rm.dryRun(ctx, l, v)
 			done()
 			if form != nil {
 				rm.settle(l, v.Work, *form)
@@ -163,14 +163,14 @@ func (rm *remediation) look(ctx context.Context, l *lock.Lock, work []*lock.Work
 	var wait sync.WaitGroup
 	for _, members := range groups {
 		if len(members) >= manyLooks {
-			rm.lookTogether(ctx, l, members)
+			rm.observeByList(ctx, l, members)
 		}
 		for _, w := range members {
 			if !w.Look || w.Large {
 				continue
 			}
 			rm.parallel(ctx, l, &wait, func(func()) {
-				rm.lookAt(ctx, l, w)
+				rm.observeOne(ctx, l, w)
 				if w.Large && !w.Look { // it may be one of many
 					w.Observation = lock.Observation{Large: true, Look: true, Last: w.Last, Seen: w.Seen}
 				}
@@ -180,9 +180,9 @@ func (rm *remediation) look(ctx context.Context, l *lock.Lock, work []*lock.Work
 	wait.Wait()
 }
 
-// lookTogether looks at objects of one kind in one namespace by one list. What it does not show, and what is large,
-// is to be looked at one by one.
-func (rm *remediation) lookTogether(ctx context.Context, l *lock.Lock, members []*lock.Work) {
+// observeByList reads objects of one kind in one namespace by one list. What it does not show, and what is large, is
+// read one by one.
+func (rm *remediation) observeByList(ctx context.Context, l *lock.Lock, members []*lock.Work) {
 	named := make(map[string]*lock.Work, len(members))
 	for _, w := range members {
 		named[w.ID.Name] = w
@@ -202,11 +202,11 @@ func (rm *remediation) lookTogether(ctx context.Context, l *lock.Lock, members [
 		}
 	})
 	if err != nil {
-		rm.Log.Debugf("look at release %s: %v; looking at each object", l.Release, err)
+		rm.Log.Debugf("list objects of release %s: %v; reading each object", l.Release, err)
 	}
 }
 
-// processLarge works on the large ones of objects that are still to be looked at, one after the other: no more of
+// processLarge works on the large ones of objects that are still to be read, one after the other: no more of
 // them are in memory than there are slots.
 func (rm *remediation) processLarge(ctx context.Context, l *lock.Lock, work []*lock.Work) {
 	for _, w := range work {
@@ -224,7 +224,7 @@ func (rm *remediation) processLarge(ctx context.Context, l *lock.Lock, work []*l
 
 func (rm *remediation) processOne(ctx context.Context, l *lock.Lock, w *lock.Work) {
 	done := rm.slots.write(ctx, l.Release)
-	rm.lookAt(ctx, l, w)
+	rm.observeOne(ctx, l, w)
 	done()
 	judge, err := rm.slots.judging.acquire(ctx, l.Release.Namespace)
 	if err != nil {
@@ -235,7 +235,7 @@ func (rm *remediation) processOne(ctx context.Context, l *lock.Lock, w *lock.Wor
 	rm.process(ctx, l, drifted)
 }
 
-func (rm *remediation) lookAt(ctx context.Context, l *lock.Lock, w *lock.Work) {
+func (rm *remediation) observeOne(ctx context.Context, l *lock.Lock, w *lock.Work) {
 	live, err := rm.enforcer.Look(ctx, w.Object)
 	if err != nil {
 		again := w.Observation

@@ -13,7 +13,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
-// mayReplace reports whether an object may be deleted and created anew because the API server refused to change it
+// mayReplace reports whether an object may be deleted and re-created because the API server refused to change it
 // back. What Helm has deployed was valid when it was created, so a refusal as invalid means that the change cannot
 // be made. An object whose deletion is pending cannot be deleted once more; it is created again when it is gone.
 func (rm *remediation) mayReplace(l *lock.Lock, v *result, err error) bool {
@@ -21,13 +21,13 @@ func (rm *remediation) mayReplace(l *lock.Lock, v *result, err error) bool {
 	return l.ReplaceImmutable && replaceable && apierrors.IsInvalid(err) && v.found.Deletion == ""
 }
 
-// replace deletes an object and creates it anew, in the order of every other write: the record is read again first,
+// replace deletes an object and re-creates it, in the order of every other write: the record is read again first,
 // the deletion has the observed version as its precondition, and the creation is confirmed, which may take long:
 // done is called before.
 func (rm *remediation) replace(ctx context.Context, l *lock.Lock, v *result, refusal error, done func()) {
 	holds, err := rm.holds(ctx, l)
 	if err != nil || !holds {
-		rm.notNow(l, []*result{v}, err)
+		rm.postpone(l, []*result{v}, err)
 		return
 	}
 	ctx, cancel := outlast(ctx)
@@ -41,7 +41,7 @@ func (rm *remediation) replace(ctx context.Context, l *lock.Lock, v *result, ref
 				errorAbout(v.ID, err))
 		}
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err), apierrors.IsAlreadyExists(err):
-		rm.settle(l, v.Work, lock.Outcome{Again: rm.freshLook(v)})
+		rm.settle(l, v.Work, lock.Outcome{Again: rm.readAgain(v)})
 		return
 	default:
 		rm.refused(l, v, err)
@@ -49,7 +49,7 @@ func (rm *remediation) replace(ctx context.Context, l *lock.Lock, v *result, ref
 	}
 	done()
 	if !rm.confirm(ctx, w) {
-		rm.settle(l, v.Work, lock.Outcome{Again: rm.freshLook(v), Failed: true, Transient: true,
+		rm.settle(l, v.Work, lock.Outcome{Again: rm.readAgain(v), Failed: true, Transient: true,
 			Problem: rm.driftProblem(v)})
 		return
 	}
@@ -102,7 +102,7 @@ func (rm *remediation) refusalOf(l *lock.Lock, v *result, err error) *lock.Probl
 			"; a %s is never replaced by the operator: restore it by hand or by helm upgrade --force", v.ID.Kind,
 		)
 	case !l.ReplaceImmutable:
-		p.Message += "; with spec.replaceImmutable the object is deleted and created anew"
+		p.Message += "; with spec.replaceImmutable the object is deleted and re-created"
 		if loses != "" {
 			p.Message += ", which loses " + loses
 		}

@@ -12,7 +12,7 @@ type limits struct {
 	all  int // slots in total
 	each int // slots of one tenant
 	// slow is for how long a slot counts for all. One that is held for longer counts for its tenant only: requests that
-	// a tenant's webhook keeps waiting take slots from nobody else. Zero is for ever.
+	// a tenant's webhook keeps waiting take slots from no other tenant. Zero is for ever.
 	slow time.Duration
 }
 

@@ -18,7 +18,7 @@ import (
 
 // Observed, Gone and Listed make the controller the watch.Sink. They only compare digests and enqueue.
 
-// Observed takes a look delivered by a watch. Objects that no lock owns cost a map look-up and a look at their
+// Observed takes a state delivered by a watch. Objects that no lock owns cost a map look-up and a reading of their
 // annotations; objects whose content is known cost a digest. Only the others are decoded.
 func (rm *remediation) Observed(gvk schema.GroupVersionKind, obj *watch.Live) {
 	id := watch.IDOf(gvk, obj)
@@ -65,8 +65,8 @@ func (rm *remediation) Gone(gvk schema.GroupVersionKind, obj *watch.Live) {
 	if obj.Large() {
 		last = lock.Essence(last)
 	}
-	// Most that is gone was deleted, so nobody looks before it is created anew: a creation changes nothing of what
-	// exists, and when it fails there is time to look. What is not created anew, or not yet, must not be taken for
+	// Most that is gone was deleted, so it is not read before it is re-created: a creation changes nothing of what
+	// exists, and when it fails there is time to read. What is not re-created, or not yet, must not be taken for
 	// deleted.
 	look := l.Detect || judge.MayHaveRun(id)
 	o := lock.Observation{Last: last, Look: look, Told: !look, Version: version(obj), Seen: rm.Clock.Now()}
@@ -89,7 +89,7 @@ func (rm *remediation) stray(id manifest.ID, obj *watch.Live, exists bool) {
 	}
 }
 
-// Listed has the objects looked at that a full list of their kind did not show.
+// Listed has the objects read that a full list of their kind did not show.
 func (rm *remediation) Listed(gvk schema.GroupVersionKind, present func(manifest.ID) bool) {
 	for _, l := range rm.table.Locks() {
 		if l.AwaitsList() {
@@ -114,7 +114,7 @@ func (rm *remediation) Troubled(gvk schema.GroupVersionKind) {
 	})
 }
 
-// observation is a look at an object that exists.
+// observation is the state of an object that exists.
 func (rm *remediation) observation(obj *unstructured.Unstructured) lock.Observation {
 	return lock.Observation{Live: obj, Large: watch.IsLarge(obj), Version: version(obj),
 		Digest: rm.hasher.Digest(obj.Object), Seen: rm.Clock.Now()}

@@ -12,7 +12,7 @@ const startTimeout = 15 * time.Second
 
 // startBarrier holds the object watches back at the start until every HelmRelease that existed has been reconciled
 // once, or startTimeout is over. Their locks are then known when the watches list what exists, so that nothing has
-// to be looked at one by one.
+// to be read one by one.
 type startBarrier struct {
 	mu      sync.Mutex
 	missing map[string]struct{}

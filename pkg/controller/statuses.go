@@ -67,7 +67,7 @@ func (st *statuses) writeStatus(_ context.Context, key string) (waits bool, err 
 		return false, fmt.Errorf("read HelmRelease: %w", err)
 	}
 	if !st.inShard(hr) {
-		st.reporter.forgetTold(key) // whoever looks after it now tells of it
+		st.reporter.forgetTold(key) // the operator that has it now reports it
 		return false, nil
 	}
 	view, ok := st.view(key)

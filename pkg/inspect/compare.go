@@ -134,7 +134,7 @@ type Source interface {
 // errChanged says that an object changed while it was compared, so that it has to be looked at again.
 var errChanged = errors.New("the object keeps changing while it is compared")
 
-// attempts bounds how often an object that changes is looked at again.
+// attempts bounds how often an object that changes is read again.
 const attempts = 5
 
 // lookTogether is how many objects are looked at at a time.

@@ -1,7 +1,7 @@
 // Package metrics holds the operator's Prometheus metrics, all under helm_locker_. docs/metrics.md describes each.
 //
 // Labels are bounded: by what is locked (release, kind, resource), or by a closed list (everything else). Names of
-// objects, field managers and users are never labels. What a release brought goes when it is not looked after any
+// objects, field managers and users are never labels. What a release brought goes when it is not locked any
 // more.
 package metrics
 
@@ -51,7 +51,7 @@ func New(version, commit string) *Metrics {
 			with("kind", "action")...),
 		failed: counter("revert_failures_total", "Attempts to restore an object that the API server refused.",
 			with("kind")...),
-		contended: counter("contentions_total", "Episodes in which somebody kept changing an object back.",
+		contended: counter("contentions_total", "Episodes in which another writer kept changing an object back.",
 			with("kind")...),
 		lived: prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: namespace, Name: "time_to_revert_seconds",
 			Help:    "Time from seeing a change to having restored the object.",
@@ -147,8 +147,8 @@ func (m *Metrics) Release(r release.Key, state string, locked bool, n Counts, co
 	})
 }
 
-// Forget removes the series of a release that is not looked after any more, the counters too: releases come and go, and
-// what is kept of each for ever adds up.
+// Forget removes the series of a release that is not this operator's any more, the counters too: releases come and go,
+// and what is kept of each for ever adds up.
 func (m *Metrics) Forget(r release.Key) {
 	labels := prometheus.Labels{"release_namespace": r.Namespace, "release": r.Name}
 	for _, c := range []*prometheus.CounterVec{m.drift, m.failed, m.contended} {

@@ -88,7 +88,7 @@ func (r *releases) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// sample is one sample. A constant metric of the library's would make its labels anew; these share them, which
+// sample is one sample. A constant metric of the library's would make its labels again; these share them, which
 // halves what a scrape leaves to the collector of garbage.
 type sample struct {
 	desc   *prometheus.Desc
@@ -124,7 +124,7 @@ func (l labels) of(name, value string) *dto.LabelPair {
 
 func labelled(name, value string) *dto.LabelPair { return &dto.LabelPair{Name: &name, Value: &value} }
 
-// snapshot copies what is known, so that nobody who records something waits for whoever reads the metrics.
+// snapshot copies what is known, so that a worker that counts does not wait for a reader of the metrics.
 func (r *releases) snapshot() map[release.Key]record {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -25,7 +25,7 @@ import (
 // written.
 var ErrHelmAtWork = errors.New("Helm is at work on it, or did not finish")
 
-// attempts bounds how often an object that changes is looked at again.
+// attempts bounds how often an object that changes is read again.
 const attempts = 5
 
 // together is how many objects are asked for at a time.
@@ -35,7 +35,7 @@ const together = 8
 type Object struct {
 	ID     manifest.ID
 	Legacy *enforce.Legacy
-	// Done is set when nothing is left to take off; Err says why it could not be looked at or written.
+	// Done is set when nothing is left to take off; Err says why it could not be read or written.
 	Done bool
 	Err  error
 
@@ -50,7 +50,7 @@ type Plan struct {
 	Revision int
 	// Declared is how many objects the release declares.
 	Declared int
-	// Marked are the objects that there is something to take off, Unseen those that could not be looked at; by
+	// Marked are the objects that there is something to take off, Unseen those that could not be read; by
 	// kind, namespace and name.
 	Marked, Unseen []*Object
 
@@ -125,7 +125,7 @@ func (p *Plan) look(ctx context.Context, c *inspect.Cluster, o *Object) (err err
 
 // Carry takes off what the plan says, object by object, and leaves in each object's Err what went wrong with it;
 // with dryRun the API server only reports whether it would. An object that has changed since the plan was made is
-// looked at again, so that nothing that was written meanwhile is undone. The error says why nothing more was tried.
+// read again, so that nothing that was written meanwhile is undone. The error says why nothing more was tried.
 func (p *Plan) Carry(ctx context.Context, c *inspect.Cluster, dryRun bool) error {
 	for _, o := range p.Marked {
 		err := p.carry(ctx, c, o, dryRun)
@@ -139,7 +139,7 @@ func (p *Plan) Carry(ctx context.Context, c *inspect.Cluster, dryRun bool) error
 
 func (p *Plan) carry(ctx context.Context, c *inspect.Cluster, o *Object, dryRun bool) error {
 	for attempt := 1; ; attempt++ {
-		// After the object was looked at, so that what is declared is what Helm last wrote.
+		// After the object was read, so that what is declared is what Helm last wrote.
 		switch holds, err := c.Enforcer().Holds(ctx, p.record); {
 		case err != nil:
 			return err

@@ -44,7 +44,7 @@ const leaseTimeout = 3 * time.Second
 
 // connect makes the clients. They are client-go's as they are, and share the connections of config's transport.
 // There is no client-side rate limit: the API server's own priority and fairness limits requests, and reverts that
-// wait in a client help nobody.
+// wait in a client help no user.
 func connect(config *rest.Config, o ControllerOptions) (*connection, error) {
 	config = rest.CopyConfig(config)
 	config.QPS, config.RateLimiter = -1, nil
@@ -105,7 +105,7 @@ func listsReadStorage(server discovery.ServerVersionInterface, log logrus.FieldL
 	return old
 }
 
-// trim takes managedFields out of a HelmRelease before it is cached. They are a large part of one, nobody reads
+// trim takes managedFields out of a HelmRelease before it is cached. They are a large part of one, no code reads
 // them, and what is written to HelmReleases are patches, which leave them to the API server.
 func trim(obj any) (any, error) {
 	if hr, ok := obj.(*v1alpha1.HelmRelease); ok {

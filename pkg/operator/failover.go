@@ -122,7 +122,7 @@ func (f *failover) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // repeatable reports whether a request may be sent again although the API server may have carried it out. Reads
 // may, and so may updates and patches: they set a state, and where it matters from which one, they carry its
-// resourceVersion, so that a second one is a conflict. Creations and deletions may not: whoever asked must learn
+// resourceVersion, so that a second one is a conflict. Creations and deletions may not: the caller must learn
 // whether it was this request that created or deleted the object.
 func repeatable(r *http.Request) bool {
 	if r.Body != nil && r.GetBody == nil {

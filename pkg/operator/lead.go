@@ -78,7 +78,7 @@ func (p *program) setLeading(leading bool) {
 // renewDeadline is for how long a leader tries to renew its lease before it ends.
 func renewDeadline(lease time.Duration) time.Duration { return lease * 2 / 3 }
 
-// retryPeriod is how long a standby waits between looks at the lease. The elector stretches every wait by up to 1.2
+// retryPeriod is how long a standby waits between reads of the lease. The elector stretches every wait by up to 1.2
 // times itself (leaderelection.JitterFactor), and counts a lease from when it saw the renewal. So a leader that was
 // killed is followed two such waits after its lease at the latest, which with 200 ms is within a second.
 func retryPeriod(lease time.Duration) time.Duration {

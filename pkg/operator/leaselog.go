@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// toldLock is a lock that tells why the lease can be neither read nor written: client-go logs it where nobody
+// toldLock is a lock that tells why the lease can be neither read nor written: client-go logs it where no user
 // looks, and an operator that may not have the lease stands by for ever without a word. The election calls it from
 // one goroutine at a time.
 type toldLock struct {
@@ -38,7 +38,7 @@ func (l *toldLock) Update(ctx context.Context, record resourcelock.LeaderElectio
 	return err
 }
 
-// tell logs an error once until another one comes. That there is no lease yet, or that somebody else was faster, is
+// tell logs an error once until another one comes. That there is no lease yet, or that another replica was faster, is
 // none. A lease that cannot be created because something is not found lacks its namespace. Nor is it one that the
 // operator ends: whatever ended it, such as a port that is taken, is told by itself.
 func (l *toldLock) tell(ctx context.Context, doing string, err error) {

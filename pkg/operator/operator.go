@@ -146,7 +146,7 @@ func startFactory(ctx context.Context, conn *connection) error {
 }
 
 // recorder returns a recorder of events; client-go aggregates what repeats and limits what floods. It limits by
-// object, so that after a storm of drift nobody would hear for minutes that the release is contended or unlocked:
+// object, so that after a storm of drift no user would hear for minutes that the release is contended or unlocked:
 // here, by reason, too.
 func recorder(conn *connection, o ControllerOptions) (record.EventRecorder, func()) {
 	spamKey := func(e *corev1.Event) string {

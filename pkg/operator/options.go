@@ -33,12 +33,12 @@ const (
 type ControllerOptions struct {
 	// ClientConfig says how to reach the API server. Required.
 	ClientConfig clientcmd.ClientConfig
-	// Namespace is where HelmReleases are looked after, DefaultNamespace when empty.
+	// Namespace is where HelmReleases count, DefaultNamespace when empty.
 	Namespace string
 	// ControllerName claims HelmReleases; operators of different names share a cluster. DefaultControllerName when
 	// empty.
 	ControllerName string
-	// ShardSelector is a label selector, as kubectl takes it: only HelmReleases with such labels are looked after.
+	// ShardSelector is a label selector, as kubectl takes it: only HelmReleases with such labels count.
 	// Several operators of one name split the HelmReleases of a namespace that way. All of them when empty.
 	ShardSelector string
 	// NodeName is the node that the operator runs on; it becomes part of its identity in the leader election and of
@@ -57,7 +57,7 @@ type ControllerOptions struct {
 	// MetricsAuth lets only those read the metrics whose bearer token is one of a user that may get the path /metrics.
 	MetricsAuth bool
 	// PageAddress serves the status page, for example "127.0.0.1:8082"; nothing is served when empty. Without
-	// PageAuth, whoever reaches the address reads it.
+	// PageAuth, every client that reaches the address reads it.
 	PageAddress string
 	// PageAuth shows the page only to those whose bearer token is one of a user that may list HelmReleases, and
 	// lets them compare releases with the cluster, as far as they may get the objects.
@@ -69,9 +69,9 @@ type ControllerOptions struct {
 	LeaderElection bool
 	// LeaseDuration is how long a leader that vanished is waited for; 15 s when zero.
 	LeaseDuration time.Duration
-	// Notify says who is told what the operator does, over HTTP; nobody when it names no URL.
+	// Notify says who is told what the operator does, over HTTP; no one when it names no URL.
 	Notify notify.Options
-	// SkipCRD leaves the CustomResourceDefinition to somebody else.
+	// SkipCRD leaves the CustomResourceDefinition to another installer.
 	SkipCRD bool
 	// ObjectSetMetadata writes wrangler's classic ObjectSet labels and annotations on the objects of locked releases.
 	ObjectSetMetadata bool

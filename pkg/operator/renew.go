@@ -7,7 +7,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// seldomRenewed is a lease that its holder renews less often than the elector asks for: a standby has to look at it
+// seldomRenewed is a lease that its holder renews less often than the elector asks for: a standby has to read it
 // several times a second to be there in time, and with client-go a leader writes as often as a standby looks. What
 // is left out are renewals so soon after the one before that, if they are the last ones, the leader still ends
 // before the lease does.

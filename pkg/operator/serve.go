@@ -83,7 +83,7 @@ func healthHandler(c *controller.Controller) http.Handler {
 func answer(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(status)
-	// The client may be gone; there is nobody left to tell.
+	// The client may be gone; there is no one left to tell.
 	_, _ = w.Write([]byte(text + "\n"))
 }
 

@@ -108,7 +108,7 @@ func (p *Page) refuse(w http.ResponseWriter, status int, message string) {
 func answer(w http.ResponseWriter, status int, content any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	// The client may be gone; there is nobody left to tell.
+	// The client may be gone; there is no one left to tell.
 	_ = json.NewEncoder(w).Encode(content)
 }
 

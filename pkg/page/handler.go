@@ -65,6 +65,6 @@ func asset(w http.ResponseWriter, name string) {
 		return
 	}
 	w.Header().Set("Content-Type", contentType)
-	// The client may be gone; there is nobody left to tell.
+	// The client may be gone; there is no one left to tell.
 	_, _ = w.Write(content) //nolint:gosec // G705: a file of ours, whichever was asked for
 }

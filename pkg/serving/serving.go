@@ -1,4 +1,4 @@
-// Package serving runs HTTP servers that nobody can exhaust by holding connections: every phase of a request has a
+// Package serving runs HTTP servers that no client can exhaust by holding connections: every phase of a request has a
 // time limit, and the number of connections is bounded, of which those that do nothing make room for new ones.
 package serving
 

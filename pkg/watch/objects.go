@@ -77,10 +77,10 @@ func (o *Objects) Start(ctx context.Context) {
 // Wait returns when every watch has ended after the context of Start did.
 func (o *Objects) Wait() { o.running.Wait() }
 
-// Need declares the whole set of kinds that owner needs from now on; an empty set ends its needs. It returns those
-// of the kinds whose watch has begun to deliver what exists, or is done: what it delivered before is not delivered
-// again, so the caller has to get their objects. To have the objects of the others delivered, the caller must be known to
-// the sink by now.
+// Need declares the whole set of kinds that owner needs from now on; an empty set ends its needs. It returns those of
+// the kinds whose watch has begun to deliver what exists, or is done: what it delivered before is not delivered again,
+// so the caller has to get their objects. To have the objects of the others delivered, the caller must be known to the
+// sink by now.
 func (o *Objects) Need(owner string, kinds map[schema.GroupVersionKind]Kind) (begun map[schema.GroupVersionKind]bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -46,7 +46,7 @@ func tenantsApart() []mutant {
 			edit{pkgController + "startbarrier.go", `		rs.start.end()`, `		rs.start.done("")`}, controller,
 			"TestTheStartBarrierEnds"),
 		breaks("I12", "what cannot be told is not asked again when the records change",
-			edit{pkgController + "insist.go", `pr.changes.next(l.Release)`, `pr.changes.next(release.Key{})`},
+			edit{pkgController + "await.go", `pr.changes.next(l.Release)`, `pr.changes.next(release.Key{})`},
 			controller, "TestInsist"),
 		breaks("I2", "a conflict stays when the record changes that it depends on", edit{owners, `	rm.wake(key)
 	if !`, `	if !`}, integration, "TestI2_ConflictEndsWithWhatItDependedOn"),

@@ -77,7 +77,7 @@ func noDriftLost() []mutant {
 			edit{act, `lock.Outcome{Again: &again, Failed: true, Transient: true, Problem: p})`,
 				`lock.Outcome{Failed: again.Seen.IsZero(), Transient: true, Problem: p})`}, integration, unanswered),
 		breaks("I5", "a write that failed is not tried again",
-			edit{act, `lock.Outcome{Again: rm.freshLook(v), Failed: true, Transient: transient(err), Problem: p})`,
+			edit{act, `lock.Outcome{Again: rm.readAgain(v), Failed: true, Transient: transient(err), Problem: p})`,
 				`lock.Outcome{Failed: true, Transient: transient(err), Problem: p})`}, integration, unanswered),
 		breaks("I5", "a standby drops what it saw",
 			edit{act, `			if l.Settle(v.ID, lock.Outcome{Again: &again, Waits: true, `, `			_ = again

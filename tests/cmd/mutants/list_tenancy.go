@@ -72,7 +72,7 @@ func noBorrowedRights() []mutant {
 				`err := pr.prune(ctx, l, id, r); apierrors.IsGone(err) {`}, tenancy,
 			"TestAttack_ForgedHistoryDeletesNothingOfOthers"),
 		breaks("T1", "a deletion that is refused is tried for ever",
-			edit{"pkg/controller/insist.go", `		if !transient(err) {`,
+			edit{"pkg/controller/await.go", `		if !transient(err) {`,
 				`		if !transient(err) && pr == nil {`}, tenancy, "TestAttack_WhatCannotBeTakenBackHoldsNobodyUp"),
 	}
 }

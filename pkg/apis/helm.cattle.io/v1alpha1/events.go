@@ -12,7 +12,7 @@ const (
 	// so long that the Helm operation was probably interrupted.
 	EventReasonStuckTransitioning = "StuckTransitioning"
 
-	// EventReasonUntracked (Normal): the release is no longer looked after: it was uninstalled, its records are
+	// EventReasonUntracked (Normal): the release is no longer locked: it was uninstalled, its records are
 	// gone, or the HelmRelease was deleted.
 	EventReasonUntracked = "Untracked"
 

@@ -11,19 +11,19 @@ import (
 
 // Time between two attempts to find out whether something that was done may stay: doubled every time.
 const (
-	insistFirst  = 50 * time.Millisecond
-	insistLatest = time.Minute
+	askAgainFirst  = 50 * time.Millisecond
+	askAgainLatest = time.Minute
 )
 
-// insist asks whether something that was done may stay until there is an answer. It does not give up while the API
+// awaitAnswer asks whether something that was done may stay until there is an answer. It does not give up while the API
 // server does not answer: an object that Helm meant to be gone would stay for good, or one that Helm counts on would be
-// gone. It holds nobody up: the caller has no slot. Whatever changes about the records of the release makes it ask at
-// once, and otherwise less and less often.
-func (pr *pruning) insist(
+// gone. It delays no other release: the caller has no slot. Whatever changes about the records of the release makes it
+// ask at once, and otherwise less and less often.
+func (pr *pruning) awaitAnswer(
 	ctx context.Context, l *lock.Lock, confirm func(context.Context) (bool, error),
 ) (stay bool) {
 	log := pr.Log.WithField("release", l.Release.String())
-	for delay := insistFirst; ; delay = min(2*delay, insistLatest) {
+	for delay := askAgainFirst; ; delay = min(2*delay, askAgainLatest) {
 		changed := pr.changes.next(l.Release) // before the question, so that no change is missed
 		stay, err := confirm(ctx)
 		if err == nil {
