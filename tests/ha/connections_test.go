@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
-	"errors"
 	"io"
 	stdlog "log"
 	"net/http"
@@ -129,30 +128,5 @@ func TestHA_BrokenConnectionIsNoRefusal(t *testing.T) {
 				t.Error("no connection was broken")
 			}
 		})
-	}
-}
-
-// The installation of the definition goes on when a connection breaks.
-func TestHA_ConnectionBreaksWhileTheDefinitionIsInstalled(t *testing.T) {
-	t.Parallel()
-	e := kit.New(t, kit.Shared)
-	proxy := e.NewProxy()
-	var broken atomic.Int32
-	proxy.Intercept(func(request *http.Request) cluster.Action {
-		if cluster.ForResource("customresourcedefinitions")(request) && broken.Add(1) <= 4 {
-			return cluster.Drop()
-		}
-		return cluster.Forward()
-	})
-	o := kit.StartOperator(t, proxy.RESTConfig(), e.Operator)
-	locked(e, "app")
-	reverts(e, "app", "tampered")
-	if broken.Load() <= 4 {
-		t.Error("no connection was broken")
-	}
-	select {
-	case <-o.Done():
-		t.Error(errors.Join(errors.New("the operator ended"), o.Err()))
-	default:
 	}
 }

@@ -88,43 +88,6 @@ func TestCoexistence_Allocations(t *testing.T) {
 	}
 }
 
-// A Job with a time to live goes by itself when it has finished, and is not run again.
-func TestCoexistence_JobWithTimeToLive(t *testing.T) {
-	t.Parallel()
-	w := newFixture(t)
-	w.LockFence()
-	w.Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", `
-apiVersion: batch/v1
-kind: Job
-metadata: {name: once}
-spec:
-  ttlSecondsAfterFinished: 0
-  template: {spec: {restartPolicy: Never, containers: [{name: main, image: "example.com/main:1"}]}}
-`))
-	w.Lock("app")
-	w.Proxy.Reset()
-	w.Eventually("the Job has finished and is gone", func() error {
-		pods, err := w.Kube.CoreV1().Pods(w.Apps).List(w.Ctx, metav1.ListOptions{LabelSelector: "job-name=once"})
-		if err != nil {
-			return err
-		}
-		for _, pod := range pods.Items {
-			pod.Status.Phase = "Succeeded"
-			if _, err := w.Kube.CoreV1().Pods(w.Apps).UpdateStatus(w.Ctx, &pod, metav1.UpdateOptions{}); err != nil {
-				return err
-			}
-		}
-		if w.Get(jobs, "once") != nil {
-			return fmt.Errorf("it is there")
-		}
-		return nil
-	})
-	w.exceptions("app", "RunsOnce Job/once ")
-	w.PassFence()
-	w.expectNoWrites()
-	w.WaitReady("app", 1)
-}
-
 // Objects in a namespace that is being deleted are waited for, and created when there is a namespace of that name
 // again.
 func TestCoexistence_NamespaceBeingDeleted(t *testing.T) {

@@ -127,25 +127,6 @@ func TestDeletion_Strict(t *testing.T) {
 	})
 }
 
-// Mode Detect reports the deletion, and then the change, and writes nothing.
-func TestDeletion_Detect(t *testing.T) {
-	t.Parallel()
-	w := newFixture(t)
-	w.LockFence()
-	w.Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", deletable))
-	w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.Mode = v1alpha1.ModeDetect })
-	w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonDetectOnly)
-	w.Proxy.Reset()
-	w.Patch(roleBindings, "view", hold)
-	w.Delete(roleBindings, "view")
-	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonBeingDeleted, "deletion is pending", "example.com/hold")
-	w.WaitEvent("app", v1alpha1.EventReasonDrifted)
-	w.Patch(roleBindings, "view", `{"subjects":[]}`)
-	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonDriftDetected, "subjects", "deletion is pending")
-	w.PassFence()
-	w.expectNoWrites()
-}
-
 // An object whose deletion is pending when it is locked is compared like any other, and one whose change cannot be
 // taken back is not deleted once more.
 func TestDeletion_PendingBeforeTheLock(t *testing.T) {

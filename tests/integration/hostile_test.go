@@ -232,38 +232,6 @@ func TestI10_TamperedRecords(t *testing.T) {
 		"revision is 1 in the payload and 2 in the metadata")
 }
 
-// A forged record declares what Helm installed as part of another release: that is left alone, and said.
-func TestForgedRecordDeclaresWhatAnotherReleaseOwns(t *testing.T) {
-	t.Parallel()
-	w := newFixture(t)
-	w.LockFence()
-	victim := w.Namespace(w.Apps + "-victim")
-	chart := w.Chart("owner", `
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: settings}
-data: {key: declared}
-`)
-	if out, err := kit.Shared.Helm3().Run(t.Context(), "install", "owner", chart, "--namespace", victim); err != nil {
-		t.Fatal(err, out)
-	}
-	w.Forge(
-		kit.ForgedRecord{
-			Name: "forged", Manifest: "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: " +
-				victim + "}\ndata: {key: pwned}\n",
-		},
-	)
-	w.CreateHelmRelease("forged")
-	w.Says("forged", v1alpha1.ConditionReady, v1alpha1.ReasonConflict, "belongs to Helm release "+victim+"/owner")
-	w.PatchIn(kit.ConfigMaps, victim, "settings", `{"data":{"key":"changed by its owner"}}`)
-	w.PassFence()
-	u, err := w.In(kit.ConfigMaps, victim).Get(t.Context(), "settings", metav1.GetOptions{})
-	check.NoError(t, err)
-	if got := kit.Field(u, "data.key"); got != "changed by its owner" {
-		t.Errorf("key is %v", got)
-	}
-}
-
 // A hundred thousand events about a locked kind come at once, of objects that are locked and that are not, while
 // objects are tampered with. None of that drift is lost, and none of the events is remembered.
 func TestI5_StormOfEventsLosesNoDrift(t *testing.T) {

@@ -136,51 +136,6 @@ func TestKinds_DefinitionAndCustomResource(t *testing.T) {
 	w.WaitField(gvr, "widget", "spec.size", int64(1))
 }
 
-const autoscaled = application + `
----
-apiVersion: autoscaling/v2
-kind: HorizontalPodAutoscaler
-metadata: {name: web}
-spec: {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}, minReplicas: 2, maxReplicas: 5}
-`
-
-func TestKinds_ReplicasWithinTheRangeOfAnAutoscalerAreItsOwn(t *testing.T) {
-	t.Parallel()
-	w := newFixture(t)
-	w.LockFence()
-	// The chart says one replica; the autoscaler has made it two, and then three, before the lock.
-	w.Helm(kit.Shared.Helm4(), "install", "app", w.Chart("app", autoscaled))
-	w.WaitField(kit.Deployments, "web", "spec.replicas", int64(2))
-	w.scale("web", 3)
-	w.Proxy.Reset()
-	w.Lock("app")
-	for _, n := range []int64{4, 2, 5} {
-		w.scale("web", n)
-		w.staysScaled(n)
-	}
-	w.expectNoWrites()
-	// None is outside of the range, and the autoscaler leaves such an object alone: nobody else restores the last
-	// number.
-	w.scale("web", 0)
-	w.WaitField(kit.Deployments, "web", "spec.replicas", int64(5))
-	w.scale("web", 3)
-	w.staysScaled(3)
-	// Something else is put right without touching the count.
-	w.Patch(
-		kit.Deployments, "web", `{"spec":{"template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"web","image":"example.com/other:2"}]}}}}`,
-	)
-	w.Eventually("the image is put back", func() error {
-		containers, ok := kit.Field(w.Get(kit.Deployments, "web"), "spec.template.spec.containers").([]any)
-		if !ok || !strings.Contains(fmt.Sprint(containers...), "example.com/web:1") {
-			return fmt.Errorf("containers are %v", containers)
-		}
-		return nil
-	})
-	if n := kit.Field(w.Get(kit.Deployments, "web"), "spec.replicas"); n != int64(3) {
-		t.Errorf("the revert of the image made it %v replicas", n)
-	}
-}
-
 func (w *fixture) scale(name string, replicas int64) {
 	w.Helper()
 	patch := fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas)
@@ -272,28 +227,4 @@ func (w *fixture) finish(name string) {
 		}
 		return fmt.Errorf("it has %d Pods and status %+v", len(pods.Items), job.Status)
 	})
-}
-
-func TestKinds_ObjectBeingDeletedIsWaitedForAndCreatedAgain(t *testing.T) {
-	t.Parallel()
-	w := newFixture(t)
-	w.LockFence()
-	w.Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", five))
-	w.Lock("app")
-	before := w.Patch(kit.ConfigMaps, "deleted", `{"metadata":{"finalizers":["example.com/backup"]}}`)
-	w.Delete(kit.ConfigMaps, "deleted")
-	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonBeingDeleted, "/deleted", "finalizer example.com/backup")
-	w.Proxy.Reset()
-	w.PassFence()
-	w.expectNoWrites()
-	if u := w.Get(kit.ConfigMaps, "deleted"); u == nil || len(u.GetFinalizers()) != 1 {
-		t.Error("the finalizer was taken off")
-	}
-	w.Patch(kit.ConfigMaps, "deleted", `{"metadata":{"finalizers":null}}`)
-	after := w.WaitNewObject(kit.ConfigMaps, "deleted", before.GetUID())
-	if len(after.GetFinalizers()) > 0 {
-		t.Errorf("the new one has finalizers %v", after.GetFinalizers())
-	}
-	w.waitFive()
-	w.WaitReady("app", 1)
 }

@@ -5,11 +5,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rancher/helm-locker/pkg/operator"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
@@ -58,61 +55,6 @@ func TestLeader_StandbyIsWarmAndTakesOver(t *testing.T) {
 	standby.Stop()
 	if err := standby.Err(); err != nil {
 		t.Errorf("the second leader ended with %v", err)
-	}
-}
-
-func TestLeader_OperatorOutlivesTheLossOfTheAPIServer(t *testing.T) {
-	t.Parallel()
-	w := newFixture(t)
-	w.Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", five))
-	w.Lock("app")
-	var attempts atomic.Int32
-	restore := w.Proxy.Intercept(func(*http.Request) cluster.Action {
-		attempts.Add(1)
-		return cluster.Drop()
-	})
-	w.Proxy.CutWatches(nil)
-	w.tamperWithFive()
-	w.Until("the operator has tried in vain for a while", func() (any, bool) {
-		n := attempts.Load()
-		return n, n >= 20
-	})
-	restore()
-	w.waitFive()
-	w.WaitReady("app", 1)
-	chart := w.Chart("app", five+kit.ConfigMap("new", "declared"))
-	w.Helm(kit.Shared.Helm3(), "upgrade", "app", chart)
-	w.WaitReady("app", 2)
-	w.Reverts("new", "declared")
-	w.Running.Stop()
-	if err := w.Running.Err(); err != nil {
-		t.Errorf("the operator ended with %v", err)
-	}
-}
-
-// A leader that cannot renew its lease must end: another one may lead.
-func TestLeader_EndsWhenItLosesItsLease(t *testing.T) {
-	t.Parallel()
-	e := kit.New(t, kit.Shared)
-	proxy := e.NewProxy()
-	done := kit.RunOperator(t, proxy.RESTConfig(), e.Operator, elected)
-	e.Eventually("the lease is held", func() error {
-		_, err := e.Kube.CoordinationV1().Leases(e.Operator).Get(e.Ctx, e.Operator, metav1.GetOptions{})
-		return err
-	})
-	proxy.Intercept(func(r *http.Request) cluster.Action {
-		if cluster.ForResource("leases")(r) {
-			return cluster.Drop()
-		}
-		return cluster.Forward()
-	})
-	select {
-	case err := <-done:
-		if err == nil || !strings.Contains(err.Error(), "lost the leader lease") {
-			t.Errorf("the operator ended with %v", err)
-		}
-	case <-time.After(30 * time.Second):
-		t.Error("the operator goes on without its lease")
 	}
 }
 
