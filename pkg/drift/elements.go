@@ -31,18 +31,20 @@ func keyNamesIn(set *fieldpath.Set) [][]string {
 }
 
 // pathElementIn returns how set names an element of a list, in one of the known ways. It is not ok when the element is
-// not in set, and nothing below it either.
-func pathElementIn(set *fieldpath.Set, e any, known [][]string, n *node) (fieldpath.PathElement, bool) {
+// not in set, and nothing below it either. sameIndex is as in pathElementOf.
+func pathElementIn(set *fieldpath.Set, e any, sameIndex map[string]any, known [][]string) (fieldpath.PathElement, bool) {
 	for _, names := range known {
-		if element, ok := pathElementOf(e, names, n); ok && !shareOf(set, element).nothing() {
+		if element, ok := pathElementOf(e, sameIndex, names); ok && !shareOf(set, element).nothing() {
 			return element, true
 		}
 	}
 	return fieldpath.PathElement{}, false
 }
 
-// pathElementOf returns how managed fields name an element of a list that has the given merge keys.
-func pathElementOf(e any, names []string, n *node) (fieldpath.PathElement, bool) {
+// pathElementOf returns how managed fields name an element of a list that has the given merge keys. A key that the
+// element lacks was defaulted by the server: a protocol is TCP, and any other is what the live element at the same
+// index has, if that agrees with the rest of the keys.
+func pathElementOf(e any, sameIndex map[string]any, names []string) (fieldpath.PathElement, bool) {
 	if len(names) == 0 {
 		return fieldpath.ValueElement(value.NewValueInterface(e)), true
 	}
@@ -50,11 +52,16 @@ func pathElementOf(e any, names []string, n *node) (fieldpath.PathElement, bool)
 	if !ok {
 		return fieldpath.PathElement{}, false
 	}
+	differs := func(name string) bool { return m[name] != nil && !deepEqual(m[name], sameIndex[name]) }
 	key := make(value.FieldList, 0, len(names))
 	for _, name := range names {
 		v := m[name]
-		if v == nil {
-			v = fallbackOf(n, name)
+		switch {
+		case v != nil:
+		case name == "protocol":
+			v = "TCP"
+		case !slices.ContainsFunc(names, differs):
+			v = sameIndex[name]
 		}
 		if v == nil {
 			return fieldpath.PathElement{}, false
@@ -63,19 +70,6 @@ func pathElementOf(e any, names []string, n *node) (fieldpath.PathElement, bool)
 	}
 	key.Sort()
 	return fieldpath.PathElement{Key: &key}, true
-}
-
-// fallbackOf returns what the server puts where an element of the list has no such merge key, or nil.
-func fallbackOf(n *node, name string) any {
-	if n == nil {
-		return nil
-	}
-	for _, k := range n.keys {
-		if k.field == name {
-			return k.fallback
-		}
-	}
-	return nil
 }
 
 func hasKey(e any, of map[string]any, n *node) bool {

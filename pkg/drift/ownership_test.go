@@ -133,21 +133,6 @@ func TestNobodyOwnsWithoutManagedFields(t *testing.T) {
 	}
 }
 
-func TestOwnedAllocatesNothing(t *testing.T) {
-	o := NewOwnership([]metav1.ManagedFieldsEntry{ownedBy("keda",
-		`{"f:spec":{"f:containers":{"k:{\"name\":\"web\"}":{"f:image":{}}}}}`)},
-		obj(t, ownedDesired), obj(t, ownedLive))
-	path := parsePointer("/spec/containers/0/image")
-	match := func(m string) bool { return m == "keda" }
-	if n := testing.AllocsPerRun(100, func() {
-		if !o.Owned(path, match) {
-			t.Fatal("not owned")
-		}
-	}); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
-}
-
 func FuzzOwned(f *testing.F) {
 	f.Add(`{"f:spec":{"f:containers":{"k:{\"name\":\"web\"}":{"f:image":{}}},"f:finalizers":{"v:\"one\"":{}}}}`,
 		"/spec/containers/0/image")

@@ -56,7 +56,7 @@ func elementNameOf(t testing.TB, e any, n *node) string {
 	for _, k := range n.keys {
 		keys = append(keys, k.field)
 	}
-	element, ok := pathElementOf(e, keys, n)
+	element, ok := pathElementOf(e, nil, keys)
 	name, err := fieldpath.SerializePathElement(element)
 	if !ok || err != nil {
 		t.Fatalf("no name for %v: %v", e, err)

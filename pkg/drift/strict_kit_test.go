@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
 // strictOptions are those of scope Strict for an object with the given managed fields.
@@ -118,13 +119,28 @@ func existing(fields map[string]any, object any) map[string]any {
 			}
 		} else if l, ok := object.([]any); ok {
 			for i, e := range l {
-				if names(name, i, e) {
+				if isNamed(e, i, name) {
 					keep(name, below, e)
 				}
 			}
 		}
 	}
 	return out
+}
+
+// isNamed reports whether element e of a list, at index i, is the one that FieldsV1 calls name.
+func isNamed(e any, i int, name string) bool {
+	element, err := fieldpath.DeserializePathElement(name)
+	switch {
+	case err != nil:
+		return false
+	case element.Index != nil:
+		return *element.Index == i
+	case element.Key != nil:
+		return counterpart([]any{e}, element, 0) != nil
+	}
+	found, _ := pathElementOf(e, nil, nil)
+	return found.Equals(element)
 }
 
 // realObjects returns the objects in a file of testdata by kind, with their managed fields.

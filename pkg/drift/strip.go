@@ -229,7 +229,7 @@ func (s *stripper) list(p pair[[]any], n *node, own owners) ([]any, bool) {
 	taken := make([]bool, len(p.live))
 	changed := false
 	for _, e := range p.have {
-		element, ok := pathElementIn(own.foreign, e, known, n)
+		element, ok := pathElementIn(own.foreign, e, nil, known)
 		if !ok {
 			target = append(target, e)
 			continue

@@ -57,7 +57,7 @@ func (m *Matcher) NeedsOwnership() bool { return m != nil && !m.whole && len(m.o
 // is that of the live object, with the desired one of the comparison; it may be nil, and then rules with managers
 // ignore nothing.
 //
-// What the function ignores it ignores with all that is below it. It allocates nothing.
+// What the function ignores it ignores with all that is below it.
 func (m *Matcher) Bind(own *drift.Ownership) func(path []string) bool {
 	switch {
 	case m == nil, !m.whole && len(m.paths) == 0 && (own == nil || len(m.owned) == 0):
@@ -67,20 +67,10 @@ func (m *Matcher) Bind(own *drift.Ownership) func(path []string) bool {
 	case own == nil || len(m.owned) == 0:
 		return func(at []string) bool { return covers(m.paths, at) }
 	}
-	matches := make([]func(string) bool, len(m.owned)) // once, as method values allocate
-	for i := range m.owned {
-		matches[i] = m.owned[i].names
-	}
 	return func(at []string) bool {
-		if covers(m.paths, at) {
-			return true
-		}
-		for i := range m.owned {
-			if r := &m.owned[i]; (len(r.paths) == 0 || covers(r.paths, at)) && own.Owned(at, matches[i]) {
-				return true
-			}
-		}
-		return false
+		return covers(m.paths, at) || slices.ContainsFunc(m.owned, func(r ownedRule) bool {
+			return (len(r.paths) == 0 || covers(r.paths, at)) && own.Owned(at, r.names)
+		})
 	}
 }
 
@@ -123,32 +113,14 @@ func (m *Matcher) Describe() string {
 
 // names reports whether a manager is one of the rule's.
 func (r *ownedRule) names(manager string) bool {
-	for _, g := range r.managers {
-		if glob(g, manager) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.managers, func(pattern string) bool { return glob(pattern, manager) })
 }
 
 // covers reports whether at is at or below one of the paths.
 func covers(paths []path, at []string) bool {
-	for _, p := range paths {
-		if p.covers(at) {
-			return true
-		}
-	}
-	return false
-}
-
-func (p path) covers(at []string) bool {
-	if len(p) > len(at) {
-		return false
-	}
-	for i, segment := range p {
-		if segment != at[i] && segment != anySegment {
-			return false
-		}
-	}
-	return true
+	return slices.ContainsFunc(paths, func(p path) bool {
+		return len(p) <= len(at) && slices.EqualFunc(p, at[:len(p)], func(segment, key string) bool {
+			return segment == key || segment == anySegment
+		})
+	})
 }
