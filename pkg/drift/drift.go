@@ -17,9 +17,10 @@
 // Lists: of a built-in kind as its Go type says, of a custom kind as its CustomResourceDefinition says, see
 // [Schema]. Lists merged by key and sets only have to hold the declared elements. An undeclared element that took
 // the place of a declared one is that one, edited, and goes; but not in finalizers, where everybody comes and goes.
-// All others, and every list of which nothing is known, are atomic: same length, same order, primitives equal, and
-// for maps the declared keys equal (the server adds defaults inside of elements). A definition can call a map
-// atomic, too: it has exactly the declared keys, apart from what the server defaults.
+// All others are atomic: same length, same order, primitives equal, and for maps the declared keys equal (the server
+// adds defaults inside of elements). So is every list of which nothing is known, and every list merged by key of which
+// two declared elements have the same key. A definition can call a map atomic, too: it has exactly the declared keys,
+// apart from what the server defaults.
 //
 // Zero values: a declared zero value ("", 0, false, {}, []) that the live object lacks is no drift where the Go
 // type of a built-in kind holds the field by value: such a field cannot tell zero from absent, so the server may
@@ -146,39 +147,17 @@ func compareDeclared(desired, live map[string]any, opt Options) Result {
 	if c.equalMap(desired, live, opt.Schema.root) {
 		return Result{}
 	}
-	found := merge(desired, live, opt)
-	if found.Target == nil || len(opt.Accepted) == 0 {
-		return found
-	}
-	// Where list elements share a key, learnt differences can make elements trade places, and then the target may
-	// not be what the next comparison takes for good. What holds all that is declared is good whatever was learnt, so
-	// aim at that instead of writing again and again.
-	plain := opt
-	plain.Accepted = opt.Accepted.nulls()
-	strict := merge(desired, live, plain)
-	if strict.Target == nil {
-		return Result{}
-	}
-	if merge(desired, found.Target, opt).Target != nil {
-		found.Target = strict.Target
-		found.RemovesForeign = found.RemovesForeign || strict.RemovesForeign
-	}
-	return found
-}
-
-func newComparer(opt Options) comparer {
-	return comparer{ignore: opt.Ignore, accepted: opt.Accepted, complete: opt.Schema.complete,
-		path: make([]string, 0, 16)}
-}
-
-func merge(desired, live map[string]any, opt Options) Result {
-	c := newComparer(opt)
 	target, changed := c.mergeMap(desired, live, opt.Schema.root)
 	if changed {
 		target = c.separate(desired, target, opt.Schema.root)
 		target = c.withoutConsequences(desired, live, target)
 	}
 	return c.result(target)
+}
+
+func newComparer(opt Options) comparer {
+	return comparer{ignore: opt.Ignore, accepted: opt.Accepted, complete: opt.Schema.complete,
+		path: make([]string, 0, 16)}
 }
 
 // comparer holds the state of one comparison. Its equal* methods only answer yes or no, quickly and without

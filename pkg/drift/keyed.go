@@ -8,24 +8,20 @@ import (
 // equalKeyed reports whether every declared element of a list merged by key is there and holds what is declared, in
 // the declared order where that matters, and is not overridden by another of the same key.
 func (c *comparer) equalKeyed(want, have []any, n *node) bool {
-	base := len(c.used)
-	c.used = slices.Grow(c.used, len(have))[:base+len(have)]
-	clear(c.used[base:])
-	defer func() { c.used = c.used[:base] }()
-
-	search := keyedSearch{have: have, n: n, base: base}
+	search := keyedSearch{have: have, n: n}
 	last, matched := -1, 0
 	for i, w := range want {
-		declared, _ := w.(map[string]any)
-		at, present := c.findKeyed(i, declared, &search)
-		if at < 0 {
-			if present || !c.acceptsAt(strconv.Itoa(i), func() uint64 { return fingerprintAbsent(nil) }) &&
-				!c.ignoredAt(strconv.Itoa(i)) {
+		at, fits := c.findKeyed(i, w.(map[string]any), &search)
+		if c.ignoredAt(strconv.Itoa(i)) {
+			continue
+		}
+		if !fits {
+			if at >= 0 || !c.acceptsAt(strconv.Itoa(i), func() uint64 { return fingerprintAbsent(nil) }) {
 				return false
 			}
 			continue
 		}
-		if (n.ordered || n.siblings) && !c.ignoredAt(strconv.Itoa(i)) {
+		if n.ordered || n.siblings {
 			if at < last {
 				return false // merge knows whether this order matters, and whether it is the learnt one
 			}
@@ -36,41 +32,45 @@ func (c *comparer) equalKeyed(want, have []any, n *node) bool {
 	if !n.lastOne || matched == len(have) {
 		return true
 	}
-	for j, h := range have {
-		if !c.used[base+j] && declaredKey(want, h, n.keys) >= 0 {
-			return false // merge knows whether this override is a learnt one
+	declared := 0
+	for _, h := range have {
+		if declaredKey(want, h, n.keys) >= 0 {
+			declared++
 		}
 	}
-	return true
+	return declared <= matched // merge knows whether an override is a learnt one
 }
 
-// keyedSearch is a search in a live list. comparer.used, from base on, marks the elements that have a partner.
+// keyedSearch is a search in a live list.
 type keyedSearch struct {
-	have       []any
-	n          *node
-	base, next int
+	have []any
+	n    *node
+	next int
 }
 
-// findKeyed returns the index of a live element without a partner that has the key of element i of the desired
-// list and holds what it declares, or -1. The two are partners then. present reports whether there is one with the
-// key at all. The search starts where the previous one succeeded, which makes it linear for lists in order.
-func (c *comparer) findKeyed(i int, declared map[string]any, s *keyedSearch) (at int, present bool) {
+// findKeyed returns the index of the first live element that has the key of element i of the desired list and holds
+// what it declares; if none fits, of the first one that has the key, or -1. The search starts where the previous one
+// succeeded, which makes it linear for lists in order.
+func (c *comparer) findKeyed(i int, declared map[string]any, s *keyedSearch) (at int, fits bool) {
+	at = -1
 	for step := range s.have {
 		j := s.next + step
 		if j >= len(s.have) {
 			j -= len(s.have)
 		}
 		h, ok := s.have[j].(map[string]any)
-		if !ok || c.used[s.base+j] || !keysEqual(declared, h, s.n.keys) {
+		if !ok || !keysEqual(declared, h, s.n.keys) {
 			continue
 		}
-		present = true
 		if c.equalElement(i, declared, h, s.n.elem) {
-			c.used[s.base+j], s.next = true, j+1
+			s.next = j + 1
 			return j, true
 		}
+		if at < 0 {
+			at = j
+		}
 	}
-	return -1, present
+	return at, false
 }
 
 // keysEqual compares the merge keys of two elements.
@@ -126,7 +126,12 @@ func (c *comparer) mergeKeyed(want, have []any, n *node) ([]any, bool) {
 	for i := range want {
 		m.skip[i] = c.ignoredAt(strconv.Itoa(i))
 	}
-	m.pair()
+	search := keyedSearch{have: have, n: n}
+	for i := range want {
+		if j, _ := c.findKeyed(i, m.declared(i), &search); j >= 0 {
+			m.partner[i], m.owner[j] = j, i
+		}
+	}
 	for i, j := range m.partner {
 		if j >= 0 && !m.skip[i] {
 			c.push(strconv.Itoa(i))

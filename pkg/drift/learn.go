@@ -33,17 +33,8 @@ const additionMark = "~+"
 // Never learn from an object that others could have changed since: their changes would be accepted for good.
 func Learn(desired, canonicalLive map[string]any, opt Options) Baseline {
 	learnt := Baseline{}
-	// A second round only finds something in lists with many elements of one key, where knowing the first
-	// differences changes which elements belong together.
-	for range 4 {
-		c := comparer{ignore: opt.Ignore, accepted: learnt, learnt: Baseline{}}
-		c.mergeMap(desired, canonicalLive, opt.Schema.root)
-		if len(c.learnt) == 0 {
-			break
-		}
-		maps.Copy(learnt, c.learnt)
-	}
 	c := comparer{ignore: opt.Ignore, learnt: learnt}
+	c.mergeMap(desired, canonicalLive, opt.Schema.root)
 	c.learnNulls(desired, canonicalLive, opt.Schema.root)
 	if opt.Strict != nil {
 		opt.Strict.learn(desired, canonicalLive, opt, learnt)

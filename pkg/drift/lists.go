@@ -46,7 +46,7 @@ func (c *comparer) kindOf(want []any, n *node) listKind {
 	switch {
 	case n == nil:
 		return atomicList
-	case n.list == keyedList && haveKeys(want, n.keys), n.list == setList && noMaps(want):
+	case n.list == keyedList && haveUniqueKeys(want, n.keys), n.list == setList && noMaps(want):
 		return n.list
 	case n.list == setList && n.elem != nil && n.elem.exact && allMaps(want):
 		return setList

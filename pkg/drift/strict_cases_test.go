@@ -151,12 +151,13 @@ func TestStrictShapes(t *testing.T) {
 			},
 			want: []string{"Added /spec/ports/0/appProtocol"},
 		},
-		"nothing inside of elements that share a key": {
+		"a list with elements that share a key, as a whole": {
 			desired: `{` + deploy + `, spec: {template: {spec: {containers: [{name: a, env: [{name: A, value: "1"}, {name: A, value: "1"}]}]}}}}`,
 			live:    `{` + deploy + `, spec: {template: {spec: {containers: [{name: a, env: [{name: A, value: "1", x: y}, {name: A, value: "1"}]}]}}}}`,
 			fields: entries{
 				by(`{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"a\"}":{"f:env":{"k:{\"name\":\"A\"}":{"f:x":{}}}}}}}}}`),
 			},
+			want: []string{"Modified /spec/template/spec/containers/0/env"},
 		},
 		"a field inside of an atomic list": {
 			desired: `{` + deploy + `, spec: {template: {spec: {tolerations: [{key: a}]}}}}`,

@@ -146,19 +146,30 @@ func allMaps(list []any) bool {
 	return true
 }
 
-// haveKeys reports whether all elements of a list are maps that can be told apart by their keys.
-func haveKeys(list []any, keys []mergeKey) bool {
+// haveUniqueKeys reports whether all elements of a list are maps, and no two of them have the same keys.
+func haveUniqueKeys(list []any, keys []mergeKey) bool {
+	seen := make(map[string]bool, len(list))
+	var key []byte
 	for _, e := range list {
 		m, ok := e.(map[string]any)
 		if !ok {
 			return false
 		}
+		key = key[:0]
 		for i := range keys {
-			switch m[keys[i].field].(type) {
+			v := m[keys[i].field]
+			switch v.(type) {
 			case map[string]any, []any:
 				return false
+			case nil:
+				v = keys[i].fallback
 			}
+			key = appendCanonical(key, v)
 		}
+		if seen[string(key)] {
+			return false
+		}
+		seen[string(key)] = true
 	}
 	return true
 }
