@@ -1,13 +1,10 @@
 package manifest
 
 import (
-	"reflect"
-
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/kubernetes/scheme"
-	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
 // Canonical writes the leaves of an object as the API server returns them: cpu "1000m" as "1", base64 without line
@@ -16,20 +13,8 @@ import (
 //
 // Nothing is added and nothing is lost: leaves that the type does not know or leaves out (an empty text, false)
 // stay as declared. An object of a kind that client-go does not have, or that does not fit its type (a quoted
-// boolean), is returned unchanged. What stays as it is the result shares with obj, which is not changed.
+// boolean), is returned unchanged. obj is not changed.
 func Canonical(obj map[string]any, gvk schema.GroupVersionKind) map[string]any {
-	if t, known := scheme.Scheme.AllKnownTypes()[gvk]; known {
-		written, form := walk(obj, reflect.New(t).Elem(), value.TypeReflectEntryOf(t), 0)
-		if canonical, ok := written.(map[string]any); ok && form != unsure {
-			return canonical
-		}
-	}
-	return canonicalByDecoding(obj, gvk)
-}
-
-// canonicalByDecoding does decode the object into its type and back. That says what Canonical is, at ten times its
-// cost.
-func canonicalByDecoding(obj map[string]any, gvk schema.GroupVersionKind) map[string]any {
 	typed, err := scheme.Scheme.New(gvk)
 	if err != nil {
 		return obj
