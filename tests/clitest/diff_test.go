@@ -125,9 +125,8 @@ func TestDiffRevisionsAndManyReleases(t *testing.T) {
 		t.Fatal("the upgrade worked")
 	}
 	r := w.app("diff", "shop")
-	r.says(
-		0, "note: revision 3 of release APPS/shop is failed; compared with revision 2, the last one that was deployed\n",
-	)
+	r.says(0,
+		"note: revision 3 of release APPS/shop is failed; compared with revision 2, the last one that was deployed\n")
 
 	w.Forge(kit.ForgedRecord{Name: "broken", Manifest: "kind: ["})
 	w.Forge(kit.ForgedRecord{Name: "gone", Status: "uninstalled",
@@ -141,9 +140,8 @@ func TestDiffRevisionsAndManyReleases(t *testing.T) {
 		"note: release APPS/gone is left out: no revision of it is deployed (the newest, 1, is uninstalled)\n",
 		"Unknown.example.org x: the cluster does not serve this kind: its CustomResourceDefinition is gone",
 		"release APPS/shop, revision 2: ")
-	w.cli(
-		"diff", "tidy", "-A",
-	).says(2, "release APPS/tidy, revision 1: 1 of 1 object drifted (0 modified, 1 missing)\n")
+	w.cli("diff", "tidy", "-A").says(2,
+		"release APPS/tidy, revision 1: 1 of 1 object drifted (0 modified, 1 missing)\n")
 	w.cli("diff", "-n", "kube-public").is(0, "", "there is no release to compare in namespace kube-public\n")
 }
 
@@ -255,12 +253,10 @@ func TestDiffOffline(t *testing.T) {
 	w.cli("diff", "shop", "-f", file, "--objects", "-").says(2, "3 of 4 objects drifted")
 	w.cli("diff", "shop", "--objects", file).is(1, "",
 		"helm-locker: --objects needs --filename\n  see helm-locker diff --help\n")
-	w.cli(
-		"diff", "-A", "-f", file,
-	).is(1, "", "helm-locker: --filename and --all-namespaces exclude each other\n  see helm-locker diff --help\n")
-	w.cli(
-		"diff", "--revision", "1",
-	).is(1, "", "helm-locker: --revision needs the name of one release\n  see helm-locker diff --help\n")
+	w.cli("diff", "-A", "-f", file).is(1, "",
+		"helm-locker: --filename and --all-namespaces exclude each other\n  see helm-locker diff --help\n")
+	w.cli("diff", "--revision", "1").is(1, "",
+		"helm-locker: --revision needs the name of one release\n  see helm-locker diff --help\n")
 	w.cli("diff", "-f", "-", "--objects", "-").is(1, "",
 		"helm-locker: only one of --objects and --filename can be standard input\n  see helm-locker diff --help\n")
 }

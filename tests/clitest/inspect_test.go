@@ -73,13 +73,11 @@ func TestInspectWhatKubectlPrints(t *testing.T) {
 func TestInspectErrors(t *testing.T) {
 	w := newFixture(t)
 	w.installShop(kit.Shared.Helm3(), "shop")
-	w.app("inspect", "shoop").is(
-		1, "", "helm-locker: release APPS/shoop does not exist: namespace \"APPS\" has no Secret of type helm.sh/release.v1 for it\n  did you mean shop?\n",
-	)
+	w.app("inspect", "shoop").is(1, "",
+		"helm-locker: release APPS/shoop does not exist: namespace \"APPS\" has no Secret of type helm.sh/release.v1 for it\n  did you mean shop?\n")
 	w.cli("inspect", "shop", "-n", "default").says(1, "release default/shop does not exist", "did you mean shop -n ")
-	w.app(
-		"inspect", "zzzzzz",
-	).says(1, "helm list -A lists all releases; choose the namespace with -n and the cluster with --context")
+	w.app("inspect", "zzzzzz").says(1,
+		"helm list -A lists all releases; choose the namespace with -n and the cluster with --context")
 	w.app("inspect", "shop", "--revision", "4").is(1, "",
 		"helm-locker: release APPS/shop has no revision 4; it has 1\n  leave --revision out for the newest one\n")
 	w.as("nobody").app("inspect", "shop").says(1, `User "nobody" cannot list resource "secrets"`,
@@ -97,10 +95,9 @@ func TestInspectErrors(t *testing.T) {
 	path, err := kit.Shared.KubeconfigFor("nowhere", config)
 	check.NoError(t, err)
 	nowhere.kubeconfig = path
-	nowhere.app(
-		"inspect", "shop",
-	).is(1, "", "helm-locker: the cluster at https://127.0.0.1:1 does not answer: dial tcp 127.0.0.1:1: connect: connection refused\n"+
-		"  choose another cluster with --context, --kubeconfig or KUBECONFIG, or find out whether this one is up\n")
+	nowhere.app("inspect", "shop").is(1, "",
+		"helm-locker: the cluster at https://127.0.0.1:1 does not answer: dial tcp 127.0.0.1:1: connect: connection refused\n"+
+			"  choose another cluster with --context, --kubeconfig or KUBECONFIG, or find out whether this one is up\n")
 	w.Patch(kit.Secrets, "sh.helm.release.v1.shop.v1", `{"data":{"release":"aGVsbG8="}}`)
 	w.app("inspect", "shop").says(1, "Secret APPS/sh.helm.release.v1.shop.v1: release payload is")
 }

@@ -15,9 +15,8 @@ import (
 func TestLockIsIdempotent(t *testing.T) {
 	w := newFixture(t)
 	w.installShop(kit.Shared.Helm4(), "shop")
-	w.app(
-		"lock", "shop", "--dry-run",
-	).is(0, "HelmRelease LOCKER/shop created: release APPS/shop, revision 1, deployed (dry run)\n", "")
+	w.app("lock", "shop", "--dry-run").is(0,
+		"HelmRelease LOCKER/shop created: release APPS/shop, revision 1, deployed (dry run)\n", "")
 	w.app("lock", "shop", "--mode", "Detect", "--dry-run", "-o", "yaml").is(0, `apiVersion: helm.cattle.io/v1alpha1
 kind: HelmRelease
 metadata:
@@ -89,9 +88,8 @@ func TestLockWaitSaysWhatItWaitsFor(t *testing.T) {
 	w.app("suspend", "kiosk", "--for", "1h", "--reason", "an experiment\nof mine", "--wait").is(0,
 		`HelmRelease LOCKER/kiosk suspended until TIME (an experiment\nof mine): release APPS/kiosk`+
 			"\n", "waiting for an operator to unlock it\ndone\n")
-	w.app(
-		"lock", "kiosk", "--wait",
-	).is(0, "HelmRelease LOCKER/kiosk unchanged: release APPS/kiosk, revision 1, deployed\n",
+	w.app("lock", "kiosk", "--wait").is(0,
+		"HelmRelease LOCKER/kiosk unchanged: release APPS/kiosk, revision 1, deployed\n",
 		`note: the lock is suspended until TIME (an experiment\nof mine); helm-locker resume kiosk -n APPS ends that`+
 			"\n")
 	w.app("resume", "kiosk", "--wait").says(0, "HelmRelease LOCKER/kiosk resumed: release APPS/kiosk\n",
@@ -105,15 +103,13 @@ func TestLockWaitSaysWhatItWaitsFor(t *testing.T) {
 
 func TestSuspend(t *testing.T) {
 	w := newFixture(t)
-	w.app(
-		"suspend", "shop",
-	).is(1, "", "helm-locker: release APPS/shop is not locked: no HelmRelease in namespace LOCKER names it\n"+
-		"  helm-locker lock shop -n APPS locks it; --helmrelease-namespace looks elsewhere\n")
+	w.app("suspend", "shop").is(1, "",
+		"helm-locker: release APPS/shop is not locked: no HelmRelease in namespace LOCKER names it\n"+
+			"  helm-locker lock shop -n APPS locks it; --helmrelease-namespace looks elsewhere\n")
 	w.app("lock", "shop").says(0, "created")
 	w.app("suspend", "shop").is(0, "HelmRelease LOCKER/shop suspended until it is resumed: release APPS/shop\n", "")
-	w.app(
-		"suspend", "shop",
-	).is(0, "HelmRelease LOCKER/shop already suspended until it is resumed: release APPS/shop\n", "")
+	w.app("suspend", "shop").is(0, "HelmRelease LOCKER/shop already suspended until it is resumed: release APPS/shop\n",
+		"")
 	w.app("suspend", "shop", "--until", "2099-01-31T18:00:00+01:00", "-o", "json").says(0, `"suspendUntil": "TIME"`)
 	hr := w.HelmRelease("shop")
 	if until := metav1.NewTime(time.Date(2099, 1, 31, 17, 0, 0, 0, time.UTC)); hr.Spec.Suspend ||
@@ -135,9 +131,8 @@ func TestSuspend(t *testing.T) {
 func TestChangeErrors(t *testing.T) {
 	w := newFixture(t)
 	w.installShop(kit.Shared.Helm3(), "shop")
-	w.app(
-		"lock", "shoop",
-	).is(0, "HelmRelease LOCKER/shoop created: release APPS/shoop, which does not exist yet and is locked when it appears\n",
+	w.app("lock", "shoop").is(0,
+		"HelmRelease LOCKER/shoop created: release APPS/shoop, which does not exist yet and is locked when it appears\n",
 		"note: release APPS/shoop does not exist: did you mean shop?\n")
 	w.app("lock", "shopp", "--must-exist").says(1, "release APPS/shopp does not exist", "did you mean shop?")
 	w.app("lock", "Shop").says(1, "the API server refuses it: ", "metadata.name: ")

@@ -115,9 +115,8 @@ func underOlder(t *testing.T, h cluster.Helm) (w *fixture, older *kit.OlderOpera
 	older.Lock("stall", manifest)
 	w.Patch(kit.ConfigMaps, "stall", `{"data":{"color":"tampered"}}`)
 	w.Patch(kit.Services, "stall", `{"spec":{"selector":{"app":"tampered"}}}`)
-	w.Patch(
-		kit.ConfigMaps, "declared", `{"data":{"key":"tampered"}}`,
-	) // which nobody but Helm writes to after the older operator
+	w.Patch(kit.ConfigMaps, "declared",
+		`{"data":{"key":"tampered"}}`) // which nobody but Helm writes to after the older operator
 	w.Delete(kit.Deployments, "stall")
 	older.Lock("stall", manifest)
 	kit.NewApplier(w.Env, "other").Apply("other", w.Apps+"/stall",
@@ -190,9 +189,8 @@ func (w *fixture) migrateAndLook(t *testing.T, proxy *cluster.Proxy) {
 		"release APPS/stall, revision 1: 4 of 6 objects marked by the older operator\n",
 		"  ConfigMap APPS/stall\n    label objectset.rio.cattle.io/hash\n    annotation objectset.rio.cattle.io/applied\n",
 		"fields of manager helm-locker become Helm's", "nothing was written (dry run); 4 objects would be cleaned\n")
-	w.app("migrate", "stall").says(
-		1, "nothing was changed: there is no terminal to ask at\n  --yes does it without asking; --dry-run only looks\n",
-	)
+	w.app("migrate", "stall").says(1,
+		"nothing was changed: there is no terminal to ask at\n  --yes does it without asking; --dry-run only looks\n")
 	w.ExpectVersions(before, w.Apps, resources...)
 
 	w.CreateHelmRelease("early", func(hr *v1alpha1.HelmRelease) { hr.Spec.Release.Name = "to-come" })
@@ -213,9 +211,8 @@ func (w *fixture) migrateAndLook(t *testing.T, proxy *cluster.Proxy) {
 		t.Errorf("an object of somebody else was written: %v", marks(now))
 	}
 	after := w.Versions(w.Apps, resources...)
-	w.app(
-		"migrate", "stall", "--yes",
-	).is(0, "release APPS/stall, revision 1: 0 of 6 objects marked by the older operator\n0 objects cleaned\n", "")
+	w.app("migrate", "stall", "--yes").is(0,
+		"release APPS/stall, revision 1: 0 of 6 objects marked by the older operator\n0 objects cleaned\n", "")
 	// Others' releases, too.
 	if all := w.cli("migrate", "-A", "--dry-run"); !strings.Contains(all.stdout,
 		"release APPS/stall, revision 1: 0 of 6") {
@@ -247,9 +244,8 @@ func TestMigrationBeforeTakingOver(t *testing.T) {
 	w, _, _ := underOlder(t, kit.Shared.Helm3())
 	before := w.Versions(w.Apps, kit.ConfigMaps)
 	w.app("migrate", "stall", "--dry-run").says(0, "5 of 6 objects marked")
-	w.app(
-		"migrate", "stall", "--yes",
-	).says(1, "release APPS/stall is left as it is: its HelmRelease still has the older operator's finalizer\n",
+	w.app("migrate", "stall", "--yes").says(1,
+		"release APPS/stall is left as it is: its HelmRelease still has the older operator's finalizer\n",
 		"0 objects cleaned\n")
 	w.ExpectVersions(before, w.Apps, kit.ConfigMaps)
 	w.app("migrate", "nothing", "--yes").says(1, "release APPS/nothing does not exist")
@@ -261,9 +257,8 @@ func TestMigrationOfWhatIsNotLocked(t *testing.T) {
 	w, older, _ := underOlder(t, kit.Shared.Helm3())
 	w.app("unlock", "stall").says(0, "deleted")
 	w.PatchHelmRelease("stall", `{"metadata":{"finalizers":null}}`)
-	w.app("migrate").is(
-		0, "0 objects cleaned\n", "there is nothing to migrate: no HelmRelease in namespace LOCKER names a release in namespace APPS\n",
-	)
+	w.app("migrate").is(0, "0 objects cleaned\n",
+		"there is nothing to migrate: no HelmRelease in namespace LOCKER names a release in namespace APPS\n")
 
 	// One object is not for us to patch.
 	view := w.as("half", rule("get,list", "", "secrets,configmaps,services"), rule("get", "apps", "deployments"),
@@ -285,9 +280,8 @@ func TestMigrationOfWhatIsNotLocked(t *testing.T) {
 	check.NoError(t, err)
 	_, err = w.In(kit.ConfigMaps, w.Apps).Patch(w.Ctx, "stall", types.MergePatchType, patch, metav1.PatchOptions{})
 	check.NoError(t, err)
-	w.app(
-		"migrate", "stall", "--yes",
-	).says(0, "  ConfigMap APPS/stall\n    label objectset.rio.cattle.io/hash\n  ConfigMap APPS/theirs\n",
+	w.app("migrate", "stall", "--yes").says(0,
+		"  ConfigMap APPS/stall\n    label objectset.rio.cattle.io/hash\n  ConfigMap APPS/theirs\n",
 		"6 objects cleaned\n")
 	w.eachObject(func(u *unstructured.Unstructured) {
 		if found := marks(u); len(found) > 0 && u.GetName() != "declared" {
@@ -313,9 +307,8 @@ func TestMigrationStopsForHelm(t *testing.T) {
 	w.Helm(kit.Shared.Helm3(), "upgrade", "stall", chart, "--set", "password=another")
 	upgraded := w.Versions(w.Apps, kit.Secrets, kit.Services)
 	hold.Release()
-	(<-done).says(
-		1, "release APPS/stall: Helm is at work on it, or did not finish\n  run this again when helm status says deployed\n", "3 objects cleaned\n",
-	)
+	(<-done).says(1,
+		"release APPS/stall: Helm is at work on it, or did not finish\n  run this again when helm status says deployed\n", "3 objects cleaned\n")
 	w.ExpectVersions(upgraded, w.Apps, kit.Secrets, kit.Services)
 	w.app("migrate", "stall", "--yes").says(0, "release APPS/stall, revision 2: 2 of 6 objects marked",
 		"2 objects cleaned\n")

@@ -120,9 +120,8 @@ func TestRBAC_ChoosesReleases(t *testing.T) {
 	w.app("rbac", "-A", "access").says(0, w.neutral(other.Apps)+"/access", "APPS/access", "namespace: "+
 		w.neutral(other.Apps)+"\n")
 
-	w.app(
-		"rbac", "acess",
-	).is(1, "", `helm-locker: release APPS/acess does not exist: namespace "APPS" has no Secret of type helm.sh/release.v1 for it
+	w.app("rbac",
+		"acess").is(1, "", `helm-locker: release APPS/acess does not exist: namespace "APPS" has no Secret of type helm.sh/release.v1 for it
   did you mean access?
 `)
 	w.app("rbac", "-A", "no-such-release").is(1, "",

@@ -66,9 +66,8 @@ func (w *fixture) expectLine(next func() string, want string) {
 func TestStatus(t *testing.T) {
 	w := newFixture(t)
 	w.installShop(kit.Shared.Helm4(), "kiosk")
-	w.cli("status").is(
-		0, "", "no release is locked: there is no HelmRelease in namespace LOCKER; helm-locker lock RELEASE -n NAMESPACE makes one\n",
-	)
+	w.cli("status").is(0, "",
+		"no release is locked: there is no HelmRelease in namespace LOCKER; helm-locker lock RELEASE -n NAMESPACE makes one\n")
 	kit.StartOperator(t, kit.Shared.RESTConfig(), w.Operator)
 	w.Lock("kiosk")
 	w.app("lock", "stall").says(0, "created")
@@ -87,9 +86,8 @@ stall APPS/stall - no 0/0 0 0 AGE SecretNotFound SecretNotFound`; got != want {
 		t.Errorf("table is\n%s\nwant\n%s", got, want)
 	}
 	w.cli("status", "-A", "-n", w.Apps, "-o", "wide").says(0, "NAMESPACE", "LOCKER ", "revision 1 locked: 4 objects")
-	w.cli("status", "-n", "default").is(
-		0, "", "no release is locked: there is no HelmRelease in namespace LOCKER; helm-locker lock RELEASE -n NAMESPACE makes one\n",
-	)
+	w.cli("status", "-n", "default").is(0, "",
+		"no release is locked: there is no HelmRelease in namespace LOCKER; helm-locker lock RELEASE -n NAMESPACE makes one\n")
 
 	w.Patch(kit.ConfigMaps, "shop", `{"data":{"color":"red"}}`)
 	w.WaitField(kit.ConfigMaps, "shop", "data.color", "green")
@@ -109,9 +107,8 @@ stall APPS/stall - no 0/0 0 0 AGE SecretNotFound SecretNotFound`; got != want {
 		t.Errorf("%v: %+v", err, out)
 	}
 	w.cli("status", "kiosk", "-o", "yaml").says(0, "- locked: \"yes\"\n  name: kiosk\n")
-	w.cli("status", "kiosc").is(
-		1, "", "helm-locker: no HelmRelease in namespace LOCKER is called kiosc, or names a release of that name\n  did you mean kiosk?\n",
-	)
+	w.cli("status", "kiosc").is(1, "",
+		"helm-locker: no HelmRelease in namespace LOCKER is called kiosc, or names a release of that name\n  did you mean kiosk?\n")
 	w.cli("status", "zzzzz").says(1, "helm-locker lock zzzzz -n NAMESPACE locks a release; -A looks in all namespaces")
 	w.cli("status", "-w", "-o", "yaml").says(1, "--watch prints lines")
 }
@@ -128,9 +125,8 @@ func TestStatusWatch(t *testing.T) {
 	}
 
 	w.Patch(kit.Deployments, "shop", `{"spec":{"replicas":7}}`)
-	w.expectLine(
-		text, "TIME  APPS/kiosk  Deployment.apps APPS/shop spec.replicas changed by tamperer: reverted after DURATION",
-	)
+	w.expectLine(text,
+		"TIME  APPS/kiosk  Deployment.apps APPS/shop spec.replicas changed by tamperer: reverted after DURATION")
 	var happened struct {
 		Release string
 		Drift   v1alpha1.DriftRecord

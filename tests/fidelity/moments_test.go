@@ -192,9 +192,8 @@ func TestMoments_DeclaredValuesOwnedByAnother(t *testing.T) {
 		chart := w.locked(helm)
 		w.Proxy.Reset()
 		plain := w.target(&shape{object: "configmaps/plain"})
-		plain.tamper(
-			types.ApplyPatchType, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: plain, annotations: {note: first}}\ndata: {key: declared}\n", kit.Tamperer,
-		)
+		plain.tamper(types.ApplyPatchType,
+			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: plain, annotations: {note: first}}\ndata: {key: declared}\n", kit.Tamperer)
 		w.PassFence()
 		if n := len(w.to("plain")); n > 0 {
 			t.Errorf("%d writes to an object that has not drifted", n)

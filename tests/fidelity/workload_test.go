@@ -70,9 +70,8 @@ spec:
 		setting("name of a pull secret", pod+"/imagePullSecrets/0/name", `"evil"`),
 		setting("address of a host alias", pod+"/hostAliases/1/ip", `"10.6.6.6"`),
 		setting("host name", pod+"/hostAliases/1/hostnames/0", `"evil"`),
-		setting(
-			"value in an affinity", pod+"/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms/0/matchExpressions/0/values/0", `"hdd"`,
-		),
+		setting("value in an affinity",
+			pod+"/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms/0/matchExpressions/0/values/0", `"hdd"`),
 		setting("name in envFrom", pod+"/containers/0/envFrom/0/configMapRef/name", `"evil"`),
 		setting("item of a volume", pod+"/volumes/1/configMap/items/0/path", `"evil"`),
 		setting("argument", pod+"/containers/0/args/1", `"81"`),

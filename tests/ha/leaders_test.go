@@ -57,9 +57,8 @@ func TestHA_PartitionedLeaderDoesNotWriteAnyMore(t *testing.T) {
 	e := kit.New(t, kit.Shared)
 	proxy := e.NewProxy()
 	ended := kit.RunOperator(t, proxy.RESTConfig(), e.Operator, elected(shortLease))
-	chart := e.Chart(
-		"app", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app}\ndata: {key: \"{{ .Values.key }}\"}\n",
-	)
+	chart := e.Chart("app",
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app}\ndata: {key: \"{{ .Values.key }}\"}\n")
 	e.Helm(kit.Shared.Helm3(), "install", "app", chart, "--set", "key=one")
 	e.Lock("app")
 	second := startReplica(e, elected(shortLease))

@@ -89,9 +89,8 @@ func TestShards_MoveWithoutAGap(t *testing.T) {
 	t.Parallel()
 	e := kit.New(t, kit.Shared)
 	a, b := startReplica(e, elected(longLease), shard(shardA)), startReplica(e, elected(longLease), shard(shardRest))
-	chart := e.Chart(
-		"app", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app}\ndata: {key: \"{{ .Release.Revision }}\"}\n",
-	)
+	chart := e.Chart("app",
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app}\ndata: {key: \"{{ .Release.Revision }}\"}\n")
 	e.Helm(kit.Shared.Helm3(), "install", "app", chart)
 	e.CreateHelmRelease("app", inShard("a"))
 	e.WaitReady("app", 1)

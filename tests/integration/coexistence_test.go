@@ -76,9 +76,8 @@ func TestCoexistence_ForeignAutoscaler(t *testing.T) {
 		w.exceptions("app", "Autoscaled Deployment/web /spec/replicas")
 		w.scale("web", 4)
 		w.staysScaled(4)
-		w.Patch(
-			kit.Deployments, "web", `{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"example.com/tampered:1"}]}}}}`,
-		)
+		w.Patch(kit.Deployments, "web",
+			`{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"example.com/tampered:1"}]}}}}`)
 		w.Until("the image is restored", func() (any, bool) {
 			text := fmt.Sprint(kit.Field(w.Get(kit.Deployments, "web"), "spec.template.spec.containers"))
 			return text, strings.Contains(text, "example.com/web:1")
@@ -258,9 +257,8 @@ func TestI8_OptOutCountsInTheManifestOnly(t *testing.T) {
 	w.Lock("app")
 	w.exceptions("app", "OptedOut ConfigMap/free ")
 	w.Patch(kit.ConfigMaps, "free", `{"data":{"key":"edited"}}`)
-	w.Patch(
-		kit.ConfigMaps, "locked", `{"metadata":{"annotations":{"helmreleases.cattle.io/lock":"disabled","helm.toolkit.fluxcd.io/driftDetection":"disabled"}}}`,
-	)
+	w.Patch(kit.ConfigMaps, "locked",
+		`{"metadata":{"annotations":{"helmreleases.cattle.io/lock":"disabled","helm.toolkit.fluxcd.io/driftDetection":"disabled"}}}`)
 	w.Reverts("locked", "declared")
 	w.PassFence()
 	w.expectKey("free", "edited")

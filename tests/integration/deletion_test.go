@@ -55,9 +55,8 @@ func TestDeletion_ContentIsProtectedWhileItIsPending(t *testing.T) {
 			t.Errorf("status counts %d drifted objects, want 1", n)
 		}
 
-		w.Patch(
-			roleBindings, "view", `{"subjects":[{"kind":"Group","apiGroup":"rbac.authorization.k8s.io","name":"system:unauthenticated"}]}`,
-		)
+		w.Patch(roleBindings, "view",
+			`{"subjects":[{"kind":"Group","apiGroup":"rbac.authorization.k8s.io","name":"system:unauthenticated"}]}`)
 		w.Until("the subjects are restored", func() (any, bool) {
 			text := fmt.Sprint(kit.Field(w.Get(roleBindings, "view"), "subjects"))
 			return text, !strings.Contains(text, "unauthenticated")
@@ -90,9 +89,8 @@ func TestDeletion_FinalizerOfTheManifestMayEnd(t *testing.T) {
 		old := w.Patch(kit.ConfigMaps, "settings", holdOwn)
 		w.Delete(kit.ConfigMaps, "settings")
 		w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonBeingDeleted, "example.com/own", "example.com/hold")
-		w.Patch(
-			kit.ConfigMaps, "settings", `{"data":{"key":"tampered"},"metadata":{"finalizers":["example.com/hold"]}}`,
-		)
+		w.Patch(kit.ConfigMaps, "settings",
+			`{"data":{"key":"tampered"},"metadata":{"finalizers":["example.com/hold"]}}`)
 		w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
 		w.Reverts("settings", "declared")
 		w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonBeingDeleted, "example.com/hold")

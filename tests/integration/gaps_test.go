@@ -23,12 +23,10 @@ func (w *fixture) tamperWithFive() {
 	w.Helper()
 	w.Patch(kit.ConfigMaps, "edited", `{"data":{"key":"tampered"}}`)
 	w.Delete(kit.ConfigMaps, "deleted")
-	w.Patch(
-		kit.ConfigMaps, "unlabelled", `{"metadata":{"labels":{"app.kubernetes.io/managed-by":null}},"data":{"key":"tampered"}}`,
-	)
-	w.Patch(
-		kit.ConfigMaps, "disowned", `{"metadata":{"labels":{"app.kubernetes.io/managed-by":"me"},"annotations":null}}`,
-	)
+	w.Patch(kit.ConfigMaps, "unlabelled",
+		`{"metadata":{"labels":{"app.kubernetes.io/managed-by":null}},"data":{"key":"tampered"}}`)
+	w.Patch(kit.ConfigMaps, "disowned",
+		`{"metadata":{"labels":{"app.kubernetes.io/managed-by":"me"},"annotations":null}}`)
 }
 
 func (w *fixture) waitFive() {
@@ -136,9 +134,8 @@ func TestI5_DriftDuringARelock(t *testing.T) {
 	for _, answer := range []bool{false, true} {
 		t.Run(fmt.Sprintf("payload held after the API server read it: %t", answer), func(t *testing.T) {
 			w := newFixture(t)
-			chart := w.Chart(
-				"app", five+"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: revision}\ndata: {key: \"{{ .Release.Revision }}\"}\n",
-			)
+			chart := w.Chart("app",
+				five+"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: revision}\ndata: {key: \"{{ .Release.Revision }}\"}\n")
 			w.Helm(kit.Shared.Helm3(), "install", "app", chart)
 			w.Lock("app")
 			payload := func(r *http.Request) bool {

@@ -97,9 +97,8 @@ func TestI6_NormalisedValuesAreNotFought(t *testing.T) {
 
 		container := "spec.template.spec.containers"
 		locked := kit.Field(w.Get(kit.Deployments, "web"), container)
-		w.Patch(
-			kit.Deployments, "web", `{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"example.com/web:1","resources":{"limits":{"cpu":"1001m"}}}]}}}}`,
-		)
+		w.Patch(kit.Deployments, "web",
+			`{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"example.com/web:1","resources":{"limits":{"cpu":"1001m"}}}]}}}}`)
 		w.WaitField(kit.Deployments, "web", container, locked)
 		w.Patch(kit.Secrets, "credentials", `{"stringData":{"password":"haddock","token":"haddock"}}`)
 		w.WaitField(kit.Secrets, "credentials", "data",

@@ -49,9 +49,8 @@ func TestI3_LockingWritesNothing(t *testing.T) {
 		}
 		e.CreateHelmRelease("app", legacy)
 		// This one hangs already, as it does when the older operator was uninstalled first.
-		e.CreateHelmRelease(
-			"hanging", func(hr *v1alpha1.HelmRelease) { hr.Finalizers = []string{v1alpha1.LegacyFinalizer} },
-		)
+		e.CreateHelmRelease("hanging",
+			func(hr *v1alpha1.HelmRelease) { hr.Finalizers = []string{v1alpha1.LegacyFinalizer} })
 		check.NoError(t, e.In(kit.HelmReleases, e.Operator).Delete(e.Ctx, "hanging", metav1.DeleteOptions{}))
 		op := kit.StartOperator(t, e.Cluster.RESTConfig(), e.Operator)
 		hr := e.WaitReady("app", 1)
@@ -80,9 +79,8 @@ func TestI3_PuttingBackLeavesNoTrace(t *testing.T) {
 		}
 		w.Lock("app")
 		for _, o := range left {
-			w.Patch(
-				o.gvr, o.name, `{"metadata":{"labels":{"app.kubernetes.io/managed-by":null},"annotations":{"meta.helm.sh/release-name":"me"}}}`,
-			)
+			w.Patch(o.gvr, o.name,
+				`{"metadata":{"labels":{"app.kubernetes.io/managed-by":null},"annotations":{"meta.helm.sh/release-name":"me"}}}`)
 		}
 		w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"tampered"}}`)
 		w.Patch(kit.Secrets, "credentials", `{"data":{"password":null}}`)

@@ -73,9 +73,7 @@ func TestTracking_LifeOfARelease(t *testing.T) {
 		w.WaitReason("app", v1alpha1.ConditionStalled, v1alpha1.ReasonNotDeployed)
 		w.WaitState("app", v1alpha1.StateFailed)
 		w.staysUnlocked("constant")
-		w.Patch(
-			kit.ConfigMaps, "constant", `{"data":{"key":"declared"}}`,
-		) // or Helm 4 refuses to upgrade: a conflict
+		w.Patch(kit.ConfigMaps, "constant", `{"data":{"key":"declared"}}`) // or Helm 4 refuses to upgrade: a conflict
 		w.Helm(helm, "upgrade", "app", chart, "--set", "key=five", "--history-max", "1")
 		locked("five", 5)
 		w.Helm(helm, "upgrade", "app", chart, "--set", "key=six", "--history-max", "1")
@@ -237,9 +235,8 @@ func TestI1_AnotherReleaseTakesOwnership(t *testing.T) {
 		}
 		w.expectKey("common", "second")
 		// A claim that no record backs is tampering.
-		w.Patch(
-			kit.ConfigMaps, "fence", `{"metadata":{"annotations":{"meta.helm.sh/release-name":"second"}},"data":{"key":"down"}}`,
-		)
+		w.Patch(kit.ConfigMaps, "fence",
+			`{"metadata":{"annotations":{"meta.helm.sh/release-name":"second"}},"data":{"key":"down"}}`)
 		w.WaitField(kit.ConfigMaps, "fence", "data.key", "up")
 	})
 }

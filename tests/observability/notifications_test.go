@@ -248,9 +248,8 @@ func TestOnlyTheLeaderTells(t *testing.T) {
 	if n := len(inbox.of(notify.DriftReported)); n != 2 {
 		t.Errorf("%d messages for two changes", n)
 	}
-	if text := kit.Metrics(
-		t, standby,
-	); !regexp.MustCompile(`(?m)^helm_locker_drift_total\{action="Reported",.*\} 1$`).MatchString(text) {
+	if text := kit.Metrics(t,
+		standby); !regexp.MustCompile(`(?m)^helm_locker_drift_total\{action="Reported",.*\} 1$`).MatchString(text) {
 		t.Errorf("the first change is counted by both, or the second by none: %s", text)
 	}
 	// For each change one on the HelmRelease, and one on the object while it exists.

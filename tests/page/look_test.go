@@ -56,9 +56,8 @@ stringData: {username: baker, password: sourdough-starter}
 func furnish(t *testing.T) *fixture {
 	w := &fixture{Env: kit.New(t, kit.Shared)}
 	w.Operator, w.Apps = w.Namespace("cattle-helm-system"), w.Namespace("apps")
-	w.operator = w.start(
-		signed, func(o *operator.ControllerOptions) { o.ControllerName = operator.DefaultControllerName },
-	)
+	w.operator = w.start(signed,
+		func(o *operator.ControllerOptions) { o.ControllerName = operator.DefaultControllerName })
 	w.Helm(kit.Shared.Helm4(), "install", "shop", w.Chart("shop", shop))
 	w.Helm(kit.Shared.Helm3(), "install", "bakery", w.Chart("bakery", bakery))
 	w.Forge(kit.ForgedRecord{Name: "payments", Manifest: configMaps("payments")})
@@ -140,9 +139,8 @@ func TestPage_FitsScreensAndSchemes(t *testing.T) {
 		tab.open("about:blank", look.view)
 		tab.open(look.url, look.view)
 		if look.url == url {
-			tab.until(
-				"all is shown", "document.querySelectorAll('#rows tr').length === 4 && document.querySelectorAll('#log li').length >= 6",
-			)
+			tab.until("all is shown",
+				"document.querySelectorAll('#rows tr').length === 4 && document.querySelectorAll('#log li').length >= 6")
 			tab.says("#rows tr", w.Apps+"/payments", "Suspended")
 			tab.says("#rows tr", w.Apps+"/search", "Helm at work")
 			tab.says("#rows tr", w.Apps+"/bakery", "Watched", "2/2")

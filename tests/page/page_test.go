@@ -82,9 +82,8 @@ func TestPage_TheKeyboardIsEnough(t *testing.T) {
 	tab.press("Enter")
 	tab.says("#diff", "No drift: 1 object compared with revision 1.")
 	tab.press("Escape")
-	tab.until(
-		"the release has the focus again", "document.activeElement.matches('#rows a') && document.activeElement.innerText.includes('shop')",
-	)
+	tab.until("the release has the focus again",
+		"document.activeElement.matches('#rows a') && document.activeElement.innerText.includes('shop')")
 }
 
 // The values of Secrets that the tests of this file know; none may be anywhere in what a page gets.

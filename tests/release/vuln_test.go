@@ -34,9 +34,8 @@ func TestVulncheck(t *testing.T) {
 		check.NoError(t, os.WriteFile(path, []byte(content), 0o644))
 	}
 	write("program/go.mod", "module example.org/program\n\ngo 1.26.0\n")
-	write(
-		"program/main.go", "package main\n\nimport \"net/url\"\n\nfunc main() { look() }\n\nfunc look() {\n\tif _, err := url.Parse(\"\"); err != nil {\n\t\tpanic(err)\n\t}\n}\n",
-	)
+	write("program/main.go",
+		"package main\n\nimport \"net/url\"\n\nfunc main() { look() }\n\nfunc look() {\n\tif _, err := url.Parse(\"\"); err != nil {\n\t\tpanic(err)\n\t}\n}\n")
 	write("db/GO-2026-0001.json", fmt.Sprintf(vulnerable, "GO-2026-0001", "Parse"))
 	write("db/GO-2026-0002.json", fmt.Sprintf(vulnerable, "GO-2026-0002", "JoinPath"))
 	closed := httptest.NewServer(nil)

@@ -1,14 +1,9 @@
 package main
 
 import (
-	"bytes"
-	"compress/gzip"
-	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -28,23 +23,6 @@ func event(agent, verb string, code int, name, uid string) string {
 	return fmt.Sprintf(`{"verb":%q,"userAgent":%q,"requestURI":"/api/v1/namespaces/soak-1/configmaps","requestReceivedTimestamp":"2026-01-31T18:00:00.123456Z",`+
 		`"objectRef":{"resource":"configmaps","namespace":"soak-1"},"responseStatus":{"code":%d},`+
 		`"responseObject":{"metadata":{"name":%q,"uid":%q,"resourceVersion":"7","annotations":{"soak/mark":"m3k"}},"data":{"value":"m3k"}}}`+"\n", verb, agent, code, name, uid)
-}
-
-// recordEvent is a line of an audit log about a record.
-func recordEvent(t *testing.T, revision int, status, manifest string) string {
-	t.Helper()
-	var zipped bytes.Buffer
-	w := gzip.NewWriter(&zipped)
-	_, err := fmt.Fprintf(
-		w, `{"name":"soak-1","namespace":"soak-1","version":%d,"info":{"status":%q},"manifest":%q}`, revision, status,
-		manifest,
-	)
-	check.NoError(t, err)
-	check.NoError(t, w.Close())
-	payload := base64Of(base64Of(zipped.String()))
-	return fmt.Sprintf(`{"verb":"create","userAgent":"Helm/4.3.1","requestURI":"/api/v1/namespaces/soak-1/secrets","requestReceivedTimestamp":"2026-01-31T17:59:59Z",`+
-		`"objectRef":{"resource":"secrets","namespace":"soak-1","name":"sh.helm.release.v1.soak-1.v%d"},"responseStatus":{"code":201},`+
-		`"responseObject":{"type":"helm.sh/release.v1","data":{"release":%q}}}`+"\n", revision, payload)
 }
 
 func TestJournalTellsWhatHappened(t *testing.T) {
@@ -101,41 +79,5 @@ func TestWhoLeftAnObjectBehind(t *testing.T) {
 			(err == nil || !strings.Contains(err.Error(), c.atFault)) {
 			t.Errorf("%s: got %v, want %q", c.name, err, c.atFault)
 		}
-	}
-}
-
-func TestStory(t *testing.T) {
-	log := recordEvent(t, 3, "failed", declaring) + recordEvent(t, 4, "deployed", silent) +
-		event("Helm/4.3.1 (linux/amd64)", "patch", 201, stray.name, "181ed9da-599d") +
-		event("Helm/3", "patch", 200, "soak-1-config-0", "a")
-	entries, err := readJournal(strings.NewReader(log), stray)
-	check.NoError(t, err)
-	want := "17:59:59.000 Helm/4.3.1 create 201: sh.helm.release.v1.soak-1.v3, failed, which declares the object\n" +
-		"    17:59:59.000 Helm/4.3.1 create 201: sh.helm.release.v1.soak-1.v4, deployed\n" +
-		"    18:00:00.123 Helm/4.3.1 patch 201: the object, uid 181ed9da version 7 m3k"
-	if got := story(entries, stray); got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
-}
-
-func TestEveryWaitHasABoundAndAName(t *testing.T) {
-	err := within(t.Context(), time.Millisecond, "the end of the world", func(ctx context.Context) error {
-		<-ctx.Done()
-		return ctx.Err()
-	})
-	if !errors.Is(err, context.DeadlineExceeded) ||
-		!strings.Contains(err.Error(), "the end of the world took longer than 1ms") {
-		t.Errorf("got %v", err)
-	}
-	ended, end := context.WithCancel(t.Context())
-	end()
-	if err := within(ended, time.Hour, "x", func(ctx context.Context) error { return ctx.Err() }); !errors.Is(err,
-		context.Canceled) || strings.Contains(err.Error(), "longer") {
-		t.Errorf("the end of the run is told as %v", err)
-	}
-	refused := errors.New("refused")
-	if err := within(t.Context(), time.Hour, "x", func(context.Context) error { return refused }); !errors.Is(err,
-		refused) || err.Error() != "refused" {
-		t.Errorf("an error is told as %v", err)
 	}
 }

@@ -114,9 +114,8 @@ func (r *report) print(w io.Writer) error {
 			1, c.life, c.settled.Seconds(), c.own(), c.sockets, mib(c.memory))
 	}
 	if len(r.failures) == 0 {
-		_, err := fmt.Fprintf(
-			w, "\nno write of Helm's was reverted, nothing grew, nothing was written at rest (seed %d)\n", r.seed,
-		)
+		_, err := fmt.Fprintf(w,
+			"\nno write of Helm's was reverted, nothing grew, nothing was written at rest (seed %d)\n", r.seed)
 		return err
 	}
 	fmt.Fprintf(w, "\nFAILED (seed %d):\n", r.seed)

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -23,21 +22,6 @@ func TestSoak(t *testing.T) {
 		os.Stderr)
 	if err != nil {
 		t.Errorf("%v; the same choices again: SOAK_SEED=%s go test -run '^TestSoak$' ./tests/soak", err, seed)
-	}
-}
-
-func TestArguments(t *testing.T) {
-	o, err := parse([]string{"-duration", "30m", "-seed", "7"})
-	if err != nil || o.seed != 7 || o.round != 2*time.Minute {
-		t.Errorf("got %+v, %v; want seed 7 and rounds of 2m", o, err)
-	}
-	if o, err = parse(nil); err != nil || o.seed == 0 {
-		t.Errorf("got %+v, %v; want a seed", o, err)
-	}
-	for _, args := range [][]string{{"-duration", "0s"}, {"-releases", "0"}, {"again"}} {
-		if _, err := parse(args); err == nil {
-			t.Errorf("%v was taken", args)
-		}
 	}
 }
 
@@ -82,17 +66,6 @@ func TestRevertedHelm(t *testing.T) {
 		}
 		if violations, _ := revertedIn(states, by); len(violations) != c.violations {
 			t.Errorf("%s: got %q, want %d", c.name, violations, c.violations)
-		}
-	}
-}
-
-func TestMarks(t *testing.T) {
-	for mark, want := range map[string]string{newMark(12): "m12k", "m12k-x": "", "m12kx": "", "m12": "", "": "",
-		"12": "", "mk": ""} {
-		u := &unstructured.Unstructured{Object: map[string]any{}}
-		u.SetAnnotations(map[string]string{markKey: mark})
-		if got := markOf(u); got != want {
-			t.Errorf("mark %q: got %q, want %q", mark, got, want)
 		}
 	}
 }

@@ -65,9 +65,8 @@ func (t *tamperer) once(ctx context.Context) {
 			t.report.count("tampering: objects taken away from their release")
 		}
 	case 2:
-		if patch(
-			types.MergePatchType, `{"metadata":{"labels":{"foreign":"label"},"annotations":{"foreign":"annotation"}}}`,
-		) == nil {
+		if patch(types.MergePatchType,
+			`{"metadata":{"labels":{"foreign":"label"},"annotations":{"foreign":"annotation"}}}`) == nil {
 			t.report.count("tampering: labels and annotations added, which stay")
 		}
 	default:

@@ -66,9 +66,8 @@ func TestImpersonation_WritesAreTheAccounts(t *testing.T) {
 		w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"before the lock"}}`)
 		w.Lock("app")
 		w.WaitField(kit.ConfigMaps, "settings", "data.key", "one")
-		w.Patch(
-			kit.Deployments, "web", `{"spec":{"replicas":7,"template":{"spec":{"containers":[{"name":"web","image":"example.com/evil:1"}]}}}}`,
-		)
+		w.Patch(kit.Deployments, "web",
+			`{"spec":{"replicas":7,"template":{"spec":{"containers":[{"name":"web","image":"example.com/evil:1"}]}}}}`)
 		w.Eventually("the image is restored", func() error {
 			containers, _, err := unstructured.NestedSlice(w.Get(kit.Deployments, "web").Object, "spec",
 				"template", "spec", "containers")

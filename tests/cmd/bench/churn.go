@@ -77,9 +77,8 @@ func (b *bench) updateStatus(ctx context.Context, deployments []object, rate int
 			round[i] = done + i
 		}
 		err := each(ctx, batch, round, func(ctx context.Context, n int) error {
-			body := fmt.Appendf(
-				nil, `{"status":{"observedGeneration":1,"conditions":[{"type":"Progressing","status":"True","message":"update %d"}]}}`, n,
-			)
+			body := fmt.Appendf(nil,
+				`{"status":{"observedGeneration":1,"conditions":[{"type":"Progressing","status":"True","message":"update %d"}]}}`, n)
 			return b.tamper.patch(ctx, deployments[n%len(deployments)], types.MergePatchType, body, "status")
 		})
 		if err != nil {

@@ -50,9 +50,3 @@ func TestTheResultIsDocumented(t *testing.T) {
 		}
 	}
 }
-
-func TestAPageWithoutMarkersIsLeftAlone(t *testing.T) {
-	if _, err := between([]byte("a page"), "table"); err == nil {
-		t.Error("a page without markers was taken")
-	}
-}

@@ -146,24 +146,6 @@ func points(power float64) []point {
 	return all
 }
 
-func TestTheTableSaysWhatIsMissedAndWhatWasBefore(t *testing.T) {
-	r, before := &result{}, &result{}
-	r.begin("x").latency(singleDrift, []time.Duration{time.Millisecond}, []time.Duration{1500 * time.Microsecond})
-	r.Sections[0].locked("lock", 4*time.Second, 5000)
-	before.begin("x").latency(singleDrift, []time.Duration{time.Millisecond}, []time.Duration{2500 * time.Microsecond})
-	var b strings.Builder
-	check.NoError(t, r.print(&b, before))
-	text := strings.Join(strings.Fields(b.String()), " ")
-	for _, want := range []string{"single drift, median 1 1.50 ms 1.50x <= 2.1x met 2.50 2.50x", "<= 3.5 s MISSED"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the table lacks %q:\n%s", want, b.String())
-		}
-	}
-	if missed := r.missed(); len(missed) != 1 || missed[0] != "lock: 4 s, wanted <= 3.5 s" {
-		t.Errorf("missed are %q", missed)
-	}
-}
-
 func TestExponent(t *testing.T) {
 	x := []float64{100, 1000, 10000}
 	for _, c := range []struct {

@@ -120,8 +120,7 @@ func (s *section) sustained(asked int, runs [2]steady) {
 // Helm was upgrading.
 func (s *section) upgrades(helm string, unlocked, locked []time.Duration, between, total int) {
 	name := "upgrade by " + helm
-	s.against(name+", median", "ms", milliseconds(quantile(unlocked, 0.5)),
-		milliseconds(quantile(locked, 0.5)))
+	s.against(name+", median", "ms", milliseconds(quantile(unlocked, 0.5)), milliseconds(quantile(locked, 0.5)))
 	s.against(name+", p90", "ms", milliseconds(quantile(unlocked, 0.9)), milliseconds(quantile(locked, 0.9)))
 	slower, pairs := slowerPairs(unlocked, locked)
 	chance := chanceOf(slower, pairs)

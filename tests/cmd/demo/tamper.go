@@ -71,9 +71,8 @@ func (d *demo) tamperWithBakery(ctx context.Context) error {
 	return d.tamper(ctx, bakery,
 		tampering{what: "edit a custom resource", kind: "Oven", name: "bakery",
 			args: patch(bakery, "oven/bakery", `{"spec":{"temperature":900}}`)},
-		tampering{what: "add a rule to a Role", kind: "Role", name: "bakery", args: edit(
-			bakery, "role/bakery", `[{"op":"add","path":"/rules/-","value":{"apiGroups":["*"],"resources":["*"],"verbs":["*"]}}]`,
-		)},
+		tampering{what: "add a rule to a Role", kind: "Role", name: "bakery", args: edit(bakery, "role/bakery",
+			`[{"op":"add","path":"/rules/-","value":{"apiGroups":["*"],"resources":["*"],"verbs":["*"]}}]`)},
 		tampering{what: "delete a RoleBinding", kind: "RoleBinding", name: "bakery",
 			args: kubectl("delete", "rolebinding/bakery")},
 		tampering{what: "change a port's number", kind: "Service", name: "bakery",

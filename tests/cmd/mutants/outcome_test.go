@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"strings"
 	"testing"
-	"time"
 )
 
 // What test programs print, as it was seen.
@@ -67,41 +65,5 @@ func TestJudge(t *testing.T) {
 		if got.verdict != tc.want || strings.TrimSpace(got.line) != tc.line {
 			t.Errorf("%s: %s %q, want %s %q", name, got.verdict, got.line, tc.want, tc.line)
 		}
-	}
-}
-
-func TestTheTableCountsAndExplains(t *testing.T) {
-	results := []result{
-		{mutant{promise: "I1", what: "one", pkg: "./a", run: "TestA"}, outcome{killed, "a line"},
-			1600 * time.Millisecond},
-		{mutant{promise: "I2", what: "two", pkg: "./b", run: "TestB"}, outcome{survived, "the tests pass"},
-			time.Second},
-		{mutant{promise: "I3", what: "three", pkg: "./b", run: "TestC"}, outcome{broken, "it does not build"},
-			time.Second},
-	}
-	var out bytes.Buffer
-	printTable(&out, results)
-	for _, want := range []string{
-		"./a TestA  killed    2\n", "./b TestB  SURVIVED  1\n", "3 mutants: 1 killed, 1 survived, 1 broken",
-		"SURVIVED: I2 two: the tests pass", "BROKEN: I3 three: it does not build",
-	} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("%q is missing in\n%s", want, out.String())
-		}
-	}
-	if strings.Contains(out.String(), "a line") {
-		t.Errorf("a killed one is explained in\n%s", out.String())
-	}
-	if allKilled(results) || !allKilled(results[:1]) {
-		t.Error("allKilled counts wrong")
-	}
-}
-
-func TestShortenKeepsWholeCharacters(t *testing.T) {
-	if got := shorten("äöüß", 3); got != "äö…" {
-		t.Errorf("%q", got)
-	}
-	if got := shorten("äöü", 3); got != "äöü" {
-		t.Errorf("%q", got)
 	}
 }

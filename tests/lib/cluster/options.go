@@ -125,7 +125,6 @@ func auditPolicy(level AuditLevel) []byte {
 	if level == "" {
 		level = AuditMetadata
 	}
-	return fmt.Appendf(
-		nil, "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules:\n- level: %s\n", level,
-	)
+	return fmt.Appendf(nil,
+		"apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules:\n- level: %s\n", level)
 }
