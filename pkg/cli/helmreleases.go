@@ -25,7 +25,7 @@ const fieldManager = "helm-locker-cli"
 func helmReleaseNamespaceFlag() cli.Flag {
 	return &cli.StringFlag{Name: "helmrelease-namespace", Value: operator.DefaultNamespace,
 		Sources:  cli.EnvVars("HELM_LOCKER_NAMESPACE"),
-		Category: categoryCluster, Usage: "`NAMESPACE` of the HelmReleases, which the operator looks after"}
+		Category: categoryCluster, Usage: "`NAMESPACE` of the HelmReleases, which the operator manages"}
 }
 
 // helmReleases reads and writes the HelmReleases of one namespace, or reads those of all when it is empty.
@@ -61,7 +61,7 @@ func (h *helmReleases) apiError(doing string, err error) error {
 			v1alpha1.HelmReleaseResourceName, v1alpha1.SchemeGroupVersion.Group), installation)
 	case apierrors.IsNotFound(err) && isAbout(err, "namespaces"):
 		return hinted(fmt.Errorf("namespace %q does not exist", h.namespace), installation,
-			"or name the namespace that your operator looks after with --helmrelease-namespace")
+			"or name the namespace that your operator manages with --helmrelease-namespace")
 	}
 	return err
 }

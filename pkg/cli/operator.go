@@ -49,7 +49,7 @@ func classicFlags(env sources) []cli.Flag {
 			Sources: env("CONTROLLER_NAME"), Category: categoryClassic,
 			Usage: "name that claims HelmReleases for this operator; operators of different names share a cluster"},
 		&cli.StringFlag{Name: "shard-selector", Sources: env("SHARD_SELECTOR"), Category: categoryMore,
-			Usage: "labels of the HelmReleases to look after, as kubectl --selector takes them; operators of one name share a namespace that way"},
+			Usage: "labels of the HelmReleases to manage, as kubectl --selector takes them; operators of one name share a namespace that way"},
 		&cli.StringFlag{Name: "node-name", Sources: env("NODE_NAME"), Category: categoryClassic,
 			Usage: "name of the node that this operator runs on"},
 	}
@@ -152,7 +152,7 @@ func runOperator(ctx context.Context, cmd *cli.Command, stderr io.Writer) error 
 	}
 	quietLibraries(log)
 	if cmd.String("namespace") == "" {
-		return fmt.Errorf("--namespace must not be empty: an operator looks after the HelmReleases of one namespace")
+		return fmt.Errorf("--namespace must not be empty: an operator manages the HelmReleases of one namespace")
 	}
 	return operator.Run(ctx, operator.ControllerOptions{
 		ClientConfig: kubeconfig.GetNonInteractiveClientConfig(cmd.String("kubeconfig")),

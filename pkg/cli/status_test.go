@@ -136,15 +136,15 @@ locker     paused  apps/paused  3    suspended  0/4      0       0          5m  
 
 func TestStatusDetails(t *testing.T) {
 	want := `
-HelmRelease:      locker/cache
-Release:          apps/cache
-State:            Deployed, revision 3
-Locked:           yes, revision 3
-Mode:             Enforce
-Scope:            Strict
-Looked after by:  helm-locker
-Objects:          4 tracked, 1 drifted, 1 contended, 0 waiting, 2 unmanaged
-Ignored:          /spec/replicas, what is written by keda-*, in objects with kind Deployment, name web.*
+HelmRelease:  locker/cache
+Release:      apps/cache
+State:        Deployed, revision 3
+Locked:       yes, revision 3
+Mode:         Enforce
+Scope:        Strict
+Managed by:   helm-locker
+Objects:      4 tracked, 1 drifted, 1 contended, 0 waiting, 2 unmanaged
+Ignored:      /spec/replicas, what is written by keda-*, in objects with kind Deployment, name web.*
 
 CONDITION  STATUS  REASON         SINCE  MESSAGE
 Ready      True    Locked         5m     revision 3 locked: 4 objects\x1b[2J

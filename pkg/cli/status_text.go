@@ -133,7 +133,7 @@ func statusHead(hr *v1alpha1.HelmRelease, now time.Time) string {
 	lines := [][2]string{
 		{"HelmRelease", hr.Namespace + "/" + hr.Name}, {"Release", hr.Spec.Release.String()}, {"State", state},
 		{"Locked", locked}, {"Mode", string(hr.Spec.Mode)}, {"Scope", string(hr.Spec.Scope)},
-		{"Looked after by", hr.Annotations[v1alpha1.ManagedByAnnotation]}, {"Objects", objects},
+		{"Managed by", hr.Annotations[v1alpha1.ManagedByAnnotation]}, {"Objects", objects},
 	}
 	for _, rule := range hr.Spec.Ignore {
 		lines = append(lines, [2]string{"Ignored", ruleText(rule)})

@@ -25,7 +25,7 @@ type waitFor func(hr *v1alpha1.HelmRelease) (done bool, waiting string)
 func isLocked(hr *v1alpha1.HelmRelease) (bool, string) {
 	ready := meta.FindStatusCondition(hr.Status.Conditions, v1alpha1.ConditionReady)
 	if ready == nil || ready.ObservedGeneration < hr.Generation {
-		return false, "an operator to look at it"
+		return false, "an operator"
 	}
 	if ready.Status == metav1.ConditionTrue && ready.Reason != v1alpha1.ReasonSuspended {
 		return true, ""
@@ -67,7 +67,7 @@ func (a *app) waitIfAsked(
 		done, waiting := until(now)
 		switch {
 		case done && now.Status.Revision > 0:
-			a.note("done: revision %d is watched over, %d objects", now.Status.Revision, now.Status.Objects.Tracked)
+			a.note("done: revision %d is watched, %d objects", now.Status.Revision, now.Status.Objects.Tracked)
 		case done:
 			a.note("done")
 		case waiting != last:

@@ -33,7 +33,7 @@ func (rs *releases) forgetElsewhere(key string) (release.Key, bool) {
 	return rel, ok
 }
 
-// claimable reports whether operators of this controller's name look after the HelmRelease or may claim it, in
+// claimable reports whether operators of this controller's name manage the HelmRelease or may claim it, in
 // whichever shard.
 func (rs *releases) claimable(hr *v1alpha1.HelmRelease) bool {
 	by, claimed := hr.Annotations[v1alpha1.ManagedByAnnotation]

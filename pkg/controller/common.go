@@ -78,13 +78,13 @@ func (c *common) cached(key string) *v1alpha1.HelmRelease {
 	return hr
 }
 
-// inShard reports whether the labels of a HelmRelease make it this controller's to look after. Another operator of the
-// same name looks after the others.
+// inShard reports whether the labels of a HelmRelease make it this controller's to manage. Another operator of the
+// same name manages the others.
 func (c *common) inShard(hr *v1alpha1.HelmRelease) bool {
 	return c.Shard == nil || c.Shard.Matches(labels.Set(hr.Labels))
 }
 
-// ofShard names the shard for a log line; empty when this controller looks after all HelmReleases.
+// ofShard names the shard for a log line; empty when this controller manages all HelmReleases.
 func (c *common) ofShard() string {
 	if c.Shard == nil {
 		return ""

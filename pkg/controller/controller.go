@@ -117,7 +117,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	serve(group, c.queues.pruning, func(key string) { c.pruning.next(ctx, key) })
 	work(group, statusWorkers, func() bool { return c.statuses.next(ctx) })
 	close(c.ready)
-	c.Log.Infof("looking after %s in namespace %s%s", count(len(keys), "HelmRelease"), c.Namespace, c.ofShard())
+	c.Log.Infof("managing %s in namespace %s%s", count(len(keys), "HelmRelease"), c.Namespace, c.ofShard())
 	return c.stop(group)
 }
 

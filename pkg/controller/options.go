@@ -38,7 +38,7 @@ type Options struct {
 	Namespace string
 	// Name is the controller name that claims HelmReleases.
 	Name string
-	// Shard selects, by their labels, the HelmReleases to look after; nil for all.
+	// Shard selects, by their labels, the HelmReleases to manage; nil for all.
 	Shard labels.Selector
 	// ObjectSetMetadata writes wrangler's ObjectSet labels and annotations on objects that are reverted.
 	ObjectSetMetadata bool

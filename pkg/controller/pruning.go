@@ -83,7 +83,7 @@ type pruning struct {
 	changes  changes
 }
 
-// next looks after what earlier revisions of one release left behind, in no hurry.
+// next prunes what earlier revisions of one release left behind, at a slow pace.
 func (pr *pruning) next(ctx context.Context, key string) {
 	defer pr.queues.pruning.Done(key)
 	l := pr.table.Get(key)

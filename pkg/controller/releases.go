@@ -384,7 +384,7 @@ func (rs *releases) untrack(key string) {
 		rs.releaseChanged(e.release)
 		rs.queues.confirm.Add(e.release) // no check of this release will prove them any more
 		rs.reporter.forgetMetrics(e.release)
-		rs.Log.WithField("helmrelease", key).Infof("no longer looking after release %s", e.release)
+		rs.Log.WithField("helmrelease", key).Infof("no longer managing release %s", e.release)
 	}
 }
 

@@ -125,7 +125,7 @@ func (m *Metrics) Yielded(r release.Key) {
 // Leading records whether this replica writes.
 func (m *Metrics) Leading(on bool) { m.leading.Set(bit(on)) }
 
-// Shard records which HelmReleases this operator looks after: those that its name claims and the label selector
+// Shard records which HelmReleases this operator manages: those that its name claims and the label selector
 // selects; nil selects all.
 func (m *Metrics) Shard(controllerName string, selector fmt.Stringer) {
 	text := ""

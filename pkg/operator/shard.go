@@ -9,7 +9,7 @@ import (
 )
 
 // shardOf parses a shard selector, and returns the name of the lease that the replicas of the shard compete for:
-// shards do not exclude each other. Both are nil and the controller's name, as ever, where one operator looks after
+// shards do not exclude each other. Both are nil and the controller's name, as ever, where one operator manages
 // everything. However a selector is written, the same one gives the same lease.
 func shardOf(controllerName, selector string) (shard labels.Selector, lease string, err error) {
 	shard, err = labels.Parse(selector)

@@ -68,8 +68,8 @@ func TestLockWaitSaysWhatItWaitsFor(t *testing.T) {
 	w := newFixture(t)
 	r := w.app("lock", "kiosk", "--wait", "--timeout", "300ms")
 	r.is(1, "HelmRelease LOCKER/kiosk created: release APPS/kiosk, which does not exist yet and is locked when it appears\n",
-		"waiting for an operator to look at it\n"+
-			"helm-locker: not done after 300ms; still waiting for an operator to look at it\n  helm-locker status kiosk shows more; --timeout waits longer\n")
+		"waiting for an operator\n"+
+			"helm-locker: not done after 300ms; still waiting for an operator\n  helm-locker status kiosk shows more; --timeout waits longer\n")
 
 	kit.StartOperator(t, kit.Shared.RESTConfig(), w.Operator)
 	w.WaitReason("kiosk", v1alpha1.ConditionReady, v1alpha1.ReasonSecretNotFound)
@@ -81,7 +81,7 @@ func TestLockWaitSaysWhatItWaitsFor(t *testing.T) {
 		}
 	}, "lock", "kiosk", "-n", w.Apps, "--wait", "--timeout", "1m")
 	r.says(0, "waiting for SecretNotFound")
-	if !strings.HasSuffix(r.stderr, "done: revision 1 is watched over, 4 objects\n") {
+	if !strings.HasSuffix(r.stderr, "done: revision 1 is watched, 4 objects\n") {
 		t.Errorf("stderr is %s", r.stderr)
 	}
 
@@ -93,11 +93,11 @@ func TestLockWaitSaysWhatItWaitsFor(t *testing.T) {
 		`note: the lock is suspended until TIME (an experiment\nof mine); helm-locker resume kiosk -n APPS ends that`+
 			"\n")
 	w.app("resume", "kiosk", "--wait").says(0, "HelmRelease LOCKER/kiosk resumed: release APPS/kiosk\n",
-		"waiting for an operator to look at it\n", "done: revision 1 is watched over, 4 objects\n")
+		"waiting for an operator\n", "done: revision 1 is watched, 4 objects\n")
 	w.app("resume", "kiosk", "--wait").is(0, "HelmRelease LOCKER/kiosk already resumed: release APPS/kiosk\n",
-		"done: revision 1 is watched over, 4 objects\n")
+		"done: revision 1 is watched, 4 objects\n")
 	w.app("lock", "kiosk", "--scope", "Strict", "--wait", "--timeout", "1ns").says(1,
-		"waiting for an operator to look at it\n", "not done after 1ns; still waiting for an operator to look at it\n")
+		"waiting for an operator\n", "not done after 1ns; still waiting for an operator\n")
 	w.app("resume", "kiosk").is(0, "HelmRelease LOCKER/kiosk already resumed: release APPS/kiosk\n", "")
 }
 
@@ -139,7 +139,7 @@ func TestChangeErrors(t *testing.T) {
 	w.app("lock", "shop", "--helmrelease-namespace", "nowhere").is(1, "",
 		"helm-locker: namespace \"nowhere\" does not exist\n"+
 			"  install the operator, which brings it: helm install helm-locker charts/helm-locker -n cattle-helm-system --create-namespace\n"+
-			"  or name the namespace that your operator looks after with --helmrelease-namespace\n")
+			"  or name the namespace that your operator manages with --helmrelease-namespace\n")
 	w.as("reader", rule("get,list", "", "secrets")).app("lock", "shop").says(1, `cannot list resource "helmreleases"`,
 		"reader needs a Role with verbs: [list], apiGroups: [\"helm.cattle.io\"], resources: [helmreleases], bound in namespace LOCKER\n")
 }

@@ -27,7 +27,7 @@ func inShard(name string) func(*v1alpha1.HelmRelease) {
 	return func(hr *v1alpha1.HelmRelease) { hr.Labels = map[string]string{"shard": name} }
 }
 
-// waitShard waits until the operator of a shard says that it looks after a HelmRelease.
+// waitShard waits until the operator of a shard says that it manages a HelmRelease.
 func waitShard(e *kit.Env, name, selector string) {
 	e.Helper()
 	e.Until("HelmRelease "+name+" is looked after by shard "+selector, func() (any, bool) {
@@ -96,13 +96,13 @@ func TestShards_MoveWithoutAGap(t *testing.T) {
 	e.WaitReady("app", 1)
 	waitShard(e, "app", shardA)
 
-	// The first does not hear of the move and goes on: both look after the release for a while, one by an old record.
+	// The first does not hear of the move and goes on: both manage the release for a while, one by an old record.
 	release := a.proxy.HoldWatch(cluster.ForResource("helmreleases"))
 	records := a.proxy.HoldWatch(cluster.ForResource("secrets"))
 	history := e.Record(kit.ConfigMaps)
 	e.PatchHelmRelease("app", `{"metadata":{"labels":{"shard":"b"}}}`)
 	waitShard(e, "app", shardRest)
-	e.Patch(kit.ConfigMaps, "app", `{"data":{"key":"tampered while both look after it"}}`)
+	e.Patch(kit.ConfigMaps, "app", `{"data":{"key":"tampered while both manage it"}}`)
 	e.WaitField(kit.ConfigMaps, "app", "data.key", "1")
 	e.Helm(kit.Shared.Helm3(), "upgrade", "app", chart)
 	e.WaitReady("app", 2)
@@ -114,7 +114,7 @@ func TestShards_MoveWithoutAGap(t *testing.T) {
 	release()
 	records()
 	e.Until("the first lets go of the release", func() (any, bool) {
-		return "it has not said so", strings.Contains(a.Log(), "no longer looking after release "+e.Apps+"/app")
+		return "it has not said so", strings.Contains(a.Log(), "no longer managing release "+e.Apps+"/app")
 	})
 	waitShard(e, "app", shardRest)
 	a.proxy.Reset()
@@ -124,7 +124,7 @@ func TestShards_MoveWithoutAGap(t *testing.T) {
 		e.WaitField(kit.ConfigMaps, "app", "data.key", "2")
 	}
 	if wroteTo(a, "app") || !wroteTo(b, "app") {
-		t.Error("it is not the second alone that looks after the release")
+		t.Error("it is not the second alone that manages the release")
 	}
 	history.CatchUp()
 	values := valuesOf(history, "app")

@@ -84,7 +84,7 @@ func TestI2_DeletedHelmReleaseChangesNothing(t *testing.T) {
 
 	w.DeleteHelmRelease("app")
 	w.Until("the operator has taken note", func() (any, bool) {
-		return "its log does not say so", strings.Contains(w.Running.Log(), "no longer looking after release "+w.Apps+"/app")
+		return "its log does not say so", strings.Contains(w.Running.Log(), "no longer managing release "+w.Apps+"/app")
 	})
 	w.ExpectVersions(before, w.Apps, stable...)
 	w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"edited"}}`)

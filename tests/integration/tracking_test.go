@@ -338,7 +338,7 @@ func TestTracking_OthersHelmReleasesAreLeftAlone(t *testing.T) {
 	w.PatchHelmRelease("claimed", `{"metadata":{"annotations":{"`+v1alpha1.ManagedByAnnotation+
 		`":"another-controller"}}}`)
 	w.Until("the operator has taken note", func() (any, bool) {
-		return "its log does not say so", strings.Contains(w.Running.Log(), "no longer looking after release "+w.Apps+"/claimed")
+		return "its log does not say so", strings.Contains(w.Running.Log(), "no longer managing release "+w.Apps+"/claimed")
 	})
 	w.staysUnlocked("claimed")
 	if err := w.In(kit.HelmReleases, other.Operator).Delete(w.Ctx, "elsewhere", metav1.DeleteOptions{}); err != nil {

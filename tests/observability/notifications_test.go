@@ -279,7 +279,7 @@ func TestMetricsOfARelease(t *testing.T) {
 		t.Errorf("the metrics do not say %s", locked)
 	}
 	w.DeleteHelmRelease("second")
-	w.Eventually("the second is forgotten", logged(w.Running, "no longer looking after release"))
+	w.Eventually("the second is forgotten", logged(w.Running, "no longer managing release"))
 	if text := kit.Metrics(t, w.Running); !strings.Contains(text, locked) {
 		t.Errorf("the metrics do not say %s any more", locked)
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 )
 
-// helmRelease is one release and the Helm that looks after it. One goroutine at a time works on it.
+// helmRelease is one release and the Helm that manages it. One goroutine at a time works on it.
 type helmRelease struct {
 	name, namespace string
 	helm            cluster.Helm
@@ -116,7 +116,7 @@ func (r *helmRelease) work(ctx context.Context) error {
 	return r.recover(ctx)
 }
 
-// recover makes the release deployed, in the way that somebody who looks after releases would.
+// recover makes the release deployed, in the way that somebody who manages releases would.
 func (r *helmRelease) recover(ctx context.Context) error {
 	return within(ctx, goodTime, "making release "+r.name+" good", r.makeGood)
 }

@@ -31,7 +31,7 @@ type Operator struct {
 	log  *logBuffer
 }
 
-// StartOperator starts an operator that talks to the API server by config, looks after the HelmReleases of
+// StartOperator starts an operator that talks to the API server by config, manages the HelmReleases of
 // namespace, and logs at trace level. It is stopped at the end of the test; an operator that ends by itself fails
 // the test. Without further options it leads at once and serves nothing.
 func StartOperator(

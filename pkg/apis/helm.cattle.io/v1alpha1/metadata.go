@@ -2,7 +2,7 @@ package v1alpha1
 
 const (
 	// ManagedByAnnotation is the annotation of a HelmRelease that holds the name of the controller (flag
-	// --controller-name) that looks after it. A controller leaves alone what another one has claimed.
+	// --controller-name) that manages it. A controller leaves alone what another one has claimed.
 	ManagedByAnnotation = "helmreleases.cattle.io/managed-by"
 
 	// SuspendReasonAnnotation is the annotation of a HelmRelease that says, to people, why it is suspended.

@@ -27,8 +27,8 @@ type HelmReleaseStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// Shard is the label selector of the operator that looks after this HelmRelease (its `--shard-selector`). It is
-	// absent when one operator looks after all.
+	// Shard is the label selector of the operator that manages this HelmRelease (its `--shard-selector`). It is
+	// absent when one operator manages all.
 	// +optional
 	Shard string `json:"shard,omitempty"`
 
