@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
@@ -57,21 +58,15 @@ func TestAccountsShareConnections(t *testing.T) {
 	var f front
 	config := f.start(t)
 	accounts, err := NewAccounts(config, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	const many = 3 * clientsKept
 	for round := range 2 {
 		for i := range many {
 			account := fmt.Sprintf("system:serviceaccount:apps-%d:deployer", i)
 			client, err := accounts.client(account)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := client.Resource(configMaps).Namespace("apps").Get(t.Context(), "a",
-				metav1.GetOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			check.NoError(t, err)
+			_, err = client.Resource(configMaps).Namespace("apps").Get(t.Context(), "a", metav1.GetOptions{})
+			check.NoError(t, err)
 			f.mu.Lock()
 			if f.users[account] != round+1 {
 				t.Fatalf("%s was seen %d times after round %d", account, f.users[account], round)
@@ -95,9 +90,7 @@ func TestNothingIsWrittenWithoutAnAccount(t *testing.T) {
 	var f front
 	config := f.start(t)
 	accounts, err := NewAccounts(config, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	if _, err := accounts.client(""); !errors.Is(err, errNoAccount) {
 		t.Fatalf("error is %v", err)
 	}

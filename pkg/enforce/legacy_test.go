@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 var key = release.Key{Namespace: "apps", Name: "web"}
@@ -21,9 +22,7 @@ const prefix = "objectset.rio.cattle.io/"
 func marked(t *testing.T) *unstructured.Unstructured {
 	t.Helper()
 	labels, annotations, err := LegacyMetadata(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	annotations[prefix+"applied"] = "H4sI"
 	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
 	u.SetName("web")
@@ -31,9 +30,8 @@ func marked(t *testing.T) *unstructured.Unstructured {
 	u.SetLabels(labels)
 	u.SetAnnotations(annotations)
 	u.SetManagedFields([]metav1.ManagedFieldsEntry{
-		entry(
-			"helm", "Update", `{"f:metadata":{"f:annotations":{"f:meta.helm.sh/release-name":{}}},"f:data":{"f:other":{}}}`,
-		),
+		entry("helm", "Update",
+			`{"f:metadata":{"f:annotations":{"f:meta.helm.sh/release-name":{}}},"f:data":{"f:other":{}}}`),
 		entry("helm-locker", "Update", `{"f:metadata":{"f:annotations":{"f:`+prefix+`applied":{},"f:`+prefix+
 			`id":{}},"f:labels":{"f:`+prefix+`hash":{}}},"f:data":{"f:key":{}}}`),
 		entry("kubectl", "Update", `{"f:data":{"f:theirs":{}}}`),
@@ -91,9 +89,7 @@ func TestFindLegacyTakesOnlyWhatTheOlderOperatorWrote(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			found, err := FindLegacy(key, tc.live, map[string]any{"metadata": tc.declared}, false)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.NoError(t, err)
 			var got []string
 			for _, name := range found.Annotations {
 				got = append(got, strings.TrimPrefix(name, prefix))
@@ -155,20 +151,14 @@ func TestFindLegacyHandsFieldsToHelm(t *testing.T) {
 				tc.change(live)
 			}
 			found, err := FindLegacy(key, live, nil, tc.serverSide)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.NoError(t, err)
 			body, err := found.patch(live)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.NoError(t, err)
 			var patch []struct {
 				Op, Path string
 				Value    json.RawMessage
 			}
-			if err := json.Unmarshal(body, &patch); err != nil {
-				t.Fatal(err)
-			}
+			check.NoError(t, json.Unmarshal(body, &patch))
 			var entries []metav1.ManagedFieldsEntry
 			if last := patch[len(patch)-1]; last.Path != "/metadata/managedFields" {
 				t.Fatalf("the patch ends with %+v", last)

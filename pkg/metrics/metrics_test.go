@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 var shop = release.Key{Namespace: "apps", Name: "shop"}
@@ -26,9 +27,7 @@ func TestForgetLeavesNothingOfARelease(t *testing.T) {
 	m.Release(shop, "Deployed", true, Counts{Tracked: 2}, map[string]bool{"Ready": true})
 	m.Forget(shop)
 	families, err := m.registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	for _, f := range families {
 		for _, sample := range f.GetMetric() {
 			for _, l := range sample.GetLabel() {
@@ -49,9 +48,7 @@ func TestNothingIsGlobal(t *testing.T) {
 		t.Error("one operator's metrics are another's")
 	}
 	families, err := prometheus.DefaultGatherer.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	for _, f := range families {
 		if strings.HasPrefix(f.GetName(), namespace) {
 			t.Errorf("%s is in the default registry", f.GetName())
@@ -138,16 +135,12 @@ func TestRequestsAndWatchesAreCounted(t *testing.T) {
 	second := do(ctx, "/api/v1/configmaps?watch=true")
 	expect("open watches", m.api.watches, 2)
 	for range 2 { // closing twice is one end
-		if err := first.Close(); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, first.Close())
 	}
 	expect("open watches after one ended", m.api.watches, 1)
 	expect("restarts after one ended", m.api.restarts, 1)
 	cancel()
-	if err := second.Close(); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, second.Close())
 	expect("restarts after one was given up", m.api.restarts, 1)
 	expect("open watches in the end", m.api.watches, 0)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/inspect"
 	"github.com/rancher/helm-locker/pkg/migrate"
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/fakeapi"
 )
 
@@ -32,9 +33,7 @@ func fixture(t *testing.T, status helmrelease.Status) (*fakeapi.Server, *inspect
 	s.Deploy("web", configMap)
 	s.Release("web", 1, status, configMap)
 	labels, annotations, err := enforce.LegacyMetadata(web)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	o := s.Get(path)
 	all := o.GetLabels()
 	maps.Copy(all, labels)
@@ -44,9 +43,7 @@ func fixture(t *testing.T, status helmrelease.Status) (*fakeapi.Server, *inspect
 	o.SetAnnotations(all)
 	s.Put(o.Object)
 	cluster, err := inspect.Connect(s.Config(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	return s, cluster
 }
 
@@ -54,9 +51,7 @@ func fixture(t *testing.T, status helmrelease.Status) (*fakeapi.Server, *inspect
 func look(t *testing.T, cluster *inspect.Cluster) *migrate.Plan {
 	t.Helper()
 	plan, err := migrate.Look(t.Context(), cluster, web)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	if plan.Declared != 1 || len(plan.Marked) != 1 || len(plan.Unseen) != 0 {
 		t.Fatalf("declared %d, marked %v, unseen %v", plan.Declared, plan.Marked, plan.Unseen)
 	}
@@ -71,9 +66,7 @@ func TestCarryTakesTheMetadataOffAndNothingElse(t *testing.T) {
 	}
 	// The object changes between the plan and the write: that is kept.
 	o := s.Get(path)
-	if err := unstructured.SetNestedField(o.Object, "2", "data", "a"); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, unstructured.SetNestedField(o.Object, "2", "data", "a"))
 	s.Put(o.Object)
 	if err := plan.Carry(t.Context(), cluster, false); err != nil || !plan.Marked[0].Done || plan.Marked[0].Err != nil {
 		t.Fatalf("%v, %+v", err, plan.Marked[0])

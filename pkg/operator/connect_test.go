@@ -14,6 +14,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestTrimTakesManagedFieldsAndNothingElse(t *testing.T) {
@@ -59,9 +60,7 @@ func TestARequestAboutTheLeaseIsShort(t *testing.T) {
 		15 * time.Second: leaseTimeout, time.Hour: leaseTimeout, 3 * time.Second: time.Second,
 	} {
 		conn, err := connect(config, ControllerOptions{LeaseDuration: lease, Namespace: "system", Log: logrus.New()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, err)
 		client, ok := conn.leases.RESTClient().(*rest.RESTClient)
 		if !ok {
 			t.Fatalf("the client is a %T", conn.leases.RESTClient())

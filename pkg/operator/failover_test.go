@@ -18,6 +18,8 @@ import (
 
 	"github.com/sirupsen/logrus"
 	"k8s.io/client-go/rest"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // impatient is for attempts that are not answered; patient for those that are.
@@ -88,9 +90,7 @@ func request(t *testing.T, method, path, body string) *http.Request {
 		content = strings.NewReader(body)
 	}
 	r, err := http.NewRequestWithContext(t.Context(), method, "https://localhost"+path, content)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	return r
 }
 
@@ -252,9 +252,7 @@ func served(t *testing.T, handler http.HandlerFunc) (*failover, *rest.Config) {
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	config, err := failingOver(&rest.Config{Host: server.URL, BearerToken: "token",
 		TLSClientConfig: rest.TLSClientConfig{CAData: ca}}, quiet())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	f, ok := config.Transport.(*failover)
 	if !ok {
 		t.Fatalf("the transport is a %T", config.Transport)
@@ -266,9 +264,7 @@ func served(t *testing.T, handler http.HandlerFunc) (*failover, *rest.Config) {
 func at(t *testing.T, config *rest.Config, path string) *http.Request {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, config.Host+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	return r
 }
 
@@ -320,9 +316,7 @@ func TestAnotherConnectionReallyIsAnother(t *testing.T) {
 	})
 	f.timeout = 200 * time.Millisecond
 	client, err := rest.HTTPClientFor(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	for _, path := range []string{"/quick", "/quick", "/hangs", "/quick"} {
 		response, err := client.Do(at(t, config, path))
 		if err != nil {

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/sirupsen/logrus"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // Whatever a message quotes, it is one line, and moves no cursor: on a terminal, too, where logrus itself does not
@@ -16,9 +18,7 @@ func TestLogLinesAreNeutral(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
 			log, err := NewLogger(&out, "info", format)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.NoError(t, err)
 			if name == "terminal" {
 				log.SetFormatter(neutral{&logrus.TextFormatter{ForceColors: true}})
 			}

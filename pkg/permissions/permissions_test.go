@@ -13,15 +13,14 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // object returns an object to be locked, from YAML.
 func object(t *testing.T, resource, namespace, text string) Object {
 	t.Helper()
 	content := map[string]any{}
-	if err := yaml.Unmarshal([]byte(text), &content); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, yaml.Unmarshal([]byte(text), &content))
 	version, _ := content["apiVersion"].(string)
 	kind, _ := content["kind"].(string)
 	gvk := schema.FromAPIVersionAndKind(version, kind)

@@ -14,6 +14,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // secret returns the metadata of a record.
@@ -29,9 +30,7 @@ func secret(revision, uid, version, status string) *metav1.PartialObjectMetadata
 func recordOf(t *testing.T, m *metav1.PartialObjectMetadata) release.Record {
 	t.Helper()
 	rec, err := release.RecordOf(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	return rec
 }
 
@@ -81,8 +80,7 @@ func TestHoldsOnlyForTheVeryRecord(t *testing.T) {
 		"the record is unchanged": {[]*metav1.PartialObjectMetadata{old, locked}, true},
 		"an upgrade has begun": {[]*metav1.PartialObjectMetadata{old, locked,
 			secret("3", "u3", "30", "pending-upgrade")}, false},
-		"an upgrade is done": {[]*metav1.PartialObjectMetadata{locked,
-			secret("3", "u3", "31", "deployed")}, false},
+		"an upgrade is done": {[]*metav1.PartialObjectMetadata{locked, secret("3", "u3", "31", "deployed")}, false},
 		"the record was written again": {[]*metav1.PartialObjectMetadata{old,
 			secret("2", "u2", "21", "uninstalling")}, false},
 		"another record of the same revision (re-install)": {[]*metav1.PartialObjectMetadata{secret("2", "u9", "40",

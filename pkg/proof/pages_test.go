@@ -31,9 +31,8 @@ func (p *pages) List(_ context.Context, o metav1.ListOptions) (*metav1.PartialOb
 		return nil, apierrors.NewResourceExpired("compacted")
 	}
 	for i := range 2 {
-		list.Items = append(
-			list.Items, metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(2*at + i)}},
-		)
+		list.Items = append(list.Items,
+			metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(2*at + i)}})
 	}
 	if at < 2 {
 		list.Continue = fmt.Sprint(at + 1)

@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // packed encodes text as Helm does: a payload that fits into a Secret.
@@ -15,12 +17,9 @@ func packed(t *testing.T, text string) []byte {
 	t.Helper()
 	var zipped bytes.Buffer
 	w := gzip.NewWriter(&zipped)
-	if _, err := w.Write([]byte(text)); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.Write([]byte(text))
+	check.NoError(t, err)
+	check.NoError(t, w.Close())
 	payload := []byte(base64.StdEncoding.EncodeToString(zipped.Bytes()))
 	if len(payload) > 1<<20 {
 		t.Fatalf("the payload has %d bytes, more than a Secret", len(payload))

@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/tests/lib/check"
 
 	"helm.sh/helm/v3/pkg/chart"
 	helmrelease "helm.sh/helm/v3/pkg/release"
@@ -81,17 +82,11 @@ func unpack(payload []byte) []byte {
 func TestDecodeReadsAReleaseStoredByTrueHelm(t *testing.T) {
 	secrets, storage := helmStorage(t)
 	stored := helmRelease(nil)
-	if err := storage.Create(stored); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, storage.Create(stored))
 	secret, err := secrets.Get(context.Background(), release.SecretName("podinfo", 3), metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	rel, err := release.DecodeSecret(secret.Data, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	want := release.Release{
 		Key: release.Key{Namespace: "apps", Name: "podinfo"}, Revision: 3, Status: release.StatusPendingUpgrade,
 		Description: "Preparing upgrade", Notes: "visit us", Manifest: stored.Manifest,
@@ -101,9 +96,7 @@ func TestDecodeReadsAReleaseStoredByTrueHelm(t *testing.T) {
 		t.Errorf("got  %+v\nwant %+v", *rel, want)
 	}
 	rec, err := release.RecordOf(secret)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	if err := rel.Matches(rec); err != nil {
 		t.Errorf("a release does not match its own record: %v", err)
 	}
@@ -140,9 +133,7 @@ func TestDecodeUnderstandsEveryHelm(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			rel, err := release.Decode(test.payload, release.DefaultLimit)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.NoError(t, err)
 			if !test.check(rel) {
 				t.Errorf("got %+v", rel)
 			}
@@ -276,9 +267,7 @@ func TestDecodeSecretNeedsTheDataKey(t *testing.T) {
 
 func TestMatchesNamesWhatDiffers(t *testing.T) {
 	rel, err := release.Decode(pack(minimal), release.DefaultLimit)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	own := release.Record{Key: rel.Key, SecretName: "sh.helm.release.v1.podinfo.v3", Revision: 3,
 		Status: release.StatusDeployed}
 	if err := rel.Matches(own); err != nil {

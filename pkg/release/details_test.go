@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	helmrelease "helm.sh/helm/v3/pkg/release"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func encoded(json string) []byte { return []byte(base64.StdEncoding.EncodeToString([]byte(json))) }
@@ -20,9 +22,7 @@ const detailed = `{"name":"web","namespace":"apps","version":3,
 
 func TestDetailsHoldWhatPeopleAskFor(t *testing.T) {
 	d, err := DecodeDetails(encoded(detailed), DefaultLimit)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	if d.Name != "web" || d.Revision != 3 || d.Status != StatusFailed || d.AppVersion != "v9" ||
 		d.ChartVersion != "1.2.3" || d.Notes != "hello" {
 		t.Errorf("release is %+v", d.Release)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/tests/lib/check"
 
 	helmrelease "helm.sh/helm/v3/pkg/release"
 )
@@ -34,9 +35,7 @@ func metadata(edit func(*metav1.PartialObjectMetadata)) *metav1.PartialObjectMet
 
 func TestRecordOfReadsWhatHelmWrites(t *testing.T) {
 	rec, err := release.RecordOf(metadata(nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	want := release.Record{
 		Key: release.Key{Namespace: "apps", Name: "my.app"}, SecretName: "sh.helm.release.v1.my.app.v12",
 		UID: "u1", ResourceVersion: "700", Revision: 12, Status: release.StatusDeployed,
@@ -53,23 +52,17 @@ func TestRecordOfReadsWhatHelmWrites(t *testing.T) {
 func TestRecordOfAcceptsRecordsOfTrueHelm(t *testing.T) {
 	secrets, storage := helmStorage(t)
 	rel := helmRelease(nil)
-	if err := storage.Create(rel); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, storage.Create(rel))
 	for _, status := range []helmrelease.Status{helmrelease.StatusDeployed, helmrelease.StatusSuperseded} {
 		rel.Info.Status = status
-		if err := storage.Update(rel); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, storage.Update(rel))
 		list, err := secrets.List(context.Background(), metav1.ListOptions{LabelSelector: release.Selector("podinfo")})
 		if err != nil || len(list.Items) != 1 {
 			t.Fatalf("list by selector: %d items, %v", len(list.Items), err)
 		}
 		secret := list.Items[0]
 		rec, err := release.RecordOf(&secret)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, err)
 		if string(rec.Status) != string(status) || rec.Revision != 3 || rec.Modified.IsZero() {
 			t.Errorf("got %+v", rec)
 		}
@@ -229,13 +222,9 @@ func TestStatusesThatHelmWritesAreKnown(t *testing.T) {
 
 func TestSelectorSelectsOneReleaseOrAll(t *testing.T) {
 	one, err := labels.Parse(release.Selector("podinfo"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	all, err := labels.Parse(release.Selector(""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	podinfo := labels.Set{"owner": "helm", "name": "podinfo"}
 	other := labels.Set{"owner": "helm", "name": "other"}
 	if !one.Matches(podinfo) || one.Matches(other) || !all.Matches(other) || all.Matches(labels.Set{"name": "other"}) {

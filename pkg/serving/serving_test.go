@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/sirupsen/logrus"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // never is a limit that no test reaches.
@@ -33,9 +35,7 @@ func limits(change func(*Limits)) Limits {
 func serve(t *testing.T, l Limits, handler http.HandlerFunc) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	log := logrus.New()
 	log.SetOutput(io.Discard)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -56,13 +56,10 @@ func ok(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok")
 func dial(t *testing.T, address, sent string) net.Conn {
 	t.Helper()
 	connection, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	t.Cleanup(func() { _ = connection.Close() })
-	if _, err := io.WriteString(connection, sent); err != nil {
-		t.Fatal(err)
-	}
+	_, err = io.WriteString(connection, sent)
+	check.NoError(t, err)
 	return connection
 }
 
@@ -71,9 +68,7 @@ const request = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 // answered reads one answer from a connection.
 func answered(t *testing.T, connection net.Conn) error {
 	t.Helper()
-	if err := connection.SetReadDeadline(time.Now().Add(patience)); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, connection.SetReadDeadline(time.Now().Add(patience)))
 	answer, err := http.ReadResponse(bufio.NewReader(connection), nil)
 	if err != nil {
 		return err
@@ -101,9 +96,7 @@ func answeredSoon(t *testing.T, address string) net.Conn {
 // closed waits until the server has closed a connection.
 func closed(t *testing.T, what string, connection net.Conn) {
 	t.Helper()
-	if err := connection.SetReadDeadline(time.Now().Add(patience)); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, connection.SetReadDeadline(time.Now().Add(patience)))
 	var timeout net.Error
 	if _, err := io.Copy(io.Discard, connection); errors.As(err, &timeout) && timeout.Timeout() {
 		t.Errorf("%s: the connection is still open", what)
@@ -128,9 +121,7 @@ func TestConnectionsThatOnlyWaitMakeRoom(t *testing.T) {
 			// last ones.
 			gone := make(chan struct{}, len(held))
 			for _, connection := range held {
-				if err := connection.SetReadDeadline(time.Now().Add(patience)); err != nil {
-					t.Fatal(err)
-				}
+				check.NoError(t, connection.SetReadDeadline(time.Now().Add(patience)))
 				go func() {
 					var timeout net.Error
 					if _, err := io.Copy(io.Discard, connection); !errors.As(err, &timeout) || !timeout.Timeout() {
@@ -185,16 +176,13 @@ func TestEveryPhaseHasATimeLimit(t *testing.T) {
 				t.Error("the body was read")
 			}
 		})
-		closed(
-			t, "half a body", dial(t, address, "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nhalf"),
-		)
+		closed(t, "half a body",
+			dial(t, address, "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nhalf"))
 	})
 	t.Run("between requests", func(t *testing.T) {
 		address := serve(t, limits(func(l *Limits) { l.Idle = short }), ok)
 		connection := dial(t, address, request)
-		if err := answered(t, connection); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, answered(t, connection))
 		closed(t, "an idle connection", connection)
 	})
 	t.Run("the answer", func(t *testing.T) {
@@ -217,9 +205,7 @@ func TestHeadersAreBounded(t *testing.T) {
 	address := serve(t, limits(nil), ok)
 	connection := dial(t, address, "GET / HTTP/1.1\r\nHost: localhost\r\nX: "+strings.Repeat("x", 64<<10)+"\r\n\r\n")
 	answer, err := http.ReadResponse(bufio.NewReader(connection), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	defer func() { _ = answer.Body.Close() }()
 	if answer.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
 		t.Errorf("answered with %s", answer.Status)
@@ -228,20 +214,16 @@ func TestHeadersAreBounded(t *testing.T) {
 
 func TestARequestThatDoesNotEndIsCutOffAtTheEnd(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	begun, finish := make(chan struct{}), make(chan struct{})
 	defer close(finish)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		done <- Run(ctx, listener, http.HandlerFunc(func(http.ResponseWriter,
-			*http.Request) {
+		done <- Run(ctx, listener, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 			close(begun)
 			<-finish
-		}),
-			limits(func(l *Limits) { l.Stop = time.Millisecond }), logrus.New())
+		}), limits(func(l *Limits) { l.Stop = time.Millisecond }), logrus.New())
 	}()
 	connection := dial(t, listener.Addr().String(), request)
 	<-begun

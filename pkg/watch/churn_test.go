@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // statusEvent is an event with a version, a number of replicas and a status.
@@ -29,9 +30,7 @@ func TestNoChangeIsLostAmongStatusUpdates(t *testing.T) {
 		}
 	})
 	watch, err := c.Watch(t.Context(), deployments, metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	defer watch.Stop()
 	h, judged, changes, seen := drift.NewHasher(), uint64(0), int64(0), 0
 	for e := range watch.ResultChan() {
@@ -41,16 +40,12 @@ func TestNoChangeIsLostAmongStatusUpdates(t *testing.T) {
 		}
 		seen++
 		digest, err := live.Digest(h)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, err)
 		if digest != judged {
 			judged = digest
 			changes++
 			u, err := live.Decode()
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.NoError(t, err)
 			if n, _, _ := unstructured.NestedInt64(u.Object, "spec", "replicas"); n != changes {
 				t.Fatalf("change %d has %d replicas", changes, n)
 			}

@@ -22,6 +22,7 @@ import (
 
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/rawjson"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 var deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
@@ -38,9 +39,7 @@ func serve(t *testing.T, answer http.HandlerFunc) *Client {
 	server := httptest.NewServer(answer)
 	t.Cleanup(server.Close)
 	c, err := NewClient(&rest.Config{Host: server.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	return c
 }
 
@@ -62,9 +61,7 @@ func TestAWatchDeliversObjectsBookmarksAndErrors(t *testing.T) {
 	})
 	watch, err := c.Watch(t.Context(), deployments,
 		metav1.ListOptions{LabelSelector: HelmSelector, ResourceVersion: "3"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	defer watch.Stop()
 	for _, want := range []apiwatch.EventType{apiwatch.Added, apiwatch.Bookmark, apiwatch.Deleted, apiwatch.Error} {
 		event := <-watch.ResultChan()
@@ -109,20 +106,14 @@ func TestAWatchOfAConnectionThatTimesOutEnds(t *testing.T) {
 			}
 			return conn, err
 		}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	watch, err := c.Watch(t.Context(), deployments, metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	defer watch.Stop()
 	var events []apiwatch.EventType
 	for event := range watch.ResultChan() {
 		events = append(events, event.Type)
-		if err := (<-conns).SetReadDeadline(time.Now()); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, (<-conns).SetReadDeadline(time.Now()))
 	}
 	if !slices.Equal(events, []apiwatch.EventType{apiwatch.Added}) {
 		t.Errorf("delivered %v", events)

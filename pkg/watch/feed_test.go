@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // recorder is a sink that notes what comes, and how far the feed says it is at that moment.
@@ -71,9 +73,7 @@ func expect(t *testing.T, got []string, want ...string) {
 // A lock that registers and finds the feed not begun gets everything; so nothing may be delivered before it has begun.
 func TestAListIsDeliveredAfterTheFeedHasBegunAndBeforeItIsSynced(t *testing.T) {
 	f, rec := newRecorder()
-	if err := f.Replace([]any{item("a"), item("b")}, "1"); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, f.Replace([]any{item("a"), item("b")}, "1"))
 	expect(t, rec.log, "observed a", "observed b", "listed")
 	select {
 	case <-f.synced:
@@ -88,18 +88,14 @@ func TestAStreamedListIsJudgedObjectByObjectAndOnlyNamesAreKept(t *testing.T) {
 	var kept []any
 	for _, name := range []string{"a", "b"} {
 		k, err := keep(item(name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, err)
 		if _, ok := k.(*listedObject); !ok {
 			t.Errorf("kept a %T", k)
 		}
 		kept = append(kept, k)
 	}
 	expect(t, rec.log, "observed a", "observed b")
-	if err := f.Replace(kept, "1"); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, f.Replace(kept, "1"))
 	expect(t, rec.log, "observed a", "observed b", "listed")
 }
 
@@ -159,9 +155,8 @@ func TestWatchesAreLimitedAndListsAreNot(t *testing.T) {
 			got = o
 			return apiwatch.NewEmptyWatch(), nil
 		}})
-		if _, err := lw.WatchWithContext(t.Context(), test.options); err != nil {
-			t.Fatal(err)
-		}
+		_, err := lw.WatchWithContext(t.Context(), test.options)
+		check.NoError(t, err)
 		seconds := int64(0)
 		if got.TimeoutSeconds != nil {
 			seconds = *got.TimeoutSeconds

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 const webText = `{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"name":"web","namespace":"apps","uid":"u","resourceVersion":"7",` +
@@ -19,9 +20,7 @@ const webText = `{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"name":
 
 func TestLiveKnowsItsNameItsVersionAndItsAnnotations(t *testing.T) {
 	l, err := newLive([]byte(webText), metav1.TypeMeta{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	if l.Namespace != "apps" || l.Name != "web" || l.ResourceVersion != "7" {
 		t.Errorf("read %s/%s at %s", l.Namespace, l.Name, l.ResourceVersion)
 	}
@@ -44,13 +43,9 @@ func TestLiveKnowsItsNameItsVersionAndItsAnnotations(t *testing.T) {
 func TestLiveIsWhatItIsDecodedTo(t *testing.T) {
 	h := drift.NewHasher()
 	l, err := newLive([]byte(webText), metav1.TypeMeta{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	u, err := l.Decode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	if u.GetName() != "web" || u.GetKind() != "Deployment" || len(u.GetManagedFields()) != 1 {
 		t.Errorf("decoded %v", u.Object)
 	}
@@ -73,22 +68,16 @@ func TestAListIsReadAsTheDynamicClientReadsIt(t *testing.T) {
 			items = append(items, item)
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, err)
 		want := &unstructured.UnstructuredList{}
-		if err := runtime.DecodeInto(unstructured.UnstructuredJSONScheme, []byte(text), want); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, runtime.DecodeInto(unstructured.UnstructuredJSONScheme, []byte(text), want))
 		if l.ResourceVersion != want.GetResourceVersion() || l.Continue != want.GetContinue() ||
 			len(items) != len(want.Items) {
 			t.Fatalf("read %+v", l)
 		}
 		for i, live := range items {
 			u, err := live.Decode()
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.NoError(t, err)
 			if h.Digest(u.Object) != h.Digest(want.Items[i].Object) || live.Name != want.Items[i].GetName() {
 				t.Errorf("item %d is %v, not %v", i, u.Object, want.Items[i].Object)
 			}
@@ -106,9 +95,8 @@ func manyLarge(t *testing.T) io.Reader {
 	t.Helper()
 	read, write := io.Pipe()
 	go func() {
-		_, err := io.WriteString(
-			write, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":[`,
-		)
+		_, err := io.WriteString(write,
+			`{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":[`)
 		for i := 0; i < 200 && err == nil; i++ {
 			_, err = fmt.Fprintf(write, `%s{"metadata":{"name":"a-%d"},"data":{"a":"%s"}}`,
 				strings.Repeat(",", min(i, 1)), i, strings.Repeat("a", 1<<19))

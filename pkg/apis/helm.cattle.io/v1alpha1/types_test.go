@@ -7,6 +7,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestSuspendedAt(t *testing.T) {
@@ -72,9 +74,7 @@ func TestStatusIsLeftOutOnlyWhenItIsEmpty(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			got, err := json.Marshal(HelmRelease{Status: test.status})
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.NoError(t, err)
 			if string(got) != test.want {
 				t.Errorf("got  %s\nwant %s", got, test.want)
 			}
@@ -84,9 +84,7 @@ func TestStatusIsLeftOutOnlyWhenItIsEmpty(t *testing.T) {
 
 func TestAddToScheme(t *testing.T) {
 	scheme := runtime.NewScheme()
-	if err := AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, AddToScheme(scheme))
 	for _, kind := range []string{Kind, Kind + "List"} {
 		if !scheme.Recognizes(SchemeGroupVersion.WithKind(kind)) {
 			t.Errorf("%s is not registered", kind)
