@@ -28,9 +28,7 @@ func requests(e *kit.Env, account string) []request {
 	log, err := os.Open(kit.Shared.AuditLog())
 	check.NoError(e, err)
 	defer func() {
-		if err := log.Close(); err != nil {
-			e.Error(err)
-		}
+		check.Report(e, log.Close())
 	}()
 	user := "system:serviceaccount:" + e.Operator + ":" + account
 	lines := bufio.NewScanner(log)

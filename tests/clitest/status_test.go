@@ -35,9 +35,7 @@ func (w *fixture) lines(args ...string) func() string {
 	check.NoError(w, cmd.Start())
 	reader := bufio.NewReader(stdout)
 	w.Cleanup(func() {
-		if err := cmd.Process.Signal(os.Interrupt); err != nil {
-			w.Error(err)
-		}
+		check.Report(w, cmd.Process.Signal(os.Interrupt))
 		if _, err := io.Copy(io.Discard, reader); err != nil {
 			w.Error(err)
 		}

@@ -196,10 +196,7 @@ func (w *fixture) define(group, kind, oldSchema, newSchema string, conversion ma
 	_, err = definitions.Create(w.Ctx, definition, metav1.CreateOptions{})
 	check.NoError(w, err)
 	w.Cleanup(func() {
-		if err := definitions.Delete(context.WithoutCancel(w.Ctx), definition.GetName(),
-			metav1.DeleteOptions{}); err != nil {
-			w.Error(err)
-		}
+		check.Report(w, definitions.Delete(context.WithoutCancel(w.Ctx), definition.GetName(), metav1.DeleteOptions{}))
 	})
 	for _, v := range []string{"v1alpha1", "v1"} {
 		gvr := schema.GroupVersionResource{Group: group, Version: v, Resource: plural}

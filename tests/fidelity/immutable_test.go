@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -59,9 +60,7 @@ func TestMoments_ImmutableDifference(t *testing.T) {
 				old := w.Get(resource(in.plural), in.object.GetName())
 				w.Delete(resource(in.plural), in.object.GetName())
 				u := w.WaitNewObject(resource(in.plural), in.object.GetName(), old.GetUID())
-				if err := w.ownedByHelm(u); err != nil {
-					t.Error(err)
-				}
+				check.Report(t, w.ownedByHelm(u))
 				w.WaitReady("app", 1)
 			})
 		}

@@ -92,7 +92,7 @@ func (o *target) hasAll(before map[string]any) error {
 	had, has := before[ownership].(map[string]any), now[ownership].(map[string]any)
 	for owner := range had {
 		if strings.HasPrefix(owner, "helm ") {
-			if err := difference(had[owner], has[owner], "/"+ownership+"/"+owner+"/"); err != nil {
+			if err := kit.Difference(had[owner], has[owner], "/"+ownership+"/"+owner+"/", surplus); err != nil {
 				return err
 			}
 		}
@@ -128,5 +128,5 @@ func missing(want, got any, path string) error {
 			return nil
 		}
 	}
-	return difference(want, got, path)
+	return kit.Difference(want, got, path, surplus)
 }

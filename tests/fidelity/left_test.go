@@ -3,8 +3,6 @@ package fidelity
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -34,7 +32,7 @@ func (o *target) comes(want map[string]any) bool {
 			if want[ownership] == nil {
 				delete(now, ownership)
 			}
-			err = difference(want, now, "")
+			err = kit.Difference(want, now, "", surplus)
 		}
 		if err == nil {
 			return true
@@ -90,33 +88,6 @@ func (o *target) asLeft(live *unstructured.Unstructured) map[string]any {
 	}
 	content[ownership] = owned
 	return content
-}
-
-// difference describes the first difference between two JSON values.
-func difference(want, got any, path string) error {
-	wantMap, ok := want.(map[string]any)
-	gotMap, too := got.(map[string]any)
-	if !ok || !too {
-		if reflect.DeepEqual(want, got) {
-			return nil
-		}
-		return fmt.Errorf("%s is %v, want %v", path, got, want)
-	}
-	for _, key := range slices.Sorted(maps.Keys(wantMap)) {
-		g, there := gotMap[key]
-		if !there {
-			return fmt.Errorf("%s/%s is missing, want %v", path, key, wantMap[key])
-		}
-		if err := difference(wantMap[key], g, path+"/"+key); err != nil {
-			return err
-		}
-	}
-	for _, key := range slices.Sorted(maps.Keys(gotMap)) {
-		if _, wanted := wantMap[key]; !wanted && !surplus(path, key) {
-			return fmt.Errorf("%s/%s is too much: %v", path, key, gotMap[key])
-		}
-	}
-	return nil
 }
 
 // surplus reports whether a path of field ownership is one that Helm's manager may own beside what it declares: a

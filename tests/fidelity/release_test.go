@@ -97,7 +97,7 @@ func (o *target) revertsEdit(e edit, before map[string]any) bool {
 	delete(edited, ownership)
 	content := maps.Clone(want)
 	delete(content, ownership)
-	if difference(content, edited, "") == nil {
+	if kit.Difference(content, edited, "", surplus) == nil {
 		o.Fatalf("the edit changed nothing: %s", e.patch)
 	}
 	return o.comes(want)

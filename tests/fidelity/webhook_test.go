@@ -177,9 +177,7 @@ func TestI6_AWebhookAndAControllerThatInsist(t *testing.T) {
 	}
 	stop()
 	events.Stop()
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
+	check.Report(t, <-done)
 	w.WaitField(kit.ConfigMaps, "fickle", "data.key", "declared")
 }
 

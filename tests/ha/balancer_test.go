@@ -133,9 +133,7 @@ func (b *balancer) close() {
 			err = errors.Join(err, e)
 		}
 	}
-	if err != nil {
-		b.t.Error(err)
-	}
+	check.Report(b.t, err)
 	b.running.Wait()
 }
 

@@ -215,9 +215,7 @@ func namesMissingPermissions(t *testing.T, in *installation) {
 		return cluster.Forward()
 	})
 	defer removeHook()
-	if err := crd.Create(t.Context(), in.proxy.RESTConfig()); err != nil {
-		t.Error(err)
-	}
+	check.Report(t, crd.Create(t.Context(), in.proxy.RESTConfig()))
 }
 
 func explainsClashes(t *testing.T, in *installation) {

@@ -66,9 +66,7 @@ func (w *fixture) leaveBehind(name string) {
 	failing, err := kit.Shared.StartProxy()
 	check.NoError(w, err)
 	w.Cleanup(func() {
-		if err := failing.Close(); err != nil {
-			w.Error(err)
-		}
+		check.Report(w, failing.Close())
 	})
 	failing.Intercept(func(r *http.Request) cluster.Action {
 		if r.Method == http.MethodDelete {

@@ -152,9 +152,7 @@ func (w *fixture) denyDeclaredValue(secret, value string) {
 		check.NoError(w, rest.Post().AbsPath(path).Body([]byte(body)).SetHeader("Content-Type",
 			"application/json").Do(w.Ctx).Error())
 		w.Cleanup(func() {
-			if err := rest.Delete().AbsPath(path + "/" + name).Do(context.WithoutCancel(w.Ctx)).Error(); err != nil {
-				w.Error(err)
-			}
+			check.Report(w, rest.Delete().AbsPath(path+"/"+name).Do(context.WithoutCancel(w.Ctx)).Error())
 		})
 	}
 	w.Eventually("the policy is in force", func() error {

@@ -198,9 +198,7 @@ func TestI1_AnotherReleaseTakesOwnership(t *testing.T) {
 		between, err := kit.Shared.StartProxy()
 		check.NoError(t, err)
 		defer func() {
-			if err := between.Close(); err != nil {
-				t.Error(err)
-			}
+			check.Report(t, between.Close())
 		}()
 		var installing sync.WaitGroup
 		defer installing.Wait() // also when the test fails, after what is held has been let go
@@ -341,7 +339,5 @@ func TestTracking_OthersHelmReleasesAreLeftAlone(t *testing.T) {
 		return "its log does not say so", strings.Contains(w.Running.Log(), "no longer managing release "+w.Apps+"/claimed")
 	})
 	w.staysUnlocked("claimed")
-	if err := w.In(kit.HelmReleases, other.Operator).Delete(w.Ctx, "elsewhere", metav1.DeleteOptions{}); err != nil {
-		t.Error(err)
-	}
+	check.Report(t, w.In(kit.HelmReleases, other.Operator).Delete(w.Ctx, "elsewhere", metav1.DeleteOptions{}))
 }

@@ -331,9 +331,7 @@ func TestAlerts(t *testing.T) {
 	rules := abs(t, filepath.Join(chart, "files", "alerts.yaml"))
 	output, err := promql(t, "-rules", rules, "-cases", abs(t, "alerts_cases.yaml"))
 	t.Logf("%s", output)
-	if err != nil {
-		t.Error(err)
-	}
+	check.Report(t, err)
 	var file struct {
 		Groups []struct {
 			Rules []struct {

@@ -48,9 +48,7 @@ func newInbox(t testing.TB) *inbox {
 
 func (i *inbox) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		i.t.Error(err)
-	}
+	check.Report(i.t, err)
 	var e event
 	if err := json.Unmarshal(body, &e); err != nil {
 		i.t.Errorf("%v: %s", err, body)

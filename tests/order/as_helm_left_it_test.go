@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -123,7 +121,7 @@ func asHelmLeftIt(
 				if live == nil {
 					return fmt.Errorf("it does not exist")
 				}
-				return difference(before[tampering.resource], asLeft(c, live), "")
+				return kit.Difference(before[tampering.resource], asLeft(c, live), "", nil)
 			})
 			c.WaitReady("app", revision)
 		})
@@ -177,38 +175,4 @@ func asLeft(b *fixture, live *unstructured.Unstructured) map[string]any {
 	}
 	content["managedFields"] = owned
 	return content
-}
-
-// difference describes the first difference between two JSON values.
-func difference(want, got any, path string) error {
-	wantMap, ok := want.(map[string]any)
-	gotMap, too := got.(map[string]any)
-	if !ok || !too {
-		if reflect.DeepEqual(want, got) {
-			return nil
-		}
-		return fmt.Errorf("%s is %v, want %v", path, got, want)
-	}
-	keys := make([]string, 0, len(wantMap)+len(gotMap))
-	for key := range wantMap {
-		keys = append(keys, key)
-	}
-	for key := range gotMap {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	for _, key := range slices.Compact(keys) {
-		w, wanted := wantMap[key]
-		g, there := gotMap[key]
-		switch {
-		case !there:
-			return fmt.Errorf("%s/%s is missing, want %v", path, key, w)
-		case !wanted:
-			return fmt.Errorf("%s/%s is too much: %v", path, key, g)
-		}
-		if err := difference(w, g, path+"/"+key); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -139,7 +140,5 @@ func (b *fixture) hasValue(name, value string) error {
 // wantValue fails the test if a ConfigMap has not a value.
 func (b *fixture) wantValue(name, value string) {
 	b.Helper()
-	if err := b.hasValue(name, value); err != nil {
-		b.Error(err)
-	}
+	check.Report(b, b.hasValue(name, value))
 }

@@ -49,9 +49,7 @@ func (w *fixture) newTab() *tab {
 		for _, problem := range t.problems()[t.forgiven:] {
 			t.Errorf("the console says: %s", problem)
 		}
-		if err := in.Close(); err != nil {
-			t.Error(err)
-		}
+		check.Report(t, in.Close())
 		if err := command.Wait(); err != nil {
 			t.Errorf("browser: %v", err)
 		}

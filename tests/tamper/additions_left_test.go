@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -44,9 +45,7 @@ func (w *fixture) leavesAdditions(t *testing.T, results []*result) {
 			results[i].leave(left, results[i].added[o], remains)
 			if r := reversed[i][o]; r != nil {
 				results[i].leave(leftOrder, r.n, remains)
-				if err := r.undo(t.Context(), o); err != nil {
-					t.Error(err)
-				}
+				check.Report(t, r.undo(t.Context(), o))
 			}
 			if remains != "" {
 				t.Errorf("%s of %s: what others added was touched: %s", o, ch, remains)

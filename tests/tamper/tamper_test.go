@@ -40,9 +40,7 @@ func TestTamper(t *testing.T) {
 	}
 	t.Logf("\n%s", r)
 	if *table != "" {
-		if err := os.WriteFile(*table, []byte(r.String()), 0o600); err != nil {
-			t.Error(err)
-		}
+		check.Report(t, os.WriteFile(*table, []byte(r.String()), 0o600))
 	}
 }
 

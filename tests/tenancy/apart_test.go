@@ -162,9 +162,7 @@ func (w *fixture) refuseDeletions() {
 	}, metav1.CreateOptions{})
 	check.NoError(w, err)
 	w.Cleanup(func() {
-		if err := webhooks.Delete(context.WithoutCancel(w.Ctx), config.Name, metav1.DeleteOptions{}); err != nil {
-			w.Error(err)
-		}
+		check.Report(w, webhooks.Delete(context.WithoutCancel(w.Ctx), config.Name, metav1.DeleteOptions{}))
 	})
 }
 

@@ -119,13 +119,8 @@ func (a *memoryAttack) largeConfigMap(i int) error {
 // erase frees the control plane, which other tests use.
 func (a *memoryAttack) erase() {
 	everything := metav1.ListOptions{}
-	if err := a.Kube.CoreV1().Secrets(a.Apps).DeleteCollection(a.Ctx, metav1.DeleteOptions{}, everything); err != nil {
-		a.Error(err)
-	}
-	if err := a.Kube.CoreV1().ConfigMaps(a.Apps).DeleteCollection(a.Ctx, metav1.DeleteOptions{},
-		everything); err != nil {
-		a.Error(err)
-	}
+	check.Report(a, a.Kube.CoreV1().Secrets(a.Apps).DeleteCollection(a.Ctx, metav1.DeleteOptions{}, everything))
+	check.Report(a, a.Kube.CoreV1().ConfigMaps(a.Apps).DeleteCollection(a.Ctx, metav1.DeleteOptions{}, everything))
 }
 
 // I12: everything at once that once took more memory than the operator has, by a person who may write Secrets and
@@ -225,15 +220,11 @@ func startProcess(e *kit.Env) *process.Operator {
 	check.NoError(e, operator.Start(e.Ctx))
 	e.Logf("the operator began within %s", time.Since(begun).Round(time.Millisecond))
 	e.Cleanup(func() {
-		if err := operator.Stop(); err != nil {
-			e.Error(err)
-		}
+		check.Report(e, operator.Stop())
 		if text, err := os.ReadFile(log.Name()); err == nil && e.Failed() {
 			e.Logf("log of the operator:\n%s", text[max(0, len(text)-8000):])
 		}
-		if err := log.Close(); err != nil {
-			e.Error(err)
-		}
+		check.Report(e, log.Close())
 	})
 	return operator
 }

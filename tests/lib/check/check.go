@@ -1,4 +1,4 @@
-// Package check ends tests at errors that they do not expect.
+// Package check fails tests by errors that they do not expect.
 package check
 
 import "testing"
@@ -8,5 +8,13 @@ func NoError(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Report reports an error; the test goes on.
+func Report(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
 	}
 }

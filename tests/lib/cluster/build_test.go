@@ -47,9 +47,7 @@ func TestLockFileExcludesOthers(t *testing.T) {
 	check.NoError(t, unlock())
 	again, err := lockFile(t.Context(), path, io.Discard)
 	check.NoError(t, err)
-	if err := again(); err != nil {
-		t.Error(err)
-	}
+	check.Report(t, again())
 }
 
 func TestReservedPortsAreDistinctAndKept(t *testing.T) {
@@ -58,9 +56,7 @@ func TestReservedPortsAreDistinctAndKept(t *testing.T) {
 		p, err := reservePort()
 		check.NoError(t, err)
 		t.Cleanup(func() {
-			if err := p.release(); err != nil {
-				t.Error(err)
-			}
+			check.Report(t, p.release())
 		})
 		if seen[p.number] || p.number == 0 {
 			t.Errorf("port %d was given twice", p.number)

@@ -115,9 +115,7 @@ func TestRestartPauseAndStop(t *testing.T) {
 	check.NoError(t, c.StartAPIServer(ctx))
 	pids := []int{c.etcd.pid, c.apiServer.pid}
 	stopped = true
-	if err := c.Stop(); err != nil {
-		t.Error(err)
-	}
+	check.Report(t, c.Stop())
 	for _, pid := range pids {
 		if running(pid) {
 			t.Errorf("process %d still runs", pid)

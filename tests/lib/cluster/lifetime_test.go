@@ -53,9 +53,7 @@ func TestDetachedClusterIsBroughtDown(t *testing.T) {
 	c, err := Start(testContext(t), Options{Dir: dir, Detach: true, Log: os.Stderr})
 	check.NoError(t, err)
 	t.Cleanup(func() {
-		if err := Down(dir); err != nil {
-			t.Error(err)
-		}
+		check.Report(t, Down(dir))
 	})
 	if up, err := Running(dir); err != nil || !up {
 		t.Errorf("running %t (error %v), want true", up, err)
@@ -106,9 +104,7 @@ func TestDirectoriesOfKilledTestsAreSwept(t *testing.T) {
 			t.Errorf("%s exists: %t, want %t", filepath.Base(dir), err == nil, want)
 		}
 	}
-	if err := errors.Join(release(), releaseSecond()); err != nil {
-		t.Error(err)
-	}
+	check.Report(t, errors.Join(release(), releaseSecond()))
 	if _, err := os.Stat(used); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a released directory is left: %v", err)
 	}

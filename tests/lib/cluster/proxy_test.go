@@ -45,9 +45,7 @@ func TestProxy(t *testing.T) {
 			p, err := c.StartProxy()
 			check.NoError(t, err)
 			run(testContext(t), t, p, clientFor(t, p.RESTConfig()), direct)
-			if err := p.Close(); err != nil {
-				t.Error(err)
-			}
+			check.Report(t, p.Close())
 			if open := p.Watches(nil); open != 0 {
 				t.Errorf("%d watches are left", open)
 			}
@@ -113,9 +111,7 @@ func failsAndDrops(ctx context.Context, t *testing.T, p *Proxy, via, direct *kub
 		t.Errorf("refused %t, dropped %t, done %t: want only the last", exists("refused"), exists("dropped"),
 			exists("done"))
 	}
-	if err := create("plain", Forward()); err != nil {
-		t.Error(err)
-	}
+	check.Report(t, create("plain", Forward()))
 }
 
 func holdsRequests(ctx context.Context, t *testing.T, p *Proxy, via, direct *kubernetes.Clientset) {
@@ -148,9 +144,7 @@ func held(t *testing.T, hold *Hold, via, direct *kubernetes.Clientset, exists bo
 	}
 	hold.Release()
 	hold.Release()
-	if err := <-result; err != nil {
-		t.Error(err)
-	}
+	check.Report(t, <-result)
 	short, cancel := context.WithTimeout(ctx, 10*time.Millisecond)
 	defer cancel()
 	if err := hold.Wait(short, 2); !errors.Is(err, context.DeadlineExceeded) {

@@ -29,9 +29,7 @@ func ForTest(t testing.TB, options Options) *Cluster {
 	c, err := startFor(t.Context(), options)
 	check.NoError(t, err)
 	t.Cleanup(func() {
-		if err := c.Stop(); err != nil {
-			t.Error(err)
-		}
+		check.Report(t, c.Stop())
 	})
 	return c
 }

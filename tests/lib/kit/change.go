@@ -2,7 +2,9 @@ package kit
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -133,4 +135,32 @@ func (e *Env) For(t testing.TB) *Env {
 	sub := *e
 	sub.TB, sub.Ctx = t, t.Context()
 	return &sub
+}
+
+// Difference describes the first difference between two JSON values. What is too much may be allowed, by the path of
+// the map that has it, and its key.
+func Difference(want, got any, path string, allowed func(path, key string) bool) error {
+	wantMap, ok := want.(map[string]any)
+	gotMap, too := got.(map[string]any)
+	if !ok || !too {
+		if reflect.DeepEqual(want, got) {
+			return nil
+		}
+		return fmt.Errorf("%s is %v, want %v", path, got, want)
+	}
+	for _, key := range slices.Sorted(maps.Keys(wantMap)) {
+		g, there := gotMap[key]
+		if !there {
+			return fmt.Errorf("%s/%s is missing, want %v", path, key, wantMap[key])
+		}
+		if err := Difference(wantMap[key], g, path+"/"+key, allowed); err != nil {
+			return err
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(gotMap)) {
+		if _, wanted := wantMap[key]; !wanted && (allowed == nil || !allowed(path, key)) {
+			return fmt.Errorf("%s/%s is too much: %v", path, key, gotMap[key])
+		}
+	}
+	return nil
 }

@@ -120,9 +120,7 @@ func (e *Env) NewProxy() *cluster.Proxy {
 	p, err := e.Cluster.StartProxy()
 	check.NoError(e, err)
 	e.Cleanup(func() {
-		if err := p.Close(); err != nil {
-			e.Error(err)
-		}
+		check.Report(e, p.Close())
 	})
 	return p
 }
