@@ -2,55 +2,13 @@ package drift
 
 import "maps"
 
-// equalMap reports whether live holds everything that desired declares.
-func (c *comparer) equalMap(desired, live map[string]any, n *node) bool {
-	for key, want := range desired {
-		if len(c.path) < 2 && c.outside(key) {
-			continue
-		}
-		c.push(key)
-		equal := c.ignored() || c.equalField(desired, live, key, want, n)
-		c.pop()
-		if !equal {
-			return false
-		}
-	}
-	return n == nil || !n.exact || !c.hasExtra(desired, live, n)
-}
-
-func (c *comparer) equalField(desired, live map[string]any, key string, want any, n *node) bool {
-	if want == nil {
-		return c.equalNull(live, key)
-	}
-	if have := live[key]; have != nil {
-		return c.equalValue(want, have, n.field(key))
-	}
-	rivals := c.rivalsOf(n, key, false, desired, live)
-	if len(rivals) == 0 && sameAsAbsent(want, n.field(key)) {
-		return true
-	}
-	if c.accepts(func() uint64 { return fingerprintAbsent(rivals) }) {
-		return true
-	}
-	_, needed := c.withoutIgnored(want)
-	return !needed && len(rivals) == 0
-}
-
-func (c *comparer) equalValue(want, have any, n *node) bool {
-	equal := false
-	switch w := want.(type) {
-	case map[string]any:
-		if h, ok := have.(map[string]any); ok {
-			return c.equalMap(w, h, n)
-		}
-	case []any:
-		if h, ok := have.([]any); ok {
-			return c.equalList(w, h, n)
-		}
-	default:
-		equal = scalarEqual(want, have)
-	}
-	return equal || c.accepts(func() uint64 { return fingerprint(have) })
+// equal reports whether a live value, at the current path, holds all that is declared. It stops at the first change.
+func (c *comparer) equal(want, have any, n *node) bool {
+	before := c.asking
+	c.asking = true
+	_, changed := c.mergeValue(want, have, n)
+	c.asking = before
+	return !changed
 }
 
 // mergeMap reports the changes below the current path and returns live with them put right, or live itself.
@@ -65,6 +23,9 @@ func (c *comparer) mergeMap(desired, live map[string]any, n *node) (map[string]a
 			c.mergeField(&m, desired, key, want, n)
 		}
 		c.pop()
+		if c.asking && m.changed {
+			return live, true
+		}
 	}
 	if n != nil && (n.exact || n.oneWriter && m.changed) {
 		c.dropExtra(&m, desired, n)
@@ -166,6 +127,9 @@ func (c *comparer) mergeValue(want, have any, n *node) (any, bool) {
 	seen := func() uint64 { return fingerprint(have) }
 	if c.accepts(seen) {
 		return have, false
+	}
+	if c.asking {
+		return have, true
 	}
 	c.report(Modified, seen)
 	return deepCopy(want), true

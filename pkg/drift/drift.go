@@ -144,9 +144,6 @@ func Compare(desired, live map[string]any, opt Options) Result {
 
 func compareDeclared(desired, live map[string]any, opt Options) Result {
 	c := newComparer(opt)
-	if c.equalMap(desired, live, opt.Schema.root) {
-		return Result{}
-	}
 	target, changed := c.mergeMap(desired, live, opt.Schema.root)
 	if changed {
 		target = c.separate(desired, target, opt.Schema.root)
@@ -160,9 +157,7 @@ func newComparer(opt Options) comparer {
 		path: make([]string, 0, 16)}
 }
 
-// comparer holds the state of one comparison. Its equal* methods only answer yes or no, quickly and without
-// allocating; its merge* methods find the changes and build the target. Both follow the same rules: whatever
-// equal* calls equal gives no change in merge*.
+// comparer holds the state of one comparison. Its merge methods find the changes and build the target.
 type comparer struct {
 	ignore   func([]string) bool
 	complete bool // see Schema
@@ -172,7 +167,8 @@ type comparer struct {
 	path    []string // where we are, in desired
 	buf     []byte   // scratch for pointers
 	used    []bool   // scratch stack of equalKeyed: live elements that have a partner
-	quiet   int      // above zero, report records nothing
+	asking  bool     // only whether something changed is asked for: nothing is recorded, and the target does not matter
+	quiet   bool     // report records nothing
 	tries   int      // similarity comparisons so far, see maxTries
 	changes []Change
 	foreign bool
@@ -207,9 +203,11 @@ func (c *comparer) ignoredAt(segment string) bool {
 	return c.ignore(c.path)
 }
 
+func (c *comparer) silent() bool { return c.asking || c.quiet }
+
 // report records a change at the current path. seen gives the fingerprint of what is there now.
 func (c *comparer) report(op Operation, seen func() uint64) {
-	if c.quiet > 0 {
+	if c.silent() {
 		return
 	}
 	pointer := string(appendPointer(nil, c.path))
@@ -223,7 +221,7 @@ func (c *comparer) report(op Operation, seen func() uint64) {
 func (c *comparer) reportAdded(segment string) {
 	c.push(segment)
 	defer c.pop()
-	if c.quiet > 0 {
+	if c.silent() {
 		return
 	}
 	c.changes = append(c.changes, Change{Path: string(appendPointer(nil, c.path)), Op: Added})

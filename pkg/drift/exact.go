@@ -2,17 +2,7 @@ package drift
 
 // This file compares maps as a whole: the atomic maps of custom resources, and those in exact_kinds.go.
 
-// hasExtra reports whether a map that is compared as a whole has a key that is not declared, without the server's
-// doing.
-func (c *comparer) hasExtra(desired, live map[string]any, n *node) bool {
-	for key, have := range live {
-		if c.isExtra(desired, key, have, n) {
-			return true
-		}
-	}
-	return false
-}
-
+// isExtra reports whether a map that is compared as a whole has a key that is not declared, without the server's doing.
 func (c *comparer) isExtra(desired map[string]any, key string, have any, n *node) bool {
 	if _, declared := desired[key]; declared || have == nil || c.ignoredAt(key) {
 		return false
@@ -35,7 +25,7 @@ func (c *comparer) dropExtra(m *mapMerge, desired map[string]any, n *node) {
 		}
 		m.own()
 		delete(m.target, key)
-		if c.quiet > 0 {
+		if c.silent() {
 			continue
 		}
 		c.push(key)

@@ -5,74 +5,6 @@ import (
 	"strconv"
 )
 
-// equalKeyed reports whether every declared element of a list merged by key is there and holds what is declared, in
-// the declared order where that matters, and is not overridden by another of the same key.
-func (c *comparer) equalKeyed(want, have []any, n *node) bool {
-	search := keyedSearch{have: have, n: n}
-	last, matched := -1, 0
-	for i, w := range want {
-		at, fits := c.findKeyed(i, w.(map[string]any), &search)
-		if c.ignoredAt(strconv.Itoa(i)) {
-			continue
-		}
-		if !fits {
-			if at >= 0 || !c.acceptsAt(strconv.Itoa(i), func() uint64 { return fingerprintAbsent(nil) }) {
-				return false
-			}
-			continue
-		}
-		if n.ordered || n.siblings {
-			if at < last {
-				return false // merge knows whether this order matters, and whether it is the learnt one
-			}
-			last = at
-		}
-		matched++
-	}
-	if !n.lastOne || matched == len(have) {
-		return true
-	}
-	declared := 0
-	for _, h := range have {
-		if declaredKey(want, h, n.keys) >= 0 {
-			declared++
-		}
-	}
-	return declared <= matched // merge knows whether an override is a learnt one
-}
-
-// keyedSearch is a search in a live list.
-type keyedSearch struct {
-	have []any
-	n    *node
-	next int
-}
-
-// findKeyed returns the index of the first live element that has the key of element i of the desired list and holds
-// what it declares; if none fits, of the first one that has the key, or -1. The search starts where the previous one
-// succeeded, which makes it linear for lists in order.
-func (c *comparer) findKeyed(i int, declared map[string]any, s *keyedSearch) (at int, fits bool) {
-	at = -1
-	for step := range s.have {
-		j := s.next + step
-		if j >= len(s.have) {
-			j -= len(s.have)
-		}
-		h, ok := s.have[j].(map[string]any)
-		if !ok || !keysEqual(declared, h, s.n.keys) {
-			continue
-		}
-		if c.equalElement(i, declared, h, s.n.elem) {
-			s.next = j + 1
-			return j, true
-		}
-		if at < 0 {
-			at = j
-		}
-	}
-	return at, false
-}
-
 // keysEqual compares the merge keys of two elements.
 func keysEqual(a, b map[string]any, keys []mergeKey) bool {
 	for i := range keys {
@@ -126,22 +58,22 @@ func (c *comparer) mergeKeyed(want, have []any, n *node) ([]any, bool) {
 	for i := range want {
 		m.skip[i] = c.ignoredAt(strconv.Itoa(i))
 	}
-	search := keyedSearch{have: have, n: n}
-	for i := range want {
-		if j, _ := c.findKeyed(i, m.declared(i), &search); j >= 0 {
-			m.partner[i], m.owner[j] = j, i
-		}
-	}
+	m.pair()
 	for i, j := range m.partner {
 		if j >= 0 && !m.skip[i] {
 			c.push(strconv.Itoa(i))
 			v, changed := c.mergeMap(m.declared(i), m.live(j), n.elem)
 			c.pop()
-			m.value[j], m.changed = v, m.changed || changed
+			if m.value[j], m.changed = v, m.changed || changed; c.asking && changed {
+				return have, true
+			}
 		}
 	}
 	m.dropOverrides()
 	missing := m.missing()
+	if c.asking && m.changed {
+		return have, true
+	}
 	restored := m.replaceTampered(missing)
 	m.restoreKeys(restored)
 	reorder := m.outOfOrder()
@@ -149,6 +81,30 @@ func (c *comparer) mergeKeyed(want, have []any, n *node) ([]any, bool) {
 		return have, false
 	}
 	return m.build(missing, restored, reorder), true
+}
+
+// pair finds the live element with the key of each desired one. Of several it is the first that holds all that is
+// declared, or else the first.
+func (m *keyedMerge) pair() {
+	byKey := map[string][]int{}
+	for j, h := range m.have {
+		if key, ok := keyText(h, m.n.keys); ok {
+			byKey[key] = append(byKey[key], j)
+		}
+	}
+	for i, w := range m.want {
+		key, _ := keyText(w, m.n.keys)
+		candidates := byKey[key]
+		if len(candidates) == 0 {
+			continue
+		}
+		holds := func(j int) bool { return m.c.try() && m.c.equalElement(i, w, m.have[j], m.n.elem) }
+		at := candidates[0]
+		if len(candidates) > 1 {
+			at = candidates[max(0, slices.IndexFunc(candidates, holds))]
+		}
+		m.partner[i], m.owner[at] = at, i
+	}
 }
 
 // restoreKeys gives elements that come back their declared keys, even where those are ignored: without its key an
@@ -199,7 +155,7 @@ func (m *keyedMerge) dropOverrides() {
 		if c.acceptsAt(segment, seen) {
 			continue
 		}
-		if c.learnt != nil && c.quiet == 0 {
+		if c.learnt != nil && !c.silent() {
 			c.learnt[string(appendPointer(nil, c.path))+"/"+segment] = mark
 		}
 		c.reportAdded(strconv.Itoa(j))

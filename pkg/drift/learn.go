@@ -3,10 +3,8 @@ package drift
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"maps"
-	"math"
-	"slices"
-	"strconv"
+	"encoding/json"
+	"fmt"
 )
 
 // Baseline holds the differences that are normal for one desired object: where (a pointer, as in Change.Path) and
@@ -64,58 +62,17 @@ func (c *comparer) acceptsAt(segment string, seen func() uint64) bool {
 
 // fingerprint is a hash of a value that nobody can find a second value for by trying, since whoever finds one
 // could put it into a live object unnoticed. It is the same in every process.
-func fingerprint(v any) uint64 {
-	sum := sha256.Sum256(appendCanonical(nil, v))
-	return binary.BigEndian.Uint64(sum[:])
-}
+func fingerprint(v any) uint64 { return hashOf("", v) }
 
 // fingerprintAbsent stands for a missing value, in whose place others set the given fields.
-func fingerprintAbsent(rivals []string) uint64 {
-	b := []byte{'-'}
-	for _, r := range rivals {
-		b = appendText(b, r)
+func fingerprintAbsent(rivals []string) uint64 { return hashOf("absent", rivals) }
+
+// hashOf hashes the JSON of a value, in which keys are in order and 1.0 is 1.
+func hashOf(prefix string, v any) uint64 {
+	text, err := json.Marshal(v)
+	if err != nil {
+		text = fmt.Append(nil, v) // not from JSON
 	}
-	sum := sha256.Sum256(b)
+	sum := sha256.Sum256(append([]byte(prefix), text...))
 	return binary.BigEndian.Uint64(sum[:])
-}
-
-// appendCanonical appends an encoding of v that is the same for equal values only. No encoding starts with '-'.
-func appendCanonical(b []byte, v any) []byte {
-	switch x := v.(type) {
-	case nil:
-		return append(b, 'n')
-	case string:
-		return appendText(append(b, 's'), x)
-	case bool:
-		return strconv.AppendBool(append(b, 'b'), x)
-	case map[string]any:
-		b = strconv.AppendInt(append(b, 'm'), int64(len(x)), 10)
-		for _, key := range slices.Sorted(maps.Keys(x)) {
-			b = appendCanonical(appendText(b, key), x[key])
-		}
-		return b
-	case []any:
-		b = strconv.AppendInt(append(b, 'l'), int64(len(x)), 10)
-		b = append(b, ':')
-		for _, e := range x {
-			b = appendCanonical(b, e)
-		}
-		return b
-	}
-	f, isInt, ok := number(v)
-	if !ok {
-		return append(b, '?')
-	}
-	whole := integer(v)
-	if !isInt {
-		if whole, isInt = wholeNumber(f); !isInt {
-			return binary.BigEndian.AppendUint64(append(b, 'f'), math.Float64bits(f))
-		}
-	}
-	return binary.BigEndian.AppendUint64(append(b, 'i'), uint64(whole))
-}
-
-func appendText(b []byte, s string) []byte {
-	b = strconv.AppendInt(append(b, '"'), int64(len(s)), 10)
-	return append(append(b, ':'), s...)
 }

@@ -6,25 +6,6 @@ import "strconv"
 // list that was rewritten as a whole costs no more than restoring it.
 const maxTries = 1 << 14
 
-func (c *comparer) equalList(want, have []any, n *node) bool {
-	switch c.kindOf(want, n) {
-	case keyedList:
-		return c.equalKeyed(want, have, n)
-	case setList:
-		return c.equalSet(want, have, n)
-	}
-	if len(want) == len(have) {
-		equal := true
-		for i := 0; equal && i < len(want); i++ {
-			equal = c.equalElement(i, want[i], have[i], n.element())
-		}
-		if equal {
-			return true
-		}
-	}
-	return c.accepts(func() uint64 { return fingerprint(have) })
-}
-
 func (c *comparer) mergeList(want, have []any, n *node) ([]any, bool) {
 	switch c.kindOf(want, n) {
 	case keyedList:
@@ -33,7 +14,7 @@ func (c *comparer) mergeList(want, have []any, n *node) ([]any, bool) {
 		return c.mergeSet(want, have, n)
 	}
 	target, changed := c.mergeAtomic(want, have, n.element())
-	if changed && (n == nil && !c.complete || n != nil && n.merged) && c.quiet == 0 {
+	if changed && (n == nil && !c.complete || n != nil && n.merged) && !c.silent() {
 		// The API server merges the list, or may do so if it is one of a custom resource of which nothing is known:
 		// a server-side apply of it would leave the edited element, or the foreign member, beside the declared one.
 		c.foreign = true
@@ -58,29 +39,21 @@ func (c *comparer) kindOf(want []any, n *node) listKind {
 func (c *comparer) equalElement(i int, want, have any, n *node) bool {
 	c.push(strconv.Itoa(i))
 	defer c.pop()
-	if c.ignored() {
-		return true
-	}
-	switch w := want.(type) {
-	case map[string]any:
-		h, ok := have.(map[string]any)
-		return ok && c.equalMap(w, h, n)
-	case []any:
-		h, ok := have.([]any)
-		return ok && c.equalList(w, h, n)
-	}
-	return scalarEqual(want, have)
+	return c.ignored() || c.equal(want, have, n)
 }
 
 // mergeAtomic restores a list that belongs to Helm as a whole. Live elements that hold what is declared are kept
 // with what the server added to them, the others are replaced: in a half-merged element, leftovers of the
 // tampering could contradict what is declared.
 func (c *comparer) mergeAtomic(want, have []any, n *node) ([]any, bool) {
+	seen := func() uint64 { return fingerprint(have) }
+	if c.asking {
+		return have, !c.equalInPlace(want, have, n) && !c.accepts(seen)
+	}
 	partner, inPlace := c.align(want, have, n)
 	if inPlace {
 		return c.mergeInPlace(want, have, partner, n)
 	}
-	seen := func() uint64 { return fingerprint(have) }
 	if c.accepts(seen) {
 		return have, false
 	}
@@ -99,6 +72,18 @@ func (c *comparer) mergeAtomic(want, have []any, n *node) ([]any, bool) {
 		}
 	}
 	return target, true
+}
+
+func (c *comparer) equalInPlace(want, have []any, n *node) bool {
+	if len(want) != len(have) {
+		return false
+	}
+	for i := range want {
+		if !c.equalElement(i, want[i], have[i], n) {
+			return false
+		}
+	}
+	return true
 }
 
 // mergeInPlace reports what changed inside of the elements of a list of the same length and order.

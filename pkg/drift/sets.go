@@ -5,22 +5,6 @@ import (
 	"strconv"
 )
 
-// equalSet reports whether every declared element is there, in any order.
-func (c *comparer) equalSet(want, have []any, n *node) bool {
-	for i, w := range want {
-		if i < len(have) && sameElement(w, have[i], n) || indexOf(have, w, n) >= 0 {
-			continue
-		}
-		c.push(strconv.Itoa(i))
-		fine := c.ignored() || c.accepts(func() uint64 { return fingerprintAbsent(nil) })
-		c.pop()
-		if !fine {
-			return false
-		}
-	}
-	return true
-}
-
 func (c *comparer) mergeSet(want, have []any, n *node) ([]any, bool) {
 	entries := make([]entry, len(have))
 	for j, h := range have {
@@ -77,11 +61,9 @@ func indexOf(list []any, want any, n *node) int {
 
 // sameElement reports whether an element of a set is the declared one.
 func sameElement(want, have any, n *node) bool {
-	w, ok := want.(map[string]any)
-	if !ok {
+	if _, isMap := want.(map[string]any); !isMap {
 		return scalarEqual(want, have)
 	}
-	h, ok := have.(map[string]any)
 	var c comparer // what is ignored or learnt inside of an element would make it another one
-	return ok && c.equalMap(w, h, n.elem)
+	return c.equal(want, have, n.elem)
 }

@@ -124,11 +124,12 @@ func (m *keyedMerge) tamperScore(i, j int) float64 {
 // undo returns the tampered live element j with all that element i declares, so that what the server assigned
 // to it (a node port) is not lost.
 func (m *keyedMerge) undo(i, j int) any {
-	m.c.quiet++
+	before := m.c.quiet
+	m.c.quiet = true
 	m.c.push(strconv.Itoa(i))
 	v, _ := m.c.mergeMap(m.declared(i), m.live(j), m.n.elem)
 	m.c.pop()
-	m.c.quiet--
+	m.c.quiet = before
 	for _, k := range m.n.keys {
 		if _, declared := m.declared(i)[k.field]; declared || v[k.field] == nil || scalarEqual(v[k.field], k.fallback) {
 			continue
@@ -174,13 +175,8 @@ func (c *comparer) similarValue(want, have any, n *node) (same, total int) {
 			same, total = same+s, total+t
 		}
 		return same, total
-	case []any:
-		if h, ok := have.([]any); ok && c.equalList(w, h, n) {
-			return 1, 1
-		}
-		return 0, 1
 	}
-	if scalarEqual(want, have) {
+	if c.equal(want, have, n) {
 		return 1, 1
 	}
 	return 0, 1

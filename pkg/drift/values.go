@@ -1,6 +1,6 @@
 package drift
 
-import "math"
+import "encoding/json"
 
 // scalarEqual compares two values of which at least one is no map or list. Numbers are equal by value.
 func scalarEqual(a, b any) bool {
@@ -53,14 +53,6 @@ func integer(v any) int64 {
 		return int64(x)
 	}
 	return 0
-}
-
-// wholeNumber returns f as an integer when it is one.
-func wholeNumber(f float64) (int64, bool) {
-	if f == math.Trunc(f) && math.Abs(f) < 1<<62 {
-		return int64(f), true
-	}
-	return 0, false
 }
 
 // deepEqual compares two values exactly, but for the representation of numbers.
@@ -149,29 +141,30 @@ func allMaps(list []any) bool {
 // haveUniqueKeys reports whether all elements of a list are maps, and no two of them have the same keys.
 func haveUniqueKeys(list []any, keys []mergeKey) bool {
 	seen := make(map[string]bool, len(list))
-	var key []byte
 	for _, e := range list {
-		m, ok := e.(map[string]any)
-		if !ok {
+		key, ok := keyText(e, keys)
+		if !ok || seen[key] {
 			return false
 		}
-		key = key[:0]
-		for i := range keys {
-			v := m[keys[i].field]
-			switch v.(type) {
-			case map[string]any, []any:
-				return false
-			case nil:
-				v = keys[i].fallback
-			}
-			key = appendCanonical(key, v)
-		}
-		if seen[string(key)] {
-			return false
-		}
-		seen[string(key)] = true
+		seen[key] = true
 	}
 	return true
+}
+
+// keyText returns the keys of an element as text; not ok when it has none.
+func keyText(e any, keys []mergeKey) (string, bool) {
+	m, ok := e.(map[string]any)
+	values := make([]any, len(keys))
+	for i, k := range keys {
+		switch values[i] = m[k.field]; values[i].(type) {
+		case map[string]any, []any:
+			return "", false
+		case nil:
+			values[i] = k.fallback
+		}
+	}
+	text, err := json.Marshal(values)
+	return string(text), ok && err == nil
 }
 
 // noMaps reports whether all elements of a list are scalars.
