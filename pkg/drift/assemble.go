@@ -56,11 +56,7 @@ func (m *keyedMerge) build(missing []int, restored map[int]any, reorder bool) []
 	}
 	for _, i := range missing {
 		if !placed[i] {
-			v, ok := restored[i]
-			if !ok {
-				v = deepCopy(m.want[i])
-			}
-			entries = insert(entries, entry{value: v, declared: i})
+			entries = insert(entries, entry{value: restored[i], declared: i})
 		}
 	}
 	if reorder || (m.n.ordered || m.n.siblings) && len(missing) > 0 {

@@ -1,31 +1,29 @@
 package drift
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 )
 
 // replaceTampered takes out, for every missing element, the foreign one that is its tampered form, if there is
 // one: a port whose number, or a container whose name was edited. Leaving both would double what was deployed,
-// or be invalid. It returns what comes back in place of those that were only edited; an element that is not in the
-// result comes back as declared.
+// or be invalid. It returns the missing elements as they come back: as declared, or as they were before the edit.
 //
 // An edit in place leaves the element between its neighbours and most of it as it was, or keeps a value that
 // identifies it (the name of a port). A foreign element that has nothing in common with the missing one counts only
 // when it stands at its index in a list of unchanged length.
 func (m *keyedMerge) replaceTampered(missing []int) map[int]any {
 	restored := map[int]any{}
-	if len(missing) == 0 {
-		return restored
-	}
 	type candidate struct {
 		i, j  int
 		score float64
 	}
 	var candidates []candidate
 	for _, i := range missing {
+		restored[i] = deepCopy(m.want[i])
 		for j := range m.have {
-			if !m.isForeign(j) || !m.c.try() {
+			if !m.isForeign(j) {
 				continue
 			}
 			if score := m.tamperScore(i, j); score > 0 {
@@ -34,35 +32,25 @@ func (m *keyedMerge) replaceTampered(missing []int) map[int]any {
 		}
 	}
 	slices.SortStableFunc(candidates, func(a, b candidate) int {
-		switch {
-		case a.score > b.score:
-			return -1
-		case a.score < b.score:
-			return 1
-		}
-		return distance(a.i, a.j) - distance(b.i, b.j)
+		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(distance(a.i, a.j), distance(b.i, b.j)))
 	})
 	done := map[int]bool{}
 	for _, x := range candidates {
-		if !done[x.i] && !m.out[x.j] {
-			done[x.i] = true
-			m.takeOut(x.i, x.j)
-			restored[x.i] = m.undo(x.i, x.j)
+		if done[x.i] || m.out[x.j] {
+			continue
 		}
-	}
-	if len(m.want) != len(m.have) {
-		return restored
-	}
-	for _, i := range missing {
-		if !done[i] && m.isForeign(i) {
-			m.takeOut(i, i)
-			if m.slot[i] == i {
-				restored[i] = deepCopy(m.want[i])
-			}
+		done[x.i] = true
+		m.takeOut(x.i, x.j)
+		if x.score > samePlace {
+			restored[x.i] = m.undo(x.i, x.j)
 		}
 	}
 	return restored
 }
+
+// samePlace is the score of an element that has nothing in common with the missing one but its index, in a list of
+// unchanged length.
+const samePlace = 0.25
 
 func (m *keyedMerge) isForeign(j int) bool {
 	return m.owner[j] < 0 && !m.out[j] && m.live(j) != nil
@@ -107,6 +95,13 @@ func (m *keyedMerge) tamperScore(i, j int) float64 {
 			return 3
 		}
 	}
+	other := 0.0
+	if i == j && len(m.want) == len(m.have) {
+		other = samePlace
+	}
+	if !m.c.try() {
+		return other
+	}
 	between := m.between(i, j)
 	same, total := m.c.similarity(w, h, m.n)
 	ratio := float64(same) / float64(max(total, 1))
@@ -118,7 +113,7 @@ func (m *keyedMerge) tamperScore(i, j int) float64 {
 	case ratio >= 0.5 && between:
 		return 1 + ratio
 	}
-	return 0
+	return other
 }
 
 // undo returns the tampered live element j with all that element i declares, so that what the server assigned
