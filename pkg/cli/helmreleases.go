@@ -32,13 +32,14 @@ func helmReleaseNamespaceFlag() cli.Flag {
 type helmReleases struct {
 	namespace string
 	client    dynamic.ResourceInterface
+	cluster   *connection
 	// dryRun has the API server do everything but store the result.
 	dryRun []string
 }
 
 func (c *connection) helmReleases(namespace string, dryRun bool) *helmReleases {
 	h := &helmReleases{
-		namespace: namespace, client: c.Dynamic.Resource(
+		namespace: namespace, cluster: c, client: c.Dynamic.Resource(
 			v1alpha1.SchemeGroupVersion.WithResource(v1alpha1.HelmReleaseResourceName),
 		).Namespace(namespace),
 	}

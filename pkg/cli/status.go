@@ -93,7 +93,11 @@ func (a *app) status(ctx context.Context, cmd *cli.Command) error {
 	slices.SortFunc(found, func(x, y *v1alpha1.HelmRelease) int {
 		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
 	})
-	return a.printStatus(found, query, format, namespace, cmd)
+	if err := a.printStatus(found, query, format, namespace, cmd); err != nil {
+		return err
+	}
+	a.noteStopped(ctx, c, found)
+	return nil
 }
 
 // nothingCalled is the error for a name that nothing has.

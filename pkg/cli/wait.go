@@ -59,6 +59,7 @@ func (a *app) waitIfAsked(
 	done, last := until(hr)
 	if !done {
 		a.note("waiting for %s", last)
+		a.noteStopped(ctx, store.cluster, []*v1alpha1.HelmRelease{hr})
 	}
 	err := store.follow(waiting, hr.Name, func(event watch.EventType, now *v1alpha1.HelmRelease) (bool, error) {
 		if event == watch.Deleted || now.UID != hr.UID {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/operator"
 	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -93,8 +94,8 @@ stall APPS/stall - no 0/0 0 0 AGE SecretNotFound SecretNotFound`; got != want {
 		n := len(w.HelmRelease("kiosk").Status.RecentDrift)
 		return n, n == 1
 	})
-	w.cli("status", "kiosk").says(0, "HelmRelease:      LOCKER/kiosk\n", "Locked:           yes, revision 1\n",
-		"Objects:          4 tracked, 0 drifted, 0 contended, 0 waiting\n",
+	w.cli("status", "kiosk").says(0, "HelmRelease:  LOCKER/kiosk\n", "Locked:       yes, revision 1\n",
+		"Objects:      4 tracked, 0 drifted, 0 contended, 0 waiting\n",
 		"data[color] changed by tamperer", "reverted after ", "CONDITION  STATUS  REASON ")
 	var out []struct {
 		Name, Locked string
@@ -150,6 +151,29 @@ func TestStatusWatch(t *testing.T) {
 	}
 	w.app("unlock", "kiosk").says(0, "deleted")
 	w.expectLine(text, "TIME  APPS/kiosk  not locked: the HelmRelease was deleted")
+}
+
+// What an operator wrote last must not look like protection when it does not run any more.
+func TestStatusSaysThatNoOperatorRuns(t *testing.T) {
+	w := newFixture(t)
+	o := kit.StartOperator(t, kit.Shared.RESTConfig(), w.Operator, func(o *operator.ControllerOptions) {
+		o.LeaderElection = true
+	})
+	_, err := kit.Shared.Helm4().Run(w.Ctx, "install", "kiosk", w.Chart("shop", shop), "-n", w.Apps)
+	check.NoError(t, err)
+	w.app("lock", "kiosk", "--wait").says(0, "done: revision 1 is watched")
+	if r := w.app("status"); r.stderr != "" {
+		t.Errorf("with an operator: %s", r.stderr)
+	}
+	o.Stop()
+	const warning = "warning: no operator LOCKER is running in namespace LOCKER (last seen TIME); " +
+		"its releases are not protected now, and their statuses are from then\n"
+	for _, args := range [][]string{{"status"}, {"status", "kiosk"}, {"status", "-o", "json"}} {
+		if r := w.app(args...); r.code != 0 || r.stderr != warning {
+			t.Errorf("%v: exit code %d, stderr %s", args, r.code, r.stderr)
+		}
+	}
+	w.app("suspend", "kiosk", "--wait", "--timeout", "1s").says(1, "waiting for an operator to unlock it\n"+warning)
 }
 
 func TestStatusErrors(t *testing.T) {
