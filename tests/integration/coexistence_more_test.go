@@ -2,6 +2,7 @@ package integration
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -94,22 +95,11 @@ func TestCoexistence_NamespaceBeingDeleted(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	other := w.Namespace(w.Apps + "-other")
-	w.Helm(kit.Shared.Helm4(), "install", "app", w.Chart("app", fmt.Sprintf(`
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: held, namespace: %[1]s}
-data: {key: declared}
----
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: free, namespace: %[1]s}
-data: {key: declared}
----
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: home}
-data: {key: declared}
-`, other)))
+	elsewhere := func(name string) string {
+		return strings.Replace(kit.ConfigMap(name, "declared"), "name: "+name, "name: "+name+", namespace: "+other, 1)
+	}
+	w.Helm(kit.Shared.Helm4(), "install", "app",
+		w.Chart("app", elsewhere("held")+elsewhere("free")+kit.ConfigMap("home", "declared")))
 	w.Lock("app")
 	w.PatchIn(kit.ConfigMaps, other, "held", `{"metadata":{"finalizers":["example.com/hold"]}}`)
 	check.NoError(t, w.Kube.CoreV1().Namespaces().Delete(w.Ctx, other, metav1.DeleteOptions{}))

@@ -236,15 +236,10 @@ func (w *fixture) createIn(gvr schema.GroupVersionResource, namespace string, co
 	check.NoError(w, err)
 }
 
-const optedOut = `
+var optedOut = kit.ConfigMap("locked", "declared") + `---
 apiVersion: v1
 kind: ConfigMap
 metadata: {name: free, annotations: {helmreleases.cattle.io/lock: disabled}}
-data: {key: declared}
----
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: locked}
 data: {key: declared}
 `
 

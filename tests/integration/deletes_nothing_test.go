@@ -33,20 +33,7 @@ apiVersion: v1
 kind: Secret
 metadata: {name: credentials}
 stringData: {password: swordfish}
----
-apiVersion: v1
-kind: Service
-metadata: {name: web}
-spec: {selector: {app: web}, ports: [{port: 80}]}
----
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: web}
-spec:
-  replicas: 1
-  selector: {matchLabels: {app: web}}
-  template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: "example.com/web:1"}]}}
-`
+` + web
 
 // The record of a release is lost by an accident (a purge of Secrets, a restored backup). What it deployed is in use.
 func TestI2_LostReleaseSecretDeletesNothing(t *testing.T) {

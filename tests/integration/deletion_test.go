@@ -17,13 +17,7 @@ apiVersion: v1
 kind: ConfigMap
 metadata: {name: settings, finalizers: [example.com/own]}
 data: {key: declared}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata: {name: view}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view}
-subjects: [{kind: ServiceAccount, name: default}]
----
+` + viewBinding + `---
 apiVersion: v1
 kind: PersistentVolumeClaim
 metadata: {name: data}

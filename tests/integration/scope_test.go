@@ -16,12 +16,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-const scopes = `
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: settings}
-data: {key: declared}
----
+var scopes = kit.ConfigMap("settings", "declared") + `---
 apiVersion: v1
 kind: Service
 metadata: {name: web}
