@@ -14,6 +14,7 @@ import (
 
 	"github.com/rancher/helm-locker/tests/cmd/demo/observe"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
+	"github.com/rancher/helm-locker/tests/lib/process"
 )
 
 // patience is how long the demo waits for anything that takes milliseconds when all is well.
@@ -59,7 +60,7 @@ type demo struct {
 	screen   *screen
 	shell    *shell
 	cluster  *cluster.Cluster
-	operator *operator
+	operator *process.Operator
 	audit    audit
 	watch    *observe.Observer
 	summary  summary
@@ -80,7 +81,7 @@ func run(ctx context.Context, s *screen) (err error) {
 	s.act("Build what is missing, start a control plane (the first time takes minutes)")
 	var bin string
 	err = cluster.Step(s, "helm-locker", operatorTakes, func() (err error) {
-		bin, err = buildOperator(ctx, repository, dir)
+		bin, err = process.Build(ctx, dir)
 		return err
 	})
 	if err != nil {
@@ -92,13 +93,18 @@ func run(ctx context.Context, s *screen) (err error) {
 	}
 	defer func() { err = errors.Join(err, c.Stop()) }()
 
+	log, err := os.Create(filepath.Join(dir, "helm-locker.log"))
+	if err != nil {
+		return fmt.Errorf("log of the operator: %w", err)
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
 	d := &demo{
 		screen: s, cluster: c, shell: newShell(s, c, repository, dir),
-		operator: &operator{bin: bin, log: filepath.Join(dir, "helm-locker.log")},
+		operator: &process.Operator{Path: bin, Namespace: operatorNamespace, Log: log, OwnGroup: true},
 		audit: audit{path: c.AuditLog(), operator: "system:serviceaccount:" + operatorNamespace +
 			":helm-locker", person: "admin"},
 	}
-	defer func() { err = errors.Join(err, d.operator.stop()) }()
+	defer func() { err = errors.Join(err, d.operator.Stop()) }()
 	return d.play(ctx)
 }
 
@@ -141,7 +147,7 @@ func (d *demo) play(ctx context.Context) error {
 	d.summary.show(d.screen)
 	if d.summary.failed() {
 		d.screen.act("The end of the operator's log")
-		d.screen.output(d.operator.logTail())
+		d.screen.output(tail(d.operator.Log.Name()))
 		return errors.Join(err, errFailed)
 	}
 	return err
@@ -200,4 +206,14 @@ func findRepository() (string, error) {
 func firstLine(err error) string {
 	text, _, _ := strings.Cut(err.Error(), "\n")
 	return text
+}
+
+// tail returns the last lines of a file.
+func tail(file string) string {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return err.Error()
+	}
+	lines := strings.SplitAfter(string(content), "\n")
+	return strings.Join(lines[max(0, len(lines)-40):], "")
 }

@@ -44,7 +44,7 @@ func (d *demo) lock(ctx context.Context) error {
 	if err := d.configureOperator(ctx); err != nil {
 		return err
 	}
-	if err := d.startOperator(); err != nil {
+	if err := d.startOperator(ctx); err != nil {
 		return err
 	}
 	// The operator installs its CustomResourceDefinition.
@@ -88,12 +88,11 @@ func (d *demo) configureOperator(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.operator.kubeconfig, err = d.cluster.KubeconfigFor("helm-locker", config)
+	d.operator.Kubeconfig, err = d.cluster.KubeconfigFor("helm-locker", config)
 	return err
 }
 
-func (d *demo) startOperator() error {
-	shown := strings.ReplaceAll(commandLine(d.operator.args()), d.operator.kubeconfig, "helm-locker.kubeconfig")
-	d.screen.command("person", "helm-locker "+shown+" &")
-	return d.operator.start()
+func (d *demo) startOperator(ctx context.Context) error {
+	d.screen.command("person", "helm-locker --kubeconfig helm-locker.kubeconfig &")
+	return d.operator.Start(ctx)
 }

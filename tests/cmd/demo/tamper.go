@@ -159,7 +159,7 @@ func (d *demo) tamperDuringDowntime(ctx context.Context) error {
 	d.screen.act("Tamper while the operator is down")
 	d.screen.command("person", "kill -TERM %1; wait %1")
 	began := time.Now()
-	if err := d.operator.stop(); err != nil {
+	if err := d.operator.Stop(); err != nil {
 		return err
 	}
 	d.screen.line("operator", "ended with exit code 0 after "+milliseconds(time.Since(began)))
@@ -179,7 +179,7 @@ func (d *demo) tamperDuringDowntime(ctx context.Context) error {
 		}
 	}
 	started := time.Now()
-	if err := d.startOperator(); err != nil {
+	if err := d.startOperator(ctx); err != nil {
 		return err
 	}
 	for _, t := range tamperings {

@@ -30,6 +30,8 @@ type Operator struct {
 	Metrics string
 	// Args are more arguments for it, Env more of its environment.
 	Args, Env []string
+	// OwnGroup keeps it from a Ctrl-C that is for this program, which stops it in an orderly way.
+	OwnGroup bool
 
 	process *os.Process
 	started time.Time
@@ -97,6 +99,7 @@ func (p *Operator) Start(ctx context.Context) error {
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}
 	cmd.Env = append(cmd.Env, p.Env...)
 	cmd.Stdout, cmd.Stderr = p.Log, p.Log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: p.OwnGroup}
 	ended := make(chan struct{})
 	p.started = time.Now()
 	if err := cmd.Start(); err != nil {
