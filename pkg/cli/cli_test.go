@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/urfave/cli/v3"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // run runs the command line with an action that looks at the parsed command instead of the operator.
@@ -39,9 +41,7 @@ func TestClassicFlagsAndEnvironment(t *testing.T) {
 						t.Errorf("%s is %q, want %q", name, got, want)
 					}
 				}, args...)
-				if err != nil {
-					t.Fatal(err)
-				}
+				check.NoError(t, err)
 			}
 			t.Setenv(tc.env, "from-env")
 			check("from-env")
@@ -53,9 +53,7 @@ func TestClassicFlagsAndEnvironment(t *testing.T) {
 			t.Error("the short flags -k and -p are not what they were")
 		}
 	}, "-k", "file", "-p")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 }
 
 func TestLogLevels(t *testing.T) {

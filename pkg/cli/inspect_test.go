@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // marker is a value that must not be printed unless it is asked for.
@@ -61,18 +62,14 @@ items:
 		change(content)
 	}
 	encoded, err := json.Marshal(content)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	return encoded
 }
 
 func TestSummary(t *testing.T) {
 	d, err := release.DecodeDetails([]byte(base64.StdEncoding.EncodeToString(savedRelease(t, nil))),
 		release.DefaultLimit)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	want := `Name:            web
 Namespace:       apps
 Revision:        3
@@ -122,9 +119,7 @@ func TestInspectReadsEveryFormOfARecord(t *testing.T) {
 				t.Errorf("exit code %d, stderr %q, stdout\n%s", code, stderr, stdout)
 			}
 			file := filepath.Join(t.TempDir(), "record")
-			if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			check.NoError(t, os.WriteFile(file, []byte(content), 0o600))
 			if again, _, _ := runCLI(t, "", "inspect", "web", "--filename", file, "--revision",
 				"3"); cutAges(again) != cutAges(stdout) {
 				t.Errorf("by name and revision it is\n%s", again)

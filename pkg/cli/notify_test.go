@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/urfave/cli/v3"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestNotifyURLs(t *testing.T) {
@@ -22,9 +24,7 @@ func TestNotifyURLs(t *testing.T) {
 					t.Errorf("options are %+v", o)
 				}
 			}, tc.args...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.NoError(t, err)
 		})
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/urfave/cli/v3"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // TestReferenceIsUpToDate fails when somebody changed a command and forgot make generate.
@@ -14,9 +16,7 @@ func TestReferenceIsUpToDate(t *testing.T) {
 	for file, args := range map[string][]string{"../../docs/cli.md": {"reference"},
 		"../../completion.yaml": {"reference", "--helm-completion"}} {
 		want, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, err)
 		if got, stderr, code := runCLI(t, "", args...); got != string(want) || code != 0 || stderr != "" {
 			t.Errorf("%s is not what helm-locker %s prints: run make generate", file, strings.Join(args, " "))
 		}

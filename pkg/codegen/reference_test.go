@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestConstantTables(t *testing.T) {
@@ -28,9 +30,7 @@ func TestConstantTables(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "a.go")
-			if err := os.WriteFile(path, []byte("package a\n\n"+test.source+"\n"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			check.NoError(t, os.WriteFile(path, []byte("package a\n\n"+test.source+"\n"), 0o600))
 			got, err := constantTables(path)
 			if (err != nil) != test.fails {
 				t.Fatalf("error: %v", err)

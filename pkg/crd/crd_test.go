@@ -13,6 +13,7 @@ import (
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 
 	"github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // helmReleases returns the definition of HelmRelease and its only version.
@@ -21,9 +22,7 @@ func helmReleases(
 ) (*apiextensionsv1.CustomResourceDefinition, apiextensionsv1.CustomResourceDefinitionVersion) {
 	t.Helper()
 	list, err := List()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	if len(list) != 1 || list[0].Name != "helmreleases.helm.cattle.io" || len(list[0].Spec.Versions) != 1 {
 		t.Fatalf("want one version of helmreleases.helm.cattle.io, got %v", list)
 	}
@@ -72,15 +71,11 @@ func TestShortNameLeavesThatOfFluxAlone(t *testing.T) {
 func TestSchemaIsStructural(t *testing.T) {
 	_, version := helmReleases(t)
 	var internal apiextensions.JSONSchemaProps
-	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(
+	check.NoError(t, apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(
 		version.Schema.OpenAPIV3Schema, &internal, nil,
-	); err != nil {
-		t.Fatal(err)
-	}
+	))
 	structural, err := structuralschema.NewStructural(&internal)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	if errs := structuralschema.ValidateStructural(nil, structural); len(errs) > 0 {
 		t.Error(errs.ToAggregate())
 	}
@@ -146,17 +141,11 @@ func TestPrinterColumns(t *testing.T) {
 
 func TestWriteFileWritesTheGeneratedFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "crds.yaml")
-	if err := WriteFile(path); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, WriteFile(path))
 	got, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	want, err := os.ReadFile("../../crds/helm.cattle.io_helmreleases.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	if !bytes.Equal(got, want) {
 		t.Error("the file differs from crds/helm.cattle.io_helmreleases.yaml")
 	}

@@ -71,9 +71,7 @@ func TestMerge(t *testing.T) {
 		{
 			name: "a field that has another schema gets ours",
 			live: func(d *definition) {
-				specOf(
-					d,
-				).Properties["mode"] = apiextensionsv1.JSONSchemaProps{Type: "integer"}
+				specOf(d).Properties["mode"] = apiextensionsv1.JSONSchemaProps{Type: "integer"}
 			},
 			want: func(*definition) {},
 		},

@@ -50,9 +50,8 @@ func TestManagedBy(t *testing.T) {
 			fields: []metav1.ManagedFieldsEntry{
 				wrote("kubectl-edit", update, "", 9,
 					`{"f:metadata":{"f:annotations":{"f:meta.helm.sh/release-name":{}}}}`),
-				wrote(
-					"helm", update, "", 1, `{"f:metadata":{"f:annotations":{"f:meta.helm.sh/release-namespace":{}},"f:labels":{"f:app.kubernetes.io/managed-by":{}}}}`,
-				),
+				wrote("helm", update, "", 1,
+					`{"f:metadata":{"f:annotations":{"f:meta.helm.sh/release-namespace":{}},"f:labels":{"f:app.kubernetes.io/managed-by":{}}}}`),
 			},
 			want: Owner{Manager: "helm", Operation: update, Known: true},
 		},
@@ -113,9 +112,8 @@ func TestAttribute(t *testing.T) {
 		"the owner of a field in a list element, by the element's key and its default": {
 			fields: []metav1.ManagedFieldsEntry{helm,
 				kubectl(12, `{"f:spec":{"f:ports":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{"f:name":{}}}}}`),
-				wrote(
-					"udp", update, "", 50, `{"f:spec":{"f:ports":{"k:{\"port\":80,\"protocol\":\"UDP\"}":{"f:name":{}}}}}`,
-				)},
+				wrote("udp", update, "", 50,
+					`{"f:spec":{"f:ports":{"k:{\"port\":80,\"protocol\":\"UDP\"}":{"f:name":{}}}}}`)},
 			changes: []Change{{"/spec/ports/0/name", Modified}},
 			manager: "kubectl-edit", minute: 12,
 		},
@@ -123,9 +121,8 @@ func TestAttribute(t *testing.T) {
 			live: `{spec: {ports: [{port: 9}, {port: 81, protocol: TCP}]}}`,
 			fields: []metav1.ManagedFieldsEntry{helm,
 				kubectl(12, `{"f:spec":{"f:ports":{"k:{\"port\":81,\"protocol\":\"TCP\"}":{".":{}}}}}`),
-				wrote(
-					"other", update, "", 50, `{"f:spec":{"f:ports":{"k:{\"port\":9,\"protocol\":\"TCP\"}":{".":{}}}}}`,
-				)},
+				wrote("other", update, "", 50,
+					`{"f:spec":{"f:ports":{"k:{\"port\":9,\"protocol\":\"TCP\"}":{".":{}}}}}`)},
 			changes: []Change{{"/spec/ports/0", Removed}, {"/spec/ports/1", Added}},
 			manager: "kubectl-edit", minute: 12,
 		},

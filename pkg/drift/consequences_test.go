@@ -41,8 +41,7 @@ func TestWhatAChangeBroughtAlongGoesWithIt(t *testing.T) {
 			desired: "{apiVersion: v1, kind: ReplicationController, metadata: {labels: {own: x}}, " + template,
 			live:    "{apiVersion: v1, kind: ReplicationController, metadata: {labels: {app: a, more: b}}, " + template,
 			target:  "{apiVersion: v1, kind: ReplicationController, metadata: {labels: {own: x}}, " + template,
-			want: []string{"Added /metadata/labels/app", "Added /metadata/labels/more",
-				"Removed /metadata/labels/own"},
+			want:    []string{"Added /metadata/labels/app", "Added /metadata/labels/more", "Removed /metadata/labels/own"},
 		},
 		"a label was removed, and others had been added": {
 			desired: "{apiVersion: v1, kind: ReplicationController, metadata: {labels: {own: x}}, " + template,

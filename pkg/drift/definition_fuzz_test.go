@@ -3,6 +3,8 @@ package drift
 import (
 	"math/rand/v2"
 	"testing"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // schema is a random schema of the names a, b and c, with some nonsense in it.
@@ -79,9 +81,7 @@ func checkRandomDefinition(t *testing.T, kinds *Schemas, data []byte) {
 	definition := map[string]any{"spec": map[string]any{"versions": []any{map[string]any{
 		"name": "v1", "schema": map[string]any{"openAPIV3Schema": map[string]any{"properties": properties}}}}}}
 	sch, err := kinds.ForDefinition(definition, "v1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	desired := map[string]any{"a": s.fitting(properties["a"], 5), "b": s.fitting(properties["b"], 4), "c": s.wild(3)}
 	opt := Options{Schema: sch}
 	if r := Compare(desired, clone(desired), opt); len(r.Changes) > 0 {

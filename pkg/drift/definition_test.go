@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // crd returns a CustomResourceDefinition with one version, v1, whose spec has the given properties.
@@ -22,9 +24,7 @@ func crd(t testing.TB, properties string) map[string]any {
 func compiled(t testing.TB, properties string) Schema {
 	t.Helper()
 	s, err := schemas(t).ForDefinition(crd(t, properties), "v1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	return s
 }
 
@@ -213,15 +213,11 @@ func TestDefinitionsThatMakeNoSense(t *testing.T) {
 func corpusDefinitions(t testing.TB) []map[string]any {
 	t.Helper()
 	files, err := filepath.Glob("../../../shared/corpus/*/*.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	var found []map[string]any
 	for _, file := range files {
 		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, err)
 		for _, doc := range strings.Split("\n"+string(data), "\n---") {
 			if strings.Contains(doc, "\nkind: CustomResourceDefinition") {
 				found = append(found, obj(t, doc))
@@ -240,9 +236,7 @@ func TestRealDefinitions(t *testing.T) {
 	for _, d := range corpusDefinitions(t) {
 		for _, v := range at(d, "spec", "versions").([]any) {
 			sch, err := s.ForDefinition(d, at(v, "name").(string))
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.NoError(t, err)
 			properties += strings.Count(jsonOf(t, v), `"type":`)
 			merged, all := countNodes(sch.root, map[*node]bool{sch.root.field("metadata"): true})
 			lists, nodes = lists+merged, nodes+all
@@ -283,9 +277,8 @@ func BenchmarkForDefinition(b *testing.B) {
 	for b.Loop() {
 		for _, d := range definitions {
 			for _, v := range at(d, "spec", "versions").([]any) {
-				if _, err := s.ForDefinition(d, at(v, "name").(string)); err != nil {
-					b.Fatal(err)
-				}
+				_, err := s.ForDefinition(d, at(v, "name").(string))
+				check.NoError(b, err)
 			}
 		}
 	}

@@ -124,8 +124,7 @@ func TestDeployment(t *testing.T) {
 			target:  edit{", scheme: HTTP", ""},
 		},
 		"a changed strategy takes its dependent settings along": {
-			edit: edit{"strategy: {type: Recreate}",
-				"strategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 1}}"},
+			edit:    edit{"strategy: {type: Recreate}", "strategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 1}}"},
 			want:    []string{"Added /spec/strategy/rollingUpdate", "Modified /spec/strategy/type"},
 			foreign: true,
 		},

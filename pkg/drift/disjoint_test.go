@@ -8,9 +8,8 @@ func TestKeyMovedBetweenTheMapsOfAConfigMap(t *testing.T) {
 	live := obj(t, "{apiVersion: v1, kind: ConfigMap, data: {b: evil, other: z}, binaryData: {a: ZXZpbA==}}")
 	got := Compare(desired, live, Options{Schema: schemaOf(schemas(t), desired)})
 	sameChanges(t, got.Changes, "Added /binaryData/a", "Removed /binaryData/b", "Removed /data/a", "Added /data/b")
-	if want := obj(
-		t, "{apiVersion: v1, kind: ConfigMap, data: {a: x, other: z}, binaryData: {b: eQ==}}",
-	); !deepEqual(got.Target, want) {
+	if want := obj(t,
+		"{apiVersion: v1, kind: ConfigMap, data: {a: x, other: z}, binaryData: {b: eQ==}}"); !deepEqual(got.Target, want) {
 		t.Errorf("target is %v", got.Target)
 	}
 	if !got.RemovesForeign {

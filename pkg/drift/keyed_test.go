@@ -22,9 +22,8 @@ func TestOrderOfPortsOfOneNumber(t *testing.T) {
 		}
 	}
 	got := Compare(
-		desired, obj(
-			t, "{apiVersion: v1, kind: Service, spec: {ports: [{name: http, port: 80}, {name: dns, port: 53, protocol: TCP}, {name: dns-tcp, port: 53, protocol: UDP}]}}",
-		), Options{Schema: s},
+		desired, obj(t,
+			"{apiVersion: v1, kind: Service, spec: {ports: [{name: http, port: 80}, {name: dns, port: 53, protocol: TCP}, {name: dns-tcp, port: 53, protocol: UDP}]}}"), Options{Schema: s},
 	)
 	if !deepEqual(got.Target, desired) {
 		t.Errorf("after an exchange of protocols the target is %v", got.Target)

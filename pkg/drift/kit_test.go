@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // obj parses YAML the way unstructured objects come from the API server: integers are int64.
@@ -32,9 +34,7 @@ func obj(t testing.TB, text string) map[string]any {
 func schemas(t testing.TB) *Schemas {
 	t.Helper()
 	s, err := NewSchemas()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	return s
 }
 
@@ -87,18 +87,14 @@ func at(o any, path ...string) any {
 func corpusObjects(t testing.TB) []map[string]any {
 	t.Helper()
 	files, err := filepath.Glob("../../../shared/corpus/*/manifest.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	if len(files) == 0 {
 		t.Skip("the corpus of chart manifests (../shared/corpus) is not here")
 	}
 	var objects []map[string]any
 	for _, file := range files {
 		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, err)
 		for _, doc := range strings.Split("\n"+string(data), "\n---") {
 			if o := obj(t, doc); len(o) > 0 {
 				delete(o, "status")
@@ -251,8 +247,6 @@ func sortedKeys(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) 
 func jsonOf(t testing.TB, v any) string {
 	t.Helper()
 	data, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	return string(data)
 }

@@ -150,9 +150,8 @@ func TestIgnore(t *testing.T) {
 }
 
 func TestIgnoredElementsOfMergedListsAreNeitherRestoredNorTakenOut(t *testing.T) {
-	desired := obj(
-		t, `{apiVersion: v1, kind: Pod, spec: {containers: [{name: a, image: x}, {name: b, image: y}, {name: c, image: z}]}}`,
-	)
+	desired := obj(t,
+		`{apiVersion: v1, kind: Pod, spec: {containers: [{name: a, image: x}, {name: b, image: y}, {name: c, image: z}]}}`)
 	live := obj(t, `{apiVersion: v1, kind: Pod, spec: {containers: [{name: c, image: w}, {name: a, image: v}]}}`)
 	opt := Options{Schema: schemaOf(schemas(t), desired), Ignore: ignoring("/spec/containers/1", "/spec/containers/2")}
 	r := checkRestores(t, desired, live, opt)

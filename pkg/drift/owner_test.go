@@ -7,15 +7,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // managers returns managedFields as an object has them.
 func managers(t testing.TB, fields string) []metav1.ManagedFieldsEntry {
 	t.Helper()
 	var live map[string]any
-	if err := json.Unmarshal([]byte(`{"metadata": {"managedFields": `+fields+`}}`), &live); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, json.Unmarshal([]byte(`{"metadata": {"managedFields": `+fields+`}}`), &live))
 	return (&unstructured.Unstructured{Object: live}).GetManagedFields()
 }
 

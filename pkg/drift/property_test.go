@@ -103,8 +103,7 @@ func checkSite(t *testing.T, desired, crowded map[string]any, s site, opt Option
 	before := countMarkers(live)
 	r = checkRestores(t, desired, live, opt)
 	if slices.ContainsFunc(s.path, func(key string) bool {
-		return strings.HasSuffix(strings.ToLower(key),
-			"selector")
+		return strings.HasSuffix(strings.ToLower(key), "selector")
 	}) {
 		return // it is put right as a whole
 	}

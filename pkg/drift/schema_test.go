@@ -91,12 +91,10 @@ func TestSchemasMayBeUsedConcurrently(t *testing.T) {
 // Kinds share the descriptions of the types that they have in common: what is compiled later must not touch them.
 func TestAKindIsCompiledWhileAnotherOneIsCompared(t *testing.T) {
 	s := schemas(t)
-	desired := obj(
-		t, "{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, spec: {podSelector: {matchLabels: {a: b}}}}",
-	)
-	live := obj(
-		t, "{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, spec: {podSelector: {matchLabels: {a: b}, matchExpressions: []}}}",
-	)
+	desired := obj(t,
+		"{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, spec: {podSelector: {matchLabels: {a: b}}}}")
+	live := obj(t,
+		"{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, spec: {podSelector: {matchLabels: {a: b}, matchExpressions: []}}}")
 	opt := Options{Schema: schemaOf(s, desired)}
 	var wg sync.WaitGroup
 	wg.Go(func() {

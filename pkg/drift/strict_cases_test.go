@@ -82,9 +82,8 @@ func TestStrictShapes(t *testing.T) {
 			desired: `{` + deploy + `, spec: {template: {metadata: {labels: {a: b}}}}}`,
 			live:    `{` + deploy + `, spec: {template: {metadata: {labels: {a: b}, annotations: {a: "1", b: "2"}}}}}`,
 			fields: entries{by(`{"f:spec":{"f:template":{"f:metadata":{"f:annotations":{".":{},"f:a":{},"f:b":{}}}}}}`),
-				wrote(
-					"kubelet", update, "", 6, `{"f:spec":{"f:template":{"f:metadata":{"f:annotations":{"f:b":{}}}}}}`,
-				)},
+				wrote("kubelet", update, "", 6,
+					`{"f:spec":{"f:template":{"f:metadata":{"f:annotations":{"f:b":{}}}}}}`)},
 			want: []string{"Added /spec/template/metadata/annotations/a"},
 			with: []string{"/spec/template/metadata/annotations/b"},
 		},
@@ -92,9 +91,8 @@ func TestStrictShapes(t *testing.T) {
 			desired: `{` + deploy + `, spec: {template: {metadata: {}}}}`,
 			live:    `{` + deploy + `, spec: {template: {metadata: {annotations: {a: "1"}}}}}`,
 			fields: entries{by(`{"f:spec":{"f:template":{"f:metadata":{"f:annotations":{".":{},"f:a":{}}}}}}`),
-				wrote(
-					"kubelet", update, "", 6, `{"f:spec":{"f:template":{"f:metadata":{"f:annotations":{"f:gone":{}}}}}}`,
-				)},
+				wrote("kubelet", update, "", 6,
+					`{"f:spec":{"f:template":{"f:metadata":{"f:annotations":{"f:gone":{}}}}}}`)},
 			want: []string{"Added /spec/template/metadata/annotations"},
 		},
 		"a map that somebody else made stays, empty": {
@@ -138,10 +136,8 @@ func TestStrictShapes(t *testing.T) {
 			live:    `{` + deploy + `, spec: {template: {spec: {containers: [{name: a}, {name: b, image: i, tty: true}]}}}}`,
 			fields: entries{by(
 				`{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"b\"}":{".":{},"f:name":{},"f:tty":{}}}}}}}`,
-			),
-				wrote(
-					"kubelet", update, "", 6, `{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"b\"}":{"f:image":{}}}}}}}`,
-				)},
+			), wrote("kubelet", update, "", 6,
+				`{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"b\"}":{"f:image":{}}}}}}}`)},
 		},
 		"the merge key of a declared element stays, even a defaulted one": {
 			desired: `{apiVersion: v1, kind: Service, spec: {ports: [{port: 80}]}}`,
@@ -195,9 +191,8 @@ func TestStrictShapes(t *testing.T) {
 			desired: `{apiVersion: x.io/v1, kind: X, spec: {a: {}}}`,
 			live:    `{apiVersion: x.io/v1, kind: X, spec: {a: {l: [{name: a}, {name: b}]}}}`,
 			fields: entries{by(`{"f:spec":{"f:a":{"f:l":{".":{},"k:{\"name\":\"a\"}":{".":{},"f:name":{}}}}}}`),
-				wrote(
-					"kubelet", update, "", 6, `{"f:spec":{"f:a":{"f:l":{"k:{\"name\":\"b\"}":{".":{},"f:name":{}}}}}}`,
-				)},
+				wrote("kubelet", update, "", 6,
+					`{"f:spec":{"f:a":{"f:l":{"k:{\"name\":\"b\"}":{".":{},"f:name":{}}}}}}`)},
 			want: []string{"Added /spec/a/l/0"},
 			with: []string{"/spec/a/l/0"},
 		},

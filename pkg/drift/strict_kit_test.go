@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // strictOptions are those of scope Strict for an object with the given managed fields.
@@ -92,9 +94,7 @@ func stillOwned(t testing.TB, entries []metav1.ManagedFieldsEntry, object map[st
 			continue
 		}
 		data, err := json.Marshal(existing(fields, object))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, err)
 		e.FieldsV1 = metav1.NewFieldsV1(string(data))
 		left = append(left, e)
 	}
@@ -147,9 +147,7 @@ func isNamed(e any, i int, name string) bool {
 func realObjects(t testing.TB, file string) map[string]*unstructured.Unstructured {
 	t.Helper()
 	data, err := os.ReadFile("testdata/" + file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	objects := map[string]*unstructured.Unstructured{}
 	for _, doc := range strings.Split(string(data), "\n---\n") {
 		u := &unstructured.Unstructured{Object: obj(t, doc)}

@@ -35,8 +35,7 @@ func TestStrictLearns(t *testing.T) {
 			desired:   `{` + deploy + `, spec: {template: {metadata: {annotations: {c: "1"}}, spec: {containers: [{name: a}]}}}}`,
 			canonical: `{` + deploy + `, spec: {template: {metadata: {annotations: {c: "1", a: "1"}}, spec: {containers: [{name: a}]}}}}`,
 			later:     `{` + deploy + `, spec: {template: {metadata: {annotations: {c: "1", a: "1", b: "1"}}, spec: {containers: [{name: a, tty: true}]}}}}`,
-			want: []string{"Added /spec/template/metadata/annotations/b",
-				"Added /spec/template/spec/containers/0/tty"},
+			want:      []string{"Added /spec/template/metadata/annotations/b", "Added /spec/template/spec/containers/0/tty"},
 		},
 		"a default inside of an atomic list stays, another value goes": {
 			desired:   `{` + deploy + `, spec: {template: {spec: {tolerations: [{key: a}, {key: b}]}}}}`,
@@ -65,12 +64,10 @@ func TestStrictLearns(t *testing.T) {
 }
 
 func TestStrictLeavesWhatTheServerMadeOfADeclaredField(t *testing.T) {
-	desired := obj(
-		t, `{apiVersion: apps/v1, kind: Deployment, spec: {template: {spec: {volumes: [{name: a, emptyDir: {}}]}}}}`,
-	)
-	live := obj(
-		t, `{apiVersion: apps/v1, kind: Deployment, spec: {template: {spec: {volumes: [{name: a, csi: {driver: d}}]}}}}`,
-	)
+	desired := obj(t,
+		`{apiVersion: apps/v1, kind: Deployment, spec: {template: {spec: {volumes: [{name: a, emptyDir: {}}]}}}}`)
+	live := obj(t,
+		`{apiVersion: apps/v1, kind: Deployment, spec: {template: {spec: {volumes: [{name: a, csi: {driver: d}}]}}}}`)
 	opt := strictOptions(t, desired, nil)
 	opt.Accepted = Learn(desired, live, opt)
 	opt.Strict = &Strict{

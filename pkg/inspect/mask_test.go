@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/rancher/helm-locker/pkg/report"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // What the release declares and what the cluster has quote each other's values: neither may get out on either side,
@@ -55,17 +56,13 @@ items:
   kind: ConfigMap
   metadata: {name: missing, annotations: {note: it was %[2]s}}
 `, declared, live)), CompareOptions{Masker: report.NewMasker([]byte("key"))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	if len(comparison.Differences) != 3 {
 		t.Fatalf("%d objects differ", len(comparison.Differences))
 	}
 	for _, d := range comparison.Differences {
 		shown, err := json.Marshal([]any{d.Want, d.Have})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, err)
 		for _, value := range []string{declared, live, extra} {
 			if strings.Contains(string(shown), value) || strings.Contains(string(shown), encoded([]byte(value))) {
 				t.Errorf("%s shows %q: %s", d.ID, value, shown)

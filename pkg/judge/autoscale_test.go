@@ -153,9 +153,8 @@ func TestWithReplicasLeavesTheDesiredStateAlone(t *testing.T) {
 
 func TestAutoscaledObjectsNamesTheTargetsOfAutoscalers(t *testing.T) {
 	hpa := manifest.Object{ID: manifest.ID{Group: "autoscaling", Kind: "HorizontalPodAutoscaler", Namespace: "apps",
-		Name: "web"},
-		Content: map[string]any{"spec": map[string]any{"minReplicas": int64(2), "maxReplicas": int64(5),
-			"scaleTargetRef": map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}}}
+		Name: "web"}, Content: map[string]any{"spec": map[string]any{"minReplicas": int64(2), "maxReplicas": int64(5),
+		"scaleTargetRef": map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}}}
 	scaled := AutoscaledObjects([]manifest.Object{hpa})
 	r := scaled[manifest.ID{Group: "apps", Kind: "Deployment", Namespace: "apps", Name: "web"}]
 	for n, want := range map[int64]bool{1: false, 2: true, 5: true, 6: false} {

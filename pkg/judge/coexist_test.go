@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestCoexistLeavesWhatTheManifestLeaves(t *testing.T) {
@@ -76,8 +77,6 @@ func TestCoexistLeavesWhatTheManifestLeaves(t *testing.T) {
 func parse(t *testing.T, text string) map[string]any {
 	t.Helper()
 	var m map[string]any
-	if err := yaml.Unmarshal([]byte(text), &m); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, yaml.Unmarshal([]byte(text), &m))
 	return m
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 const corpus = "../../../shared/corpus"
@@ -24,21 +25,15 @@ const corpus = "../../../shared/corpus"
 func desired(tb testing.TB, text string) [][]byte {
 	tb.Helper()
 	set, err := manifest.Parse(text)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	check.NoError(tb, err)
 	key := release.Key{Namespace: "apps", Name: "shop"}
 	resolved, _, err := set.Resolve(manifest.Release(key),
 		func(schema.GroupVersionKind) (bool, error) { return true, nil })
-	if err != nil {
-		tb.Fatal(err)
-	}
+	check.NoError(tb, err)
 	var all [][]byte
 	for _, o := range resolved {
 		content, err := json.Marshal(o.Content)
-		if err != nil {
-			tb.Fatal(err)
-		}
+		check.NoError(tb, err)
 		all = append(all, content)
 	}
 	return all
@@ -53,14 +48,10 @@ func charts(tb testing.TB) map[string][][]byte {
 	tb.Helper()
 	all := map[string][][]byte{"small": desired(tb, smallShop())}
 	files, err := filepath.Glob(filepath.Join(corpus, "*", "manifest.yaml"))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	check.NoError(tb, err)
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			tb.Fatal(err)
-		}
+		check.NoError(tb, err)
 		all[filepath.Base(filepath.Dir(file))] = desired(tb, string(text))
 	}
 	return all

@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
@@ -80,9 +82,7 @@ func TestTheLargestManifestsThatAreTaken(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			set, spent, err := parse(text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.NoError(t, err)
 			if spent > 200 {
 				t.Errorf("%d MiB for %d KiB of text", spent, len(text)>>10)
 			}

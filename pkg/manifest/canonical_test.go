@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestCanonicalWritesLeavesAsTheServerDoes(t *testing.T) {
@@ -81,8 +82,6 @@ func TestCanonicalWritesLeavesAsTheServerDoes(t *testing.T) {
 func decode(t *testing.T, declared string) map[string]any {
 	t.Helper()
 	content, err := asKubernetes(declared)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	return content
 }

@@ -10,22 +10,19 @@ import (
 	"time"
 
 	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 const corpus = "../../../shared/corpus"
 
 func TestManifestsOfRealChartsParse(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(corpus, "*", "manifest.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	if len(files) == 0 {
 		t.Skipf("no manifests of real charts in %s", corpus)
 	}
 	readme, err := os.ReadFile(filepath.Join(corpus, "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	for _, file := range files {
 		name := filepath.Base(filepath.Dir(file))
 		t.Run(name, func(t *testing.T) {
@@ -34,16 +31,12 @@ func TestManifestsOfRealChartsParse(t *testing.T) {
 				t.Fatalf("%s is not in the README", name)
 			}
 			content, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.NoError(t, err)
 			start := time.Now()
 			set := mustParse(t, string(content))
 			parsed := time.Since(start)
 			resolved, _, err := set.Resolve(podinfo, clusterScope)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.NoError(t, err)
 			kept := 0
 			for _, o := range resolved {
 				if o.Keep {
@@ -96,17 +89,14 @@ func BenchmarkParse1MB(b *testing.B) {
 	b.SetBytes(int64(len(text)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := manifest.Parse(text); err != nil {
-			b.Fatal(err)
-		}
+		_, err := manifest.Parse(text)
+		check.NoError(b, err)
 	}
 }
 
 func BenchmarkResolve1MB(b *testing.B) {
 	set, err := manifest.Parse(oneMegabyte())
-	if err != nil {
-		b.Fatal(err)
-	}
+	check.NoError(b, err)
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, _, err := set.Resolve(podinfo, always(false)); err != nil {

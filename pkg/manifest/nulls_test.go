@@ -6,6 +6,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestNullsStayWhereTheAPIServerMayKeepThem(t *testing.T) {
@@ -29,14 +31,10 @@ func TestNullsStayWhereTheAPIServerMayKeepThem(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			set, err := Parse(tc.manifest[:1] + "metadata: {name: a, finalizers: null}, " + tc.manifest[1:])
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.NoError(t, err)
 			resolved, _, err := set.Resolve(Release{Name: "r", Namespace: "n"},
 				func(schema.GroupVersionKind) (bool, error) { return true, nil })
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.NoError(t, err)
 			content := resolved[0].Content
 			if metadata := content["metadata"].(map[string]any); len(metadata) != 4 {
 				t.Errorf("metadata is %v", metadata)
@@ -45,9 +43,7 @@ func TestNullsStayWhereTheAPIServerMayKeepThem(t *testing.T) {
 			delete(content, "apiVersion")
 			delete(content, "kind")
 			want := map[string]any{}
-			if err := yaml.Unmarshal([]byte(tc.want), &want); err != nil {
-				t.Fatal(err)
-			}
+			check.NoError(t, yaml.Unmarshal([]byte(tc.want), &want))
 			if _, ok := want["revision"]; ok {
 				want["revision"] = int64(1)
 			}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // leak stands for the secret values of a manifest; no error may contain it.
@@ -265,16 +266,14 @@ func TestErrorsNameDocumentSourceAndLine(t *testing.T) {
 func TestKeepIsReadAsHelmReadsIt(t *testing.T) {
 	for policy, want := range map[string]bool{"keep": true, "Keep": true, "' keep '": true, "delete": false,
 		"''": false, "true": false} {
-		set := mustParse(
-			t, "apiVersion: v1\nkind: Secret\nmetadata: {name: a, annotations: {helm.sh/resource-policy: "+policy+"}}",
-		)
+		set := mustParse(t,
+			"apiVersion: v1\nkind: Secret\nmetadata: {name: a, annotations: {helm.sh/resource-policy: "+policy+"}}")
 		if set.Objects[0].Keep != want {
 			t.Errorf("policy %s: keep is %v", policy, !want)
 		}
 	}
-	set := mustParse(
-		t, "apiVersion: v1\nkind: List\nmetadata: {annotations: {helm.sh/resource-policy: keep}}\nitems: [{apiVersion: v1, kind: Secret, metadata: {name: a}}]",
-	)
+	set := mustParse(t,
+		"apiVersion: v1\nkind: List\nmetadata: {annotations: {helm.sh/resource-policy: keep}}\nitems: [{apiVersion: v1, kind: Secret, metadata: {name: a}}]")
 	if !set.Objects[0].Keep {
 		t.Error("an item of a kept List is not kept")
 	}
@@ -310,9 +309,7 @@ func TestOptedOutIsWhatTheObjectItselfSays(t *testing.T) {
 			t.Errorf("%s: %v", annotation, got)
 		}
 		resolved, _, err := set.Resolve(podinfo, always(true))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, err)
 		if got := resolved[0].OptedOut; got != want {
 			t.Errorf("%s, resolved: %v", annotation, got)
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func always(namespaced bool) manifest.Scope {
@@ -151,9 +152,7 @@ func TestResolveMakesTheDesiredState(t *testing.T) {
 				t.Fatalf("got %v, %v, %v", resolved, unknown, err)
 			}
 			want, err := asKubernetes(test.want)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.NoError(t, err)
 			if !reflect.DeepEqual(resolved[0].Content, want) {
 				t.Errorf("got  %s\nwant %s", text(resolved[0].Content), text(want))
 			}
@@ -194,9 +193,8 @@ func TestResolveFindsDuplicatesThatOnlyTheNamespaceHid(t *testing.T) {
 }
 
 func TestKindsThatTheClusterLacksAreUnknown(t *testing.T) {
-	set := mustParse(
-		t, "{apiVersion: example.com/v1, kind: Widget, metadata: {name: w}}\n---\n{apiVersion: v1, kind: Secret, metadata: {name: s}}",
-	)
+	set := mustParse(t,
+		"{apiVersion: example.com/v1, kind: Widget, metadata: {name: w}}\n---\n{apiVersion: v1, kind: Secret, metadata: {name: s}}")
 	resolved, unknown, err := set.Resolve(podinfo, clusterScope)
 	if err != nil || ids(resolved) != "Secret apps/s" || ids(unknown) != "Widget.example.com w" {
 		t.Errorf("got %s and %s, %v", ids(resolved), ids(unknown), err)
@@ -204,9 +202,8 @@ func TestKindsThatTheClusterLacksAreUnknown(t *testing.T) {
 }
 
 func TestOtherErrorsOfScopeAbort(t *testing.T) {
-	set := mustParse(
-		t, "{apiVersion: v1, kind: Secret, metadata: {name: s}}\n---\n{apiVersion: down.io/v1, kind: Widget, metadata: {name: w}}",
-	)
+	set := mustParse(t,
+		"{apiVersion: v1, kind: Secret, metadata: {name: s}}\n---\n{apiVersion: down.io/v1, kind: Widget, metadata: {name: w}}")
 	resolved, unknown, err := set.Resolve(podinfo, clusterScope)
 	if err == nil || resolved != nil || unknown != nil ||
 		!strings.Contains(err.Error(), "Widget.down.io w: the server is down") {

@@ -13,6 +13,8 @@ import (
 
 	"github.com/sirupsen/logrus"
 	"k8s.io/utils/clock"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestOverflowDropsTheOldestAndSaysSoOnce(t *testing.T) {
@@ -140,9 +142,7 @@ func TestTLSAndToken(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, content string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 		return path
 	}
 	token, ca := write("token", "one\n"), write("ca.crt", pemOf(server.Certificate().Raw))

@@ -12,6 +12,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/inspect"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func compared(differences ...inspect.Difference) *inspect.Comparison {
@@ -34,9 +35,7 @@ func modified(name string, want, have map[string]any) inspect.Difference {
 func shown(t *testing.T, c *inspect.Comparison) *comparison {
 	t.Helper()
 	view, err := viewOfComparison(c, time.Unix(0, 0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	return view
 }
 
@@ -78,9 +77,7 @@ func TestAComparisonIsBounded(t *testing.T) {
 		t.Errorf("failures: %q", view.Failures)
 	}
 	encoded, err := json.Marshal(view)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	if len(encoded) > mostBytes+mostBytes/10 {
 		t.Errorf("it takes %d bytes", len(encoded))
 	}

@@ -24,6 +24,7 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/serving"
 	"github.com/rancher/helm-locker/pkg/viewer"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // store is a cache of HelmReleases.
@@ -88,9 +89,7 @@ func serve(t *testing.T, change ...func(*Page)) *served {
 		f(s.Page)
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	s.url = "http://" + listener.Addr().String() + "/"
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -120,9 +119,7 @@ type answered struct {
 func (s *served) request(method, path string) *http.Request {
 	s.Helper()
 	request, err := http.NewRequestWithContext(s.Context(), method, s.url+path, nil)
-	if err != nil {
-		s.Fatal(err)
-	}
+	check.NoError(s.T, err)
 	request.Header.Set("Authorization", "Bearer janes")
 	return request
 }
@@ -134,14 +131,10 @@ func (s *served) ask(method, path string, change ...func(*http.Request)) answere
 		f(request)
 	}
 	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		s.Fatal(err)
-	}
+	check.NoError(s.T, err)
 	defer func() { _ = response.Body.Close() }()
 	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		s.Fatal(err)
-	}
+	check.NoError(s.T, err)
 	return answered{response.StatusCode, response.Header, string(body)}
 }
 
@@ -149,9 +142,7 @@ func (s *served) ask(method, path string, change ...func(*http.Request)) answere
 func (s *served) events() (next func() (event, data string)) {
 	s.Helper()
 	response, err := http.DefaultClient.Do(s.request(http.MethodGet, "events"))
-	if err != nil {
-		s.Fatal(err)
-	}
+	check.NoError(s.T, err)
 	s.Cleanup(func() { _ = response.Body.Close() })
 	if response.StatusCode != http.StatusOK {
 		s.Fatalf("the stream is refused: %s", response.Status)
@@ -284,15 +275,11 @@ func TestAViewerThatDoesNotReadIsCutOff(t *testing.T) {
 			strings.Repeat("long ", 1000))
 	}
 	connection, err := net.Dial("tcp", strings.Trim(strings.TrimPrefix(s.url, "http:"), "/"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	defer func() { _ = connection.Close() }()
-	if _, err := io.WriteString(
-		connection, "GET /events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer janes\r\n\r\n",
-	); err != nil {
-		t.Fatal(err)
-	}
+	_, err := io.WriteString(connection,
+		"GET /events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer janes\r\n\r\n")
+	check.NoError(t, err)
 	viewers := func() int {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -305,16 +292,11 @@ func TestAViewerThatDoesNotReadIsCutOff(t *testing.T) {
 func TestAClientThatSaysNothingIsCutOff(t *testing.T) {
 	s := serve(t)
 	connection, err := net.Dial("tcp", strings.Trim(strings.TrimPrefix(s.url, "http:"), "/"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	defer func() { _ = connection.Close() }()
-	if _, err := io.WriteString(connection, "GET / HTTP/1.1\r\nHost: "); err != nil {
-		t.Fatal(err)
-	}
-	if err := connection.SetReadDeadline(time.Now().Add(serving.Standard().Read + 30*time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	_, err = io.WriteString(connection, "GET / HTTP/1.1\r\nHost: ")
+	check.NoError(t, err)
+	check.NoError(t, connection.SetReadDeadline(time.Now().Add(serving.Standard().Read+30*time.Second)))
 	if _, err := io.ReadAll(connection); err != nil {
 		var timeout net.Error
 		if errors.As(err, &timeout) && timeout.Timeout() {

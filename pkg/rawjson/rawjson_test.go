@@ -3,6 +3,8 @@ package rawjson
 import (
 	"encoding/json"
 	"testing"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // parts takes a value apart by Walk and puts it together again by encoding/json.
@@ -37,9 +39,7 @@ func TestObjectsAndListsAreTakenApart(t *testing.T) {
 		`"a"`, ` true `, `12`,
 	} {
 		var want any
-		if err := json.Unmarshal([]byte(text), &want); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, json.Unmarshal([]byte(text), &want))
 		i := Space([]byte(text), 0)
 		got, end, err := parts(t, []byte(text), i)
 		if err != nil || Space([]byte(text), end) != len(text) {

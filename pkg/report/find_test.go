@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // spent returns how many MiB do allocates, all of them: a measure of the work that depends on no clock.
@@ -29,9 +31,7 @@ func TestMaskingIsLinear(t *testing.T) {
 	var masked string
 	if mib := spent(func() {
 		values, err := ValuesIn(secret.String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, err)
 		masked = m.Text(text.String(), values)
 	}); mib > 300 {
 		t.Errorf("%d MiB to mask %d KiB", mib, text.Len()>>10)

@@ -8,6 +8,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 var key = []byte("a key of the tests")
@@ -86,9 +88,7 @@ func TestMaskerMasksSecretsOnly(t *testing.T) {
 	original := secret()
 	masked := m.Object(original, ValuesOf(original))
 	text, err := YAML(masked)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	mark := m.Mark("hunter2")
 	want := `apiVersion: v1
 data:
@@ -168,9 +168,7 @@ func TestValuesAreFoundInOtherText(t *testing.T) {
 	pem := "-----BEGIN KEY-----\nMIIBsecretsecret\n-----END KEY-----\n"
 	values, err := ValuesIn("kind: Secret\nstringData: {a: hunter2, b: 'no', port: 8080}\n---\nkind: Secret\ndata: {k: "+
 		base64.StdEncoding.EncodeToString([]byte(pem))+"}\n", "kind: X\n")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	text := m.Text("log in with hunter2 or aHVudGVyMg==, no matter\n  MIIBsecretsecret\n", values)
 	if want := "log in with " + m.Mark("hunter2") + " or " + m.Mark("hunter2") + ", no matter\n  " + m.Mark(pem) +
 		"\n"; text != want {

@@ -19,6 +19,7 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // generator makes objects of few different names and values, so that they collide. Keys of lists are unique.
@@ -240,9 +241,7 @@ func (c checker) sparedElement(i int, want, live, target []any, at []string) err
 
 func TestIgnoredFieldsAreAsTheyWereInTheTarget(t *testing.T) {
 	schemas, err := drift.NewSchemas()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	drifted, bad := 0, 0
 	for seed := range uint64(20000) {
 		g := generator{rand.New(rand.NewPCG(seed, 7))}
@@ -255,9 +254,7 @@ func TestIgnoredFieldsAreAsTheyWereInTheTarget(t *testing.T) {
 			opt.Schema = schemas.For(schema.GroupVersionKind{Version: "v1", Kind: "Pod"})
 		}
 		fields, err := json.Marshal(g.claims(live))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, err)
 		ignore := g.rules(desired)
 		opt.Ignore = mustCompile(t, ignore...).For(manifest.Object{}).Bind(drift.NewOwnership(
 			[]metav1.ManagedFieldsEntry{{Manager: "keda-operator", FieldsV1: metav1.NewFieldsV1(string(fields))}},
@@ -285,9 +282,7 @@ func TestIgnoredFieldsAreAsTheyWereInTheTarget(t *testing.T) {
 
 func TestIgnoredFieldsWhereTheObjectIsPutRight(t *testing.T) {
 	schemas, err := drift.NewSchemas()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	for name, test := range map[string]struct{ kind, pointer, desired, live, target string }{
 		"a key of a merged list cannot be ignored": {
 			"Pod", "/spec/containers/*/name",
@@ -318,9 +313,8 @@ func TestIgnoredFieldsWhereTheObjectIsPutRight(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			desired, live, target := content(t, test.desired), content(t, test.live), content(t, test.target)
 			opt := drift.Options{Schema: schemas.For(schema.GroupVersionKind{Version: "v1", Kind: test.kind}),
-				Ignore: mustCompile(
-					t, v1alpha1.IgnoreRule{Paths: []string{test.pointer}},
-				).For(manifest.Object{}).Bind(nil)}
+				Ignore: mustCompile(t,
+					v1alpha1.IgnoreRule{Paths: []string{test.pointer}}).For(manifest.Object{}).Bind(nil)}
 			got := drift.Compare(desired, live, opt)
 			if !reflect.DeepEqual(got.Target, target) {
 				t.Errorf("got %v, want %v", got.Target, target)
@@ -335,8 +329,6 @@ func TestIgnoredFieldsWhereTheObjectIsPutRight(t *testing.T) {
 func content(t *testing.T, text string) map[string]any {
 	t.Helper()
 	var o map[string]any
-	if err := yaml.Unmarshal([]byte(text), &o); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, yaml.Unmarshal([]byte(text), &o))
 	return o
 }

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func FuzzIgnoreRules(f *testing.F) {
@@ -30,9 +31,7 @@ func FuzzIgnoreRules(f *testing.F) {
 			return
 		}
 		again, err := Compile(ignore)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, err)
 		o := object("v1", name, types.NamespacedName{Namespace: name, Name: name}, map[string]any{name: at, "a": name}, map[string]any{"b": at})
 		m, second := r.For(o), again.For(o)
 		if m == nil || second == nil {

@@ -224,8 +224,7 @@ func TestAbsurdRules(t *testing.T) {
 	}
 	r := mustCompile(t, ignore...)
 	m := r.For(object("v1", strings.Repeat("K", 1000),
-		types.NamespacedName{Namespace: strings.Repeat("a", 20), Name: strings.Repeat("a", 1000)}, nil,
-		nil))
+		types.NamespacedName{Namespace: strings.Repeat("a", 20), Name: strings.Repeat("a", 1000)}, nil, nil))
 	if m == nil || len(m.Paths()) != maxPaths || len(m.Describe()) > maxDescription+40 {
 		t.Fatalf("%v, %d bytes", m.Paths(), len(m.Describe()))
 	}

@@ -11,14 +11,13 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func mustCompile(t testing.TB, ignore ...v1alpha1.IgnoreRule) *Rules {
 	t.Helper()
 	r, err := Compile(ignore)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	return r
 }
 
