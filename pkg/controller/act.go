@@ -170,10 +170,13 @@ func (rm *remediation) notCreated(l *lock.Lock, v *result, made *unstructured.Un
 				"next one", Drifted: true,
 		}})
 	case apierrors.IsNotFound(err):
-		// The namespace or the kind is missing. A kind that has gone has to wait for its definition.
-		rm.kinds.Reset()
-		rm.entries.update(l.Key, func(e *entry) { e.reload = e.reload || !rm.served(v) })
-		rm.queues.releases.Add(l.Key)
+		// The namespace or the kind is missing. A kind that has gone has to wait for its definition. Of a missing
+		// namespace nothing is forgotten: a tenant can have objects in one for as long as it likes.
+		if !isNamespaceMissing(err) {
+			rm.kinds.Reset()
+			rm.entries.update(l.Key, func(e *entry) { e.reload = e.reload || !rm.served(v) })
+			rm.queues.releases.Add(l.Key)
+		}
 		rm.refused(l, v, err)
 	case v.Told:
 		// It may exist without Helm's label: a Service's ports are refused as taken before its name is.

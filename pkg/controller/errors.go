@@ -96,3 +96,10 @@ func transient(err error) bool {
 	code := status.Status().Code
 	return code >= 500 || code == http.StatusTooManyRequests
 }
+
+// isNamespaceMissing reports whether an object was not created because its namespace does not exist.
+func isNamespaceMissing(err error) bool {
+	var status apierrors.APIStatus
+	return apierrors.IsNotFound(err) && errors.As(err, &status) && status.Status().Details != nil &&
+		status.Status().Details.Kind == "namespaces"
+}

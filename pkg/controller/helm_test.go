@@ -171,3 +171,29 @@ func TestAFightIsTold(t *testing.T) {
 	}
 	f.awaitCondition("web", v1alpha1.ConditionContended, v1alpha1.ReasonFightDetected)
 }
+
+func TestAMissingNamespaceDoesNotEndWhatIsKnownOfKinds(t *testing.T) {
+	f := newFixture(t)
+	f.start()
+	f.deployed("web")
+	f.awaitCondition("web", v1alpha1.ConditionReady, v1alpha1.ReasonLocked)
+	f.Delete(configMaps + "web")
+	f.awaitData("web", "1") // by now all that is asked for once is known
+	before, attempts := f.Discoveries(), make(chan struct{}, 100)
+	f.Refuse(func(r fakeapi.Request) *apierrors.StatusError {
+		if r.Method != http.MethodPost || !strings.Contains(r.Path, "/configmaps") {
+			return nil
+		}
+		attempts <- struct{}{}
+		return apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, apps)
+	})
+	f.Delete(configMaps + "web")
+	for range 3 {
+		<-attempts
+	}
+	if now := f.Discoveries(); now != before {
+		t.Errorf("discovery was asked for %d times", now-before)
+	}
+	f.Refuse(nil)
+	f.awaitData("web", "1")
+}

@@ -315,5 +315,7 @@ func as(r *http.Request, o *unstructured.Unstructured) any {
 }
 
 func fail(w http.ResponseWriter, err *apierrors.StatusError) {
-	answer(w, int(err.ErrStatus.Code), err.ErrStatus)
+	status := err.ErrStatus
+	status.APIVersion, status.Kind = "v1", "Status"
+	answer(w, int(status.Code), status)
 }

@@ -50,6 +50,7 @@ type Server struct {
 	objects  map[string]*unstructured.Unstructured // by path
 	history  []event
 	requests []Request
+	asked    int // for discovery
 	refuse   func(Request) *apierrors.StatusError
 }
 
@@ -124,6 +125,13 @@ func (s *Server) Writes(part string) []Request {
 		}
 	}
 	return found
+}
+
+// Discoveries returns how often a client has asked for the groups that are served.
+func (s *Server) Discoveries() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.asked
 }
 
 // Put creates or replaces an object.
@@ -260,6 +268,11 @@ func (s *Server) discovery(path string) any {
 			Name: k.Resource, Kind: k.Kind, Namespaced: k.Namespaced,
 			Verbs: metav1.Verbs{"get", "list", "watch", "create", "patch", "delete"},
 		})
+	}
+	if path == "/apis" {
+		s.mu.Lock()
+		s.asked++
+		s.mu.Unlock()
 	}
 	switch path {
 	case "/version":
