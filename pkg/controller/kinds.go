@@ -45,7 +45,7 @@ func (rs *releases) kindArrived(key string) bool {
 	if len(kinds) == 0 {
 		return false
 	}
-	rs.kinds.Reset()
+	rs.rediscover()
 	for _, gvk := range kinds {
 		if _, err := rs.kinds.Get(gvk); err == nil {
 			return true
@@ -53,6 +53,18 @@ func (rs *releases) kindArrived(key string) bool {
 	}
 	rs.queues.releases.AddAfter(key, rs.kindWait())
 	return false
+}
+
+// rediscover forgets which kinds are served, at most once in kindSoon unless a definition has changed since: all
+// releases share that, and a tenant can have a HelmRelease reconciled as often as it likes.
+func (rs *releases) rediscover() {
+	now := rs.Clock.Now()
+	last := rs.discoveredAt.Load()
+	if rs.definitionsAt.Load() < last && now.Sub(time.Unix(0, last)) < kindSoon {
+		return
+	}
+	rs.discoveredAt.Store(now.UnixNano())
+	rs.kinds.Reset()
 }
 
 func (rs *releases) kindWait() time.Duration {

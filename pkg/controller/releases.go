@@ -31,6 +31,8 @@ type releases struct {
 	start    startBarrier
 	// definitionsAt is when a CustomResourceDefinition last came, changed or went, in Unix nanoseconds.
 	definitionsAt atomic.Int64
+	// discoveredAt is when what is known of kinds was last forgotten, in Unix nanoseconds.
+	discoveredAt atomic.Int64
 
 	mu sync.Mutex
 	// otherShards are the releases that HelmReleases in other shards name, by HelmRelease key. mu guards it.
