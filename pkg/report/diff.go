@@ -50,54 +50,26 @@ func Substance(object map[string]any) map[string]any {
 // Unified returns the unified diff of two texts under two names, neutral and, with a style, coloured; "" when they
 // are equal.
 func Unified(fromName, toName, from, to string, style Style) (string, error) {
-	edits := udiff.Lines(from, to)
-	if len(edits) == 0 {
-		return "", nil
-	}
-	diff, err := udiff.ToUnifiedDiff(Line(fromName), Line(toName), from, edits, context)
+	text, err := udiff.ToUnified(Line(fromName), Line(toName), from, udiff.Lines(from, to), context)
 	if err != nil {
 		return "", fmt.Errorf("compare line by line: %w", err)
 	}
 	var b strings.Builder
-	fmt.Fprintln(&b, style.Bold("--- "+diff.From))
-	fmt.Fprintln(&b, style.Bold("+++ "+diff.To))
-	for _, hunk := range diff.Hunks {
-		before, after := 0, 0
-		for _, line := range hunk.Lines {
-			switch line.Kind {
-			case udiff.Delete:
-				before++
-			case udiff.Insert:
-				after++
-			default:
-				before++
-				after++
-			}
+	head := 2 // lines that begin with --- and +++
+	for line := range strings.Lines(text) {
+		line = Line(strings.TrimSuffix(line, "\n"))
+		paint := func(text string) string { return text }
+		switch head--; {
+		case head >= 0:
+			paint = style.Bold
+		case line[0] == '@':
+			paint = style.Cyan
+		case line[0] == '-':
+			paint = style.Red
+		case line[0] == '+':
+			paint = style.Green
 		}
-		fmt.Fprintln(&b, style.Cyan(fmt.Sprintf("@@ -%s +%s @@", span(hunk.FromLine, before),
-			span(hunk.ToLine, after))))
-		for _, line := range hunk.Lines {
-			text := Line(strings.TrimSuffix(line.Content, "\n"))
-			switch line.Kind {
-			case udiff.Delete:
-				fmt.Fprintln(&b, style.Red("-"+text))
-			case udiff.Insert:
-				fmt.Fprintln(&b, style.Green("+"+text))
-			default:
-				fmt.Fprintln(&b, " "+text)
-			}
-		}
+		fmt.Fprintln(&b, paint(line))
 	}
 	return b.String(), nil
-}
-
-// span returns a range of lines as hunk headers have it.
-func span(line, count int) string {
-	switch count {
-	case 0:
-		return fmt.Sprintf("%d,0", max(line-1, 0))
-	case 1:
-		return fmt.Sprint(line)
-	}
-	return fmt.Sprintf("%d,%d", line, count)
 }
