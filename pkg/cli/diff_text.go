@@ -32,14 +32,14 @@ func diffOutput(comparisons []*inspect.Comparison, format string, now time.Time,
 			b.WriteString(text)
 		}
 		if format == formatText {
-			b.WriteString(verdict(c, style) + "\n")
+			b.WriteString(summaryLine(c, style) + "\n")
 		}
 	}
 	return b.String(), nil
 }
 
-// verdict is the last line about a release.
-func verdict(c *inspect.Comparison, style report.Style) string {
+// summaryLine is the last line about a release.
+func summaryLine(c *inspect.Comparison, style report.Style) string {
 	head := fmt.Sprintf("release %s, revision %d: ", c.Release.Key, c.Release.Revision)
 	incomplete := ""
 	if n := len(c.Failures); n > 0 {

@@ -31,7 +31,7 @@ func (rm *remediation) act(ctx context.Context, l *lock.Lock, drifted []*result)
 		// A standby keeps what it saw, and asks the API server nothing about it again. Lead has it worked on.
 		for _, v := range drifted {
 			again := v.Observation
-			if l.Settle(v.ID, lock.Outcome{Again: &again, Waits: true, Problem: rm.driftProblem(v),
+			if l.Done(v.ID, lock.Outcome{Again: &again, Waits: true, Problem: rm.driftProblem(v),
 				Now: rm.Clock.Now()}) {
 				rm.queues.drift.Add(l.Key)
 			}
@@ -98,7 +98,7 @@ func (rm *remediation) update(ctx context.Context, l *lock.Lock, v *result, done
 }
 
 func (rm *remediation) readAgain(v *result) *lock.Observation {
-	return &lock.Observation{Look: true, Last: v.Last, Seen: v.Seen}
+	return &lock.Observation{NeedsGet: true, Last: v.Last, Seen: v.Seen}
 }
 
 // recreate creates objects again: those that others need first (namespaces, then definitions), then the rest side by
@@ -178,7 +178,7 @@ func (rm *remediation) notCreated(l *lock.Lock, v *result, made *unstructured.Un
 			rm.queues.releases.Add(l.Key)
 		}
 		rm.refused(l, v, err)
-	case v.Told:
+	case v.ReportedGone:
 		// It may exist without Helm's label: a Service's ports are refused as taken before its name is.
 		rm.settle(l, v.Work, lock.Outcome{Again: rm.readAgain(v)})
 	default:
@@ -198,7 +198,7 @@ func (rm *remediation) restored(l *lock.Lock, v *result, done *unstructured.Unst
 	if v.Live != nil {
 		content = v.Digest
 	}
-	fight := l.Spend(v.ID, now, content)
+	fight := l.RecordRevert(v.ID, now, content)
 	good := lock.Outcome{
 		Good: true, Digest: rm.hasher.Digest(done.Object), Version: version(done), Owner: v.found.Owner,
 		Baseline: v.in.Restored(v.found, done), Chosen: v.in.ChosenIn(done),
@@ -232,7 +232,7 @@ func (rm *remediation) report(l *lock.Lock, v *result) {
 // refused records that the API server did not take a revert, and has it tried again later.
 func (rm *remediation) refused(l *lock.Lock, v *result, err error) {
 	if errors.Is(err, context.Canceled) {
-		l.Settle(v.ID, lock.Outcome{Again: rm.readAgain(v), Now: rm.Clock.Now()})
+		l.Done(v.ID, lock.Outcome{Again: rm.readAgain(v), Now: rm.Clock.Now()})
 		return
 	}
 	if disconnected(err) {

@@ -117,7 +117,7 @@ func (rm *remediation) dryRun(ctx context.Context, l *lock.Lock, v *result) *loc
 		rm.Log.WithField("object", v.ID.String()).Debugf("dry run: %s", errorAbout(v.ID, err))
 		return nil
 	}
-	v.found = v.in.Settle(v.found, after)
+	v.found = v.in.AfterDryRun(v.found, after)
 	v.tell(rm.debug(l.Release))
 	return rm.outcome(l, v)
 }

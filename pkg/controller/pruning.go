@@ -87,7 +87,7 @@ type pruning struct {
 func (pr *pruning) next(ctx context.Context, key string) {
 	defer pr.queues.pruning.Done(key)
 	l := pr.table.Get(key)
-	// Strays that a list is about to show need not be listed again; the end of the list comes back here.
+	// Unmanaged objects that a list is about to show need not be listed again; the end of the list comes back here.
 	if l == nil || !pr.leading.Load() || l.AwaitsList() {
 		pr.queues.pruning.Forget(key)
 		return
@@ -140,7 +140,7 @@ func (pr *pruning) pruneAll(ctx context.Context, l *lock.Lock) error {
 			return nil
 		}
 		r := known.removed[id]
-		if listed[place{r.gvk, id.Namespace}] && !l.IsStray(id) {
+		if listed[place{r.gvk, id.Namespace}] && !l.IsUnmanaged(id) {
 			continue // it does not exist, or is not the release's
 		}
 		if err := pr.pace.Wait(ctx); err != nil {
@@ -238,7 +238,7 @@ type place struct {
 func (pr *pruning) listUnmanaged(ctx context.Context, l *lock.Lock) (map[place]bool, error) {
 	listed := map[place]bool{}
 	for _, o := range l.Places() {
-		if l.KnowsStrays(o.GVK) {
+		if l.KnowsUnmanaged(o.GVK) {
 			listed[place{o.GVK, o.ID.Namespace}] = true
 			continue
 		}
@@ -251,7 +251,7 @@ func (pr *pruning) listUnmanaged(ctx context.Context, l *lock.Lock) (map[place]b
 		_, err := proof.ListMetadata(ctx, resource.Namespace(o.ID.Namespace), options,
 			func(m *metav1.PartialObjectMetadata) (struct{}, error) {
 				if judge.ClaimedBy(m) == l.As {
-					l.Stray(watch.IDOf(o.GVK, m), true)
+					l.SetUnmanaged(watch.IDOf(o.GVK, m), true)
 				}
 				return struct{}{}, nil
 			})
@@ -334,7 +334,7 @@ func (pr *pruning) deleteCandidate(ctx context.Context, l *lock.Lock, v *result)
 	if !stays {
 		return nil
 	}
-	l.Stray(v.ID, false)
+	l.SetUnmanaged(v.ID, false)
 	pr.reporter.record(l, v, v1alpha1.DriftActionPruned, pr.Clock.Since(v.Seen).Round(time.Microsecond))
 	return nil
 }

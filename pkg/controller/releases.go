@@ -323,7 +323,7 @@ func (rm *remediation) rangesChanged(ids []manifest.ID) {
 		if l == nil {
 			continue
 		}
-		if l.LookAt(rm.Clock.Now(), func(o *lock.Object) bool { return o.ID == id }) {
+		if l.Recheck(rm.Clock.Now(), func(o *lock.Object) bool { return o.ID == id }) {
 			rm.queues.drift.Add(l.Key)
 		}
 		rm.statusChanged(l.Key)
@@ -350,7 +350,7 @@ func (rs *releases) watchAll(l *lock.Lock, kinds map[schema.GroupVersionKind]wat
 	if rs.relist.join(rs.Clock.Now(), rs.toReconcile(), l, missed) {
 		return
 	}
-	wake := l.LookAt(rs.Clock.Now(), func(o *lock.Object) bool { return begun[o.GVK] })
+	wake := l.Recheck(rs.Clock.Now(), func(o *lock.Object) bool { return begun[o.GVK] })
 	if wake {
 		rs.queues.drift.Add(l.Key)
 	}

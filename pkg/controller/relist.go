@@ -161,7 +161,7 @@ func (rl *relist) list(ctx context.Context, gvk schema.GroupVersionKind, s *shar
 			l.MissedList(gvk)
 		}
 		rl.queues.pruning.Add(l.Key)
-		wake := l.LookAt(rl.Clock.Now(), func(o *lock.Object) bool {
+		wake := l.Recheck(rl.Clock.Now(), func(o *lock.Object) bool {
 			_, delivered := present[o.ID]
 			return o.GVK == gvk && !delivered
 		})

@@ -46,7 +46,7 @@ func (rm *remediation) next(ctx context.Context, key string) {
 		rm.queues.drift.AddAfter(key, after)
 	}
 	rm.queues.drift.Done(key)
-	if slices.ContainsFunc(work, func(w *lock.Work) bool { return w.Look }) {
+	if slices.ContainsFunc(work, func(w *lock.Work) bool { return w.NeedsGet }) {
 		judging()
 		rm.look(ctx, l, work)
 		if judging, err = rm.slots.judging.acquire(ctx, l.Release.Namespace); err != nil {
@@ -67,7 +67,7 @@ func (rm *remediation) next(ctx context.Context, key string) {
 func (rm *remediation) judgeAll(l *lock.Lock, work []*lock.Work) []*result {
 	var drifted []*result
 	for _, w := range work {
-		if w.Look { // the look failed and was settled, or the object is large
+		if w.NeedsGet { // the look failed and was settled, or the object is large
 			continue
 		}
 		v, outcome := rm.judge(l, w)
@@ -136,7 +136,7 @@ func (rm *remediation) revert(ctx context.Context, l *lock.Lock, differing []*re
 // settle hands an object back to its lock and has a worker come if there is more to do.
 func (rm *remediation) settle(l *lock.Lock, w *lock.Work, o lock.Outcome) {
 	o.Now = rm.Clock.Now()
-	if l.Settle(w.ID, o) {
+	if l.Done(w.ID, o) {
 		rm.queues.drift.Add(l.Key)
 	}
 	rm.statusChanged(l.Key)
@@ -155,7 +155,7 @@ func (rm *remediation) look(ctx context.Context, l *lock.Lock, work []*lock.Work
 	}
 	groups := map[group][]*lock.Work{}
 	for _, w := range work {
-		if w.Look {
+		if w.NeedsGet {
 			g := group{w.GVK, w.ID.Namespace}
 			groups[g] = append(groups[g], w)
 		}
@@ -166,13 +166,13 @@ func (rm *remediation) look(ctx context.Context, l *lock.Lock, work []*lock.Work
 			rm.observeByList(ctx, l, members)
 		}
 		for _, w := range members {
-			if !w.Look || w.Large {
+			if !w.NeedsGet || w.Large {
 				continue
 			}
 			rm.parallel(ctx, l, &wait, func(func()) {
 				rm.observeOne(ctx, l, w)
-				if w.Large && !w.Look { // it may be one of many
-					w.Observation = lock.Observation{Large: true, Look: true, Last: w.Last, Seen: w.Seen}
+				if w.Large && !w.NeedsGet { // it may be one of many
+					w.Observation = lock.Observation{Large: true, NeedsGet: true, Last: w.Last, Seen: w.Seen}
 				}
 			})
 		}
@@ -210,7 +210,7 @@ func (rm *remediation) observeByList(ctx context.Context, l *lock.Lock, members 
 // them are in memory than there are slots.
 func (rm *remediation) processLarge(ctx context.Context, l *lock.Lock, work []*lock.Work) {
 	for _, w := range work {
-		if !w.Look || !w.Large {
+		if !w.NeedsGet || !w.Large {
 			continue
 		}
 		slot, err := rm.slots.bulky.acquire(ctx, l.Release.Namespace)

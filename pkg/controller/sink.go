@@ -35,14 +35,14 @@ func (rm *remediation) Observed(gvk schema.GroupVersionKind, obj *watch.Live) {
 			return
 		}
 		if obj.Large() {
-			o.Large, o.Look = true, true
+			o.Large, o.NeedsGet = true, true
 		} else {
 			o.Live, err = obj.Decode()
 		}
 	}
 	if err != nil {
 		rm.Log.WithField("object", id.String()).Warnf("a watch delivered what cannot be read; looking at it: %v", err)
-		o.Look = true
+		o.NeedsGet = true
 	}
 	if l.Observe(id, o) {
 		rm.queues.drift.Add(l.Key)
@@ -69,7 +69,7 @@ func (rm *remediation) Gone(gvk schema.GroupVersionKind, obj *watch.Live) {
 	// exists, and when it fails there is time to read. What is not re-created, or not yet, must not be taken for
 	// deleted.
 	look := l.Detect || judge.MayHaveRun(id)
-	o := lock.Observation{Last: last, Look: look, Told: !look, Version: version(obj), Seen: rm.Clock.Now()}
+	o := lock.Observation{Last: last, NeedsGet: look, ReportedGone: !look, Version: version(obj), Seen: rm.Clock.Now()}
 	if l.Observe(id, o) {
 		rm.queues.drift.Add(l.Key)
 	}
@@ -84,7 +84,7 @@ func (rm *remediation) trace(what string, id manifest.ID, obj *watch.Live) {
 
 // stray takes note of an object that no lock owns, if it says that it belongs to a locked release.
 func (rm *remediation) stray(id manifest.ID, obj *watch.Live, exists bool) {
-	if l := rm.table.Of(judge.ClaimedBy(obj)); l != nil && l.Stray(id, exists) {
+	if l := rm.table.Of(judge.ClaimedBy(obj)); l != nil && l.SetUnmanaged(id, exists) {
 		rm.statusChanged(l.Key)
 	}
 }
@@ -96,7 +96,7 @@ func (rm *remediation) Listed(gvk schema.GroupVersionKind, present func(manifest
 			l.ListEnded(gvk)
 			rm.queues.pruning.Add(l.Key)
 		}
-		wake := l.LookAt(rm.Clock.Now(), func(o *lock.Object) bool {
+		wake := l.Recheck(rm.Clock.Now(), func(o *lock.Object) bool {
 			return o.GVK == gvk && !present(o.ID)
 		})
 		if wake {

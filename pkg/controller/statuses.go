@@ -186,7 +186,7 @@ func (st *statuses) status(hr *v1alpha1.HelmRelease, v *view) v1alpha1.HelmRelea
 	if v.lock != nil {
 		s.Revision = v.lock.Record.Revision
 		s.Objects = v1alpha1.ObjectCounts{Tracked: v.sum.Tracked, Drifted: v.sum.Drifted, Contended: v.sum.Contended,
-			Waiting: v.sum.Waiting, Unmanaged: v.sum.Strays}
+			Waiting: v.sum.Waiting, Unmanaged: v.sum.Unmanaged}
 		s.Exceptions = st.exceptions(v)
 		if more := len(s.Exceptions) - v1alpha1.MaxExceptions; more > 0 {
 			s.Exceptions, s.MoreExceptions = s.Exceptions[:v1alpha1.MaxExceptions], more

@@ -35,9 +35,9 @@ var systemManagers = map[string]string{
 // cloudManager is how the controllers of a cloud provider are named, after cloud-controller-manager.
 const cloudManager = "-cloud-controller-manager"
 
-// nobody are the names of owners that are no managers: the server records all that was written before it tracked
+// unknownManagers are the names of owners that are no managers: the server records all that was written before it tracked
 // fields under the first, and a client that gave no name under the others.
-var nobody = map[string]bool{"before-first-apply": true, "unknown": true, "": true}
+var unknownManagers = map[string]bool{"before-first-apply": true, "unknown": true, "": true}
 
 // ownManager is the field manager of helm-locker's writes whose fields are then handed to Helm's manager.
 const ownManager = "helm-locker"
@@ -45,7 +45,7 @@ const ownManager = "helm-locker"
 // keeps reports whether what the manager of an entry owns stays; helm is the name of Helm's manager.
 func (s *Strict) keeps(entry *metav1.ManagedFieldsEntry, helm string) bool {
 	switch name := entry.Manager; {
-	case name == helm, nobody[name], name == ownManager:
+	case name == helm, unknownManagers[name], name == ownManager:
 		return true
 	case systemManagers[name] != "", strings.HasSuffix(name, cloudManager):
 		return true

@@ -131,7 +131,7 @@ func (w *writer) applyBody(r *Revert) ([]byte, error) {
 	if target == nil {
 		target = r.Live.Object
 	}
-	desired := drift.Spare(r.Desired, target, r.Options, r.Owned)
+	desired := drift.WithoutIgnored(r.Desired, target, r.Options, r.Owned)
 	setPath(desired, r.Live.GetResourceVersion(), "metadata", "resourceVersion")
 	// An apply creates what does not exist, whatever its resourceVersion says. With a uid it is a conflict, too.
 	setPath(desired, string(r.Live.GetUID()), "metadata", "uid")

@@ -115,14 +115,14 @@ type CompareOptions struct {
 type Source interface {
 	// Scope is a manifest.Scope.
 	Scope() manifest.Scope
-	// Look returns the live object; nil when it does not exist.
-	Look(ctx context.Context, o *lock.Object) (*unstructured.Unstructured, error)
+	// Get returns the live object; nil when it does not exist.
+	Get(ctx context.Context, o *lock.Object) (*unstructured.Unstructured, error)
 	// UnknownKind says why an object of a kind that Scope does not know is missing.
 	UnknownKind() string
-	// Settle returns what the live object would become if the release were applied to it now, by a dry run. Why
+	// DryRun returns what the live object would become if the release were applied to it now, by a dry run. Why
 	// says, when there is no answer, what stands against it. The error is errChanged when it is not the current
 	// state any more.
-	Settle(ctx context.Context, r *enforce.Revert) (after *unstructured.Unstructured, why string, err error)
+	DryRun(ctx context.Context, r *enforce.Revert) (after *unstructured.Unstructured, why string, err error)
 	// Definition returns the CustomResourceDefinition of a kind; nil when there is none, or it cannot be read.
 	Definition(ctx context.Context, gvk schema.GroupVersionKind) map[string]any
 	// Declares reports whether the newest record of another release declares an object, as far as that can be told.

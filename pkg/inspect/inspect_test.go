@@ -74,7 +74,7 @@ type changing struct {
 	times int
 }
 
-func (c *changing) Settle(context.Context, *enforce.Revert) (*unstructured.Unstructured, string, error) {
+func (c *changing) DryRun(context.Context, *enforce.Revert) (*unstructured.Unstructured, string, error) {
 	if c.times > 0 {
 		c.times--
 		return nil, "", errChanged

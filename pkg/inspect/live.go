@@ -24,8 +24,8 @@ func (c *Cluster) Scope() manifest.Scope {
 	}
 }
 
-// Look is part of Source.
-func (c *Cluster) Look(ctx context.Context, o *lock.Object) (*unstructured.Unstructured, error) {
+// Get is part of Source.
+func (c *Cluster) Get(ctx context.Context, o *lock.Object) (*unstructured.Unstructured, error) {
 	kind, err := c.kinds.Get(o.GVK)
 	if err != nil {
 		return nil, err
@@ -39,8 +39,8 @@ func (c *Cluster) UnknownKind() string {
 	return "the cluster does not serve this kind: its CustomResourceDefinition is gone"
 }
 
-// Settle is part of Source. Nothing is written: the API server answers what it would store.
-func (c *Cluster) Settle(ctx context.Context, r *enforce.Revert) (*unstructured.Unstructured, string, error) {
+// DryRun is part of Source. Nothing is written: the API server answers what it would store.
+func (c *Cluster) DryRun(ctx context.Context, r *enforce.Revert) (*unstructured.Unstructured, string, error) {
 	after, err := c.enforcer.DryRun(ctx, r)
 	switch {
 	case err == nil:

@@ -62,7 +62,7 @@ func (c *comparer) compareOnce(ctx context.Context, o *judge.Object) (answer, er
 		ID: o.ID, Kind: &lock.Kind{GVK: o.GVK, Namespaced: o.ID.Namespace != ""}, Keep: o.Keep,
 		Account: c.options.Account,
 	}
-	live, err := c.source.Look(ctx, target)
+	live, err := c.source.Get(ctx, target)
 	if err != nil {
 		return answer{}, err
 	}
@@ -72,7 +72,7 @@ func (c *comparer) compareOnce(ctx context.Context, o *judge.Object) (answer, er
 	if found.State != judge.Unclear {
 		return c.answer(ctx, in, found), nil
 	}
-	after, local, err := c.source.Settle(ctx, &enforce.Revert{
+	after, local, err := c.source.DryRun(ctx, &enforce.Revert{
 		Object: target, Desired: found.Desired, Live: live, Target: found.Target,
 		RemovesForeign: found.RemovesForeign, Owner: found.Owner, Options: found.Options, Owned: in.Owned(found),
 	})
@@ -80,7 +80,7 @@ func (c *comparer) compareOnce(ctx context.Context, o *judge.Object) (answer, er
 		return answer{}, err
 	}
 	if after != nil {
-		found = in.Settle(found, after)
+		found = in.AfterDryRun(found, after)
 	}
 	a := c.answer(ctx, in, found)
 	if a.difference != nil {

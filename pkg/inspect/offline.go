@@ -70,16 +70,16 @@ func (d *Dump) Scope() manifest.Scope {
 	}
 }
 
-// Look is part of Source.
-func (d *Dump) Look(_ context.Context, o *lock.Object) (*unstructured.Unstructured, error) {
+// Get is part of Source.
+func (d *Dump) Get(_ context.Context, o *lock.Object) (*unstructured.Unstructured, error) {
 	return d.objects[o.ID], nil
 }
 
 // UnknownKind is part of Source.
 func (d *Dump) UnknownKind() string { return "no object of this kind was saved" }
 
-// Settle is part of Source: nobody can tell.
-func (d *Dump) Settle(context.Context, *enforce.Revert) (*unstructured.Unstructured, string, error) {
+// DryRun is part of Source: saved objects have no API server to ask.
+func (d *Dump) DryRun(context.Context, *enforce.Revert) (*unstructured.Unstructured, string, error) {
 	return nil, "saved objects are compared", nil
 }
 

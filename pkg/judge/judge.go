@@ -49,7 +49,7 @@ const (
 	// BeingDeleted says that the content is as declared, and that the deletion of the object is pending.
 	BeingDeleted State = "BeingDeleted"
 	// Unclear says that the differences may be only the form that the API server gives to what Helm applied. A dry run
-	// of the revert tells: see Settle.
+	// of the revert tells: see AfterDryRun.
 	Unclear State = "Unclear"
 	// Drifted says that the object was changed.
 	Drifted State = "Drifted"
@@ -127,9 +127,9 @@ func (r *Result) found(found drift.Result) {
 	}
 }
 
-// Settle returns what an Unclear result is, given what the API server would make of the object if it were reverted now.
+// AfterDryRun returns what an Unclear result is, given what the API server would make of the object if it were reverted now.
 // What is different even then is the form that the API server gives to what Helm applied.
-func (in Input) Settle(r Result, after *unstructured.Unstructured) Result {
+func (in Input) AfterDryRun(r Result, after *unstructured.Unstructured) Result {
 	learning := r.Options
 	learning.Strict = in.strict(after)
 	compared := r.Options

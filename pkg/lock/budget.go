@@ -51,9 +51,9 @@ func (b *Budget) Wait(now time.Time) time.Duration {
 	return b.next.Sub(now)
 }
 
-// Spend records a revert made at now of drifted content with the given digest (zero for a deletion). It returns true
+// RecordRevert records a revert made at now of drifted content with the given digest (zero for a deletion). It returns true
 // when this revert turns the drift into a fight. all is the budget of the whole release.
-func (b *Budget) Spend(now time.Time, content uint64, all *Storm) bool {
+func (b *Budget) RecordRevert(now time.Time, content uint64, all *Storm) bool {
 	if b.backoff > 0 {
 		b.backoff = min(2*b.backoff, backoffMax)
 		b.next = now.Add(b.backoff)
@@ -72,7 +72,7 @@ func (b *Budget) Spend(now time.Time, content uint64, all *Storm) bool {
 		b.content, b.same = content, 1
 	}
 	if b.same < sameContentLimit && b.deleted < deletionLimit && b.any < anyChangeLimit &&
-		(b.any <= freeReverts || all.spend(now)) {
+		(b.any <= freeReverts || all.take(now)) {
 		return false
 	}
 	b.backoff = backoffMin
@@ -88,8 +88,8 @@ func (b *Budget) QuietAt() time.Time {
 	return b.next.Add(max(b.backoff, budgetWindow))
 }
 
-// Settle ends the fight if it has been quiet long enough at now, and reports whether it ended.
-func (b *Budget) Settle(now time.Time) bool {
+// Reset ends the fight if it has been quiet long enough at now, and reports whether it ended.
+func (b *Budget) Reset(now time.Time) bool {
 	if b.backoff == 0 || now.Before(b.QuietAt()) {
 		return false
 	}
@@ -106,8 +106,8 @@ type Storm struct {
 	at    time.Time // when spent was last brought up to date
 }
 
-// spend takes one revert out of the budget at now, and reports whether there was one.
-func (s *Storm) spend(now time.Time) bool {
+// take takes one revert out of the budget at now, and reports whether there was one.
+func (s *Storm) take(now time.Time) bool {
 	if elapsed := now.Sub(s.at); elapsed > 0 {
 		s.spent = max(0, s.spent-elapsed.Seconds()*stormPerSecond)
 		s.at = now

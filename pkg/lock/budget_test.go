@@ -8,7 +8,7 @@ import (
 func TestEverNewChangesAreRevertedAtFullSpeedForLong(t *testing.T) {
 	var b Budget
 	for i := range anyChangeLimit - 1 {
-		if b.Spend(epoch.Add(time.Duration(i)*50*time.Millisecond), uint64(i+1), &Storm{}) {
+		if b.RecordRevert(epoch.Add(time.Duration(i)*50*time.Millisecond), uint64(i+1), &Storm{}) {
 			t.Fatalf("revert %d counts as a fight", i)
 		}
 	}
@@ -17,11 +17,11 @@ func TestEverNewChangesAreRevertedAtFullSpeedForLong(t *testing.T) {
 func TestAPartyThatRestoresTheSameContentIsFoundEarly(t *testing.T) {
 	var b Budget
 	for i := 1; i < sameContentLimit; i++ {
-		if b.Spend(epoch, 7, &Storm{}) {
+		if b.RecordRevert(epoch, 7, &Storm{}) {
 			t.Fatalf("revert %d counts as a fight", i)
 		}
 	}
-	if !b.Spend(epoch, 7, &Storm{}) || !b.Contended() || b.Wait(epoch) != backoffMin {
+	if !b.RecordRevert(epoch, 7, &Storm{}) || !b.Contended() || b.Wait(epoch) != backoffMin {
 		t.Fatalf("contended %v, wait %s", b.Contended(), b.Wait(epoch))
 	}
 }
@@ -29,7 +29,7 @@ func TestAPartyThatRestoresTheSameContentIsFoundEarly(t *testing.T) {
 func TestTheSameChangeNowAndThenIsNoFight(t *testing.T) {
 	var b Budget
 	for i := range 100 {
-		if b.Spend(epoch.Add(time.Duration(i)*(budgetWindow/5)), 7, &Storm{}) {
+		if b.RecordRevert(epoch.Add(time.Duration(i)*(budgetWindow/5)), 7, &Storm{}) {
 			t.Fatalf("change %d, twelve seconds after the one before, counts as a fight", i)
 		}
 	}
@@ -39,7 +39,7 @@ func TestRepeatedDeletionsAreAFightToo(t *testing.T) {
 	var b Budget
 	fights := 0
 	for range deletionLimit {
-		if b.Spend(epoch, 0, &Storm{}) {
+		if b.RecordRevert(epoch, 0, &Storm{}) {
 			fights++
 		}
 	}
@@ -51,7 +51,7 @@ func TestRepeatedDeletionsAreAFightToo(t *testing.T) {
 func TestBackOffDoublesUpToItsLimitAndEndsAfterQuiet(t *testing.T) {
 	var b Budget
 	for range sameContentLimit {
-		b.Spend(epoch, 7, &Storm{})
+		b.RecordRevert(epoch, 7, &Storm{})
 	}
 	now := epoch
 	want := backoffMin
@@ -60,13 +60,13 @@ func TestBackOffDoublesUpToItsLimitAndEndsAfterQuiet(t *testing.T) {
 			t.Fatalf("wait is %s, want %s", got, want)
 		}
 		now = now.Add(want)
-		b.Spend(now, 7, &Storm{})
+		b.RecordRevert(now, 7, &Storm{})
 		want = min(2*want, backoffMax)
 	}
-	if b.Settle(b.QuietAt().Add(-time.Nanosecond)) {
+	if b.Reset(b.QuietAt().Add(-time.Nanosecond)) {
 		t.Error("the fight ends before it has been quiet")
 	}
-	if !b.Settle(b.QuietAt()) || b.Contended() || b.Wait(now) != 0 {
+	if !b.Reset(b.QuietAt()) || b.Contended() || b.Wait(now) != 0 {
 		t.Error("the fight does not end")
 	}
 }
@@ -83,7 +83,7 @@ func TestAStormOverAWholeReleaseIsBounded(t *testing.T) {
 		for i := range budgets {
 			content++
 			if budgets[i].Wait(now) == 0 {
-				budgets[i].Spend(now, content, &all)
+				budgets[i].RecordRevert(now, content, &all)
 				perMinute[tick/(60*perSecond)]++
 			}
 		}
@@ -105,7 +105,7 @@ func TestDriftsOfManyObjectsDrawNothingFromTheStormBudget(t *testing.T) {
 	for range 100_000 {
 		var b Budget
 		for i := range freeReverts {
-			if b.Spend(epoch, uint64(i+1), &all) {
+			if b.RecordRevert(epoch, uint64(i+1), &all) {
 				t.Fatal("a fight")
 			}
 		}
@@ -118,7 +118,7 @@ func TestAClockSetBackEndsNoReverts(t *testing.T) {
 	var b Budget
 	storm := &Storm{}
 	for range sameContentLimit {
-		b.Spend(late, 7, storm)
+		b.RecordRevert(late, 7, storm)
 	}
 	if wait := b.Wait(epoch); !b.Contended() || wait != backoffMin {
 		t.Errorf("contended %v, waits %s after the clock was set back, want %s", b.Contended(), wait, backoffMin)
@@ -128,16 +128,16 @@ func TestAClockSetBackEndsNoReverts(t *testing.T) {
 	}
 
 	b = Budget{}
-	b.Spend(late, 7, storm)
+	b.RecordRevert(late, 7, storm)
 	for i := range 2 * sameContentLimit {
-		if b.Spend(epoch.Add(time.Duration(i)*time.Minute*2), 7, storm) {
+		if b.RecordRevert(epoch.Add(time.Duration(i)*time.Minute*2), 7, storm) {
 			t.Fatalf("revert %d, two minutes after the one before, counts as a fight", i)
 		}
 	}
 
 	storm.spent, storm.at = stormBurst, late
-	storm.spend(epoch)
-	if !storm.spend(epoch.Add(time.Second)) {
+	storm.take(epoch)
+	if !storm.take(epoch.Add(time.Second)) {
 		t.Error("a storm's budget is not filled after the clock was set back")
 	}
 

@@ -30,7 +30,7 @@ type Decision struct {
 	Message string
 	// Since is when the newest revision began to be in transition; zero when it is not.
 	Since time.Time
-	// Again is when to decide anew without any event; zero when only an event can change the decision.
+	// Again is when to decide again without any event; zero when only an event can change the decision.
 	Again time.Time
 }
 

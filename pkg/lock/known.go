@@ -11,28 +11,28 @@ func (l *Lock) Known(id manifest.ID, version, digest uint64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := l.objects.of(id)
-	if s == nil || l.closed || s.outdates(version) {
+	if s == nil || l.closed || s.isStale(version) {
 		return true
 	}
-	if !s.settles(digest) {
+	if !s.isJudged(digest) {
 		return false
 	}
 	s.version = max(s.version, version)
-	l.calm(s)
+	l.endDrift(s)
 	return true
 }
 
-// outdates reports whether a look with that version is older than one already taken. Zero is unknown, and never old.
-func (s *state) outdates(version uint64) bool { return version != 0 && version <= s.version }
+// isStale reports whether a look with that version is older than one already taken. Zero is unknown, and never old.
+func (s *state) isStale(version uint64) bool { return version != 0 && version <= s.version }
 
 // unjudged reports whether it is not known of the object how it is, nor what keeps that from being known.
 func (s *state) unjudged() bool { return !s.judged && s.problem == nil }
 
-// settles reports whether content with that digest was judged, and nobody is about to change it.
-func (s *state) settles(digest uint64) bool { return s.judged && digest == s.good && !s.inFlight }
+// isJudged reports whether content with that digest was judged, and nobody is about to change it.
+func (s *state) isJudged(digest uint64) bool { return s.judged && digest == s.good && !s.inFlight }
 
-// calm ends a drift that was not worked on yet. l.mu is held.
-func (l *Lock) calm(s *state) {
+// endDrift ends a drift that was not worked on yet. l.mu is held.
+func (l *Lock) endDrift(s *state) {
 	s.pending = nil
 	if !s.reported {
 		s.problem = nil

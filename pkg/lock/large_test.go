@@ -11,18 +11,18 @@ import (
 // Of a large object that waits for its next attempt, nothing is kept: there may be hundreds.
 func TestALargeObjectIsNotKeptWhileItWaits(t *testing.T) {
 	l := New(&Lock{Key: "ns/hr"}, objects("a"))
-	l.Observe(id("a"), Observation{Large: true, Look: true, Version: 10, Seen: epoch})
+	l.Observe(id("a"), Observation{Large: true, NeedsGet: true, Version: 10, Seen: epoch})
 	w := take(t, l, epoch, 1)[0]
 	found := seen(10, 2, epoch)
 	found.Large = true
-	l.Settle(w.ID, Outcome{Again: &found, Now: epoch})
+	l.Done(w.ID, Outcome{Again: &found, Now: epoch})
 	w = take(t, l, epoch, 1)[0]
-	if w.Live != nil || !w.Look || !w.Large || w.Seen != epoch {
+	if w.Live != nil || !w.NeedsGet || !w.Large || w.Seen != epoch {
 		t.Errorf("kept %+v", w.Observation)
 	}
 	found.Large = false
-	l.Settle(w.ID, Outcome{Again: &found, Now: epoch})
-	if w = take(t, l, epoch, 1)[0]; w.Live == nil || w.Look {
+	l.Done(w.ID, Outcome{Again: &found, Now: epoch})
+	if w = take(t, l, epoch, 1)[0]; w.Live == nil || w.NeedsGet {
 		t.Errorf("a small one is looked at again: %+v", w.Observation)
 	}
 }

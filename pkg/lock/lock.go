@@ -36,7 +36,7 @@ type Lock struct {
 	Detect bool
 	// Strict is set when what others added is removed, too.
 	Strict bool
-	// ReplaceImmutable is set when an object may be deleted and created anew to take back the change of an
+	// ReplaceImmutable is set when an object may be deleted and created again to take back the change of an
 	// immutable field.
 	ReplaceImmutable bool
 	// Spec is what of the HelmRelease's spec the lock follows: all of it but suspension.
@@ -49,15 +49,15 @@ type Lock struct {
 	// that is not served.
 	Untracked map[manifest.ID]struct{}
 
-	mu       sync.Mutex
-	objects  states
-	dirty    map[*state]struct{}      // need a look
-	strays   map[manifest.ID]struct{} // that say they belong to the release, and are not in its manifest
-	taken    map[manifest.ID]struct{} // declared, and owned by another lock
-	lists    []list                   // that show all strays of a kind; a slice, because kinds are few
-	complete bool                     // as Complete said once
-	storm    Storm
-	closed   bool
+	mu        sync.Mutex
+	objects   states
+	dirty     map[*state]struct{}      // need a look
+	unmanaged map[manifest.ID]struct{} // that say they belong to the release, and are not in its manifest
+	taken     map[manifest.ID]struct{} // declared, and owned by another lock
+	lists     []list                   // that show all unmanaged of a kind; a slice, because kinds are few
+	complete  bool                     // as Complete said once
+	storm     Storm
+	closed    bool
 }
 
 // New returns a lock with the given objects, no two of one identity, and all of them still to be looked at.
@@ -70,7 +70,7 @@ func New(l *Lock, objects []*Object) *Lock {
 	return l
 }
 
-// Work is one object taken out of a lock by a worker, which must hand it back with Settle.
+// Work is one object taken out of a lock by a worker, which must hand it back with Done.
 type Work struct {
 	*Object
 	Observation
@@ -95,12 +95,12 @@ func (l *Lock) Observe(id manifest.ID, o Observation) (wake bool) {
 	if s == nil || l.closed {
 		return false
 	}
-	if s.outdates(o.Version) {
+	if s.isStale(o.Version) {
 		return false
 	}
 	s.version = max(s.version, o.Version)
-	if o.Live != nil && s.settles(o.Digest) {
-		l.calm(s)
+	if o.Live != nil && s.isJudged(o.Digest) {
+		l.endDrift(s)
 		return false
 	}
 	if s.pending != nil && !s.pending.Seen.IsZero() {
@@ -118,10 +118,10 @@ func (l *Lock) Observe(id manifest.ID, o Observation) (wake bool) {
 	return true
 }
 
-// LookAt marks the objects for which match is true (all for nil) to be looked at. Objects with a look that waits to
+// Recheck marks the objects for which match is true (all for nil) to be looked at. Objects with a look that waits to
 // be judged are left alone, unless they wait for something else (Outcome.Waits): what was seen of them then is out
 // of date. It reports whether a worker should come.
-func (l *Lock) LookAt(now time.Time, match func(*Object) bool) (wake bool) {
+func (l *Lock) Recheck(now time.Time, match func(*Object) bool) (wake bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
@@ -131,7 +131,7 @@ func (l *Lock) LookAt(now time.Time, match func(*Object) bool) (wake bool) {
 		if match != nil && !match(s.Object) {
 			continue
 		}
-		look := &Observation{Look: true, Seen: now}
+		look := &Observation{NeedsGet: true, Seen: now}
 		if s.pending != nil {
 			if !l.waits(s) {
 				continue
@@ -162,7 +162,7 @@ func (l *Lock) Reconsider(now time.Time, ids map[manifest.ID]struct{}) (wake boo
 			continue
 		}
 		if s.pending == nil {
-			s.pending = &Observation{Look: true, Seen: now}
+			s.pending = &Observation{NeedsGet: true, Seen: now}
 		}
 		if !s.inFlight {
 			l.dirty[s] = struct{}{}
@@ -255,8 +255,8 @@ type Outcome struct {
 	Now       time.Time
 }
 
-// Settle hands an object back. It reports whether a worker should come again at once.
-func (l *Lock) Settle(id manifest.ID, o Outcome) (wake bool) {
+// Done hands an object back. It reports whether a worker should come again at once.
+func (l *Lock) Done(id manifest.ID, o Outcome) (wake bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := l.objects.of(id)
@@ -327,15 +327,15 @@ func (l *Lock) Resume() (wake bool) {
 	return wake
 }
 
-// Spend records a revert of an object in its budget and reports whether a fight began with it.
-func (l *Lock) Spend(id manifest.ID, now time.Time, content uint64) (fight bool) {
+// RecordRevert records a revert of an object in its budget and reports whether a fight began with it.
+func (l *Lock) RecordRevert(id manifest.ID, now time.Time, content uint64) (fight bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := l.objects.of(id)
 	if s == nil {
 		return false
 	}
-	return s.begin().budget.Spend(now, content, &l.storm)
+	return s.newBackoff().budget.RecordRevert(now, content, &l.storm)
 }
 
 // Close ends the lock: nothing more is handed out and nothing that is handed back is kept.

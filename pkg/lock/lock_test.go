@@ -52,7 +52,7 @@ func judged(t *testing.T) *Lock {
 	if !w.First {
 		t.Error("an object that was never judged is not First")
 	}
-	if l.Settle(w.ID, Outcome{Good: true, Digest: 1, Version: 10, Now: epoch}) {
+	if l.Done(w.ID, Outcome{Good: true, Digest: 1, Version: 10, Now: epoch}) {
 		t.Error("a good object wakes somebody")
 	}
 	return l
@@ -68,8 +68,8 @@ func TestObserveSkipsWhatIsGoodOrOld(t *testing.T) {
 		"other content at the same version does not":     {seen(10, 2, epoch), false},
 		"other content at an older version does not":     {seen(9, 2, epoch), false},
 		"a look without a version is always news":        {seen(0, 2, epoch), true},
-		"an object that may be gone wakes":               {Observation{Look: true, Version: 11}, true},
-		"a deletion older than the last look does not":   {Observation{Look: true, Version: 9}, false},
+		"an object that may be gone wakes":               {Observation{NeedsGet: true, Version: 11}, true},
+		"a deletion older than the last look does not":   {Observation{NeedsGet: true, Version: 9}, false},
 		"good content without a version does not either": {seen(0, 1, epoch), false},
 	}
 	for name, tc := range cases {
@@ -98,7 +98,7 @@ func TestDriftSeenWhileTheObjectIsInFlightIsNotLost(t *testing.T) {
 	}
 	take(t, l, epoch, 0)
 	// The worker wrote at version 12, before the newer drift.
-	if !l.Settle(w.ID, Outcome{Good: true, Digest: 1, Version: 12, Now: epoch}) {
+	if !l.Done(w.ID, Outcome{Good: true, Digest: 1, Version: 12, Now: epoch}) {
 		t.Fatal("nobody comes for the newer drift")
 	}
 	if w := take(t, l, epoch, 1)[0]; w.Digest != 3 || w.First {
@@ -111,7 +111,7 @@ func TestAnEventOlderThanOurOwnWriteIsNotDrift(t *testing.T) {
 	l.Observe(id("a"), seen(11, 2, epoch))
 	w := take(t, l, epoch, 1)[0]
 	l.Observe(id("a"), seen(12, 3, epoch)) // drifted again; the worker's write at 13 comes after it
-	if l.Settle(w.ID, Outcome{Good: true, Digest: 1, Version: 13, Now: epoch}) {
+	if l.Done(w.ID, Outcome{Good: true, Digest: 1, Version: 13, Now: epoch}) {
 		t.Error("the write at 13 says how the object is; the look at 12 is history")
 	}
 	if l.Observe(id("a"), seen(13, 1, epoch)) {
@@ -127,7 +127,7 @@ func TestAFailedAttemptWaitsLongerEveryTimeAndAtMostAMinute(t *testing.T) {
 	for range 12 {
 		w := take(t, l, now, 1)[0]
 		again := w.Observation
-		l.Settle(w.ID, Outcome{Again: &again, Failed: true, Problem: &Problem{Reason: "RevertFailed", Drifted: true},
+		l.Done(w.ID, Outcome{Again: &again, Failed: true, Problem: &Problem{Reason: "RevertFailed", Drifted: true},
 			Now: now})
 		work, after := l.Take(now)
 		if len(work) != 0 || after < last || after > retryMaxRefused {
@@ -143,7 +143,7 @@ func TestAFailedAttemptWaitsLongerEveryTimeAndAtMostAMinute(t *testing.T) {
 	if w.Failures != 12 {
 		t.Errorf("failures are %d", w.Failures)
 	}
-	l.Settle(w.ID, Outcome{Good: true, Digest: 1, Version: 20, Now: now})
+	l.Done(w.ID, Outcome{Good: true, Digest: 1, Version: 20, Now: now})
 	if sum := l.Summarize(now); sum.Drifted != 0 || len(sum.Problems) != 0 {
 		t.Errorf("after success: %+v", sum)
 	}
@@ -156,7 +156,7 @@ func TestAnAttemptWithoutAnswerIsRepeatedSoon(t *testing.T) {
 	for range 20 {
 		w := take(t, l, now, 1)[0]
 		again := w.Observation
-		l.Settle(w.ID, Outcome{Again: &again, Failed: true, Transient: true, Now: now})
+		l.Done(w.ID, Outcome{Again: &again, Failed: true, Transient: true, Now: now})
 		_, after := l.Take(now)
 		if after > retryMaxTransient {
 			t.Fatalf("waits %s", after)
@@ -169,7 +169,7 @@ func TestReportedDriftIsNoNewsButStaysAProblem(t *testing.T) {
 	l := judged(t)
 	l.Observe(id("a"), seen(11, 2, epoch))
 	w := take(t, l, epoch, 1)[0]
-	l.Settle(w.ID, Outcome{Reported: true, Digest: 2, Problem: &Problem{Reason: "DriftDetected", Drifted: true},
+	l.Done(w.ID, Outcome{Reported: true, Digest: 2, Problem: &Problem{Reason: "DriftDetected", Drifted: true},
 		Now: epoch})
 	if l.Observe(id("a"), seen(12, 2, epoch)) {
 		t.Error("the same drift is reported twice")
@@ -178,12 +178,12 @@ func TestReportedDriftIsNoNewsButStaysAProblem(t *testing.T) {
 		t.Errorf("drifted is %d", sum.Drifted)
 	}
 	if !l.Observe(id("a"), seen(13, 1, epoch)) {
-		t.Fatal("nobody looks at the object that was put right")
+		t.Fatal("nobody looks at the object that was restored")
 	}
 	w = take(t, l, epoch, 1)[0]
-	l.Settle(w.ID, Outcome{Good: true, Digest: 1, Version: 13, Now: epoch})
+	l.Done(w.ID, Outcome{Good: true, Digest: 1, Version: 13, Now: epoch})
 	if sum := l.Summarize(epoch); sum.Drifted != 0 {
-		t.Errorf("drifted is %d after it was put right", sum.Drifted)
+		t.Errorf("drifted is %d after it was restored", sum.Drifted)
 	}
 }
 
@@ -192,21 +192,21 @@ func TestAClosedLockHandsOutAndKeepsNothing(t *testing.T) {
 	l.Observe(id("a"), seen(11, 2, epoch))
 	l.Close()
 	take(t, l, epoch, 0)
-	if l.Observe(id("a"), seen(12, 3, epoch)) || l.LookAt(epoch, nil) ||
-		l.Settle(id("a"), Outcome{Again: &Observation{}}) {
+	if l.Observe(id("a"), seen(12, 3, epoch)) || l.Recheck(epoch, nil) ||
+		l.Done(id("a"), Outcome{Again: &Observation{}}) {
 		t.Error("a closed lock wakes somebody")
 	}
 }
 
-func TestLookAtMarksWhatMatchesAndIsNotWaitingAlready(t *testing.T) {
+func TestRecheckMarksWhatMatchesAndIsNotWaitingAlready(t *testing.T) {
 	l := New(&Lock{Key: "ns/hr"}, objects("a", "b", "c"))
 	l.Observe(id("a"), seen(5, 7, epoch))
-	if !l.LookAt(epoch, func(o *Object) bool { return o.ID != id("c") }) {
+	if !l.Recheck(epoch, func(o *Object) bool { return o.ID != id("c") }) {
 		t.Fatal("nobody comes")
 	}
 	for _, w := range take(t, l, epoch, 2) {
-		if w.Look != (w.ID == id("b")) {
-			t.Errorf("%s: look is %v", w.ID, w.Look)
+		if w.NeedsGet != (w.ID == id("b")) {
+			t.Errorf("%s: look is %v", w.ID, w.NeedsGet)
 		}
 	}
 	if sum := l.Summarize(epoch); sum.Tracked != 3 || sum.Unjudged != 3 {
@@ -218,7 +218,7 @@ func TestWhatIsLearntComesBackWithTheNextDrift(t *testing.T) {
 	l := New(&Lock{Key: "ns/hr"}, objects("a"))
 	l.Observe(id("a"), seen(10, 1, epoch))
 	w := take(t, l, epoch, 1)[0]
-	l.Settle(w.ID, Outcome{Good: true, Digest: 1, Version: 10, Baseline: drift.Baseline{"/x": 3},
+	l.Done(w.ID, Outcome{Good: true, Digest: 1, Version: 10, Baseline: drift.Baseline{"/x": 3},
 		Owner: drift.Owner{Manager: "flux"}, Now: epoch})
 	l.Observe(id("a"), seen(11, 2, epoch))
 	w = take(t, l, epoch, 1)[0]
@@ -234,10 +234,10 @@ func TestAFightWaitsInTheLockAndShowsInTheSummary(t *testing.T) {
 	for i := uint64(0); i < sameContentLimit; i++ {
 		l.Observe(id("a"), seen(11+2*i, 2, now))
 		w := take(t, l, now, 1)[0]
-		if l.Spend(w.ID, now, w.Digest) {
+		if l.RecordRevert(w.ID, now, w.Digest) {
 			fights++
 		}
-		l.Settle(w.ID, Outcome{Good: true, Digest: 1, Version: 12 + 2*i, Now: now})
+		l.Done(w.ID, Outcome{Good: true, Digest: 1, Version: 12 + 2*i, Now: now})
 	}
 	if fights != 1 {
 		t.Fatalf("%d fights were announced", fights)
@@ -258,7 +258,7 @@ func TestALockIsCompleteOnceAndWhenAllItsObjectsAreJudged(t *testing.T) {
 	settle := func(name string, o Outcome) {
 		l.Observe(id(name), seen(10, 1, epoch))
 		o.Now = epoch
-		l.Settle(take(t, l, epoch, 1)[0].ID, o)
+		l.Done(take(t, l, epoch, 1)[0].ID, o)
 	}
 	if l.Complete() {
 		t.Error("complete before anything was judged")
@@ -283,7 +283,7 @@ func TestRetryEndsTheWaitAfterAFailure(t *testing.T) {
 	l.Observe(id("a"), Observation{})
 	l.Observe(id("b"), Observation{})
 	for _, w := range take(t, l, epoch, 2) {
-		l.Settle(w.ID, failed)
+		l.Done(w.ID, failed)
 	}
 	take(t, l, epoch, 0)
 	if l.Retry(in("c")) {
@@ -297,9 +297,9 @@ func TestRetryEndsTheWaitAfterAFailure(t *testing.T) {
 		t.Error("what is not waiting is woken")
 	}
 	// The retry came while this attempt was under way.
-	l.Settle(id("a"), failed)
+	l.Done(id("a"), failed)
 	take(t, l, epoch, 1)
-	l.Settle(id("a"), failed)
+	l.Done(id("a"), failed)
 	take(t, l, epoch, 0)
 }
 
@@ -313,7 +313,7 @@ func TestWhatWaitsIsHandedOutAgainWithOtherContentOrAfterResume(t *testing.T) {
 			t.Fatalf("took content %d at version %d", w.Digest, w.Version)
 		}
 		again := w.Observation
-		if l.Settle(w.ID, Outcome{Again: &again, Waits: true, Problem: &Problem{Drifted: true}, Now: epoch}) {
+		if l.Done(w.ID, Outcome{Again: &again, Waits: true, Problem: &Problem{Drifted: true}, Now: epoch}) {
 			t.Error("what waits wakes somebody")
 		}
 		take(t, l, epoch, 0)
@@ -347,7 +347,7 @@ func TestWhatWaitsIsHandedOutAgainWithOtherContentOrAfterResume(t *testing.T) {
 	w := take(t, l, epoch, 1)[0]
 	l.Observe(id("a"), seen(17, 3, epoch))
 	again := w.Observation
-	if !l.Settle(w.ID, Outcome{Again: &again, Waits: true, Now: epoch}) {
+	if !l.Done(w.ID, Outcome{Again: &again, Waits: true, Now: epoch}) {
 		t.Error("a newer look does not wake anybody")
 	}
 	l.Close()

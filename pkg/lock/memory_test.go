@@ -94,11 +94,11 @@ func locked(tb testing.TB, schemas *drift.Schemas, releases, each int) *lock.Tab
 		}
 		l := lock.New(&lock.Lock{Key: "system/" + key.Name, Release: key}, objects)
 		table.Put(l)
-		l.LookAt(now, nil)
+		l.Recheck(now, nil)
 		work, _ := l.Take(now)
 		for i, w := range work {
 			owner := drift.Owner{Manager: strings.Clone("helm"), Operation: "Update", Known: true}
-			l.Settle(w.ID, lock.Outcome{Good: true, Digest: uint64(i), Version: uint64(i), Owner: owner})
+			l.Done(w.ID, lock.Outcome{Good: true, Digest: uint64(i), Version: uint64(i), Owner: owner})
 		}
 	}
 	return table

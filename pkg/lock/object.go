@@ -70,10 +70,10 @@ type Observation struct {
 	// Large is set for an object of which many must not be in memory at a time: Live is then not kept beyond the
 	// work on it.
 	Large bool
-	// Look is set when it is not known whether the object exists: ask the API server before judging.
-	Look bool
-	// Told is set when a watch said that the object is gone. It says so, too, of one that only lost Helm's label.
-	Told bool
+	// NeedsGet is set when it is not known whether the object exists: ask the API server before judging.
+	NeedsGet bool
+	// ReportedGone is set when a watch said that the object is gone. It says so, too, of one that only lost Helm's label.
+	ReportedGone bool
 	// Version is the resource version of the look; zero when unknown.
 	Version uint64
 	// Digest is the content digest of Live.
@@ -107,5 +107,5 @@ func (o *Observation) kept() *Observation {
 	if !o.Large || o.Live == nil {
 		return o
 	}
-	return &Observation{Large: true, Look: true, Last: o.Last, Seen: o.Seen}
+	return &Observation{Large: true, NeedsGet: true, Last: o.Last, Seen: o.Seen}
 }

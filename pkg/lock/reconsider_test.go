@@ -24,7 +24,7 @@ func TestReconsider(t *testing.T) {
 	seen := Observation{Live: &unstructured.Unstructured{}, Version: 7, Digest: 3, Seen: now}
 	for name, test := range map[string]func(t *testing.T, l *Lock, w *Work){
 		"one that waits is judged by what was seen": func(t *testing.T, l *Lock, w *Work) {
-			if l.Settle(id, Outcome{Again: &w.Observation, Waits: true, Now: now}) {
+			if l.Done(id, Outcome{Again: &w.Observation, Waits: true, Now: now}) {
 				t.Error("it does not wait")
 			}
 			if work, _ := l.Take(now); len(work) != 0 {
@@ -38,18 +38,18 @@ func TestReconsider(t *testing.T) {
 			if l.Reconsider(now, ids) {
 				t.Error("a worker should come, and the object is in flight")
 			}
-			if !l.Settle(id, Outcome{Again: &w.Observation, Waits: true, Now: now}) || !take(t, l).Look {
+			if !l.Done(id, Outcome{Again: &w.Observation, Waits: true, Now: now}) || !take(t, l).NeedsGet {
 				t.Error("what has changed meanwhile is missed")
 			}
 		},
 		"one that was judged is looked at again": func(t *testing.T, l *Lock, w *Work) {
-			l.Settle(id, Outcome{Reported: true, Digest: w.Digest, Now: now})
-			if !l.Reconsider(now, ids) || !take(t, l).Look {
+			l.Done(id, Outcome{Reported: true, Digest: w.Digest, Now: now})
+			if !l.Reconsider(now, ids) || !take(t, l).NeedsGet {
 				t.Error("it is not")
 			}
 		},
 		"a newer look ends the wait": func(t *testing.T, l *Lock, w *Work) {
-			l.Settle(id, Outcome{Again: &w.Observation, Waits: true, Now: now})
+			l.Done(id, Outcome{Again: &w.Observation, Waits: true, Now: now})
 			newer := seen
 			newer.Version, newer.Digest = 8, 4
 			if !l.Observe(id, newer) || take(t, l).Version != 8 {
@@ -77,12 +77,12 @@ func TestAnObjectThatWaitsIsLookedAtAgainAfterAList(t *testing.T) {
 	l.Observe(id("a"), seen(11, 2, epoch))
 	w := take(t, l, epoch, 1)[0]
 	again := w.Observation
-	l.Settle(w.ID, Outcome{Again: &again, Waits: true, Now: epoch})
+	l.Done(w.ID, Outcome{Again: &again, Waits: true, Now: epoch})
 	take(t, l, epoch, 0)
-	if !l.LookAt(epoch.Add(time.Minute), nil) {
+	if !l.Recheck(epoch.Add(time.Minute), nil) {
 		t.Fatal("nobody is woken")
 	}
-	if w = take(t, l, epoch.Add(time.Minute), 1)[0]; !w.Look || w.Seen != epoch {
+	if w = take(t, l, epoch.Add(time.Minute), 1)[0]; !w.NeedsGet || w.Seen != epoch {
 		t.Errorf("it is judged by what was seen before: %+v", w.Observation)
 	}
 }

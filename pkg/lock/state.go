@@ -23,7 +23,7 @@ type state struct {
 
 	pending *Observation // newest look not judged yet
 	problem *Problem     // why the object is not as desired, if it is not
-	effort  *effort      // nil for an object that never had to be put right
+	backoff *backoff     // nil for an object that never had to be restored
 
 	judged   bool // whether good holds a digest
 	inFlight bool // a worker holds the object
@@ -34,8 +34,8 @@ type state struct {
 	replicas int32 // the last number within the range of an autoscaler
 }
 
-// effort is what it took lately to put an object right.
-type effort struct {
+// backoff is what it took lately to put an object right.
+type backoff struct {
 	budget    Budget
 	failures  int       // failed attempts in a row
 	notBefore time.Time // no further attempt before; zero when none failed
@@ -50,7 +50,7 @@ const (
 )
 
 func (s *state) fail(now time.Time, transient bool) {
-	e := s.begin()
+	e := s.newBackoff()
 	longest := retryMaxRefused
 	if transient {
 		longest = retryMaxTransient
@@ -63,17 +63,17 @@ func (s *state) fail(now time.Time, transient bool) {
 	e.notBefore = now.Add(delay)
 }
 
-// begin returns the effort, to be added to.
-func (s *state) begin() *effort {
-	if s.effort == nil {
-		s.effort = &effort{}
+// newBackoff returns the back-off state, a new one where there is none.
+func (s *state) newBackoff() *backoff {
+	if s.backoff == nil {
+		s.backoff = &backoff{}
 	}
-	return s.effort
+	return s.backoff
 }
 
 // wait returns how long the object has to wait for its next attempt.
 func (s *state) wait(now time.Time) time.Duration {
-	e := s.effort
+	e := s.backoff
 	if e == nil {
 		return 0
 	}
@@ -86,32 +86,32 @@ func (s *state) wait(now time.Time) time.Duration {
 
 // failures returns how many attempts in a row have failed.
 func (s *state) failures() int {
-	if s.effort == nil {
+	if s.backoff == nil {
 		return 0
 	}
-	return s.effort.failures
+	return s.backoff.failures
 }
 
 // succeed ends a row of failures.
 func (s *state) succeed() {
-	if s.effort != nil {
-		s.effort.failures, s.effort.notBefore = 0, time.Time{}
+	if s.backoff != nil {
+		s.backoff.failures, s.backoff.notBefore = 0, time.Time{}
 	}
 }
 
-// rest forgets an effort that is over at now.
-func (s *state) rest(now time.Time) {
-	if s.effort == nil {
+// forgetBackoff forgets a back-off state that is over at now.
+func (s *state) forgetBackoff(now time.Time) {
+	if s.backoff == nil {
 		return
 	}
-	s.effort.budget.Settle(now)
-	if s.effort.failures == 0 && s.effort.budget.spent(now) {
-		s.effort = nil
+	s.backoff.budget.Reset(now)
+	if s.backoff.failures == 0 && s.backoff.budget.spent(now) {
+		s.backoff = nil
 	}
 }
 
 // contended reports whether the object is fought over.
-func (s *state) contended() bool { return s.effort != nil && s.effort.budget.Contended() }
+func (s *state) contended() bool { return s.backoff != nil && s.backoff.budget.Contended() }
 
 // helm returns Helm's field manager on the object, the zero Owner if it was not seen yet.
 func (s *state) helm() drift.Owner {

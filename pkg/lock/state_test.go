@@ -24,16 +24,16 @@ func TestWhatThereIsForEveryObjectIsSmall(t *testing.T) {
 func TestAnEffortIsForgottenWhenItMakesNoDifferenceAnyMore(t *testing.T) {
 	l := judged(t)
 	s := l.objects.of(id("a"))
-	if s.effort != nil {
-		t.Error("an object that never drifted took an effort")
+	if s.backoff != nil {
+		t.Error("an object that never drifted has a back-off state")
 	}
-	l.Spend(s.ID, epoch, 7)
+	l.RecordRevert(s.ID, epoch, 7)
 	l.Summarize(epoch.Add(budgetWindow))
-	if s.effort == nil {
+	if s.backoff == nil {
 		t.Error("a revert was forgotten while its window lasts")
 	}
 	l.Summarize(epoch.Add(budgetWindow + time.Second))
-	if s.effort != nil {
+	if s.backoff != nil {
 		t.Error("a revert is remembered for ever")
 	}
 
@@ -44,7 +44,7 @@ func TestAnEffortIsForgottenWhenItMakesNoDifferenceAnyMore(t *testing.T) {
 	}
 	s.succeed()
 	l.Summarize(epoch.Add(time.Hour))
-	if s.effort != nil {
+	if s.backoff != nil {
 		t.Error("failures are remembered after a success")
 	}
 }

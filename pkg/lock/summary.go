@@ -17,7 +17,7 @@ type Summary struct {
 	Drifted   int // not as desired now
 	Contended int // fought over
 	Waiting   int // cannot be enforced yet (being deleted)
-	Strays    int // say that they belong to the release, and are not in its manifest
+	Unmanaged int // say that they belong to the release, and are not in its manifest
 	// Problems are the objects that are not as desired, ordered by identity.
 	Problems []ObjectProblem
 	// Fights are the objects fought over, ordered by identity.
@@ -38,17 +38,17 @@ type ObjectProblem struct {
 func (l *Lock) Summarize(now time.Time) Summary {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	sum := Summary{Tracked: len(l.objects), Strays: len(l.strays)}
+	sum := Summary{Tracked: len(l.objects), Unmanaged: len(l.unmanaged)}
 	for _, s := range l.objects {
 		id := s.ID
-		s.rest(now)
+		s.forgetBackoff(now)
 		if s.Scalable && s.Replicas == nil {
 			sum.Scalable = append(sum.Scalable, id)
 		}
 		if s.contended() {
 			sum.Contended++
 			sum.Fights = append(sum.Fights, id)
-			sum.QuietAt = earliest(sum.QuietAt, s.effort.budget.QuietAt())
+			sum.QuietAt = earliest(sum.QuietAt, s.backoff.budget.QuietAt())
 		}
 		if s.unjudged() {
 			sum.Unjudged++

@@ -113,7 +113,7 @@ func Look(ctx context.Context, c *inspect.Cluster, key release.Key) (*Plan, erro
 // look finds what the older operator left on an object; nothing on one that does not exist, or is being deleted.
 func (p *Plan) look(ctx context.Context, c *inspect.Cluster, o *Object) (err error) {
 	o.Legacy = &enforce.Legacy{}
-	if o.live, err = c.Look(ctx, o.target); err != nil || o.live == nil || o.live.GetDeletionTimestamp() != nil {
+	if o.live, err = c.Get(ctx, o.target); err != nil || o.live == nil || o.live.GetDeletionTimestamp() != nil {
 		return err
 	}
 	o.Legacy, err = enforce.FindLegacy(p.Key, o.live, o.desired, p.serverSide)

@@ -3,7 +3,7 @@ package main
 // deleteLocked is what a mutant does to every object of the lock l that is in group "" and for which the condition
 // holds.
 func deleteLocked(condition string) string {
-	return `l.LookAt(rs.Clock.Now(), func(o *lock.Object) bool {
+	return `l.Recheck(rs.Clock.Now(), func(o *lock.Object) bool {
 			if o.GVK.Group == "" && ` + condition + ` {
 				_ = rs.clients.Kubernetes.CoreV1().RESTClient().Delete().
 					Namespace(o.ID.Namespace).Resource(o.GVR.Resource).Name(o.ID.Name).Do(context.Background()).Error()

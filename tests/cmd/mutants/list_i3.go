@@ -1,7 +1,7 @@
 package main
 
 // annotateLocked is what a mutant does to every object of the lock l that is in group "".
-const annotateLocked = `l.LookAt(rs.Clock.Now(), func(o *lock.Object) bool {
+const annotateLocked = `l.Recheck(rs.Clock.Now(), func(o *lock.Object) bool {
 			if o.GVK.Group != "" {
 				return false
 			}

@@ -35,14 +35,14 @@ func noDriftLost() []mutant {
 				`	_ = compared
 	r.found(drift.Result{})`}, integration, "TestI5_DriftWhileTheOperatorIsDown"),
 		breaks("I5", "the loss of Helm's label is not looked at",
-			edit{sink, `	o := lock.Observation{Last: last, Look: look, Told: !look, Version: version(obj), Seen: rm.Clock.Now()}
-`, `	o := lock.Observation{Last: last, Look: look, Told: !look, Version: version(obj), Seen: rm.Clock.Now()}
+			edit{sink, `	o := lock.Observation{Last: last, NeedsGet: look, ReportedGone: !look, Version: version(obj), Seen: rm.Clock.Now()}
+`, `	o := lock.Observation{Last: last, NeedsGet: look, ReportedGone: !look, Version: version(obj), Seen: rm.Clock.Now()}
 	if last.GetLabels()["app.kubernetes.io/managed-by"] == "Helm" {
 		return
 	}
 `}, integration, "TestI5_LabelRemovedAndThenTheRest"),
 		breaks("I5", "an object that lost Helm's label is given up because it cannot be created",
-			edit{act, `	case v.Told:`, `	case v.Told && v.Live != nil:`}, integration,
+			edit{act, `	case v.ReportedGone:`, `	case v.ReportedGone && v.Live != nil:`}, integration,
 			"TestI5_LostLabelIsNotTakenForADeletion"),
 		breaks("I5", "a Job that lost Helm's label is taken for one that is gone",
 			edit{sink, `l.Detect || judge.MayHaveRun(id)`, `l.Detect`}, integration,
@@ -72,7 +72,7 @@ func noDriftLost() []mutant {
 	s.pending = &o`}, lock, "TestDriftSeenWhileTheObjectIsInFlightIsNotLost"),
 		breaks("I5", "an object that could not be looked at is not looked at again",
 			edit{"pkg/controller/remediation.go", `lock.Outcome{Again: &again, Failed: true,`,
-				`lock.Outcome{Failed: again.Look,`}, integration, unanswered),
+				`lock.Outcome{Failed: again.NeedsGet,`}, integration, unanswered),
 		breaks("I5", "drift is dropped when the record cannot be checked",
 			edit{act, `lock.Outcome{Again: &again, Failed: true, Transient: true, Problem: p})`,
 				`lock.Outcome{Failed: again.Seen.IsZero(), Transient: true, Problem: p})`}, integration, unanswered),
@@ -80,8 +80,8 @@ func noDriftLost() []mutant {
 			edit{act, `lock.Outcome{Again: rm.readAgain(v), Failed: true, Transient: transient(err), Problem: p})`,
 				`lock.Outcome{Failed: true, Transient: transient(err), Problem: p})`}, integration, unanswered),
 		breaks("I5", "a standby drops what it saw",
-			edit{act, `			if l.Settle(v.ID, lock.Outcome{Again: &again, Waits: true, `, `			_ = again
-			if l.Settle(v.ID, lock.Outcome{`}, integration, "TestLeader_StandbyIsWarmAndTakesOver"),
+			edit{act, `			if l.Done(v.ID, lock.Outcome{Again: &again, Waits: true, `, `			_ = again
+			if l.Done(v.ID, lock.Outcome{`}, integration, "TestLeader_StandbyIsWarmAndTakesOver"),
 		breaks("I5", "the HelmReleases of another shard are looked after, too",
 			edit{"pkg/controller/common.go", `	return c.Shard == nil || c`, `	return c.Name != "" || c`}, ha,
 			"TestShards_EachLooksAfterItsOwn"),

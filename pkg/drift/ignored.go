@@ -5,29 +5,29 @@ import (
 	"strconv"
 )
 
-// Spare returns what of a desired object a server-side apply may send, given that opt.Ignore leaves fields alone: a
+// WithoutIgnored returns what of a desired object a server-side apply may send, given that opt.Ignore leaves fields alone: a
 // field that an apply names is written, and a field that it does not name any more is taken away from a manager
 // that owned it. So an ignored field is named with the value it has in target if owned says that the applying
 // manager owns it, and is not named otherwise. target is the Target of a comparison with the same opt, or the live
 // object where nothing changed; paths are those of Ignore. Elements of atomic lists stay whole, with the values of
 // target in ignored fields. The result shares nothing with desired.
-func Spare(desired, target map[string]any, opt Options, owned func(path []string) bool) map[string]any {
+func WithoutIgnored(desired, target map[string]any, opt Options, owned func(path []string) bool) map[string]any {
 	c := newComparer(opt)
 	if opt.Ignore == nil {
 		out, _ := deepCopy(desired).(map[string]any)
 		return out
 	}
-	s := sparer{comparer: &c, owned: owned}
+	s := ignorer{comparer: &c, owned: owned}
 	return s.object(desired, target, opt.Schema.root)
 }
 
-type sparer struct {
+type ignorer struct {
 	*comparer
 	owned  func([]string) bool
 	atomic int // above zero, inside of an atomic list
 }
 
-func (s *sparer) object(want, have map[string]any, n *node) map[string]any {
+func (s *ignorer) object(want, have map[string]any, n *node) map[string]any {
 	out := make(map[string]any, len(want))
 	for key, w := range want {
 		if len(s.path) < 2 && s.outside(key) {
@@ -44,7 +44,7 @@ func (s *sparer) object(want, have map[string]any, n *node) map[string]any {
 }
 
 // value returns what to send for a declared value, and whether to send it at all.
-func (s *sparer) value(want, have any, n *node) (any, bool) {
+func (s *ignorer) value(want, have any, n *node) (any, bool) {
 	ignored := s.ignored()
 	switch w := want.(type) {
 	case map[string]any:
@@ -69,7 +69,7 @@ func (s *sparer) value(want, have any, n *node) (any, bool) {
 }
 
 // whole returns a declared map that the target does not have, without what is ignored.
-func (s *sparer) whole(want map[string]any) map[string]any {
+func (s *ignorer) whole(want map[string]any) map[string]any {
 	kept, _ := s.withoutIgnored(want)
 	m, ok := kept.(map[string]any)
 	if !ok {
@@ -78,7 +78,7 @@ func (s *sparer) whole(want map[string]any) map[string]any {
 	return m
 }
 
-func (s *sparer) list(want, have []any, n *node) []any {
+func (s *ignorer) list(want, have []any, n *node) []any {
 	out := make([]any, 0, len(want))
 	kind := s.kindOf(want, n)
 	for i, w := range want {
@@ -106,7 +106,7 @@ func (s *sparer) list(want, have []any, n *node) []any {
 }
 
 // counterpart returns the element of the target that stands for element i of the desired list; nil for none.
-func (s *sparer) counterpart(kind listKind, i int, want, have []any, n *node) any {
+func (s *ignorer) counterpart(kind listKind, i int, want, have []any, n *node) any {
 	at := -1
 	switch {
 	case kind == keyedList:

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-func TestSpareNamesOnlyWhatMayBeWritten(t *testing.T) {
+func TestWithoutIgnoredNamesOnlyWhatMayBeWritten(t *testing.T) {
 	const desired = `
 apiVersion: apps/v1
 kind: Deployment
@@ -86,7 +86,7 @@ spec:
 				Ignore: under(test.ignore),
 			}
 			before := fromYAML(t, desired)
-			got := Spare(before, fromYAML(t, live), opt, under(test.owned))
+			got := WithoutIgnored(before, fromYAML(t, live), opt, under(test.owned))
 			if !reflect.DeepEqual(got, fromYAML(t, want)) {
 				t.Errorf("got %v,\nwant %v", got, fromYAML(t, want))
 			}

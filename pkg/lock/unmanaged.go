@@ -20,33 +20,33 @@ func (l *Lock) Declares(id manifest.ID) bool {
 	return taken || l.objects.of(id) != nil
 }
 
-// Stray takes note of an object that says it belongs to the release and exists, or does not exist any more. Objects
-// that the manifest declares are none. It reports whether that changes the number of strays.
-func (l *Lock) Stray(id manifest.ID, exists bool) (changed bool) {
+// SetUnmanaged records an object that says it belongs to the release and exists, or does not exist any more. Objects
+// that the manifest declares are none. It reports whether that changes the number of unmanaged.
+func (l *Lock) SetUnmanaged(id manifest.ID, exists bool) (changed bool) {
 	if exists && l.Declares(id) {
 		return false
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if _, known := l.strays[id]; known == exists {
+	if _, known := l.unmanaged[id]; known == exists {
 		return false
 	}
 	if !exists {
-		delete(l.strays, id)
+		delete(l.unmanaged, id)
 		return true
 	}
-	if l.strays == nil {
-		l.strays = map[manifest.ID]struct{}{}
+	if l.unmanaged == nil {
+		l.unmanaged = map[manifest.ID]struct{}{}
 	}
-	l.strays[id] = struct{}{}
+	l.unmanaged[id] = struct{}{}
 	return true
 }
 
-// IsStray reports whether an object was noted as one that says it belongs to the release.
-func (l *Lock) IsStray(id manifest.ID) bool {
+// IsUnmanaged reports whether an object was noted as one that says it belongs to the release.
+func (l *Lock) IsUnmanaged(id manifest.ID) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_, known := l.strays[id]
+	_, known := l.unmanaged[id]
 	return known
 }
 
@@ -80,7 +80,7 @@ func (l *Lock) list(gvk schema.GroupVersionKind) *list {
 	return &l.lists[i]
 }
 
-// AwaitList takes note that a list of a kind has not begun yet that will show every object of it.
+// AwaitList records that a list of a kind has not begun yet that will show every object of it.
 func (l *Lock) AwaitList(gvk schema.GroupVersionKind) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -98,7 +98,7 @@ func (l *Lock) MissedList(gvk schema.GroupVersionKind) {
 	l.lists = slices.DeleteFunc(l.lists, func(known list) bool { return known.gvk == gvk })
 }
 
-// ListEnded takes note that the list that AwaitList spoke of has shown every object: all strays of the kind are known.
+// ListEnded records that the list that AwaitList spoke of has shown every object: all unmanaged of the kind are known.
 func (l *Lock) ListEnded(gvk schema.GroupVersionKind) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -114,8 +114,8 @@ func (l *Lock) AwaitsList() bool {
 	return slices.ContainsFunc(l.lists, func(known list) bool { return !known.over })
 }
 
-// KnowsStrays reports whether every object of the kind was shown since the lock began.
-func (l *Lock) KnowsStrays(gvk schema.GroupVersionKind) bool {
+// KnowsUnmanaged reports whether every object of the kind was shown since the lock began.
+func (l *Lock) KnowsUnmanaged(gvk schema.GroupVersionKind) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	known := l.list(gvk)
