@@ -60,7 +60,7 @@ func (rs *releases) kindArrived(key string) bool {
 func (rs *releases) rediscover() {
 	now := rs.Clock.Now()
 	last := rs.discoveredAt.Load()
-	if rs.definitionsAt.Load() < last && now.Sub(time.Unix(0, last)) < kindSoon {
+	if rs.definitionsAt.Load() <= last && now.Sub(time.Unix(0, last)) < kindSoon {
 		return
 	}
 	rs.discoveredAt.Store(now.UnixNano())
