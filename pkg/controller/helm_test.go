@@ -1,10 +1,12 @@
 package controller_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	helmrelease "helm.sh/helm/v3/pkg/release"
@@ -196,4 +198,28 @@ func TestAMissingNamespaceDoesNotEndWhatIsKnownOfKinds(t *testing.T) {
 	}
 	f.Refuse(nil)
 	f.awaitData("web", "1")
+}
+
+// A dry run that meets another writer says nothing about the object: it is read again before anything is written.
+func TestADryRunThatConflictsIsMadeAgain(t *testing.T) {
+	f := newFixture(t)
+	f.Deploy("web", configMap("web", `"2"`)) // differs when it is judged for the first time
+	f.Release("web", 1, helmrelease.StatusDeployed, configMap("web", `"1"`))
+	var dryRuns, early atomic.Int32
+	f.Refuse(func(r fakeapi.Request) *apierrors.StatusError {
+		switch {
+		case r.Method != http.MethodPatch || !strings.Contains(r.Path, "/configmaps/"):
+		case r.DryRun && dryRuns.Add(1) == 1:
+			return apierrors.NewConflict(schemaOf("configmaps"), "web", errors.New("modified"))
+		case !r.DryRun && dryRuns.Load() < 2:
+			early.Add(1)
+		}
+		return nil
+	})
+	f.start()
+	f.lock("web")
+	f.awaitData("web", "1")
+	if n := early.Load(); n > 0 {
+		t.Errorf("%d writes before an answer", n)
+	}
 }

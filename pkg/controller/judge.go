@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/sirupsen/logrus"
@@ -112,8 +113,11 @@ func (v *result) good() *lock.Outcome {
 // outcome if so.
 func (rm *remediation) dryRun(ctx context.Context, l *lock.Lock, v *result) *lock.Outcome {
 	after, err := rm.enforcer.DryRun(ctx, v.revert)
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return &lock.Outcome{Again: rm.readAgain(v)} // another writer came in between
+	}
 	if err != nil {
-		// The revert itself will tell what is wrong, and a conflict makes for a fresh look.
+		// The revert itself will tell what is wrong.
 		rm.Log.WithField("object", v.ID.String()).Debugf("dry run: %s", errorAbout(v.ID, err))
 		return nil
 	}
