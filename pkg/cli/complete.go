@@ -25,7 +25,7 @@ var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 type namer func(ctx context.Context, a *app, cmd *cli.Command, c *connection) ([]string, error)
 
 // completeWith returns the completion of a command whose arguments are names, as many as there may be (0 for any
-// number). Errors give no names: there is nowhere to print them while somebody types.
+// number). Errors give no names: they cannot be printed while a user types.
 func (a *app) completeWith(names namer, most int) cli.ShellCompleteFunc {
 	return func(ctx context.Context, cmd *cli.Command) {
 		given := cmd.Args().Slice()

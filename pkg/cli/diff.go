@@ -222,7 +222,7 @@ func (a *app) current(
 	return c.Read(ctx, record)
 }
 
-// progress returns a function that shows how far a comparison is; nil where nobody would see it.
+// progress returns a function that shows how far a comparison is; nil without a terminal.
 func (a *app) progress(key release.Key) func(done, all int) {
 	if !a.errTTY {
 		return nil

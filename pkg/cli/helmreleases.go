@@ -138,7 +138,7 @@ func (h *helmReleases) create(ctx context.Context, hr *v1alpha1.HelmRelease) (*v
 	return typed(created)
 }
 
-// patch changes a HelmRelease by a JSON merge patch, if nobody has changed it since it was read.
+// patch changes a HelmRelease by a JSON merge patch, if it has not changed since it was read.
 func (h *helmReleases) patch(
 	ctx context.Context, hr *v1alpha1.HelmRelease, metadata, spec map[string]any,
 ) (*v1alpha1.HelmRelease, error) {

@@ -19,8 +19,8 @@ type Author struct {
 // Attribute says who made changes, which Compare found between desired and live. managedFields are those of live.
 //
 // It is the foreign manager that owns a changed path, the latest if there are several. A removed field has no
-// owner any more: for removals alone it is the manager that wrote last, unless Helm wrote later, when nobody can
-// tell. Where Helm's own entry owns a value that was changed, somebody wrote under Helm's name, and that name is
+// owner any more: for removals alone it is the manager that wrote last, unless Helm wrote later, and then it is
+// not known. Where Helm's own entry owns a value that was changed, a client wrote under Helm's name, and that name is
 // returned with its time.
 func Attribute(
 	managedFields []metav1.ManagedFieldsEntry, desired, live map[string]any, changes []Change, helm Owner,

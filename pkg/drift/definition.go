@@ -161,7 +161,7 @@ func compileExact(m map[string]any, depth int) *node {
 	return n
 }
 
-// isObject reports whether a schema is one of maps with known content. Of unknown content nobody can say what the
+// isObject reports whether a schema is one of maps with known content. Of unknown content it is not known what the
 // server adds.
 func isObject(schema map[string]any) bool {
 	_, fields := schema["properties"].(map[string]any)

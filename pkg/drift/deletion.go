@@ -80,7 +80,7 @@ func DescribeDeletion(live *unstructured.Unstructured) string {
 }
 
 // WithoutDoneFinalizers returns what can be restored of a desired object while its live object is being deleted:
-// finalizers that live does not have any more are left out, since the API server lets nobody add one, and their
+// finalizers that live does not have any more are left out, since the API server refuses to add one, and their
 // work is done. desired stays as it is.
 func WithoutDoneFinalizers(desired map[string]any, live *unstructured.Unstructured) map[string]any {
 	metadata, _ := desired["metadata"].(map[string]any)

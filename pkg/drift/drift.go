@@ -1,4 +1,4 @@
-// Package drift decides what has to be put right on a live object so that it is again what Helm deployed.
+// Package drift decides what has to change in a live object so that it is again what Helm deployed.
 //
 // It is pure: objects, rules and managed fields go in, changes and the object to write come out. There is no
 // client, no clock, no logging and no state but the caches that the caller holds ([Schemas], [Hasher]).
@@ -16,7 +16,7 @@
 //
 // Lists: of a built-in kind as its Go type says, of a custom kind as its CustomResourceDefinition says, see
 // [Schema]. Lists merged by key and sets only have to hold the declared elements. An undeclared element that took
-// the place of a declared one is that one, edited, and goes; but not in finalizers, where everybody comes and goes.
+// the place of a declared one is that one, edited, and goes; but not in finalizers, which every controller adds and removes.
 // All others are atomic: same length, same order, primitives equal, and for maps the declared keys equal (the server
 // adds defaults inside of elements). So is every list of which nothing is known, and every list merged by key of which
 // two declared elements have the same key. A definition can call a map atomic, too: it has exactly the declared keys,
@@ -24,7 +24,7 @@
 //
 // Zero values: a declared zero value ("", 0, false, {}, []) that the live object lacks is no drift where the Go
 // type of a built-in kind holds the field by value: such a field cannot tell zero from absent, so the server may
-// drop it and nobody can take it away. Labels and annotations are of that sort on every kind. In all other places
+// drop it and no client can take it away. Labels and annotations are of that sort on every kind. In all other places
 // absent differs from zero (emptyDir: {} is a volume source, replicas: 0 is not the default 1, a custom resource
 // keeps what it is given), so there it is a change. Where the server drops it all the same, [Learn] accepts that,
 // and only that.
@@ -38,13 +38,13 @@
 // With [Options.Strict] everything else that others added goes as well, as an Added change: labels, annotations, keys
 // of a ConfigMap, variables, containers, volumes, ports, finalizers, any field that is not declared. Who added what
 // is read from the managed fields of the live object, in which the API server records the owners of each field.
-// An undeclared field goes when somebody foreign owns it and nobody else does:
+// An undeclared field goes when foreign managers own it, and no other does:
 //
 //	owned by                                                  Declared  Strict
 //	a foreign manager: kubectl, a person, another controller  stays     goes
 //	a foreign manager and Helm, or Kubernetes, or Keep        stays     stays
-//	nobody: a default of the server                           stays     stays
-//	nobody known: before-first-apply, unknown                 stays     stays
+//	no manager: a default of the server                       stays     stays
+//	no known manager: before-first-apply, unknown             stays     stays
 //	kube-controller-manager and the like, helm-locker         stays     stays
 //	a manager that Strict.Keep names                          stays     stays
 //	a foreign manager through the status subresource          stays     stays
@@ -60,8 +60,8 @@
 //	finalizer foregroundDeletion, kubernetes.io/pvc-protection  stays: of Kubernetes itself
 //	clusterIP, nodePort, volumeName, an injected caBundle     stays whoever owns it, see keptFields
 //
-// A list element goes or stays as a whole. A map in which somebody else owns something loses the foreign fields
-// only. Atomic lists have one owner. When that is somebody foreign, an undeclared field inside of their elements is
+// A list element goes or stays as a whole. A map in which another manager owns something loses the foreign fields
+// only. Atomic lists have one owner. When that one is foreign, an undeclared field inside of their elements is
 // a change, unless it was learnt with the value that it has, and the list is restored as a whole. Managers are
 // names that clients choose: who writes as Helm or as kube-controller-manager is taken for it. Against changes of
 // what is declared that is no help.
@@ -70,7 +70,7 @@
 //
 // Differences that remain directly after the desired state was applied come from the API server (normalisation,
 // pruning, mutating webhooks). [Learn] records them as a [Baseline]; only a departure from it is drift. That holds for
-// additions, too: a default that somebody foreign owns, or what a webhook puts in again, is still there afterwards.
+// additions, too: a default that a foreign manager owns, or what a webhook puts in again, is still there afterwards.
 package drift
 
 import (
@@ -88,7 +88,7 @@ const (
 	Removed Operation = "Removed"
 	// Added means that something undeclared has to go. It took the place of something declared: a list element
 	// whose merge key was edited, an environment variable that overrides a declared one of the same name, a
-	// field that excludes a declared one, a key of an atomic map. Or the scope is Strict and somebody else added it.
+	// field that excludes a declared one, a key of an atomic map. Or the scope is Strict and another manager added it.
 	Added Operation = "Added"
 )
 
@@ -105,7 +105,7 @@ type Change struct {
 type Result struct {
 	// Changes are sorted by path. Empty means that nothing drifted.
 	Changes []Change
-	// Target is the live object with every change put right, or nil without changes. It shares the unchanged
+	// Target is the live object with every change reverted, or nil without changes. It shares the unchanged
 	// parts with the live object, so treat it as read-only, or copy it first.
 	Target map[string]any
 	// RemovesForeign is set when Target lacks something that others put into the live object: an element taken out
@@ -166,7 +166,6 @@ type comparer struct {
 
 	path    []string // where we are, in desired
 	buf     []byte   // scratch for pointers
-	used    []bool   // scratch stack of equalKeyed: live elements that have a partner
 	asking  bool     // only whether something changed is asked for: nothing is recorded, and the target does not matter
 	quiet   bool     // report records nothing
 	tries   int      // similarity comparisons so far, see maxTries
@@ -228,8 +227,8 @@ func (c *comparer) reportAdded(segment string) {
 	c.foreign = true
 }
 
-// outside reports whether a key at the current path is none of our business whatever the manifest says: what
-// identifies the object, and what the server owns.
+// outside reports whether a key at the current path is never compared: what identifies the object, and what the
+// server owns.
 func (c *comparer) outside(key string) bool {
 	switch len(c.path) {
 	case 0:

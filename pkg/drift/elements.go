@@ -32,7 +32,9 @@ func keyNamesIn(set *fieldpath.Set) [][]string {
 
 // pathElementIn returns how set names an element of a list, in one of the known ways. It is not ok when the element is
 // not in set, and nothing below it either. sameIndex is as in pathElementOf.
-func pathElementIn(set *fieldpath.Set, e any, sameIndex map[string]any, known [][]string) (fieldpath.PathElement, bool) {
+func pathElementIn(
+	set *fieldpath.Set, e any, sameIndex map[string]any, known [][]string,
+) (fieldpath.PathElement, bool) {
 	for _, names := range known {
 		if element, ok := pathElementOf(e, sameIndex, names); ok && !shareOf(set, element).nothing() {
 			return element, true

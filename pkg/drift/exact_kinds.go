@@ -11,7 +11,7 @@ import (
 )
 
 // This file lists the maps of built-in kinds that are compared as a whole in every scope: selectors, rules. The API
-// server treats them as atomic, and a key that somebody adds changes the meaning of those that are declared: a
+// server treats them as atomic, and an added key changes the meaning of those that are declared: a
 // NetworkPolicy with one more label in its selector protects no Pod, a rule of a ClusterRole with nonResourceURLs
 // gives more than was meant. So an addition there is a change of what is declared.
 //

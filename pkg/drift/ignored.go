@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// WithoutIgnored returns what of a desired object a server-side apply may send, given that opt.Ignore leaves fields alone: a
+// WithoutIgnored returns what of a desired object a server-side apply may send when opt.Ignore leaves fields alone: a
 // field that an apply names is written, and a field that it does not name any more is taken away from a manager
 // that owned it. So an ignored field is named with the value it has in target if owned says that the applying
 // manager owns it, and is not named otherwise. target is the Target of a comparison with the same opt, or the live
@@ -86,7 +86,7 @@ func (s *ignorer) list(want, have []any, n *node) []any {
 		s.push(strconv.Itoa(i))
 		switch {
 		case h == nil && kind != atomicList && s.ignored():
-			// Not there, and nobody's business.
+			// Not there, and not to be written.
 		case h == nil:
 			out = append(out, deepCopy(w))
 		default:

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// keptField is a field that an undeclared value may stand in whoever owns it, because taking it out would break
+// keptField is a field that an undeclared value may stay in, no matter who owns it, because taking it out would break
 // something, would be refused, or would only make the server put it in again.
 type keptField struct {
 	group, kind string   // of the object; an empty kind means every kind
@@ -22,7 +22,7 @@ var keptFields = []keptField{
 	{"", "", []string{"metadata", "annotations", "control-plane.alpha.kubernetes.io/leader"}},
 	{"coordination.k8s.io", "Lease", []string{"spec"}},
 
-	// Certificates are put in by whoever issues them.
+	// Certificates are put in by their issuer.
 	{"admissionregistration.k8s.io", "MutatingWebhookConfiguration",
 		[]string{"webhooks", "*", "clientConfig", "caBundle"}},
 	{"admissionregistration.k8s.io", "ValidatingWebhookConfiguration",
@@ -110,7 +110,7 @@ func fallbackFor(desired map[string]any, path []string) any {
 	return string(corev1.IPFamilyPolicySingleStack)
 }
 
-// stays reports whether the undeclared value v at the current path stays whoever owns it.
+// stays reports whether the undeclared value v at the current path stays, no matter who owns it.
 func (s *stripper) stays(v any) bool {
 	path := s.c.path
 	if len(path) == 3 && path[0] == "metadata" && path[1] == "finalizers" && ofKubernetes(v) {
@@ -136,7 +136,7 @@ func ofKubernetes(finalizer any) bool {
 }
 
 // holdsKept reports whether something below the undeclared value v at the current path stays: what is ignored, or, in
-// metadata, what stays whoever owns it. List elements count as a whole.
+// metadata, what stays no matter who owns it. List elements count as a whole.
 func (s *stripper) holdsKept(v any) bool {
 	if s.c.ignore == nil && s.c.path[0] != "metadata" {
 		return false

@@ -60,8 +60,8 @@ func (c *comparer) acceptsAt(segment string, seen func() uint64) bool {
 	return ok && learnt == seen()
 }
 
-// fingerprint is a hash of a value that nobody can find a second value for by trying, since whoever finds one
-// could put it into a live object unnoticed. It is the same in every process.
+// fingerprint is a hash of a value for which no second value can be found by trying: it could be put into a live object
+// unnoticed. It is the same in every process.
 func fingerprint(v any) uint64 { return hashOf("", v) }
 
 // fingerprintAbsent stands for a missing value, in whose place others set the given fields.

@@ -35,8 +35,8 @@ var systemManagers = map[string]string{
 // cloudManager is how the controllers of a cloud provider are named, after cloud-controller-manager.
 const cloudManager = "-cloud-controller-manager"
 
-// unknownManagers are the names of owners that are no managers: the server records all that was written before it tracked
-// fields under the first, and a client that gave no name under the others.
+// unknownManagers are the names of owners that are not known: the server records all that was written before it
+// tracked fields under the first, and a client that gave no name under the others.
 var unknownManagers = map[string]bool{"before-first-apply": true, "unknown": true, "": true}
 
 // ownManager is the field manager of helm-locker's writes whose fields are then handed to Helm's manager.

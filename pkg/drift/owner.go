@@ -14,7 +14,7 @@ type Owner struct {
 	Manager string
 	// Operation is Apply after a server-side apply (Helm 4), else Update.
 	Operation metav1.ManagedFieldsOperationType
-	// Known is false when nobody owns Helm's metadata on the object, and the rest is the default: helm, Update.
+	// Known is false when no manager owns Helm's metadata on the object, and the rest is the default: helm, Update.
 	Known bool
 }
 
@@ -25,8 +25,8 @@ var helmMarkers = [...][]byte{
 	[]byte(`"f:app.kubernetes.io/managed-by"`),
 }
 
-// ManagedBy returns Helm's manager on an object: the one that owns meta.helm.sh/release-name. Where somebody else
-// took a part of Helm's metadata over by changing it, the manager that owns most of it wins, then the one that has
+// ManagedBy returns Helm's manager on an object: the one that owns meta.helm.sh/release-name. Where another
+// manager took a part of Helm's metadata over by changing it, the manager that owns most of it wins, then the one that has
 // helm in its name. Of two tools that are built on Helm (Flux and the helm command, say) the one that wrote last
 // wins: its next upgrade counts on its share. Without helm in their names nothing tells such a tool from who
 // applies an object as it was read and edited, so there the first entry wins. Times have whole seconds; on a tie it

@@ -40,7 +40,7 @@ func NewOwnership(managedFields []metav1.ManagedFieldsEntry, desired, live map[s
 // In a list that desired does not have, indexes are those of the live list.
 //
 // What is owned as a whole (a value, an atomic list or map) owns what is below it. A map or list whose parts have
-// owners is not owned itself, only the parts are: whoever added one label does not own all labels. A list element
+// owners is not owned itself, only the parts are: a manager that added one label does not own all labels. A list element
 // is found by its merge key, so one that is missing in the live object, or whose key was edited, has no owner.
 func (o *Ownership) Owned(path []string, match func(manager string) bool) bool {
 	if o == nil {
@@ -173,8 +173,8 @@ func (p place) owns(path []string, added bool) bool {
 	return p.itself || isList
 }
 
-// ownsAny reports whether a managedFields entry owns one of the changed paths. Removed paths count too: whoever put
-// something undeclared in the place of a declared value may own the path. An entry that cannot be read owns nothing.
+// ownsAny reports whether a managedFields entry owns one of the changed paths. Removed paths count too: a manager that
+// put something undeclared in the place of a declared value may own the path. An entry that cannot be read owns nothing.
 func ownsAny(entry *metav1.ManagedFieldsEntry, desired, live map[string]any, changes []Change) bool {
 	fields, ok := fieldsOf(entry)
 	if !ok || fields.Empty() {

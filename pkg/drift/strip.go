@@ -50,10 +50,10 @@ func (s shares) below() owners {
 	return owners{foreign: s.foreign.below, others: s.others.below, key: s.key}
 }
 
-// foreignAlone reports whether foreign managers own the field itself, and nobody else owns anything of it.
+// foreignAlone reports whether foreign managers own the field itself, and no other manager owns anything of it.
 func (s shares) foreignAlone() bool { return s.foreign.itself && s.others.nothing() }
 
-// share is what of one field belongs to somebody: the field itself, and what is below it.
+// share is what of one field belongs to some managers: the field itself, and what is below it.
 type share struct {
 	itself bool
 	below  *fieldpath.Set
@@ -265,7 +265,7 @@ func (s *stripper) declaredElement(want []any, e any, n *node) int {
 }
 
 // insideElement looks for additions inside of e, which desired element i declares. Where several have its key
-// nobody can tell which of them is meant.
+// it is not known which of them is meant.
 func (s *stripper) insideElement(p pair[[]any], i int, e any, n *node, own owners) (any, bool) {
 	want, isMap := p.want[i].(map[string]any)
 	have, hasMap := e.(map[string]any)

@@ -95,7 +95,7 @@ func (m *keyedMerge) tamperScore(i, j int) float64 {
 			return 3
 		}
 	}
-	other := 0.0
+	other := 0.0 // the score when nothing else speaks for it
 	if i == j && len(m.want) == len(m.have) {
 		other = samePlace
 	}
@@ -155,16 +155,8 @@ func (c *comparer) similarity(want, have map[string]any, n *node) (same, total i
 }
 
 func (c *comparer) similarValue(want, have any, n *node) (same, total int) {
-	switch w := want.(type) {
-	case map[string]any:
+	if w, ok := want.(map[string]any); ok && len(w) > 0 {
 		h, _ := have.(map[string]any)
-		if len(w) == 0 {
-			total = 1
-			if h != nil {
-				same = 1
-			}
-			return same, total
-		}
 		for key, v := range w {
 			s, t := c.similarValue(v, h[key], n.field(key))
 			same, total = same+s, total+t

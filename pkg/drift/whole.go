@@ -84,7 +84,7 @@ func (s *stripper) undeclared(want, have map[string]any) (map[string]any, bool) 
 }
 
 // wholeList restores a list that holds what is declared, when something is in its elements that is neither declared
-// nor learnt: a default that somebody changed, a field that somebody added. Nobody owns a part of such a list, so
+// nor learnt: a default that was changed, a field that was added. No manager owns a part of such a list, so
 // all of it is written as it is declared, of which the API server makes the learnt form again. What the API server
 // puts in by itself is not told from an addition before it was learnt: then the dry run that every first comparison
 // of an object is followed by tells.

@@ -80,7 +80,7 @@ type Comparison struct {
 	Failures []Failure
 	// Omitted is how many objects differ beyond CompareOptions.Most.
 	Omitted int
-	// Left is what the manifest declares and nobody compares, and why.
+	// Left is what the manifest declares and is not compared, and why.
 	Left []string
 	// Withheld are the objects that were not read because CompareOptions.Withhold says so.
 	Withheld []Withheld

@@ -51,8 +51,8 @@ func (b *Budget) Wait(now time.Time) time.Duration {
 	return b.next.Sub(now)
 }
 
-// RecordRevert records a revert made at now of drifted content with the given digest (zero for a deletion). It returns true
-// when this revert turns the drift into a fight. all is the budget of the whole release.
+// RecordRevert records a revert, made at now, of drifted content with the given digest (zero for a deletion). It
+// reports whether this revert turns the drift into a fight. all is the budget of the whole release.
 func (b *Budget) RecordRevert(now time.Time, content uint64, all *Storm) bool {
 	if b.backoff > 0 {
 		b.backoff = min(2*b.backoff, backoffMax)

@@ -28,7 +28,7 @@ func (s *state) isStale(version uint64) bool { return version != 0 && version <=
 // unjudged reports whether it is not known of the object how it is, nor what keeps that from being known.
 func (s *state) unjudged() bool { return !s.judged && s.problem == nil }
 
-// isJudged reports whether content with that digest was judged, and nobody is about to change it.
+// isJudged reports whether content with that digest was judged, and no worker is about to change it.
 func (s *state) isJudged(digest uint64) bool { return s.judged && digest == s.good && !s.inFlight }
 
 // endDrift ends a drift that was not worked on yet. l.mu is held.

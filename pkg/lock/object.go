@@ -72,7 +72,7 @@ type Observation struct {
 	Large bool
 	// NeedsGet is set when it is not known whether the object exists: ask the API server before judging.
 	NeedsGet bool
-	// ReportedGone is set when a watch said that the object is gone. It says so, too, of one that only lost Helm's label.
+	// ReportedGone is set when a watch reported that the object is gone: deleted, or without Helm's label.
 	ReportedGone bool
 	// Version is the resource version of the look; zero when unknown.
 	Version uint64

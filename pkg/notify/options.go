@@ -34,7 +34,7 @@ const (
 	lastRetry  = time.Minute
 )
 
-// Options say who is told, and how. The zero value tells nobody.
+// Options say who is told, and how. The zero value sends nothing.
 type Options struct {
 	// URLs are the receivers, http or https. What they hold beside scheme and host is taken for secret, and never
 	// logged.
@@ -43,7 +43,7 @@ type Options struct {
 	Format string
 	// CAFile is a PEM file of authorities to trust beside those of the system; it is read once.
 	CAFile string
-	// TokenFile holds a bearer token that is sent to every receiver. It is read anew for each attempt, because
+	// TokenFile holds a bearer token that is sent to every receiver. It is read again for each attempt, because
 	// tokens in files are rotated. Receivers must then be https.
 	TokenFile string
 }

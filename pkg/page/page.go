@@ -50,8 +50,8 @@ type Options struct {
 	// Accounts says in whose name the objects of a release are written, MayPatch what that account may change.
 	Accounts accounts.Policy
 	MayPatch func(account string) accounts.Ask
-	// Viewers says who looks at the page, and what they may see. Nil lets everybody see what the status of the
-	// HelmReleases says, and nobody compare.
+	// Viewers says who looks at the page, and what they may see. Nil lets every viewer see what the status of
+	// the HelmReleases says, and no viewer compare.
 	Viewers *viewer.Reviewer
 	// Ready is closed once Releases are complete and the operator works.
 	Ready <-chan struct{}
@@ -72,7 +72,7 @@ const (
 	answerTimeout = 10 * time.Second
 )
 
-// Page is the page of one operator. A nil Page shows nothing to nobody.
+// Page is the page of one operator. A nil Page shows nothing.
 type Page struct {
 	Options
 	compare   func(ctx context.Context, hr *v1alpha1.HelmRelease, by viewer.User) (*comparison, error)
@@ -157,7 +157,7 @@ func (p *Page) Leader(identity string) {
 }
 
 // Changed tells that a HelmRelease was created, changed or deleted. Key is its namespace and name with a slash
-// between them. While nobody looks at the page this does nothing.
+// between them. Without viewers this does nothing.
 func (p *Page) Changed(key string) {
 	p.eachViewer(func(v *listener) { v.changed[key] = true })
 }
