@@ -16,11 +16,11 @@
 //
 // Lists: of a built-in kind as its Go type says, of a custom kind as its CustomResourceDefinition says, see
 // [Schema]. Lists merged by key and sets only have to hold the declared elements. An undeclared element that took
-// the place of a declared one is that one, edited, and goes; but not in finalizers, which every controller adds and removes.
-// All others are atomic: same length, same order, primitives equal, and for maps the declared keys equal (the server
-// adds defaults inside of elements). So is every list of which nothing is known, and every list merged by key of which
-// two declared elements have the same key. A definition can call a map atomic, too: it has exactly the declared keys,
-// apart from what the server defaults.
+// the place of a declared one is that one, edited, and goes; but not in finalizers, which every controller adds and
+// removes. All others are atomic: same length, same order, primitives equal, and for maps the declared keys equal
+// (the server adds defaults inside of elements). So is every list of which nothing is known, and every list merged by
+// key of which two declared elements have the same key. A definition can call a map atomic, too: it has exactly the
+// declared keys, apart from what the server defaults.
 //
 // Zero values: a declared zero value ("", 0, false, {}, []) that the live object lacks is no drift where the Go
 // type of a built-in kind holds the field by value: such a field cannot tell zero from absent, so the server may

@@ -26,9 +26,9 @@ var helmMarkers = [...][]byte{
 }
 
 // ManagedBy returns Helm's manager on an object: the one that owns meta.helm.sh/release-name. Where another
-// manager took a part of Helm's metadata over by changing it, the manager that owns most of it wins, then the one that has
-// helm in its name. Of two tools that are built on Helm (Flux and the helm command, say) the one that wrote last
-// wins: its next upgrade counts on its share. Without helm in their names nothing tells such a tool from who
+// manager took a part of Helm's metadata over by changing it, the manager that owns most of it wins, then the one
+// that has helm in its name. Of two tools that are built on Helm (Flux and the helm command, say) the one that wrote
+// last wins: its next upgrade counts on its share. Without helm in their names nothing tells such a tool from who
 // applies an object as it was read and edited, so there the first entry wins. Times have whole seconds; on a tie it
 // is the one that owns most fields, then helm itself.
 func ManagedBy(managedFields []metav1.ManagedFieldsEntry) Owner {

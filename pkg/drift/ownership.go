@@ -40,8 +40,8 @@ func NewOwnership(managedFields []metav1.ManagedFieldsEntry, desired, live map[s
 // In a list that desired does not have, indexes are those of the live list.
 //
 // What is owned as a whole (a value, an atomic list or map) owns what is below it. A map or list whose parts have
-// owners is not owned itself, only the parts are: a manager that added one label does not own all labels. A list element
-// is found by its merge key, so one that is missing in the live object, or whose key was edited, has no owner.
+// owners is not owned itself, only the parts are: a manager that added one label does not own all labels. A list
+// element is found by its merge key, so one that is missing in the live object, or whose key was edited, has no owner.
 func (o *Ownership) Owned(path []string, match func(manager string) bool) bool {
 	if o == nil {
 		return false
@@ -174,7 +174,8 @@ func (p place) owns(path []string, added bool) bool {
 }
 
 // ownsAny reports whether a managedFields entry owns one of the changed paths. Removed paths count too: a manager that
-// put something undeclared in the place of a declared value may own the path. An entry that cannot be read owns nothing.
+// put something undeclared in the place of a declared value may own the path. An entry that cannot be read owns
+// nothing.
 func ownsAny(entry *metav1.ManagedFieldsEntry, desired, live map[string]any, changes []Change) bool {
 	fields, ok := fieldsOf(entry)
 	if !ok || fields.Empty() {

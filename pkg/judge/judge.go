@@ -127,8 +127,8 @@ func (r *Result) found(found drift.Result) {
 	}
 }
 
-// AfterDryRun returns what an Unclear result is. after is what the API server would make of the object by a revert. What
-// is different even then is the form that the API server gives to what Helm applied.
+// AfterDryRun returns what an Unclear result is. after is what the API server would make of the object by a revert.
+// What is different even then is the form that the API server gives to what Helm applied.
 func (in Input) AfterDryRun(r Result, after *unstructured.Unstructured) Result {
 	learning := r.Options
 	learning.Strict = in.strict(after)

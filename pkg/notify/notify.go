@@ -82,7 +82,8 @@ type Lock struct {
 	Message  string         `json:"message,omitempty"`
 }
 
-// Contention is a fight: another writer keeps changing an object back. Of its end only the message of the condition is known.
+// Contention is a fight: another writer keeps changing an object back. Of its end only the message of the condition
+// is known.
 type Contention struct {
 	Object       *v1alpha1.DriftedObject `json:"object,omitempty"`
 	Paths        []string                `json:"paths,omitempty"`
