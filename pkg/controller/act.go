@@ -173,7 +173,7 @@ func (rm *remediation) notCreated(l *lock.Lock, v *result, made *unstructured.Un
 		// The namespace or the kind is missing. A kind that has gone has to wait for its definition. Of a missing
 		// namespace nothing is forgotten: a tenant can have objects in one for as long as it likes.
 		if !isNamespaceMissing(err) {
-			rm.kinds.Reset()
+			rm.rediscover()
 			rm.entries.update(l.Key, func(e *entry) { e.reload = e.reload || !rm.served(v) })
 			rm.queues.releases.Add(l.Key)
 		}

@@ -30,6 +30,11 @@ type common struct {
 	scalers  *watch.Autoscalers
 	enforcer *enforce.Enforcer
 
+	// definitionsAt is when a CustomResourceDefinition last came, changed or went, in Unix nanoseconds.
+	definitionsAt atomic.Int64
+	// discoveredAt is when what is known of kinds was last forgotten, in Unix nanoseconds.
+	discoveredAt atomic.Int64
+
 	queues queues
 	slots  slots
 	// tracing is set when the log has level trace: events are many.

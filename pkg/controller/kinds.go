@@ -57,14 +57,14 @@ func (rs *releases) kindArrived(key string) bool {
 
 // rediscover forgets which kinds are served, at most once in kindSoon unless a definition has changed since: all
 // releases share that, and a tenant can have a HelmRelease reconciled as often as it likes.
-func (rs *releases) rediscover() {
-	now := rs.Clock.Now()
-	last := rs.discoveredAt.Load()
-	if rs.definitionsAt.Load() <= last && now.Sub(time.Unix(0, last)) < kindSoon {
+func (c *common) rediscover() {
+	now := c.Clock.Now()
+	last := c.discoveredAt.Load()
+	if c.definitionsAt.Load() <= last && now.Sub(time.Unix(0, last)) < kindSoon {
 		return
 	}
-	rs.discoveredAt.Store(now.UnixNano())
-	rs.kinds.Reset()
+	c.discoveredAt.Store(now.UnixNano())
+	c.kinds.Reset()
 }
 
 func (rs *releases) kindWait() time.Duration {

@@ -6,7 +6,6 @@ import (
 	"reflect"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -29,10 +28,6 @@ type releases struct {
 	relist   *relist
 	claims   *claims
 	start    startBarrier
-	// definitionsAt is when a CustomResourceDefinition last came, changed or went, in Unix nanoseconds.
-	definitionsAt atomic.Int64
-	// discoveredAt is when what is known of kinds was last forgotten, in Unix nanoseconds.
-	discoveredAt atomic.Int64
 
 	mu sync.Mutex
 	// otherShards are the releases that HelmReleases in other shards name, by HelmRelease key. mu guards it.
