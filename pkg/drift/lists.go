@@ -66,7 +66,7 @@ func (c *comparer) mergeAtomic(want, have []any, n *node) ([]any, bool) {
 		case partner[i] >= 0:
 			target[i] = have[partner[i]]
 		case len(want) == len(have):
-			target[i] = c.adoptAt(i, w, have[i])
+			target[i] = c.replacement(i, w, have[i], n)
 		default:
 			target[i] = deepCopy(w)
 		}
@@ -102,7 +102,7 @@ func (c *comparer) mergeInPlace(want, have []any, partner []int, n *node) ([]any
 		if !changed {
 			target, changed = append([]any(nil), have...), true
 		}
-		target[i] = c.adoptAt(i, w, have[i])
+		target[i] = c.replacement(i, w, have[i], n)
 	}
 	return target, changed
 }
@@ -146,6 +146,16 @@ func (c *comparer) align(want, have []any, n *node) (partner []int, inPlace bool
 func (c *comparer) try() bool {
 	c.tries++
 	return c.tries <= maxTries
+}
+
+// replacement returns what element i of the desired list becomes in the place of a live one that differs: what is
+// declared, with the fields that are ignored as they are. If those keep what contradicts the declared ones (they are
+// in another member of a union), the element is replaced as a whole.
+func (c *comparer) replacement(i int, want, have any, n *node) any {
+	if adopted := c.adoptAt(i, want, have); c.equalElement(i, want, adopted, n) {
+		return adopted
+	}
+	return deepCopy(want)
 }
 
 func (c *comparer) adoptAt(i int, want, have any) any {
