@@ -65,7 +65,8 @@ func (m *keyedMerge) build(missing []int, restored map[int]any, reorder bool) []
 	return valuesOf(entries)
 }
 
-// sortDeclared puts the declared elements in order, on the places that they have now.
+// sortDeclared puts the declared elements in order, on the places that they have now. Several of one key keep their
+// order, for the first of them is the one that is compared.
 func (m *keyedMerge) sortDeclared(entries []entry) {
 	var places []int
 	var sorted []entry
@@ -75,7 +76,7 @@ func (m *keyedMerge) sortDeclared(entries []entry) {
 			sorted = append(sorted, e)
 		}
 	}
-	slices.SortFunc(sorted, func(a, b entry) int { return a.declared - b.declared })
+	slices.SortStableFunc(sorted, func(a, b entry) int { return a.declared - b.declared })
 	for k, pos := range places {
 		entries[pos] = sorted[k]
 	}

@@ -41,7 +41,7 @@ type keyedMerge struct {
 	n          *node
 	want, have []any
 	partner    []int  // by desired index: the live element, or -1
-	owner      []int  // by live index: the desired element, or -1
+	owner      []int  // by live index: the desired element with its key, or -1
 	skip       []bool // by desired index: ignored
 	out        []bool // by live index: to be taken out
 	value      []any  // by live index: what stands there in the target
@@ -98,14 +98,20 @@ func (m *keyedMerge) pair() {
 		if len(candidates) == 0 {
 			continue
 		}
+		for _, j := range candidates {
+			m.owner[j] = i
+		}
 		holds := func(j int) bool { return m.c.try() && m.c.equalElement(i, w, m.have[j], m.n.elem) }
 		at := candidates[0]
 		if len(candidates) > 1 {
 			at = candidates[max(0, slices.IndexFunc(candidates, holds))]
 		}
-		m.partner[i], m.owner[at] = at, i
+		m.partner[i] = at
 	}
 }
+
+// isPartner reports whether live element j is the one that is compared with the desired element of its key.
+func (m *keyedMerge) isPartner(j int) bool { return m.owner[j] >= 0 && m.partner[m.owner[j]] == j }
 
 // restoreKeys gives elements that come back their declared keys, even where those are ignored: without its key an
 // element would be missing for ever, and written again and again.
@@ -141,11 +147,8 @@ func (m *keyedMerge) dropOverrides() {
 		return
 	}
 	for j, h := range m.have {
-		if m.owner[j] >= 0 {
-			continue
-		}
-		i := declaredKey(m.want, h, m.n.keys)
-		if i < 0 || m.skip[i] {
+		i := m.owner[j]
+		if i < 0 || m.isPartner(j) || m.skip[i] {
 			continue
 		}
 		c := m.c
@@ -188,8 +191,8 @@ func (m *keyedMerge) outOfOrder() bool {
 		return false
 	}
 	var sequence []any
-	for _, i := range m.owner {
-		if i >= 0 && !m.skip[i] {
+	for j, i := range m.owner {
+		if m.isPartner(j) && !m.skip[i] {
 			sequence = append(sequence, int64(i))
 		}
 	}

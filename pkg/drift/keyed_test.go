@@ -29,3 +29,16 @@ func TestOrderOfPortsOfOneNumber(t *testing.T) {
 		t.Errorf("after an exchange of protocols the target is %v", got.Target)
 	}
 }
+
+// Elements that share a key move together when the list is put in order: the first of them is compared, before and
+// after.
+func TestSeveralLiveElementsOfOneKeyMoveTogether(t *testing.T) {
+	desired := obj(t, `{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [
+		{name: c}, {name: b}, {name: a}]}}`)
+	live := obj(t, `{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [
+		{name: a, image: first}, {name: a, image: second}, {name: b}, {name: c}]}}`)
+	opt := Options{Schema: schemaOf(schemas(t), desired)}
+	got := Compare(desired, live, opt)
+	sameChanges(t, got.Changes, "Modified /spec/containers")
+	sameChanges(t, Compare(desired, got.Target, opt).Changes)
+}

@@ -53,7 +53,7 @@ func (m *keyedMerge) replaceTampered(missing []int) map[int]any {
 const samePlace = 0.25
 
 func (m *keyedMerge) isForeign(j int) bool {
-	return m.owner[j] < 0 && !m.out[j] && m.live(j) != nil
+	return !m.isPartner(j) && !m.out[j] && m.live(j) != nil
 }
 
 func distance(a, b int) int { return max(a-b, b-a) }
