@@ -9,6 +9,10 @@ RUN := CGO_ENABLED=0 go run -trimpath
 
 # Packages and flags of `go test` instead of what `make test` and `make test-unit` run, as in: make test TESTS="-run I1 ./tests/integration"
 TESTS ?=
+# The Kubernetes that `make test` runs on, of the versions below tests/controlplane: the newest without it. On another one only the
+# tests of the promises run, as in: make test KUBERNETES=1.30
+KUBERNETES ?=
+export KUBERNETES
 UNIT_TESTS ?= ./pkg/... ./crds/...
 # Flags of tests/cmd/mutants for `make test-mutants`
 MUTANTS ?=
@@ -115,7 +119,7 @@ soak: ## Thirty minutes of everything at once: Helm, tampering, failures; then t
 	@$(RUN) ./tests/soak $(SOAK)
 
 .PHONY: cluster-up
-cluster-up: ## Start a control plane to play with, and print its kubeconfig
+cluster-up: build ## Start a control plane to play with, and print the line by which a shell uses it
 	@$(RUN) ./tests/cmd/cluster up
 
 .PHONY: cluster-down

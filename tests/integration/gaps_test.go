@@ -122,9 +122,10 @@ func TestI5_DriftDuringAWatchGap(t *testing.T) {
 		w.tamperWithFive()
 		gate.Store(false)
 		w.waitFive()
-		if expired.Load() != 1 {
-			t.Error("the operator was never told that its version has expired")
-		}
+		// The list after the gap has shown the drift already: Kubernetes before 1.32 has no lists by watch.
+		w.Until("the operator is told that its version has expired", func() (any, bool) {
+			return nil, expired.Load() == 1
+		})
 	})
 }
 

@@ -1,8 +1,6 @@
 package cluster
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -14,7 +12,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"time"
 )
 
 // Binaries holds the absolute paths of the programs of a control plane and of the clients used with it.
@@ -25,46 +22,6 @@ type Binaries struct {
 	Kubectl           string
 	Helm3             string
 	Helm4             string
-}
-
-// program is one binary that Build provides.
-type program struct {
-	// name is the path below the cache directory. Its base name is what upstream calls the program, because
-	// Kubernetes and Helm derive their field managers and user agents from it.
-	name string
-	// module is the folder below tests/controlplane whose go.mod pins the program's dependencies.
-	module string
-	// pkg is the main package to build.
-	pkg string
-	// versionOf is the module whose version, as required by go.mod, is linked into versionVar.
-	versionOf  string
-	versionVar string
-	// takes is how long the build takes on two cores when nothing of it is compiled.
-	takes time.Duration
-	path  func(*Binaries) *string
-}
-
-const kubeVersionVar = "k8s.io/component-base/version.gitVersion"
-
-func programs() []program {
-	kube := func(name string, takes time.Duration, path func(*Binaries) *string) program {
-		return program{name: name, pkg: "k8s.io/kubernetes/cmd/" + name,
-			versionOf: "k8s.io/kubernetes", versionVar: kubeVersionVar, takes: takes, path: path}
-	}
-	return []program{
-		{name: "etcd", pkg: "go.etcd.io/etcd/server/v3", versionOf: "go.etcd.io/etcd/server/v3",
-			takes: 30 * time.Second,
-			path:  func(b *Binaries) *string { return &b.Etcd }},
-		kube("kube-apiserver", 150*time.Second, func(b *Binaries) *string { return &b.APIServer }),
-		kube("kube-controller-manager", 45*time.Second, func(b *Binaries) *string { return &b.ControllerManager }),
-		kube("kubectl", 20*time.Second, func(b *Binaries) *string { return &b.Kubectl }),
-		{name: "helm3/helm", module: "helm3", pkg: "helm.sh/helm/v3/cmd/helm", versionOf: "helm.sh/helm/v3",
-			versionVar: "helm.sh/helm/v3/internal/version.version", takes: 60 * time.Second,
-			path: func(b *Binaries) *string { return &b.Helm3 }},
-		{name: "helm4/helm", module: "helm4", pkg: "helm.sh/helm/v4/cmd/helm", versionOf: "helm.sh/helm/v4",
-			versionVar: "helm.sh/helm/v4/internal/version.version", takes: 40 * time.Second,
-			path: func(b *Binaries) *string { return &b.Helm4 }},
-	}
 }
 
 // Build returns the paths of all binaries and builds those that are missing, one after another, and tells on log
@@ -84,11 +41,15 @@ func Build(ctx context.Context, log io.Writer) (Binaries, error) {
 	if err != nil {
 		return Binaries{}, err
 	}
-	dir, err := binDir(source)
+	all, err := programs(source)
 	if err != nil {
 		return Binaries{}, err
 	}
-	bins, missing := locate(dir)
+	dir, err := binDir(source, all)
+	if err != nil {
+		return Binaries{}, err
+	}
+	bins, missing := locate(dir, all)
 	missing = withoutFound(ctx, log, source, &bins, missing)
 	if len(missing) == 0 {
 		return bins, nil
@@ -101,7 +62,7 @@ func Build(ctx context.Context, log io.Writer) (Binaries, error) {
 		return Binaries{}, err
 	}
 	// Whoever held the lock before may have built everything.
-	bins, missing = locate(dir)
+	bins, missing = locate(dir, all)
 	missing = withoutFound(ctx, io.Discard, source, &bins, missing)
 	announce(log, missing, dir)
 	for i, p := range missing {
@@ -125,14 +86,18 @@ func BinDir() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return binDir(source)
+	all, err := programs(source)
+	if err != nil {
+		return "", err
+	}
+	return binDir(source, all)
 }
 
 // locate returns where every program is, or will be after its build, and the ones that do not exist yet.
-func locate(dir string) (Binaries, []program) {
+func locate(dir string, all []program) (Binaries, []program) {
 	var bins Binaries
 	var missing []program
-	for _, p := range programs() {
+	for _, p := range all {
 		path := filepath.Join(dir, filepath.FromSlash(p.name))
 		if assets := os.Getenv("KUBEBUILDER_ASSETS"); assets != "" && p.module == "" {
 			if asset := filepath.Join(assets, p.name); isFile(asset) {
@@ -204,7 +169,7 @@ func sourceDir() (string, error) {
 	return "", fmt.Errorf("the directory tests/controlplane was not found above any of %s", strings.Join(starts, ", "))
 }
 
-func binDir(source string) (string, error) {
+func binDir(source string, all []program) (string, error) {
 	root := os.Getenv("HELM_LOCKER_CACHE")
 	if root == "" {
 		cache, err := os.UserCacheDir()
@@ -220,7 +185,7 @@ func binDir(source string) (string, error) {
 	hash := sha256.New()
 	fmt.Fprintln(hash, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	seen := map[string]bool{}
-	for _, p := range programs() {
+	for _, p := range all {
 		fmt.Fprintln(hash, p.name, p.pkg, p.versionVar)
 		if seen[p.module] {
 			continue
@@ -235,25 +200,6 @@ func binDir(source string) (string, error) {
 		}
 	}
 	return filepath.Join(root, hex.EncodeToString(hash.Sum(nil))[:16]), nil
-}
-
-// requiredVersion reads the version that a go.mod file requires of a module.
-func requiredVersion(goMod, module string) (string, error) {
-	content, err := os.ReadFile(goMod)
-	if err != nil {
-		return "", fmt.Errorf("find the version of %s: %w", module, err)
-	}
-	lines := bufio.NewScanner(bytes.NewReader(content))
-	for lines.Scan() {
-		fields := strings.Fields(strings.TrimPrefix(strings.TrimSpace(lines.Text()), "require "))
-		if len(fields) >= 2 && fields[0] == module && strings.HasPrefix(fields[1], "v") {
-			return fields[1], nil
-		}
-	}
-	if err := lines.Err(); err != nil {
-		return "", fmt.Errorf("read %s: %w", goMod, err)
-	}
-	return "", fmt.Errorf("%s does not require %s", goMod, module)
 }
 
 func isFile(path string) bool {

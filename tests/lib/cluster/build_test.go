@@ -19,7 +19,11 @@ func TestLocatePrefersKubebuilderAssets(t *testing.T) {
 		filepath.Join(cache, "kubectl")} {
 		check.NoError(t, os.WriteFile(path, nil, 0o755))
 	}
-	bins, missing := locate(cache)
+	source, err := sourceDir()
+	check.NoError(t, err)
+	all, err := programs(source)
+	check.NoError(t, err)
+	bins, missing := locate(cache, all)
 	if bins.Etcd != filepath.Join(assets, "etcd") || bins.Kubectl != filepath.Join(cache, "kubectl") {
 		t.Errorf("located %+v", bins)
 	}
@@ -32,6 +36,33 @@ func TestLocatePrefersKubebuilderAssets(t *testing.T) {
 	}
 	if filepath.Base(bins.Helm3) != "helm" || filepath.Base(bins.Helm4) != "helm" {
 		t.Error("Helm derives its field manager from the name of the binary, which must be helm")
+	}
+}
+
+func TestVersionOfKubernetes(t *testing.T) {
+	source, err := sourceDir()
+	check.NoError(t, err)
+	newest, err := programs(source)
+	check.NoError(t, err)
+	t.Setenv(kubernetesVariable, "1.30")
+	old, err := programs(source)
+	check.NoError(t, err)
+	for i, p := range old {
+		ofKubernetes := p.name == "kube-apiserver" || p.name == "kube-controller-manager"
+		if got := p.module == "v1.30"; got != ofKubernetes || !got && p.module != newest[i].module {
+			t.Errorf("%s is built from %q", p.name, p.module)
+		}
+	}
+	before, err := binDir(source, newest)
+	check.NoError(t, err)
+	if after, err := binDir(source, old); err != nil || after == before {
+		t.Errorf("both versions are in %s: %v", after, err)
+	}
+	for _, unknown := range []string{"1.7", "1.30/../v1.30"} {
+		t.Setenv(kubernetesVariable, unknown)
+		if _, err := Build(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "choose one of 1.30") {
+			t.Errorf("version %q: %v", unknown, err)
+		}
 	}
 }
 

@@ -36,7 +36,9 @@ func TestProgramsInThePathAreUsedInTheirVersionOnly(t *testing.T) {
 	script(t, path, "kubectl", "Client Version: "+kube)
 	script(t, path, "helm", helm4+"+g1a2b3c4")
 
-	bins, missing := locate(t.TempDir())
+	all, err := programs(source)
+	check.NoError(t, err)
+	bins, missing := locate(t.TempDir(), all)
 	var log bytes.Buffer
 	missing = withoutFound(t.Context(), &log, source, &bins, missing)
 	var names []string

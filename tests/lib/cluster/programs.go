@@ -1,0 +1,103 @@
+package cluster
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// program is one binary that Build provides.
+type program struct {
+	// name is the path below the cache directory. Its base name is what upstream calls the program, because
+	// Kubernetes and Helm derive their field managers and user agents from it.
+	name string
+	// module is the folder below tests/controlplane whose go.mod pins the program's dependencies.
+	module string
+	// pkg is the main package to build.
+	pkg string
+	// versionOf is the module whose version, as required by go.mod, is linked into versionVar.
+	versionOf  string
+	versionVar string
+	// takes is how long the build takes on two cores when nothing of it is compiled.
+	takes time.Duration
+	path  func(*Binaries) *string
+}
+
+const kubeVersionVar = "k8s.io/component-base/version.gitVersion"
+
+// kubernetesVariable names the minor version of Kubernetes ("1.30") whose API server and controller manager are built
+// and started, out of the module of that version below tests/controlplane. Without it that is the newest one. etcd,
+// kubectl and both Helms are the same with all versions.
+const kubernetesVariable = "HELM_LOCKER_KUBERNETES"
+
+// kubernetesModule returns the module that the control plane is built from, "" for the newest version.
+func kubernetesModule(source string) (string, error) {
+	version := os.Getenv(kubernetesVariable)
+	if version == "" {
+		return "", nil
+	}
+	module := "v" + version
+	if strings.ContainsAny(version, `/\`) || !isFile(filepath.Join(source, module, "go.mod")) {
+		known, err := filepath.Glob(filepath.Join(source, "v*", "go.mod"))
+		if err != nil {
+			return "", fmt.Errorf("find the versions of Kubernetes: %w", err)
+		}
+		var versions []string
+		for _, path := range known {
+			versions = append(versions, filepath.Base(filepath.Dir(path))[1:])
+		}
+		return "", fmt.Errorf("%s is %q: leave it out for the newest version, or choose one of %s", kubernetesVariable,
+			version, strings.Join(versions, ", "))
+	}
+	return module, nil
+}
+
+// programs returns all programs that are built from source, the directory tests/controlplane.
+func programs(source string) ([]program, error) {
+	kubernetes, err := kubernetesModule(source)
+	if err != nil {
+		return nil, err
+	}
+	kube := func(module, name string, takes time.Duration, path func(*Binaries) *string) program {
+		return program{name: name, module: module, pkg: "k8s.io/kubernetes/cmd/" + name,
+			versionOf: "k8s.io/kubernetes", versionVar: kubeVersionVar, takes: takes, path: path}
+	}
+	return []program{
+		{name: "etcd", pkg: "go.etcd.io/etcd/server/v3", versionOf: "go.etcd.io/etcd/server/v3",
+			takes: 30 * time.Second,
+			path:  func(b *Binaries) *string { return &b.Etcd }},
+		kube(kubernetes, "kube-apiserver", 150*time.Second, func(b *Binaries) *string { return &b.APIServer }),
+		kube(kubernetes, "kube-controller-manager", 45*time.Second,
+			func(b *Binaries) *string { return &b.ControllerManager }),
+		kube("", "kubectl", 20*time.Second, func(b *Binaries) *string { return &b.Kubectl }),
+		{name: "helm3/helm", module: "helm3", pkg: "helm.sh/helm/v3/cmd/helm", versionOf: "helm.sh/helm/v3",
+			versionVar: "helm.sh/helm/v3/internal/version.version", takes: 60 * time.Second,
+			path: func(b *Binaries) *string { return &b.Helm3 }},
+		{name: "helm4/helm", module: "helm4", pkg: "helm.sh/helm/v4/cmd/helm", versionOf: "helm.sh/helm/v4",
+			versionVar: "helm.sh/helm/v4/internal/version.version", takes: 40 * time.Second,
+			path: func(b *Binaries) *string { return &b.Helm4 }},
+	}, nil
+}
+
+// requiredVersion reads the version that a go.mod file requires of a module.
+func requiredVersion(goMod, module string) (string, error) {
+	content, err := os.ReadFile(goMod)
+	if err != nil {
+		return "", fmt.Errorf("find the version of %s: %w", module, err)
+	}
+	lines := bufio.NewScanner(bytes.NewReader(content))
+	for lines.Scan() {
+		fields := strings.Fields(strings.TrimPrefix(strings.TrimSpace(lines.Text()), "require "))
+		if len(fields) >= 2 && fields[0] == module && strings.HasPrefix(fields[1], "v") {
+			return fields[1], nil
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return "", fmt.Errorf("read %s: %w", goMod, err)
+	}
+	return "", fmt.Errorf("%s does not require %s", goMod, module)
+}
