@@ -73,9 +73,9 @@ const (
 )
 
 func colorFlag() cli.Flag {
-	return &cli.StringFlag{Name: "color", Value: colorAuto, Category: categoryOutput,
-		Validator: oneOf(colorAuto, colorAlways, colorNever),
-		Usage:     "`WHEN` to use colours: auto (on a terminal, unless NO_COLOR is set), always or never"}
+	return oneOf(&cli.StringFlag{Name: "color", Value: colorAuto, Category: categoryOutput,
+		Usage: "`WHEN` to use colours: auto (on a terminal, unless NO_COLOR is set), always or never"},
+		colorAuto, colorAlways, colorNever)
 }
 
 // style returns the style of the standard output.
@@ -128,9 +128,6 @@ type connection struct {
 func (a *app) connect(ctx context.Context, cmd *cli.Command) (*connection, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = cmd.String("kubeconfig")
-	if rules.ExplicitPath == "" {
-		rules.ExplicitPath = cmd.Root().String("kubeconfig") // given before the command
-	}
 	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{
 		CurrentContext: cmd.String("context"),
 	})
@@ -171,16 +168,21 @@ func kubeconfigError(loader clientcmd.ClientConfig, context string, err error) e
 	return fmt.Errorf("kubeconfig: %w", err)
 }
 
-// oneOf returns a validator of a flag with few values.
-func oneOf(values ...string) func(string) error {
-	return func(value string) error {
-		for _, v := range values {
-			if value == v {
-				return nil
-			}
+// choice is a flag with few values.
+type choice struct {
+	*cli.StringFlag
+	values []string
+}
+
+// oneOf makes a flag refuse all values but some, and shells complete these.
+func oneOf(flag *cli.StringFlag, values ...string) cli.Flag {
+	flag.Validator = func(value string) error {
+		if slices.Contains(values, value) {
+			return nil
 		}
 		return fmt.Errorf("%q is none of %v", value, values)
 	}
+	return &choice{flag, values}
 }
 
 // positive is a validator of numbers that count from 1.

@@ -1,5 +1,5 @@
-// Package cli is the command line: without a command it turns flags and the environment into options of the
-// operator and runs it; its commands show and change what is locked.
+// Package cli is the command line: one command turns flags and the environment into options of the operator and runs
+// it; the others show and change what is locked.
 package cli
 
 import (
@@ -20,13 +20,18 @@ import (
 const (
 	categoryLook   = "Look"
 	categoryChange = "Change"
+	categorySetUp  = "Set up"
 )
 
 // Main runs a command line, args[0] being the program's name, until it ends or ctx does. It prints errors to stderr and
 // returns the exit code.
 func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	cmd := New(args, stdin, stdout, stderr)
-	err := cmd.Run(ctx, args)
+	// In a container there may be a terminal, too, but nobody to read help.
+	args, err := arrange(cmd, args, isTerminal(stdout) && os.Getenv("KUBERNETES_SERVICE_HOST") == "")
+	if err == nil {
+		err = cmd.Run(ctx, args)
+	}
 	if err == nil {
 		return exitOK
 	}
@@ -64,39 +69,27 @@ const (
 	pluginName  = "locker"
 )
 
-// New returns the helm-locker command for a command line, args[0] being the name that it was called by. Without a
-// command in it, it runs the operator until the context ends.
+// New returns the helm-locker command for a command line, args[0] being the name that it was called by.
 func New(args []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Command {
 	a := newApp(programName(args), stdin, stdout, stderr)
 	cmd := &cli.Command{
 		Name:    a.name,
 		Usage:   "makes Helm the only way to change what a Helm release deployed",
 		Version: version.String(),
-		Description: "Without a command it runs the operator: every Helm release that a HelmRelease names is locked while it is\n" +
-			"deployed, and whatever is changed by anyone but Helm is put back. The flags below are for the operator.\n" +
-			"The commands show and change what is locked; diff and inspect work without an operator, too.",
+		Description: "Every Helm release that a HelmRelease names is locked while it is deployed: the operator puts back whatever is\n" +
+			"changed by anyone but Helm. The other commands show and change what is locked; diff and inspect work without\n" +
+			"an operator, too. Flags mean the same before a command and after it. Without a command and outside of a\n" +
+			"terminal, as in a container, the program is the operator.",
 		Writer: stdout, ErrWriter: stderr, Reader: stdin,
-		Flags: operatorFlags(!commandGiven(args)),
-		// A comma may be part of a URL.
-		DisableSliceFlagSeparator: true,
 		Commands: []*cli.Command{
 			a.diffCommand(), a.statusCommand(), a.inspectCommand(), a.rbacCommand(), a.lockCommand(), a.unlockCommand(),
-			a.suspendCommand(), a.resumeCommand(), a.migrateCommand(),
+			a.suspendCommand(), a.resumeCommand(), a.migrateCommand(), operatorCommand(stderr), versionCommand(stdout),
 		},
-		Action: func(ctx context.Context, cmd *cli.Command) error {
-			// An argument is most likely a misspelt command; starting the operator is not what was meant.
-			if cmd.Args().Present() {
-				return unknownCommand(cmd, cmd.Args().First())
-			}
-			if a.name != programBase {
-				return cli.ShowRootCommandHelp(cmd) // a plugin of kubectl or Helm, whose user wants no operator
-			}
-			return runOperator(ctx, cmd, stderr)
-		},
+		Action:                func(_ context.Context, cmd *cli.Command) error { return cli.ShowRootCommandHelp(cmd) },
 		Suggest:               true,
 		EnableShellCompletion: true,
 		ConfigureShellCompletionCommand: func(c *cli.Command) {
-			c.Hidden, c.Category = false, "Set up"
+			c.Hidden, c.Category = false, categorySetUp
 			c.Usage = "print a script that completes commands and flags in bash, zsh, fish or PowerShell"
 		},
 		// main chooses the exit code and prints errors.
@@ -111,7 +104,9 @@ func New(args []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Command 
 		"migrate": a.completeWith(lockedNames, 0), "status": a.completeWith(statusNames, 1),
 	}
 	for _, sub := range cmd.Commands {
-		sub.ShellComplete = completions[sub.Name]
+		if sub.ShellComplete = completions[sub.Name]; sub.ShellComplete == nil {
+			sub.ShellComplete = a.completeWith(nil, -1)
+		}
 		sub.OnUsageError = usageError
 		sub.HideHelpCommand = true
 		if lines := examplesOf(sub); len(lines) > 0 {
@@ -136,7 +131,23 @@ func unknownCommand(cmd *cli.Command, name string) error {
 
 // usageError replaces the whole help text, under which the error would not be found.
 func usageError(_ context.Context, cmd *cli.Command, err error, _ bool) error {
-	return &hintError{err: err, hints: []string{"see " + cmd.FullName() + " --help"}}
+	hint := ""
+	if _, name, unknown := strings.Cut(err.Error(), "flag provided but not defined: -"); unknown {
+		if similar := cli.SuggestFlag(cmd.Flags, name, true); strings.HasPrefix(similar, "--") {
+			hint = fmt.Sprintf("did you mean %s? ", similar)
+		}
+	}
+	return &hintError{err: err, hints: []string{hint + "see " + cmd.FullName() + " --help"}}
+}
+
+func versionCommand(out io.Writer) *cli.Command {
+	return &cli.Command{
+		Name: "version", Category: categorySetUp, Usage: "print the version",
+		Action: func(context.Context, *cli.Command) error {
+			_, err := fmt.Fprintln(out, programBase, version.String())
+			return err
+		},
+	}
 }
 
 // needed returns the arguments of a command, which must be one each; what lists them in words.

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"io"
 	"strings"
 	"testing"
 
@@ -11,16 +12,18 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
-// run runs the command line with an action that looks at the parsed command instead of the operator.
+// parse runs a command line with an action that looks at the parsed command instead of the operator.
 func parse(t *testing.T, look func(*cli.Command), args ...string) error {
 	t.Helper()
 	var out bytes.Buffer
 	args = append([]string{"helm-locker"}, args...)
 	cmd := New(args, strings.NewReader(""), &out, &out)
-	cmd.Action = func(_ context.Context, c *cli.Command) error {
+	cmd.Command(operatorName).Action = func(_ context.Context, c *cli.Command) error {
 		look(c)
 		return nil
 	}
+	args, err := arrange(cmd, args, false)
+	check.NoError(t, err)
 	return cmd.Run(t.Context(), args)
 }
 
@@ -87,7 +90,7 @@ func TestMistakesAreClearErrors(t *testing.T) {
 		args []string
 		want string
 	}{
-		"an unknown flag":      {[]string{"--namspace", "x"}, "namspace"},
+		"an unknown flag":      {[]string{"--namspace=x"}, "did you mean --namespace? see helm-locker operator --help"},
 		"an argument":          {[]string{"lokc"}, `unknown command "lokc"`},
 		"an empty namespace":   {[]string{"--namespace="}, "--namespace must not be empty"},
 		"a log level":          {[]string{"--log-level", "loud"}, "use error, warn, info, debug or trace"},
@@ -95,11 +98,8 @@ func TestMistakesAreClearErrors(t *testing.T) {
 		"a missing kubeconfig": {[]string{"--kubeconfig", "/does/not/exist"}, "/does/not/exist"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var out bytes.Buffer
-			args := append([]string{"helm-locker"}, tc.args...)
-			err := New(args, strings.NewReader(""), &out, &out).Run(t.Context(), args)
-			if err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("error is %v", err)
+			if _, stderr, code := runCLI(t, "", tc.args...); code != exitFailed || !strings.Contains(stderr, tc.want) {
+				t.Errorf("exit code %d, %q", code, stderr)
 			}
 		})
 	}
@@ -200,23 +200,65 @@ func TestProgramNames(t *testing.T) {
 	}
 }
 
-func TestCommandsAreToldFromFlagsOfTheOperator(t *testing.T) {
-	for line, want := range map[string]bool{
-		"":                              false,
-		"--namespace diff":              false,
-		"--namespace=x -p":              false,
-		"-k file --debug":               false,
-		"diff web":                      true,
-		"--kubeconfig file diff":        true,
-		"--kubeconfig=file status":      true,
-		"--debug status":                true,
-		"--leader-elect=false --pprof":  false,
-		"--notify-url https://x -p":     false,
-		"--notify-format json status":   true,
-		"--controller-name lock unlock": true,
+func TestFlagsMeanTheSameBeforeTheCommandAndAfterIt(t *testing.T) {
+	for line, want := range map[string]string{
+		"":                                      "operator",
+		"--namespace diff":                      "operator --namespace diff",
+		"--namespace=x -p":                      "operator --namespace=x -p",
+		"-k file --debug":                       "operator -k file --debug",
+		"--nonsense diff":                       "diff --nonsense",
+		"--nonsense x":                          "operator --nonsense x",
+		"--nonsense":                            "operator --nonsense",
+		"diff web":                              "diff web",
+		"--namespace apps diff shop":            "diff --namespace apps shop",
+		"-n apps --context=c diff shop -A":      "diff -n apps --context=c shop -A",
+		"--kubeconfig file status":              "status --kubeconfig file",
+		"--debug operator --pprof":              "operator --debug --pprof",
+		"--leader-elect=false --pprof":          "operator --leader-elect=false --pprof",
+		"--notify-url https://x -p":             "operator --notify-url https://x -p",
+		"--help diff":                           "diff --help",
+		"--help":                                "--help",
+		"-v":                                    "-v",
+		"help lock":                             "help lock",
+		"completion bash":                       "completion bash",
+		"completion powershell":                 "completion pwsh",
+		"--generate-shell-completion":           "--generate-shell-completion",
+		"-n a --generate-shell-completion":      "--generate-shell-completion",
+		"--he --generate-shell-completion":      "--he --generate-shell-completion",
+		"-n a diff --generate-shell-completion": "diff -n a --generate-shell-completion",
 	} {
-		if got := commandGiven(append([]string{"helm-locker"}, strings.Fields(line)...)); got != want {
-			t.Errorf("%q: %v", line, got)
+		args := append([]string{"helm-locker"}, strings.Fields(line)...)
+		root := New(args, nil, io.Discard, io.Discard)
+		got, err := arrange(root, args, false)
+		if err != nil || strings.Join(got, " ") != strings.TrimSpace("helm-locker "+want) {
+			t.Errorf("%q: %v, %v", line, got, err)
+		}
+	}
+}
+
+func TestWithoutArgumentsInATerminalItIsHelp(t *testing.T) {
+	args := []string{"helm-locker"}
+	if got, err := arrange(New(args, nil, io.Discard, io.Discard), args, true); err != nil || len(got) != 1 {
+		t.Errorf("%v, %v", got, err)
+	}
+	args = append(args, "--kubeconfig", "file")
+	if got, err := arrange(New(args, nil, io.Discard, io.Discard), args, true); err != nil || got[1] != operatorName {
+		t.Errorf("with flags: %v, %v", got, err)
+	}
+}
+
+// A flag takes a value in all commands or in none: otherwise it is not known what stands before a command.
+func TestFlagsOfOneNameAreAlike(t *testing.T) {
+	takesValue := map[string]bool{}
+	for _, cmd := range New(nil, nil, io.Discard, io.Discard).Commands {
+		for _, flag := range cmd.Flags {
+			_, isBool := flag.(*cli.BoolFlag)
+			for _, name := range flag.Names() {
+				if other, known := takesValue[name]; known && other == isBool {
+					t.Errorf("--%s of %s is not like that of another command", name, cmd.Name)
+				}
+				takesValue[name] = !isBool
+			}
 		}
 	}
 }

@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/urfave/cli/v3"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/operator"
@@ -25,15 +28,19 @@ var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 type namer func(ctx context.Context, a *app, cmd *cli.Command, c *connection) ([]string, error)
 
 // completeWith returns the completion of a command whose arguments are names, as many as there may be (0 for any
-// number). Errors give no names: they cannot be printed while a user types.
+// number, less for none), and of its flags and their values. Errors give no names: they cannot be printed while a user
+// types.
 func (a *app) completeWith(names namer, most int) cli.ShellCompleteFunc {
 	return func(ctx context.Context, cmd *cli.Command) {
+		names := names
 		given := cmd.Args().Slice()
-		if len(given) > 0 && strings.HasPrefix(given[len(given)-1], "-") {
-			cli.DefaultCompleteWithFlags(ctx, cmd)
-			return
-		}
-		if most > 0 && len(given) >= most {
+		switch {
+		case len(given) > 0 && strings.HasPrefix(given[len(given)-1], "-"):
+			if names = a.completeFlag(cmd, given[len(given)-1]); names == nil {
+				return
+			}
+			given = nil
+		case most < 0 || most > 0 && len(given) >= most:
 			return
 		}
 		ctx, cancel := context.WithTimeout(ctx, completionPatience)
@@ -69,6 +76,74 @@ func (a *app) completeWith(names namer, most int) cli.ShellCompleteFunc {
 			}
 		}
 	}
+}
+
+// completeFlag prints what a flag, or the beginning of one, may go on with. What has to be asked for is returned
+// instead.
+func (a *app) completeFlag(cmd *cli.Command, last string) namer {
+	for _, flag := range cmd.Flags {
+		if !slices.Contains(flag.Names(), strings.TrimLeft(last, "-")) {
+			continue
+		}
+		if limited, ok := flag.(*choice); ok {
+			for _, value := range limited.values {
+				fmt.Fprintln(a.out, value)
+			}
+			return nil
+		}
+		switch flag.Names()[0] {
+		case "namespace", "helmrelease-namespace":
+			return namespaceNames
+		case "context":
+			for _, name := range contextNames(cmd) {
+				fmt.Fprintln(a.out, name)
+			}
+			return nil
+		}
+		if _, isBool := flag.(*cli.BoolFlag); !isBool {
+			return nil // a file, which the shell completes, or what only the user knows
+		}
+	}
+	for _, flag := range cmd.Flags {
+		_, usage := placeholder(flag)
+		for _, name := range flag.Names() {
+			if written := dashed(name); strings.HasPrefix(written, last) {
+				fmt.Fprintf(a.out, "%s:%s\n", written, usage)
+			}
+		}
+	}
+	return nil
+}
+
+func dashed(name string) string {
+	if len(name) == 1 {
+		return "-" + name
+	}
+	return "--" + name
+}
+
+// contextNames returns the contexts of the kubeconfig.
+func contextNames(cmd *cli.Command) []string {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = cmd.String("kubeconfig")
+	config, err := rules.Load()
+	if err != nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(config.Contexts))
+}
+
+func namespaceNames(ctx context.Context, _ *app, _ *cli.Command, c *connection) ([]string, error) {
+	resource := corev1.SchemeGroupVersion.WithResource("namespaces")
+	list, err := c.Dynamic.Resource(resource).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(list.Items))
+	for i := range list.Items {
+		names[i] = list.Items[i].GetName()
+	}
+	return names, nil
 }
 
 // releaseNames returns the names of all releases of the namespace, locked or not.

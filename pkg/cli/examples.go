@@ -24,6 +24,7 @@ func examples() map[string][]string {
 		"unlock":  {"unlock web -n apps"},
 		"suspend": {"suspend web -n apps --for 30m --reason \"a hotfix\"", "suspend web -n apps"},
 		"resume":  {"resume web -n apps"},
+		"version": {"version"},
 		"migrate": {"migrate web -n apps --dry-run", "migrate web -n apps --yes", "migrate --dry-run"},
 	}
 }

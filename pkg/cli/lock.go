@@ -28,9 +28,8 @@ func changeFlags(more ...cli.Flag) []cli.Flag {
 			Usage: "`NAME` of the HelmRelease; the one that names the release without it, or a new one called like the release"},
 		&cli.BoolFlag{Name: "dry-run", Category: categoryOutput,
 			Usage: "have the API server check the change without storing it"},
-		&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Category: categoryOutput,
-			Validator: oneOf("yaml", "json", "name"),
-			Usage:     "print the HelmRelease as `FORMAT`: yaml, json or name"},
+		oneOf(&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Category: categoryOutput,
+			Usage: "print the HelmRelease as `FORMAT`: yaml, json or name"}, "yaml", "json", "name"),
 	}, more)
 }
 
@@ -50,12 +49,10 @@ func (a *app) lockCommand() *cli.Command {
 			"second run changes nothing. A release that does not exist yet is locked when it appears.",
 		DisableSliceFlagSeparator: true,
 		Flags: changeFlags(append(waitFlags(),
-			&cli.StringFlag{Name: "mode", Category: categoryWhat,
-				Validator: oneOf(string(v1alpha1.ModeEnforce), string(v1alpha1.ModeDetect)),
-				Usage:     "`MODE`: Enforce reverts drift, Detect only reports it"},
-			&cli.StringFlag{Name: "scope", Category: categoryWhat,
-				Validator: oneOf(string(v1alpha1.ScopeDeclared), string(v1alpha1.ScopeStrict)),
-				Usage:     "`SCOPE`: Declared protects the fields of the manifest, Strict also removes what others added"},
+			oneOf(&cli.StringFlag{Name: "mode", Category: categoryWhat,
+				Usage: "`MODE`: Enforce reverts drift, Detect only reports it"}, string(v1alpha1.ModeEnforce), string(v1alpha1.ModeDetect)),
+			oneOf(&cli.StringFlag{Name: "scope", Category: categoryWhat,
+				Usage: "`SCOPE`: Declared protects the fields of the manifest, Strict also removes what others added"}, string(v1alpha1.ScopeDeclared), string(v1alpha1.ScopeStrict)),
 			&cli.StringSliceFlag{Name: "ignore", Category: categoryWhat,
 				Usage: "leave the fields at `PATH` alone, a JSON pointer such as /spec/replicas, with * for any one segment; added to spec.ignore; may be repeated"},
 			&cli.BoolFlag{Name: "must-exist", Category: categoryWhat,

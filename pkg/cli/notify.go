@@ -12,17 +12,17 @@ const categoryNotify = "Notifications"
 
 // notifyFlags are the flags that say who is told what the operator does. Defaults that may hold what is secret are not
 // shown: the help text would print the environment, which is only read when the operator is run.
-func notifyFlags(env func(...string) cli.ValueSourceChain) []cli.Flag {
+func notifyFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringSliceFlag{Name: "notify-url", Sources: env("HELM_LOCKER_NOTIFY_URL"), Category: categoryNotify,
+		&cli.StringSliceFlag{Name: "notify-url", Sources: cli.EnvVars("HELM_LOCKER_NOTIFY_URL"), Category: categoryNotify,
 			HideDefault: true,
 			Usage:       "http or https URL to POST a message to for each drift, change of a lock, and fight; may be repeated (in the environment: separated by spaces)"},
 		&cli.StringFlag{Name: "notify-format", Value: notify.FormatCloudEvents,
-			Sources: env("HELM_LOCKER_NOTIFY_FORMAT"), Category: categoryNotify,
+			Sources: cli.EnvVars("HELM_LOCKER_NOTIFY_FORMAT"), Category: categoryNotify,
 			Usage: "cloudevents or json"},
-		&cli.StringFlag{Name: "notify-ca-file", Sources: env("HELM_LOCKER_NOTIFY_CA_FILE"), Category: categoryNotify,
+		&cli.StringFlag{Name: "notify-ca-file", Sources: cli.EnvVars("HELM_LOCKER_NOTIFY_CA_FILE"), Category: categoryNotify,
 			Usage: "PEM file of certificate authorities to trust, beside the system's, when notifications are sent"},
-		&cli.StringFlag{Name: "notify-token-file", Sources: env("HELM_LOCKER_NOTIFY_TOKEN_FILE"),
+		&cli.StringFlag{Name: "notify-token-file", Sources: cli.EnvVars("HELM_LOCKER_NOTIFY_TOKEN_FILE"),
 			Category: categoryNotify,
 			Usage:    "file with a bearer token to send with notifications; it is read again when it changes"},
 	}

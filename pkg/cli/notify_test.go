@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 	"testing"
@@ -32,12 +31,9 @@ func TestNotifyURLs(t *testing.T) {
 func TestNotifyURLsAreNotPrinted(t *testing.T) {
 	t.Setenv("HELM_LOCKER_NOTIFY_URL", "https://user:hunter2@host:port/")
 	for _, args := range [][]string{{"--help"}, {"--kubeconfig", "/does/not/exist"}, {"--nonsense"}} {
-		var out bytes.Buffer
-		err := New(append([]string{"helm-locker"}, args...), strings.NewReader(""), &out, &out).Run(t.Context(),
-			append([]string{"helm-locker"}, args...))
-		if text := out.String(); strings.Contains(text, "hunter2") ||
-			err != nil && strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("%v prints the URL: %s, %v", args, text, err)
+		stdout, stderr, _ := runCLI(t, "", append([]string{operatorName}, args...)...)
+		if text := stdout + stderr; strings.Contains(text, "hunter2") {
+			t.Errorf("%v prints the URL: %s", args, text)
 		}
 	}
 }

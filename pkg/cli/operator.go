@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/rancher/wrangler/v3/pkg/kubeconfig"
@@ -21,127 +20,90 @@ const (
 	categoryMore    = "Behaviour"
 )
 
-// operatorFlags are all flags of the program without a command. They are local: no command has them. The
-// environment, in which DEBUG or NAMESPACE may well be there for another program, is asked only for the operator.
-func operatorFlags(fromEnvironment bool) []cli.Flag {
-	env := cli.EnvVars
-	if !fromEnvironment {
-		env = func(...string) cli.ValueSourceChain { return cli.ValueSourceChain{} }
+// operatorName is the command that runs the operator.
+const operatorName = "operator"
+
+func operatorCommand(stderr io.Writer) *cli.Command {
+	return &cli.Command{
+		Name: operatorName, Category: categorySetUp, Usage: "run the operator, until it is told to stop",
+		Description: "Every flag has an environment variable.",
+		Flags:       slices.Concat(classicFlags(), serveFlags(), behaviourFlags(), notifyFlags()),
+		// A comma may be part of a URL.
+		DisableSliceFlagSeparator: true,
+		Action: func(ctx context.Context, cmd *cli.Command) error {
+			if cmd.Args().Present() {
+				return usageError(ctx, cmd, fmt.Errorf("unexpected argument %q", cmd.Args().First()), true)
+			}
+			return runOperator(ctx, cmd, stderr)
+		},
 	}
-	flags := slices.Concat(classicFlags(env), serveFlags(env), behaviourFlags(env), notifyFlags(env))
-	for _, flag := range flags {
-		makeLocal(flag)
-	}
-	return flags
 }
 
-type sources = func(variables ...string) cli.ValueSourceChain
-
-func classicFlags(env sources) []cli.Flag {
+func classicFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "kubeconfig", Aliases: []string{"k"}, Sources: env("KUBECONFIG"),
+		&cli.StringFlag{Name: "kubeconfig", Aliases: []string{"k"}, Sources: cli.EnvVars("KUBECONFIG"),
 			Category: categoryClassic,
 			Usage:    "kubeconfig file; in a cluster the service account is used without one"},
-		&cli.StringFlag{Name: "namespace", Value: operator.DefaultNamespace, Sources: env("NAMESPACE"),
+		&cli.StringFlag{Name: "namespace", Value: operator.DefaultNamespace, Sources: cli.EnvVars("NAMESPACE"),
 			Category: categoryClassic,
 			Usage:    "namespace whose HelmReleases count"},
 		&cli.StringFlag{Name: "controller-name", Value: operator.DefaultControllerName,
-			Sources: env("CONTROLLER_NAME"), Category: categoryClassic,
+			Sources: cli.EnvVars("CONTROLLER_NAME"), Category: categoryClassic,
 			Usage: "name that claims HelmReleases for this operator; operators of different names share a cluster"},
-		&cli.StringFlag{Name: "shard-selector", Sources: env("SHARD_SELECTOR"), Category: categoryMore,
+		&cli.StringFlag{Name: "shard-selector", Sources: cli.EnvVars("SHARD_SELECTOR"), Category: categoryMore,
 			Usage: "labels of the HelmReleases to manage, as kubectl --selector takes them; operators of one name share a namespace that way"},
-		&cli.StringFlag{Name: "node-name", Sources: env("NODE_NAME"), Category: categoryClassic,
+		&cli.StringFlag{Name: "node-name", Sources: cli.EnvVars("NODE_NAME"), Category: categoryClassic,
 			Usage: "name of the node that this operator runs on"},
 	}
 }
 
-func serveFlags(env sources) []cli.Flag {
+func serveFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.BoolFlag{Name: "pprof", Aliases: []string{"p"}, Sources: env("PPROF"), Category: categoryServe,
+		&cli.BoolFlag{Name: "pprof", Aliases: []string{"p"}, Sources: cli.EnvVars("PPROF"), Category: categoryServe,
 			Usage: "serve Go profiles on localhost:6060"},
-		&cli.StringFlag{Name: "metrics-address", Value: ":8080", Sources: env("METRICS_ADDRESS"),
+		&cli.StringFlag{Name: "metrics-address", Value: ":8080", Sources: cli.EnvVars("METRICS_ADDRESS"),
 			Category: categoryServe,
 			Usage:    "address of /metrics; 0 for none"},
-		&cli.StringSliceFlag{Name: "metrics-host", Sources: env("METRICS_HOST"), Category: categoryServe,
+		&cli.StringSliceFlag{Name: "metrics-host", Sources: cli.EnvVars("METRICS_HOST"), Category: categoryServe,
 			Usage: "host `NAME` by which the metrics may be asked for, beside addresses, localhost and names inside of the cluster; may be repeated"},
-		&cli.BoolFlag{Name: "metrics-auth", Sources: env("METRICS_AUTH"), Category: categoryServe,
+		&cli.BoolFlag{Name: "metrics-auth", Sources: cli.EnvVars("METRICS_AUTH"), Category: categoryServe,
 			Usage: "serve /metrics only to users who may get that path (nonResourceURLs), by their bearer token"},
-		&cli.StringFlag{Name: "health-address", Value: ":8081", Sources: env("HEALTH_ADDRESS"), Category: categoryServe,
+		&cli.StringFlag{Name: "health-address", Value: ":8081", Sources: cli.EnvVars("HEALTH_ADDRESS"), Category: categoryServe,
 			Usage: "address of /healthz and /readyz; 0 for none"},
-		&cli.StringFlag{Name: "page-address", Sources: env("PAGE_ADDRESS"), Category: categoryServe,
+		&cli.StringFlag{Name: "page-address", Sources: cli.EnvVars("PAGE_ADDRESS"), Category: categoryServe,
 			Usage: "address of the status page, for example 127.0.0.1:8082; none without it"},
-		&cli.BoolFlag{Name: "page-auth", Sources: env("PAGE_AUTH"), Category: categoryServe,
+		&cli.BoolFlag{Name: "page-auth", Sources: cli.EnvVars("PAGE_AUTH"), Category: categoryServe,
 			Usage: "show the page to users who may list HelmReleases, by their bearer token, and let them compare what they may get; everybody reads the states, and nobody compares, without it"},
-		&cli.StringSliceFlag{Name: "page-host", Sources: env("PAGE_HOST"), Category: categoryServe,
+		&cli.StringSliceFlag{Name: "page-host", Sources: cli.EnvVars("PAGE_HOST"), Category: categoryServe,
 			Usage: "host `NAME` by which the page may be asked for, beside addresses, localhost and names inside of the cluster; may be repeated"},
-		&cli.StringFlag{Name: "log-level", Value: "info", Sources: env("LOG_LEVEL"), Category: categoryServe,
+		&cli.StringFlag{Name: "log-level", Value: "info", Sources: cli.EnvVars("LOG_LEVEL"), Category: categoryServe,
 			Usage: "error, warn, info, debug (why each object was judged as it was, each check and write) " +
 				"or trace (each event and request)"},
-		&cli.StringFlag{Name: "log-format", Value: "text", Sources: env("LOG_FORMAT"), Category: categoryServe,
+		&cli.StringFlag{Name: "log-format", Value: "text", Sources: cli.EnvVars("LOG_FORMAT"), Category: categoryServe,
 			Usage: "text or json"},
-		&cli.BoolFlag{Name: "debug", Sources: env("DEBUG"), Category: categoryServe, Usage: "log at level debug"},
-		&cli.IntFlag{Name: "debug-level", Sources: env("DEBUG_LEVEL"), Category: categoryServe,
+		&cli.BoolFlag{Name: "debug", Sources: cli.EnvVars("DEBUG"), Category: categoryServe, Usage: "log at level debug"},
+		&cli.IntFlag{Name: "debug-level", Sources: cli.EnvVars("DEBUG_LEVEL"), Category: categoryServe,
 			Usage: "with --debug, 8 or more logs at level trace"},
 	}
 }
 
-func behaviourFlags(env sources) []cli.Flag {
+func behaviourFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.BoolFlag{Name: "leader-elect", Value: true, Sources: env("LEADER_ELECT"), Category: categoryMore,
+		&cli.BoolFlag{Name: "leader-elect", Value: true, Sources: cli.EnvVars("LEADER_ELECT"), Category: categoryMore,
 			Usage: "let only one of several replicas write; the others stand by"},
-		&cli.DurationFlag{Name: "lease-duration", Value: 15 * time.Second, Sources: env("LEASE_DURATION"),
+		&cli.DurationFlag{Name: "lease-duration", Value: 15 * time.Second, Sources: cli.EnvVars("LEASE_DURATION"),
 			Category: categoryMore,
 			Usage:    "how long a leader that vanished is waited for"},
-		&cli.BoolFlag{Name: "objectset-metadata", Sources: env("OBJECTSET_METADATA"), Category: categoryMore,
+		&cli.BoolFlag{Name: "objectset-metadata", Sources: cli.EnvVars("OBJECTSET_METADATA"), Category: categoryMore,
 			Usage: "write the classic ObjectSet labels and annotations on the objects of locked releases"},
-		&cli.BoolFlag{Name: "impersonate", Sources: env("IMPERSONATE"), Category: categoryMore,
+		&cli.BoolFlag{Name: "impersonate", Sources: cli.EnvVars("IMPERSONATE"), Category: categoryMore,
 			Usage: "write objects only in the name of a ServiceAccount in the release's namespace: spec.serviceAccountName, or the default one"},
-		&cli.StringFlag{Name: "default-service-account", Sources: env("DEFAULT_SERVICE_ACCOUNT"),
+		&cli.StringFlag{Name: "default-service-account", Sources: cli.EnvVars("DEFAULT_SERVICE_ACCOUNT"),
 			Category: categoryMore,
 			Usage:    "with --impersonate, the ServiceAccount for releases whose HelmRelease names none"},
-		&cli.BoolFlag{Name: "skip-crd", Sources: env("SKIP_CRD"), Category: categoryMore,
+		&cli.BoolFlag{Name: "skip-crd", Sources: cli.EnvVars("SKIP_CRD"), Category: categoryMore,
 			Usage: "do not install or update the CustomResourceDefinition"},
 	}
-}
-
-// makeLocal keeps a flag of the root command from being one of every command.
-func makeLocal(flag cli.Flag) {
-	switch f := flag.(type) {
-	case *cli.StringFlag:
-		f.Local = true
-	case *cli.StringSliceFlag:
-		f.Local = true
-	case *cli.BoolFlag:
-		f.Local = true
-	case *cli.IntFlag:
-		f.Local = true
-	case *cli.DurationFlag:
-		f.Local = true
-	default:
-		panic(fmt.Sprintf("flag %v: no case for type %T", flag.Names(), flag))
-	}
-}
-
-// commandGiven reports whether a command line has an argument, which can only be a command, rather than flags of
-// the operator.
-func commandGiven(args []string) bool {
-	takesValue := map[string]bool{}
-	for _, flag := range operatorFlags(false) {
-		_, isBool := flag.(*cli.BoolFlag)
-		for _, name := range flag.Names() {
-			takesValue[name] = !isBool
-		}
-	}
-	for i := 1; i < len(args); i++ {
-		name := strings.TrimLeft(args[i], "-")
-		if name == args[i] {
-			return true
-		}
-		if takesValue[name] { // not in the form --name=value
-			i++
-		}
-	}
-	return false
 }
 
 // runOperator runs the operator until the context ends.

@@ -29,9 +29,8 @@ func (a *app) statusCommand() *cli.Command {
 				Usage: "HelmReleases of all namespaces, not only of one operator's"},
 			&cli.BoolFlag{Name: "watch", Aliases: []string{"w"}, Category: categoryOutput,
 				Usage: "go on with a line for everything that happens"},
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: formatTable, Category: categoryOutput,
-				Validator: oneOf(formatTable, formatWide, formatJSON, formatYAML),
-				Usage:     "`FORMAT`: table, wide, json (with --watch one object a line) or yaml"},
+			oneOf(&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: formatTable, Category: categoryOutput,
+				Usage: "`FORMAT`: table, wide, json (with --watch one object a line) or yaml"}, formatTable, formatWide, formatJSON, formatYAML),
 			colorFlag()),
 		Action: a.status,
 	}

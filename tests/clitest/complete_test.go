@@ -33,7 +33,14 @@ func TestCompletionOfNames(t *testing.T) {
 	w.cli("migrate", "-n", w.Apps, "stall", mark).is(0, "kiosk\n", "")
 	w.cli("status", mark).is(0, "elsewhere\nkiosk\nlock-of-kiosk\nstall\n", "")
 	w.cli("status", "-n", w.Apps, mark).is(0, "kiosk\nlock-of-kiosk\nstall\n", "")
-	w.cli("diff", "--rev", mark).says(0, "--revision")
+	w.cli("diff", "--rev", mark).is(0, "--revision:compare with revision N of the release; the newest deployed one without it\n", "")
+	w.cli("--namespace", w.Apps, "lock", mark).is(0, "shop\nstall\n", "")
+	// Values of flags.
+	w.cli("diff", "-o", mark).is(0, "text\njson\nyaml\npatch\n", "")
+	w.cli("lock", "shop", "--mode", mark).is(0, "Enforce\nDetect\n", "")
+	w.cli("diff", "-f", mark).is(0, "", "") // the shell completes files
+	w.cli("lock", "-n", mark).says(0, "APPS\n")
+	w.cli("status", "--context", mark).is(0, "helm-locker-test\n", "")
 	// Nothing is said where there is no cluster, or no permission.
 	w.as("nobody").cli("diff", "-n", w.Apps, mark).is(0, "", "")
 	nowhere := *w

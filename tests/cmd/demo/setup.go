@@ -93,6 +93,6 @@ func (d *demo) configureOperator(ctx context.Context) error {
 }
 
 func (d *demo) startOperator(ctx context.Context) error {
-	d.screen.command("person", "helm-locker --kubeconfig helm-locker.kubeconfig &")
+	d.screen.command("person", "helm-locker operator --kubeconfig helm-locker.kubeconfig &")
 	return d.operator.Start(ctx)
 }
