@@ -46,7 +46,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 	dir := filepath.Join(root, ".cluster")
 	switch args[0] {
 	case "up":
-		return up(ctx, dir, out, log)
+		return up(ctx, root, dir, out, log)
 	case "down":
 		return cluster.Down(dir)
 	case "build":
@@ -64,7 +64,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 	}
 }
 
-func up(ctx context.Context, dir string, out, log io.Writer) error {
+func up(ctx context.Context, root, dir string, out, log io.Writer) error {
 	binaries, err := cluster.Build(ctx, log)
 	if err != nil {
 		return err
@@ -75,7 +75,7 @@ func up(ctx context.Context, dir string, out, log io.Writer) error {
 	}
 	if running {
 		fmt.Fprintln(log, "a control plane is running already")
-		return instructions(out, dir, binaries)
+		return instructions(out, root, dir, binaries)
 	}
 	// What is left of a cluster that ended otherwise, by a reboot for example. Down refuses to remove anything else.
 	if err := cluster.Down(dir); err != nil {
@@ -94,21 +94,7 @@ func up(ctx context.Context, dir string, out, log io.Writer) error {
 		return fmt.Errorf("write .gitignore: %w", err)
 	}
 	fmt.Fprintf(log, "started in %s\n", time.Since(started).Round(100*time.Millisecond))
-	return instructions(out, dir, binaries)
-}
-
-// instructions prints what to type next.
-func instructions(out io.Writer, dir string, binaries cluster.Binaries) error {
-	_, err := fmt.Fprintf(out, `A control plane is running (API server, etcd, controllers; no nodes). To use it:
-
-  export KUBECONFIG=%s
-  alias kubectl=%s
-  alias helm3=%s
-  alias helm4=%s
-
-To stop it:  make cluster-down
-`, filepath.Join(dir, "kubeconfig"), binaries.Kubectl, binaries.Helm3, binaries.Helm4)
-	return err
+	return instructions(out, root, dir, binaries)
 }
 
 // repository returns the top directory of the repository that the working directory is in.
