@@ -14,6 +14,7 @@ func examples() map[string][]string {
 			"diff -f release.yaml --objects objects.yaml",
 		},
 		"status":  {"status", "status web", "status -A -o wide", "status --watch"},
+		"check":   {"check", "check -n apps -o json"},
 		"rbac":    {"rbac web -n apps", "rbac apps/web apps/web -o values", "rbac -A --names -o values"},
 		"inspect": {"inspect web -n apps", "inspect web -n apps --values", "inspect -f release.yaml --manifest"},
 		"lock": {

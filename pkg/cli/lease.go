@@ -29,16 +29,22 @@ func (l leases) stopped(ctx context.Context, hr *v1alpha1.HelmRelease) (seen tim
 	if !ok {
 		return time.Time{}, false
 	}
-	resource := l.c.Dynamic.Resource(coordinationv1.SchemeGroupVersion.WithResource("leases"))
-	object, err := resource.Namespace(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+	lease, err := l.get(ctx, key)
 	if err != nil {
 		return time.Time{}, false
 	}
-	lease := &coordinationv1.Lease{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, lease); err != nil {
-		return time.Time{}, false
+	return lastSeen(lease, l.now())
+}
+
+func (l leases) get(ctx context.Context, key types.NamespacedName) (coordinationv1.LeaseSpec, error) {
+	resource := l.c.Dynamic.Resource(coordinationv1.SchemeGroupVersion.WithResource("leases"))
+	object, err := resource.Namespace(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+	if err != nil {
+		return coordinationv1.LeaseSpec{}, err
 	}
-	return lastSeen(lease.Spec, l.now())
+	lease := &coordinationv1.Lease{}
+	err = runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, lease)
+	return lease.Spec, err
 }
 
 // lastSeen returns when a Lease was last renewed, and whether its holder is gone: it gave the Lease up, or has let it

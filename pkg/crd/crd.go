@@ -9,6 +9,7 @@ import (
 	"os"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/yaml"
 
 	"github.com/rancher/helm-locker/crds"
@@ -66,4 +67,19 @@ func WriteFile(filename string) error {
 		return fmt.Errorf("writing the custom resource definitions: %w", err)
 	}
 	return nil
+}
+
+// Provides reports whether a stored CustomResourceDefinition has all that this version of helm-locker needs of the one of
+// its name: Create would not write it. A definition of another name has nothing.
+func Provides(live *apiextensionsv1.CustomResourceDefinition) (bool, error) {
+	definitions, err := List()
+	if err != nil {
+		return false, err
+	}
+	for _, desired := range definitions {
+		if desired.Name == live.Name {
+			return equality.Semantic.DeepEqual(live, merge(live, desired)), nil
+		}
+	}
+	return false, nil
 }

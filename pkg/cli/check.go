@@ -1,0 +1,173 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/urfave/cli/v3"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/pkg/report"
+)
+
+// Levels of what check finds, from what needs nothing to what keeps releases from being protected.
+const (
+	levelOK      = "ok"
+	levelNote    = "note"
+	levelWarning = "warning"
+	levelError   = "error"
+)
+
+// finding is one thing that check looked at.
+type finding struct {
+	Level   string `json:"level"`
+	Subject string `json:"subject"`
+	Message string `json:"message"`
+	// Advice is what to do about it; empty where there is nothing to do.
+	Advice string `json:"advice,omitempty"`
+}
+
+func (a *app) checkCommand() *cli.Command {
+	return &cli.Command{
+		Name: "check", Category: categoryLook, Usage: "look for what keeps releases from being protected, and say what to do",
+		Description: "Looks at the API server, the CustomResourceDefinition, the operators, the HelmReleases and the records of all\n" +
+			"releases, and writes nothing. What you may not read is a warning.\n\n" +
+			"Exit code 0: nothing keeps releases from being protected; 2: something does (a line with error); 1: an error.",
+		Flags: append(clusterFlags("`NAMESPACE` whose releases are looked at; all without it"),
+			oneOf(&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: formatText, Category: categoryOutput,
+				Usage: "`FORMAT`: text, json or yaml"}, formatText, formatJSON, formatYAML),
+			helmReleaseNamespaceFlag(),
+			colorFlag()),
+		Action: a.check,
+	}
+}
+
+func (a *app) check(ctx context.Context, cmd *cli.Command) error {
+	if cmd.Args().Present() {
+		return usageError(ctx, cmd, fmt.Errorf("unexpected argument %q", cmd.Args().First()), true)
+	}
+	c, err := a.connect(ctx, cmd)
+	if err != nil {
+		return err
+	}
+	findings := a.findings(ctx, c, cmd)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err := a.printFindings(findings, cmd); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(findings, func(f finding) bool { return f.Level == levelError }) {
+		return &exitError{code: exitDrift}
+	}
+	return nil
+}
+
+// findings looks at everything, in the order in which one thing needs another.
+func (a *app) findings(ctx context.Context, c *connection, cmd *cli.Command) []finding {
+	namespace := cmd.String("namespace")
+	if namespace == a.env("HELM_NAMESPACE") && namespace == c.contextNamespace {
+		namespace = "" // Helm tells its plugins a namespace whether it was given one or not
+	}
+	found := []finding{serverFinding(c), definitionFinding(ctx, c)}
+	locks, err := c.helmReleases("", false).list(ctx, nil)
+	if err != nil {
+		return append(found, unreadable("HelmReleases", err))
+	}
+	if namespace != "" {
+		locks = slices.DeleteFunc(locks, func(hr *v1alpha1.HelmRelease) bool {
+			return hr.Spec.Release.Namespace != namespace
+		})
+	}
+	usual := types.NamespacedName{Namespace: cmd.String("helmrelease-namespace"), Name: operator.DefaultControllerName}
+	found = append(found, operatorFindings(ctx, leases{c: c, now: a.now}, locks, usual)...)
+	found = append(found, lockFindings(locks, a.now())...)
+	return append(found, recordFindings(ctx, c, namespace, locks)...)
+}
+
+func (a *app) printFindings(findings []finding, cmd *cli.Command) error {
+	if format := cmd.String("output"); format != formatText {
+		text, err := encode(findings, format)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprint(a.out, text)
+		return err
+	}
+	style := a.style(cmd)
+	paint := map[string]func(string) string{levelOK: style.Green, levelNote: style.Cyan, levelWarning: style.Yellow,
+		levelError: style.Red}
+	for _, f := range findings {
+		level := paint[f.Level](fmt.Sprintf("%-8s", f.Level))
+		if _, err := fmt.Fprintf(a.out, "%s %s: %s\n", level, report.Line(f.Subject), report.Line(f.Message)); err != nil {
+			return err
+		}
+		if f.Advice != "" {
+			if _, err := fmt.Fprintf(a.out, "%9s%s\n", "", report.Line(f.Advice)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// unreadable is the finding for what could not be looked at.
+func unreadable(subject string, err error) finding {
+	hints := hintsFor(programBase, err)
+	f := finding{Level: levelWarning, Subject: subject, Message: err.Error()}
+	if isKindMissing(err) {
+		f.Level = levelError
+	}
+	if len(hints) > 0 {
+		f.Advice = hints[0]
+	}
+	return f
+}
+
+// lockFindings tells of HelmReleases that do not do what they say, and of suspensions.
+func lockFindings(locks []*v1alpha1.HelmRelease, now time.Time) []finding {
+	var found []finding
+	ready := 0
+	for _, hr := range locks {
+		if f := lockFinding(hr, now); f.Level == levelOK {
+			ready++
+		} else {
+			found = append(found, f)
+		}
+	}
+	if ready == 0 {
+		return found
+	}
+	message := report.Count(ready, "release") + " locked, or watched as wanted"
+	return slices.Concat([]finding{{levelOK, "HelmReleases", message, ""}}, found)
+}
+
+func lockFinding(hr *v1alpha1.HelmRelease, now time.Time) finding {
+	f := finding{Level: levelOK, Subject: fmt.Sprintf("HelmRelease %s/%s", hr.Namespace, hr.Name)}
+	ready := meta.FindStatusCondition(hr.Status.Conditions, v1alpha1.ConditionReady)
+	name := fmt.Sprintf("%s -n %s", hr.Spec.Release.Name, hr.Spec.Release.Namespace)
+	switch {
+	case ready == nil:
+		f.Level, f.Message = levelError, "no operator has taken it up"
+		f.Advice = "an operator takes up the HelmReleases of its own namespace: move it there, or run one in namespace " +
+			hr.Namespace
+	case report.LockState(hr, now) == report.LockedSuspended:
+		f.Level, f.Message = levelWarning, "release "+hr.Spec.Release.String()+" is suspended, and not protected"
+		f.Advice = programBase + " resume " + name + " ends it"
+	case meta.IsStatusConditionTrue(hr.Status.Conditions, v1alpha1.ConditionStalled):
+		f.Level, f.Message = levelError, ready.Reason+": "+ready.Message
+		f.Advice = docsOfReasons
+	case ready.Status != metav1.ConditionTrue:
+		f.Level, f.Message = levelWarning, ready.Reason+": "+ready.Message
+		f.Advice = docsOfReasons
+	}
+	return f
+}
+
+const docsOfReasons = "docs/troubleshooting.md says what to do for each reason"

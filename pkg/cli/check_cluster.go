@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/version"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/crd"
+	"github.com/rancher/helm-locker/pkg/proof"
+	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/report"
+)
+
+// oldestTested is the oldest Kubernetes that the tests run on.
+var oldestTested = version.MustParseGeneric("1.30.0")
+
+func serverFinding(c *connection) finding {
+	const subject = "API server"
+	server, err := c.Discovery.ServerVersion()
+	if err != nil {
+		return unreadable(subject, err)
+	}
+	f := finding{Level: levelOK, Subject: subject, Message: "Kubernetes " + server.GitVersion}
+	if v, err := version.ParseGeneric(server.GitVersion); err == nil && v.LessThan(oldestTested) {
+		f.Level, f.Message = levelWarning, f.Message+" is older than what helm-locker is tested on"
+		f.Advice = "it may work; " + oldestTested.String() + " is the oldest tested version"
+	} else if proof.ListsReadStorage(server) {
+		f.Level, f.Message = levelNote, f.Message+": each check writes to a Secret of the operator, because lists are slow"
+	}
+	return f
+}
+
+func definitionFinding(ctx context.Context, c *connection) finding {
+	name := v1alpha1.HelmReleaseResourceName + "." + v1alpha1.SchemeGroupVersion.Group
+	subject := "CustomResourceDefinition " + name
+	resource := apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
+	object, err := c.Dynamic.Resource(resource).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return finding{levelError, subject, "it is not installed", installation}
+	}
+	live := &apiextensionsv1.CustomResourceDefinition{}
+	if err == nil {
+		err = runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, live)
+	}
+	if err != nil {
+		return unreadable(subject, err)
+	}
+	current, err := crd.Provides(live)
+	switch {
+	case err != nil:
+		return unreadable(subject, err)
+	case !current:
+		return finding{levelWarning, subject, "it is not what this version of the program needs",
+			"the operator updates it when it starts: upgrade the operator, or apply the chart's crds by hand"}
+	}
+	return finding{levelOK, subject, "installed, and as this version of the program needs it", ""}
+}
+
+// operatorFindings tells, by their Leases, whether the operators run that have taken up HelmReleases, or the usual one
+// where there are none.
+func operatorFindings(
+	ctx context.Context, l leases, locks []*v1alpha1.HelmRelease, usual types.NamespacedName,
+) []finding {
+	var keys []types.NamespacedName
+	for _, hr := range locks {
+		if key, ok := leaseOf(hr); ok && !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	if len(keys) == 0 {
+		keys = []types.NamespacedName{usual}
+	}
+	var found []finding
+	for _, key := range keys {
+		subject := "operator " + key.String()
+		lease, err := l.get(ctx, key)
+		switch {
+		case apierrors.IsNotFound(err):
+			found = append(found, finding{levelWarning, subject, "it has no Lease: it has never run here, or runs without leader election",
+				installation})
+		case err != nil:
+			found = append(found, unreadable(subject, err))
+		default:
+			found = append(found, leaseFinding(subject, lease, l.now()))
+		}
+	}
+	return found
+}
+
+// clockTolerance is how far a clock may be ahead of ours without a word.
+const clockTolerance = 5 * time.Second
+
+func leaseFinding(subject string, lease coordinationv1.LeaseSpec, now time.Time) finding {
+	seen, gone := lastSeen(lease, now)
+	switch {
+	case gone:
+		return finding{levelError, subject, "it does not run: last seen " + seen.UTC().Format(time.RFC3339),
+			"start it, or look why it ended: kubectl logs, and kubectl get pods in its namespace"}
+	case seen.Sub(now) > clockTolerance:
+		return finding{levelWarning, subject, fmt.Sprintf("its clock, or the one of this machine, is wrong: it says that it was renewed %s from now",
+			seen.Sub(now).Round(time.Second)), "suspensions end, and Leases expire, by the operator's clock: set the clocks by NTP"}
+	}
+	return finding{levelOK, subject, "running, last seen " + seen.UTC().Format(time.RFC3339), ""}
+}
+
+// recordFindings tells of records that cannot be read, and of deployed releases that no HelmRelease names.
+func recordFindings(ctx context.Context, c *connection, namespace string, locks []*v1alpha1.HelmRelease) []finding {
+	records, err := c.Records(ctx, namespace, "")
+	if errors.Is(err, release.ErrRecord) {
+		f := unreadable("records", err)
+		f.Advice = "look at that Secret: Helm did not write it so, and a release may not be locked because of it"
+		return []finding{f}
+	}
+	if err != nil {
+		return []finding{unreadable("records", err)}
+	}
+	locked := map[release.Key]bool{}
+	for _, hr := range locks {
+		locked[keyOf(hr)] = true
+	}
+	var unlocked []string
+	for _, record := range records {
+		if name := record.Key.String(); record.Status == release.StatusDeployed && !locked[record.Key] &&
+			!slices.Contains(unlocked, name) {
+			unlocked = append(unlocked, name)
+		}
+	}
+	if len(unlocked) == 0 {
+		return nil
+	}
+	slices.Sort(unlocked)
+	const most = 10
+	names := strings.Join(unlocked[:min(most, len(unlocked))], ", ")
+	if len(unlocked) > most {
+		names += fmt.Sprintf(" and %d more", len(unlocked)-most)
+	}
+	return []finding{{levelNote, "releases", report.Count(len(unlocked), "release") + " locked by nobody: " + names,
+		programBase + " lock NAME -n NAMESPACE locks one"}}
+}
