@@ -25,10 +25,15 @@ func (rep *reporter) measure(key string, v *view, s v1alpha1.HelmReleaseStatus) 
 		conditions[kind] = meta.IsStatusConditionTrue(s.Conditions, kind)
 	}
 	n := s.Objects
+	state := metrics.State{Name: string(s.State), Locked: s.Revision > 0, Conditions: conditions,
+		Objects: metrics.Counts{Tracked: n.Tracked, Drifted: n.Drifted, Contended: n.Contended, Waiting: n.Waiting,
+			Unmanaged: n.Unmanaged}}
+	locked := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionLocked)
+	if locked != nil && locked.Reason == v1alpha1.ReasonSuspended {
+		state.SuspendedSince = locked.LastTransitionTime.Time
+	}
 	rep.entries.update(key, func(*entry) { // not when it is forgotten by now
-		rep.Metrics.Release(v.entry.release, string(s.State), s.Revision > 0, metrics.Counts{
-			Tracked: n.Tracked, Drifted: n.Drifted, Contended: n.Contended, Waiting: n.Waiting, Unmanaged: n.Unmanaged,
-		}, conditions)
+		rep.Metrics.Release(v.entry.release, state)
 	})
 }
 

@@ -101,6 +101,7 @@ func (m *Metrics) Drift(r release.Key, kind, action string, lived time.Duration,
 	m.drift.WithLabelValues(r.Namespace, r.Name, kind, action).Inc()
 	if restored {
 		m.lived.Observe(lived.Seconds())
+		m.releases.change(r, func(known *record) { known.reverts++ })
 	}
 	if action == "Refused" {
 		m.Failed(r, kind)
@@ -138,12 +139,29 @@ func (m *Metrics) Shard(controllerName string, selector fmt.Stringer) {
 // Counts are the objects of a release by condition.
 type Counts struct{ Tracked, Drifted, Contended, Waiting, Unmanaged int }
 
-// Release records the state of a release. conditions says which conditions of its HelmRelease are True; all that may be
-// asked for should be in it, as one that is missing has no sample.
-func (m *Metrics) Release(r release.Key, state string, locked bool, n Counts, conditions map[string]bool) {
+// State is what the metrics tell of a release.
+type State struct {
+	// Name is the state of the release, as status.state has it.
+	Name string
+	// Locked reports whether a revision is locked or, in mode Detect, watched.
+	Locked  bool
+	Objects Counts
+	// Conditions says which conditions of its HelmRelease are True. All that may be asked for should be in it: one that
+	// is missing has no sample.
+	Conditions map[string]bool
+	// SuspendedSince is when the release was suspended; zero while it is not.
+	SuspendedSince time.Time
+}
+
+// Release records the state of a release. Its counters exist from then on.
+func (m *Metrics) Release(r release.Key, s State) {
+	suspended := int64(0)
+	if !s.SuspendedSince.IsZero() {
+		suspended = s.SuspendedSince.Unix()
+	}
 	m.releases.change(r, func(known *record) {
-		*known = record{state: state, conditions: unique.Make(encode(conditions)), yields: known.yields, objects: n,
-			locked: locked, stated: true}
+		*known = record{state: s.Name, conditions: unique.Make(encode(s.Conditions)), yields: known.yields,
+			reverts: known.reverts, objects: s.Objects, locked: s.Locked, suspended: suspended, stated: true}
 	})
 }
 

@@ -18,7 +18,7 @@ import (
 // when they are asked for: as series of a Prometheus vector those of one release take 15 KB, more than all that is
 // known of its objects.
 type releases struct {
-	objects, locked, state, condition, yielded *prometheus.Desc
+	objects, locked, state, condition, yielded, reverted, suspended *prometheus.Desc
 
 	mu    sync.Mutex
 	known map[release.Key]record // guarded by mu
@@ -29,9 +29,11 @@ type record struct {
 	state      string
 	conditions unique.Handle[string] // see encode: there are few different ones, whatever the number of releases
 	yields     uint64
+	reverts    uint64
 	objects    Counts
 	locked     bool
-	stated     bool // Release was called, so that more than yields is known
+	suspended  int64 // since when, in seconds since 1970; 0 is not
+	stated     bool  // Release was called, so that more than the counters is known
 }
 
 func newReleases() *releases {
@@ -48,13 +50,15 @@ func newReleases() *releases {
 		state:     desc("release_state", "1 for the state that a release is in.", "state"),
 		condition: desc("condition", "1 for a condition of a HelmRelease that is True, 0 for one that is not.", "type"),
 		yielded:   desc("yields_total", "Times that drift was left alone because Helm had begun to work."),
+		reverted:  desc("reverts_total", "Objects of the release that were restored."),
+		suspended: desc("suspended_since_timestamp_seconds", "When the release was suspended, in seconds since 1970."),
 		known:     map[release.Key]record{},
 	}
 }
 
 // Describe is for the registry, as is Collect.
 func (r *releases) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{r.objects, r.locked, r.state, r.condition, r.yielded} {
+	for _, d := range []*prometheus.Desc{r.objects, r.locked, r.state, r.condition, r.yielded, r.reverted, r.suspended} {
 		to <- d
 	}
 }
@@ -65,6 +69,7 @@ func (r *releases) Collect(to chan<- prometheus.Metric) {
 	for key, rec := range r.snapshot() {
 		name, namespace := labelled("release", key.Name), shared.of("release_namespace", key.Namespace)
 		to <- sample{r.yielded, prometheus.CounterValue, float64(rec.yields), []*dto.LabelPair{name, namespace}}
+		to <- sample{r.reverted, prometheus.CounterValue, float64(rec.reverts), []*dto.LabelPair{name, namespace}}
 		if !rec.stated {
 			continue
 		}
@@ -81,6 +86,9 @@ func (r *releases) Collect(to chan<- prometheus.Metric) {
 			gauge(r.objects, float64(count.n), shared.of("condition", count.of), name, namespace)
 		}
 		gauge(r.locked, bit(rec.locked), name, namespace)
+		if rec.suspended != 0 {
+			gauge(r.suspended, float64(rec.suspended), name, namespace)
+		}
 		gauge(r.state, 1, name, namespace, shared.of("state", rec.state))
 		for kind, on := range decode(rec.conditions.Value()) {
 			gauge(r.condition, bit(on), name, namespace, shared.of("type", kind))

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
@@ -15,10 +16,14 @@ import (
 
 func TestAReleaseIsServedAsItWasLastRecorded(t *testing.T) {
 	m := New("v1", "abc")
-	m.Release(shop, "Transitioning", false, Counts{}, map[string]bool{"Ready": false, "Reconciling": true})
+	m.Release(shop, State{Name: "Transitioning", Conditions: map[string]bool{"Ready": false, "Reconciling": true},
+		SuspendedSince: time.Unix(1700000000, 0)})
 	m.Yielded(shop)
-	m.Release(shop, "Deployed", true, Counts{Tracked: 5, Drifted: 4, Contended: 3, Waiting: 2, Unmanaged: 1},
-		map[string]bool{"Ready": true, "Stalled": false})
+	m.Drift(shop, "Service", "Reverted", time.Second, true)
+	m.Drift(shop, "Service", "Refused", time.Second, false)
+	m.Release(shop, State{Name: "Deployed", Locked: true,
+		Objects:    Counts{Tracked: 5, Drifted: 4, Contended: 3, Waiting: 2, Unmanaged: 1},
+		Conditions: map[string]bool{"Ready": true, "Stalled": false}})
 	want := `
 # HELP helm_locker_condition 1 for a condition of a HelmRelease that is True, 0 for one that is not.
 # TYPE helm_locker_condition gauge
@@ -37,6 +42,9 @@ helm_locker_objects{condition="waiting",release="shop",release_namespace="apps"}
 # HELP helm_locker_release_state 1 for the state that a release is in.
 # TYPE helm_locker_release_state gauge
 helm_locker_release_state{release="shop",release_namespace="apps",state="Deployed"} 1
+# HELP helm_locker_reverts_total Objects of the release that were restored.
+# TYPE helm_locker_reverts_total counter
+helm_locker_reverts_total{release="shop",release_namespace="apps"} 1
 # HELP helm_locker_yields_total Times that drift was left alone because Helm had begun to work.
 # TYPE helm_locker_yields_total counter
 helm_locker_yields_total{release="shop",release_namespace="apps"} 1
@@ -47,15 +55,33 @@ helm_locker_yields_total{release="shop",release_namespace="apps"} 1
 }
 
 // increase() sees the first event of a counter only if there was a 0 before.
-func TestYieldsBeginAtZero(t *testing.T) {
+func TestCountersOfAReleaseBeginAtZero(t *testing.T) {
 	m := New("v1", "abc")
-	m.Release(shop, "Deployed", true, Counts{}, nil)
+	m.Release(shop, State{Name: "Deployed", Locked: true})
 	want := `
+# HELP helm_locker_reverts_total Objects of the release that were restored.
+# TYPE helm_locker_reverts_total counter
+helm_locker_reverts_total{release="shop",release_namespace="apps"} 0
 # HELP helm_locker_yields_total Times that drift was left alone because Helm had begun to work.
 # TYPE helm_locker_yields_total counter
 helm_locker_yields_total{release="shop",release_namespace="apps"} 0
 `
-	if err := testutil.CollectAndCompare(m.releases, strings.NewReader(want), "helm_locker_yields_total"); err != nil {
+	if err := testutil.CollectAndCompare(m.releases, strings.NewReader(want), "helm_locker_yields_total",
+		"helm_locker_reverts_total"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSuspendedReleases(t *testing.T) {
+	m := New("v1", "abc")
+	m.Release(shop, State{Name: "Deployed", SuspendedSince: time.Unix(1700000000, 0)})
+	want := `
+# HELP helm_locker_suspended_since_timestamp_seconds When the release was suspended, in seconds since 1970.
+# TYPE helm_locker_suspended_since_timestamp_seconds gauge
+helm_locker_suspended_since_timestamp_seconds{release="shop",release_namespace="apps"} 1.7e+09
+`
+	if err := testutil.CollectAndCompare(m.releases, strings.NewReader(want),
+		"helm_locker_suspended_since_timestamp_seconds"); err != nil {
 		t.Error(err)
 	}
 }
@@ -63,7 +89,7 @@ helm_locker_yields_total{release="shop",release_namespace="apps"} 0
 func TestAYieldAloneSaysNothingOfTheState(t *testing.T) {
 	m := New("v1", "abc")
 	m.Yielded(shop)
-	if n := testutil.CollectAndCount(m.releases); n != 1 {
+	if n := testutil.CollectAndCount(m.releases); n != 2 {
 		t.Errorf("%d samples of a release that only yielded", n)
 	}
 }
@@ -73,9 +99,9 @@ func many(n int) *Metrics {
 	m := New("v1", "abc")
 	for i := range n {
 		key := release.Key{Namespace: fmt.Sprintf("namespace-%d", i%10), Name: fmt.Sprintf("release-%d", i)}
-		m.Release(key, "Deployed", true, Counts{Tracked: 25}, map[string]bool{
+		m.Release(key, State{Name: "Deployed", Locked: true, Objects: Counts{Tracked: 25}, Conditions: map[string]bool{
 			"Ready": i%2 == 0, "Locked": true, "Drifted": false, "Contended": false, "Stalled": false,
-			"Reconciling": false})
+			"Reconciling": false}})
 	}
 	return m
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/prometheus/common/model"
 	"sigs.k8s.io/yaml"
 
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/operator"
 	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
@@ -119,6 +120,8 @@ func (w *fixture) everythingHappens(s *scrapes) {
 	w.fight("contested")
 	w.waitSample(`helm_locker_objects\{condition="contended".*\} 1`)
 	w.waitSample(`helm_locker_notifications_total\{result="rejected"\} 1`)
+	w.CreateHelmRelease("aside", func(hr *v1alpha1.HelmRelease) { hr.Spec.Suspend = true })
+	w.waitSample(`helm_locker_suspended_since_timestamp_seconds\{release="aside",.*\} [1-9].*`)
 	s.take()
 }
 
