@@ -69,8 +69,8 @@ func WriteFile(filename string) error {
 	return nil
 }
 
-// Provides reports whether a stored CustomResourceDefinition has all that this version of helm-locker needs of the one of
-// its name: Create would not write it. A definition of another name has nothing.
+// Provides reports whether a stored CustomResourceDefinition has all that this version of helm-locker needs of the one
+// of its name: Create would not write it. A definition of another name has nothing.
 func Provides(live *apiextensionsv1.CustomResourceDefinition) (bool, error) {
 	definitions, err := List()
 	if err != nil {

@@ -58,7 +58,9 @@ func newReleases() *releases {
 
 // Describe is for the registry, as is Collect.
 func (r *releases) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{r.objects, r.locked, r.state, r.condition, r.yielded, r.reverted, r.suspended} {
+	for _, d := range []*prometheus.Desc{
+		r.objects, r.locked, r.state, r.condition, r.yielded, r.reverted, r.suspended,
+	} {
 		to <- d
 	}
 }
