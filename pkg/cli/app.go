@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/rancher/helm-locker/pkg/inspect"
+	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
@@ -154,6 +155,19 @@ func (a *app) connect(ctx context.Context, cmd *cli.Command) (*connection, error
 		}
 	}
 	return c, nil
+}
+
+// key returns the release that an argument names: NAME, in the namespace of the flags or of the context, or
+// NAMESPACE/NAME, as releases are printed.
+func (c *connection) key(arg string) (release.Key, error) {
+	key := release.Key{Namespace: c.namespace, Name: arg}
+	if namespace, name, found := strings.Cut(arg, "/"); found {
+		key = release.Key{Namespace: namespace, Name: name}
+	}
+	if key.Namespace == "" || key.Name == "" || strings.Contains(key.Name, "/") {
+		return release.Key{}, hinted(fmt.Errorf("%q is no name of a release", arg), "write NAME, or NAMESPACE/NAME")
+	}
+	return key, nil
 }
 
 func kubeconfigError(loader clientcmd.ClientConfig, context string, err error) error {

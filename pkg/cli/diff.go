@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v3"
 
@@ -148,7 +149,17 @@ func (a *app) diffTargets(ctx context.Context, cmd *cli.Command) (inspect.Source
 // releases reads the releases that arguments and flags name, those in several namespaces in order.
 func (a *app) releases(ctx context.Context, cmd *cli.Command, c *connection) ([]*release.Details, error) {
 	name, all := cmd.Args().First(), cmd.Bool("all-namespaces")
-	key := release.Key{Namespace: c.namespace, Name: name}
+	key := release.Key{Namespace: c.namespace}
+	if all && strings.Contains(name, "/") {
+		return nil, usageError(ctx, cmd, errTwoScopes(name), true)
+	}
+	if name != "" {
+		var err error
+		if key, err = c.key(name); err != nil {
+			return nil, err
+		}
+		name = key.Name
+	}
 	if name != "" && !all && cmd.IsSet("revision") {
 		record, err := c.Find(ctx, key, cmd.Int("revision"))
 		if err != nil {
@@ -157,7 +168,7 @@ func (a *app) releases(ctx context.Context, cmd *cli.Command, c *connection) ([]
 		details, err := c.Read(ctx, record)
 		return []*release.Details{details}, err
 	}
-	namespace := c.namespace
+	namespace := key.Namespace
 	if all {
 		namespace = ""
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/urfave/cli/v3"
 
@@ -86,7 +87,11 @@ func (a *app) load(ctx context.Context, cmd *cli.Command) (*release.Details, err
 	if err != nil {
 		return nil, err
 	}
-	record, err := c.Find(ctx, release.Key{Namespace: c.namespace, Name: args[0]}, cmd.Int("revision"))
+	key, err := c.key(args[0])
+	if err != nil {
+		return nil, err
+	}
+	record, err := c.Find(ctx, key, cmd.Int("revision"))
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +105,11 @@ func (a *app) keyInFile(ctx context.Context, cmd *cli.Command) (release.Key, err
 	switch cmd.Args().Len() {
 	case 0:
 	case 1:
-		key.Name = cmd.Args().First()
+		namespace, name, found := strings.Cut(cmd.Args().First(), "/")
+		if found {
+			return release.Key{Namespace: namespace, Name: name}, nil
+		}
+		key.Name = namespace
 	default:
 		return key, usageError(ctx, cmd, fmt.Errorf("unexpected argument %q", cmd.Args().Get(1)), true)
 	}

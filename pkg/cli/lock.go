@@ -116,7 +116,8 @@ func (a *app) target(ctx context.Context, cmd *cli.Command) (*connection, releas
 	if err != nil {
 		return nil, release.Key{}, err
 	}
-	return c, release.Key{Namespace: c.namespace, Name: args[0]}, nil
+	key, err := c.key(args[0])
+	return c, key, err
 }
 
 // releaseState says in words what there is to lock. A release that does not exist is an error only if it must exist.

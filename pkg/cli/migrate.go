@@ -116,7 +116,11 @@ func (a *app) migrationKeys(
 	}
 	fresh = map[release.Key]bool{}
 	for _, name := range names {
-		keys = append(keys, release.Key{Namespace: c.namespace, Name: name})
+		key, err := c.key(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		keys = append(keys, key)
 	}
 	only := cmd.String("namespace")
 	if only == a.env("HELM_NAMESPACE") && only == c.contextNamespace {

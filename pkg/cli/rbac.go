@@ -76,21 +76,21 @@ func (a *app) rbac(ctx context.Context, cmd *cli.Command) error {
 	return a.printRules(cmd, keys, rules)
 }
 
+func errTwoScopes(arg string) error {
+	return fmt.Errorf("%s names a namespace, and --all-namespaces means all", arg)
+}
+
 // rbacKeys returns the releases that arguments and flags name, in order, each once.
 func (a *app) rbacKeys(ctx context.Context, cmd *cli.Command, c *connection) ([]release.Key, error) {
 	var keys []release.Key
 	all := cmd.Bool("all-namespaces")
 	for _, arg := range cmd.Args().Slice() {
-		key := release.Key{Namespace: c.namespace, Name: arg}
-		if namespace, name, found := strings.Cut(arg, "/"); found {
-			if all {
-				return nil, usageError(ctx, cmd, fmt.Errorf("%s names a namespace, and --all-namespaces means all",
-					arg), true)
-			}
-			key = release.Key{Namespace: namespace, Name: name}
+		if all && strings.Contains(arg, "/") {
+			return nil, usageError(ctx, cmd, errTwoScopes(arg), true)
 		}
-		if key.Name == "" || key.Namespace == "" {
-			return nil, usageError(ctx, cmd, fmt.Errorf("%q is no name of a release", arg), true)
+		key, err := c.key(arg)
+		if err != nil {
+			return nil, err
 		}
 		keys = append(keys, key)
 	}

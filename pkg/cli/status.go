@@ -71,6 +71,9 @@ func (a *app) status(ctx context.Context, cmd *cli.Command) error {
 		return err
 	}
 	query.namespace = cmd.String("namespace")
+	if namespace, name, found := strings.Cut(query.name, "/"); found {
+		query = statusQuery{name: name, namespace: namespace}
+	}
 	if query.namespace == a.env("HELM_NAMESPACE") && query.namespace == c.contextNamespace {
 		query.namespace = "" // Helm tells its plugins a namespace whether it was given one or not
 	}

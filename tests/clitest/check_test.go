@@ -22,24 +22,24 @@ func TestCheck(t *testing.T) {
 	o := kit.StartOperator(t, kit.Shared.RESTConfig(), w.Operator, func(o *operator.ControllerOptions) {
 		o.LeaderElection = true
 	})
-	w.installShop(kit.Shared.Helm4(), "kiosk")
-	w.Forge(kit.ForgedRecord{Name: "stall", Manifest: kit.ConfigMap("stall", "one")})
-	w.app("lock", "kiosk", "--wait").says(0, "done: revision 1 is watched")
+	w.installShop(kit.Shared.Helm4(), "bakery")
+	w.Forge(kit.ForgedRecord{Name: "cellar", Manifest: kit.ConfigMap("cellar", "one")})
+	w.app("lock", "bakery", "--wait").says(0, "done: revision 1 is watched")
 	w.app("check").says(0, definition, "ok       operator LOCKER/LOCKER: running, last seen TIME\n",
 		"ok       HelmReleases: 1 release locked, or watched as wanted\n",
-		"note     releases: 1 release locked by nobody: APPS/stall\n"+
+		"note     releases: 1 release locked by nobody: APPS/cellar\n"+
 			"         helm-locker lock NAME -n NAMESPACE locks one\n")
 
-	w.app("suspend", "kiosk", "--wait").says(0)
-	w.app("check").says(0, "warning  HelmRelease LOCKER/kiosk: release APPS/kiosk is suspended, and not protected\n"+
-		"         helm-locker resume kiosk -n APPS ends it\n")
-	w.app("resume", "kiosk", "--wait").says(0)
+	w.app("suspend", "bakery", "--wait").says(0)
+	w.app("check").says(0, "warning  HelmRelease LOCKER/bakery: release APPS/bakery is suspended, and not protected\n"+
+		"         helm-locker resume bakery -n APPS ends it\n")
+	w.app("resume", "bakery", "--wait").says(0)
 	w.app("lock", "gone").says(0)
 	w.WaitReason("gone", v1alpha1.ConditionReady, v1alpha1.ReasonSecretNotFound)
 	w.app("check").says(0, "warning  HelmRelease LOCKER/gone: SecretNotFound: ")
 
 	elsewhere := w.Namespace("elsewhere")
-	w.cli("lock", "stall", "-n", w.Apps, "--helmrelease-namespace", elsewhere).says(0)
+	w.cli("lock", "cellar", "-n", w.Apps, "--helmrelease-namespace", elsewhere).says(0)
 	w.app("check").says(2, "error    HelmRelease elsewhere", "no operator has taken it up\n"+
 		"         an operator takes up the HelmReleases of its own namespace")
 
@@ -48,17 +48,22 @@ func TestCheck(t *testing.T) {
 	if r := w.app("check", "-o", "json"); r.code != 2 || !strings.Contains(r.stdout, `"level": "error"`) {
 		t.Errorf("%+v", r)
 	}
-	w.app("check", "kiosk").says(1, `unexpected argument "kiosk"`)
+	w.app("check", "bakery").says(1, `unexpected argument "bakery"`)
 }
 
 func TestCheckOfARecordThatHelmDidNotWrite(t *testing.T) {
 	w := newFixture(t)
-	_, err := w.Kube.CoreV1().Secrets(w.Apps).Create(w.Ctx, &corev1.Secret{
+	secrets := w.Kube.CoreV1().Secrets(w.Apps)
+	_, err := secrets.Create(w.Ctx, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: "sh.helm.release.v1.web.v1", Labels: map[string]string{"owner": "helm",
 			"name": "web", "version": "one", "status": "deployed"}},
 		Type: "helm.sh/release.v1",
 	}, metav1.CreateOptions{})
 	check.NoError(t, err)
+	// Other tests list the records of all namespaces.
+	defer func() {
+		check.Report(t, secrets.Delete(w.Ctx, "sh.helm.release.v1.web.v1", metav1.DeleteOptions{}))
+	}()
 	w.app("check").says(0, "warning  records: ", "sh.helm.release.v1.web.v1")
 	w.as("nobody").app("check").says(0, "warning  CustomResourceDefinition", "needs a ClusterRole with verbs: [get]")
 }

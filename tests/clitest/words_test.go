@@ -20,6 +20,25 @@ func TestFlagsBeforeTheCommand(t *testing.T) {
 	w.cli("--namespace", "nowhere", "diff", "shop").says(1, "")
 }
 
+// Releases are printed as NAMESPACE/NAME, and so they can be named.
+func TestReleasesAreNamedAsTheyArePrinted(t *testing.T) {
+	w := newFixture(t)
+	kit.StartOperator(t, kit.Shared.RESTConfig(), w.Operator)
+	w.Forge(kit.ForgedRecord{Name: "web", Manifest: kit.ConfigMap("web", "declared")})
+	web := w.Apps + "/web"
+	w.cli("lock", web, "--wait").says(0, "release APPS/web, revision 1", "done: revision 1 is watched")
+	w.cli("status", web).says(0, "APPS/web")
+	w.cli("status", "elsewhere/web").says(1, "no HelmRelease")
+	w.cli("diff", web).says(0)
+	w.cli("diff", "-A", web).says(1, "--all-namespaces means all")
+	w.cli("inspect", web).says(0, "web")
+	w.cli("suspend", web, "--wait").says(0, "suspended")
+	w.cli("resume", web, "--wait").says(0)
+	w.cli("migrate", web, "--dry-run").says(0)
+	w.cli("lock", "a/b/c").says(1, `"a/b/c" is no name of a release`, "write NAME, or NAMESPACE/NAME")
+	w.cli("unlock", web).says(0, "release APPS/web")
+}
+
 func TestProgramWithoutACommand(t *testing.T) {
 	w := newFixture(t)
 	version := w.cli("version")
