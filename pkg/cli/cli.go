@@ -83,7 +83,8 @@ func New(args []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Command 
 		Writer: stdout, ErrWriter: stderr, Reader: stdin,
 		Commands: []*cli.Command{
 			a.diffCommand(), a.statusCommand(), a.checkCommand(), a.inspectCommand(), a.rbacCommand(),
-			a.lockCommand(), a.unlockCommand(), a.suspendCommand(), a.resumeCommand(), a.migrateCommand(), operatorCommand(stderr), versionCommand(stdout),
+			a.lockCommand(), a.unlockCommand(), a.suspendCommand(), a.resumeCommand(), a.migrateCommand(),
+			operatorCommand(stderr), versionCommand(stdout),
 		},
 		Action:                func(_ context.Context, cmd *cli.Command) error { return cli.ShowRootCommandHelp(cmd) },
 		Suggest:               true,
