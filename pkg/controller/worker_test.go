@@ -3,6 +3,7 @@ package controller_test
 import (
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	helmrelease "helm.sh/helm/v3/pkg/release"
@@ -139,4 +140,31 @@ func TestAPendingDeletionIsDrift(t *testing.T) {
 	f.Await("re-created", configMaps+"web", func(now *unstructured.Unstructured) bool {
 		return now != nil && now.GetUID() != o.GetUID()
 	})
+}
+
+// What a watch delivers of a large object is not kept while it waits for its turn: it is read again then.
+func TestLargeObjectsAreReadWhenItIsTheirTurn(t *testing.T) {
+	f := newFixture(t)
+	var read sync.Map
+	f.Refuse(func(r fakeapi.Request) *apierrors.StatusError {
+		if r.Method == http.MethodGet {
+			read.Store(r.Path, true)
+		}
+		return nil
+	})
+	f.start()
+	f.deployed("large")
+	f.deployed("small")
+	f.awaitCondition("large", v1alpha1.ConditionReady, v1alpha1.ReasonLocked)
+	f.awaitCondition("small", v1alpha1.ConditionReady, v1alpha1.ReasonLocked)
+	f.edit("large", strings.Repeat("x", 100<<10))
+	f.edit("small", "2")
+	f.awaitData("large", "1")
+	f.awaitData("small", "1")
+	if _, ok := read.Load(configMaps + "large"); !ok {
+		t.Error("the large object was kept")
+	}
+	if _, ok := read.Load(configMaps + "small"); ok {
+		t.Error("the small object was read again")
+	}
 }

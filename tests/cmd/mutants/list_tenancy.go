@@ -115,7 +115,7 @@ func hostileInput() []mutant {
 		breaks("I12", "any number of large objects is in memory at a time",
 			edit{"pkg/controller/sink.go", `		if obj.Large() {
 			o.Large`, `		if obj.Large() && rm == nil {
-			o.Large`}, tenancy, "TestI12_NobodyExhaustsTheMemoryOfTheOperator"),
+			o.Large`}, controller, "TestLargeObjectsAreReadWhenItIsTheirTurn"),
 		breaks("I10", "a release may have any number of objects",
 			edit{parse, `	if len(p.objects)+len(p.skipped) >= maxObjects {`,
 				`	if len(p.objects)+len(p.skipped) >= 1<<40 {`}, manifest, "TestManifestsThatExhaustMemory"),
