@@ -13,8 +13,8 @@ func mergeKeys() map[string][]string {
 	return map[string][]string{
 		"containers": {"name"}, "initContainers": {"name"}, "env": {"name"}, "volumes": {"name"},
 		"ports": {"port", "containerPort", "protocol", "name"}, "volumeMounts": {"mountPath"},
-		"volumeDevices": {"devicePath"},
-		"hostAliases":   {"ip"}, "imagePullSecrets": {"name"}, "secrets": {"name"}, "webhooks": {"name"},
+		"volumeDevices": {"devicePath"}, "drivers": {"name"},
+		"hostAliases": {"ip"}, "imagePullSecrets": {"name"}, "secrets": {"name"}, "webhooks": {"name"},
 		"topologySpreadConstraints": {"topologyKey", "whenUnsatisfiable"},
 	}
 }
