@@ -125,6 +125,8 @@ func (o *target) expectFewWrites(edits int, helmName string) {
 // another lock.
 func (r *release) upgrades() {
 	r.Helper()
+	// An object can be as before while the last of several writes, about the ownership of its fields, is on its way.
+	r.relock("app")
 	r.Proxy.Reset()
 	r.relock("app")
 	r.expectNoWrites("after the reverts")
