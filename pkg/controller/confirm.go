@@ -223,6 +223,10 @@ func (rm *remediation) takeBack(ctx context.Context, w lock.Write, r *newestRevi
 	}
 	next := &lock.Write{Key: w.Key, Object: w.Object, Record: r.record, Deleted: true, Begun: rm.Clock.Now()}
 	next.Record.Key = w.Record.Key // also where there is no record
+	if !rm.unproven.Follow(w, next) {
+		// Of two deletions at a time neither would know whether it took what Helm has made meanwhile.
+		return nil
+	}
 	deleted := false
 	_, err := rm.track(next, func() (_ *unstructured.Unstructured, err error) {
 		deleted, err = rm.enforcer.TakeBack(ctx, w.Object, created)

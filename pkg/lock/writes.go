@@ -81,6 +81,22 @@ func (s *Writes) Begin(w *Write) {
 	r.undo += len(w.Undo)
 }
 
+// Follow begins next in the place of an earlier write to the same object, of which it is known how it ended. It returns
+// false, and begins nothing, if something else has that place: then another confirmation of the earlier write is at
+// work.
+func (s *Writes) Follow(earlier Write, next *Write) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.releases[earlier.Record.Key]
+	if r == nil || r.of[earlier.Object.ID] == nil || r.of[earlier.Object.ID].answered != earlier.answered {
+		return false
+	}
+	r.undo -= len(earlier.Undo)
+	r.of[next.Object.ID] = next
+	r.undo += len(next.Undo)
+	return true
+}
+
 // Answered records that the write is over: made is the object if it was created, and lost is set when no answer
 // came. It reports whether so much is kept that the record should be read.
 func (s *Writes) Answered(w *Write, made *unstructured.Unstructured, lost bool) (full bool) {

@@ -176,6 +176,34 @@ func TestI1_TakenBackWhileHelmInstallsAgain(t *testing.T) {
 	b.Throughout(quiet, "ConfigMap app is there", func() error { return b.hasValue("app", "one") })
 }
 
+// There are two reasons to confirm a creation at a time: its own second check, and a record that changed. Of two
+// deletions neither would know whether it took what Helm has made meanwhile.
+func TestI1_TakenBackByOneDeletion(t *testing.T) {
+	b := newFixture(t)
+	b.installed(kit.Shared.Helm3(), failing, "one")
+	b.Proxy.Reset()
+	creation := b.Proxy.HoldRequests(isRevert("configmaps", http.MethodPost))
+	b.Delete(kit.ConfigMaps, "app")
+	b.WaitHeld(creation, 1)
+	b.Helm(kit.Shared.Helm3(), "uninstall", "app")
+	checks := b.Proxy.HoldRequests(isCheck)
+	deletion := b.Proxy.HoldRequests(isRevert("configmaps", http.MethodDelete))
+	creation.Release()
+	b.WaitHeld(checks, 1)
+	b.Forge(kit.ForgedRecord{Name: "app", Status: "uninstalled", Manifest: kit.ConfigMap("app", "one")})
+	b.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonNotDeployed)
+	checks.Release()
+	b.WaitHeld(deletion, 1)
+	b.Throughout(quiet, "one deletion is under way", func() error {
+		if n := deletion.Arrived(); n != 1 {
+			return fmt.Errorf("there are %d", n)
+		}
+		return nil
+	})
+	deletion.Release()
+	b.WaitEvent("app", v1alpha1.EventReasonOvertaken)
+}
+
 // With objects of these kinds goes what others have put there.
 func TestI1_WhatHoldsDataIsNeverTakenBack(t *testing.T) {
 	b := newFixture(t)

@@ -88,6 +88,9 @@ func neverRevertHelm() []mutant {
 			edit{confirm, `	case judge.HoldsData(w.Object.ID.GroupKind()):`,
 				`	case judge.HoldsData(w.Object.ID.GroupKind()) && lost:`}, order,
 			"TestI1_WhatHoldsDataIsNeverTakenBack"),
+		breaks("I1", "a creation is taken back by two confirmations at a time",
+			edit{confirm, `	if !rm.unproven.Follow(w, next) {`, `	if !rm.unproven.Follow(w, next) && next == nil {`}, order,
+			"TestI1_TakenBackByOneDeletion"),
 		// No mutant confirms creations only when all of them are made: a record that changes has them confirmed anyway.
 		breaks("I1", "what Helm wrote while ownership was handed over counts as written by the operator",
 			edit{"pkg/enforce/ownership.go", `	if !reflect.DeepEqual(helmEntries(now), helmEntries(done)) {`,

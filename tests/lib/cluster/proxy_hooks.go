@@ -192,6 +192,13 @@ func (h *Hold) Wait(ctx context.Context, n int) error {
 	}
 }
 
+// Arrived returns how many requests have arrived at the hold so far.
+func (h *Hold) Arrived() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.count
+}
+
 // Release lets the held requests go, and new ones pass. It may be called more than once.
 func (h *Hold) Release() {
 	h.once.Do(func() {
