@@ -53,6 +53,9 @@ func (a *app) lockCommand() *cli.Command {
 				Usage: "`MODE`: Enforce reverts drift, Detect only reports it"}, string(v1alpha1.ModeEnforce), string(v1alpha1.ModeDetect)),
 			oneOf(&cli.StringFlag{Name: "scope", Category: categoryWhat,
 				Usage: "`SCOPE`: Declared protects the fields of the manifest, Strict also removes what others added"}, string(v1alpha1.ScopeDeclared), string(v1alpha1.ScopeStrict)),
+			oneOf(&cli.StringFlag{Name: "guard", Category: categoryWhat,
+				Usage: "`GUARD`: Deny has the API server refuse changes, Warn has it warn about them, Off does neither"},
+				string(v1alpha1.GuardOff), string(v1alpha1.GuardWarn), string(v1alpha1.GuardDeny)),
 			&cli.StringSliceFlag{Name: "ignore", Category: categoryWhat,
 				Usage: "leave the fields at `PATH` alone, a JSON pointer such as /spec/replicas, with * for any one segment; added to spec.ignore; may be repeated"},
 			&cli.BoolFlag{Name: "must-exist", Category: categoryWhat,
@@ -163,6 +166,7 @@ func ensureLock(
 		Spec: v1alpha1.HelmReleaseSpec{
 			Release: v1alpha1.ReleaseReference{Namespace: key.Namespace, Name: key.Name},
 			Mode:    v1alpha1.Mode(cmd.String("mode")), Scope: v1alpha1.Scope(cmd.String("scope")),
+			Guard: v1alpha1.Guard(cmd.String("guard")),
 		},
 	}
 	if paths := cmd.StringSlice("ignore"); len(paths) > 0 {
@@ -215,6 +219,9 @@ func changeLock(
 	}
 	if scope := cmd.String("scope"); scope != "" && scope != string(hr.Spec.Scope) {
 		spec["scope"] = scope
+	}
+	if guard := cmd.String("guard"); guard != "" && guard != string(hr.Spec.Guard) {
+		spec["guard"] = guard
 	}
 	var missing []string
 	for _, path := range cmd.StringSlice("ignore") {

@@ -27,7 +27,7 @@ func operatorCommand(stderr io.Writer) *cli.Command {
 	return &cli.Command{
 		Name: operatorName, Category: categorySetUp, Usage: "run the operator, until it is told to stop",
 		Description: "Every flag has an environment variable.",
-		Flags:       slices.Concat(classicFlags(), serveFlags(), behaviourFlags(), notifyFlags()),
+		Flags:       slices.Concat(classicFlags(), serveFlags(), behaviourFlags(), guardFlags(), notifyFlags()),
 		// A comma may be part of a URL.
 		DisableSliceFlagSeparator: true,
 		Action: func(ctx context.Context, cmd *cli.Command) error {
@@ -129,7 +129,7 @@ func runOperator(ctx context.Context, cmd *cli.Command, stderr io.Writer) error 
 		MetricsAuth:       cmd.Bool("metrics-auth"),
 		ObjectSetMetadata: cmd.Bool("objectset-metadata"), SkipCRD: cmd.Bool("skip-crd"),
 		Impersonate: cmd.Bool("impersonate"), DefaultServiceAccount: cmd.String("default-service-account"),
-		Notify: notifyOptions(cmd), Log: log,
+		Guard: guardOptions(cmd), Notify: notifyOptions(cmd), Log: log,
 	})
 }
 

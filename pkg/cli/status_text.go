@@ -135,6 +135,12 @@ func statusHead(hr *v1alpha1.HelmRelease, now time.Time) string {
 		{"Locked", locked}, {"Mode", string(hr.Spec.Mode)}, {"Scope", string(hr.Spec.Scope)},
 		{"Managed by", hr.Annotations[v1alpha1.ManagedByAnnotation]}, {"Objects", objects},
 	}
+	if hr.Spec.Guard != "" && hr.Spec.Guard != v1alpha1.GuardOff {
+		lines = append(lines, [2]string{"Guard", guardText(hr)})
+	}
+	for _, subject := range hr.Spec.GuardExempt {
+		lines = append(lines, [2]string{"Exempt", subjectText(subject)})
+	}
 	for _, rule := range hr.Spec.Ignore {
 		lines = append(lines, [2]string{"Ignored", ruleText(rule)})
 	}
@@ -186,4 +192,19 @@ func statusOf(hr *v1alpha1.HelmRelease, now time.Time) statusOut {
 		Spec:      hr.Spec, Status: hr.Status}
 	out.Status.Notes = "" // they can hold passwords, and inspect --notes shows them masked
 	return out
+}
+
+// guardText says which guard a HelmRelease asks for, and whether it is in force.
+func guardText(hr *v1alpha1.HelmRelease) string {
+	if !meta.IsStatusConditionTrue(hr.Status.Conditions, v1alpha1.ConditionGuarded) {
+		return string(hr.Spec.Guard) + ", not in force"
+	}
+	return string(hr.Spec.Guard)
+}
+
+func subjectText(s v1alpha1.GuardSubject) string {
+	if s.Namespace == "" {
+		return string(s.Kind) + " " + s.Name
+	}
+	return string(s.Kind) + " " + s.Namespace + "/" + s.Name
 }

@@ -141,7 +141,8 @@ func happeningText(h happening, style report.Style) string {
 	}
 	text := fmt.Sprintf("%s %s", h.Drift.Object, report.WhatDrifted(*h.Drift))
 	done := style.Green(report.Line(report.Outcome(*h.Drift)))
-	if h.Drift.Action == v1alpha1.DriftActionReported || h.Drift.Action == v1alpha1.DriftActionRefused {
+	if h.Drift.Action == v1alpha1.DriftActionReported || h.Drift.Action == v1alpha1.DriftActionRefused ||
+		h.Drift.Action == v1alpha1.DriftActionDenied {
 		done = style.Red(report.Line(report.Outcome(*h.Drift)))
 	}
 	return head + report.Line(text) + ": " + done

@@ -10,6 +10,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/enforce"
+	"github.com/rancher/helm-locker/pkg/guard"
 	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/proof"
@@ -44,6 +45,10 @@ type common struct {
 	// table has the locks, and entries what else is known of each HelmRelease.
 	table   *lock.Table
 	entries entries
+	// guardChanged holds a token when what the guard is to be asked about may have changed.
+	guardChanged chan struct{}
+	// guardState says whether the API server asks the guard; nil until that is known.
+	guardState atomic.Pointer[guard.State]
 	// unproven are the writes around which Helm may have begun to work.
 	unproven lock.Writes
 }
@@ -54,7 +59,8 @@ func newCommon(clients Clients, o Options) *common {
 		own:    judge.Own{Namespace: o.Namespace, Name: o.Name, Fence: o.Name + proof.FenceSuffix},
 		kinds:  watch.NewKinds(clients.Discovery),
 		queues: newQueues(o), slots: newSlots(), table: lock.NewTable(),
-		tracing: o.Log.WithField("", nil).Logger.IsLevelEnabled(logrus.TraceLevel),
+		guardChanged: make(chan struct{}, 1),
+		tracing:      o.Log.WithField("", nil).Logger.IsLevelEnabled(logrus.TraceLevel),
 	}
 }
 
@@ -117,6 +123,16 @@ func (c *common) confirmLater(key release.Key) {
 	newest, _ := c.records.Newest(key)
 	if c.unproven.Any(key, newest) {
 		c.queues.confirm.Add(key)
+	}
+}
+
+// input returns what the judgement of an object depends on.
+func (c *common) input(l *lock.Lock, w *lock.Work, desired map[string]any) judge.Input {
+	return judge.Input{
+		ID: w.ID, Release: l.Release, Desired: desired, Live: w.Live, Last: w.Last, Schema: w.Schema, Rules: w.Rules,
+		Strict: l.Strict, ServerSide: l.ServerSide, Scalable: w.Scalable, Replicas: w.Replicas,
+		LiveRange: c.scalers.Range(w.ID), Wanted: c.scalers.Wanted(w.ID), Chosen: w.Chosen,
+		First: w.First, Baseline: w.Baseline, Owner: w.Owner,
 	}
 }
 

@@ -32,6 +32,11 @@ func conditions(hr *v1alpha1.HelmRelease, v *view) []metav1.Condition {
 	lockedCondition(v, reason, message, set)
 	driftCondition(v, set)
 	contentionCondition(v, set)
+	if hr.Spec.Guard == v1alpha1.GuardWarn || hr.Spec.Guard == v1alpha1.GuardDeny {
+		guardedCondition(v, set)
+	} else {
+		meta.RemoveStatusCondition(&out, v1alpha1.ConditionGuarded)
+	}
 	stalled, reconciling := progress(v, ready, reason)
 	for kind, applies := range map[string]bool{
 		v1alpha1.ConditionStalled: stalled, v1alpha1.ConditionReconciling: reconciling,

@@ -26,8 +26,10 @@ type Controller struct {
 	remediation *remediation
 	pruning     *pruning
 	statuses    *statuses
+	admission   *admission
 
 	ready chan struct{}
+	warm  chan struct{} // closed once the releases that were there at the start are locked
 }
 
 // New returns a controller; nothing runs before Run. It registers its handlers on the HelmRelease controller, so it
@@ -38,7 +40,7 @@ func New(ctx context.Context, clients Clients, o Options) (*Controller, error) {
 		return nil, fmt.Errorf("list semantics of the built-in kinds: %w", err)
 	}
 	shared := newCommon(clients, o)
-	c := &Controller{common: shared, ready: make(chan struct{})}
+	c := &Controller{common: shared, ready: make(chan struct{}), warm: make(chan struct{})}
 	loader := &loader{common: shared, schemas: schemas}
 	reporter := newReporter(shared)
 	c.remediation = &remediation{common: shared, loader: loader, reporter: reporter, hasher: drift.NewHasher()}
@@ -52,6 +54,7 @@ func New(ctx context.Context, clients Clients, o Options) (*Controller, error) {
 		pace: flowcontrol.NewTokenBucketRateLimiter(historyReadsPerSecond, historyReadsAtOnce),
 	}
 	c.statuses = &statuses{common: shared, reporter: reporter}
+	c.admission = newAdmission(shared, reporter)
 	c.watchCluster()
 
 	clients.HelmReleases.Cache().AddIndexer(byRelease, func(hr *v1alpha1.HelmRelease) ([]string, error) {
@@ -108,7 +111,10 @@ func (c *Controller) Run(ctx context.Context) error {
 		return fmt.Errorf("list HelmReleases: %w", err)
 	}
 	c.scalers.Start(ctx)
-	c.releases.start.wait(keys, func() { c.objects.Start(ctx) })
+	c.releases.start.wait(keys, func() {
+		c.objects.Start(ctx)
+		close(c.warm)
+	})
 	group.Go(func() error { c.releases.startAnyway(ctx); return nil })
 	group.Go(func() error { c.relist.run(ctx, c.releases.toReconcile); return nil })
 	serve(group, c.queues.releases, func(key string) { c.releases.next(ctx, key) })
@@ -127,6 +133,7 @@ func (c *Controller) stop(group *errgroup.Group) error {
 	c.objects.Wait()
 	c.scalers.Wait()
 	c.enforcer.Close()
+	c.admission.proof.Close()
 	return err
 }
 

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/guard"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
@@ -47,6 +49,8 @@ type facts struct {
 	denials   denials
 	skipped   []manifest.Skipped
 	kinds     []schema.GroupVersionKind
+	// guarded is what the guard is asked about; nil for nothing.
+	guarded *guard.Wanted
 	// lockedAt is when the lock began.
 	lockedAt time.Time
 }
@@ -75,6 +79,20 @@ func (h *history) add(r v1alpha1.DriftRecord) {
 	if restores(r.Action) {
 		h.reverted++
 	}
+}
+
+// addDenied remembers a request that was refused. The same one of the same user is remembered once, and counted.
+func (h *history) addDenied(r v1alpha1.DriftRecord) {
+	h.mu.Lock()
+	same := slices.IndexFunc(h.recent, func(o v1alpha1.DriftRecord) bool {
+		return o.Action == r.Action && o.Object == r.Object && o.User == r.User && slices.Equal(o.Paths, r.Paths)
+	})
+	if same >= 0 {
+		r.Count = h.recent[same].Count + 1
+		h.recent = slices.Delete(slices.Clone(h.recent), same, same+1)
+	}
+	h.mu.Unlock()
+	h.add(r)
 }
 
 // seed takes over what an earlier process wrote into the status, once.

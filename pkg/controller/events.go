@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
 )
@@ -97,6 +98,15 @@ func fightEvent(v *result) event {
 // refusedEvent is for a revert that the API server refused.
 func refusedEvent(v *result, p *lock.Problem) event {
 	return warning(v1alpha1.EventReasonRevertFailed, "%s: %s%s; %s", v.ID, v.summary(), v.evidence(), p.Message)
+}
+
+// requestDeniedEvent is for a request of a user that the guard refused.
+func requestDeniedEvent(v *result, user string) event {
+	what := "a change of " + drift.Describe(v.found.Changes, named)
+	if v.operation == v1alpha1.DriftDeleted {
+		what = "its deletion"
+	}
+	return warning(v1alpha1.EventReasonDenied, "%s: %s by %s was refused", v.ID, what, user)
 }
 
 // driftEvents are for a drift that lived for a time, on the HelmRelease and on the object; false when an action has

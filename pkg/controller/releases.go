@@ -277,8 +277,10 @@ func (rs *releases) begin(hr *v1alpha1.HelmRelease, loaded *loaded, l *lock.Lock
 		e.denials = loaded.denials
 		e.info = info{l.Record.Revision, loaded.release.Description, loaded.release.Notes}
 		e.kinds, e.lockedAt = l.Kinds(), rs.Clock.Now()
+		e.guarded = guardedBy(l)
 		e.history.locked()
 	})
+	rs.guardWanted()
 	for _, other := range displaced {
 		rs.entries.update(other, func(e *entry) { e.reload = true })
 		rs.queues.releases.Add(other)
@@ -369,7 +371,8 @@ func (rs *releases) unlock(key string, p problem) {
 	if !transitioning {
 		rs.objects.Need(key, nil)
 		rs.scalers.Drop(key)
-		rs.entries.update(key, func(e *entry) { e.kinds = nil })
+		rs.entries.update(key, func(e *entry) { e.kinds, e.guarded = nil, nil })
+		rs.guardWanted()
 	}
 }
 
@@ -377,6 +380,7 @@ func (rs *releases) unlock(key string, p problem) {
 func (rs *releases) untrack(key string) {
 	rs.unlock(key, problem{})
 	e := rs.entries.forget(key)
+	rs.guardWanted()
 	if e != nil && e.release.Name != "" {
 		rs.releaseChanged(e.release)
 		rs.queues.confirm.Add(e.release) // no check of this release will prove them any more

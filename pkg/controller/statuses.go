@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/guard"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/report"
 )
@@ -126,10 +127,14 @@ type view struct {
 	recent   []v1alpha1.DriftRecord
 	reverted int
 	watchErr error
+	guard    guard.State
 }
 
 func (st *statuses) view(key string) (*view, bool) {
-	v := &view{}
+	v := &view{guard: notServed}
+	if state := st.guardState.Load(); state != nil {
+		v.guard = *state
+	}
 	known := st.entries.update(key, func(e *entry) {
 		v.entry = e.facts
 		v.recent, v.reverted = e.history.snapshot()

@@ -101,6 +101,9 @@ type Change struct {
 	Op Operation
 }
 
+// Segments returns the keys and indexes of the path, unescaped.
+func (c Change) Segments() []string { return parsePointer(c.Path) }
+
 // Result is what Compare found.
 type Result struct {
 	// Changes are sorted by path. Empty means that nothing drifted.

@@ -40,3 +40,15 @@ func (l *Lock) endDrift(s *state) {
 	}
 	delete(l.dirty, s)
 }
+
+// Peek returns what is known of an object, as Take hands it out, without handing it out; false for an object that the
+// lock does not own, or does not own any more.
+func (l *Lock) Peek(id manifest.ID) (Work, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.objects.of(id)
+	if s == nil || l.closed {
+		return Work{}, false
+	}
+	return Work{Object: s.Object, First: !s.judged, Baseline: s.baseline, Owner: s.helm(), Chosen: s.chosen()}, true
+}

@@ -65,6 +65,32 @@ func (l *Lock) Places() []*Object {
 	return slices.Collect(maps.Values(places))
 }
 
+// Scalable returns the kinds of which the lock has objects that declare a number of replicas.
+func (l *Lock) Scalable() map[schema.GroupVersionKind]bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	kinds := map[schema.GroupVersionKind]bool{}
+	for _, s := range l.objects {
+		if s.Scalable {
+			kinds[s.GVK] = true
+		}
+	}
+	return kinds
+}
+
+// Namespaces returns the names of the Namespaces that the lock has as objects.
+func (l *Lock) Namespaces() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var names []string
+	for _, s := range l.objects {
+		if s.GVK.Group == "" && s.GVK.Kind == "Namespace" {
+			names = append(names, s.ID.Name)
+		}
+	}
+	return names
+}
+
 // list is a list of all objects of a kind, awaited or over.
 type list struct {
 	gvk  schema.GroupVersionKind

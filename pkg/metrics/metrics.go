@@ -37,6 +37,7 @@ type Metrics struct {
 	api    apiMetrics
 	queue  queueMetrics
 	notify notifyMetrics
+	guard  guardMetrics
 }
 
 // ofRelease are the labels that name a release.
@@ -63,6 +64,7 @@ func New(version, commit string) *Metrics {
 			"controller_name", "selector"),
 		build: gauge("build_info", "1, labelled with the version of the operator.", "version", "commit"),
 		api:   newAPIMetrics(), queue: newQueueMetrics(), notify: newNotifyMetrics(),
+		guard: newGuardMetrics(),
 	}
 	m.registry.MustRegister(m.own()...)
 	m.registry.MustRegister(collectors.NewGoCollector(),
@@ -75,7 +77,7 @@ func New(version, commit string) *Metrics {
 func (m *Metrics) own() []prometheus.Collector {
 	return slices.Concat(
 		[]prometheus.Collector{m.drift, m.failed, m.contended, m.lived, m.releases, m.leading, m.build, m.shard},
-		m.api.all(), m.queue.all(), m.notify.all())
+		m.api.all(), m.queue.all(), m.notify.all(), m.guard.all())
 }
 
 func counter(name, help string, labels ...string) *prometheus.CounterVec {

@@ -68,6 +68,9 @@ func (p *program) lead(ctx context.Context) error {
 func (p *program) setLeading(leading bool) {
 	p.metrics.Leading(leading)
 	p.page.Leading(leading)
+	if p.guard != nil {
+		p.guard.Lead(leading)
+	}
 	if leading {
 		p.controller.Lead()
 	} else {

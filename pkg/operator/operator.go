@@ -18,6 +18,7 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/controller"
 	"github.com/rancher/helm-locker/pkg/crd"
+	"github.com/rancher/helm-locker/pkg/guard"
 	"github.com/rancher/helm-locker/pkg/metrics"
 	"github.com/rancher/helm-locker/pkg/notify"
 	"github.com/rancher/helm-locker/pkg/page"
@@ -33,7 +34,8 @@ type program struct {
 	conn       *connection
 	controller *controller.Controller
 	metrics    *metrics.Metrics
-	page       *page.Page // nil when none is asked for
+	page       *page.Page    // nil when none is asked for
+	guard      *guard.Keeper // nil when none is asked for
 }
 
 // Run runs an operator until ctx ends, and returns nil then, after its work in progress is done and its lease is
@@ -92,7 +94,11 @@ func Run(ctx context.Context, options ControllerOptions) error {
 	if err != nil {
 		return err
 	}
-	return (&program{options: o, conn: conn, controller: c, metrics: m, page: p}).run(ctx)
+	keeper, err := newGuard(config, conn, o, c)
+	if err != nil {
+		return err
+	}
+	return (&program{options: o, conn: conn, controller: c, metrics: m, page: p, guard: keeper}).run(ctx)
 }
 
 // run runs all parts until ctx ends or one of them fails.
@@ -100,6 +106,10 @@ func (p *program) run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return p.page.Run(ctx) })
 	group.Go(func() error { return p.serve(ctx) })
+	if p.guard != nil {
+		group.Go(func() error { return p.serveGuard(ctx) })
+		group.Go(func() error { return p.guard.Run(ctx) })
+	}
 	group.Go(func() error {
 		if err := startFactory(ctx, p.conn); err != nil {
 			return err

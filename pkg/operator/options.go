@@ -65,6 +65,8 @@ type ControllerOptions struct {
 	// PageHosts are host names by which the page may be asked for, beside addresses, localhost and names inside of
 	// the cluster.
 	PageHosts []string
+	// Guard says how the API server reaches the guard, which refuses changes before they happen; none when unset.
+	Guard GuardOptions
 	// LeaderElection lets only one of several operators of one name write; the others stand by with warm watches.
 	LeaderElection bool
 	// LeaseDuration is how long a leader that vanished is waited for; 15 s when zero.
@@ -104,6 +106,9 @@ func (o ControllerOptions) complete() (_ ControllerOptions, err error) {
 		o.ControllerName = DefaultControllerName
 	}
 	if o.shard, o.lease, err = shardOf(o.ControllerName, o.ShardSelector); err != nil {
+		return o, err
+	}
+	if _, _, err := o.Guard.check(); err != nil {
 		return o, err
 	}
 	if o.LeaseDuration == 0 {

@@ -100,8 +100,11 @@ func WhatDrifted(r v1alpha1.DriftRecord) string {
 	default:
 		text = Paths(r.Paths, r.MorePaths) + " changed"
 	}
-	if r.FieldManager != "" {
+	switch {
+	case r.FieldManager != "":
 		text += " by " + r.FieldManager
+	case r.User != "":
+		text += " by user " + r.User
 	}
 	if r.Subresource != "" {
 		text += " (" + r.Subresource + ")"
@@ -112,6 +115,12 @@ func WhatDrifted(r v1alpha1.DriftRecord) string {
 // Outcome says what was done about a drift, for example "reverted after 12ms".
 func Outcome(r v1alpha1.DriftRecord) string {
 	text := strings.ToLower(string(r.Action))
+	if r.Action == v1alpha1.DriftActionDenied {
+		text = "denied by the guard"
+	}
+	if r.Count > 1 {
+		text += fmt.Sprintf(", %d times", r.Count)
+	}
 	if r.Duration != nil {
 		text += " after " + r.Duration.Round(100*time.Microsecond).String()
 	}

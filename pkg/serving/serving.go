@@ -6,12 +6,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	stdlog "log"
 	"net"
 	"net/http"
 	"sync"
 	"time"
 
 	"github.com/sirupsen/logrus"
+
+	"github.com/rancher/helm-locker/pkg/report"
 )
 
 // Limits bound what clients may take. A handler that streams sets its own deadlines with http.ResponseController.
@@ -43,7 +46,7 @@ func Run(
 		Handler: room.serving(handler), ConnState: room.changed,
 		BaseContext: func(net.Listener) context.Context { return ctx }, ConnContext: withConnection,
 		ReadHeaderTimeout: limits.Read, ReadTimeout: limits.Read, WriteTimeout: limits.Write, IdleTimeout: limits.Idle,
-		MaxHeaderBytes: limits.HeaderBytes,
+		MaxHeaderBytes: limits.HeaderBytes, ErrorLog: stdlog.New(complaints{log}, "", 0),
 	}
 	var stopping sync.WaitGroup
 	ended := make(chan struct{})
@@ -68,4 +71,13 @@ func Run(
 		return fmt.Errorf("serve %s: %w", listener.Addr(), err)
 	}
 	return nil
+}
+
+// complaints are what a server says about its clients, such as one that does not trust its certificate. Any client can
+// make it say that, as often as it likes.
+type complaints struct{ log logrus.FieldLogger }
+
+func (c complaints) Write(text []byte) (int, error) {
+	c.log.Debug(report.Line(string(text)))
+	return len(text), nil
 }

@@ -65,7 +65,8 @@ func TestAPIServerAcceptsEveryRenderedObject(t *testing.T) {
 	}
 	for _, kind := range []string{"Deployment", "ServiceAccount", "Service", "PodDisruptionBudget", "NetworkPolicy",
 		"ClusterRole", "ClusterRoleBinding",
-		"Role", "RoleBinding", "ConfigMap", "ServiceMonitor", "PodMonitor", "PrometheusRule", "HelmRelease"} {
+		"Role", "RoleBinding", "ConfigMap", "ServiceMonitor", "PodMonitor", "PrometheusRule", "Certificate",
+		"HelmRelease"} {
 		if kinds[kind] == 0 {
 			t.Errorf("no configuration renders a %s", kind)
 		}
@@ -165,4 +166,6 @@ func installMonitoringKinds(e *kit.Env) {
 	} {
 		installKind(e, "monitoring.coreos.com", kind[0], plural, kind[1])
 	}
+	installKind(e, "cert-manager.io", "Certificate", "certificates", `{secretName: {type: string}, dnsNames: {type: array, items: {type: string}},
+  issuerRef: {type: object, properties: {group: {type: string}, kind: {type: string}, name: {type: string}}}}`)
 }

@@ -50,13 +50,14 @@ func (e *Env) ExpectVersions(before map[string]string, namespace string, resourc
 }
 
 // ObjectWrites returns the requests through a proxy that were to change objects of releases: all writes but those
-// to HelmReleases, Events and Leases, to definitions, to the operator's own Secret, questions to the authorizer,
-// and dry runs.
+// to HelmReleases, Events and Leases, to definitions, to the operator's own Secrets and registration, questions to the
+// authorizer, and dry runs.
 func ObjectWrites(p *cluster.Proxy) []cluster.Request {
 	var writes []cluster.Request
 	for _, r := range p.Writes() {
 		switch r.Resource() {
-		case "customresourcedefinitions", "selfsubjectaccessreviews":
+		case "customresourcedefinitions", "selfsubjectaccessreviews", "selfsubjectreviews",
+			"validatingwebhookconfigurations":
 			continue
 		}
 		if r.Query.Get("dryRun") == "" && !IsOwn(r) {
@@ -67,9 +68,9 @@ func ObjectWrites(p *cluster.Proxy) []cluster.Request {
 }
 
 // IsOwn reports whether a request is about what the operator writes to in its own name and on its own account:
-// HelmReleases, Events, Leases and the Secret of IsMark.
+// HelmReleases, Events, Leases, the certificate of the guard and the Secret of IsMark.
 func IsOwn(r cluster.Request) bool {
-	return IsMark(r) || slices.Contains([]string{"helmreleases", "events", "leases"}, r.Resource())
+	return IsMark(r) || isGuardsSecret(r) || slices.Contains([]string{"helmreleases", "events", "leases"}, r.Resource())
 }
 
 // IsMark reports whether a request writes a mark, which an operator does in place of a list of release records. The
@@ -78,6 +79,12 @@ func IsMark(r cluster.Request) bool {
 	return r.Resource() == "secrets" &&
 		(strings.HasSuffix(r.Path, proof.FenceSuffix) ||
 			r.Method == http.MethodPost && bytes.Contains(r.Body, []byte(proof.FenceSuffix)))
+}
+
+// isGuardsSecret reports whether a request writes the certificate of the guard.
+func isGuardsSecret(r cluster.Request) bool {
+	return r.Resource() == "secrets" && (strings.HasSuffix(r.Path, "-guard") ||
+		r.Method == http.MethodPost && bytes.Contains(r.Body, []byte("kubernetes.io/tls")))
 }
 
 // WaitEvent waits until an Event of a reason about a HelmRelease is stored. An operator writes Events in their

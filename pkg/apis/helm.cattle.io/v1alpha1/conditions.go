@@ -18,6 +18,10 @@ const (
 	// that party stops.
 	ConditionContended = "Contended"
 
+	// ConditionGuarded is True while the API server asks the guard about changes of the objects of the release, and
+	// False when spec.guard asks for that and it is not so. It is absent when spec.guard is Off.
+	ConditionGuarded = "Guarded"
+
 	// ConditionStalled is True when the operator can make no progress until someone changes something.
 	ConditionStalled = "Stalled"
 
@@ -100,8 +104,24 @@ const (
 	// also a reason of Ready (False).
 	ReasonRevertFailed = "RevertFailed"
 
-	// ReasonNotLocked (Unknown; Contended: False): the release is unlocked, so its objects are not compared.
+	// ReasonNotLocked (Unknown; Contended and Guarded: False): the release is unlocked, so its objects are not
+	// compared.
 	ReasonNotLocked = "NotLocked"
+)
+
+// Reasons of Guarded.
+const (
+	// ReasonGuarded (True): the API server asks the guard about changes of the objects.
+	ReasonGuarded = "Guarded"
+
+	// ReasonGuardNotServed (False): the operator runs without --guard-address.
+	ReasonGuardNotServed = "NotServed"
+
+	// ReasonGuardCertificate (False): the guard has no certificate to serve with.
+	ReasonGuardCertificate = "NoCertificate"
+
+	// ReasonGuardNotRegistered (False): the ValidatingWebhookConfiguration is not there, or not up to date.
+	ReasonGuardNotRegistered = "NotRegistered"
 )
 
 // Reasons of Contended.

@@ -44,12 +44,22 @@ type DriftRecord struct {
 	// +optional
 	Subresource string `json:"subresource,omitempty"`
 
+	// User is who sent a request that the guard refused, as the API server knows them.
+	// +optional
+	User string `json:"user,omitempty"`
+
+	// Count is how many such requests of that user the guard refused since the first of them that is still listed;
+	// Time is that of the last one. It is absent for everything else.
+	// +optional
+	Count int `json:"count,omitempty"`
+
 	// ChangeTime is when that manager last wrote, in whole seconds, as managedFields has it. Time says when it was
 	// noticed.
 	// +optional
 	ChangeTime *metav1.Time `json:"changeTime,omitempty"`
 
-	// Action is what was done about it: `Reverted`, `Recreated`, `Replaced`, `Pruned`, `Reported` or `Refused`.
+	// Action is what was done about it: `Reverted`, `Recreated`, `Replaced`, `Pruned`, `Reported`, `Refused` or
+	// `Denied`.
 	// +required
 	Action DriftAction `json:"action"`
 
@@ -133,4 +143,7 @@ const (
 	// DriftActionRefused means that the API server refused the write: by validation, admission or RBAC. It is tried
 	// again.
 	DriftActionRefused DriftAction = "Refused"
+
+	// DriftActionDenied means that the change never happened: the guard refused the request.
+	DriftActionDenied DriftAction = "Denied"
 )

@@ -26,6 +26,9 @@ const (
 	// EventReasonReverted (Normal): an object was changed by someone other than Helm, and was written back.
 	EventReasonReverted = "Reverted"
 
+	// EventReasonDenied (Warning): the guard refused a request that would have changed or deleted an object.
+	EventReasonDenied = "Denied"
+
 	// EventReasonRecreated (Normal): an object was deleted by someone other than Helm, and was created again.
 	EventReasonRecreated = "Recreated"
 

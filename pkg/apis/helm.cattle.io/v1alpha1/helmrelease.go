@@ -52,6 +52,7 @@ type HelmReleaseList struct {
 }
 
 // HelmReleaseSpec says which release to lock and how.
+// +kubebuilder:validation:XValidation:rule="!has(self.guard) || self.guard != 'Deny' || !has(self.mode) || self.mode != 'Detect'",message="spec.guard Deny takes spec.mode Enforce: a release that is only watched can be guarded with Warn"
 type HelmReleaseSpec struct {
 	// Release is the Helm release to lock. It need not exist yet: it is locked when it appears.
 	//
@@ -81,6 +82,23 @@ type HelmReleaseSpec struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	Ignore []IgnoreRule `json:"ignore,omitempty"`
+
+	// Guard is what the API server does with a change of a locked object before it happens: `Off` (the default) lets
+	// it through, `Warn` lets it through with a warning that it is not kept, and `Deny` refuses it. What Helm does
+	// passes, and whenever the guard does not answer everything does; what passed is reverted as without a guard. It
+	// takes an operator that runs with `--guard-address`: the condition Guarded says whether it is in force. Mode
+	// Detect allows `Warn` only.
+	//
+	// +optional
+	// +kubebuilder:default=Off
+	Guard Guard `json:"guard,omitempty"`
+
+	// GuardExempt are users, groups and ServiceAccounts whose changes pass the guard. They are reverted all the same.
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	GuardExempt []GuardSubject `json:"guardExempt,omitempty"`
 
 	// ReplaceImmutable allows an object to be deleted and created anew when the API server refuses to take a change
 	// back because the field is immutable. It is done for kinds that hold no data and run nothing twice: ConfigMap,

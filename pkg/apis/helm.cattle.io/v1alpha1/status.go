@@ -17,6 +17,8 @@ const (
 	MaxRecentDrift = 10
 	// MaxExceptions bounds the number of entries in status.exceptions.
 	MaxExceptions = 20
+	// MaxUserBytes bounds the name of a user in an entry of status.recentDrift.
+	MaxUserBytes = 253
 	// MaxDriftPaths bounds the number of paths in one entry of status.recentDrift.
 	MaxDriftPaths = 10
 )

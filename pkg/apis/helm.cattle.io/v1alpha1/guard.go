@@ -1,0 +1,54 @@
+package v1alpha1
+
+// Guard is what the API server does with a change of a locked object before it happens.
+// +kubebuilder:validation:Enum=Off;Warn;Deny
+type Guard string
+
+const (
+	// GuardOff lets every change through. It is reverted afterwards.
+	GuardOff Guard = "Off"
+
+	// GuardWarn lets a change through with a warning that it is not kept.
+	GuardWarn Guard = "Warn"
+
+	// GuardDeny refuses a change.
+	GuardDeny Guard = "Deny"
+)
+
+// GuardSubject names who may pass the guard.
+// +kubebuilder:validation:XValidation:rule="self.kind == 'ServiceAccount' ? has(self.namespace) : !has(self.namespace)",message="a ServiceAccount has a namespace, a User and a Group have none"
+type GuardSubject struct {
+	// Kind is `User`, `Group` or `ServiceAccount`, as in a RoleBinding.
+	//
+	// +required
+	Kind GuardSubjectKind `json:"kind"`
+
+	// Name of the user, group or ServiceAccount.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+
+	// Namespace of a ServiceAccount.
+	//
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Namespace string `json:"namespace,omitempty"`
+}
+
+// GuardSubjectKind is the kind of a GuardSubject.
+// +kubebuilder:validation:Enum=User;Group;ServiceAccount
+type GuardSubjectKind string
+
+const (
+	// GuardSubjectUser names a user, as the API server knows them.
+	GuardSubjectUser GuardSubjectKind = "User"
+
+	// GuardSubjectGroup names a group of users.
+	GuardSubjectGroup GuardSubjectKind = "Group"
+
+	// GuardSubjectServiceAccount names a ServiceAccount.
+	GuardSubjectServiceAccount GuardSubjectKind = "ServiceAccount"
+)

@@ -1,0 +1,272 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/pkg/guard"
+	"github.com/rancher/helm-locker/pkg/judge"
+	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/proof"
+	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/report"
+)
+
+// admission is the worker of the guard: it answers for each change or deletion of a locked object, before it happens,
+// whether it may happen. It has no queue, because the API server waits for the answer; and every replica has one, as
+// each has all locks. What cannot be told in time passes, and remediation reverts it.
+type admission struct {
+	*common
+	reporter *reporter
+	// proof tells, without a write, whether Helm is at work.
+	proof *proof.Guard
+	// deciding bounds the requests that are decided on at once, by the namespace of the release.
+	deciding *semaphore
+}
+
+func newAdmission(c *common, rep *reporter) *admission {
+	return &admission{
+		common: c, reporter: rep, deciding: newSemaphore(limits{all: 16, each: 4}),
+		proof: proof.New(proof.Options{Metadata: c.clients.Metadata, Log: c.Log}),
+	}
+}
+
+// decide answers one request.
+func (ad *admission) decide(ctx context.Context, r *admissionv1.AdmissionRequest) guard.Decision {
+	begun := ad.Clock.Now()
+	q, reason, err := ad.question(ctx, r)
+	if err != nil {
+		ad.Log.WithField("object", r.Namespace+"/"+r.Name).Debugf("guard: a request passes that cannot be judged: %v",
+			safeError(err))
+	}
+	var decision guard.Decision
+	if q != nil {
+		decision, reason = ad.answer(ctx, q)
+	}
+	result := "allowed"
+	switch {
+	case decision.Denied:
+		result = "denied"
+	case decision.Message != "":
+		result = "warned"
+	}
+	ad.Metrics.Guarded(result, string(reason), ad.Clock.Since(begun))
+	return decision
+}
+
+// question is a request about a locked object.
+type question struct {
+	judge.Admission
+	lock   *lock.Lock
+	dryRun bool
+	// slot is given back when the question is answered.
+	slot func()
+}
+
+// question gathers what a request is judged by; nil for one that passes without, for a reason.
+func (ad *admission) question(
+	ctx context.Context, r *admissionv1.AdmissionRequest,
+) (*question, judge.AdmissionReason, error) {
+	before, err := decodeRaw(r.OldObject)
+	if err != nil || before == nil {
+		return nil, judge.AdmitUnknown, err
+	}
+	id, version := ad.objectOf(r, before)
+	l := ad.table.Holder(id)
+	if l == nil {
+		return nil, judge.AdmitUnlocked, nil
+	}
+	w, owned := l.Peek(id)
+	switch {
+	case !owned:
+		return nil, judge.AdmitUnlocked, nil
+	case l.Spec.Guard == "" || l.Spec.Guard == v1alpha1.GuardOff:
+		return nil, judge.AdmitOff, nil
+	case version != "" && version != w.GVK.Version:
+		return nil, judge.AdmitUnknown, fmt.Errorf("asked about version %s, and %s is locked", version, w.GVK.Version)
+	}
+	slot, err := ad.deciding.acquire(ctx, l.Release.Namespace)
+	if err != nil {
+		return nil, judge.AdmitUnknown, err
+	}
+	q := &question{lock: l, slot: slot, dryRun: r.DryRun != nil && *r.DryRun}
+	if err := q.fill(ad, r, &w, before); err != nil {
+		slot()
+		return nil, judge.AdmitUnknown, err
+	}
+	return q, "", nil
+}
+
+// fill sets what a question is judged by.
+func (q *question) fill(
+	ad *admission, r *admissionv1.AdmissionRequest, w *lock.Work, before *unstructured.Unstructured,
+) error {
+	l := q.lock
+	desired, err := decode(w.Desired)
+	if err != nil {
+		return err
+	}
+	q.Admission = judge.Admission{
+		Input: ad.input(l, w, desired), Locked: l.Release, Before: before, Guard: l.Spec.Guard,
+		Exempt: l.Spec.GuardExempt, Account: w.Account,
+		By: judge.Requester{User: r.UserInfo.Username, Groups: r.UserInfo.Groups},
+	}
+	q.Release = l.As
+	if r.Operation == admissionv1.Delete {
+		return nil
+	}
+	after, err := decodeRaw(r.Object)
+	if err != nil {
+		return err
+	}
+	if q.After = after; after == nil {
+		return fmt.Errorf("a request to change %s without the object", w.ID)
+	}
+	if r.SubResource == "scale" {
+		return errors.Join(withReplicas(before), withReplicas(after))
+	}
+	return nil
+}
+
+// withReplicas sets the number of replicas that a Scale leaves out when it is zero.
+func withReplicas(scale *unstructured.Unstructured) error {
+	if _, found, err := unstructured.NestedInt64(scale.Object, "spec", "replicas"); found || err != nil {
+		return err
+	}
+	return unstructured.SetNestedField(scale.Object, int64(0), "spec", "replicas")
+}
+
+// objectOf returns which object a request is about, and at which version; none for a Scale, which is a part of an
+// object of any version.
+func (ad *admission) objectOf(
+	r *admissionv1.AdmissionRequest, before *unstructured.Unstructured,
+) (manifest.ID, string) {
+	// The object says it, and the request does not always: that for a Namespace has its own name as the namespace.
+	id := manifest.ID{Group: r.Kind.Group, Kind: r.Kind.Kind, Namespace: before.GetNamespace(), Name: r.Name}
+	if r.SubResource != "scale" {
+		return id, r.Kind.Version
+	}
+	gvr := schema.GroupVersionResource{Group: r.Resource.Group, Version: r.Resource.Version,
+		Resource: r.Resource.Resource}
+	of, _ := ad.kinds.Of(gvr) // none is locked of a kind that is not known
+	id.Group, id.Kind = of.Group, of.Kind
+	return id, ""
+}
+
+func decodeRaw(raw runtime.RawExtension) (*unstructured.Unstructured, error) {
+	if len(raw.Raw) == 0 {
+		return nil, nil
+	}
+	u := &unstructured.Unstructured{}
+	if err := u.UnmarshalJSON(raw.Raw); err != nil {
+		return nil, fmt.Errorf("decode the object: %w", err)
+	}
+	return u, nil
+}
+
+// answer decides on a question.
+func (ad *admission) answer(ctx context.Context, q *question) (guard.Decision, judge.AdmissionReason) {
+	reason, changes := judge.Admit(q.Admission)
+	q.slot()
+	if reason != judge.StopChange && reason != judge.StopDeletion {
+		return guard.Decision{}, reason
+	}
+	if pass := ad.mayPass(ctx, q); pass != "" {
+		return guard.Decision{}, pass
+	}
+	if q.Guard == v1alpha1.GuardWarn || q.lock.Detect {
+		return guard.Decision{Message: q.Warning(changes, q.lock.Detect)}, reason
+	}
+	if !q.dryRun {
+		ad.reporter.denied(q, changes)
+	}
+	return guard.Decision{Denied: true, Message: q.Refusal(changes)}, reason
+}
+
+// mayPass asks the API server whether a request that is drift passes all the same, because it may be Helm's or because
+// the namespace goes; empty for no.
+//
+// Helm stores a record before it touches an object. So if the newest record still is the locked one now that the
+// request is here, Helm did not send it.
+func (ad *admission) mayPass(ctx context.Context, q *question) judge.AdmissionReason {
+	holds, err := ad.proof.Holds(ctx, q.lock.Record)
+	switch {
+	case err != nil:
+		ad.Log.WithField("object", q.ID.String()).
+			Debugf("guard: cannot tell whether Helm is at work: %s", safeError(err))
+		return judge.AdmitUnknown
+	case !holds:
+		return judge.AdmitHelm
+	}
+	if other := q.Claims(); other != (release.Key{}) { // helm install --take-ownership
+		newest, found, err := ad.proof.Newest(ctx, other)
+		if err != nil {
+			return judge.AdmitUnknown
+		}
+		if found && release.Transitioning(newest.Status) {
+			return judge.AdmitHelm
+		}
+	}
+	if reason := ad.namespaceGoes(ctx, q.ID.Namespace); reason != "" {
+		return reason
+	}
+	if q.lock.Closed() { // suspended a moment ago
+		return judge.AdmitUnlocked
+	}
+	return ""
+}
+
+var namespacesGVR = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+
+// namespaceGoes returns why a request passes because of the namespace of its object; empty when that stays.
+func (ad *admission) namespaceGoes(ctx context.Context, name string) judge.AdmissionReason {
+	if name == "" {
+		return ""
+	}
+	namespace, err := ad.clients.Metadata.Resource(namespacesGVR).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return judge.AdmitNamespaceGoes
+	case err != nil:
+		return judge.AdmitUnknown
+	case namespace.DeletionTimestamp != nil:
+		return judge.AdmitNamespaceGoes
+	}
+	return ""
+}
+
+// denied records a refused request. It was not drift: nothing happened.
+func (rep *reporter) denied(q *question, changes []drift.Change) {
+	v := &result{Work: &lock.Work{Object: &lock.Object{ID: q.ID}}, found: judge.Result{Changes: changes},
+		operation: v1alpha1.DriftDeleted}
+	if q.After != nil {
+		v.operation = operationOf(changes)
+	}
+	paths, more := v.paths()
+	r := v1alpha1.DriftRecord{
+		Time: metav1.NewMicroTime(rep.Clock.Now()), Object: driftedObject(q.ID), Operation: v.operation, Paths: paths,
+		MorePaths: more, User: cut(report.Line(q.By.User), v1alpha1.MaxUserBytes),
+		Action: v1alpha1.DriftActionDenied, Count: 1,
+	}
+	rep.entries.update(q.lock.Key, func(e *entry) {
+		e.history.addDenied(r)
+		rep.Metrics.Drift(q.lock.Release, q.ID.Kind, string(r.Action), 0, false)
+	})
+	rep.Log.WithFields(v.logged(q.lock, time.Duration(0))).WithField("user", q.By.User).Info("denied")
+	rep.statusChanged(q.lock.Key)
+	if hr := rep.cached(q.lock.Key); hr != nil && rep.eventBudget.TryAccept() {
+		rep.say(objectReference(hr), requestDeniedEvent(v, q.By.User))
+	}
+}

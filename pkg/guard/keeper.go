@@ -1,0 +1,275 @@
+package guard
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+)
+
+// Options are what a Keeper works with.
+type Options struct {
+	// Client makes requests, and Watch watches: it must have no time limit.
+	Client, Watch kubernetes.Interface
+	// Namespace and Secret name the Secret that holds the certificate.
+	Namespace, Secret string
+	// CertManager is set when cert-manager keeps the Secret, which is only read then.
+	CertManager bool
+	// Name is that of the ValidatingWebhookConfiguration.
+	Name string
+	// Service is the Service in Namespace, and Port its port, by which the API server reaches the guard. URL is used
+	// instead when it is set: "https://host:port".
+	Service string
+	Port    int32
+	URL     string
+	// Owner is the ClusterRole with which the ValidatingWebhookConfiguration goes; empty for none.
+	Owner string
+
+	// Wanted returns what the API server is to ask about. It is called once Ready is closed.
+	Wanted func() Wanted
+	Ready  <-chan struct{}
+	// Changed delivers a token when what Wanted returns may be another.
+	Changed <-chan struct{}
+	// State is told what the API server asks about.
+	State func(State)
+
+	Clock clock.WithTicker
+	Log   logrus.FieldLogger
+}
+
+// Keeper keeps the certificate and the registration of the guard. Every replica runs one, to serve the newest
+// certificate; the one that leads writes. It is level-triggered: whatever happens makes it compare what is with what
+// should be.
+type Keeper struct {
+	Options
+	host    string
+	leading atomic.Bool
+	kick    chan struct{}
+	current atomic.Pointer[certificate]
+	// secret and registration are what was last seen of the two objects; nil for none.
+	secret       atomic.Pointer[corev1.Secret]
+	registration atomic.Pointer[admissionregistrationv1.ValidatingWebhookConfiguration]
+	self         *string // the operator's own user; nil until it was asked for
+}
+
+// Back-off between attempts after an error.
+const (
+	retryFirst  = time.Second
+	retryLatest = time.Minute
+	// idle is how long to wait when something has to happen first, which is seen.
+	idle = time.Hour
+)
+
+// NewKeeper returns a Keeper. It is an error if the URL is not one that an API server can call.
+func NewKeeper(o Options) (*Keeper, error) {
+	k := &Keeper{Options: o, host: o.Service + "." + o.Namespace + ".svc", kick: make(chan struct{}, 1)}
+	if o.URL == "" {
+		return k, nil
+	}
+	u, err := url.Parse(o.URL)
+	if err != nil {
+		return nil, fmt.Errorf("guard URL: %w", err)
+	}
+	if u.Scheme != "https" || u.Hostname() == "" || u.Path != "" || u.RawQuery != "" || u.User != nil {
+		return nil, fmt.Errorf("guard URL %q: want https://HOST:PORT", o.URL)
+	}
+	k.host = u.Hostname()
+	return k, nil
+}
+
+// Lead says whether this replica writes the certificate and the registration.
+func (k *Keeper) Lead(leads bool) {
+	k.leading.Store(leads)
+	k.again()
+}
+
+func (k *Keeper) again() {
+	select {
+	case k.kick <- struct{}{}:
+	default: // asked already
+	}
+}
+
+// TLS returns the configuration to serve with. It has the newest certificate for each connection.
+func (k *Keeper) TLS() *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12,
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+			if now := k.current.Load(); now != nil {
+				return &now.serves, nil
+			}
+			return nil, errors.New("the guard has no certificate yet")
+		},
+	}
+}
+
+// Path returns the path at which requests are answered; empty while there is no certificate.
+func (k *Keeper) Path() string {
+	if now := k.current.Load(); now != nil {
+		return now.path
+	}
+	return ""
+}
+
+// Run keeps both until ctx ends.
+func (k *Keeper) Run(ctx context.Context) error {
+	secrets := k.informer("secrets", k.Namespace, k.Secret, &corev1.Secret{}, func(o any) {
+		s, _ := o.(*corev1.Secret)
+		k.secret.Store(s)
+	})
+	registrations := k.informer("validatingwebhookconfigurations", "", k.Name,
+		&admissionregistrationv1.ValidatingWebhookConfiguration{}, func(o any) {
+			r, _ := o.(*admissionregistrationv1.ValidatingWebhookConfiguration)
+			k.registration.Store(r)
+		})
+	var running sync.WaitGroup
+	defer running.Wait()
+	for _, informer := range []cache.Controller{secrets, registrations} {
+		running.Go(func() { informer.RunWithContext(ctx) })
+	}
+	if !cache.WaitForCacheSync(ctx.Done(), secrets.HasSynced, registrations.HasSynced) {
+		return nil
+	}
+	delay := retryFirst
+	for {
+		next, err := k.keep(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			k.Log.Warnf("guard: %v; trying again in %s", err, delay)
+			next, delay = delay, min(2*delay, retryLatest)
+		default:
+			delay = retryFirst
+		}
+		timer := k.Clock.NewTimer(next)
+		select {
+		case <-timer.C():
+		case <-k.kick:
+		case <-k.Changed:
+		case <-k.readySoon():
+		case <-ctx.Done():
+		}
+		timer.Stop()
+	}
+}
+
+// readySoon returns Ready for as long as it is not closed: what is ready is nothing to wait for.
+func (k *Keeper) readySoon() <-chan struct{} {
+	if k.isReady() {
+		return nil
+	}
+	return k.Ready
+}
+
+func (k *Keeper) isReady() bool {
+	select {
+	case <-k.Ready:
+		return true
+	default:
+		return false
+	}
+}
+
+// informer follows one object, and no other of its kind.
+func (k *Keeper) informer(resource, namespace, name string, kind runtime.Object, seen func(any)) cache.Controller {
+	client := k.Watch.CoreV1().RESTClient()
+	if namespace == "" {
+		client = k.Watch.AdmissionregistrationV1().RESTClient()
+	}
+	lw := cache.NewListWatchFromClient(
+		client,
+		resource,
+		namespace,
+		fields.OneTermEqualSelector(metav1.ObjectNameField, name),
+	)
+	tell := func(o any) {
+		seen(o)
+		k.again()
+	}
+	_, controller := cache.NewInformerWithOptions(cache.InformerOptions{
+		ListerWatcher: lw, ObjectType: kind,
+		Handler: cache.ResourceEventHandlerFuncs{AddFunc: tell, UpdateFunc: func(_, o any) { tell(o) },
+			DeleteFunc: func(any) { tell(nil) }},
+	})
+	return controller
+}
+
+// keep compares what is with what should be, and returns after which time to do so again if nothing happens.
+func (k *Keeper) keep(ctx context.Context) (time.Duration, error) {
+	now := k.Clock.Now()
+	have, lacks := k.certificate(k.secret.Load(), now)
+	if !k.leading.Load() {
+		return idle, nil
+	}
+	if !k.CertManager && (have == nil || now.After(have.renewAt())) {
+		secret, err := k.writeCertificate(ctx, k.secret.Load())
+		if err != nil {
+			k.State(State{Reason: v1alpha1.ReasonGuardCertificate, Message: err.Error()})
+			return 0, err
+		}
+		have, lacks = k.certificate(secret, now)
+	}
+	if have == nil {
+		k.State(State{Reason: v1alpha1.ReasonGuardCertificate, Message: lacks})
+		return idle, nil // cert-manager has to do something, which is seen
+	}
+	if !k.isReady() {
+		return idle, nil
+	}
+	asked := k.Wanted()
+	if err := k.register(ctx, have, asked); err != nil {
+		k.State(State{Reason: v1alpha1.ReasonGuardNotRegistered, Message: err.Error()})
+		return 0, err
+	}
+	k.State(State{Asked: asked})
+	if k.CertManager {
+		return idle, nil
+	}
+	return max(have.renewAt().Sub(now), retryFirst), nil
+}
+
+// certificate returns what a Secret holds, which is served from then on, or says why it cannot be.
+func (k *Keeper) certificate(secret *corev1.Secret, now time.Time) (have *certificate, lacks string) {
+	have, err := readCertificate(secret, k.host, now)
+	if err != nil {
+		return nil, err.Error()
+	}
+	k.current.Store(have)
+	return have, ""
+}
+
+// whoAmI returns the operator's own user; empty when the API server does not tell.
+func (k *Keeper) whoAmI(ctx context.Context) string {
+	if k.self == nil {
+		review, err := k.Client.AuthenticationV1().SelfSubjectReviews().Create(ctx,
+			&authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+		if err != nil {
+			k.Log.Warnf(
+				"guard: cannot find out the operator's own user, whose requests are then asked about, too: %v",
+				err,
+			)
+			return ""
+		}
+		k.self = ptr.To(review.Status.UserInfo.Username)
+	}
+	return *k.self
+}

@@ -1,0 +1,270 @@
+package guard
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/util/cert"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
+)
+
+var (
+	closed     = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
+	configMaps = Resource{
+		GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"},
+		Namespaced:           true,
+	}
+	webs = Resource{
+		GroupVersionResource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"},
+		Namespaced:           true,
+		Scale:                true,
+	}
+	roles = Resource{
+		GroupVersionResource: schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1",
+			Resource: "clusterroles"},
+	}
+	pods = Resource{
+		GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "pods"},
+		Namespaced:           true,
+	}
+)
+
+// keeper returns a leading Keeper that works with a fake API server, whose answers are seen at once.
+type keeper struct {
+	*Keeper
+	client *fake.Clientset
+	clock  *clocktesting.FakeClock
+	wanted Wanted
+	state  State
+}
+
+func newKeeper(t *testing.T, change func(*Options)) *keeper {
+	t.Helper()
+	k := &keeper{client: fake.NewClientset(), clock: clocktesting.NewFakeClock(time.Now())}
+	o := Options{
+		Client:    k.client,
+		Watch:     k.client,
+		Namespace: "locker",
+		Secret:    "locker-guard",
+		Name:      "locker-locker-guard",
+		Service:   "guard",
+		Port:      443,
+		Wanted:    func() Wanted { return k.wanted },
+		Ready:     closed,
+		State:     func(s State) { k.state = s },
+		Clock:     k.clock,
+		Log:       quiet(),
+	}
+	if change != nil {
+		change(&o)
+	}
+	made, err := NewKeeper(o)
+	check.NoError(t, err)
+	made.leading.Store(true)
+	k.Keeper = made
+	return k
+}
+
+// writes returns the verbs and resources of the writes so far, and forgets them.
+func (k *keeper) writes() (writes []string) {
+	for _, a := range k.client.Actions() {
+		if v := a.GetVerb(); (v == "create" || v == "update" || v == "delete") &&
+			a.GetResource().Resource != "selfsubjectreviews" {
+			writes = append(writes, v+" "+a.GetResource().Resource)
+		}
+	}
+	k.client.ClearActions()
+	return writes
+}
+
+func (k *keeper) step(t *testing.T) time.Duration {
+	t.Helper()
+	next, err := k.keep(context.WithoutCancel(t.Context()))
+	check.NoError(t, err)
+	return next
+}
+
+func TestKeeperRegistersWhatIsWanted(t *testing.T) {
+	k := newKeeper(t, nil)
+	k.step(t)
+	if got := k.writes(); !slices.Equal(got, []string{"create secrets"}) {
+		t.Errorf("nothing is wanted: %v", got)
+	}
+	k.wanted = Wanted{Resources: []Resource{webs, configMaps, pods, roles}, Namespaces: []string{"apps"}}
+	k.step(t)
+	if got := k.writes(); !slices.Equal(got, []string{"create validatingwebhookconfigurations"}) ||
+		!k.state.Asked.Covers(&k.wanted) {
+		t.Errorf("something is wanted: %v, %+v", got, k.state)
+	}
+	hooks := k.registration.Load().Webhooks
+	if len(hooks) != 2 || *hooks[0].FailurePolicy != admissionregistrationv1.Ignore || *hooks[0].TimeoutSeconds != 2 ||
+		len(hooks[0].Rules) != 4 || *hooks[0].Rules[3].Scope != admissionregistrationv1.ClusterScope {
+		t.Errorf("%+v", hooks)
+	}
+	var subresources []string
+	for _, r := range hooks[1].Rules {
+		subresources = append(subresources, r.Resources...)
+	}
+	if !slices.Equal(subresources, []string{"deployments/scale", "pods/resize"}) {
+		t.Errorf("subresources %v", subresources)
+	}
+	k.step(t)
+	if got := k.writes(); len(got) > 0 {
+		t.Errorf("nothing has changed: %v", got)
+	}
+	edited := k.registration.Load().DeepCopy()
+	edited.Webhooks[0].Rules = nil
+	k.registration.Store(edited)
+	k.step(t)
+	if got := k.writes(); !slices.Equal(got, []string{"update validatingwebhookconfigurations"}) ||
+		len(k.registration.Load().Webhooks[0].Rules) != 4 {
+		t.Errorf("an edit: %v", got)
+	}
+	k.wanted = Wanted{}
+	k.step(t)
+	if got := k.writes(); !slices.Equal(got, []string{"delete validatingwebhookconfigurations"}) ||
+		k.registration.Load() != nil {
+		t.Errorf("nothing is wanted any more: %v", got)
+	}
+}
+
+// A standby serves, and writes nothing; neither does a leader that does not know yet what to guard.
+func TestKeeperWritesOnlyAsALeaderThatKnows(t *testing.T) {
+	k := newKeeper(t, nil)
+	k.wanted = Wanted{Resources: []Resource{roles}}
+	k.leading.Store(false)
+	k.step(t)
+	if got := k.writes(); len(got) > 0 {
+		t.Errorf("a standby: %v", got)
+	}
+	k.leading.Store(true)
+	k.Ready = make(chan struct{})
+	k.step(t)
+	if got := k.writes(); !slices.Equal(got, []string{"create secrets"}) {
+		t.Errorf("at the start: %v", got)
+	}
+}
+
+// A certificate is renewed at two thirds of its life, and those who trust the one before are served meanwhile.
+func TestKeeperRenewsTheCertificate(t *testing.T) {
+	k := newKeeper(t, nil)
+	next := k.step(t)
+	if want := lifetime * 2 / 3; next < want-2*time.Hour || next > want {
+		t.Errorf("renewed in %s, want about %s", next, want)
+	}
+	first, path := k.secret.Load(), k.Path()
+	k.clock.Step(next + time.Minute)
+	k.step(t)
+	second := k.secret.Load()
+	if bytes.Equal(first.Data[corev1.TLSCertKey], second.Data[corev1.TLSCertKey]) {
+		t.Fatal("it was not renewed")
+	}
+	authorities, err := cert.ParseCertsPEM(second.Data[caKey])
+	check.NoError(t, err)
+	if len(authorities) != 2 || k.Path() != path {
+		t.Errorf("%d authorities, path %s", len(authorities), k.Path())
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(second.Data[caKey])
+	for _, secret := range []*corev1.Secret{first, second} {
+		pair, err := tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
+		check.NoError(t, err)
+		if _, err := pair.Leaf.Verify(x509.VerifyOptions{Roots: pool, DNSName: "guard.locker.svc"}); err != nil {
+			t.Error(err)
+		}
+	}
+	served, err := k.TLS().GetCertificate(nil)
+	check.NoError(t, err)
+	if !served.Leaf.Equal(k.current.Load().serves.Leaf) {
+		t.Error("the old certificate is served")
+	}
+}
+
+func TestKeeperReplacesWhatCannotServe(t *testing.T) {
+	for name, spoil := range map[string]func(*corev1.Secret){
+		"junk":         func(s *corev1.Secret) { s.Data[corev1.TLSCertKey] = []byte("junk") },
+		"empty":        func(s *corev1.Secret) { s.Data = nil },
+		"no authority": func(s *corev1.Secret) { delete(s.Data, caKey) },
+		"another host": func(s *corev1.Secret) {
+			data, err := newCertificate("elsewhere", nil)
+			check.NoError(t, err)
+			s.Data = data
+		},
+	} {
+		k := newKeeper(t, nil)
+		k.step(t)
+		spoilt := k.secret.Load().DeepCopy()
+		spoil(spoilt)
+		k.secret.Store(spoilt)
+		k.writes()
+		k.step(t)
+		if got := k.writes(); !slices.Equal(got, []string{"update secrets"}) {
+			t.Errorf("%s: %v", name, got)
+		}
+		if _, err := readCertificate(k.secret.Load(), "guard.locker.svc", k.clock.Now()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// What cert-manager keeps is only read, and said to be missing while it is.
+func TestKeeperLeavesTheSecretToCertManager(t *testing.T) {
+	k := newKeeper(t, func(o *Options) { o.CertManager = true })
+	k.wanted = Wanted{Resources: []Resource{roles}}
+	k.step(t)
+	if got := k.writes(); len(got) > 0 || k.state.Reason != v1alpha1.ReasonGuardCertificate {
+		t.Errorf("%v, %+v", got, k.state)
+	}
+	data, err := newCertificate("guard.locker.svc", nil)
+	check.NoError(t, err)
+	k.secret.Store(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "locker-guard", UID: "1"}, Data: data})
+	k.step(t)
+	if got := k.writes(); !slices.Equal(got, []string{"create validatingwebhookconfigurations"}) ||
+		k.state.Reason != "" {
+		t.Errorf("%v, %+v", got, k.state)
+	}
+	k.clock.Step(lifetime)
+	k.step(t)
+	if got := k.writes(); len(got) > 0 || k.state.Reason != v1alpha1.ReasonGuardCertificate ||
+		!strings.Contains(k.state.Message, "is valid from") {
+		t.Errorf("expired: %v, %+v", got, k.state)
+	}
+}
+
+func TestKeeperSaysWhatFails(t *testing.T) {
+	k := newKeeper(t, nil)
+	k.wanted = Wanted{Resources: []Resource{roles}}
+	k.client.PrependReactor("create", "validatingwebhookconfigurations",
+		func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, errors.New("forbidden") })
+	_, err := k.keep(context.WithoutCancel(t.Context()))
+	if err == nil || k.state.Reason != v1alpha1.ReasonGuardNotRegistered ||
+		!strings.Contains(k.state.Message, "forbidden") {
+		t.Errorf("%v, %+v", err, k.state)
+	}
+}
+
+func TestURLsOfGuards(t *testing.T) {
+	for url, ok := range map[string]bool{"https://10.0.0.1:9443": true, "https://host": true, "http://host": false,
+		"https://host/path": false, "https://": false, "host:1": false, "https://a:b@host": false} {
+		if _, err := NewKeeper(Options{URL: url}); (err == nil) != ok {
+			t.Errorf("%s: %v", url, err)
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package guard
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
+
+// The webhooks of the registration. Their names are in the errors that users see.
+const (
+	objectsWebhook      = "guard.helm-locker.cattle.io"
+	subresourcesWebhook = "subresources.guard.helm-locker.cattle.io"
+)
+
+// unasked are users about whose requests the API server does not ask: parts of Kubernetes that finish deletions, and
+// the API server itself.
+var unasked = []string{
+	"system:serviceaccount:kube-system:generic-garbage-collector",
+	"system:serviceaccount:kube-system:namespace-controller",
+	"system:kube-controller-manager", "system:apiserver",
+}
+
+// webhooks returns what the API server is to ask about. Every field is set that it would default, so that what it
+// stores is equal. self is the operator's own user.
+func webhooks(w Wanted, client admissionregistrationv1.WebhookClientConfig, self string,
+) []admissionregistrationv1.ValidatingWebhook {
+	hook := admissionregistrationv1.ValidatingWebhook{
+		Name: objectsWebhook, ClientConfig: client, Rules: objectRules(w.Resources),
+		FailurePolicy: ptr.To(admissionregistrationv1.Ignore), MatchPolicy: ptr.To(admissionregistrationv1.Equivalent),
+		NamespaceSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
+			Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpIn, Values: w.Namespaces,
+		}}},
+		// Helm sets it on every object that it manages. A request that takes it off matches by what was before.
+		ObjectSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app.kubernetes.io/managed-by": "Helm"}},
+		SideEffects: ptr.To(
+			admissionregistrationv1.SideEffectClassNoneOnDryRun,
+		), TimeoutSeconds: ptr.To[int32](timeoutSeconds),
+		AdmissionReviewVersions: []string{"v1"}, MatchConditions: conditions(self),
+	}
+	if len(w.Namespaces) == 0 { // an empty list of values is not valid, and nothing of a namespace is guarded
+		hook.NamespaceSelector.MatchExpressions[0] = metav1.LabelSelectorRequirement{Key: corev1.LabelMetadataName,
+			Operator: metav1.LabelSelectorOpDoesNotExist}
+	}
+	hooks := []admissionregistrationv1.ValidatingWebhook{hook}
+	if rules := subresourceRules(w.Resources); len(rules) > 0 {
+		hook.Name, hook.Rules = subresourcesWebhook, rules
+		hook.ObjectSelector = &metav1.LabelSelector{} // a Scale has no labels
+		hooks = append(hooks, hook)
+	}
+	return hooks
+}
+
+// conditions are expressions in CEL that keep requests from being sent which pass anyway.
+func conditions(self string) []admissionregistrationv1.MatchCondition {
+	users := make([]string, len(unasked))
+	for i, user := range unasked {
+		users[i] = strconv.Quote(user)
+	}
+	conditions := []admissionregistrationv1.MatchCondition{{
+		Name:       "not-of-kubernetes",
+		Expression: fmt.Sprintf("!(request.userInfo.username in [%s])", strings.Join(users, ", ")),
+	}}
+	if self != "" {
+		conditions = append(conditions, admissionregistrationv1.MatchCondition{
+			Name: "not-of-the-operator", Expression: "request.userInfo.username != " + strconv.Quote(self),
+		})
+	}
+	return conditions
+}
+
+func objectRules(resources []Resource) []admissionregistrationv1.RuleWithOperations {
+	rules := make([]admissionregistrationv1.RuleWithOperations, len(resources))
+	for i, r := range resources {
+		rules[i] = rule(r, r.Resource, admissionregistrationv1.Update, admissionregistrationv1.Delete)
+	}
+	return rules
+}
+
+func subresourceRules(resources []Resource) (rules []admissionregistrationv1.RuleWithOperations) {
+	for _, r := range resources {
+		if r.Scale {
+			rules = append(rules, rule(r, r.Resource+"/scale", admissionregistrationv1.Update))
+		}
+		if r.Group == "" && r.Resource == "pods" {
+			rules = append(rules, rule(r, "pods/resize", admissionregistrationv1.Update))
+		}
+	}
+	return rules
+}
+
+func rule(r Resource, resource string, operations ...admissionregistrationv1.OperationType,
+) admissionregistrationv1.RuleWithOperations {
+	scope := admissionregistrationv1.ClusterScope
+	if r.Namespaced {
+		scope = admissionregistrationv1.NamespacedScope
+	}
+	return admissionregistrationv1.RuleWithOperations{
+		Operations: operations,
+		Rule: admissionregistrationv1.Rule{APIGroups: []string{r.Group}, APIVersions: []string{r.Version},
+			Resources: []string{resource}, Scope: &scope},
+	}
+}

@@ -1,0 +1,115 @@
+package guard
+
+import (
+	"context"
+	"fmt"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
+
+// writeCertificate stores a new certificate in place of the one in old, which is nil for none.
+func (k *Keeper) writeCertificate(ctx context.Context, old *corev1.Secret) (*corev1.Secret, error) {
+	data, err := newCertificate(k.host, old)
+	if err != nil {
+		return nil, err
+	}
+	secrets := k.Client.CoreV1().Secrets(k.Namespace)
+	if old == nil {
+		made, err := secrets.Create(ctx, &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: k.Namespace,
+				Name:      k.Secret,
+			}, Type: corev1.SecretTypeTLS, Data: data,
+		}, metav1.CreateOptions{})
+		if err != nil {
+			return nil, fmt.Errorf("store the certificate: %w", err)
+		}
+		k.secret.CompareAndSwap(nil, made)
+		return made, nil
+	}
+	renewed := old.DeepCopy() // with its resource version: another replica may have written
+	renewed.Data = data
+	made, err := secrets.Update(ctx, renewed, metav1.UpdateOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("store the certificate: %w", err)
+	}
+	k.secret.CompareAndSwap(old, made)
+	return made, nil
+}
+
+// register makes the registration say what is wanted. It writes nothing when it does.
+func (k *Keeper) register(ctx context.Context, with *certificate, wanted Wanted) error {
+	configurations := k.Client.AdmissionregistrationV1().ValidatingWebhookConfigurations()
+	have := k.registration.Load()
+	if len(wanted.Resources) == 0 {
+		if have == nil {
+			return nil
+		}
+		err := configurations.Delete(
+			ctx,
+			k.Name,
+			metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &have.UID}},
+		)
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			return fmt.Errorf("delete the ValidatingWebhookConfiguration: %w", err)
+		}
+		k.registration.CompareAndSwap(have, nil)
+		return nil
+	}
+	owners, err := k.owners(ctx)
+	if err != nil {
+		return err
+	}
+	hooks := webhooks(wanted, k.clientConfig(with), k.whoAmI(ctx))
+	if have == nil {
+		made, err := configurations.Create(ctx, &admissionregistrationv1.ValidatingWebhookConfiguration{
+			ObjectMeta: metav1.ObjectMeta{Name: k.Name, OwnerReferences: owners}, Webhooks: hooks,
+		}, metav1.CreateOptions{})
+		if err != nil {
+			return fmt.Errorf("create the ValidatingWebhookConfiguration: %w", err)
+		}
+		k.registration.CompareAndSwap(nil, made)
+		return nil
+	}
+	if equality.Semantic.DeepEqual(have.Webhooks, hooks) && equality.Semantic.DeepEqual(have.OwnerReferences, owners) {
+		return nil
+	}
+	changed := have.DeepCopy()
+	changed.Webhooks, changed.OwnerReferences = hooks, owners
+	made, err := configurations.Update(ctx, changed, metav1.UpdateOptions{})
+	if err != nil {
+		return fmt.Errorf("update the ValidatingWebhookConfiguration: %w", err)
+	}
+	k.registration.CompareAndSwap(have, made)
+	return nil
+}
+
+func (k *Keeper) clientConfig(with *certificate) admissionregistrationv1.WebhookClientConfig {
+	client := admissionregistrationv1.WebhookClientConfig{CABundle: with.bundle}
+	if k.URL != "" {
+		client.URL = ptr.To(k.URL + with.path)
+		return client
+	}
+	client.Service = &admissionregistrationv1.ServiceReference{Namespace: k.Namespace, Name: k.Service,
+		Path: ptr.To(with.path), Port: ptr.To(k.Port)}
+	return client
+}
+
+// owners returns what the registration goes with: it must not stay when the operator is uninstalled. An object without
+// a namespace has no owner in one, and the ClusterRole of the operator has none.
+func (k *Keeper) owners(ctx context.Context) ([]metav1.OwnerReference, error) {
+	if k.Owner == "" {
+		return nil, nil
+	}
+	role, err := k.Client.RbacV1().ClusterRoles().Get(ctx, k.Owner, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("read the owner of the ValidatingWebhookConfiguration: %w", err)
+	}
+	return []metav1.OwnerReference{{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: role.Name,
+		UID: role.UID}}, nil
+}

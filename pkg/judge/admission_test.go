@@ -1,0 +1,177 @@
+package judge
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/drift"
+)
+
+// An object that Helm deployed, and what requests make of it. Foreign fields are beside what the manifest declares.
+const (
+	pair        = `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: apps}, data: {one: "1", two: "2"}}`
+	oneChanged  = `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: apps}, data: {one: x, two: "2"}}`
+	oneAgain    = `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: apps}, data: {one: z, two: "2"}}`
+	twoChanged  = `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: apps}, data: {one: "1", two: y}}`
+	bothChanged = `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: apps}, data: {one: x, two: y}}`
+	oneGone     = `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: apps}, data: {two: "2"}}`
+	foreign     = `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: apps, managedFields: [` +
+		`{manager: me, operation: Update, fieldsType: FieldsV1, fieldsV1: {"f:data": {"f:three": {}}}}]}, ` +
+		`data: {one: "1", two: "2", three: "3"}}`
+	taken = `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: apps, annotations: ` +
+		`{meta.helm.sh/release-name: other, meta.helm.sh/release-namespace: apps}}, data: {one: x, two: "2"}}`
+	goes = `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: apps, finalizers: [x/y], ` +
+		`deletionTimestamp: "2026-01-01T00:00:00Z"}, data: {one: "1", two: "2"}}`
+	finished = `{apiVersion: batch/v1, kind: Job, metadata: {name: a}, status: {conditions: [{type: Complete, status: "True"}]}}`
+)
+
+func TestAdmit(t *testing.T) {
+	for name, test := range map[string]struct {
+		desired, before, after string // after is empty for a deletion
+		with                   func(*Admission)
+		want                   AdmissionReason
+		paths                  string
+	}{
+		"a change":                 {pair, pair, oneChanged, nil, StopChange, "data[one]"},
+		"a removal":                {pair, pair, oneGone, nil, StopChange, "data[one]"},
+		"a deletion":               {pair, pair, "", nil, StopDeletion, ""},
+		"nothing":                  {pair, pair, pair, nil, AdmitNoDrift, ""},
+		"a repair":                 {pair, oneChanged, pair, nil, AdmitNoDrift, ""},
+		"half a repair":            {pair, bothChanged, twoChanged, nil, AdmitNoDrift, ""},
+		"nothing of a drift":       {pair, oneChanged, oneChanged, nil, AdmitNoDrift, ""},
+		"more drift":               {pair, oneChanged, bothChanged, nil, StopChange, "data[two]"},
+		"another drift":            {pair, oneChanged, oneAgain, nil, StopChange, "data[one]"},
+		"a repair and a new drift": {pair, oneChanged, twoChanged, nil, StopChange, "data[two]"},
+		"what others add":          {pair, pair, foreign, nil, AdmitNoDrift, ""},
+		"what others add, in scope Strict": {pair, pair, foreign, func(a *Admission) { a.Strict = true }, StopChange,
+			"data[three]"},
+		"what others had added, in scope Strict": {pair, foreign, foreign, func(a *Admission) { a.Strict = true },
+			AdmitNoDrift, ""},
+		"what is ignored": {pair, pair, oneChanged, func(a *Admission) {
+			a.Rules = matcher(t, v1alpha1.IgnoreRule{Paths: []string{"/data/one"}})
+		}, AdmitNoDrift, ""},
+		"back to what was learnt": {pair, oneAgain, oneChanged, func(a *Admission) {
+			a.Baseline = drift.Learn(a.Desired, object(t, oneChanged).Object, drift.Options{})
+		}, AdmitNoDrift, ""},
+		"a form that is not learnt yet": {pair, oneChanged, oneChanged, func(a *Admission) { a.First = true }, AdmitNoDrift, ""},
+
+		"no guard":      {pair, pair, oneChanged, func(a *Admission) { a.Guard = v1alpha1.GuardOff }, AdmitOff, ""},
+		"one of before": {pair, pair, oneChanged, func(a *Admission) { a.Guard = "" }, AdmitOff, ""},
+
+		"an exempt user":             {pair, pair, "", exempting("User", "", "alice"), AdmitExempt, ""},
+		"another user":               {pair, pair, "", exempting("User", "", "bob"), StopDeletion, ""},
+		"an exempt group":            {pair, pair, oneChanged, exempting("Group", "", "admins"), AdmitExempt, ""},
+		"a group of the user's name": {pair, pair, oneChanged, exempting("Group", "", "alice"), StopChange, "data[one]"},
+		"an exempt ServiceAccount": {pair, pair, "", func(a *Admission) {
+			a.By.User = "system:serviceaccount:ci:deployer"
+			exempting("ServiceAccount", "ci", "deployer")(a)
+		}, AdmitExempt, ""},
+		"a ServiceAccount of another namespace": {pair, pair, "", func(a *Admission) {
+			a.By.User = "system:serviceaccount:dev:deployer"
+			exempting("ServiceAccount", "ci", "deployer")(a)
+		}, StopDeletion, ""},
+
+		"the garbage collector":                {pair, pair, "", by("system:serviceaccount:kube-system:generic-garbage-collector"), AdmitCluster, ""},
+		"the namespace controller":             {pair, pair, oneChanged, by("system:serviceaccount:kube-system:namespace-controller"), AdmitCluster, ""},
+		"a deletion by the controller manager": {pair, pair, "", by("system:kube-controller-manager"), AdmitCluster, ""},
+		"a deletion by another controller": {pair, pair, "", by("system:serviceaccount:kube-system:pod-garbage-collector",
+			"system:serviceaccounts:kube-system"), AdmitCluster, ""},
+		"a change by another controller": {pair, pair, oneChanged, by("system:serviceaccount:kube-system:x",
+			"system:serviceaccounts:kube-system"), StopChange, "data[one]"},
+		"a preemption":                       {pair, pair, "", by("system:kube-scheduler"), AdmitCluster, ""},
+		"a node":                             {pair, pair, "", by("system:node:n1", "system:nodes"), AdmitCluster, ""},
+		"the account of the release deletes": {pair, pair, "", func(a *Admission) { a.Account = "alice" }, AdmitOwn, ""},
+		"the account of the release changes": {pair, pair, oneChanged, func(a *Admission) { a.Account = "alice" },
+			StopChange, "data[one]"},
+
+		"a deletion that is pending": {pair, goes, "", nil, AdmitBeingDeleted, ""},
+		"a Job that has run":         {job, finished, "", nil, AdmitNotRecreated, ""},
+		"a Job that runs":            {job, job, "", nil, StopDeletion, ""},
+		"another release's object":   {pair, taken, "", nil, AdmitOtherRelease, ""},
+		"to another release":         {pair, pair, taken, nil, StopChange, "data[one]"},
+
+		"replicas": {twoWebs, twoWebs, fourWebs, nil, StopChange, "spec.replicas"},
+		"replicas within the range of an autoscaler": {twoWebs, twoWebs, fourWebs, func(a *Admission) {
+			a.LiveRange = &Range{Min: 1, Max: 5}
+		}, AdmitNoDrift, ""},
+		"replicas beyond the range of an autoscaler": {twoWebs, fourWebs, nineWebs, func(a *Admission) {
+			a.LiveRange = &Range{Min: 1, Max: 5}
+		}, StopChange, "spec.replicas"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := admission(t, test.desired, test.before, test.after)
+			if test.with != nil {
+				test.with(&a)
+			}
+			got, changes := Admit(a)
+			if paths := drift.Describe(changes, 5); got != test.want || paths != test.paths {
+				t.Errorf("%s %s, want %s %s", got, paths, test.want, test.paths)
+			}
+		})
+	}
+}
+
+func admission(t testing.TB, desired, before, after string) Admission {
+	a := Admission{
+		Input: input(t, desired, ""), Before: object(t, before), After: object(t, after), Guard: v1alpha1.GuardDeny,
+		By: Requester{User: "alice", Groups: []string{"admins"}},
+	}
+	a.Locked = a.Release
+	return a
+}
+
+func exempting(kind v1alpha1.GuardSubjectKind, namespace, name string) func(*Admission) {
+	return func(a *Admission) {
+		a.Exempt = []v1alpha1.GuardSubject{{Kind: kind, Namespace: namespace, Name: name}}
+	}
+}
+
+func by(user string, groups ...string) func(*Admission) {
+	return func(a *Admission) { a.By = Requester{User: user, Groups: groups} }
+}
+
+// A request for the subresource scale brings a Scale, and nothing else of the object.
+func TestAdmitScale(t *testing.T) {
+	scale := func(replicas int64) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "autoscaling/v1", "kind": "Scale",
+			"metadata": map[string]any{"name": "a", "namespace": "apps"}, "spec": map[string]any{"replicas": replicas}}}
+	}
+	for after, want := range map[int64]AdmissionReason{2: AdmitNoDrift, 4: StopChange, 0: StopChange} {
+		a := admission(t, twoWebs, twoWebs, twoWebs)
+		a.Before, a.After = scale(3), scale(after)
+		if got, _ := Admit(a); got != want {
+			t.Errorf("to %d: %s", after, got)
+		}
+	}
+}
+
+func TestWhatARequesterIsTold(t *testing.T) {
+	scaled := admission(t, twoWebs, twoWebs, fourWebs)
+	_, changes := Admit(scaled)
+	for got, want := range map[string]string{
+		scaled.Refusal(changes): `helm-locker: Deployment apps/a belongs to the Helm release apps/app, which is locked; ` +
+			`spec.replicas 2 -> 4 was refused. Use "helm upgrade app -n apps", or "helm-locker suspend app -n apps --for 30m"`,
+		scaled.Warning(changes, false): `helm-locker: Deployment apps/a belongs to the Helm release apps/app, which is ` +
+			`locked; spec.replicas 2 -> 4 will be reverted`,
+		scaled.Warning(changes, true): `helm-locker: Deployment apps/a belongs to the Helm release apps/app, which is ` +
+			`locked; spec.replicas 2 -> 4 is drift, and will be reported`,
+	} {
+		if got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+	secret := strings.Replace(pair, "ConfigMap", "Secret", 1)
+	a := admission(t, secret, secret, strings.Replace(oneChanged, "ConfigMap", "Secret", 1))
+	_, changes = Admit(a)
+	if text := a.Refusal(changes); strings.Contains(text, `"1"`) || strings.Contains(text, " x") ||
+		!strings.Contains(text, "data[one] was refused") {
+		t.Error(text)
+	}
+	gone := admission(t, pair, pair, "")
+	if text := gone.Warning(nil, false); !strings.HasSuffix(text, "its deletion will be undone") {
+		t.Error(text)
+	}
+}

@@ -1,0 +1,33 @@
+package metrics
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// guardMetrics are about the requests that the API server asks the guard about.
+type guardMetrics struct {
+	decisions *prometheus.CounterVec
+	duration  *prometheus.HistogramVec
+}
+
+func newGuardMetrics() guardMetrics {
+	return guardMetrics{
+		decisions: counter("guard_decisions_total",
+			"Requests that the API server asked the guard about, by what the guard answered and why.", "result",
+			"reason"),
+		duration: histogram("guard_duration_seconds", "Time that the guard took to answer.",
+			prometheus.ExponentialBuckets(0.0001, 2, 15), "result"),
+	}
+}
+
+func (g *guardMetrics) all() []prometheus.Collector {
+	return []prometheus.Collector{g.decisions, g.duration}
+}
+
+// Guarded counts a decision of the guard: its result (allowed, warned, denied), its reason, and how long it took.
+func (m *Metrics) Guarded(result, reason string, took time.Duration) {
+	m.guard.decisions.WithLabelValues(result, reason).Inc()
+	m.guard.duration.WithLabelValues(result).Observe(took.Seconds())
+}

@@ -1,0 +1,113 @@
+package operator
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/rancher/helm-locker/pkg/controller"
+	"github.com/rancher/helm-locker/pkg/guard"
+	"github.com/rancher/helm-locker/pkg/serving"
+)
+
+// guardPort is the port of a guard's Service that names none.
+const guardPort = 443
+
+// GuardOptions say how the API server reaches the guard. All are unset for an operator without one.
+type GuardOptions struct {
+	// Address serves the guard, for example ":9443"; nothing is served when empty.
+	Address string
+	// Service is the Service in front of it, "name" or "name:port", in the operator's namespace.
+	Service string
+	// URL is "https://host:port", for an operator outside of the cluster that it watches. It excludes Service.
+	URL string
+	// Secret is the Secret, in the operator's namespace, that holds the certificate; the name of the lease with
+	// "-guard" when empty.
+	Secret string
+	// CertManager is set when cert-manager keeps that Secret, and the operator is only to read it.
+	CertManager bool
+	// Owner is a ClusterRole: when that is deleted, Kubernetes deletes the guard's registration; empty for none.
+	Owner string
+}
+
+func (g *GuardOptions) served() bool { return g.Address != "" && g.Address != "0" }
+
+// check returns what is wrong with the options, and the name and port of the Service.
+func (g *GuardOptions) check() (service string, port int32, err error) {
+	switch {
+	case !g.served():
+		return "", 0, nil
+	case (g.Service == "") == (g.URL == ""):
+		return "", 0, errors.New("the API server has to reach the guard: with --guard-address, set either " +
+			"--guard-service or --guard-url")
+	case g.URL != "":
+		return "", 0, nil
+	}
+	service, text, named := strings.Cut(g.Service, ":")
+	if !named {
+		return service, guardPort, nil
+	}
+	number, err := strconv.ParseUint(text, 10, 16)
+	if err != nil || number == 0 || service == "" {
+		return "", 0, fmt.Errorf("guard service %q: want NAME or NAME:PORT", g.Service)
+	}
+	return service, int32(number), nil
+}
+
+// newGuard returns the keeper of the guard that is asked for; nil for none.
+func newGuard(
+	config *rest.Config,
+	conn *connection,
+	o ControllerOptions,
+	c *controller.Controller,
+) (*guard.Keeper, error) {
+	service, port, err := o.Guard.check()
+	if err != nil || !o.Guard.served() {
+		return nil, err
+	}
+	watches, err := kubernetes.NewForConfig(config) // without a time limit
+	if err != nil {
+		return nil, fmt.Errorf("guard: %w", err)
+	}
+	secret := o.Guard.Secret
+	if secret == "" {
+		secret = o.lease + "-guard"
+	}
+	return guard.NewKeeper(guard.Options{
+		Client: conn.Kubernetes, Watch: watches, Namespace: o.Namespace, Secret: secret,
+		CertManager: o.Guard.CertManager, Name: o.Namespace + "-" + secret, Service: service, Port: port,
+		URL: o.Guard.URL, Owner: o.Guard.Owner, Wanted: c.Guarded, Ready: c.Warm(), Changed: c.GuardedChanged(),
+		State: c.SetGuard, Clock: o.Clock, Log: o.Log,
+	})
+}
+
+// guardLimits are those of a client that waits for each answer, and sends many requests at a time.
+func guardLimits() serving.Limits {
+	limits := serving.Standard()
+	limits.Connections, limits.Write, limits.Idle = 256, 5*time.Second, 2*time.Minute
+	return limits
+}
+
+// serveGuard answers the API server until ctx ends, whoever leads.
+func (p *program) serveGuard(ctx context.Context) error {
+	o := p.options
+	var lc net.ListenConfig
+	listener, err := lc.Listen(ctx, "tcp", o.Guard.Address)
+	if err != nil {
+		return fmt.Errorf("guard address: %w", err)
+	}
+	o.Log.Debugf("guard on %s", listener.Addr())
+	handler := guard.NewHandler(p.guard.Path, p.controller.Admit, o.Log)
+	if err := serving.Run(ctx, tls.NewListener(listener, p.guard.TLS()), handler, guardLimits(), o.Log); err != nil {
+		return fmt.Errorf("guard: %w", err)
+	}
+	return nil
+}

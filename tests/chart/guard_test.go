@@ -1,0 +1,51 @@
+package chart
+
+import (
+	"fmt"
+	"net"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/kit"
+)
+
+// With guard.enabled the permissions are enough for the guard, also with the profile that has least of them, and what
+// it registers goes when the chart is uninstalled.
+func TestGuardIsPermittedAndGoes(t *testing.T) {
+	e := newEnv(t)
+	h := kit.Shared.Helm4()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	check.NoError(t, err)
+	guard := fmt.Sprintf("guard: {enabled: true, port: %d}\n", l.Addr().(*net.TCPAddr).Port)
+	check.NoError(t, l.Close())
+	ports := freePorts(t)
+	install(e, h, ports, guard, "{rbac: {profile: scoped}}")
+	o := startDeployment(e, kit.Shared, "helm-locker")
+	helmRelease := installExample(e, h)
+	e.WaitReason(helmRelease, v1alpha1.ConditionReady, v1alpha1.ReasonForbidden)
+	rules, _ := cli(e, "rbac", e.Apps+"/example", "-o", "values")
+	install(e, h, ports, guard, rules)
+	e.WaitReady(helmRelease, 1)
+	before := len(requests(e, "helm-locker"))
+	e.PatchHelmRelease(helmRelease, `{"spec":{"guard":"Deny"}}`)
+	e.WaitReason(helmRelease, v1alpha1.ConditionGuarded, v1alpha1.ReasonGuarded)
+	name := e.Operator + "-helm-locker-guard"
+	configurations := e.Kube.AdmissionregistrationV1().ValidatingWebhookConfigurations()
+	made, err := configurations.Get(e.Ctx, name, metav1.GetOptions{})
+	check.NoError(t, err)
+	if service := made.Webhooks[0].ClientConfig.Service; service == nil || service.Name != "helm-locker-guard" {
+		t.Errorf("the API server is to ask %v", made.Webhooks[0].ClientConfig)
+	}
+	if refused := refusals(requests(e, "helm-locker")[before:]); len(refused) > 0 {
+		t.Errorf("not permitted: %+v", refused)
+	}
+	outlives(e, h, o, helmRelease)
+	e.Until("the registration is gone", func() (any, bool) {
+		_, err := configurations.Get(e.Ctx, name, metav1.GetOptions{})
+		return err, apierrors.IsNotFound(err)
+	})
+}

@@ -1,0 +1,84 @@
+package main
+
+const (
+	guardSuite = "./tests/guard"
+	guardPkg   = "./pkg/guard"
+	judgePkg   = "./pkg/judge"
+)
+
+// guardNeverRefusesHelm are the mutants of I13: the rules by which a request passes, and that everything fails open.
+func guardNeverRefusesHelm() []mutant {
+	const decision, gather = "pkg/judge/admission.go", "pkg/controller/admission.go"
+	const server, registration, keeper = "pkg/guard/server.go", "pkg/guard/registration.go", "pkg/guard/keeper.go"
+	return []mutant{
+		breaks("I13", "the record is not read before a refusal",
+			edit{gather, `	case !holds:`, `	case !holds && err != nil:`}, guardSuite, "TestI13_ARecordThatIsOnItsWay"),
+		breaks("I13", "a release that takes an object over is refused it",
+			edit{gather, `		if found && release.Transitioning(newest.Status) {`, `		if found && newest.Revision < 0 {`},
+			guardSuite, "TestI13_AnotherReleaseTakesOver"),
+		breaks("I13", "a release may take an object over whenever it likes",
+			edit{gather, `		if found && release.Transitioning(newest.Status) {`, `		if found || newest.Revision >= 0 {`},
+			guardSuite, "TestI13_AnotherReleaseTakesOver"),
+		breaks("I13", "changes in a namespace that is being deleted are refused",
+			edit{gather, `	case namespace.DeletionTimestamp != nil:`, `	case namespace.Name == "":`}, guardSuite,
+			"TestI13_NamespacesAndOwnersGo"),
+		breaks("I13", "a Scale to zero has no replicas",
+			edit{gather, `	if r.SubResource == "scale" {
+		return errors`, `	if r.SubResource == "none" {
+		return errors`}, guardSuite, "TestI13_ScaleToZero"),
+		breaks("I13", "a release without a guard has one",
+			edit{decision, `	case a.Guard != v1alpha1.GuardWarn && a.Guard != v1alpha1.GuardDeny:`, `	case a.Guard == "-":`},
+			judgePkg, "TestAdmit"),
+		breaks("I13", "no one is exempt", edit{decision, `	case a.By.isOneOf(a.Exempt):`,
+			`	case a.By.isOneOf(a.Exempt[:0]):`}, judgePkg, "TestAdmit"),
+		breaks("I13", "a ServiceAccount of any namespace is exempt",
+			edit{decision, `return r.User == "system:serviceaccount:"+s.Namespace+":"+s.Name`,
+				`return len(r.User) > len(s.Name) && r.User[len(r.User)-len(s.Name):] == s.Name`},
+			judgePkg, "TestAdmit"),
+		breaks("I13", "the garbage collector is refused", edit{decision, `	case a.By.collects(), `, `	case `}, judgePkg,
+			"TestAdmit"),
+		breaks("I13", "deletions that keep the cluster working are refused",
+			edit{decision, `, a.After == nil && a.By.isOfCluster():`, `:`}, judgePkg, "TestAdmit"),
+		breaks("I13", "controllers of Kubernetes may change what they like",
+			edit{decision, `a.After == nil && a.By.isOfCluster()`, `a.By.isOfCluster()`}, judgePkg, "TestAdmit"),
+		breaks("I13", "an object of another release is guarded",
+			edit{decision, `	case a.belongsElsewhere():`, `	case a.belongsElsewhere() && a.Strict:`}, judgePkg, "TestAdmit"),
+		breaks("I13", "the account of a release may change what it likes",
+			edit{decision, `	if a.After == nil {
+		return a.deletion(), nil
+	}`, `	if a.After == nil || a.Account != "" && a.By.User == a.Account {
+		return a.deletion(), nil
+	}`}, judgePkg, "TestAdmit"),
+		breaks("I13", "the operator may not replace an object in the name of its account",
+			edit{decision, `	case a.Account != "" && a.By.User == a.Account:`, `	case a.Account == "-":`}, judgePkg, "TestAdmit"),
+		breaks("I13", "a deletion that is pending cannot be asked for again",
+			edit{decision, `	case a.Before.GetDeletionTimestamp() != nil:`, `	case a.Before == nil:`}, judgePkg, "TestAdmit"),
+		breaks("I13", "a Job that has run cannot be deleted",
+			edit{decision, `	case ranAlready(a.ID, a.Desired, a.Before) != "":`, `	case a.Before == nil:`}, judgePkg, "TestAdmit"),
+		breaks("I13", "drift that was there before is refused again",
+			edit{decision, `		return !slices.Contains(since, c) || `, `		return len(since) < 0 || `}, judgePkg, "TestAdmit"),
+		breaks("I13", "what drifted already may drift otherwise",
+			edit{decision, `c.Op == drift.Added && slices.Contains(before, c)`, `slices.Contains(before, c)`}, judgePkg,
+			"TestAdmit"),
+		breaks("I13", "a dry run is refused", edit{server, `	case d.Denied && !dryRun:`, `	case d.Denied || d.Denied && dryRun:`}, guardPkg,
+			"TestHandlerAnswers"),
+		breaks("I13", "strangers may ask what an object holds",
+			edit{server, `subtle.ConstantTimeCompare([]byte(r.URL.Path), []byte(path)) != 1`, `subtle.ConstantTimeCompare([]byte(r.URL.Path), nil) == 1`}, guardPkg,
+			"TestHandlerTurnsAway"),
+		breaks("I13", "reviews take as much memory as they like", edit{server, `	if !h.room.TryAcquire(size) {`,
+			`	if size = 0; !h.room.TryAcquire(size) {`}, guardPkg, "TestHandlerTurnsAway"),
+		breaks("I13", "a guard that is down blocks every write",
+			edit{registration, `ptr.To(admissionregistrationv1.Ignore)`, `ptr.To(admissionregistrationv1.Fail)`}, guardPkg,
+			"TestKeeperRegistersWhatIsWanted"),
+		breaks("I13", "a leader that knows no lock yet takes the registration away",
+			edit{keeper, `	if !k.isReady() {
+		return idle, nil
+	}`, ``}, guardPkg, "TestKeeperWritesOnlyAsALeaderThatKnows"),
+		breaks("I13", "a standby writes", edit{keeper, `	if !k.leading.Load() {
+		return idle, nil
+	}`, ``}, guardPkg, "TestKeeperWritesOnlyAsALeaderThatKnows"),
+		breaks("I13", "who serves the old certificate is not trusted during a renewal",
+			edit{"pkg/guard/certificate.go", `	if old != nil {`, `	if old != nil && host == "" {`}, guardPkg,
+			"TestKeeperRenewsTheCertificate"),
+	}
+}

@@ -1,0 +1,188 @@
+package guard
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
+	"github.com/rancher/helm-locker/tests/lib/kit"
+)
+
+// commands is how many commands of each Helm TestI13_HelmIsNeverRefused runs at least.
+var commands = flag.Int("commands", 20, "commands of each Helm in TestI13_HelmIsNeverRefused")
+
+// Whatever Helm does to a guarded release passes, while others tamper with it all the time: not one command fails, and
+// afterwards every object is as Helm left it.
+func TestI13_HelmIsNeverRefused(t *testing.T) {
+	kit.EachHelm(t, func(t *testing.T, h cluster.Helm) {
+		f := newFixture(t)
+		chart := f.guarded(h, "shop", shop)
+		f.inForce(kit.Deployments, "web")
+		var more []string
+		if strings.HasSuffix(t.Name(), "4") {
+			more = []string{"--force-conflicts"} // others own what they change while Helm works
+		}
+		denied, stop := f.tamperAlways()
+		rounds := *commands * 5 / 8 // eight commands in five rounds
+		for round := range rounds {
+			n := round + 2
+			set := []string{"--set", fmt.Sprintf("replicas=%d,tag=%d,key=k%d,password=p%d", n, n, n, n)}
+			f.Helm(h, slices.Concat([]string{"upgrade", "shop", chart}, set, more)...)
+			if round%3 == 0 { // an upgrade finds the release locked, and otherwise wherever the operator is
+				f.WaitReady("shop", 0)
+			}
+			switch round % 5 {
+			case 1:
+				f.Helm(h, append([]string{"rollback", "shop"}, more...)...)
+			case 2:
+				f.Helm(h, "uninstall", "shop")
+				f.Helm(h, append([]string{"install", "shop", chart}, set...)...)
+			case 3:
+				f.Helm(h, "uninstall", "shop", "--keep-history")
+				f.Helm(h, slices.Concat([]string{"upgrade", "--install", "shop", chart}, set, more)...)
+			}
+		}
+		stop()
+		last := fmt.Sprint("k", rounds+1)
+		f.WaitField(kit.ConfigMaps, "settings", "data.key", last)
+		f.WaitField(kit.Deployments, "web", "spec.replicas", int64(rounds+1))
+		f.WaitReady("shop", 0)
+		if denied.Load() == 0 {
+			t.Error("nothing was refused, so the test shows nothing")
+		}
+		t.Logf("%d changes of others were refused", denied.Load())
+	})
+}
+
+// tamperAlways has others change the objects of shop until stop is called. It counts what was refused. They delete
+// nothing: Helm itself fails when an object that it changes goes meanwhile.
+func (f *fixture) tamperAlways() (denied *atomic.Int64, stop func()) {
+	f.Helper()
+	denied = &atomic.Int64{}
+	ctx, cancel := context.WithCancel(f.Ctx)
+	var running sync.WaitGroup
+	patches := map[schema.GroupVersionResource]string{
+		kit.ConfigMaps: changed, kit.Deployments: `{"spec":{"replicas":99}}`, kit.Secrets: `{"stringData":{"password":"x"}}`,
+	}
+	names := map[schema.GroupVersionResource]string{
+		kit.ConfigMaps:  "settings",
+		kit.Deployments: "web",
+		kit.Secrets:     "password",
+	}
+	for gvr, patch := range patches {
+		running.Go(func() {
+			for ctx.Err() == nil {
+				_, err := f.In(gvr, f.Apps).
+					Patch(ctx, names[gvr], types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+				if err != nil && strings.Contains(err.Error(), "helm-locker: ") {
+					denied.Add(1)
+				}
+			}
+		})
+	}
+	var once sync.Once
+	stop = func() { once.Do(func() { cancel(); running.Wait() }) }
+	f.Cleanup(stop)
+	return denied, stop
+}
+
+// An object that another release takes over passes while that one installs, and not before.
+func TestI13_AnotherReleaseTakesOver(t *testing.T) {
+	kit.EachHelm(t, func(t *testing.T, h cluster.Helm) {
+		f := newFixture(t)
+		f.guarded(h, "shop", shop)
+		f.inForce(kit.ConfigMaps, "settings")
+		f.refused(kit.ConfigMaps, "settings", "", "annotate", "configmap", "settings", "--overwrite",
+			"meta.helm.sh/release-name=heir")
+		f.Helm(
+			h,
+			"install",
+			"heir",
+			f.Chart("heir", strings.ReplaceAll(kit.ConfigMap("settings", "inherited"), "\n---", "")),
+			"--take-ownership",
+		)
+		f.WaitField(kit.ConfigMaps, "settings", "data.key", "inherited")
+	})
+}
+
+// isCheck matches what the guard asks before it refuses: a list of the records of a release.
+func isCheck(r *http.Request) bool {
+	return cluster.ForResource("secrets", http.MethodGet)(r) && !cluster.IsWatch(r) &&
+		strings.Contains(r.URL.Query().Get("labelSelector"), "name=shop")
+}
+
+// Helm stores its record and then changes an object, and the operator has heard of neither: its watches deliver nothing
+// and its lock is of before. The check before a refusal is what lets the change pass.
+func TestI13_ARecordThatIsOnItsWay(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	h := kit.Shared.Helm3()
+	chart := f.guarded(h, "shop", shop)
+	f.inForce(kit.ConfigMaps, "settings")
+	release := f.Proxy.HoldWatch(nil)
+	f.Proxy.Reset()
+	f.Helm(h, "upgrade", "shop", chart, "--set", "key=new,replicas=3")
+	if got := kit.Field(f.Get(kit.ConfigMaps, "settings"), "data.key"); got != "new" {
+		t.Errorf("key is %v", got)
+	}
+	if !slices.ContainsFunc(f.Proxy.Requests(), func(r cluster.Request) bool {
+		return r.Resource() == "secrets" && strings.Contains(r.Query.Get("labelSelector"), "name=shop")
+	}) {
+		t.Error("nothing was checked, so the test shows nothing")
+	}
+	release()
+	f.WaitReady("shop", 2)
+	f.WaitField(kit.ConfigMaps, "settings", "data.key", "new")
+}
+
+// The record is stored while the guard checks. What it was asked about came before that, and is refused; what Helm
+// sends comes after it, and passes.
+func TestI13_ARecordWhileTheGuardChecks(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	h := kit.Shared.Helm3()
+	chart := f.guarded(h, "shop", shop)
+	f.inForce(kit.ConfigMaps, "settings")
+	for name, hold := range map[string]func(cluster.Match) *cluster.Hold{
+		"before the list": f.Proxy.HoldRequests, "after the list": f.Proxy.HoldAnswers,
+	} {
+		held := hold(isCheck)
+		patched := make(chan error, 1)
+		go func() {
+			_, err := f.In(kit.ConfigMaps, f.Apps).
+				Patch(f.Ctx, "settings", types.MergePatchType, []byte(changed), metav1.PatchOptions{})
+			patched <- err
+		}()
+		f.WaitHeld(held, 1)
+		done := make(chan string, 1)
+		go func() {
+			done <- f.Helm(h, "upgrade", "shop", chart, "--set", "key="+strings.ReplaceAll(name, " ", "-"))
+		}()
+		f.Until("Helm's record is stored", func() (any, bool) {
+			list, err := f.Kube.CoreV1().
+				Secrets(f.Apps).
+				List(f.Ctx, metav1.ListOptions{LabelSelector: "owner=helm,status=pending-upgrade"})
+			check.NoError(t, err)
+			return len(list.Items), len(list.Items) > 0
+		})
+		held.Release()
+		if err := <-patched; name == "after the list" && err == nil {
+			t.Logf("%s: the change passed because the check came too late", name)
+		}
+		<-done
+		f.WaitReady("shop", 0)
+		f.WaitField(kit.ConfigMaps, "settings", "data.key", strings.ReplaceAll(name, " ", "-"))
+	}
+}

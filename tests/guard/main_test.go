@@ -1,0 +1,238 @@
+// Package guard tests the promise "the guard never refuses Helm, and never blocks a cluster" (I13), and what the guard
+// refuses, with real Helm and kubectl against a real API server that asks an operator of the test.
+package guard
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os/exec"
+	"reflect"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
+	"github.com/rancher/helm-locker/tests/lib/kit"
+)
+
+func TestMain(m *testing.M) { kit.Main(m, cluster.Options{ControllerManager: true}) }
+
+// fixture is kit.Fixture with an operator that guards. It is another user than the administrator who runs kubectl and
+// Helm, whose requests the guard is to be asked about.
+type fixture struct {
+	*kit.Fixture
+	front *front
+	// me is the operator's user.
+	me string
+}
+
+func newFixture(t *testing.T, options ...func(*operator.ControllerOptions)) *fixture {
+	t.Helper()
+	f := &fixture{Fixture: &kit.Fixture{Env: kit.New(t, kit.Shared)}, front: newFront(t)}
+	f.Proxy = f.NewProxy()
+	f.start(options...)
+	f.front.to(f.guardAddress(f.Running))
+	return f
+}
+
+// start starts an operator that is reached at the front.
+func (f *fixture) start(options ...func(*operator.ControllerOptions)) {
+	f.Helper()
+	f.me = "locker-of-" + f.Operator
+	config, err := kit.Shared.UserConfig(f.me, "system:masters")
+	check.NoError(f, err)
+	f.Running = kit.StartOperator(f, f.Proxy.Via(config), f.Operator, append([]func(*operator.ControllerOptions){
+		func(o *operator.ControllerOptions) {
+			o.SkipCRD = true
+			o.Guard = operator.GuardOptions{Address: "127.0.0.1:0", URL: "https://" + f.front.address()}
+			o.MetricsAddress = "127.0.0.1:0"
+		}}, options...)...)
+}
+
+var guardOn = regexp.MustCompile(`guard on (127\.0\.0\.1:\d+)`)
+
+// guardAddress returns where an operator serves its guard.
+func (f *fixture) guardAddress(o *kit.Operator) (address string) {
+	f.Helper()
+	f.Until("the operator serves the guard", func() (any, bool) {
+		found := guardOn.FindStringSubmatch(o.Log())
+		if found == nil {
+			return "", false
+		}
+		address = found[1]
+		return address, true
+	})
+	return address
+}
+
+// guarded installs a chart of a template, locks the release with a guard and waits until the guard is in force.
+func (f *fixture) guarded(h cluster.Helm, name, template string, change ...func(*v1alpha1.HelmRelease)) (chart string) {
+	f.Helper()
+	chart = f.Chart(name, template)
+	f.Helm(h, "install", name, chart)
+	f.guard(name, change...)
+	return chart
+}
+
+func (f *fixture) guard(name string, change ...func(*v1alpha1.HelmRelease)) {
+	f.Helper()
+	f.CreateHelmRelease(name, append([]func(*v1alpha1.HelmRelease){func(hr *v1alpha1.HelmRelease) {
+		hr.Spec.Guard = v1alpha1.GuardDeny
+	}}, change...)...)
+	f.WaitReady(name, 0)
+	f.WaitReason(name, v1alpha1.ConditionGuarded, v1alpha1.ReasonGuarded)
+}
+
+// kubectl runs kubectl as the administrator, and returns its output, and its complaints or warnings.
+func (f *fixture) kubectl(args ...string) (out, complaint string) {
+	f.Helper()
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(f.Ctx, f.Cluster.Binaries().Kubectl,
+		append([]string{"--kubeconfig", f.Cluster.Kubeconfig(), "-n", f.Apps}, args...)...)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			f.Fatal(err)
+		}
+		if stderr.Len() == 0 {
+			f.Errorf("kubectl %v failed without a word", args)
+		}
+	}
+	return stdout.String(), stderr.String()
+}
+
+// refused runs kubectl, and fails the test unless the guard refuses that with all the wanted parts in its words, and
+// the object stays as it is.
+func (f *fixture) refused(gvr schema.GroupVersionResource, name, words string, args ...string) {
+	f.Helper()
+	before := content(f.Get(gvr, name))
+	out, complaint := f.kubectl(args...)
+	if !strings.Contains(complaint, "denied the request: helm-locker: ") || !strings.Contains(complaint, words) {
+		f.Errorf("kubectl %v: %s%s, want a refusal with %q", args, out, complaint, words)
+	}
+	if after := content(f.Get(gvr, name)); !reflect.DeepEqual(before, after) {
+		f.Errorf("kubectl %v was refused, and %s changed from %v to %v", args, name, before, after)
+	}
+}
+
+// content returns what people change of an object. Its controller changes the rest at any time.
+func content(u *unstructured.Unstructured) map[string]any {
+	return map[string]any{"uid": u.GetUID(), "labels": u.GetLabels(), "deleted": u.GetDeletionTimestamp(),
+		"release": u.GetAnnotations()["meta.helm.sh/release-name"], "spec": u.Object["spec"], "data": u.Object["data"]}
+}
+
+// passes runs kubectl, and fails the test unless that succeeds without a word of the guard.
+func (f *fixture) passes(args ...string) {
+	f.Helper()
+	if out, complaint := f.kubectl(args...); complaint != "" {
+		f.Errorf("kubectl %v: %s%s", args, out, complaint)
+	}
+}
+
+// inForce waits until the API server asks about an object: it learns of the registration a moment after it is written.
+func (f *fixture) inForce(gvr schema.GroupVersionResource, name string) {
+	f.Helper()
+	f.Until("the API server asks the guard about "+name, func() (any, bool) {
+		_, err := f.In(gvr, f.Apps).Patch(f.Ctx, name, "application/merge-patch+json",
+			[]byte(`{"metadata":{"labels":{"app.kubernetes.io/managed-by":"not-helm"}}}`), metav1.PatchOptions{})
+		return err, err != nil && strings.Contains(err.Error(), "helm-locker: ")
+	})
+}
+
+// front is where the API server reaches the guard: a listener of the test, which passes connections on, or not.
+type front struct {
+	t        testing.TB
+	listener net.Listener
+
+	mu     sync.Mutex
+	target string // empty to cut connections off
+	open   []net.Conn
+	held   bool // take connections, and pass nothing on
+}
+
+func newFront(t testing.TB) *front {
+	t.Helper()
+	var lc net.ListenConfig
+	listener, err := lc.Listen(context.Background(), "tcp", "127.0.0.1:0")
+	check.NoError(t, err)
+	f := &front{t: t, listener: listener}
+	var running sync.WaitGroup
+	running.Go(func() { f.accept(&running) })
+	t.Cleanup(func() {
+		check.Report(t, listener.Close())
+		f.to("")
+		running.Wait()
+	})
+	return f
+}
+
+func (f *front) address() string { return f.listener.Addr().String() }
+
+// to passes new connections on to an address, none for "", and cuts those that there are.
+func (f *front) to(address string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.target, f.held = address, false
+	for _, c := range f.open {
+		_ = c.Close() // it may be closed already
+	}
+	f.open = nil
+}
+
+// hold cuts all connections and takes new ones without ever answering.
+func (f *front) hold() {
+	f.to("")
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.held = true
+}
+
+func (f *front) accept(running *sync.WaitGroup) {
+	for {
+		from, err := f.listener.Accept()
+		if err != nil {
+			return // the test is over
+		}
+		f.mu.Lock()
+		target, held := f.target, f.held
+		f.open = append(f.open, from)
+		f.mu.Unlock()
+		if held {
+			continue
+		}
+		running.Go(func() { f.pass(running, from, target) })
+	}
+}
+
+func (f *front) pass(running *sync.WaitGroup, from net.Conn, target string) {
+	defer func() { _ = from.Close() }() // both ends may have closed it
+	if target == "" {
+		return
+	}
+	var d net.Dialer
+	to, err := d.DialContext(context.Background(), "tcp", target)
+	if err != nil {
+		return // the guard is down, which is what some tests want
+	}
+	defer func() { _ = to.Close() }()
+	f.mu.Lock()
+	f.open = append(f.open, to)
+	f.mu.Unlock()
+	running.Go(func() {
+		_, _ = io.Copy(to, from) // ends when either is closed
+		_ = to.Close()
+	})
+	_, _ = io.Copy(from, to)
+}

@@ -1,0 +1,225 @@
+package guard
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/kit"
+)
+
+// changed is a patch of the ConfigMap of shop that is drift.
+const changed = `{"data":{"key":"tampered"}}`
+
+func TestI13_WarnTellsAndReverts(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.guarded(kit.Shared.Helm3(), "shop", shop, func(hr *v1alpha1.HelmRelease) { hr.Spec.Guard = v1alpha1.GuardWarn })
+	f.Until("the API server asks", func() (any, bool) {
+		out, said := f.kubectl("patch", "configmap", "settings", "-p", changed)
+		return said, strings.Contains(out, "patched") &&
+			strings.Contains(
+				said,
+				"Warning: helm-locker: ConfigMap "+f.Apps+"/settings belongs to the Helm release ",
+			) &&
+			strings.Contains(said, "data[key] will be reverted")
+	})
+	f.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
+	if out, said := f.kubectl("delete", "configmap", "settings"); !strings.Contains(out, "deleted") ||
+		!strings.Contains(said, "its deletion will be undone") {
+		t.Errorf("%s%s", out, said)
+	}
+	f.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
+}
+
+// A release that is only watched is never guarded by more than a warning, which the definition sees to.
+func TestI13_DetectWarnsOnly(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.guarded(kit.Shared.Helm3(), "shop", shop, func(hr *v1alpha1.HelmRelease) {
+		hr.Spec.Guard, hr.Spec.Mode = v1alpha1.GuardWarn, v1alpha1.ModeDetect
+	})
+	f.Until("the API server asks", func() (any, bool) {
+		_, said := f.kubectl("patch", "configmap", "settings", "--type=merge", "-p", changed)
+		return said, strings.Contains(said, "data[key] is drift, and will be reported")
+	})
+	for patch, words := range map[string]string{
+		`{"spec":{"guard":"Deny"}}`: "spec.guard Deny takes spec.mode Enforce",
+		`{"spec":{"guard":"deny"}}`: `Unsupported value: "deny"`,
+		`{"spec":{"guardExempt":[{"kind":"User","name":"a","namespace":"b"}]}}`: "a ServiceAccount has a namespace",
+		`{"spec":{"guardExempt":[{"kind":"ServiceAccount","name":"a"}]}}`:       "a ServiceAccount has a namespace",
+		`{"spec":{"guardExempt":[{"kind":"Robot","name":"a"}]}}`:                `Unsupported value: "Robot"`,
+	} {
+		_, said := f.kubectl(
+			"-n",
+			f.Operator,
+			"patch",
+			"helmrelease.helm.cattle.io",
+			"shop",
+			"--type=merge",
+			"-p",
+			patch,
+		)
+		if !strings.Contains(said, words) {
+			t.Errorf("%s: %s, want %q", patch, said, words)
+		}
+	}
+}
+
+// Who may pass passes, and is reverted like before: of what the guard lets through nothing stays.
+func TestI13_ExemptSubjectsPass(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.guarded(kit.Shared.Helm3(), "shop", shop, func(hr *v1alpha1.HelmRelease) {
+		hr.Spec.GuardExempt = []v1alpha1.GuardSubject{{Kind: v1alpha1.GuardSubjectUser, Name: "alice"},
+			{Kind: v1alpha1.GuardSubjectServiceAccount, Namespace: "ci", Name: "deployer"}}
+	})
+	f.inForce(kit.ConfigMaps, "settings")
+	masters := []string{"--as-group", "system:masters", "patch", "configmap", "settings", "-p", changed}
+	f.refused(kit.ConfigMaps, "settings", "", append([]string{"--as", "bob"}, masters...)...)
+	for _, user := range []string{"alice", "system:serviceaccount:ci:deployer"} {
+		f.passes(append([]string{"--as", user}, masters...)...)
+		f.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
+	}
+}
+
+// A suspended release refuses nothing any more, and a resumed one does.
+func TestI13_SuspendedPasses(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.guarded(kit.Shared.Helm3(), "shop", shop)
+	f.inForce(kit.ConfigMaps, "settings")
+	f.PatchHelmRelease("shop", `{"spec":{"suspend":true}}`)
+	f.Until("the change passes", func() (any, bool) {
+		_, said := f.kubectl("patch", "configmap", "settings", "-p", changed)
+		return said, said == ""
+	})
+	f.Until("the registration is gone", func() (any, bool) { return nil, f.registration() == nil })
+	f.PatchHelmRelease("shop", `{"spec":{"suspend":null}}`)
+	f.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
+	f.inForce(kit.ConfigMaps, "settings")
+}
+
+// Deletions that Kubernetes makes must never hang: those of a namespace, and those of the garbage collector.
+func TestI13_NamespacesAndOwnersGo(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	far := f.Namespace("far-" + f.Apps) // the records of the release are elsewhere, and stay
+	f.guarded(kit.Shared.Helm3(), "shop", shop+"\n---\n"+
+		strings.Replace(kit.ConfigMap("distant", "declared"), "name: distant", "name: distant, namespace: "+far, 1))
+	f.inForce(kit.ConfigMaps, "settings")
+
+	// The garbage collector deletes what a foreign owner reference makes a dependent of something gone.
+	owner, err := f.Kube.CoreV1().ConfigMaps(f.Apps).Create(f.Ctx, configMap("owner"), metav1.CreateOptions{})
+	check.NoError(t, err)
+	old := f.Get(kit.ConfigMaps, "settings").GetUID()
+	f.passes("patch", "configmap", "settings", "--type=merge", "-p", fmt.Sprintf(`{"metadata":{"ownerReferences":[`+
+		`{"apiVersion":"v1","kind":"ConfigMap","name":"owner","uid":%q}]}}`, owner.UID))
+	f.passes("delete", "configmap", "owner")
+	f.WaitNewObject(kit.ConfigMaps, "settings", old)
+
+	// A finalizer keeps an object, and with it the namespace, so that others can still change it meanwhile.
+	patch := func(text string) {
+		f.passes("-n", far, "patch", "configmap", "distant", "--type=merge", "-p", text)
+	}
+	patch(`{"metadata":{"finalizers":["example.com/hold"]}}`)
+	check.NoError(t, f.Kube.CoreV1().Namespaces().Delete(f.Ctx, far, metav1.DeleteOptions{}))
+	f.Until("the deletion of the ConfigMap is pending", func() (any, bool) {
+		u, err := f.In(kit.ConfigMaps, far).Get(f.Ctx, "distant", metav1.GetOptions{})
+		return err, err == nil && u.GetDeletionTimestamp() != nil
+	})
+	patch(changed)
+	patch(`{"metadata":{"finalizers":null}}`)
+	check.NoError(t, f.Kube.CoreV1().Namespaces().Delete(f.Ctx, f.Apps, metav1.DeleteOptions{}))
+	for _, name := range []string{far, f.Apps} {
+		f.Until("namespace "+name+" is gone", func() (any, bool) {
+			_, err := f.Kube.CoreV1().Namespaces().Get(f.Ctx, name, metav1.GetOptions{})
+			return err, apierrors.IsNotFound(err)
+		})
+	}
+}
+
+// The replica count within the range of an autoscaler is that one's, and the count beyond it is not.
+func TestI13_AutoscalersScale(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.guarded(kit.Shared.Helm3(), "shop", shop+`
+---
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: web}
+spec: {minReplicas: 2, maxReplicas: 5, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}
+`)
+	f.inForce(kit.Deployments, "web")
+	f.passes("scale", "deployment", "web", "--replicas=4")
+	f.refused(kit.Deployments, "web", "spec.replicas 4 -> 9 was refused", "scale", "deployment", "web", "--replicas=9")
+}
+
+// A Scale to zero leaves its replicas out. Where zero is declared, it is a repair.
+func TestI13_ScaleToZero(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.guarded(kit.Shared.Helm3(), "shop", strings.Replace(shop, "{{ .Values.replicas | default 2 }}", "0", 1))
+	f.inForce(kit.Deployments, "web")
+	f.refused(kit.Deployments, "web", "spec.replicas 0 -> 3 was refused", "scale", "deployment", "web", "--replicas=3")
+	f.PatchHelmRelease("shop", `{"spec":{"mode":"Detect","guard":"Off"}}`)
+	f.Until("the change passes", func() (any, bool) {
+		_, said := f.kubectl("scale", "deployment", "web", "--replicas=3")
+		return said, said == ""
+	})
+	f.PatchHelmRelease("shop", `{"spec":{"guard":"Warn"}}`)
+	f.Until("there is a warning", func() (any, bool) {
+		_, said := f.kubectl("scale", "deployment", "web", "--replicas=4")
+		return said, strings.Contains(said, "spec.replicas 3 -> 4 is drift") || strings.Contains(said, "4 -> 4")
+	})
+	f.passes("scale", "deployment", "web", "--replicas=0")
+}
+
+// A standby answers, too: the API server reaches any of the replicas.
+func TestI13_StandbysGuard(t *testing.T) {
+	t.Parallel()
+	elected := func(o *operator.ControllerOptions) { o.LeaderElection = true }
+	f := newFixture(t, elected)
+	f.guarded(kit.Shared.Helm3(), "shop", shop)
+	f.inForce(kit.ConfigMaps, "settings")
+	leader := f.Running
+	f.start(elected)
+	f.front.to(f.guardAddress(f.Running))
+	f.Until("the standby refuses", func() (any, bool) {
+		_, said := f.kubectl("patch", "configmap", "settings", "-p", changed)
+		return said, strings.Contains(said, "denied the request")
+	})
+	if strings.Contains(f.Running.Log(), "leading") {
+		t.Error("the standby leads")
+	}
+	before := f.registration().UID
+	leader.Stop()
+	f.Until("the standby leads", func() (any, bool) { return nil, strings.Contains(f.Running.Log(), "leading") })
+	f.refused(kit.ConfigMaps, "settings", "data[key] was refused", "patch", "configmap", "settings", "-p", changed)
+	if f.registration().UID != before {
+		t.Error("the registration was made anew")
+	}
+}
+
+// In the name of a release's account the operator replaces objects, too.
+func TestI13_TheOperatorsOwnWritesPass(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.guarded(
+		kit.Shared.Helm3(),
+		"shop",
+		strings.Replace(shop, "kind: ConfigMap", "kind: ConfigMap\nimmutable: true", 1),
+		func(hr *v1alpha1.HelmRelease) { hr.Spec.ReplaceImmutable = true },
+	)
+	old := f.Get(kit.ConfigMaps, "settings").GetUID()
+	f.front.to("") // so that the change happens
+	f.passes("delete", "configmap", "settings")
+	f.front.to(f.guardAddress(f.Running))
+	f.WaitNewObject(kit.ConfigMaps, "settings", old)
+}

@@ -1,0 +1,141 @@
+package guard
+
+import (
+	"strings"
+	"testing"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
+	"github.com/rancher/helm-locker/tests/lib/kit"
+)
+
+// shop is a chart of the kinds that people change by hand.
+const shop = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: {{ .Values.replicas | default 2 }}
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: "example.com/web:{{ .Values.tag | default 1 }}"}]}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+data: {key: {{ .Values.key | default "declared" }}, other: declared}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: password}
+stringData: {password: {{ .Values.password | default "correct-horse" }}}
+`
+
+func TestI13_WhatPeopleDoIsRefused(t *testing.T) {
+	kit.EachHelm(t, func(t *testing.T, h cluster.Helm) {
+		f := newFixture(t)
+		f.guarded(h, "shop", shop)
+		f.inForce(kit.Deployments, "web")
+		belongs := "Deployment " + f.Apps + "/web belongs to the Helm release " + f.Apps + "/shop, which is locked; "
+		f.refused(kit.Deployments, "web", belongs+"spec.replicas 2 -> 5 was refused. Use \"helm upgrade shop -n "+
+			f.Apps+"\"", "patch", "deployment", "web", "--type=merge", "-p", `{"spec":{"replicas":5}}`)
+		f.refused(
+			kit.Deployments,
+			"web",
+			belongs+"spec.replicas 2 -> 3 was refused",
+			"scale",
+			"deployment",
+			"web",
+			"--replicas=3",
+		)
+		f.refused(
+			kit.Deployments,
+			"web",
+			"spec.template.spec.containers[0].image was refused",
+			"set",
+			"image",
+			"deployment",
+			"web",
+			"web=example.com/evil:1",
+		)
+		f.refused(kit.Deployments, "web", belongs+"its deletion was refused", "delete", "deployment", "web")
+		f.refused(
+			kit.Deployments,
+			"web",
+			"metadata.annotations[meta.helm.sh/release-name]",
+			"annotate",
+			"deployment",
+			"web",
+			"--overwrite",
+			"meta.helm.sh/release-name=other",
+		)
+		f.refused(
+			kit.ConfigMaps,
+			"settings",
+			"data[key] was refused",
+			"patch",
+			"configmap",
+			"settings",
+			"--type=json",
+			"-p",
+			`[{"op":"remove","path":"/data/key"}]`,
+		)
+		f.refused(
+			kit.ConfigMaps,
+			"settings",
+			"",
+			"label",
+			"configmap",
+			"settings",
+			"--overwrite",
+			"app.kubernetes.io/managed-by-",
+		)
+		f.refused(kit.Secrets, "password", "Secret "+f.Apps+"/password belongs", "patch", "secret", "password", "-p",
+			`{"stringData":{"password":"battery-staple"}}`)
+
+		// What the lock leaves to others passes.
+		f.passes("label", "deployment", "web", "team=shop")
+		f.passes("rollout", "restart", "deployment", "web")
+		f.passes("annotate", "configmap", "settings", "note=mine")
+
+		// A dry run changes nothing, so it is told and not refused.
+		if out, said := f.kubectl("scale", "deployment", "web", "--replicas=4", "--dry-run=server"); !strings.Contains(
+			out,
+			"scaled",
+		) ||
+			!strings.Contains(said, "Warning: helm-locker: ") {
+			t.Errorf("dry run: %s%s", out, said)
+		}
+		f.reports()
+	})
+}
+
+// reports checks what the operator tells about the refusals of TestI13_WhatPeopleDoIsRefused, and that it wrote
+// nothing.
+func (f *fixture) reports() {
+	f.Helper()
+	f.WaitEvent("shop", v1alpha1.EventReasonDenied)
+	f.Until("the status lists what was refused", func() (any, bool) {
+		for _, r := range f.HelmRelease("shop").Status.RecentDrift {
+			if r.Action == v1alpha1.DriftActionDenied && r.Object.Kind == "Secret" {
+				return r, r.User == "admin" && r.Count == 1
+			}
+		}
+		return f.HelmRelease("shop").Status.RecentDrift, false
+	})
+	if text := kit.Metrics(f, f.Running); !strings.Contains(
+		text,
+		`guard_decisions_total{reason="Drift",result="denied"}`,
+	) {
+		f.Errorf("the metrics do not count refusals:\n%s", text)
+	}
+	for _, secret := range []string{"correct-horse", "battery-staple", "Y29ycmVjdC1ob3JzZQ"} {
+		if strings.Contains(f.Running.Log(), secret) {
+			f.Errorf("a value of a Secret is in the log")
+		}
+	}
+	if writes := kit.ObjectWrites(f.Proxy); len(writes) > 0 {
+		f.Errorf("the operator wrote although everything was refused: %v", writes)
+	}
+}
