@@ -31,7 +31,7 @@ type admission struct {
 	*common
 	reporter *reporter
 	// proof tells, without a write, whether Helm is at work.
-	proof *proof.Guard
+	proof *proof.Verifier
 	// deciding bounds the requests that are decided on at once, by the namespace of the release.
 	deciding *semaphore
 }

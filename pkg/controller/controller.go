@@ -73,11 +73,11 @@ func New(ctx context.Context, clients Clients, o Options) (*Controller, error) {
 func (c *Controller) watchCluster() {
 	fence := types.NamespacedName{Namespace: c.Namespace, Name: c.own.Fence}
 	c.records = watch.NewReleases(c.clients.WatchMetadata, fence, c.Log, c.recordChanged)
-	guard := proof.New(proof.Options{
+	verifier := proof.New(proof.Options{
 		Metadata: c.clients.Metadata, Fence: fence, Secrets: c.clients.Kubernetes.CoreV1(), Records: c.records,
 		ListsReadStorage: c.clients.ListsReadStorage, Log: c.Log,
 	})
-	c.enforcer = enforce.New(c.kinds.Discovery(), c.clients.Dynamic, c.clients.Accounts, guard, c.Log)
+	c.enforcer = enforce.New(c.kinds.Discovery(), c.clients.Dynamic, c.clients.Accounts, verifier, c.Log)
 	c.objects = watch.NewObjects(c.clients.WatchObjects, c.remediation, c.Log)
 	c.definitions = watch.NewDefinitions(c.clients.WatchMetadata, c.Log, c.releases.definitionChanged)
 	c.scalers = watch.NewAutoscalers(c.clients.WatchDynamic, c.Log, c.remediation.rangesChanged)

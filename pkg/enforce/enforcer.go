@@ -18,7 +18,7 @@ import (
 
 // Enforcer reads objects and reverts them. It is safe for concurrent use.
 type Enforcer struct {
-	*proof.Guard
+	*proof.Verifier
 	writer   *writer // of the operator itself, for reads
 	accounts *Accounts
 	sets     apply.Apply
@@ -26,15 +26,15 @@ type Enforcer struct {
 }
 
 // New returns an Enforcer that reads with client, writes with accounts (with client if that is nil), and has records
-// verified by guard.
+// verified by verifier.
 func New(
-	kinds discovery.DiscoveryInterface, client dynamic.Interface, accounts *Accounts, guard *proof.Guard,
+	kinds discovery.DiscoveryInterface, client dynamic.Interface, accounts *Accounts, verifier *proof.Verifier,
 	log logrus.FieldLogger,
 ) *Enforcer {
 	if accounts == nil {
 		accounts = &Accounts{own: client}
 	}
-	return &Enforcer{Guard: guard, writer: &writer{client: client, guard: guard}, accounts: accounts,
+	return &Enforcer{Verifier: verifier, writer: &writer{client: client, verifier: verifier}, accounts: accounts,
 		sets: newApply(kinds), log: log}
 }
 

@@ -53,7 +53,7 @@ func (w *writer) own(
 		if err != nil || now.GetUID() != owned.GetUID() || !r.declaresAlike(now, owned) {
 			return owned, nil //nolint:nilerr // the watch tells what has become of the object
 		}
-		if holds, err := w.guard.Holds(ctx, r.Record); err != nil || !holds {
+		if holds, err := w.verifier.Holds(ctx, r.Record); err != nil || !holds {
 			return owned, nil //nolint:nilerr // the content is reverted, and only its ownership says too much
 		}
 	}

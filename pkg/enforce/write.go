@@ -51,7 +51,7 @@ type Revert struct {
 // writer makes the requests of reverts.
 type writer struct {
 	client dynamic.Interface
-	guard  *proof.Guard
+	verifier  *proof.Verifier
 }
 
 func (w *writer) resource(o *lock.Object) dynamic.ResourceInterface {

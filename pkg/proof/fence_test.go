@@ -288,7 +288,7 @@ func TestCloseLeavesNothingBehind(t *testing.T) {
 	}
 }
 
-// A guard without a Secret to write to only reads.
+// A verifier without a Secret to write to only reads.
 func TestWithoutASecretNothingIsWritten(t *testing.T) {
 	locked := secret("2", "u2", "20", "deployed")
 	l := &lister{items: []*metav1.PartialObjectMetadata{locked}}

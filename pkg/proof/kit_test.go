@@ -59,9 +59,9 @@ func (s fenceSecret) write(ctx context.Context, verb string, secret *corev1.Secr
 	}
 }
 
-// fixture is a guard whose API server and watch a test plays, at a time of its own. It is also the view.
+// fixture is a verifier whose API server and watch a test plays, at a time of its own. It is also the view.
 type fixture struct {
-	*Guard
+	*Verifier
 	t      *testing.T
 	lists  *lister
 	locked *metav1.PartialObjectMetadata
@@ -87,7 +87,7 @@ func (f *fixture) Current(release.Key) (release.Record, bool, error) {
 
 func (f *fixture) Ended() <-chan struct{} { return f.ended }
 
-// withFences runs a test in a bubble. A goroutine that outlives the guard fails it.
+// withFences runs a test in a bubble. A goroutine that outlives the verifier fails it.
 func withFences(t *testing.T, test func(*fixture)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -98,7 +98,7 @@ func withFences(t *testing.T, test func(*fixture)) {
 		log := logrus.New()
 		log.SetOutput(f.log)
 		own := types.NamespacedName{Namespace: "own", Name: "own-mark"}
-		f.Guard = New(Options{Metadata: f.lists.client(), Fence: own, Secrets: fenceSecret{writes: f.writes},
+		f.Verifier = New(Options{Metadata: f.lists.client(), Fence: own, Secrets: fenceSecret{writes: f.writes},
 			Records: f, Log: log})
 		defer f.Close()
 		test(f)

@@ -3,24 +3,24 @@ package main
 // neverRevertHelm are the mutants of I1: the parts of the order proof, one by one. Each is found by the test that
 // forces the interleaving in which it decides. Upgrades at random only find what breaks two safeguards at once.
 func neverRevertHelm() []mutant {
-	const proof, write, confirm, amend = "pkg/proof/guard.go", "pkg/enforce/write.go", "pkg/controller/confirm.go",
+	const proof, write, confirm, amend = "pkg/proof/verifier.go", "pkg/enforce/write.go", "pkg/controller/confirm.go",
 		"pkg/controller/amend.go"
 	return []mutant{
 		breaks("I1", "the record is not read before a write",
 			edit{proof, `	return now.Same(rec), nil`, `	return now.Key == rec.Key, nil`}, order,
 			"TestI1_CheckBeforeWrite/helm_4"),
 		breaks("I1", "the record is not read before a write once reads follow each other quickly",
-			edit{proof, `	now, found, err := g.Newest(ctx, rec.Key)`, `	if g.fence != nil && g.prefersFence() {
+			edit{proof, `	now, found, err := v.Newest(ctx, rec.Key)`, `	if v.fence != nil && v.prefersFence() {
 		return true, nil
 	}
-	now, found, err := g.Newest(ctx, rec.Key)`}, order, "TestI1_ChecksInQuickSuccession"),
+	now, found, err := v.Newest(ctx, rec.Key)`}, order, "TestI1_ChecksInQuickSuccession"),
 		breaks("I1", "a fence counts as soon as it is written, whether or not the watch has come as far",
 			edit{"pkg/proof/fence.go", `	case <-seen:`, `	case <-time.After(0):
 		_ = seen
 		write.Wait()`}, order, "TestI1_UpgradeBehindAHeldWatchOfRecords/marks_are_written"),
 		breaks("I1", "the record is not read where fences are refused",
-			edit{proof, `	if g.prefersFence() && g.fence.pass(ctx) == nil {`,
-				`	if g.prefersFence() && g.fence.pass(ctx) != ctx.Err() {`}, order,
+			edit{proof, `	if v.prefersFence() && v.fence.pass(ctx) == nil {`,
+				`	if v.prefersFence() && v.fence.pass(ctx) != ctx.Err() {`}, order,
 			"TestI1_UpgradeBehindAHeldWatchOfRecords/marks_are_refused"),
 		breaks("I1", "an operator that may not write fences tries each time, and waits for it",
 			edit{"pkg/proof/fence.go", `	f.notBefore = time.Now().Add(fenceCooldown)`, ``}, order,

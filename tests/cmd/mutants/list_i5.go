@@ -133,7 +133,7 @@ func noDriftLost() []mutant {
 			edit{"pkg/controller/controller.go", `		l.Resume()
 `, ``}, ha, "TestHA_StandbyAsksNothingTwice"),
 		breaks("I11", "each check reads all Secrets of a namespace where lists read storage",
-			edit{"pkg/proof/guard.go", `	if g.fenceFirst || `, `	if `}, guard,
+			edit{"pkg/proof/verifier.go", `	if v.fenceFirst || `, `	if `}, guard,
 			"TestWhereListsReadStorageEveryCheckIsAFence"),
 		breaks("I11", "what is known of a revision is kept when its record is gone",
 			edit{"pkg/controller/pruning.go", `		if !exists[r.uid] {`,

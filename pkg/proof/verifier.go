@@ -22,11 +22,11 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// Guard reports whether a record still is the newest one of its release, as of a moment after it was asked. It asks the
+// Verifier reports whether a record still is the newest one of its release, as of a moment after it was asked. It asks the
 // API server for a list of the metadata of the release's records, which all callers share that wait for it. Where such
 // a list would wait, it writes a fence, which shows that the watch of all records has delivered what was written
 // before. It is safe for concurrent use.
-type Guard struct {
+type Verifier struct {
 	records    metadata.Getter
 	fence      *fence // nil without a Secret for fences
 	fenceFirst bool
@@ -37,7 +37,7 @@ type Guard struct {
 	lastList time.Time
 }
 
-// Options are what a Guard works with.
+// Options are what a Verifier works with.
 type Options struct {
 	// Metadata lists records.
 	Metadata metadata.Interface
@@ -46,7 +46,7 @@ type Options struct {
 	Secrets typedcorev1.SecretsGetter
 	// Records is the watch of records that delivers fences, too.
 	Records View
-	// ListsReadStorage makes the guard prefer fences to all lists (see ListsReadStorage).
+	// ListsReadStorage makes the verifier prefer fences to all lists (see ListsReadStorage).
 	ListsReadStorage bool
 	Log              logrus.FieldLogger
 }
@@ -59,26 +59,26 @@ type newest struct {
 
 var secretsGVR = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 
-// New returns a Guard.
-func New(o Options) *Guard {
-	g := &Guard{records: o.Metadata.Resource(secretsGVR), fenceFirst: o.ListsReadStorage, work: newBackground()}
-	g.lists = newShared(g.work, func(ctx context.Context, key release.Key, _ int, done func(newest, error)) {
-		done(g.list(ctx, key))
+// New returns a Verifier.
+func New(o Options) *Verifier {
+	v := &Verifier{records: o.Metadata.Resource(secretsGVR), fenceFirst: o.ListsReadStorage, work: newBackground()}
+	v.lists = newShared(v.work, func(ctx context.Context, key release.Key, _ int, done func(newest, error)) {
+		done(v.list(ctx, key))
 	})
 	if o.Fence.Name != "" {
-		g.fence = newFence(o, g.work)
+		v.fence = newFence(o, v.work)
 	}
-	return g
+	return v
 }
 
-// Close ends what is in flight for callers that are gone, and waits for it. The Guard must not be used any more.
-func (g *Guard) Close() { g.work.close() }
+// Close ends what is in flight for callers that are gone, and waits for it. The Verifier must not be used any more.
+func (v *Verifier) Close() { v.work.close() }
 
 // Holds reports whether the newest record of the release still is the given one: the same Secret, unchanged. The
 // answer is as of a moment after the call. Call it after the objects to be written were observed, and before they are
 // written.
-func (g *Guard) Holds(ctx context.Context, rec release.Record) (bool, error) {
-	now, found, err := g.Newest(ctx, rec.Key)
+func (v *Verifier) Holds(ctx context.Context, rec release.Record) (bool, error) {
+	now, found, err := v.Newest(ctx, rec.Key)
 	if err != nil || !found {
 		return false, err
 	}
@@ -86,14 +86,14 @@ func (g *Guard) Holds(ctx context.Context, rec release.Record) (bool, error) {
 }
 
 // Newest returns the newest record of a release, false when there is none. The answer is as of a moment after the call.
-func (g *Guard) Newest(ctx context.Context, key release.Key) (release.Record, bool, error) {
-	if g.prefersFence() && g.fence.pass(ctx) == nil {
+func (v *Verifier) Newest(ctx context.Context, key release.Key) (release.Record, bool, error) {
+	if v.prefersFence() && v.fence.pass(ctx) == nil {
 		// What the watch cannot tell, a list may: the watch also counts what is a record by its name only.
-		if rec, found, err := g.fence.view.Current(key); err == nil {
+		if rec, found, err := v.fence.view.Current(key); err == nil {
 			return rec, found, nil
 		}
 	}
-	now, err := g.lists.get(ctx, key)
+	now, err := v.lists.get(ctx, key)
 	if err != nil {
 		return release.Record{}, false, fmt.Errorf("read the records of release %s: %w", key, err)
 	}
@@ -106,21 +106,21 @@ func (g *Guard) Newest(ctx context.Context, key release.Key) (release.Record, bo
 const listInterval = 120 * time.Millisecond
 
 // prefersFence reports whether a fence answers sooner, or at less cost, than a list that begins now.
-func (g *Guard) prefersFence() bool {
-	if g.fence == nil || !g.fence.usable() {
+func (v *Verifier) prefersFence() bool {
+	if v.fence == nil || !v.fence.usable() {
 		return false
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	v.mu.Lock()
+	defer v.mu.Unlock()
 	now := time.Now()
-	if g.fenceFirst || now.Sub(g.lastList) < listInterval {
+	if v.fenceFirst || now.Sub(v.lastList) < listInterval {
 		return true
 	}
-	g.lastList = now
+	v.lastList = now
 	return false
 }
 
-func (g *Guard) list(ctx context.Context, key release.Key) (newest, error) {
+func (v *Verifier) list(ctx context.Context, key release.Key) (newest, error) {
 	// No resourceVersion: the answer must be at least as new as this moment.
 	options := metav1.ListOptions{
 		LabelSelector: release.Selector(key.Name),
@@ -128,7 +128,7 @@ func (g *Guard) list(ctx context.Context, key release.Key) (newest, error) {
 		// way to unlock.
 		FieldSelector: "type=" + release.SecretType,
 	}
-	records, err := ListMetadata(ctx, g.records.Namespace(key.Namespace), options, readRecord)
+	records, err := ListMetadata(ctx, v.records.Namespace(key.Namespace), options, readRecord)
 	if err != nil {
 		return newest{}, err
 	}

@@ -43,7 +43,7 @@ type lister struct {
 	err   error
 }
 
-func (l *lister) guard() *Guard { return New(Options{Metadata: l.client()}) }
+func (l *lister) guard() *Verifier { return New(Options{Metadata: l.client()}) }
 
 func (l *lister) client() *fake.FakeMetadataClient {
 	scheme := fake.NewTestScheme()
