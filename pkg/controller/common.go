@@ -126,16 +126,6 @@ func (c *common) confirmLater(key release.Key) {
 	}
 }
 
-// input returns what the judgement of an object depends on.
-func (c *common) input(l *lock.Lock, w *lock.Work, desired map[string]any) judge.Input {
-	return judge.Input{
-		ID: w.ID, Release: l.Release, Desired: desired, Live: w.Live, Last: w.Last, Schema: w.Schema, Rules: w.Rules,
-		Strict: l.Strict, ServerSide: l.ServerSide, Scalable: w.Scalable, Replicas: w.Replicas,
-		LiveRange: c.scalers.Range(w.ID), Wanted: c.scalers.Wanted(w.ID), Chosen: w.Chosen,
-		First: w.First, Baseline: w.Baseline, Owner: w.Owner,
-	}
-}
-
 // debug returns the log for what is told at level debug about a release. It tells paths and names, and never a value.
 func (c *common) debug(key release.Key) *logrus.Entry {
 	return c.Log.WithField("release", key.String())

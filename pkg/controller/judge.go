@@ -35,6 +35,16 @@ func (v *result) attribute() {
 	}
 }
 
+// input returns what the judgement of an object depends on.
+func (c *common) input(l *lock.Lock, w *lock.Work, desired map[string]any) judge.Input {
+	return judge.Input{
+		ID: w.ID, Release: l.Release, Desired: desired, Live: w.Live, Last: w.Last, Schema: w.Schema, Rules: w.Rules,
+		Strict: l.Strict, ServerSide: l.ServerSide, Scalable: w.Scalable, Replicas: w.Replicas,
+		LiveRange: c.scalers.Range(w.ID), Wanted: c.scalers.Wanted(w.ID), Chosen: w.Chosen,
+		First: w.First, Baseline: w.Baseline, Owner: w.Owner,
+	}
+}
+
 // judge judges an object. It returns the outcome if the matter ends with that, and otherwise what to act on.
 func (rm *remediation) judge(l *lock.Lock, w *lock.Work) (*result, *lock.Outcome) {
 	desired, err := decode(w.Desired)

@@ -50,8 +50,8 @@ type Revert struct {
 
 // writer makes the requests of reverts.
 type writer struct {
-	client dynamic.Interface
-	verifier  *proof.Verifier
+	client   dynamic.Interface
+	verifier *proof.Verifier
 }
 
 func (w *writer) resource(o *lock.Object) dynamic.ResourceInterface {

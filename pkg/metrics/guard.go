@@ -13,13 +13,19 @@ type guardMetrics struct {
 }
 
 func newGuardMetrics() guardMetrics {
-	return guardMetrics{
+	g := guardMetrics{
 		decisions: counter("guard_decisions_total",
 			"Requests that the API server asked the guard about, by what the guard answered and why.", "result",
 			"reason"),
 		duration: histogram("guard_duration_seconds", "Time that the guard took to answer.",
 			prometheus.ExponentialBuckets(0.0001, 2, 15), "result"),
 	}
+	// There from the start, so that increase() sees the first refusal.
+	for _, reason := range []string{"Drift", "Deletion"} {
+		g.decisions.WithLabelValues("denied", reason)
+	}
+	g.duration.WithLabelValues("denied")
+	return g
 }
 
 func (g *guardMetrics) all() []prometheus.Collector {

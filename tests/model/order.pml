@@ -51,8 +51,15 @@ byte meant = A;              /* what that operation meant the object to be */
 byte putBy;                  /* the operation whose record the locker followed that left the object as it is now; 0: somebody else did */
 
 byte crashes;
+#ifdef GUARD
+bool asked;                  /* Helm waits for the guard's answer to a request about the object */
+#endif
 bool lostTrack;              /* a locker crashed between a write and the end of its second check */
+#ifdef GUARD
+byte running = 2;
+#else
 byte running = LOCKERS + 2;
+#endif
 
 /* What each locker knows. */
 byte locked[LOCKERS];        /* revision; 0: nothing is locked */
@@ -175,12 +182,20 @@ inline createRecord(declared) {
 	}
 }
 
+#ifdef GUARD
+/* The API server asks the guard about every request to change the object, and carries it out when it has the answer. */
+inline ask() { asked = true; !asked }
+#endif
+
 /*
  * Helm reads the live object, and in a second request writes what it found to differ; what the manifest lacks is deleted. It has no
  * precondition. A creation fails where there is an object, a patch where there is none.
  */
 inline writeObject() {
 	found = object;
+#ifdef GUARD
+	ask();
+#endif
 	d_step {
 		if
 		:: found == wanted[newest] && found != ABSENT -> helmMeant = op; meant = found
@@ -254,6 +269,9 @@ proctype Helm() {
 		:: true -> goto next /* killed */
 		:: true
 		fi;
+#ifdef GUARD
+		ask();
+#endif
 		d_step {
 			helmWrote = op; helmMeant = op; meant = ABSENT;
 			if
@@ -553,14 +571,54 @@ rest:
 	running--
 }
 
+/* ---- the guard ---- */
+
+#ifdef GUARD
+/*
+ * Its lock may be as old as the watches are late. It takes whatever it is asked about for drift, which is the worst case, and
+ * refuses if the newest record is the locked one, as of a moment after it was asked.
+ */
+proctype Guard(byte me) {
+	byte i;
+	bool holds;
+	do
+	:: running > 1 -> relock()
+	:: asked ->
+#if defined(NOCHECK)
+		holds = locked[me] != 0;
+#else
+		holds = locked[me] != 0 && CURRENT;
+#endif
+		assert(!holds); /* I13 */
+		asked = false
+#ifdef EARLY
+	:: running > 1 -> holds = locked[me] != 0 && CURRENT; /* before it is asked */
+		if
+		:: asked -> assert(!holds); asked = false
+		:: true
+		fi;
+		holds = false
+#endif
+	:: running == 1 -> break /* Helm has ended */
+	od;
+	skip;
+	d_step { forget() };
+	running--
+}
+#endif
+
 /* ---- what must be true at the end ---- */
 
 init {
 	byte i;
 	atomic {
 		status[1] = DEPLOYED; wanted[1] = A; madeBy[1] = 1; begunBy[1] = 1;
+#ifdef GUARD
+		run Helm(); run Guard(0);
+#else
 		run Helm(); run Tamperer(); run Locker(0);
-#if LOCKERS > 1
+#endif
+#if LOCKERS > 1 && !defined(GUARD)
 		run Locker(1);
 #endif
 	}

@@ -11,6 +11,7 @@ const (
 	stale      = "what Helm found is undone"
 	hole       = "after a crash and an uninstall it stays"
 	drifted    = "drift stays"
+	refused    = "the guard refuses Helm"
 )
 
 // assertions are what of the text of a failed assertion tells which one it is.
@@ -21,6 +22,7 @@ var assertions = map[string]string{
 	"||(object==meant":    stale,
 	"newest==0":           hole,
 	"object==wanted":      drifted,
+	"!(holds)":            refused,
 }
 
 // variant is one run of the model.
@@ -61,6 +63,11 @@ func variants() []variant {
 		{name: "without/order", defines: defines("EARLY"), expect: undone, also: stale},
 		{name: "without/server", defines: defines("CACHE"), expect: undone, also: stale},
 		{name: "without/uid", defines: defines("NOUID"), expect: undone, also: stale},
+
+		// The guard, which the API server asks about each of Helm's requests.
+		{name: "guard", defines: defines("GUARD", "OPS=3"), expect: holds},
+		{name: "guard/without check", defines: defines("GUARD", "NOCHECK"), expect: refused},
+		{name: "guard/without order", defines: defines("GUARD", "EARLY"), expect: refused},
 
 		// As it was until Helm's reading and writing were two steps in here.
 		{name: "older/nothing amended", defines: defines("NOAMENDMENT", "OPS=1"), expect: stale},
