@@ -206,3 +206,12 @@ func positive(n int) error {
 	}
 	return nil
 }
+
+// onlyIn returns the namespace to which a command that looks at all of them is limited; empty for none. Helm tells its
+// plugins a namespace whether it was given one or not, so that one does not count.
+func (a *app) onlyIn(c *connection, namespace string) string {
+	if namespace == a.env("HELM_NAMESPACE") && namespace == c.contextNamespace {
+		return ""
+	}
+	return namespace
+}

@@ -15,8 +15,8 @@ const completing = "--generate-shell-completion"
 // when only help or the version is asked for, when the program is a plugin of kubectl or Helm, and when there is no
 // argument at all in a terminal. An unknown command is an error.
 func arrange(root *cli.Command, args []string, terminal bool) ([]string, error) {
-	at, strange := commandAt(root, args)
-	if at < len(args) && !strange {
+	at, doubtful := commandAt(root, args)
+	if at < len(args) && !doubtful {
 		if !isCommand(root, args[at]) {
 			return nil, unknownCommand(root, args[at])
 		}
@@ -26,8 +26,7 @@ func arrange(root *cli.Command, args []string, terminal bool) ([]string, error) 
 		}
 		return slices.Concat(args[:1], args[at:at+1], rest), nil
 	}
-	switch {
-	case root.Name != programBase, slices.ContainsFunc(args, ofRoot), terminal && len(args) < 2:
+	if root.Name != programBase || slices.ContainsFunc(args, ofRoot) || terminal && len(args) < 2 {
 		if len(args) > 2 && args[len(args)-1] == completing && !strings.HasPrefix(args[len(args)-2], "--") {
 			return []string{args[0], completing}, nil // a command is to come, after flags and their values
 		}
@@ -41,9 +40,9 @@ func ofRoot(argument string) bool {
 	return slices.Contains([]string{"--help", "-h", "--version", "-v", completing}, argument)
 }
 
-// commandAt returns the index of the command in a command line, or its length. It is strange when it is no command, and
-// a flag that no command has stands before it: it may be the value of that flag.
-func commandAt(root *cli.Command, args []string) (at int, strange bool) {
+// commandAt returns the index of the command in a command line, or its length. It is doubtful when it is no command,
+// and a flag that no command has stands before it: it may be the value of that flag.
+func commandAt(root *cli.Command, args []string) (at int, doubtful bool) {
 	takesValue := map[string]bool{}
 	for _, cmd := range root.Commands {
 		for _, flag := range cmd.Flags {
@@ -56,14 +55,14 @@ func commandAt(root *cli.Command, args []string) (at int, strange bool) {
 	for i := 1; i < len(args); i++ {
 		name, _, hasValue := strings.Cut(strings.TrimLeft(args[i], "-"), "=")
 		if !strings.HasPrefix(args[i], "-") {
-			return i, strange && !isCommand(root, args[i])
+			return i, doubtful && !isCommand(root, args[i])
 		}
 		takes, known := takesValue[name]
-		if strange = strange || !known && !ofRoot(args[i]); takes && !hasValue {
+		if doubtful = doubtful || !known && !ofRoot(args[i]); takes && !hasValue {
 			i++
 		}
 	}
-	return len(args), strange
+	return len(args), doubtful
 }
 
 // isCommand reports whether root has a command, or the library adds it.

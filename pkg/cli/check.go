@@ -64,17 +64,14 @@ func (a *app) check(ctx context.Context, cmd *cli.Command) error {
 		return err
 	}
 	if slices.ContainsFunc(findings, func(f finding) bool { return f.Level == levelError }) {
-		return &exitError{code: exitDrift}
+		return &exitError{code: exitFound}
 	}
 	return nil
 }
 
 // findings looks at everything, in the order in which one thing needs another.
 func (a *app) findings(ctx context.Context, c *connection, cmd *cli.Command) []finding {
-	namespace := cmd.String("namespace")
-	if namespace == a.env("HELM_NAMESPACE") && namespace == c.contextNamespace {
-		namespace = "" // Helm tells its plugins a namespace whether it was given one or not
-	}
+	namespace := a.onlyIn(c, cmd.String("namespace"))
 	found := []finding{serverFinding(c), definitionFinding(ctx, c)}
 	locks, err := c.helmReleases("", false).list(ctx, nil)
 	if err != nil {
@@ -121,9 +118,6 @@ func (a *app) printFindings(findings []finding, cmd *cli.Command) error {
 func unreadable(subject string, err error) finding {
 	hints := hintsFor(programBase, err)
 	f := finding{Level: levelWarning, Subject: subject, Message: err.Error()}
-	if isKindMissing(err) {
-		f.Level = levelError
-	}
 	if len(hints) > 0 {
 		f.Advice = hints[0]
 	}
@@ -152,6 +146,7 @@ func lockFinding(hr *v1alpha1.HelmRelease, now time.Time) finding {
 	f := finding{Level: levelOK, Subject: fmt.Sprintf("HelmRelease %s/%s", hr.Namespace, hr.Name)}
 	ready := meta.FindStatusCondition(hr.Status.Conditions, v1alpha1.ConditionReady)
 	name := fmt.Sprintf("%s -n %s", hr.Spec.Release.Name, hr.Spec.Release.Namespace)
+	details := programBase + " status " + name + " shows more"
 	switch {
 	case ready == nil:
 		f.Level, f.Message = levelError, "no operator has taken it up"
@@ -162,12 +157,10 @@ func lockFinding(hr *v1alpha1.HelmRelease, now time.Time) finding {
 		f.Advice = programBase + " resume " + name + " ends it"
 	case meta.IsStatusConditionTrue(hr.Status.Conditions, v1alpha1.ConditionStalled):
 		f.Level, f.Message = levelError, ready.Reason+": "+ready.Message
-		f.Advice = docsOfReasons
+		f.Advice = details
 	case ready.Status != metav1.ConditionTrue:
 		f.Level, f.Message = levelWarning, ready.Reason+": "+ready.Message
-		f.Advice = docsOfReasons
+		f.Advice = details
 	}
 	return f
 }
-
-const docsOfReasons = "docs/troubleshooting.md says what to do for each reason"

@@ -146,6 +146,6 @@ func recordFindings(ctx context.Context, c *connection, namespace string, locks 
 	if len(unlocked) > most {
 		names += fmt.Sprintf(" and %d more", len(unlocked)-most)
 	}
-	return []finding{{levelNote, "releases", report.Count(len(unlocked), "release") + " locked by nobody: " + names,
+	return []finding{{levelNote, "releases", report.Count(len(unlocked), "release") + " that no HelmRelease names: " + names,
 		programBase + " lock NAME -n NAMESPACE locks one"}}
 }

@@ -32,11 +32,11 @@ type namer func(ctx context.Context, a *app, cmd *cli.Command, c *connection) ([
 // types.
 func (a *app) completeWith(names namer, most int) cli.ShellCompleteFunc {
 	return func(ctx context.Context, cmd *cli.Command) {
-		names := names
+		wanted := names
 		given := cmd.Args().Slice()
 		switch {
 		case len(given) > 0 && strings.HasPrefix(given[len(given)-1], "-"):
-			if names = a.completeFlag(cmd, given[len(given)-1]); names == nil {
+			if wanted = a.completeFlag(cmd, given[len(given)-1]); wanted == nil {
 				return
 			}
 			given = nil
@@ -57,7 +57,7 @@ func (a *app) completeWith(names namer, most int) cli.ShellCompleteFunc {
 			if namespace := a.env("HELM_NAMESPACE"); cmd.String("namespace") == "" && namespace != "" {
 				c.namespace = namespace
 			}
-			if all, err := names(ctx, a, cmd, c); err == nil {
+			if all, err := wanted(ctx, a, cmd, c); err == nil {
 				found = all
 			}
 		}()

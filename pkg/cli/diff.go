@@ -94,7 +94,7 @@ func (a *app) diff(ctx context.Context, cmd *cli.Command) error {
 	case failed:
 		return &exitError{exitFailed}
 	case drifted:
-		return &exitError{exitDrift}
+		return &exitError{exitFound}
 	}
 	return nil
 }

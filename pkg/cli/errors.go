@@ -18,8 +18,8 @@ import (
 const (
 	exitOK     = 0
 	exitFailed = 1
-	// exitDrift is the exit code of diff when there is drift.
-	exitDrift = 2
+	// exitFound is the exit code of diff when there is drift, and of check when something is wrong.
+	exitFound = 2
 )
 
 // exitError ends the program with a code and without a message: what there is to say has been printed.

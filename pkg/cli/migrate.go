@@ -122,10 +122,7 @@ func (a *app) migrationKeys(
 		}
 		keys = append(keys, key)
 	}
-	only := cmd.String("namespace")
-	if only == a.env("HELM_NAMESPACE") && only == c.contextNamespace {
-		only = "" // Helm tells its plugins a namespace whether it was given one or not
-	}
+	only := a.onlyIn(c, cmd.String("namespace"))
 	for _, hr := range locks {
 		key := keyOf(hr)
 		if len(names) == 0 && (only == "" || key.Namespace == only) {

@@ -78,7 +78,7 @@ is printed, but for ` + "`inspect --show-secrets`" + `.
 | --- | --- |
 | 0 | done; for ` + "`diff`" + `: no drift |
 | 1 | an error; what is wrong and what to do next is on the standard error |
-| 2 | ` + "`diff`" + ` only: there is drift |
+| 2 | ` + "`diff`" + `: there is drift; ` + "`check`" + `: something keeps releases from being protected |
 
 | Environment variable | Meaning |
 | --- | --- |

@@ -74,9 +74,7 @@ func (a *app) status(ctx context.Context, cmd *cli.Command) error {
 	if namespace, name, found := strings.Cut(query.name, "/"); found {
 		query = statusQuery{name: name, namespace: namespace}
 	}
-	if query.namespace == a.env("HELM_NAMESPACE") && query.namespace == c.contextNamespace {
-		query.namespace = "" // Helm tells its plugins a namespace whether it was given one or not
-	}
+	query.namespace = a.onlyIn(c, query.namespace)
 	namespace := cmd.String("helmrelease-namespace")
 	if cmd.Bool("all-namespaces") {
 		namespace = ""

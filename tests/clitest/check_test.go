@@ -27,7 +27,7 @@ func TestCheck(t *testing.T) {
 	w.app("lock", "bakery", "--wait").says(0, "done: revision 1 is watched")
 	w.app("check").says(0, definition, "ok       operator LOCKER/LOCKER: running, last seen TIME\n",
 		"ok       HelmReleases: 1 release locked, or watched as wanted\n",
-		"note     releases: 1 release locked by nobody: APPS/cellar\n"+
+		"note     releases: 1 release that no HelmRelease names: APPS/cellar\n"+
 			"         helm-locker lock NAME -n NAMESPACE locks one\n")
 
 	w.app("suspend", "bakery", "--wait").says(0)

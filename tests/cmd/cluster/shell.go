@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -33,14 +34,18 @@ func writeShell(root, dir string, binaries cluster.Binaries) (string, error) {
 	}
 	locker := filepath.Join(root, "bin", "helm-locker")
 	for name, path := range map[string]string{
-		"kubectl": binaries.Kubectl, "helm": binaries.Helm4, "helm3": binaries.Helm3, "helm4": binaries.Helm4,
-		"helm-locker": locker, "kubectl-helm_locker": locker,
+		"kubectl": binaries.Kubectl, "helm-locker": locker, "kubectl-helm_locker": locker,
+	} {
+		link := filepath.Join(bin, name)
+		if err := errors.Join(os.RemoveAll(link), os.Symlink(path, link)); err != nil {
+			return "", err
+		}
+	}
+	for name, path := range map[string]string{
+		"helm": binaries.Helm4, "helm3": binaries.Helm3, "helm4": binaries.Helm4,
 	} {
 		// No links: Helm calls itself in managedFields what its file is called.
 		script := fmt.Sprintf("#!/bin/sh\nexec %q \"$@\"\n", path)
-		if name == "kubectl-helm_locker" {
-			script = fmt.Sprintf("#!/bin/bash\nexec -a \"$0\" %q \"$@\"\n", path)
-		}
 		if err := os.WriteFile(filepath.Join(bin, name), []byte(script), 0o755); err != nil {
 			return "", err
 		}
