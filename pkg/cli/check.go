@@ -161,6 +161,13 @@ func lockFinding(hr *v1alpha1.HelmRelease, now time.Time) finding {
 	case ready.Status != metav1.ConditionTrue:
 		f.Level, f.Message = levelWarning, ready.Reason+": "+ready.Message
 		f.Advice = details
+	case isGuardMissing(hr):
+		f.Level = levelWarning
+		f.Message = "its guard is not in force, so changes are only reverted"
+		if guarded := meta.FindStatusCondition(hr.Status.Conditions, v1alpha1.ConditionGuarded); guarded != nil {
+			f.Message += ": " + guarded.Message
+		}
+		f.Advice = details
 	}
 	return f
 }

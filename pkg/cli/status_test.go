@@ -211,3 +211,31 @@ func TestFollowerTellsWhatHappened(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, strings.Join(want, "\n"))
 	}
 }
+
+// A guard that is not in force must not look as if it were.
+func TestStatusTellsOfTheGuard(t *testing.T) {
+	hr := &v1alpha1.HelmRelease{Spec: v1alpha1.HelmReleaseSpec{Guard: v1alpha1.GuardDeny,
+		GuardExempt: []v1alpha1.GuardSubject{{Kind: "User", Name: "alice"},
+			{Kind: "ServiceAccount", Namespace: "ci", Name: "deployer"}}}}
+	hr.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue},
+		{Type: v1alpha1.ConditionGuarded, Status: metav1.ConditionFalse, Message: "no certificate"}}
+	for _, want := range []string{"Deny, not in force\n", "User alice\n", "ServiceAccount ci/deployer\n"} {
+		if text := statusHead(hr, time.Now()); !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+	if f := lockFinding(hr, time.Now()); f.Level != levelWarning || !strings.Contains(f.Message, "no certificate") {
+		t.Errorf("check finds %+v", f)
+	}
+	hr.Status.Conditions[1].Status = metav1.ConditionTrue
+	if text := statusHead(hr, time.Now()); strings.Contains(text, "not in force") {
+		t.Error(text)
+	}
+	if f := lockFinding(hr, time.Now()); f.Level != levelOK {
+		t.Errorf("check finds %+v", f)
+	}
+	hr.Spec.Guard, hr.Status.Conditions = v1alpha1.GuardOff, hr.Status.Conditions[:1]
+	if text := statusHead(hr, time.Now()); strings.Contains(text, "Guard") {
+		t.Error(text)
+	}
+}

@@ -51,8 +51,7 @@ func (rm *remediation) write(
 		}
 		w.Undo, w.Version = undo, v.Live.GetResourceVersion()
 	}
-	done, err := rm.track(w, func() (*unstructured.Unstructured,
-		error) {
+	done, err := rm.track(w, func() (*unstructured.Unstructured, error) {
 		return do(ctx, enforce.SetID(l.Release), v.revert)
 	})
 	rm.debug(l.Release).WithFields(logrus.Fields{
@@ -67,11 +66,18 @@ func (rm *remediation) write(
 // writeFunc is a method of enforce.Enforcer that writes.
 type writeFunc func(ctx context.Context, setID string, r *enforce.Revert) (*unstructured.Unstructured, error)
 
-// track makes a write and records how it ended. A write that was refused may have landed in part.
+// track makes a write and keeps it in mind.
 func (rm *remediation) track(
 	w *lock.Write, do func() (*unstructured.Unstructured, error),
 ) (*unstructured.Unstructured, error) {
 	rm.unproven.Begin(w)
+	return rm.carryOut(w, do)
+}
+
+// carryOut makes a write that is kept in mind and records how it ended. One that was refused may have landed in part.
+func (rm *remediation) carryOut(
+	w *lock.Write, do func() (*unstructured.Unstructured, error),
+) (*unstructured.Unstructured, error) {
 	done, err := do()
 	lost := done == nil && unanswered(err)
 	full := rm.unproven.Answered(w, done, lost)
@@ -228,7 +234,7 @@ func (rm *remediation) takeBack(ctx context.Context, w lock.Write, r *newestRevi
 		return nil
 	}
 	deleted := false
-	_, err := rm.track(next, func() (_ *unstructured.Unstructured, err error) {
+	_, err := rm.carryOut(next, func() (_ *unstructured.Unstructured, err error) {
 		deleted, err = rm.enforcer.TakeBack(ctx, w.Object, created)
 		return nil, err
 	})

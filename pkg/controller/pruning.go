@@ -29,51 +29,6 @@ const (
 	historyReadsAtOnce    = 20
 )
 
-// removed is an object that earlier revisions declared and the locked one does not.
-type removed struct {
-	gvk  schema.GroupVersionKind
-	keep bool
-	// uid and revision are of the newest record that declared it.
-	uid      types.UID
-	revision int
-}
-
-// candidates is what is known of the earlier revisions of a release.
-type candidates struct {
-	read    map[types.UID]struct{} // records whose manifests are in removed
-	removed map[manifest.ID]removed
-	done    *lock.Lock // the lock for which all candidates were handled
-}
-
-// add records that a revision declared an object that the locked one does not.
-func (k *candidates) add(id manifest.ID, r removed) {
-	before, known := k.removed[id]
-	r.keep = r.keep || before.keep
-	if known && before.revision > r.revision {
-		r.uid, r.revision = before.uid, before.revision
-	}
-	k.removed[id] = r
-}
-
-// forget drops what only revisions declared whose records are not among the given ones any more. Otherwise a
-// release that has an object named after each revision, such as a Job, would be remembered with all of them.
-func (k *candidates) forget(earlier []release.Record) {
-	exists := make(map[types.UID]bool, len(earlier))
-	for _, rec := range earlier {
-		exists[rec.UID] = true
-	}
-	for uid := range k.read {
-		if !exists[uid] {
-			delete(k.read, uid)
-		}
-	}
-	for id, r := range k.removed {
-		if !exists[r.uid] {
-			delete(k.removed, id)
-		}
-	}
-}
-
 // pruning is the worker that deletes what earlier revisions left behind.
 type pruning struct {
 	*common
@@ -204,27 +159,6 @@ func (pr *pruning) readRemoved(ctx context.Context, l *lock.Lock, rec release.Re
 		).Debugf("revision %d is passed over when prune candidates are collected: %s", rec.Revision, prob.message)
 	}
 	return nil
-}
-
-// maxRemoved bounds the objects of earlier revisions that are remembered of one release: each revision may declare
-// others.
-const maxRemoved = 20_000
-
-// addAll adds what an earlier revision declares and the locked one does not. It returns false when there is no room
-// for all of it.
-func (k *candidates) addAll(l *lock.Lock, rec release.Record, objects []manifest.Object) (all bool) {
-	all = true
-	for _, o := range objects {
-		_, known := k.removed[o.ID]
-		switch {
-		case l.Declares(o.ID):
-		case !known && len(k.removed) >= maxRemoved:
-			all = false
-		default:
-			k.add(o.ID, removed{gvk: o.GVK, keep: o.Keep, uid: rec.UID, revision: rec.Revision})
-		}
-	}
-	return all
 }
 
 // place is where objects of one kind are listed.

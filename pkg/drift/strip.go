@@ -27,63 +27,6 @@ type addition struct {
 // the live form.
 type pair[T any] struct{ want, have, live T }
 
-// owners are the sets of what belongs to foreign managers and to the others, below one field. key names the merge
-// keys of a list element, which stay.
-type owners struct {
-	foreign, others *fieldpath.Set
-	key             *value.FieldList
-}
-
-// of returns what of one field belongs to whom.
-func (o owners) of(element fieldpath.PathElement) shares {
-	return shares{foreign: shareOf(o.foreign, element), others: shareOf(o.others, element), key: element.Key}
-}
-
-// shares are what of one field belongs to foreign managers and to the others.
-type shares struct {
-	foreign, others share
-	key             *value.FieldList
-}
-
-// below returns the owners of what is below the field.
-func (s shares) below() owners {
-	return owners{foreign: s.foreign.below, others: s.others.below, key: s.key}
-}
-
-// foreignAlone reports whether foreign managers own the field itself, and no other manager owns anything of it.
-func (s shares) foreignAlone() bool { return s.foreign.itself && s.others.nothing() }
-
-// share is what of one field belongs to some managers: the field itself, and what is below it.
-type share struct {
-	itself bool
-	below  *fieldpath.Set
-}
-
-func (s share) nothing() bool { return !s.itself && s.nothingBelow() }
-
-func (s share) nothingBelow() bool { return s.below == nil || s.below.Empty() }
-
-// exceeds reports whether something of the field belongs to s and not to others.
-func (s share) exceeds(others share) bool {
-	switch {
-	case s.itself && !others.itself:
-		return true
-	case s.nothingBelow():
-		return false
-	case others.nothingBelow():
-		return true
-	}
-	return !s.below.Difference(others.below).Empty()
-}
-
-func shareOf(set *fieldpath.Set, element fieldpath.PathElement) share {
-	if set == nil {
-		return share{}
-	}
-	below, _ := set.Children.Get(element)
-	return share{itself: set.Members.Has(element), below: below}
-}
-
 // object returns p.have without the additions of others.
 func (s *stripper) object(p pair[map[string]any], n *node, own owners) (map[string]any, bool) {
 	m := mapMerge{live: p.have, target: p.have}

@@ -17,8 +17,8 @@ type Admission struct {
 	Input
 	Locked release.Key
 	// Before is the object as it is, After as the request makes it; nil for a deletion. For a request about the
-	// subresource scale both are a Scale, whose spec has the replicas where the object has them; all else that it lacks,
-	// it lacks before and after.
+	// subresource scale both are a Scale, whose spec has the replicas where the object has them; all else that it
+	// lacks, it lacks before and after.
 	Before, After *unstructured.Unstructured
 	// Guard is what the lock asks for, and Exempt are those who may pass.
 	Guard  v1alpha1.Guard

@@ -3,7 +3,6 @@ package lock
 import (
 	"sync"
 	"time"
-	"unique"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/drift"
@@ -228,81 +227,6 @@ func (l *Lock) Take(now time.Time) (work []*Work, after time.Duration) {
 	return work, after
 }
 
-// Outcome is what a worker found out about an object it took.
-type Outcome struct {
-	// Good is set when the object is as desired; Digest, Version, Baseline and Owner then hold what was learnt.
-	Good     bool
-	Digest   uint64
-	Version  uint64
-	Baseline drift.Baseline
-	Owner    drift.Owner
-	// Chosen is the number of replicas that the object has, if that is within the range of an autoscaler; else nil.
-	Chosen *int64
-	// Again asks for another look or judgement: the observation to judge next, unless a newer one has come in.
-	Again *Observation
-	// Waits is set with Again when that is to be judged only when the content of the object changes, or after
-	// Reconsider or Resume.
-	Waits bool
-	// Reported is set when there is a problem with the object that stays until its content changes: drift that is only
-	// reported (mode Detect), a pending deletion. Content with this digest is not news.
-	Reported bool
-	// Problem is kept as the reason why the object is not as desired.
-	Problem *Problem
-	// Failed is set when the attempt failed: the next one waits, longer after every failure.
-	Failed bool
-	// Transient is set with Failed when the API server did not refuse but did not answer, or Helm was at work.
-	Transient bool
-	Now       time.Time
-}
-
-// Done hands an object back. It reports whether a worker should come again at once.
-func (l *Lock) Done(id manifest.ID, o Outcome) (wake bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	s := l.objects.of(id)
-	if s == nil || l.closed {
-		return false
-	}
-	if s.problem = o.Problem; o.Failed && !s.retry {
-		s.fail(o.Now, o.Transient)
-	}
-	s.inFlight, s.retry = false, false
-	if o.Good || o.Reported {
-		s.judged, s.good, s.reported = true, o.Digest, o.Reported
-		s.succeed()
-	}
-	if o.Chosen != nil {
-		s.scaled, s.replicas = true, int32(*o.Chosen)
-	}
-	if o.Good {
-		s.baseline = o.Baseline
-		if o.Owner.Manager != "" {
-			s.owner = unique.Make(o.Owner)
-		}
-	}
-	if o.Version > s.version {
-		s.version = o.Version
-		// A look that came in while the worker wrote and is older than the result of that write says nothing any more.
-		if s.pending != nil && s.pending.Version != 0 && s.pending.Version <= o.Version {
-			s.pending = nil
-		}
-	}
-	if s.pending != nil && s.pending.Live != nil && s.judged && s.pending.Digest == s.good {
-		s.pending = nil
-	}
-	if s.pending == nil && o.Again != nil {
-		s.pending = o.Again.kept()
-		if o.Waits {
-			return false
-		}
-	}
-	if s.pending == nil {
-		return false
-	}
-	l.dirty[s] = struct{}{}
-	return true
-}
-
 // waits reports whether an object is one that Outcome.Waits was set for: it has a look, and no worker has it or
 // will get it. l.mu is held.
 func (l *Lock) waits(s *state) bool {
@@ -325,17 +249,6 @@ func (l *Lock) Resume() (wake bool) {
 		}
 	}
 	return wake
-}
-
-// RecordRevert records a revert of an object in its budget and reports whether a fight began with it.
-func (l *Lock) RecordRevert(id manifest.ID, now time.Time, content uint64) (fight bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	s := l.objects.of(id)
-	if s == nil {
-		return false
-	}
-	return s.newBackoff().budget.RecordRevert(now, content, &l.storm)
 }
 
 // Close ends the lock: nothing more is handed out and nothing that is handed back is kept.

@@ -74,6 +74,11 @@ func (s *Writes) Begin(w *Write) {
 		r = &releaseWrites{of: map[manifest.ID]*Write{}}
 		s.releases[w.Record.Key] = r
 	}
+	r.put(w)
+}
+
+// put has a write take the place of the one to the same object, if there is one.
+func (r *releaseWrites) put(w *Write) {
 	if old := r.of[w.Object.ID]; old != nil {
 		r.undo -= len(old.Undo)
 	}
@@ -91,9 +96,7 @@ func (s *Writes) Follow(earlier Write, next *Write) bool {
 	if r == nil || r.of[earlier.Object.ID] == nil || r.of[earlier.Object.ID].answered != earlier.answered {
 		return false
 	}
-	r.undo -= len(earlier.Undo)
-	r.of[next.Object.ID] = next
-	r.undo += len(next.Undo)
+	r.put(next)
 	return true
 }
 

@@ -102,3 +102,31 @@ func TestWritesThatTakeMuchMemoryAreToBeProven(t *testing.T) {
 		t.Error("what was proven still counts")
 	}
 }
+
+// Of two that want to follow an earlier write only one does, and what is kept is counted once.
+func TestOneWriteFollowsAnother(t *testing.T) {
+	w := newWriting(t)
+	first := w.begin("a", 100)
+	w.Answered(first, nil, false)
+	earlier := w.Of(w.rec.Key)[0]
+	next := &Write{Object: first.Object, Record: w.rec, Deleted: true, Undo: make([]byte, 10)}
+	if !w.Follow(earlier, next) {
+		t.Fatal("nothing else has its place, and next does not follow")
+	}
+	if w.Follow(earlier, &Write{Object: first.Object, Record: w.rec, Deleted: true}) {
+		t.Error("two writes follow one")
+	}
+	if undo := w.releases[w.rec.Key].undo; undo != 10 {
+		t.Errorf("%d bytes are kept, want 10", undo)
+	}
+	w.over() // the one that follows is not answered yet
+	w.Answered(next, nil, false)
+	w.over("a")
+	w.Drop(earlier)
+	w.over("a")
+	w.Drop(*next)
+	w.over()
+	if w.Follow(earlier, next) {
+		t.Error("a write follows one that is forgotten")
+	}
+}

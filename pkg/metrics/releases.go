@@ -51,8 +51,9 @@ func newReleases() *releases {
 		condition: desc("condition", "1 for a condition of a HelmRelease that is True, 0 for one that is not.", "type"),
 		yielded:   desc("yields_total", "Times that drift was left alone because Helm had begun to work."),
 		reverted:  desc("reverts_total", "Objects of the release that were restored."),
-		suspended: desc("suspended_since_timestamp_seconds", "When the release was suspended, in seconds since 1970."),
-		known:     map[release.Key]record{},
+		suspended: desc("suspended_since_timestamp_seconds",
+			"Since when a suspended release is unlocked, in seconds since 1970."),
+		known: map[release.Key]record{},
 	}
 }
 

@@ -76,7 +76,7 @@ func TestSuspendedReleases(t *testing.T) {
 	m := New("v1", "abc")
 	m.Release(shop, State{Name: "Deployed", SuspendedSince: time.Unix(1700000000, 0)})
 	want := `
-# HELP helm_locker_suspended_since_timestamp_seconds When the release was suspended, in seconds since 1970.
+# HELP helm_locker_suspended_since_timestamp_seconds Since when a suspended release is unlocked, in seconds since 1970.
 # TYPE helm_locker_suspended_since_timestamp_seconds gauge
 helm_locker_suspended_since_timestamp_seconds{release="shop",release_namespace="apps"} 1.7e+09
 `

@@ -22,9 +22,9 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// Verifier reports whether a record still is the newest one of its release, as of a moment after it was asked. It asks the
-// API server for a list of the metadata of the release's records, which all callers share that wait for it. Where such
-// a list would wait, it writes a fence, which shows that the watch of all records has delivered what was written
+// Verifier reports whether a record still is the newest one of its release, as of a moment after it was asked. It asks
+// the API server for a list of the metadata of the release's records, which all callers share that wait for it. Where
+// such a list would wait, it writes a fence, which shows that the watch of all records has delivered what was written
 // before. It is safe for concurrent use.
 type Verifier struct {
 	records    metadata.Getter

@@ -56,7 +56,7 @@ func tenantsApart() []mutant {
 	for l, ids := range rm.claims.take(release.Key{Name: other.Name}) {`}, integration,
 			"TestI2_RecordChangesWhileItIsReadForAConflict"),
 		breaks("I5", "what an older HelmRelease declares no more is locked by nobody",
-			edit{pkgController + "releases.go", `	rs.retryConflicts(key)
+			edit{"pkg/controller/locking.go", `	rs.retryConflicts(key)
 	rs.watchAll(`, `	rs.watchAll(`}, integration, "TestI5_ObjectThatAnotherHelmReleaseDeclaresNoMore"),
 		breaks("I5", "dry runs at a relock are made one after the other",
 			edit{drift, `			rm.act(ctx, l, []*result{v})

@@ -41,14 +41,16 @@ func neverDelete() []mutant {
 			"pkg/watch/releases.go", `	r.notify(r.remove(types.NamespacedName{Namespace: m.Namespace, Name: m.Name}))`, `	_ = m`,
 		}, integration, "TestI2_LostReleaseSecretDeletesNothing"),
 		breaks("I2", "when a HelmRelease is deleted, the objects of its release are deleted",
-			edit{reconcile, `func (rs *releases) untrack(key string) {
+			edit{"pkg/controller/locking.go", `func (rs *releases) untrack(key string) {
 `, `func (rs *releases) untrack(key string) {
 	if l := rs.table.Get(key); l != nil {
 		` + deleteLocked("true") + `
 	}
-`}, integration, "TestI2_DeletedHelmReleaseChangesNothing"),
+`}, integration, "TestI2_DeletedHelmReleaseChangesNothing").
+			and(edit{"pkg/controller/locking.go", `import (`, `import (
+	"context"`}),
 		breaks("I2", "when a HelmRelease is deleted, its release stays locked",
-			edit{reconcile, `	rs.unlock(key, problem{})
+			edit{"pkg/controller/locking.go", `	rs.unlock(key, problem{})
 	e := rs.entries.forget(key)`, `	e := rs.entries.forget(key)`}, integration,
 			"TestI2_DeletedHelmReleaseChangesNothing"),
 		breaks("I2", "when a record cannot be decoded, the objects are deleted",
@@ -59,10 +61,12 @@ func neverDelete() []mutant {
 		}
 		rs.unlock(key, prob)`}, integration, "TestI2_DecodeErrorDeletesNothing"),
 		breaks("I2", "when Helm uninstalls a release, objects with resource-policy keep are deleted",
-			edit{reconcile, `	if rs.table.Drop(key) {`, `	if l := rs.table.Get(key); l != nil {
+			edit{"pkg/controller/locking.go", `	if rs.table.Drop(key) {`, `	if l := rs.table.Get(key); l != nil {
 		` + deleteLocked("o.Keep") + `
 	}
-	if rs.table.Drop(key) {`}, integration, "TestI2_KeptObjectsSurviveUninstall/helm_3"),
+	if rs.table.Drop(key) {`}, integration, "TestI2_KeptObjectsSurviveUninstall/helm_3").
+			and(edit{"pkg/controller/locking.go", `import (`, `import (
+	"context"`}),
 		breaks("I2", "when a record cannot be decoded, its release stays locked", stayLocked, integration,
 			"TestI2_DecodeErrorDeletesNothing"),
 		breaks("I2", "resource-policy keep is not read",

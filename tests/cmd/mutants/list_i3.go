@@ -16,15 +16,19 @@ func leaveNoTrace() []mutant {
 	const claim, reconcile, write = "pkg/controller/claim.go", "pkg/controller/releases.go", "pkg/enforce/write.go"
 	const locking = "TestI3_LockingWritesNothing/to_the_objects"
 	return []mutant{
-		breaks("I3", "locking patches each object", edit{reconcile, `	begun := rs.objects.Need(l.Key, kinds)
+		breaks("I3", "locking patches each object", edit{"pkg/controller/locking.go", `	begun := rs.objects.Need(l.Key, kinds)
 `, `	begun := rs.objects.Need(l.Key, kinds)
 	` + annotateLocked + `
-`}, integration, locking+".*3"),
+`}, integration, locking+".*3").
+			and(edit{"pkg/controller/locking.go", `import (`, `import (
+	"context"`}),
 		breaks("I3", "unlocking patches each object",
-			edit{reconcile, `	if rs.table.Drop(key) {`, `	if l := rs.table.Get(key); l != nil {
+			edit{"pkg/controller/locking.go", `	if rs.table.Drop(key) {`, `	if l := rs.table.Get(key); l != nil {
 		` + annotateLocked + `
 	}
-	if rs.table.Drop(key) {`}, integration, locking+".*4"),
+	if rs.table.Drop(key) {`}, integration, locking+".*4").
+			and(edit{"pkg/controller/locking.go", `import (`, `import (
+	"context"`}),
 		breaks("I3", "wrangler's ObjectSet metadata is written without being asked for",
 			edit{"pkg/controller/loader.go", `	if lo.ObjectSetMetadata {`, `	if !lo.ObjectSetMetadata {`},
 			integration, locking+".*3"),

@@ -25,7 +25,7 @@ func noDriftLost() []mutant {
 			return o.client.Watch(ctx, kind.GVR, opts)`}, integration,
 			"TestI5_DriftDuringAWatchGap/that_ends_with_a_watch"),
 		breaks("I5", "objects of a kind that is watched already are not looked at when they are locked",
-			edit{"pkg/controller/releases.go", `bool { return begun[o.GVK] })`,
+			edit{"pkg/controller/locking.go", `bool { return begun[o.GVK] })`,
 				`bool { return begun[o.GVK] && l.Key == "" })`}, integration, "TestI5_DriftDuringARelock"),
 		breaks("I5", "the first list of a kind is not told to those who lack something in it",
 			edit{feed, `	f.sink.listed(present)
@@ -136,7 +136,7 @@ func noDriftLost() []mutant {
 			edit{"pkg/proof/verifier.go", `	if v.fenceFirst || `, `	if `}, guard,
 			"TestWhereListsReadStorageEveryCheckIsAFence"),
 		breaks("I11", "what is known of a revision is kept when its record is gone",
-			edit{"pkg/controller/pruning.go", `		if !exists[r.uid] {`,
+			edit{"pkg/controller/candidates.go", `		if !exists[r.uid] {`,
 				`		if !exists[r.uid] && r.keep {`}, controller,
 			"TestWhatIsKnownOfARevisionIsForgottenWithItsRecord"),
 	}

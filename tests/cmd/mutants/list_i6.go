@@ -46,7 +46,7 @@ func noWriteLoops() []mutant {
 			edit{"pkg/lock/known.go", `version != 0 && version <= s.version }`,
 				`version != 0 && version == s.version }`}, lock, "TestObserveSkipsWhatIsGoodOrOld"),
 		breaks("I6", "a look that came during our own write, and is older, counts as drift",
-			edit{lockFile, `s.pending.Version <= o.Version {`, `s.pending.Version > o.Version {`}, lock,
+			edit{"pkg/lock/outcome.go", `s.pending.Version <= o.Version {`, `s.pending.Version > o.Version {`}, lock,
 			"TestAnEventOlderThanOurOwnWriteIsNotDrift"),
 		breaks("I6", "a revert that the API server has refused often is tried at full pace again",
 			edit{state, `	delay := longest`, `	delay := retryMin`}, lock,

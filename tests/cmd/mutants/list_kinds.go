@@ -10,7 +10,7 @@ func everyKind() []mutant {
 			edit{"pkg/controller/namespaces.go", `return o.ID.Namespace == w.ID.Name`,
 				`return o.ID.Namespace == ""`}, integration, "TestI5_ObjectsAreBackWithTheirNamespace"),
 		breaks("I5", "an attempt that began before a retry makes its object wait",
-			edit{"pkg/lock/lock.go", `o.Failed && !s.retry {`, `o.Failed {`}, lock, "TestRetryEndsTheWaitAfterAFailure"),
+			edit{"pkg/lock/outcome.go", `o.Failed && !s.retry {`, `o.Failed {`}, lock, "TestRetryEndsTheWaitAfterAFailure"),
 		breaks("I4", "an edited element of a set stays beside the declared one",
 			edit{sets, `if !n.edited || !sameLength`, `if true || !sameLength`}, drift, "TestEditedElementsOfSets"),
 		breaks("I4", "an element of a set that others added goes when another one is missing",

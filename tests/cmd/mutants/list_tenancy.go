@@ -110,7 +110,7 @@ func hostileInput() []mutant {
 			edit{"pkg/lock/object.go", `	if !o.Large || o.Live == nil {`, `	if o.Large || o.Live == nil {`}, lock,
 			"TestALargeObjectIsNotKeptWhileItWaits"),
 		breaks("I12", "all objects of all earlier revisions are remembered",
-			edit{"pkg/controller/pruning.go", `len(k.removed) >= maxRemoved:`, `len(k.removed) < 0:`}, controller,
+			edit{"pkg/controller/candidates.go", `len(k.removed) >= maxRemoved:`, `len(k.removed) < 0:`}, controller,
 			"TestWhatIsRememberedOfEarlierRevisionsIsBounded"),
 		breaks("I12", "any number of large objects is in memory at a time",
 			edit{"pkg/controller/sink.go", `		if obj.Large() {

@@ -22,13 +22,20 @@ type Helm struct {
 	Kubeconfig string
 }
 
-// Helm3 returns Helm 3 as the administrator of the cluster.
+// Helm3 returns Helm 3 as the administrator of the cluster; of no cluster it returns none, and what asks for one skips
+// the test.
 func (c *Cluster) Helm3() Helm {
+	if c == nil {
+		return Helm{}
+	}
 	return Helm{Name: "helm 3", Bin: c.binaries.Helm3, Kubeconfig: c.Kubeconfig()}
 }
 
-// Helm4 returns Helm 4 as the administrator of the cluster.
+// Helm4 is Helm3 for Helm 4.
 func (c *Cluster) Helm4() Helm {
+	if c == nil {
+		return Helm{}
+	}
 	return Helm{Name: "helm 4", Bin: c.binaries.Helm4, Kubeconfig: c.Kubeconfig()}
 }
 

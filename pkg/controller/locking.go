@@ -1,0 +1,137 @@
+package controller
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/watch"
+)
+
+// begin makes a lock count: from here on its objects are watched, and drift is reverted.
+func (rs *releases) begin(hr *v1alpha1.HelmRelease, loaded *loaded, l *lock.Lock) {
+	key, served := l.Key, rs.otherVersions(loaded)
+	conflicts, displaced := rs.table.Put(l)
+	rs.claims.prune()
+	rs.entries.update(key, func(e *entry) {
+		e.as, e.served = l.As, served
+		e.problem, e.conflicts, e.waiting, e.skipped = problem{}, conflicts, loaded.waiting, loaded.skipped
+		e.denials = loaded.denials
+		e.info = info{l.Record.Revision, loaded.release.Description, loaded.release.Notes}
+		e.kinds, e.lockedAt = l.Kinds(), rs.Clock.Now()
+		e.guarded = guardedBy(l)
+		e.history.locked()
+	})
+	rs.guardWanted()
+	for _, other := range displaced {
+		rs.entries.update(other, func(e *entry) { e.reload = true })
+		rs.queues.releases.Add(other)
+	}
+	rs.retryConflicts(key)
+	rs.watchAll(l, loaded.kinds)
+	rs.queues.pruning.Add(key)
+	if len(loaded.waiting) > 0 {
+		rs.queues.releases.AddAfter(key, rs.kindWait())
+	}
+	if len(loaded.denials.objects) > 0 {
+		rs.askLater(key, 0)
+	}
+	rs.reporter.announceLocked(hr, l, len(loaded.objects)-len(conflicts))
+	rs.reporter.announceTrouble(hr, loaded, conflicts)
+}
+
+// rangesChanged enqueues the objects whose autoscaler has another range of replicas now.
+func (rm *remediation) rangesChanged(ids []manifest.ID) {
+	for _, id := range ids {
+		l := rm.table.Holder(id)
+		if l == nil {
+			continue
+		}
+		if l.Recheck(rm.Clock.Now(), func(o *lock.Object) bool { return o.ID == id }) {
+			rm.queues.drift.Add(l.Key)
+		}
+		rm.statusChanged(l.Key)
+	}
+}
+
+// watchAll watches the kinds of a lock and has its objects read. The lock is in the table already, so a watch
+// that starts now delivers them; objects of a kind that was watched before are read one by one, or by a list
+// for many locks.
+func (rs *releases) watchAll(l *lock.Lock, kinds map[schema.GroupVersionKind]watch.Kind) {
+	for gvk := range kinds {
+		l.AwaitList(gvk) // now, as it may be over before Need returns
+	}
+	begun := rs.objects.Need(l.Key, kinds)
+	for gvk := range begun {
+		l.MissedList(gvk)
+	}
+	missed := map[schema.GroupVersionKind]watch.Kind{}
+	for gvk, kind := range kinds {
+		if begun[gvk] {
+			missed[gvk] = kind
+		}
+	}
+	if rs.relist.join(rs.Clock.Now(), rs.toReconcile(), l, missed) {
+		return
+	}
+	wake := l.Recheck(rs.Clock.Now(), func(o *lock.Object) bool { return begun[o.GVK] })
+	if wake {
+		rs.queues.drift.Add(l.Key)
+	}
+}
+
+// unlock ends the lock of a HelmRelease. While Helm works its watches stay, because the release is locked again soon.
+func (rs *releases) unlock(key string, p problem) {
+	transitioning, news := false, false
+	rs.entries.update(key, func(e *entry) {
+		news = e.problem != p
+		e.problem, e.conflicts, e.waiting, e.skipped, e.denials = p, nil, nil, nil, denials{}
+		transitioning = e.decision.State == v1alpha1.StateTransitioning
+	})
+	if news {
+		rs.reporter.announceProblem(rs.cached(key), p)
+	}
+	if rs.table.Drop(key) {
+		rs.claims.prune()
+		rs.retryConflicts(key)
+	}
+	if !transitioning {
+		rs.objects.Need(key, nil)
+		rs.scalers.Drop(key)
+		rs.entries.update(key, func(e *entry) { e.kinds, e.guarded = nil, nil })
+		rs.guardWanted()
+	}
+}
+
+// untrack forgets a HelmRelease that was deleted or is another controller's.
+func (rs *releases) untrack(key string) {
+	rs.unlock(key, problem{})
+	e := rs.entries.forget(key)
+	rs.guardWanted()
+	if e != nil && e.release.Name != "" {
+		rs.releaseChanged(e.release)
+		rs.queues.confirm.Add(e.release) // no check of this release will prove them any more
+		rs.reporter.forgetMetrics(e.release)
+		rs.Log.WithField("helmrelease", key).Infof("no longer managing release %s", e.release)
+	}
+}
+
+// retryConflicts has the HelmReleases reconciled that lack objects which the HelmRelease key owned, and owns no more.
+func (rs *releases) retryConflicts(key string) {
+	rs.entries.each(func(other string, e *entry) {
+		free := slices.ContainsFunc(e.conflicts, func(cf lock.Conflict) bool {
+			if cf.Owner != key {
+				return false
+			}
+			owner := rs.table.Holder(cf.ID)
+			return owner == nil || owner.Key != key
+		})
+		if free {
+			e.reload = true
+			rs.queues.releases.Add(other)
+		}
+	})
+}
