@@ -23,6 +23,7 @@ metadata:
   name: shop
   namespace: LOCKER
 spec:
+  guard: "Off"
   mode: Detect
   release:
     name: shop

@@ -23,30 +23,35 @@ func TestI13_ABrokenGuardBlocksNothing(t *testing.T) {
 	f := newFixture(t)
 	f.guarded(kit.Shared.Helm3(), "shop", shop)
 	f.inForce(kit.ConfigMaps, "settings")
-	for name, breaks := range map[string]func(){
-		"connections are refused": func() { f.front.to("") },
-		"connections hang":        func() { f.front.hold() },
-		"its certificate is another one": func() {
+	var held *cluster.Hold
+	for _, c := range []struct {
+		name   string
+		breaks func()
+		mends  func()
+	}{
+		{"connections are refused", func() { f.front.to("") }, nil},
+		{"connections hang", func() { f.front.hold() }, nil},
+		{"its certificate is another one", func() {
 			other := newFixture(t)
 			other.guarded(kit.Shared.Helm3(), "other", kit.ConfigMap("other", "declared"))
 			f.front.to(other.front.address())
-		},
-		"the API server does not answer it": func() {
+		}, nil},
+		{"the API server does not answer it", func() {
 			f.front.to(f.guardAddress(f.Running))
-			hold := f.Proxy.HoldRequests(cluster.ForResource("secrets", "GET"))
-			t.Cleanup(hold.Release)
-		},
+			held = f.Proxy.HoldRequests(isCheck)
+		}, func() { held.Release() }}, // the operator cannot revert before either
 	} {
-		breaks()
+		c.breaks()
 		begun := time.Now()
 		_, err := f.In(kit.ConfigMaps, f.Apps).Patch(f.Ctx, "settings", types.MergePatchType, []byte(changed),
 			metav1.PatchOptions{})
 		if took := time.Since(begun); err != nil || took > bound {
-			t.Errorf("%s: after %s: %v", name, took, err)
+			t.Errorf("%s: after %s: %v", c.name, took, err)
 		}
-		if name != "the API server does not answer it" { // it cannot revert either then
-			f.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
+		if c.mends != nil {
+			c.mends()
 		}
+		f.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
 	}
 }
 

@@ -15,8 +15,10 @@ const (
 	GuardDeny Guard = "Deny"
 )
 
+// The rule below writes namespace as __namespace__, because the word is reserved in CEL up to Kubernetes 1.30.
+
 // GuardSubject names who may pass the guard.
-// +kubebuilder:validation:XValidation:rule="self.kind == 'ServiceAccount' ? has(self.namespace) : !has(self.namespace)",message="a ServiceAccount has a namespace, a User and a Group have none"
+// +kubebuilder:validation:XValidation:rule="self.kind == 'ServiceAccount' ? has(self.__namespace__) : !has(self.__namespace__)",message="a ServiceAccount has a namespace, a User and a Group have none"
 type GuardSubject struct {
 	// Kind is `User`, `Group` or `ServiceAccount`, as in a RoleBinding.
 	//
