@@ -165,8 +165,10 @@ func ensureLock(
 		ObjectMeta: metav1.ObjectMeta{Namespace: store.namespace, Name: freeName(all, key, name)},
 		Spec: v1alpha1.HelmReleaseSpec{
 			Release: v1alpha1.ReleaseReference{Namespace: key.Namespace, Name: key.Name},
-			Mode:    v1alpha1.Mode(cmd.String("mode")), Scope: v1alpha1.Scope(cmd.String("scope")),
-			Guard: v1alpha1.Guard(cmd.String("guard")),
+			Protection: v1alpha1.Protection{
+				Mode: v1alpha1.Mode(cmd.String("mode")), Scope: v1alpha1.Scope(cmd.String("scope")),
+				Guard: v1alpha1.Guard(cmd.String("guard")),
+			},
 		},
 	}
 	if paths := cmd.StringSlice("ignore"); len(paths) > 0 {

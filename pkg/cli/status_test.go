@@ -21,8 +21,8 @@ func helmRelease(name string, change func(*v1alpha1.HelmRelease)) *v1alpha1.Helm
 		ObjectMeta: metav1.ObjectMeta{Namespace: "locker", Name: name, UID: types.UID("uid of " + name),
 			CreationTimestamp: metav1.NewTime(noon.Add(-time.Hour))},
 		Spec: v1alpha1.HelmReleaseSpec{
-			Release: v1alpha1.ReleaseReference{Namespace: "apps", Name: name}, Mode: v1alpha1.ModeEnforce,
-			Scope: v1alpha1.ScopeDeclared,
+			Release:    v1alpha1.ReleaseReference{Namespace: "apps", Name: name},
+			Protection: v1alpha1.Protection{Mode: v1alpha1.ModeEnforce, Scope: v1alpha1.ScopeDeclared},
 		},
 	}
 	if change != nil {
@@ -214,9 +214,9 @@ func TestFollowerTellsWhatHappened(t *testing.T) {
 
 // A guard that is not in force must not look as if it were.
 func TestStatusTellsOfTheGuard(t *testing.T) {
-	hr := &v1alpha1.HelmRelease{Spec: v1alpha1.HelmReleaseSpec{Guard: v1alpha1.GuardDeny,
+	hr := &v1alpha1.HelmRelease{Spec: v1alpha1.HelmReleaseSpec{Protection: v1alpha1.Protection{Guard: v1alpha1.GuardDeny,
 		GuardExempt: []v1alpha1.GuardSubject{{Kind: "User", Name: "alice"},
-			{Kind: "ServiceAccount", Namespace: "ci", Name: "deployer"}}}}
+			{Kind: "ServiceAccount", Namespace: "ci", Name: "deployer"}}}}}
 	hr.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue},
 		{Type: v1alpha1.ConditionGuarded, Status: metav1.ConditionFalse, Message: "no certificate"}}
 	for _, want := range []string{"Deny, not in force\n", "User alice\n", "ServiceAccount ci/deployer\n"} {

@@ -63,7 +63,7 @@ func generateControllers() error {
 		Boilerplate:   headerFile,
 		Groups: map[string]args.Group{
 			helm.GroupName: {
-				Types: []any{v1alpha1.HelmRelease{}},
+				Types: []any{v1alpha1.HelmRelease{}, v1alpha1.HelmReleasePolicy{}},
 			},
 		},
 	})

@@ -39,6 +39,10 @@ func TestOnlyADeployedReleaseIsLocked(t *testing.T) {
 	}
 }
 
+func suspendedSpec(suspend bool, until *metav1.Time) v1alpha1.HelmReleaseSpec {
+	return v1alpha1.HelmReleaseSpec{Protection: v1alpha1.Protection{Suspend: suspend, SuspendUntil: until}}
+}
+
 func TestDecide(t *testing.T) {
 	deployed := release.Record{Revision: 3, Status: release.StatusDeployed}
 	pending := release.Record{Revision: 4, Status: release.StatusPendingUpgrade, Created: epoch.Add(-time.Hour),
@@ -56,21 +60,21 @@ func TestDecide(t *testing.T) {
 				return !d.Lock && d.State == v1alpha1.StateError && d.Message == "label missing"
 			}},
 		"suspend unlocks and keeps the state": {
-			Input{Spec: v1alpha1.HelmReleaseSpec{Suspend: true}, Found: true, Record: deployed, Now: epoch},
+			Input{Spec: suspendedSpec(true, nil), Found: true, Record: deployed, Now: epoch},
 			func(d Decision) bool {
 				return !d.Lock && d.Reason == v1alpha1.ReasonSuspended && d.State == v1alpha1.StateDeployed &&
 					d.Again.IsZero()
 			}},
 		"suspendUntil unlocks and decides anew at its time": {
-			Input{Spec: v1alpha1.HelmReleaseSpec{SuspendUntil: &later}, Found: true, Record: deployed, Now: epoch},
+			Input{Spec: suspendedSpec(false, &later), Found: true, Record: deployed, Now: epoch},
 			func(d Decision) bool {
 				return !d.Lock && d.Reason == v1alpha1.ReasonSuspended && d.Again.Equal(later.Time)
 			}},
 		"suspendUntil in the past has no effect": {
-			Input{Spec: v1alpha1.HelmReleaseSpec{SuspendUntil: &later}, Found: true, Record: deployed, Now: later.Time},
+			Input{Spec: suspendedSpec(false, &later), Found: true, Record: deployed, Now: later.Time},
 			func(d Decision) bool { return d.Lock && d.Again.IsZero() }},
 		"suspend outlasts suspendUntil": {
-			Input{Spec: v1alpha1.HelmReleaseSpec{Suspend: true, SuspendUntil: &later}, Found: true, Record: deployed,
+			Input{Spec: suspendedSpec(true, &later), Found: true, Record: deployed,
 				Now: epoch},
 			func(d Decision) bool {
 				return !d.Lock && d.Again.IsZero() && strings.Contains(d.Message, "spec.suspend")

@@ -2,9 +2,9 @@ package rules
 
 import "unicode/utf8"
 
-// glob reports whether a pattern matches all of a text. In the pattern, * stands for any text, which may be empty,
+// Glob reports whether a pattern matches all of a text. In the pattern, * stands for any text, which may be empty,
 // and ? for one character. It takes at most the product of both lengths, and allocates nothing.
-func glob(pattern, text string) bool {
+func Glob(pattern, text string) bool {
 	p, t := 0, 0
 	star, resume := -1, 0 // behind the last *, and where in the text its match ends so far
 	for t < len(text) {

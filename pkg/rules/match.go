@@ -113,7 +113,7 @@ func (m *Matcher) Describe() string {
 
 // names reports whether a manager is one of the rule's.
 func (r *ownedRule) names(manager string) bool {
-	return slices.ContainsFunc(r.managers, func(pattern string) bool { return glob(pattern, manager) })
+	return slices.ContainsFunc(r.managers, func(pattern string) bool { return Glob(pattern, manager) })
 }
 
 // covers reports whether at is at or below one of the paths.

@@ -32,7 +32,7 @@ func TestGlobs(t *testing.T) {
 		{"a.b", "axb", false}, {"[a]", "a", false},
 		{`\*`, "*", false}, {strings.Repeat("*a", 60) + "b", strings.Repeat("a", 128), false},
 	} {
-		if got := glob(test.pattern, test.text); got != test.want {
+		if got := Glob(test.pattern, test.text); got != test.want {
 			t.Errorf("%q on %q: %v", test.pattern, test.text, got)
 		}
 	}

@@ -133,3 +133,47 @@ const (
 	// it are spaced out.
 	ReasonFightDetected = "FightDetected"
 )
+
+// Conditions of a HelmReleasePolicy, besides Ready, Stalled and Reconciling. Its Ready is True when there is a
+// HelmRelease, as the template has it, for every release that the policy is to lock.
+const (
+	// ConditionOverlapping is True while a release that the policy matches is left to another policy that matches it
+	// more specifically.
+	ConditionOverlapping = "Overlapping"
+)
+
+// Reasons of the conditions of a HelmReleasePolicy. Forbidden applies to it, too.
+const (
+	// ReasonApplied (Ready: True): every release that the policy is to lock has its HelmRelease.
+	ReasonApplied = "Applied"
+
+	// ReasonApplying (Ready: False): HelmReleases are being made, changed or deleted, or what the policy selects by is
+	// being read.
+	ReasonApplying = "Applying"
+
+	// ReasonInvalidPolicy (Ready: False): a selector of the policy cannot be understood; the message names it. What
+	// the policy locked stays locked, and nothing new is.
+	ReasonInvalidPolicy = "InvalidPolicy"
+
+	// ReasonTooManyReleases (Ready: False): the policy matches more releases than spec.maxReleases allows. The
+	// message says how many are not locked.
+	ReasonTooManyReleases = "TooManyReleases"
+
+	// ReasonNameTaken (Ready: False): a HelmRelease for another release has the name of one that the policy would
+	// make; the message names it.
+	ReasonNameTaken = "NameTaken"
+
+	// ReasonWriteFailed (Ready: False): the API server refused to create, change or delete a HelmRelease. It is tried
+	// again by itself.
+	ReasonWriteFailed = "WriteFailed"
+
+	// ReasonRolloutStopped (Ready: False): reverts failed, or too many objects are contended, in releases that
+	// spec.rollout moved to mode Enforce. It goes on when that is over.
+	ReasonRolloutStopped = "RolloutStopped"
+
+	// ReasonOtherPolicy (Overlapping: True): other policies, which the message names, match releases more specifically.
+	ReasonOtherPolicy = "OtherPolicy"
+
+	// ReasonNoOverlap (Overlapping: False): no other policy has a release that this one matches.
+	ReasonNoOverlap = "NoOverlap"
+)

@@ -72,3 +72,31 @@ const (
 	// EventReasonWaitingForKind (Warning): the manifest has objects of a kind that the API server does not serve.
 	EventReasonWaitingForKind = "WaitingForKind"
 )
+
+// Reasons of events on a HelmReleasePolicy. InvalidPolicy, TooManyReleases, NameTaken, WriteFailed and Forbidden are
+// recorded with the condition of that reason.
+const (
+	// EventReasonApplied (Normal): HelmReleases were created, changed or deleted; the message says how many and why.
+	EventReasonApplied = "Applied"
+
+	// EventReasonInvalidPolicy (Warning): a selector of the policy cannot be understood.
+	EventReasonInvalidPolicy = "InvalidPolicy"
+
+	// EventReasonTooManyReleases (Warning): the policy matches more releases than spec.maxReleases allows.
+	EventReasonTooManyReleases = "TooManyReleases"
+
+	// EventReasonNameTaken (Warning): a HelmRelease for another release has the name of one that the policy would make.
+	EventReasonNameTaken = "NameTaken"
+
+	// EventReasonWriteFailed (Warning): the API server refused to create, change or delete a HelmRelease.
+	EventReasonWriteFailed = "WriteFailed"
+
+	// EventReasonRolloutBatch (Normal): the rollout moved releases from mode Detect to Enforce.
+	EventReasonRolloutBatch = "RolloutBatch"
+
+	// EventReasonRolloutStopped (Warning): the rollout moves no more releases; the message says why.
+	EventReasonRolloutStopped = "RolloutStopped"
+
+	// EventReasonRolloutComplete (Normal): the rollout has moved all releases to mode Enforce.
+	EventReasonRolloutComplete = "RolloutComplete"
+)

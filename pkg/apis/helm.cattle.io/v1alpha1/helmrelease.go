@@ -52,7 +52,6 @@ type HelmReleaseList struct {
 }
 
 // HelmReleaseSpec says which release to lock and how.
-// +kubebuilder:validation:XValidation:rule="!has(self.guard) || self.guard != 'Deny' || !has(self.mode) || self.mode != 'Detect'",message="spec.guard Deny takes spec.mode Enforce: a release that is only watched can be guarded with Warn"
 type HelmReleaseSpec struct {
 	// Release is the Helm release to lock. It need not exist yet: it is locked when it appears.
 	//
@@ -60,6 +59,12 @@ type HelmReleaseSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.release is immutable: to lock another release, delete this HelmRelease (that changes none of the release's objects) and create a new one"
 	Release ReleaseReference `json:"release"`
 
+	Protection `json:",inline"`
+}
+
+// Protection says how a release is locked. It is what a HelmRelease and the template of a HelmReleasePolicy share.
+// +kubebuilder:validation:XValidation:rule="!has(self.guard) || self.guard != 'Deny' || !has(self.mode) || self.mode != 'Detect'",message="spec.guard Deny takes spec.mode Enforce: a release that is only watched can be guarded with Warn"
+type Protection struct {
 	// Mode is what to do about drift: `Enforce` (the default) reverts it, `Detect` reports it and writes nothing to
 	// the objects of the release.
 	//
@@ -133,7 +138,7 @@ type HelmReleaseSpec struct {
 }
 
 // SuspendedAt reports whether the spec asks for the release to be unlocked at the given time.
-func (s *HelmReleaseSpec) SuspendedAt(now time.Time) bool {
+func (s *Protection) SuspendedAt(now time.Time) bool {
 	return s.Suspend || s.SuspendUntil != nil && now.Before(s.SuspendUntil.Time)
 }
 

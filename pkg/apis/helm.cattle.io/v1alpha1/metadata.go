@@ -8,6 +8,19 @@ const (
 	// SuspendReasonAnnotation is the annotation of a HelmRelease that says, to people, why it is suspended.
 	SuspendReasonAnnotation = "helmreleases.cattle.io/suspend-reason"
 
+	// PolicyLabel is the label, of a HelmRelease that a HelmReleasePolicy made, that has the name of the policy. What
+	// makes it the policy's is the ownerReference: a HelmRelease without one counts as written by hand.
+	PolicyLabel = "helmreleases.cattle.io/policy"
+
+	// PolicyFieldsAnnotation is the annotation, of a HelmRelease that a HelmReleasePolicy made, that lists the labels
+	// that the policy set, and `suspend` when its template suspends: these are taken away when the template no
+	// longer has them.
+	PolicyFieldsAnnotation = "helmreleases.cattle.io/policy-fields"
+
+	// EnforcedSinceAnnotation is the annotation, of a HelmRelease that a HelmReleasePolicy made, that says when the
+	// policy's rollout set its mode to Enforce.
+	EnforcedSinceAnnotation = "helmreleases.cattle.io/enforced-since"
+
 	// LegacyFinalizer is a finalizer that older operators put on HelmReleases. It is removed where it is found, and
 	// none is added: deleting a HelmRelease must not wait for an operator that may be gone.
 	LegacyFinalizer = "wrangler.cattle.io/on-helm-release-remove"

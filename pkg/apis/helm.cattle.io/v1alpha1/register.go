@@ -8,10 +8,13 @@ import (
 	helm "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io"
 )
 
-// Kind and HelmReleaseResourceName are how HelmRelease is called in manifests and in URLs.
+// Kind and HelmReleaseResourceName are how HelmRelease is called in manifests and in URLs, PolicyKind and
+// PolicyResourceName are how HelmReleasePolicy is.
 const (
 	Kind                    = "HelmRelease"
 	HelmReleaseResourceName = "helmreleases"
+	PolicyKind              = "HelmReleasePolicy"
+	PolicyResourceName      = "helmreleasepolicies"
 )
 
 // Version is the API version of this package.
@@ -22,7 +25,7 @@ var SchemeGroupVersion = schema.GroupVersion{Group: helm.GroupName, Version: Ver
 
 // AddToScheme adds the types of this package to a scheme, so that clients can encode and decode them.
 func AddToScheme(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(SchemeGroupVersion, &HelmRelease{}, &HelmReleaseList{})
+	scheme.AddKnownTypes(SchemeGroupVersion, &HelmRelease{}, &HelmReleaseList{}, &HelmReleasePolicy{}, &HelmReleasePolicyList{})
 	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)
 	return nil
 }

@@ -16,15 +16,15 @@ func TestSuspendedAt(t *testing.T) {
 	at := func(d time.Duration) *metav1.Time { return &metav1.Time{Time: now.Add(d)} }
 	tests := []struct {
 		name string
-		spec HelmReleaseSpec
+		spec Protection
 		want bool
 	}{
-		{"a spec that does not ask for it is not suspended", HelmReleaseSpec{}, false},
-		{"suspend has no end", HelmReleaseSpec{Suspend: true}, true},
-		{"suspendUntil suspends before that time", HelmReleaseSpec{SuspendUntil: at(time.Second)}, true},
-		{"suspendUntil locks again at that very time", HelmReleaseSpec{SuspendUntil: at(0)}, false},
-		{"suspendUntil in the past has no effect", HelmReleaseSpec{SuspendUntil: at(-time.Second)}, false},
-		{"suspend outlasts suspendUntil", HelmReleaseSpec{Suspend: true, SuspendUntil: at(-time.Second)}, true},
+		{"a spec that does not ask for it is not suspended", Protection{}, false},
+		{"suspend has no end", Protection{Suspend: true}, true},
+		{"suspendUntil suspends before that time", Protection{SuspendUntil: at(time.Second)}, true},
+		{"suspendUntil locks again at that very time", Protection{SuspendUntil: at(0)}, false},
+		{"suspendUntil in the past has no effect", Protection{SuspendUntil: at(-time.Second)}, false},
+		{"suspend outlasts suspendUntil", Protection{Suspend: true, SuspendUntil: at(-time.Second)}, true},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -19,6 +19,7 @@ func init() {
 
 type Interface interface {
 	HelmRelease() HelmReleaseController
+	HelmReleasePolicy() HelmReleasePolicyController
 }
 
 func New(controllerFactory controller.SharedControllerFactory) Interface {
@@ -33,4 +34,8 @@ type version struct {
 
 func (v *version) HelmRelease() HelmReleaseController {
 	return generic.NewController[*v1alpha1.HelmRelease, *v1alpha1.HelmReleaseList](schema.GroupVersionKind{Group: "helm.cattle.io", Version: "v1alpha1", Kind: "HelmRelease"}, "helmreleases", true, v.controllerFactory)
+}
+
+func (v *version) HelmReleasePolicy() HelmReleasePolicyController {
+	return generic.NewController[*v1alpha1.HelmReleasePolicy, *v1alpha1.HelmReleasePolicyList](schema.GroupVersionKind{Group: "helm.cattle.io", Version: "v1alpha1", Kind: "HelmReleasePolicy"}, "helmreleasepolicies", true, v.controllerFactory)
 }

@@ -1,0 +1,290 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// The markers stand in a block of their own: wrangler reads them only from there.
+//
+// +genclient
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=helmreleasepolicies,scope=Namespaced,shortName=hlrp,categories=helm
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63",message="the name of a policy has at most 63 characters: it is the value of a label"
+// +kubebuilder:printcolumn:name="Mode",type=string,JSONPath=`.spec.template.spec.mode`,description="Mode of the template"
+// +kubebuilder:printcolumn:name="Matched",type=integer,JSONPath=`.status.releases.matched`,description="Releases that the policy matches"
+// +kubebuilder:printcolumn:name="Made",type=integer,JSONPath=`.status.releases.made`,description="HelmReleases that the policy has made"
+// +kubebuilder:printcolumn:name="Locked",type=integer,JSONPath=`.status.releases.locked`,description="Releases that are protected by the policy now"
+// +kubebuilder:printcolumn:name="Drifted",type=integer,JSONPath=`.status.releases.drifted`,description="Releases of the policy with objects that differ from the manifest now"
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Reason of the Ready condition"
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,description="Message of the Ready condition"
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+
+// HelmReleasePolicy locks all Helm releases that it matches, now and later: the operator keeps a HelmRelease for each,
+// called NAMESPACE.NAME and owned by the policy. Deleting a policy deletes its HelmReleases, which unlocks the releases
+// and changes nothing else. Policies count in the namespace of the operator only.
+type HelmReleasePolicy struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// Spec says which releases to lock and how.
+	// +required
+	Spec HelmReleasePolicySpec `json:"spec"`
+
+	// Status is what the operator last observed and did. It is written only by the operator.
+	// +optional
+	Status HelmReleasePolicyStatus `json:"status,omitzero"`
+}
+
+// +kubebuilder:object:root=true
+
+// HelmReleasePolicyList is a list of HelmReleasePolicies.
+type HelmReleasePolicyList struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []HelmReleasePolicy `json:"items"`
+}
+
+// HelmReleasePolicySpec says which releases to lock and how.
+type HelmReleasePolicySpec struct {
+	// Match selects releases. `namespaces: ["*"]` selects those of all namespaces but the operator's own.
+	//
+	// +required
+	Match ReleaseMatch `json:"match"`
+
+	// Exclude leaves out releases that match: those that one of the entries selects.
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	Exclude []ReleaseMatch `json:"exclude,omitempty"`
+
+	// Template is what the HelmReleases that the policy makes are like.
+	//
+	// +optional
+	// +kubebuilder:default={}
+	Template HelmReleaseTemplate `json:"template"`
+
+	// MaxReleases bounds the releases that the policy locks (1,000 by default). When it matches more, namespaces get
+	// equal shares of that number; in a namespace with more than its share, what the policy has locked already stays
+	// so, then the order of names decides. The condition Ready says how many are not locked.
+	//
+	// +optional
+	// +kubebuilder:default=1000
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100000
+	MaxReleases int `json:"maxReleases,omitempty"`
+
+	// Rollout moves releases from mode Detect to Enforce a few at a time, when the template's mode is Enforce.
+	// Without it they are enforced at once.
+	//
+	// +optional
+	Rollout *Rollout `json:"rollout,omitempty"`
+
+	// IncludeOperatorNamespace allows the policy to match releases in the operator's own namespace, and so the release
+	// of the operator itself.
+	//
+	// +optional
+	IncludeOperatorNamespace bool `json:"includeOperatorNamespace,omitempty"`
+}
+
+// ReleaseMatch selects releases: those to which everything applies that is given. Something has to be given.
+// +kubebuilder:validation:XValidation:rule="has(self.namespaces) || has(self.namespaceSelector) || has(self.releases) || has(self.releaseSelector)",message="give namespaces, namespaceSelector, releases or releaseSelector; namespaces: [\"*\"] selects all releases"
+type ReleaseMatch struct {
+	// Namespaces are names of namespaces that hold release records, with `*` for any text and `?` for any character.
+	// One of them has to match.
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=63
+	// +kubebuilder:validation:items:Pattern=`^[-a-z0-9*?]+$`
+	Namespaces []string `json:"namespaces,omitempty"`
+
+	// NamespaceSelector selects by the labels of the Namespace that holds the release record.
+	//
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="has(self.matchLabels) && size(self.matchLabels) > 0 || has(self.matchExpressions) && size(self.matchExpressions) > 0",message="an empty namespaceSelector would select every namespace: write namespaces: [\"*\"] if that is meant"
+	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
+
+	// Releases are names of releases, with `*` for any text and `?` for any character. One of them has to match.
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=53
+	// +kubebuilder:validation:items:Pattern=`^[-a-z0-9.*?]+$`
+	Releases []string `json:"releases,omitempty"`
+
+	// ReleaseSelector selects by the labels of the release, which are those that `helm install --labels` gave to its
+	// newest record.
+	//
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="has(self.matchLabels) && size(self.matchLabels) > 0 || has(self.matchExpressions) && size(self.matchExpressions) > 0",message="an empty releaseSelector would select every release: write releases: [\"*\"] if that is meant"
+	ReleaseSelector *metav1.LabelSelector `json:"releaseSelector,omitempty"`
+}
+
+// HelmReleaseTemplate is what the HelmReleases of a policy are like.
+type HelmReleaseTemplate struct {
+	// Metadata is what their metadata has, besides what the operator sets.
+	//
+	// +optional
+	Metadata TemplateMetadata `json:"metadata,omitzero"`
+
+	// Spec is their spec, without the release. `suspend` and `suspendUntil` of a HelmRelease follow the template only
+	// while it sets one of them: otherwise a release of the policy is suspended and resumed by itself.
+	//
+	// +optional
+	// +kubebuilder:default={}
+	Spec Protection `json:"spec"`
+}
+
+// TemplateMetadata is what the metadata of the HelmReleases of a policy has.
+type TemplateMetadata struct {
+	// Labels are set on the HelmReleases. An operator with `--shard-selector` manages those that it selects.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxProperties=32
+	// +kubebuilder:validation:XValidation:rule="!('helmreleases.cattle.io/policy' in self)",message="the label helmreleases.cattle.io/policy is set by the operator"
+	Labels map[string]string `json:"labels,omitempty"`
+}
+
+// Rollout says how releases move from mode Detect to Enforce.
+type Rollout struct {
+	// BatchSize is how many releases move within an interval.
+	//
+	// +optional
+	// +kubebuilder:default=10
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100000
+	BatchSize int `json:"batchSize,omitempty"`
+
+	// Interval is the time in which a batch moves, for example `1h` (the default) or `30m`. It is a minute at least.
+	//
+	// +optional
+	// +kubebuilder:default="1h"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(s|m|h))+$`
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1m')",message="interval must be a minute or more"
+	Interval metav1.Duration `json:"interval,omitzero"`
+
+	// MaxContended is how many releases of those in mode Enforce may have objects that another party keeps changing
+	// back (0 by default). With more, or when a revert fails in one, no more releases move until that is over.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	MaxContended int `json:"maxContended,omitempty"`
+}
+
+// HelmReleasePolicyStatus is what the operator last observed and did.
+type HelmReleasePolicyStatus struct {
+	// ObservedGeneration is the metadata.generation of the spec that this status is about.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// Shard is the label selector of the operator that handles this policy (its `--shard-selector`). It is absent
+	// when one operator handles all.
+	// +optional
+	Shard string `json:"shard,omitempty"`
+
+	// Releases counts the releases that the policy matches.
+	// +optional
+	Releases PolicyCounts `json:"releases"`
+
+	// Rollout is how far spec.rollout has come. It is absent without one, and in mode Detect.
+	// +optional
+	Rollout *RolloutStatus `json:"rollout,omitempty"`
+
+	// Conditions are `Ready` and `Overlapping`, and while they apply `Stalled` and `Reconciling`.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +patchStrategy=merge
+	// +patchMergeKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type"`
+}
+
+// PolicyCounts counts the releases that a policy matches.
+type PolicyCounts struct {
+	// Matched is the number of releases that the policy matches.
+	// +optional
+	Matched int `json:"matched"`
+
+	// Made is the number of HelmReleases that the policy has made.
+	// +optional
+	Made int `json:"made"`
+
+	// Locked is the number of those whose release is protected now. It is 0 in mode Detect.
+	// +optional
+	Locked int `json:"locked"`
+
+	// Drifted is the number of those of whose objects some differ from the manifest now.
+	// +optional
+	Drifted int `json:"drifted"`
+
+	// HandWritten is the number of matching releases for which there is a HelmRelease that no policy made.
+	// +optional
+	HandWritten int `json:"handWritten,omitempty"`
+
+	// OtherPolicy is the number of matching releases that another policy matches more specifically.
+	// +optional
+	OtherPolicy int `json:"otherPolicy,omitempty"`
+
+	// OverBound is the number of matching releases that spec.maxReleases leaves unlocked.
+	// +optional
+	OverBound int `json:"overBound,omitempty"`
+
+	// OperatorNamespace is the number of matching releases that are not locked because they are in the operator's own
+	// namespace.
+	// +optional
+	OperatorNamespace int `json:"operatorNamespace,omitempty"`
+
+	// NameTaken is the number of matching releases that are not locked because a HelmRelease for another release has
+	// the name.
+	// +optional
+	NameTaken int `json:"nameTaken,omitempty"`
+}
+
+// RolloutState is what a rollout does.
+// +kubebuilder:validation:Enum=Progressing;Stopped;Complete
+type RolloutState string
+
+const (
+	// RolloutProgressing says that releases move, or wait to be moved.
+	RolloutProgressing RolloutState = "Progressing"
+
+	// RolloutStopped says that no release moves, because of what happened in those that have.
+	RolloutStopped RolloutState = "Stopped"
+
+	// RolloutComplete says that all releases of the policy are in mode Enforce.
+	RolloutComplete RolloutState = "Complete"
+)
+
+// RolloutStatus is how far a rollout has come.
+type RolloutStatus struct {
+	// State is `Progressing`, `Stopped` or `Complete`.
+	// +required
+	State RolloutState `json:"state"`
+
+	// Enforced is the number of releases in mode Enforce.
+	// +optional
+	Enforced int `json:"enforced"`
+
+	// Waiting is the number of releases that are still in mode Detect.
+	// +optional
+	Waiting int `json:"waiting"`
+
+	// NextBatch is when the next releases may move. It is absent when none wait or the rollout has stopped.
+	// +optional
+	NextBatch *metav1.Time `json:"nextBatch,omitempty"`
+
+	// Message says why the rollout has stopped, or what it waits for.
+	// +optional
+	Message string `json:"message,omitempty"`
+}

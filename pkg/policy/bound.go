@@ -1,0 +1,113 @@
+package policy
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/release"
+)
+
+// defaultMaxReleases is the default of spec.maxReleases.
+const defaultMaxReleases = 1000
+
+// bound says what becomes of each release that a policy has won: within spec.maxReleases it gets a HelmRelease.
+func (pl *planner) bound(c *candidate) {
+	most := c.Spec.MaxReleases
+	if most < 1 {
+		most = defaultMaxReleases
+	}
+	within, over := shares(c.won, most)
+	c.over = map[release.Key]bool{}
+	for _, w := range over {
+		c.over[w.key] = true
+		c.add(Result{Release: w.key, Outcome: OverBound})
+	}
+	var usable []won
+	for _, w := range within {
+		taken := pl.byName[Name(w.key)]
+		switch {
+		case taken == nil || taken == w.existing && taken.DeletionTimestamp == nil:
+			usable = append(usable, w)
+		case taken.DeletionTimestamp != nil:
+			pl.settled[taken.UID] = true
+			c.add(Result{Release: w.key, Outcome: Waiting, Existing: taken})
+		default:
+			c.add(Result{Release: w.key, Outcome: NameTaken, By: taken.Name})
+		}
+	}
+	moves := pl.roll(c, usable)
+	for _, w := range usable {
+		pl.lock(c, w, moves)
+	}
+}
+
+// lock has the HelmRelease of a release made, changed or kept. moves are the releases that the rollout moves now.
+func (pl *planner) lock(c *candidate, w won, moves map[won]bool) {
+	mode, since := modeOf(c.HelmReleasePolicy), ""
+	if rolls(c.HelmReleasePolicy) {
+		switch {
+		case moves[w]:
+			since = wholeSecond(pl.Now).Format(time.RFC3339)
+		case enforced(w.existing):
+			since = w.existing.Annotations[v1alpha1.EnforcedSinceAnnotation]
+		default:
+			mode = v1alpha1.ModeDetect
+		}
+	}
+	result := Result{Release: w.key, Outcome: Keep, Existing: w.existing}
+	want := desired(c.HelmReleasePolicy, w.key, w.existing, mode, since)
+	if w.existing == nil {
+		annotate(want, v1alpha1.ManagedByAnnotation, pl.Controller) // claimed already: that saves a write
+		result.Outcome, result.Desired = Create, want
+	} else {
+		pl.settled[w.existing.UID] = true
+		if differs(w.existing, want) {
+			result.Outcome, result.Desired = Update, want
+		}
+	}
+	c.add(result)
+}
+
+// shares divides what a policy has won into what is within a bound and what is not. Namespaces get equal shares, so
+// that the releases of one, which are as many as its users want, do not take the place of those of others. In a
+// namespace that has more than its share, those come first that are locked already, then the order of names decides.
+func shares(all []won, most int) (within, over []won) {
+	byRelease := func(a, b won) int { return compareKeys(a.key, b.key) }
+	if len(all) <= most {
+		return slices.SortedFunc(slices.Values(all), byRelease), nil
+	}
+	type ranked struct {
+		won
+		rank int // in its namespace
+	}
+	locked := func(w won) int {
+		if w.existing != nil && w.existing.DeletionTimestamp == nil {
+			return 0
+		}
+		return 1
+	}
+	sorted := slices.SortedFunc(slices.Values(all), func(a, b won) int {
+		return cmp.Or(cmp.Compare(a.key.Namespace, b.key.Namespace), cmp.Compare(locked(a), locked(b)), byRelease(a, b))
+	})
+	ranks := make([]ranked, len(sorted))
+	for i, w := range sorted {
+		ranks[i] = ranked{won: w}
+		if i > 0 && sorted[i-1].key.Namespace == w.key.Namespace {
+			ranks[i].rank = ranks[i-1].rank + 1
+		}
+	}
+	slices.SortStableFunc(ranks, func(a, b ranked) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(locked(a.won), locked(b.won)), byRelease(a.won, b.won))
+	})
+	for i, r := range ranks {
+		if i < most {
+			within = append(within, r.won)
+		} else {
+			over = append(over, r.won)
+		}
+	}
+	slices.SortFunc(within, byRelease)
+	return within, over
+}

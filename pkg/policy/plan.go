@@ -1,0 +1,313 @@
+package policy
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/release"
+)
+
+// Input is all that decides what the policies of a namespace make.
+type Input struct {
+	// Namespace is the operator's own, in which HelmReleases and policies count.
+	Namespace string
+	// Controller is the controller name of the operator. What another one has claimed is not its to change.
+	Controller string
+	// Policies, Releases and HelmReleases are all of the cluster; they are not changed. A policy that is not stored
+	// yet may be among them: it counts as the youngest.
+	Policies     []*v1alpha1.HelmReleasePolicy
+	Releases     []Release
+	HelmReleases []*v1alpha1.HelmRelease
+	// Namespaces is needed when a policy selects by labels of namespaces. NamespacesErr is why they cannot be read.
+	Namespaces    Namespaces
+	NamespacesErr error
+	Now           time.Time
+}
+
+// Outcome is what a policy does about a release, and why not.
+type Outcome string
+
+// All outcomes.
+const (
+	// Create: a HelmRelease is to be created.
+	Create Outcome = "Create"
+	// Update: the HelmRelease of the policy, or of another policy that has the release no more, is to be changed.
+	Update Outcome = "Update"
+	// Delete: the HelmRelease of the policy is to be deleted; Why says why.
+	Delete Outcome = "Delete"
+	// Keep: the HelmRelease of the policy is as it is to be.
+	Keep Outcome = "Keep"
+	// Waiting: a HelmRelease that is being deleted has the name.
+	Waiting Outcome = "Waiting"
+	// HandWritten: a HelmRelease that no policy made, By, names the release.
+	HandWritten Outcome = "HandWritten"
+	// OtherPolicy: another policy, By, has the release.
+	OtherPolicy Outcome = "OtherPolicy"
+	// OverBound: the policy matches more releases than spec.maxReleases allows, and this is one too many.
+	OverBound Outcome = "OverBound"
+	// OperatorNamespace: the release is in the operator's own namespace, and the policy does not include that.
+	OperatorNamespace Outcome = "OperatorNamespace"
+	// NameTaken: a HelmRelease for another release, By, has the name.
+	NameTaken Outcome = "NameTaken"
+)
+
+// Result is what one policy does about one release.
+type Result struct {
+	Policy  *v1alpha1.HelmReleasePolicy
+	Release release.Key
+	Outcome Outcome
+	// By names the HelmRelease (HandWritten, NameTaken) or the policy (OtherPolicy) that has the release.
+	By string
+	// Why is the reason of a deletion.
+	Why string
+	// Existing is the HelmRelease as it is, nil when there is none.
+	Existing *v1alpha1.HelmRelease
+	// Desired is the HelmRelease as it is to be, for Create and Update.
+	Desired *v1alpha1.HelmRelease
+}
+
+// Plan is what to do.
+type Plan struct {
+	// Results are ordered by policy and release. A release of which a HelmRelease is deleted may have a second one.
+	Results []Result
+	// Policies are ordered by name.
+	Policies []Summary
+}
+
+// Of returns the summary and the results of one policy; false for one that does not count.
+func (p *Plan) Of(name string) (Summary, []Result, bool) {
+	for _, s := range p.Policies {
+		if s.Policy.Name == name {
+			return s, slices.DeleteFunc(slices.Clone(p.Results), func(r Result) bool { return r.Policy.Name != name }), true
+		}
+	}
+	return Summary{}, nil, false
+}
+
+// Make returns the plan for an input. It reads nothing else, and the same input gives the same plan.
+func Make(in Input) Plan {
+	pl := newPlanner(in)
+	for _, r := range in.Releases {
+		pl.present[r.Key] = true
+		pl.decide(r)
+	}
+	for _, c := range pl.policies {
+		pl.bound(c)
+	}
+	pl.removals()
+	plan := Plan{}
+	for _, c := range pl.policies {
+		slices.SortStableFunc(c.results, func(a, b Result) int { return compareKeys(a.Release, b.Release) })
+		plan.Results = append(plan.Results, c.results...)
+		plan.Policies = append(plan.Policies, c.summary())
+	}
+	return plan
+}
+
+// candidate is a policy while a plan is made.
+type candidate struct {
+	*v1alpha1.HelmReleasePolicy
+	matcher *Matcher
+	problem Problem // why the policy changes nothing; empty when it does
+
+	won      []won
+	over     map[release.Key]bool // what of won is over the bound
+	results  []Result
+	rollout  *v1alpha1.RolloutStatus
+	again    time.Time
+	previous []*v1alpha1.HelmRelease // what it made before
+}
+
+// won is a release that is a policy's to lock, and the HelmRelease that a policy made for it, nil for none.
+type won struct {
+	key      release.Key
+	existing *v1alpha1.HelmRelease
+}
+
+// planner is the work on a plan.
+type planner struct {
+	Input
+	policies    []*candidate // by name
+	byUID       map[types.UID]*candidate
+	byName      map[string]*v1alpha1.HelmRelease
+	handWritten map[release.Key]*v1alpha1.HelmRelease
+	made        map[release.Key]*v1alpha1.HelmRelease
+	settled     map[types.UID]bool   // the HelmReleases that a result is about
+	present     map[release.Key]bool // the releases that Helm has records of
+}
+
+func newPlanner(in Input) *planner {
+	pl := &planner{
+		Input: in, byUID: map[types.UID]*candidate{}, byName: map[string]*v1alpha1.HelmRelease{},
+		handWritten: map[release.Key]*v1alpha1.HelmRelease{}, made: map[release.Key]*v1alpha1.HelmRelease{},
+		settled: map[types.UID]bool{}, present: make(map[release.Key]bool, len(in.Releases)),
+	}
+	for _, p := range in.Policies {
+		if p.Namespace != in.Namespace || p.DeletionTimestamp != nil || !claimable(p.Annotations, in.Controller) {
+			continue
+		}
+		c := &candidate{HelmReleasePolicy: p}
+		c.matcher, c.problem = pl.compile(p)
+		pl.policies = append(pl.policies, c)
+		if p.UID != "" {
+			pl.byUID[p.UID] = c
+		}
+	}
+	slices.SortFunc(pl.policies, func(a, b *candidate) int { return cmp.Compare(a.Name, b.Name) })
+	sorted := slices.SortedFunc(slices.Values(in.HelmReleases),
+		func(a, b *v1alpha1.HelmRelease) int { return cmp.Compare(a.Name, b.Name) })
+	for _, hr := range sorted {
+		if hr.Namespace == in.Namespace {
+			pl.index(hr)
+		}
+	}
+	return pl
+}
+
+// claimable reports whether an operator of a controller name manages what has these annotations, or may claim it.
+func claimable(annotations map[string]string, controller string) bool {
+	by := annotations[v1alpha1.ManagedByAnnotation]
+	return by == "" || controller == "" || by == controller
+}
+
+// index records a HelmRelease.
+func (pl *planner) index(hr *v1alpha1.HelmRelease) {
+	pl.byName[hr.Name] = hr
+	key := release.Key{Namespace: hr.Spec.Release.Namespace, Name: hr.Spec.Release.Name}
+	owner := Owner(hr)
+	if owner == nil || !claimable(hr.Annotations, pl.Controller) {
+		if pl.handWritten[key] == nil {
+			pl.handWritten[key] = hr
+		}
+		return
+	}
+	if c := pl.byUID[owner.UID]; c != nil {
+		c.previous = append(c.previous, hr)
+	}
+	if hr.Name == Name(key) {
+		pl.made[key] = hr
+	}
+}
+
+// owner returns the policy that made a HelmRelease, nil for none that counts.
+func (pl *planner) owner(hr *v1alpha1.HelmRelease) *candidate {
+	if hr == nil {
+		return nil
+	}
+	if owner := Owner(hr); owner != nil {
+		return pl.byUID[owner.UID]
+	}
+	return nil
+}
+
+// decide says which policy has a release, and what becomes of it with the others that match.
+func (pl *planner) decide(r Release) {
+	if len(r.Name) > maxReleaseName {
+		return
+	}
+	matching := pl.matching(r)
+	if len(matching) == 0 {
+		return
+	}
+	key, existing := r.Key, pl.made[r.Key]
+	if by := pl.handWritten[key]; by != nil {
+		for _, c := range matching {
+			c.add(Result{Release: key, Outcome: HandWritten, By: by.Name})
+		}
+		return
+	}
+	first := matching[0]
+	if owner := pl.owner(existing); owner != nil && owner.problem.Reason != "" {
+		first = owner // what it locked stays locked
+	}
+	for _, c := range matching {
+		if c != first {
+			c.add(Result{Release: key, Outcome: OtherPolicy, By: first.Name, Existing: existing})
+		}
+	}
+	if first.problem.Reason == "" {
+		first.won = append(first.won, won{key, existing})
+	}
+}
+
+// matching returns the policies that match a release and may lock it, the most specific one first. For the others it
+// records why they may not.
+func (pl *planner) matching(r Release) []*candidate {
+	var matching []*candidate
+	for _, c := range pl.policies {
+		switch {
+		case c.problem.Reason != "" || !c.matcher.Matches(r, pl.Namespaces):
+		case r.Namespace == pl.Namespace && !c.Spec.IncludeOperatorNamespace:
+			c.add(Result{Release: r.Key, Outcome: OperatorNamespace})
+		default:
+			matching = append(matching, c)
+		}
+	}
+	if len(matching) > 1 {
+		slices.SortStableFunc(matching, func(a, b *candidate) int { return precedes(a, b, r) })
+	}
+	return matching
+}
+
+// precedes orders two policies that match a release: the more specific first, then the older, then by name. A policy
+// that is not stored yet is the youngest.
+func precedes(a, b *candidate, r Release) int {
+	young := func(c *candidate) int {
+		if c.CreationTimestamp.IsZero() {
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(
+		b.matcher.Specificity(r).Compare(a.matcher.Specificity(r)),
+		cmp.Compare(young(a), young(b)),
+		a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
+		cmp.Compare(a.Name, b.Name),
+	)
+}
+
+// removals has the HelmReleases deleted that policies made and that are not to be any more.
+func (pl *planner) removals() {
+	for _, c := range pl.policies {
+		for _, hr := range c.previous {
+			key := release.Key{Namespace: hr.Spec.Release.Namespace, Name: hr.Spec.Release.Name}
+			switch {
+			case pl.settled[hr.UID], hr.DeletionTimestamp != nil:
+			case c.problem.Reason != "":
+				c.add(Result{Release: key, Outcome: Keep, Existing: hr})
+			default:
+				c.add(Result{Release: key, Outcome: Delete, Existing: hr, Why: pl.why(c, hr, key)})
+			}
+		}
+	}
+}
+
+// why says why the HelmRelease of a policy is not to be any more.
+func (pl *planner) why(c *candidate, hr *v1alpha1.HelmRelease, key release.Key) string {
+	if by := pl.handWritten[key]; by != nil {
+		return "HelmRelease " + by.Name + " was written for the release by hand"
+	}
+	if !pl.present[key] {
+		return "Helm has no record of the release any more"
+	}
+	if c.over[key] {
+		return "the policy matches more releases than spec.maxReleases allows"
+	}
+	if hr.Name != Name(key) {
+		return "the HelmRelease of the policy is " + Name(key)
+	}
+	return "the policy does not match the release any more"
+}
+
+func (c *candidate) add(r Result) {
+	r.Policy = c.HelmReleasePolicy
+	c.results = append(c.results, r)
+}
+
+func compareKeys(a, b release.Key) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}

@@ -1,0 +1,165 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+)
+
+// Defaults of spec.rollout.
+const (
+	defaultBatchSize = 10
+	defaultInterval  = time.Hour
+)
+
+// rolls reports whether a policy moves releases from mode Detect to Enforce a few at a time.
+func rolls(p *v1alpha1.HelmReleasePolicy) bool {
+	return p.Spec.Rollout != nil && modeOf(p) == v1alpha1.ModeEnforce
+}
+
+// enforced reports whether a HelmRelease has been moved to mode Enforce, also when somebody set it to Detect since.
+func enforced(hr *v1alpha1.HelmRelease) bool {
+	if hr == nil {
+		return false
+	}
+	_, moved := enforcedSince(hr)
+	return moved || hr.Spec.Mode == v1alpha1.ModeEnforce
+}
+
+// roll says which releases of a policy move to mode Enforce now, and records how far the rollout is. It is derived from
+// the HelmReleases, and from the time of the next batch in the policy's status, so a restart changes nothing: whatever
+// happens, no more than a batch moves within an interval.
+func (pl *planner) roll(c *candidate, all []won) map[won]bool {
+	if !rolls(c.HelmReleasePolicy) {
+		return nil
+	}
+	var moved, waiting []won
+	var times []time.Time // of the moves that count against the batch
+	interval := interval(c.Spec.Rollout)
+	for _, w := range all {
+		if !enforced(w.existing) {
+			waiting = append(waiting, w)
+			continue
+		}
+		moved = append(moved, w)
+		if since, ok := enforcedSince(w.existing); ok && since.After(pl.Now.Add(-interval)) {
+			times = append(times, since)
+		}
+	}
+	status := &v1alpha1.RolloutStatus{State: v1alpha1.RolloutProgressing}
+	c.rollout = status
+	moves := map[won]bool{}
+	if why := trouble(moved, c.Spec.Rollout.MaxContended); why != "" {
+		status.State, status.Message = v1alpha1.RolloutStopped, why
+	} else {
+		ready := slices.DeleteFunc(slices.Clone(waiting), func(w won) bool { return !watched(w.existing) })
+		free := batchSize(c.Spec.Rollout) - len(times)
+		if pl.Now.Before(pl.nextBatch(c.HelmReleasePolicy, interval)) {
+			free = 0
+		}
+		for _, w := range ready[:max(0, min(free, len(ready)))] {
+			moves[w] = true
+			times = append(times, wholeSecond(pl.Now))
+		}
+		pl.next(c, times, ready[len(moves):], len(waiting)-len(ready))
+	}
+	status.Enforced, status.Waiting = len(moved)+len(moves), len(waiting)-len(moves)
+	if status.Waiting == 0 && status.State == v1alpha1.RolloutProgressing {
+		status.State = v1alpha1.RolloutComplete
+	}
+	return moves
+}
+
+// next says when the next releases move, given when others did. unready is how many are not watched yet.
+func (pl *planner) next(c *candidate, moved []time.Time, ready []won, unready int) {
+	if unready > 0 {
+		c.rollout.Message = fmt.Sprintf("%d not watched yet: a release moves when it is deployed and has been compared",
+			unready)
+	}
+	if len(ready) == 0 {
+		return
+	}
+	interval := interval(c.Spec.Rollout)
+	slices.SortFunc(moved, time.Time.Compare)
+	c.again = pl.nextBatch(c.HelmReleasePolicy, interval)
+	if len(moved) > 0 && len(moved) >= batchSize(c.Spec.Rollout) {
+		// So many have moved within the interval that the first of a full batch has to be an interval ago.
+		if full := moved[len(moved)-batchSize(c.Spec.Rollout)].Add(interval); full.After(c.again) {
+			c.again = full
+		}
+	}
+	at := metav1.NewTime(c.again.UTC())
+	c.rollout.NextBatch = &at
+}
+
+// wholeSecond rounds a time up to what a status or an annotation holds.
+func wholeSecond(t time.Time) time.Time {
+	whole := t.UTC().Truncate(time.Second)
+	if whole.Before(t) {
+		whole = whole.Add(time.Second)
+	}
+	return whole
+}
+
+// nextBatch returns the time of the next batch that is in the status of a policy, zero for none. One of an earlier
+// generation does not count, nor does one that is further away than an interval.
+func (pl *planner) nextBatch(p *v1alpha1.HelmReleasePolicy, interval time.Duration) time.Time {
+	s := p.Status
+	if s.Rollout == nil || s.Rollout.NextBatch == nil || s.ObservedGeneration != p.Generation ||
+		s.Rollout.NextBatch.After(pl.Now.Add(interval+time.Second)) {
+		return time.Time{}
+	}
+	return s.Rollout.NextBatch.Time
+}
+
+// watched reports whether a HelmRelease in mode Detect has compared its objects.
+func watched(hr *v1alpha1.HelmRelease) bool {
+	if hr == nil || hr.Status.ObservedGeneration != hr.Generation {
+		return false
+	}
+	locked := meta.FindStatusCondition(hr.Status.Conditions, v1alpha1.ConditionLocked)
+	ready := meta.FindStatusCondition(hr.Status.Conditions, v1alpha1.ConditionReady)
+	return locked != nil && locked.Reason == v1alpha1.ReasonDetectOnly &&
+		ready != nil && ready.Reason != v1alpha1.ReasonLocking
+}
+
+// trouble says why no more releases are to move, given those that have; empty when they may.
+func trouble(moved []won, maxContended int) string {
+	var failed, contended []string
+	for _, w := range moved {
+		conditions := w.existing.Status.Conditions
+		if meta.IsStatusConditionTrue(conditions, v1alpha1.ConditionContended) {
+			contended = append(contended, w.key.String())
+		}
+		drifted := meta.FindStatusCondition(conditions, v1alpha1.ConditionDrifted)
+		if drifted != nil && drifted.Reason == v1alpha1.ReasonRevertFailed {
+			failed = append(failed, w.key.String())
+		}
+	}
+	switch {
+	case len(failed) > 0:
+		return "reverts fail in " + some(failed)
+	case len(contended) > maxContended:
+		return "objects are contended in " + some(contended)
+	}
+	return ""
+}
+
+func batchSize(r *v1alpha1.Rollout) int {
+	if r.BatchSize < 1 {
+		return defaultBatchSize
+	}
+	return r.BatchSize
+}
+
+func interval(r *v1alpha1.Rollout) time.Duration {
+	if r.Interval.Duration <= 0 {
+		return defaultInterval
+	}
+	return r.Interval.Duration
+}

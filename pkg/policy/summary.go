@@ -1,0 +1,89 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+)
+
+// Problem is why a policy changes nothing: what it has locked stays as it is. Reason is a condition reason of the API
+// package, empty for none.
+type Problem struct{ Reason, Message string }
+
+// Summary is what a plan says about one policy as a whole.
+type Summary struct {
+	Policy  *v1alpha1.HelmReleasePolicy
+	Problem Problem
+	Counts  v1alpha1.PolicyCounts
+	// Rollout is nil when the policy does none.
+	Rollout *v1alpha1.RolloutStatus
+	// Others are the policies that have releases which this one matches, and Taken the names that other HelmReleases
+	// have; sorted.
+	Others, Taken []string
+	// Again is when to plan again without any event; zero when only an event changes the plan.
+	Again time.Time
+}
+
+// compile returns the Matcher of a policy, or why it changes nothing.
+func (pl *planner) compile(p *v1alpha1.HelmReleasePolicy) (*Matcher, Problem) {
+	m, err := Compile(&p.Spec)
+	switch {
+	case err != nil:
+		return nil, Problem{v1alpha1.ReasonInvalidPolicy, err.Error()}
+	case pl.NamespacesErr != nil && m.NeedsNamespaces():
+		return nil, Problem{v1alpha1.ReasonForbidden, fmt.Sprintf(
+			"the policy selects by labels of namespaces, which cannot be read: %v", pl.NamespacesErr)}
+	}
+	return m, Problem{}
+}
+
+func (c *candidate) summary() Summary {
+	s := Summary{Policy: c.HelmReleasePolicy, Problem: c.problem, Rollout: c.rollout, Again: c.again}
+	for _, r := range c.results {
+		switch r.Outcome {
+		case HandWritten:
+			s.Counts.HandWritten++
+		case OtherPolicy:
+			s.Counts.OtherPolicy++
+			s.Others = append(s.Others, r.By)
+		case OverBound:
+			s.Counts.OverBound++
+		case OperatorNamespace:
+			s.Counts.OperatorNamespace++
+		case NameTaken:
+			s.Counts.NameTaken++
+			s.Taken = append(s.Taken, r.By)
+		}
+		if r.Outcome != Delete {
+			s.Counts.Matched++
+		}
+	}
+	for _, hr := range c.previous {
+		s.Counts.Made++
+		if meta.IsStatusConditionTrue(hr.Status.Conditions, v1alpha1.ConditionLocked) {
+			s.Counts.Locked++
+		}
+		if hr.Status.Objects.Drifted > 0 {
+			s.Counts.Drifted++
+		}
+	}
+	for _, list := range []*[]string{&s.Others, &s.Taken} {
+		slices.Sort(*list)
+		*list = slices.Compact(*list)
+	}
+	return s
+}
+
+// some lists the first few of many.
+func some(names []string) string {
+	const few = 3
+	if len(names) <= few {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
+}
