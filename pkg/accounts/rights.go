@@ -2,8 +2,8 @@ package accounts
 
 import (
 	"context"
-	"sync"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -64,25 +64,17 @@ func Rights(ctx context.Context, objects []Object, ask Ask) ([]bool, error) {
 
 // AskAll asks n questions, QuestionsAtOnce at a time, and returns the answers, or the first error.
 func AskAll(n int, ask func(int) (bool, error)) ([]bool, error) {
-	answers, errs := make([]bool, n), make([]error, n)
-	next := make(chan int)
-	var asking sync.WaitGroup
-	for range min(n, QuestionsAtOnce) {
-		asking.Go(func() {
-			for i := range next {
-				answers[i], errs[i] = ask(i)
-			}
+	answers := make([]bool, n)
+	var asking errgroup.Group
+	asking.SetLimit(QuestionsAtOnce)
+	for i := range n {
+		asking.Go(func() (err error) {
+			answers[i], err = ask(i)
+			return err
 		})
 	}
-	for i := range n {
-		next <- i
-	}
-	close(next)
-	asking.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return nil, err
-		}
+	if err := asking.Wait(); err != nil {
+		return nil, err
 	}
 	return answers, nil
 }

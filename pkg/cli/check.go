@@ -24,7 +24,7 @@ const (
 	levelError   = "error"
 )
 
-// finding is one thing that check looked at.
+// finding is one thing that check examined.
 type finding struct {
 	Level   string `json:"level"`
 	Subject string `json:"subject"`
@@ -69,7 +69,7 @@ func (a *app) check(ctx context.Context, cmd *cli.Command) error {
 	return nil
 }
 
-// findings looks at everything, in the order in which one thing needs another.
+// findings examines everything, in the order in which one thing needs another.
 func (a *app) findings(ctx context.Context, c *connection, cmd *cli.Command) []finding {
 	namespace := a.onlyIn(c, cmd.String("namespace"))
 	found := []finding{serverFinding(c), definitionFinding(ctx, c)}
@@ -114,7 +114,7 @@ func (a *app) printFindings(findings []finding, cmd *cli.Command) error {
 	return nil
 }
 
-// unreadable is the finding for what could not be looked at.
+// unreadable is the finding for what could not be read.
 func unreadable(subject string, err error) finding {
 	hints := hintsFor(programBase, err)
 	f := finding{Level: levelWarning, Subject: subject, Message: err.Error()}

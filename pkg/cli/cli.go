@@ -27,7 +27,7 @@ const (
 // returns the exit code.
 func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	cmd := New(args, stdin, stdout, stderr)
-	// In a container there may be a terminal, too, but nobody to read help.
+	// In a container there may be a terminal, too, but no one to read help.
 	args, err := arrange(cmd, args, isTerminal(stdout) && os.Getenv("KUBERNETES_SERVICE_HOST") == "")
 	if err == nil {
 		err = cmd.Run(ctx, args)

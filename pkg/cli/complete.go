@@ -53,7 +53,7 @@ func (a *app) completeWith(names namer, most int) cli.ShellCompleteFunc {
 			if err != nil {
 				return
 			}
-			// While completing, the library has not looked at the environment.
+			// While completing, the library has not read the environment.
 			if namespace := a.env("HELM_NAMESPACE"); cmd.String("namespace") == "" && namespace != "" {
 				c.namespace = namespace
 			}

@@ -241,7 +241,7 @@ func changeLock(
 	return changed, "changed", err
 }
 
-// ignores reports whether a HelmRelease leaves a path alone in all objects, whoever writes it.
+// ignores reports whether a HelmRelease leaves a path alone in all objects, for every writer.
 func ignores(hr *v1alpha1.HelmRelease, path string) bool {
 	return slices.ContainsFunc(hr.Spec.Ignore, func(rule v1alpha1.IgnoreRule) bool {
 		return len(rule.Managers) == 0 && rule.Target == nil && slices.Contains(rule.Paths, path)

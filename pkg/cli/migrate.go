@@ -138,7 +138,7 @@ func (a *app) migrationKeys(
 	return keys, fresh, nil
 }
 
-// showPlan prints what there is to take off a release, and reports whether anything of it could not be looked at.
+// showPlan prints what there is to take off a release, and reports whether anything of it could not be read.
 func (a *app) showPlan(m migration) bool {
 	p := m.plan
 	fmt.Fprintln(a.out, report.Line(fmt.Sprintf("release %s, revision %d: %d of %s marked by the older operator",

@@ -71,7 +71,7 @@ func (f *follower) next(event watch.EventType, hr *v1alpha1.HelmRelease) []happe
 	locked, message := lockMessage(hr, base.Time)
 	after.state = locked + " " + message
 	if before != nil && hr.Status.ObservedGeneration < hr.Generation {
-		after.state = before.state // the operator has not looked at what was changed last
+		after.state = before.state // the operator has not handled what was changed last
 	}
 	if before == nil || before.state != after.state {
 		base.Locked, base.Message = locked, message

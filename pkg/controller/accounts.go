@@ -74,7 +74,7 @@ func (rs *releases) hold(ctx context.Context, account string, ld *loaded) ([]den
 	}
 	ld.objects, ld.kinds = admitted, kinds // what is not owned is not watched
 	for _, d := range denied {
-		ld.untracked[d.id] = struct{}{} // declared all the same, so never a leftover
+		ld.untracked[d.id] = struct{}{} // declared all the same, so never a prune candidate
 	}
 	return denied, nil
 }

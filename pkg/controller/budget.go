@@ -34,7 +34,7 @@ func (s spending) left(now time.Time) time.Duration {
 	return max(0, s.spent-time.Duration(readingShare*float64(max(0, now.Sub(s.at)))))
 }
 
-// spend takes note of a record of a namespace that took so long until now.
+// spend counts a record of a namespace that took so long until now.
 func (b *readingBudget) spend(namespace string, now time.Time, took time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

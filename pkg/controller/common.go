@@ -47,7 +47,7 @@ type common struct {
 	entries entries
 	// guardChanged holds a token when what the guard is to be asked about may have changed.
 	guardChanged chan struct{}
-	// guardState says whether the API server asks the guard; nil until that is known.
+	// guardState tells whether the API server asks the guard; nil until that is known.
 	guardState atomic.Pointer[guard.State]
 	// unproven are the writes around which Helm may have begun to work.
 	unproven lock.Writes

@@ -27,7 +27,7 @@ type specVersion struct {
 	generation int64
 }
 
-// changed takes note of a definition and reports whether its spec is another one than before.
+// changed records a definition and reports whether its spec is another one than before.
 func (d *definitions) changed(crd *metav1.PartialObjectMetadata) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

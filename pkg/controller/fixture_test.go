@@ -17,6 +17,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/fakeapi"
 )
 
@@ -72,9 +73,7 @@ func (f *fixture) lock(name string, edit ...func(*v1alpha1.HelmRelease)) {
 		e(hr)
 	}
 	o, err := runtime.DefaultUnstructuredConverter.ToUnstructured(hr)
-	if err != nil {
-		f.Fatal(err)
-	}
+	check.NoError(f, err)
 	delete(o, "status")
 	if old := f.Get(hlr + name); old != nil {
 		o["status"] = old.Object["status"]
@@ -95,9 +94,7 @@ func (f *fixture) awaitCondition(name, condition, reason string) *v1alpha1.HelmR
 			return false
 		}
 		hr = &v1alpha1.HelmRelease{}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, hr); err != nil {
-			f.Fatal(err)
-		}
+		check.NoError(f, runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, hr))
 		c := meta.FindStatusCondition(hr.Status.Conditions, condition)
 		return c != nil && c.Reason == reason
 	})
@@ -123,9 +120,7 @@ func (f *fixture) edit(name, value string) {
 	if o == nil {
 		f.Fatalf("%s does not exist", name)
 	}
-	if err := unstructured.SetNestedField(o.Object, value, "data", "a"); err != nil {
-		f.Fatal(err)
-	}
+	check.NoError(f, unstructured.SetNestedField(o.Object, value, "data", "a"))
 	f.Put(o.Object)
 }
 

@@ -88,7 +88,7 @@ func (c *Controller) GuardedChanged() <-chan struct{} { return c.guardChanged }
 // Warm is closed once the releases that were there at the start are locked.
 func (c *Controller) Warm() <-chan struct{} { return c.warm }
 
-// SetGuard takes note of what the API server asks about. Statuses tell it.
+// SetGuard records what the API server asks about. Statuses tell it.
 func (c *Controller) SetGuard(s guard.State) {
 	if before := c.guardState.Swap(&s); before != nil && reflect.DeepEqual(*before, s) {
 		return
@@ -100,7 +100,7 @@ func (c *Controller) SetGuard(s guard.State) {
 	})
 }
 
-// guardedCondition says whether the guard that a HelmRelease asks for is in force.
+// guardedCondition reports whether the guard that a HelmRelease asks for is in force.
 func guardedCondition(v *view, set setter) {
 	switch wanted := v.entry.guarded; {
 	case v.guard.Reason != "":

@@ -34,7 +34,7 @@ type Clients struct {
 
 // Options configure a Controller.
 type Options struct {
-	// Namespace is where HelmReleases count; those elsewhere are ignored.
+	// Namespace is where HelmReleases count; those in other namespaces are ignored.
 	Namespace string
 	// Name is the controller name that claims HelmReleases.
 	Name string

@@ -73,7 +73,7 @@ func (lo *loader) read(ctx context.Context, rec release.Record, use func(*conten
 
 // belongs returns an error for a record that is stored in another namespace than its payload names, if the release
 // has records in that namespace as well: then this one is a copy, or Helm has two records of one release, and
-// nobody can tell which counts.
+// no one can tell which counts.
 func (lo *loader) belongs(rel *release.Release, rec release.Record) error {
 	if rel.Key == rec.Key {
 		return nil

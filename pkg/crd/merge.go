@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/labels"
 )
 
 // merge returns what live should become so that it offers everything that desired does. Several programs of different
@@ -13,8 +14,8 @@ import (
 // Neither argument is changed.
 func merge(live, desired *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
 	merged := live.DeepCopy()
-	merged.Labels = mergeMaps(merged.Labels, desired.Labels)
-	merged.Annotations = mergeMaps(merged.Annotations, desired.Annotations)
+	merged.Labels = labels.Merge(merged.Labels, desired.Labels)
+	merged.Annotations = labels.Merge(merged.Annotations, desired.Annotations)
 
 	names := &merged.Spec.Names
 	names.ListKind = desired.Spec.Names.ListKind
@@ -84,19 +85,6 @@ func mergeSchema(live, desired *apiextensionsv1.JSONSchemaProps) *apiextensionsv
 		merged.Items = &items
 	}
 	return &merged
-}
-
-// mergeMaps adds extra to base, over it where both have a key.
-func mergeMaps(base, extra map[string]string) map[string]string {
-	if len(extra) == 0 {
-		return base
-	}
-	merged := maps.Clone(base)
-	if merged == nil {
-		merged = map[string]string{}
-	}
-	maps.Copy(merged, extra)
-	return merged
 }
 
 // union appends to base what only extra has. It keeps the order of both, so that a second merge changes nothing.

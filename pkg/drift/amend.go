@@ -54,7 +54,7 @@ func (w Overtaken) Amend(desired, live map[string]any, opt Options) Amendment {
 		if a.Target == nil {
 			a.Target = live
 		}
-		a.Changes = append(a.Changes, Change{Path: string(appendPointer(nil, path)), Op: Added})
+		a.Changes = append(a.Changes, Change{Path: Pointer(path...), Op: Added})
 		a.Target, a.Desired = without(a.Target, path), without(a.Desired, path)
 	}
 	return a
@@ -153,7 +153,7 @@ func (p *paths) remove(changes []Change) {
 
 // touch reports whether a path is one of the places, holds one, or is part of one.
 func (p *paths) touch(path []string) bool {
-	pointer := string(appendPointer(nil, path))
+	pointer := Pointer(path...)
 	if _, ok := p.above[pointer]; ok {
 		return true
 	}

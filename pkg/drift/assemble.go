@@ -27,10 +27,7 @@ func insert(entries []entry, e entry) []entry {
 	} else if after >= 0 {
 		at = after
 	}
-	entries = append(entries, entry{})
-	copy(entries[at+1:], entries[at:])
-	entries[at] = e
-	return entries
+	return slices.Insert(entries, at, e)
 }
 
 func valuesOf(entries []entry) []any {
@@ -80,12 +77,4 @@ func (m *keyedMerge) sortDeclared(entries []entry) {
 	for k, pos := range places {
 		entries[pos] = sorted[k]
 	}
-}
-
-func filled(n int) []int {
-	s := make([]int, n)
-	for i := range s {
-		s[i] = -1
-	}
-	return s
 }

@@ -11,7 +11,7 @@ func (c *comparer) equal(want, have any, n *node) bool {
 	return !changed
 }
 
-// mergeMap reports the changes below the current path and returns live with them put right, or live itself.
+// mergeMap reports the changes below the current path and returns live with them reverted, or live itself.
 func (c *comparer) mergeMap(desired, live map[string]any, n *node) (map[string]any, bool) {
 	m := mapMerge{live: live, target: live}
 	for key, want := range desired {
@@ -85,9 +85,6 @@ func (c *comparer) mergeField(m *mapMerge, desired map[string]any, key string, w
 
 // rivalsOf is rivals for the field at the current path, whose siblings they are.
 func (c *comparer) rivalsOf(n *node, key string, changed bool, desired, live map[string]any) []string {
-	if n == nil || n.object == nil || len(n.object.unions) == 0 {
-		return nil
-	}
 	c.pop()
 	found := c.rivals(n, key, changed, desired, live)
 	c.push(key)

@@ -58,7 +58,7 @@
 //	annotation deployment.kubernetes.io/revision              stays: kube-controller-manager
 //	finalizer example.com/hold                                goes
 //	finalizer foregroundDeletion, kubernetes.io/pvc-protection  stays: of Kubernetes itself
-//	clusterIP, nodePort, volumeName, an injected caBundle     stays whoever owns it, see keptFields
+//	clusterIP, nodePort, volumeName, an injected caBundle     stays with any owner, see keptFields
 //
 // A list element goes or stays as a whole. A map in which another manager owns something loses the foreign fields
 // only. Atomic lists have one owner. When that one is foreign, an undeclared field inside of their elements is
@@ -74,8 +74,8 @@
 package drift
 
 import (
+	"cmp"
 	"slices"
-	"strings"
 )
 
 // Operation says how the live object departed from the desired one at a path.
@@ -181,10 +181,7 @@ func (c *comparer) result(target map[string]any) Result {
 		return Result{}
 	}
 	slices.SortFunc(c.changes, func(a, b Change) int {
-		if n := strings.Compare(a.Path, b.Path); n != 0 {
-			return n
-		}
-		return strings.Compare(string(a.Op), string(b.Op))
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Op, b.Op))
 	})
 	return Result{Changes: slices.Compact(c.changes), Target: target, RemovesForeign: c.foreign}
 }
@@ -212,7 +209,7 @@ func (c *comparer) report(op Operation, seen func() uint64) {
 	if c.silent() {
 		return
 	}
-	pointer := string(appendPointer(nil, c.path))
+	pointer := Pointer(c.path...)
 	c.changes = append(c.changes, Change{Path: pointer, Op: op})
 	if c.learnt != nil {
 		c.learnt[pointer] = seen()
@@ -226,7 +223,7 @@ func (c *comparer) reportAdded(segment string) {
 	if c.silent() {
 		return
 	}
-	c.changes = append(c.changes, Change{Path: string(appendPointer(nil, c.path)), Op: Added})
+	c.changes = append(c.changes, Change{Path: Pointer(c.path...), Op: Added})
 	c.foreign = true
 }
 

@@ -30,7 +30,7 @@ func (c *comparer) dropExtra(m *mapMerge, desired map[string]any, n *node) {
 		}
 		c.push(key)
 		// A server-side apply replaces such a map as a whole, so nothing of it counts as foreign.
-		c.changes = append(c.changes, Change{Path: string(appendPointer(nil, c.path)), Op: Added})
+		c.changes = append(c.changes, Change{Path: Pointer(c.path...), Op: Added})
 		if c.learnt != nil {
 			c.learnt[c.additionKey()] = fingerprint(have)
 		}
@@ -40,7 +40,7 @@ func (c *comparer) dropExtra(m *mapMerge, desired map[string]any, n *node) {
 
 // additionKey is what a Baseline calls the undeclared field at the current path.
 func (c *comparer) additionKey() string {
-	return string(append(appendPointer(nil, c.path), additionMark...))
+	return string(append(appendPointer(nil, c.path), additionSuffix...))
 }
 
 // acceptsAddition reports whether the undeclared field at the current path is one that was learnt.
@@ -48,7 +48,7 @@ func (c *comparer) acceptsAddition(have any) bool {
 	if len(c.accepted) == 0 {
 		return false
 	}
-	c.buf = append(appendPointer(c.buf[:0], c.path), additionMark...)
+	c.buf = append(appendPointer(c.buf[:0], c.path), additionSuffix...)
 	learnt, ok := c.accepted[string(c.buf)]
 	return ok && learnt == fingerprint(have)
 }

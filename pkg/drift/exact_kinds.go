@@ -36,9 +36,9 @@ func isExactField(owner, t reflect.Type, name string) bool {
 	return indirect(t) == reflect.TypeFor[metav1.LabelSelector]()
 }
 
-// isSelectorField reports whether the field called name of a struct type is a selector that others may add to. As
-// soon as they change what is declared in it, their additions go as well: such a map has one owner as a whole, so
-// whoever puts it right becomes the owner of all that is in it, and an addition that Helm seems to own would stay
+// isSelectorField reports whether the field called name of a struct type is a selector that others may add to. As soon
+// as they change what is declared in it, their additions go as well: such a map has one owner as a whole, so the
+// manager that restores it becomes the owner of all that is in it, and an addition that Helm seems to own would stay
 // even in scope Strict.
 func isSelectorField(owner reflect.Type, name string) bool {
 	return owner == reflect.TypeFor[corev1.ServiceSpec]() && name == "selector"

@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestWithoutIgnoredNamesOnlyWhatMayBeWritten(t *testing.T) {
@@ -78,9 +80,7 @@ spec:
 				want = test.change(want)
 			}
 			schemas, err := NewSchemas()
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.NoError(t, err)
 			opt := Options{
 				Schema: schemas.For(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}),
 				Ignore: under(test.ignore),
@@ -103,7 +103,7 @@ func under(pointers []string) func([]string) bool {
 		return nil
 	}
 	return func(path []string) bool {
-		at := string(appendPointer(nil, path)) + "/"
+		at := Pointer(path...) + "/"
 		for _, p := range pointers {
 			if strings.HasPrefix(at, p+"/") {
 				return true
@@ -116,8 +116,6 @@ func under(pointers []string) func([]string) bool {
 func fromYAML(t *testing.T, text string) map[string]any {
 	t.Helper()
 	var m map[string]any
-	if err := yaml.Unmarshal([]byte(text), &m); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, yaml.Unmarshal([]byte(text), &m))
 	return m
 }

@@ -52,7 +52,7 @@ type keyedMerge struct {
 func (c *comparer) mergeKeyed(want, have []any, n *node) ([]any, bool) {
 	m := &keyedMerge{
 		c: c, n: n, want: want, have: have,
-		partner: filled(len(want)), owner: filled(len(have)), slot: filled(len(have)),
+		partner: none(len(want)), owner: none(len(have)), slot: none(len(have)),
 		skip: make([]bool, len(want)), out: make([]bool, len(have)), value: slices.Clone(have),
 	}
 	for i := range want {
@@ -82,6 +82,9 @@ func (c *comparer) mergeKeyed(want, have []any, n *node) ([]any, bool) {
 	}
 	return m.build(missing, restored, reorder), true
 }
+
+// none returns n indexes of nothing.
+func none(n int) []int { return slices.Repeat([]int{-1}, n) }
 
 // pair finds the live element with the key of each desired one. Of several it is the first that holds all that is
 // declared, or else the first.
@@ -152,14 +155,14 @@ func (m *keyedMerge) dropOverrides() {
 			continue
 		}
 		c := m.c
-		mark := fingerprint(h)
-		seen := func() uint64 { return mark }
-		segment := strconv.Itoa(i) + overrideMark + strconv.FormatUint(mark, 16)
+		hash := fingerprint(h)
+		seen := func() uint64 { return hash }
+		segment := strconv.Itoa(i) + overrideSeparator + strconv.FormatUint(hash, 16)
 		if c.acceptsAt(segment, seen) {
 			continue
 		}
 		if c.learnt != nil && !c.silent() {
-			c.learnt[string(appendPointer(nil, c.path))+"/"+segment] = mark
+			c.learnt[Pointer(c.path...)+"/"+segment] = hash
 		}
 		c.reportAdded(strconv.Itoa(j))
 		m.out[j], m.changed = true, true

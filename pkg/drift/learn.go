@@ -12,17 +12,17 @@ import (
 // when the release changes. A fingerprint is a hash of the value, so treat the ones of Secrets as such.
 type Baseline map[string]uint64
 
-// overrideMark stands between the index of a declared list element and the fingerprint of a live one that
+// overrideSeparator stands between the index of a declared list element and the fingerprint of a live one that
 // overrides it, in the Baseline entry that accepts that. "~ " cannot occur in a pointer.
-const overrideMark = "~ "
+const overrideSeparator = "~ "
 
-// additionMark ends the key of a Baseline entry that accepts an undeclared field, or stands before the fingerprint
+// additionSuffix ends the key of a Baseline entry that accepts an undeclared field, or stands before the fingerprint
 // of an undeclared list element, whose index says little. "~+" cannot occur in a pointer either.
-const additionMark = "~+"
+const additionSuffix = "~+"
 
 // Learn returns what canonicalLive, the object as the API server returned it directly after desired was applied,
 // differs from desired. Compare with that baseline finds nothing in canonicalLive, and finds a later
-// departure of the same paths from what they are there; to be put right to the desired value, of which the server
+// departure of the same paths from what they are there; to be restored to the desired value, of which the server
 // makes the learnt one again. opt.Accepted is not used.
 //
 // In scope Strict, opt.Strict holds the managed fields of canonicalLive, and what others added that is still there was

@@ -43,7 +43,7 @@ func (c *comparer) equalElement(i int, want, have any, n *node) bool {
 }
 
 // mergeAtomic restores a list that belongs to Helm as a whole. Live elements that hold what is declared are kept
-// with what the server added to them, the others are replaced: in a half-merged element, leftovers of the
+// with what the server added to them, the others are replaced: in a half-merged element, remains of the
 // tampering could contradict what is declared.
 func (c *comparer) mergeAtomic(want, have []any, n *node) ([]any, bool) {
 	seen := func() uint64 { return fingerprint(have) }

@@ -11,19 +11,19 @@ import (
 // field is not declared. Where it keeps the null (a nullable field of a custom resource), or an empty text in its
 // place (the data of a ConfigMap), [Learn] records that, and from then on it is compared.
 
-// nullMark ends the key of a Baseline entry that says what the API server keeps in the place of a null. "~=" cannot
+// nullSuffix ends the key of a Baseline entry that says what the API server keeps in the place of a null. "~=" cannot
 // occur in a pointer.
-const nullMark = "~="
+const nullSuffix = "~="
 
 // nulls returns the entries that say this.
 func (b Baseline) nulls() Baseline {
 	var found Baseline
-	for key, mark := range b {
-		if strings.HasSuffix(key, nullMark) {
+	for key, learnt := range b {
+		if strings.HasSuffix(key, nullSuffix) {
 			if found == nil {
 				found = Baseline{}
 			}
-			found[key] = mark
+			found[key] = learnt
 		}
 	}
 	return found
@@ -44,9 +44,6 @@ func DeclaresNull(v any) bool {
 	return false
 }
 
-// nullForms are what the API server makes of a null that it keeps.
-func nullForms() []any { return []any{nil, ""} }
-
 // maxNulls bounds what is learnt of one object, in the order of the paths: each null takes some tens of bytes while
 // the object is locked.
 const maxNulls = 50
@@ -64,7 +61,7 @@ func (c *comparer) learnNulls(desired, live map[string]any, n *node) {
 			if want != nil {
 				c.learnNullsBelow(want, have, n.field(key))
 			} else if there && (have == nil || have == "" && n.isMap()) && len(c.learnt.nulls()) < maxNulls {
-				c.learnt[string(appendPointer(nil, c.path))+nullMark] = fingerprint(have)
+				c.learnt[Pointer(c.path...)+nullSuffix] = fingerprint(have)
 			}
 		}
 		c.pop()
@@ -100,39 +97,23 @@ func (n *node) isMap() bool {
 	return n != nil && n.object == nil && n.elem != nil && n.list == atomicList
 }
 
-// equalNull reports whether the field at the current path, which is declared as null, is as learnt.
-func (c *comparer) equalNull(live map[string]any, key string) bool {
-	if len(c.accepted) == 0 {
-		return true
-	}
-	learnt, kept := c.learntNull()
-	if !kept {
-		return true
-	}
-	have, there := live[key]
-	return there && learnt == fingerprint(have)
-}
-
-// learntNull returns the fingerprint of what the API server keeps at the current path; not ok when it keeps nothing.
-func (c *comparer) learntNull() (uint64, bool) {
-	c.buf = append(appendPointer(c.buf[:0], c.path), nullMark...)
-	learnt, kept := c.accepted[string(c.buf)]
-	return learnt, kept
-}
-
-// mergeNull puts the field at the current path right, which is declared as null.
+// mergeNull restores the field at the current path, which is declared as null, to what was learnt of it.
 func (c *comparer) mergeNull(m *mapMerge, key string) {
-	if c.equalNull(m.live, key) {
+	if len(c.accepted) == 0 {
 		return
 	}
-	learnt, _ := c.learntNull()
-	have := m.live[key]
+	c.buf = append(appendPointer(c.buf[:0], c.path), nullSuffix...)
+	learnt, kept := c.accepted[string(c.buf)]
+	have, there := m.live[key]
+	if !kept || there && learnt == fingerprint(have) {
+		return
+	}
 	op := Modified
 	if have == nil {
 		op = Removed
 	}
 	c.report(op, func() uint64 { return fingerprint(have) })
-	for _, form := range nullForms() {
+	for _, form := range []any{nil, ""} { // what the API server makes of a null that it keeps
 		if fingerprint(form) == learnt {
 			m.set(key, form)
 		}
@@ -179,7 +160,7 @@ func jsonPatch(path []string, live, target map[string]any) []PatchOperation {
 	maps.Copy(keys, target)
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		at := append(slices.Clip(path), key)
-		pointer := string(appendPointer(nil, at))
+		pointer := Pointer(at...)
 		have, there := live[key]
 		want, stays := target[key]
 		h, wasMap := have.(map[string]any)

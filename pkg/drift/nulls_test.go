@@ -122,7 +122,7 @@ func TestLearntNullsAreBounded(t *testing.T) {
 	}
 	object := map[string]any{"spec": spec}
 	learnt := Learn(object, object, Options{})
-	if _, first := learnt["/spec/key-00000"+nullMark]; len(learnt) != maxNulls || !first {
+	if _, first := learnt["/spec/key-00000"+nullSuffix]; len(learnt) != maxNulls || !first {
 		t.Errorf("%d nulls are learnt", len(learnt))
 	}
 }

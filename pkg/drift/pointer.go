@@ -2,6 +2,9 @@ package drift
 
 import "strings"
 
+// Pointer returns a path as an RFC 6901 pointer.
+func Pointer(path ...string) string { return string(appendPointer(nil, path)) }
+
 // appendPointer appends path as an RFC 6901 pointer.
 func appendPointer(b []byte, path []string) []byte {
 	for _, segment := range path {

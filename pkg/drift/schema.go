@@ -3,6 +3,7 @@ package drift
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"strings"
 	"sync"
@@ -160,9 +161,7 @@ func (s *Schemas) compileStruct(t reflect.Type) *object {
 		if f.Anonymous && name == "" || strings.Contains(options, "inline") {
 			if inlined := indirect(f.Type); inlined.Kind() == reflect.Struct {
 				embedded := s.compileStruct(inlined)
-				for k, v := range embedded.fields {
-					o.fields[k] = v
-				}
+				maps.Copy(o.fields, embedded.fields)
 				o.unions = append(o.unions, embedded.unions...)
 			}
 			continue

@@ -51,12 +51,7 @@ func (c *comparer) restoreElements(want []any, entries []entry, missing []int, n
 
 // indexOf returns the index of the first element that is the declared element want, or -1.
 func indexOf(list []any, want any, n *node) int {
-	for i, e := range list {
-		if sameElement(want, e, n) {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(list, func(e any) bool { return sameElement(want, e, n) })
 }
 
 // sameElement reports whether an element of a set is the declared one.

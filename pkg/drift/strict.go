@@ -37,12 +37,12 @@ func (s *Strict) compare(desired, live map[string]any, found Result, opt Options
 	return c.result(stripped)
 }
 
-// learn records in learnt the additions of others that live still has, although it was put right.
+// learn records in learnt the additions of others that live still has, although it was restored.
 func (s *Strict) learn(desired, live map[string]any, opt Options, learnt Baseline) {
 	opt.Accepted = nil
 	_, additions := s.strip(desired, live, live, opt)
 	for _, a := range additions {
-		learnt[a.key] = a.mark
+		learnt[a.key] = a.seen
 	}
 }
 

@@ -20,7 +20,7 @@ type stripper struct {
 type addition struct {
 	Change
 	key  string // in a Baseline
-	mark uint64 // its fingerprint there
+	seen uint64 // its fingerprint there
 }
 
 // pair is the desired form of a part of an object (nil where it is not declared), what it is to become so far, and
@@ -50,7 +50,7 @@ func (s *stripper) object(p pair[map[string]any], n *node, own owners) (map[stri
 			field, of := n.field(name), own.of(element)
 			switch {
 			case declared && field.isWhole() && of.foreignAlone():
-				s.wholeField(&m, p, name)
+				s.wholeValue(&m, p.want[name], p.have[name], name)
 			case declared:
 				s.declaredField(&m, p, name, field, of)
 			default:
@@ -234,9 +234,9 @@ func (s *stripper) removeElement(j int, e any) bool {
 	if s.c.ignored() || s.stays(e) {
 		return false
 	}
-	mark := fingerprint(e)
-	parent := string(appendPointer(nil, s.c.path[:len(s.c.path)-1]))
-	return s.record(Added, parent+"/"+additionMark+strconv.FormatUint(mark, 16), mark)
+	hash := fingerprint(e)
+	parent := Pointer(s.c.path[:len(s.c.path)-1]...)
+	return s.record(Added, parent+"/"+additionSuffix+strconv.FormatUint(hash, 16), hash)
 }
 
 // remove decides about the undeclared value v of the field at the current path.
@@ -244,10 +244,10 @@ func (s *stripper) remove(v any) bool {
 	return s.record(Added, s.c.additionKey(), fingerprint(v))
 }
 
-func (s *stripper) record(op Operation, key string, mark uint64) bool {
-	if learnt, ok := s.c.accepted[key]; ok && learnt == mark {
+func (s *stripper) record(op Operation, key string, hash uint64) bool {
+	if learnt, ok := s.c.accepted[key]; ok && learnt == hash {
 		return false
 	}
-	s.additions = append(s.additions, addition{Change{string(appendPointer(nil, s.c.path)), op}, key, mark})
+	s.additions = append(s.additions, addition{Change{Pointer(s.c.path...), op}, key, hash})
 	return true
 }

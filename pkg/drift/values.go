@@ -1,6 +1,10 @@
 package drift
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+)
 
 // scalarEqual compares two values of which at least one is no map or list. Numbers are equal by value.
 func scalarEqual(a, b any) bool {
@@ -60,27 +64,10 @@ func deepEqual(a, b any) bool {
 	switch x := a.(type) {
 	case map[string]any:
 		y, ok := b.(map[string]any)
-		if !ok || len(x) != len(y) {
-			return false
-		}
-		for k, v := range x {
-			w, ok := y[k]
-			if !ok || !deepEqual(v, w) {
-				return false
-			}
-		}
-		return true
+		return ok && maps.EqualFunc(x, y, deepEqual)
 	case []any:
 		y, ok := b.([]any)
-		if !ok || len(x) != len(y) {
-			return false
-		}
-		for i := range x {
-			if !deepEqual(x[i], y[i]) {
-				return false
-			}
-		}
-		return true
+		return ok && slices.EqualFunc(x, y, deepEqual)
 	}
 	return scalarEqual(a, b)
 }
@@ -130,12 +117,10 @@ func sameAsAbsent(v any, n *node) bool {
 
 // allMaps reports whether all elements of a list are maps.
 func allMaps(list []any) bool {
-	for _, e := range list {
-		if _, ok := e.(map[string]any); !ok {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(list, func(e any) bool {
+		_, ok := e.(map[string]any)
+		return !ok
+	})
 }
 
 // haveUniqueKeys reports whether all elements of a list are maps, and no two of them have the same keys.
@@ -169,11 +154,11 @@ func keyText(e any, keys []mergeKey) (string, bool) {
 
 // noMaps reports whether all elements of a list are scalars.
 func noMaps(list []any) bool {
-	for _, e := range list {
+	return !slices.ContainsFunc(list, func(e any) bool {
 		switch e.(type) {
 		case map[string]any, []any:
-			return false
+			return true
 		}
-	}
-	return true
+		return false
+	})
 }

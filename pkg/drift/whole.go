@@ -45,11 +45,7 @@ var wholeTypes = map[string]bool{
 
 func (n *node) isWhole() bool { return n != nil && n.whole }
 
-// wholeField takes what is not declared out of a declared map or list that a foreign manager owns as a whole.
-func (s *stripper) wholeField(m *mapMerge, p pair[map[string]any], name string) {
-	s.wholeValue(m, p.want[name], p.have[name], name)
-}
-
+// wholeValue takes what is not declared out of a declared map or list that a foreign manager owns as a whole.
 func (s *stripper) wholeValue(m *mapMerge, want, have any, name string) {
 	switch w := want.(type) {
 	case map[string]any:

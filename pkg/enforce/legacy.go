@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/rancher/wrangler/v3/pkg/apply"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -210,28 +209,19 @@ func (e *Enforcer) RemoveLegacy(
 }
 
 func (l *Legacy) patch(live *unstructured.Unstructured) ([]byte, error) {
-	type operation struct {
-		Op    string `json:"op"`
-		Path  string `json:"path"`
-		Value any    `json:"value,omitempty"`
-	}
 	// A resourceVersion that is not the object's is answered by a conflict.
-	patch := []operation{{"replace", "/metadata/resourceVersion", live.GetResourceVersion()}}
+	patch := []drift.PatchOperation{{Op: "replace", Path: "/metadata/resourceVersion",
+		Value: live.GetResourceVersion()}}
 	for _, name := range l.Labels {
-		patch = append(patch, operation{Op: "remove", Path: "/metadata/labels/" + pointerEscape(name)})
+		patch = append(patch, drift.PatchOperation{Op: "remove", Path: drift.Pointer("metadata", "labels", name)})
 	}
 	for _, name := range l.Annotations {
-		patch = append(patch, operation{Op: "remove", Path: "/metadata/annotations/" + pointerEscape(name)})
+		patch = append(patch, drift.PatchOperation{Op: "remove", Path: drift.Pointer("metadata", "annotations", name)})
 	}
 	// An empty list would make the API server drop all field ownership; the removal itself ends the
 	// ownership.
 	if len(l.Managers) > 0 && len(l.managedFields) > 0 {
-		patch = append(patch, operation{"replace", "/metadata/managedFields", l.managedFields})
+		patch = append(patch, drift.PatchOperation{Op: "replace", Path: "/metadata/managedFields", Value: l.managedFields})
 	}
 	return json.Marshal(patch)
-}
-
-// pointerEscape makes a segment of a JSON pointer of a key.
-func pointerEscape(key string) string {
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
 }

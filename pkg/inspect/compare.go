@@ -131,13 +131,13 @@ type Source interface {
 	Autoscalers(ctx context.Context, namespace string) []*unstructured.Unstructured
 }
 
-// errChanged says that an object changed while it was compared, so that it has to be looked at again.
+// errChanged says that an object changed while it was compared, so that it has to be read again.
 var errChanged = errors.New("the object keeps changing while it is compared")
 
 // attempts bounds how often an object that changes is read again.
 const attempts = 5
 
-// lookTogether is how many objects are looked at at a time.
+// lookTogether is how many objects are read at a time.
 const lookTogether = 8
 
 // Compare compares a release with the live objects of source. The error is about the release itself: a manifest

@@ -16,6 +16,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/report"
 	"github.com/rancher/helm-locker/pkg/rules"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestSimilar(t *testing.T) {
@@ -90,9 +91,7 @@ func details(manifest string) *release.Details {
 func saved(t *testing.T, text string) []*unstructured.Unstructured {
 	t.Helper()
 	s, err := ReadSaved(strings.NewReader(text), "the test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	return s.Objects
 }
 
@@ -150,16 +149,12 @@ metadata: {name: test, annotations: {helm.sh/hook: test}}
 	compiled, err := rules.Compile([]v1alpha1.IgnoreRule{
 		{Paths: []string{"/data/a"}}, {Paths: []string{""}, Target: &v1alpha1.IgnoreTarget{Name: "gone"}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	calls := 0
 	c, err := Compare(t.Context(), NewDump(saved(t, liveWeb)), release, CompareOptions{
 		Masker: report.NewMasker([]byte("key")), Rules: compiled, Progress: func(done, all int) { calls++ },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	var found []string
 	for _, d := range c.Differences {
 		found = append(found, fmt.Sprintf("%s %s %s", d.State, d.ID, d.Note))

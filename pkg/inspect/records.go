@@ -146,8 +146,8 @@ func (c *Cluster) similar(ctx context.Context, key release.Key) []release.Key {
 	return Similar(key, keys)
 }
 
-// Similar returns those of the keys that may have been meant by key, best first: of the same name elsewhere, or of
-// nearly the same name in the same namespace.
+// Similar returns those of the keys that may have been meant by key, best first: of the same name in another namespace,
+// or of nearly the same name in the same namespace.
 func Similar(key release.Key, keys map[release.Key]bool) []release.Key {
 	type candidate struct {
 		key  release.Key

@@ -165,7 +165,7 @@ func (r *Requester) isOneOf(subjects []v1alpha1.GuardSubject) bool {
 	})
 }
 
-// collectors finish deletions that were asked for elsewhere. Without service accounts for its controllers, the
+// collectors finish deletions that other requests asked for. Without service accounts for its controllers, the
 // controller manager is one user.
 var collectors = []string{
 	"system:serviceaccount:kube-system:generic-garbage-collector",

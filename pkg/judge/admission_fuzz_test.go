@@ -12,6 +12,7 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // choices turns the bytes of a fuzz input into decisions.
@@ -60,9 +61,7 @@ func (c *choices) deployment() *unstructured.Unstructured {
 // declares it, is never refused, and one that makes an object drift that had not always is.
 func FuzzAdmit(f *testing.F) {
 	schemas, err := drift.NewSchemas()
-	if err != nil {
-		f.Fatal(err)
-	}
+	check.NoError(f, err)
 	kind := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 	f.Add([]byte{}, false)
 	f.Add([]byte{1, 0, 1, 1, 0, 1, 2, 1, 0, 0, 1, 1, 2, 1, 1, 0, 1, 0, 1, 2, 0, 1, 1, 1, 0, 2, 1, 0, 1}, true)

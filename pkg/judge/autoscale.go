@@ -115,7 +115,7 @@ type Autoscalers struct {
 	wanted  map[types.NamespacedName]int64                  // by autoscaler: status.desiredReplicas
 }
 
-// Set takes note of an autoscaler as it is now and returns the objects for whose replicas that makes a difference.
+// Set records an autoscaler as it is now and returns the objects for whose replicas that makes a difference.
 func (a *Autoscalers) Set(autoscaler *unstructured.Unstructured) []manifest.ID {
 	name := types.NamespacedName{Namespace: autoscaler.GetNamespace(), Name: autoscaler.GetName()}
 	target, r, ok := scales(name.Namespace, name.Name, autoscaler.Object)

@@ -14,6 +14,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/rules"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // object returns the object of a YAML text; nil for an empty one.
@@ -23,13 +24,9 @@ func object(t testing.TB, text string) *unstructured.Unstructured {
 		return nil
 	}
 	data, err := yaml.YAMLToJSON([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	u := &unstructured.Unstructured{}
-	if err := u.UnmarshalJSON(data); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, u.UnmarshalJSON(data))
 	return u
 }
 
@@ -126,9 +123,7 @@ func input(t testing.TB, desired, live string) Input {
 func matcher(t testing.TB, ignore ...v1alpha1.IgnoreRule) *rules.Matcher {
 	t.Helper()
 	compiled, err := rules.Compile(ignore)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	return compiled.For(manifest.Object{})
 }
 
@@ -233,16 +228,12 @@ metadata: {name: unknown}
 		return gvk.Kind != "ValidatingWebhookConfiguration", nil
 	}
 	declared, err := Read(text, manifest.Release{Namespace: "apps", Name: "app"}, scope)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	compiled, err := rules.Compile([]v1alpha1.IgnoreRule{
 		{Paths: []string{""}, Target: &v1alpha1.IgnoreTarget{Name: "ignored"}},
 		{Paths: []string{"/spec"}, Target: &v1alpha1.IgnoreTarget{Name: "partly"}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	plan := declared.Plan(Own{}, compiled)
 	var compared, exempt, exceptions []string
 	for _, o := range plan.Objects {

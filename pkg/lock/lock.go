@@ -17,8 +17,8 @@ type Problem struct {
 	Drifted bool // false for an object that only waits (its kind is missing, it is being deleted)
 }
 
-// Lock is the memory of one locked release: its record, its objects, and which of them need a look. It is safe for
-// concurrent use.
+// Lock is the memory of one locked release: its record, its objects, and which of them have to be judged. It is safe
+// for concurrent use.
 type Lock struct {
 	// Key is the "namespace/name" of the HelmRelease. Since and Key order the claims of two HelmReleases.
 	Key     string
@@ -50,7 +50,7 @@ type Lock struct {
 
 	mu        sync.Mutex
 	objects   states
-	dirty     map[*state]struct{}      // need a look
+	dirty     map[*state]struct{}      // to be judged
 	unmanaged map[manifest.ID]struct{} // that say they belong to the release, and are not in its manifest
 	taken     map[manifest.ID]struct{} // declared, and owned by another lock
 	lists     []list                   // that show all unmanaged of a kind; a slice, because kinds are few
@@ -59,7 +59,7 @@ type Lock struct {
 	closed    bool
 }
 
-// New returns a lock with the given objects, no two of one identity, and all of them still to be looked at.
+// New returns a lock with the given objects, no two of one identity, and all of them still to be judged.
 func New(l *Lock, objects []*Object) *Lock {
 	if l.As == (release.Key{}) {
 		l.As = l.Release
@@ -85,8 +85,8 @@ type Work struct {
 	Chosen *int64
 }
 
-// Observe records a look at an object and reports whether a worker should come. A look that is older than one already
-// taken changes nothing; one that shows good content ends a drift that was not worked on yet.
+// Observe records an observation of an object and reports whether a worker should come. An observation that is older
+// than one already taken changes nothing; one that shows good content ends a drift that was not worked on yet.
 func (l *Lock) Observe(id manifest.ID, o Observation) (wake bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -117,7 +117,7 @@ func (l *Lock) Observe(id manifest.ID, o Observation) (wake bool) {
 	return true
 }
 
-// Recheck marks the objects for which match is true (all for nil) to be looked at. Objects with a look that waits to
+// Recheck has the objects read again for which match is true (all for nil). Objects with an observation that waits to
 // be judged are left alone, unless they wait for something else (Outcome.Waits): what was seen of them then is out
 // of date. It reports whether a worker should come.
 func (l *Lock) Recheck(now time.Time, match func(*Object) bool) (wake bool) {
@@ -146,9 +146,9 @@ func (l *Lock) Recheck(now time.Time, match func(*Object) bool) (wake bool) {
 	return wake
 }
 
-// Reconsider has objects judged again because something else has changed that their last judgement depended on:
-// those that wait for it (Outcome.Waits) by what was seen of them, the others by a new look. It reports whether a
-// worker should come.
+// Reconsider has objects judged again because something else has changed that their last judgement depended on: those
+// that wait for it (Outcome.Waits) by what was seen of them, the others after they were read again. It reports whether
+// a worker should come.
 func (l *Lock) Reconsider(now time.Time, ids map[manifest.ID]struct{}) (wake bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -197,8 +197,8 @@ func (l *Lock) Retry(match func(*Object) bool) (wake bool) {
 // manyDirty is how many entries make a map worth being replaced when it is empty.
 const manyDirty = 16
 
-// Take hands out every object that needs a look and may be worked on now. Objects that are fought over, or whose last
-// attempt failed, and that have to wait stay; after is the shortest such wait, zero for none.
+// Take hands out every object that has to be judged and may be worked on now. Objects that are fought over, or whose
+// last attempt failed, and that have to wait stay; after is the shortest such wait, zero for none.
 func (l *Lock) Take(now time.Time) (work []*Work, after time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -227,7 +227,7 @@ func (l *Lock) Take(now time.Time) (work []*Work, after time.Duration) {
 	return work, after
 }
 
-// waits reports whether an object is one that Outcome.Waits was set for: it has a look, and no worker has it or
+// waits reports whether an object is one that Outcome.Waits was set for: it has an observation, and no worker has it or
 // will get it. l.mu is held.
 func (l *Lock) waits(s *state) bool {
 	_, dirty := l.dirty[s]

@@ -15,6 +15,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // shop is what a chart of a small web service declares.
@@ -71,20 +72,14 @@ func locked(tb testing.TB, schemas *drift.Schemas, releases, each int) *lock.Tab
 				strings.Repeat("    some: configuration of the usual length\n", 10))
 		}
 		set, err := manifest.Parse(text.String())
-		if err != nil {
-			tb.Fatal(err)
-		}
+		check.NoError(tb, err)
 		resolved, _, err := set.Resolve(manifest.Release(key),
 			func(schema.GroupVersionKind) (bool, error) { return true, nil })
-		if err != nil {
-			tb.Fatal(err)
-		}
+		check.NoError(tb, err)
 		var objects []*lock.Object
 		for _, o := range resolved {
 			desired, err := json.Marshal(o.Content)
-			if err != nil {
-				tb.Fatal(err)
-			}
+			check.NoError(tb, err)
 			gvr := schema.GroupVersionResource{Group: o.GVK.Group, Version: o.GVK.Version,
 				Resource: strings.ToLower(o.GVK.Kind) + "s"}
 			kind := kinds.Share(lock.Kind{GVK: o.GVK, GVR: gvr, Namespaced: true, Schema: schemas.For(o.GVK)})
@@ -124,9 +119,7 @@ func bytesEach(tb testing.TB, releases, each int) int64 {
 		return int64(m.HeapAlloc)
 	}
 	schemas, err := drift.NewSchemas()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	check.NoError(tb, err)
 	locked(tb, schemas, 1, each) // whatever is made once is there then
 	before := held()
 	table := locked(tb, schemas, releases, each)

@@ -61,7 +61,7 @@ func (s *Kinds) Share(k Kind) *Kind {
 	return &k
 }
 
-// Observation is one look at a live object.
+// Observation is what was seen of a live object.
 type Observation struct {
 	// Live is the object as the API server returned it; nil when it does not exist or is not known.
 	Live *unstructured.Unstructured
@@ -102,7 +102,7 @@ func Essence(last *unstructured.Unstructured) *unstructured.Unstructured {
 	return kept
 }
 
-// kept returns what is kept of an observation for later: of a large object that it has to be looked at again.
+// kept returns what is kept of an observation for later: of a large object that it has to be read again.
 func (o *Observation) kept() *Observation {
 	if !o.Large || o.Live == nil {
 		return o

@@ -18,7 +18,7 @@ type Outcome struct {
 	Owner    drift.Owner
 	// Chosen is the number of replicas that the object has, if that is within the range of an autoscaler; else nil.
 	Chosen *int64
-	// Again asks for another look or judgement: the observation to judge next, unless a newer one has come in.
+	// Again asks for another judgement: the observation to judge next, unless a newer one has come in.
 	Again *Observation
 	// Waits is set with Again when that is to be judged only when the content of the object changes, or after
 	// Reconsider or Resume.
@@ -62,7 +62,8 @@ func (l *Lock) Done(id manifest.ID, o Outcome) (wake bool) {
 	}
 	if o.Version > s.version {
 		s.version = o.Version
-		// A look that came in while the worker wrote and is older than the result of that write says nothing any more.
+		// An observation that came in while the worker wrote and is older than the result of that write says nothing
+		// any more.
 		if s.pending != nil && s.pending.Version != 0 && s.pending.Version <= o.Version {
 			s.pending = nil
 		}

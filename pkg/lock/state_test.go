@@ -9,6 +9,7 @@ import (
 
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // There may be 50,000 of each, and they are rounded up to these sizes anyway.
@@ -70,9 +71,7 @@ func TestObjectsAreFoundByAllOfTheirIdentity(t *testing.T) {
 
 func TestObjectsOfAKindShareItUntilItChanges(t *testing.T) {
 	schemas, err := drift.NewSchemas()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	gvk := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 	var kinds Kinds
 	plain := Kind{GVK: gvk, Namespaced: true}

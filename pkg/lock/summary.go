@@ -13,7 +13,7 @@ import (
 // Summary counts the objects of a lock for a status.
 type Summary struct {
 	Tracked   int // objects that the lock owns
-	Unjudged  int // not looked at yet
+	Unjudged  int // not judged yet
 	Drifted   int // not as desired now
 	Contended int // fought over
 	Waiting   int // cannot be enforced yet (being deleted)

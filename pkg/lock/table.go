@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"maps"
 	"slices"
 	"sync"
 	"unique"
@@ -49,7 +50,7 @@ func (t *Table) Put(l *Lock) (conflicts []Conflict, displaced []string) {
 	t.drop(l.Key)
 	t.locks[l.Key] = l
 	if known := t.byName[l.As]; known == nil || known.Release != known.As {
-		t.byName[l.As] = l // before a release whose record is stored elsewhere
+		t.byName[l.As] = l // before a release whose record is stored in another namespace
 	}
 	lost := map[*Lock]map[manifest.ID]struct{}{}
 	loses := func(l *Lock, id manifest.ID) {
@@ -143,11 +144,7 @@ func (t *Table) Owner(gvk schema.GroupVersionKind, id manifest.ID) *Lock {
 func (t *Table) Locks() []*Lock {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	locks := make([]*Lock, 0, len(t.locks))
-	for _, l := range t.locks {
-		locks = append(locks, l)
-	}
-	return locks
+	return slices.Collect(maps.Values(t.locks))
 }
 
 func older(a, b *Lock) bool {

@@ -1,6 +1,8 @@
 package lock
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -168,11 +170,7 @@ func (s *Writes) Any(key release.Key, rec release.Record) bool {
 func (s *Writes) Releases() []release.Key {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	keys := make([]release.Key, 0, len(s.releases))
-	for key := range s.releases {
-		keys = append(keys, key)
-	}
-	return keys
+	return slices.Collect(maps.Keys(s.releases))
 }
 
 // Drop forgets a write, unless there is a later one to the same object.

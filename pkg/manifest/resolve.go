@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -102,7 +103,8 @@ func (o Object) resolve(release Release, namespaced bool) (Object, error) {
 			return Object{}, err
 		}
 	case schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}:
-		// The controller looks at whether there is a rule at all: an empty one aggregates nothing and clears rules.
+		// What counts for the controller is whether there is a rule at all: an empty one aggregates nothing and clears
+		// rules.
 		if _, aggregated := content["aggregationRule"].(map[string]any); aggregated {
 			delete(content, "rules")
 		}
@@ -117,20 +119,10 @@ func (o Object) resolve(release Release, namespaced bool) (Object, error) {
 // own sets Helm's ownership metadata in the way Helm does. As there, labels or annotations with a value that is no text
 // are lost as a whole, and null becomes empty text.
 func own(live *unstructured.Unstructured, release Release) {
-	labels := live.GetLabels()
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	labels[ManagedByLabel] = ManagedByHelm
-	live.SetLabels(labels)
-
-	annotations := live.GetAnnotations()
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[ReleaseNameAnnotation] = release.Name
-	annotations[ReleaseNamespaceAnnotation] = release.Namespace
-	live.SetAnnotations(annotations)
+	live.SetLabels(labels.Merge(live.GetLabels(), labels.Set{ManagedByLabel: ManagedByHelm}))
+	live.SetAnnotations(labels.Merge(live.GetAnnotations(), labels.Set{
+		ReleaseNameAnnotation: release.Name, ReleaseNamespaceAnnotation: release.Namespace,
+	}))
 }
 
 // dropNulls removes the keys with a null value from all mappings in value.

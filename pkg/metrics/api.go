@@ -18,24 +18,20 @@ type apiMetrics struct {
 	restarts *prometheus.CounterVec
 }
 
-func newAPIMetrics() apiMetrics {
+func newAPIMetrics(f factory) apiMetrics {
 	return apiMetrics{
-		requests: counter("api_requests_total", "Requests to the API server, by verb, class of resource and status "+
+		requests: f.counter("api_requests_total", "Requests to the API server, by verb, class of resource and status "+
 			"code (none without an answer).",
 			"verb", "resource", "code"),
-		duration: histogram("api_request_duration_seconds",
+		duration: f.histogram("api_request_duration_seconds",
 			"Time until the API server began to answer; watches excepted.",
 			prometheus.ExponentialBuckets(0.001, 2, 14), "verb"),
-		watches: gauge("watches", "Watches that are open now, by watched resource.", "resource"),
-		restarts: counter(
+		watches: f.gauge("watches", "Watches that are open now, by watched resource.", "resource"),
+		restarts: f.counter(
 			"watch_restarts_total", "Watches that ended without the operator's doing and so had to be begun again.",
 			"resource",
 		),
 	}
-}
-
-func (a *apiMetrics) all() []prometheus.Collector {
-	return []prometheus.Collector{a.requests, a.duration, a.watches, a.restarts}
 }
 
 // RoundTripper returns a transport that counts what goes through next; it is a transport.WrapperFunc of client-go.

@@ -12,12 +12,12 @@ type guardMetrics struct {
 	duration  *prometheus.HistogramVec
 }
 
-func newGuardMetrics() guardMetrics {
+func newGuardMetrics(f factory) guardMetrics {
 	g := guardMetrics{
-		decisions: counter("guard_decisions_total",
+		decisions: f.counter("guard_decisions_total",
 			"Requests that the API server asked the guard about, by what the guard answered and why.", "result",
 			"reason"),
-		duration: histogram("guard_duration_seconds", "Time that the guard took to answer.",
+		duration: f.histogram("guard_duration_seconds", "Time that the guard took to answer.",
 			prometheus.ExponentialBuckets(0.0001, 2, 15), "result"),
 	}
 	// There from the start, so that increase() sees the first refusal.
@@ -26,10 +26,6 @@ func newGuardMetrics() guardMetrics {
 	}
 	g.duration.WithLabelValues("denied")
 	return g
-}
-
-func (g *guardMetrics) all() []prometheus.Collector {
-	return []prometheus.Collector{g.decisions, g.duration}
 }
 
 // Guarded counts a decision of the guard: its result (allowed, warned, denied), its reason, and how long it took.

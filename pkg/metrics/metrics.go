@@ -14,6 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/rancher/helm-locker/pkg/release"
@@ -46,50 +47,47 @@ var ofRelease = []string{"release_namespace", "release"}
 // New returns the metrics of an operator of the given version.
 func New(version, commit string) *Metrics {
 	with := func(more ...string) []string { return append(slices.Clone(ofRelease), more...) }
+	registry := prometheus.NewRegistry()
+	f := factory{promauto.With(registry)}
 	m := &Metrics{
-		registry: prometheus.NewRegistry(),
-		drift: counter("drift_total", "Changes made by anyone but Helm, by what was done about them.",
+		registry: registry,
+		drift: f.counter("drift_total", "Changes made by anyone but Helm, by what was done about them.",
 			with("kind", "action")...),
-		failed: counter("revert_failures_total", "Attempts to restore an object that the API server refused.",
+		failed: f.counter("revert_failures_total", "Attempts to restore an object that the API server refused.",
 			with("kind")...),
-		contended: counter("contentions_total", "Episodes in which another writer kept changing an object back.",
+		contended: f.counter("contentions_total", "Episodes in which another writer kept changing an object back.",
 			with("kind")...),
-		lived: prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: namespace, Name: "time_to_revert_seconds",
+		lived: f.NewHistogram(prometheus.HistogramOpts{Namespace: namespace, Name: "time_to_revert_seconds",
 			Help:    "Time from seeing a change to having restored the object.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 2, 16)}),
 		releases: newReleases(),
-		leading: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Name: "leading",
+		leading: f.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Name: "leading",
 			Help: "1 on the replica that writes, 0 on a standby."}),
-		shard: gauge("shard_info", "1, labelled with the name of the operator and the selector of its shard.",
+		shard: f.gauge("shard_info", "1, labelled with the name of the operator and the selector of its shard.",
 			"controller_name", "selector"),
-		build: gauge("build_info", "1, labelled with the version of the operator.", "version", "commit"),
-		api:   newAPIMetrics(), queue: newQueueMetrics(), notify: newNotifyMetrics(),
-		guard: newGuardMetrics(),
+		build: f.gauge("build_info", "1, labelled with the version of the operator.", "version", "commit"),
+		api:   newAPIMetrics(f), queue: newQueueMetrics(f), notify: newNotifyMetrics(f),
+		guard: newGuardMetrics(f),
 	}
-	m.registry.MustRegister(m.own()...)
-	m.registry.MustRegister(collectors.NewGoCollector(),
+	registry.MustRegister(m.releases, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.build.WithLabelValues(version, commit).Set(1)
 	return m
 }
 
-// own returns all metrics under helm_locker_.
-func (m *Metrics) own() []prometheus.Collector {
-	return slices.Concat(
-		[]prometheus.Collector{m.drift, m.failed, m.contended, m.lived, m.releases, m.leading, m.build, m.shard},
-		m.api.all(), m.queue.all(), m.notify.all(), m.guard.all())
+// factory makes metrics under helm_locker_ and registers them.
+type factory struct{ promauto.Factory }
+
+func (f factory) counter(name, help string, labels ...string) *prometheus.CounterVec {
+	return f.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels)
 }
 
-func counter(name, help string, labels ...string) *prometheus.CounterVec {
-	return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels)
+func (f factory) gauge(name, help string, labels ...string) *prometheus.GaugeVec {
+	return f.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help}, labels)
 }
 
-func gauge(name, help string, labels ...string) *prometheus.GaugeVec {
-	return prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help}, labels)
-}
-
-func histogram(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
-	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help,
+func (f factory) histogram(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+	return f.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help,
 		Buckets: buckets}, labels)
 }
 

@@ -12,24 +12,20 @@ type notifyMetrics struct {
 // results are what becomes of a notification, for each receiver; pkg/notify has the same.
 var results = []string{"sent", "dropped", "expired", "rejected"}
 
-func newNotifyMetrics() notifyMetrics {
+func newNotifyMetrics(f factory) notifyMetrics {
 	n := notifyMetrics{
-		ended: counter("notifications_total",
+		ended: f.counter("notifications_total",
 			"Notifications, by what became of them: sent, dropped (the queue was full), expired (too old), rejected "+
 				"(by the receiver).", "result"),
-		retries: prometheus.NewCounter(prometheus.CounterOpts{Namespace: namespace, Name: "notification_retries_total",
+		retries: f.NewCounter(prometheus.CounterOpts{Namespace: namespace, Name: "notification_retries_total",
 			Help: "Attempts to send a notification that failed and are made again."}),
-		waiting: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Name: "notifications_waiting",
+		waiting: f.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Name: "notifications_waiting",
 			Help: "Notifications that wait to be sent."}),
 	}
 	for _, result := range results {
 		n.ended.WithLabelValues(result)
 	}
 	return n
-}
-
-func (n *notifyMetrics) all() []prometheus.Collector {
-	return []prometheus.Collector{n.ended, n.retries, n.waiting}
 }
 
 // Notified counts a notification with its result: sent, dropped, expired or rejected.

@@ -14,24 +14,20 @@ type queueMetrics struct {
 	unfinished, longestRun *prometheus.GaugeVec
 }
 
-func newQueueMetrics() queueMetrics {
+func newQueueMetrics(f factory) queueMetrics {
 	buckets := prometheus.ExponentialBuckets(0.0001, 4, 12)
 	return queueMetrics{
-		depth:   gauge("workqueue_depth", "Keys that wait in a work queue.", "queue"),
-		adds:    counter("workqueue_adds_total", "Keys added to a work queue.", "queue"),
-		retries: counter("workqueue_retries_total", "Keys added to a work queue for later.", "queue"),
-		latency: histogram("workqueue_queue_duration_seconds", "Time that a key waited in a work queue.", buckets,
+		depth:   f.gauge("workqueue_depth", "Keys that wait in a work queue.", "queue"),
+		adds:    f.counter("workqueue_adds_total", "Keys added to a work queue.", "queue"),
+		retries: f.counter("workqueue_retries_total", "Keys added to a work queue for later.", "queue"),
+		latency: f.histogram("workqueue_queue_duration_seconds", "Time that a key waited in a work queue.", buckets,
 			"queue"),
-		work: histogram("workqueue_work_duration_seconds", "Time that work on a key took.", buckets, "queue"),
-		unfinished: gauge("workqueue_unfinished_work_seconds",
+		work: f.histogram("workqueue_work_duration_seconds", "Time that work on a key took.", buckets, "queue"),
+		unfinished: f.gauge("workqueue_unfinished_work_seconds",
 			"Sum of the times that work in progress has taken so far.", "queue"),
-		longestRun: gauge("workqueue_longest_running_processor_seconds",
+		longestRun: f.gauge("workqueue_longest_running_processor_seconds",
 			"Time that the longest work in progress has taken so far.", "queue"),
 	}
-}
-
-func (q *queueMetrics) all() []prometheus.Collector {
-	return []prometheus.Collector{q.depth, q.adds, q.retries, q.latency, q.work, q.unfinished, q.longestRun}
 }
 
 // Queues returns what a work queue is given as its MetricsProvider; the name of the queue becomes the label.

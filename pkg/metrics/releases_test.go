@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestAReleaseIsServedAsItWasLastRecorded(t *testing.T) {
@@ -49,9 +50,7 @@ helm_locker_reverts_total{release="shop",release_namespace="apps"} 1
 # TYPE helm_locker_yields_total counter
 helm_locker_yields_total{release="shop",release_namespace="apps"} 1
 `
-	if err := testutil.CollectAndCompare(m.releases, strings.NewReader(want)); err != nil {
-		t.Error(err)
-	}
+	check.Report(t, testutil.CollectAndCompare(m.releases, strings.NewReader(want)))
 }
 
 // increase() sees the first event of a counter only if there was a 0 before.

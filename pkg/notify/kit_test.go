@@ -18,6 +18,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // testClock is a clock that tells which timers are made; Step lets them go off.
@@ -110,13 +111,9 @@ func newBench(t *testing.T, change ...func(*Options)) *bench {
 
 func (b *bench) receive(w http.ResponseWriter, r *http.Request) {
 	content, err := io.ReadAll(r.Body)
-	if err != nil {
-		b.t.Error(err)
-	}
+	check.Report(b.t, err)
 	body := map[string]any{}
-	if err := json.Unmarshal(content, &body); err != nil {
-		b.t.Error(err)
-	}
+	check.Report(b.t, json.Unmarshal(content, &body))
 	b.got <- received{r.Header, body}
 	(<-b.answers)(w)
 }

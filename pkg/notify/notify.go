@@ -2,7 +2,7 @@
 // and each fight. A message says what status.recentDrift and the conditions say, and so names fields and never
 // carries their values.
 //
-// Nobody waits for a receiver. Send only puts the message into a queue of bounded length, one for each receiver, so
+// No caller waits for a receiver. Send only puts the message into a queue of bounded length, one for each receiver, so
 // that one that is slow or gone does not keep others waiting either. What does not fit pushes the oldest out, and
 // the receiver is told how many were lost.
 package notify

@@ -132,7 +132,7 @@ func (f *failure) Error() string {
 	return fmt.Sprintf("the receiver answered %d", f.status)
 }
 
-// bodyRead is how much of an answer is read, so that its connection can be used again. It is not looked at.
+// bodyRead is how much of an answer is read, so that its connection can be used again. It is not parsed.
 const bodyRead = 64 << 10
 
 func (r *receiver) post(ctx context.Context, body []byte, mediaType string) error {

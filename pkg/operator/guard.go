@@ -62,7 +62,7 @@ func (g *GuardOptions) check() (service string, port int32, err error) {
 	return service, int32(number), nil
 }
 
-// newGuard returns the keeper of the guard that is asked for; nil for none.
+// newGuard returns what keeps the guard registered; nil for an operator without one.
 func newGuard(
 	config *rest.Config,
 	conn *connection,
@@ -96,7 +96,7 @@ func guardLimits() serving.Limits {
 	return limits
 }
 
-// serveGuard answers the API server until ctx ends, whoever leads.
+// serveGuard answers the API server until ctx ends, on every replica.
 func (p *program) serveGuard(ctx context.Context) error {
 	o := p.options
 	var lc net.ListenConfig

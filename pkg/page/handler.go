@@ -19,7 +19,7 @@ var contentTypes = map[string]string{
 	".svg":  "image/svg+xml",
 }
 
-// policy lets the page load its own files and nothing else, be framed by nobody, and make no HTML of texts.
+// policy lets the page load its own files and nothing else, be framed by no page, and make no HTML of texts.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types " +
 	"'none'"

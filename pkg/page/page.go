@@ -50,7 +50,7 @@ type Options struct {
 	// Accounts says in whose name the objects of a release are written, MayPatch what that account may change.
 	Accounts accounts.Policy
 	MayPatch func(account string) accounts.Ask
-	// Viewers says who looks at the page, and what they may see. Nil lets every viewer see what the status of
+	// Viewers says who reads the page, and what they may see. Nil lets every viewer see what the status of
 	// the HelmReleases says, and no viewer compare.
 	Viewers *viewer.Reviewer
 	// Ready is closed once Releases are complete and the operator works.

@@ -98,9 +98,7 @@ func serve(t *testing.T, change ...func(*Page)) *served {
 		cancel()
 		select {
 		case err := <-done:
-			if err != nil {
-				t.Error(err)
-			}
+			check.Report(t, err)
 		case <-time.After(30 * time.Second):
 			t.Error("the page did not end")
 		}
@@ -357,9 +355,7 @@ func TestANilPageServesNothing(t *testing.T) {
 	var p *Page
 	p.Leading(true)
 	p.Leader("x")
-	if err := p.Run(t.Context()); err != nil {
-		t.Error(err)
-	}
+	check.Report(t, p.Run(t.Context()))
 }
 
 func eventually(t *testing.T, what string, holds func() bool) {

@@ -14,7 +14,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/viewer"
 )
 
-// helmReleases is the resource that says who may look at the page.
+// helmReleases is the resource that says who may read the page.
 const helmReleases = "helmreleases"
 
 // mayList returns why a request for the HelmReleases is refused, nil if it is not. Everybody may list them where
@@ -31,7 +31,7 @@ func (p *Page) mayList(r *http.Request) *viewer.Refusal {
 }
 
 // mayCompare returns who asks for a comparison of the release of a HelmRelease, or a refusal. It shows the content
-// of objects, so that nobody may where viewers are not known.
+// of objects, so that no viewer may where viewers are not known.
 func (p *Page) mayCompare(r *http.Request, namespace, name string) (viewer.User, *viewer.Refusal) {
 	if p.Viewers == nil {
 		return viewer.User{}, &viewer.Refusal{

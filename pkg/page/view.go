@@ -53,7 +53,7 @@ type releaseView struct {
 	Key       string `json:"key"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// Lock is one of report.LockedYes and so on; Attention says that somebody should have a look.
+	// Lock is one of report.LockedYes and so on; Attention says that a person should act.
 	Lock      string `json:"lock"`
 	Attention bool   `json:"attention"`
 	Suspended string `json:"suspended,omitempty"`

@@ -40,7 +40,7 @@ var (
 )
 
 // For returns the rules that locking the objects takes, beside those that every operator has, for releases whose
-// records are in the given namespaces. Notes are what whoever grants the rules should know, and what they do not
+// records are in the given namespaces. Notes are what the user who grants the rules should know, and what they do not
 // cover.
 func For(recordNamespaces []string, objects []Object, o Options) (rules []Rule, notes []string) {
 	b := &builder{options: o}

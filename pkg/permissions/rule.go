@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
-	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 )
@@ -97,15 +96,9 @@ func compare(a, b Rule) int {
 
 // encoded returns a text that is the same for equal rules and for no others.
 func encoded(r Rule) string {
-	r = sorted(r)
-	var b strings.Builder
-	for _, values := range [][]string{r.Namespaces, r.APIGroups, r.Resources, r.Verbs, r.ResourceNames,
-		r.NonResourceURLs} {
-		text, err := json.Marshal(values)
-		if err != nil {
-			panic(err) // strings can be encoded
-		}
-		b.Write(text)
+	text, err := json.Marshal(sorted(r))
+	if err != nil {
+		panic(err) // strings can be encoded
 	}
-	return b.String()
+	return string(text)
 }

@@ -126,9 +126,7 @@ func TestThoseWhoWaitShareOneListThatBeganAfterTheyAsked(t *testing.T) {
 		results := make(chan bool, 11)
 		ask := func() {
 			holds, err := g.Holds(t.Context(), recordOf(t, locked))
-			if err != nil {
-				t.Error(err)
-			}
+			check.Report(t, err)
 			results <- holds
 		}
 		go ask()
@@ -177,8 +175,6 @@ func TestACallerThatGivesUpDoesNotSpoilTheListOfOthers(t *testing.T) {
 			t.Errorf("who gave up: %v", err)
 		}
 		close(l.gate)
-		if err := <-errs; err != nil {
-			t.Error(err)
-		}
+		check.Report(t, <-errs)
 	})
 }

@@ -43,7 +43,7 @@ var (
 )
 
 // advice is for who has to act. The tool that deployed the release need not be the helm command: an upgrade by that
-// would store its record elsewhere, and deploy the chart a second time.
+// would store its record in another namespace, and deploy the chart a second time.
 const advice = "restore the Secret, or have the tool that deployed the release (helm, Flux, Rancher) deploy it again"
 
 // DecodeSecret decodes the payload in a release Secret's data (Kubernetes' own base64 already taken off), with

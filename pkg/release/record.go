@@ -35,7 +35,7 @@ var Labels = [...]string{OwnerLabel, NameLabel, StatusLabel, VersionLabel, Creat
 
 // What an operator writes to a Secret of its own in order to learn how far its watch of records has come.
 const (
-	// OwnerFence is the owner of such a Secret. It is no record, and Helm does not look at it, but it is of the type
+	// OwnerFence is the owner of such a Secret. It is no record, and Helm does not read it, but it is of the type
 	// of records, so that a watch of records may deliver it.
 	OwnerFence = "helm-locker"
 	// FenceAnnotation holds the token of a fence, which is another one with every write.

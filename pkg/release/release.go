@@ -74,7 +74,7 @@ const (
 // Release is the part of a stored release that locking needs.
 type Release struct {
 	// Key is what the objects of the release say they belong to. Its namespace is where objects go that declare
-	// none. Most tools store the record there, too; Flux can store it elsewhere.
+	// none. Most tools store the record there, too; Flux can store it in another namespace.
 	Key
 	// Revision counts from 1.
 	Revision int
@@ -97,7 +97,7 @@ type Release struct {
 
 // Matches returns nil when the payload belongs to the record, that is when name, revision and status agree, and the
 // payload's namespace could be one. Otherwise the error, which is an ErrMismatch, says what is wrong. Helm writes
-// both together, so that a difference means that somebody edited or renamed the Secret. The namespaces may differ:
+// both together, so that a difference means that a user edited or renamed the Secret. The namespaces may differ:
 // the record's is where it is stored, the payload's is that of the objects.
 func (r *Release) Matches(rec Record) error {
 	if problems := validation.IsDNS1123Label(r.Namespace); len(problems) > 0 {

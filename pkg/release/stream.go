@@ -182,7 +182,7 @@ func (s stream) valueWithin(bytes int64, field string, into any) error {
 	return err
 }
 
-// skipped is a value that nobody wants: it is read over, and nothing of it kept.
+// skipped is a value that no caller wants: it is read over, and nothing of it kept.
 type skipped struct{}
 
 // UnmarshalJSON takes any value.

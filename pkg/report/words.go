@@ -21,7 +21,7 @@ const (
 	LockedUnknown   = "unknown"
 )
 
-// LockState says in a word whether a release is locked. Nobody has looked at one that is unknown.
+// LockState says in a word whether a release is locked. No operator has written the status of one that is unknown.
 func LockState(hr *v1alpha1.HelmRelease, now time.Time) string {
 	locked := meta.FindStatusCondition(hr.Status.Conditions, v1alpha1.ConditionLocked)
 	switch {

@@ -43,9 +43,7 @@ func serve(t *testing.T, l Limits, handler http.HandlerFunc) string {
 	go func() { done <- Run(ctx, listener, handler, l, log) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		check.Report(t, <-done)
 	})
 	return listener.Addr().String()
 }
@@ -228,9 +226,7 @@ func TestARequestThatDoesNotEndIsCutOffAtTheEnd(t *testing.T) {
 	connection := dial(t, listener.Addr().String(), request)
 	<-begun
 	cancel()
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
+	check.Report(t, <-done)
 	closed(t, "a request under way", connection)
 }
 

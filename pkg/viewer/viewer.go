@@ -28,7 +28,7 @@ const (
 	// answersKept and keptFor bound what is remembered of the API server's answers, of each kind.
 	answersKept = 1024
 	keptFor     = 10 * time.Second
-	// questionsAtOnce bounds the requests to the API server that are in flight: anybody can send tokens.
+	// questionsAtOnce bounds the requests to the API server that are in flight: every client can send tokens.
 	questionsAtOnce = 8
 	// patience is how long a question may take, waiting for others included.
 	patience = 10 * time.Second

@@ -104,9 +104,7 @@ func manyLarge(t *testing.T) io.Reader {
 		if err == nil {
 			_, err = io.WriteString(write, `]}`)
 		}
-		if err := write.CloseWithError(err); err != nil {
-			t.Error(err)
-		}
+		check.Report(t, write.CloseWithError(err))
 	}()
 	return read
 }

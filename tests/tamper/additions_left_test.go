@@ -126,7 +126,7 @@ func (w *fixture) reverseAll(t *testing.T, ch *chart, live []*unstructured.Unstr
 func (r *reversal) undo(ctx context.Context, o *object) error {
 	var operations []operation
 	for _, path := range r.paths {
-		value, _ := at(r.before.Object, segments(path))
+		value, _ := at(r.before.Object, drift.Change{Path: path}.Segments())
 		operations = append(operations, operation{Op: "replace", Path: path, Value: value})
 	}
 	_, err := o.resource.Patch(ctx, o.name(), types.JSONPatchType, jsonPatch(operations...).body,

@@ -2,6 +2,8 @@ package tamper
 
 import (
 	"strings"
+
+	"github.com/rancher/helm-locker/pkg/drift"
 )
 
 // mark is in the name of everything that is added.
@@ -123,7 +125,7 @@ func (g *generator) inPod(template ...string) []mutation {
 
 // insert sets a key that nobody declares, in a map that may not be there.
 func (g *generator) insert(what string, value any, path ...string) mutation {
-	m := mutation{class: left, what: "add " + what + " " + pointer(path...)}
+	m := mutation{class: left, what: "add " + what + " " + drift.Pointer(path...)}
 	if _, declared := at(g.declared.Object, path); declared {
 		return m
 	}
@@ -132,7 +134,7 @@ func (g *generator) insert(what string, value any, path ...string) mutation {
 	}
 	for depth := len(path); depth > 0; depth-- {
 		if parent, there := at(g.live.Object, path[:depth-1]); there && parent != nil {
-			m.requests = []request{jsonPatch(operation{Op: "add", Path: pointer(path[:depth]...),
+			m.requests = []request{jsonPatch(operation{Op: "add", Path: drift.Pointer(path[:depth]...),
 				Value: nest(value, path[depth:])})}
 			break
 		}
@@ -153,8 +155,8 @@ func (g *generator) appendTo(what string, element any, path ...string) mutation 
 		m := g.insert(what, []any{element}, path...)
 		return m
 	}
-	m := mutation{class: left, what: "add " + what + " " + pointer(path...),
-		requests: []request{jsonPatch(operation{Op: "add", Path: pointer(path...) + "/-", Value: element})}}
+	m := mutation{class: left, what: "add " + what + " " + drift.Pointer(path...),
+		requests: []request{jsonPatch(operation{Op: "add", Path: drift.Pointer(path...) + "/-", Value: element})}}
 	if _, declared := at(g.declared.Object, path); declared && !g.isMerged(path) {
 		m.class = addition
 	}

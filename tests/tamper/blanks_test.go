@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -24,7 +25,7 @@ func (g *generator) blanks() []mutation {
 			if value != nil {
 				what = "empty "
 			}
-			found = append(found, mutation{class: blank, what: what + pointer(t.Path...),
+			found = append(found, mutation{class: blank, what: what + drift.Pointer(t.Path...),
 				requests: []request{replacement(path, value)}})
 		}
 	}
@@ -52,12 +53,12 @@ func (g *generator) nulls() []mutation {
 				if _, kept := l[key]; !kept {
 					continue // the API server takes it for absent
 				}
-				m := mutation{class: blank, what: "set the null " + pointer(at...)}
+				m := mutation{class: blank, what: "set the null " + drift.Pointer(at...)}
 				for _, value := range []any{"added", int64(7), map[string]any{}, []any{}} {
 					m.requests = append(m.requests, replacement(at, value))
 				}
-				found = append(found, m, mutation{class: blank, what: "remove the null " + pointer(at...),
-					requests: []request{jsonPatch(operation{Op: "remove", Path: pointer(at...)})}})
+				found = append(found, m, mutation{class: blank, what: "remove the null " + drift.Pointer(at...),
+					requests: []request{jsonPatch(operation{Op: "remove", Path: drift.Pointer(at...)})}})
 			}
 		case []any:
 			l, _ := live.([]any)
@@ -96,7 +97,7 @@ func (g *generator) changedDefaults() []mutation {
 			panic(err) // what came out of JSON goes back into it
 		}
 		found = append(found, mutation{class: undeclared, what: "edit " +
-			pointer(t.Path...), requests: patches(bodies)})
+			drift.Pointer(t.Path...), requests: patches(bodies)})
 	}
 	return found
 }
@@ -108,8 +109,8 @@ func (g *generator) anywhere(s shape) []mutation {
 		if g.isLeftTo(p.path) || g.declares(p.path) {
 			continue
 		}
-		found = append(found, mutation{class: strict, what: "add " + pointer(p.path...), requests: []request{
-			jsonPatch(operation{Op: "add", Path: pointer(p.path...), Value: p.value}),
+		found = append(found, mutation{class: strict, what: "add " + drift.Pointer(p.path...), requests: []request{
+			jsonPatch(operation{Op: "add", Path: drift.Pointer(p.path...), Value: p.value}),
 		}})
 	}
 	return found
@@ -138,7 +139,7 @@ func isOfHelm(key string) bool {
 
 func replacement(path []string, value any) request {
 	// The field of an operation is left out when it is nil, and null is what is wanted here.
-	return jsonPatch(operation{Op: "replace", Path: pointer(path...), Value: explicit{value}})
+	return jsonPatch(operation{Op: "replace", Path: drift.Pointer(path...), Value: explicit{value}})
 }
 
 // explicit is encoded as the value that it holds, null included.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -72,11 +73,7 @@ type request struct {
 }
 
 // operation is one of a JSON patch.
-type operation struct {
-	Op    string `json:"op"`
-	Path  string `json:"path"`
-	Value any    `json:"value,omitempty"`
-}
+type operation = drift.PatchOperation
 
 // jsonPatch makes a request of operations.
 func jsonPatch(operations ...operation) request {
@@ -194,7 +191,7 @@ func (g *generator) renameVolume(body []byte) ([]byte, error) {
 	if err := json.Unmarshal(body, &operations); err != nil {
 		return nil, fmt.Errorf("decode a patch: %w", err)
 	}
-	volume := segments(operations[0].Path)
+	volume := drift.Change{Path: operations[0].Path}.Segments()
 	pod := volume[:len(volume)-3]
 	before, _ := at(g.live.Object, volume)
 	for _, list := range []string{"containers", "initContainers"} {
@@ -206,7 +203,7 @@ func (g *generator) renameVolume(body []byte) ([]byte, error) {
 				name := append(slices.Clone(path), strconv.Itoa(j), "name")
 				if v, _ := at(g.live.Object, name); v == before {
 					operations = append(operations,
-						operation{Op: "replace", Path: pointer(name...), Value: operations[0].Value})
+						operation{Op: "replace", Path: drift.Pointer(name...), Value: operations[0].Value})
 				}
 			}
 		}
@@ -244,8 +241,8 @@ func (g *generator) reorders(matters bool) []mutation {
 			if !matters {
 				cl = leftOrder
 			}
-			found = append(found, mutation{class: cl, what: "reverse " + pointer(path...), requests: []request{
-				jsonPatch(operation{Op: "replace", Path: pointer(path...), Value: reversed}),
+			found = append(found, mutation{class: cl, what: "reverse " + drift.Pointer(path...), requests: []request{
+				jsonPatch(operation{Op: "replace", Path: drift.Pointer(path...), Value: reversed}),
 			}})
 		}
 	}
@@ -296,7 +293,7 @@ func (g *generator) takeovers() ([]mutation, error) {
 		if err != nil {
 			return nil, err
 		}
-		m := mutation{class: takeover, what: "apply with another " + pointer(t.Path...)}
+		m := mutation{class: takeover, what: "apply with another " + drift.Pointer(t.Path...)}
 		for _, body := range bodies {
 			var operations []operation
 			if err := json.Unmarshal(body, &operations); err != nil {
@@ -314,22 +311,4 @@ func (g *generator) takeovers() ([]mutation, error) {
 		found = append(found, m)
 	}
 	return found, nil
-}
-
-// pointer returns a path as an RFC 6901 pointer.
-func pointer(path ...string) string {
-	var b strings.Builder
-	for _, segment := range path {
-		b.WriteString("/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(segment))
-	}
-	return b.String()
-}
-
-// segments is the inverse of pointer.
-func segments(pointer string) []string {
-	path := strings.Split(pointer, "/")[1:]
-	for i, s := range path {
-		path[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(s)
-	}
-	return path
 }

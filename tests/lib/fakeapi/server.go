@@ -25,6 +25,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // Kind is a kind that the server serves.
@@ -80,9 +82,7 @@ func New(t testing.TB) *Server {
 		s.http.Close()
 	})
 	client, err := kubernetes.NewForConfig(s.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	s.Records = storage.Init(driver.NewSecrets(client.CoreV1().Secrets(Namespace)))
 	s.Put(map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": Namespace}})
 	return s

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/rancher/helm-locker/pkg/drift"
 )
 
 // Tampering is one way to damage an object: an edit of a declared scalar, or the removal of something declared.
@@ -20,9 +22,9 @@ type Tampering struct {
 // String returns, for example, "edit /spec/ports/0/port".
 func (t Tampering) String() string {
 	if t.Remove {
-		return "remove " + pointer(t.Path)
+		return "remove " + drift.Pointer(t.Path...)
 	}
-	return "edit " + pointer(t.Path)
+	return "edit " + drift.Pointer(t.Path...)
 }
 
 // shape is the path without list indexes: what differs only in them is tampered with alike.
@@ -108,11 +110,11 @@ func (t Tampering) Patches(declared, live map[string]any) ([][]byte, error) {
 	if !found {
 		return nil, nil
 	}
-	operations := []map[string]any{{"op": "remove", "path": pointer(path)}}
+	operations := []map[string]any{{"op": "remove", "path": drift.Pointer(path...)}}
 	if !t.Remove {
 		operations = nil
 		for _, other := range others(value) {
-			operations = append(operations, map[string]any{"op": "replace", "path": pointer(path), "value": other})
+			operations = append(operations, map[string]any{"op": "replace", "path": drift.Pointer(path...), "value": other})
 		}
 	}
 	patches := make([][]byte, 0, len(operations))
@@ -194,13 +196,4 @@ func agreement(declared, live any) int {
 		}
 	}
 	return sum
-}
-
-// pointer returns a path as an RFC 6901 pointer.
-func pointer(path []string) string {
-	var b strings.Builder
-	for _, segment := range path {
-		b.WriteString("/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(segment))
-	}
-	return b.String()
 }
