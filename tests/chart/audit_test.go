@@ -1,13 +1,12 @@
 package chart
 
 import (
-	"bufio"
+	"bytes"
 	"encoding/json"
-	"os"
 	"slices"
-	"strings"
 
 	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -25,18 +24,11 @@ type request struct {
 // requests returns the requests to resources that a ServiceAccount has made so far.
 func requests(e *kit.Env, account string) []request {
 	e.Helper()
-	log, err := os.Open(kit.Shared.AuditLog())
-	check.NoError(e, err)
-	defer func() {
-		check.Report(e, log.Close())
-	}()
 	user := "system:serviceaccount:" + e.Operator + ":" + account
-	lines := bufio.NewScanner(log)
-	lines.Buffer(nil, 1<<22)
 	var found []request
-	for lines.Scan() {
-		if !strings.Contains(lines.Text(), user) {
-			continue
+	check.NoError(e, cluster.ReadAudit(kit.Shared.AuditLog(), 0, func(line []byte) error {
+		if !bytes.Contains(line, []byte(user)) {
+			return nil
 		}
 		var event struct {
 			Verb             string
@@ -46,9 +38,11 @@ func requests(e *kit.Env, account string) []request {
 			ResponseStatus   struct{ Code int }
 			Annotations      map[string]string
 		}
-		check.NoError(e, json.Unmarshal(lines.Bytes(), &event))
+		if err := json.Unmarshal(line, &event); err != nil {
+			return err
+		}
 		if event.User.Username != user || event.ObjectRef == nil {
-			continue
+			return nil
 		}
 		r := request{Verb: event.Verb, Group: event.ObjectRef.APIGroup, Resource: event.ObjectRef.Resource,
 			Namespace: event.ObjectRef.Namespace,
@@ -61,8 +55,8 @@ func requests(e *kit.Env, account string) []request {
 			r.As = event.ImpersonatedUser.Username
 		}
 		found = append(found, r)
-	}
-	check.NoError(e, lines.Err())
+		return nil
+	}))
 	return found
 }
 

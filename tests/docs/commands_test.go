@@ -16,6 +16,7 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 )
 
@@ -78,9 +79,7 @@ var (
 func (p *page) notRun(t *testing.T, b *block) []string {
 	t.Helper()
 	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	var list []string
 	for _, c := range b.commands {
 		list = append(list, fmt.Sprintf("  %s:%d: %s (%s)", p.path, c.line, strings.Split(c.text, "\n")[0], b.notRun))
@@ -112,26 +111,18 @@ func newReader(t *testing.T) *reader {
 	t.Helper()
 	dir := t.TempDir()
 	tree := filepath.Join(dir, "build")
-	if err := workingTree(t.Context(), tree); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, workingTree(t.Context(), tree))
 	env, err := environment(t.Context(), dir, "/nowhere", shared.Kubeconfig())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	build := exec.CommandContext(t.Context(), "make", "build")
 	build.Dir, build.Env = tree, env
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("make build: %v\n%s", err, out)
 	}
 	w, err := newWorld(t.Context(), shared)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	client, err := kubernetes.NewForConfig(shared.RESTConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	return &reader{world: w, client: client, locker: filepath.Join(tree, "bin", "helm-locker"), dir: dir,
 		env: environment}
 }
@@ -149,27 +140,17 @@ func (r *reader) read(t *testing.T, p *page, helm string) {
 		func() error { return copyFile(shared.Kubeconfig(), kubeconfig) },
 	}
 	for _, step := range steps {
-		if err := step(); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, step())
 	}
 	env, err := r.env(t.Context(), home, bin, kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	stop := r.startKubelet(t, home)
 	s, err := newShell(tree, home, env)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	t.Cleanup(func() {
-		if err := s.close(); err != nil {
-			t.Error(err)
-		}
+		check.Report(t, s.close())
 		stop()
-		if err := r.world.reset(context.WithoutCancel(t.Context())); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, r.world.reset(context.WithoutCancel(t.Context())))
 	})
 	if err := give(s, p.given); err != nil {
 		t.Fatalf("%s: %v", p.path, err)
@@ -192,9 +173,7 @@ func (r *reader) startKubelet(t *testing.T, dir string) (stop func()) {
 	k.cluster, k.client = shared, r.client
 	var running sync.WaitGroup
 	running.Go(func() {
-		if err := k.run(ctx); err != nil {
-			t.Error(err)
-		}
+		check.Report(t, k.run(ctx))
 	})
 	return func() {
 		if t.Failed() {

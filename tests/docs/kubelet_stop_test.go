@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // A Pod can be deleted, and a page can end, while the kubelet is on its way to start the Pod's program. Nobody
@@ -24,9 +26,7 @@ func TestKubeletStartsNothingForAPodThatHasEnded(t *testing.T) {
 			k := newKubelet("sleep", t.TempDir(), func(err error) { t.Error(err) })
 			const uid = types.UID("pod")
 			c.end(k, uid)
-			if err := k.launch(uid, []string{"1h"}, nil, filepath.Join(k.dir, "log")); err != nil {
-				t.Fatal(err)
-			}
+			check.NoError(t, k.launch(uid, []string{"1h"}, nil, filepath.Join(k.dir, "log")))
 			if n := len(k.running()); n != c.started {
 				t.Errorf("%d programs run, want %d", n, c.started)
 			}

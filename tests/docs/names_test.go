@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 const root = "../.."
@@ -70,7 +72,5 @@ func walk(t *testing.T, suffix string, visit func(path, content string)) {
 		visit(path, string(content))
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 }

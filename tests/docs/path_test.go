@@ -6,15 +6,15 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // The path from a watch event to a write stays short enough to be read at one sitting, and the table of it true.
 func TestThePathOfADriftIsShort(t *testing.T) {
 	const maxFunctions, maxFiles = 35, 15
 	page, err := os.ReadFile(filepath.Join(root, "docs/architecture.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	_, section, found := strings.Cut(string(page), "### The functions on that path\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	rows := regexp.MustCompile("(?m)^\\| `(pkg/[^`]+)` \\| (.*) \\|$").FindAllStringSubmatch(section, -1)
@@ -24,9 +24,7 @@ func TestThePathOfADriftIsShort(t *testing.T) {
 	functions := 0
 	for _, row := range rows {
 		source, err := os.ReadFile(filepath.Join(root, row[1]))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, err)
 		for _, name := range strings.Split(row[2], ", ") {
 			functions++
 			declared := `(?m)^func (\([^)]*\) )?` + strings.Trim(name, "`") + `[(\[]`

@@ -9,14 +9,14 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // Whoever meets a condition reason or an event looks it up in docs/troubleshooting.md.
 func TestEveryReasonIsInTroubleshooting(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "docs", "troubleshooting.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	reasons := constants(t, "Reason")
 	events := constants(t, "EventReason")
 	if len(reasons) < 20 || len(events) < 15 {
@@ -37,9 +37,7 @@ func TestEveryReasonIsInTroubleshooting(t *testing.T) {
 // Sections about reasons that are no more go.
 func TestTroubleshootingHasNoOtherReasons(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "docs", "troubleshooting.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	_, section, _ := strings.Cut(string(text), "\n## Condition reasons\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	known := map[string]bool{}
@@ -64,9 +62,7 @@ func constants(t *testing.T, prefix string) map[string]string {
 	found := map[string]string{}
 	for _, file := range files {
 		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, err)
 		ast.Inspect(parsed, func(n ast.Node) bool {
 			spec, ok := n.(*ast.ValueSpec)
 			if !ok || len(spec.Values) != len(spec.Names) {

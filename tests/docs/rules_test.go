@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 const sample = `# A page
@@ -49,9 +51,7 @@ a drawing
 
 func TestPagesAreReadByTheRules(t *testing.T) {
 	p, err := parse("page.md", strings.ReplaceAll(sample, "~~~", "```"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	if !slices.Equal(p.given, []string{"operator", "lock"}) || len(p.blocks) != 3 {
 		t.Fatalf("given %q, %d blocks", p.given, len(p.blocks))
 	}

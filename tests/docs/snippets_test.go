@@ -16,6 +16,7 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/crd"
 	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // Whoever copies a HelmRelease out of a document gets one that the API server takes, without a field that it does
@@ -25,17 +26,11 @@ func TestEveryHelmReleaseInTheDocuments(t *testing.T) {
 		t.Skip("needs a control plane")
 	}
 	config := shared.RESTConfig()
-	if err := crd.Create(t.Context(), config); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, crd.Create(t.Context(), config))
 	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	list, err := pages()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	resource := client.Resource(
 		v1alpha1.SchemeGroupVersion.WithResource(v1alpha1.HelmReleaseResourceName),
 	).Namespace(metav1.NamespaceDefault)
@@ -85,13 +80,9 @@ func helmRelease(object map[string]any) bool {
 // The Go code of the page about embedding is compiled, as a part of an example.
 func TestTheCodeForEmbeddersCompiles(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(root, "docs", "embedding.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	example, err := os.ReadFile(filepath.Join(root, "pkg", "operator", "example_test.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(string(page), -1)
 	if len(blocks) < 2 {
 		t.Fatalf("docs/embedding.md has %d blocks of Go", len(blocks))
@@ -107,9 +98,7 @@ func TestTheCodeForEmbeddersCompiles(t *testing.T) {
 // Every option that an embedder may set is in the page for them.
 func TestEveryOptionIsInThePageForEmbedders(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(root, "docs", "embedding.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	for field := range reflect.TypeFor[operator.ControllerOptions]().Fields() {
 		if field.IsExported() && !strings.Contains(string(page), "`"+field.Name+"`") {
 			t.Errorf("docs/embedding.md does not have the option %s", field.Name)

@@ -107,9 +107,8 @@ func TestMoments_TerminatingNamespace(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	other := w.Namespace("other-" + w.Apps)
-	w.Helm(kit.Shared.Helm4(), "install", "app", w.Chart("app", kit.ConfigMap("here", "declared")+
-		strings.ReplaceAll(kit.ConfigMap("there", "declared"), "name: there", "name: there, namespace: "+other)))
-	w.Lock("app")
+	w.Installed(kit.Shared.Helm4(), "app", kit.ConfigMap("here", "declared")+
+		strings.ReplaceAll(kit.ConfigMap("there", "declared"), "name: there", "name: there, namespace: "+other))
 	held := configMapObject("held", nil)
 	held.SetFinalizers([]string{"example.com/held"})
 	_, err := w.In(kit.ConfigMaps, other).Create(w.Ctx, held, metav1.CreateOptions{})

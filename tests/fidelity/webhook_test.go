@@ -146,8 +146,7 @@ func TestI6_AWebhookThatAnswersDifferentlyEachTime(t *testing.T) {
 func TestI6_AWebhookAndAControllerThatInsist(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	w.Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", kit.ConfigMap("fickle", "declared")))
-	w.Lock("app")
+	w.Installed(kit.Shared.Helm3(), "app", kit.ConfigMap("fickle", "declared"))
 	ctx, stop := context.WithCancel(w.Ctx)
 	events, err := w.In(kit.ConfigMaps, w.Apps).Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=fickle"})
 	check.NoError(t, err)

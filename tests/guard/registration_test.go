@@ -45,8 +45,7 @@ func TestI13_TheRegistrationFollows(t *testing.T) {
 	role, err := e.Kube.RbacV1().ClusterRoles().Create(e.Ctx, role, metav1.CreateOptions{})
 	check.NoError(t, err)
 	f := newFixture(t, func(o *operator.ControllerOptions) { o.Guard.Owner = role.Name })
-	f.Helm(kit.Shared.Helm3(), "install", "plain", f.Chart("plain", shop))
-	f.Lock("plain")
+	f.Installed(kit.Shared.Helm3(), "plain", shop)
 	if f.registration() != nil {
 		t.Error("there is a registration, and nothing is guarded")
 	}
@@ -104,8 +103,7 @@ func TestI13_WithoutAnAddressTheStatusSaysSo(t *testing.T) {
 	t.Parallel()
 	f := kit.Start(t, func(o *operator.ControllerOptions) { o.SkipCRD = true })
 	f.Helm(kit.Shared.Helm3(), "install", "shop", f.Chart("shop", shop))
-	f.CreateHelmRelease("shop", func(hr *v1alpha1.HelmRelease) { hr.Spec.Guard = v1alpha1.GuardDeny })
-	f.WaitReady("shop", 1)
+	f.Lock("shop", func(hr *v1alpha1.HelmRelease) { hr.Spec.Guard = v1alpha1.GuardDeny })
 	f.Says("shop", v1alpha1.ConditionGuarded, v1alpha1.ReasonGuardNotServed, "--guard-address")
 	f.Patch(kit.ConfigMaps, "settings", changed)
 	f.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")

@@ -21,9 +21,8 @@ func TestI2_CreationThatFailedTakesNobodysObjectBack(t *testing.T) {
 	r := startReplica(e)
 	fence := &kit.Fence{}
 	fence.Lock(e)
-	e.Helm(kit.Shared.Helm3(), "install", "app", e.Chart("app", kit.ConfigMap("app", "declared")+
-		kit.ConfigMap("base", "declared")))
-	e.Lock("app")
+	e.Installed(kit.Shared.Helm3(), "app", kit.ConfigMap("app", "declared")+
+		kit.ConfigMap("base", "declared"))
 	creates := cluster.ForResource("configmaps", http.MethodPost)
 	creation := r.proxy.HoldRequests(creates)
 	broken := r.proxy.Intercept(func(request *http.Request) cluster.Action {

@@ -22,8 +22,7 @@ func TestAttribution(t *testing.T) {
 	t.Parallel()
 	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
 		w := newFixture(t)
-		w.Helm(helm, "install", "app", w.Chart("app", scaled+"---"+ignorableConfig))
-		w.Lock("app")
+		w.Installed(helm, "app", scaled+"---"+ignorableConfig)
 		patch := func(gvr schema.GroupVersionResource, name, body, manager string,
 			subresources ...string) func() error {
 			return func() error {

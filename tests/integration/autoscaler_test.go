@@ -81,8 +81,7 @@ func TestAutoscaler_UndeclaredReplicasInStrict(t *testing.T) {
 			if !declared {
 				w.create(autoscalers, autoscaler("web", 2, 10, ""))
 			}
-			w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.Scope = v1alpha1.ScopeStrict })
-			w.WaitReady("app", 1)
+			w.Lock("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.Scope = v1alpha1.ScopeStrict })
 			w.Patch(kit.Deployments, "web", `{"spec":{"replicas":5}}`)
 			w.staysScaled(5)
 		})

@@ -55,8 +55,7 @@ func TestCoexistence_Allocations(t *testing.T) {
 				chart := w.Chart("app", allocated)
 				w.Helm(helm, "install", "app", chart)
 				w.Proxy.Reset()
-				w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.Scope = scope })
-				w.WaitReady("app", 1)
+				w.Lock("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.Scope = scope })
 				controller := metav1.PatchOptions{FieldManager: "kube-controller-manager"}
 				bind := `{"metadata":{"annotations":{"pv.kubernetes.io/bind-completed":"yes"}},"spec":{"volumeName":"pv-1"}}`
 				_, err := w.In(volumeClaims, w.Apps).Patch(w.Ctx, "data", types.MergePatchType, []byte(bind),

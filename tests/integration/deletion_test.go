@@ -78,8 +78,7 @@ func TestDeletion_FinalizerOfTheManifestMayEnd(t *testing.T) {
 	t.Parallel()
 	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
 		w := newFixture(t)
-		w.Helm(helm, "install", "app", w.Chart("app", deletable))
-		w.Lock("app")
+		w.Installed(helm, "app", deletable)
 		old := w.Patch(kit.ConfigMaps, "settings", holdOwn)
 		w.Delete(kit.ConfigMaps, "settings")
 		w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonBeingDeleted, "example.com/own", "example.com/hold")

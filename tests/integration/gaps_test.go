@@ -63,8 +63,7 @@ func TestI5_DriftMadeBeforeTheLock(t *testing.T) {
 func TestI5_DriftWhileTheOperatorIsDown(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	w.Helm(kit.Shared.Helm4(), "install", "app", w.Chart("app", five))
-	w.Lock("app")
+	w.Installed(kit.Shared.Helm4(), "app", five)
 	w.Running.Stop()
 	w.tamperWithFive()
 	kit.StartOperator(t, w.Proxy.RESTConfig(), w.Operator)
@@ -83,8 +82,7 @@ func TestI5_DriftDuringAWatchGap(t *testing.T) {
 	t.Parallel()
 	t.Run("that ends with a watch from where it was", func(t *testing.T) {
 		w := newFixture(t)
-		w.Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", five))
-		w.Lock("app")
+		w.Installed(kit.Shared.Helm3(), "app", five)
 		w.Reverts("untouched", "declared") // client-go lists anew after a watch that was short and had no event
 		w.Proxy.Reset()
 		release := w.Proxy.HoldWatch(watching("configmaps"))
@@ -100,8 +98,7 @@ func TestI5_DriftDuringAWatchGap(t *testing.T) {
 	})
 	t.Run("that ends with a new list", func(t *testing.T) {
 		w := newFixture(t)
-		w.Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", five))
-		w.Lock("app")
+		w.Installed(kit.Shared.Helm3(), "app", five)
 		// While it is held, the operator is told that its resource version is too old to go on from.
 		var expired atomic.Int32
 		var gate atomic.Bool
@@ -163,8 +160,7 @@ func TestI5_DriftDuringARelock(t *testing.T) {
 func TestI5_LabelRemovedAndThenTheRest(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	w.Helm(kit.Shared.Helm4(), "install", "app", w.Chart("app", five))
-	w.Lock("app")
+	w.Installed(kit.Shared.Helm4(), "app", five)
 	for range 5 {
 		w.Patch(kit.ConfigMaps, "edited", `{"metadata":{"labels":{"app.kubernetes.io/managed-by":null}}}`)
 		w.Patch(kit.ConfigMaps, "edited", `{"data":{"key":"tampered"}}`)
@@ -221,15 +217,14 @@ func TestI8_LiveMetadataExemptsNothing(t *testing.T) {
 func TestI5_WhatTheAPIServerDoesNotAnswerIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	w.Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", five))
-	w.Lock("app")
+	w.Installed(kit.Shared.Helm3(), "app", five)
 	kinds := []struct {
 		name  string
 		match cluster.Match
 		seen  atomic.Int32
 	}{
 		{name: "look at an object", match: cluster.ForResource("configmaps", http.MethodGet)},
-		{name: "check of the record", match: cluster.ForResource("secrets")}, // a list, or a mark
+		{name: "check of the record", match: cluster.ForResource("secrets")}, // a list, or a fence
 		{name: "patch", match: cluster.ForResource("configmaps", http.MethodPatch)},
 		{name: "creation", match: cluster.ForResource("configmaps", http.MethodPost)},
 	}

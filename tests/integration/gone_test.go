@@ -37,8 +37,7 @@ const noLabel = `{"metadata":{"labels":{"app.kubernetes.io/managed-by":null}}}`
 func TestI5_LostLabelIsNotTakenForADeletion(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	w.Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", fmt.Sprintf(labelled, "10.96.77.7")))
-	w.Lock("app")
+	w.Installed(kit.Shared.Helm3(), "app", fmt.Sprintf(labelled, "10.96.77.7"))
 	service, job := w.Get(kit.Services, "fixed").GetUID(), w.Get(jobs, "once").GetUID()
 	w.Patch(kit.Services, "fixed", noLabel)
 	w.Patch(jobs, "once", noLabel)
@@ -93,8 +92,7 @@ func TestI5_LostLabelIsReportedAsSuchInModeDetect(t *testing.T) {
 func TestDeletedObjectIsCreatedWithoutALook(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	w.Helm(kit.Shared.Helm4(), "install", "app", w.Chart("app", kit.ConfigMap("settings", "declared")))
-	w.Lock("app")
+	w.Installed(kit.Shared.Helm4(), "app", kit.ConfigMap("settings", "declared"))
 	before := w.Get(kit.ConfigMaps, "settings").GetUID()
 	w.Proxy.Reset()
 	w.Delete(kit.ConfigMaps, "settings")

@@ -57,8 +57,7 @@ func TestIgnoreRules(t *testing.T) {
 		w.LockFence()
 		chart := w.Chart("app", ignorable)
 		w.Helm(helm, "install", "app", chart)
-		w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) { w.fromYAML(rulesOfApp, &hr.Spec.Ignore) })
-		w.WaitReady("app", 1)
+		w.Lock("app", func(hr *v1alpha1.HelmRelease) { w.fromYAML(rulesOfApp, &hr.Spec.Ignore) })
 		w.exceptions("app", "Ignored ConfigMap/exempt ", "Ignored ConfigMap/settings /data/free,/data/shared",
 			"Ignored Deployment/web /data/shared,/spec/template/spec/containers/*/image")
 		history := w.Record(kit.ConfigMaps, kit.Deployments)

@@ -13,8 +13,7 @@ import (
 // events and requests. TestI7_SecretsStaySecret looks for values in it.
 func TestLogsTellWhy(t *testing.T) {
 	w := newFixture(t)
-	w.Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", kit.ConfigMap("app", "declared")))
-	w.Lock("app")
+	w.Installed(kit.Shared.Helm3(), "app", kit.ConfigMap("app", "declared"))
 	w.Reverts("app", "declared")
 	w.Delete(kit.ConfigMaps, "app")
 	w.WaitField(kit.ConfigMaps, "app", "data.key", "declared")

@@ -40,8 +40,7 @@ func TestI5_ObjectsAreBackWithTheirNamespace(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, func(o *operator.ControllerOptions) { o.Clock = clocktesting.NewFakeClock(time.Now()) })
 	inner := w.Apps + "-inner"
-	w.Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", fmt.Sprintf(withNamespace, inner)))
-	w.Lock("app")
+	w.Installed(kit.Shared.Helm3(), "app", fmt.Sprintf(withNamespace, inner))
 	_, err := w.Kube.CoreV1().Secrets(inner).Create(w.Ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
 		Name: "holder", Finalizers: []string{"tests.example.com/hold"},
 	}}, metav1.CreateOptions{})

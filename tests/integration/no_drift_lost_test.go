@@ -111,8 +111,7 @@ func (o target) String() string { return o.gvr.Resource + "/" + o.name }
 // lockMany installs and locks the release of many and returns its forty objects in a fixed order.
 func lockMany(w *fixture) []target {
 	w.Helper()
-	w.Helm(kit.Shared.Helm3(), "install", "many", w.Chart("many", many))
-	w.Lock("many")
+	w.Installed(kit.Shared.Helm3(), "many", many)
 	var targets []target
 	for gvr := range edits {
 		list, err := w.In(gvr, w.Apps).List(w.Ctx, metav1.ListOptions{LabelSelector: "tier=declared"})

@@ -126,8 +126,7 @@ func TestI11_OnlyWhatIsLockedIsWatched(t *testing.T) {
 		return cluster.Forward()
 	})
 	w.Running = kit.StartOperator(t, w.Proxy.RESTConfig(), w.Operator)
-	w.Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", application))
-	w.Lock("app")
+	w.Installed(kit.Shared.Helm3(), "app", application)
 	mu.Lock()
 	for _, r := range asked {
 		query := r.URL.Query()

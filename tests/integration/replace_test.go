@@ -72,8 +72,7 @@ func toAny(m map[string]string) map[string]any {
 func TestImmutableFieldsAreReported(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	w.Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", immutable))
-	w.Lock("app")
+	w.Installed(kit.Shared.Helm3(), "app", immutable)
 	w.freeze()
 	w.Eventually("all three are reported with their fields and what to do", func() error {
 		message := w.Condition("app", v1alpha1.ConditionDrifted).Message
@@ -103,8 +102,7 @@ func TestImmutableFieldsAreReplacedWhereAllowed(t *testing.T) {
 		w := newFixture(t)
 		chart := w.Chart("app", immutable)
 		w.Helm(helm, "install", "app", chart)
-		w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.ReplaceImmutable = true })
-		w.WaitReady("app", 1)
+		w.Lock("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.ReplaceImmutable = true })
 		w.freeze()
 		w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
 		w.WaitField(kit.ConfigMaps, "settings", "immutable", nil)
@@ -145,8 +143,7 @@ func TestNothingIsReplacedThatCouldNotBeCreated(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	w.Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", immutable))
-	w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.ReplaceImmutable = true })
-	w.WaitReady("app", 1)
+	w.Lock("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.ReplaceImmutable = true })
 	remove := w.Proxy.Intercept(func(r *http.Request) cluster.Action {
 		if cluster.ForResource("configmaps", http.MethodPost)(r) && r.URL.Query().Get("dryRun") == "All" {
 			return cluster.Fail(http.StatusForbidden, "Forbidden", "exceeded quota: tight")
@@ -171,8 +168,7 @@ func (w *fixture) lockReplaceable() kit.ForgedRecord {
 	w.Helper()
 	record := kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared")}
 	w.Forge(record)
-	w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.ReplaceImmutable = true })
-	w.WaitReady("app", 1)
+	w.Lock("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.ReplaceImmutable = true })
 	return record
 }
 
@@ -304,8 +300,7 @@ func TestRoleReferenceIsReplaced(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	w.Helm(kit.Shared.Helm4(), "install", "app", w.Chart("app", immutable))
-	w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.ReplaceImmutable = true })
-	w.WaitReady("app", 1)
+	w.Lock("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.ReplaceImmutable = true })
 	old := w.Get(roleBindings, "view")
 	hold := w.Proxy.HoldRequests(cluster.ForResource("rolebindings", http.MethodPost))
 	w.Delete(roleBindings, "view")

@@ -191,8 +191,7 @@ func TestScope_StrictWithoutManagedFields(t *testing.T) {
 	w.Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", scopes))
 	w.add(additions()[2])
 	w.Patch(kit.ConfigMaps, "settings", `{"metadata":{"managedFields":[{}]}}`) // what clears them
-	w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.Scope = v1alpha1.ScopeStrict })
-	w.WaitReady("app", 1)
+	w.Lock("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.Scope = v1alpha1.ScopeStrict })
 	w.Reverts("settings", "declared")
 	if kit.Field(w.Get(kit.ConfigMaps, "settings"), "data.added") != "x" {
 		t.Error("a field of unknown origin was removed")
@@ -244,11 +243,10 @@ func TestScope_ListsOfCustomResources(t *testing.T) {
 		_, err := w.In(lists, w.Apps).List(w.Ctx, metav1.ListOptions{})
 		return err
 	})
-	w.Helm(kit.Shared.Helm4(), "install", "app", w.Chart("app", "apiVersion: "+lists.Group+`/v1
+	w.Installed(kit.Shared.Helm4(), "app", "apiVersion: "+lists.Group+`/v1
 kind: Lists
 metadata: {name: gateway}
-spec: {listeners: [{name: http, port: 80}]}`))
-	w.Lock("app")
+spec: {listeners: [{name: http, port: 80}]}`)
 	gateway := func(want string) {
 		t.Helper()
 		w.Until("the listeners are "+want, func() (any, bool) {

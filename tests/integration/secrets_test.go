@@ -62,8 +62,7 @@ func TestI7_SecretsStaySecret(t *testing.T) {
 	t.Cleanup(func() { logrus.SetLevel(level); logrus.SetOutput(out) })
 
 	w := newFixture(t, func(o *operator.ControllerOptions) { o.MetricsAddress = "127.0.0.1:0" })
-	w.Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", secretive))
-	w.Lock("app")
+	w.Installed(kit.Shared.Helm3(), "app", secretive)
 
 	change := fmt.Sprintf(`{"data":{"text":%q,"binary":%q}}`, encoded(intruderText), encoded(intruderBinary))
 	w.Patch(kit.Secrets, "credentials", change)

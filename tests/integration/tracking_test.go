@@ -187,8 +187,7 @@ func TestI1_AnotherReleaseTakesOwnership(t *testing.T) {
 	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
 		w := newFixture(t)
 		w.LockFence()
-		w.Helm(helm, "install", "first", w.Chart("first", kit.ConfigMap("common", "first")))
-		w.Lock("first")
+		w.Installed(helm, "first", kit.ConfigMap("common", "first"))
 		history := w.Record(kit.ConfigMaps)
 		args := []string{"install", "second", w.Chart("second", kit.ConfigMap("common", "second")), "--take-ownership"}
 		if helm.Name == "helm 4" {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"regexp"
 	"testing"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // The order proof of I1, checked by SPIN: as it is it holds, and without any of its parts it does not.
@@ -15,15 +17,11 @@ func TestOrderProof(t *testing.T) {
 	if errors.Is(err, errNoTools) {
 		t.Skip(err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	for _, v := range variants() {
 		t.Run(v.name, func(t *testing.T) {
 			r, err := tools.run(t.Context(), v, false)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.NoError(t, err)
 			t.Logf("%s: %d states in %s", r.found(), r.states, r.took)
 			if !v.expected(r) {
 				t.Errorf("ended with: %s, want: %s", r.found(), v.expect)

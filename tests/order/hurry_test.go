@@ -19,16 +19,16 @@ import (
 // keep the operator from making two checks within a tenth of a second.
 const atMost = 300
 
-// isMark matches the writes of marks.
-func isMark(r *http.Request) bool {
+// isFence matches the writes of fences.
+func isFence(r *http.Request) bool {
 	return cluster.ForResource("secrets", http.MethodPut)(r) && strings.HasSuffix(r.URL.Path, proof.FenceSuffix)
 }
 
-// marks returns how many marks were written since the proxy's Reset, or refused.
-func (b *fixture) marks() (written, refused int) {
+// fences returns how many fences were written since the proxy's Reset, or refused.
+func (b *fixture) fences() (written, refused int) {
 	for _, r := range b.Proxy.Writes() {
 		switch {
-		case !kit.IsMark(r):
+		case !kit.IsFenceWrite(r):
 		case r.Code == http.StatusOK, r.Code == http.StatusCreated:
 			written++
 		case r.Code == http.StatusForbidden:
@@ -52,18 +52,18 @@ func (b *fixture) hammered(what string, enough func(times int) bool) {
 	}
 }
 
-// hammeredUntilMarked hammers until so many marks more were written.
-func (b *fixture) hammeredUntilMarked(more int) {
+// hammeredUntilFenced hammers until so many fences more were written.
+func (b *fixture) hammeredUntilFenced(more int) {
 	b.Helper()
-	before, _ := b.marks()
-	b.hammered(fmt.Sprintf("%d marks more", more), func(int) bool {
-		now, _ := b.marks()
+	before, _ := b.fences()
+	b.hammered(fmt.Sprintf("%d fences more", more), func(int) bool {
+		now, _ := b.fences()
 		return now >= before+more
 	})
 }
 
-// markSecret returns the metadata of the operator's Secret for marks.
-func (b *fixture) markSecret() (name string, meta *metav1.ObjectMeta) {
+// fenceSecret returns the metadata of the operator's Secret for fences.
+func (b *fixture) fenceSecret() (name string, meta *metav1.ObjectMeta) {
 	b.Helper()
 	name = b.Operator + proof.FenceSuffix
 	own, err := b.Kube.CoreV1().Secrets(b.Operator).Get(b.Ctx, name, metav1.GetOptions{})
@@ -75,16 +75,16 @@ func (b *fixture) markSecret() (name string, meta *metav1.ObjectMeta) {
 }
 
 // Whoever changes an object again and again has the record looked at in quick succession. None of these checks is
-// left out: what the operator writes comes after a list or a mark of its own.
+// left out: what the operator writes comes after a list or a fence of its own.
 func TestI1_ChecksInQuickSuccession(t *testing.T) {
 	b := newFixture(t)
 	b.installed(kit.Shared.Helm3(), oneValue, "one")
 	b.Proxy.Reset()
-	b.hammeredUntilMarked(5)
+	b.hammeredUntilFenced(5)
 	checks, reverts := 0, 0
 	for _, r := range b.Proxy.Requests() {
 		switch {
-		case kit.IsMark(r), r.Method == http.MethodGet && r.Resource() == "secrets" &&
+		case kit.IsFenceWrite(r), r.Method == http.MethodGet && r.Resource() == "secrets" &&
 			strings.Contains(r.Query.Get("labelSelector"), "name=app"):
 			checks++
 		case r.Method == http.MethodPatch && r.Resource() == "configmaps":
@@ -98,7 +98,7 @@ func TestI1_ChecksInQuickSuccession(t *testing.T) {
 		t.Error("nothing was reverted")
 	}
 	// Without managed fields, which would only take time.
-	if _, own := b.markSecret(); own.Annotations["helm.cattle.io/purpose"] == "" ||
+	if _, own := b.fenceSecret(); own.Annotations["helm.cattle.io/purpose"] == "" ||
 		own.Annotations["helm.cattle.io/mark"] == "" || own.ManagedFields != nil {
 		t.Errorf("the operator's own Secret is %+v", own)
 	}
@@ -119,15 +119,15 @@ data: {value: always}
 {{ end }}
 `
 
-// Helm upgrades while the watch of records is held, and drifts in quick succession have the operator write marks.
-// What it knows of the records is old, and so it takes Helm's own writes for drift. A mark that was written, and
+// Helm upgrades while the watch of records is held, and drifts in quick succession have the operator write fences.
+// What it knows of the records is old, and so it takes Helm's own writes for drift. A fence that was written, and
 // not seen, says nothing.
 func TestI1_UpgradeBehindAHeldWatchOfRecords(t *testing.T) {
-	for name, refuse := range map[string]bool{"marks are written": false, "marks are refused": true} {
+	for name, refuse := range map[string]bool{"fences are written": false, "fences are refused": true} {
 		t.Run(name, func(t *testing.T) {
 			b := newFixture(t)
 			if refuse {
-				b.refuseMarks()
+				b.refuseFences()
 			}
 			chart := b.installed(kit.Shared.Helm4(), sixtyMore, "one")
 			b.Proxy.Reset()
@@ -135,16 +135,16 @@ func TestI1_UpgradeBehindAHeldWatchOfRecords(t *testing.T) {
 			b.Helm(kit.Shared.Helm4(), "upgrade", "app", chart, "--set", "value=two")
 			before := b.lists()
 			drifts := 0
-			for written, refused := 0, 0; written+refused == 0; written, refused = b.marks() {
+			for written, refused := 0, 0; written+refused == 0; written, refused = b.fences() {
 				if drifts == 60 {
-					t.Fatalf("no mark after %d drifts in quick succession", drifts)
+					t.Fatalf("no fence after %d drifts in quick succession", drifts)
 				}
 				b.tamper(kit.ConfigMaps, fmt.Sprintf("base-%d", drifts), types.MergePatchType,
 					`{"data":{"value":"tampered"}}`)
 				drifts++
 			}
 			last := fmt.Sprintf("base-%d", drifts-1)
-			b.Until("the operator lists after a mark that it does not see", func() (any, bool) {
+			b.Until("the operator lists after a fence that it does not see", func() (any, bool) {
 				got := b.lists()
 				return fmt.Sprintf("%d lists, %d before", got, before), got >= before+3
 			})
@@ -155,8 +155,8 @@ func TestI1_UpgradeBehindAHeldWatchOfRecords(t *testing.T) {
 			b.waitValue(last, "always")
 			b.WaitReady("app", 2)
 			b.wantValue("app", "two")
-			if written, refused := b.marks(); written+refused != 1 {
-				t.Errorf("%d marks were written and %d refused, want that the first that fails ends them for a while",
+			if written, refused := b.fences(); written+refused != 1 {
+				t.Errorf("%d fences were written and %d refused, want that the first that fails ends them for a while",
 					written, refused)
 			}
 		})
@@ -169,18 +169,18 @@ func TestMarkThatIsNotSeenKeepsNothingFromBeingReverted(t *testing.T) {
 	b.installed(kit.Shared.Helm4(), oneValue, "one")
 	b.Proxy.Reset()
 	defer b.Proxy.HoldWatch(cluster.ForResource("secrets"))()
-	b.hammeredUntilMarked(1)
+	b.hammeredUntilFenced(1)
 	more := 0
 	b.hammered("three drifts more", func(int) bool { more++; return more > 3 })
-	if written, _ := b.marks(); written != 1 {
-		t.Errorf("%d marks were written, want that the first that is not seen ends them for a while", written)
+	if written, _ := b.fences(); written != 1 {
+		t.Errorf("%d fences were written, want that the first that is not seen ends them for a while", written)
 	}
 }
 
-// refuseMarks has the API server refuse all marks from now on.
-func (b *fixture) refuseMarks() {
+// refuseFences has the API server refuse all fences from now on.
+func (b *fixture) refuseFences() {
 	b.Proxy.Intercept(func(r *http.Request) cluster.Action {
-		if isMark(r) {
+		if isFence(r) {
 			return cluster.Fail(http.StatusForbidden, metav1.StatusReasonForbidden, "on purpose")
 		}
 		return cluster.Forward()
@@ -191,27 +191,27 @@ func (b *fixture) refuseMarks() {
 func TestI1_MarkThatIsRefused(t *testing.T) {
 	b := newFixture(t)
 	b.installed(kit.Shared.Helm4(), oneValue, "one")
-	b.refuseMarks()
+	b.refuseFences()
 	b.Proxy.Reset()
-	b.hammered("a mark is tried", func(int) bool {
-		_, refused := b.marks()
+	b.hammered("a fence is tried", func(int) bool {
+		_, refused := b.fences()
 		return refused > 0
 	})
 	more := 0
 	b.hammered("five drifts more", func(int) bool { more++; return more > 5 })
-	if _, refused := b.marks(); refused != 1 {
-		t.Errorf("%d marks were tried, want that the first refusal ends them for a while", refused)
+	if _, refused := b.fences(); refused != 1 {
+		t.Errorf("%d fences were tried, want that the first refusal ends them for a while", refused)
 	}
 	b.WaitReady("app", 1)
 }
 
-// Whatever somebody does to the Secret for marks, the next mark puts it right.
+// Whatever somebody does to the Secret for fences, the next fence puts it right.
 func TestSecretForMarksIsPutRight(t *testing.T) {
 	b := newFixture(t)
 	b.installed(kit.Shared.Helm4(), oneValue, "one")
 	b.Proxy.Reset()
-	b.hammeredUntilMarked(2)
-	name, _ := b.markSecret()
+	b.hammeredUntilFenced(2)
+	name, _ := b.fenceSecret()
 	secrets := b.Kube.CoreV1().Secrets(b.Operator)
 	for what, tamper := range map[string]func() error{
 		"deleted": func() error { return secrets.Delete(b.Ctx, name, metav1.DeleteOptions{}) },
@@ -224,8 +224,8 @@ func TestSecretForMarksIsPutRight(t *testing.T) {
 		if err := tamper(); err != nil {
 			t.Fatalf("%s: %v", what, err)
 		}
-		b.hammeredUntilMarked(3) // one that is not seen would be the last for a minute
-		if _, own := b.markSecret(); own.Labels["owner"] != "helm-locker" {
+		b.hammeredUntilFenced(3) // one that is not seen would be the last for a minute
+		if _, own := b.fenceSecret(); own.Labels["owner"] != "helm-locker" {
 			t.Errorf("%s: the Secret has labels %v", what, own.Labels)
 		}
 	}

@@ -42,9 +42,9 @@ func (b *fixture) installed(h cluster.Helm, template, value string) (chart strin
 	return chart
 }
 
-// isCheck matches what the order proof asks for: a list of the records of the release, or a mark.
+// isCheck matches what the order proof asks for: a list of the records of the release, or a fence.
 func isCheck(r *http.Request) bool {
-	return isMark(r) || cluster.ForResource("secrets", http.MethodGet)(r) && !cluster.IsWatch(r) &&
+	return isFence(r) || cluster.ForResource("secrets", http.MethodGet)(r) && !cluster.IsWatch(r) &&
 		strings.Contains(r.URL.Query().Get("labelSelector"), "name=app")
 }
 

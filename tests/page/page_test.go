@@ -28,8 +28,7 @@ func TestPage_ShowsALockedReleaseAndItsDriftLive(t *testing.T) {
 	tab.says("#none", "Nothing is locked", w.Operator)
 	eval[bool](tab, "window.stayed = true")
 
-	w.Helm(kit.Shared.Helm4(), "install", "shop", w.Chart("shop", configMaps("settings", "menu")))
-	w.Lock("shop")
+	w.Installed(kit.Shared.Helm4(), "shop", configMaps("settings", "menu"))
 	tab.says("#rows tr", w.Apps+"/shop", "Locked", "0/2", "revision 1", "none")
 	tab.says("#tiles .tile.good", "1 of 1", "Locked")
 

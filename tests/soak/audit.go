@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bufio"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -60,24 +58,7 @@ type entry struct {
 
 // read returns what was done to an object and to the records of its release, in the order of the answers.
 func (j journal) read(key objectKey) (all []entry, err error) {
-	file, err := os.Open(j.path)
-	if err != nil {
-		return nil, fmt.Errorf("audit log: %w", err)
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	return readJournal(file, key)
-}
-
-func readJournal(log io.Reader, key objectKey) (all []entry, err error) {
-	lines := bufio.NewReader(log)
-	for {
-		line, err := lines.ReadBytes('\n')
-		if errors.Is(err, io.EOF) {
-			return all, nil // what has no end of line is being written
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read the audit log: %w", err)
-		}
+	err = cluster.ReadAudit(j.path, 0, func(line []byte) error {
 		var e struct {
 			entry
 			ResponseObject map[string]any
@@ -85,13 +66,15 @@ func readJournal(log io.Reader, key objectKey) (all []entry, err error) {
 		// What an API server that was killed did not write to the end cannot be decoded, nor what its successor
 		// appended to it.
 		if json.Unmarshal(line, &e) != nil {
-			continue
+			return nil
 		}
 		e.entry.ResponseObject.Object = e.ResponseObject
 		if e.happened() && (e.is(key) || e.isRecord(key.namespace)) {
 			all = append(all, e.entry)
 		}
-	}
+		return nil
+	})
+	return all, err
 }
 
 // happened reports whether the request changed something.

@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -25,6 +27,13 @@ func event(agent, verb string, code int, name, uid string) string {
 		`"responseObject":{"metadata":{"name":%q,"uid":%q,"resourceVersion":"7","annotations":{"soak/mark":"m3k"}},"data":{"value":"m3k"}}}`+"\n", verb, agent, code, name, uid)
 }
 
+func journalOf(t *testing.T, log string) journal {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "audit.log")
+	check.NoError(t, os.WriteFile(path, []byte(log), 0o600))
+	return journal{path}
+}
+
 func TestJournalTellsWhatHappened(t *testing.T) {
 	log := event("Helm/3", "create", 201, "soak-1-config-3", "a") +
 		event("helm-locker/dev", "patch", 409, "soak-1-config-3", "a") +
@@ -34,7 +43,7 @@ func TestJournalTellsWhatHappened(t *testing.T) {
 		event("tamperer", "patch", 200, "soak-1-config-3", "a") + event("Helm/3", "patch", 200, "soak-1-config-2",
 		"a") +
 		`{"verb":"create"`
-	entries, err := readJournal(strings.NewReader(log), stray)
+	entries, err := journalOf(t, log).read(stray)
 	check.NoError(t, err)
 	var agents []string
 	for _, e := range entries {
@@ -68,7 +77,7 @@ func TestWhoLeftAnObjectBehind(t *testing.T) {
 		{"Helm created another", event("Helm/3", "create", 201, "soak-1-config-2", "a"), []string{silent},
 			`created by ""`},
 	} {
-		entries, err := readJournal(strings.NewReader(c.log), stray)
+		entries, err := journalOf(t, c.log).read(stray)
 		check.NoError(t, err)
 		records := map[string]*release.Release{}
 		for i, manifest := range c.manifests {

@@ -1,15 +1,14 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/rancher/helm-locker/tests/lib/cluster"
 )
 
 // audit counts requests in the API server's audit log.
@@ -80,36 +79,17 @@ func (a audit) since(mark int64, agent string) (requests, error) {
 	return counted, err
 }
 
-func (a audit) read(mark int64, take func(event)) (err error) {
-	file, err := os.Open(a.path)
-	if err != nil {
-		return fmt.Errorf("audit log: %w", err)
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	if _, err := file.Seek(mark, io.SeekStart); err != nil {
-		return fmt.Errorf("audit log: %w", err)
-	}
-	return readEvents(file, take)
-}
-
-func readEvents(log io.Reader, take func(event)) error {
-	lines := bufio.NewReader(log)
-	for {
-		line, err := lines.ReadBytes('\n')
-		if errors.Is(err, io.EOF) {
-			return nil // what has no end of line is being written
-		}
-		if err != nil {
-			return fmt.Errorf("read the audit log: %w", err)
-		}
+func (a audit) read(mark int64, take func(event)) error {
+	return cluster.ReadAudit(a.path, mark, func(line []byte) error {
 		var e event
 		if err := json.Unmarshal(line, &e); err != nil {
-			return fmt.Errorf("decode a line of the audit log: %w", err)
+			return err
 		}
 		if e.Verb != "watch" && e.Stage == "ResponseComplete" {
 			take(e)
 		}
-	}
+		return nil
+	})
 }
 
 // apart reports whether a request is none of a revert: reports, and what the operator does whether anything drifts

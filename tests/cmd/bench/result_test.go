@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -51,12 +53,9 @@ const auditLog = `{"stage":"ResponseComplete","verb":"list","userAgent":"helm-lo
 {"stage":"ResponseComplete","verb":"list","userAgent":"helm-loc`
 
 func TestRequestsAreCountedByWhoMadeThem(t *testing.T) {
-	counted := requests{}
-	err := readEvents(strings.NewReader(auditLog), func(e event) {
-		if e.by(agentOperator) {
-			counted[e.String()]++
-		}
-	})
+	path := filepath.Join(t.TempDir(), "audit.log")
+	check.NoError(t, os.WriteFile(path, []byte(auditLog), 0o600))
+	counted, err := audit{path}.since(0, agentOperator)
 	check.NoError(t, err)
 	want := "1.00 get /api, 1.00 list secrets, 1.00 patch configmaps (dry run), 1.00 patch deployments.apps; " +
 		"apart: 1.00 patch helmreleases.helm.cattle.io/status"

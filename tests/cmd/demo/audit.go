@@ -1,13 +1,14 @@
 package main
 
 import (
-	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/rancher/helm-locker/tests/lib/cluster"
 )
 
 // audit reads the API server's audit log. When a client has its answer, the request is in the log.
@@ -63,33 +64,20 @@ func (a audit) tampered(namespace, name string) (time.Time, error) {
 // read returns all writes of a user to objects in a namespace, so far. Events about objects are no writes to them,
 // and a dry run writes nothing.
 func (a audit) read(user, namespace string) (events []event, err error) {
-	log, err := os.Open(a.path)
-	if err != nil {
-		return nil, fmt.Errorf("read the audit log: %w", err)
-	}
-	defer func() {
-		if closeErr := log.Close(); err == nil && closeErr != nil {
-			err = fmt.Errorf("close the audit log: %w", closeErr)
-		}
-	}()
-	lines := bufio.NewScanner(log)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		if !strings.Contains(lines.Text(), user) {
-			continue
+	err = cluster.ReadAudit(a.path, 0, func(line []byte) error {
+		if !bytes.Contains(line, []byte(user)) {
+			return nil
 		}
 		var e event
-		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-			return nil, fmt.Errorf("read the audit log: %w", err)
+		if err := json.Unmarshal(line, &e); err != nil {
+			return err
 		}
 		if e.User.Username == user && e.Object.Namespace == namespace && e.Object.Resource != "events" &&
 			slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, e.Verb) &&
 			!strings.Contains(e.URI, "dryRun=") {
 			events = append(events, e)
 		}
-	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("read the audit log: %w", err)
-	}
-	return events, nil
+		return nil
+	})
+	return events, err
 }

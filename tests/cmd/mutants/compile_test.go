@@ -16,6 +16,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // A mutant that does not compile is no evidence that a test would notice it.
@@ -28,9 +30,7 @@ func TestMutantsCompile(t *testing.T) {
 				changed[path.Dir(e.file)] = append(changed[path.Dir(e.file)], e)
 			}
 			for dir, edits := range changed {
-				if err := c.compile(dir, edits...); err != nil {
-					t.Error(err)
-				}
+				check.Report(t, c.compile(dir, edits...))
 			}
 		})
 	}
@@ -70,16 +70,12 @@ type listed struct {
 func newCompiler(t *testing.T) *compiler {
 	t.Helper()
 	root, err := moduleRoot(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	list := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles",
 		"./...")
 	list.Dir, list.Stderr = root, os.Stderr
 	text, err := list.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	c := &compiler{root: root, files: token.NewFileSet(), packages: map[string]listed{}}
 	exports := map[string]string{}
 	for all := json.NewDecoder(strings.NewReader(string(text))); ; {

@@ -3,17 +3,15 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // A mutant whose source has moved on would only be noticed when somebody runs it.
 func TestTheListFitsTheSources(t *testing.T) {
 	root, err := moduleRoot(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := check(root, mutants()); err != nil {
-		t.Error(err)
-	}
+	check.NoError(t, err)
+	check.Report(t, check(root, mutants()))
 	if _, err := overlayOf(root, t.TempDir(), []edit{patience}); err != nil {
 		t.Error(err)
 	}

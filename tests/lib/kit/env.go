@@ -122,10 +122,17 @@ func (e *Env) CreateHelmRelease(name string, change ...func(*v1alpha1.HelmReleas
 	check.NoError(e, err)
 }
 
-// Lock creates a HelmRelease for the release of that name in Apps and waits until it is Ready.
-func (e *Env) Lock(name string) *v1alpha1.HelmRelease {
+// Installed has Helm install a chart of one template as a release of that name in Apps, and locks it.
+func (e *Env) Installed(h cluster.Helm, name, template string) {
 	e.Helper()
-	e.CreateHelmRelease(name)
+	e.Helm(h, "install", name, e.Chart(name, template))
+	e.Lock(name)
+}
+
+// Lock creates a HelmRelease for the release of that name in Apps and waits until it is Ready.
+func (e *Env) Lock(name string, change ...func(*v1alpha1.HelmRelease)) *v1alpha1.HelmRelease {
+	e.Helper()
+	e.CreateHelmRelease(name, change...)
 	return e.WaitReady(name, 0)
 }
 

@@ -68,14 +68,14 @@ func ObjectWrites(p *cluster.Proxy) []cluster.Request {
 }
 
 // IsOwn reports whether a request is about what the operator writes to in its own name and on its own account:
-// HelmReleases, Events, Leases, the certificate of the guard and the Secret of IsMark.
+// HelmReleases, Events, Leases, the certificate of the guard and the Secret of IsFenceWrite.
 func IsOwn(r cluster.Request) bool {
-	return IsMark(r) || isGuardsSecret(r) || slices.Contains([]string{"helmreleases", "events", "leases"}, r.Resource())
+	return IsFenceWrite(r) || isGuardsSecret(r) || slices.Contains([]string{"helmreleases", "events", "leases"}, r.Resource())
 }
 
-// IsMark reports whether a request writes a mark, which an operator does in place of a list of release records. The
+// IsFenceWrite reports whether a request writes a fence, which an operator does in place of a list of release records. The
 // first one makes the Secret.
-func IsMark(r cluster.Request) bool {
+func IsFenceWrite(r cluster.Request) bool {
 	return r.Resource() == "secrets" &&
 		(strings.HasSuffix(r.Path, proof.FenceSuffix) ||
 			r.Method == http.MethodPost && bytes.Contains(r.Body, []byte(proof.FenceSuffix)))

@@ -1,0 +1,35 @@
+package cluster
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+// ReadAudit calls take with each line of an audit log, which is an event as JSON, from an offset on; an error of take
+// ends it. What has no end of line is still being written, and left out.
+func ReadAudit(path string, from int64, take func(line []byte) error) (err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("audit log: %w", err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	if _, err := file.Seek(from, io.SeekStart); err != nil {
+		return fmt.Errorf("audit log: %w", err)
+	}
+	lines := bufio.NewReader(file)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil {
+			err = take(line)
+		}
+		if err != nil {
+			return fmt.Errorf("read the audit log: %w", err)
+		}
+	}
+}
