@@ -18,19 +18,15 @@ import (
 // List returns the CustomResourceDefinitions of this version of helm-locker, with the API server's defaults filled in.
 // The caller owns the result.
 func List() ([]*apiextensionsv1.CustomResourceDefinition, error) {
-	paths, err := fs.Glob(crds.Files(), "*.yaml")
+	files, err := files()
 	if err != nil {
-		return nil, fmt.Errorf("listing the embedded custom resource definitions: %w", err)
+		return nil, err
 	}
-	list := make([]*apiextensionsv1.CustomResourceDefinition, 0, len(paths))
-	for _, path := range paths {
-		data, err := fs.ReadFile(crds.Files(), path)
-		if err != nil {
-			return nil, fmt.Errorf("reading the embedded file %s: %w", path, err)
-		}
+	list := make([]*apiextensionsv1.CustomResourceDefinition, 0, len(files))
+	for _, data := range files {
 		definition := &apiextensionsv1.CustomResourceDefinition{}
 		if err := yaml.UnmarshalStrict(data, definition); err != nil {
-			return nil, fmt.Errorf("decoding the embedded file %s: %w", path, err)
+			return nil, fmt.Errorf("decoding the embedded custom resource definitions: %w", err)
 		}
 		apiextensionsv1.SetObjectDefaults_CustomResourceDefinition(definition)
 		list = append(list, definition)
@@ -38,21 +34,30 @@ func List() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	return list, nil
 }
 
-// Print writes the CustomResourceDefinitions to out as YAML documents that kubectl can apply.
-func Print(out io.Writer) error {
+// files returns the embedded files in their order.
+func files() ([][]byte, error) {
 	paths, err := fs.Glob(crds.Files(), "*.yaml")
 	if err != nil {
-		return fmt.Errorf("listing the embedded custom resource definitions: %w", err)
+		return nil, fmt.Errorf("listing the embedded custom resource definitions: %w", err)
 	}
-	for _, path := range paths {
-		// The generated files start with a document separator, so they can be joined as they are.
-		data, err := fs.ReadFile(crds.Files(), path)
-		if err != nil {
-			return fmt.Errorf("reading the embedded file %s: %w", path, err)
+	contents := make([][]byte, len(paths))
+	for i, path := range paths {
+		if contents[i], err = fs.ReadFile(crds.Files(), path); err != nil {
+			return nil, fmt.Errorf("reading the embedded file %s: %w", path, err)
 		}
-		if _, err := out.Write(data); err != nil {
-			return fmt.Errorf("writing %s: %w", path, err)
-		}
+	}
+	return contents, nil
+}
+
+// Print writes the CustomResourceDefinitions to out as YAML documents that kubectl can apply.
+func Print(out io.Writer) error {
+	files, err := files()
+	if err != nil {
+		return err
+	}
+	// The generated files start with a document separator, so they can be joined as they are.
+	if _, err := out.Write(bytes.Join(files, nil)); err != nil {
+		return fmt.Errorf("writing the custom resource definitions: %w", err)
 	}
 	return nil
 }

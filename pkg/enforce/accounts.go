@@ -14,23 +14,18 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/transport"
-	"k8s.io/utils/lru"
 
 	"github.com/rancher/helm-locker/pkg/accounts"
 )
 
-// clientsKept bounds the clients of accounts that are kept. One that is used again after it was dropped is made again,
-// which takes microseconds: a client holds no connection, goroutine or cache of its own.
-const clientsKept = 256
-
 // Accounts are the clients that objects are written with: the operator's own, and those that write in the name of other
-// users by impersonation. All share the connections of one transport. It is safe for concurrent use.
+// users by impersonation. All share the connections of one transport. Those of other users are made for each use, which
+// takes microseconds: a client holds no connection, goroutine or cache of its own. It is safe for concurrent use.
 type Accounts struct {
 	config   *rest.Config
 	shared   http.RoundTripper
 	own      dynamic.Interface
 	required bool
-	clients  *lru.Cache // dynamic.Interface by account
 }
 
 // NewAccounts returns the clients for requests as config has them. With required nothing is ever written in the
@@ -40,7 +35,7 @@ func NewAccounts(config *rest.Config, required bool) (*Accounts, error) {
 	if err != nil {
 		return nil, fmt.Errorf("transport for writes: %w", err)
 	}
-	a := &Accounts{config: config, shared: shared, required: required, clients: lru.New(clientsKept)}
+	a := &Accounts{config: config, shared: shared, required: required}
 	if a.own, err = a.through(a.shared); err != nil {
 		return nil, err
 	}
@@ -62,11 +57,6 @@ func (a *Accounts) client(account string) (dynamic.Interface, error) {
 		}
 		return a.own, nil
 	}
-	if known, ok := a.clients.Get(account); ok {
-		if client, ok := known.(dynamic.Interface); ok {
-			return client, nil
-		}
-	}
 	// Around the transport that exists, not through rest.Config.Impersonate: that makes a transport, and its
 	// connections, for every account when client-go cannot tell that two configurations are alike, as with a dialer
 	// of one's own.
@@ -75,7 +65,6 @@ func (a *Accounts) client(account string) (dynamic.Interface, error) {
 	if err != nil {
 		return nil, fmt.Errorf("client that writes as %s: %w", account, err)
 	}
-	a.clients.Add(account, client)
 	return client, nil
 }
 

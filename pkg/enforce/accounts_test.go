@@ -53,13 +53,13 @@ func (f *front) start(t *testing.T) *rest.Config {
 		Dial: dialer.DialContext}
 }
 
-// However many accounts write, they share connections, and the clients that are kept are bounded.
+// However many accounts write, they share connections.
 func TestAccountsShareConnections(t *testing.T) {
 	var f front
 	config := f.start(t)
 	accounts, err := NewAccounts(config, true)
 	check.NoError(t, err)
-	const many = 3 * clientsKept
+	const many = 768
 	for round := range 2 {
 		for i := range many {
 			account := fmt.Sprintf("system:serviceaccount:apps-%d:deployer", i)
@@ -76,9 +76,6 @@ func TestAccountsShareConnections(t *testing.T) {
 	}
 	if f.connections > 2 {
 		t.Errorf("%d connections for %d accounts", f.connections, many)
-	}
-	if n := accounts.clients.Len(); n > clientsKept {
-		t.Errorf("%d clients are kept", n)
 	}
 	if len(f.users) != many {
 		t.Errorf("%d users", len(f.users))

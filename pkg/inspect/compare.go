@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -249,8 +248,8 @@ func (c *comparer) run(ctx context.Context, objects []judge.Object) {
 	// The functions return no errors: each failure belongs to its object.
 	_ = group.Wait()
 	slices.Sort(c.Left)
-	slices.SortFunc(c.Differences, func(a, b Difference) int { return compareIDs(a.ID, b.ID) })
-	slices.SortFunc(c.Failures, func(a, b Failure) int { return compareIDs(a.ID, b.ID) })
+	slices.SortFunc(c.Differences, func(a, b Difference) int { return a.ID.Compare(b.ID) })
+	slices.SortFunc(c.Failures, func(a, b Failure) int { return a.ID.Compare(b.ID) })
 }
 
 // differs keeps a difference, as long as there is room.
@@ -267,9 +266,4 @@ func (c *comparer) differs(d *Difference) {
 
 func isLarge(content map[string]any) bool {
 	return watch.IsLarge(&unstructured.Unstructured{Object: content})
-}
-
-func compareIDs(a, b manifest.ID) int {
-	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Group, b.Group), cmp.Compare(a.Namespace, b.Namespace),
-		cmp.Compare(a.Name, b.Name))
 }

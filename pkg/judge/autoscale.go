@@ -177,11 +177,7 @@ func (a *Autoscalers) remove(name types.NamespacedName) []manifest.ID {
 func (a *Autoscalers) Names() []types.NamespacedName {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
-	names := make([]types.NamespacedName, 0, len(a.targets))
-	for name := range a.targets {
-		names = append(names, name)
-	}
-	return names
+	return slices.Collect(maps.Keys(a.targets))
 }
 
 // Range returns the range within which a live autoscaler may scale an object; nil for none. Of several, which

@@ -7,6 +7,7 @@
 package manifest
 
 import (
+	"cmp"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -32,6 +33,12 @@ func (id ID) String() string {
 		name = id.Namespace + "/" + name
 	}
 	return kind + " " + name
+}
+
+// Compare orders objects by kind, group, namespace and name, as the functions of package cmp do.
+func (id ID) Compare(other ID) int {
+	return cmp.Or(cmp.Compare(id.Kind, other.Kind), cmp.Compare(id.Group, other.Group),
+		cmp.Compare(id.Namespace, other.Namespace), cmp.Compare(id.Name, other.Name))
 }
 
 // GroupKind returns the group and kind of the object.

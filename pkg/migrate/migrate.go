@@ -3,7 +3,6 @@
 package migrate
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,10 +94,7 @@ func Look(ctx context.Context, c *inspect.Cluster, key release.Key) (*Plan, erro
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(objects, func(a, b *Object) int {
-		return cmp.Or(cmp.Compare(a.ID.Kind, b.ID.Kind), cmp.Compare(a.ID.Namespace, b.ID.Namespace),
-			cmp.Compare(a.ID.Name, b.ID.Name))
-	})
+	slices.SortFunc(objects, func(a, b *Object) int { return a.ID.Compare(b.ID) })
 	for _, o := range objects {
 		switch {
 		case o.Err != nil:

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/drift"
 )
 
 // Bounds of an error, which goes into a condition.
@@ -163,30 +164,16 @@ func (c *compiler) selector(field, text string) labels.Selector {
 	return selector
 }
 
+// badTilde matches a tilde that escapes nothing.
+var badTilde = regexp.MustCompile(`~([^01]|$)`)
+
 // parsePointer splits an RFC 6901 pointer into its unescaped segments.
 func parsePointer(pointer string) (path, error) {
-	if pointer == "" {
-		return path{}, nil
-	}
-	if pointer[0] != '/' {
+	switch {
+	case pointer != "" && pointer[0] != '/':
 		return nil, errors.New(`a path is empty or begins with a slash`)
+	case badTilde.MatchString(pointer):
+		return nil, errors.New(`a tilde in a key is written ~0, a slash ~1`)
 	}
-	segments := strings.Split(pointer[1:], "/")
-	for i, s := range segments {
-		if !strings.Contains(s, "~") {
-			continue
-		}
-		for rest := s; ; {
-			_, after, found := strings.Cut(rest, "~")
-			if !found {
-				break
-			}
-			if after == "" || after[0] != '0' && after[0] != '1' {
-				return nil, errors.New(`a tilde in a key is written ~0, a slash ~1`)
-			}
-			rest = after[1:]
-		}
-		segments[i] = strings.ReplaceAll(strings.ReplaceAll(s, "~1", "/"), "~0", "~")
-	}
-	return segments, nil
+	return drift.Change{Path: pointer}.Segments(), nil
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/sirupsen/logrus"
+	"golang.org/x/sync/semaphore"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -83,7 +84,7 @@ type Reviewer struct {
 	log     logrus.FieldLogger
 	users   *cache.LRUExpireCache // userAnswer by digest of the token
 	rights  *cache.LRUExpireCache // bool by digest of user and access
-	asking  chan struct{}
+	asking  *semaphore.Weighted
 	patient time.Duration
 }
 
@@ -95,7 +96,7 @@ func New(client kubernetes.Interface, clk clock.PassiveClock, log logrus.FieldLo
 	return &Reviewer{
 		client: client, log: log, users: cache.NewLRUExpireCacheWithClock(answersKept, clk),
 		rights: cache.NewLRUExpireCacheWithClock(answersKept, clk),
-		asking: make(chan struct{}, questionsAtOnce), patient: patience,
+		asking: semaphore.NewWeighted(questionsAtOnce), patient: patience,
 	}
 }
 
@@ -177,13 +178,11 @@ func (r *Reviewer) user(ctx context.Context, header http.Header) (User, error) {
 }
 
 func (r *Reviewer) ask(ctx context.Context, question func() error) error {
-	select {
-	case r.asking <- struct{}{}:
-		defer func() { <-r.asking }()
-		return question()
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := r.asking.Acquire(ctx, 1); err != nil {
+		return err
 	}
+	defer r.asking.Release(1)
+	return question()
 }
 
 // refusal turns an error into what a viewer is told. What the API server says is for the log of the operator.

@@ -154,8 +154,8 @@ func TestAnErrorIsNotKept(t *testing.T) {
 func TestQuestionsAreBounded(t *testing.T) {
 	a := newAPI()
 	a.patient = time.Millisecond
-	for range questionsAtOnce {
-		a.asking <- struct{}{}
+	if !a.asking.TryAcquire(questionsAtOnce) {
+		t.Fatal("a question is asked already")
 	}
 	if got := a.status("Bearer good"); got != http.StatusBadGateway || a.tokens != 0 {
 		t.Errorf("answered with %d after %d questions", got, a.tokens)

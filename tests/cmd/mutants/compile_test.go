@@ -16,8 +16,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // A mutant that does not compile is no evidence that a test would notice it.
@@ -30,7 +28,9 @@ func TestMutantsCompile(t *testing.T) {
 				changed[path.Dir(e.file)] = append(changed[path.Dir(e.file)], e)
 			}
 			for dir, edits := range changed {
-				check.Report(t, c.compile(dir, edits...))
+				if err := c.compile(dir, edits...); err != nil {
+					t.Error(err)
+				}
 			}
 		})
 	}
@@ -70,12 +70,16 @@ type listed struct {
 func newCompiler(t *testing.T) *compiler {
 	t.Helper()
 	root, err := moduleRoot(t.Context())
-	check.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	list := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles",
 		"./...")
 	list.Dir, list.Stderr = root, os.Stderr
 	text, err := list.Output()
-	check.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	c := &compiler{root: root, files: token.NewFileSet(), packages: map[string]listed{}}
 	exports := map[string]string{}
 	for all := json.NewDecoder(strings.NewReader(string(text))); ; {

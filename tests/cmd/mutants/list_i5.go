@@ -100,8 +100,8 @@ func noDriftLost() []mutant {
 			edit{"pkg/operator/lead.go", `ReleaseOnCancel: true,`, `ReleaseOnCancel: o.Namespace == "",`}, ha,
 			"TestHA_ThreeReplicasStoppedOneAfterTheOther"),
 		breaks("I5", "the loss of Helm's label is not drift of content",
-			edit{"pkg/manifest/resolve.go", `	labels[ManagedByLabel] = ManagedByHelm
-	live.SetLabels(labels)`, `	live.SetLabels(labels)`}, integration, "TestI5_DriftMadeBeforeTheLock/helm_4"),
+			edit{"pkg/manifest/resolve.go", `labels.Set{ManagedByLabel: ManagedByHelm}`, `nil`}, integration,
+			"TestI5_DriftMadeBeforeTheLock/helm_4"),
 		breaks("I5", "a request that is not answered is sent again over the same connection",
 			edit{"pkg/operator/failover.go", `	if f.current == t {`, `	if f.current == nil {`}, operatorPkg,
 			"TestARequestWithoutAnAnswerIsSentAgainOverAnotherConnection|TestAnotherConnectionReallyIsAnother"),

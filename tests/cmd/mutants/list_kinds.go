@@ -39,15 +39,15 @@ func everyKind() []mutant {
 `}, drift, "TestDeclaredNulls"),
 		breaks("I1", "a null that Helm 3 took out in an upgrade is put in again",
 			edit{"pkg/drift/nulls.go", `	if len(c.accepted) == 0 {
-		return true
+		return
 	}
-	learnt, kept := c.learntNull()
-	if !kept {
-		return true
-	}`, `	learnt, kept := c.learntNull()
-	if !kept {
-		return live[key] == nil
-	}`}, drift, "TestDeclaredNulls"),
+	c.buf = append(appendPointer(c.buf[:0], c.path), nullSuffix...)
+	learnt, kept := c.accepted[string(c.buf)]
+	have, there := m.live[key]
+	if !kept ||`, `	c.buf = append(appendPointer(c.buf[:0], c.path), nullSuffix...)
+	learnt, kept := c.accepted[string(c.buf)]
+	have, there := m.live[key]
+	if !kept && have == nil ||`}, drift, "TestDeclaredNulls"),
 		breaks("I4", "nulls are dropped from manifests",
 			edit{"pkg/manifest/resolve.go", `		n.restore(o.Content)`, `		_ = n`}, manifest,
 			"TestNullsStayWhereTheAPIServerMayKeepThem"),

@@ -16,8 +16,6 @@ func noBorrowedRights() []mutant {
 		breaks("T1", "under --impersonate an object without an account is written by the operator",
 			edit{accounts, `		if a.required {`, `		if a.required && a.own == nil {`}, enforce,
 			"TestNothingIsWrittenWithoutAnAccount"),
-		breaks("T1", "every account that ever wrote has a client for good",
-			edit{accounts, `lru.New(clientsKept)`, `lru.New(1 << 20)`}, enforce, "TestAccountsShareConnections"),
 		breaks("T1", "under --impersonate a release without an account is locked", edit{policy, `	case p.Impersonate:
 		return`, `	case p.Impersonate && p.DefaultServiceAccount != "":
 		return`}, tenancy, "TestImpersonation_NoAccountNoLock"),
