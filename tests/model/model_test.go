@@ -4,8 +4,6 @@ import (
 	"errors"
 	"regexp"
 	"testing"
-
-	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // The order proof of I1, checked by SPIN: as it is it holds, and without any of its parts it does not.
@@ -17,11 +15,15 @@ func TestOrderProof(t *testing.T) {
 	if errors.Is(err, errNoTools) {
 		t.Skip(err)
 	}
-	check.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, v := range variants() {
 		t.Run(v.name, func(t *testing.T) {
 			r, err := tools.run(t.Context(), v, false)
-			check.NoError(t, err)
+			if err != nil {
+				t.Fatal(err)
+			}
 			t.Logf("%s: %d states in %s", r.found(), r.states, r.took)
 			if !v.expected(r) {
 				t.Errorf("ended with: %s, want: %s", r.found(), v.expect)
