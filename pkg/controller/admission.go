@@ -153,8 +153,9 @@ func withReplicas(scale *unstructured.Unstructured) error {
 func (ad *admission) objectOf(
 	r *admissionv1.AdmissionRequest, before *unstructured.Unstructured,
 ) (manifest.ID, string) {
-	// The object says it, and the request does not always: that for a Namespace has its own name as the namespace.
-	id := manifest.ID{Group: r.Kind.Group, Kind: r.Kind.Kind, Namespace: before.GetNamespace(), Name: r.Name}
+	// The object says it, and the request does not always: that for a Namespace has its own name as the namespace, and
+	// that for an object of a collection that is deleted has no name.
+	id := manifest.ID{Group: r.Kind.Group, Kind: r.Kind.Kind, Namespace: before.GetNamespace(), Name: before.GetName()}
 	if r.SubResource != "scale" {
 		return id, r.Kind.Version
 	}

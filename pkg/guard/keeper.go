@@ -241,8 +241,8 @@ func (k *Keeper) keep(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	k.State(State{Asked: asked})
-	if k.CertManager {
-		return idle, nil
+	if k.CertManager { // a renewal is seen, and none is to be seen in the status
+		return max(have.serves.Leaf.NotAfter.Sub(now), retryFirst), nil
 	}
 	return max(have.renewAt().Sub(now), retryFirst), nil
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -108,6 +109,11 @@ func TestKeeperRegistersWhatIsWanted(t *testing.T) {
 		t.Errorf("nothing is wanted: %v", got)
 	}
 	k.wanted = Wanted{Resources: []Resource{webs, configMaps, pods, roles}, Namespaces: []string{"apps"}}
+	k.client.PrependReactor("create", "selfsubjectreviews",
+		func(clienttesting.Action) (bool, runtime.Object, error) {
+			return true, &authenticationv1.SelfSubjectReview{Status: authenticationv1.SelfSubjectReviewStatus{
+				UserInfo: authenticationv1.UserInfo{Username: "the-operator"}}}, nil
+		})
 	k.step(t)
 	if got := k.writes(); !slices.Equal(got, []string{"create validatingwebhookconfigurations"}) ||
 		!k.state.Asked.Covers(&k.wanted) {
@@ -117,6 +123,10 @@ func TestKeeperRegistersWhatIsWanted(t *testing.T) {
 	if len(hooks) != 2 || *hooks[0].FailurePolicy != admissionregistrationv1.Ignore || *hooks[0].TimeoutSeconds != 2 ||
 		len(hooks[0].Rules) != 4 || *hooks[0].Rules[3].Scope != admissionregistrationv1.ClusterScope {
 		t.Errorf("%+v", hooks)
+	}
+	if conditions := hooks[0].MatchConditions; len(conditions) != 2 ||
+		conditions[1].Expression != `request.userInfo.username != "the-operator"` {
+		t.Errorf("conditions %v", conditions)
 	}
 	var subresources []string
 	for _, r := range hooks[1].Rules {
@@ -235,12 +245,12 @@ func TestKeeperLeavesTheSecretToCertManager(t *testing.T) {
 	data, err := newCertificate("guard.locker.svc", nil)
 	check.NoError(t, err)
 	k.secret.Store(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "locker-guard", UID: "1"}, Data: data})
-	k.step(t)
+	next := k.step(t)
 	if got := k.writes(); !slices.Equal(got, []string{"create validatingwebhookconfigurations"}) ||
 		k.state.Reason != "" {
 		t.Errorf("%v, %+v", got, k.state)
 	}
-	k.clock.Step(lifetime)
+	k.clock.Step(next + time.Second) // the keeper wakes up by itself when the certificate has run out
 	k.step(t)
 	if got := k.writes(); len(got) > 0 || k.state.Reason != v1alpha1.ReasonGuardCertificate ||
 		!strings.Contains(k.state.Message, "is valid from") {

@@ -20,9 +20,11 @@ const (
 	timeoutSeconds = 2
 	patience       = 1500 * time.Millisecond
 	// maxReview bounds a request: two objects of the size that etcd takes, and what is around them. maxReviews bounds
-	// all requests that are read or decided on at a time: decoded, they take ten times as much memory.
-	maxReview  = 4 << 20
-	maxReviews = 8 << 20
+	// all requests of up to smallReview that are read or decided on at a time, and as much again all larger ones:
+	// decoded, they take ten times as much memory. Who changes large objects all the time costs only those.
+	maxReview   = 4 << 20
+	maxReviews  = 4 << 20
+	smallReview = 128 << 10
 	// maxWarning is how long a warning may be that kubectl shows whole.
 	maxWarning = 256
 )
@@ -33,9 +35,11 @@ type handler struct {
 	// path returns the path that the API server was told; empty while it was told none.
 	path   func() string
 	decide Decide
-	room   *semaphore.Weighted
-	log    logrus.FieldLogger
-	wait   time.Duration
+	// small and large have room for reviews.
+	small, large *semaphore.Weighted
+
+	log  logrus.FieldLogger
+	wait time.Duration
 }
 
 // NewHandler returns what answers the API server at a path, which may change; empty for none yet.
@@ -44,7 +48,8 @@ func NewHandler(path func() string, decide Decide, log logrus.FieldLogger) http.
 }
 
 func newHandler(path func() string, decide Decide, log logrus.FieldLogger) *handler {
-	return &handler{path: path, decide: decide, room: semaphore.NewWeighted(maxReviews), log: log, wait: patience}
+	return &handler{path: path, decide: decide, small: semaphore.NewWeighted(maxReviews),
+		large: semaphore.NewWeighted(maxReviews), log: log, wait: patience}
 }
 
 // ServeHTTP answers one request. The path cannot be guessed: who could ask whatever they like would learn from the
@@ -60,11 +65,15 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the review is too large", http.StatusRequestEntityTooLarge)
 		return
 	}
-	if !h.room.TryAcquire(size) {
+	room := h.small
+	if size > smallReview {
+		room = h.large
+	}
+	if !room.TryAcquire(size) {
 		http.Error(w, "too many reviews at a time", http.StatusServiceUnavailable)
 		return
 	}
-	defer h.room.Release(size)
+	defer room.Release(size)
 	var review admissionv1.AdmissionReview
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxReview)).Decode(&review); err != nil ||
 		review.Request == nil {

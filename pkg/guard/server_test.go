@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sirupsen/logrus"
+	"golang.org/x/sync/semaphore"
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/utils/ptr"
 
@@ -98,15 +99,24 @@ func TestHandlerTurnsAway(t *testing.T) {
 		}
 	}
 	h := newHandler(at("/x"), denies, quiet())
-	if !h.room.TryAcquire(maxReviews) {
-		t.Fatal("the room is taken")
-	}
-	if w := post(t, h, "/x", review); w.Code != http.StatusServiceUnavailable {
-		t.Errorf("beyond the bound: %d", w.Code)
-	}
-	h.room.Release(maxReviews)
-	if w := post(t, h, "/x", review); w.Code != http.StatusOK {
-		t.Errorf("within it again: %d", w.Code)
+	large := strings.Repeat(" ", smallReview) + review
+	for _, test := range []struct {
+		name         string
+		taken        *semaphore.Weighted
+		small, large int
+	}{
+		{"large ones wait", h.large, http.StatusOK, http.StatusServiceUnavailable},
+		{"small ones wait", h.small, http.StatusServiceUnavailable, http.StatusOK},
+		{"none waits", semaphore.NewWeighted(maxReviews), http.StatusOK, http.StatusOK},
+	} {
+		if !test.taken.TryAcquire(maxReviews) {
+			t.Fatal("the room is taken")
+		}
+		if small, large := post(t, h, "/x", review).Code, post(t, h, "/x", large).Code; small != test.small ||
+			large != test.large {
+			t.Errorf("%s: %d and %d, want %d and %d", test.name, small, large, test.small, test.large)
+		}
+		test.taken.Release(maxReviews)
 	}
 }
 

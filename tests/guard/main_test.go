@@ -8,11 +8,13 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
 	"os/exec"
 	"reflect"
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,7 +41,13 @@ type fixture struct {
 
 func newFixture(t *testing.T, options ...func(*operator.ControllerOptions)) *fixture {
 	t.Helper()
-	f := &fixture{Fixture: &kit.Fixture{Env: kit.New(t, kit.Shared)}, front: newFront(t)}
+	return newFixtureOn(t, kit.Shared, options...)
+}
+
+// newFixtureOn is newFixture on a control plane other than the one that the tests share.
+func newFixtureOn(t *testing.T, c *cluster.Cluster, options ...func(*operator.ControllerOptions)) *fixture {
+	t.Helper()
+	f := &fixture{Fixture: &kit.Fixture{Env: kit.New(t, c)}, front: newFront(t)}
 	f.Proxy = f.NewProxy()
 	f.start(options...)
 	f.front.to(f.guardAddress(f.Running))
@@ -50,7 +58,7 @@ func newFixture(t *testing.T, options ...func(*operator.ControllerOptions)) *fix
 func (f *fixture) start(options ...func(*operator.ControllerOptions)) {
 	f.Helper()
 	f.me = "locker-of-" + f.Operator
-	config, err := kit.Shared.UserConfig(f.me, "system:masters")
+	config, err := f.Cluster.UserConfig(f.me, "system:masters")
 	check.NoError(f, err)
 	f.Running = kit.StartOperator(f, f.Proxy.Via(config), f.Operator, append([]func(*operator.ControllerOptions){
 		func(o *operator.ControllerOptions) {
@@ -94,13 +102,15 @@ func (f *fixture) guard(name string, change ...func(*v1alpha1.HelmRelease)) {
 	f.WaitReason(name, v1alpha1.ConditionGuarded, v1alpha1.ReasonGuarded)
 }
 
-// kubectl runs kubectl as the administrator, and returns its output, and its complaints or warnings.
+// kubectl runs kubectl as the administrator, and returns its output, and its complaints or warnings. In an editor the
+// user changes what is declared.
 func (f *fixture) kubectl(args ...string) (out, complaint string) {
 	f.Helper()
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(f.Ctx, f.Cluster.Binaries().Kubectl,
 		append([]string{"--kubeconfig", f.Cluster.Kubeconfig(), "-n", f.Apps}, args...)...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	cmd.Env = append(os.Environ(), "KUBE_EDITOR=sed -i s/declared/edited/")
 	if err := cmd.Run(); err != nil {
 		var exit *exec.ExitError
 		if !errors.As(err, &exit) {
@@ -155,6 +165,7 @@ func (f *fixture) inForce(gvr schema.GroupVersionResource, name string) {
 type front struct {
 	t        testing.TB
 	listener net.Listener
+	accepted atomic.Int64
 
 	mu     sync.Mutex
 	target string // empty to cut connections off
@@ -205,6 +216,7 @@ func (f *front) accept(running *sync.WaitGroup) {
 		if err != nil {
 			return // the test is over
 		}
+		f.accepted.Add(1)
 		f.mu.Lock()
 		target, held := f.target, f.held
 		f.open = append(f.open, from)

@@ -2,8 +2,10 @@ package guard
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,6 +13,7 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/operator"
 	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -106,6 +109,26 @@ func TestI13_SuspendedPasses(t *testing.T) {
 	f.inForce(kit.ConfigMaps, "settings")
 }
 
+// A release that is suspended is not guarded from then on, although the API server still asks.
+func TestI13_SuspendedPassesAtOnce(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.guarded(kit.Shared.Helm3(), "shop", shop)
+	f.inForce(kit.ConfigMaps, "settings")
+	held := f.Proxy.HoldRequests(cluster.ForResource("validatingwebhookconfigurations", http.MethodDelete))
+	begun := time.Now()
+	f.PatchHelmRelease("shop", `{"spec":{"suspend":true}}`)
+	f.WaitHeld(held, 1) // the lock has ended before
+	t.Logf("suspended after %s", time.Since(begun))
+	f.passes("patch", "configmap", "settings", "-p", changed)
+	f.passes("delete", "deployment", "web")
+	if text := kit.Metrics(f, f.Running); !strings.Contains(text,
+		`guard_decisions_total{reason="NotLocked",result="allowed"}`) {
+		t.Errorf("the API server did not ask:\n%s", text)
+	}
+	held.Release()
+}
+
 // Deletions that Kubernetes makes must never hang: those of a namespace, and those of the garbage collector.
 func TestI13_NamespacesAndOwnersGo(t *testing.T) {
 	t.Parallel()
@@ -143,42 +166,6 @@ func TestI13_NamespacesAndOwnersGo(t *testing.T) {
 			return err, apierrors.IsNotFound(err)
 		})
 	}
-}
-
-// The replica count within the range of an autoscaler is that one's, and the count beyond it is not.
-func TestI13_AutoscalersScale(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	f.guarded(kit.Shared.Helm3(), "shop", shop+`
----
-apiVersion: autoscaling/v2
-kind: HorizontalPodAutoscaler
-metadata: {name: web}
-spec: {minReplicas: 2, maxReplicas: 5, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}
-`)
-	f.inForce(kit.Deployments, "web")
-	f.passes("scale", "deployment", "web", "--replicas=4")
-	f.refused(kit.Deployments, "web", "spec.replicas 4 -> 9 was refused", "scale", "deployment", "web", "--replicas=9")
-}
-
-// A Scale to zero leaves its replicas out. Where zero is declared, it is a repair.
-func TestI13_ScaleToZero(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	f.guarded(kit.Shared.Helm3(), "shop", strings.Replace(shop, "{{ .Values.replicas | default 2 }}", "0", 1))
-	f.inForce(kit.Deployments, "web")
-	f.refused(kit.Deployments, "web", "spec.replicas 0 -> 3 was refused", "scale", "deployment", "web", "--replicas=3")
-	f.PatchHelmRelease("shop", `{"spec":{"mode":"Detect","guard":"Off"}}`)
-	f.Until("the change passes", func() (any, bool) {
-		_, said := f.kubectl("scale", "deployment", "web", "--replicas=3")
-		return said, said == ""
-	})
-	f.PatchHelmRelease("shop", `{"spec":{"guard":"Warn"}}`)
-	f.Until("there is a warning", func() (any, bool) {
-		_, said := f.kubectl("scale", "deployment", "web", "--replicas=4")
-		return said, strings.Contains(said, "spec.replicas 3 -> 4 is drift") || strings.Contains(said, "4 -> 4")
-	})
-	f.passes("scale", "deployment", "web", "--replicas=0")
 }
 
 // A standby answers, too: the API server reaches any of the replicas.

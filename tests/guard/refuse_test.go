@@ -1,10 +1,15 @@
 package guard
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -93,6 +98,7 @@ func TestI13_WhatPeopleDoIsRefused(t *testing.T) {
 		)
 		f.refused(kit.Secrets, "password", "Secret "+f.Apps+"/password belongs", "patch", "secret", "password", "-p",
 			`{"stringData":{"password":"battery-staple"}}`)
+		f.refusedByFiles()
 
 		// What the lock leaves to others passes.
 		f.passes("label", "deployment", "web", "team=shop")
@@ -109,6 +115,29 @@ func TestI13_WhatPeopleDoIsRefused(t *testing.T) {
 		}
 		f.reports()
 	})
+}
+
+// refusedByFiles changes an object by a file, an editor and the deletion of a collection.
+func (f *fixture) refusedByFiles() {
+	f.Helper()
+	file := filepath.Join(f.TempDir(), "settings.yaml")
+	check.NoError(f, os.WriteFile(file, []byte(
+		"{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {key: mine, other: declared}}"), 0o600))
+	const words = "data[key] was refused"
+	f.refused(kit.ConfigMaps, "settings", words, "apply", "-f", file)
+	f.refused(kit.ConfigMaps, "settings", words, "apply", "-f", file, "--server-side", "--force-conflicts")
+	f.refused(kit.ConfigMaps, "settings", "data[key]", "replace", "-f", file)
+	f.refused(kit.ConfigMaps, "settings", "data[key], data[other] was refused", "edit", "configmap", "settings")
+	f.refused(kit.ConfigMaps, "settings", "its deletion was refused", "replace", "--force", "-f", file)
+	f.refused(kit.ConfigMaps, "settings", "its deletion was refused", "delete", "configmap", "settings",
+		"--cascade=orphan", "--now")
+	before := f.Get(kit.ConfigMaps, "settings").GetUID()
+	err := f.In(kit.ConfigMaps, f.Apps).DeleteCollection(f.Ctx, metav1.DeleteOptions{},
+		metav1.ListOptions{LabelSelector: "app.kubernetes.io/managed-by=Helm"})
+	if err == nil || !strings.Contains(err.Error(), "settings belongs to the Helm release") ||
+		f.Get(kit.ConfigMaps, "settings").GetUID() != before {
+		f.Errorf("the deletion of a collection: %v", err)
+	}
 }
 
 // reports checks what the operator tells about the refusals of TestI13_WhatPeopleDoIsRefused, and that it wrote

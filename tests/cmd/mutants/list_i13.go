@@ -65,8 +65,31 @@ func guardNeverRefusesHelm() []mutant {
 		breaks("I13", "strangers may ask what an object holds",
 			edit{server, `subtle.ConstantTimeCompare([]byte(r.URL.Path), []byte(path)) != 1`, `subtle.ConstantTimeCompare([]byte(r.URL.Path), nil) == 1`}, guardPkg,
 			"TestHandlerTurnsAway"),
-		breaks("I13", "reviews take as much memory as they like", edit{server, `	if !h.room.TryAcquire(size) {`,
-			`	if size = 0; !h.room.TryAcquire(size) {`}, guardPkg, "TestHandlerTurnsAway"),
+		breaks("I13", "reviews take as much memory as they like", edit{server, `	if !room.TryAcquire(size) {`,
+			`	if size = 0; !room.TryAcquire(size) {`}, guardPkg, "TestHandlerTurnsAway"),
+		breaks("I13", "who changes large objects all the time keeps the guard from small ones",
+			edit{server, `		room = h.large`, `		room = h.small`}, guardPkg, "TestHandlerTurnsAway"),
+		breaks("I13", "a deletion of a tracked object passes", edit{decision, `	return StopDeletion`,
+			`	return AdmitNoDrift`}, judgePkg, "TestAdmit"),
+		breaks("I13", "objects of a collection that is deleted have no name",
+			edit{gather, `Name: before.GetName()}`, `Name: r.Name}`}, guardSuite, "TestI13_WhatPeopleDoIsRefused"),
+		breaks("I13", "a check that fails is no reason to let a request pass",
+			edit{gather, `	case err != nil:
+		ad.Log.WithField("object", q.ID.String()).`, `	case err != nil && ctx.Err() != nil:
+		ad.Log.WithField("object", q.ID.String()).`}, guardSuite, "TestI13_AnErrorOfTheCheckPasses"),
+		breaks("I13", "the API server asks the operator about its own requests",
+			edit{registration, `	if self != "" {`, `	if self == "-" {`}, guardPkg, "TestKeeperRegistersWhatIsWanted"),
+		breaks("I13", "the API server waits for a guard that hangs",
+			edit{server, `	timeoutSeconds = 2
+`, `	timeoutSeconds = 30
+`}, guardPkg, "TestKeeperRegistersWhatIsWanted"),
+		breaks("I13", "a decision takes as long as it likes",
+			edit{server, `	case <-ctx.Done():
+		return Decision{}`, `	case <-make(chan struct{}):
+		return Decision{}`}, guardPkg, "TestHandlerFailsOpen"),
+		breaks("I13", "a certificate of cert-manager's that has run out is not noticed",
+			edit{keeper, `max(have.serves.Leaf.NotAfter.Sub(now), retryFirst)`, `idle`}, guardPkg,
+			"TestKeeperLeavesTheSecretToCertManager"),
 		breaks("I13", "a guard that is down blocks every write",
 			edit{registration, `ptr.To(admissionregistrationv1.Ignore)`, `ptr.To(admissionregistrationv1.Fail)`}, guardPkg,
 			"TestKeeperRegistersWhatIsWanted"),

@@ -1,0 +1,120 @@
+package guard
+
+import (
+	"encoding/base64"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/kit"
+)
+
+// The replica count within the range of an autoscaler is that one's, and the count beyond it is not.
+func TestI13_AutoscalersScale(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	chart := f.guarded(kit.Shared.Helm3(), "shop", shop+`
+---
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: web}
+spec: {minReplicas: {{ .Values.least | default 2 }}, maxReplicas: 5, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}
+`)
+	f.inForce(kit.Deployments, "web")
+	f.passes("scale", "deployment", "web", "--replicas=4")
+	f.refused(kit.Deployments, "web", "spec.replicas 4 -> 9 was refused", "scale", "deployment", "web", "--replicas=9")
+	// The autoscaler itself, which is below its range from now on.
+	f.Helm(kit.Shared.Helm3(), "upgrade", "shop", chart, "--set", "least=5")
+	f.WaitField(kit.Deployments, "web", "spec.replicas", int64(5))
+}
+
+// Others who apply fields of their own to a guarded object go on doing so, and take none of Helm's.
+func TestI13_OthersApplyTheirFields(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.guarded(kit.Shared.Helm3(), "shop", shop)
+	f.inForce(kit.ConfigMaps, "settings")
+	file := filepath.Join(f.TempDir(), "settings.yaml")
+	apply := []string{"apply", "--server-side", "--force-conflicts", "--field-manager=other", "-f", file}
+	for _, data := range []string{"{mine: one}", "{mine: two}", "{}", "{mine: three}"} {
+		check.NoError(t, os.WriteFile(file, []byte(
+			"{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: "+data+"}"), 0o600))
+		f.passes(apply...)
+	}
+	check.NoError(t, os.WriteFile(file, []byte(
+		"{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {mine: four, key: mine}}"), 0o600))
+	f.refused(kit.ConfigMaps, "settings", "data[key] was refused", apply...)
+	if got := kit.Field(f.Get(kit.ConfigMaps, "settings"), "data.mine"); got != "three" {
+		t.Errorf("what others applied is %v", got)
+	}
+}
+
+// An authority that is injected where the manifest declares none passes, as cert-manager injects it, and the rest of
+// the object is guarded.
+func TestI13_AuthoritiesAreInjected(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	group := f.Apps + ".example.com"
+	f.guarded(kit.Shared.Helm3(), "shop", strings.ReplaceAll(`
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: things.GROUP}
+spec:
+  group: GROUP
+  scope: Namespaced
+  names: {plural: things, singular: thing, kind: Thing, listKind: ThingList}
+  conversion:
+    strategy: Webhook
+    webhook: {conversionReviewVersions: [v1], clientConfig: {service: {namespace: default, name: converts}}}
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
+`, "GROUP", group))
+	things := f.In(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
+		Resource: "customresourcedefinitions"}, "")
+	patch := func(clientConfig string) error {
+		_, err := things.Patch(f.Ctx, "things."+group, types.MergePatchType, []byte(
+			`{"spec":{"conversion":{"webhook":{"clientConfig":`+clientConfig+`}}}}`), metav1.PatchOptions{})
+		return err
+	}
+	f.Until("the API server asks the guard", func() (any, bool) {
+		err := patch(`{"service":{"name":"mine"}}`)
+		return err, err != nil && strings.Contains(err.Error(), "spec.conversion.webhook.clientConfig.service.name was refused")
+	})
+	bundle := base64.StdEncoding.EncodeToString(f.Cluster.RESTConfig().CAData)
+	check.NoError(t, patch(fmt.Sprintf(`{"caBundle":%q}`, bundle)))
+	if err := patch(`{"service":{"name":"mine"}}`); err == nil {
+		t.Error("a declared field was changed")
+	}
+	u, err := things.Get(f.Ctx, "things."+group, metav1.GetOptions{})
+	check.NoError(t, err)
+	if got := kit.Field(u, "spec.conversion.webhook.clientConfig.caBundle"); got != bundle {
+		t.Errorf("the authority is %v", got)
+	}
+}
+
+// A Scale to zero leaves its replicas out. Where zero is declared, it is a repair.
+func TestI13_ScaleToZero(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.guarded(kit.Shared.Helm3(), "shop", strings.Replace(shop, "{{ .Values.replicas | default 2 }}", "0", 1))
+	f.inForce(kit.Deployments, "web")
+	f.refused(kit.Deployments, "web", "spec.replicas 0 -> 3 was refused", "scale", "deployment", "web", "--replicas=3")
+	f.PatchHelmRelease("shop", `{"spec":{"mode":"Detect","guard":"Off"}}`)
+	f.Until("the change passes", func() (any, bool) {
+		_, said := f.kubectl("scale", "deployment", "web", "--replicas=3")
+		return said, said == ""
+	})
+	f.PatchHelmRelease("shop", `{"spec":{"guard":"Warn"}}`)
+	f.Until("there is a warning", func() (any, bool) {
+		_, said := f.kubectl("scale", "deployment", "web", "--replicas=4")
+		return said, strings.Contains(said, "spec.replicas 3 -> 4 is drift") || strings.Contains(said, "4 -> 4")
+	})
+	f.passes("scale", "deployment", "web", "--replicas=0")
+}
