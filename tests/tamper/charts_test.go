@@ -2,9 +2,7 @@ package tamper
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,10 +10,8 @@ import (
 
 	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
+	"github.com/rancher/helm-locker/tests/lib/kit"
 )
-
-// corpus holds rendered manifests of real charts; it is not part of the repository.
-const corpus = "../../../shared/corpus"
 
 // chart is one chart and the release made of it, which has the name of its namespace.
 type chart struct {
@@ -42,17 +38,11 @@ func charts(t *testing.T, c *cluster.Cluster, pass int) []*chart {
 	if pass == 0 {
 		all = own(t, c)
 	}
-	files, err := filepath.Glob(filepath.Join(corpus, "*", "manifest.yaml"))
-	check.NoError(t, err)
-	if len(files) == 0 {
-		t.Logf("no manifests of real charts in %s: only the charts of this repository are tampered with", corpus)
-	}
-	slices.Sort(files)
-	for i, file := range files {
+	for i, file := range kit.Corpus(t) {
 		name := filepath.Base(filepath.Dir(file))
 		ch := &chart{name: name, release: name}
 		ch.by(c, 3+(i+pass)%2)
-		ch.render(t, file)
+		ch.path, ch.args = kit.ManifestChart(t, ch.name, ch.release, file)
 		all = append(all, ch)
 	}
 	all = slices.DeleteFunc(all, func(ch *chart) bool { return !ch.isWanted() })
@@ -100,48 +90,6 @@ func own(t *testing.T, c *cluster.Cluster) []*chart {
 		all = append(all, web)
 	}
 	return all
-}
-
-// render makes a chart of a manifest. The manifest goes in as a value, so that the chart is one line, and the release
-// holds the manifest twice but as plain text, which is far from 1 MiB when packed.
-func (ch *chart) render(t *testing.T, file string) {
-	t.Helper()
-	content, err := os.ReadFile(file)
-	check.NoError(t, err)
-	// The objects of testdata/kinds that are in no namespace have the release in their names.
-	manifest, dir := strings.ReplaceAll(string(content), "RELEASE-", ch.release+"-"), t.TempDir()
-	if ch.name == "ingress-nginx" {
-		manifest = confine(t, manifest)
-	}
-	if ch.path, err = cluster.Chart(dir, ch.name, "0.1.0", map[string]string{"all.yaml": "{{ .Values.manifest }}\n"},
-		""); err != nil {
-		t.Fatal(err)
-	}
-	value := filepath.Join(dir, "value.yaml")
-	check.NoError(t, os.WriteFile(value, []byte(manifest), 0o600))
-	ch.args = []string{"--set-file", "manifest=" + value}
-	// The corpus keeps the definitions of a chart's crds/ directory apart.
-	definitions, err := os.ReadFile(filepath.Join(filepath.Dir(file), "crds.yaml"))
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		return
-	case err != nil:
-		t.Fatal(err)
-	}
-	check.NoError(t, os.Mkdir(filepath.Join(ch.path, "crds"), 0o755))
-	check.NoError(t, os.WriteFile(filepath.Join(ch.path, "crds", "all.yaml"), definitions, 0o600))
-}
-
-// confine restricts the admission webhook of ingress-nginx to the chart's own namespace, which has no Ingress: its
-// Service has no Pods here, and all writes to the Ingresses of other charts would fail.
-func confine(t *testing.T, manifest string) string {
-	t.Helper()
-	const before = "  - name: validate.nginx.ingress.kubernetes.io\n"
-	if strings.Count(manifest, before) != 1 {
-		t.Fatalf("the manifest of ingress-nginx does not hold %q", before)
-	}
-	return strings.Replace(manifest, before, before+
-		"    namespaceSelector:\n      matchLabels:\n        kubernetes.io/metadata.name: ingress-nginx\n", 1)
 }
 
 func (ch *chart) install(ctx context.Context) error {

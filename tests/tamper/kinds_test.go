@@ -90,13 +90,13 @@ func (w *fixture) kinds(t *testing.T, c *cluster.Cluster, pass int) []*chart {
 		ch.by(c, version)
 		text, err := document(parts[i])
 		check.NoError(t, err)
-		ch.render(t, writeTo(t, text))
+		ch.path, ch.args = kit.ManifestChart(t, ch.name, ch.release, writeTo(t, text))
 		charts = append(charts, ch)
 		for _, file := range own {
 			name := filepath.Base(filepath.Dir(file))
 			ch := &chart{name: name, release: fmt.Sprintf("%s-%d", name, version)}
 			ch.by(c, version)
-			ch.render(t, file)
+			ch.path, ch.args = kit.ManifestChart(t, ch.name, ch.release, file)
 			charts = append(charts, ch)
 		}
 	}

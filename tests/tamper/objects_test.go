@@ -1,20 +1,16 @@
 package tamper
 
 import (
-	"bufio"
 	"context"
-	"encoding/base64"
-	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/restmapper"
+
+	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
 // object is one object of a release.
@@ -55,7 +51,7 @@ func (ch *chart) manifest(ctx context.Context) ([]*unstructured.Unstructured, er
 	if err != nil {
 		return nil, err
 	}
-	declared, err := decode(manifest)
+	declared, err := kit.DecodeManifest(manifest)
 	if err != nil {
 		return nil, fmt.Errorf("decode the manifest of %s: %w", ch, err)
 	}
@@ -118,59 +114,4 @@ func (ch *chart) resolve(
 		o.autoscaled = autoscaled[o.String()]
 	}
 	return nil
-}
-
-// decode returns the objects of a manifest, those in lists one by one.
-func decode(manifest string) ([]*unstructured.Unstructured, error) {
-	var all []*unstructured.Unstructured
-	documents := yaml.NewYAMLReader(bufio.NewReader(strings.NewReader(manifest)))
-	for {
-		document, err := documents.Read()
-		if errors.Is(err, io.EOF) {
-			return all, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		content, err := yaml.ToJSON(document)
-		if err != nil {
-			return nil, err
-		}
-		u := &unstructured.Unstructured{}
-		if err := utiljson.Unmarshal(content, &u.Object); err != nil {
-			return nil, err
-		}
-		switch {
-		case len(u.Object) == 0:
-			continue
-		case u.IsList():
-			list, err := u.ToList()
-			if err != nil {
-				return nil, err
-			}
-			for i := range list.Items {
-				all = append(all, &list.Items[i])
-			}
-		default:
-			all = append(all, u)
-		}
-		foldStringData(all[len(all)-1])
-	}
-}
-
-// foldStringData does to a Secret what the API server does: stringData is only for writing.
-func foldStringData(u *unstructured.Unstructured) {
-	texts, ok := u.Object["stringData"].(map[string]any)
-	if !ok || u.GetKind() != "Secret" {
-		return
-	}
-	data, ok := u.Object["data"].(map[string]any)
-	if !ok {
-		data = map[string]any{}
-		u.Object["data"] = data
-	}
-	for key, text := range texts {
-		data[key] = base64.StdEncoding.EncodeToString([]byte(fmt.Sprint(text)))
-	}
-	delete(u.Object, "stringData")
 }
