@@ -31,7 +31,7 @@ func (b *bench) churn(ctx context.Context) error {
 	begun := time.Now()
 	updates, err := b.updateStatus(ctx, deployments, churnRate)
 	if err != nil {
-		return err
+		return fmt.Errorf("update a status: %w", err)
 	}
 	took := time.Since(begun)
 	spent, err := b.operator.Processor()
@@ -66,23 +66,29 @@ func (b *bench) driftAmongUpdates(ctx context.Context, deployments []object) err
 
 // updateStatus changes the status of Deployments, one after another and at a rate per second, and returns how often.
 func (b *bench) updateStatus(ctx context.Context, deployments []object, rate int) (int, error) {
+	return atRate(ctx, b.churnTime, rate, func(ctx context.Context, n int) error {
+		body := fmt.Appendf(nil,
+			`{"status":{"observedGeneration":1,"conditions":[{"type":"Progressing","status":"True","message":"update %d"}]}}`, n)
+		return b.tamper.patch(ctx, deployments[n%len(deployments)], types.MergePatchType, body, "status")
+	})
+}
+
+// atRate calls write for a time and at a rate per second, with a number that grows, and returns how often.
+func atRate(
+	ctx context.Context, duration time.Duration, rate int, write func(context.Context, int) error,
+) (int, error) {
 	batch := max(1, rate/50)
 	ticker := time.NewTicker(time.Second * time.Duration(batch) / time.Duration(rate))
 	defer ticker.Stop()
-	end := time.Now().Add(b.churnTime)
+	end := time.Now().Add(duration)
 	done := 0
 	for time.Now().Before(end) {
 		round := make([]int, batch)
 		for i := range round {
 			round[i] = done + i
 		}
-		err := each(ctx, batch, round, func(ctx context.Context, n int) error {
-			body := fmt.Appendf(nil,
-				`{"status":{"observedGeneration":1,"conditions":[{"type":"Progressing","status":"True","message":"update %d"}]}}`, n)
-			return b.tamper.patch(ctx, deployments[n%len(deployments)], types.MergePatchType, body, "status")
-		})
-		if err != nil {
-			return done, fmt.Errorf("update a status: %w", err)
+		if err := each(ctx, batch, round, write); err != nil {
+			return done, err
 		}
 		done += batch
 		select {

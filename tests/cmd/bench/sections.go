@@ -21,6 +21,7 @@ func stages() [][]part {
 		{{"neighbour", (*bench).neighbour}},
 		{{"history", (*bench).history}},
 		{{"failover", (*bench).failover}},
+		{{"guard", (*bench).guard}},
 		{{"scale", (*bench).scaling}},
 	}
 }

@@ -38,6 +38,10 @@ const (
 	churnLimit    = 10.0 // per cent of a core
 	gracefulLimit = time.Second
 	killLimit     = time.Second // beyond the lease
+
+	guardMedian         = 2 * time.Millisecond // that the guard adds to an allowed write, as the next one
+	guardP99            = 5 * time.Millisecond
+	guardProcessorLimit = 25.0 // per cent of a core
 )
 
 // latency adds the quantiles of two samples, and their distribution.
@@ -183,6 +187,30 @@ func (s *section) churnDrift(asked int, achieved, share float64) {
 	s.plain(fmt.Sprintf("drift among %d status updates/s (measured at %.0f), restored", asked, achieved), "%",
 		100*share).
 		want(share == 1, "100 %%")
+}
+
+// guard adds how long a write took without the guard, which is the floor, and with it.
+func (s *section) guard(name string, times [2][]time.Duration) {
+	for _, q := range []struct {
+		name  string
+		at    float64
+		limit time.Duration
+	}{{"median", 0.5, guardMedian}, {"p99", 0.99, guardP99}} {
+		without, with := quantile(times[0], q.at), quantile(times[1], q.at)
+		s.against(name+", "+q.name, "ms", milliseconds(without), milliseconds(with))
+		added := s.plain(name+", added at the "+q.name, "ms", milliseconds(with-without))
+		if !strings.HasPrefix(name, "refused") {
+			added.want(with-without <= q.limit, "<= %g ms", milliseconds(q.limit))
+		}
+	}
+}
+
+// guardProcessor adds the share of a core that the operator takes for so many allowed writes a second to objects without
+// the guard, which is the floor, and with it.
+func (s *section) guardProcessor(asked int, achieved float64, shares [2]float64) {
+	s.against(fmt.Sprintf("processor for %d allowed writes/s (measured at %.0f)", asked, achieved), "% core",
+		100*shares[0], 100*shares[1]).
+		want(100*shares[1] <= guardProcessorLimit, "<= %g %%", guardProcessorLimit)
 }
 
 // graceful adds how long a drift lived that came when the leader had just ended, in several rounds, and how long the

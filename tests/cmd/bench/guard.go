@@ -1,0 +1,266 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/rancher/helm-locker/tests/lib/process"
+)
+
+const (
+	guardObjects = 40  // of each of the two releases
+	guardRate    = 500 // allowed writes per second
+	// timesGuard is how many times more writes than single drifts are measured: they are quick, and a p99 wants many.
+	timesGuard = 5
+)
+
+// guard measures what the guard adds to writes. The same write goes by turns to an object of a release without a guard
+// and to one of a release with a guard; both are locked.
+func (b *bench) guard(ctx context.Context) error {
+	if err := b.serveGuard(ctx); err != nil {
+		return err
+	}
+	plain, err := b.world(ctx, "plain", 1, guardObjects)
+	if err != nil {
+		return err
+	}
+	guarded, err := b.world(ctx, "guarded", 1, guardObjects)
+	if err != nil {
+		return err
+	}
+	both := &world{releases: slices.Concat(plain.releases, guarded.releases)}
+	if _, err := b.lock(ctx, both); err != nil {
+		return err
+	}
+	if err := b.guardInForce(ctx, guarded); err != nil {
+		return err
+	}
+	sides := [2][]object{plain.locked, guarded.locked}
+	others, err := b.unmanaged(ctx, sides)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(b.allowedWrites(ctx, sides), b.unguardedWrites(ctx, others), b.refusedWrites(ctx, sides),
+		b.guardProcessor(ctx, sides)); err != nil {
+		return err
+	}
+	return b.unlock(ctx, both)
+}
+
+// serveGuard restarts the operator as one that serves the guard. It is a user of its own, as the guard is not asked
+// about what the operator writes.
+func (b *bench) serveGuard(ctx context.Context) error {
+	config, err := b.cluster.UserConfig("bench-locker", "system:masters")
+	if err != nil {
+		return err
+	}
+	kubeconfig, err := b.cluster.KubeconfigFor("bench-locker", config)
+	if err != nil {
+		return err
+	}
+	address, err := process.FreeAddress()
+	if err != nil {
+		return err
+	}
+	if err := b.operator.Stop(); err != nil {
+		return err
+	}
+	b.operator = b.newProgram(b.operator.Log, "--guard-address", address, "--guard-url", "https://"+address)
+	b.operator.Kubeconfig = kubeconfig
+	if b.operator.Metrics, err = process.FreeAddress(); err != nil {
+		return err
+	}
+	return b.operator.Start(ctx)
+}
+
+// guardInForce has the release of a world guarded, and returns once the API server asks the guard.
+func (b *bench) guardInForce(ctx context.Context, w *world) error {
+	_, err := b.setup.dynamic.Resource(helmReleasesGVR).Namespace(operatorNamespace).Patch(ctx, w.releases[0].Name,
+		types.MergePatchType, []byte(`{"spec":{"guard":"Deny"}}`), metav1.PatchOptions{})
+	if err != nil {
+		return fmt.Errorf("turn the guard on: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return process.Poll(ctx, 100*time.Millisecond, func() (bool, error) {
+		err := b.tamper.tamper(ctx, w.locked[0], b.nextForeign())
+		if apierrors.IsForbidden(err) {
+			return true, nil
+		}
+		return false, err
+	})
+}
+
+// unmanaged makes a ConfigMap and a Deployment that are of no release beside the objects of either side.
+func (b *bench) unmanaged(ctx context.Context, sides [2][]object) (others [2][]object, err error) {
+	for i, locked := range sides {
+		others[i] = objects(locked[0].namespace, "", "unmanaged", 2)
+		for _, o := range others[i] {
+			if err := b.setup.create(ctx, o, "bench"); err != nil {
+				return others, fmt.Errorf("set objects up: %w", err)
+			}
+		}
+	}
+	return others, nil
+}
+
+// annotate is a write that is no drift.
+func (b *bench) annotate(ctx context.Context, o object) error {
+	return b.tamper.patch(ctx, o, types.MergePatchType,
+		fmt.Appendf(nil, `{"metadata":{"annotations":{"bench.example/note":%q}}}`, foreign(b.nextForeign())))
+}
+
+func (b *bench) allowedWrites(ctx context.Context, sides [2][]object) error {
+	const name = "allowed write"
+	before, err := b.guardDecisions(ctx, "allowed")
+	if err != nil {
+		return err
+	}
+	if err := b.writeBoth(ctx, name, timesGuard*b.rounds, 0, sides, b.annotate); err != nil {
+		return err
+	}
+	after, err := b.guardDecisions(ctx, "allowed")
+	if err != nil {
+		return err
+	}
+	asked := after.count - before.count
+	b.section.plain(name+", questions to the guard per write", "", asked/float64(timesGuard*b.rounds+warmUp))
+	b.section.plain(name+", of it the guard's decision, mean", "ms", 1000*(after.seconds-before.seconds)/asked)
+	return nil
+}
+
+// unguardedWrites are to objects of kinds that are guarded: in a guarded namespace, and in another one.
+func (b *bench) unguardedWrites(ctx context.Context, others [2][]object) error {
+	const name = "write of an unguarded object of the same kind"
+	before, err := b.guardDecisions(ctx, "allowed")
+	if err != nil {
+		return err
+	}
+	if err := b.writeBoth(ctx, name, timesGuard*b.rounds, 0, others, b.annotate); err != nil {
+		return err
+	}
+	after, err := b.guardDecisions(ctx, "allowed")
+	if err != nil {
+		return err
+	}
+	asked := after.count - before.count
+	b.section.plain(name+", questions to the guard", "", asked).want(asked == 0, "0")
+	return nil
+}
+
+// refusedWrites are reverted where there is no guard, and refused where there is one.
+func (b *bench) refusedWrites(ctx context.Context, sides [2][]object) error {
+	return b.writeBoth(ctx, "refused write", b.rounds, alone, sides, func(ctx context.Context, o object) error {
+		err := b.tamper.tamper(ctx, o, b.nextForeign())
+		switch guarded := o.namespace == sides[1][0].namespace; {
+		case guarded && err == nil:
+			return fmt.Errorf("a change of %s was not refused", o.name)
+		case guarded && apierrors.IsForbidden(err):
+			return nil
+		}
+		return err
+	})
+}
+
+// writeBoth measures a write to objects of both sides by turns.
+func (b *bench) writeBoth(
+	ctx context.Context, name string, rounds int, gap time.Duration, sides [2][]object, write func(context.Context, object) error,
+) error {
+	progress("%s: %d rounds", name, rounds)
+	var times [2][]time.Duration
+	for round := range warmUp + rounds {
+		for turn := range 2 {
+			if err := idleFor(ctx, gap); err != nil {
+				return err
+			}
+			which := (turn + round) % 2
+			begun := time.Now()
+			if err := write(ctx, sides[which][round%len(sides[which])]); err != nil {
+				return fmt.Errorf("%s, round %d: %w", name, round, err)
+			}
+			if round >= warmUp {
+				times[which] = append(times[which], time.Since(begun))
+			}
+		}
+	}
+	b.section.guard(name, times)
+	return nil
+}
+
+// guardProcessor measures the operator's processor time while objects are written all the time, without the guard and
+// with it.
+func (b *bench) guardProcessor(ctx context.Context, sides [2][]object) error {
+	var shares [2]float64
+	var achieved float64
+	for which, side := range sides {
+		name := [...]string{"unguarded", "guarded"}[which]
+		progress("%s writes: %d per second for %s", name, guardRate, b.churnTime)
+		profiled := b.profileWhile(ctx, name)
+		before, err := b.operator.Processor()
+		if err != nil {
+			return err
+		}
+		begun := time.Now()
+		n, err := atRate(ctx, b.churnTime, guardRate, func(ctx context.Context, n int) error {
+			return b.annotate(ctx, side[n%len(side)])
+		})
+		if err != nil {
+			return fmt.Errorf("allowed writes: %w", err)
+		}
+		took := time.Since(begun)
+		after, err := b.operator.Processor()
+		if err != nil {
+			return err
+		}
+		if err := <-profiled; err != nil {
+			return err
+		}
+		achieved = float64(n) / took.Seconds()
+		shares[which] = float64(after-before) / float64(took) * max(1, guardRate/achieved)
+	}
+	b.section.guardProcessor(guardRate, achieved, shares)
+	return nil
+}
+
+// decisions are how often the guard gave an answer, and how long that took in all.
+type decisions struct{ count, seconds float64 }
+
+// guardDecisions reads from the operator's metrics how often the guard gave an answer.
+func (b *bench) guardDecisions(ctx context.Context, answer string) (d decisions, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+b.operator.Metrics+"/metrics", nil)
+	if err != nil {
+		return d, fmt.Errorf("metrics: %w", err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return d, fmt.Errorf("metrics: %w", err)
+	}
+	defer func() { err = errors.Join(err, response.Body.Close()) }()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return d, fmt.Errorf("metrics: %w", err)
+	}
+	lines := slices.Collect(strings.Lines(string(text)))
+	for suffix, into := range map[string]*float64{"count": &d.count, "sum": &d.seconds} {
+		name := fmt.Sprintf("helm_locker_guard_duration_seconds_%s{result=%q} ", suffix, answer)
+		at := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, name) })
+		if at < 0 {
+			continue // no such answer yet
+		}
+		if *into, err = strconv.ParseFloat(strings.TrimSpace(strings.TrimPrefix(lines[at], name)), 64); err != nil {
+			return d, fmt.Errorf("metrics: %w", err)
+		}
+	}
+	return d, nil
+}
