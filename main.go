@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	_ "time/tzdata" // the image has no time zones, and spec.windows name them
 
 	"github.com/rancher/helm-locker/pkg/cli"
 )

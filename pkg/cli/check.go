@@ -152,8 +152,11 @@ func lockFinding(hr *v1alpha1.HelmRelease, now time.Time) finding {
 		f.Level, f.Message = levelError, "no operator has taken it up"
 		f.Advice = "an operator takes up the HelmReleases of its own namespace: move it there, or run one in namespace " +
 			hr.Namespace
+	case ready.Reason == v1alpha1.ReasonInWindow: // as it is wanted
 	case report.LockState(hr, now) == report.LockedSuspended:
-		f.Level, f.Message = levelWarning, "release "+hr.Spec.Release.String()+" is suspended, and not protected"
+		_, _, since := report.Ready(hr)
+		f.Level, f.Message = levelWarning, fmt.Sprintf("release %s has been suspended for %s, and is not protected",
+			hr.Spec.Release, report.Age(since, now))
 		f.Advice = programBase + " resume " + name + " ends it"
 	case meta.IsStatusConditionTrue(hr.Status.Conditions, v1alpha1.ConditionStalled):
 		f.Level, f.Message = levelError, ready.Reason+": "+ready.Message

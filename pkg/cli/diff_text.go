@@ -45,6 +45,10 @@ func summaryLine(c *inspect.Comparison, style report.Style) string {
 	if n := len(c.Failures); n > 0 {
 		incomplete = fmt.Sprintf("; %s could not be compared", report.Count(n, "object"))
 	}
+	additions := ""
+	if c.Additions > 0 {
+		additions = style.Yellow("; " + report.Additions(c.Additions))
+	}
 	states := map[inspect.State]int{}
 	for _, d := range c.Differences {
 		states[d.State]++
@@ -55,13 +59,13 @@ func summaryLine(c *inspect.Comparison, style report.Style) string {
 	}
 	switch n := len(c.Differences); {
 	case n == 0 && incomplete == "":
-		return report.Line(head) + style.Green(fmt.Sprintf("no drift, %s compared", report.Count(c.Compared, "object")))
+		return report.Line(head) + style.Green(fmt.Sprintf("no drift, %s compared", report.Count(c.Compared, "object"))) + additions
 	case n == 0:
 		return report.Line(head) + style.Yellow(fmt.Sprintf("no drift in %s%s", report.Count(c.Compared, "object"),
-			incomplete))
+			incomplete)) + additions
 	default:
 		return report.Line(head) + style.Red(fmt.Sprintf("%d of %s drifted (%s)%s", n,
-			report.Count(c.Compared, "object"), kinds, incomplete))
+			report.Count(c.Compared, "object"), kinds, incomplete)) + additions
 	}
 }
 
@@ -132,8 +136,10 @@ type comparisonOut struct {
 	Status      string          `json:"status"`
 	Compared    int             `json:"compared"`
 	Differences []differenceOut `json:"differences"`
-	Failures    []failureOut    `json:"failures,omitempty"`
-	NotCompared []string        `json:"notCompared,omitempty"`
+	// Additions is how many objects have additions of others, which scope Declared leaves alone.
+	Additions   int          `json:"additions,omitempty"`
+	Failures    []failureOut `json:"failures,omitempty"`
+	NotCompared []string     `json:"notCompared,omitempty"`
 	// ComparedLocally says why the API server did not help to tell drift from what it makes of values.
 	ComparedLocally string `json:"comparedLocally,omitempty"`
 }
@@ -166,7 +172,7 @@ func diffData(comparisons []*inspect.Comparison, format string) (string, error) 
 		out := comparisonOut{
 			Name: c.Release.Name, Namespace: c.Release.Namespace, Revision: c.Release.Revision,
 			Status:   string(c.Release.Status),
-			Compared: c.Compared, Differences: []differenceOut{}, NotCompared: c.Left, ComparedLocally: c.Local,
+			Compared: c.Compared, Differences: []differenceOut{}, Additions: c.Additions, NotCompared: c.Left, ComparedLocally: c.Local,
 		}
 		for i := range c.Differences {
 			d := &c.Differences[i]

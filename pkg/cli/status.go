@@ -21,8 +21,8 @@ func (a *app) statusCommand() *cli.Command {
 		ArgsUsage: "[NAME]",
 		Description: "A table of the HelmReleases: whether each is locked, how many of its objects differ now, how often it drifted recently\n" +
 			"(10 at most are kept), how many objects another party keeps changing back, and since when it is in the state that REASON\n" +
-			"says. With the name of a HelmRelease or of a release, all about it. --watch goes on with a line for every drift, revert and\n" +
-			"change of state as it happens.",
+			"says; below it, what needs attention. With the name of a HelmRelease or of a release, all about it. --watch goes on with a\n" +
+			"line for every drift, revert and change of state as it happens.",
 		Flags: append(clusterFlags("only releases in this `NAMESPACE`; those of all without it"),
 			helmReleaseNamespaceFlag(),
 			&cli.BoolFlag{Name: "all-namespaces", Aliases: []string{"A"}, Category: categoryCluster,
@@ -97,6 +97,9 @@ func (a *app) status(ctx context.Context, cmd *cli.Command) error {
 		return err
 	}
 	a.noteStopped(ctx, c, found)
+	if query.name == "" {
+		a.noteAdditions(found)
+	}
 	return nil
 }
 

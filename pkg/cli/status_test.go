@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -97,6 +98,7 @@ func TestStatusTable(t *testing.T) {
 			hr.Status.Revision = 0
 			hr.Status.Conditions = []metav1.Condition{condition("Ready", metav1.ConditionTrue, "Suspended",
 				"by spec.suspend"), condition("Locked", metav1.ConditionFalse, "Suspended", "")}
+			hr.Status.Conditions[1].LastTransitionTime = metav1.NewTime(noon.Add(-time.Minute))
 		}),
 	}
 	for name, tc := range map[string]struct {
@@ -108,7 +110,10 @@ NAME    RELEASE      REV  LOCKED     DRIFTED  RECENT  CONTENDED  SINCE  STATE   
 web     apps/web     3    yes        0/4      0       0          5m     Deployed  Locked
 cache   apps/cache   3    yes        1/4      3       1          5m     Deployed  Locked
 new     apps/new     -    unknown    0/0      0       0          60m
-paused  apps/paused  3    suspended  0/4      0       0          5m     Deployed  Suspended
+paused  apps/paused  3    suspended  0/4      0       0          60s    Deployed  Suspended
+
+NEEDS ATTENTION  WHY                          WHAT TO DO
+apps/new         no operator has taken it up  an operator takes up the HelmReleases of its own namespace: move it there, or run one in namespace locker
 `},
 		"narrow": {tableOptions{width: 40}, `
 NAME    RELEASE      REV  LOCKED     DR…
@@ -116,13 +121,19 @@ web     apps/web     3    yes        0/4
 cache   apps/cache   3    yes        1/4
 new     apps/new     -    unknown    0/0
 paused  apps/paused  3    suspended  0/4
+
+NEEDS ATTENTION  WHY                          WHAT TO DO
+apps/new         no operator has taken it up  an operator takes up the HelmReleases of its own namespace: move it there, or run one in namespace locker
 `},
 		"wide": {tableOptions{wide: true, namespaces: true}, `
 NAMESPACE  NAME    RELEASE      REV  LOCKED     DRIFTED  RECENT  CONTENDED  SINCE  STATE     REASON     MODE     SCOPE     MESSAGE
 locker     web     apps/web     3    yes        0/4      0       0          5m     Deployed  Locked     Enforce  Declared  revision 3 locked: 4 objects\x1b[2J
 locker     cache   apps/cache   3    yes        1/4      3       1          5m     Deployed  Locked     Enforce  Strict    revision 3 locked: 4 objects\x1b[2J
 locker     new     apps/new     -    unknown    0/0      0       0          60m                         Enforce  Declared  no operator has looked at it yet
-locker     paused  apps/paused  3    suspended  0/4      0       0          5m     Deployed  Suspended  Enforce  Declared  by spec.suspend
+locker     paused  apps/paused  3    suspended  0/4      0       0          60s    Deployed  Suspended  Enforce  Declared  by spec.suspend
+
+NEEDS ATTENTION  WHY                          WHAT TO DO
+apps/new         no operator has taken it up  an operator takes up the HelmReleases of its own namespace: move it there, or run one in namespace locker
 `},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -131,6 +142,62 @@ locker     paused  apps/paused  3    suspended  0/4      0       0          5m  
 				t.Errorf("got%s\nwant%s", got, tc.want)
 			}
 		})
+	}
+}
+
+func TestStatusListsWhatNeedsAttention(t *testing.T) {
+	suspended := func(reason string, since time.Duration) *v1alpha1.HelmRelease {
+		return helmRelease("web", func(hr *v1alpha1.HelmRelease) {
+			hr.Spec.Suspend = reason == v1alpha1.ReasonSuspended
+			hr.Status.Conditions = []metav1.Condition{condition("Ready", metav1.ConditionTrue, reason, ""),
+				condition("Locked", metav1.ConditionFalse, reason, "")}
+			hr.Status.Conditions[0].LastTransitionTime = metav1.NewTime(noon.Add(-90 * 24 * time.Hour))
+			hr.Status.Conditions[1].LastTransitionTime = metav1.NewTime(noon.Add(-since))
+		})
+	}
+	stalled := helmRelease("web", func(hr *v1alpha1.HelmRelease) {
+		hr.Status.Conditions = []metav1.Condition{condition("Ready", metav1.ConditionFalse, "Conflict", "two of them"),
+			condition("Stalled", metav1.ConditionTrue, "Conflict", "two of them")}
+	})
+	fresh := helmRelease("web", func(hr *v1alpha1.HelmRelease) {
+		hr.CreationTimestamp = metav1.NewTime(noon.Add(-time.Second))
+	})
+	for name, tc := range map[string]struct {
+		of   *v1alpha1.HelmRelease
+		want string
+	}{
+		"what is locked":                       {helmRelease("web", lockedRelease), ""},
+		"what stalls":                          {stalled, "Conflict: two of them"},
+		"what no operator has taken up":        {helmRelease("web", nil), "no operator has taken it up"},
+		"but not what was made a moment ago":   {fresh, ""},
+		"a suspension that lasts for a day":    {suspended("Suspended", 72*time.Hour), "suspended for 3d"},
+		"but not one of an hour":               {suspended("Suspended", time.Hour), ""},
+		"nor a window, which ends soon anyway": {suspended("InWindow", 23*time.Hour), ""},
+	} {
+		rows := attention([]*v1alpha1.HelmRelease{tc.of}, noon)
+		if (tc.want == "") != (len(rows) == 0) || tc.want != "" && !strings.Contains(rows[0][1], tc.want) {
+			t.Errorf("%s: %q, want %q", name, rows, tc.want)
+		}
+	}
+	many := attention(slices.Repeat([]*v1alpha1.HelmRelease{stalled}, 15), noon)
+	if last := many[len(many)-1]; len(many) != 11 || last[0] != "and 5 more" {
+		t.Errorf("of many: %q", many)
+	}
+}
+
+func TestStatusDetailsTellTheWindow(t *testing.T) {
+	hr := helmRelease("web", lockedRelease)
+	hr.Status.Window = &v1alpha1.WindowStatus{Start: metav1.NewTime(noon), End: metav1.NewTime(noon.Add(time.Hour))}
+	before := statusDetails(hr, noon.Add(-time.Second), report.Style{})
+	if !strings.Contains(before, "Next window:  2026-01-02T12:00:00Z to 2026-01-02T13:00:00Z\n") {
+		t.Error(before)
+	}
+	hr.Status.Conditions, hr.Status.Revision = []metav1.Condition{condition("Ready", metav1.ConditionTrue, "InWindow", ""),
+		condition("Locked", metav1.ConditionFalse, "InWindow", "")}, 0
+	open := statusDetails(hr, noon, report.Style{})
+	if !strings.Contains(open, "suspended until 2026-01-02T13:00:00Z (spec.windows)\n") ||
+		strings.Contains(open, "Next window") {
+		t.Error(open)
 	}
 }
 
@@ -155,6 +222,9 @@ DRIFT                 OBJECT                    WHAT                            
 2026-01-02T11:00:00Z  Deployment.apps apps/web  spec.replicas changed by kubectl-scale (scale)                                            reverted after 12.3ms
 2026-01-02T11:59:00Z  Deployment.apps apps/web  deleted                                                                                   recreated after 12.3ms
 2026-01-02T11:59:59Z  Deployment.apps apps/web  a, metadata.labels["example.com/\x1b[31m"], c and 3 more changed by evil\x1b[2J\nmanager  refused
+
+The API server's audit log knows the user. For the last drift:
+  jq -r 'select(.stage == "ResponseComplete" and (.verb | IN("create", "update", "patch", "delete", "deletecollection")) and (.objectRef.apiGroup // "") == "apps" and (.objectRef.namespace // "") == "apps" and (.objectRef.name | IN("web", null)) and .requestReceivedTimestamp >= "2026-01-02T11:58:59Z" and .requestReceivedTimestamp <= "2026-01-02T12:00:59Z") | [.requestReceivedTimestamp, .user.username, .verb, .objectRef.resource, .userAgent] | @tsv' audit.log
 
 LEFT ALONE                REASON      FIELDS         MESSAGE
 Deployment.apps apps/web  Autoscaled  spec.replicas  2 to 5

@@ -47,7 +47,7 @@ func statusTable(releases []*v1alpha1.HelmRelease, o tableOptions) string {
 			fmt.Sprint(status.Objects.Contended), report.Age(since, o.now), string(status.State), reason,
 		}, []string{string(hr.Spec.Mode), string(hr.Spec.Scope), message})
 	}
-	return t.String(o.width)
+	return t.String(o.width) + section(o.style, attention(releases, o.now), "NEEDS ATTENTION", "WHY", "WHAT TO DO")
 }
 
 // rowColor returns a colour for a release that wants attention.
@@ -90,8 +90,18 @@ func statusDetails(hr *v1alpha1.HelmRelease, now time.Time, style report.Style) 
 	}
 	return statusHead(hr, now) +
 		section(style, conditions, "CONDITION", "STATUS", "REASON", "SINCE", "MESSAGE") +
-		section(style, drifts, "DRIFT", "OBJECT", "WHAT", "OUTCOME") +
+		section(style, drifts, "DRIFT", "OBJECT", "WHAT", "OUTCOME") + whoDrifted(status.RecentDrift) +
 		section(style, exceptions, "LEFT ALONE", "REASON", "FIELDS", "MESSAGE")
+}
+
+// whoDrifted tells how to find the user behind the newest drift whose user is not known; empty without one.
+func whoDrifted(recent []v1alpha1.DriftRecord) string {
+	for _, d := range recent {
+		if d.User == "" && d.Operation != v1alpha1.DriftLeftover {
+			return "\nThe API server's audit log knows the user. For the last drift:\n  " + report.AuditQuery(d) + "\n"
+		}
+	}
+	return ""
 }
 
 // section returns a table after an empty line; nothing for one without rows.
@@ -121,12 +131,15 @@ func statusHead(hr *v1alpha1.HelmRelease, now time.Time) string {
 	if status.Revision > 0 {
 		locked += fmt.Sprintf(", revision %d", status.Revision)
 	}
-	if hr.Spec.SuspendedAt(now) {
+	if locked == report.LockedSuspended {
 		locked += report.SuspendedFor(hr)
 	}
 	o := status.Objects
 	objects := fmt.Sprintf("%d tracked, %d drifted, %d contended, %d waiting", o.Tracked, o.Drifted, o.Contended,
 		o.Waiting)
+	if o.Additions > 0 {
+		objects += fmt.Sprintf(", %d with additions (see diff --strict)", o.Additions)
+	}
 	if o.Unmanaged > 0 {
 		objects += fmt.Sprintf(", %d unmanaged", o.Unmanaged)
 	}
@@ -134,6 +147,9 @@ func statusHead(hr *v1alpha1.HelmRelease, now time.Time) string {
 		{"HelmRelease", hr.Namespace + "/" + hr.Name}, {"Release", hr.Spec.Release.String()}, {"State", state},
 		{"Locked", locked}, {"Mode", string(hr.Spec.Mode)}, {"Scope", string(hr.Spec.Scope)},
 		{"Managed by", hr.Annotations[v1alpha1.ManagedByAnnotation]}, {"Objects", objects},
+	}
+	if w := status.Window; w != nil && now.Before(w.Start.Time) {
+		lines = append(lines, [2]string{"Next window", report.Time(w.Start.Time) + " to " + report.Time(w.End.Time)})
 	}
 	if hr.Spec.Guard != "" && hr.Spec.Guard != v1alpha1.GuardOff {
 		lines = append(lines, [2]string{"Guard", guardText(hr)})

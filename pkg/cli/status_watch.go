@@ -43,6 +43,8 @@ type driftKey struct {
 	at        time.Time
 	object    v1alpha1.DriftedObject
 	operation v1alpha1.DriftOperation
+	// The manager and how it wrote.
+	manager, how, subresource string
 }
 
 // next returns what happened to a HelmRelease since its last state. Of the first state only the lock is told: what
@@ -59,7 +61,8 @@ func (f *follower) next(event watch.EventType, hr *v1alpha1.HelmRelease) []happe
 	f.known[string(hr.UID)] = after
 	var happened []happening
 	for _, record := range slices.Backward(hr.Status.RecentDrift) {
-		key := driftKey{record.Time.UTC(), record.Object, record.Operation}
+		key := driftKey{record.Time.UTC(), record.Object, record.Operation, record.FieldManager,
+			record.FieldManagerOperation, record.Subresource}
 		after.drifts[key] = record.Action
 		if before == nil || before.drifts[key] == record.Action {
 			continue
@@ -89,7 +92,7 @@ func lockMessage(hr *v1alpha1.HelmRelease, now time.Time) (locked, message strin
 	case v1alpha1.ReasonLocked, v1alpha1.ReasonDetectOnly, v1alpha1.ReasonDriftDetected:
 		message = fmt.Sprintf("revision %d, %s", hr.Status.Revision, report.Count(hr.Status.Objects.Tracked, "object"))
 	}
-	if hr.Spec.SuspendedAt(now) {
+	if locked == report.LockedSuspended {
 		message = "suspended" + report.SuspendedFor(hr)
 	}
 	if c := meta.FindStatusCondition(hr.Status.Conditions, v1alpha1.ConditionContended); c != nil &&

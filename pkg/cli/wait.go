@@ -27,7 +27,8 @@ func isLocked(hr *v1alpha1.HelmRelease) (bool, string) {
 	if ready == nil || ready.ObservedGeneration < hr.Generation {
 		return false, "an operator"
 	}
-	if ready.Status == metav1.ConditionTrue && ready.Reason != v1alpha1.ReasonSuspended {
+	if ready.Status == metav1.ConditionTrue && ready.Reason != v1alpha1.ReasonSuspended &&
+		ready.Reason != v1alpha1.ReasonInWindow {
 		return true, ""
 	}
 	return false, ready.Reason + ": " + ready.Message

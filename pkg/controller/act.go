@@ -201,13 +201,13 @@ func (rm *remediation) restored(l *lock.Lock, v *result, done *unstructured.Unst
 	fight := l.RecordRevert(v.ID, now, content)
 	good := lock.Outcome{
 		Good: true, Digest: rm.hasher.Digest(done.Object), Version: version(done), Owner: v.found.Owner,
-		Baseline: v.in.Restored(v.found, done), Chosen: v.in.ChosenIn(done),
+		Baseline: v.in.Restored(v.found, done), Chosen: v.in.ChosenIn(done), Additions: v.in.HasAdditions(v.found, done),
 	}
 	if endsDeletion(done) {
 		good = lock.Outcome{Again: rm.readAgain(v)}
 	}
 	rm.settle(l, v.Work, rm.deleting(l, v.Work, done, good))
-	rm.reporter.record(l, v, action, now.Sub(v.Seen))
+	rm.reporter.record(l, v, action)
 	rm.namespaceIsBack(v.Work)
 	if fight {
 		rm.reporter.announceFight(l, v)
@@ -218,6 +218,9 @@ func (rm *remediation) restored(l *lock.Lock, v *result, done *unstructured.Unst
 func (rm *remediation) report(l *lock.Lock, v *result) {
 	p := rm.driftProblem(v)
 	outcome := lock.Outcome{Reported: true, Digest: v.Digest, Problem: p}
+	if v.Live != nil {
+		outcome.Additions = v.in.HasAdditions(v.found, v.Live)
+	}
 	if v.Live != nil && len(v.found.Changes) == 0 { // its deletion is pending, and its content is as declared
 		outcome.Good, outcome.Version, outcome.Baseline, outcome.Owner = true, v.Version, v.found.Baseline,
 			v.found.Owner
@@ -226,7 +229,7 @@ func (rm *remediation) report(l *lock.Lock, v *result) {
 	if v.Before != nil && *v.Before == *p {
 		return // the same drift, and something else about the object changed: a controller's annotation, say
 	}
-	rm.reporter.record(l, v, v1alpha1.DriftActionReported, 0)
+	rm.reporter.record(l, v, v1alpha1.DriftActionReported)
 }
 
 // refused records that the API server did not take a revert, and has it tried again later.
@@ -254,7 +257,7 @@ func (rm *remediation) refused(l *lock.Lock, v *result, err error) {
 		rm.entries.update(l.Key, func(*entry) { rm.Metrics.Failed(l.Release, v.ID.Kind) })
 		return
 	}
-	rm.reporter.record(l, v, v1alpha1.DriftActionRefused, 0)
+	rm.reporter.record(l, v, v1alpha1.DriftActionRefused)
 	rm.reporter.event(rm.cached(l.Key), refusedEvent(v, p))
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -255,9 +254,9 @@ func (rep *reporter) denied(q *question, changes []drift.Change) {
 	if q.After != nil {
 		v.operation = operationOf(changes)
 	}
-	paths, more := v.paths()
+	paths, more := pathsOf(changes)
 	r := v1alpha1.DriftRecord{
-		Time: metav1.NewMicroTime(rep.Clock.Now()), Object: driftedObject(q.ID), Operation: v.operation, Paths: paths,
+		Time: microTime(rep.Clock.Now()), Object: driftedObject(q.ID), Operation: v.operation, Paths: paths,
 		MorePaths: more, User: cut(report.Line(q.By.User), v1alpha1.MaxUserBytes),
 		Action: v1alpha1.DriftActionDenied, Count: 1,
 	}
@@ -265,7 +264,7 @@ func (rep *reporter) denied(q *question, changes []drift.Change) {
 		e.history.addDenied(r)
 		rep.Metrics.Drift(q.lock.Release, q.ID.Kind, string(r.Action), 0, false)
 	})
-	rep.Log.WithFields(v.logged(q.lock, time.Duration(0))).WithField("user", q.By.User).Info("denied")
+	rep.Log.WithFields(v.portions()[0].logged(q.lock, q.ID, life{})).WithField("user", q.By.User).Info("denied")
 	rep.statusChanged(q.lock.Key)
 	if hr := rep.cached(q.lock.Key); hr != nil && rep.eventBudget.TryAccept() {
 		rep.say(objectReference(hr), requestDeniedEvent(v, q.By.User))

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -14,8 +13,6 @@ import (
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/report"
 )
-
-const microsecond = time.Microsecond
 
 // named is how many objects a message names before it only counts the rest.
 const named = 3
@@ -58,12 +55,15 @@ func readiness(v *view) (metav1.ConditionStatus, string, string) {
 	switch {
 	case e.problem.reason != "":
 		return metav1.ConditionFalse, e.problem.reason, e.problem.message
-	case !e.decision.Lock && e.decision.Reason == v1alpha1.ReasonSuspended:
+	case !e.decision.Lock && asked(e.decision.Reason):
 		return metav1.ConditionTrue, e.decision.Reason, e.decision.Message
 	case !e.decision.Lock:
 		return metav1.ConditionFalse, e.decision.Reason, e.decision.Message
 	case v.lock == nil:
 		return metav1.ConditionFalse, v1alpha1.ReasonLocking, e.decision.Message
+	case e.decision.Invalid != "":
+		return metav1.ConditionFalse, v1alpha1.ReasonInvalidWindow, e.decision.Invalid +
+			"; no window opens, and the release stays locked"
 	case len(e.conflicts) > 0:
 		return metav1.ConditionFalse, v1alpha1.ReasonConflict, conflictMessage(v)
 	case apierrors.IsForbidden(v.watchErr):
@@ -91,6 +91,11 @@ func readiness(v *view) (metav1.ConditionStatus, string, string) {
 				count(v.sum.Tracked, "object"))
 	}
 	return metav1.ConditionTrue, v1alpha1.ReasonLocked, lockedMessage(v)
+}
+
+// asked reports whether a reason for which a release is unlocked is what its spec asks for.
+func asked(reason string) bool {
+	return reason == v1alpha1.ReasonSuspended || reason == v1alpha1.ReasonInWindow
 }
 
 // worst returns the reason of the problem that matters most, empty for none. What is just being reverted is drift,
@@ -208,10 +213,22 @@ func driftCondition(v *view, set setter) {
 	case v.reverted > 0:
 		set(v1alpha1.ConditionDrifted, metav1.ConditionFalse, v1alpha1.ReasonDriftReverted,
 			fmt.Sprintf("no drift now; %s reverted since revision %d was locked%s", count(v.reverted, "change"),
-				v.lock.Record.Revision, notCompared(v)))
+				v.lock.Record.Revision, notCompared(v)+additions(v)))
 	default:
 		set(v1alpha1.ConditionDrifted, metav1.ConditionFalse, v1alpha1.ReasonNoDrift,
-			"every object is as its manifest declares it"+notCompared(v))
+			"every object is as its manifest declares it"+notCompared(v)+additions(v))
+	}
+}
+
+// additions ends a message about drift with what scope Declared does not take for it.
+func additions(v *view) string {
+	switch n := v.sum.Additions; n {
+	case 0:
+		return ""
+	case 1:
+		return "; 1 object has additions of others, which scope Declared leaves alone"
+	default:
+		return fmt.Sprintf("; %d objects have additions of others, which scope Declared leaves alone", n)
 	}
 }
 
@@ -237,25 +254,32 @@ func contentionCondition(v *view, set setter) {
 	}
 	var texts []string
 	for _, id := range v.sum.Fights[:min(named, len(v.sum.Fights))] {
-		text := id.String() + " is changed again and again"
-		for _, r := range v.recent {
-			if r.Object == driftedObject(id) && r.FieldManager != "" {
-				text += fmt.Sprintf(" by %s (%s)", r.FieldManager, strings.Join(r.Paths, ", "))
-				break
-			}
-		}
-		texts = append(texts, text)
+		texts = append(texts, id.String()+" is changed again and again"+fighters(v.recent, driftedObject(id)))
 	}
 	set(v1alpha1.ConditionContended, metav1.ConditionTrue, v1alpha1.ReasonFightDetected,
 		strings.Join(texts, "; ")+andMore(len(v.sum.Fights)-len(texts))+
 			"; reverts of it wait longer and longer, up to 5 minutes")
 }
 
+// fighters says who made the newest changes of an object that have authors, and to what.
+func fighters(recent []v1alpha1.DriftRecord, object v1alpha1.DriftedObject) string {
+	var texts []string
+	var at metav1.MicroTime
+	for _, r := range recent {
+		if r.Object != object || r.FieldManager == "" || len(texts) > 0 && !r.Time.Equal(&at) {
+			continue
+		}
+		at = r.Time
+		texts = append(texts, fmt.Sprintf(" by %s (%s)", r.FieldManager, strings.Join(r.Paths, ", ")))
+	}
+	return strings.Join(texts, ",")
+}
+
 // stalls reports whether only a user's action ends a reason.
 func stalls(reason string) bool {
 	switch reason {
 	case v1alpha1.ReasonConflict, v1alpha1.ReasonDecodeFailed, v1alpha1.ReasonManifestInvalid,
-		v1alpha1.ReasonStuckTransitioning, v1alpha1.ReasonInvalidRule,
+		v1alpha1.ReasonStuckTransitioning, v1alpha1.ReasonInvalidRule, v1alpha1.ReasonInvalidWindow,
 		v1alpha1.ReasonForbidden, v1alpha1.ReasonNotDeployed, v1alpha1.ReasonNoServiceAccount:
 		return true
 	}

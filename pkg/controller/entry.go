@@ -69,14 +69,15 @@ type history struct {
 	reverted int                    // since the lock began
 }
 
-func (h *history) add(r v1alpha1.DriftRecord) {
+// add remembers the records of one drift.
+func (h *history) add(records ...v1alpha1.DriftRecord) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.recent = append([]v1alpha1.DriftRecord{r}, h.recent...)
+	h.recent = append(slices.Clone(records), h.recent...)
 	if len(h.recent) > v1alpha1.MaxRecentDrift {
 		h.recent = h.recent[:v1alpha1.MaxRecentDrift]
 	}
-	if restores(r.Action) {
+	if restores(records[0].Action) {
 		h.reverted++
 	}
 }

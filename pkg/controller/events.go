@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"sort"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -39,7 +38,7 @@ func lockedEvent(l *lock.Lock, objects int) event {
 // unlockedEvent is for a release that is not to be locked now.
 func unlockedEvent(d lock.Decision) event {
 	switch d.Reason {
-	case v1alpha1.ReasonSuspended:
+	case v1alpha1.ReasonSuspended, v1alpha1.ReasonInWindow:
 		return normal(v1alpha1.EventReasonSuspended, "%s", d.Message)
 	case v1alpha1.ReasonTransitioning:
 		return normal(v1alpha1.EventReasonTransitioning, "%s", d.Message)
@@ -91,13 +90,13 @@ func deniedEvent(d denials) event { return warning(v1alpha1.EventReasonForbidden
 
 // fightEvent is for an object that another writer changes again and again.
 func fightEvent(v *result) event {
-	return warning(v1alpha1.EventReasonContended, "%s: %s%s, again and again; reverts of it slow down", v.ID,
-		v.summary(), v.evidence())
+	return warning(v1alpha1.EventReasonContended, "%s: %s, again and again; reverts of it slow down", v.ID,
+		v.account())
 }
 
 // refusedEvent is for a revert that the API server refused.
 func refusedEvent(v *result, p *lock.Problem) event {
-	return warning(v1alpha1.EventReasonRevertFailed, "%s: %s%s; %s", v.ID, v.summary(), v.evidence(), p.Message)
+	return warning(v1alpha1.EventReasonRevertFailed, "%s: %s; %s", v.ID, v.account(), p.Message)
 }
 
 // requestDeniedEvent is for a request of a user that the guard refused.
@@ -109,10 +108,9 @@ func requestDeniedEvent(v *result, user string) event {
 	return warning(v1alpha1.EventReasonDenied, "%s: %s by %s was refused", v.ID, what, user)
 }
 
-// driftEvents are for a drift that lived for a time, on the HelmRelease and on the object; false when an action has
-// none.
-func driftEvents(l *lock.Lock, v *result, action v1alpha1.DriftAction, lived time.Duration) (on, of event, ok bool) {
-	e, suffix := event{kind: corev1.EventTypeNormal}, fmt.Sprintf("; restored in %s", lived.Round(time.Millisecond))
+// driftEvents are for a drift that had this life, on the HelmRelease and on the object; false when an action has none.
+func driftEvents(l *lock.Lock, v *result, action v1alpha1.DriftAction, lived life) (on, of event, ok bool) {
+	e, suffix := event{kind: corev1.EventTypeNormal}, "; restored "+lived.String()
 	switch action {
 	case v1alpha1.DriftActionReverted:
 		e.reason = v1alpha1.EventReasonReverted
@@ -120,8 +118,7 @@ func driftEvents(l *lock.Lock, v *result, action v1alpha1.DriftAction, lived tim
 		e.reason = v1alpha1.EventReasonRecreated
 	case v1alpha1.DriftActionReplaced:
 		e.reason = v1alpha1.EventReasonReplaced
-		suffix = fmt.Sprintf("; deleted and re-created in %s because the field is immutable",
-			lived.Round(time.Millisecond))
+		suffix = fmt.Sprintf("; deleted and re-created %s because the field is immutable", lived)
 	case v1alpha1.DriftActionPruned:
 		e.reason, suffix = v1alpha1.EventReasonPruned, "; deleted"
 	case v1alpha1.DriftActionReported:
@@ -131,7 +128,7 @@ func driftEvents(l *lock.Lock, v *result, action v1alpha1.DriftAction, lived tim
 		return event{}, event{}, false
 	}
 	on, of = e, e
-	text := v.summary() + v.evidence() + suffix
+	text := v.account() + suffix
 	on.text = fmt.Sprintf("%s: %s", v.ID, text)
 	of.text = text + lockedBy(l)
 	return on, of, true

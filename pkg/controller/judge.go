@@ -23,14 +23,14 @@ type result struct {
 	found judge.Result
 
 	operation v1alpha1.DriftOperation
-	author    drift.Author
+	authors   []drift.Attribution
 	revert    *enforce.Revert
 }
 
 // attribute finds out who changed the object.
 func (v *result) attribute() {
 	if v.Live != nil {
-		v.author = drift.Attribute(v.Live.GetManagedFields(), v.found.Desired, v.Live.Object, v.found.Changes,
+		v.authors = drift.Attribute(v.Live.GetManagedFields(), v.found.Desired, v.Live.Object, v.found.Changes,
 			v.found.Owner)
 	}
 }
@@ -103,7 +103,7 @@ func (rm *remediation) outcome(l *lock.Lock, v *result) *lock.Outcome {
 func (v *result) good() *lock.Outcome {
 	return &lock.Outcome{
 		Good: true, Digest: v.Digest, Version: v.Version, Baseline: v.found.Baseline, Owner: v.found.Owner,
-		Chosen: v.found.Chosen,
+		Chosen: v.found.Chosen, Additions: v.in.HasAdditions(v.found, v.Live),
 	}
 }
 

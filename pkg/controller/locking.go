@@ -2,14 +2,34 @@ package controller
 
 import (
 	"slices"
+	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/watch"
 )
+
+// began returns when the release began to be locked at a record. The first lock of a process continues the one that
+// the status tells of, from the time of the record on: a change that was made while no operator ran lived since then.
+func (rs *releases) began(hr *v1alpha1.HelmRelease, rec release.Record) time.Time {
+	first := false
+	rs.entries.update(keyOf(hr), func(e *entry) { first = e.lockedAt.IsZero() })
+	locked := meta.FindStatusCondition(hr.Status.Conditions, v1alpha1.ConditionLocked)
+	if !first || locked == nil || locked.Status != metav1.ConditionTrue {
+		return rs.Clock.Now()
+	}
+	began := locked.LastTransitionTime.Time
+	if rec.Modified.After(began) {
+		began = rec.Modified
+	}
+	return began
+}
 
 // begin makes a lock count: from here on its objects are watched, and drift is reverted.
 func (rs *releases) begin(hr *v1alpha1.HelmRelease, loaded *loaded, l *lock.Lock) {

@@ -27,7 +27,7 @@ func (rep *reporter) measure(key string, v *view, s v1alpha1.HelmReleaseStatus) 
 	n := s.Objects
 	state := metrics.State{Name: string(s.State), Locked: s.Revision > 0, Conditions: conditions,
 		Objects: metrics.Counts{Tracked: n.Tracked, Drifted: n.Drifted, Contended: n.Contended, Waiting: n.Waiting,
-			Unmanaged: n.Unmanaged}}
+			Additions: n.Additions, Unmanaged: n.Unmanaged}}
 	locked := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionLocked)
 	if locked != nil && locked.Reason == v1alpha1.ReasonSuspended {
 		state.SuspendedSince = locked.LastTransitionTime.Time

@@ -51,9 +51,13 @@ func (rep *reporter) tellDrift(l *lock.Lock, r *v1alpha1.DriftRecord) {
 
 func (rep *reporter) tellFight(l *lock.Lock, v *result) {
 	object := driftedObject(v.ID)
-	paths, more := v.paths()
+	paths, more := pathsOf(v.found.Changes)
+	manager := ""
+	if all := v.portions(); len(all) == 1 { // of several, the message says who changed what
+		manager = all[0].Manager
+	}
 	rep.tellAbout(l, notify.Message{Type: notify.ContentionBegan, Contention: &notify.Contention{
-		Object: &object, Paths: paths, MorePaths: more, FieldManager: v.author.Manager,
+		Object: &object, Paths: paths, MorePaths: more, FieldManager: manager,
 		Message: v.summary() + ", again and again; reverts of it slow down",
 	}})
 }

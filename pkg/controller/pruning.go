@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -218,10 +217,10 @@ func (pr *pruning) prune(ctx context.Context, l *lock.Lock, id manifest.ID, r re
 			"object": id.String()}).Infof("left over from an earlier revision and left alone: %s", why)
 		return nil
 	}
-	v := &result{Work: &lock.Work{Object: o, Observation: lock.Observation{Live: live, Seen: pr.Clock.Now()}},
-		operation: v1alpha1.DriftLeftover}
+	v := &result{Work: &lock.Work{Object: o, Observation: lock.Observation{Live: live, Seen: pr.Clock.Now()},
+		First: true}, operation: v1alpha1.DriftLeftover}
 	if l.Detect {
-		pr.reporter.record(l, v, v1alpha1.DriftActionReported, 0)
+		pr.reporter.record(l, v, v1alpha1.DriftActionReported)
 		return nil
 	}
 	return pr.deleteCandidate(ctx, l, v)
@@ -269,6 +268,6 @@ func (pr *pruning) deleteCandidate(ctx context.Context, l *lock.Lock, v *result)
 		return nil
 	}
 	l.SetUnmanaged(v.ID, false)
-	pr.reporter.record(l, v, v1alpha1.DriftActionPruned, pr.Clock.Since(v.Seen).Round(time.Microsecond))
+	pr.reporter.record(l, v, v1alpha1.DriftActionPruned)
 	return nil
 }

@@ -233,7 +233,8 @@ func (rs *releases) lock(ctx context.Context, key string, hr *v1alpha1.HelmRelea
 		rs.scalers.Drop(key)
 	}
 	rs.begin(hr, loaded, lock.New(&lock.Lock{
-		Key: key, Since: hr.CreationTimestamp.Time, Release: rec.Key, As: loaded.release.Key, Record: rec, Spec: spec,
+		Key: key, Since: hr.CreationTimestamp.Time, Began: rs.began(hr, rec), Release: rec.Key,
+		As: loaded.release.Key, Record: rec, Spec: spec,
 		ServerSide: loaded.release.ApplyMethod == release.ApplyMethodServerSide,
 		Detect:     spec.Mode == v1alpha1.ModeDetect, Strict: spec.Scope == v1alpha1.ScopeStrict,
 		ReplaceImmutable: spec.ReplaceImmutable,
@@ -274,6 +275,6 @@ func (rs *releases) refusedBefore(key string, rec release.Record) (refused bool)
 
 // followed returns what of a spec a lock follows. Whether the release is suspended decides whether there is a lock.
 func followed(spec v1alpha1.HelmReleaseSpec) v1alpha1.HelmReleaseSpec {
-	spec.Suspend, spec.SuspendUntil = false, nil
+	spec.Suspend, spec.SuspendUntil, spec.Windows = false, nil, nil
 	return *spec.DeepCopy()
 }

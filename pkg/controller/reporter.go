@@ -36,54 +36,78 @@ func newReporter(c *common) *reporter {
 	}
 }
 
+// microTime returns a time with the precision that the API server keeps, or every status would differ from the stored.
+func microTime(t time.Time) metav1.MicroTime {
+	return metav1.NewMicroTime(t.Truncate(time.Microsecond))
+}
+
 func driftedObject(id manifest.ID) v1alpha1.DriftedObject {
 	return v1alpha1.DriftedObject{Group: id.Group, Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}
 }
 
-// record puts a drift and what was done about it into the history, the log, the metrics and the events.
-func (rep *reporter) record(l *lock.Lock, v *result, action v1alpha1.DriftAction, lived time.Duration) {
-	paths, more := v.paths()
-	r := v1alpha1.DriftRecord{
-		Time: metav1.NewMicroTime(v.Seen), Object: driftedObject(v.ID), Operation: v.operation, Paths: paths,
-		MorePaths:    more,
-		FieldManager: v.author.Manager, FieldManagerOperation: v.author.Operation, Subresource: v.author.Subresource,
-		Action: action,
-	}
-	if !v.author.Time.IsZero() {
-		r.ChangeTime = &metav1.Time{Time: v.author.Time.UTC()}
-	}
-	restored := restores(action)
-	if restored {
-		r.Duration = &metav1.Duration{Duration: lived.Round(100 * time.Microsecond)}
+// record puts a drift and what was done about it into the history, the log, the metrics and the events. What several
+// managers changed is one drift, with one event, and has a record, a line and a notification for each.
+func (rep *reporter) record(l *lock.Lock, v *result, action v1alpha1.DriftAction) {
+	now, restored := rep.Clock.Now(), restores(action)
+	portions := v.portions()
+	records := make([]v1alpha1.DriftRecord, len(portions))
+	var longest life
+	for i, p := range portions {
+		lived := life{}
+		if restored {
+			lived = v.life(l, p, now)
+		}
+		if lived.span >= longest.span {
+			longest = lived
+		}
+		records[i] = driftRecord(v, p, action, lived)
+		rep.Log.WithFields(p.logged(l, v.ID, lived)).Info(strings.ToLower(string(action)))
 	}
 	// A standby sees drift that is only reported, too. It remembers it for when it leads; the leader tells about it.
 	standby := action == v1alpha1.DriftActionReported && !rep.leading.Load()
 	rep.entries.update(l.Key, func(e *entry) {
-		e.history.add(r)
+		e.history.add(records...)
 		if !standby {
-			rep.Metrics.Drift(l.Release, v.ID.Kind, string(action), lived, restored)
+			rep.Metrics.Drift(l.Release, v.ID.Kind, string(action), now.Sub(v.Seen), restored)
 		}
 	})
-	rep.Log.WithFields(v.logged(l, lived)).Info(strings.ToLower(string(action)))
 	rep.statusChanged(l.Key)
 	if standby {
 		return
 	}
-	rep.tellDrift(l, &r)
-	if on, of, ok := driftEvents(l, v, action, lived); ok {
+	for i := range records {
+		rep.tellDrift(l, &records[i])
+	}
+	if on, of, ok := driftEvents(l, v, action, longest); ok {
 		rep.recordDrift(l, v, on, of)
 	}
 }
 
+func driftRecord(v *result, p portion, action v1alpha1.DriftAction, lived life) v1alpha1.DriftRecord {
+	paths, more := pathsOf(p.Changes)
+	r := v1alpha1.DriftRecord{
+		Time: microTime(v.Seen), Object: driftedObject(v.ID), Operation: p.operation, Paths: paths,
+		MorePaths: more, FieldManager: p.Manager, FieldManagerOperation: p.Operation, Subresource: p.Subresource,
+		Action: action, Since: lived.since,
+	}
+	if !p.Time.IsZero() {
+		r.ChangeTime = &metav1.Time{Time: p.Time.UTC()}
+	}
+	if lived.since != "" {
+		r.Duration = &metav1.Duration{Duration: lived.span}
+	}
+	return r
+}
+
 // logged returns what the log tells about a drift, as far as there is something to tell: of an object that was
 // deleted neither who did it nor a path is known, and what is only reported lives on.
-func (v *result) logged(l *lock.Lock, lived time.Duration) logrus.Fields {
-	fields := logrus.Fields{"release": l.Release.String(), "object": v.ID.String(), "operation": v.operation}
-	if lived > 0 {
-		fields["lived"] = lived.Round(100 * time.Microsecond).String()
+func (p portion) logged(l *lock.Lock, id manifest.ID, lived life) logrus.Fields {
+	fields := logrus.Fields{"release": l.Release.String(), "object": id.String(), "operation": p.operation}
+	texts := map[string]string{"manager": p.Manager, "paths": drift.Describe(p.Changes, named)}
+	if lived.since != "" {
+		texts["lived"], texts["since"] = lived.span.String(), string(lived.since)
 	}
-	for name, value := range map[string]string{"manager": v.author.Manager,
-		"paths": drift.Describe(v.found.Changes, named)} {
+	for name, value := range texts {
 		if value != "" {
 			fields[name] = value
 		}
@@ -179,7 +203,7 @@ func (rep *reporter) announceFight(l *lock.Lock, v *result) {
 	rep.entries.update(l.Key, func(*entry) { rep.Metrics.Contended(l.Release, v.ID.Kind) })
 	rep.tellFight(l, v)
 	rep.Log.WithFields(logrus.Fields{"release": l.Release.String(), "object": v.ID.String(),
-		"manager": v.author.Manager}).Warn("something keeps changing the object back; reverts of it slow down")
+		"what": v.summary()}).Warn("something keeps changing the object back; reverts of it slow down")
 	rep.event(rep.cached(l.Key), fightEvent(v))
 }
 

@@ -8,7 +8,6 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/drift"
-	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
 )
@@ -16,21 +15,22 @@ import (
 func TestTheLogOfADriftHasNoEmptyFields(t *testing.T) {
 	object := &lock.Object{ID: manifest.ID{Kind: "ConfigMap", Namespace: "apps", Name: "web"}}
 	changed := &result{Work: &lock.Work{Object: object}, operation: v1alpha1.DriftModified,
-		author: drift.Author{Manager: "kubectl"},
-		found:  judge.Result{Changes: []drift.Change{{Path: "/data/key"}}}}
+		authors: []drift.Attribution{{Author: drift.Author{Manager: "kubectl"},
+			Changes: []drift.Change{{Path: "/data/key"}}}}}
+	second := life{time.Second, v1alpha1.DriftSinceObserved}
 	deleted := &result{Work: &lock.Work{Object: object}, operation: v1alpha1.DriftDeleted}
 	for name, tc := range map[string]struct {
 		of    *result
-		lived time.Duration
+		lived life
 		want  []string
 	}{
-		"changed": {changed, time.Second,
-			[]string{"lived", "manager", "object", "operation", "paths", "release"}},
-		"deleted":           {deleted, time.Second, []string{"lived", "object", "operation", "release"}},
-		"only reported":     {changed, 0, []string{"manager", "object", "operation", "paths", "release"}},
-		"reported deletion": {deleted, 0, []string{"object", "operation", "release"}},
+		"changed": {changed, second,
+			[]string{"lived", "manager", "object", "operation", "paths", "release", "since"}},
+		"deleted":           {deleted, second, []string{"lived", "object", "operation", "release", "since"}},
+		"only reported":     {changed, life{}, []string{"manager", "object", "operation", "paths", "release"}},
+		"reported deletion": {deleted, life{}, []string{"object", "operation", "release"}},
 	} {
-		if got := slices.Sorted(maps.Keys(tc.of.logged(&lock.Lock{}, tc.lived))); !slices.Equal(got, tc.want) {
+		if got := slices.Sorted(maps.Keys(tc.of.portions()[0].logged(&lock.Lock{}, object.ID, tc.lived))); !slices.Equal(got, tc.want) {
 			t.Errorf("%s: logged %v, want %v", name, got, tc.want)
 		}
 	}

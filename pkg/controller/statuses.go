@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -85,7 +85,7 @@ func (st *statuses) writeStatus(_ context.Context, key string) (waits bool, err 
 		st.queues.status.AddAfter(key, min(left, statusDelay))
 		return true, nil
 	}
-	if reflect.DeepEqual(hr.Status, status) {
+	if equality.Semantic.DeepEqual(hr.Status, status) {
 		st.reporter.tellChanges(hr, status)
 		return false, nil
 	}
@@ -188,10 +188,13 @@ func (st *statuses) status(hr *v1alpha1.HelmRelease, v *view) v1alpha1.HelmRelea
 		since := metav1.NewTime(e.decision.Since.UTC())
 		s.TransitioningSince = &since
 	}
+	if w := e.decision.Window; w != (lock.Span{}) {
+		s.Window = &v1alpha1.WindowStatus{Start: metav1.NewTime(w.Start.UTC()), End: metav1.NewTime(w.End.UTC())}
+	}
 	if v.lock != nil {
 		s.Revision = v.lock.Record.Revision
 		s.Objects = v1alpha1.ObjectCounts{Tracked: v.sum.Tracked, Drifted: v.sum.Drifted, Contended: v.sum.Contended,
-			Waiting: v.sum.Waiting, Unmanaged: v.sum.Unmanaged}
+			Waiting: v.sum.Waiting, Additions: v.sum.Additions, Unmanaged: v.sum.Unmanaged}
 		s.Exceptions = st.exceptions(v)
 		if more := len(s.Exceptions) - v1alpha1.MaxExceptions; more > 0 {
 			s.Exceptions, s.MoreExceptions = s.Exceptions[:v1alpha1.MaxExceptions], more
@@ -207,25 +210,7 @@ func (st *statuses) status(hr *v1alpha1.HelmRelease, v *view) v1alpha1.HelmRelea
 		s.State = v1alpha1.StateError
 	}
 	s.Conditions = conditions(hr, v)
-	// The times of a status have the precision that the API server keeps, or every comparison would find a difference.
-	normalize(&s, hr.Status)
 	return s
-}
-
-// normalize makes equal what differs only in form from the status as stored.
-func normalize(s *v1alpha1.HelmReleaseStatus, stored v1alpha1.HelmReleaseStatus) {
-	if s.TransitioningSince != nil && stored.TransitioningSince != nil &&
-		s.TransitioningSince.Equal(stored.TransitioningSince) {
-		s.TransitioningSince = stored.TransitioningSince
-	}
-	for i := range s.RecentDrift {
-		for j := range stored.RecentDrift {
-			a, b := s.RecentDrift[i], stored.RecentDrift[j]
-			if a.Object == b.Object && a.Time.Time.Truncate(microsecond).Equal(b.Time.Time) {
-				s.RecentDrift[i] = b
-			}
-		}
-	}
 }
 
 // cut shortens a text to at most n bytes, at a character.

@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -10,48 +9,75 @@ import (
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
-// summary says in words what changed and who did it, without any value.
-func (v *result) summary() string {
-	var b strings.Builder
-	switch {
-	case v.operation == v1alpha1.DriftDeleted && v.found.Deletion != "":
-		b.WriteString(v.found.Deletion)
-	case v.operation == v1alpha1.DriftDeleted:
-		b.WriteString("deleted")
-	case v.operation == v1alpha1.DriftLeftover:
-		b.WriteString("left over from an earlier revision")
-	case v.operation == v1alpha1.DriftAdded:
-		fmt.Fprintf(&b, "%s added", drift.Describe(v.found.Changes, 3))
-	default:
-		fmt.Fprintf(&b, "%s changed", drift.Describe(v.found.Changes, 3))
-	}
-	if v.author.Manager != "" {
-		fmt.Fprintf(&b, " by %s", v.author.Manager)
-	}
-	return report.Line(b.String())
+// portion is what one author did to an object. The author has no name when it is not known.
+type portion struct {
+	drift.Attribution
+	operation v1alpha1.DriftOperation
 }
 
-// evidence is what managedFields say about the change beside the manager's name, as in " (Update of scale at
-// 12:03:04Z)"; empty when they say nothing. It is for events: in a condition the time would make every drift a new
-// message.
-func (v *result) evidence() string {
-	if v.author.Manager == "" || v.author.Operation == "" {
+// portions returns who did what, at least one.
+func (v *result) portions() []portion {
+	if len(v.authors) == 0 {
+		return []portion{{drift.Attribution{Changes: v.found.Changes}, v.operation}}
+	}
+	all := make([]portion, len(v.authors))
+	for i, a := range v.authors {
+		all[i] = portion{a, operationOf(a.Changes)}
+	}
+	return all
+}
+
+// summary says in words what changed and who did it, without any value.
+func (v *result) summary() string { return v.describe(func(drift.Author) string { return "" }) }
+
+// account is summary with what managedFields say about each author beside the name. It is for events: in a condition
+// the time would make every drift a new message.
+func (v *result) account() string { return v.describe(evidence) }
+
+func (v *result) describe(evidence func(drift.Author) string) string {
+	var texts []string
+	for _, p := range v.portions() {
+		text := ""
+		switch {
+		case p.operation == v1alpha1.DriftDeleted && v.found.Deletion != "":
+			text = v.found.Deletion
+		case p.operation == v1alpha1.DriftDeleted:
+			text = "deleted"
+		case p.operation == v1alpha1.DriftLeftover:
+			text = "left over from an earlier revision"
+		case p.operation == v1alpha1.DriftAdded:
+			text = drift.Describe(p.Changes, named) + " added"
+		default:
+			text = drift.Describe(p.Changes, named) + " changed"
+		}
+		if p.Manager != "" {
+			text += " by " + p.Manager + evidence(p.Author)
+		}
+		texts = append(texts, report.Line(text))
+	}
+	return strings.Join(texts[:min(named, len(texts))], ", ") + andMore(len(texts)-named)
+}
+
+// evidence is what managedFields say about an author beside the name, as in " (Update of scale at 12:03:04Z)"; empty
+// when they say nothing.
+func evidence(a drift.Author) string {
+	if a.Operation == "" {
 		return ""
 	}
-	text := v.author.Operation
-	if v.author.Subresource != "" {
-		text += " of " + v.author.Subresource
+	text := a.Operation
+	if a.Subresource != "" {
+		text += " of " + a.Subresource
 	}
-	if !v.author.Time.IsZero() {
-		text += " at " + v.author.Time.UTC().Format("15:04:05Z")
+	if !a.Time.IsZero() {
+		text += " at " + a.Time.UTC().Format("15:04:05Z")
 	}
 	return " (" + text + ")"
 }
 
-// paths returns the changed paths, each once, cut to what a status holds, and how many were left out.
-func (v *result) paths() ([]string, int) {
-	paths := make([]string, 0, len(v.found.Changes))
-	for _, ch := range v.found.Changes {
+// pathsOf returns the changed paths, each once, cut to what a status holds, and how many were left out.
+func pathsOf(changes []drift.Change) ([]string, int) {
+	paths := make([]string, 0, len(changes))
+	for _, ch := range changes {
 		paths = append(paths, report.Line(ch.Path)) // keys of custom resources may be anything
 	}
 	slices.Sort(paths)

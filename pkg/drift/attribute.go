@@ -2,9 +2,12 @@ package drift
 
 import (
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
 // Author is who made a change, as the API server recorded it. The zero value means that it is not known.
@@ -16,48 +19,170 @@ type Author struct {
 	Time time.Time
 }
 
-// Attribute says who made changes, which Compare found between desired and live. managedFields are those of live.
+// Attribution is what one author changed.
+type Attribution struct {
+	Author
+	Changes []Change
+}
+
+// maxAuthors bounds what Attribute returns. Anyone may write under as many names as they like.
+const maxAuthors = 10
+
+// Attribute returns who made changes, which Compare found between desired and live: an attribution for each author, in
+// the order of their first changes. The changes of an author that is not known are the last one. managedFields are
+// those of live.
 //
-// It is the foreign manager that owns a changed path, the latest if there are several. A removed field has no
-// owner any more: for removals alone it is the manager that wrote last, unless Helm wrote later, and then it is
-// not known. Where Helm's own entry owns a value that was changed, a client wrote under Helm's name, and that name is
-// returned with its time.
+// The author of a change is the foreign manager that owns its path, the latest if there are several. Where Helm's own
+// entry owns a value that was changed, a client wrote under Helm's name, and that name is returned with its time.
+//
+// A removed field has no owner any more. A list element whose merge key was edited is the author's of the element that
+// took its place. Any other removal is ascribed to the manager that wrote last, if that was not before Helm, and if it
+// made another of the changes or is the only one that wrote since Helm. Managers of Kubernetes itself are not suspected.
+// Else the author is not known: no one is blamed for what another one may have done.
 func Attribute(
 	managedFields []metav1.ManagedFieldsEntry, desired, live map[string]any, changes []Change, helm Owner,
-) Author {
-	var owner, own, last, helmLast *metav1.ManagedFieldsEntry
+) []Attribution {
+	w := readWriters(managedFields, desired, live, helm)
+	authors := make([]*metav1.ManagedFieldsEntry, len(changes))
+	for i, c := range changes {
+		authors[i] = w.ownerOf(c)
+	}
+	for i, c := range changes {
+		if authors[i] == nil && c.Op == Removed {
+			authors[i] = w.removed(c, changes, authors)
+		}
+	}
+	return grouped(changes, authors)
+}
+
+// grouped returns the changes by their authors; nil is the one that is not known.
+func grouped(changes []Change, authors []*metav1.ManagedFieldsEntry) []Attribution {
+	var all []Attribution
+	var unknown []Change
+	for i, c := range changes {
+		if authors[i] == nil {
+			unknown = append(unknown, c)
+			continue
+		}
+		author := authorOf(authors[i])
+		at := slices.IndexFunc(all, func(a Attribution) bool { return a.Author == author })
+		switch {
+		case at >= 0:
+			all[at].Changes = append(all[at].Changes, c)
+		case len(all) < maxAuthors:
+			all = append(all, Attribution{author, []Change{c}})
+		default:
+			unknown = append(unknown, c)
+		}
+	}
+	if len(unknown) > 0 {
+		all = append(all, Attribution{Changes: unknown})
+	}
+	return all
+}
+
+// writers are the managedFields of a live object whose owners may have made changes.
+type writers struct {
+	foreign, helm []writer
+	// suspect is the entry of the manager that wrote last, if that was not before Helm; nil for none. alone is set when
+	// no other foreign manager wrote since Helm.
+	suspect *metav1.ManagedFieldsEntry
+	alone   bool
+}
+
+// writer is an entry of managedFields with the fields that it owns.
+type writer struct {
+	*metav1.ManagedFieldsEntry
+	root place
+}
+
+// readWriters leaves out writes of the status. An entry that cannot be read owns nothing.
+func readWriters(managedFields []metav1.ManagedFieldsEntry, desired, live map[string]any, helm Owner) *writers {
+	w := &writers{}
+	var helmLast time.Time
 	for i := range managedFields {
-		entry := &managedFields[i]
-		if entry.Subresource == "status" {
+		m := &managedFields[i]
+		if m.Subresource == "status" {
 			continue
 		}
-		byHelm := helm.wrote(entry)
-		switch {
-		case byHelm && later(entry, helmLast):
-			helmLast = entry
-		case !byHelm && later(entry, last):
-			last = entry
+		fields, ok := fieldsOf(m)
+		if !ok {
+			fields = &fieldpath.Set{}
 		}
-		if !ownsAny(entry, desired, live, changes) {
+		of := &w.foreign
+		if helm.wrote(m) {
+			of = &w.helm
+			if timeOf(m).After(helmLast) {
+				helmLast = timeOf(m)
+			}
+		}
+		*of = append(*of, writer{m, rootOf(fields, desired, live)})
+	}
+	w.suspectSince(helmLast)
+	return w
+}
+
+func (w *writers) suspectSince(helmLast time.Time) {
+	suspects := 0
+	var latest time.Time
+	for _, m := range w.foreign {
+		at := timeOf(m.ManagedFieldsEntry)
+		if at.IsZero() || at.Before(helmLast) || system(m.Manager) {
 			continue
 		}
+		suspects++
 		switch {
-		case byHelm && later(entry, own):
-			own = entry
-		case !byHelm && later(entry, owner):
-			owner = entry
+		case at.After(latest):
+			w.suspect, latest = m.ManagedFieldsEntry, at
+		case at.Equal(latest): // times have whole seconds
+			w.suspect = nil
 		}
 	}
-	removal := slices.ContainsFunc(changes, func(c Change) bool { return c.Op == Removed })
-	switch {
-	case owner != nil:
-		return authorOf(owner)
-	case own != nil:
-		return authorOf(own)
-	case removal && last != nil && !timeOf(last).IsZero() && !timeOf(last).Before(timeOf(helmLast)):
-		return authorOf(last)
+	w.alone = suspects == 1
+}
+
+// ownerOf returns the entry that owns a changed field, the latest of several; nil for none. Those of Helm come last, and
+// never own what was removed.
+func (w *writers) ownerOf(c Change) *metav1.ManagedFieldsEntry {
+	path := parsePointer(c.Path)
+	for i, group := range [...][]writer{w.foreign, w.helm} {
+		if i > 0 && c.Op == Removed {
+			break
+		}
+		var owner *metav1.ManagedFieldsEntry
+		for _, m := range group {
+			if later(m.ManagedFieldsEntry, owner) && m.root.owns(path, c.Op == Added) {
+				owner = m.ManagedFieldsEntry
+			}
+		}
+		if owner != nil {
+			return owner
+		}
 	}
-	return Author{}
+	return nil
+}
+
+// removed returns who removed a field that no one owns; nil when that is not known. authors are the owners of changes.
+func (w *writers) removed(
+	c Change, changes []Change, authors []*metav1.ManagedFieldsEntry,
+) *metav1.ManagedFieldsEntry {
+	list, ok := listOf(c)
+	for i, other := range changes {
+		if in, _ := listOf(other); ok && in == list && other.Op == Added && authors[i] != nil {
+			return authors[i]
+		}
+	}
+	if w.alone || slices.Contains(authors, w.suspect) {
+		return w.suspect
+	}
+	return nil
+}
+
+// listOf returns the path of the list that a change of a whole element is in; not ok for any other change.
+func listOf(c Change) (path string, ok bool) {
+	at := max(strings.LastIndexByte(c.Path, '/'), 0)
+	_, err := strconv.Atoi(c.Path[min(at+1, len(c.Path)):])
+	return c.Path[:at], err == nil
 }
 
 func (o Owner) wrote(entry *metav1.ManagedFieldsEntry) bool {

@@ -1,6 +1,8 @@
 package drift
 
 import (
+	"fmt"
+	"reflect"
 	"testing"
 	"time"
 
@@ -165,9 +167,74 @@ func TestAttribute(t *testing.T) {
 				live = obj(t, tc.live)
 			}
 			got := Attribute(tc.fields, obj(t, service), live, tc.changes, ManagedBy(tc.fields))
-			if got.Manager != tc.manager || tc.manager != "" && !got.Time.Equal(minutes(tc.minute)) {
+			if len(got) != 1 || got[0].Manager != tc.manager ||
+				tc.manager != "" && !got[0].Time.Equal(minutes(tc.minute)) {
 				t.Errorf("got %+v", got)
 			}
 		})
+	}
+}
+
+func TestEachChangeIsItsAuthors(t *testing.T) {
+	const service = `{apiVersion: v1, kind: Service, metadata: {labels: {a: x, b: x}}, spec: {type: ClusterIP}}`
+	helm := wrote("helm", update, "", 10, helmFields)
+	kind := wrote("kubectl-patch", update, "", 12, `{"f:spec":{"f:type":{}}}`)
+	label := wrote("curl", update, "", 14, `{"f:metadata":{"f:labels":{"f:a":{}}}}`)
+	sameTime := wrote("curl", update, "", 12, `{"f:metadata":{"f:labels":{"f:a":{}}}}`)
+	bystander := wrote("rancher", update, "", 16, `{"f:metadata":{"f:labels":{"f:other":{}}}}`)
+	revision := wrote("kube-controller-manager", update, "", 18, `{"f:metadata":{"f:annotations":{"f:r":{}}}}`)
+	kindChanged, labelChanged := Change{"/spec/type", Modified}, Change{"/metadata/labels/a", Modified}
+	labelRemoved := Change{"/metadata/labels/b", Removed}
+	for name, tc := range map[string]struct {
+		fields  []metav1.ManagedFieldsEntry
+		changes []Change
+		want    map[string][]Change // by manager; empty for one that is not known
+	}{
+		"two managers, a field each": {
+			[]metav1.ManagedFieldsEntry{helm, kind, label}, []Change{labelChanged, kindChanged},
+			map[string][]Change{"curl": {labelChanged}, "kubectl-patch": {kindChanged}},
+		},
+		"what is gone is ascribed to the last of them": {
+			[]metav1.ManagedFieldsEntry{helm, kind, label}, []Change{labelChanged, labelRemoved, kindChanged},
+			map[string][]Change{"curl": {labelChanged, labelRemoved}, "kubectl-patch": {kindChanged}},
+		},
+		"not when both wrote in the same second": {
+			[]metav1.ManagedFieldsEntry{helm, kind, sameTime}, []Change{labelChanged, labelRemoved, kindChanged},
+			map[string][]Change{"curl": {labelChanged}, "": {labelRemoved}, "kubectl-patch": {kindChanged}},
+		},
+		"nor to one who changed nothing else, when another wrote, too": {
+			[]metav1.ManagedFieldsEntry{helm, kind, bystander}, []Change{labelRemoved, kindChanged},
+			map[string][]Change{"": {labelRemoved}, "kubectl-patch": {kindChanged}},
+		},
+		"nor to a controller of Kubernetes, which answers every change": {
+			[]metav1.ManagedFieldsEntry{helm, kind, revision}, []Change{labelRemoved, kindChanged},
+			map[string][]Change{"kubectl-patch": {labelRemoved, kindChanged}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := map[string][]Change{}
+			for _, a := range Attribute(tc.fields, obj(t, service), map[string]any{}, tc.changes,
+				ManagedBy(tc.fields)) {
+				got[a.Manager] = a.Changes
+			}
+			if !reflect.DeepEqual(got, tc.want) {
+				t.Errorf("got %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestAuthorsAreBounded(t *testing.T) {
+	fields, labels, changes := []metav1.ManagedFieldsEntry{}, map[string]any{}, []Change{}
+	for i := range 30 {
+		name := fmt.Sprintf("l%02d", i)
+		labels[name] = "x"
+		fields = append(fields, wrote("m"+name, apply, "", 1, `{"f:metadata":{"f:labels":{"f:`+name+`":{}}}}`))
+		changes = append(changes, Change{"/metadata/labels/" + name, Modified})
+	}
+	desired := map[string]any{"metadata": map[string]any{"labels": labels}}
+	got := Attribute(fields, desired, desired, changes, ManagedBy(fields))
+	if last := got[len(got)-1]; len(got) != 11 || last.Manager != "" || len(last.Changes) != 20 {
+		t.Errorf("%d authors, and %d changes of the last, %q", len(got), len(last.Changes), last.Manager)
 	}
 }

@@ -47,13 +47,18 @@ func (s *Strict) keeps(entry *metav1.ManagedFieldsEntry, helm string) bool {
 	switch name := entry.Manager; {
 	case name == helm, unknownManagers[name], name == ownManager:
 		return true
-	case systemManagers[name] != "", strings.HasSuffix(name, cloudManager):
+	case system(name):
 		return true
 	case s.Keep != nil && s.Keep(name):
 		return true
 	default:
 		return likeHelm(entry)
 	}
+}
+
+// system reports whether a manager is one of Kubernetes itself.
+func system(manager string) bool {
+	return systemManagers[manager] != "" || strings.HasSuffix(manager, cloudManager)
 }
 
 func (s *Strict) helm() string {

@@ -172,15 +172,3 @@ func (p place) owns(path []string, added bool) bool {
 	_, isList := p.value().([]any)
 	return p.itself || isList
 }
-
-// ownsAny reports whether a managedFields entry owns one of the changed paths. Removed paths count too: a manager that
-// put something undeclared in the place of a declared value may own the path. An entry that cannot be read owns
-// nothing.
-func ownsAny(entry *metav1.ManagedFieldsEntry, desired, live map[string]any, changes []Change) bool {
-	fields, ok := fieldsOf(entry)
-	if !ok || fields.Empty() {
-		return false
-	}
-	root := rootOf(fields, desired, live)
-	return slices.ContainsFunc(changes, func(c Change) bool { return root.owns(parsePointer(c.Path), c.Op == Added) })
-}

@@ -37,6 +37,13 @@ func (s *Strict) compare(desired, live map[string]any, found Result, opt Options
 	return c.result(stripped)
 }
 
+// HasAdditions reports whether scope Strict takes something out of the live object, apart from what differs from
+// desired in both scopes. Options are those of a comparison in scope Declared, and s is what makes it a strict one.
+func (s *Strict) HasAdditions(desired, live map[string]any, opt Options) bool {
+	_, additions := s.strip(desired, live, live, opt)
+	return len(additions) > 0
+}
+
 // learn records in learnt the additions of others that live still has, although it was restored.
 func (s *Strict) learn(desired, live map[string]any, opt Options, learnt Baseline) {
 	opt.Accepted = nil

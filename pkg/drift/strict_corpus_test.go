@@ -80,7 +80,7 @@ func TestEveryAdditionToChartManifestsIsTakenOut(t *testing.T) {
 			}
 			for _, c := range r.Changes {
 				if author := Attribute(opt.Strict.ManagedFields, desired, live, []Change{c},
-					Owner{Manager: "helm", Operation: update}); author.Manager != "x" {
+					Owner{Manager: "helm", Operation: update})[0]; author.Manager != "x" {
 					t.Errorf("%s %s is attributed to %q", c.Op, c.Path, author.Manager)
 				}
 			}

@@ -97,7 +97,7 @@ func TestStrictOnObjectsOfAnAPIServer(t *testing.T) {
 				}
 				for _, c := range r.Changes {
 					key := string(c.Op) + " " + c.Path
-					author := Attribute(live.GetManagedFields(), desired, live.Object, []Change{c}, opt.Strict.Helm)
+					author := Attribute(live.GetManagedFields(), desired, live.Object, []Change{c}, opt.Strict.Helm)[0]
 					if expected[key] == "" || author.Manager != expected[key] {
 						t.Errorf("%s is attributed to %q, want %q", key, author.Manager, expected[key])
 					}
@@ -161,7 +161,7 @@ func (tc strictCase) run(t *testing.T) {
 	r := checkStrict(t, desired, live, opt)
 	sameChanges(t, r.Changes, tc.want...)
 	for _, c := range r.Changes {
-		author := Attribute(opt.Strict.ManagedFields, desired, live, []Change{c}, opt.Strict.Helm)
+		author := Attribute(opt.Strict.ManagedFields, desired, live, []Change{c}, opt.Strict.Helm)[0]
 		if c.Op == Added && author.Manager != "x" && author.Manager != "y" && author.Manager != "kubectl" {
 			t.Errorf("%s %s is attributed to %q", c.Op, c.Path, author.Manager)
 		}

@@ -75,6 +75,8 @@ type Comparison struct {
 	Compared int
 	// Differences are in the order of kind, namespace and name.
 	Differences []Difference
+	// Additions is how many objects have additions of others, which are no difference but in scope Strict.
+	Additions int
 	// Failures are what could not be compared; a comparison with failures is incomplete.
 	Failures []Failure
 	// Omitted is how many objects differ beyond CompareOptions.Most.

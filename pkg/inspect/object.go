@@ -3,6 +3,8 @@ package inspect
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -17,6 +19,8 @@ import (
 // answer is what a comparison found out about one object.
 type answer struct {
 	difference *Difference // nil for none
+	// additions is set when others added something that makes no difference in scope Declared.
+	additions bool
 	// left says why the object is left alone; empty when it is not.
 	left string
 	// local says why there was no dry run; empty when there was one, or none was needed.
@@ -42,6 +46,9 @@ func (c *comparer) object(ctx context.Context, o *judge.Object) {
 	}
 	if found.left != "" {
 		c.Left = append(c.Left, o.ID.String()+": "+found.left)
+	}
+	if found.additions {
+		c.Additions++
 	}
 	if found.difference != nil {
 		c.differs(found.difference)
@@ -140,14 +147,17 @@ func (c *comparer) schemaOf(ctx context.Context, gvk schema.GroupVersionKind) dr
 // answer says what a judgement means for who asked.
 func (c *comparer) answer(ctx context.Context, in judge.Input, found judge.Result) answer {
 	switch found.State {
-	case judge.InSync:
-		return answer{}
 	case judge.NotRecreated:
 		return answer{left: found.Why}
 	case judge.Missing:
 		return answer{difference: &Difference{ID: in.ID, State: StateMissing, Want: found.Desired}}
+	}
+	additions := in.HasAdditions(found, in.Live)
+	switch found.State {
+	case judge.InSync:
+		return answer{additions: additions}
 	case judge.BeingDeleted:
-		return answer{difference: &Difference{
+		return answer{additions: additions, difference: &Difference{
 			ID: in.ID, State: StateDeleting, Note: found.Deletion, Want: in.Live.Object, Have: in.Live.Object,
 		}}
 	}
@@ -158,10 +168,12 @@ func (c *comparer) answer(ctx context.Context, in judge.Input, found judge.Resul
 	if found.Deletion != "" {
 		d.State, d.Note = StateDeleting, found.Deletion
 	}
-	for i, change := range found.Changes {
-		author := drift.Attribute(in.Live.GetManagedFields(), found.Desired, in.Live.Object, found.Changes[i:i+1],
-			found.Owner)
-		d.Changes = append(d.Changes, Change{Change: change, Author: author})
+	for _, by := range drift.Attribute(in.Live.GetManagedFields(), found.Desired, in.Live.Object, found.Changes,
+		found.Owner) {
+		for _, change := range by.Changes {
+			d.Changes = append(d.Changes, Change{Change: change, Author: by.Author})
+		}
 	}
-	return answer{difference: d}
+	slices.SortStableFunc(d.Changes, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
+	return answer{additions: additions, difference: d}
 }

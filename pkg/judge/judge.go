@@ -162,7 +162,17 @@ func (in *Input) strict(live *unstructured.Unstructured) *drift.Strict {
 	if !in.Strict {
 		return nil
 	}
+	return in.strictly(live)
+}
+
+func (in *Input) strictly(live *unstructured.Unstructured) *drift.Strict {
 	return &drift.Strict{ManagedFields: live.GetManagedFields(), Helm: in.Owner, Keep: in.Rules.Keeps}
+}
+
+// HasAdditions reports whether others added something to an object that scope Declared leaves alone, and scope Strict
+// removes. live is the object, or the answer to its revert. In scope Strict there is no such thing: it is drift.
+func (in Input) HasAdditions(r Result, live *unstructured.Unstructured) bool {
+	return !in.Strict && in.strictly(live).HasAdditions(r.Desired, live.Object, r.Options)
 }
 
 // Ignore returns what of the object is not compared: what the rules say, a number of replicas that an autoscaler chose,

@@ -30,6 +30,10 @@ type Decision struct {
 	Message string
 	// Since is when the newest revision began to be in transition; zero when it is not.
 	Since time.Time
+	// Window is the window of spec.windows that is open now, or else the next one; zero for none.
+	Window Span
+	// Invalid says what is wrong with spec.windows, none of which counts then; empty for nothing.
+	Invalid string
 	// Again is when to decide again without any event; zero when only an event can change the decision.
 	Again time.Time
 }
@@ -39,19 +43,43 @@ type Decision struct {
 // object, so in every other status the objects may be Helm's to change.
 func Decide(in Input) Decision {
 	d := fromRecord(in)
+	open := d.setWindow(in)
 	switch {
-	case !in.Spec.SuspendedAt(in.Now):
-		return d
 	case in.Spec.Suspend:
-		return suspended(d, "suspended by spec.suspend; nothing is reverted")
+		return unlocked(d, v1alpha1.ReasonSuspended, "suspended by spec.suspend; nothing is reverted")
+	case in.Spec.SuspendedAt(in.Now):
+		until := in.Spec.SuspendUntil
+		d.Again = earliest(d.Again, until.Time)
+		return unlocked(d, v1alpha1.ReasonSuspended, fmt.Sprintf("suspended until %s; locks again by itself",
+			until.UTC().Format(time.RFC3339)))
+	case open:
+		return unlocked(d, v1alpha1.ReasonInWindow, fmt.Sprintf("unlocked until %s by spec.windows; locks again by itself",
+			d.Window.End.Format(time.RFC3339)))
 	}
-	until := in.Spec.SuspendUntil
-	d.Again = earliest(d.Again, until.Time)
-	return suspended(d, fmt.Sprintf("suspended until %s; locks again by itself", until.UTC().Format(time.RFC3339)))
+	return d
 }
 
-func suspended(d Decision, message string) Decision {
-	d.Lock, d.Reason, d.Message = false, v1alpha1.ReasonSuspended, message
+// setWindow finds out about the windows of the spec, and reports whether one is open. Where one of them is wrong none
+// opens: the release stays locked.
+func (d *Decision) setWindow(in Input) (open bool) {
+	ws, err := parseWindows(in.Spec.Windows, in.Now)
+	if err != nil {
+		d.Invalid = err.Error()
+		return false
+	}
+	if d.Window = ws.at(in.Now.UTC()); d.Window == (Span{}) {
+		return false
+	}
+	if open = !in.Now.Before(d.Window.Start); open {
+		d.Again = earliest(d.Again, d.Window.End)
+	} else {
+		d.Again = earliest(d.Again, d.Window.Start)
+	}
+	return open
+}
+
+func unlocked(d Decision, reason, message string) Decision {
+	d.Lock, d.Reason, d.Message = false, reason, message
 	return d
 }
 

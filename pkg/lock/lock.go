@@ -24,6 +24,8 @@ type Lock struct {
 	Key     string
 	Since   time.Time
 	Release release.Key
+	// Began is when the release began to be locked at this record: before New, if an earlier process locked it already.
+	Began time.Time
 	// As is the release that the objects say they belong to. It has the name of Release, and its namespace, too,
 	// unless the record is stored in another one than the objects are in. New sets it to Release where it is empty.
 	As release.Key

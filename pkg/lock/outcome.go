@@ -18,6 +18,8 @@ type Outcome struct {
 	Owner    drift.Owner
 	// Chosen is the number of replicas that the object has, if that is within the range of an autoscaler; else nil.
 	Chosen *int64
+	// Additions is set, with Good or Reported, when others added something to the object that its lock leaves alone.
+	Additions bool
 	// Again asks for another judgement: the observation to judge next, unless a newer one has come in.
 	Again *Observation
 	// Waits is set with Again when that is to be judged only when the content of the object changes, or after
@@ -48,7 +50,7 @@ func (l *Lock) Done(id manifest.ID, o Outcome) (wake bool) {
 	}
 	s.inFlight, s.retry = false, false
 	if o.Good || o.Reported {
-		s.judged, s.good, s.reported = true, o.Digest, o.Reported
+		s.judged, s.good, s.reported, s.additions = true, o.Digest, o.Reported, o.Additions
 		s.succeed()
 	}
 	if o.Chosen != nil {

@@ -30,8 +30,9 @@ type state struct {
 	retry    bool // a failure of that worker is no reason to wait, see Retry
 	reported bool // good is drifted content that was only reported (mode Detect)
 
-	scaled   bool  // whether replicas holds a number
-	replicas int32 // the last number within the range of an autoscaler
+	additions bool  // others added something that is left alone
+	scaled    bool  // whether replicas holds a number
+	replicas  int32 // the last number within the range of an autoscaler
 }
 
 // backoff is what it took lately to put an object right.

@@ -17,6 +17,7 @@ type Summary struct {
 	Drifted   int // not as desired now
 	Contended int // fought over
 	Waiting   int // cannot be enforced yet (being deleted)
+	Additions int // others added something that is left alone
 	Unmanaged int // say that they belong to the release, and are not in its manifest
 	// Problems are the objects that are not as desired, ordered by identity.
 	Problems []ObjectProblem
@@ -52,6 +53,9 @@ func (l *Lock) Summarize(now time.Time) Summary {
 		}
 		if s.unjudged() {
 			sum.Unjudged++
+		}
+		if s.additions {
+			sum.Additions++
 		}
 		switch {
 		case s.problem == nil:

@@ -137,7 +137,7 @@ func (m *Metrics) Shard(controllerName string, selector fmt.Stringer) {
 }
 
 // Counts are the objects of a release by condition.
-type Counts struct{ Tracked, Drifted, Contended, Waiting, Unmanaged int }
+type Counts struct{ Tracked, Drifted, Contended, Waiting, Additions, Unmanaged int }
 
 // State is what the metrics tell of a release.
 type State struct {

@@ -43,7 +43,8 @@ func newReleases() *releases {
 	}
 	return &releases{
 		objects: desc(
-			"objects", "Objects of locked releases, by condition: tracked, drifted, contended, waiting, unmanaged.",
+			"objects",
+			"Objects of locked releases, by condition: tracked, drifted, contended, waiting, additions, unmanaged.",
 			"condition",
 		),
 		locked:    desc("locked", "1 for a release that is locked, 0 for one that is not."),
@@ -84,7 +85,7 @@ func (r *releases) Collect(to chan<- prometheus.Metric) {
 			n  int
 		}{
 			{"tracked", rec.objects.Tracked}, {"drifted", rec.objects.Drifted}, {"contended", rec.objects.Contended},
-			{"waiting", rec.objects.Waiting}, {"unmanaged", rec.objects.Unmanaged},
+			{"waiting", rec.objects.Waiting}, {"additions", rec.objects.Additions}, {"unmanaged", rec.objects.Unmanaged},
 		} {
 			gauge(r.objects, float64(count.n), shared.of("condition", count.of), name, namespace)
 		}

@@ -23,7 +23,7 @@ func TestAReleaseIsServedAsItWasLastRecorded(t *testing.T) {
 	m.Drift(shop, "Service", "Reverted", time.Second, true)
 	m.Drift(shop, "Service", "Refused", time.Second, false)
 	m.Release(shop, State{Name: "Deployed", Locked: true,
-		Objects:    Counts{Tracked: 5, Drifted: 4, Contended: 3, Waiting: 2, Unmanaged: 1},
+		Objects:    Counts{Tracked: 5, Drifted: 4, Contended: 3, Waiting: 2, Additions: 6, Unmanaged: 1},
 		Conditions: map[string]bool{"Ready": true, "Stalled": false}})
 	want := `
 # HELP helm_locker_condition 1 for a condition of a HelmRelease that is True, 0 for one that is not.
@@ -33,8 +33,9 @@ helm_locker_condition{release="shop",release_namespace="apps",type="Stalled"} 0
 # HELP helm_locker_locked 1 for a release that is locked, 0 for one that is not.
 # TYPE helm_locker_locked gauge
 helm_locker_locked{release="shop",release_namespace="apps"} 1
-# HELP helm_locker_objects Objects of locked releases, by condition: tracked, drifted, contended, waiting, unmanaged.
+# HELP helm_locker_objects Objects of locked releases, by condition: tracked, drifted, contended, waiting, additions, unmanaged.
 # TYPE helm_locker_objects gauge
+helm_locker_objects{condition="additions",release="shop",release_namespace="apps"} 6
 helm_locker_objects{condition="contended",release="shop",release_namespace="apps"} 3
 helm_locker_objects{condition="drifted",release="shop",release_namespace="apps"} 4
 helm_locker_objects{condition="tracked",release="shop",release_namespace="apps"} 5

@@ -29,7 +29,7 @@ func LockState(hr *v1alpha1.HelmRelease, now time.Time) string {
 		return LockedUnknown
 	case locked.Status == metav1.ConditionTrue:
 		return LockedYes
-	case hr.Spec.SuspendedAt(now):
+	case hr.Spec.SuspendedAt(now), locked.Reason == v1alpha1.ReasonInWindow:
 		return LockedSuspended
 	case locked.Reason == v1alpha1.ReasonDetectOnly:
 		return LockedDetect
@@ -50,25 +50,45 @@ func LockWords(state string) string {
 	return "not locked"
 }
 
-// Ready returns reason and message of the Ready condition, and since when it has been so.
+// Ready returns reason and message of the Ready condition, and since when it has been so: the last transition of the
+// conditions that have this reason. Ready alone does not tell: it stays True when a locked release is suspended.
 func Ready(hr *v1alpha1.HelmRelease) (reason, message string, since time.Time) {
 	condition := meta.FindStatusCondition(hr.Status.Conditions, v1alpha1.ConditionReady)
 	if condition == nil {
 		return "", "no operator has looked at it yet", hr.CreationTimestamp.Time
 	}
-	return condition.Reason, condition.Message, condition.LastTransitionTime.Time
+	since = condition.LastTransitionTime.Time
+	for _, c := range hr.Status.Conditions {
+		if c.Reason == condition.Reason && c.LastTransitionTime.After(since) {
+			since = c.LastTransitionTime.Time
+		}
+	}
+	return condition.Reason, condition.Message, since
 }
 
 // SuspendedFor says until when and why a release is suspended. It begins with a space.
 func SuspendedFor(hr *v1alpha1.HelmRelease) string {
 	text := " until it is resumed"
-	if !hr.Spec.Suspend && hr.Spec.SuspendUntil != nil {
+	locked := meta.FindStatusCondition(hr.Status.Conditions, v1alpha1.ConditionLocked)
+	switch w := hr.Status.Window; {
+	case hr.Spec.Suspend:
+	case locked != nil && locked.Reason == v1alpha1.ReasonInWindow && w != nil:
+		return " until " + Time(w.End.Time) + " (spec.windows)"
+	case hr.Spec.SuspendUntil != nil:
 		text = " until " + Time(hr.Spec.SuspendUntil.Time)
 	}
 	if reason := hr.Annotations[v1alpha1.SuspendReasonAnnotation]; reason != "" {
 		text += " (" + reason + ")"
 	}
 	return text
+}
+
+// Additions says of how many objects that they have additions which scope Declared leaves alone.
+func Additions(n int) string {
+	if n == 1 {
+		return "1 object has additions (see --strict)"
+	}
+	return fmt.Sprintf("%d objects have additions (see --strict)", n)
 }
 
 // Paths returns JSON pointers in a short form for people; more is how many are not among them.
@@ -121,8 +141,12 @@ func Outcome(r v1alpha1.DriftRecord) string {
 	if r.Count > 1 {
 		text += fmt.Sprintf(", %d times", r.Count)
 	}
-	if r.Duration != nil {
-		text += " after " + r.Duration.Round(100*time.Microsecond).String()
+	if r.Duration == nil {
+		return text
 	}
-	return text
+	lived := r.Duration.Round(100 * time.Microsecond).String()
+	if r.Since == v1alpha1.DriftSinceLocked {
+		return text + " " + lived + " after the lock began"
+	}
+	return text + " after " + lived
 }

@@ -31,7 +31,7 @@ func TestCheck(t *testing.T) {
 			"         helm-locker lock NAME -n NAMESPACE locks one\n")
 
 	w.app("suspend", "bakery", "--wait").says(0)
-	w.app("check").says(0, "warning  HelmRelease LOCKER/bakery: release APPS/bakery is suspended, and not protected\n"+
+	w.app("check").says(0, "warning  HelmRelease LOCKER/bakery: release APPS/bakery has been suspended for ", ", and is not protected\n"+
 		"         helm-locker resume bakery -n APPS ends it\n")
 	w.app("resume", "bakery", "--wait").says(0)
 	w.app("lock", "gone").says(0)

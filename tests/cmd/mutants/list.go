@@ -25,5 +25,5 @@ func mutants() []mutant {
 	return slices.Concat(neverRevertHelm(), neverDelete(), leaveNoTrace(), asHelmLeftIt(), noDriftLost(),
 		noWriteLoops(), secretsStaySecret(),
 		noExemption(), allOrNothing(), badInput(), hostileInput(), costFollowsLocks(), noBorrowedRights(),
-		neighbours(), everyKind(), tenantsApart(), guardNeverRefusesHelm())
+		neighbours(), everyKind(), tenantsApart(), guardNeverRefusesHelm(), whatIsToldIsTrue())
 }

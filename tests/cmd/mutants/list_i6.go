@@ -36,8 +36,8 @@ func noWriteLoops() []mutant {
 		}
 		if wait > 0 {`}, integration, fight),
 		breaks("I6", "the opponent of a fight is not named",
-			edit{"pkg/controller/conditions.go", `if r.Object == driftedObject(id) && r.FieldManager != "" {`,
-				`if r.Object == driftedObject(id) && r.FieldManager == "" {`}, integration, fight),
+			edit{"pkg/controller/conditions.go", `if r.Object != object || r.FieldManager == "" ||`,
+				`if r.Object != object || r.FieldManager != "" ||`}, integration, fight),
 		breaks("I6", "the back-off of a fight does not grow",
 			edit{budget, `		b.backoff = min(2*b.backoff, backoffMax)`,
 				`		b.backoff = min(b.backoff, backoffMax)`}, lock,

@@ -24,9 +24,10 @@ func secretsStaySecret() []mutant {
 			edit{"pkg/enforce/objectset.go", `		ApplyObjects(ref)`,
 				`		ApplyObjects(&unstructured.Unstructured{Object: r.Desired})`}, integration, test),
 		breaks("I7", "status and events say what a field is now",
-			edit{"pkg/controller/words.go", `		fmt.Fprintf(&b, "%s changed", drift.Describe(v.found.Changes, 3))`,
-				`		fmt.Fprintf(&b, "%s changed: %v", drift.Describe(v.found.Changes, 3), v.Live.Object["data"])`},
-			integration, test),
+			edit{"pkg/controller/words.go", `drift.Describe(p.Changes, named) + " changed"`,
+				`fmt.Sprint(drift.Describe(p.Changes, named), " changed: ", v.Live.Object["data"])`},
+			integration, test).and(edit{"pkg/controller/words.go", `import (`, `import (
+	"fmt"`}),
 		breaks("I7", "a refusal by validation is described with the values at fault",
 			edit{errorsFile, `	if faultyFields(s) != "" || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {`,
 				`	if apierrors.IsForbidden(err) {`}, controller, "TestAnErrorIsDescribedWithoutTheValuesInIt"),

@@ -41,8 +41,17 @@ const (
 	// ReasonDetectOnly: the spec's mode is Detect: drift is reported, and nothing is written.
 	ReasonDetectOnly = "DetectOnly"
 
-	// ReasonSuspended: the release is unlocked by spec.suspend or spec.suspendUntil.
+	// ReasonSuspended: the release is unlocked by spec.suspend or spec.suspendUntil. Ready is True, since that is what
+	// the spec asks for; Locked says whether the release is protected.
 	ReasonSuspended = "Suspended"
+
+	// ReasonInWindow: the release is unlocked by spec.windows, until the time that the message has. Ready is True, as
+	// with Suspended.
+	ReasonInWindow = "InWindow"
+
+	// ReasonInvalidWindow: spec.windows has an entry that cannot be understood; the message names it. No window opens,
+	// so the release stays locked.
+	ReasonInvalidWindow = "InvalidWindow"
 
 	// ReasonSecretNotFound: the release has no record.
 	ReasonSecretNotFound = "SecretNotFound"

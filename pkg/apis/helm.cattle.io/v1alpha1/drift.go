@@ -5,8 +5,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// DriftRecord is one change that someone other than Helm made to an object of the release, and what was done about it.
-// It names fields and never carries their values.
+// DriftRecord is what one field manager other than Helm changed in an object of the release, and what was done about it.
+// What several managers changed and was reverted at once has a record for each, with the same time. A record names
+// fields and never carries their values.
 type DriftRecord struct {
 	// Time is when the change was seen.
 	// +required
@@ -31,7 +32,7 @@ type DriftRecord struct {
 	MorePaths int `json:"morePaths,omitempty"`
 
 	// FieldManager is who made the change according to the object's managedFields, for example `kubectl-edit`. It is
-	// empty when that cannot be told, as for a deleted object.
+	// empty when that cannot be told, as for a deleted object, or for a removed field when several managers wrote.
 	// +optional
 	FieldManager string `json:"fieldManager,omitempty"`
 
@@ -63,10 +64,14 @@ type DriftRecord struct {
 	// +required
 	Action DriftAction `json:"action"`
 
-	// Duration is how long the change lived, from being seen to being restored, for example `12.5ms`. It is absent when
-	// nothing was restored.
+	// Duration is how long the change lived, from what since says to being restored, for example `12.5ms`. It is absent
+	// when nothing was restored.
 	// +optional
 	Duration *metav1.Duration `json:"duration,omitempty"`
+
+	// Since is what duration counts from: `Observed`, `Changed` or `Locked`. It is absent when duration is.
+	// +optional
+	Since DriftSince `json:"since,omitempty"`
 }
 
 // DriftedObject identifies an object. It has no API version: an object is the same one in every version of its kind.
@@ -118,6 +123,22 @@ const (
 
 	// DriftLeftover means that the object belongs to an earlier revision, and Helm failed to delete it.
 	DriftLeftover DriftOperation = "Leftover"
+)
+
+// DriftSince is the moment from which the life of a change is counted.
+type DriftSince string
+
+const (
+	// DriftSinceObserved means the watch event that brought the change. The operator saw it happen, so this is exact to
+	// the millisecond.
+	DriftSinceObserved DriftSince = "Observed"
+
+	// DriftSinceChanged means changeTime, because the operator did not see the change happen: it was down, or its watch
+	// was interrupted. This has whole seconds.
+	DriftSinceChanged DriftSince = "Changed"
+
+	// DriftSinceLocked means the beginning of the lock: the change is older, or it is not known when it was made.
+	DriftSinceLocked DriftSince = "Locked"
 )
 
 // DriftAction is what was done about a change.

@@ -19,6 +19,7 @@ import (
 // +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.state`,description="State of the newest revision"
 // +kubebuilder:printcolumn:name="Locked",type=string,JSONPath=`.status.conditions[?(@.type=="Locked")].status`,description="Whether the objects of the release are protected now"
 // +kubebuilder:printcolumn:name="Drifted",type=integer,JSONPath=`.status.objects.drifted`,description="Objects that differ from the manifest now"
+// +kubebuilder:printcolumn:name="Additions",type=integer,priority=1,JSONPath=`.status.objects.additions`,description="Objects to which others added what scope Declared leaves alone"
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Reason of the Ready condition"
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,description="Message of the Ready condition"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
@@ -135,9 +136,47 @@ type Protection struct {
 	//
 	// +optional
 	SuspendUntil *metav1.Time `json:"suspendUntil,omitempty"`
+
+	// Windows are recurring times in which the release is unlocked, as for a nightly job that changes it. Drift made in
+	// a window is reverted when it ends. If one of them is wrong none opens, and the condition Ready says what is wrong.
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Windows []Window `json:"windows,omitempty"`
 }
 
-// SuspendedAt reports whether the spec asks for the release to be unlocked at the given time.
+// Window is a recurring time.
+type Window struct {
+	// Schedule is when the window begins, in the form of a CronJob's: minute, hour, day of the month, month, day of
+	// the week, for example `30 2 * * SAT`, or one of `@yearly`, `@monthly`, `@weekly`, `@daily` and `@hourly`. On the
+	// day on which a clock skips that time the window does not open.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(@(yearly|annually|monthly|weekly|daily|midnight|hourly)|[-0-9A-Za-z*,/?]+( +[-0-9A-Za-z*,/?]+){4})$')",message="schedule has five fields (minute, hour, day of month, month, day of week) or is one of @yearly, @monthly, @weekly, @daily, @hourly; the time zone is a field of its own"
+	Schedule string `json:"schedule"`
+
+	// Duration is how long the window stays open, from 1m to 24h, for example `1h30m`.
+	//
+	// +required
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=16
+	// +kubebuilder:validation:Pattern=`^([0-9]+(h|m|s))+$`
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1m') && duration(self) <= duration('24h')",message="duration is from 1m to 24h"
+	Duration metav1.Duration `json:"duration"`
+
+	// TimeZone is the time zone of schedule, by its name in the IANA database, for example `Europe/Berlin`; UTC by
+	// default.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^[A-Za-z][-+_/A-Za-z0-9]*$`
+	TimeZone string `json:"timeZone,omitempty"`
+}
+
+// SuspendedAt reports whether spec.suspend or spec.suspendUntil unlock the release at the given time.
 func (s *Protection) SuspendedAt(now time.Time) bool {
 	return s.Suspend || s.SuspendUntil != nil && now.Before(s.SuspendUntil.Time)
 }

@@ -61,6 +61,10 @@ type HelmReleaseStatus struct {
 	// +optional
 	TransitioningSince *metav1.Time `json:"transitioningSince,omitempty"`
 
+	// Window is the window of spec.windows that is open, or else the next one.
+	// +optional
+	Window *WindowStatus `json:"window,omitempty"`
+
 	// Objects counts the objects of the locked revision.
 	// +optional
 	Objects ObjectCounts `json:"objects"`
@@ -90,6 +94,17 @@ type HelmReleaseStatus struct {
 	RecentDrift []DriftRecord `json:"recentDrift,omitempty"`
 }
 
+// WindowStatus is one time in which the release is unlocked. It is open from start on until before end.
+type WindowStatus struct {
+	// Start is when the release is unlocked.
+	// +required
+	Start metav1.Time `json:"start"`
+
+	// End is when it is locked again. Windows that overlap are one.
+	// +required
+	End metav1.Time `json:"end"`
+}
+
 // ObjectCounts counts the objects of a locked revision. All are 0 while the release is unlocked.
 type ObjectCounts struct {
 	// Tracked is the number of objects that the locked manifest declares.
@@ -108,6 +123,11 @@ type ObjectCounts struct {
 	// kind, or the ServiceAccount of the release may not change them.
 	// +optional
 	Waiting int `json:"waiting"`
+
+	// Additions is the number of tracked objects to which others added something: a label, a variable, a container.
+	// Scope Declared leaves it alone; scope Strict takes it for drift, and removes it.
+	// +optional
+	Additions int `json:"additions,omitempty"`
 
 	// Unmanaged is the number of objects that carry the release's ownership metadata although its manifest does not
 	// declare them, among the kinds that are watched. They are left alone.

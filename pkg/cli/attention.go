@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"fmt"
+	"time"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/report"
+)
+
+const (
+	// forgottenAfter is how long a release may be suspended before that may have been forgotten, as in the chart's
+	// alert.
+	forgottenAfter = 24 * time.Hour
+	// takenUpWithin is how soon an operator takes up a new HelmRelease.
+	takenUpWithin = time.Minute
+	// mostAttention is how many releases are listed.
+	mostAttention = 10
+)
+
+// attention returns a row for each HelmRelease with which something is wrong, or whose suspension may be forgotten:
+// the release, why, and what to do.
+func attention(releases []*v1alpha1.HelmRelease, now time.Time) [][]string {
+	var rows [][]string
+	left := 0
+	for _, hr := range releases {
+		f := lockFinding(hr, now)
+		reason, _, since := report.Ready(hr)
+		switch age := now.Sub(since); {
+		case f.Level == levelOK,
+			reason == "" && age < takenUpWithin,
+			reason == v1alpha1.ReasonSuspended && age < forgottenAfter:
+		case len(rows) == mostAttention:
+			left++
+		default:
+			rows = append(rows, []string{hr.Spec.Release.String(), f.Message, f.Advice})
+		}
+	}
+	if left > 0 {
+		rows = append(rows, []string{fmt.Sprintf("and %d more", left), "", programBase + " check shows all"})
+	}
+	return rows
+}
+
+// noteAdditions says in how many objects there is something that scope Declared leaves alone.
+func (a *app) noteAdditions(releases []*v1alpha1.HelmRelease) {
+	objects, of := 0, 0
+	for _, hr := range releases {
+		if n := hr.Status.Objects.Additions; n > 0 {
+			objects += n
+			of++
+		}
+	}
+	if objects > 0 {
+		a.note("note: others added something to %s of %s; %s diff RELEASE -n NAMESPACE --strict shows what", report.Count(objects, "object"),
+			report.Count(of, "release"), a.name)
+	}
+}

@@ -1,0 +1,45 @@
+package main
+
+// whatIsToldIsTrue are the mutants of who changed what, how long that lived, what others added, and when a window is
+// open.
+func whatIsToldIsTrue() []mutant {
+	const attribute, life, windows = "pkg/drift/attribute.go", "pkg/controller/life.go", "pkg/lock/windows.go"
+	const apart, lives = "TestEachChangeIsItsAuthors", "TestTheLifeOfAChange"
+	const additions, wrong = "TestAdditionsThatDeclaredLeavesAloneAreCounted",
+		"TestWindowsThatAreWrongKeepTheReleaseLocked"
+	return []mutant{
+		breaks("T2", "all changes are the first author's", edit{attribute, `return a.Author == author })`,
+			`return a.Author.Manager != "" })`}, drift, apart),
+		breaks("T2", "a removal is ascribed to whoever wrote last", edit{attribute,
+			`if w.alone || slices.Contains(authors, w.suspect) {`, `if len(authors) > 0 {`}, drift, apart),
+		breaks("T2", "one of two who wrote in the same second is blamed", edit{attribute,
+			`			w.suspect = nil
+`, ``}, drift, apart),
+		breaks("T2", "a controller of Kubernetes is blamed for what it answers", edit{attribute,
+			` || system(m.Manager) {`, ` {`}, drift, apart),
+		breaks("T2", "what was changed while no operator ran lived since it was seen", edit{life,
+			`known && (v.First || `, `known && (`}, integration, "TestEachManagerIsToldApart"),
+		breaks("T2", "a late watch event counts as the change", edit{life, ` > missedAfter)`, ` < 0)`}, controller,
+			lives),
+		breaks("T2", "whole seconds count where there are milliseconds", edit{life, ` > missedAfter)`, ` > 0)`},
+			controller, lives),
+		breaks("T2", "the time of a manager's last write counts as that of a removal", edit{life,
+			`		if c.Op != drift.Removed {`, `		if c.Op != drift.Removed || c.Path != "" {`}, controller, lives),
+		breaks("T2", "a change that is older than the lock counts from the change", edit{life,
+			`changed.After(l.Began)`, `!changed.IsZero()`}, controller, lives),
+		breaks("T2", "additions are not counted after a revert", edit{"pkg/controller/act.go",
+			`Additions: v.in.HasAdditions(v.found, done)`, `Additions: false`}, integration, additions),
+		breaks("T2", "additions are not counted when an object is judged", edit{"pkg/controller/judge.go",
+			`Additions: v.in.HasAdditions(v.found, v.Live)`, `Additions: false`}, integration, additions),
+		breaks("T2", "a wrong window leaves the others open", edit{windows, `			return nil, fmt.Errorf("spec.windows[%d]`,
+			`			return ws, fmt.Errorf("spec.windows[%d]`}, lock, wrong).
+			and(edit{"pkg/lock/decide.go", `		d.Invalid = err.Error()
+		return false`, `		d.Invalid = err.Error()`}),
+		breaks("T2", "a schedule with a time zone reaches the parser, which panics", edit{windows,
+			`if strings.Contains(spec.Schedule, "=") {`, `if spec.Schedule == "" {`}, lock, wrong),
+		breaks("T2", "a window ends a moment late", edit{windows, `!start.After(at) {`,
+			`!start.After(at.Add(time.Second)) {`}, lock, "TestWindows"),
+		breaks("T2", "windows are in UTC whatever their zone", edit{windows, `fields.Location = zone`,
+			`_, _ = fields, zone`}, lock, "TestWindows"),
+	}
+}
