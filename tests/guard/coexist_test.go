@@ -25,7 +25,10 @@ func TestI13_AutoscalersScale(t *testing.T) {
 apiVersion: autoscaling/v2
 kind: HorizontalPodAutoscaler
 metadata: {name: web}
-spec: {minReplicas: {{ .Values.least | default 2 }}, maxReplicas: 5, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}
+spec:
+  minReplicas: {{ .Values.least | default 2 }}
+  maxReplicas: 5
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
 `)
 	f.inForce(kit.Deployments, "web")
 	f.passes("scale", "deployment", "web", "--replicas=4")
@@ -85,7 +88,8 @@ spec:
 	}
 	f.Until("the API server asks the guard", func() (any, bool) {
 		err := patch(`{"service":{"name":"mine"}}`)
-		return err, err != nil && strings.Contains(err.Error(), "spec.conversion.webhook.clientConfig.service.name was refused")
+		return err, err != nil &&
+			strings.Contains(err.Error(), "spec.conversion.webhook.clientConfig.service.name was refused")
 	})
 	bundle := base64.StdEncoding.EncodeToString(f.Cluster.RESTConfig().CAData)
 	check.NoError(t, patch(fmt.Sprintf(`{"caBundle":%q}`, bundle)))

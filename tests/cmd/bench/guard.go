@@ -127,7 +127,7 @@ func (b *bench) allowedWrites(ctx context.Context, sides [2][]object) error {
 	if err != nil {
 		return err
 	}
-	if err := b.writeBoth(ctx, name, timesGuard*b.rounds, 0, sides, b.annotate); err != nil {
+	if err := b.writeBoth(ctx, sides, turns{name: name, rounds: timesGuard * b.rounds, tamper: b.annotate}); err != nil {
 		return err
 	}
 	after, err := b.guardDecisions(ctx, "allowed")
@@ -147,7 +147,7 @@ func (b *bench) unguardedWrites(ctx context.Context, others [2][]object) error {
 	if err != nil {
 		return err
 	}
-	if err := b.writeBoth(ctx, name, timesGuard*b.rounds, 0, others, b.annotate); err != nil {
+	if err := b.writeBoth(ctx, others, turns{name: name, rounds: timesGuard * b.rounds, tamper: b.annotate}); err != nil {
 		return err
 	}
 	after, err := b.guardDecisions(ctx, "allowed")
@@ -161,7 +161,7 @@ func (b *bench) unguardedWrites(ctx context.Context, others [2][]object) error {
 
 // refusedWrites are reverted where there is no guard, and refused where there is one.
 func (b *bench) refusedWrites(ctx context.Context, sides [2][]object) error {
-	return b.writeBoth(ctx, "refused write", b.rounds, alone, sides, func(ctx context.Context, o object) error {
+	tamper := func(ctx context.Context, o object) error {
 		err := b.tamper.tamper(ctx, o, b.nextForeign())
 		switch guarded := o.namespace == sides[1][0].namespace; {
 		case guarded && err == nil:
@@ -170,31 +170,30 @@ func (b *bench) refusedWrites(ctx context.Context, sides [2][]object) error {
 			return nil
 		}
 		return err
-	})
+	}
+	return b.writeBoth(ctx, sides, turns{name: "refused write", rounds: b.rounds, gap: alone, tamper: tamper})
 }
 
 // writeBoth measures a write to objects of both sides by turns.
-func (b *bench) writeBoth(
-	ctx context.Context, name string, rounds int, gap time.Duration, sides [2][]object, write func(context.Context, object) error,
-) error {
-	progress("%s: %d rounds", name, rounds)
+func (b *bench) writeBoth(ctx context.Context, sides [2][]object, t turns) error {
+	progress("%s: %d rounds", t.name, t.rounds)
 	var times [2][]time.Duration
-	for round := range warmUp + rounds {
+	for round := range warmUp + t.rounds {
 		for turn := range 2 {
-			if err := idleFor(ctx, gap); err != nil {
+			if err := idleFor(ctx, t.gap); err != nil {
 				return err
 			}
 			which := (turn + round) % 2
 			begun := time.Now()
-			if err := write(ctx, sides[which][round%len(sides[which])]); err != nil {
-				return fmt.Errorf("%s, round %d: %w", name, round, err)
+			if err := t.tamper(ctx, sides[which][round%len(sides[which])]); err != nil {
+				return fmt.Errorf("%s, round %d: %w", t.name, round, err)
 			}
 			if round >= warmUp {
 				times[which] = append(times[which], time.Since(begun))
 			}
 		}
 	}
-	b.section.guard(name, times)
+	b.section.guard(t.name, times)
 	return nil
 }
 

@@ -92,6 +92,12 @@ func TestTargets(t *testing.T) {
 			s.sustained(200, [2]steady{{rate: 9, share: 1}, {rate: 9, share: 1, queue: lengths}})
 		}
 	}
+	guarded := func(name string, with int) func(*section) {
+		return func(s *section) { s.guard(name, [2][]time.Duration{ms(10), ms(with)}) }
+	}
+	guardTakes := func(share float64) func(*section) {
+		return func(s *section) { s.guardProcessor(guardRate, guardRate, [2]float64{0.1, share / 100}) }
+	}
 	for _, c := range []struct {
 		name        string
 		met, missed func(*section)
@@ -122,6 +128,8 @@ func TestTargets(t *testing.T) {
 		{"a kill", func(s *section) { s.killed(ms(6000), 5*time.Second) },
 			func(s *section) { s.killed(ms(6001), 5*time.Second) }},
 		{"a queue", queue(0, 30, 30, 31), queue(0, 30, 60, 90)},
+		{"a guarded write", guarded("allowed write", 12), guarded("allowed write", 13)},
+		{"what the guard takes", guardTakes(25), guardTakes(26)},
 		{"cost in proportion", func(s *section) { s.scale(points(1), process.Resident{}) },
 			func(s *section) { s.scale(points(1.1), process.Resident{}) }},
 	} {

@@ -34,9 +34,9 @@ func Corpus(t testing.TB) []string {
 	return files
 }
 
-// ManifestChart makes a chart of a rendered manifest, and of the definitions beside it. It returns the chart's path, and
-// the arguments of Helm that have a release of that name install it. The manifest goes in as a value, so that the chart
-// is one line, and the release holds the manifest twice but as plain text, which is far from 1 MiB when packed.
+// ManifestChart makes a chart of a rendered manifest, and of the definitions beside it. It returns the chart's path,
+// and the arguments of Helm that have a release of that name install it. The manifest goes in as a value, so that the
+// chart is one line, and the release holds the manifest twice but as plain text, which is far from 1 MiB when packed.
 func ManifestChart(t testing.TB, chart, release, file string) (path string, args []string) {
 	t.Helper()
 	content, err := os.ReadFile(file)
@@ -74,8 +74,8 @@ func confine(t testing.TB, manifest string) string {
 		"    namespaceSelector:\n      matchLabels:\n        kubernetes.io/metadata.name: ingress-nginx\n", 1)
 }
 
-// DecodeManifest returns the objects of a manifest, those in lists one by one, and the stringData of Secrets folded into
-// data.
+// DecodeManifest returns the objects of a manifest, those in lists one by one, and the stringData of Secrets folded
+// into data.
 func DecodeManifest(manifest string) ([]*unstructured.Unstructured, error) {
 	var all []*unstructured.Unstructured
 	documents := yaml.NewYAMLReader(bufio.NewReader(strings.NewReader(manifest)))
