@@ -120,27 +120,27 @@ func newFactory(config *rest.Config, namespace string) (*helm.Factory, error) {
 	if err != nil {
 		return nil, err
 	}
-	caches := cache.NewSharedCachedFactory(healthy{clients}, &cache.SharedCacheFactoryOptions{
+	caches := cache.NewSharedCachedFactory(uncheckedFactory{clients}, &cache.SharedCacheFactoryOptions{
 		DefaultNamespace: namespace, DefaultTweakList: watch.Limit,
 	})
 	return helm.NewFactoryFromConfigWithOptions(config,
 		&helm.FactoryOptions{Namespace: namespace, SharedCacheFactory: caches})
 }
 
-// healthy takes the API server for healthy without asking it. Lasso asks before it starts a cache, again and again
-// until the answer is yes, also when its context has ended long ago: an operator that is told to stop while it
-// starts would hang. The cache's own list is retried anyway.
-type healthy struct{ client.SharedClientFactory }
+// uncheckedFactory is a client factory that takes the API server for healthy without asking it. Lasso asks before it
+// starts a cache, again and again until the answer is yes, also when its context has ended long ago: an operator that
+// is told to stop while it starts would hang. The cache's own list is retried anyway.
+type uncheckedFactory struct{ client.SharedClientFactory }
 
-func (healthy) IsHealthy(context.Context) bool { return true }
+func (uncheckedFactory) IsHealthy(context.Context) bool { return true }
 
-// lasting keeps handlers registered until ctx ends, which is after the work. Lasso takes handlers out of a list
-// that its worker may be going through, when the context ends with which they were registered.
-type lasting struct {
+// handlersUntil is a controller that keeps handlers registered until ctx ends, which is after the work. Lasso takes
+// handlers out of a list that its worker may be going through, when the context ends with which they were registered.
+type handlersUntil struct {
 	helmcontrollers.HelmReleaseController
 	ctx context.Context
 }
 
-func (l lasting) OnChange(_ context.Context, name string, handler generic.ObjectHandler[*v1alpha1.HelmRelease]) {
+func (l handlersUntil) OnChange(_ context.Context, name string, handler generic.ObjectHandler[*v1alpha1.HelmRelease]) {
 	l.HelmReleaseController.OnChange(l.ctx, name, handler)
 }

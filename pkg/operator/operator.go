@@ -70,7 +70,7 @@ func Run(ctx context.Context, options ControllerOptions) error {
 	conn.ListsReadStorage = listsReadStorage(conn.Discovery, o.Log)
 	handling, ended := context.WithCancel(context.WithoutCancel(ctx))
 	defer ended()
-	conn.HelmReleases = lasting{HelmReleaseController: conn.HelmReleases, ctx: handling}
+	conn.HelmReleases = handlersUntil{HelmReleaseController: conn.HelmReleases, ctx: handling}
 	o.Log.Infof("helm-locker %s, controller name %s", version.String(), o.ControllerName)
 	if o.shard != nil {
 		o.Log.Infof("shard %s, lease %s", o.shard, o.lease)
@@ -142,15 +142,15 @@ func startNotifying(ctx context.Context, n *notify.Notifier) (stop func()) {
 func startFactory(ctx context.Context, conn *connection) error {
 	started := make(chan error, 1)
 	go func() { started <- conn.factory.Start(ctx, 1) }()
-	patience := time.NewTimer(syncTimeout)
-	defer patience.Stop()
+	timeout := time.NewTimer(syncTimeout)
+	defer timeout.Stop()
 	select {
 	case err := <-started:
 		if err != nil && ctx.Err() == nil {
 			return fmt.Errorf("watch HelmReleases: %w", err)
 		}
 		return nil
-	case <-patience.C:
+	case <-timeout.C:
 		return fmt.Errorf("list HelmReleases: not answered in %s", syncTimeout)
 	}
 }

@@ -18,7 +18,7 @@ func (b *builder) admission(o *Object) {
 			"choice, Secrets and tokens included, "+
 			"and changed or refused there", o.ID)
 	case "MutatingAdmissionPolicy":
-		b.note("%s: to restore it the operator may change every object that anybody writes", o.ID)
+		b.note("%s: to restore it the operator may change every object that any user writes", o.ID)
 		b.parameters(o)
 	case "ValidatingAdmissionPolicy":
 		b.parameters(o)
@@ -45,7 +45,7 @@ func (b *builder) parameters(o *Object) {
 	b.add(Rule{PolicyRule: resources(gvk.Group, resource, "get")})
 	if gvk.GroupKind() == (schema.GroupKind{Kind: "Secret"}) {
 		b.note("%s: its parameters are Secrets, so to restore it the operator may read every Secret of the cluster, "+
-			"and whoever writes the policy "+
+			"and the user who writes the policy "+
 			"finds out their values by the requests that it refuses", o.ID)
 	}
 }

@@ -139,7 +139,7 @@ func (b *builder) role(o *Object) {
 		b.add(Rule{Namespaces: in(o.ID.Namespace), PolicyRule: rule})
 	}
 	if len(role.Rules) > 0 {
-		b.note("%s: to put it back the operator has to have itself what it grants", o.ID)
+		b.note("%s: to restore it the operator has to have itself what it grants", o.ID)
 	}
 }
 
@@ -156,6 +156,6 @@ func (b *builder) binding(o *Object) {
 	if o.ID.Namespace == "" {
 		where = "in the whole cluster"
 	}
-	b.note("%s: to put it back the operator may give %s %s to anybody %s", o.ID, binding.RoleRef.Kind,
+	b.note("%s: to restore it the operator may give %s %s to any subject %s", o.ID, binding.RoleRef.Kind,
 		binding.RoleRef.Name, where)
 }

@@ -31,8 +31,8 @@ const (
 	keptFor     = 10 * time.Second
 	// questionsAtOnce bounds the requests to the API server that are in flight: every client can send tokens.
 	questionsAtOnce = 8
-	// patience is how long a question may take, waiting for others included.
-	patience = 10 * time.Second
+	// questionTimeout is how long a question may take, waiting for others included.
+	questionTimeout = 10 * time.Second
 )
 
 // Refusal says that a viewer is turned away, and why. Its words are for the viewer.
@@ -85,7 +85,7 @@ type Reviewer struct {
 	users   *cache.LRUExpireCache // userAnswer by digest of the token
 	rights  *cache.LRUExpireCache // bool by digest of user and access
 	asking  *semaphore.Weighted
-	patient time.Duration
+	timeout time.Duration
 }
 
 // userAnswer is what the API server said about a token; user is nil for one that is not valid.
@@ -96,13 +96,13 @@ func New(client kubernetes.Interface, clk clock.PassiveClock, log logrus.FieldLo
 	return &Reviewer{
 		client: client, log: log, users: cache.NewLRUExpireCacheWithClock(answersKept, clk),
 		rights: cache.NewLRUExpireCacheWithClock(answersKept, clk),
-		asking: semaphore.NewWeighted(questionsAtOnce), patient: patience,
+		asking: semaphore.NewWeighted(questionsAtOnce), timeout: questionTimeout,
 	}
 }
 
 // Require returns who sent a request, when they may have the access, and otherwise a refusal.
 func (r *Reviewer) Require(request *http.Request, access Access) (User, *Refusal) {
-	ctx, cancel := context.WithTimeout(request.Context(), r.patient)
+	ctx, cancel := context.WithTimeout(request.Context(), r.timeout)
 	defer cancel()
 	user, err := r.user(ctx, request.Header)
 	if err != nil {

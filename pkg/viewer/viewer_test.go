@@ -153,7 +153,7 @@ func TestAnErrorIsNotKept(t *testing.T) {
 // Whoever sends tokens in masses waits for those before.
 func TestQuestionsAreBounded(t *testing.T) {
 	a := newAPI()
-	a.patient = time.Millisecond
+	a.timeout = time.Millisecond
 	if !a.asking.TryAcquire(questionsAtOnce) {
 		t.Fatal("a question is asked already")
 	}

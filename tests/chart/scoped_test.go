@@ -89,12 +89,12 @@ func checkNotes(t *testing.T, e *kit.Env, notes string) {
 	t.Helper()
 	for _, release := range []string{"csa", "ssa"} {
 		for _, want := range []string{
-			"Role " + e.Apps + "/" + release + ": to put it back the operator has to have itself what it grants",
-			"RoleBinding " + e.Apps + "/" + release + ": to put it back the operator may give Role " + release +
-				" to anybody in namespace " + e.Apps,
-			"ClusterRole " + e.Apps + "-" + release + ": to put it back the operator has to have itself what it grants",
+			"Role " + e.Apps + "/" + release + ": to restore it the operator has to have itself what it grants",
+			"RoleBinding " + e.Apps + "/" + release + ": to restore it the operator may give Role " + release +
+				" to any subject in namespace " + e.Apps,
+			"ClusterRole " + e.Apps + "-" + release + ": to restore it the operator has to have itself what it grants",
 			"ClusterRole " + e.Apps + "-" + release + "-aggregated is aggregated",
-			"ClusterRoleBinding " + e.Apps + "-" + release + ": to put it back the operator may give ClusterRole view to anybody in the whole cluster",
+			"ClusterRoleBinding " + e.Apps + "-" + release + ": to restore it the operator may give ClusterRole view to any subject in the whole cluster",
 		} {
 			if !strings.Contains(notes, "note: "+want) {
 				t.Errorf("no note says %q:\n%s", want, notes)

@@ -96,8 +96,8 @@ rbac:
     - create
     - patch
     - delete
-`, `note: Role APPS/access: to put it back the operator has to have itself what it grants
-note: RoleBinding APPS/access: to put it back the operator may give ClusterRole view to anybody in namespace APPS
+`, `note: Role APPS/access: to restore it the operator has to have itself what it grants
+note: RoleBinding APPS/access: to restore it the operator may give ClusterRole view to any subject in namespace APPS
 `)
 	w.app("rbac", "access", "-o", "values", "--names").says(0,
 		"resourceNames:\n    - access\n    resources:\n    - configmaps\n    verbs:\n    - get\n    - patch\n    - delete\n")
