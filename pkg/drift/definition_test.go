@@ -269,17 +269,3 @@ func countNodes(n *node, seen map[*node]bool) (merged, all int) {
 	}
 	return merged, all
 }
-
-func BenchmarkForDefinition(b *testing.B) {
-	s := schemas(b)
-	definitions := corpusDefinitions(b)
-	b.ReportAllocs()
-	for b.Loop() {
-		for _, d := range definitions {
-			for _, v := range at(d, "spec", "versions").([]any) {
-				_, err := s.ForDefinition(d, at(v, "name").(string))
-				check.NoError(b, err)
-			}
-		}
-	}
-}

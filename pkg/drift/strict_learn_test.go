@@ -1,7 +1,6 @@
 package drift
 
 import (
-	"fmt"
 	"testing"
 )
 
@@ -98,38 +97,5 @@ func TestStrictCostsNothingWhereNobodyIsForeign(t *testing.T) {
 	want := testing.AllocsPerRun(100, func() { Compare(desired, live, declared) })
 	if got := testing.AllocsPerRun(100, func() { Compare(desired, live, strict) }); got > want+1 {
 		t.Errorf("%v allocations, %v in scope Declared", got, want)
-	}
-}
-
-func BenchmarkStrict(b *testing.B) {
-	live := realObjects(b, "strict-helm3.yaml")["Deployment"]
-	desired := obj(b, fmt.Sprintf(strictDesired["Deployment"], "h3"))
-	fields := live.GetManagedFields()
-	declared := Options{Schema: schemaOf(schemas(b), desired)}
-	system := declared
-	system.Strict = &Strict{ManagedFields: fields, Keep: func(string) bool { return true }}
-	foreign := declared
-	foreign.Strict = &Strict{ManagedFields: fields}
-	clean := declared
-	clean.Strict = &Strict{
-		ManagedFields: append(
-			entries{
-				by(`{"f:spec":{"f:replicas":{},"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"web\"}":{"f:image":{}}}}}}}`),
-			}, fields[1],
-		),
-	}
-	for _, bench := range []struct {
-		name string
-		opt  Options
-	}{
-		{"declared", declared}, {"strict without a foreign manager", system},
-		{"strict with nothing to take out", clean}, {"strict with twelve additions", foreign},
-	} {
-		b.Run(bench.name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				Compare(desired, live.Object, bench.opt)
-			}
-		})
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
@@ -77,30 +76,9 @@ func oneMegabyte() string {
 }
 
 func TestBigManifestsAndBigObjectsParse(t *testing.T) {
-	set := mustParse(t, strings.Repeat(oneMegabyte(), 1))
+	set := mustParse(t, oneMegabyte())
 	text := set.Objects[0].Content["data"].(map[string]any)["text"].(string)
 	if len(text) < 256<<10 || len(set.Objects) < 10 {
 		t.Errorf("%d objects, the first with %d bytes", len(set.Objects), len(text))
-	}
-}
-
-func BenchmarkParse1MB(b *testing.B) {
-	text := oneMegabyte()
-	b.SetBytes(int64(len(text)))
-	b.ReportAllocs()
-	for b.Loop() {
-		_, err := manifest.Parse(text)
-		check.NoError(b, err)
-	}
-}
-
-func BenchmarkResolve1MB(b *testing.B) {
-	set, err := manifest.Parse(oneMegabyte())
-	check.NoError(b, err)
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, _, err := set.Resolve(podinfo, always(false)); err != nil {
-			b.Fatal(err)
-		}
 	}
 }

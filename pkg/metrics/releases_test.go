@@ -2,8 +2,6 @@ package metrics
 
 import (
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"runtime"
 	"strings"
 	"testing"
@@ -130,13 +128,4 @@ func live(f func() any) int64 {
 	after := heap()
 	runtime.KeepAlive(held)
 	return after - before
-}
-
-func BenchmarkScrapeOfThousandReleases(b *testing.B) {
-	m := many(1000)
-	request := httptest.NewRequest(http.MethodGet, "/metrics", nil)
-	b.ReportAllocs()
-	for b.Loop() {
-		m.Handler().ServeHTTP(httptest.NewRecorder(), request)
-	}
 }

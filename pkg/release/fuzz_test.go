@@ -3,7 +3,6 @@ package release_test
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,18 +35,6 @@ func FuzzDecode(f *testing.F) {
 		}
 		t.Errorf("an error without a kind: %v", err)
 	})
-}
-
-func BenchmarkDecode(b *testing.B) {
-	manifest := strings.Repeat(fmt.Sprintf("line %s\\n", leak), 50000)
-	payload := pack(strings.Replace(minimal, "kind: x", manifest, 1))
-	b.SetBytes(int64(len(manifest)))
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := release.Decode(payload, release.DefaultLimit); err != nil {
-			b.Fatal(err)
-		}
-	}
 }
 
 func FuzzRecordOf(f *testing.F) {

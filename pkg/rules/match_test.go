@@ -187,17 +187,6 @@ func TestMatchingAllocatesNothing(t *testing.T) {
 	}
 }
 
-func BenchmarkIgnore(b *testing.B) {
-	m := mustCompile(b, parse(b, `{paths: [/spec/replicas, /metadata/annotations/x]}`),
-		parse(b, `{paths: [/spec], managers: [keda-*]}`)).For(manifest.Object{})
-	ignore := m.Bind(liveOwners())
-	at := []string{"spec", "image"}
-	b.ReportAllocs()
-	for b.Loop() {
-		ignore(at)
-	}
-}
-
 func TestAbsurdRules(t *testing.T) {
 	start := time.Now()
 	deep := strings.Repeat("/a", 512)
