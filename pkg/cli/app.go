@@ -123,6 +123,8 @@ type connection struct {
 	namespace string
 	// contextNamespace is the namespace of the kubeconfig's context.
 	contextNamespace string
+	// host is the address of the API server.
+	host string
 }
 
 // connect returns the cluster that the flags and the environment name, after having made sure that it answers.
@@ -145,7 +147,7 @@ func (a *app) connect(ctx context.Context, cmd *cli.Command) (*connection, error
 	if err != nil {
 		return nil, err
 	}
-	c := &connection{Cluster: cluster, namespace: cmd.String("namespace"), contextNamespace: own}
+	c := &connection{Cluster: cluster, namespace: cmd.String("namespace"), contextNamespace: own, host: config.Host}
 	if c.namespace == "" {
 		c.namespace = own
 	}

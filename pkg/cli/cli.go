@@ -82,7 +82,7 @@ func New(args []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Command 
 			"terminal, as in a container, the program is the operator.",
 		Writer: stdout, ErrWriter: stderr, Reader: stdin,
 		Commands: []*cli.Command{
-			a.diffCommand(), a.statusCommand(), a.checkCommand(), a.inspectCommand(), a.rbacCommand(),
+			a.diffCommand(), a.reportCommand(), a.statusCommand(), a.checkCommand(), a.inspectCommand(), a.rbacCommand(),
 			a.lockCommand(), a.unlockCommand(), a.suspendCommand(), a.resumeCommand(), a.migrateCommand(),
 			operatorCommand(stderr), versionCommand(stdout),
 		},
@@ -98,10 +98,10 @@ func New(args []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Command 
 		OnUsageError:   usageError,
 	}
 	completions := map[string]cli.ShellCompleteFunc{
-		"diff": a.completeWith(releaseNames, 1), "inspect": a.completeWith(releaseNames, 1),
-		"lock":   a.completeWith(releaseNames, 1),
-		"unlock": a.completeWith(lockedNames, 1), "suspend": a.completeWith(lockedNames, 1),
-		"resume":  a.completeWith(lockedNames, 1),
+		"diff": a.completeWith(releaseNames, 0), "report": a.completeWith(releaseNames, 0),
+		"inspect": a.completeWith(releaseNames, 1), "lock": a.completeWith(releaseNames, 0),
+		"unlock": a.completeWith(lockedNames, 0), "suspend": a.completeWith(lockedNames, 0),
+		"resume":  a.completeWith(lockedNames, 0),
 		"migrate": a.completeWith(lockedNames, 0), "status": a.completeWith(statusNames, 1),
 	}
 	for _, sub := range cmd.Commands {

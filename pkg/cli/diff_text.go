@@ -6,36 +6,72 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/inspect"
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
-func diffOutput(comparisons []*inspect.Comparison, format string, now time.Time, style report.Style) (string, error) {
-	if format == formatJSON || format == formatYAML {
-		return diffData(comparisons, format)
+// diffShown is how differences are shown.
+type diffShown struct {
+	format string
+	now    time.Time
+	style  report.Style
+	// several says that the command is about several releases, brief that those without drift are only counted.
+	several, brief bool
+}
+
+func (o diffShown) output(found *gathered) (string, error) {
+	if o.format == formatJSON || o.format == formatYAML {
+		return diffData(found.comparisons, o.now, o.format)
 	}
 	var b strings.Builder
-	for i, c := range comparisons {
-		if i > 0 && format == formatText {
+	for _, c := range found.comparisons {
+		if o.brief && !hasDrifted(c) && !isIncomplete(c) && c.Additions == 0 {
+			continue
+		}
+		if b.Len() > 0 && o.format == formatText {
 			b.WriteByte('\n')
 		}
 		for j := range c.Differences {
 			render := differenceText
-			if format == formatPatch {
+			if o.format == formatPatch {
 				render = differencePatch
 			}
-			text, err := render(c, &c.Differences[j], now, style)
+			text, err := render(c, &c.Differences[j], o.now, o.style)
 			if err != nil {
 				return "", err
 			}
 			b.WriteString(text)
 		}
-		if format == formatText {
-			b.WriteString(summaryLine(c, style) + "\n")
+		if o.format == formatText {
+			b.WriteString(summaryLine(c, o.style) + "\n")
 		}
 	}
+	if o.format == formatText && o.several && len(found.comparisons)+len(found.failed) > 0 {
+		if b.Len() > 0 {
+			b.WriteByte('\n')
+		}
+		total := found.summary()
+		paint := o.style.Green
+		if total.Drifted > 0 {
+			paint = o.style.Red
+		}
+		b.WriteString(paint(total.String()) + "\n")
+	}
 	return b.String(), nil
+}
+
+// summary counts what was gathered.
+func (g *gathered) summary() report.Summary {
+	s := report.Summary{Releases: len(g.comparisons) + len(g.failed), Incomplete: len(g.failed), LeftOut: len(g.leftOut)}
+	for _, c := range g.comparisons {
+		if hasDrifted(c) {
+			s.Drifted++
+		}
+		if isIncomplete(c) {
+			s.Incomplete++
+		}
+	}
+	return s
 }
 
 // summaryLine is the last line about a release.
@@ -72,23 +108,7 @@ func summaryLine(c *inspect.Comparison, style report.Style) string {
 // differenceText describes an object that differs: what, who and when, and the diff.
 func differenceText(c *inspect.Comparison, d *inspect.Difference, now time.Time, style report.Style) (string, error) {
 	var b strings.Builder
-	title := func(what string) {
-		fmt.Fprintln(&b, style.Bold(report.Line(d.ID.String()))+": "+style.Yellow(report.Line(what)))
-	}
-	if d.State == inspect.StateMissing {
-		what := "it does not exist"
-		if d.Note != "" {
-			what = d.Note
-		}
-		title(what)
-		b.WriteByte('\n')
-		return b.String(), nil
-	}
-	if d.Note != "" {
-		title(d.Note)
-	} else {
-		title(inspect.Describe(d.Changes, 3))
-	}
+	fmt.Fprintln(&b, style.Bold(report.Line(d.ID.String()))+": "+style.Yellow(report.Line(whatDiffers(d))))
 	if len(d.Changes) == 0 {
 		b.WriteByte('\n')
 		return b.String(), nil
@@ -102,6 +122,17 @@ func differenceText(c *inspect.Comparison, d *inspect.Difference, now time.Time,
 	}
 	b.WriteString(diff + "\n")
 	return b.String(), nil
+}
+
+// whatDiffers says in a few words how an object differs.
+func whatDiffers(d *inspect.Difference) string {
+	switch {
+	case d.Note != "":
+		return d.Note
+	case d.State == inspect.StateMissing:
+		return "it does not exist"
+	}
+	return inspect.Describe(d.Changes, 3)
 }
 
 func unified(d *inspect.Difference, from, to string, style report.Style) (string, error) {
@@ -128,70 +159,48 @@ func differencePatch(_ *inspect.Comparison, d *inspect.Difference, _ time.Time, 
 	return unified(d, "a/"+path, to, report.Style{})
 }
 
-// comparisonOut is a comparison as JSON or YAML. Its fields are part of the command's interface.
-type comparisonOut struct {
-	Name        string          `json:"name"`
-	Namespace   string          `json:"namespace"`
-	Revision    int             `json:"revision"`
-	Status      string          `json:"status"`
-	Compared    int             `json:"compared"`
-	Differences []differenceOut `json:"differences"`
-	// Additions is how many objects have additions of others, which scope Declared leaves alone.
-	Additions   int          `json:"additions,omitempty"`
-	Failures    []failureOut `json:"failures,omitempty"`
-	NotCompared []string     `json:"notCompared,omitempty"`
-	// ComparedLocally says why the API server did not help to tell drift from what it makes of values.
-	ComparedLocally string `json:"comparedLocally,omitempty"`
+// releaseDrift returns a comparison for programs and documents.
+func releaseDrift(c *inspect.Comparison, now time.Time) (report.ReleaseDrift, error) {
+	out := report.ReleaseDrift{
+		Name: c.Release.Name, Namespace: c.Release.Namespace, Revision: c.Release.Revision,
+		Status: string(c.Release.Status), Compared: c.Compared, Differences: []report.ObjectDrift{},
+		Additions: c.Additions, NotCompared: c.Left, ComparedLocally: c.Local,
+	}
+	for i := range c.Differences {
+		d := &c.Differences[i]
+		diff, err := differencePatch(c, d, now, report.Style{})
+		if err != nil {
+			return out, err
+		}
+		object := report.ObjectDrift{
+			Object: report.ObjectOf(d.ID), State: string(d.State), Note: d.Note, Diff: diff, What: whatDiffers(d),
+		}
+		if len(d.Changes) > 0 {
+			object.Blame = inspect.Blame(d.Changes, now)
+		}
+		for _, change := range d.Changes {
+			author := change.Author
+			object.Changes = append(object.Changes, report.FieldChange{
+				Path: change.Path, Operation: change.Op, Manager: author.Manager, ManagedBy: author.Operation,
+				Subresource: author.Subresource, Time: report.Time(author.Time),
+			})
+		}
+		out.Differences = append(out.Differences, object)
+	}
+	for _, failure := range c.Failures {
+		out.Failures = append(out.Failures, report.ObjectFailure{
+			Object: report.ObjectOf(failure.ID), Error: failure.Err.Error(),
+		})
+	}
+	return out, nil
 }
 
-type differenceOut struct {
-	objectOut
-	State   inspect.State `json:"state"`
-	Note    string        `json:"note,omitempty"`
-	Changes []changeOut   `json:"changes,omitempty"`
-	Diff    string        `json:"diff,omitempty"`
-}
-
-type changeOut struct {
-	Path        string          `json:"path"`
-	Operation   drift.Operation `json:"operation"`
-	Manager     string          `json:"manager,omitempty"`
-	ManagedBy   string          `json:"managerOperation,omitempty"`
-	Subresource string          `json:"subresource,omitempty"`
-	Time        string          `json:"time,omitempty"`
-}
-
-type failureOut struct {
-	objectOut
-	Error string `json:"error"`
-}
-
-func diffData(comparisons []*inspect.Comparison, format string) (string, error) {
-	all := make([]comparisonOut, 0, len(comparisons))
+func diffData(comparisons []*inspect.Comparison, now time.Time, format string) (string, error) {
+	all := make([]report.ReleaseDrift, 0, len(comparisons))
 	for _, c := range comparisons {
-		out := comparisonOut{
-			Name: c.Release.Name, Namespace: c.Release.Namespace, Revision: c.Release.Revision,
-			Status:   string(c.Release.Status),
-			Compared: c.Compared, Differences: []differenceOut{}, Additions: c.Additions, NotCompared: c.Left, ComparedLocally: c.Local,
-		}
-		for i := range c.Differences {
-			d := &c.Differences[i]
-			diff, err := differencePatch(c, d, time.Time{}, report.Style{})
-			if err != nil {
-				return "", err
-			}
-			difference := differenceOut{objectOut: objectOf(d.ID), State: d.State, Note: d.Note, Diff: diff}
-			for _, change := range d.Changes {
-				author := change.Author
-				difference.Changes = append(difference.Changes, changeOut{
-					Path: change.Path, Operation: change.Op, Manager: author.Manager, ManagedBy: author.Operation,
-					Subresource: author.Subresource, Time: report.Time(author.Time),
-				})
-			}
-			out.Differences = append(out.Differences, difference)
-		}
-		for _, failure := range c.Failures {
-			out.Failures = append(out.Failures, failureOut{objectOf(failure.ID), failure.Err.Error()})
+		out, err := releaseDrift(c, now)
+		if err != nil {
+			return "", err
 		}
 		all = append(all, out)
 	}

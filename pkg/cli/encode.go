@@ -26,14 +26,33 @@ func encode(value any, format string) (string, error) {
 	return report.Block(string(encoded)), nil
 }
 
-// encodeHelmRelease returns a HelmRelease as one would write it: without status and what the API server adds.
-func encodeHelmRelease(hr *v1alpha1.HelmRelease, format string) (string, error) {
+// contentOf returns a HelmRelease as one would write it: without status and what the API server adds.
+func contentOf(hr *v1alpha1.HelmRelease) (map[string]any, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(hr)
 	if err != nil {
-		return "", fmt.Errorf("encode the HelmRelease: %w", err)
+		return nil, fmt.Errorf("encode the HelmRelease: %w", err)
 	}
 	content["apiVersion"], content["kind"] = v1alpha1.SchemeGroupVersion.String(), v1alpha1.Kind
-	return encode(report.Substance(content), format)
+	return report.Substance(content), nil
+}
+
+// encodeObjects returns objects as kubectl prints them: documents of YAML, or one object or List in JSON; "" for none.
+func encodeObjects(objects []map[string]any, format string) (string, error) {
+	switch {
+	case len(objects) == 0:
+		return "", nil
+	case format == formatJSON && len(objects) > 1:
+		return encode(map[string]any{"apiVersion": "v1", "kind": "List", "items": objects}, format)
+	}
+	var documents []string
+	for _, object := range objects {
+		text, err := encode(object, format)
+		if err != nil {
+			return "", err
+		}
+		documents = append(documents, text)
+	}
+	return strings.Join(documents, "---\n"), nil
 }
 
 // encodeJSON returns a value as JSON, neutral, and ended by a line end; in one line without indent.

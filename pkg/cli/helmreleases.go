@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/util/retry"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/operator"
@@ -113,13 +114,6 @@ func (h *helmReleases) list(
 	return found, nil
 }
 
-// of returns the HelmReleases that name a release; if name is not empty, only the one of that name.
-func (h *helmReleases) of(ctx context.Context, key release.Key, name string) ([]*v1alpha1.HelmRelease, error) {
-	return h.list(ctx, func(hr *v1alpha1.HelmRelease) bool {
-		return keyOf(hr) == key && (name == "" || hr.Name == name)
-	})
-}
-
 func keyOf(hr *v1alpha1.HelmRelease) release.Key {
 	return release.Key{Namespace: hr.Spec.Release.Namespace, Name: hr.Spec.Release.Name}
 }
@@ -156,6 +150,37 @@ func (h *helmReleases) patch(
 		return nil, h.apiError(fmt.Sprintf("change HelmRelease %s/%s", hr.Namespace, hr.Name), err)
 	}
 	return typed(patched)
+}
+
+// update changes a HelmRelease by do. What was read can be outdated when it is written, as the operator writes to
+// HelmReleases, too: it is then read and changed again.
+func (h *helmReleases) update(
+	ctx context.Context, hr *v1alpha1.HelmRelease,
+	do func(*v1alpha1.HelmRelease) (*v1alpha1.HelmRelease, error),
+) (*v1alpha1.HelmRelease, error) {
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		after, err := do(hr)
+		if err == nil {
+			hr = after
+			return nil
+		}
+		if apierrors.IsConflict(err) {
+			object, getErr := h.client.Get(ctx, hr.Name, metav1.GetOptions{})
+			if getErr != nil {
+				return h.apiError(fmt.Sprintf("get HelmRelease %s/%s", hr.Namespace, hr.Name), getErr)
+			}
+			fresh, getErr := typed(object)
+			if getErr != nil {
+				return getErr
+			}
+			if keyOf(fresh) != keyOf(hr) {
+				return fmt.Errorf("HelmRelease %s/%s names another release now", hr.Namespace, hr.Name)
+			}
+			hr = fresh
+		}
+		return err
+	})
+	return hr, err
 }
 
 func (h *helmReleases) delete(ctx context.Context, hr *v1alpha1.HelmRelease) error {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +24,9 @@ func (a *app) inspectCommand() *cli.Command {
 		&cli.BoolFlag{Name: "manifest", Category: categoryOutput, Usage: "print the manifest, which is without hooks"},
 		&cli.BoolFlag{Name: "values", Category: categoryOutput, Usage: "print the values that the user gave, as YAML"},
 		&cli.BoolFlag{Name: "notes", Category: categoryOutput, Usage: "print the notes of the chart"},
-		&cli.BoolFlag{Name: "json", Category: categoryOutput, Usage: "print all of it, as JSON"},
+		oneOf(&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Category: categoryOutput,
+			Usage: "print all of it, or with --values these, as `FORMAT`: json or yaml"}, formatJSON, formatYAML),
+		&cli.BoolFlag{Name: "json", Category: categoryOutput, Usage: "the same as -o json"},
 		&cli.BoolFlag{Name: "show-secrets", Category: categoryOutput, Usage: "do not mask the values of Secrets"},
 	)
 	return &cli.Command{
@@ -42,14 +45,9 @@ func fileFlag() cli.Flag {
 }
 
 func (a *app) inspect(ctx context.Context, cmd *cli.Command) error {
-	var parts []string
-	for _, part := range [...]string{"manifest", "values", "notes", "json"} {
-		if cmd.Bool(part) {
-			parts = append(parts, part)
-		}
-	}
-	if len(parts) > 1 {
-		return usageError(ctx, cmd, fmt.Errorf("--%s and --%s exclude each other", parts[0], parts[1]), true)
+	part, format, err := inspected(ctx, cmd)
+	if err != nil {
+		return err
 	}
 	details, err := a.load(ctx, cmd)
 	if err != nil {
@@ -59,11 +57,41 @@ func (a *app) inspect(ctx context.Context, cmd *cli.Command) error {
 	if err != nil {
 		return err
 	}
-	shown, err := mask(details, masker, parts)
+	shown, err := mask(details, masker, part)
 	if err != nil {
 		return err
 	}
-	return a.showDetails(shown, parts)
+	return a.showDetails(shown, part, format)
+}
+
+// partAll is all of a release, in a format for programs.
+const partAll = "all"
+
+// inspected returns which part of a release is asked for, and in which format; empty for a summary, and for text.
+func inspected(ctx context.Context, cmd *cli.Command) (part, format string, err error) {
+	var parts []string
+	for _, part := range [...]string{"manifest", "values", "notes", "json"} {
+		if cmd.Bool(part) {
+			parts = append(parts, part)
+		}
+	}
+	format = cmd.String("output")
+	switch {
+	case len(parts) > 1:
+		err = fmt.Errorf("--%s and --%s exclude each other", parts[0], parts[1])
+	case len(parts) == 1 && format != "" && parts[0] != "values":
+		err = fmt.Errorf("--%s and --output exclude each other", parts[0])
+	case cmd.Bool("json"):
+		return partAll, formatJSON, nil
+	case len(parts) == 1:
+		return parts[0], format, nil
+	case format != "":
+		return partAll, format, nil
+	}
+	if err != nil {
+		err = usageError(ctx, cmd, err, true)
+	}
+	return "", format, err
 }
 
 // load reads the release that arguments and flags name, from the cluster or a file.
@@ -132,13 +160,13 @@ func (a *app) readFile(name string) (saved *inspect.Saved, err error) {
 }
 
 // mask returns the release without values of Secrets in what is going to be shown.
-func mask(details *release.Details, masker report.Masker, parts []string) (*release.Details, error) {
-	if masker.Show || len(parts) == 0 {
+func mask(details *release.Details, masker report.Masker, part string) (*release.Details, error) {
+	if masker.Show || part == "" {
 		return details, nil
 	}
 	shown := *details
 	shown.Manifest = masker.Manifest(details.Manifest)
-	if parts[0] == "manifest" {
+	if part == "manifest" {
 		return &shown, nil
 	}
 	texts := []string{details.Manifest}
@@ -147,7 +175,7 @@ func mask(details *release.Details, masker report.Masker, parts []string) (*rele
 	}
 	secrets, err := report.ValuesIn(texts...)
 	if err != nil {
-		return nil, hinted(fmt.Errorf("the %s may hold values of Secrets that cannot be told: %w", parts[0], err),
+		return nil, hinted(fmt.Errorf("the output may hold values of Secrets that cannot be told: %w", err),
 			"--show-secrets prints it as it is; --manifest shows what is wrong with the manifest")
 	}
 	shown.Notes = masker.Text(details.Notes, secrets)
@@ -155,27 +183,27 @@ func mask(details *release.Details, masker report.Masker, parts []string) (*rele
 	return &shown, err
 }
 
-func (a *app) showDetails(d *release.Details, parts []string) error {
-	var text string
-	switch {
-	case len(parts) == 0:
+func (a *app) showDetails(d *release.Details, part, format string) error {
+	text := ""
+	switch part {
+	case "":
 		text = summary(d, a.now())
-	case parts[0] == "manifest":
+	case "manifest":
 		text = report.Block(d.Manifest)
-	case parts[0] == "notes":
+	case "notes":
 		text = report.Block(d.Notes)
-	case parts[0] == "values":
-		values, err := valuesYAML(d)
-		if err != nil {
-			return err
-		}
-		text = report.Block(values)
 	default:
-		encoded, err := detailsJSON(d)
+		shown, err := detailsOf(d)
 		if err != nil {
 			return err
 		}
-		text = encoded
+		var value any = shown
+		if part == "values" {
+			value = shown.Values
+		}
+		if text, err = encode(value, cmp.Or(format, formatYAML)); err != nil {
+			return err
+		}
 	}
 	if text != "" && text[len(text)-1] != '\n' {
 		text += "\n"

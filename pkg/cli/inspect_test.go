@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
+
+	"sigs.k8s.io/yaml"
 
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/tests/lib/check"
@@ -140,7 +143,7 @@ func cutAges(text string) string {
 
 func TestInspectMasksSecrets(t *testing.T) {
 	content := string(savedRelease(t, nil))
-	for _, part := range []string{"--manifest", "--values", "--notes", "--json"} {
+	for _, part := range []string{"--manifest", "--values", "--notes", "--json", "-o=json", "-o=yaml"} {
 		stdout, stderr, code := runCLI(t, content, "inspect", "-f", "-", part)
 		if code != 0 || stderr != "" || !strings.Contains(stdout, "<secret ") {
 			t.Errorf("%s: exit code %d, stderr %q, stdout\n%s", part, code, stderr, stdout)
@@ -164,6 +167,39 @@ func TestInspectMasksSecrets(t *testing.T) {
 	}
 }
 
+func TestInspectFormats(t *testing.T) {
+	content := string(savedRelease(t, nil))
+	inspect := func(args ...string) string {
+		t.Helper()
+		stdout, stderr, code := runCLI(t, content, append([]string{"inspect", "-f", "-", "--show-secrets"}, args...)...)
+		if code != 0 {
+			t.Fatalf("%v: exit code %d: %s", args, code, stderr)
+		}
+		return stdout
+	}
+	if inspect("--json") != inspect("-o", "json") {
+		t.Error("--json is not -o json")
+	}
+	for _, args := range [][]string{nil, {"--values"}} {
+		asJSON, asYAML := inspect(append(args, "-o", "json")...), inspect(append(args, "-o", "yaml")...)
+		converted, err := yaml.YAMLToJSON([]byte(asYAML))
+		if err != nil || asJSON[0] != '{' || asYAML[0] == '{' {
+			t.Fatalf("%v: %s%s%v", args, asJSON, asYAML, err)
+		}
+		var a, b any
+		if json.Unmarshal([]byte(asJSON), &a) != nil || json.Unmarshal(converted, &b) != nil || !reflect.DeepEqual(a, b) {
+			t.Errorf("%v: YAML says\n%s\nand JSON\n%s", args, asYAML, asJSON)
+		}
+	}
+	if inspect("--values") != inspect("--values", "-o", "yaml") {
+		t.Error("values are not YAML by themselves")
+	}
+	_, stderr, code := runCLI(t, content, "inspect", "-f", "-", "--notes", "-o", "json")
+	if code != 1 || !strings.Contains(stderr, "--notes and --output exclude each other") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}
+
 func TestInspectWithholdsWhatItCannotTell(t *testing.T) {
 	content := string(savedRelease(t, func(c map[string]any) {
 		c["manifest"] = "kind: ConfigMap\n---\nkind: Secret\nstringData: {password: " + marker + "\n"
@@ -173,7 +209,7 @@ func TestInspectWithholdsWhatItCannotTell(t *testing.T) {
 		!strings.Contains(stdout, "it is not shown") {
 		t.Errorf("exit code %d:\n%s", code, stdout)
 	}
-	for _, part := range []string{"--values", "--notes", "--json"} {
+	for _, part := range []string{"--values", "--notes", "--json", "-o=yaml"} {
 		stdout, stderr, code := runCLI(t, content, "inspect", "-f", "-", part)
 		if code != 1 || stdout != "" || strings.Contains(stderr, marker) ||
 			!strings.Contains(stderr, "--show-secrets prints it as it is") {

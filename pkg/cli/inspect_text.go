@@ -8,7 +8,6 @@ import (
 	"time"
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
-	"sigs.k8s.io/yaml"
 
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
@@ -101,46 +100,24 @@ func maskJSON(raw json.RawMessage, masker report.Masker, secrets report.Values) 
 	return json.Marshal(masker.Value(decoded, secrets))
 }
 
-func valuesYAML(d *release.Details) (string, error) {
-	if len(d.Values) == 0 {
-		return "{}\n", nil
-	}
-	encoded, err := yaml.JSONToYAML(d.Values)
-	if err != nil {
-		return "", fmt.Errorf("the values are malformed")
-	}
-	return string(encoded), nil
-}
-
-// detailsOut is a release as JSON. Its fields are part of the command's interface.
+// detailsOut is a release as JSON or YAML. Its fields are part of the command's interface.
 type detailsOut struct {
-	Name          string         `json:"name"`
-	Namespace     string         `json:"namespace"`
-	Revision      int            `json:"revision"`
-	Status        release.Status `json:"status"`
-	Chart         string         `json:"chart"`
-	ChartVersion  string         `json:"chartVersion"`
-	AppVersion    string         `json:"appVersion,omitempty"`
-	FirstDeployed string         `json:"firstDeployed,omitempty"`
-	LastDeployed  string         `json:"lastDeployed,omitempty"`
-	Description   string         `json:"description,omitempty"`
-	ApplyMethod   string         `json:"applyMethod,omitempty"`
-	Objects       []objectOut    `json:"objects"`
-	Hooks         []hookOut      `json:"hooks,omitempty"`
-	Values        map[string]any `json:"values,omitempty"`
-	Notes         string         `json:"notes,omitempty"`
-	Manifest      string         `json:"manifest"`
-}
-
-type objectOut struct {
-	Group     string `json:"group,omitempty"`
-	Kind      string `json:"kind"`
-	Namespace string `json:"namespace,omitempty"`
-	Name      string `json:"name"`
-}
-
-func objectOf(id manifest.ID) objectOut {
-	return objectOut{Group: id.Group, Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}
+	Name          string          `json:"name"`
+	Namespace     string          `json:"namespace"`
+	Revision      int             `json:"revision"`
+	Status        release.Status  `json:"status"`
+	Chart         string          `json:"chart"`
+	ChartVersion  string          `json:"chartVersion"`
+	AppVersion    string          `json:"appVersion,omitempty"`
+	FirstDeployed string          `json:"firstDeployed,omitempty"`
+	LastDeployed  string          `json:"lastDeployed,omitempty"`
+	Description   string          `json:"description,omitempty"`
+	ApplyMethod   string          `json:"applyMethod,omitempty"`
+	Objects       []report.Object `json:"objects"`
+	Hooks         []hookOut       `json:"hooks,omitempty"`
+	Values        map[string]any  `json:"values,omitempty"`
+	Notes         string          `json:"notes,omitempty"`
+	Manifest      string          `json:"manifest"`
 }
 
 type hookOut struct {
@@ -150,28 +127,28 @@ type hookOut struct {
 	Weight int      `json:"weight,omitempty"`
 }
 
-func detailsJSON(d *release.Details) (string, error) {
-	out := detailsOut{
+func detailsOf(d *release.Details) (*detailsOut, error) {
+	out := &detailsOut{
 		Name: d.Name, Namespace: d.Namespace, Revision: d.Revision, Status: d.Status, Chart: d.ChartName,
 		ChartVersion: d.ChartVersion,
 		AppVersion:   d.AppVersion, FirstDeployed: report.Time(d.FirstDeployed),
 		LastDeployed: report.Time(d.LastDeployed),
 		Description:  d.Description, ApplyMethod: d.ApplyMethod, Notes: d.Notes, Manifest: d.Manifest,
-		Objects: []objectOut{},
+		Objects: []report.Object{}, Values: map[string]any{},
 	}
 	if len(d.Values) > 0 {
 		if err := utiljson.Unmarshal(d.Values, &out.Values); err != nil {
-			return "", fmt.Errorf("the values are malformed")
+			return nil, fmt.Errorf("the values are malformed")
 		}
 	}
 	if set, err := manifest.Parse(d.Manifest); err == nil {
 		for _, object := range set.Objects {
-			out.Objects = append(out.Objects, objectOf(object.ID))
+			out.Objects = append(out.Objects, report.ObjectOf(object.ID))
 		}
 	}
 	for _, hook := range d.Hooks {
 		out.Hooks = append(out.Hooks, hookOut{Kind: hook.Kind, Name: hook.Name, Events: eventsOf(hook),
 			Weight: hook.Weight})
 	}
-	return encodeJSON(out, "  ")
+	return out, nil
 }

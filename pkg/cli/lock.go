@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/urfave/cli/v3"
@@ -17,7 +17,6 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/inspect"
 	"github.com/rancher/helm-locker/pkg/release"
-	"github.com/rancher/helm-locker/pkg/report"
 )
 
 // changeFlags are the flags of all commands that change a HelmRelease.
@@ -44,11 +43,13 @@ func waitFlags() []cli.Flag {
 
 func (a *app) lockCommand() *cli.Command {
 	return &cli.Command{
-		Name: "lock", Category: categoryChange, Usage: "have the operator lock a release", ArgsUsage: "RELEASE",
-		Description: "Creates a HelmRelease for the release, or changes the one that there is. What no flag names stays as it is, and a\n" +
-			"second run changes nothing. A release that does not exist yet is locked when it appears.",
+		Name: "lock", Category: categoryChange, Usage: "have the operator lock releases", ArgsUsage: "RELEASE...",
+		Description: "Creates a HelmRelease for each release, or changes the one that there is. What no flag names stays as it is, and a\n" +
+			"second run changes nothing. A release that does not exist yet is locked when it appears.\n\n" +
+			"--ignore adds paths to spec.ignore, and --unignore takes paths back. Rules with managers or a target are left as\n" +
+			"they are: kubectl edit changes those.",
 		DisableSliceFlagSeparator: true,
-		Flags: changeFlags(append(waitFlags(),
+		Flags: changeFlags(append(append(waitFlags(), allNamespacesFlag()),
 			oneOf(&cli.StringFlag{Name: "mode", Category: categoryWhat,
 				Usage: "`MODE`: Enforce reverts drift, Detect only reports it"}, string(v1alpha1.ModeEnforce), string(v1alpha1.ModeDetect)),
 			oneOf(&cli.StringFlag{Name: "scope", Category: categoryWhat,
@@ -58,6 +59,8 @@ func (a *app) lockCommand() *cli.Command {
 				string(v1alpha1.GuardOff), string(v1alpha1.GuardWarn), string(v1alpha1.GuardDeny)),
 			&cli.StringSliceFlag{Name: "ignore", Category: categoryWhat,
 				Usage: "leave the fields at `PATH` alone, a JSON pointer such as /spec/replicas, with * for any one segment; added to spec.ignore; may be repeated"},
+			&cli.StringSliceFlag{Name: "unignore", Category: categoryWhat,
+				Usage: "protect the fields at `PATH` again, which --ignore left alone; may be repeated"},
 			&cli.BoolFlag{Name: "must-exist", Category: categoryWhat,
 				Usage: "fail when the release does not exist yet"})...),
 		Action: a.lock,
@@ -68,60 +71,64 @@ func (a *app) lockCommand() *cli.Command {
 var pointer = regexp.MustCompile(`^(/([^~/]|~[01])*)*$`)
 
 func (a *app) lock(ctx context.Context, cmd *cli.Command) error {
-	for _, path := range cmd.StringSlice("ignore") {
-		if !pointer.MatchString(path) {
-			return hinted(fmt.Errorf("--ignore %q is no JSON pointer", path),
-				"begin each segment with a slash, and write ~1 for a slash and ~0 for a tilde in a key: /metadata/annotations/example.com~1hash")
-		}
+	if err := checkPaths(ctx, cmd); err != nil {
+		return err
 	}
-	c, key, err := a.target(ctx, cmd)
+	if err := checkSelection(ctx, cmd); err != nil {
+		return err
+	}
+	c, err := a.connect(ctx, cmd)
 	if err != nil {
 		return err
 	}
-	state, err := a.releaseState(ctx, c, key, cmd.Bool("must-exist"))
+	keys, err := c.keys(cmd, func(name string) ([]release.Key, error) { return c.called(ctx, name) })
 	if err != nil {
 		return err
 	}
 	store := c.helmReleases(cmd.String("helmrelease-namespace"), cmd.Bool("dry-run"))
-	var (
-		hr     *v1alpha1.HelmRelease
-		action string
-	)
-	// What was read can be outdated when it is written: the operator writes to HelmReleases, too.
-	err = retry.OnError(retry.DefaultRetry, outdated, func() (err error) {
-		hr, action, err = ensureLock(ctx, store, key, cmd)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	text := fmt.Sprintf("HelmRelease %s/%s %s: release %s, %s", hr.Namespace, hr.Name, action, key, state)
-	if err := a.printHelmRelease(cmd, hr, text); err != nil {
-		return err
-	}
-	if hr.Spec.SuspendedAt(a.now()) {
-		a.note("note: the lock is suspended%s; %s resume %s -n %s ends that", report.SuspendedFor(hr), a.name,
-			key.Name, key.Namespace)
+	var done []changed
+	failed := each(ctx, a, keys, func(key release.Key) error {
+		state, err := a.releaseState(ctx, c, key, cmd.Bool("must-exist"))
+		if err != nil {
+			return err
+		}
+		var (
+			hr     *v1alpha1.HelmRelease
+			action string
+		)
+		// What was read can be outdated when it is written: the operator writes to HelmReleases, too.
+		err = retry.OnError(retry.DefaultRetry, outdated, func() (err error) {
+			hr, action, err = a.ensureLock(ctx, store, key, cmd)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		done = append(done, changed{hr, fmt.Sprintf("HelmRelease %s/%s %s: release %s, %s", hr.Namespace, hr.Name, action,
+			key, state)})
 		return nil
+	})
+	return a.finish(ctx, cmd, store, done, isLocked, failed)
+}
+
+func checkPaths(ctx context.Context, cmd *cli.Command) error {
+	for _, flag := range []string{"ignore", "unignore"} {
+		for _, path := range cmd.StringSlice(flag) {
+			if !pointer.MatchString(path) {
+				return hinted(fmt.Errorf("--%s %q is no JSON pointer", flag, path),
+					"begin each segment with a slash, and write ~1 for a slash and ~0 for a tilde in a key: /metadata/annotations/example.com~1hash")
+			}
+		}
 	}
-	return a.waitIfAsked(ctx, cmd, store, hr, isLocked)
+	for _, path := range cmd.StringSlice("unignore") {
+		if slices.Contains(cmd.StringSlice("ignore"), path) {
+			return usageError(ctx, cmd, fmt.Errorf("--ignore and --unignore of %q exclude each other", path), true)
+		}
+	}
+	return nil
 }
 
 func outdated(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }
-
-// target returns the cluster, and the release that the argument names.
-func (a *app) target(ctx context.Context, cmd *cli.Command) (*connection, release.Key, error) {
-	args, err := needed(cmd, "the name of a release")
-	if err != nil {
-		return nil, release.Key{}, err
-	}
-	c, err := a.connect(ctx, cmd)
-	if err != nil {
-		return nil, release.Key{}, err
-	}
-	key, err := c.key(args[0])
-	return c, key, err
-}
 
 // releaseState says in words what there is to lock. A release that does not exist is an error only if it must exist.
 func (a *app) releaseState(ctx context.Context, c *connection, key release.Key, mustExist bool) (string, error) {
@@ -146,7 +153,7 @@ func (a *app) releaseState(ctx context.Context, c *connection, key release.Key, 
 }
 
 // ensureLock creates or changes the HelmRelease of a release, and says which.
-func ensureLock(
+func (a *app) ensureLock(
 	ctx context.Context, store *helmReleases, key release.Key, cmd *cli.Command,
 ) (*v1alpha1.HelmRelease, string, error) {
 	all, err := store.list(ctx, nil)
@@ -158,7 +165,7 @@ func ensureLock(
 	case err != nil:
 		return nil, "", err
 	case hr != nil:
-		return changeLock(ctx, store, hr, cmd)
+		return a.changeLock(ctx, store, hr, cmd)
 	}
 	hr := &v1alpha1.HelmRelease{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: v1alpha1.Kind},
@@ -212,7 +219,7 @@ func freeName(all []*v1alpha1.HelmRelease, key release.Key, name string) string 
 }
 
 // changeLock gives a HelmRelease what the flags ask for.
-func changeLock(
+func (a *app) changeLock(
 	ctx context.Context, store *helmReleases, hr *v1alpha1.HelmRelease, cmd *cli.Command,
 ) (*v1alpha1.HelmRelease, string, error) {
 	spec := map[string]any{}
@@ -225,14 +232,8 @@ func changeLock(
 	if guard := cmd.String("guard"); guard != "" && guard != string(hr.Spec.Guard) {
 		spec["guard"] = guard
 	}
-	var missing []string
-	for _, path := range cmd.StringSlice("ignore") {
-		if !ignores(hr, path) {
-			missing = append(missing, path)
-		}
-	}
-	if len(missing) > 0 {
-		spec["ignore"] = append(slices.Clone(hr.Spec.Ignore), v1alpha1.IgnoreRule{Paths: missing})
+	if ignore := a.ignoreRules(hr, cmd); !reflect.DeepEqual(ignore, hr.Spec.Ignore) {
+		spec["ignore"] = ignore
 	}
 	if len(spec) == 0 {
 		return hr, "unchanged", nil
@@ -241,29 +242,44 @@ func changeLock(
 	return changed, "changed", err
 }
 
-// ignores reports whether a HelmRelease leaves a path alone in all objects, for every writer.
-func ignores(hr *v1alpha1.HelmRelease, path string) bool {
-	return slices.ContainsFunc(hr.Spec.Ignore, func(rule v1alpha1.IgnoreRule) bool {
-		return len(rule.Managers) == 0 && rule.Target == nil && slices.Contains(rule.Paths, path)
-	})
-}
-
-// printHelmRelease prints what the output flag asks for, or the text.
-func (a *app) printHelmRelease(cmd *cli.Command, hr *v1alpha1.HelmRelease, text string) error {
-	if cmd.Bool("dry-run") {
-		text += " (dry run)"
-	}
-	switch format := cmd.String("output"); format {
-	case "":
-		text = report.Line(text) + "\n"
-	case "name":
-		text = fmt.Sprintf("%s.%s/%s\n", strings.ToLower(v1alpha1.Kind), v1alpha1.SchemeGroupVersion.Group, hr.Name)
-	default:
-		var err error
-		if text, err = encodeHelmRelease(hr, format); err != nil {
-			return err
+// ignoreRules returns the ignore rules of a HelmRelease with what --ignore adds and without what --unignore takes
+// back.
+func (a *app) ignoreRules(hr *v1alpha1.HelmRelease, cmd *cli.Command) []v1alpha1.IgnoreRule {
+	var ignore []v1alpha1.IgnoreRule
+	back := cmd.StringSlice("unignore")
+	for _, rule := range hr.Spec.Ignore {
+		if !isPlain(rule) {
+			ignore = append(ignore, rule)
+			continue
+		}
+		rule.Paths = slices.DeleteFunc(slices.Clone(rule.Paths), func(path string) bool { return slices.Contains(back, path) })
+		if len(rule.Paths) > 0 {
+			ignore = append(ignore, rule)
 		}
 	}
-	_, err := fmt.Fprint(a.out, text)
-	return err
+	for _, path := range back {
+		if !ignores(hr.Spec.Ignore, path) {
+			a.note("note: HelmRelease %s/%s does not ignore %s", hr.Namespace, hr.Name, path)
+		}
+	}
+	var missing []string
+	for _, path := range cmd.StringSlice("ignore") {
+		if !ignores(ignore, path) {
+			missing = append(missing, path)
+		}
+	}
+	if len(missing) > 0 {
+		ignore = append(ignore, v1alpha1.IgnoreRule{Paths: missing})
+	}
+	return ignore
+}
+
+// isPlain reports whether a rule is about all objects, whoever writes them, as those of --ignore are.
+func isPlain(rule v1alpha1.IgnoreRule) bool { return len(rule.Managers) == 0 && rule.Target == nil }
+
+// ignores reports whether rules leave a path alone in all objects, whoever writes it.
+func ignores(rules []v1alpha1.IgnoreRule, path string) bool {
+	return slices.ContainsFunc(rules, func(rule v1alpha1.IgnoreRule) bool {
+		return isPlain(rule) && slices.Contains(rule.Paths, path)
+	})
 }

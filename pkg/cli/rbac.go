@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -29,8 +28,7 @@ func (a *app) rbacCommand() *cli.Command {
 			"rules contain that, too, and notes on the standard error tell what it means: read them before you grant the rules.\n" +
 			"Run it again when an upgrade brings new kinds, namespaces or roles; until then the HelmRelease says Forbidden, and what is missing.",
 		Flags: append(clusterFlags(namespaceOfRelease),
-			&cli.BoolFlag{Name: "all-namespaces", Aliases: []string{"A"}, Category: categoryCluster,
-				Usage: "releases in all namespaces"},
+			allNamespacesFlag(),
 			&cli.BoolFlag{Name: "names", Category: categoryWhat,
 				Usage: "limit reading, changing and deleting to the names of the objects; a new object of a later revision is not covered then"},
 			oneOf(&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: formatYAML, Category: categoryOutput,
@@ -117,9 +115,7 @@ func (a *app) rbacKeys(ctx context.Context, cmd *cli.Command, c *connection) ([]
 			}
 		}
 	}
-	slices.SortFunc(keys, func(x, y release.Key) int {
-		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
-	})
+	slices.SortFunc(keys, compareKeys)
 	return slices.Compact(keys), nil
 }
 

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/urfave/cli/v3"
-	"k8s.io/client-go/util/retry"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/report"
@@ -15,24 +15,24 @@ import (
 
 func (a *app) suspendCommand() *cli.Command {
 	return &cli.Command{
-		Name: "suspend", Category: categoryChange, Usage: "unlock a release for a while", ArgsUsage: "RELEASE",
+		Name: "suspend", Category: categoryChange, Usage: "unlock releases for a while", ArgsUsage: "RELEASE...",
 		Description: "Suspends the lock, until a time or, without --for and --until, until it is resumed. Drift that is made meanwhile is\n" +
 			"reverted when the release locks again.",
-		Flags: changeFlags(append(waitFlags(),
+		Flags: changeFlags(slices.Concat(lockSelectFlags(), waitFlags(), []cli.Flag{
 			&cli.DurationFlag{Name: "for", Category: categoryWhat, HideDefault: true,
 				Usage: "lock again after a `DURATION`, for example 30m"},
 			&cli.StringFlag{Name: "until", Category: categoryWhat,
 				Usage: "lock again at a `TIME`, for example 2026-01-31T18:00:00Z"},
 			&cli.StringFlag{Name: "reason", Category: categoryWhat,
-				Usage: "`TEXT` for others to know why; status shows it"})...),
+				Usage: "`TEXT` for others to know why; status shows it"}})...),
 		Action: a.suspend,
 	}
 }
 
 func (a *app) resumeCommand() *cli.Command {
 	return &cli.Command{
-		Name: "resume", Category: categoryChange, Usage: "end a suspension at once", ArgsUsage: "RELEASE",
-		Flags: changeFlags(waitFlags()...), Action: a.resume,
+		Name: "resume", Category: categoryChange, Usage: "end suspensions at once", ArgsUsage: "RELEASE...",
+		Flags: changeFlags(append(lockSelectFlags(), waitFlags()...)...), Action: a.resume,
 	}
 }
 
@@ -109,43 +109,39 @@ type change struct {
 	done              waitFor                            // what --wait waits for
 }
 
-// change patches the HelmRelease of the release that the argument names, unless it is the same already.
+// change patches the HelmReleases that arguments and flags mean, unless they are the same already.
 func (a *app) change(ctx context.Context, cmd *cli.Command, ch change) error {
-	c, key, err := a.target(ctx, cmd)
+	store, targets, err := a.choose(ctx, cmd)
 	if err != nil {
 		return err
 	}
-	store := c.helmReleases(cmd.String("helmrelease-namespace"), cmd.Bool("dry-run"))
-	var hr *v1alpha1.HelmRelease
-	action := ""
-	err = retry.OnError(retry.DefaultRetry, outdated, func() error {
-		found, err := store.of(ctx, key, cmd.String("name"))
+	var done []changed
+	failed := each(ctx, a, targets, func(t target) error {
+		switch len(t.locks) {
+		case 0:
+			return hinted(fmt.Errorf("release %s is not locked: no HelmRelease in namespace %s names it", t.key,
+				store.namespace),
+				fmt.Sprintf("%s lock %s -n %s locks it; --helmrelease-namespace looks elsewhere", a.name, t.key.Name,
+					t.key.Namespace))
+		case 1:
+		default:
+			return hinted(fmt.Errorf("%s name release %s", report.Count(len(t.locks), "HelmRelease"), t.key),
+				"choose one with --name")
+		}
+		action := ""
+		hr, err := store.update(ctx, t.locks[0], func(hr *v1alpha1.HelmRelease) (*v1alpha1.HelmRelease, error) {
+			if ch.same(hr) {
+				action = " already"
+				return hr, nil
+			}
+			return store.patch(ctx, hr, map[string]any{"annotations": ch.annotations}, ch.spec)
+		})
 		if err != nil {
 			return err
 		}
-		switch {
-		case len(found) == 0:
-			return hinted(fmt.Errorf("release %s is not locked: no HelmRelease in namespace %s names it", key,
-				store.namespace),
-				fmt.Sprintf("%s lock %s -n %s locks it; --helmrelease-namespace looks elsewhere", a.name, key.Name,
-					key.Namespace))
-		case len(found) > 1:
-			return hinted(fmt.Errorf("%s name release %s", report.Count(len(found), "HelmRelease"), key),
-				"choose one with --name")
-		}
-		if hr = found[0]; ch.same(hr) {
-			action = " already"
-			return nil
-		}
-		hr, err = store.patch(ctx, hr, map[string]any{"annotations": ch.annotations}, ch.spec)
-		return err
+		done = append(done, changed{hr, fmt.Sprintf("HelmRelease %s/%s%s %s: release %s", hr.Namespace, hr.Name,
+			action, ch.text(hr), t.key)})
+		return nil
 	})
-	if err != nil {
-		return err
-	}
-	line := fmt.Sprintf("HelmRelease %s/%s%s %s: release %s", hr.Namespace, hr.Name, action, ch.text(hr), key)
-	if err := a.printHelmRelease(cmd, hr, line); err != nil {
-		return err
-	}
-	return a.waitIfAsked(ctx, cmd, store, hr, ch.done)
+	return a.finish(ctx, cmd, store, done, ch.done, failed)
 }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"time"
 
 	"github.com/urfave/cli/v3"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -42,11 +45,17 @@ func isSuspended(hr *v1alpha1.HelmRelease) (bool, string) {
 	return false, "an operator to unlock it"
 }
 
-// waitIfAsked waits, if the flags ask for it, until a HelmRelease is as wanted.
+// waited is a HelmRelease that is waited for.
+type waited struct {
+	*v1alpha1.HelmRelease
+	last string // what it waits for
+}
+
+// waitIfAsked waits, if the flags ask for it, until HelmReleases are as wanted.
 func (a *app) waitIfAsked(
-	ctx context.Context, cmd *cli.Command, store *helmReleases, hr *v1alpha1.HelmRelease, until waitFor,
+	ctx context.Context, cmd *cli.Command, store *helmReleases, all []*v1alpha1.HelmRelease, until waitFor,
 ) error {
-	if !cmd.Bool("wait") || cmd.Bool("dry-run") {
+	if !cmd.Bool("wait") || cmd.Bool("dry-run") || len(all) == 0 {
 		return nil
 	}
 	waiting, limit := ctx, cmd.Duration("timeout")
@@ -55,34 +64,62 @@ func (a *app) waitIfAsked(
 		waiting, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
 	}
-	// What there is to wait for is known from what was written: it is said even if the operator has done it before
-	// it is looked for, and there is something to say if the time is over before anything was read.
-	done, last := until(hr)
-	if !done {
-		a.note("waiting for %s", last)
-		a.noteStopped(ctx, store.cluster, []*v1alpha1.HelmRelease{hr})
+	// The only one needs no name in what is printed.
+	only, of := all[0].Name, func(*v1alpha1.HelmRelease) string { return "" }
+	if len(all) > 1 {
+		only, of = "", func(hr *v1alpha1.HelmRelease) string { return "release " + keyOf(hr).String() + ": " }
 	}
-	err := store.follow(waiting, hr.Name, func(event watch.EventType, now *v1alpha1.HelmRelease) (bool, error) {
-		if event == watch.Deleted || now.UID != hr.UID {
-			return false, fmt.Errorf("HelmRelease %s/%s was deleted", hr.Namespace, hr.Name)
+	pending := map[string]*waited{}
+	var undone []*v1alpha1.HelmRelease
+	for _, hr := range all {
+		// What there is to wait for is known from what was written: it is said even if the operator has done it before
+		// it is looked for, and there is something to say if the time is over before anything was read.
+		done, last := until(hr)
+		pending[hr.Name] = &waited{hr, last}
+		if !done {
+			a.note("%swaiting for %s", of(hr), last)
+			undone = append(undone, hr)
+		}
+	}
+	a.noteStopped(ctx, store.cluster, undone)
+	err := store.follow(waiting, only, func(event watch.EventType, now *v1alpha1.HelmRelease) (bool, error) {
+		w := pending[now.Name]
+		if w == nil {
+			return false, nil
+		}
+		if event == watch.Deleted || now.UID != w.UID {
+			return false, fmt.Errorf("HelmRelease %s/%s was deleted", w.Namespace, w.Name)
 		}
 		done, waiting := until(now)
 		switch {
 		case done && now.Status.Revision > 0:
-			a.note("done: revision %d is watched, %d objects", now.Status.Revision, now.Status.Objects.Tracked)
+			a.note("%sdone: revision %d is watched, %d objects", of(now), now.Status.Revision, now.Status.Objects.Tracked)
 		case done:
-			a.note("done")
-		case waiting != last:
-			a.note("waiting for %s", waiting)
-			last = waiting
+			a.note("%sdone", of(now))
+		case waiting != w.last:
+			a.note("%swaiting for %s", of(now), waiting)
+			w.last = waiting
 		}
-		return done, nil
+		if done {
+			delete(pending, now.Name)
+		}
+		return len(pending) == 0, nil
 	})
-	if errors.Is(waiting.Err(), context.DeadlineExceeded) && ctx.Err() == nil {
-		return hinted(fmt.Errorf("not done after %s; still waiting for %s", limit, last),
-			fmt.Sprintf("%s status %s shows more; --timeout waits longer", a.name, hr.Name))
+	if err != nil && errors.Is(waiting.Err(), context.DeadlineExceeded) && ctx.Err() == nil {
+		return a.notDone(pending, len(all), limit)
 	}
 	return err
+}
+
+// notDone says what is still waited for.
+func (a *app) notDone(pending map[string]*waited, all int, limit time.Duration) error {
+	name := slices.Sorted(maps.Keys(pending))[0]
+	hint := fmt.Sprintf("%s status %s shows more; --timeout waits longer", a.name, name)
+	if all == 1 {
+		return hinted(fmt.Errorf("not done after %s; still waiting for %s", limit, pending[name].last), hint)
+	}
+	return hinted(fmt.Errorf("%d of %d are not done after %s; %s, say, waits for %s", len(pending), all, limit,
+		keyOf(pending[name].HelmRelease), pending[name].last), hint)
 }
 
 // follow calls do for a HelmRelease, or for all of them if name is empty: first as they are, then for each change,

@@ -49,12 +49,34 @@ func (e *NotFoundError) Error() string {
 // is not empty, only those of releases of that name. Only metadata is read. A Secret whose labels are not what Helm
 // writes is an error (release.ErrRecord): it may hide the newest revision.
 func (c *Cluster) Records(ctx context.Context, namespace, name string) ([]release.Record, error) {
+	return listRecords(ctx, c, namespace, name, func(m *metav1.PartialObjectMetadata) (release.Record, error) {
+		return release.RecordOf(m)
+	})
+}
+
+// Labelled is a record with its labels, which are those of the release and those of Helm's storage.
+type Labelled struct {
+	release.Record
+	Labels map[string]string
+	// Err is the release.ErrRecord of a Secret whose labels are not what Helm writes, nil for others.
+	Err error
+}
+
+// Labelled is Records for releases of any name, with their labels. A record that is wrong is among them: it is an
+// error of its release, and not of the others.
+func (c *Cluster) Labelled(ctx context.Context, namespace string) ([]Labelled, error) {
+	return listRecords(ctx, c, namespace, "", func(m *metav1.PartialObjectMetadata) (Labelled, error) {
+		record, err := release.RecordOf(m)
+		return Labelled{record, m.Labels, err}, nil
+	})
+}
+
+func listRecords[R any](
+	ctx context.Context, c *Cluster, namespace, name string, read func(*metav1.PartialObjectMetadata) (R, error),
+) ([]R, error) {
 	secrets := c.metadata.Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}).Namespace(namespace)
 	options := metav1.ListOptions{LabelSelector: release.Selector(name), FieldSelector: "type=" + release.SecretType}
-	records, err := proof.ListMetadata(ctx, secrets, options,
-		func(m *metav1.PartialObjectMetadata) (release.Record, error) {
-			return release.RecordOf(m)
-		})
+	records, err := proof.ListMetadata(ctx, secrets, options, read)
 	if err != nil && !errors.Is(err, release.ErrRecord) {
 		return nil, fmt.Errorf("list the release records: %w", err)
 	}

@@ -199,8 +199,9 @@ kind: ConfigMap
 metadata: {name: ignored}
 ---
 apiVersion: v1
-kind: Service
+kind: ConfigMap
 metadata: {name: partly}
+data: {a: one}
 ---
 apiVersion: apps/v1
 kind: Deployment
@@ -231,14 +232,14 @@ metadata: {name: unknown}
 	check.NoError(t, err)
 	compiled, err := rules.Compile([]v1alpha1.IgnoreRule{
 		{Paths: []string{""}, Target: &v1alpha1.IgnoreTarget{Name: "ignored"}},
-		{Paths: []string{"/spec"}, Target: &v1alpha1.IgnoreTarget{Name: "partly"}},
+		{Paths: []string{"/data/a", "/none/*/b"}, Target: &v1alpha1.IgnoreTarget{Name: "partly|plain"}},
 	})
 	check.NoError(t, err)
 	plan := declared.Plan(Own{}, compiled)
 	var compared, exempt, exceptions []string
 	for _, o := range plan.Objects {
 		compared = append(compared, o.ID.Name)
-		if (o.Rules != nil) != (o.ID.Name == "partly") || o.Scalable != (o.Replicas != nil) {
+		if (o.Rules != nil) != (o.ID.Name == "partly" || o.ID.Name == "plain") || o.Scalable != (o.Replicas != nil) {
 			t.Errorf("%s: rules %v, range %v, scalable %v", o.ID, o.Rules, o.Replicas, o.Scalable)
 		}
 	}

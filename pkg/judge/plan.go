@@ -76,9 +76,9 @@ func (m *Manifest) Plan(own Own, ignore *rules.Rules) *Plan {
 			p.Exceptions = append(p.Exceptions, *e)
 			continue
 		}
-		if matcher != nil {
+		if declared := ignore.Declared(o); declared != nil {
 			p.Exceptions = append(p.Exceptions,
-				ExceptionOf(o.ID, v1alpha1.ExceptionIgnored, matcher.Describe(), matcher.Paths()...))
+				ExceptionOf(o.ID, v1alpha1.ExceptionIgnored, declared.Describe(), declared.Paths()...))
 		}
 		p.Exceptions = append(p.Exceptions, Coexist(o)...)
 		object := Object{Object: o, Rules: matcher, Replicas: scaled[o.ID], Scalable: Scalable(o)}

@@ -7,6 +7,7 @@ package rules
 
 import (
 	"regexp"
+	"strconv"
 
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -62,6 +63,33 @@ func Compile(ignore []v1alpha1.IgnoreRule) (*Rules, error) {
 // manifest.Set.Resolve returned: its namespace is filled in where the manifest has none, and Helm's ownership
 // metadata is among its labels and annotations.
 func (r *Rules) For(o manifest.Object) *Matcher {
+	return r.matcher(o, func(r *rule) *rule { return r })
+}
+
+// Declared is For without the paths at which the object declares nothing: a rule about /spec/replicas that targets
+// every object says nothing about a ConfigMap. It is nil if no rule is left. It is for people to read: what the API
+// server or others add at such a path is ignored all the same.
+func (r *Rules) Declared(o manifest.Object) *Matcher {
+	return r.matcher(o, func(r *rule) *rule {
+		if len(r.paths) == 0 {
+			return r
+		}
+		declared := *r
+		declared.paths, declared.pointers = nil, nil
+		for i, path := range r.paths {
+			if declares(o.Content, path) {
+				declared.paths, declared.pointers = append(declared.paths, path), append(declared.pointers, r.pointers[i])
+			}
+		}
+		if len(declared.paths) == 0 {
+			return nil
+		}
+		return &declared
+	})
+}
+
+// matcher returns the rules that an object is a target of, as narrow leaves them; nil leaves one out.
+func (r *Rules) matcher(o manifest.Object, narrow func(*rule) *rule) *Matcher {
 	if r == nil {
 		return nil
 	}
@@ -70,12 +98,38 @@ func (r *Rules) For(o manifest.Object) *Matcher {
 		if !r.rules[i].target.selects(o) {
 			continue
 		}
+		narrowed := narrow(&r.rules[i])
+		if narrowed == nil {
+			continue
+		}
 		if m == nil {
 			m = &Matcher{}
 		}
-		m.add(&r.rules[i])
+		m.add(narrowed)
 	}
 	return m
+}
+
+// declares reports whether a value in unstructured form has something at a path.
+func declares(value any, at path) bool {
+	if len(at) == 0 {
+		return true
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		for key, member := range v {
+			if (key == at[0] || at[0] == anySegment) && declares(member, at[1:]) {
+				return true
+			}
+		}
+	case []any:
+		for i, element := range v {
+			if (strconv.Itoa(i) == at[0] || at[0] == anySegment) && declares(element, at[1:]) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (t *target) selects(o manifest.Object) bool {

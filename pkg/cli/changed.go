@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/urfave/cli/v3"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/report"
+)
+
+// changed is a HelmRelease that a command has changed, and what it has done, in words.
+type changed struct {
+	hr   *v1alpha1.HelmRelease
+	text string
+}
+
+// finish prints what was changed, and waits for it if the flags ask for that. Failed is the error of what was not
+// changed, and is returned in the end.
+func (a *app) finish(
+	ctx context.Context, cmd *cli.Command, store *helmReleases, done []changed, until waitFor, failed error,
+) error {
+	if err := a.printChanged(cmd, done); err != nil {
+		return err
+	}
+	var waiting []*v1alpha1.HelmRelease
+	for _, c := range done {
+		if cmd.Name == "lock" && c.hr.Spec.SuspendedAt(a.now()) {
+			a.note("note: the lock is suspended%s; %s resume %s -n %s ends that", report.SuspendedFor(c.hr), a.name,
+				c.hr.Spec.Release.Name, c.hr.Spec.Release.Namespace)
+			continue
+		}
+		waiting = append(waiting, c.hr)
+	}
+	if err := a.waitIfAsked(ctx, cmd, store, waiting, until); err != nil {
+		return err
+	}
+	return failed
+}
+
+// printChanged prints what the output flag asks for, or the texts. As with kubectl, several objects are one List in
+// JSON.
+func (a *app) printChanged(cmd *cli.Command, done []changed) error {
+	var b strings.Builder
+	format := cmd.String("output")
+	items := make([]map[string]any, len(done))
+	for i, c := range done {
+		switch format {
+		case "":
+			text := report.Line(c.text)
+			if cmd.Bool("dry-run") {
+				text += " (dry run)"
+			}
+			fmt.Fprintln(&b, text)
+		case "name":
+			fmt.Fprintf(&b, "%s.%s/%s\n", strings.ToLower(v1alpha1.Kind), v1alpha1.SchemeGroupVersion.Group, c.hr.Name)
+		default:
+			content, err := contentOf(c.hr)
+			if err != nil {
+				return err
+			}
+			items[i] = content
+		}
+	}
+	if format == formatYAML || format == formatJSON {
+		text, err := encodeObjects(items, format)
+		if err != nil {
+			return err
+		}
+		b.WriteString(text)
+	}
+	_, err := fmt.Fprint(a.out, b.String())
+	return err
+}

@@ -1,0 +1,250 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v3"
+	"k8s.io/apimachinery/pkg/labels"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/inspect"
+	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/report"
+)
+
+// comparedFlags are the flags that say what is compared, and how.
+func comparedFlags() []cli.Flag {
+	return []cli.Flag{
+		allNamespacesFlag(),
+		selectorFlag("only releases whose labels, which helm install --labels sets, match `SELECTOR`, such as team=web,tier!=db"),
+		&cli.BoolFlag{Name: "strict", Category: categoryWhat,
+			Usage: "also show what others added beside what the release declares; the default for a release that a HelmRelease locks with scope Strict"},
+		&cli.BoolFlag{Name: "no-ignore", Category: categoryWhat,
+			Usage: "compare what the ignore rules of the release's HelmRelease leave alone, too"},
+		helmReleaseNamespaceFlag(),
+	}
+}
+
+// checkCompared refuses command lines that comparedFlags make ambiguous.
+func checkCompared(ctx context.Context, cmd *cli.Command) error {
+	names := cmd.Args().Slice()
+	if len(names) > 0 && cmd.String("selector") != "" {
+		return usageError(ctx, cmd, errors.New("names of releases and --selector exclude each other"), true)
+	}
+	scoped := slices.IndexFunc(names, func(name string) bool { return strings.Contains(name, "/") })
+	if scoped >= 0 && cmd.Bool("all-namespaces") {
+		return usageError(ctx, cmd, errTwoScopes(names[scoped]), true)
+	}
+	return nil
+}
+
+// candidate is a release to compare.
+type candidate struct {
+	key     release.Key
+	records []release.Record
+	// labels are those of the newest record.
+	labels labels.Set
+	// err says that one of the records is none of Helm's; nil when all are.
+	err error
+	// details are what is compared, if that has been read already.
+	details *release.Details
+}
+
+// candidates returns the releases that arguments and flags mean, in order: the named ones, else those of a namespace,
+// or of all when it is empty. A named one that does not exist is an error.
+func (a *app) candidates(
+	ctx context.Context, cmd *cli.Command, c *connection, namespace string,
+) ([]candidate, error) {
+	if cmd.Args().Present() {
+		return c.namedCandidates(ctx, cmd)
+	}
+	selector, err := parseSelector(cmd)
+	if err != nil {
+		return nil, err
+	}
+	all, err := c.allCandidates(ctx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	all = slices.DeleteFunc(all, func(of candidate) bool { return !selector.Matches(of.labels) })
+	if len(all) == 0 {
+		a.note("there is no release to compare%s", inNamespace(namespace))
+	}
+	return all, nil
+}
+
+func (c *connection) namedCandidates(ctx context.Context, cmd *cli.Command) ([]candidate, error) {
+	keys, err := c.keys(cmd, func(name string) ([]release.Key, error) { return c.called(ctx, name) })
+	if err != nil {
+		return nil, err
+	}
+	var all []candidate
+	for _, key := range keys {
+		records, err := c.Records(ctx, key.Namespace, key.Name)
+		if err == nil && len(records) == 0 {
+			if _, err = c.Find(ctx, key, 0); err == nil { // says what may have been meant
+				err = fmt.Errorf("release %s was being installed; try again", key)
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, candidate{key: key, records: records})
+	}
+	return all, nil
+}
+
+// allCandidates returns the releases of a namespace, or of all when it is empty, in order.
+func (c *connection) allCandidates(ctx context.Context, namespace string) ([]candidate, error) {
+	records, err := c.Labelled(ctx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	byKey := map[release.Key]*candidate{}
+	for _, r := range records {
+		key := r.Key
+		if key.Name == "" {
+			key.Name = r.SecretName // which is none that Helm gives
+		}
+		if byKey[key] == nil {
+			byKey[key] = &candidate{key: key}
+		}
+		of := byKey[key]
+		of.err = cmp.Or(of.err, r.Err)
+		of.records = append(of.records, r.Record)
+		if newest, _ := release.Newest(of.records); newest.Same(r.Record) {
+			of.labels = r.Labels
+		}
+	}
+	var all []candidate
+	for _, key := range slices.SortedFunc(maps.Keys(byKey), compareKeys) {
+		all = append(all, *byKey[key])
+	}
+	return all, nil
+}
+
+// gathered is what a comparison of releases found.
+type gathered struct {
+	comparisons []*inspect.Comparison
+	// failed are the releases that could not be compared, and why; leftOut are those of which nothing is deployed.
+	failed, leftOut []failedRelease
+	locks           []*v1alpha1.HelmRelease
+	// hidden is set when there may be locks that the user may not see.
+	hidden bool
+}
+
+type failedRelease struct {
+	key release.Key
+	err error
+}
+
+// exit returns the error that tells the exit code of diff and report; nil when everything is as declared.
+func (g *gathered) exit() error {
+	switch {
+	case len(g.failed) > 0 || slices.ContainsFunc(g.comparisons, isIncomplete):
+		return &exitError{exitFailed}
+	case slices.ContainsFunc(g.comparisons, hasDrifted):
+		return &exitError{exitFound}
+	}
+	return nil
+}
+
+func hasDrifted(c *inspect.Comparison) bool   { return len(c.Differences) > 0 }
+func isIncomplete(c *inspect.Comparison) bool { return len(c.Failures) > 0 }
+
+// comparing is a comparison of releases that goes on.
+type comparing struct {
+	*app
+	cmd    *cli.Command
+	source inspect.Source
+	masker report.Masker
+	gathered
+}
+
+// gather compares releases with the objects of source. What is wrong with one of several releases does not keep the
+// others from being compared. The error is about a single release, or about all.
+func (a *app) gather(
+	ctx context.Context, cmd *cli.Command, source inspect.Source, all []candidate,
+) (*gathered, error) {
+	masker, err := a.masker(false)
+	if err != nil {
+		return nil, err
+	}
+	c := &comparing{app: a, cmd: cmd, source: source, masker: masker}
+	c.locks, c.hidden = a.locksOf(ctx, cmd, source)
+	for i, of := range all {
+		err := c.compare(ctx, of, a.progress(of.key, i+1, len(all)))
+		var nothing *nothingDeployedError
+		switch {
+		case err == nil:
+		case errors.As(err, &nothing):
+			a.note("note: %v", err)
+			c.leftOut = append(c.leftOut, failedRelease{of.key, err})
+		case ctx.Err() != nil || len(all) == 1:
+			return nil, err
+		default:
+			fmt.Fprintln(a.errOut, explain(a.name, err))
+			c.failed = append(c.failed, failedRelease{of.key, err})
+		}
+	}
+	return &c.gathered, nil
+}
+
+// compare compares one release. The error is a *nothingDeployedError for a release that is not named and has no
+// revision to compare.
+func (c *comparing) compare(ctx context.Context, of candidate, progress func(done, all int)) error {
+	if of.err != nil {
+		return of.err
+	}
+	details := of.details
+	if cluster, ok := c.source.(*connection); ok && details == nil {
+		record, err := c.current(of.records, c.cmd.Args().Present())
+		if err != nil {
+			return err
+		}
+		if details, err = cluster.Read(ctx, record); err != nil {
+			return err
+		}
+	}
+	options := inspect.CompareOptions{Masker: c.masker, Strict: c.cmd.Bool("strict"), Progress: progress}
+	if err := c.asLocked(c.cmd, c.locks, of.key, &options); err != nil {
+		return err
+	}
+	comparison, err := inspect.Compare(ctx, c.source, details, options)
+	if err != nil {
+		return err
+	}
+	c.comparisons = append(c.comparisons, comparison)
+	c.noteComparison(comparison)
+	return nil
+}
+
+// nothingDeployedError says that no revision of a release is deployed.
+type nothingDeployedError struct{ newest release.Record }
+
+func (e *nothingDeployedError) Error() string {
+	return fmt.Sprintf("release %s is left out: no revision of it is deployed (the newest, %d, is %s)", e.newest.Key,
+		e.newest.Revision, e.newest.Status)
+}
+
+// current returns the revision of a release that is compared with the cluster. A named release always has one.
+func (a *app) current(records []release.Record, named bool) (release.Record, error) {
+	newest, _ := release.Newest(records)
+	record, _ := inspect.Current(records)
+	switch {
+	case record.Status != release.StatusDeployed && !named:
+		return record, &nothingDeployedError{newest}
+	case record.Status != release.StatusDeployed:
+		a.note("note: revision %d of release %s is %s", record.Revision, record.Key, record.Status)
+	case record.Revision != newest.Revision:
+		a.note("note: revision %d of release %s is %s; compared with revision %d, the last one that was deployed",
+			newest.Revision, newest.Key, newest.Status, record.Revision)
+	}
+	return record, nil
+}

@@ -1,0 +1,201 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v3"
+	"k8s.io/apimachinery/pkg/labels"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/release"
+)
+
+func allNamespacesFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "all-namespaces", Aliases: []string{"A"}, Category: categoryCluster,
+		Usage: "releases in all namespaces"}
+}
+
+// selectorFlag chooses by labels; usage says of what.
+func selectorFlag(usage string) cli.Flag {
+	return &cli.StringFlag{Name: "selector", Aliases: []string{"l"}, Category: categoryWhat, Usage: usage}
+}
+
+// lockSelectFlags are the flags that choose releases by their HelmReleases.
+func lockSelectFlags() []cli.Flag {
+	return []cli.Flag{
+		allNamespacesFlag(),
+		&cli.BoolFlag{Name: "all", Category: categoryWhat,
+			Usage: "all releases of the namespace, or of all namespaces with -A, that HelmReleases name"},
+		selectorFlag("the releases whose HelmReleases have labels that match `SELECTOR`, such as team=web,tier!=db"),
+	}
+}
+
+func parseSelector(cmd *cli.Command) (labels.Selector, error) {
+	selector, err := labels.Parse(cmd.String("selector"))
+	if err != nil {
+		return nil, hinted(fmt.Errorf("--selector: %w", err), "write it like team=web,tier!=db")
+	}
+	return selector, nil
+}
+
+// checkSelection refuses a command line that names no release, or that both names and selects some. As with kubectl,
+// -A says only where, so that no change is made everywhere by two letters.
+func checkSelection(ctx context.Context, cmd *cli.Command) error {
+	selects := cmd.Bool("all") || cmd.String("selector") != ""
+	var err error
+	switch names := cmd.Args().Slice(); {
+	case len(names) == 0 && !selects && cmd.Bool("all-namespaces"):
+		err = errors.New("--all-namespaces needs the name of a release, --selector or --all")
+	case len(names) == 0 && !selects:
+		err = errors.New("the name of a release is missing")
+	case len(names) > 0 && selects:
+		err = errors.New("names of releases, and --selector or --all, exclude each other")
+	case cmd.String("name") != "" && (len(names) != 1 || cmd.Bool("all-namespaces")):
+		err = errors.New("--name needs the name of one release")
+	case cmd.Bool("all-namespaces"):
+		if i := slices.IndexFunc(names, func(name string) bool { return strings.Contains(name, "/") }); i >= 0 {
+			err = errTwoScopes(names[i])
+		}
+	}
+	if err != nil {
+		return usageError(ctx, cmd, err, true)
+	}
+	return nil
+}
+
+// keys returns the releases that the arguments of a command name, each once. With --all-namespaces a name means all
+// that existing returns for it.
+func (c *connection) keys(cmd *cli.Command, existing func(name string) ([]release.Key, error)) ([]release.Key, error) {
+	var keys []release.Key
+	for _, arg := range cmd.Args().Slice() {
+		key, err := c.key(arg)
+		if err != nil {
+			return nil, err
+		}
+		found := []release.Key{key}
+		if cmd.Bool("all-namespaces") {
+			if found, err = existing(key.Name); err != nil {
+				return nil, err
+			}
+		}
+		for _, key := range found {
+			if !slices.Contains(keys, key) {
+				keys = append(keys, key)
+			}
+		}
+	}
+	return keys, nil
+}
+
+// called returns the releases of a name in all namespaces. There being none is an error.
+func (c *connection) called(ctx context.Context, name string) ([]release.Key, error) {
+	records, err := c.Records(ctx, "", name)
+	if err != nil {
+		return nil, err
+	}
+	if len(records) == 0 {
+		return nil, fmt.Errorf("there is no release %q in any namespace", name)
+	}
+	keys := make([]release.Key, len(records))
+	for i, record := range records {
+		keys[i] = record.Key
+	}
+	slices.SortFunc(keys, compareKeys)
+	return slices.Compact(keys), nil
+}
+
+func compareKeys(x, y release.Key) int {
+	return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
+}
+
+// target is a release that a command is to change.
+type target struct {
+	key release.Key
+	// locks are the HelmReleases that name it: any number for a release that was named, and one that was selected.
+	locks []*v1alpha1.HelmRelease
+}
+
+// choose returns the releases that arguments and flags mean, by their HelmReleases.
+func (a *app) choose(ctx context.Context, cmd *cli.Command) (*helmReleases, []target, error) {
+	if err := checkSelection(ctx, cmd); err != nil {
+		return nil, nil, err
+	}
+	selector, err := parseSelector(cmd)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := a.connect(ctx, cmd)
+	if err != nil {
+		return nil, nil, err
+	}
+	store := c.helmReleases(cmd.String("helmrelease-namespace"), cmd.Bool("dry-run"))
+	all, err := store.list(ctx, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	if cmd.Args().Present() {
+		targets, err := c.named(cmd, store, all)
+		return store, targets, err
+	}
+	var targets []target
+	for _, hr := range all {
+		if (cmd.Bool("all-namespaces") || hr.Spec.Release.Namespace == c.namespace) &&
+			selector.Matches(labels.Set(hr.Labels)) {
+			targets = append(targets, target{keyOf(hr), []*v1alpha1.HelmRelease{hr}})
+		}
+	}
+	if len(targets) == 0 {
+		a.note("no HelmRelease in namespace %s fits", store.namespace)
+	}
+	return store, targets, nil
+}
+
+// named returns the releases that the arguments name, with their HelmReleases among all.
+func (c *connection) named(cmd *cli.Command, store *helmReleases, all []*v1alpha1.HelmRelease) ([]target, error) {
+	keys, err := c.keys(cmd, func(name string) (found []release.Key, _ error) {
+		for _, hr := range all {
+			if hr.Spec.Release.Name == name {
+				found = append(found, keyOf(hr))
+			}
+		}
+		if len(found) == 0 {
+			return nil, fmt.Errorf("no HelmRelease in namespace %s names a release %q", store.namespace, name)
+		}
+		return found, nil
+	})
+	var targets []target
+	for _, key := range keys {
+		t := target{key: key}
+		for _, hr := range all {
+			if name := cmd.String("name"); keyOf(hr) == key && (name == "" || hr.Name == name) {
+				t.locks = append(t.locks, hr)
+			}
+		}
+		targets = append(targets, t)
+	}
+	return targets, err
+}
+
+// each calls do for each of several things. An error belongs to its thing: it is printed, and the others go on.
+func each[T any](ctx context.Context, a *app, things []T, do func(T) error) error {
+	failed := false
+	for _, thing := range things {
+		err := do(thing)
+		if err != nil && (ctx.Err() != nil || len(things) == 1) {
+			return err
+		}
+		if err != nil {
+			fmt.Fprintln(a.errOut, explain(a.name, err))
+			failed = true
+		}
+	}
+	if failed {
+		return &exitError{exitFailed}
+	}
+	return nil
+}

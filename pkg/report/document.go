@@ -1,0 +1,155 @@
+package report
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/pkg/manifest"
+)
+
+// Drift is what a comparison of releases with a cluster found: the content of every format of helm-locker report. Its
+// fields are part of the command's interface. It is made of comparisons that hold no value of a Secret.
+type Drift struct {
+	Time     string         `json:"time"`
+	Cluster  string         `json:"cluster,omitempty"`
+	Summary  Summary        `json:"summary"`
+	Releases []ReleaseDrift `json:"releases"`
+}
+
+// Summary counts what a Drift tells.
+type Summary struct {
+	Releases int `json:"releases"`
+	Drifted  int `json:"drifted"`
+	// Incomplete counts the releases of which something could not be compared, LeftOut those with nothing deployed.
+	Incomplete     int `json:"incomplete"`
+	LeftOut        int `json:"leftOut"`
+	Objects        int `json:"objects"`
+	ObjectsDrifted int `json:"objectsDrifted"`
+}
+
+// ReleaseDrift is how one release differs from the cluster.
+type ReleaseDrift struct {
+	Name      string `json:"name"`
+	Namespace string `json:"namespace"`
+	Revision  int    `json:"revision"`
+	Status    string `json:"status"`
+	// HelmRelease is the HelmRelease that names the release, and Locked what LockState says of it.
+	HelmRelease string        `json:"helmRelease,omitempty"`
+	Locked      string        `json:"locked,omitempty"`
+	Compared    int           `json:"compared"`
+	Differences []ObjectDrift `json:"differences"`
+	// Additions is how many objects have additions of others, which scope Declared leaves alone.
+	Additions   int             `json:"additions,omitempty"`
+	Failures    []ObjectFailure `json:"failures,omitempty"`
+	NotCompared []string        `json:"notCompared,omitempty"`
+	// ComparedLocally says why the API server did not help to tell drift from what it makes of values.
+	ComparedLocally string `json:"comparedLocally,omitempty"`
+	// Error says why the release could not be compared at all, LeftOut why there was nothing to compare.
+	Error   string `json:"error,omitempty"`
+	LeftOut string `json:"leftOut,omitempty"`
+}
+
+// Object names an object.
+type Object struct {
+	Group     string `json:"group,omitempty"`
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+}
+
+// ObjectOf returns the object of an identity.
+func ObjectOf(id manifest.ID) Object {
+	return Object{Group: id.Group, Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}
+}
+
+// String returns the object as people write it.
+func (o Object) String() string {
+	return manifest.ID{Group: o.Group, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}.String()
+}
+
+// ObjectDrift is an object that is not as its release declares it.
+type ObjectDrift struct {
+	Object
+	State   string        `json:"state"`
+	Note    string        `json:"note,omitempty"`
+	Changes []FieldChange `json:"changes,omitempty"`
+	Diff    string        `json:"diff,omitempty"`
+	// What says in words what differs, Blame who changed it, a line for each author.
+	What  string   `json:"-"`
+	Blame []string `json:"-"`
+}
+
+// FieldChange is a field that differs, and who changed it.
+type FieldChange struct {
+	Path        string          `json:"path"`
+	Operation   drift.Operation `json:"operation"`
+	Manager     string          `json:"manager,omitempty"`
+	ManagedBy   string          `json:"managerOperation,omitempty"`
+	Subresource string          `json:"subresource,omitempty"`
+	Time        string          `json:"time,omitempty"`
+}
+
+// ObjectFailure is an object that could not be compared.
+type ObjectFailure struct {
+	Object
+	Error string `json:"error"`
+}
+
+// NewDrift returns what there is to tell about releases.
+func NewDrift(at time.Time, cluster string, releases []ReleaseDrift) *Drift {
+	d := &Drift{Time: Time(at), Cluster: cluster, Releases: releases}
+	for i := range releases {
+		r := &releases[i]
+		if r.LeftOut != "" {
+			d.Summary.LeftOut++
+			continue
+		}
+		d.Summary.Releases++
+		d.Summary.Objects += r.Compared
+		d.Summary.ObjectsDrifted += len(r.Differences)
+		if len(r.Differences) > 0 {
+			d.Summary.Drifted++
+		}
+		if r.Incomplete() {
+			d.Summary.Incomplete++
+		}
+	}
+	return d
+}
+
+// Incomplete reports whether something of the release could not be compared.
+func (r *ReleaseDrift) Incomplete() bool { return r.Error != "" || len(r.Failures) > 0 }
+
+// Key returns the release as it is printed, NAMESPACE/NAME.
+func (r *ReleaseDrift) Key() string { return r.Namespace + "/" + r.Name }
+
+// Result says in a few words how the release compares.
+func (r *ReleaseDrift) Result() string {
+	switch {
+	case r.LeftOut != "":
+		return "nothing is deployed"
+	case r.Error != "":
+		return "not compared"
+	}
+	text := "no drift in " + Count(r.Compared, "object")
+	if n := len(r.Differences); n > 0 {
+		text = fmt.Sprintf("%d of %s drifted", n, Count(r.Compared, "object"))
+	}
+	if n := len(r.Failures); n > 0 {
+		text += fmt.Sprintf("; %s could not be compared", Count(n, "object"))
+	}
+	return text
+}
+
+// String says how many releases drifted, for example "12 releases, 2 drifted".
+func (s Summary) String() string {
+	text := Count(s.Releases, "release") + ", "
+	if s.Incomplete > 0 {
+		text += fmt.Sprintf("%d not fully compared, ", s.Incomplete)
+	}
+	if s.Drifted == 0 {
+		return text + "none drifted"
+	}
+	return text + fmt.Sprintf("%d drifted", s.Drifted)
+}

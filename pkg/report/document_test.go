@@ -1,0 +1,189 @@
+package report
+
+import (
+	"encoding/xml"
+	"errors"
+	"io"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// hostile is a text that would be markup, a mention, the end of a block or of a line, or an invisible character.
+const hostile = "<script>alert(1)</script> ``` @everyone | ]]> &amp; \x1b[2J\u202e\nnext \"quoted\""
+
+func driftOfAll() *Drift {
+	return NewDrift(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), "https://cluster.example", []ReleaseDrift{
+		{Namespace: "apps", Name: "calm", Revision: 2, Status: "deployed", Compared: 3, Locked: LockedYes},
+		{Namespace: "apps", Name: "gone", LeftOut: hostile},
+		{Namespace: "apps", Name: "web", Revision: 7, Status: "deployed", Compared: 4, Locked: LockedDetect,
+			Differences: []ObjectDrift{
+				{Object: Object{Kind: "ConfigMap", Namespace: "apps", Name: "web"}, State: "Modified", What: "data[" + hostile + "]",
+					Blame: []string{"changed by " + hostile},
+					Diff:  "--- a\n+++ b\n@@ -1 +1 @@\n-a: <secret 0123abcd>\n+a: " + strings.ReplaceAll(hostile, "\n", "") + "\n"},
+				{Object: Object{Group: "apps", Kind: "Deployment", Namespace: "apps", Name: "web"}, State: "Missing",
+					What: "it does not exist"},
+			}},
+		{Namespace: "kitchen", Name: "broken", Error: hostile},
+		{Namespace: "kitchen", Name: "half", Revision: 1, Status: "deployed", Compared: 1,
+			Failures: []ObjectFailure{{Object: Object{Kind: "Secret", Name: "x"}, Error: hostile}}},
+	})
+}
+
+func TestDriftSummary(t *testing.T) {
+	d := driftOfAll()
+	if want := (Summary{Releases: 4, Drifted: 1, Incomplete: 2, LeftOut: 1, Objects: 8, ObjectsDrifted: 2}); d.Summary != want {
+		t.Errorf("summary is %+v", d.Summary)
+	}
+	if text := d.Summary.String(); text != "4 releases, 2 not fully compared, 1 drifted" {
+		t.Error(text)
+	}
+	if text := NewDrift(time.Time{}, "", nil).Summary.String(); text != "0 releases, none drifted" {
+		t.Error(text)
+	}
+}
+
+// The structure that Jenkins (its xunit plugin's junit-10.xsd) and GitLab document: which elements may be where, which
+// attributes they may and must have, and numbers that agree with what is there.
+func TestJUnitIsWhatServersRead(t *testing.T) {
+	text, err := driftOfAll().JUnit()
+	if err != nil {
+		t.Fatal(err)
+	}
+	allowed := map[string]struct {
+		children           string
+		required, optional string
+	}{
+		"":           {children: "testsuites"},
+		"testsuites": {"testsuite", "", "name time tests failures disabled errors"},
+		"testsuite": {"properties testcase system-out system-err", "name tests",
+			"failures errors time disabled skipped timestamp hostname id package"},
+		"testcase": {"skipped error failure system-out system-err", "name", "assertions time classname status"},
+		"failure":  {"", "", "type message"}, "error": {"", "", "type message"}, "skipped": {"", "", "type message"},
+	}
+	path := []string{""}
+	var counts []map[string]int // of each open element that has numbers
+	declared := [][]xml.Attr{}
+	decoder := xml.NewDecoder(strings.NewReader(text))
+	for {
+		token, err := decoder.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatalf("%v in\n%s", err, text)
+		}
+		switch e := token.(type) {
+		case xml.StartElement:
+			name, parent := e.Name.Local, path[len(path)-1]
+			if !slices.Contains(strings.Fields(allowed[parent].children), name) {
+				t.Errorf("%s is in %s", name, parent)
+			}
+			var names []string
+			for _, attribute := range e.Attr {
+				names = append(names, attribute.Name.Local)
+			}
+			for _, required := range strings.Fields(allowed[name].required) {
+				if !slices.Contains(names, required) {
+					t.Errorf("%s has no %s", name, required)
+				}
+			}
+			for _, got := range names {
+				if !slices.Contains(strings.Fields(allowed[name].required+" "+allowed[name].optional), got) {
+					t.Errorf("%s has %s", name, got)
+				}
+			}
+			for _, count := range counts {
+				count[map[string]string{"testcase": "tests", "failure": "failures", "error": "errors", "skipped": "skipped"}[name]]++
+			}
+			path, counts, declared = append(path, name), append(counts, map[string]int{}), append(declared, e.Attr)
+		case xml.EndElement:
+			for _, attribute := range declared[len(declared)-1] {
+				want, isCount := counts[len(counts)-1][attribute.Name.Local], slices.Contains(
+					[]string{"tests", "failures", "errors", "skipped"}, attribute.Name.Local)
+				if n, err := strconv.Atoi(attribute.Value); isCount && (err != nil || n != want) {
+					t.Errorf("%s says %s=%s, there are %d", e.Name.Local, attribute.Name.Local, attribute.Value, want)
+				}
+			}
+			path, counts, declared = path[:len(path)-1], counts[:len(counts)-1], declared[:len(declared)-1]
+		}
+	}
+	for _, want := range []string{
+		`<testsuites name="helm-locker" tests="5" failures="1" errors="2">`,
+		`<testsuite name="apps" tests="3" failures="1" errors="0" skipped="1" timestamp="2026-01-02T03:04:05">`,
+		`<testcase classname="helm-locker.apps" name="calm"></testcase>`,
+		`<failure message="2 of 4 objects drifted" type="Drift">`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%s is not in\n%s", want, text)
+		}
+	}
+	var parsed junitSuites
+	if err := xml.Unmarshal([]byte(text), &parsed); err != nil {
+		t.Fatal(err)
+	}
+	if got := parsed.Suites[0].Cases[2].Failure.Text; !strings.Contains(got, "]]>") || strings.Contains(got, "\x1b") {
+		t.Errorf("the text of a failure is %q", got)
+	}
+}
+
+func TestHTMLEscapesAndNeedsNothing(t *testing.T) {
+	text, err := driftOfAll().HTML("body { color: red }", "<svg></svg>")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, leak := range []string{"<script", "\x1b", "\u202e", "ZgotmplZ"} {
+		if strings.Contains(text, leak) {
+			t.Errorf("%q is in\n%s", leak, text)
+		}
+	}
+	if found := regexp.MustCompile(`(?i)\b(src|href|action|style)\s*=\s*"?[^"#]|url\(|@import|http-equiv`).FindString(text); found != "" {
+		t.Errorf("it refers to something else by %q", found)
+	}
+	for _, want := range []string{
+		"<style>\nbody { color: red }", "<svg></svg>", "&lt;script&gt;alert(1)&lt;/script&gt;",
+		`<span class="mask">&lt;secret 0123abcd&gt;</span>`, `<a href="#r2"><span class="ns">apps/</span>web</a>`, `id="r2"`,
+		"2 of 4 objects drifted", "Deployment apps/web</b> it does not exist", `<span class="pill info">Watched</span>`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+	if text, err = NewDrift(time.Time{}, "", nil).HTML("", ""); err != nil || !strings.Contains(text, "There is no release to compare.") {
+		t.Errorf("%v: %s", err, text)
+	}
+}
+
+func TestMarkdownHasNoMarkupOfOthers(t *testing.T) {
+	text := driftOfAll().Markdown()
+	if strings.Contains(text, "calm") || strings.Contains(text, "gone") {
+		t.Errorf("it tells of releases without drift:\n%s", text)
+	}
+	for _, want := range []string{
+		"# Drift of Helm releases\n\n**4 releases, 2 not fully compared, 1 drifted**\n\nCluster `https://cluster.example`, 2026-01-02T03:04:05Z.\n",
+		"| `apps/web` | 7 | detect | 2 of 4 objects drifted |\n", "\n## `apps/web`\n", "\n### `Deployment apps/web`\n\n`it does not exist`\n",
+		"\n````diff\n--- a\n", "\n````\n",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+	// What is left outside of spans and blocks of code is ours.
+	for _, fence := range []string{"````", "````", "`"} {
+		text = regexp.MustCompile("(?s)"+fence+"[^`].*?[^`]"+fence+"(\n|[ :),.|]|$)").ReplaceAllString(text, "")
+	}
+	if strings.Contains(text, "script") || strings.Contains(text, "everyone") {
+		t.Errorf("outside of code:\n%s", text)
+	}
+	for text, want := range map[string]string{"a": "`a`", "a`b": "``a`b``", "`": "`` ` ``", "": "`  `", "a\nb": "`a\\nb`"} {
+		if got := code(text); got != want {
+			t.Errorf("%q is %q, want %q", text, got, want)
+		}
+	}
+	if got := cell("a|b"); got != "`a\\|b`" {
+		t.Error(got)
+	}
+}

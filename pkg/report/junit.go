@@ -1,0 +1,100 @@
+package report
+
+import (
+	"encoding/xml"
+	"fmt"
+	"strings"
+)
+
+// The elements that Jenkins and GitLab read. Jenkins takes what stands before the last dot of a class name for a
+// package.
+type (
+	junitSuites struct {
+		XMLName  xml.Name     `xml:"testsuites"`
+		Name     string       `xml:"name,attr"`
+		Tests    int          `xml:"tests,attr"`
+		Failures int          `xml:"failures,attr"`
+		Errors   int          `xml:"errors,attr"`
+		Suites   []junitSuite `xml:"testsuite"`
+	}
+	junitSuite struct {
+		Name      string      `xml:"name,attr"`
+		Tests     int         `xml:"tests,attr"`
+		Failures  int         `xml:"failures,attr"`
+		Errors    int         `xml:"errors,attr"`
+		Skipped   int         `xml:"skipped,attr"`
+		Timestamp string      `xml:"timestamp,attr"`
+		Cases     []junitCase `xml:"testcase"`
+	}
+	junitCase struct {
+		ClassName string       `xml:"classname,attr"`
+		Name      string       `xml:"name,attr"`
+		Failure   *junitResult `xml:"failure"`
+		Error     *junitResult `xml:"error"`
+		Skipped   *junitResult `xml:"skipped"`
+	}
+	junitResult struct {
+		Message string `xml:"message,attr"`
+		Type    string `xml:"type,attr,omitempty"`
+		Text    string `xml:",cdata"`
+	}
+)
+
+// JUnit returns the report as JUnit XML: a suite for each namespace, a test for each release. A release that drifted
+// is a failure, one that was not fully compared an error, one with nothing deployed is skipped.
+func (d *Drift) JUnit() (string, error) {
+	all := junitSuites{Name: "helm-locker"}
+	for i := range d.Releases {
+		r := &d.Releases[i]
+		if n := len(all.Suites); n == 0 || all.Suites[n-1].Name != r.Namespace {
+			all.Suites = append(all.Suites, junitSuite{Name: r.Namespace, Timestamp: strings.TrimSuffix(d.Time, "Z")})
+		}
+		suite := &all.Suites[len(all.Suites)-1]
+		test := junitCase{ClassName: "helm-locker." + r.Namespace, Name: r.Name}
+		result := &junitResult{Message: Line(r.Result()), Text: r.text()}
+		switch {
+		case r.LeftOut != "":
+			result.Message, result.Text = Line(r.LeftOut), ""
+			test.Skipped = result
+			suite.Skipped++
+		case r.Incomplete():
+			result.Type = "NotCompared"
+			test.Error = result
+			suite.Errors++
+		case len(r.Differences) > 0:
+			result.Type = "Drift"
+			test.Failure = result
+			suite.Failures++
+		}
+		suite.Tests++
+		suite.Cases = append(suite.Cases, test)
+	}
+	for _, suite := range all.Suites {
+		all.Tests, all.Failures, all.Errors = all.Tests+suite.Tests, all.Failures+suite.Failures, all.Errors+suite.Errors
+	}
+	text, err := xml.MarshalIndent(all, "", "  ")
+	if err != nil {
+		return "", fmt.Errorf("encode as JUnit XML: %w", err)
+	}
+	return xml.Header + string(text) + "\n", nil
+}
+
+// text says all about a release that is not as declared.
+func (r *ReleaseDrift) text() string {
+	var b strings.Builder
+	if r.Error != "" {
+		fmt.Fprintln(&b, Line(r.Error))
+	}
+	for _, failure := range r.Failures {
+		fmt.Fprintln(&b, Line("not compared: "+failure.Object.String()+": "+failure.Error))
+	}
+	for i := range r.Differences {
+		o := &r.Differences[i]
+		fmt.Fprintln(&b, Line(o.Object.String()+": "+o.What))
+		for _, line := range o.Blame {
+			fmt.Fprintln(&b, "  "+Line(line))
+		}
+		b.WriteString(Block(o.Diff))
+	}
+	return b.String()
+}
