@@ -17,10 +17,9 @@ type changed struct {
 	text string
 }
 
-// finish prints what was changed, and waits for it if the flags ask for that. Failed is the error of what was not
-// changed, and is returned in the end.
+// finish prints what was changed, and waits for it if the flags ask for that.
 func (a *app) finish(
-	ctx context.Context, cmd *cli.Command, store *helmReleases, done []changed, until waitFor, failed error,
+	ctx context.Context, cmd *cli.Command, store *helmReleases, done []changed, until waitFor,
 ) error {
 	if err := a.printChanged(cmd, done); err != nil {
 		return err
@@ -34,10 +33,7 @@ func (a *app) finish(
 		}
 		waiting = append(waiting, c.hr)
 	}
-	if err := a.waitIfAsked(ctx, cmd, store, waiting, until); err != nil {
-		return err
-	}
-	return failed
+	return a.waitIfAsked(ctx, cmd, store, waiting, until)
 }
 
 // printChanged prints what the output flag asks for, or the texts. As with kubectl, several objects are one List in

@@ -82,7 +82,8 @@ func New(args []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Command 
 			"terminal, as in a container, the program is the operator.",
 		Writer: stdout, ErrWriter: stderr, Reader: stdin,
 		Commands: []*cli.Command{
-			a.diffCommand(), a.reportCommand(), a.statusCommand(), a.checkCommand(), a.inspectCommand(), a.rbacCommand(),
+			a.diffCommand(), a.reportCommand(), a.statusCommand(), a.checkCommand(), a.inspectCommand(),
+			a.rbacCommand(), a.policyCommand(),
 			a.lockCommand(), a.unlockCommand(), a.suspendCommand(), a.resumeCommand(), a.migrateCommand(),
 			operatorCommand(stderr), versionCommand(stdout),
 		},
@@ -102,6 +103,7 @@ func New(args []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Command 
 		"inspect": a.completeWith(releaseNames, 1), "lock": a.completeWith(releaseNames, 0),
 		"unlock": a.completeWith(lockedNames, 0), "suspend": a.completeWith(lockedNames, 0),
 		"resume":  a.completeWith(lockedNames, 0),
+		"policy":  a.completeWith(policyArguments, 2),
 		"migrate": a.completeWith(lockedNames, 0), "status": a.completeWith(statusNames, 1),
 	}
 	for _, sub := range cmd.Commands {

@@ -94,6 +94,8 @@ func (a *app) completeFlag(cmd *cli.Command, last string) namer {
 		switch flag.Names()[0] {
 		case "namespace", "helmrelease-namespace":
 			return namespaceNames
+		case "policy":
+			return policyNames
 		case "context":
 			for _, name := range contextNames(cmd) {
 				fmt.Fprintln(a.out, name)
@@ -163,7 +165,7 @@ func releaseNames(ctx context.Context, _ *app, cmd *cli.Command, c *connection) 
 // lockedNames returns the names of the releases of the namespace that HelmReleases name.
 func lockedNames(ctx context.Context, a *app, cmd *cli.Command, c *connection) ([]string, error) {
 	return namesOf(ctx, a, cmd, c, func(hr *v1alpha1.HelmRelease) []string {
-		if hr.Spec.Release.Namespace != c.namespace {
+		if hr.Spec.Release.Namespace != c.namespace && !cmd.Bool("all-namespaces") {
 			return nil
 		}
 		return []string{hr.Spec.Release.Name}
@@ -181,14 +183,21 @@ func statusNames(ctx context.Context, a *app, cmd *cli.Command, c *connection) (
 	})
 }
 
+// completionNamespace returns the namespace of the HelmReleases. While completing, the library has not looked at the
+// environment.
+func (a *app) completionNamespace(cmd *cli.Command) string {
+	namespace := cmd.String("helmrelease-namespace")
+	if set := a.env("HELM_LOCKER_NAMESPACE"); set != "" && namespace == operator.DefaultNamespace {
+		return set
+	}
+	return namespace
+}
+
 func namesOf(
 	ctx context.Context, a *app, cmd *cli.Command, c *connection, names func(*v1alpha1.HelmRelease) []string,
 ) ([]string, error) {
-	namespace := cmd.String("helmrelease-namespace")
-	if set := a.env("HELM_LOCKER_NAMESPACE"); set != "" && namespace == operator.DefaultNamespace {
-		namespace = set
-	}
-	if cmd.Bool("all-namespaces") {
+	namespace := a.completionNamespace(cmd)
+	if cmd.Name == "status" && cmd.Bool("all-namespaces") || cmd.Name == "migrate" && cmd.Bool("all-namespaces") {
 		namespace = ""
 	}
 	locks, err := c.helmReleases(namespace, false).list(ctx, nil)

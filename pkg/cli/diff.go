@@ -18,8 +18,8 @@ func (a *app) diffCommand() *cli.Command {
 		Name: "diff", Category: categoryLook, Usage: "show what differs between a release and the cluster now",
 		ArgsUsage: "[RELEASE...]",
 		Description: "Compares what the release declares with the live objects: lines with - are what Helm deployed, lines with + what is there\n" +
-			"instead, and who wrote it. It needs no operator and no lock; without RELEASE it looks at all releases of the namespace, prints those that drifted, and\n" +
-			"a total.\n" +
+			"instead, and who wrote it. It needs no operator and no lock; without RELEASE it looks at all releases of the namespace.\n" +
+			"Of several releases it prints those that drifted, and a total.\n" +
 			"What the API server or a webhook makes of a release is told from drift by a dry run, which needs the permission to patch;\n" +
 			"without it the comparison is made locally, and says so. Values of Secrets are replaced by markers, which differ where\n" +
 			"the values do.\n\n" +

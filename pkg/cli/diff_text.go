@@ -62,7 +62,8 @@ func (o diffShown) output(found *gathered) (string, error) {
 
 // summary counts what was gathered.
 func (g *gathered) summary() report.Summary {
-	s := report.Summary{Releases: len(g.comparisons) + len(g.failed), Incomplete: len(g.failed), LeftOut: len(g.leftOut)}
+	s := report.Summary{Releases: len(g.comparisons) + len(g.failed), Incomplete: len(g.failed),
+		LeftOut: len(g.leftOut)}
 	for _, c := range g.comparisons {
 		if hasDrifted(c) {
 			s.Drifted++

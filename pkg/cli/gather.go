@@ -164,6 +164,8 @@ type comparing struct {
 	cmd    *cli.Command
 	source inspect.Source
 	masker report.Masker
+	// named says that the user has named the releases.
+	named bool
 	gathered
 }
 
@@ -176,7 +178,7 @@ func (a *app) gather(
 	if err != nil {
 		return nil, err
 	}
-	c := &comparing{app: a, cmd: cmd, source: source, masker: masker}
+	c := &comparing{app: a, cmd: cmd, source: source, masker: masker, named: cmd.Args().Present()}
 	c.locks, c.hidden = a.locksOf(ctx, cmd, source)
 	for i, of := range all {
 		err := c.compare(ctx, of, a.progress(of.key, i+1, len(all)))
@@ -199,22 +201,27 @@ func (a *app) gather(
 // compare compares one release. The error is a *nothingDeployedError for a release that is not named and has no
 // revision to compare.
 func (c *comparing) compare(ctx context.Context, of candidate, progress func(done, all int)) error {
+	options := inspect.CompareOptions{Masker: c.masker, Strict: c.cmd.Bool("strict"), Progress: progress}
+	if err := c.asLocked(c.cmd, c.locks, of.key, &options); err != nil {
+		return err
+	}
+	return c.compareWith(ctx, of, options)
+}
+
+// compareWith is compare with other options than those of the release's HelmRelease.
+func (c *comparing) compareWith(ctx context.Context, of candidate, options inspect.CompareOptions) error {
 	if of.err != nil {
 		return of.err
 	}
 	details := of.details
 	if cluster, ok := c.source.(*connection); ok && details == nil {
-		record, err := c.current(of.records, c.cmd.Args().Present())
+		record, err := c.current(of.records, c.named)
 		if err != nil {
 			return err
 		}
 		if details, err = cluster.Read(ctx, record); err != nil {
 			return err
 		}
-	}
-	options := inspect.CompareOptions{Masker: c.masker, Strict: c.cmd.Bool("strict"), Progress: progress}
-	if err := c.asLocked(c.cmd, c.locks, of.key, &options); err != nil {
-		return err
 	}
 	comparison, err := inspect.Compare(ctx, c.source, details, options)
 	if err != nil {

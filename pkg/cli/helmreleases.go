@@ -54,13 +54,16 @@ func (c *connection) helmReleases(namespace string, dryRun bool) *helmReleases {
 const installation = "install the operator, which brings it: helm install helm-locker charts/helm-locker -n " +
 	operator.DefaultNamespace + " --create-namespace"
 
+// errNoHelmReleases says that the API server does not serve HelmReleases.
+var errNoHelmReleases = fmt.Errorf("the cluster does not know HelmReleases: the CustomResourceDefinition %s.%s is not "+
+	"installed", v1alpha1.HelmReleaseResourceName, v1alpha1.SchemeGroupVersion.Group)
+
 // apiError adds to an error of the API server what the user can do about it.
 func (h *helmReleases) apiError(doing string, err error) error {
 	err = fmt.Errorf("%s: %w", doing, err)
 	switch {
 	case isKindMissing(err):
-		return hinted(fmt.Errorf("the cluster does not know HelmReleases: the CustomResourceDefinition %s.%s is not installed",
-			v1alpha1.HelmReleaseResourceName, v1alpha1.SchemeGroupVersion.Group), installation)
+		return hinted(errNoHelmReleases, installation)
 	case apierrors.IsNotFound(err) && isAbout(err, "namespaces"):
 		return hinted(fmt.Errorf("namespace %q does not exist", h.namespace), installation,
 			"or name the namespace that your operator manages with --helmrelease-namespace")
@@ -71,7 +74,8 @@ func (h *helmReleases) apiError(doing string, err error) error {
 // isKindMissing reports whether the API server does not serve HelmReleases. A missing object is another error: it
 // has a name.
 func isKindMissing(err error) bool {
-	return apierrors.IsNotFound(err) && !isAbout(err, "namespaces") && !isAbout(err, v1alpha1.HelmReleaseResourceName)
+	return apierrors.IsNotFound(err) && !isAbout(err, "namespaces") && !isAbout(err, v1alpha1.HelmReleaseResourceName) &&
+		!isAbout(err, v1alpha1.PolicyResourceName)
 }
 
 // isAbout reports whether an error of the API server is about a named object of a resource.

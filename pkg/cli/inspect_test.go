@@ -187,7 +187,8 @@ func TestInspectFormats(t *testing.T) {
 			t.Fatalf("%v: %s%s%v", args, asJSON, asYAML, err)
 		}
 		var a, b any
-		if json.Unmarshal([]byte(asJSON), &a) != nil || json.Unmarshal(converted, &b) != nil || !reflect.DeepEqual(a, b) {
+		if json.Unmarshal([]byte(asJSON), &a) != nil || json.Unmarshal(converted, &b) != nil ||
+			!reflect.DeepEqual(a, b) {
 			t.Errorf("%v: YAML says\n%s\nand JSON\n%s", args, asYAML, asJSON)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"regexp"
 	"slices"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/inspect"
+	"github.com/rancher/helm-locker/pkg/policy"
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
@@ -46,10 +46,15 @@ func (a *app) lockCommand() *cli.Command {
 		Name: "lock", Category: categoryChange, Usage: "have the operator lock releases", ArgsUsage: "RELEASE...",
 		Description: "Creates a HelmRelease for each release, or changes the one that there is. What no flag names stays as it is, and a\n" +
 			"second run changes nothing. A release that does not exist yet is locked when it appears.\n\n" +
+			"--all and --selector write a HelmReleasePolicy instead, by which the operator locks all releases that fit, now and\n" +
+			"later. policy preview shows beforehand what that would do.\n\n" +
 			"--ignore adds paths to spec.ignore, and --unignore takes paths back. Rules with managers or a target are left as\n" +
 			"they are: kubectl edit changes those.",
 		DisableSliceFlagSeparator: true,
-		Flags: changeFlags(append(append(waitFlags(), allNamespacesFlag()),
+		Flags: changeFlags(append(append(waitFlags(), allNamespacesFlag(),
+			&cli.BoolFlag{Name: "all", Category: categoryWhat,
+				Usage: "write a policy for all releases of the namespace, or of all namespaces with -A"},
+			selectorFlag("write a policy for the releases whose labels, which helm install --labels sets, match `SELECTOR`, such as team=web,tier!=db")),
 			oneOf(&cli.StringFlag{Name: "mode", Category: categoryWhat,
 				Usage: "`MODE`: Enforce reverts drift, Detect only reports it"}, string(v1alpha1.ModeEnforce), string(v1alpha1.ModeDetect)),
 			oneOf(&cli.StringFlag{Name: "scope", Category: categoryWhat,
@@ -67,15 +72,15 @@ func (a *app) lockCommand() *cli.Command {
 	}
 }
 
-// pointer is what a path of an ignore rule looks like.
-var pointer = regexp.MustCompile(`^(/([^~/]|~[01])*)*$`)
-
 func (a *app) lock(ctx context.Context, cmd *cli.Command) error {
 	if err := checkPaths(ctx, cmd); err != nil {
 		return err
 	}
 	if err := checkSelection(ctx, cmd); err != nil {
 		return err
+	}
+	if !cmd.Args().Present() {
+		return a.lockMany(ctx, cmd)
 	}
 	c, err := a.connect(ctx, cmd)
 	if err != nil {
@@ -108,24 +113,10 @@ func (a *app) lock(ctx context.Context, cmd *cli.Command) error {
 			key, state)})
 		return nil
 	})
-	return a.finish(ctx, cmd, store, done, isLocked, failed)
-}
-
-func checkPaths(ctx context.Context, cmd *cli.Command) error {
-	for _, flag := range []string{"ignore", "unignore"} {
-		for _, path := range cmd.StringSlice(flag) {
-			if !pointer.MatchString(path) {
-				return hinted(fmt.Errorf("--%s %q is no JSON pointer", flag, path),
-					"begin each segment with a slash, and write ~1 for a slash and ~0 for a tilde in a key: /metadata/annotations/example.com~1hash")
-			}
-		}
+	if err := a.finish(ctx, cmd, store, done, isLocked); err != nil {
+		return err
 	}
-	for _, path := range cmd.StringSlice("unignore") {
-		if slices.Contains(cmd.StringSlice("ignore"), path) {
-			return usageError(ctx, cmd, fmt.Errorf("--ignore and --unignore of %q exclude each other", path), true)
-		}
-	}
-	return nil
+	return failed
 }
 
 func outdated(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }
@@ -232,54 +223,18 @@ func (a *app) changeLock(
 	if guard := cmd.String("guard"); guard != "" && guard != string(hr.Spec.Guard) {
 		spec["guard"] = guard
 	}
-	if ignore := a.ignoreRules(hr, cmd); !reflect.DeepEqual(ignore, hr.Spec.Ignore) {
+	ignore := a.ignoreRules(hr.Spec.Ignore, fmt.Sprintf("HelmRelease %s/%s", hr.Namespace, hr.Name), cmd)
+	if !reflect.DeepEqual(ignore, hr.Spec.Ignore) {
 		spec["ignore"] = ignore
 	}
 	if len(spec) == 0 {
 		return hr, "unchanged", nil
 	}
+	if owner := policy.Owner(hr); owner != nil {
+		return nil, "", hinted(fmt.Errorf("HelmRelease %s/%s is made by HelmReleasePolicy %s, which would take the change back",
+			hr.Namespace, hr.Name, owner.Name),
+			"change the template of the policy, or exclude the release there and lock it by itself")
+	}
 	changed, err := store.patch(ctx, hr, nil, spec)
 	return changed, "changed", err
-}
-
-// ignoreRules returns the ignore rules of a HelmRelease with what --ignore adds and without what --unignore takes
-// back.
-func (a *app) ignoreRules(hr *v1alpha1.HelmRelease, cmd *cli.Command) []v1alpha1.IgnoreRule {
-	var ignore []v1alpha1.IgnoreRule
-	back := cmd.StringSlice("unignore")
-	for _, rule := range hr.Spec.Ignore {
-		if !isPlain(rule) {
-			ignore = append(ignore, rule)
-			continue
-		}
-		rule.Paths = slices.DeleteFunc(slices.Clone(rule.Paths), func(path string) bool { return slices.Contains(back, path) })
-		if len(rule.Paths) > 0 {
-			ignore = append(ignore, rule)
-		}
-	}
-	for _, path := range back {
-		if !ignores(hr.Spec.Ignore, path) {
-			a.note("note: HelmRelease %s/%s does not ignore %s", hr.Namespace, hr.Name, path)
-		}
-	}
-	var missing []string
-	for _, path := range cmd.StringSlice("ignore") {
-		if !ignores(ignore, path) {
-			missing = append(missing, path)
-		}
-	}
-	if len(missing) > 0 {
-		ignore = append(ignore, v1alpha1.IgnoreRule{Paths: missing})
-	}
-	return ignore
-}
-
-// isPlain reports whether a rule is about all objects, whoever writes them, as those of --ignore are.
-func isPlain(rule v1alpha1.IgnoreRule) bool { return len(rule.Managers) == 0 && rule.Target == nil }
-
-// ignores reports whether rules leave a path alone in all objects, whoever writes it.
-func ignores(rules []v1alpha1.IgnoreRule, path string) bool {
-	return slices.ContainsFunc(rules, func(rule v1alpha1.IgnoreRule) bool {
-		return isPlain(rule) && slices.Contains(rule.Paths, path)
-	})
 }

@@ -1,12 +1,12 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v3"
 
@@ -23,15 +23,22 @@ func (a *app) statusCommand() *cli.Command {
 			"(10 at most are kept), how many objects another party keeps changing back, and since when it is in the state that REASON\n" +
 			"says; below it, what needs attention. With the name of a HelmRelease or of a release, all about it. --watch goes on with a\n" +
 			"line for every drift, revert and change of state as it happens.",
-		Flags: append(clusterFlags("only releases in this `NAMESPACE`; those of all without it"),
-			helmReleaseNamespaceFlag(),
-			&cli.BoolFlag{Name: "all-namespaces", Aliases: []string{"A"}, Category: categoryCluster,
-				Usage: "HelmReleases of all namespaces, not only of one operator's"},
-			&cli.BoolFlag{Name: "watch", Aliases: []string{"w"}, Category: categoryOutput,
-				Usage: "go on with a line for everything that happens"},
-			oneOf(&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: formatTable, Category: categoryOutput,
-				Usage: "`FORMAT`: table, wide, json (with --watch one object a line) or yaml"}, formatTable, formatWide, formatJSON, formatYAML),
-			colorFlag()),
+		Flags: slices.Concat(clusterFlags("only releases in this `NAMESPACE`; those of all without it"),
+			[]cli.Flag{helmReleaseNamespaceFlag(),
+				&cli.BoolFlag{Name: "all-namespaces", Aliases: []string{"A"}, Category: categoryCluster,
+					Usage: "HelmReleases of all namespaces, not only of one operator's"},
+				&cli.BoolFlag{Name: "watch", Aliases: []string{"w"}, Category: categoryOutput,
+					Usage: "go on with a line for everything that happens"},
+				oneOf(&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: formatTable, Category: categoryOutput,
+					Usage: "`FORMAT`: table, wide, json (with --watch one object a line) or yaml"}, formatTable, formatWide, formatJSON, formatYAML),
+				oneOf(&cli.StringFlag{Name: "state", Category: categoryWhat,
+					Usage: "only releases that are `STATE`: locked, detect (watched only), suspended, unlocked, unknown, drifted, contended or attention (any of what wants it)"},
+					stateLocked, "detect", "suspended", "unlocked", "unknown", stateDrifted, stateContended, stateAttention),
+				&cli.StringFlag{Name: "policy", Category: categoryWhat, Usage: "only releases of the policy `NAME`"},
+				oneOf(&cli.StringFlag{Name: "sort-by", Value: byName, Category: categoryOutput,
+					Usage: "`ORDER`: name, drifted (most objects first) or since (what changed last first)"}, byName, byDrifted, bySince),
+				&cli.BoolFlag{Name: "policies", Category: categoryWhat, Usage: "show the HelmReleasePolicies instead, a line each"},
+				colorFlag()}),
 		Action: a.status,
 	}
 }
@@ -50,11 +57,15 @@ const (
 type statusQuery struct {
 	// name is that of a HelmRelease or of a release, namespace that of a release; empty for all.
 	name, namespace string
+	// policy and state filter; empty for all. now is the time at which states are told.
+	policy, state string
+	now           time.Time
 }
 
 func (q statusQuery) fits(hr *v1alpha1.HelmRelease) bool {
 	return (q.name == "" || hr.Name == q.name || hr.Spec.Release.Name == q.name) &&
-		(q.namespace == "" || hr.Spec.Release.Namespace == q.namespace)
+		(q.namespace == "" || hr.Spec.Release.Namespace == q.namespace) &&
+		(q.policy == "" || hr.Labels[v1alpha1.PolicyLabel] == q.policy) && q.isIn(hr)
 }
 
 func (a *app) status(ctx context.Context, cmd *cli.Command) error {
@@ -66,6 +77,9 @@ func (a *app) status(ctx context.Context, cmd *cli.Command) error {
 	if cmd.Bool("watch") && format == formatYAML {
 		return usageError(ctx, cmd, errors.New("--watch prints lines or, with -o json, one JSON object a line"), true)
 	}
+	if cmd.Bool("watch") && (cmd.String("state") != "" || cmd.Bool("policies")) {
+		return usageError(ctx, cmd, errors.New("--watch goes with neither --state nor --policies"), true)
+	}
 	c, err := a.connect(ctx, cmd)
 	if err != nil {
 		return err
@@ -75,11 +89,15 @@ func (a *app) status(ctx context.Context, cmd *cli.Command) error {
 		query = statusQuery{name: name, namespace: namespace}
 	}
 	query.namespace = a.onlyIn(c, query.namespace)
+	query.policy, query.state, query.now = cmd.String("policy"), cmd.String("state"), a.now()
 	namespace := cmd.String("helmrelease-namespace")
 	if cmd.Bool("all-namespaces") {
 		namespace = ""
 	}
 	store := c.helmReleases(namespace, false)
+	if cmd.Bool("policies") {
+		return a.statusPolicies(ctx, cmd, store)
+	}
 	if cmd.Bool("watch") {
 		return a.watchStatus(ctx, store, query, format, a.style(cmd))
 	}
@@ -90,9 +108,7 @@ func (a *app) status(ctx context.Context, cmd *cli.Command) error {
 	if len(found) == 0 && query.name != "" {
 		return a.nothingCalled(ctx, store, query)
 	}
-	slices.SortFunc(found, func(x, y *v1alpha1.HelmRelease) int {
-		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
-	})
+	slices.SortFunc(found, order(cmd.String("sort-by")))
 	if err := a.printStatus(found, query, format, namespace, cmd); err != nil {
 		return err
 	}
@@ -151,6 +167,8 @@ func (a *app) printStatus(
 		if text, err = encode(out, format); err != nil {
 			return err
 		}
+	case len(found) == 0 && (query.state != "" || query.policy != ""):
+		a.note("no HelmRelease%s fits", inNamespace(namespace))
 	case len(found) == 0:
 		a.note("no release is locked: there is no HelmRelease%s; %s lock RELEASE -n NAMESPACE makes one",
 			inNamespace(namespace), a.name)

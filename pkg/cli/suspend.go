@@ -143,5 +143,8 @@ func (a *app) change(ctx context.Context, cmd *cli.Command, ch change) error {
 			action, ch.text(hr), t.key)})
 		return nil
 	})
-	return a.finish(ctx, cmd, store, done, ch.done, failed)
+	if err := a.finish(ctx, cmd, store, done, ch.done); err != nil {
+		return err
+	}
+	return failed
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/urfave/cli/v3"
+
+	"github.com/rancher/helm-locker/pkg/policy"
 )
 
 func (a *app) unlockCommand() *cli.Command {
@@ -29,10 +31,16 @@ func (a *app) unlock(ctx context.Context, cmd *cli.Command) error {
 			if err := store.delete(ctx, hr); err != nil {
 				return err
 			}
+			if owner := policy.Owner(hr); owner != nil {
+				a.note("note: HelmReleasePolicy %s locks release %s again; exclude it there, or suspend it", owner.Name, t.key)
+			}
 			done = append(done, changed{hr, fmt.Sprintf("HelmRelease %s/%s deleted: release %s", hr.Namespace, hr.Name,
 				t.key)})
 		}
 		return nil
 	})
-	return a.finish(ctx, cmd, store, done, nil, failed)
+	if err := a.finish(ctx, cmd, store, done, nil); err != nil {
+		return err
+	}
+	return failed
 }

@@ -35,7 +35,8 @@ func driftOfAll() *Drift {
 
 func TestDriftSummary(t *testing.T) {
 	d := driftOfAll()
-	if want := (Summary{Releases: 4, Drifted: 1, Incomplete: 2, LeftOut: 1, Objects: 8, ObjectsDrifted: 2}); d.Summary != want {
+	want := Summary{Releases: 4, Drifted: 1, Incomplete: 2, LeftOut: 1, Objects: 8, ObjectsDrifted: 2}
+	if d.Summary != want {
 		t.Errorf("summary is %+v", d.Summary)
 	}
 	if text := d.Summary.String(); text != "4 releases, 2 not fully compared, 1 drifted" {

@@ -20,14 +20,16 @@ func (d *Drift) HTML(style, icon string) (string, error) {
 				return "quiet"
 			}
 			return tone(len(r.Differences) > 0 || r.Incomplete())
-		}, "isBad": func(n int) string { return tone(n > 0) }, "at": func(i int) *ReleaseDrift { return &d.Releases[i] },
+		}, "isBad": func(n int) string { return tone(n > 0) },
+		"at": func(i int) *ReleaseDrift { return &d.Releases[i] },
 	}).Parse(reportPage)
 	if err != nil {
 		return "", fmt.Errorf("parse the template of the report: %w", err)
 	}
 	var b strings.Builder
 	if err := parsed.Execute(&b, map[string]any{
-		"Drift": d, "Style": template.CSS(style), "Icon": template.HTML(icon), //nolint:gosec // both are files of the page
+		"Drift": d, "Style": template.CSS(style), //nolint:gosec // a file of the page
+		"Icon": template.HTML(icon), //nolint:gosec // a file of the page
 	}); err != nil {
 		return "", fmt.Errorf("write the report: %w", err)
 	}

@@ -70,7 +70,9 @@ func (d *Drift) JUnit() (string, error) {
 		suite.Cases = append(suite.Cases, test)
 	}
 	for _, suite := range all.Suites {
-		all.Tests, all.Failures, all.Errors = all.Tests+suite.Tests, all.Failures+suite.Failures, all.Errors+suite.Errors
+		all.Tests += suite.Tests
+		all.Failures += suite.Failures
+		all.Errors += suite.Errors
 	}
 	text, err := xml.MarshalIndent(all, "", "  ")
 	if err != nil {

@@ -78,7 +78,8 @@ func (r *Rules) Declared(o manifest.Object) *Matcher {
 		declared.paths, declared.pointers = nil, nil
 		for i, path := range r.paths {
 			if declares(o.Content, path) {
-				declared.paths, declared.pointers = append(declared.paths, path), append(declared.pointers, r.pointers[i])
+				declared.paths = append(declared.paths, path)
+				declared.pointers = append(declared.pointers, r.pointers[i])
 			}
 		}
 		if len(declared.paths) == 0 {

@@ -37,7 +37,8 @@ func TestReport(t *testing.T) {
 			"note: release APPS/gone is left out: no revision of it is deployed (the newest, 1, is uninstalled)\n")
 		written, err := os.ReadFile(file)
 		check.NoError(t, err)
-		if text := string(written); givesAway(text) || !strings.Contains(text, w.Apps) || !strings.Contains(text, "data[password]") {
+		if text := string(written); givesAway(text) || !strings.Contains(text, w.Apps) ||
+			!strings.Contains(text, "data[password]") {
 			t.Errorf("%s gives a Secret away, or says nothing:\n%s", format, text)
 		}
 	}
@@ -50,7 +51,8 @@ func TestReport(t *testing.T) {
 	}
 	r = w.app("report", "-o", "json")
 	if err := json.Unmarshal([]byte(r.raw), &out); err != nil || len(out.Releases) != 3 ||
-		out.Summary.LeftOut != 1 || out.Summary.ObjectsDrifted != 2 || out.Releases[1].HelmRelease != w.Operator+"/shop" ||
+		out.Summary.LeftOut != 1 || out.Summary.ObjectsDrifted != 2 ||
+		out.Releases[1].HelmRelease != w.Operator+"/shop" ||
 		out.Releases[0].LeftOut == "" || out.Releases[1].Differences[1].State != "Missing" {
 		t.Errorf("%v: %s", err, r.raw)
 	}

@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+
+	"github.com/urfave/cli/v3"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+)
+
+// pointer is what a path of an ignore rule looks like.
+var pointer = regexp.MustCompile(`^(/([^~/]|~[01])*)*$`)
+
+func checkPaths(ctx context.Context, cmd *cli.Command) error {
+	for _, flag := range []string{"ignore", "unignore"} {
+		for _, path := range cmd.StringSlice(flag) {
+			if !pointer.MatchString(path) {
+				return hinted(fmt.Errorf("--%s %q is no JSON pointer", flag, path),
+					"begin each segment with a slash, and write ~1 for a slash and ~0 for a tilde in a key: /metadata/annotations/example.com~1hash")
+			}
+		}
+	}
+	for _, path := range cmd.StringSlice("unignore") {
+		if slices.Contains(cmd.StringSlice("ignore"), path) {
+			return usageError(ctx, cmd, fmt.Errorf("--ignore and --unignore of %q exclude each other", path), true)
+		}
+	}
+	return nil
+}
+
+// ignoreRules returns ignore rules with what --ignore adds and without what --unignore takes back. of says whose they
+// are.
+func (a *app) ignoreRules(rules []v1alpha1.IgnoreRule, of string, cmd *cli.Command) []v1alpha1.IgnoreRule {
+	var ignore []v1alpha1.IgnoreRule
+	back := cmd.StringSlice("unignore")
+	for _, rule := range rules {
+		if !isPlain(rule) {
+			ignore = append(ignore, rule)
+			continue
+		}
+		rule.Paths = slices.DeleteFunc(slices.Clone(rule.Paths),
+			func(path string) bool { return slices.Contains(back, path) })
+		if len(rule.Paths) > 0 {
+			ignore = append(ignore, rule)
+		}
+	}
+	for _, path := range back {
+		if !ignores(rules, path) {
+			a.note("note: %s does not ignore %s", of, path)
+		}
+	}
+	var missing []string
+	for _, path := range cmd.StringSlice("ignore") {
+		if !ignores(ignore, path) {
+			missing = append(missing, path)
+		}
+	}
+	if len(missing) > 0 {
+		ignore = append(ignore, v1alpha1.IgnoreRule{Paths: missing})
+	}
+	return ignore
+}
+
+// isPlain reports whether a rule is about all objects, whoever writes them, as those of --ignore are.
+func isPlain(rule v1alpha1.IgnoreRule) bool { return len(rule.Managers) == 0 && rule.Target == nil }
+
+// ignores reports whether rules leave a path alone in all objects, for every writer.
+func ignores(rules []v1alpha1.IgnoreRule, path string) bool {
+	return slices.ContainsFunc(rules, func(rule v1alpha1.IgnoreRule) bool {
+		return isPlain(rule) && slices.Contains(rule.Paths, path)
+	})
+}

@@ -1,0 +1,148 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"regexp"
+	"strings"
+
+	"github.com/urfave/cli/v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/report"
+)
+
+// lockMany writes the HelmReleasePolicy that locks the releases that --all or --selector choose, now and later.
+func (a *app) lockMany(ctx context.Context, cmd *cli.Command) error {
+	for _, flag := range []string{"wait", "must-exist"} {
+		if cmd.Bool(flag) {
+			return usageError(ctx, cmd, fmt.Errorf("--all and --selector write a policy, which --%s says nothing about", flag),
+				true)
+		}
+	}
+	c, err := a.connect(ctx, cmd)
+	if err != nil {
+		return err
+	}
+	wanted, err := policyOf(cmd, c)
+	if err != nil {
+		return err
+	}
+	store := c.helmReleases(cmd.String("helmrelease-namespace"), cmd.Bool("dry-run"))
+	all, err := store.listPolicies(ctx)
+	if err != nil {
+		return err
+	}
+	p, action := wanted, "created"
+	for _, stored := range all {
+		if stored.Name != wanted.Name {
+			continue
+		}
+		if !reflect.DeepEqual(stored.Spec.Match, wanted.Spec.Match) || len(stored.Spec.Exclude) > 0 {
+			return hinted(fmt.Errorf("HelmReleasePolicy %s/%s selects other releases", stored.Namespace, stored.Name),
+				"choose another --name, or change that policy with kubectl edit")
+		}
+		p, action = stored, "changed"
+	}
+	before := p.DeepCopy()
+	template := &p.Spec.Template.Spec
+	setProtection(template, cmd)
+	template.Ignore = a.ignoreRules(template.Ignore, "HelmReleasePolicy "+p.Name, cmd)
+	if action == "changed" && reflect.DeepEqual(before, p) {
+		action = "unchanged"
+	} else if p, err = store.putPolicy(ctx, p, store.dryRun); err != nil {
+		return err
+	}
+	return a.printPolicy(cmd, p, fmt.Sprintf("HelmReleasePolicy %s/%s %s: %s", store.namespace, p.Name, action,
+		matchText(p.Spec.Match)))
+}
+
+// setProtection sets what the flags name.
+func setProtection(p *v1alpha1.Protection, cmd *cli.Command) {
+	if mode := cmd.String("mode"); mode != "" {
+		p.Mode = v1alpha1.Mode(mode)
+	}
+	if scope := cmd.String("scope"); scope != "" {
+		p.Scope = v1alpha1.Scope(scope)
+	}
+	if guard := cmd.String("guard"); guard != "" {
+		p.Guard = v1alpha1.Guard(guard)
+	}
+}
+
+// policyOf returns the policy that flags describe, without its template.
+func policyOf(cmd *cli.Command, c *connection) (*v1alpha1.HelmReleasePolicy, error) {
+	match, name := v1alpha1.ReleaseMatch{Namespaces: []string{c.namespace}}, c.namespace
+	if cmd.Bool("all-namespaces") {
+		match.Namespaces, name = []string{"*"}, "all"
+	}
+	if selector := cmd.String("selector"); selector != "" {
+		parsed, err := metav1.ParseToLabelSelector(selector)
+		if err == nil && len(parsed.MatchLabels)+len(parsed.MatchExpressions) == 0 {
+			err = errors.New("it selects by nothing")
+		}
+		if err != nil {
+			return nil, hinted(fmt.Errorf("--selector: %w", err), "write it like team=web,tier!=db")
+		}
+		if len(parsed.MatchLabels) == 0 {
+			parsed.MatchLabels = nil
+		}
+		match.ReleaseSelector = parsed
+		name += "-" + selector
+	}
+	p := &v1alpha1.HelmReleasePolicy{Spec: v1alpha1.HelmReleasePolicySpec{Match: match}}
+	p.Namespace, p.Name = cmd.String("helmrelease-namespace"), cmd.String("name")
+	if p.Name == "" {
+		p.Name = policyName(name)
+	}
+	return p, nil
+}
+
+var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
+
+// policyName makes a name of a text: the same for the same flags, so that a second run finds the policy.
+func policyName(text string) string {
+	const longest = 63 // it is the value of a label
+	name := strings.Trim(notInNames.ReplaceAllString(strings.ToLower(text), "-"), "-")
+	return strings.Trim(name[:min(len(name), longest)], "-")
+}
+
+// matchText says which releases a policy matches.
+func matchText(m v1alpha1.ReleaseMatch) string {
+	text := "all releases"
+	if m.ReleaseSelector != nil {
+		text = "releases with labels " + metav1.FormatLabelSelector(m.ReleaseSelector)
+	}
+	if len(m.Namespaces) == 1 && m.Namespaces[0] == "*" {
+		return text + " of all namespaces but the operator's, now and later"
+	}
+	return text + " of namespace " + strings.Join(m.Namespaces, ", ") + ", now and later"
+}
+
+func (a *app) printPolicy(cmd *cli.Command, p *v1alpha1.HelmReleasePolicy, text string) error {
+	switch format := cmd.String("output"); format {
+	case "":
+		if text = report.Line(text); cmd.Bool("dry-run") {
+			text += " (dry run)"
+		}
+		text += "\n"
+	case "name":
+		text = fmt.Sprintf("%s.%s/%s\n", strings.ToLower(v1alpha1.PolicyKind), v1alpha1.SchemeGroupVersion.Group, p.Name)
+	default:
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(p)
+		if err != nil {
+			return fmt.Errorf("encode the HelmReleasePolicy: %w", err)
+		}
+		content["apiVersion"], content["kind"] = v1alpha1.SchemeGroupVersion.String(), v1alpha1.PolicyKind
+		if text, err = encode(report.Substance(content), format); err != nil {
+			return err
+		}
+	}
+	_, err := io.WriteString(a.out, text)
+	return err
+}

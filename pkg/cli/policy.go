@@ -1,0 +1,189 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/yaml"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/policy"
+)
+
+// errNoPolicies says that the API server does not serve HelmReleasePolicies.
+var errNoPolicies = fmt.Errorf("the cluster does not know HelmReleasePolicies: the CustomResourceDefinition %s.%s is not "+
+	"installed", v1alpha1.PolicyResourceName, v1alpha1.SchemeGroupVersion.Group)
+
+// policies reads and writes the HelmReleasePolicies of one namespace.
+func (h *helmReleases) policies() dynamic.ResourceInterface {
+	resource := h.cluster.Dynamic.Resource(v1alpha1.SchemeGroupVersion.WithResource(v1alpha1.PolicyResourceName))
+	if h.namespace == "" {
+		return resource
+	}
+	return resource.Namespace(h.namespace)
+}
+
+// listPolicies returns the policies of the namespace; none where the API server does not serve their kind, as an
+// operator of before does not.
+func (h *helmReleases) listPolicies(ctx context.Context) ([]*v1alpha1.HelmReleasePolicy, error) {
+	list, err := h.policies().List(ctx, metav1.ListOptions{})
+	if isKindMissing(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, h.apiError("list the HelmReleasePolicies", err)
+	}
+	var found []*v1alpha1.HelmReleasePolicy
+	for i := range list.Items {
+		p, err := typedPolicy(&list.Items[i])
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, p)
+	}
+	return found, nil
+}
+
+func typedPolicy(object *unstructured.Unstructured) (*v1alpha1.HelmReleasePolicy, error) {
+	p := &v1alpha1.HelmReleasePolicy{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, p); err != nil {
+		return nil, fmt.Errorf("HelmReleasePolicy %s/%s is of another version: %w", object.GetNamespace(),
+			object.GetName(), err)
+	}
+	return p, nil
+}
+
+// readPolicy reads a policy from a file, - for the standard input.
+func (a *app) readPolicy(name, namespace string) (*v1alpha1.HelmReleasePolicy, error) {
+	content, err := a.readAll(name)
+	if err != nil {
+		return nil, err
+	}
+	p := &v1alpha1.HelmReleasePolicy{}
+	if err := yaml.UnmarshalStrict(content, p); err != nil {
+		return nil, fmt.Errorf("%s holds no HelmReleasePolicy: %w", name, err)
+	}
+	if p.APIVersion != v1alpha1.SchemeGroupVersion.String() || p.Kind != v1alpha1.PolicyKind {
+		return nil, fmt.Errorf("%s holds %s %s, not %s %s", name, p.APIVersion, p.Kind, v1alpha1.SchemeGroupVersion,
+			v1alpha1.PolicyKind)
+	}
+	switch p.Namespace {
+	case "", namespace:
+	default:
+		return nil, hinted(fmt.Errorf("HelmReleasePolicy %s/%s is outside of namespace %s, where it counts", p.Namespace,
+			p.Name, namespace), "--helmrelease-namespace names the namespace of another operator")
+	}
+	p.Namespace = namespace
+	return p, nil
+}
+
+func (a *app) readAll(name string) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(a.in)
+	}
+	return os.ReadFile(name)
+}
+
+// checked returns a policy as the API server would store it, in the place of the one of its name among all. Where the
+// user may not write policies, or the API server does not know them, it is taken as it was written.
+func (a *app) checked(
+	ctx context.Context, store *helmReleases, p *v1alpha1.HelmReleasePolicy, all []*v1alpha1.HelmReleasePolicy,
+) (*v1alpha1.HelmReleasePolicy, error) {
+	for _, stored := range all {
+		if stored.Name == p.Name {
+			p.UID, p.CreationTimestamp, p.ResourceVersion = stored.UID, stored.CreationTimestamp, stored.ResourceVersion
+		}
+	}
+	after, err := store.putPolicy(ctx, p, []string{metav1.DryRunAll})
+	switch {
+	case err == nil && p.UID == "":
+		after.UID, after.CreationTimestamp = "", metav1.Time{} // it is not stored yet
+		return after, nil
+	case err == nil:
+		return after, nil
+	case errors.Is(err, errNoPolicies):
+		a.note("note: the cluster does not know HelmReleasePolicies, so the API server has not checked this one")
+	case apierrors.IsForbidden(err):
+		a.note("note: you may not write HelmReleasePolicies, so the API server has not checked this one")
+	default:
+		return nil, err
+	}
+	return p, nil
+}
+
+// putPolicy creates a policy, or replaces the one that was read if it has a resourceVersion.
+func (h *helmReleases) putPolicy(
+	ctx context.Context, p *v1alpha1.HelmReleasePolicy, dryRun []string,
+) (*v1alpha1.HelmReleasePolicy, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(p)
+	if err != nil {
+		return nil, fmt.Errorf("encode the HelmReleasePolicy: %w", err)
+	}
+	delete(content, "status")
+	content["apiVersion"], content["kind"] = v1alpha1.SchemeGroupVersion.String(), v1alpha1.PolicyKind
+	object := &unstructured.Unstructured{Object: content}
+	if p.ResourceVersion == "" {
+		object, err = h.policies().Create(ctx, object, metav1.CreateOptions{FieldManager: fieldManager, DryRun: dryRun})
+	} else {
+		object, err = h.policies().Update(ctx, object, metav1.UpdateOptions{FieldManager: fieldManager, DryRun: dryRun})
+	}
+	if isKindMissing(err) {
+		return nil, hinted(errNoPolicies, installation)
+	}
+	if err != nil {
+		return nil, h.apiError(fmt.Sprintf("write HelmReleasePolicy %s/%s", h.namespace, p.Name), err)
+	}
+	return typedPolicy(object)
+}
+
+// planOf returns what a policy makes of the releases of a cluster, with all other policies there.
+func (a *app) planOf(
+	ctx context.Context, store *helmReleases, p *v1alpha1.HelmReleasePolicy, all []*v1alpha1.HelmReleasePolicy,
+	releases []candidate,
+) (policy.Summary, []policy.Result, []*v1alpha1.HelmRelease, error) {
+	locks, err := store.list(ctx, nil)
+	if err != nil && !errors.Is(err, errNoHelmReleases) {
+		return policy.Summary{}, nil, nil, err
+	}
+	in := policy.Input{Namespace: store.namespace, HelmReleases: locks, Now: a.now(),
+		Policies: []*v1alpha1.HelmReleasePolicy{p}}
+	for _, other := range all {
+		if other.Name != p.Name {
+			in.Policies = append(in.Policies, other)
+		}
+	}
+	for _, r := range releases {
+		in.Releases = append(in.Releases, policy.Release{Key: r.key, Labels: r.labels})
+	}
+	in.Namespaces, in.NamespacesErr = store.cluster.namespaceLabels(ctx)
+	plan := policy.Make(in)
+	summary, results, found := plan.Of(p.Name)
+	if !found {
+		err = fmt.Errorf("HelmReleasePolicy %s/%s is being deleted", p.Namespace, p.Name)
+		return summary, nil, nil, err
+	}
+	return summary, results, locks, nil
+}
+
+// namespaceLabels returns the labels of all namespaces.
+func (c *connection) namespaceLabels(ctx context.Context) (policy.Namespaces, error) {
+	resource := corev1.SchemeGroupVersion.WithResource("namespaces")
+	list, err := c.Dynamic.Resource(resource).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	namespaces := policy.Namespaces{}
+	for i := range list.Items {
+		namespaces[list.Items[i].GetName()] = list.Items[i].GetLabels()
+	}
+	return namespaces, nil
+}

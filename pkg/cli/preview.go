@@ -1,0 +1,210 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/inspect"
+	"github.com/rancher/helm-locker/pkg/policy"
+	"github.com/rancher/helm-locker/pkg/report"
+	"github.com/rancher/helm-locker/pkg/rules"
+)
+
+const previewVerb = "preview"
+
+func (a *app) policyCommand() *cli.Command {
+	return &cli.Command{
+		Name: "policy", Category: categoryLook, Usage: "show what a HelmReleasePolicy would do", ArgsUsage: "preview [NAME]",
+		Description: "preview lists the releases that a policy matches, from a file or one that is stored: what the policy makes of each, who\n" +
+			"has locked it already, how many objects it has, how they differ from the release now, and what enforcing would change.\n" +
+			"Nothing is written, and neither the operator nor its CustomResourceDefinitions have to be installed.",
+		Flags: slices.Concat(clusterFlags("only show releases in this `NAMESPACE`; those of all without it"), []cli.Flag{
+			helmReleaseNamespaceFlag(),
+			&cli.StringFlag{Name: "filename", Aliases: []string{"f"}, Category: categoryWhat, TakesFile: true,
+				Usage: "read the policy from a `FILE` (- for standard input)"},
+			oneOf(&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: formatTable, Category: categoryOutput,
+				Usage: "`FORMAT`: table, json or yaml"}, formatTable, formatJSON, formatYAML),
+			colorFlag(),
+		}),
+		Action: a.policy,
+	}
+}
+
+func (a *app) policy(ctx context.Context, cmd *cli.Command) error {
+	var err error
+	switch args, file := cmd.Args().Slice(), cmd.String("filename"); {
+	case len(args) == 0 || args[0] != previewVerb:
+		err = fmt.Errorf("say what to do: %s policy %s", a.name, previewVerb)
+	case len(args) > 2:
+		err = fmt.Errorf("unexpected argument %q", args[2])
+	case len(args) == 2 && file != "":
+		err = errors.New("the name of a policy and --filename exclude each other")
+	case len(args) == 1 && file == "":
+		err = errors.New("the name of a policy, or --filename, is missing")
+	}
+	if err != nil {
+		return usageError(ctx, cmd, err, true)
+	}
+	c, err := a.connect(ctx, cmd)
+	if err != nil {
+		return err
+	}
+	store := c.helmReleases(cmd.String("helmrelease-namespace"), false)
+	all, err := store.listPolicies(ctx)
+	if err != nil {
+		return err
+	}
+	p, err := a.previewed(ctx, cmd, store, all)
+	if err != nil {
+		return err
+	}
+	return a.preview(ctx, cmd, store, p, all)
+}
+
+// previewed returns the policy that arguments and flags name.
+func (a *app) previewed(
+	ctx context.Context, cmd *cli.Command, store *helmReleases, all []*v1alpha1.HelmReleasePolicy,
+) (*v1alpha1.HelmReleasePolicy, error) {
+	if file := cmd.String("filename"); file != "" {
+		p, err := a.readPolicy(file, store.namespace)
+		if err != nil {
+			return nil, err
+		}
+		return a.checked(ctx, store, p, all)
+	}
+	var names []string
+	for _, p := range all {
+		if p.Name == cmd.Args().Get(1) {
+			return p, nil
+		}
+		names = append(names, p.Name)
+	}
+	err := fmt.Errorf("there is no HelmReleasePolicy %q in namespace %s", cmd.Args().Get(1), store.namespace)
+	if len(names) == 0 {
+		return nil, hinted(err, "-f FILE shows what one would do that is not stored")
+	}
+	return nil, hinted(err, "there is "+strings.Join(names, ", "))
+}
+
+func (a *app) preview(
+	ctx context.Context, cmd *cli.Command, store *helmReleases, p *v1alpha1.HelmReleasePolicy,
+	all []*v1alpha1.HelmReleasePolicy,
+) error {
+	releases, err := store.cluster.allCandidates(ctx, "")
+	if err != nil {
+		return err
+	}
+	summary, results, locks, err := a.planOf(ctx, store, p, all, releases)
+	if err != nil {
+		return err
+	}
+	if summary.Problem.Reason != "" {
+		return fmt.Errorf("HelmReleasePolicy %s changes nothing: %s", p.Name, summary.Problem.Message)
+	}
+	if only := a.onlyIn(store.cluster, cmd.String("namespace")); only != "" {
+		results = slices.DeleteFunc(results, func(r policy.Result) bool { return r.Release.Namespace != only })
+	}
+	masker, err := a.masker(false)
+	if err != nil {
+		return err
+	}
+	compare := &comparing{app: a, cmd: cmd, source: store.cluster, masker: masker}
+	compare.locks = locks
+	out := previewOut{Policy: p.Name, Mode: string(p.Spec.Template.Spec.Mode), Summary: summary.Counts,
+		Rollout: summary.Rollout, Releases: []previewRelease{}}
+	if out.Mode == "" {
+		out.Mode = string(v1alpha1.ModeEnforce)
+	}
+	failed := false
+	for i, r := range results {
+		row := previewRelease{Namespace: r.Release.Namespace, Name: r.Release.Name, Outcome: string(r.Outcome),
+			By: r.By, Why: r.Why}
+		if n := slices.IndexFunc(releases, func(of candidate) bool { return of.key == r.Release }); n >= 0 {
+			compare.comparisons = nil
+			err := compare.underPolicy(ctx, releases[n], r, a.progress(r.Release, i+1, len(results)))
+			if ctx.Err() != nil {
+				return err
+			}
+			failed = row.compared(compare.comparisons, err, a) || failed
+		}
+		out.Releases = append(out.Releases, row)
+	}
+	if err := a.printPreview(cmd, &out); err != nil {
+		return err
+	}
+	if failed {
+		return &exitError{exitFailed}
+	}
+	return nil
+}
+
+// underPolicy compares a release as the policy would: by its template where the policy makes the HelmRelease, and by
+// the HelmRelease that there is where another one has the release.
+func (c *comparing) underPolicy(
+	ctx context.Context, of candidate, r policy.Result, progress func(done, all int),
+) error {
+	hr := r.Desired
+	if hr == nil {
+		hr = r.Existing
+	}
+	if hr == nil || r.Outcome == policy.OtherPolicy {
+		return c.compare(ctx, of, progress)
+	}
+	compiled, err := rules.Compile(hr.Spec.Ignore)
+	if err != nil {
+		return fmt.Errorf("spec.template.spec.ignore: %w", err)
+	}
+	return c.compareWith(ctx, of, inspect.CompareOptions{Masker: c.masker, Progress: progress, Rules: compiled,
+		Strict: hr.Spec.Scope == v1alpha1.ScopeStrict})
+}
+
+// compared adds what a comparison found, and reports whether something could not be compared.
+func (r *previewRelease) compared(found []*inspect.Comparison, err error, a *app) (failed bool) {
+	var nothing *nothingDeployedError
+	if errors.As(err, &nothing) {
+		r.LeftOut = "no revision is deployed"
+		return false
+	}
+	if err != nil {
+		r.Error = report.Line(err.Error())
+		return true
+	}
+	for _, comparison := range found {
+		drift, err := releaseDrift(comparison, a.now())
+		if err != nil {
+			r.Error = err.Error()
+			return true
+		}
+		r.Revision, r.Objects, r.Differences = drift.Revision, drift.Compared+len(drift.Failures), drift.Differences
+		failed = failed || drift.Incomplete()
+	}
+	return failed
+}
+
+// policyArguments returns the verb, and then the names of policies.
+func policyArguments(ctx context.Context, a *app, cmd *cli.Command, c *connection) ([]string, error) {
+	if cmd.Args().Len() == 0 {
+		return []string{previewVerb}, nil
+	}
+	return policyNames(ctx, a, cmd, c)
+}
+
+// policyNames returns the names of policies.
+func policyNames(ctx context.Context, a *app, cmd *cli.Command, c *connection) ([]string, error) {
+	list, err := c.helmReleases(a.completionNamespace(cmd), false).policies().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for i := range list.Items {
+		names = append(names, list.Items[i].GetName())
+	}
+	return names, nil
+}

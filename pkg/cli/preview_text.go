@@ -1,0 +1,149 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/urfave/cli/v3"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/inspect"
+	"github.com/rancher/helm-locker/pkg/policy"
+	"github.com/rancher/helm-locker/pkg/report"
+)
+
+// previewOut is a preview as JSON or YAML. Its fields are part of the command's interface.
+type previewOut struct {
+	Policy   string                  `json:"policy"`
+	Mode     string                  `json:"mode"`
+	Summary  v1alpha1.PolicyCounts   `json:"summary"`
+	Rollout  *v1alpha1.RolloutStatus `json:"rollout,omitempty"`
+	Releases []previewRelease        `json:"releases"`
+}
+
+type previewRelease struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Outcome is what the policy does about the release, By who has it instead, Why the reason of an unlock.
+	Outcome  string `json:"outcome"`
+	By       string `json:"by,omitempty"`
+	Why      string `json:"why,omitempty"`
+	Revision int    `json:"revision,omitempty"`
+	Objects  int    `json:"objects"`
+	// Differences are what enforcing would change.
+	Differences []report.ObjectDrift `json:"differences,omitempty"`
+	LeftOut     string               `json:"leftOut,omitempty"`
+	Error       string               `json:"error,omitempty"`
+}
+
+func (a *app) printPreview(cmd *cli.Command, out *previewOut) error {
+	text := ""
+	if format := cmd.String("output"); format != formatTable {
+		var err error
+		if text, err = encode(out, format); err != nil {
+			return err
+		}
+	} else {
+		text = previewTable(out, a.style(cmd), a.width())
+	}
+	_, err := io.WriteString(a.out, text)
+	return err
+}
+
+// previewTable returns a table of the releases, a line for each object that would change, and a total.
+func previewTable(out *previewOut, style report.Style, width int) string {
+	var t report.Table
+	t.Add(func(_ int, text string) string { return style.Bold(text) }, "RELEASE", "OBJECTS", "DRIFTED", "POLICY",
+		"ENFORCING WOULD")
+	drifted, objects := 0, 0
+	for i := range out.Releases {
+		r := &out.Releases[i]
+		paint := func(_ int, text string) string { return text }
+		if len(r.Differences) > 0 || r.Error != "" {
+			paint = func(_ int, text string) string { return style.Red(text) }
+		}
+		changes := r.changes()
+		t.Add(paint, r.Namespace+"/"+r.Name, fmt.Sprint(r.Objects), fmt.Sprint(len(r.Differences)), r.outcome(), changes[0])
+		for _, more := range changes[1:] {
+			t.Add(paint, "", "", "", "", more)
+		}
+		if n := len(r.Differences); n > 0 && r.By == "" {
+			drifted++
+			objects += n
+		}
+	}
+	total := fmt.Sprintf("%s: %s matched, %s would be locked", out.Policy, report.Count(out.Summary.Matched, "release"),
+		report.Count(out.locked(), "release"))
+	if out.Mode == string(v1alpha1.ModeDetect) {
+		total = strings.Replace(total, "locked", "watched (mode Detect)", 1)
+	}
+	total += fmt.Sprintf("; enforcing would change %s in %s", report.Count(objects, "object"),
+		report.Count(drifted, "release"))
+	if len(out.Releases) == 0 {
+		return report.Line(total) + "\n"
+	}
+	return t.String(width) + "\n" + report.Line(total) + "\n"
+}
+
+// locked counts the releases that the policy would have a HelmRelease for.
+func (out *previewOut) locked() (n int) {
+	for _, r := range out.Releases {
+		switch policy.Outcome(r.Outcome) {
+		case policy.Create, policy.Update, policy.Keep, policy.Waiting:
+			n++
+		}
+	}
+	return n
+}
+
+// outcome says in a few words what the policy does about the release.
+func (r *previewRelease) outcome() string {
+	switch policy.Outcome(r.Outcome) {
+	case policy.Create:
+		return "locks it"
+	case policy.Update:
+		return "changes its HelmRelease"
+	case policy.Delete:
+		return "unlocks it: " + r.Why
+	case policy.Keep:
+		return "has locked it"
+	case policy.Waiting:
+		return "waits for a deletion"
+	case policy.HandWritten:
+		return "leaves it to HelmRelease " + r.By
+	case policy.OtherPolicy:
+		return "leaves it to policy " + r.By
+	case policy.OverBound:
+		return "over spec.maxReleases"
+	case policy.OperatorNamespace:
+		return "the operator's namespace"
+	case policy.NameTaken:
+		return "HelmRelease " + r.By + " has the name"
+	}
+	return r.Outcome
+}
+
+// changes says what enforcing would do, a line for each object.
+func (r *previewRelease) changes() []string {
+	switch {
+	case r.Error != "":
+		return []string{"not compared: " + r.Error}
+	case r.LeftOut != "":
+		return []string{"wait: " + r.LeftOut}
+	case len(r.Differences) == 0:
+		return []string{"change nothing"}
+	}
+	var lines []string
+	for _, d := range r.Differences {
+		what := "revert " + d.What
+		switch inspect.State(d.State) {
+		case inspect.StateMissing:
+			what = "re-create it"
+		case inspect.StateDeleting:
+			what = "not end its deletion: " + d.What
+		}
+		lines = append(lines, d.Object.String()+": "+what)
+	}
+	return lines
+}

@@ -1,0 +1,137 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/urfave/cli/v3"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/report"
+)
+
+// statusPolicies prints the policies, a line each.
+func (a *app) statusPolicies(ctx context.Context, cmd *cli.Command, store *helmReleases) error {
+	all, err := store.listPolicies(ctx)
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(all, func(x, y *v1alpha1.HelmReleasePolicy) int {
+		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
+	})
+	text := ""
+	switch format := cmd.String("output"); {
+	case format == formatJSON || format == formatYAML:
+		out := make([]policyOut, len(all))
+		for i, p := range all {
+			out[i] = policyOut{Name: p.Name, Namespace: p.Namespace, Spec: p.Spec, Status: p.Status}
+		}
+		if text, err = encode(out, format); err != nil {
+			return err
+		}
+	case len(all) == 0:
+		a.note("there is no HelmReleasePolicy%s; %s lock --all -n NAMESPACE makes one", inNamespace(store.namespace), a.name)
+	default:
+		text = policyTable(all, tableOptions{namespaces: store.namespace == "", wide: format == formatWide,
+			now: a.now(), style: a.style(cmd), width: a.width()})
+	}
+	_, err = io.WriteString(a.out, text)
+	return err
+}
+
+// policyOut is a policy as JSON or YAML. Its fields are part of the command's interface.
+type policyOut struct {
+	Name      string                           `json:"name"`
+	Namespace string                           `json:"namespace"`
+	Spec      v1alpha1.HelmReleasePolicySpec   `json:"spec"`
+	Status    v1alpha1.HelmReleasePolicyStatus `json:"status"`
+}
+
+func policyTable(all []*v1alpha1.HelmReleasePolicy, o tableOptions) string {
+	var t report.Table
+	row := func(paint func(string) string, namespace, message string, cells ...string) {
+		if o.namespaces {
+			cells = append([]string{namespace}, cells...)
+		}
+		if o.wide {
+			cells = append(cells, message)
+		}
+		t.Add(func(_ int, text string) string { return paint(text) }, cells...)
+	}
+	row(o.style.Bold, "NAMESPACE", "MESSAGE", "POLICY", "MODE", "MATCHED", "MADE", "LOCKED", "DRIFTED", "ROLLOUT", "SINCE",
+		"REASON")
+	for _, p := range all {
+		counts, rollout, reason, message, since := p.Status.Releases, "-", "", "no operator has looked at it yet", ""
+		if r := p.Status.Rollout; r != nil {
+			rollout = fmt.Sprintf("%s %d/%d", r.State, r.Enforced, r.Enforced+r.Waiting)
+		}
+		paint := func(text string) string { return text }
+		if ready := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionReady); ready != nil {
+			reason, message, since = ready.Reason, ready.Message, report.Age(ready.LastTransitionTime.Time, o.now)
+		}
+		if counts.Drifted > 0 || meta.IsStatusConditionFalse(p.Status.Conditions, v1alpha1.ConditionReady) {
+			paint = o.style.Red
+		}
+		row(paint, p.Namespace, message, p.Name, string(cmp.Or(p.Spec.Template.Spec.Mode, v1alpha1.ModeEnforce)),
+			fmt.Sprint(counts.Matched), fmt.Sprint(counts.Made), fmt.Sprint(counts.Locked), fmt.Sprint(counts.Drifted),
+			rollout, since, reason)
+	}
+	return t.String(o.width)
+}
+
+// States by which status filters.
+const (
+	stateLocked    = "locked"
+	stateDrifted   = "drifted"
+	stateContended = "contended"
+	stateAttention = "attention"
+)
+
+// lockStates are the other states by which status filters, and what report.LockState calls them.
+var lockStates = map[string]string{stateLocked: report.LockedYes, "detect": report.LockedDetect,
+	"suspended": report.LockedSuspended, "unlocked": report.LockedNo, "unknown": report.LockedUnknown}
+
+// isIn reports whether a HelmRelease is in a state that --state names; every one is in none.
+func (q statusQuery) isIn(hr *v1alpha1.HelmRelease) bool {
+	objects := hr.Status.Objects
+	switch q.state {
+	case "":
+		return true
+	case stateDrifted:
+		return objects.Drifted > 0
+	case stateContended:
+		return objects.Contended > 0
+	case stateAttention:
+		return objects.Drifted > 0 || objects.Contended > 0 ||
+			meta.IsStatusConditionTrue(hr.Status.Conditions, v1alpha1.ConditionStalled) ||
+			report.LockState(hr, q.now) != report.LockedYes
+	}
+	return report.LockState(hr, q.now) == lockStates[q.state]
+}
+
+// Orders of status.
+const (
+	byName    = "name"
+	byDrifted = "drifted"
+	bySince   = "since"
+)
+
+// order returns how HelmReleases are sorted: by name, the most drifted first, or what changed last first.
+func order(by string) func(x, y *v1alpha1.HelmRelease) int {
+	return func(x, y *v1alpha1.HelmRelease) int {
+		first := 0
+		switch by {
+		case byDrifted:
+			first = cmp.Compare(y.Status.Objects.Drifted, x.Status.Objects.Drifted)
+		case bySince:
+			_, _, ofX := report.Ready(x)
+			_, _, ofY := report.Ready(y)
+			first = ofY.Compare(ofX)
+		}
+		return cmp.Or(first, cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
+	}
+}
