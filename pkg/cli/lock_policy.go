@@ -11,7 +11,9 @@ import (
 
 	"github.com/urfave/cli/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/selection"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/report"
@@ -82,15 +84,9 @@ func policyOf(cmd *cli.Command, c *connection) (*v1alpha1.HelmReleasePolicy, err
 		match.Namespaces, name = []string{"*"}, "all"
 	}
 	if selector := cmd.String("selector"); selector != "" {
-		parsed, err := metav1.ParseToLabelSelector(selector)
-		if err == nil && len(parsed.MatchLabels)+len(parsed.MatchExpressions) == 0 {
-			err = errors.New("it selects by nothing")
-		}
+		parsed, err := labelSelector(selector)
 		if err != nil {
 			return nil, hinted(fmt.Errorf("--selector: %w", err), "write it like team=web,tier!=db")
-		}
-		if len(parsed.MatchLabels) == 0 {
-			parsed.MatchLabels = nil
 		}
 		match.ReleaseSelector = parsed
 		name += "-" + selector
@@ -101,6 +97,36 @@ func policyOf(cmd *cli.Command, c *connection) (*v1alpha1.HelmReleasePolicy, err
 		p.Name = policyName(name)
 	}
 	return p, nil
+}
+
+// labelSelector returns a selector as objects have it, of one as kubectl takes it.
+func labelSelector(text string) (*metav1.LabelSelector, error) {
+	parsed, err := labels.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	requirements, _ := parsed.Requirements()
+	if len(requirements) == 0 {
+		return nil, errors.New("it selects by nothing")
+	}
+	out := &metav1.LabelSelector{}
+	for _, r := range requirements {
+		e := metav1.LabelSelectorRequirement{Key: r.Key(), Values: r.Values().List()}
+		switch r.Operator() {
+		case selection.Equals, selection.DoubleEquals, selection.In:
+			e.Operator = metav1.LabelSelectorOpIn
+		case selection.NotEquals, selection.NotIn:
+			e.Operator = metav1.LabelSelectorOpNotIn
+		case selection.Exists:
+			e.Operator, e.Values = metav1.LabelSelectorOpExists, nil
+		case selection.DoesNotExist:
+			e.Operator, e.Values = metav1.LabelSelectorOpDoesNotExist, nil
+		default:
+			return nil, fmt.Errorf("a policy cannot select by %q", r.String())
+		}
+		out.MatchExpressions = append(out.MatchExpressions, e)
+	}
+	return out, nil
 }
 
 var notInNames = regexp.MustCompile(`[^a-z0-9]+`)

@@ -95,11 +95,11 @@ func (a *app) driftOf(c *connection, found *gathered) (*report.Drift, error) {
 	}
 	for _, f := range found.failed {
 		releases = append(releases, report.ReleaseDrift{Namespace: f.key.Namespace, Name: f.key.Name,
-			Error: f.err.Error()})
+			Differences: []report.ObjectDrift{}, Error: f.err.Error()})
 	}
 	for _, f := range found.leftOut {
 		releases = append(releases, report.ReleaseDrift{Namespace: f.key.Namespace, Name: f.key.Name,
-			LeftOut: f.err.Error()})
+			Differences: []report.ObjectDrift{}, LeftOut: f.err.Error()})
 	}
 	slices.SortFunc(releases, func(x, y report.ReleaseDrift) int {
 		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))

@@ -55,7 +55,7 @@ func checkSelection(ctx context.Context, cmd *cli.Command) error {
 		err = errors.New("the name of a release is missing")
 	case len(names) > 0 && selects:
 		err = errors.New("names of releases, and --selector or --all, exclude each other")
-	case cmd.String("name") != "" && (len(names) != 1 || cmd.Bool("all-namespaces")):
+	case cmd.String("name") != "" && !(selects && cmd.Name == "lock") && (len(names) != 1 || cmd.Bool("all-namespaces")):
 		err = errors.New("--name needs the name of one release")
 	case cmd.Bool("all-namespaces"):
 		if i := slices.IndexFunc(names, func(name string) bool { return strings.Contains(name, "/") }); i >= 0 {

@@ -28,7 +28,7 @@ func TestCompletionOfNames(t *testing.T) {
 	}
 	for _, command := range []string{"unlock", "suspend", "resume"} {
 		w.cli(command, "-n", w.Apps, mark).is(0, "kiosk\nstall\n", "")
-		w.cli(command, "-n", w.Apps, "stall", mark).is(0, "", "") // no second one
+		w.cli(command, "-n", w.Apps, "stall", mark).is(0, "kiosk\n", "") // not the same again
 	}
 	w.cli("migrate", "-n", w.Apps, "stall", mark).is(0, "kiosk\n", "")
 	w.cli("status", mark).is(0, "elsewhere\nkiosk\nlock-of-kiosk\nstall\n", "")

@@ -136,7 +136,7 @@ func TestDiffRevisionsAndManyReleases(t *testing.T) {
 			Name: "tidy", Manifest: "---\napiVersion: example.org/v1\nkind: Unknown\nmetadata: {name: x}\n",
 		},
 	)
-	w.app("diff").says(1, "the manifest of revision 1 of release APPS/broken does not parse: document 1, line 1",
+	w.app("diff", "--all").says(1, "the manifest of revision 1 of release APPS/broken does not parse: document 1, line 1",
 		"note: release APPS/gone is left out: no revision of it is deployed (the newest, 1, is uninstalled)\n",
 		"Unknown.example.org x: the cluster does not serve this kind: its CustomResourceDefinition is gone",
 		"release APPS/shop, revision 2: ")

@@ -95,7 +95,7 @@ func TestLockWritesAPolicy(t *testing.T) {
 	w.app("lock", "--all", "--unignore", "/spec/replicas", "-o", "name").is(0,
 		"helmreleasepolicy.helm.cattle.io/APPS\n", "")
 	w.cli("lock", "-A", "-l", "team=web,tier!=db").is(0, "HelmReleasePolicy LOCKER/all-team-web-tier-db created: "+
-		"releases with labels team=web,tier notin (db) of all namespaces but the operator's, now and later\n", "")
+		"releases with labels team in (web),tier notin (db) of all namespaces but the operator's, now and later\n", "")
 	w.cli("lock", "-A", "--all", "--name", w.Apps).is(1, "", "helm-locker: HelmReleasePolicy LOCKER/APPS selects other releases\n"+
 		"  choose another --name, or change that policy with kubectl edit\n")
 	w.app("lock", "--all", "--wait").says(1, "--wait says nothing about")
