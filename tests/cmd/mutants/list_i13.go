@@ -83,10 +83,10 @@ func guardNeverRefusesHelm() []mutant {
 			edit{server, `	timeoutSeconds = 2
 `, `	timeoutSeconds = 30
 `}, guardPkg, "TestKeeperRegistersWhatIsWanted"),
-		breaks("I13", "a decision takes as long as it likes",
+		breaks("I13", "what is not decided in time is refused",
 			edit{server, `	case <-ctx.Done():
-		return Decision{}`, `	case <-make(chan struct{}):
-		return Decision{}`}, guardPkg, "TestHandlerFailsOpen"),
+		return Decision{}`, `	case <-ctx.Done():
+		return Decision{Denied: true}`}, guardPkg, "TestHandlerFailsOpen"),
 		breaks("I13", "a certificate of cert-manager's that has run out is not noticed",
 			edit{keeper, `max(have.serves.Leaf.NotAfter.Sub(now), retryFirst)`, `idle`}, guardPkg,
 			"TestKeeperLeavesTheSecretToCertManager"),
