@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
@@ -106,6 +107,38 @@ func TestJudge(t *testing.T) {
 				t.Errorf("%d replicas are restored, want %d", restored, test.replicas)
 			}
 		})
+	}
+}
+
+func TestHasAdditions(t *testing.T) {
+	const desired = `{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {key: declared}}`
+	const added = `{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {key: declared, more: x}}`
+	for name, test := range map[string]struct {
+		live, manager string
+		with          func(*Input)
+		want          bool
+	}{
+		"nothing":                      {live: desired, manager: "kubectl"},
+		"of a person":                  {live: added, manager: "kubectl", want: true},
+		"of Helm":                      {live: added, manager: "helm"},
+		"of Kubernetes":                {live: added, manager: "kube-controller-manager"},
+		"in scope Strict, it is drift": {live: added, manager: "kubectl", with: func(in *Input) { in.Strict = true }},
+		"in a field that is ignored": {live: added, manager: "kubectl", with: func(in *Input) {
+			in.Rules = matcher(t, v1alpha1.IgnoreRule{Paths: []string{"/data/more"}})
+		}},
+		"of a manager that is ignored": {live: added, manager: "kubectl", with: func(in *Input) {
+			in.Rules = matcher(t, v1alpha1.IgnoreRule{Managers: []string{"kube*"}})
+		}},
+	} {
+		in := input(t, desired, test.live)
+		in.Live.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: test.manager,
+			Operation: metav1.ManagedFieldsOperationUpdate, FieldsV1: metav1.NewFieldsV1(`{"f:data":{"f:more":{}}}`)}})
+		if test.with != nil {
+			test.with(&in)
+		}
+		if got := in.HasAdditions(Judge(in), in.Live); got != test.want {
+			t.Errorf("%s: %v", name, got)
+		}
 	}
 }
 

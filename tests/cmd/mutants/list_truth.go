@@ -31,7 +31,8 @@ func whatIsToldIsTrue() []mutant {
 			`Additions: v.in.HasAdditions(v.found, done)`, `Additions: false`}, integration, additions),
 		breaks("T2", "additions are not counted when an object is judged", edit{"pkg/controller/judge.go",
 			`Additions: v.in.HasAdditions(v.found, v.Live)`, `Additions: false`}, integration, additions),
-		breaks("T2", "a wrong window leaves the others open", edit{windows, `			return nil, fmt.Errorf("spec.windows[%d]: %w", i, err)`,
+		breaks("T2", "a wrong window leaves the others open", edit{windows,
+			`			return nil, fmt.Errorf("spec.windows[%d]: %w", i, err)`,
 			`			return ws, fmt.Errorf("spec.windows[%d]: %w", i, err)`}, lock, wrong).
 			and(edit{"pkg/lock/decide.go", `		d.Invalid = err.Error()
 		return false`, `		d.Invalid = err.Error()`}),
