@@ -18,6 +18,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/crd"
+	"github.com/rancher/helm-locker/pkg/lease"
 	"github.com/rancher/helm-locker/pkg/proof"
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/report"
@@ -85,7 +86,7 @@ func operatorFindings(
 	var found []finding
 	for _, key := range keys {
 		subject := "operator " + key.String()
-		lease, err := l.get(ctx, key)
+		spec, err := l.get(ctx, key)
 		switch {
 		case apierrors.IsNotFound(err):
 			found = append(found, finding{levelWarning, subject, "it has no Lease: it has never run here, or runs without leader election",
@@ -93,7 +94,7 @@ func operatorFindings(
 		case err != nil:
 			found = append(found, unreadable(subject, err))
 		default:
-			found = append(found, leaseFinding(subject, lease, l.now()))
+			found = append(found, leaseFinding(subject, spec, l.now()))
 		}
 	}
 	return found
@@ -102,8 +103,8 @@ func operatorFindings(
 // clockTolerance is how far a clock may be ahead of ours without a word.
 const clockTolerance = 5 * time.Second
 
-func leaseFinding(subject string, lease coordinationv1.LeaseSpec, now time.Time) finding {
-	seen, gone := lastSeen(lease, now)
+func leaseFinding(subject string, spec coordinationv1.LeaseSpec, now time.Time) finding {
+	seen, gone := lease.LastSeen(spec, now)
 	switch {
 	case gone:
 		return finding{levelError, subject, "it does not run: last seen " + seen.UTC().Format(time.RFC3339),

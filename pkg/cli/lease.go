@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -12,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
-	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/pkg/lease"
 )
 
 // leases tell whether operators run: the replicas of one compete for a Lease, and the leader renews it.
@@ -29,11 +28,11 @@ func (l leases) stopped(ctx context.Context, hr *v1alpha1.HelmRelease) (seen tim
 	if !ok {
 		return time.Time{}, false
 	}
-	lease, err := l.get(ctx, key)
+	spec, err := l.get(ctx, key)
 	if err != nil {
 		return time.Time{}, false
 	}
-	return lastSeen(lease, l.now())
+	return lease.LastSeen(spec, l.now())
 }
 
 func (l leases) get(ctx context.Context, key types.NamespacedName) (coordinationv1.LeaseSpec, error) {
@@ -42,29 +41,15 @@ func (l leases) get(ctx context.Context, key types.NamespacedName) (coordination
 	if err != nil {
 		return coordinationv1.LeaseSpec{}, err
 	}
-	lease := &coordinationv1.Lease{}
-	err = runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, lease)
-	return lease.Spec, err
-}
-
-// lastSeen returns when a Lease was last renewed, and whether its holder is gone: it gave the Lease up, or has let it
-// expire. Another duration is left for clocks that differ.
-func lastSeen(lease coordinationv1.LeaseSpec, now time.Time) (seen time.Time, gone bool) {
-	if lease.RenewTime == nil || lease.LeaseDurationSeconds == nil {
-		return time.Time{}, false
-	}
-	seen = lease.RenewTime.Time
-	if lease.HolderIdentity == nil || *lease.HolderIdentity == "" {
-		return seen, true
-	}
-	return seen, now.Sub(seen) > 2*time.Duration(*lease.LeaseDurationSeconds)*time.Second
+	found := &coordinationv1.Lease{}
+	err = runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, found)
+	return found.Spec, err
 }
 
 // leaseOf returns the Lease of the operator that manages a HelmRelease; false for one that none has claimed.
 func leaseOf(hr *v1alpha1.HelmRelease) (types.NamespacedName, bool) {
-	controller := hr.Annotations[v1alpha1.ManagedByAnnotation]
-	name, err := operator.LeaseName(controller, hr.Status.Shard)
-	return types.NamespacedName{Namespace: hr.Namespace, Name: name}, err == nil && controller != ""
+	name, ok := lease.Of(hr)
+	return types.NamespacedName{Namespace: hr.Namespace, Name: name}, ok
 }
 
 // noteStopped says, once for each operator, that it does not run.
@@ -77,13 +62,8 @@ func (a *app) noteStopped(ctx context.Context, c *connection, found []*v1alpha1.
 		}
 		asked = append(asked, key)
 		if seen, stopped := l.stopped(ctx, hr); stopped {
-			a.note("warning: %s; its releases are not protected now, and their statuses are from then", notRunning(hr, seen))
+			a.note("warning: %s; its releases are not protected now, and their statuses are from then",
+				lease.NotRunning(hr, seen))
 		}
 	}
-}
-
-// notRunning says of the operator of a HelmRelease that it does not run.
-func notRunning(hr *v1alpha1.HelmRelease, seen time.Time) string {
-	return fmt.Sprintf("no operator %s is running in namespace %s (last seen %s)",
-		hr.Annotations[v1alpha1.ManagedByAnnotation], hr.Namespace, seen.UTC().Format(time.RFC3339))
 }

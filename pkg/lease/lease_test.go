@@ -1,4 +1,4 @@
-package cli
+package lease
 
 import (
 	"testing"
@@ -25,7 +25,7 @@ func TestLastSeen(t *testing.T) {
 		"given up":                      {lease("", 1, time.Second), true},
 		"never held":                    {coordinationv1.LeaseSpec{}, false},
 	} {
-		if _, gone := lastSeen(c.lease, now); gone != c.gone {
+		if _, gone := LastSeen(c.lease, now); gone != c.gone {
 			t.Errorf("%s: gone is %v", name, gone)
 		}
 	}
