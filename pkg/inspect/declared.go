@@ -3,6 +3,7 @@ package inspect
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -67,6 +68,20 @@ func (c *Cluster) Declared(ctx context.Context, key release.Key) (*Declared, err
 		}
 	}
 	return d, nil
+}
+
+// Names returns the objects that the manifest of a release declares, in the order of kind, namespace and name.
+func Names(details *release.Details, scope manifest.Scope) ([]manifest.ID, error) {
+	declared, err := read(details, scope)
+	if err != nil {
+		return nil, err
+	}
+	var ids []manifest.ID
+	for _, o := range slices.Concat(declared.Objects, declared.Unknown) {
+		ids = append(ids, o.ID)
+	}
+	slices.SortFunc(ids, manifest.ID.Compare)
+	return ids, nil
 }
 
 // Resource returns what the API server calls objects of a kind, as in "deployments".

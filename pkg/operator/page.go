@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
@@ -32,6 +34,14 @@ func newPage(
 		Address: o.PageAddress, Hosts: o.PageHosts, Namespace: o.Namespace, ControllerName: o.ControllerName,
 		Releases: conn.HelmReleases.Cache(), Cluster: cluster, Ready: ready, Clock: o.Clock, Log: o.Log,
 		Accounts: o.accounts(), MayPatch: conn.Accounts.MayPatch, Viewers: viewers,
+		LeaseName: o.lease,
+		Lease: func(ctx context.Context, name string) (coordinationv1.LeaseSpec, error) {
+			lease, err := conn.leases.Leases(o.Namespace).Get(ctx, name, metav1.GetOptions{})
+			if err != nil {
+				return coordinationv1.LeaseSpec{}, err
+			}
+			return lease.Spec, nil
+		},
 	})
 	conn.HelmReleases.OnChange(ctx, "helm-locker-page",
 		func(key string, hr *v1alpha1.HelmRelease) (*v1alpha1.HelmRelease, error) {

@@ -26,13 +26,9 @@ func (p *Page) compareWithCluster(ctx context.Context, hr *v1alpha1.HelmRelease,
 	if err != nil {
 		return nil, err
 	}
-	records, err := cluster.Records(ctx, ref.Namespace, ref.Name)
+	records, record, err := p.current(ctx, hr)
 	if err != nil {
 		return nil, err
-	}
-	record, found := inspect.Current(records)
-	if !found {
-		return nil, fmt.Errorf("release %s has no record", ref)
 	}
 	details, err := cluster.Read(ctx, record)
 	if err != nil {
@@ -62,6 +58,20 @@ func (p *Page) compareWithCluster(ctx context.Context, hr *v1alpha1.HelmRelease,
 	}
 	view.Notes = notes(hr, records, record, compared)
 	return view, nil
+}
+
+// current returns the records of the release that a HelmRelease names, and which of them it is about.
+func (p *Page) current(ctx context.Context, hr *v1alpha1.HelmRelease) ([]release.Record, release.Record, error) {
+	ref := hr.Spec.Release
+	records, err := p.Cluster.Records(ctx, ref.Namespace, ref.Name)
+	if err != nil {
+		return nil, release.Record{}, err
+	}
+	record, found := inspect.Current(records)
+	if !found {
+		return nil, release.Record{}, fmt.Errorf("release %s has no record", ref)
+	}
+	return records, record, nil
 }
 
 // notes say what a comparison does not cover, and which revision it is about if that is not plain.

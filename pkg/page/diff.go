@@ -1,14 +1,11 @@
 package page
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
 	"time"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/rancher/helm-locker/pkg/inspect"
 	"github.com/rancher/helm-locker/pkg/report"
@@ -50,55 +47,6 @@ type differenceView struct {
 	Lines    []string `json:"lines,omitempty"`
 	Cut      int      `json:"cut,omitempty"`
 	TooLarge bool     `json:"tooLarge,omitempty"`
-}
-
-// diff answers how the release of one HelmRelease differs from the cluster now. Only what is on the page can be
-// asked for, by a viewer who is known and may get the HelmRelease.
-func (p *Page) diff(w http.ResponseWriter, r *http.Request) {
-	query := r.URL.Query()
-	by, refused := p.mayCompare(r, query.Get("namespace"), query.Get("name"))
-	if refused != nil {
-		p.refuse(w, refused.Status, refused.Message)
-		return
-	}
-	hr, err := p.Releases.Get(query.Get("namespace"), query.Get("name"))
-	switch {
-	case apierrors.IsNotFound(err):
-		p.refuse(w, http.StatusNotFound, "there is no such HelmRelease any more")
-		return
-	case err != nil:
-		p.refuse(w, http.StatusInternalServerError, err.Error())
-		return
-	case r.Method == http.MethodHead:
-		return
-	case !p.budget.Allow():
-		p.refuse(w, http.StatusTooManyRequests, "too many comparisons at once; try again in some seconds")
-		return
-	}
-	select {
-	case p.comparing <- struct{}{}:
-		defer func() { <-p.comparing }()
-	default:
-		p.refuse(w, http.StatusTooManyRequests, "others are comparing right now; try again in some seconds")
-		return
-	}
-	// Until there is something to send, neither reading nor writing has a limit; the context ends when the client goes.
-	to := http.NewResponseController(w)
-	if to.SetReadDeadline(time.Time{}) != nil || to.SetWriteDeadline(time.Time{}) != nil {
-		p.refuse(w, http.StatusInternalServerError, "this connection has no time limits")
-		return
-	}
-	ctx, cancel := context.WithTimeout(r.Context(), comparisonTimeout)
-	defer cancel()
-	found, err := p.compare(ctx, hr, by)
-	if to.SetWriteDeadline(time.Now().Add(p.timeout)) != nil {
-		return
-	}
-	if err != nil {
-		p.refuse(w, http.StatusBadGateway, err.Error())
-		return
-	}
-	answer(w, http.StatusOK, found)
 }
 
 func (p *Page) refuse(w http.ResponseWriter, status int, message string) {

@@ -8,6 +8,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 )
 
 const (
@@ -38,13 +40,18 @@ func (p *Page) join() *listener {
 	v := &listener{all: true, operator: true, changed: map[string]bool{}, wake: make(chan struct{}, 1)}
 	v.wake <- struct{}{}
 	p.viewers[v] = struct{}{}
+	if p.board == nil {
+		p.board = &board{rows: map[string]row{}}
+	}
 	return v
 }
 
 func (p *Page) leave(v *listener) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.viewers, v)
+	if delete(p.viewers, v); len(p.viewers) == 0 {
+		p.board = nil
+	}
 }
 
 func (p *Page) full() bool {
@@ -79,8 +86,9 @@ func (p *Page) take(v *listener) due {
 	return d
 }
 
-// events is the stream of server-sent events. "operator" is about the operator, "release" about a HelmRelease as it
-// is now, "gone" names one that was deleted. A stream begins with all HelmReleases and then "listed".
+// events is the stream of server-sent events. "operator" is about the operator, "release" has the row of a HelmRelease
+// as it is now, "gone" names one that was deleted, "drift" has entries of the time line that are new to the viewer. A
+// stream begins with all HelmReleases and then "listed"; then it tells what changes.
 func (p *Page) events(w http.ResponseWriter, r *http.Request) {
 	const tooMany = "too many viewers"
 	if refused := p.mayList(r); refused != nil {
@@ -122,10 +130,15 @@ func (p *Page) events(w http.ResponseWriter, r *http.Request) {
 			}
 			s.tell("beat", p.Clock.Now().UTC())
 			s.flush()
+			p.checkOperators(r.Context())
 			continue
 		case <-v.wake:
 		}
-		s.batch(p.take(v))
+		d := p.take(v)
+		s.batch(d)
+		if d.all {
+			p.checkOperators(r.Context())
+		}
 		rest := p.Clock.NewTimer(pause)
 		select {
 		case <-rest.C():
@@ -142,6 +155,8 @@ type stream struct {
 	w   http.ResponseWriter
 	to  *http.ResponseController
 	err error
+	// told is the number of the newest entry of the time line that the viewer has.
+	told int
 }
 
 func (s *stream) batch(d due) {
@@ -154,6 +169,9 @@ func (s *stream) batch(d due) {
 	for key := range d.changed {
 		s.release(key)
 	}
+	if len(d.changed) > 0 {
+		s.drift()
+	}
 	s.flush()
 }
 
@@ -163,8 +181,9 @@ func (s *stream) list() {
 		s.Log.Errorf("page: list HelmReleases: %v", err)
 	}
 	for _, hr := range all {
-		s.tell("release", viewOf(hr, s.Clock.Now()))
+		s.row(hr)
 	}
+	s.drift()
 	s.tell("listed", len(all))
 }
 
@@ -173,22 +192,43 @@ func (s *stream) release(key string) {
 	hr, err := s.Releases.Get(namespace, name)
 	switch {
 	case apierrors.IsNotFound(err):
+		s.forget(key)
 		s.tell("gone", key)
 	case err != nil:
 		s.Log.Errorf("page: look up HelmRelease %s: %v", key, err)
 	default:
-		s.tell("release", viewOf(hr, s.Clock.Now()))
+		s.row(hr)
 	}
 }
 
-// tell sends an event. JSON has no line ends, so that it is one line of data.
+func (s *stream) row(hr *v1alpha1.HelmRelease) {
+	text, err := s.rowEvent(hr)
+	if err != nil {
+		s.err = err
+	}
+	s.write(text)
+}
+
+func (s *stream) drift() {
+	entries, told := s.newDrift(s.told)
+	if s.told = told; len(entries) > 0 {
+		s.tell("drift", entries)
+	}
+}
+
 func (s *stream) tell(event string, data any) {
-	encoded, err := json.Marshal(data)
+	text, err := encode(event, data)
 	if err != nil {
 		s.err = err
 		return
 	}
-	s.write("event: " + event + "\ndata: " + string(encoded) + "\n\n")
+	s.write(text)
+}
+
+// encode returns a server-sent event. JSON has no line ends, so that it is one line of data.
+func encode(event string, data any) (string, error) {
+	encoded, err := json.Marshal(data)
+	return "event: " + event + "\ndata: " + string(encoded) + "\n\n", err
 }
 
 func (s *stream) write(text string) {

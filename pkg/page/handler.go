@@ -19,8 +19,8 @@ var contentTypes = map[string]string{
 	".svg":  "image/svg+xml",
 }
 
-// policy lets the page load its own files and nothing else, be framed by no page, and make no HTML of texts.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+// contentPolicy lets the page load its own files and nothing else, be framed by no page, and make no HTML of texts.
+const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types " +
 	"'none'"
 
@@ -30,7 +30,9 @@ func (p *Page) handler() http.Handler {
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { asset(w, "page.html") })
 	mux.HandleFunc("GET /assets/{name}", func(w http.ResponseWriter, r *http.Request) { asset(w, r.PathValue("name")) })
 	mux.HandleFunc("GET /events", p.events)
-	mux.HandleFunc("GET /diff", p.diff)
+	mux.HandleFunc("GET /release", p.release)
+	mux.HandleFunc("GET /objects", p.costly(p.objects))
+	mux.HandleFunc("GET /diff", p.costly(p.compared))
 	return p.guard(mux)
 }
 
@@ -41,7 +43,7 @@ func (p *Page) guard(next http.Handler) http.Handler {
 	known := serving.ForHosts(p.Hosts, "--page-host", next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
-		h.Set("Content-Security-Policy", policy)
+		h.Set("Content-Security-Policy", contentPolicy)
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("X-Frame-Options", "DENY")
 		h.Set("Referrer-Policy", "no-referrer")

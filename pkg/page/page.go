@@ -17,6 +17,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 	"golang.org/x/time/rate"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/clock"
 
@@ -53,6 +54,10 @@ type Options struct {
 	// Viewers says who reads the page, and what they may see. Nil lets every viewer see what the status of
 	// the HelmReleases says, and no viewer compare.
 	Viewers *viewer.Reviewer
+	// LeaseName is the name of this operator's own Lease. Lease reads one in Namespace: those of all operators that
+	// manage HelmReleases there say which of them do not run.
+	LeaseName string
+	Lease     func(ctx context.Context, name string) (coordinationv1.LeaseSpec, error)
 	// Ready is closed once Releases are complete and the operator works.
 	Ready <-chan struct{}
 	Clock clock.WithTicker
@@ -80,10 +85,16 @@ type Page struct {
 	budget    *rate.Limiter
 	timeout   time.Duration
 
+	// checking is held while Leases are read, and guards when they were.
+	checking sync.Mutex
+	checked  time.Time
+
 	mu      sync.Mutex
 	leads   bool
 	leader  string
+	stopped []stoppedView
 	viewers map[*listener]struct{}
+	board   *board // nil without viewers
 }
 
 // New returns a page; nothing is served before Run.

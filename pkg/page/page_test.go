@@ -16,6 +16,7 @@ import (
 	"github.com/sirupsen/logrus"
 	"golang.org/x/time/rate"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -52,11 +53,14 @@ func (s *store) List(string, labels.Selector) ([]*v1alpha1.HelmRelease, error) {
 	return all, nil
 }
 
-func (s *store) set(name, message string) {
+func (s *store) set(name, owner string, change ...func(*v1alpha1.HelmRelease)) {
 	hr := &v1alpha1.HelmRelease{}
 	hr.Namespace, hr.Name = "locker", name
 	hr.Spec.Release = v1alpha1.ReleaseReference{Namespace: "apps", Name: name}
-	hr.Annotations = map[string]string{v1alpha1.ManagedByAnnotation: message}
+	hr.Annotations = map[string]string{v1alpha1.ManagedByAnnotation: owner}
+	for _, f := range change {
+		f(hr)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.all["locker/"+name] = hr
@@ -83,7 +87,10 @@ func serve(t *testing.T, change ...func(*Page)) *served {
 	log.SetOutput(io.Discard)
 	s := &served{T: t, store: &store{all: map[string]*v1alpha1.HelmRelease{}}, ready: make(chan struct{})}
 	s.Page = New(Options{Namespace: "locker", ControllerName: "me", Releases: s.store, Ready: s.ready,
-		Clock: clock.RealClock{}, Log: log})
+		Clock: clock.RealClock{}, Log: log, LeaseName: "me",
+		Lease: func(_ context.Context, name string) (coordinationv1.LeaseSpec, error) {
+			return coordinationv1.LeaseSpec{}, apierrors.NewNotFound(coordinationv1.Resource("leases"), name)
+		}})
 	s.Viewers = knows(func(authorizationv1.ResourceAttributes) bool { return true })
 	for _, f := range change {
 		f(s.Page)
@@ -184,7 +191,7 @@ func TestAStreamTellsEverythingAndThenWhatChanges(t *testing.T) {
 	s.expect(next, "operator", `"ready":true,"leads":false`)
 	s.store.set("two", "you")
 	s.Changed("locker/two")
-	s.expect(next, "release", `"owner":"you"`)
+	s.expect(next, "release", `"lease":"you"`)
 	s.store.remove("one")
 	s.Changed("locker/one")
 	s.expect(next, "gone", "locker/one")
@@ -269,8 +276,8 @@ func TestViewersAreBounded(t *testing.T) {
 func TestAViewerThatDoesNotReadIsCutOff(t *testing.T) {
 	s := serve(t, func(p *Page) { p.timeout = 200 * time.Millisecond })
 	for i := range 4000 { // more than the kernel keeps for a connection
-		s.store.set(strings.Repeat("x", i%50)+string(rune('a'+i%26))+time.Duration(i).String(),
-			strings.Repeat("long ", 1000))
+		s.store.set(strings.Repeat("x", i%50)+string(rune('a'+i%26))+time.Duration(i).String(), "me",
+			func(hr *v1alpha1.HelmRelease) { hr.Spec.Release.Name = strings.Repeat("long ", 1000) })
 	}
 	connection, err := net.Dial("tcp", strings.Trim(strings.TrimPrefix(s.url, "http:"), "/"))
 	check.NoError(t, err)

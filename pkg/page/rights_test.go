@@ -51,7 +51,8 @@ func TestViewersSeeWhatTheyMay(t *testing.T) {
 	none := func(r *http.Request) { r.Header.Del("Authorization") }
 	stranger := func(r *http.Request) { r.Header.Set("Authorization", "Bearer of-another") }
 	jane := func(*http.Request) {}
-	const diff, events = "diff?namespace=locker&name=one", "events"
+	const which = "?namespace=locker&name=one"
+	const diff, one, names, events = "diff" + which, "release" + which, "objects" + which, "events"
 	for name, tc := range map[string]struct {
 		may    string // the verb that Jane has
 		who    func(*http.Request)
@@ -64,6 +65,11 @@ func TestViewersSeeWhatTheyMay(t *testing.T) {
 		"a stream needs a token that is known":   {"list", stranger, http.MethodHead, events, http.StatusUnauthorized},
 		"a stream needs the right to list":       {"get", jane, http.MethodHead, events, http.StatusForbidden},
 		"who may list has a stream":              {"list", jane, http.MethodHead, events, http.StatusOK},
+		"a release needs a token":                {"list", none, http.MethodGet, one, http.StatusUnauthorized},
+		"a release needs the right to list":      {"get", jane, http.MethodGet, one, http.StatusForbidden},
+		"who may list sees a release":            {"list", jane, http.MethodGet, one, http.StatusOK},
+		"objects need a token":                   {"get", none, http.MethodGet, names, http.StatusUnauthorized},
+		"objects need the right to get it":       {"list", jane, http.MethodGet, names, http.StatusForbidden},
 		"a comparison needs a token":             {"get", none, http.MethodGet, diff, http.StatusUnauthorized},
 		"a comparison needs the right to get it": {"list", jane, http.MethodGet, diff, http.StatusForbidden},
 		"who may get it has a comparison":        {"get", jane, http.MethodGet, diff, http.StatusOK},
@@ -104,9 +110,11 @@ func TestWithoutViewersThereAreStatesAndNoComparisons(t *testing.T) {
 	next := s.events()
 	s.expect(next, "operator", `"compares":false`)
 	s.expect(next, "release", `"key":"locker/one"`)
-	if got := s.ask(http.MethodGet, "diff?namespace=locker&name=one"); got.status != http.StatusForbidden ||
-		!strings.Contains(got.body, "--page-auth") {
-		t.Errorf("a comparison is answered with %d %s", got.status, got.body)
+	for _, path := range []string{"diff", "objects"} {
+		if got := s.ask(http.MethodGet, path+"?namespace=locker&name=one"); got.status != http.StatusForbidden ||
+			!strings.Contains(got.body, "--page-auth") {
+			t.Errorf("%s is answered with %d %s", path, got.status, got.body)
+		}
 	}
 }
 

@@ -8,9 +8,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/lease"
+	"github.com/rancher/helm-locker/pkg/policy"
 	"github.com/rancher/helm-locker/pkg/report"
 	"github.com/rancher/helm-locker/pkg/version"
 )
+
+// mostMessage bounds the message of a row, in characters; all of it is with the release.
+const mostMessage = 300
 
 // operatorView is what the page shows of the operator.
 type operatorView struct {
@@ -21,6 +26,8 @@ type operatorView struct {
 	Ready  bool   `json:"ready"`
 	Leads  bool   `json:"leads"`
 	Leader string `json:"leader,omitempty"`
+	// Stopped are the operators that manage HelmReleases and do not run.
+	Stopped []stoppedView `json:"stopped,omitempty"`
 	// Compares reports whether the page answers comparisons.
 	Compares bool `json:"compares"`
 	// Now lets a browser with a wrong clock tell ages.
@@ -33,7 +40,8 @@ func (p *Page) operatorNow() operatorView {
 	view := operatorView{
 		Namespace: report.Line(p.Namespace), Controller: report.Line(p.ControllerName),
 		Version:  report.Line(version.String()),
-		Compares: p.Viewers != nil, Leads: p.leads, Leader: report.Line(p.leader), Now: p.Clock.Now().UTC(),
+		Compares: p.Viewers != nil, Leads: p.leads, Leader: report.Line(p.leader), Stopped: p.stopped,
+		Now: p.Clock.Now().UTC(),
 	}
 	if i := strings.LastIndex(view.Leader, "_"); i > 0 {
 		view.Leader = view.Leader[:i] // what follows makes an identity unique, and tells people nothing
@@ -46,34 +54,43 @@ func (p *Page) operatorNow() operatorView {
 	return view
 }
 
-// releaseView is what the page shows of a HelmRelease: what status shows, but neither description nor notes. Texts
-// are neutral.
-type releaseView struct {
+// rowView is what the page shows of a HelmRelease in its list. Texts are neutral, here and in all other views.
+type rowView struct {
 	// Key names the HelmRelease, Namespace and Name the release.
 	Key       string `json:"key"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
+	// Policy is the HelmReleasePolicy that keeps the HelmRelease, empty for one that was written by hand.
+	Policy string `json:"policy,omitempty"`
+	// Lease is the name of the Lease of the operator that manages the HelmRelease.
+	Lease string `json:"lease,omitempty"`
 	// Lock is one of report.LockedYes and so on; Attention says that a person should act.
 	Lock      string `json:"lock"`
 	Attention bool   `json:"attention"`
-	Suspended string `json:"suspended,omitempty"`
-	Owner     string `json:"owner,omitempty"`
-
+	// Message is cut off at mostMessage characters in a row.
 	Reason  string    `json:"reason,omitempty"`
 	Message string    `json:"message"`
 	Since   time.Time `json:"since"`
 
-	State    string `json:"state,omitempty"`
-	Version  int    `json:"version,omitempty"`
-	Revision int    `json:"revision,omitempty"`
-	Mode     string `json:"mode,omitempty"`
-	Scope    string `json:"scope,omitempty"`
+	Version   int                   `json:"version,omitempty"`
+	Objects   v1alpha1.ObjectCounts `json:"objects"`
+	LastDrift *time.Time            `json:"lastDrift,omitempty"`
+}
 
-	Objects        v1alpha1.ObjectCounts `json:"objects"`
-	Conditions     []conditionView       `json:"conditions,omitempty"`
-	Drift          []driftView           `json:"drift,omitempty"`
-	Exceptions     []exceptionView       `json:"exceptions,omitempty"`
-	MoreExceptions int                   `json:"moreExceptions,omitempty"`
+// releaseView is all that the page shows of a HelmRelease: what status shows, but neither description nor notes.
+type releaseView struct {
+	rowView
+	Suspended string `json:"suspended,omitempty"`
+	Owner     string `json:"owner,omitempty"`
+	State     string `json:"state,omitempty"`
+	Revision  int    `json:"revision,omitempty"`
+	Mode      string `json:"mode,omitempty"`
+	Scope     string `json:"scope,omitempty"`
+
+	Conditions     []conditionView `json:"conditions,omitempty"`
+	Drift          []driftView     `json:"drift,omitempty"`
+	Exceptions     []exceptionView `json:"exceptions,omitempty"`
+	MoreExceptions int             `json:"moreExceptions,omitempty"`
 }
 
 type conditionView struct {
@@ -84,8 +101,12 @@ type conditionView struct {
 	Since   time.Time `json:"since"`
 }
 
-// driftView is an entry of the time line.
+// driftView is an entry of the time line. Key, Namespace and Name are those of its release's row.
 type driftView struct {
+	Key       string `json:"key"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+
 	Time    time.Time `json:"time"`
 	Object  string    `json:"object"`
 	What    string    `json:"what"`
@@ -103,29 +124,50 @@ type exceptionView struct {
 	Message string `json:"message,omitempty"`
 }
 
-func viewOf(hr *v1alpha1.HelmRelease, now time.Time) releaseView {
+func rowOf(hr *v1alpha1.HelmRelease, now time.Time) rowView {
 	status := hr.Status
 	reason, message, since := report.Ready(hr)
-	view := releaseView{
-		Key: report.Line(hr.Namespace + "/" + hr.Name), Namespace: report.Line(hr.Spec.Release.Namespace),
-		Name: report.Line(hr.Spec.Release.Name),
-		Lock: report.LockState(hr, now), Owner: report.Line(hr.Annotations[v1alpha1.ManagedByAnnotation]),
+	lock := report.LockState(hr, now)
+	row := rowView{
+		Key: report.Line(keyOf(hr)), Namespace: report.Line(hr.Spec.Release.Namespace),
+		Name: report.Line(hr.Spec.Release.Name), Lock: lock,
 		Reason: report.Line(reason), Message: report.Line(message), Since: since.UTC(),
-		State: report.Line(string(status.State)), Version: status.Version, Revision: status.Revision,
+		Version: status.Version, Objects: status.Objects,
+		Attention: lock == report.LockedNo && reason != v1alpha1.ReasonTransitioning ||
+			lock == report.LockedUnknown || status.Objects.Drifted > 0 || status.Objects.Contended > 0 ||
+			meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionStalled),
+	}
+	if owner := policy.Owner(hr); owner != nil {
+		row.Policy = report.Line(owner.Name)
+	}
+	if name, ok := lease.Of(hr); ok {
+		row.Lease = report.Line(name)
+	}
+	if len(status.RecentDrift) > 0 {
+		last := status.RecentDrift[0].Time.UTC()
+		row.LastDrift = &last
+	}
+	return row
+}
+
+func keyOf(hr *v1alpha1.HelmRelease) string { return hr.Namespace + "/" + hr.Name }
+
+func viewOf(hr *v1alpha1.HelmRelease, now time.Time) releaseView {
+	status := hr.Status
+	view := releaseView{
+		rowView: rowOf(hr, now), Owner: report.Line(hr.Annotations[v1alpha1.ManagedByAnnotation]),
+		State: report.Line(string(status.State)), Revision: status.Revision,
 		Mode: report.Line(string(hr.Spec.Mode)), Scope: report.Line(string(hr.Spec.Scope)),
-		Objects: status.Objects, MoreExceptions: status.MoreExceptions,
+		MoreExceptions: status.MoreExceptions,
 	}
 	if view.Lock == report.LockedSuspended {
 		view.Suspended = report.Line(strings.TrimSpace(report.SuspendedFor(hr)))
 	}
-	view.Attention = view.Lock == report.LockedNo && reason != v1alpha1.ReasonTransitioning ||
-		view.Lock == report.LockedUnknown || status.Objects.Drifted > 0 ||
-		status.Objects.Contended > 0 || meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionStalled)
 	for _, c := range status.Conditions {
 		view.Conditions = append(view.Conditions, conditionOf(c))
 	}
 	for _, r := range status.RecentDrift {
-		view.Drift = append(view.Drift, driftOf(r))
+		view.Drift = append(view.Drift, driftOf(hr, r))
 	}
 	for _, e := range status.Exceptions {
 		view.Exceptions = append(view.Exceptions, exceptionView{
@@ -145,8 +187,10 @@ func conditionOf(c metav1.Condition) conditionView {
 	}
 }
 
-func driftOf(r v1alpha1.DriftRecord) driftView {
+func driftOf(hr *v1alpha1.HelmRelease, r v1alpha1.DriftRecord) driftView {
 	view := driftView{
+		Key: report.Line(keyOf(hr)), Namespace: report.Line(hr.Spec.Release.Namespace),
+		Name: report.Line(hr.Spec.Release.Name),
 		Time: r.Time.UTC(), Object: report.Line(r.Object.String()), What: report.Line(report.WhatDrifted(r)),
 		Action: report.Line(string(r.Action)), Outcome: report.Line(report.Outcome(r)),
 		Operation: report.Line(string(r.Operation)),

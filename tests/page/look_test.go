@@ -11,6 +11,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -105,21 +106,11 @@ func TestPage_FitsScreensAndSchemes(t *testing.T) {
 	w := furnish(t)
 	tab := w.newTab()
 	url := w.url(w.operator)
-	picture := filepath.Join(t.TempDir(), "page.png")
-	if *screenshot != "" {
-		var err error
-		if picture, err = filepath.Abs(filepath.Join("..", "..", *screenshot)); err != nil {
-			t.Fatal(err)
-		}
-	}
 	for _, look := range []view{{390, 844, true}, {1280, 720, false}} {
 		tab.open("about:blank", look)
 		tab.open(url, look)
 		tab.says("#signin", "Sign in")
-		if over := eval[int](tab, "document.documentElement.scrollWidth - innerWidth"); over > 0 {
-			t.Errorf("the form at %d: %d pixels are beyond the right edge", look.width, over)
-		}
-		tab.until("the form can be told from its ground", legible)
+		tab.fits(look)
 	}
 	tab.signIn(w.administrator())
 	tab.says("#rows tr", "bakery")
@@ -131,9 +122,9 @@ func TestPage_FitsScreensAndSchemes(t *testing.T) {
 	}{
 		{"", url, view{1280, 720, false}},
 		{"no", url, view{1280, 720, true}},
-		{"no", details, view{1280, 720, false}},
+		{"-release", details, view{1280, 720, false}},
 		{"-diff", details, view{1280, 720, true}},
-		{"-phone", url, view{390, 844, false}},
+		{"no", url, view{390, 844, false}},
 		{"no", details, view{390, 844, true}},
 	} {
 		tab.open("about:blank", look.view)
@@ -146,20 +137,39 @@ func TestPage_FitsScreensAndSchemes(t *testing.T) {
 			tab.says("#rows tr", w.Apps+"/bakery", "Watched", "2/2")
 		} else {
 			tab.says("#about", "2 drifted")
-			eval[bool](tab, "document.getElementById('compare').click() ?? true")
+			tab.click("#compare")
 			tab.says("#diff", "2 of 2 objects differ")
+			tab.click("#objects summary")
+			tab.says("#declared li", "ConfigMap "+w.Apps+"/bakery-recipes", "last drift: data[temperature] changed by kubectl-edit")
 		}
-		if over := eval[int](tab, "document.documentElement.scrollWidth - innerWidth"); over > 0 {
-			t.Errorf("%dx%d: %d pixels are beyond the right edge", look.view.width, look.view.height, over)
-		}
-		tab.until("text can be told from its ground", legible)
-		if dark := eval[bool](tab, "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).every((c) => c < 64)"); dark != look.view.dark {
-			t.Errorf("asked for dark %v, and the ground is dark: %v", look.view.dark, dark)
-		}
+		tab.fits(look.view)
 		if look.picture != "no" {
-			tab.shoot(strings.TrimSuffix(picture, ".png") + look.picture + ".png")
+			tab.picture(look.picture, false)
 		}
 	}
+}
+
+// fits checks that nothing is beyond the right edge, that texts can be read, and that the ground is as asked for.
+func (t *tab) fits(v view) {
+	t.Helper()
+	if over := eval[int](t, "document.documentElement.scrollWidth - innerWidth"); over > 0 {
+		t.Errorf("%dx%d: %d pixels are beyond the right edge", v.width, v.height, over)
+	}
+	t.until("text can be told from its ground", legible)
+	if dark := eval[bool](t, "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).every((c) => c < 64)"); dark != v.dark {
+		t.Errorf("asked for dark %v, and the ground is dark: %v", v.dark, dark)
+	}
+}
+
+// picture writes a picture of the whole document, or of what a screen shows of it, where -screenshot asks for it.
+func (t *tab) picture(name string, screen bool) {
+	t.Helper()
+	if *screenshot == "" {
+		return
+	}
+	file, err := filepath.Abs(filepath.Join("..", "..", strings.TrimSuffix(*screenshot, ".png")+name+".png"))
+	check.NoError(t, err)
+	t.must(map[string]any{"screenshot": file, "screen": screen})
 }
 
 // legible is true when every text has the contrast to its ground that WCAG 2.2 asks for (AA: 4.5 to 1).

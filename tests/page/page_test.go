@@ -64,25 +64,27 @@ func TestPage_TheKeyboardIsEnough(t *testing.T) {
 	for _, key := range "shop" {
 		tab.press(string(key))
 	}
-	tab.until("the filter leaves one release", "document.querySelectorAll('#rows tr').length === 1")
-	tab.press("Tab")
-	tab.until("the release has the focus", "document.activeElement.matches('#rows a')")
+	tab.until("the search leaves one release", "document.querySelectorAll('#rows tr').length === 1")
+	tab.press("ArrowDown")
+	tab.until("the release has the focus", "document.activeElement.matches('#rows th a')")
 	// What is drawn anew keeps the focus.
 	w.edit("shop-settings", "tampered")
 	tab.says("#log li", "shop-settings")
-	tab.until("the release still has the focus", "document.activeElement.matches('#rows a')")
+	tab.until("the release still has the focus", "document.activeElement.matches('#rows th a')")
 	tab.press("Enter")
 	tab.says("#detail h1", w.Apps+"/shop", "Locked")
 	tab.says("#own li", "shop-settings", "reverted")
 	tab.says("#conditions tr", "Locked", "True")
 	tab.until("the title has the focus", "document.activeElement.matches('#detail h1')")
 	tab.press("Tab")
+	tab.until("its reason is next", "document.activeElement.matches('#about a.reason')")
+	tab.press("Tab")
 	tab.until("a button is next", "document.activeElement.id === 'compare'")
 	tab.press("Enter")
 	tab.says("#diff", "No drift: 1 object compared with revision 1.")
 	tab.press("Escape")
 	tab.until("the release has the focus again",
-		"document.activeElement.matches('#rows a') && document.activeElement.innerText.includes('shop')")
+		"document.activeElement.matches('#rows th a') && document.activeElement.innerText.includes('shop')")
 }
 
 // The values of Secrets that the tests of this file know; none may be anywhere in what a page gets.

@@ -101,11 +101,6 @@ func (t *tab) press(key string) {
 	t.must(map[string]any{"key": key})
 }
 
-func (t *tab) shoot(file string) {
-	t.Helper()
-	t.must(map[string]any{"screenshot": file})
-}
-
 func (t *tab) problems() []string {
 	t.Helper()
 	var problems []string

@@ -15,14 +15,14 @@ export function h(tag, attributes, ...children) {
 export const get = (id) => document.getElementById(id);
 
 // place makes the children of a parent those of the items, in their order. A child of which nothing has changed is kept; focus
-// stays with one that is made anew.
+// stays with one that is made again.
 export function place(parent, items, keyOf, make) {
   const old = new Map([...parent.children].map((child) => [child.placed?.key, child]));
   const children = items.map((item) => {
     const key = keyOf(item), stamp = JSON.stringify(item), before = old.get(key);
     if (before?.placed.stamp === stamp) return before;
     const child = make(item);
-    child.placed = { key, stamp, focused: before?.contains(document.activeElement) };
+    child.placed = { key, stamp, focused: before?.contains(document.activeElement) && document.activeElement.tagName };
     return child;
   });
   if (children.length === parent.children.length && children.every((child, i) => child === parent.children[i])) return;
@@ -30,7 +30,10 @@ export function place(parent, items, keyOf, make) {
   const element = focused && document.activeElement;
   parent.replaceChildren(...children);
   if (focused?.isConnected) element.focus({ preventScroll: true });
-  else children.find((child) => child.placed.focused)?.querySelector('a, button')?.focus({ preventScroll: true });
+  else {
+    const again = children.find((child) => child.placed.focused);
+    again?.querySelector(again.placed.focused)?.focus({ preventScroll: true });
+  }
 }
 
 let skew = 0; // of this browser's clock
@@ -66,5 +69,8 @@ setInterval(() => {
     if (element.textContent !== text) element.textContent = text;
   }
 }, 1000);
+
+// compare orders texts by their characters: localeCompare takes ten times as long, which a thousand releases notice.
+export const compare = (a, b) => a < b ? -1 : a > b ? 1 : 0;
 
 export const count = (n, noun) => `${n} ${noun}${n === 1 ? '' : 's'}`;

@@ -16,9 +16,23 @@ export function signOut() {
   sessionStorage.removeItem(kept);
 }
 
-export function ask(path, signal) {
+function ask(path, signal) {
   const headers = signedIn() ? { Authorization: `Bearer ${sessionStorage.getItem(kept)}` } : {};
   return fetch(path, { signal, headers, cache: 'no-store', credentials: 'omit' });
+}
+
+// load returns what the operator answers about the HelmRelease of a key. Errors have a message for people.
+export async function load(path, key, signal) {
+  const [namespace, name] = key.split('/');
+  let answer, body;
+  try {
+    answer = await ask(`${path}?${new URLSearchParams({ namespace, name })}`, signal);
+    body = await answer.json();
+  } catch (error) {
+    throw new Error(`The operator did not answer (${error.message}).`);
+  }
+  if (!answer.ok) throw new Error(body.error);
+  return body;
 }
 
 // Refused is an answer that is no stream: 401 without a valid token, 403 without the right, 503 when there are too many viewers.

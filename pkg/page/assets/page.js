@@ -1,26 +1,54 @@
 // Keeps what the operator tells, and draws it. The stream says all there is to know when it begins, and then what changes.
-import { get, h, place, serverSays } from './dom.js';
+import { address, lastList, listWith } from './address.js';
+import { compare, get, h, place, serverSays } from './dom.js';
 import { listen, signIn, signOut, signedIn } from './operator.js';
-import { overview } from './overview.js';
+import { list } from './list.js';
 import { detail, leave } from './detail.js';
+import { idOf } from './words.js';
 
 const quietLimit = 30_000; // the operator says something every 10 s
 const lostPause = 2_000, fullPause = 10_000;
 const mostKept = 500; // entries of the time line
 
-const state = { releases: new Map(), log: new Map(), operator: {}, listed: false, link: 'connecting', lostAt: null, refusal: '' };
-let stream, watchdog, retry, seen;
+// What was heard: rows as they came, and releases, which are rows with what the page makes of them.
+const nothing = () => ({ rows: new Map(), releases: new Map(), log: new Map(), operator: {}, stopped: new Set(), listed: false, lostAt: null });
+const state = { ...nothing(), link: 'connecting', refusal: '' };
+let stream, watchdog, retry, seen, received = 0;
 
 const heard = {
-  operator: (operator) => { state.operator = operator; serverSays(operator.now); },
+  operator: (operator) => {
+    if (state.operator.version && state.operator.version !== operator.version) location.reload(); // so is the page
+    state.operator = operator;
+    state.stopped = new Set((operator.stopped ?? []).map((s) => s.lease));
+    for (const row of state.rows.values()) state.releases.set(row.key, releaseOf(row));
+    serverSays(operator.now);
+  },
   beat: serverSays,
-  release: (release) => { seen.add(release.key); remember(release); state.releases.set(release.key, release); },
-  gone: (key) => state.releases.delete(key),
+  release: (row) => {
+    seen.add(row.key);
+    row.received = ++received;
+    row.text = `${row.namespace}/${row.name} ${row.key} ${row.reason ?? ''} ${row.message}`.toLowerCase();
+    state.rows.set(row.key, row);
+    state.releases.set(row.key, releaseOf(row));
+  },
+  gone: drop,
+  drift: remember,
   listed: () => {
-    for (const key of state.releases.keys()) if (!seen.has(key)) state.releases.delete(key);
+    for (const key of state.rows.keys()) if (!seen.has(key)) drop(key);
     state.listed = true;
   },
 };
+
+// releaseOf says of a release that only its status says is protected that no operator does it.
+function releaseOf(row) {
+  if (!state.stopped.has(row.lease) || !['yes', 'detect'].includes(row.lock)) return row;
+  return { ...row, lock: 'stopped', attention: true };
+}
+
+function drop(key) {
+  state.rows.delete(key);
+  state.releases.delete(key);
+}
 
 async function connect() {
   disconnect();
@@ -32,7 +60,7 @@ async function connect() {
       state.link = 'live';
       state.lostAt = null;
       watch();
-      heard[event](data);
+      heard[event]?.(data);
       draw();
     });
   } catch (error) {
@@ -71,7 +99,7 @@ function forget(link) {
   signOut();
   disconnect();
   leave();
-  Object.assign(state, { releases: new Map(), log: new Map(), operator: {}, listed: false, link, lostAt: null });
+  Object.assign(state, nothing(), { link });
   draw();
 }
 
@@ -81,15 +109,14 @@ function lost(how) {
   draw();
 }
 
-// remember adds what drifted to the time line, which grows beyond the ten entries that a status has.
-function remember(release) {
-  for (const drift of release.drift ?? []) {
-    const id = [release.key, drift.time, drift.object, drift.operation].join(' ');
-    const fresh = state.listed && !state.log.has(id);
-    state.log.set(id, { ...drift, id, key: release.key, fresh, release: { key: release.key, namespace: release.namespace, name: release.name } });
+// remember adds what drifted to the time line, which grows beyond the entries that a status has.
+function remember(entries) {
+  for (const drift of entries) {
+    const id = idOf(drift);
+    state.log.set(id, { ...drift, id, fresh: state.log.get(id)?.fresh ?? state.listed });
   }
   if (state.log.size > mostKept) {
-    const oldest = [...state.log.values()].sort((a, b) => a.time.localeCompare(b.time)).slice(0, state.log.size - mostKept);
+    const oldest = [...state.log.values()].sort((a, b) => compare(a.time, b.time)).slice(0, state.log.size - mostKept);
     for (const entry of oldest) state.log.delete(entry.id);
   }
 }
@@ -127,14 +154,14 @@ function frame() {
     document.title = 'Sign in · helm-locker';
     return;
   }
-  const key = current();
+  const { key } = address();
   get('overview').hidden = key !== '';
   get('detail').hidden = key === '';
   document.title = key ? `${key} · helm-locker` : 'helm-locker';
   if (key) {
-    detail(state, key);
+    detail(state, key, draw);
   } else {
-    overview(state);
+    list(state);
   }
 }
 
@@ -153,46 +180,63 @@ function banners() {
     });
   }
   const all = [...releases.values()];
+  for (const { lease, text } of operator.stopped ?? []) {
+    const n = all.filter((r) => r.lease === lease).length;
+    found.push({ tone: 'bad', text: `${text[0].toUpperCase()}${text.slice(1)}. ${n === 1 ? 'Its release is' : `Its ${n} releases are`} not protected now, and what is shown is from then.` });
+  }
   if (all.length > 0 && !all.some((r) => r.lock === 'yes')) found.push({ tone: 'warn', text: 'No release is locked right now.' });
   return found;
 }
 
-// current is the key of the HelmRelease that the address names, empty for the overview.
-function current() {
-  const parts = location.hash.split('/').slice(1).filter(Boolean);
-  try {
-    return parts.length === 2 ? parts.map(decodeURIComponent).join('/') : '';
-  } catch {
-    return '';
-  }
-}
-
-let before = current();
+let before = address().key;
 
 addEventListener('hashchange', () => {
-  if (location.hash === '#main') return;
-  const now = current(), came = before;
+  const now = address().key, came = before;
   before = now;
   if (!now) leave();
   frame();
-  if (now) get('detail').querySelector('h1')?.focus();
-  else if (came) [...document.querySelectorAll('#rows tr')].find((row) => row.placed.key === came)?.querySelector('a').focus();
+  if (now && now !== came) get('detail').querySelector('h1')?.focus();
+  else if (came && !now) [...get('rows').children].find((row) => row.placed.key === came)?.querySelector('a').focus();
 });
+
+// filter changes what the list shows, and the address with it.
+function filter(changes) {
+  history.replaceState(null, '', listWith(changes));
+  draw();
+}
 
 addEventListener('keydown', (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
-  const filter = get('filter');
-  if (event.key === '/' && document.activeElement !== filter && !current()) {
+  const search = get('search'), at = document.activeElement, inDetail = address().key !== '';
+  if (event.key === '/' && !at.matches('input') && !inDetail) {
     event.preventDefault();
-    filter.focus();
+    search.focus();
   } else if (event.key === 'Escape') {
-    if (current()) location.hash = '#/';
-    else if (filter.value) { filter.value = ''; draw(); } else filter.blur();
+    if (inDetail) location.hash = lastList();
+    else if (search.value) filter({ q: '' });
+    else at.blur();
+  } else if ((event.key === 'ArrowDown' || event.key === 'ArrowUp') && !inDetail && (at === search || at.matches('#rows a'))) {
+    const stops = [search, ...document.querySelectorAll('#rows th a')];
+    const here = at === search ? 0 : stops.indexOf(at.closest('tr').querySelector('th a'));
+    event.preventDefault();
+    stops[here + (event.key === 'ArrowDown' ? 1 : -1)]?.focus();
   }
 });
 
-get('filter').addEventListener('input', draw);
-get('attention').addEventListener('change', draw);
+get('search').addEventListener('input', (event) => filter({ q: event.target.value }));
+for (const id of ['ns', 'policy']) get(id).addEventListener('change', (event) => filter({ [id]: event.target.value }));
+get('clear').addEventListener('click', () => { filter({ q: '', state: '', ns: '', policy: '' }); get('search').focus(); });
+get('overview').addEventListener('click', (event) => {
+  const button = event.target.closest('button'), row = event.target.closest('#rows tr');
+  if (button?.dataset.state) filter({ state: button.getAttribute('aria-pressed') === 'true' ? '' : button.dataset.state });
+  else if (button?.dataset.sort !== undefined) filter({ sort: button.dataset.sort });
+  else if (button?.closest('#pages')) filter({ page: button.value });
+  else if (row && !event.target.closest('a')) row.querySelector('a').click();
+});
+document.querySelector('.skip').addEventListener('click', (event) => {
+  event.preventDefault(); // the address says what is shown
+  get('main').focus();
+});
 get('signin').addEventListener('submit', (event) => {
   event.preventDefault();
   const field = get('token'), token = field.value;

@@ -5,7 +5,9 @@
 //	{"open": URL, "width": 1280, "height": 800, "dark": false}    a new address in the one tab
 //	{"eval": EXPRESSION}                                          its value; of a promise, what it resolves to
 //	{"key": "Tab"}                                                a key press: a name of a key, or a character
-//	{"screenshot": FILE}                                          a PNG of the whole document
+//	{"screenshot": FILE, "screen": false}                         a PNG of the whole document, or of the part on the screen
+//	{"trace": true}                                               begins a performance trace
+//	{"traced": true}                                              ends it: what the page's main thread did, see work
 //	{"problems": true}                                            what the console said since the start that nobody wants to read
 //
 // An answer is {"value": ...} or {"error": "..."}.
@@ -25,6 +27,7 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/cdproto/tracing"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
@@ -51,6 +54,9 @@ type command struct {
 	Eval       string
 	Key        string
 	Screenshot string
+	Screen     bool
+	Trace      bool
+	Traced     bool
 	Problems   bool
 }
 
@@ -120,6 +126,8 @@ type driver struct {
 
 	mu       sync.Mutex
 	problems []string
+	recorded []traceEvent
+	complete chan struct{} // closed at the end of a trace
 }
 
 // heard collects errors and warnings of the console, and exceptions. What the policy of a page forbids is among the
@@ -133,6 +141,10 @@ func (d *driver) heard(event any) {
 			e.Entry.Level == log.LevelWarning) {
 			d.problems = append(d.problems, fmt.Sprintf("%s: %s", e.Entry.Source, e.Entry.Text))
 		}
+	case *tracing.EventDataCollected:
+		d.record(e.Value)
+	case *tracing.EventTracingComplete:
+		close(d.complete)
 	case *runtime.EventExceptionThrown:
 		d.problems = append(d.problems, e.ExceptionDetails.Error())
 	case *runtime.EventConsoleAPICalled:
@@ -162,17 +174,26 @@ func (d *driver) do(c command) (json.RawMessage, error) {
 			}))
 		return value, err
 	case c.Key != "":
-		named := map[string]string{"Tab": kb.Tab, "Enter": kb.Enter, "Escape": kb.Escape}
+		named := map[string]string{"Tab": kb.Tab, "Enter": kb.Enter, "Escape": kb.Escape,
+			"ArrowDown": kb.ArrowDown, "ArrowUp": kb.ArrowUp}
 		if key, found := named[c.Key]; found {
 			c.Key = key
 		}
 		return nil, chromedp.Run(ctx, chromedp.KeyEvent(c.Key))
 	case c.Screenshot != "":
 		var picture []byte
-		if err := chromedp.Run(ctx, chromedp.FullScreenshot(&picture, 100)); err != nil {
+		shoot := chromedp.FullScreenshot(&picture, 100)
+		if c.Screen {
+			shoot = chromedp.CaptureScreenshot(&picture)
+		}
+		if err := chromedp.Run(ctx, shoot); err != nil {
 			return nil, err
 		}
 		return nil, os.WriteFile(c.Screenshot, picture, 0o644)
+	case c.Trace:
+		return nil, d.trace(ctx)
+	case c.Traced:
+		return d.traced(ctx)
 	case c.Problems:
 		d.mu.Lock()
 		defer d.mu.Unlock()

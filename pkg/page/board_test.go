@@ -1,0 +1,110 @@
+package page
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+)
+
+// What all viewers see is made once.
+func TestRowsAreMadeOnceForAllViewers(t *testing.T) {
+	s := serve(t)
+	drifted := func(at ...time.Time) func(*v1alpha1.HelmRelease) {
+		return func(hr *v1alpha1.HelmRelease) {
+			for _, t := range at {
+				hr.Status.RecentDrift = append(hr.Status.RecentDrift, v1alpha1.DriftRecord{
+					Time: metav1.NewMicroTime(t), Object: v1alpha1.DriftedObject{Kind: "Pod", Name: "p"},
+				})
+			}
+		}
+	}
+	older, newer := time.Unix(1000, 0), time.Unix(2000, 0)
+	s.store.set("one", "me", drifted(older))
+	first := s.events()
+	s.expect(first, "operator", "")
+	s.expect(first, "release", `"lastDrift":"1970-01-01T00:16:40Z"`)
+	s.expect(first, "drift", `"time":"1970-01-01T00:16:40Z"`)
+	s.expect(first, "listed", "1")
+	s.mu.Lock()
+	row := s.board.rows["locker/one"]
+	row.event = "event: release\ndata: \"made once\"\n\n"
+	s.board.rows["locker/one"] = row
+	s.mu.Unlock()
+	second := s.events()
+	s.expect(second, "operator", "")
+	s.expect(second, "release", "made once")
+	s.expect(second, "drift", `"time":"1970-01-01T00:16:40Z"`)
+	s.expect(second, "listed", "1")
+	s.store.set("one", "me", drifted(newer, older))
+	s.Changed("locker/one")
+	for _, next := range []func() (string, string){first, second} {
+		s.expect(next, "release", `"lastDrift":"1970-01-01T00:33:20Z"`)
+		if event, data := next(); event != "drift" || strings.Count(data, `"time"`) != 1 ||
+			!strings.Contains(data, "00:33:20") {
+			t.Errorf("the time line is told more than is new: %s %s", event, data)
+		}
+	}
+	http.DefaultClient.CloseIdleConnections()
+}
+
+func TestTheTimeLineIsBounded(t *testing.T) {
+	b := &board{rows: map[string]row{}}
+	at := time.Unix(1_000_000, 0)
+	for i := range 10 * mostLogged {
+		hr := &v1alpha1.HelmRelease{}
+		hr.Status.RecentDrift = []v1alpha1.DriftRecord{
+			{Time: metav1.NewMicroTime(at.Add(time.Duration(i*7919%(10*mostLogged)) * time.Second))},
+		}
+		b.add(nil, hr)
+		if len(b.log) > 2*mostLogged {
+			t.Fatalf("%d entries are kept", len(b.log))
+		}
+	}
+	b.trim()
+	newest := at.Add((9*mostLogged - 1) * time.Second)
+	for _, l := range b.log {
+		if !l.entry.Time.After(newest) {
+			t.Errorf("an entry of %s is kept, and newer ones are not", l.entry.Time)
+		}
+	}
+	if len(b.log) != mostLogged {
+		t.Errorf("%d entries are kept, not the newest %d", len(b.log), mostLogged)
+	}
+}
+
+func TestARowSaysWhichPolicyKeepsIt(t *testing.T) {
+	controls := true
+	for kind, want := range map[string]string{v1alpha1.PolicyKind: "web", "HelmRelease": ""} {
+		hr := &v1alpha1.HelmRelease{}
+		hr.OwnerReferences = []metav1.OwnerReference{{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: kind,
+			Name: "web", Controller: &controls}}
+		if got := rowOf(hr, time.Now()).Policy; got != want {
+			t.Errorf("owned by a %s, the policy is %q", kind, got)
+		}
+	}
+}
+
+func TestARowIsShortAndTheReleaseHasAll(t *testing.T) {
+	s := serve(t)
+	long := strings.Repeat("why ", 1000)
+	s.store.set("one", "me", func(hr *v1alpha1.HelmRelease) {
+		hr.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Message: long}}
+	})
+	next := s.events()
+	s.expect(next, "operator", "")
+	if _, data := next(); strings.Count(data, "why ") > mostMessage || strings.Contains(data, "conditions") {
+		t.Errorf("a row has %s", data)
+	}
+	const path = "release?namespace=locker&name="
+	if got := s.ask(http.MethodGet, path+"one"); got.status != http.StatusOK || !strings.Contains(got.body, long) {
+		t.Errorf("the release is answered with %d %s", got.status, got.body)
+	}
+	if got := s.ask(http.MethodGet, path+"two"); got.status != http.StatusNotFound {
+		t.Errorf("what is not there is answered with %d", got.status)
+	}
+}

@@ -1,0 +1,85 @@
+package page
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/lease"
+	"github.com/rancher/helm-locker/pkg/report"
+)
+
+const (
+	// mostOperators bounds the Leases that are read for a check.
+	mostOperators = 20
+	checkTimeout  = 5 * time.Second
+)
+
+// stoppedView is an operator that manages HelmReleases of the page, and does not run.
+type stoppedView struct {
+	// Lease is its name, as rows have it; Text says which operator it is, and when it was last seen.
+	Lease string `json:"lease"`
+	Text  string `json:"text"`
+}
+
+// checkOperators finds out which of the operators that manage HelmReleases do not run, for all viewers. That a Lease
+// is not renewed is no event that a watch could tell, so that it is done with the beats of viewers. An operator
+// of which nothing can be read is taken to run: it may do without leader election.
+func (p *Page) checkOperators(ctx context.Context) {
+	if !p.checking.TryLock() {
+		return // another viewer is at it
+	}
+	defer p.checking.Unlock()
+	now := p.Clock.Now()
+	if now.Sub(p.checked) < beatEvery/2 {
+		return
+	}
+	p.checked = now
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	var stopped []stoppedView
+	for name, hr := range p.operators() {
+		spec, err := p.Lease(ctx, name)
+		if err != nil {
+			p.Log.Debugf("page: Lease %s/%s: %v", p.Namespace, name, err)
+			continue
+		}
+		if seen, gone := lease.LastSeen(spec, now); gone {
+			stopped = append(stopped, stoppedView{report.Line(name), report.Line(lease.NotRunning(hr, seen))})
+		}
+	}
+	if ctx.Err() != nil {
+		return // what was found is not all
+	}
+	slices.SortFunc(stopped, func(a, b stoppedView) int { return cmp.Compare(a.Lease, b.Lease) })
+	p.mu.Lock()
+	same := slices.Equal(stopped, p.stopped)
+	p.stopped = stopped
+	p.mu.Unlock()
+	if !same {
+		p.tellOperator()
+	}
+}
+
+// operators returns the Leases of the operators that manage HelmReleases, each with one of these. The one that leads
+// here is not among them: it runs, whatever a Lease says.
+func (p *Page) operators() map[string]*v1alpha1.HelmRelease {
+	all, err := p.Releases.List(p.Namespace, labels.Everything())
+	if err != nil {
+		p.Log.Errorf("page: list HelmReleases: %v", err)
+	}
+	p.mu.Lock()
+	leads := p.leads
+	p.mu.Unlock()
+	found := map[string]*v1alpha1.HelmRelease{}
+	for _, hr := range all {
+		if name, ok := lease.Of(hr); ok && (name != p.LeaseName || !leads) && len(found) < mostOperators {
+			found[name] = hr
+		}
+	}
+	return found
+}
