@@ -99,6 +99,7 @@ function about(r) {
     ['HelmRelease', r.key], ['Policy', r.policy], ['State', [r.state, r.version ? `revision ${r.version}` : ''].filter(Boolean).join(', ')],
     ['Locked revision', r.revision || ''], ['Suspended', r.suspended], ['Mode', r.mode], ['Scope', r.scope], ['Looked after by', r.owner],
     ['Objects', [`${o.tracked} tracked`, `${o.drifted} drifted`, `${o.contended} contended`, `${o.waiting} waiting`].join(', ')],
+    ['Additions', o.additions > 0 && `${count(o.additions, 'object')} of which scope Strict would remove what others added`],
   ].filter(([, value]) => value);
   return h('div', {}, h('h1', { tabindex: '-1' }, `${r.namespace}/${r.name} `, lockPill(r)),
     h('p', { class: r.attention ? 'lead bad' : 'lead' }, r.message, ' ', reason(r.reason)),

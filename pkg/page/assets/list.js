@@ -111,7 +111,8 @@ function row(r) {
       h('small', {}, r.version ? `revision ${r.version}` : 'no revision', r.policy && `, policy ${r.policy}`)),
     h('td', { 'data-label': 'Lock' }, lockPill(r)),
     h('td', { 'data-label': 'Drifted', class: r.objects.drifted > 0 ? 'bad number' : 'number' }, `${r.objects.drifted}/${r.objects.tracked}`,
-      r.objects.contended > 0 && h('small', {}, `${r.objects.contended} contended`)),
+      r.objects.contended > 0 && h('small', {}, `${r.objects.contended} contended`),
+      r.objects.additions > 0 && h('small', {}, `${r.objects.additions} with additions`)),
     h('td', { 'data-label': 'Last drift' }, r.lastDrift ? since(r.lastDrift) : h('span', { class: 'none' }, 'none')),
     h('td', { 'data-label': 'Status', class: 'status' }, h('span', { class: 'message' }, r.message || r.reason || ''), h('small', {}, reason(r.reason), ' ', since(r.since))));
 }
