@@ -10,13 +10,13 @@ type notifyMetrics struct {
 }
 
 // results are what becomes of a notification, for each receiver; pkg/notify has the same.
-var results = []string{"sent", "dropped", "expired", "rejected"}
+var results = []string{"sent", "skipped", "dropped", "expired", "rejected"}
 
 func newNotifyMetrics(f factory) notifyMetrics {
 	n := notifyMetrics{
 		ended: f.counter("notifications_total",
-			"Notifications, by what became of them: sent, dropped (the queue was full), expired (too old), rejected "+
-				"(by the receiver).", "result"),
+			"Notifications, by what became of them: sent, skipped (by the template), dropped (the queue was full), "+
+				"expired (too old), rejected (by the receiver).", "result"),
 		retries: f.NewCounter(prometheus.CounterOpts{Namespace: namespace, Name: "notification_retries_total",
 			Help: "Attempts to send a notification that failed and are made again."}),
 		waiting: f.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Name: "notifications_waiting",
@@ -28,7 +28,7 @@ func newNotifyMetrics(f factory) notifyMetrics {
 	return n
 }
 
-// Notified counts a notification with its result: sent, dropped, expired or rejected.
+// Notified counts a notification with its result: sent, skipped, dropped, expired or rejected.
 func (m *Metrics) Notified(result string) { m.notify.ended.WithLabelValues(result).Inc() }
 
 // NotifyRetried counts an attempt to send a notification that failed and is made again.

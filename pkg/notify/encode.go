@@ -4,12 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
-	"strings"
 	"time"
 )
 
 // encoder returns the body of a message and its media type.
 type encoder func(id string, m *Message) (body []byte, mediaType string, err error)
+
+const jsonMediaType = "application/json"
 
 // source is the API path below which the operator's HelmReleases are.
 const source = "/apis/helm.cattle.io/v1alpha1"
@@ -49,7 +50,7 @@ func encodeJSON(id string, m *Message) ([]byte, string, error) {
 	if err != nil {
 		return nil, "", fmt.Errorf("encode a message: %w", err)
 	}
-	return body, "application/json", nil
+	return body, jsonMediaType, nil
 }
 
 // sourceOf returns the path of the HelmRelease in the API, a URI reference as the specification asks for.
@@ -73,5 +74,3 @@ func subjectOf(m *Message) string {
 	}
 	return ""
 }
-
-func trim(s string) string { return strings.TrimSpace(s) }

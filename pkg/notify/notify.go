@@ -100,7 +100,7 @@ type Lost struct {
 
 // Observer counts what becomes of messages, once for each receiver. Its methods must return at once.
 type Observer interface {
-	// Notified: a message has come to its end. The result is sent, dropped, expired or rejected.
+	// Notified: a message has come to its end. The result is sent, skipped, dropped, expired or rejected.
 	Notified(result string)
 	// NotifyRetried: an attempt failed and will be made again.
 	NotifyRetried()
@@ -111,6 +111,7 @@ type Observer interface {
 // Results of a message, for an Observer.
 const (
 	ResultSent     = "sent"
+	ResultSkipped  = "skipped" // the template made nothing of it
 	ResultDropped  = "dropped"
 	ResultExpired  = "expired"
 	ResultRejected = "rejected"
@@ -127,6 +128,10 @@ type Notifier struct {
 // New returns a notifier, nil when the options name no receiver. It fails when the options make no sense or a file that
 // they name cannot be read; the error never quotes a URL. Nothing is sent before Run.
 func New(o Options, by clock.WithTicker, log logrus.FieldLogger, observer Observer) (*Notifier, error) {
+	encode, err := o.encoder()
+	if err != nil {
+		return nil, err
+	}
 	targets, err := o.targets()
 	if err != nil || len(targets) == 0 {
 		return nil, err
@@ -138,7 +143,7 @@ func New(o Options, by clock.WithTicker, log logrus.FieldLogger, observer Observ
 	n := &Notifier{clock: by, flush: flushTime, log: log}
 	for _, target := range targets {
 		n.receivers = append(n.receivers, &receiver{
-			url: target, name: nameOf(target), encode: o.encoder(), client: client, token: o.TokenFile,
+			url: target, name: nameOf(target), encode: encode, client: client, token: o.TokenFile,
 			clock: by, log: log.WithField("receiver", nameOf(target)), observer: observer, jitter: jitter,
 			queue: newQueue(queueLength, observer),
 		})

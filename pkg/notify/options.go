@@ -1,13 +1,17 @@
 package notify
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -17,7 +21,16 @@ const (
 	FormatCloudEvents = "cloudevents"
 	// FormatJSON is a plain JSON object: the data of the CloudEvent, with id, type and time beside it.
 	FormatJSON = "json"
+	// FormatSlack is a message for an incoming webhook of Slack.
+	FormatSlack = "slack"
+	// FormatTeams is a message for a Workflows webhook of Microsoft Teams: an Adaptive Card.
+	FormatTeams = "teams"
 )
+
+// encoders are the formats.
+var encoders = map[string]encoder{
+	FormatCloudEvents: encodeCloudEvent, FormatJSON: encodeJSON, FormatSlack: encodeSlack, FormatTeams: encodeTeams,
+}
 
 const (
 	// queueLength is how many messages wait for one receiver; each is a few hundred bytes.
@@ -34,13 +47,19 @@ const (
 	lastRetry  = time.Minute
 )
 
+// Formats returns the formats, sorted.
+func Formats() []string { return slices.Sorted(maps.Keys(encoders)) }
+
 // Options say who is told, and how. The zero value sends nothing.
 type Options struct {
 	// URLs are the receivers, http or https. What they hold beside scheme and host is taken for secret, and never
 	// logged.
 	URLs []string
-	// Format is FormatCloudEvents (also when empty) or FormatJSON.
+	// Format is FormatCloudEvents (also when empty), FormatJSON, FormatSlack or FormatTeams.
 	Format string
+	// TemplateFile is a Go template (text/template) that makes the body of a message, instead of a format. It is read
+	// once.
+	TemplateFile string
 	// CAFile is a PEM file of authorities to trust beside those of the system; it is read once.
 	CAFile string
 	// TokenFile holds a bearer token that is sent to every receiver. It is read again for each attempt, because
@@ -50,9 +69,6 @@ type Options struct {
 
 // targets returns the parsed URLs. Errors tell them apart by number.
 func (o Options) targets() ([]*url.URL, error) {
-	if o.Format != "" && o.Format != FormatCloudEvents && o.Format != FormatJSON {
-		return nil, fmt.Errorf("notification format %q: use %s or %s", o.Format, FormatCloudEvents, FormatJSON)
-	}
 	targets := make([]*url.URL, 0, len(o.URLs))
 	for i, text := range o.URLs {
 		u, err := url.Parse(text)
@@ -111,16 +127,21 @@ func readToken(file string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("notification token file: %w", err)
 	}
-	token := trim(string(content))
+	token := strings.TrimSpace(string(content))
 	if token == "" {
 		return "", errors.New("notification token file " + file + " is empty")
 	}
 	return token, nil
 }
 
-func (o Options) encoder() encoder {
-	if o.Format == FormatJSON {
-		return encodeJSON
+// encoder returns what makes the body of a message.
+func (o Options) encoder() (encoder, error) {
+	if o.TemplateFile != "" {
+		return templated(o.TemplateFile)
 	}
-	return encodeCloudEvent
+	encode, known := encoders[cmp.Or(o.Format, FormatCloudEvents)]
+	if !known {
+		return nil, fmt.Errorf("notification format %q is none of %v", o.Format, Formats())
+	}
+	return encode, nil
 }

@@ -63,6 +63,10 @@ func (r *receiver) deliver(ctx context.Context, i *item) {
 			r.ended(i, ResultRejected)
 			return
 		}
+		if len(body) == 0 {
+			r.ended(i, ResultSkipped)
+			return
+		}
 		err = r.post(ctx, body, mediaType)
 		var failure *failure
 		switch {
@@ -92,10 +96,10 @@ func (r *receiver) deliver(ctx context.Context, i *item) {
 	}
 }
 
-// ended counts what became of a message. What the receiver turned down it did get, so that is not lost. A message about
-// lost ones is not lost either: the next one says it.
+// ended counts what became of a message. What the receiver turned down it did get, and what the template makes nothing
+// of is not for it, so that is not lost. A message about lost ones is not lost either: the next one says it.
 func (r *receiver) ended(i *item, result string) {
-	got := result == ResultSent || result == ResultRejected
+	got := result != ResultDropped && result != ResultExpired
 	switch {
 	case i.Lost == nil && !got:
 		r.queue.gaveUp(result, r.clock.Now())

@@ -249,6 +249,39 @@ networkPolicy:
 			"--notify-ca-file=/etc/helm-locker/notify/ca.crt", "name: hook-ca", "mountPath: /etc/helm-locker/notify"},
 	},
 	{
+		name: "notifying Slack", chart: operatorChart, values: "{notify: {urlSecret: {name: hooks}, format: slack}}",
+		has:   []string{"--notify-format=slack"},
+		lacks: []string{"volumeMounts:"},
+	},
+	{
+		name: "notifying by a template", chart: operatorChart,
+		values: `{notify: {urlSecret: {name: hooks}, tokenSecret: {name: token}, template: '{"text": {{ json .Title }}}'}}`,
+		has: []string{"--notify-template-file=/etc/helm-locker/notify/template", "name: helm-locker-notify", "configMap:",
+			`template: "{\"text\": {{ json .Title }}}"`, "secret:"},
+	},
+	{
+		// The defaults of the older chart's values.yaml, as people keep them, and what has the same meaning.
+		name: "values of the older chart", chart: operatorChart, values: `
+global:
+  cattle: {systemDefaultRegistry: ""}
+  kubectl: {repository: rancher/kubectl, tag: v1.20.2, pullPolicy: IfNotPresent}
+  rbac: {create: true, userRoles: {create: true, aggregateToDefaultRoles: true}, pspEnabled: true, pspAnnotations: {}}
+  imagePullSecrets: [{name: pull}]
+nameOverride: ""
+namespaceOverride: ""
+image: {repository: rancher/helm-locker, tag: v9, pullPolicy: IfNotPresent}
+additionalArgs: [--pprof]
+nodeSelector: {disk: fast}
+tolerations: [{key: k, operator: Exists}]
+resources: {}
+securityContext: {}
+debug: true
+debugLevel: 8
+`,
+		has: []string{`image: "rancher/helm-locker:v9"`, "--pprof", "disk: fast", "--debug", "--debug-level=8",
+			"name: pull", "key: k"},
+	},
+	{
 		name: "example", chart: exampleChart, values: "{operatorNamespace: NAMESPACE, message: 'a: \"quoted\" text'}",
 		has: []string{"kind: ConfigMap", "kind: HelmRelease", `namespace: "NAMESPACE"`,
 			`message: "a: \"quoted\" text"`},
@@ -264,6 +297,13 @@ var refused = []struct{ name, chart, values, says string }{
 	{"unknown format", operatorChart, "{notify: {format: xml}}", "format"},
 	{"two sources of URLs", operatorChart, "{notify: {urls: ['https://one.example'], urlSecret: {name: hooks}}}",
 		"use one of the two"},
+	{"older: name", operatorChart, "{nameOverride: locker}", "set controllerName"},
+	{"older: namespace", operatorChart, "{namespaceOverride: lockers}", "install the release into that namespace"},
+	{"older: no roles", operatorChart, "{global: {rbac: {create: false}}}", "set rbac.create"},
+	{"older: no roles for users", operatorChart, "{global: {rbac: {userRoles: {create: false}}}}", "set rbac.userRoles"},
+	{"older: roles that are not aggregated", operatorChart,
+		"{global: {rbac: {userRoles: {aggregateToDefaultRoles: false}}}}", "set rbac.userRoles"},
+	{"older: a group of the Pod", operatorChart, "{securityContext: {fsGroup: 1}}", "set podSecurityContext.fsGroup"},
 	{"monitor of no Service", operatorChart, "{metrics: {serviceMonitor: {enabled: true}, service: {enabled: false}}}",
 		"metrics.service.enabled"},
 	{"monitor without a token", operatorChart, "{metrics: {auth: true, podMonitor: {enabled: true}}}",

@@ -1,0 +1,193 @@
+package notify
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+)
+
+const (
+	// slackText is how many characters Slack takes in a section. Bytes are counted, which are never fewer.
+	slackText = 3000
+	// factText bounds one value, in bytes. A card has at most seven, and JSON makes at most six bytes of one, so a
+	// card stays below the 28 KB that Teams takes.
+	factText = 600
+)
+
+// titles are what people read first.
+var titles = map[Type]string{
+	DriftReverted:    "A change was reverted",
+	DriftRecreated:   "A deleted object was re-created",
+	DriftReplaced:    "A changed object was deleted and re-created",
+	DriftPruned:      "An object of an earlier revision was deleted",
+	DriftReported:    "An object has drifted",
+	DriftRefused:     "The API server refuses to revert a change",
+	LockChanged:      "The lock of a release has changed",
+	ContentionBegan:  "Another writer keeps changing an object back",
+	ContentionEnded:  "No one fights over the objects of a release any more",
+	MessagesWereLost: "Notifications were lost",
+}
+
+// fact is a line of a message.
+type fact struct{ name, value string }
+
+// factsOf returns what a message says, for people. Of what tenants choose (names of fields and managers) each value is
+// one line of bounded length.
+func factsOf(m *Message) []fact {
+	var facts []fact
+	add := func(name, value string) {
+		if value != "" {
+			facts = append(facts, fact{name, clip(oneLine(value), factText)})
+		}
+	}
+	if m.Release != nil {
+		add("Release", m.Release.Namespace+"/"+m.Release.Name)
+	}
+	switch {
+	case m.Drift != nil:
+		d := m.Drift
+		add("Object", d.Object.String())
+		add("Fields", fields(d.Paths, d.MorePaths))
+		add("Changed by", d.FieldManager)
+		add("User", d.User)
+		if d.Duration != nil {
+			add("Lived", d.Duration.Duration.String())
+		}
+	case m.Lock != nil:
+		add("Locked", map[bool]string{true: fmt.Sprintf("yes, revision %d", m.Lock.Revision), false: "no"}[m.Lock.Locked])
+		add("Reason", m.Lock.Reason)
+		add("Message", m.Lock.Message)
+	case m.Contention != nil:
+		if m.Contention.Object != nil {
+			add("Object", m.Contention.Object.String())
+		}
+		add("Fields", fields(m.Contention.Paths, m.Contention.MorePaths))
+		add("Changed by", m.Contention.FieldManager)
+		add("Message", m.Contention.Message)
+	case m.Lost != nil:
+		add("Count", fmt.Sprint(m.Lost.Count))
+		add("Since", m.Lost.Since.UTC().Format(time.RFC3339))
+	}
+	return facts
+}
+
+func fields(paths []string, more int) string {
+	text := strings.Join(paths, ", ")
+	if more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// oneLine replaces what would begin another line, or hide something.
+func oneLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, s)
+}
+
+// clip shortens a text to a number of bytes, at the end of a character.
+func clip(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	const ellipsis = "…"
+	return strings.ToValidUTF8(s[:limit-len(ellipsis)], "") + ellipsis
+}
+
+// slackEscaper escapes the three characters that have a meaning to Slack, so that no name is a link or a mention.
+var slackEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
+
+type slackMessage struct {
+	Text   string       `json:"text"` // for the notification of the client
+	Blocks []slackBlock `json:"blocks"`
+}
+
+type slackBlock struct {
+	Type string       `json:"type"`
+	Text slackContent `json:"text"`
+}
+
+type slackContent struct {
+	Type     string `json:"type"`
+	Text     string `json:"text"`
+	Verbatim bool   `json:"verbatim"` // no links are made of what looks like one
+}
+
+// encodeSlack returns a message for an incoming webhook of Slack: a section for the title and one for each fact.
+func encodeSlack(_ string, m *Message) ([]byte, string, error) {
+	title := titles[m.Type]
+	message := slackMessage{Text: title, Blocks: []slackBlock{slackSection("*" + title + "*")}}
+	if m.Release != nil {
+		message.Text += ": " + slackEscaper.Replace(oneLine(m.Release.Namespace+"/"+m.Release.Name))
+	}
+	for _, f := range factsOf(m) {
+		// Escaping makes at most five bytes of one.
+		value := slackEscaper.Replace(clip(f.value, (slackText-len("*: *")-len(f.name))/5))
+		message.Blocks = append(message.Blocks, slackSection("*"+f.name+":* "+value))
+	}
+	return encodeChat(message)
+}
+
+func slackSection(text string) slackBlock {
+	return slackBlock{"section", slackContent{"mrkdwn", text, true}}
+}
+
+type teamsMessage struct {
+	Type        string            `json:"type"`
+	Attachments []teamsAttachment `json:"attachments"`
+}
+
+type teamsAttachment struct {
+	ContentType string       `json:"contentType"`
+	Content     adaptiveCard `json:"content"`
+}
+
+type adaptiveCard struct {
+	Schema  string         `json:"$schema"`
+	Type    string         `json:"type"`
+	Version string         `json:"version"`
+	Body    []richText     `json:"body"`
+	Teams   map[string]any `json:"msteams"`
+}
+
+// richText is the one element with text that Adaptive Cards do not read as Markdown, so no name is a link. Version 1.2
+// has it.
+type richText struct {
+	Type    string    `json:"type"`
+	Inlines []textRun `json:"inlines"`
+}
+
+type textRun struct {
+	Type   string `json:"type"`
+	Text   string `json:"text"`
+	Weight string `json:"weight,omitempty"`
+	Size   string `json:"size,omitempty"`
+}
+
+// encodeTeams returns a message for a Workflows webhook of Microsoft Teams: an Adaptive Card in its envelope.
+func encodeTeams(_ string, m *Message) ([]byte, string, error) {
+	const bold = "bolder"
+	body := []richText{{"RichTextBlock", []textRun{{"TextRun", titles[m.Type], bold, "medium"}}}}
+	for _, f := range factsOf(m) {
+		body = append(body, richText{"RichTextBlock",
+			[]textRun{{"TextRun", f.name + ": ", bold, ""}, {"TextRun", f.value, "", ""}}})
+	}
+	return encodeChat(teamsMessage{"message", []teamsAttachment{{"application/vnd.microsoft.card.adaptive", adaptiveCard{
+		Schema: "http://adaptivecards.io/schemas/adaptive-card.json", Type: "AdaptiveCard", Version: "1.2", Body: body,
+		Teams: map[string]any{"width": "Full"},
+	}}}})
+}
+
+func encodeChat(message any) ([]byte, string, error) {
+	body, err := json.Marshal(message)
+	if err != nil {
+		return nil, "", fmt.Errorf("encode a chat message: %w", err)
+	}
+	return body, jsonMediaType, nil
+}

@@ -1,0 +1,126 @@
+package notify
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"text/template"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+)
+
+// templateOutput bounds what a template makes of one message, in bytes.
+const templateOutput = 256 << 10
+
+var errTooLong = fmt.Errorf("the output is longer than %d KiB", templateOutput>>10)
+
+// templateData is what a template reads: the message, and what its envelope says.
+type templateData struct {
+	ID      string
+	Source  string
+	Subject string
+	Title   string // a sentence
+	*Message
+}
+
+// functions are what templates may call beside those of text/template.
+var functions = template.FuncMap{
+	"json": func(v any) (string, error) {
+		text, err := json.Marshal(v)
+		return string(text), err
+	},
+	"slack": slackEscaper.Replace,
+}
+
+// templated returns the encoder of a template file. The template is tried on a message of each type: a mistake in it is
+// an error with its line.
+func templated(file string) (encoder, error) {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("notification template file: %w", err)
+	}
+	t, err := template.New(filepath.Base(file)).Funcs(functions).Parse(string(content))
+	if err != nil {
+		return nil, fmt.Errorf("notification template: %w", err)
+	}
+	encode := func(id string, m *Message) ([]byte, string, error) { return encodeTemplate(t, id, m) }
+	for _, m := range samples() {
+		if _, _, err := encode("00000000-0000-0000-0000-000000000000", m); err != nil {
+			return nil, fmt.Errorf("notification template, for a message of type %s: %w", m.Type, err)
+		}
+	}
+	return encode, nil
+}
+
+// encodeTemplate returns what a template makes of a message. JSON is told from other text, so that its media type fits.
+func encodeTemplate(t *template.Template, id string, m *Message) ([]byte, string, error) {
+	var out bounded
+	err := t.Execute(&out, templateData{ID: id, Source: sourceOf(m), Subject: subjectOf(m), Title: titles[m.Type],
+		Message: m})
+	switch {
+	case errors.Is(err, errTooLong):
+		return nil, "", errTooLong
+	case err != nil:
+		return nil, "", err
+	}
+	body := bytes.TrimSpace(out.Bytes())
+	if json.Valid(body) {
+		return body, jsonMediaType, nil
+	}
+	return body, "text/plain; charset=utf-8", nil
+}
+
+// bounded is a buffer that takes templateOutput bytes.
+type bounded struct{ bytes.Buffer }
+
+// Write takes all of p or fails.
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.Len()+len(p) > templateOutput {
+		return 0, errTooLong
+	}
+	return b.Buffer.Write(p)
+}
+
+// samples returns messages of each type: with as little as one of that type has, and with what it may have.
+func samples() []*Message {
+	at := time.Date(2026, 1, 31, 18, 0, 0, 0, time.UTC)
+	object := v1alpha1.DriftedObject{Group: "apps", Kind: "Deployment", Namespace: "apps", Name: "shop"}
+	drift := v1alpha1.DriftRecord{Time: metav1.NewMicroTime(at), Object: object,
+		Operation: v1alpha1.DriftModified, Action: v1alpha1.DriftActionReverted}
+	fullDrift := drift
+	fullDrift.Paths, fullDrift.MorePaths, fullDrift.FieldManager = []string{"/spec/replicas"}, 1, "kubectl-edit"
+	fullDrift.Duration, fullDrift.ChangeTime = &metav1.Duration{Duration: time.Second}, &metav1.Time{Time: at}
+
+	var all []*Message
+	for _, kind := range slices.Sorted(maps.Keys(titles)) {
+		add := func(m Message) {
+			m.Type, m.Time = kind, at
+			if m.Lost == nil {
+				m.HelmRelease, m.Release = &Reference{"cattle-helm-system", "shop"}, &Reference{"apps", "shop"}
+			}
+			all = append(all, &m)
+		}
+		switch kind {
+		case LockChanged:
+			add(Message{Lock: &Lock{Reason: v1alpha1.ReasonSuspended}})
+		case ContentionBegan:
+			add(Message{Contention: &Contention{Object: &object, Paths: fullDrift.Paths}})
+		case ContentionEnded:
+			add(Message{Contention: &Contention{Message: "over"}})
+		case MessagesWereLost:
+			add(Message{Lost: &Lost{Count: 1, Since: at}})
+		default:
+			add(Message{Drift: &drift})
+			add(Message{Drift: &fullDrift})
+		}
+	}
+	return all
+}
