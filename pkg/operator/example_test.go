@@ -41,7 +41,7 @@ func ExampleRun_everything() {
 		LeaderElection: true,             // of several replicas one writes
 		MetricsAddress: "127.0.0.1:8080", // /metrics
 		HealthAddress:  ":8081",          // /healthz and /readyz
-		SkipCRD:        true,             // somebody else installs it
+		SkipCRD:        true,             // another party installs it
 		Log:            log,              // a *logrus.Logger
 		Notify: notify.Options{
 			URLs:      []string{"https://events.example.com/helm-locker"},

@@ -1,0 +1,25 @@
+package v1alpha1
+
+// The names of the older helm-locker, for Go programs that make HelmReleases and read their states. docs/migration.md
+// says what became of the others. ReleaseKey is that of ReleaseReference; a comment of its own would take the place of
+// the latter's in docs/api.md.
+
+type ReleaseKey = ReleaseReference
+
+// The older names of the states.
+const (
+	SecretNotFoundState = StateSecretNotFound
+	UnknownState        = StateUnknown
+	DeployedState       = StateDeployed
+	UninstalledState    = StateUninstalled
+	ErrorState          = StateError
+	FailedState         = StateFailed
+	TransitioningState  = StateTransitioning
+)
+
+// NewHelmRelease returns a copy of a HelmRelease with its kind, and with that namespace and name.
+func NewHelmRelease(namespace, name string, hr HelmRelease) *HelmRelease {
+	hr.TypeMeta.APIVersion, hr.TypeMeta.Kind = SchemeGroupVersion.WithKind(Kind).ToAPIVersionAndKind()
+	hr.Namespace, hr.Name = namespace, name
+	return &hr
+}

@@ -1,0 +1,59 @@
+package operator_test
+
+import (
+	"context"
+	"testing"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/crd"
+	helmlocker "github.com/rancher/helm-locker/pkg/generated/controllers/helm.cattle.io"
+	helmlockercontrollers "github.com/rancher/helm-locker/pkg/generated/controllers/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/operator"
+)
+
+// embeds is a program as those that embed the older helm-locker are, with what docs/migration.md tells them to change:
+// it makes HelmReleases through the generated controllers, and runs the operator beside its own.
+func embeds(ctx context.Context, config clientcmd.ClientConfig, client *rest.Config) error {
+	if err := crd.Create(ctx, client); err != nil {
+		return err
+	}
+	factory, err := helmlocker.NewFactoryFromConfigWithOptions(client, &helmlocker.FactoryOptions{Namespace: "system"})
+	if err != nil {
+		return err
+	}
+	var releases helmlockercontrollers.HelmReleaseController = factory.Helm().V1alpha1().HelmRelease()
+	if _, err := releases.Create(forProject("project", "shop")); err != nil {
+		return err
+	}
+	return operator.Run(ctx, operator.ControllerOptions{ClientConfig: config, Namespace: "system",
+		ControllerName: "project-operator", NodeName: "node", PprofEnabled: true})
+}
+
+func forProject(namespace, name string) *v1alpha1.HelmRelease {
+	hr := v1alpha1.NewHelmRelease("system", name, v1alpha1.HelmRelease{
+		Spec: v1alpha1.HelmReleaseSpec{Release: v1alpha1.ReleaseKey{Namespace: namespace, Name: name}},
+	})
+	hr.SetAnnotations(map[string]string{v1alpha1.ManagedByAnnotation: "project-operator"})
+	return hr
+}
+
+func TestOlderNamesMeanTheSame(t *testing.T) {
+	_ = embeds // it compiles
+	hr := forProject("project", "shop")
+	if hr.APIVersion != "helm.cattle.io/v1alpha1" || hr.Kind != "HelmRelease" || hr.Namespace != "system" ||
+		hr.Name != "shop" || hr.Spec.Release != (v1alpha1.ReleaseReference{Namespace: "project", Name: "shop"}) {
+		t.Errorf("made %+v", hr)
+	}
+	for state, want := range map[v1alpha1.State]string{
+		v1alpha1.SecretNotFoundState: "SecretNotFound", v1alpha1.UnknownState: "Unknown",
+		v1alpha1.DeployedState: "Deployed", v1alpha1.UninstalledState: "Uninstalled", v1alpha1.ErrorState: "Error",
+		v1alpha1.FailedState: "Failed", v1alpha1.TransitioningState: "Transitioning",
+	} {
+		if string(state) != want {
+			t.Errorf("%s, want %s", state, want)
+		}
+	}
+}
