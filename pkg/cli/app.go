@@ -112,6 +112,9 @@ func clusterFlags(namespaceUsage string) []cli.Flag {
 		&cli.StringFlag{Name: "context", Aliases: []string{"kube-context"}, Sources: cli.EnvVars("HELM_KUBECONTEXT"),
 			Category: categoryCluster,
 			Usage:    "`NAME` of the kubeconfig's context; the current one without it"},
+		&cli.StringFlag{Name: "release-storage", Value: release.Secrets.String(), Sources: cli.EnvVars("HELM_DRIVER"),
+			Category: categoryCluster,
+			Usage:    "where Helm keeps its `RECORDS`: secret, configmap, or secret,configmap"},
 	}
 }
 
@@ -142,8 +145,12 @@ func (a *app) connect(ctx context.Context, cmd *cli.Command) (*connection, error
 	if err != nil {
 		return nil, kubeconfigError(loader, cmd.String("context"), err)
 	}
+	storages, err := release.ParseStorages(cmd.String("release-storage"))
+	if err != nil {
+		return nil, err
+	}
 	quietKlog()
-	cluster, err := inspect.Connect(config, nil)
+	cluster, err := inspect.Connect(config, nil, storages...)
 	if err != nil {
 		return nil, err
 	}

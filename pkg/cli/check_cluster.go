@@ -121,7 +121,7 @@ func recordFindings(ctx context.Context, c *connection, namespace string, locks 
 	records, err := c.Records(ctx, namespace, "")
 	if errors.Is(err, release.ErrRecord) {
 		f := unreadable("records", err)
-		f.Advice = "look at that Secret: Helm did not write it so, and a release may not be locked because of it"
+		f.Advice = "look at that object: Helm did not write it so, and a release may not be locked because of it"
 		return []finding{f}
 	}
 	if err != nil {

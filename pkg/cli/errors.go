@@ -84,7 +84,8 @@ func notFoundHints(missing *inspect.NotFoundError) []string {
 		if missing.Source != "" {
 			return nil
 		}
-		return []string{"helm list -A lists all releases; choose the namespace with -n and the cluster with --context"}
+		return []string{"helm list -A lists all releases; choose the namespace with -n, the cluster with --context, and " +
+			"where Helm keeps records with --release-storage"}
 	}
 	var names []string
 	for _, key := range missing.Similar {

@@ -110,7 +110,7 @@ func (c *connection) allCandidates(ctx context.Context, namespace string) ([]can
 	for _, r := range records {
 		key := r.Key
 		if key.Name == "" {
-			key.Name = r.SecretName // which is none that Helm gives
+			key.Name = r.ObjectName // which is none that Helm gives
 		}
 		if byKey[key] == nil {
 			byKey[key] = &candidate{key: key}

@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/pkg/release"
 )
 
 // Categories of the operator's flags in the help text.
@@ -94,6 +95,9 @@ func behaviourFlags() []cli.Flag {
 		&cli.DurationFlag{Name: "lease-duration", Value: 15 * time.Second, Sources: cli.EnvVars("LEASE_DURATION"),
 			Category: categoryMore,
 			Usage:    "how long a leader that vanished is waited for"},
+		&cli.StringFlag{Name: "release-storage", Value: release.Secrets.String(), Sources: cli.EnvVars("RELEASE_STORAGE"),
+			Category: categoryMore,
+			Usage:    "where Helm keeps its records (HELM_DRIVER): secret, configmap, or secret,configmap"},
 		&cli.BoolFlag{Name: "objectset-metadata", Sources: cli.EnvVars("OBJECTSET_METADATA"), Category: categoryMore,
 			Usage: "write the classic ObjectSet labels and annotations on the objects of locked releases"},
 		&cli.BoolFlag{Name: "impersonate", Sources: cli.EnvVars("IMPERSONATE"), Category: categoryMore,
@@ -120,8 +124,8 @@ func runOperator(ctx context.Context, cmd *cli.Command, stderr io.Writer) error 
 		ClientConfig: kubeconfig.GetNonInteractiveClientConfig(cmd.String("kubeconfig")),
 		Namespace:    cmd.String("namespace"), ControllerName: cmd.String("controller-name"),
 		NodeName:      cmd.String("node-name"),
-		ShardSelector: cmd.String("shard-selector"),
-		PprofEnabled:  cmd.Bool("pprof"), MetricsAddress: cmd.String("metrics-address"),
+		ShardSelector: cmd.String("shard-selector"), ReleaseStorage: cmd.String("release-storage"),
+		PprofEnabled: cmd.Bool("pprof"), MetricsAddress: cmd.String("metrics-address"),
 		HealthAddress:  cmd.String("health-address"),
 		LeaderElection: cmd.Bool("leader-elect"), LeaseDuration: cmd.Duration("lease-duration"),
 		PageAddress: cmd.String("page-address"), PageHosts: cmd.StringSlice("page-host"),

@@ -38,7 +38,7 @@ type admission struct {
 func newAdmission(c *common, rep *reporter) *admission {
 	return &admission{
 		common: c, reporter: rep, deciding: newSemaphore(limits{all: 16, each: 4}),
-		proof: proof.New(proof.Options{Metadata: c.clients.Metadata, Log: c.Log}),
+		proof: proof.New(proof.Options{Metadata: c.clients.Metadata, Storages: c.Storages, Log: c.Log}),
 	}
 }
 
@@ -215,7 +215,7 @@ func (ad *admission) mayPass(ctx context.Context, q *question) judge.AdmissionRe
 		if err != nil {
 			return judge.AdmitUnknown
 		}
-		if found && release.Transitioning(newest.Status) {
+		if found && (newest.Contested || release.Transitioning(newest.Status)) {
 			return judge.AdmitHelm
 		}
 	}

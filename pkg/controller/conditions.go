@@ -280,7 +280,8 @@ func stalls(reason string) bool {
 	switch reason {
 	case v1alpha1.ReasonConflict, v1alpha1.ReasonDecodeFailed, v1alpha1.ReasonManifestInvalid,
 		v1alpha1.ReasonStuckTransitioning, v1alpha1.ReasonInvalidRule, v1alpha1.ReasonInvalidWindow,
-		v1alpha1.ReasonForbidden, v1alpha1.ReasonNotDeployed, v1alpha1.ReasonNoServiceAccount:
+		v1alpha1.ReasonForbidden, v1alpha1.ReasonNotDeployed, v1alpha1.ReasonNoServiceAccount,
+		v1alpha1.ReasonRecordNotRead, v1alpha1.ReasonRecordsInTwoStorages:
 		return true
 	}
 	return false

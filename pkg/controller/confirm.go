@@ -202,6 +202,9 @@ func (rm *remediation) landed(ctx context.Context, w *lock.Write) (bool, error) 
 // takeBack deletes what a write created, unless that must not be. A deletion is a write like every other: the
 // record is read again.
 func (rm *remediation) takeBack(ctx context.Context, w lock.Write, r *newestRevision) error {
+	if r.record.Contested {
+		return nil // nothing tells what Helm relies on; the next change of a record comes back to it
+	}
 	why := "the release is uninstalled"
 	if r.counts() {
 		why = fmt.Sprintf("revision %d does not declare it", r.record.Revision)

@@ -72,10 +72,10 @@ func New(ctx context.Context, clients Clients, o Options) (*Controller, error) {
 // them.
 func (c *Controller) watchCluster() {
 	fence := types.NamespacedName{Namespace: c.Namespace, Name: c.own.Fence}
-	c.records = watch.NewReleases(c.clients.WatchMetadata, fence, c.Log, c.recordChanged)
+	c.records = watch.NewReleases(c.clients.WatchMetadata, c.Storages, fence, c.Log, c.recordChanged)
 	verifier := proof.New(proof.Options{
-		Metadata: c.clients.Metadata, Fence: fence, Secrets: c.clients.Kubernetes.CoreV1(), Records: c.records,
-		ListsReadStorage: c.clients.ListsReadStorage, Log: c.Log,
+		Metadata: c.clients.Metadata, Storages: c.Storages, Fence: fence, Secrets: c.clients.Kubernetes.CoreV1(),
+		Records: c.records, ListsReadStorage: c.clients.ListsReadStorage, Log: c.Log,
 	})
 	c.enforcer = enforce.New(c.kinds.Discovery(), c.clients.Dynamic, c.clients.Accounts, verifier, c.Log)
 	c.objects = watch.NewObjects(c.clients.WatchObjects, c.remediation, c.Log)

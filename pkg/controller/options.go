@@ -14,6 +14,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/enforce"
 	helmcontrollers "github.com/rancher/helm-locker/pkg/generated/controllers/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/metrics"
+	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/watch"
 )
 
@@ -40,6 +41,8 @@ type Options struct {
 	Name string
 	// Shard selects, by their labels, the HelmReleases to manage; nil for all.
 	Shard labels.Selector
+	// Storages are where release records are read.
+	Storages []release.Storage
 	// ObjectSetMetadata writes wrangler's ObjectSet labels and annotations on objects that are reverted.
 	ObjectSetMetadata bool
 	// Accounts says in whose name the objects of a release are written.

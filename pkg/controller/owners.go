@@ -24,7 +24,7 @@ func (rm *remediation) newestOf(
 	ctx context.Context, l *lock.Lock, other release.Key, results []*result,
 ) (release.Record, bool, error) {
 	rm.claimed(l, other, results)
-	rec, found, err := rm.enforcer.Newest(ctx, other)
+	rec, found, err := rm.newestUncontested(ctx, other)
 	if err != nil || found && rec.Status != release.StatusUninstalled {
 		return rec, found, err
 	}
@@ -36,8 +36,17 @@ func (rm *remediation) newestOf(
 		return release.Record{}, false, nil
 	}
 	rm.claimed(l, elsewhere, results)
-	rec, found, err = rm.enforcer.Newest(ctx, elsewhere)
+	rec, found, err = rm.newestUncontested(ctx, elsewhere)
 	return rec, found && rec.Status != release.StatusUninstalled, err
+}
+
+// newestUncontested is Newest for a release of which it must be known which record counts.
+func (rm *remediation) newestUncontested(ctx context.Context, other release.Key) (release.Record, bool, error) {
+	rec, found, err := rm.enforcer.Newest(ctx, other)
+	if rec.Contested {
+		err = fmt.Errorf("release %s has records in Secrets and in ConfigMaps, and nothing tells which count", other)
+	}
+	return rec, found, err
 }
 
 // claimed records that objects say they belong to a release. It comes before the question about that release's

@@ -7,12 +7,12 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/proof"
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
@@ -29,22 +29,20 @@ var errRecordChanged = errors.New("the release record changed while it was read"
 // time is in memory that is large, until use returns; and the time of it all is charged to the record's namespace. What
 // the user has to know is returned as a problem, for which use is not called; an error means to try again.
 func (lo *loader) read(ctx context.Context, rec release.Record, use func(*contents) error) (problem, error) {
-	secret, err := lo.clients.Kubernetes.CoreV1().Secrets(rec.Key.Namespace).Get(ctx, rec.SecretName,
-		metav1.GetOptions{})
+	stored, payload, err := proof.Payload(ctx, lo.clients.Kubernetes, rec)
 	if err != nil {
 		reason := v1alpha1.ReasonPayloadUnavailable
 		if apierrors.IsForbidden(err) {
 			reason = v1alpha1.ReasonForbidden
 		}
-		return problem{reason, fmt.Sprintf("cannot read the record of revision %d: %v", rec.Revision, err)},
-			fmt.Errorf("get Secret %s/%s: %w", rec.Key.Namespace, rec.SecretName, err)
+		return problem{reason, fmt.Sprintf("cannot read the record of revision %d: %v", rec.Revision, err)}, err
 	}
-	if secret.UID != rec.UID || secret.ResourceVersion != rec.ResourceVersion {
+	if stored.UID != rec.UID || stored.ResourceVersion != rec.ResourceVersion {
 		return problem{v1alpha1.ReasonLocking, errRecordChanged.Error()}, errRecordChanged
 	}
 	r := lo.startReading(rec.Key.Namespace)
 	defer r.end()
-	rel, err := release.DecodeSecret(secret.Data, func() { r.alone(ctx) })
+	rel, err := release.DecodeRecord(payload, func() { r.alone(ctx) })
 	if errors.Is(err, release.ErrNoManifest) {
 		err = nil // a chart of hooks, or an empty one: there is nothing to lock
 	}
@@ -55,8 +53,7 @@ func (lo *loader) read(ctx context.Context, rec release.Record, use func(*conten
 		err = lo.belongs(rel, rec)
 	}
 	if err != nil {
-		return problem{v1alpha1.ReasonDecodeFailed,
-			fmt.Sprintf("Secret %s/%s: %v", rec.Key.Namespace, rec.SecretName, err)}, nil
+		return problem{v1alpha1.ReasonDecodeFailed, fmt.Sprintf("%s: %v", rec.Object(), err)}, nil
 	}
 	if manifest.Large(rel.Manifest) {
 		r.alone(ctx)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"reflect"
-	"slices"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -125,7 +124,7 @@ func (rs *releases) decide(ctx context.Context, key string, hr *v1alpha1.HelmRel
 	rec, found := rs.records.Newest(rel)
 	now := rs.Clock.Now()
 	d := lock.Decide(lock.Input{Spec: hr.Spec, Record: rec, Found: found, Malformed: rs.malformed(rel, rec, found),
-		Now: now})
+		Storages: rs.Storages, Elsewhere: rs.elsewhere(ctx, key, hr, found), Now: now})
 	if !d.Again.IsZero() {
 		rs.queues.releases.AddAfter(key, d.Again.Sub(now))
 	}
@@ -149,16 +148,10 @@ func (rs *releases) decide(ctx context.Context, key string, hr *v1alpha1.HelmRel
 	return rs.lock(ctx, key, hr, rec)
 }
 
-// malformed returns why a Secret that may be the newest record of the release cannot be read.
+// malformed returns why an object that may be the newest record of the release cannot be read.
 func (rs *releases) malformed(key release.Key, newest release.Record, found bool) error {
-	bad := rs.records.Malformed(key)
-	names := make([]string, 0, len(bad))
-	for name := range bad {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		if m := bad[name]; !found || m.Revision == 0 || m.Revision >= newest.Revision {
+	for _, m := range rs.records.Malformed(key) {
+		if !found || m.Revision == 0 || m.Revision >= newest.Revision || m.Storage != newest.Storage {
 			return m.Err
 		}
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/rancher/helm-locker/pkg/enforce"
 	"github.com/rancher/helm-locker/pkg/proof"
+	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/version"
 	"github.com/rancher/helm-locker/pkg/watch"
 )
@@ -34,13 +35,15 @@ type Cluster struct {
 
 	kubernetes kubernetes.Interface
 	metadata   metadata.Interface
+	storages   []release.Storage
 	kinds      *watch.Kinds
 	enforcer   *enforce.Enforcer
 }
 
 // Connect returns the cluster that config leads to. Dry runs are made in the name of CompareOptions.Account by way
-// of accounts; nil where no comparison names an account. No request is made yet.
-func Connect(config *rest.Config, accounts *enforce.Accounts) (*Cluster, error) {
+// of accounts; nil where no comparison names an account. Records are read in the storages, in Secrets when there are
+// none. No request is made yet.
+func Connect(config *rest.Config, accounts *enforce.Accounts, storages ...release.Storage) (*Cluster, error) {
 	config = rest.CopyConfig(config)
 	config.QPS, config.RateLimiter = -1, nil
 	config.WarningHandler = rest.NoWarnings{}
@@ -50,7 +53,10 @@ func Connect(config *rest.Config, accounts *enforce.Accounts) (*Cluster, error) 
 		return nil, fmt.Errorf("client: %w", err)
 	}
 	config.Timeout = requestTimeout
-	c := &Cluster{Dynamic: unbounded}
+	if len(storages) == 0 {
+		storages = []release.Storage{release.Secrets}
+	}
+	c := &Cluster{Dynamic: unbounded, storages: storages}
 	if c.Discovery, err = discovery.NewDiscoveryClientForConfig(config); err != nil {
 		return nil, fmt.Errorf("discovery client: %w", err)
 	}
@@ -67,7 +73,7 @@ func Connect(config *rest.Config, accounts *enforce.Accounts) (*Cluster, error) 
 	c.kinds = watch.NewKinds(c.Discovery)
 	silent := logrus.New()
 	silent.SetOutput(io.Discard)
-	guard := proof.New(proof.Options{Metadata: c.metadata})
+	guard := proof.New(proof.Options{Metadata: c.metadata, Storages: storages})
 	c.enforcer = enforce.New(c.Discovery, bounded, accounts, guard, silent)
 	return c, nil
 }

@@ -32,8 +32,8 @@ type Saved struct {
 	bare     *release.Details
 }
 
-// ReadSaved reads a file with release records: Secrets as kubectl prints them (YAML or JSON, several, or a List),
-// or a single payload, with or without its base64 encodings. Name is for errors, which never quote the file.
+// ReadSaved reads a file with release records: Secrets or ConfigMaps as kubectl prints them (YAML or JSON, several, or
+// a List), or a single payload, with or without its base64 encodings. Name is for errors, which never quote the file.
 func ReadSaved(r io.Reader, name string) (*Saved, error) {
 	content, err := io.ReadAll(io.LimitReader(r, maxFile+1))
 	if err != nil {
@@ -49,10 +49,8 @@ func ReadSaved(r io.Reader, name string) (*Saved, error) {
 		)
 	}
 	if payload, ok := barePayload(content); ok {
-		if saved.bare, err = decode(payload, name); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, errors.Unwrap(err))
-		}
-		return saved, nil
+		saved.bare, err = decode(payload, name)
+		return saved, err
 	}
 	if err := saved.parse(content); err != nil {
 		return nil, err
@@ -126,21 +124,43 @@ func (s *Saved) add(object *unstructured.Unstructured) error {
 			return s.add(child)
 		})
 	}
-	if object.GetKind() != "Secret" || object.Object["type"] != release.SecretType {
+	storage, payload, err := s.payload(object)
+	if err != nil {
+		return err
+	}
+	if payload == nil {
 		s.Objects = append(s.Objects, object)
 		return nil
 	}
-	var secret corev1.Secret
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &secret); err != nil {
-		return fmt.Errorf("%s: Secret %s is not what kubectl prints of one", s.Name, object.GetName())
-	}
-	record, err := release.RecordOf(&secret)
+	record, err := storage.RecordOf(object)
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.Name, err)
 	}
 	s.records = append(s.records, record)
-	s.payloads[record] = secret.Data[release.DataKey]
+	s.payloads[record] = payload
 	return nil
+}
+
+// payload returns the payload of a record, nil for an object that is none.
+func (s *Saved) payload(object *unstructured.Unstructured) (release.Storage, []byte, error) {
+	var err error
+	switch {
+	case object.GetKind() == "Secret" && object.Object["type"] == release.SecretType:
+		var secret corev1.Secret
+		if err = runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &secret); err == nil {
+			return release.Secrets, append([]byte{}, secret.Data[release.DataKey]...), nil
+		}
+	case object.GetKind() == "ConfigMap" && object.GetLabels()[release.OwnerLabel] == release.OwnerHelm &&
+		release.ConfigMaps.MayBeRecord(object):
+		var configMap corev1.ConfigMap
+		if err = runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &configMap); err == nil {
+			return release.ConfigMaps, []byte(configMap.Data[release.DataKey]), nil
+		}
+	}
+	if err != nil {
+		err = fmt.Errorf("%s: %s %s is not what kubectl prints of one", s.Name, object.GetKind(), object.GetName())
+	}
+	return 0, nil, err
 }
 
 // Find returns a release of the file. Key and revision choose where there are several; an empty name, namespace or
@@ -166,8 +186,8 @@ func (s *Saved) Find(key release.Key, revision int) (*release.Details, error) {
 	}
 	switch {
 	case len(s.records) == 0:
-		return nil, fmt.Errorf("%s holds no release record: it needs a Secret of type %s, or the payload of one",
-			s.Name, release.SecretType)
+		return nil, fmt.Errorf("%s holds no release record: it needs a Secret of type %s, a ConfigMap that Helm keeps "+
+			"one in, or the payload of one", s.Name, release.SecretType)
 	case len(keys) == 0:
 		return nil, &NotFoundError{Key: key, Source: s.Name, Similar: s.similar(key)}
 	case len(keys) > 1:

@@ -10,7 +10,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/rancher/helm-locker/pkg/proof"
 	"github.com/rancher/helm-locker/pkg/release"
@@ -26,8 +25,10 @@ type NotFoundError struct {
 	// Similar are releases that may have been meant, best first: of nearly that name, or of that name in other
 	// namespaces.
 	Similar []release.Key
-	// Source is the file in which the release was looked for; empty for the cluster.
-	Source string
+	// Source is the file in which the release was looked for; empty for the cluster, where it was looked for in
+	// Storages.
+	Source   string
+	Storages []release.Storage
 }
 
 func (e *NotFoundError) Error() string {
@@ -41,46 +42,60 @@ func (e *NotFoundError) Error() string {
 	if e.Source != "" {
 		return fmt.Sprintf("release %s is not in %s", strings.TrimPrefix(e.Key.String(), "/"), e.Source)
 	}
-	return fmt.Sprintf("release %s does not exist: namespace %q has no Secret of type %s for it", e.Key,
-		e.Key.Namespace, release.SecretType)
+	kinds := make([]string, len(e.Storages))
+	for i, storage := range e.Storages {
+		kinds[i] = storage.Kind()
+	}
+	return fmt.Sprintf("release %s does not exist: namespace %q has no record of it in a %s", e.Key, e.Key.Namespace,
+		strings.Join(kinds, " or a "))
 }
 
 // Records returns the records of all releases in a namespace, or of all namespaces when it is empty, and, if name
-// is not empty, only those of releases of that name. Only metadata is read. A Secret whose labels are not what Helm
+// is not empty, only those of releases of that name. Only metadata is read. An object whose labels are not what Helm
 // writes is an error (release.ErrRecord): it may hide the newest revision.
 func (c *Cluster) Records(ctx context.Context, namespace, name string) ([]release.Record, error) {
-	return listRecords(ctx, c, namespace, name, func(m *metav1.PartialObjectMetadata) (release.Record, error) {
-		return release.RecordOf(m)
-	})
+	return readRecords(ctx, c, release.Key{Namespace: namespace, Name: name},
+		func(storage release.Storage, m *metav1.PartialObjectMetadata) (release.Record, error) {
+			return storage.RecordOf(m)
+		})
 }
 
 // Labelled is a record with its labels, which are those of the release and those of Helm's storage.
 type Labelled struct {
 	release.Record
 	Labels map[string]string
-	// Err is the release.ErrRecord of a Secret whose labels are not what Helm writes, nil for others.
+	// Err is the release.ErrRecord of an object whose labels are not what Helm writes, nil for others.
 	Err error
 }
 
 // Labelled is Records for releases of any name, with their labels. A record that is wrong is among them: it is an
 // error of its release, and not of the others.
 func (c *Cluster) Labelled(ctx context.Context, namespace string) ([]Labelled, error) {
-	return listRecords(ctx, c, namespace, "", func(m *metav1.PartialObjectMetadata) (Labelled, error) {
-		record, err := release.RecordOf(m)
-		return Labelled{record, m.Labels, err}, nil
-	})
+	return readRecords(ctx, c, release.Key{Namespace: namespace},
+		func(storage release.Storage, m *metav1.PartialObjectMetadata) (Labelled, error) {
+			record, err := storage.RecordOf(m)
+			return Labelled{record, m.Labels, err}, nil
+		})
 }
 
-func listRecords[R any](
-	ctx context.Context, c *Cluster, namespace, name string, read func(*metav1.PartialObjectMetadata) (R, error),
+// readRecords returns what read makes of each record in the storages that are looked at.
+func readRecords[R any](
+	ctx context.Context, c *Cluster, of release.Key,
+	read func(release.Storage, *metav1.PartialObjectMetadata) (R, error),
 ) ([]R, error) {
-	secrets := c.metadata.Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}).Namespace(namespace)
-	options := metav1.ListOptions{LabelSelector: release.Selector(name), FieldSelector: "type=" + release.SecretType}
-	records, err := proof.ListMetadata(ctx, secrets, options, read)
-	if err != nil && !errors.Is(err, release.ErrRecord) {
-		return nil, fmt.Errorf("list the release records: %w", err)
+	var records []R
+	for _, storage := range c.storages {
+		found, err := proof.ReadRecords(ctx, c.metadata, storage, of,
+			func(m *metav1.PartialObjectMetadata) (R, error) { return read(storage, m) })
+		if err != nil && !errors.Is(err, release.ErrRecord) {
+			err = fmt.Errorf("list the release records: %w", err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		records = append(records, found...)
 	}
-	return records, err
+	return records, nil
 }
 
 // Find returns the record of one revision of a release, or the newest when revision is 0. The error is a
@@ -93,7 +108,7 @@ func (c *Cluster) Find(ctx context.Context, key release.Key, revision int) (rele
 	record, err := pick(key, records, revision)
 	var missing *NotFoundError
 	if errors.As(err, &missing) && missing.Revision == 0 {
-		missing.Similar = c.similar(ctx, key)
+		missing.Similar, missing.Storages = c.similar(ctx, key), c.storages
 	}
 	return record, err
 }
@@ -103,6 +118,9 @@ func pick(key release.Key, records []release.Record, revision int) (release.Reco
 	switch {
 	case !found:
 		return release.Record{}, &NotFoundError{Key: key}
+	case newest.Contested:
+		return release.Record{}, fmt.Errorf("release %s has records in Secrets and in ConfigMaps; choose one of the two "+
+			"with --release-storage", key)
 	case revision == 0:
 		return newest, nil
 	}
@@ -130,17 +148,17 @@ func Current(records []release.Record) (release.Record, bool) {
 
 // Read reads and decodes the payload of a record. A release without a manifest (hooks only) is no error here.
 func (c *Cluster) Read(ctx context.Context, record release.Record) (*release.Details, error) {
-	secret, err := c.kubernetes.CoreV1().Secrets(record.Key.Namespace).Get(ctx, record.SecretName, metav1.GetOptions{})
+	_, payload, err := proof.Payload(ctx, c.kubernetes, record)
 	if err != nil {
 		return nil, fmt.Errorf("read revision %d of release %s: %w", record.Revision, record.Key, err)
 	}
-	return decode(secret.Data[release.DataKey], record.Key.Namespace+"/"+record.SecretName)
+	return decode(payload, record.Object())
 }
 
-func decode(payload []byte, secret string) (*release.Details, error) {
+func decode(payload []byte, from string) (*release.Details, error) {
 	details, err := release.DecodeDetails(payload, release.DefaultLimit)
 	if err != nil && !errors.Is(err, release.ErrNoManifest) {
-		return nil, fmt.Errorf("Secret %s: %w", secret, err)
+		return nil, fmt.Errorf("%s: %w", from, err)
 	}
 	return details, nil
 }

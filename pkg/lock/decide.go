@@ -2,6 +2,7 @@ package lock
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
@@ -17,9 +18,20 @@ type Input struct {
 	Spec   v1alpha1.HelmReleaseSpec
 	Record release.Record // newest record of the release
 	Found  bool           // whether there is any record
-	// Malformed says why a Secret that may be a newer record than Record cannot be read; nil for none.
+	// Malformed says why an object that may be a newer record than Record cannot be read; nil for none.
 	Malformed error
+	// Storages are where records are read. Elsewhere is what is known of the other ones, where no record is found.
+	Storages  []release.Storage
+	Elsewhere Elsewhere
 	Now       time.Time
+}
+
+// Elsewhere is what is known of a record in a storage that is not read; the zero value is that there is none.
+type Elsewhere struct {
+	Record release.Record
+	Found  bool
+	// Unknown says why it cannot be told; empty when it can.
+	Unknown string
 }
 
 // Decision is what to do with a release and why.
@@ -89,13 +101,12 @@ func fromRecord(in Input) Decision {
 	}
 	name := in.Spec.Release.Namespace + "/" + in.Spec.Release.Name
 	if !in.Found {
-		return Decision{
-			State: v1alpha1.StateSecretNotFound, Reason: v1alpha1.ReasonSecretNotFound,
-			Message: fmt.Sprintf(
-				"no record of Helm release %s in a Secret; it is locked as soon as Helm has installed it (records in "+
-					"ConfigMaps, as with HELM_DRIVER=configmap, are not read)", name,
-			),
-		}
+		return notFound(in, name)
+	}
+	if in.Record.Contested {
+		return Decision{State: v1alpha1.StateError, Reason: v1alpha1.ReasonRecordsInTwoStorages, Message: fmt.Sprintf(
+			"Helm release %s has records in Secrets and in ConfigMaps; Helm reads one of the two (HELM_DRIVER), and "+
+				"nothing tells which, so the release is not locked; delete the records that Helm does not use", name)}
 	}
 	rec := in.Record
 	revision := fmt.Sprintf("revision %d of Helm release %s is %s", rec.Revision, name, rec.Status)
@@ -116,6 +127,28 @@ func fromRecord(in Input) Decision {
 		State: v1alpha1.StateUnknown, Reason: v1alpha1.ReasonNotDeployed,
 		Message: revision + ", which is neither deployed nor in transition; unlocked",
 	}
+}
+
+func notFound(in Input, name string) Decision {
+	kinds := make([]string, 0, len(in.Storages))
+	for _, storage := range in.Storages {
+		kinds = append(kinds, storage.Kind())
+	}
+	d := Decision{State: v1alpha1.StateSecretNotFound, Reason: v1alpha1.ReasonSecretNotFound}
+	d.Message = fmt.Sprintf("no record of Helm release %s in a %s; it is locked as soon as Helm has installed it", name,
+		strings.Join(kinds, " or a "))
+	switch {
+	case in.Elsewhere.Found:
+		d.Reason = v1alpha1.ReasonRecordNotRead
+		d.Message = fmt.Sprintf("the record of Helm release %s is in %s, and this operator does not read %ss; run it "+
+			"with --release-storage=secret,configmap (releaseStorage in the chart's values)",
+			name, in.Elsewhere.Record.Object(), in.Elsewhere.Record.Storage.Kind())
+	case in.Elsewhere.Unknown != "":
+		d.Message += "; whether there is one elsewhere is not known: " + in.Elsewhere.Unknown
+	case len(kinds) < len(release.Storages):
+		d.Message += " (others are not read: see --release-storage)"
+	}
+	return d
 }
 
 func transitioning(in Input, revision string) Decision {

@@ -97,3 +97,30 @@ func TestDecide(t *testing.T) {
 		})
 	}
 }
+
+func TestAReleaseWithoutARecordThatIsReadSaysWhereToLook(t *testing.T) {
+	secrets := []release.Storage{release.Secrets}
+	elsewhere := release.Record{Key: release.Key{Namespace: "apps", Name: "web"}, Storage: release.ConfigMaps,
+		ObjectName: "sh.helm.release.v1.web.v1"}
+	for name, tc := range map[string]struct {
+		in           Input
+		reason, says string
+	}{
+		"nothing anywhere": {Input{Storages: secrets}, v1alpha1.ReasonSecretNotFound,
+			"in a Secret; it is locked as soon as Helm has installed it (others are not read: see --release-storage)"},
+		"all storages are read": {Input{Storages: release.Storages[:]}, v1alpha1.ReasonSecretNotFound,
+			"in a Secret or a ConfigMap; it is locked as soon as Helm has installed it"},
+		"in a ConfigMap": {Input{Storages: secrets, Elsewhere: Elsewhere{Record: elsewhere, Found: true}},
+			v1alpha1.ReasonRecordNotRead, "is in ConfigMap apps/sh.helm.release.v1.web.v1, and this operator does not " +
+				"read ConfigMaps; run it with --release-storage=secret,configmap"},
+		"not known": {Input{Storages: secrets, Elsewhere: Elsewhere{Unknown: "the operator may not list ConfigMaps"}},
+			v1alpha1.ReasonSecretNotFound, "whether there is one elsewhere is not known: the operator may not"},
+		"in both": {Input{Found: true, Record: release.Record{Status: release.StatusDeployed, Contested: true}},
+			v1alpha1.ReasonRecordsInTwoStorages, "delete the records that Helm does not use"},
+	} {
+		d := Decide(tc.in)
+		if d.Lock || d.Reason != tc.reason || !strings.Contains(d.Message, tc.says) {
+			t.Errorf("%s: %+v", name, d)
+		}
+	}
+}

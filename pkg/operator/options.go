@@ -17,6 +17,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/accounts"
 	"github.com/rancher/helm-locker/pkg/metrics"
 	"github.com/rancher/helm-locker/pkg/notify"
+	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
@@ -75,6 +76,9 @@ type ControllerOptions struct {
 	Notify notify.Options
 	// SkipCRD leaves the CustomResourceDefinition to another installer.
 	SkipCRD bool
+	// ReleaseStorage is where Helm keeps release records: secret (when empty), configmap, or secret,configmap. It says
+	// what the drivers of Helm say, HELM_DRIVER.
+	ReleaseStorage string
 	// ObjectSetMetadata writes wrangler's classic ObjectSet labels and annotations on the objects of locked releases.
 	ObjectSetMetadata bool
 	// Impersonate has every object of a release written in the name of a ServiceAccount in the namespace of the
@@ -90,9 +94,10 @@ type ControllerOptions struct {
 	// Clock tells the time and times what waits; the real one when nil. Tests make time pass with it.
 	Clock clock.WithTicker
 
-	// shard and lease are made of ShardSelector and ControllerName.
-	shard labels.Selector
-	lease string
+	// shard and lease are made of ShardSelector and ControllerName, storages of ReleaseStorage.
+	shard    labels.Selector
+	lease    string
+	storages []release.Storage
 }
 
 func (o ControllerOptions) complete() (_ ControllerOptions, err error) {
@@ -106,6 +111,9 @@ func (o ControllerOptions) complete() (_ ControllerOptions, err error) {
 		o.ControllerName = DefaultControllerName
 	}
 	if o.shard, o.lease, err = shardOf(o.ControllerName, o.ShardSelector); err != nil {
+		return o, err
+	}
+	if o.storages, err = release.ParseStorages(o.ReleaseStorage); err != nil {
 		return o, err
 	}
 	if _, _, err := o.Guard.check(); err != nil {

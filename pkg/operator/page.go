@@ -22,7 +22,7 @@ func newPage(
 	if o.PageAddress == "" || o.PageAddress == "0" {
 		return nil, nil
 	}
-	cluster, err := inspect.Connect(config, conn.Accounts)
+	cluster, err := inspect.Connect(config, conn.Accounts, o.storages...)
 	if err != nil {
 		return nil, fmt.Errorf("page: %w", err)
 	}

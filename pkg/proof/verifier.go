@@ -9,12 +9,12 @@ package proof
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/sirupsen/logrus"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/types"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/metadata"
@@ -25,9 +25,11 @@ import (
 // Verifier reports whether a record still is the newest one of its release, as of a moment after it was asked. It asks
 // the API server for a list of the metadata of the release's records, which all callers share that wait for it. Where
 // such a list would wait, it writes a fence, which shows that the watch of all records has delivered what was written
-// before. It is safe for concurrent use.
+// before. Where records are kept in ConfigMaps, too, it always lists, in both storages: Helm may begin to work in the
+// other one than before, and finds the objects of the release there as well. It is safe for concurrent use.
 type Verifier struct {
-	records    metadata.Getter
+	metadata   metadata.Interface
+	storages   []release.Storage
 	fence      *fence // nil without a Secret for fences
 	fenceFirst bool
 	lists      *shared[release.Key, newest]
@@ -41,7 +43,10 @@ type Verifier struct {
 type Options struct {
 	// Metadata lists records.
 	Metadata metadata.Interface
-	// Fence is the Secret of the operator's own that fences are written to, with Secrets; none when it has no name.
+	// Storages are where records are; Secrets when there are none.
+	Storages []release.Storage
+	// Fence is the Secret of the operator's own that fences are written to, with Secrets; none when it has no name, or
+	// records are elsewhere than in Secrets, too.
 	Fence   types.NamespacedName
 	Secrets typedcorev1.SecretsGetter
 	// Records is the watch of records that delivers fences, too.
@@ -57,15 +62,16 @@ type newest struct {
 	found  bool
 }
 
-var secretsGVR = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
-
 // New returns a Verifier.
 func New(o Options) *Verifier {
-	v := &Verifier{records: o.Metadata.Resource(secretsGVR), fenceFirst: o.ListsReadStorage, work: newBackground()}
+	if len(o.Storages) == 0 {
+		o.Storages = []release.Storage{release.Secrets}
+	}
+	v := &Verifier{metadata: o.Metadata, storages: o.Storages, fenceFirst: o.ListsReadStorage, work: newBackground()}
 	v.lists = newShared(v.work, func(ctx context.Context, key release.Key, _ int, done func(newest, error)) {
 		done(v.list(ctx, key))
 	})
-	if o.Fence.Name != "" {
+	if o.Fence.Name != "" && slices.Equal(o.Storages, []release.Storage{release.Secrets}) {
 		v.fence = newFence(o, v.work)
 	}
 	return v
@@ -74,7 +80,7 @@ func New(o Options) *Verifier {
 // Close ends what is in flight for callers that are gone, and waits for it. The Verifier must not be used any more.
 func (v *Verifier) Close() { v.work.close() }
 
-// Holds reports whether the newest record of the release still is the given one: the same Secret, unchanged. The
+// Holds reports whether the newest record of the release still is the given one: the same object, unchanged. The
 // answer is as of a moment after the call. Call it after the objects to be written were observed, and before they are
 // written.
 func (v *Verifier) Holds(ctx context.Context, rec release.Record) (bool, error) {
@@ -120,28 +126,20 @@ func (v *Verifier) prefersFence() bool {
 	return false
 }
 
+// list reads all storages at once. Each answer is as of a moment after the call, which is all that the proof needs: a
+// record that Helm writes later comes before an object that Helm writes still later.
 func (v *Verifier) list(ctx context.Context, key release.Key) (newest, error) {
-	// No resourceVersion: the answer must be at least as new as this moment.
-	options := metav1.ListOptions{
-		LabelSelector: release.Selector(key.Name),
-		// As the watch of records has it: a Secret of another type with a record's name and labels is none, and no
-		// way to unlock.
-		FieldSelector: "type=" + release.SecretType,
+	found := make([][]release.Record, len(v.storages))
+	group, ctx := errgroup.WithContext(ctx)
+	for i, storage := range v.storages {
+		group.Go(func() (err error) {
+			found[i], err = Records(ctx, v.metadata, storage, key)
+			return err
+		})
 	}
-	records, err := ListMetadata(ctx, v.records.Namespace(key.Namespace), options, readRecord)
-	if err != nil {
+	if err := group.Wait(); err != nil {
 		return newest{}, err
 	}
-	record, found := release.Newest(records)
-	return newest{record, found}, nil
-}
-
-// readRecord reads the metadata of a record. One that claims to be a record and cannot be read may be the newest
-// one, so that the list must not go on.
-func readRecord(m *metav1.PartialObjectMetadata) (release.Record, error) {
-	rec, err := release.RecordOf(m)
-	if err != nil {
-		return rec, fmt.Errorf("record %s: %w", m.Name, err)
-	}
-	return rec, nil
+	record, exists := release.Newest(slices.Concat(found...))
+	return newest{record, exists}, nil
 }

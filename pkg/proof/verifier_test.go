@@ -29,7 +29,7 @@ func secret(revision, uid, version, status string) *metav1.PartialObjectMetadata
 
 func recordOf(t *testing.T, m *metav1.PartialObjectMetadata) release.Record {
 	t.Helper()
-	rec, err := release.RecordOf(m)
+	rec, err := release.Secrets.RecordOf(m)
 	check.NoError(t, err)
 	return rec
 }
@@ -177,4 +177,48 @@ func TestACallerThatGivesUpDoesNotSpoilTheListOfOthers(t *testing.T) {
 		close(l.gate)
 		check.Report(t, <-errs)
 	})
+}
+
+// Helm may begin to work in the other storage than before, so each check lists both, and writes no fence.
+func TestEachCheckReadsAllStorages(t *testing.T) {
+	locked := secret("2", "u2", "20", "deployed")
+	l := &lister{items: []*metav1.PartialObjectMetadata{locked}}
+	client := l.client()
+	var inConfigMaps []runtime.RawExtension
+	var failure error
+	client.PrependReactor("list", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
+		if failure != nil {
+			return true, nil, failure
+		}
+		return true, &metav1.List{Items: inConfigMaps}, nil
+	})
+	own := types.NamespacedName{Namespace: "own", Name: "own-mark"}
+	v := New(Options{Metadata: client, Storages: release.Storages[:], Fence: own})
+	defer v.Close()
+	check := func(when string, want, wantErr bool) {
+		t.Helper()
+		if holds, err := v.Holds(t.Context(), recordOf(t, locked)); holds != want || (err != nil) != wantErr {
+			t.Errorf("%s: holds is %v, %v", when, holds, err)
+		}
+	}
+	check("no record in ConfigMaps", true, false)
+	check("at once again", true, false)
+	if l.lists != 2 {
+		t.Errorf("%d lists", l.lists)
+	}
+	record := func(name, status string) []runtime.RawExtension {
+		m := secret("1", "other", "30", status)
+		m.Name = name
+		return []runtime.RawExtension{{Object: m}}
+	}
+	inConfigMaps = record("settings", "deployed")
+	check("a ConfigMap that only has the labels of a record", true, false)
+	inConfigMaps = record("sh.helm.release.v1.web.v1", "uninstalled")
+	check("a release that was uninstalled in ConfigMaps", true, false)
+	inConfigMaps = record("sh.helm.release.v1.web.v1", "pending-install")
+	check("a record in a ConfigMap", false, false)
+	inConfigMaps = record("sh.helm.release.v1.web.v3", "deployed")
+	check("a record in a ConfigMap that cannot be read", false, true)
+	inConfigMaps, failure = nil, errors.New("no answer")
+	check("ConfigMaps that cannot be listed", false, true)
 }

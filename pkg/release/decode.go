@@ -11,8 +11,8 @@ import (
 	"io"
 )
 
-// DefaultLimit bounds the decompressed payload, in bytes. A Secret holds at most 1 MiB, three quarters of that after
-// base64; real charts compress by a factor of 5 to 20. 32 MiB is far above that, and far below the 1000-fold that a
+// DefaultLimit bounds the decompressed payload, in bytes. A Secret or ConfigMap holds at most 1 MiB, three quarters of
+// that after base64; real charts compress by a factor of 5 to 20. 32 MiB is far above that, and far below the 1000-fold that a
 // decompression bomb reaches.
 const DefaultLimit int64 = 32 << 20
 
@@ -23,10 +23,10 @@ const maxValue int64 = 20 << 20
 // largeBytes is from how many decompressed bytes on a payload is a large one. Hardly any real one is.
 const largeBytes int64 = 4 << 20
 
-// What is wrong with a payload. Every error of Decode, DecodeSecret and DecodeDetails is one of these (errors.Is);
+// What is wrong with a payload. Every error of Decode, DecodeRecord and DecodeDetails is one of these (errors.Is);
 // Matches gives ErrMismatch.
 var (
-	// ErrNoPayload: the Secret has no payload at all.
+	// ErrNoPayload: the record has no payload at all.
 	ErrNoPayload = errors.New("release payload is missing")
 	// ErrTooLarge: the payload decompresses to more than the limit.
 	ErrTooLarge = errors.New("release payload is too large")
@@ -38,22 +38,18 @@ var (
 	ErrIncomplete = errors.New("release payload is incomplete")
 	// ErrNoManifest: the release has no objects but hooks, so there is nothing to lock.
 	ErrNoManifest = errors.New("release has no manifest")
-	// ErrMismatch: payload and metadata of the Secret belong to different releases.
-	ErrMismatch = errors.New("release payload does not belong to its Secret")
+	// ErrMismatch: payload and metadata of the record belong to different releases.
+	ErrMismatch = errors.New("release payload does not belong to its record")
 )
 
 // advice is for who has to act. The tool that deployed the release need not be the helm command: an upgrade by that
 // would store its record in another namespace, and deploy the chart a second time.
-const advice = "restore the Secret, or have the tool that deployed the release (helm, Flux, Rancher) deploy it again"
+const advice = "restore the record, or have the tool that deployed the release (helm, Flux, Rancher) deploy it again"
 
-// DecodeSecret decodes the payload in a release Secret's data (Kubernetes' own base64 already taken off), with
-// DefaultLimit. Large, unless nil, is called before more than 4 MiB of it are decompressed: it may wait until there
-// is memory for more.
-func DecodeSecret(data map[string][]byte, large func()) (*Release, error) {
-	payload, found := data[DataKey]
-	if !found {
-		return nil, fmt.Errorf("%w: the Secret has no data key %q; %s", ErrNoPayload, DataKey, advice)
-	}
+// DecodeRecord decodes the payload of a record as the Secret or ConfigMap holds it (Kubernetes' own base64 of a Secret
+// taken off), with DefaultLimit. Large, unless nil, is called before more than 4 MiB of it are decompressed: it may
+// wait until there is memory for more.
+func DecodeRecord(payload []byte, large func()) (*Release, error) {
 	return decode(payload, DefaultLimit, nil, large)
 }
 
@@ -68,7 +64,7 @@ func Decode(payload []byte, limit int64) (*Release, error) {
 
 func decode(payload []byte, limit int64, details *Details, large func()) (*Release, error) {
 	if len(bytes.TrimSpace(payload)) == 0 {
-		return nil, fmt.Errorf("%w: data key %q is empty; %s", ErrNoPayload, DataKey, advice)
+		return nil, fmt.Errorf("%w: data key %q is missing or empty; %s", ErrNoPayload, DataKey, advice)
 	}
 	r, err := inflate(payload, limit, large)
 	if err != nil {

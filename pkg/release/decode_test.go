@@ -83,9 +83,9 @@ func TestDecodeReadsAReleaseStoredByTrueHelm(t *testing.T) {
 	secrets, storage := helmStorage(t)
 	stored := helmRelease(nil)
 	check.NoError(t, storage.Create(stored))
-	secret, err := secrets.Get(context.Background(), release.SecretName("podinfo", 3), metav1.GetOptions{})
+	secret, err := secrets.Get(context.Background(), release.ObjectName("podinfo", 3), metav1.GetOptions{})
 	check.NoError(t, err)
-	rel, err := release.DecodeSecret(secret.Data, nil)
+	rel, err := release.DecodeRecord(secret.Data[release.DataKey], nil)
 	check.NoError(t, err)
 	want := release.Release{
 		Key: release.Key{Namespace: "apps", Name: "podinfo"}, Revision: 3, Status: release.StatusPendingUpgrade,
@@ -95,7 +95,7 @@ func TestDecodeReadsAReleaseStoredByTrueHelm(t *testing.T) {
 	if *rel != want {
 		t.Errorf("got  %+v\nwant %+v", *rel, want)
 	}
-	rec, err := release.RecordOf(secret)
+	rec, err := release.Secrets.RecordOf(secret)
 	check.NoError(t, err)
 	if err := rel.Matches(rec); err != nil {
 		t.Errorf("a release does not match its own record: %v", err)
@@ -158,8 +158,8 @@ func TestDecodeExplainsBadPayloadsAndLeaksNothing(t *testing.T) {
 		is      error
 		want    string
 	}{
-		"it is nil":             {nil, release.ErrNoPayload, "is empty"},
-		"it is blank":           {[]byte(" \n"), release.ErrNoPayload, "is empty"},
+		"it is nil":             {nil, release.ErrNoPayload, "missing or empty"},
+		"it is blank":           {[]byte(" \n"), release.ErrNoPayload, "missing or empty"},
 		"it is not base64":      {[]byte("{" + leak + "}"), release.ErrFormat, "not base64 at byte 0"},
 		"base64 breaks off":     {good[:len(good)-7], release.ErrTruncated, "ends before"},
 		"gzip breaks off":       {encode(unpack(good)[:40]), release.ErrTruncated, "ends before"},
@@ -253,14 +253,14 @@ func TestDecodeBoundsWhatItDecompresses(t *testing.T) {
 	})
 }
 
-func TestDecodeSecretNeedsTheDataKey(t *testing.T) {
-	for _, data := range []map[string][]byte{nil, {"other": pack(minimal)}} {
-		if _, err := release.DecodeSecret(data, nil); !errors.Is(err, release.ErrNoPayload) ||
-			!strings.Contains(err.Error(), `no data key "release"`) {
+func TestDecodeRecordNeedsAPayload(t *testing.T) {
+	for _, payload := range [][]byte{nil, {}} {
+		if _, err := release.DecodeRecord(payload, nil); !errors.Is(err, release.ErrNoPayload) ||
+			!strings.Contains(err.Error(), `data key "release" is missing or empty`) {
 			t.Errorf("got %v", err)
 		}
 	}
-	if _, err := release.DecodeSecret(map[string][]byte{"release": pack(minimal)}, nil); err != nil {
+	if _, err := release.DecodeRecord(pack(minimal), nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -268,7 +268,7 @@ func TestDecodeSecretNeedsTheDataKey(t *testing.T) {
 func TestMatchesNamesWhatDiffers(t *testing.T) {
 	rel, err := release.Decode(pack(minimal), release.DefaultLimit)
 	check.NoError(t, err)
-	own := release.Record{Key: rel.Key, SecretName: "sh.helm.release.v1.podinfo.v3", Revision: 3,
+	own := release.Record{Key: rel.Key, ObjectName: "sh.helm.release.v1.podinfo.v3", Revision: 3,
 		Status: release.StatusDeployed}
 	if err := rel.Matches(own); err != nil {
 		t.Errorf("its own record: %v", err)

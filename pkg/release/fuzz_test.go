@@ -43,7 +43,7 @@ func FuzzRecordOf(f *testing.F) {
 	f.Add("sh.helm.release.v1.app.v01", "app", "1", "", "", "")
 	f.Add("sh.helm.release.v1.app.v9223372036854775808", "app", "9223372036854775808", "x", "9223372036854775808", "helm")
 	f.Fuzz(func(t *testing.T, secret, name, version, status, at, owner string) {
-		rec, err := release.RecordOf(&metav1.ObjectMeta{Namespace: "apps", Name: secret,
+		rec, err := release.Secrets.RecordOf(&metav1.ObjectMeta{Namespace: "apps", Name: secret,
 			Labels: map[string]string{"name": name, "version": version, "status": status, "createdAt": at, "modifiedAt": at, "owner": owner}})
 		if err != nil {
 			if !errors.Is(err, release.ErrRecord) {
@@ -51,7 +51,7 @@ func FuzzRecordOf(f *testing.F) {
 			}
 			return
 		}
-		if release.SecretName(rec.Key.Name, rec.Revision) != secret || rec.Key.Name != name ||
+		if release.ObjectName(rec.Key.Name, rec.Revision) != secret || rec.Key.Name != name ||
 			fmt.Sprint(rec.Revision) != version || rec.Revision < 1 || !release.Known(rec.Status) {
 			t.Errorf("Secret %q with name %q, version %q, status %q is %+v", secret, name, version, status, rec)
 		}

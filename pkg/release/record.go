@@ -12,11 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// What Helm's Secret storage driver writes.
+// What Helm's storage drivers write.
 const (
 	// SecretType is the type of every release Secret. Metadata does not show it: select by it.
 	SecretType = "helm.sh/release.v1"
-	// DataKey is the key of the payload in the Secret's data.
+	// NamePrefix begins the name of every record.
+	NamePrefix = "sh.helm.release.v1."
+	// DataKey is the key of the payload in the data of the Secret or ConfigMap.
 	DataKey = "release"
 
 	OwnerLabel    = "owner"
@@ -26,8 +28,6 @@ const (
 	VersionLabel  = "version"
 	CreatedLabel  = "createdAt"
 	ModifiedLabel = "modifiedAt"
-
-	secretNamePrefix = "sh.helm.release.v1."
 )
 
 // Labels are those of a record that say something.
@@ -42,13 +42,14 @@ const (
 	FenceAnnotation = "helm.cattle.io/mark"
 )
 
-// ErrRecord is what every error of RecordOf is: the metadata of a release Secret is not what Helm writes.
+// ErrRecord is what every error of RecordOf is: the metadata of a record is not what Helm writes.
 var ErrRecord = errors.New("not a Helm release record")
 
-// Record is the metadata of one release Secret: one revision of a release.
+// Record is the metadata of one stored record: one revision of a release.
 type Record struct {
 	Key             Key
-	SecretName      string
+	Storage         Storage
+	ObjectName      string // of the Secret or ConfigMap
 	UID             types.UID
 	ResourceVersion string
 	Revision        int
@@ -56,6 +57,14 @@ type Record struct {
 	// Created is when Helm stored the revision, Modified when Helm last changed its record. Whole seconds.
 	Created  time.Time
 	Modified time.Time
+	// Contested is set by Newest when the release has records in another storage, too. Helm reads one of the two, and
+	// nothing tells which, so such a release is not locked.
+	Contested bool
+}
+
+// Object returns what holds the record, for people: "Secret NAMESPACE/NAME".
+func (r Record) Object() string {
+	return fmt.Sprintf("%s %s/%s", r.Storage.Kind(), r.Key.Namespace, r.ObjectName)
 }
 
 // Selector returns the label selector for the records of the release called name, or for all records when name is
@@ -71,28 +80,29 @@ func Selector(name string) string {
 // SelectorWithFences returns the label selector for all records, and for the Secrets of OwnerFence.
 func SelectorWithFences() string { return OwnerLabel + " in (" + OwnerHelm + "," + OwnerFence + ")" }
 
-// SecretName returns the name of the Secret that holds one revision of a release.
-func SecretName(name string, revision int) string {
-	return secretNamePrefix + name + ".v" + strconv.Itoa(revision)
+// ObjectName returns the name of the Secret or ConfigMap that holds one revision of a release.
+func ObjectName(name string, revision int) string {
+	return NamePrefix + name + ".v" + strconv.Itoa(revision)
 }
 
-// RecordOf reads the metadata of a release Secret. A status that this version does not know becomes StatusUnknown.
+// RecordOf reads the metadata of a record in this storage. A status that this version does not know becomes
+// StatusUnknown.
 //
-// Labels that Helm does not write, or that disagree with the Secret's name, are an ErrRecord. The Record returned
-// with it still tells the Secret, and Key and Revision as the Secret's name has them (zero when that is no release
-// Secret's name), so that the error can be shown where it belongs. Do not skip such a record and lock an older one:
-// it may be the newest.
-func RecordOf(m metav1.Object) (Record, error) {
-	rec := Record{SecretName: m.GetName(), UID: m.GetUID(), ResourceVersion: m.GetResourceVersion()}
+// Labels that Helm does not write, or that disagree with the object's name, are an ErrRecord. The Record returned
+// with it still tells the object, and Key and Revision as the object's name has them (zero when that is no record's
+// name), so that the error can be shown where it belongs. Do not skip such a record and lock an older one: it may be
+// the newest.
+func (s Storage) RecordOf(m metav1.Object) (Record, error) {
+	rec := Record{Storage: s, ObjectName: m.GetName(), UID: m.GetUID(), ResourceVersion: m.GetResourceVersion()}
 	rec.Key.Namespace = m.GetNamespace()
 	fail := func(format string, args ...any) (Record, error) {
-		args = append([]any{ErrRecord, m.GetNamespace(), m.GetName()}, args...)
-		return rec, fmt.Errorf("%w: Secret %s/%s: "+format+"; "+advice, args...)
+		args = append([]any{ErrRecord, rec.Object()}, args...)
+		return rec, fmt.Errorf("%w: %s: "+format+"; "+advice, args...)
 	}
 
-	name, revision, ok := splitSecretName(m.GetName())
+	name, revision, ok := splitObjectName(m.GetName())
 	if !ok {
-		return fail("its name is not of the form %sNAME.vREVISION", secretNamePrefix)
+		return fail("its name is not of the form %sNAME.vREVISION", NamePrefix)
 	}
 	rec.Key.Name, rec.Revision = name, revision
 
@@ -137,26 +147,46 @@ func RecordOf(m metav1.Object) (Record, error) {
 	return rec, nil
 }
 
-// Same reports whether two records are the very same stored object in the same state: same Secret uid and
-// resourceVersion. Revision numbers do not tell: a re-install starts again at 1. A record that lacks either is the
+// Same reports whether two records are the very same stored object in the same state: same uid and resourceVersion,
+// and contested alike. Revision numbers do not tell: a re-install starts again at 1. A record that lacks either is the
 // same as none.
 func (r Record) Same(o Record) bool {
-	return r.UID != "" && r.ResourceVersion != "" && r.UID == o.UID && r.ResourceVersion == o.ResourceVersion
+	return r.UID != "" && r.ResourceVersion != "" && r.UID == o.UID && r.ResourceVersion == o.ResourceVersion &&
+		r.Contested == o.Contested
 }
 
 // Newest returns the record with the highest revision, false when there is none. The records must be of one release.
 // Two records of one revision (a list that saw a re-install) are ordered by age, then by uid and resourceVersion.
+//
+// Each storage counts for itself, since Helm reads one of them. Where both have records, the newest one that was
+// modified last is returned, and it is contested; but a release that is uninstalled in one storage (helm uninstall
+// --keep-history) is only in the other one.
 func Newest(records []Record) (Record, bool) {
-	if len(records) == 0 {
-		return Record{}, false
-	}
-	newest := records[0]
-	for _, rec := range records[1:] {
-		if compareAge(rec, newest) > 0 {
-			newest = rec
+	newest := map[Storage]Record{}
+	for _, rec := range records {
+		if known, found := newest[rec.Storage]; !found || compareAge(rec, known) > 0 {
+			newest[rec.Storage] = rec
 		}
 	}
-	return newest, true
+	last, found := newest[Secrets]
+	other, both := newest[ConfigMaps]
+	switch {
+	case !both:
+		return last, found
+	case !found:
+		return other, true
+	}
+	if other.Modified.After(last.Modified) {
+		last, other = other, last
+	}
+	switch {
+	case other.Status == StatusUninstalled:
+	case last.Status == StatusUninstalled:
+		return other, true
+	default:
+		last.Contested = true
+	}
+	return last, true
 }
 
 func compareAge(a, b Record) int {
@@ -169,10 +199,10 @@ func compareAge(a, b Record) int {
 	)
 }
 
-// splitSecretName takes the name apart at the last ".v", because release names may contain dots. The revision must be
+// splitObjectName takes the name apart at the last ".v", because release names may contain dots. The revision must be
 // written as Helm writes it, so that one revision has one name.
-func splitSecretName(secret string) (name string, revision int, ok bool) {
-	rest, ok := strings.CutPrefix(secret, secretNamePrefix)
+func splitObjectName(object string) (name string, revision int, ok bool) {
+	rest, ok := strings.CutPrefix(object, NamePrefix)
 	if !ok {
 		return "", 0, false
 	}
@@ -181,7 +211,7 @@ func splitSecretName(secret string) (name string, revision int, ok bool) {
 		return "", 0, false
 	}
 	revision, err := strconv.Atoi(rest[i+len(".v"):])
-	if err != nil || revision < 1 || SecretName(rest[:i], revision) != secret {
+	if err != nil || revision < 1 || ObjectName(rest[:i], revision) != object {
 		return "", 0, false
 	}
 	return rest[:i], revision, true

@@ -34,10 +34,10 @@ func metadata(edit func(*metav1.PartialObjectMetadata)) *metav1.PartialObjectMet
 }
 
 func TestRecordOfReadsWhatHelmWrites(t *testing.T) {
-	rec, err := release.RecordOf(metadata(nil))
+	rec, err := release.Secrets.RecordOf(metadata(nil))
 	check.NoError(t, err)
 	want := release.Record{
-		Key: release.Key{Namespace: "apps", Name: "my.app"}, SecretName: "sh.helm.release.v1.my.app.v12",
+		Key: release.Key{Namespace: "apps", Name: "my.app"}, ObjectName: "sh.helm.release.v1.my.app.v12",
 		UID: "u1", ResourceVersion: "700", Revision: 12, Status: release.StatusDeployed,
 		Created: time.Unix(1001, 0).UTC(), Modified: time.Unix(1005, 0).UTC(),
 	}
@@ -61,12 +61,12 @@ func TestRecordOfAcceptsRecordsOfTrueHelm(t *testing.T) {
 			t.Fatalf("list by selector: %d items, %v", len(list.Items), err)
 		}
 		secret := list.Items[0]
-		rec, err := release.RecordOf(&secret)
+		rec, err := release.Secrets.RecordOf(&secret)
 		check.NoError(t, err)
 		if string(rec.Status) != string(status) || rec.Revision != 3 || rec.Modified.IsZero() {
 			t.Errorf("got %+v", rec)
 		}
-		if string(secret.Type) != release.SecretType || secret.Name != release.SecretName("podinfo", 3) {
+		if string(secret.Type) != release.SecretType || secret.Name != release.ObjectName("podinfo", 3) {
 			t.Errorf("type %s, name %s", secret.Type, secret.Name)
 		}
 	}
@@ -109,7 +109,7 @@ func TestRecordOfRejectsMetadataThatHelmDoesNotWrite(t *testing.T) {
 			"not of the form"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			rec, err := release.RecordOf(metadata(test.edit))
+			rec, err := release.Secrets.RecordOf(metadata(test.edit))
 			if !errors.Is(err, release.ErrRecord) || !strings.Contains(err.Error(), test.want) {
 				t.Fatalf("got %v, want an ErrRecord with %q", err, test.want)
 			}
@@ -127,14 +127,14 @@ func TestRecordOfRejectsMetadataThatHelmDoesNotWrite(t *testing.T) {
 }
 
 func TestRecordTimesFallBackToTheSecretsCreation(t *testing.T) {
-	rec, err := release.RecordOf(metadata(func(m *metav1.PartialObjectMetadata) {
+	rec, err := release.Secrets.RecordOf(metadata(func(m *metav1.PartialObjectMetadata) {
 		delete(m.Labels, "createdAt")
 		delete(m.Labels, "modifiedAt")
 	}))
 	if err != nil || rec.Created.Unix() != 1000 || rec.Modified.Unix() != 1000 {
 		t.Errorf("got %+v, %v", rec, err)
 	}
-	rec, err = release.RecordOf(metadata(func(m *metav1.PartialObjectMetadata) { delete(m.Labels, "modifiedAt") }))
+	rec, err = release.Secrets.RecordOf(metadata(func(m *metav1.PartialObjectMetadata) { delete(m.Labels, "modifiedAt") }))
 	if err != nil || rec.Created.Unix() != 1001 || rec.Modified.Unix() != 1001 {
 		t.Errorf("got %+v, %v", rec, err)
 	}
@@ -142,7 +142,7 @@ func TestRecordTimesFallBackToTheSecretsCreation(t *testing.T) {
 
 // Seen with Helm 3.22 and 4.3: the pending record of an upgrade carries modifiedAt of the revision before it.
 func TestALabelFromTheRevisionBeforeDoesNotAgeARecord(t *testing.T) {
-	rec, err := release.RecordOf(metadata(func(m *metav1.PartialObjectMetadata) {
+	rec, err := release.Secrets.RecordOf(metadata(func(m *metav1.PartialObjectMetadata) {
 		m.Labels["createdAt"], m.Labels["modifiedAt"] = "10", "20"
 	}))
 	if err != nil || rec.Created.Unix() != 1000 || rec.Modified.Unix() != 1000 {
@@ -151,7 +151,7 @@ func TestALabelFromTheRevisionBeforeDoesNotAgeARecord(t *testing.T) {
 }
 
 func TestAStatusOfANewerHelmIsUnknownAndUnlocked(t *testing.T) {
-	rec, err := release.RecordOf(
+	rec, err := release.Secrets.RecordOf(
 		metadata(func(m *metav1.PartialObjectMetadata) { m.Labels["status"] = "pending-migration" }),
 	)
 	if err != nil || rec.Status != release.StatusUnknown {

@@ -1,9 +1,9 @@
-// Package release turns what Helm stores about a release into values: the metadata of a release Secret into a
-// Record, its payload into a Release. It is pure: no client, no logging, no context.
+// Package release turns what Helm stores about a release into values: the metadata of a record into a Record, its
+// payload into a Release. It is pure: no client, no logging, no context.
 //
-// Helm keeps one Secret per revision, named sh.helm.release.v1.NAME.vREVISION, in the release's namespace. The labels
-// name, owner, status and version repeat what the payload says, so that the metadata alone tells which revision is
-// current; the payload is needed only for a revision that is going to be locked.
+// Helm keeps one Secret (or ConfigMap, see Storage) per revision, named sh.helm.release.v1.NAME.vREVISION, in the
+// release's namespace. The labels name, owner, status and version repeat what the payload says, so that the metadata
+// alone tells which revision is current; the payload is needed only for a revision that is going to be locked.
 package release
 
 import (
@@ -97,7 +97,7 @@ type Release struct {
 
 // Matches returns nil when the payload belongs to the record, that is when name, revision and status agree, and the
 // payload's namespace could be one. Otherwise the error, which is an ErrMismatch, says what is wrong. Helm writes
-// both together, so that a difference means that a user edited or renamed the Secret. The namespaces may differ:
+// both together, so that a difference means that a user edited or renamed the object. The namespaces may differ:
 // the record's is where it is stored, the payload's is that of the objects.
 func (r *Release) Matches(rec Record) error {
 	if problems := validation.IsDNS1123Label(r.Namespace); len(problems) > 0 {
@@ -114,8 +114,8 @@ func (r *Release) Matches(rec Record) error {
 	default:
 		return nil
 	}
-	return fmt.Errorf("%w: %s is %s in the payload and %s in the metadata of Secret %s/%s; %s",
-		ErrMismatch, field, payload, record, rec.Key.Namespace, rec.SecretName, advice)
+	return fmt.Errorf("%w: %s is %s in the payload and %s in the metadata of %s; %s",
+		ErrMismatch, field, payload, record, rec.Object(), advice)
 }
 
 // quote shortens what it quotes: payload fields have no bound of their own.

@@ -13,11 +13,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-var (
-	secretsGVR     = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
-	definitionsGVR = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
-		Resource: "customresourcedefinitions"}
-)
+var definitionsGVR = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
+	Resource: "customresourcedefinitions"}
 
 // Definitions tells, by a metadata-only watch, when the kinds that the API server serves may have changed.
 type Definitions struct {

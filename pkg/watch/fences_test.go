@@ -40,27 +40,27 @@ func wantSeen(t *testing.T, seen <-chan struct{}, want bool) {
 func TestAFenceIsSeenWhenItIsDelivered(t *testing.T) {
 	r, changed := follower()
 	first, seen := r.Fence()
-	r.observed(fenced("own", "something else"))
+	r.stores[0].observed(fenced("own", "something else"))
 	// The fence of another operator tells nothing about what was written before ours.
-	r.observed(fenced("another", first))
+	r.stores[0].observed(fenced("another", first))
 	unlabelled := fenced("own", first)
 	unlabelled.Labels = nil
-	r.observed(unlabelled)
-	r.gone(fenced("own", first)) // when it was deleted, not when it was written
+	r.stores[0].observed(unlabelled)
+	r.stores[0].gone(fenced("own", first)) // when it was deleted, not when it was written
 	wantSeen(t, seen, false)
-	r.observed(fenced("own", first))
+	r.stores[0].observed(fenced("own", first))
 	wantSeen(t, seen, true)
-	r.observed(fenced("own", first)) // written again by somebody
+	r.stores[0].observed(fenced("own", first)) // written again by somebody
 	second, seen := r.Fence()
 	if first == second {
 		t.Errorf("two tokens are both %q", first)
 	}
-	r.observed(fenced("own", first)) // an old token
+	r.stores[0].observed(fenced("own", first)) // an old token
 	wantSeen(t, seen, false)
-	r.observed(fenced("own", second))
+	r.stores[0].observed(fenced("own", second))
 	wantSeen(t, seen, true)
 	*changed = (*changed)[:0]
-	r.gone(fenced("own", second))
+	r.stores[0].gone(fenced("own", second))
 	if len(*changed) > 0 || len(r.records) > 0 || len(r.keys) > 0 {
 		t.Errorf("fences count as records: told of %v, remembers %v, %v", *changed, r.records, r.keys)
 	}
@@ -69,10 +69,10 @@ func TestAFenceIsSeenWhenItIsDelivered(t *testing.T) {
 // What a list lacks is only known at its end.
 func TestAFenceInAListIsSeenWhenTheListHasEnded(t *testing.T) {
 	r, _ := follower()
-	r.observed(secret("1", "a", "10", "deployed"))
+	r.stores[0].observed(secret("1", "a", "10", "deployed"))
 	token, seen := r.Fence()
 	r.fences.listBegins()
-	r.observed(fenced("own", token))
+	r.stores[0].observed(fenced("own", token))
 	wantSeen(t, seen, false)
 	present := map[types.NamespacedName]struct{}{{Namespace: "own", Name: "own-mark"}: {}}
 	removed := false
@@ -80,13 +80,13 @@ func TestAFenceInAListIsSeenWhenTheListHasEnded(t *testing.T) {
 		removed = true
 		wantSeen(t, seen, false)
 	}
-	r.listed(present)
+	r.stores[0].listed(present)
 	wantSeen(t, seen, true)
 	if _, found := r.Newest(web); found || !removed {
 		t.Error("what is not in the list is still known")
 	}
 	token, seen = r.Fence()
-	r.observed(fenced("own", token)) // after the list
+	r.stores[0].observed(fenced("own", token)) // after the list
 	wantSeen(t, seen, true)
 }
 
@@ -95,33 +95,33 @@ func TestAFenceInAListThatNeverEndedIsNotSeen(t *testing.T) {
 	r, _ := follower()
 	token, seen := r.Fence()
 	r.fences.listBegins()
-	r.observed(fenced("own", token))
+	r.stores[0].observed(fenced("own", token))
 	r.fences.listBegins()
-	r.listed(nil)
+	r.stores[0].listed(nil)
 	wantSeen(t, seen, false)
 
 	// Nor does a fence that was asked for later count as part of what came before.
 	_, _ = r.Fence()
 	r.fences.listBegins()
-	r.observed(fenced("own", r.fences.token))
+	r.stores[0].observed(fenced("own", r.fences.token))
 	_, seen = r.Fence()
-	r.listed(nil)
+	r.stores[0].listed(nil)
 	wantSeen(t, seen, false)
 }
 
 func TestARecordThatIsMadeAFenceIsForgotten(t *testing.T) {
 	r, changed := follower()
-	r.observed(secret("1", "a", "10", "superseded"))
-	r.observed(secret("2", "b", "20", "deployed"))
+	r.stores[0].observed(secret("1", "a", "10", "superseded"))
+	r.stores[0].observed(secret("2", "b", "20", "deployed"))
 	*changed = nil
 	relabelled := secret("2", "b", "21", "deployed")
 	relabelled.Labels["owner"] = release.OwnerFence
-	r.observed(relabelled)
+	r.stores[0].observed(relabelled)
 	newest(t, r, "sh.helm.release.v1.web.v1 10 superseded")
 	if len(*changed) != 1 || (*changed)[0] != web {
 		t.Errorf("told of %v", *changed)
 	}
-	r.observed(secret("2", "b", "22", "deployed"))
+	r.stores[0].observed(secret("2", "b", "22", "deployed"))
 	newest(t, r, "sh.helm.release.v1.web.v2 22 deployed")
 }
 
@@ -156,7 +156,7 @@ func TestAnAttemptToListBeginsWithNothing(t *testing.T) {
 		}
 		return true, nil, context.DeadlineExceeded
 	})
-	r = NewReleases(client, types.NamespacedName{}, quiet(), func(release.Key) {})
+	r = NewReleases(client, []release.Storage{release.Secrets}, types.NamespacedName{}, quiet(), func(release.Key) {})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	go r.Run(ctx)
 	begun.Wait()

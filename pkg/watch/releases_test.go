@@ -26,7 +26,7 @@ func quiet() logrus.FieldLogger {
 func follower() (*Releases, *[]release.Key) {
 	changed := &[]release.Key{}
 	fence := types.NamespacedName{Namespace: "own", Name: "own-mark"}
-	r := NewReleases(fake.NewSimpleMetadataClient(fake.NewTestScheme()), fence, quiet(),
+	r := NewReleases(fake.NewSimpleMetadataClient(fake.NewTestScheme()), release.Storages[:], fence, quiet(),
 		func(key release.Key) { *changed = append(*changed, key) })
 	return r, changed
 }
@@ -43,7 +43,7 @@ func newest(t *testing.T, r *Releases, want string) {
 	rec, found := r.Newest(web)
 	got := ""
 	if found {
-		got = rec.SecretName + " " + rec.ResourceVersion + " " + string(rec.Status)
+		got = rec.ObjectName + " " + rec.ResourceVersion + " " + string(rec.Status)
 	}
 	if got != want {
 		t.Errorf("newest is %q, want %q", got, want)
@@ -53,16 +53,16 @@ func newest(t *testing.T, r *Releases, want string) {
 func TestReleasesFollowsAnUpgradeAndAnUninstall(t *testing.T) {
 	r, changed := follower()
 	newest(t, r, "")
-	r.observed(secret("1", "a", "10", "deployed"))
+	r.stores[0].observed(secret("1", "a", "10", "deployed"))
 	newest(t, r, "sh.helm.release.v1.web.v1 10 deployed")
-	r.observed(secret("2", "b", "20", "pending-upgrade"))
+	r.stores[0].observed(secret("2", "b", "20", "pending-upgrade"))
 	newest(t, r, "sh.helm.release.v1.web.v2 20 pending-upgrade")
-	r.observed(secret("1", "a", "21", "superseded"))
-	r.observed(secret("2", "b", "22", "deployed"))
+	r.stores[0].observed(secret("1", "a", "21", "superseded"))
+	r.stores[0].observed(secret("2", "b", "22", "deployed"))
 	newest(t, r, "sh.helm.release.v1.web.v2 22 deployed")
-	r.gone(secret("2", "b", "23", "deployed"))
+	r.stores[0].gone(secret("2", "b", "23", "deployed"))
 	newest(t, r, "sh.helm.release.v1.web.v1 21 superseded")
-	r.gone(secret("1", "a", "24", "superseded"))
+	r.stores[0].gone(secret("1", "a", "24", "superseded"))
 	newest(t, r, "")
 	if len(*changed) != 6 || slices.ContainsFunc(*changed, func(k release.Key) bool { return k != web }) {
 		t.Errorf("told of %v", *changed)
@@ -74,8 +74,8 @@ func TestReleasesFollowsAnUpgradeAndAnUninstall(t *testing.T) {
 
 func TestAReinstallOfTheSameRevisionReplacesTheRecord(t *testing.T) {
 	r, _ := follower()
-	r.observed(secret("1", "a", "10", "deployed"))
-	r.observed(secret("1", "b", "30", "pending-install")) // the deletion between was missed
+	r.stores[0].observed(secret("1", "a", "10", "deployed"))
+	r.stores[0].observed(secret("1", "b", "30", "pending-install")) // the deletion between was missed
 	newest(t, r, "sh.helm.release.v1.web.v1 30 pending-install")
 	if len(r.records[web]) != 1 {
 		t.Errorf("remembers %v", r.records[web])
@@ -84,10 +84,10 @@ func TestAReinstallOfTheSameRevisionReplacesTheRecord(t *testing.T) {
 
 func TestAListForgetsWhatWentDuringAGap(t *testing.T) {
 	r, changed := follower()
-	r.observed(secret("1", "a", "10", "superseded"))
-	r.observed(secret("2", "b", "20", "deployed"))
+	r.stores[0].observed(secret("1", "a", "10", "superseded"))
+	r.stores[0].observed(secret("2", "b", "20", "deployed"))
 	*changed = nil
-	r.listed(map[types.NamespacedName]struct{}{{Namespace: "apps", Name: "sh.helm.release.v1.web.v1"}: {}})
+	r.stores[0].listed(map[types.NamespacedName]struct{}{{Namespace: "apps", Name: "sh.helm.release.v1.web.v1"}: {}})
 	newest(t, r, "sh.helm.release.v1.web.v1 10 superseded")
 	if !slices.Equal(*changed, []release.Key{web}) {
 		t.Errorf("told of %v", *changed)
@@ -96,16 +96,16 @@ func TestAListForgetsWhatWentDuringAGap(t *testing.T) {
 
 func TestATamperedRecordIsReportedUntilItIsPutRight(t *testing.T) {
 	r, _ := follower()
-	r.observed(secret("1", "a", "10", "deployed"))
+	r.stores[0].observed(secret("1", "a", "10", "deployed"))
 	tampered := secret("1", "a", "11", "deployed")
 	tampered.Labels["version"] = "7"
-	r.observed(tampered)
+	r.stores[0].observed(tampered)
 	newest(t, r, "")
 	bad := r.Malformed(web)
-	if len(bad) != 1 || bad["sh.helm.release.v1.web.v1"].Revision != 1 || bad["sh.helm.release.v1.web.v1"].Err == nil {
+	if len(bad) != 1 || bad[0].Revision != 1 || bad[0].Err == nil {
 		t.Errorf("malformed: %v", bad)
 	}
-	r.observed(secret("1", "a", "12", "deployed"))
+	r.stores[0].observed(secret("1", "a", "12", "deployed"))
 	if len(r.Malformed(web)) != 0 {
 		t.Error("the record that was put right is still malformed")
 	}
@@ -117,13 +117,13 @@ func TestATamperedRecordIsReportedUntilItIsPutRight(t *testing.T) {
 func TestAMalformedRecordCountsForTheReleaseInItsNameAndForTheOneInItsLabel(t *testing.T) {
 	r, changed := follower()
 	api := release.Key{Namespace: "apps", Name: "api"}
-	r.observed(secret("1", "a", "10", "deployed"))
+	r.stores[0].observed(secret("1", "a", "10", "deployed"))
 	*changed = nil
 	posing := secret("9", "b", "20", "deployed") // of web by its name
 	posing.Labels["name"] = "api"
-	r.observed(posing)
+	r.stores[0].observed(posing)
 	for _, key := range []release.Key{web, api} {
-		if bad := r.Malformed(key); len(bad) != 1 || bad[posing.Name].Revision != 9 {
+		if bad := r.Malformed(key); len(bad) != 1 || bad[0].Revision != 9 {
 			t.Errorf("malformed of %s: %v", key, bad)
 		}
 		if _, _, err := r.Current(key); !errors.Is(err, release.ErrRecord) {
@@ -134,12 +134,12 @@ func TestAMalformedRecordCountsForTheReleaseInItsNameAndForTheOneInItsLabel(t *t
 		t.Errorf("told of %v", *changed)
 	}
 	for name, forget := range map[string]func(){
-		"deleted": func() { r.gone(posing) },
+		"deleted": func() { r.stores[0].gone(posing) },
 		"gone in a list": func() {
-			r.listed(map[types.NamespacedName]struct{}{{Namespace: "apps", Name: secret("1", "", "", "").Name}: {}})
+			r.stores[0].listed(map[types.NamespacedName]struct{}{{Namespace: "apps", Name: secret("1", "", "", "").Name}: {}})
 		},
 	} {
-		r.observed(posing)
+		r.stores[0].observed(posing)
 		*changed = nil
 		forget()
 		if len(*changed) != 2 || len(r.keys) != 1 || len(r.records) != 1 {
@@ -152,5 +152,36 @@ func TestAMalformedRecordCountsForTheReleaseInItsNameAndForTheOneInItsLabel(t *t
 	}
 	if _, found, err = r.Current(api); err != nil || found {
 		t.Errorf("current of a release without records: %v, %v", found, err)
+	}
+}
+
+// Two storages have objects of the same names, and each list tells of its own storage only.
+func TestEachStorageIsFollowedForItself(t *testing.T) {
+	r, changed := follower()
+	secrets, configMaps := r.stores[0], r.stores[1]
+	secrets.observed(secret("1", "a", "10", "deployed"))
+	configMaps.observed(secret("1", "b", "11", "deployed"))
+	if rec, _ := r.Newest(web); !rec.Contested {
+		t.Errorf("newest is %+v", rec)
+	}
+	secrets.listed(nil)
+	rec, found := r.Newest(web)
+	if !found || rec.Storage != release.ConfigMaps || rec.Contested || rec.UID != "b" {
+		t.Errorf("newest is %+v", rec)
+	}
+	secrets.observed(secret("7", "c", "12", "uninstalled"))
+	configMaps.observed(secret("8", "d", "13", "deployed"))
+	if rec, _ := r.Newest(web); len(r.Before(rec)) != 1 || r.Before(rec)[0].UID != "b" {
+		t.Errorf("before %+v is %+v", rec, r.Before(rec))
+	}
+	configMaps.listed(nil)
+	newest(t, r, "sh.helm.release.v1.web.v7 12 uninstalled")
+
+	*changed = nil
+	other := secret("9", "e", "14", "deployed")
+	other.Name = "settings" // Helm passes over it, too
+	configMaps.observed(other)
+	if len(*changed) > 0 || len(r.Malformed(web)) > 0 {
+		t.Errorf("told of %v, malformed: %v", *changed, r.Malformed(web))
 	}
 }

@@ -73,7 +73,7 @@ func TestI12_ManifestThatDoesNotParseIsReadOnce(t *testing.T) {
 		return hr.Status.ObservedGeneration, hr.Status.ObservedGeneration == hr.Generation
 	})
 	for _, r := range w.Proxy.Requests() {
-		if strings.HasSuffix(r.Path, "/secrets/"+record.Name) {
+		if strings.HasSuffix(r.Path, "/secrets/"+record.GetName()) {
 			t.Errorf("the record was read again: %s", r)
 		}
 	}
@@ -111,7 +111,7 @@ func TestI10_BadRecordsEndInAConditionAndOthersGoOn(t *testing.T) {
 		"wrong-type": {kit.ForgedRecord{Payload: encode([]byte(`{"name":"wrong-type","version":"one"}`))},
 			"wrong type"},
 		"empty-object":  {kit.ForgedRecord{Payload: encode([]byte(`{}`))}, "has no name"},
-		"empty":         {kit.ForgedRecord{Payload: []byte{}}, "is empty"},
+		"empty":         {kit.ForgedRecord{Payload: []byte{}}, "missing or empty"},
 		"bomb":          {kit.ForgedRecord{Payload: bomb}, "one value in it has more than 20971520 bytes"},
 		"of-another":    {kit.ForgedRecord{Payload: whole}, `name is "x" in the payload`},
 		"no-data":       {kit.ForgedRecord{NoData: true}, `"release"`},

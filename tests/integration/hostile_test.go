@@ -207,7 +207,7 @@ func TestI10_TamperedRecords(t *testing.T) {
 		{"sh.helm.release.v1.app.v9223372036854775808", "2", "deployed", v1alpha1.ReasonDecodeFailed,
 			"its name is not of the form"},
 		{"sh.helm.release.v1.app.v9223372036854775807", "9223372036854775807", "deployed", v1alpha1.ReasonDecodeFailed,
-			"no data key"},
+			"missing or empty"},
 		{"sh.helm.release.v1.another.v2", "2", "deployed", v1alpha1.ReasonDecodeFailed,
 			`label "name" is "app"`}, // Helm finds it by its label
 		{"sh.helm.release.v1.app.v2", "2", "failed", v1alpha1.ReasonNotDeployed, "revision 2"},

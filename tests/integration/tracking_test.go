@@ -122,8 +122,8 @@ func TestTracking_InterruptedUpgrade(t *testing.T) {
 	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonTransitioning, "pending-upgrade", "unlocked while Helm works")
 	w.WaitReason("app", v1alpha1.ConditionReconciling, v1alpha1.ReasonTransitioning)
 	w.WaitState("app", v1alpha1.StateTransitioning)
-	if at := w.HelmRelease("app").Status.TransitioningSince; at == nil || !at.Equal(&record.CreationTimestamp) {
-		t.Errorf("transitioningSince is %v, want %s", at, record.CreationTimestamp)
+	if at := w.HelmRelease("app").Status.TransitioningSince; at == nil || !at.Time.Equal(record.GetCreationTimestamp().Time) {
+		t.Errorf("transitioningSince is %v, want %s", at, record.GetCreationTimestamp())
 	}
 	w.staysUnlocked("settings")
 

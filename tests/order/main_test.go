@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
@@ -30,7 +31,29 @@ type fixture struct{ *kit.Fixture }
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	return &fixture{kit.Start(t, func(o *operator.ControllerOptions) { o.SkipCRD = true })}
+	return newFixtureOf(t, "")
+}
+
+// newFixtureOf is newFixture for an operator that reads records in some storages.
+func newFixtureOf(t *testing.T, storages string) *fixture {
+	t.Helper()
+	return &fixture{kit.Start(t, func(o *operator.ControllerOptions) { o.SkipCRD, o.ReleaseStorage = true, storages })}
+}
+
+// inConfigMaps returns Helm with its records in ConfigMaps.
+func inConfigMaps(h cluster.Helm) cluster.Helm {
+	h.Driver = release.ConfigMaps.String()
+	return h
+}
+
+// isRecordWatch matches the watches of records.
+func isRecordWatch(r *http.Request) bool {
+	return strings.Contains(r.URL.Query().Get("labelSelector"), "owner in")
+}
+
+// isObjectWatch matches the watch of the ConfigMaps of releases.
+func isObjectWatch(r *http.Request) bool {
+	return cluster.ForResource("configmaps")(r) && !isRecordWatch(r)
 }
 
 // installed installs the release app with a value and locks it.
@@ -42,9 +65,10 @@ func (b *fixture) installed(h cluster.Helm, template, value string) (chart strin
 	return chart
 }
 
-// isCheck matches what the order proof asks for: a list of the records of the release, or a fence.
+// isCheck matches what the order proof asks for: lists of the records of the release, or a fence.
 func isCheck(r *http.Request) bool {
-	return isFence(r) || cluster.ForResource("secrets", http.MethodGet)(r) && !cluster.IsWatch(r) &&
+	return isFence(r) || !cluster.IsWatch(r) && r.Method == http.MethodGet &&
+		(cluster.ForResource("secrets")(r) || cluster.ForResource("configmaps")(r)) &&
 		strings.Contains(r.URL.Query().Get("labelSelector"), "name=app")
 }
 

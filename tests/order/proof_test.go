@@ -35,10 +35,13 @@ data: {value: always}
 
 const quiet = time.Second
 
-// withBoth runs a case for both Helm versions.
+// withBoth runs a case for both Helm versions, with records in Secrets and in ConfigMaps.
 func withBoth(t *testing.T, test func(*fixture, cluster.Helm)) {
 	for name, h := range kit.Helms(kit.Shared) {
 		t.Run(name, func(t *testing.T) { test(newFixture(t), h) })
+		t.Run(name+" in ConfigMaps", func(t *testing.T) {
+			test(newFixtureOf(t, "secret,configmap"), inConfigMaps(h))
+		})
 	}
 }
 
@@ -48,7 +51,7 @@ func TestI1_CheckBeforeWrite(t *testing.T) {
 	withBoth(t, func(b *fixture, h cluster.Helm) {
 		chart := b.installed(h, oneValue, "one")
 		b.Proxy.Reset()
-		release := b.Proxy.HoldWatch(cluster.ForResource("secrets"))
+		release := b.Proxy.HoldWatch(isRecordWatch)
 		b.Helm(h, "upgrade", "app", chart, "--set", "value=two")
 		b.waitLists(2)
 		b.wantValue("app", "two")
@@ -70,7 +73,7 @@ func TestI1_ResourceVersionPrecondition(t *testing.T) {
 		b.tamper(kit.ConfigMaps, "app", types.MergePatchType, `{"data":{"value":"tampered"}}`)
 		b.WaitHeld(hold, 1)
 		args := []string{"upgrade", "app", chart, "--set", "value=two"}
-		if h == kit.Shared.Helm4() {
+		if h.Name == "helm 4" {
 			args = append(args, "--force-conflicts") // the tamperer owns the value that Helm changes
 		}
 		b.Helm(h, args...)
@@ -120,22 +123,19 @@ func TestI1_WriteAfterHelmDeleted(t *testing.T) {
 				helmRemoves(b, h, chart)
 				hold.Release()
 			}
-			for helmName, h := range kit.Helms(kit.Shared) {
-				t.Run(helmName, func(t *testing.T) {
-					b := newFixture(t)
-					race(b, h)
-					b.Eventually("the held write is refused", func() error {
-						w := b.writes()
-						if len(w) == 0 || w[0].Code != http.StatusConflict && w[0].Code != http.StatusNotFound {
-							return fmt.Errorf("writes: %v", w)
-						}
-						return nil
-					})
-					if b.Get(kit.ConfigMaps, "app") != nil {
-						t.Error("the object that Helm deleted is back")
+			withBoth(t, func(b *fixture, h cluster.Helm) {
+				race(b, h)
+				b.Eventually("the held write is refused", func() error {
+					w := b.writes()
+					if len(w) == 0 || w[0].Code != http.StatusConflict && w[0].Code != http.StatusNotFound {
+						return fmt.Errorf("writes: %v", w)
 					}
+					return nil
 				})
-			}
+				if b.Get(kit.ConfigMaps, "app") != nil {
+					b.Error("the object that Helm deleted is back")
+				}
+			})
 		})
 	}
 }
@@ -242,10 +242,10 @@ func TestI1_RecordIdentityNotRevisionNumber(t *testing.T) {
 	reinstalled := func(b *fixture, h cluster.Helm) (release func()) {
 		chart := b.installed(h, oneValue, "one")
 		b.Proxy.Reset()
-		release = b.Proxy.HoldWatch(cluster.ForResource("secrets"))
+		release = b.Proxy.HoldWatch(isRecordWatch)
 		// The objects' events wait until all is done, so that the first thing the operator asks about them is the
 		// question that has the misleading answer.
-		objects := b.Proxy.HoldWatch(cluster.ForResource("configmaps"))
+		objects := b.Proxy.HoldWatch(isObjectWatch)
 		b.Helm(h, "uninstall", "app")
 		b.Helm(h, "install", "app", chart, "--set", "value=two")
 		objects()

@@ -20,6 +20,8 @@ type Helm struct {
 	// Bin is the path of the program. Its base name becomes Helm's field manager.
 	Bin        string
 	Kubeconfig string
+	// Driver is where Helm keeps its records, HELM_DRIVER; in Secrets when it is empty.
+	Driver string
 }
 
 // Helm3 returns Helm 3 as the administrator of the cluster; of no cluster it returns none, and what asks for one skips
@@ -56,7 +58,7 @@ func (h Helm) Run(ctx context.Context, args ...string) (output string, err error
 		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + home, "KUBECONFIG=" + h.Kubeconfig,
 		"HELM_CACHE_HOME=" + filepath.Join(home, "cache"),
 		"HELM_CONFIG_HOME=" + filepath.Join(home, "config"),
-		"HELM_DATA_HOME=" + filepath.Join(home, "data"),
+		"HELM_DATA_HOME=" + filepath.Join(home, "data"), "HELM_DRIVER=" + h.Driver,
 	}
 	if err := cmd.Run(); err != nil {
 		return stdout.String(), fmt.Errorf("helm %s: %w: %s", strings.Join(args, " "), err,

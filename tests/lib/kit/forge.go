@@ -10,10 +10,11 @@ import (
 	"strconv"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
@@ -32,6 +33,8 @@ type ForgedRecord struct {
 	Payload []byte
 	// NoData leaves the payload's key out.
 	NoData bool
+	// Storage is where the record is stored.
+	Storage release.Storage
 }
 
 // payload encodes a record as Helm does, up to and including Helm's own base64.
@@ -75,7 +78,7 @@ func EncodeMembers(members ...Compressed) ([]byte, error) {
 }
 
 // Forge writes a release record, in place of one of the same name.
-func (e *Env) Forge(r ForgedRecord) *corev1.Secret {
+func (e *Env) Forge(r ForgedRecord) *unstructured.Unstructured {
 	e.Helper()
 	if r.Revision == 0 {
 		r.Revision = 1
@@ -83,18 +86,12 @@ func (e *Env) Forge(r ForgedRecord) *corev1.Secret {
 	if r.Status == "" {
 		r.Status = "deployed"
 	}
-	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: e.Apps, Name: fmt.Sprintf("sh.helm.release.v1.%s.v%d", r.Name, r.Revision),
-			Labels: map[string]string{"owner": "helm", "name": r.Name, "version": strconv.Itoa(r.Revision),
-				"status": r.Status, "createdAt": strconv.FormatInt(time.Now().Unix(), 10)},
-		},
-		Type: "helm.sh/release.v1",
-	}
+	labels := map[string]string{"owner": "helm", "name": r.Name, "version": strconv.Itoa(r.Revision),
+		"status": r.Status, "createdAt": strconv.FormatInt(time.Now().Unix(), 10)}
 	for label, value := range r.Labels {
-		secret.Labels[label] = value
+		labels[label] = value
 		if value == "" {
-			delete(secret.Labels, label)
+			delete(labels, label)
 		}
 	}
 	payload := r.Payload
@@ -104,13 +101,21 @@ func (e *Env) Forge(r ForgedRecord) *corev1.Secret {
 			e.Fatal(err)
 		}
 	}
-	if !r.NoData {
-		secret.Data = map[string][]byte{"release": payload}
+	record := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": r.Storage.Kind()}}
+	record.SetName(release.ObjectName(r.Name, r.Revision))
+	record.SetLabels(labels)
+	data := string(payload)
+	if r.Storage == release.Secrets {
+		record.Object["type"] = release.SecretType
+		data = base64.StdEncoding.EncodeToString(payload)
 	}
-	secrets := e.Kube.CoreV1().Secrets(e.Apps)
-	stored, err := secrets.Create(e.Ctx, secret, metav1.CreateOptions{FieldManager: "helm"})
+	if !r.NoData {
+		record.Object["data"] = map[string]any{release.DataKey: data}
+	}
+	client := e.In(r.Storage.GVR(), e.Apps)
+	stored, err := client.Create(e.Ctx, record, metav1.CreateOptions{FieldManager: "helm"})
 	if apierrors.IsAlreadyExists(err) {
-		stored, err = secrets.Update(e.Ctx, secret, metav1.UpdateOptions{FieldManager: "helm"})
+		stored, err = client.Update(e.Ctx, record, metav1.UpdateOptions{FieldManager: "helm"})
 	}
 	check.NoError(e, err)
 	return stored

@@ -56,6 +56,14 @@ const (
 	// ReasonSecretNotFound: the release has no record.
 	ReasonSecretNotFound = "SecretNotFound"
 
+	// ReasonRecordNotRead: Helm keeps the release where the operator does not read records, in a ConfigMap for example;
+	// the message names it. Nothing is locked.
+	ReasonRecordNotRead = "RecordNotRead"
+
+	// ReasonRecordsInTwoStorages: the release has records in Secrets and in ConfigMaps. Helm reads one of the two, and
+	// nothing tells which, so nothing is locked.
+	ReasonRecordsInTwoStorages = "RecordsInTwoStorages"
+
 	// ReasonNotDeployed: the newest revision is not deployed (failed, uninstalled, superseded or unknown), and no Helm
 	// operation is in progress.
 	ReasonNotDeployed = "NotDeployed"

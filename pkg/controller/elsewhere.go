@@ -1,0 +1,51 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/proof"
+	"github.com/rancher/helm-locker/pkg/release"
+)
+
+// elsewhere looks for the record of a release that has none where records are read, so that its user hears where it is.
+// That is one request for each generation of a HelmRelease, whatever the answer: nothing is watched there.
+func (rs *releases) elsewhere(ctx context.Context, key string, hr *v1alpha1.HelmRelease, found bool) lock.Elsewhere {
+	var known lock.Elsewhere
+	asked := false
+	rs.entries.update(key, func(e *entry) {
+		if found {
+			e.elsewhere, e.elsewhereAt = lock.Elsewhere{}, 0
+		}
+		known, asked = e.elsewhere, e.elsewhereAt == hr.Generation
+	})
+	if found || asked || !rs.leading.Load() {
+		return known
+	}
+	known = rs.lookElsewhere(ctx, releaseKey(hr))
+	rs.entries.update(key, func(e *entry) { e.elsewhere, e.elsewhereAt = known, hr.Generation })
+	return known
+}
+
+func (rs *releases) lookElsewhere(ctx context.Context, rel release.Key) (known lock.Elsewhere) {
+	for _, storage := range release.Storages {
+		if slices.Contains(rs.Storages, storage) {
+			continue
+		}
+		records, err := proof.Records(ctx, rs.clients.Metadata, storage, rel)
+		switch {
+		case apierrors.IsForbidden(err):
+			known.Unknown = fmt.Sprintf("the operator may not list %ss in namespace %s", storage.Kind(), rel.Namespace)
+		case err != nil:
+			known.Unknown = fmt.Sprintf("%ss: %s", storage.Kind(), safeError(err))
+		default:
+			known.Record, known.Found = release.Newest(records)
+		}
+	}
+	return known
+}

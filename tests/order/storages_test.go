@@ -1,0 +1,78 @@
+package order
+
+import (
+	"net/http"
+	"testing"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
+	"github.com/rancher/helm-locker/tests/lib/kit"
+)
+
+// inOtherStorage runs a case for both Helm versions and both orders: a release is locked in one storage, and Helm
+// begins to work in the other one, where it finds no release and takes the objects over.
+func inOtherStorage(t *testing.T, test func(b *fixture, before, after cluster.Helm)) {
+	for name, h := range kit.Helms(kit.Shared) {
+		t.Run(name+" from Secrets to ConfigMaps", func(t *testing.T) {
+			test(newFixtureOf(t, "secret,configmap"), h, inConfigMaps(h))
+		})
+		t.Run(name+" from ConfigMaps to Secrets", func(t *testing.T) {
+			test(newFixtureOf(t, "secret,configmap"), inConfigMaps(h), h)
+		})
+	}
+}
+
+// The operator's view of the records is stale, so it takes what Helm writes for drift. The record that tells is not
+// where the locked one is.
+func TestI1_CheckReadsTheOtherStorage(t *testing.T) {
+	inOtherStorage(t, func(b *fixture, before, after cluster.Helm) {
+		chart := b.installed(before, oneValue, "one")
+		b.Proxy.Reset()
+		release := b.Proxy.HoldWatch(isRecordWatch)
+		b.Helm(after, "upgrade", "--install", "app", chart, "--set", "value=two")
+		b.waitLists(2)
+		b.wantValue("app", "two")
+		b.wantNoWrites()
+		release()
+		b.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonRecordsInTwoStorages)
+		b.Throughout(quiet, "ConfigMap app is as Helm wrote it", func() error { return b.hasValue("app", "two") })
+		b.wantNoWrites()
+	})
+}
+
+// A change is what Helm is about to write by way of the other storage. Helm 3 finds nothing to do, and the revert of the
+// change lands after that. (Helm 4 writes in any case, to own the field.)
+func TestI1_LateRevertAndTheOtherStorage(t *testing.T) {
+	inOtherStorage(t, func(b *fixture, before, after cluster.Helm) {
+		if after.Name == "helm 4" {
+			b.Skip("it writes to own the field")
+		}
+		chart := b.installed(before, oneValue, "one")
+		b.lateRevert("two", func() { b.Helm(after, "upgrade", "--install", "app", chart, "--set", "value=two") })
+		b.waitValue("app", "two")
+		b.Throughout(quiet, "ConfigMap app is as Helm meant it", func() error { return b.hasValue("app", "two") })
+	})
+}
+
+// What was re-created stays while nothing tells which of two records counts, and follows the one that is left.
+func TestI1_CreationWhileTwoStoragesHaveRecords(t *testing.T) {
+	inOtherStorage(t, func(b *fixture, before, after cluster.Helm) {
+		chart := b.installed(before, oneValue, "one")
+		b.Proxy.Reset()
+		creation := b.Proxy.HoldRequests(isRevert("configmaps", http.MethodPost))
+		b.Delete(kit.ConfigMaps, "app")
+		b.WaitHeld(creation, 1)
+		b.Helm(after, "upgrade", "--install", "app", chart, "--set", "value=gone")
+		creation.Release()
+		b.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonRecordsInTwoStorages)
+		b.waitValue("app", "one")
+		b.Throughout(quiet, "ConfigMap app stays", func() error { return b.hasValue("app", "one") })
+		resource := kit.Secrets
+		if before.Driver != "" {
+			resource = kit.ConfigMaps
+		}
+		b.Delete(resource, "sh.helm.release.v1.app.v1")
+		b.WaitReady("app", 1)
+		b.waitTakenBack()
+	})
+}
