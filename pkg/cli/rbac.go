@@ -67,7 +67,7 @@ func (a *app) rbac(ctx context.Context, cmd *cli.Command) error {
 		}
 	}
 	rules, notes := permissions.For(namespaces, objects,
-		permissions.Options{Names: cmd.Bool("names"), Resource: c.Resource})
+		permissions.Options{Names: cmd.Bool("names"), Storages: c.Storages(), Resource: c.Resource})
 	for _, note := range notes {
 		a.note("note: %s", note)
 	}

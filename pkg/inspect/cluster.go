@@ -78,6 +78,9 @@ func Connect(config *rest.Config, accounts *enforce.Accounts, storages ...releas
 	return c, nil
 }
 
+// Storages returns where records are read.
+func (c *Cluster) Storages() []release.Storage { return c.storages }
+
 // Enforcer returns what writes to objects of releases, for a caller that is to change something.
 func (c *Cluster) Enforcer() *enforce.Enforcer { return c.enforcer }
 

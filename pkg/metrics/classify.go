@@ -58,7 +58,7 @@ func classify(r *http.Request) request {
 	if class, own := purposes[resource]; own {
 		q.class = class
 	}
-	if resource == "secrets" && ofRecords(r, rest) {
+	if (resource == "secrets" || resource == "configmaps") && ofRecords(r, rest) {
 		q.class = classRecords
 	}
 	return q
@@ -76,13 +76,14 @@ func split(path string) (group string, rest []string) {
 	return "", nil
 }
 
-// ofRecords reports whether a request for Secrets is for those in which Helm keeps its records.
+// ofRecords reports whether a request for Secrets or ConfigMaps is for those in which Helm keeps its records.
 func ofRecords(r *http.Request, rest []string) bool {
 	if len(rest) > 1 {
 		return strings.HasPrefix(rest[1], "sh.helm.release.")
 	}
 	query := r.URL.Query()
 	return strings.Contains(query.Get("labelSelector"), "owner=helm") ||
+		strings.Contains(query.Get("labelSelector"), "owner in") ||
 		strings.Contains(query.Get("fieldSelector"), "helm.sh/release")
 }
 

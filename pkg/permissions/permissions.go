@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/release"
 )
 
 // Object is an object to be locked, as its manifest declares it.
@@ -27,6 +28,8 @@ type Options struct {
 	// Names limits reading, changing and deleting to the objects' names. Then a new object of a later revision is
 	// not covered.
 	Names bool
+	// Storages are where records are read; in Secrets when there are none.
+	Storages []release.Storage
 	// Resource returns the resource of a kind that an object refers to, an error when the API server does not serve it.
 	Resource func(schema.GroupVersionKind) (string, error)
 }
@@ -44,8 +47,13 @@ var (
 // cover.
 func For(recordNamespaces []string, objects []Object, o Options) (rules []Rule, notes []string) {
 	b := &builder{options: o}
+	if len(o.Storages) == 0 {
+		o.Storages = []release.Storage{release.Secrets}
+	}
 	for _, namespace := range recordNamespaces {
-		b.add(Rule{Namespaces: []string{namespace}, PolicyRule: resources("", "secrets", "get")})
+		for _, storage := range o.Storages {
+			b.add(Rule{Namespaces: []string{namespace}, PolicyRule: resources("", storage.GVR().Resource, "get")})
+		}
 	}
 	for i := range objects {
 		b.object(&objects[i])
