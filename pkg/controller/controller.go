@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/flowcontrol"
 
@@ -16,7 +17,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/watch"
 )
 
-// Controller keeps releases locked. It wires five workers together, and does nothing else.
+// Controller keeps releases locked. It wires six workers together, and does nothing else.
 type Controller struct {
 	*common
 	definitions *watch.Definitions
@@ -26,6 +27,7 @@ type Controller struct {
 	remediation *remediation
 	pruning     *pruning
 	statuses    *statuses
+	policies    *policies
 	admission   *admission
 
 	ready chan struct{}
@@ -54,6 +56,7 @@ func New(ctx context.Context, clients Clients, o Options) (*Controller, error) {
 		pace: flowcontrol.NewTokenBucketRateLimiter(historyReadsPerSecond, historyReadsAtOnce),
 	}
 	c.statuses = &statuses{common: shared, reporter: reporter}
+	c.policies = newPolicies(shared)
 	c.admission = newAdmission(shared, reporter)
 	c.watchCluster()
 
@@ -62,9 +65,11 @@ func New(ctx context.Context, clients Clients, o Options) (*Controller, error) {
 	})
 	handler := func(key string, hr *v1alpha1.HelmRelease) (*v1alpha1.HelmRelease, error) {
 		c.releases.helmReleaseChanged(key, hr)
+		c.policies.helmReleaseChanged(key, hr)
 		return hr, nil
 	}
 	clients.HelmReleases.OnChange(ctx, "helm-locker", handler)
+	clients.Policies.OnChange(ctx, "helm-locker", c.policies.policyChanged)
 	return c, nil
 }
 
@@ -79,7 +84,8 @@ func (c *Controller) watchCluster() {
 	})
 	c.enforcer = enforce.New(c.kinds.Discovery(), c.clients.Dynamic, c.clients.Accounts, verifier, c.Log)
 	c.objects = watch.NewObjects(c.clients.WatchObjects, c.remediation, c.Log)
-	c.definitions = watch.NewDefinitions(c.clients.WatchMetadata, c.Log, c.releases.definitionChanged)
+	c.definitions = watch.NewDefinitions(c.clients.WatchMetadata, c.Log, c.definitionChanged)
+	c.records.OnListed(c.policies.changed)
 	c.scalers = watch.NewAutoscalers(c.clients.WatchDynamic, c.Log, c.remediation.rangesChanged)
 }
 
@@ -89,6 +95,13 @@ func (c *Controller) recordChanged(key release.Key) {
 	c.pruning.changes.happened(key)
 	c.confirmLater(key)
 	c.remediation.recordChanged(key)
+	c.policies.changed()
+}
+
+// definitionChanged tells the workers that a CustomResourceDefinition has changed.
+func (c *Controller) definitionChanged(crd *metav1.PartialObjectMetadata) {
+	c.releases.definitionChanged(crd)
+	c.policies.definitionChanged(crd)
 }
 
 // Run works until ctx ends, then returns once every goroutine has. The HelmRelease cache must be synced.
@@ -122,6 +135,8 @@ func (c *Controller) Run(ctx context.Context) error {
 	serve(group, c.queues.confirm, func(key release.Key) { c.remediation.nextConfirm(ctx, key) })
 	serve(group, c.queues.pruning, func(key string) { c.pruning.next(ctx, key) })
 	work(group, statusWorkers, func() bool { return c.statuses.next(ctx) })
+	group.Go(func() error { return c.policies.start(ctx) })
+	work(group, 1, func() bool { return c.policies.next(ctx) })
 	close(c.ready)
 	c.Log.Infof("managing %s in namespace %s%s", count(len(keys), "HelmRelease"), c.Namespace, c.ofShard())
 	return c.stop(group)
@@ -132,6 +147,7 @@ func (c *Controller) stop(group *errgroup.Group) error {
 	c.remediation.readings.Wait()
 	c.objects.Wait()
 	c.scalers.Wait()
+	c.policies.namespaces.Wait()
 	c.enforcer.Close()
 	c.admission.proof.Close()
 	return err
@@ -157,6 +173,7 @@ func (c *Controller) Lead() {
 	for _, key := range c.unproven.Releases() {
 		c.queues.confirm.Add(key)
 	}
+	c.policies.changed()
 }
 
 // Unlead stops the controller from writing.

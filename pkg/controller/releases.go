@@ -13,6 +13,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/policy"
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
@@ -158,7 +159,8 @@ func (rs *releases) malformed(key release.Key, newest release.Record, found bool
 	return nil
 }
 
-// owner returns the HelmRelease that keeps the release instead of hr: the one created first, by name among equals.
+// owner returns the HelmRelease that keeps the release instead of hr: one written by hand before one of a policy, then
+// the one created first, by name among equals.
 func (rs *releases) owner(hr *v1alpha1.HelmRelease) *v1alpha1.HelmRelease {
 	named, err := rs.clients.HelmReleases.Cache().GetByIndex(byRelease, hr.Spec.Release.String())
 	if err != nil {
@@ -181,6 +183,9 @@ func (rs *releases) owner(hr *v1alpha1.HelmRelease) *v1alpha1.HelmRelease {
 }
 
 func createdBefore(a, b *v1alpha1.HelmRelease) bool {
+	if made := policy.Owner(a) != nil; made != (policy.Owner(b) != nil) {
+		return !made // what was written by hand keeps the release: the policy is about to delete its own
+	}
 	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
 		return a.CreationTimestamp.Before(&b.CreationTimestamp)
 	}

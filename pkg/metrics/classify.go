@@ -30,6 +30,7 @@ const (
 // purposes are the resources that the operator uses for itself.
 var purposes = map[string]string{
 	"helmreleases.helm.cattle.io":                    "helmreleases",
+	"helmreleasepolicies.helm.cattle.io":             "policies",
 	"events":                                         "events",
 	"events.events.k8s.io":                           "events",
 	"leases.coordination.k8s.io":                     "leases",

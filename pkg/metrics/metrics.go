@@ -39,6 +39,7 @@ type Metrics struct {
 	queue  queueMetrics
 	notify notifyMetrics
 	guard  guardMetrics
+	policy policyMetrics
 }
 
 // ofRelease are the labels that name a release.
@@ -67,7 +68,7 @@ func New(version, commit string) *Metrics {
 			"controller_name", "selector"),
 		build: f.gauge("build_info", "1, labelled with the version of the operator.", "version", "commit"),
 		api:   newAPIMetrics(f), queue: newQueueMetrics(f), notify: newNotifyMetrics(f),
-		guard: newGuardMetrics(f),
+		guard: newGuardMetrics(f), policy: newPolicyMetrics(f),
 	}
 	registry.MustRegister(m.releases, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

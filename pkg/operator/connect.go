@@ -10,6 +10,7 @@ import (
 	"github.com/rancher/wrangler/v3/pkg/generic"
 	"github.com/rancher/wrangler/v3/pkg/schemes"
 	"github.com/sirupsen/logrus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
@@ -18,11 +19,9 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
-	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/controller"
 	"github.com/rancher/helm-locker/pkg/enforce"
 	helm "github.com/rancher/helm-locker/pkg/generated/controllers/helm.cattle.io"
-	helmcontrollers "github.com/rancher/helm-locker/pkg/generated/controllers/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/proof"
 	"github.com/rancher/helm-locker/pkg/version"
 	"github.com/rancher/helm-locker/pkg/watch"
@@ -84,6 +83,16 @@ func connect(config *rest.Config, o ControllerOptions) (*connection, error) {
 	if err := c.HelmReleases.Informer().SetTransform(trim); err != nil {
 		return nil, fmt.Errorf("cache of HelmReleases: %w", err)
 	}
+	// A factory starts all its caches and waits for them, and there may be no CustomResourceDefinition of policies.
+	policies, err := newFactory(config, o.Namespace)
+	if err != nil {
+		return nil, fmt.Errorf("HelmReleasePolicy client: %w", err)
+	}
+	c.Policies = policies.Helm().V1alpha1().HelmReleasePolicy()
+	c.StartPolicies = func(ctx context.Context) error { return policies.Start(ctx, 1) }
+	if err := c.Policies.Informer().SetTransform(trim); err != nil {
+		return nil, fmt.Errorf("cache of HelmReleasePolicies: %w", err)
+	}
 	return c, nil
 }
 
@@ -105,11 +114,11 @@ func listsReadStorage(server discovery.ServerVersionInterface, log logrus.FieldL
 	return old
 }
 
-// trim takes managedFields out of a HelmRelease before it is cached. They are a large part of one, no code reads
-// them, and what is written to HelmReleases are patches, which leave them to the API server.
+// trim takes managedFields out of an object before it is cached. They are a large part of one, no code reads them, and
+// what is written are patches, which leave them to the API server.
 func trim(obj any) (any, error) {
-	if hr, ok := obj.(*v1alpha1.HelmRelease); ok {
-		hr.ManagedFields = nil
+	if o, ok := obj.(metav1.Object); ok {
+		o.SetManagedFields(nil)
 	}
 	return obj, nil
 }
@@ -136,11 +145,11 @@ func (uncheckedFactory) IsHealthy(context.Context) bool { return true }
 
 // handlersUntil is a controller that keeps handlers registered until ctx ends, which is after the work. Lasso takes
 // handlers out of a list that its worker may be going through, when the context ends with which they were registered.
-type handlersUntil struct {
-	helmcontrollers.HelmReleaseController
+type handlersUntil[T generic.RuntimeMetaObject, L runtime.Object] struct {
+	generic.ControllerInterface[T, L]
 	ctx context.Context
 }
 
-func (l handlersUntil) OnChange(_ context.Context, name string, handler generic.ObjectHandler[*v1alpha1.HelmRelease]) {
-	l.HelmReleaseController.OnChange(l.ctx, name, handler)
+func (l handlersUntil[T, L]) OnChange(_ context.Context, name string, handler generic.ObjectHandler[T]) {
+	l.ControllerInterface.OnChange(l.ctx, name, handler)
 }

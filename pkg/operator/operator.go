@@ -70,7 +70,8 @@ func Run(ctx context.Context, options ControllerOptions) error {
 	conn.ListsReadStorage = listsReadStorage(conn.Discovery, o.Log)
 	handling, ended := context.WithCancel(context.WithoutCancel(ctx))
 	defer ended()
-	conn.HelmReleases = handlersUntil{HelmReleaseController: conn.HelmReleases, ctx: handling}
+	conn.HelmReleases = handlersUntil[*v1alpha1.HelmRelease, *v1alpha1.HelmReleaseList]{conn.HelmReleases, handling}
+	conn.Policies = handlersUntil[*v1alpha1.HelmReleasePolicy, *v1alpha1.HelmReleasePolicyList]{conn.Policies, handling}
 	o.Log.Infof("helm-locker %s, controller name %s", version.String(), o.ControllerName)
 	if o.shard != nil {
 		o.Log.Infof("shard %s, lease %s", o.shard, o.lease)

@@ -119,7 +119,9 @@ func differs(existing, desired *v1alpha1.HelmRelease) bool {
 // sameReferences reports whether two lists have the same owners, in whichever order.
 func sameReferences(a, b []metav1.OwnerReference) bool {
 	has := func(list []metav1.OwnerReference, o metav1.OwnerReference) bool {
-		return slices.ContainsFunc(list, func(x metav1.OwnerReference) bool { return equality.Semantic.DeepEqual(x, o) })
+		return slices.ContainsFunc(list, func(x metav1.OwnerReference) bool {
+			return equality.Semantic.DeepEqual(x, o)
+		})
 	}
 	return len(a) == len(b) &&
 		!slices.ContainsFunc(b, func(o metav1.OwnerReference) bool { return !has(a, o) })

@@ -28,48 +28,6 @@ type Input struct {
 	Now           time.Time
 }
 
-// Outcome is what a policy does about a release, and why not.
-type Outcome string
-
-// All outcomes.
-const (
-	// Create: a HelmRelease is to be created.
-	Create Outcome = "Create"
-	// Update: the HelmRelease of the policy, or of another policy that has the release no more, is to be changed.
-	Update Outcome = "Update"
-	// Delete: the HelmRelease of the policy is to be deleted; Why says why.
-	Delete Outcome = "Delete"
-	// Keep: the HelmRelease of the policy is as it is to be.
-	Keep Outcome = "Keep"
-	// Waiting: a HelmRelease that is being deleted has the name.
-	Waiting Outcome = "Waiting"
-	// HandWritten: a HelmRelease that no policy made, By, names the release.
-	HandWritten Outcome = "HandWritten"
-	// OtherPolicy: another policy, By, has the release.
-	OtherPolicy Outcome = "OtherPolicy"
-	// OverBound: the policy matches more releases than spec.maxReleases allows, and this is one too many.
-	OverBound Outcome = "OverBound"
-	// OperatorNamespace: the release is in the operator's own namespace, and the policy does not include that.
-	OperatorNamespace Outcome = "OperatorNamespace"
-	// NameTaken: a HelmRelease for another release, By, has the name.
-	NameTaken Outcome = "NameTaken"
-)
-
-// Result is what one policy does about one release.
-type Result struct {
-	Policy  *v1alpha1.HelmReleasePolicy
-	Release release.Key
-	Outcome Outcome
-	// By names the HelmRelease (HandWritten, NameTaken) or the policy (OtherPolicy) that has the release.
-	By string
-	// Why is the reason of a deletion.
-	Why string
-	// Existing is the HelmRelease as it is, nil when there is none.
-	Existing *v1alpha1.HelmRelease
-	// Desired is the HelmRelease as it is to be, for Create and Update.
-	Desired *v1alpha1.HelmRelease
-}
-
 // Plan is what to do.
 type Plan struct {
 	// Results are ordered by policy and release. A release of which a HelmRelease is deleted may have a second one.
@@ -82,7 +40,8 @@ type Plan struct {
 func (p *Plan) Of(name string) (Summary, []Result, bool) {
 	for _, s := range p.Policies {
 		if s.Policy.Name == name {
-			return s, slices.DeleteFunc(slices.Clone(p.Results), func(r Result) bool { return r.Policy.Name != name }), true
+			others := func(r Result) bool { return r.Policy.Name != name }
+			return s, slices.DeleteFunc(slices.Clone(p.Results), others), true
 		}
 	}
 	return Summary{}, nil, false

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
@@ -36,7 +37,11 @@ func (pl *planner) compile(p *v1alpha1.HelmReleasePolicy) (*Matcher, Problem) {
 	case err != nil:
 		return nil, Problem{v1alpha1.ReasonInvalidPolicy, err.Error()}
 	case pl.NamespacesErr != nil && m.NeedsNamespaces():
-		return nil, Problem{v1alpha1.ReasonForbidden, fmt.Sprintf(
+		reason := v1alpha1.ReasonApplying // it is tried again by itself
+		if apierrors.IsForbidden(pl.NamespacesErr) {
+			reason = v1alpha1.ReasonForbidden
+		}
+		return nil, Problem{reason, fmt.Sprintf(
 			"the policy selects by labels of namespaces, which cannot be read: %v", pl.NamespacesErr)}
 	}
 	return m, Problem{}

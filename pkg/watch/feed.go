@@ -47,6 +47,8 @@ type feed[T metav1.Object] struct {
 
 	mu  sync.Mutex
 	err error
+	// again ends the attempt that runs, so that the next one lists again; nil before the first.
+	again context.CancelFunc
 }
 
 func newFeed[T metav1.Object](
@@ -80,15 +82,35 @@ func (f *feed[T]) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		begun := time.Now()
 		f.delivered = false
-		if err := f.reflector.ListAndWatchWithContext(ctx); err != nil {
-			f.failed(err)
-		}
+		f.attempt(ctx)
 		delay := time.NewTimer(f.delay(time.Since(begun)))
 		select {
 		case <-ctx.Done():
 		case <-delay.C:
 		}
 		delay.Stop()
+	}
+}
+
+// attempt lists and watches until the watch ends, or relist is called.
+func (f *feed[T]) attempt(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	f.mu.Lock()
+	f.again = cancel
+	f.mu.Unlock()
+	if err := f.reflector.ListAndWatchWithContext(ctx); err != nil {
+		f.failed(err)
+	}
+}
+
+// relist has everything listed again.
+func (f *feed[T]) relist() {
+	f.mu.Lock()
+	again := f.again
+	f.mu.Unlock()
+	if again != nil {
+		again()
 	}
 }
 

@@ -39,7 +39,8 @@ type place struct {
 // record is a record of a release, or with err an object that is none.
 type record struct {
 	release.Record
-	err error
+	err    error
+	labels map[string]string // those that are kept (see KeepLabels); nil for none
 }
 
 // Malformed is an object that claims to be a record of a release and is not as Helm writes them.
@@ -155,16 +156,16 @@ func (r *Releases) Malformed(key release.Key) []Malformed {
 	return bad
 }
 
-// put records an object of a storage and returns the releases that it concerns.
-func (r *Releases) put(storage release.Storage, m *metav1.PartialObjectMetadata) []release.Key {
+// put records an object of a store and returns the releases that it concerns.
+func (r *Releases) put(s *store, m *metav1.PartialObjectMetadata) []release.Key {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	at := placeOf(storage, m)
+	at := placeOf(s.storage, m)
 	touched := r.forget(at)
-	if isFence(m) || !storage.MayBeRecord(m) {
+	if isFence(m) || !s.storage.MayBeRecord(m) {
 		return touched
 	}
-	rec, err := storage.RecordOf(m)
+	rec, err := s.storage.RecordOf(m)
 	keys := []release.Key{rec.Key}
 	if err != nil {
 		keys = pretended(rec.Key, m)
@@ -173,7 +174,7 @@ func (r *Releases) put(storage release.Storage, m *metav1.PartialObjectMetadata)
 		if r.records[key] == nil {
 			r.records[key] = map[place]record{}
 		}
-		r.records[key][at] = record{rec, err}
+		r.records[key][at] = record{rec, err, s.labels.of(m.Labels)}
 	}
 	r.keys[at] = keys
 	return append(touched, keys...)

@@ -20,6 +20,7 @@ type store struct {
 	storage  release.Storage
 	client   metadata.Getter
 	feed     *feed[*metav1.PartialObjectMetadata]
+	labels   keptLabels
 }
 
 func newStore(r *Releases, client metadata.Interface, storage release.Storage, log logrus.FieldLogger) *store {
@@ -35,14 +36,14 @@ func (s *store) listWatch() *cache.ListWatch {
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			if o.Continue == "" { // not the next part of the same list
-				s.releases.fences.listBegins()
+				s.listBegins()
 			}
 			tweak(&o)
 			return s.page(ctx, o)
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
 			if o.SendInitialEvents != nil && *o.SendInitialEvents {
-				s.releases.fences.listBegins()
+				s.listBegins()
 			}
 			tweak(&o)
 			return s.client.Watch(ctx, o)
@@ -65,13 +66,20 @@ func (s *store) page(ctx context.Context, o metav1.ListOptions) (*metav1.Partial
 		return nil, err
 	}
 	for i := range list.Items {
-		trim(&list.Items[i])
+		trim(&list.Items[i], s.labels.of(list.Items[i].Labels))
 	}
 	return list, nil
 }
 
-// trim takes out of a record's metadata what is never read: its writer chooses how large it is.
-func trim(m *metav1.PartialObjectMetadata) {
+// listBegins is called before the records are listed.
+func (s *store) listBegins() {
+	s.releases.fences.listBegins()
+	s.labels.listBegins()
+}
+
+// trim takes out of a record's metadata what is never read, and leaves some more labels: its writer chooses how large
+// it is.
+func trim(m *metav1.PartialObjectMetadata, more map[string]string) {
 	kept := metav1.ObjectMeta{
 		Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion,
 		CreationTimestamp: m.CreationTimestamp,
@@ -80,6 +88,9 @@ func trim(m *metav1.PartialObjectMetadata) {
 		if value, found := m.Labels[label]; found {
 			metav1.SetMetaDataLabel(&kept, label, value)
 		}
+	}
+	for label, value := range more {
+		metav1.SetMetaDataLabel(&kept, label, value)
 	}
 	if token, found := m.Annotations[release.FenceAnnotation]; found {
 		metav1.SetMetaDataAnnotation(&kept, release.FenceAnnotation, token)
@@ -90,7 +101,7 @@ func trim(m *metav1.PartialObjectMetadata) {
 // The methods of the feed's sink.
 
 func (s *store) observed(m *metav1.PartialObjectMetadata) {
-	s.releases.notify(s.releases.put(s.storage, m))
+	s.releases.notify(s.releases.put(s, m))
 	if isFence(m) {
 		s.releases.fences.delivered(m)
 	}
@@ -107,4 +118,5 @@ func (s *store) listed(present map[types.NamespacedName]struct{}) {
 		}
 	}
 	s.releases.fences.listEnded()
+	s.labels.listEnded()
 }

@@ -18,6 +18,8 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
@@ -120,9 +122,23 @@ func (w *fixture) everythingHappens(s *scrapes) {
 	w.fight("contested")
 	w.waitSample(`helm_locker_objects\{condition="contended".*\} 1`)
 	w.waitSample(`helm_locker_notifications_total\{result="rejected"\} 1`)
+	w.createPolicy("all")
+	w.waitSample(`helm_locker_policy_ready\{policy="all"\} 1`)
 	w.CreateHelmRelease("aside", func(hr *v1alpha1.HelmRelease) { hr.Spec.Suspend = true })
 	w.waitSample(`helm_locker_suspended_since_timestamp_seconds\{release="aside",.*\} [1-9].*`)
 	s.take()
+}
+
+// createPolicy creates a policy for the releases of the test.
+func (w *fixture) createPolicy(name string) {
+	w.Helper()
+	_, err := w.In(v1alpha1.SchemeGroupVersion.WithResource(v1alpha1.PolicyResourceName), w.Operator).Create(w.Ctx,
+		&unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": v1alpha1.SchemeGroupVersion.String(), "kind": v1alpha1.PolicyKind,
+			"metadata": map[string]any{"name": name},
+			"spec":     map[string]any{"match": map[string]any{"namespaces": []any{w.Apps}}},
+		}}, metav1.CreateOptions{})
+	check.NoError(w, err)
 }
 
 func parse(t *testing.T, text string) map[string]*dto.MetricFamily {

@@ -100,7 +100,8 @@ func measure(ctx context.Context, o options) (r *result, err error) {
 func (b *bench) stage(ctx context.Context, log *os.File, parts []part) (err error) {
 	b.cluster, err = cluster.Start(ctx, cluster.Options{
 		// One file for the whole stage: the log is read from positions in it.
-		AuditLog: true, ExtraAPIServerArgs: []string{"--audit-log-maxsize=100000"}, Log: os.Stderr,
+		ControllerManager: slices.ContainsFunc(parts, func(p part) bool { return p.name == policySection }),
+		AuditLog:          true, ExtraAPIServerArgs: []string{"--audit-log-maxsize=100000"}, Log: os.Stderr,
 	})
 	if err != nil {
 		return err

@@ -18,6 +18,7 @@ func stages() [][]part {
 		{{"single", (*bench).latency}, {"many", (*bench).across}, {"burst", (*bench).bursts}, {"upgrades", (*bench).upgrades}},
 		{{"lock", (*bench).locking}, {"storm", (*bench).storms}, {"churn", (*bench).churn},
 			{"unrelated", (*bench).strangers}},
+		{{policySection, (*bench).policies}},
 		{{"neighbour", (*bench).neighbour}},
 		{{"history", (*bench).history}},
 		{{"failover", (*bench).failover}},

@@ -25,5 +25,6 @@ func mutants() []mutant {
 	return slices.Concat(neverRevertHelm(), neverDelete(), leaveNoTrace(), asHelmLeftIt(), noDriftLost(),
 		noWriteLoops(), secretsStaySecret(),
 		noExemption(), allOrNothing(), badInput(), hostileInput(), costFollowsLocks(), noBorrowedRights(),
-		neighbours(), everyKind(), tenantsApart(), guardNeverRefusesHelm(), whatIsToldIsTrue())
+		neighbours(), everyKind(), tenantsApart(), guardNeverRefusesHelm(), whatIsToldIsTrue(),
+		policiesAreKept())
 }

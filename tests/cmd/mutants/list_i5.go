@@ -50,14 +50,12 @@ func noDriftLost() []mutant {
 		breaks("I5", "in mode Detect an object that lost Helm's label is reported as deleted",
 			edit{sink, `l.Detect || judge.MayHaveRun(id)`, `judge.MayHaveRun(id)`}, integration,
 			"TestI5_LostLabelIsReportedAsSuchInModeDetect"),
-		breaks("I5", "a watch that failed is not begun again", edit{feed, `			f.failed(err)
-		}
-		delay :=`, `			f.failed(err)
-		}
+		breaks("I5", "a watch that failed is not begun again", edit{feed, `		f.attempt(ctx)
+`, `		f.attempt(ctx)
 		if ctx != nil {
 			return
 		}
-		delay :=`}, integration, "TestI5_BurstOfFortyDrifts"),
+`}, integration, "TestI5_BurstOfFortyDrifts"),
 		breaks("I5", "a change of annotations alone is no news",
 			edit{"pkg/drift/digest.go", `		case "uid", "resourceVersion",`,
 				`		case "annotations", "uid", "resourceVersion",`}, integration,

@@ -1,0 +1,215 @@
+package controller
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/metrics"
+	"github.com/rancher/helm-locker/pkg/policy"
+	"github.com/rancher/helm-locker/pkg/report"
+)
+
+// policyStatusDelay is the least time between two writes of the status of a policy: counts change with every revert.
+const policyStatusDelay = time.Second
+
+// effect is what came of carrying a plan out, for one policy. add, failed and interrupted are safe for concurrent use.
+type effect struct {
+	mu                               sync.Mutex
+	created, changed, deleted, moved int
+	why                              []string // of deletions
+	pending                          bool
+	err                              error // the first failure
+}
+
+// add records what came of one write.
+func (e *effect) add(r policy.Result, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case errors.Is(err, errUnchanged):
+	case errors.Is(err, errOvertaken):
+		e.pending = true
+	case err != nil:
+		e.pending = true
+		if e.err == nil {
+			e.err = fmt.Errorf("%s HelmRelease of release %s: %w", strings.ToLower(string(r.Outcome)), r.Release, err)
+		}
+	default:
+		e.pending = true // until a plan finds nothing to do
+		e.count(r)
+	}
+}
+
+func (e *effect) count(r policy.Result) {
+	switch r.Outcome {
+	case policy.Create:
+		e.created++
+	case policy.Delete:
+		e.deleted++
+		if !slices.Contains(e.why, r.Why) {
+			e.why = append(e.why, r.Why)
+		}
+	case policy.Update:
+		e.changed++
+		if r.Policy.Spec.Rollout != nil && r.Existing.Spec.Mode == v1alpha1.ModeDetect &&
+			r.Desired.Spec.Mode == v1alpha1.ModeEnforce {
+			e.moved++
+		}
+	}
+}
+
+func (e *effect) failed(err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.pending = true
+	if e.err == nil && !errors.Is(err, errOvertaken) {
+		e.err = err
+	}
+}
+
+// interrupted records that not everything was tried.
+func (e *effect) interrupted() { e.failed(errOvertaken) }
+
+// progress is what conditions tell of the effect.
+func (e *effect) progress() policy.Progress {
+	p := policy.Progress{Pending: e.pending}
+	if e.err != nil {
+		p.Failure = policy.Problem{Reason: v1alpha1.ReasonWriteFailed, Message: safeError(e.err)}
+		if apierrors.IsForbidden(e.err) {
+			p.Failure.Reason = v1alpha1.ReasonForbidden
+		}
+	}
+	return p
+}
+
+// toldPolicy is what was last told of a policy.
+type toldPolicy struct {
+	uid     types.UID
+	status  v1alpha1.HelmReleasePolicyStatus
+	written time.Time
+}
+
+// tell records what a plan did, and writes the status of the policy if it is another. It returns when to plan again
+// without any event; zero for never.
+func (ps *policies) tell(s policy.Summary, e *effect) (again time.Time) {
+	now := ps.Clock.Now()
+	ps.announcePolicy(s.Policy, e)
+	again = s.Again
+	if e.pending && e.err == nil {
+		again = now.Add(policyDelay) // the next plan finds what is left to do
+		if s.Policy.Status.ObservedGeneration == s.Policy.Generation {
+			return again // most is done by then, and a policy is not unready for every release that comes
+		}
+	}
+	shard := ""
+	if ps.Shard != nil {
+		shard = ps.Shard.String()
+	}
+	status := s.Status(e.progress(), shard, now)
+	for i := range status.Conditions {
+		status.Conditions[i].Message = report.Line(status.Conditions[i].Message)
+	}
+	last := ps.told[s.Policy.Name]
+	if last.uid != s.Policy.UID {
+		last = toldPolicy{uid: s.Policy.UID, status: s.Policy.Status}
+	}
+	if equality.Semantic.DeepEqual(s.Policy.Status, status) {
+		return again
+	}
+	if next := last.written.Add(policyStatusDelay); now.Before(next) {
+		if again.IsZero() || next.Before(again) {
+			again = next
+		}
+		return again
+	}
+	if err := ps.writePolicyStatus(s.Policy, status); err != nil {
+		ps.Log.WithField("policy", s.Policy.Name).Warnf("status: %v; trying again", err)
+		return now.Add(policyStatusDelay)
+	}
+	ps.announceStatus(s.Policy, last.status, status)
+	ps.told[s.Policy.Name] = toldPolicy{uid: s.Policy.UID, status: status, written: now}
+	return again
+}
+
+// writePolicyStatus replaces the status of a policy. The uid is tested, lest a policy of the same name be given the
+// status of its predecessor.
+func (ps *policies) writePolicyStatus(p *v1alpha1.HelmReleasePolicy, status v1alpha1.HelmReleasePolicyStatus) error {
+	patch, err := json.Marshal([]map[string]any{
+		{"op": "test", "path": "/metadata/uid", "value": p.UID},
+		{"op": "add", "path": "/status", "value": status},
+	})
+	if err != nil {
+		return fmt.Errorf("encode the status: %w", err)
+	}
+	written, err := ps.clients.Policies.Patch(p.Namespace, p.Name, types.JSONPatchType, patch, "status")
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("write the status: %w", err)
+	}
+	ps.ownWrites.policies.wrote(written, ps.Clock.Now())
+	return nil
+}
+
+// announcePolicy tells what was written for a policy, by the log and events.
+func (ps *policies) announcePolicy(p *v1alpha1.HelmReleasePolicy, e *effect) {
+	for _, ev := range appliedEvents(e) {
+		ps.Log.WithField("policy", p.Name).Info(ev.text)
+		ps.sayPolicy(p, ev)
+	}
+}
+
+// announceStatus tells what in the status of a policy is new and matters to people, by the log and events.
+func (ps *policies) announceStatus(p *v1alpha1.HelmReleasePolicy, before, now v1alpha1.HelmReleasePolicyStatus) {
+	was := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionReady)
+	ready := meta.FindStatusCondition(now.Conditions, v1alpha1.ConditionReady)
+	if ready.Status == metav1.ConditionFalse && (was == nil || was.Reason != ready.Reason) {
+		if ev, ok := policyProblemEvent(ready); ok {
+			ps.Log.WithField("policy", p.Name).Warn(ready.Message)
+			ps.sayPolicy(p, ev)
+		}
+	}
+	if now.Rollout != nil && now.Rollout.State == v1alpha1.RolloutComplete && before.Rollout != nil &&
+		before.Rollout.State != v1alpha1.RolloutComplete {
+		ps.sayPolicy(p, rolloutCompleteEvent(now.Rollout))
+	}
+}
+
+func (ps *policies) sayPolicy(p *v1alpha1.HelmReleasePolicy, e event) {
+	ref := &v1alpha1.HelmReleasePolicy{
+		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: v1alpha1.PolicyKind},
+	}
+	ref.Namespace, ref.Name, ref.UID, ref.ResourceVersion = p.Namespace, p.Name, p.UID, p.ResourceVersion
+	ps.Events.Event(ref, e.kind, e.reason, cut(report.Line(e.text), maxEventBytes))
+}
+
+// measurePolicies has the metrics tell of the policies that this operator handles; a standby tells of none.
+func (ps *policies) measurePolicies(plan policy.Plan) {
+	states := map[string]metrics.PolicyState{}
+	for _, s := range plan.Policies {
+		if !ps.leading.Load() || !ps.mine(s.Policy) {
+			continue
+		}
+		c := s.Counts
+		states[s.Policy.Name] = metrics.PolicyState{
+			Ready: meta.IsStatusConditionTrue(s.Policy.Status.Conditions, v1alpha1.ConditionReady),
+			Releases: map[string]int{"matched": c.Matched, "made": c.Made, "locked": c.Locked, "drifted": c.Drifted,
+				"hand_written": c.HandWritten, "other_policy": c.OtherPolicy, "over_bound": c.OverBound,
+				"operator_namespace": c.OperatorNamespace, "name_taken": c.NameTaken},
+		}
+	}
+	ps.Metrics.Policies(states)
+}

@@ -1,0 +1,130 @@
+package watch
+
+import (
+	"context"
+	"maps"
+	"sync"
+
+	"github.com/sirupsen/logrus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/tools/cache"
+)
+
+var namespacesGVR = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+
+// Namespaces follows the labels of namespaces, by a metadata-only watch, while they are needed. It is safe for
+// concurrent use.
+type Namespaces struct {
+	client  metadata.Getter
+	log     logrus.FieldLogger
+	changed func()
+
+	mu      sync.Mutex
+	labels  map[string]map[string]string         // by namespace
+	feed    *feed[*metav1.PartialObjectMetadata] // nil while it is not needed
+	known   bool                                 // labels has all namespaces
+	stop    context.CancelFunc
+	ended   chan struct{} // of the last feed, so that two never deliver at once; nil before the first
+	running sync.WaitGroup
+}
+
+// NewNamespaces returns a follower that calls changed when the labels of namespaces are others, or known for the first
+// time, or cannot be read. changed must only enqueue.
+func NewNamespaces(client metadata.Interface, log logrus.FieldLogger, changed func()) *Namespaces {
+	return &Namespaces{client: client.Resource(namespacesGVR), log: log, changed: changed}
+}
+
+// Labels returns the labels of all namespaces, by name; the labels are not to be changed. It begins to follow them,
+// until Drop is called or ctx ends. known is false while they are not read for the first time, and err says why that
+// fails.
+func (n *Namespaces) Labels(ctx context.Context) (labels map[string]map[string]string, known bool, err error) {
+	n.mu.Lock()
+	f := n.begin(ctx)
+	labels, known = maps.Clone(n.labels), n.known
+	n.mu.Unlock()
+	if known {
+		return labels, true, nil
+	}
+	return nil, false, f.lastError()
+}
+
+// begin starts the watch unless it runs. n.mu is held.
+func (n *Namespaces) begin(ctx context.Context) *feed[*metav1.PartialObjectMetadata] {
+	if n.feed != nil {
+		return n.feed
+	}
+	ctx, stop := context.WithCancel(ctx)
+	f := newFeed("Namespaces", n.listWatch(), &metav1.PartialObjectMetadata{}, (*namespaceSink)(n), n.log)
+	f.troubled = n.changed
+	before, ended := n.ended, make(chan struct{})
+	n.labels, n.known, n.feed, n.stop, n.ended = map[string]map[string]string{}, false, f, stop, ended
+	n.running.Go(func() {
+		defer close(ended)
+		defer stop()
+		if before != nil {
+			<-before
+		}
+		f.run(ctx)
+	})
+	return f
+}
+
+// Drop ends the watch.
+func (n *Namespaces) Drop() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.feed != nil {
+		n.stop()
+		n.feed = nil
+	}
+}
+
+// Wait returns when the watch has ended.
+func (n *Namespaces) Wait() { n.running.Wait() }
+
+func (n *Namespaces) listWatch() *cache.ListWatch {
+	return &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return n.client.List(ctx, o)
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
+			return n.client.Watch(ctx, o)
+		},
+	}
+}
+
+// namespaceSink takes what the feed delivers.
+type namespaceSink Namespaces
+
+func (s *namespaceSink) observed(m *metav1.PartialObjectMetadata) {
+	s.mu.Lock()
+	before, known := s.labels[m.Name]
+	s.labels[m.Name] = m.Labels
+	s.mu.Unlock()
+	if !known || !maps.Equal(before, m.Labels) {
+		s.changed()
+	}
+}
+
+func (s *namespaceSink) gone(m *metav1.PartialObjectMetadata) {
+	s.mu.Lock()
+	delete(s.labels, m.Name)
+	s.mu.Unlock()
+	s.changed()
+}
+
+func (s *namespaceSink) listed(present map[types.NamespacedName]struct{}) {
+	s.mu.Lock()
+	s.known = true
+	maps.DeleteFunc(s.labels, func(name string, _ map[string]string) bool {
+		_, exists := present[types.NamespacedName{Name: name}]
+		return !exists
+	})
+	s.mu.Unlock()
+	s.changed()
+}

@@ -1,0 +1,77 @@
+package main
+
+const (
+	policyPkg   = "./pkg/policy"
+	policySuite = "./tests/policy"
+)
+
+// policiesAreKept are the mutants of P1: there are the HelmReleases that the policies ask for, and no others.
+func policiesAreKept() []mutant {
+	const plan, match, bound = "pkg/policy/plan.go", "pkg/policy/match.go", "pkg/policy/bound.go"
+	const rollout, desired = "pkg/policy/rollout.go", "pkg/policy/desired.go"
+	const worker, writes = "pkg/controller/policies.go", "pkg/controller/policywrites.go"
+	return []mutant{
+		breaks("P1", "an empty selector selects everything",
+			edit{match, `	if err == nil && compiled.Empty() {`, `	if err == nil && compiled == nil {`}, policyPkg,
+			"TestAMatchThatWouldSelectEverythingByAccidentIsAnError"),
+		breaks("P1", "labels of Helm's storage select releases",
+			edit{match, `	if slices.Contains(release.Labels[:], label) {`, `	if slices.Contains(release.Labels[:0], label) {`},
+			policyPkg, "TestMatches"),
+		breaks("P1", "a namespace that is not known is selected by what it has not",
+			edit{match, `	if !known {
+		return unknown`, `	if !known && unknown {
+		return unknown`}, policyPkg, "TestMatches"),
+		breaks("P1", "the less specific policy wins",
+			edit{plan, `		b.matcher.Specificity(r).Compare(a.matcher.Specificity(r)),`,
+				`		a.matcher.Specificity(r).Compare(b.matcher.Specificity(r)),`}, policyPkg,
+			"TestTheMoreSpecificPolicyWins"),
+		breaks("P1", "a policy takes the place of what was written by hand",
+			edit{plan, `	if by := pl.handWritten[key]; by != nil {
+		for`, `	if by := pl.handWritten[key]; by != nil && by.Name == "" {
+		for`}, policySuite, "TestPolicy_HandWrittenWins"),
+		breaks("P1", "the operator's own namespace is matched",
+			edit{plan, `		case r.Namespace == pl.Namespace && !c.Spec.IncludeOperatorNamespace:`,
+				`		case r.Namespace == "" && !c.Spec.IncludeOperatorNamespace:`}, policySuite,
+			"TestPolicy_LeavesTheOperatorsNamespaceOut"),
+		breaks("P1", "what an invalid policy locked is unlocked",
+			edit{plan, `			case c.problem.Reason != "":
+				c.add(Result{Release: key, Outcome: Keep`, `			case c.problem.Reason == "-":
+				c.add(Result{Release: key, Outcome: Keep`}, policyPkg, "TestPlans"),
+		breaks("P1", "one namespace takes the places of all others",
+			edit{bound, `		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(locked`,
+				`		return cmp.Or(0, cmp.Compare(locked`}, policySuite, "TestPolicy_Bound"),
+		breaks("P1", "releases that come later take the place of those that are locked",
+			edit{bound, `		return cmp.Or(cmp.Compare(a.key.Namespace, b.key.Namespace), cmp.Compare(locked(a), locked(b)), byRelease(a, b))`,
+				`		return cmp.Or(cmp.Compare(a.key.Namespace, b.key.Namespace), byRelease(a, b))`}, policyPkg,
+			"TestTheBoundIsSharedByNamespaces"),
+		breaks("P1", "an edit puts suspend back, too",
+			edit{desired, `		hr.Spec.Suspend, hr.Spec.SuspendUntil = suspend, until`, `		hr.Spec.Suspend, hr.Spec.SuspendUntil = suspend && until != nil, until`}, policySuite,
+			"TestPolicy_PutsEditsBack"),
+		breaks("P1", "labels that the template does not have any more stay",
+			edit{desired, `			delete(hr.Labels, label)`, `			delete(hr.Annotations, label)`}, policyPkg,
+			"TestTheTemplateIsFollowed"),
+		breaks("P1", "a rollout moves all at once",
+			edit{rollout, `		for _, w := range ready[:max(0, min(free, len(ready)))] {`, `		for _, w := range ready[:max(free-free, len(ready))] {`},
+			policySuite, "TestPolicy_Rollout$"),
+		breaks("P1", "a rollout goes on while objects are contended",
+			edit{rollout, `	case len(contended) > maxContended:`, `	case len(contended) > maxContended+100:`}, policySuite,
+			"TestPolicy_RolloutStopsWhenObjectsAreContended"),
+		breaks("P1", "a release that is uninstalled lets another one move before its time",
+			edit{rollout, `		if pl.Now.Before(pl.nextBatch(c.HelmReleasePolicy, interval)) {`,
+				`		if pl.Now.IsZero() && pl.Now.Before(pl.nextBatch(c.HelmReleasePolicy, interval)) {`}, policyPkg, "TestRollout"),
+		breaks("P1", "a HelmRelease is deleted whatever became of it meanwhile",
+			edit{writes, `UID: &r.Existing.UID, ResourceVersion: &r.Existing.ResourceVersion}`, `UID: &r.Existing.UID}`},
+			policySuite, "TestPolicy_DeletesOnlyWhatItHasSeen"),
+		breaks("P1", "a standby writes",
+			edit{worker, `	if !ps.leading.Load() {
+		return time.Time{}, nil`, `	if ps.queues.policies == nil {
+		return time.Time{}, nil`}, policySuite, "TestPolicy_LeaderChange"),
+		breaks("P1", "an operator writes for the policies of other shards",
+			edit{worker, `	return ps.Shard == nil || ps.Shard.Matches(labels.Set(p.Labels))`,
+				`	return ps.Shard == nil || ps.Shard.Matches(labels.Set(p.Labels)) || p.Name != ""`}, policySuite,
+			"TestPolicy_Shards"),
+		breaks("P1", "releases are judged before their labels are known",
+			edit{worker, `	if !ps.records.KeepLabels(keys) {`, `	if !ps.records.KeepLabels(keys) && len(keys) == 0 {`},
+			policySuite, "TestPolicy_ARestartKeepsWhatLabelsSelect"),
+	}
+}

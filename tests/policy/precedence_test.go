@@ -1,0 +1,170 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/kit"
+)
+
+// Of two policies the more specific has a release; it goes to the other one, and back, without being unlocked.
+func TestPolicy_TheMoreSpecificWins(t *testing.T) {
+	f := newFixture(t)
+	f.deploy("one", nil)
+	f.deploy("two", nil)
+	f.create("broad", `{match: {namespaces: ["APPS*"]}}`)
+	before := f.waitMade("one", "two")
+	f.create("narrow", `{match: {namespaces: [APPS], releases: [one]}, template: {spec: {scope: Strict}}}`)
+	owner := func(want string) {
+		f.Helper()
+		f.Until("one is the policy's: "+want, func() (any, bool) {
+			hr := f.HelmRelease(f.name("one"))
+			owner := metav1.GetControllerOf(hr)
+			return owner, owner != nil && owner.Name == want && len(hr.OwnerReferences) == 1 && hr.UID == before[0].UID
+		})
+	}
+	owner("narrow")
+	f.Until("the other one says so", func() (any, bool) {
+		p := f.policy("broad")
+		c := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionOverlapping)
+		return p.Status, c != nil && c.Reason == v1alpha1.ReasonOtherPolicy && p.Status.Releases.OtherPolicy == 1 &&
+			p.Status.Releases.Made == 1
+	})
+	f.waitPolicy("broad", v1alpha1.ReasonApplied)
+	f.waitPolicy("narrow", v1alpha1.ReasonApplied)
+	f.settled()
+	f.patchPolicy("narrow", `{"spec":{"match":{"releases":["three"]}}}`)
+	owner("broad")
+	f.settled()
+}
+
+// A HelmRelease that somebody wrote has the release, whether it is there before the policy or comes later.
+func TestPolicy_HandWrittenWins(t *testing.T) {
+	f := newFixture(t)
+	f.deploy("before", nil)
+	f.deploy("later", nil)
+	f.CreateHelmRelease("before")
+	f.WaitReady("before", 1)
+	f.create("all", `{match: {namespaces: [APPS]}}`)
+	made := f.name("later")
+	f.waitLocked(made)
+	f.CreateHelmRelease("later")
+	f.WaitReady("later", 1)
+	f.Until("the policy's is gone", func() (any, bool) {
+		all := f.helmReleases()
+		return all, len(all) == 2 && all[0].Name == "before" && all[1].Name == "later"
+	})
+	f.Reverts("later", "1")
+	f.waitCounts("all", func(c v1alpha1.PolicyCounts) bool { return c.HandWritten == 2 && c.Made == 0 })
+	f.waitPolicy("all", v1alpha1.ReasonApplied)
+	f.settled()
+	f.DeleteHelmRelease("later")
+	f.waitLocked(made)
+}
+
+// One without its ownerReference is the user's, and stays when the policy goes.
+func TestPolicy_WithoutOwnerItIsTheUsers(t *testing.T) {
+	f := newFixture(t)
+	f.deploy("one", nil)
+	f.create("all", `{match: {namespaces: [APPS]}}`)
+	name := f.waitMade("one")[0].Name
+	f.PatchIn(kit.HelmReleases, f.Operator, name, `{"metadata":{"ownerReferences":null}}`)
+	f.waitCounts("all", func(c v1alpha1.PolicyCounts) bool { return c.HandWritten == 1 })
+	f.deletePolicy("all")
+	f.settled()
+	f.waitMade("one")
+}
+
+func TestPolicy_SaysWhenTheNameIsTaken(t *testing.T) {
+	f := newFixture(t)
+	f.deploy("one", nil)
+	f.CreateHelmRelease(f.name("one"), func(hr *v1alpha1.HelmRelease) { hr.Spec.Release.Name = "other" })
+	f.create("all", `{match: {namespaces: [APPS]}}`)
+	f.waitPolicy("all", v1alpha1.ReasonNameTaken)
+	f.DeleteHelmRelease(f.name("one"))
+	f.waitLocked(f.name("one"))
+}
+
+// Beyond maxReleases nothing is locked and the condition says so. A namespace that is full of records takes no more
+// than its share.
+func TestPolicy_Bound(t *testing.T) {
+	f := newFixture(t)
+	for i := range 4 {
+		f.deploy(fmt.Sprintf("r%d", i), nil)
+	}
+	f.create("all", `{match: {namespaces: ["APPS*"]}, maxReleases: 2}`)
+	f.waitPolicy("all", v1alpha1.ReasonTooManyReleases)
+	f.waitMade("r0", "r1")
+	f.deploy("a", nil) // first by name, and too late
+	f.waitCounts("all", func(c v1alpha1.PolicyCounts) bool { return c.OverBound == 3 && c.Matched == 5 })
+	f.waitMade("r0", "r1")
+	f.settled()
+
+	neighbour := *f.Env
+	neighbour.Apps = f.Namespace(f.Apps + "-too")
+	neighbour.Forge(kit.ForgedRecord{Name: "fair", Manifest: kit.ConfigMap("fair", "1")})
+	f.Until("the neighbour has its share", func() (any, bool) {
+		got := names(f.helmReleases())
+		return got, slices.Equal(got, []string{"fair", "r0"})
+	})
+	f.patchPolicy("all", `{"spec":{"maxReleases":10}}`)
+	f.waitPolicy("all", v1alpha1.ReasonApplied)
+	if got := len(f.helmReleases()); got != 6 {
+		t.Errorf("%d HelmReleases", got)
+	}
+}
+
+// The operator's own namespace is left out unless the policy includes it.
+func TestPolicy_LeavesTheOperatorsNamespaceOut(t *testing.T) {
+	f := newFixture(t)
+	own := *f.Env
+	own.Apps = f.Operator
+	own.Forge(kit.ForgedRecord{Name: "helm-locker", Manifest: kit.ConfigMap("own", "1")})
+	f.deploy("one", nil)
+	f.create("all", fmt.Sprintf(`{match: {namespaces: [APPS, %s]}}`, f.Operator))
+	f.waitMade("one")
+	f.waitCounts("all", func(c v1alpha1.PolicyCounts) bool { return c.OperatorNamespace == 1 })
+	f.patchPolicy("all", `{"spec":{"includeOperatorNamespace":true}}`)
+	f.waitLocked(f.Operator + ".helm-locker")
+	f.patchPolicy("all", `{"spec":{"includeOperatorNamespace":null}}`)
+	f.waitMade("one")
+}
+
+// Exclude leaves releases out, and unlocks those that are locked.
+func TestPolicy_Exclude(t *testing.T) {
+	f := newFixture(t)
+	f.deploy("one", nil)
+	f.deploy("one-canary", nil)
+	f.create("all", `{match: {namespaces: [APPS]}}`)
+	f.waitMade("one", "one-canary")
+	f.patchPolicy("all", `{"spec":{"exclude":[{"releases":["*-canary"]}]}}`)
+	f.waitMade("one")
+}
+
+// Operators without the CustomResourceDefinition of policies run; policies work as soon as there is one.
+func TestPolicy_TheDefinitionMayComeLater(t *testing.T) {
+	t.Parallel()
+	c := ownCluster(t)
+	e := kit.New(t, c)
+	definitions := e.Dynamic.Resource(definitionsGVR)
+	check.NoError(t, definitions.Delete(e.Ctx, "helmreleasepolicies.helm.cattle.io", metav1.DeleteOptions{}))
+	e.Until("the definition is gone", func() (any, bool) {
+		_, err := definitions.Get(e.Ctx, "helmreleasepolicies.helm.cattle.io", metav1.GetOptions{})
+		return err, err != nil
+	})
+	f := &fixture{&kit.Fixture{Env: e, Proxy: e.NewProxy()}}
+	f.Running = kit.StartOperator(t, f.Proxy.RESTConfig(), e.Operator, skipCRD)
+	f.deploy("hand", nil)
+	f.CreateHelmRelease("hand")
+	f.WaitReady("hand", 1)
+	f.deploy("one", nil)
+	installDefinitions(f)
+	f.create("all", `{match: {namespaces: [APPS], releases: [one]}}`)
+	f.waitLocked(f.name("one"))
+}

@@ -1,0 +1,178 @@
+package policy
+
+import (
+	"net/http"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/crd"
+	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
+	"github.com/rancher/helm-locker/tests/lib/kit"
+)
+
+var definitionsGVR = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
+	Resource: "customresourcedefinitions"}
+
+func skipCRD(o *operator.ControllerOptions) { o.SkipCRD = true }
+
+// ownCluster returns a control plane of the test's own, whose definitions it may delete.
+func ownCluster(t *testing.T) *cluster.Cluster {
+	t.Helper()
+	if kit.Shared == nil {
+		t.Skip("needs a control plane")
+	}
+	return cluster.ForTest(t, cluster.Options{})
+}
+
+func installDefinitions(f *fixture) {
+	f.Helper()
+	check.NoError(f, crd.Create(f.Ctx, f.Cluster.RESTConfig()))
+}
+
+// An operator that is killed while it writes a HelmRelease, before the API server has it or after, is followed by one
+// that finishes the work; nothing is made twice, and what is not to be is gone.
+func TestPolicy_RestartAtAnyStep(t *testing.T) {
+	for name, tc := range map[string]struct {
+		method string
+		hold   func(*cluster.Proxy, cluster.Match) *cluster.Hold
+	}{
+		"before a creation": {http.MethodPost, (*cluster.Proxy).HoldRequests},
+		"after a creation":  {http.MethodPost, (*cluster.Proxy).HoldAnswers},
+		"before a change":   {http.MethodPatch, (*cluster.Proxy).HoldRequests},
+		"after a change":    {http.MethodPatch, (*cluster.Proxy).HoldAnswers},
+		"before a deletion": {http.MethodDelete, (*cluster.Proxy).HoldRequests},
+		"after a deletion":  {http.MethodDelete, (*cluster.Proxy).HoldAnswers},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.deploy("one", nil)
+			f.deploy("two", nil)
+			f.create("all", `{match: {namespaces: [APPS]}}`)
+			f.waitMade("one", "two")
+			f.waitLocked(f.name("one"))
+			f.waitLocked(f.name("two"))
+			of := cluster.ForResource("helmreleases", tc.method)
+			held := tc.hold(f.Proxy, func(r *http.Request) bool { return of(r) && !isStatus(r) })
+			f.deploy("three", nil)
+			f.uninstall("two")
+			f.patchPolicy("all", `{"spec":{"template":{"spec":{"scope":"Strict"}}}}`)
+			f.WaitHeld(held, 1)
+			f.StopWhileHeld(f.Running, f.Proxy, held)
+			f.Running = kit.StartOperator(t, f.Proxy.RESTConfig(), f.Operator)
+			f.waitMade("one", "three")
+			f.waitPolicy("all", v1alpha1.ReasonApplied)
+			for _, hr := range f.helmReleases() {
+				if hr.Spec.Scope != v1alpha1.ScopeStrict {
+					t.Errorf("%s has scope %s", hr.Name, hr.Spec.Scope)
+				}
+			}
+			f.waitLocked(f.name("one"))
+			f.waitLocked(f.name("three"))
+			f.settled()
+		})
+	}
+}
+
+func isStatus(r *http.Request) bool {
+	const suffix = "/status"
+	path := r.URL.Path
+	return len(path) > len(suffix) && path[len(path)-len(suffix):] == suffix
+}
+
+// A creation that another writer was faster with is looked at again: the HelmRelease may be anybody's.
+func TestPolicy_AlreadyExists(t *testing.T) {
+	f := newFixture(t)
+	f.deploy("one", nil)
+	held := f.Proxy.HoldRequests(cluster.ForResource("helmreleases", http.MethodPost))
+	f.create("all", `{match: {namespaces: [APPS]}}`)
+	f.WaitHeld(held, 1)
+	f.CreateHelmRelease(f.name("one"), func(hr *v1alpha1.HelmRelease) { hr.Spec.Release.Name = "one" })
+	held.Release()
+	f.waitCounts("all", func(c v1alpha1.PolicyCounts) bool { return c.HandWritten == 1 && c.Made == 0 })
+	if owner := metav1.GetControllerOf(f.HelmRelease(f.name("one"))); owner != nil {
+		t.Errorf("it was taken from the user: %v", owner)
+	}
+}
+
+// A HelmRelease that somebody changes while it is about to be deleted is looked at again.
+func TestPolicy_DeletesOnlyWhatItHasSeen(t *testing.T) {
+	f := newFixture(t)
+	f.deploy("one", nil)
+	f.create("all", `{match: {namespaces: [APPS]}}`)
+	name := f.waitMade("one")[0].Name
+	f.WaitReady(name, 1)
+	held := f.Proxy.HoldRequests(cluster.ForResource("helmreleases", http.MethodDelete))
+	f.uninstall("one")
+	f.WaitHeld(held, 1)
+	f.PatchIn(kit.HelmReleases, f.Operator, name, `{"metadata":{"ownerReferences":null}}`)
+	held.Release()
+	f.waitCounts("all", func(c v1alpha1.PolicyCounts) bool { return c.Made == 0 && c.Matched == 0 })
+	f.settled()
+	f.waitMade("one")
+}
+
+// Of two replicas the leader writes, and the next one goes on.
+func TestPolicy_LeaderChange(t *testing.T) {
+	t.Parallel()
+	e := kit.New(t, kit.Shared)
+	elected := func(o *operator.ControllerOptions) { o.LeaderElection, o.SkipCRD = true, true }
+	f := &fixture{&kit.Fixture{Env: e, Proxy: e.NewProxy()}}
+	f.Running = kit.StartOperator(t, f.Proxy.RESTConfig(), e.Operator, elected)
+	f.deploy("one", nil)
+	f.create("all", `{match: {namespaces: [APPS]}}`)
+	f.waitMade("one")
+	standby := e.NewProxy()
+	kit.StartOperator(t, standby.RESTConfig(), e.Operator, elected)
+	f.deploy("two", nil)
+	f.waitMade("one", "two")
+	for _, w := range standby.Writes() {
+		if w.Resource() == "helmreleases" || w.Resource() == "helmreleasepolicies" {
+			t.Errorf("the standby wrote %s", w)
+		}
+	}
+	f.Running.Stop()
+	f.deploy("three", nil)
+	f.uninstall("one")
+	f.waitMade("three", "two")
+}
+
+// An operator of a shard handles the policies that it selects, and the labels of a template say which operator has
+// what they make.
+func TestPolicy_Shards(t *testing.T) {
+	t.Parallel()
+	e := kit.New(t, kit.Shared)
+	f := &fixture{&kit.Fixture{Env: e, Proxy: e.NewProxy()}}
+	of := map[string]*cluster.Proxy{}
+	for _, selector := range []string{"shard=a", "shard!=a"} {
+		of[selector] = e.NewProxy()
+		kit.StartOperator(t, of[selector].RESTConfig(), e.Operator, func(o *operator.ControllerOptions) {
+			o.ShardSelector, o.SkipCRD = selector, true
+		})
+	}
+	f.deploy("one", nil)
+	f.create("all", `{labels: {shard: b}, match: {namespaces: [APPS]}, template: {metadata: {labels: {shard: a}}}}`)
+	f.waitMade("one")
+	f.waitLocked(f.name("one"))
+	if got := f.HelmRelease(f.name("one")).Status.Shard; got != "shard=a" {
+		t.Errorf("the HelmRelease is managed by %q", got)
+	}
+	if got := f.waitPolicy("all", v1alpha1.ReasonApplied).Status.Shard; got != "shard!=a" {
+		t.Errorf("the policy is handled by %q", got)
+	}
+	for _, w := range of["shard=a"].Writes() {
+		if w.Resource() == "helmreleasepolicies" || w.Resource() == "helmreleases" && w.Method == http.MethodPost {
+			t.Errorf("the shard that does not have the policy wrote %s", w)
+		}
+	}
+	// A more specific policy of the other shard takes the release over.
+	f.create("narrow", `{labels: {shard: a}, match: {namespaces: [APPS], releases: [one]}, template: {metadata: {labels: {shard: b}}}}`)
+	f.Until("the other shard has it", func() (any, bool) {
+		hr := f.HelmRelease(f.name("one"))
+		return hr, hr.Status.Shard == "shard!=a" && metav1.GetControllerOf(hr).Name == "narrow"
+	})
+}

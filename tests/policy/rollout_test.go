@@ -1,0 +1,142 @@
+package policy
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	clocktesting "k8s.io/utils/clock/testing"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
+	"github.com/rancher/helm-locker/tests/lib/kit"
+)
+
+const rollout = `{match: {namespaces: [APPS]}, rollout: {batchSize: 2, interval: 10m}}`
+
+func enforced(f *fixture) (n int) {
+	for _, hr := range f.helmReleases() {
+		if hr.Spec.Mode == v1alpha1.ModeEnforce {
+			n++
+		}
+	}
+	return n
+}
+
+// A rollout moves a batch in each interval, never more, through restarts, and says how far it is.
+func TestPolicy_Rollout(t *testing.T) {
+	t.Parallel()
+	e := kit.New(t, kit.Shared)
+	f := &fixture{&kit.Fixture{Env: e, Proxy: e.NewProxy()}}
+	fast := kit.FastTime(t)
+	start := func() {
+		f.Running = kit.StartOperator(t, f.Proxy.RESTConfig(), e.Operator, func(o *operator.ControllerOptions) {
+			o.Clock = fast
+		})
+	}
+	start()
+	for i := range 5 {
+		f.deploy(fmt.Sprintf("r%d", i), nil)
+	}
+	held := f.Proxy.HoldAnswers(func(r *http.Request) bool {
+		return cluster.ForResource("helmreleases", http.MethodPatch)(r) && !isStatus(r)
+	})
+	history := f.Record(kit.HelmReleases)
+	f.create("all", rollout)
+	f.WaitHeld(held, 1) // it is killed while a batch moves
+	f.StopWhileHeld(f.Running, f.Proxy, held)
+	start()
+	p := f.waitRollout("all", v1alpha1.RolloutComplete)
+	if p.Status.Rollout.Enforced != 5 || p.Status.Rollout.Waiting != 0 {
+		t.Errorf("%+v", p.Status.Rollout)
+	}
+	history.CatchUp()
+	var moves []time.Time
+	for i := range 5 {
+		states := history.States(kit.HelmReleases, f.name(fmt.Sprintf("r%d", i)))
+		if kit.Field(states[0], "spec.mode") != "Detect" {
+			t.Errorf("r%d began in mode %v", i, kit.Field(states[0], "spec.mode"))
+		}
+		since, err := time.Parse(time.RFC3339, states[len(states)-1].GetAnnotations()[v1alpha1.EnforcedSinceAnnotation])
+		if err != nil {
+			t.Error(err)
+		}
+		moves = append(moves, since)
+	}
+	for _, from := range moves {
+		n := 0
+		for _, m := range moves {
+			if !m.Before(from) && m.Before(from.Add(10*time.Minute)) {
+				n++
+			}
+		}
+		if n > 2 {
+			t.Errorf("%d releases moved within an interval: %v", n, moves)
+		}
+	}
+	f.waitPolicy("all", v1alpha1.ReasonApplied)
+}
+
+// A fight in what has moved stops a rollout, and its end lets it go on.
+func TestPolicy_RolloutStopsWhenObjectsAreContended(t *testing.T) {
+	t.Parallel()
+	e := kit.New(t, kit.Shared)
+	f := &fixture{&kit.Fixture{Env: e, Proxy: e.NewProxy()}}
+	wall := clocktesting.NewFakeClock(time.Now())
+	stop := make(chan struct{})
+	pace := make(chan struct{})
+	go func() { // the clock goes as the wall's
+		defer close(pace)
+		tick := time.NewTicker(10 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				wall.Step(10 * time.Millisecond)
+			case <-stop:
+				return
+			}
+		}
+	}()
+	t.Cleanup(func() { close(stop); <-pace })
+	f.Running = kit.StartOperator(t, f.Proxy.RESTConfig(), e.Operator, func(o *operator.ControllerOptions) {
+		o.Clock = wall
+	})
+	f.deploy("r0", nil)
+	f.deploy("r1", nil)
+	f.deploy("r2", nil)
+	f.create("all", rollout)
+	f.Until("the first batch", func() (any, bool) { n := enforced(f); return n, n == 2 })
+	f.waitLocked(f.name("r0"))
+	fighting := func() {
+		f.Patch(kit.ConfigMaps, "r0", `{"data":{"key":"tampered"}}`)
+		f.WaitField(kit.ConfigMaps, "r0", "data.key", "1")
+	}
+	f.Until("there is a fight", func() (any, bool) {
+		fighting()
+		c := f.Condition(f.name("r0"), v1alpha1.ConditionContended)
+		return c, c.Status == "True"
+	})
+	stopped := f.waitPolicy("all", v1alpha1.ReasonRolloutStopped)
+	if stopped.Status.Rollout.State != v1alpha1.RolloutStopped {
+		t.Errorf("%+v", stopped.Status.Rollout)
+	}
+	if n := enforced(f); n != 2 {
+		t.Errorf("%d releases are enforced", n)
+	}
+	wall.Step(time.Hour) // the fight is over, and it is time for the next batch
+	f.waitRollout("all", v1alpha1.RolloutComplete)
+}
+
+// waitRollout waits until the rollout of a policy has a state.
+func (f *fixture) waitRollout(name string, want v1alpha1.RolloutState) *v1alpha1.HelmReleasePolicy {
+	f.Helper()
+	var p *v1alpha1.HelmReleasePolicy
+	f.Until(fmt.Sprintf("the rollout of %s is %s", name, want), func() (any, bool) {
+		p = f.policy(name)
+		return p.Status, p.Status.Rollout != nil && p.Status.Rollout.State == want
+	})
+	return p
+}
