@@ -36,7 +36,7 @@ func noWriteLoops() []mutant {
 		}
 		if wait > 0 {`}, integration, fight),
 		breaks("I6", "the opponent of a fight is not named",
-			edit{"pkg/controller/conditions.go", `if r.Object != object || r.FieldManager == "" ||`,
+			edit{"pkg/controller/contention.go", `if r.Object != object || r.FieldManager == "" ||`,
 				`if r.Object != object || r.FieldManager != "" ||`}, integration, fight),
 		breaks("I6", "the back-off of a fight does not grow",
 			edit{budget, `		b.backoff = min(2*b.backoff, backoffMax)`,
