@@ -38,7 +38,7 @@ func neverDelete() []mutant {
 	if !d.Lock {
 `}, integration, "TestI2_LostReleaseSecretDeletesNothing"),
 		breaks("I2", "when the record of a release is lost, the release stays locked", edit{
-			"pkg/watch/releases.go", `	r.notify(r.remove(types.NamespacedName{Namespace: m.Namespace, Name: m.Name}))`, `	_ = m`,
+			"pkg/watch/store.go", `	s.releases.notify(s.releases.remove(placeOf(s.storage, m)))`, `	_ = m`,
 		}, integration, "TestI2_LostReleaseSecretDeletesNothing"),
 		breaks("I2", "when a HelmRelease is deleted, the objects of its release are deleted",
 			edit{"pkg/controller/locking.go", `func (rs *releases) untrack(key string) {

@@ -75,14 +75,15 @@ func badInput() []mutant {
 		breaks("I10", "a payload of another release is taken",
 			edit{load, `		err = rel.Matches(rec)`, `		_ = rel.Matches(rec)`}, integration, records),
 		breaks("I10", "that a record has changed goes unnoticed, so that a repaired one is not read again",
-			edit{"pkg/watch/releases.go", `	r.notify(r.put(m))`, `	if keys := r.put(m); len(keys) == 1 {
-		r.notify(keys)
+			edit{"pkg/watch/store.go", `	s.releases.notify(s.releases.put(s, m))`, `	if keys := s.releases.put(s, m); len(keys) == 1 {
+		s.releases.notify(keys)
 	}`}, integration, records),
 		breaks("I10", "a newer record that cannot be read is overlooked",
 			edit{reconcile, `			return m.Err`, `			continue`}, integration, newer),
 		breaks("I10", "a newer record that cannot be read counts only if it says which revision it is",
-			edit{"pkg/watch/releases.go", `Malformed{Revision: rec.Revision, Err: rec.err}`,
-				`Malformed{Revision: -1, Err: rec.err}`}, integration, newer),
+			edit{"pkg/watch/releases.go", `			bad = append(bad, Malformed{rec.Record, rec.err})`,
+				`			rec.Revision = -1
+			bad = append(bad, Malformed{rec.Record, rec.err})`}, integration, newer),
 		breaks("I10", "a kind that is not served keeps the whole release from being locked",
 			edit{"pkg/manifest/resolve.go", `			unknown = append(unknown, object)
 			continue`, `			return nil, s.Objects, nil`}, integration, kind),
@@ -110,8 +111,9 @@ func costFollowsLocks() []mutant {
 	if w.users == 0 {`, `	w.users--
 	if w.users < 0 {`}, integration, test),
 		breaks("I11", "all Secrets are watched for release records",
-			edit{"pkg/watch/releases.go", `		o.FieldSelector = fields.OneTermEqualSelector("type", release.SecretType).String()`,
-				`		o.FieldSelector, o.LabelSelector = fields.Everything().String(), ""`}, integration, test),
+			edit{"pkg/watch/store.go",
+				`		o.LabelSelector, o.FieldSelector = release.SelectorWithFences(), s.storage.FieldSelector()`,
+				`		o.LabelSelector, o.FieldSelector = "", ""`}, integration, test),
 		breaks("I11", "a change of status is judged as if it were content",
 			edit{"pkg/drift/digest.go", `	case string(name) == "status", `, `	case `}, drift,
 			"TestDigestChangesWithContentOnly"),

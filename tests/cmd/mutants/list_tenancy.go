@@ -131,7 +131,7 @@ func hostileInput() []mutant {
 			edit{"pkg/operator/options.go", `line != entry.Message {`, `line == "" {`}, operatorPkg,
 			"TestLogLinesAreNeutral"),
 		breaks("I10", "any Secret with a record's labels counts as one before a revert",
-			edit{"pkg/proof/verifier.go", `"type=" + release.SecretType`, `""`}, integration, "TestI10_TamperedRecords"),
+			edit{"pkg/proof/records.go", `, FieldSelector: storage.FieldSelector()}`, `}`}, integration, "TestI10_TamperedRecords"),
 		breaks("I5", "every other event is dropped",
 			edit{"pkg/controller/sink.go", `if l.Known(id, o.Version, o.Digest) {`,
 				`if l.Known(id, o.Version, o.Digest) || o.Version%2 == 1 {`}, integration,
