@@ -84,7 +84,7 @@ func summaryLine(c *inspect.Comparison, style report.Style) string {
 	}
 	additions := ""
 	if c.Additions > 0 {
-		additions = style.Yellow("; " + report.Additions(c.Additions))
+		additions = style.Yellow("; " + report.Additions(c.Additions) + " (see --strict)")
 	}
 	states := map[inspect.State]int{}
 	for _, d := range c.Differences {

@@ -26,6 +26,8 @@ type Summary struct {
 	LeftOut        int `json:"leftOut"`
 	Objects        int `json:"objects"`
 	ObjectsDrifted int `json:"objectsDrifted"`
+	// Additions counts the objects with additions of others, which scope Declared leaves alone.
+	Additions int `json:"additions"`
 }
 
 // ReleaseDrift is how one release differs from the cluster.
@@ -108,6 +110,7 @@ func NewDrift(at time.Time, cluster string, releases []ReleaseDrift) *Drift {
 		d.Summary.Releases++
 		d.Summary.Objects += r.Compared
 		d.Summary.ObjectsDrifted += len(r.Differences)
+		d.Summary.Additions += r.Additions
 		if len(r.Differences) > 0 {
 			d.Summary.Drifted++
 		}
@@ -138,6 +141,9 @@ func (r *ReleaseDrift) Result() string {
 	}
 	if n := len(r.Failures); n > 0 {
 		text += fmt.Sprintf("; %s could not be compared", Count(n, "object"))
+	}
+	if r.Additions > 0 {
+		text += "; " + Additions(r.Additions)
 	}
 	return text
 }

@@ -18,8 +18,9 @@ const hostile = "<script>alert(1)</script> ``` @everyone | ]]> &amp; \x1b[2J\u20
 func driftOfAll() *Drift {
 	return NewDrift(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), "https://cluster.example", []ReleaseDrift{
 		{Namespace: "apps", Name: "calm", Revision: 2, Status: "deployed", Compared: 3, Locked: LockedYes},
+		{Namespace: "apps", Name: "extra", Revision: 5, Status: "deployed", Compared: 3, Locked: LockedYes, Additions: 2},
 		{Namespace: "apps", Name: "gone", LeftOut: hostile},
-		{Namespace: "apps", Name: "web", Revision: 7, Status: "deployed", Compared: 4, Locked: LockedDetect,
+		{Namespace: "apps", Name: "web", Revision: 7, Status: "deployed", Compared: 4, Locked: LockedDetect, Additions: 1,
 			Differences: []ObjectDrift{
 				{Object: Object{Kind: "ConfigMap", Namespace: "apps", Name: "web"}, State: "Modified", What: "data[" + hostile + "]",
 					Blame: []string{"changed by " + hostile},
@@ -35,11 +36,11 @@ func driftOfAll() *Drift {
 
 func TestDriftSummary(t *testing.T) {
 	d := driftOfAll()
-	want := Summary{Releases: 4, Drifted: 1, Incomplete: 2, LeftOut: 1, Objects: 8, ObjectsDrifted: 2}
+	want := Summary{Releases: 5, Drifted: 1, Incomplete: 2, LeftOut: 1, Objects: 11, ObjectsDrifted: 2, Additions: 3}
 	if d.Summary != want {
 		t.Errorf("summary is %+v", d.Summary)
 	}
-	if text := d.Summary.String(); text != "4 releases, 2 not fully compared, 1 drifted" {
+	if text := d.Summary.String(); text != "5 releases, 2 not fully compared, 1 drifted" {
 		t.Error(text)
 	}
 	if text := NewDrift(time.Time{}, "", nil).Summary.String(); text != "0 releases, none drifted" {
@@ -113,10 +114,13 @@ func TestJUnitIsWhatServersRead(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		`<testsuites name="helm-locker" tests="5" failures="1" errors="2">`,
-		`<testsuite name="apps" tests="3" failures="1" errors="0" skipped="1" timestamp="2026-01-02T03:04:05">`,
+		`<testsuites name="helm-locker" tests="6" failures="1" errors="2">`,
+		`<testsuite name="apps" tests="4" failures="1" errors="0" skipped="1" timestamp="2026-01-02T03:04:05">`,
 		`<testcase classname="helm-locker.apps" name="calm"></testcase>`,
-		`<failure message="2 of 4 objects drifted" type="Drift">`,
+		`<failure message="2 of 4 objects drifted; 1 object has additions" type="Drift">`,
+		`<testcase classname="helm-locker.apps" name="extra">
+      <system-out>no drift in 3 objects; 2 objects have additions</system-out>
+    </testcase>`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%s is not in\n%s", want, text)
@@ -126,7 +130,7 @@ func TestJUnitIsWhatServersRead(t *testing.T) {
 	if err := xml.Unmarshal([]byte(text), &parsed); err != nil {
 		t.Fatal(err)
 	}
-	if got := parsed.Suites[0].Cases[2].Failure.Text; !strings.Contains(got, "]]>") || strings.Contains(got, "\x1b") {
+	if got := parsed.Suites[0].Cases[3].Failure.Text; !strings.Contains(got, "]]>") || strings.Contains(got, "\x1b") {
 		t.Errorf("the text of a failure is %q", got)
 	}
 }
@@ -146,8 +150,9 @@ func TestHTMLEscapesAndNeedsNothing(t *testing.T) {
 	}
 	for _, want := range []string{
 		"<style>\nbody { color: red }", "<svg></svg>", "&lt;script&gt;alert(1)&lt;/script&gt;",
-		`<span class="mask">&lt;secret 0123abcd&gt;</span>`, `<a href="#r2"><span class="ns">apps/</span>web</a>`, `id="r2"`,
-		"2 of 4 objects drifted", "Deployment apps/web</b> it does not exist", `<span class="pill info">Watched</span>`,
+		`<span class="mask">&lt;secret 0123abcd&gt;</span>`, `<a href="#r3"><span class="ns">apps/</span>web</a>`, `id="r3"`,
+		"2 of 4 objects drifted; 1 object has additions", "no drift in 3 objects; 2 objects have additions",
+		"<b>3<small> of 11</small></b><span>Objects with additions</span>", "Deployment apps/web</b> it does not exist", `<span class="pill info">Watched</span>`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
@@ -164,8 +169,9 @@ func TestMarkdownHasNoMarkupOfOthers(t *testing.T) {
 		t.Errorf("it tells of releases without drift:\n%s", text)
 	}
 	for _, want := range []string{
-		"# Drift of Helm releases\n\n**4 releases, 2 not fully compared, 1 drifted**\n\nCluster `https://cluster.example`, 2026-01-02T03:04:05Z.\n",
-		"| `apps/web` | 7 | detect | 2 of 4 objects drifted |\n", "\n## `apps/web`\n", "\n### `Deployment apps/web`\n\n`it does not exist`\n",
+		"# Drift of Helm releases\n\n**5 releases, 2 not fully compared, 1 drifted**\n\nCluster `https://cluster.example`, 2026-01-02T03:04:05Z.\n",
+		"| `apps/extra` | 5 | yes | no drift in 3 objects; 2 objects have additions |\n",
+		"| `apps/web` | 7 | detect | 2 of 4 objects drifted; 1 object has additions |\n", "\n## `apps/web`\n", "\n### `Deployment apps/web`\n\n`it does not exist`\n",
 		"\n````diff\n--- a\n", "\n````\n",
 	} {
 		if !strings.Contains(text, want) {

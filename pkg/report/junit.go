@@ -32,6 +32,7 @@ type (
 		Failure   *junitResult `xml:"failure"`
 		Error     *junitResult `xml:"error"`
 		Skipped   *junitResult `xml:"skipped"`
+		Output    string       `xml:"system-out,omitempty"`
 	}
 	junitResult struct {
 		Message string `xml:"message,attr"`
@@ -41,7 +42,8 @@ type (
 )
 
 // JUnit returns the report as JUnit XML: a suite for each namespace, a test for each release. A release that drifted
-// is a failure, one that was not fully compared an error, one with nothing deployed is skipped.
+// is a failure, one that was not fully compared an error, one with nothing deployed is skipped. Additions alone fail no
+// test: they are in its output.
 func (d *Drift) JUnit() (string, error) {
 	all := junitSuites{Name: "helm-locker"}
 	for i := range d.Releases {
@@ -65,6 +67,8 @@ func (d *Drift) JUnit() (string, error) {
 			result.Type = "Drift"
 			test.Failure = result
 			suite.Failures++
+		case r.Additions > 0:
+			test.Output = Line(r.Result())
 		}
 		suite.Tests++
 		suite.Cases = append(suite.Cases, test)

@@ -17,7 +17,7 @@ func (d *Drift) Markdown() string {
 	head := "\n| Release | Revision | Lock | Result |\n| --- | --- | --- | --- |\n"
 	for i := range d.Releases {
 		r := &d.Releases[i]
-		if len(r.Differences) == 0 && !r.Incomplete() {
+		if len(r.Differences) == 0 && !r.Incomplete() && r.Additions == 0 {
 			continue
 		}
 		fmt.Fprintf(&b, "%s| %s | %d | %s | %s |\n", head, cell(r.Key()), r.Revision, LockColumn(r.Locked), r.Result())

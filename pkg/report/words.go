@@ -86,9 +86,9 @@ func SuspendedFor(hr *v1alpha1.HelmRelease) string {
 // Additions says of how many objects that they have additions which scope Declared leaves alone.
 func Additions(n int) string {
 	if n == 1 {
-		return "1 object has additions (see --strict)"
+		return "1 object has additions"
 	}
-	return fmt.Sprintf("%d objects have additions (see --strict)", n)
+	return fmt.Sprintf("%d objects have additions", n)
 }
 
 // Paths returns JSON pointers in a short form for people; more is how many are not among them.
