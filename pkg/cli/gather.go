@@ -245,6 +245,8 @@ func (a *app) current(records []release.Record, named bool) (release.Record, err
 	newest, _ := release.Newest(records)
 	record, _ := inspect.Current(records)
 	switch {
+	case newest.Contested:
+		return record, &inspect.ContestedError{Key: newest.Key}
 	case record.Status != release.StatusDeployed && !named:
 		return record, &nothingDeployedError{newest}
 	case record.Status != release.StatusDeployed:

@@ -240,7 +240,7 @@ func TestInspectExplainsBadFiles(t *testing.T) {
 		"several releases": {forms["Secret as JSON"] + "\n---\n" + strings.ReplaceAll(forms["Secret as JSON"], "web",
 			"cache"), nil, "[apps/cache apps/web]; name one"},
 		"a forged Secret": {strings.Replace(forms["Secret as JSON"], `"owner":"helm"`, `"owner":"me"`, 1), nil,
-			"not a Helm release record"},
+			`Secret apps/sh.helm.release.v1.web.v3 is not a Helm release record: label "owner" is "me", it must be "helm"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			stdout, stderr, code := runCLI(t, tc.content, append([]string{"inspect", "-f", "-"}, tc.args...)...)

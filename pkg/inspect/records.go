@@ -50,6 +50,14 @@ func (e *NotFoundError) Error() string {
 		strings.Join(kinds, " or a "))
 }
 
+// ContestedError says that a release has records in two storages, of which Helm reads one.
+type ContestedError struct{ Key release.Key }
+
+func (e *ContestedError) Error() string {
+	return fmt.Sprintf("release %s has records in Secrets and in ConfigMaps; choose one of the two with --release-storage",
+		e.Key)
+}
+
 // Records returns the records of all releases in a namespace, or of all namespaces when it is empty, and, if name
 // is not empty, only those of releases of that name. Only metadata is read. An object whose labels are not what Helm
 // writes is an error (release.ErrRecord): it may hide the newest revision.
@@ -119,8 +127,7 @@ func pick(key release.Key, records []release.Record, revision int) (release.Reco
 	case !found:
 		return release.Record{}, &NotFoundError{Key: key}
 	case newest.Contested:
-		return release.Record{}, fmt.Errorf("release %s has records in Secrets and in ConfigMaps; choose one of the two "+
-			"with --release-storage", key)
+		return release.Record{}, &ContestedError{Key: key}
 	case revision == 0:
 		return newest, nil
 	}

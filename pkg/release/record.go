@@ -96,8 +96,8 @@ func (s Storage) RecordOf(m metav1.Object) (Record, error) {
 	rec := Record{Storage: s, ObjectName: m.GetName(), UID: m.GetUID(), ResourceVersion: m.GetResourceVersion()}
 	rec.Key.Namespace = m.GetNamespace()
 	fail := func(format string, args ...any) (Record, error) {
-		args = append([]any{ErrRecord, rec.Object()}, args...)
-		return rec, fmt.Errorf("%w: %s: "+format+"; "+advice, args...)
+		args = append([]any{rec.Object(), ErrRecord}, args...)
+		return rec, fmt.Errorf("%s is %w: "+format+"; "+advice, args...)
 	}
 
 	name, revision, ok := splitObjectName(m.GetName())

@@ -1,0 +1,27 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/rancher/helm-locker/pkg/release"
+)
+
+// Which of two records Helm reads nothing tells, so none is compared, whether the release is named or not.
+func TestAReleaseWithRecordsInTwoStoragesIsNotCompared(t *testing.T) {
+	key := release.Key{Namespace: "apps", Name: "web"}
+	records := []release.Record{
+		{Key: key, Storage: release.Secrets, Revision: 1, Status: release.StatusDeployed},
+		{Key: key, Storage: release.ConfigMaps, Revision: 2, Status: release.StatusDeployed},
+	}
+	for _, named := range []bool{false, true} {
+		_, err := (&app{}).current(records, named)
+		const want = "release apps/web has records in Secrets and in ConfigMaps; choose one of the two with --release-storage"
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("named %v: %v", named, err)
+		}
+	}
+	if record, err := (&app{}).current(records[1:], false); err != nil || record.Revision != 2 {
+		t.Errorf("of one storage: %+v, %v", record, err)
+	}
+}
