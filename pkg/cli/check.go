@@ -164,6 +164,9 @@ func lockFinding(hr *v1alpha1.HelmRelease, now time.Time) finding {
 	case ready.Status != metav1.ConditionTrue:
 		f.Level, f.Message = levelWarning, ready.Reason+": "+ready.Message
 		f.Advice = details
+		if ready.Reason == v1alpha1.ReasonSecretNotFound {
+			f.Advice = "install it with Helm, or end its lock: " + programBase + " unlock " + name
+		}
 	case isGuardMissing(hr):
 		f.Level = levelWarning
 		f.Message = "its guard is not in force, so changes are only reverted"

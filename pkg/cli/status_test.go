@@ -1,14 +1,12 @@
 package cli
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/report"
@@ -145,46 +143,6 @@ apps/new         no operator has taken it up  an operator takes up the HelmRelea
 	}
 }
 
-func TestStatusListsWhatNeedsAttention(t *testing.T) {
-	suspended := func(reason string, since time.Duration) *v1alpha1.HelmRelease {
-		return helmRelease("web", func(hr *v1alpha1.HelmRelease) {
-			hr.Spec.Suspend = reason == v1alpha1.ReasonSuspended
-			hr.Status.Conditions = []metav1.Condition{condition("Ready", metav1.ConditionTrue, reason, ""),
-				condition("Locked", metav1.ConditionFalse, reason, "")}
-			hr.Status.Conditions[0].LastTransitionTime = metav1.NewTime(noon.Add(-90 * 24 * time.Hour))
-			hr.Status.Conditions[1].LastTransitionTime = metav1.NewTime(noon.Add(-since))
-		})
-	}
-	stalled := helmRelease("web", func(hr *v1alpha1.HelmRelease) {
-		hr.Status.Conditions = []metav1.Condition{condition("Ready", metav1.ConditionFalse, "Conflict", "two of them"),
-			condition("Stalled", metav1.ConditionTrue, "Conflict", "two of them")}
-	})
-	fresh := helmRelease("web", func(hr *v1alpha1.HelmRelease) {
-		hr.CreationTimestamp = metav1.NewTime(noon.Add(-time.Second))
-	})
-	for name, tc := range map[string]struct {
-		of   *v1alpha1.HelmRelease
-		want string
-	}{
-		"what is locked":                       {helmRelease("web", lockedRelease), ""},
-		"what stalls":                          {stalled, "Conflict: two of them"},
-		"what no operator has taken up":        {helmRelease("web", nil), "no operator has taken it up"},
-		"but not what was made a moment ago":   {fresh, ""},
-		"a suspension that lasts for a day":    {suspended("Suspended", 72*time.Hour), "suspended for 3d"},
-		"but not one of an hour":               {suspended("Suspended", time.Hour), ""},
-		"nor a window, which ends soon anyway": {suspended("InWindow", 23*time.Hour), ""},
-	} {
-		rows := attention([]*v1alpha1.HelmRelease{tc.of}, noon)
-		if (tc.want == "") != (len(rows) == 0) || tc.want != "" && !strings.Contains(rows[0][1], tc.want) {
-			t.Errorf("%s: %q, want %q", name, rows, tc.want)
-		}
-	}
-	many := attention(slices.Repeat([]*v1alpha1.HelmRelease{stalled}, 15), noon)
-	if last := many[len(many)-1]; len(many) != 11 || last[0] != "and 5 more" {
-		t.Errorf("of many: %q", many)
-	}
-}
-
 func TestStatusDetailsTellTheWindow(t *testing.T) {
 	hr := helmRelease("web", lockedRelease)
 	hr.Status.Window = &v1alpha1.WindowStatus{Start: metav1.NewTime(noon), End: metav1.NewTime(noon.Add(time.Hour))}
@@ -240,45 +198,6 @@ func TestStatusAsJSONHasNoNotes(t *testing.T) {
 	if err != nil || strings.Contains(text, marker) || strings.Contains(text, "\x1b") ||
 		!strings.Contains(text, `"locked": "yes"`) {
 		t.Errorf("%v\n%s", err, text)
-	}
-}
-
-func TestFollowerTellsWhatHappened(t *testing.T) {
-	f := &follower{now: func() time.Time { return noon }, known: map[string]*seen{}}
-	var lines []string
-	tell := func(event watch.EventType, hr *v1alpha1.HelmRelease) {
-		for _, h := range f.next(event, hr) {
-			lines = append(lines, happeningText(h, report.Style{}))
-		}
-	}
-	hr := helmRelease("web", lockedRelease)
-	hr.Status.RecentDrift = []v1alpha1.DriftRecord{record(-time.Hour, v1alpha1.DriftActionReverted, nil)} // history
-	tell(watch.Added, hr)
-	tell(watch.Modified, hr) // nothing new
-	hr.Status.Conditions[0].Reason, hr.Status.Conditions[0].Message = "DriftDetected", "being reverted"
-	refused := record(time.Second, v1alpha1.DriftActionRefused, func(r *v1alpha1.DriftRecord) { r.Duration = nil })
-	deleted := record(2*time.Second, v1alpha1.DriftActionRecreated, func(r *v1alpha1.DriftRecord) {
-		r.Operation, r.Paths, r.FieldManager, r.Subresource = v1alpha1.DriftDeleted, nil, "", ""
-	})
-	hr.Status.RecentDrift = append([]v1alpha1.DriftRecord{deleted, refused}, hr.Status.RecentDrift...)
-	tell(watch.Modified, hr)
-	hr.Status.RecentDrift[1].Action, hr.Status.RecentDrift[1].Duration = v1alpha1.DriftActionReverted,
-		&metav1.Duration{Duration: time.Second}
-	tell(watch.Modified, hr)
-	hr.Status.Conditions = []metav1.Condition{condition("Ready", metav1.ConditionFalse, "Transitioning",
-		"Helm is at\nwork"), condition("Locked", metav1.ConditionFalse, "Transitioning", "")}
-	tell(watch.Modified, hr)
-	tell(watch.Deleted, hr)
-	want := []string{
-		"2026-01-02T12:00:00.000Z  apps/web  locked: revision 3, 4 objects",
-		"2026-01-02T12:00:01.000Z  apps/web  Deployment.apps apps/web spec.replicas changed by kubectl-scale (scale): refused",
-		"2026-01-02T12:00:02.000Z  apps/web  Deployment.apps apps/web deleted: recreated after 12.3ms",
-		"2026-01-02T12:00:01.000Z  apps/web  Deployment.apps apps/web spec.replicas changed by kubectl-scale (scale): reverted after 1s",
-		`2026-01-02T12:00:00.000Z  apps/web  not locked: Helm is at\nwork`,
-		"2026-01-02T12:00:00.000Z  apps/web  not locked: the HelmRelease was deleted",
-	}
-	if got := strings.Join(lines, "\n"); got != strings.Join(want, "\n") {
-		t.Errorf("got\n%s\nwant\n%s", got, strings.Join(want, "\n"))
 	}
 }
 

@@ -2,6 +2,7 @@ package lock
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -130,13 +131,17 @@ func fromRecord(in Input) Decision {
 }
 
 func notFound(in Input, name string) Decision {
-	kinds := make([]string, 0, len(in.Storages))
-	for _, storage := range in.Storages {
-		kinds = append(kinds, storage.Kind())
+	var read, unread []string
+	for _, storage := range release.Storages {
+		if slices.Contains(in.Storages, storage) {
+			read = append(read, storage.Kind())
+		} else {
+			unread = append(unread, storage.Kind()+"s")
+		}
 	}
 	d := Decision{State: v1alpha1.StateSecretNotFound, Reason: v1alpha1.ReasonSecretNotFound}
-	d.Message = fmt.Sprintf("no record of Helm release %s in a %s; it is locked as soon as Helm has installed it", name,
-		strings.Join(kinds, " or a "))
+	d.Message = fmt.Sprintf("no %s holds a record of Helm release %s; it is locked as soon as Helm has installed it",
+		strings.Join(read, " or "), name)
 	switch {
 	case in.Elsewhere.Found:
 		d.Reason = v1alpha1.ReasonRecordNotRead
@@ -145,8 +150,8 @@ func notFound(in Input, name string) Decision {
 			name, in.Elsewhere.Record.Object(), in.Elsewhere.Record.Storage.Kind())
 	case in.Elsewhere.Unknown != "":
 		d.Message += "; whether there is one elsewhere is not known: " + in.Elsewhere.Unknown
-	case len(kinds) < len(release.Storages):
-		d.Message += " (others are not read: see --release-storage)"
+	case len(unread) > 0:
+		d.Message += fmt.Sprintf(" (%s are not read: see --release-storage)", strings.Join(unread, " and "))
 	}
 	return d
 }

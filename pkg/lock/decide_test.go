@@ -107,9 +107,10 @@ func TestAReleaseWithoutARecordThatIsReadSaysWhereToLook(t *testing.T) {
 		reason, says string
 	}{
 		"nothing anywhere": {Input{Storages: secrets}, v1alpha1.ReasonSecretNotFound,
-			"in a Secret; it is locked as soon as Helm has installed it (others are not read: see --release-storage)"},
+			"no Secret holds a record of Helm release /; it is locked as soon as Helm has installed it (ConfigMaps are not " +
+				"read: see --release-storage)"},
 		"all storages are read": {Input{Storages: release.Storages[:]}, v1alpha1.ReasonSecretNotFound,
-			"in a Secret or a ConfigMap; it is locked as soon as Helm has installed it"},
+			"no Secret or ConfigMap holds a record of Helm release "},
 		"in a ConfigMap": {Input{Storages: secrets, Elsewhere: Elsewhere{Record: elsewhere, Found: true}},
 			v1alpha1.ReasonRecordNotRead, "is in ConfigMap apps/sh.helm.release.v1.web.v1, and this operator does not " +
 				"read ConfigMaps; run it with --release-storage=secret,configmap"},
