@@ -69,7 +69,7 @@ Secret APPS/shop: data[password]
 
 Service APPS/shop: it does not exist
 
-release APPS/shop, revision 1: 4 of 4 objects drifted (3 modified, 1 missing)
+release APPS/shop, revision 1: 4 of 4 objects drifted (3 modified, 1 missing); 1 object has additions (see --strict)
 `, "")
 			w.app("diff", "shop", "--strict").says(2, "+    added: by-somebody\n")
 			w.app("diff", "shop", "-o", "patch").says(2,

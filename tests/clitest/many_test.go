@@ -31,8 +31,9 @@ func TestLockAndUnlockMany(t *testing.T) {
 	// What is wrong with one does not keep the others.
 	w.app("lock", "Bad_Name", "many-b", "--must-exist").is(1,
 		"HelmRelease LOCKER/many-b unchanged: release APPS/many-b, revision 1, deployed\n",
-		"helm-locker: release APPS/Bad_Name does not exist: namespace \"APPS\" has no Secret of type helm.sh/release.v1 for it\n"+
-			"  helm list -A lists all releases; choose the namespace with -n and the cluster with --context\n")
+		"helm-locker: release APPS/Bad_Name does not exist: namespace \"APPS\" has no record of it in a Secret\n"+
+			"  helm list -A lists all releases; choose the namespace with -n, the cluster with --context, and where Helm keeps "+
+			"records with --release-storage\n")
 
 	for _, refused := range [][]string{
 		{"--all-namespaces needs the name of a release, --selector or --all", "unlock", "-A"},

@@ -102,8 +102,8 @@ func TestLockWritesAPolicy(t *testing.T) {
 	w.app("lock", "-l", "a b").says(1, "--selector: ", "write it like team=web,tier!=db")
 
 	w.cli("policy", "--generate-shell-completion").is(0, "preview\n", "")
-	w.cli("policy", "preview", "--generate-shell-completion").is(0, "APPS\nall-team-web-tier-db\n", "")
-	w.cli("status", "--policy", "--generate-shell-completion").is(0, "APPS\nall-team-web-tier-db\n", "")
+	w.cli("policy", "preview", "--generate-shell-completion").is(0, "all-team-web-tier-db\nAPPS\n", "")
+	w.cli("status", "--policy", "--generate-shell-completion").is(0, "all-team-web-tier-db\nAPPS\n", "")
 	if got, want := rows(w.cli("status", "--policies").stdout), `POLICY MODE MATCHED MADE LOCKED DRIFTED ROLLOUT SINCE REASON
 all-team-web-tier-db Enforce 0 0 0 0 -
 APPS Enforce 0 0 0 0 -`; got != want {
