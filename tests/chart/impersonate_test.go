@@ -72,7 +72,8 @@ func allow(e *kit.Env, namespace, account string, rules ...rbacv1.PolicyRule) {
 	}
 }
 
-// The profile grants reading, acting as the named ServiceAccounts, and no write to anything that could be locked.
+// The profile grants reading, acting as the named ServiceAccounts, and no write to what releases deploy. HelmReleases,
+// which policies make, are written in the namespace of the operator alone.
 func TestImpersonateGrantsNoWrites(t *testing.T) {
 	e := newEnv(t)
 	install(e, kit.Shared.Helm4(), freePorts(t), "{rbac: {profile: impersonate}, impersonation: {serviceAccounts: [hand]}}")
@@ -94,7 +95,10 @@ func TestImpersonateGrantsNoWrites(t *testing.T) {
 		{"create", "rbac.authorization.k8s.io", "clusterrolebindings", "", "", false},
 		{"bind", "rbac.authorization.k8s.io", "clusterroles", "", "cluster-admin", false},
 		{"create", "", "serviceaccounts/token", e.Apps, "hand", false},
-		{"create", "helm.cattle.io", "helmreleases", e.Operator, "", false},
+		{"create", "helm.cattle.io", "helmreleases", e.Operator, "", true},
+		{"create", "helm.cattle.io", "helmreleases", e.Apps, "", false},
+		{"update", "helm.cattle.io", "helmreleases", e.Operator, "x", false},
+		{"create", "helm.cattle.io", "helmreleasepolicies", e.Operator, "", false},
 		{"update", "coordination.k8s.io", "leases", e.Operator, "other", false},
 		{"update", "apiextensions.k8s.io", "customresourcedefinitions", "", "others.example.org", false},
 	} {
