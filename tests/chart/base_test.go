@@ -1,0 +1,68 @@
+package chart
+
+import (
+	"slices"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/kit"
+)
+
+// followPolicy has a policy, which selects by labels of namespaces, lock a release and leave it again.
+func followPolicy(e *kit.Env, release string) {
+	e.Helper()
+	policies := e.In(v1alpha1.SchemeGroupVersion.WithResource(v1alpha1.PolicyResourceName), e.Operator)
+	locks := e.In(kit.HelmReleases, e.Operator)
+	check.NoError(e, locks.Delete(e.Ctx, release, metav1.DeleteOptions{}))
+	policy := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "labels"},
+		"spec": map[string]any{"match": map[string]any{"releases": []any{release}, "namespaceSelector": map[string]any{
+			"matchLabels": map[string]any{"kubernetes.io/metadata.name": e.Apps}}}}}}
+	policy.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind(v1alpha1.PolicyKind))
+	_, err := policies.Create(e.Ctx, policy, metav1.CreateOptions{})
+	check.NoError(e, err)
+	made := e.Apps + "." + release
+	e.Until("the policy has made a HelmRelease", func() (any, bool) {
+		_, err := locks.Get(e.Ctx, made, metav1.GetOptions{})
+		return err, err == nil
+	})
+	e.WaitReady(made, 2)
+	e.Until("the policy has a status", func() (any, bool) {
+		stored, err := policies.Get(e.Ctx, "labels", metav1.GetOptions{})
+		return stored, err == nil && stored.Object["status"] != nil
+	})
+	_, err = policies.Patch(e.Ctx, "labels", types.MergePatchType, []byte(`{"spec":{"match":{"releases":["none"]}}}`),
+		metav1.PatchOptions{})
+	check.NoError(e, err)
+	e.Until("the policy has left the release", func() (any, bool) {
+		_, err := locks.Get(e.Ctx, made, metav1.GetOptions{})
+		return err, apierrors.IsNotFound(err)
+	})
+}
+
+// expectBaseUsed expects every verb to have been used of what the chart grants every operator, apart from the CustomResourceDefinition,
+// which has been there, and of the rest of what happens rarely: API servers before 1.32 cannot stream lists.
+func expectBaseUsed(t *testing.T, e *kit.Env, all []request) {
+	t.Helper()
+	role, err := e.Kube.RbacV1().Roles(e.Operator).Get(e.Ctx, "helm-locker", metav1.GetOptions{})
+	check.NoError(t, err)
+	wide, err := e.Kube.RbacV1().ClusterRoles().Get(e.Ctx, "helm-locker-"+e.Operator, metav1.GetOptions{})
+	check.NoError(t, err)
+	rare := []string{"create customresourcedefinitions", "update customresourcedefinitions", "patch events",
+		"update leases", "list helmreleases", "list helmreleasepolicies", "list namespaces",
+		"list customresourcedefinitions", "list horizontalpodautoscalers"}
+	for _, rule := range slices.Concat(role.Rules, wide.Rules[:7]) {
+		for _, resource := range rule.Resources {
+			for _, verb := range rule.Verbs {
+				if !slices.Contains(rare, verb+" "+resource) && !made(all, verb, rule.APIGroups[0], resource, "") {
+					t.Errorf("granted to every operator and never used: %s %s", verb, resource)
+				}
+			}
+		}
+	}
+}
