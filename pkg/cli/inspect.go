@@ -184,7 +184,7 @@ func mask(details *release.Details, masker report.Masker, part string) (*release
 }
 
 func (a *app) showDetails(d *release.Details, part, format string) error {
-	text := ""
+	var text string
 	switch part {
 	case "":
 		text = summary(d, a.now())

@@ -38,7 +38,7 @@ type previewRelease struct {
 }
 
 func (a *app) printPreview(cmd *cli.Command, out *previewOut) error {
-	text := ""
+	var text string
 	if format := cmd.String("output"); format != formatTable {
 		var err error
 		if text, err = encode(out, format); err != nil {

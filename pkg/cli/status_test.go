@@ -150,7 +150,8 @@ func TestStatusDetailsTellTheWindow(t *testing.T) {
 	if !strings.Contains(before, "Next window:  2026-01-02T12:00:00Z to 2026-01-02T13:00:00Z\n") {
 		t.Error(before)
 	}
-	hr.Status.Conditions, hr.Status.Revision = []metav1.Condition{condition("Ready", metav1.ConditionTrue, "InWindow", ""),
+	hr.Status.Conditions, hr.Status.Revision = []metav1.Condition{
+		condition("Ready", metav1.ConditionTrue, "InWindow", ""),
 		condition("Locked", metav1.ConditionFalse, "InWindow", "")}, 0
 	open := statusDetails(hr, noon, report.Style{})
 	if !strings.Contains(open, "suspended until 2026-01-02T13:00:00Z (spec.windows)\n") ||
@@ -203,7 +204,8 @@ func TestStatusAsJSONHasNoNotes(t *testing.T) {
 
 // A guard that is not in force must not look as if it were.
 func TestStatusTellsOfTheGuard(t *testing.T) {
-	hr := &v1alpha1.HelmRelease{Spec: v1alpha1.HelmReleaseSpec{Protection: v1alpha1.Protection{Guard: v1alpha1.GuardDeny,
+	hr := &v1alpha1.HelmRelease{Spec: v1alpha1.HelmReleaseSpec{Protection: v1alpha1.Protection{
+		Guard: v1alpha1.GuardDeny,
 		GuardExempt: []v1alpha1.GuardSubject{{Kind: "User", Name: "alice"},
 			{Kind: "ServiceAccount", Namespace: "ci", Name: "deployer"}}}}}
 	hr.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue},

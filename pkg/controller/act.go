@@ -201,7 +201,8 @@ func (rm *remediation) restored(l *lock.Lock, v *result, done *unstructured.Unst
 	fight := l.RecordRevert(v.ID, now, content)
 	good := lock.Outcome{
 		Good: true, Digest: rm.hasher.Digest(done.Object), Version: version(done), Owner: v.found.Owner,
-		Baseline: v.in.Restored(v.found, done), Chosen: v.in.ChosenIn(done), Additions: v.in.HasAdditions(v.found, done),
+		Baseline: v.in.Restored(v.found, done), Chosen: v.in.ChosenIn(done),
+		Additions: v.in.HasAdditions(v.found, done),
 	}
 	if endsDeletion(done) {
 		good = lock.Outcome{Again: rm.readAgain(v)}

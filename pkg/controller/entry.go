@@ -23,8 +23,8 @@ type entry struct {
 	as release.Key // what the objects said they belong to when the release was last locked
 	// refused is the record that problem is about, where nothing but another record ends it.
 	refused release.Record
-	// elsewhere is what is known of records where none are read, asked for at this generation of the HelmRelease; 0 when
-	// it was not asked for.
+	// elsewhere is what is known of records where none are read, asked for at this generation of the HelmRelease; 0
+	// when it was not asked for.
 	elsewhere   lock.Elsewhere
 	elsewhereAt int64
 	// reload asks for a new lock although the record is the same.

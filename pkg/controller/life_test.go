@@ -11,7 +11,7 @@ import (
 
 func TestTheLifeOfAChange(t *testing.T) {
 	locked := time.Date(2026, 1, 2, 12, 0, 0, 250e6, time.UTC)
-	after := func(d time.Duration) time.Time { return locked.Add(d) }
+	after := locked.Add
 	second := func(d time.Duration) time.Time { return after(d).Truncate(time.Second) }
 	modified, removed := drift.Change{Path: "/a", Op: drift.Modified}, drift.Change{Path: "/b", Op: drift.Removed}
 	for name, tc := range map[string]struct {

@@ -30,7 +30,8 @@ func TestTheLogOfADriftHasNoEmptyFields(t *testing.T) {
 		"only reported":     {changed, life{}, []string{"manager", "object", "operation", "paths", "release"}},
 		"reported deletion": {deleted, life{}, []string{"object", "operation", "release"}},
 	} {
-		if got := slices.Sorted(maps.Keys(tc.of.portions()[0].logged(&lock.Lock{}, object.ID, tc.lived))); !slices.Equal(got, tc.want) {
+		fields := tc.of.portions()[0].logged(&lock.Lock{}, object.ID, tc.lived)
+		if got := slices.Sorted(maps.Keys(fields)); !slices.Equal(got, tc.want) {
 			t.Errorf("%s: logged %v, want %v", name, got, tc.want)
 		}
 	}

@@ -37,7 +37,7 @@ func (v *result) account() string { return v.describe(evidence) }
 func (v *result) describe(evidence func(drift.Author) string) string {
 	var texts []string
 	for _, p := range v.portions() {
-		text := ""
+		var text string
 		switch {
 		case p.operation == v1alpha1.DriftDeleted && v.found.Deletion != "":
 			text = v.found.Deletion

@@ -37,7 +37,8 @@ const maxAuthors = 10
 //
 // A removed field has no owner any more. A list element whose merge key was edited is the author's of the element that
 // took its place. Any other removal is ascribed to the manager that wrote last, if that was not before Helm, and if it
-// made another of the changes or is the only one that wrote since Helm. Managers of Kubernetes itself are not suspected.
+// made another of the changes or is the only one that wrote since Helm. Managers of Kubernetes itself are not
+// suspected.
 // Else the author is not known: no one is blamed for what another one may have done.
 func Attribute(
 	managedFields []metav1.ManagedFieldsEntry, desired, live map[string]any, changes []Change, helm Owner,
@@ -141,8 +142,8 @@ func (w *writers) suspectSince(helmLast time.Time) {
 	w.alone = suspects == 1
 }
 
-// ownerOf returns the entry that owns a changed field, the latest of several; nil for none. Those of Helm come last, and
-// never own what was removed.
+// ownerOf returns the entry that owns a changed field, the latest of several; nil for none. Those of Helm come last,
+// and never own what was removed.
 func (w *writers) ownerOf(c Change) *metav1.ManagedFieldsEntry {
 	path := parsePointer(c.Path)
 	for i, group := range [...][]writer{w.foreign, w.helm} {

@@ -221,7 +221,8 @@ func (l *Legacy) patch(live *unstructured.Unstructured) ([]byte, error) {
 	// An empty list would make the API server drop all field ownership; the removal itself ends the
 	// ownership.
 	if len(l.Managers) > 0 && len(l.managedFields) > 0 {
-		patch = append(patch, drift.PatchOperation{Op: "replace", Path: "/metadata/managedFields", Value: l.managedFields})
+		patch = append(patch,
+			drift.PatchOperation{Op: "replace", Path: "/metadata/managedFields", Value: l.managedFields})
 	}
 	return json.Marshal(patch)
 }

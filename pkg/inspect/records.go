@@ -54,7 +54,8 @@ func (e *NotFoundError) Error() string {
 type ContestedError struct{ Key release.Key }
 
 func (e *ContestedError) Error() string {
-	return fmt.Sprintf("release %s has records in Secrets and in ConfigMaps; choose one of the two with --release-storage",
+	return fmt.Sprintf(
+		"release %s has records in Secrets and in ConfigMaps; choose one of the two with --release-storage",
 		e.Key)
 }
 

@@ -66,7 +66,8 @@ func Decide(in Input) Decision {
 		return unlocked(d, v1alpha1.ReasonSuspended, fmt.Sprintf("suspended until %s; locks again by itself",
 			until.UTC().Format(time.RFC3339)))
 	case open:
-		return unlocked(d, v1alpha1.ReasonInWindow, fmt.Sprintf("unlocked until %s by spec.windows; locks again by itself",
+		return unlocked(d, v1alpha1.ReasonInWindow, fmt.Sprintf(
+			"unlocked until %s by spec.windows; locks again by itself",
 			d.Window.End.Format(time.RFC3339)))
 	}
 	return d

@@ -85,7 +85,8 @@ func (r *releases) Collect(to chan<- prometheus.Metric) {
 			n  int
 		}{
 			{"tracked", rec.objects.Tracked}, {"drifted", rec.objects.Drifted}, {"contended", rec.objects.Contended},
-			{"waiting", rec.objects.Waiting}, {"additions", rec.objects.Additions}, {"unmanaged", rec.objects.Unmanaged},
+			{"waiting", rec.objects.Waiting}, {"additions", rec.objects.Additions},
+			{"unmanaged", rec.objects.Unmanaged},
 		} {
 			gauge(r.objects, float64(count.n), shared.of("condition", count.of), name, namespace)
 		}

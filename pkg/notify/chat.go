@@ -56,7 +56,11 @@ func factsOf(m *Message) []fact {
 			add("Lived", d.Duration.Duration.String())
 		}
 	case m.Lock != nil:
-		add("Locked", map[bool]string{true: fmt.Sprintf("yes, revision %d", m.Lock.Revision), false: "no"}[m.Lock.Locked])
+		locked := "no"
+		if m.Lock.Locked {
+			locked = fmt.Sprintf("yes, revision %d", m.Lock.Revision)
+		}
+		add("Locked", locked)
 		add("Reason", m.Lock.Reason)
 		add("Message", m.Lock.Message)
 	case m.Contention != nil:
@@ -178,7 +182,8 @@ func encodeTeams(_ string, m *Message) ([]byte, string, error) {
 		body = append(body, richText{"RichTextBlock",
 			[]textRun{{"TextRun", f.name + ": ", bold, ""}, {"TextRun", f.value, "", ""}}})
 	}
-	return encodeChat(teamsMessage{"message", []teamsAttachment{{"application/vnd.microsoft.card.adaptive", adaptiveCard{
+	const adaptive = "application/vnd.microsoft.card.adaptive"
+	return encodeChat(teamsMessage{"message", []teamsAttachment{{adaptive, adaptiveCard{
 		Schema: "http://adaptivecards.io/schemas/adaptive-card.json", Type: "AdaptiveCard", Version: "1.2", Body: body,
 		Teams: map[string]any{"width": "Full"},
 	}}}})

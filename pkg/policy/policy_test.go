@@ -73,7 +73,9 @@ func carriedOut(in Input, plan Plan) []*v1alpha1.HelmRelease {
 			if hr.Spec.Mode == v1alpha1.ModeDetect {
 				locked.Status, locked.Reason = metav1.ConditionFalse, v1alpha1.ReasonDetectOnly
 			}
-			ready := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: locked.Reason}
+			ready := metav1.Condition{
+				Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: locked.Reason,
+			}
 			hr.Status.Conditions = []metav1.Condition{locked, ready}
 			all[hr.Name] = hr
 		case Delete:
@@ -129,15 +131,18 @@ func TestMatches(t *testing.T) {
 			match: v1alpha1.ReleaseMatch{NamespaceSelector: team("web")},
 			yes:   releases("shop-eu/a"), not: releases("shop-us/a", "apps/a", "new/a")},
 		"a negative selector does not select a namespace that is not known": {
-			match: v1alpha1.ReleaseMatch{NamespaceSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
-				{Key: "team", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"web"}}}}},
+			match: v1alpha1.ReleaseMatch{NamespaceSelector: &metav1.LabelSelector{
+				MatchExpressions: []metav1.LabelSelectorRequirement{
+					{Key: "team", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"web"}}}}},
 			yes: releases("shop-us/a", "apps/a"), not: releases("shop-eu/a", "new/a")},
 		"labels of releases": {
 			match: v1alpha1.ReleaseMatch{ReleaseSelector: team("web")},
 			yes:   []Release{labelled}, not: releases("apps/api")},
 		"labels of Helm's storage select nothing": {
-			match: v1alpha1.ReleaseMatch{ReleaseSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"status": "deployed"}}},
-			not:   []Release{labelled}},
+			match: v1alpha1.ReleaseMatch{
+				ReleaseSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"status": "deployed"}},
+			},
+			not: []Release{labelled}},
 		"excludes": {
 			match: v1alpha1.ReleaseMatch{Namespaces: []string{"*"}},
 			exclude: []v1alpha1.ReleaseMatch{{Namespaces: []string{"apps"}, Releases: []string{"a"}},
@@ -240,7 +245,9 @@ func TestOfEqualPoliciesTheOlderWinsThenTheFirstByName(t *testing.T) {
 func TestPlans(t *testing.T) {
 	every := newPolicy("every", "*")
 	made := func(of ...string) []*v1alpha1.HelmRelease {
-		in := Input{Namespace: system, Policies: []*v1alpha1.HelmReleasePolicy{every}, Releases: releases(of...), Now: noon}
+		in := Input{
+			Namespace: system, Policies: []*v1alpha1.HelmReleasePolicy{every}, Releases: releases(of...), Now: noon,
+		}
 		return carriedOut(in, Make(in))
 	}
 	for name, tc := range map[string]struct {
@@ -345,7 +352,9 @@ func TestPlans(t *testing.T) {
 func TestTheOperatorsNamespaceIsMatchedWhenThePolicySaysSo(t *testing.T) {
 	p := newPolicy("every", "*")
 	p.Spec.IncludeOperatorNamespace = true
-	in := Input{Namespace: system, Policies: []*v1alpha1.HelmReleasePolicy{p}, Releases: releases(system + "/helm-locker")}
+	in := Input{
+		Namespace: system, Policies: []*v1alpha1.HelmReleasePolicy{p}, Releases: releases(system + "/helm-locker"),
+	}
 	plan := Make(in)
 	if got := show(plan); got != "every Create locker/helm-locker" {
 		t.Error(got)
@@ -544,7 +553,9 @@ func TestRollout(t *testing.T) {
 
 func TestARolloutThatIsAddedMovesNothingBack(t *testing.T) {
 	p := newPolicy("every", "*")
-	in := Input{Namespace: system, Policies: []*v1alpha1.HelmReleasePolicy{p}, Now: noon, Releases: releases("a/1", "a/2")}
+	in := Input{
+		Namespace: system, Policies: []*v1alpha1.HelmReleasePolicy{p}, Now: noon, Releases: releases("a/1", "a/2"),
+	}
 	in.HelmReleases = carriedOut(in, Make(in))
 	p.Spec.Rollout = &v1alpha1.Rollout{}
 	plan := Make(in)

@@ -12,8 +12,8 @@ import (
 )
 
 // DefaultLimit bounds the decompressed payload, in bytes. A Secret or ConfigMap holds at most 1 MiB, three quarters of
-// that after base64; real charts compress by a factor of 5 to 20. 32 MiB is far above that, and far below the 1000-fold that a
-// decompression bomb reaches.
+// that after base64; real charts compress by a factor of 5 to 20. 32 MiB is far above that, and far below the 1000-fold
+// that a decompression bomb reaches.
 const DefaultLimit int64 = 32 << 20
 
 // maxValue bounds one value of the payload: the manifest, in which an escaped line end has two bytes, or the files

@@ -134,7 +134,8 @@ func TestRecordTimesFallBackToTheSecretsCreation(t *testing.T) {
 	if err != nil || rec.Created.Unix() != 1000 || rec.Modified.Unix() != 1000 {
 		t.Errorf("got %+v, %v", rec, err)
 	}
-	rec, err = release.Secrets.RecordOf(metadata(func(m *metav1.PartialObjectMetadata) { delete(m.Labels, "modifiedAt") }))
+	unmodified := metadata(func(m *metav1.PartialObjectMetadata) { delete(m.Labels, "modifiedAt") })
+	rec, err = release.Secrets.RecordOf(unmodified)
 	if err != nil || rec.Created.Unix() != 1001 || rec.Modified.Unix() != 1001 {
 		t.Errorf("got %+v, %v", rec, err)
 	}

@@ -30,7 +30,9 @@ func ParseStorages(names string) ([]Storage, error) {
 	var parsed []Storage
 	for name := range strings.SplitSeq(names, ",") {
 		name = strings.TrimSpace(name)
-		at := slices.IndexFunc(Storages[:], func(s Storage) bool { return name == s.String() || name == s.String()+"s" })
+		at := slices.IndexFunc(Storages[:], func(s Storage) bool {
+			return name == s.String() || name == s.String()+"s"
+		})
 		if at < 0 {
 			return nil, fmt.Errorf("release storage %q: use secret, configmap, or both as secret,configmap", name)
 		}

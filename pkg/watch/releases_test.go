@@ -136,7 +136,8 @@ func TestAMalformedRecordCountsForTheReleaseInItsNameAndForTheOneInItsLabel(t *t
 	for name, forget := range map[string]func(){
 		"deleted": func() { r.stores[0].gone(posing) },
 		"gone in a list": func() {
-			r.stores[0].listed(map[types.NamespacedName]struct{}{{Namespace: "apps", Name: secret("1", "", "", "").Name}: {}})
+			name := types.NamespacedName{Namespace: "apps", Name: secret("1", "", "", "").Name}
+			r.stores[0].listed(map[types.NamespacedName]struct{}{name: {}})
 		},
 	} {
 		r.stores[0].observed(posing)

@@ -45,8 +45,9 @@ func followPolicy(e *kit.Env, release string) {
 	})
 }
 
-// expectBaseUsed expects every verb to have been used of what the chart grants every operator, apart from the CustomResourceDefinition,
-// which has been there, and of the rest of what happens rarely: API servers before 1.32 cannot stream lists.
+// expectBaseUsed expects every verb to have been used of what the chart grants every operator, apart from the
+// CustomResourceDefinition, which has been there, and from what happens rarely: API servers before 1.32 cannot stream
+// lists.
 func expectBaseUsed(t *testing.T, e *kit.Env, all []request) {
 	t.Helper()
 	role, err := e.Kube.RbacV1().Roles(e.Operator).Get(e.Ctx, "helm-locker", metav1.GetOptions{})

@@ -127,7 +127,7 @@ func (o *realObject) isRestored() {
 func (o *realObject) refusal(answer error, words string) error {
 	if answer == nil || !apierrors.IsForbidden(answer) || !strings.Contains(answer.Error(), o.belongs()) ||
 		!strings.Contains(answer.Error(), words) {
-		return fmt.Errorf("got %v, want a refusal with %q and %q", answer, o.belongs(), words)
+		return fmt.Errorf("got %s, want a refusal with %q and %q", fmt.Sprint(answer), o.belongs(), words)
 	}
 	return nil
 }
@@ -171,7 +171,7 @@ func (o *realObject) isWarnedAbout() error {
 	}
 	err := o.delete(ctx)
 	if said := o.warnings.take(); err != nil || !strings.Contains(said, o.belongs()+"its deletion will be undone") {
-		return fmt.Errorf("a deletion with Warn: %v, said %q", err, said)
+		return fmt.Errorf("a deletion with Warn: %s, said %q", fmt.Sprint(err), said)
 	}
 	o.isRestored()
 	return nil

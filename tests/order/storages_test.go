@@ -40,8 +40,8 @@ func TestI1_CheckReadsTheOtherStorage(t *testing.T) {
 	})
 }
 
-// A change is what Helm is about to write by way of the other storage. Helm 3 finds nothing to do, and the revert of the
-// change lands after that. (Helm 4 writes in any case, to own the field.)
+// A change is what Helm is about to write by way of the other storage. Helm 3 finds nothing to do, and the revert of
+// the change lands after that. (Helm 4 writes in any case, to own the field.)
 func TestI1_LateRevertAndTheOtherStorage(t *testing.T) {
 	inOtherStorage(t, func(b *fixture, before, after cluster.Helm) {
 		if after.Name == "helm 4" {

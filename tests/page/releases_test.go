@@ -104,7 +104,8 @@ func statusOf(i int, team, app string, now time.Time) v1alpha1.HelmReleaseStatus
 	case i%53 == 5:
 		locked, reason, message = metav1.ConditionFalse, v1alpha1.ReasonSuspended, "suspended until it is resumed"
 	case i%41 == 3:
-		locked, reason, message = metav1.ConditionFalse, v1alpha1.ReasonDecodeFailed, "the record of revision 3 is no gzip"
+		locked, reason = metav1.ConditionFalse, v1alpha1.ReasonDecodeFailed
+		message = "the record of revision 3 is no gzip"
 	case i%29 == 2:
 		locked, reason, message = metav1.ConditionFalse, v1alpha1.ReasonDetectOnly, "revision 3 is watched: 10 objects"
 	}

@@ -66,7 +66,7 @@ func (j journal) read(key objectKey) (all []entry, err error) {
 		// What an API server that was killed did not write to the end cannot be decoded, nor what its successor
 		// appended to it.
 		if json.Unmarshal(line, &e) != nil {
-			return nil
+			return nil //nolint:nilerr // see above: such a line is left out
 		}
 		e.entry.ResponseObject.Object = e.ResponseObject
 		if e.happened() && (e.is(key) || e.isRecord(key.namespace)) {

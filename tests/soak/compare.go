@@ -92,7 +92,8 @@ func (s *soakRun) records(ctx context.Context, r *helmRelease) (map[string]*rele
 	}
 	records := map[string]*release.Release{}
 	for i := range list.Items {
-		if records[list.Items[i].Name], err = release.DecodeRecord(list.Items[i].Data[release.DataKey], nil); err != nil {
+		records[list.Items[i].Name], err = release.DecodeRecord(list.Items[i].Data[release.DataKey], nil)
+		if err != nil {
 			return nil, fmt.Errorf("record %s: %w", list.Items[i].Name, err)
 		}
 	}

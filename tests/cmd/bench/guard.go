@@ -127,7 +127,8 @@ func (b *bench) allowedWrites(ctx context.Context, sides [2][]object) error {
 	if err != nil {
 		return err
 	}
-	if err := b.writeBoth(ctx, sides, turns{name: name, rounds: timesGuard * b.rounds, tamper: b.annotate}); err != nil {
+	annotations := turns{name: name, rounds: timesGuard * b.rounds, tamper: b.annotate}
+	if err := b.writeBoth(ctx, sides, annotations); err != nil {
 		return err
 	}
 	after, err := b.guardDecisions(ctx, "allowed")
@@ -147,7 +148,8 @@ func (b *bench) unguardedWrites(ctx context.Context, others [2][]object) error {
 	if err != nil {
 		return err
 	}
-	if err := b.writeBoth(ctx, others, turns{name: name, rounds: timesGuard * b.rounds, tamper: b.annotate}); err != nil {
+	annotations := turns{name: name, rounds: timesGuard * b.rounds, tamper: b.annotate}
+	if err := b.writeBoth(ctx, others, annotations); err != nil {
 		return err
 	}
 	after, err := b.guardDecisions(ctx, "allowed")

@@ -65,7 +65,8 @@ func (b *bench) changePolicy(ctx context.Context, w *world) error {
 		[]byte(`{"spec":{"template":{"spec":{"scope":"Strict"}}}}`), metav1.PatchOptions{}); err != nil {
 		return fmt.Errorf("change the template: %w", err)
 	}
-	if err := process.Poll(ctx, 50*time.Millisecond, func() (bool, error) { return b.followed(ctx, len(w.releases)) }); err != nil {
+	all := func() (bool, error) { return b.followed(ctx, len(w.releases)) }
+	if err := process.Poll(ctx, 50*time.Millisecond, all); err != nil {
 		return fmt.Errorf("wait for the HelmReleases to follow the template: %w", err)
 	}
 	b.section.plain("a change of the template followed by all HelmReleases", "s", time.Since(begun).Seconds())
@@ -96,7 +97,8 @@ func (b *bench) followed(ctx context.Context, n int) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if scope != string(v1alpha1.ScopeStrict) || observed != list.Items[i].GetGeneration() || !isReady(&list.Items[i]) {
+		if scope != string(v1alpha1.ScopeStrict) || observed != list.Items[i].GetGeneration() ||
+			!isReady(&list.Items[i]) {
 			return false, nil
 		}
 	}

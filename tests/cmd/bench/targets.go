@@ -205,8 +205,8 @@ func (s *section) guard(name string, times [2][]time.Duration) {
 	}
 }
 
-// guardProcessor adds the share of a core that the operator takes for so many allowed writes a second to objects without
-// the guard, which is the floor, and with it.
+// guardProcessor adds the share of a core that the operator takes for so many allowed writes a second to objects
+// without the guard, which is the floor, and with it.
 func (s *section) guardProcessor(asked int, achieved float64, shares [2]float64) {
 	s.against(fmt.Sprintf("processor for %d allowed writes/s (measured at %.0f)", asked, achieved), "% core",
 		100*shares[0], 100*shares[1]).

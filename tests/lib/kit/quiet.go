@@ -70,11 +70,12 @@ func ObjectWrites(p *cluster.Proxy) []cluster.Request {
 // IsOwn reports whether a request is about what the operator writes to in its own name and on its own account:
 // HelmReleases, Events, Leases, the certificate of the guard and the Secret of IsFenceWrite.
 func IsOwn(r cluster.Request) bool {
-	return IsFenceWrite(r) || isGuardsSecret(r) || slices.Contains([]string{"helmreleases", "events", "leases"}, r.Resource())
+	return IsFenceWrite(r) || isGuardsSecret(r) ||
+		slices.Contains([]string{"helmreleases", "events", "leases"}, r.Resource())
 }
 
-// IsFenceWrite reports whether a request writes a fence, which an operator does in place of a list of release records. The
-// first one makes the Secret.
+// IsFenceWrite reports whether a request writes a fence, which an operator does in place of a list of release records.
+// The first one makes the Secret.
 func IsFenceWrite(r cluster.Request) bool {
 	return r.Resource() == "secrets" &&
 		(strings.HasSuffix(r.Path, proof.FenceSuffix) ||

@@ -5,7 +5,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// DriftRecord is what one field manager other than Helm changed in an object of the release, and what was done about it.
+// DriftRecord is what one field manager other than Helm changed in an object of the release, and what was done about
+// it.
 // What several managers changed and was reverted at once has a record for each, with the same time. A record names
 // fields and never carries their values.
 type DriftRecord struct {

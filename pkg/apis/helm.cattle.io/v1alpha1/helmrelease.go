@@ -138,7 +138,8 @@ type Protection struct {
 	SuspendUntil *metav1.Time `json:"suspendUntil,omitempty"`
 
 	// Windows are recurring times in which the release is unlocked, as for a nightly job that changes it. Drift made in
-	// a window is reverted when it ends. If one of them is wrong none opens, and the condition Ready says what is wrong.
+	// a window is reverted when it ends. If one of them is wrong none opens, and the condition Ready says what is
+	// wrong.
 	//
 	// +optional
 	// +listType=atomic

@@ -4,7 +4,7 @@ package v1alpha1
 // says what became of the others. ReleaseKey is that of ReleaseReference; a comment of its own would take the place of
 // the latter's in docs/api.md.
 
-type ReleaseKey = ReleaseReference
+type ReleaseKey = ReleaseReference //nolint:revive // the comment above says why it has none
 
 // The older names of the states.
 const (

@@ -25,7 +25,8 @@ var SchemeGroupVersion = schema.GroupVersion{Group: helm.GroupName, Version: Ver
 
 // AddToScheme adds the types of this package to a scheme, so that clients can encode and decode them.
 func AddToScheme(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(SchemeGroupVersion, &HelmRelease{}, &HelmReleaseList{}, &HelmReleasePolicy{}, &HelmReleasePolicyList{})
+	scheme.AddKnownTypes(SchemeGroupVersion,
+		&HelmRelease{}, &HelmReleaseList{}, &HelmReleasePolicy{}, &HelmReleasePolicyList{})
 	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)
 	return nil
 }
