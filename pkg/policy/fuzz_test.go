@@ -57,7 +57,8 @@ func randomInput(g *rand.Rand) Input {
 			if g.IntN(3) > 0 {
 				p := newPolicy(pick("p", "q", "r", "gone"))
 				p.Spec.Template.Metadata.Labels = map[string]string{"old": "1"}
-				hr = desired(p, release.Key{Namespace: namespace, Name: name}, hr, v1alpha1.Mode(pick("Enforce", "Detect")), "")
+				key, mode := release.Key{Namespace: namespace, Name: name}, v1alpha1.Mode(pick("Enforce", "Detect"))
+				hr = desired(p, key, hr, mode, "")
 			}
 			if g.IntN(8) == 0 {
 				hr.DeletionTimestamp = &metav1.Time{Time: noon}
