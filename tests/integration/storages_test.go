@@ -182,5 +182,5 @@ func TestStorage_HostileConfigMaps(t *testing.T) {
 	w.Forge(kit.ForgedRecord{Name: "app", Revision: 2, Manifest: kit.ConfigMap("settings", "x"),
 		Labels: map[string]string{"version": "7"}, Storage: release.ConfigMaps})
 	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonDecodeFailed,
-		fmt.Sprintf("ConfigMap %s/%s: label \"version\" is \"7\"", w.Apps, release.ObjectName("app", 2)))
+		fmt.Sprintf("ConfigMap %s/%s is not a Helm release record: label \"version\" is \"7\"", w.Apps, release.ObjectName("app", 2)))
 }
