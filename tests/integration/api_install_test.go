@@ -24,7 +24,11 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 )
 
-const definitionName = "helmreleases.helm.cattle.io"
+const (
+	definitionName = "helmreleases.helm.cattle.io"
+	// firstDefinition is asked about first.
+	firstDefinition = "helmreleasepolicies.helm.cattle.io"
+)
 
 // installation is an API server on which every test installs the definitions anew.
 type installation struct {
@@ -202,7 +206,7 @@ func namesMissingPermissions(t *testing.T, in *installation) {
 	check.NoError(t, err)
 	err = crd.Create(t.Context(), nobody)
 	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "not permitted to get it (grant the verbs") ||
-		!strings.Contains(err.Error(), "customresourcedefinitions.apiextensions.k8s.io \"helmrelease") {
+		!strings.Contains(err.Error(), firstDefinition) {
 		t.Errorf("got %v", err)
 	}
 
