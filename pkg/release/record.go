@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
 // What Helm's storage drivers write.
@@ -176,7 +177,7 @@ func Newest(records []Record) (Record, bool) {
 	case !found:
 		return other, true
 	}
-	if other.Modified.After(last.Modified) {
+	if writtenAfter(other, last) {
 		last, other = other, last
 	}
 	switch {
@@ -187,6 +188,16 @@ func Newest(records []Record) (Record, bool) {
 		last.Contested = true
 	}
 	return last, true
+}
+
+// writtenAfter compares records of two storages. Labels tell seconds. Within one, resourceVersions tell where the API
+// server keeps both kinds in one etcd, as it does unless it is told otherwise.
+func writtenAfter(a, b Record) bool {
+	if !a.Modified.Equal(b.Modified) {
+		return a.Modified.After(b.Modified)
+	}
+	order, err := resourceversion.CompareResourceVersion(a.ResourceVersion, b.ResourceVersion)
+	return err == nil && order > 0
 }
 
 func compareAge(a, b Record) int {

@@ -27,6 +27,10 @@ func TestParseStoragesTakesWhatHelmTakes(t *testing.T) {
 
 func TestNewestCountsEachStorageForItself(t *testing.T) {
 	at := func(minute int) time.Time { return time.Unix(1700000000, 0).Add(time.Duration(minute) * time.Minute) }
+	later := func(rec release.Record, version string) release.Record {
+		rec.ResourceVersion = version
+		return rec
+	}
 	record := func(s release.Storage, revision, minute int, status release.Status) release.Record {
 		return release.Record{Storage: s, Revision: revision, Status: status, Modified: at(minute),
 			UID: types.UID(s.Kind()), ResourceVersion: "1"}
@@ -44,6 +48,10 @@ func TestNewestCountsEachStorageForItself(t *testing.T) {
 			release.StatusDeployed), record(configMap, 1, 2, release.StatusDeployed)}, configMap, 1, true},
 		"the other way round": {[]release.Record{record(configMap, 7, 1, release.StatusDeployed),
 			record(secret, 1, 2, release.StatusPendingInstall)}, secret, 1, true},
+		"a ConfigMap of the same second": {[]release.Record{later(record(secret, 1, 1, release.StatusDeployed), "99"),
+			later(record(configMap, 1, 1, release.StatusDeployed), "100")}, configMap, 1, true},
+		"a Secret of the same second": {[]release.Record{later(record(secret, 1, 1, release.StatusDeployed), "100"),
+			later(record(configMap, 1, 1, release.StatusDeployed), "99")}, secret, 1, true},
 		"uninstalled in Secrets": {[]release.Record{record(secret, 7, 9, release.StatusUninstalled),
 			record(configMap, 1, 2, release.StatusDeployed)}, configMap, 1, false},
 		"uninstalled in ConfigMaps": {[]release.Record{record(configMap, 7, 9, release.StatusUninstalled),

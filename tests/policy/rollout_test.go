@@ -43,7 +43,7 @@ func TestPolicy_Rollout(t *testing.T) {
 	held := f.Proxy.HoldAnswers(func(r *http.Request) bool {
 		return cluster.ForResource("helmreleases", http.MethodPatch)(r) && !isStatus(r)
 	})
-	history := f.Record(kit.HelmReleases)
+	history := f.RecordIn(f.Operator, kit.HelmReleases)
 	f.create("all", rollout)
 	f.WaitHeld(held, 1) // it is killed while a batch moves
 	f.StopWhileHeld(f.Running, f.Proxy, held)

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -13,15 +14,16 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
-// ObjectKey names an object of Apps in a History.
+// ObjectKey names an object in a History.
 type ObjectKey struct {
 	Resource schema.GroupVersionResource
 	Name     string
 }
 
-// History is what an independent watch saw of the objects in Apps: every state that the API server stored, in order.
+// History is what an independent watch saw of the objects in a namespace: every state that the API server stored, in order.
 type History struct {
-	env *Env
+	env       *Env
+	namespace string
 
 	mu      sync.Mutex
 	states  map[ObjectKey][]*unstructured.Unstructured
@@ -32,10 +34,16 @@ type History struct {
 // the test ends. Helm's own Secrets are left out. A watch that breaks fails the test, because states could be missing.
 func (e *Env) Record(resources ...schema.GroupVersionResource) *History {
 	e.Helper()
-	h := &History{env: e, states: map[ObjectKey][]*unstructured.Unstructured{}, version: map[ObjectKey]string{}}
+	return e.RecordIn(e.Apps, resources...)
+}
+
+// RecordIn is Record for another namespace.
+func (e *Env) RecordIn(namespace string, resources ...schema.GroupVersionResource) *History {
+	e.Helper()
+	h := &History{env: e, namespace: namespace, states: map[ObjectKey][]*unstructured.Unstructured{}, version: map[ObjectKey]string{}}
 	var done sync.WaitGroup
 	for _, gvr := range resources {
-		client, options := e.Dynamic.Resource(gvr).Namespace(e.Apps), metav1.ListOptions{}
+		client, options := e.Dynamic.Resource(gvr).Namespace(namespace), metav1.ListOptions{}
 		if gvr == Secrets {
 			options.FieldSelector = "type!=helm.sh/release.v1"
 		}
@@ -106,10 +114,13 @@ func (h *History) CatchUp() {
 	h.env.Helper()
 	for _, key := range h.Objects() {
 		h.env.Eventually("the newest state of "+key.Name+" is recorded", func() error {
-			live := h.env.Get(key.Resource, key.Name)
+			live, err := h.env.Dynamic.Resource(key.Resource).Namespace(h.namespace).Get(h.env.Ctx, key.Name, metav1.GetOptions{})
+			if err != nil && !apierrors.IsNotFound(err) {
+				return err
+			}
 			h.mu.Lock()
 			defer h.mu.Unlock()
-			if live != nil && live.GetResourceVersion() != h.version[key] {
+			if err == nil && live.GetResourceVersion() != h.version[key] {
 				return fmt.Errorf("%s %s is at %s, recorded is %s", key.Resource.Resource, key.Name,
 					live.GetResourceVersion(), h.version[key])
 			}
