@@ -13,6 +13,9 @@ TESTS ?=
 # tests of the promises run, as in: make test KUBERNETES=1.30
 KUBERNETES ?=
 export KUBERNETES
+# RACE=1 turns the race detector on.
+RACE ?=
+export RACE
 UNIT_TESTS ?= ./pkg/... ./crds/...
 # Flags of tests/cmd/mutants for `make test-mutants`
 MUTANTS ?=

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/inspect"
 	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
@@ -131,7 +132,8 @@ func TestDiffAndTheOperatorAgree(t *testing.T) {
 // agrees makes the edits of all shapes, one of each at a time, while the release is unlocked. What diff finds then is
 // what the operator writes when the release is locked, and diff finds nothing after that.
 func (r *release) agrees(t *testing.T) {
-	if found := r.diff(); len(found) > 0 {
+	cluster := r.Inspect()
+	if found := r.diff(cluster); len(found) > 0 {
 		t.Errorf("diff finds %v in what was just installed", found)
 	}
 	for i, more := 0, true; more; i++ {
@@ -146,7 +148,7 @@ func (r *release) agrees(t *testing.T) {
 			}
 			more = more || i+1 < len(s.edits)
 		}
-		found := r.diff()
+		found := r.diff(cluster)
 		for _, s := range leftAlone {
 			object := strings.ReplaceAll(s.object, "{{ .Release.Namespace }}", r.Apps)
 			if slices.Contains(found, object) {
@@ -158,7 +160,7 @@ func (r *release) agrees(t *testing.T) {
 		r.WaitReason("app", v1alpha1.ConditionLocked, v1alpha1.ReasonLocked)
 		r.WaitReady("app", 0)
 		r.Until("diff finds nothing", func() (any, bool) {
-			left := r.diff()
+			left := r.diff(cluster)
 			return left, len(left) == 0
 		})
 		if written := r.written(); !slices.Equal(found, written) {
@@ -180,10 +182,10 @@ func (o *target) edit(e edit) {
 }
 
 // diff returns the objects that `helm-locker diff` finds drifted, as "plural/name".
-func (r *release) diff() []string {
+func (r *release) diff(cluster *inspect.Cluster) []string {
 	r.Helper()
 	found := map[string]bool{}
-	for _, object := range r.Diff("app") {
+	for _, object := range r.DiffWith(cluster, "app") {
 		kind, name, _ := strings.Cut(object, "/")
 		found[plural(kind)+"/"+name] = true
 	}

@@ -2,6 +2,7 @@ package order
 
 import (
 	"encoding/base64"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"strconv"
@@ -58,9 +59,10 @@ spec:
 {{ end }}
 `
 
+// upgrades is how many there are; a third as many while somebody tampers.
+var upgrades = flag.Int("upgrades", 40, "how many upgrades TestI1_UpgradesUnderLock makes")
+
 const (
-	upgrades         = 100
-	upgradesTampered = 30
 	// byCommandEvery and waitEvery make some of the upgrades come from Helm's commands, and some wait until the
 	// revision before is locked, so that upgrades find the release in every stage of locking.
 	byCommandEvery = 10
@@ -115,16 +117,17 @@ func first(object map[string]any, path ...string) map[string]any {
 
 func TestI1_UpgradesUnderLock(t *testing.T) {
 	t.Run("without drift nothing is written", func(t *testing.T) {
-		b, history := upgradedOften(t, upgrades, nil)
-		checkValues(b, history, upgrades+1, false)
+		b, history := upgradedOften(t, *upgrades, nil)
+		checkValues(b, history, *upgrades+1, false)
 		if writes := b.writes(); len(writes) > 0 {
 			b.Errorf("the operator wrote %d times to the objects of the release, for example %v", len(writes),
 				writes[0])
 		}
 	})
 	t.Run("while somebody tampers no Helm write is undone", func(t *testing.T) {
-		b, history := upgradedOften(t, upgradesTampered, tamperAlways)
-		checkValues(b, history, upgradesTampered+1, true)
+		times := max(1, *upgrades/3)
+		b, history := upgradedOften(t, times, tamperAlways)
+		checkValues(b, history, times+1, true)
 		if len(b.landed()) == 0 {
 			b.Error("no drift was reverted, so the test shows nothing")
 		}

@@ -9,8 +9,20 @@ import (
 // Diff returns the objects of a release that `helm-locker diff` finds drifted, as kind/name.
 func (e *Env) Diff(name string) []string {
 	e.Helper()
+	return e.DiffWith(e.Inspect(), name)
+}
+
+// Inspect returns what `helm-locker diff` reads the cluster by. To make one reads what the API server serves.
+func (e *Env) Inspect() *inspect.Cluster {
+	e.Helper()
 	cluster, err := inspect.Connect(e.Cluster.RESTConfig(), nil)
 	check.NoError(e, err)
+	return cluster
+}
+
+// DiffWith is Diff for a test that asks often.
+func (e *Env) DiffWith(cluster *inspect.Cluster, name string) []string {
+	e.Helper()
 	record, err := cluster.Find(e.Ctx, release.Key{Namespace: e.Apps, Name: name}, 0)
 	check.NoError(e, err)
 	details, err := cluster.Read(e.Ctx, record)
