@@ -26,7 +26,7 @@ func (a *app) migrateCommand() *cli.Command {
 		Name: "migrate", Category: categoryChange,
 		Usage: "take off what an older operator wrote on the objects of releases", ArgsUsage: "[RELEASE...]",
 		Description: "The older operator marked every object that it locked with labels and annotations (objectset.rio.cattle.io/...), and\n" +
-			"owns the fields that it put back. This removes its marks and makes those fields Helm's, for the releases that are named,\n" +
+			"owns the fields that it restored. This removes its marks and makes those fields Helm's, for the releases that are named,\n" +
 			"or for all that HelmReleases name. It writes no content, leaves alone what other programs marked in the same way, and can be\n" +
 			"repeated. Run it when this operator has taken over; docs/migration.md tells the whole way. --dry-run shows what would go.",
 		Flags: append(clusterFlags(

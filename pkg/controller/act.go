@@ -67,7 +67,7 @@ func (rm *remediation) postpone(l *lock.Lock, drifted []*result, err error) {
 		if err != nil {
 			p = problemOf(v.ID, err, true)
 		}
-		rm.settle(l, v.Work, lock.Outcome{Again: &again, Failed: true, Transient: true, Problem: p})
+		rm.complete(l, v.Work, lock.Outcome{Again: &again, Failed: true, Transient: true, Problem: p})
 	}
 	if err != nil {
 		rm.Log.WithField(
@@ -89,7 +89,7 @@ func (rm *remediation) update(ctx context.Context, l *lock.Lock, v *result, done
 		rm.restored(l, v, restored, v1alpha1.DriftActionReverted)
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 		// Another writer came in between, perhaps Helm: get the object and begin again.
-		rm.settle(l, v.Work, lock.Outcome{Again: rm.readAgain(v)})
+		rm.complete(l, v.Work, lock.Outcome{Again: rm.readAgain(v)})
 	case rm.mayReplace(l, v, err):
 		rm.replace(ctx, l, v, err, done)
 	default:
@@ -132,13 +132,13 @@ func (rm *remediation) recreate(ctx context.Context, l *lock.Lock, results []*re
 	confirmations.Wait()
 }
 
-// created settles an object that was created again: it is restored if the record still is the locked one.
+// created completes an object that was created again: it is restored if the record still is the locked one.
 func (rm *remediation) created(ctx context.Context, l *lock.Lock, v *result, w *lock.Write) {
 	if rm.confirm(ctx, w) {
 		rm.restored(l, v, w.Made, v1alpha1.DriftActionRecreated)
 		return
 	}
-	rm.settle(l, v.Work, lock.Outcome{Again: rm.readAgain(v), Failed: true, Transient: true,
+	rm.complete(l, v.Work, lock.Outcome{Again: rm.readAgain(v), Failed: true, Transient: true,
 		Problem: rm.driftProblem(v)})
 }
 
@@ -154,18 +154,18 @@ func creationRank(id manifest.ID) int {
 
 func (rm *remediation) notCreated(l *lock.Lock, v *result, made *unstructured.Unstructured, err error) {
 	if made != nil {
-		// The object was created and only its field ownership could not be set. It is settled with the others.
+		// The object was created and only its field ownership could not be set. It is completed with the others.
 		rm.Log.WithField("object", v.ID.String()).Warnf("field ownership after re-creation: %s", errorAbout(v.ID, err))
 		return
 	}
 	switch {
 	case unanswered(err):
-		rm.settle(l, v.Work, lock.Outcome{Again: rm.readAgain(v), Failed: true, Transient: true,
+		rm.complete(l, v.Work, lock.Outcome{Again: rm.readAgain(v), Failed: true, Transient: true,
 			Problem: rm.driftProblem(v)})
 	case apierrors.IsAlreadyExists(err), apierrors.IsConflict(err):
-		rm.settle(l, v.Work, lock.Outcome{Again: rm.readAgain(v)})
+		rm.complete(l, v.Work, lock.Outcome{Again: rm.readAgain(v)})
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		rm.settle(l, v.Work, lock.Outcome{Again: rm.readAgain(v), Failed: true, Problem: &lock.Problem{
+		rm.complete(l, v.Work, lock.Outcome{Again: rm.readAgain(v), Failed: true, Problem: &lock.Problem{
 			Reason: v1alpha1.ReasonBeingDeleted, Message: "its namespace is being deleted; it is re-created in the " +
 				"next one", Drifted: true,
 		}})
@@ -180,7 +180,7 @@ func (rm *remediation) notCreated(l *lock.Lock, v *result, made *unstructured.Un
 		rm.refused(l, v, err)
 	case v.ReportedGone:
 		// It may exist without Helm's label: a Service's ports are refused as taken before its name is.
-		rm.settle(l, v.Work, lock.Outcome{Again: rm.readAgain(v)})
+		rm.complete(l, v.Work, lock.Outcome{Again: rm.readAgain(v)})
 	default:
 		rm.refused(l, v, err)
 	}
@@ -207,7 +207,7 @@ func (rm *remediation) restored(l *lock.Lock, v *result, done *unstructured.Unst
 	if endsDeletion(done) {
 		good = lock.Outcome{Again: rm.readAgain(v)}
 	}
-	rm.settle(l, v.Work, rm.deleting(l, v.Work, done, good))
+	rm.complete(l, v.Work, rm.deleting(l, v.Work, done, good))
 	rm.reporter.record(l, v, action)
 	rm.namespaceIsBack(v.Work)
 	if fight {
@@ -226,7 +226,7 @@ func (rm *remediation) report(l *lock.Lock, v *result) {
 		outcome.Good, outcome.Version, outcome.Baseline, outcome.Owner = true, v.Version, v.found.Baseline,
 			v.found.Owner
 	}
-	rm.settle(l, v.Work, outcome)
+	rm.complete(l, v.Work, outcome)
 	if v.Before != nil && *v.Before == *p {
 		return // the same drift, and something else about the object changed: a controller's annotation, say
 	}
@@ -243,7 +243,7 @@ func (rm *remediation) refused(l *lock.Lock, v *result, err error) {
 		rm.Log.WithField(
 			"object", v.ID.String(),
 		).Warnf("the API server did not answer a revert, which is tried again: %v", err)
-		rm.settle(l, v.Work, lock.Outcome{Again: rm.readAgain(v), Failed: true, Transient: true,
+		rm.complete(l, v.Work, lock.Outcome{Again: rm.readAgain(v), Failed: true, Transient: true,
 			Problem: rm.driftProblem(v)})
 		return
 	}
@@ -253,7 +253,7 @@ func (rm *remediation) refused(l *lock.Lock, v *result, err error) {
 	} else {
 		log.Debugf("revert refused for the %d. time: %s", v.Failures+1, p.Message)
 	}
-	rm.settle(l, v.Work, lock.Outcome{Again: rm.readAgain(v), Failed: true, Transient: transient(err), Problem: p})
+	rm.complete(l, v.Work, lock.Outcome{Again: rm.readAgain(v), Failed: true, Transient: transient(err), Problem: p})
 	if v.Failures > 0 { // the same refusal again is no news
 		rm.entries.update(l.Key, func(*entry) { rm.Metrics.Failed(l.Release, v.ID.Kind) })
 		return

@@ -58,7 +58,7 @@ func (rm *remediation) claimed(l *lock.Lock, other release.Key, results []*resul
 }
 
 // notOwned returns those of the objects, which all say that they belong to the release other, that it does not
-// declare. The others are settled: as left alone, or to be judged again when it is known what other declares. The
+// declare. The others are completed: as left alone, or to be judged again when it is known what other declares. The
 // record is asked for after the objects were observed, and not taken from a cache, for the same reason as our own
 // is: what Helm had stored by then must not be missed.
 func (rm *remediation) notOwned(ctx context.Context, l *lock.Lock, other release.Key, results []*result) []*result {
@@ -90,7 +90,7 @@ func (rm *remediation) notOwned(ctx context.Context, l *lock.Lock, other release
 	var rest []*result
 	for _, v := range results {
 		if declared.has(v.ID) {
-			rm.settle(l, v.Work, lock.Outcome{Reported: true, Digest: v.Digest,
+			rm.complete(l, v.Work, lock.Outcome{Reported: true, Digest: v.Digest,
 				Problem: &lock.Problem{Reason: v1alpha1.ReasonConflict,
 					Message: fmt.Sprintf("belongs to Helm release %s, whose manifest declares it too; left alone",
 						other)}})
@@ -113,7 +113,7 @@ func (rm *remediation) unclaimed(l *lock.Lock, results []*result) []*result {
 func (rm *remediation) cannotTell(l *lock.Lock, results []*result, err error) {
 	for _, v := range rm.unclaimed(l, results) {
 		again := v.Observation
-		rm.settle(l, v.Work, lock.Outcome{Again: &again, Failed: true, Transient: transient(err),
+		rm.complete(l, v.Work, lock.Outcome{Again: &again, Failed: true, Transient: transient(err),
 			Problem: problemOf(v.ID, err, true)})
 	}
 }
@@ -125,7 +125,7 @@ func (rm *remediation) waitFor(l *lock.Lock, other release.Key, results []*resul
 		problem := rm.driftProblem(v)
 		problem.Message += fmt.Sprintf("; it says that it belongs to Helm release %s, whose record is being read",
 			other)
-		rm.settle(l, v.Work, lock.Outcome{Again: &again, Waits: true, Problem: problem})
+		rm.complete(l, v.Work, lock.Outcome{Again: &again, Waits: true, Problem: problem})
 	}
 }
 

@@ -143,7 +143,7 @@ func (rl *relist) list(ctx context.Context, gvk schema.GroupVersionKind, s *shar
 		id := watch.IDOf(gvk, obj)
 		owner := rl.table.Owner(gvk, id)
 		if owner == nil {
-			rl.sink.stray(id, obj, true)
+			rl.sink.unmanaged(id, obj, true)
 		}
 		if _, waits := s.locks[owner]; !waits || version(obj) == 0 {
 			return // without a version it is not known whether a deletion has come since

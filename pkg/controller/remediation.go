@@ -63,16 +63,16 @@ func (rm *remediation) next(ctx context.Context, key string) {
 	}
 }
 
-// judgeAll judges objects, settles those with which the matter ends, and returns the others.
+// judgeAll judges objects, completes those that need no more, and returns the others.
 func (rm *remediation) judgeAll(l *lock.Lock, work []*lock.Work) []*result {
 	var drifted []*result
 	for _, w := range work {
-		if w.NeedsGet { // the look failed and was settled, or the object is large
+		if w.NeedsGet { // the look failed and was completed, or the object is large
 			continue
 		}
 		v, outcome := rm.judge(l, w)
 		if outcome != nil {
-			rm.settle(l, w, *outcome)
+			rm.complete(l, w, *outcome)
 			if outcome.Good && w.Before != nil {
 				rm.namespaceIsBack(w)
 			}
@@ -84,7 +84,7 @@ func (rm *remediation) judgeAll(l *lock.Lock, work []*lock.Work) []*result {
 }
 
 // process has objects reverted, all of them at once. Those that say they belong to another release wait for what is
-// known of that. Every object is settled.
+// known of that. Every object is completed.
 func (rm *remediation) process(ctx context.Context, l *lock.Lock, differing []*result) {
 	var own []*result
 	claimed := map[release.Key][]*result{}
@@ -124,7 +124,7 @@ func (rm *remediation) revert(ctx context.Context, l *lock.Lock, differing []*re
 			form := rm.dryRun(ctx, l, v)
 			done()
 			if form != nil {
-				rm.settle(l, v.Work, *form)
+				rm.complete(l, v.Work, *form)
 				return
 			}
 			rm.act(ctx, l, []*result{v})
@@ -133,8 +133,8 @@ func (rm *remediation) revert(ctx context.Context, l *lock.Lock, differing []*re
 	running.Wait()
 }
 
-// settle hands an object back to its lock and has a worker come if there is more to do.
-func (rm *remediation) settle(l *lock.Lock, w *lock.Work, o lock.Outcome) {
+// complete hands an object back to its lock and has a worker come if there is more to do.
+func (rm *remediation) complete(l *lock.Lock, w *lock.Work, o lock.Outcome) {
 	o.Now = rm.Clock.Now()
 	if l.Done(w.ID, o) {
 		rm.queues.drift.Add(l.Key)
@@ -147,7 +147,7 @@ func (rm *remediation) settle(l *lock.Lock, w *lock.Work, o lock.Outcome) {
 const manyLooks = 64
 
 // look fetches the objects of which it is not known how they are. It clears Look on success; where it fails, the
-// object is settled with its problem. Large ones are left to processLarge.
+// object is completed with its problem. Large ones are left to processLarge.
 func (rm *remediation) look(ctx context.Context, l *lock.Lock, work []*lock.Work) {
 	type group struct {
 		gvk       schema.GroupVersionKind
@@ -239,7 +239,7 @@ func (rm *remediation) observeOne(ctx context.Context, l *lock.Lock, w *lock.Wor
 	live, err := rm.enforcer.Look(ctx, w.Object)
 	if err != nil {
 		again := w.Observation
-		rm.settle(l, w, lock.Outcome{Again: &again, Failed: true, Transient: transient(err),
+		rm.complete(l, w, lock.Outcome{Again: &again, Failed: true, Transient: transient(err),
 			Problem: problemOf(w.ID, err, false)})
 		return
 	}

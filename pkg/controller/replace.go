@@ -41,7 +41,7 @@ func (rm *remediation) replace(ctx context.Context, l *lock.Lock, v *result, ref
 				errorAbout(v.ID, err))
 		}
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err), apierrors.IsAlreadyExists(err):
-		rm.settle(l, v.Work, lock.Outcome{Again: rm.readAgain(v)})
+		rm.complete(l, v.Work, lock.Outcome{Again: rm.readAgain(v)})
 		return
 	default:
 		rm.refused(l, v, err)
@@ -49,7 +49,7 @@ func (rm *remediation) replace(ctx context.Context, l *lock.Lock, v *result, ref
 	}
 	done()
 	if !rm.confirm(ctx, w) {
-		rm.settle(l, v.Work, lock.Outcome{Again: rm.readAgain(v), Failed: true, Transient: true,
+		rm.complete(l, v.Work, lock.Outcome{Again: rm.readAgain(v), Failed: true, Transient: true,
 			Problem: rm.driftProblem(v)})
 		return
 	}

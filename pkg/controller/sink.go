@@ -24,7 +24,7 @@ func (rm *remediation) Observed(gvk schema.GroupVersionKind, obj *watch.Live) {
 	id := watch.IDOf(gvk, obj)
 	l := rm.table.Owner(gvk, id)
 	if l == nil {
-		rm.stray(id, obj, true)
+		rm.unmanaged(id, obj, true)
 		return
 	}
 	rm.trace("observed", id, obj)
@@ -54,7 +54,7 @@ func (rm *remediation) Gone(gvk schema.GroupVersionKind, obj *watch.Live) {
 	id := watch.IDOf(gvk, obj)
 	l := rm.table.Owner(gvk, id)
 	if l == nil {
-		rm.stray(id, obj, false)
+		rm.unmanaged(id, obj, false)
 		return
 	}
 	rm.trace("gone", id, obj)
@@ -82,8 +82,8 @@ func (rm *remediation) trace(what string, id manifest.ID, obj *watch.Live) {
 	}
 }
 
-// stray takes note of an object that no lock owns, if it says that it belongs to a locked release.
-func (rm *remediation) stray(id manifest.ID, obj *watch.Live, exists bool) {
+// unmanaged records an object that no lock owns, if it says that it belongs to a locked release.
+func (rm *remediation) unmanaged(id manifest.ID, obj *watch.Live, exists bool) {
 	if l := rm.table.Of(judge.ClaimedBy(obj)); l != nil && l.SetUnmanaged(id, exists) {
 		rm.statusChanged(l.Key)
 	}

@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// timeoutSeconds is how long the API server waits for an answer, and patience how long a decision may take.
+	// timeoutSeconds is how long the API server waits for an answer, and decisionTimeout how long a decision may take.
 	timeoutSeconds = 2
-	patience       = 1500 * time.Millisecond
+	decisionTimeout       = 1500 * time.Millisecond
 	// maxReview bounds a request: two objects of the size that etcd takes, and what is around them. maxReviews bounds
 	// all requests of up to smallReview that are read or decided on at a time, and as much again all larger ones:
 	// decoded, they take ten times as much memory. Who changes large objects all the time costs only those.
@@ -49,7 +49,7 @@ func NewHandler(path func() string, decide Decide, log logrus.FieldLogger) http.
 
 func newHandler(path func() string, decide Decide, log logrus.FieldLogger) *handler {
 	return &handler{path: path, decide: decide, small: semaphore.NewWeighted(maxReviews),
-		large: semaphore.NewWeighted(maxReviews), log: log, wait: patience}
+		large: semaphore.NewWeighted(maxReviews), log: log, wait: decisionTimeout}
 }
 
 // ServeHTTP answers one request. The path cannot be guessed: who could ask whatever they like would learn from the

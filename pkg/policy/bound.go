@@ -31,7 +31,7 @@ func (pl *planner) bound(c *candidate) {
 		case taken == nil || taken == w.existing && taken.DeletionTimestamp == nil:
 			usable = append(usable, w)
 		case taken.DeletionTimestamp != nil:
-			pl.settled[taken.UID] = true
+			pl.decided[taken.UID] = true
 			c.add(Result{Release: w.key, Outcome: Waiting, Existing: taken})
 		default:
 			c.add(Result{Release: w.key, Outcome: NameTaken, By: taken.Name})
@@ -62,7 +62,7 @@ func (pl *planner) lock(c *candidate, w won, moves map[won]bool) {
 		annotate(want, v1alpha1.ManagedByAnnotation, pl.Controller) // claimed already: that saves a write
 		result.Outcome, result.Desired = Create, want
 	} else {
-		pl.settled[w.existing.UID] = true
+		pl.decided[w.existing.UID] = true
 		if differs(w.existing, want) {
 			result.Outcome, result.Desired = Update, want
 		}

@@ -95,7 +95,7 @@ type planner struct {
 	byName      map[string]*v1alpha1.HelmRelease
 	handWritten map[release.Key]*v1alpha1.HelmRelease
 	made        map[release.Key]*v1alpha1.HelmRelease
-	settled     map[types.UID]bool   // the HelmReleases that a result is about
+	decided     map[types.UID]bool   // the HelmReleases that a result is about
 	present     map[release.Key]bool // the releases that Helm has records of
 }
 
@@ -103,7 +103,7 @@ func newPlanner(in Input) *planner {
 	pl := &planner{
 		Input: in, byUID: map[types.UID]*candidate{}, byName: map[string]*v1alpha1.HelmRelease{},
 		handWritten: map[release.Key]*v1alpha1.HelmRelease{}, made: map[release.Key]*v1alpha1.HelmRelease{},
-		settled: map[types.UID]bool{}, present: make(map[release.Key]bool, len(in.Releases)),
+		decided: map[types.UID]bool{}, present: make(map[release.Key]bool, len(in.Releases)),
 	}
 	for _, p := range in.Policies {
 		if p.Namespace != in.Namespace || p.DeletionTimestamp != nil || !claimable(p.Annotations, in.Controller) {
@@ -235,7 +235,7 @@ func (pl *planner) removals() {
 		for _, hr := range c.previous {
 			key := release.Key{Namespace: hr.Spec.Release.Namespace, Name: hr.Spec.Release.Name}
 			switch {
-			case pl.settled[hr.UID], hr.DeletionTimestamp != nil:
+			case pl.decided[hr.UID], hr.DeletionTimestamp != nil:
 			case c.problem.Reason != "":
 				c.add(Result{Release: key, Outcome: Keep, Existing: hr})
 			default:

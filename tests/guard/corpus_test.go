@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"flag"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -19,9 +20,12 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// Of real charts, each object of each kind is guarded: a change of Helm's ownership, a change of a declared field and a
-// deletion are refused, and nothing is written. With Warn they pass with a warning, and are reverted.
-func TestI13_EveryObjectOfRealChartsIsGuarded(t *testing.T) {
+var everyObject = flag.Bool("full", false, "try every object of the real charts, instead of one of each kind")
+
+// Of real charts, an object of each kind is guarded, and with -full each object: a change of Helm's ownership, a change
+// of a declared field and a deletion are refused, and nothing is written. With Warn they pass with a warning, and are
+// reverted.
+func TestI13_RealChartsAreGuarded(t *testing.T) {
 	t.Parallel()
 	files := kit.Corpus(t)
 	if len(files) == 0 {
@@ -55,7 +59,9 @@ func TestI13_EveryObjectOfRealChartsIsGuarded(t *testing.T) {
 			if o.declared.GroupVersionKind().Group == "admissionregistration.k8s.io" {
 				return nil // the API server asks no webhook about webhooks
 			}
-			kinds.Store(o.declared.GetKind(), nil)
+			if _, tried := kinds.LoadOrStore(o.declared.GetKind(), nil); tried && !*everyObject {
+				return nil
+			}
 			return o.isRefused()
 		})
 		late = late || c.late.Load()

@@ -217,16 +217,16 @@ func (s *section) guardProcessor(asked int, achieved float64, shares [2]float64)
 // leader took to end. Killed adds the same after a kill, which the standby only learns of when the lease has run out.
 func (s *section) graceful(lived, ended []time.Duration) {
 	worst := slices.Max(lived)
-	s.plain("failover, leader told to stop: drift put back by the standby, median", "ms",
+	s.plain("failover, leader told to stop: drift reverted by the standby, median", "ms",
 		milliseconds(quantile(lived, 0.5)))
-	s.plain("failover, leader told to stop: drift put back by the standby, worst", "ms", milliseconds(worst)).
+	s.plain("failover, leader told to stop: drift reverted by the standby, worst", "ms", milliseconds(worst)).
 		want(worst <= gracefulLimit, "<= %g ms", milliseconds(gracefulLimit))
 	s.plain("failover, leader told to stop: until it had ended, worst", "ms", milliseconds(slices.Max(ended)))
 }
 
 func (s *section) killed(lived []time.Duration, lease time.Duration) {
 	worst, limit := slices.Max(lived), lease+killLimit
-	s.plain(fmt.Sprintf("failover, leader killed, lease of %s: drift put back by the standby, worst", lease), "s",
+	s.plain(fmt.Sprintf("failover, leader killed, lease of %s: drift reverted by the standby, worst", lease), "s",
 		worst.Seconds()).
 		want(worst <= limit, "<= %g s", limit.Seconds())
 }

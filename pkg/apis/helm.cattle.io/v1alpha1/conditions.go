@@ -143,7 +143,7 @@ const (
 
 // Reasons of Contended.
 const (
-	// ReasonNoContention (False): nobody keeps changing an object back.
+	// ReasonNoContention (False): no other writer keeps changing an object back.
 	ReasonNoContention = "NoContention"
 
 	// ReasonFightDetected (True): a party that the message names keeps changing an object back, so that reverts of

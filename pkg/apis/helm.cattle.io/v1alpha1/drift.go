@@ -115,8 +115,8 @@ const (
 	// and none has another value.
 	DriftRemoved DriftOperation = "Removed"
 
-	// DriftAdded means that fields are there which nobody but somebody else than Helm put there (scope Strict), and
-	// nothing that the manifest declares was changed.
+	// DriftAdded means that another writer than Helm added fields (scope Strict), and that nothing that the manifest
+	// declares was changed.
 	DriftAdded DriftOperation = "Added"
 
 	// DriftDeleted means that the whole object is gone.
@@ -152,7 +152,7 @@ const (
 	// DriftActionRecreated means that the object was created again.
 	DriftActionRecreated DriftAction = "Recreated"
 
-	// DriftActionReplaced means that the object was deleted and created anew, because the changed fields are immutable
+	// DriftActionReplaced means that the object was deleted and created again, because the changed fields are immutable
 	// and spec.replaceImmutable allows it.
 	DriftActionReplaced DriftAction = "Replaced"
 

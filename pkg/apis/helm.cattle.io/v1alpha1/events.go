@@ -33,7 +33,7 @@ const (
 	EventReasonRecreated = "Recreated"
 
 	// EventReasonReplaced (Normal): an immutable field of an object was changed, so the object was deleted and
-	// created anew.
+	// created again.
 	EventReasonReplaced = "Replaced"
 
 	// EventReasonPruned (Normal): an object of an earlier revision that Helm failed to delete was deleted.
@@ -57,7 +57,7 @@ const (
 	// objects that the manifest declares, so these are not protected.
 	EventReasonForbidden = "Forbidden"
 
-	// EventReasonNoServiceAccount (Warning): nobody says in whose name to protect the release, so it is not.
+	// EventReasonNoServiceAccount (Warning): no ServiceAccount is named to protect the release with, so it is not protected.
 	EventReasonNoServiceAccount = "NoServiceAccount"
 
 	// EventReasonConflict (Warning): another HelmRelease already locks this release or an object of it.

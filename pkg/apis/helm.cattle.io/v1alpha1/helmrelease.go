@@ -82,7 +82,7 @@ type Protection struct {
 	// +kubebuilder:default=Declared
 	Scope Scope `json:"scope,omitempty"`
 
-	// Ignore lists fields that are left alone: they are neither compared nor written, whoever changes them.
+	// Ignore lists fields that are left alone: they are neither compared nor written, whatever changes them.
 	//
 	// +optional
 	// +listType=atomic
@@ -106,17 +106,17 @@ type Protection struct {
 	// +kubebuilder:validation:MaxItems=32
 	GuardExempt []GuardSubject `json:"guardExempt,omitempty"`
 
-	// ReplaceImmutable allows an object to be deleted and created anew when the API server refuses to take a change
+	// ReplaceImmutable allows an object to be deleted and created again when the API server refuses to take a change
 	// back because the field is immutable. It is done for kinds that hold no data and run nothing twice: ConfigMap,
 	// Secret, ServiceAccount, Service (which then gets a new cluster IP, unless the manifest declares one), the
-	// kinds of RBAC, Deployment and DaemonSet (whose pods start anew). All other kinds are only reported, as is
+	// kinds of RBAC, Deployment and DaemonSet (whose pods start again). All other kinds are only reported, as is
 	// everything without it.
 	//
 	// +optional
 	ReplaceImmutable bool `json:"replaceImmutable,omitempty"`
 
 	// ServiceAccountName is the ServiceAccount, in the namespace of the release, in whose name the objects of the
-	// release are written. What it may not write is not put back, and said so. Without it the operator writes in
+	// release are written. What it may not write is not reverted, and the status says so. Without it the operator writes in
 	// its own name, unless it runs with `--impersonate`: then its `--default-service-account` takes the place, and
 	// without either nothing is locked.
 	//

@@ -40,7 +40,7 @@ type IgnoreRule struct {
 	Managers []string `json:"managers,omitempty"`
 
 	// Target selects the objects that the rule is for; all objects of the release without it. It is matched against the
-	// manifest, never against live objects, so nobody can exempt an object by labelling it.
+	// manifest, never against live objects, so labelling an object exempts nothing.
 	//
 	// +optional
 	Target *IgnoreTarget `json:"target,omitempty"`
