@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
 // widget is declared in a version that is served and not stored, and tampered with through the stored one. Its
@@ -152,10 +153,10 @@ func TestI6_CustomResourcesAndVersions(t *testing.T) {
 	withstand(t, func(w *fixture) []shape {
 		group := w.Apps + ".example.com"
 		w.define(group, "Widget", properties, properties, nil)
-		server := w.serve(convert)
+		server := w.ServeTLS(convert)
 		w.define(group, "Gadget", oldGadget, newGadget, map[string]any{"strategy": "Webhook", "webhook": map[string]any{
 			"conversionReviewVersions": []any{"v1"},
-			"clientConfig":             map[string]any{"url": server.URL, "caBundle": certificateOf(server)},
+			"clientConfig":             map[string]any{"url": server.URL, "caBundle": kit.CertificateOf(server)},
 		}})
 		shapes := []shape{widget, pruned, gadget}
 		for i := range shapes {

@@ -1,31 +1,11 @@
 package fidelity
 
 import (
-	"net/http"
 	"testing"
 
-	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
-
-// asTool returns a Helm that writes as another field manager, as tools do that are built on Helm's library: the
-// command itself always calls itself helm, so its requests go through a proxy that changes the name.
-func (w *fixture) asTool(h cluster.Helm, manager string) cluster.Helm {
-	w.Helper()
-	proxy := w.NewProxy()
-	proxy.Intercept(func(r *http.Request) cluster.Action {
-		if query := r.URL.Query(); query.Get("fieldManager") == "helm" {
-			query.Set("fieldManager", manager)
-			r.URL.RawQuery = query.Encode()
-		}
-		return cluster.Forward()
-	})
-	kubeconfig, err := w.Cluster.KubeconfigFor(w.Apps+"-"+manager, proxy.RESTConfig())
-	check.NoError(w, err)
-	h.Kubeconfig = kubeconfig
-	return h
-}
 
 // Two tools that are built on Helm, one after the other: a revert is of the one that wrote last. So its next
 // upgrade changes and drops what it set, without a conflict.
@@ -42,7 +22,7 @@ func TestTools_TheNewerOnesShareStays(t *testing.T) {
 			t.Run(version+" "+order[0]+" then "+order[1], func(t *testing.T) {
 				t.Parallel()
 				w := newFixture(t)
-				older, newer := w.asTool(helm, order[0]), tool{helm: w.asTool(helm, order[1])}
+				older, newer := w.AsTool(helm, order[0]), tool{helm: w.AsTool(helm, order[1])}
 				if version == "helm 4" {
 					newer.manage = []string{"--force-conflicts"}
 				}

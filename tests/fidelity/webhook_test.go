@@ -2,17 +2,11 @@ package fidelity
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
 
-	admissionv1 "k8s.io/api/admission/v1"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -61,7 +55,7 @@ var shouted = shape{
 func TestI6_WhatAWebhookMakesOfItIsNotFought(t *testing.T) {
 	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
 		w := newFixture(t)
-		w.webhook(func(object map[string]any) []string {
+		w.Webhook(func(object map[string]any) []string {
 			if object["kind"] == "Deployment" {
 				return mutateDeployment(object)
 			}
@@ -106,7 +100,7 @@ func TestI6_AWebhookThatAnswersDifferentlyEachTime(t *testing.T) {
 		w.LockFence()
 		w.Helm(helm, "install", "app", w.Chart("app", kit.ConfigMap("fickle", "declared")))
 		var answers atomic.Int64
-		w.webhook(func(object map[string]any) []string {
+		w.Webhook(func(object map[string]any) []string {
 			if asObject(object).GetName() != "fickle" {
 				return nil
 			}
@@ -178,68 +172,4 @@ func TestI6_AWebhookAndAControllerThatInsist(t *testing.T) {
 	events.Stop()
 	check.Report(t, <-done)
 	w.WaitField(kit.ConfigMaps, "fickle", "data.key", "declared")
-}
-
-// webhook serves a mutating webhook for ConfigMaps and Deployments in Apps until the test ends, and waits until it
-// is called. Its patch for an object that is to be written is made of the operations that f returns.
-func (w *fixture) webhook(f func(object map[string]any) []string) {
-	w.Helper()
-	var called atomic.Bool
-	server := w.serve(func(body []byte) any {
-		called.Store(true)
-		var review admissionv1.AdmissionReview
-		var object map[string]any
-		if err := json.Unmarshal(body, &review); err != nil {
-			return nil
-		}
-		if err := json.Unmarshal(review.Request.Object.Raw, &object); err != nil {
-			return nil
-		}
-		review.Response = &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: true}
-		if operations := f(object); len(operations) > 0 {
-			kind := admissionv1.PatchTypeJSONPatch
-			review.Response.Patch, review.Response.PatchType = []byte(ops(operations...)), &kind
-		}
-		review.Request = nil
-		return review
-	})
-	none, fail := admissionregistrationv1.SideEffectClassNone, admissionregistrationv1.Fail
-	rule := func(group, plural string) admissionregistrationv1.RuleWithOperations {
-		return admissionregistrationv1.RuleWithOperations{
-			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create,
-				admissionregistrationv1.Update},
-			Rule: admissionregistrationv1.Rule{APIGroups: []string{group}, APIVersions: []string{"v1"},
-				Resources: []string{plural}},
-		}
-	}
-	configuration := &admissionregistrationv1.MutatingWebhookConfiguration{
-		ObjectMeta: metav1.ObjectMeta{Name: "mutate-" + w.Apps},
-		Webhooks: []admissionregistrationv1.MutatingWebhook{{
-			Name: "mutate.example.com", AdmissionReviewVersions: []string{"v1"}, SideEffects: &none,
-			FailurePolicy: &fail,
-			ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: &server.URL,
-				CABundle: certificateOf(server)},
-			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: w.Apps}},
-			Rules: []admissionregistrationv1.RuleWithOperations{rule("", "configmaps"),
-				rule("apps", "deployments")},
-		}},
-	}
-	client := w.Kube.AdmissionregistrationV1().MutatingWebhookConfigurations()
-	_, err := client.Create(w.Ctx, configuration, metav1.CreateOptions{})
-	check.NoError(w, err)
-	w.Cleanup(func() {
-		err := client.Delete(context.WithoutCancel(w.Ctx), configuration.Name, metav1.DeleteOptions{})
-		if err != nil && !apierrors.IsNotFound(err) {
-			w.Error(err)
-		}
-	})
-	w.Eventually("the webhook is called", func() error {
-		probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "probe"}}
-		_, err := w.Kube.CoreV1().ConfigMaps(w.Apps).Create(w.Ctx, probe,
-			metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		if err == nil && !called.Load() {
-			err = errors.New("it was not called")
-		}
-		return err
-	})
 }

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,8 @@ type Helm struct {
 	Kubeconfig string
 	// Driver is where Helm keeps its records, HELM_DRIVER; in Secrets when it is empty.
 	Driver string
+	// Plugins is the directory of Helm's plugins, HELM_PLUGINS; there are none when it is empty.
+	Plugins string
 }
 
 // Helm3 returns Helm 3 as the administrator of the cluster; of no cluster it returns none, and what asks for one skips
@@ -59,6 +62,7 @@ func (h Helm) Run(ctx context.Context, args ...string) (output string, err error
 		"HELM_CACHE_HOME=" + filepath.Join(home, "cache"),
 		"HELM_CONFIG_HOME=" + filepath.Join(home, "config"),
 		"HELM_DATA_HOME=" + filepath.Join(home, "data"), "HELM_DRIVER=" + h.Driver,
+		"HELM_PLUGINS=" + cmp.Or(h.Plugins, filepath.Join(home, "data", "plugins")),
 	}
 	if err := cmd.Run(); err != nil {
 		return stdout.String(), fmt.Errorf("helm %s: %w: %s", strings.Join(args, " "), err,

@@ -1,0 +1,26 @@
+package kit
+
+import (
+	"net/http"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
+)
+
+// AsTool returns a Helm that writes as another field manager, as tools do that are built on Helm's library: the
+// command itself always calls itself helm, so its requests go through a proxy that changes the name.
+func (e *Env) AsTool(h cluster.Helm, manager string) cluster.Helm {
+	e.Helper()
+	proxy := e.NewProxy()
+	proxy.Intercept(func(r *http.Request) cluster.Action {
+		if query := r.URL.Query(); query.Get("fieldManager") == "helm" {
+			query.Set("fieldManager", manager)
+			r.URL.RawQuery = query.Encode()
+		}
+		return cluster.Forward()
+	})
+	kubeconfig, err := e.Cluster.KubeconfigFor(e.Apps+"-"+manager, proxy.RESTConfig())
+	check.NoError(e, err)
+	h.Kubeconfig = kubeconfig
+	return h
+}
