@@ -5,20 +5,20 @@ import (
 	"strconv"
 )
 
-// WithoutIgnored returns what of a desired object a server-side apply may send when opt.Ignore leaves fields alone: a
-// field that an apply names is written, and a field that it does not name any more is taken away from a manager
-// that owned it. So an ignored field is named with the value it has in target if owned says that the applying
-// manager owns it, and is not named otherwise. target is the Target of a comparison with the same opt, or the live
-// object where nothing changed; paths are those of Ignore. Elements of atomic lists stay whole, with the values of
-// target in ignored fields. The result shares nothing with desired.
-func WithoutIgnored(desired, target map[string]any, opt Options, owned func(path []string) bool) map[string]any {
+// WithoutIgnored returns what of a desired object a server-side apply may send when fields are left alone: a field that
+// an apply names is written, and a field that it does not name any more is taken away from a manager that owned it. So
+// a field that opt.Ignore ignores is named with the value it has in target if owned says that the applying manager owns
+// it, and is not named otherwise. target is the Target of a comparison of live with the same opt, or live where nothing
+// changed; paths are those of Ignore. Elements of atomic lists stay whole, with the values of target in ignored fields.
+//
+// The same holds for a map that is one value to the API server (the selector of a Service) while others have only added
+// to it: an apply that names it takes out what they added. The result shares nothing with desired.
+func WithoutIgnored(
+	desired, target, live map[string]any, opt Options, owned func(path []string) bool,
+) map[string]any {
 	c := newComparer(opt)
-	if opt.Ignore == nil {
-		out, _ := deepCopy(desired).(map[string]any)
-		return out
-	}
 	s := ignorer{comparer: &c, owned: owned}
-	return s.object(desired, target, opt.Schema.root)
+	return s.object(desired, target, live, opt.Schema.root)
 }
 
 type ignorer struct {
@@ -27,7 +27,7 @@ type ignorer struct {
 	atomic int // above zero, inside of an atomic list
 }
 
-func (s *ignorer) object(want, have map[string]any, n *node) map[string]any {
+func (s *ignorer) object(want, have, live map[string]any, n *node) map[string]any {
 	out := make(map[string]any, len(want))
 	for key, w := range want {
 		if len(s.path) < 2 && s.outside(key) {
@@ -35,7 +35,7 @@ func (s *ignorer) object(want, have map[string]any, n *node) map[string]any {
 			continue
 		}
 		s.push(key)
-		if v, ok := s.value(w, have[key], n.field(key)); ok {
+		if v, ok := s.value(w, have[key], live[key], n.field(key)); ok {
 			out[key] = v
 		}
 		s.pop()
@@ -43,16 +43,20 @@ func (s *ignorer) object(want, have map[string]any, n *node) map[string]any {
 	return out
 }
 
-// value returns what to send for a declared value, and whether to send it at all.
-func (s *ignorer) value(want, have any, n *node) (any, bool) {
+// value returns what to send for a declared value, and whether to send it at all. live is nil inside of lists.
+func (s *ignorer) value(want, have, live any, n *node) (any, bool) {
 	ignored := s.ignored()
 	switch w := want.(type) {
 	case map[string]any:
 		h, ok := have.(map[string]any)
-		if !ok && !ignored {
+		switch {
+		case !ok && !ignored:
 			return s.whole(w), true
+		case !ignored && n.isWhole() && !deepEqual(h, w) && deepEqual(h, live):
+			return deepCopy(h), s.ownedHere()
 		}
-		v := s.object(w, h, n)
+		was, _ := live.(map[string]any)
+		v := s.object(w, h, was, n)
 		return v, !ignored || len(v) > 0
 	case []any:
 		if h, ok := have.([]any); ok && !ignored {
@@ -62,11 +66,14 @@ func (s *ignorer) value(want, have any, n *node) (any, bool) {
 	switch {
 	case !ignored:
 		return deepCopy(want), true
-	case have != nil && (s.atomic > 0 || s.owned != nil && s.owned(s.path)):
+	case have != nil && (s.atomic > 0 || s.ownedHere()):
 		return deepCopy(have), true
 	}
 	return nil, false
 }
+
+// ownedHere reports whether the applying manager owns the field at the current path.
+func (s *ignorer) ownedHere() bool { return s.owned != nil && s.owned(s.path) }
 
 // whole returns a declared map that the target does not have, without what is ignored.
 func (s *ignorer) whole(want map[string]any) map[string]any {
@@ -93,7 +100,7 @@ func (s *ignorer) list(want, have []any, n *node) []any {
 			if kind == atomicList {
 				s.atomic++
 			}
-			if v, ok := s.value(w, h, n.element()); ok {
+			if v, ok := s.value(w, h, nil, n.element()); ok {
 				out = append(out, withKeys(kind, v, w, n))
 			}
 			if kind == atomicList {

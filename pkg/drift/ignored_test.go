@@ -86,7 +86,7 @@ spec:
 				Ignore: under(test.ignore),
 			}
 			before := fromYAML(t, desired)
-			got := WithoutIgnored(before, fromYAML(t, live), opt, under(test.owned))
+			got := WithoutIgnored(before, fromYAML(t, live), fromYAML(t, live), opt, under(test.owned))
 			if !reflect.DeepEqual(got, fromYAML(t, want)) {
 				t.Errorf("got %v,\nwant %v", got, fromYAML(t, want))
 			}
@@ -94,6 +94,33 @@ spec:
 				t.Error("the desired object was changed")
 			}
 		})
+	}
+}
+
+// Argo Rollouts adds a key to the selector of a Service, which is one value to the API server: an apply that names the
+// declared selector would take that key out. It names it when a declared key is to be restored, which takes all of it.
+func TestWithoutIgnoredLeavesAMapToWhoAddedToIt(t *testing.T) {
+	object := func(spec string) map[string]any {
+		return fromYAML(t, "{apiVersion: v1, kind: Service, metadata: {name: web}, spec: "+spec+"}")
+	}
+	declared := object("{type: ClusterIP, selector: {app: web}}")
+	for name, test := range map[string]struct{ live, target, owned, want string }{
+		"added by another": {live: "{selector: {app: web, hash: x}}", target: "{selector: {app: web, hash: x}}",
+			want: "{type: ClusterIP}"},
+		"added by Helm's own webhook": {live: "{selector: {app: web, hash: x}}", target: "{selector: {app: web, hash: x}}",
+			owned: "/spec/selector", want: "{type: ClusterIP, selector: {app: web, hash: x}}"},
+		"changed by another, too": {live: "{selector: {app: other, hash: x}}", target: "{selector: {app: web}}",
+			want: "{type: ClusterIP, selector: {app: web}}"},
+		"taken out": {live: "{}", target: "{selector: {app: web}}", want: "{type: ClusterIP, selector: {app: web}}"},
+		"as declared": {live: "{selector: {app: web}}", target: "{selector: {app: web}}",
+			want: "{type: ClusterIP, selector: {app: web}}"},
+	} {
+		owned := func(path []string) bool { return Pointer(path...) == test.owned }
+		got := WithoutIgnored(declared, object(test.target), object(test.live),
+			Options{Schema: schemaOf(schemas(t), declared)}, owned)
+		if want := object(test.want); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: got %v, want %v", name, got, want)
+		}
 	}
 }
 

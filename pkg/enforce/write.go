@@ -41,7 +41,7 @@ type Revert struct {
 	// Options are the rules of the comparison that found Target. What they ignore is not written to an object that
 	// exists.
 	Options drift.Options
-	// Owned reports whether Helm's manager owns a field of Live by server-side apply; nil where Options ignore nothing.
+	// Owned reports whether Helm's manager owns a field of Live by server-side apply.
 	Owned func(path []string) bool
 	// Owner is Helm's field manager on the object. When its operation is Apply the object is owned by server-side
 	// apply.
@@ -131,7 +131,7 @@ func (w *writer) applyBody(r *Revert) ([]byte, error) {
 	if target == nil {
 		target = r.Live.Object
 	}
-	desired := drift.WithoutIgnored(r.Desired, target, r.Options, r.Owned)
+	desired := drift.WithoutIgnored(r.Desired, target, r.Live.Object, r.Options, r.Owned)
 	setPath(desired, r.Live.GetResourceVersion(), "metadata", "resourceVersion")
 	// An apply creates what does not exist, whatever its resourceVersion says. With a uid it is a conflict, too.
 	setPath(desired, string(r.Live.GetUID()), "metadata", "uid")

@@ -51,6 +51,9 @@ func neighbours() []mutant {
 	}`, `a != b {
 		return a < b
 	}`}, drift, "TestOfTwoToolsTheOneThatWroteLastIsHelm"),
+		breaks("I6", "a server-side apply takes out what others added to a selector",
+			edit{"pkg/drift/ignored.go", `!ignored && n.isWhole()`, `ignored && n.isWhole()`}, drift,
+			"TestWithoutIgnoredLeavesAMapToWhoAddedToIt"),
 		breaks("T1", "a record speaks for a release that has records of its own in another namespace",
 			edit{"pkg/controller/records.go",
 				`	if newest, found := lo.records.Newest(rel.Key); found && newest.Status != release.StatusUninstalled {`, `	if _, found := lo.records.Newest(rel.Key); found && rel.Name == "" {`},
