@@ -1,0 +1,43 @@
+package docs
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
+)
+
+// Each row of docs/behaviours.md links to the tests that show it, and no test of tests/neighbours is left out.
+func TestBehavioursAreShownByTests(t *testing.T) {
+	content, err := os.ReadFile(root + "/docs/behaviours.md")
+	check.NoError(t, err)
+	page, _, _ := strings.Cut(string(content), "\n## What is real\n")
+	link, shown := regexp.MustCompile("\\[`(Test\\w+)`\\]\\(([\\w./]+)\\)"), map[string]bool{}
+	for line := range strings.Lines(page) {
+		if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| | ") {
+			continue
+		}
+		links := link.FindAllStringSubmatch(line, -1)
+		if len(links) == 0 {
+			t.Errorf("no test shows %s", line)
+		}
+		for _, m := range links {
+			shown[m[1]] = true
+			code, err := os.ReadFile(filepath.Join(root, "docs", m[2]))
+			check.NoError(t, err)
+			if !strings.Contains(string(code), "\nfunc "+m[1]+"(") {
+				t.Errorf("%s is not in %s", m[1], m[2])
+			}
+		}
+	}
+	walk(t, ".go", func(path, content string) {
+		for _, m := range regexp.MustCompile(`(?m)^func (TestNeighbour_\w+)`).FindAllStringSubmatch(content, -1) {
+			if !shown[m[1]] {
+				t.Errorf("docs/behaviours.md does not name %s of %s", m[1], path)
+			}
+		}
+	})
+}

@@ -1,0 +1,176 @@
+package neighbours
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
+	"github.com/rancher/helm-locker/tests/lib/kit"
+)
+
+const helm4 = "helm 4"
+
+// rollbackFlag returns the flag by which Helm takes a failed operation back.
+func rollbackFlag(h cluster.Helm) string {
+	if h.Name == helm4 {
+		return "--rollback-on-failure"
+	}
+	return "--atomic"
+}
+
+// An upgrade that fails and is rolled back by the same command, and an installation that is uninstalled so: two or
+// three records within a second, and the lock is on the last one.
+func TestNeighbour_Atomic(t *testing.T) {
+	t.Parallel()
+	kit.EachHelm(t, func(t *testing.T, h cluster.Helm) {
+		w := newFixture(t)
+		chart := w.locked(h)
+		w.fails(h, "upgrade", "app", chart, rollbackFlag(h), "--timeout", "20s", "--set", "key=two,broken=true")
+		w.protected(3, "one")
+		w.Helm(h, "upgrade", "app", chart, rollbackFlag(h), "--timeout", "20s", "--set", "key=four")
+		w.protected(4, "four")
+
+		w.CreateHelmRelease("fresh")
+		w.fails(h, "install", "fresh", w.Chart("fresh", kit.ConfigMap("young", "one")+
+			"---\napiVersion: v1\nkind: Service\nmetadata: {name: broken}\nspec: {ports: [{port: 123456}]}\n"),
+			rollbackFlag(h), "--timeout", "20s")
+		w.WaitReason("fresh", v1alpha1.ConditionReady, v1alpha1.ReasonSecretNotFound)
+		w.PassFence()
+		w.expectNoWrites()
+		if w.Get(kit.ConfigMaps, "young") != nil {
+			t.Error("what Helm took back is there")
+		}
+	})
+}
+
+// Helm replaces objects as a whole. What others have added goes with that, by Helm and not by the operator, and what
+// Helm owns afterwards is what a revert leaves: the next upgrade needs no force.
+func TestNeighbour_Force(t *testing.T) {
+	t.Parallel()
+	kit.EachHelm(t, func(t *testing.T, h cluster.Helm) {
+		w := newFixture(t)
+		chart := w.locked(h)
+		w.Patch(kit.ConfigMaps, "settings", `{"data":{"mine":"added"}}`)
+		force := []string{"--force"}
+		if h.Name == helm4 {
+			force = []string{"--force-replace", "--server-side=false"}
+		}
+		w.Helm(h, append([]string{"upgrade", "app", chart, "--set", "key=two"}, force...)...)
+		w.protected(2, "two")
+		if mine := kit.Field(w.Get(kit.ConfigMaps, "settings"), "data.mine"); mine != nil {
+			t.Errorf("what others added is %v after Helm replaced the object", mine)
+		}
+		w.Helm(h, "upgrade", "app", chart, "--set", "key=three")
+		w.protected(3, "three")
+		if h.Name != helm4 {
+			return
+		}
+		w.Helm(h, "upgrade", "app", chart, "--set", "key=four", "--server-side=true")
+		w.protected(4, "four")
+		// Another applier shares the declared value, which is no drift. Helm 4 takes it with --force-conflicts only.
+		w.as("other", kit.ConfigMaps, "settings", types.ApplyPatchType,
+			`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings"},"data":{"key":"four"}}`)
+		w.fails(h, "upgrade", "app", chart, "--set", "key=five")
+		w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonNotDeployed)
+		w.Helm(h, "upgrade", "app", chart, "--set", "key=six", "--force-conflicts")
+		w.protected(6, "six")
+	})
+}
+
+// An object that belongs to no release becomes one of the release, and is locked from then on.
+// (For one that another release owns see TestI1_AnotherReleaseTakesOwnership.)
+func TestNeighbour_TakeOwnership(t *testing.T) {
+	t.Parallel()
+	kit.EachHelm(t, func(t *testing.T, h cluster.Helm) {
+		w := newFixture(t)
+		w.locked(h)
+		_, err := w.In(kit.ConfigMaps, w.Apps).Create(w.Ctx, &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "orphan"},
+			"data": map[string]any{"key": "theirs"},
+		}}, metav1.CreateOptions{FieldManager: kit.Tamperer})
+		check.NoError(t, err)
+		upgrade := []string{"upgrade", "app", w.Chart("app", settings+kit.ConfigMap("orphan", "ours")), "--set", "key=two"}
+		w.fails(h, upgrade...)
+		w.WaitReason("app", v1alpha1.ConditionLocked, v1alpha1.ReasonLocked)
+		upgrade = append(upgrade, "--take-ownership")
+		if h.Name == helm4 {
+			upgrade = append(upgrade, "--force-conflicts")
+		}
+		w.Helm(h, upgrade...)
+		w.WaitReady("app", 0)
+		w.PassFence()
+		w.expectNoWrites()
+		w.expectKey("orphan", "ours")
+		w.Reverts("orphan", "ours")
+	})
+}
+
+// A release that is uninstalled and keeps its history stays away, and its name is used again, which goes on with the
+// numbers of its revisions. So does the replacement of one that failed, whose objects are there.
+func TestNeighbour_KeepHistoryAndReplace(t *testing.T) {
+	t.Parallel()
+	kit.EachHelm(t, func(t *testing.T, h cluster.Helm) {
+		w := newFixture(t)
+		chart := w.locked(h)
+		w.Helm(h, "uninstall", "app", "--keep-history")
+		w.WaitState("app", v1alpha1.StateUninstalled)
+		w.PassFence()
+		w.expectNoWrites()
+		if w.Get(kit.ConfigMaps, "settings") != nil {
+			t.Error("what was uninstalled is there")
+		}
+		w.Helm(h, "install", "app", chart, "--replace", "--set", "key=two")
+		w.protected(2, "two")
+		w.fails(h, "upgrade", "app", chart, "--set", "key=three,broken=true")
+		w.WaitState("app", v1alpha1.StateFailed)
+		w.Helm(h, "install", "app", chart, "--replace", "--set", "key=four")
+		w.protected(4, "four")
+	})
+}
+
+// What a post-renderer makes of the templates is what Helm records, and so what is protected.
+func TestNeighbour_PostRenderer(t *testing.T) {
+	t.Parallel()
+	kit.EachHelm(t, func(t *testing.T, h cluster.Helm) {
+		w := newFixture(t)
+		renderer := w.postRenderer(&h, `exec sed 's/key: "\(.*\)"/key: "rendered-\1"/'`)
+		w.CreateHelmRelease("app")
+		chart := w.Chart("app", settings)
+		w.Helm(h, "install", "app", chart, "--set", "key=one", "--post-renderer", renderer)
+		w.protected(1, "rendered-one")
+		w.Helm(h, "upgrade", "app", chart, "--set", "key=two", "--post-renderer", renderer)
+		w.protected(2, "rendered-two")
+		w.Helm(h, "upgrade", "app", chart, "--set", "key=three")
+		w.protected(3, "three")
+	})
+}
+
+// postRenderer writes a post-renderer of one line of shell and returns how a Helm calls it: Helm 3 by its path, Helm 4
+// by the name of a plugin, whose directory h gets.
+func (w *fixture) postRenderer(h *cluster.Helm, line string) string {
+	w.Helper()
+	plugins := w.TempDir()
+	dir := filepath.Join(plugins, "renderer")
+	check.NoError(w, os.Mkdir(dir, 0o755))
+	script := filepath.Join(dir, "render.sh")
+	check.NoError(w, os.WriteFile(script, []byte("#!/bin/sh\n"+line+"\n"), 0o755))
+	if h.Name != helm4 {
+		return script
+	}
+	h.Plugins = plugins
+	check.NoError(w, os.WriteFile(filepath.Join(dir, "plugin.yaml"), []byte(`apiVersion: v1
+type: postrenderer/v1
+name: renderer
+version: 0.1.0
+runtime: subprocess
+runtimeConfig: {platformCommand: [{command: "${HELM_PLUGIN_DIR}/render.sh"}]}
+`), 0o600))
+	return "renderer"
+}

@@ -1,0 +1,205 @@
+// Package neighbours tests what becomes of a locked release beside the tools and controllers that users have: Helm with
+// its less common flags, tools that are built on Helm, and controllers that write to objects of the release.
+// docs/behaviours.md has a row for each.
+//
+// Helm is the real one. What cannot be had here (Flux, Terraform, Rancher, k3s, helmfile, controllers) has a stand-in,
+// and the comment of its test says how faithful it is.
+package neighbours
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
+	"github.com/rancher/helm-locker/tests/lib/kit"
+)
+
+func TestMain(m *testing.M) { kit.Main(m, cluster.Options{ControllerManager: true}) }
+
+// fixture is kit.Fixture with a fence, and with what only these tests need. The proxy counts from the fence on.
+type fixture struct{ *kit.Fixture }
+
+func newFixture(t *testing.T) *fixture {
+	t.Helper()
+	w := &fixture{kit.Start(t)}
+	w.LockFence()
+	w.Proxy.Reset()
+	return w
+}
+
+// settings is a chart of a ConfigMap whose key is a value, and of a Service that the API server refuses where broken is
+// set: Helm has changed the ConfigMap by then.
+const settings = `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+data: {key: "{{ .Values.key }}"}
+{{- if .Values.broken }}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: broken}
+spec: {ports: [{port: 123456}]}
+{{- end }}
+`
+
+// locked installs settings with the key "one" as the release app, and locks it. From then on the proxy counts.
+func (w *fixture) locked(h cluster.Helm, args ...string) (chart string) {
+	w.Helper()
+	chart = w.Chart("app", settings)
+	w.Helm(h, append([]string{"install", "app", chart, "--set", "key=one"}, args...)...)
+	w.Lock("app")
+	w.Proxy.Reset()
+	return chart
+}
+
+// fails runs a Helm command in Apps that has to fail.
+func (w *fixture) fails(h cluster.Helm, args ...string) {
+	w.Helper()
+	if out, err := h.Run(w.Ctx, append(args, "--namespace", w.Apps)...); err == nil {
+		w.Fatalf("helm %v was to fail: %s", args, out)
+	}
+}
+
+// protected waits until a revision of the release app is locked with a key, fails the test if the operator wrote to an
+// object on the way, and shows that the lock is in force.
+func (w *fixture) protected(revision int, key string) {
+	w.Helper()
+	w.WaitReady("app", revision)
+	w.PassFence()
+	w.expectNoWrites()
+	w.expectKey("settings", key)
+	before := w.reverted("settings")
+	w.Reverts("settings", key)
+	w.Until("the revert is complete", func() (any, bool) {
+		n := w.reverted("settings")
+		return n, n > before
+	})
+	w.Proxy.Reset()
+}
+
+// reverted returns how many reverts of a ConfigMap are complete: on a release of Helm 4, what a revert writes last is
+// the ownership of fields.
+func (w *fixture) reverted(name string) int {
+	w.Helper()
+	object := fmt.Sprintf("object=%q", "ConfigMap "+w.Apps+"/"+name)
+	n := 0
+	for line := range strings.Lines(w.Running.Log()) {
+		if strings.Contains(line, "msg=reverted") && strings.Contains(line, object) {
+			n++
+		}
+	}
+	return n
+}
+
+// expectKey fails the test when the key of a ConfigMap is not the wanted one now.
+func (w *fixture) expectKey(name, want string) {
+	w.Helper()
+	if got := kit.Field(w.Get(kit.ConfigMaps, name), "data.key"); got != want {
+		w.Errorf("ConfigMap %s: key is %v, want %s", name, got, want)
+	}
+}
+
+// expectNoWrites fails the test when the operator wrote to objects of releases since the last Reset, the fence
+// excepted.
+func (w *fixture) expectNoWrites() {
+	w.Helper()
+	for _, r := range kit.ObjectWrites(w.Proxy) {
+		if !strings.HasSuffix(r.Path, "/configmaps/fence") {
+			w.Errorf("unexpected write: %s %s", r, r.Body)
+		}
+	}
+}
+
+// writes counts the writes of the operator to the object of a name since the last Reset that the API server took.
+func (w *fixture) writes(name string) int {
+	return len(slices.DeleteFunc(kit.ObjectWrites(w.Proxy), func(r cluster.Request) bool {
+		return !strings.HasSuffix(r.Path, "/"+name) || r.Code >= 400
+	}))
+}
+
+// as returns an object after a change by a field manager.
+func (w *fixture) as(
+	manager string, gvr schema.GroupVersionResource, name string, kind types.PatchType, patch string,
+) *unstructured.Unstructured {
+	w.Helper()
+	options := metav1.PatchOptions{FieldManager: manager}
+	if kind == types.ApplyPatchType {
+		force := true
+		options.Force = &force
+	}
+	u, err := w.In(gvr, w.Apps).Patch(w.Ctx, name, kind, []byte(patch), options)
+	check.NoError(w, err)
+	return u
+}
+
+// at returns the value at a JSON pointer of an object; nil when there is none.
+func at(u *unstructured.Unstructured, pointer string) any {
+	if u == nil {
+		return nil
+	}
+	var value any = u.Object
+	for _, segment := range strings.Split(pointer, "/")[1:] {
+		segment = strings.NewReplacer("~1", "/", "~0", "~").Replace(segment)
+		switch v := value.(type) {
+		case map[string]any:
+			value = v[segment]
+		case []any:
+			i, err := strconv.Atoi(segment)
+			if err != nil || i >= len(v) {
+				return nil
+			}
+			value = v[i]
+		default:
+			return nil
+		}
+	}
+	return value
+}
+
+// keeps fails the test unless a neighbour's value stays in an object from the neighbour's write on, also while a
+// declared label of the same object, called part, is reverted. The operator has seen that write by then: it came first.
+func (w *fixture) keeps(gvr schema.GroupVersionResource, name, pointer string, want any, neighbour func()) {
+	w.Helper()
+	history := w.Record(gvr)
+	neighbour()
+	w.revertsLabel(gvr, name)
+	history.CatchUp()
+	seen := false
+	for _, u := range history.States(gvr, name) {
+		got := at(u, pointer)
+		if seen && !reflect.DeepEqual(got, want) {
+			w.Errorf("%s of %s %s became %v", pointer, gvr.Resource, name, got)
+		}
+		seen = seen || reflect.DeepEqual(got, want)
+	}
+	if !seen {
+		w.Errorf("%s of %s %s never was %v", pointer, gvr.Resource, name, want)
+	}
+}
+
+// revertsLabel tampers with the declared label part of an object, and waits until it is back.
+func (w *fixture) revertsLabel(gvr schema.GroupVersionResource, name string) {
+	w.Helper()
+	w.Patch(gvr, name, `{"metadata":{"labels":{"part":"tampered"}}}`)
+	w.WaitField(gvr, name, "metadata.labels.part", "declared")
+}
+
+// becomes waits until the value at a JSON pointer of an object is the wanted one; nil stands for none.
+func (w *fixture) becomes(gvr schema.GroupVersionResource, name, pointer string, want any) {
+	w.Helper()
+	w.Until(pointer+" of "+name+" is as wanted", func() (any, bool) {
+		got := at(w.Get(gvr, name), pointer)
+		return got, reflect.DeepEqual(got, want)
+	})
+}

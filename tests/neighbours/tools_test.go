@@ -1,0 +1,176 @@
+package neighbours
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
+	"github.com/rancher/helm-locker/tests/lib/kit"
+)
+
+// values writes a file of values and returns its path.
+func (w *fixture) values(key string) string {
+	w.Helper()
+	path := filepath.Join(w.TempDir(), "values.yaml")
+	check.NoError(w, os.WriteFile(path, []byte("key: "+key+"\n"), 0o600))
+	return path
+}
+
+// records returns the versions of all Helm records in Apps.
+func (w *fixture) records() map[string]string {
+	w.Helper()
+	list, err := w.Kube.CoreV1().Secrets(w.Apps).List(w.Ctx, metav1.ListOptions{LabelSelector: "owner=helm"})
+	check.NoError(w, err)
+	versions := map[string]string{}
+	for _, s := range list.Items {
+		versions[s.Name] = s.ResourceVersion
+	}
+	return versions
+}
+
+// Terraform's provider calls Helm's library, which names the field manager after the program: the provider's binary has
+// its version in its name, so that each new version is another manager. A plan is a dry run of the upgrade.
+//
+// The stand-in is Helm's command with the provider's defaults (resource_helm_release.go of its source: wait, 300 s, no
+// limit of the history) under those names. Helm 3 is what the provider is built on today; Helm 4 is what comes.
+func TestNeighbour_Terraform(t *testing.T) {
+	t.Parallel()
+	kit.EachHelm(t, func(t *testing.T, h cluster.Helm) {
+		w := newFixture(t)
+		w.CreateHelmRelease("app")
+		older, newer := w.AsTool(h, "terraform-provider-helm_v2.17.0_x5"), w.AsTool(h, "terraform-provider-helm_v3.0.2_x5")
+		chart := w.Chart("app", settings)
+		apply := func(command, key string) []string {
+			args := []string{command, "app", chart, "--set", "key=" + key, "--wait", "--timeout", "300s"}
+			if command == "upgrade" {
+				args = append(args, "--history-max", "0")
+			}
+			return args
+		}
+		w.Helm(older, apply("install", "one")...)
+		w.protected(1, "one")
+		before := w.records()
+		w.Helm(older, append(apply("upgrade", "two"), "--dry-run=server")...)
+		w.PassFence()
+		w.expectNoWrites()
+		if after := w.records(); len(after) != len(before) {
+			t.Errorf("a plan stored a record: %v", after)
+		}
+		w.expectKey("settings", "one")
+		w.Helm(older, apply("upgrade", "two")...)
+		w.protected(2, "two")
+		upgrade := apply("upgrade", "three")
+		if h.Name == helm4 {
+			upgrade = append(upgrade, "--force-conflicts") // the provider's older version is another owner, locked or not
+		}
+		w.Helm(newer, upgrade...)
+		w.protected(3, "three")
+		w.Helm(newer, apply("upgrade", "four")...)
+		w.protected(4, "four")
+		w.Helm(newer, "uninstall", "app", "--wait", "--timeout", "300s")
+		w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonSecretNotFound)
+	})
+}
+
+// Rancher's Apps run Helm's command in a Pod. The stand-in is that command with the flags that Rancher prints at the
+// beginning of its log. Labels go to the record, which the operator watches by its labels.
+func TestNeighbour_Rancher(t *testing.T) {
+	t.Parallel()
+	kit.EachHelm(t, func(t *testing.T, h cluster.Helm) {
+		w := newFixture(t)
+		w.CreateHelmRelease("app")
+		chart := w.Chart("app", settings)
+		operation := func(key string) []string {
+			return []string{"upgrade", "--history-max=5", "--install=true",
+				"--labels=catalog.cattle.io/cluster-repo-name=rancher-charts", "--reset-values=true", "--timeout=5m0s",
+				"--values=" + w.values(key), "--wait=true", "app", chart}
+		}
+		if h.Name == helm4 { // --wait has other values
+			once := operation
+			operation = func(key string) []string {
+				return strings.Split(strings.Replace(strings.Join(once(key), "\n"), "--wait=true", "--wait=watcher", 1), "\n")
+			}
+		}
+		for i, key := range []string{"one", "two"} {
+			w.Helm(h, operation(key)...)
+			w.protected(i+1, key)
+		}
+		w.Helm(h, "uninstall", "--timeout=5m0s", "app")
+		w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonSecretNotFound)
+		w.PassFence()
+		if w.Get(kit.ConfigMaps, "settings") != nil {
+			t.Error("what was uninstalled is there")
+		}
+	})
+}
+
+// The helm-controller of k3s and RKE2 runs Helm's command in a Job, through the script of klipper-helm: install or
+// upgrade with --set-string and values, a pending operation is set to failed, and a failed release is uninstalled and
+// installed again (failurePolicy: reinstall). The stand-in is those commands.
+func TestNeighbour_K3s(t *testing.T) {
+	t.Parallel()
+	kit.EachHelm(t, func(t *testing.T, h cluster.Helm) {
+		w := newFixture(t)
+		w.CreateHelmRelease("app")
+		chart := w.Chart("app", settings)
+		set := []string{"--set-string", "global.clusterCIDR=10.42.0.0/16", "--set-string", "global.systemDefaultRegistry="}
+		run := func(command, key string) []string {
+			return append(append([]string{command}, set...), "app", chart, "--values", w.values(key))
+		}
+		w.Helm(h, run("install", "one")...)
+		w.protected(1, "one")
+		w.Helm(h, run("upgrade", "two")...)
+		w.protected(2, "two")
+
+		if err := w.killAt(h, 2, append(run("upgrade", "three"), "--namespace", w.Apps)...); err == nil {
+			t.Fatal("the upgrade was to be killed")
+		}
+		w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonTransitioning)
+		w.setStatus(3, "failed")
+		w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonNotDeployed, "failed")
+		w.PassFence()
+		w.expectNoWrites()
+		w.Helm(h, "uninstall", "app", "--wait")
+		w.Helm(h, run("install", "four")...)
+		w.protected(1, "four")
+	})
+}
+
+// helmfile runs `helm diff upgrade`, and then `helm upgrade --install`. The stand-in for the plugin helm-diff is what
+// it asks Helm and the API server for: the manifest of the record, what the chart renders to, and a server-side dry
+// run. All of that only reads. What has drifted and was restored is no difference.
+func TestNeighbour_HelmfileAndHelmDiff(t *testing.T) {
+	t.Parallel()
+	kit.EachHelm(t, func(t *testing.T, h cluster.Helm) {
+		w := newFixture(t)
+		w.CreateHelmRelease("app")
+		chart := w.Chart("app", settings)
+		apply := func(key string) []string {
+			return []string{"upgrade", "--install", "app", chart, "--create-namespace", "--cleanup-on-fail", "--wait",
+				"--values", w.values(key), "--reset-values", "--history-max", "10"}
+		}
+		for i, key := range []string{"one", "two"} {
+			w.Helm(h, apply(key)...)
+			w.protected(i+1, key)
+		}
+		before := w.records()
+		recorded := w.Helm(h, "get", "manifest", "app")
+		rendered := w.Helm(h, "template", "app", chart, "--values", w.values("two"), "--is-upgrade", "--validate")
+		if strings.TrimSpace(recorded) != strings.TrimSpace(rendered) {
+			t.Errorf("the record has %s, the chart renders to %s", recorded, rendered)
+		}
+		w.Helm(h, append(apply("three"), "--dry-run=server")...)
+		w.PassFence()
+		w.expectNoWrites()
+		if after := w.records(); len(after) != len(before) {
+			t.Errorf("a difference stored a record: %v", after)
+		}
+		w.protected(2, "two")
+	})
+}
