@@ -114,7 +114,7 @@ func (a *Admission) deletion() AdmissionReason {
 func (a *Admission) introduced() []drift.Change {
 	in := a.Input
 	in.Live, in.Last, in.First = a.After, nil, false
-	found := Judge(in)
+	found := in.compared()
 	if len(found.Changes) == 0 {
 		return nil
 	}

@@ -91,6 +91,22 @@ func Judge(in Input) Result {
 	if in.Live == nil {
 		return in.absent()
 	}
+	r := in.compared()
+	r.Claimant, r.Deletion = in.claimant(), drift.DescribeDeletion(in.Live)
+	r.Owner, r.Baseline, r.Chosen = in.owner(in.Live, r.Changes), in.Baseline, in.ChosenIn(in.Live)
+	r.decide()
+	switch {
+	case r.State == Drifted && in.First:
+		r.State = Unclear
+	case r.State != Drifted && in.First && drift.DeclaresNull(r.Desired):
+		r.Baseline = drift.Learn(r.Desired, in.Live.Object, r.Options)
+	}
+	return r
+}
+
+// compared compares the live object with the desired state. What it returns says what differs, and not yet what the
+// object is.
+func (in *Input) compared() Result {
 	desired := in.Desired
 	if in.Live.GetDeletionTimestamp() != nil {
 		desired = drift.WithoutDoneFinalizers(desired, in.Live)
@@ -99,26 +115,20 @@ func Judge(in Input) Result {
 	options := drift.Options{
 		Schema: in.Schema, Accepted: in.Baseline, Ignore: in.Ignore(desired), Strict: in.strict(in.Live),
 	}
-	found := drift.Compare(desired, in.Live.Object, options)
-	r := Result{
-		Desired: desired, Options: options, Claimant: in.claimant(), Deletion: drift.DescribeDeletion(in.Live),
-		Owner: in.owner(in.Live, found.Changes), Baseline: in.Baseline, Chosen: in.ChosenIn(in.Live),
-	}
-	r.found(found)
-	switch {
-	case r.State == Drifted && in.First:
-		r.State = Unclear
-	case r.State != Drifted && in.First && drift.DeclaresNull(desired):
-		r.Baseline = drift.Learn(desired, in.Live.Object, options)
-	}
+	r := Result{Desired: desired, Options: options}
+	r.found(drift.Compare(desired, in.Live.Object, options))
 	return r
 }
 
 // found takes over what a comparison found.
 func (r *Result) found(found drift.Result) {
 	r.Changes, r.Target, r.RemovesForeign = found.Changes, found.Target, found.RemovesForeign
+}
+
+// decide sets what the object is, by what differs and whether it is being deleted.
+func (r *Result) decide() {
 	switch {
-	case len(found.Changes) > 0:
+	case len(r.Changes) > 0:
 		r.State = Drifted
 	case r.Deletion != "":
 		r.State = BeingDeleted
@@ -135,6 +145,7 @@ func (in Input) AfterDryRun(r Result, after *unstructured.Unstructured) Result {
 	compared := r.Options
 	compared.Accepted = drift.Learn(r.Desired, after.Object, learning)
 	r.found(drift.Compare(r.Desired, in.Live.Object, compared))
+	r.decide()
 	if r.State != Drifted {
 		r.Baseline = drift.Learn(r.Desired, in.Live.Object, r.Options)
 	}
