@@ -21,6 +21,9 @@ func arrange(root *cli.Command, args []string, terminal bool) ([]string, error) 
 			return nil, unknownCommand(root, args[at])
 		}
 		rest := slices.Concat(args[1:at], args[at+1:])
+		if slices.ContainsFunc(rest, asksForHelp) {
+			rest = []string{"--help"} // the library would take an argument for a topic
+		}
 		if args[at] == "completion" && slices.Equal(rest, []string{"powershell"}) {
 			rest[0] = "pwsh" // as the library calls it
 		}
@@ -34,6 +37,8 @@ func arrange(root *cli.Command, args []string, terminal bool) ([]string, error) 
 	}
 	return slices.Concat([]string{root.Name, operatorName}, args[min(1, len(args)):]), nil
 }
+
+func asksForHelp(argument string) bool { return argument == "--help" || argument == "-h" }
 
 // ofRoot reports whether an argument means the program as a whole.
 func ofRoot(argument string) bool {

@@ -14,7 +14,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-const rollout = `{match: {namespaces: [APPS]}, rollout: {batchSize: 2, interval: 10m}}`
+const rollout = `{match: {namespaces: [APPS]}, rollout: {batchSize: 2, interval: 3m}}`
 
 func enforced(f *fixture) (n int) {
 	for _, hr := range f.helmReleases() {
@@ -68,7 +68,7 @@ func TestPolicy_Rollout(t *testing.T) {
 	for _, from := range moves {
 		n := 0
 		for _, m := range moves {
-			if !m.Before(from) && m.Before(from.Add(10*time.Minute)) {
+			if !m.Before(from) && m.Before(from.Add(3*time.Minute)) {
 				n++
 			}
 		}
