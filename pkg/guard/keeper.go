@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,7 +21,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
-	"k8s.io/utils/ptr"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 )
@@ -269,7 +269,12 @@ func (k *Keeper) whoAmI(ctx context.Context) string {
 			)
 			return ""
 		}
-		k.self = ptr.To(review.Status.UserInfo.Username)
+		user := review.Status.UserInfo.Username
+		k.self = &user
+		if !strings.HasPrefix(user, "system:serviceaccount:") {
+			k.Log.Warnf("guard: the operator runs as user %s, whose requests it never refuses, whoever sends them; "+
+				"give it a ServiceAccount of its own", user)
+		}
 	}
 	return *k.self
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	logtest "github.com/sirupsen/logrus/hooks/test"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -103,7 +104,8 @@ func (k *keeper) step(t *testing.T) time.Duration {
 }
 
 func TestKeeperRegistersWhatIsWanted(t *testing.T) {
-	k := newKeeper(t, nil)
+	log, logged := logtest.NewNullLogger()
+	k := newKeeper(t, func(o *Options) { o.Log = log })
 	k.step(t)
 	if got := k.writes(); !slices.Equal(got, []string{"create secrets"}) {
 		t.Errorf("nothing is wanted: %v", got)
@@ -118,6 +120,9 @@ func TestKeeperRegistersWhatIsWanted(t *testing.T) {
 	if got := k.writes(); !slices.Equal(got, []string{"create validatingwebhookconfigurations"}) ||
 		!k.state.Asked.Covers(&k.wanted) {
 		t.Errorf("something is wanted: %v, %+v", got, k.state)
+	}
+	if last := logged.LastEntry(); last == nil || !strings.Contains(last.Message, "runs as user the-operator") {
+		t.Errorf("the log does not warn of a user that is no ServiceAccount: %v", last)
 	}
 	hooks := k.registration.Load().Webhooks
 	if len(hooks) != 2 || *hooks[0].FailurePolicy != admissionregistrationv1.Ignore || *hooks[0].TimeoutSeconds != 2 ||
