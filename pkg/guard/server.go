@@ -17,8 +17,8 @@ import (
 
 const (
 	// timeoutSeconds is how long the API server waits for an answer, and decisionTimeout how long a decision may take.
-	timeoutSeconds = 2
-	decisionTimeout       = 1500 * time.Millisecond
+	timeoutSeconds  = 2
+	decisionTimeout = 1500 * time.Millisecond
 	// maxReview bounds a request: two objects of the size that etcd takes, and what is around them. maxReviews bounds
 	// all requests of up to smallReview that are read or decided on at a time, and as much again all larger ones:
 	// decoded, they take ten times as much memory. Who changes large objects all the time costs only those.
