@@ -1,0 +1,244 @@
+package kit
+
+import (
+	"encoding/base64"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
+)
+
+// manyValues renders ten objects of each of four kinds, all of which carry the number of the revision.
+const manyValues = `
+{{ $value := .Values.value | toString | quote }}
+{{ range $i := until 10 }}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: cm-{{ $i }}}
+data: {value: {{ $value }}, other: same}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: secret-{{ $i }}}
+stringData: {value: {{ $value }}}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: service-{{ $i }}}
+spec:
+  selector: {app: some, value: {{ $value }}}
+  ports: [{name: http, port: 80, targetPort: 8080}]
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: deployment-{{ $i }}}
+spec:
+  selector: {matchLabels: {app: some}}
+  template:
+    metadata: {labels: {app: some}}
+    spec:
+      containers:
+      - name: main
+        image: example.com/main:1
+        env: [{name: VALUE, value: {{ $value }}}]
+{{ end }}
+`
+
+// byCommandEvery and waitEvery make some of the upgrades come from Helm's commands, and some wait until the revision
+// before is locked, so that upgrades find the release in every stage of locking.
+const (
+	byCommandEvery = 10
+	waitEvery      = 5
+)
+
+// upgradedKinds are the kinds of manyValues, with a patch that sets the value of an object, in the form for fmt.Sprintf.
+var upgradedKinds = map[schema.GroupVersionResource]string{
+	ConfigMaps:  `{"data":{"value":%q}}`,
+	Secrets:     `{"stringData":{"value":%q}}`,
+	Services:    `{"spec":{"selector":{"value":%q}}}`,
+	Deployments: `{"spec":{"template":{"spec":{"containers":[{"name":"main","env":[{"name":"VALUE","value":%q}]}]}}}}`,
+}
+
+// Upgrades is the release app, locked, which Helm 3 and Helm 4 upgrade again and again. Each revision changes all of
+// its objects, and every state of each is recorded.
+type Upgrades struct {
+	*Env
+	Helm3, Helm4 cluster.Helm
+	history      *History
+	sdk          *HelmSDK
+	chart        string
+	value        int // of the newest revision, and its number
+}
+
+// NewUpgrades installs the release and locks it. Helm goes straight to the API server, unless the caller sets Helm3
+// and Helm4; most upgrades are by Helm 3 as a library, which takes milliseconds where a command takes a second.
+func NewUpgrades(e *Env) *Upgrades {
+	e.Helper()
+	u := &Upgrades{Env: e, Helm3: e.Cluster.Helm3(), Helm4: e.Cluster.Helm4(), sdk: e.HelmSDK(e.Apps, e.Apps),
+		chart: e.Chart("app", manyValues), value: 1}
+	e.Helm(u.Helm3, "install", "app", u.chart, "--set", "value=1")
+	e.Lock("app")
+	resources := make([]schema.GroupVersionResource, 0, len(upgradedKinds))
+	for gvr := range upgradedKinds {
+		resources = append(resources, gvr)
+	}
+	u.history = e.Record(resources...)
+	return u
+}
+
+// Next upgrades the release to its next revision.
+func (u *Upgrades) Next() error {
+	u.Helper()
+	u.value++
+	if err := u.upgrade(); err != nil {
+		return fmt.Errorf("upgrade to revision %d: %w", u.value, err)
+	}
+	if u.value%waitEvery == 0 {
+		u.WaitReason("app", v1alpha1.ConditionLocked, v1alpha1.ReasonLocked)
+	}
+	return nil
+}
+
+func (u *Upgrades) upgrade() error {
+	switch u.value % (2 * byCommandEvery) {
+	case 0:
+		return u.byCommand(u.Helm4)
+	case byCommandEvery:
+		return u.byCommand(u.Helm3)
+	}
+	return u.sdk.Upgrade(u.chart, map[string]any{"value": u.value})
+}
+
+func (u *Upgrades) byCommand(h cluster.Helm) error {
+	_, err := h.Run(u.Ctx, "upgrade", "app", u.chart, "--set", fmt.Sprintf("value=%d", u.value), "--history-max", "5",
+		"--namespace", u.Apps)
+	return err
+}
+
+// carried returns the value that an object of manyValues carries.
+func carried(u *unstructured.Unstructured) string {
+	var value string
+	var err error
+	switch u.GetKind() {
+	case "Service":
+		value, _, err = unstructured.NestedString(u.Object, "spec", "selector", "value")
+	case "Deployment":
+		main := first(u.Object, "spec", "template", "spec", "containers")
+		value, _, err = unstructured.NestedString(first(main, "env"), "value")
+	case "Secret":
+		var plain []byte
+		if value, _, err = unstructured.NestedString(u.Object, "data", "value"); err == nil {
+			plain, err = base64.StdEncoding.DecodeString(value)
+			value = string(plain)
+		}
+	default:
+		value, _, err = unstructured.NestedString(u.Object, "data", "value")
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return value
+}
+
+// first returns the first element of a list of objects; nil when there is none.
+func first(object map[string]any, path ...string) map[string]any {
+	list, _, err := unstructured.NestedSlice(object, path...)
+	if err != nil || len(list) == 0 {
+		return nil
+	}
+	element, ok := list[0].(map[string]any)
+	if !ok {
+		return nil
+	}
+	return element
+}
+
+// Tamper changes a random object every few milliseconds, to a value that no revision has, until stop is closed. Who
+// tampers goes straight to the API server.
+func (u *Upgrades) Tamper(stop <-chan struct{}) {
+	u.Helper()
+	random := rand.New(rand.NewPCG(1, 2))
+	names := []string{"cm-%d", "secret-%d", "service-%d", "deployment-%d"}
+	resources := []schema.GroupVersionResource{ConfigMaps, Secrets, Services, Deployments}
+	tick := time.NewTicker(25 * time.Millisecond)
+	defer tick.Stop()
+	for n := 0; ; n++ {
+		select {
+		case <-stop:
+			u.Logf("tampered %d times", n)
+			return
+		case <-tick.C:
+		}
+		kind := random.IntN(len(resources))
+		gvr, name := resources[kind], fmt.Sprintf(names[kind], random.IntN(10))
+		patch := fmt.Appendf(nil, upgradedKinds[gvr], fmt.Sprintf("tampered-%d", n))
+		_, err := u.In(gvr, u.Apps).Patch(u.Ctx, name, types.StrategicMergePatchType, patch,
+			metav1.PatchOptions{FieldManager: Tamperer})
+		if err != nil && !apierrors.IsConflict(err) {
+			u.Errorf("tamper with %s: %v", name, err)
+			return
+		}
+	}
+}
+
+// Check waits until the newest revision is locked and every object is as it says, and checks that no object ever went
+// back to the value of an older revision. Where no one tampers, it also checks that each write was one of Helm's: it
+// brought the value of a newer revision.
+func (u *Upgrades) Check(tampered bool) {
+	u.Helper()
+	u.WaitReady("app", u.value)
+	want := strconv.Itoa(u.value)
+	if objects := len(u.history.Objects()); objects != 40 {
+		u.Errorf("%d objects, want 40", objects)
+	}
+	for _, key := range u.history.Objects() {
+		u.Eventually(key.Name+" is as the newest revision says", func() error {
+			live := u.Get(key.Resource, key.Name)
+			if live == nil || carried(live) != want {
+				return fmt.Errorf("it is %v", live)
+			}
+			return nil
+		})
+	}
+	u.history.CatchUp()
+	for _, key := range u.history.Objects() {
+		if err := onlyForward(u.history.States(key.Resource, key.Name), tampered); err != nil {
+			u.Errorf("%s: %v", key.Name, err)
+		}
+	}
+}
+
+func onlyForward(states []*unstructured.Unstructured, tampered bool) error {
+	newest := 0
+	values := make([]string, 0, len(states))
+	for _, state := range states {
+		if state == nil {
+			return fmt.Errorf("it was deleted after %q", values)
+		}
+		value := carried(state)
+		values = append(values, value)
+		n, err := strconv.Atoi(value)
+		switch {
+		case err != nil && !(tampered && strings.HasPrefix(value, "tampered-")):
+			return fmt.Errorf("value %q is of no revision", value)
+		case err == nil && n < newest:
+			return fmt.Errorf("went back from %d to %d: %q", newest, n, values)
+		case err == nil && n == newest && !tampered:
+			return fmt.Errorf("was written again at %d: %q", newest, values)
+		case err == nil:
+			newest = n
+		}
+	}
+	return nil
+}
