@@ -66,7 +66,7 @@ func (c *Cluster) KubeconfigFor(name string, config *rest.Config) (string, error
 // config returns a configuration for the API server with a client certificate, or none when the pair is empty.
 func (c *Cluster) config(pair keyPair) *rest.Config {
 	return &rest.Config{
-		Host: "https://" + c.apiPort.address(),
+		Host: "https://" + c.address(),
 		TLSClientConfig: rest.TLSClientConfig{
 			CAData:   c.credentials.authority.pem,
 			CertData: pair.cert,

@@ -7,8 +7,6 @@ import (
 	"io"
 	"net/http"
 	"sync"
-	"syscall"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -24,15 +22,18 @@ type Cluster struct {
 	release     func() error
 	credentials *credentials
 
-	apiPort, etcdPort, peerPort *port
+	etcdPort, peerPort *port
 
 	etcd *process
+	// front is in front of several API servers, nil when Start starts one.
+	front *Balancer
 
-	// mu guards what follows; it is held while the API server is stopped or started, so that these never overlap.
+	// mu guards what follows; it is held while an API server is stopped or started, so that these never overlap.
 	mu                sync.Mutex
-	apiServer         *process
+	apiServers        []*APIServer // the first is never added or removed after Start
 	controllerManager *process
 	proxies           []*Proxy
+	balancers         []*Balancer
 	stopped           bool
 }
 
@@ -64,10 +65,14 @@ func (c *Cluster) start(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	for _, reserved := range []**port{&c.apiPort, &c.etcdPort, &c.peerPort} {
+	for _, reserved := range []**port{&c.etcdPort, &c.peerPort} {
 		if *reserved, err = reservePort(); err != nil {
 			return err
 		}
+	}
+	slow, err := c.reserveAPIServers()
+	if err != nil {
+		return err
 	}
 	if c.credentials, err = newCredentials(c.dir); err != nil {
 		return err
@@ -81,8 +86,13 @@ func (c *Cluster) start(ctx context.Context) (err error) {
 	if err := c.waitForEtcd(ctx); err != nil {
 		return err
 	}
-	if err := c.StartAPIServer(ctx); err != nil {
-		return err
+	for _, s := range c.apiServers {
+		if err := s.Start(ctx); err != nil {
+			return err
+		}
+	}
+	if slow != nil {
+		slow.SetDelay(slowness)
 	}
 	if c.options.ControllerManager {
 		if err := c.startControllerManager(ctx); err != nil {
@@ -134,66 +144,6 @@ func (c *Cluster) etcdClient() (client *http.Client, url string, err error) {
 	return client, config.Host, nil
 }
 
-// StartAPIServer starts the API server again after StopAPIServer, on the same port, and returns when it is ready.
-func (c *Cluster) StartAPIServer(ctx context.Context) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.stopped || c.apiServer != nil {
-		return errors.New("the API server is running already, or the cluster was stopped")
-	}
-	config := c.RESTConfig()
-	config.Timeout = 2 * time.Second
-	client, err := rest.HTTPClientFor(config)
-	if err != nil {
-		return fmt.Errorf("create a client for the API server: %w", err)
-	}
-	defer client.CloseIdleConnections()
-	if c.apiServer, err = c.run(c.binaries.APIServer, "kube-apiserver", c.apiServerArgs()); err != nil {
-		return err
-	}
-	return c.apiServer.waitFor(ctx, "the API server", func(ctx context.Context) error {
-		// The namespace "default" is created in the background, and is not part of being ready.
-		if err := getOK(ctx, client, config.Host+"/readyz"); err != nil {
-			return err
-		}
-		return getOK(ctx, client, config.Host+"/api/v1/namespaces/default")
-	})
-}
-
-// StopAPIServer kills the API server, as a crash would: no watch ends cleanly. Etcd and the data stay.
-func (c *Cluster) StopAPIServer() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	err := c.apiServer.kill()
-	c.apiServer = nil
-	return err
-}
-
-// RestartAPIServer is StopAPIServer and StartAPIServer.
-func (c *Cluster) RestartAPIServer(ctx context.Context) error {
-	if err := c.StopAPIServer(); err != nil {
-		return err
-	}
-	return c.StartAPIServer(ctx)
-}
-
-// Pause freezes the API server until Resume: connections stay open and, from when Pause returns, nothing is answered.
-func (c *Cluster) Pause() error { return c.withAPIServer((*process).pause) }
-
-// Resume ends a Pause.
-func (c *Cluster) Resume() error {
-	return c.withAPIServer(func(p *process) error { return p.signal(syscall.SIGCONT) })
-}
-
-func (c *Cluster) withAPIServer(do func(*process) error) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.apiServer == nil {
-		return errors.New("the API server is not running")
-	}
-	return do(c.apiServer)
-}
-
 func (c *Cluster) startControllerManager(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -230,7 +180,15 @@ func (c *Cluster) stop() (crashed, err error) {
 	for _, p := range c.proxies {
 		errs = append(errs, p.Close())
 	}
-	for _, p := range []*process{c.controllerManager, c.apiServer, c.etcd} {
+	for _, b := range c.balancers {
+		errs = append(errs, b.Close())
+	}
+	processes := []*process{c.controllerManager}
+	for _, s := range c.apiServers {
+		processes = append(processes, s.process)
+		errs = append(errs, s.port.release())
+	}
+	for _, p := range append(processes, c.etcd) {
 		if p == nil {
 			continue
 		}
@@ -239,7 +197,7 @@ func (c *Cluster) stop() (crashed, err error) {
 		}
 		errs = append(errs, p.kill())
 	}
-	for _, reserved := range []*port{c.apiPort, c.etcdPort, c.peerPort} {
+	for _, reserved := range []*port{c.etcdPort, c.peerPort} {
 		if reserved != nil {
 			errs = append(errs, reserved.release())
 		}

@@ -56,11 +56,11 @@ func (c *Cluster) etcdArgs() []string {
 	}
 }
 
-func (c *Cluster) apiServerArgs() []string {
+func (c *Cluster) apiServerArgs(s *APIServer) []string {
 	args := []string{
 		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1",
-		fmt.Sprintf("--secure-port=%d", c.apiPort.number), "--permit-port-sharing",
-		"--etcd-servers=https://" + c.etcdPort.address(), "--etcd-cafile=" + c.file("ca.crt"),
+		fmt.Sprintf("--secure-port=%d", s.port.number), "--permit-port-sharing",
+		"--etcd-servers=https://" + s.etcd, "--etcd-cafile=" + c.file("ca.crt"),
 		"--etcd-certfile=" + c.file("etcd-client.crt"), "--etcd-keyfile=" + c.file("etcd-client.key"),
 		"--tls-cert-file=" + c.file("server.crt"), "--tls-private-key-file=" + c.file("server.key"),
 		"--cert-dir=" + c.dir,
@@ -85,7 +85,7 @@ func (c *Cluster) apiServerArgs() []string {
 		args = append(args, "--audit-policy-file="+c.file("audit-policy.yaml"), "--audit-log-path="+c.AuditLog(),
 			"--audit-log-mode=blocking", "--audit-log-format=json")
 	}
-	return append(args, c.options.ExtraAPIServerArgs...)
+	return append(append(args, c.options.ExtraAPIServerArgs...), s.args...)
 }
 
 func (c *Cluster) controllerManagerArgs() []string {

@@ -51,7 +51,10 @@ type Proxy struct {
 }
 
 // StartProxy starts a proxy that runs until its Close or the cluster's Stop.
-func (c *Cluster) StartProxy() (*Proxy, error) {
+func (c *Cluster) StartProxy() (*Proxy, error) { return c.StartProxyTo(c.address()) }
+
+// StartProxyTo is StartProxy in front of an API server, or a Balancer, at an address.
+func (c *Cluster) StartProxyTo(address string) (*Proxy, error) {
 	p := &Proxy{cluster: c, holds: map[*watchHold]struct{}{}, streams: map[*stream]struct{}{}}
 	roots := x509.NewCertPool()
 	roots.AddCert(c.credentials.authority.cert)
@@ -67,7 +70,7 @@ func (c *Cluster) StartProxy() (*Proxy, error) {
 		MinVersion: tls.VersionTLS12})
 	p.plain = upstream(&tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12})
 
-	target := &url.URL{Scheme: "https", Host: c.apiPort.address()}
+	target := &url.URL{Scheme: "https", Host: address}
 	silent := stdlog.New(io.Discard, "", 0)
 	p.reverse = &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {

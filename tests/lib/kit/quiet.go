@@ -125,7 +125,17 @@ func (e *Env) Quiet(p *cluster.Proxy, duration time.Duration) {
 // operator that goes through it, so that it outlives it.
 func (e *Env) NewProxy() *cluster.Proxy {
 	e.Helper()
-	p, err := e.Cluster.StartProxy()
+	return e.closing(e.Cluster.StartProxy())
+}
+
+// NewProxyTo is NewProxy in front of an API server, or a balancer, at an address.
+func (e *Env) NewProxyTo(address string) *cluster.Proxy {
+	e.Helper()
+	return e.closing(e.Cluster.StartProxyTo(address))
+}
+
+func (e *Env) closing(p *cluster.Proxy, err error) *cluster.Proxy {
+	e.Helper()
 	check.NoError(e, err)
 	e.Cleanup(func() {
 		check.Report(e, p.Close())

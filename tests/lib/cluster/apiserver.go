@@ -1,0 +1,169 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"syscall"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+// APIServer is one of the API servers of a cluster. All of them are equal: what one stores, the others read.
+type APIServer struct {
+	cluster  *Cluster
+	name     string // of its log
+	port     *port
+	etcd     string   // address at which it reaches etcd
+	args     []string // win over those of all
+	*process          // nil while it does not run; guarded by cluster.mu
+}
+
+// AddAPIServer starts one more API server, which reaches etcd at an address (EtcdAddress, or that of a Balancer in front
+// of it), with more flags, which win over those of the cluster. It returns when the API server is ready, and runs until
+// the cluster's Stop.
+func (c *Cluster) AddAPIServer(ctx context.Context, etcd string, args ...string) (*APIServer, error) {
+	s, err := c.addAPIServer(etcd, args...)
+	if err != nil {
+		return nil, err
+	}
+	return s, s.Start(ctx)
+}
+
+// addAPIServer reserves what an API server needs.
+func (c *Cluster) addAPIServer(etcd string, args ...string) (*APIServer, error) {
+	reserved, err := reservePort()
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := &APIServer{cluster: c, name: "kube-apiserver", port: reserved, etcd: etcd, args: args}
+	if n := len(c.apiServers); n > 0 {
+		s.name = fmt.Sprintf("kube-apiserver-%d", n+1)
+	}
+	c.apiServers = append(c.apiServers, s)
+	return s, nil
+}
+
+// EtcdAddress returns host:port of etcd.
+func (c *Cluster) EtcdAddress() string { return c.etcdPort.address() }
+
+// Address returns host:port of the API server.
+func (s *APIServer) Address() string { return s.port.address() }
+
+// Start starts the API server again after Kill, on the same port, and returns when it is ready.
+func (s *APIServer) Start(ctx context.Context) error {
+	c := s.cluster
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stopped || s.process != nil {
+		return errors.New("the API server is running already, or the cluster was stopped")
+	}
+	config := c.RESTConfig()
+	config.Host, config.Timeout = "https://"+s.Address(), 2*time.Second
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return fmt.Errorf("create a client for the API server: %w", err)
+	}
+	defer client.CloseIdleConnections()
+	if s.process, err = c.run(c.binaries.APIServer, s.name, c.apiServerArgs(s)); err != nil {
+		return err
+	}
+	return s.waitFor(ctx, "the API server", func(ctx context.Context) error {
+		// The namespace "default" is created in the background, and is not part of being ready.
+		if err := getOK(ctx, client, config.Host+"/readyz"); err != nil {
+			return err
+		}
+		return getOK(ctx, client, config.Host+"/api/v1/namespaces/default")
+	})
+}
+
+// Kill kills the API server, as a crash would: no watch ends cleanly. Etcd and the data stay.
+func (s *APIServer) Kill() error {
+	s.cluster.mu.Lock()
+	defer s.cluster.mu.Unlock()
+	err := s.kill()
+	s.process = nil
+	return err
+}
+
+// StartAPIServer starts the API server again after StopAPIServer, as APIServer.Start does. Of several, this and what
+// follows is about the first.
+func (c *Cluster) StartAPIServer(ctx context.Context) error { return c.apiServers[0].Start(ctx) }
+
+// StopAPIServer kills the API server, as APIServer.Kill does.
+func (c *Cluster) StopAPIServer() error { return c.apiServers[0].Kill() }
+
+// RestartAPIServer is StopAPIServer and StartAPIServer.
+func (c *Cluster) RestartAPIServer(ctx context.Context) error {
+	if err := c.StopAPIServer(); err != nil {
+		return err
+	}
+	return c.StartAPIServer(ctx)
+}
+
+// Pause freezes the API server until Resume: connections stay open and, from when Pause returns, nothing is answered.
+func (c *Cluster) Pause() error { return c.withAPIServer((*process).pause) }
+
+// Resume ends a Pause.
+func (c *Cluster) Resume() error {
+	return c.withAPIServer(func(p *process) error { return p.signal(syscall.SIGCONT) })
+}
+
+func (c *Cluster) withAPIServer(do func(*process) error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.apiServers[0].process == nil {
+		return errors.New("the API server is not running")
+	}
+	return do(c.apiServers[0].process)
+}
+
+const (
+	// apiServersVariable names how many API servers a cluster has, one without it. Several are behind a balancer, which is
+	// where all configurations and proxies lead to, and the last of them has a slow connection to etcd.
+	apiServersVariable = "HELM_LOCKER_API_SERVERS"
+	slowness           = 300 * time.Millisecond
+)
+
+// reserveAPIServers makes the API servers that Start starts. The slow connection is slow once they are ready: an API
+// server makes hundreds of requests one after another when it starts.
+func (c *Cluster) reserveAPIServers() (slow *Balancer, err error) {
+	n := 1
+	if value := os.Getenv(apiServersVariable); value != "" {
+		if n, err = strconv.Atoi(value); err != nil || n < 1 {
+			return nil, fmt.Errorf("%s is %q, want a number from 1 on", apiServersVariable, value)
+		}
+	}
+	backends := make([]string, n)
+	for i := range n {
+		etcd := c.EtcdAddress()
+		if i > 0 && i == n-1 {
+			if slow, err = c.StartBalancer(etcd); err != nil {
+				return nil, err
+			}
+			etcd = slow.Address()
+		}
+		s, err := c.addAPIServer(etcd)
+		if err != nil {
+			return nil, err
+		}
+		backends[i] = s.Address()
+	}
+	if n > 1 {
+		c.front, err = c.StartBalancer(backends...)
+	}
+	return slow, err
+}
+
+// address returns host:port at which clients find the API server.
+func (c *Cluster) address() string {
+	if c.front != nil {
+		return c.front.Address()
+	}
+	return c.apiServers[0].Address()
+}
