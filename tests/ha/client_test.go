@@ -1,0 +1,278 @@
+package ha
+
+import (
+	"context"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
+	"github.com/rancher/helm-locker/tests/lib/kit"
+)
+
+// many is how many objects drift at once in these tests.
+const many = 60
+
+// manyLocked locks a release of many ConfigMaps, and returns a function that has all of them drift and waits until all
+// are restored.
+func manyLocked(e *kit.Env, name string) (drift func()) {
+	e.Helper()
+	manifest := ""
+	for i := range many {
+		manifest += kit.ConfigMap(fmt.Sprintf("%s-%d", name, i), "declared")
+	}
+	e.Forge(kit.ForgedRecord{Name: name, Manifest: manifest})
+	e.Lock(name)
+	return func() {
+		e.Helper()
+		for i := range many {
+			e.Patch(kit.ConfigMaps, fmt.Sprintf("%s-%d", name, i), `{"data":{"key":"tampered"}}`)
+		}
+		for i := range many {
+			e.WaitField(kit.ConfigMaps, fmt.Sprintf("%s-%d", name, i), "data.key", "declared")
+		}
+	}
+}
+
+// upgradedWithDrift has Helm upgrade a locked release while somebody tampers with it.
+func upgradedWithDrift(e *kit.Env, times int) {
+	e.Helper()
+	u := kit.NewUpgrades(e)
+	stop := make(chan struct{})
+	var beside sync.WaitGroup
+	beside.Go(func() { u.Tamper(stop) })
+	end := sync.OnceFunc(func() { close(stop); beside.Wait() })
+	defer end()
+	for range times {
+		check.NoError(e, u.Next())
+	}
+	end()
+	u.Check(true)
+}
+
+// The operator's user has one share of an API server with its default limits, which are a few requests at a time; more
+// are refused with 429. A storm of drifts is reverted, and the leader keeps leading.
+func TestHA_OneShareOfTheAPIServer(t *testing.T) {
+	t.Parallel()
+	e := kit.New(t, kit.Shared)
+	server, err := kit.Shared.AddAPIServer(t.Context(), kit.Shared.EtcdAddress(), "--max-requests-inflight=400",
+		"--max-mutating-requests-inflight=200")
+	check.NoError(t, err)
+	t.Cleanup(func() { check.Report(t, server.Kill()) })
+	level := oneShare(e, e.Operator)
+	proxy := e.NewProxyTo(server.Address())
+	config, err := kit.Shared.UserConfig(e.Operator)
+	check.NoError(t, err)
+	var refused, others atomic.Int32
+	proxy.Intercept(func(*http.Request) cluster.Action {
+		return cluster.Action{After: func(r *http.Response) error {
+			if r.StatusCode == http.StatusTooManyRequests {
+				refused.Add(1)
+			}
+			if r.Header.Get(flowcontrolv1.ResponseHeaderMatchedPriorityLevelConfigurationUID) != level {
+				others.Add(1)
+			}
+			return nil
+		}}
+	})
+	kit.StartOperator(t, proxy.Via(config), e.Operator, elected(0)) // the default: 15 seconds
+	drift := manyLocked(e, "app")
+	before := lease(e, e.Operator)
+	for range 3 {
+		drift()
+	}
+	after := lease(e, e.Operator)
+	if *before.Spec.LeaseTransitions != *after.Spec.LeaseTransitions {
+		t.Error("the leader changed")
+	}
+	e.WaitReady("app", 1)
+	if refused.Load() == 0 || others.Load() > 0 {
+		t.Errorf("%d requests were refused, %d were of another priority level", refused.Load(), others.Load())
+	}
+	t.Logf("%d requests, of which %d were refused", len(proxy.Requests()), refused.Load())
+}
+
+// oneShare lets a user do everything, with a priority level of its own that has one share, lends none and borrows none.
+// It returns the UID of the level when the API server has taken note.
+func oneShare(e *kit.Env, user string) string {
+	e.Helper()
+	_, err := e.Kube.RbacV1().ClusterRoleBindings().Create(e.Ctx, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: user},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+	}, metav1.CreateOptions{})
+	check.NoError(e, err)
+	one, none := int32(1), int32(0)
+	level, err := e.Kube.FlowcontrolV1().PriorityLevelConfigurations().Create(e.Ctx,
+		&flowcontrolv1.PriorityLevelConfiguration{
+			ObjectMeta: metav1.ObjectMeta{Name: user},
+			Spec: flowcontrolv1.PriorityLevelConfigurationSpec{
+				Type: flowcontrolv1.PriorityLevelEnablementLimited,
+				Limited: &flowcontrolv1.LimitedPriorityLevelConfiguration{
+					NominalConcurrencyShares: &one, LendablePercent: &none, BorrowingLimitPercent: &none,
+					LimitResponse: flowcontrolv1.LimitResponse{Type: flowcontrolv1.LimitResponseTypeReject},
+				},
+			},
+		}, metav1.CreateOptions{})
+	check.NoError(e, err)
+	all := []string{"*"}
+	_, err = e.Kube.FlowcontrolV1().FlowSchemas().Create(e.Ctx, &flowcontrolv1.FlowSchema{
+		ObjectMeta: metav1.ObjectMeta{Name: user},
+		Spec: flowcontrolv1.FlowSchemaSpec{
+			PriorityLevelConfiguration: flowcontrolv1.PriorityLevelConfigurationReference{Name: user},
+			MatchingPrecedence:         100,
+			Rules: []flowcontrolv1.PolicyRulesWithSubjects{{
+				Subjects: []flowcontrolv1.Subject{{Kind: flowcontrolv1.SubjectKindUser,
+					User: &flowcontrolv1.UserSubject{Name: user}}},
+				ResourceRules: []flowcontrolv1.ResourcePolicyRule{{Verbs: all, APIGroups: all, Resources: all,
+					ClusterScope: true, Namespaces: all}},
+				NonResourceRules: []flowcontrolv1.NonResourcePolicyRule{{Verbs: all, NonResourceURLs: all}},
+			}},
+		},
+	}, metav1.CreateOptions{})
+	check.NoError(e, err)
+	return string(level.UID)
+}
+
+// Of the operator's requests 30 in 100 fail, each in one of three ways: an error, a connection that breaks before the
+// API server has seen the request, and one that breaks after it has carried it out.
+func TestHA_ManyRequestsFail(t *testing.T) {
+	t.Parallel()
+	e := kit.New(t, kit.Shared)
+	r := &replica{proxy: e.NewProxy()}
+	failed := failSome(r.proxy, 0.3)
+	r.Operator = kit.StartOperator(e, r.proxy.RESTConfig(), e.Operator, elected(0)) // the default: 15 seconds
+	upgradedWithDrift(e, *upgrades)
+	elsewhere := *e
+	elsewhere.Apps = e.Namespace(e.Apps + "-elsewhere")
+	manyLocked(&elsewhere, "many")()
+	old := elsewhere.Get(kit.ConfigMaps, "many-0").GetUID()
+	elsewhere.Delete(kit.ConfigMaps, "many-0")
+	elsewhere.WaitNewObject(kit.ConfigMaps, "many-0", old)
+	t.Logf("%d of %d requests failed", failed.Load(), len(r.proxy.Requests()))
+}
+
+// failSome has a share of the requests through a proxy fail, and counts them.
+func failSome(proxy *cluster.Proxy, share float64) *atomic.Int32 {
+	var mu sync.Mutex
+	random := rand.New(rand.NewPCG(*seed, 1))
+	actions := []cluster.Action{cluster.Drop(), cluster.DropAnswer(),
+		cluster.Fail(http.StatusInternalServerError, metav1.StatusReasonInternalError, "on purpose")}
+	failed := &atomic.Int32{}
+	proxy.Intercept(func(*http.Request) cluster.Action {
+		mu.Lock()
+		defer mu.Unlock()
+		if random.Float64() >= share {
+			return cluster.Forward()
+		}
+		failed.Add(1)
+		return actions[random.IntN(len(actions))]
+	})
+	return failed
+}
+
+// A validating webhook takes 5 seconds for each Service, which is as long as the operator waits for an answer before it
+// asks again. Services drift all the time; other releases, of the same namespace and of others, are restored meanwhile.
+// If each of their reverts waited for one of a Service, the webhook would have been asked about as many.
+func TestHA_SlowWebhookOnOneKind(t *testing.T) {
+	t.Parallel()
+	e := kit.New(t, kit.Shared)
+	kit.StartOperator(t, kit.Shared.RESTConfig(), e.Operator, elected(0)) // the default: 15 seconds
+	const slow, others = 4, 20
+	manifest := ""
+	for i := range slow {
+		manifest += fmt.Sprintf("---\napiVersion: v1\nkind: Service\nmetadata: {name: slow-%d}\n"+
+			"spec:\n  selector: {app: declared}\n  ports: [{port: 80}]\n", i)
+	}
+	e.Forge(kit.ForgedRecord{Name: "slow", Manifest: manifest})
+	e.Lock("slow")
+	locked(e, "near")
+	elsewhere := *e
+	elsewhere.Apps = e.Namespace(e.Apps + "-elsewhere")
+	locked(&elsewhere, "far")
+	asked := slowServices(e, 5*time.Second)
+
+	for i := range slow {
+		e.Patch(kit.Services, fmt.Sprintf("slow-%d", i), `{"spec":{"selector":{"app":"tampered"}}}`)
+	}
+	e.Until("the webhook is asked about all of them", func() (any, bool) { return asked.Load(), asked.Load() >= slow })
+	for i := range others {
+		reverts(e, "near", fmt.Sprintf("tampered %d", i))
+		reverts(&elsewhere, "far", fmt.Sprintf("tampered %d", i))
+		for k := range slow { // those that were restored drift again
+			e.Patch(kit.Services, fmt.Sprintf("slow-%d", k), `{"spec":{"selector":{"app":"tampered"}}}`)
+		}
+	}
+	n := asked.Load() - slow
+	t.Logf("%d reverts of others while the webhook was asked again %d times", 2*others, n)
+	if n >= slow*others {
+		t.Errorf("the webhook was asked %d times again, want less than once for each of %d reverts", n, others)
+	}
+	for i := range slow {
+		e.WaitField(kit.Services, fmt.Sprintf("slow-%d", i), "spec.selector.app", "declared")
+	}
+	e.WaitReady("slow", 1)
+}
+
+// slowServices has a webhook judge all updates of Services in Apps but those of tamperers, which takes a while each. It
+// counts how often it is asked.
+func slowServices(e *kit.Env, takes time.Duration) (asked *atomic.Int32) {
+	e.Helper()
+	asked = &atomic.Int32{}
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var review admissionv1.AdmissionReview
+		if err := json.NewDecoder(r.Body).Decode(&review); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		if !strings.Contains(string(review.Request.Options.Raw), kit.Tamperer) {
+			asked.Add(1)
+			select {
+			case <-time.After(takes):
+			case <-r.Context().Done(): // the API server has given up
+				return
+			}
+		}
+		review.Response = &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: true}
+		w.Header().Set("Content-Type", "application/json")
+		check.Report(e, json.NewEncoder(w).Encode(review))
+	}))
+	e.Cleanup(server.Close)
+	fail, none := admissionregistrationv1.Fail, admissionregistrationv1.SideEffectClassNone
+	webhooks := e.Kube.AdmissionregistrationV1().ValidatingWebhookConfigurations()
+	_, err := webhooks.Create(e.Ctx, &admissionregistrationv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: e.Apps},
+		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
+			Name: "slow.example.com", FailurePolicy: &fail, SideEffects: &none, AdmissionReviewVersions: []string{"v1"},
+			ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: &server.URL,
+				CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})},
+			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{
+				"kubernetes.io/metadata.name": e.Apps}},
+			Rules: []admissionregistrationv1.RuleWithOperations{{
+				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Update},
+				Rule: admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"},
+					Resources: []string{"services"}},
+			}},
+		}},
+	}, metav1.CreateOptions{})
+	check.NoError(e, err)
+	e.Cleanup(func() {
+		check.Report(e, webhooks.Delete(context.WithoutCancel(e.Ctx), e.Apps, metav1.DeleteOptions{}))
+	})
+	return asked
+}
