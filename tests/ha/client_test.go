@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -19,6 +20,7 @@ import (
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
@@ -78,19 +80,35 @@ func TestHA_OneShareOfTheAPIServer(t *testing.T) {
 	proxy := e.NewProxyTo(server.Address())
 	config, err := kit.Shared.UserConfig(e.Operator)
 	check.NoError(t, err)
+	config = proxy.Via(config)
+	client, err := rest.HTTPClientFor(config)
+	check.NoError(t, err)
+	isOfLevel := func(r *http.Response) bool {
+		return r.Header.Get(flowcontrolv1.ResponseHeaderMatchedPriorityLevelConfigurationUID) == level
+	}
+	e.Eventually("the API server knows of the priority level", func() error {
+		answer, err := client.Get(config.Host + "/version")
+		if err != nil {
+			return err
+		}
+		if !isOfLevel(answer) {
+			err = errors.New("a request is of another one")
+		}
+		return errors.Join(err, answer.Body.Close())
+	})
 	var refused, others atomic.Int32
 	proxy.Intercept(func(*http.Request) cluster.Action {
 		return cluster.Action{After: func(r *http.Response) error {
 			if r.StatusCode == http.StatusTooManyRequests {
 				refused.Add(1)
 			}
-			if r.Header.Get(flowcontrolv1.ResponseHeaderMatchedPriorityLevelConfigurationUID) != level {
+			if !isOfLevel(r) {
 				others.Add(1)
 			}
 			return nil
 		}}
 	})
-	kit.StartOperator(t, proxy.Via(config), e.Operator, elected(0)) // the default: 15 seconds
+	kit.StartOperator(t, config, e.Operator, elected(0)) // the default: 15 seconds
 	drift := manyLocked(e, "app")
 	before := lease(e, e.Operator)
 	for range 3 {
@@ -108,7 +126,7 @@ func TestHA_OneShareOfTheAPIServer(t *testing.T) {
 }
 
 // oneShare lets a user do everything, with a priority level of its own that has one share, lends none and borrows none.
-// It returns the UID of the level when the API server has taken note.
+// It returns the UID of the level.
 func oneShare(e *kit.Env, user string) string {
 	e.Helper()
 	_, err := e.Kube.RbacV1().ClusterRoleBindings().Create(e.Ctx, &rbacv1.ClusterRoleBinding{
@@ -154,9 +172,9 @@ func oneShare(e *kit.Env, user string) string {
 func TestHA_ManyRequestsFail(t *testing.T) {
 	t.Parallel()
 	e := kit.New(t, kit.Shared)
-	r := &replica{proxy: e.NewProxy()}
-	failed := failSome(r.proxy, 0.3)
-	r.Operator = kit.StartOperator(e, r.proxy.RESTConfig(), e.Operator, elected(0)) // the default: 15 seconds
+	proxy := e.NewProxy()
+	failed := failSome(proxy, 0.3)
+	kit.StartOperator(e, proxy.RESTConfig(), e.Operator, elected(0)) // the default: 15 seconds
 	upgradedWithDrift(e, *upgrades)
 	elsewhere := *e
 	elsewhere.Apps = e.Namespace(e.Apps + "-elsewhere")
@@ -164,7 +182,7 @@ func TestHA_ManyRequestsFail(t *testing.T) {
 	old := elsewhere.Get(kit.ConfigMaps, "many-0").GetUID()
 	elsewhere.Delete(kit.ConfigMaps, "many-0")
 	elsewhere.WaitNewObject(kit.ConfigMaps, "many-0", old)
-	t.Logf("%d of %d requests failed", failed.Load(), len(r.proxy.Requests()))
+	t.Logf("%d of %d requests failed", failed.Load(), len(proxy.Requests()))
 }
 
 // failSome has a share of the requests through a proxy fail, and counts them.

@@ -1,6 +1,6 @@
 // Package ha tests what happens to several operators, and to one, when others of the parts fail that they depend
-// on: leaders that go, an API server that does not answer or forgets, tokens that expire, definitions that are
-// replaced, clocks that jump.
+// on: leaders that go, API servers that are killed, do not answer, forget or refuse, what is in front of them, tokens
+// that expire, definitions that are replaced, clocks that jump.
 package ha
 
 import (

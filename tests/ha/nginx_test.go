@@ -41,7 +41,8 @@ type nginx struct {
 	dir, address string
 }
 
-// startNginx starts nginx in front of API servers, with more settings for its server. TLS ends there, so that clients need a token.
+// startNginx starts nginx in front of API servers, with more settings for its server. TLS ends there, so that clients
+// need a token.
 func startNginx(e *kit.Env, settings string, servers ...string) *nginx {
 	e.Helper()
 	program, err := exec.LookPath("nginx")
@@ -94,7 +95,7 @@ func (n *nginx) cuts() int {
 	return strings.Count(string(log), "upstream timed out")
 }
 
-// Watches on which nothing happens for a while are broken off by nginx; here it takes a second, and a minute by default.
+// Watches on which nothing happens for a while are broken off by nginx: here after a second, by default after a minute.
 // What is changed between two of them is reverted.
 func TestHA_NginxCutsIdleWatches(t *testing.T) {
 	t.Parallel()

@@ -18,8 +18,8 @@ import (
 )
 
 var (
-	upgrades = flag.Int("upgrades", 12, "upgrades in each test of several API servers")
-	seed     = flag.Uint64("seed", 1, "seed of what these tests choose at random")
+	upgrades = flag.Int("upgrades", 6, "how many upgrades each test of TestHA_SeveralAPIServers makes at least")
+	seed     = flag.Uint64("seed", 1, "seed of what they choose at random")
 )
 
 // servers is three API servers on one etcd, and a balancer in front of them. Helm, those who tamper, and the watches of

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -261,9 +262,9 @@ func (b *fixture) lateRevert(value string, helm func()) {
 	b.WaitHeld(revert, 1)
 	helm()
 	revert.Release()
+	// What Helm takes more than 5 seconds for has the operator send the revert again.
 	b.Until("the revert has landed", func() (any, bool) {
-		landed := b.landed()
-		return b.writes(), len(landed) > 0 && landed[0].Code == http.StatusOK
+		return b.writes(), slices.ContainsFunc(b.landed(), func(r cluster.Request) bool { return r.Code == http.StatusOK })
 	})
 }
 

@@ -22,15 +22,18 @@ type APIServer struct {
 	*process          // nil while it does not run; guarded by cluster.mu
 }
 
-// AddAPIServer starts one more API server, which reaches etcd at an address (EtcdAddress, or that of a Balancer in front
-// of it), with more flags, which win over those of the cluster. It returns when the API server is ready, and runs until
-// the cluster's Stop.
+// AddAPIServer starts one more API server, which reaches etcd at an address (EtcdAddress, or that of a Balancer before
+// it), with more flags, which win over those of the cluster. It returns when the API server is ready. The API server runs
+// until the cluster's Stop.
 func (c *Cluster) AddAPIServer(ctx context.Context, etcd string, args ...string) (*APIServer, error) {
 	s, err := c.addAPIServer(etcd, args...)
 	if err != nil {
 		return nil, err
 	}
-	return s, s.Start(ctx)
+	if err := s.Start(ctx); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // addAPIServer reserves what an API server needs.
@@ -93,10 +96,10 @@ func (s *APIServer) Kill() error {
 
 // StartAPIServer starts the API server again after StopAPIServer, as APIServer.Start does. Of several, this and what
 // follows is about the first.
-func (c *Cluster) StartAPIServer(ctx context.Context) error { return c.apiServers[0].Start(ctx) }
+func (c *Cluster) StartAPIServer(ctx context.Context) error { return c.apiServer.Start(ctx) }
 
 // StopAPIServer kills the API server, as APIServer.Kill does.
-func (c *Cluster) StopAPIServer() error { return c.apiServers[0].Kill() }
+func (c *Cluster) StopAPIServer() error { return c.apiServer.Kill() }
 
 // RestartAPIServer is StopAPIServer and StartAPIServer.
 func (c *Cluster) RestartAPIServer(ctx context.Context) error {
@@ -117,15 +120,15 @@ func (c *Cluster) Resume() error {
 func (c *Cluster) withAPIServer(do func(*process) error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.apiServers[0].process == nil {
+	if c.apiServer.process == nil {
 		return errors.New("the API server is not running")
 	}
-	return do(c.apiServers[0].process)
+	return do(c.apiServer.process)
 }
 
 const (
-	// apiServersVariable names how many API servers a cluster has, one without it. Several are behind a balancer, which is
-	// where all configurations and proxies lead to, and the last of them has a slow connection to etcd.
+	// apiServersVariable names how many API servers a cluster has, one without it. Several are behind a balancer, to
+	// which all configurations and proxies lead, and the last of them hears from etcd later.
 	apiServersVariable = "HELM_LOCKER_API_SERVERS"
 	slowness           = 300 * time.Millisecond
 )
@@ -134,7 +137,7 @@ const (
 // server makes hundreds of requests one after another when it starts.
 func (c *Cluster) reserveAPIServers() (slow *Balancer, err error) {
 	n := 1
-	if value := os.Getenv(apiServersVariable); value != "" {
+	if value := os.Getenv(apiServersVariable); value != "" && !c.options.Detach { // the balancer is of this process
 		if n, err = strconv.Atoi(value); err != nil || n < 1 {
 			return nil, fmt.Errorf("%s is %q, want a number from 1 on", apiServersVariable, value)
 		}
@@ -153,6 +156,9 @@ func (c *Cluster) reserveAPIServers() (slow *Balancer, err error) {
 			return nil, err
 		}
 		backends[i] = s.Address()
+		if i == 0 {
+			c.apiServer = s
+		}
 	}
 	if n > 1 {
 		c.front, err = c.StartBalancer(backends...)
@@ -165,5 +171,5 @@ func (c *Cluster) address() string {
 	if c.front != nil {
 		return c.front.Address()
 	}
-	return c.apiServers[0].Address()
+	return c.apiServer.Address()
 }

@@ -158,7 +158,7 @@ func (b *Balancer) pass(backend int, from, to net.Conn, answers bool) {
 		var err error
 		for p := range parts {
 			if err == nil {
-				time.Sleep(time.Until(p.due))
+				<-time.After(time.Until(p.due))
 				if _, err = to.Write(p.content); err != nil {
 					b.report(from.Close()) // ends the loop below
 				}

@@ -25,12 +25,13 @@ type Cluster struct {
 	etcdPort, peerPort *port
 
 	etcd *process
-	// front is in front of several API servers, nil when Start starts one.
-	front *Balancer
+	// apiServer is the first one; front is in front of it and others that Start starts, and nil when there are none.
+	apiServer *APIServer
+	front     *Balancer
 
 	// mu guards what follows; it is held while an API server is stopped or started, so that these never overlap.
 	mu                sync.Mutex
-	apiServers        []*APIServer // the first is never added or removed after Start
+	apiServers        []*APIServer // all of them
 	controllerManager *process
 	proxies           []*Proxy
 	balancers         []*Balancer

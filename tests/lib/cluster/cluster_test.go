@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	fmt.Println(c.etcd.pid, c.apiServers[0].pid)
+	fmt.Println(c.etcd.pid, c.apiServer.pid)
 	select {}
 }
 
@@ -113,7 +113,7 @@ func TestRestartPauseAndStop(t *testing.T) {
 		t.Error("a stopped API server was paused")
 	}
 	check.NoError(t, c.StartAPIServer(ctx))
-	pids := []int{c.etcd.pid, c.apiServers[0].pid}
+	pids := []int{c.etcd.pid, c.apiServer.pid}
 	stopped = true
 	check.Report(t, c.Stop())
 	for _, pid := range pids {

@@ -59,7 +59,7 @@ func TestDetachedClusterIsBroughtDown(t *testing.T) {
 		t.Errorf("running %t (error %v), want true", up, err)
 	}
 	check.NoError(t, Down(dir))
-	if !c.etcd.waitEnded(t) || !c.apiServers[0].waitEnded(t) {
+	if !c.etcd.waitEnded(t) || !c.apiServer.waitEnded(t) {
 		t.Error("a process still runs")
 	}
 	if up, err := Running(dir); err != nil || up {

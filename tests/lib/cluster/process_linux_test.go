@@ -37,7 +37,7 @@ func TestPauseReturnsWhenEveryThreadHasStopped(t *testing.T) {
 	defer cancel()
 	for range 50 {
 		check.NoError(t, c.Pause())
-		states, err := threadStates(c.apiServers[0].pid)
+		states, err := threadStates(c.apiServer.pid)
 		check.NoError(t, err)
 		if rest := bytes.Trim(states, "T"); len(states) == 0 || len(rest) > 0 {
 			t.Fatalf("threads of a paused API server are in the states %s", states)

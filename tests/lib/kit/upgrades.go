@@ -62,7 +62,7 @@ const (
 	waitEvery      = 5
 )
 
-// upgradedKinds are the kinds of manyValues, with a patch that sets the value of an object, in the form for fmt.Sprintf.
+// upgradedKinds are the kinds of manyValues, with a patch that sets the value of an object, as fmt.Sprintf takes it.
 var upgradedKinds = map[schema.GroupVersionResource]string{
 	ConfigMaps:  `{"data":{"value":%q}}`,
 	Secrets:     `{"stringData":{"value":%q}}`,
