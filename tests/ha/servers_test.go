@@ -3,7 +3,6 @@ package ha
 import (
 	"flag"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -50,6 +49,9 @@ func startServers(t *testing.T) *servers {
 	t.Cleanup(func() { check.Report(t, w.balancer.Close()) })
 	return w
 }
+
+// disturbances is how often API servers are disturbed at least in each test: each of three once.
+const disturbances = 3
 
 // disturbance does something to API servers, or to the connections to them, until stop is closed, and counts how often.
 type disturbance func(e *kit.Env, stop <-chan struct{}, times *atomic.Int32)
@@ -119,7 +121,7 @@ func (w *servers) upgraded(e *kit.Env, config *rest.Config, disturb disturbance,
 		beside.Go(func() { u.Tamper(stop) })
 	}
 	began, n := time.Now(), 0
-	for ; n < *upgrades || times.Load() < int32(len(w.all)); n++ {
+	for ; n < *upgrades || times.Load() < disturbances; n++ {
 		check.NoError(e, u.Next())
 		reverts(&elsewhere, "other", fmt.Sprintf("tampered %d", n))
 	}
@@ -167,13 +169,13 @@ func (w *servers) cut(_ *kit.Env, stop <-chan struct{}, times *atomic.Int32) {
 // slow has one API server hear from etcd late.
 func (w *servers) slow(_ *kit.Env, stop <-chan struct{}, times *atomic.Int32) {
 	w.etcd.SetDelay(300 * time.Millisecond)
-	times.Add(math.MaxInt32)
+	times.Add(disturbances)
 	<-stop
 	w.etcd.SetDelay(0)
 }
 
 // undisturbed is for a way that is disturbance enough.
 func undisturbed(_ *kit.Env, stop <-chan struct{}, times *atomic.Int32) {
-	times.Add(math.MaxInt32)
+	times.Add(disturbances)
 	<-stop
 }
