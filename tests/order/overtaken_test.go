@@ -264,7 +264,8 @@ func (b *fixture) lateRevert(value string, helm func()) {
 	revert.Release()
 	// What Helm takes more than 5 seconds for has the operator send the revert again.
 	b.Until("the revert has landed", func() (any, bool) {
-		return b.writes(), slices.ContainsFunc(b.landed(), func(r cluster.Request) bool { return r.Code == http.StatusOK })
+		answered := func(r cluster.Request) bool { return r.Code == http.StatusOK }
+		return b.writes(), slices.ContainsFunc(b.landed(), answered)
 	})
 }
 

@@ -23,8 +23,8 @@ type APIServer struct {
 }
 
 // AddAPIServer starts one more API server, which reaches etcd at an address (EtcdAddress, or that of a Balancer before
-// it), with more flags, which win over those of the cluster. It returns when the API server is ready. The API server runs
-// until the cluster's Stop.
+// it), with more flags, which win over those of the cluster. It returns when the API server is ready. The API server
+// runs until the cluster's Stop.
 func (c *Cluster) AddAPIServer(ctx context.Context, etcd string, args ...string) (*APIServer, error) {
 	s, err := c.addAPIServer(etcd, args...)
 	if err != nil {
