@@ -34,7 +34,6 @@ func TestNeighbour_KilledUpgrade(t *testing.T) {
 
 func (w *fixture) killed(h cluster.Helm, point int) {
 	w.Helper()
-	w.locked(h)
 	chart := w.Chart("app", `
 {{- range $name := list "settings" "further" }}
 ---
@@ -44,21 +43,21 @@ metadata: {name: {{ $name }}}
 data: {key: "{{ $.Values.key }}"}
 {{- end }}
 `)
-	w.Helm(h, "upgrade", "app", chart, "--set", "key=two")
-	w.protected(2, "two")
-
-	err := w.killAt(h, point, "upgrade", "app", chart, "--set", "key=three", "--namespace", w.Apps)
+	w.Helm(h, "install", "app", chart, "--set", "key=one")
+	w.Lock("app")
+	w.Proxy.Reset()
+	err := w.killAt(h, point, "upgrade", "app", chart, "--set", "key=two", "--namespace", w.Apps)
 	switch {
 	case point > upgradeWrites:
 		check.NoError(w, err)
-		w.protected(3, "three")
+		w.protected(2, "two")
 		return
 	case err == nil:
 		w.Fatalf("the upgrade has fewer than %d writes", point)
 	case point == 1:
+		w.protected(1, "one")
+		w.Helm(h, "upgrade", "app", chart, "--set", "key=two")
 		w.protected(2, "two")
-		w.Helm(h, "upgrade", "app", chart, "--set", "key=three")
-		w.protected(3, "three")
 		return
 	}
 	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonTransitioning, "pending-upgrade")
@@ -66,13 +65,13 @@ data: {key: "{{ $.Values.key }}"}
 	w.PassFence()
 	w.expectNoWrites()
 	w.expectKey("further", "tampered")
-	rollback := []string{"rollback", "app", "2"}
+	rollback := []string{"rollback", "app", "1"}
 	if h.Name == helm4 {
 		rollback = append(rollback, "--force-conflicts") // because of the tampering
 	}
 	w.Helm(h, rollback...)
-	w.protected(4, "two")
-	w.WaitField(kit.ConfigMaps, "further", "data.key", "two")
+	w.protected(3, "one")
+	w.WaitField(kit.ConfigMaps, "further", "data.key", "one")
 }
 
 // killAt runs a Helm command and kills it when it is about to make its nth write, which then does not reach the API

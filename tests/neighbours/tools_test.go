@@ -86,16 +86,14 @@ func TestNeighbour_Rancher(t *testing.T) {
 		w := newFixture(t)
 		w.CreateHelmRelease("app")
 		chart := w.Chart("app", settings)
+		wait := "--wait=true"
+		if h.Name == helm4 { // has other values for it
+			wait = "--wait=watcher"
+		}
 		operation := func(key string) []string {
 			return []string{"upgrade", "--history-max=5", "--install=true",
 				"--labels=catalog.cattle.io/cluster-repo-name=rancher-charts", "--reset-values=true", "--timeout=5m0s",
-				"--values=" + w.values(key), "--wait=true", "app", chart}
-		}
-		if h.Name == helm4 { // --wait has other values
-			once := operation
-			operation = func(key string) []string {
-				return strings.Split(strings.Replace(strings.Join(once(key), "\n"), "--wait=true", "--wait=watcher", 1), "\n")
-			}
+				"--values=" + w.values(key), wait, "app", chart}
 		}
 		for i, key := range []string{"one", "two"} {
 			w.Helm(h, operation(key)...)
