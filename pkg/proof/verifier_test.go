@@ -193,8 +193,11 @@ func TestEachCheckReadsAllStorages(t *testing.T) {
 		return true, &metav1.List{Items: inConfigMaps}, nil
 	})
 	own := types.NamespacedName{Namespace: "own", Name: "own-mark"}
-	v := New(Options{Metadata: client, Storages: release.Storages[:], Fence: own})
+	v := New(Options{Metadata: client, Storages: release.Storages[:], Fence: own, Secrets: fenceSecret{}})
 	defer v.Close()
+	if v.fence != nil {
+		t.Fatal("fences are written, and only the watch of Secrets delivers them")
+	}
 	check := func(when string, want, wantErr bool) {
 		t.Helper()
 		if holds, err := v.Holds(t.Context(), recordOf(t, locked)); holds != want || (err != nil) != wantErr {

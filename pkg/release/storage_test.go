@@ -52,6 +52,9 @@ func TestNewestCountsEachStorageForItself(t *testing.T) {
 			later(record(configMap, 1, 1, release.StatusDeployed), "100")}, configMap, 1, true},
 		"a Secret of the same second": {[]release.Record{later(record(secret, 1, 1, release.StatusDeployed), "100"),
 			later(record(configMap, 1, 1, release.StatusDeployed), "99")}, secret, 1, true},
+		"uninstalled in Secrets before it was installed in ConfigMaps": {[]release.Record{
+			record(secret, 7, 1, release.StatusUninstalled), record(configMap, 1, 2, release.StatusDeployed)},
+			configMap, 1, false},
 		"uninstalled in Secrets": {[]release.Record{record(secret, 7, 9, release.StatusUninstalled),
 			record(configMap, 1, 2, release.StatusDeployed)}, configMap, 1, false},
 		"uninstalled in ConfigMaps": {[]release.Record{record(configMap, 7, 9, release.StatusUninstalled),

@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
@@ -115,6 +117,19 @@ func TestI13_AnotherReleaseTakesOver(t *testing.T) {
 		)
 		f.WaitField(kit.ConfigMaps, "settings", "data.key", "inherited")
 	})
+}
+
+// A release that has records in both storages may take an object over: nothing tells by which of them Helm is at work.
+func TestI13_AReleaseInBothStoragesTakesOver(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, func(o *operator.ControllerOptions) { o.ReleaseStorage = "secret,configmap" })
+	f.guarded(kit.Shared.Helm3(), "shop", shop)
+	f.inForce(kit.ConfigMaps, "settings")
+	takeOver := []string{"annotate", "configmap", "settings", "--overwrite", "meta.helm.sh/release-name=heir"}
+	f.Forge(kit.ForgedRecord{Name: "heir", Manifest: kit.ConfigMap("settings", "inherited")})
+	f.refused(kit.ConfigMaps, "settings", "", takeOver...)
+	f.Forge(kit.ForgedRecord{Name: "heir", Manifest: kit.ConfigMap("settings", "inherited"), Storage: release.ConfigMaps})
+	f.passes(takeOver...)
 }
 
 // isCheck matches what the guard asks before it refuses: a list of the records of a release.

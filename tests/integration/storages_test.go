@@ -101,6 +101,27 @@ func TestStorage_RecordsInBothUnlock(t *testing.T) {
 	w.Reverts("settings", "of the ConfigMap")
 }
 
+// A release that an object says it belongs to has records in both storages, and only one of them declares the object:
+// Helm may have taken the object over by that one, and nothing is written to it until it is known.
+func TestStorage_ClaimOfAReleaseInBoth(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t, bothStorages)
+	w.LockFence()
+	w.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared")})
+	w.Lock("app")
+	w.Forge(kit.ForgedRecord{Name: "heir", Manifest: kit.ConfigMap("settings", "inherited"), Storage: release.ConfigMaps})
+	w.Forge(kit.ForgedRecord{Name: "heir", Manifest: kit.ConfigMap("rest", "inherited")})
+	w.Patch(kit.ConfigMaps, "settings",
+		`{"data":{"key":"inherited"},"metadata":{"annotations":{"meta.helm.sh/release-name":"heir"}}}`)
+	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonRevertFailed, "release "+w.Apps+"/heir has records in Secrets and in ConfigMaps")
+	w.PassFence()
+	w.expectKey("settings", "inherited")
+	w.Delete(kit.Secrets, release.ObjectName("heir", 1))
+	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonConflict, w.Apps+"/heir")
+	w.Delete(kit.ConfigMaps, release.ObjectName("heir", 1))
+	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
+}
+
 // Without the option a HelmRelease says where the record is. That takes one request, which is not made again when
 // HelmRelease or record change, and nothing is watched.
 func TestStorage_RecordThatIsNotReadIsNamed(t *testing.T) {

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
@@ -57,22 +59,42 @@ func TestI1_LateRevertAndTheOtherStorage(t *testing.T) {
 // What was re-created stays while nothing tells which of two records counts, and follows the one that is left.
 func TestI1_CreationWhileTwoStoragesHaveRecords(t *testing.T) {
 	inOtherStorage(t, func(b *fixture, before, after cluster.Helm) {
-		chart := b.installed(before, oneValue, "one")
-		b.Proxy.Reset()
-		creation := b.Proxy.HoldRequests(isRevert("configmaps", http.MethodPost))
-		b.Delete(kit.ConfigMaps, "app")
-		b.WaitHeld(creation, 1)
-		b.Helm(after, "upgrade", "--install", "app", chart, "--set", "value=gone")
-		creation.Release()
-		b.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonRecordsInTwoStorages)
-		b.waitValue("app", "one")
-		b.Throughout(quiet, "ConfigMap app stays", func() error { return b.hasValue("app", "one") })
-		resource := kit.Secrets
-		if before.Driver != "" {
-			resource = kit.ConfigMaps
-		}
-		b.Delete(resource, "sh.helm.release.v1.app.v1")
-		b.WaitReady("app", 1)
-		b.waitTakenBack()
+		b.createdWhileContested(before, after, b.installed(before, oneValue, "one"))
 	})
+}
+
+// The same where the locked record counts as the newest all the time: it was written by a clock that is ahead. It
+// declares what was re-created, and the record that is left does not.
+func TestI1_CreationWhileTheLockedRecordIsContested(t *testing.T) {
+	inOtherStorage(t, func(b *fixture, before, after cluster.Helm) {
+		chart := b.installed(before, oneValue, "one")
+		b.Patch(recordsOf(before), "sh.helm.release.v1.app.v1", `{"metadata":{"labels":{"modifiedAt":"4102444800"}}}`)
+		b.createdWhileContested(before, after, chart)
+	})
+}
+
+// recordsOf returns the resource in which Helm keeps its records.
+func recordsOf(h cluster.Helm) schema.GroupVersionResource {
+	if h.Driver != "" {
+		return kit.ConfigMaps
+	}
+	return kit.Secrets
+}
+
+// createdWhileContested has an object of a locked release re-created around the moment when Helm begins in the other
+// storage, where the release does not declare it, and then removes the record that was locked.
+func (b *fixture) createdWhileContested(before, after cluster.Helm, chart string) {
+	b.Helper()
+	b.Proxy.Reset()
+	creation := b.Proxy.HoldRequests(isRevert("configmaps", http.MethodPost))
+	b.Delete(kit.ConfigMaps, "app")
+	b.WaitHeld(creation, 1)
+	b.Helm(after, "upgrade", "--install", "app", chart, "--set", "value=gone")
+	creation.Release()
+	b.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonRecordsInTwoStorages)
+	b.waitValue("app", "one")
+	b.Throughout(quiet, "ConfigMap app stays", func() error { return b.hasValue("app", "one") })
+	b.Delete(recordsOf(before), "sh.helm.release.v1.app.v1")
+	b.WaitReady("app", 1)
+	b.waitTakenBack()
 }
