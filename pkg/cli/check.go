@@ -36,8 +36,8 @@ type finding struct {
 func (a *app) checkCommand() *cli.Command {
 	return &cli.Command{
 		Name: "check", Category: categoryLook, Usage: "look for what keeps releases from being protected, and say what to do",
-		Description: "Looks at the API server, the CustomResourceDefinition, the operators, the HelmReleases and the records of all\n" +
-			"releases, and writes nothing. What you may not read is a warning.\n\n" +
+		Description: "Looks at the API server, the CustomResourceDefinition, the operators, the HelmReleases and HelmReleasePolicies, and the\n" +
+			"records of all releases, and writes nothing. What you may not read is a warning.\n\n" +
 			"Exit code 0: nothing keeps releases from being protected; 2: something does (a line with error); 1: an error.",
 		Flags: append(clusterFlags("`NAMESPACE` whose releases are looked at; all without it"),
 			oneOf(&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: formatText, Category: categoryOutput,
@@ -85,6 +85,11 @@ func (a *app) findings(ctx context.Context, c *connection, cmd *cli.Command) []f
 	usual := types.NamespacedName{Namespace: cmd.String("helmrelease-namespace"), Name: operator.DefaultControllerName}
 	found = append(found, operatorFindings(ctx, leases{c: c, now: a.now}, locks, usual)...)
 	found = append(found, lockFindings(locks, a.now())...)
+	var policiesIn []string
+	if namespace != "" {
+		policiesIn = []string{usual.Namespace, namespace}
+	}
+	found = append(found, policyFindings(ctx, c, policiesIn...)...)
 	return append(found, recordFindings(ctx, c, namespace, locks)...)
 }
 
@@ -167,7 +172,7 @@ func lockFinding(hr *v1alpha1.HelmRelease, now time.Time) finding {
 		if ready.Reason == v1alpha1.ReasonSecretNotFound {
 			f.Advice = "install it with Helm, or end its lock: " + programBase + " unlock " + name
 		}
-	case isGuardMissing(hr):
+	case report.GuardMissing(hr):
 		f.Level = levelWarning
 		f.Message = "its guard is not in force, so changes are only reverted"
 		if guarded := meta.FindStatusCondition(hr.Status.Conditions, v1alpha1.ConditionGuarded); guarded != nil {

@@ -2,10 +2,8 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -20,8 +18,6 @@ import (
 	"github.com/rancher/helm-locker/pkg/crd"
 	"github.com/rancher/helm-locker/pkg/lease"
 	"github.com/rancher/helm-locker/pkg/proof"
-	"github.com/rancher/helm-locker/pkg/release"
-	"github.com/rancher/helm-locker/pkg/report"
 )
 
 // oldestTested is the oldest Kubernetes that the tests run on.
@@ -114,39 +110,4 @@ func leaseFinding(subject string, spec coordinationv1.LeaseSpec, now time.Time) 
 			seen.Sub(now).Round(time.Second)), "suspensions end, and Leases expire, by the operator's clock: set the clocks by NTP"}
 	}
 	return finding{levelOK, subject, "running, last seen " + seen.UTC().Format(time.RFC3339), ""}
-}
-
-// recordFindings tells of records that cannot be read, and of deployed releases that no HelmRelease names.
-func recordFindings(ctx context.Context, c *connection, namespace string, locks []*v1alpha1.HelmRelease) []finding {
-	records, err := c.Records(ctx, namespace, "")
-	if errors.Is(err, release.ErrRecord) {
-		f := unreadable("records", err)
-		f.Advice = "look at that object: Helm did not write it so, and a release may not be locked because of it"
-		return []finding{f}
-	}
-	if err != nil {
-		return []finding{unreadable("records", err)}
-	}
-	locked := map[release.Key]bool{}
-	for _, hr := range locks {
-		locked[keyOf(hr)] = true
-	}
-	var unlocked []string
-	for _, record := range records {
-		if name := record.Key.String(); record.Status == release.StatusDeployed && !locked[record.Key] &&
-			!slices.Contains(unlocked, name) {
-			unlocked = append(unlocked, name)
-		}
-	}
-	if len(unlocked) == 0 {
-		return nil
-	}
-	slices.Sort(unlocked)
-	const most = 10
-	names := strings.Join(unlocked[:min(most, len(unlocked))], ", ")
-	if len(unlocked) > most {
-		names += fmt.Sprintf(" and %d more", len(unlocked)-most)
-	}
-	return []finding{{levelNote, "releases", report.Count(len(unlocked), "release") + " that no HelmRelease names: " + names,
-		programBase + " lock NAME -n NAMESPACE locks one"}}
 }

@@ -80,6 +80,9 @@ func notFoundHints(missing *inspect.NotFoundError) []string {
 	if missing.Revision != 0 {
 		return []string{"leave --revision out for the newest one"}
 	}
+	if missing.Elsewhere != "" {
+		return []string{"its record is in " + missing.Elsewhere + ": name both with --release-storage=secret,configmap"}
+	}
 	if len(missing.Similar) == 0 {
 		if missing.Source != "" {
 			return nil

@@ -40,8 +40,8 @@ func (a *app) inspectCommand() *cli.Command {
 
 func fileFlag() cli.Flag {
 	return &cli.StringFlag{Name: "filename", Aliases: []string{"f"}, Category: categoryWhat, TakesFile: true,
-		Usage: "read the release from a `FILE` (- for standard input) instead of the cluster: release Secrets as kubectl prints them, " +
-			"or the payload of one, encoded or not"}
+		Usage: "read the release from a `FILE` (- for standard input) instead of the cluster: records, which are Secrets or ConfigMaps, as " +
+			"kubectl prints them, or the payload of one, encoded or not"}
 }
 
 func (a *app) inspect(ctx context.Context, cmd *cli.Command) error {

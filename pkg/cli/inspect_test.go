@@ -226,7 +226,7 @@ func TestInspectExplainsBadFiles(t *testing.T) {
 		args    []string
 		want    string
 	}{
-		"empty":             {" \n", nil, "standard input is empty; it must hold a release Secret"},
+		"empty":             {" \n", nil, "standard input is empty; it must hold a record of Helm"},
 		"text":              {marker + ": [", nil, "document 1 of standard input is neither YAML nor JSON"},
 		"another object":    {"kind: ConfigMap\napiVersion: v1\n", nil, "standard input holds no release record"},
 		"truncated":         {forms["payload as of Helm"][:400], nil, "release payload is truncated"},

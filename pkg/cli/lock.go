@@ -130,6 +130,8 @@ func (a *app) releaseState(ctx context.Context, c *connection, key release.Key, 
 		return fmt.Sprintf("revision %d, %s", record.Revision, record.Status), nil
 	case mustExist:
 		return "", err
+	case errors.As(err, &missing) && missing.Elsewhere != "":
+		return "whose record is in " + missing.Elsewhere + "; only an operator with --release-storage=secret,configmap reads it", nil
 	case errors.As(err, &missing):
 		for _, hint := range notFoundHints(missing) {
 			if len(missing.Similar) > 0 {

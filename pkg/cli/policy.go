@@ -79,11 +79,16 @@ func (a *app) readPolicy(name, namespace string) (*v1alpha1.HelmReleasePolicy, e
 	switch p.Namespace {
 	case "", namespace:
 	default:
-		return nil, hinted(fmt.Errorf("HelmReleasePolicy %s/%s is outside of namespace %s, where it counts", p.Namespace,
-			p.Name, namespace), "--helmrelease-namespace names the namespace of another operator")
+		return nil, outside(p, namespace)
 	}
 	p.Namespace = namespace
 	return p, nil
+}
+
+// outside is the error for a policy that is not in the namespace of the operator.
+func outside(p *v1alpha1.HelmReleasePolicy, namespace string) error {
+	return hinted(fmt.Errorf("HelmReleasePolicy %s/%s is outside of namespace %s, where it counts", p.Namespace, p.Name,
+		namespace), "--helmrelease-namespace names the namespace of another operator")
 }
 
 func (a *app) readAll(name string) ([]byte, error) {

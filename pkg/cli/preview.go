@@ -82,9 +82,20 @@ func (a *app) previewed(
 	var names []string
 	for _, p := range all {
 		if p.Name == cmd.Args().Get(1) {
+			if f := policyFinding(p); f.Advice != "" {
+				a.note("note: %s: %s; %s", f.Subject, f.Message, f.Advice)
+			}
 			return p, nil
 		}
 		names = append(names, p.Name)
+	}
+	// Where it may not look, it has nothing to say: this only helps with an error.
+	if elsewhere, err := store.cluster.helmReleases("", false).listPolicies(ctx); err == nil {
+		for _, p := range elsewhere {
+			if p.Name == cmd.Args().Get(1) {
+				return nil, outside(p, store.namespace)
+			}
+		}
 	}
 	err := fmt.Errorf("there is no HelmReleasePolicy %q in namespace %s", cmd.Args().Get(1), store.namespace)
 	if len(names) == 0 {

@@ -21,6 +21,9 @@ import (
 // maxFile bounds what is read of a file: far above any dump of a release's objects.
 const maxFile = 512 << 20
 
+// wanted is what a file must hold.
+const wanted = "a record of Helm (kubectl get secret NAME -o yaml, or kubectl get configmap NAME -o yaml) or its payload"
+
 // Saved is what a file holds: release records, and other objects.
 type Saved struct {
 	// Name is how the file is called in errors.
@@ -45,7 +48,7 @@ func ReadSaved(r io.Reader, name string) (*Saved, error) {
 	saved := &Saved{Name: name, payloads: map[release.Record][]byte{}}
 	if len(bytes.TrimSpace(content)) == 0 {
 		return nil, fmt.Errorf(
-			"%s is empty; it must hold a release Secret (kubectl get secret NAME -o yaml) or its payload", name,
+			"%s is empty; it must hold "+wanted, name,
 		)
 	}
 	if payload, ok := barePayload(content); ok {
@@ -101,8 +104,7 @@ func (s *Saved) parse(content []byte) error {
 		if err != nil {
 			// The parser's own words may quote the file.
 			return fmt.Errorf(
-				"document %d of %s is neither YAML nor JSON; it must hold a release Secret (kubectl get secret NAME "+
-					"-o yaml) or its payload", n, s.Name,
+				"document %d of %s is neither YAML nor JSON; it must hold "+wanted, n, s.Name,
 			)
 		}
 		if object == nil {

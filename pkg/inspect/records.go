@@ -29,6 +29,9 @@ type NotFoundError struct {
 	// Storages.
 	Source   string
 	Storages []release.Storage
+	// Elsewhere is what holds its record in a storage that was not looked at, such as "ConfigMap apps/NAME"; empty for
+	// none.
+	Elsewhere string
 }
 
 func (e *NotFoundError) Error() string {
@@ -67,6 +70,13 @@ func (c *Cluster) Records(ctx context.Context, namespace, name string) ([]releas
 		func(storage release.Storage, m *metav1.PartialObjectMetadata) (release.Record, error) {
 			return storage.RecordOf(m)
 		})
+}
+
+// RecordsIn is Records of one storage, for releases of any name, whether that storage is looked at otherwise or not.
+func (c *Cluster) RecordsIn(
+	ctx context.Context, storage release.Storage, namespace string,
+) ([]release.Record, error) {
+	return proof.Records(ctx, c.metadata, storage, release.Key{Namespace: namespace})
 }
 
 // Labelled is a record with its labels, which are those of the release and those of Helm's storage.
@@ -117,9 +127,24 @@ func (c *Cluster) Find(ctx context.Context, key release.Key, revision int) (rele
 	record, err := pick(key, records, revision)
 	var missing *NotFoundError
 	if errors.As(err, &missing) && missing.Revision == 0 {
-		missing.Similar, missing.Storages = c.similar(ctx, key), c.storages
+		missing.Similar, missing.Storages, missing.Elsewhere = c.similar(ctx, key), c.storages, c.elsewhere(ctx, key)
 	}
 	return record, err
+}
+
+// elsewhere returns what holds the record of a release that has none where records are read; empty for nothing. It
+// only helps with an error, like similar.
+func (c *Cluster) elsewhere(ctx context.Context, key release.Key) string {
+	for _, storage := range release.Storages {
+		if slices.Contains(c.storages, storage) {
+			continue
+		}
+		records, err := proof.Records(ctx, c.metadata, storage, key)
+		if newest, found := release.Newest(records); err == nil && found {
+			return newest.Object()
+		}
+	}
+	return ""
 }
 
 func pick(key release.Key, records []release.Record, revision int) (release.Record, error) {
@@ -134,7 +159,10 @@ func pick(key release.Key, records []release.Record, revision int) (release.Reco
 	}
 	missing := &NotFoundError{Key: key, Revision: revision}
 	for _, record := range records {
-		if record.Revision == revision {
+		switch {
+		case record.Storage != newest.Storage: // the release is uninstalled there
+			continue
+		case record.Revision == revision:
 			return record, nil
 		}
 		missing.Revisions = append(missing.Revisions, record.Revision)

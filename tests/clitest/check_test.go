@@ -1,6 +1,7 @@
 package clitest
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -43,6 +44,24 @@ func TestCheck(t *testing.T) {
 	w.app("check").says(2, "error    HelmRelease elsewhere", "no operator has taken it up\n"+
 		"         an operator takes up the HelmReleases of its own namespace")
 
+	lockAll := func(namespace string) {
+		w.cli("lock", "--all", "-n", w.Apps, "--helmrelease-namespace", namespace, "--name", "all", "--mode", "Detect").says(0)
+	}
+	lockAll(w.Apps)
+	w.app("check").says(2, "error    HelmReleasePolicy APPS/all: no operator has taken it up\n"+
+		"         an operator follows the HelmReleasePolicies of its own namespace: move it there, or run one in namespace APPS\n")
+	w.cli("policy", "preview", "all").is(1, "", "helm-locker: HelmReleasePolicy APPS/all is outside of namespace LOCKER, "+
+		"where it counts\n  --helmrelease-namespace names the namespace of another operator\n")
+	w.cli("policy", "preview", "all", "--helmrelease-namespace", w.Apps).says(0,
+		"note: HelmReleasePolicy APPS/all: no operator has taken it up; an operator follows the HelmReleasePolicies of its own namespace")
+	lockAll(w.Operator)
+	w.Eventually("the policy is followed", func() error {
+		if r := w.app("check"); !strings.Contains(r.stdout, "ok       HelmReleasePolicies: an operator follows 1 of them\n") {
+			return errors.New(r.stdout)
+		}
+		return nil
+	})
+
 	o.Stop()
 	w.app("check").says(2, "error    operator LOCKER/LOCKER: it does not run: last seen TIME\n")
 	if r := w.app("check", "-o", "json"); r.code != 2 || !strings.Contains(r.stdout, `"level": "error"`) {
@@ -64,6 +83,6 @@ func TestCheckOfARecordThatHelmDidNotWrite(t *testing.T) {
 	defer func() {
 		check.Report(t, secrets.Delete(w.Ctx, "sh.helm.release.v1.web.v1", metav1.DeleteOptions{}))
 	}()
-	w.app("check").says(0, "warning  records: ", "sh.helm.release.v1.web.v1")
+	w.app("check").says(0, "warning  records in Secrets: ", "sh.helm.release.v1.web.v1")
 	w.as("nobody").app("check").says(0, "warning  CustomResourceDefinition", "needs a ClusterRole with verbs: [get]")
 }

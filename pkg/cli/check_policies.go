@@ -1,0 +1,55 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+)
+
+// policyFindings tells of HelmReleasePolicies that no operator follows, or that do not do what they say: of those in
+// some namespaces, or all.
+func policyFindings(ctx context.Context, c *connection, namespaces ...string) []finding {
+	const subject = "HelmReleasePolicies"
+	all, err := c.helmReleases("", false).listPolicies(ctx)
+	if err != nil {
+		return []finding{unreadable(subject, err)}
+	}
+	var found []finding
+	followed := 0
+	for _, p := range all {
+		if len(namespaces) > 0 && !slices.Contains(namespaces, p.Namespace) {
+			continue
+		}
+		if f := policyFinding(p); f.Level == levelOK {
+			followed++
+		} else {
+			found = append(found, f)
+		}
+	}
+	if followed == 0 {
+		return found
+	}
+	ok := finding{levelOK, subject, fmt.Sprintf("an operator follows %d of them", followed), ""}
+	return slices.Concat([]finding{ok}, found)
+}
+
+func policyFinding(p *v1alpha1.HelmReleasePolicy) finding {
+	f := finding{Level: levelOK, Subject: fmt.Sprintf("HelmReleasePolicy %s/%s", p.Namespace, p.Name)}
+	switch ready := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionReady); {
+	case ready == nil:
+		f.Level, f.Message = levelError, "no operator has taken it up"
+		f.Advice = "an operator follows the HelmReleasePolicies of its own namespace: move it there, or run one in namespace " +
+			p.Namespace
+	case ready.Status != metav1.ConditionTrue:
+		f.Level, f.Message = levelWarning, ready.Reason+": "+ready.Message
+		if meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.ConditionStalled) {
+			f.Level = levelError
+		}
+	}
+	return f
+}
