@@ -108,7 +108,7 @@ func (q statusQuery) isIn(hr *v1alpha1.HelmRelease) bool {
 	case stateAttention:
 		return objects.Drifted > 0 || objects.Contended > 0 ||
 			meta.IsStatusConditionTrue(hr.Status.Conditions, v1alpha1.ConditionStalled) ||
-			report.LockState(hr, q.now) != report.LockedYes
+			report.LockState(hr, q.now) != report.LockedYes || report.GuardMissing(hr)
 	}
 	return report.LockState(hr, q.now) == lockStates[q.state]
 }

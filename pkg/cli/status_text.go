@@ -212,7 +212,7 @@ func statusOf(hr *v1alpha1.HelmRelease, now time.Time) statusOut {
 
 // guardText says which guard a HelmRelease asks for, and whether it is in force.
 func guardText(hr *v1alpha1.HelmRelease) string {
-	if isGuardMissing(hr) {
+	if report.GuardMissing(hr) {
 		return string(hr.Spec.Guard) + ", not in force"
 	}
 	return string(hr.Spec.Guard)
@@ -223,10 +223,4 @@ func subjectText(s v1alpha1.GuardSubject) string {
 		return string(s.Kind) + " " + s.Name
 	}
 	return string(s.Kind) + " " + s.Namespace + "/" + s.Name
-}
-
-// isGuardMissing reports whether a HelmRelease asks for a guard that is not in force.
-func isGuardMissing(hr *v1alpha1.HelmRelease) bool {
-	return hr.Spec.Guard != "" && hr.Spec.Guard != v1alpha1.GuardOff &&
-		!meta.IsStatusConditionTrue(hr.Status.Conditions, v1alpha1.ConditionGuarded)
 }

@@ -170,6 +170,16 @@ func TestWhatARequesterIsTold(t *testing.T) {
 		!strings.Contains(text, "data[one] was refused") {
 		t.Error(text)
 	}
+	both := admission(t, pair, pair, bothChanged)
+	_, changes = Admit(both)
+	for text, want := range map[string]string{
+		both.Refusal(changes): "data[one], data[two] were refused. Use ", both.Warning(changes, false): "data[two] will be reverted",
+		both.Warning(changes, true): "data[one], data[two] are drift, and will be reported",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%s does not say %q", text, want)
+		}
+	}
 	gone := admission(t, pair, pair, "")
 	if text := gone.Warning(nil, false); !strings.HasSuffix(text, "its deletion will be undone") {
 		t.Error(text)

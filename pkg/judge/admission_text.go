@@ -12,13 +12,16 @@ const namedPaths = 3
 
 // Refusal returns the text for someone whose request was refused.
 func (a *Admission) Refusal(changes []drift.Change) string {
-	what := "its deletion"
+	what, were := "its deletion", "was"
 	if a.After != nil {
 		what = a.describe(changes)
+		if len(changes) > 1 {
+			were = "were"
+		}
 	}
-	return fmt.Sprintf("helm-locker: %s, which is locked; %s was refused. Use \"helm upgrade %s -n %s\", or "+
-		"\"helm-locker suspend %s -n %s --for 30m\"", a.subject(), what, a.Locked.Name, a.Locked.Namespace,
-		a.Locked.Name, a.Locked.Namespace)
+	return fmt.Sprintf("helm-locker: %s, which is locked; %s %s refused. Use \"helm upgrade %s -n %s\", or "+
+		"\"helm-locker suspend %s -n %s --for 30m\"", a.subject(), what, were, a.Locked.Name,
+		a.Locked.Namespace, a.Locked.Name, a.Locked.Namespace)
 }
 
 // Warning returns the text for someone whose request passes and is not kept; detected says that it is only reported.
@@ -29,6 +32,9 @@ func (a *Admission) Warning(changes []drift.Change, detected bool) string {
 	}
 	if detected {
 		fate = "is drift, and will be reported"
+		if len(changes) > 1 {
+			fate = "are drift, and will be reported"
+		}
 	}
 	return fmt.Sprintf("helm-locker: %s, which is locked; %s %s", a.subject(), what, fate)
 }

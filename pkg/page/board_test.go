@@ -89,6 +89,37 @@ func TestARowSaysWhichPolicyKeepsIt(t *testing.T) {
 	}
 }
 
+// A release whose guard is not in force needs attention, unless it is suspended.
+func TestARowSaysThatTheGuardIsNotInForce(t *testing.T) {
+	condition := func(kind string, status metav1.ConditionStatus, message string) metav1.Condition {
+		return metav1.Condition{Type: kind, Status: status, Message: message}
+	}
+	locked := condition(v1alpha1.ConditionLocked, metav1.ConditionTrue, "")
+	unlocked := condition(v1alpha1.ConditionLocked, metav1.ConditionFalse, "")
+	ready := condition(v1alpha1.ConditionReady, metav1.ConditionTrue, "revision 1 locked")
+	for name, tc := range map[string]struct {
+		spec       v1alpha1.Protection
+		conditions []metav1.Condition
+		message    string
+	}{
+		"in force": {v1alpha1.Protection{Guard: v1alpha1.GuardDeny},
+			[]metav1.Condition{ready, locked, condition(v1alpha1.ConditionGuarded, metav1.ConditionTrue, "")}, ""},
+		"not wanted": {v1alpha1.Protection{}, []metav1.Condition{ready, locked}, ""},
+		"suspended": {v1alpha1.Protection{Guard: v1alpha1.GuardDeny, Suspend: true},
+			[]metav1.Condition{ready, unlocked}, ""},
+		"not in force": {v1alpha1.Protection{Guard: v1alpha1.GuardWarn},
+			[]metav1.Condition{ready, locked, condition(v1alpha1.ConditionGuarded, metav1.ConditionFalse, "no certificate")},
+			"; its guard is not in force, so changes are only reverted: no certificate"},
+	} {
+		hr := &v1alpha1.HelmRelease{Spec: v1alpha1.HelmReleaseSpec{Protection: tc.spec},
+			Status: v1alpha1.HelmReleaseStatus{Conditions: tc.conditions}}
+		row := rowOf(hr, time.Now())
+		if row.Attention != (tc.message != "") || row.Message != "revision 1 locked"+tc.message {
+			t.Errorf("%s: attention %v: %s", name, row.Attention, row.Message)
+		}
+	}
+}
+
 func TestARowIsShortAndTheReleaseHasAll(t *testing.T) {
 	s := serve(t)
 	long := strings.Repeat("why ", 1000)

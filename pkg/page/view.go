@@ -137,6 +137,13 @@ func rowOf(hr *v1alpha1.HelmRelease, now time.Time) rowView {
 			lock == report.LockedUnknown || status.Objects.Drifted > 0 || status.Objects.Contended > 0 ||
 			meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionStalled),
 	}
+	if report.GuardMissing(hr) && (lock == report.LockedYes || lock == report.LockedDetect) {
+		row.Attention = true
+		row.Message += "; its guard is not in force, so changes are only reverted"
+		if guarded := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionGuarded); guarded != nil {
+			row.Message += ": " + report.Line(guarded.Message)
+		}
+	}
 	if owner := policy.Owner(hr); owner != nil {
 		row.Policy = report.Line(owner.Name)
 	}

@@ -37,7 +37,13 @@ func LockState(hr *v1alpha1.HelmRelease, now time.Time) string {
 	return LockedNo
 }
 
-// LockWords says the same in words that can stand before a colon.
+// GuardMissing reports whether a HelmRelease asks for a guard that is not in force.
+func GuardMissing(hr *v1alpha1.HelmRelease) bool {
+	return hr.Spec.Guard != "" && hr.Spec.Guard != v1alpha1.GuardOff &&
+		!meta.IsStatusConditionTrue(hr.Status.Conditions, v1alpha1.ConditionGuarded)
+}
+
+// LockWords says what LockState says, in words that can stand before a colon.
 func LockWords(state string) string {
 	switch state {
 	case LockedYes:

@@ -146,7 +146,7 @@ func (o *realObject) editIsRefused(ctx context.Context) error {
 				return err
 			})
 			if answer == nil || strings.Contains(answer.Error(), "helm-locker: ") {
-				return o.refusal(answer, " was refused")
+				return o.refusal(answer, " refused. Use ")
 			}
 		}
 	}

@@ -127,7 +127,7 @@ func (f *fixture) refusedByFiles() {
 	f.refused(kit.ConfigMaps, "settings", words, "apply", "-f", file)
 	f.refused(kit.ConfigMaps, "settings", words, "apply", "-f", file, "--server-side", "--force-conflicts")
 	f.refused(kit.ConfigMaps, "settings", "data[key]", "replace", "-f", file)
-	f.refused(kit.ConfigMaps, "settings", "data[key], data[other] was refused", "edit", "configmap", "settings")
+	f.refused(kit.ConfigMaps, "settings", "data[key], data[other] were refused", "edit", "configmap", "settings")
 	f.refused(kit.ConfigMaps, "settings", "its deletion was refused", "replace", "--force", "-f", file)
 	f.refused(kit.ConfigMaps, "settings", "its deletion was refused", "delete", "configmap", "settings",
 		"--cascade=orphan", "--now")
