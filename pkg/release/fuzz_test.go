@@ -3,9 +3,12 @@ package release_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rancher/helm-locker/pkg/release"
 )
@@ -43,8 +46,17 @@ func FuzzRecordOf(f *testing.F) {
 	f.Add("sh.helm.release.v1.app.v01", "app", "1", "", "", "")
 	f.Add("sh.helm.release.v1.app.v9223372036854775808", "app", "9223372036854775808", "x", "9223372036854775808", "helm")
 	f.Fuzz(func(t *testing.T, secret, name, version, status, at, owner string) {
-		rec, err := release.Secrets.RecordOf(&metav1.ObjectMeta{Namespace: "apps", Name: secret,
-			Labels: map[string]string{"name": name, "version": version, "status": status, "createdAt": at, "modifiedAt": at, "owner": owner}})
+		meta := &metav1.ObjectMeta{Namespace: "apps", Name: secret,
+			Labels: map[string]string{"name": name, "version": version, "status": status, "createdAt": at, "modifiedAt": at, "owner": owner}}
+		rec, err := release.Secrets.RecordOf(meta)
+		other, otherErr := release.ConfigMaps.RecordOf(meta)
+		if (err == nil) != (otherErr == nil) || err == nil && !release.ConfigMaps.MayBeRecord(meta) {
+			t.Errorf("%q in a Secret: %v, in a ConfigMap: %v, which may be a record: %v", secret, err, otherErr,
+				release.ConfigMaps.MayBeRecord(meta))
+		}
+		if other.Storage = release.Secrets; err == nil && other != rec {
+			t.Errorf("in a Secret it is %+v, in a ConfigMap %+v", rec, other)
+		}
 		if err != nil {
 			if !errors.Is(err, release.ErrRecord) {
 				t.Errorf("an error of no kind: %v", err)
@@ -54,6 +66,46 @@ func FuzzRecordOf(f *testing.F) {
 		if release.ObjectName(rec.Key.Name, rec.Revision) != secret || rec.Key.Name != name ||
 			fmt.Sprint(rec.Revision) != version || rec.Revision < 1 || !release.Known(rec.Status) {
 			t.Errorf("Secret %q with name %q, version %q, status %q is %+v", secret, name, version, status, rec)
+		}
+	})
+}
+
+// Which record counts depends on the records alone, and not on their order; and a release is locked by one of two
+// storages only if it is uninstalled in the other one.
+func FuzzNewest(f *testing.F) {
+	f.Add([]byte{0, 1, 1, 0, 1, 1, 2, 0})
+	f.Add([]byte{0, 7, 1, 1, 1, 1, 2, 0, 1, 2, 2, 2})
+	statuses := []release.Status{release.StatusDeployed, release.StatusUninstalled, release.StatusPendingUpgrade}
+	f.Fuzz(func(t *testing.T, content []byte) {
+		var records []release.Record
+		for four := range slices.Chunk(content[:len(content)/4*4], 4) {
+			records = append(records, release.Record{Storage: release.Storage(four[0] % 2), Revision: int(four[1]%8) + 1,
+				Modified: time.Unix(int64(four[2]%4), 0), Status: statuses[four[3]%3],
+				UID: types.UID(fmt.Sprint(len(records))), ResourceVersion: fmt.Sprint(len(records) + 1)})
+		}
+		newest, found := release.Newest(records)
+		if found != (len(records) > 0) {
+			t.Fatalf("of %d records one is found: %v", len(records), found)
+		}
+		of := func(s release.Storage) (release.Record, bool) {
+			return release.Newest(slices.DeleteFunc(slices.Clone(records), func(r release.Record) bool { return r.Storage != s }))
+		}
+		secret, inSecrets := of(release.Secrets)
+		configMap, inConfigMaps := of(release.ConfigMaps)
+		gone := func(r release.Record) bool { return r.Status == release.StatusUninstalled }
+		if contested := inSecrets && inConfigMaps && !gone(secret) && !gone(configMap); newest.Contested != contested {
+			t.Errorf("contested is %v, of %+v and %+v", newest.Contested, secret, configMap)
+		}
+		if uncontested := newest; found {
+			uncontested.Contested = false
+			if uncontested != secret && uncontested != configMap ||
+				gone(newest) && (inSecrets && !gone(secret) || inConfigMaps && !gone(configMap)) {
+				t.Errorf("newest is %+v, of %+v and %+v", newest, secret, configMap)
+			}
+		}
+		slices.Reverse(records)
+		if again, _ := release.Newest(records); again != newest {
+			t.Errorf("the other way round it is %+v, not %+v", again, newest)
 		}
 	})
 }
