@@ -6,20 +6,38 @@ import (
 	"encoding/base64"
 	"errors"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
-// packed encodes text as Helm does: a payload that fits into a Secret.
-func packed(t *testing.T, text string) []byte {
+// member is one more member of a payload that is all right otherwise: a value with a part that is repeated.
+type member struct {
+	name, before, part string
+	times              int
+	after              string
+}
+
+// packed encodes a release with the member as Helm does, so that it fits into a Secret. What is repeated is compressed
+// once: parts that are compressed one by one decompress to one text.
+func (m member) packed(t *testing.T) []byte {
 	t.Helper()
+	const chunk = 1 << 14
 	var zipped bytes.Buffer
-	w := gzip.NewWriter(&zipped)
-	_, err := w.Write([]byte(text))
-	check.NoError(t, err)
-	check.NoError(t, w.Close())
+	compress := func(text string) {
+		w := gzip.NewWriter(&zipped)
+		_, err := w.Write([]byte(text))
+		check.NoError(t, err)
+		check.NoError(t, w.Close())
+	}
+	compress(strings.Repeat(m.part, chunk))
+	repeated := slices.Clone(zipped.Bytes())
+	zipped.Reset()
+	compress(`{"` + m.name + `":` + m.before)
+	zipped.Write(bytes.Repeat(repeated, m.times/chunk))
+	compress(m.after + "," + strings.TrimPrefix(detailed, "{"))
 	payload := []byte(base64.StdEncoding.EncodeToString(zipped.Bytes()))
 	if len(payload) > 1<<20 {
 		t.Fatalf("the payload has %d bytes, more than a Secret", len(payload))
@@ -36,38 +54,29 @@ func spent(decode func()) uint64 {
 	return (after.TotalAlloc - before.TotalAlloc) >> 20
 }
 
-// withMember returns a payload that is all right but for one more member.
-func withMember(name, value string) string {
-	return strings.Replace(detailed, `{"name":"web"`, `{"`+name+`":`+value+`,"name":"web"`, 1)
-}
-
 // Payloads of some KiB that would take gigabytes are refused, by the operator's decoder and by that of the commands
 // and the page alike.
 func TestPayloadsThatExhaustMemory(t *testing.T) {
 	for name, test := range map[string]struct {
-		text string
+		member member
 		// what both decoders, or only that of details, refuse
 		both, details string
 	}{
-		"a manifest": {withMember("manifest", `"`+strings.Repeat("a", 24<<20)+`"`),
+		"a manifest": {member{"manifest", `"`, "a", 24 << 20, `"`}, "one value in it has more than 20971520 bytes", ""},
+		"a name":     {member{"namespace", `"`, "a", 24 << 20, `"`}, "one value in it has more than 20971520 bytes", ""},
+		"a template": {member{"chart", `{"templates":[{"data":"`, "a", 24 << 20, `"}]}`},
 			"one value in it has more than 20971520 bytes", ""},
-		"a name": {withMember("namespace", `"`+strings.Repeat("a", 24<<20)+`"`),
-			"one value in it has more than 20971520 bytes", ""},
-		"a template": {withMember("chart", `{"templates":[{"data":"`+strings.Repeat("a", 24<<20)+`"}]}`),
-			"one value in it has more than 20971520 bytes", ""},
-		"resources": {withMember("info", `{"resources":{"a":[`+strings.Repeat("{},", 4<<20)+`{}]}}`), "", ""},
-		"keywords": {withMember("chart", `{"metadata":{"keywords":[`+strings.Repeat(`"",`, 4<<20)+`""]}}`),
-			"", ""},
-		"values": {withMember("config", `{"a":[`+strings.Repeat("{},", 4<<20)+`{}]}`), "",
-			"more than 262144 elements"},
-		"hooks": {withMember("hooks", `[`+strings.Repeat("{},", 4<<20)+`{}]`), "", "more than 10000 hooks"},
-		"one hook's events": {withMember("hooks", `[{"events":[`+strings.Repeat(`"",`, 6<<20)+`""]}]`), "",
+		"resources": {member{"info", `{"resources":{"a":[`, "{},", 4 << 20, `{}]}}`}, "", ""},
+		"keywords":  {member{"chart", `{"metadata":{"keywords":[`, `"",`, 4 << 20, `""]}}`}, "", ""},
+		"values":    {member{"config", `{"a":[`, "{},", 4 << 20, `{}]}`}, "", "more than 262144 elements"},
+		"hooks":     {member{"hooks", `[`, "{},", 4 << 20, `{}]`}, "", "more than 10000 hooks"},
+		"one hook's events": {member{"hooks", `[{"events":[`, `"",`, 6 << 20, `""]}]`}, "",
 			"one value in it has more than 4194304 bytes"},
-		"all of it": {withMember("chart", `{"values":[`+strings.Repeat("{},", 6<<20)+`{}],"files":[`+
-			strings.Repeat("{},", 6<<20)+`{}]}`), "it decompresses to more than 33554432 bytes", ""},
+		"all of it": {member{"chart", `{`, `"files":[` + strings.Repeat("{},", 20) + `{}],`, 1 << 19, `"values":{}}`},
+			"it decompresses to more than 33554432 bytes", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			payload := packed(t, test.text)
+			payload := test.member.packed(t)
 			check := func(decoder, want string, mib uint64, err error) {
 				t.Helper()
 				if want == "" && err != nil || want != "" &&
