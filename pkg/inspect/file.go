@@ -22,7 +22,8 @@ import (
 const maxFile = 512 << 20
 
 // wanted is what a file must hold.
-const wanted = "a record of Helm (kubectl get secret NAME -o yaml, or kubectl get configmap NAME -o yaml) or its payload"
+const wanted = "a record of Helm (kubectl get secret NAME -o yaml, or kubectl get configmap NAME -o yaml) " +
+	"or its payload"
 
 // Saved is what a file holds: release records, and other objects.
 type Saved struct {

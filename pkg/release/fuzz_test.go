@@ -79,8 +79,8 @@ func FuzzNewest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content []byte) {
 		var records []release.Record
 		for four := range slices.Chunk(content[:len(content)/4*4], 4) {
-			records = append(records, release.Record{Storage: release.Storage(four[0] % 2), Revision: int(four[1]%8) + 1,
-				Modified: time.Unix(int64(four[2]%4), 0), Status: statuses[four[3]%3],
+			records = append(records, release.Record{Storage: release.Storage(four[0] % 2),
+				Revision: int(four[1]%8) + 1, Modified: time.Unix(int64(four[2]%4), 0), Status: statuses[four[3]%3],
 				UID: types.UID(fmt.Sprint(len(records))), ResourceVersion: fmt.Sprint(len(records) + 1)})
 		}
 		newest, found := release.Newest(records)
@@ -88,7 +88,8 @@ func FuzzNewest(f *testing.F) {
 			t.Fatalf("of %d records one is found: %v", len(records), found)
 		}
 		of := func(s release.Storage) (release.Record, bool) {
-			return release.Newest(slices.DeleteFunc(slices.Clone(records), func(r release.Record) bool { return r.Storage != s }))
+			return release.Newest(slices.DeleteFunc(slices.Clone(records),
+				func(r release.Record) bool { return r.Storage != s }))
 		}
 		secret, inSecrets := of(release.Secrets)
 		configMap, inConfigMaps := of(release.ConfigMaps)
