@@ -76,7 +76,8 @@ func TestReadmeSaysWhatRunsASuite(t *testing.T) {
 		}
 		long = slices.DeleteFunc(long, func(name string) bool { return name == suite.suite })
 	}
-	long = slices.DeleteFunc(long, func(name string) bool { return strings.HasPrefix(name, "cmd/") }) // programs have no row
+	// Programs have no row.
+	long = slices.DeleteFunc(long, func(name string) bool { return strings.HasPrefix(name, "cmd/") })
 	if len(long) > 0 {
 		t.Errorf("the table lacks %v", long)
 	}

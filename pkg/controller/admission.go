@@ -68,8 +68,7 @@ func (ad *admission) decide(ctx context.Context, r *admissionv1.AdmissionRequest
 // question is a request about a locked object.
 type question struct {
 	judge.Admission
-	lock   *lock.Lock
-	dryRun bool
+	lock *lock.Lock
 	// slot is given back when the question is answered.
 	slot func()
 }
@@ -100,7 +99,7 @@ func (ad *admission) question(
 	if err != nil {
 		return nil, judge.AdmitUnknown, err
 	}
-	q := &question{lock: l, slot: slot, dryRun: r.DryRun != nil && *r.DryRun}
+	q := &question{lock: l, slot: slot}
 	if err := q.fill(ad, r, &w, before); err != nil {
 		slot()
 		return nil, judge.AdmitUnknown, err
@@ -120,7 +119,8 @@ func (q *question) fill(
 	q.Admission = judge.Admission{
 		Input: ad.input(l, w, desired), Locked: l.Release, Before: before, Guard: l.Spec.Guard,
 		Exempt: l.Spec.GuardExempt, Account: w.Account,
-		By: judge.Requester{User: r.UserInfo.Username, Groups: r.UserInfo.Groups},
+		By:     judge.Requester{User: r.UserInfo.Username, Groups: r.UserInfo.Groups},
+		DryRun: r.DryRun != nil && *r.DryRun,
 	}
 	q.Release = l.As
 	if r.Operation == admissionv1.Delete {
@@ -189,7 +189,7 @@ func (ad *admission) answer(ctx context.Context, q *question) (guard.Decision, j
 	if q.Guard == v1alpha1.GuardWarn || q.lock.Detect {
 		return guard.Decision{Message: q.Warning(changes, q.lock.Detect)}, reason
 	}
-	if !q.dryRun {
+	if !q.DryRun {
 		ad.reporter.denied(q, changes)
 	}
 	return guard.Decision{Denied: true, Message: q.Refusal(changes)}, reason

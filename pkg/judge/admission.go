@@ -27,6 +27,8 @@ type Admission struct {
 	Account string
 	// By is who sends the request.
 	By Requester
+	// DryRun is set for a request that the API server does not carry out.
+	DryRun bool
 }
 
 // Requester is who sends a request, as the API server knows them.

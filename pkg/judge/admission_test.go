@@ -180,6 +180,10 @@ func TestWhatARequesterIsTold(t *testing.T) {
 			t.Errorf("%s does not say %q", text, want)
 		}
 	}
+	both.DryRun = true
+	if text := both.Refusal(changes); !strings.Contains(text, "data[one], data[two] would be refused. Use ") {
+		t.Error(text)
+	}
 	gone := admission(t, pair, pair, "")
 	if text := gone.Warning(nil, false); !strings.HasSuffix(text, "its deletion will be undone") {
 		t.Error(text)

@@ -10,7 +10,7 @@ import (
 // namedPaths is how many paths a text for a requester names before it only counts the rest.
 const namedPaths = 3
 
-// Refusal returns the text for someone whose request was refused.
+// Refusal returns the text for someone whose request was refused, or would be if it were no dry run.
 func (a *Admission) Refusal(changes []drift.Change) string {
 	what, were := "its deletion", "was"
 	if a.After != nil {
@@ -18,6 +18,9 @@ func (a *Admission) Refusal(changes []drift.Change) string {
 		if len(changes) > 1 {
 			were = "were"
 		}
+	}
+	if a.DryRun {
+		were = "would be"
 	}
 	return fmt.Sprintf("helm-locker: %s, which is locked; %s %s refused. Use \"helm upgrade %s -n %s\", or "+
 		"\"helm-locker suspend %s -n %s --for 30m\"", a.subject(), what, were, a.Locked.Name,

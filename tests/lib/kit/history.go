@@ -20,7 +20,8 @@ type ObjectKey struct {
 	Name     string
 }
 
-// History is what an independent watch saw of the objects in a namespace: every state that the API server stored, in order.
+// History is what an independent watch saw of the objects in a namespace: every state that the API server stored, in
+// order.
 type History struct {
 	env       *Env
 	namespace string
@@ -40,7 +41,10 @@ func (e *Env) Record(resources ...schema.GroupVersionResource) *History {
 // RecordIn is Record for another namespace.
 func (e *Env) RecordIn(namespace string, resources ...schema.GroupVersionResource) *History {
 	e.Helper()
-	h := &History{env: e, namespace: namespace, states: map[ObjectKey][]*unstructured.Unstructured{}, version: map[ObjectKey]string{}}
+	h := &History{
+		env: e, namespace: namespace,
+		states: map[ObjectKey][]*unstructured.Unstructured{}, version: map[ObjectKey]string{},
+	}
 	var done sync.WaitGroup
 	for _, gvr := range resources {
 		client, options := e.Dynamic.Resource(gvr).Namespace(namespace), metav1.ListOptions{}
@@ -114,7 +118,8 @@ func (h *History) CatchUp() {
 	h.env.Helper()
 	for _, key := range h.Objects() {
 		h.env.Eventually("the newest state of "+key.Name+" is recorded", func() error {
-			live, err := h.env.Dynamic.Resource(key.Resource).Namespace(h.namespace).Get(h.env.Ctx, key.Name, metav1.GetOptions{})
+			objects := h.env.Dynamic.Resource(key.Resource).Namespace(h.namespace)
+			live, err := objects.Get(h.env.Ctx, key.Name, metav1.GetOptions{})
 			if err != nil && !apierrors.IsNotFound(err) {
 				return err
 			}

@@ -57,7 +57,7 @@ const (
 	// objects that the manifest declares, so these are not protected.
 	EventReasonForbidden = "Forbidden"
 
-	// EventReasonNoServiceAccount (Warning): no ServiceAccount is named to protect the release with, so it is not protected.
+	// EventReasonNoServiceAccount (Warning): no ServiceAccount is named to write with, so nothing is protected.
 	EventReasonNoServiceAccount = "NoServiceAccount"
 
 	// EventReasonConflict (Warning): another HelmRelease already locks this release or an object of it.
