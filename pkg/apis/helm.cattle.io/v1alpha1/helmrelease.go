@@ -117,8 +117,8 @@ type Protection struct {
 
 	// ServiceAccountName is the ServiceAccount, in the namespace of the release, in whose name the objects of the
 	// release are written. What it may not write is not reverted, and the status says so. Without it the operator
-	// writes in its own name, unless it runs with `--impersonate`: then its `--default-service-account` takes the place,
-	// and without either nothing is locked.
+	// writes in its own name, unless it runs with `--impersonate`: then its `--default-service-account` takes the
+	// place, and without either nothing is locked.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
