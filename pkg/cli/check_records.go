@@ -67,11 +67,9 @@ func releaseFindings(
 	add(levelWarning, contested, " with records in Secrets and in ConfigMaps: ",
 		"Helm reads one of the two (HELM_DRIVER): delete the records that it does not use")
 	add(levelNote, unlocked, " that no HelmRelease names: ", programBase+" lock NAME -n NAMESPACE locks one")
-	for _, storage := range release.Storages {
-		if !slices.Contains(read, storage) {
-			add(levelNote, unread, fmt.Sprintf(" in %ss that no HelmRelease names: ", storage.Kind()),
-				"an operator that runs with --release-storage=secret,configmap (releaseStorage in the chart's values) locks them")
-		}
+	for _, storage := range release.Unread(read) {
+		add(levelNote, unread, fmt.Sprintf(" in %ss that no HelmRelease names: ", storage.Kind()),
+			"an operator that runs with --release-storage=secret,configmap (releaseStorage in the chart's values) locks them")
 	}
 	return found
 }

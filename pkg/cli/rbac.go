@@ -24,7 +24,7 @@ func (a *app) rbacCommand() *cli.Command {
 		Description: "Prints what an operator must be allowed to do to lock the releases, from their manifests: for the chart, as values of the\n" +
 			"profile scoped (-o values), or as Roles and bindings for its ServiceAccount (-o yaml). They are less than cluster-admin, and come\n" +
 			"on top of what the chart grants every operator. Without RELEASE it is about all releases of the namespace.\n\n" +
-			"Kubernetes lets only those restore a Role who have all that it grants, or a binding who may not bind its role. The\n" +
+			"Kubernetes lets only those restore a Role who have all that it grants, and only those a binding who may bind its role. The\n" +
 			"rules contain that, too, and notes on the standard error tell what it means: read them before you grant the rules.\n" +
 			"Run it again when an upgrade brings new kinds, namespaces or roles; until then the HelmRelease says Forbidden, and what is missing.",
 		Flags: append(clusterFlags(namespaceOfRelease),

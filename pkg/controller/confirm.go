@@ -177,7 +177,8 @@ func (rm *remediation) confirmWrite(ctx context.Context, w lock.Write, r *newest
 	switch {
 	case r.is(w.Record):
 	case r.record.Contested && r.record.UID == w.Record.UID:
-		// The other record is the one that Helm may have begun with. The next change of a record comes back to it.
+		// Helm may have begun to work with the other record, which came later: the release was locked before it
+		// was contested. What this record declares says nothing. The next change of a record comes back to the write.
 		return nil
 	case w.Created && w.Made == nil && r.counts(): // it may be Helm's own
 	case r.counts():

@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -33,10 +32,7 @@ func (rs *releases) elsewhere(ctx context.Context, key string, hr *v1alpha1.Helm
 }
 
 func (rs *releases) lookElsewhere(ctx context.Context, rel release.Key) (known lock.Elsewhere) {
-	for _, storage := range release.Storages {
-		if slices.Contains(rs.Storages, storage) {
-			continue
-		}
+	for _, storage := range release.Unread(rs.Storages) {
 		records, err := proof.Records(ctx, rs.clients.Metadata, storage, rel)
 		switch {
 		case apierrors.IsForbidden(err):

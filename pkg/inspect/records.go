@@ -135,10 +135,7 @@ func (c *Cluster) Find(ctx context.Context, key release.Key, revision int) (rele
 // elsewhere returns what holds the record of a release that has none where records are read; empty for nothing. It
 // only helps with an error, like similar.
 func (c *Cluster) elsewhere(ctx context.Context, key release.Key) string {
-	for _, storage := range release.Storages {
-		if slices.Contains(c.storages, storage) {
-			continue
-		}
+	for _, storage := range release.Unread(c.storages) {
 		records, err := proof.Records(ctx, c.metadata, storage, key)
 		if newest, found := release.Newest(records); err == nil && found {
 			return newest.Object()

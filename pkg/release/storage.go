@@ -21,6 +21,11 @@ const (
 // Storages are all of them.
 var Storages = [...]Storage{Secrets, ConfigMaps}
 
+// Unread returns the storages that are not among those that are read.
+func Unread(read []Storage) []Storage {
+	return slices.DeleteFunc(slices.Clone(Storages[:]), func(s Storage) bool { return slices.Contains(read, s) })
+}
+
 // ParseStorages reads names with commas between them: secret and configmap, or secrets and configmaps, as HELM_DRIVER
 // takes them. None is Secrets.
 func ParseStorages(names string) ([]Storage, error) {
