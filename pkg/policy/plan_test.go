@@ -1,0 +1,263 @@
+package policy
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+)
+
+func TestPlans(t *testing.T) {
+	every := newPolicy("every", "*")
+	made := func(of ...string) []*v1alpha1.HelmRelease {
+		in := Input{
+			Namespace: system, Policies: []*v1alpha1.HelmReleasePolicy{every}, Releases: releases(of...), Now: noon,
+		}
+		return carriedOut(in, Make(in))
+	}
+	for name, tc := range map[string]struct {
+		in   Input
+		want string
+	}{
+		"a HelmRelease for each release": {
+			Input{Releases: releases("apps/shop", "kitchen/bakery")},
+			"every Create apps/shop; every Create kitchen/bakery"},
+		"nothing when nothing differs": {
+			Input{Releases: releases("apps/shop"), HelmReleases: made("apps/shop")}, ""},
+		"gone with the release": {
+			Input{HelmReleases: made("apps/shop")}, "every Delete apps/shop"},
+		"written by hand, before": {
+			Input{Releases: releases("apps/shop"), HelmReleases: []*v1alpha1.HelmRelease{handWritten("mine", "apps/shop")}},
+			"every HandWritten apps/shop mine"},
+		"written by hand, later": {
+			Input{Releases: releases("apps/shop"),
+				HelmReleases: append(made("apps/shop"), handWritten("mine", "apps/shop"))},
+			"every HandWritten apps/shop mine; every Delete apps/shop"},
+		"claimed by another controller": {
+			Input{Releases: releases("apps/shop"), Controller: "helm-locker", HelmReleases: []*v1alpha1.HelmRelease{
+				with(made("apps/shop")[0], func(hr *v1alpha1.HelmRelease) {
+					metav1.SetMetaDataAnnotation(&hr.ObjectMeta, v1alpha1.ManagedByAnnotation, "other")
+				})}},
+			"every HandWritten apps/shop apps.shop"},
+		"without its ownerReference it is the user's": {
+			Input{Releases: releases("apps/shop"), HelmReleases: []*v1alpha1.HelmRelease{
+				with(made("apps/shop")[0], func(hr *v1alpha1.HelmRelease) { hr.OwnerReferences = nil })}},
+			"every HandWritten apps/shop apps.shop"},
+		"the name is taken": {
+			Input{Releases: releases("apps/shop"),
+				HelmReleases: []*v1alpha1.HelmRelease{handWritten("apps.shop", "kitchen/bakery")}},
+			"every NameTaken apps/shop apps.shop"},
+		"one that is being deleted is waited for": {
+			Input{Releases: releases("apps/shop"), HelmReleases: []*v1alpha1.HelmRelease{
+				with(made("apps/shop")[0], func(hr *v1alpha1.HelmRelease) { hr.DeletionTimestamp = &metav1.Time{Time: noon} })}},
+			"every Waiting apps/shop"},
+		"an edit is put back": {
+			Input{Releases: releases("apps/shop"), HelmReleases: []*v1alpha1.HelmRelease{
+				with(made("apps/shop")[0], func(hr *v1alpha1.HelmRelease) { hr.Spec.Mode = v1alpha1.ModeDetect })}},
+			"every Update apps/shop"},
+		"but for suspend": {
+			Input{Releases: releases("apps/shop"), HelmReleases: []*v1alpha1.HelmRelease{
+				with(made("apps/shop")[0], func(hr *v1alpha1.HelmRelease) { hr.Spec.Suspend = true })}},
+			""},
+		"and labels of others": {
+			Input{Releases: releases("apps/shop"), HelmReleases: []*v1alpha1.HelmRelease{
+				with(made("apps/shop")[0], func(hr *v1alpha1.HelmRelease) { hr.Labels["cost-center"] = "7" })}},
+			""},
+		"a policy of the same name that is another one is taken over from": {
+			Input{Releases: releases("apps/shop"), HelmReleases: []*v1alpha1.HelmRelease{
+				with(made("apps/shop")[0], func(hr *v1alpha1.HelmRelease) { hr.OwnerReferences[0].UID = "before" })}},
+			"every Update apps/shop"},
+		"what a policy made that is gone is left to the garbage collector": {
+			Input{HelmReleases: []*v1alpha1.HelmRelease{
+				with(made("apps/shop")[0], func(hr *v1alpha1.HelmRelease) { hr.OwnerReferences[0].UID = "before" })}},
+			""},
+		"the operator's own namespace": {
+			Input{Releases: releases(system + "/helm-locker")}, "every OperatorNamespace locker/helm-locker"},
+		"a release with a name that Helm does not take": {
+			Input{Releases: releases("apps/" + strings.Repeat("a", 54))}, ""},
+		"a policy in another namespace": {
+			Input{Releases: releases("apps/shop"), Policies: []*v1alpha1.HelmReleasePolicy{
+				with(newPolicy("stray", "*"), func(p *v1alpha1.HelmReleasePolicy) { p.Namespace = "apps" })}},
+			""},
+		"a policy that is being deleted": {
+			Input{Releases: releases("apps/shop"), Policies: []*v1alpha1.HelmReleasePolicy{
+				with(newPolicy("dying", "*"), func(p *v1alpha1.HelmReleasePolicy) { p.DeletionTimestamp = &metav1.Time{Time: noon} })}},
+			""},
+		"a policy that another controller has claimed": {
+			Input{Controller: "helm-locker", Releases: releases("apps/shop"), Policies: []*v1alpha1.HelmReleasePolicy{
+				with(newPolicy("theirs", "*"), func(p *v1alpha1.HelmReleasePolicy) {
+					p.Annotations = map[string]string{v1alpha1.ManagedByAnnotation: "other"}
+				})}},
+			""},
+		"what an invalid policy locked stays locked": {
+			Input{Releases: releases("apps/shop", "apps/new"), HelmReleases: made("apps/shop"),
+				Policies: []*v1alpha1.HelmReleasePolicy{newPolicy("other", "apps"),
+					with(newPolicy("every"), func(p *v1alpha1.HelmReleasePolicy) {})}},
+			"other Create apps/new; other OtherPolicy apps/shop every"},
+		"without the labels of namespaces nothing changes": {
+			Input{Releases: releases("apps/shop", "apps/new"), HelmReleases: made("apps/shop"),
+				NamespacesErr: errors.New("forbidden"), Policies: []*v1alpha1.HelmReleasePolicy{
+					with(newPolicy("every"), func(p *v1alpha1.HelmReleasePolicy) {
+						p.Spec.Match.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}
+					})}},
+			""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.in.Namespace, tc.in.Now = system, noon
+			if tc.in.Policies == nil {
+				tc.in.Policies = []*v1alpha1.HelmReleasePolicy{every}
+			}
+			if got := show(Make(tc.in)); got != tc.want {
+				t.Errorf("got  %s\nwant %s", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestTheOperatorsNamespaceIsMatchedWhenThePolicySaysSo(t *testing.T) {
+	p := newPolicy("every", "*")
+	p.Spec.IncludeOperatorNamespace = true
+	in := Input{
+		Namespace: system, Policies: []*v1alpha1.HelmReleasePolicy{p}, Releases: releases(system + "/helm-locker"),
+	}
+	plan := Make(in)
+	if got := show(plan); got != "every Create locker/helm-locker" {
+		t.Error(got)
+	}
+	in.HelmReleases = carriedOut(in, plan)
+	p.Spec.IncludeOperatorNamespace = false
+	if got := show(Make(in)); got != "every OperatorNamespace locker/helm-locker; every Delete locker/helm-locker" {
+		t.Error(got)
+	}
+}
+
+// A handover is a change of the HelmRelease: the release is not unlocked meanwhile.
+func TestAReleaseGoesFromOnePolicyToAnother(t *testing.T) {
+	broad, narrow := newPolicy("broad", "*"), newPolicy("narrow", "apps")
+	narrow.Spec.Template.Spec.Mode = v1alpha1.ModeDetect
+	in := Input{Namespace: system, Policies: []*v1alpha1.HelmReleasePolicy{broad}, Releases: releases("apps/shop")}
+	in.HelmReleases = carriedOut(in, Make(in))
+	in.Policies = append(in.Policies, narrow)
+	plan := Make(in)
+	if got := show(plan); got != "broad OtherPolicy apps/shop narrow; narrow Update apps/shop" {
+		t.Error(got)
+	}
+	in.HelmReleases = carriedOut(in, plan)
+	if hr := in.HelmReleases[0]; Owner(hr).Name != "narrow" || len(hr.OwnerReferences) != 1 ||
+		hr.Labels[v1alpha1.PolicyLabel] != "narrow" || hr.Spec.Mode != v1alpha1.ModeDetect {
+		t.Errorf("%+v", hr)
+	}
+	if got := show(Make(in)); got != "broad OtherPolicy apps/shop narrow" {
+		t.Error(got)
+	}
+	in.Policies = in.Policies[1:] // the broad one is gone
+	if got := show(Make(in)); got != "" {
+		t.Error(got)
+	}
+}
+
+func TestTheTemplateIsFollowed(t *testing.T) {
+	p := newPolicy("every", "*")
+	p.Spec.Template.Metadata.Labels = map[string]string{"shard": "a"}
+	in := Input{Namespace: system, Controller: "helm-locker", Policies: []*v1alpha1.HelmReleasePolicy{p},
+		Releases: releases("apps/shop"), Now: noon}
+	step := func(what string, want string) *v1alpha1.HelmRelease {
+		t.Helper()
+		plan := Make(in)
+		if got := show(plan); got != want {
+			t.Errorf("%s: got %q, want %q", what, got, want)
+		}
+		in.HelmReleases = carriedOut(in, plan)
+		if again := show(Make(in)); again != "" {
+			t.Errorf("%s: a second time: %s", what, again)
+		}
+		return in.HelmReleases[0]
+	}
+	hr := step("created", "every Create apps/shop")
+	if hr.Name != "apps.shop" || hr.Labels["shard"] != "a" || hr.Labels[v1alpha1.PolicyLabel] != "every" ||
+		hr.Annotations[v1alpha1.ManagedByAnnotation] != "helm-locker" || hr.OwnerReferences[0].UID != p.UID {
+		t.Errorf("created %+v", hr)
+	}
+	hr.Labels["mine"], hr.Spec.Suspend = "x", true
+	p.Spec.Template.Metadata.Labels = map[string]string{"tier": "b"}
+	hr = step("other labels", "every Update apps/shop")
+	if _, still := hr.Labels["shard"]; still || hr.Labels["tier"] != "b" || hr.Labels["mine"] != "x" || !hr.Spec.Suspend {
+		t.Errorf("other labels: %+v", hr)
+	}
+	hr.Spec.Suspend = false
+	p.Spec.Template.Spec.Suspend = true
+	if hr = step("suspended", "every Update apps/shop"); !hr.Spec.Suspend {
+		t.Error("not suspended")
+	}
+	hr.Spec.Suspend = false
+	if hr = step("a resumed one", "every Update apps/shop"); !hr.Spec.Suspend {
+		t.Error("not suspended again")
+	}
+	p.Spec.Template.Spec.Suspend = false
+	if hr = step("resumed", "every Update apps/shop"); hr.Spec.Suspend {
+		t.Error("still suspended")
+	}
+	p.Spec.Template = v1alpha1.HelmReleaseTemplate{}
+	p.Spec.Template.Metadata.Labels = map[string]string{"tier": "b"}
+	step("an empty template has the defaults of the API server", "")
+}
+
+func TestTheBoundIsSharedByNamespaces(t *testing.T) {
+	p := newPolicy("every", "*")
+	p.Spec.MaxReleases = 5
+	in := Input{Namespace: system, Policies: []*v1alpha1.HelmReleasePolicy{p},
+		Releases: releases("a/1", "a/2", "a/3", "a/4", "a/5", "a/6", "a/7")}
+	names := func() (names []string) {
+		plan := Make(in)
+		in.HelmReleases = carriedOut(in, plan)
+		for _, hr := range in.HelmReleases {
+			names = append(names, hr.Name)
+		}
+		slices.Sort(names)
+		if again := Make(in); slices.ContainsFunc(again.Results, func(r Result) bool {
+			return r.Outcome == Create || r.Outcome == Update || r.Outcome == Delete
+		}) {
+			t.Errorf("a second time: %s", show(again))
+		}
+		return names
+	}
+	if got, want := names(), []string{"a.1", "a.2", "a.3", "a.4", "a.5"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if s, _, _ := func() (Summary, []Result, bool) { p := Make(in); return p.Of("every") }(); s.Counts.OverBound != 2 ||
+		s.Counts.Matched != 7 || s.Counts.Made != 5 {
+		t.Errorf("%+v", s.Counts)
+	}
+	// New ones of the same namespace do not take the place of those that are locked.
+	in.Releases = append(in.Releases, releases("a/0")...)
+	if got, want := names(), []string{"a.1", "a.2", "a.3", "a.4", "a.5"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	// Those of another namespace do, up to its share.
+	in.Releases = append(in.Releases, releases("b/1", "b/2", "b/3", "b/4")...)
+	if got, want := names(), []string{"a.1", "a.2", "a.3", "b.1", "b.2"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestMakeChangesNothingOfItsInput(t *testing.T) {
+	p, q := newPolicy("every", "*"), newPolicy("apps", "apps")
+	p.Spec.Template.Metadata.Labels = map[string]string{"a": "b"}
+	in := Input{Namespace: system, Policies: []*v1alpha1.HelmReleasePolicy{p, q}, Releases: releases("apps/a", "b/c")}
+	in.HelmReleases = carriedOut(in, Make(in))
+	in.HelmReleases[0].Spec.Mode = v1alpha1.ModeDetect
+	p.Spec.Template.Spec.Suspend = true
+	var before []*v1alpha1.HelmRelease
+	for _, hr := range in.HelmReleases {
+		before = append(before, hr.DeepCopy())
+	}
+	Make(in)
+	if !equality.Semantic.DeepEqual(before, in.HelmReleases) {
+		t.Error("a HelmRelease was changed")
+	}
+}
