@@ -48,9 +48,9 @@ func TestI9_ManifestThatDoesNotParseIsNotEnforcedAtAll(t *testing.T) {
 	}
 	w.PassFence() // others go on
 	for name := range bad {
-		w.expectKey("good-of-"+name, "tampered")
+		w.ExpectKey("good-of-"+name, "tampered")
 	}
-	w.expectNoWrites()
+	w.ExpectNoWrites()
 	// A good revision ends it.
 	w.Forge(kit.ForgedRecord{Name: "good-of-tab", Revision: 3, Manifest: kit.ConfigMap("good-of-tab", "declared")})
 	w.WaitReady("good-of-tab", 3)
@@ -161,7 +161,7 @@ func TestI10_UnreadableNewerRecordUnlocks(t *testing.T) {
 	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonDecodeFailed, `label "version" is "two"`)
 	w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"second"}}`)
 	w.PassFence()
-	w.expectKey("settings", "second")
+	w.ExpectKey("settings", "second")
 }
 
 func TestI10_MissingKindIsWaitedFor(t *testing.T) {

@@ -70,7 +70,7 @@ func TestCoexistence_Allocations(t *testing.T) {
 					[]byte(`{"secrets":[{"name":"robot-token"}]}`), tokens)
 				check.NoError(t, err)
 				w.PassFence()
-				w.expectNoWrites()
+				w.ExpectNoWrites()
 				before := w.Get(kit.Services, "web")
 				w.Patch(kit.Services, "web", `{"spec":{"selector":{"app":"tampered"}}}`)
 				w.WaitField(kit.Services, "web", "spec.selector.app", "web")

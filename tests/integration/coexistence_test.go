@@ -195,7 +195,7 @@ func TestCoexistence_WhatControllersFillIn(t *testing.T) {
 			return err
 		})
 		w.PassFence()
-		w.expectNoWrites()
+		w.ExpectNoWrites()
 
 		// A neighbour of what was filled in is put back, and what was filled in survives that.
 		w.clusterPatch(validators, webhooks, types.JSONPatchType,
@@ -252,7 +252,7 @@ func TestI8_OptOutCountsInTheManifestOnly(t *testing.T) {
 		`{"metadata":{"annotations":{"helmreleases.cattle.io/lock":"disabled","helm.toolkit.fluxcd.io/driftDetection":"disabled"}}}`)
 	w.Reverts("locked", "declared")
 	w.PassFence()
-	w.expectKey("free", "edited")
+	w.ExpectKey("free", "edited")
 	if n := w.HelmRelease("app").Status.Objects.Tracked; n != 1 {
 		t.Errorf("%d objects are tracked", n)
 	}

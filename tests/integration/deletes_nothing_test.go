@@ -51,8 +51,8 @@ func TestI2_LostReleaseSecretDeletesNothing(t *testing.T) {
 
 	w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"edited"}}`)
 	w.PassFence()
-	w.expectKey("settings", "edited")
-	w.expectNoWrites()
+	w.ExpectKey("settings", "edited")
+	w.ExpectNoWrites()
 	if u := w.Get(kit.Deployments, "web"); u == nil || u.GetUID() != web {
 		t.Error("the Deployment is gone")
 	}
@@ -75,11 +75,11 @@ func TestI2_DeletedHelmReleaseChangesNothing(t *testing.T) {
 	w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"edited"}}`)
 	w.Delete(kit.Services, "web")
 	w.PassFence()
-	w.expectKey("settings", "edited")
+	w.ExpectKey("settings", "edited")
 	if w.Get(kit.Services, "web") != nil {
 		t.Error("the Service was created again")
 	}
-	w.expectNoWrites()
+	w.ExpectNoWrites()
 }
 
 // A record that cannot be read any more says nothing about what it deployed.
@@ -99,8 +99,8 @@ func TestI2_DecodeErrorDeletesNothing(t *testing.T) {
 	w.ExpectVersions(before, w.Apps, stable...)
 	w.Patch(kit.ConfigMaps, "one", `{"data":{"key":"edited"}}`)
 	w.PassFence()
-	w.expectKey("one", "edited")
-	w.expectNoWrites()
+	w.ExpectKey("one", "edited")
+	w.ExpectNoWrites()
 
 	record.Payload = nil
 	w.Forge(record)
@@ -138,7 +138,7 @@ func TestI2_KeptObjectsSurviveUninstall(t *testing.T) {
 		w.Helm(helm, "uninstall", "app")
 		w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonSecretNotFound)
 		w.PassFence()
-		w.expectNoWrites()
+		w.ExpectNoWrites()
 		for resource, name := range map[schema.GroupVersionResource]string{
 			kit.ConfigMaps: "settings", kit.Secrets: "credentials", kit.Services: "web", kit.Deployments: "web",
 		} {

@@ -58,7 +58,7 @@ func TestDeletion_ContentIsProtectedWhileItIsPending(t *testing.T) {
 		w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonBeingDeleted, "example.com/hold")
 		w.Proxy.Reset()
 		w.PassFence()
-		w.expectNoWrites()
+		w.ExpectNoWrites()
 		if u := w.Get(roleBindings, "view"); u.GetUID() != old.GetUID() || len(u.GetFinalizers()) != 1 {
 			t.Errorf("the pending object is %s with the finalizers %v", u.GetUID(), u.GetFinalizers())
 		}

@@ -50,7 +50,7 @@ func TestI2_ConflictEndsWithWhatItDependedOn(t *testing.T) {
 			w.Says("first", v1alpha1.ConditionReady, v1alpha1.ReasonConflict, "belongs to Helm release "+w.Apps+
 				"/second")
 			w.PassFence()
-			w.expectKey("common", "second")
+			w.ExpectKey("common", "second")
 			end(w)
 			w.WaitField(kit.ConfigMaps, "common", "data.key", "first")
 			w.WaitReady("first", 1)

@@ -218,7 +218,7 @@ func TestI10_TamperedRecords(t *testing.T) {
 		w.Says("app", v1alpha1.ConditionLocked, test.reason, test.message)
 		w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"tampered"}}`)
 		w.PassFence()
-		w.expectKey("settings", "tampered")
+		w.ExpectKey("settings", "tampered")
 		w.DeleteIn(kit.Secrets, w.Apps, test.name)
 		w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
 		w.WaitReady("app", 1)

@@ -76,7 +76,7 @@ func TestIgnoreRules(t *testing.T) {
 			[]byte(image), metav1.PatchOptions{FieldManager: "somebody"})
 		check.NoError(t, err)
 		w.PassFence()
-		w.expectNoWrites()
+		w.ExpectNoWrites()
 
 		patch("somebody", "settings", `{"data":{"key":"tampered"}}`)
 		w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")

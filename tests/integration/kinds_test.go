@@ -67,7 +67,7 @@ func TestKinds_ClusterScopedOtherNamespacesAndLists(t *testing.T) {
 		w.Helm(helm, "install", "app", w.Chart("app", everywhere), "--set", "other="+other)
 		w.Proxy.Reset()
 		hr := w.Lock("app")
-		w.expectNoWrites()
+		w.ExpectNoWrites()
 		if hr.Status.Objects.Tracked != 6 {
 			t.Errorf("objects are %+v", hr.Status.Objects)
 		}
@@ -180,7 +180,7 @@ func TestKinds_FinishedJobDoesNotRunAgain(t *testing.T) {
 	w.Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", twoJobs))
 	w.Proxy.Reset()
 	w.Lock("app")
-	w.expectNoWrites()
+	w.ExpectNoWrites()
 	w.finish("finished")
 	running := w.Get(jobs, "running").GetUID()
 	background := metav1.DeletePropagationBackground

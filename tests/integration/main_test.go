@@ -3,7 +3,6 @@ package integration
 import (
 	"errors"
 	"net/http"
-	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -24,25 +23,6 @@ type fixture struct {
 func newFixture(t *testing.T, options ...func(*operator.ControllerOptions)) *fixture {
 	t.Helper()
 	return &fixture{Fixture: kit.Start(t, options...)}
-}
-
-// expectKey fails the test when the key of a ConfigMap is not the wanted one now.
-func (w *fixture) expectKey(name, want string) {
-	w.Helper()
-	if got := kit.Field(w.Get(kit.ConfigMaps, name), "data.key"); got != want {
-		w.Errorf("ConfigMap %s: key is %v, want %s", name, got, want)
-	}
-}
-
-// expectNoWrites fails the test when the operator wrote to objects of releases since the last Reset, the fence
-// excepted.
-func (w *fixture) expectNoWrites() {
-	w.Helper()
-	for _, r := range kit.ObjectWrites(w.Proxy) {
-		if !strings.HasSuffix(r.Path, "/configmaps/fence") {
-			w.Errorf("unexpected write: %s %s", r, r.Body)
-		}
-	}
 }
 
 // watching matches the watch streams of a resource.

@@ -83,7 +83,7 @@ func TestI6_NormalisedValuesAreNotFought(t *testing.T) {
 		w.Helm(helm, "install", "app", w.Chart("app", normalised+custom))
 		w.Proxy.Reset()
 		w.Lock("app")
-		w.expectNoWrites()
+		w.ExpectNoWrites()
 		w.Until("the status is complete", func() (any, bool) {
 			c := w.Condition("app", v1alpha1.ConditionDrifted)
 			return c.Reason, c.Reason == v1alpha1.ReasonNoDrift
@@ -120,7 +120,7 @@ func TestI6_NormalisedValuesAreNotFought(t *testing.T) {
 			w.Patch(gvr, name, `{"metadata":{"annotations":{"example.com/note":"hello"}}}`)
 		}
 		w.PassFence()
-		w.expectNoWrites()
+		w.ExpectNoWrites()
 	})
 }
 

@@ -26,7 +26,7 @@ func TestI3_LockingWritesNothing(t *testing.T) {
 			w.Proxy.Reset()
 			w.Lock("app")
 			w.ExpectVersions(before, w.Apps, stable...)
-			w.expectNoWrites()
+			w.ExpectNoWrites()
 			if finalizers := w.HelmRelease("app").Finalizers; len(finalizers) > 0 {
 				t.Errorf("the HelmRelease has finalizers: %v", finalizers)
 			}
@@ -37,7 +37,7 @@ func TestI3_LockingWritesNothing(t *testing.T) {
 			w.WaitReason("app", v1alpha1.ConditionLocked, v1alpha1.ReasonLocked)
 			w.WaitReady("app", 1)
 			w.ExpectVersions(before, w.Apps, stable...)
-			w.expectNoWrites()
+			w.ExpectNoWrites()
 		})
 	}
 	t.Run("and takes the finalizer of older operators off", func(t *testing.T) {

@@ -106,7 +106,7 @@ func TestScope_Additions(t *testing.T) {
 			w.add(a)
 		}
 		w.PassFence()
-		w.expectNoWrites()
+		w.ExpectNoWrites()
 		for _, a := range additions() {
 			if !strings.Contains(w.text(a.gvr, a.object), a.added) {
 				t.Errorf("%s: scope Declared removed it", a.name)
@@ -133,7 +133,7 @@ func TestScope_Additions(t *testing.T) {
 		w.PassFence()
 		w.Proxy.Reset()
 		w.PassFence()
-		w.expectNoWrites()
+		w.ExpectNoWrites()
 		w.Helm(helm, "upgrade", "app", chart)
 		w.WaitReady("app", 2)
 		for _, r := range w.HelmRelease("app").Status.RecentDrift {
@@ -170,7 +170,7 @@ func TestScope_StrictSparesControllersAndTheAllowList(t *testing.T) {
 	patch("kube-controller-manager", `{"metadata":{"annotations":{"controller":"x"}}}`)
 	patch("somebody", `{"metadata":{"finalizers":["kubernetes.io/protection"]}}`)
 	w.PassFence()
-	w.expectNoWrites()
+	w.ExpectNoWrites()
 	patch("somebody", `{"metadata":{"annotations":{"foreign":"x"}},"data":{"key":"tampered"}}`)
 	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
 	u := w.Get(kit.ConfigMaps, "settings")
@@ -257,7 +257,7 @@ spec: {listeners: [{name: http, port: 80}]}`)
 	w.Proxy.Reset()
 	w.Patch(lists, "gateway", `{"spec":{"listeners":[{"name":"http","port":80},{"name":"added","port":81}]}}`)
 	w.PassFence()
-	w.expectNoWrites()
+	w.ExpectNoWrites()
 	w.Patch(lists, "gateway", `{"spec":{"listeners":[{"name":"edited","port":80},{"name":"added","port":81}]}}`)
 	gateway(`[{"name":"http","port":80},{"name":"added","port":81}]`)
 

@@ -37,12 +37,12 @@ func TestStorage_ReleaseInConfigMapsIsLocked(t *testing.T) {
 		is := func(value string) {
 			w.Helper()
 			w.PassFence()
-			w.expectKey("settings", value)
+			w.ExpectKey("settings", value)
 		}
 		w.Helm(h, "install", "app", chart, "--set", "value=one")
 		w.Proxy.Reset()
 		w.Lock("app")
-		w.expectNoWrites()
+		w.ExpectNoWrites()
 		w.Reverts("settings", "one")
 		w.Delete(kit.ConfigMaps, "settings")
 		w.WaitField(kit.ConfigMaps, "settings", "data.key", "one")
@@ -87,7 +87,7 @@ func TestStorage_RecordsInBothUnlock(t *testing.T) {
 	w.WaitReason("app", v1alpha1.ConditionStalled, v1alpha1.ReasonRecordsInTwoStorages)
 	w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"tampered"}}`)
 	w.PassFence()
-	w.expectKey("settings", "tampered")
+	w.ExpectKey("settings", "tampered")
 
 	inSecret.Status = "uninstalled"
 	w.Forge(inSecret)
@@ -115,7 +115,7 @@ func TestStorage_ClaimOfAReleaseInBoth(t *testing.T) {
 		`{"data":{"key":"inherited"},"metadata":{"annotations":{"meta.helm.sh/release-name":"heir"}}}`)
 	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonRevertFailed, "release "+w.Apps+"/heir has records in Secrets and in ConfigMaps")
 	w.PassFence()
-	w.expectKey("settings", "inherited")
+	w.ExpectKey("settings", "inherited")
 	w.Delete(kit.Secrets, release.ObjectName("heir", 1))
 	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonConflict, w.Apps+"/heir")
 	w.Delete(kit.ConfigMaps, release.ObjectName("heir", 1))

@@ -41,7 +41,7 @@ func TestStoredElsewhere_IsLocked(t *testing.T) {
 	w.Proxy.Reset()
 	w.Lock("app")
 	w.PassFence()
-	w.expectNoWrites()
+	w.ExpectNoWrites()
 	w.PatchIn(kit.ConfigMaps, target, "settings", `{"data":{"key":"tampered"}}`)
 	w.WaitFieldIn(kit.ConfigMaps, target, "settings", "data.key", "declared")
 	w.DeleteIn(kit.ConfigMaps, target, "settings")
@@ -106,7 +106,7 @@ func TestStoredElsewhere_ForgedForAReleaseThatExists(t *testing.T) {
 	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonDecodeFailed, victim+"/app", "records in its own namespace")
 	w.PatchIn(kit.ConfigMaps, victim, "settings", `{"data":{"key":"changed by its owner"}}`)
 	w.PassFence()
-	w.expectNoWrites()
+	w.ExpectNoWrites()
 	w.WaitFieldIn(kit.ConfigMaps, victim, "settings", "data.key", "changed by its owner")
 }
 

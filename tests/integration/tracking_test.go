@@ -28,14 +28,7 @@ apiVersion: v1
 kind: ConfigMap
 metadata: {name: constant}
 data: {key: declared}
-{{- if .Values.broken }}
----
-apiVersion: v1
-kind: Service
-metadata: {name: broken}
-spec: {ports: [{port: 123456}]}
-{{- end }}
-`
+{{- if .Values.broken }}` + kit.RefusedService + "{{ end }}\n"
 
 // A release's life from before its first day to its second.
 func TestTracking_LifeOfARelease(t *testing.T) {
@@ -46,7 +39,7 @@ func TestTracking_LifeOfARelease(t *testing.T) {
 		locked := func(key string, revision int) {
 			t.Helper()
 			w.WaitReady("app", revision)
-			w.expectKey("settings", key)
+			w.ExpectKey("settings", key)
 			w.Reverts("settings", key)
 		}
 
@@ -103,7 +96,7 @@ func (w *fixture) staysUnlocked(name string) {
 	edited := "edited " + strconv.Itoa(w.edits)
 	w.Patch(kit.ConfigMaps, name, fmt.Sprintf(`{"data":{"key":%q}}`, edited))
 	w.PassFence()
-	w.expectKey(name, edited)
+	w.ExpectKey(name, edited)
 }
 
 // That it is reported as stuck after a quarter of an hour is left to the tests of pkg/lock, whose clock can be set:
@@ -175,7 +168,7 @@ func TestTracking_OneObjectInTwoReleases(t *testing.T) {
 	})
 	t.Logf("without the first HelmRelease: Ready is %s/%s: %s", c.Status, c.Reason, c.Message)
 	// The object carries the other release's name, whose record is deployed and declares it: it is not ours to change.
-	w.expectKey("common", "first")
+	w.ExpectKey("common", "first")
 	w.Helm(kit.Shared.Helm3(), "uninstall", "first")
 	w.WaitField(kit.ConfigMaps, "common", "data.key", "second")
 	w.WaitReady("second", 1)
@@ -217,7 +210,7 @@ func TestI1_AnotherReleaseTakesOwnership(t *testing.T) {
 		check.NoError(t, hold.Wait(w.Ctx, 1))
 		w.Says("first", v1alpha1.ConditionReady, v1alpha1.ReasonConflict, w.Apps+"/second")
 		w.PassFence()
-		w.expectKey("common", "second")
+		w.ExpectKey("common", "second")
 		hold.Release()
 		installing.Wait()
 		w.PassFence()
@@ -230,7 +223,7 @@ func TestI1_AnotherReleaseTakesOwnership(t *testing.T) {
 			}
 			taken = taken || key == "second"
 		}
-		w.expectKey("common", "second")
+		w.ExpectKey("common", "second")
 		// A claim that no record backs is tampering.
 		w.Patch(kit.ConfigMaps, "fence",
 			`{"metadata":{"annotations":{"meta.helm.sh/release-name":"second"}},"data":{"key":"down"}}`)
@@ -262,8 +255,8 @@ func TestTracking_DetectWritesNothing(t *testing.T) {
 		}
 	}
 	w.PassFence()
-	w.expectKey("edited", "tampered")
-	w.expectNoWrites()
+	w.ExpectKey("edited", "tampered")
+	w.ExpectNoWrites()
 
 	w.Patch(kit.ConfigMaps, "edited", `{"data":{"key":"declared"}}`)
 	w.Until("one object is drifted", func() (any, bool) {

@@ -64,7 +64,7 @@ func TestWindowsOpenAndCloseByThemselves(t *testing.T) {
 	}
 	w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"changed in the window"}}`)
 	pass(end.Sub(clock.Now()) - time.Minute)
-	w.expectKey("settings", "changed in the window")
+	w.ExpectKey("settings", "changed in the window")
 
 	pass(time.Minute)
 	says(v1alpha1.ConditionReady, v1alpha1.ReasonLocked)

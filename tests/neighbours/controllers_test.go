@@ -251,7 +251,7 @@ func TestNeighbour_ApplierThatFights(t *testing.T) {
 		w.respec(`{"ignore":[{"paths":["/data/key"],"managers":["applier"]}]}`)
 		w.WaitField(kit.ConfigMaps, "contested", "data.key", "mine")
 		w.PassFence()
-		w.expectKey("contested", "mine")
+		w.ExpectKey("contested", "mine")
 		w.Reverts("calm", "declared")
 		check.Report(t, done())
 	})

@@ -38,15 +38,12 @@ func TestNeighbour_Atomic(t *testing.T) {
 		w.protected(4, "four")
 
 		w.CreateHelmRelease("fresh")
-		w.fails(h, "install", "fresh", w.Chart("fresh", kit.ConfigMap("young", "one")+
-			"---\napiVersion: v1\nkind: Service\nmetadata: {name: broken}\nspec: {ports: [{port: 123456}]}\n"),
+		w.fails(h, "install", "fresh", w.Chart("fresh", kit.ConfigMap("young", "one")+kit.RefusedService),
 			rollbackFlag(h), "--timeout", "20s")
 		w.WaitReason("fresh", v1alpha1.ConditionReady, v1alpha1.ReasonSecretNotFound)
 		w.PassFence()
-		w.expectNoWrites()
-		if w.Get(kit.ConfigMaps, "young") != nil {
-			t.Error("what Helm took back is there")
-		}
+		w.ExpectNoWrites()
+		w.isGone("young")
 	})
 }
 
@@ -106,8 +103,8 @@ func TestNeighbour_TakeOwnership(t *testing.T) {
 		w.Helm(h, upgrade...)
 		w.WaitReady("app", 0)
 		w.PassFence()
-		w.expectNoWrites()
-		w.expectKey("orphan", "ours")
+		w.ExpectNoWrites()
+		w.ExpectKey("orphan", "ours")
 		w.Reverts("orphan", "ours")
 	})
 }
@@ -122,10 +119,8 @@ func TestNeighbour_KeepHistoryAndReplace(t *testing.T) {
 		w.Helm(h, "uninstall", "app", "--keep-history")
 		w.WaitState("app", v1alpha1.StateUninstalled)
 		w.PassFence()
-		w.expectNoWrites()
-		if w.Get(kit.ConfigMaps, "settings") != nil {
-			t.Error("what was uninstalled is there")
-		}
+		w.ExpectNoWrites()
+		w.isGone("settings")
 		w.Helm(h, "install", "app", chart, "--replace", "--set", "key=two")
 		w.protected(2, "two")
 		w.fails(h, "upgrade", "app", chart, "--set", "key=three,broken=true")

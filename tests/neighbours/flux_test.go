@@ -142,7 +142,7 @@ func (f *flux) corrects() {
 	if n := f.writes("settings"); n != 0 {
 		f.Errorf("%d writes after Flux had corrected", n)
 	}
-	f.expectKey("settings", "two")
+	f.ExpectKey("settings", "two")
 	f.WaitReady("app", 4)
 	f.Proxy.Reset()
 }

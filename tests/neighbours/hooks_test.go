@@ -86,8 +86,8 @@ func (w *fixture) hook(name, patch string) {
 	w.waitHook(name)
 	w.as("hook", kit.ConfigMaps, "settings", types.MergePatchType, patch)
 	w.PassFence()
-	w.expectNoWrites()
-	w.expectKey("settings", "hook")
+	w.ExpectNoWrites()
+	w.ExpectKey("settings", "hook")
 	w.succeed(name)
 }
 

@@ -63,8 +63,8 @@ data: {key: "{{ $.Values.key }}"}
 	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonTransitioning, "pending-upgrade")
 	w.Patch(kit.ConfigMaps, "further", `{"data":{"key":"tampered"}}`)
 	w.PassFence()
-	w.expectNoWrites()
-	w.expectKey("further", "tampered")
+	w.ExpectNoWrites()
+	w.ExpectKey("further", "tampered")
 	rollback := []string{"rollback", "app", "1"}
 	if h.Name == helm4 {
 		rollback = append(rollback, "--force-conflicts") // because of the tampering

@@ -44,14 +44,15 @@ apiVersion: v1
 kind: ConfigMap
 metadata: {name: settings}
 data: {key: "{{ .Values.key }}"}
-{{- if .Values.broken }}
----
-apiVersion: v1
-kind: Service
-metadata: {name: broken}
-spec: {ports: [{port: 123456}]}
-{{- end }}
-`
+{{- if .Values.broken }}` + kit.RefusedService + "{{ end }}\n"
+
+// isGone fails the test when Helm has deleted a ConfigMap, or taken it back, and it is there.
+func (w *fixture) isGone(name string) {
+	w.Helper()
+	if w.Get(kit.ConfigMaps, name) != nil {
+		w.Errorf("ConfigMap %s is there", name)
+	}
+}
 
 // locked installs settings with the key "one" as the release app, and locks it. From then on the proxy counts.
 func (w *fixture) locked(h cluster.Helm, args ...string) (chart string) {
@@ -77,8 +78,8 @@ func (w *fixture) protected(revision int, key string) {
 	w.Helper()
 	w.WaitReady("app", revision)
 	w.PassFence()
-	w.expectNoWrites()
-	w.expectKey("settings", key)
+	w.ExpectNoWrites()
+	w.ExpectKey("settings", key)
 	before := w.reverted("settings")
 	w.Reverts("settings", key)
 	w.Until("the revert is complete", func() (any, bool) {
@@ -100,25 +101,6 @@ func (w *fixture) reverted(name string) int {
 		}
 	}
 	return n
-}
-
-// expectKey fails the test when the key of a ConfigMap is not the wanted one now.
-func (w *fixture) expectKey(name, want string) {
-	w.Helper()
-	if got := kit.Field(w.Get(kit.ConfigMaps, name), "data.key"); got != want {
-		w.Errorf("ConfigMap %s: key is %v, want %s", name, got, want)
-	}
-}
-
-// expectNoWrites fails the test when the operator wrote to objects of releases since the last Reset, the fence
-// excepted.
-func (w *fixture) expectNoWrites() {
-	w.Helper()
-	for _, r := range kit.ObjectWrites(w.Proxy) {
-		if !strings.HasSuffix(r.Path, "/configmaps/fence") {
-			w.Errorf("unexpected write: %s %s", r, r.Body)
-		}
-	}
 }
 
 // writes counts the writes of the operator to the object of a name since the last Reset that the API server took.

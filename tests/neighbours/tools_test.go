@@ -58,11 +58,11 @@ func TestNeighbour_Terraform(t *testing.T) {
 		before := w.records()
 		w.Helm(older, append(apply("upgrade", "two"), "--dry-run=server")...)
 		w.PassFence()
-		w.expectNoWrites()
+		w.ExpectNoWrites()
 		if after := w.records(); len(after) != len(before) {
 			t.Errorf("a plan stored a record: %v", after)
 		}
-		w.expectKey("settings", "one")
+		w.ExpectKey("settings", "one")
 		w.Helm(older, apply("upgrade", "two")...)
 		w.protected(2, "two")
 		upgrade := apply("upgrade", "three")
@@ -102,9 +102,7 @@ func TestNeighbour_Rancher(t *testing.T) {
 		w.Helm(h, "uninstall", "--timeout=5m0s", "app")
 		w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonSecretNotFound)
 		w.PassFence()
-		if w.Get(kit.ConfigMaps, "settings") != nil {
-			t.Error("what was uninstalled is there")
-		}
+		w.isGone("settings")
 	})
 }
 
@@ -133,7 +131,7 @@ func TestNeighbour_K3s(t *testing.T) {
 		w.setStatus(3, "failed")
 		w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonNotDeployed, "failed")
 		w.PassFence()
-		w.expectNoWrites()
+		w.ExpectNoWrites()
 		w.Helm(h, "uninstall", "app", "--wait")
 		w.Helm(h, run("install", "four")...)
 		w.protected(1, "four")
@@ -165,7 +163,7 @@ func TestNeighbour_HelmfileAndHelmDiff(t *testing.T) {
 		}
 		w.Helm(h, append(apply("three"), "--dry-run=server")...)
 		w.PassFence()
-		w.expectNoWrites()
+		w.ExpectNoWrites()
 		if after := w.records(); len(after) != len(before) {
 			t.Errorf("a difference stored a record: %v", after)
 		}

@@ -63,6 +63,34 @@ func (f *Fixture) PassFence() {
 	f.Fenced.Pass(f.Env)
 }
 
+// RefusedService is a document for a manifest that the API server refuses: Helm fails when it comes to it.
+const RefusedService = `
+---
+apiVersion: v1
+kind: Service
+metadata: {name: broken}
+spec: {ports: [{port: 123456}]}
+`
+
+// ExpectNoWrites fails the test when the operator wrote to objects of releases since the proxy's Reset, the fence
+// excepted.
+func (f *Fixture) ExpectNoWrites() {
+	f.Helper()
+	for _, r := range ObjectWrites(f.Proxy) {
+		if !strings.HasSuffix(r.Path, "/configmaps/fence") {
+			f.Errorf("unexpected write: %s %s", r, r.Body)
+		}
+	}
+}
+
+// ExpectKey fails the test when the key of a ConfigMap in Apps is not the wanted one now.
+func (e *Env) ExpectKey(name, want string) {
+	e.Helper()
+	if got := Field(e.Get(ConfigMaps, name), "data.key"); got != want {
+		e.Errorf("ConfigMap %s: key is %v, want %s", name, got, want)
+	}
+}
+
 // EachHelm runs a test with every Helm version at the same time. Without a control plane there is one test all the
 // same, which is skipped where it asks for an environment.
 func EachHelm(t *testing.T, do func(t *testing.T, h cluster.Helm)) {
