@@ -3,12 +3,10 @@ package ha
 import (
 	"context"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -252,25 +250,21 @@ func TestHA_SlowWebhookOnOneKind(t *testing.T) {
 func slowServices(e *kit.Env, takes time.Duration) (asked *atomic.Int32) {
 	e.Helper()
 	asked = &atomic.Int32{}
-	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := e.ServeTLS(func(body []byte) any {
 		var review admissionv1.AdmissionReview
-		if err := json.NewDecoder(r.Body).Decode(&review); err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
+		if err := json.Unmarshal(body, &review); err != nil {
+			return nil
 		}
 		if !strings.Contains(string(review.Request.Options.Raw), kit.Tamperer) {
 			asked.Add(1)
 			select {
 			case <-time.After(takes):
-			case <-r.Context().Done(): // the API server has given up
-				return
+			case <-e.Ctx.Done(): // the test ends
 			}
 		}
 		review.Response = &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: true}
-		w.Header().Set("Content-Type", "application/json")
-		check.Report(e, json.NewEncoder(w).Encode(review))
-	}))
-	e.Cleanup(server.Close)
+		return review
+	})
 	fail, none := admissionregistrationv1.Fail, admissionregistrationv1.SideEffectClassNone
 	webhooks := e.Kube.AdmissionregistrationV1().ValidatingWebhookConfigurations()
 	_, err := webhooks.Create(e.Ctx, &admissionregistrationv1.ValidatingWebhookConfiguration{
@@ -278,7 +272,7 @@ func slowServices(e *kit.Env, takes time.Duration) (asked *atomic.Int32) {
 		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
 			Name: "slow.example.com", FailurePolicy: &fail, SideEffects: &none, AdmissionReviewVersions: []string{"v1"},
 			ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: &server.URL,
-				CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})},
+				CABundle: kit.CertificateOf(server)},
 			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{
 				"kubernetes.io/metadata.name": e.Apps}},
 			Rules: []admissionregistrationv1.RuleWithOperations{{
