@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -39,30 +40,58 @@ func TestLocatePrefersKubebuilderAssets(t *testing.T) {
 	}
 }
 
-func TestVersionOfKubernetes(t *testing.T) {
+// fromModules returns the modules that programs are built from, by the name of the program, and the directory that
+// they are built into.
+func fromModules(t *testing.T) (modules map[string]string, dir string) {
+	t.Helper()
 	source, err := sourceDir()
 	check.NoError(t, err)
-	newest, err := programs(source)
+	all, err := programs(source)
 	check.NoError(t, err)
-	t.Setenv(kubernetesVariable, "1.30")
-	old, err := programs(source)
+	dir, err = binDir(source, all)
 	check.NoError(t, err)
-	for i, p := range old {
-		ofKubernetes := p.name == "kube-apiserver" || p.name == "kube-controller-manager"
-		if got := p.module == "v1.30"; got != ofKubernetes || !got && p.module != newest[i].module {
-			t.Errorf("%s is built from %q", p.name, p.module)
-		}
+	modules = map[string]string{}
+	for _, p := range all {
+		modules[p.name] = p.module
 	}
-	before, err := binDir(source, newest)
-	check.NoError(t, err)
-	if after, err := binDir(source, old); err != nil || after == before {
-		t.Errorf("both versions are in %s: %v", after, err)
-	}
-	for _, unknown := range []string{"1.7", "1.30/../v1.30"} {
-		t.Setenv(kubernetesVariable, unknown)
-		if _, err := Build(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "choose one of 1.30") {
-			t.Errorf("version %q: %v", unknown, err)
-		}
+	return modules, dir
+}
+
+func TestVersions(t *testing.T) {
+	want, newest := fromModules(t)
+	dirs := map[string]bool{newest: true}
+	for _, choice := range []struct {
+		variable, version string
+		changed           map[string]string
+		unknown           []string
+		hint              string
+	}{
+		{kubernetesVariable, "1.30", map[string]string{"kube-apiserver": "v1.30", "kube-controller-manager": "v1.30"},
+			[]string{"1.7", "1.30/../v1.30"}, "choose one of 1.30, 1.33"},
+		{kubernetesVariable, "1.33", map[string]string{"kube-apiserver": "v1.33", "kube-controller-manager": "v1.33"},
+			nil, ""},
+		{helmVariable, "older", map[string]string{"helm3/helm": "helm3/older", "helm4/helm": "helm4/older"},
+			[]string{"/usr/bin/helm"}, "set it to older"},
+	} {
+		t.Run(choice.variable+"="+choice.version, func(t *testing.T) {
+			t.Setenv(choice.variable, choice.version)
+			got, dir := fromModules(t)
+			for name, module := range got {
+				if module != cmp.Or(choice.changed[name], want[name]) {
+					t.Errorf("%s is built from %q", name, module)
+				}
+			}
+			if dirs[dir] {
+				t.Errorf("two choices of versions are in %s", dir)
+			}
+			dirs[dir] = true
+			for _, unknown := range choice.unknown {
+				t.Setenv(choice.variable, unknown)
+				if _, err := Build(t.Context(), nil); err == nil || !strings.Contains(err.Error(), choice.hint) {
+					t.Errorf("version %q: %v", unknown, err)
+				}
+			}
+		})
 	}
 }
 

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os/exec"
@@ -9,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/version"
 )
 
 // versionTimeout is how long a program may take to tell its version.
@@ -34,6 +37,12 @@ func withoutFound(ctx context.Context, log io.Writer, source string, bins *Binar
 
 // hasVersion reports whether a program says that it is of a version, such as "v1.36.3": of exactly that one.
 func hasVersion(ctx context.Context, path, name, want string) bool {
+	got, err := versionOf(ctx, path, name)
+	return err == nil && got == want
+}
+
+// versionOf returns the version that a program says it is of, such as "v1.36.3".
+func versionOf(ctx context.Context, path, name string) (string, error) {
 	arguments := map[string][]string{
 		"kubectl": {"version", "--client"},
 		"helm":    {"version", "--short"},
@@ -45,10 +54,36 @@ func hasVersion(ctx context.Context, path, name, want string) bool {
 	defer cancel()
 	out, err := exec.CommandContext(ctx, path, arguments...).Output()
 	if err != nil {
-		return false
+		return "", fmt.Errorf("ask %s for its version: %w", path, err)
 	}
-	return slices.ContainsFunc(strings.Fields(string(out)), func(word string) bool {
-		version, _, _ := strings.Cut(word, "+") // helm adds the commit
-		return "v"+strings.TrimPrefix(version, "v") == want
-	})
+	for word := range strings.FieldsSeq(string(out)) {
+		if _, err := version.ParseSemantic(word); err == nil {
+			word, _, _ = strings.Cut(word, "+") // helm adds the commit
+			return "v" + strings.TrimPrefix(word, "v"), nil
+		}
+	}
+	return "", fmt.Errorf("%s tells no version: %q", path, out)
+}
+
+// Versions is what the programs of Build say that they are, such as "v1.36.3".
+type Versions struct {
+	Kubernetes string `json:"kubernetes"`
+	Etcd       string `json:"etcd"`
+	Helm3      string `json:"helm3"`
+	Helm4      string `json:"helm4"`
+}
+
+// Versions asks the programs. A program that does not run or tells no version is an error.
+func (b Binaries) Versions(ctx context.Context) (Versions, error) {
+	var v Versions
+	var errs []error
+	for _, p := range []struct {
+		path string
+		into *string
+	}{{b.APIServer, &v.Kubernetes}, {b.Etcd, &v.Etcd}, {b.Helm3, &v.Helm3}, {b.Helm4, &v.Helm4}} {
+		var err error
+		*p.into, err = versionOf(ctx, p.path, filepath.Base(p.path))
+		errs = append(errs, err)
+	}
+	return v, errors.Join(errs...)
 }

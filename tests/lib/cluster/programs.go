@@ -30,9 +30,15 @@ type program struct {
 const kubeVersionVar = "k8s.io/component-base/version.gitVersion"
 
 // kubernetesVariable names the minor version of Kubernetes ("1.30") whose API server and controller manager are built
-// and started, out of the module of that version below tests/controlplane. Without it that is the newest one. etcd,
-// kubectl and both Helms are the same with all versions.
+// and started, out of the module of that version below tests/controlplane. Without it that is the newest one. etcd and
+// kubectl are the same with all versions.
 const kubernetesVariable = "HELM_LOCKER_KUBERNETES"
+
+// helmVariable is olderHelm for the older versions of Helm 3 and Helm 4, whose modules are below those of the newest.
+const (
+	helmVariable = "HELM_LOCKER_HELM"
+	olderHelm    = "older"
+)
 
 // kubernetesModule returns the module that the control plane is built from, "" for the newest version.
 func kubernetesModule(source string) (string, error) {
@@ -56,9 +62,26 @@ func kubernetesModule(source string) (string, error) {
 	return module, nil
 }
 
+// helmModules returns the modules that Helm 3 and Helm 4 are built from.
+func helmModules() (helm3, helm4 string, err error) {
+	switch version := os.Getenv(helmVariable); version {
+	case "":
+		return "helm3", "helm4", nil
+	case olderHelm:
+		return filepath.Join("helm3", olderHelm), filepath.Join("helm4", olderHelm), nil
+	default:
+		return "", "", fmt.Errorf("%s is %q: leave it out for the newest versions, or set it to %s", helmVariable,
+			version, olderHelm)
+	}
+}
+
 // programs returns all programs that are built from source, the directory tests/controlplane.
 func programs(source string) ([]program, error) {
 	kubernetes, err := kubernetesModule(source)
+	if err != nil {
+		return nil, err
+	}
+	helm3, helm4, err := helmModules()
 	if err != nil {
 		return nil, err
 	}
@@ -74,10 +97,10 @@ func programs(source string) ([]program, error) {
 		kube(kubernetes, "kube-controller-manager", 45*time.Second,
 			func(b *Binaries) *string { return &b.ControllerManager }),
 		kube("", "kubectl", 20*time.Second, func(b *Binaries) *string { return &b.Kubectl }),
-		{name: "helm3/helm", module: "helm3", pkg: "helm.sh/helm/v3/cmd/helm", versionOf: "helm.sh/helm/v3",
+		{name: "helm3/helm", module: helm3, pkg: "helm.sh/helm/v3/cmd/helm", versionOf: "helm.sh/helm/v3",
 			versionVar: "helm.sh/helm/v3/internal/version.version", takes: 60 * time.Second,
 			path: func(b *Binaries) *string { return &b.Helm3 }},
-		{name: "helm4/helm", module: "helm4", pkg: "helm.sh/helm/v4/cmd/helm", versionOf: "helm.sh/helm/v4",
+		{name: "helm4/helm", module: helm4, pkg: "helm.sh/helm/v4/cmd/helm", versionOf: "helm.sh/helm/v4",
 			versionVar: "helm.sh/helm/v4/internal/version.version", takes: 40 * time.Second,
 			path: func(b *Binaries) *string { return &b.Helm4 }},
 	}, nil
