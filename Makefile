@@ -9,10 +9,11 @@ RUN := CGO_ENABLED=0 go run -trimpath
 
 # Packages and flags of `go test` instead of what `make test` and `make test-unit` run, as in: make test TESTS="-run I1 ./tests/integration"
 TESTS ?=
-# The Kubernetes that `make test` runs on, of the versions below tests/controlplane: the newest without it. On another one only the
-# tests of the promises run, as in: make test KUBERNETES=1.30
+# The Kubernetes that `make test` runs on, of the versions below tests/controlplane: the newest without it. HELM=older has it use the
+# older versions of Helm 3 and Helm 4. With either only the tests of the promises run, as in: make test KUBERNETES=1.30
 KUBERNETES ?=
-export KUBERNETES
+HELM ?=
+export KUBERNETES HELM
 # RACE=1 turns the race detector on.
 RACE ?=
 export RACE
@@ -39,6 +40,13 @@ test-long: ## Run all other suites: tampering, documents, charts, commands, brow
 
 .PHONY: test-all
 test-all: test test-long ## Run all tests
+
+# Which runs `make test-versions` makes, as in: make test-versions VERSIONS="1.33 older-helm" (scripts/test-versions lists them)
+VERSIONS ?=
+
+.PHONY: test-versions
+test-versions: ## Run the tests of the promises on several versions of Kubernetes and Helm: an hour (docs/compatibility.md)
+	@scripts/test-versions $(VERSIONS)
 
 .PHONY: test-unit
 test-unit: ## Run the tests that need no control plane

@@ -1,15 +1,17 @@
 // Command cluster-cmd runs a control plane outside of tests, for the demo and for trying things out.
 //
-//	up     build what is missing and start a control plane that stays, with its files in .cluster
-//	down   stop it and remove .cluster
-//	build  only build the binaries
-//	bin    print the directory of the binaries
+//	up        build what is missing and start a control plane that stays, with its files in .cluster
+//	down      stop it and remove .cluster
+//	build     only build the binaries
+//	bin       print the directory of the binaries
+//	versions  build what is missing, and print which versions of Kubernetes, etcd and Helm these are, as JSON
 //
 // The Makefile calls it by cluster-up and cluster-down.
 package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -37,7 +39,7 @@ func main() {
 // run executes one command; results go to out and progress to log.
 func run(ctx context.Context, args []string, out, log io.Writer) error {
 	if len(args) != 1 {
-		return errors.New("usage: cluster-cmd up|down|build|bin")
+		return errors.New("usage: cluster-cmd up|down|build|bin|versions")
 	}
 	root, err := repository()
 	if err != nil {
@@ -59,8 +61,18 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 		}
 		_, err = fmt.Fprintln(out, bin)
 		return err
+	case "versions":
+		binaries, err := cluster.Build(ctx, log)
+		if err != nil {
+			return err
+		}
+		versions, err := binaries.Versions(ctx)
+		if err != nil {
+			return err
+		}
+		return json.NewEncoder(out).Encode(versions)
 	default:
-		return fmt.Errorf("unknown command %q: want up, down, build or bin", args[0])
+		return fmt.Errorf("unknown command %q: want up, down, build, bin or versions", args[0])
 	}
 }
 
