@@ -24,9 +24,9 @@ const (
 	backoffMax   = 5 * time.Minute
 )
 
-// Budget counts the reverts of one object and turns a fight into exponential back-off, from one second to five
+// budget counts the reverts of one object and turns a fight into exponential back-off, from one second to five
 // minutes. The zero value is ready to use. It is not safe for concurrent use; Lock guards it.
-type Budget struct {
+type budget struct {
 	start   time.Time // when the current window began
 	any     int
 	deleted int
@@ -38,10 +38,10 @@ type Budget struct {
 }
 
 // Contended reports whether the object is in a fight.
-func (b *Budget) Contended() bool { return b.backoff > 0 }
+func (b *budget) Contended() bool { return b.backoff > 0 }
 
 // Wait returns how long a revert has to wait at now; zero means it may go ahead.
-func (b *Budget) Wait(now time.Time) time.Duration {
+func (b *budget) Wait(now time.Time) time.Duration {
 	if b.backoff == 0 || !now.Before(b.next) {
 		return 0
 	}
@@ -53,14 +53,14 @@ func (b *Budget) Wait(now time.Time) time.Duration {
 
 // RecordRevert records a revert, made at now, of drifted content with the given digest (zero for a deletion). It
 // reports whether this revert turns the drift into a fight. all is the budget of the whole release.
-func (b *Budget) RecordRevert(now time.Time, content uint64, all *Storm) bool {
+func (b *budget) RecordRevert(now time.Time, content uint64, all *storm) bool {
 	if b.backoff > 0 {
 		b.backoff = min(2*b.backoff, backoffMax)
 		b.next = now.Add(b.backoff)
 		return false
 	}
 	if age := now.Sub(b.start); age > budgetWindow || age < 0 { // below zero when the clock was set back
-		*b = Budget{start: now}
+		*b = budget{start: now}
 	}
 	b.any++
 	switch {
@@ -81,7 +81,7 @@ func (b *Budget) RecordRevert(now time.Time, content uint64, all *Storm) bool {
 }
 
 // QuietAt returns when the fight counts as over if nothing drifts until then; zero when there is none.
-func (b *Budget) QuietAt() time.Time {
+func (b *budget) QuietAt() time.Time {
 	if b.backoff == 0 {
 		return time.Time{}
 	}
@@ -89,25 +89,25 @@ func (b *Budget) QuietAt() time.Time {
 }
 
 // Reset ends the fight if it has been quiet long enough at now, and reports whether it ended.
-func (b *Budget) Reset(now time.Time) bool {
+func (b *budget) Reset(now time.Time) bool {
 	if b.backoff == 0 || now.Before(b.QuietAt()) {
 		return false
 	}
-	*b = Budget{}
+	*b = budget{}
 	return true
 }
 
 // spent reports whether nothing that the budget holds makes a difference at now or later.
-func (b *Budget) spent(now time.Time) bool { return b.backoff == 0 && now.Sub(b.start) > budgetWindow }
+func (b *budget) spent(now time.Time) bool { return b.backoff == 0 && now.Sub(b.start) > budgetWindow }
 
-// Storm is the budget of reverts that all objects of a release share. The zero value is full. Lock guards it.
-type Storm struct {
+// storm is the budget of reverts that all objects of a release share. The zero value is full. Lock guards it.
+type storm struct {
 	spent float64   // of stormBurst, as of at
 	at    time.Time // when spent was last brought up to date
 }
 
 // take takes one revert out of the budget at now, and reports whether there was one.
-func (s *Storm) take(now time.Time) bool {
+func (s *storm) take(now time.Time) bool {
 	if elapsed := now.Sub(s.at); elapsed > 0 {
 		s.spent = max(0, s.spent-elapsed.Seconds()*stormPerSecond)
 		s.at = now

@@ -6,40 +6,40 @@ import (
 )
 
 func TestEverNewChangesAreRevertedAtFullSpeedForLong(t *testing.T) {
-	var b Budget
+	var b budget
 	for i := range anyChangeLimit - 1 {
-		if b.RecordRevert(epoch.Add(time.Duration(i)*50*time.Millisecond), uint64(i+1), &Storm{}) {
+		if b.RecordRevert(epoch.Add(time.Duration(i)*50*time.Millisecond), uint64(i+1), &storm{}) {
 			t.Fatalf("revert %d counts as a fight", i)
 		}
 	}
 }
 
 func TestAPartyThatRestoresTheSameContentIsFoundEarly(t *testing.T) {
-	var b Budget
+	var b budget
 	for i := 1; i < sameContentLimit; i++ {
-		if b.RecordRevert(epoch, 7, &Storm{}) {
+		if b.RecordRevert(epoch, 7, &storm{}) {
 			t.Fatalf("revert %d counts as a fight", i)
 		}
 	}
-	if !b.RecordRevert(epoch, 7, &Storm{}) || !b.Contended() || b.Wait(epoch) != backoffMin {
+	if !b.RecordRevert(epoch, 7, &storm{}) || !b.Contended() || b.Wait(epoch) != backoffMin {
 		t.Fatalf("contended %v, wait %s", b.Contended(), b.Wait(epoch))
 	}
 }
 
 func TestTheSameChangeNowAndThenIsNoFight(t *testing.T) {
-	var b Budget
+	var b budget
 	for i := range 100 {
-		if b.RecordRevert(epoch.Add(time.Duration(i)*(budgetWindow/5)), 7, &Storm{}) {
+		if b.RecordRevert(epoch.Add(time.Duration(i)*(budgetWindow/5)), 7, &storm{}) {
 			t.Fatalf("change %d, twelve seconds after the one before, counts as a fight", i)
 		}
 	}
 }
 
 func TestRepeatedDeletionsAreAFightToo(t *testing.T) {
-	var b Budget
+	var b budget
 	fights := 0
 	for range deletionLimit {
-		if b.RecordRevert(epoch, 0, &Storm{}) {
+		if b.RecordRevert(epoch, 0, &storm{}) {
 			fights++
 		}
 	}
@@ -49,9 +49,9 @@ func TestRepeatedDeletionsAreAFightToo(t *testing.T) {
 }
 
 func TestBackOffDoublesUpToItsLimitAndEndsAfterQuiet(t *testing.T) {
-	var b Budget
+	var b budget
 	for range sameContentLimit {
-		b.RecordRevert(epoch, 7, &Storm{})
+		b.RecordRevert(epoch, 7, &storm{})
 	}
 	now := epoch
 	want := backoffMin
@@ -60,7 +60,7 @@ func TestBackOffDoublesUpToItsLimitAndEndsAfterQuiet(t *testing.T) {
 			t.Fatalf("wait is %s, want %s", got, want)
 		}
 		now = now.Add(want)
-		b.RecordRevert(now, 7, &Storm{})
+		b.RecordRevert(now, 7, &storm{})
 		want = min(2*want, backoffMax)
 	}
 	if b.Reset(b.QuietAt().Add(-time.Nanosecond)) {
@@ -74,8 +74,8 @@ func TestBackOffDoublesUpToItsLimitAndEndsAfterQuiet(t *testing.T) {
 // The figure that README and docs state: what a controller gone wild can make the operator write in one release.
 func TestAStormOverAWholeReleaseIsBounded(t *testing.T) {
 	const objects, perSecond = 100, 50 // each object is changed that often, always to something new
-	var all Storm
-	budgets := make([]Budget, objects)
+	var all storm
+	budgets := make([]budget, objects)
 	perMinute := map[int]int{}
 	content := uint64(0)
 	for tick := range 30 * 60 * perSecond {
@@ -101,9 +101,9 @@ func TestAStormOverAWholeReleaseIsBounded(t *testing.T) {
 }
 
 func TestDriftsOfManyObjectsDrawNothingFromTheStormBudget(t *testing.T) {
-	var all Storm
+	var all storm
 	for range 100_000 {
-		var b Budget
+		var b budget
 		for i := range freeReverts {
 			if b.RecordRevert(epoch, uint64(i+1), &all) {
 				t.Fatal("a fight")
@@ -115,8 +115,8 @@ func TestDriftsOfManyObjectsDrawNothingFromTheStormBudget(t *testing.T) {
 // Whoever sets the clock back, by a year say, must not stop reverts for a year.
 func TestAClockSetBackEndsNoReverts(t *testing.T) {
 	late := epoch.AddDate(1, 0, 0)
-	var b Budget
-	storm := &Storm{}
+	var b budget
+	storm := &storm{}
 	for range sameContentLimit {
 		b.RecordRevert(late, 7, storm)
 	}
@@ -127,7 +127,7 @@ func TestAClockSetBackEndsNoReverts(t *testing.T) {
 		t.Errorf("waits %s more", wait)
 	}
 
-	b = Budget{}
+	b = budget{}
 	b.RecordRevert(late, 7, storm)
 	for i := range 2 * sameContentLimit {
 		if b.RecordRevert(epoch.Add(time.Duration(i)*time.Minute*2), 7, storm) {

@@ -10,9 +10,9 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// StuckAfter is how long a revision may be pending or uninstalling before it is reported as stuck. Helm's own
+// stuckAfter is how long a revision may be pending or uninstalling before it is reported as stuck. Helm's own
 // default timeout for an operation is five minutes; three times that is no longer a slow chart.
-const StuckAfter = 15 * time.Minute
+const stuckAfter = 15 * time.Minute
 
 // Input is all that decides whether a release is locked.
 type Input struct {
@@ -166,7 +166,7 @@ func transitioning(in Input, revision string) Decision {
 		State: v1alpha1.StateTransitioning, Reason: v1alpha1.ReasonTransitioning, Since: since,
 		Message: revision + "; unlocked while Helm works",
 	}
-	stuck := since.Add(StuckAfter)
+	stuck := since.Add(stuckAfter)
 	if in.Now.Before(stuck) {
 		d.Again = stuck
 		return d

@@ -81,9 +81,9 @@ func TestDecide(t *testing.T) {
 			}},
 		"an operation is reported since its last record and looked at again when it should be over": {
 			Input{Found: true, Record: pending, Now: epoch},
-			func(d Decision) bool { return d.Since.Equal(epoch) && d.Again.Equal(epoch.Add(StuckAfter)) }},
+			func(d Decision) bool { return d.Since.Equal(epoch) && d.Again.Equal(epoch.Add(stuckAfter)) }},
 		"an operation that takes too long is stuck": {
-			Input{Found: true, Record: pending, Now: epoch.Add(StuckAfter)},
+			Input{Found: true, Record: pending, Now: epoch.Add(stuckAfter)},
 			func(d Decision) bool {
 				return d.Reason == v1alpha1.ReasonStuckTransitioning && d.Again.IsZero() &&
 					strings.Contains(d.Message, "2026-01-01T12:00:00Z")

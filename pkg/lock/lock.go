@@ -57,7 +57,7 @@ type Lock struct {
 	taken     map[manifest.ID]struct{} // declared, and owned by another lock
 	lists     []list                   // that show all unmanaged of a kind; a slice, because kinds are few
 	complete  bool                     // as Complete said once
-	storm     Storm
+	storm     storm
 	closed    bool
 }
 

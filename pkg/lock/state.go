@@ -37,7 +37,7 @@ type state struct {
 
 // backoff is what it took lately to put an object right.
 type backoff struct {
-	budget    Budget
+	budget    budget
 	failures  int       // failed attempts in a row
 	notBefore time.Time // no further attempt before; zero when none failed
 }

@@ -94,8 +94,8 @@ type Set struct {
 // Annotations that Helm reads from manifests. Those for the operator are in the API package.
 const (
 	hookAnnotation = "helm.sh/hook"
-	// PolicyAnnotation with the value PolicyKeep has Helm leave an object that it would otherwise delete.
-	PolicyAnnotation = "helm.sh/resource-policy"
+	// policyAnnotation with the value PolicyKeep has Helm leave an object that it would otherwise delete.
+	policyAnnotation = "helm.sh/resource-policy"
 	PolicyKeep       = "keep"
 )
 

@@ -265,12 +265,12 @@ func (p *parser) mapping(content map[string]any, field string) (map[string]any, 
 
 // isKeep is Kept for annotations as they are parsed.
 func isKeep(annotations map[string]any) bool {
-	policy, _ := annotations[PolicyAnnotation].(string)
+	policy, _ := annotations[policyAnnotation].(string)
 	return keeps(policy)
 }
 
 // Kept reports whether Helm would leave an object with these annotations alone where it deletes others.
-func Kept(annotations map[string]string) bool { return keeps(annotations[PolicyAnnotation]) }
+func Kept(annotations map[string]string) bool { return keeps(annotations[policyAnnotation]) }
 
 // keeps reads the policy as leniently as helm uninstall does.
 func keeps(policy string) bool { return strings.EqualFold(strings.TrimSpace(policy), PolicyKeep) }

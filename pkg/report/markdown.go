@@ -20,7 +20,7 @@ func (d *Drift) Markdown() string {
 		if len(r.Differences) == 0 && !r.Incomplete() && r.Additions == 0 {
 			continue
 		}
-		fmt.Fprintf(&b, "%s| %s | %d | %s | %s |\n", head, cell(r.Key()), r.Revision, LockColumn(r.Locked), r.Result())
+		fmt.Fprintf(&b, "%s| %s | %d | %s | %s |\n", head, cell(r.Key()), r.Revision, lockColumn(r.Locked), r.Result())
 		head = ""
 	}
 	for i := range d.Releases {
@@ -29,8 +29,8 @@ func (d *Drift) Markdown() string {
 	return b.String()
 }
 
-// LockColumn is a lock state in a column; a release without a HelmRelease has none.
-func LockColumn(state string) string {
+// lockColumn is a lock state in a column; a release without a HelmRelease has none.
+func lockColumn(state string) string {
 	if state == "" {
 		return LockedNo
 	}
