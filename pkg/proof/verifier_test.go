@@ -225,3 +225,19 @@ func TestEachCheckReadsAllStorages(t *testing.T) {
 	inConfigMaps, failure = nil, errors.New("no answer")
 	check("ConfigMaps that cannot be listed", false, true)
 }
+
+// A verifier without a Secret to write to only reads.
+func TestWithoutASecretNothingIsWritten(t *testing.T) {
+	locked := secret("2", "u2", "20", "deployed")
+	l := &lister{items: []*metav1.PartialObjectMetadata{locked}}
+	g := l.guard()
+	defer g.Close()
+	for range 5 {
+		if holds, err := g.Holds(t.Context(), recordOf(t, locked)); err != nil || !holds {
+			t.Errorf("holds is %v, %v", holds, err)
+		}
+	}
+	if l.lists != 5 {
+		t.Errorf("%d lists", l.lists)
+	}
+}

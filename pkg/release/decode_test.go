@@ -10,18 +10,17 @@ import (
 	"testing"
 	"time"
 
+	"helm.sh/helm/v3/pkg/chart"
+	helmrelease "helm.sh/helm/v3/pkg/release"
+	"helm.sh/helm/v3/pkg/storage"
+	"helm.sh/helm/v3/pkg/storage/driver"
+	helmtime "helm.sh/helm/v3/pkg/time"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/tests/lib/check"
-
-	"helm.sh/helm/v3/pkg/chart"
-	helmrelease "helm.sh/helm/v3/pkg/release"
-	"helm.sh/helm/v3/pkg/storage"
-	"helm.sh/helm/v3/pkg/storage/driver"
-	helmtime "helm.sh/helm/v3/pkg/time"
 )
 
 // leak stands for the secret values of a payload; no error may contain it.
@@ -251,54 +250,4 @@ func TestDecodeBoundsWhatItDecompresses(t *testing.T) {
 			t.Errorf("one byte more of plain JSON: got %v", err)
 		}
 	})
-}
-
-func TestDecodeRecordNeedsAPayload(t *testing.T) {
-	for _, payload := range [][]byte{nil, {}} {
-		if _, err := release.DecodeRecord(payload, nil); !errors.Is(err, release.ErrNoPayload) ||
-			!strings.Contains(err.Error(), `data key "release" is missing or empty`) {
-			t.Errorf("got %v", err)
-		}
-	}
-	if _, err := release.DecodeRecord(pack(minimal), nil); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestMatchesNamesWhatDiffers(t *testing.T) {
-	rel, err := release.Decode(pack(minimal), release.DefaultLimit)
-	check.NoError(t, err)
-	own := release.Record{Key: rel.Key, ObjectName: "sh.helm.release.v1.podinfo.v3", Revision: 3,
-		Status: release.StatusDeployed}
-	if err := rel.Matches(own); err != nil {
-		t.Errorf("its own record: %v", err)
-	}
-	for field, edit := range map[string]func(*release.Record){
-		"name":     func(r *release.Record) { r.Key.Name = "other" },
-		"revision": func(r *release.Record) { r.Revision = 4 },
-		"status":   func(r *release.Record) { r.Status = release.StatusFailed },
-	} {
-		rec := own
-		edit(&rec)
-		err := rel.Matches(rec)
-		if !errors.Is(err, release.ErrMismatch) || !strings.Contains(err.Error(), ": "+field+" is ") {
-			t.Errorf("%s: got %v", field, err)
-		}
-	}
-	elsewhere := own
-	elsewhere.Key.Namespace = "flux-system"
-	if err := rel.Matches(elsewhere); err != nil {
-		t.Errorf("a record that is stored in another namespace than the objects are in: %v", err)
-	}
-	for _, namespace := range []string{"..", "a/b", "A", strings.Repeat("a", 64)} {
-		odd := *rel
-		odd.Namespace = namespace
-		if err := odd.Matches(own); !errors.Is(err, release.ErrMismatch) {
-			t.Errorf("namespace %q: got %v", namespace, err)
-		}
-	}
-	rel.Name = strings.Repeat(leak, 1000)
-	if err := rel.Matches(own); len(err.Error()) > 500 {
-		t.Errorf("an error of %d bytes", len(err.Error()))
-	}
 }

@@ -7,14 +7,13 @@ import (
 	"testing"
 	"time"
 
+	helmrelease "helm.sh/helm/v3/pkg/release"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/tests/lib/check"
-
-	helmrelease "helm.sh/helm/v3/pkg/release"
 )
 
 // metadata returns what Helm writes for revision 12 of apps/my.app, after edit.
@@ -230,5 +229,55 @@ func TestSelectorSelectsOneReleaseOrAll(t *testing.T) {
 	other := labels.Set{"owner": "helm", "name": "other"}
 	if !one.Matches(podinfo) || one.Matches(other) || !all.Matches(other) || all.Matches(labels.Set{"name": "other"}) {
 		t.Errorf("selectors %s and %s", one, all)
+	}
+}
+
+func TestDecodeRecordNeedsAPayload(t *testing.T) {
+	for _, payload := range [][]byte{nil, {}} {
+		if _, err := release.DecodeRecord(payload, nil); !errors.Is(err, release.ErrNoPayload) ||
+			!strings.Contains(err.Error(), `data key "release" is missing or empty`) {
+			t.Errorf("got %v", err)
+		}
+	}
+	if _, err := release.DecodeRecord(pack(minimal), nil); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestMatchesNamesWhatDiffers(t *testing.T) {
+	rel, err := release.Decode(pack(minimal), release.DefaultLimit)
+	check.NoError(t, err)
+	own := release.Record{Key: rel.Key, ObjectName: "sh.helm.release.v1.podinfo.v3", Revision: 3,
+		Status: release.StatusDeployed}
+	if err := rel.Matches(own); err != nil {
+		t.Errorf("its own record: %v", err)
+	}
+	for field, edit := range map[string]func(*release.Record){
+		"name":     func(r *release.Record) { r.Key.Name = "other" },
+		"revision": func(r *release.Record) { r.Revision = 4 },
+		"status":   func(r *release.Record) { r.Status = release.StatusFailed },
+	} {
+		rec := own
+		edit(&rec)
+		err := rel.Matches(rec)
+		if !errors.Is(err, release.ErrMismatch) || !strings.Contains(err.Error(), ": "+field+" is ") {
+			t.Errorf("%s: got %v", field, err)
+		}
+	}
+	elsewhere := own
+	elsewhere.Key.Namespace = "flux-system"
+	if err := rel.Matches(elsewhere); err != nil {
+		t.Errorf("a record that is stored in another namespace than the objects are in: %v", err)
+	}
+	for _, namespace := range []string{"..", "a/b", "A", strings.Repeat("a", 64)} {
+		odd := *rel
+		odd.Namespace = namespace
+		if err := odd.Matches(own); !errors.Is(err, release.ErrMismatch) {
+			t.Errorf("namespace %q: got %v", namespace, err)
+		}
+	}
+	rel.Name = strings.Repeat(leak, 1000)
+	if err := rel.Matches(own); len(err.Error()) > 500 {
+		t.Errorf("an error of %d bytes", len(err.Error()))
 	}
 }

@@ -1,20 +1,15 @@
 package docs
 
 import (
-	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
-
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
@@ -95,122 +90,6 @@ func (p *page) notRun(t *testing.T, b *block) []string {
 		}
 	}
 	return list
-}
-
-// reader follows pages.
-type reader struct {
-	world   *world
-	client  kubernetes.Interface
-	locker  string // the program
-	dir     string
-	env     func(ctx context.Context, home, bin, kubeconfig string) ([]string, error)
-	counted int
-}
-
-func newReader(t *testing.T) *reader {
-	t.Helper()
-	dir := t.TempDir()
-	tree := filepath.Join(dir, "build")
-	check.NoError(t, workingTree(t.Context(), tree))
-	env, err := environment(t.Context(), dir, "/nowhere", shared.Kubeconfig())
-	check.NoError(t, err)
-	build := exec.CommandContext(t.Context(), "make", "build")
-	build.Dir, build.Env = tree, env
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("make build: %v\n%s", err, out)
-	}
-	w, err := newWorld(t.Context(), shared)
-	check.NoError(t, err)
-	client, err := kubernetes.NewForConfig(shared.RESTConfig())
-	check.NoError(t, err)
-	return &reader{world: w, client: client, locker: filepath.Join(tree, "bin", "helm-locker"), dir: dir,
-		env: environment}
-}
-
-// read follows one page from the beginning to the end, and leaves the cluster as it was.
-func (r *reader) read(t *testing.T, p *page, helm string) {
-	r.counted++
-	dir := filepath.Join(r.dir, strconv.Itoa(r.counted))
-	tree, home, bin := filepath.Join(dir, "helm-locker"), filepath.Join(dir, "home"), filepath.Join(dir, "bin")
-	kubeconfig := filepath.Join(home, "kubeconfig")
-	steps := []func() error{
-		func() error { return workingTree(t.Context(), tree) },
-		func() error { return copyFile(r.locker, filepath.Join(tree, "bin", "helm-locker")) },
-		func() error { return programs(bin, shared.Binaries(), helm, r.locker) },
-		func() error { return copyFile(shared.Kubeconfig(), kubeconfig) },
-	}
-	for _, step := range steps {
-		check.NoError(t, step())
-	}
-	env, err := r.env(t.Context(), home, bin, kubeconfig)
-	check.NoError(t, err)
-	stop := r.startKubelet(t, home)
-	s, err := newShell(tree, home, env)
-	check.NoError(t, err)
-	t.Cleanup(func() {
-		check.Report(t, s.close())
-		stop()
-		check.NoError(t, r.world.reset(context.WithoutCancel(t.Context())))
-	})
-	if err := give(s, p.given); err != nil {
-		t.Fatalf("%s: %v", p.path, err)
-	}
-	for _, b := range p.blocks {
-		if b.notRun == "" && !p.follow(t, s, b) {
-			return
-		}
-	}
-	for _, j := range s.jobs {
-		p.settle(t, j)
-	}
-}
-
-// startKubelet runs a kubelet; the returned function ends it.
-func (r *reader) startKubelet(t *testing.T, dir string) (stop func()) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	k := newKubelet(r.locker, dir, func(err error) { t.Error(err) })
-	k.cluster, k.client = shared, r.client
-	var running sync.WaitGroup
-	running.Go(func() {
-		check.Report(t, k.run(ctx))
-	})
-	return func() {
-		if t.Failed() {
-			t.Logf("log of the operator:\n%s", k.logs())
-		}
-		k.settle()
-		cancel()
-		running.Wait()
-	}
-}
-
-// gifts are what a page can have given, in the order in which it is made, and the commands that make it.
-var gifts = []struct{ name, text string }{
-	{"helm 3 and 4", "true"},
-	{"nothing", "true"},
-	{"operator", `helm install helm-locker charts/helm-locker -n cattle-helm-system --create-namespace && kubectl -n cattle-helm-system rollout status deployment/helm-locker --timeout=60s`},
-	{"shop", `helm install shop tests/cmd/demo/charts/shop -n apps --create-namespace`},
-	{"bakery", `helm install bakery tests/cmd/demo/charts/bakery -n kitchen --create-namespace`},
-	{"lock", `helm-locker lock shop -n apps --wait`},
-	{"drift", `kubectl -n apps patch configmap shop --type=merge -p '{"data":{"greeting":"Closed"}}'`},
-}
-
-func give(s *shell, given []string) error {
-	for _, name := range given {
-		if !slices.ContainsFunc(gifts, func(g struct{ name, text string }) bool { return g.name == name }) {
-			return fmt.Errorf("%q cannot be given; tests/docs has a list", name)
-		}
-	}
-	for _, g := range gifts {
-		if !slices.Contains(given, g.name) {
-			continue
-		}
-		if out, code, err := s.run(g.text); err != nil || code != 0 {
-			return fmt.Errorf("give %s: exit code %d, %w\n%s", g.name, code, err, out)
-		}
-	}
-	return nil
 }
 
 // readOnly are commands that may be repeated until they print what the page says: a cluster takes its time.

@@ -3,18 +3,12 @@ package docs
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
-	"sync/atomic"
-	"syscall"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -50,14 +44,6 @@ type kubelet struct {
 func newKubelet(binary, dir string, failed func(error)) *kubelet {
 	return &kubelet{binary: binary, dir: dir, failed: failed, programs: map[types.UID]*program{},
 		gone: map[types.UID]bool{}}
-}
-
-// program is a container that runs.
-type program struct {
-	cmd   *exec.Cmd
-	ended chan struct{}
-	// started is set when it is ready. What is asked to end before that need not end well.
-	started, stopping atomic.Bool
 }
 
 // run works until ctx ends, and returns when all programs have ended.
@@ -165,36 +151,7 @@ func (k *kubelet) start(ctx context.Context, pod *corev1.Pod, c *corev1.Containe
 	if err := k.launch(pod.UID, args, env, log); err != nil {
 		return err
 	}
-	return k.ready(ctx, pod.UID, "http://"+health+"/readyz")
-}
-
-// launch starts the program of a Pod, unless the Pod or the kubelet has ended meanwhile: nobody would stop it then.
-func (k *kubelet) launch(uid types.UID, args, env []string, path string) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.closed || k.gone[uid] {
-		return nil
-	}
-	log, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	cmd := exec.Command(k.binary, args...)
-	cmd.Env, cmd.Stdout, cmd.Stderr = env, log, log
-	if err := errors.Join(cmd.Start(), log.Close()); err != nil {
-		return err
-	}
-	p := &program{cmd: cmd, ended: make(chan struct{})}
-	k.programs[uid] = p
-	k.wg.Go(func() {
-		defer close(p.ended)
-		if err := cmd.Wait(); err != nil && (p.started.Load() || !p.stopping.Load() ||
-			strings.Contains(err.Error(), "status 2")) {
-			text, readErr := os.ReadFile(path)
-			k.failed(fmt.Errorf("helm-locker %s: %w\n%s", strings.Join(args, " "), errors.Join(err, readErr), text))
-		}
-	})
-	return nil
+	return k.ready(ctx, pod.UID, health)
 }
 
 // environment returns the variables of a container.
@@ -223,124 +180,4 @@ func (k *kubelet) environment(ctx context.Context, pod *corev1.Pod, c *corev1.Co
 		}
 	}
 	return values, nil
-}
-
-// ready waits until a program says that it is ready. That it has ended is no error here: launch reports it.
-func (k *kubelet) ready(ctx context.Context, uid types.UID, url string) error {
-	k.mu.Lock()
-	p := k.programs[uid]
-	k.mu.Unlock()
-	if p == nil {
-		return nil
-	}
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-		if err != nil {
-			return err
-		}
-		if response, err := http.DefaultClient.Do(request); err == nil {
-			if err := response.Body.Close(); err != nil {
-				return err
-			}
-			if response.StatusCode == http.StatusOK {
-				p.started.Store(true)
-				return nil
-			}
-		}
-		select {
-		case <-p.ended:
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-tick.C:
-		}
-	}
-}
-
-// stop ends the program of a Pod, as a kubelet does.
-func (k *kubelet) stop(uid types.UID) {
-	k.mu.Lock()
-	p := k.programs[uid]
-	delete(k.programs, uid)
-	k.gone[uid] = true
-	k.mu.Unlock()
-	if p == nil {
-		return
-	}
-	p.stopping.Store(true)
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		k.failed(err)
-	}
-	select {
-	case <-p.ended:
-	case <-time.After(30 * time.Second):
-		// Go prints all stacks then, into the log that launch shows.
-		k.failed(errors.Join(errors.New("helm-locker does not end within 30 s of a SIGTERM"),
-			p.cmd.Process.Signal(syscall.SIGQUIT)))
-	}
-}
-
-// stopAll ends all programs, and has no other start.
-func (k *kubelet) stopAll() {
-	k.mu.Lock()
-	k.closed = true
-	k.mu.Unlock()
-	for _, uid := range k.running() {
-		k.stop(uid)
-	}
-}
-
-// settle waits until the programs that were started are ready: a page may end while one still starts.
-func (k *kubelet) settle() {
-	deadline := time.NewTimer(patience)
-	defer deadline.Stop()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for !k.settled() {
-		select {
-		case <-deadline.C:
-			return
-		case <-tick.C:
-		}
-	}
-}
-
-func (k *kubelet) settled() bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for _, p := range k.programs {
-		select {
-		case <-p.ended:
-		default:
-			if !p.started.Load() {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-func (k *kubelet) running() []types.UID {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	var uids []types.UID
-	for uid := range k.programs {
-		uids = append(uids, uid)
-	}
-	return uids
-}
-
-// logs returns the ends of the logs of all programs that run.
-func (k *kubelet) logs() string {
-	var all []string
-	for _, uid := range k.running() {
-		text, err := os.ReadFile(filepath.Join(k.dir, string(uid)+".log"))
-		if err != nil {
-			all = append(all, err.Error())
-		}
-		all = append(all, string(text[max(0, len(text)-4000):]))
-	}
-	return strings.Join(all, "\n---\n")
 }

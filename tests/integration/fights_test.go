@@ -7,12 +7,15 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/operator"
 	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
+	"github.com/rancher/helm-locker/tests/lib/process"
 )
 
 // A fight is over when nobody has fought for a while, and makes one event however long it lasts.
@@ -22,14 +25,7 @@ func TestI6_FightClearsByItself(t *testing.T) {
 	w := newFixture(t, func(o *operator.ControllerOptions) { o.Clock = clock })
 	w.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("contested", "declared")})
 	w.Lock("app")
-	fighting, stop := context.WithCancel(t.Context())
-	var fight sync.WaitGroup
-	defer func() { stop(); fight.Wait() }()
-	fight.Go(func() {
-		if err := w.insist(fighting, "fighter", `{"data":{"key":"mine"}}`); err != nil {
-			t.Errorf("the fighter gave up: %v", err)
-		}
-	})
+	stop := w.fight()
 	w.WaitReason("app", v1alpha1.ConditionContended, v1alpha1.ReasonFightDetected)
 	begun := clock.Now()
 	w.Until("five minutes of fight have passed", func() (any, bool) {
@@ -37,7 +33,6 @@ func TestI6_FightClearsByItself(t *testing.T) {
 		return passed, passed >= 5*time.Minute
 	})
 	stop()
-	fight.Wait()
 	w.WaitField(kit.ConfigMaps, "contested", "data.key", "declared")
 	c := w.WaitReason("app", v1alpha1.ConditionContended, v1alpha1.ReasonNoContention)
 	t.Logf("over after %s of the operator's time: %s", clock.Since(begun).Round(time.Second), c.Message)
@@ -60,4 +55,32 @@ func TestI6_FightClearsByItself(t *testing.T) {
 	}
 	// Afterwards a change is reverted at once again.
 	w.Reverts("contested", "declared")
+}
+
+// fight has another controller change ConfigMap contested again after each revert, until stop is called or the test
+// ends.
+func (w *fixture) fight() (stop func()) {
+	w.Helper()
+	ctx, cancel := context.WithCancel(w.Ctx)
+	client := w.In(kit.ConfigMaps, w.Apps)
+	var fight sync.WaitGroup
+	fight.Go(func() {
+		err := process.Poll(ctx, 5*time.Millisecond, func() (bool, error) {
+			u, err := client.Get(ctx, "contested", metav1.GetOptions{})
+			if err == nil && kit.Field(u, "data.key") == "declared" {
+				_, err = client.Patch(ctx, "contested", types.MergePatchType, []byte(`{"data":{"key":"mine"}}`),
+					metav1.PatchOptions{FieldManager: "fighter"})
+			}
+			if apierrors.IsConflict(err) {
+				return false, nil
+			}
+			return false, err
+		})
+		if ctx.Err() == nil {
+			w.Errorf("the fighter gave up: %v", err)
+		}
+	})
+	stop = func() { cancel(); fight.Wait() }
+	w.Cleanup(stop)
+	return stop
 }

@@ -1,18 +1,14 @@
 package integration
 
 import (
-	"context"
 	"fmt"
 	"net/http"
-	"sync"
 	"testing"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
@@ -165,14 +161,7 @@ func TestI6_FightIsNamedAndSlowedDown(t *testing.T) {
 	w.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("contested", "declared") + kit.ConfigMap("calm", "declared")})
 	w.Lock("app")
 
-	fighting, stop := context.WithCancel(t.Context())
-	var fight sync.WaitGroup
-	defer func() { stop(); fight.Wait() }()
-	fight.Go(func() {
-		if err := w.insist(fighting, "fighter", `{"data":{"key":"mine"}}`); err != nil {
-			t.Errorf("the fighter gave up: %v", err)
-		}
-	})
+	stop := w.fight()
 	w.Says("app", v1alpha1.ConditionContended, v1alpha1.ReasonFightDetected, "ConfigMap", w.Apps+
 		"/contested", "fighter", "/data/key")
 	if hr := w.HelmRelease("app"); hr.Status.Objects.Contended != 1 {
@@ -203,31 +192,5 @@ func TestI6_FightIsNamedAndSlowedDown(t *testing.T) {
 		t.Errorf("%d reverts of the contested object beside %d of another one", writes, rounds)
 	}
 	stop()
-	fight.Wait()
 	w.WaitField(kit.ConfigMaps, "contested", "data.key", "declared")
-}
-
-// insist makes a change again whenever somebody has taken it back, until ctx ends.
-func (w *fixture) insist(ctx context.Context, manager, patch string) error {
-	client := w.In(kit.ConfigMaps, w.Apps)
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		u, err := client.Get(ctx, "contested", metav1.GetOptions{})
-		if err == nil && kit.Field(u, "data.key") == "declared" {
-			_, err = client.Patch(ctx, "contested", types.MergePatchType, []byte(patch),
-				metav1.PatchOptions{FieldManager: manager})
-		}
-		if ctx.Err() != nil {
-			return nil
-		}
-		if err != nil && !apierrors.IsConflict(err) {
-			return err
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return nil
-		}
-	}
 }

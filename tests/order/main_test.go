@@ -79,6 +79,16 @@ func isRevert(resource, method string) cluster.Match {
 	}
 }
 
+// heldCreation deletes ConfigMap app, and holds the creations of ConfigMaps from then on. The first one has arrived.
+func (b *fixture) heldCreation() *cluster.Hold {
+	b.Helper()
+	b.Proxy.Reset()
+	hold := b.Proxy.HoldRequests(isRevert("configmaps", http.MethodPost))
+	b.Delete(kit.ConfigMaps, "app")
+	b.WaitHeld(hold, 1)
+	return hold
+}
+
 // lists returns how many lists of the records of the release were answered.
 func (b *fixture) lists() int {
 	n := 0

@@ -104,15 +104,18 @@ func TestI1_ResourceVersionPrecondition(t *testing.T) {
 	})
 }
 
+// removals are the ways in which Helm removes ConfigMap app.
+var removals = map[string]func(b *fixture, h cluster.Helm, chart string){
+	"uninstall": func(b *fixture, h cluster.Helm, _ string) { b.Helm(h, "uninstall", "app") },
+	"upgrade": func(b *fixture, h cluster.Helm, chart string) {
+		b.Helm(h, "upgrade", "app", chart, "--set", "value=gone")
+	},
+}
+
 // The operator saw drift and found the record unchanged; then, before its write arrives, Helm deletes the object. A
 // server-side apply creates what does not exist, even if it names a resourceVersion.
 func TestI1_WriteAfterHelmDeleted(t *testing.T) {
-	for name, helmRemoves := range map[string]func(*fixture, cluster.Helm, string){
-		"uninstall": func(b *fixture, h cluster.Helm, _ string) { b.Helm(h, "uninstall", "app") },
-		"upgrade": func(b *fixture, h cluster.Helm, chart string) {
-			b.Helm(h, "upgrade", "app", chart, "--set", "value=gone")
-		},
-	} {
+	for name, helmRemoves := range removals {
 		t.Run(name, func(t *testing.T) {
 			race := func(b *fixture, h cluster.Helm) {
 				chart := b.installed(h, oneValue, "one")
@@ -143,19 +146,11 @@ func TestI1_WriteAfterHelmDeleted(t *testing.T) {
 // The operator saw that an object is missing and found the record unchanged; then, before its creation arrives,
 // Helm removes the object for good and has no reason to look again.
 func TestI1_SecondCheckAfterCreate(t *testing.T) {
-	for name, helmRemoves := range map[string]func(*fixture, cluster.Helm, string){
-		"uninstall": func(b *fixture, h cluster.Helm, _ string) { b.Helm(h, "uninstall", "app") },
-		"upgrade": func(b *fixture, h cluster.Helm, chart string) {
-			b.Helm(h, "upgrade", "app", chart, "--set", "value=gone")
-		},
-	} {
+	for name, helmRemoves := range removals {
 		t.Run(name, func(t *testing.T) {
 			race := func(b *fixture, h cluster.Helm) {
 				chart := b.installed(h, oneValue, "one")
-				b.Proxy.Reset()
-				hold := b.Proxy.HoldRequests(isRevert("configmaps", http.MethodPost))
-				b.Delete(kit.ConfigMaps, "app")
-				b.WaitHeld(hold, 1)
+				hold := b.heldCreation()
 				helmRemoves(b, h, chart)
 				hold.Release()
 				if name == "uninstall" {
@@ -178,10 +173,7 @@ func TestI1_SecondCheckIsRepeatedUntilAnswered(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newFixture(t)
 			b.installed(h, oneValue, "one")
-			b.Proxy.Reset()
-			hold := b.Proxy.HoldRequests(isRevert("configmaps", http.MethodPost))
-			b.Delete(kit.ConfigMaps, "app")
-			b.WaitHeld(hold, 1)
+			hold := b.heldCreation()
 			var refused atomic.Int32
 			b.Proxy.Intercept(func(r *http.Request) cluster.Action {
 				if isCheck(r) && refused.Add(1) <= 3 {
@@ -205,10 +197,7 @@ func TestI1_TakenBackAlthoughAControllerTouchedIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newFixture(t)
 			b.installed(h, oneValue, "one")
-			b.Proxy.Reset()
-			hold := b.Proxy.HoldRequests(isRevert("configmaps", http.MethodPost))
-			b.Delete(kit.ConfigMaps, "app")
-			b.WaitHeld(hold, 1)
+			hold := b.heldCreation()
 			second := b.Proxy.HoldRequests(isCheck)
 			b.Helm(h, "uninstall", "app")
 			hold.Release()

@@ -1,7 +1,6 @@
 package order
 
 import (
-	"net/http"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -85,10 +84,7 @@ func recordsOf(h cluster.Helm) schema.GroupVersionResource {
 // storage, where the release does not declare it, and then removes the record that was locked.
 func (b *fixture) createdWhileContested(before, after cluster.Helm, chart string) {
 	b.Helper()
-	b.Proxy.Reset()
-	creation := b.Proxy.HoldRequests(isRevert("configmaps", http.MethodPost))
-	b.Delete(kit.ConfigMaps, "app")
-	b.WaitHeld(creation, 1)
+	creation := b.heldCreation()
 	b.Helm(after, "upgrade", "--install", "app", chart, "--set", "value=gone")
 	creation.Release()
 	b.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonRecordsInTwoStorages)

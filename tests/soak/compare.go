@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"slices"
 	"strconv"
@@ -222,7 +223,7 @@ func foldStringData(u *unstructured.Unstructured) {
 	}
 	data := map[string]any{}
 	for key, text := range texts {
-		data[key] = base64Of(text)
+		data[key] = base64.StdEncoding.EncodeToString([]byte(text))
 	}
 	unstructured.RemoveNestedField(u.Object, "stringData")
 	u.Object["data"] = data

@@ -67,7 +67,7 @@ func (f *failures) all(deadly bool) []fault {
 			}
 			delay := time.Duration(f.share() * float64(700*time.Millisecond))
 			return cluster.Action{After: func(response *http.Response) error {
-				return wait(response.Request.Context(), delay)
+				return process.Sleep(response.Request.Context(), delay)
 			}}
 		})},
 		{"requests lost", f.during(f.sometimes(nil, 0.3, cluster.Drop))},
@@ -108,7 +108,7 @@ func (f *failures) once(ctx context.Context, deadly bool) error {
 
 // last waits for as long as a failure lasts; the end of ctx ends it early, which is no error.
 func (f *failures) last(ctx context.Context) error {
-	if err := wait(ctx, time.Second+time.Duration(f.share()*float64(1500*time.Millisecond))); err != nil &&
+	if err := process.Sleep(ctx, time.Second+time.Duration(f.share()*float64(1500*time.Millisecond))); err != nil &&
 		ctx.Err() == nil {
 		return err
 	}
@@ -159,18 +159,6 @@ func within(ctx context.Context, limit time.Duration, what string, do func(conte
 	return err
 }
 
-// wait returns after d, or with an error when ctx ends.
-func wait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 // supervisor keeps an operator running, as a kubelet does. It is safe for concurrent use.
 type supervisor struct {
 	report *report
@@ -208,7 +196,7 @@ func (s *supervisor) startUntil(ctx context.Context) error {
 				return errors.Join(ctx.Err(), err)
 			}
 			s.report.count("operator: starts that failed, for want of an API server that answers")
-			if err := wait(ctx, 500*time.Millisecond); err != nil {
+			if err := process.Sleep(ctx, 500*time.Millisecond); err != nil {
 				return err
 			}
 		}

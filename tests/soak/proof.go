@@ -12,6 +12,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/rancher/helm-locker/tests/lib/process"
 )
 
 const (
@@ -40,7 +42,7 @@ func (s *soakRun) prove(ctx context.Context) error {
 		if wrong = s.asDeclared(ctx); wrong == nil {
 			break
 		}
-		if err := wait(ctx, 200*time.Millisecond); err != nil {
+		if err := process.Sleep(ctx, 200*time.Millisecond); err != nil {
 			return err
 		}
 	}
@@ -143,7 +145,7 @@ func (s *soakRun) quiet(ctx context.Context) error {
 	var written []string
 	for range 10 {
 		s.proxy.Reset()
-		if err := wait(ctx, quietTime); err != nil {
+		if err := process.Sleep(ctx, quietTime); err != nil {
 			return err
 		}
 		written = nil

@@ -2,27 +2,19 @@ package main
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strconv"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/rancher/helm-locker/pkg/crd"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/process"
 )
@@ -121,14 +113,14 @@ func soak(ctx context.Context, o options, r *report, log io.Writer) (err error) 
 	for _, gvr := range resources() {
 		background.Go(func() error {
 			return s.histories.follow(backgroundCtx, gvr,
-				func(ctx context.Context) error { return wait(ctx, 100*time.Millisecond) })
+				func(ctx context.Context) error { return process.Sleep(ctx, 100*time.Millisecond) })
 		})
 	}
 	if err := s.operator.ensure(ctx); err != nil {
 		return err
 	}
 	background.Go(func() error {
-		for wait(backgroundCtx, watchDog) == nil {
+		for process.Sleep(backgroundCtx, watchDog) == nil {
 			if err := s.operator.ensure(backgroundCtx); err != nil {
 				return err
 			}
@@ -181,7 +173,7 @@ func (s *soakRun) load(ctx context.Context, d time.Duration, deadly bool) error 
 			var err error
 			for err == nil && loading.Err() == nil {
 				if err = do(); err == nil {
-					err = wait(loading, pause)
+					err = process.Sleep(loading, pause)
 				}
 			}
 			if loading.Err() == nil {
@@ -198,115 +190,3 @@ func (s *soakRun) load(ctx context.Context, d time.Duration, deadly bool) error 
 	repeat(failurePause, func() error { return s.failures.once(loading, deadly) })
 	return group.Wait()
 }
-
-// prepare makes the clients, the proxy, the operator and the releases; nothing runs yet.
-func (s *soakRun) prepare(ctx context.Context, c *cluster.Cluster, dir string) (closeLog func() error, err error) {
-	if s.client, err = dynamic.NewForConfig(c.RESTConfig()); err != nil {
-		return nil, err
-	}
-	if s.kube, err = kubernetes.NewForConfig(c.RESTConfig()); err != nil {
-		return nil, err
-	}
-	if err := crd.Create(ctx, c.RESTConfig()); err != nil {
-		return nil, err
-	}
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: operatorNamespace}}
-	if _, err := s.kube.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
-		return nil, err
-	}
-	if s.proxy, err = c.StartProxy(); err != nil {
-		return nil, err
-	}
-	s.histories = &histories{client: s.client, states: map[objectKey][]state{}, operator: map[uint64]string{}}
-	s.histories.attribute(s.proxy)
-	program, err := s.program(ctx, c, dir)
-	if err != nil {
-		return nil, err
-	}
-	s.operator = &supervisor{report: s.report, program: program}
-	s.tamperer = &tamperer{client: s.client, random: s.source(1), report: s.report,
-		declared: map[string][]*unstructured.Unstructured{}}
-	s.failures = &failures{cluster: c, proxy: s.proxy, operator: s.operator, report: s.report, random: s.source(2)}
-	return program.Log.Close, s.install(ctx, c, dir)
-}
-
-// source returns random numbers that depend on the seed and on what they are for.
-func (s *soakRun) source(what int) *rand.Rand { return rand.New(rand.NewPCG(s.seed, uint64(what))) }
-
-func (s *soakRun) program(ctx context.Context, c *cluster.Cluster, dir string) (p *process.Operator, err error) {
-	path := s.options.operator
-	if path == "" {
-		fmt.Fprintln(s.log, "building the operator")
-		if path, err = process.Build(ctx, dir); err != nil {
-			return nil, err
-		}
-	}
-	kubeconfig, err := c.KubeconfigFor("operator", s.proxy.RESTConfig())
-	if err != nil {
-		return nil, err
-	}
-	if s.metrics, err = process.FreeAddress(); err != nil {
-		return nil, err
-	}
-	name := s.options.log
-	if name == "" {
-		name = filepath.Join(dir, "operator.log")
-	}
-	log, err := os.Create(name)
-	if err != nil {
-		return nil, fmt.Errorf("log of the operator: %w", err)
-	}
-	lease := shortLease
-	if s.duration >= longRunAtLeast {
-		lease = longLease
-	}
-	return &process.Operator{Path: path, Kubeconfig: kubeconfig, Namespace: operatorNamespace, Log: log,
-		Metrics: s.metrics, Args: []string{"--lease-duration", lease.String()}}, nil
-}
-
-// install makes the releases, by Helm 3 and 4 by turns.
-func (s *soakRun) install(ctx context.Context, c *cluster.Cluster, dir string) error {
-	marks, turn := &atomic.Int64{}, make(chan struct{}, helmsAtOnce)
-	group := errgroup.Group{}
-	for i := range s.options.releases {
-		r := &helmRelease{name: releasePrefix + strconv.Itoa(i), helm: c.Helm3(), client: s.client,
-			random: s.source(100 + i), marks: marks, report: s.report, log: s.log, turn: turn}
-		if i%2 == 1 {
-			// What somebody tampers with between the last revert and Helm's apply is a conflict otherwise.
-			r.helm, r.flags = c.Helm4(), []string{"--force-conflicts"}
-		}
-		r.namespace = r.name
-		var err error
-		if r.chart, err = writeChart(filepath.Join(dir, r.name), "soak"); err != nil {
-			return err
-		}
-		s.releases = append(s.releases, r)
-		group.Go(func() error { return r.install(ctx) })
-	}
-	return group.Wait()
-}
-
-// lockAll creates the HelmReleases and waits until all is as it should be, for the first time.
-func (s *soakRun) lockAll(ctx context.Context) error {
-	if err := within(ctx, lookTime, "the creation of the HelmReleases", s.createHelmReleases); err != nil {
-		return err
-	}
-	return s.prove(ctx)
-}
-
-func (s *soakRun) createHelmReleases(ctx context.Context) error {
-	for _, r := range s.releases {
-		hr := &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "helm.cattle.io/v1alpha1", "kind": "HelmRelease",
-			"metadata": map[string]any{"name": r.name, "namespace": operatorNamespace},
-			"spec":     map[string]any{"release": map[string]any{"name": r.name, "namespace": r.namespace}},
-		}}
-		if _, err := s.client.Resource(helmReleases).Namespace(operatorNamespace).Create(ctx, hr,
-			metav1.CreateOptions{}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func base64Of(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }

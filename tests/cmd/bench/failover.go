@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/rancher/helm-locker/tests/lib/process"
 )
 
 // failover measures how soon a standby puts drift right when the leader is gone.
@@ -33,7 +35,7 @@ func (b *bench) failover(ctx context.Context) error {
 		if err := standby.Start(ctx); err != nil {
 			return err
 		}
-		if err := idleFor(ctx, pause); err != nil { // its locks are complete, and it has looked at the lease
+		if err := process.Sleep(ctx, pause); err != nil { // its locks are complete, and it has looked at the lease
 			return err
 		}
 		begun := time.Now()

@@ -182,7 +182,7 @@ func (b *bench) writeBoth(ctx context.Context, sides [2][]object, t turns) error
 	var times [2][]time.Duration
 	for round := range warmUp + t.rounds {
 		for turn := range 2 {
-			if err := idleFor(ctx, t.gap); err != nil {
+			if err := process.Sleep(ctx, t.gap); err != nil {
 				return err
 			}
 			which := (turn + round) % 2

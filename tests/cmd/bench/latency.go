@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"time"
+
+	"github.com/rancher/helm-locker/tests/lib/process"
 )
 
 // side is who restores: the floor or the operator.
@@ -119,7 +121,7 @@ func (b *bench) turns(ctx context.Context, w *world, t turns) error {
 			}
 		}
 		for turn := range 2 {
-			if err := idleFor(ctx, t.gap); err != nil {
+			if err := process.Sleep(ctx, t.gap); err != nil {
 				return err
 			}
 			which := (turn + round) % 2

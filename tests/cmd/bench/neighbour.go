@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/rancher/helm-locker/tests/lib/process"
 )
 
 // How much an attacker does, and how much slower single drifts of another namespace may be put right meanwhile.
@@ -108,7 +110,7 @@ func (a attack) goOn(ctx context.Context) error {
 func (b *bench) drifts(ctx context.Context, w *world, rounds int) ([]time.Duration, error) {
 	var times []time.Duration
 	for round := range warmUp + rounds {
-		if err := idleFor(ctx, alone); err != nil {
+		if err := process.Sleep(ctx, alone); err != nil {
 			return nil, err
 		}
 		took, err := b.once(ctx, w.locked[b.random.IntN(len(w.locked))], func(ctx context.Context, o object) error {

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/rancher/helm-locker/tests/lib/process"
 )
 
 // bursts measures one release of which all objects drift at once.
@@ -68,7 +70,7 @@ func (b *bench) stormTurns(ctx context.Context, name string, w *world, kind stor
 	counted := requests{}
 	for range kind.times {
 		for which, s := range w.sides() {
-			if err := idleFor(ctx, pause); err != nil {
+			if err := process.Sleep(ctx, pause); err != nil {
 				return err
 			}
 			mark, err := b.audit.mark()
@@ -92,7 +94,7 @@ func (b *bench) stormTurns(ctx context.Context, name string, w *world, kind stor
 			if s.agent != agentOperator {
 				continue
 			}
-			if err := idleFor(ctx, pause); err != nil { // for the reports, which are to be counted
+			if err := process.Sleep(ctx, pause); err != nil { // for the reports, which are to be counted
 				return err
 			}
 			made, err := b.audit.since(mark, agentOperator)

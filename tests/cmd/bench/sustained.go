@@ -30,7 +30,7 @@ func (s steady) growth() float64 {
 func (b *bench) sustained(ctx context.Context, w *world) error {
 	var runs [2]steady
 	for which, s := range w.sides() {
-		if err := idleFor(ctx, pause); err != nil {
+		if err := process.Sleep(ctx, pause); err != nil {
 			return err
 		}
 		progress("%d drifts per second for %s, put right by %s", driftRate, b.driftTime, s.agent)

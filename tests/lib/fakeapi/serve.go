@@ -2,25 +2,22 @@ package fakeapi
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
-	"strconv"
 	"strings"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/yaml"
 )
-
-func schemaUID(n int) types.UID { return types.UID("uid-" + strconv.Itoa(n)) }
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	if found := s.discovery(r.URL.Path); found != nil {
@@ -158,11 +155,7 @@ func (s *Server) object(
 	return o, http.StatusOK, nil
 }
 
-const errPrecondition = preconditionError("the object has been modified")
-
-type preconditionError string
-
-func (e preconditionError) Error() string { return string(e) }
+var errPrecondition = errors.New("the object has been modified")
 
 // changed returns what a PUT or a PATCH makes of an object. A server-side apply is taken for a merge patch.
 func changed(old *unstructured.Unstructured, body []byte, contentType string) (*unstructured.Unstructured, error) {
@@ -202,120 +195,16 @@ func changed(old *unstructured.Unstructured, body []byte, contentType string) (*
 	return o, nil
 }
 
-// collection answers a list or a watch.
-func (s *Server) collection(w http.ResponseWriter, r *http.Request, k Kind) {
-	query := r.URL.Query()
-	labelled, err := labels.Parse(query.Get("labelSelector"))
-	if err != nil {
-		fail(w, apierrors.NewBadRequest(err.Error()))
-		return
-	}
-	selected, err := fields.ParseSelector(query.Get("fieldSelector"))
-	if err != nil {
-		fail(w, apierrors.NewBadRequest(err.Error()))
-		return
-	}
-	under := r.URL.Path + "/"
-	// What of an object a field selector can name: nothing else is asked for.
-	named := func(o *unstructured.Unstructured) fields.Set {
-		kind, _ := o.Object["type"].(string)
-		return fields.Set{"metadata.name": o.GetName(), "metadata.namespace": o.GetNamespace(), "type": kind}
-	}
-	matches := func(path string, o *unstructured.Unstructured) bool {
-		at, _, ok := s.route(path)
-		return ok && at == k && (strings.HasPrefix(path, under) || !strings.Contains(under, "/namespaces/")) &&
-			labelled.Matches(labels.Set(o.GetLabels())) &&
-			selected.Matches(named(o))
-	}
-	if query.Get("watch") != "" {
-		s.watch(w, r, k, matches)
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	list := map[string]any{"apiVersion": k.GroupVersion().String(), "kind": k.Kind + "List",
-		"metadata": map[string]any{"resourceVersion": strconv.Itoa(s.version)}}
-	items := []any{}
-	for _, o := range s.sorted(matches) {
-		items = append(items, as(r, o))
-	}
-	list["items"] = items
-	if onlyMetadata(r) {
-		list["apiVersion"], list["kind"] = "meta.k8s.io/v1", "PartialObjectMetadataList"
-	}
-	answer(w, http.StatusOK, list)
-}
-
-// watch streams events until the client goes: what exists first where it asks for that, then what changes after the
-// version that it names.
-func (s *Server) watch(
-	w http.ResponseWriter, r *http.Request, k Kind, matches func(string, *unstructured.Unstructured) bool,
-) {
-	query := r.URL.Query()
-	w.Header().Set("Content-Type", "application/json")
-	flusher, _ := w.(http.Flusher)
-	send := func(kind string, object any) {
-		if err := json.NewEncoder(w).Encode(map[string]any{"type": kind, "object": object}); err != nil {
-			return // the client has gone, which ends its context
-		}
-	}
-	known := map[string]bool{} // the paths that the client knows
-	from, err := strconv.Atoi(query.Get("resourceVersion"))
-	s.mu.Lock()
-	if query.Get("sendInitialEvents") == "true" || err != nil || from == 0 {
-		for _, o := range s.sorted(matches) {
-			send("ADDED", as(r, o))
-			known[s.pathOf(o)] = true
-		}
-		from = s.version
-		send("BOOKMARK", as(r, &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": k.GroupVersion().String(), "kind": k.Kind, "metadata": map[string]any{
-				"resourceVersion": strconv.Itoa(from),
-				"annotations":     map[string]any{metav1.InitialEventsAnnotationKey: "true"},
-			},
-		}}))
-	}
-	for {
-		for _, e := range s.history {
-			if e.version <= from {
-				continue
-			}
-			switch fits := matches(e.path, e.object); {
-			case fits:
-				send(e.kind, as(r, e.object))
-				known[e.path] = e.kind != "DELETED"
-			case known[e.path]: // its labels are others now
-				send("DELETED", as(r, e.object))
-				known[e.path] = false
-			}
-		}
-		from = s.version
-		changed := s.changed
-		s.mu.Unlock()
-		flusher.Flush()
-		select {
-		case <-changed:
-		case <-r.Context().Done():
-			return
-		}
-		s.mu.Lock()
-	}
-}
-
-func onlyMetadata(r *http.Request) bool {
-	return strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadata")
-}
-
-// as returns an object in the form that the client asks for.
-func as(r *http.Request, o *unstructured.Unstructured) any {
-	if !onlyMetadata(r) {
-		return o.Object
-	}
-	return map[string]any{"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": o.Object["metadata"]}
-}
-
 func fail(w http.ResponseWriter, err *apierrors.StatusError) {
 	status := err.ErrStatus
 	status.APIVersion, status.Kind = "v1", "Status"
 	answer(w, int(status.Code), status)
+}
+
+func answer(w http.ResponseWriter, code int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	if err := json.NewEncoder(w).Encode(body); err != nil {
+		fmt.Fprintln(w, err)
+	}
 }

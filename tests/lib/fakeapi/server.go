@@ -4,10 +4,6 @@
 package fakeapi
 
 import (
-	"cmp"
-	"encoding/json"
-	"fmt"
-	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -23,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -127,13 +124,6 @@ func (s *Server) Writes(part string) []Request {
 	return found
 }
 
-// Discoveries returns how often a client has asked for the groups that are served.
-func (s *Server) Discoveries() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.asked
-}
-
 // Put creates or replaces an object.
 func (s *Server) Put(object map[string]any) {
 	s.Helper()
@@ -215,7 +205,7 @@ func (s *Server) store(path string, o *unstructured.Unstructured) {
 	}
 	s.version++
 	if o.GetUID() == "" {
-		o.SetUID(schemaUID(s.version))
+		o.SetUID(types.UID("uid-" + strconv.Itoa(s.version)))
 	}
 	if created := o.GetCreationTimestamp(); created.IsZero() {
 		o.SetCreationTimestamp(metav1.Unix(int64(1_700_000_000+s.version), 0))
@@ -254,68 +244,4 @@ func (s *Server) tell(e event) {
 	s.history = append(s.history, e)
 	close(s.changed)
 	s.changed = make(chan struct{})
-}
-
-func (s *Server) discovery(path string) any {
-	resources := map[string]*metav1.APIResourceList{}
-	for _, k := range s.served() {
-		list := resources[prefix(k.GroupVersion())]
-		if list == nil {
-			list = &metav1.APIResourceList{GroupVersion: k.GroupVersion().String()}
-			resources[prefix(k.GroupVersion())] = list
-		}
-		list.APIResources = append(list.APIResources, metav1.APIResource{
-			Name: k.Resource, Kind: k.Kind, Namespaced: k.Namespaced,
-			Verbs: metav1.Verbs{"get", "list", "watch", "create", "patch", "delete"},
-		})
-	}
-	if path == "/apis" {
-		s.mu.Lock()
-		s.asked++
-		s.mu.Unlock()
-	}
-	switch path {
-	case "/version":
-		return map[string]any{"major": "1", "minor": "35", "gitVersion": "v1.35.0"}
-	case "/api":
-		return metav1.APIVersions{Versions: []string{"v1"}}
-	case "/apis":
-		groups := metav1.APIGroupList{}
-		for _, p := range slices.Sorted(maps.Keys(resources)) {
-			named, isGroup := strings.CutPrefix(p, "/apis/")
-			if name, version, _ := strings.Cut(named, "/"); isGroup {
-				v := metav1.GroupVersionForDiscovery{GroupVersion: name + "/" + version, Version: version}
-				groups.Groups = append(groups.Groups, metav1.APIGroup{
-					Name: name, Versions: []metav1.GroupVersionForDiscovery{v}, PreferredVersion: v,
-				})
-			}
-		}
-		return groups
-	}
-	if list := resources[path]; list != nil {
-		return list
-	}
-	return nil
-}
-
-// sorted returns the objects of a kind in a namespace (all for an empty one), by path. mu is held.
-func (s *Server) sorted(matches func(path string, o *unstructured.Unstructured) bool) []*unstructured.Unstructured {
-	var found []*unstructured.Unstructured
-	for path, o := range s.objects {
-		if matches(path, o) {
-			found = append(found, o)
-		}
-	}
-	slices.SortFunc(found, func(a, b *unstructured.Unstructured) int {
-		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
-	})
-	return found
-}
-
-func answer(w http.ResponseWriter, code int, body any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(code)
-	if err := json.NewEncoder(w).Encode(body); err != nil {
-		fmt.Fprintln(w, err)
-	}
 }

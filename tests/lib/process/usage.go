@@ -1,0 +1,111 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Profile saves one of the operator's profiles, as in Profile(ctx, "profile?seconds=5", "storm.cpu"). It does nothing
+// when the operator serves none.
+func (p *Operator) Profile(ctx context.Context, what, file string) (err error) {
+	if !p.Pprof {
+		return nil
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://localhost:6060/debug/pprof/"+what, nil)
+	if err != nil {
+		return fmt.Errorf("profile: %w", err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return fmt.Errorf("profile: %w", err)
+	}
+	defer func() { err = errors.Join(err, response.Body.Close()) }()
+	content, err := io.ReadAll(response.Body)
+	if err != nil {
+		return fmt.Errorf("profile: %w", err)
+	}
+	return os.WriteFile(file, content, 0o644)
+}
+
+// Resident is memory in bytes: now, at most so far, and how much of that now is pages of the program's file, which the
+// system can drop at will.
+type Resident struct{ Now, Most, Program int64 }
+
+// Own returns what the process holds now of its own, in bytes: how many pages of its program's file are resident
+// says more about the system than about the process.
+func (r Resident) Own() int64 { return r.Now - r.Program }
+
+// Memory returns the resident memory of the operator.
+func (p *Operator) Memory() (r Resident, err error) {
+	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.process.Pid))
+	if err != nil {
+		return r, fmt.Errorf("memory of the operator: %w", err)
+	}
+	fields := map[string]*int64{"VmRSS": &r.Now, "VmHWM": &r.Most, "RssFile": &r.Program}
+	for line := range strings.Lines(string(content)) {
+		name, value, _ := strings.Cut(line, ":")
+		target := fields[name]
+		if target == nil {
+			continue
+		}
+		kib, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "kB")), 10, 64)
+		if err != nil {
+			return r, fmt.Errorf("memory of the operator: %w", err)
+		}
+		*target = kib << 10
+	}
+	return r, nil
+}
+
+// Sockets returns how many sockets the operator has open: connections, and what it listens on.
+func (p *Operator) Sockets() (n int, err error) {
+	dir := fmt.Sprintf("/proc/%d/fd", p.process.Pid)
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return 0, fmt.Errorf("open files of the operator: %w", err)
+	}
+	for _, file := range files {
+		target, err := os.Readlink(filepath.Join(dir, file.Name()))
+		if err != nil && !errors.Is(err, os.ErrNotExist) { // it may have been closed since
+			return 0, fmt.Errorf("open files of the operator: %w", err)
+		}
+		if strings.HasPrefix(target, "socket:") {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// ticksPerSecond is the unit of times in /proc, the same on every Linux that Go runs on.
+const ticksPerSecond = 100
+
+// Processor is the processor time that the operator has used.
+func (p *Operator) Processor() (time.Duration, error) {
+	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.process.Pid))
+	if err != nil {
+		return 0, fmt.Errorf("processor time of the operator: %w", err)
+	}
+	// The name, in parentheses, may hold spaces. What follows begins with field 3; utime is 14 and stime 15.
+	_, rest, _ := strings.Cut(string(content), ") ")
+	fields := strings.Fields(rest)
+	if len(fields) < 13 {
+		return 0, errors.New("processor time of the operator: /proc has another form than expected")
+	}
+	var ticks int64
+	for _, field := range fields[11:13] {
+		n, err := strconv.ParseInt(field, 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("processor time of the operator: %w", err)
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * time.Second / ticksPerSecond, nil
+}

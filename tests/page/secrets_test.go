@@ -1,0 +1,140 @@
+package page
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/kit"
+)
+
+// The values of Secrets that the tests of this file know; none may be anywhere in what a page gets.
+const declaredValue, tamperedValue = "hunter2-declared", "hunter2-tampered"
+
+// watchShop has a release watched in which a Secret, and a ConfigMap that repeats its value, were tampered with.
+func (w *fixture) watchShop() {
+	w.Helper()
+	w.Helm(kit.Shared.Helm4(), "install", "shop", w.Chart("shop", fmt.Sprintf(`apiVersion: v1
+kind: Secret
+metadata: {name: login}
+stringData: {password: %s}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+data: {key: declared, url: "https://user:%s@db.example"}
+`, declaredValue, declaredValue)))
+	w.CreateHelmRelease("shop", func(hr *v1alpha1.HelmRelease) { hr.Spec.Mode = v1alpha1.ModeDetect })
+	w.WaitReason("shop", v1alpha1.ConditionReady, v1alpha1.ReasonDetectOnly)
+	w.Patch(kit.Secrets, "login", fmt.Sprintf(`{"metadata":{"annotations":{"note":"was %s, now %s"}},"stringData":{"password":%q}}`,
+		declaredValue, tamperedValue, tamperedValue))
+	w.edit("settings", "tampered, and connects with "+tamperedValue)
+	w.Until("both are reported", func() (any, bool) {
+		n := w.HelmRelease("shop").Status.Objects.Drifted
+		return n, n == 2
+	})
+}
+
+func givesAway(t *testing.T, text string) {
+	t.Helper()
+	// Plain, and in base64 at any offset.
+	for _, value := range []string{declaredValue, tamperedValue, "aHVudGVyMi", "h1bnRlcjIt", "odW50ZXIyL"} {
+		if i := strings.Index(text, value); i >= 0 {
+			t.Errorf("%s gets out: ...%s...", value, text[max(0, i-100):min(len(text), i+100)])
+		}
+	}
+}
+
+func TestI7_ThePageGetsNoValueOfASecret(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t, signed)
+	w.watchShop()
+	url, token := w.url(w.operator), w.administrator()
+	diff := get(t, url+"diff?namespace="+w.Operator+"&name=shop", as(token))
+	for _, part := range []string{"Secret " + w.Apps + "/login", "-  password: ", "+  password: ", "ConfigMap " +
+		w.Apps + "/settings", "-  key: declared"} {
+		if diff.status != http.StatusOK || !strings.Contains(diff.body, part) {
+			t.Errorf("the comparison does not have %q: %d %s", part, diff.status, diff.body)
+		}
+	}
+	events := firstEvents(t, url, token)
+	if !strings.Contains(events, "data[password] changed") {
+		t.Errorf("the events do not tell what drifted: %s", events)
+	}
+	givesAway(t, diff.body+events+w.operator.Log())
+	if got := get(t, url+"diff?namespace="+w.Apps+"&name=shop", as(token)); got.status != http.StatusNotFound {
+		t.Errorf("what is not on the page can be compared: %d %s", got.status, got.body)
+	}
+}
+
+func TestPage_TheDiffMasksSecrets(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t, signed)
+	w.watchShop()
+	tab := w.newTab()
+	tab.open(w.url(w.operator)+"#/"+w.Operator+"/shop", desktop())
+	tab.signIn(w.administrator())
+	tab.says("#detail h1", "Watched")
+	tab.says("#own li", "Secret "+w.Apps+"/login", "data[password] changed", "reported")
+	eval[bool](tab, "document.getElementById('compare').click() ?? true")
+	tab.says("#diff", "2 of 2 objects differ from revision 1.")
+	tab.says("#diff details", "Secret "+w.Apps+"/login", "data[password]", "-  password: <secret",
+		"+  password: <secret")
+	tab.says("#diff details", "ConfigMap "+w.Apps+"/settings", "-  key: declared", "+  key: tampered",
+		"url: https://user:<secret")
+	if eval[bool](tab, "new Set([...document.querySelectorAll('.del .mask, .ins .mask')].map((e) => e.innerText)).size !== 2") {
+		t.Error("the markers do not tell the two values apart")
+	}
+	givesAway(t, eval[string](tab, "document.documentElement.outerHTML"))
+}
+
+// Who signs in sees what they may, and whoever comes to the browser after them does not.
+func TestPage_SigningInAndOut(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t, signed)
+	w.watchShop()
+	tab := w.newTab()
+	tab.open(w.url(w.operator), desktop())
+	tab.says("#link", "Not signed in")
+	tab.signIn("not-a-token")
+	tab.says("#refusal", "the API server does not know this token")
+	token := w.administrator()
+	tab.signIn(token)
+	tab.says("#rows tr", w.Apps+"/shop", "Watched")
+	w.edit("settings", "tampered again")
+	tab.says("#log li", "ConfigMap "+w.Apps+"/settings")
+	if eval[bool](tab, fmt.Sprintf("document.cookie !== '' || document.documentElement.outerHTML.includes(%q)",
+		token)) {
+		t.Error("the token is in a cookie or in the document")
+	}
+	tab.open(w.url(w.operator)+"#/"+w.Operator+"/shop", desktop())
+	eval[bool](tab, "location.reload() ?? true")
+	tab.says("#detail h1", w.Apps+"/shop")
+	eval[bool](tab, "document.getElementById('compare').click() ?? true")
+	tab.says("#diff", "2 of 2 objects differ from revision 1.")
+	eval[bool](tab, "document.getElementById('signout').click() ?? true")
+	tab.says("#signin", "Sign in")
+	if text := eval[string](tab, "document.body.innerText + JSON.stringify({...sessionStorage})"); strings.Contains(
+		text, w.Apps,
+	) || strings.Contains(text, token) {
+		t.Errorf("something stays after signing out: %s", text)
+	}
+}
+
+// Without --page-auth there are states and no content.
+func TestPage_WithoutASignInNothingIsCompared(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	w.watchShop()
+	tab := w.newTab()
+	tab.open(w.url(w.operator)+"#/"+w.Operator+"/shop", desktop())
+	tab.says("#detail h1", "Watched")
+	tab.says("#compares-not", "--page-auth")
+	tab.until("no comparison is offered", "document.getElementById('compare').hidden")
+	if got := get(t, w.url(w.operator)+"diff?namespace="+w.Operator+"&name=shop",
+		nil); got.status != http.StatusForbidden {
+		t.Errorf("a comparison is answered with %d %s", got.status, got.body)
+	}
+}

@@ -1,0 +1,144 @@
+package tenancy
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
+	"github.com/rancher/helm-locker/tests/lib/kit"
+)
+
+// What was created has to be taken back, as its release is gone, and a webhook that cannot be reached keeps that from
+// being done.
+func TestI12_UnreachableWebhooksHoldNobodyUp(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t, byDefault)
+	victim := w.victim()
+	w.attack(func(i int) {
+		if i == 0 {
+			w.refuseDeletions()
+		}
+		name := fmt.Sprintf("sh.helm.release.v1.attacker-%d.v1", i)
+		check.NoError(w, w.Kube.CoreV1().Secrets(w.Apps).Delete(w.Ctx, name, metav1.DeleteOptions{}))
+	})
+	w.undecided()
+	w.goesOn(victim)
+}
+
+// refuseDeletions has the deletion of ConfigMaps of Apps judged by a webhook that does not exist.
+func (w *fixture) refuseDeletions() {
+	w.Helper()
+	url, fail, none := "https://127.0.0.1:1/", admissionv1.Fail, admissionv1.SideEffectClassNone
+	webhooks := w.Kube.AdmissionregistrationV1().ValidatingWebhookConfigurations()
+	config, err := webhooks.Create(w.Ctx, &admissionv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "down-"},
+		Webhooks: []admissionv1.ValidatingWebhook{{
+			Name: "down.example.com", ClientConfig: admissionv1.WebhookClientConfig{URL: &url}, FailurePolicy: &fail,
+			SideEffects:             &none,
+			AdmissionReviewVersions: []string{"v1"},
+			NamespaceSelector: &metav1.LabelSelector{
+				MatchLabels: map[string]string{"kubernetes.io/metadata.name": w.Apps},
+			},
+			Rules: []admissionv1.RuleWithOperations{{Operations: []admissionv1.OperationType{admissionv1.Delete},
+				Rule: admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"},
+					Resources: []string{"configmaps"}}}},
+		}},
+	}, metav1.CreateOptions{})
+	check.NoError(w, err)
+	w.Cleanup(func() {
+		check.Report(w, webhooks.Delete(context.WithoutCancel(w.Ctx), config.Name, metav1.DeleteOptions{}))
+	})
+}
+
+// held keeps the writes to ConfigMaps of namespaces from the API server, as webhooks that do not answer do, and counts
+// them.
+func (w *fixture) held(namespaces ...string) (hold *cluster.Hold, count *atomic.Int32) {
+	w.Helper()
+	count = &atomic.Int32{}
+	hold = w.Proxy.HoldRequests(func(r *http.Request) bool {
+		for _, namespace := range namespaces {
+			if isWrite("configmaps", http.MethodPatch)(r) &&
+				strings.Contains(r.URL.Path, "/namespaces/"+namespace+"/") {
+				count.Add(1)
+				return true
+			}
+		}
+		return false
+	})
+	w.Cleanup(hold.Release)
+	return hold, count
+}
+
+// tampered locks releases of many ConfigMaps in a namespace and returns a function that has all of them drift.
+func (w *fixture) tampered(namespace string, releases, each int) (tamper func()) {
+	w.Helper()
+	_, person := w.tenant(namespace)
+	name := func(i, k int) string { return fmt.Sprintf("object-%d-%d", i, k) }
+	for i := range releases {
+		manifest := ""
+		for k := range each {
+			manifest += kit.ConfigMap(name(i, k), "declared")
+		}
+		release := fmt.Sprintf("many-%d", i)
+		person.Forge(kit.ForgedRecord{Name: release, Manifest: manifest})
+		w.lockIn(namespace, namespace+"-"+release, release)
+	}
+	for i := range releases {
+		w.WaitReady(fmt.Sprintf("%s-many-%d", namespace, i), 1)
+	}
+	return func() {
+		for i := range releases {
+			for k := range each {
+				w.PatchIn(kit.ConfigMaps, namespace, name(i, k), `{"data":{"key":"tampered"}}`)
+			}
+		}
+	}
+}
+
+// A tenant's webhook that does not answer keeps a share of the writes under way, of its releases and of the namespace,
+// and no more.
+func TestI12_SlowWebhookHasAShareOfTheWrites(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t, byDefault)
+	victim := w.victim()
+	tamper := w.tampered(w.Apps, 3, 12)
+	hold, count := w.held(w.Apps)
+	tamper()
+	const share = 12
+	check.NoError(t, hold.Wait(w.Ctx, share))
+	w.goesOn(victim)
+	if n := count.Load(); n != share {
+		t.Errorf("%d writes were under way, want %d", n, share)
+	}
+}
+
+// Many tenants have such webhooks: together they keep all the writes that may be under way. They count no more when
+// they are slow.
+func TestI12_SlowWebhooksOfManyTenants(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t, byDefault)
+	victim := w.victim()
+	var namespaces []string
+	var tamper []func()
+	for i := range 4 {
+		namespace := w.Namespace(fmt.Sprintf("%s-slow-%d", w.Apps, i))
+		namespaces = append(namespaces, namespace)
+		tamper = append(tamper, w.tampered(namespace, 2, 8))
+	}
+	hold, _ := w.held(namespaces...)
+	for _, tamper := range tamper {
+		tamper()
+	}
+	if err := hold.Wait(w.Ctx, 48); err != nil { // more than may be under way that are not slow
+		t.Fatal(err)
+	}
+	w.goesOn(victim)
+}
