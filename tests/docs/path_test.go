@@ -2,6 +2,7 @@ package docs
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -37,4 +38,35 @@ func TestThePathOfADriftIsShort(t *testing.T) {
 		t.Errorf("%d functions in %d files, want at most %d in %d", functions, len(rows), maxFunctions, maxFiles)
 	}
 	t.Logf("%d functions in %d files", functions, len(rows))
+}
+
+// The table of the packages names all of them, and each imports only what is in its row or below.
+func TestImportsPointDown(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(root, "docs/architecture.md"))
+	check.NoError(t, err)
+	_, section, _ := strings.Cut(string(page), "\n## The packages\n")
+	rows := map[string]int{}
+	name := regexp.MustCompile("`(pkg/[^`]+)`")
+	for i, row := range regexp.MustCompile(`(?m)^\| ([^|]+) \|`).FindAllStringSubmatch(section, -1) {
+		for _, m := range name.FindAllStringSubmatch(row[1], -1) {
+			rows[m[1]] = i
+		}
+	}
+	list := exec.CommandContext(t.Context(), "go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./pkg/...")
+	list.Dir = root
+	out, err := list.Output()
+	check.NoError(t, err)
+	ours := regexp.MustCompile(`\bgithub\.com/rancher/helm-locker/(pkg/\w+)`)
+	for line := range strings.Lines(string(out)) {
+		packages := ours.FindAllStringSubmatch(line, -1)
+		importer := packages[0][1]
+		if _, ok := rows[importer]; !ok {
+			t.Errorf("docs/architecture.md does not name %s", importer)
+		}
+		for _, imported := range packages[1:] {
+			if rows[imported[1]] < rows[importer] {
+				t.Errorf("%s imports %s, which is above it in docs/architecture.md", importer, imported[1])
+			}
+		}
+	}
 }
