@@ -106,7 +106,7 @@ func (c *Cluster) start(ctx context.Context) (err error) {
 func (c *Cluster) writeConfiguration() error {
 	controllerManager := c.config(c.credentials.controllerManager)
 	return errors.Join(
-		writeFile(c.dir, "audit-policy.yaml", auditPolicy(c.options.AuditLevel)),
+		writeFile(c.dir, "audit-policy.yaml", []byte(auditPolicy)),
 		writeKubeconfig(c.Kubeconfig(), c.RESTConfig()),
 		writeKubeconfig(c.file("controller-manager.kubeconfig"), controllerManager),
 	)

@@ -7,15 +7,13 @@ import (
 	"strings"
 )
 
-// AuditLevel is how much of a request the audit log holds.
-type AuditLevel string
-
-// Audit levels. AuditMetadata records who did what to which object with what result; AuditRequestResponse adds the
-// bodies in full, Secrets included.
-const (
-	AuditMetadata        AuditLevel = "Metadata"
-	AuditRequestResponse AuditLevel = "RequestResponse"
-)
+// auditPolicy has the audit log say who did what to which object with what result, without bodies.
+const auditPolicy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- level: Metadata
+`
 
 // Options chooses what Start starts. The zero value is an API server with etcd.
 type Options struct {
@@ -25,10 +23,8 @@ type Options struct {
 	// ControllerManager also starts kube-controller-manager: namespaces and owned objects are then really deleted,
 	// Deployments get ReplicaSets and Pods, namespaces get a default ServiceAccount, and so on.
 	ControllerManager bool
-	// AuditLog makes the API server write one JSON event per finished request (at AuditLevel) to Cluster.AuditLog.
+	// AuditLog makes the API server write one JSON event per finished request to Cluster.AuditLog.
 	AuditLog bool
-	// AuditLevel defaults to AuditMetadata.
-	AuditLevel AuditLevel
 	// ExtraAPIServerArgs are appended to the flags of kube-apiserver and win over the ones before.
 	ExtraAPIServerArgs []string
 	// ExtraControllerManagerArgs are appended to the flags of kube-controller-manager.
@@ -119,12 +115,4 @@ func controllers() []string {
 		"endpoints-controller", "endpointslice-controller", "endpointslice-mirroring-controller",
 		"persistentvolumeclaim-protection-controller",
 	}
-}
-
-func auditPolicy(level AuditLevel) []byte {
-	if level == "" {
-		level = AuditMetadata
-	}
-	return fmt.Appendf(nil,
-		"apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules:\n- level: %s\n", level)
 }
