@@ -3,7 +3,6 @@ package page
 import (
 	"bufio"
 	"encoding/json"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -23,7 +22,7 @@ func firstEvents(t *testing.T, url, token string) string {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"events", nil)
 	check.NoError(t, err)
-	as(token)(request)
+	request.Header.Set("Authorization", "Bearer "+token)
 	answer, err := http.DefaultClient.Do(request)
 	check.NoError(t, err)
 	defer func() { _ = answer.Body.Close() }()
@@ -35,25 +34,4 @@ func firstEvents(t *testing.T, url, token string) string {
 	}
 	check.NoError(t, lines.Err())
 	return all.String()
-}
-
-type response struct {
-	status int
-	header http.Header
-	body   string
-}
-
-func get(t *testing.T, url string, change func(*http.Request)) response {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	check.NoError(t, err)
-	if change != nil {
-		change(request)
-	}
-	answer, err := http.DefaultClient.Do(request)
-	check.NoError(t, err)
-	defer func() { _ = answer.Body.Close() }()
-	body, err := io.ReadAll(answer.Body)
-	check.NoError(t, err)
-	return response{answer.StatusCode, answer.Header, string(body)}
 }

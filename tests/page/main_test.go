@@ -5,11 +5,9 @@ package page
 import (
 	"flag"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -85,17 +83,7 @@ func (w *fixture) start(options ...func(*operator.ControllerOptions)) *kit.Opera
 // url returns the address of an operator's page.
 func (w *fixture) url(op *kit.Operator) string {
 	w.Helper()
-	address := regexp.MustCompile(`page on (http://[\d.:]+/)`)
-	var url string
-	w.Eventually("the page is served", func() error {
-		found := address.FindStringSubmatch(op.Log())
-		if found == nil {
-			return fmt.Errorf("the log does not say where")
-		}
-		url = found[1]
-		return nil
-	})
-	return url
+	return w.URL(op, "page") + "/"
 }
 
 // edit changes a ConfigMap's key as some field manager.
@@ -122,11 +110,6 @@ func (w *fixture) administrator() string {
 	config, err := kit.Shared.ServiceAccountConfig(w.Ctx, w.Operator, "viewer")
 	check.NoError(w, err)
 	return config.BearerToken
-}
-
-// as gives a request a token.
-func as(token string) func(*http.Request) {
-	return func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+token) }
 }
 
 // signIn enters a token in the page's form, as a viewer does.

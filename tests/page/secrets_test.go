@@ -52,20 +52,21 @@ func TestI7_ThePageGetsNoValueOfASecret(t *testing.T) {
 	w := newFixture(t, signed)
 	w.watchShop()
 	url, token := w.url(w.operator), w.administrator()
-	diff := get(t, url+"diff?namespace="+w.Operator+"&name=shop", as(token))
+	status, diff := kit.HTTPGet(t, url+"diff?namespace="+w.Operator+"&name=shop", token)
 	for _, part := range []string{"Secret " + w.Apps + "/login", "-  password: ", "+  password: ", "ConfigMap " +
 		w.Apps + "/settings", "-  key: declared"} {
-		if diff.status != http.StatusOK || !strings.Contains(diff.body, part) {
-			t.Errorf("the comparison does not have %q: %d %s", part, diff.status, diff.body)
+		if status != http.StatusOK || !strings.Contains(diff, part) {
+			t.Errorf("the comparison does not have %q: %d %s", part, status, diff)
 		}
 	}
 	events := firstEvents(t, url, token)
 	if !strings.Contains(events, "data[password] changed") {
 		t.Errorf("the events do not tell what drifted: %s", events)
 	}
-	givesAway(t, diff.body+events+w.operator.Log())
-	if got := get(t, url+"diff?namespace="+w.Apps+"&name=shop", as(token)); got.status != http.StatusNotFound {
-		t.Errorf("what is not on the page can be compared: %d %s", got.status, got.body)
+	givesAway(t, diff+events+w.operator.Log())
+	status, body := kit.HTTPGet(t, url+"diff?namespace="+w.Apps+"&name=shop", token)
+	if status != http.StatusNotFound {
+		t.Errorf("what is not on the page can be compared: %d %s", status, body)
 	}
 }
 
@@ -133,8 +134,8 @@ func TestPage_WithoutASignInNothingIsCompared(t *testing.T) {
 	tab.says("#detail h1", "Watched")
 	tab.says("#compares-not", "--page-auth")
 	tab.until("no comparison is offered", "document.getElementById('compare').hidden")
-	if got := get(t, w.url(w.operator)+"diff?namespace="+w.Operator+"&name=shop",
-		nil); got.status != http.StatusForbidden {
-		t.Errorf("a comparison is answered with %d %s", got.status, got.body)
+	status, body := kit.HTTPGet(t, w.url(w.operator)+"diff?namespace="+w.Operator+"&name=shop", "")
+	if status != http.StatusForbidden {
+		t.Errorf("a comparison is answered with %d %s", status, body)
 	}
 }

@@ -2,17 +2,14 @@ package tenancy
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 	"testing"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	rbacv1 "k8s.io/api/rbac/v1"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/operator"
@@ -53,26 +50,7 @@ func (w *fixture) token(name string) (rbacv1.Subject, string) {
 // get asks what the operator serves, the page or the metrics, for a path, with a token.
 func (w *fixture) get(what, path, token string) (status int, body string) {
 	w.Helper()
-	var address []string
-	w.Eventually(what+" is served", func() error {
-		if address = regexp.MustCompile(
-			what + ` on (?:http://)?([\d.:]+)`,
-		).FindStringSubmatch(w.Running.Log()); address == nil {
-			return fmt.Errorf("the log does not say where")
-		}
-		return nil
-	})
-	request, err := http.NewRequestWithContext(w.Ctx, http.MethodGet, "http://"+address[1]+path, nil)
-	check.NoError(w, err)
-	if token != "" {
-		request.Header.Set("Authorization", "Bearer "+token)
-	}
-	answer, err := http.DefaultClient.Do(request)
-	check.NoError(w, err)
-	defer func() { _ = answer.Body.Close() }()
-	content, err := io.ReadAll(answer.Body)
-	check.NoError(w, err)
-	return answer.StatusCode, string(content)
+	return kit.HTTPGet(w, w.URL(w.Running, what)+path, token)
 }
 
 func (w *fixture) diffOf(name, token string) (status int, body string) {

@@ -6,8 +6,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
-	"net/http"
 	"regexp"
 	"sync"
 	"testing"
@@ -107,12 +105,8 @@ func Metrics(t testing.TB, o *Operator) string {
 	if found == nil {
 		t.Fatal("the log does not say where metrics are served")
 	}
-	answer, err := http.Get("http://" + found[1] + "/metrics")
-	check.NoError(t, err)
-	text, err := io.ReadAll(answer.Body)
-	check.NoError(t, err)
-	check.NoError(t, answer.Body.Close())
-	return string(text)
+	_, text := HTTPGet(t, "http://"+found[1]+"/metrics", "")
+	return text
 }
 
 // Done is closed when the operator has ended; Err then says why.
