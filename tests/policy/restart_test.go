@@ -1,8 +1,10 @@
 package policy
 
 import (
+	"fmt"
 	"net/http"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -128,6 +130,16 @@ func TestPolicy_LeaderChange(t *testing.T) {
 	f.waitMade("one")
 	standby := e.NewProxy()
 	kit.StartOperator(t, standby.RESTConfig(), e.Operator, elected)
+	claim := f.Proxy.HoldRequests(cluster.ForResource("helmreleasepolicies", http.MethodPatch))
+	f.create("another", `{match: {namespaces: [nowhere]}}`)
+	f.WaitHeld(claim, 1)
+	f.Throughout(3*time.Second, "the standby leaves the policy to the leader", func() error {
+		if by := f.policy("another").Annotations[v1alpha1.ManagedByAnnotation]; by != "" {
+			return fmt.Errorf("%s has claimed it", by)
+		}
+		return nil
+	})
+	claim.Release()
 	f.deploy("two", nil)
 	f.waitMade("one", "two")
 	for _, w := range standby.Writes() {
