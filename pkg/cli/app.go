@@ -38,8 +38,8 @@ func newApp(name string, in io.Reader, out, errOut io.Writer) *app {
 		now: time.Now, env: os.Getenv}
 }
 
-func isTerminal(w io.Writer) bool {
-	file, ok := w.(*os.File)
+func isTerminal(stream any) bool {
+	file, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
@@ -203,7 +203,7 @@ func oneOf(flag *cli.StringFlag, values ...string) cli.Flag {
 		if slices.Contains(values, value) {
 			return nil
 		}
-		return fmt.Errorf("%q is none of %v", value, values)
+		return fmt.Errorf("%q is none of %s", value, strings.Join(values, ", "))
 	}
 	return &choice{flag, values}
 }

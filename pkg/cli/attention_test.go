@@ -54,6 +54,15 @@ func TestStatusListsWhatNeedsAttention(t *testing.T) {
 	if rows := attention([]*v1alpha1.HelmRelease{notInstalled}, noon); rows[0][2] != advice {
 		t.Errorf("what to do: %q", rows)
 	}
+	forbidden := helmRelease("web", func(hr *v1alpha1.HelmRelease) {
+		hr.Status.Conditions = []metav1.Condition{
+			condition("Ready", metav1.ConditionFalse, v1alpha1.ReasonForbidden, "cannot get secrets"),
+			condition("Stalled", metav1.ConditionTrue, v1alpha1.ReasonForbidden, "cannot get secrets")}
+	})
+	const permit = "let the account do what the release takes, which this prints: helm-locker rbac web -n apps"
+	if rows := attention([]*v1alpha1.HelmRelease{forbidden}, noon); rows[0][2] != permit {
+		t.Errorf("what to do: %q", rows)
+	}
 	many := attention(slices.Repeat([]*v1alpha1.HelmRelease{stalled}, 15), noon)
 	if last := many[len(many)-1]; len(many) != 11 || last[0] != "and 5 more" {
 		t.Errorf("of many: %q", many)

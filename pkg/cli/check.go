@@ -73,6 +73,9 @@ func (a *app) check(ctx context.Context, cmd *cli.Command) error {
 func (a *app) findings(ctx context.Context, c *connection, cmd *cli.Command) []finding {
 	namespace := a.onlyIn(c, cmd.String("namespace"))
 	found := []finding{serverFinding(c), definitionFinding(ctx, c)}
+	if found[1].Level == levelError {
+		return found
+	}
 	locks, err := c.helmReleases("", false).list(ctx, nil)
 	if err != nil {
 		return append(found, unreadable("HelmReleases", err))
@@ -83,8 +86,8 @@ func (a *app) findings(ctx context.Context, c *connection, cmd *cli.Command) []f
 		})
 	}
 	usual := types.NamespacedName{Namespace: cmd.String("helmrelease-namespace"), Name: operator.DefaultControllerName}
-	found = append(found, operatorFindings(ctx, leases{c: c, now: a.now}, locks, usual)...)
-	found = append(found, lockFindings(locks, a.now())...)
+	operators, gone := operatorFindings(ctx, leases{c: c, now: a.now}, locks, usual)
+	found = slices.Concat(found, operators, lockFindings(locks, gone, a.now()))
 	var policiesIn []string
 	if namespace != "" {
 		policiesIn = []string{usual.Namespace, namespace}
@@ -129,22 +132,32 @@ func unreadable(subject string, err error) finding {
 	return f
 }
 
-// lockFindings tells of HelmReleases that do not do what they say, and of suspensions.
-func lockFindings(locks []*v1alpha1.HelmRelease, now time.Time) []finding {
-	var found []finding
-	ready := 0
+// lockFindings tells of HelmReleases that do not do what they say, and of suspensions. What a HelmRelease says is no
+// longer true when its operator is among gone.
+func lockFindings(locks []*v1alpha1.HelmRelease, gone []types.NamespacedName, now time.Time) []finding {
+	const subject = "HelmReleases"
+	var found, summary []finding
+	ready, unattended := 0, 0
 	for _, hr := range locks {
-		if f := lockFinding(hr, now); f.Level == levelOK {
-			ready++
-		} else {
+		operator, _ := leaseOf(hr)
+		switch f := lockFinding(hr, now); {
+		case f.Level != levelOK:
 			found = append(found, f)
+		case slices.Contains(gone, operator):
+			unattended++
+		default:
+			ready++
 		}
 	}
-	if ready == 0 {
-		return found
+	if ready > 0 {
+		message := report.Count(ready, "release") + " locked, or watched as wanted"
+		summary = append(summary, finding{levelOK, subject, message, ""})
 	}
-	message := report.Count(ready, "release") + " locked, or watched as wanted"
-	return slices.Concat([]finding{{levelOK, "HelmReleases", message, ""}}, found)
+	if unattended > 0 {
+		message := report.Count(unattended, "release") + " not protected now, because the operator does not run"
+		summary = append(summary, finding{levelError, subject, message, ""})
+	}
+	return append(summary, found...)
 }
 
 func lockFinding(hr *v1alpha1.HelmRelease, now time.Time) finding {
@@ -160,12 +173,15 @@ func lockFinding(hr *v1alpha1.HelmRelease, now time.Time) finding {
 	case ready.Reason == v1alpha1.ReasonInWindow: // as it is wanted
 	case report.LockState(hr, now) == report.LockedSuspended:
 		_, _, since := report.Ready(hr)
-		f.Level, f.Message = levelWarning, fmt.Sprintf("release %s has been suspended for %s, and is not protected",
-			hr.Spec.Release, report.Age(since, now))
+		f.Level, f.Message = levelWarning, fmt.Sprintf("release %s has been suspended for %s,%s, and is not protected",
+			hr.Spec.Release, report.Age(since, now), report.SuspendedFor(hr))
 		f.Advice = programBase + " resume " + name + " ends it"
 	case meta.IsStatusConditionTrue(hr.Status.Conditions, v1alpha1.ConditionStalled):
 		f.Level, f.Message = levelError, ready.Reason+": "+ready.Message
 		f.Advice = details
+		if ready.Reason == v1alpha1.ReasonForbidden {
+			f.Advice = "let the account do what the release takes, which this prints: " + programBase + " rbac " + name
+		}
 	case ready.Status != metav1.ConditionTrue:
 		f.Level, f.Message = levelWarning, ready.Reason+": "+ready.Message
 		f.Advice = details

@@ -66,10 +66,10 @@ func definitionFinding(ctx context.Context, c *connection) finding {
 }
 
 // operatorFindings tells, by their Leases, whether the operators run that have taken up HelmReleases, or the usual one
-// where there are none.
+// where there are none. It also returns those that do not run.
 func operatorFindings(
 	ctx context.Context, l leases, locks []*v1alpha1.HelmRelease, usual types.NamespacedName,
-) []finding {
+) (found []finding, gone []types.NamespacedName) {
 	var keys []types.NamespacedName
 	for _, hr := range locks {
 		if key, ok := leaseOf(hr); ok && !slices.Contains(keys, key) {
@@ -79,7 +79,6 @@ func operatorFindings(
 	if len(keys) == 0 {
 		keys = []types.NamespacedName{usual}
 	}
-	var found []finding
 	for _, key := range keys {
 		subject := "operator " + key.String()
 		spec, err := l.get(ctx, key)
@@ -90,21 +89,25 @@ func operatorFindings(
 		case err != nil:
 			found = append(found, unreadable(subject, err))
 		default:
-			found = append(found, leaseFinding(subject, spec, l.now()))
+			f := leaseFinding(key, spec, l.now())
+			if found = append(found, f); f.Level == levelError {
+				gone = append(gone, key)
+			}
 		}
 	}
-	return found
+	return found, gone
 }
 
 // clockTolerance is how far a clock may be ahead of ours without a word.
 const clockTolerance = 5 * time.Second
 
-func leaseFinding(subject string, spec coordinationv1.LeaseSpec, now time.Time) finding {
+func leaseFinding(key types.NamespacedName, spec coordinationv1.LeaseSpec, now time.Time) finding {
+	subject := "operator " + key.String()
 	seen, gone := lease.LastSeen(spec, now)
 	switch {
 	case gone:
 		return finding{levelError, subject, "it does not run: last seen " + seen.UTC().Format(time.RFC3339),
-			"start it, or look why it ended: kubectl logs, and kubectl get pods in its namespace"}
+			"start it, or find out why it ended: kubectl -n " + key.Namespace + " get pods, and kubectl logs"}
 	case seen.Sub(now) > clockTolerance:
 		return finding{levelWarning, subject, fmt.Sprintf("its clock, or the one of this machine, is wrong: it says that it was renewed %s from now",
 			seen.Sub(now).Round(time.Second)), "suspensions end, and Leases expire, by the operator's clock: set the clocks by NTP"}

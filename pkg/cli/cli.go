@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/urfave/cli/v3"
@@ -27,8 +28,9 @@ const (
 // returns the exit code.
 func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	cmd := New(args, stdin, stdout, stderr)
-	// In a container there may be a terminal, too, but no one to read help.
-	args, err := arrange(cmd, args, isTerminal(stdout) && os.Getenv("KUBERNETES_SERVICE_HOST") == "")
+	// A pager or grep may read the output. In a container there may be a terminal, too, but no one to read help.
+	terminal := isTerminal(stdin) || isTerminal(stdout)
+	args, err := arrange(cmd, args, terminal && os.Getenv("KUBERNETES_SERVICE_HOST") == "")
 	if err == nil {
 		err = cmd.Run(ctx, args)
 	}
@@ -132,6 +134,9 @@ func unknownCommand(cmd *cli.Command, name string) error {
 	}
 }
 
+// flagInError is how the library names a long flag in an error.
+var flagInError = regexp.MustCompile(`(for flag |not defined: )-([\w-]{2,})`)
+
 // usageError replaces the whole help text, under which the error would not be found.
 func usageError(_ context.Context, cmd *cli.Command, err error, _ bool) error {
 	hint := ""
@@ -140,7 +145,10 @@ func usageError(_ context.Context, cmd *cli.Command, err error, _ bool) error {
 			hint = fmt.Sprintf("did you mean %s? ", similar)
 		}
 	}
-	return &hintError{err: err, hints: []string{hint + "see " + cmd.FullName() + " --help"}}
+	return &hintError{
+		err:   errors.New(flagInError.ReplaceAllString(err.Error(), "$1--$2")),
+		hints: []string{hint + "see " + cmd.FullName() + " --help"},
+	}
 }
 
 func versionCommand(out io.Writer) *cli.Command {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"os"
 	"strings"
 	"testing"
 
@@ -123,6 +124,21 @@ func runCLI(t *testing.T, stdin string, args ...string) (stdout, stderr string, 
 	return out.String(), errOut.String(), code
 }
 
+func TestHelpWhereOnlyTheInputIsATerminal(t *testing.T) {
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	t.Setenv("KUBECONFIG", "/does/not/exist")
+	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Skip("no terminal can be made: ", err)
+	}
+	defer terminal.Close()       //nolint:errcheck // nothing was written
+	var out, errOut bytes.Buffer // helm-locker | less
+	if code := Main(t.Context(), []string{"helm-locker"}, terminal, &out, &errOut); code != exitOK ||
+		!strings.Contains(out.String(), "USAGE:") {
+		t.Errorf("exit code %d, stdout %q, stderr %q", code, out.String(), errOut.String())
+	}
+}
+
 func TestMistakesOfCommandsAreClearErrors(t *testing.T) {
 	t.Setenv("KUBECONFIG", "/does/not/exist")
 	t.Setenv("DEBUG", "*") // of another program
@@ -136,7 +152,7 @@ func TestMistakesOfCommandsAreClearErrors(t *testing.T) {
 			[]string{"xyz"}, "helm-locker: unknown command \"xyz\"\n  see helm-locker --help for all commands\n",
 		},
 		"an unknown flag": {[]string{"inspect", "--foo"},
-			"helm-locker: flag provided but not defined: -foo\n  see helm-locker inspect --help\n"},
+			"helm-locker: flag provided but not defined: --foo\n  see helm-locker inspect --help\n"},
 		"no release": {
 			[]string{"lock"}, "helm-locker: the name of a release is missing\n  see helm-locker lock --help\n",
 		},
@@ -149,9 +165,9 @@ func TestMistakesOfCommandsAreClearErrors(t *testing.T) {
 		"two parts": {[]string{"inspect", "a", "--notes", "--json"},
 			"helm-locker: --notes and --json exclude each other\n  see helm-locker inspect --help\n"},
 		"revision zero": {[]string{"inspect", "a", "--revision=0"},
-			"helm-locker: invalid value \"0\" for flag -revision: 0 is not a number from 1 on\n  see helm-locker inspect --help\n"},
+			"helm-locker: invalid value \"0\" for flag --revision: 0 is not a number from 1 on\n  see helm-locker inspect --help\n"},
 		"a mode": {[]string{"lock", "a", "--mode=enforce"},
-			"helm-locker: invalid value \"enforce\" for flag -mode: \"enforce\" is none of [Enforce Detect]\n  see helm-locker lock --help\n"},
+			"helm-locker: invalid value \"enforce\" for flag --mode: \"enforce\" is none of Enforce, Detect\n  see helm-locker lock --help\n"},
 		"no pointer": {[]string{"lock", "a", "--ignore=spec.replicas"},
 			"helm-locker: --ignore \"spec.replicas\" is no JSON pointer\n  begin each segment with a slash, and write ~1 for a slash and ~0 for a tilde in a key: /metadata/annotations/example.com~1hash\n"},
 		"for and until": {[]string{"suspend", "a", "--for=1m", "--until=2030-01-01T00:00:00Z"},

@@ -90,15 +90,30 @@ func notFoundHints(missing *inspect.NotFoundError) []string {
 		return []string{"helm list -A lists all releases; choose the namespace with -n, the cluster with --context, and " +
 			"where Helm keeps records with --release-storage"}
 	}
+	return []string{didYouMean(missing.Key, missing.Similar)}
+}
+
+// didYouMean proposes releases instead of one that is not there.
+func didYouMean(missing release.Key, similar []release.Key) string {
 	var names []string
-	for _, key := range missing.Similar {
-		if key.Namespace == missing.Key.Namespace {
+	for _, key := range similar {
+		if key.Namespace == missing.Namespace {
 			names = append(names, key.Name)
 		} else {
 			names = append(names, fmt.Sprintf("%s -n %s", key.Name, key.Namespace))
 		}
 	}
-	return []string{"did you mean " + strings.Join(names, ", or ") + "?"}
+	return "did you mean " + strings.Join(names, ", or ") + "?"
+}
+
+// notLocked describes a release that no HelmRelease in a namespace names.
+func (a *app) notLocked(t target, namespace string) error {
+	hint := fmt.Sprintf("%s lock %s -n %s locks it; --helmrelease-namespace looks elsewhere", a.name, t.key.Name,
+		t.key.Namespace)
+	if len(t.similar) > 0 {
+		hint = didYouMean(t.key, t.similar)
+	}
+	return hinted(fmt.Errorf("release %s is not locked: no HelmRelease in namespace %s names it", t.key, namespace), hint)
 }
 
 // denied is how the API server's authorizers word a refusal.

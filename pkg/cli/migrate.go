@@ -6,12 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v3"
-	"golang.org/x/term"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
@@ -215,7 +213,7 @@ func (a *app) carry(ctx context.Context, c *connection, todo []migration, dryRun
 
 // confirm asks a question at the terminal; where there is none it is an error.
 func (a *app) confirm(question string) (bool, error) {
-	if file, ok := a.in.(*os.File); !ok || !term.IsTerminal(int(file.Fd())) {
+	if !isTerminal(a.in) {
 		return false, hinted(errors.New("nothing was changed: there is no terminal to ask at"),
 			"--yes does it without asking; --dry-run only looks")
 	}

@@ -118,6 +118,8 @@ type target struct {
 	key release.Key
 	// locks are the HelmReleases that name it: any number for a release that was named, and one that was selected.
 	locks []*v1alpha1.HelmRelease
+	// similar are releases of this name in other namespaces that HelmReleases name; only without locks.
+	similar []release.Key
 }
 
 // choose returns the releases that arguments and flags mean, by their HelmReleases.
@@ -146,7 +148,7 @@ func (a *app) choose(ctx context.Context, cmd *cli.Command) (*helmReleases, []ta
 	for _, hr := range all {
 		if (cmd.Bool("all-namespaces") || hr.Spec.Release.Namespace == c.namespace) &&
 			selector.Matches(labels.Set(hr.Labels)) {
-			targets = append(targets, target{keyOf(hr), []*v1alpha1.HelmRelease{hr}})
+			targets = append(targets, target{key: keyOf(hr), locks: []*v1alpha1.HelmRelease{hr}})
 		}
 	}
 	if len(targets) == 0 {
@@ -174,6 +176,8 @@ func (c *connection) named(cmd *cli.Command, store *helmReleases, all []*v1alpha
 		for _, hr := range all {
 			if name := cmd.String("name"); keyOf(hr) == key && (name == "" || hr.Name == name) {
 				t.locks = append(t.locks, hr)
+			} else if other := keyOf(hr); other != key && other.Name == key.Name && !slices.Contains(t.similar, other) {
+				t.similar = append(t.similar, other)
 			}
 		}
 		targets = append(targets, t)

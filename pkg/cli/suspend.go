@@ -119,10 +119,7 @@ func (a *app) change(ctx context.Context, cmd *cli.Command, ch change) error {
 	failed := each(ctx, a, targets, func(t target) error {
 		switch len(t.locks) {
 		case 0:
-			return hinted(fmt.Errorf("release %s is not locked: no HelmRelease in namespace %s names it", t.key,
-				store.namespace),
-				fmt.Sprintf("%s lock %s -n %s locks it; --helmrelease-namespace looks elsewhere", a.name, t.key.Name,
-					t.key.Namespace))
+			return a.notLocked(t, store.namespace)
 		case 1:
 		default:
 			return hinted(fmt.Errorf("%s name release %s", report.Count(len(t.locks), "HelmRelease"), t.key),

@@ -26,6 +26,9 @@ func (a *app) unlock(ctx context.Context, cmd *cli.Command) error {
 	failed := each(ctx, a, targets, func(t target) error {
 		if len(t.locks) == 0 {
 			a.note("release %s is not locked: no HelmRelease in namespace %s names it", t.key, store.namespace)
+			if len(t.similar) > 0 {
+				a.note("  %s", didYouMean(t.key, t.similar))
+			}
 		}
 		for _, hr := range t.locks {
 			if err := store.delete(ctx, hr); err != nil {

@@ -32,7 +32,7 @@ func TestCheck(t *testing.T) {
 			"         helm-locker lock NAME -n NAMESPACE locks one\n")
 
 	w.app("suspend", "bakery", "--wait").says(0)
-	w.app("check").says(0, "warning  HelmRelease LOCKER/bakery: release APPS/bakery has been suspended for ", ", and is not protected\n"+
+	w.app("check").says(0, "warning  HelmRelease LOCKER/bakery: release APPS/bakery has been suspended for ", ", until it is resumed, and is not protected\n"+
 		"         helm-locker resume bakery -n APPS ends it\n")
 	w.app("resume", "bakery", "--wait").says(0)
 	w.app("lock", "gone").says(0)
@@ -63,7 +63,13 @@ func TestCheck(t *testing.T) {
 	})
 
 	o.Stop()
-	w.app("check").says(2, "error    operator LOCKER/LOCKER: it does not run: last seen TIME\n")
+	stopped := w.app("check")
+	stopped.says(2, "error    operator LOCKER/LOCKER: it does not run: last seen TIME\n"+
+		"         start it, or find out why it ended: kubectl -n LOCKER get pods, and kubectl logs\n",
+		" not protected now, because the operator does not run\n")
+	if strings.Contains(stopped.stdout, "locked, or watched as wanted") {
+		t.Errorf("locked without an operator:\n%s", stopped.stdout)
+	}
 	if r := w.app("check", "-o", "json"); r.code != 2 || !strings.Contains(r.stdout, `"level": "error"`) {
 		t.Errorf("%+v", r)
 	}

@@ -108,6 +108,10 @@ func TestSuspend(t *testing.T) {
 		"helm-locker: release APPS/shop is not locked: no HelmRelease in namespace LOCKER names it\n"+
 			"  helm-locker lock shop -n APPS locks it; --helmrelease-namespace looks elsewhere\n")
 	w.app("lock", "shop").says(0, "created")
+	w.cli("suspend", "shop", "-n", "elsewhere").is(1, "", "helm-locker: release elsewhere/shop is not locked: no HelmRelease in "+
+		"namespace LOCKER names it\n  did you mean shop -n APPS?\n")
+	w.cli("unlock", "shop", "-n", "elsewhere").is(0, "", "release elsewhere/shop is not locked: no HelmRelease in "+
+		"namespace LOCKER names it\n  did you mean shop -n APPS?\n")
 	w.app("suspend", "shop").is(0, "HelmRelease LOCKER/shop suspended until it is resumed: release APPS/shop\n", "")
 	w.app("suspend", "shop").is(0, "HelmRelease LOCKER/shop already suspended until it is resumed: release APPS/shop\n",
 		"")

@@ -65,7 +65,7 @@ func TestReport(t *testing.T) {
 	if len(suites.Suites) != 1 {
 		t.Errorf("suites are %+v", suites)
 	}
-	w.app("report", "-o", "pdf").says(1, `"pdf" is none of [json markdown html junit]`)
+	w.app("report", "-o", "pdf").says(1, `"pdf" is none of json, markdown, html, junit`)
 	w.app("report", "--output-file", "/does/not/exist").says(1, "write the report: open /does/not/exist: no such file")
 	// Of all namespaces, one tenant's broken record is an error of that release alone.
 	other := w.Namespace(w.Apps + "-2")
