@@ -31,9 +31,7 @@ func TestEveryKind(t *testing.T) {
 	for pass := range passes {
 		t.Run(fmt.Sprintf("Pass%d", pass+1), func(t *testing.T) { everyKind(t, pass, r) })
 	}
-	if len(r.results) > 0 {
-		t.Logf("\n%s", r)
-	}
+	r.print(t)
 }
 
 func everyKind(t *testing.T, pass int, r *report) {

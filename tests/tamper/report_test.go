@@ -4,13 +4,17 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // cell counts what became of the tamperings of one class with one release.
@@ -140,6 +144,18 @@ func reasonOf(err error) string {
 type report struct {
 	results  []*result
 	hopeless sync.Map
+}
+
+// print logs the tables, and writes them to the file that -table names.
+func (r *report) print(t *testing.T) {
+	t.Helper()
+	if len(r.results) == 0 {
+		return
+	}
+	t.Logf("\n%s", r)
+	if *table != "" {
+		check.Report(t, os.WriteFile(*table, []byte(r.String()), 0o600))
+	}
 }
 
 // String returns the tables as Markdown; times are in milliseconds.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -34,13 +33,7 @@ func TestTamper(t *testing.T) {
 	for pass := range passes {
 		t.Run(fmt.Sprintf("Pass%d", pass+1), func(t *testing.T) { tamper(t, pass, r) })
 	}
-	if len(r.results) == 0 {
-		return
-	}
-	t.Logf("\n%s", r)
-	if *table != "" {
-		check.Report(t, os.WriteFile(*table, []byte(r.String()), 0o600))
-	}
+	r.print(t)
 }
 
 // tamper makes one pass. Its parts build on each other.
