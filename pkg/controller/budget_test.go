@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"sync/atomic"
 	"testing"
@@ -16,63 +17,114 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-func TestReadingBudget(t *testing.T) {
+func TestBudget(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	var b readingBudget
-	if wait := b.wait("a", now); wait != 0 {
-		t.Errorf("the first record waits %s", wait)
+	key := func(namespace, name string) release.Key { return release.Key{Namespace: namespace, Name: name} }
+	for _, test := range []struct {
+		name  string
+		spent map[release.Key]time.Duration
+		want  time.Duration // that the next record of a/one waits
+	}{
+		{"nothing", nil, 0},
+		{"less than a release may", map[release.Key]time.Duration{key("a", "one"): releaseBurst - 1}, 0},
+		{"more than a release may", map[release.Key]time.Duration{key("a", "one"): releaseBurst + time.Second},
+			4 * time.Second},
+		{"less than a namespace may", map[release.Key]time.Duration{key("a", "two"): namespaceBurst - 1}, 0},
+		{"more than a namespace may", map[release.Key]time.Duration{key("a", "two"): namespaceBurst + time.Second},
+			4 * time.Second},
+		{"another namespace", map[release.Key]time.Duration{key("b", "one"): time.Hour}, 0},
+	} {
+		var b budget
+		for k, took := range test.spent {
+			b.spend(k, now, took)
+		}
+		wait := b.wait(key("a", "one"), now)
+		if wait < test.want || wait > test.want+2*time.Millisecond {
+			t.Errorf("%s spent: the next record waits %s, want %s", test.name, wait, test.want)
+		}
+		if again := b.wait(key("a", "one"), now.Add(wait)); again != 0 {
+			t.Errorf("%s spent: and then %s again", test.name, again)
+		}
 	}
-	b.spend("a", now, readingBurst-time.Second)
-	if wait := b.wait("a", now); wait != 0 {
-		t.Errorf("a record within the burst waits %s", wait)
+}
+
+// slowClock is one by which whatever is measured takes ten seconds.
+type slowClock struct {
+	clock.RealClock
+	asked time.Duration
+}
+
+func (c *slowClock) Now() time.Time {
+	c.asked += 10 * time.Second
+	return time.Time{}.Add(c.asked)
+}
+
+func TestComparingIsCharged(t *testing.T) {
+	c := &common{Options: Options{Clock: &slowClock{}}}
+	rm := &remediation{common: c, loader: &loader{common: c}}
+	l := lock.New(&lock.Lock{Release: release.Key{Namespace: "a", Name: "one"}}, nil)
+	rm.judgeAll(l, nil)
+	if rm.loader.budget.wait(l.Release, rm.Clock.Now()) == 0 {
+		t.Error("after a comparison of ten seconds the next record does not wait")
 	}
-	b.spend("a", now, 2*time.Second)
-	if wait := b.wait("b", now); wait != 0 {
-		t.Errorf("a record of another namespace waits %s", wait)
+}
+
+// Comparing goes on when all is spent, as drift is reverted. What is owed by that has a limit.
+func TestBudgetOwesLittle(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	var b budget
+	for range 3600 {
+		b.spend(release.Key{Namespace: "a", Name: "one"}, now, time.Second)
+		now = now.Add(time.Second)
 	}
-	wait := b.wait("a", now)
-	if want := 4 * time.Second; wait < want || wait > want+time.Second {
-		t.Errorf("a record beyond the burst waits %s, want %s", wait, want)
+	if wait := b.wait(release.Key{Namespace: "a", Name: "one"}, now); wait < 15*time.Second || wait > 21*time.Second {
+		t.Errorf("after an hour of comparing the next record waits %s", wait)
 	}
-	if again := b.wait("a", now.Add(wait)); again != 0 {
-		t.Errorf("and then %s again", again)
+}
+
+func TestBudgetForgets(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	var b budget
+	for n := range 10000 {
+		b.spend(release.Key{Namespace: "a", Name: fmt.Sprint(n)}, now, time.Millisecond)
+		now = now.Add(time.Second)
 	}
-	later := now.Add(time.Hour)
-	if b.wait("a", later); len(b.spent) != 0 {
-		t.Errorf("kept for ever: %v", b.spent)
+	if len(b.spent) > 500 {
+		t.Errorf("%d releases are remembered", len(b.spent))
 	}
 }
 
 // A clock that is set back neither empties the budget nor stops it.
-func TestReadingBudgetWhenTheClockIsSetBack(t *testing.T) {
-	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	var b readingBudget
-	b.spend("a", now.AddDate(1, 0, 0), time.Second)
-	if wait := b.wait("a", now); wait != 0 {
+func TestBudgetWhenTheClockIsSetBack(t *testing.T) {
+	now, key := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), release.Key{Namespace: "a", Name: "one"}
+	var b budget
+	b.spend(key, now.AddDate(1, 0, 0), time.Second)
+	if wait := b.wait(key, now); wait != 0 {
 		t.Errorf("a record within the burst waits %s", wait)
 	}
-	b.spend("a", now.AddDate(1, 0, 0), readingBurst)
-	wait := b.wait("a", now)
+	b.spend(key, now.AddDate(1, 0, 0), releaseBurst)
+	wait := b.wait(key, now)
 	if wait == 0 || wait > time.Minute {
 		t.Errorf("a record beyond the burst waits %s", wait)
 	}
-	if again := b.wait("a", now.Add(wait)); again != 0 {
+	if again := b.wait(key, now.Add(wait)); again != 0 {
 		t.Errorf("and then %s again", again)
 	}
 }
 
 func TestMayReadWaitsForTheBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		key := release.Key{Namespace: "a", Name: "one"}
 		lo := &loader{common: &common{Options: Options{Clock: clock.RealClock{}}}}
 		begin := time.Now()
-		lo.budget.spend("a", begin, readingBurst+time.Second)
-		if err := lo.mayRead(t.Context(), "a"); err != nil || time.Since(begin) < 4*time.Second {
+		lo.budget.spend(key, begin, releaseBurst+time.Second)
+		if err := lo.mayRead(t.Context(), key); err != nil || time.Since(begin) < 4*time.Second {
 			t.Errorf("after %s: %v", time.Since(begin), err)
 		}
-		lo.budget.spend("a", time.Now(), time.Minute)
+		lo.budget.spend(key, time.Now(), time.Minute)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := lo.mayRead(ctx, "a"); !errors.Is(err, context.DeadlineExceeded) {
+		if err := lo.mayRead(ctx, key); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("error is %v", err)
 		}
 	})

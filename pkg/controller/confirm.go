@@ -119,7 +119,7 @@ func (rm *remediation) nextConfirm(ctx context.Context, key release.Key) {
 		rm.queues.confirm.Forget(key)
 		return
 	}
-	if rm.loader.mayRead(ctx, key.Namespace) != nil { // the operator stops
+	if rm.loader.mayRead(ctx, key) != nil { // the operator stops
 		return
 	}
 	slot, err := rm.slots.loading.acquire(ctx, key.Namespace)

@@ -42,7 +42,7 @@ type loader struct {
 	schemas     *drift.Schemas
 	definitions definitions
 	shared      lock.Kinds
-	budget      readingBudget
+	budget      budget
 }
 
 // load reads the payload of a record and turns its manifest into objects. What the user has to know is returned as a

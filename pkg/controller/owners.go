@@ -133,7 +133,7 @@ func (rm *remediation) waitFor(l *lock.Lock, other release.Key, results []*resul
 // the objects judged again that wait for that. A damaged record declares nothing.
 func (rm *remediation) findDeclared(ctx context.Context, rec release.Record) {
 	found := &declaration{record: rec}
-	err := rm.loader.mayRead(ctx, rec.Key.Namespace)
+	err := rm.loader.mayRead(ctx, rec.Key)
 	if err == nil {
 		err = rm.readDeclared(ctx, rec, &found)
 	}

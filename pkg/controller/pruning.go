@@ -137,7 +137,7 @@ func (pr *pruning) readHistory(ctx context.Context, l *lock.Lock, known *candida
 
 // readRemoved is readHistory for one revision.
 func (pr *pruning) readRemoved(ctx context.Context, l *lock.Lock, rec release.Record, known *candidates) error {
-	if err := pr.loader.mayRead(ctx, rec.Key.Namespace); err != nil {
+	if err := pr.loader.mayRead(ctx, rec.Key); err != nil {
 		return err
 	}
 	prob, err := pr.loader.read(ctx, rec, func(found *contents) error {

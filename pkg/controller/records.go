@@ -26,7 +26,7 @@ type contents struct {
 var errRecordChanged = errors.New("the release record changed while it was read")
 
 // read gets the payload of a record, decodes it and parses its manifest, and calls use with the result. One record at a
-// time is in memory that is large, until use returns; and the time of it all is charged to the record's namespace. What
+// time is in memory that is large, until use returns; and the time of it all is charged to the release. What
 // the user has to know is returned as a problem, for which use is not called; an error means to try again.
 func (lo *loader) read(ctx context.Context, rec release.Record, use func(*contents) error) (problem, error) {
 	stored, payload, err := proof.Payload(ctx, lo.clients.Kubernetes, rec)
@@ -40,7 +40,7 @@ func (lo *loader) read(ctx context.Context, rec release.Record, use func(*conten
 	if stored.UID != rec.UID || stored.ResourceVersion != rec.ResourceVersion {
 		return problem{v1alpha1.ReasonLocking, errRecordChanged.Error()}, errRecordChanged
 	}
-	r := lo.startReading(rec.Key.Namespace)
+	r := lo.startReading(rec.Key)
 	defer r.end()
 	rel, err := release.DecodeRecord(payload, func() { r.alone(ctx) })
 	if errors.Is(err, release.ErrNoManifest) {
@@ -103,34 +103,34 @@ func (lo *loader) parse(rel *release.Release, rec release.Record) (*contents, pr
 
 // reading is the work on one record. It is not safe for concurrent use.
 type reading struct {
-	loader    *loader
-	namespace string // of the record
-	begun     time.Time
-	waited    time.Duration // for others
-	release   func()        // of the slot for what is large; nil without one
+	loader *loader
+	key    release.Key
+	begun  time.Time
+	waited time.Duration // for others
+	slot   func()        // gives the slot for what is large back; nil without one
 }
 
-func (lo *loader) startReading(namespace string) *reading {
-	return &reading{loader: lo, namespace: namespace, begun: lo.Clock.Now()}
+func (lo *loader) startReading(key release.Key) *reading {
+	return &reading{loader: lo, key: key, begun: lo.Clock.Now()}
 }
 
 // alone returns when no other record that is large is in memory, or ctx has ended.
 func (r *reading) alone(ctx context.Context) {
-	if r.release != nil {
+	if r.slot != nil {
 		return
 	}
 	begin := r.loader.Clock.Now()
-	if slot, err := r.loader.slots.large.acquire(ctx, r.namespace); err == nil {
-		r.release = slot
+	if slot, err := r.loader.slots.large.acquire(ctx, r.key.Namespace); err == nil {
+		r.slot = slot
 	}
 	r.waited += r.loader.Clock.Since(begin)
 }
 
-// end lets the next record be in memory, and charges the namespace with the time that this one took.
+// end lets the next record be in memory, and charges the release with the time that this one took.
 func (r *reading) end() {
-	if r.release != nil {
-		r.release()
+	if r.slot != nil {
+		r.slot()
 	}
 	now := r.loader.Clock.Now()
-	r.loader.budget.spend(r.namespace, now, max(0, now.Sub(r.begun)-r.waited))
+	r.loader.budget.spend(r.key, now, max(0, now.Sub(r.begun)-r.waited))
 }

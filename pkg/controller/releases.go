@@ -206,7 +206,7 @@ func (rs *releases) lock(ctx context.Context, key string, hr *v1alpha1.HelmRelea
 		rs.unlock(key, problem{v1alpha1.ReasonNoServiceAccount, err.Error()})
 		return nil //nolint:nilerr // the user has to act, and the condition says so
 	}
-	if wait := rs.loader.budget.wait(rec.Key.Namespace, rs.Clock.Now()); wait > 0 {
+	if wait := rs.loader.budget.wait(rec.Key, rs.Clock.Now()); wait > 0 {
 		rs.readLater(key, rec, wait)
 		return nil
 	}

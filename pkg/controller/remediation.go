@@ -63,8 +63,14 @@ func (rm *remediation) next(ctx context.Context, key string) {
 	}
 }
 
-// judgeAll judges objects, completes those that need no more, and returns the others.
+// judgeAll judges objects, completes those that need no more, and returns the others. The release is charged with the
+// time.
 func (rm *remediation) judgeAll(l *lock.Lock, work []*lock.Work) []*result {
+	begun := rm.Clock.Now()
+	defer func() {
+		now := rm.Clock.Now()
+		rm.loader.budget.spend(l.Release, now, now.Sub(begun))
+	}()
 	var drifted []*result
 	for _, w := range work {
 		if w.NeedsGet { // the look failed and was completed, or the object is large
