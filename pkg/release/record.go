@@ -191,8 +191,8 @@ func Newest(records []Record) (Record, bool) {
 }
 
 // writtenAfter reports whether a record was written after one of the other storage. Their times are whole seconds, so
-// resourceVersions order records of one second. That is right where the API server keeps both kinds in one etcd, which is
-// its default. Elsewhere the order may be wrong, and nothing relies on it: the release is contested in either case.
+// resourceVersions order records of one second. That is right where the API server keeps both kinds in one etcd, which
+// is its default. Elsewhere the order may be wrong, and nothing relies on it: the release is contested in either case.
 func writtenAfter(a, b Record) bool {
 	if !a.Modified.Equal(b.Modified) {
 		return a.Modified.After(b.Modified)
