@@ -31,9 +31,8 @@ func (w *writer) own(
 	// The hand-over covers more than is declared: defaulted fields of new list elements, and the maps around fields. An
 	// apply drops that. Its precondition is the version of our own last write, so what was checked before the first one
 	// still counts.
-	now := owned
+	now, last := owned, *r
 	for attempt := 1; ; attempt++ {
-		last := *r
 		last.Live, last.Target = now, now.Object
 		exact, err := w.apply(ctx, &last, false)
 		switch {
@@ -55,6 +54,9 @@ func (w *writer) own(
 		}
 		if holds, err := w.verifier.Holds(ctx, r.Record); err != nil || !holds {
 			return owned, nil //nolint:nilerr // the content is reverted, and only its ownership says too much
+		}
+		if r.Owned != nil { // who has added to what was Helm's owns it now, and an apply must not make it Helm's again
+			last.Owned = r.Owner.Applied(now.GetManagedFields(), r.Desired, now.Object)
 		}
 	}
 }

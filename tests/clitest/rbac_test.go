@@ -129,7 +129,7 @@ func TestRBAC_ChoosesReleases(t *testing.T) {
 	w.app("rbac", "-A", w.Apps+"/access").says(1, "names a namespace, and --all-namespaces means all")
 	w.app("rbac", "/access").says(1, `"/access" is no name of a release`)
 	w.cli("rbac", "-n", w.Namespace(w.Apps+"-empty")).says(1, "there is no release in namespace APPS-empty")
-	w.app("rbac", "access", "-o", "json").says(1, "none of [yaml values]")
+	w.app("rbac", "access", "-o", "json").says(1, "none of yaml, values")
 }
 
 // A release with a kind that is not served, and one that is not deployed, are covered as far as they can be, and

@@ -42,7 +42,7 @@ func tenantsApart() []mutant {
 			edit{pkgController + "budget.go", `max(b.waitOf(key, releaseBurst, now), b`, `max(0, b`}, controller,
 			"TestBudget"),
 		breaks("I12", "what comparing takes counts for nothing", edit{pkgController + "remediation.go",
-			`		rm.loader.budget.spend(l.Release, now, now.Sub(begun))`, `		_ = now`}, controller,
+			`		rm.loader.budget.spend(l.Release, now, now.Sub(begun))`, `		_, _ = now, begun`}, controller,
 			"TestComparingIsCharged"),
 		breaks("I12", "what one namespace makes the operator remember is not bounded",
 			edit{pkgController + "declared.go", `size <= declaredBytes ||`, `size > 0 ||`}, controller,
