@@ -55,7 +55,9 @@ func (w *writer) own(
 		if holds, err := w.verifier.Holds(ctx, r.Record); err != nil || !holds {
 			return owned, nil //nolint:nilerr // the content is reverted, and only its ownership says too much
 		}
-		if r.Owned != nil { // who has added to what was Helm's owns it now, and an apply must not make it Helm's again
+		// Another manager that has added to a map owns all of it now, where the map is one value. An apply that names
+		// the map because Helm's manager owned it before would make the addition Helm's.
+		if r.Owned != nil {
 			last.Owned = r.Owner.Applied(now.GetManagedFields(), r.Desired, now.Object)
 		}
 	}

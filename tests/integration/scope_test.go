@@ -2,6 +2,7 @@ package integration
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -141,6 +142,33 @@ func TestScope_Additions(t *testing.T) {
 				t.Errorf("an addition is put down to %q: %+v", r.FieldManager, r)
 			}
 		}
+	})
+}
+
+// What is added to a map that is one value while a revert is under way does not become Helm's by that revert.
+func TestScope_StrictRemovesWhatIsAddedDuringARevert(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	w.Helm(kit.Shared.Helm4(), "install", "app", w.Chart("app", scopes))
+	w.Lock("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.Scope = v1alpha1.ScopeStrict })
+	hold := w.Proxy.HoldRequests(func(r *http.Request) bool { // the content is reverted, the ownership is not
+		return r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, w.Apps+"/services/web") &&
+			r.Header.Get("Content-Type") == string(types.ApplyPatchType)
+	})
+	defer hold.Release()
+	for _, a := range additions() {
+		switch a.name {
+		case "annotation":
+			w.add(a)
+			check.NoError(t, hold.Wait(t.Context(), 1))
+		case "selector":
+			w.add(a)
+		}
+	}
+	hold.Release()
+	w.Until("both additions are removed", func() (any, bool) {
+		text := w.text(kit.Services, "web")
+		return text, !strings.Contains(text, `"added"`)
 	})
 }
 
