@@ -77,11 +77,15 @@ type question struct {
 func (ad *admission) question(
 	ctx context.Context, r *admissionv1.AdmissionRequest,
 ) (*question, judge.AdmissionReason, error) {
-	before, err := decodeRaw(r.OldObject)
-	if err != nil || before == nil {
+	raw := r.Object
+	if r.Operation == admissionv1.Delete {
+		raw = r.OldObject
+	}
+	object, err := decodeRaw(raw)
+	if err != nil {
 		return nil, judge.AdmitUnknown, err
 	}
-	id, version := ad.objectOf(r, before)
+	id, version := ad.objectOf(r, object)
 	l := ad.table.Holder(id)
 	if l == nil {
 		return nil, judge.AdmitUnlocked, nil
@@ -100,16 +104,16 @@ func (ad *admission) question(
 		return nil, judge.AdmitUnknown, err
 	}
 	q := &question{lock: l, slot: slot}
-	if err := q.fill(ad, r, &w, before); err != nil {
+	if err := q.fill(ad, r, &w, object); err != nil {
 		slot()
 		return nil, judge.AdmitUnknown, err
 	}
 	return q, "", nil
 }
 
-// fill sets what a question is judged by.
+// fill sets what a question is judged by. object is the object as the request makes it, or as it is when it is deleted.
 func (q *question) fill(
-	ad *admission, r *admissionv1.AdmissionRequest, w *lock.Work, before *unstructured.Unstructured,
+	ad *admission, r *admissionv1.AdmissionRequest, w *lock.Work, object *unstructured.Unstructured,
 ) error {
 	l := q.lock
 	desired, err := decode(w.Desired)
@@ -117,26 +121,29 @@ func (q *question) fill(
 		return err
 	}
 	q.Admission = judge.Admission{
-		Input: ad.input(l, w, desired), Locked: l.Release, Before: before, Guard: l.Spec.Guard,
+		Input: ad.input(l, w, desired), Locked: l.Release, Guard: l.Spec.Guard,
 		Exempt: l.Spec.GuardExempt, Account: w.Account,
 		By:     judge.Requester{User: r.UserInfo.Username, Groups: r.UserInfo.Groups},
 		DryRun: r.DryRun != nil && *r.DryRun,
 	}
 	q.Release = l.As
 	if r.Operation == admissionv1.Delete {
+		q.Before = object
 		return nil
 	}
-	after, err := decodeRaw(r.Object)
-	if err != nil {
+	q.After = object
+	if r.SubResource == "scale" {
+		if err := withReplicas(object); err != nil {
+			return err
+		}
+	}
+	if q.Harmless() {
+		return nil // most requests: what the object was before need not be decoded
+	}
+	if q.Before, err = decodeRaw(r.OldObject); err != nil || r.SubResource != "scale" {
 		return err
 	}
-	if q.After = after; after == nil {
-		return fmt.Errorf("a request to change %s without the object", w.ID)
-	}
-	if r.SubResource == "scale" {
-		return errors.Join(withReplicas(before), withReplicas(after))
-	}
-	return nil
+	return withReplicas(q.Before)
 }
 
 // withReplicas sets the number of replicas that a Scale leaves out when it is zero.
@@ -150,11 +157,11 @@ func withReplicas(scale *unstructured.Unstructured) error {
 // objectOf returns which object a request is about, and at which version; none for a Scale, which is a part of an
 // object of any version.
 func (ad *admission) objectOf(
-	r *admissionv1.AdmissionRequest, before *unstructured.Unstructured,
+	r *admissionv1.AdmissionRequest, object *unstructured.Unstructured,
 ) (manifest.ID, string) {
 	// The object says it, and the request does not always: that for a Namespace has its own name as the namespace, and
 	// that for an object of a collection that is deleted has no name.
-	id := manifest.ID{Group: r.Kind.Group, Kind: r.Kind.Kind, Namespace: before.GetNamespace(), Name: before.GetName()}
+	id := manifest.ID{Group: r.Kind.Group, Kind: r.Kind.Kind, Namespace: object.GetNamespace(), Name: object.GetName()}
 	if r.SubResource != "scale" {
 		return id, r.Kind.Version
 	}
@@ -167,7 +174,7 @@ func (ad *admission) objectOf(
 
 func decodeRaw(raw runtime.RawExtension) (*unstructured.Unstructured, error) {
 	if len(raw.Raw) == 0 {
-		return nil, nil
+		return nil, errors.New("a request without the object")
 	}
 	u := &unstructured.Unstructured{}
 	if err := u.UnmarshalJSON(raw.Raw); err != nil {

@@ -5,6 +5,7 @@ import (
 	"crypto/subtle"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"time"
 	"unicode/utf8"
@@ -75,7 +76,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer room.Release(size)
 	var review admissionv1.AdmissionReview
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxReview)).Decode(&review); err != nil ||
+	body := make([]byte, size)
+	if _, err := io.ReadFull(r.Body, body); err != nil || json.Unmarshal(body, &review) != nil ||
 		review.Request == nil {
 		http.Error(w, "not an AdmissionReview with a request", http.StatusBadRequest)
 		return

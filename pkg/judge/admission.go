@@ -16,9 +16,9 @@ type Admission struct {
 	// say it belongs to, and Locked the one that is locked: its record may be stored in another namespace.
 	Input
 	Locked release.Key
-	// Before is the object as it is, After as the request makes it; nil for a deletion. For a request about the
-	// subresource scale both are a Scale, whose spec has the replicas where the object has them; all else that it
-	// lacks, it lacks before and after.
+	// Before is the object as it is; nil for a change that is Harmless. After is the object as the request makes it; nil
+	// for a deletion. For a request about the subresource scale both are a Scale, whose spec has the replicas where the
+	// object has them; all else that it lacks, it lacks before and after.
 	Before, After *unstructured.Unstructured
 	// Guard is what the lock asks for, and Exempt are those who may pass.
 	Guard  v1alpha1.Guard
@@ -86,6 +86,8 @@ func Admit(a Admission) (AdmissionReason, []drift.Change) {
 		return AdmitExempt, nil
 	case a.By.collects(), a.After == nil && a.By.isOfCluster():
 		return AdmitCluster, nil
+	case a.Before == nil:
+		return AdmitNoDrift, nil
 	case a.belongsElsewhere():
 		return AdmitOtherRelease, nil
 	}
@@ -96,6 +98,19 @@ func Admit(a Admission) (AdmissionReason, []drift.Change) {
 		return StopChange, changes
 	}
 	return AdmitNoDrift, nil
+}
+
+// Harmless reports whether a change leaves the object as Helm deployed it. That is what most requests are, and it can be
+// told without Before.
+func (a *Admission) Harmless() bool {
+	return a.After != nil && len(a.afterwards().Changes) == 0
+}
+
+// afterwards compares the object as the request makes it.
+func (a *Admission) afterwards() Result {
+	in := a.Input
+	in.Live, in.Last, in.First = a.After, nil, false
+	return in.compared()
 }
 
 // deletion judges a request to delete the object.
@@ -114,12 +129,11 @@ func (a *Admission) deletion() AdmissionReason {
 // introduced returns what the request makes depart from the desired state that did not before. What departs before is
 // learnt as if it were normal, so that a change beside it, or one that repairs it, has nothing new.
 func (a *Admission) introduced() []drift.Change {
-	in := a.Input
-	in.Live, in.Last, in.First = a.After, nil, false
-	found := in.compared()
+	in, found := a.Input, a.afterwards()
 	if len(found.Changes) == 0 {
 		return nil
 	}
+	in.Live = a.After
 	options := found.Options
 	options.Accepted, options.Strict = nil, in.strict(a.Before)
 	learnt := drift.Learn(found.Desired, a.Before.Object, options)

@@ -58,7 +58,8 @@ func (c *choices) deployment() *unstructured.Unstructured {
 }
 
 // FuzzAdmit holds that the guard and the operator agree: a request that leaves an object as it is, or as the manifest
-// declares it, is never refused, and one that makes an object drift that had not always is.
+// declares it, is never refused, and one that makes an object drift that had not always is. It must be told without the object as it was
+// whether that matters.
 func FuzzAdmit(f *testing.F) {
 	schemas, err := drift.NewSchemas()
 	check.NoError(f, err)
@@ -99,6 +100,12 @@ func FuzzAdmit(f *testing.F) {
 		if reason, changes := admit(before, after); (reason == StopChange) != (len(changes) > 0) ||
 			reason == StopChange && len(drifts(after)) == 0 {
 			t.Errorf("%s %v, and it drifts by %v", reason, changes, drifts(after))
+		}
+		if a.Harmless() != (len(drifts(after)) == 0) {
+			t.Errorf("harmless: %t, and it drifts by %v", a.Harmless(), drifts(after))
+		}
+		if reason, changes := admit(nil, after); a.Harmless() && reason != AdmitNoDrift {
+			t.Errorf("harmless: %s %v", reason, changes)
 		}
 	})
 }

@@ -110,6 +110,9 @@ func TestAdmit(t *testing.T) {
 			if paths := drift.Describe(changes, 5); got != test.want || paths != test.paths {
 				t.Errorf("%s %s, want %s %s", got, paths, test.want, test.paths)
 			}
+			if got == StopChange && a.Harmless() {
+				t.Error("said to be harmless")
+			}
 		})
 	}
 }

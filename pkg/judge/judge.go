@@ -38,6 +38,9 @@ type Input struct {
 	First    bool
 	Baseline drift.Baseline
 	Owner    drift.Owner
+
+	// managed are the managed fields of Live, once they are decoded: that takes longer than to compare a small object.
+	managed []metav1.ManagedFieldsEntry
 }
 
 // State is what an object is, compared with what Helm deployed.
@@ -84,6 +87,8 @@ type Result struct {
 	// it.
 	Baseline drift.Baseline
 	Chosen   *int64
+
+	managed []metav1.ManagedFieldsEntry // those of the input
 }
 
 // Judge compares an object with what Helm deployed.
@@ -91,8 +96,9 @@ func Judge(in Input) Result {
 	if in.Live == nil {
 		return in.absent()
 	}
+	in.managed = in.Live.GetManagedFields()
 	r := in.compared()
-	r.Claimant, r.Deletion = in.claimant(), drift.DescribeDeletion(in.Live)
+	r.managed, r.Claimant, r.Deletion = in.managed, in.claimant(), drift.DescribeDeletion(in.Live)
 	r.Owner, r.Baseline, r.Chosen = in.owner(in.Live, r.Changes), in.Baseline, in.ChosenIn(in.Live)
 	r.decide()
 	switch {
@@ -177,12 +183,21 @@ func (in *Input) strict(live *unstructured.Unstructured) *drift.Strict {
 }
 
 func (in *Input) strictly(live *unstructured.Unstructured) *drift.Strict {
-	return &drift.Strict{ManagedFields: live.GetManagedFields(), Helm: in.Owner, Keep: in.Rules.Keeps}
+	return &drift.Strict{ManagedFields: in.managedBy(live), Helm: in.Owner, Keep: in.Rules.Keeps}
+}
+
+// managedBy returns the managed fields of the live object, or of another state of it.
+func (in *Input) managedBy(live *unstructured.Unstructured) []metav1.ManagedFieldsEntry {
+	if in.managed != nil && live == in.Live {
+		return in.managed
+	}
+	return live.GetManagedFields()
 }
 
 // HasAdditions reports whether others added something to an object that scope Declared leaves alone, and scope Strict
 // removes. live is the object, or the answer to its revert. In scope Strict there is no such thing: it is drift.
 func (in Input) HasAdditions(r Result, live *unstructured.Unstructured) bool {
+	in.managed = r.managed
 	return !in.Strict && in.strictly(live).HasAdditions(r.Desired, live.Object, r.Options)
 }
 
@@ -191,7 +206,7 @@ func (in Input) HasAdditions(r Result, live *unstructured.Unstructured) bool {
 func (in *Input) Ignore(desired map[string]any) func(path []string) bool {
 	var ownership *drift.Ownership
 	if in.Rules.NeedsOwnership() {
-		ownership = drift.NewOwnership(in.Live.GetManagedFields(), desired, in.Live.Object)
+		ownership = drift.NewOwnership(in.managedBy(in.Live), desired, in.Live.Object)
 	}
 	ignored := in.Rules.Bind(ownership)
 	if in.keepsFinalizers() {
@@ -218,7 +233,7 @@ func (in *Input) owner(live *unstructured.Unstructured, changes []drift.Change) 
 		return in.Owner
 	}
 	if live != nil {
-		if owner := drift.ManagedBy(live.GetManagedFields()); owner.Known {
+		if owner := drift.ManagedBy(in.managedBy(live)); owner.Known {
 			return owner
 		}
 	}
@@ -235,7 +250,7 @@ func (in *Input) owner(live *unstructured.Unstructured, changes []drift.Change) 
 // Owned returns whether Helm's manager owns a field of the live object by server-side apply; nil where that does not
 // matter.
 func (in Input) Owned(r Result) func(path []string) bool {
-	return r.Owner.Applied(in.Live.GetManagedFields(), r.Desired, in.Live.Object)
+	return r.Owner.Applied(r.managed, r.Desired, in.Live.Object)
 }
 
 // claimant returns the other release that the live object says it belongs to, the zero Key for none.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -51,6 +52,9 @@ func (b *bench) policies(ctx context.Context) error {
 		return err
 	}
 	b.section.memory("locked by a policy", resting, empty, len(w.locked))
+	if err := b.operator.Profile(ctx, "heap?gc=1", filepath.Join(b.profiles, "policy.heap")); err != nil {
+		return err
+	}
 	return b.changePolicy(ctx, w)
 }
 

@@ -24,8 +24,8 @@ func guardNeverRefusesHelm() []mutant {
 			"TestI13_NamespacesAndOwnersGo"),
 		breaks("I13", "a Scale to zero has no replicas",
 			edit{gather, `	if r.SubResource == "scale" {
-		return errors`, `	if r.SubResource == "none" {
-		return errors`}, guardSuite, "TestI13_ScaleToZero"),
+		if`, `	if r.SubResource == "none" {
+		if`}, guardSuite, "TestI13_ScaleToZero"),
 		breaks("I13", "a release without a guard has one",
 			edit{decision, `	case a.Guard != v1alpha1.GuardWarn && a.Guard != v1alpha1.GuardDeny:`, `	case a.Guard == "-":`},
 			judgePkg, "TestAdmit"),
@@ -60,6 +60,9 @@ func guardNeverRefusesHelm() []mutant {
 		breaks("I13", "what drifted already may drift otherwise",
 			edit{decision, `c.Op == drift.Added && slices.Contains(before, c)`, `slices.Contains(before, c)`}, judgePkg,
 			"TestAdmit"),
+		breaks("I13", "every change is taken for harmless",
+			edit{decision, `return a.After != nil && len(a.afterwards().Changes) == 0`, `return a.After != nil`}, judgePkg,
+			"TestAdmit"),
 		breaks("I13", "a dry run is refused", edit{server, `	case d.Denied && !dryRun:`, `	case d.Denied || d.Denied && dryRun:`}, guardPkg,
 			"TestHandlerAnswers"),
 		breaks("I13", "strangers may ask what an object holds",
@@ -72,7 +75,7 @@ func guardNeverRefusesHelm() []mutant {
 		breaks("I13", "a deletion of a tracked object passes", edit{decision, `	return StopDeletion`,
 			`	return AdmitNoDrift`}, judgePkg, "TestAdmit"),
 		breaks("I13", "objects of a collection that is deleted have no name",
-			edit{gather, `Name: before.GetName()}`, `Name: r.Name}`}, guardSuite, "TestI13_WhatPeopleDoIsRefused"),
+			edit{gather, `Name: object.GetName()}`, `Name: r.Name}`}, guardSuite, "TestI13_WhatPeopleDoIsRefused"),
 		breaks("I13", "a check that fails is no reason to let a request pass",
 			edit{gather, `	case err != nil:
 		ad.Log.WithField("object", q.ID.String()).`, `	case err != nil && ctx.Err() != nil:
