@@ -17,6 +17,8 @@ const (
 	// packFrom is from how many bytes on JSON is compressed: most objects but the smallest, which halves what a locked
 	// object takes. And a record may hold text that is a hundred times as long as the record, which is kept as short.
 	packFrom = 512
+	// unpacked is how many times as long most objects are when they are unpacked, and some room.
+	unpacked = 4
 	// packedByte comes before what is compressed. JSON begins otherwise.
 	packedByte = 0
 )
@@ -60,13 +62,12 @@ func (p Packed) JSON() ([]byte, error) {
 		flate.Resetter
 	})
 	defer readers.Put(r)
-	err := r.Reset(strings.NewReader(string(p[1:])), nil)
-	var object []byte
-	if err == nil {
-		object, err = io.ReadAll(r)
+	if err := r.Reset(strings.NewReader(string(p[1:])), nil); err != nil {
+		return nil, fmt.Errorf("start to unpack: %w", err)
 	}
-	if err != nil {
+	object := bytes.NewBuffer(make([]byte, 0, unpacked*len(p)))
+	if _, err := object.ReadFrom(r); err != nil {
 		return nil, fmt.Errorf("what was packed is damaged: %w", err)
 	}
-	return object, nil
+	return object.Bytes(), nil
 }
