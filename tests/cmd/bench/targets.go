@@ -211,6 +211,7 @@ func (s *section) guardProcessor(asked int, achieved float64, shares [2]float64)
 	s.against(fmt.Sprintf("processor for %d allowed writes/s (measured at %.0f)", asked, achieved), "% core",
 		100*shares[0], 100*shares[1]).
 		want(100*shares[1] <= guardProcessorLimit, "<= %g %%", guardProcessorLimit)
+	s.plain(fmt.Sprintf("of it the guard, for %d allowed writes/s", asked), "% core", 100*(shares[1]-shares[0]))
 }
 
 // graceful adds how long a drift lived that came when the leader had just ended, in several rounds, and how long the
