@@ -16,9 +16,9 @@ type Admission struct {
 	// say it belongs to, and Locked the one that is locked: its record may be stored in another namespace.
 	Input
 	Locked release.Key
-	// Before is the object as it is; nil for a change that is Harmless. After is the object as the request makes it; nil
-	// for a deletion. For a request about the subresource scale both are a Scale, whose spec has the replicas where the
-	// object has them; all else that it lacks, it lacks before and after.
+	// Before is the object as it is; nil for a change that is Harmless. After is the object as the request makes it;
+	// nil for a deletion. For a request about the subresource scale both are a Scale, whose spec has the replicas where
+	// the object has them; all else that it lacks, it lacks before and after.
 	Before, After *unstructured.Unstructured
 	// Guard is what the lock asks for, and Exempt are those who may pass.
 	Guard  v1alpha1.Guard
@@ -100,8 +100,8 @@ func Admit(a Admission) (AdmissionReason, []drift.Change) {
 	return AdmitNoDrift, nil
 }
 
-// Harmless reports whether a change leaves the object as Helm deployed it. That is what most requests are, and it can be
-// told without Before.
+// Harmless reports whether a change leaves the object as Helm deployed it. That is what most requests do, and it can
+// be told without Before.
 func (a *Admission) Harmless() bool {
 	return a.After != nil && len(a.afterwards().Changes) == 0
 }
