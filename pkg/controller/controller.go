@@ -135,7 +135,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	serve(group, c.queues.confirm, func(key release.Key) { c.remediation.nextConfirm(ctx, key) })
 	serve(group, c.queues.pruning, func(key string) { c.pruning.next(ctx, key) })
 	work(group, statusWorkers, func() bool { return c.statuses.next(ctx) })
-	group.Go(func() error { return c.policies.start(ctx) })
+	group.Go(func() error { c.policies.start(ctx); return nil })
 	work(group, 1, func() bool { return c.policies.next(ctx) })
 	close(c.ready)
 	c.Log.Infof("managing %s in namespace %s%s", count(len(keys), "HelmRelease"), c.Namespace, c.ofShard())

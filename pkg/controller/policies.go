@@ -24,6 +24,8 @@ const (
 	// policyEffort is how many times as long as making a plan took nothing is planned after it: the releases of a
 	// tenant, as many as he makes, take no more than a share of a processor.
 	policyEffort = 10
+	// policyRetry is how long the API server is left alone when it refused to have the policies watched.
+	policyRetry = 5 * time.Second
 	// policyWrites bounds how many HelmReleases are written at the same time.
 	policyWrites = 8
 	// thePlan is the only key of the queue: all policies are planned together, since one decides what is another's.
@@ -90,17 +92,24 @@ func (ps *policies) definitionChanged(crd *metav1.PartialObjectMetadata) {
 }
 
 // start follows the policies as soon as there is a CustomResourceDefinition of them, which an operator with --skip-crd
-// can do without.
-func (ps *policies) start(ctx context.Context) error {
+// can do without. An API server that refuses to say what it serves just then is asked again: nothing else depends on it.
+func (ps *policies) start(ctx context.Context) {
 	select {
 	case <-ps.served:
 	case <-ctx.Done():
-		return nil
+		return
 	}
-	if err := ps.clients.StartPolicies(ctx); err != nil && ctx.Err() == nil {
-		return fmt.Errorf("watch HelmReleasePolicies: %w", err)
+	for ctx.Err() == nil {
+		err := ps.clients.StartPolicies(ctx)
+		if err == nil {
+			return
+		}
+		ps.Log.Warnf("watch HelmReleasePolicies: %s; trying again", safeError(err))
+		select {
+		case <-ps.Clock.After(policyRetry):
+		case <-ctx.Done():
+		}
 	}
-	return nil
 }
 
 // next makes a plan and carries it out.

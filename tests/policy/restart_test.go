@@ -3,6 +3,8 @@ package policy
 import (
 	"fmt"
 	"net/http"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -187,4 +189,31 @@ func TestPolicy_Shards(t *testing.T) {
 		hr := f.HelmRelease(f.name("one"))
 		return hr, hr.Status.Shard == "shard!=a" && metav1.GetControllerOf(hr).Name == "narrow"
 	})
+}
+
+// What the API server serves is asked for once the policies are cached, and it may refuse to say so just then: a token
+// that expires does that.
+func TestPolicy_IsFollowedAfterARefusal(t *testing.T) {
+	t.Parallel()
+	e := kit.New(t, kit.Shared)
+	f := &fixture{&kit.Fixture{Env: e, Proxy: e.NewProxy()}}
+	f.deploy("one", nil)
+	f.create("all", `{match: {namespaces: [APPS]}}`)
+	var cached atomic.Bool
+	var refused atomic.Int32
+	f.Proxy.Intercept(func(r *http.Request) cluster.Action {
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/helmreleasepolicies"):
+			cached.Store(true)
+		case r.URL.Path == "/api" && cached.Load() && refused.Add(1) <= 3:
+			return cluster.Fail(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "on purpose")
+		}
+		return cluster.Forward()
+	})
+	kit.StartOperator(t, f.Proxy.RESTConfig(), e.Operator)
+	f.waitMade("one")
+	f.waitLocked(f.name("one"))
+	if refused.Load() == 0 {
+		t.Error("nothing was refused")
+	}
 }

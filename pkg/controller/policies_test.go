@@ -1,0 +1,45 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"io"
+	"testing"
+	"testing/synctest"
+
+	"github.com/sirupsen/logrus"
+	"k8s.io/utils/clock"
+)
+
+// An operator whose token had just expired ended by itself.
+func TestPoliciesAreWatchedInTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := logrus.New()
+		log.SetOutput(io.Discard)
+		ctx, cancel := context.WithCancel(t.Context())
+		tries, good := 0, 3
+		c := &common{Options: Options{Log: log, Clock: clock.RealClock{}}, clients: Clients{
+			StartPolicies: func(context.Context) error {
+				if tries++; tries == good {
+					return nil
+				}
+				return errors.New("refused")
+			},
+		}}
+		ps := &policies{common: c, served: make(chan struct{})}
+		close(ps.served)
+		ps.start(ctx)
+		if tries != good {
+			t.Errorf("tried %d times", tries)
+		}
+		tries, good = 0, -1
+		ended := make(chan struct{})
+		go func() { ps.start(ctx); close(ended) }()
+		synctest.Wait()
+		cancel()
+		<-ended
+		if tries != 1 {
+			t.Errorf("tried %d times until the operator ended", tries)
+		}
+	})
+}
