@@ -92,7 +92,7 @@ func (ps *policies) definitionChanged(crd *metav1.PartialObjectMetadata) {
 }
 
 // start follows the policies as soon as there is a CustomResourceDefinition of them, which an operator with --skip-crd
-// can do without. An API server that refuses to say what it serves just then is asked again: nothing else depends on it.
+// can do without. The API server may refuse to say what it serves just then, and is asked again: nothing else waits.
 func (ps *policies) start(ctx context.Context) {
 	select {
 	case <-ps.served:
