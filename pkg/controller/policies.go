@@ -24,7 +24,7 @@ const (
 	// policyEffort is how many times as long as making a plan took nothing is planned after it: the releases of a
 	// tenant, as many as he makes, take no more than a share of a processor.
 	policyEffort = 10
-	// policyRetry is how long the API server is left alone when it refused to have the policies watched.
+	// policyRetry is the time between two tries to start the watch of policies.
 	policyRetry = 5 * time.Second
 	// policyWrites bounds how many HelmReleases are written at the same time.
 	policyWrites = 8
@@ -92,22 +92,23 @@ func (ps *policies) definitionChanged(crd *metav1.PartialObjectMetadata) {
 }
 
 // start follows the policies as soon as there is a CustomResourceDefinition of them, which an operator with --skip-crd
-// can do without. The API server may refuse to say what it serves just then, and is asked again: nothing else waits.
+// can do without. It tries again when the API server refuses, since no other worker depends on it.
 func (ps *policies) start(ctx context.Context) {
 	select {
 	case <-ps.served:
 	case <-ctx.Done():
 		return
 	}
-	for ctx.Err() == nil {
+	for {
 		err := ps.clients.StartPolicies(ctx)
-		if err == nil {
+		if err == nil || ctx.Err() != nil {
 			return
 		}
 		ps.Log.Warnf("watch HelmReleasePolicies: %s; trying again", safeError(err))
 		select {
 		case <-ps.Clock.After(policyRetry):
 		case <-ctx.Done():
+			return
 		}
 	}
 }

@@ -86,7 +86,7 @@ func Admit(a Admission) (AdmissionReason, []drift.Change) {
 		return AdmitExempt, nil
 	case a.By.collects(), a.After == nil && a.By.isOfCluster():
 		return AdmitCluster, nil
-	case a.Before == nil:
+	case a.After != nil && a.Before == nil: // Harmless, so the caller has not decoded it
 		return AdmitNoDrift, nil
 	case a.belongsElsewhere():
 		return AdmitOtherRelease, nil

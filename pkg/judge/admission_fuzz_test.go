@@ -58,8 +58,8 @@ func (c *choices) deployment() *unstructured.Unstructured {
 }
 
 // FuzzAdmit holds that the guard and the operator agree: a request that leaves an object as it is, or as the manifest
-// declares it, is never refused, and one that makes an object drift that had not always is. Whether a request is
-// harmless, the object as it was has no say in.
+// declares it, is never refused, and one that makes an object drift that had not always is. Harmless agrees
+// with Judge, whatever the object was before.
 func FuzzAdmit(f *testing.F) {
 	schemas, err := drift.NewSchemas()
 	check.NoError(f, err)

@@ -39,7 +39,8 @@ type Input struct {
 	Baseline drift.Baseline
 	Owner    drift.Owner
 
-	// managed are the managed fields of Live, once they are decoded: that takes longer than to compare a small object.
+	// managed are the decoded managed fields of Live; nil when not decoded yet. Judge decodes them once, as that takes
+	// longer than the comparison of a small object.
 	managed []metav1.ManagedFieldsEntry
 }
 
@@ -183,11 +184,11 @@ func (in *Input) strict(live *unstructured.Unstructured) *drift.Strict {
 }
 
 func (in *Input) strictly(live *unstructured.Unstructured) *drift.Strict {
-	return &drift.Strict{ManagedFields: in.managedBy(live), Helm: in.Owner, Keep: in.Rules.Keeps}
+	return &drift.Strict{ManagedFields: in.managedFieldsOf(live), Helm: in.Owner, Keep: in.Rules.Keeps}
 }
 
-// managedBy returns the managed fields of the live object, or of another state of it.
-func (in *Input) managedBy(live *unstructured.Unstructured) []metav1.ManagedFieldsEntry {
+// managedFieldsOf returns the managed fields of the live object, or of another state of it.
+func (in *Input) managedFieldsOf(live *unstructured.Unstructured) []metav1.ManagedFieldsEntry {
 	if in.managed != nil && live == in.Live {
 		return in.managed
 	}
@@ -206,7 +207,7 @@ func (in Input) HasAdditions(r Result, live *unstructured.Unstructured) bool {
 func (in *Input) Ignore(desired map[string]any) func(path []string) bool {
 	var ownership *drift.Ownership
 	if in.Rules.NeedsOwnership() {
-		ownership = drift.NewOwnership(in.managedBy(in.Live), desired, in.Live.Object)
+		ownership = drift.NewOwnership(in.managedFieldsOf(in.Live), desired, in.Live.Object)
 	}
 	ignored := in.Rules.Bind(ownership)
 	if in.keepsFinalizers() {
@@ -233,7 +234,7 @@ func (in *Input) owner(live *unstructured.Unstructured, changes []drift.Change) 
 		return in.Owner
 	}
 	if live != nil {
-		if owner := drift.ManagedBy(in.managedBy(live)); owner.Known {
+		if owner := drift.ManagedBy(in.managedFieldsOf(live)); owner.Known {
 			return owner
 		}
 	}
@@ -250,7 +251,8 @@ func (in *Input) owner(live *unstructured.Unstructured, changes []drift.Change) 
 // Owned returns whether Helm's manager owns a field of the live object by server-side apply; nil where that does not
 // matter.
 func (in Input) Owned(r Result) func(path []string) bool {
-	return r.Owner.Applied(r.managed, r.Desired, in.Live.Object)
+	in.managed = r.managed
+	return r.Owner.Applied(in.managedFieldsOf(in.Live), r.Desired, in.Live.Object)
 }
 
 // claimant returns the other release that the live object says it belongs to, the zero Key for none.

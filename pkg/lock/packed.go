@@ -14,10 +14,10 @@ import (
 type Packed string
 
 const (
-	// packFrom is from how many bytes on JSON is compressed: most objects but the smallest, which halves what a locked
-	// object takes. And a record may hold text that is a hundred times as long as the record, which is kept as short.
+	// packFrom is from how many bytes on JSON is compressed. That halves the JSON of most objects, which is most of what
+	// is kept of them. A record may also expand to text a hundred times as long; compressed, it stays short.
 	packFrom = 512
-	// unpacked is how many times as long most objects are when they are unpacked, and some room.
+	// unpacked is the room for unpacking, as a multiple of the packed length. Most objects fit; the buffer can grow.
 	unpacked = 4
 	// packedByte comes before what is compressed. JSON begins otherwise.
 	packedByte = 0

@@ -12,9 +12,8 @@ func policiesAreKept() []mutant {
 	const worker, writes = "pkg/controller/policies.go", "pkg/controller/policywrites.go"
 	return []mutant{
 		breaks("P1", "policies are not followed after a refusal",
-			edit{worker, `	for ctx.Err() == nil {
-		err :=`, `	for range 1 {
-		err :=`}, "./pkg/controller", "TestPoliciesAreWatchedInTheEnd"),
+			edit{worker, `		if err == nil || ctx.Err() != nil {`, `		if err == nil || ctx != nil {`}, "./pkg/controller",
+			"TestPoliciesAreWatchedInTheEnd"),
 		breaks("P1", "an empty selector selects everything",
 			edit{match, `	if err == nil && compiled.Empty() {`, `	if err == nil && compiled == nil {`}, policyPkg,
 			"TestAMatchThatWouldSelectEverythingByAccidentIsAnError"),
