@@ -14,8 +14,8 @@ import (
 type Packed string
 
 const (
-	// packFrom is from how many bytes on JSON is compressed. That halves the JSON of most objects, which is most of what
-	// is kept of them. A record may also expand to text a hundred times as long; compressed, it stays short.
+	// packFrom is from how many bytes on JSON is compressed. That halves the JSON of most objects, the largest part of
+	// what is kept of them. A record may also expand to text a hundred times as long; compressed, it stays short.
 	packFrom = 512
 	// unpacked is the room for unpacking, as a multiple of the packed length. Most objects fit; the buffer can grow.
 	unpacked = 4
