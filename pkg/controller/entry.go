@@ -127,11 +127,10 @@ type entries struct {
 	of map[string]*entry
 }
 
-// get returns the entry of a HelmRelease, nil for none.
-func (es *entries) get(key string) *entry {
-	es.mu.Lock()
-	defer es.mu.Unlock()
-	return es.of[key]
+// releaseOf returns the release that a HelmRelease names, as far as it has been handled; zero for none.
+func (es *entries) releaseOf(key string) (named release.Key) {
+	es.update(key, func(e *entry) { named = e.release })
+	return named
 }
 
 // update changes the entry of a HelmRelease, if there is one: late work of one that is gone must not bring it back.

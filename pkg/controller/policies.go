@@ -157,14 +157,12 @@ func (ps *policies) reconcile(ctx context.Context) (again time.Time, err error) 
 			continue
 		}
 		e := ps.carryOut(ctx, s, plan.Results)
-		if wait := ps.tell(s, e); !wait.IsZero() && (again.IsZero() || wait.Before(again)) {
-			again = wait
-		}
+		again = earlier(again, ps.tell(s, e))
 		if err == nil {
 			err = e.err
 		}
 	}
-	return again, err
+	return earlier(again, ps.ownWrites.unseenUntil()), err
 }
 
 // mine reports whether this operator handles a policy: it is in its shard.

@@ -129,10 +129,7 @@ func (ps *policies) tell(s policy.Summary, e *effect) (again time.Time) {
 		return again
 	}
 	if next := last.written.Add(policyStatusDelay); now.Before(next) {
-		if again.IsZero() || next.Before(again) {
-			again = next
-		}
-		return again
+		return earlier(again, next)
 	}
 	if err := ps.writePolicyStatus(s.Policy, status); err != nil {
 		ps.Log.WithField("policy", s.Policy.Name).Warnf("status: %v; trying again", err)
@@ -153,14 +150,15 @@ func (ps *policies) writePolicyStatus(p *v1alpha1.HelmReleasePolicy, status v1al
 	if err != nil {
 		return fmt.Errorf("encode the status: %w", err)
 	}
-	written, err := ps.clients.Policies.Patch(p.Namespace, p.Name, types.JSONPatchType, patch, "status")
+	_, err = ps.ownWrites.policies.write(p.Name, ps.Clock, func() (*v1alpha1.HelmReleasePolicy, error) {
+		return ps.clients.Policies.Patch(p.Namespace, p.Name, types.JSONPatchType, patch, "status")
+	})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("write the status: %w", err)
 	}
-	ps.ownWrites.policies.wrote(written, ps.Clock.Now())
 	return nil
 }
 

@@ -70,8 +70,8 @@ func (rs *releases) helmReleaseChanged(key string, hr *v1alpha1.HelmRelease) {
 		rs.releaseChanged(releaseKey(hr))
 		return
 	}
-	if e := rs.entries.get(key); e != nil {
-		rs.releaseChanged(e.release)
+	if rel := rs.entries.releaseOf(key); rel.Name != "" {
+		rs.releaseChanged(rel)
 	}
 	if rel, ok := rs.forgetElsewhere(key); ok {
 		rs.releaseChanged(rel)

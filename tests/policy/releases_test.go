@@ -176,19 +176,6 @@ func TestPolicy_PutsEditsBack(t *testing.T) {
 	f.WaitReady(name, 1)
 }
 
-// A HelmRelease that is deleted by hand while its release exists comes back.
-func TestPolicy_MakesADeletedHelmReleaseAgain(t *testing.T) {
-	f := newFixture(t)
-	f.deploy("one", nil)
-	f.create("all", `{match: {namespaces: [APPS]}}`)
-	hr := f.waitMade("one")[0]
-	check.NoError(t, f.In(kit.HelmReleases, f.Operator).Delete(f.Ctx, hr.Name, metav1.DeleteOptions{}))
-	f.Until("it is made again", func() (any, bool) {
-		all := f.helmReleases()
-		return all, len(all) == 1 && all[0].UID != hr.UID
-	})
-}
-
 // What would lock a whole cluster by accident is refused by the API server, and so is what a HelmRelease could not be.
 func TestPolicy_RefusesMistakes(t *testing.T) {
 	f := newFixture(t)

@@ -10,7 +10,14 @@ func policiesAreKept() []mutant {
 	const plan, match, bound = "pkg/policy/plan.go", "pkg/policy/match.go", "pkg/policy/bound.go"
 	const rollout, desired = "pkg/policy/rollout.go", "pkg/policy/desired.go"
 	const worker, writes = "pkg/controller/policies.go", "pkg/controller/policywrites.go"
+	const own = "pkg/controller/policyown.go"
 	return []mutant{
+		breaks("P1", "what was deleted before its creation was answered counts as there",
+			edit{own, `	delete(w.writing, name)
+	w.forget(name)`, `	w.forget(name)`}, "./pkg/controller", "TestOwnWrites"),
+		breaks("P1", "what was made and never seen is waited for until something else happens",
+			edit{worker, `	return earlier(again, ps.ownWrites.unseenUntil()), err`, `	return again, err`}, policySuite,
+			"TestPolicy_MakesADeletedHelmReleaseAgainThatItNeverSaw"),
 		breaks("P1", "policies are not followed after a refusal",
 			edit{worker, `		if err == nil || ctx.Err() != nil {`, `		if err == nil || ctx != nil {`}, "./pkg/controller",
 			"TestPoliciesAreWatchedInTheEnd"),

@@ -1,0 +1,65 @@
+package controller
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+)
+
+func TestOwnWrites(t *testing.T) {
+	begun := time.Unix(1000, 0)
+	hr := func(uid, version string) *v1alpha1.HelmRelease {
+		return &v1alpha1.HelmRelease{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: types.UID(uid), ResourceVersion: version}}
+	}
+	type ours = written[*v1alpha1.HelmRelease]
+	made := func(during func(*ours), err error) *ours {
+		w := &ours{}
+		_, _ = w.write("a", clocktesting.NewFakePassiveClock(begun), func() (*v1alpha1.HelmRelease, error) {
+			if during != nil {
+				during(w)
+			}
+			return hr("ours", "5"), err
+		})
+		return w
+	}
+	none := []*v1alpha1.HelmRelease{}
+	for name, tc := range map[string]struct {
+		w      *ours
+		cached []*v1alpha1.HelmRelease
+		after  time.Duration
+		want   string // uid and version
+		again  bool   // it has to be looked at again without an event
+	}{
+		"not seen yet":                 {w: made(nil, nil), cached: none, want: "ours 5", again: true},
+		"never seen":                   {w: made(nil, nil), cached: none, after: unseenFor},
+		"refused":                      {w: made(nil, errors.New("refused")), cached: none},
+		"gone before it was answered":  {w: made(func(w *ours) { w.gone("a") }, nil), cached: none},
+		"another one has gone":         {w: made(func(w *ours) { w.gone("b") }, nil), cached: none, want: "ours 5", again: true},
+		"the cache has an earlier one": {w: made(nil, nil), cached: []*v1alpha1.HelmRelease{hr("ours", "4")}, want: "ours 5"},
+		"the cache has it":             {w: made(nil, nil), cached: []*v1alpha1.HelmRelease{hr("ours", "5")}, want: "ours 5"},
+		"the cache has another one":    {w: made(nil, nil), cached: []*v1alpha1.HelmRelease{hr("theirs", "4")}, want: "theirs 4"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := ""
+			for _, hr := range tc.w.newest(tc.cached, begun.Add(tc.after)) {
+				got = string(hr.UID) + " " + hr.ResourceVersion
+			}
+			if got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+			want := time.Time{}
+			if tc.again {
+				want = begun.Add(unseenFor)
+			}
+			if again := tc.w.unseenUntil(); again != want {
+				t.Errorf("looked at again at %s, want %s", again, want)
+			}
+		})
+	}
+}

@@ -1,0 +1,106 @@
+package policy
+
+import (
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
+	"github.com/rancher/helm-locker/tests/lib/kit"
+)
+
+// deleteByHand deletes the HelmRelease of a release, and returns it.
+func (f *fixture) deleteByHand(release string) *v1alpha1.HelmRelease {
+	f.Helper()
+	hr := f.waitMade(release)[0]
+	check.NoError(f, f.In(kit.HelmReleases, f.Operator).Delete(f.Ctx, hr.Name, metav1.DeleteOptions{}))
+	return hr
+}
+
+func (f *fixture) waitMadeAgain(deleted *v1alpha1.HelmRelease) {
+	f.Helper()
+	f.Until("it is made again", func() (any, bool) {
+		all := f.helmReleases()
+		return all, len(all) == 1 && all[0].UID != deleted.UID
+	})
+}
+
+// A HelmRelease that is deleted by hand while its release exists comes back.
+func TestPolicy_MakesADeletedHelmReleaseAgain(t *testing.T) {
+	f := newFixture(t)
+	f.deploy("one", nil)
+	f.create("all", `{match: {namespaces: [APPS]}}`)
+	f.waitMadeAgain(f.deleteByHand("one"))
+}
+
+// The deletion may be seen before the answer that says what was made.
+func TestPolicy_MakesADeletedHelmReleaseAgainThatItHadJustMade(t *testing.T) {
+	f := newFixture(t)
+	f.deploy("one", nil)
+	held := f.Proxy.HoldAnswers(cluster.ForResource("helmreleases", http.MethodPost))
+	f.create("all", `{match: {namespaces: [APPS]}}`)
+	f.WaitHeld(held, 1)
+	f.WaitReady(f.name("one"), 1)
+	deleted := f.deleteByHand("one")
+	f.Until("the deletion is seen", func() (any, bool) {
+		return "its log does not say so", strings.Contains(f.Running.Log(), "no longer managing release "+f.Apps+"/one")
+	})
+	held.Release()
+	f.waitMadeAgain(deleted)
+}
+
+// unseen is longer than the operator believes that what it has made is there although it does not see it.
+const unseen = time.Minute
+
+// Nobody may have seen it: it was made and deleted while the operator could not watch.
+func TestPolicy_MakesADeletedHelmReleaseAgainThatItNeverSaw(t *testing.T) {
+	t.Parallel()
+	clock := kit.SteppedTime(t)
+	f := &fixture{kit.Start(t, func(o *operator.ControllerOptions) { o.Clock = clock })}
+	f.deploy("one", nil)
+	var blind, expired atomic.Bool
+	watching := func(r *http.Request) bool {
+		return cluster.IsWatch(r) && cluster.ForResource("helmreleases")(r)
+	}
+	f.Proxy.Intercept(func(r *http.Request) cluster.Action {
+		from := r.URL.Query().Get("resourceVersion")
+		switch {
+		case !watching(r):
+			return cluster.Forward()
+		case blind.Load():
+			return cluster.Drop()
+		case from != "" && from != "0" && expired.CompareAndSwap(false, true):
+			return cluster.Fail(http.StatusGone, metav1.StatusReasonExpired, "too old resource version")
+		}
+		return cluster.Forward()
+	})
+	f.waitWatching(watching)
+	blind.Store(true)
+	f.Proxy.CutWatches(watching)
+	f.create("all", `{match: {namespaces: [APPS]}}`)
+	deleted := f.deleteByHand("one")
+	expired.Store(false)
+	blind.Store(false)
+	f.waitWatching(watching)
+	f.settled()
+	clock.Step(unseen)
+	f.waitMadeAgain(deleted)
+	if !expired.Load() {
+		t.Error("the operator could go on from where it was, and saw all")
+	}
+}
+
+func (f *fixture) waitWatching(match cluster.Match) {
+	f.Helper()
+	f.Until("the operator watches", func() (any, bool) {
+		n := f.Proxy.Watches(match)
+		return n, n > 0
+	})
+}
