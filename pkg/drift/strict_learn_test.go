@@ -86,16 +86,23 @@ func TestStrictLearnsNothingThatIsNotForeign(t *testing.T) {
 }
 
 // TestStrictCostsNothingWhereNobodyIsForeign: most objects have no foreign manager, or one that owns nothing
-// undeclared.
+// undeclared. The libraries below keep buffers in pools, which the race detector empties at random: hence the margin,
+// which is a small part of what one foreign field costs.
 func TestStrictCostsNothingWhereNobodyIsForeign(t *testing.T) {
 	desired, live := obj(t, deployment), obj(t, deploymentLive)
-	declared := Options{Schema: schemaOf(schemas(t), desired)}
-	strict := declared
-	strict.Strict = &Strict{Helm: Owner{Manager: "helm"}, ManagedFields: entries{
-		wrote("helm", update, "", 1, helmFields), wrote("kube-controller-manager", update, "status", 1,
-			`{"f:status":{}}`)}}
-	want := testing.AllocsPerRun(100, func() { Compare(desired, live, declared) })
-	if got := testing.AllocsPerRun(100, func() { Compare(desired, live, strict) }); got > want+1 {
-		t.Errorf("%v allocations, %v in scope Declared", got, want)
+	allocations := func(strict *Strict) float64 {
+		opt := Options{Schema: schemaOf(schemas(t), desired), Strict: strict}
+		return testing.AllocsPerRun(100, func() { Compare(desired, live, opt) })
+	}
+	controllers := wrote("kube-controller-manager", update, "status", 1, `{"f:status":{}}`)
+	helm := wrote("helm", update, "", 1, helmFields)
+	declared := allocations(nil)
+	margin := declared / 20
+	if got := allocations(&Strict{Helm: Owner{Manager: "helm"}, ManagedFields: entries{helm, controllers}}); got > declared+margin {
+		t.Errorf("%v allocations, %v in scope Declared", got, declared)
+	}
+	foreign := wrote("kubectl", update, "", 1, `{"f:metadata":{"f:labels":{"f:team":{}}}}`)
+	if got := allocations(&Strict{Helm: Owner{Manager: "helm"}, ManagedFields: entries{helm, foreign}}); got < declared+2*margin {
+		t.Errorf("a foreign field costs %v allocations, nobody %v: this test could not tell", got, declared)
 	}
 }

@@ -115,6 +115,13 @@ func (p *page) follow(t *testing.T, s *shell, b *block) bool {
 		if err := s.start(b.commands[0], b.output); err != nil {
 			t.Fatalf("%s:%d: %v", p.path, b.commands[0].line, err)
 		}
+		// A reader goes on once there is something to see: what happens before that is not what the command is to show.
+		if b.output != nil {
+			if err := p.eventually(true, s.jobs[len(s.jobs)-1].hasBegun); err != nil {
+				t.Errorf("%s:%d: %v%s", p.path, b.commands[0].line, err, advice)
+				return false
+			}
+		}
 		return true
 	}
 	printed := make([]string, len(b.commands))

@@ -122,6 +122,15 @@ func (j *job) printed() (string, error) {
 	return string(text), err
 }
 
+// hasBegun returns an error as long as a job has printed nothing.
+func (j *job) hasBegun() error {
+	text, err := j.printed()
+	if err == nil && text == "" {
+		err = errors.New("it prints nothing")
+	}
+	return err
+}
+
 // interrupt types Ctrl-C, and waits until the job has ended. A job that had ended before is an error.
 func (j *job) interrupt() error {
 	select {
