@@ -23,6 +23,7 @@ import (
 // Operator is an operator that runs in this process.
 type Operator struct {
 	t    testing.TB
+	ctx  context.Context
 	stop context.CancelFunc
 	done chan struct{}
 	err  error
@@ -36,20 +37,39 @@ func StartOperator(
 	t testing.TB, config *rest.Config, namespace string, options ...func(*operator.ControllerOptions),
 ) *Operator {
 	t.Helper()
-	buffer := &logBuffer{}
-	log, err := operator.NewLogger(buffer, "trace", "text")
-	check.NoError(t, err)
-	o := operator.ControllerOptions{ClientConfig: clientConfig{config}, Namespace: namespace,
-		ControllerName: namespace, Log: log}
-	for _, option := range options {
-		option(&o)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	op := &Operator{t: t, stop: stop, done: make(chan struct{}), log: buffer}
+	op := newOperator(t)
+	o := op.options(config, namespace, options)
 	go func() {
 		defer close(op.done)
-		op.err = operator.Run(ctx, o)
+		op.err = operator.Run(op.ctx, o)
 	}()
+	return op
+}
+
+// Supervise is StartOperator for an operator that may end by itself: it is started again at once, as a kubelet does
+// later. ended is called with each error.
+func Supervise(
+	t testing.TB, config *rest.Config, namespace string, ended func(error), options ...func(*operator.ControllerOptions),
+) *Operator {
+	t.Helper()
+	op := newOperator(t)
+	o := op.options(config, namespace, options)
+	go func() {
+		defer close(op.done)
+		for op.ctx.Err() == nil {
+			if err := operator.Run(op.ctx, o); err != nil {
+				ended(err)
+			}
+		}
+	}()
+	return op
+}
+
+// newOperator returns an operator that is about to run, and is stopped at the end of the test.
+func newOperator(t testing.TB) *Operator {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	op := &Operator{t: t, ctx: ctx, stop: stop, done: make(chan struct{}), log: &logBuffer{}}
 	t.Cleanup(func() {
 		op.Stop()
 		if t.Failed() {
@@ -57,6 +77,20 @@ func StartOperator(
 		}
 	})
 	return op
+}
+
+func (o *Operator) options(
+	config *rest.Config, namespace string, options []func(*operator.ControllerOptions),
+) operator.ControllerOptions {
+	o.t.Helper()
+	log, err := operator.NewLogger(o.log, "trace", "text")
+	check.NoError(o.t, err)
+	all := operator.ControllerOptions{ClientConfig: clientConfig{config}, Namespace: namespace,
+		ControllerName: namespace, Log: log}
+	for _, option := range options {
+		option(&all)
+	}
+	return all
 }
 
 // Stop stops the operator and waits until it has ended. It may be called more than once.

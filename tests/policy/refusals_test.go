@@ -1,0 +1,77 @@
+package policy
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rancher/helm-locker/tests/lib/cluster"
+	"github.com/rancher/helm-locker/tests/lib/kit"
+)
+
+// failures are the ways in which any request may fail, on any day: two that are an answer, and two that are none.
+var failures = []struct {
+	name string
+	act  cluster.Action
+}{
+	{"401", cluster.Fail(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "on purpose")},
+	{"500", cluster.Fail(http.StatusInternalServerError, metav1.StatusReasonInternalError, "on purpose")},
+	{"connection lost", cluster.Drop()},
+	{"answer lost", cluster.DropAnswer()},
+}
+
+// Each of the requests that an operator makes from its start until everything is locked fails once, in two of the four
+// ways. All is locked nevertheless, and the operator does not end by itself once it manages HelmReleases.
+func TestI5_AnyRequestOfAStartMayFail(t *testing.T) {
+	t.Parallel()
+	requests := startWithFailure(t, 0, cluster.Forward())
+	if requests < 20 {
+		t.Fatalf("an operator starts with %d requests: that cannot be all", requests)
+	}
+	for n := 1; n <= requests; n++ {
+		for _, how := range []int{n % 2, 2 + n%2} {
+			t.Run(fmt.Sprintf("request %d: %s", n, failures[how].name), func(t *testing.T) {
+				t.Parallel()
+				startWithFailure(t, n, failures[how].act)
+			})
+		}
+	}
+}
+
+// startWithFailure starts an operator with a release that is locked by hand, and one that is by a policy, and has the
+// nth request fail. It returns how many requests it took to lock both.
+func startWithFailure(t *testing.T, n int, act cluster.Action) int {
+	t.Helper()
+	e := kit.New(t, kit.Shared)
+	f := &fixture{&kit.Fixture{Env: e, Proxy: e.NewProxy()}}
+	f.deploy("mine", nil)
+	f.deploy("theirs", nil)
+	f.create("all", `{match: {namespaces: [APPS], releases: [theirs]}}`)
+	f.CreateHelmRelease("mine")
+	var count atomic.Int32
+	f.Proxy.Intercept(func(r *http.Request) cluster.Action {
+		if int(count.Add(1)) != n {
+			return cluster.Forward()
+		}
+		t.Logf("it fails: %s %s", r.Method, r.URL)
+		return act
+	})
+	var managing atomic.Bool
+	f.Running = kit.Supervise(t, f.Proxy.RESTConfig(), e.Operator, func(err error) {
+		t.Logf("it ended by itself: %v", err)
+		if managing.Load() {
+			t.Error("that was after its start")
+		}
+	})
+	f.Until("it manages HelmReleases", func() (any, bool) {
+		managing.Store(strings.Contains(f.Running.Log(), "managing 1 HelmRelease"))
+		return "not yet", managing.Load()
+	})
+	f.WaitReady("mine", 1)
+	f.waitLocked(f.name("theirs"))
+	return int(count.Load())
+}
