@@ -21,13 +21,14 @@ import (
 // A fight is over when nobody has fought for a while, and makes one event however long it lasts.
 func TestI6_FightClearsByItself(t *testing.T) {
 	t.Parallel()
-	clock := kit.FastTime(t)
+	clock := kit.NewTime(t)
 	w := newFixture(t, func(o *operator.ControllerOptions) { o.Clock = clock })
 	w.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("contested", "declared")})
 	w.Lock("app")
 	stop := w.fight()
 	w.WaitReason("app", v1alpha1.ConditionContended, v1alpha1.ReasonFightDetected)
 	begun := clock.Now()
+	clock.Pace(100) // not before: reverts that are that slow are no fight
 	w.Until("five minutes of fight have passed", func() (any, bool) {
 		passed := clock.Since(begun)
 		return passed, passed >= 5*time.Minute

@@ -62,7 +62,7 @@ const unseen = time.Minute
 // Nobody may have seen it: it was made and deleted while the operator could not watch.
 func TestPolicy_MakesADeletedHelmReleaseAgainThatItNeverSaw(t *testing.T) {
 	t.Parallel()
-	clock := kit.SteppedTime(t)
+	clock := kit.NewTime(t)
 	f := &fixture{kit.Start(t, func(o *operator.ControllerOptions) { o.Clock = clock })}
 	f.deploy("one", nil)
 	var blind, expired atomic.Bool

@@ -3,23 +3,32 @@ package kit
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
+// Time is a clock that passes by itself, at a pace, and can be stepped besides.
+type Time struct {
+	*clocktesting.FakeClock
+	pace atomic.Int32
+}
+
 // FastTime returns a clock on which a hundred times as much time passes as on the wall, until the test ends.
-func FastTime(t testing.TB) *clocktesting.FakeClock { return passing(t, 100*time.Millisecond) }
-
-// SteppedTime returns a clock on which as much time passes as on the wall, and as much more as it is stepped by, until
-// the test ends.
-func SteppedTime(t testing.TB) *clocktesting.FakeClock { return passing(t, time.Millisecond) }
-
-// passing returns a clock that is stepped every millisecond.
-func passing(t testing.TB, by time.Duration) *clocktesting.FakeClock {
+func FastTime(t testing.TB) *Time {
 	t.Helper()
-	clock := clocktesting.NewFakeClock(time.Now())
+	clock := NewTime(t)
+	clock.Pace(100)
+	return clock
+}
+
+// NewTime returns a clock on which as much time passes as on the wall, until the test ends.
+func NewTime(t testing.TB) *Time {
+	t.Helper()
+	clock := &Time{FakeClock: clocktesting.NewFakeClock(time.Now())}
+	clock.Pace(1)
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -28,7 +37,7 @@ func passing(t testing.TB, by time.Duration) *clocktesting.FakeClock {
 		for {
 			select {
 			case <-tick.C:
-				clock.Step(by)
+				clock.Step(time.Duration(clock.pace.Load()) * time.Millisecond)
 			case <-ctx.Done():
 				return
 			}
@@ -37,3 +46,6 @@ func passing(t testing.TB, by time.Duration) *clocktesting.FakeClock {
 	t.Cleanup(func() { stop(); running.Wait() })
 	return clock
 }
+
+// Pace has n times as much time pass as on the wall from now on.
+func (c *Time) Pace(n int32) { c.pace.Store(n) }
