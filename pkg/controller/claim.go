@@ -10,27 +10,24 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
-	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// rememberElsewhere keeps in mind which release a HelmRelease in another shard names: when it goes, a HelmRelease
-// of this shard may be the next to keep the release.
-func (rs *releases) rememberElsewhere(key string, hr *v1alpha1.HelmRelease) {
+// giveWay records that a HelmRelease leaves its release to another one, whose next event has it reconciled again.
+func (rs *releases) giveWay(key, first string) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	if rs.inShard(hr) {
-		delete(rs.otherShards, key)
-		return
+	if !slices.Contains(rs.behind[first], key) {
+		rs.behind[first] = append(rs.behind[first], key)
 	}
-	rs.otherShards[key] = releaseKey(hr)
 }
 
-func (rs *releases) forgetElsewhere(key string) (release.Key, bool) {
+// takeBehind returns the HelmReleases that leave their release to this one, and forgets them.
+func (rs *releases) takeBehind(first string) []string {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	rel, ok := rs.otherShards[key]
-	delete(rs.otherShards, key)
-	return rel, ok
+	behind := rs.behind[first]
+	delete(rs.behind, first)
+	return behind
 }
 
 // claimable reports whether operators of this controller's name manage the HelmRelease or may claim it, in

@@ -49,7 +49,7 @@ func New(ctx context.Context, clients Clients, o Options) (*Controller, error) {
 	c.relist = newRelist(shared, c.remediation)
 	c.releases = &releases{
 		common: shared, loader: loader, reporter: reporter, relist: c.relist, claims: &c.remediation.claims,
-		otherShards: map[string]release.Key{},
+		behind: map[string][]string{},
 	}
 	c.pruning = &pruning{
 		common: shared, loader: loader, reporter: reporter,

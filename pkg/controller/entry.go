@@ -127,12 +127,6 @@ type entries struct {
 	of map[string]*entry
 }
 
-// releaseOf returns the release that a HelmRelease names, as far as it has been handled; zero for none.
-func (es *entries) releaseOf(key string) (named release.Key) {
-	es.update(key, func(e *entry) { named = e.release })
-	return named
-}
-
 // update changes the entry of a HelmRelease, if there is one: late work of one that is gone must not bring it back.
 // It reports whether there is one.
 func (es *entries) update(key string, change func(*entry)) bool {

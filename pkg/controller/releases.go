@@ -27,8 +27,8 @@ type releases struct {
 	start    startBarrier
 
 	mu sync.Mutex
-	// otherShards are the releases that HelmReleases in other shards name, by HelmRelease key. mu guards it.
-	otherShards map[string]release.Key
+	// behind are the HelmReleases that leave their release to another one, by the key of that one. mu guards it.
+	behind map[string][]string
 }
 
 // next reconciles one HelmRelease, in a slot of the namespace of its release.
@@ -62,19 +62,15 @@ func (rs *releases) namespaceOf(key string) string {
 }
 
 // helmReleaseChanged enqueues a HelmRelease and every other one for the same release: the first keeps the release,
-// so all have to know when one comes or goes.
+// so all have to know when one comes or goes. One that has gone, or is another one of its name by now, does not tell
+// which release it was for.
 func (rs *releases) helmReleaseChanged(key string, hr *v1alpha1.HelmRelease) {
 	rs.queues.releases.Add(key)
 	if hr != nil {
-		rs.rememberElsewhere(key, hr)
 		rs.releaseChanged(releaseKey(hr))
-		return
 	}
-	if rel := rs.entries.releaseOf(key); rel.Name != "" {
-		rs.releaseChanged(rel)
-	}
-	if rel, ok := rs.forgetElsewhere(key); ok {
-		rs.releaseChanged(rel)
+	for _, behind := range rs.takeBehind(key) {
+		rs.queues.releases.Add(behind)
 	}
 }
 
@@ -139,6 +135,10 @@ func (rs *releases) decide(ctx context.Context, key string, hr *v1alpha1.HelmRel
 		rs.unlock(key, problem{v1alpha1.ReasonConflict,
 			fmt.Sprintf("HelmRelease %s/%s was created first and locks release %s; delete one of the two",
 				first.Namespace, first.Name, rel)})
+		rs.giveWay(key, keyOf(first))
+		if now := rs.owner(hr); now == nil || now.UID != first.UID { // its event may have come just before
+			rs.queues.releases.Add(key)
+		}
 		return nil
 	}
 	if !d.Lock {

@@ -2,6 +2,7 @@ package integration
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -114,4 +115,22 @@ func TestCoexistence_NamespaceBeingDeleted(t *testing.T) {
 	w.WaitFieldIn(kit.ConfigMaps, other, "held", "data.key", "declared")
 	w.WaitFieldIn(kit.ConfigMaps, other, "free", "data.key", "declared")
 	w.WaitReady("app", 1)
+}
+
+// A HelmRelease that keeps a release may be gone before it has ever been handled; the next one keeps the release then.
+func TestI5_TheFirstHelmReleaseGoesBeforeItIsHandled(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	w.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("app", "declared")})
+	ofApp := func(hr *v1alpha1.HelmRelease) { hr.Spec.Release.Name = "app" }
+	claim := w.Proxy.HoldRequests(func(r *http.Request) bool {
+		return r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/helmreleases/app-1")
+	})
+	w.CreateHelmRelease("app-1", ofApp)
+	w.WaitHeld(claim, 1)
+	w.CreateHelmRelease("app-2", ofApp)
+	w.WaitReason("app-2", v1alpha1.ConditionReady, v1alpha1.ReasonConflict)
+	w.DeleteIn(kit.HelmReleases, w.Operator, "app-1")
+	w.WaitReady("app-2", 1)
+	claim.Release()
 }
