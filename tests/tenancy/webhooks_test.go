@@ -59,7 +59,7 @@ func (w *fixture) refuseDeletions() {
 }
 
 // held keeps the writes to ConfigMaps of namespaces from the API server, as webhooks that do not answer do, and counts
-// them.
+// those that are under way.
 func (w *fixture) held(namespaces ...string) (hold *cluster.Hold, count *atomic.Int32) {
 	w.Helper()
 	count = &atomic.Int32{}
@@ -68,6 +68,7 @@ func (w *fixture) held(namespaces ...string) (hold *cluster.Hold, count *atomic.
 			if isWrite("configmaps", http.MethodPatch)(r) &&
 				strings.Contains(r.URL.Path, "/namespaces/"+namespace+"/") {
 				count.Add(1)
+				context.AfterFunc(r.Context(), func() { count.Add(-1) })
 				return true
 			}
 		}
@@ -115,9 +116,11 @@ func TestI12_SlowWebhookHasAShareOfTheWrites(t *testing.T) {
 	const share = 12
 	check.NoError(t, hold.Wait(w.Ctx, share))
 	w.goesOn(victim)
-	if n := count.Load(); n != share {
-		t.Errorf("%d writes were under way, want %d", n, share)
-	}
+	// One that is given up, as it takes too long, makes room for another a little before it is off the count.
+	w.Until("no more than the share are under way", func() (any, bool) {
+		n := count.Load()
+		return n, n <= share
+	})
 }
 
 // Many tenants have such webhooks: together they keep all the writes that may be under way. They count no more when
