@@ -3,10 +3,9 @@ package policy
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
-
-	clocktesting "k8s.io/utils/clock/testing"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/operator"
@@ -16,13 +15,12 @@ import (
 
 const rollout = `{match: {namespaces: [APPS]}, rollout: {batchSize: 2, interval: 3m}}`
 
-func enforced(f *fixture) (n int) {
-	for _, hr := range f.helmReleases() {
-		if hr.Spec.Mode == v1alpha1.ModeEnforce {
-			n++
-		}
-	}
-	return n
+// enforced returns the HelmReleases in mode Enforce.
+func (f *fixture) enforced() []*v1alpha1.HelmRelease {
+	f.Helper()
+	return slices.DeleteFunc(f.helmReleases(), func(hr *v1alpha1.HelmRelease) bool {
+		return hr.Spec.Mode != v1alpha1.ModeEnforce
+	})
 }
 
 // A rollout moves a batch in each interval, never more, through restarts, and says how far it is.
@@ -84,23 +82,7 @@ func TestPolicy_RolloutStopsWhenObjectsAreContended(t *testing.T) {
 	t.Parallel()
 	e := kit.New(t, kit.Shared)
 	f := &fixture{&kit.Fixture{Env: e, Proxy: e.NewProxy()}}
-	wall := clocktesting.NewFakeClock(time.Now())
-	stop := make(chan struct{})
-	pace := make(chan struct{})
-	go func() { // the clock goes as the wall's
-		defer close(pace)
-		tick := time.NewTicker(10 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-				wall.Step(10 * time.Millisecond)
-			case <-stop:
-				return
-			}
-		}
-	}()
-	t.Cleanup(func() { close(stop); <-pace })
+	wall := kit.NewTime(t)
 	f.Running = kit.StartOperator(t, f.Proxy.RESTConfig(), e.Operator, func(o *operator.ControllerOptions) {
 		o.Clock = wall
 	})
@@ -108,22 +90,23 @@ func TestPolicy_RolloutStopsWhenObjectsAreContended(t *testing.T) {
 	f.deploy("r1", nil)
 	f.deploy("r2", nil)
 	f.create("all", rollout)
-	f.Until("the first batch", func() (any, bool) { n := enforced(f); return n, n == 2 })
-	f.waitLocked(f.name("r0"))
+	f.Until("the first batch", func() (any, bool) { n := len(f.enforced()); return n, n == 2 })
+	moved := f.enforced()[0].Spec.Release.Name // those that are ready first
+	f.waitLocked(f.name(moved))
 	fighting := func() {
-		f.Patch(kit.ConfigMaps, "r0", `{"data":{"key":"tampered"}}`)
-		f.WaitField(kit.ConfigMaps, "r0", "data.key", "1")
+		f.Patch(kit.ConfigMaps, moved, `{"data":{"key":"tampered"}}`)
+		f.WaitField(kit.ConfigMaps, moved, "data.key", "1")
 	}
 	f.Until("there is a fight", func() (any, bool) {
 		fighting()
-		c := f.Condition(f.name("r0"), v1alpha1.ConditionContended)
+		c := f.Condition(f.name(moved), v1alpha1.ConditionContended)
 		return c, c.Status == "True"
 	})
 	stopped := f.waitPolicy("all", v1alpha1.ReasonRolloutStopped)
 	if stopped.Status.Rollout.State != v1alpha1.RolloutStopped {
 		t.Errorf("%+v", stopped.Status.Rollout)
 	}
-	if n := enforced(f); n != 2 {
+	if n := len(f.enforced()); n != 2 {
 		t.Errorf("%d releases are enforced", n)
 	}
 	wall.Step(time.Hour) // the fight is over, and it is time for the next batch
