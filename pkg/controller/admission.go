@@ -183,10 +183,15 @@ func decodeRaw(raw runtime.RawExtension) (*unstructured.Unstructured, error) {
 	return u, nil
 }
 
+// admit judges the request, and gives the slot back, also when that panics.
+func (q *question) admit() (judge.AdmissionReason, []drift.Change) {
+	defer q.slot()
+	return judge.Admit(q.Admission)
+}
+
 // answer decides on a question.
 func (ad *admission) answer(ctx context.Context, q *question) (guard.Decision, judge.AdmissionReason) {
-	reason, changes := judge.Admit(q.Admission)
-	q.slot()
+	reason, changes := q.admit()
 	if reason != judge.StopChange && reason != judge.StopDeletion {
 		return guard.Decision{}, reason
 	}

@@ -98,13 +98,17 @@ func (lo *loader) mayRead(ctx context.Context, key release.Key) error {
 	}
 }
 
-// readLater has a record read when its release may again. A lock at the same record goes on meanwhile.
-func (rs *releases) readLater(key string, rec release.Record, wait time.Duration) {
-	if old := rs.table.Get(key); old == nil || !old.Record.Same(rec) {
+// readLater has a record read when its release may again. It reports whether there is a lock at the same record, which
+// goes on meanwhile.
+func (rs *releases) readLater(key string, rec release.Record, wait time.Duration) (goesOn bool) {
+	old := rs.table.Get(key)
+	goesOn = old != nil && old.Record.Same(rec)
+	if !goesOn {
 		rs.unlock(key, problem{v1alpha1.ReasonLocking,
 			fmt.Sprintf("what changes of release %s, or of others in its namespace, takes so long to read and to "+
 				"compare that the next record waits; make the releases smaller, or change them less often", rec.Key)})
 	}
 	rs.entries.update(key, func(e *entry) { e.reload = true })
 	rs.queues.releases.AddAfter(key, wait)
+	return goesOn
 }

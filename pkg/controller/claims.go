@@ -9,10 +9,10 @@ import (
 )
 
 // claims are the locked objects that say they belong to another release: what becomes of them depends on its newest
-// record. It is safe for concurrent use; the zero value is empty.
+// record. What an object says may mean two releases (newestOf). It is safe for concurrent use; the zero value is empty.
 type claims struct {
 	mu sync.Mutex
-	of map[claim]release.Key              // the release that an object says it belongs to
+	of map[claim][]release.Key            // the releases that an object may mean
 	by map[release.Key]map[claim]struct{} // the same, the other way round
 }
 
@@ -22,20 +22,22 @@ type claim struct {
 	id   manifest.ID
 }
 
-// add records that an object says it belongs to a release, and no longer to the one that it named before.
-func (c *claims) add(l *lock.Lock, id manifest.ID, other release.Key) {
+// add records which releases an object may mean that says it belongs to another one; no longer those before.
+func (c *claims) add(l *lock.Lock, id manifest.ID, others ...release.Key) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	at := claim{l, id}
 	c.forget(at)
 	if c.of == nil {
-		c.of, c.by = map[claim]release.Key{}, map[release.Key]map[claim]struct{}{}
+		c.of, c.by = map[claim][]release.Key{}, map[release.Key]map[claim]struct{}{}
 	}
-	c.of[at] = other
-	if c.by[other] == nil {
-		c.by[other] = map[claim]struct{}{}
+	c.of[at] = others
+	for _, other := range others {
+		if c.by[other] == nil {
+			c.by[other] = map[claim]struct{}{}
+		}
+		c.by[other][at] = struct{}{}
 	}
-	c.by[other][at] = struct{}{}
 }
 
 // remove forgets the claim of an object.
@@ -47,15 +49,13 @@ func (c *claims) remove(l *lock.Lock, id manifest.ID) {
 
 // forget is called with c.mu held.
 func (c *claims) forget(at claim) {
-	other, known := c.of[at]
-	if !known {
-		return
+	for _, other := range c.of[at] {
+		delete(c.by[other], at)
+		if len(c.by[other]) == 0 {
+			delete(c.by, other)
+		}
 	}
 	delete(c.of, at)
-	delete(c.by[other], at)
-	if len(c.by[other]) == 0 {
-		delete(c.by, other)
-	}
 }
 
 // take returns, and forgets, the objects that say they belong to a release. They are judged again, and claim it again
@@ -69,9 +69,8 @@ func (c *claims) take(other release.Key) map[*lock.Lock]map[manifest.ID]struct{}
 			taken[at.lock] = map[manifest.ID]struct{}{}
 		}
 		taken[at.lock][at.id] = struct{}{}
-		delete(c.of, at)
+		c.forget(at)
 	}
-	delete(c.by, other)
 	return taken
 }
 

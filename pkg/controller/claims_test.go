@@ -22,6 +22,14 @@ func TestClaims(t *testing.T) {
 	}
 	c.add(l, a, two)
 	c.add(l, a, one) // now, and not two any more
+	c.add(l, b, two, one)
+	if c.remove(l, b); c.wanted(two) {
+		t.Error("an object that means two releases is removed from one")
+	}
+	c.add(l, b, one, two)
+	if taken := c.take(two); len(taken[l]) != 1 || len(c.by[one]) != 1 {
+		t.Errorf("of an object that means two releases, %v is taken by the second", taken)
+	}
 	c.add(l, b, one)
 	c.add(ended, a, one)
 	if c.wanted(two) || !c.wanted(one) {

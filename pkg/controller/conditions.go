@@ -22,7 +22,8 @@ func conditions(hr *v1alpha1.HelmRelease, v *view) []metav1.Condition {
 	out := slices.Clone(hr.Status.Conditions)
 	set := func(kind string, status metav1.ConditionStatus, reason, message string) {
 		meta.SetStatusCondition(&out, metav1.Condition{Type: kind, Status: status, Reason: reason,
-			Message: cut(report.Line(message), v1alpha1.MaxConditionMessageBytes), ObservedGeneration: hr.Generation})
+			Message:            cut(report.Line(message), v1alpha1.MaxConditionMessageBytes),
+			ObservedGeneration: v.entry.generation})
 	}
 	ready, reason, message := readiness(v)
 	set(v1alpha1.ConditionReady, ready, reason, message)

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 
@@ -19,6 +20,7 @@ type definitions struct {
 	mu       sync.Mutex
 	versions map[string]specVersion // of definitions, by name
 	schemas  map[schema.GroupVersionKind]drift.Schema
+	changes  int // how many times a spec has become another one
 }
 
 // specVersion tells one spec of a definition from any other that had its name.
@@ -46,7 +48,15 @@ func (d *definitions) changed(crd *metav1.PartialObjectMetadata) bool {
 			delete(d.schemas, gvk)
 		}
 	}
+	d.changes++
 	return true
+}
+
+// changesSoFar returns how many times the spec of a definition has become another one so far.
+func (d *definitions) changesSoFar() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.changes
 }
 
 func (d *definitions) get(gvk schema.GroupVersionKind) (drift.Schema, bool) {
@@ -71,29 +81,31 @@ func (d *definitions) put(gvk schema.GroupVersionKind, crd metav1.Object, s drif
 }
 
 // schemaOf returns how objects of a kind are compared. For a custom kind that is in its definition, which is read
-// once. A kind of an aggregated API server has none, and one that cannot be read counts as none: then lists are
-// compared as a whole.
-func (lo *loader) schemaOf(ctx context.Context, gvk schema.GroupVersionKind, plural string) drift.Schema {
+// once. A kind of an aggregated API server has none, and one that may not be read or cannot be compiled counts as
+// none: then lists are compared as a whole. An error means to try again.
+func (lo *loader) schemaOf(ctx context.Context, gvk schema.GroupVersionKind, plural string) (drift.Schema, error) {
 	if lo.schemas.Knows(gvk) {
-		return lo.schemas.For(gvk)
+		return lo.schemas.For(gvk), nil
 	}
 	if known, ok := lo.definitions.get(gvk); ok {
-		return known
+		return known, nil
 	}
 	name := plural + "." + gvk.Group
 	crd, err := lo.clients.Dynamic.Resource(definitionsGVR).Get(ctx, name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return lo.schemas.For(gvk)
-	}
-	if err == nil {
+	switch {
+	case apierrors.IsNotFound(err):
+		return lo.schemas.For(gvk), nil
+	case err != nil && !apierrors.IsForbidden(err):
+		return drift.Schema{}, fmt.Errorf("get CustomResourceDefinition %s: %w", name, err)
+	case err == nil:
 		var compiled drift.Schema
 		if compiled, err = lo.schemas.ForDefinition(crd.Object, gvk.Version); err == nil {
 			lo.definitions.put(gvk, crd, compiled)
-			return compiled
+			return compiled, nil
 		}
 	}
 	lo.Log.Warnf("CustomResourceDefinition %s: %s; lists of %s are compared as a whole", name, safeError(err), gvk.Kind)
-	return lo.schemas.For(gvk)
+	return lo.schemas.For(gvk), nil
 }
 
 var definitionsGVR = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",

@@ -18,9 +18,10 @@ import (
 // entry is what is known of one HelmRelease beside its lock. entries guards all fields but history, which has a lock of
 // its own because remediation writes it.
 type entry struct {
-	uid types.UID // of the HelmRelease
 	facts
 	as release.Key // what the objects said they belong to when the release was last locked
+	// names is the release that a record in another namespace was last seen to name; zero for none.
+	names release.Key
 	// refused is the record that problem is about, where nothing but another record ends it.
 	refused release.Record
 	// elsewhere is what is known of records where none are read, asked for at this generation of the HelmRelease; 0
@@ -38,6 +39,11 @@ type entry struct {
 // facts are what the status of a HelmRelease is made of, beside its lock and its history. A worker that changes one of
 // its maps or slices replaces it.
 type facts struct {
+	uid types.UID // of the HelmRelease
+	// handled is set once the HelmRelease has been, at a generation: everything else follows the spec of that.
+	handled    bool
+	generation int64
+
 	release  release.Key
 	decision lock.Decision
 	record   release.Record
@@ -159,7 +165,7 @@ func (es *entries) enter(key string, uid types.UID) (stale bool) {
 	if es.of == nil {
 		es.of = map[string]*entry{}
 	}
-	es.of[key] = &entry{uid: uid}
+	es.of[key] = &entry{facts: facts{uid: uid}}
 	return false
 }
 
@@ -171,14 +177,25 @@ func (es *entries) forget(key string) *entry {
 	return e
 }
 
-// storedElsewhere returns the HelmRelease and the release whose objects say that they belong to another one, because
-// its records are in another namespace; zero for none. It is known of releases that were locked since the operator
-// began, also while Helm works.
-func (es *entries) storedElsewhere(as release.Key) (key string, rel release.Key) {
-	es.each(func(k string, e *entry) {
-		if e.as == as && e.release != as && (key == "" || k < key) {
-			key, rel = k, e.release
+// naming returns the HelmReleases of releases whose records, in another namespace, name this release.
+func (es *entries) naming(named release.Key) (keys []string) {
+	es.each(func(key string, e *entry) {
+		if e.names == named {
+			keys = append(keys, key)
 		}
 	})
-	return key, rel
+	return keys
+}
+
+// storedElsewhere returns the release whose objects say that they belong to another one, because its records are in
+// another namespace; of several, that of the HelmRelease whose key is the first; zero for none. It is known of releases
+// that were locked since the operator began, also while Helm works.
+func (es *entries) storedElsewhere(as release.Key) (rel release.Key) {
+	first := ""
+	es.each(func(key string, e *entry) {
+		if e.as == as && e.release != as && (first == "" || key < first) {
+			first, rel = key, e.release
+		}
+	})
+	return rel
 }

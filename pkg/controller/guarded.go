@@ -93,11 +93,7 @@ func (c *Controller) SetGuard(s guard.State) {
 	if before := c.guardState.Swap(&s); before != nil && reflect.DeepEqual(*before, s) {
 		return
 	}
-	c.entries.each(func(key string, e *entry) {
-		if e.guarded != nil {
-			c.statusChanged(key)
-		}
-	})
+	c.entries.each(func(key string, _ *entry) { c.statusChanged(key) })
 }
 
 // guardedCondition reports whether the guard that a HelmRelease asks for is in force.

@@ -34,6 +34,8 @@ type loaded struct {
 	// strict is set in scope Strict. scalable is set when the release has an object whose replicas an autoscaler
 	// could set.
 	strict, scalable bool
+	// definitions is how often definitions had changed before this was loaded.
+	definitions int
 }
 
 // loader reads records and makes their manifests into objects, for all workers.
@@ -56,12 +58,14 @@ func (lo *loader) load(
 		return nil, problem{v1alpha1.ReasonInvalidRule, strings.ReplaceAll(err.Error(), "\n", "; ")}, nil
 	}
 	var out *loaded
+	definitions := lo.definitions.changesSoFar()
 	prob, err := lo.read(ctx, rec, func(found *contents) error {
 		plan := found.Plan(lo.own, ignore)
 		out = &loaded{
 			release: found.release, skipped: found.Skipped, strict: spec.Scope == v1alpha1.ScopeStrict,
 			exceptions: plan.Exceptions, kinds: map[schema.GroupVersionKind]watch.Kind{},
 			waiting: map[schema.GroupVersionKind][]manifest.ID{}, untracked: map[manifest.ID]struct{}{},
+			definitions: definitions,
 		}
 		for _, o := range found.Unknown {
 			out.waiting[o.GVK] = append(out.waiting[o.GVK], o.ID)
@@ -101,9 +105,11 @@ func (lo *loader) addObject(ctx context.Context, out *loaded, o *judge.Object, r
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", o.ID, err)
 	}
-	shared := lo.shared.Share(lock.Kind{
-		GVK: o.GVK, GVR: kind.GVR, Namespaced: kind.Namespaced, Schema: lo.schemaOf(ctx, o.GVK, kind.GVR.Resource),
-	})
+	compared, err := lo.schemaOf(ctx, o.GVK, kind.GVR.Resource)
+	if err != nil {
+		return err
+	}
+	shared := lo.shared.Share(lock.Kind{GVK: o.GVK, GVR: kind.GVR, Namespaced: kind.Namespaced, Schema: compared})
 	out.kinds[o.GVK] = kind
 	out.objects = append(out.objects, &lock.Object{
 		ID: sharing(o.ID, shared, rel), Kind: shared, Desired: lock.Pack(desired), Keep: o.Keep, Replicas: o.Replicas,

@@ -34,9 +34,15 @@ func (rs *releases) began(hr *v1alpha1.HelmRelease, rec release.Record) time.Tim
 // begin makes a lock count: from here on its objects are watched, and drift is reverted.
 func (rs *releases) begin(hr *v1alpha1.HelmRelease, loaded *loaded, l *lock.Lock) {
 	key, served := l.Key, rs.otherVersions(loaded)
-	conflicts, displaced := rs.table.Put(l)
-	rs.claims.prune()
+	var conflicts []lock.Conflict
+	var displaced []string
+	outdated := false
+	// The lock counts and its entry says so in one step: whoever lets go of an object (retryConflicts) or learns of a
+	// definition (definitionChanged) looks at the entries after that, and finds this one.
 	rs.entries.update(key, func(e *entry) {
+		conflicts, displaced = rs.table.Put(l)
+		outdated = rs.loader.definitions.changesSoFar() != loaded.definitions
+		e.reload = e.reload || outdated
 		e.as, e.served = l.As, served
 		e.problem, e.conflicts, e.waiting, e.skipped = problem{}, conflicts, loaded.waiting, loaded.skipped
 		e.denials = loaded.denials
@@ -45,6 +51,10 @@ func (rs *releases) begin(hr *v1alpha1.HelmRelease, loaded *loaded, l *lock.Lock
 		e.guarded = guardedBy(l)
 		e.history.locked()
 	})
+	if outdated {
+		rs.queues.releases.Add(key)
+	}
+	rs.claims.prune()
 	rs.guardWanted()
 	for _, other := range displaced {
 		rs.entries.update(other, func(e *entry) { e.reload = true })

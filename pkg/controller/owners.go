@@ -23,7 +23,7 @@ import (
 func (rm *remediation) newestOf(
 	ctx context.Context, l *lock.Lock, other release.Key, results []*result,
 ) (release.Record, bool, error) {
-	rm.claimed(l, other, results)
+	rm.claimed(l, results, other)
 	rec, found, err := rm.newestUncontested(ctx, other)
 	if err != nil || found && rec.Status != release.StatusUninstalled {
 		return rec, found, err
@@ -31,11 +31,11 @@ func (rm *remediation) newestOf(
 	if other == l.As { // that is what objects of l say; no record in a third namespace may say otherwise
 		return release.Record{}, false, nil
 	}
-	_, elsewhere := rm.entries.storedElsewhere(other)
+	elsewhere := rm.entries.storedElsewhere(other)
 	if elsewhere == (release.Key{}) {
 		return release.Record{}, false, nil
 	}
-	rm.claimed(l, elsewhere, results)
+	rm.claimed(l, results, other, elsewhere)
 	rec, found, err = rm.newestUncontested(ctx, elsewhere)
 	return rec, found && rec.Status != release.StatusUninstalled, err
 }
@@ -49,11 +49,11 @@ func (rm *remediation) newestUncontested(ctx context.Context, other release.Key)
 	return rec, found, err
 }
 
-// claimed records that objects say they belong to a release. It comes before the question about that release's
-// record: whatever changes from then on has them judged again.
-func (rm *remediation) claimed(l *lock.Lock, other release.Key, results []*result) {
+// claimed records which releases objects may mean that say they belong to another one. It comes before the questions
+// about the records of these: whatever changes from then on has the objects judged again.
+func (rm *remediation) claimed(l *lock.Lock, results []*result, others ...release.Key) {
 	for _, v := range results {
-		rm.claims.add(l, v.ID, other)
+		rm.claims.add(l, v.ID, others...)
 	}
 }
 

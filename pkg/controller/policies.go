@@ -86,8 +86,12 @@ func nameOf(key string) string { return key[strings.LastIndex(key, "/")+1:] }
 
 // definitionChanged is called for each CustomResourceDefinition.
 func (ps *policies) definitionChanged(crd *metav1.PartialObjectMetadata) {
-	if crd.Name == v1alpha1.Resource(v1alpha1.PolicyResourceName).String() {
+	switch crd.Name {
+	case v1alpha1.Resource(v1alpha1.PolicyResourceName).String():
 		ps.serving.Do(func() { close(ps.served) })
+	case v1alpha1.Resource(v1alpha1.HelmReleaseResourceName).String():
+		ps.ownWrites.tryAgain()
+		ps.changed()
 	}
 }
 
@@ -177,8 +181,8 @@ func (ps *policies) input(ctx context.Context) (in policy.Input, ready bool, err
 	if err != nil {
 		return in, false, fmt.Errorf("list HelmReleasePolicies: %w", err)
 	}
+	ps.active.Store(len(all) > 0)
 	if len(all) == 0 {
-		ps.active.Store(false)
 		ps.records.KeepLabels(nil)
 		ps.namespaces.Drop()
 		ps.measurePolicies(policy.Plan{})

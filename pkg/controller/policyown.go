@@ -58,6 +58,13 @@ func (w *ownWrites) refused(existing, desired *v1alpha1.HelmRelease) bool {
 	return false
 }
 
+// tryAgain forgets what was refused: another definition may keep it.
+func (w *ownWrites) tryAgain() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	clear(w.kept)
+}
+
 // written are objects of one kind as this operator wrote them, until the cache shows them. It is safe for concurrent
 // use; the zero value is empty.
 type written[T metav1.Object] struct {

@@ -15,7 +15,8 @@ import (
 func TestOwnWrites(t *testing.T) {
 	begun := time.Unix(1000, 0)
 	hr := func(uid, version string) *v1alpha1.HelmRelease {
-		return &v1alpha1.HelmRelease{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: types.UID(uid), ResourceVersion: version}}
+		meta := metav1.ObjectMeta{Name: "a", UID: types.UID(uid), ResourceVersion: version}
+		return &v1alpha1.HelmRelease{ObjectMeta: meta}
 	}
 	type ours = written[*v1alpha1.HelmRelease]
 	made := func(during func(*ours), err error) *ours {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -200,8 +201,11 @@ func (pr *pruning) listUnmanaged(ctx context.Context, l *lock.Lock) (map[place]b
 // delete it.
 func (pr *pruning) prune(ctx context.Context, l *lock.Lock, id manifest.ID, r removed) error {
 	kind, err := pr.kinds.Get(r.gvk)
+	if meta.IsNoMatchError(err) {
+		return nil // a kind that is not served any more has no objects
+	}
 	if err != nil {
-		return nil //nolint:nilerr // a kind that is not served any more has no objects
+		return err
 	}
 	o := &lock.Object{ID: id, Kind: &lock.Kind{GVK: r.gvk, GVR: kind.GVR, Namespaced: kind.Namespaced},
 		Account: l.Account}

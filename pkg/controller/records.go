@@ -75,6 +75,12 @@ func (lo *loader) belongs(rel *release.Release, rec release.Record) error {
 	if rel.Key == rec.Key {
 		return nil
 	}
+	// Before the look: a record that comes after it finds whom it concerns.
+	lo.entries.each(func(_ string, e *entry) {
+		if e.release == rec.Key {
+			e.names = rel.Key
+		}
+	})
 	if newest, found := lo.records.Newest(rel.Key); found && newest.Status != release.StatusUninstalled {
 		return fmt.Errorf("%w: it is about release %s, which has records in its own namespace; name that release in "+
 			"the HelmRelease if this one is a copy",

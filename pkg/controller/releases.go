@@ -77,9 +77,9 @@ func (rs *releases) helmReleaseChanged(key string, hr *v1alpha1.HelmRelease) {
 // recordChanged enqueues the HelmReleases that depend on the records of a release.
 func (rs *releases) recordChanged(key release.Key) {
 	rs.releaseChanged(key)
-	if named, _ := rs.entries.storedElsewhere(key); named != "" { // it may have to give way to this one
-		rs.entries.update(named, func(e *entry) { e.reload = true })
-		rs.queues.releases.Add(named)
+	for _, other := range rs.entries.naming(key) { // it may have to give way to this release, or need not any more
+		rs.entries.update(other, func(e *entry) { e.reload = true })
+		rs.queues.releases.Add(other)
 	}
 }
 
@@ -135,6 +135,7 @@ func (rs *releases) decide(ctx context.Context, key string, hr *v1alpha1.HelmRel
 		rs.unlock(key, problem{v1alpha1.ReasonConflict,
 			fmt.Sprintf("HelmRelease %s/%s was created first and locks release %s; delete one of the two",
 				first.Namespace, first.Name, rel)})
+		rs.handled(key, hr)
 		rs.giveWay(key, keyOf(first))
 		if now := rs.owner(hr); now == nil || now.UID != first.UID { // its event may have come just before
 			rs.queues.releases.Add(key)
@@ -143,10 +144,20 @@ func (rs *releases) decide(ctx context.Context, key string, hr *v1alpha1.HelmRel
 	}
 	if !d.Lock {
 		rs.unlock(key, problem{})
+		rs.handled(key, hr)
 		rs.reporter.announceUnlocked(hr, before, d)
 		return nil
 	}
-	return rs.lock(ctx, key, hr, rec)
+	waits, err := rs.lock(ctx, key, hr, rec)
+	if !waits {
+		rs.handled(key, hr)
+	}
+	return err
+}
+
+// handled records that all that is known of a HelmRelease follows its spec.
+func (rs *releases) handled(key string, hr *v1alpha1.HelmRelease) {
+	rs.entries.update(key, func(e *entry) { e.handled, e.generation = true, hr.Generation })
 }
 
 // malformed returns why an object that may be the newest record of the release cannot be read.
@@ -192,35 +203,39 @@ func createdBefore(a, b *v1alpha1.HelmRelease) bool {
 	return a.Name < b.Name
 }
 
-// lock locks the release at the given record, unless it is so already.
-func (rs *releases) lock(ctx context.Context, key string, hr *v1alpha1.HelmRelease, rec release.Record) error {
+// lock locks the release at the given record, unless it is so already. waits says that it will be later, and that the
+// lock by another spec goes on until then.
+func (rs *releases) lock(
+	ctx context.Context, key string, hr *v1alpha1.HelmRelease, rec release.Record,
+) (waits bool, err error) {
 	spec := followed(hr.Spec)
 	reload := false
 	rs.entries.update(key, func(e *entry) { reload, e.reload = e.reload, false })
 	if old := rs.table.Get(key); old != nil && !reload && old.Record.Same(rec) && reflect.DeepEqual(old.Spec, spec) &&
 		!rs.kindArrived(key) && !rs.granted(ctx, key) {
-		return nil
+		return false, nil
 	}
 	account, err := rs.Accounts.Of(rec.Key, spec.ServiceAccountName)
 	if err != nil {
 		rs.unlock(key, problem{v1alpha1.ReasonNoServiceAccount, err.Error()})
-		return nil //nolint:nilerr // the user has to act, and the condition says so
+		return false, nil //nolint:nilerr // the user has to act, and the condition says so
 	}
 	if wait := rs.loader.budget.wait(rec.Key, rs.Clock.Now()); wait > 0 {
-		rs.readLater(key, rec, wait)
-		return nil
+		return rs.readLater(key, rec, wait), nil
 	}
 	if rs.refusedBefore(key, rec) {
-		return nil
+		return false, nil
 	}
 	begin := rs.Clock.Now()
 	loaded, prob, err := rs.loadOwned(ctx, account, rec, spec)
 	if err != nil || prob.reason != "" {
 		rs.unlock(key, prob)
-		if err == nil {
-			rs.entries.update(key, func(e *entry) { e.refused = rec })
+		refused := release.Record{}
+		if err == nil && prob.reason == v1alpha1.ReasonManifestInvalid {
+			refused = rec
 		}
-		return err
+		rs.entries.update(key, func(e *entry) { e.refused = refused })
+		return false, err
 	}
 	rs.debug(rec.Key).WithFields(logrus.Fields{
 		"revision": rec.Revision, "objects": len(loaded.objects), "took": rs.Clock.Since(begin).String(),
@@ -238,7 +253,7 @@ func (rs *releases) lock(ctx context.Context, key string, hr *v1alpha1.HelmRelea
 		ReplaceImmutable: spec.ReplaceImmutable,
 		Exceptions:       loaded.exceptions, Untracked: loaded.untracked, Account: account,
 	}, loaded.objects))
-	return nil
+	return false, nil
 }
 
 // loadOwned loads a record and leaves out the objects that the account of the release may not change.

@@ -76,6 +76,9 @@ func (st *statuses) writeStatus(_ context.Context, key string) (waits bool, err 
 		st.reporter.tellGone(namespace, name)
 		return false, nil
 	}
+	if view.entry.uid != hr.UID || !view.entry.handled {
+		return true, nil // what is known is of another one of that name, or nothing yet: the status is written after it
+	}
 	status := st.status(hr, view)
 	st.reporter.measure(key, view, status)
 	if !view.sum.QuietAt.IsZero() {
@@ -171,7 +174,7 @@ func firstError(errs map[schema.GroupVersionKind]error) error {
 func (st *statuses) status(hr *v1alpha1.HelmRelease, v *view) v1alpha1.HelmReleaseStatus {
 	e := v.entry
 	s := v1alpha1.HelmReleaseStatus{
-		ObservedGeneration: hr.Generation, State: e.decision.State,
+		ObservedGeneration: e.generation, State: e.decision.State,
 		// Neutral, since they are shown: by kubectl, dashboards and this program.
 		Description: cut(report.Line(cut(e.info.description, v1alpha1.MaxDescriptionBytes)),
 			v1alpha1.MaxDescriptionBytes),

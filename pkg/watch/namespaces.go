@@ -25,11 +25,9 @@ type Namespaces struct {
 	changed func()
 
 	mu      sync.Mutex
-	labels  map[string]map[string]string         // by namespace
 	feed    *feed[*metav1.PartialObjectMetadata] // nil while it is not needed
-	known   bool                                 // labels has all namespaces
+	seen    *namespaceSink                       // by that feed
 	stop    context.CancelFunc
-	ended   chan struct{} // of the last feed, so that two never deliver at once; nil before the first
 	running sync.WaitGroup
 }
 
@@ -44,34 +42,29 @@ func NewNamespaces(client metadata.Interface, log logrus.FieldLogger, changed fu
 // fails.
 func (n *Namespaces) Labels(ctx context.Context) (labels map[string]map[string]string, known bool, err error) {
 	n.mu.Lock()
-	f := n.begin(ctx)
-	labels, known = maps.Clone(n.labels), n.known
+	n.begin(ctx)
+	f, seen := n.feed, n.seen
 	n.mu.Unlock()
-	if known {
+	if labels, known = seen.all(); known {
 		return labels, true, nil
 	}
 	return nil, false, f.lastError()
 }
 
 // begin starts the watch unless it runs. n.mu is held.
-func (n *Namespaces) begin(ctx context.Context) *feed[*metav1.PartialObjectMetadata] {
+func (n *Namespaces) begin(ctx context.Context) {
 	if n.feed != nil {
-		return n.feed
+		return
 	}
 	ctx, stop := context.WithCancel(ctx)
-	f := newFeed("Namespaces", n.listWatch(), &metav1.PartialObjectMetadata{}, (*namespaceSink)(n), n.log)
+	seen := &namespaceSink{changed: n.changed, labels: map[string]map[string]string{}}
+	f := newFeed("Namespaces", n.listWatch(), &metav1.PartialObjectMetadata{}, seen, n.log)
 	f.troubled = n.changed
-	before, ended := n.ended, make(chan struct{})
-	n.labels, n.known, n.feed, n.stop, n.ended = map[string]map[string]string{}, false, f, stop, ended
+	n.feed, n.seen, n.stop = f, seen, stop
 	n.running.Go(func() {
-		defer close(ended)
 		defer stop()
-		if before != nil {
-			<-before
-		}
 		f.run(ctx)
 	})
-	return f
 }
 
 // Drop ends the watch.
@@ -80,7 +73,7 @@ func (n *Namespaces) Drop() {
 	defer n.mu.Unlock()
 	if n.feed != nil {
 		n.stop()
-		n.feed = nil
+		n.feed, n.seen = nil, nil
 	}
 }
 
@@ -98,8 +91,21 @@ func (n *Namespaces) listWatch() *cache.ListWatch {
 	}
 }
 
-// namespaceSink takes what the feed delivers.
-type namespaceSink Namespaces
+// namespaceSink takes what one feed delivers: a feed that is stopped may deliver something yet, beside the next one.
+type namespaceSink struct {
+	changed func()
+
+	mu     sync.Mutex
+	labels map[string]map[string]string // by namespace
+	known  bool                         // labels has all namespaces
+}
+
+// all returns a copy of the labels, and whether they are those of all namespaces.
+func (s *namespaceSink) all() (map[string]map[string]string, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.labels), s.known
+}
 
 func (s *namespaceSink) observed(m *metav1.PartialObjectMetadata) {
 	s.mu.Lock()

@@ -91,6 +91,20 @@ func noDriftLost() []mutant {
 			edit{"pkg/controller/releases.go", `	for _, behind := range rs.takeBehind(key) {`,
 				`	for _, behind := range rs.takeBehind(key)[:0] {`}, ha,
 			"TestShards_OneReleaseIsLockedOnce"),
+		breaks("I5", "a manifest that did not parse for want of an answer is not read again",
+			edit{"pkg/controller/releases.go", `{ e.refused = refused }`, `{
+			if err == nil {
+				e.refused = rec
+			}
+			_ = refused
+		}`},
+			integration, "TestI5_AReleaseIsLockedAgainAfterAFailureOfDiscovery"),
+		breaks("I5", "nobody learns that the records are gone that kept a release from being locked",
+			edit{"pkg/controller/records.go", `			e.names = rel.Key`, `			_ = e.names`}, integration,
+			"TestStoredElsewhere_CountsOnceTheOtherRecordIsGone"),
+		breaks("I5", "a status is about a spec that is not followed yet",
+			edit{"pkg/controller/statuses.go", `ObservedGeneration: e.generation`, `ObservedGeneration: hr.Generation`}, integration,
+			"TestStatus_IsOfTheSpecThatIsFollowed"),
 		breaks("I5", "who has left a release to another HelmRelease does not learn that it has gone before it was handled",
 			edit{"pkg/controller/releases.go", `		rs.giveWay(key, keyOf(first))`, `		_ = keyOf(first)`}, integration,
 			"TestI5_TheFirstHelmReleaseGoesBeforeItIsHandled"),

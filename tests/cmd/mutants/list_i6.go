@@ -6,6 +6,14 @@ func noWriteLoops() []mutant {
 		"pkg/lock/state.go"
 	const fight, normalised = "TestI6_FightIsNamedAndSlowedDown", "TestI6_NormalisedValuesAreNotFought/helm_3"
 	return []mutant{
+		breaks("I6", "lists are compared as a whole as a definition was not answered for",
+			edit{"pkg/controller/definitions.go", `	case err != nil && !apierrors.IsForbidden(err):`,
+				`	case err != nil && crd != nil && !apierrors.IsForbidden(err):`}, integration,
+			"TestI6_ADefinitionIsReadAgainAfterAFailure"),
+		breaks("I6", "a definition that changes while a release is loaded is missed",
+			edit{"pkg/controller/locking.go", `changesSoFar() != loaded.definitions`,
+				`changesSoFar() < loaded.definitions`}, integration,
+			"TestI6_ADefinitionChangesWhileAReleaseIsLoaded"),
 		breaks("I6", "an object that differs at the first look is written without asking what a write would change",
 			edit{"pkg/controller/remediation.go", `		if v.found.State == judge.Unclear {`,
 				`		if v.found.State == judge.Unclear && v.GVK.Kind == "" {`}, integration, normalised),

@@ -49,7 +49,8 @@ func StartOperator(
 // Supervise is StartOperator for an operator that may end by itself: it is started again at once, as a kubelet does
 // later. ended is called with each error.
 func Supervise(
-	t testing.TB, config *rest.Config, namespace string, ended func(error), options ...func(*operator.ControllerOptions),
+	t testing.TB, config *rest.Config, namespace string, ended func(error),
+	options ...func(*operator.ControllerOptions),
 ) *Operator {
 	t.Helper()
 	op := newOperator(t)

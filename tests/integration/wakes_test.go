@@ -1,0 +1,166 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
+	"github.com/rancher/helm-locker/tests/lib/kit"
+)
+
+// These are tests of what a lock depends on beside its own record, and of what becomes of the lock when that changes,
+// at the worst moment too.
+
+// define creates a definition until the test ends.
+func (w *fixture) define(definition *unstructured.Unstructured) {
+	w.Helper()
+	_, err := w.In(definitions, "").Create(w.Ctx, definition, metav1.CreateOptions{})
+	check.NoError(w, err)
+	w.Cleanup(func() {
+		err := w.In(definitions, "").Delete(context.WithoutCancel(w.Ctx), definition.GetName(), metav1.DeleteOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			w.Error(err)
+		}
+	})
+}
+
+// widget is the manifest of a custom resource of a group.
+func widget(group string) string {
+	return fmt.Sprintf("---\napiVersion: %s/v1\nkind: Widget\nmetadata: {name: widget}\nspec: {size: 1}\n", group)
+}
+
+// getsDefinition matches the requests that read a definition.
+func getsDefinition(group string) cluster.Match {
+	return func(r *http.Request) bool {
+		return strings.HasSuffix(r.URL.Path, "/customresourcedefinitions/widgets."+group)
+	}
+}
+
+// A definition that is not answered for is asked for again: without it, lists would be compared as a whole.
+func TestI6_ADefinitionIsReadAgainAfterAFailure(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	group := w.Apps + ".example.com"
+	w.define(widgetDefinition(group))
+	w.Forge(kit.ForgedRecord{Name: "app", Manifest: widget(group)})
+	var asked atomic.Int32
+	w.Proxy.Intercept(func(r *http.Request) cluster.Action {
+		if getsDefinition(group)(r) && asked.Add(1) == 1 {
+			return cluster.Fail(http.StatusInternalServerError, metav1.StatusReasonInternalError, "on purpose")
+		}
+		return cluster.Forward()
+	})
+	w.CreateHelmRelease("app")
+	w.WaitReady("app", 1)
+	if n := asked.Load(); n != 2 {
+		t.Errorf("it was asked for %d times", n)
+	}
+}
+
+// A definition that changes while a release is loaded for the first time counts as it is now.
+func TestI6_ADefinitionChangesWhileAReleaseIsLoaded(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	group, later := w.Apps+".example.com", w.Apps+".later.example.com"
+	definition := widgetDefinition(group)
+	w.define(definition)
+	w.Forge(kit.ForgedRecord{Name: "app", Manifest: widget(group)})
+	w.Forge(kit.ForgedRecord{Name: "later", Manifest: widget(later)})
+	w.CreateHelmRelease("later")
+	w.WaitReason("later", v1alpha1.ConditionReady, v1alpha1.ReasonWaitingForKind)
+	read := w.Proxy.HoldAnswers(getsDefinition(group))
+	w.CreateHelmRelease("app")
+	w.WaitHeld(read, 1)
+	w.PatchIn(definitions, "", definition.GetName(), `{"spec":{"names":{"shortNames":["wg"]}}}`)
+	// What is seen of definitions is seen in its order.
+	w.define(widgetDefinition(later))
+	w.WaitReady("later", 1)
+	again := w.Proxy.HoldRequests(getsDefinition(group))
+	read.Release()
+	w.WaitHeld(again, 1)
+	again.Release()
+	w.WaitReady("app", 1)
+}
+
+// That a manifest does not parse is final only when it is the manifest's fault, whatever was wrong before.
+func TestI5_AReleaseIsLockedAgainAfterAFailureOfDiscovery(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	group := w.Apps + ".example.com"
+	w.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("app", "declared") + widget(group)})
+	w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) {
+		w.fromYAML(`[{paths: [/data], target: {labelSelector: "a=b-"}}]`, &hr.Spec.Ignore)
+	})
+	w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonInvalidRule)
+	w.PatchHelmRelease("app", `{"spec":{"ignore":null}}`)
+	w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonWaitingForKind)
+	w.Reverts("app", "declared")
+	heal := w.Proxy.Intercept(func(r *http.Request) cluster.Action {
+		if path := r.URL.Path; path == "/api" || strings.HasPrefix(path, "/api") && strings.Count(path, "/") < 4 {
+			return cluster.Fail(http.StatusInternalServerError, metav1.StatusReasonInternalError, "on purpose")
+		}
+		return cluster.Forward()
+	})
+	other := w.Apps + ".other.example.com"
+	w.define(widgetDefinition(other)) // what is served is asked for again
+	w.PatchHelmRelease("app", `{"spec":{"scope":"Strict"}}`)
+	w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonManifestInvalid)
+	heal()
+	w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonWaitingForKind)
+	w.Reverts("app", "declared")
+}
+
+// A record in another namespace than its release counts once the release has no records of its own any more.
+func TestStoredElsewhere_CountsOnceTheOtherRecordIsGone(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	target := w.Namespace(w.Apps + "-target")
+	_, err := kit.Shared.Helm3().Run(w.Ctx, "install", "app", w.Chart("app", kit.ConfigMap("settings", "declared")),
+		"--namespace", target)
+	check.NoError(t, err)
+	w.Forge(kit.ForgedRecord{Name: "app", Namespace: target, Manifest: kit.ConfigMap("settings", "declared")})
+	w.CreateHelmRelease("app")
+	w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonDecodeFailed)
+	_, err = kit.Shared.Helm3().Run(w.Ctx, "uninstall", "app", "--namespace", target)
+	check.NoError(t, err)
+	w.WaitReady("app", 1)
+}
+
+// The status does not say that it is about a spec that is not followed yet.
+func TestStatus_IsOfTheSpecThatIsFollowed(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	w.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("app", "declared")})
+	createManaged(w.Env, "app", "app", "declared")
+	w.Lock("app")
+	read := w.Proxy.HoldRequests(func(r *http.Request) bool {
+		return strings.HasSuffix(r.URL.Path, "/secrets/sh.helm.release.v1.app.v1")
+	})
+	w.PatchHelmRelease("app", `{"spec":{"scope":"Strict"}}`)
+	w.WaitHeld(read, 1)
+	w.Reverts("app", "declared")
+	w.Until("the status tells of the revert", func() (any, bool) {
+		hr := w.HelmRelease("app")
+		return hr.Status, len(hr.Status.RecentDrift) > 0
+	})
+	hr := w.HelmRelease("app")
+	status, condition := hr.Status.ObservedGeneration, hr.Status.Conditions[0].ObservedGeneration
+	if hr.Generation != 2 || status != 1 || condition != 1 {
+		t.Errorf("generation %d, status of %d, condition of %d", hr.Generation, status, condition)
+	}
+	read.Release()
+	w.Until("the status is of the new spec", func() (any, bool) {
+		hr := w.HelmRelease("app")
+		return hr.Status, hr.Status.ObservedGeneration == 2
+	})
+}
