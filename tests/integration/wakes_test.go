@@ -136,6 +136,27 @@ func TestStoredElsewhere_CountsOnceTheOtherRecordIsGone(t *testing.T) {
 	w.WaitReady("app", 1)
 }
 
+// Helm may begin to keep records where the release is. It stores them before it writes, and so the operator has to ask
+// for these, too: it may not have seen them.
+func TestI1_HelmBeginsToKeepRecordsInAnotherNamespace(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	w.LockFence()
+	target := w.Namespace(w.Apps + "-target")
+	w.installAsFlux(target, w.Chart("app", kit.ConfigMap("settings", "by Flux")))
+	w.Lock("app")
+	release := w.Proxy.HoldWatch(watching("secrets"))
+	_, err := kit.Shared.Helm3().Run(w.Ctx, "install", "app", w.Chart("app", kit.ConfigMap("settings", "by Helm")),
+		"--namespace", target)
+	check.NoError(t, err)
+	w.PassFence()
+	w.WaitFieldIn(kit.ConfigMaps, target, "settings", "data.key", "by Helm")
+	release()
+	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonDecodeFailed, target+"/app")
+	w.PassFence()
+	w.WaitFieldIn(kit.ConfigMaps, target, "settings", "data.key", "by Helm")
+}
+
 // The status does not say that it is about a spec that is not followed yet.
 func TestStatus_IsOfTheSpecThatIsFollowed(t *testing.T) {
 	t.Parallel()
