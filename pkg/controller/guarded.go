@@ -114,5 +114,4 @@ func guardedCondition(v *view, set setter) {
 
 // notServed is the state of an operator that serves no guard.
 var notServed = guard.State{Reason: v1alpha1.ReasonGuardNotServed,
-	Message: "the operator serves no guard, so changes are only reverted: set guard.enabled in the values of its " +
-		"chart (--guard-address)"}
+	Message: "the operator serves no guard: set guard.enabled in the values of its chart (--guard-address)"}
