@@ -18,7 +18,7 @@ var stayLocked = edit{"pkg/controller/releases.go", `	if err != nil || prob.reas
 		if old := rs.table.Get(key); old != nil {
 			rs.entries.update(key, func(e *entry) { e.problem = prob })
 			old.Record = rec
-			return err
+			return false, err
 		}
 		rs.unlock(key, prob)`}
 
