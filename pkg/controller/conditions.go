@@ -30,7 +30,11 @@ func conditions(hr *v1alpha1.HelmRelease, v *view) []metav1.Condition {
 	lockedCondition(v, reason, message, set)
 	driftCondition(v, set)
 	contentionCondition(v, set)
-	if hr.Spec.Guard == v1alpha1.GuardWarn || hr.Spec.Guard == v1alpha1.GuardDeny {
+	guarded := hr.Spec.Guard
+	if v.lock != nil {
+		guarded = v.lock.Spec.Guard // another one may not be followed yet
+	}
+	if guarded == v1alpha1.GuardWarn || guarded == v1alpha1.GuardDeny {
 		guardedCondition(v, set)
 	} else {
 		meta.RemoveStatusCondition(&out, v1alpha1.ConditionGuarded)

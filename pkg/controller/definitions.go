@@ -19,6 +19,7 @@ import (
 type definitions struct {
 	mu       sync.Mutex
 	versions map[string]specVersion // of definitions, by name
+	compiled map[string]specVersion // of the definitions that schemas come from, by name
 	schemas  map[schema.GroupVersionKind]drift.Schema
 	changes  int // how many times a spec has become another one
 }
@@ -35,6 +36,9 @@ func (d *definitions) changed(crd *metav1.PartialObjectMetadata) bool {
 	defer d.mu.Unlock()
 	now := specVersion{crd.UID, crd.Generation}
 	before, known := d.versions[crd.Name]
+	if !known { // it may have been read before the watch had it
+		before, known = d.compiled[crd.Name]
+	}
 	if d.versions == nil {
 		d.versions = map[string]specVersion{}
 	}
@@ -67,17 +71,19 @@ func (d *definitions) get(gvk schema.GroupVersionKind) (drift.Schema, bool) {
 }
 
 // put keeps what was compiled from a definition, unless the definition is known to have changed since it was read: what
-// changed dropped must not come back.
+// changed dropped must not come back. Who has read it has to read it again then, which counts as another change.
 func (d *definitions) put(gvk schema.GroupVersionKind, crd metav1.Object, s drift.Schema) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if newest, known := d.versions[crd.GetName()]; known && newest != (specVersion{crd.GetUID(), crd.GetGeneration()}) {
+	read := specVersion{crd.GetUID(), crd.GetGeneration()}
+	if newest, known := d.versions[crd.GetName()]; known && newest != read {
+		d.changes++
 		return
 	}
 	if d.schemas == nil {
-		d.schemas = map[schema.GroupVersionKind]drift.Schema{}
+		d.schemas, d.compiled = map[schema.GroupVersionKind]drift.Schema{}, map[string]specVersion{}
 	}
-	d.schemas[gvk] = s
+	d.schemas[gvk], d.compiled[crd.GetName()] = s, read
 }
 
 // schemaOf returns how objects of a kind are compared. For a custom kind that is in its definition, which is read

@@ -20,7 +20,7 @@ import (
 type entry struct {
 	facts
 	as release.Key // what the objects said they belong to when the release was last locked
-	// names is the release that a record in another namespace was last seen to name; zero for none.
+	// names is the release that the record names, where that is in another namespace; zero for none.
 	names release.Key
 	// refused is the record that problem is about, where nothing but another record ends it.
 	refused release.Record
@@ -40,7 +40,8 @@ type entry struct {
 // its maps or slices replaces it.
 type facts struct {
 	uid types.UID // of the HelmRelease
-	// handled is set once the HelmRelease has been, at a generation: everything else follows the spec of that.
+	// handled is set once the HelmRelease has been, at a generation: the lock, or that there is none, follows the spec
+	// of that.
 	handled    bool
 	generation int64
 

@@ -34,6 +34,7 @@ type loaded struct {
 	// strict is set in scope Strict. scalable is set when the release has an object whose replicas an autoscaler
 	// could set.
 	strict, scalable bool
+	schemas          map[schema.GroupVersionKind]drift.Schema
 	// definitions is how often definitions had changed before this was loaded.
 	definitions int
 }
@@ -65,7 +66,7 @@ func (lo *loader) load(
 			release: found.release, skipped: found.Skipped, strict: spec.Scope == v1alpha1.ScopeStrict,
 			exceptions: plan.Exceptions, kinds: map[schema.GroupVersionKind]watch.Kind{},
 			waiting: map[schema.GroupVersionKind][]manifest.ID{}, untracked: map[manifest.ID]struct{}{},
-			definitions: definitions,
+			definitions: definitions, schemas: map[schema.GroupVersionKind]drift.Schema{},
 		}
 		for _, o := range found.Unknown {
 			out.waiting[o.GVK] = append(out.waiting[o.GVK], o.ID)
@@ -81,6 +82,10 @@ func (lo *loader) load(
 		}
 		return nil
 	})
+	if err != nil && prob.reason == "" {
+		prob = problem{v1alpha1.ReasonLocking,
+			fmt.Sprintf("revision %d cannot be loaded yet: %s", rec.Revision, safeError(err))}
+	}
 	if err != nil || prob.reason != "" {
 		return nil, prob, err
 	}
@@ -105,9 +110,12 @@ func (lo *loader) addObject(ctx context.Context, out *loaded, o *judge.Object, r
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", o.ID, err)
 	}
-	compared, err := lo.schemaOf(ctx, o.GVK, kind.GVR.Resource)
-	if err != nil {
-		return err
+	compared, known := out.schemas[o.GVK]
+	if !known {
+		if compared, err = lo.schemaOf(ctx, o.GVK, kind.GVR.Resource); err != nil {
+			return err
+		}
+		out.schemas[o.GVK] = compared
 	}
 	shared := lo.shared.Share(lock.Kind{GVK: o.GVK, GVR: kind.GVR, Namespaced: kind.Namespaced, Schema: compared})
 	out.kinds[o.GVK] = kind

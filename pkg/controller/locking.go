@@ -44,6 +44,9 @@ func (rs *releases) begin(hr *v1alpha1.HelmRelease, loaded *loaded, l *lock.Lock
 		outdated = rs.loader.definitions.changesSoFar() != loaded.definitions
 		e.reload = e.reload || outdated
 		e.as, e.served = l.As, served
+		if l.As == l.Release {
+			e.names = release.Key{}
+		}
 		e.problem, e.conflicts, e.waiting, e.skipped = problem{}, conflicts, loaded.waiting, loaded.skipped
 		e.denials = loaded.denials
 		e.info = info{l.Record.Revision, loaded.release.Description, loaded.release.Notes}

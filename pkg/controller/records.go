@@ -77,7 +77,7 @@ func (lo *loader) belongs(rel *release.Release, rec release.Record) error {
 	}
 	// Before the look: a record that comes after it finds whom it concerns.
 	lo.entries.each(func(_ string, e *entry) {
-		if e.release == rec.Key {
+		if e.release == rec.Key && e.record.Same(rec) { // and not one of an earlier revision
 			e.names = rel.Key
 		}
 	})

@@ -85,11 +85,16 @@ func TestI6_ADefinitionChangesWhileAReleaseIsLoaded(t *testing.T) {
 	// What is seen of definitions is seen in its order.
 	w.define(widgetDefinition(later))
 	w.WaitReady("later", 1)
-	again := w.Proxy.HoldRequests(getsDefinition(group))
 	read.Release()
-	w.WaitHeld(again, 1)
-	again.Release()
-	w.WaitReady("app", 1)
+	w.Until("it is locked by the one definition, and then by the other", func() (any, bool) {
+		n := 0
+		for line := range strings.Lines(w.Running.Log()) {
+			if strings.Contains(line, "msg=locked") && strings.Contains(line, "release="+w.Apps+"/app ") {
+				n++
+			}
+		}
+		return n, n == 2
+	})
 }
 
 // That a manifest does not parse is final only when it is the manifest's fault, whatever was wrong before.
@@ -105,14 +110,17 @@ func TestI5_AReleaseIsLockedAgainAfterAFailureOfDiscovery(t *testing.T) {
 	w.PatchHelmRelease("app", `{"spec":{"ignore":null}}`)
 	w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonWaitingForKind)
 	w.Reverts("app", "declared")
+	var asked atomic.Bool
 	heal := w.Proxy.Intercept(func(r *http.Request) cluster.Action {
 		if path := r.URL.Path; path == "/api" || strings.HasPrefix(path, "/api") && strings.Count(path, "/") < 4 {
+			asked.Store(true)
 			return cluster.Fail(http.StatusInternalServerError, metav1.StatusReasonInternalError, "on purpose")
 		}
 		return cluster.Forward()
 	})
 	other := w.Apps + ".other.example.com"
-	w.define(widgetDefinition(other)) // what is served is asked for again
+	w.define(widgetDefinition(other)) // so what is served is asked for again
+	w.Until("it is asked for", func() (any, bool) { return "not yet", asked.Load() })
 	w.PatchHelmRelease("app", `{"spec":{"scope":"Strict"}}`)
 	w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonManifestInvalid)
 	heal()
