@@ -103,6 +103,7 @@ func TestI5_AReleaseIsLockedAgainAfterAFailureOfDiscovery(t *testing.T) {
 	w := newFixture(t)
 	group := w.Apps + ".example.com"
 	w.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("app", "declared") + widget(group)})
+	createManaged(w.Env, "app", "app", "declared")
 	w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) {
 		w.fromYAML(`[{paths: [/data], target: {labelSelector: "a=b-"}}]`, &hr.Spec.Ignore)
 	})
