@@ -18,8 +18,8 @@ import (
 // use.
 type definitions struct {
 	mu       sync.Mutex
-	versions map[string]specVersion // of definitions, by name
-	compiled map[string]specVersion // of the definitions that schemas come from, by name
+	seen     map[string]metav1.Object // the newest metadata that the watch has told, by name
+	compiled map[string]specVersion   // of the definitions that schemas come from, by name
 	schemas  map[schema.GroupVersionKind]drift.Schema
 	changes  int // how many times a spec has become another one
 }
@@ -30,19 +30,23 @@ type specVersion struct {
 	generation int64
 }
 
+func specVersionOf(crd metav1.Object) specVersion {
+	return specVersion{crd.GetUID(), crd.GetGeneration()}
+}
+
 // changed records a definition and reports whether its spec is another one than before.
 func (d *definitions) changed(crd *metav1.PartialObjectMetadata) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	now := specVersion{crd.UID, crd.Generation}
-	before, known := d.versions[crd.Name]
-	if !known { // it may have been read before the watch had it
-		before, known = d.compiled[crd.Name]
+	now := specVersionOf(crd)
+	before, known := d.compiled[crd.Name] // it may have been read before the watch had it
+	if seen := d.seen[crd.Name]; seen != nil {
+		before, known = specVersionOf(seen), true
 	}
-	if d.versions == nil {
-		d.versions = map[string]specVersion{}
+	if d.seen == nil {
+		d.seen = map[string]metav1.Object{}
 	}
-	d.versions[crd.Name] = now
+	d.seen[crd.Name] = crd
 	if !known || before == now {
 		return false
 	}
@@ -70,14 +74,17 @@ func (d *definitions) get(gvk schema.GroupVersionKind) (drift.Schema, bool) {
 	return s, ok
 }
 
-// put keeps what was compiled from a definition, unless the definition is known to have changed since it was read: what
-// changed dropped must not come back. Who has read it has to read it again then, which counts as another change.
+// put keeps what was compiled from a definition, unless the watch has told of another spec: what changed dropped must
+// not come back. If the definition has changed since it was read, it has to be read again, which counts as a change; if
+// the watch is behind, its next event will be one.
 func (d *definitions) put(gvk schema.GroupVersionKind, crd metav1.Object, s drift.Schema) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	read := specVersion{crd.GetUID(), crd.GetGeneration()}
-	if newest, known := d.versions[crd.GetName()]; known && newest != read {
-		d.changes++
+	read := specVersionOf(crd)
+	if seen := d.seen[crd.GetName()]; seen != nil && specVersionOf(seen) != read {
+		if version(crd) < version(seen) {
+			d.changes++
+		}
 		return
 	}
 	if d.schemas == nil {

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"strconv"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,7 +16,7 @@ func TestDefinitions(t *testing.T) {
 	gvk := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
 	at := func(generation int64) *metav1.PartialObjectMetadata {
 		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "widgets.example.com", UID: "a",
-			Generation: generation}}
+			Generation: generation, ResourceVersion: strconv.FormatInt(generation, 10)}}
 	}
 	type step func(*definitions)
 	seen := func(generation int64) step { return func(d *definitions) { d.changed(at(generation)) } }
@@ -32,6 +33,8 @@ func TestDefinitions(t *testing.T) {
 		"read as it was seen":             {steps: []step{seen(1), read(1)}, kept: true},
 		"read, and seen first as another": {steps: []step{read(1), seen(2)}, changes: 1},
 		"seen, and read as it was before": {steps: []step{seen(2), read(1)}, changes: 1},
+		"read before the watch tells":     {steps: []step{seen(1), read(2)}},
+		"and then it tells":               {steps: []step{seen(1), read(2), seen(2)}, changes: 1},
 		"changed before anybody read it":  {steps: []step{seen(1), seen(2), read(2)}, kept: true, changes: 1},
 		"changed after it was read":       {steps: []step{seen(1), read(1), seen(2)}, changes: 1},
 	} {

@@ -34,7 +34,8 @@ type loaded struct {
 	// strict is set in scope Strict. scalable is set when the release has an object whose replicas an autoscaler
 	// could set.
 	strict, scalable bool
-	schemas          map[schema.GroupVersionKind]drift.Schema
+	// schemas are how objects of these kinds are compared.
+	schemas map[schema.GroupVersionKind]drift.Schema
 	// definitions is how often definitions had changed before this was loaded.
 	definitions int
 }

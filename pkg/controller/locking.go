@@ -37,8 +37,8 @@ func (rs *releases) begin(hr *v1alpha1.HelmRelease, loaded *loaded, l *lock.Lock
 	var conflicts []lock.Conflict
 	var displaced []string
 	outdated := false
-	// The lock counts and its entry says so in one step: whoever lets go of an object (retryConflicts) or learns of a
-	// definition (definitionChanged) looks at the entries after that, and finds this one.
+	// Putting the lock and updating its entry are one step: retryConflicts, after another lock has released an object,
+	// and definitionChanged read the entries before both or after both.
 	rs.entries.update(key, func(e *entry) {
 		conflicts, displaced = rs.table.Put(l)
 		outdated = rs.loader.definitions.changesSoFar() != loaded.definitions

@@ -21,12 +21,15 @@ func TestOwnWrites(t *testing.T) {
 	type ours = written[*v1alpha1.HelmRelease]
 	made := func(during func(*ours), err error) *ours {
 		w := &ours{}
-		_, _ = w.write("a", clocktesting.NewFakePassiveClock(begun), func() (*v1alpha1.HelmRelease, error) {
+		_, got := w.write("a", clocktesting.NewFakePassiveClock(begun), func() (*v1alpha1.HelmRelease, error) {
 			if during != nil {
 				during(w)
 			}
 			return hr("ours", "5"), err
 		})
+		if !errors.Is(got, err) {
+			t.Errorf("the error is %v, want %v", got, err)
+		}
 		return w
 	}
 	none := []*v1alpha1.HelmRelease{}

@@ -202,7 +202,7 @@ func (pr *pruning) listUnmanaged(ctx context.Context, l *lock.Lock) (map[place]b
 func (pr *pruning) prune(ctx context.Context, l *lock.Lock, id manifest.ID, r removed) error {
 	kind, err := pr.kinds.Get(r.gvk)
 	if meta.IsNoMatchError(err) {
-		return nil // a kind that is not served has no objects, as far as anybody can tell now
+		return nil // a kind that discovery does not list has no objects
 	}
 	if err != nil {
 		return err

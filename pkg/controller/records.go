@@ -75,7 +75,7 @@ func (lo *loader) belongs(rel *release.Release, rec release.Record) error {
 	if rel.Key == rec.Key {
 		return nil
 	}
-	// Before the look: a record that comes after it finds whom it concerns.
+	// Before the lookup: recordChanged of a record that is stored after it finds these entries.
 	lo.entries.each(func(_ string, e *entry) {
 		if e.release == rec.Key && e.record.Same(rec) { // and not one of an earlier revision
 			e.names = rel.Key

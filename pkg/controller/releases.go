@@ -137,7 +137,7 @@ func (rs *releases) decide(ctx context.Context, key string, hr *v1alpha1.HelmRel
 				first.Namespace, first.Name, rel)})
 		rs.handled(key, hr)
 		rs.giveWay(key, keyOf(first))
-		if now := rs.owner(hr); now == nil || now.UID != first.UID { // its event may have come just before
+		if now := rs.owner(hr); now == nil || now.UID != first.UID { // its event may have been handled just before
 			rs.queues.releases.Add(key)
 		}
 		return nil
@@ -155,7 +155,7 @@ func (rs *releases) decide(ctx context.Context, key string, hr *v1alpha1.HelmRel
 	return err
 }
 
-// handled records that all that is known of a HelmRelease follows its spec.
+// handled records that the lock of a HelmRelease, or that there is none, follows this spec.
 func (rs *releases) handled(key string, hr *v1alpha1.HelmRelease) {
 	rs.entries.update(key, func(e *entry) { e.handled, e.generation = true, hr.Generation })
 }
@@ -203,8 +203,8 @@ func createdBefore(a, b *v1alpha1.HelmRelease) bool {
 	return a.Name < b.Name
 }
 
-// lock locks the release at the given record, unless it is so already. waits says that it will be later, and that the
-// lock by another spec goes on until then.
+// lock locks the release at the given record, unless it is so already. waits reports whether the present lock, by an
+// earlier spec, goes on until the record may be read.
 func (rs *releases) lock(
 	ctx context.Context, key string, hr *v1alpha1.HelmRelease, rec release.Record,
 ) (waits bool, err error) {

@@ -77,7 +77,7 @@ func (st *statuses) writeStatus(_ context.Context, key string) (waits bool, err 
 		return false, nil
 	}
 	if view.entry.uid != hr.UID || !view.entry.handled {
-		return true, nil // what is known is of another one of that name, or nothing yet: the status is written after it
+		return true, nil // the entry is of another HelmRelease of that name, or new: reconcile is about to fill it
 	}
 	status := st.status(hr, view)
 	st.reporter.measure(key, view, status)

@@ -230,7 +230,7 @@ func (k *Keeper) keep(ctx context.Context) (time.Duration, error) {
 	}
 	if have == nil {
 		k.State(State{Reason: v1alpha1.ReasonGuardCertificate, Message: lacks})
-		return retryLatest, nil // cert-manager has to do something, which is seen, or its certificate is for later
+		return retryLatest, nil // cert-manager has to do something, which is seen, or its certificate is not valid yet
 	}
 	if !k.isReady() {
 		return idle, nil
