@@ -1,12 +1,10 @@
 package integration
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -105,14 +103,9 @@ func TestKinds_DefinitionAndCustomResource(t *testing.T) {
 	group := w.Apps + ".example.com"
 	definition := widgetDefinition(group)
 	manifest := "---\n" + w.asJSON(definition) + "\n" +
-		fmt.Sprintf("---\napiVersion: %s/v1\nkind: Widget\nmetadata: {name: widget}\nspec: {size: 1}\n", group)
+		widget(group)
 	w.Forge(kit.ForgedRecord{Name: "app", Manifest: manifest})
-	w.Cleanup(func() {
-		err := w.In(definitions, "").Delete(context.WithoutCancel(w.Ctx), definition.GetName(), metav1.DeleteOptions{})
-		if err != nil && !apierrors.IsNotFound(err) {
-			w.Error(err)
-		}
-	})
+	w.deleteDefinitionAtEnd(definition.GetName())
 	w.CreateHelmRelease("app")
 	gvr := schema.GroupVersionResource{Group: group, Version: "v1", Resource: "widgets"}
 	w.WaitField(gvr, "widget", "spec.size", int64(1))

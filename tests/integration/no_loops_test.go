@@ -125,9 +125,7 @@ func (w *fixture) pruningDefinition() schema.GroupVersionResource {
 	w.Helper()
 	group := w.Apps + ".example.com"
 	definition := widgetDefinition(group)
-	if _, err := w.In(definitions, "").Create(w.Ctx, definition, metav1.CreateOptions{}); err != nil {
-		w.Fatal(err)
-	}
+	w.define(definition)
 	gvr := schema.GroupVersionResource{Group: group, Version: "v1", Resource: "widgets"}
 	w.Eventually("widgets are served", func() error {
 		_, err := w.In(gvr, w.Apps).List(w.Ctx, metav1.ListOptions{})

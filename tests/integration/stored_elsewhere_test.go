@@ -30,6 +30,14 @@ func (w *fixture) upgradeAsFlux(namespace, chart string) {
 	check.NoError(w, w.asFlux(namespace).Upgrade(chart, nil))
 }
 
+// helmIn runs Helm 3 in another namespace than Apps.
+func (w *fixture) helmIn(namespace string, args ...string) {
+	w.Helper()
+	if out, err := kit.Shared.Helm3().Run(w.Ctx, append(args, "--namespace", namespace)...); err != nil {
+		w.Fatal(err, out)
+	}
+}
+
 // A release whose record is stored in another namespace than its objects are in is locked like any other, by the
 // namespace of the record: objects without a namespace are those of the release's, and say that they belong there.
 func TestStoredElsewhere_IsLocked(t *testing.T) {
@@ -95,10 +103,7 @@ func TestStoredElsewhere_ForgedForAReleaseThatExists(t *testing.T) {
 	w := newFixture(t)
 	w.LockFence()
 	victim := w.Namespace(w.Apps + "-victim")
-	if out, err := kit.Shared.Helm3().Run(w.Ctx, "install", "app", w.Chart("app", kit.ConfigMap("settings", "declared")),
-		"--namespace", victim); err != nil {
-		t.Fatal(err, out)
-	}
+	w.helmIn(victim, "install", "app", w.Chart("app", kit.ConfigMap("settings", "declared")))
 	w.Forge(kit.ForgedRecord{Name: "app", Namespace: victim, Manifest: kit.ConfigMap("settings", "pwned") +
 		kit.ConfigMap("added", "pwned")})
 	w.Proxy.Reset()
@@ -164,4 +169,36 @@ func (w *fixture) grant(in, name, of string) {
 	}
 	_, err := w.Kube.RbacV1().RoleBindings(in).Create(w.Ctx, binding, metav1.CreateOptions{})
 	check.NoError(w, err)
+}
+
+// A record in another namespace than its release counts once the release has no records of its own any more.
+func TestStoredElsewhere_CountsOnceTheOtherRecordIsGone(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	target := w.Namespace(w.Apps + "-target")
+	w.helmIn(target, "install", "app", w.Chart("app", kit.ConfigMap("settings", "declared")))
+	w.Forge(kit.ForgedRecord{Name: "app", Namespace: target, Manifest: kit.ConfigMap("settings", "declared")})
+	w.CreateHelmRelease("app")
+	w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonDecodeFailed)
+	w.helmIn(target, "uninstall", "app")
+	w.WaitReady("app", 1)
+}
+
+// Helm may begin to keep records where the release is. It stores them before it writes, and so the operator has to ask
+// for these, too: it may not have seen them.
+func TestI1_HelmBeginsToKeepRecordsInAnotherNamespace(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	w.LockFence()
+	target := w.Namespace(w.Apps + "-target")
+	w.installAsFlux(target, w.Chart("app", kit.ConfigMap("settings", "by Flux")))
+	w.Lock("app")
+	release := w.Proxy.HoldWatch(watching("secrets"))
+	w.helmIn(target, "install", "app", w.Chart("app", kit.ConfigMap("settings", "by Helm")))
+	w.PassFence()
+	w.WaitFieldIn(kit.ConfigMaps, target, "settings", "data.key", "by Helm")
+	release()
+	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonDecodeFailed, target+"/app")
+	w.PassFence()
+	w.WaitFieldIn(kit.ConfigMaps, target, "settings", "data.key", "by Helm")
 }

@@ -26,8 +26,13 @@ func (w *fixture) define(definition *unstructured.Unstructured) {
 	w.Helper()
 	_, err := w.In(definitions, "").Create(w.Ctx, definition, metav1.CreateOptions{})
 	check.NoError(w, err)
+	w.deleteDefinitionAtEnd(definition.GetName())
+}
+
+// deleteDefinitionAtEnd deletes a definition, if there is one, at the end of the test.
+func (w *fixture) deleteDefinitionAtEnd(name string) {
 	w.Cleanup(func() {
-		err := w.In(definitions, "").Delete(context.WithoutCancel(w.Ctx), definition.GetName(), metav1.DeleteOptions{})
+		err := w.In(definitions, "").Delete(context.WithoutCancel(w.Ctx), name, metav1.DeleteOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
 			w.Error(err)
 		}
@@ -127,43 +132,6 @@ func TestI5_AReleaseIsLockedAgainAfterAFailureOfDiscovery(t *testing.T) {
 	heal()
 	w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonWaitingForKind)
 	w.Reverts("app", "declared")
-}
-
-// A record in another namespace than its release counts once the release has no records of its own any more.
-func TestStoredElsewhere_CountsOnceTheOtherRecordIsGone(t *testing.T) {
-	t.Parallel()
-	w := newFixture(t)
-	target := w.Namespace(w.Apps + "-target")
-	_, err := kit.Shared.Helm3().Run(w.Ctx, "install", "app", w.Chart("app", kit.ConfigMap("settings", "declared")),
-		"--namespace", target)
-	check.NoError(t, err)
-	w.Forge(kit.ForgedRecord{Name: "app", Namespace: target, Manifest: kit.ConfigMap("settings", "declared")})
-	w.CreateHelmRelease("app")
-	w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonDecodeFailed)
-	_, err = kit.Shared.Helm3().Run(w.Ctx, "uninstall", "app", "--namespace", target)
-	check.NoError(t, err)
-	w.WaitReady("app", 1)
-}
-
-// Helm may begin to keep records where the release is. It stores them before it writes, and so the operator has to ask
-// for these, too: it may not have seen them.
-func TestI1_HelmBeginsToKeepRecordsInAnotherNamespace(t *testing.T) {
-	t.Parallel()
-	w := newFixture(t)
-	w.LockFence()
-	target := w.Namespace(w.Apps + "-target")
-	w.installAsFlux(target, w.Chart("app", kit.ConfigMap("settings", "by Flux")))
-	w.Lock("app")
-	release := w.Proxy.HoldWatch(watching("secrets"))
-	_, err := kit.Shared.Helm3().Run(w.Ctx, "install", "app", w.Chart("app", kit.ConfigMap("settings", "by Helm")),
-		"--namespace", target)
-	check.NoError(t, err)
-	w.PassFence()
-	w.WaitFieldIn(kit.ConfigMaps, target, "settings", "data.key", "by Helm")
-	release()
-	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonDecodeFailed, target+"/app")
-	w.PassFence()
-	w.WaitFieldIn(kit.ConfigMaps, target, "settings", "data.key", "by Helm")
 }
 
 // The status does not say that it is about a spec that is not followed yet.
