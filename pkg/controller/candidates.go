@@ -20,9 +20,21 @@ type removed struct {
 
 // candidates is what is known of the earlier revisions of a release.
 type candidates struct {
-	read    map[types.UID]struct{} // records whose manifests are in removed
+	// read are the records whose manifests are in removed, with the kinds that were not served when each was read.
+	read    map[types.UID][]schema.GroupVersionKind
 	removed map[manifest.ID]removed
 	done    *lock.Lock // the lock for which all candidates were handled
+	waits   *lock.Lock // the lock for which nothing is pruned because a kind is not known
+}
+
+// unknown reports whether the locked revision or an earlier one declares objects of a kind that was not served when its
+// record was read. Then nothing is pruned, because the identities and policies of these objects are not known.
+func (k *candidates) unknown(l *lock.Lock) bool {
+	unknown := l.Unknown
+	for _, kinds := range k.read {
+		unknown = unknown || len(kinds) > 0
+	}
+	return unknown
 }
 
 // add records that a revision declared an object that the locked one does not.

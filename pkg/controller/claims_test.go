@@ -3,6 +3,7 @@ package controller
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -52,12 +53,12 @@ func recordOf(namespace, name, version string) release.Record {
 		ResourceVersion: version}
 }
 
-func configMaps(n int, prefix string) []manifest.Object {
-	objects := make([]manifest.Object, n)
-	for i := range objects {
-		objects[i].ID = manifest.ID{Kind: "ConfigMap", Name: fmt.Sprintf("%s-%d", prefix, i)}
+func configMaps(n int, prefix string) []manifest.ID {
+	ids := make([]manifest.ID, n)
+	for i := range ids {
+		ids[i] = manifest.ID{Kind: "ConfigMap", Name: fmt.Sprintf("%s-%d", prefix, i)}
 	}
-	return objects
+	return ids
 }
 
 func TestDeclarations(t *testing.T) {
@@ -74,7 +75,7 @@ func TestDeclarations(t *testing.T) {
 	wants(first, false, true, nil)
 	wants(first, false, false, nil)
 	wants(changed, false, false, nil) // one at a time
-	d.put(newDeclaration(first, configMaps(3, "x"), configMaps(1, "y")))
+	d.put(newDeclaration(first, slices.Concat(configMaps(3, "x"), configMaps(1, "y"))))
 	got := wants(first, true, false, nil)
 	for id, want := range map[manifest.ID]bool{
 		{Kind: "ConfigMap", Name: "x-2"}: true, {Kind: "ConfigMap", Name: "y-0"}: true,
@@ -92,7 +93,7 @@ func TestDeclarations(t *testing.T) {
 	wants(changed, false, true, nil) // once told, it is tried again
 	d.forget(changed.Key)
 	wants(changed, false, false, nil) // not what is being read
-	d.put(newDeclaration(changed))
+	d.put(newDeclaration(changed, nil))
 	d.forget(changed.Key)
 	wants(changed, false, true, nil)
 }

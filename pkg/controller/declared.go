@@ -36,12 +36,10 @@ var identitySeed = maphash.MakeSeed()
 func hashOf(id manifest.ID) uint64 { return maphash.Comparable(identitySeed, id) }
 
 // newDeclaration returns what a record declares.
-func newDeclaration(rec release.Record, lists ...[]manifest.Object) *declaration {
+func newDeclaration(rec release.Record, ids []manifest.ID) *declaration {
 	d := &declaration{record: rec}
-	for _, objects := range lists {
-		for _, o := range objects {
-			d.objects = append(d.objects, hashOf(o.ID))
-		}
+	for _, id := range ids {
+		d.objects = append(d.objects, hashOf(id))
 	}
 	slices.Sort(d.objects)
 	return d

@@ -3,7 +3,11 @@ package controller_test
 import (
 	"context"
 	"io"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/sirupsen/logrus"
 	helmrelease "helm.sh/helm/v3/pkg/release"
@@ -33,8 +37,9 @@ func newFixture(t *testing.T) *fixture {
 }
 
 // start runs an operator until the test ends.
-func (f *fixture) start(edit ...func(*operator.ControllerOptions)) {
-	log := logrus.New()
+func (f *fixture) start(edit ...func(*operator.ControllerOptions)) *messages {
+	log, said := logrus.New(), &messages{TB: f}
+	log.AddHook(said)
 	log.SetOutput(io.Discard)
 	if testing.Verbose() {
 		log.SetOutput(f.Output())
@@ -59,6 +64,61 @@ func (f *fixture) start(edit ...func(*operator.ControllerOptions)) {
 			f.Errorf("operator: %v", err)
 		}
 	})
+	return said
+}
+
+// messages are the messages that an operator has logged. It is safe for concurrent use.
+type messages struct {
+	testing.TB
+	mu     sync.Mutex
+	logged []string
+	wanted map[string]chan struct{} // by a part of a message; closed once it is logged
+}
+
+// Levels is part of logrus.Hook.
+func (m *messages) Levels() []logrus.Level { return logrus.AllLevels }
+
+// Fire is part of logrus.Hook.
+func (m *messages) Fire(e *logrus.Entry) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.logged = append(m.logged, e.Message)
+	for part, seen := range m.wanted {
+		if strings.Contains(e.Message, part) {
+			close(seen)
+			delete(m.wanted, part)
+		}
+	}
+	return nil
+}
+
+// seen returns a channel that is closed once a message with that part was logged.
+func (m *messages) seen(part string) <-chan struct{} {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	seen := make(chan struct{})
+	if slices.ContainsFunc(m.logged, func(s string) bool { return strings.Contains(s, part) }) {
+		close(seen)
+		return seen
+	}
+	if m.wanted == nil {
+		m.wanted = map[string]chan struct{}{}
+	}
+	if known := m.wanted[part]; known != nil {
+		return known
+	}
+	m.wanted[part] = seen
+	return seen
+}
+
+// await waits until a message with that part is logged.
+func (m *messages) await(part string) {
+	m.Helper()
+	select {
+	case <-m.seen(part):
+	case <-time.After(fakeapi.Patience):
+		m.Fatalf("nothing was logged with %q", part)
+	}
 }
 
 // lock creates or replaces the HelmRelease NAME for release apps/NAME.

@@ -30,6 +30,9 @@ func (rs *releases) definitionChanged(crd *metav1.PartialObjectMetadata) {
 		if concerned || len(e.waiting) > 0 {
 			rs.queues.releases.Add(key)
 		}
+		if e.candidates.waits != nil {
+			rs.queues.pruning.Add(key)
+		}
 	})
 }
 
@@ -45,14 +48,23 @@ func (rs *releases) kindArrived(key string) bool {
 	if len(kinds) == 0 {
 		return false
 	}
-	rs.rediscover()
-	for _, gvk := range kinds {
-		if _, err := rs.kinds.Get(gvk); err == nil {
-			return true
-		}
+	if rs.servedNow(kinds) {
+		return true
 	}
 	rs.queues.releases.AddAfter(key, rs.kindWait())
 	return false
+}
+
+// servedNow reports whether one of some kinds that were not served is served by now.
+func (c *common) servedNow(kinds []schema.GroupVersionKind) bool {
+	if len(kinds) == 0 {
+		return false
+	}
+	c.rediscover()
+	return slices.ContainsFunc(kinds, func(gvk schema.GroupVersionKind) bool {
+		_, err := c.kinds.Get(gvk)
+		return err == nil
+	})
 }
 
 // rediscover forgets which kinds are served, at most once in kindSoon unless a definition has changed since: all
@@ -67,8 +79,8 @@ func (c *common) rediscover() {
 	c.kinds.Reset()
 }
 
-func (rs *releases) kindWait() time.Duration {
-	if rs.Clock.Since(time.Unix(0, rs.definitionsAt.Load())) < kindLater {
+func (c *common) kindWait() time.Duration {
+	if c.Clock.Since(time.Unix(0, c.definitionsAt.Load())) < kindLater {
 		return kindSoon
 	}
 	return kindLater

@@ -71,7 +71,9 @@ func (lo *loader) load(
 		}
 		for _, o := range found.Unknown {
 			out.waiting[o.GVK] = append(out.waiting[o.GVK], o.ID)
-			out.untracked[o.ID] = struct{}{}
+		}
+		for _, id := range found.UnknownIDs() {
+			out.untracked[id] = struct{}{}
 		}
 		for _, e := range plan.Exempt {
 			out.untracked[e.Object.ID] = struct{}{}

@@ -153,7 +153,7 @@ func (rm *remediation) readDeclared(ctx context.Context, rec release.Record, fou
 	}
 	defer slot()
 	_, err = rm.loader.read(ctx, rec, func(r *contents) error {
-		*found = newDeclaration(rec, r.Objects, r.Unknown)
+		*found = newDeclaration(rec, r.IDs())
 		return nil
 	})
 	return err

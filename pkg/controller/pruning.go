@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -27,6 +28,9 @@ import (
 const (
 	historyReadsPerSecond = 10
 	historyReadsAtOnce    = 20
+	// historyLater is how long until kinds of earlier revisions are discovered again when no definition has changed. Many
+	// releases have a kind in their history that Kubernetes has removed.
+	historyLater = 10 * time.Minute
 )
 
 // pruning is the worker that deletes what earlier revisions left behind.
@@ -71,10 +75,15 @@ func (pr *pruning) pruneAll(ctx context.Context, l *lock.Lock) error {
 		return nil
 	}
 	if known.read == nil {
-		known.read, known.removed = map[types.UID]struct{}{}, map[manifest.ID]removed{}
+		known.read, known.removed = map[types.UID][]schema.GroupVersionKind{}, map[manifest.ID]removed{}
 	}
 	if err := pr.readHistory(ctx, l, &known); err != nil {
 		return err
+	}
+	unknown := known.unknown(l)
+	if unknown && known.waits == l {
+		pr.waitForKind(l, &known)
+		return nil
 	}
 	listed, err := pr.listUnmanaged(ctx, l)
 	if err != nil {
@@ -87,6 +96,14 @@ func (pr *pruning) pruneAll(ctx context.Context, l *lock.Lock) error {
 			continue
 		}
 		ids = append(ids, id)
+	}
+	if unknown {
+		if len(ids) > 0 {
+			pr.Log.WithField("release", l.Release.String()).Infof("%d objects of earlier revisions are not pruned: the API "+
+				"server does not serve every kind that the revisions declare", len(ids))
+		}
+		pr.waitForKind(l, &known)
+		return nil
 	}
 	slices.SortFunc(ids, func(a, b manifest.ID) int { return strings.Compare(a.String(), b.String()) })
 	var refused error
@@ -110,19 +127,30 @@ func (pr *pruning) pruneAll(ctx context.Context, l *lock.Lock) error {
 	if refused != nil {
 		return refused
 	}
-	known.done = l
+	known.done, known.waits = l, nil
 	pr.entries.update(l.Key, func(e *entry) { e.candidates = known })
 	return nil
 }
 
+// waitForKind has the release tried again when a kind may be served that is not known now.
+func (pr *pruning) waitForKind(l *lock.Lock, known *candidates) {
+	known.waits = l
+	pr.entries.update(l.Key, func(e *entry) { e.candidates = *known })
+	wait := pr.kindWait()
+	if wait > kindSoon {
+		wait = historyLater
+	}
+	pr.queues.pruning.AddAfter(l.Key, wait)
+}
+
 // readHistory adds what the manifests of earlier revisions declare to what is known. Each manifest is read once in
-// the life of this process. One that cannot be read proves nothing, and is passed over. What is known of a revision
+// the life of this process, and once more when a kind of it is served that was not. One that cannot be read proves nothing, and is passed over. What is known of a revision
 // is forgotten with its record.
 func (pr *pruning) readHistory(ctx context.Context, l *lock.Lock, known *candidates) error {
 	earlier := pr.records.Before(l.Record)
 	known.forget(earlier)
 	for _, rec := range earlier {
-		if _, done := known.read[rec.UID]; done || l.Closed() {
+		if unknown, done := known.read[rec.UID]; done && !pr.servedNow(unknown) || l.Closed() {
 			continue
 		}
 		if err := pr.pace.Wait(ctx); err != nil {
@@ -141,7 +169,11 @@ func (pr *pruning) readRemoved(ctx context.Context, l *lock.Lock, rec release.Re
 	if err := pr.loader.mayRead(ctx, rec.Key); err != nil {
 		return err
 	}
+	var unknown []schema.GroupVersionKind
 	prob, err := pr.loader.read(ctx, rec, func(found *contents) error {
+		for _, o := range found.Unknown {
+			unknown = append(unknown, o.GVK)
+		}
 		if !known.addAll(l, rec, found.Objects) {
 			pr.Log.WithField(
 				"release", l.Release.String(),
@@ -152,7 +184,7 @@ func (pr *pruning) readRemoved(ctx context.Context, l *lock.Lock, rec release.Re
 	if err != nil {
 		return err
 	}
-	known.read[rec.UID] = struct{}{}
+	known.read[rec.UID] = unknown
 	if prob.reason != "" {
 		pr.Log.WithField(
 			"release", l.Release.String(),

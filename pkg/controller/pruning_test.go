@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rancher/helm-locker/pkg/lock"
@@ -21,14 +22,14 @@ func configMapID(name string) manifest.ID {
 
 // Helm keeps ten revisions, and a release may have thousands in its life.
 func TestWhatIsKnownOfARevisionIsForgottenWithItsRecord(t *testing.T) {
-	known := &candidates{read: map[types.UID]struct{}{}, removed: map[manifest.ID]removed{}}
+	known := &candidates{read: map[types.UID][]schema.GroupVersionKind{}, removed: map[manifest.ID]removed{}}
 	var earlier []release.Record
 	for n := 1; n <= 100; n++ {
 		if earlier = append(earlier, revision(n)); len(earlier) > 10 {
 			earlier = earlier[1:]
 		}
 		known.forget(earlier)
-		known.read[revision(n).UID] = struct{}{}
+		known.read[revision(n).UID] = nil
 		known.add(configMapID(fmt.Sprint("of ", n)), removed{uid: revision(n).UID, revision: n})
 		known.add(configMapID("of all"), removed{uid: revision(n).UID, revision: n, keep: n == 1})
 	}

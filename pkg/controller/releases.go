@@ -251,7 +251,8 @@ func (rs *releases) lock(
 		ServerSide: loaded.release.ApplyMethod == release.ApplyMethodServerSide,
 		Detect:     spec.Mode == v1alpha1.ModeDetect, Strict: spec.Scope == v1alpha1.ScopeStrict,
 		ReplaceImmutable: spec.ReplaceImmutable,
-		Exceptions:       loaded.exceptions, Untracked: loaded.untracked, Account: account,
+		Exceptions:       loaded.exceptions, Untracked: loaded.untracked,
+		Unknown: len(loaded.waiting) > 0, Account: account,
 	}, loaded.objects))
 	return false, nil
 }

@@ -45,8 +45,8 @@ func (c *Cluster) Declared(ctx context.Context, key release.Key) (*Declared, err
 	}
 	d.Objects, d.Unknown = newest.Objects, newest.Unknown
 	declared := map[manifest.ID]bool{}
-	for _, o := range d.Objects {
-		declared[o.ID] = true
+	for _, id := range newest.IDs() {
+		declared[id] = true
 	}
 	for _, record := range records {
 		if record.Revision >= current.Revision {

@@ -115,7 +115,5 @@ func (c *Cluster) Declares(ctx context.Context, other release.Key, id manifest.I
 	if err != nil {
 		return false
 	}
-	return slices.ContainsFunc(slices.Concat(declared.Objects, declared.Unknown), func(o manifest.Object) bool {
-		return o.ID == id
-	})
+	return slices.Contains(declared.IDs(), id)
 }

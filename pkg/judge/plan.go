@@ -15,6 +15,27 @@ type Manifest struct {
 	Unknown []manifest.Object
 	// Skipped are documents that declare no object to compare.
 	Skipped []manifest.Skipped
+
+	of manifest.Release
+}
+
+// UnknownIDs returns the identities that the objects of unknown kinds may have.
+func (m *Manifest) UnknownIDs() []manifest.ID {
+	var ids []manifest.ID
+	for _, o := range m.Unknown {
+		ids = append(ids, o.ID.InEitherScope(m.of)...)
+	}
+	return ids
+}
+
+// IDs returns the identities of all objects that the manifest declares. An object is declared if its identity is one of
+// them: nothing else decides that, because the identities of Unknown are not those of live objects.
+func (m *Manifest) IDs() []manifest.ID {
+	ids := m.UnknownIDs()
+	for _, o := range m.Objects {
+		ids = append(ids, o.ID)
+	}
+	return ids
 }
 
 // InvalidError says that a manifest does not parse, so that nothing of it is compared or enforced.
@@ -36,7 +57,7 @@ func Read(text string, of manifest.Release, scope manifest.Scope) (*Manifest, er
 	if err != nil {
 		return nil, fmt.Errorf("resolve the objects of release %s/%s: %w", of.Namespace, of.Name, err)
 	}
-	return &Manifest{Objects: objects, Unknown: unknown, Skipped: set.Skipped}, nil
+	return &Manifest{Objects: objects, Unknown: unknown, Skipped: set.Skipped, of: of}, nil
 }
 
 // Object is one object of a manifest to compare, without what its manifest leaves to others.

@@ -47,8 +47,10 @@ type Lock struct {
 	// Exceptions are what the manifest and the spec leave to others.
 	Exceptions []v1alpha1.Exception
 	// Untracked are objects that the manifest declares and this lock does not own: exempt ones, and those of a kind
-	// that is not served.
+	// that is not served. One of the latter is there under each identity that it may have.
 	Untracked map[manifest.ID]struct{}
+	// Unknown is set when the manifest declares objects of kinds that are not served.
+	Unknown bool
 
 	mu        sync.Mutex
 	objects   states

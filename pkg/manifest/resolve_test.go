@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -198,6 +199,22 @@ func TestKindsThatTheClusterLacksAreUnknown(t *testing.T) {
 	resolved, unknown, err := set.Resolve(podinfo, clusterScope)
 	if err != nil || ids(resolved) != "Secret apps/s" || ids(unknown) != "Widget.example.com w" {
 		t.Errorf("got %s and %s, %v", ids(resolved), ids(unknown), err)
+	}
+}
+
+func TestAnObjectOfAnUnknownKindIsMeantWithAndWithoutANamespace(t *testing.T) {
+	for declared, want := range map[string][]string{"": {"", "apps"}, "other": {"", "other"}} {
+		id := manifest.ID{Group: "example.com", Kind: "Widget", Namespace: declared, Name: "w"}
+		var got []string
+		for _, meant := range id.InEitherScope(manifest.Release{Namespace: "apps", Name: "podinfo"}) {
+			got = append(got, meant.Namespace)
+			if meant.Namespace = declared; meant != id {
+				t.Errorf("%s is meant as %s", id, meant)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("namespace %q is meant as %q", declared, got)
+		}
 	}
 }
 

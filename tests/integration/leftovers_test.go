@@ -91,9 +91,7 @@ func TestI2_LeftoversOfEarlierRevisionsArePruned(t *testing.T) {
 		w.Patch(gvr, "handed-over", `{"metadata":{"annotations":{"meta.helm.sh/release-name":"other"}}}`)
 	}
 	// Says that it belongs to the release, and was in no revision of it.
-	w.create(kit.ConfigMaps, map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{
-		"name": "stranger", "labels": map[string]any{"app.kubernetes.io/managed-by": "Helm"},
-		"annotations": map[string]any{"meta.helm.sh/release-name": "app", "meta.helm.sh/release-namespace": w.Apps}}})
+	w.owned(kit.ConfigMaps, "ConfigMap", "stranger", "data", nil)
 	if w.Get(kit.ConfigMaps, "old") == nil || w.Get(cronJobs, "old") == nil {
 		t.Fatal("Helm has deleted what it should fail to delete")
 	}
@@ -196,6 +194,16 @@ func (w *fixture) create(gvr schema.GroupVersionResource, content map[string]any
 		metav1.CreateOptions{FieldManager: "tamperer"})
 	check.NoError(w, err)
 	return u
+}
+
+// owned creates an object as Helm does for release app.
+func (w *fixture) owned(
+	gvr schema.GroupVersionResource, kind, name, field string, content map[string]any,
+) *unstructured.Unstructured {
+	w.Helper()
+	return w.create(gvr, map[string]any{"apiVersion": gvr.GroupVersion().String(), "kind": kind, field: content,
+		"metadata": map[string]any{"name": name, "labels": map[string]any{"app.kubernetes.io/managed-by": "Helm"},
+			"annotations": map[string]any{"meta.helm.sh/release-name": "app", "meta.helm.sh/release-namespace": w.Apps}}})
 }
 
 // reported waits until recentDrift has that many leftovers with an action.

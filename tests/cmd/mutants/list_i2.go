@@ -82,6 +82,21 @@ func neverDelete() []mutant {
 			edit{"pkg/controller/pruning.go", `	case judge.HoldsData(o.ID.GroupKind()):`,
 				`	case judge.HoldsData(o.ID.GroupKind()) && l.Closed():`}, integration,
 			"TestI2_LeftoversOfEarlierRevisionsArePruned"),
+		breaks("I2", "an object of an unknown kind is declared in no namespace only",
+			edit{"pkg/manifest/manifest.go", `namespaced.Namespace = release.Namespace`, `namespaced.Namespace = ""`},
+			controller, "TestI2_RecreatedObjectDeclaredAtAVersion|TestI2_ObjectTakenOverAtAVersion"),
+		breaks("I2", "what the newest revision declares at a version that is not served is a prune candidate",
+			edit{"pkg/manifest/manifest.go", `namespaced.Namespace = release.Namespace`, `namespaced.Namespace = ""`},
+			integration, "TestI2_OlderDefinitionMakesNoPruneCandidate").
+			and(edit{"pkg/controller/pruning.go", `	if unknown {
+		if len(ids)`, `	if unknown && l.Closed() {
+		if len(ids)`}),
+		breaks("I2", "objects are pruned while a kind of the locked revision is unknown",
+			edit{"pkg/controller/candidates.go", `	unknown := l.Unknown`, `	unknown := l.Unknown && l.Closed()`},
+			controller, "TestI2_ObjectDeclaredAtAVersionThatIsNotServedIsNotPruned"),
+		breaks("I2", "objects are pruned while a kind of an earlier revision is unknown",
+			edit{"pkg/controller/candidates.go", `unknown || len(kinds) > 0`, `unknown || len(kinds) < 0`},
+			controller, "TestI2_NothingIsPrunedWhileAKindOfAnEarlierRevisionIsNotKnown"),
 		breaks("I2", "leftovers are deleted in mode Detect",
 			edit{"pkg/controller/pruning.go", `	if l.Detect {`, `	if l.Closed() {`}, integration,
 			"TestI2_DetectReportsLeftoversAndDeletesNothing"),

@@ -148,13 +148,13 @@ func (s *Server) Delete(path string) {
 	s.remove(path)
 }
 
-// patience is how long Await waits: long enough for a busy machine, since a test that passes does not use it up.
-const patience = 20 * time.Second
+// Patience is how long Await waits: long enough for a busy machine, since a test that passes does not use it up.
+const Patience = 20 * time.Second
 
 // Await waits until ok says true of the object at a path, which is nil when there is none.
 func (s *Server) Await(what, path string, ok func(*unstructured.Unstructured) bool) {
 	s.Helper()
-	late := time.After(patience)
+	late := time.After(Patience)
 	for {
 		s.mu.Lock()
 		object, changed := s.objects[path].DeepCopy(), s.changed
@@ -165,7 +165,7 @@ func (s *Server) Await(what, path string, ok func(*unstructured.Unstructured) bo
 		select {
 		case <-changed:
 		case <-late:
-			s.Fatalf("%s: not within %s; %s is %v", what, patience, path, s.Get(path))
+			s.Fatalf("%s: not within %s; %s is %v", what, Patience, path, s.Get(path))
 		}
 	}
 }
