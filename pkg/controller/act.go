@@ -90,10 +90,8 @@ func (rm *remediation) update(ctx context.Context, l *lock.Lock, v *result, done
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 		// Another writer came in between, perhaps Helm: get the object and begin again.
 		rm.complete(l, v.Work, lock.Outcome{Again: rm.readAgain(v)})
-	case rm.mayReplace(l, v, err):
-		rm.replace(ctx, l, v, err, done)
 	default:
-		rm.refused(l, v, err)
+		rm.salvage(ctx, l, v, err, done)
 	}
 }
 
@@ -247,13 +245,17 @@ func (rm *remediation) refused(l *lock.Lock, v *result, err error) {
 			Problem: rm.driftProblem(v)})
 		return
 	}
-	p := rm.refusalOf(l, v, err)
+	p, refusal := rm.refusalOf(l, v, err), v.refusalBy(err)
+	if v.Before != nil && v.isRefusedAlike() {
+		p = v.Before // which names the fields, if that was found out
+	}
 	if log := rm.Log.WithField("object", v.ID.String()); v.Failures == 0 {
 		log.Warnf("revert refused: %s", p.Message)
 	} else {
 		log.Debugf("revert refused for the %d. time: %s", v.Failures+1, p.Message)
 	}
-	rm.complete(l, v.Work, lock.Outcome{Again: rm.readAgain(v), Failed: true, Transient: transient(err), Problem: p})
+	rm.complete(l, v.Work, lock.Outcome{Again: rm.readAgain(v), Failed: true, Transient: transient(err), Problem: p,
+		Refused: refusal})
 	if v.Failures > 0 { // the same refusal again is no news
 		rm.entries.update(l.Key, func(*entry) { rm.Metrics.Failed(l.Release, v.ID.Kind) })
 		return

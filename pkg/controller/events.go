@@ -130,6 +130,9 @@ func driftEvents(l *lock.Lock, v *result, action v1alpha1.DriftAction, lived lif
 	}
 	on, of = e, e
 	text := v.account() + suffix
+	if v.forbidding != "" {
+		text += "; " + v.forbidding
+	}
 	on.text = fmt.Sprintf("%s: %s", v.ID, text)
 	of.text = text + lockedBy(l)
 	return on, of, true

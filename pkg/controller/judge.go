@@ -25,6 +25,8 @@ type result struct {
 	operation v1alpha1.DriftOperation
 	authors   []drift.Attribution
 	revert    *enforce.Revert
+	// forbidding reports the additions of others that were taken out because they forbid declared values; empty for none.
+	forbidding string
 }
 
 // attribute finds out who changed the object.
@@ -90,13 +92,16 @@ func (rm *remediation) outcome(l *lock.Lock, v *result) *lock.Outcome {
 		v.revert = &enforce.Revert{Object: v.Object, Record: l.Record, Desired: v.found.Desired, Owner: v.found.Owner}
 		return nil
 	}
-	v.operation = operationOf(v.found.Changes)
-	v.revert = &enforce.Revert{
-		Object: v.Object, Record: l.Record, Desired: v.found.Desired, Live: v.Live, Target: v.found.Target,
-		RemovesForeign: v.found.RemovesForeign, Owner: v.found.Owner, Options: v.found.Options,
-		Owned: v.in.Owned(v.found),
-	}
+	v.operation, v.revert = operationOf(v.found.Changes), v.revertOf(l, v.found)
 	return nil
+}
+
+// revertOf returns the write that reverts the object, which exists, to the target that was found.
+func (v *result) revertOf(l *lock.Lock, found judge.Result) *enforce.Revert {
+	return &enforce.Revert{
+		Object: v.Object, Record: l.Record, Desired: found.Desired, Live: v.Live, Target: found.Target,
+		RemovesForeign: found.RemovesForeign, Owner: found.Owner, Options: found.Options, Owned: v.in.Owned(found),
+	}
 }
 
 // good returns the outcome of an object whose content is as declared.

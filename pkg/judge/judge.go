@@ -39,6 +39,9 @@ type Input struct {
 	Baseline drift.Baseline
 	Owner    drift.Owner
 
+	// Left are the paths of declared fields that are neither compared nor written: see Leaving.
+	Left [][]string
+
 	// managed are the decoded managed fields of Live; nil when not decoded yet. Judge decodes them once, as that takes
 	// longer than the comparison of a small object.
 	managed []metav1.ManagedFieldsEntry
@@ -215,6 +218,9 @@ func (in *Input) Ignore(desired map[string]any) func(path []string) bool {
 	}
 	if in.autoscaled() {
 		ignored = also(ignored, isReplicas)
+	}
+	if len(in.Left) > 0 {
+		ignored = also(ignored, in.left)
 	}
 	return ignored
 }

@@ -33,6 +33,9 @@ func (s *state) isJudged(digest uint64) bool { return s.judged && digest == s.go
 
 // endDrift ends a drift that was not worked on yet. l.mu is held.
 func (l *Lock) endDrift(s *state) {
+	if s.refused(s.good) {
+		return // the next attempt to restore the rest is due whatever is seen of the object
+	}
 	s.pending = nil
 	if !s.reported {
 		s.problem = nil

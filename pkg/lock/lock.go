@@ -81,8 +81,9 @@ type Work struct {
 	First    bool
 	Baseline drift.Baseline
 	Owner    drift.Owner
-	// Failures counts the attempts in a row that failed before.
+	// Failures counts the attempts in a row that failed before, and Refusal is that of the last one; nil for none.
 	Failures int
+	Refusal  *Refusal
 	// Before is the problem that the object had already; nil for none.
 	Before *Problem
 	// Chosen is the last number of replicas that was seen within the range of an autoscaler; nil for none.
@@ -108,6 +109,9 @@ func (l *Lock) Observe(id manifest.ID, o Observation) (wake bool) {
 	}
 	if s.pending != nil && !s.pending.Seen.IsZero() {
 		o.Seen = s.pending.Seen
+	}
+	if s.refusal() != nil && (o.Live == nil || !s.refused(o.Digest)) {
+		s.backoff.notBefore = time.Time{} // the refusal was of other content
 	}
 	sameAgain := l.waits(s) && o.Live != nil && s.pending.Live != nil && o.Digest == s.pending.Digest
 	s.pending = &o
@@ -222,7 +226,7 @@ func (l *Lock) Take(now time.Time) (work []*Work, after time.Duration) {
 		}
 		delete(l.dirty, s)
 		work = append(work, &Work{Object: s.Object, Observation: *s.pending, First: !s.judged, Baseline: s.baseline,
-			Owner: s.helm(), Failures: s.failures(), Before: s.problem, Chosen: s.chosen()})
+			Owner: s.helm(), Failures: s.failures(), Refusal: s.refusal(), Before: s.problem, Chosen: s.chosen()})
 		s.pending, s.inFlight = nil, true
 	}
 	if len(l.dirty) == 0 && len(work) > manyDirty {

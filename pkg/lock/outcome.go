@@ -32,6 +32,8 @@ type Outcome struct {
 	Problem *Problem
 	// Failed is set when the attempt failed: the next one waits, longer after every failure.
 	Failed bool
+	// Refused is, with Failed, what the API server refused to restore of the object.
+	Refused *Refusal
 	// Transient is set with Failed when the API server did not refuse but did not answer, or Helm was at work.
 	Transient bool
 	Now       time.Time
@@ -51,7 +53,12 @@ func (l *Lock) Done(id manifest.ID, o Outcome) (wake bool) {
 	s.inFlight, s.retry = false, false
 	if o.Good || o.Reported {
 		s.judged, s.good, s.reported, s.additions = true, o.Digest, o.Reported, o.Additions
-		s.succeed()
+		if !o.Failed {
+			s.succeed()
+		}
+	}
+	if o.Refused != nil || s.backoff != nil {
+		s.newBackoff().refusal = o.Refused
 	}
 	if o.Chosen != nil {
 		s.scaled, s.replicas = true, int32(*o.Chosen)

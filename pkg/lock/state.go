@@ -40,6 +40,27 @@ type backoff struct {
 	budget    budget
 	failures  int       // failed attempts in a row
 	notBefore time.Time // no further attempt before; zero when none failed
+	refusal   *Refusal  // of the last attempt; nil for none
+}
+
+// Refusal is what the API server refuses to restore of an object, as long as its content stays as it is.
+type Refusal struct {
+	// Content is the digest of the object when the fields were found out.
+	Content uint64
+	// Changes are the refused ones.
+	Changes []drift.Change
+}
+
+// refused reports whether the API server refuses to restore something of the object with this content.
+func (s *state) refused(content uint64) bool {
+	return s.refusal() != nil && s.refusal().Content == content
+}
+
+func (s *state) refusal() *Refusal {
+	if s.backoff == nil {
+		return nil
+	}
+	return s.backoff.refusal
 }
 
 // Back-off between attempts to put one object right. One that the API server refused is likely to be refused again; one
@@ -96,7 +117,7 @@ func (s *state) failures() int {
 // succeed ends a row of failures.
 func (s *state) succeed() {
 	if s.backoff != nil {
-		s.backoff.failures, s.backoff.notBefore = 0, time.Time{}
+		s.backoff.failures, s.backoff.notBefore, s.backoff.refusal = 0, time.Time{}, nil
 	}
 }
 

@@ -4,6 +4,7 @@ package main
 // object that exists fails, and then it is looked at.
 func noDriftLost() []mutant {
 	const sink, feed, act = "pkg/controller/sink.go", "pkg/watch/feed.go", "pkg/controller/act.go"
+	const refusal = "pkg/controller/refusal.go"
 	const unanswered = "TestI5_WhatTheAPIServerDoesNotAnswerIsAskedAgain"
 	return []mutant{
 		breaks("I5", "a write gives up before slow webhooks have answered",
@@ -75,8 +76,8 @@ func noDriftLost() []mutant {
 			edit{act, `lock.Outcome{Again: &again, Failed: true, Transient: true, Problem: p})`,
 				`lock.Outcome{Failed: again.Seen.IsZero(), Transient: true, Problem: p})`}, integration, unanswered),
 		breaks("I5", "a write that failed is not tried again",
-			edit{act, `lock.Outcome{Again: rm.readAgain(v), Failed: true, Transient: transient(err), Problem: p})`,
-				`lock.Outcome{Failed: true, Transient: transient(err), Problem: p})`}, integration, unanswered),
+			edit{act, `lock.Outcome{Again: rm.readAgain(v), Failed: true, Transient: transient(err), Problem: p,`,
+				`lock.Outcome{Failed: true, Transient: transient(err), Problem: p,`}, integration, unanswered),
 		breaks("I5", "a standby drops what it saw",
 			edit{act, `			if l.Done(v.ID, lock.Outcome{Again: &again, Waits: true, `, `			_ = again
 			if l.Done(v.ID, lock.Outcome{`}, integration, "TestLeader_StandbyIsWarmAndTakesOver"),
@@ -154,5 +155,18 @@ func noDriftLost() []mutant {
 			edit{"pkg/controller/candidates.go", `		if !exists[r.uid] {`,
 				`		if !exists[r.uid] && r.keep {`}, controller,
 			"TestWhatIsKnownOfARevisionIsForgottenWithItsRecord"),
+		breaks("I5", "an addition that forbids a declared value stays",
+			edit{refusal, `	case len(additions) > 0:`, `	case len(additions) > 100:`}, fidelity,
+			"TestI5_AnAdditionThatForbidsTheDeclaredValueGoes/helm_3"),
+		breaks("I5", "a refused field withholds all others",
+			edit{refusal, `	case len(refused) > 0 && len(refused) < len(v.found.Changes):`, `	case len(refused) > 100:`}, fidelity,
+			"TestI5_ARefusedFieldWithholdsNoOther/helm_3"),
+		breaks("I5", "later drift of an object with a refused field waits for the next attempt at that",
+			edit{"pkg/lock/lock.go", `s.refusal() != nil && (o.Live == nil || !s.refused(o.Digest))`, `s == nil`}, lock,
+			"TestNewContentIsNotHeldUpByARefusal"),
+		breaks("I6", "more is taken out than forbids the declared value",
+			edit{"pkg/controller/trials.go", `		return minimal.Subset(set, works)`,
+				`		return minimal.Subset(set, func([]T) (bool, error) { return false, nil })`}, controller,
+			"TestTrialsFindFewAdditions"),
 	}
 }

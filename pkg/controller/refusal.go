@@ -1,0 +1,142 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/pkg/judge"
+	"github.com/rancher/helm-locker/pkg/lock"
+)
+
+// salvage restores as much of an object as the API server accepts, after it refused the whole revert:
+//
+//   - Undeclared fields beside which it accepts no declared value are taken out, as few as possible.
+//   - Where that is no way out, declared fields that it refuses to change are left, as few as possible, and the others
+//     are restored.
+//
+// Both are found by dry runs, once for each content of the object. done is as in replace.
+func (rm *remediation) salvage(ctx context.Context, l *lock.Lock, v *result, refusal error, done func()) {
+	if !refusesContent(refusal) || v.isRefusedAlike() {
+		rm.replaceOrRefuse(ctx, l, v, refusal, done)
+		return
+	}
+	begun := rm.Clock.Now()
+	t := &trials{enforcer: rm.enforcer, lock: l, v: v, left: maxTrials, refusal: refusal}
+	additions, err := t.additions(ctx)
+	var refused []drift.Change
+	if err == nil && len(additions) == 0 && !rm.mayReplace(l, v, refusal) {
+		refused, err = t.refused(ctx)
+	}
+	rm.loader.budget.spend(l.Release, rm.Clock.Now(), rm.Clock.Since(begun))
+	switch {
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+		rm.complete(l, v.Work, lock.Outcome{Again: rm.readAgain(v)})
+	case err != nil:
+		rm.refused(l, v, err)
+	case len(additions) > 0:
+		rm.restoreWithout(ctx, l, v, additions, refusal)
+	case len(refused) > 0 && len(refused) < len(v.found.Changes):
+		rm.restoreBut(ctx, l, v, refused, t.refusal)
+	default:
+		rm.replaceOrRefuse(ctx, l, v, refusal, done)
+	}
+}
+
+func (rm *remediation) replaceOrRefuse(
+	ctx context.Context, l *lock.Lock, v *result, refusal error, done func(),
+) {
+	if rm.mayReplace(l, v, refusal) {
+		rm.replace(ctx, l, v, refusal, done)
+		return
+	}
+	rm.refused(l, v, refusal)
+}
+
+// restoreWithout restores an object and takes out additions of others that forbid the declared values.
+func (rm *remediation) restoreWithout(
+	ctx context.Context, l *lock.Lock, v *result, additions []drift.Addition, refusal error,
+) {
+	taken := make([]drift.Change, len(additions))
+	for i, a := range additions {
+		taken[i] = a.Change
+	}
+	v.forbidding = fmt.Sprintf("%s taken out, because the declared values are not accepted beside it: %s",
+		drift.Describe(taken, named), errorAbout(v.ID, refusal))
+	v.becomes(v.found.Without(additions), l)
+	if restored, ok := rm.writeAgain(ctx, l, v); ok {
+		rm.restored(l, v, restored, v1alpha1.DriftActionReverted)
+	}
+}
+
+// restoreBut restores an object but for changes that the API server refuses to take back.
+func (rm *remediation) restoreBut(
+	ctx context.Context, l *lock.Lock, v *result, refused []drift.Change, refusal error,
+) {
+	p := rm.refusalOf(l, v, refusal)
+	p.Message = fmt.Sprintf("%s cannot be restored, all else is protected: %s", drift.Describe(refused, named), p.Message)
+	v.in = v.in.Leaving(refused)
+	v.becomes(judge.Judge(v.in), l)
+	restored, ok := rm.writeAgain(ctx, l, v)
+	if !ok {
+		return
+	}
+	l.RecordRevert(v.ID, rm.Clock.Now(), v.Digest)
+	content := rm.hasher.Digest(restored.Object)
+	rm.complete(l, v.Work, lock.Outcome{
+		Good: true, Reported: true, Digest: content, Version: version(restored), Owner: v.found.Owner,
+		Baseline: v.in.Restored(v.found, restored), Chosen: v.in.ChosenIn(restored),
+		Failed: true, Again: rm.readAgain(v), Problem: p, Refused: &lock.Refusal{Content: content, Changes: refused},
+	})
+	rm.reporter.record(l, v, v1alpha1.DriftActionReverted)
+	if v.Before == nil || *v.Before != *p {
+		rm.reporter.event(rm.cached(l.Key), refusedEvent(v, p))
+	}
+}
+
+// becomes replaces what was found of the object.
+func (v *result) becomes(found judge.Result, l *lock.Lock) {
+	v.found, v.operation, v.revert = found, operationOf(found.Changes), v.revertOf(l, found)
+	v.attribute()
+}
+
+// writeAgain verifies the record again and makes the write of an object whose first one was refused. If it does not
+// report true, the object is completed.
+func (rm *remediation) writeAgain(
+	ctx context.Context, l *lock.Lock, v *result,
+) (restored *unstructured.Unstructured, ok bool) {
+	if holds, err := rm.holds(ctx, l); err != nil || !holds {
+		rm.postpone(l, []*result{v}, err)
+		return nil, false
+	}
+	_, restored, err := rm.write(ctx, l, v, false, rm.enforcer.Revert)
+	switch {
+	case err == nil:
+		return restored, true
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+		rm.complete(l, v.Work, lock.Outcome{Again: rm.readAgain(v)})
+	default:
+		rm.refused(l, v, err)
+	}
+	return nil, false
+}
+
+// isRefusedAlike reports whether the API server refused the last revert of the object, with the content that it has now.
+func (v *result) isRefusedAlike() bool {
+	return v.Live != nil && v.Refusal != nil && v.Refusal.Content == v.Digest
+}
+
+// refusalBy returns what is remembered of a refused revert; nil where the refusal says nothing about the content.
+func (v *result) refusalBy(err error) *lock.Refusal {
+	switch {
+	case v.Live == nil || !refusesContent(err):
+		return nil
+	case v.isRefusedAlike():
+		return v.Refusal
+	}
+	return &lock.Refusal{Content: v.Digest, Changes: v.found.Changes}
+}

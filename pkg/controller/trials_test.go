@@ -1,0 +1,222 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
+
+	"github.com/rancher/helm-locker/pkg/enforce"
+	"github.com/rancher/helm-locker/pkg/judge"
+	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/tests/lib/check"
+)
+
+// refuser plays an API server that refuses objects. It counts the dry runs.
+type refuser struct {
+	refuses func(spec map[string]any) error
+	asked   int
+}
+
+func (r *refuser) DryRun(_ context.Context, revert *enforce.Revert) (*unstructured.Unstructured, error) {
+	r.asked++
+	spec, _ := revert.Target["spec"].(map[string]any)
+	return nil, r.refuses(spec)
+}
+
+func invalid(fields ...string) error {
+	status := metav1.Status{Code: http.StatusUnprocessableEntity, Reason: metav1.StatusReasonInvalid,
+		Details: &metav1.StatusDetails{}}
+	for _, field := range fields {
+		status.Details.Causes = append(status.Details.Causes, metav1.StatusCause{Field: field})
+	}
+	return &apierrors.StatusError{ErrStatus: status}
+}
+
+// has reports whether a map has all of the keys.
+func has(m map[string]any, keys ...string) bool {
+	return !slices.ContainsFunc(keys, func(key string) bool { return m[key] == nil })
+}
+
+func customResource(t *testing.T, spec string) *unstructured.Unstructured {
+	t.Helper()
+	text, err := yaml.YAMLToJSON([]byte("{apiVersion: e/v1, kind: E, metadata: {name: x}, spec: " + spec + "}"))
+	check.NoError(t, err)
+	u := &unstructured.Unstructured{}
+	check.NoError(t, utiljson.Unmarshal(text, &u.Object))
+	return u
+}
+
+func newTrials(t *testing.T, desired, live string, server *refuser) *trials {
+	t.Helper()
+	in := judge.Input{Desired: customResource(t, desired).Object, Live: customResource(t, live)}
+	v := &result{Work: &lock.Work{Object: &lock.Object{}}, in: in, found: judge.Judge(in)}
+	v.Live = in.Live
+	return &trials{enforcer: server, lock: &lock.Lock{}, v: v, left: maxTrials,
+		refusal: server.refuses(v.found.Target["spec"].(map[string]any))}
+}
+
+func TestTrialsFindFewAdditions(t *testing.T) {
+	unsupported := apierrors.NewBadRequest("the webhook does not support dry run")
+	for name, tc := range map[string]struct {
+		desired, live string
+		refuses       func(spec map[string]any) error
+		want          []string
+		most          int // dry runs
+	}{
+		"the field that the refusal names": {`{a: 1}`, `{a: 2, b: 1, c: 1, d: 1}`, func(spec map[string]any) error {
+			if has(spec, "c") {
+				return invalid("spec.c")
+			}
+			return nil
+		}, []string{"/spec/c"}, 8},
+		"two of many, and nothing is named": {`{a: 1}`, `{a: 2, b: 1, c: 1, d: 1, e: 1, f: 1, g: 1, h: 1, i: 1}`,
+			func(spec map[string]any) error {
+				if has(spec, "c") || has(spec, "h") {
+					return invalid()
+				}
+				return nil
+			}, []string{"/spec/c", "/spec/h"}, maxTrials},
+		"either of two": {`{a: 1}`, `{a: 2, b: 1, c: 1}`, func(spec map[string]any) error {
+			if has(spec, "b", "c") {
+				return invalid("spec")
+			}
+			return nil
+		}, []string{"/spec/b"}, 4},
+		"a part of a map": {`{a: 1}`, `{a: 2, m: {b: 1, c: 1, d: 1}}`, func(spec map[string]any) error {
+			if m, _ := spec["m"].(map[string]any); has(m, "c") {
+				return invalid("spec.m.c")
+			}
+			return nil
+		}, []string{"/spec/m/c"}, 8},
+		"a map, of which no part is enough": {`{a: 1}`, `{a: 2, m: {b: 1, c: 1}}`, func(spec map[string]any) error {
+			if has(spec, "m") {
+				return invalid("spec.m")
+			}
+			return nil
+		}, []string{"/spec/m"}, 4},
+		"one beside another one that is refused, too": {`{a: 1}`, `{a: 2, b: 1, other: {c: 1, d: 1}}`,
+			func(spec map[string]any) error {
+				other, _ := spec["other"].(map[string]any)
+				switch {
+				case has(spec, "b"):
+					return invalid("spec.b") // the other one is found when this one is gone
+				case has(other, "d"):
+					return invalid("spec.other.d")
+				}
+				return nil
+			}, []string{"/spec/b", "/spec/other/d"}, maxTrials},
+		"none, as no addition is at fault": {`{a: 1}`, `{a: 2, b: 1, c: 1}`,
+			func(map[string]any) error { return invalid("spec.a") }, nil, 2},
+		"those that are named, without dry runs": {`{a: 1}`, `{a: 2, b: {c: 1}, d: 1}`,
+			func(spec map[string]any) error {
+				if has(spec, "b", "d") {
+					return invalid("spec.b")
+				}
+				return unsupported
+			}, []string{"/spec/b"}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := &refuser{refuses: tc.refuses}
+			tr := newTrials(t, tc.desired, tc.live, server)
+			found, err := tr.additions(t.Context())
+			check.NoError(t, err)
+			var paths []string
+			for _, a := range found {
+				paths = append(paths, a.Path)
+			}
+			if slices.Sort(paths); !slices.Equal(paths, tc.want) || server.asked > tc.most {
+				t.Errorf("found %q by %d dry runs, want %q by %d", paths, server.asked, tc.want, tc.most)
+			}
+		})
+	}
+}
+
+func TestTrialsFindFewRefusedChanges(t *testing.T) {
+	for name, tc := range map[string]struct {
+		desired, live string
+		refuses       func(spec map[string]any) error
+		want          []string
+	}{
+		"the one that is named": {`{a: 1, b: 1, c: 1}`, `{a: 2, b: 2, c: 2}`, func(spec map[string]any) error {
+			if spec["b"] == int64(1) {
+				return invalid("spec.b")
+			}
+			return nil
+		}, []string{"/spec/b"}},
+		"one of those below the named field": {`{a: 1, b: 1, c: 1}`, `{a: 2, b: 2, c: 2}`,
+			func(spec map[string]any) error {
+				if spec["c"] == int64(1) {
+					return invalid("spec")
+				}
+				return nil
+			}, []string{"/spec/c"}},
+		"all": {`{a: 1, b: 1}`, `{a: 2, b: 2}`, func(map[string]any) error { return invalid("spec") },
+			[]string{"/spec/a", "/spec/b"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := newTrials(t, tc.desired, tc.live, &refuser{refuses: tc.refuses})
+			found, err := tr.refused(t.Context())
+			check.NoError(t, err)
+			var paths []string
+			for _, ch := range found {
+				paths = append(paths, ch.Path)
+			}
+			if slices.Sort(paths); !slices.Equal(paths, tc.want) {
+				t.Errorf("found %q, want %q", paths, tc.want)
+			}
+		})
+	}
+}
+
+func TestTrialsAreBounded(t *testing.T) {
+	var live = `{a: 2`
+	for _, name := range []string{"b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "o", "p"} {
+		live += ", " + name + ": 1"
+	}
+	server := &refuser{refuses: func(spec map[string]any) error {
+		if len(spec) > 1 {
+			return invalid()
+		}
+		return nil
+	}}
+	tr := newTrials(t, `{a: 1}`, live+"}", server)
+	found, err := tr.additions(t.Context())
+	if err != nil || server.asked > maxTrials {
+		t.Errorf("%d dry runs, %v", server.asked, err)
+	}
+	if server.refuses(tr.v.found.Without(found).Target["spec"].(map[string]any)) != nil {
+		t.Error("the API server would refuse the result")
+	}
+}
+
+func TestRefusalsOfContent(t *testing.T) {
+	forbidden := func(message string) error {
+		return &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusForbidden,
+			Reason: metav1.StatusReasonForbidden, Message: message}}
+	}
+	for _, tc := range []struct {
+		err  error
+		want bool
+	}{
+		{invalid("spec"), true},
+		{forbidden(`admission webhook "x" denied the request`), true},
+		{forbidden(`pods "x" is forbidden: exceeded quota: q`), true},
+		{forbidden(`e.e "x" is forbidden: User "u" cannot patch resource "e" in API group "e" in the namespace "n"`), false},
+		{apierrors.NewConflict(schema.GroupResource{}, "x", nil), false},
+		{apierrors.NewBadRequest("x"), false},
+		{errors.New("x"), false},
+	} {
+		if got := refusesContent(tc.err); got != tc.want {
+			t.Errorf("%v: %v", tc.err, got)
+		}
+	}
+}

@@ -1,0 +1,232 @@
+package drift
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Addition is a field or a list element of an object that its desired state does not declare.
+type Addition struct {
+	// Change is the addition as a change to report: Added, with the path as in [Change].
+	Change
+	at    []string // in the object
+	value any
+}
+
+// Nearness returns the number of leading segments that the path of the addition in the object shares with path.
+func (a Addition) Nearness(path []string) int { return SharedSegments(a.at, path) }
+
+// SharedSegments returns the number of leading segments that two paths share.
+func SharedSegments(a, b []string) int {
+	n := min(len(a), len(b))
+	for i := range n {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return n
+}
+
+// Parts returns the fields of an addition that is a map, or the elements of one that is a list; nil for any other
+// value, and for an empty one.
+func (a Addition) Parts() []Addition {
+	part := func(segment string, v any) Addition {
+		return Addition{
+			Change: Change{Path: a.Path + Pointer(segment), Op: Added}, at: append(slices.Clone(a.at), segment), value: v,
+		}
+	}
+	var parts []Addition
+	switch value := a.value.(type) {
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(value)) {
+			parts = append(parts, part(name, value[name]))
+		}
+	case []any:
+		for i, v := range value {
+			parts = append(parts, part(strconv.Itoa(i), v))
+		}
+	}
+	return parts
+}
+
+// Additions returns the fields and list elements of object, a live object or the Target of a comparison, that desired
+// does not declare. A map or list none of which is declared is one addition. managedFields are those of the live
+// object.
+//
+// Not listed are ignored fields, fields that stay in scope Strict whoever owns them, and fields that a manager of
+// Kubernetes, or one that keep accepts, owns. Their other owners do not matter: any client can write as any manager.
+func Additions(
+	desired, object map[string]any, managedFields []metav1.ManagedFieldsEntry, keep func(manager string) bool, opt Options,
+) []Addition {
+	c := newComparer(opt)
+	f := additionFinder{
+		stripper: stripper{c: &c, desired: desired, kept: keptFieldsOf(desired)},
+		owners:   NewOwnership(managedFields, nil, object),
+		keeps:    func(manager string) bool { return system(manager) || keep != nil && keep(manager) },
+	}
+	f.fields(desired, object, opt.Schema.root)
+	return f.found
+}
+
+// additionFinder walks a desired state and an object side by side. The comparer has the path in the desired state.
+type additionFinder struct {
+	stripper
+	owners *Ownership
+	keeps  func(manager string) bool
+	at     []string // the path in the object
+	found  []Addition
+}
+
+// below calls visit for a child of the current field, unless that is ignored.
+func (f *additionFinder) below(declared, at string, visit func()) {
+	f.c.push(declared)
+	f.at = append(f.at, at)
+	if !f.c.ignored() {
+		visit()
+	}
+	f.at = f.at[:len(f.at)-1]
+	f.c.pop()
+}
+
+func (f *additionFinder) fields(want, have map[string]any, n *node) {
+	for _, name := range slices.Sorted(maps.Keys(have)) {
+		if have[name] == nil || f.c.outside(name) {
+			continue
+		}
+		f.below(name, name, func() { f.value(want[name], have[name], n.field(name)) })
+	}
+}
+
+// value looks at a field or an element; want is nil where it is not declared.
+func (f *additionFinder) value(want, have any, n *node) {
+	switch declared := want.(type) {
+	case nil:
+		f.undeclared(have)
+	case map[string]any:
+		if h, ok := have.(map[string]any); ok && (n == nil || !n.exact) {
+			f.fields(declared, h, n)
+		}
+	case []any:
+		if h, ok := have.([]any); ok {
+			f.elements(declared, h, n)
+		}
+	}
+}
+
+func (f *additionFinder) elements(want, have []any, n *node) {
+	kind := f.c.kindOf(want, n)
+	for j, e := range have {
+		i := j
+		switch {
+		case kind != atomicList:
+			i = f.declaredElement(want, e, n)
+		case len(want) != len(have):
+			return
+		}
+		if i < 0 {
+			f.below(strconv.Itoa(j), strconv.Itoa(j), func() { f.undeclared(e) })
+			continue
+		}
+		f.below(strconv.Itoa(i), strconv.Itoa(j), func() { f.value(want[i], e, n.element()) })
+	}
+}
+
+// undeclared lists the value at the current path, or, where a part of it stays, its other parts.
+func (f *additionFinder) undeclared(v any) {
+	if f.stays(v) {
+		return
+	}
+	if !f.partStays(v) {
+		f.found = append(f.found, Addition{
+			Change: Change{Path: Pointer(f.c.path...), Op: Added}, at: slices.Clone(f.at), value: v,
+		})
+		return
+	}
+	if m, ok := v.(map[string]any); ok {
+		for _, name := range slices.Sorted(maps.Keys(m)) {
+			f.below(name, name, func() { f.undeclared(m[name]) })
+		}
+	}
+}
+
+func (f *additionFinder) stays(v any) bool {
+	return f.stripper.stays(v) || f.owners.Owned(f.at, f.keeps)
+}
+
+// partStays reports whether something below the current field is ignored or stays.
+func (f *additionFinder) partStays(v any) bool {
+	stays := func(segment string, v any) bool {
+		kept := true // an ignored part, which below does not visit
+		f.below(segment, segment, func() { kept = f.stays(v) || f.partStays(v) })
+		return kept
+	}
+	switch x := v.(type) {
+	case map[string]any:
+		for name, e := range x {
+			if stays(name, e) {
+				return true
+			}
+		}
+	case []any:
+		for i, e := range x {
+			if stays(strconv.Itoa(i), e) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Without returns object without additions of it. It shares the unchanged parts with object.
+func Without(object map[string]any, additions []Addition) map[string]any {
+	all := removal{}
+	for _, a := range additions {
+		all.add(a.at)
+	}
+	result, _ := all.from(object).(map[string]any)
+	return result
+}
+
+// removal is a tree of fields to take out: a field without an entry below it goes.
+type removal map[string]removal
+
+func (r removal) add(path []string) {
+	for _, segment := range path {
+		if r[segment] == nil {
+			r[segment] = removal{}
+		}
+		r = r[segment]
+	}
+	clear(r)
+}
+
+func (r removal) from(v any) any {
+	switch x := v.(type) {
+	case map[string]any:
+		rest := maps.Clone(x)
+		for name, below := range r {
+			if len(below) == 0 {
+				delete(rest, name)
+			} else {
+				rest[name] = below.from(x[name])
+			}
+		}
+		return rest
+	case []any:
+		rest := make([]any, 0, len(x))
+		for i, e := range x {
+			below, listed := r[strconv.Itoa(i)]
+			switch {
+			case !listed:
+				rest = append(rest, e)
+			case len(below) > 0:
+				rest = append(rest, below.from(e))
+			}
+		}
+		return rest
+	}
+	return v
+}

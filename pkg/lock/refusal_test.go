@@ -1,0 +1,56 @@
+package lock
+
+import (
+	"testing"
+	"time"
+
+	"github.com/rancher/helm-locker/pkg/drift"
+)
+
+// partly hands back the object of judged as restored but for one refused change, with digest 5 at version 20.
+func partly(t *testing.T, l *Lock) {
+	t.Helper()
+	l.Observe(id("a"), seen(15, 4, epoch))
+	w := take(t, l, epoch, 1)[0]
+	l.Done(w.ID, Outcome{
+		Good: true, Reported: true, Digest: 5, Version: 20, Failed: true, Problem: &Problem{Drifted: true},
+		Again: &Observation{NeedsGet: true}, Now: epoch,
+		Refused: &Refusal{Content: 5, Changes: []drift.Change{{Path: "/data/a", Op: drift.Modified}}},
+	})
+}
+
+func TestNewContentIsNotHeldUpByARefusal(t *testing.T) {
+	l := judged(t)
+	partly(t, l)
+	if work, after := l.Take(epoch); len(work) > 0 || after <= 0 {
+		t.Fatalf("the next attempt is made at once: %d, in %v", len(work), after)
+	}
+	if !l.Observe(id("a"), seen(21, 6, epoch)) {
+		t.Error("a change of another field wakes nobody")
+	}
+	if w := take(t, l, epoch, 1)[0]; w.Refusal == nil || w.Refusal.Content != 5 {
+		t.Errorf("the refusal is %+v", w.Refusal)
+	}
+}
+
+func TestARefusalIsTriedAgainWhateverIsSeen(t *testing.T) {
+	l := judged(t)
+	partly(t, l)
+	if l.Observe(id("a"), seen(21, 5, epoch)) || !l.Known(id("a"), 22, 5) { // the status of the object, say
+		t.Error("the content is the same and wakes somebody")
+	}
+	if sum := l.Summarize(epoch); sum.Drifted != 1 {
+		t.Errorf("the summary is %+v", sum)
+	}
+	w := take(t, l, epoch.Add(time.Minute), 1)[0]
+	if !w.NeedsGet || w.Refusal == nil {
+		t.Errorf("took %+v", w)
+	}
+	l.Done(w.ID, Outcome{Good: true, Digest: 7, Version: 30, Now: epoch})
+	if !l.Observe(id("a"), seen(31, 8, epoch)) {
+		t.Error("drift wakes nobody")
+	}
+	if w := take(t, l, epoch, 1)[0]; w.Refusal != nil {
+		t.Errorf("the refusal is over and remembered: %+v", w.Refusal)
+	}
+}
