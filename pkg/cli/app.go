@@ -169,11 +169,12 @@ func (a *app) connect(ctx context.Context, cmd *cli.Command) (*connection, error
 // key returns the release that an argument names: NAME, in the namespace of the flags or of the context, or
 // NAMESPACE/NAME, as releases are printed.
 func (c *connection) key(arg string) (release.Key, error) {
-	key := release.Key{Namespace: c.namespace, Name: arg}
-	if namespace, name, found := strings.Cut(arg, "/"); found {
-		key = release.Key{Namespace: namespace, Name: name}
+	namespace, name, found := strings.Cut(arg, "/")
+	if !found {
+		namespace, name = c.namespace, arg
 	}
-	if key.Namespace == "" || key.Name == "" || strings.Contains(key.Name, "/") {
+	key := release.KeyOf(namespace, name)
+	if key == (release.Key{}) {
 		return release.Key{}, hinted(fmt.Errorf("%q is no name of a release", arg), "write NAME, or NAMESPACE/NAME")
 	}
 	return key, nil

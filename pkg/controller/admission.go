@@ -224,7 +224,7 @@ func (ad *admission) mayPass(ctx context.Context, q *question) judge.AdmissionRe
 	}
 	if other := q.Claims(); other != (release.Key{}) { // helm install --take-ownership
 		newest, found, err := ad.proof.Newest(ctx, other)
-		if err != nil {
+		if err != nil && !ownsNothing(err) {
 			return judge.AdmitUnknown
 		}
 		if found && (newest.Contested || release.Transitioning(newest.Status)) {

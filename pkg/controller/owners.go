@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -62,9 +63,15 @@ func (rm *remediation) claimed(l *lock.Lock, results []*result, others ...releas
 // record is asked for after the objects were observed, and not taken from a cache, for the same reason as our own
 // is: what Helm had stored by then must not be missed.
 func (rm *remediation) notOwned(ctx context.Context, l *lock.Lock, other release.Key, results []*result) []*result {
+	slot, err := rm.slots.claims.acquire(ctx, l.Release.Namespace)
+	if err != nil { // the operator stops
+		rm.cannotTell(l, results, err)
+		return nil
+	}
 	rec, found, err := rm.newestOf(ctx, l, other, results)
+	slot()
 	switch {
-	case apierrors.IsForbidden(err): // or naming a release out of the operator's sight would be the way out
+	case ownsNothing(err):
 		return rm.unclaimed(l, results)
 	case err != nil:
 		rm.cannotTell(l, results, err)
@@ -99,6 +106,13 @@ func (rm *remediation) notOwned(ctx context.Context, l *lock.Lock, other release
 		rest = append(rest, v)
 	}
 	return rm.unclaimed(l, rest)
+}
+
+// ownsNothing reports whether an error of reading the records of a release means that no object belongs to it: they
+// are out of the operator's sight, or what claims to be one is not as Helm writes it. Naming such a release would be a
+// way out of the lock otherwise.
+func ownsNothing(err error) bool {
+	return apierrors.IsForbidden(err) || errors.Is(err, release.ErrRecord)
 }
 
 // unclaimed forgets what objects say of another release, which is nothing to that.

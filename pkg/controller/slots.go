@@ -27,6 +27,9 @@ type slots struct {
 	bulky *semaphore
 	// pruning bounds the reading of earlier revisions.
 	pruning *semaphore
+	// claims bounds the questions about other releases that objects say they belong to: that may be another one for
+	// each object.
+	claims *semaphore
 }
 
 // slowRequest is for how long a request may take until others get its slot. Few take as long, and those by webhooks.
@@ -41,6 +44,7 @@ func newSlots() slots {
 		large:     newSemaphore(limits{all: 1, each: 1}),
 		bulky:     newSemaphore(limits{all: 8, each: 1}),
 		pruning:   newSemaphore(limits{all: 4, each: 1, slow: slowRequest}),
+		claims:    newSemaphore(limits{all: 8, each: 1, slow: slowRequest}),
 	}
 }
 

@@ -63,7 +63,7 @@ func Connect(config *rest.Config, accounts *enforce.Accounts, storages ...releas
 	if c.kubernetes, err = kubernetes.NewForConfig(config); err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}
-	if c.metadata, err = metadata.NewForConfig(config); err != nil {
+	if c.metadata, err = watch.NewMetadataClient(config); err != nil {
 		return nil, fmt.Errorf("metadata client: %w", err)
 	}
 	bounded, err := dynamic.NewForConfig(config)

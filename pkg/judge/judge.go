@@ -264,16 +264,16 @@ func (in Input) Owned(r Result) func(path []string) bool {
 // claimant returns the other release that the live object says it belongs to, the zero Key for none.
 func (in *Input) claimant() release.Key {
 	other := ClaimedBy(in.Live)
-	if other == in.Release || other.Name == "" || other.Namespace == "" {
+	if other == in.Release {
 		return release.Key{}
 	}
 	return other
 }
 
-// ClaimedBy returns the release that an object says it belongs to.
+// ClaimedBy returns the release that an object says it belongs to; the zero Key where Helm could have no such release.
+// Any writer of the object may have made that up.
 func ClaimedBy(obj metav1.Object) release.Key {
 	annotations := obj.GetAnnotations()
-	return release.Key{
-		Namespace: annotations[manifest.ReleaseNamespaceAnnotation], Name: annotations[manifest.ReleaseNameAnnotation],
-	}
+	return release.KeyOf(annotations[manifest.ReleaseNamespaceAnnotation],
+		annotations[manifest.ReleaseNameAnnotation])
 }

@@ -16,7 +16,6 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
 	"github.com/rancher/helm-locker/pkg/controller"
@@ -71,10 +70,10 @@ func connect(config *rest.Config, o ControllerOptions) (*connection, error) {
 	step("lease", func() (e error) { c.leases, e = coordinationv1.NewForConfig(leases); return })
 	step("dynamic", func() (e error) { c.Dynamic, e = dynamic.NewForConfig(requests); return })
 	step("writing", func() (e error) { c.Accounts, e = enforce.NewAccounts(requests, o.Impersonate); return })
-	step("metadata", func() (e error) { c.Metadata, e = metadata.NewForConfig(requests); return })
+	step("metadata", func() (e error) { c.Metadata, e = watch.NewMetadataClient(requests); return })
 	step("watch", func() (e error) { c.WatchDynamic, e = dynamic.NewForConfig(config); return })
 	step("object watch", func() (e error) { c.WatchObjects, e = watch.NewClient(config); return })
-	step("metadata watch", func() (e error) { c.WatchMetadata, e = metadata.NewForConfig(config); return })
+	step("metadata watch", func() (e error) { c.WatchMetadata, e = watch.NewMetadataClient(config); return })
 	step("HelmRelease", func() (e error) { c.factory, e = newFactory(config, o.Namespace); return })
 	if err != nil {
 		return nil, err

@@ -29,7 +29,11 @@ func ReadRecords[R any](
 	ctx context.Context, client metadata.Interface, storage release.Storage, of release.Key,
 	read func(*metav1.PartialObjectMetadata) (R, error),
 ) ([]R, error) {
-	options := metav1.ListOptions{LabelSelector: release.Selector(of.Name), FieldSelector: storage.FieldSelector()}
+	selector, err := release.Selector(of.Name)
+	if err != nil {
+		return nil, err
+	}
+	options := metav1.ListOptions{LabelSelector: selector, FieldSelector: storage.FieldSelector()}
 	found, err := ListMetadata(ctx, client.Resource(storage.GVR()).Namespace(of.Namespace), options,
 		func(m *metav1.PartialObjectMetadata) (*R, error) {
 			if !storage.MayBeRecord(m) {

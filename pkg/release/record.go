@@ -9,6 +9,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
@@ -69,13 +70,17 @@ func (r Record) Object() string {
 }
 
 // Selector returns the label selector for the records of the release called name, or for all records when name is
-// empty.
-func Selector(name string) string {
-	selector := OwnerLabel + "=" + OwnerHelm
+// empty. A name that is no value of a label is an error: a selector made of it would select something else.
+func Selector(name string) (string, error) {
+	set := labels.Set{OwnerLabel: OwnerHelm}
 	if name != "" {
-		selector += "," + NameLabel + "=" + name
+		set[NameLabel] = name
 	}
-	return selector
+	selector, err := set.AsValidatedSelector()
+	if err != nil {
+		return "", fmt.Errorf("select the records of a release: %w", err)
+	}
+	return selector.String(), nil
 }
 
 // SelectorWithFences returns the label selector for all records, and for the Secrets of OwnerFence.
@@ -106,6 +111,9 @@ func (s Storage) RecordOf(m metav1.Object) (Record, error) {
 		return fail("its name is not of the form %sNAME.vREVISION", NamePrefix)
 	}
 	rec.Key.Name, rec.Revision = name, revision
+	if KeyOf(rec.Key.Namespace, name) == (Key{}) {
+		return fail("Helm takes no release of that name")
+	}
 
 	labels := m.GetLabels()
 	for _, want := range []struct{ label, value string }{

@@ -52,10 +52,12 @@ func TestRecordOfAcceptsRecordsOfTrueHelm(t *testing.T) {
 	secrets, storage := helmStorage(t)
 	rel := helmRelease(nil)
 	check.NoError(t, storage.Create(rel))
+	selector, err := release.Selector("podinfo")
+	check.NoError(t, err)
 	for _, status := range []helmrelease.Status{helmrelease.StatusDeployed, helmrelease.StatusSuperseded} {
 		rel.Info.Status = status
 		check.NoError(t, storage.Update(rel))
-		list, err := secrets.List(context.Background(), metav1.ListOptions{LabelSelector: release.Selector("podinfo")})
+		list, err := secrets.List(context.Background(), metav1.ListOptions{LabelSelector: selector})
 		if err != nil || len(list.Items) != 1 {
 			t.Fatalf("list by selector: %d items, %v", len(list.Items), err)
 		}
@@ -220,11 +222,17 @@ func TestStatusesThatHelmWritesAreKnown(t *testing.T) {
 	}
 }
 
+func parsedSelector(t *testing.T, name string) labels.Selector {
+	t.Helper()
+	text, err := release.Selector(name)
+	check.NoError(t, err)
+	selector, err := labels.Parse(text)
+	check.NoError(t, err)
+	return selector
+}
+
 func TestSelectorSelectsOneReleaseOrAll(t *testing.T) {
-	one, err := labels.Parse(release.Selector("podinfo"))
-	check.NoError(t, err)
-	all, err := labels.Parse(release.Selector(""))
-	check.NoError(t, err)
+	one, all := parsedSelector(t, "podinfo"), parsedSelector(t, "")
 	podinfo := labels.Set{"owner": "helm", "name": "podinfo"}
 	other := labels.Set{"owner": "helm", "name": "other"}
 	if !one.Matches(podinfo) || one.Matches(other) || !all.Matches(other) || all.Matches(labels.Set{"name": "other"}) {

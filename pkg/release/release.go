@@ -14,15 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Key names a release. Helm release names are unique in a namespace.
-type Key struct {
-	Namespace string
-	Name      string
-}
-
-// String returns "namespace/name".
-func (k Key) String() string { return k.Namespace + "/" + k.Name }
-
 // Status is the status of one revision of a release, with the values that Helm stores.
 type Status = helmrelease.Status
 

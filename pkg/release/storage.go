@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -67,7 +68,7 @@ func (s Storage) GVR() schema.GroupVersionResource {
 // FieldSelector returns what a list or watch of records selects by, beside labels: only Secrets have a type.
 func (s Storage) FieldSelector() string {
 	if s == Secrets {
-		return "type=" + SecretType
+		return fields.OneTermEqualSelector("type", SecretType).String()
 	}
 	return ""
 }

@@ -48,6 +48,9 @@ func (c *Client) get(
 		path = []string{"/api", gvr.Version}
 	}
 	if namespace != "" {
+		if err := checkSegments(namespace); err != nil {
+			return nil, err
+		}
 		path = append(path, "namespaces", namespace)
 	}
 	request := c.rest.Get().AbsPath(append(path, gvr.Resource)...)

@@ -86,8 +86,11 @@ func (s *soakRun) leftover(ctx context.Context, r *helmRelease, key objectKey, u
 
 // records returns the revisions of a release that Helm has a record of.
 func (s *soakRun) records(ctx context.Context, r *helmRelease) (map[string]*release.Release, error) {
-	list, err := s.kube.CoreV1().Secrets(r.namespace).List(ctx,
-		metav1.ListOptions{LabelSelector: release.Selector(r.name)})
+	selector, err := release.Selector(r.name)
+	if err != nil {
+		return nil, err
+	}
+	list, err := s.kube.CoreV1().Secrets(r.namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
 		return nil, fmt.Errorf("records of %s: %w", r.name, err)
 	}

@@ -33,7 +33,7 @@ func (e edit) apply(source string) (string, error) {
 
 // mutant is one way to break a promise, and the tests that have to notice.
 type mutant struct {
-	// I1 to I13; T1: a release is written with the rights of its account, and no others; T2: what is told is true;
+	// I1 to I14; T1: a release is written with the rights of its account, and no others; T2: what is told is true;
 	// P1: there are the HelmReleases that policies ask for
 	promise string
 	what    string // what the operator does wrong, in one line
@@ -86,7 +86,7 @@ func check(root string, all []mutant) error {
 func (m mutant) edits() []edit { return append([]edit{m.edit}, m.also...) }
 
 func (m mutant) check(root string) error {
-	if !regexp.MustCompile(`^(I([1-9]|1[0-3])|T[12]|P1)$`).MatchString(m.promise) || m.what == "" {
+	if !regexp.MustCompile(`^(I([1-9]|1[0-4])|T[12]|P1)$`).MatchString(m.promise) || m.what == "" {
 		return errors.New("it needs a promise and a description")
 	}
 	for _, e := range m.edits() {

@@ -1,0 +1,142 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+)
+
+// NewMetadataClient returns a client for the metadata of objects. It adds two bounds to client-go's: a namespace or
+// name that is no segment of a path is an error, and so is an answer that is larger than its objects can be. client-go
+// joins the segments of a path without a check, so that a namespace "../x" would lead to another resource.
+func NewMetadataClient(config *rest.Config) (metadata.Interface, error) {
+	config = rest.CopyConfig(config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return boundedAnswers{next} })
+	client, err := metadata.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("metadata client: %w", err)
+	}
+	return checkedClient{client}, nil
+}
+
+// checkSegments returns an error if one of some namespaces and names cannot be a segment of a path.
+func checkSegments(segments ...string) error {
+	for _, segment := range segments {
+		if problems := rest.IsValidPathSegmentName(segment); len(problems) > 0 {
+			return fmt.Errorf("%q is no namespace and no name: it %s", segment, strings.Join(problems, ", "))
+		}
+	}
+	return nil
+}
+
+// checkedClient is a client that checks what becomes a segment of a path, and that does not write.
+type checkedClient struct{ metadata.Interface }
+
+func (c checkedClient) Resource(gvr schema.GroupVersionResource) metadata.Getter {
+	all := c.Interface.Resource(gvr)
+	return checkedGetter{checkedResource{of: all}, all}
+}
+
+type checkedGetter struct {
+	checkedResource
+	all metadata.Getter
+}
+
+func (g checkedGetter) Namespace(namespace string) metadata.ResourceInterface {
+	return checkedResource{of: g.all.Namespace(namespace), namespace: namespace}
+}
+
+// checkedResource embeds nothing, so that no method of client-go's is reached without a check.
+type checkedResource struct {
+	of        metadata.ResourceInterface
+	namespace string
+}
+
+func (r checkedResource) Get(
+	ctx context.Context, name string, o metav1.GetOptions, subresources ...string,
+) (*metav1.PartialObjectMetadata, error) {
+	if err := checkSegments(r.namespace, name); err != nil {
+		return nil, err
+	}
+	return r.of.Get(ctx, name, o, subresources...)
+}
+
+func (r checkedResource) List(ctx context.Context, o metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
+	if err := checkSegments(r.namespace); err != nil {
+		return nil, err
+	}
+	return r.of.List(ctx, o)
+}
+
+func (r checkedResource) Watch(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
+	if err := checkSegments(r.namespace); err != nil {
+		return nil, err
+	}
+	return r.of.Watch(ctx, o)
+}
+
+var errReadsOnly = errors.New("the client for metadata only reads")
+
+func (r checkedResource) Delete(context.Context, string, metav1.DeleteOptions, ...string) error {
+	return errReadsOnly
+}
+
+func (r checkedResource) DeleteCollection(context.Context, metav1.DeleteOptions, metav1.ListOptions) error {
+	return errReadsOnly
+}
+
+func (r checkedResource) Patch(
+	context.Context, string, types.PatchType, []byte, metav1.PatchOptions, ...string,
+) (*metav1.PartialObjectMetadata, error) {
+	return nil, errReadsOnly
+}
+
+const (
+	// maxMetadata is how large the metadata of one object can be: etcd takes 1.5 MiB.
+	maxMetadata = 2 << 20
+	// maxAnswer bounds a list without a limit: those of namespaces and of definitions have none.
+	maxAnswer = 128 << 20
+)
+
+// boundedAnswers bounds the answers to all requests but watches, a list by its limit. client-go reads an answer into
+// memory before it decodes it, and bounds the events of a watch itself.
+type boundedAnswers struct{ next http.RoundTripper }
+
+func (b boundedAnswers) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := b.next.RoundTrip(r)
+	query := r.URL.Query()
+	if err != nil || query.Get("watch") == "true" {
+		return response, err
+	}
+	most := int64(maxAnswer)
+	if limit, err := strconv.ParseInt(query.Get("limit"), 10, 32); err == nil && limit > 0 {
+		most = min(most, limit*maxMetadata)
+	}
+	response.Body = &boundedBody{response.Body, most}
+	return response, nil
+}
+
+// boundedBody is a body of which no more than left bytes are read; more is an error.
+type boundedBody struct {
+	io.ReadCloser
+	left int64
+}
+
+func (b *boundedBody) Read(into []byte) (int, error) {
+	n, err := b.ReadCloser.Read(into)
+	if b.left -= int64(n); b.left < 0 {
+		return 0, errors.New("the API server's answer is larger than the objects that were asked for can be")
+	}
+	return n, err
+}

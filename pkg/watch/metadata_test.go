@@ -1,0 +1,76 @@
+package watch
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
+)
+
+var secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+
+// serveMetadata returns a metadata client of an API server that answers so.
+func serveMetadata(t *testing.T, answer http.HandlerFunc) metadata.Interface {
+	t.Helper()
+	server := httptest.NewServer(answer)
+	t.Cleanup(server.Close)
+	c, err := NewMetadataClient(&rest.Config{Host: server.URL})
+	check.NoError(t, err)
+	return c
+}
+
+func TestHostile_NoNamespaceAndNoNameLeadsElsewhere(t *testing.T) {
+	c := serveMetadata(t, func(_ http.ResponseWriter, r *http.Request) { t.Errorf("%s %s was asked for", r.Method, r.URL) })
+	for _, text := range []string{"..", ".", "../pods", "a/b", "%2e%2e", "../pods/http:mine:8080/proxy"} {
+		in, own := c.Resource(secrets).Namespace(text), c.Resource(secrets).Namespace("apps")
+		for what, request := range map[string]func() error{
+			"list":          func() error { _, err := in.List(t.Context(), metav1.ListOptions{}); return err },
+			"watch":         func() error { _, err := in.Watch(t.Context(), metav1.ListOptions{}); return err },
+			"get":           func() error { _, err := own.Get(t.Context(), text, metav1.GetOptions{}); return err },
+			"get elsewhere": func() error { _, err := in.Get(t.Context(), "x", metav1.GetOptions{}); return err },
+			"get a cluster's": func() error {
+				_, err := c.Resource(namespacesGVR).Get(t.Context(), text, metav1.GetOptions{})
+				return err
+			},
+			"write": func() error { return own.Delete(t.Context(), "x", metav1.DeleteOptions{}) },
+		} {
+			if err := request(); err == nil {
+				t.Errorf("%s with %q: no error", what, text)
+			}
+		}
+	}
+	objects := serve(t, func(_ http.ResponseWriter, r *http.Request) { t.Errorf("%s %s was asked for", r.Method, r.URL) })
+	each := func(*Live) error { return nil }
+	if _, err := objects.List(t.Context(), deployments, "../x", metav1.ListOptions{}, each); err == nil {
+		t.Error("objects of a namespace ../x: no error")
+	}
+}
+
+func TestHostile_AnAnswerIsNoLargerThanWhatWasAskedFor(t *testing.T) {
+	item := `{"metadata":{"name":"x","annotations":{"large":"` + strings.Repeat("x", 3<<20) + `"}}}`
+	list := func(ctx context.Context, limit int64) (int, error) {
+		c := serveMetadata(t, func(w http.ResponseWriter, _ *http.Request) {
+			reply(t, w, http.StatusOK, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{},"items":[`+
+				item+`]}`)
+		})
+		found, err := c.Resource(secrets).Namespace("apps").List(ctx, metav1.ListOptions{Limit: limit})
+		if err != nil {
+			return 0, err
+		}
+		return len(found.Items), nil
+	}
+	if n, err := list(t.Context(), 2); n != 1 || err != nil {
+		t.Errorf("3 MiB for two objects: %d items, error %v", n, err)
+	}
+	if _, err := list(t.Context(), 1); err == nil || !strings.Contains(err.Error(), "larger than") {
+		t.Errorf("3 MiB for one object: error %v", err)
+	}
+}
