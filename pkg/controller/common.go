@@ -56,7 +56,8 @@ type common struct {
 func newCommon(clients Clients, o Options) *common {
 	return &common{
 		Options: o, clients: clients,
-		own:    judge.Own{Namespace: o.Namespace, Name: o.Name, Fence: o.Name + proof.FenceSuffix},
+		own: judge.Own{Namespace: o.Namespace, Name: o.Name, Fence: o.Name + proof.FenceSuffix,
+			Guard: o.GuardSecret},
 		kinds:  watch.NewKinds(clients.Discovery),
 		queues: newQueues(o), slots: newSlots(), table: lock.NewTable(),
 		guardChanged: make(chan struct{}, 1),

@@ -49,6 +49,8 @@ type Options struct {
 	Shard labels.Selector
 	// Storages are where release records are read.
 	Storages []release.Storage
+	// GuardSecret is the name of the Secret with the guard's certificate, whether or not a guard is served.
+	GuardSecret string
 	// ObjectSetMetadata writes wrangler's ObjectSet labels and annotations on objects that are reverted.
 	ObjectSetMetadata bool
 	// Accounts says in whose name the objects of a release are written.

@@ -5,46 +5,78 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// Own says which objects the operator itself works with. The zero value knows only what every operator works with.
+// Own names the objects that operators work with. The zero value knows only those of every operator.
 type Own struct {
 	// Namespace is where the operator's objects are, Name its controller name.
 	Namespace, Name string
 	// Fence is the name of the Secret that orders the operator's watches.
 	Fence string
+	// Guard is the name of the Secret with the guard's certificate.
+	Guard string
 }
 
 // recordPrefix begins the names of the records of every Helm release, in Secrets and in ConfigMaps.
 const recordPrefix = "sh.helm.release.v1."
 
-// Reserved says why no release may track an object, whatever its manifest declares; it is empty for any other
-// object. To revert one of these would take away the operator's leadership, fight with what users ask of the
-// operator, or undo what Helm records. CustomResourceDefinitions are not among them: the operator's own chart
-// declares its own.
+// GuardSuffix ends the names of a guard's Secret and of its registration.
+const GuardSuffix = "-guard"
+
+// Registration returns the name of the guard's ValidatingWebhookConfiguration.
+func Registration(namespace, secret string) string { return namespace + "-" + secret }
+
+// Reserved returns the reason why no release may track an object, whatever its manifest declares; it is empty for any
+// other object. To revert one of these would take away the operator's leadership, fight with the operator's own writes
+// or with what users ask of it, or undo what Helm records. Everything that an operator creates, updates or deletes for
+// itself is listed here, and nowhere else.
 func (own Own) Reserved(o manifest.Object) string {
 	id, mine := o.ID, own.Name != "" && o.ID.Namespace == own.Namespace
 	switch id.GroupKind() {
-	case schema.GroupKind{Group: "helm.cattle.io", Kind: "HelmRelease"}:
+	case schema.GroupKind{Group: v1alpha1.SchemeGroupVersion.Group, Kind: v1alpha1.Kind}:
 		return "a HelmRelease says what the operator does; it is not locked itself"
+	case schema.GroupKind{Group: v1alpha1.SchemeGroupVersion.Group, Kind: v1alpha1.PolicyKind}:
+		return "a HelmReleasePolicy says what the operator does; it is not locked itself"
+	case schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:
+		if id.Name == v1alpha1.HelmReleaseResourceName+"."+v1alpha1.SchemeGroupVersion.Group ||
+			id.Name == v1alpha1.PolicyResourceName+"."+v1alpha1.SchemeGroupVersion.Group {
+			return "the operator works with objects of this definition"
+		}
+	case schema.GroupKind{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"}:
+		// The guards of the shards of one namespace have other Secrets.
+		if own.Name != "" && (id.Name == Registration(own.Namespace, own.Guard) ||
+			strings.HasPrefix(id.Name, own.Namespace+"-") && strings.HasSuffix(id.Name, GuardSuffix)) {
+			return "it registers the guard of an operator"
+		}
 	case schema.GroupKind{Group: "coordination.k8s.io", Kind: "Lease"}:
 		// The lease of a shard has a suffix.
 		if mine && (id.Name == own.Name || strings.HasPrefix(id.Name, own.Name+"-")) {
 			return "the operator elects its leader by this Lease"
 		}
+	case schema.GroupKind{Kind: "Event"}, schema.GroupKind{Group: "events.k8s.io", Kind: "Event"}:
+		return "an Event records what happened; the operator writes Events, too"
 	case schema.GroupKind{Kind: "Secret"}:
-		if mine && id.Name == own.Fence {
-			return "the operator orders its watches by this Secret"
-		}
-		if o.Content["type"] == release.SecretType || strings.HasPrefix(id.Name, recordPrefix) {
-			return "it is a record of a Helm release, which only Helm writes"
-		}
+		return own.reservedSecret(o, mine)
 	case schema.GroupKind{Kind: "ConfigMap"}:
 		if strings.HasPrefix(id.Name, recordPrefix) {
 			return "it is a record of a Helm release, which only Helm writes"
 		}
+	}
+	return ""
+}
+
+// reservedSecret is Reserved for a Secret.
+func (own Own) reservedSecret(o manifest.Object, mine bool) string {
+	switch {
+	case mine && o.ID.Name == own.Fence:
+		return "the operator orders its watches by this Secret"
+	case mine && (o.ID.Name == own.Guard || strings.HasSuffix(o.ID.Name, GuardSuffix)):
+		return "it holds the certificate of the guard of an operator"
+	case o.Content["type"] == release.SecretType || strings.HasPrefix(o.ID.Name, recordPrefix):
+		return "it is a record of a Helm release, which only Helm writes"
 	}
 	return ""
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rancher/helm-locker/pkg/controller"
 	"github.com/rancher/helm-locker/pkg/guard"
+	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/serving"
 )
 
@@ -77,22 +78,19 @@ func newGuard(
 	if err != nil {
 		return nil, fmt.Errorf("guard: %w", err)
 	}
-	secret := o.Guard.Secret
-	if secret == "" {
-		secret = o.lease + "-guard"
-	}
 	return guard.NewKeeper(guard.Options{
-		Client: conn.Kubernetes, Watch: watches, Namespace: o.Namespace, Secret: secret,
-		CertManager: o.Guard.CertManager, Name: o.Namespace + "-" + secret, Service: service, Port: port,
+		Client: conn.Kubernetes, Watch: watches, Namespace: o.Namespace, Secret: o.Guard.Secret,
+		CertManager: o.Guard.CertManager, Name: judge.Registration(o.Namespace, o.Guard.Secret), Service: service, Port: port,
 		URL: o.Guard.URL, Owner: o.Guard.Owner, Wanted: c.Guarded, Ready: c.Warm(), Changed: c.GuardedChanged(),
 		State: c.SetGuard, Clock: o.Clock, Log: o.Log,
 	})
 }
 
-// guardLimits are those of a client that waits for each answer, and sends many requests at a time.
+// guardLimits are those of API servers: each opens a connection for every request that it has under way, of which it
+// may have 600, and waits 2 seconds for an answer. The guard bounds the requests by namespace.
 func guardLimits() serving.Limits {
 	limits := serving.Standard()
-	limits.Connections, limits.Write, limits.Idle = 256, 5*time.Second, 2*time.Minute
+	limits.Connections, limits.Read, limits.Write, limits.Idle = 2048, 2*time.Second, 5*time.Second, 2*time.Minute
 	return limits
 }
 

@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/rancher/helm-locker/pkg/accounts"
+	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/metrics"
 	"github.com/rancher/helm-locker/pkg/notify"
 	"github.com/rancher/helm-locker/pkg/release"
@@ -118,6 +119,9 @@ func (o ControllerOptions) complete() (_ ControllerOptions, err error) {
 	}
 	if _, _, err := o.Guard.check(); err != nil {
 		return o, err
+	}
+	if o.Guard.Secret == "" {
+		o.Guard.Secret = o.lease + judge.GuardSuffix
 	}
 	if o.LeaseDuration == 0 {
 		o.LeaseDuration = 15 * time.Second

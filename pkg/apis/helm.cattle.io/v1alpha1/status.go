@@ -180,6 +180,7 @@ const (
 	ExceptionIgnored ExceptionReason = "Ignored"
 
 	// ExceptionReserved says that the operator or Helm itself works with the object, so that no release tracks it:
-	// the Lease and the Secret of the operator, HelmReleases, and the records of Helm releases.
+	// the Lease and the Secrets of the operator, the registration of its guard, HelmReleases, HelmReleasePolicies and
+	// their definitions, Events, and the records of Helm releases.
 	ExceptionReserved ExceptionReason = "Reserved"
 )
