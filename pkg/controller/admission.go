@@ -14,6 +14,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/pkg/fair"
 	"github.com/rancher/helm-locker/pkg/guard"
 	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
@@ -32,12 +33,12 @@ type admission struct {
 	// proof tells, without a write, whether Helm is at work.
 	proof *proof.Verifier
 	// deciding bounds the requests that are decided on at once, by the namespace of the release.
-	deciding *semaphore
+	deciding *fair.Semaphore
 }
 
 func newAdmission(c *common, rep *reporter) *admission {
 	return &admission{
-		common: c, reporter: rep, deciding: newSemaphore(limits{all: 16, each: 4}),
+		common: c, reporter: rep, deciding: fair.NewSemaphore(fair.Limits{All: 16, Each: 4}),
 		proof: proof.New(proof.Options{Metadata: c.clients.Metadata, Storages: c.Storages, Log: c.Log}),
 	}
 }
@@ -99,7 +100,7 @@ func (ad *admission) question(
 	case version != "" && version != w.GVK.Version:
 		return nil, judge.AdmitUnknown, fmt.Errorf("asked about version %s, and %s is locked", version, w.GVK.Version)
 	}
-	slot, err := ad.deciding.acquire(ctx, l.Release.Namespace)
+	slot, err := ad.deciding.Acquire(ctx, l.Release.Namespace)
 	if err != nil {
 		return nil, judge.AdmitUnknown, err
 	}

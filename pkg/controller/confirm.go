@@ -122,7 +122,7 @@ func (rm *remediation) nextConfirm(ctx context.Context, key release.Key) {
 	if rm.loader.mayRead(ctx, key) != nil { // the operator stops
 		return
 	}
-	slot, err := rm.slots.loading.acquire(ctx, key.Namespace)
+	slot, err := rm.slots.loading.Acquire(ctx, key.Namespace)
 	if err != nil {
 		return
 	}

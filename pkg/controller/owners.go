@@ -63,7 +63,7 @@ func (rm *remediation) claimed(l *lock.Lock, results []*result, others ...releas
 // record is asked for after the objects were observed, and not taken from a cache, for the same reason as our own
 // is: what Helm had stored by then must not be missed.
 func (rm *remediation) notOwned(ctx context.Context, l *lock.Lock, other release.Key, results []*result) []*result {
-	slot, err := rm.slots.claims.acquire(ctx, l.Release.Namespace)
+	slot, err := rm.slots.claims.Acquire(ctx, l.Release.Namespace)
 	if err != nil { // the operator stops
 		rm.cannotTell(l, results, err)
 		return nil
@@ -161,7 +161,7 @@ func (rm *remediation) findDeclared(ctx context.Context, rec release.Record) {
 }
 
 func (rm *remediation) readDeclared(ctx context.Context, rec release.Record, found **declaration) error {
-	slot, err := rm.slots.loading.acquire(ctx, rec.Key.Namespace)
+	slot, err := rm.slots.loading.Acquire(ctx, rec.Key.Namespace)
 	if err != nil {
 		return err
 	}

@@ -51,7 +51,7 @@ func (pr *pruning) next(ctx context.Context, key string) {
 		pr.queues.pruning.Forget(key)
 		return
 	}
-	slot, err := pr.slots.pruning.acquire(ctx, l.Release.Namespace)
+	slot, err := pr.slots.pruning.Acquire(ctx, l.Release.Namespace)
 	if err != nil { // the operator stops
 		return
 	}

@@ -126,7 +126,7 @@ func (r *reading) alone(ctx context.Context) {
 		return
 	}
 	begin := r.loader.Clock.Now()
-	if slot, err := r.loader.slots.large.acquire(ctx, r.key.Namespace); err == nil {
+	if slot, err := r.loader.slots.large.Acquire(ctx, r.key.Namespace); err == nil {
 		r.slot = slot
 	}
 	r.waited += r.loader.Clock.Since(begin)

@@ -35,7 +35,7 @@ type releases struct {
 func (rs *releases) next(ctx context.Context, key string) {
 	defer rs.queues.releases.Done(key)
 	defer rs.start.done(key)
-	slot, err := rs.slots.loading.acquire(ctx, rs.namespaceOf(key))
+	slot, err := rs.slots.loading.Acquire(ctx, rs.namespaceOf(key))
 	if err != nil { // the operator stops
 		return
 	}
@@ -50,7 +50,7 @@ func (rs *releases) next(ctx context.Context, key string) {
 }
 
 // toReconcile returns how many HelmReleases wait to be reconciled.
-func (rs *releases) toReconcile() int { return rs.queues.releases.Len() + rs.slots.loading.waiting() }
+func (rs *releases) toReconcile() int { return rs.queues.releases.Len() + rs.slots.loading.Waiting() }
 
 // namespaceOf returns the namespace of the release that a HelmRelease names; empty when it is gone.
 func (rs *releases) namespaceOf(key string) string {

@@ -36,7 +36,7 @@ func (rm *remediation) next(ctx context.Context, key string) {
 		rm.queues.drift.Done(key)
 		return
 	}
-	judging, err := rm.slots.judging.acquire(ctx, l.Release.Namespace)
+	judging, err := rm.slots.judging.Acquire(ctx, l.Release.Namespace)
 	if err != nil { // the operator stops
 		rm.queues.drift.Done(key)
 		return
@@ -49,7 +49,7 @@ func (rm *remediation) next(ctx context.Context, key string) {
 	if slices.ContainsFunc(work, func(w *lock.Work) bool { return w.NeedsGet }) {
 		judging()
 		rm.look(ctx, l, work)
-		if judging, err = rm.slots.judging.acquire(ctx, l.Release.Namespace); err != nil {
+		if judging, err = rm.slots.judging.Acquire(ctx, l.Release.Namespace); err != nil {
 			return
 		}
 	}
@@ -219,7 +219,7 @@ func (rm *remediation) processLarge(ctx context.Context, l *lock.Lock, work []*l
 		if !w.NeedsGet || !w.Large {
 			continue
 		}
-		slot, err := rm.slots.bulky.acquire(ctx, l.Release.Namespace)
+		slot, err := rm.slots.bulky.Acquire(ctx, l.Release.Namespace)
 		if err != nil { // the operator stops
 			return
 		}
@@ -232,7 +232,7 @@ func (rm *remediation) processOne(ctx context.Context, l *lock.Lock, w *lock.Wor
 	done := rm.slots.write(ctx, l.Release)
 	rm.observeOne(ctx, l, w)
 	done()
-	judge, err := rm.slots.judging.acquire(ctx, l.Release.Namespace)
+	judge, err := rm.slots.judging.Acquire(ctx, l.Release.Namespace)
 	if err != nil {
 		return
 	}

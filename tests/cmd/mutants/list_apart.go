@@ -3,18 +3,18 @@ package main
 // tenantsApart are the mutants of I12: what one namespace does is at nobody else's cost.
 func tenantsApart() []mutant {
 	const pkgController = "pkg/controller/"
-	const semaphore, slots, drift, owners = pkgController + "semaphore.go", pkgController + "slots.go", pkgController +
-		"remediation.go", pkgController + "owners.go"
+	const semaphore, slots, drift, owners = "pkg/fair/semaphore.go", pkgController + "slots.go",
+		pkgController + "remediation.go", pkgController + "owners.go"
 	return []mutant{
 		breaks("I12", "what waits for an answer does so in a slot that all share", edit{drift, `	judging()
 	rm.process(`, `	defer judging()
 	rm.process(`}, tenancy, "TestI12_MalformedRecordsHoldNobodyUp|TestI12_UnreachableWebhooksHoldNobodyUp").
-			and(edit{slots, `limits{all: 8, each: 2}`, `limits{all: 8, each: 8}`}),
+			and(edit{slots, `fair.Limits{All: 8, Each: 2}`, `fair.Limits{All: 8, Each: 8}`}),
 		breaks("I12", "one namespace may have all the writes under way",
-			edit{slots, `limits{all: 36, each: 12, slow`, `limits{all: 36, each: 36, slow`}, tenancy,
+			edit{slots, `fair.Limits{All: 36, Each: 12, Slow`, `fair.Limits{All: 36, Each: 36, Slow`}, tenancy,
 			"TestI12_SlowWebhookHasAShareOfTheWrites"),
 		breaks("I12", "slow writes count for all",
-			edit{slots, `limits{all: 36, each: 12, slow: slowRequest}`, `limits{all: 36, each: 12}`}, tenancy,
+			edit{slots, `fair.Limits{All: 36, Each: 12, Slow: slowRequest}`, `fair.Limits{All: 36, Each: 12}`}, tenancy,
 			"TestI12_SlowWebhooksOfManyTenants"),
 		breaks("I12", "another release's record is read for each object that says it belongs to it",
 			edit{pkgController + "declared.go", `	case k.reading: // if it is another record, who waits asks again when that is read
@@ -32,9 +32,9 @@ func tenantsApart() []mutant {
 		}
 		s.queued--`, `			s.rotation = slices.Insert(s.rotation, i, t)
 		}
-		s.queued--`}, controller, "TestSemaphore_TenantsTakeTurns"),
+		s.queued--`}, "./pkg/fair", "TestSemaphore_TenantsTakeTurns"),
 		breaks("I12", "a tenant has as many slots as it likes",
-			edit{semaphore, `		if t.held >= s.each {`, `		if t.held > s.all {`}, controller,
+			edit{semaphore, `		if t.held >= s.Each {`, `		if t.held > s.All {`}, "./pkg/fair",
 			"TestSemaphore_OneTenantNeverHasAll"),
 		breaks("I12", "the records of a namespace may be read without end",
 			edit{pkgController + "budget.go", `	if left < burst {`, `	if left >= 0 {`}, controller, "TestBudget"),

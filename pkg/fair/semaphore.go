@@ -1,25 +1,33 @@
-package controller
+// Package fair shares among tenants: those that want much of something get their share of it, and no other waits for
+// them. A tenant is a namespace, because the right to write is granted by namespace.
+package fair
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
 )
 
-// limits bound what runs at once.
-type limits struct {
-	all  int // slots in total
-	each int // slots of one tenant
-	// slow is for how long a slot counts for all. One that is held for longer counts for its tenant only: requests that
+// Limits bound what runs at once.
+type Limits struct {
+	All  int // slots in total
+	Each int // slots of one tenant
+	// Slow is for how long a slot counts for all. One that is held for longer counts for its tenant only: requests that
 	// a tenant's webhook keeps waiting take slots from no other tenant. Zero is for ever.
-	slow time.Duration
+	Slow time.Duration
+	// Queue is how many callers of one tenant may wait for a slot; zero for any number.
+	Queue int
 }
 
-// semaphore hands out slots to tenants. Those that wait take turns, one slot each, however many slots a tenant asks
+// ErrBusy is the error of a caller that does not wait, because others of its tenant do: Limits.Queue.
+var ErrBusy = errors.New("too many of the same namespace wait")
+
+// Semaphore hands out slots to tenants. Those that wait take turns, one slot each, however many slots a tenant asks
 // for. It is safe for concurrent use.
-type semaphore struct {
-	limits
+type Semaphore struct {
+	Limits
 	// after calls a function once a time has passed, unless the returned function is called before.
 	after func(time.Duration, func()) (stop func() bool)
 
@@ -31,25 +39,30 @@ type semaphore struct {
 	rotation []*tenant
 }
 
-// tenant is one that holds slots or waits for some. semaphore.mu guards it.
+// tenant is one that holds slots or waits for some. Semaphore.mu guards it.
 type tenant struct {
 	held    int
 	waiting []chan struct{} // each closed when its slot is there
 }
 
-func newSemaphore(l limits) *semaphore {
+// NewSemaphore returns a semaphore of which all slots are free.
+func NewSemaphore(l Limits) *Semaphore {
 	after := func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
-	return &semaphore{limits: l, after: after, tenants: map[string]*tenant{}}
+	return &Semaphore{Limits: l, after: after, tenants: map[string]*tenant{}}
 }
 
-// acquire returns a slot of the tenant as soon as there is one, and the error of ctx if that ends before. Release gives
-// the slot back; it may be called more than once.
-func (s *semaphore) acquire(ctx context.Context, name string) (release func(), err error) {
+// Acquire returns a slot of the tenant as soon as there is one, the error of ctx if that ends before, and ErrBusy at
+// once if enough callers of the tenant wait. Release gives the slot back; it may be called more than once.
+func (s *Semaphore) Acquire(ctx context.Context, name string) (release func(), err error) {
 	s.mu.Lock()
 	t := s.tenants[name]
 	if t == nil {
 		t = &tenant{}
 		s.tenants[name] = t
+	}
+	if s.Queue > 0 && len(t.waiting) >= s.Queue {
+		s.mu.Unlock()
+		return func() {}, ErrBusy
 	}
 	ready := make(chan struct{})
 	if len(t.waiting) == 0 {
@@ -76,10 +89,10 @@ func (s *semaphore) acquire(ctx context.Context, name string) (release func(), e
 }
 
 // grant gives slots to those who wait, in turns. s.mu is held.
-func (s *semaphore) grant() {
-	for i := 0; i < len(s.rotation) && s.held < s.all; {
+func (s *Semaphore) grant() {
+	for i := 0; i < len(s.rotation) && s.held < s.All; {
 		t := s.rotation[i]
-		if t.held >= s.each {
+		if t.held >= s.Each {
 			i++
 			continue
 		}
@@ -97,7 +110,7 @@ func (s *semaphore) grant() {
 }
 
 // forget takes a caller out of those who wait, and reports whether it was one of them. s.mu is held.
-func (s *semaphore) forget(t *tenant, ready chan struct{}) bool {
+func (s *Semaphore) forget(t *tenant, ready chan struct{}) bool {
 	i := slices.Index(t.waiting, ready)
 	if i < 0 {
 		return false
@@ -111,22 +124,22 @@ func (s *semaphore) forget(t *tenant, ready chan struct{}) bool {
 }
 
 // tidy removes a tenant that has no slot and wants none. s.mu is held.
-func (s *semaphore) tidy(name string, t *tenant) {
+func (s *Semaphore) tidy(name string, t *tenant) {
 	if t.held == 0 && len(t.waiting) == 0 {
 		delete(s.tenants, name)
 	}
 }
 
 // hold returns the function that gives a slot back which was granted.
-func (s *semaphore) hold(name string, t *tenant) (release func()) {
+func (s *Semaphore) hold(name string, t *tenant) (release func()) {
 	var counts, ended sync.Once // for all, for the tenant
 	yield := func() {
 		counts.Do(func() { s.held-- })
 		s.grant()
 	}
 	stop := func() bool { return false }
-	if s.slow > 0 {
-		stop = s.after(s.slow, func() {
+	if s.Slow > 0 {
+		stop = s.after(s.Slow, func() {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			yield()
@@ -144,8 +157,8 @@ func (s *semaphore) hold(name string, t *tenant) (release func()) {
 	}
 }
 
-// waiting returns how many callers wait for a slot.
-func (s *semaphore) waiting() int {
+// Waiting returns how many callers wait for a slot.
+func (s *Semaphore) Waiting() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.queued

@@ -1,4 +1,4 @@
-package controller
+package fair
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 // asker asks for slots and notes in which order they come.
 type asker struct {
 	*testing.T
-	*semaphore
+	*Semaphore
 	order []string
 	held  map[string][]func()
 }
@@ -22,7 +22,7 @@ type asker struct {
 func (a *asker) ask(tenants string) {
 	for name := range strings.FieldsSeq(tenants) {
 		go func() {
-			release, err := a.acquire(a.Context(), name)
+			release, err := a.Acquire(a.Context(), name)
 			if err != nil {
 				return
 			}
@@ -66,15 +66,15 @@ func (a *asker) want(order string) {
 	}
 }
 
-func fair(t *testing.T, l limits, test func(a *asker)) {
+func fair(t *testing.T, l Limits, test func(a *asker)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		test(&asker{T: t, semaphore: newSemaphore(l), held: map[string][]func(){}})
+		test(&asker{T: t, Semaphore: NewSemaphore(l), held: map[string][]func(){}})
 	})
 }
 
 func TestSemaphore_TenantsTakeTurns(t *testing.T) {
-	fair(t, limits{all: 2, each: 2}, func(a *asker) {
+	fair(t, Limits{All: 2, Each: 2}, func(a *asker) {
 		a.ask("a a a a a b c")
 		a.want("a a")
 		for range 5 {
@@ -86,18 +86,18 @@ func TestSemaphore_TenantsTakeTurns(t *testing.T) {
 				a.release(name)
 			}
 		}
-		if len(a.tenants) != 0 || len(a.rotation) != 0 || a.semaphore.held != 0 || a.waiting() != 0 {
+		if len(a.tenants) != 0 || len(a.rotation) != 0 || a.Semaphore.held != 0 || a.Waiting() != 0 {
 			a.Errorf("left over: %d tenants, %d in the rotation, %d slots, %d waiting", len(a.tenants),
-				len(a.rotation), a.semaphore.held, a.waiting())
+				len(a.rotation), a.Semaphore.held, a.Waiting())
 		}
 	})
 }
 
 func TestSemaphore_OneTenantNeverHasAll(t *testing.T) {
-	fair(t, limits{all: 4, each: 2}, func(a *asker) {
+	fair(t, Limits{All: 4, Each: 2}, func(a *asker) {
 		a.ask("a a a a")
 		a.want("a a")
-		if n := a.waiting(); n != 2 {
+		if n := a.Waiting(); n != 2 {
 			a.Errorf("%d wait", n)
 		}
 		a.ask("b b b c")
@@ -113,7 +113,7 @@ func TestSemaphore_OneTenantNeverHasAll(t *testing.T) {
 
 // A slot that is held for long counts for its tenant, and for nobody else.
 func TestSemaphore_SlowOnesCountForTheirTenantOnly(t *testing.T) {
-	fair(t, limits{all: 4, each: 2, slow: time.Second}, func(a *asker) {
+	fair(t, Limits{All: 4, Each: 2, Slow: time.Second}, func(a *asker) {
 		a.ask("a a a b b c c c")
 		a.want("a a b b")
 		<-time.After(time.Second)
@@ -127,19 +127,19 @@ func TestSemaphore_SlowOnesCountForTheirTenantOnly(t *testing.T) {
 		a.want("a a b b c c a d")
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		if a.semaphore.held != 4 {
-			a.Errorf("%d slots count", a.semaphore.held)
+		if a.Semaphore.held != 4 {
+			a.Errorf("%d slots count", a.Semaphore.held)
 		}
 	})
 }
 
 func TestSemaphore_WhoGivesUpTakesNoSlot(t *testing.T) {
-	fair(t, limits{all: 1, each: 1}, func(a *asker) {
+	fair(t, Limits{All: 1, Each: 1}, func(a *asker) {
 		a.ask("a")
 		ctx, cancel := context.WithCancel(a.Context())
 		gone := make(chan error)
 		go func() {
-			release, err := a.acquire(ctx, "b")
+			release, err := a.Acquire(ctx, "b")
 			release()
 			gone <- err
 		}()
@@ -157,13 +157,35 @@ func TestSemaphore_WhoGivesUpTakesNoSlot(t *testing.T) {
 	})
 }
 
+// A tenant for which enough callers wait has no more of them, and others wait all the same.
+func TestSemaphore_FewOfOneTenantWait(t *testing.T) {
+	fair(t, Limits{All: 2, Each: 1, Queue: 2}, func(a *asker) {
+		a.ask("a b a a b")
+		for name, want := range map[string]error{"a": ErrBusy, "b": nil, "c": nil} {
+			ctx, cancel := context.WithCancel(a.Context())
+			refused := make(chan error, 1)
+			go func() {
+				_, err := a.Acquire(ctx, name)
+				refused <- err
+			}()
+			synctest.Wait()
+			cancel()
+			if err := <-refused; errors.Is(err, ErrBusy) != (want != nil) {
+				a.Errorf("%s: the error is %v", name, err)
+			}
+		}
+		a.release("a")
+		a.want("a b a")
+	})
+}
+
 // Both may happen at once: a slot that nobody takes any more is handed on.
 func TestSemaphore_SlotGrantedToWhoHasGivenUp(t *testing.T) {
-	fair(t, limits{all: 1, each: 1}, func(a *asker) {
+	fair(t, Limits{All: 1, Each: 1}, func(a *asker) {
 		ctx, cancel := context.WithCancel(a.Context())
 		cancel()
 		for range 50 { // select chooses at random
-			release, _ := a.acquire(ctx, "a")
+			release, _ := a.Acquire(ctx, "a")
 			release()
 		}
 		a.ask("b")
