@@ -8,12 +8,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/sirupsen/logrus"
-	"golang.org/x/sync/semaphore"
 	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 
 	"github.com/rancher/helm-locker/tests/lib/check"
@@ -98,25 +100,104 @@ func TestHandlerTurnsAway(t *testing.T) {
 			t.Errorf("%s: %d, want %d", name, w.Code, test.want)
 		}
 	}
-	h := newHandler(at("/x"), denies, quiet())
-	large := strings.Repeat(" ", smallReview) + review
-	for _, test := range []struct {
-		name         string
-		taken        *semaphore.Weighted
-		small, large int
-	}{
-		{"large ones wait", h.large, http.StatusOK, http.StatusServiceUnavailable},
-		{"small ones wait", h.small, http.StatusServiceUnavailable, http.StatusOK},
-		{"none waits", semaphore.NewWeighted(maxReviews), http.StatusOK, http.StatusOK},
+}
+
+// reviewOf is the review that an API server sends about an object of a namespace, of a size at least.
+func reviewOf(t *testing.T, namespace string, size int64) string {
+	t.Helper()
+	body, err := json.Marshal(admissionv1.AdmissionReview{Request: &admissionv1.AdmissionRequest{UID: "1",
+		Namespace: namespace, Name: "shop", Object: runtime.RawExtension{Raw: []byte(`{"namespace":"of the object"}`)}}})
+	check.NoError(t, err)
+	return string(body) + strings.Repeat(" ", max(0, int(size)-len(body)))
+}
+
+// smallest returns the size of the smallest review of a class.
+func smallest(class int) int64 {
+	if class == 0 {
+		return 0
+	}
+	return classes[class-1].size + 1
+}
+
+// I12: a namespace with as many reviews under way as it may have takes no slot from others, of whatever size theirs
+// are. Those of its own that find too many waiting pass at once.
+func TestReviewsHaveSharesOfNamespaces(t *testing.T) {
+	for i, class := range classes {
+		synctest.Test(t, func(t *testing.T) {
+			finish := make(chan struct{})
+			h := newHandler(at("/x"), func(_ context.Context, r *admissionv1.AdmissionRequest) Decision {
+				if r.Namespace == "hostile" {
+					<-finish
+				}
+				return Decision{Denied: true}
+			}, quiet())
+			h.wait = time.Hour
+			ask := func(namespace string, class int) string {
+				return post(t, h, "/x", reviewOf(t, namespace, smallest(class))).Body.String()
+			}
+			var flood sync.WaitGroup
+			for range class.limits.Each + class.limits.Queue {
+				flood.Go(func() {
+					if answer := ask("hostile", i); !strings.Contains(answer, `"allowed":false`) {
+						t.Errorf("one that waited is answered with %s", answer)
+					}
+				})
+				synctest.Wait()
+			}
+			if answer := ask("hostile", i); !strings.Contains(answer, "no review") {
+				t.Errorf("one more of the namespace is answered with %s", answer)
+			}
+			for other := range classes {
+				if other == i && class.limits.Each == class.limits.All {
+					continue // takes its turn
+				}
+				if answer := ask("quick", other); !strings.Contains(answer, `"allowed":false`) {
+					t.Errorf("another namespace, in class %d, is answered with %s", other, answer)
+				}
+			}
+			close(finish)
+			flood.Wait()
+		})
+	}
+}
+
+// A review is in memory until its decision has ended, also when the answer was given before: until then its slot is
+// taken.
+func TestASlotIsHeldUntilTheDecisionHasEnded(t *testing.T) {
+	finish := make(chan struct{})
+	h := newHandler(at("/x"), func(context.Context, *admissionv1.AdmissionRequest) Decision {
+		<-finish
+		return Decision{}
+	}, quiet())
+	h.wait = 10 * time.Millisecond
+	largest := len(classes) - 1
+	post(t, h, "/x", reviewOf(t, "slow", smallest(largest)))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := h.rooms[largest].Acquire(ctx, "slow"); err == nil {
+		t.Error("there is a slot while the decision goes on")
+	}
+	close(finish)
+	leave, err := h.rooms[largest].Acquire(t.Context(), "slow")
+	check.NoError(t, err)
+	leave()
+}
+
+func TestTheNamespaceIsInTheHead(t *testing.T) {
+	for body, want := range map[string]string{
+		reviewOf(t, "apps", 0): "apps", reviewOf(t, "", 0): "", reviewOf(t, "apps", 0)[:140]: "",
+		`{"request":{"object":{"namespace":"other"},"namespace":"apps"}}`: "apps",
+		`{"namespace":"other","request":{}}`:                              "",
+		`{"request":{"namespace":1}}`:                                     "",
+		`{"request":"namespace"}`:                                         "",
+		`[]`:                                                              "",
+		``:                                                                "",
+		`{"request":{"namespace"`:                                         "",
+		` {"request" :{"namespace" : "apps"`:                              "apps",
 	} {
-		if !test.taken.TryAcquire(maxReviews) {
-			t.Fatal("the room is taken")
+		if got := namespaceIn([]byte(body)); got != want {
+			t.Errorf("%s: %q, want %q", body, got, want)
 		}
-		if small, large := post(t, h, "/x", review).Code, post(t, h, "/x", large).Code; small != test.small ||
-			large != test.large {
-			t.Errorf("%s: %d and %d, want %d and %d", test.name, small, large, test.small, test.large)
-		}
-		test.taken.Release(maxReviews)
 	}
 }
 

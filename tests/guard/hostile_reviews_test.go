@@ -1,0 +1,98 @@
+package guard
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/kit"
+)
+
+// JSON escapes "<", so that an object of 700 KB makes a review of more than 4 MiB, and one that is as large as etcd takes
+// it, of 16 MiB and more. A change of what is declared is refused all the same, when it makes the object large and when
+// the object is large before.
+func TestHostile_ReviewsFullOfEscapes(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.guarded(kit.Shared.Helm3(), "shop", shop)
+	f.inForce(kit.ConfigMaps, "settings")
+	tamper := func(what string, data string) {
+		t.Helper()
+		_, err := f.In(kit.ConfigMaps, f.Apps).Patch(f.Ctx, "settings", types.MergePatchType,
+			[]byte(`{"data":{"key":"tampered"`+data+`}}`), metav1.PatchOptions{})
+		if err == nil || !strings.Contains(err.Error(), "helm-locker: ") {
+			t.Errorf("%s: the change passes: %v", what, err)
+		}
+	}
+	for _, size := range []int{700 << 10, 1000 << 10} { // a ConfigMap has at most 1 MiB
+		pad := strings.Repeat("<", size)
+		tamper(fmt.Sprintf("it adds %d KiB", size>>10), `,"pad":"`+pad+`"`)
+		f.Patch(kit.ConfigMaps, "settings", `{"data":{"pad":"`+pad+`"}}`)
+		tamper(fmt.Sprintf("it has %d KiB", size>>10), "")
+		tamper(fmt.Sprintf("it has %d KiB, which go", size>>10), `,"pad":null`)
+		f.Patch(kit.ConfigMaps, "settings", `{"data":{"pad":null}}`)
+	}
+}
+
+// I12: 320 writers at once in one namespace, whose requests the guard cannot decide on, have theirs pass, and open the
+// guard to nobody else: each change in another namespace is refused meanwhile.
+func TestHostile_ManyWritersAtOnce(t *testing.T) {
+	const writers = 320
+	t.Parallel()
+	f := newFixture(t)
+	f.guarded(kit.Shared.Helm3(), "shop", fmt.Sprintf(`{{ range until %d }}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings-{{ . }}}
+data: {key: declared}
+{{ end }}`, writers))
+	victim := *f
+	victim.Fixture = &kit.Fixture{Env: f.For(t), Proxy: f.Proxy, Running: f.Running}
+	victim.Apps = f.Namespace(f.Apps + "-victim")
+	victim.guarded(kit.Shared.Helm3(), "small", kit.ConfigMap("small", "declared"))
+	f.inForce(kit.ConfigMaps, "settings-0")
+	victim.inForce(kit.ConfigMaps, "small")
+	config := rest.CopyConfig(kit.Shared.RESTConfig())
+	config.QPS, config.NextProtos = -1, []string{"http/1.1"} // no bound of requests under way
+	client, err := dynamic.NewForConfig(config)
+	check.NoError(t, err)
+	// The decisions about the first release wait for its record.
+	held := f.Proxy.HoldRequests(func(r *http.Request) bool {
+		return isCheck(r) && strings.Contains(r.URL.Path, "/namespaces/"+f.Apps+"/")
+	})
+	defer held.Release()
+	for round := range 3 {
+		before := f.front.accepted.Load()
+		var flood sync.WaitGroup
+		for i := range writers {
+			flood.Go(func() {
+				_, err := client.Resource(kit.ConfigMaps).Namespace(f.Apps).Patch(f.Ctx, fmt.Sprintf("settings-%d", i),
+					types.MergePatchType, fmt.Appendf(nil, `{"data":{"key":"tampered %d"}}`, round), metav1.PatchOptions{})
+				if err != nil {
+					t.Errorf("a request that the guard cannot decide on: %v", err)
+				}
+			})
+		}
+		f.Until("the requests are under way", func() (any, bool) {
+			n := f.front.accepted.Load() - before
+			return n, n > writers-30 // up to 25 connections are used again
+		})
+		for i := range 5 {
+			_, err := f.In(kit.ConfigMaps, victim.Apps).Patch(f.Ctx, "small", types.MergePatchType,
+				fmt.Appendf(nil, `{"data":{"key":"tampered %d"}}`, i), metav1.PatchOptions{})
+			if err == nil || !strings.Contains(err.Error(), "helm-locker: ") {
+				t.Errorf("a change in another namespace passes: %v", err)
+			}
+		}
+		flood.Wait()
+	}
+}
