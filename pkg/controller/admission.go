@@ -20,7 +20,6 @@ import (
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/proof"
-	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
@@ -30,16 +29,20 @@ import (
 type admission struct {
 	*common
 	reporter *reporter
+	loader   *loader
+	// declared are the objects of the records of other releases.
+	declared *declarations
 	// proof tells, without a write, whether Helm is at work.
 	proof *proof.Verifier
 	// deciding bounds the requests that are decided on at once, by the namespace of the release.
 	deciding *fair.Semaphore
 }
 
-func newAdmission(c *common, rep *reporter) *admission {
+func newAdmission(c *common, rep *reporter, lo *loader, declared *declarations) *admission {
 	return &admission{
-		common: c, reporter: rep, deciding: fair.NewSemaphore(fair.Limits{All: 16, Each: 4}),
-		proof: proof.New(proof.Options{Metadata: c.clients.Metadata, Storages: c.Storages, Log: c.Log}),
+		common: c, reporter: rep, loader: lo, declared: declared,
+		deciding: fair.NewSemaphore(fair.Limits{All: 16, Each: 4}),
+		proof:    proof.New(proof.Options{Metadata: c.clients.Metadata, Storages: c.Storages, Log: c.Log}),
 	}
 }
 
@@ -123,7 +126,7 @@ func (q *question) fill(
 	}
 	q.Admission = judge.Admission{
 		Input: ad.input(l, w, desired), Locked: l.Release, Guard: l.Spec.Guard,
-		Exempt: l.Spec.GuardExempt, Account: w.Account,
+		Exempt: l.Spec.GuardExempt, Account: w.Account, ReplaceImmutable: l.ReplaceImmutable,
 		By:     judge.Requester{User: r.UserInfo.Username, Groups: r.UserInfo.Groups},
 		DryRun: r.DryRun != nil && *r.DryRun,
 	}
@@ -223,14 +226,8 @@ func (ad *admission) mayPass(ctx context.Context, q *question) judge.AdmissionRe
 	case !holds:
 		return judge.AdmitHelm
 	}
-	if other := q.Claims(); other != (release.Key{}) { // helm install --take-ownership
-		newest, found, err := ad.proof.Newest(ctx, other)
-		if err != nil && !ownsNothing(err) {
-			return judge.AdmitUnknown
-		}
-		if found && (newest.Contested || release.Transitioning(newest.Status)) {
-			return judge.AdmitHelm
-		}
+	if reason := ad.ofAnother(ctx, q); reason != "" {
+		return reason
 	}
 	if reason := ad.namespaceGoes(ctx, q.ID.Namespace); reason != "" {
 		return reason

@@ -57,7 +57,7 @@ func New(ctx context.Context, clients Clients, o Options) (*Controller, error) {
 	}
 	c.statuses = &statuses{common: shared, reporter: reporter}
 	c.policies = newPolicies(shared)
-	c.admission = newAdmission(shared, reporter)
+	c.admission = newAdmission(shared, reporter, loader, &c.remediation.declared)
 	c.watchCluster()
 
 	clients.HelmReleases.Cache().AddIndexer(byRelease, func(hr *v1alpha1.HelmRelease) ([]string, error) {

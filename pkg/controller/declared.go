@@ -2,6 +2,7 @@ package controller
 
 import (
 	"cmp"
+	"context"
 	"hash/maphash"
 	"slices"
 	"sync"
@@ -73,6 +74,16 @@ func (d *declarations) get(rec release.Record) (known *declaration, begin bool, 
 	return k, false, nil
 }
 
+// knows returns what a record declares if that has been read; nil otherwise.
+func (d *declarations) knows(rec release.Record) *declaration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if k := d.known[rec.Key]; k != nil && !k.reading && k.err == nil && k.record.Same(rec) {
+		return k
+	}
+	return nil
+}
+
 // put records what was found out. Older records of the same namespace are forgotten when it is too much.
 func (d *declarations) put(found *declaration) {
 	d.mu.Lock()
@@ -113,4 +124,19 @@ func (d *declarations) forget(key release.Key) {
 	if k := d.known[key]; k != nil && !k.reading {
 		delete(d.known, key)
 	}
+}
+
+// declaredBy reads which objects a record declares. A damaged record declares nothing.
+func (lo *loader) declaredBy(ctx context.Context, rec release.Record) (*declaration, error) {
+	slot, err := lo.slots.loading.Acquire(ctx, rec.Key.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	defer slot()
+	found := &declaration{record: rec}
+	_, err = lo.read(ctx, rec, func(r *contents) error {
+		found = newDeclaration(rec, r.IDs())
+		return nil
+	})
+	return found, err
 }

@@ -146,31 +146,19 @@ func (rm *remediation) waitFor(l *lock.Lock, other release.Key, results []*resul
 // findDeclared reads which objects a record declares, in the time and with the slots of its own namespace, and has
 // the objects judged again that wait for that. A damaged record declares nothing.
 func (rm *remediation) findDeclared(ctx context.Context, rec release.Record) {
-	found := &declaration{record: rec}
+	var found *declaration
 	err := rm.loader.mayRead(ctx, rec.Key)
 	if err == nil {
-		err = rm.readDeclared(ctx, rec, &found)
+		found, err = rm.loader.declaredBy(ctx, rec)
 	}
 	switch {
 	case apierrors.IsForbidden(err): // as when its records are out of sight
+		found = &declaration{record: rec}
 	case err != nil:
 		found = &declaration{record: rec, err: err}
 	}
 	rm.declared.put(found)
 	rm.wake(rec.Key)
-}
-
-func (rm *remediation) readDeclared(ctx context.Context, rec release.Record, found **declaration) error {
-	slot, err := rm.slots.loading.Acquire(ctx, rec.Key.Namespace)
-	if err != nil {
-		return err
-	}
-	defer slot()
-	_, err = rm.loader.read(ctx, rec, func(r *contents) error {
-		*found = newDeclaration(rec, r.IDs())
-		return nil
-	})
-	return err
 }
 
 // wake has the objects judged again that say they belong to a release.

@@ -126,10 +126,10 @@ func TestKeeperRegistersWhatIsWanted(t *testing.T) {
 	}
 	hooks := k.registration.Load().Webhooks
 	if len(hooks) != 2 || *hooks[0].FailurePolicy != admissionregistrationv1.Ignore || *hooks[0].TimeoutSeconds != 2 ||
-		len(hooks[0].Rules) != 4 || *hooks[0].Rules[3].Scope != admissionregistrationv1.ClusterScope {
+		len(hooks[0].Rules) != 8 || *hooks[0].Rules[7].Scope != admissionregistrationv1.ClusterScope {
 		t.Errorf("%+v", hooks)
 	}
-	if conditions := hooks[0].MatchConditions; len(conditions) != 2 ||
+	if conditions := hooks[1].MatchConditions; len(conditions) != 2 || len(hooks[0].MatchConditions) != 3 ||
 		conditions[1].Expression != `request.userInfo.username != "the-operator"` {
 		t.Errorf("conditions %v", conditions)
 	}
@@ -137,7 +137,7 @@ func TestKeeperRegistersWhatIsWanted(t *testing.T) {
 	for _, r := range hooks[1].Rules {
 		subresources = append(subresources, r.Resources...)
 	}
-	if !slices.Equal(subresources, []string{"deployments/scale", "pods/resize"}) {
+	if !slices.Equal(subresources, []string{"deployments/scale", "pods/resize", "pods/ephemeralcontainers"}) {
 		t.Errorf("subresources %v", subresources)
 	}
 	k.step(t)
@@ -149,7 +149,7 @@ func TestKeeperRegistersWhatIsWanted(t *testing.T) {
 	k.registration.Store(edited)
 	k.step(t)
 	if got := k.writes(); !slices.Equal(got, []string{"update validatingwebhookconfigurations"}) ||
-		len(k.registration.Load().Webhooks[0].Rules) != 4 {
+		len(k.registration.Load().Webhooks[0].Rules) != 8 {
 		t.Errorf("an edit: %v", got)
 	}
 	k.wanted = Wanted{}

@@ -40,15 +40,17 @@ func webhooks(w Wanted, client admissionregistrationv1.WebhookClientConfig, self
 		SideEffects: ptr.To(
 			admissionregistrationv1.SideEffectClassNoneOnDryRun,
 		), TimeoutSeconds: ptr.To[int32](timeoutSeconds),
-		AdmissionReviewVersions: []string{"v1"}, MatchConditions: conditions(self),
+		AdmissionReviewVersions: []string{"v1"},
 	}
 	if len(w.Namespaces) == 0 { // an empty list of values is not valid, and nothing of a namespace is guarded
 		hook.NamespaceSelector.MatchExpressions[0] = metav1.LabelSelectorRequirement{Key: corev1.LabelMetadataName,
 			Operator: metav1.LabelSelectorOpDoesNotExist}
 	}
+	hook.MatchConditions = append(conditions(self), admissionregistrationv1.MatchCondition{
+		Name: "object-or-metadata", Expression: objectOrMetadata})
 	hooks := []admissionregistrationv1.ValidatingWebhook{hook}
 	if rules := subresourceRules(w.Resources); len(rules) > 0 {
-		hook.Name, hook.Rules = subresourcesWebhook, rules
+		hook.Name, hook.Rules, hook.MatchConditions = subresourcesWebhook, rules, conditions(self)
 		hook.ObjectSelector = &metav1.LabelSelector{} // a Scale has no labels
 		hooks = append(hooks, hook)
 	}
@@ -73,10 +75,34 @@ func conditions(self string) []admissionregistrationv1.MatchCondition {
 	return conditions
 }
 
-func objectRules(resources []Resource) []admissionregistrationv1.RuleWithOperations {
-	rules := make([]admissionregistrationv1.RuleWithOperations, len(resources))
-	for i, r := range resources {
-		rules[i] = rule(r, r.Resource, admissionregistrationv1.Update, admissionregistrationv1.Delete)
+// objectOrMetadata selects the requests for objects, and of those for their status the few that change metadata, or end
+// a Job. A node that writes the status of a pod does not wait for the guard.
+var objectOrMetadata = `!has(request.subResource) || request.subResource == "" || ` + metadataChanges() + ` ||
+request.resource.group == "batch" && request.resource.resource == "jobs" &&
+has(object.status) && has(object.status.conditions) &&
+object.status.conditions.exists(c, c.type in ["Complete", "Failed"] && c.status == "True")`
+
+func metadataChanges() string {
+	var changes []string
+	for _, name := range []string{"labels", "annotations", "finalizers", "ownerReferences"} {
+		after, before := "object.metadata."+name, "oldObject.metadata."+name
+		changes = append(changes, fmt.Sprintf("has(%[1]s) != has(%[2]s) || has(%[1]s) && %[1]s != %[2]s", after, before))
+	}
+	return strings.Join(changes, " ||\n")
+}
+
+// objectRules select the objects, and the subresources that are written with the whole object: the strategies of many
+// kinds keep metadata of such a request. The rule of a subresource that a kind does not have matches nothing.
+func objectRules(resources []Resource) (rules []admissionregistrationv1.RuleWithOperations) {
+	for _, r := range resources {
+		of := rule(r, r.Resource+"/status", admissionregistrationv1.Update)
+		switch {
+		case r.Group == "" && r.Resource == "namespaces":
+			of.Resources = append(of.Resources, "namespaces/finalize")
+		case r.Group == "certificates.k8s.io" && r.Resource == "certificatesigningrequests":
+			of.Resources = append(of.Resources, "certificatesigningrequests/approval")
+		}
+		rules = append(rules, rule(r, r.Resource, admissionregistrationv1.Update, admissionregistrationv1.Delete), of)
 	}
 	return rules
 }
@@ -87,7 +113,9 @@ func subresourceRules(resources []Resource) (rules []admissionregistrationv1.Rul
 			rules = append(rules, rule(r, r.Resource+"/scale", admissionregistrationv1.Update))
 		}
 		if r.Group == "" && r.Resource == "pods" {
-			rules = append(rules, rule(r, "pods/resize", admissionregistrationv1.Update))
+			resize := rule(r, "pods/resize", admissionregistrationv1.Update)
+			resize.Resources = append(resize.Resources, "pods/ephemeralcontainers")
+			rules = append(rules, resize)
 		}
 	}
 	return rules

@@ -23,8 +23,10 @@ type Admission struct {
 	// Guard is what the lock asks for, and Exempt are those who may pass.
 	Guard  v1alpha1.Guard
 	Exempt []v1alpha1.GuardSubject
-	// Account is the user in whose name the operator writes the object; empty for its own.
-	Account string
+	// Account is the user in whose name the operator writes the object; empty for its own. ReplaceImmutable is set when
+	// the operator may delete the object to re-create it.
+	Account          string
+	ReplaceImmutable bool
 	// By is who sends the request.
 	By Requester
 	// DryRun is set for a request that the API server does not carry out.
@@ -48,9 +50,11 @@ const (
 	AdmitExempt AdmissionReason = "ExemptSubject"
 	// AdmitCluster says that a controller of Kubernetes sent the request.
 	AdmitCluster AdmissionReason = "ClusterController"
-	// AdmitOwn says that the operator may have sent it, in the name of the account of the release.
+	// AdmitOwn is the reason of a deletion of a drifted object that the operator may have sent, to re-create it in the
+	// name of the account of the release.
 	AdmitOwn AdmissionReason = "OwnAccount"
-	// AdmitOtherRelease says that the object belongs to another release already.
+	// AdmitOtherRelease is the reason of a request for an object that belongs to another release already. As with
+	// AdmitHelm, see the caller of Admit.
 	AdmitOtherRelease AdmissionReason = "OtherRelease"
 	// AdmitNoDrift says that the request makes nothing depart from what Helm deployed that did not before.
 	AdmitNoDrift AdmissionReason = "NoDrift"
@@ -88,11 +92,12 @@ func Admit(a Admission) (AdmissionReason, []drift.Change) {
 		return AdmitCluster, nil
 	case a.After != nil && a.Before == nil: // Harmless, so the caller has not decoded it
 		return AdmitNoDrift, nil
-	case a.belongsElsewhere():
-		return AdmitOtherRelease, nil
 	}
 	if a.After == nil {
 		return a.deletion(), nil
+	}
+	if a.finishes() {
+		return StopChange, []drift.Change{{Path: "/status/conditions", Op: drift.Modified}}
 	}
 	if changes := a.introduced(); len(changes) > 0 {
 		return StopChange, changes
@@ -103,7 +108,7 @@ func Admit(a Admission) (AdmissionReason, []drift.Change) {
 // Harmless reports whether a change leaves the object as Helm deployed it. That is what most requests do, and it can
 // be told without Before.
 func (a *Admission) Harmless() bool {
-	return a.After != nil && len(a.afterwards().Changes) == 0
+	return a.After != nil && len(a.afterwards().Changes) == 0 && !(MayHaveRun(a.ID) && hasFinished(a.After))
 }
 
 // afterwards compares the object as the request makes it.
@@ -116,14 +121,25 @@ func (a *Admission) afterwards() Result {
 // deletion judges a request to delete the object.
 func (a *Admission) deletion() AdmissionReason {
 	switch {
-	case a.Account != "" && a.By.User == a.Account:
-		return AdmitOwn // the operator replaces the object, or takes its own creation back
 	case a.Before.GetDeletionTimestamp() != nil:
 		return AdmitBeingDeleted
-	case ranAlready(a.ID, a.Desired, a.Before) != "":
+	case MayHaveRun(a.ID) && hasFinished(a.Before):
 		return AdmitNotRecreated
+	case a.replaces():
+		return AdmitOwn
 	}
 	return StopDeletion
+}
+
+// replaces reports whether the operator may have sent the deletion, in the name of the account of the release, to
+// re-create the object. It only replaces a drifted object: any Pod may have a token of the account.
+func (a *Admission) replaces() bool {
+	if !a.ReplaceImmutable || a.Account == "" || a.By.User != a.Account {
+		return false
+	}
+	in := a.Input
+	in.Live, in.Last = a.Before, nil
+	return len(in.compared().Changes) > 0
 }
 
 // introduced returns what the request makes depart from the desired state that did not before. What departs before is
@@ -149,20 +165,19 @@ func (a *Admission) introduced() []drift.Change {
 	})
 }
 
-// belongsElsewhere reports whether the object says that it belongs to another release before the request.
-func (a *Admission) belongsElsewhere() bool {
-	in := a.Input
-	in.Live = a.Before
-	return in.claimant() != release.Key{}
-}
+// ClaimedBefore returns the other release that the object names as its own before the request; the zero Key for none.
+// Claims returns the one that the request gives the object to. Only a record of that release proves either.
+func (a *Admission) ClaimedBefore() release.Key { return a.claimantOf(a.Before) }
 
-// Claims returns the other release that the request gives the object to; the zero Key for none.
-func (a *Admission) Claims() release.Key {
-	if a.After == nil {
+// Claims is described at ClaimedBefore.
+func (a *Admission) Claims() release.Key { return a.claimantOf(a.After) }
+
+func (a *Admission) claimantOf(object *unstructured.Unstructured) release.Key {
+	if object == nil {
 		return release.Key{}
 	}
 	in := a.Input
-	in.Live = a.After
+	in.Live = object
 	return in.claimant()
 }
 

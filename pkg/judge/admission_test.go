@@ -25,7 +25,9 @@ const (
 		`{meta.helm.sh/release-name: other, meta.helm.sh/release-namespace: apps}}, data: {one: x, two: "2"}}`
 	goes = `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: apps, finalizers: [x/y], ` +
 		`deletionTimestamp: "2026-01-01T00:00:00Z"}, data: {one: "1", two: "2"}}`
-	finished = `{apiVersion: batch/v1, kind: Job, metadata: {name: a}, status: {conditions: [{type: Complete, status: "True"}]}}`
+	shortJob = `{apiVersion: batch/v1, kind: Job, metadata: {name: a}, spec: {ttlSecondsAfterFinished: 9}}`
+	otherJob = `{apiVersion: batch/v1, kind: Job, metadata: {name: a}, spec: {managedBy: example.com/queue}}`
+	finished = `{apiVersion: batch/v1, kind: Job, metadata: {name: a}, spec: {}, status: {conditions: [{type: Complete, status: "True"}]}}`
 )
 
 func TestAdmit(t *testing.T) {
@@ -81,17 +83,34 @@ func TestAdmit(t *testing.T) {
 			"system:serviceaccounts:kube-system"), AdmitCluster, ""},
 		"a change by another controller": {pair, pair, oneChanged, by("system:serviceaccount:kube-system:x",
 			"system:serviceaccounts:kube-system"), StopChange, "data[one]"},
-		"a preemption":                       {pair, pair, "", by("system:kube-scheduler"), AdmitCluster, ""},
-		"a node":                             {pair, pair, "", by("system:node:n1", "system:nodes"), AdmitCluster, ""},
-		"the account of the release deletes": {pair, pair, "", func(a *Admission) { a.Account = "alice" }, AdmitOwn, ""},
+		"a preemption": {pair, pair, "", by("system:kube-scheduler"), AdmitCluster, ""},
+		"a node":       {pair, pair, "", by("system:node:n1", "system:nodes"), AdmitCluster, ""},
+		"the account of the release deletes": {pair, pair, "", func(a *Admission) {
+			a.Account, a.ReplaceImmutable = "alice", true
+		}, StopDeletion, ""},
+		"the account of the release replaces": {pair, oneChanged, "", func(a *Admission) {
+			a.Account, a.ReplaceImmutable = "alice", true
+		}, AdmitOwn, ""},
+		"the account of the release may not replace": {pair, oneChanged, "", func(a *Admission) { a.Account = "alice" },
+			StopDeletion, ""},
+		"another account replaces": {pair, oneChanged, "", func(a *Admission) {
+			a.Account, a.ReplaceImmutable = "bob", true
+		}, StopDeletion, ""},
 		"the account of the release changes": {pair, pair, oneChanged, func(a *Admission) { a.Account = "alice" },
 			StopChange, "data[one]"},
 
 		"a deletion that is pending": {pair, goes, "", nil, AdmitBeingDeleted, ""},
 		"a Job that has run":         {job, finished, "", nil, AdmitNotRecreated, ""},
 		"a Job that runs":            {job, job, "", nil, StopDeletion, ""},
-		"another release's object":   {pair, taken, "", nil, AdmitOtherRelease, ""},
-		"to another release":         {pair, pair, taken, nil, StopChange, "data[one]"},
+		"a Job that a user ends":     {job, job, finished, nil, StopChange, "status.conditions"},
+		"a Job that its controller ends": {job, job, finished, by("system:serviceaccount:kube-system:job-controller",
+			"system:serviceaccounts:kube-system"), AdmitNoDrift, ""},
+		"a Job of another controller":              {job, otherJob, finished, nil, AdmitNoDrift, ""},
+		"a Job that has ended":                     {job, finished, finished, nil, AdmitNoDrift, ""},
+		"a Job that runs, and is deleted later":    {shortJob, shortJob, "", nil, StopDeletion, ""},
+		"a Job that has run, and is deleted later": {shortJob, finished, "", nil, AdmitNotRecreated, ""},
+		"another release's object":                 {pair, taken, "", nil, StopDeletion, ""},
+		"to another release":                       {pair, pair, taken, nil, StopChange, "data[one]"},
 
 		"replicas": {twoWebs, twoWebs, fourWebs, nil, StopChange, "spec.replicas"},
 		"replicas within the range of an autoscaler": {twoWebs, twoWebs, fourWebs, func(a *Admission) {
@@ -171,6 +190,12 @@ func TestWhatARequesterIsTold(t *testing.T) {
 	_, changes = Admit(a)
 	if text := a.Refusal(changes); strings.Contains(text, `"1"`) || strings.Contains(text, " x") ||
 		!strings.Contains(text, "data[one] was refused") {
+		t.Error(text)
+	}
+	custom := func(text string) string { return strings.Replace(text, "apps/v1", "example.com/v1", 1) }
+	resource := admission(t, custom(twoWebs), custom(twoWebs), custom(fourWebs))
+	_, changes = Admit(resource)
+	if text := resource.Refusal(changes); !strings.Contains(text, "locked; spec.replicas was refused") {
 		t.Error(text)
 	}
 	both := admission(t, pair, pair, bothChanged)

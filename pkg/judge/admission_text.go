@@ -2,7 +2,8 @@ package judge
 
 import (
 	"fmt"
-	"strconv"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/rancher/helm-locker/pkg/drift"
 )
@@ -51,35 +52,17 @@ func (a *Admission) subject() string {
 	return fmt.Sprintf("%s %s belongs to the Helm release %s", a.ID.Kind, object, a.Locked)
 }
 
-// describe names the fields that a request changes. It tells the values of a single one that is a number or a boolean:
-// such values are no secrets, and the requester sees them in the object.
+// describe names the fields that a request changes. Of all values it quotes only a number of replicas, and only that of
+// a kind of Kubernetes: a user who may update an object may not be one who may read it.
 func (a *Admission) describe(changes []drift.Change) string {
 	text := drift.Describe(changes, namedPaths)
-	if len(changes) != 1 || a.ID.Kind == "Secret" {
+	if len(changes) != 1 || !HasReplicas(a.ID) || !isReplicas(changes[0].Segments()) {
 		return text
 	}
-	before, after := plainValue(a.Before.Object, changes[0]), plainValue(a.After.Object, changes[0])
-	if before == "" || after == "" || before == after {
+	before, ok, err := unstructured.NestedInt64(a.Before.Object, "spec", "replicas")
+	after, set, invalid := unstructured.NestedInt64(a.After.Object, "spec", "replicas")
+	if !ok || !set || err != nil || invalid != nil || before == after {
 		return text
 	}
-	return fmt.Sprintf("%s %s -> %s", text, before, after)
-}
-
-// plainValue returns a number or a boolean that is found without passing a list; empty for everything else.
-func plainValue(object map[string]any, change drift.Change) string {
-	var value any = object
-	for _, segment := range change.Segments() {
-		fields, ok := value.(map[string]any)
-		if !ok {
-			return ""
-		}
-		value = fields[segment]
-	}
-	switch value := value.(type) {
-	case bool:
-		return strconv.FormatBool(value)
-	case int64:
-		return strconv.FormatInt(value, 10)
-	}
-	return ""
+	return fmt.Sprintf("%s %d -> %d", text, before, after)
 }

@@ -1,6 +1,9 @@
 package judge
 
 import (
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/rancher/helm-locker/pkg/manifest"
@@ -21,15 +24,27 @@ func ranAlready(id manifest.ID, desired map[string]any, last *unstructured.Unstr
 	if last == nil {
 		return "the Job is gone and may have run; it is not run again"
 	}
-	conditions, _, err := unstructured.NestedSlice(last.Object, "status", "conditions")
-	if err != nil {
-		return ""
-	}
-	for _, item := range conditions {
-		if cond, ok := item.(map[string]any); ok && cond["status"] == "True" &&
-			(cond["type"] == "Complete" || cond["type"] == "Failed") {
-			return "the Job had finished when it was deleted; it is not run again"
-		}
+	if hasFinished(last) {
+		return "the Job had finished when it was deleted; it is not run again"
 	}
 	return ""
+}
+
+// finishes reports whether a request for the status of a Job ends it without the Job controller: a Job that has
+// finished is not re-created. The manifest may leave the Job to another controller.
+func (a *Admission) finishes() bool {
+	if !MayHaveRun(a.ID) || !hasFinished(a.After) || hasFinished(a.Before) || a.By.isOfCluster() {
+		return false
+	}
+	manager, managed, err := unstructured.NestedString(a.Before.Object, "spec", "managedBy")
+	return !managed || err != nil || manager == batchv1.JobControllerName
+}
+
+// hasFinished reports whether the status of a Job is final.
+func hasFinished(job *unstructured.Unstructured) bool {
+	conditions, _, err := unstructured.NestedSlice(job.Object, "status", "conditions")
+	return err == nil && slices.ContainsFunc(conditions, func(item any) bool {
+		cond, ok := item.(map[string]any)
+		return ok && cond["status"] == "True" && (cond["type"] == "Complete" || cond["type"] == "Failed")
+	})
 }

@@ -51,8 +51,9 @@ func TestI13_TheRegistrationFollows(t *testing.T) {
 	}
 	f.guarded(kit.Shared.Helm3(), "small", kit.ConfigMap("small", "declared"))
 	made := f.registration()
-	if n := len(made.Webhooks); n != 1 || len(made.Webhooks[0].Rules) != 1 ||
-		made.Webhooks[0].Rules[0].Resources[0] != "configmaps" {
+	if n := len(made.Webhooks); n != 1 || len(made.Webhooks[0].Rules) != 2 ||
+		made.Webhooks[0].Rules[0].Resources[0] != "configmaps" ||
+		made.Webhooks[0].Rules[1].Resources[0] != "configmaps/status" {
 		t.Errorf("webhooks %v, want one for ConfigMaps", made.Webhooks)
 	}
 	if len(made.OwnerReferences) != 1 || made.OwnerReferences[0].UID != role.UID {

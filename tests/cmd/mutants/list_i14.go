@@ -36,7 +36,7 @@ func textIsNoCoordinate() []mutant {
 				`claims:    fair.NewSemaphore(fair.Limits{All: math.MaxInt, Each: math.MaxInt})`}, tenancy,
 			"TestHostile_ManyClaimsAreOneQuestionAtATime"),
 		breaks("I8", "naming a release whose record is none opens the guard",
-			edit{"pkg/controller/admission.go", `		if err != nil && !ownsNothing(err) {`, `		if err != nil {`},
+			edit{"pkg/controller/claimants.go", `		case ownsNothing(err):`, `		case err == nil && ownsNothing(err):`},
 			"./tests/guard", "TestHostile_AClaimOfNoReleaseIsRefused"),
 	}
 }

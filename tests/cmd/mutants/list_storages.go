@@ -52,7 +52,7 @@ func recordsInConfigMaps() []mutant {
 			edit{"pkg/controller/owners.go", `	if rec.Contested {`, `	if rec.Contested && !found {`}, suite,
 			"TestStorage_ClaimOfAReleaseInBoth"),
 		breaks("I13", "a release with records in two storages is refused an object",
-			edit{"pkg/controller/admission.go", `found && (newest.Contested || `, `found && (`}, guardSuite,
+			edit{"pkg/controller/claimants.go", `newest.Contested || `, ``}, guardSuite,
 			"TestI13_AReleaseInBothStoragesTakesOver"),
 		breaks("I10", "a ConfigMap with the labels of a record is one",
 			edit{storage, `	return s == Secrets || strings.HasPrefix(m.GetName(), NamePrefix)`, `	return s == Secrets || m != nil`},

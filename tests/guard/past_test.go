@@ -1,0 +1,144 @@
+package guard
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/kit"
+)
+
+var jobs = schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}
+
+// Many kinds keep labels and annotations of a request for their status. Without Helm's label no further request for the
+// object would reach the guard.
+func TestHostile_MetadataThroughStatus(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.guarded(kit.Shared.Helm3(), "shop", shop+`
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web}
+spec: {type: LoadBalancer, selector: {app: web}, ports: [{port: 80}]}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data}
+spec: {accessModes: [ReadWriteOnce], storageClassName: none, resources: {requests: {storage: 1Gi}}}
+---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: web}
+spec: {defaultBackend: {service: {name: web, port: {number: 80}}}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: single}
+spec: {containers: [{name: main, image: "example.com/main:1"}]}
+`)
+	f.inForce(kit.ConfigMaps, "settings")
+	status := func(name, patch string) []string {
+		return []string{"patch", name, "--subresource=status", "--type=merge", "-p", patch}
+	}
+	for name, gvr := range map[string]schema.GroupVersionResource{
+		"service/web": kit.Services,
+		"pvc/data":    {Version: "v1", Resource: "persistentvolumeclaims"},
+		"ingress/web": {Group: "networking.k8s.io", Version: "v1", Resource: "ingresses"},
+		"pod/single":  {Version: "v1", Resource: "pods"},
+	} {
+		_, object, _ := strings.Cut(name, "/")
+		f.refused(gvr, object, "metadata.labels was refused",
+			status(name, `{"metadata":{"labels":{"app.kubernetes.io/managed-by":null}}}`)...)
+		f.refused(gvr, object, "metadata.annotations[meta.helm.sh/release-name] was refused",
+			status(name, `{"metadata":{"annotations":{"meta.helm.sh/release-name":"other"}}}`)...)
+		// A foreign label is no drift. A status is nothing to the guard.
+		f.passes(status(name, `{"metadata":{"labels":{"mine":"one"}}}`)...)
+	}
+	decisions := kit.Metrics(f, f.Running)
+	f.passes(status("service/web", `{"status":{"loadBalancer":{"ingress":[{"ip":"192.0.2.1"}]}}}`)...)
+	f.passes(status("pod/single", `{"status":{"phase":"Running"}}`)...)
+	if after := kit.Metrics(f, f.Running); guardLines(after) != guardLines(decisions) {
+		t.Errorf("the API server asked about a status: %s, before %s", guardLines(after), guardLines(decisions))
+	}
+}
+
+// guardLines returns the counts of decisions in metrics.
+func guardLines(metrics string) string {
+	var lines []string
+	for line := range strings.Lines(metrics) {
+		if strings.Contains(line, "guard_decisions_total{") {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "")
+}
+
+// A Job that has finished may be deleted, and is not re-created: so no user ends one by its status, and one that runs
+// is not deleted because it would be later.
+func TestHostile_ARunningJobIsNotDeleted(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.guarded(kit.Shared.Helm3(), "shop", shop+`
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: once}
+spec:
+  ttlSecondsAfterFinished: 3600
+  template: {spec: {restartPolicy: Never, containers: [{name: main, image: "example.com/main:1"}]}}
+`)
+	f.inForce(kit.ConfigMaps, "settings")
+	f.refused(jobs, "once", "its deletion was refused", "delete", "job", "once")
+	ended := fmt.Sprintf(`{"status":{"active":null,"ready":null,"conditions":[`+
+		`{"type":"FailureTarget","status":"True","lastTransitionTime":%[1]q},`+
+		`{"type":"Failed","status":"True","lastTransitionTime":%[1]q}]}}`, time.Now().UTC().Format(time.RFC3339))
+	end := []string{"patch", "job", "once", "--subresource=status", "--type=merge", "-p", ended}
+	f.refused(jobs, "once", "status.conditions was refused", end...)
+	f.refused(jobs, "once", "its deletion was refused", "delete", "job", "once")
+	controller := "--as=system:serviceaccount:kube-system:job-controller"
+	f.passes(append(end, controller, "--as-group=system:serviceaccounts:kube-system", "--as-group=system:masters")...)
+	f.passes("delete", "job", "once")
+}
+
+// Any Pod may have a token of the account in whose name the operator writes.
+func TestHostile_TheAccountOfTheReleaseIsNoWayPast(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.grant("default")
+	f.guarded(kit.Shared.Helm3(), "shop", strings.Replace(shop, "kind: ConfigMap", "kind: ConfigMap\nimmutable: true", 1),
+		func(hr *v1alpha1.HelmRelease) {
+			hr.Spec.ServiceAccountName, hr.Spec.ReplaceImmutable = "default", true
+		})
+	f.inForce(kit.Deployments, "web")
+	account := []string{"--as=system:serviceaccount:" + f.Apps + ":default", "--as-group=system:masters"}
+	f.refused(kit.ConfigMaps, "settings", "its deletion was refused",
+		append(account, "delete", "configmap", "settings")...)
+	f.refused(kit.Deployments, "web", "its deletion was refused", append(account, "delete", "deployment", "web")...)
+	f.PatchHelmRelease("shop", fmt.Sprintf(
+		`{"spec":{"guardExempt":[{"kind":"ServiceAccount","namespace":%q,"name":"default"}]}}`, f.Apps))
+	old := f.Get(kit.ConfigMaps, "settings").GetUID()
+	f.Until("the exempt account may", func() (any, bool) {
+		out, complaint := f.kubectl(append(account, "delete", "configmap", "settings")...)
+		return complaint, strings.Contains(out, "deleted")
+	})
+	f.WaitNewObject(kit.ConfigMaps, "settings", old)
+}
+
+// grant binds a ServiceAccount of the namespace of the release to the administrator's role there.
+func (f *fixture) grant(account string) {
+	f.Helper()
+	_, err := f.Kube.RbacV1().RoleBindings(f.Apps).Create(f.Ctx, &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: account},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: f.Apps, Name: account}},
+	}, metav1.CreateOptions{})
+	check.NoError(f, err)
+}
