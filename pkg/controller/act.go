@@ -16,7 +16,7 @@ import (
 )
 
 // act reverts what drifted, in the order that proves that no write of Helm's is undone: the objects were observed, now
-// the record is read, then the writes go out with the observed versions; and creations are confirmed.
+// the record is read, then the writes go out with the observed versions, and each of them is proven.
 func (rm *remediation) act(ctx context.Context, l *lock.Lock, drifted []*result) {
 	for _, v := range drifted {
 		v.attribute()
@@ -52,7 +52,7 @@ func (rm *remediation) act(ctx context.Context, l *lock.Lock, drifted []*result)
 			creations = append(creations, v)
 			continue
 		}
-		rm.parallel(ctx, l, &writes, func(done func()) { rm.update(ctx, l, v, done) })
+		rm.parallel(ctx, l, &writes, func() { rm.update(ctx, l, v) })
 	}
 	rm.recreate(ctx, l, creations)
 	writes.Wait()
@@ -78,11 +78,12 @@ func (rm *remediation) postpone(l *lock.Lock, drifted []*result, err error) {
 	rm.entries.update(l.Key, func(*entry) { rm.Metrics.Yielded(l.Release) })
 	rm.Log.WithField("release", l.Release.String()).Debug("Helm has begun to work; leaving its objects alone")
 	rm.releaseChanged(l.Release)
-	rm.queues.confirm.Add(l.Release)
 }
 
-// update puts one existing object back. It calls done when it makes no more requests about the object.
-func (rm *remediation) update(ctx context.Context, l *lock.Lock, v *result, done func()) {
+// update puts one existing object back.
+func (rm *remediation) update(ctx context.Context, l *lock.Lock, v *result) {
+	ctx, cancel := outlast(ctx)
+	defer cancel()
 	_, restored, err := rm.write(ctx, l, v, false, rm.enforcer.Revert)
 	switch {
 	case err == nil:
@@ -91,7 +92,7 @@ func (rm *remediation) update(ctx context.Context, l *lock.Lock, v *result, done
 		// Another writer came in between, perhaps Helm: get the object and begin again.
 		rm.complete(l, v.Work, lock.Outcome{Again: rm.readAgain(v)})
 	default:
-		rm.salvage(ctx, l, v, err, done)
+		rm.salvage(ctx, l, v, err)
 	}
 }
 
@@ -100,44 +101,32 @@ func (rm *remediation) readAgain(v *result) *lock.Observation {
 }
 
 // recreate creates objects again: those that others need first (namespaces, then definitions), then the rest side by
-// side. After each creation the record is read again, by one list for all that wait for it; if Helm has begun to
-// work the object may be taken back.
+// side.
 func (rm *remediation) recreate(ctx context.Context, l *lock.Lock, results []*result) {
-	if len(results) == 0 {
-		return
-	}
-	ctx, cancel := outlast(ctx)
-	defer cancel()
-	var confirmations sync.WaitGroup
 	for rank := range 3 {
 		var writes sync.WaitGroup
 		for _, v := range results {
-			if creationRank(v.ID) != rank {
-				continue
+			if creationRank(v.ID) == rank {
+				rm.parallel(ctx, l, &writes, func() { rm.create(ctx, l, v) })
 			}
-			rm.parallel(ctx, l, &writes, func(func()) {
-				w, obj, err := rm.write(ctx, l, v, true, rm.enforcer.Revert)
-				if err != nil {
-					rm.notCreated(l, v, obj, err)
-				}
-				if obj != nil {
-					confirmations.Go(func() { rm.created(ctx, l, v, w) })
-				}
-			})
 		}
 		writes.Wait()
 	}
-	confirmations.Wait()
 }
 
-// created completes an object that was created again: it is restored if the record still is the locked one.
-func (rm *remediation) created(ctx context.Context, l *lock.Lock, v *result, w *lock.Write) {
-	if rm.confirm(ctx, w) {
-		rm.restored(l, v, w.Made, v1alpha1.DriftActionRecreated)
+// create creates one object again.
+func (rm *remediation) create(ctx context.Context, l *lock.Lock, v *result) {
+	ctx, cancel := outlast(ctx)
+	defer cancel()
+	_, made, err := rm.write(ctx, l, v, true, rm.enforcer.Revert)
+	if made == nil {
+		rm.notCreated(l, v, err)
 		return
 	}
-	rm.complete(l, v.Work, lock.Outcome{Again: rm.readAgain(v), Failed: true, Transient: true,
-		Problem: rm.driftProblem(v)})
+	if err != nil {
+		rm.Log.WithField("object", v.ID.String()).Warnf("field ownership after re-creation: %s", errorAbout(v.ID, err))
+	}
+	rm.restored(l, v, made, v1alpha1.DriftActionRecreated)
 }
 
 func creationRank(id manifest.ID) int {
@@ -150,12 +139,7 @@ func creationRank(id manifest.ID) int {
 	return 2
 }
 
-func (rm *remediation) notCreated(l *lock.Lock, v *result, made *unstructured.Unstructured, err error) {
-	if made != nil {
-		// The object was created and only its field ownership could not be set. It is completed with the others.
-		rm.Log.WithField("object", v.ID.String()).Warnf("field ownership after re-creation: %s", errorAbout(v.ID, err))
-		return
-	}
+func (rm *remediation) notCreated(l *lock.Lock, v *result, err error) {
 	switch {
 	case unanswered(err):
 		rm.complete(l, v.Work, lock.Outcome{Again: rm.readAgain(v), Failed: true, Transient: true,

@@ -70,16 +70,24 @@ func (rm *remediation) declares(
 
 // amendWrite corrects a write that may have landed after Helm began to work on a newer revision. What the newer
 // revision does not declare and the write created is taken back. Where the write took away what the newer revision
-// declares, that is written again: Helm may have seen it there, and may have had nothing to do.
+// declares, that is written again: Helm may have seen it there, and may have had nothing to do. None of this counts
+// before Helm comes to the objects.
 func (rm *remediation) amendWrite(ctx context.Context, w lock.Write, r *newestRevision) error {
 	o, known, err := rm.declares(ctx, r, w)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
+	}
+	pending, before := r.record.Status.IsPending(), r.loaded.release.BeforeObjects
+	switch {
+	case pending && (before || w.Version == "" && (known || !w.Created)):
+		return nil // Helm may be about to write it; the next change of the record comes back to it
+	case before && w.Deleted && w.Version != "" && w.Object.Desired != "":
+		return rm.restore(ctx, w, r, w.Object) // what was deleted to replace it: Helm has failed, and counts on it
+	case before:
+		rm.unproven.Drop(w)
+		return nil
 	case !known && w.Created:
 		return rm.takeBack(ctx, w, r)
-	case !w.Updated() && r.record.Status.IsPending():
-		return nil // Helm may be about to write it; the next change of the record comes back to it
 	case o == nil:
 		rm.unproven.Drop(w)
 		return nil
@@ -158,28 +166,34 @@ func (rm *remediation) amend(ctx context.Context, w lock.Write, r *newestRevisio
 		Key: w.Key, Object: revert.Object, Record: r.record, Undo: undo, Version: revert.Live.GetResourceVersion(),
 		Begun: rm.Clock.Now(),
 	}
-	_, err = rm.track(next, func() (*unstructured.Unstructured, error) {
+	if !rm.unproven.Follow(w, next) {
+		return nil
+	}
+	_, err = rm.carryOut(next, func() (*unstructured.Unstructured, error) {
 		return rm.enforcer.Revert(ctx, enforce.SetID(w.Record.Key), revert)
 	})
 	switch {
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
-		rm.unproven.Begin(&w) // look again
+		rm.unproven.Drop(*next)
+		rm.unproven.Again(w) // look again
 		rm.queues.confirm.Add(w.Record.Key)
 		return nil
 	case err != nil && transient(err):
-		rm.unproven.Begin(&w)
+		rm.unproven.Drop(*next)
+		rm.unproven.Again(w)
 		return err
 	case err != nil:
+		rm.unproven.Drop(*next)
 		rm.reporter.overtaken(w, notRewrittenEvent(w.Object.ID, r.record.Revision, err))
 		return nil
 	}
 	rm.reporter.overtaken(w, rewrittenEvent(w.Object.ID, r.record.Revision))
-	rm.confirmLater(w.Record.Key)
+	rm.queues.confirm.Add(w.Record.Key)
 	return nil
 }
 
-// restore creates an object again that was taken back, and that the newest revision declares: Helm may have found
-// it, and may have had nothing to do.
+// restore creates an object again that was deleted, as o declares it: Helm may have found it, and may have had nothing
+// to do.
 func (rm *remediation) restore(ctx context.Context, w lock.Write, r *newestRevision, o *lock.Object) error {
 	desired, err := decode(o.Desired)
 	if err != nil {
@@ -200,15 +214,19 @@ func (rm *remediation) restore(ctx context.Context, w lock.Write, r *newestRevis
 		owner.Operation = metav1.ManagedFieldsOperationApply
 	}
 	next := &lock.Write{Key: w.Key, Object: &same, Record: r.record, Created: true, Begun: rm.Clock.Now()}
-	_, err = rm.track(next, func() (*unstructured.Unstructured, error) {
+	if !rm.unproven.Follow(w, next) {
+		return nil
+	}
+	made, err := rm.carryOut(next, func() (*unstructured.Unstructured, error) {
 		return rm.enforcer.Revert(ctx, enforce.SetID(w.Record.Key),
 			&enforce.Revert{Object: &same, Record: r.record, Desired: desired, Owner: owner})
 	})
 	switch {
 	case apierrors.IsAlreadyExists(err):
 		return nil
-	case err != nil && next.Made == nil:
-		rm.unproven.Begin(&w) // try again
+	case err != nil && made == nil:
+		rm.unproven.Drop(*next)
+		rm.unproven.Again(w)
 		return err
 	}
 	rm.reporter.overtaken(w, recreatedAgainEvent(w.Object.ID, r.record.Revision))

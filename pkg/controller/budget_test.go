@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/sirupsen/logrus"
 	"k8s.io/utils/clock"
 
 	"github.com/rancher/helm-locker/pkg/lock"
@@ -126,47 +124,6 @@ func TestMayReadWaitsForTheBudget(t *testing.T) {
 		defer cancel()
 		if err := lo.mayRead(ctx, key); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("error is %v", err)
-		}
-	})
-}
-
-// What cannot be told is asked again less and less often, and at once when the records change.
-func TestInsist(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		log := logrus.New()
-		log.SetOutput(io.Discard)
-		pr := &pruning{common: &common{Options: Options{Clock: clock.RealClock{}, Log: log}}}
-		l := lock.New(&lock.Lock{Release: release.Key{Namespace: "apps", Name: "app"}}, nil)
-		var asked []time.Time
-		known := make(chan struct{})
-		stay := make(chan bool, 1)
-		go func() {
-			stay <- pr.awaitAnswer(t.Context(), l, func(context.Context) (bool, error) {
-				asked = append(asked, time.Now())
-				select {
-				case <-known:
-					return true, nil
-				default:
-					return false, errors.New("nobody knows")
-				}
-			})
-		}()
-		<-time.After(time.Hour)
-		synctest.Wait()
-		if n := len(asked); n < 60 || n > 75 {
-			t.Errorf("asked %d times within an hour", n)
-		}
-		before := len(asked)
-		pr.changes.happened(release.Key{Namespace: "apps", Name: "another"})
-		synctest.Wait()
-		if len(asked) != before {
-			t.Error("asked because something else has changed")
-		}
-		close(known)
-		pr.changes.happened(l.Release)
-		synctest.Wait()
-		if len(asked) != before+1 || !<-stay {
-			t.Errorf("not asked when the records changed: %d times, before %d", len(asked), before)
 		}
 	})
 }

@@ -49,7 +49,7 @@ type common struct {
 	guardChanged chan struct{}
 	// guardState tells whether the API server asks the guard; nil until that is known.
 	guardState atomic.Pointer[guard.State]
-	// unproven are the writes around which Helm may have begun to work.
+	// unproven are the writes after which the record has not been read yet.
 	unproven lock.Writes
 }
 

@@ -5,41 +5,42 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sirupsen/logrus"
 
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/enforce"
-	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
-	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// lostPatience is how long a write whose answer was lost may still be carried out: an API server ends a request
-// after a minute.
-const lostPatience = 2 * time.Minute
+const (
+	// lostPatience is how long a write whose answer was lost may still be carried out: an API server ends a request
+	// after a minute.
+	lostPatience = 2 * time.Minute
+	// writePatience is how long a write is remembered that nothing proves: because the record could not be read, or
+	// because Helm has not ended its work. Helm takes 5 minutes at most, unless it is told otherwise. What is older is
+	// not put right any more: the object, and what Helm means it to be, may have changed since for other reasons.
+	writePatience = 10 * time.Minute
+)
 
 // holds reports whether the newest record of a locked release is the locked one, as of a moment after the call.
-// When it is, that proves the earlier writes, too.
 func (rm *remediation) holds(ctx context.Context, l *lock.Lock) (bool, error) {
-	passed, begin := rm.unproven.Check(), rm.Clock.Now()
+	begin := rm.Clock.Now()
 	holds, err := rm.enforcer.Holds(ctx, l.Record)
-	if holds && err == nil {
-		passed(l.Record)
-	}
 	rm.debug(l.Release).WithFields(logrus.Fields{
 		"revision": l.Record.Revision, "holds": holds, "took": rm.Clock.Since(begin).String(),
 	}).Debug("verified the record")
 	return holds, err
 }
 
-// write makes one write to an object of a locked release and keeps it in mind until the record was read again.
-// creates says that the object is a new one afterwards.
+// write makes one write to an object of a locked release, and has it proven. creates says that the object is a new one
+// afterwards.
 func (rm *remediation) write(
 	ctx context.Context, l *lock.Lock, v *result, creates bool, do writeFunc,
 ) (*lock.Write, *unstructured.Unstructured, error) {
@@ -51,98 +52,76 @@ func (rm *remediation) write(
 		}
 		w.Undo, w.Version = undo, v.Live.GetResourceVersion()
 	}
-	done, err := rm.track(w, func() (*unstructured.Unstructured, error) {
+	rm.unproven.Begin(w)
+	done, err := rm.carryOut(w, func() (*unstructured.Unstructured, error) {
 		return do(ctx, enforce.SetID(l.Release), v.revert)
 	})
+	rm.queues.confirm.Add(l.Release)
 	rm.debug(l.Release).WithFields(logrus.Fields{
 		"object": v.ID.String(), "created": creates, "done": err == nil, "took": rm.Clock.Since(w.Begun).String(),
 	}).Debug("wrote the object")
-	if l.Closed() && !creates { // creations are confirmed by the caller
-		rm.queues.confirm.Add(l.Release)
-	}
 	return w, done, err
 }
 
 // writeFunc is a method of enforce.Enforcer that writes.
 type writeFunc func(ctx context.Context, setID string, r *enforce.Revert) (*unstructured.Unstructured, error)
 
-// track makes a write and keeps it in mind.
-func (rm *remediation) track(
-	w *lock.Write, do func() (*unstructured.Unstructured, error),
-) (*unstructured.Unstructured, error) {
-	rm.unproven.Begin(w)
-	return rm.carryOut(w, do)
-}
-
-// carryOut makes a write that is kept in mind and records how it ended. One that was refused may have landed in part.
-func (rm *remediation) carryOut(
+// carryOut makes a write that is kept in mind and records how it ended. An update that was refused may have landed in
+// part.
+func (c *common) carryOut(
 	w *lock.Write, do func() (*unstructured.Unstructured, error),
 ) (*unstructured.Unstructured, error) {
 	done, err := do()
 	lost := done == nil && unanswered(err)
-	full := rm.unproven.Answered(w, done, lost)
-	if w.Created && done == nil && !lost {
-		rm.unproven.Drop(*w) // it was not created
-	}
-	if full || lost {
-		rm.queues.confirm.Add(w.Record.Key)
+	c.unproven.Answered(w, done, lost)
+	if (w.Created || w.Deleted) && err != nil && done == nil && !lost {
+		c.unproven.Drop(*w) // it was not carried out
 	}
 	return done, err
 }
 
-// confirm reports whether an object that was just created may stay, as far as that is known now. Whatever takes
-// long or has to be tried again is left to the workers of confirmQueue.
-func (rm *remediation) confirm(ctx context.Context, w *lock.Write) (stays bool) {
-	passed := rm.unproven.Check()
-	newest, found, err := rm.enforcer.Newest(ctx, w.Record.Key)
-	switch {
-	case err != nil:
-		rm.Log.WithField(
-			"object", w.Object.ID.String(),
-		).Warnf("cannot tell whether Helm is at work after a creation: %s; asking again", safeError(err))
-	case found && newest.Same(w.Record):
-		passed(w.Record)
-		return true
-	case !(&newestRevision{record: newest, found: found}).counts():
-		if err := rm.takeBack(ctx, *w, &newestRevision{record: newest, found: found}); err != nil {
-			rm.Log.WithField("object", w.Object.ID.String()).Warnf("%s; trying again", errorAbout(w.Object.ID, err))
-		}
-	}
-	rm.queues.confirm.AddRateLimited(w.Record.Key)
-	return err != nil
+// toProve has a deletion proven that was carried out, or perhaps was where its answer was lost.
+func (c *common) toProve(w *lock.Write, lost bool) {
+	c.unproven.Begin(w)
+	c.unproven.Answered(w, nil, lost)
+	c.queues.confirm.Add(w.Record.Key)
 }
 
-// nextConfirm confirms the writes to one release, in a slot of its namespace.
+// nextConfirm proves the writes to one release.
 func (rm *remediation) nextConfirm(ctx context.Context, key release.Key) {
 	defer rm.queues.confirm.Done(key)
-	if !rm.leading.Load() || len(rm.unproven.Of(key)) == 0 { // Lead comes back to it
+	err := rm.prove(ctx, key)
+	if err == nil {
 		rm.queues.confirm.Forget(key)
 		return
 	}
-	if rm.loader.mayRead(ctx, key) != nil { // the operator stops
-		return
+	log := rm.Log.WithField("release", key.String()).Warnf
+	if rm.queues.confirm.NumRequeues(key) > 0 { // the same again is no news
+		log = rm.Log.WithField("release", key.String()).Debugf
 	}
-	slot, err := rm.slots.loading.Acquire(ctx, key.Namespace)
-	if err != nil {
-		return
-	}
-	defer slot()
-	if err := rm.confirmWrites(ctx, key); err != nil {
-		log := rm.Log.WithField("release", key.String()).Warnf
-		if rm.queues.confirm.NumRequeues(key) > 0 { // the same again is no news
-			log = rm.Log.WithField("release", key.String()).Debugf
-		}
-		log("writes around which Helm began to work: %s; trying again", safeError(err))
-		rm.queues.confirm.AddRateLimited(key)
-		return
-	}
-	rm.queues.confirm.Forget(key)
+	log("writes around which Helm may have begun to work: %s; trying again", safeError(err))
+	rm.queues.confirm.AddRateLimited(key)
 }
 
-// confirmWrites finds out whether the writes to a release came before Helm's next work, and corrects those that did
-// not.
-func (rm *remediation) confirmWrites(ctx context.Context, key release.Key) error {
-	over := rm.unproven.Of(key)
+// lastProofs makes a last attempt to prove what is left when the controller stops.
+func (rm *remediation) lastProofs(ctx context.Context) {
+	var proofs sync.WaitGroup
+	for _, key := range rm.unproven.Releases() {
+		proofs.Go(func() {
+			if err := rm.prove(ctx, key); err != nil {
+				rm.Log.WithField("release", key.String()).Warnf(
+					"the operator stops and does not know whether Helm began to work around its last writes: %s",
+					safeError(err))
+			}
+		})
+	}
+	proofs.Wait()
+}
+
+// prove reads the record for all writes to a release that are over, forgets those that came before Helm's next work,
+// and corrects the others.
+func (rm *remediation) prove(ctx context.Context, key release.Key) error {
+	over := slices.DeleteFunc(rm.unproven.Of(key), rm.expired)
 	if len(over) == 0 {
 		return nil
 	}
@@ -151,6 +130,42 @@ func (rm *remediation) confirmWrites(ctx context.Context, key release.Key) error
 		return err
 	}
 	r := &newestRevision{record: newest, found: found}
+	over = slices.DeleteFunc(over, func(w lock.Write) bool {
+		proven := r.is(w.Record) && !w.Lost
+		if proven {
+			rm.unproven.Drop(w)
+		}
+		return proven
+	})
+	if len(over) == 0 {
+		return nil
+	}
+	return rm.confirmWrites(ctx, over, r)
+}
+
+// expired forgets a write that is too old to be put right, and reports whether it did.
+func (rm *remediation) expired(w lock.Write) bool {
+	old := rm.Clock.Since(w.Begun) > writePatience
+	if old {
+		rm.unproven.Drop(w)
+		rm.Log.WithField("object", w.Object.ID.String()).Warnf(
+			"a write is not put right any more: for %s nothing has shown whether Helm began to work around it",
+			writePatience)
+	}
+	return old
+}
+
+// confirmWrites corrects writes that did not come before Helm's next work, in a slot of the namespace.
+func (rm *remediation) confirmWrites(ctx context.Context, over []lock.Write, r *newestRevision) error {
+	key := over[0].Record.Key
+	if err := rm.loader.mayRead(ctx, key); err != nil {
+		return err
+	}
+	slot, err := rm.slots.loading.Acquire(ctx, key.Namespace)
+	if err != nil {
+		return err
+	}
+	defer slot()
 	var errs []error
 	for i := range over {
 		if err := rm.confirmWrite(ctx, over[i], r); err != nil {
@@ -201,90 +216,4 @@ func (rm *remediation) landed(ctx context.Context, w *lock.Write) (bool, error) 
 		return live == nil || live.GetResourceVersion() != w.Version, nil
 	}
 	return live != nil, nil
-}
-
-// takeBack deletes what a write created, unless that must not be. A deletion is a write like every other: the
-// record is read again.
-func (rm *remediation) takeBack(ctx context.Context, w lock.Write, r *newestRevision) error {
-	if r.record.Contested {
-		return nil // nothing tells what Helm relies on; the next change of a record comes back to it
-	}
-	why := "the release is uninstalled"
-	if r.counts() {
-		why = fmt.Sprintf("revision %d does not declare it", r.record.Revision)
-	}
-	created, lost := w.Made, w.Made == nil
-	if lost {
-		live, err := rm.enforcer.Look(ctx, w.Object)
-		if err != nil {
-			return err
-		}
-		created = live
-		if mine, err := rm.stillLost(ctx, w, r, live); err != nil || !mine {
-			return err
-		}
-	}
-	switch {
-	case created == nil || w.Object.Keep || manifest.Kept(created.GetAnnotations()) ||
-		lost && created.GetDeletionTimestamp() != nil:
-		rm.unproven.Drop(w)
-		return nil
-	case judge.HoldsData(w.Object.ID.GroupKind()):
-		rm.reporter.overtaken(w, holdsDataEvent(w.Object.ID, why))
-		rm.unproven.Drop(w)
-		return nil
-	}
-	next := &lock.Write{Key: w.Key, Object: w.Object, Record: r.record, Deleted: true, Begun: rm.Clock.Now()}
-	next.Record.Key = w.Record.Key // also where there is no record
-	if !rm.unproven.Follow(w, next) {
-		// Of two deletions at a time neither would know whether it took what Helm has made meanwhile.
-		return nil
-	}
-	deleted := false
-	_, err := rm.carryOut(next, func() (_ *unstructured.Unstructured, err error) {
-		deleted, err = rm.enforcer.TakeBack(ctx, w.Object, created)
-		return nil, err
-	})
-	switch {
-	case apierrors.IsForbidden(err):
-		rm.unproven.Drop(*next)
-		rm.reporter.overtaken(w, notTakenBackEvent(w.Object.ID, why, err))
-	case err != nil:
-		rm.unproven.Begin(&w) // try again
-		return err
-	case deleted:
-		rm.reporter.overtaken(w, takenBackEvent(w.Object.ID, why))
-		rm.queues.confirm.Add(w.Record.Key)
-	default:
-		rm.unproven.Drop(*next)
-	}
-	return nil
-}
-
-// stillLost reports whether live may be what a creation made whose answer was lost, as far as what it says of its
-// release and a record that was read after it was observed can tell. If it is another release's, the write is
-// dropped; if the record has changed, the write is confirmed again.
-func (rm *remediation) stillLost(
-	ctx context.Context, w lock.Write, r *newestRevision, live *unstructured.Unstructured,
-) (bool, error) {
-	if live == nil {
-		return true, nil
-	}
-	desired, err := decode(w.Object.Desired)
-	if err != nil {
-		return false, err
-	}
-	if judge.ClaimedBy(live) != judge.ClaimedBy(&unstructured.Unstructured{Object: desired}) {
-		rm.unproven.Drop(w)
-		return false, nil
-	}
-	newest, found, err := rm.enforcer.Newest(ctx, w.Record.Key)
-	if err != nil {
-		return false, err
-	}
-	if found != r.found || found && !newest.Same(r.record) {
-		rm.queues.confirm.Add(w.Record.Key)
-		return false, nil
-	}
-	return true, nil
 }

@@ -92,7 +92,6 @@ func (c *Controller) watchCluster() {
 // recordChanged tells the workers that the records of a release have changed.
 func (c *Controller) recordChanged(key release.Key) {
 	c.releases.recordChanged(key)
-	c.pruning.changes.happened(key)
 	c.confirmLater(key)
 	c.remediation.recordChanged(key)
 	c.policies.changed()
@@ -107,6 +106,8 @@ func (c *Controller) definitionChanged(crd *metav1.PartialObjectMetadata) {
 // Run works until ctx ends, then returns once every goroutine has. The HelmRelease cache must be synced.
 func (c *Controller) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
+	last, cancel := outlast(ctx) // of what is left to be proven
+	defer cancel()
 	group.Go(func() error { c.records.Run(ctx); return nil })
 	group.Go(func() error { c.definitions.Run(ctx); return nil })
 	group.Go(func() error {
@@ -117,7 +118,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	select {
 	case <-c.records.Synced():
 	case <-ctx.Done():
-		return c.stop(group)
+		return c.stop(last, group)
 	}
 	keys, err := c.enqueueAll()
 	if err != nil {
@@ -132,19 +133,21 @@ func (c *Controller) Run(ctx context.Context) error {
 	group.Go(func() error { c.relist.run(ctx, c.releases.toReconcile); return nil })
 	serve(group, c.queues.releases, func(key string) { c.releases.next(ctx, key) })
 	serve(group, c.queues.drift, func(key string) { c.remediation.next(ctx, key) })
-	serve(group, c.queues.confirm, func(key release.Key) { c.remediation.nextConfirm(ctx, key) })
+	serve(group, c.queues.confirm, func(key release.Key) { c.remediation.nextConfirm(last, key) })
 	serve(group, c.queues.pruning, func(key string) { c.pruning.next(ctx, key) })
 	work(group, statusWorkers, func() bool { return c.statuses.next(ctx) })
 	group.Go(func() error { c.policies.start(ctx); return nil })
 	work(group, 1, func() bool { return c.policies.next(ctx) })
 	close(c.ready)
 	c.Log.Infof("managing %s in namespace %s%s", count(len(keys), "HelmRelease"), c.Namespace, c.ofShard())
-	return c.stop(group)
+	return c.stop(last, group)
 }
 
-func (c *Controller) stop(group *errgroup.Group) error {
+// stop returns when all work has ended, and the last writes are proven.
+func (c *Controller) stop(last context.Context, group *errgroup.Group) error {
 	err := group.Wait()
 	c.remediation.readings.Wait()
+	c.remediation.lastProofs(last)
 	c.objects.Wait()
 	c.scalers.Wait()
 	c.policies.namespaces.Wait()
@@ -169,9 +172,6 @@ func (c *Controller) Lead() {
 		l.Resume()
 		c.queues.drift.Add(l.Key)
 		c.queues.pruning.Add(l.Key)
-	}
-	for _, key := range c.unproven.Releases() {
-		c.queues.confirm.Add(key)
 	}
 	c.policies.changed()
 }

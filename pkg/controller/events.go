@@ -155,12 +155,6 @@ func pruneRefusedEvent(id manifest.ID, err error) event {
 		"%s is left over from an earlier revision and cannot be deleted: %s", id, errorAbout(id, err))
 }
 
-// unconfirmedEvent is for a deletion that Helm's work overtook, and that cannot be undone.
-func unconfirmedEvent(err error) event {
-	return warning(v1alpha1.EventReasonForbidden,
-		"a creation or deletion that Helm's work overtook cannot be undone: %s", safeError(err))
-}
-
 // The events of a write that Helm's work overtook: what was done about it.
 
 func rewrittenEvent(id manifest.ID, revision int) event {

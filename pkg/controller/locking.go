@@ -146,7 +146,6 @@ func (rs *releases) untrack(key string) {
 	rs.guardWanted()
 	if e != nil && e.release.Name != "" {
 		rs.releaseChanged(e.release)
-		rs.queues.confirm.Add(e.release) // no check of this release will prove them any more
 		rs.reporter.forgetMetrics(e.release)
 		rs.Log.WithField("helmrelease", key).Infof("no longer managing release %s", e.release)
 	}

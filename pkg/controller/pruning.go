@@ -39,7 +39,6 @@ type pruning struct {
 	loader   *loader
 	reporter *reporter
 	pace     flowcontrol.RateLimiter
-	changes  changes
 }
 
 // next prunes what earlier revisions of one release left behind, at a slow pace.
@@ -284,7 +283,16 @@ func (pr *pruning) stays(l *lock.Lock, o *lock.Object, live *unstructured.Unstru
 func (pr *pruning) deleteCandidate(ctx context.Context, l *lock.Lock, v *result) error {
 	ctx, cancel := outlast(ctx)
 	defer cancel()
-	pruned, err := pr.enforcer.Prune(ctx, l.Record, v.Object, v.Live)
+	holds, err := pr.enforcer.Holds(ctx, l.Record)
+	if err != nil || !holds {
+		return err // Helm has begun to work: the next lock looks again
+	}
+	w := &lock.Write{Key: l.Key, Object: v.Object, Record: l.Record, Deleted: true,
+		Version: v.Live.GetResourceVersion(), Begun: pr.Clock.Now()}
+	err = pr.enforcer.Prune(ctx, v.Object, v.Live)
+	if lost := unanswered(err); err == nil || lost {
+		pr.toProve(w, lost)
+	}
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil
@@ -294,14 +302,6 @@ func (pr *pruning) deleteCandidate(ctx context.Context, l *lock.Lock, v *result)
 			pr.reporter.event(pr.cached(l.Key), pruneRefusedEvent(v.ID, err))
 		}
 		return err
-	case !pruned:
-		return nil // Helm has begun to work; the next lock looks again
-	}
-	stays := pr.awaitAnswer(ctx, l, func(ctx context.Context) (bool, error) {
-		return pr.enforcer.ConfirmPruned(ctx, l.Record, v.Object, v.Live)
-	})
-	if !stays {
-		return nil
 	}
 	l.SetUnmanaged(v.ID, false)
 	pr.reporter.record(l, v, v1alpha1.DriftActionPruned)

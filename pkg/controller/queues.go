@@ -24,7 +24,7 @@ const (
 )
 
 // queues hold what each worker has to do: HelmRelease keys, and for confirm the releases to which writes are to be
-// confirmed.
+// proven.
 type queues struct {
 	releases, status, pruning workqueue.TypedRateLimitingInterface[string]
 	drift                     workqueue.TypedDelayingInterface[string]

@@ -19,10 +19,10 @@ import (
 //   - Where that is no way out, declared fields that it refuses to change are left, as few as possible, and the others
 //     are restored.
 //
-// Both are found by dry runs, once for each content of the object. done is as in replace.
-func (rm *remediation) salvage(ctx context.Context, l *lock.Lock, v *result, refusal error, done func()) {
+// Both are found by dry runs, once for each content of the object.
+func (rm *remediation) salvage(ctx context.Context, l *lock.Lock, v *result, refusal error) {
 	if !refusesContent(refusal) || v.isRefusedAlike() {
-		rm.replaceOrRefuse(ctx, l, v, refusal, done)
+		rm.replaceOrRefuse(ctx, l, v, refusal)
 		return
 	}
 	begun := rm.Clock.Now()
@@ -43,15 +43,15 @@ func (rm *remediation) salvage(ctx context.Context, l *lock.Lock, v *result, ref
 	case len(refused) > 0 && len(refused) < len(v.found.Changes):
 		rm.restoreBut(ctx, l, v, refused, t.refusal)
 	default:
-		rm.replaceOrRefuse(ctx, l, v, refusal, done)
+		rm.replaceOrRefuse(ctx, l, v, refusal)
 	}
 }
 
 func (rm *remediation) replaceOrRefuse(
-	ctx context.Context, l *lock.Lock, v *result, refusal error, done func(),
+	ctx context.Context, l *lock.Lock, v *result, refusal error,
 ) {
 	if rm.mayReplace(l, v, refusal) {
-		rm.replace(ctx, l, v, refusal, done)
+		rm.replace(ctx, l, v, refusal)
 		return
 	}
 	rm.refused(l, v, refusal)

@@ -117,7 +117,6 @@ func (rs *releases) decide(ctx context.Context, key string, hr *v1alpha1.HelmRel
 		rs.entries.enter(key, hr.UID)
 	}
 	rel := releaseKey(hr)
-	defer rs.confirmLater(rel) // after the lock has followed the record: the confirmation reads the lock
 	rec, found := rs.records.Newest(rel)
 	now := rs.Clock.Now()
 	d := lock.Decide(lock.Input{Spec: hr.Spec, Record: rec, Found: found, Malformed: rs.malformed(rel, rec, found),

@@ -175,7 +175,7 @@ func (rm *remediation) look(ctx context.Context, l *lock.Lock, work []*lock.Work
 			if !w.NeedsGet || w.Large {
 				continue
 			}
-			rm.parallel(ctx, l, &wait, func(func()) {
+			rm.parallel(ctx, l, &wait, func() {
 				rm.observeOne(ctx, l, w)
 				if w.Large && !w.NeedsGet { // it may be one of many
 					w.Observation = lock.Observation{Large: true, NeedsGet: true, Last: w.Last, Seen: w.Seen}

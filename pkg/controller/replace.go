@@ -22,18 +22,15 @@ func (rm *remediation) mayReplace(l *lock.Lock, v *result, err error) bool {
 }
 
 // replace deletes an object and re-creates it, in the order of every other write: the record is read again first,
-// the deletion has the observed version as its precondition, and the creation is confirmed, which may take long:
-// done is called before.
-func (rm *remediation) replace(ctx context.Context, l *lock.Lock, v *result, refusal error, done func()) {
+// the deletion has the observed version as its precondition, and the creation is proven.
+func (rm *remediation) replace(ctx context.Context, l *lock.Lock, v *result, refusal error) {
 	holds, err := rm.holds(ctx, l)
 	if err != nil || !holds {
 		rm.postpone(l, []*result{v}, err)
 		return
 	}
-	ctx, cancel := outlast(ctx)
-	defer cancel()
 	rm.Log.WithField("object", v.ID.String()).Infof("replacing the object: %s", errorAbout(v.ID, refusal))
-	w, made, err := rm.removeAndCreate(ctx, l, v)
+	made, err := rm.removeAndCreate(ctx, l, v)
 	switch {
 	case made != nil:
 		if err != nil {
@@ -47,30 +44,22 @@ func (rm *remediation) replace(ctx context.Context, l *lock.Lock, v *result, ref
 		rm.refused(l, v, err)
 		return
 	}
-	done()
-	if !rm.confirm(ctx, w) {
-		rm.complete(l, v.Work, lock.Outcome{Again: rm.readAgain(v), Failed: true, Transient: true,
-			Problem: rm.driftProblem(v)})
-		return
-	}
 	rm.restored(l, v, made, v1alpha1.DriftActionReplaced)
 }
 
 // removeAndCreate deletes an object and creates it as declared. When the creation fails the deletion is what is left to
-// be confirmed: Helm may have begun to work, and may count on the object. If the object lingers because of a finalizer
+// be proven: Helm may have begun to work, and may count on the object. If the object lingers because of a finalizer
 // the error is "already exists".
 func (rm *remediation) removeAndCreate(
 	ctx context.Context, l *lock.Lock, v *result,
-) (*lock.Write, *unstructured.Unstructured, error) {
-	removal := &lock.Write{Key: l.Key, Object: v.Object, Record: l.Record, Deleted: true, Begun: rm.Clock.Now()}
-	_, err := rm.track(removal, func() (*unstructured.Unstructured, error) {
-		return nil, rm.enforcer.Remove(ctx, v.revert)
-	})
-	if err != nil {
-		if !removal.Lost {
-			rm.unproven.Drop(*removal)
+) (*unstructured.Unstructured, error) {
+	removal := &lock.Write{Key: l.Key, Object: v.Object, Record: l.Record, Deleted: true,
+		Version: v.Live.GetResourceVersion(), Begun: rm.Clock.Now()}
+	if err := rm.enforcer.Remove(ctx, v.revert); err != nil {
+		if unanswered(err) {
+			rm.toProve(removal, true)
 		}
-		return nil, nil, err
+		return nil, err
 	}
 	creation := *v.revert
 	creation.Live, creation.Target = nil, nil
@@ -79,10 +68,9 @@ func (rm *remediation) removeAndCreate(
 			return rm.enforcer.Revert(ctx, setID, &creation)
 		})
 	if made == nil && !w.Lost {
-		rm.unproven.Begin(removal)
-		rm.confirmLater(l.Release)
+		rm.toProve(removal, false)
 	}
-	return w, made, err
+	return made, err
 }
 
 // refusalOf describes why a revert was refused, and for a field that cannot be changed what can be done about it.

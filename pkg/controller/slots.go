@@ -67,11 +67,11 @@ func (s *slots) write(ctx context.Context, of release.Key) (done func()) {
 	}
 }
 
-// parallel runs f beside others, in a slot for writes of the lock's release, which f may give back before it ends.
-func (c *common) parallel(ctx context.Context, l *lock.Lock, others *sync.WaitGroup, f func(done func())) {
+// parallel runs f beside others, in a slot for writes of the lock's release.
+func (c *common) parallel(ctx context.Context, l *lock.Lock, others *sync.WaitGroup, f func()) {
 	done := c.slots.write(ctx, l.Release)
 	others.Go(func() {
 		defer done()
-		f(done)
+		f()
 	})
 }

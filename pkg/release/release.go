@@ -76,6 +76,9 @@ type Release struct {
 	Notes       string
 	// Manifest is the rendered YAML without hooks. Never empty.
 	Manifest string
+	// BeforeObjects is set when Helm has not come to the objects of the revision, as far as its hooks tell: one that
+	// Helm runs before has failed, or is not known to be over. Only Decode and DecodeRecord set it.
+	BeforeObjects bool
 	// ApplyMethod is one of the ApplyMethod constants.
 	ApplyMethod string
 	// ChartName and ChartVersion are empty when the chart's metadata is missing.

@@ -34,6 +34,7 @@ func newStream(in *bounded, details *Details) stream {
 type stored struct {
 	helmrelease.Release
 	applyMethod string
+	first       firstHooks
 }
 
 func (s stream) release() (*Release, error) {
@@ -55,6 +56,10 @@ func (s stream) release() (*Release, error) {
 			return s.info(from.Info)
 		case "chart":
 			return s.chart(from.Chart.Metadata)
+		case "hooks":
+			if s.details == nil {
+				return s.value(key, &from.first)
+			}
 		}
 		return s.detail(key)
 	})
@@ -84,6 +89,7 @@ func (r *stored) part() *Release {
 	if r.Info.Status != "" {
 		rel.Status = parseStatus(string(r.Info.Status))
 	}
+	rel.BeforeObjects = r.first.stand(rel.Status)
 	return rel
 }
 

@@ -108,7 +108,7 @@ func TestTargets(t *testing.T) {
 			func(s *section) { s.latency(singleDrift, nil, ms(7)) }},
 		{"throughput", storm(70, 1), storm(69, 1)},
 		{"no object is lost in any storm", storm(90, 1), storm(90, 0.999)},
-		{"requests of a single drift", asked(singleDrift, 10), asked(singleDrift, 20)},
+		{"requests of a single drift", asked(singleDrift, 10), asked(singleDrift, 30)},
 		{"requests in a storm", asked("storm, mixed", 2), asked("storm, mixed", 10)},
 		{"writes at the lock", func(s *section) { s.writes("lock", 0) }, func(s *section) { s.writes("lock", 1) }},
 		{"5,000 objects", locked(3.5, 5000), locked(3.6, 5000)},

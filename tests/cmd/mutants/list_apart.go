@@ -50,9 +50,6 @@ func tenantsApart() []mutant {
 		breaks("I12", "watches wait at the start for records that are never read",
 			edit{pkgController + "startbarrier.go", `		rs.start.end()`, `		rs.start.done("")`}, controller,
 			"TestTheStartBarrierEnds"),
-		breaks("I12", "what cannot be told is not asked again when the records change",
-			edit{pkgController + "await.go", `pr.changes.next(l.Release)`, `pr.changes.next(release.Key{})`},
-			controller, "TestInsist"),
 		breaks("I2", "a conflict stays when the record changes that it depends on", edit{owners, `	rm.wake(key)
 	if !`, `	if !`}, integration, "TestI2_ConflictEndsWithWhatItDependedOn"),
 		breaks("I2", "objects that wait for a record are not judged when it is read, nor when it changes",

@@ -3,8 +3,8 @@ package main
 // neverRevertHelm are the mutants of I1: the parts of the order proof, one by one. Each is found by the test that
 // forces the interleaving in which it decides. Upgrades at random only find what breaks two safeguards at once.
 func neverRevertHelm() []mutant {
-	const proof, write, confirm, amend = "pkg/proof/verifier.go", "pkg/enforce/write.go", "pkg/controller/confirm.go",
-		"pkg/controller/amend.go"
+	const proof, write, confirm, amend, takeBack = "pkg/proof/verifier.go", "pkg/enforce/write.go",
+		"pkg/controller/confirm.go", "pkg/controller/amend.go", "pkg/controller/takeback.go"
 	return []mutant{
 		breaks("I1", "the record is not read before a write",
 			edit{proof, `	return now.Same(rec), nil`, `	return now.Key == rec.Key, nil`}, order,
@@ -51,16 +51,15 @@ func neverRevertHelm() []mutant {
 			edit{write, `	setPath(desired, string(r.Live.GetUID()), "metadata", "uid")`, ``}, order,
 			"TestI1_WriteAfterHelmDeleted/uninstall/helm_4"),
 		breaks("I1", "the record is not read again after a leftover was deleted",
-			edit{"pkg/enforce/prune.go", `	holds, err := e.Holds(ctx, rec)
-	if err != nil || holds {`, `	holds, err := true, error(nil)
-	if err != nil || holds {`}, integration, "TestI1_LeftoverThatHelmTakesBackMeanwhile"),
+			edit{"pkg/controller/pruning.go", `	if lost := unanswered(err); err == nil || lost {`,
+				`	if lost := unanswered(err); lost {`}, integration, "TestI1_LeftoverThatHelmTakesBackMeanwhile"),
 		breaks("I1", "a replacement stays although Helm uninstalls",
 			edit{"pkg/controller/replace.go", `	w, made, err := rm.write(ctx, l, v, true,`,
 				`	w, made, err := rm.write(ctx, l, v, false,`}, integration,
 			"TestI1_ReplacementWhileHelmBegins/uninstalling"),
 		breaks("I1", "a replacement that fails after its deletion is forgotten",
-			edit{"pkg/controller/replace.go", `	if made == nil && !w.Lost {
-		rm.unproven.Begin(removal)`, `	if made == nil && !w.Lost {`}, integration,
+			edit{"pkg/controller/replace.go", `	if made == nil && !w.Lost {`,
+				`	if made == nil && w.Lost {`}, integration,
 			"TestI1_ReplacementThatFailsWhileHelmUpgrades"),
 		breaks("I1", "another release counts only when it is deployed",
 			edit{"pkg/controller/owners.go", `found && rec.Status != release.StatusUninstalled {`,
@@ -70,8 +69,9 @@ func neverRevertHelm() []mutant {
 			edit{"pkg/enforce/enforcer.go", `		err = w.takeBack(ctx, o, created)`, `		_ = w`}, order,
 			"TestI1_SecondCheckAfterCreate/uninstall/helm_3"),
 		breaks("I1", "the second check is given up when the API server does not answer",
-			edit{confirm, `	if err := rm.confirmWrites(ctx, key); err != nil {`,
-				`	if err := ctx.Err(); err != nil {`}, order, "TestI1_SecondCheckIsRepeatedUntilAnswered/helm_3"),
+			edit{confirm, `	if err == nil {
+		rm.queues.confirm.Forget(key)`, `	if err == nil || ctx.Err() == nil {
+		rm.queues.confirm.Forget(key)`}, order, "TestI1_SecondCheckIsRepeatedUntilAnswered/helm_3"),
 		breaks("I1", "what was created is taken back for any newer record",
 			edit{amend, `	case !known && w.Created:`, `	case (known || !known) && w.Created:`}, order,
 			"TestI1_RecreatedObjectThatAnUpgradeCountsOn/before_the_second_check/helm_3"),
@@ -82,20 +82,38 @@ func neverRevertHelm() []mutant {
 			return nil, false, nil
 		}`}, order, "TestI1_CreationBeforeARecordThatCannotBeRead"),
 		breaks("I1", "a claim that was created again is taken back",
-			edit{confirm, `	case judge.HoldsData(w.Object.ID.GroupKind()):`,
+			edit{takeBack, `	case judge.HoldsData(w.Object.ID.GroupKind()):`,
 				`	case judge.HoldsData(w.Object.ID.GroupKind()) && lost:`}, order,
 			"TestI1_WhatHoldsDataIsNeverTakenBack"),
-		breaks("I1", "a creation is taken back by two confirmations at a time",
-			edit{confirm, `	if !rm.unproven.Follow(w, next) {`, `	if !rm.unproven.Follow(w, next) && next == nil {`}, order,
-			"TestI1_TakenBackByOneDeletion"),
-		// No mutant confirms creations only when all of them are made: a record that changes has them confirmed anyway.
+		breaks("I1", "a write is put right although a later one has its place",
+			edit{"pkg/lock/writes.go", `	if !s.has(earlier) {`, `	if !s.has(earlier) && next == nil {`}, lock,
+			"TestOneWriteFollowsAnother"),
+		breaks("I1", "a revert is only proven when the record changes",
+			edit{confirm, `	rm.queues.confirm.Add(l.Release)
+	rm.debug`, `	rm.confirmLater(l.Release)
+	rm.debug`}, order, "TestI1_EveryRevertIsProvenAtOnce/locked|TestHostile_UpgradeToADriftThatWasReverted/mode_Detect"),
+		breaks("I1", "a hook that fails before Helm comes to the objects counts as an upgrade of them",
+			edit{"pkg/release/stream.go", `	rel.BeforeObjects = r.first.stand(rel.Status)`, ``}, order,
+			"TestHostile_UpgradeThatFailsBeforeItsObjectsAroundAWrite/revert/changed|"+
+				"TestHostile_UpgradeThatFailsBeforeItsObjectsAroundAWrite/creation/changed"),
+		breaks("I1", "the operator writes for Helm while a hook runs that may fail",
+			edit{amend, `	case pending && (before || w.Version`, `	case pending && (w.Version`}, order,
+			"TestI1_LateRevertWhileAHookRuns/Succeeded"),
+		breaks("I1", "what waits for the end of Helm's work is not looked at when a record changes",
+			edit{"pkg/controller/controller.go", `	c.confirmLater(key)`, ``}, order,
+			"TestI1_CreationBeforeARecordThatCannotBeRead|TestI1_LateRevertWhileAHookRuns/Succeeded"),
+		breaks("I1", "what may not be taken back is forgotten",
+			edit{takeBack, `		w.Refused = true
+		rm.unproven.Again(w)`, ``}, order, "TestI1_TakeBackThatIsRefused"),
+		breaks("I1", "what nothing has proven for long is put right all the same",
+			edit{confirm, `	old := rm.Clock.Since(w.Begun) > writePatience`, `	old := rm.Clock.Since(w.Begun) < 0`}, controller,
+			"TestI1_AWriteThatNothingProvesIsForgotten"),
 		breaks("I1", "what Helm wrote while ownership was handed over counts as written by the operator",
 			edit{"pkg/enforce/ownership.go", `	if !reflect.DeepEqual(helmEntries(now), helmEntries(done)) {`,
 				`	if !reflect.DeepEqual(helmEntries(now), helmEntries(now)) {`}, enforce,
 			"TestI1_OwnershipThatHelmWroteIsNotTakenForOurs"),
 		breaks("I1", "nobody looks again after a revert around which Helm began to work",
-			edit{confirm, `	if err := rm.confirmWrites(ctx, key); err != nil {`,
-				`	if err := ctx.Err(); err != nil {`}, order,
+			edit{confirm, `	return rm.confirmWrites(ctx, over, r)`, `	return nil`}, order,
 			"TestI1_RevertThatLandsAfterHelmFoundNothingToDo/upgrade_that_fails"),
 		breaks("I1", "the operator writes what Helm has not come to yet",
 			edit{"pkg/drift/amend.go", `	if !w.Created {
@@ -106,12 +124,12 @@ func neverRevertHelm() []mutant {
 				`	maps.DeleteFunc(p.at, func(pointer string, _ struct{}) bool { return missing.cover(pointer) })`,
 				`	_ = missing`}, drift, "TestAmendRestoresOnlyWhatTheWriteTookFromTheNewerRevision"),
 		breaks("I1", "the write that makes another one good is not looked at again",
-			edit{amend, `	rm.confirmLater(w.Record.Key)
-	return nil`, `	rm.unproven.Drop(*next)
-	return nil`}, order, "TestI1_AmendmentThatComesLate"),
+			edit{amend, `	rm.reporter.overtaken(w, rewrittenEvent(w.Object.ID, r.record.Revision))`,
+				`	rm.unproven.Drop(*next)`}, order, "TestI1_AmendmentThatComesLate"),
 		breaks("I1", "a check proves writes that were answered after it began",
-			edit{"pkg/lock/writes.go", `w.answered <= until &&`, `w.answered <= s.now && until <= s.now &&`}, lock,
-			"TestI1_ACheckProvesOnlyWritesThatWereAnsweredBeforeItBegan"),
+			edit{"pkg/lock/writes.go", `		if w.answered != 0 {
+			over`, `		if w.answered+1 != 0 {
+			over`}, lock, "TestI1_OnlyWritesThatAreAnsweredAreProven"),
 		breaks("I1", "what was taken back stays deleted although a newer revision declares it",
 			edit{amend, `	case w.Deleted:
 		return rm.restore(ctx, w, r, o)`, `	case w.Deleted:
@@ -125,20 +143,21 @@ func neverRevertHelm() []mutant {
 			edit{confirm, `	lost := done == nil && unanswered(err)`, `	lost := false`}, ha,
 			"TestI1_CreationWhoseAnswerIsLost/delete"),
 		breaks("I1", "what Helm keeps is taken back after a creation that was not answered",
-			edit{confirm, `	case created == nil || w.Object.Keep || manifest.Kept(created.GetAnnotations()) || lost`,
+			edit{takeBack, `	case created == nil || w.Object.Keep || manifest.Kept(created.GetAnnotations()) || lost`,
 				`	case created == nil || manifest.Kept(nil) || lost`}, ha, "TestI1_CreationWhoseAnswerIsLost/keep"),
-		breaks("I1", "an operator that is stopped leaves a creation unconfirmed",
-			edit{"pkg/controller/unanswered.go", `context.WithCancel(context.WithoutCancel(ctx))`,
-				`context.WithCancel(ctx)`}, ha, "TestI1_StoppedBetweenACreationAndItsSecondCheck"),
-		breaks("I1", "an operator that is stopped leaves the deletion of a leftover unconfirmed",
-			edit{"pkg/controller/pruning.go", `outlast(ctx)`, `context.WithCancel(ctx)`}, integration,
+		breaks("I1", "an operator that is stopped leaves a creation unproven",
+			edit{"pkg/controller/controller.go", `	c.remediation.lastProofs(last)`, ``}, ha,
+			"TestI1_StoppedBetweenACreationAndItsSecondCheck"),
+		breaks("I1", "an operator that is stopped leaves a revert unproven",
+			edit{"pkg/controller/controller.go", `	c.remediation.lastProofs(last)`, ``}, order,
+			"TestI1_StoppedBetweenARevertAndItsCheck"),
+		breaks("I1", "an operator that is stopped leaves the deletion of a leftover unproven",
+			edit{"pkg/controller/controller.go", `	c.remediation.lastProofs(last)`, ``}, integration,
 			"TestI1_StoppedBetweenADeletionAndItsSecondCheck"),
 		breaks("I1", "an operator that is stopped does not create what it has deleted to replace it",
-			edit{"pkg/controller/replace.go", `outlast(ctx)`, `context.WithCancel(ctx)`}, integration,
-			"TestI1_StoppedInTheMiddleOfAReplacement/deleted"),
-		breaks("I1", "an operator that is stopped leaves a replacement unconfirmed",
-			edit{"pkg/controller/replace.go", `outlast(ctx)`, `context.WithCancel(ctx)`}, integration,
-			"TestI1_StoppedInTheMiddleOfAReplacement/created"),
+			edit{"pkg/controller/act.go", `	ctx, cancel := outlast(ctx)
+	defer cancel()
+	_, restored`, `	_, restored`}, integration, "TestI1_StoppedInTheMiddleOfAReplacement/deleted"),
 		breaks("I1", "records are compared by revision number instead of identity",
 			edit{proof, `	return now.Same(rec), nil`, `	return now.Revision == rec.Revision, nil`}, order,
 			"TestI1_RecordIdentityNotRevisionNumber/helm_3"),

@@ -29,7 +29,7 @@ func neverDelete() []mutant {
 	const reconcile = "pkg/controller/releases.go"
 	return []mutant{
 		breaks("I2", "after a creation that was not answered, whatever has its name is deleted",
-			edit{"pkg/controller/confirm.go", `rm.stillLost(ctx, w, r, live)`, `rm.stillLost(ctx, w, r, nil)`}, ha,
+			edit{"pkg/controller/takeback.go", `rm.stillLost(ctx, w, r, live)`, `rm.stillLost(ctx, w, r, nil)`}, ha,
 			"TestI2_CreationThatFailedTakesNobodysObjectBack"),
 		breaks("I2", "when the record of a release is lost, its objects are deleted", edit{reconcile, `	if !d.Lock {
 `, `	if l := rs.table.Get(key); !found && l != nil {

@@ -47,7 +47,7 @@ func recordsInConfigMaps() []mutant {
 				`	case r.record.Contested && r.record.UID == "":`}, order,
 			"TestI1_CreationWhileTheLockedRecordIsContested/helm_3_from_Secrets"),
 		breaks("I1", "what was created is taken back while nothing tells which storage counts",
-			edit{confirm, `	if r.record.Contested {`, `	if r.record.UID == "" {`}, order, contested+"/helm_3_from_Secrets"),
+			edit{"pkg/controller/takeback.go", `	if r.record.Contested {`, `	if r.record.UID == "" {`}, order, contested+"/helm_3_from_Secrets"),
 		breaks("I1", "a release that takes an object over is known by one of its two storages",
 			edit{"pkg/controller/owners.go", `	if rec.Contested {`, `	if rec.Contested && !found {`}, suite,
 			"TestStorage_ClaimOfAReleaseInBoth"),

@@ -70,8 +70,8 @@ func noBorrowedRights() []mutant {
 				`err := pr.prune(ctx, l, id, r); apierrors.IsGone(err) {`}, tenancy,
 			"TestAttack_ForgedHistoryDeletesNothingOfOthers"),
 		breaks("T1", "a deletion that is refused is tried for ever",
-			edit{"pkg/controller/await.go", `		if !transient(err) {`,
-				`		if !transient(err) && pr == nil {`}, tenancy, "TestAttack_WhatCannotBeTakenBackHoldsNobodyUp"),
+			edit{"pkg/controller/takeback.go", `		rm.queues.confirm.AddAfter(w.Record.Key, refusedPause)
+		return nil`, `		return err`}, tenancy, "TestAttack_WhatCannotBeTakenBackHoldsNobodyUp"),
 	}
 }
 

@@ -1,0 +1,34 @@
+package controller
+
+import (
+	"io"
+	"testing"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/release"
+)
+
+// Hours later an object may differ for other reasons, so nothing is asked, and nothing written.
+func TestI1_AWriteThatNothingProvesIsForgotten(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Now())
+	log := logrus.New()
+	log.SetOutput(io.Discard)
+	rm := &remediation{common: &common{Options: Options{Clock: clock, Log: log}}}
+	key := release.Key{Namespace: "apps", Name: "app"}
+	w := &lock.Write{Object: &lock.Object{ID: manifest.ID{Kind: "ConfigMap", Name: "app"}},
+		Record: release.Record{Key: key}, Begun: clock.Now()}
+	rm.unproven.Begin(w)
+	rm.unproven.Answered(w, nil, true)
+	clock.Step(writePatience + time.Second)
+	if err := rm.prove(t.Context(), key); err != nil {
+		t.Error(err)
+	}
+	if left := rm.unproven.Of(key); len(left) > 0 {
+		t.Errorf("it is remembered: %v", left)
+	}
+}

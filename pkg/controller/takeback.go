@@ -1,0 +1,108 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/rancher/helm-locker/pkg/judge"
+	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/manifest"
+)
+
+// refusedPause is the time between two attempts to take back what may not be deleted.
+const refusedPause = time.Minute
+
+// takeBack deletes what a write created, unless that must not be. A deletion is a write like every other: the
+// record is read again.
+func (rm *remediation) takeBack(ctx context.Context, w lock.Write, r *newestRevision) error {
+	if r.record.Contested {
+		return nil // nothing tells what Helm relies on; the next change of a record comes back to it
+	}
+	why := "the release is uninstalled"
+	if r.counts() {
+		why = fmt.Sprintf("revision %d does not declare it", r.record.Revision)
+	}
+	created, lost := w.Made, w.Made == nil
+	if lost {
+		live, err := rm.enforcer.Look(ctx, w.Object)
+		if err != nil {
+			return err
+		}
+		created = live
+		if mine, err := rm.stillLost(ctx, w, r, live); err != nil || !mine {
+			return err
+		}
+	}
+	switch {
+	case created == nil || w.Object.Keep || manifest.Kept(created.GetAnnotations()) ||
+		lost && created.GetDeletionTimestamp() != nil:
+		rm.unproven.Drop(w)
+		return nil
+	case judge.HoldsData(w.Object.ID.GroupKind()):
+		rm.reporter.overtaken(w, holdsDataEvent(w.Object.ID, why))
+		rm.unproven.Drop(w)
+		return nil
+	}
+	next := &lock.Write{Key: w.Key, Object: w.Object, Record: r.record, Deleted: true, Begun: rm.Clock.Now()}
+	next.Record.Key = w.Record.Key // also where there is no record
+	if !rm.unproven.Follow(w, next) {
+		return nil
+	}
+	deleted := false
+	_, err := rm.carryOut(next, func() (_ *unstructured.Unstructured, err error) {
+		deleted, err = rm.enforcer.TakeBack(ctx, w.Object, created)
+		return nil, err
+	})
+	switch {
+	case apierrors.IsForbidden(err):
+		if !w.Refused { // the same again is no news
+			rm.reporter.overtaken(w, notTakenBackEvent(w.Object.ID, why, err))
+		}
+		w.Refused = true
+		rm.unproven.Again(w)
+		rm.queues.confirm.AddAfter(w.Record.Key, refusedPause)
+		return nil
+	case err != nil:
+		rm.unproven.Drop(*next)
+		rm.unproven.Again(w)
+		return err
+	case deleted:
+		rm.reporter.overtaken(w, takenBackEvent(w.Object.ID, why))
+		rm.queues.confirm.Add(w.Record.Key)
+	default:
+		rm.unproven.Drop(*next)
+	}
+	return nil
+}
+
+// stillLost reports whether live may be what a creation made whose answer was lost, as far as what it says of its
+// release and a record that was read after it was observed can tell. If it is another release's, the write is
+// dropped; if the record has changed, the write is confirmed again.
+func (rm *remediation) stillLost(
+	ctx context.Context, w lock.Write, r *newestRevision, live *unstructured.Unstructured,
+) (bool, error) {
+	if live == nil {
+		return true, nil
+	}
+	desired, err := decode(w.Object.Desired)
+	if err != nil {
+		return false, err
+	}
+	if judge.ClaimedBy(live) != judge.ClaimedBy(&unstructured.Unstructured{Object: desired}) {
+		rm.unproven.Drop(w)
+		return false, nil
+	}
+	newest, found, err := rm.enforcer.Newest(ctx, w.Record.Key)
+	if err != nil {
+		return false, err
+	}
+	if found != r.found || found && !newest.Same(r.record) {
+		rm.queues.confirm.Add(w.Record.Key)
+		return false, nil
+	}
+	return true, nil
+}
