@@ -9,10 +9,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/policy"
 )
 
-// policyFindings tells of HelmReleasePolicies that no operator follows, or that do not do what they say: of those in
-// some namespaces, or all.
+// policyFindings tells of HelmReleasePolicies that no operator follows, that do not do what they say, or that enforce
+// with the operator's own rights: of those in some namespaces, or all.
 func policyFindings(ctx context.Context, c *connection, namespaces ...string) []finding {
 	const subject = "HelmReleasePolicies"
 	all, err := c.helmReleases("", false).listPolicies(ctx)
@@ -25,9 +26,11 @@ func policyFindings(ctx context.Context, c *connection, namespaces ...string) []
 		if len(namespaces) > 0 && !slices.Contains(namespaces, p.Namespace) {
 			continue
 		}
-		if f := policyFinding(p); f.Level == levelOK {
+		f := policyFinding(p)
+		if f.Level == levelOK || f.Level == levelNote {
 			followed++
-		} else {
+		}
+		if f.Message != "" {
 			found = append(found, f)
 		}
 	}
@@ -50,6 +53,8 @@ func policyFinding(p *v1alpha1.HelmReleasePolicy) finding {
 		if meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.ConditionStalled) {
 			f.Level = levelError
 		}
+	case policy.OwnRights(p) && p.Spec.AcceptRecordsOfAnyone:
+		f.Level, f.Message = levelNote, policy.Rights(p)
 	}
 	return f
 }

@@ -47,7 +47,8 @@ func (a *app) lockCommand() *cli.Command {
 		Description: "Creates a HelmRelease for each release, or changes the one that there is. What no flag names stays as it is, and a\n" +
 			"second run changes nothing. A release that does not exist yet is locked when it appears.\n\n" +
 			"--all and --selector write a HelmReleasePolicy instead, by which the operator locks all releases that fit, now and\n" +
-			"later. policy preview shows beforehand what that would do.\n\n" +
+			"later. policy preview shows beforehand what that would do. In mode Enforce such a policy needs\n" +
+			"--accept-records-of-anyone, or a serviceAccountName, unless the operator runs with --impersonate.\n\n" +
 			"--ignore adds paths to spec.ignore, and --unignore takes paths back. Rules with managers or a target are left as\n" +
 			"they are: kubectl edit changes those.",
 		DisableSliceFlagSeparator: true,
@@ -66,6 +67,8 @@ func (a *app) lockCommand() *cli.Command {
 				Usage: "leave the fields at `PATH` alone, a JSON pointer such as /spec/replicas, with * for any one segment; added to spec.ignore; may be repeated"},
 			&cli.StringSliceFlag{Name: "unignore", Category: categoryWhat,
 				Usage: "protect the fields at `PATH` again, which --ignore left alone; may be repeated"},
+			&cli.BoolFlag{Name: acceptFlag, Category: categoryWhat,
+				Usage: "with --all or --selector, accept that all who may write a release record there decide what the operator writes with its own rights"},
 			&cli.BoolFlag{Name: "must-exist", Category: categoryWhat,
 				Usage: "fail when the release does not exist yet"})...),
 		Action: a.lock,
@@ -81,6 +84,9 @@ func (a *app) lock(ctx context.Context, cmd *cli.Command) error {
 	}
 	if !cmd.Args().Present() {
 		return a.lockMany(ctx, cmd)
+	}
+	if cmd.Bool(acceptFlag) {
+		return usageError(ctx, cmd, fmt.Errorf("--%s is for a policy, which --all and --selector write", acceptFlag), true)
 	}
 	c, err := a.connect(ctx, cmd)
 	if err != nil {

@@ -16,8 +16,12 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/policy"
 	"github.com/rancher/helm-locker/pkg/report"
 )
+
+// acceptFlag is the flag that sets spec.acceptRecordsOfAnyone.
+const acceptFlag = "accept-records-of-anyone"
 
 // lockMany writes the HelmReleasePolicy that locks the releases that --all or --selector choose, now and later.
 func (a *app) lockMany(ctx context.Context, cmd *cli.Command) error {
@@ -55,10 +59,14 @@ func (a *app) lockMany(ctx context.Context, cmd *cli.Command) error {
 	template := &p.Spec.Template.Spec
 	setProtection(template, cmd)
 	template.Ignore = a.ignoreRules(template.Ignore, "HelmReleasePolicy "+p.Name, cmd)
+	p.Spec.AcceptRecordsOfAnyone = p.Spec.AcceptRecordsOfAnyone || cmd.Bool(acceptFlag)
 	if action == "changed" && reflect.DeepEqual(before, p) {
 		action = "unchanged"
 	} else if p, err = store.putPolicy(ctx, p, store.dryRun); err != nil {
 		return err
+	}
+	if policy.OwnRights(p) {
+		a.note("note: %s", policy.Rights(p))
 	}
 	return a.printPolicy(cmd, p, fmt.Sprintf("HelmReleasePolicy %s/%s %s: %s", store.namespace, p.Name, action,
 		matchText(p.Spec.Match)))

@@ -15,8 +15,10 @@ import (
 
 // previewOut is a preview as JSON or YAML. Its fields are part of the command's interface.
 type previewOut struct {
-	Policy   string                  `json:"policy"`
-	Mode     string                  `json:"mode"`
+	Policy string `json:"policy"`
+	Mode   string `json:"mode"`
+	// Rights describes with whose rights releases are enforced.
+	Rights   string                  `json:"rights"`
 	Summary  v1alpha1.PolicyCounts   `json:"summary"`
 	Rollout  *v1alpha1.RolloutStatus `json:"rollout,omitempty"`
 	Releases []previewRelease        `json:"releases"`
@@ -80,10 +82,11 @@ func previewTable(out *previewOut, style report.Style, width int) string {
 	}
 	total += fmt.Sprintf("; enforcing would change %s in %s", report.Count(objects, "object"),
 		report.Count(drifted, "release"))
+	total = report.Line(total) + "\n" + report.Line("rights: "+out.Rights) + "\n"
 	if len(out.Releases) == 0 {
-		return report.Line(total) + "\n"
+		return total
 	}
-	return t.String(width) + "\n" + report.Line(total) + "\n"
+	return t.String(width) + "\n" + total
 }
 
 // locked counts the releases that the policy would have a HelmRelease for.

@@ -218,12 +218,13 @@ func appliedEvents(e *effect) (events []event) {
 // policyProblemEvent is for what keeps a policy from being ready; false when it goes by itself.
 func policyProblemEvent(ready *metav1.Condition) (event, bool) {
 	reasons := map[string]string{
-		v1alpha1.ReasonInvalidPolicy:   v1alpha1.EventReasonInvalidPolicy,
-		v1alpha1.ReasonTooManyReleases: v1alpha1.EventReasonTooManyReleases,
-		v1alpha1.ReasonNameTaken:       v1alpha1.EventReasonNameTaken,
-		v1alpha1.ReasonWriteFailed:     v1alpha1.EventReasonWriteFailed,
-		v1alpha1.ReasonForbidden:       v1alpha1.EventReasonForbidden,
-		v1alpha1.ReasonRolloutStopped:  v1alpha1.EventReasonRolloutStopped,
+		v1alpha1.ReasonInvalidPolicy:      v1alpha1.EventReasonInvalidPolicy,
+		v1alpha1.ReasonAcceptanceRequired: v1alpha1.EventReasonAcceptanceRequired,
+		v1alpha1.ReasonTooManyReleases:    v1alpha1.EventReasonTooManyReleases,
+		v1alpha1.ReasonNameTaken:          v1alpha1.EventReasonNameTaken,
+		v1alpha1.ReasonWriteFailed:        v1alpha1.EventReasonWriteFailed,
+		v1alpha1.ReasonForbidden:          v1alpha1.EventReasonForbidden,
+		v1alpha1.ReasonRolloutStopped:     v1alpha1.EventReasonRolloutStopped,
 	}
 	reason, ok := reasons[ready.Reason]
 	return warning(reason, "%s", ready.Message), ok

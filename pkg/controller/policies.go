@@ -194,7 +194,7 @@ func (ps *policies) input(ctx context.Context) (in policy.Input, ready bool, err
 	}
 	now := ps.Clock.Now()
 	in = policy.Input{
-		Namespace: ps.Namespace, Controller: ps.Name, Now: now,
+		Namespace: ps.Namespace, Controller: ps.Name, Impersonate: ps.Accounts.Impersonate, Now: now,
 		Policies: ps.ownWrites.policies.newest(all, now), HelmReleases: ps.ownWrites.releases.newest(hrs, now),
 	}
 	keys, namespaces := needs(all)

@@ -46,7 +46,7 @@ func (pl *planner) bound(c *candidate) {
 // lock has the HelmRelease of a release made, changed or kept. moves are the releases that the rollout moves now.
 func (pl *planner) lock(c *candidate, w won, moves map[won]bool) {
 	mode, since := modeOf(c.HelmReleasePolicy), ""
-	if rolls(c.HelmReleasePolicy) {
+	if rolls(c.HelmReleasePolicy) || c.unaccepted() {
 		switch {
 		case moves[w]:
 			since = wholeSecond(pl.Now).Format(time.RFC3339)
@@ -58,6 +58,9 @@ func (pl *planner) lock(c *candidate, w won, moves map[won]bool) {
 	}
 	result := Result{Release: w.key, Outcome: Keep, Existing: w.existing}
 	want := desired(c.HelmReleasePolicy, w.key, w.existing, mode, since)
+	if c.unaccepted() && enforced(w.existing) { // it stays enforced, and with the rights that it has
+		want.Spec.ServiceAccountName = w.existing.Spec.ServiceAccountName
+	}
 	if w.existing == nil {
 		annotate(want, v1alpha1.ManagedByAnnotation, pl.Controller) // claimed already: that saves a write
 		result.Outcome, result.Desired = Create, want

@@ -73,6 +73,8 @@ func (s *Summary) ready(p Progress) (bool, Problem) {
 		return false, p.Failure
 	case p.Pending:
 		return false, Problem{v1alpha1.ReasonApplying, "HelmReleases are being made, changed or deleted"}
+	case s.OwnRights && !s.Policy.Spec.AcceptRecordsOfAnyone:
+		return false, s.acceptance()
 	case over > 0:
 		return false, Problem{v1alpha1.ReasonTooManyReleases, fmt.Sprintf(
 			"%d of %s not locked: spec.maxReleases is %d", over, count(s.Counts.Matched, "matching release"), most)}
@@ -92,6 +94,11 @@ func (s *Summary) applied() string {
 	c := s.Counts
 	text := fmt.Sprintf("%s made for %s, mode %s", count(c.Made, "HelmRelease"), count(c.Matched, "matching release"),
 		modeOf(s.Policy))
+	if account := s.Policy.Spec.Template.Spec.ServiceAccountName; account != "" {
+		text += " as ServiceAccount " + account + " of each namespace"
+	} else if s.OwnRights {
+		text += " with the operator's own rights"
+	}
 	if s.Rollout != nil && s.Rollout.Waiting > 0 {
 		text += fmt.Sprintf(" (%d still in Detect)", s.Rollout.Waiting)
 	}
@@ -114,7 +121,7 @@ func (s *Summary) applied() string {
 // stalls reports whether only a user's action ends a reason.
 func stalls(reason string) bool {
 	switch reason {
-	case v1alpha1.ReasonInvalidPolicy, v1alpha1.ReasonTooManyReleases, v1alpha1.ReasonNameTaken,
+	case v1alpha1.ReasonInvalidPolicy, v1alpha1.ReasonAcceptanceRequired, v1alpha1.ReasonTooManyReleases, v1alpha1.ReasonNameTaken,
 		v1alpha1.ReasonForbidden, v1alpha1.ReasonRolloutStopped:
 		return true
 	}

@@ -23,7 +23,7 @@ func newPolicy(name string, namespaces ...string) *v1alpha1.HelmReleasePolicy {
 	p.Spec.Match.Namespaces = namespaces
 	p.Spec.Template.Spec = v1alpha1.Protection{Mode: v1alpha1.ModeEnforce, Scope: v1alpha1.ScopeDeclared,
 		Guard: v1alpha1.GuardOff}
-	p.Spec.MaxReleases = defaultMaxReleases
+	p.Spec.MaxReleases, p.Spec.AcceptRecordsOfAnyone = defaultMaxReleases, true
 	return p
 }
 

@@ -17,6 +17,9 @@ type Input struct {
 	Namespace string
 	// Controller is the controller name of the operator. What another one has claimed is not its to change.
 	Controller string
+	// Impersonate is set when the operator writes in the name of ServiceAccounts only. Without it a policy whose
+	// template names none enforces with the operator's own rights.
+	Impersonate bool
 	// Policies, Releases and HelmReleases are all of the cluster; they are not changed. A policy that is not stored
 	// yet may be among them: it counts as the youngest.
 	Policies     []*v1alpha1.HelmReleasePolicy
@@ -72,6 +75,8 @@ type candidate struct {
 	*v1alpha1.HelmReleasePolicy
 	matcher *Matcher
 	problem Problem // why the policy changes nothing; empty when it does
+	// ownRights is set when the policy enforces with the operator's own rights.
+	ownRights bool
 
 	won      []won
 	over     map[release.Key]bool // what of won is over the bound
@@ -109,7 +114,7 @@ func newPlanner(in Input) *planner {
 		if p.Namespace != in.Namespace || p.DeletionTimestamp != nil || !claimable(p.Annotations, in.Controller) {
 			continue
 		}
-		c := &candidate{HelmReleasePolicy: p}
+		c := &candidate{HelmReleasePolicy: p, ownRights: !in.Impersonate && OwnRights(p)}
 		c.matcher, c.problem = pl.compile(p)
 		pl.policies = append(pl.policies, c)
 		if p.UID != "" {

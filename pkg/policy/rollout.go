@@ -54,7 +54,11 @@ func (pl *planner) roll(c *candidate, all []won) map[won]bool {
 	status := &v1alpha1.RolloutStatus{State: v1alpha1.RolloutProgressing}
 	c.rollout = status
 	moves := map[won]bool{}
-	if why := trouble(moved, c.Spec.Rollout.MaxContended); why != "" {
+	why := trouble(moved, c.Spec.Rollout.MaxContended)
+	if c.unaccepted() {
+		why = "spec.acceptRecordsOfAnyone is not set, nor is spec.template.spec.serviceAccountName"
+	}
+	if why != "" {
 		status.State, status.Message = v1alpha1.RolloutStopped, why
 	} else {
 		ready := slices.DeleteFunc(slices.Clone(waiting), func(w won) bool { return !watched(w.existing) })

@@ -26,8 +26,12 @@ type Summary struct {
 	// Others are the policies that have releases which this one matches, and Taken the names that other HelmReleases
 	// have; sorted.
 	Others, Taken []string
+	// OwnRights is set when the policy enforces with the operator's own rights.
+	OwnRights bool
 	// Again is when to plan again without any event; zero when only an event changes the plan.
 	Again time.Time
+
+	enforced int // HelmReleases that the policy has made and that have mode Enforce
 }
 
 // compile returns the Matcher of a policy, or why it changes nothing.
@@ -48,7 +52,8 @@ func (pl *planner) compile(p *v1alpha1.HelmReleasePolicy) (*Matcher, Problem) {
 }
 
 func (c *candidate) summary() Summary {
-	s := Summary{Policy: c.HelmReleasePolicy, Problem: c.problem, Rollout: c.rollout, Again: c.again}
+	s := Summary{Policy: c.HelmReleasePolicy, Problem: c.problem, OwnRights: c.ownRights, Rollout: c.rollout,
+		Again: c.again}
 	for _, r := range c.results {
 		switch r.Outcome {
 		case HandWritten:
@@ -70,6 +75,9 @@ func (c *candidate) summary() Summary {
 	}
 	for _, hr := range c.previous {
 		s.Counts.Made++
+		if hr.Spec.Mode == v1alpha1.ModeEnforce {
+			s.enforced++
+		}
 		if meta.IsStatusConditionTrue(hr.Status.Conditions, v1alpha1.ConditionLocked) {
 			s.Counts.Locked++
 		}

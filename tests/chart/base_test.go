@@ -21,7 +21,7 @@ func followPolicy(e *kit.Env, release string) {
 	locks := e.In(kit.HelmReleases, e.Operator)
 	check.NoError(e, locks.Delete(e.Ctx, release, metav1.DeleteOptions{}))
 	policy := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "labels"},
-		"spec": map[string]any{"match": map[string]any{"releases": []any{release}, "namespaceSelector": map[string]any{
+		"spec": map[string]any{"acceptRecordsOfAnyone": true, "match": map[string]any{"releases": []any{release}, "namespaceSelector": map[string]any{
 			"matchLabels": map[string]any{"kubernetes.io/metadata.name": e.Apps}}}}}}
 	policy.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind(v1alpha1.PolicyKind))
 	_, err := policies.Create(e.Ctx, policy, metav1.CreateOptions{})

@@ -62,6 +62,25 @@ func TestCheck(t *testing.T) {
 		return nil
 	})
 
+	w.cli("lock", "--all", "-n", w.Apps, "--name", "all", "--mode", "Enforce").says(0)
+	w.Eventually("the policy waits for an acceptance", func() error {
+		r := w.app("check")
+		if !strings.Contains(r.stdout, "error    HelmReleasePolicy LOCKER/all: AcceptanceRequired: no more releases are enforced") {
+			return errors.New(r.stdout)
+		}
+		return nil
+	})
+	w.cli("lock", "--all", "-n", w.Apps, "--name", "all", "--accept-records-of-anyone").says(0)
+	w.Eventually("an accepted policy says who gets which rights", func() error {
+		r := w.app("check")
+		if !strings.Contains(r.stdout, "note     HelmReleasePolicy LOCKER/all: unless the operator runs with --impersonate, releases "+
+			"are enforced with the operator's own rights: every user who may write a release record (a Secret) in a matched namespace ") {
+			return errors.New(r.stdout)
+		}
+		return nil
+	})
+	lockAll(w.Operator)
+
 	o.Stop()
 	stopped := w.app("check")
 	stopped.says(2, "error    operator LOCKER/LOCKER: it does not run: last seen TIME\n"+

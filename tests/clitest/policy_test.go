@@ -49,14 +49,18 @@ APPS/many-b 1 1 locks it ConfigMap APPS/many-b: re-create it
 APPS/many-c 1 0 leaves it to HelmRelease by-hand change nothing
 APPS/many-d 0 0 locks it wait: no revision is deployed
 
-many: 4 releases matched, 3 releases would be locked; enforcing would change 2 objects in 2 releases`
+many: 4 releases matched, 3 releases would be locked; enforcing would change 2 objects in 2 releases
+rights: unless the operator runs with --impersonate, no release is enforced: that would be with the operator's own rights: ` +
+		`every user who may write a release record (a Secret) in a matched namespace decides what the operator writes in the ` +
+		`whole cluster; set spec.template.spec.serviceAccountName, to write with the rights of that ServiceAccount in the ` +
+		`namespace of each release, or accept it by spec.acceptRecordsOfAnyone: true`
 	if rows(r.stdout) != want || r.code != 0 {
 		t.Errorf("exit code %d, stderr %s, table\n%s\nwant\n%s", r.code, r.stderr, rows(r.stdout), want)
 	}
 	var out struct {
-		Policy, Mode string
-		Summary      v1alpha1.PolicyCounts
-		Releases     []struct {
+		Policy, Mode, Rights string
+		Summary              v1alpha1.PolicyCounts
+		Releases             []struct {
 			Name, Outcome, By string
 			Objects           int
 			Differences       []struct{ Kind, State, Diff string }
@@ -64,7 +68,7 @@ many: 4 releases matched, 3 releases would be locked; enforcing would change 2 o
 	}
 	r = w.cli("policy", "preview", "-f", "-", "-o", "json")
 	if err := json.Unmarshal([]byte(r.raw), &out); err != nil || out.Mode != "Enforce" || out.Summary.Matched != 4 ||
-		len(out.Releases) != 4 || out.Releases[2].By != "by-hand" || !strings.Contains(out.Releases[0].Differences[0].Diff, "+  key: two") {
+		len(out.Releases) != 4 || !strings.HasPrefix(out.Rights, "unless the operator runs with --impersonate, ") || out.Releases[2].By != "by-hand" || !strings.Contains(out.Releases[0].Differences[0].Diff, "+  key: two") {
 		t.Errorf("%v: %s", err, r.raw)
 	}
 	w.ExpectVersions(before, w.Apps, kit.ConfigMaps)
@@ -91,11 +95,16 @@ func TestLockWritesAPolicy(t *testing.T) {
 	w.app("lock", "--all", "--mode", "Detect").is(0,
 		"HelmReleasePolicy LOCKER/APPS created: all releases of namespace APPS, now and later\n", "")
 	w.app("lock", "--all").is(0, "HelmReleasePolicy LOCKER/APPS unchanged: all releases of namespace APPS, now and later\n", "")
-	w.app("lock", "--all", "--ignore", "/spec/replicas", "--mode", "Enforce").says(0, "HelmReleasePolicy LOCKER/APPS changed")
+	w.app("lock", "--all", "--ignore", "/spec/replicas").says(0, "HelmReleasePolicy LOCKER/APPS changed")
 	w.app("lock", "--all", "--unignore", "/spec/replicas", "-o", "name").is(0,
 		"helmreleasepolicy.helm.cattle.io/APPS\n", "")
-	w.cli("lock", "-A", "-l", "team=web,tier!=db").is(0, "HelmReleasePolicy LOCKER/all-team-web-tier-db created: "+
-		"releases with labels team in (web),tier notin (db) of all namespaces but the operator's, now and later\n", "")
+	w.app("lock", "--all", "--mode", "Enforce").says(0, "HelmReleasePolicy LOCKER/APPS changed",
+		"note: unless the operator runs with --impersonate, no release is enforced: that would be with the operator's own rights: ")
+	w.cli("lock", "-A", "-l", "team=web,tier!=db", "--accept-records-of-anyone").says(0, "HelmReleasePolicy LOCKER/all-team-web-tier-db created: "+
+		"releases with labels team in (web),tier notin (db) of all namespaces but the operator's, now and later\n",
+		"note: unless the operator runs with --impersonate, releases are enforced with the operator's own rights: ")
+	w.cli("lock", "-A", "-l", "team=web,tier!=db", "-o", "yaml").says(0, "  acceptRecordsOfAnyone: true\n")
+	w.app("lock", "shop", "--accept-records-of-anyone").says(1, "--accept-records-of-anyone is for a policy")
 	w.cli("lock", "-A", "--all", "--name", w.Apps).is(1, "", "helm-locker: HelmReleasePolicy LOCKER/APPS selects other releases\n"+
 		"  choose another --name, or change that policy with kubectl edit\n")
 	w.app("lock", "--all", "--wait").says(1, "--wait says nothing about")

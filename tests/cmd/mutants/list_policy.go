@@ -10,8 +10,23 @@ func policiesAreKept() []mutant {
 	const plan, match, bound = "pkg/policy/plan.go", "pkg/policy/match.go", "pkg/policy/bound.go"
 	const rollout, desired = "pkg/policy/rollout.go", "pkg/policy/desired.go"
 	const worker, writes = "pkg/controller/policies.go", "pkg/controller/policywrites.go"
-	const own = "pkg/controller/policyown.go"
+	const own, rights = "pkg/controller/policyown.go", "pkg/policy/rights.go"
 	return []mutant{
+		breaks("P1", "a policy hands the operator's rights to all who may write a record",
+			edit{rights, `	return modeOf(p) == v1alpha1.ModeEnforce && p`, `	return modeOf(p) == "" && p`},
+			"./tests/tenancy", "TestHostile_ForgedRecordUnderAPolicyGainsNothing"),
+		breaks("P1", "a release that is enforced as an account becomes the operator's own",
+			edit{bound, `	if c.unaccepted() && enforced(w.existing) {`, `	if c.unaccepted() && enforced(nil) {`}, policyPkg,
+			"TestHostile_NoPolicyLendsTheOperatorsRightsUnasked"),
+		breaks("P1", "a rollout moves releases without an acceptance",
+			edit{rollout, `	if c.unaccepted() {`, `	if why == "-" {`}, policyPkg,
+			"TestHostile_NoPolicyLendsTheOperatorsRightsUnasked"),
+		breaks("P1", "what was enforced before an acceptance was asked for is unlocked",
+			edit{bound, `		case enforced(w.existing):`, `		case enforced(w.existing) && !c.unaccepted():`}, policyPkg,
+			"TestHostile_NoPolicyLendsTheOperatorsRightsUnasked"),
+		breaks("P1", "an operator that impersonates asks for an acceptance",
+			edit{worker, `Impersonate: ps.Accounts.Impersonate, `, ``}, "./tests/tenancy",
+			"TestHostile_APolicyOfAnImpersonatingOperatorNeedsNoAcceptance"),
 		breaks("P1", "what was deleted before its creation was answered counts as there",
 			edit{own, `	delete(w.writing, name)
 	w.forget(name)`, `	w.forget(name)`}, "./pkg/controller", "TestOwnWrites"),

@@ -172,6 +172,11 @@ const (
 	// the policy locked stays locked, and nothing new is.
 	ReasonInvalidPolicy = "InvalidPolicy"
 
+	// ReasonAcceptanceRequired (Ready: False): the policy would enforce releases with the operator's own rights, and
+	// spec.acceptRecordsOfAnyone does not accept that. New HelmReleases have mode Detect until it does, or until
+	// spec.template.spec.serviceAccountName names in whose name to write.
+	ReasonAcceptanceRequired = "AcceptanceRequired"
+
 	// ReasonTooManyReleases (Ready: False): the policy matches more releases than spec.maxReleases allows. The
 	// message says how many are not locked.
 	ReasonTooManyReleases = "TooManyReleases"

@@ -73,14 +73,18 @@ const (
 	EventReasonWaitingForKind = "WaitingForKind"
 )
 
-// Reasons of events on a HelmReleasePolicy. InvalidPolicy, TooManyReleases, NameTaken, WriteFailed and Forbidden are
-// recorded with the condition of that reason.
+// Reasons of events on a HelmReleasePolicy. InvalidPolicy, AcceptanceRequired, TooManyReleases, NameTaken, WriteFailed
+// and Forbidden are recorded with the condition of that reason.
 const (
 	// EventReasonApplied (Normal): HelmReleases were created, changed or deleted; the message says how many and why.
 	EventReasonApplied = "Applied"
 
 	// EventReasonInvalidPolicy (Warning): a selector of the policy cannot be understood.
 	EventReasonInvalidPolicy = "InvalidPolicy"
+
+	// EventReasonAcceptanceRequired (Warning): the policy would enforce with the operator's own rights, and does not
+	// accept that.
+	EventReasonAcceptanceRequired = "AcceptanceRequired"
 
 	// EventReasonTooManyReleases (Warning): the policy matches more releases than spec.maxReleases allows.
 	EventReasonTooManyReleases = "TooManyReleases"

@@ -1,0 +1,46 @@
+package policy
+
+import (
+	"fmt"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+)
+
+// OwnRights reports whether a policy enforces releases with the operator's own rights, where the operator does not run
+// with --impersonate. A record then is as good as these rights: every user who may write one has them.
+func OwnRights(p *v1alpha1.HelmReleasePolicy) bool {
+	return modeOf(p) == v1alpha1.ModeEnforce && p.Spec.Template.Spec.ServiceAccountName == ""
+}
+
+// ownRights describes OwnRights to an administrator.
+const ownRights = "with the operator's own rights: every user who may write a release record (a Secret) in a matched " +
+	"namespace decides what the operator writes in the whole cluster"
+
+// Rights describes with whose rights a policy enforces releases, as far as the policy alone determines them.
+func Rights(p *v1alpha1.HelmReleasePolicy) string {
+	account := p.Spec.Template.Spec.ServiceAccountName
+	switch {
+	case modeOf(p) == v1alpha1.ModeDetect:
+		return "mode Detect writes to no object of a release"
+	case account != "":
+		return fmt.Sprintf("releases are enforced with the rights of ServiceAccount %q in the namespace of each", account)
+	case p.Spec.AcceptRecordsOfAnyone:
+		return "unless the operator runs with --impersonate, releases are enforced " + ownRights +
+			"; spec.acceptRecordsOfAnyone accepts that"
+	}
+	return "unless the operator runs with --impersonate, no release is enforced: that would be " + ownRights + "; " + accept
+}
+
+// accept is the advice for a policy that does not accept OwnRights.
+const accept = "set spec.template.spec.serviceAccountName, to write with the rights of that ServiceAccount in the " +
+	"namespace of each release, or accept it by spec.acceptRecordsOfAnyone: true"
+
+// unaccepted reports whether a policy enforces with the operator's own rights, and does not accept that.
+func (c *candidate) unaccepted() bool { return c.ownRights && !c.Spec.AcceptRecordsOfAnyone }
+
+// acceptance is the problem of a policy that is unaccepted.
+func (s *Summary) acceptance() Problem {
+	return Problem{v1alpha1.ReasonAcceptanceRequired, fmt.Sprintf("no more releases are enforced, because that would be "+
+		"%s; %s; until then new HelmReleases have mode Detect, and %d that had mode Enforce keep it", ownRights, accept,
+		s.enforced)}
+}

@@ -1,0 +1,163 @@
+package tenancy
+
+import (
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/kit"
+)
+
+var policies = v1alpha1.SchemeGroupVersion.WithResource(v1alpha1.PolicyResourceName)
+
+// newAdministrator starts an operator that writes in its own name and is an administrator of the cluster, as with the
+// chart's default profile.
+func newAdministrator(t *testing.T) *fixture {
+	t.Helper()
+	w := newFixture(t, func(o *operator.ControllerOptions) { o.Impersonate = false })
+	w.grantEverywhereMore(rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: w.Operator, Name: "locker"},
+		"cluster-admin")
+	return w
+}
+
+// policy creates a policy for all releases in Apps, as the first step of docs/policies.md does, in mode Enforce.
+func (w *fixture) policy(name string) {
+	w.Helper()
+	_, err := w.In(policies, w.Operator).Create(w.Ctx, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": v1alpha1.SchemeGroupVersion.String(), "kind": v1alpha1.PolicyKind,
+		"metadata": map[string]any{"name": name, "namespace": w.Operator},
+		"spec":     map[string]any{"match": map[string]any{"namespaces": []any{w.Apps}}},
+	}}, metav1.CreateOptions{})
+	check.NoError(w, err)
+}
+
+// policySays waits until Ready of a policy has a reason and a message with all the wanted parts.
+func (w *fixture) policySays(name, reason string, parts ...string) {
+	w.Helper()
+	w.Until("Ready of policy "+name+" has reason "+reason, func() (any, bool) {
+		s := w.policyStatus(name)
+		c := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionReady)
+		return s, c != nil && c.Reason == reason && containsAll(c.Message, parts)
+	})
+}
+
+// policyStatus returns the status of a policy, an empty one unless it is about the present spec.
+func (w *fixture) policyStatus(name string) v1alpha1.HelmReleasePolicyStatus {
+	w.Helper()
+	u, err := w.In(policies, w.Operator).Get(w.Ctx, name, metav1.GetOptions{})
+	check.NoError(w, err)
+	p := &v1alpha1.HelmReleasePolicy{}
+	check.NoError(w, runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, p))
+	if p.Status.ObservedGeneration != p.Generation {
+		return v1alpha1.HelmReleasePolicyStatus{}
+	}
+	return p.Status
+}
+
+// made waits until there is a HelmRelease that a policy made for a release in Apps, and returns its name.
+func (w *fixture) made(release string) string {
+	w.Helper()
+	name := w.Apps + "." + release
+	w.Eventually("HelmRelease "+name+" is made", func() error {
+		_, err := w.In(kit.HelmReleases, w.Operator).Get(w.Ctx, name, metav1.GetOptions{})
+		return err
+	})
+	return name
+}
+
+// mode fails the test unless a HelmRelease has a mode.
+func (w *fixture) mode(name string, want v1alpha1.Mode) {
+	w.Helper()
+	if got := w.HelmRelease(name).Spec.Mode; got != want {
+		w.Errorf("HelmRelease %s has mode %s, want %s", name, got, want)
+	}
+}
+
+// bound reports whether a ClusterRoleBinding exists.
+func (w *fixture) bound(name string) bool {
+	w.Helper()
+	_, err := w.Kube.RbacV1().ClusterRoleBindings().Get(w.Ctx, name, metav1.GetOptions{})
+	if !apierrors.IsNotFound(err) {
+		check.NoError(w, err)
+	}
+	return err == nil
+}
+
+// A user who may write Secrets in a namespace, and nothing else, forges the record of a release that makes them the
+// administrator of the cluster. A policy that names no account matches it, and the operator is an administrator.
+// Without an acceptance by name the release is compared and nothing is written.
+func TestHostile_ForgedRecordUnderAPolicyGainsNothing(t *testing.T) {
+	t.Parallel()
+	w := newAdministrator(t)
+	_, person := w.tenant(w.Apps)
+	early, late, last := "early-"+w.Apps, "late-"+w.Apps, "last-"+w.Apps
+	// What is accepted below is not to give the tenant's account rights for the rest of the test.
+	person.Forge(kit.ForgedRecord{Name: "early", Manifest: clusterAdmin(early, "nobodys")})
+	w.policy("every")
+	w.policySays("every", v1alpha1.ReasonAcceptanceRequired, "the operator's own rights", "write a release record",
+		"acceptRecordsOfAnyone: true", "serviceAccountName")
+	name := w.made("early")
+	w.Says(name, v1alpha1.ConditionLocked, v1alpha1.ReasonDetectOnly)
+	w.Says(name, v1alpha1.ConditionDrifted, v1alpha1.ReasonDriftDetected, early)
+	w.mode(name, v1alpha1.ModeDetect)
+	w.event("every", v1alpha1.EventReasonAcceptanceRequired, "acceptRecordsOfAnyone")
+	for _, r := range w.Proxy.Writes() {
+		if !kit.IsOwn(r) && r.Resource() != v1alpha1.PolicyResourceName && r.Query.Get("dryRun") == "" {
+			t.Errorf("written: %s", r)
+		}
+	}
+	if w.bound(early) {
+		t.Error("the tenant is an administrator")
+	}
+
+	// An acceptance means just that.
+	w.PatchIn(policies, w.Operator, "every", `{"spec":{"acceptRecordsOfAnyone":true}}`)
+	w.policySays("every", v1alpha1.ReasonApplied, "mode Enforce with the operator's own rights")
+	w.Until("the forged record is enforced", func() (any, bool) { return "none", w.bound(early) })
+
+	// Without it what was enforced stays so, and nothing new is.
+	w.PatchIn(policies, w.Operator, "every", `{"spec":{"acceptRecordsOfAnyone":false}}`)
+	w.policySays("every", v1alpha1.ReasonAcceptanceRequired, "1 that had mode Enforce")
+	person.Forge(kit.ForgedRecord{Name: "late", Manifest: clusterAdmin(late, w.Apps)})
+	w.Says(w.made("late"), v1alpha1.ConditionDrifted, v1alpha1.ReasonDriftDetected, late)
+	w.mode(name, v1alpha1.ModeEnforce)
+	w.mode(w.made("late"), v1alpha1.ModeDetect)
+
+	// An account enforces with its own rights, and its name can not be dropped without an acceptance.
+	w.PatchIn(policies, w.Operator, "every", `{"spec":{"template":{"spec":{"serviceAccountName":"deployer"}}}}`)
+	w.policySays("every", v1alpha1.ReasonApplied, "mode Enforce as ServiceAccount deployer")
+	w.Says(w.made("late"), v1alpha1.ConditionReady, v1alpha1.ReasonForbidden, late)
+	w.PatchIn(policies, w.Operator, "every", `{"spec":{"template":{"spec":{"serviceAccountName":null}}}}`)
+	w.policySays("every", v1alpha1.ReasonAcceptanceRequired, "2 that had mode Enforce")
+	person.Forge(kit.ForgedRecord{Name: "last", Manifest: clusterAdmin(last, w.Apps)})
+	w.Says(w.made("last"), v1alpha1.ConditionDrifted, v1alpha1.ReasonDriftDetected, last)
+	if hr := w.HelmRelease(w.made("late")); hr.Spec.ServiceAccountName != deployer || hr.Spec.Mode != v1alpha1.ModeEnforce {
+		t.Errorf("the account of a release is %q, its mode %s", hr.Spec.ServiceAccountName, hr.Spec.Mode)
+	}
+	if w.bound(late) || w.bound(last) {
+		t.Error("the tenant is an administrator")
+	}
+}
+
+// With --impersonate no policy lends the operator's rights, so none has to accept that.
+func TestHostile_APolicyOfAnImpersonatingOperatorNeedsNoAcceptance(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t, byDefault)
+	_, person := w.tenant(w.Apps)
+	person.Forge(kit.ForgedRecord{Name: "app", Manifest: clusterAdmin("pwned-"+w.Apps, w.Apps)})
+	w.policy("every")
+	w.policySays("every", v1alpha1.ReasonApplied)
+	w.Says(w.made("app"), v1alpha1.ConditionReady, v1alpha1.ReasonForbidden, "pwned-"+w.Apps)
+	w.mode(w.made("app"), v1alpha1.ModeEnforce)
+	if w.bound("pwned-" + w.Apps) {
+		t.Error("the tenant is an administrator")
+	}
+}
