@@ -72,7 +72,7 @@ func readiness(v *view) (metav1.ConditionStatus, string, string) {
 	case len(e.conflicts) > 0:
 		return metav1.ConditionFalse, v1alpha1.ReasonConflict, conflictMessage(v)
 	case apierrors.IsForbidden(v.watchErr):
-		return metav1.ConditionFalse, v1alpha1.ReasonForbidden, "objects cannot be watched: " + safeError(v.watchErr)
+		return metav1.ConditionFalse, v1alpha1.ReasonForbidden, unwatchedMessage(v)
 	case v.watchErr != nil:
 		return metav1.ConditionFalse, v1alpha1.ReasonWatchFailed, safeError(v.watchErr)
 	}
@@ -86,9 +86,7 @@ func readiness(v *view) (metav1.ConditionStatus, string, string) {
 		return metav1.ConditionFalse, v1alpha1.ReasonWaitingForKind, waitingMessage(v)
 	}
 	if v.sum.Unjudged > 0 {
-		return metav1.ConditionFalse, v1alpha1.ReasonLocking,
-			fmt.Sprintf("revision %d: %d of %d objects still to be read", v.lock.Record.Revision, v.sum.Unjudged,
-				v.sum.Tracked)
+		return metav1.ConditionFalse, v1alpha1.ReasonLocking, unjudgedMessage(v)
 	}
 	if v.lock.Detect {
 		return metav1.ConditionTrue, v1alpha1.ReasonDetectOnly,
@@ -135,17 +133,6 @@ func problems(v *view, reason string) string {
 	return strings.Join(texts, "; ") + andMore(matching-len(texts))
 }
 
-// leftAlone returns how many of the tracked objects are another release's, and so neither protected nor compared.
-func leftAlone(v *view) int {
-	n := 0
-	for _, p := range v.sum.Problems {
-		if p.Reason == v1alpha1.ReasonConflict {
-			n++
-		}
-	}
-	return n
-}
-
 func lockedMessage(v *view) string {
 	m := fmt.Sprintf("revision %d locked: %s", v.lock.Record.Revision, count(v.sum.Tracked, "object"))
 	if v.reverted > 0 {
@@ -188,23 +175,24 @@ func waitingMessage(v *view) string {
 }
 
 func lockedCondition(v *view, reason, message string, set setter) {
+	c := v.coverage()
 	switch {
 	case v.lock == nil:
 		set(v1alpha1.ConditionLocked, metav1.ConditionFalse, reason, message)
 	case v.lock.Detect:
 		set(v1alpha1.ConditionLocked, metav1.ConditionFalse, v1alpha1.ReasonDetectOnly,
 			"mode Detect: drift is reported, nothing is written")
+	case c.reason != "":
+		set(v1alpha1.ConditionLocked, metav1.ConditionFalse, c.reason, fmt.Sprintf("revision %d: %d of %s protected; %s",
+			v.lock.Record.Revision, c.protected, count(c.declared, "object"), c.message))
 	default:
-		m := fmt.Sprintf("revision %d: %s protected", v.lock.Record.Revision, count(v.sum.Tracked, "object"))
-		if n := leftAlone(v); n > 0 {
-			m = fmt.Sprintf("revision %d: %d of %s protected; the others belong to another release and are left alone",
-				v.lock.Record.Revision, v.sum.Tracked-n, count(v.sum.Tracked, "object"))
-		}
-		set(v1alpha1.ConditionLocked, metav1.ConditionTrue, v1alpha1.ReasonLocked, m)
+		set(v1alpha1.ConditionLocked, metav1.ConditionTrue, v1alpha1.ReasonLocked,
+			fmt.Sprintf("revision %d: %s protected", v.lock.Record.Revision, count(c.declared, "object")))
 	}
 }
 
 func driftCondition(v *view, set setter) {
+	c := v.coverage()
 	switch {
 	case v.lock == nil:
 		set(v1alpha1.ConditionDrifted, metav1.ConditionUnknown, v1alpha1.ReasonNotLocked,
@@ -215,13 +203,19 @@ func driftCondition(v *view, set setter) {
 			reason = v1alpha1.ReasonRevertFailed
 		}
 		set(v1alpha1.ConditionDrifted, metav1.ConditionTrue, reason, problems(v, of))
+	case v.watchErr != nil:
+		set(v1alpha1.ConditionDrifted, metav1.ConditionUnknown, v1alpha1.ReasonNotCompared, unwatchedMessage(v))
+	case c.compared < c.declared:
+		set(v1alpha1.ConditionDrifted, metav1.ConditionUnknown, v1alpha1.ReasonNotCompared, fmt.Sprintf(
+			"%d of %s not compared; the others are as declared; %s", c.declared-c.compared, count(c.declared, "object"),
+			c.message))
 	case v.reverted > 0:
 		set(v1alpha1.ConditionDrifted, metav1.ConditionFalse, v1alpha1.ReasonDriftReverted,
 			fmt.Sprintf("no drift now; %s reverted since revision %d was locked%s", count(v.reverted, "change"),
-				v.lock.Record.Revision, notCompared(v)+additions(v)))
+				v.lock.Record.Revision, additions(v)))
 	default:
 		set(v1alpha1.ConditionDrifted, metav1.ConditionFalse, v1alpha1.ReasonNoDrift,
-			"every object is as its manifest declares it"+notCompared(v)+additions(v))
+			"every object is as its manifest declares it"+additions(v))
 	}
 }
 
@@ -235,16 +229,6 @@ func additions(v *view) string {
 	default:
 		return fmt.Sprintf("; %d objects have additions of others, which scope Declared leaves alone", n)
 	}
-}
-
-// notCompared ends a message about drift with how many objects it is not about.
-func notCompared(v *view) string {
-	n := leftAlone(v)
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprintf(", but for %s of another release, which Ready names: what is left alone is not compared",
-		count(n, "object"))
 }
 
 // stalls reports whether only a user's action ends a reason.

@@ -80,27 +80,35 @@ func TestConditions(t *testing.T) {
 			want{no, v1alpha1.ReasonRevertFailed, "FieldValueForbidden", yes, yes, v1alpha1.ConditionReconciling}},
 		"a missing permission stalls": {
 			lockedView(withProblem(v1alpha1.ReasonForbidden, "cannot patch", true)),
-			want{no, v1alpha1.ReasonForbidden, "cannot patch", yes, yes, v1alpha1.ConditionStalled}},
+			want{no, v1alpha1.ReasonForbidden, "cannot patch", no, yes, v1alpha1.ConditionStalled}},
+		"an object that may not be read": {
+			lockedView(withProblem(v1alpha1.ReasonForbidden, "cannot get", false)),
+			want{no, v1alpha1.ReasonForbidden, "cannot get", no, unknown, v1alpha1.ConditionStalled}},
+		"objects that the account may not change": {
+			lockedView(func(v *view) {
+				v.sum.Tracked, v.entry.denials = 0, denials{"deployer", []denial{{id: configMap("a")}}, 0}
+			}),
+			want{no, v1alpha1.ReasonForbidden, "ConfigMap apps/a is not protected", no, unknown, v1alpha1.ConditionStalled}},
 		"a job that is not run again does not hold up anything": {
 			lockedView(withProblem(v1alpha1.ReasonNotRecreated, "it is not run again", false)),
 			want{yes, v1alpha1.ReasonLocked, "not run again", yes, no, ""}},
 		"objects still to be read": {
 			lockedView(func(v *view) { v.sum.Unjudged = 2 }),
-			want{no, v1alpha1.ReasonLocking, "2 of 4 objects", yes, no, v1alpha1.ConditionReconciling}},
+			want{no, v1alpha1.ReasonLocking, "2 of 4 objects", no, unknown, v1alpha1.ConditionReconciling}},
 		"an object of another HelmRelease": {
 			lockedView(func(v *view) { v.entry.conflicts = []lock.Conflict{{ID: configMap("a"), Owner: "ns/first"}} }),
-			want{no, v1alpha1.ReasonConflict, "ConfigMap apps/a is locked by HelmRelease ns/first", yes, no,
+			want{no, v1alpha1.ReasonConflict, "ConfigMap apps/a is locked by HelmRelease ns/first", no, unknown,
 				v1alpha1.ConditionStalled}},
 		"a kind that is not served": {
 			lockedView(func(v *view) {
 				v.entry.waiting = map[schema.GroupVersionKind][]manifest.ID{{Group: "x.io", Version: "v1",
 					Kind: "Thing"}: {{}, {}}}
 			}),
-			want{no, v1alpha1.ReasonWaitingForKind, "2 of kind Thing (x.io/v1)", yes, no,
+			want{no, v1alpha1.ReasonWaitingForKind, "2 of kind Thing (x.io/v1)", no, unknown,
 				v1alpha1.ConditionReconciling}},
 		"a watch that is refused": {
 			lockedView(func(v *view) { v.watchErr = errors.New("forbidden") }),
-			want{no, v1alpha1.ReasonWatchFailed, "forbidden", yes, no, v1alpha1.ConditionReconciling}},
+			want{no, v1alpha1.ReasonWatchFailed, "forbidden", yes, unknown, v1alpha1.ConditionReconciling}},
 		"a watch that is not permitted": {
 			lockedView(func(v *view) {
 				v.watchErr = fmt.Errorf("watch of Deployment: %w",
@@ -109,7 +117,7 @@ func TestConditions(t *testing.T) {
 							`User "locker" cannot list resource "deployments" in API group "apps" at the cluster scope`,
 						)))
 			}),
-			want{no, v1alpha1.ReasonForbidden, `cannot list resource "deployments" in API group "apps"`, yes, no,
+			want{no, v1alpha1.ReasonForbidden, `cannot list resource "deployments" in API group "apps"`, no, unknown,
 				v1alpha1.ConditionStalled}},
 		"mode Detect is ready and not locked": {
 			lockedView(func(v *view) { v.lock.Detect = true }),

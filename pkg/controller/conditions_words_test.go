@@ -19,12 +19,15 @@ func TestConditionsCountWhatIsLeftAlone(t *testing.T) {
 		condition, reason string
 		says              string
 	}{
-		"protected": {lockedView(conflict), v1alpha1.ConditionLocked, v1alpha1.ReasonLocked,
-			"3 of 4 objects protected"},
+		"not all are protected": {lockedView(conflict), v1alpha1.ConditionLocked, v1alpha1.ReasonConflict,
+			"3 of 4 objects protected; except ConfigMap apps/a"},
 		"all are protected": {lockedView(nil), v1alpha1.ConditionLocked, v1alpha1.ReasonLocked,
 			"revision 7: 4 objects protected"},
-		"no drift": {lockedView(conflict), v1alpha1.ConditionDrifted, v1alpha1.ReasonNoDrift,
-			"but for 1 object of another release"},
+		"none is, and none is compared": {lockedView(func(v *view) {
+			v.sum.Tracked, v.entry.denials = 0, denials{"deployer", []denial{{id: configMap("a")}}, 0}
+		}), v1alpha1.ConditionLocked, v1alpha1.ReasonForbidden, "0 of 1 object protected; ConfigMap apps/a is not protected"},
+		"not all are compared": {lockedView(conflict), v1alpha1.ConditionDrifted, v1alpha1.ReasonNotCompared,
+			"1 of 4 objects not compared; the others are as declared"},
 		"drift beside it": {lockedView(func(v *view) {
 			conflict(v)
 			withProblem(v1alpha1.ReasonDriftDetected, "data changed", true)(v)

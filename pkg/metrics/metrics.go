@@ -144,7 +144,7 @@ type Counts struct{ Tracked, Drifted, Contended, Waiting, Additions, Unmanaged i
 type State struct {
 	// Name is the state of the release, as status.state has it.
 	Name string
-	// Locked reports whether a revision is locked or, in mode Detect, watched.
+	// Locked reports whether all objects of a revision are protected or, in mode Detect, watched.
 	Locked  bool
 	Objects Counts
 	// Conditions says which conditions of its HelmRelease are True. All that may be asked for should be in it: one that

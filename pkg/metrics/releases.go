@@ -47,7 +47,7 @@ func newReleases() *releases {
 			"Objects of locked releases, by condition: tracked, drifted, contended, waiting, additions, unmanaged.",
 			"condition",
 		),
-		locked:    desc("locked", "1 for a release that is locked, 0 for one that is not."),
+		locked:    desc("locked", "1 for a release all of whose objects are protected or, in mode Detect, watched."),
 		state:     desc("release_state", "1 for the state that a release is in.", "state"),
 		condition: desc("condition", "1 for a condition of a HelmRelease that is True, 0 for one that is not.", "type"),
 		yielded:   desc("yields_total", "Times that drift was left alone because Helm had begun to work."),

@@ -28,7 +28,7 @@ func TestAReleaseIsServedAsItWasLastRecorded(t *testing.T) {
 # TYPE helm_locker_condition gauge
 helm_locker_condition{release="shop",release_namespace="apps",type="Ready"} 1
 helm_locker_condition{release="shop",release_namespace="apps",type="Stalled"} 0
-# HELP helm_locker_locked 1 for a release that is locked, 0 for one that is not.
+# HELP helm_locker_locked 1 for a release all of whose objects are protected or, in mode Detect, watched.
 # TYPE helm_locker_locked gauge
 helm_locker_locked{release="shop",release_namespace="apps"} 1
 # HELP helm_locker_objects Objects of locked releases, by condition: tracked, drifted, contended, waiting, additions, unmanaged.

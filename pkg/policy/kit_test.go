@@ -71,7 +71,8 @@ func carriedOut(in Input, plan Plan) []*v1alpha1.HelmRelease {
 			ready := metav1.Condition{
 				Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: locked.Reason,
 			}
-			hr.Status.Conditions = []metav1.Condition{locked, ready}
+			drifted := metav1.Condition{Type: v1alpha1.ConditionDrifted, Status: metav1.ConditionFalse}
+			hr.Status.Conditions = []metav1.Condition{locked, ready, drifted}
 			all[hr.Name] = hr
 		case Delete:
 			delete(all, r.Existing.Name)

@@ -70,7 +70,8 @@ func (pl *planner) roll(c *candidate, all []won) map[won]bool {
 			moves[w] = true
 			times = append(times, wholeSecond(pl.Now))
 		}
-		pl.next(c, times, ready[len(moves):], len(waiting)-len(ready))
+		pl.next(c, times, ready[len(moves):])
+		c.rollout.Message = notWatched(waiting)
 	}
 	status.Enforced, status.Waiting = len(moved)+len(moves), len(waiting)-len(moves)
 	if status.Waiting == 0 && status.State == v1alpha1.RolloutProgressing {
@@ -79,12 +80,23 @@ func (pl *planner) roll(c *candidate, all []won) map[won]bool {
 	return moves
 }
 
-// next says when the next releases move, given when others did. unready is how many are not watched yet.
-func (pl *planner) next(c *candidate, moved []time.Time, ready []won, unready int) {
-	if unready > 0 {
-		c.rollout.Message = fmt.Sprintf("%d not watched yet: a release moves when it is deployed and has been compared",
-			unready)
+// notWatched says which of the releases in mode Detect cannot move yet; empty for none.
+func notWatched(waiting []won) string {
+	var names []string
+	for _, w := range waiting {
+		if !watched(w.existing) {
+			names = append(names, w.key.String())
+		}
 	}
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d not watched yet: a release moves when it is deployed and all its objects have been compared "+
+		"(%s)", len(names), some(names))
+}
+
+// next says when the next releases move, given when others did.
+func (pl *planner) next(c *candidate, moved []time.Time, ready []won) {
 	if len(ready) == 0 {
 		return
 	}
@@ -121,20 +133,25 @@ func (pl *planner) nextBatch(p *v1alpha1.HelmReleasePolicy, interval time.Durati
 	return s.Rollout.NextBatch.Time
 }
 
-// watched reports whether a HelmRelease in mode Detect has compared its objects.
+// watched reports whether a HelmRelease in mode Detect has compared all its objects.
 func watched(hr *v1alpha1.HelmRelease) bool {
 	if hr == nil || hr.Status.ObservedGeneration != hr.Generation {
 		return false
 	}
 	locked := meta.FindStatusCondition(hr.Status.Conditions, v1alpha1.ConditionLocked)
 	ready := meta.FindStatusCondition(hr.Status.Conditions, v1alpha1.ConditionReady)
-	return locked != nil && locked.Reason == v1alpha1.ReasonDetectOnly &&
-		ready != nil && ready.Reason != v1alpha1.ReasonLocking
+	drifted := meta.FindStatusCondition(hr.Status.Conditions, v1alpha1.ConditionDrifted)
+	if locked == nil || ready == nil || drifted == nil || drifted.Status == metav1.ConditionUnknown {
+		return false
+	}
+	// Beside an object that differs there can be others that are not compared.
+	return locked.Reason == v1alpha1.ReasonDetectOnly && ready.Reason != v1alpha1.ReasonForbidden &&
+		ready.Reason != v1alpha1.ReasonConflict && ready.Reason != v1alpha1.ReasonLocking
 }
 
 // trouble says why no more releases are to move, given those that have; empty when they may.
 func trouble(moved []won, maxContended int) string {
-	var failed, contended []string
+	var failed, contended, denied []string
 	for _, w := range moved {
 		conditions := w.existing.Status.Conditions
 		if meta.IsStatusConditionTrue(conditions, v1alpha1.ConditionContended) {
@@ -144,10 +161,16 @@ func trouble(moved []won, maxContended int) string {
 		if drifted != nil && drifted.Reason == v1alpha1.ReasonRevertFailed {
 			failed = append(failed, w.key.String())
 		}
+		locked := meta.FindStatusCondition(conditions, v1alpha1.ConditionLocked)
+		if locked != nil && locked.Status == metav1.ConditionFalse && locked.Reason == v1alpha1.ReasonForbidden {
+			denied = append(denied, w.key.String())
+		}
 	}
 	switch {
 	case len(failed) > 0:
 		return "reverts fail in " + some(failed)
+	case len(denied) > 0:
+		return "rights are missing to protect all objects of " + some(denied)
 	case len(contended) > maxContended:
 		return "objects are contended in " + some(contended)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
@@ -57,7 +58,7 @@ func TestRollout(t *testing.T) {
 	contended := func(status metav1.ConditionStatus) {
 		for _, hr := range in.HelmReleases {
 			if hr.Name == "a.2" {
-				hr.Status.Conditions = append(hr.Status.Conditions[:2:2], metav1.Condition{
+				hr.Status.Conditions = append(hr.Status.Conditions[:3:3], metav1.Condition{
 					Type: v1alpha1.ConditionContended, Status: status})
 			}
 		}
@@ -100,11 +101,42 @@ func TestARolloutThatIsAddedMovesNothingBack(t *testing.T) {
 	}
 }
 
+// A release whose account may not change its objects is neither compared nor protected, whatever its mode.
+func TestHostile_ARolloutDoesNotCountWhatIsNotProtected(t *testing.T) {
+	p := newPolicy("every", "*")
+	p.Spec.Rollout = &v1alpha1.Rollout{}
+	in := Input{Namespace: system, Policies: []*v1alpha1.HelmReleasePolicy{p}, Now: noon, Releases: releases("a/1")}
+	in.HelmReleases = carriedOut(in, Make(in))
+	set := func(kind string, status metav1.ConditionStatus, reason string) {
+		meta.SetStatusCondition(&in.HelmReleases[0].Status.Conditions,
+			metav1.Condition{Type: kind, Status: status, Reason: reason})
+	}
+	set(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonForbidden)
+	for _, drifted := range []metav1.ConditionStatus{metav1.ConditionUnknown, metav1.ConditionTrue} {
+		set(v1alpha1.ConditionDrifted, drifted, v1alpha1.ReasonNotCompared)
+		s := Make(in).Policies[0]
+		if s.Rollout.State != v1alpha1.RolloutProgressing || s.Rollout.Waiting != 1 || !strings.Contains(s.Rollout.Message, "a/1") {
+			t.Errorf("Drifted %s: %+v", drifted, s.Rollout)
+		}
+	}
+	set(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonDetectOnly)
+	set(v1alpha1.ConditionDrifted, metav1.ConditionFalse, v1alpha1.ReasonNoDrift)
+	in.HelmReleases = carriedOut(in, Make(in))
+	if s := Make(in).Policies[0]; s.Rollout.State != v1alpha1.RolloutComplete {
+		t.Errorf("when all is compared: %+v", s.Rollout)
+	}
+	set(v1alpha1.ConditionLocked, metav1.ConditionFalse, v1alpha1.ReasonForbidden)
+	if s := Make(in).Policies[0]; s.Rollout.State != v1alpha1.RolloutStopped || s.Counts.Locked != 0 ||
+		!strings.Contains(s.Rollout.Message, "rights are missing to protect all objects of a/1") {
+		t.Errorf("when rights are taken away: %+v, %+v", s.Rollout, s.Counts)
+	}
+}
+
 func TestRevertsThatFailStopARollout(t *testing.T) {
 	p := newPolicy("every", "*")
 	in := Input{Namespace: system, Policies: []*v1alpha1.HelmReleasePolicy{p}, Now: noon, Releases: releases("a/1")}
 	in.HelmReleases = carriedOut(in, Make(in))
-	in.HelmReleases[0].Status.Conditions = append(in.HelmReleases[0].Status.Conditions, metav1.Condition{
+	meta.SetStatusCondition(&in.HelmReleases[0].Status.Conditions, metav1.Condition{
 		Type: v1alpha1.ConditionDrifted, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonRevertFailed})
 	p.Spec.Rollout = &v1alpha1.Rollout{MaxContended: 7}
 	in.Releases = append(in.Releases, newRelease("a/2"))

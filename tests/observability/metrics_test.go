@@ -133,7 +133,8 @@ func (w *fixture) createPolicy(name string) {
 		&unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": v1alpha1.SchemeGroupVersion.String(), "kind": v1alpha1.PolicyKind,
 			"metadata": map[string]any{"name": name},
-			"spec":     map[string]any{"match": map[string]any{"namespaces": []any{w.Apps}}},
+			"spec": map[string]any{"acceptRecordsOfAnyone": true,
+				"match": map[string]any{"namespaces": []any{w.Apps}}},
 		}}, metav1.CreateOptions{})
 	check.NoError(w, err)
 }

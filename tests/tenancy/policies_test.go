@@ -1,6 +1,8 @@
 package tenancy
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -160,4 +162,61 @@ func TestHostile_APolicyOfAnImpersonatingOperatorNeedsNoAcceptance(t *testing.T)
 	if w.bound("pwned-" + w.Apps) {
 		t.Error("the tenant is an administrator")
 	}
+}
+
+// An account without rights protects nothing, and nothing says that it does: not the conditions, not the metrics, and
+// not the rollout of the policy.
+func TestHostile_AnAccountWithoutRightsIsNoLock(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t, byDefault, func(o *operator.ControllerOptions) { o.MetricsAddress = "127.0.0.1:0" })
+	account := w.account(w.Apps, deployer)
+	w.Helm(kit.Shared.Helm4(), "install", "app", w.Chart("app", kit.ConfigMap("settings", "declared")))
+	w.CreateHelmRelease("app")
+	w.policy("every")
+	w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"tampered"}}`)
+	says := func(name, reason string, drifted metav1.ConditionStatus) {
+		t.Helper()
+		w.Says(name, v1alpha1.ConditionLocked, reason, "0 of 1 object protected", "ConfigMap "+w.Apps+"/settings")
+		w.Says(name, v1alpha1.ConditionDrifted, v1alpha1.ReasonNotCompared, "1 of 1 object not compared")
+		for kind, want := range map[string]metav1.ConditionStatus{v1alpha1.ConditionLocked: metav1.ConditionFalse,
+			v1alpha1.ConditionDrifted: drifted, v1alpha1.ConditionReady: metav1.ConditionFalse} {
+			if got := w.Condition(name, kind).Status; got != want {
+				t.Errorf("%s is %s, want %s", kind, got, want)
+			}
+		}
+	}
+	says("app", v1alpha1.ReasonForbidden, metav1.ConditionUnknown)
+	locked := func(value int) string {
+		return fmt.Sprintf(`helm_locker_locked{release="app",release_namespace="%s"} %d`, w.Apps, value)
+	}
+	w.measures(locked(0))
+
+	w.DeleteHelmRelease("app")
+	w.PatchIn(policies, w.Operator, "every", `{"spec":{"rollout":{"interval":"1m"}}}`)
+	w.Says(w.made("app"), v1alpha1.ConditionDrifted, v1alpha1.ReasonNotCompared)
+	w.Until("the rollout names the release that it waits for", func() (any, bool) {
+		r := w.policyStatus("every").Rollout
+		return r, r != nil && r.State == v1alpha1.RolloutProgressing && r.Waiting == 1 &&
+			strings.Contains(r.Message, w.Apps+"/app")
+	})
+
+	// With rights all of that becomes true by itself.
+	w.grant(w.Apps, account, workloads()...)
+	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
+	w.WaitReady(w.made("app"), 1)
+	w.Says(w.made("app"), v1alpha1.ConditionLocked, v1alpha1.ReasonLocked, "revision 1: 1 object protected")
+	w.measures(locked(1))
+	w.Until("the rollout is complete", func() (any, bool) {
+		s := w.policyStatus("every")
+		return s, s.Rollout != nil && s.Rollout.State == v1alpha1.RolloutComplete && s.Releases.Locked == 1
+	})
+}
+
+// measures waits until the metrics of the operator have a line.
+func (w *fixture) measures(line string) {
+	w.Helper()
+	w.Until("the metrics have "+line, func() (any, bool) {
+		text := kit.Metrics(w, w.Running)
+		return text, strings.Contains(text, line)
+	})
 }

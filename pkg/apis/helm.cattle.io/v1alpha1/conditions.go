@@ -7,11 +7,12 @@ const (
 	// (mode Detect), or unlocked because suspended. It is False when it is not, and its message says why.
 	ConditionReady = "Ready"
 
-	// ConditionLocked is True while the objects of the release are protected: drift is reverted. It is False while the
-	// release is unlocked, and in mode Detect.
+	// ConditionLocked is True while all objects that the release declares are protected: drift is reverted. It is False
+	// while one of them is not, as its message says, while the release is unlocked, and in mode Detect.
 	ConditionLocked = "Locked"
 
-	// ConditionDrifted is True while an object of the release differs from the locked manifest, and False otherwise.
+	// ConditionDrifted is True while an object of the release differs from the locked manifest. It is False when all
+	// are as declared, and Unknown while one of them is not compared and no other one differs.
 	ConditionDrifted = "Drifted"
 
 	// ConditionContended is True while another party keeps changing an object back. It becomes False by itself when
@@ -120,6 +121,11 @@ const (
 	// ReasonRevertFailed (True): objects differ from the manifest and the API server refused to restore them. It is
 	// also a reason of Ready (False).
 	ReasonRevertFailed = "RevertFailed"
+
+	// ReasonNotCompared (Unknown): some objects are not compared, for the reason that the message has: the account of the
+	// release may not change them, they belong to another release, their kind is not served, or they cannot be read. The
+	// others are as declared.
+	ReasonNotCompared = "NotCompared"
 
 	// ReasonNotLocked (Unknown; Contended and Guarded: False): the release is unlocked, so its objects are not
 	// compared.

@@ -1,0 +1,95 @@
+package controller
+
+import (
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/lock"
+)
+
+// coverage is how many objects a locked release declares, and how many of these are compared and protected. The reason,
+// a condition reason, and the message are why that is not all of them; empty when it is.
+type coverage struct {
+	declared, compared, protected int
+	reason, message               string
+}
+
+// coverage returns the coverage of the lock of a view. Objects that the manifest or the spec leave out do not count.
+func (v *view) coverage() coverage {
+	e := v.entry
+	c := coverage{declared: v.sum.Tracked + len(e.conflicts) + len(e.denials.objects),
+		compared: v.sum.Tracked - v.sum.Unjudged}
+	for _, ids := range e.waiting {
+		c.declared += len(ids)
+	}
+	refused := 0
+	for _, p := range v.sum.Problems {
+		switch {
+		case uncompared(p.Problem):
+			c.compared--
+		case unprotected(p.Problem):
+			refused++
+		}
+	}
+	c.protected = c.compared - refused
+	c.reason, c.message = uncovered(v)
+	return c
+}
+
+// uncompared reports whether an object with a problem is not compared: it belongs to another release, or cannot be read.
+func uncompared(p lock.Problem) bool {
+	return p.Reason == v1alpha1.ReasonConflict ||
+		!p.Drifted && (p.Reason == v1alpha1.ReasonForbidden || p.Reason == v1alpha1.ReasonRevertFailed)
+}
+
+// unprotected reports whether an object with a problem is not protected: it is uncompared, or may not be written.
+func unprotected(p lock.Problem) bool { return uncompared(p) || p.Reason == v1alpha1.ReasonForbidden }
+
+// uncovered returns why a lock does not protect all objects that the release declares; the reason is empty when it does.
+func uncovered(v *view) (reason, message string) {
+	e := v.entry
+	switch {
+	case len(e.conflicts) > 0:
+		return v1alpha1.ReasonConflict, conflictMessage(v)
+	case apierrors.IsForbidden(v.watchErr):
+		return v1alpha1.ReasonForbidden, unwatchedMessage(v)
+	case len(e.denials.objects) > 0:
+		return v1alpha1.ReasonForbidden, e.denials.message()
+	}
+	if reason := worst(v, unprotected); reason != "" {
+		return reason, unprotectedMessage(v)
+	}
+	switch {
+	case len(e.waiting) > 0:
+		return v1alpha1.ReasonWaitingForKind, waitingMessage(v)
+	case v.sum.Unjudged > 0:
+		return v1alpha1.ReasonLocking, unjudgedMessage(v)
+	}
+	return "", ""
+}
+
+// unprotectedMessage names objects that are not protected. What the API server says of them is for Ready: this message is
+// sent to others (see toldBy).
+func unprotectedMessage(v *view) string {
+	var names []string
+	matching := 0
+	for _, p := range v.sum.Problems {
+		if !unprotected(p.Problem) {
+			continue
+		}
+		if matching++; len(names) < named {
+			names = append(names, p.ID.String())
+		}
+	}
+	return "except " + strings.Join(names, ", ") + andMore(matching-len(names))
+}
+
+func unwatchedMessage(v *view) string { return "objects cannot be watched: " + safeError(v.watchErr) }
+
+func unjudgedMessage(v *view) string {
+	return fmt.Sprintf("revision %d: %d of %d objects still to be read", v.lock.Record.Revision, v.sum.Unjudged,
+		v.sum.Tracked)
+}
