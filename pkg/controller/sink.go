@@ -105,6 +105,13 @@ func (rm *remediation) Listed(gvk schema.GroupVersionKind, present func(manifest
 	}
 }
 
+// Rewound forgets which versions of the objects of a kind were observed: what is delivered from now on has lower ones.
+func (rm *remediation) Rewound(gvk schema.GroupVersionKind) {
+	for _, l := range rm.table.Locks() {
+		l.Rewind(gvk)
+	}
+}
+
 // Troubled has the statuses written that depend on a watch which has failed, or works again.
 func (rm *remediation) Troubled(gvk schema.GroupVersionKind) {
 	rm.entries.each(func(key string, e *entry) {

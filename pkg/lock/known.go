@@ -1,6 +1,8 @@
 package lock
 
 import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/rancher/helm-locker/pkg/manifest"
 )
 
@@ -20,6 +22,17 @@ func (l *Lock) Known(id manifest.ID, version, digest uint64) bool {
 	s.version = max(s.version, version)
 	l.endDrift(s)
 	return true
+}
+
+// Rewind forgets which versions of the objects of a kind were observed, because resource versions begin again.
+func (l *Lock) Rewind(gvk schema.GroupVersionKind) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range l.objects {
+		if s.GVK == gvk {
+			s.version, s.rewound = 0, s.inFlight
+		}
+	}
 }
 
 // isStale reports whether a look with that version is older than one already taken. Zero is unknown, and never old.
@@ -42,6 +55,13 @@ func (l *Lock) endDrift(s *state) {
 		s.succeed()
 	}
 	delete(l.dirty, s)
+}
+
+// Owns reports whether the lock protects an object.
+func (l *Lock) Owns(id manifest.ID) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !l.closed && l.objects.of(id) != nil
 }
 
 // Peek returns what is known of an object, as Take hands it out, without handing it out; false for an object that the

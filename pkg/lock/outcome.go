@@ -50,7 +50,8 @@ func (l *Lock) Done(id manifest.ID, o Outcome) (wake bool) {
 	if s.problem = o.Problem; o.Failed && !s.retry {
 		s.fail(o.Now, o.Transient)
 	}
-	s.inFlight, s.retry = false, false
+	rewound := s.rewound
+	s.inFlight, s.retry, s.rewound = false, false, false
 	if o.Good || o.Reported {
 		s.judged, s.good, s.reported, s.additions = true, o.Digest, o.Reported, o.Additions
 		if !o.Failed {
@@ -69,7 +70,7 @@ func (l *Lock) Done(id manifest.ID, o Outcome) (wake bool) {
 			s.owner = unique.Make(o.Owner)
 		}
 	}
-	if o.Version > s.version {
+	if o.Version > s.version && !rewound {
 		s.version = o.Version
 		// An observation that came in while the worker wrote and is older than the result of that write says nothing
 		// any more.

@@ -28,6 +28,7 @@ type state struct {
 	judged   bool // whether good holds a digest
 	inFlight bool // a worker holds the object
 	retry    bool // a failure of that worker is no reason to wait, see Retry
+	rewound  bool // versions that the worker knows are of before Rewind
 	reported bool // good is drifted content that was only reported (mode Detect)
 
 	additions bool  // others added something that is left alone

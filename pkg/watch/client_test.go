@@ -140,6 +140,8 @@ func (n names) Listed(_ schema.GroupVersionKind, _ func(manifest.ID) bool) {
 }
 func (n names) Troubled(schema.GroupVersionKind) {}
 
+func (n names) Rewound(schema.GroupVersionKind) {}
+
 // An API server that cannot stream lists makes the Reflector list pages. The watch goes on where the list ended, and a
 // watch that has expired makes for another list.
 func TestObjectsAreListedInPagesWatchedAndListedAgain(t *testing.T) {

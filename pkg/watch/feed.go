@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"time"
 
@@ -35,14 +36,18 @@ type feed[T metav1.Object] struct {
 	reflector *cache.Reflector
 	// begun is closed right before the first list is delivered, synced right after. A caller that registers for
 	// events and then finds begun open gets all of the list; one that finds it closed may have missed some, and has to
-	// get them. tried is closed with synced, or when the first attempt to list failed.
-	begun, synced, tried     chan struct{}
-	beginOnce, once, tryOnce sync.Once
+	// get them.
+	begun, synced   chan struct{}
+	beginOnce, once sync.Once
 	// troubled, if set, is called when lastError has become another one; it is set before the feed runs.
 	troubled func()
+	// rewound, if set, is called when resource versions begin again; it is set before the feed runs.
+	rewound func()
 
-	// Only the goroutine of run uses these. delivered is set by what comes over a watch, bookmarks included.
+	// Only the goroutine of run uses these. delivered is set by what comes over a watch, bookmarks included. newest is
+	// the resource version up to which everything is delivered; zero when unknown.
 	delivered bool
+	newest    uint64
 	retry     wait.Backoff
 
 	mu  sync.Mutex
@@ -55,7 +60,6 @@ func newFeed[T metav1.Object](
 	name string, lw *cache.ListWatch, example T, s sink[T], log logrus.FieldLogger,
 ) *feed[T] {
 	f := &feed[T]{name: name, sink: s, log: log, begun: make(chan struct{}), synced: make(chan struct{}),
-		tried: make(chan struct{}),
 		retry: backoff(longestDelay)}
 	refused := backoff(longestRefusedDelay)
 	options := cache.ReflectorOptions{Name: name, TypeDescription: name, Backoff: &refused}
@@ -124,7 +128,31 @@ func (f *feed[T]) delay(lasted time.Duration) time.Duration {
 
 // UpdateResourceVersion makes the feed a cache.ResourceVersionUpdater: the Reflector calls it for all that comes
 // over a watch.
-func (f *feed[T]) UpdateResourceVersion(string) { f.delivered = true }
+func (f *feed[T]) UpdateResourceVersion(version string) {
+	f.delivered = true
+	f.advance(version)
+}
+
+// advance records up to which resource version everything is delivered. Versions grow, unless the storage of the API
+// server is restored from a backup. Then no version that was delivered before says what is newer, and everything is
+// listed again.
+func (f *feed[T]) advance(version string) {
+	n, err := strconv.ParseUint(version, 10, 64)
+	if err != nil {
+		return // of an aggregated API server
+	}
+	before := f.newest
+	f.newest = n
+	if n >= before {
+		return
+	}
+	f.log.Warnf("the resource versions of %s went back from %d to %d, as after a restored backup; listing again", f.name,
+		before, n)
+	if f.rewound != nil {
+		f.rewound()
+	}
+	f.relist()
+}
 
 func (f *feed[T]) failed(err error) {
 	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
@@ -136,7 +164,6 @@ func (f *feed[T]) failed(err error) {
 	}
 	f.log.Warnf("watch of %s: %v; trying again", f.name, err)
 	f.setError(err)
-	f.tryOnce.Do(func() { close(f.tried) })
 }
 
 func (f *feed[T]) setError(err error) {
@@ -183,7 +210,7 @@ func (f *feed[T]) object(obj any) (T, error) {
 	return o, nil
 }
 
-func (f *feed[T]) Replace(items []any, _ string) error {
+func (f *feed[T]) Replace(items []any, version string) error {
 	f.begin()
 	f.setError(nil)
 	present := make(map[types.NamespacedName]struct{}, len(items))
@@ -200,7 +227,7 @@ func (f *feed[T]) Replace(items []any, _ string) error {
 	}
 	f.sink.listed(present)
 	f.once.Do(func() { close(f.synced) })
-	f.tryOnce.Do(func() { close(f.tried) })
+	f.advance(version)
 	return nil
 }
 

@@ -2,9 +2,13 @@ package watch
 
 import (
 	"context"
+	"net"
+	"os"
+	"syscall"
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
@@ -48,8 +52,7 @@ func (r *recorder) listed(present map[types.NamespacedName]struct{}) {
 
 func newRecorder() (*feed[*metav1.PartialObjectMetadata], *recorder) {
 	rec := &recorder{}
-	rec.feed = &feed[*metav1.PartialObjectMetadata]{name: "test", sink: rec, log: quiet(), begun: make(chan struct{}), synced: make(chan struct{}),
-		tried: make(chan struct{})}
+	rec.feed = &feed[*metav1.PartialObjectMetadata]{name: "test", sink: rec, log: quiet(), begun: make(chan struct{}), synced: make(chan struct{})}
 	return rec.feed, rec
 }
 
@@ -135,6 +138,58 @@ func TestTheDelayBeginsAgainWhenAWatchHasWorked(t *testing.T) {
 	grow()
 	if delay := f.delay(longestDelay + 1); delay > first {
 		t.Errorf("after a watch that lasted the delay is %s", delay)
+	}
+}
+
+// An API server whose storage was restored from a backup counts its versions from lower ones. What is listed then is
+// what exists, so it is delivered again once the versions of before are forgotten.
+func TestHostile_VersionsBeginAgain(t *testing.T) {
+	for name, deliver := range map[string]func(f *feed[*metav1.PartialObjectMetadata], version string){
+		"in a list": func(f *feed[*metav1.PartialObjectMetadata], version string) {
+			check.NoError(t, f.Replace([]any{item("a")}, version))
+		},
+		"in a watch": func(f *feed[*metav1.PartialObjectMetadata], version string) { f.UpdateResourceVersion(version) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, _ := newRecorder()
+			rewound, listed := 0, 0
+			f.rewound, f.again = func() { rewound++ }, func() { listed++ }
+			for _, step := range []struct {
+				version string
+				want    int // how often versions have begun again by then
+			}{{"90", 0}, {"100", 0}, {"100", 0}, {"40", 1}, {"41", 1}, {"not a number", 1}, {"42", 1}, {"1", 2}} {
+				if deliver(f, step.version); rewound != step.want || listed != step.want {
+					t.Errorf("at %s: rewound %d times, listed again %d times", step.version, rewound, listed)
+				}
+			}
+		})
+	}
+}
+
+// A watch that is asked for again at the version from before a restored backup would be silent.
+func TestHostile_AnAPIServerThatWasAwayIsListedAgain(t *testing.T) {
+	var answers []error
+	lw := limited(&cache.ListWatch{
+		WatchFuncWithContext: func(context.Context, metav1.ListOptions) (apiwatch.Interface, error) {
+			err := answers[0]
+			answers = answers[1:]
+			return apiwatch.NewEmptyWatch(), err
+		},
+	})
+	refused := &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+	answers = []error{nil, refused, refused, nil, nil}
+	for i, want := range []string{"", "refused", "refused", "expired", ""} {
+		w, err := lw.WatchWithContext(t.Context(), metav1.ListOptions{ResourceVersion: "7"})
+		got := ""
+		switch {
+		case apierrors.IsResourceExpired(err):
+			got = "expired"
+		case err != nil:
+			got = "refused"
+		}
+		if got != want || (w == nil) != (err != nil) {
+			t.Errorf("request %d: %v, %v", i, w, err)
+		}
 	}
 }
 

@@ -30,6 +30,8 @@ type Sink interface {
 	// Listed: after a start or a gap every object of the kind was delivered by Observed; those not present do
 	// not exist or lack the label.
 	Listed(gvk schema.GroupVersionKind, present func(manifest.ID) bool)
+	// Rewound: resource versions of the kind begin again, and every object is delivered again.
+	Rewound(gvk schema.GroupVersionKind)
 	// Troubled: what Objects.Errors says of the kind has changed. The watch failed, fails otherwise, or works again.
 	Troubled(gvk schema.GroupVersionKind)
 }
@@ -158,6 +160,7 @@ func (o *Objects) acquire(gvk schema.GroupVersionKind, kind Kind) {
 	lw := o.listWatch(kind, func(live *Live) *listedObject { return w.feed.deliver(live) })
 	w.feed = newFeed(gvk.Kind+"."+gvk.GroupVersion().String(), lw, &Live{}, &kindSink{gvk: gvk, to: o.sink}, o.log)
 	w.feed.troubled = func() { o.sink.Troubled(gvk) }
+	w.feed.rewound = func() { o.sink.Rewound(gvk) }
 	o.watches[gvk] = w
 	if o.ctx != nil {
 		o.run(w)

@@ -1,0 +1,50 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// BackUpEtcd returns a function that restores the data of etcd as it is now. What was written after the backup is then
+// gone, and resource versions continue from those of the backup. The backup and the restoration restart etcd and all API
+// servers.
+func (c *Cluster) BackUpEtcd(ctx context.Context) (restore func(context.Context) error, err error) {
+	data, backup := filepath.Join(c.dir, "etcd"), filepath.Join(c.dir, "etcd-backup")
+	err = c.whileStopped(ctx, func() error { return os.CopyFS(backup, os.DirFS(data)) })
+	return func(ctx context.Context) error {
+		return c.whileStopped(ctx, func() error {
+			return errors.Join(os.RemoveAll(data), os.CopyFS(data, os.DirFS(backup)))
+		})
+	}, err
+}
+
+// whileStopped does something while etcd and all API servers are stopped.
+func (c *Cluster) whileStopped(ctx context.Context, do func() error) error {
+	for _, s := range c.apiServers {
+		if err := s.Kill(); err != nil {
+			return err
+		}
+	}
+	if err := c.etcd.kill(); err != nil {
+		return fmt.Errorf("stop etcd: %w", err)
+	}
+	if err := do(); err != nil {
+		return err
+	}
+	var err error
+	if c.etcd, err = c.run(c.binaries.Etcd, "etcd", c.etcdArgs()); err != nil {
+		return err
+	}
+	if err := c.waitForEtcd(ctx); err != nil {
+		return err
+	}
+	for _, s := range c.apiServers {
+		if err := s.Start(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
