@@ -186,7 +186,7 @@ func (rm *remediation) restored(l *lock.Lock, v *result, done *unstructured.Unst
 		Baseline: v.in.Restored(v.found, done), Chosen: v.in.ChosenIn(done),
 		Additions: v.in.HasAdditions(v.found, done),
 	}
-	if endsDeletion(done) {
+	if endsDeletion(done) || v.unknown != nil {
 		good = lock.Outcome{Again: rm.readAgain(v)}
 	}
 	rm.complete(l, v.Work, rm.deleting(l, v.Work, done, good))

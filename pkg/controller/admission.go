@@ -171,7 +171,7 @@ func (ad *admission) objectOf(
 	}
 	gvr := schema.GroupVersionResource{Group: r.Resource.Group, Version: r.Resource.Version,
 		Resource: r.Resource.Resource}
-	of, _ := ad.kinds.Of(gvr) // none is locked of a kind that is not known
+	of, _ := ad.lockedKinds.Of(gvr)
 	id.Group, id.Kind = of.Group, of.Kind
 	return id, ""
 }
@@ -201,6 +201,11 @@ func (ad *admission) answer(ctx context.Context, q *question) (guard.Decision, j
 	}
 	if pass := ad.mayPass(ctx, q); pass != "" {
 		return guard.Decision{}, pass
+	}
+	if judge.Rescales(changes) {
+		if reason, changes = ad.rescaled(ctx, q); reason != judge.StopChange {
+			return guard.Decision{}, reason
+		}
 	}
 	if q.Guard == v1alpha1.GuardWarn || q.lock.Detect {
 		return guard.Decision{Message: q.Warning(changes, q.lock.Detect)}, reason
@@ -232,10 +237,30 @@ func (ad *admission) mayPass(ctx context.Context, q *question) judge.AdmissionRe
 	if reason := ad.namespaceGoes(ctx, q.ID.Namespace); reason != "" {
 		return reason
 	}
-	if q.lock.Closed() { // suspended a moment ago
+	asked, err := ad.stillAsked(ctx, q.lock)
+	switch {
+	case err != nil:
+		return judge.AdmitUnknown
+	case !asked || q.lock.Closed(): // suspended, switched off or edited a moment ago
 		return judge.AdmitUnlocked
 	}
 	return ""
+}
+
+// rescaled judges a request again that changes the number of replicas, by the autoscalers that there are now.
+func (ad *admission) rescaled(ctx context.Context, q *question) (judge.AdmissionReason, []drift.Change) {
+	live, err := ad.scalers.List(ctx, q.ID.Namespace)
+	if err != nil {
+		ad.Log.WithField("object", q.ID.String()).Debugf("guard: %s", safeError(err))
+	}
+	if err == nil || q.Replicas == nil { // the range of a manifest is known all the same
+		q.Input = q.Scaled(live)
+	}
+	reason, changes := judge.Admit(q.Admission)
+	if q.ScalersUnknown && reason != judge.StopChange {
+		reason = judge.AdmitUnknown
+	}
+	return reason, changes
 }
 
 var namespacesGVR = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}

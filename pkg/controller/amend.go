@@ -126,9 +126,13 @@ func (rm *remediation) amendment(
 			return nil, fmt.Errorf("decode what the revert undid: %w", err)
 		}
 	}
-	in := judge.Input{
-		ID: o.ID, Live: live, Rules: o.Rules, Scalable: o.Scalable, Replicas: o.Replicas,
-		LiveRange: rm.scalers.Range(o.ID),
+	in := judge.Input{ID: o.ID, Live: live, Rules: o.Rules, Scalable: o.Scalable, Replicas: o.Replicas}
+	if o.Scalable {
+		scalers, err := rm.scalers.List(ctx, o.ID.Namespace)
+		if err != nil {
+			return nil, err
+		}
+		in = in.Scaled(scalers)
 	}
 	a := written.Amend(desired, live.Object, drift.Options{Schema: o.Schema, Ignore: in.Ignore(desired)})
 	if len(a.Changes) == 0 {

@@ -32,9 +32,9 @@ func (rs *releases) takeBehind(first string) []string {
 
 // claimable reports whether operators of this controller's name manage the HelmRelease or may claim it, in
 // whichever shard.
-func (rs *releases) claimable(hr *v1alpha1.HelmRelease) bool {
+func (c *common) claimable(hr *v1alpha1.HelmRelease) bool {
 	by, claimed := hr.Annotations[v1alpha1.ManagedByAnnotation]
-	return !claimed || by == "" || by == rs.Name
+	return !claimed || by == "" || by == c.Name
 }
 
 // claim makes the HelmRelease this controller's, and rids it of the finalizer that older operators set. It returns

@@ -23,13 +23,15 @@ import (
 // has returned.
 type common struct {
 	Options
-	clients  Clients
-	own      judge.Own
-	kinds    *watch.Kinds
-	records  *watch.Releases
-	objects  *watch.Objects
-	scalers  *watch.Autoscalers
-	enforcer *enforce.Enforcer
+	clients Clients
+	own     judge.Own
+	kinds   *watch.Kinds
+	// lockedKinds are those of all objects that were locked.
+	lockedKinds lock.Kinds
+	records     *watch.Releases
+	objects     *watch.Objects
+	scalers     *watch.Autoscalers
+	enforcer    *enforce.Enforcer
 
 	// definitionsAt is when a CustomResourceDefinition last came, changed or went, in Unix nanoseconds.
 	definitionsAt atomic.Int64

@@ -13,7 +13,7 @@ import (
 func (st *statuses) exceptions(v *view) []v1alpha1.Exception {
 	all := slices.Clone(v.lock.Exceptions)
 	for _, id := range v.sum.Scalable {
-		if r := st.scalers.Range(id); r != nil {
+		if r := st.scalers.Known().Range(id); r != nil {
 			all = append(all, judge.ExceptionOf(id, v1alpha1.ExceptionAutoscaled, r.String(), "/spec/replicas"))
 		}
 	}

@@ -21,6 +21,8 @@ type result struct {
 	*lock.Work
 	in    judge.Input
 	found judge.Result
+	// unknown is why it is not known which live autoscalers there are; nil when that is known, or does not matter.
+	unknown error
 
 	operation v1alpha1.DriftOperation
 	authors   []drift.Attribution
@@ -39,12 +41,15 @@ func (v *result) attribute() {
 
 // input returns what the judgement of an object depends on.
 func (c *common) input(l *lock.Lock, w *lock.Work, desired map[string]any) judge.Input {
-	return judge.Input{
+	in := judge.Input{
 		ID: w.ID, Release: l.Release, Desired: desired, Live: w.Live, Last: w.Last, Schema: w.Schema, Rules: w.Rules,
-		Strict: l.Strict, ServerSide: l.ServerSide, Scalable: w.Scalable, Replicas: w.Replicas,
-		LiveRange: c.scalers.Range(w.ID), Wanted: c.scalers.Wanted(w.ID), Chosen: w.Chosen,
+		Strict: l.Strict, ServerSide: l.ServerSide, Scalable: w.Scalable, Replicas: w.Replicas, Chosen: w.Chosen,
 		First: w.First, Baseline: w.Baseline, Owner: w.Owner,
 	}
+	if in.Replicas != nil && !l.Owns(in.Replicas.By) { // the live one of that name counts, which may be another
+		in.Replicas = nil
+	}
+	return in.Scaled(c.scalers.Known())
 }
 
 // judge judges an object. It returns the outcome if the matter ends with that, and otherwise what to act on.
@@ -104,8 +109,14 @@ func (v *result) revertOf(l *lock.Lock, found judge.Result) *enforce.Revert {
 	}
 }
 
-// good returns the outcome of an object whose content is as declared.
+// good returns the outcome of an object whose content is as declared, as far as that is known.
 func (v *result) good() *lock.Outcome {
+	if v.unknown != nil {
+		again, problem := v.Observation, problemOf(v.ID, v.unknown, true)
+		problem.Message = "the number of replicas is left alone, because the HorizontalPodAutoscalers of the namespace " +
+			"are not known: " + problem.Message
+		return &lock.Outcome{Again: &again, Failed: true, Transient: true, Problem: problem}
+	}
 	return &lock.Outcome{
 		Good: true, Digest: v.Digest, Version: v.Version, Baseline: v.found.Baseline, Owner: v.found.Owner,
 		Chosen: v.found.Chosen, Additions: v.in.HasAdditions(v.found, v.Live),

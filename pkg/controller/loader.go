@@ -45,7 +45,6 @@ type loader struct {
 	*common
 	schemas     *drift.Schemas
 	definitions definitions
-	shared      lock.Kinds
 	budget      budget
 }
 
@@ -120,7 +119,7 @@ func (lo *loader) addObject(ctx context.Context, out *loaded, o *judge.Object, r
 		}
 		out.schemas[o.GVK] = compared
 	}
-	shared := lo.shared.Share(lock.Kind{GVK: o.GVK, GVR: kind.GVR, Namespaced: kind.Namespaced, Schema: compared})
+	shared := lo.lockedKinds.Share(lock.Kind{GVK: o.GVK, GVR: kind.GVR, Namespaced: kind.Namespaced, Schema: compared})
 	out.kinds[o.GVK] = kind
 	out.objects = append(out.objects, &lock.Object{
 		ID: sharing(o.ID, shared, rel), Kind: shared, Desired: lock.Pack(desired), Keep: o.Keep, Replicas: o.Replicas,

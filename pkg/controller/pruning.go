@@ -258,6 +258,9 @@ func (pr *pruning) prune(ctx context.Context, l *lock.Lock, id manifest.ID, r re
 		pr.reporter.record(l, v, v1alpha1.DriftActionReported)
 		return nil
 	}
+	if asked, err := pr.stillAsked(ctx, l); err != nil || !asked { // the event of the change is on its way
+		return err
+	}
 	return pr.deleteCandidate(ctx, l, v)
 }
 

@@ -240,7 +240,7 @@ func (rs *releases) lock(
 		"revision": rec.Revision, "objects": len(loaded.objects), "took": rs.Clock.Since(begin).String(),
 	}).Debug("read the record")
 	if loaded.scalable {
-		rs.scalers.Need(ctx, key)
+		rs.scalers.Need(key)
 	} else {
 		rs.scalers.Drop(key)
 	}

@@ -92,6 +92,7 @@ func (rm *remediation) judgeAll(l *lock.Lock, work []*lock.Work) []*result {
 // process has objects reverted, all of them at once. Those that say they belong to another release wait for what is
 // known of that. Every object is completed.
 func (rm *remediation) process(ctx context.Context, l *lock.Lock, differing []*result) {
+	differing = rm.rescaled(ctx, l, differing)
 	var own []*result
 	claimed := map[release.Key][]*result{}
 	for _, v := range differing {

@@ -24,6 +24,14 @@ func (rm *remediation) mayReplace(l *lock.Lock, v *result, err error) bool {
 // replace deletes an object and re-creates it, in the order of every other write: the record is read again first,
 // the deletion has the observed version as its precondition, and the creation is proven.
 func (rm *remediation) replace(ctx context.Context, l *lock.Lock, v *result, refusal error) {
+	if asked, err := rm.stillAsked(ctx, l); err != nil || !asked {
+		outcome := lock.Outcome{Again: rm.readAgain(v), Failed: true, Transient: true, Problem: rm.driftProblem(v)}
+		if err != nil {
+			outcome.Problem = problemOf(v.ID, err, true)
+		}
+		rm.complete(l, v.Work, outcome)
+		return
+	}
 	holds, err := rm.holds(ctx, l)
 	if err != nil || !holds {
 		rm.postpone(l, []*result{v}, err)

@@ -113,8 +113,7 @@ func (c *comparer) input(ctx context.Context, o *judge.Object, live *unstructure
 	for _, autoscaler := range c.source.Autoscalers(ctx, o.ID.Namespace) {
 		scalers.Set(autoscaler)
 	}
-	in.LiveRange, in.Wanted = scalers.Range(o.ID), scalers.Wanted(o.ID)
-	return in
+	return in.Scaled(&scalers)
 }
 
 func replicasDiffer(a, b map[string]any) bool {

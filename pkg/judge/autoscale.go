@@ -17,8 +17,8 @@ import (
 // Range is an inclusive range of replica counts that an autoscaler may choose from.
 type Range struct {
 	Min, Max int64
-	// By names the HorizontalPodAutoscaler, as "namespace/name".
-	By string
+	// By is the HorizontalPodAutoscaler.
+	By manifest.ID
 }
 
 // Contains reports whether n is within the range.
@@ -49,15 +49,16 @@ func WithReplicas(desired map[string]any, n int64) map[string]any {
 
 // String returns "HorizontalPodAutoscaler web/podinfo sets 2 to 5 replicas".
 func (r *Range) String() string {
-	return fmt.Sprintf("HorizontalPodAutoscaler %s sets %d to %d replicas", r.By, r.Min, r.Max)
+	return fmt.Sprintf("%s sets %d to %d replicas", r.By, r.Min, r.Max)
 }
 
 // AutoscaledObjects returns the objects whose replica count a HorizontalPodAutoscaler of the same manifest sets, with
-// the range that it may choose from. Its choice is not drift: the manifest asked for it.
-func AutoscaledObjects(objects []manifest.Object) map[manifest.ID]*Range {
+// the range that it may choose from. Its choice is not drift: the manifest asked for it. An autoscaler whose own range is
+// not protected does not count: the live one does.
+func AutoscaledObjects(objects []manifest.Object, protected func(manifest.Object) bool) map[manifest.ID]*Range {
 	scaled := map[manifest.ID]*Range{}
 	for _, o := range objects {
-		if o.ID.Group != autoscalerKind.Group || o.ID.Kind != autoscalerKind.Kind {
+		if o.ID.GroupKind() != autoscalerKind || !protected(o) {
 			continue
 		}
 		if target, r, ok := scales(o.ID.Namespace, o.ID.Name, o.Content); ok {
@@ -95,7 +96,8 @@ func scales(namespace, name string, autoscaler map[string]any) (target manifest.
 	if err != nil {
 		return manifest.ID{}, nil, false
 	}
-	r = &Range{Min: 1, By: namespace + "/" + name}
+	r = &Range{Min: 1, By: manifest.ID{Group: autoscalerKind.Group, Kind: autoscalerKind.Kind, Namespace: namespace,
+		Name: name}}
 	if n, ok, err := unstructured.NestedInt64(autoscaler, "spec", "minReplicas"); ok && err == nil {
 		r.Min = n
 	}
@@ -201,7 +203,7 @@ func (a *Autoscalers) first(target manifest.ID) (types.NamespacedName, *Range) {
 	var name types.NamespacedName
 	var first *Range
 	for n, r := range a.ranges[target] {
-		if first == nil || r.By < first.By {
+		if first == nil || r.By.Name < first.By.Name {
 			name, first = n, r
 		}
 	}

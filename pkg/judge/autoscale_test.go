@@ -47,7 +47,7 @@ func TestAutoscalersTellForWhomARangeChanges(t *testing.T) {
 		t.Error("web is scaled by nobody")
 	}
 	expect(a.Set(hpa("b", "api", 1, 1)), deployment("api"))
-	if r := a.Range(deployment("api")); r.By != "apps/a" {
+	if r := a.Range(deployment("api")); r.By.Name != "a" {
 		t.Errorf("of two, the first by name counts; got %s", r.By)
 	}
 	expect(a.Remove(types.NamespacedName{Namespace: "apps", Name: "a"}), deployment("api"))
@@ -155,7 +155,7 @@ func TestAutoscaledObjectsNamesTheTargetsOfAutoscalers(t *testing.T) {
 	hpa := manifest.Object{ID: manifest.ID{Group: "autoscaling", Kind: "HorizontalPodAutoscaler", Namespace: "apps",
 		Name: "web"}, Content: map[string]any{"spec": map[string]any{"minReplicas": int64(2), "maxReplicas": int64(5),
 		"scaleTargetRef": map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}}}
-	scaled := AutoscaledObjects([]manifest.Object{hpa})
+	scaled := AutoscaledObjects([]manifest.Object{hpa}, func(manifest.Object) bool { return true })
 	r := scaled[manifest.ID{Group: "apps", Kind: "Deployment", Namespace: "apps", Name: "web"}]
 	for n, want := range map[int64]bool{1: false, 2: true, 5: true, 6: false} {
 		if r.Contains(n) != want {

@@ -27,12 +27,14 @@ type Input struct {
 
 	// Scalable and Replicas are those of the Object. LiveRange is the range of a live autoscaler, nil for none, and
 	// Wanted what it wanted last, zero when unknown. Chosen is the last number of replicas that was seen within the
-	// range; nil for none.
-	Scalable  bool
-	Replicas  *Range
-	LiveRange *Range
-	Wanted    int64
-	Chosen    *int64
+	// range; nil for none. ScalersUnknown is set when it is not known which live autoscalers there are: no answer is not
+	// "none", so the number of replicas is left alone.
+	Scalable       bool
+	Replicas       *Range
+	LiveRange      *Range
+	Wanted         int64
+	Chosen         *int64
+	ScalersUnknown bool
 
 	// First is set when the object was not judged before. Baseline and Owner are what was learnt when it was.
 	First    bool

@@ -2,6 +2,7 @@ package judge
 
 import (
 	"fmt"
+	"slices"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/manifest"
@@ -89,7 +90,10 @@ type Plan struct {
 // left to others out of the content of the objects.
 func (m *Manifest) Plan(own Own, ignore *rules.Rules) *Plan {
 	p := &Plan{}
-	scaled := AutoscaledObjects(m.Objects)
+	scaled := AutoscaledObjects(m.Objects, func(o manifest.Object) bool {
+		matcher := ignore.For(o)
+		return exempt(o, own, matcher) == nil && !ignoresRange(matcher)
+	})
 	for _, o := range m.Objects {
 		matcher := ignore.For(o)
 		if e := exempt(o, own, matcher); e != nil {
@@ -110,6 +114,18 @@ func (m *Manifest) Plan(own Own, ignore *rules.Rules) *Plan {
 		p.Objects = append(p.Objects, object)
 	}
 	return p
+}
+
+// ignoresRange reports whether rules leave to others what a HorizontalPodAutoscaler scales, and how far. Rules about
+// managers may, whatever they manage now.
+func ignoresRange(matcher *rules.Matcher) bool {
+	ignored := matcher.Bind(nil)
+	if ignored == nil {
+		return matcher.NeedsOwnership()
+	}
+	return matcher.NeedsOwnership() || slices.ContainsFunc([][]string{{"spec"}, {"spec", "minReplicas"},
+		{"spec", "maxReplicas"}, {"spec", "scaleTargetRef"}, {"spec", "scaleTargetRef", "apiVersion"},
+		{"spec", "scaleTargetRef", "kind"}, {"spec", "scaleTargetRef", "name"}}, ignored)
 }
 
 // exempt returns the exception for an object that is not compared at all, nil for one that is.

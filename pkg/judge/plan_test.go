@@ -86,6 +86,23 @@ metadata: {name: unknown}
 	expect(t, exempt, "out", "sh.helm.release.v1.app.v1", "ignored")
 	expect(t, exceptions, "OptedOut out", "Reserved sh.helm.release.v1.app.v1", "Ignored ignored", "Ignored partly",
 		"Autoscaled web", "CABundleInjected hook")
+	for why, ignored := range map[string]v1alpha1.IgnoreRule{
+		"its range":                  {Paths: []string{"/spec/maxReplicas"}},
+		"its spec":                   {Paths: []string{"/spec"}},
+		"it":                         {Paths: []string{""}},
+		"what it scales":             {Paths: []string{"/spec/scaleTargetRef/name"}},
+		"whatever a manager manages": {Managers: []string{"vpa"}},
+		"a label of it":              {Paths: []string{"/metadata/labels/a"}},
+	} {
+		ignored.Target = &v1alpha1.IgnoreTarget{Kind: "HorizontalPodAutoscaler"}
+		compiled, err := rules.Compile([]v1alpha1.IgnoreRule{ignored})
+		check.NoError(t, err)
+		for _, o := range declared.Plan(Own{}, compiled).Objects {
+			if protected := why == "a label of it"; o.ID.Kind == "Deployment" && (o.Replicas != nil) != protected {
+				t.Errorf("%s is ignored: the manifest's range is %v", why, o.Replicas)
+			}
+		}
+	}
 	if len(declared.Unknown) != 1 || declared.Unknown[0].ID.Name != "unknown" {
 		t.Errorf("unknown: %v", declared.Unknown)
 	}

@@ -1,6 +1,26 @@
 package judge
 
-import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/rancher/helm-locker/pkg/drift"
+)
+
+// Scaled returns the input with the live autoscalers that there are, nil when that is not known.
+func (in Input) Scaled(live *Autoscalers) Input {
+	in.ScalersUnknown = live == nil
+	if live != nil {
+		in.LiveRange, in.Wanted = live.Range(in.ID), live.Wanted(in.ID)
+	}
+	return in
+}
+
+// Rescales reports whether the number of replicas is among changes. Whether that is drift depends on live autoscalers.
+func Rescales(changes []drift.Change) bool {
+	return slices.ContainsFunc(changes, func(c drift.Change) bool { return c.Path == "/spec/replicas" })
+}
 
 // autoscaler returns the range within which an autoscaler sets the replicas of the object: one of the manifest, or a
 // live one; nil for none.
@@ -21,8 +41,11 @@ func (in *Input) ChosenIn(live *unstructured.Unstructured) *int64 {
 }
 
 // autoscaled reports whether the replica count of the object is not compared: the manifest leaves it to an autoscaler,
-// or it is within the range of one.
+// it is within the range of one, or there may be one.
 func (in *Input) autoscaled() bool {
+	if in.ScalersUnknown && in.Replicas == nil {
+		return true
+	}
 	if !in.Scalable {
 		return in.autoscaler() != nil
 	}

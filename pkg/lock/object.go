@@ -61,6 +61,19 @@ func (s *Kinds) Share(k Kind) *Kind {
 	return &k
 }
 
+// Of returns the group and kind of the objects of a resource that were locked; false when none were. It is not asked of
+// what is discovered, which is forgotten and discovered again while the objects stay locked.
+func (s *Kinds) Of(gvr schema.GroupVersionResource) (schema.GroupKind, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for gvk, kind := range s.known {
+		if kind.GVR == gvr {
+			return gvk.GroupKind(), true
+		}
+	}
+	return schema.GroupKind{}, false
+}
+
 // Observation is what was seen of a live object.
 type Observation struct {
 	// Live is the object as the API server returned it; nil when it does not exist or is not known.

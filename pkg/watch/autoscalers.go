@@ -2,6 +2,7 @@ package watch
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -25,7 +26,7 @@ var autoscalersGVR = schema.GroupVersionResource{Group: "autoscaling", Version: 
 // Autoscalers follows the HorizontalPodAutoscalers of the cluster while they are needed: while an object is locked
 // whose replicas one of them could set. It is safe for concurrent use.
 type Autoscalers struct {
-	client  dynamic.ResourceInterface
+	client  dynamic.NamespaceableResourceInterface
 	log     logrus.FieldLogger
 	changed func([]manifest.ID)
 	known   judge.Autoscalers
@@ -56,22 +57,29 @@ func (a *Autoscalers) Start(ctx context.Context) {
 // Wait returns when the watch has ended after the context of Start did.
 func (a *Autoscalers) Wait() { a.running.Wait() }
 
-// needPatience bounds how long Need waits: an API server that leaves one list unanswered must not keep releases
-// unlocked.
-const needPatience = 5 * time.Second
+// Bounds on List: a request that takes longer is not answered, and a namespace may have many autoscalers.
+const (
+	autoscalersTimeout = 5 * time.Second
+	autoscalersPage    = 100
+)
 
-// Need says that owner needs autoscalers. It returns once those that exist are known, or the API server has refused to
-// list them (which is logged, and tried again) or has not answered for five seconds, or ctx ends.
-func (a *Autoscalers) Need(ctx context.Context, owner string) {
-	f := a.acquire(owner)
-	if f == nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, needPatience)
+// List returns the autoscalers of a namespace as they are now, by a consistent list. The watch can be behind, or can
+// have delivered nothing yet.
+func (a *Autoscalers) List(ctx context.Context, namespace string) (*judge.Autoscalers, error) {
+	ctx, cancel := context.WithTimeout(ctx, autoscalersTimeout)
 	defer cancel()
-	select {
-	case <-f.tried:
-	case <-ctx.Done():
+	known, options := &judge.Autoscalers{}, metav1.ListOptions{Limit: autoscalersPage}
+	for {
+		page, err := a.client.Namespace(namespace).List(ctx, options)
+		if err != nil {
+			return nil, fmt.Errorf("list the HorizontalPodAutoscalers of namespace %s: %w", namespace, err)
+		}
+		for i := range page.Items {
+			known.Set(&page.Items[i])
+		}
+		if options.Continue = page.GetContinue(); options.Continue == "" {
+			return known, nil
+		}
 	}
 }
 
@@ -86,12 +94,13 @@ func (a *Autoscalers) Drop(owner string) {
 	}
 }
 
-func (a *Autoscalers) acquire(owner string) *feed[*unstructured.Unstructured] {
+// Need follows the autoscalers until owner, and every other one, drops them.
+func (a *Autoscalers) Need(owner string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.users[owner] = struct{}{}
 	if a.feed != nil || a.ctx == nil || a.ctx.Err() != nil {
-		return a.feed
+		return
 	}
 	ctx, stop := context.WithCancel(a.ctx)
 	f := newFeed("HorizontalPodAutoscalers", a.listWatch(), &unstructured.Unstructured{}, (*autoscalerSink)(a), a.log)
@@ -107,14 +116,10 @@ func (a *Autoscalers) acquire(owner string) *feed[*unstructured.Unstructured] {
 		}
 		f.run(ctx)
 	}()
-	return f
 }
 
-// Range returns the range within which a live autoscaler may scale an object; nil for none.
-func (a *Autoscalers) Range(target manifest.ID) *judge.Range { return a.known.Range(target) }
-
-// Wanted returns how many replicas that autoscaler wanted last; zero when that is not known.
-func (a *Autoscalers) Wanted(target manifest.ID) int64 { return a.known.Wanted(target) }
+// Known returns the autoscalers that the watch has delivered.
+func (a *Autoscalers) Known() *judge.Autoscalers { return &a.known }
 
 func (a *Autoscalers) listWatch() *cache.ListWatch {
 	return &cache.ListWatch{

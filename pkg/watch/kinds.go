@@ -53,18 +53,6 @@ func (k *Kinds) Get(gvk schema.GroupVersionKind) (Kind, error) {
 	return kind, nil
 }
 
-// Of returns the kind that a resource serves, if Get was asked for it; false otherwise.
-func (k *Kinds) Of(gvr schema.GroupVersionResource) (schema.GroupVersionKind, bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for gvk, kind := range k.known {
-		if kind.GVR == gvr {
-			return gvk, true
-		}
-	}
-	return schema.GroupVersionKind{}, false
-}
-
 // Versions returns the versions in which the API server serves a kind, in its order of preference; none when it
 // serves the kind in no version, or does not answer.
 func (k *Kinds) Versions(gk schema.GroupKind) []string {

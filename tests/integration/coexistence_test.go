@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
@@ -109,15 +110,20 @@ func TestCoexistence_KEDA(t *testing.T) {
 	w.exceptions("app")
 }
 
-// An API server that does not answer for autoscalers keeps nothing from being locked.
+// An API server that does not answer for autoscalers keeps nothing from being locked. The number of replicas is left
+// alone until it does, and restored then.
 func TestCoexistence_AutoscalersThatAreNotAnswered(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
+	w.LockFence()
 	hold := w.Proxy.HoldRequests(cluster.ForResource("horizontalpodautoscalers"))
 	defer hold.Release()
 	w.Installed(kit.Shared.Helm3(), "app", scaled)
 	check.NoError(t, hold.Wait(t.Context(), 1))
 	w.scale("web", 4)
+	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonRevertFailed, "the number of replicas is left alone")
+	w.staysScaled(4)
+	hold.Release()
 	w.WaitField(kit.Deployments, "web", "spec.replicas", int64(2))
 }
 

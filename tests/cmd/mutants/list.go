@@ -26,5 +26,5 @@ func mutants() []mutant {
 		noWriteLoops(), secretsStaySecret(),
 		noExemption(), allOrNothing(), badInput(), hostileInput(), costFollowsLocks(), noBorrowedRights(),
 		neighbours(), everyKind(), tenantsApart(), guardNeverRefusesHelm(), whatIsToldIsTrue(),
-		policiesAreKept(), recordsInConfigMaps(), textIsNoCoordinate())
+		policiesAreKept(), recordsInConfigMaps(), textIsNoCoordinate(), lateViews())
 }

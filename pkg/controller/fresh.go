@@ -1,0 +1,94 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/cache"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/judge"
+	"github.com/rancher/helm-locker/pkg/lock"
+)
+
+// Watches can be behind, and deliver nothing for a while. So before the number of replicas is restored, an object is
+// deleted or a request is refused, the API server is asked for what could forbid that. No answer forbids it, too.
+
+var helmReleasesGVR = v1alpha1.SchemeGroupVersion.WithResource(v1alpha1.HelmReleaseResourceName)
+
+// stillAsked reports whether a lock still is what its HelmRelease asks for, at a moment after the call. It is not when
+// the HelmRelease has been deleted, suspended or edited.
+func (c *common) stillAsked(ctx context.Context, l *lock.Lock) (bool, error) {
+	namespace, name, err := cache.SplitMetaNamespaceKey(l.Key)
+	if err != nil {
+		return false, fmt.Errorf("key %q: %w", l.Key, err)
+	}
+	// A list of one, because the operator has the permission to list HelmReleases, and none to get them.
+	list, err := c.clients.Dynamic.Resource(helmReleasesGVR).Namespace(namespace).List(ctx, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String(),
+	})
+	if err != nil {
+		return false, fmt.Errorf("read HelmRelease %s: %w", l.Key, err)
+	}
+	for i := range list.Items {
+		hr := &v1alpha1.HelmRelease{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(list.Items[i].Object, hr); err != nil {
+			return false, fmt.Errorf("decode HelmRelease %s: %w", l.Key, err)
+		}
+		d := lock.Decide(lock.Input{Spec: hr.Spec, Record: l.Record, Found: true, Storages: c.Storages, Now: c.Clock.Now()})
+		return hr.DeletionTimestamp == nil && c.claimable(hr) && c.inShard(hr) && d.Lock &&
+			equality.Semantic.DeepEqual(followed(hr.Spec), l.Spec), nil
+	}
+	return false, nil
+}
+
+// rescaled judges those objects again whose number of replicas differs, by the autoscalers that there are now, and
+// completes those that need no more. It returns the others. One list is made for all of a namespace.
+func (rm *remediation) rescaled(ctx context.Context, l *lock.Lock, differing []*result) []*result {
+	var rest []*result
+	scaled := map[string][]*result{}
+	for _, v := range differing {
+		if judge.Rescales(v.found.Changes) {
+			scaled[v.ID.Namespace] = append(scaled[v.ID.Namespace], v)
+		} else {
+			rest = append(rest, v)
+		}
+	}
+	for namespace, results := range scaled {
+		slot := rm.slots.write(ctx, l.Release)
+		live, err := rm.scalers.List(ctx, namespace)
+		slot()
+		if err != nil {
+			rm.Log.WithField("release", l.Release.String()).Debugf("numbers of replicas are left alone: %s", safeError(err))
+		}
+		judging, full := rm.slots.judging.acquire(ctx, l.Release.Namespace)
+		if full != nil { // the operator stops
+			return nil
+		}
+		for _, v := range results {
+			v.rejudge(live, err)
+			v.tell(rm.debug(l.Release))
+			if outcome := rm.outcome(l, v); outcome != nil {
+				rm.complete(l, v.Work, *outcome)
+				continue
+			}
+			rest = append(rest, v)
+		}
+		judging()
+	}
+	return rest
+}
+
+// rejudge judges an object by the live autoscalers; nil when err has kept them from being known. The range of a
+// manifest is known all the same.
+func (v *result) rejudge(live *judge.Autoscalers, err error) {
+	if live == nil && v.in.Replicas != nil {
+		return
+	}
+	v.unknown, v.in = err, v.in.Scaled(live)
+	v.found = judge.Judge(v.in)
+}

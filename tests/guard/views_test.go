@@ -1,0 +1,78 @@
+package guard
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
+	"github.com/rancher/helm-locker/tests/lib/kit"
+)
+
+var autoscalers = schema.GroupVersionResource{Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"}
+
+func watching(plural string) cluster.Match {
+	return func(r *http.Request) bool { return cluster.IsWatch(r) && cluster.ForResource(plural)(r) }
+}
+
+// The guard asks the API server for what could have an answer be another before it refuses. What is delivered late is
+// the autoscaler of a request that scales, or the HelmRelease.
+func TestHostile_ARefusalByALateView(t *testing.T) {
+	t.Parallel()
+	t.Run("an autoscaler is created", func(t *testing.T) {
+		t.Parallel()
+		f := newFixture(t)
+		f.guarded(kit.Shared.Helm3(), "shop", shop)
+		f.inForce(kit.Deployments, "web")
+		defer f.Proxy.HoldWatch(watching(autoscalers.Resource))()
+		_, err := f.In(autoscalers, f.Apps).Create(f.Ctx, &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": map[string]any{"name": "web"},
+			"spec": map[string]any{"minReplicas": int64(1), "maxReplicas": int64(5), "scaleTargetRef": map[string]any{
+				"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}}}, metav1.CreateOptions{})
+		check.NoError(t, err)
+		f.passes("scale", "deployment", "web", "--replicas=4")
+		f.refused(kit.Deployments, "web", "was refused", "scale", "deployment", "web", "--replicas=9")
+	})
+	for _, patch := range []string{
+		`{"spec":{"suspend":true}}`, `{"spec":{"guard":"Off"}}`,
+		`{"spec":{"guardExempt":[{"kind":"User","name":"alice"}]}}`,
+	} {
+		t.Run(patch, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			f.guarded(kit.Shared.Helm3(), "shop", shop)
+			f.inForce(kit.ConfigMaps, "settings")
+			as := []string{"--as", "alice", "--as-group", "system:masters"}
+			f.refused(kit.ConfigMaps, "settings", "", append(as, "patch", "configmap", "settings", "-p", changed)...)
+			release := f.Proxy.HoldWatch(watching(kit.HelmReleases.Resource))
+			defer release()
+			f.PatchHelmRelease("shop", patch)
+			f.passes(append(as, "patch", "configmap", "settings", "-p", changed)...)
+			f.passes(append(as, "delete", "deployment", "web")...)
+		})
+	}
+}
+
+// A release that waits for a kind has the kinds discovered again and again. The guard knows all the same which kind a
+// request to scale is about.
+func TestHostile_AReleaseThatWaitsForAKind(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.guarded(kit.Shared.Helm3(), "shop", shop)
+	f.inForce(kit.Deployments, "web")
+	f.Forge(kit.ForgedRecord{Name: "waits",
+		Manifest: "apiVersion: never.example.com/v1\nkind: Never\nmetadata: {name: never}\n"})
+	f.CreateHelmRelease("waits")
+	f.Proxy.Reset()
+	f.Until("the kinds are discovered again", func() (any, bool) {
+		f.PatchHelmRelease("waits", fmt.Sprintf(`{"metadata":{"annotations":{"at":%q}}}`, metav1.Now().String()))
+		return "they are not", slices.ContainsFunc(f.Proxy.Requests(), func(r cluster.Request) bool { return r.Path == "/apis" })
+	})
+	f.refused(kit.Deployments, "web", "spec.replicas 2 -> 3 was refused", "scale", "deployment", "web", "--replicas=3")
+}

@@ -1,0 +1,68 @@
+package integration
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
+	"github.com/rancher/helm-locker/tests/lib/kit"
+)
+
+// A HelmRelease is suspended, and its event is not here yet when the operator is about to delete an object of an
+// earlier revision.
+func TestHostile_NothingIsPrunedForAReleaseThatHasJustBeenSuspended(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	w.leaveBehind("app")
+	history := w.Proxy.HoldRequests(func(r *http.Request) bool {
+		return r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/sh.helm.release.v1.app.v1")
+	})
+	defer history.Release()
+	w.CreateHelmRelease("app")
+	check.NoError(t, history.Wait(t.Context(), 1))
+	deliver := w.Proxy.HoldWatch(watching(kit.HelmReleases.Resource))
+	defer deliver()
+	w.PatchHelmRelease("app", `{"spec":{"suspend":true}}`)
+	w.Proxy.Reset()
+	history.Release()
+	w.asksForHelmRelease()
+	deliver()
+	w.WaitReason("app", v1alpha1.ConditionLocked, v1alpha1.ReasonSuspended)
+	if w.Get(kit.ConfigMaps, "old") == nil || w.Get(cronJobs, "old") == nil {
+		t.Error("an object was deleted")
+	}
+}
+
+// The same for an object that is deleted and made again, because a field of it cannot be changed back.
+func TestHostile_NothingIsReplacedOnceThatIsNotAskedFor(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	w.Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", kit.ConfigMap("settings", "declared")))
+	w.Lock("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.ReplaceImmutable = true })
+	before := w.Get(kit.ConfigMaps, "settings").GetUID()
+	deliver := w.Proxy.HoldWatch(watching(kit.HelmReleases.Resource))
+	defer deliver()
+	w.PatchHelmRelease("app", `{"spec":{"replaceImmutable":false}}`)
+	w.Proxy.Reset()
+	w.Patch(kit.ConfigMaps, "settings", `{"immutable":true,"data":{"key":"frozen"}}`)
+	w.asksForHelmRelease()
+	deliver()
+	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonRevertFailed, "with spec.replaceImmutable")
+	if w.Get(kit.ConfigMaps, "settings").GetUID() != before {
+		t.Error("the object was replaced")
+	}
+}
+
+// asksForHelmRelease waits until the operator reads one HelmRelease.
+func (w *fixture) asksForHelmRelease() {
+	w.Helper()
+	w.Until("the operator reads the HelmRelease", func() (any, bool) {
+		return "it does not", slices.ContainsFunc(w.Proxy.Requests(), func(r cluster.Request) bool {
+			return r.Resource() == kit.HelmReleases.Resource && r.Query.Get("fieldSelector") != "" && r.Code == http.StatusOK
+		})
+	})
+}
