@@ -247,22 +247,6 @@ func (ad *admission) mayPass(ctx context.Context, q *question) judge.AdmissionRe
 	return ""
 }
 
-// rescaled judges a request again that changes the number of replicas, by the autoscalers that there are now.
-func (ad *admission) rescaled(ctx context.Context, q *question) (judge.AdmissionReason, []drift.Change) {
-	live, err := ad.scalers.List(ctx, q.ID.Namespace)
-	if err != nil {
-		ad.Log.WithField("object", q.ID.String()).Debugf("guard: %s", safeError(err))
-	}
-	if err == nil || q.Replicas == nil { // the range of a manifest is known all the same
-		q.Input = q.Scaled(live)
-	}
-	reason, changes := judge.Admit(q.Admission)
-	if q.ScalersUnknown && reason != judge.StopChange {
-		reason = judge.AdmitUnknown
-	}
-	return reason, changes
-}
-
 var namespacesGVR = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
 // namespaceGoes returns why a request passes because of the namespace of its object; empty when that stays.

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
 )
@@ -65,7 +66,7 @@ func (rm *remediation) rescaled(ctx context.Context, l *lock.Lock, differing []*
 		if err != nil {
 			rm.Log.WithField("release", l.Release.String()).Debugf("numbers of replicas are left alone: %s", safeError(err))
 		}
-		judging, full := rm.slots.judging.acquire(ctx, l.Release.Namespace)
+		judging, full := rm.slots.judging.Acquire(ctx, l.Release.Namespace)
 		if full != nil { // the operator stops
 			return nil
 		}
@@ -91,4 +92,20 @@ func (v *result) rejudge(live *judge.Autoscalers, err error) {
 	}
 	v.unknown, v.in = err, v.in.Scaled(live)
 	v.found = judge.Judge(v.in)
+}
+
+// rescaled judges a request again that changes the number of replicas, by the autoscalers that there are now.
+func (ad *admission) rescaled(ctx context.Context, q *question) (judge.AdmissionReason, []drift.Change) {
+	live, err := ad.scalers.List(ctx, q.ID.Namespace)
+	if err != nil {
+		ad.Log.WithField("object", q.ID.String()).Debugf("guard: %s", safeError(err))
+	}
+	if err == nil || q.Replicas == nil { // the range of a manifest is known all the same
+		q.Input = q.Scaled(live)
+	}
+	reason, changes := judge.Admit(q.Admission)
+	if q.ScalersUnknown && reason != judge.StopChange {
+		reason = judge.AdmitUnknown
+	}
+	return reason, changes
 }

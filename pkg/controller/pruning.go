@@ -20,7 +20,6 @@ import (
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/proof"
-	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/watch"
 )
 
@@ -128,67 +127,6 @@ func (pr *pruning) pruneAll(ctx context.Context, l *lock.Lock) error {
 	}
 	known.done, known.waits = l, nil
 	pr.entries.update(l.Key, func(e *entry) { e.candidates = known })
-	return nil
-}
-
-// waitForKind has the release tried again when a kind may be served that is not known now.
-func (pr *pruning) waitForKind(l *lock.Lock, known *candidates) {
-	known.waits = l
-	pr.entries.update(l.Key, func(e *entry) { e.candidates = *known })
-	wait := pr.kindWait()
-	if wait > kindSoon {
-		wait = historyLater
-	}
-	pr.queues.pruning.AddAfter(l.Key, wait)
-}
-
-// readHistory adds what the manifests of earlier revisions declare to what is known. Each manifest is read once in
-// the life of this process, and once more when a kind of it is served that was not. One that cannot be read proves nothing, and is passed over. What is known of a revision
-// is forgotten with its record.
-func (pr *pruning) readHistory(ctx context.Context, l *lock.Lock, known *candidates) error {
-	earlier := pr.records.Before(l.Record)
-	known.forget(earlier)
-	for _, rec := range earlier {
-		if unknown, done := known.read[rec.UID]; done && !pr.servedNow(unknown) || l.Closed() {
-			continue
-		}
-		if err := pr.pace.Wait(ctx); err != nil {
-			return err
-		}
-		// Pruned by Helm meanwhile.
-		if err := pr.readRemoved(ctx, l, rec, known); err != nil && !apierrors.IsNotFound(err) {
-			return err
-		}
-	}
-	return nil
-}
-
-// readRemoved is readHistory for one revision.
-func (pr *pruning) readRemoved(ctx context.Context, l *lock.Lock, rec release.Record, known *candidates) error {
-	if err := pr.loader.mayRead(ctx, rec.Key); err != nil {
-		return err
-	}
-	var unknown []schema.GroupVersionKind
-	prob, err := pr.loader.read(ctx, rec, func(found *contents) error {
-		for _, o := range found.Unknown {
-			unknown = append(unknown, o.GVK)
-		}
-		if !known.addAll(l, rec, found.Objects) {
-			pr.Log.WithField(
-				"release", l.Release.String(),
-			).Debugf("earlier revisions declare more than %d objects; the others are left alone", maxRemoved)
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	known.read[rec.UID] = unknown
-	if prob.reason != "" {
-		pr.Log.WithField(
-			"release", l.Release.String(),
-		).Debugf("revision %d is passed over when prune candidates are collected: %s", rec.Revision, prob.message)
-	}
 	return nil
 }
 
