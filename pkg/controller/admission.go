@@ -285,7 +285,7 @@ func (rep *reporter) denied(q *question, changes []drift.Change) {
 	})
 	rep.Log.WithFields(v.portions()[0].logged(q.lock, q.ID, life{})).WithField("user", q.By.User).Info("denied")
 	rep.statusChanged(q.lock.Key)
-	if hr := rep.cached(q.lock.Key); hr != nil && rep.eventBudget.TryAccept() {
+	if hr := rep.cached(q.lock.Key); hr != nil && rep.mayRecord(q.lock) {
 		rep.say(objectReference(hr), requestDeniedEvent(v, q.By.User))
 	}
 }

@@ -18,7 +18,7 @@ const (
 	// take less, also when they wait for others (relistTimeout), and need one write of the status instead of two.
 	lockingPatience = 20 * time.Second
 
-	// eventsPerSecond and eventBurst bound the events about drift, over all releases.
+	// eventsPerSecond and eventBurst bound the events about drift, for each namespace of releases.
 	eventsPerSecond = 2
 	eventBurst      = 50
 )

@@ -9,10 +9,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/util/flowcontrol"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/pkg/fair"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/report"
@@ -21,7 +21,8 @@ import (
 // reporter tells people and programs what happens: log, events, notifications and metrics.
 type reporter struct {
 	*common
-	eventBudget flowcontrol.PassiveRateLimiter
+	// eventBudget bounds the events about drift, by the namespace of the release.
+	eventBudget *fair.Rate
 	// announcements are events that can wait.
 	announcements announcements
 
@@ -32,7 +33,7 @@ type reporter struct {
 func newReporter(c *common) *reporter {
 	return &reporter{
 		common: c, told: map[string]told{},
-		eventBudget: flowcontrol.NewTokenBucketPassiveRateLimiter(eventsPerSecond, eventBurst),
+		eventBudget: fair.NewRate(eventsPerSecond, eventBurst),
 	}
 }
 
@@ -125,14 +126,19 @@ func restores(action v1alpha1.DriftAction) bool {
 	return false
 }
 
+// mayRecord reports whether there may be one more event about the drift of a release now.
+func (rep *reporter) mayRecord(l *lock.Lock) bool {
+	return rep.eventBudget.Allow(l.Release.Namespace, rep.Clock.Now())
+}
+
 // recordDrift records the events of a drift. In a storm the counts in the status tell more than thousands of events,
 // which would cost the API server more than the reverts.
 func (rep *reporter) recordDrift(l *lock.Lock, v *result, on, of event) {
 	rep.announcements.say(l.Key)
-	if hr := rep.cached(l.Key); hr != nil && rep.eventBudget.TryAccept() {
+	if hr := rep.cached(l.Key); hr != nil && rep.mayRecord(l) {
 		rep.say(objectReference(hr), on)
 	}
-	if v.Live != nil && rep.eventBudget.TryAccept() {
+	if v.Live != nil && rep.mayRecord(l) {
 		rep.say(v.Live, of)
 	}
 }
@@ -214,10 +220,10 @@ func (rep *reporter) announceDeletion(l *lock.Lock, w *lock.Work, live *unstruct
 	}
 	rep.Log.WithField("release", l.Release.String()).WithField("object", w.ID.String()).Warn(p.Message)
 	on, of := deletionEvents(l, w.ID, p)
-	if rep.eventBudget.TryAccept() {
+	if rep.mayRecord(l) {
 		rep.event(rep.cached(l.Key), on)
 	}
-	if rep.eventBudget.TryAccept() {
+	if rep.mayRecord(l) {
 		rep.say(live, of)
 	}
 }

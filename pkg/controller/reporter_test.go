@@ -6,10 +6,13 @@ import (
 	"testing"
 	"time"
 
+	clocktesting "k8s.io/utils/clock/testing"
+
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/release"
 )
 
 func TestTheLogOfADriftHasNoEmptyFields(t *testing.T) {
@@ -34,5 +37,22 @@ func TestTheLogOfADriftHasNoEmptyFields(t *testing.T) {
 		if got := slices.Sorted(maps.Keys(fields)); !slices.Equal(got, tc.want) {
 			t.Errorf("%s: logged %v, want %v", name, got, tc.want)
 		}
+	}
+}
+
+// I12: drift without end in one namespace uses up the events of that namespace only.
+func TestEventsOfNamespacesAreApart(t *testing.T) {
+	rep := newReporter(&common{Options: Options{Clock: clocktesting.NewFakeClock(time.Unix(0, 0))}})
+	in := func(namespace string) *lock.Lock {
+		return &lock.Lock{Release: release.Key{Namespace: namespace, Name: "shop"}}
+	}
+	recorded := 0
+	for range 10 * eventBurst {
+		if rep.mayRecord(in("hostile")) {
+			recorded++
+		}
+	}
+	if recorded != eventBurst || !rep.mayRecord(in("apps")) {
+		t.Errorf("%d events of one namespace, and then none of another", recorded)
 	}
 }

@@ -46,6 +46,38 @@ func TestOverflowDropsTheOldestAndSaysSoOnce(t *testing.T) {
 	}
 }
 
+// I12: a namespace with drift without end neither pushes the messages of others out of the queue nor delays them by more
+// than a turn, whenever they come.
+func TestNamespacesTakeTurns(t *testing.T) {
+	q, now := newQueue(100, &counts{results: map[string]int{}}), time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+	put := func(namespace, what string) {
+		q.put(newItem(&Message{Type: LockChanged, Release: &Reference{namespace, what}}, now))
+	}
+	put("early", "1")
+	for n := range 1000 {
+		put("hostile", fmt.Sprint(n))
+	}
+	put("late", "1")
+	put("late", "2")
+	if lost := q.allLost(now).Count; lost != 903 {
+		t.Errorf("%d are lost, want those that are too many", lost)
+	}
+	q.told(&Lost{Count: 903}, now)
+	for _, want := range []string{"early 1", "hostile 903", "late 1", "hostile 904", "late 2", "hostile 905", "hostile 906"} {
+		i, _ := q.next(now)
+		if got := i.Release.Namespace + " " + i.Release.Name; got != want {
+			t.Errorf("%s comes, want %s", got, want)
+		}
+	}
+	put("late", "3")
+	now = now.Add(maxAge + time.Second)
+	put("late", "4")
+	q.expire(now)
+	if lost := q.allLost(now).Count; lost != 94 || q.count != 1 || len(q.turns) != 1 {
+		t.Errorf("%d are too old, and %d of %v wait", lost, q.count, q.turns)
+	}
+}
+
 func TestWhatIsTooOldIsGivenUp(t *testing.T) {
 	b := newBench(t)
 	b.run()

@@ -3,8 +3,8 @@
 // carries their values.
 //
 // No caller waits for a receiver. Send only puts the message into a queue of bounded length, one for each receiver, so
-// that one that is slow or gone does not keep others waiting either. What does not fit pushes the oldest out, and
-// the receiver is told how many were lost.
+// that one that is slow or gone does not keep others waiting either. What does not fit pushes out the oldest message of
+// the namespace with most, and the receiver gets the number of lost messages.
 package notify
 
 import (

@@ -2,6 +2,7 @@ package notify
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,20 +21,25 @@ func newItem(m *Message, now time.Time) *item {
 	return &item{Message: m, id: string(uuid.NewUUID()), at: now}
 }
 
-// queue holds the messages that wait for one receiver, the oldest first. Beyond its length the oldest go.
+// queue holds the messages that wait for one receiver. The namespaces of the releases take turns, so that one of which
+// there is a lot to report delays no other; of each namespace, the oldest message comes first. Beyond the length of the
+// queue, the oldest message of the namespace goes that has most.
 type queue struct {
 	length   int
 	observer Observer
 
-	mu     sync.Mutex
-	items  []*item
+	mu    sync.Mutex
+	items map[string][]*item // by namespace, the oldest first
+	turns []string           // the namespaces that have items, the one whose turn it is first
+	count int                // of all items
+
 	closed bool
 	lost   Lost          // too old or pushed out, since the receiver was last told
 	wake   chan struct{} // holds one token when there may be something to do
 }
 
 func newQueue(length int, observer Observer) *queue {
-	return &queue{length: length, observer: observer, wake: make(chan struct{}, 1)}
+	return &queue{length: length, observer: observer, items: map[string][]*item{}, wake: make(chan struct{}, 1)}
 }
 
 func (q *queue) signal() {
@@ -51,10 +57,18 @@ func (q *queue) put(i *item) (overflow bool) {
 		q.observer.Notified(ResultDropped)
 		return false
 	}
-	q.items = append(q.items, i)
+	namespace := ""
+	if i.Release != nil {
+		namespace = i.Release.Namespace
+	}
+	if len(q.items[namespace]) == 0 {
+		q.turns = append(q.turns, namespace)
+	}
+	q.items[namespace] = append(q.items[namespace], i)
+	q.count++
 	q.observer.NotifyWaiting(1)
-	if len(q.items) > q.length {
-		q.shift()
+	if q.count > q.length {
+		q.shift(q.longest())
 		overflow = q.lose(ResultDropped, i.at)
 	}
 	q.signal()
@@ -98,28 +112,55 @@ func (q *queue) next(now time.Time) (i *item, done bool) {
 	defer q.mu.Unlock()
 	q.expire(now)
 	switch {
-	case q.lost.Count > 0 && len(q.items) > 0:
+	case q.lost.Count > 0 && q.count > 0:
 		lost := q.lost
 		return newItem(&Message{Type: MessagesWereLost, Time: now, Lost: &lost}, now), false
-	case len(q.items) > 0:
-		return q.shift(), false
+	case q.count > 0:
+		namespaces := len(q.turns)
+		i = q.shift(0)
+		if len(q.turns) == namespaces { // it has more messages, which wait for its next turn
+			q.turns = append(q.turns[1:], q.turns[0])
+		}
+		return i, false
 	}
 	return nil, q.closed
 }
 
-// shift takes the oldest message out. q.mu is held.
-func (q *queue) shift() *item {
-	i := q.items[0]
-	q.items[0] = nil // the array keeps it alive otherwise
-	q.items = q.items[1:]
+// longest returns the place in turns of the namespace with most messages. q.mu is held.
+func (q *queue) longest() (place int) {
+	for i, namespace := range q.turns {
+		if len(q.items[namespace]) > len(q.items[q.turns[place]]) {
+			place = i
+		}
+	}
+	return place
+}
+
+// shift takes the oldest message of a namespace out, by its place in turns. q.mu is held.
+func (q *queue) shift(place int) *item {
+	namespace := q.turns[place]
+	items := q.items[namespace]
+	i := items[0]
+	items[0] = nil // the array keeps it alive otherwise
+	if items = items[1:]; len(items) > 0 {
+		q.items[namespace] = items
+	} else {
+		delete(q.items, namespace)
+		q.turns = slices.Delete(q.turns, place, place+1)
+	}
+	q.count--
 	q.observer.NotifyWaiting(-1)
 	return i
 }
 
 // expire takes out what is not worth sending any more. q.mu is held.
 func (q *queue) expire(now time.Time) {
-	for len(q.items) > 0 && now.Sub(q.items[0].at) > maxAge {
-		q.shift()
+	for place := 0; place < len(q.turns); {
+		if now.Sub(q.items[q.turns[place]][0].at) <= maxAge {
+			place++
+			continue
+		}
+		q.shift(place)
 		q.lose(ResultExpired, now)
 	}
 }
@@ -151,11 +192,11 @@ func (q *queue) close() {
 func (q *queue) abandon() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	n := len(q.items)
+	n := q.count
 	for range n {
 		q.observer.Notified(ResultDropped)
 	}
 	q.observer.NotifyWaiting(-n)
-	q.items = nil
+	q.items, q.turns, q.count = map[string][]*item{}, nil, 0
 	return n
 }

@@ -16,7 +16,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// receiver sends messages to one URL, one after another, so that they arrive in their order.
+// receiver sends messages to one URL, one after another, so that those of a namespace arrive in their order.
 type receiver struct {
 	url      *url.URL
 	name     string

@@ -1,0 +1,42 @@
+package fair
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// I12: a tenant that does something without end has its rate, and the others have theirs.
+func TestRate_EachTenantHasItsOwn(t *testing.T) {
+	r, now := NewRate(2, 10), time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+	allowed := func(name string, times int) (n int) {
+		for range times {
+			if r.Allow(name, now) {
+				n++
+			}
+		}
+		return n
+	}
+	if n := allowed("hostile", 1000); n != 10 {
+		t.Errorf("%d at once, want the burst", n)
+	}
+	if n := allowed("other", 3); n != 3 {
+		t.Errorf("another tenant has %d of 3", n)
+	}
+	now = now.Add(3 * time.Second)
+	if n := allowed("hostile", 1000); n != 6 {
+		t.Errorf("%d after three seconds, want two each", n)
+	}
+	now = now.Add(-time.Hour) // the clock is set back
+	if n := allowed("hostile", 1000); n != 0 {
+		t.Errorf("%d when the clock is set back", n)
+	}
+	now = now.Add(2 * time.Hour)
+	for i := range 1000 {
+		now = now.Add(time.Second)
+		allowed(fmt.Sprint(i), 1)
+	}
+	if len(r.used) > 210 {
+		t.Errorf("%d tenants are remembered", len(r.used))
+	}
+}
