@@ -3,12 +3,14 @@ package guard
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
 )
 
@@ -50,13 +52,8 @@ func (k *Keeper) register(ctx context.Context, with *certificate, wanted Wanted)
 		if have == nil {
 			return nil
 		}
-		err := configurations.Delete(
-			ctx,
-			k.Name,
-			metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &have.UID}},
-		)
-		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-			return fmt.Errorf("delete the ValidatingWebhookConfiguration: %w", err)
+		if err := unregister(ctx, k.Client, have); err != nil {
+			return err
 		}
 		k.registration.CompareAndSwap(have, nil)
 		return nil
@@ -86,6 +83,35 @@ func (k *Keeper) register(ctx context.Context, with *certificate, wanted Wanted)
 		return fmt.Errorf("update the ValidatingWebhookConfiguration: %w", err)
 	}
 	k.registration.CompareAndSwap(have, made)
+	return nil
+}
+
+// Retire deletes the registration of a guard that is not served any more: the API server would ask it in vain about
+// each change, and wait. A configuration of that name without the guard's webhook belongs to another, and stays.
+func Retire(ctx context.Context, client kubernetes.Interface, name string) error {
+	have, err := client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("read the ValidatingWebhookConfiguration: %w", err)
+	case !slices.ContainsFunc(have.Webhooks, func(w admissionregistrationv1.ValidatingWebhook) bool {
+		return w.Name == objectsWebhook
+	}):
+		return nil
+	}
+	return unregister(ctx, client, have)
+}
+
+// unregister deletes a registration as it was seen, unless it is gone or another one by now.
+func unregister(
+	ctx context.Context, client kubernetes.Interface, have *admissionregistrationv1.ValidatingWebhookConfiguration,
+) error {
+	err := client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Delete(ctx, have.Name,
+		metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &have.UID}})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("delete the ValidatingWebhookConfiguration: %w", err)
+	}
 	return nil
 }
 

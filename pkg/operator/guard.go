@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -84,6 +86,24 @@ func newGuard(
 		URL: o.Guard.URL, Owner: o.Guard.Owner, Wanted: c.Guarded, Ready: c.Warm(), Changed: c.GuardedChanged(),
 		State: c.SetGuard, Clock: o.Clock, Log: o.Log,
 	})
+}
+
+// retireGuard removes the registration of a guard that this operator no longer serves. It is called once the operator
+// leads: before, a leader with a guard would write it again.
+func (p *program) retireGuard(ctx context.Context) {
+	if p.guard != nil {
+		return
+	}
+	var last error
+	err := wait.ExponentialBackoffWithContext(ctx, wait.Backoff{Duration: time.Second, Factor: 2, Steps: 6},
+		func(ctx context.Context) (bool, error) {
+			last = guard.Retire(ctx, p.conn.Kubernetes,
+				judge.Registration(p.options.Namespace, p.options.Guard.Secret))
+			return last == nil || apierrors.IsForbidden(last), nil
+		})
+	if err = errors.Join(err, last); err != nil && ctx.Err() == nil {
+		p.options.Log.Infof("guard: a registration that an operator with a guard left would stay: %v", err)
+	}
 }
 
 // guardLimits are those of API servers: each opens a connection for every request that it has under way, of which it

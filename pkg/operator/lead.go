@@ -24,6 +24,7 @@ func (p *program) lead(ctx context.Context) error {
 	o := p.options
 	if !o.LeaderElection {
 		p.setLeading(true)
+		p.retireGuard(ctx)
 		<-ctx.Done()
 		p.setLeading(false)
 		return nil
@@ -39,9 +40,10 @@ func (p *program) lead(ctx context.Context) error {
 		LeaseDuration: o.LeaseDuration, RenewDeadline: renewDeadline(o.LeaseDuration),
 		RetryPeriod: retryPeriod(o.LeaseDuration),
 		Callbacks: leaderelection.LeaderCallbacks{
-			OnStartedLeading: func(context.Context) {
+			OnStartedLeading: func(ctx context.Context) {
 				o.Log.Info("leading")
 				p.setLeading(true)
+				p.retireGuard(ctx)
 			},
 			OnStoppedLeading: func() {
 				p.setLeading(false)

@@ -13,6 +13,36 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
+// When guard.enabled is set to false the operator removes the registration, with the permissions that the chart has then.
+func TestGuardThatIsDisabledGoes(t *testing.T) {
+	e := newEnv(t)
+	h := kit.Shared.Helm4()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	check.NoError(t, err)
+	guard := fmt.Sprintf("guard: {enabled: true, port: %d}\n", l.Addr().(*net.TCPAddr).Port)
+	check.NoError(t, l.Close())
+	ports := freePorts(t)
+	install(e, h, ports, guard)
+	o := startDeployment(e, kit.Shared, "helm-locker")
+	helmRelease := installExample(e, h)
+	e.WaitReady(helmRelease, 1)
+	e.PatchHelmRelease(helmRelease, `{"spec":{"guard":"Deny"}}`)
+	e.WaitReason(helmRelease, v1alpha1.ConditionGuarded, v1alpha1.ReasonGuarded)
+	o.stop()
+	install(e, h, ports, "guard: {enabled: false}\n")
+	before := len(requests(e, "helm-locker"))
+	o = startDeployment(e, kit.Shared, "helm-locker")
+	e.Until("the registration is gone", func() (any, bool) {
+		_, err := e.Kube.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(e.Ctx,
+			e.Operator+"-helm-locker-guard", metav1.GetOptions{})
+		return err, apierrors.IsNotFound(err)
+	})
+	if refused := refusals(requests(e, "helm-locker")[before:]); len(refused) > 0 {
+		t.Errorf("not permitted: %+v", refused)
+	}
+	outlives(e, h, o, helmRelease)
+}
+
 // With guard.enabled the permissions are enough for the guard, also with the profile that has least of them, and what
 // it registers goes when the chart is uninstalled.
 func TestGuardIsPermittedAndGoes(t *testing.T) {

@@ -78,6 +78,39 @@ func TestI13_TheRegistrationFollows(t *testing.T) {
 	f.Until("it is gone", func() (any, bool) { return nil, f.registration() == nil })
 }
 
+// An operator that serves no guard any more removes the registration that it left, for which the API server would wait
+// in vain at each write, and no other: neither that of another operator nor one of another tool under its own name.
+func TestI13_AGuardThatIsTurnedOffIsNotAskedAnyMore(t *testing.T) {
+	t.Parallel()
+	f, other := newFixture(t), newFixture(t)
+	for _, each := range []*fixture{f, other} {
+		each.guarded(kit.Shared.Helm3(), "small", kit.ConfigMap("small", "declared"))
+		each.Running.Stop()
+	}
+	off := func(o *operator.ControllerOptions) { o.Guard = operator.GuardOptions{} }
+	f.start(off)
+	f.Until("the registration is gone", func() (any, bool) { return nil, f.registration() == nil })
+	if other.registration() == nil {
+		t.Error("the registration of another operator is gone")
+	}
+	f.Running.Stop()
+	configurations := f.Kube.AdmissionregistrationV1().ValidatingWebhookConfigurations()
+	foreign := other.registration()
+	foreign.ObjectMeta = metav1.ObjectMeta{Name: f.Operator + "-" + f.Operator + "-guard"}
+	for i := range foreign.Webhooks {
+		foreign.Webhooks[i].Name = "webhook.of.another.tool"
+	}
+	_, err := configurations.Create(f.Ctx, foreign, metav1.CreateOptions{})
+	check.NoError(t, err)
+	f.start(off)
+	f.WaitReady("small", 1)
+	f.Reverts("small", "declared")
+	if f.registration() == nil {
+		t.Error("the configuration of another tool is gone")
+	}
+	check.NoError(t, configurations.Delete(f.Ctx, foreign.Name, metav1.DeleteOptions{}))
+}
+
 // Who reaches the guard learns nothing without its path: an answer would tell whether a guess at a value is right.
 func TestI13_StrangersLearnNothing(t *testing.T) {
 	t.Parallel()

@@ -111,6 +111,13 @@ func guardNeverRefusesHelm() []mutant {
 		breaks("I12", "the requests of one namespace wait in any number",
 			edit{"pkg/fair/semaphore.go", `	if s.Queue > 0 && `, `	if s.Queue < 0 && `}, "./pkg/fair",
 			"TestSemaphore_FewOfOneTenantWait"),
+		breaks("I13", "the registration of a guard that is not served stays",
+			edit{"pkg/operator/guard.go", `	if p.guard != nil {
+		return`, `	if p.guard == nil {
+		return`}, guardSuite, "TestI13_AGuardThatIsTurnedOffIsNotAskedAnyMore"),
+		breaks("I13", "the configuration of another tool is deleted",
+			edit{"pkg/guard/write.go", `		return w.Name == objectsWebhook`, `		return w.Name != ""`}, guardSuite,
+			"TestI13_AGuardThatIsTurnedOffIsNotAskedAnyMore"),
 		breaks("I13", "a review full of escapes is not read", edit{server, `	maxReview = 32 << 20`, `	maxReview = 4 << 20`},
 			guardSuite, "TestHostile_ReviewsFullOfEscapes"),
 		breaks("I13", "a deletion of a tracked object passes", edit{decision, `	return StopDeletion`,
