@@ -21,6 +21,8 @@ func guardFlags() []cli.Flag {
 			Usage: "`NAME` of the Secret that holds the certificate, in the operator's namespace; called like the operator's lease, with -guard, without it"},
 		&cli.BoolFlag{Name: "guard-cert-manager", Sources: cli.EnvVars("GUARD_CERT_MANAGER"), Category: categoryGuard,
 			Usage: "leave that Secret to cert-manager, and only read it"},
+		&cli.StringFlag{Name: "guard-client-ca", Sources: cli.EnvVars("GUARD_CLIENT_CA"), Category: categoryGuard,
+			Usage: "`FILE` with the authorities that sign the client certificates of API servers; other clients are then turned away (docs/guard.md)"},
 		&cli.StringFlag{Name: "guard-owner", Sources: cli.EnvVars("GUARD_OWNER"), Category: categoryGuard,
 			Usage: "`NAME` of a ClusterRole with which Kubernetes deletes the ValidatingWebhookConfiguration"},
 	}
@@ -30,5 +32,6 @@ func guardOptions(cmd *cli.Command) operator.GuardOptions {
 	return operator.GuardOptions{
 		Address: cmd.String("guard-address"), Service: cmd.String("guard-service"), URL: cmd.String("guard-url"),
 		Secret: cmd.String("guard-secret"), CertManager: cmd.Bool("guard-cert-manager"), Owner: cmd.String("guard-owner"),
+		ClientCA: cmd.String("guard-client-ca"),
 	}
 }

@@ -72,7 +72,8 @@ func (ad *admission) decide(ctx context.Context, r *admissionv1.AdmissionRequest
 // question is a request about a locked object.
 type question struct {
 	judge.Admission
-	lock *lock.Lock
+	lock   *lock.Lock
+	object *lock.Object
 	// slot is given back when the question is answered.
 	slot func()
 }
@@ -107,7 +108,7 @@ func (ad *admission) question(
 	if err != nil {
 		return nil, judge.AdmitUnknown, err
 	}
-	q := &question{lock: l, slot: slot}
+	q := &question{lock: l, object: w.Object, slot: slot}
 	if err := q.fill(ad, r, &w, object); err != nil {
 		slot()
 		return nil, judge.AdmitUnknown, err
@@ -232,6 +233,9 @@ func (ad *admission) mayPass(ctx context.Context, q *question) judge.AdmissionRe
 		return judge.AdmitHelm
 	}
 	if reason := ad.ofAnother(ctx, q); reason != "" {
+		return reason
+	}
+	if reason := ad.outdated(ctx, q); reason != "" {
 		return reason
 	}
 	if reason := ad.namespaceGoes(ctx, q.ID.Namespace); reason != "" {

@@ -2,8 +2,6 @@ package guard
 
 import (
 	"context"
-	"crypto/tls"
-	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -20,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/cert"
 	"k8s.io/utils/clock"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
@@ -40,6 +39,9 @@ type Options struct {
 	Service string
 	Port    int32
 	URL     string
+	// ClientCA is a file with the authorities that sign the client certificates of API servers; empty when these have
+	// none, and every client is answered.
+	ClientCA string
 	// Owner is the ClusterRole with which the ValidatingWebhookConfiguration goes; empty for none.
 	Owner string
 
@@ -78,8 +80,14 @@ const (
 	idle = time.Hour
 )
 
-// NewKeeper returns a Keeper. It is an error if the URL is not one that an API server can call.
+// NewKeeper returns a Keeper. It is an error if the URL is not one that an API server can call, or if the authorities
+// of API servers cannot be read.
 func NewKeeper(o Options) (*Keeper, error) {
+	if o.ClientCA != "" {
+		if _, err := cert.NewPool(o.ClientCA); err != nil {
+			return nil, fmt.Errorf("guard: authorities of API servers: %w", err)
+		}
+	}
 	k := &Keeper{Options: o, host: o.Service + "." + o.Namespace + ".svc", kick: make(chan struct{}, 1)}
 	if o.URL == "" {
 		return k, nil
@@ -106,27 +114,6 @@ func (k *Keeper) again() {
 	case k.kick <- struct{}{}:
 	default: // asked already
 	}
-}
-
-// TLS returns the configuration to serve with. It has the newest certificate for each connection.
-func (k *Keeper) TLS() *tls.Config {
-	return &tls.Config{
-		MinVersion: tls.VersionTLS12,
-		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-			if now := k.current.Load(); now != nil {
-				return &now.serves, nil
-			}
-			return nil, errors.New("the guard has no certificate yet")
-		},
-	}
-}
-
-// Path returns the path at which requests are answered; empty while there is no certificate.
-func (k *Keeper) Path() string {
-	if now := k.current.Load(); now != nil {
-		return now.path
-	}
-	return ""
 }
 
 // Run keeps both until ctx ends.

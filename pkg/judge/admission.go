@@ -66,6 +66,8 @@ const (
 	AdmitHelm AdmissionReason = "HelmAtWork"
 	// AdmitNamespaceGoes says that the namespace of the object is being deleted.
 	AdmitNamespaceGoes AdmissionReason = "NamespaceBeingDeleted"
+	// AdmitOutdated says that the object is another one by now than the one that the request is about.
+	AdmitOutdated AdmissionReason = "Outdated"
 	// AdmitUnlocked says that no lock owns the object.
 	AdmitUnlocked AdmissionReason = "NotLocked"
 	// AdmitUnknown says that something could not be found out in time.

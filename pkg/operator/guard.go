@@ -37,6 +37,9 @@ type GuardOptions struct {
 	Secret string
 	// CertManager is set when cert-manager keeps that Secret, and the operator is only to read it.
 	CertManager bool
+	// ClientCA is a file with the authorities that sign the client certificates of API servers. Other clients are then
+	// turned away; when empty, every client is answered that knows the path of the registration.
+	ClientCA string
 	// Owner is a ClusterRole: when that is deleted, Kubernetes deletes the guard's registration; empty for none.
 	Owner string
 }
@@ -83,8 +86,8 @@ func newGuard(
 	return guard.NewKeeper(guard.Options{
 		Client: conn.Kubernetes, Watch: watches, Namespace: o.Namespace, Secret: o.Guard.Secret,
 		CertManager: o.Guard.CertManager, Name: judge.Registration(o.Namespace, o.Guard.Secret), Service: service, Port: port,
-		URL: o.Guard.URL, Owner: o.Guard.Owner, Wanted: c.Guarded, Ready: c.Warm(), Changed: c.GuardedChanged(),
-		State: c.SetGuard, Clock: o.Clock, Log: o.Log,
+		URL: o.Guard.URL, ClientCA: o.Guard.ClientCA, Owner: o.Guard.Owner, Wanted: c.Guarded, Ready: c.Warm(),
+		Changed: c.GuardedChanged(), State: c.SetGuard, Clock: o.Clock, Log: o.Log,
 	})
 }
 
