@@ -204,8 +204,9 @@ func TestI12_NobodyExhaustsTheMemoryOfTheOperator(t *testing.T) {
 	}
 }
 
-// startProcess starts the program in the namespace of an environment; it is stopped at the end of the test.
-func startProcess(e *kit.Env) *process.Operator {
+// startProcess starts the program, with more flags, in the namespace of an environment; it is stopped at the end of the
+// test.
+func startProcess(e *kit.Env, flags ...string) *process.Operator {
 	e.Helper()
 	dir := e.TempDir()
 	path, err := process.Build(e.Ctx, dir)
@@ -216,7 +217,7 @@ func startProcess(e *kit.Env) *process.Operator {
 	check.NoError(e, err)
 	operator := &process.Operator{
 		Path: path, Kubeconfig: kubeconfig, Namespace: e.Operator, Log: log, Env: []string{goMemoryLimit},
-		Args: []string{"--log-level", "debug"},
+		Args: append([]string{"--log-level", "debug"}, flags...),
 	}
 	begun := time.Now()
 	check.NoError(e, operator.Start(e.Ctx))
