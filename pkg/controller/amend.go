@@ -134,7 +134,8 @@ func (rm *remediation) amendment(
 		}
 		in = in.Scaled(scalers)
 	}
-	a := written.Amend(desired, live.Object, drift.Options{Schema: o.Schema, Ignore: in.Ignore(desired)})
+	a := written.Amend(desired, live.Object, drift.Options{Schema: o.Schema, Ignore: in.Ignore(desired),
+		Adopted: judge.Adopted(o.ID)})
 	if len(a.Changes) == 0 {
 		return nil, nil
 	}

@@ -22,6 +22,9 @@
 // key of which two declared elements have the same key. A definition can call a map atomic, too: it has exactly the
 // declared keys, apart from what the server defaults.
 //
+// Owner references: one that is not declared goes, with any owner. It is a deletion of the object by the garbage
+// collector, now or later.
+//
 // Zero values: a declared zero value ("", 0, false, {}, []) that the live object lacks is no drift where the Go
 // type of a built-in kind holds the field by value: such a field cannot tell zero from absent, so the server may
 // drop it and no client can take it away. Labels and annotations are of that sort on every kind. In all other places
@@ -127,6 +130,8 @@ type Options struct {
 	// desired list) is left alone, with all that is below it: neither compared nor written. A missing list element is
 	// restored whole, since an element without its ignored fields may not be valid. Ignore must not keep the slice.
 	Ignore func(path []string) bool
+	// Adopted, if set, reports whether an owner reference that is not declared stays.
+	Adopted func(ref map[string]any) bool
 	// Strict, if set, also takes out what others added (scope Strict). Ignore is asked for that too, with the keys
 	// and indexes of the live object where a part of a path is not declared; inside of an added list element it is
 	// not asked, such an element goes or stays as a whole.
@@ -152,17 +157,18 @@ func compareDeclared(desired, live map[string]any, opt Options) Result {
 		target = c.separate(desired, target, opt.Schema.root)
 		target = c.withoutConsequences(desired, live, target)
 	}
-	return c.result(target)
+	return c.result(c.withoutOwners(desired, live, target))
 }
 
 func newComparer(opt Options) comparer {
-	return comparer{ignore: opt.Ignore, accepted: opt.Accepted, complete: opt.Schema.complete,
+	return comparer{ignore: opt.Ignore, adopted: opt.Adopted, accepted: opt.Accepted, complete: opt.Schema.complete,
 		path: make([]string, 0, 16)}
 }
 
 // comparer holds the state of one comparison. Its merge methods find the changes and build the target.
 type comparer struct {
 	ignore   func([]string) bool
+	adopted  func(map[string]any) bool
 	complete bool // see Schema
 	accepted Baseline
 	learnt   Baseline // when set, report records what it sees here

@@ -31,8 +31,9 @@ const additionSuffix = "~+"
 // Never learn from an object that others could have changed since: their changes would be accepted for good.
 func Learn(desired, canonicalLive map[string]any, opt Options) Baseline {
 	learnt := Baseline{}
-	c := comparer{ignore: opt.Ignore, learnt: learnt}
+	c := comparer{ignore: opt.Ignore, adopted: opt.Adopted, learnt: learnt}
 	c.mergeMap(desired, canonicalLive, opt.Schema.root)
+	c.withoutOwners(desired, canonicalLive, canonicalLive)
 	c.learnNulls(desired, canonicalLive, opt.Schema.root)
 	if opt.Strict != nil {
 		opt.Strict.learn(desired, canonicalLive, opt, learnt)

@@ -117,6 +117,8 @@ func (a *Admission) Harmless() bool {
 func (a *Admission) afterwards() Result {
 	in := a.Input
 	in.Live, in.Last, in.First = a.After, nil, false
+	// To add an owner is to delete the object, which controllers of Kubernetes may.
+	in.owners = func(map[string]any) bool { return a.By.isOfCluster() }
 	return in.compared()
 }
 
@@ -159,7 +161,6 @@ func (a *Admission) introduced() []drift.Change {
 	since := drift.Compare(found.Desired, a.After.Object, options).Changes
 
 	options.Strict = in.strict(a.Before)
-	options.Accepted = in.Baseline
 	before := drift.Compare(found.Desired, a.Before.Object, options).Changes
 	return slices.DeleteFunc(found.Changes, func(c drift.Change) bool {
 		// What takes the place of something declared is not learnt.

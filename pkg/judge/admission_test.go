@@ -23,6 +23,9 @@ const (
 		`data: {one: "1", two: "2", three: "3"}}`
 	taken = `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: apps, annotations: ` +
 		`{meta.helm.sh/release-name: other, meta.helm.sh/release-namespace: apps}}, data: {one: x, two: "2"}}`
+	pod        = `{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: apps}}`
+	adoptedPod = `{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: apps, ownerReferences: [` +
+		`{apiVersion: apps/v1, kind: ReplicaSet, name: b, uid: "1", controller: true}]}}`
 	goes = `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: apps, finalizers: [x/y], ` +
 		`deletionTimestamp: "2026-01-01T00:00:00Z"}, data: {one: "1", two: "2"}}`
 	shortJob = `{apiVersion: batch/v1, kind: Job, metadata: {name: a}, spec: {ttlSecondsAfterFinished: 9}}`
@@ -37,17 +40,30 @@ func TestAdmit(t *testing.T) {
 		want                   AdmissionReason
 		paths                  string
 	}{
-		"a change":                 {pair, pair, oneChanged, nil, StopChange, "data[one]"},
-		"a removal":                {pair, pair, oneGone, nil, StopChange, "data[one]"},
-		"a deletion":               {pair, pair, "", nil, StopDeletion, ""},
-		"nothing":                  {pair, pair, pair, nil, AdmitNoDrift, ""},
-		"a repair":                 {pair, oneChanged, pair, nil, AdmitNoDrift, ""},
-		"half a repair":            {pair, bothChanged, twoChanged, nil, AdmitNoDrift, ""},
-		"nothing of a drift":       {pair, oneChanged, oneChanged, nil, AdmitNoDrift, ""},
-		"more drift":               {pair, oneChanged, bothChanged, nil, StopChange, "data[two]"},
-		"another drift":            {pair, oneChanged, oneAgain, nil, StopChange, "data[one]"},
-		"a repair and a new drift": {pair, oneChanged, twoChanged, nil, StopChange, "data[two]"},
-		"what others add":          {pair, pair, foreign, nil, AdmitNoDrift, ""},
+		"a change":              {pair, pair, oneChanged, nil, StopChange, "data[one]"},
+		"a removal":             {pair, pair, oneGone, nil, StopChange, "data[one]"},
+		"a deletion":            {pair, pair, "", nil, StopDeletion, ""},
+		"an owner":              {pair, pair, owned("1"), nil, StopChange, "metadata.ownerReferences[0]"},
+		"another owner":         {pair, owned("1"), owned("2"), nil, StopChange, "metadata.ownerReferences[0]"},
+		"the same owner":        {pair, owned("1"), owned("1"), nil, AdmitNoDrift, ""},
+		"an owner goes":         {pair, owned("1"), pair, nil, AdmitNoDrift, ""},
+		"a declared owner":      {owned("1"), pair, owned("1"), nil, AdmitNoDrift, ""},
+		"a declared owner goes": {owned("1"), owned("1"), pair, nil, StopChange, "metadata.ownerReferences"},
+		"an owner that a controller of Kubernetes adds": {pair, pair, owned("1"), by(
+			"system:serviceaccount:kube-system:statefulset-controller", "system:serviceaccounts:kube-system"),
+			AdmitNoDrift, ""},
+		"an owner that is ignored": {pair, pair, owned("1"), func(a *Admission) {
+			a.Rules = matcher(t, v1alpha1.IgnoreRule{Paths: []string{"/metadata/ownerReferences"}})
+		}, AdmitNoDrift, ""},
+		"a Pod is adopted by a user": {pod, pod, adoptedPod, nil, StopChange, "metadata.ownerReferences[0]"},
+		"nothing":                    {pair, pair, pair, nil, AdmitNoDrift, ""},
+		"a repair":                   {pair, oneChanged, pair, nil, AdmitNoDrift, ""},
+		"half a repair":              {pair, bothChanged, twoChanged, nil, AdmitNoDrift, ""},
+		"nothing of a drift":         {pair, oneChanged, oneChanged, nil, AdmitNoDrift, ""},
+		"more drift":                 {pair, oneChanged, bothChanged, nil, StopChange, "data[two]"},
+		"another drift":              {pair, oneChanged, oneAgain, nil, StopChange, "data[one]"},
+		"a repair and a new drift":   {pair, oneChanged, twoChanged, nil, StopChange, "data[two]"},
+		"what others add":            {pair, pair, foreign, nil, AdmitNoDrift, ""},
 		"what others add, in scope Strict": {pair, pair, foreign, func(a *Admission) { a.Strict = true }, StopChange,
 			"data[three]"},
 		"what others had added, in scope Strict": {pair, foreign, foreign, func(a *Admission) { a.Strict = true },
@@ -216,4 +232,10 @@ func TestWhatARequesterIsTold(t *testing.T) {
 	if text := gone.Warning(nil, false); !strings.HasSuffix(text, "its deletion will be undone") {
 		t.Error(text)
 	}
+}
+
+// owned is pair with an owner.
+func owned(uid string) string {
+	return strings.Replace(pair, "namespace: apps", "namespace: apps, ownerReferences: ["+
+		`{apiVersion: v1, kind: ConfigMap, name: owner, uid: "`+uid+`"}]`, 1)
 }

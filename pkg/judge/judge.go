@@ -44,6 +44,9 @@ type Input struct {
 	// Left are the paths of declared fields that are neither compared nor written: see Leaving.
 	Left [][]string
 
+	// owners reports whether an owner reference that is not declared stays; nil for those that Adopted lets stay.
+	owners func(ref map[string]any) bool
+
 	// managed are the decoded managed fields of Live; nil when not decoded yet. Judge decodes them once, as that takes
 	// longer than the comparison of a small object.
 	managed []metav1.ManagedFieldsEntry
@@ -126,6 +129,7 @@ func (in *Input) compared() Result {
 	desired = in.rescaled(desired)
 	options := drift.Options{
 		Schema: in.Schema, Accepted: in.Baseline, Ignore: in.Ignore(desired), Strict: in.strict(in.Live),
+		Adopted: in.adopted(),
 	}
 	r := Result{Desired: desired, Options: options}
 	r.found(drift.Compare(desired, in.Live.Object, options))

@@ -60,6 +60,8 @@ func TestJudge(t *testing.T) {
 		"in a field that is ignored": {desired: config, live: tampered, want: InSync, with: func(in *Input) {
 			in.Rules = matcher(t, v1alpha1.IgnoreRule{Paths: []string{"/data/key"}})
 		}},
+		"with an owner": {desired: pair, live: owned("1"), want: Drifted},
+		"with an owner that a controller of Kubernetes adds": {desired: pod, live: adoptedPod, want: InSync},
 		"gone":                                  {desired: config, want: Missing},
 		"its deletion is pending":               {desired: config, live: finishing, want: BeingDeleted},
 		"changed while its deletion is pending": {desired: config, live: finalizing, want: Drifted},

@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/operator"
@@ -138,12 +139,23 @@ func TestI13_NamespacesAndOwnersGo(t *testing.T) {
 		strings.Replace(kit.ConfigMap("distant", "declared"), "name: distant", "name: distant, namespace: "+far, 1))
 	f.inForce(kit.ConfigMaps, "settings")
 
-	// The garbage collector deletes what a foreign owner reference makes a dependent of something gone.
+	// A foreign owner reference has the garbage collector delete the object: at once when the owner does not exist.
 	owner, err := f.Kube.CoreV1().ConfigMaps(f.Apps).Create(f.Ctx, configMap("owner"), metav1.CreateOptions{})
 	check.NoError(t, err)
+	own := func(uid types.UID) []string {
+		return []string{"patch", "configmap", "settings", "--type=merge", "-p", fmt.Sprintf(`{"metadata":{"ownerReferences":[`+
+			`{"apiVersion":"v1","kind":"ConfigMap","name":"owner","uid":%q}]}}`, uid)}
+	}
+	for _, uid := range []types.UID{owner.UID, "00000000-0000-0000-0000-000000000000"} {
+		f.refused(kit.ConfigMaps, "settings", "metadata.ownerReferences[0] was refused", own(uid)...)
+	}
+	// Where references are left to others, the collector's own deletion passes, and the object is created again.
+	f.PatchHelmRelease("shop", `{"spec":{"ignore":[{"paths":["/metadata/ownerReferences"]}]}}`)
+	f.Until("owners are ignored", func() (any, bool) {
+		out, complaint := f.kubectl(own(owner.UID)...)
+		return complaint, strings.Contains(out, "patched")
+	})
 	old := f.Get(kit.ConfigMaps, "settings").GetUID()
-	f.passes("patch", "configmap", "settings", "--type=merge", "-p", fmt.Sprintf(`{"metadata":{"ownerReferences":[`+
-		`{"apiVersion":"v1","kind":"ConfigMap","name":"owner","uid":%q}]}}`, owner.UID))
 	f.passes("delete", "configmap", "owner")
 	f.WaitNewObject(kit.ConfigMaps, "settings", old)
 

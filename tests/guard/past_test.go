@@ -6,9 +6,13 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/tests/lib/check"
@@ -141,4 +145,48 @@ func (f *fixture) grant(account string) {
 		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: f.Apps, Name: account}},
 	}, metav1.CreateOptions{})
 	check.NoError(f, err)
+}
+
+// Controllers of Kubernetes adopt the objects that match their selectors: neither the guard nor the operator objects.
+func TestI13_ControllersAdopt(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	pods := schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+	f.guarded(kit.Shared.Helm3(), "shop", shop+`
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: single, labels: {app: single}}
+spec: {containers: [{name: main, image: "example.com/main:1"}]}
+`)
+	f.inForce(kit.ConfigMaps, "settings")
+	owners := func() []metav1.OwnerReference { return f.Get(pods, "single").GetOwnerReferences() }
+	adopt := func(uid types.UID) string {
+		return fmt.Sprintf(`{"metadata":{"ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"adopter",`+
+			`"controller":true,"uid":%q}]}}`, uid)
+	}
+	f.refused(pods, "single", "metadata.ownerReferences[0] was refused", "patch", "pod", "single", "--type=merge", "-p",
+		adopt("00000000-0000-0000-0000-000000000000"))
+	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "single"}},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "example.com/main:1"}}}}
+	_, err := f.Kube.AppsV1().ReplicaSets(f.Apps).Create(f.Ctx, &appsv1.ReplicaSet{
+		ObjectMeta: metav1.ObjectMeta{Name: "adopter"},
+		Spec: appsv1.ReplicaSetSpec{Replicas: ptr.To[int32](1), Template: template,
+			Selector: &metav1.LabelSelector{MatchLabels: template.Labels}},
+	}, metav1.CreateOptions{})
+	check.NoError(t, err)
+	f.Until("the Pod is adopted", func() (any, bool) { return owners(), len(owners()) == 1 })
+	before := f.Get(pods, "single")
+	f.PatchHelmRelease("shop", `{"spec":{"guard":"Off"}}`)
+	f.Until("a change passes", func() (any, bool) {
+		out, complaint := f.kubectl("label", "pod", "single", "--overwrite", "app.kubernetes.io/managed-by=me")
+		return complaint, strings.Contains(out, "labeled")
+	})
+	f.Until("it is reverted", func() (any, bool) {
+		u := f.Get(pods, "single")
+		return u.GetLabels(), u.GetLabels()["app.kubernetes.io/managed-by"] == "Helm"
+	})
+	if now := f.Get(pods, "single"); now.GetUID() != before.GetUID() || len(owners()) != 1 {
+		t.Errorf("the Pod has uid %s, was %s, and the owners %v", now.GetUID(), before.GetUID(), owners())
+	}
 }

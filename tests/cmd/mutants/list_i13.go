@@ -86,6 +86,21 @@ func guardNeverRefusesHelm() []mutant {
 			edit{registration, "`!has(request.subResource) || request.subResource == \"\" || `",
 				"`has(request.name) || `"},
 			guardSuite, "TestHostile_MetadataThroughStatus"),
+		breaks("I13", "a user may have an object deleted with an owner",
+			edit{decision, `return a.By.isOfCluster() }
+`, `return true }
+`}, judgePkg, "TestAdmit"),
+		breaks("I13", "controllers of Kubernetes may not adopt",
+			edit{decision, `func(map[string]any) bool { return a.By.isOfCluster() }`,
+				`func(map[string]any) bool { return a.By.collects() }`}, judgePkg, "TestAdmit"),
+		breaks("I13", "an owner may take the place of another one",
+			edit{decision, `	before := drift.Compare(`, `	options.Accepted = in.Baseline
+	before := drift.Compare(`}, judgePkg, "TestAdmit"),
+		breaks("I2", "an owner that is not declared stays",
+			edit{"pkg/drift/drift.go", `c.result(c.withoutOwners(desired, live, target))`, `c.result(target)`}, "./pkg/drift",
+			"TestOwnersThatAreNotDeclaredGo"),
+		breaks("I3", "Pods that Kubernetes adopts are fought over",
+			edit{"pkg/judge/adoption.go", `	return Adopted(in.ID)`, `	return nil`}, judgePkg, "TestJudge"),
 		breaks("I13", "a refusal quotes values of custom resources",
 			edit{"pkg/judge/admission_text.go", `!HasReplicas(a.ID) || `, ``}, judgePkg, "TestWhatARequesterIsTold"),
 		breaks("I13", "drift that was there before is refused again",

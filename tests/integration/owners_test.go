@@ -1,0 +1,39 @@
+package integration
+
+import (
+	"fmt"
+	"testing"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
+	"github.com/rancher/helm-locker/tests/lib/kit"
+)
+
+// An owner reference that the manifest does not declare is reverted in scope Declared, too: it has the garbage collector
+// delete the object, now or when the owner goes. A controller that adds one is named in spec.ignore.
+func TestHostile_AnOwnerReferenceIsReverted(t *testing.T) {
+	kit.EachHelm(t, func(t *testing.T, h cluster.Helm) {
+		w := newFixture(t)
+		w.Helm(h, "install", "app", w.Chart("app", kit.ConfigMap("settings", "declared")+kit.ConfigMap("left", "declared")))
+		w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) {
+			hr.Spec.Ignore = []v1alpha1.IgnoreRule{{Paths: []string{"/metadata/ownerReferences"},
+				Managers: []string{"adopter"}, Target: &v1alpha1.IgnoreTarget{Name: "left"}}}
+		})
+		w.WaitReady("app", 0)
+		owner := w.Get(kit.ConfigMaps, "left").GetUID()
+		patch := fmt.Sprintf(`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"left","uid":%q}]}}`,
+			owner)
+		w.Patch(kit.ConfigMaps, "settings", patch)
+		w.Until("the reference is gone", func() (any, bool) {
+			u := w.Get(kit.ConfigMaps, "settings")
+			return u.GetOwnerReferences(), len(u.GetOwnerReferences()) == 0
+		})
+		w.WaitReady("app", 0)
+		w.Kubectl("-n", w.Apps, "patch", "configmap", "left", "--field-manager=adopter", "--type=merge", "-p", patch)
+		w.Patch(kit.ConfigMaps, "left", `{"data":{"key":"tampered"}}`)
+		w.WaitField(kit.ConfigMaps, "left", "data.key", "declared")
+		if refs := w.Get(kit.ConfigMaps, "left").GetOwnerReferences(); len(refs) != 1 {
+			t.Errorf("the references are %v, and are ignored", refs)
+		}
+	})
+}
