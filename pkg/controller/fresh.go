@@ -35,16 +35,17 @@ func (c *common) stillAsked(ctx context.Context, l *lock.Lock) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("read HelmRelease %s: %w", l.Key, err)
 	}
-	for i := range list.Items {
-		hr := &v1alpha1.HelmRelease{}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(list.Items[i].Object, hr); err != nil {
-			return false, fmt.Errorf("decode HelmRelease %s: %w", l.Key, err)
-		}
-		d := lock.Decide(lock.Input{Spec: hr.Spec, Record: l.Record, Found: true, Storages: c.Storages, Now: c.Clock.Now()})
-		return hr.DeletionTimestamp == nil && c.claimable(hr) && c.inShard(hr) && d.Lock &&
-			equality.Semantic.DeepEqual(followed(hr.Spec), l.Spec), nil
+	if len(list.Items) == 0 {
+		return false, nil
 	}
-	return false, nil
+	hr := &v1alpha1.HelmRelease{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(list.Items[0].Object, hr); err != nil {
+		return false, fmt.Errorf("decode HelmRelease %s: %w", l.Key, err)
+	}
+	d := lock.Decide(lock.Input{Spec: hr.Spec, Record: l.Record, Found: true, Storages: c.Storages,
+		Now: c.Clock.Now()})
+	return hr.DeletionTimestamp == nil && c.claimable(hr) && c.inShard(hr) && d.Lock &&
+		equality.Semantic.DeepEqual(followed(hr.Spec), l.Spec), nil
 }
 
 // rescaled judges those objects again whose number of replicas differs, by the autoscalers that there are now, and
@@ -64,7 +65,7 @@ func (rm *remediation) rescaled(ctx context.Context, l *lock.Lock, differing []*
 		live, err := rm.scalers.List(ctx, namespace)
 		slot()
 		if err != nil {
-			rm.Log.WithField("release", l.Release.String()).Debugf("numbers of replicas are left alone: %s", safeError(err))
+			rm.debug(l.Release).Debugf("numbers of replicas are left alone: %s", safeError(err))
 		}
 		judging, full := rm.slots.judging.Acquire(ctx, l.Release.Namespace)
 		if full != nil { // the operator stops

@@ -21,7 +21,7 @@ type result struct {
 	*lock.Work
 	in    judge.Input
 	found judge.Result
-	// unknown is why it is not known which live autoscalers there are; nil when that is known, or does not matter.
+	// unknown is why it is not known which live autoscalers there are; nil when that is known or does not matter.
 	unknown error
 
 	operation v1alpha1.DriftOperation
@@ -113,8 +113,8 @@ func (v *result) revertOf(l *lock.Lock, found judge.Result) *enforce.Revert {
 func (v *result) good() *lock.Outcome {
 	if v.unknown != nil {
 		again, problem := v.Observation, problemOf(v.ID, v.unknown, true)
-		problem.Message = "the number of replicas is left alone, because the HorizontalPodAutoscalers of the namespace " +
-			"are not known: " + problem.Message
+		problem.Message = "the number of replicas is left alone, because the HorizontalPodAutoscalers of the " +
+			"namespace are not known: " + problem.Message
 		return &lock.Outcome{Again: &again, Failed: true, Transient: true, Problem: problem}
 	}
 	return &lock.Outcome{

@@ -27,8 +27,8 @@ import (
 const (
 	historyReadsPerSecond = 10
 	historyReadsAtOnce    = 20
-	// historyLater is how long until kinds of earlier revisions are discovered again when no definition has changed. Many
-	// releases have a kind in their history that Kubernetes has removed.
+	// historyLater is how long until kinds of earlier revisions are discovered again when no definition has changed.
+	// Many releases have a kind in their history that Kubernetes has removed.
 	historyLater = 10 * time.Minute
 )
 
@@ -97,8 +97,8 @@ func (pr *pruning) pruneAll(ctx context.Context, l *lock.Lock) error {
 	}
 	if unknown {
 		if len(ids) > 0 {
-			pr.Log.WithField("release", l.Release.String()).Infof("%d objects of earlier revisions are not pruned: the API "+
-				"server does not serve every kind that the revisions declare", len(ids))
+			pr.Log.WithField("release", l.Release.String()).Infof("%d objects of earlier revisions are not pruned: "+
+				"the API server does not serve every kind that the revisions declare", len(ids))
 		}
 		pr.waitForKind(l, &known)
 		return nil

@@ -106,7 +106,7 @@ func TestI2_AggregatedKindThatIsBackWhileTheHistoryIsReadIsNotPruned(t *testing.
 	before := f.Discoveries()
 	for n := 0; f.Discoveries() == before; n++ {
 		f.lock("other", func(hr *v1alpha1.HelmRelease) { hr.Annotations = map[string]string{"n": fmt.Sprint(n)} })
-		time.Sleep(50 * time.Millisecond) // the kinds are discovered once in a second
+		<-time.After(50 * time.Millisecond) // the kinds are discovered once in a second
 	}
 	close(back)
 	log.await("are not pruned")

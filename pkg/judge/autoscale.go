@@ -53,8 +53,8 @@ func (r *Range) String() string {
 }
 
 // AutoscaledObjects returns the objects whose replica count a HorizontalPodAutoscaler of the same manifest sets, with
-// the range that it may choose from. Its choice is not drift: the manifest asked for it. An autoscaler whose own range is
-// not protected does not count: the live one does.
+// the range that it may choose from. Its choice is not drift: the manifest asked for it. An autoscaler whose own range
+// is not protected does not count: the live one does.
 func AutoscaledObjects(objects []manifest.Object, protected func(manifest.Object) bool) map[manifest.ID]*Range {
 	scaled := map[manifest.ID]*Range{}
 	for _, o := range objects {

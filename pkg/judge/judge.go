@@ -27,8 +27,8 @@ type Input struct {
 
 	// Scalable and Replicas are those of the Object. LiveRange is the range of a live autoscaler, nil for none, and
 	// Wanted what it wanted last, zero when unknown. Chosen is the last number of replicas that was seen within the
-	// range; nil for none. ScalersUnknown is set when it is not known which live autoscalers there are: no answer is not
-	// "none", so the number of replicas is left alone.
+	// range; nil for none. ScalersUnknown is set when it is not known which live autoscalers there are: no answer is
+	// not "none", so the number of replicas is left alone.
 	Scalable       bool
 	Replicas       *Range
 	LiveRange      *Range

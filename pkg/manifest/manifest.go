@@ -44,8 +44,8 @@ func (id ID) Compare(other ID) int {
 // GroupKind returns the group and kind of the object.
 func (id ID) GroupKind() schema.GroupKind { return schema.GroupKind{Group: id.Group, Kind: id.Kind} }
 
-// InEitherScope returns the identities that an object of a manifest may have while it is not known whether its kind lives in
-// namespaces: without a namespace, and with the one that the manifest declares, or else the release's.
+// InEitherScope returns the identities that an object of a manifest may have while it is not known whether its kind
+// lives in namespaces: without a namespace, and with the one that the manifest declares, or else the release's.
 func (id ID) InEitherScope(release Release) []ID {
 	global, namespaced := id, id
 	global.Namespace = ""

@@ -146,8 +146,8 @@ func (f *feed[T]) advance(version string) {
 	if n >= before {
 		return
 	}
-	f.log.Warnf("the resource versions of %s went back from %d to %d, as after a restored backup; listing again", f.name,
-		before, n)
+	f.log.Warnf("the resource versions of %s went back from %d to %d, as after a restored backup; listing again",
+		f.name, before, n)
 	if f.rewound != nil {
 		f.rewound()
 	}

@@ -22,8 +22,8 @@ func (w *fixture) scaledByHand() {
 		`{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"example.com/web:tampered"}]}}}}`)
 }
 
-// An operator that cannot list the autoscalers when it starts does not know that there are none. It leaves the number of
-// replicas alone, and reverts the rest.
+// An operator that cannot list the autoscalers when it starts does not know that there are none. It leaves the number
+// of replicas alone, and reverts the rest.
 func TestHostile_AutoscalersThatCannotBeListed(t *testing.T) {
 	t.Parallel()
 	for name, obstruct := range map[string]func(w *fixture) (remove func()){

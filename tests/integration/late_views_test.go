@@ -62,7 +62,8 @@ func (w *fixture) asksForHelmRelease() {
 	w.Helper()
 	w.Until("the operator reads the HelmRelease", func() (any, bool) {
 		return "it does not", slices.ContainsFunc(w.Proxy.Requests(), func(r cluster.Request) bool {
-			return r.Resource() == kit.HelmReleases.Resource && r.Query.Get("fieldSelector") != "" && r.Code == http.StatusOK
+			return r.Resource() == kit.HelmReleases.Resource && r.Query.Get("fieldSelector") != "" &&
+				r.Code == http.StatusOK
 		})
 	})
 }

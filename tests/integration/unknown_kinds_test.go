@@ -99,7 +99,7 @@ func (w *fixture) awaitServed(gvr schema.GroupVersionResource, served bool) {
 			return gv == gvr.GroupVersion().String()
 		})
 		if (listed == nil) != served || (discovered == nil) != served || named != served {
-			return fmt.Errorf("the list is answered %v, discovery %v, named among the groups: %v", listed, discovered, named)
+			return fmt.Errorf("named among the groups: %v; %w", named, errors.Join(listed, discovered))
 		}
 		return nil
 	})

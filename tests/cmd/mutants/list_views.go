@@ -24,10 +24,10 @@ func lateViews() []mutant {
 			edit{gather, `	case !asked || q.lock.Closed():`, `	case !asked && q.lock.Closed():`}, guardSuite,
 			"TestHostile_ARefusalByALateView"),
 		breaks("I13", "the guard of scale forgets the kinds that are discovered again",
-			edit{"pkg/controller/kinds.go", `	c.kinds.Reset()`, `	c.kinds.Reset()
-	c.lockedKinds = lock.Kinds{}`}, guardSuite, "TestHostile_AReleaseThatWaitsForAKind").
-			and(edit{"pkg/controller/kinds.go", `import (`, `import (
-	"github.com/rancher/helm-locker/pkg/lock"`}),
+			edit{gather, `	of, _ := ad.lockedKinds.Of(gvr)`, `	of, _ := ad.lockedKinds.Of(gvr)
+	if ad.discoveredAt.Load() > 0 {
+		of = schema.GroupKind{}
+	}`}, guardSuite, "TestHostile_AReleaseThatWaitsForAKind"),
 		breaks("I2", "objects are pruned for a HelmRelease of a moment ago",
 			edit{"pkg/controller/pruning.go", `pr.stillAsked(ctx, l); err != nil || !asked {`,
 				`pr.stillAsked(ctx, l); err != nil && !asked {`}, integration,
