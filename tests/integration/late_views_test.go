@@ -29,7 +29,7 @@ func TestHostile_NothingIsPrunedForAReleaseThatHasJustBeenSuspended(t *testing.T
 	w.PatchHelmRelease("app", `{"spec":{"suspend":true}}`)
 	w.Proxy.Reset()
 	history.Release()
-	w.asksForHelmRelease()
+	w.asksForHelmRelease(2) // one object after the other: the first would be gone by then
 	deliver()
 	w.WaitReason("app", v1alpha1.ConditionLocked, v1alpha1.ReasonSuspended)
 	if w.Get(kit.ConfigMaps, "old") == nil || w.Get(cronJobs, "old") == nil {
@@ -49,7 +49,7 @@ func TestHostile_NothingIsReplacedOnceThatIsNotAskedFor(t *testing.T) {
 	w.PatchHelmRelease("app", `{"spec":{"replaceImmutable":false}}`)
 	w.Proxy.Reset()
 	w.Patch(kit.ConfigMaps, "settings", `{"immutable":true,"data":{"key":"frozen"}}`)
-	w.asksForHelmRelease()
+	w.asksForHelmRelease(1)
 	deliver()
 	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonRevertFailed, "with spec.replaceImmutable")
 	if w.Get(kit.ConfigMaps, "settings").GetUID() != before {
@@ -57,13 +57,14 @@ func TestHostile_NothingIsReplacedOnceThatIsNotAskedFor(t *testing.T) {
 	}
 }
 
-// asksForHelmRelease waits until the operator reads one HelmRelease.
-func (w *fixture) asksForHelmRelease() {
+// asksForHelmRelease waits until the operator has read one HelmRelease a number of times.
+func (w *fixture) asksForHelmRelease(times int) {
 	w.Helper()
 	w.Until("the operator reads the HelmRelease", func() (any, bool) {
-		return "it does not", slices.ContainsFunc(w.Proxy.Requests(), func(r cluster.Request) bool {
-			return r.Resource() == kit.HelmReleases.Resource && r.Query.Get("fieldSelector") != "" &&
-				r.Code == http.StatusOK
+		reads := slices.DeleteFunc(w.Proxy.Requests(), func(r cluster.Request) bool {
+			return r.Resource() != kit.HelmReleases.Resource || r.Query.Get("fieldSelector") == "" ||
+				r.Code != http.StatusOK
 		})
+		return reads, len(reads) >= times
 	})
 }
