@@ -14,12 +14,14 @@ import (
 // Bounds of what a comparison may take and show. What is beyond them `helm-locker diff` shows.
 const (
 	comparisonTimeout = time.Minute
-	mostDifferences   = 50
-	mostReasons       = 20        // of objects that were not compared
-	mostBytesCompared = 256 << 10 // of an object as YAML
-	mostLines         = 300       // of one diff
-	mostBytes         = 1 << 20   // of all diffs
-	mostLineBytes     = 2 << 10
+	// comparisonPatience is how long a viewer waits for the comparisons of others.
+	comparisonPatience = 2 * comparisonTimeout
+	mostDifferences    = 50
+	mostReasons        = 20        // of objects that were not compared
+	mostBytesCompared  = 256 << 10 // of an object as YAML
+	mostLines          = 300       // of one diff
+	mostBytes          = 1 << 20   // of all diffs
+	mostLineBytes      = 2 << 10
 )
 
 // comparison is how a release differs from the cluster now. It is made for one viewer and kept nowhere. Texts are

@@ -22,6 +22,10 @@ const (
 
 // listener is a stream that is told of changes. Page.mu guards it.
 type listener struct {
+	// by is the name of the viewer, empty where viewers are not known.
+	by string
+	// ended is closed when the stream has to make room for one of another viewer.
+	ended chan struct{}
 	// all asks for a list of all HelmReleases, changed for those of these keys, operator for the operator itself.
 	all      bool
 	changed  map[string]bool
@@ -30,20 +34,41 @@ type listener struct {
 	wake chan struct{}
 }
 
-// join adds a viewer, who has everything to hear; nil when there are too many.
-func (p *Page) join() *listener {
+// join adds a stream of a viewer, who has everything to hear; nil when there are too many.
+func (p *Page) join(by string) *listener {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.viewers) >= maxViewers {
-		return nil
+	if len(p.viewers) >= maxStreams {
+		leaves := p.crowding(by)
+		if leaves == nil {
+			return nil
+		}
+		delete(p.viewers, leaves)
+		close(leaves.ended)
 	}
-	v := &listener{all: true, operator: true, changed: map[string]bool{}, wake: make(chan struct{}, 1)}
+	v := &listener{by: by, ended: make(chan struct{}), all: true, operator: true, changed: map[string]bool{},
+		wake: make(chan struct{}, 1)}
 	v.wake <- struct{}{}
 	p.viewers[v] = struct{}{}
 	if p.board == nil {
 		p.board = &board{rows: map[string]row{}}
 	}
 	return v
+}
+
+// crowding returns a stream that has to make room for one more of a viewer: one of the viewer with the most streams,
+// who still has no fewer than the other one then. It returns nil when no viewer has that many. p.mu is held.
+func (p *Page) crowding(by string) (leaves *listener) {
+	streams := map[string]int{}
+	for v := range p.viewers {
+		streams[v.by]++
+	}
+	for v := range p.viewers {
+		if streams[v.by] > streams[by]+1 && (leaves == nil || streams[v.by] > streams[leaves.by]) {
+			leaves = v
+		}
+	}
+	return leaves
 }
 
 func (p *Page) leave(v *listener) {
@@ -54,10 +79,11 @@ func (p *Page) leave(v *listener) {
 	}
 }
 
-func (p *Page) full() bool {
+// full reports whether there is no room for one more stream of a viewer.
+func (p *Page) full(by string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.viewers) >= maxViewers
+	return len(p.viewers) >= maxStreams && p.crowding(by) == nil
 }
 
 func (p *Page) eachViewer(tell func(*listener)) {
@@ -91,17 +117,18 @@ func (p *Page) take(v *listener) due {
 // stream begins with all HelmReleases and then "listed"; then it tells what changes.
 func (p *Page) events(w http.ResponseWriter, r *http.Request) {
 	const tooMany = "too many viewers"
-	if refused := p.mayList(r); refused != nil {
+	by, refused := p.mayList(r)
+	if refused != nil {
 		refused.Write(w)
 		return
 	}
 	if r.Method == http.MethodHead { // which is how the page learns why it gets no stream
-		if p.full() {
+		if p.full(by.Name()) {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
 		return
 	}
-	v := p.join()
+	v := p.join(by.Name())
 	if v == nil {
 		w.Header().Set("Retry-After", "10")
 		http.Error(w, tooMany, http.StatusServiceUnavailable)
@@ -123,9 +150,11 @@ func (p *Page) events(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-r.Context().Done():
 			return
+		case <-v.ended:
+			return
 		case <-beat.C():
 			// A right that was taken away ends the stream, which may have begun long ago.
-			if refused := p.mayList(r); refused != nil {
+			if _, refused := p.mayList(r); refused != nil {
 				return
 			}
 			s.tell("beat", p.Clock.Now().UTC())

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,11 +26,13 @@ import (
 
 // store is a cache of HelmReleases.
 type store struct {
-	mu  sync.Mutex
-	all map[string]*v1alpha1.HelmRelease
+	mu    sync.Mutex
+	all   map[string]*v1alpha1.HelmRelease
+	reads atomic.Int32 // of single ones
 }
 
 func (s *store) Get(namespace, name string) (*v1alpha1.HelmRelease, error) {
+	s.reads.Add(1)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if hr := s.all[namespace+"/"+name]; hr != nil {
@@ -139,9 +142,13 @@ func (s *served) ask(method, path string, change ...func(*http.Request)) answere
 }
 
 // events returns a function that waits for the next event of a new stream.
-func (s *served) events() (next func() (event, data string)) {
+func (s *served) events(change ...func(*http.Request)) (next func() (event, data string)) {
 	s.Helper()
-	response, err := http.DefaultClient.Do(s.request(http.MethodGet, "events"))
+	request := s.request(http.MethodGet, "events")
+	for _, f := range change {
+		f(request)
+	}
+	response, err := http.DefaultClient.Do(request)
 	check.NoError(s.T, err)
 	s.Cleanup(func() { _ = response.Body.Close() })
 	if response.StatusCode != http.StatusOK {

@@ -66,11 +66,12 @@ type Options struct {
 
 // Bounds.
 const (
-	// maxViewers bounds the streams of changes.
-	maxViewers = 16
+	// maxStreams bounds the streams of changes. With more, viewers have equal shares.
+	maxStreams = 16
 	// comparedTogether and comparisonsPerSecond bound comparisons, which ask the API server for every object of a
-	// release.
+	// release. Viewers take turns, and each has one comparison at work or in the line.
 	comparedTogether     = 1
+	comparedForOne       = 1
 	comparisonsPerSecond = 1
 	comparisonBurst      = 6
 	// answerTimeout is how long a client may take to read what it is sent.
@@ -81,7 +82,7 @@ const (
 type Page struct {
 	Options
 	compare   func(ctx context.Context, hr *v1alpha1.HelmRelease, by viewer.User) (*comparison, error)
-	comparing chan struct{}
+	comparing *serving.Shares
 	budget    *rate.Limiter
 	timeout   time.Duration
 
@@ -100,7 +101,7 @@ type Page struct {
 // New returns a page; nothing is served before Run.
 func New(o Options) *Page {
 	p := &Page{
-		Options: o, comparing: make(chan struct{}, comparedTogether),
+		Options: o, comparing: serving.NewShares(comparedTogether, comparedForOne, comparedForOne),
 		budget:  rate.NewLimiter(comparisonsPerSecond, comparisonBurst),
 		timeout: answerTimeout, viewers: map[*listener]struct{}{},
 	}

@@ -98,7 +98,7 @@ func TestEveryAnswerIsGuarded(t *testing.T) {
 
 func TestViewersAreBounded(t *testing.T) {
 	s := serve(t)
-	for range maxViewers {
+	for range maxStreams {
 		s.expect(s.events(), "operator", "")
 	}
 	refused := s.ask(http.MethodGet, "events")

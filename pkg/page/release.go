@@ -2,6 +2,7 @@ package page
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/inspect"
 	"github.com/rancher/helm-locker/pkg/report"
+	"github.com/rancher/helm-locker/pkg/serving"
 	"github.com/rancher/helm-locker/pkg/viewer"
 )
 
@@ -21,7 +23,7 @@ const (
 
 // release answers with all that the status of one HelmRelease says, to viewers who may see the list.
 func (p *Page) release(w http.ResponseWriter, r *http.Request) {
-	if refused := p.mayList(r); refused != nil {
+	if _, refused := p.mayList(r); refused != nil {
 		p.refuse(w, refused.Status, refused.Message)
 		return
 	}
@@ -49,8 +51,8 @@ func (p *Page) named(w http.ResponseWriter, r *http.Request) *v1alpha1.HelmRelea
 // work is what a viewer asks for about a release, beyond what is in the cache.
 type work func(ctx context.Context, hr *v1alpha1.HelmRelease, by viewer.User) (any, error)
 
-// costly answers with what some work finds. It is done for viewers who are known and may get the HelmRelease, and
-// one at a time, since it reads the record of the release.
+// costly answers with what some work finds. It is done for viewers who are known and may get the HelmRelease, one at a
+// time, since it reads the record of the release, and of each viewer one after the other.
 func (p *Page) costly(do work) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		query := r.URL.Query()
@@ -63,17 +65,6 @@ func (p *Page) costly(do work) http.HandlerFunc {
 		if hr == nil || r.Method == http.MethodHead {
 			return
 		}
-		if !p.budget.Allow() {
-			p.refuse(w, http.StatusTooManyRequests, "too many comparisons at once; try again in some seconds")
-			return
-		}
-		select {
-		case p.comparing <- struct{}{}:
-			defer func() { <-p.comparing }()
-		default:
-			p.refuse(w, http.StatusTooManyRequests, "others are comparing right now; try again in some seconds")
-			return
-		}
 		// Until there is something to send, neither reading nor writing has a limit; the context ends when the
 		// client goes.
 		to := http.NewResponseController(w)
@@ -81,18 +72,44 @@ func (p *Page) costly(do work) http.HandlerFunc {
 			p.refuse(w, http.StatusInternalServerError, "this connection has no time limits")
 			return
 		}
-		ctx, cancel := context.WithTimeout(r.Context(), comparisonTimeout)
-		defer cancel()
-		found, err := do(ctx, hr, by)
+		found, err := p.inTurn(r.Context(), by, func(ctx context.Context) (any, error) { return do(ctx, hr, by) })
 		if to.SetWriteDeadline(time.Now().Add(p.timeout)) != nil {
 			return
 		}
-		if err != nil {
+		switch {
+		case errors.Is(err, serving.ErrTooMany):
+			p.refuse(w, http.StatusTooManyRequests, err.Error())
+		case err != nil:
 			p.refuse(w, http.StatusBadGateway, err.Error())
-			return
+		default:
+			answer(w, http.StatusOK, found)
 		}
-		answer(w, http.StatusOK, found)
 	}
+}
+
+// inTurn does some work for a viewer when it is the viewer's turn. The error is serving.ErrTooMany when it does not
+// come.
+func (p *Page) inTurn(
+	ctx context.Context, by viewer.User, do func(context.Context) (any, error),
+) (found any, err error) {
+	waiting, stop := context.WithTimeout(ctx, comparisonPatience)
+	defer stop()
+	begun := false
+	err = p.comparing.Do(waiting, by.Name(), func() error {
+		if err := p.budget.Wait(waiting); err != nil {
+			return err
+		}
+		begun = true
+		working, cancel := context.WithTimeout(ctx, comparisonTimeout)
+		defer cancel()
+		var err error
+		found, err = do(working)
+		return err
+	})
+	if err != nil && !begun {
+		return nil, serving.ErrTooMany
+	}
+	return found, err
 }
 
 func (p *Page) compared(ctx context.Context, hr *v1alpha1.HelmRelease, by viewer.User) (any, error) {

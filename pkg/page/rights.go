@@ -17,17 +17,15 @@ import (
 // helmReleases is the resource that says who may read the page.
 const helmReleases = "helmreleases"
 
-// mayList returns why a request for the HelmReleases is refused, nil if it is not. Everybody may list them where
-// viewers are not known.
-func (p *Page) mayList(r *http.Request) *viewer.Refusal {
+// mayList returns who asks for the HelmReleases, or a refusal. Everybody may list them where viewers are not known.
+func (p *Page) mayList(r *http.Request) (viewer.User, *viewer.Refusal) {
 	if p.Viewers == nil {
-		return nil
+		return viewer.User{}, nil
 	}
-	_, refused := p.Viewers.Require(r, viewer.Access{Resource: &authorizationv1.ResourceAttributes{
+	return p.Viewers.Require(r, viewer.Access{Resource: &authorizationv1.ResourceAttributes{
 		Verb: "list", Group: v1alpha1.SchemeGroupVersion.Group, Version: v1alpha1.SchemeGroupVersion.Version,
 		Resource: helmReleases, Namespace: p.Namespace,
 	}})
-	return refused
 }
 
 // mayCompare returns who asks for a comparison of the release of a HelmRelease, or a refusal. It shows the content

@@ -21,7 +21,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/viewer"
 )
 
-// knows returns viewers of whom one is known, Jane, by the token "janes". She may do what may says.
+// knows returns viewers of whom two are known, by their tokens "janes" and "mallorys". They may do what may says.
 func knows(may func(authorizationv1.ResourceAttributes) bool) *viewer.Reviewer {
 	return knowsBy(clock.RealClock{}, may)
 }
@@ -30,16 +30,16 @@ func knowsBy(clk clock.PassiveClock, may func(authorizationv1.ResourceAttributes
 	client := fake.NewClientset()
 	client.PrependReactor("create", "tokenreviews", func(action k8stesting.Action) (bool, runtime.Object, error) {
 		review := action.(k8stesting.CreateAction).GetObject().(*authenticationv1.TokenReview).DeepCopy()
-		if review.Spec.Token == "janes" {
+		if name := map[string]string{"janes": "jane", "mallorys": "mallory"}[review.Spec.Token]; name != "" {
 			review.Status = authenticationv1.TokenReviewStatus{Authenticated: true,
-				User: authenticationv1.UserInfo{Username: "jane"}}
+				User: authenticationv1.UserInfo{Username: name}}
 		}
 		return true, review, nil
 	})
 	client.PrependReactor("create", "subjectaccessreviews",
 		func(action k8stesting.Action) (bool, runtime.Object, error) {
 			review := action.(k8stesting.CreateAction).GetObject().(*authorizationv1.SubjectAccessReview).DeepCopy()
-			review.Status.Allowed = review.Spec.User == "jane" && may(*review.Spec.ResourceAttributes)
+			review.Status.Allowed = review.Spec.User != "" && may(*review.Spec.ResourceAttributes)
 			return true, review, nil
 		})
 	log := logrus.New()

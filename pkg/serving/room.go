@@ -8,9 +8,10 @@ import (
 	"sync"
 )
 
-// room bounds the connections of a server. A new connection beyond the bound takes the place of the one that has
-// waited longest without a complete request: it is idle, or its client sends slowly. Connections whose request is
-// being answered stay; when all are such, the new one is closed.
+// room bounds the connections of a server. A new connection beyond the bound takes the place of one that waits without
+// a complete request: it is idle, or its client sends slowly. It is one of the address that has the most connections,
+// so that no client displaces those of others, and of these the one that has waited longest. Connections whose request
+// is being answered stay; when all are such, the new one is closed.
 type room struct {
 	most int
 
@@ -51,16 +52,32 @@ func (r *room) changed(connection net.Conn, state http.ConnState) {
 func (r *room) enter(connection net.Conn) net.Conn {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var leaves net.Conn
-	if len(r.open) >= r.most {
-		longest := r.waiting.Front()
-		if longest == nil {
-			return connection
-		}
-		leaves, _ = longest.Value.(net.Conn)
-		r.remove(leaves)
+	if len(r.open) < r.most {
+		r.wait(connection)
+		return nil
 	}
+	leaves := r.crowding()
+	if leaves == nil {
+		return connection
+	}
+	r.remove(leaves)
 	r.wait(connection)
+	return leaves
+}
+
+// crowding returns the waiting connection that makes room for another one; nil when none waits. r.mu is held.
+func (r *room) crowding() (leaves net.Conn) {
+	connections := map[string]int{}
+	for connection := range r.open {
+		connections[host(connection.RemoteAddr().String())]++
+	}
+	most := 0
+	for place := r.waiting.Front(); place != nil; place = place.Next() {
+		connection, _ := place.Value.(net.Conn)
+		if n := connections[host(connection.RemoteAddr().String())]; n > most {
+			most, leaves = n, connection
+		}
+	}
 	return leaves
 }
 
@@ -101,3 +118,14 @@ func (r *room) serving(next http.Handler) http.Handler {
 		next.ServeHTTP(w, request)
 	})
 }
+
+// host returns an address without its port.
+func host(address string) string {
+	if host, _, err := net.SplitHostPort(address); err == nil {
+		return host
+	}
+	return address
+}
+
+// Source returns the address that a request comes from, without its port.
+func Source(request *http.Request) string { return host(request.RemoteAddr) }

@@ -1,5 +1,6 @@
 // Package serving runs HTTP servers that no client can exhaust by holding connections: every phase of a request has a
-// time limit, and the number of connections is bounded, of which those that do nothing make room for new ones.
+// time limit, and the number of connections is bounded, of which those that do nothing make room for new ones. What a
+// server does at a time is divided among its clients by Shares.
 package serving
 
 import (

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/sirupsen/logrus"
-	"golang.org/x/sync/semaphore"
+	"golang.org/x/time/rate"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,22 +23,32 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/rancher/helm-locker/pkg/report"
+	"github.com/rancher/helm-locker/pkg/serving"
 )
 
 const (
 	// answersKept and keptFor bound what is remembered of the API server's answers, of each kind.
 	answersKept = 1024
 	keptFor     = 10 * time.Second
-	// questionsAtOnce bounds the requests to the API server that are in flight: every client can send tokens.
-	questionsAtOnce = 8
+	// viewersAtOnce bounds the requests to the API server about viewers that are in flight, viewerAtOnce those about
+	// one viewer, and viewerMost those about one that are in flight or wait.
+	viewersAtOnce, viewerAtOnce, viewerMost = 8, 4, 32
+	// strangersAtOnce, strangerAtOnce and strangerMost bound those about tokens that are not known, of all addresses
+	// and of one. Every client can send such tokens, so they take nothing of the share of viewers.
+	strangersAtOnce, strangerAtOnce, strangerMost = 2, 1, 8
+	// strangersPerSecond bounds the load on the API server, which takes such requests for the operator's own.
+	strangersPerSecond = 20
+	// knownFor is how long a token that was valid counts as known. It is asked about all the same.
+	knownFor = time.Hour
 	// questionTimeout is how long a question may take, waiting for others included.
 	questionTimeout = 10 * time.Second
 )
 
 // Refusal says that a viewer is turned away, and why. Its words are for the viewer.
 type Refusal struct {
-	// Status is http.StatusUnauthorized without a valid token, http.StatusForbidden without the right, and
-	// http.StatusBadGateway when the API server does not tell.
+	// Status is http.StatusUnauthorized without a valid token, http.StatusForbidden without the right,
+	// http.StatusTooManyRequests when the viewer has too many requests under way, and http.StatusBadGateway when the
+	// API server does not tell.
 	Status  int
 	Message string
 }
@@ -80,12 +90,16 @@ func (a Access) String() string {
 
 // Reviewer asks the API server who viewers are, and what they may. It is safe for concurrent use.
 type Reviewer struct {
-	client  kubernetes.Interface
-	log     logrus.FieldLogger
-	users   *cache.LRUExpireCache // userAnswer by digest of the token
-	rights  *cache.LRUExpireCache // bool by digest of user and access
-	asking  *semaphore.Weighted
-	timeout time.Duration
+	client kubernetes.Interface
+	log    logrus.FieldLogger
+	users  *cache.LRUExpireCache // userAnswer by digest of the token
+	known  *cache.LRUExpireCache // the name of the user by digest of a token that was valid
+	rights *cache.LRUExpireCache // bool by digest of user and access
+
+	viewers   *serving.Shares // by name of the user
+	strangers *serving.Shares // by address
+	pace      *rate.Limiter   // of the questions about tokens that are not known
+	timeout   time.Duration
 }
 
 // userAnswer is what the API server said about a token; user is nil for one that is not valid.
@@ -95,8 +109,11 @@ type userAnswer struct{ user *User }
 func New(client kubernetes.Interface, clk clock.PassiveClock, log logrus.FieldLogger) *Reviewer {
 	return &Reviewer{
 		client: client, log: log, users: cache.NewLRUExpireCacheWithClock(answersKept, clk),
-		rights: cache.NewLRUExpireCacheWithClock(answersKept, clk),
-		asking: semaphore.NewWeighted(questionsAtOnce), timeout: questionTimeout,
+		known:     cache.NewLRUExpireCacheWithClock(answersKept, clk),
+		rights:    cache.NewLRUExpireCacheWithClock(answersKept, clk),
+		viewers:   serving.NewShares(viewersAtOnce, viewerAtOnce, viewerMost),
+		strangers: serving.NewShares(strangersAtOnce, strangerAtOnce, strangerMost),
+		pace:      rate.NewLimiter(strangersPerSecond, strangersPerSecond), timeout: questionTimeout,
 	}
 }
 
@@ -104,7 +121,7 @@ func New(client kubernetes.Interface, clk clock.PassiveClock, log logrus.FieldLo
 func (r *Reviewer) Require(request *http.Request, access Access) (User, *Refusal) {
 	ctx, cancel := context.WithTimeout(request.Context(), r.timeout)
 	defer cancel()
-	user, err := r.user(ctx, request.Header)
+	user, err := r.user(ctx, request)
 	if err != nil {
 		return User{}, r.refusal(err)
 	}
@@ -133,7 +150,7 @@ func (r *Reviewer) May(ctx context.Context, user User, access Access) (bool, err
 		allowed, ok := known.(bool)
 		return allowed && ok, nil
 	}
-	err = r.ask(ctx, func() (err error) {
+	err = r.viewers.Do(ctx, user.Name(), func() (err error) {
 		review, err = r.client.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 		return err
 	})
@@ -145,31 +162,18 @@ func (r *Reviewer) May(ctx context.Context, user User, access Access) (bool, err
 	return allowed, nil
 }
 
-// user returns whose bearer token is in the header of a request. The error is a *Refusal when there is none, or one
-// that is not valid.
-func (r *Reviewer) user(ctx context.Context, header http.Header) (User, error) {
-	scheme, token, _ := strings.Cut(header.Get("Authorization"), " ")
+// user returns whose bearer token a request has. The error is a *Refusal when there is none, or one that is not valid.
+func (r *Reviewer) user(ctx context.Context, request *http.Request) (User, error) {
+	scheme, token, _ := strings.Cut(request.Header.Get("Authorization"), " ")
 	token = strings.TrimSpace(token)
 	if !strings.EqualFold(scheme, "Bearer") || token == "" {
 		return User{}, &Refusal{http.StatusUnauthorized,
 			"a bearer token of a Kubernetes user or ServiceAccount is needed"}
 	}
 	digest := sha256.Sum256([]byte(token))
-	known, found := r.users.Get(digest)
-	answer, ok := known.(userAnswer)
-	if !found || !ok {
-		review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
-		err := r.ask(ctx, func() (err error) {
-			review, err = r.client.AuthenticationV1().TokenReviews().Create(ctx, review, metav1.CreateOptions{})
-			return err
-		})
-		if err != nil {
-			return User{}, fmt.Errorf("ask the API server whose token it is: %w", err)
-		}
-		if review.Status.Authenticated && review.Status.User.Username != "" {
-			answer.user = &User{review.Status.User}
-		}
-		r.users.Add(digest, answer, keptFor)
+	answer, err := r.answer(ctx, request, token, digest)
+	if err != nil {
+		return User{}, fmt.Errorf("ask the API server whose token it is: %w", err)
 	}
 	if answer.user == nil {
 		return User{}, &Refusal{http.StatusUnauthorized, "the API server does not know this token, or it has expired"}
@@ -177,12 +181,53 @@ func (r *Reviewer) user(ctx context.Context, header http.Header) (User, error) {
 	return *answer.user, nil
 }
 
-func (r *Reviewer) ask(ctx context.Context, question func() error) error {
-	if err := r.asking.Acquire(ctx, 1); err != nil {
+// answer returns what the API server says about a token: lately, or now.
+func (r *Reviewer) answer(
+	ctx context.Context, request *http.Request, token string, digest [sha256.Size]byte,
+) (answer userAnswer, err error) {
+	kept := func() bool {
+		known, found := r.users.Get(digest)
+		answer, _ = known.(userAnswer)
+		return found
+	}
+	if kept() {
+		return answer, nil
+	}
+	ask := func() error {
+		if kept() { // another request with the token was before
+			return nil
+		}
+		answer, err = r.review(ctx, token, digest)
 		return err
 	}
-	defer r.asking.Release(1)
-	return question()
+	if name, known := r.known.Get(digest); known {
+		err = r.viewers.Do(ctx, fmt.Sprint(name), ask)
+	} else {
+		err = r.strangers.Do(ctx, serving.Source(request), func() error {
+			if err := r.pace.Wait(ctx); err != nil {
+				return err
+			}
+			return ask()
+		})
+	}
+	return answer, err
+}
+
+// review asks the API server about a token, and keeps the answer.
+func (r *Reviewer) review(ctx context.Context, token string, digest [sha256.Size]byte) (answer userAnswer, err error) {
+	review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
+	review, err = r.client.AuthenticationV1().TokenReviews().Create(ctx, review, metav1.CreateOptions{})
+	if err != nil {
+		return userAnswer{}, err
+	}
+	if review.Status.Authenticated && review.Status.User.Username != "" {
+		answer.user = &User{review.Status.User}
+		r.known.Add(digest, answer.user.Name(), knownFor)
+	} else {
+		r.known.Remove(digest)
+	}
+	r.users.Add(digest, answer, keptFor)
+	return answer, nil
 }
 
 // refusal turns an error into what a viewer is told. What the API server says is for the log of the operator.
@@ -190,6 +235,9 @@ func (r *Reviewer) refusal(err error) *Refusal {
 	var refused *Refusal
 	if errors.As(err, &refused) {
 		return refused
+	}
+	if errors.Is(err, serving.ErrTooMany) {
+		return &Refusal{http.StatusTooManyRequests, err.Error()}
 	}
 	if !errors.Is(err, context.Canceled) {
 		r.log.Errorf(

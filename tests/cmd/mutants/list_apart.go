@@ -3,6 +3,7 @@ package main
 // tenantsApart are the mutants of I12: what one namespace does is at nobody else's cost.
 func tenantsApart() []mutant {
 	const pkgController = "pkg/controller/"
+	const pagePkg, viewerPkg, viewers = "./pkg/page", "./pkg/viewer", "pkg/viewer/viewer.go"
 	const semaphore, slots, drift, owners = "pkg/fair/semaphore.go", pkgController + "slots.go",
 		pkgController + "remediation.go", pkgController + "owners.go"
 	return []mutant{
@@ -10,6 +11,32 @@ func tenantsApart() []mutant {
 	rm.process(`, `	defer judging()
 	rm.process(`}, tenancy, "TestI12_MalformedRecordsHoldNobodyUp|TestI12_UnreachableWebhooksHoldNobodyUp").
 			and(edit{slots, `fair.Limits{All: 8, Each: 2}`, `fair.Limits{All: 8, Each: 8}`}),
+		breaks("I12", "one viewer has all streams of the page",
+			edit{"pkg/page/events.go", `		leaves := p.crowding(by)`, `		leaves := p.crowding("-" + by)`}, pagePkg,
+			"TestHostile_OneViewerDoesNotTakeAllStreams"),
+		breaks("I12", "one viewer has all comparisons of the page",
+			edit{"pkg/page/release.go", `p.comparing.Do(waiting, by.Name(), func`, `p.comparing.Do(waiting, "", func`}, pagePkg,
+			"TestHostile_OneViewerDoesNotTakeAllComparisons"),
+		breaks("I12", "tokens that are not known take the share of viewers",
+			edit{viewers, `	if name, known := r.known.Get(digest); known {`,
+				`	if name, known := r.known.Get(digest); known && name == nil {`}, viewerPkg,
+			"TestHostile_UnknownTokensLeaveViewersTheirShare"),
+		breaks("I12", "one address takes the share of new viewers",
+			edit{viewers, `r.strangers.Do(ctx, serving.Source(request), func`, `r.strangers.Do(ctx, "", func`}, viewerPkg,
+			"TestHostile_OneAddressLeavesTheOthersTheirShare"),
+		breaks("I12", "one viewer takes all questions to the API server",
+			edit{viewers, `	err = r.viewers.Do(ctx, user.Name(), func`, `	err = r.viewers.Do(ctx, string(encoded), func`}, viewerPkg, "TestHostile_OneViewerLeavesTheOthersTheirShare"),
+		breaks("I12", "tokens that are not known are asked about as fast as they come",
+			edit{viewers, `		if err := r.pace.Wait(ctx); err != nil {`, `		if err := ctx.Err(); err != nil {`}, viewerPkg,
+			"TestHostile_UnknownTokensAreAskedAboutAtAPace"),
+		breaks("I12", "a client has all the work that a server does at a time",
+			edit{"pkg/serving/shares.go", `turns: semaphore.NewWeighted(int64(s.each))`,
+				`turns: semaphore.NewWeighted(int64(s.most))`}, "./pkg/serving",
+			"TestHostile_OneClientLeavesTheOthersTheirShare"),
+		breaks("I12", "connections of one address displace those of others",
+			edit{"pkg/serving/room.go", `; n > most {`, `; most == 0 {`}, "./pkg/serving",
+			"TestHostile_OneAddressDoesNotDisplaceConnectionsOfOthers").
+			and(edit{"pkg/serving/room.go", `			most, leaves = n, connection`, `			most, leaves = n+1, connection`}),
 		breaks("I12", "one namespace may have all the writes under way",
 			edit{slots, `fair.Limits{All: 36, Each: 12, Slow`, `fair.Limits{All: 36, Each: 36, Slow`}, tenancy,
 			"TestI12_SlowWebhookHasAShareOfTheWrites"),

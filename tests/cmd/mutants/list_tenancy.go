@@ -64,8 +64,7 @@ func noBorrowedRights() []mutant {
 	}
 	if r == nil {`}, "./pkg/page", "TestWithoutViewersThereAreStatesAndNoComparisons"),
 		breaks("T1", "connections that only wait keep others out",
-			edit{"pkg/serving/room.go", `		if longest == nil {`,
-				`		if longest == nil || len(r.open) > 0 {`}, "./pkg/serving",
+			edit{"pkg/serving/room.go", `	if leaves == nil {`, `	if leaves == nil || len(r.open) > 0 {`}, "./pkg/serving",
 			"TestConnectionsThatOnlyWaitMakeRoom"),
 		breaks("T1", "a client may take any time to send a request",
 			edit{"pkg/serving/serving.go", `ReadHeaderTimeout: limits.Read, ReadTimeout: limits.Read,`,

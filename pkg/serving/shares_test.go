@@ -1,0 +1,59 @@
+package serving
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+)
+
+// One client with endless work has its share, and the work of another begins before it has ended.
+func TestHostile_OneClientLeavesTheOthersTheirShare(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewShares(3, 2, 8)
+		blocked := make(chan struct{})
+		var greedy sync.WaitGroup
+		for range 8 {
+			greedy.Go(func() {
+				if err := s.Do(t.Context(), "greedy", func() error { <-blocked; return nil }); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		if err := s.Do(t.Context(), "greedy", func() error { return nil }); !errors.Is(err, ErrTooMany) {
+			t.Errorf("more than its places: %v", err)
+		}
+		done := false
+		if err := s.Do(t.Context(), "modest", func() error { done = true; return nil }); err != nil || !done {
+			t.Errorf("another client: %v", err)
+		}
+		close(blocked)
+		greedy.Wait()
+		if len(s.clients) != 0 {
+			t.Errorf("clients are remembered: %v", s.clients)
+		}
+	})
+}
+
+func TestWorkThatFailsOrIsGivenUpFreesItsShare(t *testing.T) {
+	s := NewShares(1, 1, 1)
+	failure := errors.New("no luck")
+	for range 3 {
+		if err := s.Do(t.Context(), "a", func() error { return failure }); !errors.Is(err, failure) {
+			t.Errorf("got %v", err)
+		}
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	err := s.Do(t.Context(), "a", func() error {
+		return s.Do(ended, "b", func() error { t.Error("done"); return nil })
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	if err := s.Do(t.Context(), "b", func() error { return nil }); err != nil {
+		t.Errorf("got %v", err)
+	}
+}
