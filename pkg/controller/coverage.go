@@ -39,7 +39,8 @@ func (v *view) coverage() coverage {
 	return c
 }
 
-// uncompared reports whether an object with a problem is not compared: it belongs to another release, or cannot be read.
+// uncompared reports whether an object with a problem is not compared: it belongs to another release, or cannot be
+// read.
 func uncompared(p lock.Problem) bool {
 	return p.Reason == v1alpha1.ReasonConflict ||
 		!p.Drifted && (p.Reason == v1alpha1.ReasonForbidden || p.Reason == v1alpha1.ReasonRevertFailed)
@@ -48,7 +49,8 @@ func uncompared(p lock.Problem) bool {
 // unprotected reports whether an object with a problem is not protected: it is uncompared, or may not be written.
 func unprotected(p lock.Problem) bool { return uncompared(p) || p.Reason == v1alpha1.ReasonForbidden }
 
-// uncovered returns why a lock does not protect all objects that the release declares; the reason is empty when it does.
+// uncovered returns why a lock does not protect all objects that the release declares; the reason is empty when it
+// does.
 func uncovered(v *view) (reason, message string) {
 	e := v.entry
 	switch {
@@ -71,8 +73,8 @@ func uncovered(v *view) (reason, message string) {
 	return "", ""
 }
 
-// unprotectedMessage names objects that are not protected. What the API server says of them is for Ready: this message is
-// sent to others (see toldBy).
+// unprotectedMessage names objects that are not protected. What the API server says of them is for Ready: this message
+// is sent to others (see toldBy).
 func unprotectedMessage(v *view) string {
 	var names []string
 	matching := 0

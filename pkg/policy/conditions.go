@@ -121,8 +121,8 @@ func (s *Summary) applied() string {
 // stalls reports whether only a user's action ends a reason.
 func stalls(reason string) bool {
 	switch reason {
-	case v1alpha1.ReasonInvalidPolicy, v1alpha1.ReasonAcceptanceRequired, v1alpha1.ReasonTooManyReleases, v1alpha1.ReasonNameTaken,
-		v1alpha1.ReasonForbidden, v1alpha1.ReasonRolloutStopped:
+	case v1alpha1.ReasonInvalidPolicy, v1alpha1.ReasonAcceptanceRequired, v1alpha1.ReasonTooManyReleases,
+		v1alpha1.ReasonNameTaken, v1alpha1.ReasonForbidden, v1alpha1.ReasonRolloutStopped:
 		return true
 	}
 	return false

@@ -23,12 +23,14 @@ func Rights(p *v1alpha1.HelmReleasePolicy) string {
 	case modeOf(p) == v1alpha1.ModeDetect:
 		return "mode Detect writes to no object of a release"
 	case account != "":
-		return fmt.Sprintf("releases are enforced with the rights of ServiceAccount %q in the namespace of each", account)
+		return fmt.Sprintf("releases are enforced with the rights of ServiceAccount %q in the namespace of each",
+			account)
 	case p.Spec.AcceptRecordsOfAnyone:
 		return "unless the operator runs with --impersonate, releases are enforced " + ownRights +
 			"; spec.acceptRecordsOfAnyone accepts that"
 	}
-	return "unless the operator runs with --impersonate, no release is enforced: that would be " + ownRights + "; " + accept
+	return "unless the operator runs with --impersonate, no release is enforced: that would be " + ownRights + "; " +
+		accept
 }
 
 // accept is the advice for a policy that does not accept OwnRights.
@@ -40,7 +42,7 @@ func (c *candidate) unaccepted() bool { return c.ownRights && !c.Spec.AcceptReco
 
 // acceptance is the problem of a policy that is unaccepted.
 func (s *Summary) acceptance() Problem {
-	return Problem{v1alpha1.ReasonAcceptanceRequired, fmt.Sprintf("no more releases are enforced, because that would be "+
-		"%s; %s; until then new HelmReleases have mode Detect, and %d that had mode Enforce keep it", ownRights, accept,
-		s.enforced)}
+	return Problem{v1alpha1.ReasonAcceptanceRequired, fmt.Sprintf(
+		"no more releases are enforced, because that would be %s; %s; until then new HelmReleases have mode Detect, "+
+			"and %d that had mode Enforce keep it", ownRights, accept, s.enforced)}
 }

@@ -65,8 +65,10 @@ func TestHostile_NoPolicyLendsTheOperatorsRightsUnasked(t *testing.T) {
 				hr := in.HelmReleases[0]
 				tc.existing(hr)
 				if hr.Spec.Mode == v1alpha1.ModeDetect {
-					hr.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionLocked, Status: metav1.ConditionFalse,
-						Reason: v1alpha1.ReasonDetectOnly}, {Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue},
+					hr.Status.Conditions = []metav1.Condition{
+						{Type: v1alpha1.ConditionLocked, Status: metav1.ConditionFalse,
+							Reason: v1alpha1.ReasonDetectOnly},
+						{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue},
 						{Type: v1alpha1.ConditionDrifted, Status: metav1.ConditionFalse}}
 				}
 			}
@@ -83,7 +85,8 @@ func TestHostile_NoPolicyLendsTheOperatorsRightsUnasked(t *testing.T) {
 				t.Errorf("mode %s with account %q, want %s with %q", got.Mode, got.ServiceAccountName, tc.mode, tc.account)
 			}
 			plan := Make(in)
-			if c := ready(plan); c.Reason != tc.reason || (c.Status == metav1.ConditionTrue) != (tc.reason == v1alpha1.ReasonApplied) {
+			applied := tc.reason == v1alpha1.ReasonApplied
+			if c := ready(plan); c.Reason != tc.reason || (c.Status == metav1.ConditionTrue) != applied {
 				t.Errorf("Ready is %s, %s: %s", c.Status, c.Reason, c.Message)
 			}
 			// A rollout that waits for an acceptance says so.
@@ -105,7 +108,8 @@ func TestRightsNameWhoGetsThem(t *testing.T) {
 			}
 		}
 	}
-	says("unless the operator runs with --impersonate", "the operator's own rights", "write a release record", "accepts that")
+	says("unless the operator runs with --impersonate", "the operator's own rights", "write a release record",
+		"accepts that")
 	p.Spec.AcceptRecordsOfAnyone = false
 	says("no release is enforced", "set spec.template.spec.serviceAccountName", "acceptRecordsOfAnyone: true")
 	p.Spec.Template.Spec.ServiceAccountName = "deployer"

@@ -91,8 +91,8 @@ func notWatched(waiting []won) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d not watched yet: a release moves when it is deployed and all its objects have been compared "+
-		"(%s)", len(names), some(names))
+	return fmt.Sprintf("%d not watched yet: a release moves when it is deployed and all its objects have been "+
+		"compared (%s)", len(names), some(names))
 }
 
 // next says when the next releases move, given when others did.

@@ -115,7 +115,8 @@ func TestHostile_ARolloutDoesNotCountWhatIsNotProtected(t *testing.T) {
 	for _, drifted := range []metav1.ConditionStatus{metav1.ConditionUnknown, metav1.ConditionTrue} {
 		set(v1alpha1.ConditionDrifted, drifted, v1alpha1.ReasonNotCompared)
 		s := Make(in).Policies[0]
-		if s.Rollout.State != v1alpha1.RolloutProgressing || s.Rollout.Waiting != 1 || !strings.Contains(s.Rollout.Message, "a/1") {
+		if s.Rollout.State != v1alpha1.RolloutProgressing || s.Rollout.Waiting != 1 ||
+			!strings.Contains(s.Rollout.Message, "a/1") {
 			t.Errorf("Drifted %s: %+v", drifted, s.Rollout)
 		}
 	}

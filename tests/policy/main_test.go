@@ -35,8 +35,8 @@ func newFixture(t *testing.T) *fixture {
 	return &fixture{kit.Start(t)}
 }
 
-// create creates a policy with a spec in YAML, in which APPS stands for the namespace of releases. It accepts to enforce
-// with the operator's own rights: these tests are not about rights (those of tests/tenancy are).
+// create creates a policy with a spec in YAML, in which APPS stands for the namespace of releases. It accepts to
+// enforce with the operator's own rights: these tests are not about rights (those of tests/tenancy are).
 func (f *fixture) create(name, spec string) *v1alpha1.HelmReleasePolicy {
 	f.Helper()
 	p, err := f.tryCreate(f.Operator, name, spec)

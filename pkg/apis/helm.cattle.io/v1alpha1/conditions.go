@@ -122,9 +122,9 @@ const (
 	// also a reason of Ready (False).
 	ReasonRevertFailed = "RevertFailed"
 
-	// ReasonNotCompared (Unknown): some objects are not compared, for the reason that the message has: the account of the
-	// release may not change them, they belong to another release, their kind is not served, or they cannot be read. The
-	// others are as declared.
+	// ReasonNotCompared (Unknown): some objects are not compared, for the reason that the message has: the account of
+	// the release may not change them, they belong to another release, their kind is not served, or they cannot be
+	// read. The others are as declared.
 	ReasonNotCompared = "NotCompared"
 
 	// ReasonNotLocked (Unknown; Contended and Guarded: False): the release is unlocked, so its objects are not

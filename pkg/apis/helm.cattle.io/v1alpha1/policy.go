@@ -84,11 +84,11 @@ type HelmReleasePolicySpec struct {
 	// +optional
 	Rollout *Rollout `json:"rollout,omitempty"`
 
-	// AcceptRecordsOfAnyone accepts that the policy enforces releases with the operator's own rights: every user who may
-	// write a release record (a Secret) in a matched namespace then decides what the operator writes anywhere in the
-	// cluster. It counts when the template's mode is Enforce and its serviceAccountName is empty, and the operator runs
-	// without `--impersonate`: until it is true, HelmReleases that the policy makes have mode Detect, those that were
-	// enforced before stay so, and the condition Ready has the reason AcceptanceRequired.
+	// AcceptRecordsOfAnyone accepts that the policy enforces releases with the operator's own rights: every user who
+	// may write a release record (a Secret) in a matched namespace then decides what the operator writes anywhere in
+	// the cluster. It counts when the template's mode is Enforce and its serviceAccountName is empty, and the operator
+	// runs without `--impersonate`: until it is true, HelmReleases that the policy makes have mode Detect, those that
+	// were enforced before stay so, and the condition Ready has the reason AcceptanceRequired.
 	//
 	// +optional
 	AcceptRecordsOfAnyone bool `json:"acceptRecordsOfAnyone,omitempty"`
