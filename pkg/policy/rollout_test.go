@@ -111,8 +111,11 @@ func TestHostile_ARolloutDoesNotCountWhatIsNotProtected(t *testing.T) {
 		meta.SetStatusCondition(&in.HelmReleases[0].Status.Conditions,
 			metav1.Condition{Type: kind, Status: status, Reason: reason})
 	}
-	set(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonForbidden)
-	for _, drifted := range []metav1.ConditionStatus{metav1.ConditionUnknown, metav1.ConditionTrue} {
+	for reason, drifted := range map[string]metav1.ConditionStatus{
+		v1alpha1.ReasonWaitingForKind: metav1.ConditionUnknown, // no other object differs
+		v1alpha1.ReasonForbidden:      metav1.ConditionTrue,    // another one does
+	} {
+		set(v1alpha1.ConditionReady, metav1.ConditionFalse, reason)
 		set(v1alpha1.ConditionDrifted, drifted, v1alpha1.ReasonNotCompared)
 		s := Make(in).Policies[0]
 		if s.Rollout.State != v1alpha1.RolloutProgressing || s.Rollout.Waiting != 1 ||

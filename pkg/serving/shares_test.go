@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // One client with endless work has its share, and the work of another begins before it has ended.
@@ -26,7 +27,9 @@ func TestHostile_OneClientLeavesTheOthersTheirShare(t *testing.T) {
 			t.Errorf("more than its places: %v", err)
 		}
 		done := false
-		if err := s.Do(t.Context(), "modest", func() error { done = true; return nil }); err != nil || !done {
+		patient, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := s.Do(patient, "modest", func() error { done = true; return nil }); err != nil || !done {
 			t.Errorf("another client: %v", err)
 		}
 		close(blocked)
