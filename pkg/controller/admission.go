@@ -131,7 +131,6 @@ func (q *question) fill(
 		By:     judge.Requester{User: r.UserInfo.Username, Groups: r.UserInfo.Groups},
 		DryRun: r.DryRun != nil && *r.DryRun,
 	}
-	q.Release = l.As
 	if r.Operation == admissionv1.Delete {
 		q.Before = object
 		return nil

@@ -36,6 +36,14 @@ func (r *newestRevision) is(rec release.Record) bool {
 	return r.found && r.record.Same(rec) || !r.found && rec.UID == ""
 }
 
+// under returns the record of a write that follows w, also where there is none. Such a write is one to the same release
+// as w, although the newest record may be stored where the objects say that the release is.
+func (r *newestRevision) under(w lock.Write) release.Record {
+	rec := r.record
+	rec.Key, rec.As = w.Record.Key, w.Record.As
+	return rec
+}
+
 // errNotReadable says that the manifest of the newest record cannot be read. What was written stays as it is until
 // it can.
 var errNotReadable = errors.New("the newest revision cannot be read")
@@ -168,7 +176,7 @@ func (rm *remediation) amend(ctx context.Context, w lock.Write, r *newestRevisio
 		return nil
 	}
 	next := &lock.Write{
-		Key: w.Key, Object: revert.Object, Record: r.record, Undo: undo, Version: revert.Live.GetResourceVersion(),
+		Key: w.Key, Object: revert.Object, Record: r.under(w), Undo: undo, Version: revert.Live.GetResourceVersion(),
 		Begun: rm.Clock.Now(),
 	}
 	if !rm.unproven.Follow(w, next) {
@@ -218,7 +226,7 @@ func (rm *remediation) restore(ctx context.Context, w lock.Write, r *newestRevis
 	if r.loaded.release.ApplyMethod == release.ApplyMethodServerSide {
 		owner.Operation = metav1.ManagedFieldsOperationApply
 	}
-	next := &lock.Write{Key: w.Key, Object: &same, Record: r.record, Created: true, Begun: rm.Clock.Now()}
+	next := &lock.Write{Key: w.Key, Object: &same, Record: r.under(w), Created: true, Begun: rm.Clock.Now()}
 	if !rm.unproven.Follow(w, next) {
 		return nil
 	}

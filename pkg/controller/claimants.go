@@ -28,16 +28,8 @@ func (ad *admission) ofAnother(ctx context.Context, q *question) judge.Admission
 	ctx, cancel := context.WithTimeoutCause(ctx, claimsTimeout, errClaimsTimeout)
 	defer cancel()
 	owner := q.ClaimedBefore()
-	claimants := []release.Key{owner, q.Claims()}
-	if q.After == nil {
-		working, err := ad.releasesAtWork(ctx, q)
-		if err != nil {
-			return ad.unknown(ctx, q, err)
-		}
-		claimants = append(claimants, working...)
-	}
 	asked := []release.Key{{}, q.Release, q.Locked}
-	for _, claimant := range claimants {
+	for _, claimant := range []release.Key{owner, q.Claims()} {
 		if slices.Contains(asked, claimant) {
 			continue
 		}
@@ -50,6 +42,24 @@ func (ad *admission) ofAnother(ctx context.Context, q *question) judge.Admission
 			return judge.AdmitHelm
 		case found == helmRests && claimant == owner:
 			return judge.AdmitOtherRelease
+		}
+	}
+	if q.After != nil {
+		return ""
+	}
+	working, err := ad.releasesAtWork(ctx, q)
+	if err != nil {
+		return ad.unknown(ctx, q, err)
+	}
+	for _, stored := range working {
+		if slices.Contains([]release.Key{q.Release, q.Locked}, stored) {
+			continue
+		}
+		switch found, _, err := ad.declaresIn(ctx, stored, release.Key{}, q.ID); {
+		case err != nil:
+			return ad.unknown(ctx, q, err)
+		case found == helmWorks:
+			return judge.AdmitHelm
 		}
 	}
 	return ""
@@ -97,50 +107,87 @@ const (
 	helmWorks
 )
 
-// declares returns how a release stands to an object. Objects name the namespace of their release, and its records may
-// be in another one.
+// declares returns how a release stands to an object. Objects name the namespace of their release; where that has no
+// records, they may be stored in another one.
 func (ad *admission) declares(ctx context.Context, key release.Key, id manifest.ID) (stance, error) {
-	found, err := ad.declaresIn(ctx, key, id)
-	if err != nil || found != declaresNot {
+	found, exists, err := ad.declaresIn(ctx, key, key, id)
+	if err != nil || exists {
 		return found, err
 	}
-	if elsewhere := ad.entries.storedElsewhere(key); elsewhere != (release.Key{}) {
-		return ad.declaresIn(ctx, elsewhere, id)
+	places, err := ad.elsewhere(ctx, key)
+	if err != nil {
+		return declaresNot, err
 	}
-	return declaresNot, nil
+	for _, place := range places {
+		stands, _, err := ad.declaresIn(ctx, place, key, id)
+		if err != nil {
+			return declaresNot, err
+		}
+		found = max(found, stands)
+		if found == helmWorks {
+			break
+		}
+	}
+	return found, nil
 }
 
-func (ad *admission) declaresIn(ctx context.Context, key release.Key, id manifest.ID) (stance, error) {
+// elsewhere returns where the records of a release may be stored that has none in its own namespace: the place that a
+// HelmRelease names, or else each where there is a release of that name. Those that Helm works on come first, because
+// not all may be read in time.
+func (ad *admission) elsewhere(ctx context.Context, key release.Key) ([]release.Key, error) {
+	if locked := ad.entries.storedElsewhere(key); locked != (release.Key{}) {
+		return []release.Key{locked}, nil
+	}
+	records, err := ad.proof.Elsewhere(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	var working, others []release.Key
+	for _, rec := range records {
+		if release.Transitioning(rec.Status) {
+			working = append(working, rec.Key)
+		} else {
+			others = append(others, rec.Key)
+		}
+	}
+	return append(working, others...), nil
+}
+
+// declaresIn returns how the records that are stored as those of one release stand to an object which names another,
+// the same, or with the zero Key any. exists is set if there is a release of these records.
+func (ad *admission) declaresIn(
+	ctx context.Context, stored, named release.Key, id manifest.ID,
+) (stands stance, exists bool, err error) {
 	var records []release.Record
 	for _, storage := range ad.Storages {
-		found, err := proof.Records(ctx, ad.clients.Metadata, storage, key)
+		found, err := proof.Records(ctx, ad.clients.Metadata, storage, stored)
 		switch {
-		case ownsNothing(err):
-			return declaresNot, nil
+		case proof.OwnsNothing(err):
+			return declaresNot, true, nil
 		case err != nil:
-			return declaresNot, err
+			return declaresNot, false, err
 		}
 		records = append(records, found...)
 	}
 	newest, found := release.Newest(records)
 	if !found || newest.Status == release.StatusUninstalled {
-		return declaresNot, nil
+		return declaresNot, false, nil
 	}
 	works := newest.Contested || release.Transitioning(newest.Status)
-	declared := ad.inRecord(ctx, newest, id)
+	declared := ad.inRecord(ctx, newest, named, id)
 	switch {
 	case declared && works:
-		return helmWorks, nil
+		return helmWorks, true, nil
 	case declared:
-		return helmRests, nil
+		return helmRests, true, nil
 	case !works:
-		return declaresNot, nil
+		return declaresNot, true, nil
 	}
 	// Helm deletes the objects of the revision that was deployed before, and that the newest one does not declare.
-	if before, found := deployedBefore(records, newest); found && ad.inRecord(ctx, before, id) {
-		return helmWorks, nil
+	if before, found := deployedBefore(records, newest); found && ad.inRecord(ctx, before, named, id) {
+		return helmWorks, true, nil
 	}
-	return declaresNot, nil
+	return declaresNot, true, nil
 }
 
 // deployedBefore returns the record that Helm compares the newest one with: the deployed one, or else the last.
@@ -155,11 +202,13 @@ func deployedBefore(records []release.Record, newest release.Record) (release.Re
 	return release.Newest(earlier)
 }
 
-// inRecord reports whether a record declares an object. One that cannot be read in time proves nothing. It is read
+// inRecord reports whether a record declares an object that names a release. One that cannot be read in time proves nothing. It is read
 // beside the request, because decoding a large one does not end with ctx.
-func (ad *admission) inRecord(ctx context.Context, rec release.Record, id manifest.ID) bool {
+func (ad *admission) inRecord(
+	ctx context.Context, rec release.Record, named release.Key, id manifest.ID,
+) bool {
 	if known := ad.declared.knows(rec); known != nil {
-		return known.has(id)
+		return known.owns(named, id)
 	}
 	read := make(chan *declaration, 1)
 	go func() {
@@ -174,7 +223,7 @@ func (ad *admission) inRecord(ctx context.Context, rec release.Record, id manife
 	}()
 	select {
 	case found := <-read:
-		return found.has(id)
+		return found.owns(named, id)
 	case <-ctx.Done():
 		return false
 	}

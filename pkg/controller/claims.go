@@ -8,12 +8,13 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// claims are the locked objects that say they belong to another release: what becomes of them depends on its newest
-// record. What an object says may mean two releases (newestOf). It is safe for concurrent use; the zero value is empty.
+// claims are the locked objects that say they belong to another release, by the name of that one: what becomes of them
+// depends on the newest records of releases of that name, in whatever namespace (owners). It is safe for concurrent use;
+// the zero value is empty.
 type claims struct {
 	mu sync.Mutex
-	of map[claim][]release.Key            // the releases that an object may mean
-	by map[release.Key]map[claim]struct{} // the same, the other way round
+	of map[claim]release.Key         // the release that an object says
+	by map[string]map[claim]struct{} // the same, the other way round
 }
 
 // claim is an object of a lock.
@@ -22,22 +23,20 @@ type claim struct {
 	id   manifest.ID
 }
 
-// add records which releases an object may mean that says it belongs to another one; no longer those before.
-func (c *claims) add(l *lock.Lock, id manifest.ID, others ...release.Key) {
+// add records which release an object says it belongs to; no longer the one before.
+func (c *claims) add(l *lock.Lock, id manifest.ID, named release.Key) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	at := claim{l, id}
 	c.forget(at)
 	if c.of == nil {
-		c.of, c.by = map[claim][]release.Key{}, map[release.Key]map[claim]struct{}{}
+		c.of, c.by = map[claim]release.Key{}, map[string]map[claim]struct{}{}
 	}
-	c.of[at] = others
-	for _, other := range others {
-		if c.by[other] == nil {
-			c.by[other] = map[claim]struct{}{}
-		}
-		c.by[other][at] = struct{}{}
+	c.of[at] = named
+	if c.by[named.Name] == nil {
+		c.by[named.Name] = map[claim]struct{}{}
 	}
+	c.by[named.Name][at] = struct{}{}
 }
 
 // remove forgets the claim of an object.
@@ -49,22 +48,24 @@ func (c *claims) remove(l *lock.Lock, id manifest.ID) {
 
 // forget is called with c.mu held.
 func (c *claims) forget(at claim) {
-	for _, other := range c.of[at] {
-		delete(c.by[other], at)
-		if len(c.by[other]) == 0 {
-			delete(c.by, other)
-		}
+	name := c.of[at].Name
+	delete(c.by[name], at)
+	if len(c.by[name]) == 0 {
+		delete(c.by, name)
 	}
 	delete(c.of, at)
 }
 
-// take returns, and forgets, the objects that say they belong to a release. They are judged again, and claim it again
-// then.
-func (c *claims) take(other release.Key) map[*lock.Lock]map[manifest.ID]struct{} {
+// take returns, and forgets, the objects that say they belong to a release of a name for which match is true. They are
+// judged again, and claim it again then.
+func (c *claims) take(name string, match func(release.Key) bool) map[*lock.Lock]map[manifest.ID]struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	taken := map[*lock.Lock]map[manifest.ID]struct{}{}
-	for at := range c.by[other] {
+	for at := range c.by[name] {
+		if !match(c.of[at]) {
+			continue
+		}
 		if taken[at.lock] == nil {
 			taken[at.lock] = map[manifest.ID]struct{}{}
 		}
@@ -85,9 +86,9 @@ func (c *claims) prune() {
 	}
 }
 
-// wanted reports whether an object says that it belongs to a release.
-func (c *claims) wanted(other release.Key) bool {
+// wanted reports whether an object says that it belongs to a release of a name.
+func (c *claims) wanted(name string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.by[other]) > 0
+	return len(c.by[name]) > 0
 }

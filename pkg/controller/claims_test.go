@@ -15,36 +15,54 @@ import (
 
 func TestClaims(t *testing.T) {
 	var c claims
+	all := func(release.Key) bool { return true }
 	one, two := release.Key{Namespace: "n", Name: "one"}, release.Key{Namespace: "n", Name: "two"}
 	l, ended := lock.New(&lock.Lock{}, nil), lock.New(&lock.Lock{}, nil)
 	a, b := manifest.ID{Name: "a"}, manifest.ID{Name: "b"}
-	if c.prune(); len(c.take(one)) != 0 {
+	if c.prune(); len(c.take("one", all)) != 0 {
 		t.Error("an empty one has claims")
 	}
 	c.add(l, a, two)
 	c.add(l, a, one) // now, and not two any more
-	c.add(l, b, two, one)
-	if c.remove(l, b); c.wanted(two) {
-		t.Error("an object that means two releases is removed from one")
-	}
-	c.add(l, b, one, two)
-	if taken := c.take(two); len(taken[l]) != 1 || len(c.by[one]) != 1 {
-		t.Errorf("of an object that means two releases, %v is taken by the second", taken)
-	}
 	c.add(l, b, one)
 	c.add(ended, a, one)
-	if c.wanted(two) || !c.wanted(one) {
+	if c.wanted("two") || !c.wanted("one") {
 		t.Error("an object claims one release, the last that it named")
+	}
+	if taken := c.take("one", func(named release.Key) bool { return named != one }); len(taken) != 0 {
+		t.Errorf("of objects that mean another release, %v are taken", taken)
 	}
 	c.remove(l, b)
 	ended.Close()
 	c.prune()
-	taken := c.take(one)
+	taken := c.take("one", all)
 	if _, claimed := taken[l][a]; len(taken) != 1 || len(taken[l]) != 1 || !claimed {
 		t.Errorf("taken are %v", taken)
 	}
-	if c.wanted(one) || len(c.of) != 0 || len(c.by) != 0 {
+	if c.wanted("one") || len(c.of) != 0 || len(c.by) != 0 {
 		t.Errorf("left over: %v, %v", c.of, c.by)
+	}
+}
+
+// Records of a name count for the objects that name their release, and those that may.
+func TestRecordsThatMayBeOfARelease(t *testing.T) {
+	var d declarations
+	named, stored := release.Key{Namespace: "target", Name: "app"}, recordOf("storage", "app", "1")
+	for what, tc := range map[string]struct {
+		known *declaration
+		want  bool
+	}{
+		"of that release": {newDeclaration(stored, named, nil), true},
+		"of another":      {newDeclaration(stored, stored.Key, nil), false},
+		"not readable":    {&declaration{record: stored, err: errors.New("x")}, true},
+	} {
+		d.put(tc.known)
+		if got := d.mayBeOf(stored.Key, named); got != tc.want {
+			t.Errorf("%s: %v", what, got)
+		}
+	}
+	if !d.mayBeOf(release.Key{Namespace: "unread", Name: "app"}, named) {
+		t.Error("one that was not read may not be of it")
 	}
 }
 
@@ -75,7 +93,7 @@ func TestDeclarations(t *testing.T) {
 	wants(first, false, true, nil)
 	wants(first, false, false, nil)
 	wants(changed, false, false, nil) // one at a time
-	d.put(newDeclaration(first, slices.Concat(configMaps(3, "x"), configMaps(1, "y"))))
+	d.put(newDeclaration(first, first.Key, slices.Concat(configMaps(3, "x"), configMaps(1, "y"))))
 	got := wants(first, true, false, nil)
 	for id, want := range map[manifest.ID]bool{
 		{Kind: "ConfigMap", Name: "x-2"}: true, {Kind: "ConfigMap", Name: "y-0"}: true,
@@ -93,7 +111,7 @@ func TestDeclarations(t *testing.T) {
 	wants(changed, false, true, nil) // once told, it is tried again
 	d.forget(changed.Key)
 	wants(changed, false, false, nil) // not what is being read
-	d.put(newDeclaration(changed, nil))
+	d.put(newDeclaration(changed, changed.Key, nil))
 	d.forget(changed.Key)
 	wants(changed, false, true, nil)
 }
@@ -101,10 +119,10 @@ func TestDeclarations(t *testing.T) {
 // What one namespace makes the operator remember is bounded, and is not at the cost of another.
 func TestDeclarationsOfANamespaceAreBounded(t *testing.T) {
 	var d declarations
-	d.put(newDeclaration(recordOf("other", "app", "1"), configMaps(1000, "x")))
+	d.put(newDeclaration(recordOf("other", "app", "1"), release.Key{}, configMaps(1000, "x")))
 	half := declaredBytes / 8 / 2
 	for _, name := range []string{"a", "b", "c"} {
-		d.put(newDeclaration(recordOf("n", name, "1"), configMaps(half, "x")))
+		d.put(newDeclaration(recordOf("n", name, "1"), release.Key{}, configMaps(half, "x")))
 	}
 	for name, want := range map[string]bool{"n/a": false, "n/b": false, "n/c": true, "other/app": true} {
 		found := false
@@ -115,7 +133,7 @@ func TestDeclarationsOfANamespaceAreBounded(t *testing.T) {
 			t.Errorf("%s is remembered: %v", name, found)
 		}
 	}
-	d.put(newDeclaration(recordOf("n", "huge", "1"), configMaps(3*half, "x")))
+	d.put(newDeclaration(recordOf("n", "huge", "1"), release.Key{}, configMaps(3*half, "x")))
 	if got, _, _ := d.get(recordOf("n", "huge", "1")); got == nil {
 		t.Error("one that is too large by itself is not remembered")
 	}

@@ -123,10 +123,18 @@ func (c *common) releaseChanged(key release.Key) {
 
 // confirmLater enqueues the confirmation of writes to a release whose record has changed since.
 func (c *common) confirmLater(key release.Key) {
-	newest, _ := c.records.Newest(key)
-	if c.unproven.Any(key, newest) {
+	if c.unproven.Any(key, c.newestSeen) {
 		c.queues.confirm.Add(key)
 	}
+}
+
+// newestSeen is proof.Verifier.Current as far as the watch has come.
+func (c *common) newestSeen(rec release.Record) release.Record {
+	if now, found := c.records.Newest(rec.As); found && now.Status != release.StatusUninstalled {
+		return now
+	}
+	now, _ := c.records.Newest(rec.Key)
+	return now
 }
 
 // debug returns the log for what is told at level debug about a release. It tells paths and names, and never a value.

@@ -121,11 +121,20 @@ func (rm *remediation) lastProofs(ctx context.Context) {
 // prove reads the record for all writes to a release that are over, forgets those that came before Helm's next work,
 // and corrects the others.
 func (rm *remediation) prove(ctx context.Context, key release.Key) error {
-	over := slices.DeleteFunc(rm.unproven.Of(key), rm.expired)
-	if len(over) == 0 {
-		return nil
+	named := map[release.Key][]lock.Write{} // by what the objects said they belong to: a revision may change that
+	for _, w := range slices.DeleteFunc(rm.unproven.Of(key), rm.expired) {
+		named[w.Record.As] = append(named[w.Record.As], w)
 	}
-	newest, found, err := rm.enforcer.Newest(ctx, key)
+	var errs []error
+	for _, over := range named {
+		errs = append(errs, rm.proveAll(ctx, over))
+	}
+	return errors.Join(errs...)
+}
+
+// proveAll is prove for writes, one at least, that are proven by the same record.
+func (rm *remediation) proveAll(ctx context.Context, over []lock.Write) error {
+	newest, found, err := rm.enforcer.Current(ctx, over[0].Record)
 	if err != nil {
 		return err
 	}

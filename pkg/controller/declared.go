@@ -25,6 +25,8 @@ type declarations struct {
 // declaration is what is known of one record. It does not change once it is read.
 type declaration struct {
 	record release.Record
+	// as is the release that its objects say they belong to.
+	as release.Key
 	// Hashes of identities, in order; keyed, so that no tenant can make up an identity with the hash of another.
 	objects []uint64
 	err     error // why the record could not be read; it is told once
@@ -37,8 +39,8 @@ var identitySeed = maphash.MakeSeed()
 func hashOf(id manifest.ID) uint64 { return maphash.Comparable(identitySeed, id) }
 
 // newDeclaration returns what a record declares.
-func newDeclaration(rec release.Record, ids []manifest.ID) *declaration {
-	d := &declaration{record: rec}
+func newDeclaration(rec release.Record, as release.Key, ids []manifest.ID) *declaration {
+	d := &declaration{record: rec, as: as}
 	for _, id := range ids {
 		d.objects = append(d.objects, hashOf(id))
 	}
@@ -48,6 +50,11 @@ func newDeclaration(rec release.Record, ids []manifest.ID) *declaration {
 
 // size returns about how many bytes are kept.
 func (d *declaration) size() int { return 256 + 8*len(d.objects) }
+
+// owns reports whether an object that says it belongs to a release is one of the record. The zero Key stands for any.
+func (d *declaration) owns(named release.Key, id manifest.ID) bool {
+	return (named == release.Key{} || d.as == named) && d.has(id)
+}
 
 // has reports whether the record declares an object.
 func (d *declaration) has(id manifest.ID) bool {
@@ -72,6 +79,14 @@ func (d *declarations) get(rec release.Record) (known *declaration, begin bool, 
 		return nil, false, k.err
 	}
 	return k, false, nil
+}
+
+// mayBeOf reports whether the records of a release may be of the one that objects name, as far as one of them was read.
+func (d *declarations) mayBeOf(stored, named release.Key) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	k := d.known[stored]
+	return k == nil || k.reading || k.err != nil || k.as == named
 }
 
 // knows returns what a record declares if that has been read; nil otherwise.
@@ -135,7 +150,7 @@ func (lo *loader) declaredBy(ctx context.Context, rec release.Record) (*declarat
 	defer slot()
 	found := &declaration{record: rec}
 	_, err = lo.read(ctx, rec, func(r *contents) error {
-		found = newDeclaration(rec, r.IDs())
+		found = newDeclaration(rec, r.release.Key, r.IDs())
 		return nil
 	})
 	return found, err

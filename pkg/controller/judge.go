@@ -42,7 +42,7 @@ func (v *result) attribute() {
 // input returns what the judgement of an object depends on.
 func (c *common) input(l *lock.Lock, w *lock.Work, desired map[string]any) judge.Input {
 	in := judge.Input{
-		ID: w.ID, Release: l.Release, Desired: desired, Live: w.Live, Last: w.Last, Schema: w.Schema, Rules: w.Rules,
+		ID: w.ID, Release: l.As, Desired: desired, Live: w.Live, Last: w.Last, Schema: w.Schema, Rules: w.Rules,
 		Strict: l.Strict, ServerSide: l.ServerSide, Scalable: w.Scalable, Replicas: w.Replicas, Chosen: w.Chosen,
 		First: w.First, Baseline: w.Baseline, Owner: w.Owner,
 	}

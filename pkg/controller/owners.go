@@ -2,65 +2,57 @@ package controller
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/proof"
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// An object may say that it belongs to another release. If that one has a newest record that is not of an
-// uninstallation that is over, and does declare the object, the object is left alone. Anything less is tampering
-// with the annotations: they are no way out of the lock. A record that is not deployed counts, too: helm install
-// --take-ownership writes to the object while its record says pending-install.
+// An object may say that it belongs to another release. If a newest record of that one declares the object, and is not
+// of an uninstallation that is over, the object is left alone. Anything less is tampering with the annotations: they
+// are no way out of the lock. A record that is not deployed counts, too: helm install --take-ownership writes to the
+// object while its record says pending-install.
 
-// newestOf returns the newest record of the release that objects of l say they belong to, false when there is none
-// that counts. What an object says is a name and the namespace of the objects. A release whose records are in that
-// very namespace is meant first, and only without one a release whose records are elsewhere and that has been
-// locked: a tenant that may write records in one namespace must not speak for the releases of another.
-func (rm *remediation) newestOf(
-	ctx context.Context, l *lock.Lock, other release.Key, results []*result,
-) (release.Record, bool, error) {
-	rm.claimed(l, results, other)
-	rec, found, err := rm.newestUncontested(ctx, other)
-	if err != nil || found && rec.Status != release.StatusUninstalled {
-		return rec, found, err
+// owners returns the newest records of the releases that objects may mean by the name and the namespace of one. A
+// release whose records are in that very namespace is meant first. Without one it is the release that is locked and has
+// its records elsewhere, and without that every release of that name whose payload names that namespace: a tenant that
+// may write records in one namespace must not speak for the releases of another. Whether the payload does, and whether
+// the record declares an object, is still to be found out.
+func (c *common) owners(ctx context.Context, v *proof.Verifier, other release.Key) ([]release.Record, error) {
+	rec, found, err := newestThatCounts(ctx, v, other)
+	locked := c.entries.storedElsewhere(other)
+	if err == nil && !found && locked != (release.Key{}) {
+		rec, found, err = newestThatCounts(ctx, v, locked)
 	}
-	if other == l.As { // that is what objects of l say; no record in a third namespace may say otherwise
-		return release.Record{}, false, nil
+	switch {
+	case proof.OwnsNothing(err):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case found:
+		return []release.Record{rec}, nil
 	}
-	elsewhere := rm.entries.storedElsewhere(other)
-	if elsewhere == (release.Key{}) {
-		return release.Record{}, false, nil
-	}
-	rm.claimed(l, results, other, elsewhere)
-	rec, found, err = rm.newestUncontested(ctx, elsewhere)
-	return rec, found && rec.Status != release.StatusUninstalled, err
+	return v.Elsewhere(ctx, other)
 }
 
-// newestUncontested is Newest for a release of which it must be known which record counts.
-func (rm *remediation) newestUncontested(ctx context.Context, other release.Key) (release.Record, bool, error) {
-	rec, found, err := rm.enforcer.Newest(ctx, other)
+// newestThatCounts is Newest for a release of which it must be known which record counts. One that is uninstalled is
+// not found.
+func newestThatCounts(ctx context.Context, v *proof.Verifier, of release.Key) (release.Record, bool, error) {
+	rec, found, err := v.Newest(ctx, of)
 	if rec.Contested {
-		err = fmt.Errorf("release %s has records in Secrets and in ConfigMaps, and nothing tells which count", other)
+		err = fmt.Errorf("release %s has records in Secrets and in ConfigMaps, and nothing tells which count", of)
 	}
-	return rec, found, err
-}
-
-// claimed records which releases objects may mean that say they belong to another one. It comes before the questions
-// about the records of these: whatever changes from then on has the objects judged again.
-func (rm *remediation) claimed(l *lock.Lock, results []*result, others ...release.Key) {
-	for _, v := range results {
-		rm.claims.add(l, v.ID, others...)
-	}
+	return rec, found && rec.Status != release.StatusUninstalled, err
 }
 
 // notOwned returns those of the objects, which all say that they belong to the release other, that it does not
 // declare. The others are completed: as left alone, or to be judged again when it is known what other declares. The
-// record is asked for after the objects were observed, and not taken from a cache, for the same reason as our own
+// records are asked for after the objects were observed, and not taken from a cache, for the same reason as our own
 // is: what Helm had stored by then must not be missed.
 func (rm *remediation) notOwned(ctx context.Context, l *lock.Lock, other release.Key, results []*result) []*result {
 	slot, err := rm.slots.claims.Acquire(ctx, l.Release.Namespace)
@@ -68,51 +60,60 @@ func (rm *remediation) notOwned(ctx context.Context, l *lock.Lock, other release
 		rm.cannotTell(l, results, err)
 		return nil
 	}
-	rec, found, err := rm.newestOf(ctx, l, other, results)
-	slot()
-	switch {
-	case ownsNothing(err):
-		return rm.unclaimed(l, results)
-	case err != nil:
-		rm.cannotTell(l, results, err)
-		return nil
-	case !found:
-		return rm.unclaimed(l, results)
+	for _, v := range results { // before the question: what changes from then on has the objects judged again
+		rm.claims.add(l, v.ID, other)
 	}
-	other = rec.Key
-	declared, begin, err := rm.declared.get(rec)
+	records, err := rm.owners(ctx, rm.enforcer.Verifier, other)
+	slot()
 	if err != nil {
 		rm.cannotTell(l, results, err)
 		return nil
 	}
-	if declared == nil {
+	var known []*declaration
+	var unread []release.Record
+	waits := false
+	for _, rec := range records {
+		declared, begin, err := rm.declared.get(rec)
+		switch {
+		case err != nil:
+			rm.cannotTell(l, results, err)
+			return nil
+		case begin:
+			unread = append(unread, rec)
+		case declared != nil:
+			known = append(known, declared)
+		default:
+			waits = true
+		}
+	}
+	if waits || len(unread) > 0 {
 		rm.waitFor(l, other, results)
-		if begin {
-			// Beside this: the record is read in the time of its own namespace, and nothing of this one may wait
-			// for that.
-			rm.readings.Go(func() { rm.findDeclared(ctx, rec) })
+		if len(unread) > 0 {
+			// Beside this: records are read in the time of their own namespaces, and nothing of this one may wait for
+			// that.
+			rm.readings.Go(func() { rm.findDeclared(ctx, unread) })
 		}
 		return nil
 	}
-	var rest []*result
-	for _, v := range results {
-		if declared.has(v.ID) {
-			rm.complete(l, v.Work, lock.Outcome{Reported: true, Digest: v.Digest,
-				Problem: &lock.Problem{Reason: v1alpha1.ReasonConflict,
-					Message: fmt.Sprintf("belongs to Helm release %s, whose manifest declares it too; left alone",
-						other)}})
-			continue
-		}
-		rest = append(rest, v)
-	}
-	return rm.unclaimed(l, rest)
+	return rm.unclaimed(l, rm.ownedByNone(l, other, known, results))
 }
 
-// ownsNothing reports whether an error of reading the records of a release means that no object belongs to it: they
-// are out of the operator's sight, or what claims to be one is not as Helm writes it. Naming such a release would be a
-// way out of the lock otherwise.
-func ownsNothing(err error) bool {
-	return apierrors.IsForbidden(err) || errors.Is(err, release.ErrRecord)
+// ownedByNone completes the objects that a record of the release that they name declares, and returns the others.
+func (rm *remediation) ownedByNone(
+	l *lock.Lock, named release.Key, known []*declaration, results []*result,
+) (rest []*result) {
+	for _, v := range results {
+		at := slices.IndexFunc(known, func(d *declaration) bool { return d.owns(named, v.ID) })
+		if at < 0 {
+			rest = append(rest, v)
+			continue
+		}
+		rm.complete(l, v.Work, lock.Outcome{Reported: true, Digest: v.Digest,
+			Problem: &lock.Problem{Reason: v1alpha1.ReasonConflict,
+				Message: fmt.Sprintf("belongs to Helm release %s, whose manifest declares it too; left alone",
+					known[at].record.Key)}})
+	}
+	return rest
 }
 
 // unclaimed forgets what objects say of another release, which is nothing to that.
@@ -143,37 +144,39 @@ func (rm *remediation) waitFor(l *lock.Lock, other release.Key, results []*resul
 	}
 }
 
-// findDeclared reads which objects a record declares, in the time and with the slots of its own namespace, and has
-// the objects judged again that wait for that. A damaged record declares nothing.
-func (rm *remediation) findDeclared(ctx context.Context, rec release.Record) {
-	var found *declaration
-	err := rm.loader.mayRead(ctx, rec.Key)
-	if err == nil {
-		found, err = rm.loader.declaredBy(ctx, rec)
+// findDeclared reads which objects some records of one name declare, each in the time and with the slots of its own
+// namespace, and has the objects judged again that wait for that. A damaged record declares nothing.
+func (rm *remediation) findDeclared(ctx context.Context, records []release.Record) {
+	for _, rec := range records {
+		var found *declaration
+		err := rm.loader.mayRead(ctx, rec.Key)
+		if err == nil {
+			found, err = rm.loader.declaredBy(ctx, rec)
+		}
+		switch {
+		case apierrors.IsForbidden(err): // as when its records are out of sight
+			found = &declaration{record: rec}
+		case err != nil:
+			found = &declaration{record: rec, err: err}
+		}
+		rm.declared.put(found)
 	}
-	switch {
-	case apierrors.IsForbidden(err): // as when its records are out of sight
-		found = &declaration{record: rec}
-	case err != nil:
-		found = &declaration{record: rec, err: err}
-	}
-	rm.declared.put(found)
-	rm.wake(rec.Key)
+	rm.wake(records[0].Key.Name, func(release.Key) bool { return true })
 }
 
-// wake has the objects judged again that say they belong to a release.
-func (rm *remediation) wake(other release.Key) {
-	for l, ids := range rm.claims.take(other) {
+// wake has the objects judged again that say they belong to a release of a name for which match is true.
+func (rm *remediation) wake(name string, match func(release.Key) bool) {
+	for l, ids := range rm.claims.take(name, match) {
 		if l.Reconsider(rm.Clock.Now(), ids) {
 			rm.queues.drift.Add(l.Key)
 		}
 	}
 }
 
-// recordChanged has the objects judged again that say they belong to a release whose records have changed.
+// recordChanged has the objects judged again whose release may be one whose records have changed.
 func (rm *remediation) recordChanged(key release.Key) {
-	rm.wake(key)
-	if !rm.claims.wanted(key) {
+	rm.wake(key.Name, func(named release.Key) bool { return named == key || rm.declared.mayBeOf(key, named) })
+	if !rm.claims.wanted(key.Name) {
 		rm.declared.forget(key)
 	}
 }

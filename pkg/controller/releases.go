@@ -244,6 +244,9 @@ func (rs *releases) lock(
 	} else {
 		rs.scalers.Drop(key)
 	}
+	if as := loaded.release.Key; as != rec.Key {
+		rec.As = as
+	}
 	rs.begin(hr, loaded, lock.New(&lock.Lock{
 		Key: key, Since: hr.CreationTimestamp.Time, Began: rs.began(hr, rec), Release: rec.Key,
 		As: loaded.release.Key, Record: rec, Spec: spec,

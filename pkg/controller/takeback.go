@@ -47,8 +47,7 @@ func (rm *remediation) takeBack(ctx context.Context, w lock.Write, r *newestRevi
 		rm.unproven.Drop(w)
 		return nil
 	}
-	next := &lock.Write{Key: w.Key, Object: w.Object, Record: r.record, Deleted: true, Begun: rm.Clock.Now()}
-	next.Record.Key = w.Record.Key // also where there is no record
+	next := &lock.Write{Key: w.Key, Object: w.Object, Record: r.under(w), Deleted: true, Begun: rm.Clock.Now()}
 	if !rm.unproven.Follow(w, next) {
 		return nil
 	}
@@ -96,7 +95,7 @@ func (rm *remediation) stillLost(
 		rm.unproven.Drop(w)
 		return false, nil
 	}
-	newest, found, err := rm.enforcer.Newest(ctx, w.Record.Key)
+	newest, found, err := rm.enforcer.Current(ctx, w.Record)
 	if err != nil {
 		return false, err
 	}

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -104,11 +105,23 @@ var definitionsGVR = schema.GroupVersionResource{
 // Declares is part of Source.
 func (c *Cluster) Declares(ctx context.Context, other release.Key, id manifest.ID) bool {
 	record, err := c.Find(ctx, other, 0)
-	if err != nil || record.Status == release.StatusUninstalled {
+	var missing *NotFoundError
+	switch {
+	case err == nil && record.Status != release.StatusUninstalled:
+		return c.declares(ctx, record, other, id)
+	case err != nil && !errors.As(err, &missing):
 		return false
 	}
+	stored, err := c.enforcer.Elsewhere(ctx, other)
+	return err == nil && slices.ContainsFunc(stored, func(record release.Record) bool {
+		return c.declares(ctx, record, other, id)
+	})
+}
+
+// declares reports whether a record declares an object that names its release.
+func (c *Cluster) declares(ctx context.Context, record release.Record, named release.Key, id manifest.ID) bool {
 	details, err := c.Read(ctx, record)
-	if err != nil {
+	if err != nil || details.Key != named {
 		return false
 	}
 	declared, err := read(details, c.Scope())

@@ -161,6 +161,18 @@ func admission(t testing.TB, desired, before, after string) Admission {
 	return a
 }
 
+// Helm's commands take one namespace, and change nothing of a release whose records are stored in another one.
+func TestARefusalNamesTheToolThatStoresRecordsElsewhere(t *testing.T) {
+	a := admission(t, twoWebs, twoWebs, fourWebs)
+	a.Locked.Namespace = "flux"
+	_, changes := Admit(a)
+	want := `helm-locker: Deployment apps/a belongs to the Helm release apps/app, which is locked; spec.replicas 2 -> 4 was ` +
+		`refused. Use the tool that stores its records in namespace flux, or "helm-locker suspend app -n flux --for 30m"`
+	if got := a.Refusal(changes); got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+}
+
 func exempting(kind v1alpha1.GuardSubjectKind, namespace, name string) func(*Admission) {
 	return func(a *Admission) {
 		a.Exempt = []v1alpha1.GuardSubject{{Kind: kind, Namespace: namespace, Name: name}}

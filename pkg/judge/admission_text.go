@@ -23,9 +23,12 @@ func (a *Admission) Refusal(changes []drift.Change) string {
 	if a.DryRun {
 		were = "would be"
 	}
-	return fmt.Sprintf("helm-locker: %s, which is locked; %s %s refused. Use \"helm upgrade %s -n %s\", or "+
-		"\"helm-locker suspend %s -n %s --for 30m\"", a.subject(), what, were, a.Locked.Name,
-		a.Locked.Namespace, a.Locked.Name, a.Locked.Namespace)
+	use := fmt.Sprintf("\"helm upgrade %s -n %s\"", a.Locked.Name, a.Locked.Namespace)
+	if a.Locked != a.Release { // Helm's commands take one namespace for both
+		use = fmt.Sprintf("the tool that stores its records in namespace %s", a.Locked.Namespace)
+	}
+	return fmt.Sprintf("helm-locker: %s, which is locked; %s %s refused. Use %s, or \"helm-locker suspend %s -n %s "+
+		"--for 30m\"", a.subject(), what, were, use, a.Locked.Name, a.Locked.Namespace)
 }
 
 // Warning returns the text for someone whose request passes and is not kept; detected says that it is only reported.
@@ -49,7 +52,7 @@ func (a *Admission) subject() string {
 	if a.ID.Namespace != "" {
 		object = a.ID.Namespace + "/" + a.ID.Name
 	}
-	return fmt.Sprintf("%s %s belongs to the Helm release %s", a.ID.Kind, object, a.Locked)
+	return fmt.Sprintf("%s %s belongs to the Helm release %s", a.ID.Kind, object, a.Release)
 }
 
 // describe names the fields that a request changes. Of all values it quotes only a number of replicas, and only that of

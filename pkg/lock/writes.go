@@ -115,12 +115,12 @@ func (s *Writes) Of(key release.Key) []Write {
 	return over
 }
 
-// Any reports whether there are writes of a release under another record than rec.
-func (s *Writes) Any(key release.Key, rec release.Record) bool {
+// Any reports whether there are writes of a release under another record than what newest returns for theirs.
+func (s *Writes) Any(key release.Key, newest func(release.Record) release.Record) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, w := range s.releases[key] {
-		if !w.Record.Same(rec) {
+		if !w.Record.Same(newest(w.Record)) {
 			return true
 		}
 	}

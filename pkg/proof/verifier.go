@@ -8,6 +8,7 @@ package proof
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/metadata"
@@ -84,11 +86,34 @@ func (v *Verifier) Close() { v.work.close() }
 // answer is as of a moment after the call. Call it after the objects to be written were observed, and before they are
 // written.
 func (v *Verifier) Holds(ctx context.Context, rec release.Record) (bool, error) {
-	now, found, err := v.Newest(ctx, rec.Key)
+	now, found, err := v.Current(ctx, rec)
 	if err != nil || !found {
 		return false, err
 	}
 	return now.Same(rec), nil
+}
+
+// Current returns the newest record of the release that a record is of, false when there is none. The objects of a
+// record that is stored elsewhere may be those of a release whose records are where it says that it is (Record.As):
+// while that one has a record, Helm works by it, and it is the one that is returned. The answer is as of a moment after
+// the call.
+func (v *Verifier) Current(ctx context.Context, rec release.Record) (release.Record, bool, error) {
+	if rec.As != (release.Key{}) {
+		now, found, err := v.Newest(ctx, rec.As)
+		if err != nil && !OwnsNothing(err) || found && now.Status != release.StatusUninstalled {
+			return now, found, err
+		}
+	}
+	now, found, err := v.Newest(ctx, rec.Key)
+	now.As = rec.As
+	return now, found, err
+}
+
+// OwnsNothing reports whether an error of reading the records of a release means that no object belongs to it: they
+// are out of sight, or what claims to be one is not as Helm writes it. Naming such a release would be a way out of the
+// lock of another one otherwise.
+func OwnsNothing(err error) bool {
+	return apierrors.IsForbidden(err) || errors.Is(err, release.ErrRecord)
 }
 
 // Newest returns the newest record of a release, false when there is none. The answer is as of a moment after the call.

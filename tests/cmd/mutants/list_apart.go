@@ -88,12 +88,13 @@ func tenantsApart() []mutant {
 		breaks("I12", "watches wait at the start for records that are never read",
 			edit{pkgController + "startbarrier.go", `		rs.start.end()`, `		rs.start.done("")`}, controller,
 			"TestTheStartBarrierEnds"),
-		breaks("I2", "a conflict stays when the record changes that it depends on", edit{owners, `	rm.wake(key)
-	if !`, `	if !`}, integration, "TestI2_ConflictEndsWithWhatItDependedOn"),
+		breaks("I2", "a conflict stays when the record changes that it depends on",
+			edit{owners, `return named == key || rm.declared.mayBeOf(key, named)`,
+				`return named != key && rm.declared.mayBeOf(key, named)`}, integration,
+			"TestI2_ConflictEndsWithWhatItDependedOn"),
 		breaks("I2", "objects that wait for a record are not judged when it is read, nor when it changes",
-			edit{owners, `func (rm *remediation) wake(other release.Key) {
-	for l, ids := range rm.claims.take(other) {`, `func (rm *remediation) wake(other release.Key) {
-	for l, ids := range rm.claims.take(release.Key{Name: other.Name}) {`}, integration,
+			edit{owners, `	for l, ids := range rm.claims.take(name, match) {`,
+				`	for l, ids := range rm.claims.take(name+"/", match) {`}, integration,
 			"TestI2_RecordChangesWhileItIsReadForAConflict"),
 		breaks("I5", "what an older HelmRelease declares no more is locked by nobody",
 			edit{"pkg/controller/locking.go", `	rs.retryConflicts(key)

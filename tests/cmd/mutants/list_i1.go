@@ -10,10 +10,10 @@ func neverRevertHelm() []mutant {
 			edit{proof, `	return now.Same(rec), nil`, `	return now.Key == rec.Key, nil`}, order,
 			"TestI1_CheckBeforeWrite/helm_4"),
 		breaks("I1", "the record is not read before a write once reads follow each other quickly",
-			edit{proof, `	now, found, err := v.Newest(ctx, rec.Key)`, `	if v.fence != nil && v.prefersFence() {
+			edit{proof, `	now, found, err := v.Current(ctx, rec)`, `	if v.fence != nil && v.prefersFence() {
 		return true, nil
 	}
-	now, found, err := v.Newest(ctx, rec.Key)`}, order, "TestI1_ChecksInQuickSuccession"),
+	now, found, err := v.Current(ctx, rec)`}, order, "TestI1_ChecksInQuickSuccession"),
 		breaks("I1", "a fence counts as soon as it is written, whether or not the watch has come as far",
 			edit{"pkg/proof/fence.go", `	case <-seen:`, `	case <-time.After(0):
 		_ = seen
@@ -62,8 +62,8 @@ func neverRevertHelm() []mutant {
 				`	if made == nil && w.Lost {`}, integration,
 			"TestI1_ReplacementThatFailsWhileHelmUpgrades"),
 		breaks("I1", "another release counts only when it is deployed",
-			edit{"pkg/controller/owners.go", `found && rec.Status != release.StatusUninstalled {`,
-				`found && rec.Status == release.StatusDeployed {`}, integration,
+			edit{"pkg/controller/owners.go", `found && rec.Status != release.StatusUninstalled`,
+				`found && rec.Status == release.StatusDeployed`}, integration,
 			"TestI1_AnotherReleaseTakesOwnership/helm_3"),
 		breaks("I1", "the record is not read again after a creation",
 			edit{"pkg/enforce/enforcer.go", `		err = w.takeBack(ctx, o, created)`, `		_ = w`}, order,

@@ -2,7 +2,7 @@ package main
 
 // textIsNoCoordinate are the mutants of I14: what a tenant wrote is no part of a request until it is checked.
 func textIsNoCoordinate() []mutant {
-	const key, segments, claims = "pkg/release/key.go", "pkg/watch/metadata.go", "pkg/controller/owners.go"
+	const key, segments = "pkg/release/key.go", "pkg/watch/metadata.go"
 	const hostile = "TestHostile_AnnotationsAreNoCoordinates"
 	return []mutant{
 		breaks("I14", "a release is named by any text", edit{key, `	if len(validation.IsDNS1123Label(namespace)) > 0`,
@@ -28,7 +28,7 @@ func textIsNoCoordinate() []mutant {
 			edit{segments, `	if b.left -= int64(n); b.left < 0 {`, `	if b.left -= int64(n); b.left < 0 && n < 0 {`}, watch,
 			"TestHostile_AnAnswerIsNoLargerThanWhatWasAskedFor"),
 		breaks("I8", "naming a release whose record is none is a way out of the lock",
-			edit{claims, `	return apierrors.IsForbidden(err) || errors.Is(err, release.ErrRecord)`,
+			edit{"pkg/proof/verifier.go", `	return apierrors.IsForbidden(err) || errors.Is(err, release.ErrRecord)`,
 				`	return apierrors.IsForbidden(err) || errors.Is(err, release.ErrRecord) && err == nil`}, tenancy,
 			"TestHostile_AReleaseWithoutARecordOwnsNothing"),
 		breaks("I12", "every object of a release may ask about another one at once",
@@ -36,7 +36,7 @@ func textIsNoCoordinate() []mutant {
 				`claims:    fair.NewSemaphore(fair.Limits{All: math.MaxInt, Each: math.MaxInt})`}, tenancy,
 			"TestHostile_ManyClaimsAreOneQuestionAtATime"),
 		breaks("I8", "naming a release whose record is none opens the guard",
-			edit{"pkg/controller/claimants.go", `		case ownsNothing(err):`, `		case err == nil && ownsNothing(err):`},
+			edit{"pkg/controller/claimants.go", `		case proof.OwnsNothing(err):`, `		case err == nil && proof.OwnsNothing(err):`},
 			"./tests/guard", "TestHostile_AClaimOfNoReleaseIsRefused"),
 	}
 }

@@ -71,19 +71,16 @@ func noExemption() []mutant {
 			exempt(`in.Live.GetAnnotations()["helmreleases.cattle.io/lock"] == "disabled"`), integration, test),
 		breaks("I8", "resource-policy keep on a live object exempts it",
 			exempt(`in.Live.GetAnnotations()["helm.sh/resource-policy"] == "keep"`), integration, test),
-		breaks("I8", "an object that says it is another release's is left alone", edit{owners, `	case !found:
-		return rm.unclaimed(l, results)
-`, `	case !found:
-		return nil
-`}, integration, test),
+		breaks("I8", "an object that says it is another release's is left alone", edit{owners, `	if waits || len(unread) > 0 {`,
+			`	if waits || len(known) == 0 {`}, integration, test),
 		breaks("I8", "a live annotation opts an object out",
 			edit{judge, `	if in.Live.GetDeletionTimestamp() != nil {`, `	if in.Live.GetAnnotations()["helmreleases.cattle.io/lock"] != "" {
 		return Result{State: InSync}
 	}
 	if in.Live.GetDeletionTimestamp() != nil {`}, integration, "TestI8_OptOutCountsInTheManifestOnly"),
 		breaks("I8", "an object that says it is the release's that does not declare it is left alone",
-			edit{owners, `		if declared.has(v.ID) {`,
-				`		if declared.has(v.ID) || len(declared.objects) > 0 {`}, integration, test),
+			edit{"pkg/controller/declared.go", `d.as == named) && d.has(id)`, `d.as == named || d.has(id))`}, integration,
+			test),
 		breaks("I8", "an object without Helm's label is taken for somebody else's",
 			exempt(`in.Live.GetLabels()[manifest.ManagedByLabel] != manifest.ManagedByHelm`), integration, test),
 	}

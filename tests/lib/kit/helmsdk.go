@@ -46,6 +46,9 @@ func (e *Env) HelmSDK(namespace, storage string) *HelmSDK {
 // Install installs a chart.
 func (h *HelmSDK) Install(chart string) error { return h.do("install", chart, nil) }
 
+// TakeOver installs a chart with the objects that exist already, as helm install --take-ownership does.
+func (h *HelmSDK) TakeOver(chart string) error { return h.do("take over", chart, nil) }
+
 // Upgrade upgrades the release to a chart with values.
 func (h *HelmSDK) Upgrade(chart string, values map[string]any) error {
 	return h.do("upgrade", chart, values)

@@ -25,7 +25,7 @@ import (
 // releaseName is the name of the release that is worked on.
 const releaseName = "app"
 
-// request says what to do ("install", "upgrade", "uninstall"), and with which chart and values.
+// request says what to do ("install", "take over", "upgrade", "uninstall"), and with which chart and values.
 type request struct {
 	Do, Chart string
 	Values    map[string]any
@@ -95,9 +95,10 @@ func (l library) answer(line []byte) error {
 		return fmt.Errorf("load the chart: %w", err)
 	}
 	switch r.Do {
-	case "install":
+	case "install", "take over":
 		install := action.NewInstall(l.config)
 		install.ReleaseName, install.Namespace = releaseName, l.namespace
+		install.TakeOwnership = r.Do == "take over"
 		_, err = install.Run(chart, r.Values)
 	case "upgrade":
 		upgrade := action.NewUpgrade(l.config)
