@@ -25,7 +25,7 @@ const (
 	timeoutSeconds  = 2
 	decisionTimeout = 1500 * time.Millisecond
 	// maxReview bounds a request. It has the object twice, as it is and as the request makes it. etcd takes 1.5 MiB of
-	// each, and JSON is up to ten times as large: a "<" takes six bytes there, the name of a field more than its number.
+	// each, and JSON is up to ten times as large: a "<" takes six bytes there, a field's name more than its number.
 	maxReview = 32 << 20
 	// headBytes are within which a review names its namespace: API servers write the objects after that.
 	headBytes = 4 << 10

@@ -164,23 +164,29 @@ func TestReviewsHaveSharesOfNamespaces(t *testing.T) {
 // A review is in memory until its decision has ended, also when the answer was given before: until then its slot is
 // taken.
 func TestASlotIsHeldUntilTheDecisionHasEnded(t *testing.T) {
-	finish := make(chan struct{})
-	h := newHandler(at("/x"), func(context.Context, *admissionv1.AdmissionRequest) Decision {
-		<-finish
-		return Decision{}
-	}, quiet())
-	h.wait = 10 * time.Millisecond
-	largest := len(classes) - 1
-	post(t, h, "/x", reviewOf(t, "slow", smallest(largest)))
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := h.rooms[largest].Acquire(ctx, "slow"); err == nil {
-		t.Error("there is a slot while the decision goes on")
-	}
-	close(finish)
-	leave, err := h.rooms[largest].Acquire(t.Context(), "slow")
-	check.NoError(t, err)
-	leave()
+	synctest.Test(t, func(t *testing.T) {
+		finish := make(chan struct{})
+		h := newHandler(at("/x"), func(context.Context, *admissionv1.AdmissionRequest) Decision {
+			<-finish
+			return Decision{}
+		}, quiet())
+		largest := len(classes) - 1
+		post(t, h, "/x", reviewOf(t, "slow", smallest(largest))) // is answered when the time is over
+		go func() {
+			if leave, err := h.rooms[largest].Acquire(t.Context(), "slow"); err == nil {
+				leave()
+			}
+		}()
+		synctest.Wait()
+		if h.rooms[largest].Waiting() != 1 {
+			t.Error("there is a slot while the decision goes on")
+		}
+		close(finish)
+		synctest.Wait()
+		if h.rooms[largest].Waiting() != 0 {
+			t.Error("there is no slot when the decision has ended")
+		}
+	})
 }
 
 func TestTheNamespaceIsInTheHead(t *testing.T) {
@@ -193,7 +199,7 @@ func TestTheNamespaceIsInTheHead(t *testing.T) {
 		`[]`:                                                              "",
 		``:                                                                "",
 		`{"request":{"namespace"`:                                         "",
-		` {"request" :{"namespace" : "apps"`:                              "apps",
+		`{"request" : {"namespace" : "apps"`:                              "apps",
 	} {
 		if got := namespaceIn([]byte(body)); got != want {
 			t.Errorf("%s: %q, want %q", body, got, want)

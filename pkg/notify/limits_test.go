@@ -46,8 +46,8 @@ func TestOverflowDropsTheOldestAndSaysSoOnce(t *testing.T) {
 	}
 }
 
-// I12: a namespace with drift without end neither pushes the messages of others out of the queue nor delays them by more
-// than a turn, whenever they come.
+// I12: a namespace with drift without end neither pushes the messages of others out of the queue nor delays them by
+// more than a turn, whenever they come.
 func TestNamespacesTakeTurns(t *testing.T) {
 	q, now := newQueue(100, &counts{results: map[string]int{}}), time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 	put := func(namespace, what string) {

@@ -103,7 +103,7 @@ func TestHostile_WhoReadsTheRegistrationLearnsNoValue(t *testing.T) {
 		denied := 0
 		for _, r := range f.HelmRelease("shop").Status.RecentDrift {
 			if r.Action == v1alpha1.DriftActionDenied && r.User == "innocent" {
-				denied += int(r.Count)
+				denied += r.Count
 			}
 		}
 		return denied, denied == 1

@@ -8,15 +8,11 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
-
-var registrations = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1",
-	Resource: "validatingwebhookconfigurations"}
 
 // A release that declares the guard's objects has the operator fight with itself about none of them: no write is made,
 // the definitions stay, and the guard stays in force.
