@@ -86,8 +86,8 @@ func (rm *remediation) update(ctx context.Context, l *lock.Lock, v *result) {
 	defer cancel()
 	_, restored, err := rm.write(ctx, l, v, false, rm.enforcer.Revert)
 	switch {
-	case err == nil:
-		rm.restored(l, v, restored, v1alpha1.DriftActionReverted)
+	case restored != nil:
+		rm.restored(l, v, restored, v1alpha1.DriftActionReverted, err)
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 		// Another writer came in between, perhaps Helm: get the object and begin again.
 		rm.complete(l, v.Work, lock.Outcome{Again: rm.readAgain(v)})
@@ -123,10 +123,7 @@ func (rm *remediation) create(ctx context.Context, l *lock.Lock, v *result) {
 		rm.notCreated(l, v, err)
 		return
 	}
-	if err != nil {
-		rm.Log.WithField("object", v.ID.String()).Warnf("field ownership after re-creation: %s", errorAbout(v.ID, err))
-	}
-	rm.restored(l, v, made, v1alpha1.DriftActionRecreated)
+	rm.restored(l, v, made, v1alpha1.DriftActionRecreated, err)
 }
 
 func creationRank(id manifest.ID) int {
@@ -173,22 +170,33 @@ func (rm *remediation) served(v *result) bool {
 	return err == nil
 }
 
-// restored records a revert and learns from its result what the API server makes of the desired state.
-func (rm *remediation) restored(l *lock.Lock, v *result, done *unstructured.Unstructured, action v1alpha1.DriftAction) {
-	now := rm.Clock.Now()
-	content := uint64(0)
-	if v.Live != nil {
-		content = v.Digest
-	}
-	fight := l.RecordRevert(v.ID, now, content)
+// restored records a revert and learns from its result what the API server makes of the desired state. With an error
+// Helm does not own all of the object yet: it is judged again.
+func (rm *remediation) restored(
+	l *lock.Lock, v *result, done *unstructured.Unstructured, action v1alpha1.DriftAction, err error,
+) {
 	good := lock.Outcome{
 		Good: true, Digest: rm.hasher.Digest(done.Object), Version: version(done), Owner: v.found.Owner,
 		Baseline: v.in.Restored(v.found, done), Chosen: v.in.ChosenIn(done),
 		Additions: v.in.HasAdditions(v.found, done),
 	}
-	if endsDeletion(done) || v.unknown != nil {
+	switch {
+	case err != nil:
+		rm.Log.WithField("object", v.ID.String()).Debugf("field ownership after a revert: %s", errorAbout(v.ID, err))
+		good = lock.Outcome{Again: rm.readAgain(v), Failed: true, Transient: transient(err),
+			Problem: problemOf(v.ID, err, true)}
+	case endsDeletion(done), v.unknown != nil:
 		good = lock.Outcome{Again: rm.readAgain(v)}
 	}
+	if v.revert.Unfinished { // the revert was recorded when its content was written
+		rm.complete(l, v.Work, good)
+		return
+	}
+	content := uint64(0)
+	if v.Live != nil {
+		content = v.Digest
+	}
+	fight := l.RecordRevert(v.ID, rm.Clock.Now(), content)
 	rm.complete(l, v.Work, rm.deleting(l, v.Work, done, good))
 	rm.reporter.record(l, v, action)
 	rm.namespaceIsBack(v.Work)

@@ -182,10 +182,11 @@ func (rm *remediation) amend(ctx context.Context, w lock.Write, r *newestRevisio
 	if !rm.unproven.Follow(w, next) {
 		return nil
 	}
-	_, err = rm.carryOut(next, func() (*unstructured.Unstructured, error) {
+	done, err := rm.carryOut(next, func() (*unstructured.Unstructured, error) {
 		return rm.enforcer.Revert(ctx, enforce.SetID(w.Record.Key), revert)
 	})
 	switch {
+	case done != nil: // if Helm does not own all of it, the next lock finds that
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 		rm.unproven.Drop(*next)
 		rm.unproven.Again(w) // look again

@@ -66,15 +66,15 @@ func (rm *remediation) write(
 // writeFunc is a method of enforce.Enforcer that writes.
 type writeFunc func(ctx context.Context, setID string, r *enforce.Revert) (*unstructured.Unstructured, error)
 
-// carryOut makes a write that is kept in mind and records how it ended. An update that was refused may have landed in
-// part.
+// carryOut makes a write that is kept in mind and records how it ended. With an error the object comes back if its content
+// was written, and only field ownership is not Helm's yet.
 func (c *common) carryOut(
 	w *lock.Write, do func() (*unstructured.Unstructured, error),
 ) (*unstructured.Unstructured, error) {
 	done, err := do()
 	lost := done == nil && unanswered(err)
 	c.unproven.Answered(w, done, lost)
-	if (w.Created || w.Deleted) && err != nil && done == nil && !lost {
+	if err != nil && done == nil && !lost {
 		c.unproven.Drop(*w) // it was not carried out
 	}
 	return done, err

@@ -86,7 +86,12 @@ func (rm *remediation) outcome(l *lock.Lock, v *result) *lock.Outcome {
 			Reported: true, Problem: &lock.Problem{Reason: v1alpha1.ReasonNotRecreated, Message: v.found.Why},
 		}
 	case judge.InSync:
-		return v.good()
+		if !v.found.Unfinished || l.Detect {
+			return v.good()
+		}
+		v.operation, v.revert = v1alpha1.DriftModified, v.revertOf(l, v.found)
+		v.revert.Target, v.revert.Unfinished = v.Live.Object, true
+		return nil
 	case judge.BeingDeleted:
 		if !l.Detect {
 			good := rm.deleting(l, v.Work, v.Live, *v.good())

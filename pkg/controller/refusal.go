@@ -68,8 +68,8 @@ func (rm *remediation) restoreWithout(
 	v.forbidding = fmt.Sprintf("%s taken out, because the declared values are not accepted beside it: %s",
 		drift.Describe(taken, named), errorAbout(v.ID, refusal))
 	v.becomes(v.found.Without(additions), l)
-	if restored, ok := rm.writeAgain(ctx, l, v); ok {
-		rm.restored(l, v, restored, v1alpha1.DriftActionReverted)
+	if restored, err := rm.writeAgain(ctx, l, v); restored != nil {
+		rm.restored(l, v, restored, v1alpha1.DriftActionReverted, err)
 	}
 }
 
@@ -81,8 +81,8 @@ func (rm *remediation) restoreBut(
 	p.Message = fmt.Sprintf("%s cannot be restored, all else is protected: %s", drift.Describe(refused, named), p.Message)
 	v.in = v.in.Leaving(refused)
 	v.becomes(judge.Judge(v.in), l)
-	restored, ok := rm.writeAgain(ctx, l, v)
-	if !ok {
+	restored, _ := rm.writeAgain(ctx, l, v) // it is judged again whether or not Helm owns all of it
+	if restored == nil {
 		return
 	}
 	l.RecordRevert(v.ID, rm.Clock.Now(), v.Digest)
@@ -104,25 +104,23 @@ func (v *result) becomes(found judge.Result, l *lock.Lock) {
 	v.attribute()
 }
 
-// writeAgain verifies the record again and makes the write of an object whose first one was refused. If it does not
-// report true, the object is completed.
-func (rm *remediation) writeAgain(
-	ctx context.Context, l *lock.Lock, v *result,
-) (restored *unstructured.Unstructured, ok bool) {
+// writeAgain verifies the record again and makes the write of an object whose first one was refused. If it returns no
+// object, that is completed. With one, the error is that Helm does not own all of it yet.
+func (rm *remediation) writeAgain(ctx context.Context, l *lock.Lock, v *result) (*unstructured.Unstructured, error) {
 	if holds, err := rm.holds(ctx, l); err != nil || !holds {
 		rm.postpone(l, []*result{v}, err)
-		return nil, false
+		return nil, nil
 	}
 	_, restored, err := rm.write(ctx, l, v, false, rm.enforcer.Revert)
 	switch {
-	case err == nil:
-		return restored, true
+	case restored != nil:
+		return restored, err
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 		rm.complete(l, v.Work, lock.Outcome{Again: rm.readAgain(v)})
 	default:
 		rm.refused(l, v, err)
 	}
-	return nil, false
+	return nil, nil
 }
 
 // isRefusedAlike reports whether the API server refused the last revert of the object, with the content that it has now.

@@ -41,18 +41,12 @@ func (rm *remediation) replace(ctx context.Context, l *lock.Lock, v *result, ref
 	made, err := rm.removeAndCreate(ctx, l, v)
 	switch {
 	case made != nil:
-		if err != nil {
-			rm.Log.WithField("object", v.ID.String()).Warnf("field ownership after replacement: %s",
-				errorAbout(v.ID, err))
-		}
+		rm.restored(l, v, made, v1alpha1.DriftActionReplaced, err)
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err), apierrors.IsAlreadyExists(err):
 		rm.complete(l, v.Work, lock.Outcome{Again: rm.readAgain(v)})
-		return
 	default:
 		rm.refused(l, v, err)
-		return
 	}
-	rm.restored(l, v, made, v1alpha1.DriftActionReplaced)
 }
 
 // removeAndCreate deletes an object and creates it as declared. When the creation fails the deletion is what is left to

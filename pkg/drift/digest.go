@@ -15,8 +15,9 @@ import (
 )
 
 // Hasher makes digests of the content of live objects: all of an object but its kind, which does not change, its
-// status and, in metadata, uid, resourceVersion, generation, managedFields, creationTimestamp and selfLink. An object
-// with the digest of one that was judged needs no second judgement.
+// status and, in metadata, uid, resourceVersion, generation, managedFields, creationTimestamp and selfLink. Of
+// managedFields it counts whether RevertManager is among them, as that needs work. An object with the digest of one that
+// was judged needs no second judgement.
 //
 // A digest is one pass over the JSON text that the API server sent, whatever the order of its maps: most of what a
 // watch delivers is a new status, and to decode all of that would take several times the processor time. Its seed is
@@ -96,12 +97,20 @@ func (w *walk) topLevel(name []byte, at int) (digest uint64, counts bool, end in
 
 func (w *walk) metadata(name []byte, at int) (digest uint64, counts bool, end int, err error) {
 	switch string(name) {
-	case "uid", "resourceVersion", "generation", "managedFields", "creationTimestamp", "selfLink":
+	case "uid", "resourceVersion", "generation", "creationTimestamp", "selfLink":
 		end, err = rawjson.Skip(w.text, at)
 		return 0, false, end, err
+	case "managedFields":
+		if end, err = rawjson.Skip(w.text, at); err != nil {
+			return 0, false, end, err
+		}
+		return tagWord, bytes.Contains(w.text[at:end], unfinished), end, nil
 	}
 	return w.content(name, at)
 }
+
+// unfinished is how the name of RevertManager stands in the text of managedFields.
+var unfinished = []byte(`"` + RevertManager + `"`)
 
 func (w *walk) content(_ []byte, at int) (digest uint64, counts bool, end int, err error) {
 	digest, end, err = w.value(at)

@@ -139,3 +139,29 @@ func FuzzDigestJSON(f *testing.F) {
 	h := NewHasher()
 	f.Fuzz(func(t *testing.T, text []byte) { checkDigestJSON(t, h, text) })
 }
+
+// An object with content that was judged is judged again as long as RevertManager owns something of it.
+func TestAnUnfinishedRevertIsPartOfTheDigest(t *testing.T) {
+	h := NewHasher()
+	text := func(manager string) []byte {
+		return []byte(`{"metadata":{"name":"app","managedFields":[{"manager":"` + manager + `","operation":"Update"}]}}`)
+	}
+	digest := func(manager string) uint64 {
+		digest, err := h.DigestJSON(text(manager))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return digest
+	}
+	if digest("helm") != digest("kubectl") {
+		t.Error("managers are part of the digest")
+	}
+	if digest(RevertManager) == digest("helm") {
+		t.Error("an unfinished revert is not")
+	}
+	live := map[string]any{"metadata": map[string]any{"name": "app", "managedFields": []any{
+		map[string]any{"manager": RevertManager, "operation": "Update"}}}}
+	if h.Digest(live) != digest(RevertManager) {
+		t.Error("the digest of the decoded object is another one")
+	}
+}

@@ -53,7 +53,7 @@ const defaultManager = "helm"
 // helmScore is higher the more of Helm's metadata an entry owns, and for equal parts with helm in its name. It is 0
 // for an entry that cannot be Helm's.
 func helmScore(entry *metav1.ManagedFieldsEntry) int {
-	if entry.FieldsV1 == nil || entry.Subresource != "" {
+	if entry.FieldsV1 == nil || entry.Subresource != "" || entry.Manager == RevertManager {
 		return 0
 	}
 	fields := entry.FieldsV1.GetRawBytes()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -12,26 +13,40 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/client-go/util/csaupgrade"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/rancher/helm-locker/pkg/drift"
 )
 
-// own makes Helm's manager, by server-side apply, the owner of what it declares and of nothing else, after from has
-// made the object as desired by the write that returned done.
-func (w *writer) own(
-	ctx context.Context, r *Revert, done *unstructured.Unstructured, from string,
+// finish makes Helm's manager, by server-side apply, the owner of what it declares and of nothing else: where content was
+// written as RevertManager, by one more apply, and then by taking from others their share in it. done is the object with
+// the content as declared.
+func (w *writer) finish(
+	ctx context.Context, r *Revert, done *unstructured.Unstructured,
 ) (*unstructured.Unstructured, error) {
-	owned, err := w.handOver(ctx, r, done, from)
-	if err != nil {
-		return nil, err
+	if drift.Unfinished(done.GetManagedFields()) {
+		applied, err := w.applyExactly(ctx, r, done)
+		if err != nil {
+			return done, err
+		}
+		done = applied
 	}
-	// The hand-over covers more than is declared: defaulted fields of new list elements, and the maps around fields. An
-	// apply drops that. Its precondition is the version of our own last write, so what was checked before the first one
-	// still counts.
-	now, last := owned, *r
+	owned, err := w.disown(ctx, r, done, true)
+	if err != nil {
+		return done, err
+	}
+	return owned, nil
+}
+
+// errOthersWrote says that ownership cannot be set because the content or the record has changed since.
+var errOthersWrote = errors.New("the object or the record was changed before Helm owned all of it")
+
+// applyExactly applies the content that an object has. The precondition is the version of our own last write, so what was
+// checked before that still counts.
+func (w *writer) applyExactly(
+	ctx context.Context, r *Revert, done *unstructured.Unstructured,
+) (*unstructured.Unstructured, error) {
+	now, last := done, *r
 	for attempt := 1; ; attempt++ {
 		last.Live, last.Target = now, now.Object
 		exact, err := w.apply(ctx, &last, false)
@@ -39,21 +54,20 @@ func (w *writer) own(
 		case err == nil && attempt == 1:
 			return exact, nil
 		case err == nil:
-			return adopt(owned, now, exact), nil
-		case !apierrors.IsConflict(err):
+			return adopt(done, now, exact), nil
+		case !apierrors.IsConflict(err) || attempt == attempts:
 			return nil, err
-		case attempt == attempts:
-			return owned, nil
 		}
 		// A controller has written to the object: a Deployment gets its revision annotation. That is a new
-		// observation, so the record has to be read again. If another manager wrote, or Helm is at work, the
-		// surplus stays: it is in no one's way.
-		now, err = w.resource(r.Object).Get(ctx, r.ID.Name, metav1.GetOptions{})
-		if err != nil || now.GetUID() != owned.GetUID() || !r.declaresAlike(now, owned) {
-			return owned, nil //nolint:nilerr // the watch tells what has become of the object
+		// observation, so the record has to be read again.
+		if now, err = w.resource(r.Object).Get(ctx, r.ID.Name, metav1.GetOptions{}); err != nil {
+			return nil, err
+		}
+		if now.GetUID() != done.GetUID() || !r.declaresAlike(now, done) {
+			return nil, errOthersWrote
 		}
 		if holds, err := w.verifier.Holds(ctx, r.Record); err != nil || !holds {
-			return owned, nil //nolint:nilerr // the content is reverted, and only its ownership says too much
+			return nil, errors.Join(err, errOthersWrote)
 		}
 		// Another manager that has added to a map owns all of it now, where the map is one value. An apply that names
 		// the map because Helm's manager owned it before would make the addition Helm's.
@@ -71,50 +85,31 @@ func (r *Revert) declaresAlike(a, b *unstructured.Unstructured) bool {
 		drift.Compare(r.Desired, b.Object, options).Changes)
 }
 
-// handOver makes Helm's manager, by server-side apply, the owner of what from owns by updates since the write that
-// returned done.
-func (w *writer) handOver(
-	ctx context.Context, r *Revert, done *unstructured.Unstructured, from string,
-) (*unstructured.Unstructured, error) {
-	return w.changeOwners(ctx, r, done, func(now *unstructured.Unstructured) ([]byte, error) {
-		return csaupgrade.UpgradeManagedFieldsPatch(now, sets.New(from), r.Owner.Manager)
-	})
-}
-
-// disown takes from other managers the share in what Helm's manager owns by server-side apply, after a revert that
-// returned done. Who applies a whole object with one field changed owns all the rest of it together with Helm, and
-// then the next helm upgrade that changes any of that fails with a conflict. Subresources stay out of it: what is
-// scaled through one is owned through it.
+// disown takes from other managers the share in what Helm's manager owns by server-side apply, and where that finishes a
+// revert all from RevertManager. Who applies a whole object with one field changed owns all the
+// rest of it together with Helm, and then the next helm upgrade that changes any of that fails with a conflict.
+// Subresources stay out of it: what is scaled through one is owned through it.
+//
+// Controllers write to a new or changed object at once (a Deployment gets its revision annotation), so a conflict is the
+// rule rather than the exception. Only ownership is written, so trying again undoes no other write.
 func (w *writer) disown(
-	ctx context.Context, r *Revert, done *unstructured.Unstructured,
-) (*unstructured.Unstructured, error) {
-	return w.changeOwners(ctx, r, done, func(now *unstructured.Unstructured) ([]byte, error) {
-		entries, changed, err := withoutShares(now.GetManagedFields(), r.Owner.Manager)
-		if err != nil || !changed {
-			return nil, err
-		}
-		return json.Marshal([]map[string]any{
-			{"op": "replace", "path": "/metadata/managedFields", "value": entries},
-			{"op": "replace", "path": "/metadata/resourceVersion", "value": now.GetResourceVersion()},
-		})
-	})
-}
-
-// changeOwners writes the patch of field ownership that patchOf makes, if any, and returns the object as it then is.
-// Controllers write to a new or changed object at once (a Deployment gets its revision annotation), so a conflict is
-// the rule rather than the exception. Only ownership is written, so trying again undoes no other write.
-func (w *writer) changeOwners(
-	ctx context.Context, r *Revert, done *unstructured.Unstructured,
-	patchOf func(now *unstructured.Unstructured) ([]byte, error),
+	ctx context.Context, r *Revert, done *unstructured.Unstructured, finishes bool,
 ) (*unstructured.Unstructured, error) {
 	now := done
 	for attempt := 1; ; attempt++ {
-		patch, err := patchOf(now)
+		entries, changed, err := withoutShares(now.GetManagedFields(), r.Owner.Manager, finishes)
 		if err != nil {
 			return nil, fmt.Errorf("field ownership of %s: %w", r.ID, err)
 		}
-		if len(patch) == 0 {
+		if !changed {
 			return done, nil
+		}
+		patch, err := json.Marshal([]map[string]any{
+			{"op": "replace", "path": "/metadata/managedFields", "value": entries},
+			{"op": "replace", "path": "/metadata/resourceVersion", "value": now.GetResourceVersion()},
+		})
+		if err != nil {
+			return nil, fmt.Errorf("field ownership of %s: %w", r.ID, err)
 		}
 		owned, err := w.resource(r.Object).Patch(ctx, r.ID.Name, types.JSONPatchType, patch,
 			metav1.PatchOptions{FieldManager: r.Owner.Manager})
@@ -160,8 +155,10 @@ func helmEntries(obj *unstructured.Unstructured) []metav1.ManagedFieldsEntry {
 }
 
 // withoutShares returns managedFields in which no other manager owns what Helm's manager owns by server-side apply, and
-// whether that is a change.
-func withoutShares(entries []metav1.ManagedFieldsEntry, helm string) ([]metav1.ManagedFieldsEntry, bool, error) {
+// whether that is a change. Where that finishes a revert RevertManager owns nothing any more.
+func withoutShares(
+	entries []metav1.ManagedFieldsEntry, helm string, finishes bool,
+) ([]metav1.ManagedFieldsEntry, bool, error) {
 	if !slices.ContainsFunc(entries, func(e metav1.ManagedFieldsEntry) bool {
 		return e.Manager != helm && e.Subresource == ""
 	}) {
@@ -184,6 +181,10 @@ func withoutShares(entries []metav1.ManagedFieldsEntry, helm string) ([]metav1.M
 	out, changed := make([]metav1.ManagedFieldsEntry, 0, len(entries)), false
 	for i := range entries {
 		e := entries[i]
+		if finishes && e.Manager == drift.RevertManager {
+			changed = true
+			continue
+		}
 		if e.Manager == helm || e.Subresource != "" || e.FieldsV1 == nil {
 			out = append(out, e)
 			continue

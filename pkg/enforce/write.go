@@ -19,9 +19,6 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// ownManager is the field manager of a write whose fields are handed to Helm's manager right after it.
-const ownManager = "helm-locker"
-
 // attempts bounds how often a write that changes no content is tried because another writer came in between.
 const attempts = 8
 
@@ -36,6 +33,8 @@ type Revert struct {
 	Live *unstructured.Unstructured
 	// Target is what Live shall become; unused for a creation.
 	Target map[string]any
+	// Unfinished is set when the content of Live is as Target, and only the ownership of fields is to become Helm's.
+	Unfinished bool
 	// RemovesForeign is set when Target lacks a list element that another manager added.
 	RemovesForeign bool
 	// Options are the rules of the comparison that found Target. What they ignore is not written to an object that
@@ -62,28 +61,41 @@ func (w *writer) resource(o *lock.Object) dynamic.ResourceInterface {
 }
 
 // update turns the live object into the target as Helm itself would have written it. With dryRun the API server only
-// says what would become of it.
+// says what would become of it. What comes back with an error is the object as it is if the content was written, and
+// Helm does not own all of it yet. The next judgement finds that, too, by RevertManager.
 func (w *writer) update(ctx context.Context, r *Revert, dryRun bool) (*unstructured.Unstructured, error) {
-	if !r.serverSide() {
+	done, err := r.Live, error(nil)
+	switch {
+	case !r.serverSide():
 		return w.merge(ctx, r, r.Owner.Manager, dryRun)
+	case r.RemovesForeign:
+		// A server-side apply cannot take out what another manager put in. So the content is merged, and then applied.
+		done, err = w.merge(ctx, r, drift.RevertManager, dryRun)
+	case !r.Unfinished:
+		done, err = w.disownAndApply(ctx, r, dryRun)
 	}
-	if !r.RemovesForeign {
-		done, err := w.apply(ctx, r, dryRun)
-		if err != nil || dryRun {
-			return done, err
-		}
-		return w.disown(ctx, r, done)
+	if err != nil {
+		return nil, err
 	}
-	// A server-side apply cannot take out what another manager put in. So the content goes first, then Helm's manager
-	// takes over the ownership of what that write changed.
-	done, err := w.merge(ctx, r, ownManager, dryRun)
-	if err != nil || dryRun {
-		return done, err
+	if dryRun {
+		return done, nil
 	}
-	if done, err = w.own(ctx, r, done, ownManager); err != nil {
-		return done, err
+	return w.finish(ctx, r, done)
+}
+
+// disownAndApply takes from others their share in what Helm owns, and then applies the object. The content comes last:
+// until it is as declared there is drift to be seen, whatever happens in between.
+func (w *writer) disownAndApply(ctx context.Context, r *Revert, dryRun bool) (*unstructured.Unstructured, error) {
+	if dryRun {
+		return w.apply(ctx, r, true)
 	}
-	return w.disown(ctx, r, done)
+	disowned, err := w.disown(ctx, r, r.Live, false)
+	if err != nil {
+		return nil, err
+	}
+	last := *r
+	last.Live = disowned
+	return w.apply(ctx, &last, false)
 }
 
 func (r *Revert) serverSide() bool {
@@ -142,20 +154,19 @@ func (w *writer) applyBody(r *Revert) ([]byte, error) {
 	return body, nil
 }
 
-// create re-creates the object. It fails when the object exists.
+// create re-creates the object. It fails when the object exists. What comes back with an error is as for update.
 func (w *writer) create(ctx context.Context, r *Revert) (*unstructured.Unstructured, error) {
 	obj := &unstructured.Unstructured{Object: r.Desired}
-	done, err := w.resource(r.Object).Create(ctx, obj, metav1.CreateOptions{FieldManager: r.Owner.Manager})
+	manager := r.Owner.Manager
+	if r.serverSide() {
+		manager = drift.RevertManager
+	}
+	done, err := w.resource(r.Object).Create(ctx, obj, metav1.CreateOptions{FieldManager: manager})
 	if err != nil || !r.serverSide() {
 		return done, err
 	}
-	// A creation by server-side apply would overwrite an object that Helm has just made, so the object is posted and
-	// the ownership is turned into that of an apply.
-	owned, err := w.own(ctx, r, done, r.Owner.Manager)
-	if err != nil {
-		return done, err
-	}
-	return owned, nil
+	// A creation by server-side apply would overwrite an object that Helm has just made, so the object is posted first.
+	return w.finish(ctx, r, done)
 }
 
 // takeBack deletes an object that was just created, unless Helm or a person has touched it since. What controllers

@@ -90,8 +90,10 @@ type Result struct {
 	RemovesForeign bool
 	// Options are the rules of the comparison.
 	Options drift.Options
-	// Owner is Helm's field manager on the object.
-	Owner drift.Owner
+	// Owner is Helm's field manager on the object. Unfinished is set when the content is as declared, and Helm does not
+	// own all of it yet by server-side apply, because an earlier revert was not completed.
+	Owner      drift.Owner
+	Unfinished bool
 	// Baseline is what is normal for the object, and Chosen the number of its replicas, if an autoscaler may choose
 	// it.
 	Baseline drift.Baseline
@@ -141,8 +143,9 @@ func (r *Result) found(found drift.Result) {
 	r.Changes, r.Target, r.RemovesForeign = found.Changes, found.Target, found.RemovesForeign
 }
 
-// decide sets what the object is, by what differs and whether it is being deleted.
+// decide sets what the object is, by what differs, who owns it, and whether it is being deleted.
 func (r *Result) decide() {
+	r.Unfinished = false
 	switch {
 	case len(r.Changes) > 0:
 		r.State = Drifted
@@ -150,6 +153,7 @@ func (r *Result) decide() {
 		r.State = BeingDeleted
 	default:
 		r.State = InSync
+		r.Unfinished = r.Owner.Operation == metav1.ManagedFieldsOperationApply && drift.Unfinished(r.managed)
 	}
 }
 

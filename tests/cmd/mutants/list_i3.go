@@ -57,11 +57,11 @@ func leaveNoTrace() []mutant {
 
 // asHelmLeftIt are the mutants of I4.
 func asHelmLeftIt() []mutant {
-	const write = "pkg/enforce/write.go"
+	const write, judged = "pkg/enforce/write.go", "pkg/judge/judge.go"
 	return []mutant{
 		breaks("I4", "a patch is sent under the operator's own name",
 			edit{write, `		return w.merge(ctx, r, r.Owner.Manager, dryRun)`,
-				`		return w.merge(ctx, r, ownManager, dryRun)`}, order, "TestI4_AsHelm3LeftIt"),
+				`		return w.merge(ctx, r, drift.RevertManager, dryRun)`}, order, "TestI4_AsHelm3LeftIt"),
 		breaks("I4", "what Helm applied server-side is patched",
 			edit{write, `	return r.Owner.Operation == metav1.ManagedFieldsOperationApply`,
 				`	return r.Owner.Operation == "never"`}, order, "TestI4_AsHelm4LeftIt"),
@@ -73,8 +73,20 @@ func asHelmLeftIt() []mutant {
 		return done, err`, `	if err != nil || done != nil {
 		return done, err`}, order, "TestI4_AsHelm4LeftWhatItTookOverFromHelm3"),
 		breaks("I4", "the hand-over to Helm is given up when a controller wrote before it",
-			edit{"pkg/enforce/ownership.go", `		case !apierrors.IsConflict(err) || attempt == attempts:`,
-				`		case !apierrors.IsConflict(err) || attempt == 1:`}, order,
-			"TestI4_AControllerWritesBeforeTheHandOver"),
+			edit{"pkg/enforce/ownership.go", `			return adopt(done, now, owned), nil
+		case !apierrors.IsConflict(err) || attempt == attempts:`, `			return adopt(done, now, owned), nil
+		case !apierrors.IsConflict(err) || attempt == 1:`}, order, "TestI4_AControllerWritesBeforeTheHandOver").
+			and(edit{judged, `drift.Unfinished(r.managed)`, `len(r.managed) == 0`}),
+		breaks("I4", "a revert that was not completed counts as one that was",
+			edit{judged, `drift.Unfinished(r.managed)`, `len(r.managed) == 0`}, order,
+			"TestHostile_AnOperatorDiesWithinARevert/renamed_port/after_request_1|"+
+				"TestHostile_AnOperatorDiesWithinARevert/deleted_services/after_request_2"),
+		breaks("I4", "an event of an object whose revert was not completed is skipped",
+			edit{"pkg/drift/digest.go", `bytes.Contains(w.text[at:end], unfinished)`, `false`}, drift,
+			"TestAnUnfinishedRevertIsPartOfTheDigest"),
+		breaks("I4", "content is put back before what others share with Helm is taken from them",
+			edit{write, `	disowned, err := w.disown(ctx, r, r.Live, false)`,
+				`	disowned, err := r.Live, error(nil)`}, order,
+			"TestHostile_AnOperatorDiesWithinARevert/applied_as_a_whole/after_request_1"),
 	}
 }

@@ -1,0 +1,150 @@
+package order
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
+	"github.com/rancher/helm-locker/tests/lib/kit"
+)
+
+// A revert of an object that Helm 4 applied takes up to three requests. Whatever becomes of one of them, the next
+// upgrade meets no conflict.
+
+// inParts are tamperings whose reverts take several requests: two for what is applied as a whole, three for the others.
+func inParts() []tampering {
+	return []tampering{
+		patching("renamed port", kit.Services, types.JSONPatchType,
+			`[{"op":"replace","path":"/spec/ports/0/port","value":81}]`),
+		patching("renamed variable", kit.Deployments, types.JSONPatchType,
+			`[{"op":"replace","path":"/spec/template/spec/containers/0/env/0/name","value":"EVIL"}]`),
+		{"applied as a whole", kit.ConfigMaps, appliedAsAWhole},
+		deleting(kit.Services),
+	}
+}
+
+// appliedAsAWhole is what a user does who edits the output of helm get manifest: one value differs.
+func appliedAsAWhole(b *fixture) {
+	live := b.Get(kit.ConfigMaps, "app")
+	content := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "app"}, "data": live.Object["data"],
+	}}
+	content.SetLabels(live.GetLabels())
+	content.SetAnnotations(live.GetAnnotations())
+	check.NoError(b, unstructured.SetNestedField(content.Object, "tampered", "data", "value"))
+	_, err := b.Dynamic.Resource(kit.ConfigMaps).Namespace(b.Apps).Apply(b.Ctx, "app", content,
+		metav1.ApplyOptions{FieldManager: tamperer, Force: true})
+	check.NoError(b, err)
+}
+
+// owners returns who owns fields of the object of a tampering.
+func (b *fixture) owners(gvr schema.GroupVersionResource) (owners []string) {
+	b.Helper()
+	live := b.Get(gvr, "app")
+	if live == nil {
+		return nil
+	}
+	for _, entry := range live.GetManagedFields() {
+		owners = append(owners, fmt.Sprintf("%s %s", entry.Manager, entry.Operation))
+	}
+	return owners
+}
+
+// helmOwns waits until Helm alone owns the object.
+func (b *fixture) helmOwns(gvr schema.GroupVersionResource) {
+	b.Helper()
+	b.Eventually("Helm alone owns "+gvr.Resource, func() error {
+		if owners := b.owners(gvr); !slices.Equal(owners, []string{"helm Apply"}) {
+			return fmt.Errorf("its owners are %q; writes: %v", owners, b.writes())
+		}
+		return nil
+	})
+}
+
+func TestHostile_ARequestOfARevertFailsOnce(t *testing.T) {
+	failures := []cluster.Action{
+		cluster.Fail(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "on purpose"),
+		cluster.Fail(http.StatusForbidden, metav1.StatusReasonForbidden, "on purpose"),
+		{Drop: true},
+	}
+	for _, tampering := range inParts() {
+		for i, failure := range failures {
+			t.Run(fmt.Sprintf("%s/request %d", tampering.name, i+1), func(t *testing.T) {
+				b := newFixture(t)
+				chart := b.Chart("app", everyField)
+				b.Helm(kit.Shared.Helm4(), "install", "app", chart, "--set", valuesBefore)
+				b.Lock("app")
+				var requests atomic.Int32
+				b.Proxy.Intercept(func(r *http.Request) cluster.Action {
+					if isRevert(tampering.resource.Resource, http.MethodPatch)(r) && int(requests.Add(1)) == i+1 {
+						return failure
+					}
+					return cluster.Forward()
+				})
+				tampering.do(b)
+				b.completed(tampering.resource, chart)
+			})
+		}
+	}
+}
+
+// completed waits until an object is as Helm left it, and has Helm change all of it.
+func (b *fixture) completed(gvr schema.GroupVersionResource, chart string) {
+	b.Helper()
+	b.helmOwns(gvr)
+	b.WaitReady("app", 1)
+	b.Helm(kit.Shared.Helm4(), "upgrade", "app", chart, "--set", valuesAfter)
+	b.WaitReady("app", 2)
+	b.wantAfter()
+}
+
+// The operator dies between two requests of a revert: nothing of it gets through any more. Another one completes it.
+func TestHostile_AnOperatorDiesWithinARevert(t *testing.T) {
+	for _, tampering := range inParts() {
+		for part := int32(1); part <= 2; part++ {
+			if part == 2 && tampering.name == "applied as a whole" {
+				continue // that is all of it
+			}
+			t.Run(fmt.Sprintf("%s/after request %d", tampering.name, part), func(t *testing.T) {
+				b := newFixture(t)
+				chart := b.Chart("app", everyField)
+				b.Helm(kit.Shared.Helm4(), "install", "app", chart, "--set", valuesBefore)
+				b.Lock("app")
+				var requests atomic.Int32
+				died := make(chan struct{})
+				b.Proxy.Intercept(func(r *http.Request) cluster.Action {
+					if !isRevert(tampering.resource.Resource, r.Method)(r) || !cluster.IsWrite(r) {
+						return cluster.Forward()
+					}
+					switch n := requests.Add(1); {
+					case n <= part:
+						return cluster.Forward()
+					case n == part+1:
+						close(died)
+					}
+					return cluster.Action{Drop: true}
+				})
+				tampering.do(b)
+				select {
+				case <-died:
+				case <-b.Ctx.Done():
+					t.Fatal("the revert has fewer requests")
+				}
+				b.Running.Stop()
+				next := b.NewProxy()
+				kit.StartOperator(t, next.RESTConfig(), b.Operator, func(o *operator.ControllerOptions) { o.SkipCRD = true })
+				b.completed(tampering.resource, chart)
+			})
+		}
+	}
+}
