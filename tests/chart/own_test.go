@@ -12,6 +12,7 @@ import (
 
 	"github.com/rancher/helm-locker/pkg/operator"
 	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -32,7 +33,7 @@ func TestMissingOwnPermissionIsToldByLogAndProbe(t *testing.T) {
 	}
 	_, err = e.Kube.RbacV1().RoleBindings(e.Operator).Create(e.Ctx, binding, metav1.CreateOptions{})
 	check.NoError(t, err)
-	config, err := kit.Shared.UserConfig(user)
+	config, err := kit.Shared.UserConfig(user, cluster.OperatorsGroup)
 	check.NoError(t, err)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	check.NoError(t, err)

@@ -20,7 +20,7 @@ func TestCheck(t *testing.T) {
 	const definition = "ok       CustomResourceDefinition helmreleases.helm.cattle.io: installed, and as this version of the program needs it\n"
 	w.app("check").says(0, "ok       API server: Kubernetes v1.", definition, "LOCKER/helm-locker: it has no Lease")
 
-	o := kit.StartOperator(t, kit.Shared.RESTConfig(), w.Operator, func(o *operator.ControllerOptions) {
+	o := kit.StartOperator(t, w.OperatorConfig(), w.Operator, func(o *operator.ControllerOptions) {
 		o.LeaderElection = true
 	})
 	w.installShop(kit.Shared.Helm4(), "bakery")

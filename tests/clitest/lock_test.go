@@ -72,7 +72,7 @@ func TestLockWaitSaysWhatItWaitsFor(t *testing.T) {
 		"waiting for an operator\n"+
 			"helm-locker: not done after 300ms; still waiting for an operator\n  helm-locker status kiosk shows more; --timeout waits longer\n")
 
-	kit.StartOperator(t, kit.Shared.RESTConfig(), w.Operator)
+	kit.StartOperator(t, w.OperatorConfig(), w.Operator)
 	w.WaitReason("kiosk", v1alpha1.ConditionReady, v1alpha1.ReasonSecretNotFound)
 	// The release appears when the program says that it waits for it.
 	chart := w.Chart("shop", shop)

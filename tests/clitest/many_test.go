@@ -81,7 +81,7 @@ func TestWaitForMany(t *testing.T) {
 	w.app("lock", "many-a", "many-b", "--wait", "--timeout", "300ms").says(1,
 		"release APPS/many-a: waiting for an operator\n", "release APPS/many-b: waiting for an operator\n",
 		"helm-locker: 2 of 2 are not done after 300ms; APPS/many-a, say, waits for an operator\n")
-	kit.StartOperator(t, kit.Shared.RESTConfig(), w.Operator)
+	kit.StartOperator(t, w.OperatorConfig(), w.Operator)
 	w.app("lock", "many-a", "many-b", "--wait").says(0,
 		"release APPS/many-a: done: revision 1 is watched, 1 objects\n",
 		"release APPS/many-b: done: revision 1 is watched, 1 objects\n")

@@ -184,7 +184,7 @@ func TestMigrationStopsForHelm(t *testing.T) {
 	w, _, chart := underOlder(t, kit.Shared.Helm3())
 	w.PatchHelmRelease("stall", `{"metadata":{"finalizers":null}}`)
 	proxy := w.NewProxy()
-	config, err := kit.Shared.KubeconfigFor(w.Apps+"-migrate", proxy.RESTConfig())
+	config, err := kit.Shared.KubeconfigFor(w.Apps+"-migrate", proxy.Via(kit.Shared.RESTConfig()))
 	check.NoError(t, err)
 	// An upgrade comes through between migrate's look at the Secret and its write.
 	hold := proxy.HoldRequests(cluster.ForResource("secrets", http.MethodPatch))

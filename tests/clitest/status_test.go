@@ -67,7 +67,7 @@ func TestStatus(t *testing.T) {
 	w.installShop(kit.Shared.Helm4(), "kiosk")
 	w.cli("status").is(0, "",
 		"no release is locked: there is no HelmRelease in namespace LOCKER; helm-locker lock RELEASE -n NAMESPACE makes one\n")
-	kit.StartOperator(t, kit.Shared.RESTConfig(), w.Operator)
+	kit.StartOperator(t, w.OperatorConfig(), w.Operator)
 	w.Lock("kiosk")
 	w.app("lock", "stall").says(0, "created")
 	w.WaitReason("stall", v1alpha1.ConditionReady, v1alpha1.ReasonSecretNotFound)
@@ -118,7 +118,7 @@ APPS/stall SecretNotFound: no Secret holds a record of Helm release APPS/stall; 
 func TestStatusWatch(t *testing.T) {
 	w := newFixture(t)
 	w.installShop(kit.Shared.Helm4(), "kiosk")
-	kit.StartOperator(t, kit.Shared.RESTConfig(), w.Operator)
+	kit.StartOperator(t, w.OperatorConfig(), w.Operator)
 	w.Lock("kiosk")
 	text, objects := w.lines("status", "-w"), w.lines("status", "kiosk", "--watch", "-o", "json")
 	w.expectLine(text, "TIME  APPS/kiosk  locked: revision 1, 4 objects")
@@ -159,7 +159,7 @@ func TestStatusWatch(t *testing.T) {
 // What an operator wrote last must not look like protection when it does not run any more.
 func TestStatusSaysThatNoOperatorRuns(t *testing.T) {
 	w := newFixture(t)
-	o := kit.StartOperator(t, kit.Shared.RESTConfig(), w.Operator, func(o *operator.ControllerOptions) {
+	o := kit.StartOperator(t, w.OperatorConfig(), w.Operator, func(o *operator.ControllerOptions) {
 		o.LeaderElection = true
 	})
 	_, err := kit.Shared.Helm4().Run(w.Ctx, "install", "kiosk", w.Chart("shop", shop), "-n", w.Apps)

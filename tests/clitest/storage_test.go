@@ -23,7 +23,7 @@ func TestReleaseInConfigMaps(t *testing.T) {
 	w.app("lock", "shop").is(0, "HelmRelease LOCKER/shop created: release APPS/shop, whose record is in ConfigMap "+
 		"APPS/sh.helm.release.v1.shop.v1; only an operator with --release-storage=secret,configmap reads it\n", "")
 	operatorOf := func(storages string) *kit.Operator {
-		return kit.StartOperator(t, kit.Shared.RESTConfig(), w.Operator, func(o *operator.ControllerOptions) {
+		return kit.StartOperator(t, w.OperatorConfig(), w.Operator, func(o *operator.ControllerOptions) {
 			o.LeaderElection, o.ReleaseStorage = true, storages
 		})
 	}

@@ -23,7 +23,7 @@ func TestFlagsBeforeTheCommand(t *testing.T) {
 // Releases are printed as NAMESPACE/NAME, and so they can be named.
 func TestReleasesAreNamedAsTheyArePrinted(t *testing.T) {
 	w := newFixture(t)
-	kit.StartOperator(t, kit.Shared.RESTConfig(), w.Operator)
+	kit.StartOperator(t, w.OperatorConfig(), w.Operator)
 	w.Forge(kit.ForgedRecord{Name: "web", Manifest: kit.ConfigMap("web", "declared")})
 	web := w.Apps + "/web"
 	w.cli("lock", web, "--wait").says(0, "release APPS/web, revision 1", "done: revision 1 is watched")

@@ -57,8 +57,8 @@ func newFixtureOn(t *testing.T, c *cluster.Cluster, options ...func(*operator.Co
 // start starts an operator that is reached at the front.
 func (f *fixture) start(options ...func(*operator.ControllerOptions)) {
 	f.Helper()
-	f.me = "locker-of-" + f.Operator
-	config, err := f.Cluster.UserConfig(f.me, "system:masters")
+	f.me = "helm-locker:" + f.Operator
+	config, err := f.Cluster.UserConfig(f.me, "system:masters", cluster.OperatorsGroup)
 	check.NoError(f, err)
 	f.Running = kit.StartOperator(f, f.Proxy.Via(config), f.Operator, append([]func(*operator.ControllerOptions){
 		func(o *operator.ControllerOptions) {

@@ -66,8 +66,8 @@ func (f *fixture) startProgram() *process.Operator {
 	f.Helper()
 	path, err := process.Build(f.Ctx, f.TempDir())
 	check.NoError(f, err)
-	f.me = "locker-of-" + f.Operator
-	config, err := f.Cluster.UserConfig(f.me, "system:masters")
+	f.me = "helm-locker:" + f.Operator
+	config, err := f.Cluster.UserConfig(f.me, "system:masters", cluster.OperatorsGroup)
 	check.NoError(f, err)
 	kubeconfig, err := f.Cluster.KubeconfigFor(f.me, f.Proxy.Via(config))
 	check.NoError(f, err)

@@ -17,7 +17,7 @@ func TestHA_AnAPIServerOfThreeHangs(t *testing.T) {
 	b, err := kit.Shared.StartBalancer(server, server, server)
 	check.NoError(t, err)
 	t.Cleanup(func() { check.Report(t, b.Close()) })
-	config := kit.Shared.RESTConfig()
+	config := e.OperatorConfig()
 	config.Host = "https://" + b.Address()
 	o := kit.StartOperator(t, config, e.Operator, elected(0)) // the default: 15 seconds
 	locked(e, "app")

@@ -76,7 +76,7 @@ func TestHA_OneShareOfTheAPIServer(t *testing.T) {
 	t.Cleanup(func() { check.Report(t, server.Kill()) })
 	level := oneShare(e, e.Operator)
 	proxy := e.NewProxyTo(server.Address())
-	config, err := kit.Shared.UserConfig(e.Operator)
+	config, err := kit.Shared.UserConfig(e.Operator, cluster.OperatorsGroup)
 	check.NoError(t, err)
 	config = proxy.Via(config)
 	client, err := rest.HTTPClientFor(config)
@@ -208,7 +208,7 @@ func failSome(proxy *cluster.Proxy, share float64) *atomic.Int32 {
 func TestHA_SlowWebhookOnOneKind(t *testing.T) {
 	t.Parallel()
 	e := kit.New(t, kit.Shared)
-	kit.StartOperator(t, kit.Shared.RESTConfig(), e.Operator, elected(0)) // the default: 15 seconds
+	kit.StartOperator(t, e.OperatorConfig(), e.Operator, elected(0)) // the default: 15 seconds
 	const slow, others = 4, 20
 	manifest := ""
 	for i := range slow {

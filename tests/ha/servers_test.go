@@ -82,8 +82,8 @@ func TestHA_SeveralAPIServers(t *testing.T) {
 }
 
 // direct is straight to the balancer: all requests and watches share a connection to one API server, until it breaks.
-func (w *servers) direct(*kit.Env) *rest.Config {
-	config := kit.Shared.RESTConfig()
+func (w *servers) direct(e *kit.Env) *rest.Config {
+	config := e.OperatorConfig()
 	config.Host = "https://" + w.balancer.Address()
 	return config
 }

@@ -169,7 +169,7 @@ func TestShards_SelectorIsCheckedAtTheStart(t *testing.T) {
 		t.Skip("needs a control plane")
 	}
 	e := kit.New(t, kit.Shared)
-	err := <-kit.RunOperator(t, kit.Shared.RESTConfig(), e.Operator, shard("shard in a"))
+	err := <-kit.RunOperator(t, e.OperatorConfig(), e.Operator, shard("shard in a"))
 	if err == nil || !strings.Contains(err.Error(), `shard selector "shard in a"`) {
 		t.Errorf("the operator ended with %v", err)
 	}

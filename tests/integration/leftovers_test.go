@@ -74,7 +74,7 @@ func (w *fixture) leaveBehind(name string) {
 		}
 		return cluster.Forward()
 	})
-	kubeconfig, err := kit.Shared.KubeconfigFor("failing-"+w.Apps, failing.RESTConfig())
+	kubeconfig, err := kit.Shared.KubeconfigFor("failing-"+w.Apps, failing.Via(kit.Shared.HelmConfig()))
 	check.NoError(w, err)
 	helm := kit.Shared.Helm3()
 	helm.Kubeconfig = kubeconfig

@@ -52,7 +52,7 @@ func TestI3_LockingWritesNothing(t *testing.T) {
 		e.CreateHelmRelease("hanging",
 			func(hr *v1alpha1.HelmRelease) { hr.Finalizers = []string{v1alpha1.LegacyFinalizer} })
 		check.NoError(t, e.In(kit.HelmReleases, e.Operator).Delete(e.Ctx, "hanging", metav1.DeleteOptions{}))
-		op := kit.StartOperator(t, e.Cluster.RESTConfig(), e.Operator)
+		op := kit.StartOperator(t, e.OperatorConfig(), e.Operator)
 		hr := e.WaitReady("app", 1)
 		if len(hr.Finalizers) != 1 || hr.Finalizers[0] != "example.com/of-somebody-else" {
 			t.Errorf("finalizers are %v", hr.Finalizers)

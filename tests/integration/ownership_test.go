@@ -86,7 +86,7 @@ func TestI1_AnotherReleaseTakesOwnership(t *testing.T) {
 				strings.HasSuffix(r.URL.Path, "/secrets/sh.helm.release.v1.second.v1")
 		})
 		defer hold.Release()
-		if helm.Kubeconfig, err = kit.Shared.KubeconfigFor("between-"+w.Apps, between.RESTConfig()); err != nil {
+		if helm.Kubeconfig, err = kit.Shared.KubeconfigFor("between-"+w.Apps, between.Via(kit.Shared.HelmConfig())); err != nil {
 			t.Fatal(err)
 		}
 		installing.Go(func() {

@@ -89,7 +89,7 @@ func (w *fixture) killAt(h cluster.Helm, point int, args ...string) error {
 		kill()
 		return cluster.Drop()
 	})
-	kubeconfig, err := w.Cluster.KubeconfigFor(w.Apps+"-killed", between.RESTConfig())
+	kubeconfig, err := w.Cluster.KubeconfigFor(w.Apps+"-killed", between.Via(w.Cluster.HelmConfig()))
 	check.NoError(w, err)
 	h.Kubeconfig = kubeconfig
 	_, err = h.Run(ctx, args...)

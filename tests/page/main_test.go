@@ -76,7 +76,7 @@ func newFixture(t *testing.T, options ...func(*operator.ControllerOptions)) *fix
 func (w *fixture) start(options ...func(*operator.ControllerOptions)) *kit.Operator {
 	w.Helper()
 	serving := func(o *operator.ControllerOptions) { o.PageAddress = "127.0.0.1:0" }
-	return kit.StartOperator(w.TB, kit.Shared.RESTConfig(), w.Operator,
+	return kit.StartOperator(w.TB, w.OperatorConfig(), w.Operator,
 		append([]func(*operator.ControllerOptions){serving}, options...)...)
 }
 

@@ -211,7 +211,7 @@ func startProcess(e *kit.Env, flags ...string) *process.Operator {
 	dir := e.TempDir()
 	path, err := process.Build(e.Ctx, dir)
 	check.NoError(e, err)
-	kubeconfig, err := e.Cluster.KubeconfigFor(e.Operator+"-memory", e.Cluster.RESTConfig())
+	kubeconfig, err := e.Cluster.KubeconfigFor(e.Operator+"-memory", e.OperatorConfig())
 	check.NoError(e, err)
 	log, err := os.Create(filepath.Join(dir, "operator.log"))
 	check.NoError(e, err)

@@ -39,6 +39,7 @@ type bench struct {
 	cluster       *cluster.Cluster
 	setup, tamper *client
 	operator      *process.Operator
+	kubeconfig    string // of the operator
 	observer      *observer
 	floor         *floor
 	audit         audit
@@ -153,6 +154,13 @@ func (b *bench) prepare(ctx context.Context, log *os.File) (err error) {
 	if b.floor, err = newFloor(ctx, clients[agentFloor]); err != nil {
 		return err
 	}
+	config, err := b.cluster.OperatorConfig(operatorNamespace)
+	if err != nil {
+		return err
+	}
+	if b.kubeconfig, err = b.cluster.KubeconfigFor("operator", config); err != nil {
+		return err
+	}
 	b.operator = b.newProgram(log)
 	return b.namespace(ctx, operatorNamespace)
 }
@@ -160,7 +168,7 @@ func (b *bench) prepare(ctx context.Context, log *os.File) (err error) {
 // newProgram returns an operator of this stage, which is not started yet.
 func (b *bench) newProgram(log *os.File, args ...string) *process.Operator {
 	return &process.Operator{
-		Path: b.options.operator, Kubeconfig: b.cluster.Kubeconfig(), Namespace: operatorNamespace,
+		Path: b.options.operator, Kubeconfig: b.kubeconfig, Namespace: operatorNamespace,
 		Pprof: b.profiles != "", Log: log, Args: args,
 	}
 }

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/process"
 )
 
@@ -61,7 +62,7 @@ func (b *bench) guard(ctx context.Context) error {
 // serveGuard restarts the operator as one that serves the guard. It is a user of its own, as the guard is not asked
 // about what the operator writes.
 func (b *bench) serveGuard(ctx context.Context) error {
-	config, err := b.cluster.UserConfig("bench-locker", "system:masters")
+	config, err := b.cluster.UserConfig("bench-locker", "system:masters", cluster.OperatorsGroup)
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,31 @@ func (c *Cluster) Dir() string { return c.dir }
 func (c *Cluster) Kubeconfig() string { return c.file("kubeconfig") }
 
 // AuditLog returns the path of the audit log, which exists when Options.AuditLog was set.
-func (c *Cluster) AuditLog() string { return c.file("audit.log") }
+func (c *Cluster) AuditLog() string {
+	if c.recording != nil {
+		return filepath.Join(c.recording.dir, "audit.log")
+	}
+	return c.file("audit.log")
+}
+
+// Users that a recording tells apart from the administrator, who is everybody else. They may do everything, too.
+const (
+	// HelmUser is the user of Helm3 and Helm4.
+	HelmUser = "helm"
+	// OperatorsGroup is the group of operators. A ServiceAccount is known by its user agent.
+	OperatorsGroup = "helm-locker-test:operators"
+)
+
+// OperatorConfig returns a configuration for the operator of a namespace.
+func (c *Cluster) OperatorConfig(namespace string) (*rest.Config, error) {
+	return c.UserConfig("helm-locker:"+namespace, "system:masters", OperatorsGroup)
+}
+
+// HelmConfig returns a new configuration for HelmUser.
+func (c *Cluster) HelmConfig() *rest.Config { return c.config(c.credentials.helm) }
+
+// HelmKubeconfig returns the path of the kubeconfig of HelmUser.
+func (c *Cluster) HelmKubeconfig() string { return c.file("helm.kubeconfig") }
 
 // RESTConfig returns a new configuration for the administrator, without client-side rate limiting.
 func (c *Cluster) RESTConfig() *rest.Config { return c.config(c.credentials.admin) }

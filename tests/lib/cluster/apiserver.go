@@ -73,6 +73,10 @@ func (s *APIServer) Start(ctx context.Context) error {
 		return fmt.Errorf("create a client for the API server: %w", err)
 	}
 	defer client.CloseIdleConnections()
+	// What was killed before has left no end of its watches in the audit log.
+	if err := c.recording.note(map[string]any{"started": time.Now()}); err != nil {
+		return err
+	}
 	if s.process, err = c.run(c.binaries.APIServer, s.name, c.apiServerArgs(s)); err != nil {
 		return err
 	}

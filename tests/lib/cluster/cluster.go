@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -21,6 +22,8 @@ type Cluster struct {
 	// release gives a temporary dir up and removes it; it is nil when the caller chose the directory.
 	release     func() error
 	credentials *credentials
+	// recording is nil when nothing is recorded.
+	recording *recording
 
 	etcdPort, peerPort *port
 
@@ -75,6 +78,11 @@ func (c *Cluster) start(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	if !c.options.Detach {
+		if c.recording, err = newRecording(); err != nil {
+			return err
+		}
+	}
 	if c.credentials, err = newCredentials(c.dir); err != nil {
 		return err
 	}
@@ -85,6 +93,9 @@ func (c *Cluster) start(ctx context.Context) (err error) {
 		return err
 	}
 	if err := c.waitForEtcd(ctx); err != nil {
+		return err
+	}
+	if err := c.record(); err != nil {
 		return err
 	}
 	for _, s := range c.apiServers {
@@ -106,8 +117,9 @@ func (c *Cluster) start(ctx context.Context) (err error) {
 func (c *Cluster) writeConfiguration() error {
 	controllerManager := c.config(c.credentials.controllerManager)
 	return errors.Join(
-		writeFile(c.dir, "audit-policy.yaml", []byte(auditPolicy)),
+		writeFile(c.dir, "audit-policy.yaml", []byte(c.auditPolicy())),
 		writeKubeconfig(c.Kubeconfig(), c.RESTConfig()),
+		writeKubeconfig(c.HelmKubeconfig(), c.HelmConfig()),
 		writeKubeconfig(c.file("controller-manager.kubeconfig"), controllerManager),
 	)
 }
@@ -145,6 +157,18 @@ func (c *Cluster) etcdClient() (client *http.Client, url string, err error) {
 	return client, config.Host, nil
 }
 
+// record begins the recording, if there is to be one.
+func (c *Cluster) record() error {
+	if c.recording == nil {
+		return nil
+	}
+	client, url, err := c.etcdClient()
+	if err != nil {
+		return err
+	}
+	return c.recording.start(client, url)
+}
+
 func (c *Cluster) startControllerManager(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -178,6 +202,7 @@ func (c *Cluster) stop() (crashed, err error) {
 	}
 	c.stopped = true
 	var crashes, errs []error
+	errs = append(errs, c.recording.note(map[string]any{"stopped": time.Now()}))
 	for _, p := range c.proxies {
 		errs = append(errs, p.Close())
 	}
@@ -189,15 +214,22 @@ func (c *Cluster) stop() (crashed, err error) {
 		processes = append(processes, s.process)
 		errs = append(errs, s.port.release())
 	}
-	for _, p := range append(processes, c.etcd) {
+	end := func(p *process) {
 		if p == nil {
-			continue
+			return
 		}
 		if p.ended() {
 			crashes = append(crashes, p.failure())
 		}
 		errs = append(errs, p.kill())
 	}
+	for _, p := range processes {
+		end(p)
+	}
+	if c.recording != nil {
+		errs = append(errs, c.recording.stop())
+	}
+	end(c.etcd)
 	for _, reserved := range []*port{c.etcdPort, c.peerPort} {
 		if reserved != nil {
 			errs = append(errs, reserved.release())

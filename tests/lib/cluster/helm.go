@@ -27,13 +27,13 @@ type Helm struct {
 	Plugins string
 }
 
-// Helm3 returns Helm 3 as the administrator of the cluster; of no cluster it returns none, and what asks for one skips
+// Helm3 returns Helm 3 with all rights, as HelmUser; of no cluster it returns none, and what asks for one skips
 // the test.
 func (c *Cluster) Helm3() Helm {
 	if c == nil {
 		return Helm{}
 	}
-	return Helm{Name: "helm 3", Bin: c.binaries.Helm3, Kubeconfig: c.Kubeconfig()}
+	return Helm{Name: "helm 3", Bin: c.binaries.Helm3, Kubeconfig: c.HelmKubeconfig()}
 }
 
 // Helm4 is Helm3 for Helm 4.
@@ -41,7 +41,7 @@ func (c *Cluster) Helm4() Helm {
 	if c == nil {
 		return Helm{}
 	}
-	return Helm{Name: "helm 4", Bin: c.binaries.Helm4, Kubeconfig: c.Kubeconfig()}
+	return Helm{Name: "helm 4", Bin: c.binaries.Helm4, Kubeconfig: c.HelmKubeconfig()}
 }
 
 // Run runs one Helm command and returns its standard output; a failure is an error that quotes the standard error. The

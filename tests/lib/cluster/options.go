@@ -15,6 +15,19 @@ rules:
 - level: Metadata
 `
 
+// auditPolicy returns the policy of the audit log: with a recording, more of what the oracle needs, and less of what
+// nobody reads.
+func (c *Cluster) auditPolicy() string {
+	if c.recording == nil {
+		return auditPolicy
+	}
+	others := "None"
+	if c.options.AuditLog {
+		others = "Metadata"
+	}
+	return fmt.Sprintf(recordingPolicy, others, others)
+}
+
 // Options chooses what Start starts. The zero value is an API server with etcd.
 type Options struct {
 	// Dir holds the cluster's files. It must be empty or missing, and Stop leaves it there. When Dir is empty, Start
@@ -76,10 +89,13 @@ func (c *Cluster) apiServerArgs(s *APIServer) []string {
 		"--max-requests-inflight=3000", "--max-mutating-requests-inflight=1500",
 		"--profiling=false",
 	}
-	if c.options.AuditLog {
-		// Blocking: when a client has its answer, the event is in the file.
+	if c.options.AuditLog || c.recording != nil {
+		// Blocking: when a client has its answer, the event is in the file. One file, however long the run is.
 		args = append(args, "--audit-policy-file="+c.file("audit-policy.yaml"), "--audit-log-path="+c.AuditLog(),
-			"--audit-log-mode=blocking", "--audit-log-format=json")
+			"--audit-log-mode=blocking", "--audit-log-format=json", "--audit-log-maxsize=100000")
+	}
+	if c.recording != nil {
+		args = append(args, "--storage-media-type=application/json") // readable in etcd
 	}
 	return append(append(args, c.options.ExtraAPIServerArgs...), s.args...)
 }

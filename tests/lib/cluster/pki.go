@@ -124,8 +124,9 @@ func encode(kind string, der []byte) []byte {
 type credentials struct {
 	authority *authority
 	server    keyPair
-	// admin may do everything; controllerManager is the user that Kubernetes' default roles know.
+	// admin and helm may do everything; controllerManager is the user that Kubernetes' default roles know.
 	admin             keyPair
+	helm              keyPair
 	controllerManager keyPair
 	// proxy may tell the API server, in headers, on whose behalf it asks.
 	proxy keyPair
@@ -150,6 +151,7 @@ func newCredentials(dir string) (*credentials, error) {
 	}
 	issue(&c.server, func() (keyPair, error) { return ca.server("kube-apiserver") })
 	issue(&c.admin, func() (keyPair, error) { return ca.client("admin", "system:masters") })
+	issue(&c.helm, func() (keyPair, error) { return ca.client(HelmUser, "system:masters") })
 	issue(&c.controllerManager, func() (keyPair, error) { return ca.client("system:kube-controller-manager") })
 	issue(&c.proxy, func() (keyPair, error) { return ca.client(proxyUser) })
 	issue(&c.etcd, func() (keyPair, error) { return ca.client("kube-apiserver-etcd-client") })

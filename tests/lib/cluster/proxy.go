@@ -136,7 +136,10 @@ func (p *Proxy) Close() error {
 	return err
 }
 
-// RESTConfig returns a new configuration for the administrator by way of the proxy.
+// As has RESTConfig authenticate as another configuration of this cluster does. Call it before the first RESTConfig.
+func (p *Proxy) As(config *rest.Config) { p.config = p.Via(config) }
+
+// RESTConfig returns a new configuration by way of the proxy, for the administrator if As was not called.
 func (p *Proxy) RESTConfig() *rest.Config { return rest.CopyConfig(p.config) }
 
 // Via returns a copy of a configuration of this cluster that goes by way of the proxy, with the same identity.

@@ -28,7 +28,7 @@ func (e *Env) HelmSDK(namespace, storage string) *HelmSDK {
 	// control plane, whose packages are these.
 	program := exec.CommandContext(context.WithoutCancel(e.Ctx), "go", "-C", "../lib/kit/helmsdk", "run", "-trimpath",
 		"-buildvcs=false", ".",
-		"-kubeconfig", e.Cluster.Kubeconfig(), "-namespace", namespace, "-storage", storage, "-cache", e.TempDir())
+		"-kubeconfig", e.Cluster.HelmKubeconfig(), "-namespace", namespace, "-storage", storage, "-cache", e.TempDir())
 	program.Env, program.Stderr = append(os.Environ(), "CGO_ENABLED=0"), os.Stderr
 	requests, err := program.StdinPipe()
 	check.NoError(e, err)

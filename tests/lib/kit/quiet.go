@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"k8s.io/client-go/rest"
+
 	"github.com/rancher/helm-locker/pkg/proof"
 	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
@@ -121,8 +123,8 @@ func (e *Env) Quiet(p *cluster.Proxy, duration time.Duration) {
 	}
 }
 
-// NewProxy starts a proxy in front of the API server that is closed at the end of the test. Start it before the
-// operator that goes through it, so that it outlives it.
+// NewProxy starts a proxy for the operator in front of the API server, which is closed at the end of the test. Start
+// it before the operator that goes through it, so that it outlives it.
 func (e *Env) NewProxy() *cluster.Proxy {
 	e.Helper()
 	return e.closing(e.Cluster.StartProxy())
@@ -137,8 +139,17 @@ func (e *Env) NewProxyTo(address string) *cluster.Proxy {
 func (e *Env) closing(p *cluster.Proxy, err error) *cluster.Proxy {
 	e.Helper()
 	check.NoError(e, err)
+	p.As(e.OperatorConfig())
 	e.Cleanup(func() {
 		check.Report(e, p.Close())
 	})
 	return p
+}
+
+// OperatorConfig returns a configuration for the operator, which may do everything and is a user of its own.
+func (e *Env) OperatorConfig() *rest.Config {
+	e.Helper()
+	config, err := e.Cluster.OperatorConfig(e.Operator)
+	check.NoError(e, err)
+	return config
 }

@@ -19,7 +19,7 @@ func (e *Env) AsTool(h cluster.Helm, manager string) cluster.Helm {
 		}
 		return cluster.Forward()
 	})
-	kubeconfig, err := e.Cluster.KubeconfigFor(e.Apps+"-"+manager, proxy.RESTConfig())
+	kubeconfig, err := e.Cluster.KubeconfigFor(e.Apps+"-"+manager, proxy.Via(e.Cluster.HelmConfig()))
 	check.NoError(e, err)
 	h.Kubeconfig = kubeconfig
 	return h

@@ -1,0 +1,238 @@
+package cluster
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// recordingsVariable names the directory in which control planes leave their recordings for tests/cmd/oracle.
+	// Without it nothing is recorded.
+	recordingsVariable = "HELM_LOCKER_RECORDINGS"
+	// endKey is stored last: a recording that has it has everything.
+	endKey = "/registry/~recorded"
+	// endTimeout is how long the end of a recording may take to arrive.
+	endTimeout = time.Minute
+)
+
+// recordingPolicy has the audit log join the operators' and Helm's writes to the stored revisions: only the answers
+// hold those. Release records are large, and nobody asks for the revision that Helm gave them.
+const recordingPolicy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitManagedFields: true
+omitStages: [RequestReceived]
+rules:
+- {level: None, users: ["system:apiserver"]}
+- {level: None, userGroups: ["system:serviceaccounts:kube-system", "system:nodes"], verbs: [get, list, watch]}
+- {level: None, users: ["system:kube-controller-manager"], verbs: [get, list, watch]}
+- {level: %s, resources: [{group: "", resources: [events]}, {group: events.k8s.io}, {group: coordination.k8s.io}]}
+- {level: Metadata, userGroups: ["system:serviceaccounts:kube-system"]}
+- level: RequestResponse
+  userGroups: ["` + OperatorsGroup + `", "system:serviceaccounts"]
+  verbs: [create, update, patch, delete, deletecollection]
+- {level: Metadata, users: ["` + HelmUser + `"], resources: [{group: "", resources: [secrets]}]}
+- level: RequestResponse
+  users: ["` + HelmUser + `"]
+  verbs: [create, update, patch, delete, deletecollection]
+- {level: Metadata, userGroups: ["` + OperatorsGroup + `", "system:serviceaccounts"]}
+- {level: Metadata, verbs: [create, update, patch, delete, deletecollection]}
+- {level: %s}
+`
+
+// recording is what one control plane leaves behind: the audit log and every write to etcd, in etcd's order.
+type recording struct {
+	dir    string
+	client *http.Client
+	url    string
+	cancel context.CancelFunc
+	ended  chan struct{} // closed when the watch has ended; err is set before
+	err    error
+
+	mu    sync.Mutex // guards the file of notes
+	notes *os.File
+}
+
+// newRecording returns the recording of a control plane that is about to start; nil when none is asked for.
+func newRecording() (*recording, error) {
+	base := os.Getenv(recordingsVariable)
+	if base == "" {
+		return nil, nil //nolint:nilnil // no recording is not an error
+	}
+	dir, err := os.MkdirTemp(base, strings.TrimSuffix(filepath.Base(os.Args[0]), ".test")+"-")
+	if err != nil {
+		return nil, fmt.Errorf("recording: %w", err)
+	}
+	r := &recording{dir: dir}
+	// The API servers append to a file that exists, and would overwrite each other's lines in one that they create.
+	for _, name := range []string{"audit.log", "notes.jsonl"} {
+		if err := writeFile(dir, name, nil); err != nil {
+			return nil, err
+		}
+	}
+	r.notes, err = os.OpenFile(filepath.Join(dir, "notes.jsonl"), os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("recording: %w", err)
+	}
+	return r, nil
+}
+
+// Except declares, for a test that breaks a promise on purpose, that the oracle does not judge by a rule what happens
+// to the objects of a namespace, and why. The oracle prints the reason.
+func (c *Cluster) Except(rule, namespace, reason string) error {
+	return c.recording.note(map[string]any{"rule": rule, "namespace": namespace, "reason": reason})
+}
+
+// note writes a line of notes; a nil recording does nothing.
+func (r *recording) note(what map[string]any) error {
+	if r == nil {
+		return nil
+	}
+	line, err := json.Marshal(what)
+	if err != nil {
+		return fmt.Errorf("note: %w", err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, err := r.notes.Write(append(line, '\n')); err != nil {
+		return fmt.Errorf("note: %w", err)
+	}
+	return nil
+}
+
+// start records from etcd's first revision on.
+func (r *recording) start(client *http.Client, url string) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	r.client, r.url, r.cancel, r.ended = client, url, cancel, make(chan struct{})
+	body := map[string]any{"create_request": map[string]any{
+		"key": []byte("/registry/"), "range_end": []byte("/registry0"), "start_revision": "1"}}
+	response, err := r.post(ctx, "/v3/watch", body)
+	if err != nil {
+		cancel()
+		return err
+	}
+	file, err := os.Create(filepath.Join(r.dir, "etcd.jsonl.gz"))
+	if err != nil {
+		cancel()
+		return errors.Join(fmt.Errorf("recording: %w", err), response.Body.Close())
+	}
+	go func() {
+		defer close(r.ended)
+		r.err = errors.Join(writeEvents(file, response.Body), file.Close(), response.Body.Close())
+	}()
+	return nil
+}
+
+func (r *recording) post(ctx context.Context, path string, in any) (*http.Response, error) {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return nil, fmt.Errorf("encode a request for etcd: %w", err)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("make a request for etcd: %w", err)
+	}
+	response, err := r.client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	if response.StatusCode != http.StatusOK {
+		return nil, errors.Join(fmt.Errorf("etcd: %s: %s", path, response.Status), response.Body.Close())
+	}
+	return response, nil
+}
+
+// stop returns when everything that etcd has stored is recorded.
+func (r *recording) stop() error {
+	if r.ended == nil {
+		return r.notes.Close()
+	}
+	defer r.cancel()
+	ctx, cancel := context.WithTimeout(context.Background(), endTimeout)
+	defer cancel()
+	response, err := r.post(ctx, "/v3/kv/put", map[string]any{"key": []byte(endKey), "value": []byte("{}")})
+	if err != nil {
+		return fmt.Errorf("end the recording: %w", err)
+	}
+	select {
+	case <-r.ended:
+	case <-ctx.Done():
+		r.cancel()
+		<-r.ended
+	}
+	r.client.CloseIdleConnections()
+	return errors.Join(r.err, response.Body.Close(), r.notes.Close())
+}
+
+// event is one write to etcd, as etcd's JSON gateway prints it.
+type event struct {
+	Type string `json:"type"`
+	KV   struct {
+		Key      []byte `json:"key"`
+		Revision string `json:"mod_revision"`
+		Value    []byte `json:"value"`
+	} `json:"kv"`
+}
+
+// writeEvents writes what a watch of etcd sends, one line for each event, until the end of the recording. Leases and
+// events are left out.
+func writeEvents(to io.Writer, from io.Reader) error {
+	packed, err := gzip.NewWriterLevel(to, gzip.BestSpeed)
+	if err != nil {
+		return fmt.Errorf("recording: %w", err)
+	}
+	lines := json.NewDecoder(bufio.NewReaderSize(from, 1<<20))
+	for done := false; !done; {
+		var message struct {
+			Result struct {
+				Events []event `json:"events"`
+			} `json:"result"`
+		}
+		if err := lines.Decode(&message); err != nil {
+			return errors.Join(fmt.Errorf("the recording has no end: %w", err), packed.Close())
+		}
+		for _, e := range message.Result.Events {
+			done = done || string(e.KV.Key) == endKey
+			if err := e.write(packed); err != nil {
+				return errors.Join(err, packed.Close())
+			}
+		}
+	}
+	return packed.Close()
+}
+
+func (e event) write(to io.Writer) error {
+	key := string(e.KV.Key)
+	for _, prefix := range []string{"/registry/events/", "/registry/leases/", "/registry/masterleases/"} {
+		if strings.HasPrefix(key, prefix) {
+			return nil
+		}
+	}
+	line := struct {
+		Revision string          `json:"revision"`
+		At       time.Time       `json:"at"`
+		Key      string          `json:"key"`
+		Value    json.RawMessage `json:"value,omitempty"`
+	}{e.KV.Revision, time.Now(), key, nil}
+	if e.Type != "DELETE" {
+		if !json.Valid(e.KV.Value) {
+			return nil // of an API server that was told to store something else than JSON
+		}
+		line.Value = e.KV.Value
+	}
+	if err := json.NewEncoder(to).Encode(line); err != nil {
+		return fmt.Errorf("recording: %w", err)
+	}
+	return nil
+}

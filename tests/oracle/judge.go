@@ -1,0 +1,205 @@
+// Package oracle judges a recorded run of a control plane by the promises in docs/concepts.md. It imports nothing of
+// pkg/, so that the operator and its judge have no mistake in common. A recording (tests/lib/cluster) has every write in
+// etcd's order, and the audit logs, which have author, verb and path. The answer to a write has the resourceVersion that
+// etcd stored it at, which joins the two; a deletion is joined by the uid. Only operators and Helm need an author: every
+// other writer is "somebody".
+package oracle
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Rules by their names, which exceptions use.
+const (
+	ruleStale     = "I1-value"  // a write to a value that no deployed revision declared while it was decided
+	ruleProof     = "I1-proof"  // a write after which the record was not read again
+	ruleDeletion  = "I2"        // a deletion of what a current revision declares, or of what was never declared
+	ruleNoDrift   = "I3"        // a write to an object that nobody had changed
+	ruleLoop      = "I6"        // writes one after another to the same object
+	ruleMode      = "I3-mode"   // a write for a release that is suspended, or in Detect
+	ruleOwnership = "I4"        // field ownership after a revert unlike Helm's
+	ruleDrift     = "I5"        // drift that lives on while the status denies it
+	ruleHelm      = "I13"       // a refusal of a request of Helm's
+	rulePath      = "I14-path"  // a request to a path other than a plain resource, discovery or health
+	ruleSelector  = "I14-query" // a selector of records that is more than one release's
+	ruleForeign   = "I14-write" // a write to an object that no release declares, outside of the bookkeeping
+)
+
+const (
+	// guardWebhook is a part of the names of the guard's webhooks.
+	guardWebhook = "guard.helm-locker.cattle.io"
+	// mendTime is how long after a write what it did may be mended by what a newer record declares.
+	mendTime = time.Minute
+	// proofTime is how long after a write the record may be read again. It counts only if the operator lives on.
+	proofTime = 10 * time.Second
+	// restTime is how long a state lasts that is judged as the operator's last word.
+	restTime = 5 * time.Second
+	// loopAfter is how many writes one after another, with nobody's between, are a loop.
+	loopAfter = 8
+	// modeTime is how long a change of a HelmRelease may take to arrive.
+	modeTime = 5 * time.Second
+)
+
+// farAway is after every run.
+var farAway = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// live is an object as it is at a moment of the run.
+type live struct {
+	event  *Event
+	author *Request // nil for somebody
+	id     identity
+	helm   object // as Helm left it last
+	// What follows is about the writes of operators that nobody else's followed.
+	record   *record         // that they carried out
+	reverted map[string]bool // the declared paths that differed before
+	created  bool            // the object was missing
+	writes   int
+}
+
+func (l *live) ours() bool    { return l.author != nil && l.author.ours() }
+func (l *live) value() object { return l.event.Value }
+
+// debt is what an operator has to undo because Helm overtook it: a deletion, or a creation.
+type debt struct {
+	of      *live
+	author  *Request
+	deleted bool
+}
+
+// judge holds the state of the run between two events.
+type judge struct {
+	joined
+	report   *Report
+	releases *releases
+	locks    map[string]*lock // HelmReleases, by key
+	objects  map[string]*live // by key
+	gone     map[string]*live // deleted objects, by key
+	debts    map[string]debt  // by key
+	ending   []string         // operators that are still to be judged at their end, the earliest first
+}
+
+// judge judges a recording.
+func (s recording) judge(report *Report) error {
+	j := &judge{joined: joined{map[int64]*Request{}, map[string]*Request{}, map[string]time.Time{}, map[string][]*Request{},
+		map[string]*Request{}}, report: report, locks: map[string]*lock{}, objects: map[string]*live{}, gone: map[string]*live{},
+		debts: map[string]debt{}}
+	j.releases = &releases{map[string]*record{}, map[releaseKey][]moment{}, map[identity][]declaration{}}
+	report.exceptions = s.notes
+	if err := s.requests(j.request); err != nil {
+		return err
+	}
+	for _, n := range s.notes {
+		j.survive(n.Started, n.Stopped)
+	}
+	j.ending = slices.SortedFunc(maps.Keys(j.alive), func(a, b string) int { return j.alive[a].Compare(j.alive[b]) })
+	if err := s.events(j.event); err != nil {
+		return err
+	}
+	j.ends(farAway)
+	j.due(farAway)
+	for _, key := range slices.Sorted(maps.Keys(j.objects)) {
+		j.rested(j.objects[key], farAway)
+	}
+	return nil
+}
+
+// event takes in one write to etcd, and judges it if it is an operator's.
+func (j *judge) event(e *Event) {
+	j.ends(e.At)
+	j.due(e.At)
+	if before := j.objects[e.Key]; e.Value != nil {
+		j.objects[e.Key] = j.stored(e, before)
+	} else if before != nil {
+		delete(j.objects, e.Key)
+		j.gone[e.Key] = j.deleted(e, before)
+	}
+	j.releases.see(e)
+	j.see(e)
+}
+
+// stored returns an object as it is after a write.
+func (j *judge) stored(e *Event, before *live) *live {
+	after := &live{event: e, author: j.author(e), id: e.Value.identity(), reverted: map[string]bool{}}
+	if before != nil {
+		after.helm = before.helm
+	}
+	switch {
+	case after.ours():
+		j.write(before, after)
+	case before != nil && after.author == nil && sameContent(before.value(), e.Value) &&
+		reflect.DeepEqual(before.value().branches(), e.Value.branches()):
+		// Only the status, or what the API server fills in, is another one.
+		status := *before
+		status.event = &Event{Revision: e.Revision, At: before.event.At, Key: e.Key, Value: e.Value}
+		return &status
+	case before != nil:
+		j.rested(before, e.At)
+	}
+	if after.author != nil && after.author.helms() {
+		after.helm = e.Value
+	}
+	return after
+}
+
+// deleted returns an object as it was before it was deleted.
+func (j *judge) deleted(e *Event, before *live) *live {
+	r := j.deletions[before.value().uid()]
+	if r != nil && r.ours() && !before.value().bookkeeping(r) {
+		j.deletion(before, e.Revision, r)
+	}
+	gone := *before
+	gone.event, gone.author = &Event{Revision: e.Revision, At: e.At, Key: e.Key, Value: before.value()}, r
+	return &gone
+}
+
+// candidate is a revision that a write could carry out: its release was deployed at some moment of the decision.
+type candidate struct {
+	record   *record
+	declared object
+}
+
+// candidates returns the revisions that were the newest, deployed and declared an object at some moment between two
+// revisions of etcd at which Helm was not at work on it. An object that names its release is that one's.
+func (j *judge) candidates(o object, from, to int64) (found []candidate) {
+	id, claimed := o.identity(), false
+	for _, key := range j.releases.of(id) {
+		for _, m := range j.releases.within(key, from, to) {
+			if m.wants(id) && m.newest.status == "deployed" && !j.contested(id, m, from, to) {
+				found = append(found, candidate{m.newest, m.newest.declares(id)})
+				claimed = claimed || m.newest.claims(o)
+			}
+		}
+	}
+	return slices.DeleteFunc(found, func(c candidate) bool { return claimed && !c.record.claims(o) })
+}
+
+// contested reports whether the same release, stored in its own namespace instead of another one, was at work on an
+// object for all of the time that a record was the newest. Records in third namespaces may be forged.
+func (j *judge) contested(id identity, m moment, from, to int64) bool {
+	native := releaseKey{m.newest.as, m.newest.key.name}
+	if native == m.newest.key {
+		return false
+	}
+	all := j.releases.within(native, max(m.from, from), to)
+	return len(all) > 0 && !slices.ContainsFunc(all, func(m moment) bool { return !m.atWork(id) })
+}
+
+// atWork reports whether Helm is at work on an object, which one of the records declares.
+func (m moment) atWork(id identity) bool {
+	return m.newest != nil && (strings.HasPrefix(m.newest.status, "pending-") || m.newest.status == "uninstalling") &&
+		slices.ContainsFunc(m.all, func(r *record) bool { return r.declares(id) != nil })
+}
+
+// bookkeeping reports whether an object is the operator's own, by what it is: the closed list.
+func (o object) bookkeeping(r *Request) bool {
+	id := o.identity()
+	return slices.Contains([]string{"helm.cattle.io", "authentication.k8s.io", "authorization.k8s.io"}, id.group) ||
+		id.kind == "CustomResourceDefinition" && strings.HasSuffix(id.name, ".helm.cattle.io") ||
+		id.kind == "ValidatingWebhookConfiguration" && strings.Contains(fmt.Sprint(o["webhooks"]), guardWebhook) ||
+		id.kind == "Secret" && id.namespace == r.operator() && o.annotation(releaseName) == ""
+}

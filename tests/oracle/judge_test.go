@@ -1,0 +1,361 @@
+package oracle
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// installed begins a story: revision 1 is deployed and locked, as Helm left it.
+func installed(s *story) {
+	s.shop(1, "pending-install", configMap("one"))
+	s.write(helmUser, settings, settingsAs("one"))
+	s.shop(1, "deployed", configMap("one"))
+	s.lock(nil, nil)
+}
+
+// TestRules has a story for each way to break a promise, and for what looks like it and is none.
+func TestRules(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		tell func(*story)
+		want string // the rule that is broken once; empty for none
+	}{
+		"a revert": {func(s *story) {
+			s.put(settings, settingsAs("tampered", "kubectl/Update"))
+			s.write(locker, settings, settingsAs("one"))
+			s.check()
+			s.wait(time.Hour)
+			s.check()
+		}, ""},
+		"a revert to a revision that has been replaced": {func(s *story) {
+			s.shop(2, "pending-upgrade", configMap("two"))
+			s.write(helmUser, settings, settingsAs("two"))
+			s.shop(1, "superseded", configMap("one"))
+			s.shop(2, "deployed", configMap("two"))
+			s.put(settings, settingsAs("tampered"))
+			s.write(locker, settings, settingsAs("one"))
+		}, ruleStale},
+		"a revert that Helm overtakes between check and write": {func(s *story) {
+			s.put(settings, settingsAs("tampered"))
+			s.shop(2, "pending-upgrade", configMap("two"))
+			s.write(locker, settings, settingsAs("one"))
+		}, ""},
+		"what a revert did is mended by the newer record at once": {func(s *story) {
+			s.put(settings, settingsAs("tampered"))
+			s.shop(2, "pending-upgrade", configMap("two"))
+			s.write(locker, settings, settingsAs("one"))
+			s.write(locker, settings, settingsAs("two"))
+		}, ""},
+		"a later drift is answered by a revision that was never deployed": {func(s *story) {
+			s.put(settings, settingsAs("tampered"))
+			s.shop(2, "pending-upgrade", configMap("two"))
+			s.write(locker, settings, settingsAs("one"))
+			s.shop(2, "failed", configMap("two"))
+			s.put(settings, settingsAs("tampered"))
+			s.write(locker, settings, settingsAs("two"))
+		}, ruleStale},
+		"what was reverted long ago is taken for overtaken": {func(s *story) {
+			s.put(settings, settingsAs("two"))
+			s.write(locker, settings, settingsAs("one"))
+			s.check()
+			s.wait(2 * proofTime)
+			s.shop(2, "pending-upgrade", configMap("two"))
+			s.shop(2, "failed", configMap("two"))
+			s.write(locker, settings, settingsAs("two"))
+		}, ruleStale},
+		"the mend comes too late": {func(s *story) {
+			s.put(settings, settingsAs("tampered"))
+			s.shop(2, "pending-upgrade", configMap("two"))
+			s.write(locker, settings, settingsAs("one"))
+			s.shop(2, "failed", configMap("two"))
+			s.check()
+			s.wait(2 * mendTime)
+			s.write(locker, settings, settingsAs("two"))
+		}, ruleStale},
+		"an object that Helm has deleted is created again": {func(s *story) {
+			s.shop(2, "pending-upgrade", "")
+			s.put(settings, nil)
+			s.write(locker, settings, settingsAs("one"))
+		}, ruleStale},
+		"an object that somebody has deleted is created again": {func(s *story) {
+			s.put(settings, nil)
+			s.write(locker, settings, settingsAs("one"))
+		}, ""},
+		"Helm deletes it for the same release stored elsewhere": {func(s *story) {
+			s.record("flux", 2, "pending-upgrade", "apps", "", configMap("two"))
+			s.put(settings, nil)
+			s.write(locker, settings, settingsAs("one"))
+		}, ""}, // a native record exists: the other one may be forged
+		"the lock is on the other key, and Helm deletes natively": {func(s *story) {
+			s.record("flux", 1, "deployed", "apps", "", configMap("one"))
+			s.shop(2, "pending-upgrade", configMap("one"))
+			s.put(settings, nil)
+			s.write(locker, settings, settingsAs("one"))
+		}, ruleStale},
+		"a write that is not proven": {func(s *story) {
+			s.put(settings, settingsAs("tampered"))
+			s.write(locker, settings, settingsAs("one"))
+			s.wait(time.Minute)
+			s.check()
+		}, ruleProof},
+		"a leftover is pruned": {func(s *story) {
+			s.shop(2, "deployed", "")
+			s.remove(locker, settings)
+		}, ""},
+		"an object that is declared is deleted": {func(s *story) {
+			s.remove(locker, settings)
+		}, ruleDeletion},
+		"an object that is declared at another version is deleted": {func(s *story) {
+			s.shop(2, "deployed", strings.Replace(configMap("one"), "v1", "v2", 1))
+			s.put(settings, settingsAs("other"))
+			s.remove(locker, settings)
+		}, ruleDeletion},
+		"an object to be kept is deleted": {func(s *story) {
+			s.shop(2, "deployed", "")
+			s.put(settings, settingsAs("one").annotated(resourcePolicy, "keep"))
+			s.remove(locker, settings)
+		}, ruleDeletion},
+		"an object of nobody is deleted": {func(s *story) {
+			s.put("/registry/configmaps/apps/other", object{"apiVersion": "v1", "kind": "ConfigMap",
+				"metadata": map[string]any{"name": "other", "namespace": "apps", "uid": "other"}})
+			s.remove(locker, "/registry/configmaps/apps/other")
+		}, ruleDeletion},
+		"an object is replaced, as its HelmRelease asks": {func(s *story) {
+			s.lock(map[string]any{"replaceImmutable": true}, nil)
+			s.remove(locker, settings)
+		}, ""},
+		"an object is deleted that another's release has": {func(s *story) {
+			s.shop(2, "deployed", "")
+			s.put(settings, settingsAs("one").annotated(releaseName, "other"))
+			s.remove(locker, settings)
+		}, ruleDeletion},
+		"a write without drift": {func(s *story) {
+			s.write(locker, settings, settingsAs("one").annotated("mark", "ours"))
+		}, ruleNoDrift},
+		"managed fields without need": {func(s *story) {
+			s.write(locker, settings, settingsAs("one", "helm/Update", "kubectl/Update"))
+		}, ruleNoDrift},
+		"a release in Detect": {func(s *story) {
+			s.lock(map[string]any{"mode": "Detect"}, nil)
+			s.wait(time.Minute)
+			s.put(settings, settingsAs("tampered"))
+			s.write(locker, settings, settingsAs("one"))
+		}, ruleMode},
+		"a release that was suspended a moment ago": {func(s *story) {
+			s.put(settings, settingsAs("tampered"))
+			s.lock(map[string]any{"suspend": true}, nil)
+			s.write(locker, settings, settingsAs("one"))
+		}, ""},
+		"the operator owns what it reverted": {func(s *story) {
+			s.put(settings, settingsAs("tampered", "kubectl/Update"))
+			s.write(locker, settings, settingsAs("one", "helm-locker/Update"))
+			s.check()
+			s.wait(time.Hour)
+			s.check()
+		}, ruleOwnership},
+		"the operator hands it over in time": {func(s *story) {
+			s.put(settings, settingsAs("tampered", "kubectl/Update"))
+			s.write(locker, settings, settingsAs("one", "helm-locker/Update"))
+			s.write(locker, settings, settingsAs("one"))
+			s.check()
+			s.wait(time.Hour)
+			s.check()
+		}, ""},
+		"the tamperer stays an owner of a release that is applied": {func(s *story) {
+			s.record("apps", 1, "deployed", "apps", "ssa", configMap("one"))
+			s.put(settings, settingsAs("tampered", "kubectl/Update"))
+			s.write(locker, settings, settingsAs("one", "helm/Apply", "kubectl/Update"))
+			s.check()
+			s.wait(time.Hour)
+			s.check()
+		}, ruleOwnership},
+		"drift at the end": {func(s *story) {
+			s.put(settings, settingsAs("tampered"))
+			s.locked()
+		}, ruleDrift},
+		"drift at the end that the status reports": {func(s *story) {
+			s.put(settings, settingsAs("tampered"))
+			s.locked("Drifted")
+		}, ""},
+		"nothing drifts at the end": {func(s *story) { s.locked() }, ""},
+		"an object is missing at the end": {func(s *story) {
+			s.put(settings, nil)
+			s.locked()
+		}, ruleDrift},
+		"drift at the end of a release that is suspended": {func(s *story) {
+			s.put(settings, settingsAs("tampered"))
+			s.locked()
+			s.lock(map[string]any{"suspend": true}, nil)
+			s.wait(time.Minute)
+			s.check()
+		}, ""},
+		"the guard refuses Helm": {func(s *story) {
+			s.request(helmUser, "patch", "/api/v1/namespaces/apps/configmaps/settings", 403).ResponseStatus.Message =
+				`admission webhook "guard.helm-locker.cattle.io" denied the request: locked`
+		}, ruleHelm},
+		"another webhook refuses Helm": {func(s *story) {
+			s.request(helmUser, "patch", "/api/v1/namespaces/apps/configmaps/settings", 403).ResponseStatus.Message =
+				`admission webhook "policies.example.com" denied the request: no`
+		}, ""},
+		"a write to what no release declares": {func(s *story) {
+			s.write(locker, "/registry/configmaps/apps/other", object{"apiVersion": "v1", "kind": "ConfigMap",
+				"metadata": map[string]any{"name": "other", "namespace": "apps"}})
+		}, ruleForeign},
+		"the operator's own objects": {func(s *story) {
+			s.write(locker, "/registry/secrets/locker/mark", object{"apiVersion": "v1", "kind": "Secret",
+				"metadata": map[string]any{"name": "mark", "namespace": "locker"}})
+			s.write(locker, "/registry/helm.cattle.io/helmreleases/locker/other", object{"kind": "HelmRelease",
+				"apiVersion": "helm.cattle.io/v1alpha1", "metadata": map[string]any{"name": "other", "namespace": "locker"}})
+		}, ""},
+		"an answer that names another's write": {func(s *story) {
+			version := s.put(settings, settingsAs("tampered"))
+			r := s.request(locker, "patch", "/api/v1/namespaces/apps/configmaps/settings", 200)
+			r.ResponseObject = object{"metadata": map[string]any{"resourceVersion": version}}
+		}, ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStory(t)
+			installed(s)
+			test.tell(s)
+			broken, _ := s.judged()
+			if len(broken) > 1 || test.want == "" && len(broken) > 0 || test.want != "" && broken[test.want] != 1 {
+				t.Errorf("broken are %v, want %q", broken, test.want)
+			}
+		})
+	}
+}
+
+// locked gives the HelmRelease the status of a release that is locked, with other conditions that hold, and lets the
+// operator live on for a minute.
+func (s *story) locked(others ...string) {
+	conditions := []any{map[string]any{"type": "Locked", "status": "True"}}
+	for _, c := range others {
+		conditions = append(conditions, map[string]any{"type": c, "status": "True"})
+	}
+	s.lock(nil, map[string]any{"revision": float64(1), "conditions": conditions})
+	s.wait(time.Minute)
+	s.check()
+	s.put("/registry/configmaps/default/later", object{"kind": "ConfigMap", "apiVersion": "v1"})
+}
+
+func TestExceptionExcusesANamespace(t *testing.T) {
+	t.Parallel()
+	s := newStory(t)
+	installed(s)
+	s.excused = []exception{{Rule: ruleDeletion, Namespace: "apps", Reason: "the test breaks it"},
+		{Rule: ruleDeletion, Namespace: "elsewhere", Reason: "another one"}}
+	s.remove(locker, settings)
+	broken, r := s.judged()
+	var out strings.Builder
+	r.print(&out)
+	if len(broken) > 0 || !strings.Contains(out.String(), "1 excused from I2: the test breaks it") ||
+		!strings.Contains(out.String(), "1 writes judged, 0 not") {
+		t.Errorf("broken are %v: %s", broken, out.String())
+	}
+}
+
+func TestPaths(t *testing.T) {
+	t.Parallel()
+	for uri, good := range map[string]bool{
+		"/api": true, "/apis/apps/v1": true, "/openapi/v3/apis/apps/v1?hash=1": true, "/readyz": true, "/version": true,
+		"/api/v1/namespaces": true, "/api/v1/namespaces/apps": true, "/api/v1/namespaces/apps/configmaps/settings": true,
+		"/apis/rbac.authorization.k8s.io/v1/clusterroles/system:node":      true,
+		"/apis/helm.cattle.io/v1alpha1/namespaces/a/helmreleases/b/status": true,
+		"/api/v1/namespaces/apps/secrets?labelSelector=owner%3Dhelm":       true,
+		"/api/v1/namespaces/apps/pods/http:mine:8080/proxy/x":              false,
+		"/api/v1/namespaces/apps/pods/mine/exec":                           false,
+		"/api/v1/namespaces/apps/configmaps/..%2F..%2Fsecrets":             false,
+		"/api/v1/namespaces/apps/secrets/sh.helm.release.v1.a%25zz.v1":     false,
+		"/api/v1/namespaces/apps/secrets/x%20y":                            false,
+		"/api/v1/namespaces/apps//x":                                       false,
+		"/api/v1/proxy/namespaces/apps":                                    false,
+		"/metrics":                                                         false,
+		"/apis/apps/v1/namespaces/apps/deployments/web/status":             false,
+	} {
+		if got := plain(uri); got != good {
+			t.Errorf("%s: %t, want %t", uri, got, good)
+		}
+	}
+}
+
+func TestSelectors(t *testing.T) {
+	t.Parallel()
+	for selector, good := range map[string]bool{
+		"": true, "owner%3Dhelm%2Cname%3Dshop": true, "app.kubernetes.io%2Fmanaged-by%3DHelm": true,
+		"owner%3Dhelm%2Cname%3Dshop%2Cstatus%3Ddeployed": false, "owner%3Dhelm%2Cname%3Da%2Cname%3Db": false,
+	} {
+		r := &Request{RequestURI: "/api/v1/namespaces/apps/secrets?labelSelector=" + selector}
+		r.ObjectRef.Resource = "secrets"
+		if got := ofOne(r); got != good {
+			t.Errorf("%s: %t, want %t", selector, got, good)
+		}
+	}
+}
+
+func TestDeclares(t *testing.T) {
+	t.Parallel()
+	objects, err := parse(`
+apiVersion: apps/v1beta1
+kind: Deployment
+metadata: {name: web}
+---
+apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: other, namespace: elsewhere}}
+- {apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: reader}}
+`, "apps", "shop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &record{as: "apps", objects: objects}
+	for id, want := range map[identity]bool{
+		{"apps", "Deployment", "apps", "web"}:                        true, // whatever version it is at
+		{"apps", "Deployment", "other", "web"}:                       false,
+		{"", "ConfigMap", "elsewhere", "other"}:                      true,
+		{"", "ConfigMap", "apps", "other"}:                           false,
+		{"rbac.authorization.k8s.io", "ClusterRole", "", "reader"}:   true,
+		{"example.com", "ClusterRole", "", "reader"}:                 false,
+		{"rbac.authorization.k8s.io", "ClusterRole", "", "somebody"}: false,
+	} {
+		if got := r.declares(id) != nil; got != want {
+			t.Errorf("%v is declared: %t, want %t", id, got, want)
+		}
+	}
+}
+
+func TestDiffering(t *testing.T) {
+	t.Parallel()
+	declared := object{"spec": map[string]any{"replicas": float64(2), "empty": "", "cpu": "1000m",
+		"ports": []any{map[string]any{"port": float64(80)}, map[string]any{"port": float64(443)}},
+		"env":   []any{map[string]any{"name": "a", "value": "1"}, map[string]any{"name": "b", "value": "2"}},
+		"args":  []any{"x", "y"}}}
+	live := object{"spec": map[string]any{"replicas": float64(3), "cpu": "1",
+		"ports": []any{map[string]any{"port": float64(443)}, map[string]any{"port": float64(80), "protocol": "TCP"}},
+		"env":   []any{map[string]any{"name": "b", "value": "other"}, map[string]any{"name": "a", "value": "1"}},
+		"args":  []any{"x"}}}
+	var paths []string
+	for path := range differing(declared, live) {
+		paths = append(paths, path)
+	}
+	slices.Sort(paths)
+	if got := strings.Join(paths, " "); got != "/spec/args/1 /spec/env/1/value /spec/replicas" {
+		t.Errorf("differing are %s", got)
+	}
+}
+
+func TestSecretsAreComparedAndNotShown(t *testing.T) {
+	t.Parallel()
+	declared := object{"kind": "Secret", "stringData": map[string]any{"password": "hunter2"}}
+	stored := object{"kind": "Secret", "data": map[string]any{"password": "aHVudGVyMg=="}}
+	if wrong := differing(declared, stored); len(wrong) > 0 {
+		t.Errorf("differing are %v", wrong)
+	}
+	if text := show(&live{id: identity{kind: "Secret"}}, "hunter2"); strings.Contains(text, "hunter2") {
+		t.Error(text)
+	}
+}

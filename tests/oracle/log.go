@@ -1,0 +1,237 @@
+package oracle
+
+import (
+	"bufio"
+	"cmp"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	operatorsGroup = "helm-locker-test:operators"
+	operatorAgent  = "helm-locker/"
+	accountPrefix  = "system:serviceaccount:"
+	operatorPrefix = "helm-locker:"
+	helmUser       = "helm"
+	helmAgent      = "Helm/"
+	// endKey is the last key of a complete recording.
+	endKey = "/registry/~recorded"
+)
+
+// errNoEnd is the error of a recording that ends before its control plane was stopped, as after the death of a test.
+var errNoEnd = errors.New("the recording has no end")
+
+// Event is one write to etcd. Value is nil for a deletion.
+type Event struct {
+	Revision int64 `json:",string"`
+	At       time.Time
+	Key      string
+	Value    object
+}
+
+// Request is one event of the audit log.
+type Request struct {
+	AuditID, Stage, Verb, RequestURI, UserAgent string
+	User                                        struct {
+		Username string
+		Groups   []string
+	}
+	Annotations    map[string]string
+	ObjectRef      struct{ Resource, Namespace, Name string }
+	ResponseStatus struct {
+		Code    int
+		Message string
+	}
+	RequestObject  json.RawMessage
+	ResponseObject object
+	Received       time.Time `json:"requestReceivedTimestamp"`
+	Done           time.Time `json:"stageTimestamp"`
+}
+
+// ours reports whether an operator made the request.
+func (r *Request) ours() bool {
+	return slices.Contains(r.User.Groups, operatorsGroup) ||
+		strings.HasPrefix(r.User.Username, accountPrefix) && strings.HasPrefix(r.UserAgent, operatorAgent)
+}
+
+func (r *Request) helms() bool {
+	return r.User.Username == helmUser || strings.HasPrefix(r.UserAgent, helmAgent)
+}
+
+// operator returns the namespace of the operator that made the request.
+func (r *Request) operator() string {
+	name, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(r.User.Username, operatorPrefix), accountPrefix), ":")
+	return name
+}
+
+// wrote reports whether the request may have stored something.
+func (r *Request) wrote() bool {
+	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, r.Verb) &&
+		r.ResponseStatus.Code/100 == 2 && !strings.Contains(r.RequestURI, "dryRun=")
+}
+
+// mutated reports whether a webhook changed what the request asked for.
+func (r *Request) mutated() bool {
+	return strings.Contains(fmt.Sprint(r.Annotations), `"mutated":true`)
+}
+
+// precondition returns the resourceVersion that the body of a request demands; empty for none.
+func (r *Request) precondition() string {
+	var body any // a list for a JSON patch
+	if json.Unmarshal(r.RequestObject, &body) != nil {
+		return ""
+	}
+	return object(as[map[string]any](body)).text("metadata", "resourceVersion")
+}
+
+func (r *Request) String() string {
+	return fmt.Sprintf("%s %s by %s at %s", r.Verb, r.RequestURI, r.User.Username, r.Received.Format("15:04:05.000"))
+}
+
+// exception excuses what happens in a namespace from a rule. Other notes say when an API server was started, and when
+// the control plane was stopped.
+type exception struct {
+	Rule, Namespace, Reason string
+	Started, Stopped        time.Time
+}
+
+// recording is where the lines come from; tests have one in memory.
+type recording struct {
+	requests func(take func(*Request)) error
+	events   func(take func(*Event)) error
+	notes    []exception
+}
+
+// directory returns the recording in a directory.
+func directory(dir string) (r recording, err error) {
+	r.requests = func(take func(*Request)) error {
+		return eachLine(filepath.Join(dir, "audit.log"), func(line []byte) error {
+			r := &Request{}
+			// Lines that an API server did not write to the end when it was killed cannot be decoded.
+			if json.Unmarshal(line, r) == nil {
+				take(r)
+			}
+			return nil
+		})
+	}
+	r.events = func(take func(*Event)) error {
+		e := &Event{}
+		err := eachLine(filepath.Join(dir, "etcd.jsonl.gz"), func(line []byte) error {
+			e = &Event{}
+			err := json.Unmarshal(line, e)
+			take(e)
+			return err
+		})
+		if err == nil && e.Key != endKey || errors.Is(err, io.ErrUnexpectedEOF) {
+			return errNoEnd
+		}
+		return err
+	}
+	err = eachLine(filepath.Join(dir, "notes.jsonl"), func(line []byte) error {
+		r.notes = append(r.notes, exception{})
+		return json.Unmarshal(line, &r.notes[len(r.notes)-1])
+	})
+	return r, err
+}
+
+// eachLine calls take with each line of a file, which is packed if its name says so.
+func eachLine(path string, take func([]byte) error) (err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("recording: %w", err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	from := io.Reader(file)
+	if strings.HasSuffix(path, ".gz") {
+		if from, err = gzip.NewReader(file); err != nil {
+			return errors.Join(fmt.Errorf("recording %s: %w", path, err), io.ErrUnexpectedEOF)
+		}
+	}
+	for reader := bufio.NewReaderSize(from, 1<<20); ; {
+		line, err := reader.ReadBytes('\n')
+		if err == nil {
+			err = take(line)
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("recording %s: %w", path, err)
+		}
+	}
+}
+
+// joined is the part of the audit log that belongs to writes in etcd.
+type joined struct {
+	writes    map[int64]*Request    // by the revision that came of them
+	deletions map[string]*Request   // by uid
+	alive     map[string]time.Time  // the last request of each operator, by its namespace
+	reads     map[string][]*Request // of Secrets by operators, or writes to them
+	open      map[string]*Request   // watches, by their ids
+}
+
+// add takes in one request.
+func (j *joined) add(r *Request) {
+	if r.ours() {
+		j.live(r)
+	}
+	o := r.ResponseObject
+	if r.Stage != "ResponseComplete" || !r.wrote() || o == nil || !r.ours() && !r.helms() {
+		return
+	}
+	if r.Verb == "delete" {
+		j.deletions[cmp.Or(o.text("details", "uid"), o.text("metadata", "uid"))] = r
+	}
+	version := o.text("metadata", "resourceVersion")
+	revision, err := strconv.ParseInt(version, 10, 64)
+	if other := j.writes[revision]; err == nil && r.precondition() != version && (other == nil || !other.ours()) {
+		j.writes[revision] = r
+	}
+}
+
+// live takes in one request of an operator's.
+func (j *joined) live(r *Request) {
+	who := r.operator()
+	if r.Done.After(j.alive[who]) {
+		j.alive[who] = r.Done
+	}
+	if r.Verb == "watch" {
+		j.open[r.AuditID] = r
+		if r.Stage == "ResponseComplete" {
+			delete(j.open, r.AuditID)
+		}
+	}
+	if r.ObjectRef.Resource == "secrets" && r.ResponseStatus.Code/100 == 2 && r.Verb != "watch" {
+		j.reads[who] = append(j.reads[who], r)
+	}
+}
+
+// survive has the operators live until the control plane is stopped whose watches nobody ended before, except that the
+// start of an API server ends those of the one before it.
+func (j *joined) survive(started, stopped time.Time) {
+	for id, r := range j.open {
+		if r.Received.Before(started) {
+			delete(j.open, id)
+		} else if stopped.After(j.alive[r.operator()]) {
+			j.alive[r.operator()] = stopped
+		}
+	}
+}
+
+// author returns the request that stored an event; nil for somebody's. An answer names the revision of another write
+// when its request changed nothing: that other write is older than the request.
+func (j *joined) author(e *Event) *Request {
+	r := j.writes[e.Revision]
+	if r == nil || e.At.Before(r.Received) {
+		return nil
+	}
+	return r
+}

@@ -1,0 +1,247 @@
+package oracle
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// object is an object of the API as JSON.
+type object map[string]any
+
+// at returns a value within an object; nil when there is none.
+func (o object) at(path ...string) any {
+	var value any = map[string]any(o)
+	for _, step := range path {
+		fields, ok := value.(map[string]any)
+		if !ok {
+			return nil
+		}
+		value = fields[step]
+	}
+	return value
+}
+
+func (o object) text(path ...string) string           { return as[string](o.at(path...)) }
+func (o object) fields(path ...string) map[string]any { return as[map[string]any](o.at(path...)) }
+func (o object) items(path ...string) []any           { return as[[]any](o.at(path...)) }
+
+// as returns a value if it is of a type, otherwise the zero value.
+func as[T any](value any) T {
+	typed, _ := value.(T) //nolint:errcheck // absent and of another type are equal here
+	return typed
+}
+
+// identity names an object, whatever version it is read at.
+type identity struct{ group, kind, namespace, name string }
+
+func (i identity) String() string { return fmt.Sprintf("%s %s/%s", i.kind, i.namespace, i.name) }
+
+func (o object) identity() identity {
+	group, version, _ := strings.Cut(o.text("apiVersion"), "/")
+	if version == "" {
+		group = ""
+	}
+	return identity{group, o.text("kind"), o.text("metadata", "namespace"), o.text("metadata", "name")}
+}
+
+const (
+	releaseName      = "meta.helm.sh/release-name"
+	releaseNamespace = "meta.helm.sh/release-namespace"
+	resourcePolicy   = "helm.sh/resource-policy"
+)
+
+func (o object) uid() string                   { return o.text("metadata", "uid") }
+func (o object) annotation(name string) string { return o.text("metadata", "annotations", name) }
+
+// content returns the part of an object that people write: neither status nor what the API server fills in.
+func (o object) content() object {
+	c := object{}
+	for key, value := range o {
+		if key != "status" && key != "metadata" {
+			c[key] = value
+		}
+	}
+	for _, key := range []string{"labels", "annotations", "ownerReferences", "finalizers"} {
+		if value := o.at("metadata", key); value != nil {
+			c["metadata."+key] = value
+		}
+	}
+	if annotations := o.fields("metadata", "annotations"); annotations["deployment.kubernetes.io/revision"] != nil {
+		rest := maps.Clone(annotations)
+		delete(rest, "deployment.kubernetes.io/revision") // of the Deployment's controller
+		c["metadata.annotations"] = rest
+	}
+	return c
+}
+
+func sameContent(a, b object) bool { return reflect.DeepEqual(a.content(), b.content()) }
+
+// declared returns the part of a manifest's object that can be compared with a live one.
+func (o object) declared() object {
+	c := object{}
+	for key, value := range o {
+		if !slices.Contains([]string{"status", "metadata", "stringData", "apiVersion", "kind"}, key) {
+			c[key] = value
+		}
+	}
+	c["metadata"] = map[string]any{"labels": o.at("metadata", "labels"), "annotations": o.at("metadata", "annotations")}
+	if o.text("kind") == "Secret" {
+		data := map[string]any{}
+		for key, value := range o.fields("data") {
+			data[key] = strings.Join(strings.Fields(fmt.Sprint(value)), "")
+		}
+		for key, text := range o.fields("stringData") {
+			data[key] = base64.StdEncoding.EncodeToString([]byte(fmt.Sprint(text)))
+		}
+		c["data"] = data
+	}
+	return c
+}
+
+// branch is a part of the fields that one manager owns by one operation.
+type branch struct {
+	manager, operation string
+	fields             map[string]any
+}
+
+// branches returns what is owned of an object by whom, subresources apart.
+func (o object) branches() (all []branch) {
+	for _, item := range o.items("metadata", "managedFields") {
+		if e := object(as[map[string]any](item)); e.text("subresource") != "status" {
+			all = append(all, branch{e.text("manager"), e.text("operation"), e.fields("fieldsV1")})
+		}
+	}
+	return all
+}
+
+// helmsManager returns the field manager that Helm uses for an object: that of the annotation with the release's name.
+func (o object) helmsManager() string {
+	for _, b := range o.branches() {
+		if object(b.fields).at("f:metadata", "f:annotations", "f:"+releaseName) != nil {
+			return b.manager
+		}
+	}
+	return "helm"
+}
+
+// leaf is a declared value with the live one at the same place.
+type leaf struct {
+	path           string
+	declared, live any
+	owners         []branch
+}
+
+// leaves calls visit with every declared value, what a live object has there and who owns it.
+func leaves(declared, live object, visit func(leaf)) {
+	walk("", map[string]any(declared.declared()), map[string]any(live), live.branches(), visit)
+}
+
+// differing returns the declared values that a live object lacks, by their paths.
+func differing(declared, live object) map[string]leaf {
+	found := map[string]leaf{}
+	leaves(declared, live, func(l leaf) {
+		if !same(l.declared, l.live) {
+			found[l.path] = l
+		}
+	})
+	return found
+}
+
+func walk(path string, declared, live any, owned []branch, visit func(leaf)) {
+	switch d := declared.(type) {
+	case nil:
+	case map[string]any:
+		l := as[map[string]any](live)
+		for _, key := range slices.Sorted(maps.Keys(d)) {
+			walk(path+"/"+key, d[key], l[key], below(owned, "f:"+key, nil), visit)
+		}
+	case []any:
+		l := as[[]any](live)
+		for i, element := range d {
+			at := path + "/" + strconv.Itoa(i)
+			if j := match(element, l, i); j < 0 {
+				visit(leaf{at, element, nil, nil})
+			} else {
+				walk(at, element, l[j], below(owned, "", l[j]), visit)
+			}
+		}
+	default:
+		visit(leaf{path, declared, live, owned})
+	}
+}
+
+// below follows the owned fields by one step: to a field, or to the element of a list. Who owns a whole owns its parts.
+func below(owned []branch, field string, element any) (found []branch) {
+	for _, b := range owned {
+		if len(b.fields) == 0 {
+			found = append(found, b)
+		}
+		for key, value := range b.fields {
+			child, ok := value.(map[string]any)
+			if ok && (key == field || field == "" && names(key, element)) {
+				found = append(found, branch{b.manager, b.operation, child})
+			}
+		}
+	}
+	return found
+}
+
+// names reports whether a key of owned fields names an element of a list.
+func names(key string, element any) bool {
+	kind, content, _ := strings.Cut(key, ":")
+	var value any
+	if kind != "k" && kind != "v" || json.Unmarshal([]byte(content), &value) != nil {
+		return false
+	}
+	if kind == "v" {
+		return reflect.DeepEqual(value, element)
+	}
+	fields := as[map[string]any](element)
+	for k, v := range as[map[string]any](value) {
+		if fields == nil || fields[k] != v {
+			return false
+		}
+	}
+	return true
+}
+
+// match returns the index of the live element that a declared one stands for; -1 for none: the one that has all that
+// is declared, or that has the same name, or at the same place.
+func match(declared any, live []any, at int) int {
+	fields, isMap := declared.(map[string]any)
+	named := -1
+	for i, l := range live {
+		whole := true
+		walk("", declared, l, nil, func(l leaf) { whole = whole && same(l.declared, l.live) })
+		if whole {
+			return i
+		}
+		if name := fields["name"]; name != nil && name == as[map[string]any](l)["name"] {
+			named = i
+		}
+	}
+	if named < 0 && isMap && fields["name"] == nil && at < len(live) {
+		return at
+	}
+	return named
+}
+
+// same reports whether a declared value and a live one mean the same to an API server, which writes quantities its own
+// way and leaves out what is empty.
+func same(declared, live any) bool {
+	d, l := fmt.Sprint(declared), fmt.Sprint(live)
+	if live == nil {
+		return slices.Contains([]string{"", "0", "false"}, d)
+	}
+	dq, err := resource.ParseQuantity(d)
+	lq, other := resource.ParseQuantity(l)
+	return d == l || err == nil && other == nil && dq.Cmp(lq) == 0
+}

@@ -1,0 +1,188 @@
+package oracle
+
+import (
+	"cmp"
+	"math"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// lock is a HelmRelease.
+type lock struct {
+	object   object
+	key      releaseKey
+	enforced bool
+	since    time.Time // of the object as it is
+	until    time.Time // when it was enforced last, if it is not any more
+}
+
+// see takes in an event of a HelmRelease.
+func (j *judge) see(e *Event) {
+	if !strings.HasPrefix(e.Key, "/registry/helm.cattle.io/helmreleases/") {
+		return
+	}
+	old, o := cmp.Or(j.locks[e.Key], &lock{}), e.Value
+	now := &lock{object: o, key: releaseKey{o.text("spec", "release", "namespace"), o.text("spec", "release", "name")},
+		enforced: o != nil && o.text("spec", "mode") != "Detect" && o.at("spec", "suspend") != true, since: e.At,
+		until: old.until}
+	if old.enforced && !now.enforced {
+		now.until = e.At
+	}
+	if o == nil {
+		now.key = old.key
+	}
+	j.locks[e.Key] = now
+}
+
+// condition returns the status of a condition.
+func (l *lock) condition(kind string) string {
+	for _, item := range l.object.items("status", "conditions") {
+		if c := object(as[map[string]any](item)); c["type"] == kind {
+			return c.text("status")
+		}
+	}
+	return ""
+}
+
+// rested judges field ownership when an operator's last word on an object has lasted.
+func (j *judge) rested(l *live, until time.Time) {
+	if !l.ours() || l.record == nil {
+		return
+	}
+	if last := j.alive[l.author.operator()]; last.Before(until) {
+		until = last
+	}
+	declared, lasted := l.record.declares(l.id), until.Sub(l.event.At).Round(time.Second)
+	if lasted < restTime || declared == nil || !sameVersion(declared, l.value()) {
+		return
+	}
+	only := l.reverted
+	if l.created {
+		only = nil
+	}
+	if wrong := unlikeHelm(candidate{l.record, declared}, l.value(), only); len(wrong) > 0 {
+		j.report.fail(ruleOwnership, l.id, "field ownership is unlike Helm's for %s after %s: %s", lasted, l.author,
+			strings.Join(wrong[:min(5, len(wrong))], ", "))
+	}
+}
+
+// due judges what operators had to undo by a time.
+func (j *judge) due(now time.Time) {
+	for key, d := range j.debts {
+		end := d.author.Done.Add(proofTime)
+		if now.Before(end) {
+			continue
+		}
+		delete(j.debts, key)
+		o, wanted := j.objects[key], j.declaredNow(d.of.id)
+		switch {
+		case j.alive[d.author.operator()].Before(end):
+		case d.deleted && o == nil && wanted:
+			j.report.fail(ruleDeletion, d.of.id, "a release that came to declare it did not get it back after %s", d.author)
+		case !d.deleted && o != nil && !wanted && o.value().uid() == d.of.value().uid():
+			j.report.fail(ruleStale, d.of.id, "Helm had deleted it, and it was not taken back after %s", d.author)
+		}
+	}
+}
+
+// ends judges the operators that made their last request before a time.
+func (j *judge) ends(before time.Time) {
+	for len(j.ending) > 0 {
+		last := j.alive[j.ending[0]]
+		if !last.Before(before) {
+			return
+		}
+		namespace := j.ending[0]
+		j.ending = j.ending[1:]
+		for _, l := range j.locks {
+			if l.object.text("metadata", "namespace") == namespace {
+				j.settled(l, last)
+			}
+		}
+	}
+}
+
+// settled judges whether the objects of a release that is said to be without drift are so.
+func (j *judge) settled(l *lock, at time.Time) {
+	newest := (*record)(nil)
+	for _, m := range j.releases.within(l.key, math.MaxInt64, math.MaxInt64) {
+		newest = m.newest
+	}
+	if !l.enforced || at.Sub(l.since) < restTime || l.condition("Locked") != "True" || l.condition("Drifted") == "True" ||
+		newest == nil || newest.status != "deployed" || l.object.at("status", "revision") != float64(newest.version) {
+		return
+	}
+	if l.object.at("spec", "ignore") != nil || l.object.items("status", "exceptions") != nil {
+		j.report.note("not judged at the end: the HelmRelease has exceptions")
+		return
+	}
+	for _, declared := range newest.objects {
+		id, o := declared.identity(), (*live)(nil)
+		for _, other := range j.objects {
+			if other.id.nameless() == id.nameless() && newest.declares(other.id) != nil {
+				o = other
+			}
+		}
+		j.report.settled++
+		if o == nil && id.kind != "Job" && id.kind != "Pod" {
+			j.report.fail(ruleDrift, id, "it is missing at the end, and %s is Locked and not Drifted", l.key)
+		}
+		if o == nil || !sameVersion(declared, o.value()) || at.Sub(o.event.At) < restTime {
+			continue
+		}
+		for path, leaf := range j.changed(nil, o, candidate{newest, declared}) {
+			j.report.fail(ruleDrift, o.id, "%s is %s at the end, and %s, which is Locked and not Drifted, declares %s", path,
+				show(o, leaf.live), newest, show(o, leaf.declared))
+		}
+	}
+}
+
+// request judges a request by itself.
+func (j *judge) request(r *Request) {
+	j.add(r)
+	id := identity{kind: r.ObjectRef.Resource, namespace: r.ObjectRef.Namespace, name: r.ObjectRef.Name}
+	if message := r.ResponseStatus.Message; r.helms() && r.ResponseStatus.Code == 403 &&
+		strings.Contains(message, "admission webhook") && strings.Contains(message, guardWebhook) {
+		j.report.fail(ruleHelm, id, "the guard refused Helm: %s: %s", r, message)
+	}
+	if !r.ours() || r.Stage != "ResponseComplete" {
+		return
+	}
+	j.report.requests++
+	if r.Verb == "deletecollection" {
+		j.report.fail(ruleDeletion, id, "a whole collection was deleted: %s", r)
+	}
+	if !plain(r.RequestURI) {
+		j.report.fail(rulePath, id, "neither a plain resource, nor discovery, nor health: %s", r)
+	}
+	if !ofOne(r) {
+		j.report.fail(ruleSelector, id, "it asks for more than the records of a release: %s", r)
+	}
+}
+
+// goodPath matches the paths that an operator may ask for: health, discovery, and plain resources, of which only our
+// own kinds have a part, their status. No segment is more than a name.
+var goodPath = regexp.MustCompile(`^(?:/(?:version|healthz|livez|readyz|openapi/v[23](?:/[\w./-]+)?)` +
+	`|/(?:api|apis)|/api/v1|/apis/[\w.-]+(?:/\w+)?` +
+	`|/(?:api/v1|apis/[\w.-]+/\w+)(?:/namespaces/\w[\w.-]*)?/[a-z0-9-]+(?:/[\w.:-]*\w)?` +
+	`|/apis/helm\.cattle\.io/\w+/namespaces/\w[\w.-]*/\w+/\w[\w.-]*/status)/?$`)
+
+// plain reports whether an operator may ask for a path.
+func plain(uri string) bool {
+	path, _, _ := strings.Cut(uri, "?")
+	_, resource, _ := strings.Cut(path, "/v1/")
+	return goodPath.MatchString(path) && !strings.HasPrefix(resource, "proxy/") && !strings.HasPrefix(resource, "watch/")
+}
+
+// ofOne reports whether a selector of records names at most one release, and nothing that a name could have smuggled in.
+func ofOne(r *Request) bool {
+	u, err := url.ParseRequestURI(r.RequestURI)
+	if err != nil || r.ObjectRef.Resource != "secrets" && r.ObjectRef.Resource != "configmaps" {
+		return true
+	}
+	selector := "," + u.Query().Get("labelSelector")
+	names := strings.Count(selector, ",name=")
+	return names == 0 || names == 1 && !strings.Contains(selector, ",status=")
+}
