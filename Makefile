@@ -61,7 +61,7 @@ test-mutants: ## Break each promise on purpose and see its tests fail (MUTANTS="
 MODEL ?=
 
 .PHONY: model
-model: ## Check the order proof of I1 as a model, with SPIN (MODEL="-run 'two gets' -trail" narrows it)
+model: ## Check the protocols behind I1, I4 and I5 as models, with SPIN (MODEL="-run 'two gets' -trail" narrows it)
 	@go run ./tests/model $(MODEL)
 
 # Flags for `make test-tamper`, as in: make test-tamper TAMPER="-seed 7 -charts shapes,podinfo -table /tmp/table.md"

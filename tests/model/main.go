@@ -1,5 +1,6 @@
-// Model checks the order proof of the promise "never revert Helm" (I1) with SPIN: order.pml is the proof as a
-// Promela model, variants.go lists what is run. README.md says what is modelled and what is not.
+// Model checks the protocols of the operator with SPIN: order.pml and elsewhere.pml are the proof of the promise "never
+// revert Helm" (I1), ownership.pml that of "as Helm left it" (I4), handover.pml the hand-over of a release from one
+// HelmRelease to another (I5). variants.go lists the runs. README.md says what is modelled and what is not.
 package main
 
 import (

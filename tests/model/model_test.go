@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The order proof of I1, checked by SPIN: as it is it holds, and without any of its parts it does not.
+// The protocols, checked by SPIN: as they are they hold, and without any of their parts they do not.
 func TestOrderProof(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes minutes")

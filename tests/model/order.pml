@@ -1,5 +1,5 @@
 /*
- * The order proof of I1: no write of a locker undoes a write made by Helm. README.md says what is modelled and what is not;
+ * The order proof of I1: no write of a locker undoes a write made by Helm. README.md lists what is modelled and what is not;
  * variants.go lists the runs. One release with one object; every block in d_step is one request to the API server.
  *
  * Resource versions and uids are not numbers here but answers: "is it still what I saw?" is one bit for each locker, cleared
@@ -17,6 +17,9 @@
 #endif
 #ifndef CRASHES
 #define CRASHES 0  /* of lockers, and answers lost to them; the next leader starts with nothing */
+#endif
+#ifndef LOSSES
+#define LOSSES 0   /* answers that do not come: to a proof, and with LOST to a write */
 #endif
 
 #define REVISIONS (OPS + 2)
@@ -41,6 +44,8 @@ byte status[REVISIONS + 1];  /* of each revision's record; 0 is unused */
 byte wanted[REVISIONS + 1];  /* what its manifest declares; ABSENT: not in it */
 byte madeBy[REVISIONS + 1];  /* the operation that deployed the revision; 0 while it is not */
 byte begunBy[REVISIONS + 1]; /* the operation that created the record */
+bool hook[REVISIONS + 1];    /* as far as its record shows Helm has not come to the objects: a hook comes first */
+bool came;                   /* Helm's newest operation has come to the object */
 byte newest = 1;             /* the highest revision with a record; 0: none */
 byte op = 1;                 /* Helm's newest operation */
 
@@ -48,13 +53,14 @@ byte object = A;
 byte helmWrote = 1;          /* the last operation of Helm's that wrote or deleted the object, or left it absent on purpose */
 byte helmMeant = 1;          /* as above, or found it as it was meant to be: Helm 3 writes nothing then */
 byte meant = A;              /* what that operation meant the object to be */
+bool ruined;                 /* another user has changed the object since Helm read or wrote it */
 byte putBy;                  /* the operation whose record the locker followed that left the object as it is now; 0: somebody else did */
 
-byte crashes;
+byte crashes, losses;
 #ifdef GUARD
 bool asked;                  /* Helm waits for the guard's answer to a request about the object */
 #endif
-bool lostTrack;              /* a locker crashed between a write and the end of its second check */
+bool lostTrack;              /* a locker crashed between a write and the end of its proof, or has given up the proof */
 #ifdef GUARD
 byte running = 2;
 #else
@@ -78,6 +84,15 @@ byte unproven[LOCKERS];      /* which; 0: none */
 byte under[LOCKERS];         /* the operation whose record was followed */
 byte before[LOCKERS];        /* the object before the write, and after it */
 byte wrote[LOCKERS];
+bool asks[LOCKERS];          /* the record was asked for after the write, and there was no answer */
+byte rested[LOCKERS];        /* Helm's newest operation when hours had passed since the write; 0: they have not */
+#ifdef LOST
+byte wire[LOCKERS];          /* a write that is still to be carried out, and whose answer does not come; 0: none */
+byte wireWants[LOCKERS];
+byte wireUnder[LOCKERS];
+bool asSent[LOCKERS];        /* the object still is as it was when this was sent */
+bool lost[LOCKERS];          /* the unproven write is such a one */
+#endif
 #ifdef GETS_OLDER
 #define OLDER
 byte older[LOCKERS];         /* the highest revision below the locked one; 0: none */
@@ -91,7 +106,13 @@ bool olderSame[LOCKERS];     /* it still has its uid */
 #endif
 
 /* Everything that was known of the object's version is out of date. */
-inline objectWritten() { EACH(fresh[i] = false; mine[i] = false); i = 0 }
+inline objectWritten() {
+	EACH(fresh[i] = false; mine[i] = false);
+#ifdef LOST
+	EACH(asSent[i] = false);
+#endif
+	i = 0
+}
 
 /* A record was written or deleted. */
 inline recordTouched(r) {
@@ -123,7 +144,7 @@ inline findDeployed() {
 }
 
 inline deleteRecord(r) {
-	status[r] = NONE; wanted[r] = ABSENT; madeBy[r] = 0; begunBy[r] = 0;
+	status[r] = NONE; wanted[r] = ABSENT; madeBy[r] = 0; begunBy[r] = 0; hook[r] = false;
 	recordDeleted(r);
 	findNewest()
 }
@@ -175,9 +196,15 @@ inline prune(limit) {
 }
 
 inline createRecord(declared) {
+#ifdef HOOKS
+	if
+	:: hooked = true
+	:: hooked = false
+	fi;
+#endif
 	d_step {
 		op++; newest++;
-		status[newest] = PENDING; wanted[newest] = declared; begunBy[newest] = op;
+		status[newest] = PENDING; wanted[newest] = declared; begunBy[newest] = op; came = false; hook[newest] = hooked;
 		recordTouched(newest)
 	}
 }
@@ -192,7 +219,7 @@ inline ask() { asked = true; !asked }
  * precondition. A creation fails where there is an object, a patch where there is none.
  */
 inline writeObject() {
-	found = object;
+	d_step { found = object; ruined = false; came = true };
 #ifdef GUARD
 	ask();
 #endif
@@ -201,13 +228,13 @@ inline writeObject() {
 		:: found == wanted[newest] && found != ABSENT -> helmMeant = op; meant = found
 		:: found == wanted[newest] && found == ABSENT -> helmMeant = op; helmWrote = op; meant = ABSENT
 		:: found != wanted[newest] && wanted[newest] == ABSENT ->
-			helmMeant = op; helmWrote = op; meant = ABSENT;
+			helmMeant = op; helmWrote = op; ruined = false; meant = ABSENT;
 			if
 			:: object != ABSENT -> object = ABSENT; putBy = 0; objectWritten()
 			:: else
 			fi
 		:: found != wanted[newest] && wanted[newest] != ABSENT && (found == ABSENT) == (object == ABSENT) ->
-			helmMeant = op; helmWrote = op; meant = wanted[newest];
+			helmMeant = op; helmWrote = op; ruined = false; meant = wanted[newest];
 			object = wanted[newest]; putBy = 0; objectWritten()
 		:: else -> refused = true
 		fi;
@@ -217,29 +244,33 @@ inline writeObject() {
 
 inline setStatus(r, to) { d_step { status[r] = to; madeBy[r] = 0; recordTouched(r) } }
 
+/* The end of an operation that has come to the objects. */
+inline failed() { d_step { hook[newest] = false; status[newest] = FAILED; recordTouched(newest) } }
+
 /* The end of an installation, upgrade or rollback: it succeeds, fails, or Helm dies in the middle. */
 inline finish() {
 	if
 	:: true -> goto next /* killed: the record stays pending */
-	:: true -> setStatus(newest, FAILED)
+	:: true -> setStatus(newest, FAILED) /* in a hook that comes first */
+	:: hooked -> failed() /* at another object */
 	:: true ->
 		writeObject();
 		if
-		:: setStatus(newest, FAILED); refused = false
+		:: failed(); refused = false
 		:: !refused ->
 			d_step { findDeployed(); r = 0 };
 			if
 			:: deployed != 0 -> setStatus(deployed, SUPERSEDED)
 			:: else
 			fi;
-			d_step { deployed = 0; status[newest] = DEPLOYED; madeBy[newest] = op; recordTouched(newest) }
+			d_step { deployed = 0; status[newest] = DEPLOYED; hook[newest] = false; madeBy[newest] = op; recordTouched(newest) }
 		fi
 	fi
 }
 
 proctype Helm() {
 	byte i, r, left, oldest, deployed, limit, declared, found;
-	bool refused;
+	bool refused, hooked;
 	do
 	:: op > OPS || true -> break
 	:: op <= OPS && newest == 0 -> /* install */
@@ -273,7 +304,7 @@ proctype Helm() {
 		ask();
 #endif
 		d_step {
-			helmWrote = op; helmMeant = op; meant = ABSENT;
+			helmWrote = op; helmMeant = op; ruined = false; meant = ABSENT;
 			if
 			:: object != ABSENT -> object = ABSENT; putBy = 0; objectWritten()
 			:: else
@@ -305,7 +336,7 @@ change:
 	:: false ->
 next:
 		skip;
-		d_step { deployed = 0; declared = 0; limit = 0 }
+		d_step { deployed = 0; declared = 0; limit = 0; hooked = false }
 	od;
 	running--
 }
@@ -321,18 +352,18 @@ proctype Tamperer() {
 		:: d_step { done++;
 			if
 			:: object != ABSENT && object != TAMPERED ->
-				object = TAMPERED; putBy = 0; objectWritten() /* what a person has written to is not taken back */
+				object = TAMPERED; ruined = true; putBy = 0; objectWritten() /* what a person has written to is not taken back */
 			:: else
 			fi
 		   }
 		:: d_step { done++; /* to what an upgrade may be about to write */
 			if
-			:: object == A -> object = B; putBy = 0; objectWritten()
-			:: object == B -> object = A; putBy = 0; objectWritten()
+			:: object == A -> object = B; ruined = true; putBy = 0; objectWritten()
+			:: object == B -> object = A; ruined = true; putBy = 0; objectWritten()
 			:: else
 			fi
 		   }
-		:: d_step { done++; object = ABSENT; putBy = 0; objectWritten() }
+		:: d_step { done++; object = ABSENT; ruined = true; putBy = 0; objectWritten() }
 		fi
 	od;
 	done = 0;
@@ -341,7 +372,18 @@ proctype Tamperer() {
 
 /* ---- lockers ---- */
 
+/* The others have ended, and no request is on its way. */
+#ifdef LOST
+#define RESTED (running <= LOCKERS + 1 && wire[me] == 0)
+#else
+#define RESTED (running <= LOCKERS)
+#endif
+
+#ifdef PRUNES /* what is not declared any more is deleted */
+#define DRIFT (locked[me] != 0 && seen[me] != UNKNOWN && seen[me] != want[me])
+#else
 #define DRIFT (locked[me] != 0 && want[me] != ABSENT && seen[me] != UNKNOWN && seen[me] != want[me])
+#endif
 
 /* What the watch of the records has told. It may be told late, and is acted on later still. */
 inline relock() {
@@ -417,7 +459,7 @@ inline update() {
 		:: object != ABSENT && fresh[me] ->
 #endif
 			assert(helmWrote <= lockedBy[me]); /* I1 */
-			put(UPDATED, want[me])
+			put((want[me] == ABSENT -> DELETED : UPDATED), want[me])
 #ifdef NOUID
 		:: object == ABSENT -> /* an apply creates what does not exist, whatever its resourceVersion */
 			assert(helmWrote <= lockedBy[me]); /* I1 */
@@ -449,10 +491,21 @@ inline put(how, what) {
 #else
 	unproven[me] = how;
 #endif
-	object = what; putBy = lockedBy[me]; objectWritten(); mine[me] = true
+	object = what; putBy = lockedBy[me]; objectWritten(); mine[me] = true; asks[me] = false; rested[me] = 0;
+#ifdef LOST
+	lostTrack = lostTrack || wire[me] == CREATED; /* the one that is still on its way is remembered no more */
+	lost[me] = false;
+#endif
+	skip
 }
 
-inline proven() { unproven[me] = 0; under[me] = 0; before[me] = 0; wrote[me] = 0; mine[me] = false }
+inline proven() {
+	unproven[me] = 0; under[me] = 0; before[me] = 0; wrote[me] = 0; mine[me] = false; asks[me] = false; rested[me] = 0;
+#ifdef LOST
+	lost[me] = false;
+#endif
+	skip
+}
 
 inline crash() {
 	d_step { crashes++; lostTrack = lostTrack || unproven[me] != 0; proven(); forget(); seen[me] = UNKNOWN; fresh[me] = false; holds = false }
@@ -464,11 +517,48 @@ inline crash() {
 #ifdef ANYNEWER
 #define TAKE_BACK (newest == 0 || status[newest] != DEPLOYED || begunBy[newest] != under[me])
 #else
-#define TAKE_BACK (GONE || wanted[newest] == ABSENT)
+#define TAKE_BACK (GONE || (wanted[newest] == ABSENT && !HOOK_STANDS))
 #endif
 
-/* What was written last waits for the end of Helm's work: Helm may be about to write it. */
-#define WAITS (unproven[me] != 0 && unproven[me] != UPDATED && newest != 0 && status[newest] == PENDING && wanted[newest] != ABSENT)
+/* As far as its record shows, Helm has not come to the objects of the newest revision. */
+#ifdef NOHOOKS
+#define HOOK_STANDS false
+#else
+#define HOOK_STANDS hook[newest]
+#endif
+
+/* What is not proven waits for the end of Helm's work where that is not known before: Helm may be about to write the object. */
+#ifdef REWRITTEN
+#define WAITS_FOR_IT (unproven[me] != UPDATED && wanted[newest] != ABSENT)
+#else
+#define WAITS_FOR_IT (unproven[me] == DELETED && wanted[newest] != ABSENT)
+#endif
+#define WAITS (unproven[me] != 0 && newest != 0 && status[newest] == PENDING && (HOOK_STANDS || WAITS_FOR_IT))
+
+/* The proof follows the answer. Hours may pass only where the API server does not answer, or Helm's work goes on. */
+#ifdef LATE
+#define MAY_REST (unproven[me] != 0 && (unproven[me] == UPDATED || asks[me] || WAITS))
+#else
+#define MAY_REST (unproven[me] != 0 && (asks[me] || WAITS))
+#endif
+
+/* Hours pass. What has not been proven by then, or waits for the end of Helm's work, is given up, and that is written down. */
+inline hoursPass() {
+	d_step {
+#if !defined(LATE) && !defined(UNBOUNDED)
+		lostTrack = true; proven()
+#else
+		rested[me] = op
+#endif
+	}
+}
+
+/*
+ * No deployment that Helm never made: a write on behalf of a revision that is not deployed gives the object what Helm has come to
+ * the object with. Where nothing shows whether it has, it gives back what the locker itself has taken away a moment ago.
+ */
+#define NEVER_MADE(value) (status[newest] != DEPLOYED && !came && (hook[newest] || value != before[me]))
+#define TOO_LATE (newest != 0 && status[newest] != DEPLOYED && rested[me] != 0 && begunBy[newest] > rested[me])
 
 /* The newest record, whatever its status, is what the next write follows. */
 inline follow() {
@@ -486,16 +576,111 @@ inline takeBack() {
 	}
 }
 
-/* After a write the record is read again, at any time. What was written is compared with what is newest then. */
-inline confirm() {
+#ifdef LOST
+/* The answer does not come, and the locker goes on. The request may be carried out at any time until it has expired. */
+inline send(how) {
+	d_step {
+		losses++;
+		unproven[me] = how; before[me] = seen[me]; wrote[me] = want[me]; under[me] = lockedBy[me]; lost[me] = true; asks[me] = true;
+		wire[me] = how; wireWants[me] = want[me]; wireUnder[me] = lockedBy[me]; asSent[me] = seen[me] == ABSENT || fresh[me]
+	}
+}
+
+inline carryOut(by) {
 	d_step {
 		if
-		:: unproven[me] == CREATED && TAKE_BACK -> todo = DELETED
-		:: unproven[me] == CREATED && !TAKE_BACK && wanted[newest] != ABSENT && wanted[newest] != wrote[me] -> todo = UPDATED; follow()
-		:: !GONE && unproven[me] == UPDATED && wanted[newest] == before[me] && wanted[newest] != wrote[me] && wanted[newest] != ABSENT -> todo = UPDATED; follow()
-		:: !GONE && unproven[me] == DELETED && wanted[newest] != ABSENT -> todo = CREATED; follow()
+		:: wire[by] == UPDATED && asSent[by] ->
+			assert(helmWrote <= wireUnder[by]); /* I1 */
+			object = wireWants[by]; putBy = wireUnder[by]; objectWritten()
+		:: wire[by] == CREATED && object == ABSENT -> object = wireWants[by]; putBy = wireUnder[by]; objectWritten()
+		:: else
+		fi;
+		wire[by] = 0; wireWants[by] = 0; wireUnder[by] = 0
+	}
+}
+
+/* The API server carries requests out, or it does not. */
+proctype Network() {
+	byte i;
+	do
+	:: wire[0] != 0 -> carryOut(0)
+	:: wire[0] != 0 -> d_step { wire[0] = 0; wireWants[0] = 0; wireUnder[0] = 0 }
+	:: running == 1 && wire[0] == 0 -> break
+	od;
+	running--
+}
+
+/* The object is read, then the record: the proof is that of a moment after the write. */
+#define CARRIED_OUT (unproven[me] == UPDATED && !asSent[me])
+#define UNCHANGED (newest != 0 && status[newest] == DEPLOYED && begunBy[newest] == under[me])
+inline whenCarriedOut() {
+#ifdef RECORDFIRST
+	todo = UNCHANGED;
+#endif
+	if
+	:: CARRIED_OUT
+	:: !CARRIED_OUT && wire[me] == 0 /* it has expired */
+	:: else -> todo = 0; goto round
+	fi;
+#ifdef RECORDFIRST
+	if
+	:: todo == true -> todo = 0; d_step { proven() }; goto round
+	:: else
+	fi;
+#endif
+	skip
+}
+
+/* Which object it is that was created is not known: it is read, then the record again. */
+inline takeBackLost() {
+	d_step { fresh[me] = object != ABSENT };
+	if
+	:: GONE ->
+		d_step {
+			if
+			:: fresh[me] -> lockedBy[me] = under[me]; lost[me] = false; put(DELETED, ABSENT)
+			:: else -> proven()
+			fi;
+			forget()
+		}
+	:: !GONE -> d_step { lostTrack = true; proven() } /* it may be Helm's own */
+	fi
+}
+#endif
+
+/* What Helm has come to the object with, for all that is known. */
+#define CAME_WITH (!GONE && !HOOK_STANDS && wanted[newest] != ABSENT)
+
+/* After a write the record is read again. What was written is compared with what is newest then. */
+inline confirm() {
+	if
+	:: losses < LOSSES -> losses++; asks[me] = true; goto round
+	:: true
+	fi;
+#ifdef LOST
+	if
+	:: lost[me] -> whenCarriedOut()
+	:: !lost[me]
+	fi;
+#endif
+	d_step {
+		if
+		:: WAITS
+		:: !WAITS && unproven[me] == CREATED && TAKE_BACK -> todo = DELETED
+#ifdef REWRITTEN
+		:: !WAITS && unproven[me] == CREATED && !TAKE_BACK && CAME_WITH && wanted[newest] != wrote[me] -> todo = UPDATED; follow()
+#endif
+		:: !WAITS && unproven[me] == UPDATED && CAME_WITH && wanted[newest] == before[me] && before[me] != wrote[me] ->
+			todo = UPDATED; follow()
+#ifdef REWRITTEN
+		:: !WAITS && unproven[me] == DELETED && CAME_WITH -> todo = CREATED; follow()
+#else
+		:: !WAITS && unproven[me] == DELETED && CAME_WITH && wanted[newest] == before[me] -> todo = CREATED; follow()
+#endif
 		:: else -> proven()
-		fi
+		fi;
+		assert(todo == 0 || !TOO_LATE);
+		assert(todo == 0 || todo == DELETED || !NEVER_MADE(wanted[newest]))
 	};
 	if
 	:: crashes < CRASHES -> crash(); todo = 0
@@ -503,7 +688,12 @@ inline confirm() {
 	fi;
 	if
 	:: todo == 0
+#ifdef LOST
+	:: todo == DELETED && lost[me] -> takeBackLost()
+	:: todo == DELETED && !lost[me] -> takeBack()
+#else
 	:: todo == DELETED -> takeBack()
+#endif
 	:: todo != 0 && todo != DELETED ->
 		d_step { seen[me] = object; fresh[me] = object != ABSENT };
 		if
@@ -530,9 +720,14 @@ round:
 	:: true -> relock()
 	:: true -> observe()
 	:: unproven[me] != 0 && !WAITS -> confirm()
+	#ifdef LOST
+	:: MAY_REST && rested[me] == 0 && wire[me] == 0 -> hoursPass()
+#else
+	:: MAY_REST && rested[me] == 0 -> hoursPass()
+#endif
 	:: DRIFT -> break
 	:: crashes < CRASHES -> crash()
-	:: running <= LOCKERS && (unproven[me] == 0 || WAITS) -> /* the others have ended: the last word of the watches, then rest */
+	:: RESTED && (unproven[me] == 0 || WAITS) -> /* the others have ended: the last word of the watches, then rest */
 		relock(); observe();
 		if
 		:: DRIFT -> break
@@ -556,10 +751,22 @@ round:
 	fi;
 	if
 	:: !holds
-	:: holds -> d_step { proven() }; /* the write before was answered before this check */
+	:: holds ->
+#if defined(LOST) && !defined(REPLACED)
+		if
+		:: lost[me] /* it may still be carried out, and then this one fails */
+		:: else -> d_step { proven() }
+		fi;
+#else
+		d_step { proven() }; /* the write before was answered before this check */
+#endif
 		if
 		:: seen[me] != ABSENT -> update()
-		:: else -> create()
+		:: seen[me] == ABSENT -> create()
+#ifdef LOST
+		:: seen[me] != ABSENT && losses < LOSSES && wire[me] == 0 -> send(UPDATED)
+		:: seen[me] == ABSENT && losses < LOSSES && wire[me] == 0 -> send(CREATED)
+#endif
 		fi
 	fi;
 	holds = false;
@@ -567,7 +774,7 @@ round:
 	goto round;
 rest:
 	skip;
-	d_step { proven(); forget(); seen[me] = UNKNOWN; fresh[me] = false };
+	d_step { lostTrack = lostTrack || (unproven[me] != 0 && HOOK_STANDS); proven(); forget(); seen[me] = UNKNOWN; fresh[me] = false };
 	running--
 }
 
@@ -621,6 +828,10 @@ init {
 #if LOCKERS > 1 && !defined(GUARD)
 		run Locker(1);
 #endif
+#ifdef LOST
+		running++;
+		run Network();
+#endif
 	}
 	running == 0;
 	d_step {
@@ -640,7 +851,7 @@ init {
 #else
 			assert(lostTrack || meant != ABSENT);                    /* it stays although Helm deleted it */
 			assert(lostTrack || meant == ABSENT || object != ABSENT); /* it is gone although Helm counts on it */
-			assert(lostTrack || object == meant)                     /* it is as an older revision declares it */
+			assert(lostTrack || ruined || object == meant)           /* it is as an older revision declares it */
 #endif
 		:: else
 		fi

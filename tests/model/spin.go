@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"errors"
 	"fmt"
 	"os"
@@ -14,10 +14,8 @@ import (
 	"time"
 )
 
-//go:embed order.pml
-var model []byte
-
-const modelFile = "order.pml"
+//go:embed *.pml
+var models embed.FS
 
 // Limits of one run. The largest takes some 1.2 GB and half a minute on an idle core.
 const (
@@ -58,9 +56,9 @@ func (r result) found() string {
 	if r.failed == "" {
 		return holds
 	}
-	for text, name := range assertions {
-		if strings.Contains(r.failed, text) {
-			return name
+	for _, a := range assertions {
+		if strings.Contains(r.failed, a.text) {
+			return a.name
 		}
 	}
 	return r.failed
@@ -84,17 +82,21 @@ func (t tools) run(ctx context.Context, v variant, trail bool) (r result, err er
 		return r, fmt.Errorf("make a directory: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if err := os.WriteFile(filepath.Join(dir, modelFile), model, 0o600); err != nil {
+	text, err := models.ReadFile(v.model)
+	if err != nil {
+		return r, fmt.Errorf("read the model: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, v.model), text, 0o600); err != nil {
 		return r, fmt.Errorf("write the model: %w", err)
 	}
 	var options []string
 	for _, d := range v.defines {
 		options = append(options, "-D"+d)
 	}
-	if _, err := execute(ctx, dir, t.spin, append(options, "-a", modelFile)...); err != nil {
+	if _, err := execute(ctx, dir, t.spin, append(options, "-a", v.model)...); err != nil {
 		return r, err
 	}
-	if _, err := execute(ctx, dir, t.cc, "-O2", "-DSAFETY", "-DCOLLAPSE", "-DMEMLIM="+
+	if _, err := execute(ctx, dir, t.cc, "-O1", "-DSAFETY", "-DCOLLAPSE", "-DMEMLIM="+
 		memoryLimit, "-o", "pan", "pan.c"); err != nil {
 		return r, err
 	}
@@ -116,7 +118,7 @@ func (t tools) run(ctx context.Context, v variant, trail bool) (r result, err er
 	case r.failed == "" && !complete(out):
 		return r, fmt.Errorf("the search was not completed:\n%s", out)
 	case trail && r.failed != "":
-		steps, err := execute(ctx, dir, t.spin, append(options, "-t", "-p", "-g", modelFile)...)
+		steps, err := execute(ctx, dir, t.spin, append(options, "-t", "-p", "-g", v.model)...)
 		if err != nil {
 			return r, err
 		}

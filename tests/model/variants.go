@@ -4,7 +4,7 @@ package main
 const (
 	holds = "no violation"
 
-	// The assertions of order.pml, as the checker prints them.
+	// The assertions of order.pml.
 	undone     = "a write of Helm's is undone"
 	leftBehind = "what Helm deleted stays"
 	missing    = "what Helm counts on is gone"
@@ -12,22 +12,50 @@ const (
 	hole       = "after a crash and an uninstall it stays"
 	drifted    = "drift stays"
 	refused    = "the guard refuses Helm"
+	tooLate    = "an upgrade of hours later is amended"
+	neverMade  = "a value that Helm never deployed"
+
+	// Those of ownership.pml.
+	shared = "the next upgrade conflicts"
+	loop   = "writes go on"
+
+	// Those of handover.pml.
+	unkept  = "the first does not keep the release"
+	notMade = "the policy's HelmRelease is missing"
+	extra   = "the policy's HelmRelease stays"
+	both    = "two locks write to an object"
+	locks   = "not one lock"
 )
 
-// assertions are what of the text of a failed assertion tells which one it is.
-var assertions = map[string]string{
-	"helmWrote<=lockedBy": undone,
-	"lostTrack||(meant!=": leftBehind,
-	"(object!=":           missing,
-	"||(object==meant":    stale,
-	"newest==0":           hole,
-	"object==wanted":      drifted,
-	"!(holds)":            refused,
+// assertions are the texts that tell failed assertions apart, as the checker prints them. The first one found counts.
+var assertions = []struct{ text, name string }{
+	{"helmWrote<=lockedBy", undone},
+	{"helmWrote<=wireUnder", undone},
+	{"helmWrote<=locked", undone},
+	{"lostTrack||(meant!=", leftBehind},
+	{"(object!=", missing},
+	{"||(object==meant", stale},
+	{"begunBy[newest]>rested", tooLate},
+	{"wanted[newest]!=before", neverMade},
+	{"newest==0", hole},
+	{"!(meantToday)", stale},
+	{"(object==0)", leftBehind},
+	{"object==wanted", drifted},
+	{"!(holds)", refused},
+	{"(owners==1)", shared},
+	{"(content==0)", drifted},
+	{"(writes<=", loop},
+	{"owns[0]+owns[1]", both},
+	{"(api[2]!=0)", notMade},
+	{"((api[2]==0)||", extra},
+	{"&&(locked[", unkept},
+	{"(locked[0]!=0)", locks},
 }
 
-// variant is one run of the model.
+// variant is one run of a model.
 type variant struct {
 	name    string
+	model   string
 	defines []string
 	// expect is what the run must end with.
 	expect string
@@ -42,13 +70,32 @@ func (v variant) expected(r result) bool {
 
 func defines(list ...string) []string { return list }
 
-// variants returns all runs: the proof as it is, in worlds of different size; then with each part of it left out.
+// variants returns all runs: each proof as it is, in worlds of different size; then with each part of it left out.
 func variants() []variant {
+	var all []variant
+	for _, m := range []struct {
+		file string
+		runs []variant
+	}{
+		{"order.pml", orders()}, {"order.pml", proofs()}, {"elsewhere.pml", keys()}, {"ownership.pml", ownership()},
+		{"handover.pml", handovers()},
+	} {
+		for _, v := range m.runs {
+			v.model = m.file
+			all = append(all, v)
+		}
+	}
+	return all
+}
+
+// orders are the runs of the order of a check and a write.
+func orders() []variant {
 	return []variant{
 		// A crash of the one operator, whose successor knows nothing, is a change of leaders.
 		{name: "list/crash", defines: defines("CRASHES=1"), expect: holds},
 		{name: "list/two tamperings", defines: defines("TAMPERS=2"), expect: holds},
 		{name: "list/two operators", defines: defines("OPS=1", "LOCKERS=2"), expect: holds},
+		{name: "list/leftovers are deleted", defines: defines("PRUNES"), expect: holds},
 
 		// Other forms of the check.
 		{name: "two gets", defines: defines("GETS", "OPS=3"), expect: undone},
@@ -59,6 +106,8 @@ func variants() []variant {
 		{name: "without/check", defines: defines("NOCHECK"), expect: undone, also: stale},
 		{name: "without/precondition", defines: defines("NOPRECONDITION"), expect: undone},
 		{name: "without/second check", defines: defines("NOSECONDCHECK"), expect: stale, also: leftBehind},
+		{name: "without/second check of deletions", defines: defines("NOSECONDCHECK", "PRUNES"), expect: stale,
+			also: missing},
 		{name: "without/identity", defines: defines("NUMBER"), expect: undone, also: stale},
 		{name: "without/order", defines: defines("EARLY"), expect: undone, also: stale},
 		{name: "without/server", defines: defines("CACHE"), expect: undone, also: stale},
@@ -76,5 +125,72 @@ func variants() []variant {
 		// What remains, see README.md.
 		{name: "remains/crash", defines: defines("CRASHES=1", "HOLE"), expect: hole},
 		{name: "remains/pruned", defines: defines("STRICT"), expect: undone, also: stale},
+	}
+}
+
+// proofs are the runs of the second check: when it is made, what it leads to, and what becomes of lost answers.
+func proofs() []variant {
+	return []variant{
+		{name: "proof/hooks", defines: defines("HOOKS"), expect: holds},
+		{name: "proof/not answered", expect: holds,
+			defines: defines("HOOKS", "OPS=1", "TAMPERS=2", "LOSSES=1", "CRASHES=1", "PRUNES")},
+		{name: "proof/answers lost", expect: holds,
+			defines: defines("LOST", "HOOKS", "OPS=1", "LOSSES=1", "CRASHES=1")},
+
+		{name: "proof/with the next drift", defines: defines("LATE", "HOOKS"), expect: tooLate},
+		{name: "proof/without a bound", defines: defines("UNBOUNDED", "HOOKS", "LOSSES=1"), expect: tooLate},
+		{name: "proof/without hooks", defines: defines("NOHOOKS", "HOOKS"), expect: neverMade},
+		{name: "proof/creations rewritten", defines: defines("REWRITTEN"), expect: neverMade},
+		{name: "proof/record before object", defines: defines("LOST", "OPS=1", "LOSSES=1", "RECORDFIRST"), expect: stale},
+		{name: "proof/lost one replaced", defines: defines("LOST", "OPS=1", "LOSSES=1", "REPLACED"), expect: stale,
+			also: leftBehind},
+	}
+}
+
+// keys are the runs of a release that is stored elsewhere.
+func keys() []variant {
+	return []variant{
+		{name: "elsewhere", expect: holds},
+		{name: "elsewhere/forged for a native release", defines: defines("VICTIM", "OPS=2"), expect: holds},
+		{name: "elsewhere/only the locked key", defines: defines("LOCKEDONLY"), expect: undone, also: stale},
+		{name: "elsewhere/only for what exists", defines: defines("EXISTINGONLY"), expect: undone, also: stale},
+		{name: "elsewhere/proven by the locked key", defines: defines("PROVENLOCKEDONLY"), expect: stale},
+		{name: "elsewhere/any key counts", defines: defines("ANYKEY"), expect: drifted},
+		{name: "elsewhere/any key counts for a native one", defines: defines("VICTIM", "ANYKEY"), expect: drifted},
+	}
+}
+
+// ownership are the runs of a revert of several requests.
+func ownership() []variant {
+	return []variant{
+		{name: "ownership", expect: holds},
+		{name: "ownership/one request", defines: defines("ONEREQUEST"), expect: holds},
+		{name: "ownership/content alone, a crash", defines: defines("CONTENT", "NOSHARES", "REFUSALS=0"),
+			expect: shared},
+		{name: "ownership/content alone, a refusal", defines: defines("CONTENT", "NOSHARES", "CRASHES=0"),
+			expect: shared},
+		{name: "ownership/content alone, one request", defines: defines("CONTENT", "NOSHARES", "ONEREQUEST"),
+			expect: holds},
+		{name: "ownership/content alone, shared", defines: defines("CONTENT", "ONEREQUEST"), expect: shared},
+	}
+}
+
+// handovers are the runs of several HelmReleases of one release.
+func handovers() []variant {
+	return []variant{
+		{name: "handover", defines: defines("NOPOLICY", "WORKERS=2"), expect: holds},
+		{name: "handover/policy", defines: defines("HANDS=1", "ACTIONS=3"), expect: holds},
+		{name: "handover/policy, side by side", defines: defines("HANDS=1", "ACTIONS=2", "WORKERS=2"), expect: holds},
+		{name: "handover/policy, crash", defines: defines("HANDS=1", "ACTIONS=2", "CRASHES=1"), expect: holds},
+
+		{name: "handover/without those behind", defines: defines("NOPOLICY", "NOBEHIND"), expect: unkept},
+		{name: "handover/without a second look", defines: defines("NOPOLICY", "NORECHECK"), expect: unkept},
+		{name: "handover/without one owner", defines: defines("NOPOLICY", "NOTABLE"), expect: both},
+		{name: "handover/conflict noted late", defines: defines("HANDS=1", "ACTIONS=2", "WORKERS=2", "LATECONFLICT"),
+			expect: unkept},
+		{name: "handover/without a plan after a write", defines: defines("HANDS=1", "ACTIONS=2", "NOAGAIN"),
+			expect: notMade},
+		{name: "handover/without an end of memory", defines: defines("HANDS=1", "ACTIONS=2", "NOTIMER"),
+			expect: notMade},
 	}
 }
