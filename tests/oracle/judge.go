@@ -1,8 +1,6 @@
-// Package oracle judges a recorded run of a control plane by the promises in docs/concepts.md. It imports nothing of
-// pkg/, so that the operator and its judge have no mistake in common. A recording (tests/lib/cluster) has every write in
-// etcd's order, and the audit logs, which have author, verb and path. The answer to a write has the resourceVersion that
-// etcd stored it at, which joins the two; a deletion is joined by the uid. Only operators and Helm need an author: every
-// other writer is "somebody".
+// Package oracle judges a recorded run of a control plane by the promises, and imports nothing of pkg/. The answer to a
+// write has the resourceVersion that etcd stored it at, which joins its two logs; a deletion is joined by the uid. Only
+// operators and Helm need an author: every other writer is "somebody".
 package oracle
 
 import (

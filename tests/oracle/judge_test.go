@@ -104,6 +104,11 @@ func TestRules(t *testing.T) {
 			s.shop(2, "deployed", "")
 			s.remove(locker, settings)
 		}, ""},
+		"an object that only a record stored elsewhere declares, beside a native one, is taken back": {func(s *story) {
+			s.record("flux", 1, "deployed", "apps", "", configMap("one"))
+			s.shop(2, "deployed", "")
+			s.remove(locker, settings)
+		}, ""},
 		"an object that is declared is deleted": {func(s *story) {
 			s.remove(locker, settings)
 		}, ruleDeletion},

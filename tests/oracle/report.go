@@ -39,7 +39,6 @@ func (r *Report) fail(rule string, id identity, format string, args ...any) {
 
 func (r *Report) note(what string) { r.notes[what]++ }
 
-// print writes the counts.
 func (r *Report) print(w io.Writer) {
 	fmt.Fprintf(w, "%d writes judged, %d not; %d requests; %d objects looked at when their operator ended\n", r.judged,
 		r.unjudged, r.requests, r.settled)

@@ -247,7 +247,10 @@ func (j *judge) declaring(o object, from, to int64) (key string, ever object, cl
 	id := o.identity()
 	for _, k := range j.releases.of(id) {
 		all := j.releases.within(k, from, to-1)
-		if len(all) > 0 && !slices.ContainsFunc(all, func(m moment) bool { return !m.wants(id) }) {
+		// A record that names another namespace does not count where that has had records of the release of its own.
+		if len(all) > 0 && !slices.ContainsFunc(all, func(m moment) bool {
+			return !m.wants(id) || m.newest.as != k.namespace && j.releases.moments[releaseKey{m.newest.as, k.name}] != nil
+		}) {
 			key = k.String()
 		}
 		for _, m := range j.releases.moments[k] {
