@@ -7,8 +7,6 @@ import (
 	"io"
 	"maps"
 	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -27,23 +25,18 @@ const agentHelm = "Helm/"
 // it. The watch of the histories can miss states when the API server restarts; this tells who did what even then.
 type journal struct{ path string }
 
-// options are those of a control plane that keeps the journal; dir takes the file that says of what.
-func (j journal) options(dir string, log io.Writer) (cluster.Options, error) {
+// options are those of a control plane that keeps the journal, at the path if it has one.
+func (j journal) options(log io.Writer) cluster.Options {
 	var writes []string
 	for _, gvr := range resources() {
 		writes = append(writes, fmt.Sprintf("  - {group: %q, resources: [%s]}", gvr.Group, gvr.Resource))
 	}
-	policy := "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitManagedFields: true\nomitStages: [RequestReceived, " +
-		"ResponseStarted]\nrules:\n" +
-		"- level: RequestResponse\n  verbs: [create, update, patch, delete, deletecollection]\n  resources:\n" +
-		strings.Join(writes, "\n") + "\n- level: None\n"
-	path := filepath.Join(dir, "audit-policy.yaml")
-	if err := os.WriteFile(path, []byte(policy), 0o600); err != nil {
-		return cluster.Options{}, fmt.Errorf("audit policy: %w", err)
+	options := cluster.Options{AuditLog: true, Log: log, AuditRules: "- level: RequestResponse\n" +
+		"  verbs: [create, update, patch, delete, deletecollection]\n  resources:\n" + strings.Join(writes, "\n") + "\n"}
+	if j.path != "" {
+		options.ExtraAPIServerArgs = []string{"--audit-log-path=" + j.path}
 	}
-	// One file, however long the run is.
-	args := []string{"--audit-policy-file=" + path, "--audit-log-path=" + j.path, "--audit-log-maxsize=100000"}
-	return cluster.Options{AuditLog: true, ExtraAPIServerArgs: args, Log: log}, nil
+	return options
 }
 
 // entry is a request that was carried out.
@@ -69,7 +62,8 @@ func (j journal) read(key objectKey) (all []entry, err error) {
 			return nil //nolint:nilerr // see above: such a line is left out
 		}
 		e.entry.ResponseObject.Object = e.ResponseObject
-		if e.happened() && (e.is(key) || e.isRecord(key.namespace)) {
+		// A recording has more than the writes.
+		if e.ResponseObject != nil && e.happened() && (e.is(key) || e.isRecord(key.namespace)) {
 			all = append(all, e.entry)
 		}
 		return nil

@@ -39,6 +39,11 @@ func (s *soakRun) prepare(ctx context.Context, c *cluster.Cluster, dir string) (
 	if s.proxy, err = c.StartProxy(); err != nil {
 		return nil, err
 	}
+	config, err := c.OperatorConfig(operatorNamespace)
+	if err != nil {
+		return nil, err
+	}
+	s.proxy.As(config)
 	s.histories = &histories{client: s.client, states: map[objectKey][]state{}, operator: map[uint64]string{}}
 	s.histories.attribute(s.proxy)
 	program, err := s.program(ctx, c, dir)

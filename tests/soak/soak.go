@@ -70,17 +70,13 @@ func soak(ctx context.Context, o options, r *report, log io.Writer) (err error) 
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	s := &soakRun{options: o, report: r, log: log, creators: map[types.UID]string{}, left: map[string]map[string]any{}}
-	s.journal.path = filepath.Join(dir, "audit.log")
 	if o.audit != "" {
 		// The API server has a working directory of its own.
 		if s.journal.path, err = filepath.Abs(o.audit); err != nil {
 			return fmt.Errorf("audit log: %w", err)
 		}
 	}
-	control, err := s.journal.options(dir, log)
-	if err != nil {
-		return err
-	}
+	control := s.journal.options(log)
 	var c *cluster.Cluster
 	err = within(ctx, buildTime, "the start of the control plane", func(ctx context.Context) error {
 		c, err = cluster.Start(ctx, control)
@@ -90,6 +86,9 @@ func soak(ctx context.Context, o options, r *report, log io.Writer) (err error) 
 		return err
 	}
 	defer func() { err = errors.Join(err, c.Stop()) }()
+	if s.journal.path == "" {
+		s.journal.path = c.AuditLog()
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	background, backgroundCtx := errgroup.WithContext(ctx)
 	defer func() {

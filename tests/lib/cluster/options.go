@@ -18,14 +18,18 @@ rules:
 // auditPolicy returns the policy of the audit log: with a recording, more of what the oracle needs, and less of what
 // nobody reads.
 func (c *Cluster) auditPolicy() string {
+	if c.recording == nil && c.options.AuditRules != "" {
+		return strings.Replace(fmt.Sprintf(recordingPolicy, "None", "None"), "rules:\n",
+			"rules:\n"+c.options.AuditRules+"- level: None\n", 1)
+	}
 	if c.recording == nil {
 		return auditPolicy
 	}
 	others := "None"
-	if c.options.AuditLog {
+	if c.options.AuditLog && c.options.AuditRules == "" {
 		others = "Metadata"
 	}
-	return fmt.Sprintf(recordingPolicy, others, others)
+	return strings.Replace(fmt.Sprintf(recordingPolicy, others, others), "rules:\n", "rules:\n"+c.options.AuditRules, 1)
 }
 
 // Options chooses what Start starts. The zero value is an API server with etcd.
@@ -38,6 +42,9 @@ type Options struct {
 	ControllerManager bool
 	// AuditLog makes the API server write one JSON event per finished request to Cluster.AuditLog.
 	AuditLog bool
+	// AuditRules are rules of an audit policy, as YAML, which the log then follows instead of its own, and before those of
+	// a recording.
+	AuditRules string
 	// ExtraAPIServerArgs are appended to the flags of kube-apiserver and win over the ones before.
 	ExtraAPIServerArgs []string
 	// ExtraControllerManagerArgs are appended to the flags of kube-controller-manager.
