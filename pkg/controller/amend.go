@@ -49,7 +49,7 @@ func (r *newestRevision) under(w lock.Write) release.Record {
 var errNotReadable = errors.New("the newest revision cannot be read")
 
 // declares returns an object as the newest revision declares it. known reports whether it declares the object at
-// all: one that is exempt, or of a kind that is not served, is declared and not returned.
+// all: one that is exempt, of a kind that is not served, or perhaps a hook, is declared and not returned.
 func (rm *remediation) declares(
 	ctx context.Context, r *newestRevision, w lock.Write,
 ) (o *lock.Object, known bool, err error) {
@@ -73,6 +73,7 @@ func (rm *remediation) declares(
 		}
 	}
 	_, known = r.loaded.untracked[w.Object.ID]
+	known = known || r.loaded.release.Hooks.Has(w.Object.ID.Kind, w.Object.ID.Name)
 	return nil, known, nil
 }
 

@@ -209,6 +209,10 @@ func (pr *pruning) stays(l *lock.Lock, o *lock.Object, live *unstructured.Unstru
 		return "helm.sh/resource-policy is keep"
 	case l.Declares(o.ID):
 		return "the locked revision declares it"
+	case l.Hooks.Has(o.ID.Kind, o.ID.Name):
+		return "the locked revision has a hook of this name"
+	case !live.GetCreationTimestamp().Time.Before(l.Record.Stored):
+		return "it was created after Helm stored the locked revision"
 	case pr.table.Holder(o.ID) != nil:
 		return "another HelmRelease locks it"
 	case metav1.GetControllerOf(live) != nil:

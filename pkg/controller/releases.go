@@ -254,7 +254,7 @@ func (rs *releases) lock(
 		Detect:     spec.Mode == v1alpha1.ModeDetect, Strict: spec.Scope == v1alpha1.ScopeStrict,
 		ReplaceImmutable: spec.ReplaceImmutable,
 		Exceptions:       loaded.exceptions, Untracked: loaded.untracked,
-		Unknown: len(loaded.waiting) > 0, Account: account,
+		Unknown: len(loaded.waiting) > 0, Account: account, Hooks: loaded.release.Hooks,
 	}, loaded.objects))
 	return false, nil
 }

@@ -52,6 +52,9 @@ type Lock struct {
 	// Unknown is set when the manifest declares objects of kinds that are not served.
 	Unknown bool
 
+	// Hooks are the names of the hooks of the revision.
+	Hooks release.Hooks
+
 	mu        sync.Mutex
 	objects   states
 	dirty     map[*state]struct{}      // to be judged

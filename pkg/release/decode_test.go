@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -48,7 +49,7 @@ func helmRelease(edit func(*helmrelease.Release)) *helmrelease.Release {
 			Values:    map[string]any{"deep": map[string]any{"list": []any{1, "two", nil, map[string]any{}}}},
 		},
 		Config: map[string]any{"name": "not the release's", "password": leak},
-		Hooks:  []*helmrelease.Hook{{Name: "hook", Manifest: "kind: Job"}},
+		Hooks:  []*helmrelease.Hook{{Name: "hook", Kind: "Job", Manifest: "kind: Job"}},
 	}
 	if edit != nil {
 		edit(rel)
@@ -91,7 +92,11 @@ func TestDecodeReadsAReleaseStoredByTrueHelm(t *testing.T) {
 		Description: "Preparing upgrade", Notes: "visit us", Manifest: stored.Manifest,
 		ChartName: "podinfo", ChartVersion: "6.14.1", LastDeployed: stored.Info.LastDeployed.Time,
 	}
-	if *rel != want {
+	if !rel.Hooks.Has("Job", "hook") || rel.Hooks.Has("Job", "other") || rel.Hooks.Has("Pod", "hook") {
+		t.Errorf("hooks are %+v", rel.Hooks)
+	}
+	rel.Hooks = release.Hooks{}
+	if !reflect.DeepEqual(*rel, want) {
 		t.Errorf("got  %+v\nwant %+v", *rel, want)
 	}
 	rec, err := release.Secrets.RecordOf(secret)

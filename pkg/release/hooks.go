@@ -12,22 +12,42 @@ type firstHooks struct {
 	stopped bool
 	// ahead are the statuses during which one runs that has not begun.
 	ahead map[Status]bool
+	names Hooks
 }
 
-// maxHooksText bounds the text of the hooks that is looked at. Hooks that have more say nothing.
+// Hooks are the names of the hooks of a revision. The zero value has none.
+type Hooks struct {
+	unread bool
+	names  map[hookName]struct{}
+}
+
+// hookName is how Helm names a hook: of API group and namespace only its manifest tells.
+type hookName struct{ kind, name string }
+
+// Has reports whether the revision may have a hook of a kind and name, in whichever API group and namespace.
+func (h Hooks) Has(kind, name string) bool {
+	_, found := h.names[hookName{kind, name}]
+	return found || h.unread
+}
+
+// maxHooksText bounds the text of the hooks that is read. Of hooks that have more nothing is known.
 const maxHooksText = 512 << 10
 
 // UnmarshalJSON takes any value: what Helm could not read either says nothing.
 func (f *firstHooks) UnmarshalJSON(text []byte) error {
 	var hooks []struct {
+		Kind    string                    `json:"kind"`
+		Name    string                    `json:"name"`
 		Events  []helmrelease.HookEvent   `json:"events"`
 		LastRun helmrelease.HookExecution `json:"last_run"`
 	}
 	if len(text) > maxHooksText || json.Unmarshal(text, &hooks) != nil {
+		f.names.unread = true
 		return nil //nolint:nilerr // see above
 	}
-	f.ahead = map[Status]bool{}
+	f.ahead, f.names.names = map[Status]bool{}, make(map[hookName]struct{}, len(hooks))
 	for _, hook := range hooks {
+		f.names.names[hookName{hook.Kind, hook.Name}] = struct{}{}
 		for _, event := range hook.Events {
 			status, first := firstIn[event]
 			switch phase := hook.LastRun.Phase; {

@@ -56,6 +56,8 @@ type Record struct {
 	ResourceVersion string
 	Revision        int
 	Status          Status
+	// Stored is when the API server created the object, in whole seconds by its clock.
+	Stored time.Time
 	// Created is when Helm stored the revision, Modified when Helm last changed its record. Whole seconds.
 	Created  time.Time
 	Modified time.Time
@@ -139,7 +141,8 @@ func (s Storage) RecordOf(m metav1.Object) (Record, error) {
 	rec.Status = parseStatus(status)
 
 	// Helm sets createdAt when it creates the Secret and drops it for modifiedAt when it updates it.
-	rec.Created = m.GetCreationTimestamp().Time
+	rec.Stored = m.GetCreationTimestamp().UTC()
+	rec.Created = rec.Stored
 	created, found, err := unixLabel(labels, CreatedLabel)
 	if err != nil {
 		return fail("%w", err)

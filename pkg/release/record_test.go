@@ -38,7 +38,7 @@ func TestRecordOfReadsWhatHelmWrites(t *testing.T) {
 	want := release.Record{
 		Key: release.Key{Namespace: "apps", Name: "my.app"}, ObjectName: "sh.helm.release.v1.my.app.v12",
 		UID: "u1", ResourceVersion: "700", Revision: 12, Status: release.StatusDeployed,
-		Created: time.Unix(1001, 0).UTC(), Modified: time.Unix(1005, 0).UTC(),
+		Stored: time.Unix(1000, 0).UTC(), Created: time.Unix(1001, 0).UTC(), Modified: time.Unix(1005, 0).UTC(),
 	}
 	if rec != want {
 		t.Errorf("got %+v\nwant %+v", rec, want)

@@ -79,6 +79,8 @@ type Release struct {
 	// BeforeObjects is set when Helm has not come to the objects of the revision, as far as its hooks tell: one that
 	// Helm runs before has failed, or is not known to be over. Only Decode and DecodeRecord set it.
 	BeforeObjects bool
+	// Hooks are the names of the hooks, which Helm runs and does not manage. Only Decode and DecodeRecord set them.
+	Hooks Hooks
 	// ApplyMethod is one of the ApplyMethod constants.
 	ApplyMethod string
 	// ChartName and ChartVersion are empty when the chart's metadata is missing.

@@ -89,7 +89,7 @@ func (r *stored) part() *Release {
 	if r.Info.Status != "" {
 		rel.Status = parseStatus(string(r.Info.Status))
 	}
-	rel.BeforeObjects = r.first.stand(rel.Status)
+	rel.BeforeObjects, rel.Hooks = r.first.stand(rel.Status), r.first.names
 	return rel
 }
 
