@@ -78,9 +78,10 @@ func (rm *remediation) declares(
 }
 
 // amendWrite corrects a write that may have landed after Helm began to work on a newer revision. What the newer
-// revision does not declare and the write created is taken back. Where the write took away what the newer revision
-// declares, that is written again: Helm may have seen it there, and may have had nothing to do. None of this counts
-// before Helm comes to the objects.
+// revision does not declare and the write created is taken back; what it declares stays as it was created, whatever
+// becomes of the revision, since only a deployed one may be written, by its lock. Where the write took away what the
+// newer revision declares, that is written again: Helm may have seen it there, and may have had nothing to do. None of
+// this counts before Helm comes to the objects.
 func (rm *remediation) amendWrite(ctx context.Context, w lock.Write, r *newestRevision) error {
 	o, known, err := rm.declares(ctx, r, w)
 	if err != nil {
@@ -88,7 +89,10 @@ func (rm *remediation) amendWrite(ctx context.Context, w lock.Write, r *newestRe
 	}
 	pending, before := r.record.Status.IsPending(), r.loaded.release.BeforeObjects
 	switch {
-	case pending && (before || w.Version == "" && (known || !w.Created)):
+	case w.Created && known:
+		rm.unproven.Drop(w)
+		return nil
+	case pending && (before || w.Version == "" && w.Deleted):
 		return nil // Helm may be about to write it; the next change of the record comes back to it
 	case before && w.Deleted && w.Version != "" && w.Object.Desired != "":
 		return rm.restore(ctx, w, r, w.Object) // what was deleted to replace it: Helm has failed, and counts on it
@@ -100,6 +104,8 @@ func (rm *remediation) amendWrite(ctx context.Context, w lock.Write, r *newestRe
 	case o == nil:
 		rm.unproven.Drop(w)
 		return nil
+	case w.Deleted && w.Version == "" && r.record.Status != release.StatusDeployed:
+		return rm.restore(ctx, w, r, w.Object) // as the operator had created it before it took it back
 	case w.Deleted:
 		return rm.restore(ctx, w, r, o)
 	}
@@ -129,11 +135,9 @@ func (rm *remediation) amendment(
 	if err != nil {
 		return nil, err
 	}
-	written := drift.Overtaken{Old: old, Created: w.Created}
-	if !w.Created {
-		if err := json.Unmarshal(w.Undo, &written.Undo); err != nil {
-			return nil, fmt.Errorf("decode what the revert undid: %w", err)
-		}
+	written := drift.Overtaken{Old: old}
+	if err := json.Unmarshal(w.Undo, &written.Undo); err != nil {
+		return nil, fmt.Errorf("decode what the revert undid: %w", err)
 	}
 	in := judge.Input{ID: o.ID, Live: live, Rules: o.Rules, Scalable: o.Scalable, Replicas: o.Replicas}
 	if o.Scalable {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sirupsen/logrus"
@@ -72,10 +73,11 @@ func (c *common) carryOut(
 	w *lock.Write, do func() (*unstructured.Unstructured, error),
 ) (*unstructured.Unstructured, error) {
 	done, err := do()
-	lost := done == nil && unanswered(err)
+	// A conflict may be one with the write itself: the transport sends a request again of which the connection broke.
+	lost := done == nil && (unanswered(err) || !w.Created && !w.Deleted && apierrors.IsConflict(err))
 	c.unproven.Answered(w, done, lost)
 	if err != nil && done == nil && !lost {
-		c.unproven.Drop(*w) // it was not carried out
+		c.unproven.Failed(w)
 	}
 	return done, err
 }
@@ -134,22 +136,46 @@ func (rm *remediation) prove(ctx context.Context, key release.Key) error {
 
 // proveAll is prove for writes, one at least, that are proven by the same record.
 func (rm *remediation) proveAll(ctx context.Context, over []lock.Write) error {
+	over, late := rm.withoutLate(ctx, over)
+	if len(over) == 0 {
+		return late
+	}
 	newest, found, err := rm.enforcer.Current(ctx, over[0].Record)
 	if err != nil {
 		return err
 	}
 	r := &newestRevision{record: newest, found: found}
 	over = slices.DeleteFunc(over, func(w lock.Write) bool {
-		proven := r.is(w.Record) && !w.Lost
+		proven := r.is(w.Record)
 		if proven {
 			rm.unproven.Drop(w)
 		}
 		return proven
 	})
 	if len(over) == 0 {
-		return nil
+		return late
 	}
-	return rm.confirmWrites(ctx, over, r)
+	return errors.Join(late, rm.confirmWrites(ctx, over, r))
+}
+
+// withoutLate returns the writes that are over, and an error if there are others. The objects are read before the
+// record: a lost write that is carried out between two readings in the other order would pass for proven.
+func (rm *remediation) withoutLate(ctx context.Context, writes []lock.Write) (over []lock.Write, err error) {
+	var errs []error
+	for _, w := range writes {
+		if w.Lost {
+			landed, err := rm.landed(ctx, &w)
+			if err == nil && !landed && rm.Clock.Since(w.Begun) < lostPatience {
+				err = errMayComeLate
+			}
+			if err != nil {
+				errs = append(errs, fmt.Errorf("%s: %s", w.Object.ID, errorAbout(w.Object.ID, err)))
+				continue
+			}
+		}
+		over = append(over, w)
+	}
+	return over, errors.Join(errs...)
 }
 
 // expired forgets a write that is too old to be put right, and reports whether it did.
@@ -189,17 +215,7 @@ var errMayComeLate = errors.New("a write whose answer was lost may still be carr
 
 // confirmWrite confirms one write, given what is the newest revision since it was answered.
 func (rm *remediation) confirmWrite(ctx context.Context, w lock.Write, r *newestRevision) error {
-	if w.Lost {
-		landed, err := rm.landed(ctx, &w)
-		if err != nil {
-			return err
-		}
-		if !landed && rm.Clock.Since(w.Begun) < lostPatience {
-			return errMayComeLate
-		}
-	}
 	switch {
-	case r.is(w.Record):
 	case r.record.Contested && r.record.UID == w.Record.UID:
 		// Helm may have begun to work with the other record, which came later: the release was locked before it
 		// was contested. What this record declares says nothing. The next change of a record comes back to the write.

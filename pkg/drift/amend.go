@@ -10,10 +10,8 @@ import (
 type Overtaken struct {
 	// Old is the desired state that was written, of the older revision.
 	Old map[string]any
-	// Created is set when the write created the object. Otherwise Undo is the JSON merge patch that makes what was
-	// there before the write of what was there after it.
-	Created bool
-	Undo    map[string]any
+	// Undo is the JSON merge patch that makes what was there before the write of what was there after it.
+	Undo map[string]any
 }
 
 // Amendment is what has to be changed so that a write of ours takes nothing away from a newer revision.
@@ -26,8 +24,7 @@ type Amendment struct {
 
 // Amend returns what of live the write made and the newer revision, which declares desired, wants otherwise: where
 // live still has what was written, and had what desired declares before that. Helm may have seen the earlier state,
-// and may have had nothing to write. Of an object that was created all counts that desired wants otherwise, as
-// nothing is known of what Helm saw. What others changed since stays, and so does what opt.Ignore leaves alone.
+// and may have had nothing to write. What others changed since stays, and so does what opt.Ignore leaves alone.
 // Paths are those of desired.
 func (w Overtaken) Amend(desired, live map[string]any, opt Options) Amendment {
 	opt.Accepted, opt.Strict = nil, nil
@@ -35,9 +32,7 @@ func (w Overtaken) Amend(desired, live map[string]any, opt Options) Amendment {
 	since := opt
 	since.Accepted = Learn(desired, w.Old, opt)
 	ours.remove(Compare(desired, live, since).Changes)
-	if !w.Created {
-		ours.remove(Compare(desired, mergePatched(w.Old, w.Undo), opt).Changes)
-	}
+	ours.remove(Compare(desired, mergePatched(w.Old, w.Undo), opt).Changes)
 	narrow := opt
 	narrow.Ignore = func(path []string) bool { return !ours.touch(path) || opt.Ignore != nil && opt.Ignore(path) }
 	a := Amendment{Options: narrow, Desired: w.Old}
@@ -72,7 +67,7 @@ func (w Overtaken) added(at []string, old, undo, desired, live map[string]any) (
 		case !exists:
 		case declared:
 			paths = append(paths, w.added(path, mapOf(wrote), mapOf(before), mapOf(want), mapOf(have))...)
-		case (w.Created || differed && before == nil) && deepEqual(wrote, have):
+		case differed && before == nil && deepEqual(wrote, have):
 			paths = append(paths, path)
 		}
 	}

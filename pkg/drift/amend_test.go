@@ -14,7 +14,6 @@ func TestAmendRestoresOnlyWhatTheWriteTookFromTheNewerRevision(t *testing.T) {
 	)
 	for name, tc := range map[string]struct {
 		old, undo, desired, live string
-		created                  bool
 		changes                  []string
 		target                   string
 	}{
@@ -39,14 +38,9 @@ func TestAmendRestoresOnlyWhatTheWriteTookFromTheNewerRevision(t *testing.T) {
 		"all data that was removed, and that Helm has not come to yet": {old: one, undo: `{"data":null}`, desired: two,
 			live: one},
 		"a key that changed since": {old: one, undo: `{"data":{"value":null}}`, desired: without, live: two},
-		"an object that was created": {old: one, created: true, desired: two, live: one,
-			changes: []string{"/data/value"}, target: two},
-		"a created one that Helm made": {old: one, created: true, desired: two, live: two},
-		"a created one, of a key less": {old: one, created: true, desired: without, live: one,
-			changes: []string{"/data/value"}, target: without},
 	} {
 		t.Run(name, func(t *testing.T) {
-			written := Overtaken{Old: obj(t, tc.old), Created: tc.created}
+			written := Overtaken{Old: obj(t, tc.old)}
 			if tc.undo != "" {
 				written.Undo = obj(t, tc.undo)
 			}

@@ -41,6 +41,7 @@ type Write struct {
 	Refused bool
 
 	answered uint64 // when, in terms of Writes; zero until then
+	before   *Write // the earlier write whose place this one has, if its answer was lost
 }
 
 // Writes are the writes after which the record has not been read yet, and those that wait for the end of Helm's work.
@@ -52,11 +53,28 @@ type Writes struct {
 }
 
 // Begin adds a write that is about to be made. It takes the place of an earlier one to the same object, which was
-// proven by the check before this one, or can no longer land.
+// proven by the check before this one, or can no longer be carried out once this one is.
 func (s *Writes) Begin(w *Write) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if earlier := s.releases[w.Record.Key][w.Object.ID]; earlier != nil && earlier.Lost {
+		w.before = earlier
+	}
 	s.put(w)
+}
+
+// Failed forgets a write that was not carried out. An earlier one whose answer was lost has its place again: the API
+// server may still carry that out.
+func (s *Writes) Failed(w *Write) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.has(*w) {
+		return
+	}
+	s.remove(*w)
+	if w.before != nil {
+		s.put(w.before)
+	}
 }
 
 // put is called with s.mu held.
@@ -138,9 +156,13 @@ func (s *Writes) Releases() []release.Key {
 func (s *Writes) Drop(w Write) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.has(w) {
-		return
+	if s.has(w) {
+		s.remove(w)
 	}
+}
+
+// remove is called with s.mu held.
+func (s *Writes) remove(w Write) {
 	delete(s.releases[w.Record.Key], w.Object.ID)
 	if len(s.releases[w.Record.Key]) == 0 {
 		delete(s.releases, w.Record.Key)

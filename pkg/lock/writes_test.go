@@ -117,3 +117,30 @@ func TestOneWriteFollowsAnother(t *testing.T) {
 func newest(rec release.Record) func(release.Record) release.Record {
 	return func(release.Record) release.Record { return rec }
 }
+
+// A creation of which the answer was lost may still be carried out when the next one was refused because the object
+// exists: it may be the one that exists.
+func TestAWriteThatFailedLeavesALostOneInItsPlace(t *testing.T) {
+	var s Writes
+	of := func() *Write {
+		return &Write{Object: objects("a")[0], Record: release.Record{Key: release.Key{Namespace: "apps", Name: "x"}},
+			Created: true}
+	}
+	lost, next := of(), of()
+	s.Begin(lost)
+	s.Answered(lost, nil, true)
+	s.Begin(next)
+	s.Answered(next, nil, false)
+	s.Failed(next)
+	if over := s.Of(lost.Record.Key); len(over) != 1 || !over[0].Lost {
+		t.Errorf("remembered are %+v", over)
+	}
+	s.Drop(*lost)
+	third := of()
+	s.Begin(third)
+	s.Answered(third, nil, false)
+	s.Failed(third)
+	if len(s.Releases()) != 0 {
+		t.Error("a write that was not carried out is remembered")
+	}
+}

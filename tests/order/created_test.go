@@ -56,9 +56,9 @@ func TestI1_RecreatedObjectThatAnUpgradeCountsOn(t *testing.T) {
 	}
 }
 
-// The upgrade that begins declares the object with another value, and fails before it has written it, because the
-// operator was faster.
-func TestI1_RecreatedObjectBecomesAsTheFailedRevisionDeclaresIt(t *testing.T) {
+// The upgrade that begins declares the object with another value, and fails before it comes to the object. No revision
+// was deployed with that value, so the operator does not write it.
+func TestI1_RecreatedObjectStaysWhenTheUpgradeFails(t *testing.T) {
 	b := newFixture(t)
 	b.installed(kit.Shared.Helm3(), oneValue, "one")
 	creation := b.heldCreation()
@@ -67,10 +67,10 @@ func TestI1_RecreatedObjectBecomesAsTheFailedRevisionDeclaresIt(t *testing.T) {
 	creation.Release()
 	b.WaitState("app", v1alpha1.StateTransitioning)
 	b.waitValue("app", "one")
-	b.Throughout(quiet, "Helm may be about to write it", func() error { return b.hasValue("app", "one") })
 	record.Status = "failed"
 	b.Forge(record)
-	b.waitValue("app", "two")
+	b.WaitState("app", v1alpha1.StateFailed)
+	b.Throughout(quiet, "ConfigMap app is as it was created", func() error { return b.hasValue("app", "one") })
 	if n := b.deletions(); n > 0 {
 		b.Errorf("%d objects were deleted: %v", n, b.landed())
 	}

@@ -73,7 +73,10 @@ func neverRevertHelm() []mutant {
 		rm.queues.confirm.Forget(key)`, `	if err == nil || ctx.Err() == nil {
 		rm.queues.confirm.Forget(key)`}, order, "TestI1_SecondCheckIsRepeatedUntilAnswered/helm_3"),
 		breaks("I1", "what was created is taken back for any newer record",
-			edit{amend, `	case !known && w.Created:`, `	case (known || !known) && w.Created:`}, order,
+			edit{amend, `	case w.Created && known:
+		rm.unproven.Drop(w)
+		return nil`, `	case w.Created && known:
+		return rm.takeBack(ctx, w, r)`}, order,
 			"TestI1_RecreatedObjectThatAnUpgradeCountsOn/before_the_second_check/helm_3"),
 		breaks("I1", "a creation is taken back when the newest record cannot be read",
 			edit{amend, `		if prob.reason != "" {
@@ -93,7 +96,7 @@ func neverRevertHelm() []mutant {
 	rm.debug`, `	rm.confirmLater(l.Release)
 	rm.debug`}, order, "TestI1_EveryRevertIsProvenAtOnce/locked|TestHostile_UpgradeToADriftThatWasReverted/mode_Detect"),
 		breaks("I1", "a hook that fails before Helm comes to the objects counts as an upgrade of them",
-			edit{"pkg/release/stream.go", `	rel.BeforeObjects = r.first.stand(rel.Status)`, ``}, order,
+			edit{"pkg/release/stream.go", `	rel.BeforeObjects, rel.Hooks = r.first.stand(rel.Status), r.first.names`, ``}, order,
 			"TestHostile_UpgradeThatFailsBeforeItsObjectsAroundAWrite/revert/changed|"+
 				"TestHostile_UpgradeThatFailsBeforeItsObjectsAroundAWrite/creation/changed"),
 		breaks("I1", "the operator writes for Helm while a hook runs that may fail",
@@ -113,12 +116,13 @@ func neverRevertHelm() []mutant {
 				`	if !reflect.DeepEqual(helmEntries(now), helmEntries(now)) {`}, enforce,
 			"TestI1_OwnershipThatHelmWroteIsNotTakenForOurs"),
 		breaks("I1", "nobody looks again after a revert around which Helm began to work",
-			edit{confirm, `	return rm.confirmWrites(ctx, over, r)`, `	return nil`}, order,
+			edit{confirm, `	return errors.Join(late, rm.confirmWrites(ctx, over, r))`, `	return late`}, order,
 			"TestI1_RevertThatLandsAfterHelmFoundNothingToDo/upgrade_that_fails"),
 		breaks("I1", "the operator writes what Helm has not come to yet",
-			edit{"pkg/drift/amend.go", `	if !w.Created {
-		ours.remove(`, `	if w.Undo == nil && !w.Created {
-		ours.remove(`}, order, "TestI1_LateRevertWhileHelmIsAtWork/pending-upgrade/neither"),
+			edit{"pkg/drift/amend.go", `	ours.remove(Compare(desired, mergePatched(w.Old, w.Undo), opt).Changes)`,
+				`	if w.Undo == nil {
+		ours.remove(Compare(desired, mergePatched(w.Old, w.Undo), opt).Changes)
+	}`}, order, "TestI1_LateRevertWhileHelmIsAtWork/pending-upgrade/neither"),
 		breaks("I1", "what was missing as a whole before a late revert is made the newer revision's before Helm comes to it",
 			edit{"pkg/drift/amend.go",
 				`	maps.DeleteFunc(p.at, func(pointer string, _ struct{}) bool { return missing.cover(pointer) })`,
@@ -140,7 +144,7 @@ func neverRevertHelm() []mutant {
 			return err`, `		if !apierrors.IsConflict(err) || attempt == 1 {
 			return err`}, order, "TestI1_TakenBackAlthoughAControllerTouchedIt/helm_4"),
 		breaks("I1", "a creation that was not answered is not looked after",
-			edit{confirm, `	lost := done == nil && unanswered(err)`, `	lost := false`}, ha,
+			edit{confirm, `	lost := done == nil && (unanswered(err) ||`, `	lost := done == nil && (err != nil && false ||`}, ha,
 			"TestI1_CreationWhoseAnswerIsLost/delete"),
 		breaks("I1", "what Helm keeps is taken back after a creation that was not answered",
 			edit{takeBack, `	case created == nil || w.Object.Keep || manifest.Kept(created.GetAnnotations()) || lost`,
