@@ -202,8 +202,8 @@ func deployedBefore(records []release.Record, newest release.Record) (release.Re
 	return release.Newest(earlier)
 }
 
-// inRecord reports whether a record declares an object that names a release. One that cannot be read in time proves nothing. It is read
-// beside the request, because decoding a large one does not end with ctx.
+// inRecord reports whether a record declares an object that names a release. One that cannot be read in time proves
+// nothing. It is read beside the request, because decoding a large one does not end with ctx.
 func (ad *admission) inRecord(
 	ctx context.Context, rec release.Record, named release.Key, id manifest.ID,
 ) bool {

@@ -8,9 +8,9 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// claims are the locked objects that say they belong to another release, by the name of that one: what becomes of them
-// depends on the newest records of releases of that name, in whatever namespace (owners). It is safe for concurrent use;
-// the zero value is empty.
+// claims are the locked objects that say they belong to another release, by the name of that one: what becomes of
+// them depends on the newest records of releases of that name, in whatever namespace (owners). It is safe for
+// concurrent use; the zero value is empty.
 type claims struct {
 	mu sync.Mutex
 	of map[claim]release.Key         // the release that an object says

@@ -67,8 +67,8 @@ func (rm *remediation) write(
 // writeFunc is a method of enforce.Enforcer that writes.
 type writeFunc func(ctx context.Context, setID string, r *enforce.Revert) (*unstructured.Unstructured, error)
 
-// carryOut makes a write that is kept in mind and records how it ended. With an error the object comes back if its content
-// was written, and only field ownership is not Helm's yet.
+// carryOut makes a write that is kept in mind and records how it ended. With an error the object comes back if its
+// content was written, and only field ownership is not Helm's yet.
 func (c *common) carryOut(
 	w *lock.Write, do func() (*unstructured.Unstructured, error),
 ) (*unstructured.Unstructured, error) {

@@ -27,7 +27,8 @@ type result struct {
 	operation v1alpha1.DriftOperation
 	authors   []drift.Attribution
 	revert    *enforce.Revert
-	// forbidding reports the additions of others that were taken out because they forbid declared values; empty for none.
+	// forbidding reports the additions of others that were taken out because they forbid declared values; empty for
+	// none.
 	forbidding string
 }
 

@@ -78,7 +78,8 @@ func (rm *remediation) restoreBut(
 	ctx context.Context, l *lock.Lock, v *result, refused []drift.Change, refusal error,
 ) {
 	p := rm.refusalOf(l, v, refusal)
-	p.Message = fmt.Sprintf("%s cannot be restored, all else is protected: %s", drift.Describe(refused, named), p.Message)
+	p.Message = fmt.Sprintf("%s cannot be restored, all else is protected: %s", drift.Describe(refused, named),
+		p.Message)
 	v.in = v.in.Leaving(refused)
 	v.becomes(judge.Judge(v.in), l)
 	restored, _ := rm.writeAgain(ctx, l, v) // it is judged again whether or not Helm owns all of it
@@ -123,7 +124,8 @@ func (rm *remediation) writeAgain(ctx context.Context, l *lock.Lock, v *result) 
 	return nil, nil
 }
 
-// isRefusedAlike reports whether the API server refused the last revert of the object, with the content that it has now.
+// isRefusedAlike reports whether the API server refused the last revert of the object, with the content that it has
+// now.
 func (v *result) isRefusedAlike() bool {
 	return v.Live != nil && v.Refusal != nil && v.Refusal.Content == v.Digest
 }

@@ -35,7 +35,8 @@ func SharedSegments(a, b []string) int {
 func (a Addition) Parts() []Addition {
 	part := func(segment string, v any) Addition {
 		return Addition{
-			Change: Change{Path: a.Path + Pointer(segment), Op: Added}, at: append(slices.Clone(a.at), segment), value: v,
+			Change: Change{Path: a.Path + Pointer(segment), Op: Added},
+			at:     append(slices.Clone(a.at), segment), value: v,
 		}
 	}
 	var parts []Addition
@@ -59,7 +60,8 @@ func (a Addition) Parts() []Addition {
 // Not listed are ignored fields, fields that stay in scope Strict whoever owns them, and fields that a manager of
 // Kubernetes, or one that keep accepts, owns. Their other owners do not matter: any client can write as any manager.
 func Additions(
-	desired, object map[string]any, managedFields []metav1.ManagedFieldsEntry, keep func(manager string) bool, opt Options,
+	desired, object map[string]any, managedFields []metav1.ManagedFieldsEntry, keep func(manager string) bool,
+	opt Options,
 ) []Addition {
 	c := newComparer(opt)
 	f := additionFinder{

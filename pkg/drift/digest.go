@@ -16,8 +16,8 @@ import (
 
 // Hasher makes digests of the content of live objects: all of an object but its kind, which does not change, its
 // status and, in metadata, uid, resourceVersion, generation, managedFields, creationTimestamp and selfLink. Of
-// managedFields it counts whether RevertManager is among them, as that needs work. An object with the digest of one that
-// was judged needs no second judgement.
+// managedFields it counts whether RevertManager is among them, as that needs work. An object with the digest of one
+// that was judged needs no second judgement.
 //
 // A digest is one pass over the JSON text that the API server sent, whatever the order of its maps: most of what a
 // watch delivers is a new status, and to decode all of that would take several times the processor time. Its seed is

@@ -49,7 +49,8 @@ const earlierManager = "helm-locker"
 
 // Unfinished reports whether a revert has not been completed: RevertManager owns something of the object.
 func Unfinished(managedFields []metav1.ManagedFieldsEntry) bool {
-	return slices.ContainsFunc(managedFields, func(e metav1.ManagedFieldsEntry) bool { return e.Manager == RevertManager })
+	return slices.ContainsFunc(managedFields,
+		func(e metav1.ManagedFieldsEntry) bool { return e.Manager == RevertManager })
 }
 
 // keeps reports whether what the manager of an entry owns stays; helm is the name of Helm's manager.

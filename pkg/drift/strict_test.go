@@ -108,7 +108,8 @@ func TestStrictOnObjectsOfAnAPIServer(t *testing.T) {
 				}
 				declared := opt
 				declared.Strict = nil
-				if plain := Compare(desired, live.Object, declared); kind != "Role" && kind != "ConfigMap" && len(plain.Changes) > 0 {
+				plain := Compare(desired, live.Object, declared)
+				if kind != "Role" && kind != "ConfigMap" && len(plain.Changes) > 0 {
 					t.Errorf("scope Declared finds %q", changes(plain.Changes))
 				}
 			})

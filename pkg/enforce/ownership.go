@@ -18,9 +18,9 @@ import (
 	"github.com/rancher/helm-locker/pkg/drift"
 )
 
-// finish makes Helm's manager, by server-side apply, the owner of what it declares and of nothing else: where content was
-// written as RevertManager, by one more apply, and then by taking from others their share in it. done is the object with
-// the content as declared.
+// finish makes Helm's manager, by server-side apply, the owner of what it declares and of nothing else: where content
+// was written as RevertManager, by one more apply, and then by taking from others their share in it. done is the
+// object with the content as declared.
 func (w *writer) finish(
 	ctx context.Context, r *Revert, done *unstructured.Unstructured,
 ) (*unstructured.Unstructured, error) {
@@ -41,8 +41,8 @@ func (w *writer) finish(
 // errOthersWrote says that ownership cannot be set because the content or the record has changed since.
 var errOthersWrote = errors.New("the object or the record was changed before Helm owned all of it")
 
-// applyExactly applies the content that an object has. The precondition is the version of our own last write, so what was
-// checked before that still counts.
+// applyExactly applies the content that an object has. The precondition is the version of our own last write, so what
+// was checked before that still counts.
 func (w *writer) applyExactly(
 	ctx context.Context, r *Revert, done *unstructured.Unstructured,
 ) (*unstructured.Unstructured, error) {
@@ -85,13 +85,13 @@ func (r *Revert) declaresAlike(a, b *unstructured.Unstructured) bool {
 		drift.Compare(r.Desired, b.Object, options).Changes)
 }
 
-// disown takes from other managers the share in what Helm's manager owns by server-side apply, and where that finishes a
-// revert all from RevertManager. Who applies a whole object with one field changed owns all the
-// rest of it together with Helm, and then the next helm upgrade that changes any of that fails with a conflict.
-// Subresources stay out of it: what is scaled through one is owned through it.
+// disown takes from other managers the share in what Helm's manager owns by server-side apply, and where that
+// finishes a revert all from RevertManager. Who applies a whole object with one field changed owns all the rest of it
+// together with Helm, and then the next helm upgrade that changes any of that fails with a conflict. Subresources
+// stay out of it: what is scaled through one is owned through it.
 //
-// Controllers write to a new or changed object at once (a Deployment gets its revision annotation), so a conflict is the
-// rule rather than the exception. Only ownership is written, so trying again undoes no other write.
+// Controllers write to a new or changed object at once (a Deployment gets its revision annotation), so a conflict is
+// the rule rather than the exception. Only ownership is written, so trying again undoes no other write.
 func (w *writer) disown(
 	ctx context.Context, r *Revert, done *unstructured.Unstructured, finishes bool,
 ) (*unstructured.Unstructured, error) {

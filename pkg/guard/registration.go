@@ -86,7 +86,8 @@ func metadataChanges() string {
 	var changes []string
 	for _, name := range []string{"labels", "annotations", "finalizers", "ownerReferences"} {
 		after, before := "object.metadata."+name, "oldObject.metadata."+name
-		changes = append(changes, fmt.Sprintf("has(%[1]s) != has(%[2]s) || has(%[1]s) && %[1]s != %[2]s", after, before))
+		changes = append(changes,
+			fmt.Sprintf("has(%[1]s) != has(%[2]s) || has(%[1]s) && %[1]s != %[2]s", after, before))
 	}
 	return strings.Join(changes, " ||\n")
 }

@@ -21,8 +21,8 @@ type Write struct {
 	Object *Object
 	// Record was the newest of the release at the check.
 	Record release.Record
-	// Created is set when the write creates the object, and Deleted when it deletes it. Otherwise Undo is the JSON merge
-	// patch from the written content to the content before.
+	// Created is set when the write creates the object, and Deleted when it deletes it. Otherwise Undo is the JSON
+	// merge patch from the written content to the content before.
 	Created bool
 	Deleted bool
 	Undo    []byte

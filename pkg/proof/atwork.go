@@ -34,7 +34,7 @@ func AtWork(
 		func(m *metav1.PartialObjectMetadata) (release.Key, error) {
 			rec, err := storage.RecordOf(m)
 			if err != nil {
-				return release.Key{}, nil
+				return release.Key{}, nil //nolint:nilerr // Helm works on nothing by a malformed record
 			}
 			return rec.Key, nil
 		})

@@ -61,8 +61,8 @@ type Record struct {
 	// Created is when Helm stored the revision, Modified when Helm last changed its record. Whole seconds.
 	Created  time.Time
 	Modified time.Time
-	// As is the release that the objects say they belong to, where that is not Key: the record is stored elsewhere. Only
-	// the payload names it; it is zero in a Record that is made of metadata.
+	// As is the release that the objects say they belong to, where that is not Key: the record is stored elsewhere.
+	// Only the payload names it; it is zero in a Record that is made of metadata.
 	As Key
 	// Contested is set by Newest when the release has records in another storage, too. Helm reads one of the two, and
 	// nothing tells which, so such a release is not locked.

@@ -28,7 +28,8 @@ func serveMetadata(t *testing.T, answer http.HandlerFunc) metadata.Interface {
 }
 
 func TestHostile_NoNamespaceAndNoNameLeadsElsewhere(t *testing.T) {
-	c := serveMetadata(t, func(_ http.ResponseWriter, r *http.Request) { t.Errorf("%s %s was asked for", r.Method, r.URL) })
+	unexpected := func(_ http.ResponseWriter, r *http.Request) { t.Errorf("%s %s was asked for", r.Method, r.URL) }
+	c := serveMetadata(t, unexpected)
 	for _, text := range []string{"..", ".", "../pods", "a/b", "%2e%2e", "../pods/http:mine:8080/proxy"} {
 		in, own := c.Resource(secrets).Namespace(text), c.Resource(secrets).Namespace("apps")
 		for what, request := range map[string]func() error{
@@ -47,7 +48,7 @@ func TestHostile_NoNamespaceAndNoNameLeadsElsewhere(t *testing.T) {
 			}
 		}
 	}
-	objects := serve(t, func(_ http.ResponseWriter, r *http.Request) { t.Errorf("%s %s was asked for", r.Method, r.URL) })
+	objects := serve(t, unexpected)
 	each := func(*Live) error { return nil }
 	if _, err := objects.List(t.Context(), deployments, "../x", metav1.ListOptions{}, each); err == nil {
 		t.Error("objects of a namespace ../x: no error")

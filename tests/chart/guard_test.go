@@ -13,7 +13,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// When guard.enabled is set to false the operator removes the registration, with the permissions that the chart has then.
+// When guard.enabled is set to false the operator removes the registration, with the permissions that the chart has
+// then.
 func TestGuardThatIsDisabledGoes(t *testing.T) {
 	e := newEnv(t)
 	h := kit.Shared.Helm4()

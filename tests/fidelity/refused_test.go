@@ -84,8 +84,8 @@ func TestI5_ARefusedFieldWithholdsNoOther(t *testing.T) {
 			}
 			claims, _, err := unstructured.NestedSlice(larger.Object, "spec", "volumeClaimTemplates")
 			check.NoError(t, err)
-			check.NoError(t, unstructured.SetNestedField(claims[0].(map[string]any), "3Gi", "spec", "resources", "requests",
-				"storage"))
+			check.NoError(t, unstructured.SetNestedField(claims[0].(map[string]any), "3Gi",
+				"spec", "resources", "requests", "storage"))
 			check.NoError(t, unstructured.SetNestedSlice(larger.Object, claims, "spec", "volumeClaimTemplates"))
 			larger.SetLabels(map[string]string{"app.kubernetes.io/managed-by": "Helm", "tier": "evil"})
 			w.replaceWhileSuspended("statefulsets", larger)
@@ -94,7 +94,8 @@ func TestI5_ARefusedFieldWithholdsNoOther(t *testing.T) {
 			})
 			w.strategic(sets, "db", `{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"evil"}]}}}}`)
 			w.Eventually("the image is back", func() error {
-				containers, _, err := unstructured.NestedSlice(w.Get(sets, "db").Object, "spec", "template", "spec", "containers")
+				containers, _, err := unstructured.NestedSlice(w.Get(sets, "db").Object,
+					"spec", "template", "spec", "containers")
 				if err == nil && containers[0].(map[string]any)["image"] != "registry.example/db:1" {
 					err = fmt.Errorf("containers are %v", containers)
 				}

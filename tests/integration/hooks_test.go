@@ -85,7 +85,8 @@ func (w *fixture) prunes(name string, revision int) {
 	w.Until("leftovers were looked for", func() (any, bool) {
 		log := w.Running.Log()
 		at := strings.LastIndex(log, "msg=locked")
-		return log[max(at, 0):], at >= 0 && strings.Contains(log[at:], "left over from an earlier revision and left alone")
+		const leftAlone = "left over from an earlier revision and left alone"
+		return log[max(at, 0):], at >= 0 && strings.Contains(log[at:], leftAlone)
 	})
 }
 

@@ -159,6 +159,8 @@ func TestScope_StrictRemovesWhatIsAddedDuringARevert(t *testing.T) {
 	for _, a := range additions() {
 		switch a.name {
 		case "annotation":
+			// A declared field is restored, too: a revert that only takes something out leaves nothing to own.
+			a.patch = `{"metadata":{"annotations":{"added":"x"}},"spec":{"selector":{"app":"evil"}}}`
 			w.add(a)
 			check.NoError(t, hold.Wait(t.Context(), 1))
 		case "selector":

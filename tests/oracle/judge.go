@@ -29,31 +29,23 @@ const (
 )
 
 const (
-	// guardWebhook is a part of the names of the guard's webhooks.
-	guardWebhook = "guard.helm-locker.cattle.io"
-	// mendTime is how long after a write what it did may be mended by what a newer record declares.
-	mendTime = time.Minute
-	// proofTime is how long after a write the record may be read again. It counts only if the operator lives on.
-	proofTime = 10 * time.Second
-	// restTime is how long a state lasts that is judged as the operator's last word.
-	restTime = 5 * time.Second
-	// loopAfter is how many writes one after another, with nobody's between, are a loop.
-	loopAfter = 8
-	// modeTime is how long a change of a HelmRelease may take to arrive.
-	modeTime = 5 * time.Second
+	guardWebhook = "guard.helm-locker.cattle.io" // a part of the names of the guard's webhooks
+	mendTime     = time.Minute                   // within which a newer record may mend a write
+	proofTime    = 10 * time.Second              // within which the record is read again, if the operator lives on
+	restTime     = 5 * time.Second               // how long a state lasts that is judged as the operator's last word
+	loopAfter    = 8                             // writes one after another, with nobody's between, are a loop
+	modeTime     = 5 * time.Second               // how long a change of a HelmRelease may take to arrive
 )
 
-// farAway is after every run.
-var farAway = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+var farAway = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC) // after every run
 
 // live is an object as it is at a moment of the run.
 type live struct {
-	event  *Event
-	author *Request // nil for somebody
-	id     identity
-	helm   object // as Helm left it last
-	// What follows is about the writes of operators that nobody else's followed.
-	record   *record         // that they carried out
+	event    *Event
+	author   *Request // nil for somebody
+	id       identity
+	helm     object          // as Helm left it last
+	record   *record         // that the writes of operators carried out which nobody else's followed, as what is below
 	reverted map[string]bool // the declared paths that differed before
 	created  bool            // the object was missing
 	writes   int
@@ -83,9 +75,8 @@ type judge struct {
 
 // judge judges a recording.
 func (s recording) judge(report *Report) error {
-	j := &judge{joined: joined{map[int64]*Request{}, map[string]*Request{}, map[string]time.Time{}, map[string][]*Request{},
-		map[string]*Request{}}, report: report, locks: map[string]*lock{}, objects: map[string]*live{}, gone: map[string]*live{},
-		debts: map[string]debt{}}
+	j := &judge{joined: newJoined(), report: report, locks: map[string]*lock{}, objects: map[string]*live{},
+		gone: map[string]*live{}, debts: map[string]debt{}}
 	j.releases = &releases{map[string]*record{}, map[releaseKey][]moment{}, map[identity][]declaration{}}
 	report.exceptions = s.notes
 	if err := s.requests(j.request); err != nil {

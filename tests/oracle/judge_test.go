@@ -84,12 +84,12 @@ func TestRules(t *testing.T) {
 			s.write(locker, settings, settingsAs("one"))
 		}, ""},
 		"Helm deletes it for the same release stored elsewhere": {func(s *story) {
-			s.record("flux", 2, "pending-upgrade", "apps", "", configMap("two"))
+			s.record(stored{"flux", 2, "pending-upgrade", "apps", "", configMap("two")})
 			s.put(settings, nil)
 			s.write(locker, settings, settingsAs("one"))
 		}, ""}, // a native record exists: the other one may be forged
 		"the lock is on the other key, and Helm deletes natively": {func(s *story) {
-			s.record("flux", 1, "deployed", "apps", "", configMap("one"))
+			s.record(stored{"flux", 1, "deployed", "apps", "", configMap("one")})
 			s.shop(2, "pending-upgrade", configMap("one"))
 			s.put(settings, nil)
 			s.write(locker, settings, settingsAs("one"))
@@ -105,7 +105,7 @@ func TestRules(t *testing.T) {
 			s.remove(locker, settings)
 		}, ""},
 		"an object that only a record stored elsewhere declares, beside a native one, is taken back": {func(s *story) {
-			s.record("flux", 1, "deployed", "apps", "", configMap("one"))
+			s.record(stored{"flux", 1, "deployed", "apps", "", configMap("one")})
 			s.shop(2, "deployed", "")
 			s.remove(locker, settings)
 		}, ""},
@@ -169,7 +169,7 @@ func TestRules(t *testing.T) {
 			s.check()
 		}, ""},
 		"the tamperer stays an owner of a release that is applied": {func(s *story) {
-			s.record("apps", 1, "deployed", "apps", "ssa", configMap("one"))
+			s.record(stored{"apps", 1, "deployed", "apps", "ssa", configMap("one")})
 			s.put(settings, settingsAs("tampered", "kubectl/Update"))
 			s.write(locker, settings, settingsAs("one", "helm/Apply", "kubectl/Update"))
 			s.check()

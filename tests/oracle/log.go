@@ -69,7 +69,8 @@ func (r *Request) helms() bool {
 
 // operator returns the namespace of the operator that made the request.
 func (r *Request) operator() string {
-	name, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(r.User.Username, operatorPrefix), accountPrefix), ":")
+	user := strings.TrimPrefix(r.User.Username, operatorPrefix)
+	name, _, _ := strings.Cut(strings.TrimPrefix(user, accountPrefix), ":")
 	return name
 }
 
@@ -176,6 +177,11 @@ type joined struct {
 	alive     map[string]time.Time  // the last request of each operator, by its namespace
 	reads     map[string][]*Request // of Secrets by operators, or writes to them
 	open      map[string]*Request   // watches, by their ids
+}
+
+func newJoined() joined {
+	return joined{map[int64]*Request{}, map[string]*Request{}, map[string]time.Time{}, map[string][]*Request{},
+		map[string]*Request{}}
 }
 
 // add takes in one request.

@@ -35,7 +35,7 @@ func (o object) items(path ...string) []any           { return as[[]any](o.at(pa
 
 // as returns a value if it is of a type, otherwise the zero value.
 func as[T any](value any) T {
-	typed, _ := value.(T) //nolint:errcheck // absent and of another type are equal here
+	typed, _ := value.(T) // absent and of another type are equal here
 	return typed
 }
 

@@ -110,8 +110,9 @@ func (j *judge) settled(l *lock, at time.Time) {
 	for _, m := range j.releases.within(l.key, math.MaxInt64, math.MaxInt64) {
 		newest = m.newest
 	}
-	if !l.enforced || at.Sub(l.since) < restTime || l.condition("Locked") != "True" || l.condition("Drifted") == "True" ||
-		newest == nil || newest.status != "deployed" || l.object.at("status", "revision") != float64(newest.version) {
+	if !l.enforced || at.Sub(l.since) < restTime || l.condition("Locked") != "True" ||
+		l.condition("Drifted") == "True" || newest == nil || newest.status != "deployed" ||
+		l.object.at("status", "revision") != float64(newest.version) {
 		return
 	}
 	if l.object.at("spec", "ignore") != nil || l.object.items("status", "exceptions") != nil {
@@ -173,10 +174,11 @@ var goodPath = regexp.MustCompile(`^(?:/(?:version|healthz|livez|readyz|openapi/
 func plain(uri string) bool {
 	path, _, _ := strings.Cut(uri, "?")
 	_, resource, _ := strings.Cut(path, "/v1/")
-	return goodPath.MatchString(path) && !strings.HasPrefix(resource, "proxy/") && !strings.HasPrefix(resource, "watch/")
+	return goodPath.MatchString(path) && !strings.HasPrefix(resource, "proxy/") &&
+		!strings.HasPrefix(resource, "watch/")
 }
 
-// ofOne reports whether a selector of records names at most one release, and nothing that a name could have smuggled in.
+// ofOne reports whether a selector of records names one release at most, and nothing that a name smuggled in.
 func ofOne(r *Request) bool {
 	u, err := url.ParseRequestURI(r.RequestURI)
 	if err != nil || r.ObjectRef.Resource != "secrets" && r.ObjectRef.Resource != "configmaps" {

@@ -83,10 +83,21 @@ const (
 	settings = "/registry/configmaps/apps/settings"
 )
 
-// revision stores a record.
-func (s *story) record(namespace string, version int, status, as, method, manifest string) {
-	content, err := json.Marshal(map[string]any{"name": "shop", "namespace": as, "version": version, "manifest": manifest,
-		"apply_method": method, "info": map[string]any{"status": status}})
+// stored is a record of release shop.
+type stored struct {
+	namespace string
+	version   int
+	status    string
+	as        string // the namespace of the objects
+	method    string
+	manifest  string
+}
+
+// record stores a record.
+func (s *story) record(r stored) {
+	namespace, version, status := r.namespace, r.version, r.status
+	content, err := json.Marshal(map[string]any{"name": "shop", "namespace": r.as, "version": version,
+		"manifest": r.manifest, "apply_method": r.method, "info": map[string]any{"status": status}})
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -108,7 +119,7 @@ func (s *story) record(namespace string, version int, status, as, method, manife
 
 // shop stores a record of the release apps/shop.
 func (s *story) shop(version int, status, manifest string) {
-	s.record("apps", version, status, "apps", "", manifest)
+	s.record(stored{"apps", version, status, "apps", "", manifest})
 }
 
 // lock stores a HelmRelease for it.

@@ -142,7 +142,8 @@ func TestHostile_AnOperatorDiesWithinARevert(t *testing.T) {
 				}
 				b.Running.Stop()
 				next := b.NewProxy()
-				kit.StartOperator(t, next.RESTConfig(), b.Operator, func(o *operator.ControllerOptions) { o.SkipCRD = true })
+				kit.StartOperator(t, next.RESTConfig(), b.Operator,
+					func(o *operator.ControllerOptions) { o.SkipCRD = true })
 				b.completed(tampering.resource, chart)
 			})
 		}

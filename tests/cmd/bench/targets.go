@@ -18,7 +18,7 @@ const (
 	stormLimit  = 0.7
 	burstLimit  = 0.6
 
-	requestsLimit      = 3.05 // a check, which is a list of records or a fence, a write, a check; a conflict now and then
+	requestsLimit      = 3.05 // a check (a list of records or a fence), a write, a check; a conflict now and then
 	stormRequestsLimit = 1.2
 	upgradeChance      = 0.01 // how unlikely it may be by chance that so many upgrades of a locked release took longer
 	queueLimit         = 20.0 // drifts: a tenth of what a second brings

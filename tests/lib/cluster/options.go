@@ -42,8 +42,8 @@ type Options struct {
 	ControllerManager bool
 	// AuditLog makes the API server write one JSON event per finished request to Cluster.AuditLog.
 	AuditLog bool
-	// AuditRules are rules of an audit policy, as YAML, which the log then follows instead of its own, and before those of
-	// a recording.
+	// AuditRules are rules of an audit policy, as YAML, which the log then follows instead of its own, and before
+	// those of a recording.
 	AuditRules string
 	// ExtraAPIServerArgs are appended to the flags of kube-apiserver and win over the ones before.
 	ExtraAPIServerArgs []string

@@ -117,7 +117,7 @@ func (r *recording) start(client *http.Client, url string) error {
 	r.client, r.url, r.cancel, r.ended = client, url, cancel, make(chan struct{})
 	body := map[string]any{"create_request": map[string]any{
 		"key": []byte("/registry/"), "range_end": []byte("/registry0"), "start_revision": "1"}}
-	response, err := r.post(ctx, "/v3/watch", body)
+	response, err := r.post(ctx, "/v3/watch", body) //nolint:bodyclose // closed by the goroutine that reads it
 	if err != nil {
 		cancel()
 		return err
