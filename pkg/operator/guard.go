@@ -86,7 +86,8 @@ func newGuard(
 	return guard.NewKeeper(guard.Options{
 		Client: conn.Kubernetes, Watch: watches, Namespace: o.Namespace, Secret: o.Guard.Secret,
 		CertManager: o.Guard.CertManager, Name: judge.Registration(o.Namespace, o.Guard.Secret),
-		Service: service, Port: port, URL: o.Guard.URL, ClientCA: o.Guard.ClientCA, Owner: o.Guard.Owner, Wanted: c.Guarded, Ready: c.Warm(),
+		Service: service, Port: port, URL: o.Guard.URL, ClientCA: o.Guard.ClientCA,
+		Owner: o.Guard.Owner, Wanted: c.Guarded, Ready: c.Warm(),
 		Changed: c.GuardedChanged(), State: c.SetGuard, Clock: o.Clock, Log: o.Log,
 	})
 }

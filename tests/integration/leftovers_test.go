@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -64,7 +63,7 @@ func (w *fixture) leaveBehind(name string) {
 	w.Helper()
 	chart := w.Chart(name, withLeftovers)
 	w.Helm(kit.Shared.Helm3(), "install", name, chart, "--set", "old=true")
-	w.nextSecond("old")
+	w.NextSecond(w.Get(kit.ConfigMaps, "old"))
 	failing, err := kit.Shared.StartProxy()
 	check.NoError(w, err)
 	w.Cleanup(func() {
@@ -81,16 +80,6 @@ func (w *fixture) leaveBehind(name string) {
 	helm := kit.Shared.Helm3()
 	helm.Kubeconfig = kubeconfig
 	w.Helm(helm, "upgrade", name, chart, "--set", "old=")
-}
-
-// nextSecond waits until the clock of the API server shows another second than when a ConfigMap was created: ages are
-// compared by it.
-func (w *fixture) nextSecond(name string) {
-	w.Helper()
-	created := w.Get(kit.ConfigMaps, name).GetCreationTimestamp()
-	w.Until("the next second has begun", func() (any, bool) {
-		return time.Now(), time.Now().Unix() > created.Unix()
-	})
 }
 
 // What Helm meant to delete and could not is deleted; what it would keep, what holds data, and what is another's stays.

@@ -31,7 +31,7 @@ func TestI2_OlderDefinitionMakesNoPruneCandidate(t *testing.T) {
 	}
 	w.Forge(kit.ForgedRecord{Name: "app", Status: "superseded",
 		Manifest: kit.ConfigMap("stays", "declared") + kit.ConfigMap("old", "declared") + widget("v1")})
-	w.nextSecond("old")
+	w.NextSecond(w.Get(kit.ConfigMaps, "old"))
 	w.Forge(kit.ForgedRecord{Name: "app", Revision: 2, Manifest: kit.ConfigMap("stays", "declared") + widget("v2")})
 	w.serves(v2, false)
 	w.CreateHelmRelease("app")

@@ -139,6 +139,7 @@ func TestAttack_ForgedHistoryDeletesNothingOfOthers(t *testing.T) {
 		Manifest: kit.ConfigMap("settings", "declared") +
 			inNamespace(system.GetName(), "kube-system", "x") + inNamespace(foreign.GetName(), other, "x") +
 			inNamespace(own.GetName(), w.Apps, "x")})
+	w.NextSecond(foreign)
 	person.Forge(kit.ForgedRecord{Name: "app", Revision: 2, Manifest: kit.ConfigMap("settings", "declared")})
 	w.Lock("app")
 	w.event("app", v1alpha1.EventReasonRevertFailed, "ConfigMap "+other+

@@ -226,3 +226,11 @@ func (e *Env) Until(what string, look func() (saw any, holds bool)) {
 		return fmt.Errorf("saw %v", saw)
 	})
 }
+
+// NextSecond waits until a second has begun that is later than the one in which an object was created. Ages are
+// compared by the whole seconds of the API server's clock.
+func (e *Env) NextSecond(u *unstructured.Unstructured) {
+	e.Helper()
+	created := u.GetCreationTimestamp()
+	e.Until("the next second has begun", func() (any, bool) { return created, time.Now().Unix() > created.Unix() })
+}
