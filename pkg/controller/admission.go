@@ -104,6 +104,9 @@ func (ad *admission) question(
 	case version != "" && version != w.GVK.Version:
 		return nil, judge.AdmitUnknown, fmt.Errorf("asked about version %s, and %s is locked", version, w.GVK.Version)
 	}
+	if r.SubResource == "scale" && !w.Schema.IsKnown() {
+		return nil, judge.AdmitUnknown, fmt.Errorf("the field of a %s that its scale sets is not known", id.Kind)
+	}
 	slot, err := ad.deciding.Acquire(ctx, l.Release.Namespace)
 	if err != nil {
 		return nil, judge.AdmitUnknown, err
@@ -137,7 +140,7 @@ func (q *question) fill(
 	}
 	q.After = object
 	if r.SubResource == "scale" {
-		if err := withReplicas(object); err != nil {
+		if q.After, err = scaled(object, w.Schema.Replicas()); err != nil {
 			return err
 		}
 	}
@@ -147,15 +150,8 @@ func (q *question) fill(
 	if q.Before, err = decodeRaw(r.OldObject); err != nil || r.SubResource != "scale" {
 		return err
 	}
-	return withReplicas(q.Before)
-}
-
-// withReplicas sets the number of replicas that a Scale leaves out when it is zero.
-func withReplicas(scale *unstructured.Unstructured) error {
-	if _, found, err := unstructured.NestedInt64(scale.Object, "spec", "replicas"); found || err != nil {
-		return err
-	}
-	return unstructured.SetNestedField(scale.Object, int64(0), "spec", "replicas")
+	q.Before, err = scaled(q.Before, w.Schema.Replicas())
+	return err
 }
 
 // objectOf returns which object a request is about, and at which version; none for a Scale, which is a part of an
@@ -202,7 +198,7 @@ func (ad *admission) answer(ctx context.Context, q *question) (guard.Decision, j
 	if pass := ad.mayPass(ctx, q); pass != "" {
 		return guard.Decision{}, pass
 	}
-	if judge.Rescales(changes) {
+	if q.Rescales(changes) {
 		if reason, changes = ad.rescaled(ctx, q); reason != judge.StopChange {
 			return guard.Decision{}, reason
 		}

@@ -54,7 +54,7 @@ func (rm *remediation) rescaled(ctx context.Context, l *lock.Lock, differing []*
 	var rest []*result
 	scaled := map[string][]*result{}
 	for _, v := range differing {
-		if judge.Rescales(v.found.Changes) {
+		if v.in.Rescales(v.found.Changes) {
 			scaled[v.ID.Namespace] = append(scaled[v.ID.Namespace], v)
 		} else {
 			rest = append(rest, v)

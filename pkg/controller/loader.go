@@ -100,9 +100,6 @@ func (lo *loader) addObject(ctx context.Context, out *loaded, o *judge.Object, r
 	if err != nil {
 		return err
 	}
-	if o.Replicas != nil || o.Scalable || out.strict && judge.HasReplicas(o.ID) {
-		out.scalable = true // for what a live autoscaler wants
-	}
 	if lo.ObjectSetMetadata {
 		if err := enforce.AddObjectSetMetadata(o.Content, rel); err != nil {
 			return fmt.Errorf("ObjectSet metadata of %s: %w", o.ID, err)
@@ -119,11 +116,15 @@ func (lo *loader) addObject(ctx context.Context, out *loaded, o *judge.Object, r
 		}
 		out.schemas[o.GVK] = compared
 	}
+	scalable := judge.Scalable(o.Content, compared)
+	if o.Replicas != nil || scalable || out.strict && judge.HasReplicas(o.ID) {
+		out.scalable = true // for what a live autoscaler wants
+	}
 	shared := lo.lockedKinds.Share(lock.Kind{GVK: o.GVK, GVR: kind.GVR, Namespaced: kind.Namespaced, Schema: compared})
 	out.kinds[o.GVK] = kind
 	out.objects = append(out.objects, &lock.Object{
 		ID: sharing(o.ID, shared, rel), Kind: shared, Desired: lock.Pack(desired), Keep: o.Keep, Replicas: o.Replicas,
-		Scalable: o.Scalable, Rules: o.Rules,
+		Scalable: scalable, Rules: o.Rules,
 	})
 	return nil
 }

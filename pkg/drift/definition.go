@@ -2,6 +2,8 @@ package drift
 
 import (
 	"fmt"
+
+	"k8s.io/client-go/util/jsonpath"
 )
 
 // maxSchemaDepth bounds how deep the schema of a custom resource is followed. Below it nothing is known, which
@@ -26,7 +28,9 @@ func (s *Schemas) ForDefinition(crd map[string]any, version string) (Schema, err
 		}
 		validation, _ := declared["schema"].(map[string]any)
 		openAPI, _ := validation["openAPIV3Schema"].(map[string]any)
-		return s.ofDefinition(openAPI), nil
+		compiled := s.ofDefinition(openAPI)
+		compiled.replicas = replicasOf(declared)
+		return compiled, nil
 	}
 	return Schema{}, fmt.Errorf("the CustomResourceDefinition has no version %q", version)
 }
@@ -46,6 +50,31 @@ func (s *Schemas) ofDefinition(openAPI map[string]any) Schema {
 		}
 	}
 	return Schema{root: &node{object: root}, complete: true}
+}
+
+// replicasOf returns the pointer to the replicas in objects of one version of a custom kind, as its definition has it
+// for the subresource scale; empty for none. The API server takes field names only.
+func replicasOf(version map[string]any) string {
+	subresources, _ := version["subresources"].(map[string]any)
+	scale, _ := subresources["scale"].(map[string]any)
+	text, _ := scale["specReplicasPath"].(string)
+	parsed, err := jsonpath.Parse("replicas", "{"+text+"}")
+	if err != nil || len(parsed.Root.Nodes) != 1 {
+		return ""
+	}
+	list, ok := parsed.Root.Nodes[0].(*jsonpath.ListNode)
+	if !ok {
+		return ""
+	}
+	var path []string
+	for _, n := range list.Nodes {
+		field, ok := n.(*jsonpath.FieldNode)
+		if !ok {
+			return ""
+		}
+		path = append(path, field.Value)
+	}
+	return Pointer(path...)
 }
 
 // definition is the work on one schema of a custom kind.

@@ -269,3 +269,21 @@ func countNodes(n *node, seen map[*node]bool) (merged, all int) {
 	}
 	return merged, all
 }
+
+func TestReplicasAreWhereTheDefinitionHasThem(t *testing.T) {
+	for path, want := range map[string]string{
+		".spec.replicas": "/spec/replicas", ".spec.size": "/spec/size", ".spec.web.size": "/spec/web/size",
+		"": "/spec/replicas", "spec": "/spec/replicas", ".spec.list[0]": "/spec/replicas", "..": "/spec/replicas",
+		"}{.a": "/spec/replicas",
+	} {
+		crd := map[string]any{"spec": map[string]any{"versions": []any{map[string]any{"name": "v1",
+			"subresources": map[string]any{"scale": map[string]any{"specReplicasPath": path}}}}}}
+		compiled, err := schemas(t).ForDefinition(crd, "v1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := Pointer(compiled.Replicas()...); got != want {
+			t.Errorf("%q: %s, want %s", path, got, want)
+		}
+	}
+}

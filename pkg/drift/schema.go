@@ -27,6 +27,20 @@ type Schema struct {
 	root *node
 	// complete is set when every list of the kind is described; otherwise what is not may be merged by the API server.
 	complete bool
+	// replicas points to the field that the subresource scale of a custom kind sets; empty where that is not known.
+	replicas string
+}
+
+// IsKnown reports whether the schema is that of the kind. Of any other kind only the metadata is known.
+func (s Schema) IsKnown() bool { return s.complete }
+
+// Replicas returns the path of the field that the subresource scale sets: for a custom kind the one of its definition,
+// and spec.replicas where nothing else is known.
+func (s Schema) Replicas() []string {
+	if s.replicas == "" {
+		return []string{"spec", "replicas"}
+	}
+	return parsePointer(s.replicas)
 }
 
 // Schemas compiles schemas and keeps them. It is safe for concurrent use.

@@ -104,9 +104,10 @@ func (c *comparer) input(ctx context.Context, o *judge.Object, live *unstructure
 	in := judge.Input{
 		ID: o.ID, Release: c.Release.Key, Desired: o.Content, Live: live, Schema: c.schemaOf(ctx, o.GVK),
 		Rules: o.Rules, Strict: c.options.Strict, ServerSide: c.Release.ApplyMethod == release.ApplyMethodServerSide,
-		Scalable: o.Scalable, Replicas: o.Replicas, First: true,
+		Replicas: o.Replicas, First: true,
 	}
-	if live == nil || !o.Scalable || !replicasDiffer(o.Content, live.Object) {
+	in.Scalable = judge.Scalable(o.Content, in.Schema)
+	if live == nil || !in.Scalable || !replicasDiffer(o.Content, live.Object, in.Schema.Replicas()) {
 		return in // no autoscaler matters
 	}
 	var scalers judge.Autoscalers
@@ -116,9 +117,9 @@ func (c *comparer) input(ctx context.Context, o *judge.Object, live *unstructure
 	return in.Scaled(&scalers)
 }
 
-func replicasDiffer(a, b map[string]any) bool {
-	x, _, errX := unstructured.NestedInt64(a, "spec", "replicas")
-	y, _, errY := unstructured.NestedInt64(b, "spec", "replicas")
+func replicasDiffer(a, b map[string]any, path []string) bool {
+	x, _, errX := unstructured.NestedInt64(a, path...)
+	y, _, errY := unstructured.NestedInt64(b, path...)
 	return errX != nil || errY != nil || x != y
 }
 

@@ -59,7 +59,7 @@ func (a *Admission) subject() string {
 // a kind of Kubernetes: a user who may update an object may not be one who may read it.
 func (a *Admission) describe(changes []drift.Change) string {
 	text := drift.Describe(changes, namedPaths)
-	if len(changes) != 1 || !HasReplicas(a.ID) || !isReplicas(changes[0].Segments()) {
+	if len(changes) != 1 || !HasReplicas(a.ID) || !a.isReplicas(changes[0].Segments()) {
 		return text
 	}
 	before, ok, err := unstructured.NestedInt64(a.Before.Object, "spec", "replicas")

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/manifest"
 )
 
@@ -36,17 +37,6 @@ func (r *Range) Within(live int64, last *int64, wanted int64) int64 {
 	return min(max(n, wanted, r.Min), max(r.Max, r.Min))
 }
 
-// WithReplicas returns a desired object with another number of replicas. desired stays as it is.
-func WithReplicas(desired map[string]any, n int64) map[string]any {
-	spec, _ := desired["spec"].(map[string]any)
-	desired, spec = maps.Clone(desired), maps.Clone(spec)
-	if spec == nil {
-		spec = map[string]any{}
-	}
-	desired["spec"], spec["replicas"] = spec, n
-	return desired
-}
-
 // String returns "HorizontalPodAutoscaler web/podinfo sets 2 to 5 replicas".
 func (r *Range) String() string {
 	return fmt.Sprintf("%s sets %d to %d replicas", r.By, r.Min, r.Max)
@@ -68,9 +58,9 @@ func AutoscaledObjects(objects []manifest.Object, protected func(manifest.Object
 	return scaled
 }
 
-// Scalable reports whether a desired object declares a number of replicas.
-func Scalable(o manifest.Object) bool {
-	_, found, err := unstructured.NestedInt64(o.Content, "spec", "replicas")
+// Scalable reports whether a desired object declares a number of replicas, at the path that the schema of its kind names.
+func Scalable(desired map[string]any, of drift.Schema) bool {
+	_, found, err := unstructured.NestedInt64(desired, of.Replicas()...)
 	return found && err == nil
 }
 

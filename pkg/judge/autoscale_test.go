@@ -144,7 +144,7 @@ func TestAutoscalersKnowWhatIsWanted(t *testing.T) {
 
 func TestWithReplicasLeavesTheDesiredStateAlone(t *testing.T) {
 	desired := map[string]any{"kind": "Deployment", "spec": map[string]any{"replicas": int64(2), "paused": true}}
-	got := WithReplicas(desired, 7)["spec"].(map[string]any)
+	got := withNumber(desired, []string{"spec", "replicas"}, 7)["spec"].(map[string]any)
 	if got["replicas"] != int64(7) || got["paused"] != true ||
 		desired["spec"].(map[string]any)["replicas"] != int64(2) {
 		t.Errorf("got %v from %v", got, desired)

@@ -227,7 +227,7 @@ func (in *Input) Ignore(desired map[string]any) func(path []string) bool {
 		ignored = also(ignored, isFinalizer)
 	}
 	if in.autoscaled() {
-		ignored = also(ignored, isReplicas)
+		ignored = also(ignored, in.isReplicas)
 	}
 	if len(in.Left) > 0 {
 		ignored = also(ignored, in.left)

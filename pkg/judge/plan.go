@@ -68,8 +68,6 @@ type Object struct {
 	Rules *rules.Matcher
 	// Replicas is the range within which an autoscaler of the same release sets the replicas; nil for none.
 	Replicas *Range
-	// Scalable is set when the manifest declares a number of replicas.
-	Scalable bool
 }
 
 // Exempt is an object that is not compared at all, and why.
@@ -106,7 +104,7 @@ func (m *Manifest) Plan(own Own, ignore *rules.Rules) *Plan {
 				ExceptionOf(o.ID, v1alpha1.ExceptionIgnored, declared.Describe(), declared.Paths()...))
 		}
 		p.Exceptions = append(p.Exceptions, Coexist(o)...)
-		object := Object{Object: o, Rules: matcher, Replicas: scaled[o.ID], Scalable: Scalable(o)}
+		object := Object{Object: o, Rules: matcher, Replicas: scaled[o.ID]}
 		if r := object.Replicas; r != nil {
 			p.Exceptions = append(p.Exceptions,
 				ExceptionOf(o.ID, v1alpha1.ExceptionAutoscaled, r.String(), "/spec/replicas"))

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,8 +19,8 @@ func (in Input) Scaled(live *Autoscalers) Input {
 }
 
 // Rescales reports whether the number of replicas is among changes. Whether that is drift depends on live autoscalers.
-func Rescales(changes []drift.Change) bool {
-	return slices.ContainsFunc(changes, func(c drift.Change) bool { return c.Path == "/spec/replicas" })
+func (in *Input) Rescales(changes []drift.Change) bool {
+	return slices.ContainsFunc(changes, func(c drift.Change) bool { return in.isReplicas(c.Segments()) })
 }
 
 // autoscaler returns the range within which an autoscaler sets the replicas of the object: one of the manifest, or a
@@ -33,7 +34,7 @@ func (in *Input) autoscaler() *Range {
 
 // ChosenIn returns the number of replicas of a live object if it is within the range of its autoscaler; nil otherwise.
 func (in *Input) ChosenIn(live *unstructured.Unstructured) *int64 {
-	replicas, ok, err := unstructured.NestedInt64(live.Object, "spec", "replicas")
+	replicas, ok, err := unstructured.NestedInt64(live.Object, in.Schema.Replicas()...)
 	if !ok || err != nil || !in.autoscaler().Contains(replicas) {
 		return nil
 	}
@@ -52,9 +53,7 @@ func (in *Input) autoscaled() bool {
 	return in.ChosenIn(in.Live) != nil
 }
 
-func isReplicas(path []string) bool {
-	return len(path) == 2 && path[0] == "spec" && path[1] == "replicas"
-}
+func (in *Input) isReplicas(path []string) bool { return slices.Equal(path, in.Schema.Replicas()) }
 
 // rescaled returns what to restore of an object whose replica count is neither the declared one nor within the range of
 // its autoscaler: the count within that range that comes nearest to what the autoscaler wanted. A count that Helm has
@@ -64,12 +63,12 @@ func (in *Input) rescaled(desired map[string]any) map[string]any {
 	if !in.Scalable || r == nil || r.Min > r.Max {
 		return desired
 	}
-	declared, _, _ := unstructured.NestedInt64(desired, "spec", "replicas")
-	live, ok, err := unstructured.NestedInt64(in.Live.Object, "spec", "replicas")
+	declared, _, _ := unstructured.NestedInt64(desired, in.Schema.Replicas()...)
+	live, ok, err := unstructured.NestedInt64(in.Live.Object, in.Schema.Replicas()...)
 	if !ok || err != nil || live == declared || r.Contains(live) {
 		return desired
 	}
-	return WithReplicas(desired, r.Within(live, in.Chosen, in.Wanted))
+	return withNumber(desired, in.Schema.Replicas(), r.Within(live, in.Chosen, in.Wanted))
 }
 
 // recreatedScaled returns what to create of an object that is gone: with as many replicas as its autoscaler had chosen,
@@ -79,5 +78,20 @@ func (in *Input) recreatedScaled(desired map[string]any) map[string]any {
 	if !in.Scalable || in.Chosen == nil || !r.Contains(*in.Chosen) {
 		return desired
 	}
-	return WithReplicas(desired, *in.Chosen)
+	return withNumber(desired, in.Schema.Replicas(), *in.Chosen)
+}
+
+// withNumber returns an object with another number at path. object stays as it is.
+func withNumber(object map[string]any, path []string, n int64) map[string]any {
+	object = maps.Clone(object)
+	if object == nil {
+		object = map[string]any{}
+	}
+	if len(path) == 1 {
+		object[path[0]] = n
+		return object
+	}
+	below, _ := object[path[0]].(map[string]any)
+	object[path[0]] = withNumber(below, path[1:], n)
+	return object
 }

@@ -85,7 +85,7 @@ func locked(tb testing.TB, schemas *drift.Schemas, releases, each int) *lock.Tab
 			kind := kinds.Share(lock.Kind{GVK: o.GVK, GVR: gvr, Namespaced: true, Schema: schemas.For(o.GVK)})
 			o.ID.Group, o.ID.Kind = kind.GVK.Group, kind.GVK.Kind
 			objects = append(objects, &lock.Object{ID: o.ID, Kind: kind, Desired: lock.Pack(desired),
-				Scalable: judge.Scalable(o)})
+				Scalable: judge.Scalable(o.Content, kind.Schema)})
 		}
 		l := lock.New(&lock.Lock{Key: "system/" + key.Name, Release: key}, objects)
 		table.Put(l)

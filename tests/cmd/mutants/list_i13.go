@@ -175,5 +175,8 @@ func guardNeverRefusesHelm() []mutant {
 		breaks("I13", "who serves the old certificate is not trusted during a renewal",
 			edit{"pkg/guard/certificate.go", `	if old != nil {`, `	if old != nil && host == "" {`}, guardPkg,
 			"TestKeeperRenewsTheCertificate"),
+		breaks("I13", "the scale of a custom resource sets spec.replicas, whatever its definition names",
+			edit{"pkg/drift/definition.go", `	compiled.replicas = replicasOf(declared)`, `	_ = replicasOf(declared)`},
+			guardSuite, "TestHostile_TheScaleOfACustomResource"),
 	}
 }

@@ -18,7 +18,7 @@ func lateViews() []mutant {
 			edit{"pkg/judge/plan.go", ` && !ignoresRange(matcher)`, ``}, judgePkg,
 			"TestPlan"),
 		breaks("I13", "the guard refuses a scale by what the watch of autoscalers has delivered",
-			edit{gather, `	if judge.Rescales(changes) {`, `	if judge.Rescales(changes) && q.DryRun {`}, guardSuite,
+			edit{gather, `	if q.Rescales(changes) {`, `	if q.Rescales(changes) && q.DryRun {`}, guardSuite,
 			"TestHostile_ARefusalByALateView"),
 		breaks("I13", "the guard refuses by a HelmRelease of a moment ago",
 			edit{gather, `	case !asked || q.lock.Closed():`, `	case !asked && q.lock.Closed():`}, guardSuite,
