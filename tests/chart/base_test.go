@@ -31,7 +31,7 @@ func followPolicy(e *kit.Env, release string) {
 		_, err := locks.Get(e.Ctx, made, metav1.GetOptions{})
 		return err, err == nil
 	})
-	e.WaitReady(made, 2)
+	e.WaitReady(made, 0)
 	e.Until("the policy has a status", func() (any, bool) {
 		stored, err := policies.Get(e.Ctx, "labels", metav1.GetOptions{})
 		return stored, err == nil && stored.Object["status"] != nil

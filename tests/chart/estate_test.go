@@ -144,6 +144,9 @@ func installEstate(e *kit.Env, h cluster.Helm, release, elsewhere string) {
 		_, err := e.In(o.gvr, o.namespace).Create(e.Ctx, u, metav1.CreateOptions{FieldManager: "helm"})
 		check.NoError(e, err)
 	}
+	// What is younger than the newest record is not left over.
+	e.NextSecond(former[len(former)-1].get(e))
+	e.Helm(h, "upgrade", release, chart, "--set", "elsewhere="+elsewhere, "--set", "small=true")
 }
 
 // formerObjects are those that only the first revision declares.

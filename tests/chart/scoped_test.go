@@ -72,7 +72,7 @@ func TestScopedRulesAreEnoughAndNoMore(t *testing.T) {
 					}
 					return nil
 				})
-				e.WaitReady(release, 2)
+				e.WaitReady(release, 3)
 			}
 			followPolicy(e, "csa")
 			all := requests(e, "helm-locker")

@@ -25,8 +25,9 @@ func TestEveryCommandInTheReference(t *testing.T) {
 		"objects.yaml": "secret,configmap,service,deployment"} {
 		check.NoError(t, os.WriteFile(filepath.Join(dir, file), []byte(w.Kubectl("get", kinds, "-o", "yaml")), 0o600))
 	}
-	w.cli("lock", "--all", "-n", "elsewhere", "--name", "web").says(0, "created")
-	policy := w.cli("lock", "--all", "-n", "elsewhere", "--name", "web", "-o", "yaml").raw
+	w.cli("lock", "--all", "-n", "elsewhere", "--name", "web", "--accept-records-of-anyone").says(0, "created")
+	policy := w.cli("lock", "--all", "-n", "elsewhere", "--name", "web", "--accept-records-of-anyone",
+		"-o", "yaml").raw
 	check.NoError(t, os.WriteFile(filepath.Join(dir, "policy.yaml"), []byte(policy), 0o600))
 	// What looks at a lock or changes one needs one.
 	w.app("lock", "web", "--wait").says(0, "created")

@@ -140,7 +140,8 @@ func TestChangeErrors(t *testing.T) {
 		"HelmRelease LOCKER/shoop created: release APPS/shoop, which does not exist yet and is locked when it appears\n",
 		"note: release APPS/shoop does not exist: did you mean shop?\n")
 	w.app("lock", "shopp", "--must-exist").says(1, "release APPS/shopp does not exist", "did you mean shop?")
-	w.app("lock", "Shop").says(1, "the API server refuses it: ", "metadata.name: ")
+	w.app("lock", "Shop").is(1, "",
+		"helm-locker: \"Shop\" is no name of a release\n  write NAME, or NAMESPACE/NAME\n")
 	w.app("lock", "shop", "--helmrelease-namespace", "nowhere").is(1, "",
 		"helm-locker: namespace \"nowhere\" does not exist\n"+
 			"  install the operator, which brings it: helm install helm-locker charts/helm-locker -n cattle-helm-system --create-namespace\n"+

@@ -29,9 +29,9 @@ func TestLockAndUnlockMany(t *testing.T) {
 			"HelmRelease LOCKER/APPS-2-many-a created: release APPS-2/many-a, revision 1, deployed\n", "")
 	w.cli("lock", "nowhere", "-A").is(1, "", "helm-locker: there is no release \"nowhere\" in any namespace\n")
 	// What is wrong with one does not keep the others.
-	w.app("lock", "Bad_Name", "many-b", "--must-exist").is(1,
+	w.app("lock", "absent", "many-b", "--must-exist").is(1,
 		"HelmRelease LOCKER/many-b unchanged: release APPS/many-b, revision 1, deployed\n",
-		"helm-locker: release APPS/Bad_Name does not exist: namespace \"APPS\" has no record of it in a Secret\n"+
+		"helm-locker: release APPS/absent does not exist: namespace \"APPS\" has no record of it in a Secret\n"+
 			"  helm list -A lists all releases; choose the namespace with -n, the cluster with --context, and where Helm keeps "+
 			"records with --release-storage\n")
 

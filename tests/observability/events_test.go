@@ -119,6 +119,7 @@ func TestOneEventForALeftoverThatStays(t *testing.T) {
 	w.restored("dropped")
 	first.Status = "superseded"
 	w.Forge(first)
+	w.NextSecond(w.Get(kit.ConfigMaps, "dropped"))
 	w.Forge(kit.ForgedRecord{Name: "app", Revision: 2, Manifest: configMaps("settings")})
 	w.WaitReady("app", 2)
 	w.Until("the deletion was refused several times", func() (any, bool) {
