@@ -58,7 +58,8 @@ func AutoscaledObjects(objects []manifest.Object, protected func(manifest.Object
 	return scaled
 }
 
-// Scalable reports whether a desired object declares a number of replicas, at the path that the schema of its kind names.
+// Scalable reports whether a desired object declares a number of replicas, at the path that the schema of its kind
+// names.
 func Scalable(desired map[string]any, of drift.Schema) bool {
 	_, found, err := unstructured.NestedInt64(desired, of.Replicas()...)
 	return found && err == nil

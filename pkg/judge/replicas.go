@@ -87,11 +87,17 @@ func withNumber(object map[string]any, path []string, n int64) map[string]any {
 	if object == nil {
 		object = map[string]any{}
 	}
-	if len(path) == 1 {
-		object[path[0]] = n
-		return object
+	at := object
+	for i, field := range path {
+		if i == len(path)-1 {
+			at[field] = n
+			break
+		}
+		below, _ := at[field].(map[string]any)
+		if below = maps.Clone(below); below == nil {
+			below = map[string]any{}
+		}
+		at[field], at = below, below
 	}
-	below, _ := object[path[0]].(map[string]any)
-	object[path[0]] = withNumber(below, path[1:], n)
 	return object
 }

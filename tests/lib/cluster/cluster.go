@@ -78,7 +78,7 @@ func (c *Cluster) start(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if !c.options.Detach {
+	if !c.options.Detach && !c.options.Unrecorded {
 		if c.recording, err = newRecording(); err != nil {
 			return err
 		}
