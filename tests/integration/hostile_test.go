@@ -268,7 +268,13 @@ func TestI5_StormOfEventsLosesNoDrift(t *testing.T) {
 	begun := time.Now()
 	for i := range events / 1000 {
 		w.Until("the watch is between two events", func() (any, bool) {
-			return "it is not", w.Proxy.Inject(watching("configmaps"), burst) != 0
+			if w.Proxy.Inject(watching("configmaps"), burst) != 0 {
+				return nil, true
+			}
+			// The burst has older versions than what was tampered with, which begins a new watch: it needs an event.
+			w.Patch(kit.ConfigMaps, "settings-0", fmt.Sprintf(`{"metadata":{"annotations":{"burst":"%d"}}}`, i))
+			w.Patch(kit.ConfigMaps, "settings-0", `{"metadata":{"annotations":{"burst":null}}}`)
+			return "it is not", false
 		})
 		if i%5 == 0 {
 			w.Patch(kit.ConfigMaps, fmt.Sprintf("settings-%d", i/5%objects),
