@@ -51,8 +51,8 @@ type Options struct {
 	ExtraControllerManagerArgs []string
 	// Detach lets the cluster outlive this process; Down stops it.
 	Detach bool
-	// Unrecorded keeps the cluster out of the recordings for the oracle: its etcd loses what it had, so that there is no
-	// one order of writes to judge by.
+	// Unrecorded keeps the cluster out of the recordings for the oracle: its etcd loses writes, so that there is no one
+	// order to judge by.
 	Unrecorded bool
 	// Log receives the progress of Build (nil discards).
 	Log io.Writer
