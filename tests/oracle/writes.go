@@ -249,8 +249,8 @@ func (j *judge) declaring(o object, from, to int64) (key string, ever object, cl
 		all := j.releases.within(k, from, to-1)
 		// A record that names another namespace does not count where that has had records of the release of its own.
 		if len(all) > 0 && !slices.ContainsFunc(all, func(m moment) bool {
-			native := releaseKey{m.newest.as, k.name}
-			return !m.wants(id) || m.newest.as != k.namespace && j.releases.moments[native] != nil
+			return !m.wants(id) || m.newest.as != k.namespace &&
+				j.releases.moments[releaseKey{m.newest.as, k.name}] != nil
 		}) {
 			key = k.String()
 		}
