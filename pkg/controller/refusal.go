@@ -80,8 +80,14 @@ func (rm *remediation) restoreBut(
 	p := rm.refusalOf(l, v, refusal)
 	p.Message = fmt.Sprintf("%s cannot be restored, all else is protected: %s", drift.Describe(refused, named),
 		p.Message)
-	v.in = v.in.Leaving(refused)
-	v.becomes(judge.Judge(v.in), l)
+	rest := v.in.Leaving(refused)
+	found := judge.Judge(rest)
+	if found.Target == nil { // all other changes go with the refused ones, so that there is nothing to write
+		rm.refused(l, v, refusal)
+		return
+	}
+	v.in = rest
+	v.becomes(found, l)
 	restored, _ := rm.writeAgain(ctx, l, v) // it is judged again whether or not Helm owns all of it
 	if restored == nil {
 		return
