@@ -3,6 +3,7 @@ package enforce
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -21,6 +22,8 @@ import (
 
 // attempts bounds how often a write that changes no content is tried because another writer came in between.
 const attempts = 8
+
+var errNoTarget = errors.New("there is nothing to revert the object to")
 
 // Revert is one object to be reverted or re-created.
 type Revert struct {
@@ -116,6 +119,9 @@ func (w *writer) merge(
 // patch returns the patch that makes Target of Live, if Live is still the newest version: a merge patch, but for a
 // target with nulls, which a merge patch cannot write.
 func (r *Revert) patch() (types.PatchType, []byte, error) {
+	if r.Target == nil { // a patch to that would take out every field
+		return "", nil, errNoTarget
+	}
 	if drift.SetsNull(r.Live.Object, r.Target) {
 		operations := append(drift.JSONPatch(r.Live.Object, r.Target),
 			drift.PatchOperation{Op: "add", Path: "/metadata/resourceVersion", Value: r.Live.GetResourceVersion()})
