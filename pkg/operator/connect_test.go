@@ -2,33 +2,12 @@ package operator
 
 import (
 	"errors"
-	"net/http"
+	"io"
 	"testing"
-	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/version"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/sirupsen/logrus"
-
-	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
-	"github.com/rancher/helm-locker/tests/lib/check"
+	"k8s.io/apimachinery/pkg/version"
 )
-
-func TestTrimTakesManagedFieldsAndNothingElse(t *testing.T) {
-	hr := &v1alpha1.HelmRelease{ObjectMeta: metav1.ObjectMeta{Name: "shop", Annotations: map[string]string{"a": "b"},
-		ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}}}
-	got, err := trim(hr)
-	if err != nil || got != any(hr) || hr.ManagedFields != nil || hr.Name != "shop" || hr.Annotations["a"] != "b" {
-		t.Errorf("trimmed to %v, %v", got, err)
-	}
-	gone := cache.DeletedFinalStateUnknown{Key: "system/shop"}
-	if got, err := trim(gone); err != nil || got != any(gone) {
-		t.Errorf("a deletion that was missed is trimmed to %v, %v", got, err)
-	}
-}
 
 // oldServer tells its version, or why it does not.
 type oldServer struct {
@@ -41,32 +20,16 @@ func (s oldServer) ServerVersion() (*version.Info, error) {
 }
 
 func TestTheVersionOfTheAPIServerDecidesHowChecksAreMade(t *testing.T) {
+	log := logrus.New()
+	log.SetOutput(io.Discard)
 	for want, servers := range map[bool][]oldServer{
 		true:  {{version: "v1.30.4"}},
 		false: {{version: "v1.33.0"}, {version: "v1.30.4", err: errors.New("no answer")}},
 	} {
 		for _, server := range servers {
-			if got := listsReadStorage(server, quiet()); got != want {
+			if got := listsReadStorage(server, log); got != want {
 				t.Errorf("%+v: %t", server, got)
 			}
-		}
-	}
-}
-
-// A leader has to be able to try again over another connection before it must give up.
-func TestARequestAboutTheLeaseIsShort(t *testing.T) {
-	_, config := served(t, http.NotFound)
-	for lease, want := range map[time.Duration]time.Duration{
-		15 * time.Second: leaseTimeout, time.Hour: leaseTimeout, 3 * time.Second: time.Second,
-	} {
-		conn, err := connect(config, ControllerOptions{LeaseDuration: lease, Namespace: "system", Log: logrus.New()})
-		check.NoError(t, err)
-		client, ok := conn.leases.RESTClient().(*rest.RESTClient)
-		if !ok {
-			t.Fatalf("the client is a %T", conn.leases.RESTClient())
-		}
-		if got := client.Client.Timeout; got != want {
-			t.Errorf("with a lease of %s a request may take %s, want %s", lease, got, want)
 		}
 	}
 }

@@ -7,26 +7,18 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"golang.org/x/sync/errgroup"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/tools/record"
 
-	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/controller"
 	"github.com/rancher/helm-locker/pkg/crd"
 	"github.com/rancher/helm-locker/pkg/guard"
 	"github.com/rancher/helm-locker/pkg/metrics"
 	"github.com/rancher/helm-locker/pkg/notify"
 	"github.com/rancher/helm-locker/pkg/page"
+	"github.com/rancher/helm-locker/pkg/process"
 	"github.com/rancher/helm-locker/pkg/version"
 )
-
-// syncTimeout bounds how long the HelmReleases may take to be listed at the start.
-const syncTimeout = 2 * time.Minute
 
 // program is an operator that is made and not yet running.
 type program struct {
@@ -48,7 +40,7 @@ func Run(ctx context.Context, options ControllerOptions) error {
 	}
 	m := metrics.New(version.Version, version.Commit)
 	m.Shard(o.ControllerName, o.shard)
-	config, err := o.restConfig(m)
+	config, err := process.Connect(o.ClientConfig, m.RoundTripper, o.Log)
 	if err != nil {
 		return err
 	}
@@ -63,21 +55,22 @@ func Run(ctx context.Context, options ControllerOptions) error {
 			return fmt.Errorf("install the CustomResourceDefinition: %w", err)
 		}
 	}
-	conn, err := connect(config, o)
+	handling, ended := context.WithCancel(context.WithoutCancel(ctx))
+	defer ended()
+	conn, err := connect(handling, config, o)
 	if err != nil {
 		return err
 	}
 	conn.ListsReadStorage = listsReadStorage(conn.Discovery, o.Log)
-	handling, ended := context.WithCancel(context.WithoutCancel(ctx))
-	defer ended()
-	conn.HelmReleases = handlersUntil[*v1alpha1.HelmRelease, *v1alpha1.HelmReleaseList]{conn.HelmReleases, handling}
-	conn.Policies = handlersUntil[*v1alpha1.HelmReleasePolicy, *v1alpha1.HelmReleasePolicyList]{conn.Policies, handling}
 	o.Log.Infof("helm-locker %s, controller name %s", version.String(), o.ControllerName)
 	if o.shard != nil {
 		o.Log.Infof("shard %s, lease %s", o.shard, o.lease)
 	}
 
-	events, stopEvents := recorder(conn, o)
+	events, stopEvents, err := process.Recorder(conn.Kubernetes.CoreV1(), o.ControllerName, o.NodeName)
+	if err != nil {
+		return err
+	}
 	defer stopEvents()
 	defer startNotifying(ctx, notifier)()
 
@@ -113,7 +106,7 @@ func (p *program) run(ctx context.Context) error {
 		group.Go(func() error { return p.guard.Run(ctx) })
 	}
 	group.Go(func() error {
-		if err := startFactory(ctx, p.conn); err != nil {
+		if err := process.Fill(ctx, p.conn.factory, "HelmReleases"); err != nil {
 			return err
 		}
 		return p.controller.Run(ctx)
@@ -137,41 +130,4 @@ func startNotifying(ctx context.Context, n *notify.Notifier) (stop func()) {
 		cancel()
 		running.Wait()
 	}
-}
-
-// startFactory starts the HelmRelease cache and waits until it is filled, the operator is told to stop (nil) or
-// syncTimeout has passed.
-func startFactory(ctx context.Context, conn *connection) error {
-	started := make(chan error, 1)
-	go func() { started <- conn.factory.Start(ctx, 1) }()
-	timeout := time.NewTimer(syncTimeout)
-	defer timeout.Stop()
-	select {
-	case err := <-started:
-		if err != nil && ctx.Err() == nil {
-			return fmt.Errorf("watch HelmReleases: %w", err)
-		}
-		return nil
-	case <-timeout.C:
-		return fmt.Errorf("list HelmReleases: not answered in %s", syncTimeout)
-	}
-}
-
-// recorder returns a recorder of events; client-go aggregates what repeats and limits what floods. It limits by
-// object, so that after a storm of drift no user would hear for minutes that the release is contended or unlocked:
-// here, by reason, too.
-func recorder(conn *connection, o ControllerOptions) (record.EventRecorder, func()) {
-	spamKey := func(e *corev1.Event) string {
-		return string(e.InvolvedObject.UID) + e.InvolvedObject.Kind + e.InvolvedObject.Namespace + "/" +
-			e.InvolvedObject.Name + "/" + e.Reason
-	}
-	broadcaster := record.NewBroadcaster(
-		record.WithCorrelatorOptions(record.CorrelatorOptions{SpamKeyFunc: spamKey}))
-	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: conn.Kubernetes.CoreV1().Events("")})
-	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		o.Log.Errorf("event scheme: %v", err)
-	}
-	return broadcaster.NewRecorder(scheme, corev1.EventSource{Component: o.ControllerName, Host: o.NodeName}),
-		broadcaster.Shutdown
 }

@@ -10,24 +10,20 @@ import (
 	"github.com/sirupsen/logrus"
 	"k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 
 	"github.com/rancher/helm-locker/pkg/accounts"
 	"github.com/rancher/helm-locker/pkg/judge"
-	"github.com/rancher/helm-locker/pkg/metrics"
 	"github.com/rancher/helm-locker/pkg/notify"
+	"github.com/rancher/helm-locker/pkg/process"
 	"github.com/rancher/helm-locker/pkg/release"
-	"github.com/rancher/helm-locker/pkg/report"
 )
 
 // Defaults of the classic options.
 const (
 	DefaultNamespace      = "cattle-helm-system"
 	DefaultControllerName = "helm-locker"
-
-	pprofAddress = "localhost:6060"
 )
 
 // ControllerOptions configure an operator. The first five are the classic ones; a program that embeds the operator and
@@ -111,7 +107,7 @@ func (o ControllerOptions) complete() (_ ControllerOptions, err error) {
 	if o.ControllerName == "" {
 		o.ControllerName = DefaultControllerName
 	}
-	if o.shard, o.lease, err = shardOf(o.ControllerName, o.ShardSelector); err != nil {
+	if o.shard, o.lease, err = process.ShardOf(o.ControllerName, o.ShardSelector); err != nil {
 		return o, err
 	}
 	if o.storages, err = release.ParseStorages(o.ReleaseStorage); err != nil {
@@ -149,17 +145,6 @@ func (o ControllerOptions) complete() (_ ControllerOptions, err error) {
 	return o, nil
 }
 
-// restConfig returns the configuration of all clients; m counts their requests.
-func (o ControllerOptions) restConfig(m *metrics.Metrics) (*rest.Config, error) {
-	config, err := o.ClientConfig.ClientConfig()
-	if err != nil {
-		return nil, fmt.Errorf("client configuration: %w", err)
-	}
-	config = rest.CopyConfig(config)
-	config.Wrap(m.RoundTripper)
-	return failingOver(config, o.Log)
-}
-
 // accounts returns in whose name objects are written.
 func (o ControllerOptions) accounts() accounts.Policy {
 	return accounts.Policy{Impersonate: o.Impersonate, DefaultServiceAccount: o.DefaultServiceAccount}
@@ -167,33 +152,5 @@ func (o ControllerOptions) accounts() accounts.Policy {
 
 // NewLogger returns a logger that writes to w at a level (error, warn, info, debug, trace) in a format (text, json).
 func NewLogger(w io.Writer, level, format string) (*logrus.Logger, error) {
-	log := logrus.New()
-	log.SetOutput(w)
-	parsed, err := logrus.ParseLevel(level)
-	if err != nil {
-		return nil, errors.New("log level " + level + ": use error, warn, info, debug or trace")
-	}
-	log.SetLevel(parsed)
-	switch format {
-	case "json":
-		log.SetFormatter(&logrus.JSONFormatter{TimestampFormat: time.RFC3339Nano})
-	case "text", "":
-		log.SetFormatter(neutral{&logrus.TextFormatter{FullTimestamp: true, TimestampFormat: "15:04:05.000"}})
-	default:
-		return nil, errors.New("log format " + format + ": use text or json")
-	}
-	return log, nil
-}
-
-// neutral keeps what a message quotes of the cluster from moving the cursor of a terminal, or passing for a line of
-// its own. logrus quotes fields, and messages only where it writes to no terminal.
-type neutral struct{ logrus.Formatter }
-
-func (n neutral) Format(entry *logrus.Entry) ([]byte, error) {
-	if line := report.Line(entry.Message); line != entry.Message {
-		copied := *entry
-		copied.Message = line
-		entry = &copied
-	}
-	return n.Formatter.Format(entry)
+	return process.NewLogger(w, level, format)
 }

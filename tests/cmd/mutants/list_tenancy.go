@@ -1,8 +1,8 @@
 package main
 
 const (
-	tenancy     = "./tests/tenancy"
-	operatorPkg = "./pkg/operator"
+	tenancy    = "./tests/tenancy"
+	processPkg = "./pkg/process"
 )
 
 // noBorrowedRights are the mutants of T1: a release is written with the rights of its account, and with no others.
@@ -70,8 +70,8 @@ func noBorrowedRights() []mutant {
 			edit{"pkg/serving/serving.go", `ReadHeaderTimeout: limits.Read, ReadTimeout: limits.Read,`,
 				`ReadHeaderTimeout: 0, ReadTimeout: 0,`}, "./pkg/serving", "TestEveryPhaseHasATimeLimit"),
 		breaks("T1", "a web site reads the metrics by a name of its own",
-			edit{"pkg/operator/serve.go", `serving.ForHosts(o.MetricsHosts, "--metrics-host", values)`,
-				`serving.ForHosts(append(o.MetricsHosts, "evil.example"), "--metrics-host", values)`}, operatorPkg,
+			edit{"pkg/process/serve.go", `serving.ForHosts(hosts, "--metrics-host", values)`,
+				`serving.ForHosts(append(hosts, "evil.example"), "--metrics-host", values)`}, processPkg,
 			"TestMetricsAndProfilesAreNotForWebSites"),
 		breaks("T1", "rbac says nothing of a policy that reads every Secret", edit{"pkg/permissions/admission.go",
 			`	if gvk.GroupKind() == (schema.GroupKind{Kind: "Secret"}) {`,
@@ -143,7 +143,7 @@ func hostileInput() []mutant {
 				`cut(report.Line("")+e.text, maxEventBytes)`}, integration,
 			"TestI10_TextOfOthersIsNeutral"),
 		breaks("I10", "the log quotes escape sequences",
-			edit{"pkg/operator/options.go", `line != entry.Message {`, `line == "" {`}, operatorPkg,
+			edit{"pkg/process/log.go", `line != entry.Message {`, `line == "" {`}, processPkg,
 			"TestLogLinesAreNeutral"),
 		breaks("I10", "any Secret with a record's labels counts as one before a revert",
 			edit{"pkg/proof/records.go", `, FieldSelector: storage.FieldSelector()}`, `}`}, integration, "TestI10_TamperedRecords"),

@@ -1,4 +1,4 @@
-package operator
+package process
 
 import (
 	"net/http"

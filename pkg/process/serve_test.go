@@ -1,4 +1,4 @@
-package operator
+package process
 
 import (
 	"net/http"
@@ -16,8 +16,8 @@ func status(handler http.Handler, url string) int {
 }
 
 func TestMetricsAndProfilesAreNotForWebSites(t *testing.T) {
-	values := metricsHandler(nil, ControllerOptions{MetricsHosts: []string{"metrics.example"}}, metrics.New("v1", "c"))
-	profiles := pprofHandler()
+	values := Guarded(metrics.New("v1", "c").Handler(), []string{"metrics.example"}, nil)
+	profiles := profilesHandler()
 	for _, tc := range []struct {
 		name    string
 		handler http.Handler

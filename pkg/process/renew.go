@@ -1,4 +1,4 @@
-package operator
+package process
 
 import (
 	"context"
@@ -38,8 +38,8 @@ func (l *seldomRenewed) Update(ctx context.Context, record resourcelock.LeaderEl
 }
 
 // renewSeldom returns a lock that is renewed as seldom as its lease allows.
-func renewSeldom(o ControllerOptions, lock resourcelock.Interface) resourcelock.Interface {
-	return &seldomRenewed{Interface: lock, every: renewPeriod(o.LeaseDuration), now: time.Now}
+func renewSeldom(lease time.Duration, lock resourcelock.Interface) resourcelock.Interface {
+	return &seldomRenewed{Interface: lock, every: renewPeriod(lease), now: time.Now}
 }
 
 // renewPeriod is how often a leader writes to its lease. With the renew deadline of two thirds of the lease, it is so

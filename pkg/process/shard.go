@@ -1,4 +1,4 @@
-package operator
+package process
 
 import (
 	"fmt"
@@ -8,9 +8,9 @@ import (
 	leases "github.com/rancher/helm-locker/pkg/lease"
 )
 
-// shardOf parses a shard selector, and returns the name of the lease that the replicas of the shard compete for. The
+// ShardOf parses a shard selector, and returns the name of the lease that the replicas of the shard compete for. The
 // shard is nil where one operator manages everything.
-func shardOf(controllerName, selector string) (shard labels.Selector, lease string, err error) {
+func ShardOf(controllerName, selector string) (shard labels.Selector, lease string, err error) {
 	shard, err = labels.Parse(selector)
 	if err != nil {
 		return nil, "", fmt.Errorf(

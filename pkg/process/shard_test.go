@@ -1,4 +1,4 @@
-package operator
+package process
 
 import (
 	"strings"
@@ -8,12 +8,12 @@ import (
 )
 
 func TestShardsHaveLeasesOfTheirOwn(t *testing.T) {
-	if shard, lease, err := shardOf("helm-locker", ""); err != nil || shard != nil || lease != "helm-locker" {
+	if shard, lease, err := ShardOf("helm-locker", ""); err != nil || shard != nil || lease != "helm-locker" {
 		t.Errorf("without a selector: shard %v, lease %q, %v", shard, lease, err)
 	}
 	leases := map[string]string{}
 	for _, selector := range []string{"shard=a", "shard=b", "shard notin (a,b)", "!shard", "team,shard=a"} {
-		shard, lease, err := shardOf("helm-locker", selector)
+		shard, lease, err := ShardOf("helm-locker", selector)
 		if err != nil || shard == nil {
 			t.Errorf("%q: shard %v, %v", selector, shard, err)
 			continue
@@ -24,8 +24,8 @@ func TestShardsHaveLeasesOfTheirOwn(t *testing.T) {
 		}
 		leases[lease] = selector
 	}
-	_, one, _ := shardOf("helm-locker", "team, shard in (b, a)")
-	_, other, _ := shardOf("helm-locker", "shard in (a,b),team")
+	_, one, _ := ShardOf("helm-locker", "team, shard in (b, a)")
+	_, other, _ := ShardOf("helm-locker", "shard in (a,b),team")
 	if one != other {
 		t.Errorf("one selector written in two ways has leases %q and %q", one, other)
 	}
@@ -33,7 +33,7 @@ func TestShardsHaveLeasesOfTheirOwn(t *testing.T) {
 
 func TestABadShardSelectorIsAnError(t *testing.T) {
 	for _, selector := range []string{"shard in a", "=", "a=b=c", "shard=a b", "UPPER CASE"} {
-		_, _, err := shardOf("helm-locker", selector)
+		_, _, err := ShardOf("helm-locker", selector)
 		if err == nil || !strings.Contains(err.Error(), selector) {
 			t.Errorf("%q: %v", selector, err)
 		}

@@ -1,0 +1,89 @@
+package process
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/rancher/lasso/pkg/cache"
+	"github.com/rancher/lasso/pkg/client"
+	"github.com/rancher/wrangler/v3/pkg/generic"
+	"github.com/rancher/wrangler/v3/pkg/schemes"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+
+	helm "github.com/rancher/helm-locker/pkg/generated/controllers/helm.cattle.io"
+	"github.com/rancher/helm-locker/pkg/watch"
+)
+
+// NewFactory returns the factory of the caches of this module's kinds in one namespace.
+func NewFactory(config *rest.Config, namespace string) (*helm.Factory, error) {
+	clients, err := client.NewSharedClientFactory(config, &client.SharedClientFactoryOptions{Scheme: schemes.All})
+	if err != nil {
+		return nil, err
+	}
+	caches := cache.NewSharedCachedFactory(uncheckedFactory{clients}, &cache.SharedCacheFactoryOptions{
+		DefaultNamespace: namespace, DefaultTweakList: watch.Limit,
+	})
+	return helm.NewFactoryFromConfigWithOptions(config,
+		&helm.FactoryOptions{Namespace: namespace, SharedCacheFactory: caches})
+}
+
+// Cached returns a controller of a factory whose cache has no managedFields, and whose handlers stay until ctx ends.
+func Cached[T generic.RuntimeMetaObject, L runtime.Object](
+	ctx context.Context, c generic.ControllerInterface[T, L],
+) (generic.ControllerInterface[T, L], error) {
+	if err := c.Informer().SetTransform(trim); err != nil {
+		return nil, fmt.Errorf("cache of %s: %w", c.GroupVersionKind().Kind, err)
+	}
+	return handlersUntil[T, L]{c, ctx}, nil
+}
+
+// syncTimeout bounds how long the objects of a factory may take to be listed at the start.
+const syncTimeout = 2 * time.Minute
+
+// Fill starts the caches of a factory. It waits until they are filled or ctx has ended (nil), or syncTimeout has
+// passed; what names the objects in errors.
+func Fill(ctx context.Context, factory *helm.Factory, what string) error {
+	started := make(chan error, 1)
+	go func() { started <- factory.Start(ctx, 1) }()
+	timeout := time.NewTimer(syncTimeout)
+	defer timeout.Stop()
+	select {
+	case err := <-started:
+		if err != nil && ctx.Err() == nil {
+			return fmt.Errorf("watch %s: %w", what, err)
+		}
+		return nil
+	case <-timeout.C:
+		return fmt.Errorf("list %s: not answered in %s", what, syncTimeout)
+	}
+}
+
+// trim takes managedFields out of an object before it is cached. They are a large part of one, no code reads them, and
+// what is written are patches, which leave them to the API server.
+func trim(obj any) (any, error) {
+	if o, ok := obj.(metav1.Object); ok {
+		o.SetManagedFields(nil)
+	}
+	return obj, nil
+}
+
+// uncheckedFactory is a client factory that takes the API server for healthy without asking it. Lasso asks before it
+// starts a cache, again and again until the answer is yes, also when its context has ended long ago: an operator that
+// is told to stop while it starts would hang. The cache's own list is retried anyway.
+type uncheckedFactory struct{ client.SharedClientFactory }
+
+func (uncheckedFactory) IsHealthy(context.Context) bool { return true }
+
+// handlersUntil is a controller that keeps handlers registered until ctx ends, which is after the work. Lasso takes
+// handlers out of a list that its worker may be going through, when the context ends with which they were registered.
+type handlersUntil[T generic.RuntimeMetaObject, L runtime.Object] struct {
+	generic.ControllerInterface[T, L]
+	ctx context.Context
+}
+
+func (l handlersUntil[T, L]) OnChange(_ context.Context, name string, handler generic.ObjectHandler[T]) {
+	l.ControllerInterface.OnChange(l.ctx, name, handler)
+}

@@ -1,0 +1,66 @@
+package process
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	"k8s.io/apimachinery/pkg/runtime"
+	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/transport"
+
+	"github.com/rancher/helm-locker/pkg/version"
+)
+
+const (
+	// requestTimeout bounds every request except watches.
+	requestTimeout = 30 * time.Second
+	// leaseTimeout bounds a request about the lease, so that a leader can try again over another connection before its
+	// lease expires.
+	leaseTimeout = 3 * time.Second
+)
+
+// Connect returns the configuration of all clients of a process; their requests pass through count. The clients are
+// client-go's, and share the connections of one transport. There is no client-side rate limit: the API server's own
+// priority and fairness limits requests, and requests that wait in a client help no user.
+func Connect(
+	from clientcmd.ClientConfig, count transport.WrapperFunc, log logrus.FieldLogger,
+) (*rest.Config, error) {
+	config, err := from.ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("client configuration: %w", err)
+	}
+	config = rest.CopyConfig(config)
+	config.Wrap(count)
+	if config, err = failingOver(config, log); err != nil {
+		return nil, err
+	}
+	config.QPS, config.RateLimiter = -1, nil
+	config.UserAgent = "helm-locker/" + version.Version
+	traceRequests(config, log)
+	return config, nil
+}
+
+// Requests returns the configuration of clients that watch nothing.
+func Requests(config *rest.Config) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.Timeout = requestTimeout
+	return config
+}
+
+// Typed returns the configuration of clients of built-in kinds, which the API server encodes as protobuf.
+func Typed(config *rest.Config) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.ContentType = runtime.ContentTypeProtobuf
+	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	return config
+}
+
+// Leases returns the client of leases that last so long.
+func Leases(config *rest.Config, duration time.Duration) (coordinationv1.CoordinationV1Interface, error) {
+	config = Typed(config)
+	config.Timeout = min(leaseTimeout, renewDeadline(duration)/2)
+	return coordinationv1.NewForConfig(config)
+}

@@ -1,0 +1,94 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/klog/v2"
+)
+
+// errLeaseLost ends the process: another one leads now. Its writes carry preconditions, so a moment with two leaders
+// does no harm, but one that cannot renew its lease has no business writing.
+var errLeaseLost = errors.New("lost the leader lease")
+
+// Election decides which of several replicas leads.
+type Election struct {
+	// Client is that of Leases.
+	Client coordinationv1.CoordinationV1Interface
+	// Namespace and Name are those of the Lease, and Duration is how long it lasts without a renewal.
+	Namespace, Name string
+	Duration        time.Duration
+	// NodeName is the host in the identity of the replica, where the replica does not know its own.
+	NodeName string
+	Log      logrus.FieldLogger
+	// Lead and Unlead are called when this replica begins and ceases to lead. The context of Lead ends then.
+	Lead   func(context.Context)
+	Unlead func()
+	// Leader is called with the identity of each new leader.
+	Leader func(id string)
+}
+
+// Run takes part in the election, and gives the lease up when ctx ends. It returns an error when the lease is lost.
+func (e Election) Run(ctx context.Context) error {
+	var lost atomic.Bool
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock: renewSeldom(e.Duration, &toldLock{log: e.Log, Interface: &resourcelock.LeaseLock{
+			LeaseMeta:  metav1.ObjectMeta{Namespace: e.Namespace, Name: e.Name},
+			Client:     e.Client,
+			LockConfig: resourcelock.ResourceLockConfig{Identity: identity(e.NodeName)},
+		}}),
+		Name: e.Name, ReleaseOnCancel: true,
+		LeaseDuration: e.Duration, RenewDeadline: renewDeadline(e.Duration), RetryPeriod: retryPeriod(e.Duration),
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(ctx context.Context) {
+				e.Log.Info("leading")
+				e.Lead(ctx)
+			},
+			OnStoppedLeading: func() {
+				e.Unlead()
+				lost.Store(ctx.Err() == nil)
+			},
+			OnNewLeader: func(id string) {
+				e.Log.Infof("leader is %s", id)
+				e.Leader(id)
+			},
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("leader election: %w", err)
+	}
+	// ToldLock tells what is wrong once; client-go does at every attempt.
+	elector.Run(klog.NewContext(ctx, klog.Logger{}))
+	if lost.Load() {
+		return errLeaseLost
+	}
+	return nil
+}
+
+// renewDeadline is for how long a leader tries to renew its lease before it ends.
+func renewDeadline(lease time.Duration) time.Duration { return lease * 2 / 3 }
+
+// retryPeriod is how long a standby waits between reads of the lease. The elector stretches every wait by up to 1.2
+// times itself (leaderelection.JitterFactor), and counts a lease from when it saw the renewal. So a leader that was
+// killed is followed two such waits after its lease at the latest, which with 200 ms is within a second.
+func retryPeriod(lease time.Duration) time.Duration {
+	return min(lease/8, 200*time.Millisecond)
+}
+
+func identity(node string) string {
+	host := node
+	if name, err := os.Hostname(); err == nil {
+		host = name
+	}
+	return host + "_" + string(uuid.NewUUID())
+}

@@ -1,0 +1,110 @@
+package process
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/pprof"
+
+	"github.com/sirupsen/logrus"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/rancher/helm-locker/pkg/serving"
+	"github.com/rancher/helm-locker/pkg/viewer"
+)
+
+// profilesAddress is that of Go's profiles.
+const profilesAddress = "localhost:6060"
+
+// Listeners are the addresses at which a process answers about itself; empty or 0 for none.
+type Listeners struct {
+	// Metrics answers at MetricsAddress, and Ready decides the answer of /readyz at HealthAddress: an error is why the
+	// process is not ready.
+	MetricsAddress, HealthAddress string
+	Metrics                       http.Handler
+	Ready                         func() error
+	// Profiles serves Go's profiles on localhost:6060.
+	Profiles bool
+	Log      logrus.FieldLogger
+}
+
+// Run answers until ctx ends.
+func (l Listeners) Run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	listen := func(what, address string, handler http.Handler) {
+		if Asked(address) {
+			group.Go(func() error { return l.listen(ctx, what, address, handler) })
+		}
+	}
+	metrics := http.NewServeMux()
+	metrics.Handle("/metrics", l.Metrics)
+	health := healthHandler(l.Ready)
+	if l.HealthAddress == l.MetricsAddress {
+		metrics.Handle("/", health)
+	} else {
+		listen("health", l.HealthAddress, health)
+	}
+	listen("metrics", l.MetricsAddress, metrics)
+	if l.Profiles {
+		listen("pprof", profilesAddress, profilesHandler())
+	}
+	return group.Wait()
+}
+
+// Asked reports whether an option asks for a listener.
+func Asked(address string) bool { return address != "" && address != "0" }
+
+func (l Listeners) listen(ctx context.Context, what, address string, handler http.Handler) error {
+	var lc net.ListenConfig
+	listener, err := lc.Listen(ctx, "tcp", address)
+	if err != nil {
+		return fmt.Errorf("%s address: %w", what, err)
+	}
+	l.Log.Debugf("%s on %s", what, listener.Addr())
+	if err := serving.Run(ctx, listener, handler, serving.Standard(), l.Log); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+// healthHandler answers /healthz while the process lives, and /readyz once ready returns no error.
+func healthHandler(ready func() error) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok") })
+	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if err := ready(); err != nil {
+			answer(w, http.StatusServiceUnavailable, err.Error())
+			return
+		}
+		answer(w, http.StatusOK, "ok")
+	})
+	return mux
+}
+
+func answer(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	// The client may be gone; there is no one left to tell.
+	_, _ = w.Write([]byte(text + "\n"))
+}
+
+// profilesHandler answers what `go tool pprof` asks, to programs of this machine: there is no Service in front of it,
+// and no web site reaches it by a name of its own. The command line is not served: URLs in it may hold passwords.
+func profilesHandler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	return serving.ForHosts(nil, "", mux)
+}
+
+// Guarded returns the handler of metrics, for these host names beside addresses and names inside of the cluster. With
+// viewers, it answers only those users who may get /metrics.
+func Guarded(values http.Handler, hosts []string, viewers *viewer.Reviewer) http.Handler {
+	if viewers != nil {
+		values = viewers.Guard("/metrics", values)
+	}
+	return serving.ForHosts(hosts, "--metrics-host", values)
+}
