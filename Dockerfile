@@ -23,7 +23,7 @@ ARG DATE=unknown
 ARG TARGETOS=linux
 ARG TARGETARCH
 RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
-    GOOS=$TARGETOS GOARCH=$TARGETARCH scripts/build /out/helm-locker
+    GOOS=$TARGETOS GOARCH=$TARGETARCH scripts/build operator /out/helm-locker
 
 FROM scratch
 ARG VERSION=v0.0.0-image

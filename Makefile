@@ -27,7 +27,7 @@ help: ## List the targets
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: ## Build the operator into bin/helm-locker
+build: ## Build the operator and the commands into bin/
 	@scripts/build
 
 .PHONY: test

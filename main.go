@@ -1,4 +1,5 @@
-// helm-locker makes Helm the only way to change what a Helm release deployed.
+// helm-locker-operator has the processes that run in a cluster: it makes Helm the only way to change what a Helm release
+// deployed.
 package main
 
 import (
@@ -8,12 +9,12 @@ import (
 	"syscall"
 	_ "time/tzdata" // the image has no time zones, and spec.windows name them
 
-	"github.com/rancher/helm-locker/pkg/cli"
+	"github.com/rancher/helm-locker/pkg/daemon"
 )
 
 func main() {
 	// The first signal asks for a clean end; a second one, with the handler gone, ends the process at once.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
-	os.Exit(cli.Main(ctx, os.Args, os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(daemon.Main(ctx, os.Args, os.Stdin, os.Stdout, os.Stderr))
 }

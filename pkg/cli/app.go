@@ -18,6 +18,7 @@ import (
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // the ways of logging in that kubeconfigs name
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/rancher/helm-locker/pkg/command"
 	"github.com/rancher/helm-locker/pkg/inspect"
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/report"
@@ -192,22 +193,8 @@ func kubeconfigError(loader clientcmd.ClientConfig, context string, err error) e
 	return fmt.Errorf("kubeconfig: %w", err)
 }
 
-// choice is a flag with few values.
-type choice struct {
-	*cli.StringFlag
-	values []string
-}
-
-// oneOf makes a flag refuse all values but some, and shells complete these.
-func oneOf(flag *cli.StringFlag, values ...string) cli.Flag {
-	flag.Validator = func(value string) error {
-		if slices.Contains(values, value) {
-			return nil
-		}
-		return fmt.Errorf("%q is none of %s", value, strings.Join(values, ", "))
-	}
-	return &choice{flag, values}
-}
+// oneOf is command.OneOf under the short name of this package.
+func oneOf(flag *cli.StringFlag, values ...string) cli.Flag { return command.OneOf(flag, values...) }
 
 // positive is a validator of numbers that count from 1.
 func positive(n int) error {

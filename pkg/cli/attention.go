@@ -5,6 +5,7 @@ import (
 	"time"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/command"
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
@@ -37,7 +38,7 @@ func attention(releases []*v1alpha1.HelmRelease, now time.Time) [][]string {
 		}
 	}
 	if left > 0 {
-		rows = append(rows, []string{fmt.Sprintf("and %d more", left), "", programBase + " check shows all"})
+		rows = append(rows, []string{fmt.Sprintf("and %d more", left), "", command.Program + " check shows all"})
 	}
 	return rows
 }

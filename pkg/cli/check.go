@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
-	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/pkg/command"
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
@@ -64,7 +64,7 @@ func (a *app) check(ctx context.Context, cmd *cli.Command) error {
 		return err
 	}
 	if slices.ContainsFunc(findings, func(f finding) bool { return f.Level == levelError }) {
-		return &exitError{code: exitFound}
+		return &command.ExitError{Code: command.ExitFound}
 	}
 	return nil
 }
@@ -85,7 +85,7 @@ func (a *app) findings(ctx context.Context, c *connection, cmd *cli.Command) []f
 			return hr.Spec.Release.Namespace != namespace
 		})
 	}
-	usual := types.NamespacedName{Namespace: cmd.String("helmrelease-namespace"), Name: operator.DefaultControllerName}
+	usual := types.NamespacedName{Namespace: cmd.String("helmrelease-namespace"), Name: v1alpha1.DefaultControllerName}
 	operators, gone := operatorFindings(ctx, leases{c: c, now: a.now}, locks, usual)
 	found = slices.Concat(found, operators, lockFindings(locks, gone, a.now()))
 	var policiesIn []string
@@ -124,7 +124,7 @@ func (a *app) printFindings(findings []finding, cmd *cli.Command) error {
 
 // unreadable is the finding for what could not be read.
 func unreadable(subject string, err error) finding {
-	hints := hintsFor(programBase, err)
+	hints := hintsFor(command.Program, err)
 	f := finding{Level: levelWarning, Subject: subject, Message: err.Error()}
 	if len(hints) > 0 {
 		f.Advice = hints[0]
@@ -164,7 +164,7 @@ func lockFinding(hr *v1alpha1.HelmRelease, now time.Time) finding {
 	f := finding{Level: levelOK, Subject: fmt.Sprintf("HelmRelease %s/%s", hr.Namespace, hr.Name)}
 	ready := meta.FindStatusCondition(hr.Status.Conditions, v1alpha1.ConditionReady)
 	name := fmt.Sprintf("%s -n %s", hr.Spec.Release.Name, hr.Spec.Release.Namespace)
-	details := programBase + " status " + name + " shows more"
+	details := command.Program + " status " + name + " shows more"
 	switch {
 	case ready == nil:
 		f.Level, f.Message = levelError, "no operator has taken it up"
@@ -175,18 +175,18 @@ func lockFinding(hr *v1alpha1.HelmRelease, now time.Time) finding {
 		_, _, since := report.Ready(hr)
 		f.Level, f.Message = levelWarning, fmt.Sprintf("release %s has been suspended for %s,%s, and is not protected",
 			hr.Spec.Release, report.Age(since, now), report.SuspendedFor(hr))
-		f.Advice = programBase + " resume " + name + " ends it"
+		f.Advice = command.Program + " resume " + name + " ends it"
 	case meta.IsStatusConditionTrue(hr.Status.Conditions, v1alpha1.ConditionStalled):
 		f.Level, f.Message = levelError, ready.Reason+": "+ready.Message
 		f.Advice = details
 		if ready.Reason == v1alpha1.ReasonForbidden {
-			f.Advice = "let the account do what the release takes, which this prints: " + programBase + " rbac " + name
+			f.Advice = "let the account do what the release takes, which this prints: " + command.Program + " rbac " + name
 		}
 	case ready.Status != metav1.ConditionTrue:
 		f.Level, f.Message = levelWarning, ready.Reason+": "+ready.Message
 		f.Advice = details
 		if ready.Reason == v1alpha1.ReasonSecretNotFound {
-			f.Advice = "install it with Helm, or end its lock: " + programBase + " unlock " + name
+			f.Advice = "install it with Helm, or end its lock: " + command.Program + " unlock " + name
 		}
 	case report.GuardMissing(hr):
 		f.Level = levelWarning

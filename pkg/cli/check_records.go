@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/command"
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/report"
 )
@@ -66,7 +67,7 @@ func releaseFindings(
 	}
 	add(levelWarning, contested, " with records in Secrets and in ConfigMaps: ",
 		"Helm reads one of the two (HELM_DRIVER): delete the records that it does not use")
-	add(levelNote, unlocked, " that no HelmRelease names: ", programBase+" lock NAME -n NAMESPACE locks one")
+	add(levelNote, unlocked, " that no HelmRelease names: ", command.Program+" lock NAME -n NAMESPACE locks one")
 	for _, storage := range release.Unread(read) {
 		add(levelNote, unread, fmt.Sprintf(" in %ss that no HelmRelease names: ", storage.Kind()),
 			"an operator that runs with --release-storage=secret,configmap (releaseStorage in the chart's values) locks them")

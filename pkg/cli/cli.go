@@ -1,5 +1,4 @@
-// Package cli is the command line: one command turns flags and the environment into options of the operator and runs
-// it; the others show and change what is locked.
+// Package cli is the command line of people: its commands show and change what is locked.
 package cli
 
 import (
@@ -9,11 +8,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/urfave/cli/v3"
 
+	"github.com/rancher/helm-locker/pkg/command"
 	"github.com/rancher/helm-locker/pkg/version"
 )
 
@@ -28,24 +27,25 @@ const (
 // returns the exit code.
 func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	cmd := New(args, stdin, stdout, stderr)
-	// A pager or grep may read the output. In a container there may be a terminal, too, but no one to read help.
-	terminal := isTerminal(stdin) || isTerminal(stdout)
-	args, err := arrange(cmd, args, terminal && os.Getenv("KUBERNETES_SERVICE_HOST") == "")
+	args, err := command.Arrange(cmd, args, "")
 	if err == nil {
 		err = cmd.Run(ctx, args)
 	}
 	if err == nil {
-		return exitOK
+		return command.ExitOK
 	}
-	var code *exitError
+	var code *command.ExitError
 	if errors.As(err, &code) {
-		return code.code
+		return code.Code
 	}
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		err = errors.New("interrupted")
 	}
 	fmt.Fprintln(stderr, explain(cmd.Name, err))
-	return exitFailed
+	if errors.Is(err, command.ErrNoCommand) {
+		return command.ExitFound
+	}
+	return command.ExitFailed
 }
 
 // programName returns how the program is called: by kubectl and Helm it is a plugin.
@@ -56,20 +56,17 @@ func programName(args []string) string {
 	}
 	switch {
 	case len(args) > 1 && args[1] == "completion":
-		return programBase // the names of functions in the scripts
+		return command.Program // the names of functions in the scripts
 	case base == "kubectl-helm_locker":
 		return "kubectl helm-locker"
 	case os.Getenv("HELM_BIN") != "" && os.Getenv("HELM_PLUGIN_NAME") == pluginName:
 		return "helm " + pluginName
 	}
-	return programBase
+	return command.Program
 }
 
-// Names of the program, and of the Helm plugin.
-const (
-	programBase = "helm-locker"
-	pluginName  = "locker"
-)
+// pluginName is the name of the Helm plugin.
+const pluginName = "locker"
 
 // New returns the helm-locker command for a command line, args[0] being the name that it was called by.
 func New(args []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Command {
@@ -79,17 +76,19 @@ func New(args []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Command 
 		Usage:   "makes Helm the only way to change what a Helm release deployed",
 		Version: version.String(),
 		Description: "Every Helm release that a HelmRelease names is locked while it is deployed: the operator puts back whatever is\n" +
-			"changed by anyone but Helm. The other commands show and change what is locked; diff and inspect work without\n" +
-			"an operator, too. Flags mean the same before a command and after it. Without a command and outside of a\n" +
-			"terminal, as in a container, the program is the operator.",
+			"changed by anyone but Helm. The commands show and change what is locked; diff and inspect work without an\n" +
+			"operator, too. Flags mean the same before a command and after it.",
 		Writer: stdout, ErrWriter: stderr, Reader: stdin,
 		Commands: []*cli.Command{
 			a.diffCommand(), a.reportCommand(), a.statusCommand(), a.checkCommand(), a.inspectCommand(),
 			a.rbacCommand(), a.policyCommand(),
 			a.lockCommand(), a.unlockCommand(), a.suspendCommand(), a.resumeCommand(), a.migrateCommand(),
-			operatorCommand(stderr), versionCommand(stdout),
+			operatorCommand(), command.Version(categorySetUp, stdout),
 		},
-		Action:                func(_ context.Context, cmd *cli.Command) error { return cli.ShowRootCommandHelp(cmd) },
+		// A pipeline that lost the command must not pass.
+		Action: func(_ context.Context, cmd *cli.Command) error {
+			return errors.Join(cli.ShowRootCommandHelp(cmd), &command.ExitError{Code: command.ExitFound})
+		},
 		Suggest:               true,
 		EnableShellCompletion: true,
 		ConfigureShellCompletionCommand: func(c *cli.Command) {
@@ -98,7 +97,7 @@ func New(args []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Command 
 		},
 		// main chooses the exit code and prints errors.
 		ExitErrHandler: func(context.Context, *cli.Command, error) {},
-		OnUsageError:   usageError,
+		OnUsageError:   command.UsageError,
 	}
 	completions := map[string]cli.ShellCompleteFunc{
 		"diff": a.completeWith(releaseNames, 0), "report": a.completeWith(releaseNames, 0),
@@ -112,7 +111,7 @@ func New(args []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Command 
 		if sub.ShellComplete = completions[sub.Name]; sub.ShellComplete == nil {
 			sub.ShellComplete = a.completeWith(nil, -1)
 		}
-		sub.OnUsageError = usageError
+		sub.OnUsageError = command.UsageError
 		sub.HideHelpCommand = true
 		if lines := examplesOf(sub); len(lines) > 0 {
 			sub.Description += "\n\nExamples:\n  " + a.name + " " + strings.Join(lines, "\n  "+a.name+" ")
@@ -121,44 +120,6 @@ func New(args []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Command 
 	}
 	cmd.Commands = append(cmd.Commands, referenceCommand(stdout))
 	return cmd
-}
-
-func unknownCommand(cmd *cli.Command, name string) error {
-	hint := ""
-	if similar := cli.SuggestCommand(cmd.Commands, name); similar != "" && similar[0] == name[0] {
-		hint = fmt.Sprintf("did you mean %q? ", similar)
-	}
-	return &hintError{
-		err:   fmt.Errorf("unknown command %q", name),
-		hints: []string{hint + "see " + cmd.Root().Name + " --help for all commands"},
-	}
-}
-
-// flagInError is how the library names a long flag in an error.
-var flagInError = regexp.MustCompile(`(for flag |not defined: )-([\w-]{2,})`)
-
-// usageError replaces the whole help text, under which the error would not be found.
-func usageError(_ context.Context, cmd *cli.Command, err error, _ bool) error {
-	hint := ""
-	if _, name, unknown := strings.Cut(err.Error(), "flag provided but not defined: -"); unknown {
-		if similar := cli.SuggestFlag(cmd.Flags, name, true); strings.HasPrefix(similar, "--") {
-			hint = fmt.Sprintf("did you mean %s? ", similar)
-		}
-	}
-	return &hintError{
-		err:   errors.New(flagInError.ReplaceAllString(err.Error(), "$1--$2")),
-		hints: []string{hint + "see " + cmd.FullName() + " --help"},
-	}
-}
-
-func versionCommand(out io.Writer) *cli.Command {
-	return &cli.Command{
-		Name: "version", Category: categorySetUp, Usage: "print the version",
-		Action: func(context.Context, *cli.Command) error {
-			_, err := fmt.Fprintln(out, programBase, version.String())
-			return err
-		},
-	}
 }
 
 // needed returns the arguments of a command, which must be one each; what lists them in words.

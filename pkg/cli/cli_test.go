@@ -2,109 +2,14 @@ package cli
 
 import (
 	"bytes"
-	"context"
 	"io"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/urfave/cli/v3"
 
-	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/pkg/command"
 )
-
-// parse runs a command line with an action that looks at the parsed command instead of the operator.
-func parse(t *testing.T, look func(*cli.Command), args ...string) error {
-	t.Helper()
-	var out bytes.Buffer
-	args = append([]string{"helm-locker"}, args...)
-	cmd := New(args, strings.NewReader(""), &out, &out)
-	cmd.Command(operatorName).Action = func(_ context.Context, c *cli.Command) error {
-		look(c)
-		return nil
-	}
-	args, err := arrange(cmd, args, false)
-	check.NoError(t, err)
-	return cmd.Run(t.Context(), args)
-}
-
-func TestClassicFlagsAndEnvironment(t *testing.T) {
-	classic := map[string]struct{ env, preset, flag string }{
-		"kubeconfig":      {"KUBECONFIG", "", "--kubeconfig"},
-		"namespace":       {"NAMESPACE", "cattle-helm-system", "--namespace"},
-		"controller-name": {"CONTROLLER_NAME", "helm-locker", "--controller-name"},
-		"node-name":       {"NODE_NAME", "", "--node-name"},
-	}
-	for name, tc := range classic {
-		t.Run(name, func(t *testing.T) {
-			t.Setenv(tc.env, "")
-			check := func(want string, args ...string) {
-				t.Helper()
-				err := parse(t, func(c *cli.Command) {
-					if got := c.String(name); got != want {
-						t.Errorf("%s is %q, want %q", name, got, want)
-					}
-				}, args...)
-				check.NoError(t, err)
-			}
-			t.Setenv(tc.env, "from-env")
-			check("from-env")
-			check("from-flag", tc.flag, "from-flag")
-		})
-	}
-	err := parse(t, func(c *cli.Command) {
-		if c.String("kubeconfig") != "file" || !c.Bool("pprof") {
-			t.Error("the short flags -k and -p are not what they were")
-		}
-	}, "-k", "file", "-p")
-	check.NoError(t, err)
-}
-
-func TestLogLevels(t *testing.T) {
-	for name, tc := range map[string]struct {
-		args []string
-		want string
-	}{
-		"info without flags":           {nil, "info"},
-		"as asked":                     {[]string{"--log-level", "warn"}, "warn"},
-		"debug":                        {[]string{"--debug"}, "debug"},
-		"debug wins":                   {[]string{"--debug", "--log-level", "error"}, "debug"},
-		"a high debug level is trace":  {[]string{"--debug", "--debug-level", "9"}, "trace"},
-		"a debug level without debug":  {[]string{"--debug-level", "9"}, "info"},
-		"a low debug level stays so":   {[]string{"--debug", "--debug-level", "2"}, "debug"},
-		"trace by its name without -d": {[]string{"--log-level", "trace"}, "trace"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if err := parse(t, func(c *cli.Command) {
-				if got := level(c); got != tc.want {
-					t.Errorf("level is %s", got)
-				}
-			}, tc.args...); err != nil {
-				t.Fatal(err)
-			}
-		})
-	}
-}
-
-func TestMistakesAreClearErrors(t *testing.T) {
-	for name, tc := range map[string]struct {
-		args []string
-		want string
-	}{
-		"an unknown flag":      {[]string{"--namspace=x"}, "did you mean --namespace? see helm-locker operator --help"},
-		"an argument":          {[]string{"lokc"}, `unknown command "lokc"`},
-		"an empty namespace":   {[]string{"--namespace="}, "--namespace must not be empty"},
-		"a log level":          {[]string{"--log-level", "loud"}, "use error, warn, info, debug or trace"},
-		"a log format":         {[]string{"--log-format", "xml"}, "use text or json"},
-		"a missing kubeconfig": {[]string{"--kubeconfig", "/does/not/exist"}, "/does/not/exist"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if _, stderr, code := runCLI(t, "", tc.args...); code != exitFailed || !strings.Contains(stderr, tc.want) {
-				t.Errorf("exit code %d, %q", code, stderr)
-			}
-		})
-	}
-}
 
 func TestHelpAndVersionEndWithoutAnOperator(t *testing.T) {
 	for _, flag := range []string{"--help", "--version"} {
@@ -122,21 +27,6 @@ func runCLI(t *testing.T, stdin string, args ...string) (stdout, stderr string, 
 	var out, errOut bytes.Buffer
 	code = Main(t.Context(), append([]string{"helm-locker"}, args...), strings.NewReader(stdin), &out, &errOut)
 	return out.String(), errOut.String(), code
-}
-
-func TestHelpWhereOnlyTheInputIsATerminal(t *testing.T) {
-	t.Setenv("KUBERNETES_SERVICE_HOST", "")
-	t.Setenv("KUBECONFIG", "/does/not/exist")
-	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
-	if err != nil {
-		t.Skip("no terminal can be made: ", err)
-	}
-	defer terminal.Close()       //nolint:errcheck // nothing was written
-	var out, errOut bytes.Buffer // helm-locker | less
-	if code := Main(t.Context(), []string{"helm-locker"}, terminal, &out, &errOut); code != exitOK ||
-		!strings.Contains(out.String(), "USAGE:") {
-		t.Errorf("exit code %d, stdout %q, stderr %q", code, out.String(), errOut.String())
-	}
 }
 
 func TestMistakesOfCommandsAreClearErrors(t *testing.T) {
@@ -185,7 +75,7 @@ func TestMistakesOfCommandsAreClearErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			stdout, stderr, code := runCLI(t, "", tc.args...)
-			if stdout != "" || stderr != tc.want || code != exitFailed {
+			if stdout != "" || stderr != tc.want || code != command.ExitFailed {
 				t.Errorf("stdout %q, stderr %q, exit code %d", stdout, stderr, code)
 			}
 		})
@@ -222,20 +112,13 @@ func TestProgramNames(t *testing.T) {
 
 func TestFlagsMeanTheSameBeforeTheCommandAndAfterIt(t *testing.T) {
 	for line, want := range map[string]string{
-		"":                                      "operator",
-		"--namespace diff":                      "operator --namespace diff",
-		"--namespace=x -p":                      "operator --namespace=x -p",
-		"-k file --debug":                       "operator -k file --debug",
+		"":                                      "",
 		"--nonsense diff":                       "diff --nonsense",
-		"--nonsense x":                          "operator --nonsense x",
-		"--nonsense":                            "operator --nonsense",
 		"diff web":                              "diff web",
 		"--namespace apps diff shop":            "diff --namespace apps shop",
 		"-n apps --context=c diff shop -A":      "diff -n apps --context=c shop -A",
 		"--kubeconfig file status":              "status --kubeconfig file",
-		"--debug operator --pprof":              "operator --debug --pprof",
-		"--leader-elect=false --pprof":          "operator --leader-elect=false --pprof",
-		"--notify-url https://x -p":             "operator --notify-url https://x -p",
+		"operator --debug":                      "operator --debug",
 		"--help diff":                           "diff --help",
 		"diff shop -n apps --help":              "diff --help",
 		"lock -h shop":                          "lock --help",
@@ -252,21 +135,30 @@ func TestFlagsMeanTheSameBeforeTheCommandAndAfterIt(t *testing.T) {
 	} {
 		args := append([]string{"helm-locker"}, strings.Fields(line)...)
 		root := New(args, nil, io.Discard, io.Discard)
-		got, err := arrange(root, args, false)
+		got, err := command.Arrange(root, args, "")
 		if err != nil || strings.Join(got, " ") != strings.TrimSpace("helm-locker "+want) {
 			t.Errorf("%q: %v, %v", line, got, err)
 		}
 	}
 }
 
-func TestWithoutArgumentsInATerminalItIsHelp(t *testing.T) {
-	args := []string{"helm-locker"}
-	if got, err := arrange(New(args, nil, io.Discard, io.Discard), args, true); err != nil || len(got) != 1 {
-		t.Errorf("%v, %v", got, err)
+// TestNoCommandIsHelpAndAnError keeps a pipeline that lost the command from passing.
+func TestNoCommandIsHelpAndAnError(t *testing.T) {
+	stdout, stderr, code := runCLI(t, "")
+	if code != command.ExitFound || !strings.Contains(stdout, "USAGE:") || stderr != "" {
+		t.Errorf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
 	}
-	args = append(args, "--kubeconfig", "file")
-	if got, err := arrange(New(args, nil, io.Discard, io.Discard), args, true); err != nil || got[1] != operatorName {
-		t.Errorf("with flags: %v, %v", got, err)
+	if _, stderr, code := runCLI(t, "", "--namespace", "apps"); code != command.ExitFound ||
+		!strings.Contains(stderr, "no command") {
+		t.Errorf("with a flag: exit code %d, stderr %q", code, stderr)
+	}
+}
+
+func TestTheOperatorIsAProgramOfItsOwn(t *testing.T) {
+	t.Setenv("PATH", "")
+	_, stderr, code := runCLI(t, "", "operator", "--namespace", "apps")
+	if code != command.ExitFailed || !strings.Contains(stderr, "make build builds it") {
+		t.Errorf("exit code %d, stderr %q", code, stderr)
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
-	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/pkg/command"
 )
 
 // completionPatience is how long a person at a prompt is made to wait for names.
@@ -85,8 +85,8 @@ func (a *app) completeFlag(cmd *cli.Command, last string) namer {
 		if !slices.Contains(flag.Names(), strings.TrimLeft(last, "-")) {
 			continue
 		}
-		if limited, ok := flag.(*choice); ok {
-			for _, value := range limited.values {
+		if limited, ok := flag.(*command.Choice); ok {
+			for _, value := range limited.Values {
 				fmt.Fprintln(a.out, value)
 			}
 			return nil
@@ -107,7 +107,7 @@ func (a *app) completeFlag(cmd *cli.Command, last string) namer {
 		}
 	}
 	for _, flag := range cmd.Flags {
-		_, usage := placeholder(flag)
+		_, usage := command.Placeholder(flag)
 		for _, name := range flag.Names() {
 			if written := dashed(name); strings.HasPrefix(written, last) {
 				fmt.Fprintf(a.out, "%s:%s\n", written, usage)
@@ -187,7 +187,7 @@ func statusNames(ctx context.Context, a *app, cmd *cli.Command, c *connection) (
 // environment.
 func (a *app) completionNamespace(cmd *cli.Command) string {
 	namespace := cmd.String("helmrelease-namespace")
-	if set := a.env("HELM_LOCKER_NAMESPACE"); set != "" && namespace == operator.DefaultNamespace {
+	if set := a.env("HELM_LOCKER_NAMESPACE"); set != "" && namespace == v1alpha1.DefaultNamespace {
 		return set
 	}
 	return namespace

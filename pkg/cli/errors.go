@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/url"
@@ -9,34 +10,21 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/urfave/cli/v3"
+
+	"github.com/rancher/helm-locker/pkg/command"
 	"github.com/rancher/helm-locker/pkg/inspect"
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
-// Exit codes.
-const (
-	exitOK     = 0
-	exitFailed = 1
-	// exitFound is the exit code of diff when there is drift, and of check when something is wrong.
-	exitFound = 2
-)
+// hinted is command.Hinted under the short name of this package.
+func hinted(err error, hints ...string) error { return command.Hinted(err, hints...) }
 
-// exitError ends the program with a code and without a message: what there is to say has been printed.
-type exitError struct{ code int }
-
-func (e *exitError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
-
-// hintError is an error with advice on what to do next, one line each.
-type hintError struct {
-	err   error
-	hints []string
+// usageError is command.UsageError under the short name of this package.
+func usageError(ctx context.Context, cmd *cli.Command, err error, subcommand bool) error {
+	return command.UsageError(ctx, cmd, err, subcommand)
 }
-
-func (e *hintError) Error() string { return e.err.Error() }
-func (e *hintError) Unwrap() error { return e.err }
-
-func hinted(err error, hints ...string) error { return &hintError{err: err, hints: hints} }
 
 // explain returns an error with what to do next, for a terminal: a line each, the first one led in by the program's
 // name.
@@ -55,12 +43,12 @@ func explain(name string, err error) string {
 
 func hintsFor(name string, err error) []string {
 	var (
-		advised *hintError
+		advised *command.HintError
 		missing *inspect.NotFoundError
 	)
 	switch {
 	case errors.As(err, &advised):
-		return advised.hints
+		return advised.Hints
 	case errors.As(err, &missing):
 		return notFoundHints(missing)
 	case apierrors.IsForbidden(err):

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/command"
 	"github.com/rancher/helm-locker/pkg/inspect"
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/report"
@@ -148,9 +149,9 @@ type failedRelease struct {
 func (g *gathered) exit() error {
 	switch {
 	case len(g.failed) > 0 || slices.ContainsFunc(g.comparisons, isIncomplete):
-		return &exitError{exitFailed}
+		return &command.ExitError{Code: command.ExitFailed}
 	case slices.ContainsFunc(g.comparisons, hasDrifted):
-		return &exitError{exitFound}
+		return &command.ExitError{Code: command.ExitFound}
 	}
 	return nil
 }

@@ -16,7 +16,6 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
-	"github.com/rancher/helm-locker/pkg/operator"
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
@@ -24,7 +23,7 @@ import (
 const fieldManager = "helm-locker-cli"
 
 func helmReleaseNamespaceFlag() cli.Flag {
-	return &cli.StringFlag{Name: "helmrelease-namespace", Value: operator.DefaultNamespace,
+	return &cli.StringFlag{Name: "helmrelease-namespace", Value: v1alpha1.DefaultNamespace,
 		Sources:  cli.EnvVars("HELM_LOCKER_NAMESPACE"),
 		Category: categoryCluster, Usage: "`NAMESPACE` of the HelmReleases, which the operator manages"}
 }
@@ -52,7 +51,7 @@ func (c *connection) helmReleases(namespace string, dryRun bool) *helmReleases {
 
 // installation says how to get the CustomResourceDefinition and the operator.
 const installation = "install the operator, which brings it: helm install helm-locker charts/helm-locker -n " +
-	operator.DefaultNamespace + " --create-namespace"
+	v1alpha1.DefaultNamespace + " --create-namespace"
 
 // errNoHelmReleases says that the API server does not serve HelmReleases.
 var errNoHelmReleases = fmt.Errorf("the cluster does not know HelmReleases: the CustomResourceDefinition %s.%s is not "+

@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/command"
 	"github.com/rancher/helm-locker/pkg/inspect"
 	"github.com/rancher/helm-locker/pkg/migrate"
 	"github.com/rancher/helm-locker/pkg/release"
@@ -206,7 +207,7 @@ func (a *app) carry(ctx context.Context, c *connection, todo []migration, dryRun
 		fmt.Fprintf(a.out, "%s cleaned\n", report.Count(done, "object"))
 	}
 	if failed {
-		return &exitError{exitFailed}
+		return &command.ExitError{Code: command.ExitFailed}
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/command"
 	"github.com/rancher/helm-locker/pkg/inspect"
 	"github.com/rancher/helm-locker/pkg/policy"
 	"github.com/rancher/helm-locker/pkg/report"
@@ -151,7 +152,7 @@ func (a *app) preview(
 		return err
 	}
 	if failed {
-		return &exitError{exitFailed}
+		return &command.ExitError{Code: command.ExitFailed}
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v3"
 
+	"github.com/rancher/helm-locker/pkg/command"
 	"github.com/rancher/helm-locker/pkg/inspect"
 	"github.com/rancher/helm-locker/pkg/permissions"
 	"github.com/rancher/helm-locker/pkg/release"
@@ -33,9 +34,9 @@ func (a *app) rbacCommand() *cli.Command {
 				Usage: "limit reading, changing and deleting to the names of the objects; a new object of a later revision is not covered then"},
 			oneOf(&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: formatYAML, Category: categoryOutput,
 				Usage: "`FORMAT`: yaml (objects for kubectl apply) or values (a file for helm upgrade -f)"}, formatYAML, formatValues),
-			&cli.StringFlag{Name: "service-account", Value: programBase, Category: categoryOutput,
+			&cli.StringFlag{Name: "service-account", Value: command.Program, Category: categoryOutput,
 				Usage: "with -o yaml: `NAME` of the operator's ServiceAccount"},
-			&cli.StringFlag{Name: "role", Value: programBase + "-locked-releases", Category: categoryOutput,
+			&cli.StringFlag{Name: "role", Value: command.Program + "-locked-releases", Category: categoryOutput,
 				Usage: "with -o yaml: `NAME` of the roles and bindings"},
 			helmReleaseNamespaceFlag()),
 		Action: a.rbac,
@@ -147,7 +148,7 @@ func (a *app) printRules(cmd *cli.Command, keys []release.Key, rules []permissio
 		names[i] = key.String()
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "# What %s needs to lock %s.\n", programBase, strings.Join(names, ", "))
+	fmt.Fprintf(&b, "# What %s needs to lock %s.\n", command.Program, strings.Join(names, ", "))
 	if cmd.String("output") == formatValues {
 		text, err := encode(map[string]any{"rbac": map[string]any{"profile": "scoped", "rules": rules}}, formatYAML)
 		if err != nil {

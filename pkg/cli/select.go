@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/command"
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
@@ -199,7 +200,7 @@ func each[T any](ctx context.Context, a *app, things []T, do func(T) error) erro
 		}
 	}
 	if failed {
-		return &exitError{exitFailed}
+		return &command.ExitError{Code: command.ExitFailed}
 	}
 	return nil
 }

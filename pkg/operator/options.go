@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/rancher/helm-locker/pkg/accounts"
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/notify"
 	"github.com/rancher/helm-locker/pkg/process"
@@ -22,8 +23,8 @@ import (
 
 // Defaults of the classic options.
 const (
-	DefaultNamespace      = "cattle-helm-system"
-	DefaultControllerName = "helm-locker"
+	DefaultNamespace      = v1alpha1.DefaultNamespace
+	DefaultControllerName = v1alpha1.DefaultControllerName
 )
 
 // ControllerOptions configure an operator. The first five are the classic ones; a program that embeds the operator and

@@ -17,7 +17,7 @@ import (
 // own name.
 func TestProfile_Impersonate(t *testing.T) {
 	needsHelm(t)
-	if help, err := exec.Command(binary, "--help").CombinedOutput(); err != nil ||
+	if help, err := exec.Command(binary, "operator", "--help").CombinedOutput(); err != nil ||
 		!strings.Contains(string(help), "--impersonate") {
 		t.Skip("this program cannot impersonate yet")
 	}

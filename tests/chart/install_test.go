@@ -12,6 +12,7 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
+	"github.com/rancher/helm-locker/tests/lib/process"
 )
 
 // install installs the operator's chart into the operator's namespace, or upgrades it.
@@ -37,7 +38,7 @@ func installExample(e *kit.Env, h cluster.Helm) string {
 func cli(e *kit.Env, args ...string) (stdout, stderr string) {
 	e.Helper()
 	var out, errOut bytes.Buffer
-	cmd := exec.CommandContext(e.Ctx, binary, args...)
+	cmd := exec.CommandContext(e.Ctx, process.CLI(binary), args...)
 	cmd.Env = []string{"HOME=" + e.TempDir(), "KUBECONFIG=" + kit.Shared.Kubeconfig(), "HELM_LOCKER_NAMESPACE=" +
 		e.Operator}
 	cmd.Stdout, cmd.Stderr = &out, &errOut

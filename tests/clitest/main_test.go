@@ -30,7 +30,7 @@ var (
 
 func TestMain(m *testing.M) {
 	os.Exit(process.Main(func(path string) int {
-		binary = path
+		binary = process.CLI(path)
 		return kit.Run(m, cluster.Options{ControllerManager: true})
 	}))
 }

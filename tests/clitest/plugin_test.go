@@ -80,7 +80,7 @@ func TestHelmPlugin(t *testing.T) {
 			u.says(0, "HelmRelease LOCKER/shop created: release APPS/shop", "locker", "lock", "shop", "-n", w.Apps)
 			u.says(0, "APPS/shop", "locker", "status")
 			u.says(0, "there is no HelmRelease", "locker", "status", "-n", "kube-system")
-			u.says(0, "helm locker [global options] [command", "locker")
+			u.says(2, "helm locker [global options] [command", "locker")
 			u.says(0, "helm locker diff web -n apps\n", "locker", "diff", "--help")
 			u.says(1, "helm locker: the name of a release is missing\n  see helm locker lock --help", "locker", "lock")
 			u.says(0, "suspend", "__complete", "locker", "s")
@@ -115,7 +115,7 @@ func TestKubectlPlugin(t *testing.T) {
 	); code != 1 || got != "kubectl helm-locker: the name of a release is missing\n  see kubectl helm-locker lock --help\n" {
 		t.Errorf("exit code %d: %s", code, got)
 	}
-	if got, code := run(); code != 0 || !strings.Contains(got, "kubectl helm-locker [global options]") {
+	if got, code := run(); code != 2 || !strings.Contains(got, "kubectl helm-locker [global options]") {
 		t.Errorf("exit code %d: %s", code, got)
 	}
 }

@@ -45,7 +45,9 @@ func TestProgramWithoutACommand(t *testing.T) {
 	if version.code != 0 || !strings.HasPrefix(version.stdout, "helm-locker ") {
 		t.Errorf("%+v", version)
 	}
-	w.cli("--namspace", "x").says(1, "did you mean --namespace? see helm-locker operator --help")
+	w.cli("--namspace", "x").says(2, "no command", "see helm-locker --help")
+	w.cli().says(2, "helm-locker [global options] [command")
+	w.cli("operator", "--namspace", "x").says(1, "did you mean --namespace? see helm-locker operator --help")
 	w.cli("diff", "--namspace", "x").says(1, "did you mean --namespace? see helm-locker diff --help")
 	w.cli("operator", "now").says(1, `unexpected argument "now"`)
 }

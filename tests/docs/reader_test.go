@@ -54,6 +54,7 @@ func (r *reader) read(t *testing.T, p *page, helm string) {
 	steps := []func() error{
 		func() error { return workingTree(t.Context(), tree) },
 		func() error { return copyFile(r.locker, filepath.Join(tree, "bin", "helm-locker")) },
+		func() error { return copyFile(r.locker+"-operator", filepath.Join(tree, "bin", "helm-locker-operator")) },
 		func() error { return programs(bin, shared.Binaries(), helm, r.locker) },
 		func() error { return copyFile(shared.Kubeconfig(), kubeconfig) },
 	}
@@ -87,7 +88,7 @@ func (r *reader) read(t *testing.T, p *page, helm string) {
 func (r *reader) startKubelet(t *testing.T, dir string) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	k := newKubelet(r.locker, dir, func(err error) { t.Error(err) })
+	k := newKubelet(r.locker+"-operator", dir, func(err error) { t.Error(err) })
 	k.cluster, k.client = shared, r.client
 	var running sync.WaitGroup
 	running.Go(func() {

@@ -64,7 +64,7 @@ func TestChecksumsCoverEveryFile(t *testing.T) {
 	if !maps.Equal(said, found) {
 		t.Errorf("SHA256SUMS says\n%v\nand the files are\n%v", said, found)
 	}
-	for _, name := range []string{program, program + ".cdx.json", "NOTES.md", "image/index.json", "image/oci-layout"} {
+	for _, name := range []string{program, program + ".cdx.json", commands, commands + ".cdx.json", "NOTES.md", "image/index.json", "image/oci-layout"} {
 		if said[name] == "" {
 			t.Errorf("%s is not part of the release", name)
 		}
@@ -82,7 +82,7 @@ func sources(t *testing.T) []string {
 			needed = append(needed, name)
 		}
 	}
-	return append(needed, "Dockerfile", "charts", "tools/release", "tests/controlplane")
+	return append(needed, "cmd", "Dockerfile", "charts", "tools/release", "tests/controlplane")
 }
 
 // TestTwoBuildsAreTheSame makes the release again: of a copy, in another place and time zone, with other
@@ -97,7 +97,7 @@ func TestTwoBuildsAreTheSame(t *testing.T) {
 	env := []string{"VERSION=" + version, "COMMIT=" + commit, "DATE=" +
 		date, "TZ=Asia/Tokyo", "LC_ALL=C", "USER=somebody"}
 	_, err := shell(t.Context(), copied, env, "umask 077; find . -exec touch -d 2001-01-01 {} +; chmod -R go= .; mkdir "+again+
-		"; scripts/build "+again+"/"+program+"; scripts/package "+again+" linux/"+runtime.GOARCH)
+		"; scripts/build operator "+again+"/"+program+"; scripts/build cli "+again+"/"+commands+"; scripts/package "+again+" linux/"+runtime.GOARCH)
 	check.NoError(t, err)
 	text, err := os.ReadFile(filepath.Join(again, "SHA256SUMS"))
 	check.NoError(t, err)

@@ -33,8 +33,11 @@ var (
 
 const root = "../.."
 
-// program is the name of the binary in a release.
-const program = "helm-locker-linux-" + runtime.GOARCH
+// Names of the binaries in a release: the program of the image, and the commands.
+const (
+	program  = "helm-locker-operator-linux-" + runtime.GOARCH
+	commands = "helm-locker-linux-" + runtime.GOARCH
+)
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 

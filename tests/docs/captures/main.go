@@ -109,7 +109,7 @@ func (s *studio) withCluster(ctx context.Context, do func() error) (err error) {
 	if err := s.do(ctx, "kubectl create namespace cattle-helm-system"); err != nil {
 		return err
 	}
-	operator := exec.Command(filepath.Join(s.dir, "bin", "helm-locker"), "--metrics-address=0", "--health-address=0")
+	operator := exec.Command(filepath.Join("bin", "helm-locker-operator"), "--metrics-address=0", "--health-address=0")
 	operator.Env = s.env()
 	if err := operator.Start(); err != nil {
 		return fmt.Errorf("start helm-locker: %w", err)

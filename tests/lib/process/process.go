@@ -37,21 +37,27 @@ type Operator struct {
 	how     error
 }
 
-// Build builds the operator of this tree, with the flags of scripts/build, and returns its path.
+// Build builds the operator and the commands of this tree into a directory, with the flags of scripts/build, and returns
+// the operator's path. CLI returns that of the commands.
 func Build(ctx context.Context, dir string) (string, error) {
 	mod, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
 	if err != nil {
 		return "", fmt.Errorf("find the module: %w", err)
 	}
-	path := filepath.Join(dir, "helm-locker")
-	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-trimpath", "-ldflags", "-s -w", "-o", path, ".")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	cmd.Dir = filepath.Dir(strings.TrimSpace(string(mod)))
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build the operator: %w\n%s", err, out)
+	path := filepath.Join(dir, "helm-locker-operator")
+	for file, source := range map[string]string{path: ".", CLI(path): "./cmd/helm-locker"} {
+		cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-trimpath", "-ldflags", "-s -w", "-o", file, source)
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+		cmd.Dir = filepath.Dir(strings.TrimSpace(string(mod)))
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return "", fmt.Errorf("build %s: %w\n%s", source, err, out)
+		}
 	}
 	return path, nil
 }
+
+// CLI returns the path of the commands that Build made beside an operator.
+func CLI(operator string) string { return filepath.Join(filepath.Dir(operator), "helm-locker") }
 
 // Main is for a TestMain whose tests need the program: it builds the operator, hands its path to run, and removes it
 // after that. The result is the exit code of run, or 1.

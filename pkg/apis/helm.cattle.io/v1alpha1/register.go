@@ -35,3 +35,11 @@ func AddToScheme(scheme *runtime.Scheme) error {
 func Resource(resource string) schema.GroupResource {
 	return SchemeGroupVersion.WithResource(resource).GroupResource()
 }
+
+// Defaults of an operator, which its command line and the commands for people share.
+const (
+	// DefaultNamespace is the namespace of the HelmReleases.
+	DefaultNamespace = "cattle-helm-system"
+	// DefaultControllerName is the name by which an operator claims HelmReleases.
+	DefaultControllerName = "helm-locker"
+)

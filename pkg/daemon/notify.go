@@ -1,10 +1,11 @@
-package cli
+package daemon
 
 import (
 	"strings"
 
 	"github.com/urfave/cli/v3"
 
+	"github.com/rancher/helm-locker/pkg/command"
 	"github.com/rancher/helm-locker/pkg/notify"
 )
 
@@ -17,7 +18,7 @@ func notifyFlags() []cli.Flag {
 		&cli.StringSliceFlag{Name: "notify-url", Sources: cli.EnvVars("HELM_LOCKER_NOTIFY_URL"), Category: categoryNotify,
 			HideDefault: true,
 			Usage:       "http or https URL to POST a message to for each drift, change of a lock, and fight; may be repeated (in the environment: separated by spaces)"},
-		oneOf(&cli.StringFlag{Name: "notify-format", Value: notify.FormatCloudEvents,
+		command.OneOf(&cli.StringFlag{Name: "notify-format", Value: notify.FormatCloudEvents,
 			Sources: cli.EnvVars("HELM_LOCKER_NOTIFY_FORMAT"), Category: categoryNotify,
 			Usage: "cloudevents, json, slack or teams"}, notify.Formats()...),
 		&cli.StringFlag{Name: "notify-template-file", Sources: cli.EnvVars("HELM_LOCKER_NOTIFY_TEMPLATE_FILE"),

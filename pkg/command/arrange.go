@@ -1,24 +1,27 @@
-package cli
+package command
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v3"
 )
 
-// completing is the argument by which a shell asks what may stand in its place.
-const completing = "--generate-shell-completion"
+// ErrNoCommand is the error for flags without a command.
+var ErrNoCommand = errors.New("no command")
 
-// arrange returns a command line with its command first: a flag means the same before the command and after it.
-// Without a command it is the operator's, which is how a container starts it. It stays as it is, for help to be shown,
-// when only help or the version is asked for, when the program is a plugin of kubectl or Helm, and when there is no
-// argument at all in a terminal. An unknown command is an error.
-func arrange(root *cli.Command, args []string, terminal bool) ([]string, error) {
+// Completing is the argument by which a shell asks for the words that may stand in its place.
+const Completing = "--generate-shell-completion"
+
+// Arrange returns a command line with its command first: a flag has one meaning before the command and after it.
+// Arguments without a command are those of the command named fallback. They stay as they are where fallback is empty,
+// and where they ask for help or for the version. An unknown command is an error.
+func Arrange(root *cli.Command, args []string, fallback string) ([]string, error) {
 	at, doubtful := commandAt(root, args)
 	if at < len(args) && !doubtful {
 		if !isCommand(root, args[at]) {
-			return nil, unknownCommand(root, args[at])
+			return nil, Unknown(root, args[at])
 		}
 		rest := slices.Concat(args[1:at], args[at+1:])
 		if slices.ContainsFunc(rest, asksForHelp) {
@@ -29,20 +32,23 @@ func arrange(root *cli.Command, args []string, terminal bool) ([]string, error) 
 		}
 		return slices.Concat(args[:1], args[at:at+1], rest), nil
 	}
-	if root.Name != programBase || slices.ContainsFunc(args, ofRoot) || terminal && len(args) < 2 {
-		if len(args) > 2 && args[len(args)-1] == completing && !strings.HasPrefix(args[len(args)-2], "--") {
-			return []string{args[0], completing}, nil // a command is to come, after flags and their values
+	if fallback == "" || slices.ContainsFunc(args, ofRoot) {
+		if len(args) > 2 && args[len(args)-1] == Completing && !strings.HasPrefix(args[len(args)-2], "--") {
+			return []string{args[0], Completing}, nil // a command is to come, after flags and their values
+		}
+		if len(args) > 1 && !slices.ContainsFunc(args, ofRoot) {
+			return nil, Hinted(ErrNoCommand, "see "+root.Name+" --help for all commands")
 		}
 		return args, nil
 	}
-	return slices.Concat([]string{root.Name, operatorName}, args[min(1, len(args)):]), nil
+	return slices.Concat([]string{root.Name, fallback}, args[min(1, len(args)):]), nil
 }
 
 func asksForHelp(argument string) bool { return argument == "--help" || argument == "-h" }
 
 // ofRoot reports whether an argument means the program as a whole.
 func ofRoot(argument string) bool {
-	return slices.Contains([]string{"--help", "-h", "--version", "-v", completing}, argument)
+	return slices.Contains([]string{"--help", "-h", "--version", "-v", Completing}, argument)
 }
 
 // commandAt returns the index of the command in a command line, or its length. It is doubtful when it is no command,

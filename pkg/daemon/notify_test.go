@@ -1,4 +1,4 @@
-package cli
+package daemon
 
 import (
 	"slices"
@@ -31,7 +31,7 @@ func TestNotifyURLs(t *testing.T) {
 func TestNotifyURLsAreNotPrinted(t *testing.T) {
 	t.Setenv("HELM_LOCKER_NOTIFY_URL", "https://user:hunter2@host:port/")
 	for _, args := range [][]string{{"--help"}, {"--kubeconfig", "/does/not/exist"}, {"--nonsense"}} {
-		stdout, stderr, _ := runCLI(t, "", append([]string{operatorName}, args...)...)
+		stdout, stderr, _ := runDaemon(t, append([]string{operatorName}, args...)...)
 		if text := stdout + stderr; strings.Contains(text, "hunter2") {
 			t.Errorf("%v prints the URL: %s", args, text)
 		}

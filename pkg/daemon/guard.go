@@ -1,4 +1,4 @@
-package cli
+package daemon
 
 import (
 	"github.com/urfave/cli/v3"

@@ -1,0 +1,22 @@
+package daemon
+
+import (
+	"io"
+
+	lassolog "github.com/rancher/lasso/pkg/log"
+	"github.com/sirupsen/logrus"
+	"k8s.io/klog/v2"
+)
+
+// quietLibraries has what libraries log in their own format, which repeats what we report, go to our log at level
+// trace, and nowhere at other levels. Only the program does this: a program that embeds the operator keeps its own
+// settings.
+func quietLibraries(log *logrus.Logger) {
+	lassolog.Infof, lassolog.Errorf = log.Tracef, log.Debugf
+	w := io.Discard
+	if log.IsLevelEnabled(logrus.TraceLevel) {
+		w = log.WriterLevel(logrus.TraceLevel)
+	}
+	klog.LogToStderr(false)
+	klog.SetOutput(w)
+}
