@@ -14,27 +14,29 @@ import (
 
 // Rules by their names, which exceptions use.
 const (
-	ruleStale     = "I1-value"  // a write to a value that no deployed revision declared while it was decided
-	ruleProof     = "I1-proof"  // a write after which the record was not read again
-	ruleDeletion  = "I2"        // a deletion of what a current revision declares, or of what was never declared
-	ruleNoDrift   = "I3"        // a write to an object that nobody had changed
-	ruleLoop      = "I6"        // writes one after another to the same object
-	ruleMode      = "I3-mode"   // a write for a release that is suspended, or in Detect
-	ruleOwnership = "I4"        // field ownership after a revert unlike Helm's
-	ruleDrift     = "I5"        // drift that lives on while the status denies it
-	ruleHelm      = "I13"       // a refusal of a request of Helm's
-	rulePath      = "I14-path"  // a request to a path other than a plain resource, discovery or health
-	ruleSelector  = "I14-query" // a selector of records that is more than one release's
-	ruleForeign   = "I14-write" // a write to an object that no release declares, outside of the bookkeeping
+	ruleStale     = "I1-value"   // a write to a value that no deployed revision declared while it was decided
+	ruleProof     = "I1-proof"   // a write after which the record was not read again
+	ruleDeletion  = "I2"         // a deletion of what a current revision declares, or of what was never declared
+	ruleNoDrift   = "I3"         // a write to an object that nobody had changed
+	ruleLoop      = "I6"         // writes one after another to the same object
+	ruleMode      = "I3-mode"    // a write for a release that is suspended, or in Detect
+	ruleOwnership = "I4"         // field ownership after a revert unlike Helm's
+	ruleDrift     = "I5"         // drift that lives on while the status denies it
+	ruleHelm      = "I13"        // a refusal of a request of Helm's
+	ruleRights    = "I14-rights" // a write with rights that nobody asked the operator to use for the release
+	rulePath      = "I14-path"   // a request to a path other than a plain resource, discovery or health
+	ruleSelector  = "I14-query"  // a selector of records that is more than one release's
+	ruleForeign   = "I14-write"  // a write to an object that no release declares, outside of the bookkeeping
 )
 
 const (
+	policies     = "/registry/helm.cattle.io/helmreleasepolicies/"
 	guardWebhook = "guard.helm-locker.cattle.io" // a part of the names of the guard's webhooks
 	mendTime     = time.Minute                   // within which a newer record may mend a write
 	proofTime    = 10 * time.Second              // within which the record is read again, if the operator lives on
-	restTime     = 5 * time.Second               // how long a state lasts that is judged as the operator's last word
+	restTime     = 2 * time.Second               // how long a state lasts that is judged as the operator's last word
 	loopAfter    = 8                             // writes one after another, with nobody's between, are a loop
-	modeTime     = 5 * time.Second               // how long a change of a HelmRelease may take to arrive
+	modeTime     = 5 * time.Second               // how long a change of a HelmRelease or policy may take to arrive
 )
 
 var farAway = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC) // after every run
@@ -63,20 +65,28 @@ type debt struct {
 
 // judge holds the state of the run between two events.
 type judge struct {
-	joined
 	report   *Report
 	releases *releases
-	locks    map[string]*lock // HelmReleases, by key
-	objects  map[string]*live // by key
-	gone     map[string]*live // deleted objects, by key
-	debts    map[string]debt  // by key
-	ending   []string         // operators that are still to be judged at their end, the earliest first
+	locks    map[string]*lock     // HelmReleases, by key
+	accepted map[string]time.Time // until when policies accept the records of anyone, by key
+	objects  map[string]*live     // by key
+	gone     map[string]*live     // deleted objects, by key
+	debts    map[string]debt      // by key
+	ending   []string             // operators that are still to be judged at their end, the earliest first
+	// The part of the audit log that belongs to writes in etcd.
+	writes    map[int64]*Request    // by the revision that came of them
+	deletions map[string]*Request   // by uid
+	alive     map[string]time.Time  // the last request of each operator, by its namespace
+	reads     map[string][]*Request // of Secrets by operators, or writes to them
+	open      map[string]*Request   // watches, by their ids
 }
 
 // judge judges a recording.
 func (s recording) judge(report *Report) error {
-	j := &judge{joined: newJoined(), report: report, locks: map[string]*lock{}, objects: map[string]*live{},
-		gone: map[string]*live{}, debts: map[string]debt{}}
+	j := &judge{report: report, locks: map[string]*lock{}, accepted: map[string]time.Time{}, objects: map[string]*live{},
+		gone: map[string]*live{}, debts: map[string]debt{}, writes: map[int64]*Request{},
+		deletions: map[string]*Request{}, alive: map[string]time.Time{}, reads: map[string][]*Request{},
+		open: map[string]*Request{}}
 	j.releases = &releases{map[string]*record{}, map[releaseKey][]moment{}, map[identity][]declaration{}}
 	report.exceptions = s.notes
 	if err := s.requests(j.request); err != nil {

@@ -355,8 +355,10 @@ func TestDiffering(t *testing.T) {
 
 func TestSecretsAreComparedAndNotShown(t *testing.T) {
 	t.Parallel()
-	declared := object{"kind": "Secret", "stringData": map[string]any{"password": "hunter2"}}
-	stored := object{"kind": "Secret", "data": map[string]any{"password": "aHVudGVyMg=="}}
+	declared := object{"kind": "Secret", "data": map[string]any{"none": nil, "lines": "aHVu\ndGVy\n"},
+		"stringData": map[string]any{"password": "hunter2"}}
+	stored := object{"kind": "Secret", "data": map[string]any{"none": nil, "lines": "aHVudGVy",
+		"password": "aHVudGVyMg=="}}
 	if wrong := differing(declared, stored); len(wrong) > 0 {
 		t.Errorf("differing are %v", wrong)
 	}

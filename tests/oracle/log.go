@@ -23,12 +23,9 @@ const (
 	operatorPrefix = "helm-locker:"
 	helmUser       = "helm"
 	helmAgent      = "Helm/"
-	// endKey is the last key of a complete recording.
-	endKey = "/registry/~recorded"
+	endKey         = "/registry/~recorded" // the last key of a complete recording
+	lineLimit      = 1 << 30
 )
-
-// errNoEnd is the error of a recording that ends before its control plane was stopped, as after the death of a test.
-var errNoEnd = errors.New("the recording has no end")
 
 // Event is one write to etcd. Value is nil for a deletion.
 type Event struct {
@@ -45,9 +42,10 @@ type Request struct {
 		Username string
 		Groups   []string
 	}
-	Annotations    map[string]string
-	ObjectRef      struct{ Resource, Namespace, Name string }
-	ResponseStatus struct {
+	ImpersonatedUser struct{ Username string }
+	Annotations      map[string]string
+	ObjectRef        struct{ Resource, Namespace, Name string }
+	ResponseStatus   struct {
 		Code    int
 		Message string
 	}
@@ -69,9 +67,8 @@ func (r *Request) helms() bool {
 
 // operator returns the namespace of the operator that made the request.
 func (r *Request) operator() string {
-	user := strings.TrimPrefix(r.User.Username, operatorPrefix)
-	name, _, _ := strings.Cut(strings.TrimPrefix(user, accountPrefix), ":")
-	return name
+	user := strings.TrimPrefix(strings.TrimPrefix(r.User.Username, operatorPrefix), accountPrefix)
+	return strings.Split(user, ":")[0]
 }
 
 // wrote reports whether the request may have stored something.
@@ -87,22 +84,22 @@ func (r *Request) mutated() bool {
 
 // precondition returns the resourceVersion that the body of a request demands; empty for none.
 func (r *Request) precondition() string {
-	var body any // a list for a JSON patch
-	if json.Unmarshal(r.RequestObject, &body) != nil {
+	body := object{}
+	if json.Unmarshal(r.RequestObject, &body) != nil { // a list for a JSON patch
 		return ""
 	}
-	return object(as[map[string]any](body)).text("metadata", "resourceVersion")
+	return body.text("metadata", "resourceVersion")
 }
 
 func (r *Request) String() string {
 	return fmt.Sprintf("%s %s by %s at %s", r.Verb, r.RequestURI, r.User.Username, r.Received.Format("15:04:05.000"))
 }
 
-// exception excuses what happens in a namespace from a rule. Other notes say when an API server was started, and when
-// the control plane was stopped.
+// exception excuses what happens in a namespace from a rule. Other notes name the namespace of an operator that runs
+// with --impersonate, and the times at which an API server was started, and the control plane stopped.
 type exception struct {
-	Rule, Namespace, Reason string
-	Started, Stopped        time.Time
+	Rule, Namespace, Reason, Impersonates string
+	Started, Stopped                      time.Time
 }
 
 // recording is where the lines come from; tests have one in memory.
@@ -132,8 +129,8 @@ func directory(dir string) (r recording, err error) {
 			take(e)
 			return err
 		})
-		if err == nil && e.Key != endKey || errors.Is(err, io.ErrUnexpectedEOF) {
-			return errNoEnd
+		if err == nil && e.Key != endKey {
+			return io.ErrUnexpectedEOF // as after the death of a test
 		}
 		return err
 	}
@@ -157,35 +154,19 @@ func eachLine(path string, take func([]byte) error) (err error) {
 			return errors.Join(fmt.Errorf("recording %s: %w", path, err), io.ErrUnexpectedEOF)
 		}
 	}
-	for reader := bufio.NewReaderSize(from, 1<<20); ; {
-		line, err := reader.ReadBytes('\n')
-		if err == nil {
-			err = take(line)
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		} else if err != nil {
-			return fmt.Errorf("recording %s: %w", path, err)
-		}
+	lines := bufio.NewScanner(from)
+	lines.Buffer(nil, lineLimit)
+	for err == nil && lines.Scan() {
+		err = take(lines.Bytes())
 	}
-}
-
-// joined is the part of the audit log that belongs to writes in etcd.
-type joined struct {
-	writes    map[int64]*Request    // by the revision that came of them
-	deletions map[string]*Request   // by uid
-	alive     map[string]time.Time  // the last request of each operator, by its namespace
-	reads     map[string][]*Request // of Secrets by operators, or writes to them
-	open      map[string]*Request   // watches, by their ids
-}
-
-func newJoined() joined {
-	return joined{map[int64]*Request{}, map[string]*Request{}, map[string]time.Time{}, map[string][]*Request{},
-		map[string]*Request{}}
+	if err = errors.Join(err, lines.Err()); err != nil {
+		err = fmt.Errorf("recording %s: %w", path, err)
+	}
+	return err
 }
 
 // add takes in one request.
-func (j *joined) add(r *Request) {
+func (j *judge) add(r *Request) {
 	if r.ours() {
 		j.live(r)
 	}
@@ -204,7 +185,7 @@ func (j *joined) add(r *Request) {
 }
 
 // live takes in one request of an operator's.
-func (j *joined) live(r *Request) {
+func (j *judge) live(r *Request) {
 	who := r.operator()
 	if r.Done.After(j.alive[who]) {
 		j.alive[who] = r.Done
@@ -222,7 +203,7 @@ func (j *joined) live(r *Request) {
 
 // survive has the operators live until the control plane is stopped whose watches nobody ended before, except that the
 // start of an API server ends those of the one before it.
-func (j *joined) survive(started, stopped time.Time) {
+func (j *judge) survive(started, stopped time.Time) {
 	for id, r := range j.open {
 		if r.Received.Before(started) {
 			delete(j.open, id)
@@ -234,10 +215,9 @@ func (j *joined) survive(started, stopped time.Time) {
 
 // author returns the request that stored an event; nil for somebody's. An answer names the revision of another write
 // when its request changed nothing: that other write is older than the request.
-func (j *joined) author(e *Event) *Request {
-	r := j.writes[e.Revision]
-	if r == nil || e.At.Before(r.Received) {
-		return nil
+func (j *judge) author(e *Event) *Request {
+	if r := j.writes[e.Revision]; r != nil && !e.At.Before(r.Received) {
+		return r
 	}
-	return r
+	return nil
 }

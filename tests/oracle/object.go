@@ -63,22 +63,11 @@ func (o object) annotation(name string) string { return o.text("metadata", "anno
 
 // content returns the part of an object that people write: neither status nor what the API server fills in.
 func (o object) content() object {
-	c := object{}
-	for key, value := range o {
-		if key != "status" && key != "metadata" {
-			c[key] = value
-		}
-	}
-	for _, key := range []string{"labels", "annotations", "ownerReferences", "finalizers"} {
-		if value := o.at("metadata", key); value != nil {
-			c["metadata."+key] = value
-		}
-	}
-	if annotations := o.fields("metadata", "annotations"); annotations["deployment.kubernetes.io/revision"] != nil {
-		rest := maps.Clone(annotations)
-		delete(rest, "deployment.kubernetes.io/revision") // of the Deployment's controller
-		c["metadata.annotations"] = rest
-	}
+	c, annotations := maps.Clone(o), maps.Clone(o.fields("metadata", "annotations"))
+	delete(c, "status")
+	delete(annotations, "deployment.kubernetes.io/revision") // of the Deployment's controller
+	c["metadata"] = []any{o.at("metadata", "labels"), annotations, o.at("metadata", "ownerReferences"),
+		o.at("metadata", "finalizers")}
 	return c
 }
 
@@ -86,17 +75,17 @@ func sameContent(a, b object) bool { return reflect.DeepEqual(a.content(), b.con
 
 // declared returns the part of a manifest's object that can be compared with a live one.
 func (o object) declared() object {
-	c := object{}
-	for key, value := range o {
-		if !slices.Contains([]string{"status", "metadata", "stringData", "apiVersion", "kind"}, key) {
-			c[key] = value
-		}
+	c := maps.Clone(o)
+	for _, key := range []string{"status", "stringData", "apiVersion", "kind"} {
+		delete(c, key)
 	}
 	c["metadata"] = map[string]any{"labels": o.at("metadata", "labels"), "annotations": o.at("metadata", "annotations")}
 	if o.text("kind") == "Secret" {
 		data := map[string]any{}
 		for key, value := range o.fields("data") {
-			data[key] = strings.Join(strings.Fields(fmt.Sprint(value)), "")
+			if data[key] = value; value != nil { // null demands nothing
+				data[key] = strings.Join(strings.Fields(fmt.Sprint(value)), "")
+			}
 		}
 		for key, text := range o.fields("stringData") {
 			data[key] = base64.StdEncoding.EncodeToString([]byte(fmt.Sprint(text)))

@@ -22,8 +22,7 @@ import (
 
 const (
 	recordPrefix = "sh.helm.release.v1."
-	// recordLimit bounds what a record may unpack to.
-	recordLimit = 64 << 20
+	recordLimit  = 64 << 20 // bounds what a record may unpack to
 )
 
 // releaseKey is where the records of a release are stored.

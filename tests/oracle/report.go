@@ -19,18 +19,17 @@ type violation struct {
 type Report struct {
 	exceptions []exception // of the recording that is judged
 	violations []violation
-	excused    map[string]int
 	notes      map[string]int
 	// Writes of operators to objects of releases, their requests, and objects looked at when their operator ended.
 	judged, unjudged, requests, settled int
 }
 
-func newReport() *Report { return &Report{excused: map[string]int{}, notes: map[string]int{}} }
+func newReport() *Report { return &Report{notes: map[string]int{}} }
 
 func (r *Report) fail(rule string, id identity, format string, args ...any) {
 	for _, e := range r.exceptions {
 		if e.Rule == rule && (e.Namespace == "" || e.Namespace == id.namespace || e.Namespace == id.name) {
-			r.excused[e.Rule+": "+e.Reason]++
+			r.note("excused from " + e.Rule + ": " + e.Reason)
 			return
 		}
 	}
@@ -44,9 +43,6 @@ func (r *Report) print(w io.Writer) {
 		r.unjudged, r.requests, r.settled)
 	for _, what := range slices.Sorted(maps.Keys(r.notes)) {
 		fmt.Fprintf(w, "  %6d %s\n", r.notes[what], what)
-	}
-	for _, reason := range slices.Sorted(maps.Keys(r.excused)) {
-		fmt.Fprintf(w, "  %6d excused from %s\n", r.excused[reason], reason)
 	}
 }
 
@@ -62,7 +58,7 @@ func Judge(dir string, w io.Writer) (violations int, err error) {
 		if err == nil {
 			err = s.judge(all)
 		}
-		if errors.Is(err, errNoEnd) {
+		if errors.Is(err, io.ErrUnexpectedEOF) {
 			all.note("recordings without an end, which was not judged")
 		} else if err != nil {
 			return 0, fmt.Errorf("%s: %w", filepath.Dir(log), err)

@@ -9,29 +9,43 @@ import (
 	"time"
 )
 
-// lock is a HelmRelease.
+// lock is a HelmRelease; its object is nil when it is gone.
 type lock struct {
 	object   object
 	key      releaseKey
+	account  string
 	enforced bool
-	since    time.Time // of the object as it is
 	until    time.Time // when it was enforced last, if it is not any more
+	changed  time.Time // when its account became another one
+	unasked  bool      // a policy that accepts no records of anyone has it enforced with the operator's rights
 }
 
-// see takes in an event of a HelmRelease.
+// see takes in an event of a HelmRelease or a policy.
 func (j *judge) see(e *Event) {
+	old, o := cmp.Or(j.locks[e.Key], &lock{}), e.Value
+	if strings.HasPrefix(e.Key, policies) && o.at("spec", "acceptRecordsOfAnyone") == true {
+		j.accepted[e.Key] = farAway
+	} else if e.At.Before(j.accepted[e.Key]) {
+		j.accepted[e.Key] = e.At
+	}
 	if !strings.HasPrefix(e.Key, "/registry/helm.cattle.io/helmreleases/") {
 		return
 	}
-	old, o := cmp.Or(j.locks[e.Key], &lock{}), e.Value
 	now := &lock{object: o, key: releaseKey{o.text("spec", "release", "namespace"), o.text("spec", "release", "name")},
-		enforced: o != nil && o.text("spec", "mode") != "Detect" && o.at("spec", "suspend") != true, since: e.At,
-		until: old.until}
+		account: o.text("spec", "serviceAccountName"), until: old.until, changed: old.changed,
+		enforced: o != nil && o.text("spec", "mode") != "Detect" && o.at("spec", "suspend") != true}
 	if old.enforced && !now.enforced {
 		now.until = e.At
 	}
-	if o == nil {
-		now.key = old.key
+	now.key = cmp.Or(now.key, old.key)
+	if old.object != nil && (o == nil || now.account != old.account) {
+		now.changed = e.At
+	}
+	by := o.text("metadata", "labels", "helmreleases.cattle.io/policy")
+	if own := func(l *lock) bool { return l.enforced && l.account == "" }; own(old) {
+		now.unasked = old.unasked && own(now)
+	} else if own(now) && by != "" && j.objects[e.Key].ours() {
+		now.unasked = e.At.Sub(j.accepted[policies+o.text("metadata", "namespace")+"/"+by]) > modeTime
 	}
 	j.locks[e.Key] = now
 }
@@ -62,6 +76,7 @@ func (j *judge) rested(l *live, until time.Time) {
 	if l.created {
 		only = nil
 	}
+	j.report.note("field ownership judged after a write")
 	if wrong := unlikeHelm(candidate{l.record, declared}, l.value(), only); len(wrong) > 0 {
 		j.report.fail(ruleOwnership, l.id, "field ownership is unlike Helm's for %s after %s: %s", lasted, l.author,
 			strings.Join(wrong[:min(5, len(wrong))], ", "))
@@ -89,30 +104,25 @@ func (j *judge) due(now time.Time) {
 
 // ends judges the operators that made their last request before a time.
 func (j *judge) ends(before time.Time) {
-	for len(j.ending) > 0 {
-		last := j.alive[j.ending[0]]
-		if !last.Before(before) {
-			return
-		}
-		namespace := j.ending[0]
-		j.ending = j.ending[1:]
+	for len(j.ending) > 0 && j.alive[j.ending[0]].Before(before) {
 		for _, l := range j.locks {
-			if l.object.text("metadata", "namespace") == namespace {
-				j.settled(l, last)
+			if l.object.text("metadata", "namespace") == j.ending[0] {
+				j.settled(l, j.alive[j.ending[0]])
 			}
 		}
+		j.ending = j.ending[1:]
 	}
 }
 
 // settled judges whether the objects of a release that is said to be without drift are so.
 func (j *judge) settled(l *lock, at time.Time) {
-	newest := (*record)(nil)
-	for _, m := range j.releases.within(l.key, math.MaxInt64, math.MaxInt64) {
-		newest = m.newest
+	var m moment
+	for _, m = range j.releases.within(l.key, math.MaxInt64, math.MaxInt64) {
 	}
-	if !l.enforced || at.Sub(l.since) < restTime || l.condition("Locked") != "True" ||
-		l.condition("Drifted") == "True" || newest == nil || newest.status != "deployed" ||
-		l.object.at("status", "revision") != float64(newest.version) {
+	newest := m.newest
+	if !l.enforced || at.Sub(m.at) < restTime || l.condition("Locked") != "True" || l.condition("Drifted") == "True" ||
+		l.object.at("metadata", "generation") != l.object.at("status", "observedGeneration") || newest == nil ||
+		newest.status != "deployed" || l.object.at("status", "revision") != float64(newest.version) {
 		return
 	}
 	if l.object.at("spec", "ignore") != nil || l.object.items("status", "exceptions") != nil {

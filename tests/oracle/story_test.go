@@ -52,24 +52,25 @@ func (s *story) request(user, verb, uri string, code int) *Request {
 	return r
 }
 
-// write has an operator or Helm store an object, which a patch does.
-func (s *story) write(user, key string, o object) {
+// write has an operator or Helm store an object, which a patch does, and returns the request.
+func (s *story) write(user, key string, o object) *Request {
 	verb := "patch"
 	if s.state[key] == nil {
 		verb = "create"
 	}
 	r := s.request(user, verb, "/api/v1/namespaces/apps/configmaps/settings", 200)
 	version := s.put(key, o)
-	answer := object{"metadata": map[string]any{"resourceVersion": version}}
-	r.ResponseObject = answer
+	r.ResponseObject = object{"metadata": map[string]any{"resourceVersion": version}}
+	return r
 }
 
-// remove has an operator delete an object.
-func (s *story) remove(user, key string) {
+// remove has an operator delete an object, and returns the request.
+func (s *story) remove(user, key string) *Request {
 	o := s.state[key]
 	r := s.request(user, "delete", "/api/v1/namespaces/apps/configmaps/settings", 200)
 	r.ResponseObject = object{"details": map[string]any{"uid": o.text("metadata", "uid")}}
 	s.put(key, nil)
+	return r
 }
 
 // check has the operator read the records.
@@ -122,13 +123,22 @@ func (s *story) shop(version int, status, manifest string) {
 	s.record(stored{"apps", version, status, "apps", "", manifest})
 }
 
-// lock stores a HelmRelease for it.
+// lock stores a HelmRelease for it, as a user.
 func (s *story) lock(spec, status map[string]any) {
+	s.put("/registry/helm.cattle.io/helmreleases/locker/shop", helmRelease("shop", spec, status))
+}
+
+func helmRelease(name string, spec, status map[string]any) object {
 	full := map[string]any{"release": map[string]any{"namespace": "apps", "name": "shop"}}
 	maps.Copy(full, spec)
-	s.put("/registry/helm.cattle.io/helmreleases/locker/shop", object{"apiVersion": "helm.cattle.io/v1alpha1",
-		"kind": "HelmRelease", "metadata": map[string]any{"namespace": "locker", "name": "shop"}, "spec": full,
-		"status": status})
+	return object{"apiVersion": "helm.cattle.io/v1alpha1", "kind": "HelmRelease", "spec": full, "status": status,
+		"metadata": map[string]any{"namespace": "locker", "name": name}}
+}
+
+// labelled gives an object a label.
+func (o object) labelled(key, value string) object {
+	o.fields("metadata")["labels"] = map[string]any{key: value}
+	return o
 }
 
 // configMap returns the manifest of a ConfigMap.

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 )
 
 // write judges one write of an operator: a creation if there was nothing before.
@@ -23,6 +24,7 @@ func (j *judge) write(before, after *live) {
 	}
 	j.report.judged++
 	j.proven(after)
+	j.rights(r, id)
 	base, from := cmp.Or(before, j.gone[after.event.Key]), int64(0)
 	if base != nil {
 		from = base.event.Revision
@@ -36,14 +38,16 @@ func (j *judge) write(before, after *live) {
 		j.report.fail(ruleLoop, id, "it was written %d times with nobody writing between: %s", loopAfter, r)
 	}
 	candidates := j.candidates(after.value(), from, after.event.Revision-1)
+	asked := slices.DeleteFunc(slices.Clone(candidates), func(c candidate) bool { return !j.asked(c, after.event.At) })
 	switch {
 	case before != nil && sameContent(before.value(), after.value()):
 		j.ownership(before, after, candidates)
-	case len(candidates) > 0 && j.value(before, after, candidates):
-		j.mode(after, candidates)
+	case len(asked) > 0 && j.value(before, after, asked):
 	case j.mends(base, after, from):
 		j.report.note("mended by what a newer record declares")
-	case len(candidates) > 0: // value reported it
+	case len(asked) > 0: // value reported it
+	case len(candidates) > 0:
+		j.report.fail(ruleMode, id, "no HelmRelease had its release enforced: %s", r)
 	case len(j.releases.of(id)) == 0:
 		j.report.fail(ruleForeign, id, "no release ever declared it: %s", r)
 	default:
@@ -72,13 +76,10 @@ func asHelmLeft(l *live, c candidate) bool {
 
 // value judges a write by the revisions that it could carry out. It returns false for what none of them declares.
 func (j *judge) value(before, after *live, candidates []candidate) bool {
-	var best candidate
-	var wrong map[string]leaf
-	for i, c := range candidates {
-		if now := j.changed(before, after, c); i == 0 || len(now) < len(wrong) {
-			best, wrong = c, now
-		}
-	}
+	best := slices.MinFunc(candidates, func(a, b candidate) int {
+		return cmp.Compare(len(j.changed(before, after, a)), len(j.changed(before, after, b)))
+	})
+	wrong := j.changed(before, after, best)
 	if !sameVersion(best.declared, after.value()) || after.author.mutated() {
 		j.report.unjudged++
 		j.report.note("not judged: stored at another version than the manifest's, or changed by a webhook")
@@ -107,22 +108,19 @@ func (j *judge) value(before, after *live, candidates []candidate) bool {
 // changed returns the declared values that a write changed to something else, and that Helm did not leave so.
 func (j *judge) changed(before, after *live, c candidate) map[string]leaf {
 	wrong := differing(c.declared, after.value())
-	var others []map[string]leaf
+	earlier := []object{cmp.Or(before, j.gone[after.event.Key], after).helm} // the API server's form of it
 	if before != nil {
-		others = append(others, differing(c.declared, before.value()))
+		earlier = append(earlier, before.value())
 	}
-	if base := cmp.Or(before, j.gone[after.event.Key], after); base.helm != nil {
-		others = append(others, differing(c.declared, base.helm)) // the API server's form of it
-	}
-	for path, l := range wrong {
-		if path == "/spec/replicas" && j.scaled(after.id) {
-			delete(wrong, path)
-		}
-		for _, other := range others {
-			if o, ok := other[path]; ok && fmt.Sprint(o.live) == fmt.Sprint(l.live) {
+	for _, o := range earlier {
+		for path, l := range differing(c.declared, o) {
+			if o != nil && fmt.Sprint(l.live) == fmt.Sprint(wrong[path].live) {
 				delete(wrong, path)
 			}
 		}
+	}
+	if j.scaled(after.id) {
+		delete(wrong, "/spec/replicas")
 	}
 	return wrong
 }
@@ -194,32 +192,50 @@ func (j *judge) mends(base, after *live, from int64) bool {
 func (j *judge) proven(after *live) {
 	r, keys := after.author, j.releases.of(after.id)
 	end := r.Done.Add(proofTime)
-	if j.alive[r.operator()].Before(end) {
-		j.report.note("not proven before the operator's end")
-	} else if !slices.ContainsFunc(j.reads[r.operator()], func(a *Request) bool {
+	if read := slices.ContainsFunc(j.reads[r.operator()], func(a *Request) bool {
 		// A mark in the operator's own namespace, which a watch of all records then shows, proves as much as a list.
 		of := func(key releaseKey) bool { return a.wrote() || a.ObjectRef.Namespace == key.namespace }
 		return !a.Received.Before(r.Done) && a.Received.Before(end) && slices.ContainsFunc(keys, of)
-	}) {
+	}); !read && j.alive[r.operator()].Before(end) {
+		j.report.note("not proven before the operator's end")
+	} else if !read {
 		j.report.fail(ruleProof, after.id, "no record was read within %s after %s", proofTime, r)
 	}
 }
 
-// mode judges whether any HelmRelease asked for the write a moment ago.
-func (j *judge) mode(after *live, candidates []candidate) {
+// asked reports whether a HelmRelease asked for what a revision declares, now or a moment ago.
+func (j *judge) asked(c candidate, at time.Time) bool {
+	return slices.ContainsFunc(slices.Collect(maps.Values(j.locks)), func(l *lock) bool {
+		return l.key == c.record.key && (l.enforced || at.Sub(l.until) < modeTime)
+	})
+}
+
+// rights judges in whose name an operator wrote: in that of the account which a HelmRelease names, and in its own only
+// where a HelmRelease of a user's, or the acceptance of a policy, asks for that. Records of users need no more rights
+// then: an account of their namespace lends them nothing, and the API server itself judges what it may do.
+func (j *judge) rights(r *Request, id identity) {
+	as := r.ImpersonatedUser.Username
+	own := as == "" && !slices.ContainsFunc(j.report.exceptions, func(n exception) bool {
+		return n.Impersonates == r.operator() && n.Impersonates != ""
+	})
+	keys := j.releases.of(id)
 	for _, l := range j.locks {
-		if slices.ContainsFunc(candidates, func(c candidate) bool { return c.record.key == l.key }) &&
-			(l.enforced || after.event.At.Sub(l.until) < modeTime) {
+		account := accountPrefix + l.key.namespace + ":" + cmp.Or(l.account, as[strings.LastIndex(as, ":")+1:])
+		if slices.Contains(keys, l.key) && (r.Received.Sub(l.changed) < modeTime || l.object != nil &&
+			(as == account || own && l.account == "" && !l.unasked)) {
 			return
 		}
 	}
-	j.report.fail(ruleMode, after.id, "no HelmRelease had its release enforced: %s", after.author)
+	if len(keys) > 0 {
+		j.report.fail(ruleRights, id, "no HelmRelease asks for the rights of %q: %s", as, r)
+	}
 }
 
 // deletion judges one deletion of an operator's.
 func (j *judge) deletion(before *live, at int64, r *Request) {
 	o, id := before.value(), before.id
 	j.report.judged++
+	j.rights(r, id)
 	declaring, ever, claimed := j.declaring(o, before.event.Revision, at)
 	for _, l := range j.locks {
 		if slices.Contains(j.releases.of(id), l.key) && l.object.at("spec", "replaceImmutable") == true {

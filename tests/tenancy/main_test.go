@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
@@ -119,9 +120,10 @@ func (w *fixture) tenant(namespace string) (account rbacv1.Subject, person *kit.
 	check.NoError(w, err)
 	copied := *w.Env
 	copied.Apps = namespace
-	if copied.Kube, err = kubernetes.NewForConfig(config); err != nil {
-		w.Fatal(err)
-	}
+	copied.Kube, err = kubernetes.NewForConfig(config)
+	check.NoError(w, err)
+	copied.Dynamic, err = dynamic.NewForConfig(config)
+	check.NoError(w, err)
 	return account, &copied
 }
 

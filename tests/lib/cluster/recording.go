@@ -94,6 +94,12 @@ func (c *Cluster) Except(rule, namespace, reason string) error {
 	return c.recording.note(map[string]any{"rule": rule, "namespace": namespace, "reason": reason})
 }
 
+// Impersonates declares that the operator of a namespace runs with --impersonate, so that the oracle allows it no write
+// to an object of a release with its own rights.
+func (c *Cluster) Impersonates(namespace string) error {
+	return c.recording.note(map[string]any{"impersonates": namespace})
+}
+
 // note writes a line of notes; a nil recording does nothing.
 func (r *recording) note(what map[string]any) error {
 	if r == nil {

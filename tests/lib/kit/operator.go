@@ -91,6 +91,9 @@ func (o *Operator) options(
 	for _, option := range options {
 		option(&all)
 	}
+	if all.Impersonate && Shared != nil {
+		check.NoError(o.t, Shared.Impersonates(namespace))
+	}
 	return all
 }
 
