@@ -1,7 +1,6 @@
 package oracle
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -260,109 +259,5 @@ func TestExceptionExcusesANamespace(t *testing.T) {
 	if len(broken) > 0 || !strings.Contains(out.String(), "1 excused from I2: the test breaks it") ||
 		!strings.Contains(out.String(), "1 writes judged, 0 not") {
 		t.Errorf("broken are %v: %s", broken, out.String())
-	}
-}
-
-func TestPaths(t *testing.T) {
-	t.Parallel()
-	for uri, good := range map[string]bool{
-		"/api": true, "/apis/apps/v1": true, "/openapi/v3/apis/apps/v1?hash=1": true, "/readyz": true, "/version": true,
-		"/api/v1/namespaces": true, "/api/v1/namespaces/apps": true, "/api/v1/namespaces/apps/configmaps/settings": true,
-		"/apis/rbac.authorization.k8s.io/v1/clusterroles/system:node":      true,
-		"/apis/helm.cattle.io/v1alpha1/namespaces/a/helmreleases/b/status": true,
-		"/api/v1/namespaces/apps/secrets?labelSelector=owner%3Dhelm":       true,
-		"/api/v1/namespaces/apps/pods/http:mine:8080/proxy/x":              false,
-		"/api/v1/namespaces/apps/pods/mine/exec":                           false,
-		"/api/v1/namespaces/apps/configmaps/..%2F..%2Fsecrets":             false,
-		"/api/v1/namespaces/apps/secrets/sh.helm.release.v1.a%25zz.v1":     false,
-		"/api/v1/namespaces/apps/secrets/x%20y":                            false,
-		"/api/v1/namespaces/apps//x":                                       false,
-		"/api/v1/proxy/namespaces/apps":                                    false,
-		"/metrics":                                                         false,
-		"/apis/apps/v1/namespaces/apps/deployments/web/status":             false,
-	} {
-		if got := plain(uri); got != good {
-			t.Errorf("%s: %t, want %t", uri, got, good)
-		}
-	}
-}
-
-func TestSelectors(t *testing.T) {
-	t.Parallel()
-	for selector, good := range map[string]bool{
-		"": true, "owner%3Dhelm%2Cname%3Dshop": true, "app.kubernetes.io%2Fmanaged-by%3DHelm": true,
-		"owner%3Dhelm%2Cname%3Dshop%2Cstatus%3Ddeployed": false, "owner%3Dhelm%2Cname%3Da%2Cname%3Db": false,
-	} {
-		r := &Request{RequestURI: "/api/v1/namespaces/apps/secrets?labelSelector=" + selector}
-		r.ObjectRef.Resource = "secrets"
-		if got := ofOne(r); got != good {
-			t.Errorf("%s: %t, want %t", selector, got, good)
-		}
-	}
-}
-
-func TestDeclares(t *testing.T) {
-	t.Parallel()
-	objects, err := parse(`
-apiVersion: apps/v1beta1
-kind: Deployment
-metadata: {name: web}
----
-apiVersion: v1
-kind: List
-items:
-- {apiVersion: v1, kind: ConfigMap, metadata: {name: other, namespace: elsewhere}}
-- {apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: reader}}
-`, "apps", "shop")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &record{as: "apps", objects: objects}
-	for id, want := range map[identity]bool{
-		{"apps", "Deployment", "apps", "web"}:                        true, // whatever version it is at
-		{"apps", "Deployment", "other", "web"}:                       false,
-		{"", "ConfigMap", "elsewhere", "other"}:                      true,
-		{"", "ConfigMap", "apps", "other"}:                           false,
-		{"rbac.authorization.k8s.io", "ClusterRole", "", "reader"}:   true,
-		{"example.com", "ClusterRole", "", "reader"}:                 false,
-		{"rbac.authorization.k8s.io", "ClusterRole", "", "somebody"}: false,
-	} {
-		if got := r.declares(id) != nil; got != want {
-			t.Errorf("%v is declared: %t, want %t", id, got, want)
-		}
-	}
-}
-
-func TestDiffering(t *testing.T) {
-	t.Parallel()
-	declared := object{"spec": map[string]any{"replicas": float64(2), "empty": "", "cpu": "1000m",
-		"ports": []any{map[string]any{"port": float64(80)}, map[string]any{"port": float64(443)}},
-		"env":   []any{map[string]any{"name": "a", "value": "1"}, map[string]any{"name": "b", "value": "2"}},
-		"args":  []any{"x", "y"}}}
-	live := object{"spec": map[string]any{"replicas": float64(3), "cpu": "1",
-		"ports": []any{map[string]any{"port": float64(443)}, map[string]any{"port": float64(80), "protocol": "TCP"}},
-		"env":   []any{map[string]any{"name": "b", "value": "other"}, map[string]any{"name": "a", "value": "1"}},
-		"args":  []any{"x"}}}
-	var paths []string
-	for path := range differing(declared, live) {
-		paths = append(paths, path)
-	}
-	slices.Sort(paths)
-	if got := strings.Join(paths, " "); got != "/spec/args/1 /spec/env/1/value /spec/replicas" {
-		t.Errorf("differing are %s", got)
-	}
-}
-
-func TestSecretsAreComparedAndNotShown(t *testing.T) {
-	t.Parallel()
-	declared := object{"kind": "Secret", "data": map[string]any{"none": nil, "lines": "aHVu\ndGVy\n"},
-		"stringData": map[string]any{"password": "hunter2"}}
-	stored := object{"kind": "Secret", "data": map[string]any{"none": nil, "lines": "aHVudGVy",
-		"password": "aHVudGVyMg=="}}
-	if wrong := differing(declared, stored); len(wrong) > 0 {
-		t.Errorf("differing are %v", wrong)
-	}
-	if text := show(&live{id: identity{kind: "Secret"}}, "hunter2"); strings.Contains(text, "hunter2") {
-		t.Error(text)
 	}
 }

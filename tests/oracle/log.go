@@ -24,7 +24,6 @@ const (
 	helmUser       = "helm"
 	helmAgent      = "Helm/"
 	endKey         = "/registry/~recorded" // the last key of a complete recording
-	lineLimit      = 1 << 30
 )
 
 // Event is one write to etcd. Value is nil for a deletion.
@@ -155,7 +154,7 @@ func eachLine(path string, take func([]byte) error) (err error) {
 		}
 	}
 	lines := bufio.NewScanner(from)
-	lines.Buffer(nil, lineLimit)
+	lines.Buffer(nil, 1<<30)
 	for err == nil && lines.Scan() {
 		err = take(lines.Bytes())
 	}

@@ -63,6 +63,9 @@ func (w *fixture) refuseDeletions() {
 func (w *fixture) held(namespaces ...string) (hold *cluster.Hold, count, givenUp *atomic.Int32) {
 	w.Helper()
 	count, givenUp = &atomic.Int32{}, &atomic.Int32{}
+	for _, namespace := range namespaces {
+		check.NoError(w, w.Cluster.Except("I5", namespace, "the reverts are held up until the end"))
+	}
 	hold = w.Proxy.HoldRequests(func(r *http.Request) bool {
 		for _, namespace := range namespaces {
 			if isWrite("configmaps", http.MethodPatch)(r) &&
