@@ -34,8 +34,7 @@ const (
 	guardWebhook = "guard.helm-locker.cattle.io" // a part of the names of the guard's webhooks
 	mendTime     = time.Minute                   // within which a newer record may mend a write
 	proofTime    = 10 * time.Second              // within which the record is read again, if the operator lives on
-	restTime     = 2 * time.Second               // how long a state lasts that is judged as the operator's last word
-	driftTime    = 5 * time.Second               // how long drift lives, and the status denies it, that is lost
+	restTime     = 5 * time.Second               // how long a state lasts that is judged as the operator's last word
 	loopAfter    = 8                             // writes one after another, with nobody's between, are a loop
 	modeTime     = 5 * time.Second               // how long a change of a HelmRelease or policy may take to arrive
 )

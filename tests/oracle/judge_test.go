@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -147,6 +148,12 @@ func TestRules(t *testing.T) {
 			s.put(settings, settingsAs("tampered"))
 			s.write(locker, settings, settingsAs("one"))
 		}, ruleMode},
+		"writes one after another": {func(s *story) {
+			s.put(settings, settingsAs("tampered"))
+			for i := range loopAfter + 1 {
+				s.write(locker, settings, settingsAs("one").annotated("count", strconv.Itoa(i)))
+			}
+		}, ruleLoop},
 		"a release that was suspended a moment ago": {func(s *story) {
 			s.put(settings, settingsAs("tampered"))
 			s.lock(map[string]any{"suspend": true}, nil)
@@ -167,6 +174,11 @@ func TestRules(t *testing.T) {
 			s.wait(time.Hour)
 			s.check()
 		}, ""},
+		"the operator is interrupted before it hands it over": {func(s *story) {
+			s.put(settings, settingsAs("tampered", "kubectl/Update"))
+			s.write(locker, settings, settingsAs("one", "helm-locker/Update"))
+			s.put(settings, settingsAs("tampered", "kubectl/Update"))
+		}, ""},
 		"the tamperer stays an owner of a release that is applied": {func(s *story) {
 			s.record(stored{"apps", 1, "deployed", "apps", "ssa", configMap("one")})
 			s.put(settings, settingsAs("tampered", "kubectl/Update"))
@@ -182,6 +194,13 @@ func TestRules(t *testing.T) {
 		"drift at the end that the status reports": {func(s *story) {
 			s.put(settings, settingsAs("tampered"))
 			s.locked("Drifted")
+		}, ""},
+		"drift at the end that the status cannot know of, as it is about an earlier spec": {func(s *story) {
+			s.put(settings, settingsAs("tampered"))
+			s.locked()
+			o := s.state["/registry/helm.cattle.io/helmreleases/locker/shop"]
+			o.fields("metadata")["generation"] = float64(2)
+			o.fields("status")["observedGeneration"] = float64(1)
 		}, ""},
 		"nothing drifts at the end": {func(s *story) { s.locked() }, ""},
 		"an object is missing at the end": {func(s *story) {

@@ -120,7 +120,7 @@ func (j *judge) settled(l *lock, at time.Time) {
 	for _, m = range j.releases.within(l.key, math.MaxInt64, math.MaxInt64) {
 	}
 	newest := m.newest
-	if !l.enforced || at.Sub(m.at) < driftTime || l.condition("Locked") != "True" || l.condition("Drifted") == "True" ||
+	if !l.enforced || at.Sub(m.at) < restTime || l.condition("Locked") != "True" || l.condition("Drifted") == "True" ||
 		l.object.at("metadata", "generation") != l.object.at("status", "observedGeneration") || newest == nil ||
 		newest.status != "deployed" || l.object.at("status", "revision") != float64(newest.version) {
 		return
@@ -140,7 +140,7 @@ func (j *judge) settled(l *lock, at time.Time) {
 		if o == nil && id.kind != "Job" && id.kind != "Pod" {
 			j.report.fail(ruleDrift, id, "it is missing at the end, and %s is Locked and not Drifted", l.key)
 		}
-		if o == nil || !sameVersion(declared, o.value()) || at.Sub(o.event.At) < driftTime {
+		if o == nil || !sameVersion(declared, o.value()) || at.Sub(o.event.At) < restTime {
 			continue
 		}
 		for path, leaf := range j.changed(nil, o, candidate{newest, declared}) {

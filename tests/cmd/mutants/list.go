@@ -22,9 +22,10 @@ const (
 // mutants returns the list, in the order of the promises. Where a promise is kept in two places, so that breaking
 // one of them breaks nothing, there is no mutant of that one; a comment says so.
 func mutants() []mutant {
-	return slices.Concat(neverRevertHelm(), neverDelete(), leaveNoTrace(), asHelmLeftIt(), noDriftLost(),
+	all := slices.Concat(neverRevertHelm(), neverDelete(), leaveNoTrace(), asHelmLeftIt(), noDriftLost(),
 		noWriteLoops(), secretsStaySecret(),
 		noExemption(), allOrNothing(), badInput(), hostileInput(), costFollowsLocks(), noBorrowedRights(),
 		neighbours(), everyKind(), tenantsApart(), guardNeverRefusesHelm(), whatIsToldIsTrue(),
 		policiesAreKept(), recordsInConfigMaps(), textIsNoCoordinate(), lateViews())
+	return slices.Concat(all, theOracle(), seenByTheOracle(all))
 }

@@ -84,7 +84,9 @@ func neighbours() []mutant {
 			integration, "TestI1_StoredElsewhere_WhatHelmDeletesIsNotReCreated"),
 		breaks("I2", "what Helm installs where the release is goes as a leftover of the records elsewhere",
 			edit{verifier, `	if rec.As != (release.Key{}) {`, `	if rec.As != (release.Key{}) && rec.Revision == 0 {`},
-			integration, "TestI2_StoredElsewhere_WhatHelmInstallsIsNotPruned"),
+			integration, "TestI2_StoredElsewhere_WhatHelmInstallsIsNotPruned").
+			and(edit{"pkg/controller/pruning.go", `	case !live.GetCreationTimestamp().Time.Before(l.Record.Stored):`,
+				`	case l.Closed():`}),
 		breaks("I13", "Helm is refused what it does where the release is",
 			edit{verifier, `	if rec.As != (release.Key{}) {`, `	if rec.As != (release.Key{}) && rec.ObjectName == "" {`},
 			guardSuite, "TestI13_StoredElsewhere_HelmTakesOverWhereTheReleaseIs"),

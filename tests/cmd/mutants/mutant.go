@@ -43,6 +43,8 @@ type mutant struct {
 	run  string // -test.run of the tests; one of those that it selects has to fail
 	// crashes is set when the change is a panic, so that the end of the whole test program is what is expected.
 	crashes bool
+	// judged is set when the oracle has to notice, by a recording of the tests, whatever these report.
+	judged bool
 }
 
 // breaks returns the mutant of one edit.

@@ -24,6 +24,8 @@ type outcome struct {
 
 var (
 	failedTest = regexp.MustCompile(`^(\s*)--- FAIL: (\S+)`)
+	violation  = regexp.MustCompile(`(?m)\S+ BROKEN: .*`)
+	written    = regexp.MustCompile(`[1-9]\d* writes judged`)
 	crash      = regexp.MustCompile(`(?m)^(panic|fatal error): .*`)
 	// message is a line that a test logged. It is indented by four more than the test's result; what has more than
 	// one line, as the log of an operator, is indented further from its second line on.
@@ -54,6 +56,17 @@ func judge(output string, passed, crashes bool) outcome {
 		return outcome{killed, strings.TrimSpace(name + ": " + line)}
 	}
 	return outcome{broken, "no test failed, and yet: " + lastLine(output)}
+}
+
+// verdictOfOracle reads the output of the oracle. A recording in which no write was judged shows nothing.
+func verdictOfOracle(output string) outcome {
+	if line := violation.FindString(output); line != "" {
+		return outcome{killed, shorten(line, 200)}
+	}
+	if last := lastLine(output); !written.MatchString(output) {
+		return outcome{broken, "nothing was judged: " + last}
+	}
+	return outcome{survived, "the oracle finds nothing"}
 }
 
 // firstFailure returns the first failed test that says why, the innermost of those that failed with it, and the

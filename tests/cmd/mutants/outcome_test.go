@@ -67,3 +67,17 @@ func TestJudge(t *testing.T) {
 		}
 	}
 }
+
+func TestVerdictOfOracle(t *testing.T) {
+	for output, want := range map[string]outcome{
+		"order-1: I2 BROKEN: ConfigMap a/b: deleted\n1 recordings, 1 violations: 3 writes judged, 0 not\n": {killed,
+			"I2 BROKEN: ConfigMap a/b: deleted"},
+		"1 recordings, 0 violations: 3 writes judged, 0 not\n": {survived, "the oracle finds nothing"},
+		"0 recordings, 0 violations: 0 writes judged, 0 not\n": {broken,
+			"nothing was judged: 0 recordings, 0 violations: 0 writes judged, 0 not"},
+	} {
+		if got := verdictOfOracle(output); got != want {
+			t.Errorf("%s: %v, want %v", output, got, want)
+		}
+	}
+}

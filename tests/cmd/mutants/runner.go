@@ -87,7 +87,7 @@ func (r *runner) unchanged(ctx context.Context, pkg string, runs []string) error
 		return fmt.Errorf("build the tests of %s: %w\n%s", pkg, b.err, b.output)
 	}
 	// An expression may have alternatives, each with levels of its own for subtests.
-	output, err := r.test(ctx, b, pkg, strings.Join(runs, "|"), time.Duration(len(runs))*testTimeout)
+	output, err := r.test(ctx, b, pkg, strings.Join(runs, "|"), "", time.Duration(len(runs))*testTimeout)
 	if err != nil {
 		return fmt.Errorf("the tests of %s fail without any change: %w\n%s", pkg, err, output)
 	}
@@ -97,7 +97,7 @@ func (r *runner) unchanged(ctx context.Context, pkg string, runs []string) error
 }
 
 // try runs the tests of one mutant. An error means that it could not be tried, and that no other can.
-func (r *runner) try(ctx context.Context, m mutant, b built) (outcome, error) {
+func (r *runner) try(ctx context.Context, m mutant, b built) (_ outcome, err error) {
 	var exit *exec.ExitError
 	if errors.As(b.err, &exit) {
 		return outcome{broken, "it does not build: " + lastLine(b.output)}, ctx.Err()
@@ -105,14 +105,36 @@ func (r *runner) try(ctx context.Context, m mutant, b built) (outcome, error) {
 	if b.err != nil {
 		return outcome{}, b.err
 	}
-	output, err := r.test(ctx, b, m.pkg, m.run, testTimeout)
+	recordings := ""
+	if m.judged {
+		if recordings, err = os.MkdirTemp(r.dir, "recordings-"); err != nil {
+			return outcome{}, err
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(recordings)) }()
+	}
+	output, err := r.test(ctx, b, m.pkg, m.run, recordings, testTimeout)
 	if ctx.Err() != nil {
 		return outcome{}, ctx.Err()
 	}
 	if err != nil && !errors.As(err, &exit) {
 		return outcome{}, err
 	}
+	if m.judged {
+		return r.judge(ctx, recordings)
+	}
 	return judge(output, err == nil, m.crashes), nil
+}
+
+// judge runs the oracle over the recordings of the tests.
+func (r *runner) judge(ctx context.Context, recordings string) (outcome, error) {
+	cmd := exec.CommandContext(ctx, "go", "run", "./tests/cmd/oracle", recordings)
+	cmd.Dir = r.root
+	output, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return outcome{}, fmt.Errorf("run the oracle: %w", err)
+	}
+	return verdictOfOracle(string(output)), ctx.Err()
 }
 
 // built is a test program in a directory of its own, or why there is none.
@@ -160,10 +182,13 @@ func (r *runner) build(ctx context.Context, name, pkg string, edits ...edit) bui
 	return b
 }
 
-// test runs tests of a program where `go test` would run it, and removes it. The first failed test is enough.
-func (r *runner) test(ctx context.Context, b built, pkg, run string, timeout time.Duration) (string, error) {
+// test runs tests of a program where `go test` would run it, and removes it. The first failed test is enough. Their
+// control planes are recorded in a directory; for none they are not, so that no mutant is in the recordings of CI.
+func (r *runner) test(
+	ctx context.Context, b built, pkg, run, recordings string, timeout time.Duration,
+) (string, error) {
 	cmd := exec.CommandContext(ctx, b.program, "-test.run", run, "-test.failfast", "-test.timeout", timeout.String())
-	cmd.Env = append(os.Environ(), "HELM_LOCKER_RECORDINGS=") // the oracle is to find nothing
+	cmd.Env = append(os.Environ(), "HELM_LOCKER_RECORDINGS="+recordings)
 	cmd.Dir = filepath.Join(r.root, filepath.FromSlash(pkg))
 	output, err := cmd.CombinedOutput()
 	if removed := os.RemoveAll(b.dir); err == nil && removed != nil {
