@@ -83,8 +83,8 @@ type judge struct {
 
 // judge judges a recording.
 func (s recording) judge(report *Report) error {
-	j := &judge{report: report, locks: map[string]*lock{}, accepted: map[string]time.Time{}, objects: map[string]*live{},
-		gone: map[string]*live{}, debts: map[string]debt{}, writes: map[int64]*Request{},
+	j := &judge{report: report, locks: map[string]*lock{}, accepted: map[string]time.Time{},
+		objects: map[string]*live{}, gone: map[string]*live{}, debts: map[string]debt{}, writes: map[int64]*Request{},
 		deletions: map[string]*Request{}, alive: map[string]time.Time{}, reads: map[string][]*Request{},
 		open: map[string]*Request{}}
 	j.releases = &releases{map[string]*record{}, map[releaseKey][]moment{}, map[identity][]declaration{}}

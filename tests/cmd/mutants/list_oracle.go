@@ -74,8 +74,7 @@ func theOracle() []mutant {
 	}
 }
 
-// seenByTheOracle returns mutants of a list once more, to be found by the oracle in a recording of their tests, whatever
-// these themselves ask for.
+// seenByTheOracle returns mutants of a list once more, to be found by the oracle in a recording of their tests.
 func seenByTheOracle(all []mutant) []mutant {
 	names := []string{
 		"I1 a revert is only proven when the record changes",

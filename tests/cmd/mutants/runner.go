@@ -87,7 +87,7 @@ func (r *runner) unchanged(ctx context.Context, pkg string, runs []string) error
 		return fmt.Errorf("build the tests of %s: %w\n%s", pkg, b.err, b.output)
 	}
 	// An expression may have alternatives, each with levels of its own for subtests.
-	output, err := r.test(ctx, b, pkg, strings.Join(runs, "|"), "", time.Duration(len(runs))*testTimeout)
+	output, err := r.test(ctx, b, pkg, strings.Join(runs, "|"), time.Duration(len(runs))*testTimeout)
 	if err != nil {
 		return fmt.Errorf("the tests of %s fail without any change: %w\n%s", pkg, err, output)
 	}
@@ -105,14 +105,13 @@ func (r *runner) try(ctx context.Context, m mutant, b built) (_ outcome, err err
 	if b.err != nil {
 		return outcome{}, b.err
 	}
-	recordings := ""
 	if m.judged {
-		if recordings, err = os.MkdirTemp(r.dir, "recordings-"); err != nil {
+		if b.recordings, err = os.MkdirTemp(r.dir, "recordings-"); err != nil {
 			return outcome{}, err
 		}
-		defer func() { err = errors.Join(err, os.RemoveAll(recordings)) }()
+		defer func() { err = errors.Join(err, os.RemoveAll(b.recordings)) }()
 	}
-	output, err := r.test(ctx, b, m.pkg, m.run, recordings, testTimeout)
+	output, err := r.test(ctx, b, m.pkg, m.run, testTimeout)
 	if ctx.Err() != nil {
 		return outcome{}, ctx.Err()
 	}
@@ -120,7 +119,7 @@ func (r *runner) try(ctx context.Context, m mutant, b built) (_ outcome, err err
 		return outcome{}, err
 	}
 	if m.judged {
-		return r.judge(ctx, recordings)
+		return r.judge(ctx, b.recordings)
 	}
 	return judge(output, err == nil, m.crashes), nil
 }
@@ -143,6 +142,8 @@ type built struct {
 	output       string
 	err          error
 	took         time.Duration
+	// recordings is where the control planes of its tests are recorded; empty for nowhere, so that CI judges no mutant.
+	recordings string
 }
 
 // builds builds the mutants in their order, one while the tests of the one before run, which wait more than they
@@ -182,13 +183,10 @@ func (r *runner) build(ctx context.Context, name, pkg string, edits ...edit) bui
 	return b
 }
 
-// test runs tests of a program where `go test` would run it, and removes it. The first failed test is enough. Their
-// control planes are recorded in a directory; for none they are not, so that no mutant is in the recordings of CI.
-func (r *runner) test(
-	ctx context.Context, b built, pkg, run, recordings string, timeout time.Duration,
-) (string, error) {
+// test runs tests of a program where `go test` would run it, and removes it. The first failed test is enough.
+func (r *runner) test(ctx context.Context, b built, pkg, run string, timeout time.Duration) (string, error) {
 	cmd := exec.CommandContext(ctx, b.program, "-test.run", run, "-test.failfast", "-test.timeout", timeout.String())
-	cmd.Env = append(os.Environ(), "HELM_LOCKER_RECORDINGS="+recordings)
+	cmd.Env = append(os.Environ(), "HELM_LOCKER_RECORDINGS="+b.recordings)
 	cmd.Dir = filepath.Join(r.root, filepath.FromSlash(pkg))
 	output, err := cmd.CombinedOutput()
 	if removed := os.RemoveAll(b.dir); err == nil && removed != nil {
