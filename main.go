@@ -1,5 +1,5 @@
-// helm-locker-operator has the processes that run in a cluster: it makes Helm the only way to change what a Helm release
-// deployed.
+// helm-locker-operator has the processes that run in a cluster: it makes Helm the only way to change the objects of a
+// Helm release.
 package main
 
 import (

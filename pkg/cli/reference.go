@@ -20,7 +20,7 @@ func referenceCommand(out io.Writer) *cli.Command {
 		Flags: []cli.Flag{&cli.BoolFlag{Name: "helm-completion",
 			Usage: "print the file by which Helm completes the commands of its plugin"}},
 		Action: func(_ context.Context, cmd *cli.Command) error {
-			root := New([]string{command.Program}, nil, out, out) // one that no command line and no environment has touched
+			root := New([]string{command.Program}, nil, out, out) // untouched by a command line
 			text := reference(root)
 			if cmd.Bool("helm-completion") {
 				var err error

@@ -57,8 +57,8 @@ func Unknown(cmd *cli.Command, name string) error {
 // flagInError matches a long flag in an error of the library.
 var flagInError = regexp.MustCompile(`(for flag |not defined: )-([\w-]{2,})`)
 
-// UsageError is a cli.OnUsageErrorFunc. It returns the error with a pointer to the help text: the library would print the whole
-// text, and the error would not be found below it.
+// UsageError is a cli.OnUsageErrorFunc. It returns the error with a pointer to the help text. The library would print
+// the whole text below the error.
 func UsageError(_ context.Context, cmd *cli.Command, err error, _ bool) error {
 	hint := ""
 	if _, name, unknown := strings.Cut(err.Error(), "flag provided but not defined: -"); unknown {

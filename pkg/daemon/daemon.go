@@ -1,5 +1,5 @@
-// Package daemon is the command line of the processes in a cluster: it turns flags and the environment into options, and
-// runs a process with them.
+// Package daemon is the command line of the processes in a cluster. It turns flags and the environment into options,
+// and runs a process with them.
 package daemon
 
 import (
@@ -80,7 +80,8 @@ func New(stdout, stderr io.Writer) *cli.Command {
 // referenceCommand prints the reference of the processes' flags as Markdown.
 func referenceCommand(out io.Writer) *cli.Command {
 	return &cli.Command{
-		Name: "reference", Hidden: true, HideHelpCommand: true, Usage: "print the reference of all processes as Markdown",
+		Name: "reference", Hidden: true, HideHelpCommand: true,
+		Usage: "print the reference of all processes as Markdown",
 		Action: func(_ context.Context, _ *cli.Command) error {
 			root := New(out, out) // a root that no command line and no environment has touched
 			var b strings.Builder
@@ -88,7 +89,8 @@ func referenceCommand(out io.Writer) *cli.Command {
 				if cmd.Hidden || len(cmd.Flags) == 0 {
 					continue
 				}
-				fmt.Fprintf(&b, "## %s %s\n\n%s. %s\n\n", command.Program, cmd.Name, command.Sentence(cmd.Usage), cmd.Description)
+				fmt.Fprintf(&b, "## %s %s\n\n%s. %s\n\n",
+					command.Program, cmd.Name, command.Sentence(cmd.Usage), cmd.Description)
 				command.FlagTable(&b, cmd.Flags)
 			}
 			_, err := io.WriteString(out, strings.TrimRight(b.String(), "\n")+"\n")

@@ -100,7 +100,8 @@ func TestMistakesAreClearErrors(t *testing.T) {
 		"a missing kubeconfig": {[]string{"--kubeconfig", "/does/not/exist"}, "/does/not/exist"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, stderr, code := runDaemon(t, tc.args...); code != command.ExitFailed || !strings.Contains(stderr, tc.want) {
+			_, stderr, code := runDaemon(t, tc.args...)
+			if code != command.ExitFailed || !strings.Contains(stderr, tc.want) {
 				t.Errorf("exit code %d, %q", code, stderr)
 			}
 		})

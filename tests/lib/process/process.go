@@ -37,8 +37,8 @@ type Operator struct {
 	how     error
 }
 
-// Build builds the operator and the commands of this tree into a directory, with the flags of scripts/build, and returns
-// the operator's path. CLI returns that of the commands.
+// Build builds the operator and the commands of this tree into a directory, with the flags of scripts/build. It returns
+// the operator's path; CLI returns that of the commands.
 func Build(ctx context.Context, dir string) (string, error) {
 	mod, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
 	if err != nil {
