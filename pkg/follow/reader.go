@@ -1,0 +1,193 @@
+package follow
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/rancher/helm-locker/pkg/lease"
+	"github.com/rancher/helm-locker/pkg/message"
+)
+
+const (
+	// silence is how long a stream may be silent: an operator has something to say every 5 seconds.
+	silence = 15 * time.Second
+	// connectTime bounds an attempt to reach an operator, and answerTime its answer.
+	connectTime, answerTime = 5 * time.Second, 10 * time.Second
+	// longest is the length of the longest line.
+	longest = 4 << 20
+)
+
+// announcement is what a Lease has about the events of its leader.
+type announcement struct{ address, certificate string }
+
+// reader reads the streams of the leaders of one Lease, one after another.
+type reader struct {
+	*Follower
+	name  string
+	at    message.Position
+	where atomic.Pointer[announcement]
+	moved chan struct{} // holds one token when the announcement is another one
+	log   logrus.FieldLogger
+}
+
+// move has the reader look at an announcement, if it is a new one.
+func (r *reader) move(to announcement) {
+	if now := r.where.Load(); now != nil && *now == to {
+		return
+	}
+	r.where.Store(&to)
+	select {
+	case r.moved <- struct{}{}:
+	default:
+	}
+}
+
+func (r *reader) run(ctx context.Context) {
+	pause, last := firstRetry, ""
+	for ctx.Err() == nil {
+		before := r.at
+		err := r.read(ctx, *r.where.Load())
+		if ctx.Err() != nil {
+			return
+		}
+		switch {
+		case r.at != before:
+			pause, last = firstRetry, ""
+		case err != nil && err.Error() != last:
+			last = err.Error()
+			r.log.Warnf("events: %v", err)
+		}
+		timer := r.Clock.NewTimer(pause)
+		pause = min(2*pause, lastRetry)
+		select {
+		case <-timer.C():
+		case <-r.moved:
+			pause = firstRetry
+		case <-ctx.Done():
+		}
+		timer.Stop()
+	}
+}
+
+// read reads the stream of a leader until it ends. The error is nil when the leader has ended and all its events were
+// read.
+func (r *reader) read(ctx context.Context, from announcement) error {
+	client, err := r.client(from)
+	if err != nil {
+		return err
+	}
+	defer client.CloseIdleConnections()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	u := url.URL{Scheme: "https", Host: from.address, Path: lease.EventsPath}
+	if r.at != (message.Position{}) {
+		u.RawQuery = url.Values{"after": {r.at.String()}}.Encode()
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return fmt.Errorf("address of the leader: %w", err)
+	}
+	token, err := r.token()
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	response, err := client.Do(request)
+	if err != nil {
+		return fmt.Errorf("reach the leader: %w", err)
+	}
+	silent := time.AfterFunc(silence, func() { cancel(errors.New("the leader has nothing to say")) })
+	defer silent.Stop()
+	err = r.lines(response, func() { silent.Reset(silence) })
+	if closed := response.Body.Close(); err == nil && closed != nil {
+		r.log.Debugf("close a stream: %v", closed)
+	}
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		return cause
+	}
+	return err
+}
+
+// lines handles the events of an answer.
+func (r *reader) lines(response *http.Response, alive func()) error {
+	if response.StatusCode != http.StatusOK {
+		text, err := io.ReadAll(io.LimitReader(response.Body, 1024))
+		return errors.Join(fmt.Errorf("the leader answers %s: %s", response.Status, bytes.TrimSpace(text)), err)
+	}
+	from, err := message.ParsePosition(response.Header.Get(lease.EventsPosition))
+	if err != nil {
+		return fmt.Errorf("read the events: %w", err)
+	}
+	scanner := bufio.NewScanner(response.Body)
+	scanner.Buffer(nil, longest)
+	for scanner.Scan() {
+		alive()
+		if len(scanner.Bytes()) == 0 {
+			continue
+		}
+		var e message.Event
+		if err := json.Unmarshal(scanner.Bytes(), &e); err != nil {
+			return fmt.Errorf("read the events: %w", err)
+		}
+		at, err := message.ParsePosition(e.ID)
+		if err != nil {
+			return fmt.Errorf("read the events: %w", err)
+		}
+		r.at, from = at, at
+		r.Handle(r.name, at, e.Message)
+	}
+	if err := scanner.Err(); err != nil {
+		return fmt.Errorf("read the events: %w", err)
+	}
+	from.End = true
+	r.at = from
+	r.Handle(r.name, r.at, nil)
+	return nil
+}
+
+// client returns a client that trusts the certificate of a leader and no other one.
+func (r *reader) client(from announcement) (*http.Client, error) {
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM([]byte(from.certificate)) {
+		return nil, errors.New("the Lease has no certificate of the leader")
+	}
+	transport := &http.Transport{
+		DialContext:         (&net.Dialer{Timeout: connectTime}).DialContext,
+		TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: pool, ServerName: lease.EventsHost},
+		TLSHandshakeTimeout: connectTime, ResponseHeaderTimeout: answerTime, DisableKeepAlives: true,
+		// No proxy: the token is for the operator.
+	}
+	return &http.Client{Transport: transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, nil
+}
+
+// token returns the bearer token for operators; a file is read again each time, because tokens in files are rotated.
+func (r *reader) token() (string, error) {
+	if r.Config.BearerTokenFile == "" {
+		if r.Config.BearerToken == "" {
+			return "", errors.New("the client configuration has no bearer token, by which operators know a reader")
+		}
+		return r.Config.BearerToken, nil
+	}
+	content, err := os.ReadFile(r.Config.BearerTokenFile)
+	if err != nil {
+		return "", fmt.Errorf("token for the operators: %w", err)
+	}
+	return strings.TrimSpace(string(content)), nil
+}

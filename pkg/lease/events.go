@@ -1,0 +1,24 @@
+package lease
+
+import "regexp"
+
+// A leader announces its stream of events in annotations of its Lease: the host and port where it serves them, and the
+// certificate, in PEM form, that it serves them with.
+const (
+	EventsAddress     = "helm.cattle.io/events-address"
+	EventsCertificate = "helm.cattle.io/events-certificate"
+	// EventsPath is the path, and EventsPosition the header of an answer with the position from which a reader goes on.
+	EventsPath     = "/events"
+	EventsPosition = "Helm-Locker-Position"
+	// EventsHost is the name in the certificate, whatever the address.
+	EventsHost = "helm-locker-events"
+)
+
+var ofShard = regexp.MustCompile("^-[0-9a-f]{8}$")
+
+// OfController reports whether a Lease is one of a controller name: of the operator that manages everything, or of
+// one of its shards.
+func OfController(lease, controller string) bool {
+	return lease == controller || len(lease) > len(controller) && lease[:len(controller)] == controller &&
+		ofShard.MatchString(lease[len(controller):])
+}

@@ -1,0 +1,86 @@
+package serving
+
+import (
+	"crypto/tls"
+	"net"
+	"net/http"
+	"sync"
+)
+
+// Either returns a listener whose clients choose: one that begins with a TLS handshake gets TLS, any other one plain
+// HTTP. So one port takes tokens over TLS, and is still read by a Prometheus that asks by http.
+func Either(listener net.Listener, config *tls.Config) net.Listener { return either{listener, config} }
+
+type either struct {
+	net.Listener
+	config *tls.Config
+}
+
+// Accept does not wait for the first byte: that is the business of the connection's own goroutine and time limits.
+func (e either) Accept() (net.Conn, error) {
+	connection, err := e.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &chosen{Conn: connection, config: e.config}, nil
+}
+
+// handshake is the first byte of a TLS client: the type of a record (RFC 8446, section 5.1). No HTTP request begins
+// with it.
+const handshake = 0x16
+
+// chosen is a connection whose first byte says whether it is one of TLS. A server reads before it writes.
+type chosen struct {
+	net.Conn
+	config *tls.Config
+	first  sync.Once
+	err    error
+	in     net.Conn
+	tls    bool
+}
+
+func (c *chosen) Read(p []byte) (int, error) {
+	c.first.Do(c.choose)
+	if c.err != nil {
+		return 0, c.err
+	}
+	return c.in.Read(p)
+}
+
+func (c *chosen) Write(p []byte) (int, error) {
+	if c.in == nil {
+		return c.Conn.Write(p)
+	}
+	return c.in.Write(p)
+}
+
+func (c *chosen) choose() {
+	begun := &prefixed{Conn: c.Conn, first: make([]byte, 1)}
+	if _, c.err = c.Conn.Read(begun.first); c.err != nil {
+		return
+	}
+	if c.in = begun; begun.first[0] == handshake {
+		c.in, c.tls = tls.Server(begun, c.config), true
+	}
+}
+
+// prefixed is a connection of which something was read already.
+type prefixed struct {
+	net.Conn
+	first []byte
+}
+
+func (p *prefixed) Read(into []byte) (int, error) {
+	if len(p.first) == 0 {
+		return p.Conn.Read(into)
+	}
+	n := copy(into, p.first)
+	p.first = p.first[n:]
+	return n, nil
+}
+
+// Encrypted reports whether a request came over TLS.
+func Encrypted(request *http.Request) bool {
+	connection, ok := request.Context().Value(connectionKey{}).(*chosen)
+	return request.TLS != nil || ok && connection.tls
+}
