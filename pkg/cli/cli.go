@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v3"
@@ -79,12 +80,11 @@ func New(args []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Command 
 			"changed by anyone but Helm. The commands show and change what is locked; diff and inspect work without an\n" +
 			"operator, too. Flags mean the same before a command and after it.",
 		Writer: stdout, ErrWriter: stderr, Reader: stdin,
-		Commands: []*cli.Command{
+		Commands: slices.Concat([]*cli.Command{
 			a.diffCommand(), a.reportCommand(), a.statusCommand(), a.checkCommand(), a.inspectCommand(),
 			a.rbacCommand(), a.policyCommand(),
 			a.lockCommand(), a.unlockCommand(), a.suspendCommand(), a.resumeCommand(), a.migrateCommand(),
-			operatorCommand(), command.Version(categorySetUp, stdout),
-		},
+		}, processCommands(), []*cli.Command{command.Version(categorySetUp, stdout)}),
 		// A pipeline that lost the command must not pass.
 		Action: func(_ context.Context, cmd *cli.Command) error {
 			return errors.Join(cli.ShowRootCommandHelp(cmd), &command.ExitError{Code: command.ExitFound})

@@ -156,9 +156,11 @@ func TestNoCommandIsHelpAndAnError(t *testing.T) {
 
 func TestTheOperatorIsAProgramOfItsOwn(t *testing.T) {
 	t.Setenv("PATH", "")
-	_, stderr, code := runCLI(t, "", "operator", "--namespace", "apps")
-	if code != command.ExitFailed || !strings.Contains(stderr, "make build builds it") {
-		t.Errorf("exit code %d, stderr %q", code, stderr)
+	for _, name := range []string{"operator", "notifications"} {
+		_, stderr, code := runCLI(t, "", name, "--namespace", "apps")
+		if code != command.ExitFailed || !strings.Contains(stderr, "make build builds it") {
+			t.Errorf("%s: exit code %d, stderr %q", name, code, stderr)
+		}
 	}
 }
 

@@ -15,12 +15,19 @@ import (
 // operatorProgram is the name of the program that has the processes of a cluster.
 const operatorProgram = "helm-locker-operator"
 
-// operatorCommand runs the operator, which is a program of its own.
-func operatorCommand() *cli.Command {
+// processCommands run the processes of a cluster, which are commands of a program of their own.
+func processCommands() []*cli.Command {
+	return []*cli.Command{
+		processCommand("operator", "run the operator: the program "+operatorProgram),
+		processCommand("notifications", "send notifications of what the operator does: the program "+operatorProgram),
+	}
+}
+
+func processCommand(name, usage string) *cli.Command {
 	return &cli.Command{
-		Name: "operator", Category: categorySetUp, Usage: "run the operator: the program " + operatorProgram,
+		Name: name, Category: categorySetUp, Usage: usage,
 		Description: "The program is looked for beside this one, and in the PATH. It gets all arguments; " + operatorProgram +
-			" operator\n--help lists them.",
+			"\n" + name + " --help lists them.",
 		SkipFlagParsing: true,
 		Action: func(_ context.Context, cmd *cli.Command) error {
 			path, err := findOperator()
@@ -28,7 +35,7 @@ func operatorCommand() *cli.Command {
 				return hinted(fmt.Errorf("the operator is a program of its own: %w", err),
 					"make build builds it; in a cluster, the chart runs its image")
 			}
-			args := slices.Concat([]string{path, "operator"}, cmd.Args().Slice())
+			args := slices.Concat([]string{path, name}, cmd.Args().Slice())
 			err = syscall.Exec(path, args, os.Environ()) //nolint:gosec // the program beside this one, or the user's PATH
 			return fmt.Errorf("run %s: %w", path, err)
 		},

@@ -8,45 +8,45 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/lock"
-	"github.com/rancher/helm-locker/pkg/notify"
+	"github.com/rancher/helm-locker/pkg/message"
 )
 
 // Notifier is told what happens. Send must return at once, whatever becomes of the message.
 type Notifier interface {
-	Send(*notify.Message)
+	Send(*message.Message)
 }
 
 // told is what was last told about the lock of a HelmRelease.
 type told struct {
 	uid       types.UID // of the HelmRelease
 	release   v1alpha1.ReleaseReference
-	lock      notify.Lock
+	lock      message.Lock
 	contended bool
 }
 
 // tell sends a message about a HelmRelease, if this controller leads: a standby sees the same and would repeat it.
-func (rep *reporter) tell(namespace, name string, release notify.Reference, m notify.Message) {
+func (rep *reporter) tell(namespace, name string, release message.Reference, m message.Message) {
 	if rep.Notify == nil || !rep.leading.Load() {
 		return
 	}
-	m.HelmRelease, m.Release = &notify.Reference{Namespace: namespace, Name: name}, &release
+	m.HelmRelease, m.Release = &message.Reference{Namespace: namespace, Name: name}, &release
 	if m.Time.IsZero() {
 		m.Time = rep.Clock.Now()
 	}
 	rep.Notify.Send(&m)
 }
 
-func (rep *reporter) tellAbout(l *lock.Lock, m notify.Message) {
+func (rep *reporter) tellAbout(l *lock.Lock, m message.Message) {
 	namespace, name, err := cache.SplitMetaNamespaceKey(l.Key)
 	if err != nil {
 		return // no such key is ever locked
 	}
-	rep.tell(namespace, name, notify.Reference{Namespace: l.Release.Namespace, Name: l.Release.Name}, m)
+	rep.tell(namespace, name, message.Reference{Namespace: l.Release.Namespace, Name: l.Release.Name}, m)
 }
 
 // tellDrift tells of a drift what the history has. The record must not be changed afterwards.
 func (rep *reporter) tellDrift(l *lock.Lock, r *v1alpha1.DriftRecord) {
-	rep.tellAbout(l, notify.Message{Type: notify.TypeOf(r.Action), Time: r.Time.Time, Drift: r})
+	rep.tellAbout(l, message.Message{Type: message.TypeOf(r.Action), Time: r.Time.Time, Drift: r})
 }
 
 func (rep *reporter) tellFight(l *lock.Lock, v *result) {
@@ -56,7 +56,7 @@ func (rep *reporter) tellFight(l *lock.Lock, v *result) {
 	if all := v.portions(); len(all) == 1 { // of several, the message says who changed what
 		manager = all[0].Manager
 	}
-	rep.tellAbout(l, notify.Message{Type: notify.ContentionBegan, Contention: &notify.Contention{
+	rep.tellAbout(l, message.Message{Type: message.ContentionBegan, Contention: &message.Contention{
 		Object: &object, Paths: paths, MorePaths: more, FieldManager: manager,
 		Message: v.summary() + ", again and again; reverts of it slow down",
 	}})
@@ -75,16 +75,16 @@ func (rep *reporter) tellChanges(hr *v1alpha1.HelmRelease, now v1alpha1.HelmRele
 	rep.told[key] = after
 	rep.mu.Unlock()
 
-	release := notify.Reference{Namespace: hr.Spec.Release.Namespace, Name: hr.Spec.Release.Name}
+	release := message.Reference{Namespace: hr.Spec.Release.Namespace, Name: hr.Spec.Release.Name}
 	if b, a := before.lock, after.lock; b.Locked != a.Locked || b.Reason != a.Reason || b.Revision != a.Revision {
-		rep.tell(hr.Namespace, hr.Name, release, notify.Message{Type: notify.LockChanged, Lock: &after.lock})
+		rep.tell(hr.Namespace, hr.Name, release, message.Message{Type: message.LockChanged, Lock: &after.lock})
 	}
 	if before.contended && !after.contended {
-		m := notify.Contention{}
+		m := message.Contention{}
 		if cond := meta.FindStatusCondition(now.Conditions, v1alpha1.ConditionContended); cond != nil {
 			m.Message = cond.Message
 		}
-		rep.tell(hr.Namespace, hr.Name, release, notify.Message{Type: notify.ContentionEnded, Contention: &m})
+		rep.tell(hr.Namespace, hr.Name, release, message.Message{Type: message.ContentionEnded, Contention: &m})
 	}
 }
 
@@ -92,7 +92,7 @@ func (rep *reporter) tellChanges(hr *v1alpha1.HelmRelease, now v1alpha1.HelmRele
 func toldBy(hr *v1alpha1.HelmRelease, s v1alpha1.HelmReleaseStatus) told {
 	t := told{uid: hr.UID, release: hr.Spec.Release,
 		contended: meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionContended)}
-	t.lock = notify.Lock{State: s.State, Revision: s.Revision}
+	t.lock = message.Lock{State: s.State, Revision: s.Revision}
 	if cond := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionLocked); cond != nil {
 		t.lock.Locked, t.lock.Reason, t.lock.Message = cond.Status == metav1.ConditionTrue, cond.Reason, cond.Message
 	}
@@ -116,9 +116,9 @@ func (rep *reporter) tellGone(namespace, name string) {
 	if !known {
 		return
 	}
-	rep.tell(namespace, name, notify.Reference{Namespace: before.release.Namespace, Name: before.release.Name},
-		notify.Message{
-			Type: notify.LockChanged, Lock: &notify.Lock{Reason: v1alpha1.EventReasonUntracked,
+	rep.tell(namespace, name, message.Reference{Namespace: before.release.Namespace, Name: before.release.Name},
+		message.Message{
+			Type: message.LockChanged, Lock: &message.Lock{Reason: v1alpha1.EventReasonUntracked,
 				Message: "no longer locked by this operator"},
 		})
 }

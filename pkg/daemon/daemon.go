@@ -62,7 +62,7 @@ func New(stdout, stderr io.Writer) *cli.Command {
 			"changed by anyone but Helm. Without a command, the program is the operator. The commands for people are a program\n" +
 			"of their own, of the same name: make build builds both.",
 		Writer: stdout, ErrWriter: stderr,
-		Commands: []*cli.Command{operatorCommand(stderr), command.Version(category, stdout)},
+		Commands: []*cli.Command{operatorCommand(stderr), notificationsCommand(stderr), command.Version(category, stdout)},
 		Action:   func(_ context.Context, cmd *cli.Command) error { return cli.ShowRootCommandHelp(cmd) },
 		Suggest:  true,
 		// Main chooses the exit code and prints errors.
@@ -91,7 +91,7 @@ func referenceCommand(out io.Writer) *cli.Command {
 				}
 				fmt.Fprintf(&b, "## %s %s\n\n%s. %s\n\n",
 					command.Program, cmd.Name, command.Sentence(cmd.Usage), cmd.Description)
-				command.FlagTable(&b, cmd.Flags)
+				command.FlagTable(&b, cmd.VisibleFlags())
 			}
 			_, err := io.WriteString(out, strings.TrimRight(b.String(), "\n")+"\n")
 			return err

@@ -14,15 +14,17 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
-// parse runs a command line with an action that looks at the parsed command instead of the operator.
+// parse runs a command line with an action that looks at the parsed command instead of running a process.
 func parse(t *testing.T, look func(*cli.Command), args ...string) error {
 	t.Helper()
 	var out bytes.Buffer
 	args = append([]string{"helm-locker"}, args...)
 	cmd := New(&out, &out)
-	cmd.Command(operatorName).Action = func(_ context.Context, c *cli.Command) error {
-		look(c)
-		return nil
+	for _, name := range []string{operatorName, notificationsName} {
+		cmd.Command(name).Action = func(_ context.Context, c *cli.Command) error {
+			look(c)
+			return nil
+		}
 	}
 	args, err := command.Arrange(cmd, args, operatorName)
 	check.NoError(t, err)

@@ -22,8 +22,25 @@ func TestNotifyURLs(t *testing.T) {
 				if o := notifyOptions(c); !slices.Equal(o.URLs, tc.want) || o.Format != "cloudevents" {
 					t.Errorf("options are %+v", o)
 				}
-			}, tc.args...)
+			}, append([]string{notificationsName}, tc.args...)...)
 			check.NoError(t, err)
+		})
+	}
+}
+
+// An operator that is to send notifications itself does not start, and names the command that sends them.
+func TestTheOperatorSendsNoNotifications(t *testing.T) {
+	for name, tc := range map[string]struct{ env, flag string }{
+		"a flag":          {"", "--notify-url=https://user:hunter2@a.example"},
+		"the environment": {"https://user:hunter2@a.example", "--events"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("HELM_LOCKER_NOTIFY_URL", tc.env)
+			stdout, stderr, code := runDaemon(t, operatorName, tc.flag, "--notify-format=slack")
+			text := stdout + stderr
+			if code != 1 || !strings.Contains(text, "helm-locker notifications") || strings.Contains(text, "hunter2") {
+				t.Errorf("exit code %d: %s", code, text)
+			}
 		})
 	}
 }
@@ -31,7 +48,7 @@ func TestNotifyURLs(t *testing.T) {
 func TestNotifyURLsAreNotPrinted(t *testing.T) {
 	t.Setenv("HELM_LOCKER_NOTIFY_URL", "https://user:hunter2@host:port/")
 	for _, args := range [][]string{{"--help"}, {"--kubeconfig", "/does/not/exist"}, {"--nonsense"}} {
-		stdout, stderr, _ := runDaemon(t, append([]string{operatorName}, args...)...)
+		stdout, stderr, _ := runDaemon(t, append([]string{notificationsName}, args...)...)
 		if text := stdout + stderr; strings.Contains(text, "hunter2") {
 			t.Errorf("%v prints the URL: %s", args, text)
 		}

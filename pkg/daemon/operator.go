@@ -29,7 +29,7 @@ func operatorCommand(stderr io.Writer) *cli.Command {
 	return &cli.Command{
 		Name: operatorName, Category: category, Usage: "run the operator, until it is told to stop",
 		Description: "Every flag has an environment variable.",
-		Flags:       slices.Concat(classicFlags(), serveFlags(), behaviourFlags(), guardFlags(), notifyFlags()),
+		Flags:       slices.Concat(classicFlags(), serveFlags(), behaviourFlags(), guardFlags(), movedFlags()),
 		// A comma may be part of a URL.
 		DisableSliceFlagSeparator: true,
 		Action: func(ctx context.Context, cmd *cli.Command) error {
@@ -70,6 +70,8 @@ func serveFlags() []cli.Flag {
 			Usage: "host `NAME` by which the metrics may be asked for, beside addresses, localhost and names inside of the cluster; may be repeated"},
 		&cli.BoolFlag{Name: "metrics-auth", Sources: cli.EnvVars("METRICS_AUTH"), Category: categoryServe,
 			Usage: "serve /metrics only to users who may get that path (nonResourceURLs), by their bearer token"},
+		&cli.BoolFlag{Name: "events", Sources: cli.EnvVars("EVENTS"), Category: categoryServe,
+			Usage: "serve what the operator does at /events of the metrics address, over TLS, to users who may get that path (nonResourceURLs), by their bearer token"},
 		&cli.StringFlag{Name: "health-address", Value: ":8081", Sources: cli.EnvVars("HEALTH_ADDRESS"), Category: categoryServe,
 			Usage: "address of /healthz and /readyz; 0 for none"},
 		&cli.StringFlag{Name: "page-address", Sources: cli.EnvVars("PAGE_ADDRESS"), Category: categoryServe,
@@ -121,6 +123,9 @@ func runOperator(ctx context.Context, cmd *cli.Command, stderr io.Writer) error 
 	if cmd.String("namespace") == "" {
 		return fmt.Errorf("--namespace must not be empty: an operator manages the HelmReleases of one namespace")
 	}
+	if err := refuseMoved(cmd); err != nil {
+		return err
+	}
 	return operator.Run(ctx, operator.ControllerOptions{
 		ClientConfig: kubeconfig.GetNonInteractiveClientConfig(cmd.String("kubeconfig")),
 		Namespace:    cmd.String("namespace"), ControllerName: cmd.String("controller-name"),
@@ -134,7 +139,7 @@ func runOperator(ctx context.Context, cmd *cli.Command, stderr io.Writer) error 
 		MetricsAuth:       cmd.Bool("metrics-auth"),
 		ObjectSetMetadata: cmd.Bool("objectset-metadata"), SkipCRD: cmd.Bool("skip-crd"),
 		Impersonate: cmd.Bool("impersonate"), DefaultServiceAccount: cmd.String("default-service-account"),
-		Guard: guardOptions(cmd), Notify: notifyOptions(cmd), Log: log,
+		Guard: guardOptions(cmd), Events: cmd.Bool("events"), Log: log,
 	})
 }
 

@@ -37,7 +37,6 @@ type Metrics struct {
 
 	api    apiMetrics
 	queue  queueMetrics
-	notify notifyMetrics
 	guard  guardMetrics
 	policy policyMetrics
 }
@@ -67,7 +66,7 @@ func New(version, commit string) *Metrics {
 		shard: f.gauge("shard_info", "1, labelled with the name of the operator and the selector of its shard.",
 			"controller_name", "selector"),
 		build: f.gauge("build_info", "1, labelled with the version of the operator.", "version", "commit"),
-		api:   newAPIMetrics(f), queue: newQueueMetrics(f), notify: newNotifyMetrics(f),
+		api:   newAPIMetrics(f), queue: newQueueMetrics(f),
 		guard: newGuardMetrics(f), policy: newPolicyMetrics(f),
 	}
 	registry.MustRegister(m.releases, collectors.NewGoCollector(),

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/rancher/helm-locker/pkg/message"
 )
 
 const (
@@ -17,17 +19,17 @@ const (
 )
 
 // titles are what people read first.
-var titles = map[Type]string{
-	DriftReverted:    "A change was reverted",
-	DriftRecreated:   "A deleted object was re-created",
-	DriftReplaced:    "A changed object was deleted and re-created",
-	DriftPruned:      "An object of an earlier revision was deleted",
-	DriftReported:    "An object has drifted",
-	DriftRefused:     "The API server refuses to revert a change",
-	LockChanged:      "The lock of a release has changed",
-	ContentionBegan:  "Another writer keeps changing an object back",
-	ContentionEnded:  "No one fights over the objects of a release any more",
-	MessagesWereLost: "Notifications were lost",
+var titles = map[message.Type]string{
+	message.DriftReverted:    "A change was reverted",
+	message.DriftRecreated:   "A deleted object was re-created",
+	message.DriftReplaced:    "A changed object was deleted and re-created",
+	message.DriftPruned:      "An object of an earlier revision was deleted",
+	message.DriftReported:    "An object has drifted",
+	message.DriftRefused:     "The API server refuses to revert a change",
+	message.LockChanged:      "The lock of a release has changed",
+	message.ContentionBegan:  "Another writer keeps changing an object back",
+	message.ContentionEnded:  "No one fights over the objects of a release any more",
+	message.MessagesWereLost: "Notifications were lost",
 }
 
 // fact is a line of a message.
@@ -35,7 +37,7 @@ type fact struct{ name, value string }
 
 // factsOf returns what a message says, for people. Of what tenants choose (names of fields and managers) each value is
 // one line of bounded length.
-func factsOf(m *Message) []fact {
+func factsOf(m *message.Message) []fact {
 	var facts []fact
 	add := func(name, value string) {
 		if value != "" {
@@ -71,10 +73,20 @@ func factsOf(m *Message) []fact {
 		add("Changed by", m.Contention.FieldManager)
 		add("Message", m.Contention.Message)
 	case m.Lost != nil:
-		add("Count", fmt.Sprint(m.Lost.Count))
+		add("Count", count(m.Lost))
 		add("Since", m.Lost.Since.UTC().Format(time.RFC3339))
 	}
 	return facts
+}
+
+func count(lost *message.Lost) string {
+	switch {
+	case lost.Unknown && lost.Count == 0:
+		return "unknown"
+	case lost.Unknown:
+		return fmt.Sprintf("%d or more", lost.Count)
+	}
+	return fmt.Sprint(lost.Count)
 }
 
 func fields(paths []string, more int) string {
@@ -124,18 +136,18 @@ type slackContent struct {
 }
 
 // encodeSlack returns a message for an incoming webhook of Slack: a section for the title and one for each fact.
-func encodeSlack(_ string, m *Message) ([]byte, string, error) {
+func encodeSlack(_ string, m *message.Message) ([]byte, string, error) {
 	title := titles[m.Type]
-	message := slackMessage{Text: title, Blocks: []slackBlock{slackSection("*" + title + "*")}}
+	built := slackMessage{Text: title, Blocks: []slackBlock{slackSection("*" + title + "*")}}
 	if m.Release != nil {
-		message.Text += ": " + slackEscaper.Replace(oneLine(m.Release.Namespace+"/"+m.Release.Name))
+		built.Text += ": " + slackEscaper.Replace(oneLine(m.Release.Namespace+"/"+m.Release.Name))
 	}
 	for _, f := range factsOf(m) {
 		// Escaping makes at most five bytes of one.
 		value := slackEscaper.Replace(clip(f.value, (slackText-len("*: *")-len(f.name))/5))
-		message.Blocks = append(message.Blocks, slackSection("*"+f.name+":* "+value))
+		built.Blocks = append(built.Blocks, slackSection("*"+f.name+":* "+value))
 	}
-	return encodeChat(message)
+	return encodeChat(built)
 }
 
 func slackSection(text string) slackBlock {
@@ -175,7 +187,7 @@ type textRun struct {
 }
 
 // encodeTeams returns a message for a Workflows webhook of Microsoft Teams: an Adaptive Card in its envelope.
-func encodeTeams(_ string, m *Message) ([]byte, string, error) {
+func encodeTeams(_ string, m *message.Message) ([]byte, string, error) {
 	const bold = "bolder"
 	body := []richText{{"RichTextBlock", []textRun{{"TextRun", titles[m.Type], bold, "medium"}}}}
 	for _, f := range factsOf(m) {
@@ -189,8 +201,8 @@ func encodeTeams(_ string, m *Message) ([]byte, string, error) {
 	}}}})
 }
 
-func encodeChat(message any) ([]byte, string, error) {
-	body, err := json.Marshal(message)
+func encodeChat(content any) ([]byte, string, error) {
+	body, err := json.Marshal(content)
 	if err != nil {
 		return nil, "", fmt.Errorf("encode a chat message: %w", err)
 	}

@@ -12,11 +12,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/message"
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // hostile is a drift whose names a tenant has chosen to be links, mentions, other lines, and long.
-func hostile() *Message {
+func hostile() *message.Message {
 	m := drifted("web")
 	m.Drift.FieldManager = "<!channel> [click](https://evil.example) *bold*\n*User:* admin"
 	m.Drift.User = strings.Repeat("&", 5000)
@@ -29,7 +30,7 @@ func hostile() *Message {
 }
 
 // everyMessage is one of each type, and the hostile one.
-func everyMessage() []*Message { return append(samples(), hostile()) }
+func everyMessage() []*message.Message { return append(samples(), hostile()) }
 
 // send has a receiver of a format get every message, and returns the bodies.
 func send(t *testing.T, o Options) []received {
@@ -149,15 +150,15 @@ func TestChatSaysWhatHappened(t *testing.T) {
 	lived := &metav1.Duration{Duration: 26800 * time.Microsecond}
 	drift := drifted("web")
 	drift.Drift.Duration, drift.Drift.MorePaths = lived, 2
-	for want, m := range map[string]*Message{
+	for want, m := range map[string]*message.Message{
 		"Release=apps/shop Object=Deployment.apps apps/web Fields=/spec/replicas and 2 more " +
 			"Changed by=kubectl-edit Lived=26.8ms": drift,
-		"Release=apps/shop Locked=yes, revision 3 Reason=Locked": {Type: LockChanged,
-			Release: &Reference{"apps", "shop"}, Lock: &Lock{Locked: true, Revision: 3, Reason: "Locked"}},
-		"Release=apps/shop Locked=no Reason=Suspended Message=until it is resumed": {Type: LockChanged,
-			Release: &Reference{"apps", "shop"}, Lock: &Lock{Reason: "Suspended", Message: "until it is resumed"}},
-		"Count=7 Since=2026-01-31T18:00:00Z": {Type: MessagesWereLost,
-			Lost: &Lost{Count: 7, Since: time.Date(2026, 1, 31, 18, 0, 0, 0, time.UTC)}},
+		"Release=apps/shop Locked=yes, revision 3 Reason=Locked": {Type: message.LockChanged,
+			Release: &message.Reference{Namespace: "apps", Name: "shop"}, Lock: &message.Lock{Locked: true, Revision: 3, Reason: "Locked"}},
+		"Release=apps/shop Locked=no Reason=Suspended Message=until it is resumed": {Type: message.LockChanged,
+			Release: &message.Reference{Namespace: "apps", Name: "shop"}, Lock: &message.Lock{Reason: "Suspended", Message: "until it is resumed"}},
+		"Count=7 Since=2026-01-31T18:00:00Z": {Type: message.MessagesWereLost,
+			Lost: &message.Lost{Count: 7, Since: time.Date(2026, 1, 31, 18, 0, 0, 0, time.UTC)}},
 	} {
 		var got []string
 		for _, f := range factsOf(m) {

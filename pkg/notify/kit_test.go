@@ -18,6 +18,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/message"
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
@@ -65,6 +66,7 @@ type bench struct {
 	t       *testing.T
 	clock   *testClock
 	counts  *counts
+	sent    int
 	log     *bytes.Buffer
 	got     chan received
 	answers chan func(http.ResponseWriter)
@@ -118,6 +120,15 @@ func (b *bench) receive(w http.ResponseWriter, r *http.Request) {
 	(<-b.answers)(w)
 }
 
+// Send sends a message as an event of its own.
+func (b *bench) Send(m *message.Message) {
+	b.sent++
+	if m.Time.IsZero() {
+		m.Time = b.clock.Now()
+	}
+	b.Notifier.Send(message.Event{ID: fmt.Sprint("lease-1-", b.sent), Message: m})
+}
+
 // run starts the notifier; stop is to be called in the end.
 func (b *bench) run() {
 	ctx, cancel := context.WithCancel(b.t.Context())
@@ -136,8 +147,8 @@ func (b *bench) run() {
 	}
 }
 
-func drifted(name string) *Message {
-	return &Message{Type: DriftReverted, HelmRelease: &Reference{"locker", "shop"}, Release: &Reference{"apps", "shop"},
+func drifted(name string) *message.Message {
+	return &message.Message{Type: message.DriftReverted, HelmRelease: &message.Reference{Namespace: "locker", Name: "shop"}, Release: &message.Reference{Namespace: "apps", Name: "shop"},
 		Drift: &v1alpha1.DriftRecord{Operation: v1alpha1.DriftModified, Action: v1alpha1.DriftActionReverted,
 			FieldManager: "kubectl-edit",
 			Object:       v1alpha1.DriftedObject{Group: "apps", Kind: "Deployment", Namespace: "apps", Name: name},

@@ -14,6 +14,7 @@ import (
 	"github.com/sirupsen/logrus"
 	"k8s.io/utils/clock"
 
+	"github.com/rancher/helm-locker/pkg/message"
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
@@ -51,7 +52,8 @@ func TestOverflowDropsTheOldestAndSaysSoOnce(t *testing.T) {
 func TestNamespacesTakeTurns(t *testing.T) {
 	q, now := newQueue(100, &counts{results: map[string]int{}}), time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 	put := func(namespace, what string) {
-		q.put(newItem(&Message{Type: LockChanged, Release: &Reference{namespace, what}}, now))
+		q.put(&item{at: now, Event: message.Event{ID: what, Message: &message.Message{Type: message.LockChanged,
+			Release: &message.Reference{Namespace: namespace, Name: what}}}})
 	}
 	put("early", "1")
 	for n := range 1000 {
@@ -62,7 +64,7 @@ func TestNamespacesTakeTurns(t *testing.T) {
 	if lost := q.allLost(now).Count; lost != 903 {
 		t.Errorf("%d are lost, want those that are too many", lost)
 	}
-	q.told(&Lost{Count: 903}, now)
+	q.told(&message.Lost{Count: 903}, now)
 	for _, want := range []string{"early 1", "hostile 903", "late 1", "hostile 904", "late 2", "hostile 905", "hostile 906"} {
 		i, _ := q.next(now)
 		if got := i.Release.Namespace + " " + i.Release.Name; got != want {
@@ -215,6 +217,7 @@ func TestBadOptionsAreClearErrorsWithoutSecrets(t *testing.T) {
 		"a relative URL": {Options{URLs: []string{"https://ok.example", "/hook?key=hunter2"}}, "URL 2 of 2"},
 		"a broken URL":   {Options{URLs: []string{"https://user:hunter2@host:port/"}}, "URL 1 of 1"},
 		"another scheme": {Options{URLs: []string{"ftp://user:hunter2@host/"}}, "http or https"},
+		"nobody to tell": {Options{}, "no receiver"},
 		"a format": {Options{URLs: []string{"https://ok.example"}, Format: "xml"},
 			"none of [cloudevents json slack teams]"},
 		"a missing CA file": {Options{URLs: []string{"https://ok.example"}, CAFile: "/none/ca"}, "/none/ca"},
@@ -227,12 +230,6 @@ func TestBadOptionsAreClearErrorsWithoutSecrets(t *testing.T) {
 			t.Errorf("%s: error is %v", name, err)
 		}
 	}
-	if n, err := New(Options{}, clock.RealClock{}, logrus.New(), &counts{}); n != nil || err != nil {
-		t.Errorf("nobody to tell: %v, %v", n, err)
-	}
-	var none *Notifier
-	none.Send(drifted("web"))
-	none.Run(t.Context())
 }
 
 func TestJitterStaysInItsRange(t *testing.T) {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/rancher/helm-locker/pkg/message"
 )
 
 func TestCloudEvent(t *testing.T) {
@@ -44,8 +46,9 @@ func TestPlainJSON(t *testing.T) {
 	b := newBench(t, func(o *Options) { o.Format = FormatJSON })
 	b.run()
 	b.answers <- ok
-	b.Send(&Message{Type: LockChanged, HelmRelease: &Reference{"locker", "shop"},
-		Lock: &Lock{Locked: true, Revision: 3, Reason: "Locked"}})
+	b.Send(&message.Message{Type: message.LockChanged,
+		HelmRelease: &message.Reference{Namespace: "locker", Name: "shop"},
+		Lock:        &message.Lock{Locked: true, Revision: 3, Reason: "Locked"}})
 	r := <-b.got
 	b.stop()
 	lock, _ := r.body["lock"].(map[string]any)

@@ -50,7 +50,7 @@ const (
 // Formats returns the formats, sorted.
 func Formats() []string { return slices.Sorted(maps.Keys(encoders)) }
 
-// Options say who is told, and how. The zero value sends nothing.
+// Options say who is told, and how.
 type Options struct {
 	// URLs are the receivers, http or https. What they hold beside scheme and host is taken for secret, and never
 	// logged.
@@ -82,7 +82,7 @@ func (o Options) targets() ([]*url.URL, error) {
 		targets = append(targets, u)
 	}
 	if len(targets) == 0 {
-		return nil, nil
+		return nil, errors.New("no receiver of notifications: set a URL (--notify-url)")
 	}
 	if o.TokenFile != "" {
 		if _, err := readToken(o.TokenFile); err != nil {

@@ -7,18 +7,17 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"github.com/rancher/helm-locker/pkg/message"
 )
 
 // item is a message in a queue. Its id is the same for all receivers and attempts, so that one that gets it twice
 // can tell.
 type item struct {
-	*Message
-	id string
+	message.Event
 	at time.Time // when it was put into the queue
-}
-
-func newItem(m *Message, now time.Time) *item {
-	return &item{Message: m, id: string(uuid.NewUUID()), at: now}
+	// tally is set for the message about what this queue has lost.
+	tally bool
 }
 
 // queue holds the messages that wait for one receiver. The namespaces of the releases take turns, so that one of which
@@ -34,7 +33,7 @@ type queue struct {
 	count int                // of all items
 
 	closed bool
-	lost   Lost          // too old or pushed out, since the receiver was last told
+	lost   message.Lost  // too old or pushed out, since the receiver was last told
 	wake   chan struct{} // holds one token when there may be something to do
 }
 
@@ -114,7 +113,8 @@ func (q *queue) next(now time.Time) (i *item, done bool) {
 	switch {
 	case q.lost.Count > 0 && q.count > 0:
 		lost := q.lost
-		return newItem(&Message{Type: MessagesWereLost, Time: now, Lost: &lost}, now), false
+		m := &message.Message{Type: message.MessagesWereLost, Time: now, Lost: &lost}
+		return &item{Event: message.Event{ID: string(uuid.NewUUID()), Message: m}, at: now, tally: true}, false
 	case q.count > 0:
 		namespaces := len(q.turns)
 		i = q.shift(0)
@@ -166,7 +166,7 @@ func (q *queue) expire(now time.Time) {
 }
 
 // allLost returns what is lost by now: while a message about it waits for the receiver, there may be more.
-func (q *queue) allLost(now time.Time) Lost {
+func (q *queue) allLost(now time.Time) message.Lost {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.expire(now)
@@ -174,10 +174,10 @@ func (q *queue) allLost(now time.Time) Lost {
 }
 
 // told takes off what the receiver now knows to be lost.
-func (q *queue) told(known *Lost, now time.Time) {
+func (q *queue) told(known *message.Lost, now time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.lost = Lost{Count: q.lost.Count - known.Count, Since: now.UTC()}
+	q.lost = message.Lost{Count: q.lost.Count - known.Count, Since: now.UTC()}
 }
 
 // close lets take return nil once the queue is empty.

@@ -46,7 +46,7 @@ func (r *receiver) run(ctx context.Context) {
 		r.deliver(ctx, i)
 	}
 	if n := r.queue.abandon(); n > 0 {
-		r.log.Warnf("%d notifications were not sent before the operator stopped", n)
+		r.log.Warnf("%d notifications were not sent before the end", n)
 	}
 	r.client.CloseIdleConnections()
 }
@@ -54,10 +54,10 @@ func (r *receiver) run(ctx context.Context) {
 // deliver sends one message, again and again until it is taken or turned down for good, or not worth sending any more.
 func (r *receiver) deliver(ctx context.Context, i *item) {
 	for pause := firstRetry; ; pause = min(2*pause, lastRetry) {
-		if i.Lost != nil {
+		if i.tally {
 			*i.Lost = r.queue.allLost(r.clock.Now())
 		}
-		body, mediaType, err := r.encode(i.id, i.Message)
+		body, mediaType, err := r.encode(i.ID, i.Message)
 		if err != nil {
 			r.log.Errorf("notification: %v", err)
 			r.ended(i, ResultRejected)
@@ -101,10 +101,10 @@ func (r *receiver) deliver(ctx context.Context, i *item) {
 func (r *receiver) ended(i *item, result string) {
 	got := result != ResultDropped && result != ResultExpired
 	switch {
-	case i.Lost == nil && !got:
+	case !i.tally && !got:
 		r.queue.gaveUp(result, r.clock.Now())
 		return
-	case i.Lost != nil && got:
+	case i.tally && got:
 		r.queue.told(i.Lost, r.clock.Now())
 	}
 	r.observer.Notified(result)

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/message"
 )
 
 // templateOutput bounds what a template makes of one message, in bytes.
@@ -28,7 +29,7 @@ type templateData struct {
 	Source  string
 	Subject string
 	Title   string // a sentence
-	*Message
+	*message.Message
 }
 
 // functions are what templates may call beside those of text/template.
@@ -51,7 +52,7 @@ func templated(file string) (encoder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("notification template: %w", err)
 	}
-	encode := func(id string, m *Message) ([]byte, string, error) { return encodeTemplate(t, id, m) }
+	encode := func(id string, m *message.Message) ([]byte, string, error) { return encodeTemplate(t, id, m) }
 	for _, m := range samples() {
 		if _, _, err := encode("00000000-0000-0000-0000-000000000000", m); err != nil {
 			return nil, fmt.Errorf("notification template, for a message of type %s: %w", m.Type, err)
@@ -61,9 +62,9 @@ func templated(file string) (encoder, error) {
 }
 
 // encodeTemplate returns what a template makes of a message. JSON is told from other text, so that its media type fits.
-func encodeTemplate(t *template.Template, id string, m *Message) ([]byte, string, error) {
+func encodeTemplate(t *template.Template, id string, m *message.Message) ([]byte, string, error) {
 	var out bounded
-	err := t.Execute(&out, templateData{ID: id, Source: sourceOf(m), Subject: subjectOf(m), Title: titles[m.Type],
+	err := t.Execute(&out, templateData{ID: id, Source: m.Source(), Subject: m.Subject(), Title: titles[m.Type],
 		Message: m})
 	switch {
 	case errors.Is(err, errTooLong):
@@ -90,7 +91,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 }
 
 // samples returns messages of each type: with as little as one of that type has, and with what it may have.
-func samples() []*Message {
+func samples() []*message.Message {
 	at := time.Date(2026, 1, 31, 18, 0, 0, 0, time.UTC)
 	object := v1alpha1.DriftedObject{Group: "apps", Kind: "Deployment", Namespace: "apps", Name: "shop"}
 	drift := v1alpha1.DriftRecord{Time: metav1.NewMicroTime(at), Object: object,
@@ -99,27 +100,28 @@ func samples() []*Message {
 	fullDrift.Paths, fullDrift.MorePaths, fullDrift.FieldManager = []string{"/spec/replicas"}, 1, "kubectl-edit"
 	fullDrift.Duration, fullDrift.ChangeTime = &metav1.Duration{Duration: time.Second}, &metav1.Time{Time: at}
 
-	var all []*Message
+	var all []*message.Message
 	for _, kind := range slices.Sorted(maps.Keys(titles)) {
-		add := func(m Message) {
+		add := func(m message.Message) {
 			m.Type, m.Time = kind, at
 			if m.Lost == nil {
-				m.HelmRelease, m.Release = &Reference{"cattle-helm-system", "shop"}, &Reference{"apps", "shop"}
+				m.HelmRelease = &message.Reference{Namespace: "cattle-helm-system", Name: "shop"}
+				m.Release = &message.Reference{Namespace: "apps", Name: "shop"}
 			}
 			all = append(all, &m)
 		}
 		switch kind {
-		case LockChanged:
-			add(Message{Lock: &Lock{Reason: v1alpha1.ReasonSuspended}})
-		case ContentionBegan:
-			add(Message{Contention: &Contention{Object: &object, Paths: fullDrift.Paths}})
-		case ContentionEnded:
-			add(Message{Contention: &Contention{Message: "over"}})
-		case MessagesWereLost:
-			add(Message{Lost: &Lost{Count: 1, Since: at}})
+		case message.LockChanged:
+			add(message.Message{Lock: &message.Lock{Reason: v1alpha1.ReasonSuspended}})
+		case message.ContentionBegan:
+			add(message.Message{Contention: &message.Contention{Object: &object, Paths: fullDrift.Paths}})
+		case message.ContentionEnded:
+			add(message.Message{Contention: &message.Contention{Message: "over"}})
+		case message.MessagesWereLost:
+			add(message.Message{Lost: &message.Lost{Count: 1, Since: at}})
 		default:
-			add(Message{Drift: &drift})
-			add(Message{Drift: &fullDrift})
+			add(message.Message{Drift: &drift})
+			add(message.Message{Drift: &fullDrift})
 		}
 	}
 	return all

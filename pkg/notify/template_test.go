@@ -9,6 +9,7 @@ import (
 	"github.com/sirupsen/logrus"
 	"k8s.io/utils/clock"
 
+	"github.com/rancher/helm-locker/pkg/message"
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
@@ -27,7 +28,7 @@ func TestTemplateMakesTheBody(t *testing.T) {
 {{- end }}`)
 	})
 	b.run()
-	b.Send(&Message{Type: LockChanged, Lock: &Lock{}}) // comes out empty, and is not sent
+	b.Send(&message.Message{Type: message.LockChanged, Lock: &message.Lock{}}) // comes out empty, and is not sent
 	b.answers <- ok
 	b.Send(drifted("web"))
 	got := <-b.got

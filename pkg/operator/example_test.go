@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"github.com/rancher/wrangler/v3/pkg/kubeconfig"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/rancher/helm-locker/pkg/notify"
 	"github.com/rancher/helm-locker/pkg/operator"
@@ -43,13 +44,37 @@ func ExampleRun_everything() {
 		HealthAddress:  ":8081",          // /healthz and /readyz
 		SkipCRD:        true,             // another party installs it
 		Log:            log,              // a *logrus.Logger
-		Notify: notify.Options{
-			URLs:      []string{"https://events.example.com/helm-locker"},
-			Format:    notify.FormatCloudEvents,
-			TokenFile: "/var/run/secrets/events/token",
-		},
+		Events:         true,             // /events, which notifications are made of
 	})
 	if err != nil {
+		panic(err)
+	}
+}
+
+func ExampleRun_notifications() {
+	config := kubeconfig.GetNonInteractiveClientConfig("")
+	log, err := operator.NewLogger(os.Stderr, "info", "json")
+	if err != nil {
+		panic(err)
+	}
+	group, ctx := errgroup.WithContext(context.Background())
+	group.Go(func() error {
+		return operator.Run(ctx, operator.ControllerOptions{
+			ClientConfig: config, Namespace: "cattle-helm-system", ControllerName: "my-operator",
+			MetricsAddress: ":8080", Events: true,
+		})
+	})
+	group.Go(func() error {
+		return notify.Run(ctx, notify.RunOptions{
+			ClientConfig: config, Namespace: "cattle-helm-system", ControllerName: "my-operator", Log: log,
+			Options: notify.Options{
+				URLs:      []string{"https://events.example.com/helm-locker"},
+				Format:    notify.FormatCloudEvents,
+				TokenFile: "/var/run/secrets/events/token",
+			},
+		})
+	})
+	if err := group.Wait(); err != nil {
 		panic(err)
 	}
 }

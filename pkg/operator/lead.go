@@ -2,6 +2,9 @@ package operator
 
 import (
 	"context"
+	"sync"
+
+	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 
 	"github.com/rancher/helm-locker/pkg/process"
 )
@@ -11,13 +14,22 @@ func (p *program) lead(ctx context.Context) error {
 	o := p.options
 	if !o.LeaderElection {
 		p.setLeading(true)
+		var announcing sync.WaitGroup
+		if p.events != nil {
+			announcing.Go(func() { p.events.announceAlone(ctx, p.conn, o) })
+		}
 		p.retireGuard(ctx)
 		<-ctx.Done()
+		announcing.Wait()
 		p.setLeading(false)
 		return nil
 	}
+	var client coordinationv1.LeasesGetter = p.conn.leases
+	if p.events != nil {
+		client = announcing{client, p.events}
+	}
 	return process.Election{
-		Client: p.conn.leases, Namespace: o.Namespace, Name: o.lease, Duration: o.LeaseDuration, NodeName: o.NodeName,
+		Client: client, Namespace: o.Namespace, Name: o.lease, Duration: o.LeaseDuration, NodeName: o.NodeName,
 		Log: o.Log,
 		Lead: func(ctx context.Context) {
 			p.setLeading(true)

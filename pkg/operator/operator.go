@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -14,7 +13,6 @@ import (
 	"github.com/rancher/helm-locker/pkg/crd"
 	"github.com/rancher/helm-locker/pkg/guard"
 	"github.com/rancher/helm-locker/pkg/metrics"
-	"github.com/rancher/helm-locker/pkg/notify"
 	"github.com/rancher/helm-locker/pkg/page"
 	"github.com/rancher/helm-locker/pkg/process"
 	"github.com/rancher/helm-locker/pkg/version"
@@ -28,6 +26,7 @@ type program struct {
 	metrics    *metrics.Metrics
 	page       *page.Page    // nil when none is asked for
 	guard      *guard.Keeper // nil when none is asked for
+	events     *events       // nil when none are asked for
 }
 
 // Run runs an operator until ctx ends, and returns nil then, after its work in progress is done and its lease is
@@ -41,10 +40,6 @@ func Run(ctx context.Context, options ControllerOptions) error {
 	m := metrics.New(version.Version, version.Commit)
 	m.Shard(o.ControllerName, o.shard)
 	config, err := process.Connect(o.ClientConfig, m.RoundTripper, o.Log)
-	if err != nil {
-		return err
-	}
-	notifier, err := notify.New(o.Notify, o.Clock, o.Log, m)
 	if err != nil {
 		return err
 	}
@@ -72,12 +67,15 @@ func Run(ctx context.Context, options ControllerOptions) error {
 		return err
 	}
 	defer stopEvents()
-	defer startNotifying(ctx, notifier)()
+	happened, err := newEvents(conn, o)
+	if err != nil {
+		return err
+	}
 
 	c, err := controller.New(ctx, conn.Clients, controller.Options{
 		Namespace: o.Namespace, Name: o.ControllerName, ObjectSetMetadata: o.ObjectSetMetadata, Shard: o.shard,
 		Storages: o.storages, GuardSecret: o.Guard.Secret,
-		Accounts: o.accounts(), Clock: o.Clock, Log: o.Log, Metrics: m, Events: events, Notify: notifier,
+		Accounts: o.accounts(), Clock: o.Clock, Log: o.Log, Metrics: m, Events: events, Notify: happened.notifier(),
 	})
 	if ctx.Err() != nil {
 		return nil
@@ -93,14 +91,39 @@ func Run(ctx context.Context, options ControllerOptions) error {
 	if err != nil {
 		return err
 	}
-	return (&program{options: o, conn: conn, controller: c, metrics: m, page: p, guard: keeper}).run(ctx)
+	all := program{options: o, conn: conn, controller: c, metrics: m, page: p, guard: keeper, events: happened}
+	return all.run(ctx)
 }
 
-// run runs all parts until ctx ends or one of them fails.
+// run runs all parts until ctx ends or one of them fails. The listeners stay until the work has ended and its last
+// events are read.
 func (p *program) run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
+	metrics, err := p.listenMetrics(ctx)
+	if err != nil {
+		return err
+	}
+	lasting, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	group.Go(func() error { return p.serve(lasting, metrics) })
+	group.Go(func() error {
+		defer stop()
+		err := p.work(ctx)
+		p.events.drain(ctx)
+		return err
+	})
+	err = group.Wait()
+	if errors.Is(err, context.Canceled) {
+		err = nil
+	}
+	p.options.Log.Info("stopped")
+	return err
+}
+
+// work runs the parts that watch and write until ctx ends or one of them fails.
+func (p *program) work(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return p.page.Run(ctx) })
-	group.Go(func() error { return p.serve(ctx) })
 	if p.guard != nil {
 		group.Go(func() error { return p.serveGuard(ctx) })
 		group.Go(func() error { return p.guard.Run(ctx) })
@@ -112,22 +135,5 @@ func (p *program) run(ctx context.Context) error {
 		return p.controller.Run(ctx)
 	})
 	group.Go(func() error { return p.lead(ctx) })
-	err := group.Wait()
-	if errors.Is(err, context.Canceled) {
-		err = nil
-	}
-	p.options.Log.Info("stopped")
-	return err
-}
-
-// startNotifying runs the notifier until the returned function is called, which waits until what is left is sent: it
-// outlives the controller, whose last messages are not to be lost.
-func startNotifying(ctx context.Context, n *notify.Notifier) (stop func()) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	var running sync.WaitGroup
-	running.Go(func() { n.Run(ctx) })
-	return func() {
-		cancel()
-		running.Wait()
-	}
+	return group.Wait()
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/rancher/helm-locker/pkg/accounts"
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/judge"
-	"github.com/rancher/helm-locker/pkg/notify"
 	"github.com/rancher/helm-locker/pkg/process"
 	"github.com/rancher/helm-locker/pkg/release"
 )
@@ -70,8 +69,9 @@ type ControllerOptions struct {
 	LeaderElection bool
 	// LeaseDuration is how long a leader that vanished is waited for; 15 s when zero.
 	LeaseDuration time.Duration
-	// Notify says who is told what the operator does, over HTTP; no one when it names no URL.
-	Notify notify.Options
+	// Events serves what the operator does as a stream, at /events of the MetricsAddress, over TLS: only to those whose
+	// bearer token is one of a user that may get that path. The Lease of the operator leads readers to it.
+	Events bool
 	// SkipCRD leaves the CustomResourceDefinition to another installer.
 	SkipCRD bool
 	// ReleaseStorage is where Helm keeps release records: secret (when empty), configmap, or secret,configmap. It says
@@ -119,6 +119,10 @@ func (o ControllerOptions) complete() (_ ControllerOptions, err error) {
 	}
 	if o.Guard.Secret == "" {
 		o.Guard.Secret = o.lease + judge.GuardSuffix
+	}
+	if o.Events && !process.Asked(o.MetricsAddress) {
+		return o, errors.New(
+			"events are served at the address of the metrics: set MetricsAddress (--metrics-address), too")
 	}
 	if o.LeaseDuration == 0 {
 		o.LeaseDuration = 15 * time.Second

@@ -24,7 +24,7 @@ var errLeaseLost = errors.New("lost the leader lease")
 // Election decides which of several replicas leads.
 type Election struct {
 	// Client is that of Leases.
-	Client coordinationv1.CoordinationV1Interface
+	Client coordinationv1.LeasesGetter
 	// Namespace and Name are those of the Lease, and Duration is how long it lasts without a renewal.
 	Namespace, Name string
 	Duration        time.Duration

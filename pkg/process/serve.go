@@ -10,6 +10,7 @@ import (
 	"github.com/sirupsen/logrus"
 	"golang.org/x/sync/errgroup"
 
+	leases "github.com/rancher/helm-locker/pkg/lease"
 	"github.com/rancher/helm-locker/pkg/serving"
 	"github.com/rancher/helm-locker/pkg/viewer"
 )
@@ -24,6 +25,10 @@ type Listeners struct {
 	MetricsAddress, HealthAddress string
 	Metrics                       http.Handler
 	Ready                         func() error
+	// MetricsListener is one of the MetricsAddress that is open already; nil for none.
+	MetricsListener net.Listener
+	// Events answers at /events of the MetricsAddress; nil for none.
+	Events http.Handler
 	// Profiles serves Go's profiles on localhost:6060.
 	Profiles bool
 	Log      logrus.FieldLogger
@@ -33,19 +38,33 @@ type Listeners struct {
 func (l Listeners) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	listen := func(what, address string, handler http.Handler) {
-		if Asked(address) {
-			group.Go(func() error { return l.listen(ctx, what, address, handler) })
+		if !Asked(address) {
+			return
 		}
+		group.Go(func() error {
+			listener, err := Listen(ctx, what, address, l.Log)
+			if err != nil {
+				return err
+			}
+			return l.serve(ctx, what, listener, handler)
+		})
 	}
 	metrics := http.NewServeMux()
 	metrics.Handle("/metrics", l.Metrics)
+	if l.Events != nil {
+		metrics.Handle(leases.EventsPath, l.Events)
+	}
 	health := healthHandler(l.Ready)
 	if l.HealthAddress == l.MetricsAddress {
 		metrics.Handle("/", health)
 	} else {
 		listen("health", l.HealthAddress, health)
 	}
-	listen("metrics", l.MetricsAddress, metrics)
+	if l.MetricsListener != nil {
+		group.Go(func() error { return l.serve(ctx, metricsName, l.MetricsListener, metrics) })
+	} else {
+		listen(metricsName, l.MetricsAddress, metrics)
+	}
 	if l.Profiles {
 		listen("pprof", profilesAddress, profilesHandler())
 	}
@@ -55,13 +74,21 @@ func (l Listeners) Run(ctx context.Context) error {
 // Asked reports whether an option asks for a listener.
 func Asked(address string) bool { return address != "" && address != "0" }
 
-func (l Listeners) listen(ctx context.Context, what, address string, handler http.Handler) error {
+// metricsName is what errors and the log call the address of the metrics.
+const metricsName = "metrics"
+
+// Listen opens a listener; what names it in errors and in the log.
+func Listen(ctx context.Context, what, address string, log logrus.FieldLogger) (net.Listener, error) {
 	var lc net.ListenConfig
 	listener, err := lc.Listen(ctx, "tcp", address)
 	if err != nil {
-		return fmt.Errorf("%s address: %w", what, err)
+		return nil, fmt.Errorf("%s address: %w", what, err)
 	}
-	l.Log.Debugf("%s on %s", what, listener.Addr())
+	log.Debugf("%s on %s", what, listener.Addr())
+	return listener, nil
+}
+
+func (l Listeners) serve(ctx context.Context, what string, listener net.Listener, handler http.Handler) error {
 	if err := serving.Run(ctx, listener, handler, serving.Standard(), l.Log); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}

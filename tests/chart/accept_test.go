@@ -32,7 +32,8 @@ func TestAPIServerAcceptsEveryRenderedObject(t *testing.T) {
 	check.NoError(t, err)
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client))
 	restrict(e, e.Apps) // where Pods are tried
-	for _, name := range []string{"helm-locker", "mine", "locker-b", "locker"} {
+	for _, name := range []string{"helm-locker", "mine", "locker-b", "locker", "helm-locker-notifications",
+		"locker-notifications"} {
 		account(e, e.Apps, name)
 	}
 	kinds := map[string]int{}

@@ -26,7 +26,8 @@ var matrix = []configuration{
 			"kind: PodDisruptionBudget", "--debug", "--skip-crd", "--impersonate", "kind: ServiceMonitor",
 			"kind: PodMonitor", "kind: PrometheusRule",
 			"kind: ConfigMap", "kind: NetworkPolicy", "volumeMounts:", "volumes:", "name: page",
-			"topologySpreadConstraints:", "--notify-format=cloudevents",
+			"topologySpreadConstraints:", "--notify-format=cloudevents", "--events", "notifications",
+			`resources: ["tokenreviews"]`,
 		},
 	},
 	{
@@ -179,8 +180,8 @@ networkPolicy:
   apiServerPorts: [16443]
   egress: [{ports: [{port: 8443}], to: [{ipBlock: {cidr: 10.0.0.0/8}}]}]
 `,
-		has: []string{"kind: NetworkPolicy", "kubernetes.io/metadata.name: monitoring", "port: 16443", "port: 53",
-			"port: 8443"},
+		has:   []string{"kind: NetworkPolicy", "kubernetes.io/metadata.name: monitoring", "port: 16443"},
+		lacks: []string{"port: 53", "port: 8443"}, // which are for notifications
 	},
 	{
 		name: "fenced by default", chart: operatorChart, values: "{networkPolicy: {enabled: true}}",
@@ -239,8 +240,16 @@ networkPolicy:
 	{
 		name: "notifying", chart: operatorChart, values: `{notify: {urls: ["https://one.example/hook?a=b,c", "http://two.example"], format: json}}`,
 		has: []string{`"--notify-url=https://one.example/hook?a=b,c"`, `"--notify-url=http://two.example"`,
-			"--notify-format=json"},
-		lacks: []string{"name: HELM_LOCKER_NOTIFY_URL", "volumeMounts:"},
+			"--notify-format=json", "notifications", "--events", "name: helm-locker-notifications",
+			"app: helm-locker-notifications", `nonResourceURLs: ["/events"]`, `resources: ["tokenreviews"]`,
+			"--state=helm-locker-notifications"},
+		lacks: []string{"name: HELM_LOCKER_NOTIFY_URL", "volumeMounts:", "kind: NetworkPolicy"},
+	},
+	{
+		name: "notifying without an election", chart: operatorChart,
+		values: `{leaderElection: false, shardSelector: "a=b", notify: {urlSecret: {name: hooks}, resources: {limits: {memory: 100Mi}}}, metrics: {podMonitor: {enabled: true}}, networkPolicy: {enabled: true, metricsFrom: [{podSelector: {matchLabels: {app: prometheus}}}], egress: [{ports: [{port: 8443}]}]}}`,
+		has: []string{`resources: ["leases"]`, `"--shard-selector=a=b"`, "name: locker-notifications", "port: 8443", "port: 53",
+			`value: "94371840"`},
 	},
 	{
 		name: "confiding", chart: operatorChart, values: "{notify: {urlSecret: {name: hooks}, tokenSecret: {name: hook-token}, caSecret: {name: hook-ca}}}",

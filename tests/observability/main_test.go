@@ -15,14 +15,33 @@ import (
 func TestMain(m *testing.M) { kit.Main(m, cluster.Options{ControllerManager: true}) }
 
 // fixture is kit.Fixture with what only these tests need. Its operator serves metrics.
-type fixture struct{ *kit.Fixture }
+type fixture struct {
+	*kit.Fixture
+	notifier *kit.Operator // nil when none is started
+}
 
 // serving has an operator serve metrics.
 func serving(o *operator.ControllerOptions) { o.MetricsAddress = "127.0.0.1:0" }
 
 func newFixture(t *testing.T, options ...func(*operator.ControllerOptions)) *fixture {
 	t.Helper()
-	return &fixture{kit.Start(t, append(options, serving)...)}
+	return &fixture{Fixture: kit.Start(t, append(options, serving)...)}
+}
+
+// notify starts a notifier that sends to URLs.
+func (w *fixture) notify(urls ...string) {
+	w.Helper()
+	w.notifier = kit.StartNotifier(w.TB, w.Reader("notifier"), w.Operator, urls...)
+}
+
+// metrics returns the metrics of the operator and of the notifier.
+func (w *fixture) metrics() string {
+	w.Helper()
+	text := kit.Metrics(w.TB, w.Running)
+	if w.notifier != nil {
+		text += kit.NotifierMetrics(w.TB, w.notifier)
+	}
+	return text
 }
 
 // start starts an operator.
@@ -79,6 +98,6 @@ func (w *fixture) waitSample(pattern string) {
 	w.Helper()
 	line := regexp.MustCompile("(?m)^" + pattern + "$")
 	w.Until("the metrics have "+pattern, func() (any, bool) {
-		return "they have not", line.MatchString(kit.Metrics(w.TB, w.Running))
+		return "they have not", line.MatchString(w.metrics())
 	})
 }

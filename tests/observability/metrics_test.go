@@ -20,7 +20,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
-	"github.com/rancher/helm-locker/pkg/operator"
 	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
@@ -36,7 +35,8 @@ const (
 // linted, and every query of the dashboard and every alert of the chart is evaluated on it.
 func TestMetricsOfARealOperator(t *testing.T) {
 	receiver := newFlakyReceiver(t)
-	w := newFixture(t, func(o *operator.ControllerOptions) { o.Notify.URLs = []string{receiver} })
+	w := newFixture(t, kit.Events)
+	w.notify(receiver)
 	scrapes := &scrapes{fixture: w, dir: t.TempDir()}
 	w.everythingHappens(scrapes)
 
@@ -71,7 +71,7 @@ type scrapes struct {
 
 func (s *scrapes) take() string {
 	s.Helper()
-	text := kit.Metrics(s.TB, s.Running)
+	text := s.metrics()
 	s.n++
 	if err := os.WriteFile(filepath.Join(s.dir, fmt.Sprintf("%03d.prom", s.n)), []byte(text), 0o600); err != nil {
 		s.Fatal(err)

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
-	"github.com/rancher/helm-locker/pkg/notify"
+	"github.com/rancher/helm-locker/pkg/message"
 	"github.com/rancher/helm-locker/pkg/operator"
 	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
@@ -23,9 +23,9 @@ import (
 // event is a CloudEvent as a receiver of it sees it.
 type event struct {
 	SpecVersion, ID, Source, Subject string
-	Type                             notify.Type
+	Type                             message.Type
 	Time                             time.Time
-	Data                             notify.Message
+	Data                             message.Message
 }
 
 // inbox is a receiver that keeps all that it is sent.
@@ -64,7 +64,7 @@ func (i *inbox) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 }
 
 // of returns the events of a type so far.
-func (i *inbox) of(kind notify.Type) []event {
+func (i *inbox) of(kind message.Type) []event {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	var found []event
@@ -83,7 +83,7 @@ func (i *inbox) text() string {
 }
 
 // wait waits until there is an event of a type that is as wanted, and returns it.
-func (i *inbox) wait(w *fixture, kind notify.Type, what string, wanted func(event) bool) (found event) {
+func (i *inbox) wait(w *fixture, kind message.Type, what string, wanted func(event) bool) (found event) {
 	w.Helper()
 	w.Eventually(fmt.Sprintf("%s: %s", kind, what), func() error {
 		all := i.of(kind)
@@ -98,9 +98,9 @@ func (i *inbox) wait(w *fixture, kind notify.Type, what string, wanted func(even
 	return found
 }
 
-func (i *inbox) waitLock(w *fixture, reason string) notify.Lock {
+func (i *inbox) waitLock(w *fixture, reason string) message.Lock {
 	w.Helper()
-	return *i.wait(w, notify.LockChanged, reason, func(e event) bool {
+	return *i.wait(w, message.LockChanged, reason, func(e event) bool {
 		return e.Data.Lock != nil &&
 			e.Data.Lock.Reason == reason
 	}).Data.Lock
@@ -121,7 +121,8 @@ func TestNotifications(t *testing.T) {
 	held := make(chan struct{})
 	dead := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-held }))
 	t.Cleanup(dead.Close)
-	w := newFixture(t, func(o *operator.ControllerOptions) { o.Notify.URLs = []string{dead.URL, inbox.url} })
+	w := newFixture(t, kit.Events)
+	w.notify(dead.URL, inbox.url)
 
 	w.Forge(kit.ForgedRecord{Name: "app", Manifest: configMaps("settings", "refused", "contested") +
 		fmt.Sprintf("---\napiVersion: v1\nkind: Secret\nmetadata: {name: credentials}\nstringData: {password: %s}\n",
@@ -134,18 +135,18 @@ func TestNotifications(t *testing.T) {
 
 	w.Patch(kit.Secrets, "credentials", fmt.Sprintf(`{"data":{"password":%q}}`, encoded(intrudedSecret)))
 	w.WaitField(kit.Secrets, "credentials", "data.password", encoded(declaredSecret))
-	w.sameAsStatus(inbox.wait(w, notify.DriftReverted, "the Secret", drifted("credentials")))
+	w.sameAsStatus(inbox.wait(w, message.DriftReverted, "the Secret", drifted("credentials")))
 	w.Delete(kit.Secrets, "credentials")
-	w.sameAsStatus(inbox.wait(w, notify.DriftRecreated, "the Secret", drifted("credentials")))
+	w.sameAsStatus(inbox.wait(w, message.DriftRecreated, "the Secret", drifted("credentials")))
 
 	accept := w.refuse("refused", "the policy does not like "+declaredSecret)
 	w.tamper("refused", "x")
-	w.sameAsStatus(inbox.wait(w, notify.DriftRefused, "the ConfigMap", drifted("refused")))
+	w.sameAsStatus(inbox.wait(w, message.DriftRefused, "the ConfigMap", drifted("refused")))
 	accept()
 	w.restored("refused")
 
 	w.fight("contested")
-	fight := inbox.wait(w, notify.ContentionBegan, "the ConfigMap", func(event) bool { return true })
+	fight := inbox.wait(w, message.ContentionBegan, "the ConfigMap", func(event) bool { return true })
 	if c := fight.Data.Contention; c.FieldManager != kit.Tamperer || c.Object.Name != "contested" ||
 		fmt.Sprint(c.Paths) != "[/data/key]" {
 		t.Errorf("contention is %+v", c)
@@ -168,14 +169,14 @@ func TestNotifications(t *testing.T) {
 		}
 	}
 	for _, secret := range []string{"pa55word", "t0ken", "qu3ry"} {
-		if strings.Contains(w.Running.Log(), secret) {
+		if strings.Contains(w.Running.Log()+w.notifier.Log(), secret) {
 			t.Errorf("the log has %s, of the URL", secret)
 		}
 	}
-	if n := len(inbox.of(notify.ContentionBegan)); n != 1 {
+	if n := len(inbox.of(message.ContentionBegan)); n != 1 {
 		t.Errorf("%d messages for one fight", n)
 	}
-	if n := len(inbox.of(notify.DriftRefused)); n != 1 {
+	if n := len(inbox.of(message.DriftRefused)); n != 1 {
 		t.Errorf("%d messages for one refusal", n)
 	}
 }
@@ -186,8 +187,8 @@ func (w *fixture) sameAsStatus(e event) {
 	if e.SpecVersion != "1.0" || e.ID == "" || e.Source != "/apis/helm.cattle.io/v1alpha1/namespaces/"+w.Operator+
 		"/helmreleases/app" ||
 		e.Subject != e.Data.Drift.Object.String() ||
-		*e.Data.Release != (notify.Reference{Namespace: w.Apps, Name: "app"}) ||
-		*e.Data.HelmRelease != (notify.Reference{Namespace: w.Operator, Name: "app"}) {
+		*e.Data.Release != (message.Reference{Namespace: w.Apps, Name: "app"}) ||
+		*e.Data.HelmRelease != (message.Reference{Namespace: w.Operator, Name: "app"}) {
 		w.Errorf("event is %+v", e)
 	}
 	asJSON := func(r v1alpha1.DriftRecord) string {
@@ -210,9 +211,11 @@ func (w *fixture) sameAsStatus(e event) {
 func TestOnlyTheLeaderTells(t *testing.T) {
 	inbox := newInbox(t)
 	options := func(o *operator.ControllerOptions) {
-		o.Notify.URLs, o.LeaderElection = []string{inbox.url}, true
+		kit.Events(o)
+		o.LeaderElection = true
 	}
 	w := newFixture(t, options)
+	w.notify(inbox.url)
 	w.Eventually("the first operator leads", logged(w.Running, "level=info msg=leading"))
 	standby := w.start(options)
 	w.Forge(kit.ForgedRecord{Name: "app", Manifest: configMaps("settings")})
@@ -221,29 +224,29 @@ func TestOnlyTheLeaderTells(t *testing.T) {
 	inbox.waitLock(w, v1alpha1.ReasonDetectOnly)
 	w.Eventually("the standby watches, too", logged(standby, "level=info msg=locked"))
 	w.tamper("settings", "x")
-	inbox.wait(w, notify.DriftReported, "the ConfigMap", drifted("settings"))
+	inbox.wait(w, message.DriftReported, "the ConfigMap", drifted("settings"))
 	w.Eventually("the standby sees the drift, too", logged(standby, "level=info msg=reported"))
 
 	w.Running.Stop()
 	w.Running = standby
 	w.Eventually("the standby leads", logged(standby, "level=info msg=leading"))
 	w.Delete(kit.ConfigMaps, "settings")
-	w.sameAsStatus(inbox.wait(w, notify.DriftReported, "the second change", func(e event) bool {
-		return e.ID != inbox.of(notify.DriftReported)[0].ID
+	w.sameAsStatus(inbox.wait(w, message.DriftReported, "the second change", func(e event) bool {
+		return e.ID != inbox.of(message.DriftReported)[0].ID
 	})) // so the new leader has written a status
 	w.PatchHelmRelease("app", `{"spec":{"mode":"Enforce"}}`)
-	inbox.wait(w, notify.DriftRecreated, "the ConfigMap", drifted("settings"))
-	inbox.wait(w, notify.LockChanged, "by the new leader", func(e event) bool {
-		return e.Data.Lock.Locked && e.ID != inbox.of(notify.LockChanged)[0].ID
+	inbox.wait(w, message.DriftRecreated, "the ConfigMap", drifted("settings"))
+	inbox.wait(w, message.LockChanged, "by the new leader", func(e event) bool {
+		return e.Data.Lock.Locked && e.ID != inbox.of(message.LockChanged)[0].ID
 	})
 	var reasons []string
-	for _, e := range inbox.of(notify.LockChanged) {
+	for _, e := range inbox.of(message.LockChanged) {
 		reasons = append(reasons, e.Data.Lock.Reason)
 	}
 	if got, want := strings.Join(reasons, " "), "Locked DetectOnly Locked"; got != want {
 		t.Errorf("told of the lock is %s, want %s", got, want)
 	}
-	if n := len(inbox.of(notify.DriftReported)); n != 2 {
+	if n := len(inbox.of(message.DriftReported)); n != 2 {
 		t.Errorf("%d messages for two changes", n)
 	}
 	if text := kit.Metrics(t,

@@ -197,43 +197,50 @@ func TestImageRuns(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 
-	runOperator(t, i, dir)
+	runOperator(t, i, dir, "--metrics-address", "0")
 }
 
 // runOperator runs the image's program as the operator, whose files are in dir, and returns when it has reverted a
 // change.
-func runOperator(t *testing.T, i image, dir string, args ...string) {
+func runOperator(t *testing.T, i image, dir string, args ...string) *kit.Env {
 	t.Helper()
 	e := kit.New(t, shared)
+	i.run(t, dir, shared.Kubeconfig(), append([]string{"operator", "--namespace", e.Operator,
+		"--controller-name", e.Operator, "--health-address", "0"}, args...)...)
+	e.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("one", "declared")})
+	e.Lock("app")
+	e.Patch(kit.ConfigMaps, "one", `{"data":{"key":"tampered"}}`)
+	e.WaitField(kit.ConfigMaps, "one", "data.key", "declared")
+	return e
+}
+
+// run runs a process of the image's program, whose files are in dir, with a kubeconfig until the end of the test.
+func (i image) run(t *testing.T, dir, kubeconfig string, args ...string) {
+	t.Helper()
 	// Where a service account's files would be mounted.
-	kubeconfig, err := os.ReadFile(shared.Kubeconfig())
+	content, err := os.ReadFile(kubeconfig)
 	check.NoError(t, err)
-	check.NoError(t, os.WriteFile(filepath.Join(dir, "kubeconfig"), kubeconfig, 0o644))
-	path := "/kubeconfig"
+	path := "/kubeconfig-" + args[0]
+	check.NoError(t, os.WriteFile(filepath.Join(dir, path), content, 0o644))
 	if os.Getuid() != 0 {
 		path = filepath.Join(dir, path)
 	}
 	var log bytes.Buffer
 	ctx, stop := context.WithCancel(context.Background())
-	operator := i.command(ctx, t, dir, append([]string{"--kubeconfig", path, "--namespace", e.Operator,
-		"--controller-name", e.Operator, "--metrics-address", "0", "--health-address", "0"}, args...)...)
-	operator.Stdout, operator.Stderr = &log, &log
-	operator.Cancel = func() error { return operator.Process.Signal(syscall.SIGTERM) }
-	if err := operator.Start(); err != nil {
+	process := i.command(ctx, t, dir, append(args, "--kubeconfig", path)...)
+	process.Stdout, process.Stderr = &log, &log
+	process.Cancel = func() error { return process.Process.Signal(syscall.SIGTERM) }
+	if err := process.Start(); err != nil {
 		stop()
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		stop()
-		if err := operator.Wait(); err != nil && !errors.Is(err, context.Canceled) {
-			t.Errorf("the operator ended with %v", err)
+		if err := process.Wait(); err != nil && !errors.Is(err, context.Canceled) {
+			t.Errorf("%s ended with %v", args[0], err)
 		}
 		if t.Failed() {
-			t.Logf("log of the operator:\n%s", log.String())
+			t.Logf("log of %s:\n%s", args[0], log.String())
 		}
 	})
-	e.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("one", "declared")})
-	e.Lock("app")
-	e.Patch(kit.ConfigMaps, "one", `{"data":{"key":"tampered"}}`)
-	e.WaitField(kit.ConfigMaps, "one", "data.key", "declared")
 }

@@ -81,7 +81,11 @@ func TestImageReachesHTTPSReceivers(t *testing.T) {
 	check.NoError(t, err)
 	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: receiver.Certificate().Raw})
 	check.NoError(t, os.WriteFile(bundle, append(content, authority...), 0o644))
-	runOperator(t, i, dir, "--notify-url", receiver.URL)
+	e := runOperator(t, i, dir, "--metrics-address", "127.0.0.1:0", "--events")
+	kubeconfig, err := shared.KubeconfigFor(e.Operator+"-notifier", e.Reader("notifier"))
+	check.NoError(t, err)
+	i.run(t, dir, kubeconfig, "notifications", "--namespace", e.Operator, "--controller-name", e.Operator,
+		"--metrics-address", "0", "--health-address", "0", "--notify-url", receiver.URL)
 	select {
 	case <-received:
 	case <-time.After(time.Minute):

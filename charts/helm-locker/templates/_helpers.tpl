@@ -30,6 +30,23 @@ helm-locker
 {{- end -}}
 {{- end }}
 
+{{/* Something where notifications are sent, nothing elsewhere. */}}
+{{- define "helm-locker.notifies" -}}
+{{- if or .Values.notify.urls .Values.notify.urlSecret.name }}true{{ end -}}
+{{- end }}
+
+{{/* The name of what belongs to notifications. */}}
+{{- define "helm-locker.notifications" -}}
+{{ include "helm-locker.fullname" . }}-notifications
+{{- end }}
+
+{{/* Labels of the selector of the Deployment that sends notifications. They differ from the operator's, which its Services and
+     its budget select by. */}}
+{{- define "helm-locker.notificationsLabels" -}}
+app: helm-locker-notifications
+release: {{ .Release.Name | quote }}
+{{- end }}
+
 {{- define "helm-locker.image" -}}
 {{- $registry := ((.Values.global).cattle).systemDefaultRegistry -}}
 {{- with $registry }}{{ . | trimSuffix "/" }}/{{ end -}}

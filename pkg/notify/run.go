@@ -1,0 +1,151 @@
+package notify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+
+	"github.com/sirupsen/logrus"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/clock"
+
+	"github.com/rancher/helm-locker/pkg/follow"
+	"github.com/rancher/helm-locker/pkg/message"
+	"github.com/rancher/helm-locker/pkg/serving"
+	"github.com/rancher/helm-locker/pkg/version"
+)
+
+// RunOptions configure the process that sends notifications.
+type RunOptions struct {
+	Options
+	// ClientConfig says how to reach the API server. It needs a bearer token, by which operators know the reader.
+	ClientConfig clientcmd.ClientConfig
+	// Namespace and ControllerName are those of the operators; ShardSelector is that of one of several of that name,
+	// all of which are read when it is empty.
+	Namespace, ControllerName, ShardSelector string
+	// State is the ConfigMap in Namespace that keeps where the streams were read to; the controller name with
+	// "-notifications" when empty.
+	State string
+	// MetricsAddress serves /metrics and HealthAddress /healthz and /readyz; nothing is served when empty.
+	MetricsAddress, HealthAddress string
+	// Log receives all log lines.
+	Log *logrus.Logger
+	// Clock tells the time and times what waits; the real one when nil.
+	Clock clock.WithTicker
+}
+
+// Run reads the events of operators and sends them on until ctx ends, then sends what is left for some seconds, and
+// returns nil.
+func Run(ctx context.Context, o RunOptions) error {
+	if o.State == "" {
+		o.State = o.ControllerName + "-notifications"
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	shard, err := labels.Parse(o.ShardSelector)
+	if err != nil {
+		return fmt.Errorf("shard selector %q: %w", o.ShardSelector, err)
+	}
+	counters := newCounters()
+	notifier, err := New(o.Options, o.Clock, o.Log, counters)
+	if err != nil {
+		return err
+	}
+	config, err := o.ClientConfig.ClientConfig()
+	if err != nil {
+		return fmt.Errorf("client configuration: %w", err)
+	}
+	config.UserAgent = "helm-locker-notifications/" + version.Version
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("client: %w", err)
+	}
+	o.Log.Infof("helm-locker %s, notifications of %s", version.String(), o.ControllerName)
+	kept := newState(client.CoreV1().ConfigMaps(o.Namespace), o.State, o.Clock, o.Log)
+	resume, err := kept.load(ctx)
+	if err != nil {
+		return ending(ctx, err)
+	}
+	follower := follow.New(follow.Options{
+		Config: config, Namespace: o.Namespace, Controller: o.ControllerName, Shard: shard, Resume: resume,
+		Clock: o.Clock, Log: o.Log,
+		Handle: func(lease string, at message.Position, m *message.Message) {
+			if m != nil {
+				notifier.Send(message.Event{ID: at.String(), Message: m})
+				counters.missed(m.Lost)
+			}
+			kept.reached(lease, at)
+		},
+	})
+	group, ctx := errgroup.WithContext(ctx)
+	o.serve(ctx, group, counters, follower)
+	group.Go(func() error {
+		// What was read is sent, and then kept as read.
+		sending, stop := context.WithCancel(context.WithoutCancel(ctx))
+		defer stop()
+		parts, sending := errgroup.WithContext(sending)
+		parts.Go(func() error { notifier.Run(sending); return nil })
+		parts.Go(func() error { kept.run(sending); return nil })
+		err := follower.Run(ctx)
+		stop()
+		return errors.Join(err, parts.Wait())
+	})
+	return ending(ctx, group.Wait())
+}
+
+// ending returns an error, and nil for one of a context that has ended.
+func ending(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// serve serves the metrics and the health.
+func (o RunOptions) serve(ctx context.Context, group *errgroup.Group, c *counters, f *follow.Follower) {
+	metrics, health := http.NewServeMux(), http.NewServeMux()
+	metrics.Handle("/metrics", c.handler())
+	if o.HealthAddress == o.MetricsAddress {
+		health = metrics
+	}
+	health.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok") })
+	health.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
+		select {
+		case <-f.Listed():
+			answer(w, http.StatusOK, "ok")
+		default:
+			answer(w, http.StatusServiceUnavailable, "still reading the Leases of operators")
+		}
+	})
+	start := func(what, address string, handler http.Handler) {
+		if address == "" || address == "0" {
+			return
+		}
+		group.Go(func() error {
+			var lc net.ListenConfig
+			listener, err := lc.Listen(ctx, "tcp", address)
+			if err != nil {
+				return fmt.Errorf("%s address: %w", what, err)
+			}
+			o.Log.Debugf("%s on %s", what, listener.Addr())
+			return serving.Run(ctx, listener, serving.ForHosts(nil, "", handler), serving.Standard(), o.Log)
+		})
+	}
+	start("metrics", o.MetricsAddress, metrics)
+	if o.HealthAddress != o.MetricsAddress {
+		start("health", o.HealthAddress, health)
+	}
+}
+
+func answer(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	// The client may be gone; there is no one left to tell.
+	_, _ = w.Write([]byte(text + "\n"))
+}

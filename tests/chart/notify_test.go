@@ -1,0 +1,111 @@
+package chart
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/kit"
+)
+
+// letters are the messages that a receiver of notifications got.
+type letters struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *letters) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	// A message that is cut off is missing in the text.
+	_, _ = io.Copy(&l.text, r.Body)
+}
+
+// say returns an error until a text is in the messages.
+func (l *letters) say(text string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !strings.Contains(l.text.String(), text) {
+		return fmt.Errorf("they are %s", l.text.String())
+	}
+	return nil
+}
+
+// The values of the chart when the operator sent notifications itself start a Deployment that sends them, with an
+// election and without one. Both processes have exactly the rights that they use.
+func TestNotificationsKeepWorkingWithTheChart(t *testing.T) {
+	for name, election := range map[string]string{"elected": "true", "alone": "false"} {
+		t.Run(name, func(t *testing.T) {
+			e := newEnv(t)
+			inbox := &letters{}
+			server := httptest.NewServer(inbox)
+			t.Cleanup(server.Close)
+			_, err := e.Kube.CoreV1().Secrets(e.Operator).Create(e.Ctx, &corev1.Secret{
+				ObjectMeta: metav1.ObjectMeta{Name: "hooks"}, StringData: map[string]string{"url": server.URL},
+			}, metav1.CreateOptions{})
+			check.NoError(t, err)
+			h := kit.Shared.Helm4()
+			base := "{leaderElection: " + election + "}"
+			install(e, h, freePorts(t), base)
+			before := startDeployment(e, kit.Shared, "helm-locker")
+			helmRelease := installExample(e, h)
+			e.WaitReady(helmRelease, 1)
+
+			values := "{notify: {urlSecret: {name: hooks}, format: json}}"
+			install(e, h, freePorts(t), base, values)
+			if election == "false" {
+				before.stop() // as the strategy Recreate has it
+			}
+			startDeployment(e, kit.Shared, "helm-locker")
+			before.stop()
+			install(e, h, freePorts(t), base, values)
+			notifier := startDeployment(e, kit.Shared, "helm-locker-notifications")
+			holds(e, helmRelease)
+			e.Eventually("the drift is notified", func() error { return inbox.say("io.cattle.helm.drift.recreated") })
+			if err := get(notifier.metrics); err != nil {
+				t.Errorf("metrics: %v", err)
+			}
+			notifier.stop()
+			const name = "helm-locker-notifications"
+			kept, err := e.Kube.CoreV1().ConfigMaps(e.Operator).Get(e.Ctx, name, metav1.GetOptions{})
+			if err != nil || !strings.Contains(kept.Data["helm-locker"], "-") {
+				t.Errorf("the position is not kept: %v, %v", kept, err)
+			}
+			install(e, h, freePorts(t), base, values, "{podLabels: {a: b}}")
+			if again, err := e.Kube.CoreV1().ConfigMaps(e.Operator).Get(e.Ctx, name,
+				metav1.GetOptions{}); err != nil || again.Data["helm-locker"] != kept.Data["helm-locker"] {
+				t.Errorf("an upgrade takes the position away: %v, %v", again, err)
+			}
+			for _, account := range []string{"helm-locker", "helm-locker-notifications"} {
+				if refused := refusals(requests(e, account)); len(refused) > 0 {
+					t.Errorf("not permitted to %s: %+v", account, refused)
+				}
+			}
+			expectAllUsed(t, e, "helm-locker-notifications")
+		})
+	}
+}
+
+// expectAllUsed expects an account to have used every verb of the Role of its name. API servers before 1.32 cannot
+// stream lists, and later ones are not asked for one.
+func expectAllUsed(t *testing.T, e *kit.Env, account string) {
+	t.Helper()
+	role, err := e.Kube.RbacV1().Roles(e.Operator).Get(e.Ctx, account, metav1.GetOptions{})
+	check.NoError(t, err)
+	all := requests(e, account)
+	for _, rule := range role.Rules {
+		for _, verb := range rule.Verbs {
+			if verb != "list" && !made(all, verb, rule.APIGroups[0], rule.Resources[0], e.Operator) {
+				t.Errorf("the right to %s %s is never used", verb, rule.Resources[0])
+			}
+		}
+	}
+}
