@@ -2,7 +2,9 @@ package fidelity
 
 import (
 	"fmt"
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -129,6 +131,69 @@ func (w *fixture) refusedIn(gvr schema.GroupVersionResource, name, field string,
 		return nil
 	})
 	w.Proxy.Reset()
+}
+
+// outOfService forbids that the Secret "declared" is named again.
+const outOfService = `
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: out-NAMESPACE}
+spec:
+  failurePolicy: Fail
+  matchConstraints:
+    resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [UPDATE], resources: [serviceaccounts]}]
+  matchConditions: [{name: here, expression: "object.metadata.namespace == 'NAMESPACE'"}]
+  validations:
+  - expression: "!has(object.secrets) || object.secrets.all(s, s.name != 'declared')"
+    message: the Secret is out of service
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: out-NAMESPACE}
+spec: {policyName: out-NAMESPACE, validationActions: [Deny]}
+`
+
+// TestI2_AllChangesGoWithTheRefusedOne renames the element of a list, which is two changes at one path, and makes the
+// old name one that is refused. Nothing is left to restore then, and nothing is written: every other field stays.
+func TestI2_AllChangesGoWithTheRefusedOne(t *testing.T) {
+	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
+		w := newFixture(t)
+		w.Installed(helm, "app", `
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: account, labels: {tier: gold}, annotations: {note: declared}}
+secrets: [{name: declared}]
+automountServiceAccountToken: false
+`+"---"+kit.ConfigMap("other", "declared"))
+		accounts := resource("serviceaccounts")
+		policy := filepath.Join(t.TempDir(), "policy.yaml")
+		check.NoError(t, os.WriteFile(policy, []byte(strings.ReplaceAll(outOfService, "NAMESPACE", w.Apps)), 0o600))
+		w.Kubectl("apply", "-f", policy)
+
+		w.Until("the policy is in force", func() (any, bool) {
+			_, err := w.In(accounts, w.Apps).Patch(w.Ctx, "account", types.MergePatchType, []byte(`{}`),
+				metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+			return err, err != nil && strings.Contains(err.Error(), "out of service")
+		})
+		w.Proxy.Reset()
+		w.Patch(accounts, "account", `{"secrets":[{"name":"evil"}]}`)
+		c := w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonRevertFailed)
+		if !strings.Contains(c.Message, "account") || strings.Contains(c.Message, "all else is protected") {
+			t.Errorf("Ready says %s", c.Message)
+		}
+		w.Patch(kit.ConfigMaps, "other", `{"data":{"key":"evil"}}`)
+		w.WaitField(kit.ConfigMaps, "other", "data.key", "declared")
+		for _, r := range w.writes("serviceaccounts") { // all of them are the revert that is refused
+			if !strings.Contains(string(r.Body), `"secrets":[{"name":"declared"}]`) {
+				t.Errorf("written: %s %s", r, r.Body)
+			}
+		}
+		live := w.Get(accounts, "account")
+		if live.GetLabels()["tier"] != "gold" || live.GetAnnotations()["note"] != "declared" ||
+			kit.Field(live, "automountServiceAccountToken") != false {
+			t.Errorf("the account is %v", live.Object)
+		}
+	})
 }
 
 // strategic changes an object by a strategic merge patch, as a user.

@@ -31,6 +31,12 @@ func neverDelete() []mutant {
 		breaks("I2", "after a creation that was not answered, whatever has its name is deleted",
 			edit{"pkg/controller/takeback.go", `rm.stillLost(ctx, w, r, live)`, `rm.stillLost(ctx, w, r, nil)`}, ha,
 			"TestI2_CreationThatFailedTakesNobodysObjectBack"),
+		breaks("I2", "a revert whose changes all go with the refused one is written without a target",
+			edit{"pkg/controller/refusal.go", `	if found.Target == nil {`, `	if found.Target == nil && false {`}, fidelity,
+			"TestI2_AllChangesGoWithTheRefusedOne").
+			and(edit{"pkg/enforce/write.go", `	if r.Target == nil { // a patch`, `	if r.Target == nil && false { // a patch`}),
+		breaks("I2", "a patch to no target is written", edit{"pkg/enforce/write.go", `	if r.Target == nil { // a patch`,
+			`	if r.Target == nil && false { // a patch`}, "./pkg/enforce", "TestI2_ARevertWithoutATargetIsNoPatch"),
 		breaks("I2", "when the record of a release is lost, its objects are deleted", edit{reconcile, `	if !d.Lock {
 `, `	if l := rs.table.Get(key); !found && l != nil {
 		` + deleteLocked("true") + `
