@@ -45,17 +45,19 @@ func New(ctx context.Context, clients Clients, o Options) (*Controller, error) {
 	c := &Controller{common: shared, ready: make(chan struct{}), warm: make(chan struct{})}
 	loader := &loader{common: shared, schemas: schemas}
 	reporter := newReporter(shared)
-	c.remediation = &remediation{common: shared, loader: loader, reporter: reporter, hasher: drift.NewHasher()}
+	remembered := &memory{common: shared, releases: map[types.UID]*settledForms{}}
+	c.remediation = &remediation{common: shared, loader: loader, reporter: reporter, memory: remembered,
+		hasher: drift.NewHasher()}
 	c.relist = newRelist(shared, c.remediation)
 	c.releases = &releases{
-		common: shared, loader: loader, reporter: reporter, relist: c.relist, claims: &c.remediation.claims,
-		behind: map[string][]string{},
+		common: shared, loader: loader, reporter: reporter, memory: remembered, relist: c.relist,
+		claims: &c.remediation.claims, behind: map[string][]string{},
 	}
 	c.pruning = &pruning{
 		common: shared, loader: loader, reporter: reporter,
 		pace: flowcontrol.NewTokenBucketRateLimiter(historyReadsPerSecond, historyReadsAtOnce),
 	}
-	c.statuses = &statuses{common: shared, reporter: reporter}
+	c.statuses = &statuses{common: shared, reporter: reporter, memory: remembered}
 	c.policies = newPolicies(shared)
 	c.admission = newAdmission(shared, reporter, loader, &c.remediation.declared)
 	c.watchCluster()

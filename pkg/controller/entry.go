@@ -28,6 +28,8 @@ type entry struct {
 	// when it was not asked for.
 	elsewhere   lock.Elsewhere
 	elsewhereAt int64
+	// fresh is set while the newest record is one that was seen becoming deployed, until all of its objects were judged.
+	fresh bool
 	// reload asks for a new lock although the record is the same.
 	reload bool
 	// candidates is what is known of earlier revisions.
@@ -64,6 +66,14 @@ type facts struct {
 	guarded *guard.Wanted
 	// lockedAt is when the lock began.
 	lockedAt time.Time
+}
+
+// sees takes in the newest record, before facts has it. The first one that is seen may have been deployed for long.
+func (e *entry) sees(rec release.Record, found bool) {
+	same := found && e.found && rec.UID == e.record.UID
+	if e.handled && !(same && e.record.Status == rec.Status) {
+		e.fresh = found && rec.Status == release.StatusDeployed
+	}
 }
 
 type problem struct{ reason, message string }

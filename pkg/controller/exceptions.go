@@ -9,7 +9,7 @@ import (
 )
 
 // exceptions returns what of a locked release is left to others now, ordered by object: what the manifest and the spec
-// leave to them, live autoscalers, and Jobs that have run.
+// leave to them, live autoscalers, Jobs that have run, and what managed fields excuse.
 func (st *statuses) exceptions(v *view) []v1alpha1.Exception {
 	all := slices.Clone(v.lock.Exceptions)
 	for _, id := range v.sum.Scalable {
@@ -21,6 +21,11 @@ func (st *statuses) exceptions(v *view) []v1alpha1.Exception {
 		if p.Reason == v1alpha1.ReasonNotRecreated {
 			all = append(all, judge.ExceptionOf(p.ID, v1alpha1.ExceptionRunsOnce, p.Message))
 		}
+	}
+	for _, e := range v.sum.Excused {
+		all = append(all, judge.ExceptionOf(e.ID, v1alpha1.ExceptionLeftByHelm,
+			"differs from the manifest; by its managed fields no one but Helm wrote it since the revision was deployed",
+			e.Paths[:min(len(e.Paths), named)]...))
 	}
 	slices.SortFunc(all, func(a, b v1alpha1.Exception) int {
 		return strings.Compare(a.Object.String()+string(a.Reason), b.Object.String()+string(b.Reason))

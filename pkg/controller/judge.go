@@ -1,10 +1,8 @@
 package controller
 
 import (
-	"context"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/sirupsen/logrus"
@@ -45,7 +43,7 @@ func (c *common) input(l *lock.Lock, w *lock.Work, desired map[string]any) judge
 	in := judge.Input{
 		ID: w.ID, Release: l.As, Desired: desired, Live: w.Live, Last: w.Last, Schema: w.Schema, Rules: w.Rules,
 		Strict: l.Strict, ServerSide: l.ServerSide, Scalable: w.Scalable, Replicas: w.Replicas, Chosen: w.Chosen,
-		First: w.First, Baseline: w.Baseline, Owner: w.Owner,
+		First: w.First, Baseline: w.Baseline, Owner: w.Owner, Excused: w.Excused,
 	}
 	if in.Replicas != nil && !l.Owns(in.Replicas.By) { // the live one of that name counts, which may be another
 		in.Replicas = nil
@@ -125,27 +123,8 @@ func (v *result) good() *lock.Outcome {
 	}
 	return &lock.Outcome{
 		Good: true, Digest: v.Digest, Version: v.Version, Baseline: v.found.Baseline, Owner: v.found.Owner,
-		Chosen: v.found.Chosen, Additions: v.in.HasAdditions(v.found, v.Live),
+		Excused: v.found.Excused, Chosen: v.found.Chosen, Additions: v.in.HasAdditions(v.found, v.Live),
 	}
-}
-
-// dryRun finds out whether the differences of an object are only the form that the API server gives to what Helm
-// applied (normalised values, webhooks, pruned fields). It asks the API server, in a dry run, what a revert would
-// make of the object, so that nothing is written to an object that a revert would not change. It returns the
-// outcome if so.
-func (rm *remediation) dryRun(ctx context.Context, l *lock.Lock, v *result) *lock.Outcome {
-	after, err := rm.enforcer.DryRun(ctx, v.revert)
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return &lock.Outcome{Again: rm.readAgain(v)} // another writer came in between
-	}
-	if err != nil {
-		// The revert itself will tell what is wrong.
-		rm.Log.WithField("object", v.ID.String()).Debugf("dry run: %s", errorAbout(v.ID, err))
-		return nil
-	}
-	v.found = v.in.AfterDryRun(v.found, after)
-	v.tell(rm.debug(l.Release))
-	return rm.outcome(l, v)
 }
 
 // operationOf sums changes up: by what was taken away or put there if there is nothing else. An object without changes

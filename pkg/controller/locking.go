@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/lock"
@@ -39,6 +40,7 @@ func (rs *releases) begin(hr *v1alpha1.HelmRelease, loaded *loaded, l *lock.Lock
 	outdated := false
 	// Putting the lock and updating its entry are one step: retryConflicts, after another lock has released an object,
 	// and definitionChanged read the entries before both or after both.
+	rs.memory.keep(hr.UID, rs.table.Get(key))
 	rs.entries.update(key, func(e *entry) {
 		conflicts, displaced = rs.table.Put(l)
 		outdated = rs.loader.definitions.changesSoFar() != loaded.definitions
@@ -119,7 +121,9 @@ func (rs *releases) watchAll(l *lock.Lock, kinds map[schema.GroupVersionKind]wat
 // unlock ends the lock of a HelmRelease. While Helm works its watches stay, because the release is locked again soon.
 func (rs *releases) unlock(key string, p problem) {
 	transitioning, news := false, false
+	uid := types.UID("")
 	rs.entries.update(key, func(e *entry) {
+		uid = e.uid
 		news = e.problem != p
 		e.problem, e.conflicts, e.waiting, e.skipped, e.denials = p, nil, nil, nil, denials{}
 		transitioning = e.decision.State == v1alpha1.StateTransitioning
@@ -127,6 +131,7 @@ func (rs *releases) unlock(key string, p problem) {
 	if news {
 		rs.reporter.announceProblem(rs.cached(key), p)
 	}
+	rs.memory.keep(uid, rs.table.Get(key))
 	if rs.table.Drop(key) {
 		rs.claims.prune()
 		rs.retryConflicts(key)
@@ -144,6 +149,9 @@ func (rs *releases) untrack(key string) {
 	rs.unlock(key, problem{})
 	e := rs.entries.forget(key)
 	rs.guardWanted()
+	if e != nil {
+		rs.memory.forget(e.uid)
+	}
 	if e != nil && e.release.Name != "" {
 		rs.releaseChanged(e.release)
 		rs.reporter.forgetMetrics(e.release)

@@ -22,6 +22,7 @@ type releases struct {
 	*common
 	loader   *loader
 	reporter *reporter
+	memory   *memory
 	relist   *relist
 	claims   *claims
 	start    startBarrier
@@ -127,6 +128,7 @@ func (rs *releases) decide(ctx context.Context, key string, hr *v1alpha1.HelmRel
 	before := lock.Decision{}
 	rs.entries.update(key, func(e *entry) {
 		before = e.decision
+		e.sees(rec, found)
 		e.release, e.decision, e.record, e.found = rel, d, rec, found
 		e.history.seed(hr.Status.RecentDrift)
 	})
@@ -143,6 +145,7 @@ func (rs *releases) decide(ctx context.Context, key string, hr *v1alpha1.HelmRel
 	}
 	if !d.Lock {
 		rs.unlock(key, problem{})
+		rs.entries.update(key, func(e *entry) { e.fresh = false })
 		rs.handled(key, hr)
 		rs.reporter.announceUnlocked(hr, before, d)
 		return nil
@@ -208,8 +211,8 @@ func (rs *releases) lock(
 	ctx context.Context, key string, hr *v1alpha1.HelmRelease, rec release.Record,
 ) (waits bool, err error) {
 	spec := followed(hr.Spec)
-	reload := false
-	rs.entries.update(key, func(e *entry) { reload, e.reload = e.reload, false })
+	reload, fresh := false, false
+	rs.entries.update(key, func(e *entry) { reload, e.reload, fresh = e.reload, false, e.fresh })
 	if old := rs.table.Get(key); old != nil && !reload && old.Record.Same(rec) && reflect.DeepEqual(old.Spec, spec) &&
 		!rs.kindArrived(key) && !rs.granted(ctx, key) {
 		return false, nil
@@ -250,8 +253,8 @@ func (rs *releases) lock(
 	rs.begin(hr, loaded, lock.New(&lock.Lock{
 		Key: key, Since: hr.CreationTimestamp.Time, Began: rs.began(hr, rec), Release: rec.Key,
 		As: loaded.release.Key, Record: rec, Spec: spec,
-		ServerSide: loaded.release.ApplyMethod == release.ApplyMethodServerSide,
-		Detect:     spec.Mode == v1alpha1.ModeDetect, Strict: spec.Scope == v1alpha1.ScopeStrict,
+		ServerSide: loaded.release.ApplyMethod == release.ApplyMethodServerSide, Fresh: fresh,
+		Detect: spec.Mode == v1alpha1.ModeDetect, Strict: spec.Scope == v1alpha1.ScopeStrict,
 		ReplaceImmutable: spec.ReplaceImmutable,
 		Exceptions:       loaded.exceptions, Untracked: loaded.untracked,
 		Unknown: len(loaded.waiting) > 0, Account: account, Hooks: loaded.release.Hooks,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -21,6 +22,7 @@ type remediation struct {
 	*common
 	loader   *loader
 	reporter *reporter
+	memory   *memory
 	hasher   drift.Hasher
 	claims   claims
 	declared declarations
@@ -58,6 +60,7 @@ func (rm *remediation) next(ctx context.Context, key string) {
 	rm.process(ctx, l, drifted)
 	rm.processLarge(ctx, l, work)
 	if len(work) > 0 && l.Complete() {
+		rm.entries.update(key, func(e *entry) { e.fresh = e.fresh && !e.record.Same(l.Record) })
 		// The first status is waited for, and nothing is left that could go into the same write.
 		rm.queues.status.Add(l.Key)
 	}
@@ -125,10 +128,11 @@ func (rm *remediation) revert(ctx context.Context, l *lock.Lock, differing []*re
 	if len(drifted) > 0 {
 		running.Go(func() { rm.act(ctx, l, drifted) })
 	}
+	deployed := sync.OnceValues(func() (time.Time, error) { return rm.deployedAt(ctx, l.Record) })
 	for _, v := range unclear {
 		done := rm.slots.write(ctx, l.Release)
 		running.Go(func() {
-			form := rm.dryRun(ctx, l, v)
+			form := rm.form(ctx, l, v, deployed)
 			done()
 			if form != nil {
 				rm.complete(l, v.Work, *form)

@@ -28,6 +28,7 @@ import (
 type statuses struct {
 	*common
 	reporter *reporter
+	memory   *memory
 }
 
 func (st *statuses) next(ctx context.Context) bool {
@@ -51,7 +52,7 @@ func (st *statuses) next(ctx context.Context) bool {
 
 // writeStatus writes the status of a HelmRelease if it differs from what the cache shows. waits says that there is
 // none worth writing yet, and that it will be written later.
-func (st *statuses) writeStatus(_ context.Context, key string) (waits bool, err error) {
+func (st *statuses) writeStatus(ctx context.Context, key string) (waits bool, err error) {
 	if !st.leading.Load() {
 		return false, nil
 	}
@@ -78,6 +79,11 @@ func (st *statuses) writeStatus(_ context.Context, key string) (waits bool, err 
 	}
 	if view.entry.uid != hr.UID || !view.entry.handled {
 		return true, nil // the entry is of another HelmRelease of that name, or new: reconcile is about to fill it
+	}
+	if view.lock != nil {
+		if wait := st.memory.store(ctx, hr, view.lock); wait > 0 {
+			st.queues.status.AddAfter(key, wait)
+		}
 	}
 	status := st.status(hr, view)
 	st.reporter.measure(key, view, status)

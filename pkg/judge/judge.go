@@ -36,10 +36,11 @@ type Input struct {
 	Chosen         *int64
 	ScalersUnknown bool
 
-	// First is set when the object was not judged before. Baseline and Owner are what was learnt when it was.
+	// First is set when the object was not judged before. Baseline, Owner and Excused are what was learnt when it was.
 	First    bool
 	Baseline drift.Baseline
 	Owner    drift.Owner
+	Excused  bool
 
 	// Left are the paths of declared fields that are neither compared nor written: see Leaving.
 	Left [][]string
@@ -98,6 +99,8 @@ type Result struct {
 	// it.
 	Baseline drift.Baseline
 	Chosen   *int64
+	// Excused is set when managed fields alone say that a part of Baseline is normal: see Excuse.
+	Excused bool
 
 	managed []metav1.ManagedFieldsEntry // those of the input
 }
@@ -111,6 +114,7 @@ func Judge(in Input) Result {
 	r := in.compared()
 	r.managed, r.Claimant, r.Deletion = in.managed, in.claimant(), drift.DescribeDeletion(in.Live)
 	r.Owner, r.Baseline, r.Chosen = in.owner(in.Live, r.Changes), in.Baseline, in.ChosenIn(in.Live)
+	r.Excused = in.Excused
 	r.decide()
 	switch {
 	case r.State == Drifted && in.First:
@@ -155,21 +159,6 @@ func (r *Result) decide() {
 		r.State = InSync
 		r.Unfinished = r.Owner.Operation == metav1.ManagedFieldsOperationApply && drift.Unfinished(r.managed)
 	}
-}
-
-// AfterDryRun returns what an Unclear result is. after is what the API server would make of the object by a revert.
-// What is different even then is the form that the API server gives to what Helm applied.
-func (in Input) AfterDryRun(r Result, after *unstructured.Unstructured) Result {
-	learning := r.Options
-	learning.Strict = in.strict(after)
-	compared := r.Options
-	compared.Accepted = drift.Learn(r.Desired, after.Object, learning)
-	r.found(drift.Compare(r.Desired, in.Live.Object, compared))
-	r.decide()
-	if r.State != Drifted {
-		r.Baseline = drift.Learn(r.Desired, in.Live.Object, r.Options)
-	}
-	return r
 }
 
 // Restored returns what is normal for an object once it is as done, the answer to its revert.

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/manifest"
@@ -25,6 +26,12 @@ const recordPrefix = "sh.helm.release.v1."
 
 // GuardSuffix ends the names of a guard's Secret and of its registration.
 const GuardSuffix = "-guard"
+
+// settledInfix stands within the names of the Secrets in which operators remember the settled forms of objects.
+const settledInfix = "-settled-"
+
+// SettledName returns the name of the Secret for the settled forms of the objects of a HelmRelease, by its uid.
+func (own Own) SettledName(uid types.UID) string { return own.Name + settledInfix + string(uid) }
 
 // Registration returns the name of the guard's ValidatingWebhookConfiguration.
 func Registration(namespace, secret string) string { return namespace + "-" + secret }
@@ -75,6 +82,8 @@ func (own Own) reservedSecret(o manifest.Object, mine bool) string {
 		return "the operator orders its watches by this Secret"
 	case mine && (o.ID.Name == own.Guard || strings.HasSuffix(o.ID.Name, GuardSuffix)):
 		return "it holds the certificate of the guard of an operator"
+	case mine && strings.Contains(o.ID.Name, settledInfix):
+		return "an operator remembers settled forms of objects in it"
 	case o.Content["type"] == release.SecretType || strings.HasPrefix(o.ID.Name, recordPrefix):
 		return "it is a record of a Helm release, which only Helm writes"
 	}

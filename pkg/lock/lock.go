@@ -35,6 +35,8 @@ type Lock struct {
 	ServerSide bool
 	// Detect is set when drift is reported and not reverted.
 	Detect bool
+	// Fresh is set when the revision was seen becoming deployed: Helm may have left less than it declares.
+	Fresh bool
 	// Strict is set when what others added is removed, too.
 	Strict bool
 	// ReplaceImmutable is set when an object may be deleted and created again to take back the change of an
@@ -62,6 +64,7 @@ type Lock struct {
 	taken     map[manifest.ID]struct{} // declared, and owned by another lock
 	lists     []list                   // that show all unmanaged of a kind; a slice, because kinds are few
 	complete  bool                     // as Complete said once
+	unsettled bool                     // a baseline has changed since Settled was called
 	storm     storm
 	closed    bool
 }
@@ -84,6 +87,7 @@ type Work struct {
 	First    bool
 	Baseline drift.Baseline
 	Owner    drift.Owner
+	Excused  bool
 	// Failures counts the attempts in a row that failed before, and Refusal is that of the last one; nil for none.
 	Failures int
 	Refusal  *Refusal
@@ -229,7 +233,8 @@ func (l *Lock) Take(now time.Time) (work []*Work, after time.Duration) {
 		}
 		delete(l.dirty, s)
 		work = append(work, &Work{Object: s.Object, Observation: *s.pending, First: !s.judged, Baseline: s.baseline,
-			Owner: s.helm(), Failures: s.failures(), Refusal: s.refusal(), Before: s.problem, Chosen: s.chosen()})
+			Owner: s.helm(), Excused: s.excused, Failures: s.failures(), Refusal: s.refusal(), Before: s.problem,
+			Chosen: s.chosen()})
 		s.pending, s.inFlight = nil, true
 	}
 	if len(l.dirty) == 0 && len(work) > manyDirty {

@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"maps"
 	"time"
 	"unique"
 
@@ -10,12 +11,13 @@ import (
 
 // Outcome is what a worker found out about an object it took.
 type Outcome struct {
-	// Good is set when the object is as desired; Digest, Version, Baseline and Owner then hold what was learnt.
+	// Good is set when the object is as desired; Digest, Version, Baseline, Owner and Excused then hold what was learnt.
 	Good     bool
 	Digest   uint64
 	Version  uint64
 	Baseline drift.Baseline
 	Owner    drift.Owner
+	Excused  bool
 	// Chosen is the number of replicas that the object has, if that is within the range of an autoscaler; else nil.
 	Chosen *int64
 	// Additions is set, with Good or Reported, when others added something to the object that its lock leaves alone.
@@ -65,7 +67,8 @@ func (l *Lock) Done(id manifest.ID, o Outcome) (wake bool) {
 		s.scaled, s.replicas = true, int32(*o.Chosen)
 	}
 	if o.Good {
-		s.baseline = o.Baseline
+		l.unsettled = l.unsettled || !maps.Equal(s.baseline, o.Baseline) || s.excused != o.Excused
+		s.baseline, s.excused = o.Baseline, o.Excused
 		if o.Owner.Manager != "" {
 			s.owner = unique.Make(o.Owner)
 		}

@@ -31,6 +31,7 @@ type state struct {
 	rewound  bool // versions that the worker knows are of before Rewind
 	reported bool // good is drifted content that was only reported (mode Detect)
 
+	excused   bool  // managed fields alone say that a part of baseline is normal
 	additions bool  // others added something that is left alone
 	scaled    bool  // whether replicas holds a number
 	replicas  int32 // the last number within the range of an autoscaler

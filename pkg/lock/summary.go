@@ -25,6 +25,8 @@ type Summary struct {
 	Fights []manifest.ID
 	// Scalable are the objects whose replicas a live autoscaler could set.
 	Scalable []manifest.ID
+	// Excused are the objects that managed fields excuse.
+	Excused []Excused
 	// QuietAt is when the earliest fight may be over; zero for none.
 	QuietAt time.Time
 }
@@ -33,6 +35,12 @@ type Summary struct {
 type ObjectProblem struct {
 	ID manifest.ID
 	Problem
+}
+
+// Excused names an object, and the paths at which it differs from its manifest.
+type Excused struct {
+	ID    manifest.ID
+	Paths []string
 }
 
 // Summarize counts the objects as of now and ends the fights that have been quiet long enough.
@@ -56,6 +64,9 @@ func (l *Lock) Summarize(now time.Time) Summary {
 		}
 		if s.additions {
 			sum.Additions++
+		}
+		if s.excused {
+			sum.Excused = append(sum.Excused, Excused{id, s.baseline.Paths()})
 		}
 		switch {
 		case s.problem == nil:

@@ -31,6 +31,11 @@ kind: Secret
 metadata: {name: %[1]s%[2]s, namespace: %[1]s}
 stringData: {key: declared}
 ---
+apiVersion: v1
+kind: Secret
+metadata: {name: %[1]s-settled-0, namespace: %[1]s}
+stringData: {key: declared}
+---
 apiVersion: helm.cattle.io/v1alpha1
 kind: HelmRelease
 metadata: {name: app, namespace: %[1]s}
@@ -49,7 +54,8 @@ data: {key: declared}
 	w.CreateHelmRelease("attack")
 	w.exceptions("attack", "Reserved HelmRelease/app ", fmt.Sprintf("Reserved Lease/%s ", w.Operator),
 		"Reserved Secret/sh.helm.release.v1.app.v1 ",
-		fmt.Sprintf("Reserved Secret/%s%s ", w.Operator, proof.FenceSuffix))
+		fmt.Sprintf("Reserved Secret/%s%s ", w.Operator, proof.FenceSuffix),
+		fmt.Sprintf("Reserved Secret/%s-settled-0 ", w.Operator))
 	w.WaitReady("attack", 1)
 
 	leases := w.Kube.CoordinationV1().Leases(w.Operator)

@@ -32,9 +32,8 @@ func noDriftLost() []mutant {
 			edit{feed, `	f.sink.listed(present)
 `, ``}, integration, "TestI5_DriftMadeBeforeTheLock/helm_3"),
 		breaks("I5", "what an object is like at the first look is taken for the form that the API server gave it",
-			edit{"pkg/judge/judge.go", `	r.found(drift.Compare(r.Desired, in.Live.Object, compared))`,
-				`	_ = compared
-	r.found(drift.Result{})`}, integration, "TestI5_DriftWhileTheOperatorIsDown"),
+			edit{"pkg/judge/settled.go", `	r.found(drift.Compare(r.Desired, in.Live.Object, r.Options))`,
+				`	r.found(drift.Result{})`}, integration, "TestI5_DriftWhileTheOperatorIsDown"),
 		breaks("I5", "the loss of Helm's label is not looked at",
 			edit{sink, `	o := lock.Observation{Last: last, NeedsGet: look, ReportedGone: !look, Version: version(obj), Seen: rm.Clock.Now()}
 `, `	o := lock.Observation{Last: last, NeedsGet: look, ReportedGone: !look, Version: version(obj), Seen: rm.Clock.Now()}

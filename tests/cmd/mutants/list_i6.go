@@ -4,6 +4,7 @@ package main
 func noWriteLoops() []mutant {
 	const judge, budget, lockFile, state = "pkg/controller/judge.go", "pkg/lock/budget.go", "pkg/lock/lock.go",
 		"pkg/lock/state.go"
+	const settled, remembered = "pkg/lock/settled.go", "TestI6_SettledFormsAreThoseOfARecordAndADesiredState"
 	const fight, normalised = "TestI6_FightIsNamedAndSlowedDown", "TestI6_NormalisedValuesAreNotFought/helm_3"
 	return []mutant{
 		breaks("I6", "lists are compared as a whole as a definition was not answered for",
@@ -62,5 +63,27 @@ func noWriteLoops() []mutant {
 		breaks("I6", "a revert that the API server has refused often is tried at full pace again",
 			edit{state, `	delay := longest`, `	delay := retryMin`}, lock,
 			"TestAFailedAttemptWaitsLongerEveryTimeAndAtMostAMinute"),
+		breaks("I6", "the memory of one record counts for the next one",
+			edit{settled, `before.Record == l.Record.UID`, `before.Record != ""`}, lock, remembered),
+		breaks("I6", "the memory of an object counts for another desired state",
+			edit{settled, `o.ID.String(), string(desired))`, `o.ID.String(), string(desired[:0]))`}, lock, remembered),
+		breaks("I6", "what was settled is forgotten while another lock judges its objects",
+			edit{settled, `(!current || s.judged && !s.reported)`, `(!current || s.reported)`}, lock,
+			"TestI6_SettledFormsStayWhileNothingElseIsKnown"),
+		breaks("I6", "what was settled is not asked for",
+			edit{"pkg/controller/form.go", `	if settled != nil {`, `	if settled != nil && settled.Record == "" {`},
+			fidelity, "TestI6_WhatWasSettledOnceStays/restart"),
+		breaks("I6", "what only Helm has written is written again by an operator that has no memory",
+			edit{"pkg/judge/settled.go", `	if len(excused) == 0 {`, `	if len(excused) >= 0 {`}, fidelity,
+			"TestI6_WhatWasSettledOnceStays/upgrade_of_the_operator"),
+		breaks("I5", "a later write in the name of Helm is excused",
+			edit{"pkg/drift/settled.go", `timeOf(&managedFields[at]).After(deployed.Time)`,
+				`deployed.Time.IsZero()`}, "./pkg/drift", "TestI5_WhatManagedFieldsExcuse"),
+		breaks("I5", "a field that is not Helm's any more is excused",
+			edit{"pkg/drift/settled.go", `ch.Op == Added || !helms.Owned(`, `ch.Op == Added || helms == nil && helms.Owned(`},
+			"./pkg/drift", "TestI5_WhatManagedFieldsExcuse"),
+		breaks("I5", "a write through the subresource scale is overlooked",
+			edit{"pkg/drift/settled.go", `e.Subresource != "status" &&`, `e.Subresource == "" &&`}, "./pkg/drift",
+			"TestI5_WhatManagedFieldsExcuse"),
 	}
 }

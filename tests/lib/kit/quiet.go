@@ -70,9 +70,10 @@ func ObjectWrites(p *cluster.Proxy) []cluster.Request {
 }
 
 // IsOwn reports whether a request is about what the operator writes to in its own name and on its own account:
-// HelmReleases, Events, Leases, the certificate of the guard and the Secret of IsFenceWrite.
+// HelmReleases, Events, Leases, the certificate of the guard, the settled forms of objects and the Secret of
+// IsFenceWrite.
 func IsOwn(r cluster.Request) bool {
-	return IsFenceWrite(r) || isGuardsSecret(r) ||
+	return IsFenceWrite(r) || isGuardsSecret(r) || isSettledForms(r) ||
 		slices.Contains([]string{"helmreleases", "events", "leases"}, r.Resource())
 }
 
@@ -88,6 +89,13 @@ func IsFenceWrite(r cluster.Request) bool {
 func isGuardsSecret(r cluster.Request) bool {
 	return r.Resource() == "secrets" && (strings.HasSuffix(r.Path, "-guard") ||
 		r.Method == http.MethodPost && bytes.Contains(r.Body, []byte("kubernetes.io/tls")))
+}
+
+// isSettledForms reports whether a request writes what the operator remembers of settled forms of objects.
+func isSettledForms(r cluster.Request) bool {
+	const infix = "-settled-"
+	return r.Resource() == "secrets" && (strings.Contains(r.Path, infix) ||
+		r.Method == http.MethodPost && bytes.Contains(r.Body, []byte(infix)))
 }
 
 // WaitEvent waits until an Event of a reason about a HelmRelease is stored. An operator writes Events in their

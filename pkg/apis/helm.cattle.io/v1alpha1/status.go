@@ -141,8 +141,8 @@ type Exception struct {
 	// +required
 	Object DriftedObject `json:"object"`
 
-	// Reason is why: `Autoscaled`, `CABundleInjected`, `RulesAggregated`, `RunsOnce`, `OptedOut`, `Ignored` or
-	// `Reserved`.
+	// Reason is why: `Autoscaled`, `CABundleInjected`, `RulesAggregated`, `RunsOnce`, `OptedOut`, `Ignored`,
+	// `LeftByHelm` or `Reserved`.
 	// +required
 	Reason ExceptionReason `json:"reason"`
 
@@ -178,6 +178,10 @@ const (
 
 	// ExceptionIgnored says that spec.ignore names the fields.
 	ExceptionIgnored ExceptionReason = "Ignored"
+
+	// ExceptionLeftByHelm says that the fields differ from the manifest, and that by the managed fields of the object
+	// no one but Helm wrote it since the revision was deployed. Later departures from what is there are reverted.
+	ExceptionLeftByHelm ExceptionReason = "LeftByHelm"
 
 	// ExceptionReserved says that the operator or Helm itself works with the object, so that no release tracks it:
 	// the Lease and the Secrets of the operator, the registration of its guard, HelmReleases, HelmReleasePolicies and

@@ -1,0 +1,82 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rancher/helm-locker/pkg/judge"
+	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/proof"
+	"github.com/rancher/helm-locker/pkg/release"
+)
+
+// form finds out whether the differences of an object are only the form that the API server gives to what Helm applied
+// (normalised values, webhooks, pruned fields). It returns the outcome if so.
+//
+// What was settled before is asked first. Then a dry run shows what a revert would make of the object now: it may turn
+// what differs into the form of the object, and never the reverse. Where nothing was remembered, managed fields may
+// excuse what is left.
+func (rm *remediation) form(
+	ctx context.Context, l *lock.Lock, v *result, deployed func() (time.Time, error),
+) *lock.Outcome {
+	settled, err := rm.memory.of(ctx, l)
+	if err != nil {
+		return rm.unknownForm(v, err)
+	}
+	if settled != nil {
+		remembered, excused, err := settled.Of(v.Object)
+		if err != nil {
+			return rm.unknownForm(v, err)
+		}
+		v.found = v.in.Recall(v.found, remembered)
+		v.found.Excused = excused
+		if outcome := rm.outcome(l, v); v.found.State != judge.Drifted {
+			v.tell(rm.debug(l.Release))
+			return outcome
+		}
+	}
+	after, err := rm.enforcer.DryRun(ctx, v.revert)
+	switch {
+	case apierrors.IsConflict(err) || apierrors.IsNotFound(err):
+		return &lock.Outcome{Again: rm.readAgain(v)} // another writer came in between
+	case err != nil: // the revert itself will tell what is wrong
+		rm.Log.WithField("object", v.ID.String()).Debugf("dry run: %s", errorAbout(v.ID, err))
+	default:
+		v.found = v.in.AfterDryRun(v.found, after)
+	}
+	if settled == nil && len(v.found.Changes) > 0 {
+		at, err := deployed()
+		if err != nil {
+			return rm.unknownForm(v, err)
+		}
+		v.found = v.in.Excuse(v.found, metav1.NewTime(at), l.Fresh)
+	}
+	v.tell(rm.debug(l.Release))
+	return rm.outcome(l, v)
+}
+
+// unknownForm is the outcome for an object whose form is not known now.
+func (rm *remediation) unknownForm(v *result, err error) *lock.Outcome {
+	again := v.Observation
+	return &lock.Outcome{Again: &again, Failed: true, Transient: transient(err), Problem: problemOf(v.ID, err, false)}
+}
+
+// deployedAt returns when the locked record became deployed, by the clock of the API server; zero when that is not
+// known.
+func (rm *remediation) deployedAt(ctx context.Context, rec release.Record) (at time.Time, err error) {
+	_, err = proof.ReadRecords(ctx, rm.clients.Metadata, rec.Storage, rec.Key,
+		func(m *metav1.PartialObjectMetadata) (struct{}, error) {
+			if m.UID == rec.UID {
+				at = release.DeployedAt(m)
+			}
+			return struct{}{}, nil
+		})
+	if err != nil {
+		return at, fmt.Errorf("read when release %s was deployed: %w", rec.Key, err)
+	}
+	return at, nil
+}

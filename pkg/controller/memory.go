@@ -1,0 +1,182 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/lock"
+)
+
+// memory remembers the settled forms of objects beyond a lock, and in Secrets beyond the process: one Secret for each
+// HelmRelease. It is safe for concurrent use.
+type memory struct {
+	common *common
+
+	mu       sync.Mutex
+	listed   bool                        // the Secrets of earlier processes were read
+	releases map[types.UID]*settledForms // by the uid of the HelmRelease
+}
+
+// settledForms are those of one release.
+type settledForms struct {
+	known *lock.Settled
+	// stored is what the Secret holds, and next when it may be written again.
+	stored *lock.Settled
+	next   time.Time
+}
+
+const (
+	// settledLabel selects the Secrets, settledKey is their only key.
+	settledLabel, settledKey = "helm.cattle.io/settled", "settled"
+	// settledPause is the least time between two writes of one Secret.
+	settledPause = time.Minute
+	// settledPage is how many Secrets are read at a time.
+	settledPage = 100
+)
+
+// of returns what is remembered of the objects of a lock, nil for nothing. The Secrets are read once in a process, by
+// the first object that differs from its manifest.
+func (m *memory) of(ctx context.Context, l *lock.Lock) (*lock.Settled, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.listed {
+		switch err := m.list(ctx); {
+		case apierrors.IsForbidden(err):
+			m.common.Log.Warnf("the settled forms of objects cannot be read, so they are learnt again: %v", err)
+		case err != nil:
+			return nil, fmt.Errorf("read the settled forms of objects: %w", err)
+		}
+		m.listed = true
+	}
+	var uid types.UID
+	m.common.entries.update(l.Key, func(e *entry) { uid = e.uid })
+	if forms := m.releases[uid]; forms != nil && forms.known != nil && forms.known.Record == l.Record.UID {
+		return forms.known, nil
+	}
+	return nil, nil
+}
+
+// list reads the Secrets. What this process knows itself is newer. m.mu is held.
+func (m *memory) list(ctx context.Context) error {
+	options := metav1.ListOptions{LabelSelector: settledLabel, Limit: settledPage}
+	for {
+		page, err := m.common.clients.Kubernetes.CoreV1().Secrets(m.common.Namespace).List(ctx, options)
+		if err != nil {
+			return err
+		}
+		for i := range page.Items {
+			m.take(&page.Items[i])
+		}
+		if options.Continue = page.Continue; options.Continue == "" {
+			return nil
+		}
+	}
+}
+
+// take takes over what a Secret holds. One that cannot be read holds nothing. m.mu is held.
+func (m *memory) take(secret *corev1.Secret) {
+	for _, owner := range secret.OwnerReferences {
+		if secret.Name != m.common.own.SettledName(owner.UID) {
+			continue
+		}
+		stored := &lock.Settled{}
+		if err := json.Unmarshal(secret.Data[settledKey], stored); err != nil || len(stored.Key) == 0 {
+			m.common.Log.Warnf("Secret %s holds no settled forms of objects", secret.Name)
+			return
+		}
+		if forms := m.formsOf(owner.UID); forms.known == nil {
+			forms.known, forms.stored = stored, stored
+		}
+	}
+}
+
+// formsOf is called with m.mu held.
+func (m *memory) formsOf(uid types.UID) *settledForms {
+	forms := m.releases[uid]
+	if forms == nil {
+		forms = &settledForms{}
+		m.releases[uid] = forms
+	}
+	return forms
+}
+
+// keep remembers what a lock has learnt, nil for none, of a HelmRelease, and returns the forms of that.
+func (m *memory) keep(uid types.UID, l *lock.Lock) *settledForms {
+	if l == nil {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	forms := m.formsOf(uid)
+	known, err := l.Settled(forms.known)
+	if err != nil {
+		m.common.Log.WithField("release", l.Release.String()).Warnf("the settled forms of objects: %v", err)
+	}
+	forms.known = known
+	return forms
+}
+
+// forget drops what is remembered of a HelmRelease that is gone. Kubernetes deletes its Secret.
+func (m *memory) forget(uid types.UID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.releases, uid)
+}
+
+// store writes what a lock has learnt to the Secret of its HelmRelease, if that holds something else. It returns how
+// long to wait until it may be written.
+func (m *memory) store(ctx context.Context, hr *v1alpha1.HelmRelease, l *lock.Lock) (wait time.Duration) {
+	forms := m.keep(hr.UID, l)
+	m.mu.Lock()
+	known, now := forms.known, m.common.Clock.Now()
+	wait = forms.next.Sub(now)
+	changed := known != forms.stored && (forms.stored != nil || len(known.Forms) > 0)
+	if changed && wait <= 0 {
+		forms.next = now.Add(settledPause)
+	}
+	m.mu.Unlock()
+	if !changed || wait > 0 {
+		return max(wait, 0)
+	}
+	if err := m.write(ctx, hr, known); err != nil {
+		m.common.Log.WithField("helmrelease", keyOf(hr)).Warnf("the settled forms of its objects are not stored, so "+
+			"they are learnt again after a restart: %v", err)
+		return settledPause
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	forms.stored = known
+	return 0
+}
+
+// write replaces the Secret of a HelmRelease, and creates it if there is none.
+func (m *memory) write(ctx context.Context, hr *v1alpha1.HelmRelease, settled *lock.Settled) error {
+	text, err := json.Marshal(settled)
+	if err != nil {
+		return fmt.Errorf("encode: %w", err)
+	}
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: m.common.own.SettledName(hr.UID), Labels: map[string]string{settledLabel: "true"},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: v1alpha1.Kind, Name: hr.Name, UID: hr.UID,
+			}},
+		},
+		Data: map[string][]byte{settledKey: text},
+	}
+	secrets := m.common.clients.Kubernetes.CoreV1().Secrets(m.common.Namespace)
+	_, err = secrets.Update(ctx, secret, metav1.UpdateOptions{})
+	if apierrors.IsNotFound(err) {
+		_, err = secrets.Create(ctx, secret, metav1.CreateOptions{})
+	}
+	return err
+}

@@ -1,0 +1,144 @@
+package fidelity
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
+	"github.com/rancher/helm-locker/tests/lib/kit"
+)
+
+// A change that was made while no operator ran is reverted, also one that leaves no entry in the managed fields, or an
+// entry under the name of Helm, whether the settled form is known or not.
+func TestI5_ManagedFieldsAloneExcuseNothing(t *testing.T) {
+	changes := map[string]struct {
+		patch, manager, sub string
+		kind                types.PatchType
+	}{
+		"removal": {kind: types.JSONPatchType, manager: "editor",
+			patch: `[{"op":"remove","path":"` + pod + `/containers/1/env/1"}]`},
+		"removal of a label": {kind: types.MergePatchType, manager: "editor",
+			patch: `{"metadata":{"labels":{"tier":null}}}`},
+		"image in the name of Helm": {kind: types.JSONPatchType, manager: "helm",
+			patch: `[{"op":"replace","path":"` + pod + `/containers/1/image","value":"evil@x"}]`},
+		"tolerations in the name of Helm": {kind: types.JSONPatchType, manager: "helm",
+			patch: `[{"op":"remove","path":"` + pod + `/tolerations/0"}]`},
+		"cleared managed fields": {kind: types.JSONPatchType, manager: "editor",
+			patch: `[{"op":"replace","path":"` + pod + `/containers/1/image","value":"evil@x"},` +
+				`{"op":"replace","path":"/metadata/managedFields","value":[{}]}]`},
+		"scale": {kind: types.MergePatchType, manager: "kubectl", sub: "scale", patch: `{"spec":{"replicas":1}}`},
+	}
+	for _, known := range []bool{true, false} {
+		for name, c := range changes {
+			t.Run(fmt.Sprintf("%s, settled forms known %t", name, known), func(t *testing.T) {
+				t.Parallel()
+				kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
+					w := newFixture(t)
+					w.engine()
+					w.Installed(helm, "app", pinned)
+					w.Running.Stop()
+					if !known {
+						w.forgetSettled()
+					}
+					before := w.Get(resource("deployments"), "pinned")
+					w.NextSecond(w.Get(secrets, "sh.helm.release.v1.app.v1"))
+					_, err := w.In(resource("deployments"), w.Apps).Patch(w.Ctx, "pinned", c.kind, []byte(c.patch),
+						metav1.PatchOptions{FieldManager: c.manager}, strings.Fields(c.sub)...)
+					check.NoError(t, err)
+					w.restart()
+					w.Eventually("what was declared is back", func() error {
+						after := w.Get(resource("deployments"), "pinned")
+						for _, path := range []string{"spec.replicas", "spec.template", "metadata.labels"} {
+							if !reflect.DeepEqual(kit.Field(before, path), kit.Field(after, path)) {
+								return fmt.Errorf("%s is %v, and was %v", path, kit.Field(after, path),
+									kit.Field(before, path))
+							}
+						}
+						return nil
+					})
+				})
+			})
+		}
+	}
+}
+
+// A start at which the settled forms are known takes no dry run, and one request for the forms.
+func TestI11_SettledFormsCostNoRequests(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	w.engine()
+	w.Installed(kit.Shared.Helm3(), "app", pinned+"\n---\n"+strings.ReplaceAll(pinned, "pinned", "other"))
+	count := func() (all, dry, own int) {
+		w.Running.Stop()
+		w.Proxy.Reset()
+		w.restart("pinned", "other")
+		w.Running.Stop()
+		for _, r := range w.Proxy.Requests() {
+			about := r.Resource() == "deployments" || r.Resource() == "secrets"
+			if r.Query.Get("watch") == "true" || !about {
+				continue
+			}
+			all++
+			if r.Query.Get("dryRun") != "" {
+				dry++
+			}
+			if strings.Contains(r.Path+"?"+r.Query.Encode(), "settled") ||
+				r.Method == http.MethodPost && strings.Contains(string(r.Body), "settled") {
+				own++
+			}
+		}
+		return all, dry, own
+	}
+	all, dry, own := count()
+	if dry != 0 || own != 1 {
+		t.Errorf("%d dry runs and %d requests for settled forms of %d requests", dry, own, all)
+	}
+	w.forgetSettled()
+	before, dry, own := count()
+	if dry != 2 || own > 3 {
+		t.Errorf("without the forms: %d dry runs and %d requests for settled forms of %d requests", dry, own, before)
+	}
+	if all > before-own {
+		t.Errorf("%d requests with the settled forms, and %d without", all, before-own)
+	}
+}
+
+// No value of a Secret is in what is remembered of it, and it goes with its HelmRelease.
+func TestI7_SettledFormsHoldNoValue(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	w.Webhook(func(object map[string]any) []string {
+		if asObject(object).GetName() != "quiet" {
+			return nil
+		}
+		return []string{set("/data/key", `"SECRETVALUE-settled"`)}
+	})
+	w.Installed(kit.Shared.Helm3(), "app", kit.ConfigMap("quiet", "declared"))
+	names := w.memories()
+	if len(names) != 1 {
+		t.Fatalf("Secrets of settled forms: %v", names)
+	}
+	secret, err := w.Kube.CoreV1().Secrets(w.Operator).Get(w.Ctx, names[0], metav1.GetOptions{})
+	check.NoError(t, err)
+	text, err := json.Marshal(secret)
+	check.NoError(t, err)
+	for _, value := range []string{"SECRETVALUE", "declared", "quiet", "/data"} {
+		if strings.Contains(string(text)+string(secret.Data["settled"]), value) {
+			t.Errorf("it holds %q: %s", value, secret.Data["settled"])
+		}
+	}
+	owners := secret.OwnerReferences
+	if len(owners) != 1 || owners[0].UID != w.HelmRelease("app").UID {
+		t.Errorf("its owners are %v", owners)
+	}
+	w.DeleteHelmRelease("app")
+	w.Until("the Secret is gone", func() (any, bool) { n := w.memories(); return n, len(n) == 0 })
+}
