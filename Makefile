@@ -106,7 +106,7 @@ charts-check: ## Lint and render the charts over combinations of values, and hav
 	@scripts/test -run 'Charts|Notes|CRDs|Rendered|Restricted' ./tests/chart
 
 .PHONY: check
-check: ## Run everything that CI runs: all tests, lint, verify, demo, fuzz, vulncheck
+check: ## Run everything that CI runs: all tests, lint, verify, demo, bench, fuzz, vulncheck
 	@.ci/run
 
 .PHONY: demo

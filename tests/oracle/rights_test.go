@@ -130,5 +130,6 @@ func (s *story) made(spec map[string]any) {
 	const key = "/registry/helm.cattle.io/helmreleases/locker/"
 	s.put(key+"shop", nil)
 	s.wait(time.Hour)
-	s.write(locker, key+"apps.shop", helmRelease("apps.shop", spec, nil).labelled("helmreleases.cattle.io/policy", "every"))
+	made := helmRelease("apps.shop", spec, nil).labelled("helmreleases.cattle.io/policy", "every")
+	s.write(locker, key+"apps.shop", made)
 }

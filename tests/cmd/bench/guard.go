@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/process"
 )
 
@@ -59,17 +58,8 @@ func (b *bench) guard(ctx context.Context) error {
 	return b.unlock(ctx, both)
 }
 
-// serveGuard restarts the operator as one that serves the guard. It is a user of its own, as the guard is not asked
-// about what the operator writes.
+// serveGuard restarts the operator as one that serves the guard.
 func (b *bench) serveGuard(ctx context.Context) error {
-	config, err := b.cluster.UserConfig("bench-locker", "system:masters", cluster.OperatorsGroup)
-	if err != nil {
-		return err
-	}
-	kubeconfig, err := b.cluster.KubeconfigFor("bench-locker", config)
-	if err != nil {
-		return err
-	}
 	address, err := process.FreeAddress()
 	if err != nil {
 		return err
@@ -78,7 +68,6 @@ func (b *bench) serveGuard(ctx context.Context) error {
 		return err
 	}
 	b.operator = b.newProgram(b.operator.Log, "--guard-address", address, "--guard-url", "https://"+address)
-	b.operator.Kubeconfig = kubeconfig
 	if b.operator.Metrics, err = process.FreeAddress(); err != nil {
 		return err
 	}
