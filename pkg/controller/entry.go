@@ -28,7 +28,7 @@ type entry struct {
 	// when it was not asked for.
 	elsewhere   lock.Elsewhere
 	elsewhereAt int64
-	// fresh is set while the newest record is one that was seen becoming deployed, until all of its objects were judged.
+	// fresh is set while the newest record is one that was seen becoming deployed, until all its objects were judged.
 	fresh bool
 	// reload asks for a new lock although the record is the same.
 	reload bool

@@ -70,9 +70,9 @@ func (b Baseline) Paths() []string {
 // leaves no entry, but takes the fields out of the entry of Helm. Managed fields can be forged: ask them only where
 // nothing better is known.
 func LeftByHelm(
-	managedFields []metav1.ManagedFieldsEntry, desired, live map[string]any, changes []Change, helm Owner,
-	deployed metav1.Time,
+	managedFields []metav1.ManagedFieldsEntry, desired, live map[string]any, changes []Change, deployed metav1.Time,
 ) []Change {
+	helm := ManagedBy(managedFields)
 	at := slices.IndexFunc(managedFields, func(e metav1.ManagedFieldsEntry) bool { return helm.wrote(&e) })
 	if !helm.Known || at < 0 || timeOf(&managedFields[at]).IsZero() || timeOf(&managedFields[at]).After(deployed.Time) {
 		return nil

@@ -28,7 +28,7 @@ func (in Input) Recall(r Result, remembered func(entry string) bool) Result {
 // declares, so a missing field is not excused.
 func (in Input) Excuse(r Result, deployed metav1.Time, fresh bool) Result {
 	var excused []drift.Change
-	for _, ch := range drift.LeftByHelm(r.managed, r.Desired, in.Live.Object, r.Changes, r.Owner, deployed) {
+	for _, ch := range drift.LeftByHelm(r.managed, r.Desired, in.Live.Object, r.Changes, deployed) {
 		if !fresh || ch.Op != drift.Removed {
 			excused = append(excused, ch)
 		}

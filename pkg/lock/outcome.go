@@ -11,7 +11,8 @@ import (
 
 // Outcome is what a worker found out about an object it took.
 type Outcome struct {
-	// Good is set when the object is as desired; Digest, Version, Baseline, Owner and Excused then hold what was learnt.
+	// Good is set when the object is as desired; Digest, Version, Baseline, Owner and Excused then hold what was
+	// learnt.
 	Good     bool
 	Digest   uint64
 	Version  uint64

@@ -13,7 +13,7 @@ func TestDeployedAtIsWhenTheStatusWasWritten(t *testing.T) {
 		then := metav1.NewTime(at)
 		return metav1.ManagedFieldsEntry{Manager: manager, Time: &then, FieldsV1: metav1.NewFieldsV1(fields)}
 	}
-	helm := entry("helm", `{"f:data":{"f:release":{}},"f:metadata":{"f:labels":{".":{},"f:status":{}}},"f:type":{}}`, at)
+	helm := entry("helm", `{"f:data":{"f:release":{}},"f:metadata":{"f:labels":{"f:status":{}}},"f:type":{}}`, at)
 	later := entry("kubectl-label", `{"f:metadata":{"f:labels":{"f:touched":{}}},"f:status":{}}`, at.Add(time.Hour))
 	for name, c := range map[string]struct {
 		status  string
