@@ -75,7 +75,8 @@ func tenantsApart() []mutant {
 			edit{"pkg/notify/queue.go", `append(q.turns[1:], q.turns[0])`, `append(q.turns[:1], q.turns[1:]...)`},
 			"./pkg/notify", "TestNamespacesTakeTurns"),
 		breaks("I12", "events of one namespace push out those of others",
-			edit{"pkg/stream/stream.go", `		if n > s.count[most] {`, `		if n < s.count[most] {`}, "./pkg/stream",
+			edit{"pkg/stream/stream.go", `	oldest := slices.IndexFunc(`, `	most = s.events[0].namespace
+	oldest := slices.IndexFunc(`}, "./pkg/stream",
 			"TestHostile_AFloodOfOneNamespaceLeavesTheEventsOfOthers"),
 		breaks("I12", "readers of one user take all places",
 			edit{"pkg/stream/stream.go", `NewShares(readersAtOnce, readerAtOnce, readerAtOnce)`,
