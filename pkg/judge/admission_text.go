@@ -28,7 +28,17 @@ func (a *Admission) Refusal(changes []drift.Change) string {
 		use = fmt.Sprintf("the tool that stores its records in namespace %s", a.Locked.Namespace)
 	}
 	return fmt.Sprintf("helm-locker: %s, which is locked; %s %s refused. Use %s, or \"helm-locker suspend %s -n %s "+
-		"--for 30m\"", a.subject(), what, were, use, a.Locked.Name, a.Locked.Namespace)
+		"--for 30m\"%s", a.subject(), what, were, use, a.Locked.Name, a.Locked.Namespace, a.alternative())
+}
+
+// alternative returns what else the requester can do. Helm writes the definitions of a chart's crds directory before it
+// stores a record, so nothing tells its request from any other one.
+func (a *Admission) alternative() string {
+	if a.ID.Group != "apiextensions.k8s.io" || a.After == nil {
+		return ""
+	}
+	return fmt.Sprintf(". If it comes from the crds directory of another chart, upgrade %s to a revision that declares "+
+		"what that chart needs, and install the chart with --skip-crds", a.Locked.Name)
 }
 
 // Warning returns the text for someone whose request passes and is not kept; detected says that it is only reported.
