@@ -192,11 +192,7 @@ func (rm *remediation) restored(
 		rm.complete(l, v.Work, good)
 		return
 	}
-	content := uint64(0)
-	if v.Live != nil {
-		content = v.Digest
-	}
-	fight := l.RecordRevert(v.ID, rm.Clock.Now(), content)
+	fight := l.RecordRevert(v.ID, v.Seen, rm.Clock.Now(), v.contested())
 	rm.complete(l, v.Work, rm.deleting(l, v.Work, done, good))
 	rm.reporter.record(l, v, action)
 	rm.namespaceIsBack(v.Work)

@@ -204,6 +204,9 @@ func (ad *admission) answer(ctx context.Context, q *question) (guard.Decision, j
 		}
 	}
 	if q.Guard == v1alpha1.GuardWarn || q.lock.Detect {
+		if !q.DryRun {
+			q.lock.RecordRequest(q.ID, cut(report.Line(q.By.User), v1alpha1.MaxUserBytes))
+		}
 		return guard.Decision{Message: q.Warning(changes, q.lock.Detect)}, reason
 	}
 	if !q.DryRun {

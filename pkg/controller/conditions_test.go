@@ -3,15 +3,18 @@ package controller
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
@@ -189,13 +192,27 @@ func TestAConditionKeepsItsTimeWhileItsStatusStays(t *testing.T) {
 
 func TestAContendedObjectIsNamedWithItsOpponent(t *testing.T) {
 	v := lockedView(func(v *view) {
-		v.sum.Fights = []manifest.ID{configMap("a")}
+		v.sum.Fights = []lock.Fight{{ID: configMap("a"), User: "alice"}}
 		v.recent = []v1alpha1.DriftRecord{{Object: driftedObject(configMap("a")), FieldManager: "other-operator",
 			Paths: []string{"/data/x"}}}
 	})
 	c := meta.FindStatusCondition(conditions(&v1alpha1.HelmRelease{}, v), v1alpha1.ConditionContended)
 	if c.Status != metav1.ConditionTrue || !strings.Contains(c.Message, "ConfigMap apps/a") ||
-		!strings.Contains(c.Message, "other-operator (/data/x)") {
+		!strings.Contains(c.Message, "other-operator (/data/x), by user alice; ") ||
+		!strings.Contains(c.Message, waysOut) {
 		t.Errorf("Contended is %s: %s", c.Status, c.Message)
+	}
+}
+
+func TestAnAdditionCountsAsItsParentInAFight(t *testing.T) {
+	v := &result{Work: &lock.Work{Observation: lock.Observation{Live: &unstructured.Unstructured{}}}}
+	v.found.Changes = []drift.Change{{Path: "/data/a", Op: drift.Modified}, {Path: "/data/x1", Op: drift.Added},
+		{Path: "/data/x2", Op: drift.Added}, {Path: "/top", Op: drift.Added}}
+	if got := v.contested(); !slices.Equal(got, []string{"", "/data", "/data/a"}) {
+		t.Errorf("%q", got)
+	}
+	v.Live = nil
+	if got := v.contested(); !slices.Equal(got, []string{""}) {
+		t.Errorf("a deletion has the paths %q", got)
 	}
 }

@@ -2,11 +2,21 @@ package controller
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/pkg/lock"
+)
+
+// paced says how a fight goes on, and waysOut how it ends.
+const (
+	paced   = "it is reverted once a second"
+	waysOut = "stop that writer; or change the chart, so that Helm declares the same value or leaves the field out; " +
+		"or leave the field to that writer by a rule in spec.ignore"
 )
 
 func contentionCondition(v *view, set setter) {
@@ -20,18 +30,19 @@ func contentionCondition(v *view, set setter) {
 		return
 	}
 	var texts []string
-	for _, id := range v.sum.Fights[:min(named, len(v.sum.Fights))] {
-		texts = append(texts, id.String()+" is changed again and again"+fighters(v.recent, driftedObject(id)))
+	for _, f := range v.sum.Fights[:min(named, len(v.sum.Fights))] {
+		texts = append(texts, f.ID.String()+" is changed again and again"+fighters(v.recent, f))
 	}
 	set(v1alpha1.ConditionContended, metav1.ConditionTrue, v1alpha1.ReasonFightDetected,
-		strings.Join(texts, "; ")+andMore(len(v.sum.Fights)-len(texts))+
-			"; reverts of it wait longer and longer, up to 5 minutes")
+		strings.Join(texts, "; ")+andMore(len(v.sum.Fights)-len(texts))+"; "+paced+". To end this: "+waysOut)
 }
 
-// fighters says who made the newest changes of an object that have authors, and to what.
-func fighters(recent []v1alpha1.DriftRecord, object v1alpha1.DriftedObject) string {
+// fighters names the authors of the newest changes of an object that have authors, their paths, and the user if the
+// guard was asked about the last of them.
+func fighters(recent []v1alpha1.DriftRecord, f lock.Fight) string {
 	var texts []string
 	var at metav1.MicroTime
+	object := driftedObject(f.ID)
 	for _, r := range recent {
 		if r.Object != object || r.FieldManager == "" || len(texts) > 0 && !r.Time.Equal(&at) {
 			continue
@@ -39,5 +50,26 @@ func fighters(recent []v1alpha1.DriftRecord, object v1alpha1.DriftedObject) stri
 		at = r.Time
 		texts = append(texts, fmt.Sprintf(" by %s (%s)", r.FieldManager, strings.Join(r.Paths, ", ")))
 	}
+	if f.User != "" {
+		texts = append(texts, " by user "+f.User)
+	}
 	return strings.Join(texts, ",")
+}
+
+// contested returns the paths of the object that were changed, for its budget. An addition counts as its parent,
+// because its writer may choose another key each time; a deletion has the empty path.
+func (v *result) contested() []string {
+	paths := make([]string, 0, len(v.found.Changes)+1)
+	for _, c := range v.found.Changes {
+		path := c.Path
+		if c.Op == drift.Added {
+			path = path[:max(0, strings.LastIndexByte(path, '/'))]
+		}
+		paths = append(paths, path)
+	}
+	if v.Live == nil || len(paths) == 0 {
+		return append(paths[:0], "")
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
 }

@@ -91,7 +91,7 @@ func deniedEvent(d denials) event { return warning(v1alpha1.EventReasonForbidden
 
 // fightEvent is for an object that another writer changes again and again.
 func fightEvent(v *result) event {
-	return warning(v1alpha1.EventReasonContended, "%s: %s, again and again; reverts of it slow down", v.ID,
+	return warning(v1alpha1.EventReasonContended, "%s: %s, again and again; "+paced, v.ID,
 		v.account())
 }
 

@@ -58,7 +58,7 @@ func (rep *reporter) tellFight(l *lock.Lock, v *result) {
 	}
 	rep.tellAbout(l, message.Message{Type: message.ContentionBegan, Contention: &message.Contention{
 		Object: &object, Paths: paths, MorePaths: more, FieldManager: manager,
-		Message: v.summary() + ", again and again; reverts of it slow down",
+		Message: v.summary() + ", again and again; " + paced,
 	}})
 }
 

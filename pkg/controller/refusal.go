@@ -92,7 +92,7 @@ func (rm *remediation) restoreBut(
 	if restored == nil {
 		return
 	}
-	l.RecordRevert(v.ID, rm.Clock.Now(), v.Digest)
+	fight := l.RecordRevert(v.ID, v.Seen, rm.Clock.Now(), v.contested())
 	content := rm.hasher.Digest(restored.Object)
 	rm.complete(l, v.Work, lock.Outcome{
 		Good: true, Reported: true, Digest: content, Version: version(restored), Owner: v.found.Owner,
@@ -100,6 +100,9 @@ func (rm *remediation) restoreBut(
 		Failed: true, Again: rm.readAgain(v), Problem: p, Refused: &lock.Refusal{Content: content, Changes: refused},
 	})
 	rm.reporter.record(l, v, v1alpha1.DriftActionReverted)
+	if fight {
+		rm.reporter.announceFight(l, v)
+	}
 	if v.Before == nil || *v.Before != *p {
 		rm.reporter.event(rm.cached(l.Key), refusedEvent(v, p))
 	}

@@ -209,7 +209,7 @@ func (rep *reporter) announceFight(l *lock.Lock, v *result) {
 	rep.entries.update(l.Key, func(*entry) { rep.Metrics.Contended(l.Release, v.ID.Kind) })
 	rep.tellFight(l, v)
 	rep.Log.WithFields(logrus.Fields{"release": l.Release.String(), "object": v.ID.String(),
-		"what": v.summary()}).Warn("something keeps changing the object back; reverts of it slow down")
+		"what": v.summary()}).Warn("something keeps changing the object back; " + paced)
 	rep.event(rep.cached(l.Key), fightEvent(v))
 }
 

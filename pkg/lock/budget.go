@@ -1,96 +1,109 @@
 package lock
 
-import "time"
-
-// How often one object may be reverted within a minute before its drift counts as a fight. A party that restores the
-// very same content over and over is found early; a person or a script that makes ever new changes has far more room,
-// because reverting those fast is the point of a lock. Deletions carry no content to tell the two apart.
-const (
-	sameContentLimit = 10
-	deletionLimit    = 60
-	anyChangeLimit   = 600
-
-	// Over all objects of a release: what has been reverted more than freeReverts times within the window draws on
-	// a bucket of stormBurst reverts that is filled at stormPerSecond. What finds it empty counts as fought over.
-	// That bounds what a controller gone wild can have the operator do to the API server: 200 reverts a second per
-	// release (each is one write, and a list of metadata that all reverts of the moment share), until the back-off
-	// makes it one in five minutes per object.
-	freeReverts    = 5
-	stormBurst     = 12000
-	stormPerSecond = 200
-
-	budgetWindow = time.Minute
-	backoffMin   = time.Second
-	backoffMax   = 5 * time.Minute
+import (
+	"maps"
+	"time"
 )
 
-// budget counts the reverts of one object and turns a fight into exponential back-off, from one second to five
-// minutes. The zero value is ready to use. It is not safe for concurrent use; Lock guards it.
-type budget struct {
-	start   time.Time // when the current window began
-	any     int
-	deleted int
-	content uint64 // digest of the last drifted content
-	same    int    // reverts of that content in this window
+// A fight is a path that is changed again, within answerWithin, after each of fightAfter reverts. Neither the new value
+// counts nor the name of the writer, because a writer chooses both.
+const (
+	answerWithin = 10 * time.Second
+	fightAfter   = 8
+	// quietAfter is for how long nothing may drift until a fight is over.
+	quietAfter = time.Minute
+	// maxPaths bounds the paths of one object that are remembered. Any further one counts as changed again.
+	maxPaths = 1000
 
-	backoff time.Duration // zero: not contended
-	next    time.Time     // no revert before, while contended
+	// What changes a path again draws on a bucket of the object. The writer that insists on its value has it for a
+	// second at most, however long it goes on: a longer wait would be a way to switch the lock off.
+	revertBurst     = 20
+	revertPerSecond = 1
+	// It draws on a bucket of the release, too. That bounds how many requests a controller gone wild can have the
+	// operator make.
+	stormBurst     = 12000
+	stormPerSecond = 200
+)
+
+// budget paces the reverts of one object and notices fights over it. The zero value is ready to use. It is not safe
+// for concurrent use; Lock guards it.
+type budget struct {
+	changes map[string]streak // by path, of the last answerWithin
+	last    time.Time         // the newest revert
+	bucket  bucket
+
+	fight bool
+	wait  time.Duration // how long the next revert waits after one that draws on the bucket
+	next  time.Time     // when that wait ends
+}
+
+// streak is how often a path was reverted, each time soon after the last.
+type streak struct {
+	reverts int
+	last    time.Time
 }
 
 // Contended reports whether the object is in a fight.
-func (b *budget) Contended() bool { return b.backoff > 0 }
+func (b *budget) Contended() bool { return b.fight }
 
 // Wait returns how long a revert has to wait at now; zero means it may go ahead.
 func (b *budget) Wait(now time.Time) time.Duration {
-	if b.backoff == 0 || !now.Before(b.next) {
+	if !now.Before(b.next) {
 		return 0
 	}
-	if b.next.Sub(now) > b.backoff { // the clock was set back
-		b.next = now.Add(b.backoff)
+	if b.next.Sub(now) > b.wait { // the clock was set back
+		b.next = now.Add(b.wait)
 	}
 	return b.next.Sub(now)
 }
 
-// RecordRevert records a revert, made at now, of drifted content with the given digest (zero for a deletion). It
-// reports whether this revert turns the drift into a fight. all is the budget of the whole release.
-func (b *budget) RecordRevert(now time.Time, content uint64, all *storm) bool {
-	if b.backoff > 0 {
-		b.backoff = min(2*b.backoff, backoffMax)
-		b.next = now.Add(b.backoff)
+// RecordRevert records a revert, made at now, of changes at paths that were seen at a time. It reports whether this
+// revert turns the drift into a fight. all is the bucket of the whole release.
+func (b *budget) RecordRevert(seen, now time.Time, paths []string, all *bucket) bool {
+	longest := b.count(seen, now, paths)
+	b.last = now
+	if longest == 1 {
 		return false
 	}
-	if age := now.Sub(b.start); age > budgetWindow || age < 0 { // below zero when the clock was set back
-		*b = budget{start: now}
+	b.wait = max(b.bucket.take(now, revertBurst, revertPerSecond), all.take(now, stormBurst, stormPerSecond))
+	b.next = now.Add(b.wait)
+	begins := !b.fight && longest >= fightAfter
+	b.fight = b.fight || begins
+	return begins
+}
+
+// count counts the changed paths, and returns the longest streak of one of them.
+func (b *budget) count(seen, now time.Time, paths []string) (longest int) {
+	old := func(_ string, s streak) bool { return seen.Sub(s.last).Abs() > answerWithin }
+	maps.DeleteFunc(b.changes, old)
+	if b.changes == nil {
+		b.changes = map[string]streak{}
 	}
-	b.any++
-	switch {
-	case content == 0:
-		b.deleted++
-	case content == b.content:
-		b.same++
-	default:
-		b.content, b.same = content, 1
+	longest = 1
+	for _, path := range paths {
+		s, known := b.changes[path]
+		if !known && len(b.changes) >= maxPaths {
+			longest = max(longest, 2)
+			continue
+		}
+		s = streak{s.reverts + 1, now}
+		b.changes[path] = s
+		longest = max(longest, s.reverts)
 	}
-	if b.same < sameContentLimit && b.deleted < deletionLimit && b.any < anyChangeLimit &&
-		(b.any <= freeReverts || all.take(now)) {
-		return false
-	}
-	b.backoff = backoffMin
-	b.next = now.Add(b.backoff)
-	return true
+	return longest
 }
 
 // QuietAt returns when the fight counts as over if nothing drifts until then; zero when there is none.
 func (b *budget) QuietAt() time.Time {
-	if b.backoff == 0 {
+	if !b.fight {
 		return time.Time{}
 	}
-	return b.next.Add(max(b.backoff, budgetWindow))
+	return b.next.Add(quietAfter)
 }
 
 // Reset ends the fight if it has been quiet long enough at now, and reports whether it ended.
 func (b *budget) Reset(now time.Time) bool {
-	if b.backoff == 0 || now.Before(b.QuietAt()) {
+	if !b.fight || now.Before(b.QuietAt()) {
 		return false
 	}
 	*b = budget{}
@@ -98,25 +111,18 @@ func (b *budget) Reset(now time.Time) bool {
 }
 
 // spent reports whether nothing that the budget holds makes a difference at now or later.
-func (b *budget) spent(now time.Time) bool { return b.backoff == 0 && now.Sub(b.start) > budgetWindow }
+func (b *budget) spent(now time.Time) bool { return !b.fight && now.Sub(b.last) > quietAfter }
 
-// storm is the budget of reverts that all objects of a release share. The zero value is full. Lock guards it.
-type storm struct {
-	spent float64   // of stormBurst, as of at
+// bucket bounds how often something is done: a burst at once, then a number each second. The zero value is full.
+type bucket struct {
+	spent float64   // as of at
 	at    time.Time // when spent was last brought up to date
 }
 
-// take takes one revert out of the budget at now, and reports whether there was one.
-func (s *storm) take(now time.Time) bool {
-	if elapsed := now.Sub(s.at); elapsed > 0 {
-		s.spent = max(0, s.spent-elapsed.Seconds()*stormPerSecond)
-		s.at = now
-	} else if elapsed < 0 { // the clock was set back
-		s.at = now
-	}
-	if s.spent+1 > stormBurst {
-		return false
-	}
-	s.spent++
-	return true
+// take takes one out of the bucket at now, and returns how long the next one has to wait. No time has passed when the
+// clock was set back.
+func (b *bucket) take(now time.Time, burst, perSecond float64) time.Duration {
+	b.spent = max(0, b.spent-perSecond*max(0, now.Sub(b.at).Seconds())) + 1
+	b.at = now
+	return time.Duration(max(0, b.spent+1-burst) / perSecond * float64(time.Second))
 }

@@ -1,114 +1,157 @@
 package lock
 
 import (
+	"fmt"
 	"testing"
 	"time"
 )
 
-func TestEverNewChangesAreRevertedAtFullSpeedForLong(t *testing.T) {
+// revert records a revert of a change that was seen at once.
+func (b *budget) revert(now time.Time, all *bucket, paths ...string) bool {
+	return b.RecordRevert(now, now, paths, all)
+}
+
+// insist changes a path again as soon as it may be reverted, for so long. It returns the number of reverts until the
+// fight began, of those at once, and of all.
+func insist(t *testing.T, b *budget, last time.Duration, path func(n int) string) (noticed, atOnce, all int) {
+	t.Helper()
+	now := epoch
+	for now.Before(epoch.Add(last)) {
+		wait := b.Wait(now)
+		if wait > time.Second {
+			t.Fatalf("revert %d waits %s", all, wait)
+		}
+		now = now.Add(wait)
+		all++
+		if wait == 0 && now.Equal(epoch) {
+			atOnce++
+		}
+		if b.revert(now, &bucket{}, path(all)) {
+			noticed = all
+		}
+	}
+	return noticed, atOnce, all
+}
+
+func TestInsistingGetsOneSecondAtMost(t *testing.T) {
+	noticed, atOnce, all := insist(t, &budget{}, 10*time.Minute, func(int) string { return "/data/key" })
+	if noticed != fightAfter {
+		t.Errorf("noticed at revert %d", noticed)
+	}
+	if atOnce != revertBurst+1 {
+		t.Errorf("%d reverts at once", atOnce)
+	}
+	if most := atOnce + 600; all > most {
+		t.Errorf("%d reverts in ten minutes, at most %d are promised", all, most)
+	}
+}
+
+func TestDeletingAgainAndAgainIsAFight(t *testing.T) {
+	if noticed, _, _ := insist(t, &budget{}, time.Second, func(int) string { return "" }); noticed != fightAfter {
+		t.Errorf("noticed at revert %d", noticed)
+	}
+}
+
+func TestDifferentChangesAreNoFightAndAtFullSpeed(t *testing.T) {
 	var b budget
-	for i := range anyChangeLimit - 1 {
-		if b.RecordRevert(epoch.Add(time.Duration(i)*50*time.Millisecond), uint64(i+1), &storm{}) {
-			t.Fatalf("revert %d counts as a fight", i)
+	for i := range maxPaths {
+		if now := epoch.Add(time.Duration(i) * time.Millisecond); b.Wait(now) > 0 ||
+			b.revert(now, &bucket{}, fmt.Sprint("/data/", i)) {
+			t.Fatalf("revert %d of another path waits, or counts as a fight", i)
 		}
 	}
 }
 
-func TestAPartyThatRestoresTheSameContentIsFoundEarly(t *testing.T) {
-	var b budget
-	for i := 1; i < sameContentLimit; i++ {
-		if b.RecordRevert(epoch, 7, &storm{}) {
-			t.Fatalf("revert %d counts as a fight", i)
-		}
-	}
-	if !b.RecordRevert(epoch, 7, &storm{}) || !b.Contended() || b.Wait(epoch) != backoffMin {
-		t.Fatalf("contended %v, wait %s", b.Contended(), b.Wait(epoch))
+func TestMorePathsThanAreRememberedArePaced(t *testing.T) {
+	path := func(n int) string { return fmt.Sprint("/data/", n) }
+	if _, _, all := insist(t, &budget{}, 5*time.Second, path); all > maxPaths+revertBurst+5 {
+		t.Errorf("%d reverts in five seconds", all)
 	}
 }
 
 func TestTheSameChangeNowAndThenIsNoFight(t *testing.T) {
 	var b budget
 	for i := range 100 {
-		if b.RecordRevert(epoch.Add(time.Duration(i)*(budgetWindow/5)), 7, &storm{}) {
-			t.Fatalf("change %d, twelve seconds after the one before, counts as a fight", i)
+		if now := epoch.Add(time.Duration(i) * (answerWithin + time.Second)); b.Wait(now) > 0 ||
+			b.revert(now, &bucket{}, "/data/key") {
+			t.Fatalf("change %d, eleven seconds after the one before, waits or counts as a fight", i)
 		}
 	}
 }
 
-func TestRepeatedDeletionsAreAFightToo(t *testing.T) {
+// The writer that is slow to answer is noticed by when its change is seen, and not by when that is reverted.
+func TestAnAnswerCountsFromWhenItIsSeen(t *testing.T) {
 	var b budget
-	fights := 0
-	for range deletionLimit {
-		if b.RecordRevert(epoch, 0, &storm{}) {
-			fights++
-		}
-	}
-	if fights != 1 {
-		t.Errorf("%d fights", fights)
-	}
-}
-
-func TestBackOffDoublesUpToItsLimitAndEndsAfterQuiet(t *testing.T) {
-	var b budget
-	for range sameContentLimit {
-		b.RecordRevert(epoch, 7, &storm{})
-	}
 	now := epoch
-	want := backoffMin
-	for range 12 {
-		if got := b.Wait(now); got != want {
-			t.Fatalf("wait is %s, want %s", got, want)
-		}
-		now = now.Add(want)
-		b.RecordRevert(now, 7, &storm{})
-		want = min(2*want, backoffMax)
+	for range fightAfter - 1 {
+		b.RecordRevert(now.Add(time.Second), now.Add(time.Minute), []string{"/data/key"}, &bucket{})
+		now = now.Add(time.Minute)
 	}
+	if !b.RecordRevert(now.Add(time.Second), now.Add(time.Minute), []string{"/data/key"}, &bucket{}) {
+		t.Error("no fight")
+	}
+}
+
+func TestAnotherChangeInBetweenHidesNoFight(t *testing.T) {
+	var b budget
+	fight := false
+	for i := range fightAfter {
+		now := epoch.Add(time.Duration(i) * time.Second)
+		b.revert(now, &bucket{}, fmt.Sprint("/data/other", i))
+		fight = b.revert(now, &bucket{}, "/data/key", fmt.Sprint("/data/new", i)) || fight
+	}
+	if !fight {
+		t.Error("no fight")
+	}
+}
+
+func TestAFightEndsAfterQuiet(t *testing.T) {
+	var b budget
+	insist(t, &b, 30*time.Second, func(int) string { return "/data/key" })
 	if b.Reset(b.QuietAt().Add(-time.Nanosecond)) {
 		t.Error("the fight ends before it has been quiet")
 	}
-	if !b.Reset(b.QuietAt()) || b.Contended() || b.Wait(now) != 0 {
+	now := b.QuietAt()
+	if !b.Reset(now) || b.Contended() || b.Wait(now) != 0 || !b.QuietAt().IsZero() {
 		t.Error("the fight does not end")
 	}
 }
 
-// The figure that README and docs state: what a controller gone wild can make the operator write in one release.
+// The figure that the docs state: what a controller gone wild can make the operator write in one release.
 func TestAStormOverAWholeReleaseIsBounded(t *testing.T) {
-	const objects, perSecond = 100, 50 // each object is changed that often, always to something new
-	var all storm
+	const objects, perSecond, minutes = 1000, 20, 5 // each object is changed that often
+	var all bucket
 	budgets := make([]budget, objects)
 	perMinute := map[int]int{}
-	content := uint64(0)
-	for tick := range 30 * 60 * perSecond {
+	for tick := range minutes * 60 * perSecond {
 		now := epoch.Add(time.Duration(tick) * time.Second / perSecond)
 		for i := range budgets {
-			content++
 			if budgets[i].Wait(now) == 0 {
-				budgets[i].RecordRevert(now, content, &all)
+				budgets[i].revert(now, &all, "/data/key")
 				perMinute[tick/(60*perSecond)]++
 			}
 		}
 	}
-	if most := stormBurst + stormPerSecond*60 + (freeReverts+10)*objects; perMinute[0] > most {
+	if most := stormBurst + stormPerSecond*60 + 2*objects; perMinute[0] > most {
 		t.Errorf("%d reverts in the first minute, at most %d are promised", perMinute[0], most)
 	}
-	for minute := 10; minute < 30; minute++ {
-		if perMinute[minute] > objects {
-			t.Errorf("%d reverts in minute %d, at most %d (one per object) are promised", perMinute[minute], minute,
-				objects)
+	for minute := 1; minute < minutes; minute++ {
+		if most := stormPerSecond * 61; perMinute[minute] > most {
+			t.Errorf("%d reverts in minute %d, at most %d are promised", perMinute[minute], minute, most)
 		}
 	}
 	t.Logf("reverts by minute: %v", perMinute)
 }
 
 func TestDriftsOfManyObjectsDrawNothingFromTheStormBudget(t *testing.T) {
-	var all storm
-	for range 100_000 {
+	var all bucket
+	for range 10_000 {
 		var b budget
-		for i := range freeReverts {
-			if b.RecordRevert(epoch, uint64(i+1), &all) {
-				t.Fatal("a fight")
-			}
-		}
+		b.revert(epoch, &all, "/data/a")
+		b.revert(epoch, &all, "/data/b")
+	}
+	if all != (bucket{}) {
+		t.Errorf("%+v", all)
 	}
 }
 
@@ -116,29 +159,32 @@ func TestDriftsOfManyObjectsDrawNothingFromTheStormBudget(t *testing.T) {
 func TestAClockSetBackEndsNoReverts(t *testing.T) {
 	late := epoch.AddDate(1, 0, 0)
 	var b budget
-	storm := &storm{}
-	for range sameContentLimit {
-		b.RecordRevert(late, 7, storm)
+	storm := &bucket{}
+	for range revertBurst + 1 {
+		b.revert(late, storm, "/data/key")
 	}
-	if wait := b.Wait(epoch); !b.Contended() || wait != backoffMin {
-		t.Errorf("contended %v, waits %s after the clock was set back, want %s", b.Contended(), wait, backoffMin)
+	if wait := b.Wait(epoch); !b.Contended() || wait != time.Second {
+		t.Errorf("contended %v, waits %s after the clock was set back", b.Contended(), wait)
 	}
-	if wait := b.Wait(epoch.Add(backoffMin)); wait != 0 {
+	if wait := b.Wait(epoch.Add(time.Second)); wait != 0 {
 		t.Errorf("waits %s more", wait)
+	}
+	if b.revert(epoch, storm, "/data/key"); b.Wait(epoch) > time.Second {
+		t.Errorf("waits %s", b.Wait(epoch))
 	}
 
 	b = budget{}
-	b.RecordRevert(late, 7, storm)
-	for i := range 2 * sameContentLimit {
-		if b.RecordRevert(epoch.Add(time.Duration(i)*time.Minute*2), 7, storm) {
+	b.revert(late, storm, "/data/key")
+	for i := range 2 * fightAfter {
+		if b.revert(epoch.Add(time.Duration(i)*time.Minute*2), storm, "/data/key") {
 			t.Fatalf("revert %d, two minutes after the one before, counts as a fight", i)
 		}
 	}
 
-	storm.spent, storm.at = stormBurst, late
-	storm.take(epoch)
-	if !storm.take(epoch.Add(time.Second)) {
-		t.Error("a storm's budget is not filled after the clock was set back")
+	full := bucket{spent: stormBurst, at: late}
+	full.take(epoch, stormBurst, stormPerSecond)
+	if wait := full.take(epoch.Add(time.Second), stormBurst, stormPerSecond); wait != 0 {
+		t.Errorf("a storm's bucket is not filled after the clock was set back: %s", wait)
 	}
 
 	s := &state{}

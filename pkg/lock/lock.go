@@ -65,7 +65,7 @@ type Lock struct {
 	lists     []list                   // that show all unmanaged of a kind; a slice, because kinds are few
 	complete  bool                     // as Complete said once
 	unsettled bool                     // a baseline has changed since Settled was called
-	storm     storm
+	storm     bucket                   // of the reverts that are answered
 	closed    bool
 }
 
@@ -227,7 +227,7 @@ func (l *Lock) Take(now time.Time) (work []*Work, after time.Duration) {
 			}
 			if s.problem == nil {
 				s.problem = &Problem{Reason: v1alpha1.ReasonDriftDetected,
-					Message: "fought over; the next revert waits", Drifted: true}
+					Message: "changed again and again; the next revert waits", Drifted: true}
 			}
 			continue
 		}

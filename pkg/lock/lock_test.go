@@ -185,26 +185,27 @@ func TestAFightWaitsInTheLockAndShowsInTheSummary(t *testing.T) {
 	l := judged(t)
 	now := epoch
 	fights := 0
-	for i := uint64(0); i < sameContentLimit; i++ {
+	for i := uint64(0); i <= revertBurst; i++ {
 		l.Observe(id("a"), seen(11+2*i, 2, now))
 		w := take(t, l, now, 1)[0]
-		if l.RecordRevert(w.ID, now, w.Digest) {
+		if l.RecordRevert(w.ID, now, now, []string{"/data/key"}) {
 			fights++
 		}
 		l.Done(w.ID, Outcome{Good: true, Digest: 1, Version: 12 + 2*i, Now: now})
 	}
+	l.RecordRequest(id("a"), "alice")
 	if fights != 1 {
 		t.Fatalf("%d fights were announced", fights)
 	}
 	l.Observe(id("a"), seen(100, 2, now))
-	if work, after := l.Take(now); len(work) != 0 || after != backoffMin {
+	if work, after := l.Take(now); len(work) != 0 || after != time.Second {
 		t.Errorf("took %d, wait %s", len(work), after)
 	}
 	sum := l.Summarize(now)
-	if sum.Contended != 1 || sum.Drifted != 1 || sum.QuietAt.IsZero() {
+	if sum.Contended != 1 || sum.Fights[0] != (Fight{id("a"), "alice"}) || sum.Drifted != 1 || sum.QuietAt.IsZero() {
 		t.Errorf("summary %+v", sum)
 	}
-	take(t, l, now.Add(backoffMin), 1)
+	take(t, l, now.Add(time.Second), 1)
 }
 
 func TestALockIsCompleteOnceAndWhenAllItsObjectsAreJudged(t *testing.T) {

@@ -98,13 +98,23 @@ func (l *Lock) Done(id manifest.ID, o Outcome) (wake bool) {
 	return true
 }
 
-// RecordRevert records a revert of an object in its budget and reports whether a fight began with it.
-func (l *Lock) RecordRevert(id manifest.ID, now time.Time, content uint64) (fight bool) {
+// RecordRevert records a revert, made at now, of changes of an object that were seen at a time, and reports whether a
+// fight began with it. A deletion has the empty path.
+func (l *Lock) RecordRevert(id manifest.ID, seen, now time.Time, paths []string) (fight bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := l.objects.of(id)
 	if s == nil {
 		return false
 	}
-	return s.newBackoff().budget.RecordRevert(now, content, &l.storm)
+	return s.newBackoff().budget.RecordRevert(seen, now, paths, &l.storm)
+}
+
+// RecordRequest records the user of a request to change an object that the guard let pass as drift.
+func (l *Lock) RecordRequest(id manifest.ID, user string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s := l.objects.of(id); s != nil {
+		s.newBackoff().user = user
+	}
 }

@@ -43,6 +43,7 @@ type backoff struct {
 	failures  int       // failed attempts in a row
 	notBefore time.Time // no further attempt before; zero when none failed
 	refusal   *Refusal  // of the last attempt; nil for none
+	user      string    // of the last change that the guard was asked about; empty when it was not
 }
 
 // Refusal is what the API server refuses to restore of an object, as long as its content stays as it is.

@@ -28,12 +28,12 @@ func TestAnEffortIsForgottenWhenItMakesNoDifferenceAnyMore(t *testing.T) {
 	if s.backoff != nil {
 		t.Error("an object that never drifted has a back-off state")
 	}
-	l.RecordRevert(s.ID, epoch, 7)
-	l.Summarize(epoch.Add(budgetWindow))
+	l.RecordRevert(s.ID, epoch, epoch, []string{"/data/key"})
+	l.Summarize(epoch.Add(quietAfter))
 	if s.backoff == nil {
 		t.Error("a revert was forgotten while its window lasts")
 	}
-	l.Summarize(epoch.Add(budgetWindow + time.Second))
+	l.Summarize(epoch.Add(quietAfter + time.Second))
 	if s.backoff != nil {
 		t.Error("a revert is remembered for ever")
 	}

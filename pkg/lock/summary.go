@@ -22,7 +22,7 @@ type Summary struct {
 	// Problems are the objects that are not as desired, ordered by identity.
 	Problems []ObjectProblem
 	// Fights are the objects fought over, ordered by identity.
-	Fights []manifest.ID
+	Fights []Fight
 	// Scalable are the objects whose replicas a live autoscaler could set.
 	Scalable []manifest.ID
 	// Excused are the objects that managed fields excuse.
@@ -43,6 +43,12 @@ type Excused struct {
 	Paths []string
 }
 
+// Fight names an object that is fought over, and the user of its last change; empty when the guard was not asked.
+type Fight struct {
+	ID   manifest.ID
+	User string
+}
+
 // Summarize counts the objects as of now and ends the fights that have been quiet long enough.
 func (l *Lock) Summarize(now time.Time) Summary {
 	l.mu.Lock()
@@ -56,7 +62,7 @@ func (l *Lock) Summarize(now time.Time) Summary {
 		}
 		if s.contended() {
 			sum.Contended++
-			sum.Fights = append(sum.Fights, id)
+			sum.Fights = append(sum.Fights, Fight{id, s.backoff.user})
 			sum.QuietAt = earliest(sum.QuietAt, s.backoff.budget.QuietAt())
 		}
 		if s.unjudged() {
@@ -79,7 +85,7 @@ func (l *Lock) Summarize(now time.Time) Summary {
 		sum.Problems = append(sum.Problems, ObjectProblem{ID: id, Problem: *s.problem})
 	}
 	sort.Slice(sum.Problems, func(i, j int) bool { return less(sum.Problems[i].ID, sum.Problems[j].ID) })
-	sort.Slice(sum.Fights, func(i, j int) bool { return less(sum.Fights[i], sum.Fights[j]) })
+	sort.Slice(sum.Fights, func(i, j int) bool { return less(sum.Fights[i].ID, sum.Fights[j].ID) })
 	return sum
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -40,6 +41,23 @@ func TestI13_WarnTellsAndReverts(t *testing.T) {
 		t.Errorf("%s%s", out, said)
 	}
 	f.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
+}
+
+// A fight in a release whose guard warns is reported with the user, whom the guard has seen.
+func TestI6_AFightNamesTheUserThatTheGuardSaw(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.guarded(kit.Shared.Helm3(), "shop", shop, func(hr *v1alpha1.HelmRelease) { hr.Spec.Guard = v1alpha1.GuardWarn })
+	me, err := f.Kube.AuthenticationV1().SelfSubjectReviews().Create(f.Ctx, &authenticationv1.SelfSubjectReview{},
+		metav1.CreateOptions{})
+	check.NoError(t, err)
+	f.Until("the fight names the user", func() (any, bool) {
+		f.Patch(kit.ConfigMaps, "settings", changed)
+		f.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
+		c := f.Condition("shop", v1alpha1.ConditionContended)
+		return c, c.Reason == v1alpha1.ReasonFightDetected &&
+			strings.Contains(c.Message, " by user "+me.Status.UserInfo.Username+"; ")
+	})
 }
 
 // A release that is only watched is never guarded by more than a warning, which the definition sees to.

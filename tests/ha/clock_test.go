@@ -31,7 +31,7 @@ func TestHA_ClockIsSetForwardAndBack(t *testing.T) {
 	startReplica(e, func(o *operator.ControllerOptions) { o.Clock = c })
 	locked(e, "app")
 	c.offset.Store(int64(365 * 24 * time.Hour))
-	for range 10 { // as often as makes it a fight, so that the next revert waits for a time that is far away by then
+	for range 22 { // as often as has the next revert wait, for a time that is far away by then
 		reverts(e, "app", "tampered")
 	}
 	for _, jump := range []time.Duration{0, -365 * 24 * time.Hour} {

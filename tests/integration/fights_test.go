@@ -2,6 +2,8 @@ package integration
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -28,7 +30,7 @@ func TestI6_FightClearsByItself(t *testing.T) {
 	stop := w.fight()
 	w.WaitReason("app", v1alpha1.ConditionContended, v1alpha1.ReasonFightDetected)
 	begun := clock.Now()
-	clock.Pace(100) // not before: reverts that are that slow are no fight
+	clock.Pace(20) // not before: reverts that are that slow are no fight
 	w.Until("five minutes of fight have passed", func() (any, bool) {
 		passed := clock.Since(begun)
 		return passed, passed >= 5*time.Minute
@@ -83,5 +85,102 @@ func (w *fixture) fight() (stop func()) {
 	})
 	stop = func() { cancel(); fight.Wait() }
 	w.Cleanup(stop)
+	return stop
+}
+
+// Who changes an object to the same value again and again has it for about a second, however often.
+func TestHostile_InsistingKeepsNoValue(t *testing.T) {
+	t.Parallel()
+	clock := kit.NewTime(t)
+	w := newFixture(t, func(o *operator.ControllerOptions) { o.Clock = clock })
+	w.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("contested", "declared")})
+	w.Lock("app")
+	for range 24 {
+		w.Patch(kit.ConfigMaps, "contested", `{"data":{"key":"mine"}}`)
+		changed := clock.Now()
+		w.WaitField(kit.ConfigMaps, "contested", "data.key", "declared")
+		if lived := clock.Since(changed); lived > 4*time.Second {
+			t.Fatalf("the value lived %s", lived)
+		}
+	}
+	w.WaitReason("app", v1alpha1.ConditionContended, v1alpha1.ReasonFightDetected)
+}
+
+// A controller answers each revert with another value: it appends a new Secret of a new name to a declared list. That
+// is found to be a fight within ten rounds, and costs one revert a second.
+func TestI6_AWriterThatAnswersWithAnotherValue(t *testing.T) {
+	t.Parallel()
+	clock := kit.NewTime(t)
+	w := newFixture(t, func(o *operator.ControllerOptions) { o.Clock = clock })
+	w.Forge(kit.ForgedRecord{Name: "app", Manifest: `
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: builder}
+imagePullSecrets: [{name: registry}]
+---
+`})
+	w.Lock("app")
+	begun, asked := clock.Now(), len(w.Proxy.Requests())
+	stop := w.appendPullSecrets("builder")
+	w.Says("app", v1alpha1.ConditionContended, v1alpha1.ReasonFightDetected, "ServiceAccount "+w.Apps+"/builder",
+		"platform-controller", "/imagePullSecrets", "spec.ignore", "chart", "stop that writer")
+	log := w.Running.Log()
+	before, _, noticed := strings.Cut(log, "something keeps changing the object back")
+	if n := strings.Count(before, "msg=reverted"); !noticed || n == 0 || n > 10 {
+		t.Errorf("noticed %t after %d reverts", noticed, n)
+	}
+	clock.Pace(10)
+	w.Until("a minute of fight has passed", func() (any, bool) {
+		passed := clock.Since(begun)
+		return passed, passed >= time.Minute
+	})
+	clock.Pace(1)
+	made := stop()
+	passed := clock.Since(begun)
+	reverts := strings.Count(w.Running.Log(), "msg=reverted")
+	t.Logf("%d reverts, %d Secrets, and %d requests of the operator in %s", reverts, made,
+		len(w.Proxy.Requests())-asked, passed)
+	if most := 22 + int(passed.Seconds()); reverts > most || made > most+1 {
+		t.Errorf("%d reverts and %d Secrets in %s", reverts, made, passed)
+	}
+	w.Until("only the declared Secret is there", func() (any, bool) {
+		account, err := w.Kube.CoreV1().ServiceAccounts(w.Apps).Get(w.Ctx, "builder", metav1.GetOptions{})
+		check.NoError(t, err)
+		return account, len(account.ImagePullSecrets) == 1
+	})
+}
+
+// appendPullSecrets has a controller make a Secret of a new name, and append it to those of a ServiceAccount, whenever
+// that has none of its own. stop returns the number of Secrets.
+func (w *fixture) appendPullSecrets(account string) (stop func() (made int)) {
+	w.Helper()
+	ctx, cancel := context.WithCancel(w.Ctx)
+	events, err := w.Kube.CoreV1().ServiceAccounts(w.Apps).Watch(ctx,
+		metav1.ListOptions{FieldSelector: "metadata.name=" + account})
+	check.NoError(w.TB, err)
+	made := 0
+	var controller sync.WaitGroup
+	controller.Go(func() {
+		for event := range events.ResultChan() {
+			sa, ok := event.Object.(*corev1.ServiceAccount)
+			if !ok || len(sa.ImagePullSecrets) > 1 {
+				continue
+			}
+			secret, err := w.Kube.CoreV1().Secrets(w.Apps).Create(ctx,
+				&corev1.Secret{ObjectMeta: metav1.ObjectMeta{GenerateName: "builder-cfg-"}}, metav1.CreateOptions{})
+			if err == nil {
+				made++
+				_, err = w.Kube.CoreV1().ServiceAccounts(w.Apps).Patch(ctx, account, types.MergePatchType,
+					fmt.Appendf(nil, `{"imagePullSecrets":[{"name":"registry"},{"name":%q}]}`, secret.Name),
+					metav1.PatchOptions{FieldManager: "platform-controller"})
+			}
+			if err != nil && ctx.Err() == nil {
+				w.Errorf("the controller gave up: %v", err)
+				return
+			}
+		}
+	})
+	stop = func() int { cancel(); events.Stop(); controller.Wait(); return made }
+	w.Cleanup(func() { stop() })
 	return stop
 }

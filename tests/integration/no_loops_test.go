@@ -165,29 +165,38 @@ func TestI6_FightIsNamedAndSlowedDown(t *testing.T) {
 	if hr := w.HelmRelease("app"); hr.Status.Objects.Contended != 1 {
 		t.Errorf("objects are %+v", hr.Status.Objects)
 	}
+	reverts := func() (n int) {
+		for _, r := range kit.ObjectWrites(w.Proxy) {
+			if r.Method == http.MethodPatch && r.Path == "/api/v1/namespaces/"+w.Apps+"/configmaps/contested" {
+				n++
+			}
+		}
+		return n
+	}
+	const atOnce = 21
+	w.Until("reverts are paced", func() (any, bool) { n := reverts(); return n, n > atOnce })
 	w.Proxy.Reset()
 	started := time.Now()
 	const rounds = 8
+	waited := 0
 	for range rounds {
 		w.PassFence()
+		before := reverts()
 		w.Patch(kit.ConfigMaps, "calm", fmt.Sprintf(`{"data":{"key":"tampered %s"}}`, time.Now()))
 		w.WaitField(kit.ConfigMaps, "calm", "data.key", "declared")
-	}
-	took := time.Since(started)
-	writes := 0
-	for _, r := range kit.ObjectWrites(w.Proxy) {
-		if r.Method == http.MethodPatch && r.Path == "/api/v1/namespaces/"+w.Apps+"/configmaps/contested" {
-			writes++
+		if reverts() > before {
+			waited++
 		}
 	}
+	took := time.Since(started)
+	writes := reverts()
 	t.Logf("%d reverts of the contested object in %s", writes, took.Round(time.Millisecond))
-	// The back-off doubles from one second, so that n reverts take 2ⁿ⁻¹-1 seconds at least.
-	if least := time.Duration(1<<max(0, writes-1)-1) * time.Second; took < least {
+	if least := time.Duration(writes-2) * time.Second; took < least {
 		t.Errorf("%d reverts within %s", writes, took)
 	}
 	// Others do not wait for it: if they did, there were a revert of it for each of theirs.
-	if writes >= rounds-1 {
-		t.Errorf("%d reverts of the contested object beside %d of another one", writes, rounds)
+	if waited == rounds {
+		t.Errorf("a revert of the contested object beside each of %d of another one", rounds)
 	}
 	stop()
 	w.WaitField(kit.ConfigMaps, "contested", "data.key", "declared")

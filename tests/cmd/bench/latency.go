@@ -32,6 +32,9 @@ const (
 	manyDeletions = "deletions in different releases right after one another"
 )
 
+// onOneObject is the number of drifts in a row on the same object. Those after some twenty wait for a second.
+const onOneObject = 15
+
 // latency measures single drifts and deletions in one release of 40 objects.
 func (b *bench) latency(ctx context.Context) error {
 	w, err := b.world(ctx, "single", 1, 40)
@@ -44,11 +47,15 @@ func (b *bench) latency(ctx context.Context) error {
 	profiled := b.profileWhile(ctx, "single")
 	tamper := func(ctx context.Context, o object) error { return b.tamper.tamper(ctx, o, b.nextForeign()) }
 	anyOf := func(objects []object) object { return objects[b.random.IntN(len(objects))] }
-	always := func(objects []object) object { return objects[0] } // a ConfigMap
+	calls := 0
+	again := func(objects []object) object { // a ConfigMap, and the next one before that counts as a fight
+		calls++
+		return objects[calls/(2*onOneObject)*2%len(objects)]
+	}
 	for _, t := range []turns{
 		{name: singleDrift, rounds: b.rounds, gap: alone, pick: anyOf, tamper: tamper},
 		{name: oneRelease, rounds: b.rounds, pick: anyOf, tamper: tamper},
-		{name: oneObject, rounds: b.rounds, pick: always, tamper: tamper},
+		{name: oneObject, rounds: b.rounds, pick: again, tamper: tamper},
 		{name: deletions, rounds: b.deletions, gap: alone, pick: anyOf, tamper: b.tamper.delete},
 	} {
 		if err := b.turns(ctx, w, t); err != nil {

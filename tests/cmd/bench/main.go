@@ -55,8 +55,7 @@ type number struct {
 
 func (o *options) numbers() []number {
 	return []number{
-		{"rounds", &o.rounds, 300, 40, "single drifts, and as many on one object (at most 590: more of them in a " +
-			"minute count as a fight)"},
+		{"rounds", &o.rounds, 300, 40, "single drifts, and as many on one object after another"},
 		{"deletions", &o.deletions, 60, 15, "single deletions"},
 		{"objects", &o.objects, 5000, 200, "objects that are locked, and tampered with in a storm"},
 		{"releases", &o.releases, 200, 8, "releases that these objects are in"},

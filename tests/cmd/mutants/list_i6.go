@@ -36,9 +36,8 @@ func noWriteLoops() []mutant {
 			edit{"pkg/manifest/canonical.go", `json.Unmarshal(data, typed); err != nil {`,
 				`json.Unmarshal(data, typed); err != nil && len(data) == 0 {`}, manifest,
 			"TestCanonicalWritesLeavesAsTheServerDoes"),
-		breaks("I6", "a fight is never noticed", edit{budget, `	b.backoff = backoffMin
-	b.next = now.Add(b.backoff)
-	return true`, `	return false`}, integration, fight),
+		breaks("I6", "a fight is never noticed", edit{budget, `	b.fight = b.fight || begins
+`, ``}, integration, fight),
 		breaks("I6", "a fight is noticed and not slowed down",
 			edit{state, `	return max(e.budget.Wait(now), left, 0)`, `	return max(left, 0)`}, integration, fight),
 		breaks("I6", "a fight over one object slows the others of its release down",
@@ -50,10 +49,21 @@ func noWriteLoops() []mutant {
 		breaks("I6", "the opponent of a fight is not named",
 			edit{"pkg/controller/contention.go", `if r.Object != object || r.FieldManager == "" ||`,
 				`if r.Object != object || r.FieldManager != "" ||`}, integration, fight),
-		breaks("I6", "the back-off of a fight does not grow",
-			edit{budget, `		b.backoff = min(2*b.backoff, backoffMax)`,
-				`		b.backoff = min(b.backoff, backoffMax)`}, lock,
-			"TestBackOffDoublesUpToItsLimitAndEndsAfterQuiet"),
+		breaks("I6", "a writer that insists on its value has it for longer and longer",
+			edit{budget, `	b.next = now.Add(b.wait)
+	begins`, `	b.next = now.Add(b.wait * time.Duration(longest))
+	begins`}, lock, "TestInsistingGetsOneSecondAtMost"),
+		breaks("I6", "a writer that adds another key each time is never noticed",
+			edit{"pkg/controller/contention.go", `		if c.Op == drift.Added {
+			path =`, `		if c.Op == drift.Added && path == "" {
+			path =`}, "./pkg/controller",
+			"TestAnAdditionCountsAsItsParentInAFight"),
+		breaks("I6", "an answer counts from the revert, and not from when it was seen",
+			edit{budget, `seen.Sub(s.last).Abs() >`, `now.Sub(s.last).Abs() >`}, lock,
+			"TestAnAnswerCountsFromWhenItIsSeen"),
+		breaks("I6", "drifts of a release that no writer repeats draw on its budget",
+			edit{budget, `	if longest == 1 {`, `	if longest == 0 {`}, lock,
+			"TestDriftsOfManyObjectsDrawNothingFromTheStormBudget"),
 		breaks("I6", "a look that is older than our own write counts as drift",
 			edit{"pkg/lock/known.go", `version != 0 && version <= s.version }`,
 				`version != 0 && version == s.version }`}, lock, "TestObserveSkipsWhatIsGoodOrOld"),

@@ -1,19 +1,30 @@
 package kit
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // ConfigMap returns the manifest of a ConfigMap with one key, called key.
 func ConfigMap(name, value string) string {
-	return fmt.Sprintf("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s}\ndata: {key: %q}\n", name, value)
+	return fmt.Sprintf("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s}\ndata:\n  key: %q\n", name, value)
 }
 
 // Fence is a locked release of one ConfigMap, called fence, by which tests know how far the operator has come.
 type Fence struct{ times int }
 
+// fenceKeys are the keys that a fence is changed at in turn: one that is changed again and again is a fight.
+const fenceKeys = 100
+
 // Lock locks the release of the fence.
 func (f *Fence) Lock(e *Env) {
 	e.Helper()
-	e.Forge(ForgedRecord{Name: "fence", Manifest: ConfigMap("fence", "up")})
+	manifest := strings.Builder{}
+	manifest.WriteString(ConfigMap("fence", "up"))
+	for i := range fenceKeys {
+		fmt.Fprintf(&manifest, "  key%d: up\n", i)
+	}
+	e.Forge(ForgedRecord{Name: "fence", Manifest: manifest.String()})
 	e.Lock("fence")
 }
 
@@ -23,8 +34,9 @@ func (f *Fence) Lock(e *Env) {
 func (f *Fence) Pass(e *Env) {
 	e.Helper()
 	for range 3 {
+		key := fmt.Sprintf("key%d", f.times%fenceKeys)
 		f.times++
-		e.Patch(ConfigMaps, "fence", fmt.Sprintf(`{"data":{"key":"down %d"}}`, f.times))
-		e.WaitField(ConfigMaps, "fence", "data.key", "up")
+		e.Patch(ConfigMaps, "fence", fmt.Sprintf(`{"data":{%q:"down %d"}}`, key, f.times))
+		e.WaitField(ConfigMaps, "fence", "data."+key, "up")
 	}
 }
