@@ -109,7 +109,7 @@ func noDriftLost() []mutant {
 			edit{"pkg/controller/releases.go", `		rs.giveWay(key, keyOf(first))`, `		_ = keyOf(first)`}, integration,
 			"TestI5_TheFirstHelmReleaseGoesBeforeItIsHandled"),
 		breaks("I5", "an object that is fought over waits for a time that is far away since the clock was set back",
-			edit{"pkg/lock/budget.go", `	if b.next.Sub(now) > b.backoff {`, `	if b.backoff == 0 {`}, ha,
+			edit{"pkg/lock/budget.go", `	if b.next.Sub(now) > b.wait {`, `	if b.wait < 0 {`}, ha,
 			"TestHA_ClockIsSetForwardAndBack"),
 		breaks("I5", "a leader that stops keeps its lease",
 			edit{"pkg/process/lead.go", `ReleaseOnCancel: true,`, `ReleaseOnCancel: e.Namespace == "",`}, ha,
