@@ -50,7 +50,8 @@ func noWriteLoops() []mutant {
 			edit{"pkg/controller/contention.go", `if r.Object != object || r.FieldManager == "" ||`,
 				`if r.Object != object || r.FieldManager != "" ||`}, integration, fight),
 		breaks("I6", "a writer that insists on its value has it for longer and longer",
-			edit{budget, `	b.wait = max(b.bucket.take`, `	b.wait = time.Duration(longest) * max(b.bucket.take`}, lock, "TestInsistingGetsOneSecondAtMost"),
+			edit{budget, `	b.wait = max(b.bucket.take`, `	b.wait = time.Duration(longest) * max(b.bucket.take`},
+			lock, "TestInsistingGetsOneSecondAtMost"),
 		breaks("I6", "a writer that adds another key each time is never noticed",
 			edit{"pkg/controller/contention.go", `		if c.Op == drift.Added {
 			path =`, `		if c.Op == drift.Added && path == "" {
