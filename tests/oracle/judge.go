@@ -77,7 +77,7 @@ type judge struct {
 	writes    map[int64]*Request    // by the revision that came of them
 	deletions map[string]*Request   // by uid
 	alive     map[string]time.Time  // the last request of each operator, by its namespace
-	reads     map[string][]*Request // of Secrets by operators, or writes to them
+	reads     map[string][]*Request // of Secrets by operators, or writes of their mark
 	open      map[string]*Request   // watches, by their ids
 }
 

@@ -195,7 +195,8 @@ func (j *judge) live(r *Request) {
 			delete(j.open, r.AuditID)
 		}
 	}
-	if r.ObjectRef.Resource == "secrets" && r.ResponseStatus.Code/100 == 2 && r.Verb != "watch" {
+	if r.ObjectRef.Resource == "secrets" && r.ResponseStatus.Code/100 == 2 && r.Verb != "watch" &&
+		(r.Verb == "get" || r.Verb == "list" || strings.HasSuffix(r.ObjectRef.Name, "-mark")) {
 		j.reads[who] = append(j.reads[who], r)
 	}
 }
