@@ -232,13 +232,14 @@ func (rm *remediation) restore(ctx context.Context, w lock.Write, r *newestRevis
 	if r.loaded.release.ApplyMethod == release.ApplyMethodServerSide {
 		owner.Operation = metav1.ManagedFieldsOperationApply
 	}
-	next := &lock.Write{Key: w.Key, Object: &same, Record: r.under(w), Created: true, Begun: rm.Clock.Now()}
+	again := &enforce.Revert{Object: &same, Record: r.record, Desired: desired, Owner: owner}
+	next := &lock.Write{Key: w.Key, Object: &same, Record: r.under(w), Created: true, Begun: rm.Clock.Now(),
+		Manager: again.Creator()}
 	if !rm.unproven.Follow(w, next) {
 		return nil
 	}
 	made, err := rm.carryOut(next, func() (*unstructured.Unstructured, error) {
-		return rm.enforcer.Revert(ctx, enforce.SetID(w.Record.Key),
-			&enforce.Revert{Object: &same, Record: r.record, Desired: desired, Owner: owner})
+		return rm.enforcer.Revert(ctx, enforce.SetID(w.Record.Key), again)
 	})
 	switch {
 	case apierrors.IsAlreadyExists(err):

@@ -45,7 +45,8 @@ func (rm *remediation) holds(ctx context.Context, l *lock.Lock) (bool, error) {
 func (rm *remediation) write(
 	ctx context.Context, l *lock.Lock, v *result, creates bool, do writeFunc,
 ) (*lock.Write, *unstructured.Unstructured, error) {
-	w := &lock.Write{Key: l.Key, Object: v.Object, Record: l.Record, Created: creates, Begun: rm.Clock.Now()}
+	w := &lock.Write{Key: l.Key, Object: v.Object, Record: l.Record, Created: creates, Begun: rm.Clock.Now(),
+		Manager: v.revert.Creator()}
 	if !w.Created {
 		undo, err := json.Marshal(drift.MergePatch(v.revert.Target, v.Live.Object))
 		if err != nil {
@@ -230,15 +231,15 @@ func (rm *remediation) confirmWrite(ctx context.Context, w lock.Write, r *newest
 	return nil
 }
 
-// landed reports whether a write whose answer was lost has been carried out, or cannot be any more. For a creation
-// it sets Made to what exists, if it may be taken back: it may be Helm's own, and then Helm may have kept it.
+// landed reports whether a write whose answer was lost has been carried out, or cannot be any more. A creation cannot
+// while the object of another writer has the name, but can when that object is gone.
 func (rm *remediation) landed(ctx context.Context, w *lock.Write) (bool, error) {
 	live, err := rm.enforcer.Look(ctx, w.Object)
 	if err != nil {
 		return false, err
 	}
-	if !w.Created {
-		return live == nil || live.GetResourceVersion() != w.Version, nil
+	if w.Created {
+		return live != nil && drift.MadeBy(live.GetManagedFields(), w.Manager), nil
 	}
-	return live != nil, nil
+	return live == nil || live.GetResourceVersion() != w.Version, nil
 }

@@ -2,6 +2,7 @@ package drift
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -45,6 +46,14 @@ func ManagedBy(managedFields []metav1.ManagedFieldsEntry) Owner {
 		return Owner{Manager: defaultManager, Operation: metav1.ManagedFieldsOperationUpdate}
 	}
 	return Owner{Manager: best.Manager, Operation: best.Operation, Known: true}
+}
+
+// MadeBy reports whether an object may be one that a manager created: it owns Helm's metadata by an update.
+func MadeBy(managedFields []metav1.ManagedFieldsEntry, manager string) bool {
+	return slices.ContainsFunc(managedFields, func(e metav1.ManagedFieldsEntry) bool {
+		return e.Manager == manager && e.Operation == metav1.ManagedFieldsOperationUpdate && e.Subresource == "" &&
+			e.FieldsV1 != nil && bytes.Contains(e.FieldsV1.GetRawBytes(), helmMarkers[0])
+	})
 }
 
 // defaultManager is the field manager of the helm command.

@@ -160,14 +160,18 @@ func (w *writer) applyBody(r *Revert) ([]byte, error) {
 	return body, nil
 }
 
+// Creator returns the field manager in whose name the object is created.
+func (r *Revert) Creator() string {
+	if r.serverSide() {
+		return drift.RevertManager
+	}
+	return r.Owner.Manager
+}
+
 // create re-creates the object. It fails when the object exists. What comes back with an error is as for update.
 func (w *writer) create(ctx context.Context, r *Revert) (*unstructured.Unstructured, error) {
 	obj := &unstructured.Unstructured{Object: r.Desired}
-	manager := r.Owner.Manager
-	if r.serverSide() {
-		manager = drift.RevertManager
-	}
-	done, err := w.resource(r.Object).Create(ctx, obj, metav1.CreateOptions{FieldManager: manager})
+	done, err := w.resource(r.Object).Create(ctx, obj, metav1.CreateOptions{FieldManager: r.Creator()})
 	if err != nil || !r.serverSide() {
 		return done, err
 	}

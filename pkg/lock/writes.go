@@ -29,6 +29,8 @@ type Write struct {
 	// Version is the resourceVersion of the object before the write. It is empty where there was none, or only what the
 	// operator had created.
 	Version string
+	// Manager is the field manager of a creation.
+	Manager string
 	Begun   time.Time
 
 	// What follows is set by Answered.

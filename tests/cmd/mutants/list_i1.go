@@ -143,6 +143,20 @@ func neverRevertHelm() []mutant {
 			edit{write, `		if !apierrors.IsConflict(err) || attempt == attempts {
 			return err`, `		if !apierrors.IsConflict(err) || attempt == 1 {
 			return err`}, order, "TestI1_TakenBackAlthoughAControllerTouchedIt/helm_4"),
+		breaks("I1", "the object of another user is taken for a creation that was not answered",
+			edit{confirm, `live != nil && drift.MadeBy(live.GetManagedFields(), w.Manager), nil`, `live != nil, nil`}, order,
+			"TestI1_LostCreationThatComesAfterAnotherUsersObject"),
+		breaks("I1", "the record is read before the object of a revert that was not answered",
+			edit{confirm, `	over, late := rm.withoutLate(ctx, over)
+	if len(over) == 0 {
+		return late
+	}
+	newest, found, err := rm.enforcer.Current(ctx, over[0].Record)`, `	newest, found, err := rm.enforcer.Current(ctx,
+		over[0].Record)
+	over, late := rm.withoutLate(ctx, over)
+	if len(over) == 0 {
+		return late
+	}`}, order, "TestI1_LostRevertIsLookedForBeforeTheRecordIsRead"),
 		breaks("I1", "a creation that was not answered is not looked after",
 			edit{confirm, `	lost := done == nil && (unanswered(err) ||`, `	lost := done == nil && (err != nil && false ||`}, ha,
 			"TestI1_CreationWhoseAnswerIsLost/delete"),
