@@ -24,6 +24,10 @@ func (a *Admission) Refusal(changes []drift.Change) string {
 		were = "would be"
 	}
 	use := fmt.Sprintf("\"helm upgrade %s -n %s\"", a.Locked.Name, a.Locked.Namespace)
+	if a.After == nil { // a deletion may be of an uninstallation that could not store its record, and went on
+		use = fmt.Sprintf("%s or \"helm uninstall %s -n %s\", which has to store its record first", use, a.Locked.Name,
+			a.Locked.Namespace)
+	}
 	if a.Locked != a.Release { // Helm's commands take one namespace for both
 		use = fmt.Sprintf("the tool that stores its records in namespace %s", a.Locked.Namespace)
 	}

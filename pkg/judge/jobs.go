@@ -2,6 +2,7 @@ package judge
 
 import (
 	"slices"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -13,21 +14,26 @@ import (
 func MayHaveRun(id manifest.ID) bool { return id.Group == "batch" && id.Kind == "Job" }
 
 // ranAlready returns why a Job that is gone must not be created again: it would run a second time. It is empty for
-// every other object.
-func ranAlready(id manifest.ID, desired map[string]any, last *unstructured.Unstructured) string {
-	if !MayHaveRun(id) {
+// every other object. The last state that a watch delivers shows whether a Job ran when it was deleted. But a Job that
+// lost Helm's label is reported as gone, too, and may since have finished, and have been deleted by its time to live.
+func (in *Input) ranAlready() string {
+	switch {
+	case !MayHaveRun(in.ID):
 		return ""
-	}
-	if _, ttl, err := unstructured.NestedFieldNoCopy(desired, "spec", "ttlSecondsAfterFinished"); err == nil && ttl {
-		return "a Job with ttlSecondsAfterFinished is deleted when it has finished; it is not run again"
-	}
-	if last == nil {
+	case in.Last == nil:
 		return "the Job is gone and may have run; it is not run again"
-	}
-	if hasFinished(last) {
+	case hasFinished(in.Last):
 		return "the Job had finished when it was deleted; it is not run again"
+	case expires(in.Desired, in.GoneFor), expires(in.Last.Object, in.GoneFor):
+		return "the Job is gone and may have finished, after which ttlSecondsAfterFinished deletes it; it is not run again"
 	}
 	return ""
+}
+
+// expires reports whether a Job that finishes now is deleted within a time.
+func expires(job map[string]any, within time.Duration) bool {
+	seconds, set, err := unstructured.NestedInt64(job, "spec", "ttlSecondsAfterFinished")
+	return err != nil || set && time.Duration(seconds)*time.Second <= within
 }
 
 // finishes reports whether a request for the status of a Job ends it without the Job controller: a Job that has

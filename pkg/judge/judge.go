@@ -1,6 +1,8 @@
 package judge
 
 import (
+	"time"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -17,6 +19,8 @@ type Input struct {
 	Desired map[string]any
 	// Live is the object as it exists; nil when it does not. Last is then its last known state; nil when unknown.
 	Live, Last *unstructured.Unstructured
+	// GoneFor is the time since the object was reported as gone.
+	GoneFor time.Duration
 
 	Schema drift.Schema
 	Rules  *rules.Matcher
@@ -172,7 +176,7 @@ func (in Input) Restored(r Result, done *unstructured.Unstructured) drift.Baseli
 }
 
 func (in *Input) absent() Result {
-	if why := ranAlready(in.ID, in.Desired, in.Last); why != "" {
+	if why := in.ranAlready(); why != "" {
 		return Result{State: NotRecreated, Why: why}
 	}
 	return Result{State: Missing, Desired: in.recreatedScaled(in.Desired), Owner: in.owner(in.Last, nil)}

@@ -2,6 +2,7 @@ package judge
 
 import (
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -31,6 +32,7 @@ func object(t testing.TB, text string) *unstructured.Unstructured {
 const (
 	config     = `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: apps}, data: {key: declared}}`
 	tampered   = `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: apps}, data: {key: other}}`
+	brief      = `{apiVersion: batch/v1, kind: Job, metadata: {name: a, namespace: apps}, spec: {ttlSecondsAfterFinished: 5}}`
 	job        = `{apiVersion: batch/v1, kind: Job, metadata: {name: a, namespace: apps}, spec: {}}`
 	twoWebs    = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: a, namespace: apps}, spec: {replicas: 2}}`
 	fourWebs   = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: a, namespace: apps}, spec: {replicas: 4}}`
@@ -70,8 +72,12 @@ func TestJudge(t *testing.T) {
 		"Job: gone before it finished": {desired: job, last: job, want: Missing},
 		"Job: gone after it finished": {desired: job, want: NotRecreated,
 			last: `{apiVersion: batch/v1, kind: Job, status: {conditions: [{type: Complete, status: "True"}]}}`},
-		"Job: gone by its time to live": {last: job, want: NotRecreated,
-			desired: `{apiVersion: batch/v1, kind: Job, spec: {ttlSecondsAfterFinished: 5}}`},
+		"Job: gone before its time to live could end": {last: job, want: Missing, desired: brief,
+			with: func(in *Input) { in.GoneFor = 4 * time.Second }},
+		"Job: gone for as long as its time to live": {last: job, want: NotRecreated, desired: brief,
+			with: func(in *Input) { in.GoneFor = 5 * time.Second }},
+		"Job: gone for as long as another user let it live": {last: brief, want: NotRecreated, desired: job,
+			with: func(in *Input) { in.GoneFor = 5 * time.Second }},
 
 		"replicas: no autoscaler": {desired: twoWebs, live: fourWebs, want: Drifted, replicas: 2},
 		"replicas: within the range of the release's autoscaler": {desired: twoWebs, live: fourWebs, want: InSync,

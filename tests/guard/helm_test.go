@@ -5,6 +5,8 @@ import (
 	"flag"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/operator"
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/tests/lib/check"
@@ -116,6 +119,75 @@ func TestI13_AnotherReleaseTakesOver(t *testing.T) {
 			"--take-ownership",
 		)
 		f.WaitField(kit.ConfigMaps, "settings", "data.key", "inherited")
+	})
+}
+
+// recordPolicy has Helm fail to store that it uninstalls.
+const recordPolicy = `
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: records-NAMESPACE}
+spec:
+  failurePolicy: Fail
+  matchConstraints:
+    resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [UPDATE], resources: [secrets]}]
+  matchConditions: [{name: here, expression: "object.metadata.namespace == 'NAMESPACE'"}]
+  validations:
+  - expression: "!('status' in object.metadata.labels) || object.metadata.labels['status'] != 'uninstalling'"
+    message: records are read-only
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: records-NAMESPACE}
+spec: {policyName: records-NAMESPACE, validationActions: [Deny]}
+`
+
+// Helm goes on to delete when it could not store that it uninstalls. Nobody can tell its deletions from a user's then,
+// so they are refused, and Helm says why. Nothing is lost, and there are two ways out: a record that can be stored, and
+// a suspension.
+func TestI13_UninstallationThatCannotStoreItsRecord(t *testing.T) {
+	kit.EachHelm(t, func(t *testing.T, h cluster.Helm) {
+		for _, way := range []string{"stored", "suspended"} {
+			t.Run(way, func(t *testing.T) {
+				f := newFixture(t)
+				f.guarded(h, "shop", shop)
+				f.inForce(kit.ConfigMaps, "settings")
+				policy := filepath.Join(t.TempDir(), "policy.yaml")
+				check.NoError(t, os.WriteFile(policy, []byte(strings.ReplaceAll(recordPolicy, "NAMESPACE", f.Apps)), 0o600))
+				f.Kubectl("apply", "-f", policy)
+				f.Until("records cannot be stored", func() (any, bool) {
+					_, err := f.In(kit.Secrets, f.Apps).Patch(f.Ctx, "sh.helm.release.v1.shop.v1", types.MergePatchType,
+						[]byte(`{"metadata":{"labels":{"status":"uninstalling"}}}`),
+						metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+					return err, err != nil && strings.Contains(err.Error(), "read-only")
+				})
+				before := f.Get(kit.ConfigMaps, "settings").GetUID()
+				out, err := h.Run(f.Ctx, "uninstall", "shop", "--namespace", f.Apps, "--debug")
+				words := fmt.Sprintf(`its deletion was refused. Use "helm upgrade shop -n %[1]s" or `+
+					`"helm uninstall shop -n %[1]s", which has to store its record first`, f.Apps)
+				if err == nil || !strings.Contains(strings.ReplaceAll(out+err.Error(), `\"`, `"`), words) {
+					t.Errorf("the uninstallation: %v: %s", err, out)
+				}
+				f.WaitReady("shop", 1)
+				if f.Get(kit.ConfigMaps, "settings").GetUID() != before {
+					t.Error("an object was deleted")
+				}
+				if way == "stored" {
+					f.Kubectl("delete", "-f", policy)
+					f.Eventually("the command can be repeated", func() error {
+						_, err := h.Run(f.Ctx, "uninstall", "shop", "--namespace", f.Apps)
+						return err
+					})
+				} else {
+					f.PatchHelmRelease("shop", `{"spec":{"suspend":true}}`)
+					f.WaitReason("shop", v1alpha1.ConditionReady, v1alpha1.ReasonSuspended)
+					f.Helm(h, "uninstall", "shop")
+				}
+				if f.Get(kit.ConfigMaps, "settings") != nil {
+					t.Error("the object is still there")
+				}
+			})
+		}
 	})
 }
 

@@ -195,6 +195,35 @@ func TestKinds_FinishedJobDoesNotRunAgain(t *testing.T) {
 	})
 }
 
+// A Job that runs is created again when another user deletes it, although it has a time to live. When it has finished
+// and its time to live is over, Kubernetes deletes it, and it does not run again.
+func TestHostile_ADeletedJobWithATimeToLiveRuns(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	w.LockFence()
+	brief := strings.Replace(twoJobs, "spec: {template", "spec: {ttlSecondsAfterFinished: 5, template", 1)
+	w.Installed(kit.Shared.Helm3(), "app",
+		strings.Replace(brief, "spec: {template: {spec", "spec: {ttlSecondsAfterFinished: 3600, template: {spec", 1))
+	running := w.Get(jobs, "running").GetUID()
+	background := metav1.DeletePropagationBackground
+	check.NoError(t, w.In(jobs, w.Apps).Delete(w.Ctx, "running", metav1.DeleteOptions{PropagationPolicy: &background}))
+	w.WaitNewObject(jobs, "running", running)
+	w.WaitReady("app", 1)
+	w.finish("finished")
+	w.Until("the finished Job is collected", func() (any, bool) { return "it exists", w.Get(jobs, "finished") == nil })
+	w.PassFence()
+	w.Eventually("Ready says what is not run again", func() error {
+		hr, c := w.HelmRelease("app"), w.Condition("app", v1alpha1.ConditionReady)
+		if hr.Status.Objects.Drifted != 0 || !strings.Contains(c.Message, "finished") {
+			return fmt.Errorf("objects are %+v, Ready says %s", hr.Status.Objects, c.Message)
+		}
+		return nil
+	})
+	if w.Get(jobs, "finished") != nil {
+		t.Error("the finished Job runs again")
+	}
+}
+
 // finish gives a Job the status that its controller gives it when its Pods have succeeded.
 func (w *fixture) finish(name string) {
 	w.Helper()

@@ -73,7 +73,12 @@ func guardNeverRefusesHelm() []mutant {
 			edit{decision, `	case MayHaveRun(a.ID) && hasFinished(a.Before):`, `	case a.Before == nil:`}, judgePkg, "TestAdmit"),
 		breaks("I13", "a Job that runs can be deleted because it has a time to live",
 			edit{decision, `	case MayHaveRun(a.ID) && hasFinished(a.Before):`,
-				`	case ranAlready(a.ID, a.Desired, a.Before) != "":`}, judgePkg, "TestAdmit"),
+				`	case MayHaveRun(a.ID) && (hasFinished(a.Before) || expires(a.Desired, time.Hour)):`}, judgePkg,
+			"TestAdmit").and(edit{decision, `import (`, `import (
+	"time"`}),
+		breaks("I13", "a deletion is refused without the way out of an uninstallation",
+			edit{"pkg/judge/admission_text.go", `	if a.After == nil { // a deletion`, `	if a.DryRun {`}, guardSuite,
+			"TestI13_UninstallationThatCannotStoreItsRecord"),
 		breaks("I13", "a user may end a Job, and then delete it",
 			edit{"pkg/judge/jobs.go", `hasFinished(a.Before) || a.By.isOfCluster()`, `!hasFinished(a.Before)`}, judgePkg,
 			"TestAdmit"),

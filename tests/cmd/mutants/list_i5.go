@@ -7,6 +7,12 @@ func noDriftLost() []mutant {
 	const refusal = "pkg/controller/refusal.go"
 	const unanswered = "TestI5_WhatTheAPIServerDoesNotAnswerIsAskedAgain"
 	return []mutant{
+		breaks("I5", "a running Job with a time to live is not created again",
+			edit{"pkg/judge/jobs.go", `set && time.Duration(seconds)*time.Second <= within`, `set && seconds >= 0`}, integration,
+			"TestHostile_ADeletedJobWithATimeToLiveRuns"),
+		breaks("I5", "a Job runs again that may have been deleted by its time to live",
+			edit{"pkg/judge/jobs.go", `	case expires(in.Desired, in.GoneFor), expires(in.Last.Object, in.GoneFor):`,
+				`	case in.GoneFor < 0:`}, judgePkg, "TestJudge"),
 		breaks("I5", "a write gives up before slow webhooks have answered",
 			edit{"pkg/process/failover.go", `	lastTimeouts   = 12`, `	lastTimeouts   = 3`}, processPkg,
 			"TestTheLastAttemptIsPatient"),
