@@ -31,16 +31,22 @@ type served struct {
 	url    string
 	client *http.Client
 	refuse atomic.Bool
+	// refused gets a token for each refusal, while there is room.
+	refused chan struct{}
 }
 
 func serve(t *testing.T) *served {
 	t.Helper()
-	s := &served{t: t}
+	s := &served{t: t, refused: make(chan struct{}, 2)}
 	log := logrus.New()
 	log.SetOutput(io.Discard)
 	s.Stream = New(func(r *http.Request) (string, *viewer.Refusal) {
 		name, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 		if !ok || s.refuse.Load() {
+			select {
+			case s.refused <- struct{}{}:
+			default:
+			}
 			return "", &viewer.Refusal{Status: http.StatusUnauthorized, Message: "who is it?"}
 		}
 		return name, nil
@@ -278,5 +284,16 @@ func TestHostile_ARightThatIsTakenAwayEndsTheStream(t *testing.T) {
 	s.Begin("lease-uid", 7)
 	r := s.read("")
 	s.refuse.Store(true)
+	// A reader that is asked about again has not been dropped, and reads to the end.
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() {
+		<-s.refused
+		select {
+		case <-s.refused:
+			s.End(ctx)
+		case <-ctx.Done():
+		}
+	}()
 	r.expect("broken")
 }
