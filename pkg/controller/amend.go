@@ -145,7 +145,7 @@ func (rm *remediation) amendment(
 		if err != nil {
 			return nil, err
 		}
-		in = in.Scaled(scalers)
+		in = in.Scaled(scalers, rm.trusts(r.loaded.ignore, o.ID))
 	}
 	a := written.Amend(desired, live.Object, drift.Options{Schema: o.Schema, Ignore: in.Ignore(desired),
 		Adopted: judge.Adopted(o.ID)})

@@ -88,7 +88,7 @@ func (c *Controller) watchCluster() {
 	c.objects = watch.NewObjects(c.clients.WatchObjects, c.remediation, c.Log)
 	c.definitions = watch.NewDefinitions(c.clients.WatchMetadata, c.Log, c.definitionChanged)
 	c.records.OnListed(c.policies.changed)
-	c.scalers = watch.NewAutoscalers(c.clients.WatchDynamic, c.Log, c.remediation.rangesChanged)
+	c.scalers = watch.NewAutoscalers(c.clients.WatchDynamic, c.definitions, c.Log, c.rangesChanged)
 }
 
 // recordChanged tells the workers that the records of a release have changed.
@@ -103,6 +103,7 @@ func (c *Controller) recordChanged(key release.Key) {
 func (c *Controller) definitionChanged(crd *metav1.PartialObjectMetadata) {
 	c.releases.definitionChanged(crd)
 	c.policies.definitionChanged(crd)
+	c.scalers.DefinitionsChanged()
 }
 
 // Run works until ctx ends, then returns once every goroutine has. The HelmRelease cache must be synced.

@@ -86,6 +86,11 @@ func waitingEvent(ld *loaded) (event, bool) {
 		strings.Join(kinds, ", ")), len(kinds) > 0
 }
 
+// exemptEvent is for a number of replicas that is left to an object that the release does not declare.
+func exemptEvent(e v1alpha1.Exception) event {
+	return normal(v1alpha1.EventReasonAutoscaled, "%s: %s; that number is left alone", e.Object.String(), e.Message)
+}
+
 // deniedEvent is for objects that the account of a release may not change.
 func deniedEvent(d denials) event { return warning(v1alpha1.EventReasonForbidden, "%s", d.message()) }
 

@@ -1,19 +1,38 @@
 package controller
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/judge"
+	"github.com/rancher/helm-locker/pkg/lock"
 )
+
+// newExemptions returns an event for each number of replicas that was not left to an undeclared object before, and is
+// now. locked is nil for a release that is not locked.
+func newExemptions(before, now []v1alpha1.Exception, locked *lock.Lock) (events []event) {
+	if locked == nil {
+		return nil
+	}
+	for _, e := range now {
+		same := func(other v1alpha1.Exception) bool { return reflect.DeepEqual(e, other) }
+		if e.Reason == v1alpha1.ExceptionAutoscaled && !slices.ContainsFunc(before, same) &&
+			!slices.ContainsFunc(locked.Exceptions, same) {
+			events = append(events, exemptEvent(e))
+		}
+	}
+	return events
+}
 
 // exceptions returns what of a locked release is left to others now, ordered by object: what the manifest and the spec
 // leave to them, live autoscalers, Jobs that have run, and what managed fields excuse.
 func (st *statuses) exceptions(v *view) []v1alpha1.Exception {
 	all := slices.Clone(v.lock.Exceptions)
-	for _, id := range v.sum.Scalable {
-		if r := st.scalers.Known().Range(id); r != nil {
+	for id, declared := range v.sum.Scalable {
+		live := st.scalers.Known().Range(id, st.trusts(v.lock.Ignore, id))
+		if r := judge.ScaledBy(declared, live); r != declared {
 			all = append(all, judge.ExceptionOf(id, v1alpha1.ExceptionAutoscaled, r.String(), "/spec/replicas"))
 		}
 	}

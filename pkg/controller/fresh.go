@@ -14,6 +14,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/manifest"
 )
 
 // Watches can be behind, and deliver nothing for a while. So before the number of replicas is restored, an object is
@@ -72,7 +73,7 @@ func (rm *remediation) rescaled(ctx context.Context, l *lock.Lock, differing []*
 			return nil
 		}
 		for _, v := range results {
-			v.rejudge(live, err)
+			v.rejudge(live, err, rm.trusts(l.Ignore, v.ID))
 			v.tell(rm.debug(l.Release))
 			if outcome := rm.outcome(l, v); outcome != nil {
 				rm.complete(l, v.Work, *outcome)
@@ -87,11 +88,11 @@ func (rm *remediation) rescaled(ctx context.Context, l *lock.Lock, differing []*
 
 // rejudge judges an object by the live autoscalers; nil when err has kept them from being known. The range of a
 // manifest is known all the same.
-func (v *result) rejudge(live *judge.Autoscalers, err error) {
+func (v *result) rejudge(live *judge.Autoscalers, err error, trusted func(manifest.ID) bool) {
 	if live == nil && v.in.Replicas != nil {
 		return
 	}
-	v.unknown, v.in = err, v.in.Scaled(live)
+	v.unknown, v.in = err, v.in.Scaled(live, trusted)
 	v.found = judge.Judge(v.in)
 }
 
@@ -102,7 +103,7 @@ func (ad *admission) rescaled(ctx context.Context, q *question) (judge.Admission
 		ad.Log.WithField("object", q.ID.String()).Debugf("guard: %s", safeError(err))
 	}
 	if err == nil || q.Replicas == nil { // the range of a manifest is known all the same
-		q.Input = q.Scaled(live)
+		q.Input = q.Scaled(live, ad.trusts(q.lock.Ignore, q.ID))
 	}
 	reason, changes := judge.Admit(q.Admission)
 	if q.ScalersUnknown && reason != judge.StopChange {

@@ -49,7 +49,7 @@ func (c *common) input(l *lock.Lock, w *lock.Work, desired map[string]any) judge
 	if in.Replicas != nil && !l.Owns(in.Replicas.By) { // the live one of that name counts, which may be another
 		in.Replicas = nil
 	}
-	return in.Scaled(c.scalers.Known())
+	return in.Scaled(c.scalers.Known(), c.trusts(l.Ignore, w.ID))
 }
 
 // judge judges an object. It returns the outcome if the matter ends with that, and otherwise what to act on.
@@ -118,8 +118,8 @@ func (v *result) revertOf(l *lock.Lock, found judge.Result) *enforce.Revert {
 func (v *result) good() *lock.Outcome {
 	if v.unknown != nil {
 		again, problem := v.Observation, problemOf(v.ID, v.unknown, true)
-		problem.Message = "the number of replicas is left alone, because the HorizontalPodAutoscalers of the " +
-			"namespace are not known: " + problem.Message
+		problem.Message = "the number of replicas is left alone, because the objects of the namespace " +
+			"that may set it are not known: " + problem.Message
 		return &lock.Outcome{Again: &again, Failed: true, Transient: true, Problem: problem}
 	}
 	return &lock.Outcome{

@@ -29,6 +29,8 @@ type loaded struct {
 	// exceptions are what the manifest leaves to others; untracked are the objects of it that are not locked at all.
 	exceptions []v1alpha1.Exception
 	untracked  map[manifest.ID]struct{}
+	// ignore are the compiled rules of the spec.
+	ignore *rules.Rules
 	// denials are the objects that the account of the release may not change.
 	denials denials
 	// strict is set in scope Strict. scalable is set when the release has an object whose replicas an autoscaler
@@ -63,7 +65,7 @@ func (lo *loader) load(
 	prob, err := lo.read(ctx, rec, func(found *contents) error {
 		plan := found.Plan(lo.own, ignore)
 		out = &loaded{
-			release: found.release, skipped: found.Skipped, strict: spec.Scope == v1alpha1.ScopeStrict,
+			release: found.release, skipped: found.Skipped, strict: spec.Scope == v1alpha1.ScopeStrict, ignore: ignore,
 			exceptions: plan.Exceptions, kinds: map[schema.GroupVersionKind]watch.Kind{},
 			waiting: map[schema.GroupVersionKind][]manifest.ID{}, untracked: map[manifest.ID]struct{}{},
 			definitions: definitions, schemas: map[schema.GroupVersionKind]drift.Schema{},

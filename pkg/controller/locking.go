@@ -59,6 +59,7 @@ func (rs *releases) begin(hr *v1alpha1.HelmRelease, loaded *loaded, l *lock.Lock
 	if outdated {
 		rs.queues.releases.Add(key)
 	}
+	rs.rangesChanged(rs.scalers.Known().Trusting(l.Owns))
 	rs.claims.prune()
 	rs.guardWanted()
 	for _, other := range displaced {
@@ -76,20 +77,6 @@ func (rs *releases) begin(hr *v1alpha1.HelmRelease, loaded *loaded, l *lock.Lock
 	}
 	rs.reporter.announceLocked(hr, l, len(loaded.objects)-len(conflicts))
 	rs.reporter.announceTrouble(hr, loaded, conflicts)
-}
-
-// rangesChanged enqueues the objects whose autoscaler has another range of replicas now.
-func (rm *remediation) rangesChanged(ids []manifest.ID) {
-	for _, id := range ids {
-		l := rm.table.Holder(id)
-		if l == nil {
-			continue
-		}
-		if l.Recheck(rm.Clock.Now(), func(o *lock.Object) bool { return o.ID == id }) {
-			rm.queues.drift.Add(l.Key)
-		}
-		rm.statusChanged(l.Key)
-	}
 }
 
 // watchAll watches the kinds of a lock and has its objects read. The lock is in the table already, so a watch
@@ -132,7 +119,12 @@ func (rs *releases) unlock(key string, p problem) {
 		rs.reporter.announceProblem(rs.cached(key), p)
 	}
 	rs.memory.keep(uid, rs.table.Get(key))
+	var trusting []manifest.ID
+	if l := rs.table.Get(key); l != nil {
+		trusting = rs.scalers.Known().Trusting(l.Owns)
+	}
 	if rs.table.Drop(key) {
+		rs.rangesChanged(trusting)
 		rs.claims.prune()
 		rs.retryConflicts(key)
 	}

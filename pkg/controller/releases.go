@@ -256,7 +256,7 @@ func (rs *releases) lock(
 		ServerSide: loaded.release.ApplyMethod == release.ApplyMethodServerSide, Fresh: fresh,
 		Detect: spec.Mode == v1alpha1.ModeDetect, Strict: spec.Scope == v1alpha1.ScopeStrict,
 		ReplaceImmutable: spec.ReplaceImmutable,
-		Exceptions:       loaded.exceptions, Untracked: loaded.untracked,
+		Ignore:           loaded.ignore, Exceptions: loaded.exceptions, Untracked: loaded.untracked,
 		Unknown: len(loaded.waiting) > 0, Account: account, Hooks: loaded.release.Hooks,
 	}, loaded.objects))
 	return false, nil

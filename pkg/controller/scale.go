@@ -4,6 +4,11 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/rancher/helm-locker/pkg/judge"
+	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/rules"
 )
 
 // scaled returns the part of an object that a Scale stands for: the number of replicas, at the path where the object
@@ -15,4 +20,33 @@ func scaled(scale *unstructured.Unstructured, path []string) (*unstructured.Unst
 	}
 	unstructured.RemoveNestedField(scale.Object, "spec")
 	return scale, unstructured.SetNestedField(scale.Object, n, path...)
+}
+
+// trusts returns a function that reports whether an object without a range of its own, such as a Rollout, may set the
+// number of replicas of target: because the manifest of a locked release has it do so, or because one of the
+// rules for the release of target names it. What it says itself does not count, as anyone may create it.
+func (c *common) trusts(ignore *rules.Rules, target manifest.ID) func(scaler manifest.ID) bool {
+	return func(scaler manifest.ID) bool {
+		if holder := c.table.Holder(scaler); holder != nil {
+			if w, owned := holder.Peek(scaler); owned && !judge.IgnoresRange(scaler, w.Rules) {
+				declared, err := decode(w.Desired)
+				return err == nil && judge.Names(scaler, declared, target)
+			}
+		}
+		return ignore.Names(manifest.Object{ID: scaler, GVK: judge.KindOf(scaler)})
+	}
+}
+
+// rangesChanged enqueues the objects whose autoscaler has another range of replicas now.
+func (c *common) rangesChanged(ids []manifest.ID) {
+	for _, id := range ids {
+		l := c.table.Holder(id)
+		if l == nil {
+			continue
+		}
+		if l.Recheck(c.Clock.Now(), func(o *lock.Object) bool { return o.ID == id }) {
+			c.queues.drift.Add(l.Key)
+		}
+		c.statusChanged(l.Key)
+	}
 }

@@ -115,6 +115,9 @@ func (st *statuses) writeStatus(ctx context.Context, key string) (waits bool, er
 		return false, fmt.Errorf("write the status: %w", err)
 	}
 	st.reporter.tellChanges(hr, status)
+	for _, e := range newExemptions(hr.Status.Exceptions, status.Exceptions, view.lock) {
+		st.reporter.event(hr, e)
+	}
 	return false, nil
 }
 

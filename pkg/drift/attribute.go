@@ -97,15 +97,13 @@ type writer struct {
 	root place
 }
 
-// readWriters leaves out writes of the status. An entry that cannot be read owns nothing.
+// readWriters reads all entries: a write of the status may change annotations, too. It is not suspected of what no one
+// owns. An entry that cannot be read owns nothing.
 func readWriters(managedFields []metav1.ManagedFieldsEntry, desired, live map[string]any, helm Owner) *writers {
 	w := &writers{}
 	var helmLast time.Time
 	for i := range managedFields {
 		m := &managedFields[i]
-		if m.Subresource == "status" {
-			continue
-		}
 		fields, ok := fieldsOf(m)
 		if !ok {
 			fields = &fieldpath.Set{}
@@ -128,7 +126,7 @@ func (w *writers) suspectSince(helmLast time.Time) {
 	var latest time.Time
 	for _, m := range w.foreign {
 		at := timeOf(m.ManagedFieldsEntry)
-		if at.IsZero() || at.Before(helmLast) || system(m.Manager) {
+		if at.IsZero() || at.Before(helmLast) || m.Subresource == "status" || system(m.Manager) {
 			continue
 		}
 		suspects++

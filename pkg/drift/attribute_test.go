@@ -139,6 +139,12 @@ func TestAttribute(t *testing.T) {
 			changes: []Change{{"/spec/type", Modified}},
 			manager: "kubectl", minute: 12,
 		},
+		"the writer of an annotation through the status": {
+			fields: []metav1.ManagedFieldsEntry{helm,
+				wrote("kube-controller-manager", update, "status", 12, `{"f:metadata":{"f:annotations":{"f:n":{}}}}`)},
+			changes: []Change{{"/metadata/annotations/n", Modified}},
+			manager: "kube-controller-manager", minute: 12,
+		},
 		"whoever wrote last after Helm removed a field": {
 			fields: []metav1.ManagedFieldsEntry{helm, kubectl(12, `{"f:spec":{"f:other":{}}}`),
 				wrote("kube-controller-manager", update, "status", 50, `{"f:status":{}}`)},

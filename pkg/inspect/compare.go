@@ -128,7 +128,7 @@ type Source interface {
 	Definition(ctx context.Context, gvk schema.GroupVersionKind) map[string]any
 	// Declares reports whether the newest record of another release declares an object, as far as that can be told.
 	Declares(ctx context.Context, other release.Key, id manifest.ID) bool
-	// Autoscalers returns the live HorizontalPodAutoscalers of a namespace, as far as they may be read.
+	// Autoscalers returns the live objects of the judge.Scalers in a namespace, as far as they may be read.
 	Autoscalers(ctx context.Context, namespace string) []*unstructured.Unstructured
 }
 

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/rancher/helm-locker/pkg/enforce"
+	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
@@ -61,18 +62,19 @@ func (c *Cluster) DryRun(ctx context.Context, r *enforce.Revert) (*unstructured.
 
 // Autoscalers is part of Source.
 func (c *Cluster) Autoscalers(ctx context.Context, namespace string) []*unstructured.Unstructured {
-	kind, err := c.kinds.Get(schema.GroupVersionKind{Group: "autoscaling", Version: "v2",
-		Kind: "HorizontalPodAutoscaler"})
-	if err != nil {
-		return nil
-	}
-	list, err := c.Dynamic.Resource(kind.GVR).Namespace(namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil // who may not see them sees the replica count as drift
-	}
-	autoscalers := make([]*unstructured.Unstructured, len(list.Items))
-	for i := range list.Items {
-		autoscalers[i] = &list.Items[i]
+	var autoscalers []*unstructured.Unstructured
+	for i := range judge.Scalers {
+		kind, err := c.kinds.Get(judge.Scalers[i].GroupVersionKind)
+		if err != nil {
+			continue
+		}
+		list, err := c.Dynamic.Resource(kind.GVR).Namespace(namespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			continue // who may not see them sees the replica count as drift
+		}
+		for i := range list.Items {
+			autoscalers = append(autoscalers, &list.Items[i])
+		}
 	}
 	return autoscalers
 }

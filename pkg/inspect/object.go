@@ -13,6 +13,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/enforce"
 	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
@@ -114,7 +115,9 @@ func (c *comparer) input(ctx context.Context, o *judge.Object, live *unstructure
 	for _, autoscaler := range c.source.Autoscalers(ctx, o.ID.Namespace) {
 		scalers.Set(autoscaler)
 	}
-	return in.Scaled(&scalers)
+	return in.Scaled(&scalers, func(scaler manifest.ID) bool {
+		return c.options.Rules.Names(manifest.Object{ID: scaler, GVK: judge.KindOf(scaler)})
+	})
 }
 
 func replicasDiffer(a, b map[string]any, path []string) bool {

@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/rancher/helm-locker/pkg/enforce"
+	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
@@ -87,7 +88,7 @@ func (d *Dump) DryRun(context.Context, *enforce.Revert) (*unstructured.Unstructu
 func (d *Dump) Autoscalers(_ context.Context, namespace string) []*unstructured.Unstructured {
 	var autoscalers []*unstructured.Unstructured
 	for id, object := range d.objects {
-		if id.Kind == "HorizontalPodAutoscaler" && id.Namespace == namespace {
+		if judge.IsScaler(id) && id.Namespace == namespace {
 			autoscalers = append(autoscalers, object)
 		}
 	}

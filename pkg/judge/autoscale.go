@@ -3,13 +3,13 @@ package judge
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/manifest"
@@ -18,12 +18,18 @@ import (
 // Range is an inclusive range of replica counts that an autoscaler may choose from.
 type Range struct {
 	Min, Max int64
-	// By is the HorizontalPodAutoscaler.
+	// Paused is a number that the autoscaler holds, in the range or not; nil for none.
+	Paused *int64
+	// Any is set where the object By says nothing of a range.
+	Any bool
+	// By is the object of a Scaler.
 	By manifest.ID
 }
 
 // Contains reports whether n is within the range.
-func (r *Range) Contains(n int64) bool { return r != nil && r.Min <= n && n <= r.Max }
+func (r *Range) Contains(n int64) bool {
+	return r != nil && (r.Min <= n && n <= r.Max || r.Paused != nil && *r.Paused == n)
+}
 
 // Within returns the number of replicas, within the range, that an object goes back to from live, which is outside
 // of it: last, the number within the range that was seen last (nil for none), or the bound nearest to live. It is
@@ -39,23 +45,41 @@ func (r *Range) Within(live int64, last *int64, wanted int64) int64 {
 
 // String returns "HorizontalPodAutoscaler web/podinfo sets 2 to 5 replicas".
 func (r *Range) String() string {
+	switch {
+	case r.Any:
+		return fmt.Sprintf("%s sets the number of replicas", r.By)
+	case r.Paused != nil:
+		return fmt.Sprintf("%s sets %d to %d replicas, and is paused at %d", r.By, r.Min, r.Max, *r.Paused)
+	}
 	return fmt.Sprintf("%s sets %d to %d replicas", r.By, r.Min, r.Max)
 }
 
-// AutoscaledObjects returns the objects whose replica count a HorizontalPodAutoscaler of the same manifest sets, with
-// the range that it may choose from. Its choice is not drift: the manifest asked for it. An autoscaler whose own range
-// is not protected does not count: the live one does.
+// before orders the ranges of one object: the first one counts.
+func (r *Range) before(other *Range) bool {
+	if a, b := scalerOf(r.By.GroupKind()), scalerOf(other.By.GroupKind()); a != b {
+		return a < b
+	}
+	return r.By.Name < other.By.Name
+}
+
+// AutoscaledObjects returns the objects whose replica count another object of the same manifest sets, with the range
+// that it may choose from. Its choice is not drift: the manifest asked for it. An object whose own range is not
+// protected does not count: the live one does.
 func AutoscaledObjects(objects []manifest.Object, protected func(manifest.Object) bool) map[manifest.ID]*Range {
 	scaled := map[manifest.ID]*Range{}
 	for _, o := range objects {
-		if o.ID.GroupKind() != autoscalerKind || !protected(o) {
-			continue
-		}
-		if target, r, ok := scales(o.ID.Namespace, o.ID.Name, o.Content); ok {
+		target, r, ok := scales(o.ID, o.Content)
+		if ok && protected(o) && (scaled[target] == nil || r.before(scaled[target])) {
 			scaled[target] = r
 		}
 	}
 	return scaled
+}
+
+// Names reports whether scaler is declared with a reference to target, and has its number of replicas set.
+func Names(scaler manifest.ID, declared map[string]any, target manifest.ID) bool {
+	named, _, ok := scales(scaler, declared)
+	return ok && named == target
 }
 
 // Scalable reports whether a desired object declares a number of replicas, at the path that the schema of its kind
@@ -75,45 +99,22 @@ func HasReplicas(id manifest.ID) bool {
 	return false
 }
 
-var autoscalerKind = schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}
-
-// scales returns what an autoscaler scales and within which range. The fields it reads are the same in all versions.
-func scales(namespace, name string, autoscaler map[string]any) (target manifest.ID, r *Range, ok bool) {
-	ref, found, err := unstructured.NestedStringMap(autoscaler, "spec", "scaleTargetRef")
-	if err != nil || !found {
-		return manifest.ID{}, nil, false
-	}
-	gv, err := schema.ParseGroupVersion(ref["apiVersion"])
-	if err != nil {
-		return manifest.ID{}, nil, false
-	}
-	r = &Range{Min: 1, By: manifest.ID{Group: autoscalerKind.Group, Kind: autoscalerKind.Kind, Namespace: namespace,
-		Name: name}}
-	if n, ok, err := unstructured.NestedInt64(autoscaler, "spec", "minReplicas"); ok && err == nil {
-		r.Min = n
-	}
-	if n, ok, err := unstructured.NestedInt64(autoscaler, "spec", "maxReplicas"); ok && err == nil {
-		r.Max = n
-	}
-	return manifest.ID{Group: gv.Group, Kind: ref["kind"], Namespace: namespace, Name: ref["name"]}, r, true
-}
-
-// Autoscalers knows the live HorizontalPodAutoscalers of the cluster, for those that no manifest declares: created
-// by hand, or by KEDA. It keeps a range per autoscaler, the number that it wants, and nothing else. It is safe for
-// concurrent use; the zero value is empty.
+// Autoscalers knows the live objects of the Scalers, for those that no manifest declares: created by hand, or by KEDA.
+// It keeps a range per object, the number that it wants, and nothing else. It is safe for concurrent use; the zero value
+// is empty.
 type Autoscalers struct {
 	mu      sync.RWMutex
-	targets map[types.NamespacedName]manifest.ID            // by autoscaler
-	ranges  map[manifest.ID]map[types.NamespacedName]*Range // by target
-	wanted  map[types.NamespacedName]int64                  // by autoscaler: status.desiredReplicas
+	targets map[manifest.ID]manifest.ID            // by autoscaler
+	ranges  map[manifest.ID]map[manifest.ID]*Range // by target and autoscaler
+	wanted  map[manifest.ID]int64                  // by autoscaler: status.desiredReplicas
 }
 
 // Set records an autoscaler as it is now and returns the objects for whose replicas that makes a difference.
 func (a *Autoscalers) Set(autoscaler *unstructured.Unstructured) []manifest.ID {
-	name := types.NamespacedName{Namespace: autoscaler.GetNamespace(), Name: autoscaler.GetName()}
-	target, r, ok := scales(name.Namespace, name.Name, autoscaler.Object)
+	id := idOf(autoscaler)
+	target, r, ok := scales(id, autoscaler.Object)
 	if !ok {
-		return a.Remove(name)
+		return a.Remove(id)
 	}
 	// KEDA scales between none and one by itself, and has an autoscaler for the rest.
 	for _, owner := range autoscaler.GetOwnerReferences() {
@@ -124,79 +125,95 @@ func (a *Autoscalers) Set(autoscaler *unstructured.Unstructured) []manifest.ID {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.targets == nil {
-		a.targets, a.ranges = map[types.NamespacedName]manifest.ID{}, map[manifest.ID]map[types.NamespacedName]*Range{}
-		a.wanted = map[types.NamespacedName]int64{}
+		a.targets, a.ranges = map[manifest.ID]manifest.ID{}, map[manifest.ID]map[manifest.ID]*Range{}
+		a.wanted = map[manifest.ID]int64{}
 	}
-	wanted, found, err := unstructured.NestedInt64(autoscaler.Object, "status", "desiredReplicas")
-	if !found || err != nil {
-		wanted = 0
-	}
-	if known := a.ranges[target][name]; known != nil && *known == *r {
-		a.wanted[name] = wanted
+	wanted := numberAt(autoscaler.Object, 0, "status", "desiredReplicas")
+	if known := a.ranges[target][id]; known != nil && reflect.DeepEqual(known, r) {
+		a.wanted[id] = wanted
 		return nil
 	}
-	changed := append(a.remove(name), target)
-	a.wanted[name] = wanted
+	changed := append(a.remove(id), target)
+	a.wanted[id] = wanted
 	if a.ranges[target] == nil {
-		a.ranges[target] = map[types.NamespacedName]*Range{}
+		a.ranges[target] = map[manifest.ID]*Range{}
 	}
-	a.targets[name], a.ranges[target][name] = target, r
+	a.targets[id], a.ranges[target][id] = target, r
 	slices.SortFunc(changed, func(x, y manifest.ID) int { return strings.Compare(x.String(), y.String()) })
 	return slices.Compact(changed)
 }
 
-// Remove forgets an autoscaler and returns the objects for whose replicas that makes a difference.
-func (a *Autoscalers) Remove(name types.NamespacedName) []manifest.ID {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.remove(name)
+func idOf(u *unstructured.Unstructured) manifest.ID {
+	kind := u.GroupVersionKind()
+	return manifest.ID{Group: kind.Group, Kind: kind.Kind, Namespace: u.GetNamespace(), Name: u.GetName()}
 }
 
-func (a *Autoscalers) remove(name types.NamespacedName) []manifest.ID {
-	target, known := a.targets[name]
+// Remove forgets an autoscaler and returns the objects for whose replicas that makes a difference.
+func (a *Autoscalers) Remove(id manifest.ID) []manifest.ID {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.remove(id)
+}
+
+func (a *Autoscalers) remove(id manifest.ID) []manifest.ID {
+	target, known := a.targets[id]
 	if !known {
 		return nil
 	}
-	delete(a.targets, name)
-	delete(a.wanted, name)
-	delete(a.ranges[target], name)
+	delete(a.targets, id)
+	delete(a.wanted, id)
+	delete(a.ranges[target], id)
 	if len(a.ranges[target]) == 0 {
 		delete(a.ranges, target)
 	}
 	return []manifest.ID{target}
 }
 
-// Names returns the autoscalers that are known.
-func (a *Autoscalers) Names() []types.NamespacedName {
+// IDs returns the autoscalers that are known.
+func (a *Autoscalers) IDs() []manifest.ID {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
 	return slices.Collect(maps.Keys(a.targets))
 }
 
-// Range returns the range within which a live autoscaler may scale an object; nil for none. Of several, which
-// Kubernetes does not support, it is the first by name, so that the answer does not depend on the order of events.
-func (a *Autoscalers) Range(target manifest.ID) *Range {
+// Range returns the range within which a live autoscaler may scale an object; nil for none. Of several, it is the first
+// one in the order of the Scalers and by name, so that the answer does not depend on the order of events. One that has no
+// range of its own counts only where trusted accepts it: anyone who may create it would own the replicas.
+func (a *Autoscalers) Range(target manifest.ID, trusted func(scaler manifest.ID) bool) (first *Range) {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
-	_, first := a.first(target)
+	for _, r := range a.ranges[target] {
+		if (first == nil || r.before(first)) && (!r.Any || trusted != nil && trusted(r.By)) {
+			first = r
+		}
+	}
 	return first
 }
 
-// Wanted returns how many replicas the autoscaler whose range Range returns wanted last; zero when that is not known.
+// Trusting returns the objects that an autoscaler without a range of its own names, of those that owned accepts.
+func (a *Autoscalers) Trusting(owned func(scaler manifest.ID) bool) (targets []manifest.ID) {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	for scaler, target := range a.targets {
+		if a.ranges[target][scaler].Any && owned(scaler) {
+			targets = append(targets, target)
+		}
+	}
+	return targets
+}
+
+// Wanted returns how many replicas the first autoscaler that has an opinion wanted last; zero when none has.
 func (a *Autoscalers) Wanted(target manifest.ID) int64 {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
-	name, _ := a.first(target)
-	return a.wanted[name]
-}
-
-func (a *Autoscalers) first(target manifest.ID) (types.NamespacedName, *Range) {
-	var name types.NamespacedName
 	var first *Range
-	for n, r := range a.ranges[target] {
-		if first == nil || r.By.Name < first.By.Name {
-			name, first = n, r
+	for id, r := range a.ranges[target] {
+		if a.wanted[id] != 0 && (first == nil || r.before(first)) {
+			first = r
 		}
 	}
-	return name, first
+	if first == nil {
+		return 0
+	}
+	return a.wanted[first.By]
 }

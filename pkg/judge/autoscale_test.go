@@ -4,13 +4,13 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rancher/helm-locker/pkg/manifest"
 )
 
 func hpa(name, target string, least, most int64) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
 		"metadata": map[string]any{"namespace": "apps", "name": name},
 		"spec": map[string]any{
 			"scaleTargetRef": map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "name": target},
@@ -21,6 +21,10 @@ func hpa(name, target string, least, most int64) *unstructured.Unstructured {
 
 func deployment(name string) manifest.ID {
 	return manifest.ID{Group: "apps", Kind: "Deployment", Namespace: "apps", Name: name}
+}
+
+func scaler(name string) manifest.ID {
+	return manifest.ID{Group: "autoscaling", Kind: "HorizontalPodAutoscaler", Namespace: "apps", Name: name}
 }
 
 func TestAutoscalersTellForWhomARangeChanges(t *testing.T) {
@@ -38,23 +42,23 @@ func TestAutoscalersTellForWhomARangeChanges(t *testing.T) {
 	}
 	expect(a.Set(hpa("a", "web", 2, 5)), deployment("web"))
 	expect(a.Set(hpa("a", "web", 2, 5))) // a change of its status, say
-	if r := a.Range(deployment("web")); !r.Contains(2) || !r.Contains(5) || r.Contains(1) || r.Contains(6) {
+	if r := a.Range(deployment("web"), nil); !r.Contains(2) || !r.Contains(5) || r.Contains(1) || r.Contains(6) {
 		t.Errorf("range %v", r)
 	}
 	expect(a.Set(hpa("a", "web", 2, 6)), deployment("web"))
 	expect(a.Set(hpa("a", "api", 2, 6)), deployment("api"), deployment("web"))
-	if a.Range(deployment("web")) != nil {
+	if a.Range(deployment("web"), nil) != nil {
 		t.Error("web is scaled by nobody")
 	}
 	expect(a.Set(hpa("b", "api", 1, 1)), deployment("api"))
-	if r := a.Range(deployment("api")); r.By.Name != "a" {
+	if r := a.Range(deployment("api"), nil); r.By.Name != "a" {
 		t.Errorf("of two, the first by name counts; got %s", r.By)
 	}
-	expect(a.Remove(types.NamespacedName{Namespace: "apps", Name: "a"}), deployment("api"))
-	expect(a.Remove(types.NamespacedName{Namespace: "apps", Name: "a"}))
-	expect(a.Remove(types.NamespacedName{Namespace: "apps", Name: "b"}), deployment("api"))
-	if len(a.Names()) != 0 || len(a.ranges) != 0 {
-		t.Errorf("left: %v %v", a.Names(), a.ranges)
+	expect(a.Remove(scaler("a")), deployment("api"))
+	expect(a.Remove(scaler("a")))
+	expect(a.Remove(scaler("b")), deployment("api"))
+	if len(a.IDs()) != 0 || len(a.ranges) != 0 {
+		t.Errorf("left: %v %v", a.IDs(), a.ranges)
 	}
 }
 
@@ -64,7 +68,7 @@ func TestAutoscalerOfKEDAMayScaleToNothing(t *testing.T) {
 	u.Object["metadata"].(map[string]any)["ownerReferences"] = []any{map[string]any{"apiVersion": "keda.sh/v1alpha1",
 		"kind": "ScaledObject", "name": "web"}}
 	a.Set(u)
-	if !a.Range(deployment("web")).Contains(0) {
+	if !a.Range(deployment("web"), nil).Contains(0) {
 		t.Error("it may not")
 	}
 }
@@ -77,14 +81,14 @@ func TestDamagedAutoscalersHaveNoRange(t *testing.T) {
 		a.Set(&unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"namespace": "apps",
 			"name": "x"}, "spec": spec}})
 	}
-	if n := len(a.Names()); n != 0 {
+	if n := len(a.IDs()); n != 0 {
 		t.Errorf("%d are known", n)
 	}
 	// Without a maximum nothing is in the range.
 	u := hpa("a", "web", 1, 1)
 	unstructured.RemoveNestedField(u.Object, "spec", "maxReplicas")
 	a.Set(u)
-	if a.Range(deployment("web")).Contains(1) {
+	if a.Range(deployment("web"), nil).Contains(1) {
 		t.Error("an autoscaler without a maximum has a range")
 	}
 }
@@ -136,7 +140,7 @@ func TestAutoscalersKnowWhatIsWanted(t *testing.T) {
 	if n := a.Wanted(deployment("web")); n != 7 {
 		t.Errorf("%d wanted", n)
 	}
-	a.Remove(types.NamespacedName{Namespace: "apps", Name: "a"})
+	a.Remove(scaler("a"))
 	if n := a.Wanted(deployment("web")); n != 0 {
 		t.Errorf("%d wanted by one that is gone", n)
 	}

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/manifest"
 )
 
@@ -16,7 +17,16 @@ import (
 //
 //   - a caBundle that is declared empty: a controller (cert-manager's cainjector, say) fills it in
 //   - the rules of an aggregated ClusterRole, which the manifest package leaves out already
+//
+// It reports annotations that controllers of Kubernetes write, and leaves them in: see Input.Ignore.
 func Coexist(o manifest.Object) []v1alpha1.Exception {
+	if names := ofControllers(o.ID, o.Content); len(names) > 0 {
+		paths := make([]string, len(names))
+		for i, name := range names {
+			paths[i] = drift.Pointer("metadata", "annotations", name)
+		}
+		return []v1alpha1.Exception{ExceptionOf(o.ID, v1alpha1.ExceptionSetByKubernetes, "", paths...)}
+	}
 	switch o.ID.Group + "/" + o.ID.Kind {
 	case "rbac.authorization.k8s.io/ClusterRole":
 		if _, aggregated := o.Content["aggregationRule"].(map[string]any); aggregated {

@@ -53,6 +53,16 @@ func TestCoexistLeavesWhatTheManifestLeaves(t *testing.T) {
 			id:      manifest.ID{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: "x"},
 			content: `{rules: []}`, want: `{rules: []}`,
 		},
+		"an exported Deployment": {
+			id:      manifest.ID{Group: "apps", Kind: "Deployment", Name: "x"},
+			content: `{metadata: {annotations: {deployment.kubernetes.io/revision: "12", a: b}}}`,
+			want:    `{metadata: {annotations: {deployment.kubernetes.io/revision: "12", a: b}}}`,
+			paths:   []string{"/metadata/annotations/deployment.kubernetes.io~1revision"},
+		},
+		"a Deployment": {
+			id:      manifest.ID{Group: "apps", Kind: "Deployment", Name: "x"},
+			content: `{metadata: {annotations: {a: b}}}`, want: `{metadata: {annotations: {a: b}}}`,
+		},
 		"a caBundle that means nothing to Kubernetes": {
 			id:      manifest.ID{Group: "example.com", Kind: "Webhook", Name: "x"},
 			content: `{spec: {caBundle: ""}}`, want: `{spec: {caBundle: ""}}`,

@@ -209,7 +209,7 @@ func (in Input) HasAdditions(r Result, live *unstructured.Unstructured) bool {
 }
 
 // Ignore returns what of the object is not compared: what the rules say, a number of replicas that an autoscaler chose,
-// and finalizers that must stay; nil for nothing.
+// annotations that controllers of Kubernetes write, and finalizers that must stay; nil for nothing.
 func (in *Input) Ignore(desired map[string]any) func(path []string) bool {
 	var ownership *drift.Ownership
 	if in.Rules.NeedsOwnership() {
@@ -218,6 +218,9 @@ func (in *Input) Ignore(desired map[string]any) func(path []string) bool {
 	ignored := in.Rules.Bind(ownership)
 	if in.keepsFinalizers() {
 		ignored = also(ignored, isFinalizer)
+	}
+	if names := ofControllers(in.ID, desired); len(names) > 0 {
+		ignored = also(ignored, annotated(names))
 	}
 	if in.autoscaled() {
 		ignored = also(ignored, in.isReplicas)

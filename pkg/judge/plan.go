@@ -90,7 +90,7 @@ func (m *Manifest) Plan(own Own, ignore *rules.Rules) *Plan {
 	p := &Plan{}
 	scaled := AutoscaledObjects(m.Objects, func(o manifest.Object) bool {
 		matcher := ignore.For(o)
-		return exempt(o, own, matcher) == nil && !ignoresRange(matcher)
+		return exempt(o, own, matcher) == nil && !IgnoresRange(o.ID, matcher)
 	})
 	for _, o := range m.Objects {
 		matcher := ignore.For(o)
@@ -114,16 +114,26 @@ func (m *Manifest) Plan(own Own, ignore *rules.Rules) *Plan {
 	return p
 }
 
-// ignoresRange reports whether rules leave to others what a HorizontalPodAutoscaler scales, and how far. Rules about
-// managers may, whatever they manage now.
-func ignoresRange(matcher *rules.Matcher) bool {
+// IgnoresRange reports whether rules leave to others what an object scales, and how far. Rules about managers may,
+// whatever they manage now.
+func IgnoresRange(scaler manifest.ID, matcher *rules.Matcher) bool {
 	ignored := matcher.Bind(nil)
 	if ignored == nil {
 		return matcher.NeedsOwnership()
 	}
-	return matcher.NeedsOwnership() || slices.ContainsFunc([][]string{{"spec"}, {"spec", "minReplicas"},
-		{"spec", "maxReplicas"}, {"spec", "scaleTargetRef"}, {"spec", "scaleTargetRef", "apiVersion"},
-		{"spec", "scaleTargetRef", "kind"}, {"spec", "scaleTargetRef", "name"}}, ignored)
+	s := Scalers[scalerOf(scaler.GroupKind())]
+	read := slices.Clone(s.decides)
+	for _, field := range []string{"apiVersion", "kind", "name"} {
+		read = append(read, append(slices.Clone(s.reference), field))
+	}
+	return matcher.NeedsOwnership() || slices.ContainsFunc(read, func(path []string) bool {
+		for n := range path {
+			if ignored(path[:n+1]) {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 // exempt returns the exception for an object that is not compared at all, nil for one that is.

@@ -7,13 +7,15 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/pkg/manifest"
 )
 
-// Scaled returns the input with the live autoscalers that there are, nil when that is not known.
-func (in Input) Scaled(live *Autoscalers) Input {
+// Scaled returns the input with the live autoscalers that there are, nil when that is not known. trusted is as in
+// Autoscalers.Range.
+func (in Input) Scaled(live *Autoscalers, trusted func(scaler manifest.ID) bool) Input {
 	in.ScalersUnknown = live == nil
 	if live != nil {
-		in.LiveRange, in.Wanted = live.Range(in.ID), live.Wanted(in.ID)
+		in.LiveRange, in.Wanted = live.Range(in.ID, trusted), live.Wanted(in.ID)
 	}
 	return in
 }
@@ -25,11 +27,20 @@ func (in *Input) Rescales(changes []drift.Change) bool {
 
 // autoscaler returns the range within which an autoscaler sets the replicas of the object: one of the manifest, or a
 // live one; nil for none.
-func (in *Input) autoscaler() *Range {
-	if in.Replicas != nil {
-		return in.Replicas
+func (in *Input) autoscaler() *Range { return ScaledBy(in.Replicas, in.LiveRange) }
+
+// ScaledBy returns the range that counts of a declared and a live one, either of which may be nil. The declared one does,
+// with the number at which the live one is paused: that is an undeclared annotation, which scope Strict takes out.
+func ScaledBy(declared, live *Range) *Range {
+	if declared == nil {
+		return live
 	}
-	return in.LiveRange
+	if live != nil && live.By == declared.By && live.Paused != nil {
+		paused := *declared
+		paused.Paused = live.Paused
+		return &paused
+	}
+	return declared
 }
 
 // ChosenIn returns the number of replicas of a live object if it is within the range of its autoscaler; nil otherwise.

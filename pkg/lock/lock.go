@@ -8,6 +8,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/rules"
 )
 
 // Problem says why an object is not as Helm left it, although it should be.
@@ -46,6 +47,8 @@ type Lock struct {
 	Spec v1alpha1.HelmReleaseSpec
 	// Account is the user in whose name the objects are written; empty for the operator itself.
 	Account string
+	// Ignore are the compiled rules of Spec; nil for none.
+	Ignore *rules.Rules
 	// Exceptions are what the manifest and the spec leave to others.
 	Exceptions []v1alpha1.Exception
 	// Untracked are objects that the manifest declares and this lock does not own: exempt ones, and those of a kind

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/manifest"
 )
 
@@ -23,8 +24,9 @@ type Summary struct {
 	Problems []ObjectProblem
 	// Fights are the objects fought over, ordered by identity.
 	Fights []Fight
-	// Scalable are the objects whose replicas a live autoscaler could set.
-	Scalable []manifest.ID
+	// Scalable are the objects whose replicas a live autoscaler could set, with the range that the manifest has for
+	// them; nil for none.
+	Scalable map[manifest.ID]*judge.Range
 	// Excused are the objects that managed fields excuse.
 	Excused []Excused
 	// QuietAt is when the earliest fight may be over; zero for none.
@@ -53,12 +55,13 @@ type Fight struct {
 func (l *Lock) Summarize(now time.Time) Summary {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	sum := Summary{Tracked: len(l.objects), Unmanaged: len(l.unmanaged)}
+	sum := Summary{Tracked: len(l.objects), Unmanaged: len(l.unmanaged),
+		Scalable: map[manifest.ID]*judge.Range{}}
 	for _, s := range l.objects {
 		id := s.ID
 		s.forgetBackoff(now)
-		if s.Scalable && s.Replicas == nil {
-			sum.Scalable = append(sum.Scalable, id)
+		if s.Scalable {
+			sum.Scalable[id] = s.Replicas
 		}
 		if s.contended() {
 			sum.Contended++

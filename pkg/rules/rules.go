@@ -7,6 +7,7 @@ package rules
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -64,6 +65,13 @@ func Compile(ignore []v1alpha1.IgnoreRule) (*Rules, error) {
 // metadata is among its labels and annotations.
 func (r *Rules) For(o manifest.Object) *Matcher {
 	return r.matcher(o, func(r *rule) *rule { return r })
+}
+
+// Names reports whether a rule selects an object by its kind and its name.
+func (r *Rules) Names(o manifest.Object) bool {
+	return r != nil && slices.ContainsFunc(r.rules, func(r rule) bool {
+		return r.target.kind != nil && r.target.name != nil && r.target.selects(o)
+	})
 }
 
 // Declared is For without the paths at which the object declares nothing: a rule about /spec/replicas that targets

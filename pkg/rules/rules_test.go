@@ -210,3 +210,30 @@ func TestWhatIsCompiledIsItsOwn(t *testing.T) {
 		t.Errorf("got %q", m.Describe())
 	}
 }
+
+// Only a rule for the kind and the name names an object.
+func TestNames(t *testing.T) {
+	o := manifest.Object{GVK: schema.GroupVersionKind{Group: "argoproj.io", Version: "v1alpha1", Kind: "Rollout"},
+		ID: manifest.ID{Group: "argoproj.io", Kind: "Rollout", Namespace: "apps", Name: "web"}}
+	for name, c := range map[string]struct {
+		target *v1alpha1.IgnoreTarget
+		want   bool
+	}{
+		"everything":        {nil, false},
+		"a kind":            {&v1alpha1.IgnoreTarget{Kind: "Rollout"}, false},
+		"a kind and a name": {&v1alpha1.IgnoreTarget{Kind: "Rollout", Name: "web"}, true},
+		"another name":      {&v1alpha1.IgnoreTarget{Kind: "Rollout", Name: "api"}, false},
+		"another kind":      {&v1alpha1.IgnoreTarget{Kind: "Deployment", Name: "web"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, err := Compile([]v1alpha1.IgnoreRule{{Paths: []string{"/spec/replicas"}, Target: c.target}})
+			check.NoError(t, err)
+			if got := r.Names(o); got != c.want {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+	if (*Rules)(nil).Names(o) {
+		t.Error("no rules name an object")
+	}
+}

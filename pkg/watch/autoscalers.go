@@ -2,15 +2,16 @@ package watch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	"github.com/sirupsen/logrus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
@@ -20,41 +21,50 @@ import (
 	"github.com/rancher/helm-locker/pkg/manifest"
 )
 
-var autoscalersGVR = schema.GroupVersionResource{Group: "autoscaling", Version: "v2",
-	Resource: "horizontalpodautoscalers"}
-
-// Autoscalers follows the HorizontalPodAutoscalers of the cluster while they are needed: while an object is locked
-// whose replicas one of them could set. It is safe for concurrent use.
+// Autoscalers follows the objects of the judge.Scalers in the cluster while they are needed: while an object is locked
+// whose replicas one of them could set. It watches the kinds that are served. It is safe for concurrent use.
 type Autoscalers struct {
-	client  dynamic.NamespaceableResourceInterface
-	log     logrus.FieldLogger
-	changed func([]manifest.ID)
-	known   judge.Autoscalers
+	client      dynamic.Interface
+	definitions *Definitions
+	log         logrus.FieldLogger
+	changed     func([]manifest.ID)
+	known       judge.Autoscalers
 
 	mu      sync.Mutex
 	ctx     context.Context // of Start; nil before
 	users   map[string]struct{}
-	feed    *feed[*unstructured.Unstructured] // nil while it is not needed
-	stop    context.CancelFunc
-	ended   chan struct{} // of the last feed, so that two never deliver at once; nil before the first
+	kinds   []followedKind // of the judge.Scalers
 	running sync.WaitGroup
 }
 
-// NewAutoscalers returns a follower that calls changed, from one goroutine, with the objects for which the range of
-// replicas is another one now. changed must only enqueue.
-func NewAutoscalers(client dynamic.Interface, log logrus.FieldLogger, changed func([]manifest.ID)) *Autoscalers {
-	return &Autoscalers{client: client.Resource(autoscalersGVR), log: log, changed: changed,
-		users: map[string]struct{}{}}
+// followedKind is one of the judge.Scalers.
+type followedKind struct {
+	*judge.Scaler
+	stop  context.CancelFunc // nil while there is no watch
+	ended chan struct{}      // of the last watch, so that two never deliver at once; nil before the first
 }
 
-// Start lets the watch run while it is needed, until ctx ends.
+// NewAutoscalers returns a follower that calls changed with the objects for which the range of replicas is another one
+// now. changed must only enqueue.
+func NewAutoscalers(
+	client dynamic.Interface, definitions *Definitions, log logrus.FieldLogger, changed func([]manifest.ID),
+) *Autoscalers {
+	a := &Autoscalers{client: client, definitions: definitions, log: log, changed: changed,
+		users: map[string]struct{}{}}
+	for i := range judge.Scalers {
+		a.kinds = append(a.kinds, followedKind{Scaler: &judge.Scalers[i]})
+	}
+	return a
+}
+
+// Start lets the watches run while they are needed, until ctx ends.
 func (a *Autoscalers) Start(ctx context.Context) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.ctx = ctx
 }
 
-// Wait returns when the watch has ended after the context of Start did.
+// Wait returns when the watches have ended after the context of Start did.
 func (a *Autoscalers) Wait() { a.running.Wait() }
 
 // Bounds on List: a request that takes longer is not answered, and a namespace may have many autoscalers.
@@ -63,35 +73,57 @@ const (
 	autoscalersPage    = 100
 )
 
-// List returns the autoscalers of a namespace as they are now, by a consistent list. The watch can be behind, or can
-// have delivered nothing yet.
+// List returns the autoscalers of a namespace as they are now, by a consistent list of each kind that is served. The
+// watches can be behind, or can have delivered nothing yet.
 func (a *Autoscalers) List(ctx context.Context, namespace string) (*judge.Autoscalers, error) {
 	ctx, cancel := context.WithTimeout(ctx, autoscalersTimeout)
 	defer cancel()
-	known, options := &judge.Autoscalers{}, metav1.ListOptions{Limit: autoscalersPage}
+	if !a.definitions.synced() {
+		return nil, errors.New("the kinds that the API server serves are not known yet")
+	}
+	known := &judge.Autoscalers{}
+	for i := range a.kinds {
+		if scaler := a.kinds[i].Scaler; a.serves(scaler) {
+			if err := a.list(ctx, scaler, namespace, known); err != nil {
+				return nil, fmt.Errorf("list the %ss of namespace %s: %w", scaler.Kind, namespace, err)
+			}
+		}
+	}
+	return known, nil
+}
+
+func (a *Autoscalers) list(
+	ctx context.Context, scaler *judge.Scaler, namespace string, known *judge.Autoscalers,
+) error {
+	options := metav1.ListOptions{Limit: autoscalersPage}
 	for {
-		page, err := a.client.Namespace(namespace).List(ctx, options)
+		page, err := a.client.Resource(scaler.GVR()).Namespace(namespace).List(ctx, options)
+		if apierrors.IsNotFound(err) && !scaler.BuiltIn() {
+			return nil // another version is served, or none yet
+		}
 		if err != nil {
-			return nil, fmt.Errorf("list the HorizontalPodAutoscalers of namespace %s: %w", namespace, err)
+			return err
 		}
 		for i := range page.Items {
 			known.Set(&page.Items[i])
 		}
 		if options.Continue = page.GetContinue(); options.Continue == "" {
-			return known, nil
+			return nil
 		}
 	}
 }
 
-// Drop says that owner needs autoscalers no more. The watch ends with the last one who does.
+// serves reports whether the API server serves a kind, as far as the watch of definitions has come.
+func (a *Autoscalers) serves(scaler *judge.Scaler) bool {
+	return scaler.BuiltIn() || a.definitions.has(scaler.GVR().GroupResource().String())
+}
+
+// Drop says that owner needs autoscalers no more. The watches end with the last one who does.
 func (a *Autoscalers) Drop(owner string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.users, owner)
-	if len(a.users) == 0 && a.feed != nil {
-		a.stop()
-		a.feed = nil
-	}
+	a.follow()
 }
 
 // Need follows the autoscalers until owner, and every other one, drops them.
@@ -99,13 +131,36 @@ func (a *Autoscalers) Need(owner string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.users[owner] = struct{}{}
-	if a.feed != nil || a.ctx == nil || a.ctx.Err() != nil {
-		return
+	a.follow()
+}
+
+// DefinitionsChanged follows the kinds that are served now.
+func (a *Autoscalers) DefinitionsChanged() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.follow()
+}
+
+// follow begins the watches that are needed and ends the others. a.mu is held.
+func (a *Autoscalers) follow() {
+	for i := range a.kinds {
+		k := &a.kinds[i]
+		switch needed := len(a.users) > 0 && a.serves(k.Scaler); {
+		case needed && k.stop == nil && a.ctx != nil && a.ctx.Err() == nil:
+			a.begin(k)
+		case !needed && k.stop != nil:
+			k.stop()
+			k.stop = nil
+		}
 	}
+}
+
+func (a *Autoscalers) begin(k *followedKind) {
 	ctx, stop := context.WithCancel(a.ctx)
-	f := newFeed("HorizontalPodAutoscalers", a.listWatch(), &unstructured.Unstructured{}, (*autoscalerSink)(a), a.log)
-	before, ended := a.ended, make(chan struct{})
-	a.feed, a.stop, a.ended = f, stop, ended
+	f := newFeed(k.Kind+"s", a.listWatch(k.Scaler), &unstructured.Unstructured{},
+		&autoscalerSink{a, manifest.ID{Group: k.Group, Kind: k.Kind}}, a.log)
+	before, ended := k.ended, make(chan struct{})
+	k.stop, k.ended = stop, ended
 	a.running.Add(1)
 	go func() {
 		defer a.running.Done()
@@ -118,22 +173,26 @@ func (a *Autoscalers) Need(owner string) {
 	}()
 }
 
-// Known returns the autoscalers that the watch has delivered.
+// Known returns the autoscalers that the watches have delivered.
 func (a *Autoscalers) Known() *judge.Autoscalers { return &a.known }
 
-func (a *Autoscalers) listWatch() *cache.ListWatch {
+func (a *Autoscalers) listWatch(scaler *judge.Scaler) *cache.ListWatch {
+	client := a.client.Resource(scaler.GVR())
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			return a.client.List(ctx, o)
+			return client.List(ctx, o)
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
-			return a.client.Watch(ctx, o)
+			return client.Watch(ctx, o)
 		},
 	}
 }
 
-// autoscalerSink takes the events of the feed.
-type autoscalerSink Autoscalers
+// autoscalerSink takes the events of the feed of one kind.
+type autoscalerSink struct {
+	*Autoscalers
+	kind manifest.ID // with no namespace and no name
+}
 
 func (s *autoscalerSink) tell(ids []manifest.ID) {
 	if len(ids) > 0 {
@@ -144,13 +203,16 @@ func (s *autoscalerSink) tell(ids []manifest.ID) {
 func (s *autoscalerSink) observed(obj *unstructured.Unstructured) { s.tell(s.known.Set(obj)) }
 
 func (s *autoscalerSink) gone(obj *unstructured.Unstructured) {
-	s.tell(s.known.Remove(types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}))
+	id := s.kind
+	id.Namespace, id.Name = obj.GetNamespace(), obj.GetName()
+	s.tell(s.known.Remove(id))
 }
 
 func (s *autoscalerSink) listed(present map[types.NamespacedName]struct{}) {
-	for _, name := range s.known.Names() {
-		if _, exists := present[name]; !exists {
-			s.tell(s.known.Remove(name))
+	for _, id := range s.known.IDs() {
+		_, exists := present[types.NamespacedName{Namespace: id.Namespace, Name: id.Name}]
+		if !exists && id.GroupKind() == s.kind.GroupKind() {
+			s.tell(s.known.Remove(id))
 		}
 	}
 }

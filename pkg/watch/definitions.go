@@ -2,6 +2,7 @@ package watch
 
 import (
 	"context"
+	"sync"
 
 	"github.com/sirupsen/logrus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,7 +19,11 @@ var definitionsGVR = schema.GroupVersionResource{Group: "apiextensions.k8s.io", 
 
 // Definitions tells, by a metadata-only watch, when the kinds that the API server serves may have changed.
 type Definitions struct {
-	feed *feed[*metav1.PartialObjectMetadata]
+	feed    *feed[*metav1.PartialObjectMetadata]
+	changed func(*metav1.PartialObjectMetadata)
+
+	mu    sync.Mutex
+	names map[string]struct{} // of those that exist
 }
 
 // NewDefinitions returns a watch that calls changed, from one goroutine, whenever a CustomResourceDefinition came,
@@ -35,16 +40,55 @@ func NewDefinitions(
 			return crds.Watch(ctx, o)
 		},
 	}
-	return &Definitions{feed: newFeed("CustomResourceDefinitions", lw, &metav1.PartialObjectMetadata{},
-		signal(changed), log)}
+	d := &Definitions{changed: changed, names: map[string]struct{}{}}
+	d.feed = newFeed("CustomResourceDefinitions", lw, &metav1.PartialObjectMetadata{}, (*definitionSink)(d), log)
+	return d
 }
 
 // Run watches until ctx ends.
 func (d *Definitions) Run(ctx context.Context) { d.feed.run(ctx) }
 
-// signal is a sink for which every event is the same.
-type signal func(*metav1.PartialObjectMetadata)
+// has reports whether the definition of a name exists, as far as the watch has come.
+func (d *Definitions) has(name string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	_, exists := d.names[name]
+	return exists
+}
 
-func (s signal) observed(m *metav1.PartialObjectMetadata) { s(m) }
-func (s signal) gone(m *metav1.PartialObjectMetadata)     { s(m) }
-func (s signal) listed(map[types.NamespacedName]struct{}) {}
+// synced reports whether the watch has delivered all definitions that there were when it began.
+func (d *Definitions) synced() bool {
+	select {
+	case <-d.feed.synced:
+		return true
+	default:
+		return false
+	}
+}
+
+// definitionSink takes the events of the feed.
+type definitionSink Definitions
+
+func (s *definitionSink) observed(m *metav1.PartialObjectMetadata) {
+	s.mu.Lock()
+	s.names[m.Name] = struct{}{}
+	s.mu.Unlock()
+	s.changed(m)
+}
+
+func (s *definitionSink) gone(m *metav1.PartialObjectMetadata) {
+	s.mu.Lock()
+	delete(s.names, m.Name)
+	s.mu.Unlock()
+	s.changed(m)
+}
+
+func (s *definitionSink) listed(present map[types.NamespacedName]struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name := range s.names {
+		if _, exists := present[types.NamespacedName{Name: name}]; !exists {
+			delete(s.names, name)
+		}
+	}
+}

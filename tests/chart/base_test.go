@@ -56,7 +56,9 @@ func expectBaseUsed(t *testing.T, e *kit.Env, all []request) {
 	check.NoError(t, err)
 	rare := []string{"create customresourcedefinitions", "update customresourcedefinitions", "patch events",
 		"update leases", "list helmreleases", "list helmreleasepolicies", "list namespaces",
-		"list customresourcedefinitions", "list horizontalpodautoscalers"}
+		"list customresourcedefinitions", "list horizontalpodautoscalers",
+		// These are served by no API server of its own.
+		"list scaledobjects", "watch scaledobjects", "list rollouts", "watch rollouts"}
 	for _, rule := range slices.Concat(role.Rules, wide.Rules[:7]) {
 		for _, resource := range rule.Resources {
 			for _, verb := range rule.Verbs {

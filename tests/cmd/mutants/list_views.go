@@ -15,7 +15,7 @@ func lateViews() []mutant {
 			edit{"pkg/controller/judge.go", `	if v.unknown != nil {`, `	if v.unknown != nil && v.Live == nil {`}, integration,
 			"TestCoexistence_AutoscalersThatAreNotAnswered"),
 		breaks("I6", "an autoscaler whose range is left to others counts by its manifest",
-			edit{"pkg/judge/plan.go", ` && !ignoresRange(matcher)`, ``}, judgePkg,
+			edit{"pkg/judge/plan.go", ` && !IgnoresRange(o.ID, matcher)`, ``}, judgePkg,
 			"TestPlan"),
 		breaks("I13", "the guard refuses a scale by what the watch of autoscalers has delivered",
 			edit{gather, `	if q.Rescales(changes) {`, `	if q.Rescales(changes) && q.DryRun {`}, guardSuite,

@@ -69,6 +69,10 @@ const (
 	// EventReasonManifestInvalid (Warning): the manifest of the revision does not parse completely.
 	EventReasonManifestInvalid = "ManifestInvalid"
 
+	// EventReasonAutoscaled (Normal): an object that the release does not declare has a controller set the number of
+	// replicas of a locked workload, which is left to it.
+	EventReasonAutoscaled = "Autoscaled"
+
 	// EventReasonWaitingForKind (Warning): the manifest has objects of a kind that the API server does not serve.
 	EventReasonWaitingForKind = "WaitingForKind"
 )

@@ -141,8 +141,8 @@ type Exception struct {
 	// +required
 	Object DriftedObject `json:"object"`
 
-	// Reason is why: `Autoscaled`, `CABundleInjected`, `RulesAggregated`, `RunsOnce`, `OptedOut`, `Ignored`,
-	// `LeftByHelm` or `Reserved`.
+	// Reason is why: `Autoscaled`, `CABundleInjected`, `RulesAggregated`, `SetByKubernetes`, `RunsOnce`,
+	// `OptedOut`, `Ignored`, `LeftByHelm` or `Reserved`.
 	// +required
 	Reason ExceptionReason `json:"reason"`
 
@@ -169,6 +169,10 @@ const (
 
 	// ExceptionAggregated says that the rules of a ClusterRole with an aggregationRule are filled in by a controller.
 	ExceptionAggregated ExceptionReason = "RulesAggregated"
+
+	// ExceptionSetByKubernetes says that the manifest declares annotations that a controller of Kubernetes writes, such
+	// as the revision of a Deployment.
+	ExceptionSetByKubernetes ExceptionReason = "SetByKubernetes"
 
 	// ExceptionRunsOnce says that the Job has run, or may have, and is not created again.
 	ExceptionRunsOnce ExceptionReason = "RunsOnce"

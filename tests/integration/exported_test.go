@@ -1,0 +1,59 @@
+package integration
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
+	"github.com/rancher/helm-locker/tests/lib/kit"
+)
+
+const exported = `
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+  annotations: {deployment.kubernetes.io/revision: "12", mine: declared}
+spec:
+  replicas: 0
+  selector: {matchLabels: {app: web}}
+  template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: "example.com/web:1"}]}}
+`
+
+// A manifest that was exported from a cluster declares the revision of a Deployment, which its controller writes. It is
+// left to the controller, also while another annotation is reverted.
+func TestCoexistence_ExportedManifest(t *testing.T) {
+	t.Parallel()
+	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
+		w := newFixture(t)
+		w.LockFence()
+		w.Helm(helm, "install", "app", w.Chart("app", exported))
+		revision := func() any {
+			u := w.Get(kit.Deployments, "web")
+			if u == nil {
+				return nil
+			}
+			return u.GetAnnotations()["deployment.kubernetes.io/revision"]
+		}
+		w.Until("the controller has written the revision", func() (any, bool) { return revision(), revision() == "1" })
+		w.Proxy.Reset()
+		w.Lock("app")
+		w.exceptions("app",
+			"SetByKubernetes Deployment/web /metadata/annotations/deployment.kubernetes.io~1revision")
+		w.PassFence()
+		w.ExpectNoWrites()
+		_, err := w.In(kit.Deployments, w.Apps).Patch(w.Ctx, "web", types.MergePatchType,
+			[]byte(`{"metadata":{"annotations":{"mine":"tampered"}}}`), metav1.PatchOptions{FieldManager: "tamperer"})
+		check.NoError(t, err)
+		w.Until("the other annotation is back", func() (any, bool) {
+			mine := w.Get(kit.Deployments, "web").GetAnnotations()["mine"]
+			return mine, mine == "declared"
+		})
+		if revision() != "1" {
+			t.Errorf("the revision became %v", revision())
+		}
+	})
+}
