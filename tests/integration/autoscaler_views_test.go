@@ -52,7 +52,7 @@ func TestHostile_AutoscalersThatCannotBeListed(t *testing.T) {
 				containers, ok := kit.Field(w.Get(kit.Deployments, "web"), image).([]any)
 				return containers, ok && containers[0].(map[string]any)["image"] == "example.com/web:1"
 			})
-			w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonRevertFailed, "HorizontalPodAutoscalers")
+			w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonRevertFailed, "may set it are not known")
 			remove()
 			w.WaitReady("app", 1)
 			w.PassFence()
