@@ -75,3 +75,40 @@ func (l *Lock) Peek(id manifest.ID) (Work, bool) {
 	}
 	return Work{Object: s.Object, First: !s.judged, Baseline: s.baseline, Owner: s.helm(), Chosen: s.chosen()}, true
 }
+
+// enough is how many objects tell the field manager of a release.
+const enough = 16
+
+// Manager returns Helm's field manager of the release: that of most of the first objects that tell; empty when none
+// does yet.
+func (l *Lock) Manager() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	of, told := map[string]int{}, 0
+	for _, s := range l.objects {
+		if owner := s.helm(); owner.Known && told < enough {
+			of[owner.Manager]++
+			told++
+		}
+	}
+	most := ""
+	for manager, n := range of {
+		if n > of[most] || n == of[most] && manager < most {
+			most = manager
+		}
+	}
+	return most
+}
+
+// Others returns objects of the lock beside one, at most limit.
+func (l *Lock) Others(id manifest.ID, limit int) []*Object {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var others []*Object
+	for _, s := range l.objects {
+		if s.ID != id && len(others) < limit {
+			others = append(others, s.Object)
+		}
+	}
+	return others
+}
