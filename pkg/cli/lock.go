@@ -15,7 +15,6 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/inspect"
-	"github.com/rancher/helm-locker/pkg/policy"
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
@@ -238,7 +237,7 @@ func (a *app) changeLock(
 	if len(spec) == 0 {
 		return hr, "unchanged", nil
 	}
-	if owner := policy.Owner(hr); owner != nil {
+	if owner := v1alpha1.PolicyOf(hr); owner != nil {
 		return nil, "", hinted(fmt.Errorf("HelmRelease %s/%s is made by HelmReleasePolicy %s, which would take the change back",
 			hr.Namespace, hr.Name, owner.Name),
 			"change the template of the policy, or exclude the release there and lock it by itself")

@@ -6,7 +6,7 @@ import (
 
 	"github.com/urfave/cli/v3"
 
-	"github.com/rancher/helm-locker/pkg/policy"
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 )
 
 func (a *app) unlockCommand() *cli.Command {
@@ -34,7 +34,7 @@ func (a *app) unlock(ctx context.Context, cmd *cli.Command) error {
 			if err := store.delete(ctx, hr); err != nil {
 				return err
 			}
-			if owner := policy.Owner(hr); owner != nil {
+			if owner := v1alpha1.PolicyOf(hr); owner != nil {
 				a.note("note: HelmReleasePolicy %s locks release %s again; exclude it there, or suspend it", owner.Name, t.key)
 			}
 			done = append(done, changed{hr, fmt.Sprintf("HelmRelease %s/%s deleted: release %s", hr.Namespace, hr.Name,

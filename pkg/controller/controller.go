@@ -17,7 +17,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/watch"
 )
 
-// Controller keeps releases locked. It wires six workers together, and does nothing else.
+// Controller keeps releases locked. It wires five workers together, and does nothing else.
 type Controller struct {
 	*common
 	definitions *watch.Definitions
@@ -27,7 +27,6 @@ type Controller struct {
 	remediation *remediation
 	pruning     *pruning
 	statuses    *statuses
-	policies    *policies
 	admission   *admission
 
 	ready chan struct{}
@@ -58,7 +57,6 @@ func New(ctx context.Context, clients Clients, o Options) (*Controller, error) {
 		pace: flowcontrol.NewTokenBucketRateLimiter(historyReadsPerSecond, historyReadsAtOnce),
 	}
 	c.statuses = &statuses{common: shared, reporter: reporter, memory: remembered}
-	c.policies = newPolicies(shared)
 	c.admission = newAdmission(shared, reporter, loader, &c.remediation.declared)
 	c.watchCluster()
 
@@ -67,11 +65,9 @@ func New(ctx context.Context, clients Clients, o Options) (*Controller, error) {
 	})
 	handler := func(key string, hr *v1alpha1.HelmRelease) (*v1alpha1.HelmRelease, error) {
 		c.releases.helmReleaseChanged(key, hr)
-		c.policies.helmReleaseChanged(key, hr)
 		return hr, nil
 	}
 	clients.HelmReleases.OnChange(ctx, "helm-locker", handler)
-	clients.Policies.OnChange(ctx, "helm-locker", c.policies.policyChanged)
 	return c, nil
 }
 
@@ -87,7 +83,6 @@ func (c *Controller) watchCluster() {
 	c.enforcer = enforce.New(c.kinds.Discovery(), c.clients.Dynamic, c.clients.Accounts, verifier, c.Log)
 	c.objects = watch.NewObjects(c.clients.WatchObjects, c.remediation, c.Log)
 	c.definitions = watch.NewDefinitions(c.clients.WatchMetadata, c.Log, c.definitionChanged)
-	c.records.OnListed(c.policies.changed)
 	c.scalers = watch.NewAutoscalers(c.clients.WatchDynamic, c.definitions, c.Log, c.rangesChanged)
 }
 
@@ -96,13 +91,11 @@ func (c *Controller) recordChanged(key release.Key) {
 	c.releases.recordChanged(key)
 	c.confirmLater(key)
 	c.remediation.recordChanged(key)
-	c.policies.changed()
 }
 
 // definitionChanged tells the workers that a CustomResourceDefinition has changed.
 func (c *Controller) definitionChanged(crd *metav1.PartialObjectMetadata) {
 	c.releases.definitionChanged(crd)
-	c.policies.definitionChanged(crd)
 	c.scalers.DefinitionsChanged()
 }
 
@@ -139,8 +132,6 @@ func (c *Controller) Run(ctx context.Context) error {
 	serve(group, c.queues.confirm, func(key release.Key) { c.remediation.nextConfirm(last, key) })
 	serve(group, c.queues.pruning, func(key string) { c.pruning.next(ctx, key) })
 	work(group, statusWorkers, func() bool { return c.statuses.next(ctx) })
-	group.Go(func() error { c.policies.start(ctx); return nil })
-	work(group, 1, func() bool { return c.policies.next(ctx) })
 	close(c.ready)
 	c.Log.Infof("managing %s in namespace %s%s", count(len(keys), "HelmRelease"), c.Namespace, c.ofShard())
 	return c.stop(last, group)
@@ -153,7 +144,6 @@ func (c *Controller) stop(last context.Context, group *errgroup.Group) error {
 	c.remediation.lastProofs(last)
 	c.objects.Wait()
 	c.scalers.Wait()
-	c.policies.namespaces.Wait()
 	c.enforcer.Close()
 	c.admission.proof.Close()
 	return err
@@ -176,7 +166,6 @@ func (c *Controller) Lead() {
 		c.queues.drift.Add(l.Key)
 		c.queues.pruning.Add(l.Key)
 	}
-	c.policies.changed()
 }
 
 // Unlead stops the controller from writing.

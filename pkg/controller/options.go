@@ -1,8 +1,6 @@
 package controller
 
 import (
-	"context"
-
 	"github.com/sirupsen/logrus"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/discovery"
@@ -31,10 +29,6 @@ type Clients struct {
 	WatchObjects  *watch.Client
 	WatchMetadata metadata.Interface
 	HelmReleases  helmcontrollers.HelmReleaseController
-	Policies      helmcontrollers.HelmReleasePolicyController
-	// StartPolicies starts the cache of Policies, and returns when it is filled. It is called when the API server
-	// serves the kind.
-	StartPolicies func(context.Context) error
 	// ListsReadStorage says what consistent lists cost (see proof.ListsReadStorage).
 	ListsReadStorage bool
 }

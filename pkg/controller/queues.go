@@ -29,7 +29,6 @@ type queues struct {
 	releases, status, pruning workqueue.TypedRateLimitingInterface[string]
 	drift                     workqueue.TypedDelayingInterface[string]
 	confirm                   workqueue.TypedRateLimitingInterface[release.Key]
-	policies                  workqueue.TypedRateLimitingInterface[string] // has one key, thePlan
 }
 
 func newQueues(o Options) queues {
@@ -38,10 +37,9 @@ func newQueues(o Options) queues {
 		drift: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{
 			Name: "drift", Clock: o.Clock, MetricsProvider: o.Metrics.Queues(),
 		}),
-		status:   retryQueue[string](o, "status", time.Second, time.Minute),
-		pruning:  retryQueue[string](o, "leftover", 5*time.Second, 5*time.Minute),
-		confirm:  retryQueue[release.Key](o, "confirm", 100*time.Millisecond, time.Minute),
-		policies: retryQueue[string](o, "policy", time.Second, time.Minute),
+		status:  retryQueue[string](o, "status", time.Second, time.Minute),
+		pruning: retryQueue[string](o, "leftover", 5*time.Second, 5*time.Minute),
+		confirm: retryQueue[release.Key](o, "confirm", 100*time.Millisecond, time.Minute),
 	}
 }
 
@@ -51,7 +49,6 @@ func (q *queues) shutDown() {
 	q.status.ShutDown()
 	q.pruning.ShutDown()
 	q.confirm.ShutDown()
-	q.policies.ShutDown()
 }
 
 // retryQueue returns a queue in which what failed waits longer every time, from shortest to longest. Its name is what

@@ -14,7 +14,6 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/lock"
-	"github.com/rancher/helm-locker/pkg/policy"
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
@@ -197,7 +196,7 @@ func (rs *releases) owner(hr *v1alpha1.HelmRelease) *v1alpha1.HelmRelease {
 }
 
 func createdBefore(a, b *v1alpha1.HelmRelease) bool {
-	if made := policy.Owner(a) != nil; made != (policy.Owner(b) != nil) {
+	if made := v1alpha1.PolicyOf(a) != nil; made != (v1alpha1.PolicyOf(b) != nil) {
 		return !made // what was written by hand keeps the release: the policy is about to delete its own
 	}
 	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {

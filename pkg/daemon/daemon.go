@@ -62,9 +62,10 @@ func New(stdout, stderr io.Writer) *cli.Command {
 			"changed by anyone but Helm. Without a command, the program is the operator. The commands for people are a program\n" +
 			"of their own, of the same name: make build builds both.",
 		Writer: stdout, ErrWriter: stderr,
-		Commands: []*cli.Command{operatorCommand(stderr), notificationsCommand(stderr), command.Version(category, stdout)},
-		Action:   func(_ context.Context, cmd *cli.Command) error { return cli.ShowRootCommandHelp(cmd) },
-		Suggest:  true,
+		Commands: []*cli.Command{operatorCommand(stderr), policiesCommand(stderr), notificationsCommand(stderr),
+			command.Version(category, stdout)},
+		Action:  func(_ context.Context, cmd *cli.Command) error { return cli.ShowRootCommandHelp(cmd) },
+		Suggest: true,
 		// Main chooses the exit code and prints errors.
 		ExitErrHandler: func(context.Context, *cli.Command, error) {},
 		OnUsageError:   command.UsageError,

@@ -26,6 +26,9 @@ func Name(controller string, shard labels.Selector) string {
 	return controller + "-" + hex.EncodeToString(sum[:4])
 }
 
+// Policies returns the name of the Lease of the process that follows policies beside the operator of a Lease.
+func Policies(operator string) string { return operator + "-policies" }
+
 // Of returns the name of the Lease of the operator that manages a HelmRelease, which is in the same namespace; false
 // for a HelmRelease that no operator has claimed.
 func Of(hr *v1alpha1.HelmRelease) (string, bool) {

@@ -35,8 +35,8 @@ func newAPIMetrics(f factory) apiMetrics {
 }
 
 // RoundTripper returns a transport that counts what goes through next; it is a transport.WrapperFunc of client-go.
-func (m *Metrics) RoundTripper(next http.RoundTripper) http.RoundTripper {
-	return &roundTripper{next: next, to: &m.api}
+func (p *Process) RoundTripper(next http.RoundTripper) http.RoundTripper {
+	return &roundTripper{next: next, to: &p.api}
 }
 
 type roundTripper struct {

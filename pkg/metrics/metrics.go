@@ -1,4 +1,5 @@
-// Package metrics holds the operator's Prometheus metrics, all under helm_locker_. docs/metrics.md describes each.
+// Package metrics holds the Prometheus metrics of the operator and of the processes beside it, all under helm_locker_.
+// docs/metrics.md describes each.
 //
 // Labels are bounded: by what is locked (release, kind, resource), or by a closed list (everything else). Names of
 // objects, field managers and users are never labels. What a release brought goes when it is not locked any
@@ -7,24 +8,21 @@ package metrics
 
 import (
 	"fmt"
-	"net/http"
 	"slices"
 	"time"
 	"unique"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promauto"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
 const namespace = "helm_locker"
 
-// Metrics are the operator's metrics, in a registry of their own so that an embedding program keeps its default one.
+// Metrics are the operator's metrics.
 type Metrics struct {
-	registry *prometheus.Registry
+	Process
 
 	drift     *prometheus.CounterVec
 	failed    *prometheus.CounterVec
@@ -32,13 +30,9 @@ type Metrics struct {
 	lived     prometheus.Histogram
 	releases  *releases
 	leading   prometheus.Gauge
-	build     *prometheus.GaugeVec
 	shard     *prometheus.GaugeVec
 
-	api    apiMetrics
-	queue  queueMetrics
-	guard  guardMetrics
-	policy policyMetrics
+	guard guardMetrics
 }
 
 // ofRelease are the labels that name a release.
@@ -47,10 +41,9 @@ var ofRelease = []string{"release_namespace", "release"}
 // New returns the metrics of an operator of the given version.
 func New(version, commit string) *Metrics {
 	with := func(more ...string) []string { return append(slices.Clone(ofRelease), more...) }
-	registry := prometheus.NewRegistry()
-	f := factory{promauto.With(registry)}
+	p, f := newProcess()
 	m := &Metrics{
-		registry: registry,
+		Process: p,
 		drift: f.counter("drift_total", "Changes made by anyone but Helm, by what was done about them.",
 			with("kind", "action")...),
 		failed: f.counter("revert_failures_total", "Attempts to restore an object that the API server refused.",
@@ -65,13 +58,12 @@ func New(version, commit string) *Metrics {
 			Help: "1 on the replica that writes, 0 on a standby."}),
 		shard: f.gauge("shard_info", "1, labelled with the name of the operator and the selector of its shard.",
 			"controller_name", "selector"),
-		build: f.gauge("build_info", "1, labelled with the version of the operator.", "version", "commit"),
-		api:   newAPIMetrics(f), queue: newQueueMetrics(f),
-		guard: newGuardMetrics(f), policy: newPolicyMetrics(f),
+		guard: newGuardMetrics(f),
 	}
-	registry.MustRegister(m.releases, collectors.NewGoCollector(),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	m.build.WithLabelValues(version, commit).Set(1)
+	// Only an operator has this metric: its absence is an alert.
+	f.gauge("build_info", "1, labelled with the version of the operator.", "version", "commit").
+		WithLabelValues(version, commit).Set(1)
+	p.registry.MustRegister(m.releases)
 	return m
 }
 
@@ -89,11 +81,6 @@ func (f factory) gauge(name, help string, labels ...string) *prometheus.GaugeVec
 func (f factory) histogram(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
 	return f.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help,
 		Buckets: buckets}, labels)
-}
-
-// Handler serves the metrics in the Prometheus text format.
-func (m *Metrics) Handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry})
 }
 
 // Drift counts a change and, when it was restored, how long it lived.

@@ -4,14 +4,19 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// policyMetrics are about HelmReleasePolicies.
-type policyMetrics struct {
+// Policies are the metrics of the process that follows HelmReleasePolicies.
+type Policies struct {
+	Process
+
 	releases *prometheus.GaugeVec
 	ready    *prometheus.GaugeVec
 }
 
-func newPolicyMetrics(f factory) policyMetrics {
-	return policyMetrics{
+// NewPolicies returns the metrics of a process that follows policies.
+func NewPolicies() *Policies {
+	p, f := newProcess()
+	return &Policies{
+		Process: p,
 		releases: f.gauge("policy_releases", "Releases that a policy matches, by what became of them.", "policy",
 			"state"),
 		ready: f.gauge("policy_ready", "1 for a policy that is ready, 0 for one that is not.", "policy"),
@@ -24,18 +29,18 @@ type PolicyState struct {
 	Releases map[string]int
 }
 
-// Policies sets what the metrics tell of policies, by name, to what is given.
-func (m *Metrics) Policies(states map[string]PolicyState) {
-	m.policy.releases.Reset()
-	m.policy.ready.Reset()
+// Set replaces the states of all policies, which are given by name.
+func (m *Policies) Set(states map[string]PolicyState) {
+	m.releases.Reset()
+	m.ready.Reset()
 	for name, s := range states {
 		ready := 0.0
 		if s.Ready {
 			ready = 1
 		}
-		m.policy.ready.WithLabelValues(name).Set(ready)
+		m.ready.WithLabelValues(name).Set(ready)
 		for state, n := range s.Releases {
-			m.policy.releases.WithLabelValues(name, state).Set(float64(n))
+			m.releases.WithLabelValues(name, state).Set(float64(n))
 		}
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// queueMetrics are about the controller's work queues. They are handed to each queue, as client-go's way to set
+// queueMetrics are about the work queues of a process. They are handed to each queue, as client-go's way to set
 // them for all queues of the process would be felt by an embedding program.
 type queueMetrics struct {
 	depth                  *prometheus.GaugeVec
@@ -31,7 +31,7 @@ func newQueueMetrics(f factory) queueMetrics {
 }
 
 // Queues returns what a work queue is given as its MetricsProvider; the name of the queue becomes the label.
-func (m *Metrics) Queues() workqueue.MetricsProvider { return &m.queue }
+func (p *Process) Queues() workqueue.MetricsProvider { return &p.queue }
 
 func (q *queueMetrics) NewDepthMetric(name string) workqueue.GaugeMetric {
 	return q.depth.WithLabelValues(name)

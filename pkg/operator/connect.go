@@ -52,14 +52,6 @@ func connect(ctx context.Context, config *rest.Config, o ControllerOptions) (*co
 		c.HelmReleases, e = process.Cached(ctx, c.factory.Helm().V1alpha1().HelmRelease())
 		return
 	})
-	// A factory starts all its caches and waits for them, and there may be no CustomResourceDefinition of policies.
-	var policies *helm.Factory
-	step("HelmReleasePolicy", func() (e error) { policies, e = process.NewFactory(config, o.Namespace); return })
-	step("HelmReleasePolicy", func() (e error) {
-		c.StartPolicies = func(ctx context.Context) error { return policies.Start(ctx, 1) }
-		c.Policies, e = process.Cached(ctx, policies.Helm().V1alpha1().HelmReleasePolicy())
-		return
-	})
 	if err != nil {
 		return nil, err
 	}

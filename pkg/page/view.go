@@ -9,7 +9,6 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/lease"
-	"github.com/rancher/helm-locker/pkg/policy"
 	"github.com/rancher/helm-locker/pkg/report"
 	"github.com/rancher/helm-locker/pkg/version"
 )
@@ -144,7 +143,7 @@ func rowOf(hr *v1alpha1.HelmRelease, now time.Time) rowView {
 			row.Message += ": " + report.Line(guarded.Message)
 		}
 	}
-	if owner := policy.Owner(hr); owner != nil {
+	if owner := v1alpha1.PolicyOf(hr); owner != nil {
 		row.Policy = report.Line(owner.Name)
 	}
 	if name, ok := lease.Of(hr); ok {

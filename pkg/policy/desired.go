@@ -20,15 +20,6 @@ func Name(key release.Key) string { return key.Namespace + "." + key.Name }
 // maxReleaseName is the longest name of a release that a HelmRelease can have. Helm takes no longer one.
 const maxReleaseName = 53
 
-// Owner returns the reference to the policy that made a HelmRelease, nil for one that was written by hand.
-func Owner(hr *v1alpha1.HelmRelease) *metav1.OwnerReference {
-	owner := metav1.GetControllerOfNoCopy(hr)
-	if owner == nil || owner.Kind != v1alpha1.PolicyKind || owner.APIVersion != v1alpha1.SchemeGroupVersion.String() {
-		return nil
-	}
-	return owner
-}
-
 // suspendField stands in v1alpha1.PolicyFieldsAnnotation for suspend and suspendUntil.
 const suspendField = "suspend"
 

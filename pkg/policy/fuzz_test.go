@@ -92,7 +92,7 @@ func FuzzMake(f *testing.F) {
 				t.Errorf("HelmRelease %s is written twice: %s", name, show(plan))
 			}
 			written[name] = true
-			if r.Existing != nil && Owner(r.Existing) == nil {
+			if r.Existing != nil && v1alpha1.PolicyOf(r.Existing) == nil {
 				t.Errorf("HelmRelease %s was written by hand: %s", name, show(plan))
 			}
 			if r.Outcome != Delete && r.Release.Namespace == system && !r.Policy.Spec.IncludeOperatorNamespace {
@@ -123,8 +123,8 @@ func checkSettled(t *testing.T, in Input, plan Plan) {
 		}
 	}
 	for _, hr := range in.HelmReleases {
-		if hr.DeletionTimestamp == nil && Owner(hr) != nil && Owner(hr).Name != "gone" {
-			made[Owner(hr).Name]++
+		if hr.DeletionTimestamp == nil && v1alpha1.PolicyOf(hr) != nil && v1alpha1.PolicyOf(hr).Name != "gone" {
+			made[v1alpha1.PolicyOf(hr).Name]++
 		}
 	}
 	for _, s := range plan.Policies {

@@ -142,7 +142,7 @@ func claimable(annotations map[string]string, controller string) bool {
 func (pl *planner) index(hr *v1alpha1.HelmRelease) {
 	pl.byName[hr.Name] = hr
 	key := release.Key{Namespace: hr.Spec.Release.Namespace, Name: hr.Spec.Release.Name}
-	owner := Owner(hr)
+	owner := v1alpha1.PolicyOf(hr)
 	if owner == nil || !claimable(hr.Annotations, pl.Controller) {
 		if pl.handWritten[key] == nil {
 			pl.handWritten[key] = hr
@@ -162,7 +162,7 @@ func (pl *planner) owner(hr *v1alpha1.HelmRelease) *candidate {
 	if hr == nil {
 		return nil
 	}
-	if owner := Owner(hr); owner != nil {
+	if owner := v1alpha1.PolicyOf(hr); owner != nil {
 		return pl.byUID[owner.UID]
 	}
 	return nil

@@ -148,7 +148,7 @@ func TestAReleaseGoesFromOnePolicyToAnother(t *testing.T) {
 		t.Error(got)
 	}
 	in.HelmReleases = carriedOut(in, plan)
-	if hr := in.HelmReleases[0]; Owner(hr).Name != "narrow" || len(hr.OwnerReferences) != 1 ||
+	if hr := in.HelmReleases[0]; v1alpha1.PolicyOf(hr).Name != "narrow" || len(hr.OwnerReferences) != 1 ||
 		hr.Labels[v1alpha1.PolicyLabel] != "narrow" || hr.Spec.Mode != v1alpha1.ModeDetect {
 		t.Errorf("%+v", hr)
 	}

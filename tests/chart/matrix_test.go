@@ -105,7 +105,7 @@ rbac:
 	},
 	{
 		name: "others' accounts", chart: operatorChart,
-		values: "{rbac: {create: false, userRoles: false}, serviceAccount: {create: false, name: mine, automountToken: false}, metrics: {service: {enabled: false}}, resources: {limits: null}}",
+		values: "{rbac: {create: false, userRoles: false}, serviceAccount: {create: false, name: mine, automountToken: false}, metrics: {service: {enabled: false}}, resources: {limits: null}, policies: {resources: {limits: null}}}",
 		has:    []string{"serviceAccountName: mine", "automountServiceAccountToken: false"},
 		lacks: []string{
 			"kind: ClusterRole",
@@ -113,7 +113,24 @@ rbac:
 			"kind: ServiceAccount",
 			"kind: Service",
 			"name: GOMEMLIMIT",
+			"serviceAccountName: helm-locker-policies",
 		},
+	},
+	{
+		name: "without policies", chart: operatorChart, values: "{policies: {enabled: false}}",
+		lacks: []string{"policies", "name: helm-locker-policies", "serviceAccountName: helm-locker-policies"},
+	},
+	{
+		name: "policies beside a shard that impersonates", chart: operatorChart,
+		values: "{shardSelector: team=a, rbac: {profile: impersonate}, releaseStorage: 'secret,configmap', policies: {replicas: 2, ports: {metrics: 9000, health: 9001}, additionalArgs: [--log-level=warn]}, additionalArgs: [--metrics-host=a.example, --objectset-metadata], networkPolicy: {enabled: true}}",
+		has: []string{`"policies"`, `"--shard-selector=team=a"`, `"--impersonate"`, `"--release-storage=secret,configmap"`,
+			"replicas: 2", `"--metrics-address=:9000"`, "containerPort: 9001", `"--log-level=warn"`, `"--metrics-host=a.example"`,
+			"name: locker-policies", "serviceAccountName: locker-policies", "app: helm-locker-policies"},
+		lacks: []string{`"--objectset-metadata"`},
+	},
+	{
+		name: "policies of an account that others made", chart: operatorChart, values: "{policies: {serviceAccountName: mine}}",
+		has: []string{"serviceAccountName: mine", "name: mine", "serviceAccountName: helm-locker"},
 	},
 	{
 		name: "scheduled", chart: operatorChart, values: `

@@ -38,7 +38,7 @@ func freePorts(t testing.TB) string {
 	t.Helper()
 	var listeners []net.Listener
 	var numbers []any
-	for range 2 {
+	for range 4 {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		check.NoError(t, err)
 		listeners = append(listeners, l)
@@ -47,7 +47,7 @@ func freePorts(t testing.TB) string {
 	for _, l := range listeners {
 		check.NoError(t, l.Close())
 	}
-	return fmt.Sprintf("ports: {metrics: %d, health: %d}\n", numbers...)
+	return fmt.Sprintf("{ports: {metrics: %d, health: %d}, policies: {ports: {metrics: %d, health: %d}}}\n", numbers...)
 }
 
 // startDeployment does what a kubelet would with the first container of a Deployment in the operator's namespace:

@@ -50,6 +50,7 @@ func TestScopedRulesAreEnoughAndNoMore(t *testing.T) {
 			checkNotes(t, e, notes)
 			install(e, kit.Shared.Helm4(), freePorts(t), values)
 			startDeployment(e, kit.Shared, "helm-locker")
+			startDeployment(e, kit.Shared, "helm-locker-policies")
 
 			e.Lock("csa")
 			e.Lock("ssa") // later: its objects are looked at one by one

@@ -20,20 +20,23 @@ func TestShardsShareANamespace(t *testing.T) {
 			t.Fatal(err)
 		}
 		startDeployment(e, kit.Shared, "locker-"+shard)
+		startDeployment(e, kit.Shared, "locker-"+shard+"-policies")
 	}
 	e.Eventually("both lead", func() error {
 		leases, err := e.Kube.CoordinationV1().Leases(e.Operator).List(e.Ctx, metav1.ListOptions{})
 		if err != nil {
 			return err
 		}
-		if len(leases.Items) != 2 {
+		if len(leases.Items) != 4 { // each shard has one for its policies
 			return fmt.Errorf("there are %d leases", len(leases.Items))
 		}
 		return nil
 	})
 	for _, shard := range []string{"a", "b"} {
-		for _, r := range refusals(requests(e, "locker-"+shard)) {
-			t.Errorf("not permitted to shard %s: %+v", shard, r)
+		for _, account := range []string{"locker-" + shard, "locker-" + shard + "-policies"} {
+			for _, r := range refusals(requests(e, account)) {
+				t.Errorf("not permitted to %s: %+v", account, r)
+			}
 		}
 	}
 }

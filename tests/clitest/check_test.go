@@ -23,6 +23,7 @@ func TestCheck(t *testing.T) {
 	o := kit.StartOperator(t, w.OperatorConfig(), w.Operator, func(o *operator.ControllerOptions) {
 		o.LeaderElection = true
 	})
+	kit.StartPolicies(t, w.OperatorConfig(), w.Operator)
 	w.installShop(kit.Shared.Helm4(), "bakery")
 	w.Forge(kit.ForgedRecord{Name: "cellar", Manifest: kit.ConfigMap("cellar", "one")})
 	w.app("lock", "bakery", "--wait").says(0, "done: revision 1 is watched")

@@ -134,8 +134,7 @@ func TestI11_OnlyWhatIsLockedIsWatched(t *testing.T) {
 		metadata := strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadata")
 		ofHelm := labels == "app.kubernetes.io/managed-by=Helm"
 		records := metadata && labels == "owner in (helm,helm-locker)" && fields == "type=helm.sh/release.v1"
-		ours := strings.HasSuffix(r.URL.Path, "/namespaces/"+w.Operator+"/helmreleases") ||
-			strings.HasSuffix(r.URL.Path, "/namespaces/"+w.Operator+"/helmreleasepolicies")
+		ours := strings.HasSuffix(r.URL.Path, "/namespaces/"+w.Operator+"/helmreleases")
 		definitions := metadata && strings.HasSuffix(r.URL.Path, "/customresourcedefinitions")
 		// An autoscaler of anybody's may set the replicas of the Deployment in the release.
 		autoscalers := strings.HasSuffix(r.URL.Path, "/horizontalpodautoscalers")

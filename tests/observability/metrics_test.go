@@ -36,6 +36,7 @@ const (
 func TestMetricsOfARealOperator(t *testing.T) {
 	receiver := newFlakyReceiver(t)
 	w := newFixture(t, kit.Events)
+	w.Running.Policies = kit.StartPolicies(t, w.Proxy.RESTConfig(), w.Operator, serving)
 	w.notify(receiver)
 	scrapes := &scrapes{fixture: w, dir: t.TempDir()}
 	w.everythingHappens(scrapes)
@@ -71,12 +72,24 @@ type scrapes struct {
 
 func (s *scrapes) take() string {
 	s.Helper()
-	text := s.metrics()
+	text := s.metrics() + policyFamilies(s.TB, kit.Metrics(s.TB, s.Running.Policies))
 	s.n++
 	if err := os.WriteFile(filepath.Join(s.dir, fmt.Sprintf("%03d.prom", s.n)), []byte(text), 0o600); err != nil {
 		s.Fatal(err)
 	}
 	return text
+}
+
+// policyFamilies returns what only the process of policies measures, of a text of its metrics.
+func policyFamilies(t testing.TB, text string) string {
+	t.Helper()
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if strings.Contains(line, "helm_locker_policy_") {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
 }
 
 func (w *fixture) everythingHappens(s *scrapes) {
@@ -120,7 +133,10 @@ func (w *fixture) everythingHappens(s *scrapes) {
 	w.waitSample(`helm_locker_objects\{condition="contended".*\} 1`)
 	w.waitSample(`helm_locker_notifications_total\{result="rejected"\} 1`)
 	w.createPolicy("all")
-	w.waitSample(`helm_locker_policy_ready\{policy="all"\} 1`)
+	w.Until("the policy is ready by the metrics", func() (any, bool) {
+		text := policyFamilies(w.TB, kit.Metrics(w.TB, w.Running.Policies))
+		return text, strings.Contains(text, `helm_locker_policy_ready{policy="all"} 1`)
+	})
 	w.CreateHelmRelease("aside", func(hr *v1alpha1.HelmRelease) { hr.Spec.Suspend = true })
 	w.waitSample(`helm_locker_suspended_since_timestamp_seconds\{release="aside",.*\} [1-9].*`)
 	s.take()

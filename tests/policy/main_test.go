@@ -32,7 +32,7 @@ type fixture struct{ *kit.Fixture }
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	t.Parallel()
-	return &fixture{kit.Start(t)}
+	return &fixture{kit.StartBoth(t)}
 }
 
 // create creates a policy with a spec in YAML, in which APPS stands for the namespace of releases. It accepts to

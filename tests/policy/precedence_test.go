@@ -159,7 +159,7 @@ func TestPolicy_TheDefinitionMayComeLater(t *testing.T) {
 		return err, err != nil
 	})
 	f := &fixture{&kit.Fixture{Env: e, Proxy: e.NewProxy()}}
-	f.Running = kit.StartOperator(t, f.Proxy.RESTConfig(), e.Operator, skipCRD)
+	f.Running = kit.StartWithPolicies(t, f.Proxy.RESTConfig(), e.Operator, skipCRD)
 	f.deploy("hand", nil)
 	f.CreateHelmRelease("hand")
 	f.WaitReady("hand", 1)

@@ -61,12 +61,14 @@ func startWithFailure(t *testing.T, n int, act cluster.Action) int {
 		return act
 	})
 	var managing atomic.Bool
-	f.Running = kit.Supervise(t, f.Proxy.RESTConfig(), e.Operator, func(err error) {
+	ended := func(err error) {
 		t.Logf("it ended by itself: %v", err)
 		if managing.Load() {
 			t.Error("that was after its start")
 		}
-	})
+	}
+	f.Running = kit.Supervise(t, f.Proxy.RESTConfig(), e.Operator, ended)
+	kit.SupervisePolicies(t, f.Proxy.RESTConfig(), e.Operator, ended)
 	f.Until("it manages HelmReleases", func() (any, bool) {
 		managing.Store(strings.Contains(f.Running.Log(), "managing 1 HelmRelease"))
 		return "not yet", managing.Load()

@@ -73,7 +73,7 @@ func TestPolicy_ARestartKeepsWhatLabelsSelect(t *testing.T) {
 	f.create("web", `{match: {namespaces: [APPS], releaseSelector: {matchLabels: {team: web}}}}`)
 	before := f.waitMade("one")[0]
 	f.Running.Stop()
-	f.Running = kit.StartOperator(t, f.Proxy.RESTConfig(), f.Operator)
+	f.Running = kit.StartWithPolicies(t, f.Proxy.RESTConfig(), f.Operator)
 	f.deploy("two", map[string]string{"team": "web"})
 	if after := f.waitMade("one", "two")[0]; after.UID != before.UID {
 		t.Error("the HelmRelease was deleted and made again")

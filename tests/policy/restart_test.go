@@ -67,7 +67,7 @@ func TestPolicy_RestartAtAnyStep(t *testing.T) {
 			f.patchPolicy("all", `{"spec":{"template":{"spec":{"scope":"Strict"}}}}`)
 			f.WaitHeld(held, 1)
 			f.StopWhileHeld(f.Running, f.Proxy, held)
-			f.Running = kit.StartOperator(t, f.Proxy.RESTConfig(), f.Operator)
+			f.Running = kit.StartWithPolicies(t, f.Proxy.RESTConfig(), f.Operator)
 			f.waitMade("one", "three")
 			f.waitPolicy("all", v1alpha1.ReasonApplied)
 			for _, hr := range f.helmReleases() {
@@ -126,12 +126,12 @@ func TestPolicy_LeaderChange(t *testing.T) {
 	e := kit.New(t, kit.Shared)
 	elected := func(o *operator.ControllerOptions) { o.LeaderElection, o.SkipCRD = true, true }
 	f := &fixture{&kit.Fixture{Env: e, Proxy: e.NewProxy()}}
-	f.Running = kit.StartOperator(t, f.Proxy.RESTConfig(), e.Operator, elected)
+	f.Running = kit.StartWithPolicies(t, f.Proxy.RESTConfig(), e.Operator, elected)
 	f.deploy("one", nil)
 	f.create("all", `{match: {namespaces: [APPS]}}`)
 	f.waitMade("one")
 	standby := e.NewProxy()
-	kit.StartOperator(t, standby.RESTConfig(), e.Operator, elected)
+	kit.StartWithPolicies(t, standby.RESTConfig(), e.Operator, elected)
 	claim := f.Proxy.HoldRequests(cluster.ForResource("helmreleasepolicies", http.MethodPatch))
 	f.create("another", `{match: {namespaces: [nowhere]}}`)
 	f.WaitHeld(claim, 1)
@@ -164,7 +164,7 @@ func TestPolicy_Shards(t *testing.T) {
 	of := map[string]*cluster.Proxy{}
 	for _, selector := range []string{"shard=a", "shard!=a"} {
 		of[selector] = e.NewProxy()
-		kit.StartOperator(t, of[selector].RESTConfig(), e.Operator, func(o *operator.ControllerOptions) {
+		kit.StartWithPolicies(t, of[selector].RESTConfig(), e.Operator, func(o *operator.ControllerOptions) {
 			o.ShardSelector, o.SkipCRD = selector, true
 		})
 	}
@@ -210,7 +210,7 @@ func TestPolicy_IsFollowedAfterARefusal(t *testing.T) {
 		}
 		return cluster.Forward()
 	})
-	kit.StartOperator(t, f.Proxy.RESTConfig(), e.Operator)
+	kit.StartWithPolicies(t, f.Proxy.RESTConfig(), e.Operator)
 	f.waitMade("one")
 	f.waitLocked(f.name("one"))
 	if refused.Load() == 0 {

@@ -30,7 +30,7 @@ func TestPolicy_Rollout(t *testing.T) {
 	f := &fixture{&kit.Fixture{Env: e, Proxy: e.NewProxy()}}
 	fast := kit.FastTime(t)
 	start := func() {
-		f.Running = kit.StartOperator(t, f.Proxy.RESTConfig(), e.Operator, func(o *operator.ControllerOptions) {
+		f.Running = kit.StartWithPolicies(t, f.Proxy.RESTConfig(), e.Operator, func(o *operator.ControllerOptions) {
 			o.Clock = fast
 		})
 	}
@@ -83,7 +83,7 @@ func TestPolicy_RolloutStopsWhenObjectsAreContended(t *testing.T) {
 	e := kit.New(t, kit.Shared)
 	f := &fixture{&kit.Fixture{Env: e, Proxy: e.NewProxy()}}
 	wall := kit.NewTime(t)
-	f.Running = kit.StartOperator(t, f.Proxy.RESTConfig(), e.Operator, func(o *operator.ControllerOptions) {
+	f.Running = kit.StartWithPolicies(t, f.Proxy.RESTConfig(), e.Operator, func(o *operator.ControllerOptions) {
 		o.Clock = wall
 	})
 	f.deploy("r0", nil)

@@ -63,7 +63,7 @@ const unseen = time.Minute
 func TestPolicy_MakesADeletedHelmReleaseAgainThatItNeverSaw(t *testing.T) {
 	t.Parallel()
 	clock := kit.NewTime(t)
-	f := &fixture{kit.Start(t, func(o *operator.ControllerOptions) { o.Clock = clock })}
+	f := &fixture{kit.StartBoth(t, func(o *operator.ControllerOptions) { o.Clock = clock })}
 	f.deploy("one", nil)
 	var blind, expired atomic.Bool
 	watching := func(r *http.Request) bool {

@@ -183,7 +183,7 @@ func TestImpersonation_PermissionTakenAndGivenAgain(t *testing.T) {
 // An operator that may not impersonate says so, by its own name.
 func TestImpersonation_NotAllowedToTheOperator(t *testing.T) {
 	t.Parallel()
-	w := &fixture{&kit.Fixture{Env: kit.New(t, kit.Shared)}}
+	w := &fixture{Fixture: &kit.Fixture{Env: kit.New(t, kit.Shared)}}
 	w.Proxy = w.NewProxy()
 	subject := w.account(w.Operator, "reader")
 	w.grantEverywhere(subject, rule("*", "*", "get", "list", "watch"), rule("", "events", "create", "patch"))

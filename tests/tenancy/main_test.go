@@ -25,13 +25,17 @@ func TestMain(m *testing.M) { kit.Main(m, cluster.Options{}) }
 const deployer = "deployer"
 
 // fixture is kit.Fixture with what only these tests need.
-type fixture struct{ *kit.Fixture }
+type fixture struct {
+	*kit.Fixture
+	// followPolicies starts the process of policies, with the operator's options and account.
+	followPolicies func()
+}
 
 // newWorld starts an operator that is a ServiceAccount which may read everything and impersonate ServiceAccounts,
 // and change nothing but HelmReleases and events.
 func newFixture(t *testing.T, options ...func(*operator.ControllerOptions)) *fixture {
 	t.Helper()
-	w := &fixture{&kit.Fixture{Env: kit.New(t, kit.Shared)}}
+	w := &fixture{Fixture: &kit.Fixture{Env: kit.New(t, kit.Shared)}}
 	w.Proxy = w.NewProxy()
 	w.account(w.Operator, "locker")
 	subject := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: w.Operator, Name: "locker"}
@@ -44,6 +48,7 @@ func newFixture(t *testing.T, options ...func(*operator.ControllerOptions)) *fix
 		o.Impersonate, o.SkipCRD = true, true
 	}}, options...)
 	w.Running = kit.StartOperator(t, w.Proxy.Via(config), w.Operator, options...)
+	w.followPolicies = func() { kit.StartPolicies(t, w.Proxy.Via(config), w.Operator, options...) }
 	return w
 }
 

@@ -33,6 +33,7 @@ func newAdministrator(t *testing.T) *fixture {
 // policy creates a policy for all releases in Apps, as the first step of docs/policies.md does, in mode Enforce.
 func (w *fixture) policy(name string) {
 	w.Helper()
+	w.followPolicies()
 	_, err := w.In(policies, w.Operator).Create(w.Ctx, &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": v1alpha1.SchemeGroupVersion.String(), "kind": v1alpha1.PolicyKind,
 		"metadata": map[string]any{"name": name, "namespace": w.Operator},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -23,7 +24,13 @@ const (
 )
 
 // policies measures one policy that locks many releases, next to as many HelmReleases written by hand.
-func (b *bench) policies(ctx context.Context) error {
+func (b *bench) policies(ctx context.Context) (err error) {
+	beside := b.newProgram(b.operator.Log, "policies")
+	beside.Pprof = false // the operator has the port
+	if err := beside.Start(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, beside.Stop()) }()
 	w := &world{noFloor: true}
 	if err := b.grow(ctx, w, policySection, b.options.releases, b.options.releases*perPolicyRelease); err != nil {
 		return err

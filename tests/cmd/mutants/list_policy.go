@@ -2,6 +2,7 @@ package main
 
 const (
 	policyPkg   = "./pkg/policy"
+	policiesPkg = "./pkg/policies"
 	policySuite = "./tests/policy"
 )
 
@@ -9,8 +10,8 @@ const (
 func policiesAreKept() []mutant {
 	const plan, match, bound = "pkg/policy/plan.go", "pkg/policy/match.go", "pkg/policy/bound.go"
 	const rollout, desired = "pkg/policy/rollout.go", "pkg/policy/desired.go"
-	const worker, writes = "pkg/controller/policies.go", "pkg/controller/policywrites.go"
-	const own, rights = "pkg/controller/policyown.go", "pkg/policy/rights.go"
+	const worker, writes = "pkg/policies/worker.go", "pkg/policies/writes.go"
+	const own, rights = "pkg/policies/own.go", "pkg/policy/rights.go"
 	return []mutant{
 		breaks("P1", "a policy hands the operator's rights to all who may write a record",
 			edit{rights, `	return modeOf(p) == v1alpha1.ModeEnforce && p`, `	return modeOf(p) == "" && p`},
@@ -25,16 +26,16 @@ func policiesAreKept() []mutant {
 			edit{bound, `		case enforced(w.existing):`, `		case enforced(w.existing) && !c.unaccepted():`}, policyPkg,
 			"TestHostile_NoPolicyLendsTheOperatorsRightsUnasked"),
 		breaks("P1", "an operator that impersonates asks for an acceptance",
-			edit{worker, `Impersonate: ps.Accounts.Impersonate, `, ``}, "./tests/tenancy",
+			edit{worker, `Impersonate: w.Impersonate, `, ``}, "./tests/tenancy",
 			"TestHostile_APolicyOfAnImpersonatingOperatorNeedsNoAcceptance"),
 		breaks("P1", "what was deleted before its creation was answered counts as there",
 			edit{own, `	delete(w.writing, name)
-	w.forget(name)`, `	w.forget(name)`}, "./pkg/controller", "TestOwnWrites"),
+	w.forget(name)`, `	w.forget(name)`}, policiesPkg, "TestOwnWrites"),
 		breaks("P1", "what was made and never seen is waited for until something else happens",
-			edit{worker, `	return earlier(again, ps.ownWrites.unseenUntil()), err`, `	return again, err`}, policySuite,
+			edit{worker, `	return earlier(again, w.ownWrites.unseenUntil()), err`, `	return again, err`}, policySuite,
 			"TestPolicy_MakesADeletedHelmReleaseAgainThatItNeverSaw"),
 		breaks("P1", "policies are not followed after a refusal",
-			edit{worker, `		if err == nil || ctx.Err() != nil {`, `		if err == nil || ctx != nil {`}, "./pkg/controller",
+			edit{worker, `		if err == nil || ctx.Err() != nil {`, `		if err == nil || ctx != nil {`}, policiesPkg,
 			"TestPoliciesAreWatchedInTheEnd"),
 		breaks("P1", "an empty selector selects everything",
 			edit{match, `	if err == nil && compiled.Empty() {`, `	if err == nil && compiled == nil {`}, policyPkg,
@@ -88,15 +89,15 @@ func policiesAreKept() []mutant {
 			edit{writes, `UID: &r.Existing.UID, ResourceVersion: &r.Existing.ResourceVersion}`, `UID: &r.Existing.UID}`},
 			policySuite, "TestPolicy_DeletesOnlyWhatItHasSeen"),
 		breaks("P1", "a standby writes",
-			edit{worker, `	if !ps.leading.Load() {
-		return time.Time{}, nil`, `	if ps.queues.policies == nil {
+			edit{worker, `	if !w.leading.Load() {
+		return time.Time{}, nil`, `	if w.queue == nil {
 		return time.Time{}, nil`}, policySuite, "TestPolicy_LeaderChange"),
 		breaks("P1", "an operator writes for the policies of other shards",
-			edit{worker, `	return ps.Shard == nil || ps.Shard.Matches(labels.Set(p.Labels))`,
-				`	return ps.Shard == nil || ps.Shard.Matches(labels.Set(p.Labels)) || p.Name != ""`}, policySuite,
+			edit{worker, `	return w.shard == nil || w.shard.Matches(labels.Set(p.Labels))`,
+				`	return w.shard == nil || w.shard.Matches(labels.Set(p.Labels)) || p.Name != ""`}, policySuite,
 			"TestPolicy_Shards"),
 		breaks("P1", "releases are judged before their labels are known",
-			edit{worker, `	if !ps.records.KeepLabels(keys) {`, `	if !ps.records.KeepLabels(keys) && len(keys) == 0 {`},
+			edit{worker, `	if !w.records.KeepLabels(keys) {`, `	if !w.records.KeepLabels(keys) && len(keys) == 0 {`},
 			policySuite, "TestPolicy_ARestartKeepsWhatLabelsSelect"),
 	}
 }

@@ -44,6 +44,15 @@ func Start(t testing.TB, options ...func(*operator.ControllerOptions)) *Fixture 
 	return f
 }
 
+// StartBoth is Start, with the process of policies beside the operator.
+func StartBoth(t testing.TB, options ...func(*operator.ControllerOptions)) *Fixture {
+	t.Helper()
+	e := New(t, Shared)
+	f := &Fixture{Env: e, Proxy: e.NewProxy()}
+	f.Running = StartWithPolicies(t, f.Proxy.RESTConfig(), e.Operator, options...)
+	return f
+}
+
 // On returns the fixture for a subtest, whose failures it reports.
 func (f *Fixture) On(t testing.TB) *Fixture {
 	sub := *f

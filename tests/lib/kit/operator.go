@@ -16,11 +16,12 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/pkg/policies"
 	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 )
 
-// Operator is an operator that runs in this process.
+// Operator is an operator that runs in this process, perhaps with the process of policies beside it.
 type Operator struct {
 	t    testing.TB
 	ctx  context.Context
@@ -28,6 +29,8 @@ type Operator struct {
 	done chan struct{}
 	err  error
 	log  *logBuffer
+	// Policies is nil without that process. It stops with the operator.
+	Policies *Operator
 }
 
 // StartOperator starts an operator that talks to the API server by config, manages the HelmReleases of
@@ -46,6 +49,40 @@ func StartOperator(
 	return op
 }
 
+// StartWithPolicies is StartOperator, with the process of policies beside the operator: it has the same options.
+func StartWithPolicies(
+	t testing.TB, config *rest.Config, namespace string, options ...func(*operator.ControllerOptions),
+) *Operator {
+	t.Helper()
+	op := StartOperator(t, config, namespace, options...)
+	op.Policies = StartPolicies(t, config, namespace, options...)
+	return op
+}
+
+// StartPolicies starts the process of policies alone, with the options that an operator beside it has.
+func StartPolicies(
+	t testing.TB, config *rest.Config, namespace string, options ...func(*operator.ControllerOptions),
+) *Operator {
+	t.Helper()
+	op := newOperator(t)
+	o := policiesOptions(op.options(config, namespace, options))
+	go func() {
+		defer close(op.done)
+		op.err = policies.Run(op.ctx, o)
+	}()
+	return op
+}
+
+// policiesOptions returns the options of the process of policies beside an operator.
+func policiesOptions(o operator.ControllerOptions) policies.Options {
+	return policies.Options{
+		ClientConfig: o.ClientConfig, Namespace: o.Namespace, ControllerName: o.ControllerName,
+		ShardSelector: o.ShardSelector, ReleaseStorage: o.ReleaseStorage, Impersonate: o.Impersonate,
+		MetricsAddress: o.MetricsAddress, MetricsHosts: o.MetricsHosts, MetricsAuth: o.MetricsAuth,
+		LeaderElection: o.LeaderElection, LeaseDuration: o.LeaseDuration, Log: o.Log, Clock: o.Clock,
+	}
+}
+
 // Supervise is StartOperator for an operator that may end by itself: it is started again at once, as a kubelet does
 // later. ended is called with each error.
 func Supervise(
@@ -55,15 +92,32 @@ func Supervise(
 	t.Helper()
 	op := newOperator(t)
 	o := op.options(config, namespace, options)
+	op.again(func() error { return operator.Run(op.ctx, o) }, ended)
+	return op
+}
+
+// SupervisePolicies is Supervise for the process of policies.
+func SupervisePolicies(
+	t testing.TB, config *rest.Config, namespace string, ended func(error),
+	options ...func(*operator.ControllerOptions),
+) *Operator {
+	t.Helper()
+	op := newOperator(t)
+	o := policiesOptions(op.options(config, namespace, options))
+	op.again(func() error { return policies.Run(op.ctx, o) }, ended)
+	return op
+}
+
+// again runs a program until the operator is stopped.
+func (o *Operator) again(run func() error, ended func(error)) {
 	go func() {
-		defer close(op.done)
-		for op.ctx.Err() == nil {
-			if err := operator.Run(op.ctx, o); err != nil {
+		defer close(o.done)
+		for o.ctx.Err() == nil {
+			if err := run(); err != nil {
 				ended(err)
 			}
 		}
 	}()
-	return op
 }
 
 // newOperator returns an operator that is about to run, and is stopped at the end of the test.
@@ -108,6 +162,9 @@ func (o *Operator) Stop() {
 	default:
 	}
 	o.stop()
+	if o.Policies != nil {
+		o.Policies.Stop()
+	}
 	select {
 	case <-o.done:
 	case <-time.After(time.Minute):

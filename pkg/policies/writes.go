@@ -1,4 +1,4 @@
-package controller
+package policies
 
 import (
 	"encoding/json"
@@ -22,17 +22,17 @@ var errOvertaken = errors.New("it has changed meanwhile")
 var errUnchanged = errors.New("the API server has kept it in another form")
 
 // write does what a result says. What has changed since the plan was made is left as it is.
-func (ps *policies) write(r policy.Result) error {
+func (w *worker) write(r policy.Result) error {
 	var err error
 	switch r.Outcome {
 	case policy.Create:
-		_, err = ps.ownWrites.releases.write(r.Desired.Name, ps.Clock, func() (*v1alpha1.HelmRelease, error) {
-			return ps.clients.HelmReleases.Create(r.Desired.DeepCopy())
+		_, err = w.ownWrites.releases.write(r.Desired.Name, w.Clock, func() (*v1alpha1.HelmRelease, error) {
+			return w.helmReleases.Create(r.Desired.DeepCopy())
 		})
 	case policy.Update:
-		err = ps.update(r)
+		err = w.update(r)
 	case policy.Delete:
-		err = ps.clients.HelmReleases.Delete(r.Existing.Namespace, r.Existing.Name, &metav1.DeleteOptions{
+		err = w.helmReleases.Delete(r.Existing.Namespace, r.Existing.Name, &metav1.DeleteOptions{
 			Preconditions: &metav1.Preconditions{UID: &r.Existing.UID, ResourceVersion: &r.Existing.ResourceVersion}})
 		if apierrors.IsNotFound(err) {
 			return nil
@@ -46,24 +46,24 @@ func (ps *policies) write(r policy.Result) error {
 }
 
 // update writes what of a HelmRelease is to be another.
-func (ps *policies) update(r policy.Result) error {
-	if ps.ownWrites.refused(r.Existing, r.Desired) {
+func (w *worker) update(r policy.Result) error {
+	if w.ownWrites.refused(r.Existing, r.Desired) {
 		return errUnchanged
 	}
 	patch, err := mergePatch(r.Existing, r.Desired)
 	if err != nil {
 		return fmt.Errorf("encode the changes of HelmRelease %s: %w", r.Existing.Name, err)
 	}
-	written, err := ps.ownWrites.releases.write(r.Existing.Name, ps.Clock, func() (*v1alpha1.HelmRelease, error) {
-		return ps.clients.HelmReleases.Patch(r.Existing.Namespace, r.Existing.Name, types.MergePatchType, patch)
+	written, err := w.ownWrites.releases.write(r.Existing.Name, w.Clock, func() (*v1alpha1.HelmRelease, error) {
+		return w.helmReleases.Patch(r.Existing.Namespace, r.Existing.Name, types.MergePatchType, patch)
 	})
 	if err != nil {
 		return err
 	}
 	if !alike(written, r.Desired) {
-		ps.ownWrites.refuse(written, r.Desired)
-		ps.Log.WithField("helmrelease", keyOf(written)).Warn("the API server keeps the HelmRelease in another form " +
-			"than its policy has it: is the CustomResourceDefinition an older one, or does a webhook change it?")
+		w.ownWrites.refuse(written, r.Desired)
+		w.Log.WithField("helmrelease", written.Namespace+"/"+written.Name).Warn("the API server keeps the HelmRelease " +
+			"in another form than its policy has it: is the CustomResourceDefinition an older one, or does a webhook change it?")
 	}
 	return nil
 }
@@ -91,19 +91,19 @@ func mergePatch(existing, desired *v1alpha1.HelmRelease) ([]byte, error) {
 }
 
 // claimPolicy makes a policy this controller's, unless it is so already.
-func (ps *policies) claimPolicy(p *v1alpha1.HelmReleasePolicy) error {
-	if p.Annotations[v1alpha1.ManagedByAnnotation] == ps.Name {
+func (w *worker) claimPolicy(p *v1alpha1.HelmReleasePolicy) error {
+	if p.Annotations[v1alpha1.ManagedByAnnotation] == w.ControllerName {
 		return nil
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": p.UID, "resourceVersion": p.ResourceVersion,
-		"annotations": map[string]string{v1alpha1.ManagedByAnnotation: ps.Name},
+		"annotations": map[string]string{v1alpha1.ManagedByAnnotation: w.ControllerName},
 	}})
 	if err != nil {
 		return fmt.Errorf("encode the claim of HelmReleasePolicy %s: %w", p.Name, err)
 	}
-	_, err = ps.ownWrites.policies.write(p.Name, ps.Clock, func() (*v1alpha1.HelmReleasePolicy, error) {
-		return ps.clients.Policies.Patch(p.Namespace, p.Name, types.MergePatchType, patch)
+	_, err = w.ownWrites.policies.write(p.Name, w.Clock, func() (*v1alpha1.HelmReleasePolicy, error) {
+		return w.policies.Patch(p.Namespace, p.Name, types.MergePatchType, patch)
 	})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return errOvertaken

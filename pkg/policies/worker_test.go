@@ -1,4 +1,4 @@
-package controller
+package policies
 
 import (
 	"context"
@@ -18,23 +18,21 @@ func TestPoliciesAreWatchedInTheEnd(t *testing.T) {
 		log.SetOutput(io.Discard)
 		ctx, cancel := context.WithCancel(t.Context())
 		tries, good := 0, 3
-		c := &common{Options: Options{Log: log, Clock: clock.RealClock{}}, clients: Clients{
-			StartPolicies: func(context.Context) error {
+		w := &worker{Options: Options{Log: log, Clock: clock.RealClock{}}, clients: clients{
+			start: func(context.Context) error {
 				if tries++; tries == good {
 					return nil
 				}
 				return errors.New("refused")
 			},
 		}}
-		ps := &policies{common: c, served: make(chan struct{})}
-		close(ps.served)
-		ps.start(ctx)
+		w.startCaches(ctx)
 		if tries != good {
 			t.Errorf("tried %d times", tries)
 		}
 		tries, good = 0, -1
 		ended := make(chan struct{})
-		go func() { ps.start(ctx); close(ended) }()
+		go func() { w.startCaches(ctx); close(ended) }()
 		synctest.Wait()
 		cancel()
 		<-ended

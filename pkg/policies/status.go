@@ -1,4 +1,4 @@
-package controller
+package policies
 
 import (
 	"encoding/json"
@@ -86,13 +86,16 @@ func (e *effect) interrupted() { e.failed(errOvertaken) }
 func (e *effect) progress() policy.Progress {
 	p := policy.Progress{Pending: e.pending}
 	if e.err != nil {
-		p.Failure = policy.Problem{Reason: v1alpha1.ReasonWriteFailed, Message: safeError(e.err)}
+		p.Failure = policy.Problem{Reason: v1alpha1.ReasonWriteFailed, Message: e.err.Error()}
 		if apierrors.IsForbidden(e.err) {
 			p.Failure.Reason = v1alpha1.ReasonForbidden
 		}
 	}
 	return p
 }
+
+// maxEvent bounds the message of an event, as the newer of the two event APIs does.
+const maxEvent = 1024
 
 // toldPolicy is what was last told of a policy.
 type toldPolicy struct {
@@ -103,9 +106,9 @@ type toldPolicy struct {
 
 // tell records what a plan did, and writes the status of the policy if it is another. It returns when to plan again
 // without any event; zero for never.
-func (ps *policies) tell(s policy.Summary, e *effect) (again time.Time) {
-	now := ps.Clock.Now()
-	ps.announcePolicy(s.Policy, e)
+func (w *worker) tell(s policy.Summary, e *effect) (again time.Time) {
+	now := w.Clock.Now()
+	w.announcePolicy(s.Policy, e)
 	again = s.Again
 	if e.pending && e.err == nil {
 		again = now.Add(policyDelay) // the next plan finds what is left to do
@@ -114,14 +117,14 @@ func (ps *policies) tell(s policy.Summary, e *effect) (again time.Time) {
 		}
 	}
 	shard := ""
-	if ps.Shard != nil {
-		shard = ps.Shard.String()
+	if w.shard != nil {
+		shard = w.shard.String()
 	}
 	status := s.Status(e.progress(), shard, now)
 	for i := range status.Conditions {
 		status.Conditions[i].Message = report.Line(status.Conditions[i].Message)
 	}
-	last := ps.told[s.Policy.Name]
+	last := w.told[s.Policy.Name]
 	if last.uid != s.Policy.UID {
 		last = toldPolicy{uid: s.Policy.UID, status: s.Policy.Status}
 	}
@@ -131,18 +134,18 @@ func (ps *policies) tell(s policy.Summary, e *effect) (again time.Time) {
 	if next := last.written.Add(policyStatusDelay); now.Before(next) {
 		return earlier(again, next)
 	}
-	if err := ps.writePolicyStatus(s.Policy, status); err != nil {
-		ps.Log.WithField("policy", s.Policy.Name).Warnf("status: %v; trying again", err)
+	if err := w.writePolicyStatus(s.Policy, status); err != nil {
+		w.Log.WithField("policy", s.Policy.Name).Warnf("status: %v; trying again", err)
 		return now.Add(policyStatusDelay)
 	}
-	ps.announceStatus(s.Policy, last.status, status)
-	ps.told[s.Policy.Name] = toldPolicy{uid: s.Policy.UID, status: status, written: now}
+	w.announceStatus(s.Policy, last.status, status)
+	w.told[s.Policy.Name] = toldPolicy{uid: s.Policy.UID, status: status, written: now}
 	return again
 }
 
 // writePolicyStatus replaces the status of a policy. The uid is tested, lest a policy of the same name be given the
 // status of its predecessor.
-func (ps *policies) writePolicyStatus(p *v1alpha1.HelmReleasePolicy, status v1alpha1.HelmReleasePolicyStatus) error {
+func (w *worker) writePolicyStatus(p *v1alpha1.HelmReleasePolicy, status v1alpha1.HelmReleasePolicyStatus) error {
 	patch, err := json.Marshal([]map[string]any{
 		{"op": "test", "path": "/metadata/uid", "value": p.UID},
 		{"op": "add", "path": "/status", "value": status},
@@ -150,8 +153,8 @@ func (ps *policies) writePolicyStatus(p *v1alpha1.HelmReleasePolicy, status v1al
 	if err != nil {
 		return fmt.Errorf("encode the status: %w", err)
 	}
-	_, err = ps.ownWrites.policies.write(p.Name, ps.Clock, func() (*v1alpha1.HelmReleasePolicy, error) {
-		return ps.clients.Policies.Patch(p.Namespace, p.Name, types.JSONPatchType, patch, "status")
+	_, err = w.ownWrites.policies.write(p.Name, w.Clock, func() (*v1alpha1.HelmReleasePolicy, error) {
+		return w.policies.Patch(p.Namespace, p.Name, types.JSONPatchType, patch, "status")
 	})
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -163,42 +166,42 @@ func (ps *policies) writePolicyStatus(p *v1alpha1.HelmReleasePolicy, status v1al
 }
 
 // announcePolicy tells what was written for a policy, by the log and events.
-func (ps *policies) announcePolicy(p *v1alpha1.HelmReleasePolicy, e *effect) {
+func (w *worker) announcePolicy(p *v1alpha1.HelmReleasePolicy, e *effect) {
 	for _, ev := range appliedEvents(e) {
-		ps.Log.WithField("policy", p.Name).Info(ev.text)
-		ps.sayPolicy(p, ev)
+		w.Log.WithField("policy", p.Name).Info(ev.text)
+		w.sayPolicy(p, ev)
 	}
 }
 
 // announceStatus tells what in the status of a policy is new and matters to people, by the log and events.
-func (ps *policies) announceStatus(p *v1alpha1.HelmReleasePolicy, before, now v1alpha1.HelmReleasePolicyStatus) {
+func (w *worker) announceStatus(p *v1alpha1.HelmReleasePolicy, before, now v1alpha1.HelmReleasePolicyStatus) {
 	was := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionReady)
 	ready := meta.FindStatusCondition(now.Conditions, v1alpha1.ConditionReady)
 	if ready.Status == metav1.ConditionFalse && (was == nil || was.Reason != ready.Reason) {
 		if ev, ok := policyProblemEvent(ready); ok {
-			ps.Log.WithField("policy", p.Name).Warn(ready.Message)
-			ps.sayPolicy(p, ev)
+			w.Log.WithField("policy", p.Name).Warn(ready.Message)
+			w.sayPolicy(p, ev)
 		}
 	}
 	if now.Rollout != nil && now.Rollout.State == v1alpha1.RolloutComplete && before.Rollout != nil &&
 		before.Rollout.State != v1alpha1.RolloutComplete {
-		ps.sayPolicy(p, rolloutCompleteEvent(now.Rollout))
+		w.sayPolicy(p, rolloutCompleteEvent(now.Rollout))
 	}
 }
 
-func (ps *policies) sayPolicy(p *v1alpha1.HelmReleasePolicy, e event) {
+func (w *worker) sayPolicy(p *v1alpha1.HelmReleasePolicy, e event) {
 	ref := &v1alpha1.HelmReleasePolicy{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: v1alpha1.PolicyKind},
 	}
 	ref.Namespace, ref.Name, ref.UID, ref.ResourceVersion = p.Namespace, p.Name, p.UID, p.ResourceVersion
-	ps.Events.Event(ref, e.kind, e.reason, cut(report.Line(e.text), maxEventBytes))
+	w.events.Event(ref, e.kind, e.reason, report.Cut(report.Line(e.text), maxEvent))
 }
 
-// measurePolicies has the metrics tell of the policies that this operator handles; a standby tells of none.
-func (ps *policies) measurePolicies(plan policy.Plan) {
+// measure sets the metrics of the policies that this process handles; a standby has none.
+func (w *worker) measure(plan policy.Plan) {
 	states := map[string]metrics.PolicyState{}
 	for _, s := range plan.Policies {
-		if !ps.leading.Load() || !ps.mine(s.Policy) {
+		if !w.leading.Load() || !w.mine(s.Policy) {
 			continue
 		}
 		c := s.Counts
@@ -209,5 +212,5 @@ func (ps *policies) measurePolicies(plan policy.Plan) {
 				"operator_namespace": c.OperatorNamespace, "name_taken": c.NameTaken},
 		}
 	}
-	ps.Metrics.Policies(states)
+	w.metrics.Set(states)
 }

@@ -1,6 +1,7 @@
-package controller
+package policies
 
 import (
+	"strconv"
 	"sync"
 	"time"
 
@@ -118,7 +119,7 @@ func (w *written[T]) newest(cached []T, now time.Time) []T {
 	all := make([]T, 0, len(cached))
 	for _, obj := range cached {
 		own, ok := w.of[obj.GetName()]
-		if ok && own.GetUID() == obj.GetUID() && version(own) > version(obj) {
+		if ok && own.GetUID() == obj.GetUID() && resourceVersion(own) > resourceVersion(obj) {
 			all = append(all, own)
 			delete(w.since, obj.GetName()) // its event will come
 			continue
@@ -148,6 +149,15 @@ func (w *written[T]) unseenUntil() (first time.Time) {
 		first = earlier(first, written.Add(unseenFor))
 	}
 	return first
+}
+
+// resourceVersion returns how new an object is; 0 when its resourceVersion is no number.
+func resourceVersion(obj metav1.Object) uint64 {
+	n, err := strconv.ParseUint(obj.GetResourceVersion(), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
 }
 
 // forget is called with w.mu held.

@@ -1,0 +1,63 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/rancher/wrangler/v3/pkg/kubeconfig"
+	"github.com/urfave/cli/v3"
+
+	"github.com/rancher/helm-locker/pkg/command"
+	"github.com/rancher/helm-locker/pkg/policies"
+	"github.com/rancher/helm-locker/pkg/process"
+)
+
+// policiesName is the command that follows policies.
+const policiesName = "policies"
+
+func policiesCommand(stderr io.Writer) *cli.Command {
+	return &cli.Command{
+		Name: policiesName, Category: category, Usage: "follow HelmReleasePolicies, until it is told to stop",
+		Description: "The process makes the HelmReleases of policies, and the operator beside it locks them. Flags that both have\n" +
+			"need the same values. Every flag has an environment variable.",
+		Flags: slices.Concat(classicFlags(),
+			pick(serveFlags(), "pprof", "metrics-address", "metrics-host", "metrics-auth", "health-address", "log-level",
+				"log-format", "debug", "debug-level"),
+			pick(behaviourFlags(), "leader-elect", "lease-duration", "release-storage", "impersonate")),
+		Action: func(ctx context.Context, cmd *cli.Command) error {
+			if cmd.Args().Present() {
+				return command.UsageError(ctx, cmd, fmt.Errorf("unexpected argument %q", cmd.Args().First()), true)
+			}
+			return runPolicies(ctx, cmd, stderr)
+		},
+	}
+}
+
+// pick returns the flags of these names.
+func pick(flags []cli.Flag, names ...string) []cli.Flag {
+	return slices.DeleteFunc(flags, func(f cli.Flag) bool { return !slices.Contains(names, f.Names()[0]) })
+}
+
+// runPolicies follows policies until the context ends.
+func runPolicies(ctx context.Context, cmd *cli.Command, stderr io.Writer) error {
+	log, err := process.NewLogger(stderr, level(cmd), cmd.String("log-format"))
+	if err != nil {
+		return err
+	}
+	quietLibraries(log)
+	if cmd.String("namespace") == "" {
+		return fmt.Errorf("--namespace must not be empty: policies are those of one namespace")
+	}
+	return policies.Run(ctx, policies.Options{
+		ClientConfig: kubeconfig.GetNonInteractiveClientConfig(cmd.String("kubeconfig")),
+		Namespace:    cmd.String("namespace"), ControllerName: cmd.String("controller-name"),
+		ShardSelector: cmd.String("shard-selector"), NodeName: cmd.String("node-name"),
+		ReleaseStorage: cmd.String("release-storage"), Impersonate: cmd.Bool("impersonate"),
+		MetricsAddress: cmd.String("metrics-address"), HealthAddress: cmd.String("health-address"),
+		MetricsHosts: cmd.StringSlice("metrics-host"), MetricsAuth: cmd.Bool("metrics-auth"),
+		PprofEnabled: cmd.Bool("pprof"), LeaderElection: cmd.Bool("leader-elect"),
+		LeaseDuration: cmd.Duration("lease-duration"), Log: log,
+	})
+}

@@ -1,0 +1,209 @@
+// Package policies runs the process that follows HelmReleasePolicies: it makes, changes and deletes their
+// HelmReleases, as package policy plans, and writes their status. An operator and this process share these objects, and
+// nothing else.
+package policies
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/clock"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/lease"
+	"github.com/rancher/helm-locker/pkg/metrics"
+	"github.com/rancher/helm-locker/pkg/process"
+	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/version"
+	"github.com/rancher/helm-locker/pkg/viewer"
+	"github.com/rancher/helm-locker/pkg/watch"
+)
+
+// Options configure the process. Those that an operator has, too, have the same values as the operator's.
+type Options struct {
+	// ClientConfig says how to reach the API server. Required.
+	ClientConfig clientcmd.ClientConfig
+	// Namespace is that of the policies and their HelmReleases; required.
+	Namespace string
+	// ControllerName claims policies, and what they make; required.
+	ControllerName string
+	// ShardSelector selects the policies by their labels; all when empty.
+	ShardSelector string
+	// NodeName becomes part of the identity in the leader election, and of events.
+	NodeName string
+	// ReleaseStorage is where Helm keeps release records: secret (when empty), configmap, or secret,configmap.
+	ReleaseStorage string
+	// Impersonate is set where the operator writes in the name of ServiceAccounts only: policies then need no acceptance.
+	Impersonate bool
+
+	// MetricsAddress, HealthAddress, MetricsHosts, MetricsAuth and PprofEnabled are as those of an operator.
+	MetricsAddress, HealthAddress string
+	MetricsHosts                  []string
+	MetricsAuth, PprofEnabled     bool
+
+	// LeaderElection lets only one of several replicas write. LeaseDuration is 15 s when zero.
+	LeaderElection bool
+	LeaseDuration  time.Duration
+	// Log receives all log lines; text on standard error at level info when nil.
+	Log *logrus.Logger
+	// Clock tells the time and times what waits; the real one when nil.
+	Clock clock.WithTicker
+
+	// shard and lease are made of ShardSelector and ControllerName, storages of ReleaseStorage.
+	shard    labels.Selector
+	lease    string
+	storages []release.Storage
+}
+
+func (o Options) complete() (_ Options, err error) {
+	if o.ClientConfig == nil || o.Namespace == "" || o.ControllerName == "" {
+		return o, errors.New("the policies need ClientConfig, Namespace and ControllerName")
+	}
+	if o.shard, o.lease, err = process.ShardOf(o.ControllerName, o.ShardSelector); err != nil {
+		return o, err
+	}
+	o.lease = lease.Policies(o.lease)
+	if o.storages, err = release.ParseStorages(o.ReleaseStorage); err != nil {
+		return o, err
+	}
+	if o.LeaseDuration == 0 {
+		o.LeaseDuration = 15 * time.Second
+	}
+	if o.LeaseDuration < time.Second {
+		return o, errors.New("a lease duration under one second cannot be kept up")
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Log == nil {
+		o.Log = logrus.New()
+	}
+	return o, nil
+}
+
+// Run follows the policies until ctx ends, and returns nil then. It returns an error when it cannot start, or has lost
+// its Lease.
+func Run(ctx context.Context, options Options) error {
+	o, err := options.complete()
+	if err != nil {
+		return err
+	}
+	m := metrics.NewPolicies()
+	config, err := process.Connect(o.ClientConfig, m.RoundTripper, o.Log)
+	if err != nil {
+		return err
+	}
+	o.Log.Infof("helm-locker %s policies, controller name %s", version.String(), o.ControllerName)
+	kube, err := kubernetes.NewForConfig(process.Typed(process.Requests(config)))
+	if err != nil {
+		return fmt.Errorf("Kubernetes client: %w", err)
+	}
+	metadata, err := watch.NewMetadataClient(config)
+	if err != nil {
+		return fmt.Errorf("metadata client: %w", err)
+	}
+	handling, ended := context.WithCancel(context.WithoutCancel(ctx))
+	defer ended()
+	c, err := connect(handling, config, o.Namespace)
+	if err != nil {
+		return err
+	}
+	w := newWorker(o, c, metadata, m)
+	recorder, stop, err := process.Recorder(kube.CoreV1(), o.ControllerName, o.NodeName)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	w.events = recorder
+	w.helmReleases.OnChange(handling, "helm-locker", w.helmReleaseChanged)
+	w.policies.OnChange(handling, "helm-locker", w.policyChanged)
+
+	group, ctx := errgroup.WithContext(ctx)
+	definitions := watch.NewDefinitions(metadata, o.Log, w.definitionChanged)
+	group.Go(func() error { definitions.Run(ctx); return nil })
+	group.Go(func() error { w.records.Run(ctx); return nil })
+	group.Go(func() error { w.run(ctx); return nil })
+	group.Go(func() error {
+		<-ctx.Done()
+		w.queue.ShutDown()
+		return nil
+	})
+	group.Go(func() error { return w.elect(ctx, config) })
+	group.Go(func() error { return w.serve(ctx, kube) })
+	err = group.Wait()
+	w.namespaces.Wait()
+	o.Log.Info("stopped")
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// connect makes the clients of HelmReleases and policies. The handlers of their caches stay until ctx ends.
+func connect(ctx context.Context, config *rest.Config, namespace string) (c clients, err error) {
+	factory, err := process.NewFactory(config, namespace)
+	if err != nil {
+		return c, fmt.Errorf("client of policies: %w", err)
+	}
+	c.start = func(ctx context.Context) error { return factory.Start(ctx, 1) }
+	c.helmReleases, err = process.Cached[*v1alpha1.HelmRelease, *v1alpha1.HelmReleaseList](ctx,
+		factory.Helm().V1alpha1().HelmRelease())
+	if err != nil {
+		return c, err
+	}
+	c.policies, err = process.Cached[*v1alpha1.HelmReleasePolicy, *v1alpha1.HelmReleasePolicyList](ctx,
+		factory.Helm().V1alpha1().HelmReleasePolicy())
+	return c, err
+}
+
+// elect lets the worker write while this replica leads.
+func (w *worker) elect(ctx context.Context, config *rest.Config) error {
+	if !w.LeaderElection {
+		w.lead(true)
+		<-ctx.Done()
+		w.lead(false)
+		return nil
+	}
+	client, err := process.Leases(config, w.LeaseDuration)
+	if err != nil {
+		return fmt.Errorf("lease client: %w", err)
+	}
+	return process.Election{
+		Client: client, Namespace: w.Namespace, Name: w.lease, Duration: w.LeaseDuration, NodeName: w.NodeName,
+		Log:  w.Log,
+		Lead: func(context.Context) { w.lead(true) }, Unlead: func() { w.lead(false) }, Leader: func(string) {},
+	}.Run(ctx)
+}
+
+// serve answers about the process itself.
+func (w *worker) serve(ctx context.Context, kube kubernetes.Interface) error {
+	var viewers *viewer.Reviewer
+	if w.MetricsAuth {
+		viewers = viewer.New(kube, w.Clock, w.Log)
+	}
+	return process.Listeners{
+		MetricsAddress: w.MetricsAddress, HealthAddress: w.HealthAddress, Profiles: w.PprofEnabled, Log: w.Log,
+		Metrics: process.Guarded(w.metrics.Handler(), w.MetricsHosts, viewers), Ready: w.notReady,
+	}.Run(ctx)
+}
+
+// notReady returns why the policies are not followed yet.
+func (w *worker) notReady() error {
+	select {
+	case <-w.ready:
+		return nil
+	default:
+	}
+	if err := w.records.Err(); err != nil {
+		return fmt.Errorf("still reading the release records: %w", err)
+	}
+	return errors.New("still reading the release records, or waiting for the CustomResourceDefinitions")
+}

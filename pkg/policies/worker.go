@@ -1,0 +1,333 @@
+package policies
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/workqueue"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	helmcontrollers "github.com/rancher/helm-locker/pkg/generated/controllers/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/metrics"
+	"github.com/rancher/helm-locker/pkg/policy"
+	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/watch"
+)
+
+const (
+	// policyDelay coalesces what happens before a plan is made.
+	policyDelay = 100 * time.Millisecond
+	// policyEffort is how many times as long as making a plan took nothing is planned after it: the releases of a
+	// tenant, as many as he makes, take no more than a share of a processor.
+	policyEffort = 10
+	// policyRetry is the time between two tries to start the watch of policies.
+	policyRetry = 5 * time.Second
+	// policyWrites bounds how many HelmReleases are written at the same time.
+	policyWrites = 8
+	// thePlan is the only key of the queue: all policies are planned together, since one decides what is another's.
+	thePlan = "policies"
+)
+
+// clients are the connections to the API server.
+type clients struct {
+	helmReleases helmcontrollers.HelmReleaseController
+	policies     helmcontrollers.HelmReleasePolicyController
+	// start starts the caches of both, and returns when they are filled. It is called when the API server serves the
+	// kinds.
+	start func(context.Context) error
+}
+
+// worker keeps the HelmReleases of HelmReleasePolicies. It gathers the input of package policy, and carries the plan
+// out. Its fields, but for active, leading and ready, are used by one goroutine.
+type worker struct {
+	Options
+	clients
+	events     record.EventRecorder
+	metrics    *metrics.Policies
+	queue      workqueue.TypedRateLimitingInterface[string] // has one key, thePlan
+	records    *watch.Releases
+	namespaces *watch.Namespaces
+	ownWrites  ownWrites
+	// leading is set while this replica may write.
+	leading atomic.Bool
+	// active is set while there are policies; without any nothing is planned.
+	active atomic.Bool
+	// notBefore is when the next plan may be made.
+	notBefore time.Time
+	told      map[string]toldPolicy // by policy name
+	// served are closed when the API server serves HelmReleases and policies.
+	served map[string]*served
+	// ready is closed when the policies are followed.
+	ready chan struct{}
+}
+
+// served is closed once.
+type served struct {
+	sync.Once
+	done chan struct{}
+}
+
+// newWorker returns the worker of the given clients. watches reads the metadata of records and namespaces.
+func newWorker(o Options, c clients, watches metadata.Interface, m *metrics.Policies) *worker {
+	w := &worker{
+		Options: o, clients: c, metrics: m, told: map[string]toldPolicy{}, ready: make(chan struct{}),
+		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Minute),
+			workqueue.TypedRateLimitingQueueConfig[string]{
+				Name: "policy", Clock: o.Clock, MetricsProvider: m.Queues(),
+			}),
+		served: map[string]*served{releasesDefinition: {done: make(chan struct{})},
+			policiesDefinition: {done: make(chan struct{})}},
+	}
+	noFences := types.NamespacedName{} // they are the operator's
+	w.records = watch.NewReleases(watches, o.storages, noFences, o.Log, func(release.Key) { w.changed() })
+	w.records.OnListed(w.changed)
+	w.namespaces = watch.NewNamespaces(watches, o.Log, w.changed)
+	return w
+}
+
+// The CustomResourceDefinitions of this module.
+var (
+	releasesDefinition = v1alpha1.Resource(v1alpha1.HelmReleaseResourceName).String()
+	policiesDefinition = v1alpha1.Resource(v1alpha1.PolicyResourceName).String()
+)
+
+// run follows the policies until ctx ends.
+func (w *worker) run(ctx context.Context) {
+	select {
+	case <-w.records.Synced():
+	case <-ctx.Done():
+		return
+	}
+	w.startCaches(ctx)
+	if ctx.Err() != nil {
+		return
+	}
+	close(w.ready)
+	w.Log.Infof("following the HelmReleasePolicies of namespace %s", w.Namespace)
+	for w.next(ctx) {
+	}
+}
+
+// lead has this replica write, or ends that.
+func (w *worker) lead(leads bool) {
+	w.leading.Store(leads)
+	w.changed()
+}
+
+// changed has the policies planned soon.
+func (w *worker) changed() {
+	if w.active.Load() {
+		w.queue.AddAfter(thePlan, policyDelay)
+	}
+}
+
+// policyChanged is called for a policy that came, changed or went.
+func (w *worker) policyChanged(
+	key string, p *v1alpha1.HelmReleasePolicy,
+) (*v1alpha1.HelmReleasePolicy, error) {
+	if p == nil {
+		w.ownWrites.policies.gone(nameOf(key))
+	}
+	w.active.Store(true)
+	w.changed()
+	return p, nil
+}
+
+// helmReleaseChanged is called for a HelmRelease that came, changed or went.
+func (w *worker) helmReleaseChanged(key string, hr *v1alpha1.HelmRelease) (*v1alpha1.HelmRelease, error) {
+	if hr == nil {
+		w.ownWrites.releases.gone(nameOf(key))
+	}
+	w.changed()
+	return hr, nil
+}
+
+// nameOf returns the name in the key of an object.
+func nameOf(key string) string { return key[strings.LastIndex(key, "/")+1:] }
+
+// definitionChanged is called for each CustomResourceDefinition.
+func (w *worker) definitionChanged(crd *metav1.PartialObjectMetadata) {
+	s, ours := w.served[crd.Name]
+	if !ours {
+		return
+	}
+	s.Do(func() { close(s.done) })
+	w.ownWrites.tryAgain()
+	w.changed()
+}
+
+// startCaches fills the caches as soon as there are CustomResourceDefinitions, which the operator installs. It tries
+// again when the API server refuses.
+func (w *worker) startCaches(ctx context.Context) {
+	for _, s := range w.served {
+		select {
+		case <-s.done:
+		case <-ctx.Done():
+			return
+		}
+	}
+	for {
+		err := w.start(ctx)
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		w.Log.Warnf("watch HelmReleasePolicies: %v; trying again", err)
+		select {
+		case <-w.Clock.After(policyRetry):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// next makes a plan and carries it out.
+func (w *worker) next(ctx context.Context) bool {
+	key, shutdown := w.queue.Get()
+	if shutdown {
+		return false
+	}
+	defer w.queue.Done(key)
+	begun := w.Clock.Now()
+	if wait := w.notBefore.Sub(begun); wait > 0 {
+		w.queue.AddAfter(key, wait)
+		return true
+	}
+	switch again, err := w.reconcile(ctx); {
+	case err != nil:
+		w.Log.Warnf("policies: %v; trying again", err)
+		w.queue.AddRateLimited(key)
+	default:
+		w.queue.Forget(key)
+		if !again.IsZero() {
+			w.queue.AddAfter(key, again.Sub(w.Clock.Now()))
+		}
+	}
+	return true
+}
+
+// reconcile brings the HelmReleases of policies in line with them. It returns when to do so again without any event;
+// zero for never.
+func (w *worker) reconcile(ctx context.Context) (again time.Time, err error) {
+	begun := time.Now()
+	in, ready, err := w.input(ctx)
+	if err != nil || !ready {
+		return time.Time{}, err
+	}
+	plan := policy.Make(in)
+	w.notBefore = w.Clock.Now().Add(policyEffort * time.Since(begun))
+	w.measure(plan)
+	if !w.leading.Load() {
+		return time.Time{}, nil
+	}
+	for _, s := range plan.Policies {
+		if !w.mine(s.Policy) {
+			continue
+		}
+		e := w.carryOut(ctx, s, plan.Results)
+		again = earlier(again, w.tell(s, e))
+		if err == nil {
+			err = e.err
+		}
+	}
+	return earlier(again, w.ownWrites.unseenUntil()), err
+}
+
+// mine reports whether this process handles a policy: it is in its shard.
+func (w *worker) mine(p *v1alpha1.HelmReleasePolicy) bool {
+	return w.shard == nil || w.shard.Matches(labels.Set(p.Labels))
+}
+
+// input gathers what a plan is made of. It is not ready while something is read for the first time; that it has been
+// is an event.
+func (w *worker) input(ctx context.Context) (in policy.Input, ready bool, err error) {
+	all, err := w.policies.Cache().List(w.Namespace, labels.Everything())
+	if err != nil {
+		return in, false, fmt.Errorf("list HelmReleasePolicies: %w", err)
+	}
+	w.active.Store(len(all) > 0)
+	if len(all) == 0 {
+		w.records.KeepLabels(nil)
+		w.namespaces.Drop()
+		w.measure(policy.Plan{})
+		return in, false, nil
+	}
+	hrs, err := w.helmReleases.Cache().List(w.Namespace, labels.Everything())
+	if err != nil {
+		return in, false, fmt.Errorf("list HelmReleases: %w", err)
+	}
+	now := w.Clock.Now()
+	in = policy.Input{
+		Namespace: w.Namespace, Controller: w.ControllerName, Impersonate: w.Impersonate, Now: now,
+		Policies: w.ownWrites.policies.newest(all, now), HelmReleases: w.ownWrites.releases.newest(hrs, now),
+	}
+	keys, namespaces := needs(all)
+	if !w.records.KeepLabels(keys) {
+		return in, false, nil
+	}
+	if !namespaces {
+		w.namespaces.Drop()
+	} else if of, known, err := w.namespaces.Labels(ctx); known || err != nil {
+		in.Namespaces, in.NamespacesErr = of, err
+	} else {
+		return in, false, nil
+	}
+	for _, r := range w.records.Labelled() {
+		in.Releases = append(in.Releases, policy.Release{Key: r.Key, Labels: r.Labels})
+	}
+	return in, true, nil
+}
+
+// needs returns the keys of the labels of releases that some policies select by, and whether they select by labels of
+// namespaces.
+func needs(all []*v1alpha1.HelmReleasePolicy) (keys []string, namespaces bool) {
+	for _, p := range all {
+		m, err := policy.Compile(&p.Spec)
+		if err != nil { // the plan says so
+			continue
+		}
+		keys = append(keys, m.LabelKeys()...)
+		namespaces = namespaces || m.NeedsNamespaces()
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys), namespaces
+}
+
+// carryOut writes what a plan says of one policy.
+func (w *worker) carryOut(ctx context.Context, s policy.Summary, results []policy.Result) *effect {
+	e := &effect{}
+	if err := w.claimPolicy(s.Policy); err != nil {
+		e.failed(err)
+		return e
+	}
+	group := errgroup.Group{}
+	group.SetLimit(policyWrites)
+	for _, r := range results {
+		if r.Policy != s.Policy || !r.Writes() {
+			continue
+		}
+		if ctx.Err() != nil || !w.leading.Load() {
+			e.interrupted()
+			break
+		}
+		group.Go(func() error {
+			e.add(r, w.write(r))
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		e.failed(err)
+	}
+	return e
+}

@@ -1,0 +1,73 @@
+package chart
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/kit"
+)
+
+// The process of policies does its work with its own roles, without one refusal, and has no right that it does not use.
+// It is killed while drift is reverted, which goes on, and does its work when it is back.
+func TestPoliciesRightsAreEnoughAndNoMore(t *testing.T) {
+	e := newEnv(t)
+	const account = "helm-locker-policies"
+	install(e, kit.Shared.Helm4(), freePorts(t))
+	operator := startDeployment(e, kit.Shared, "helm-locker")
+	policies := startDeployment(e, kit.Shared, account)
+	helmRelease := installExample(e, kit.Shared.Helm4())
+	e.WaitReady(helmRelease, 1)
+
+	check.NoError(t, policies.cmd.Process.Kill())
+	<-policies.done
+	for i := range 5 {
+		e.Patch(kit.ConfigMaps, "example", fmt.Sprintf(`{"data":{"message":"mine %d"}}`, i))
+		e.WaitField(kit.ConfigMaps, "example", "data.message", "Only Helm can change this")
+	}
+	select {
+	case <-operator.done:
+		t.Fatal("the operator ended with the process of policies")
+	default:
+	}
+
+	back := startDeployment(e, kit.Shared, account)
+	e.Helm(kit.Shared.Helm4(), "install", "plain", e.Chart("plain", kit.ConfigMap("plain", "1")))
+	e.Lock("plain") // followPolicy replaces this HelmRelease
+	followPolicy(e, "plain")
+	check.NoError(t, get(back.metrics))
+
+	all := requests(e, account)
+	for _, r := range refusals(all) {
+		t.Errorf("not permitted: %+v", r)
+	}
+	role, err := e.Kube.RbacV1().Roles(e.Operator).Get(e.Ctx, account, metav1.GetOptions{})
+	check.NoError(t, err)
+	wide, err := e.Kube.RbacV1().ClusterRoles().Get(e.Ctx, "helm-locker-"+e.Operator+"-policies", metav1.GetOptions{})
+	check.NoError(t, err)
+	expectRulesUsed(t, slices.Concat(role.Rules, wide.Rules), all)
+}
+
+// expectRulesUsed expects every verb of some rules to have been used, apart from those of rare requests: API servers
+// before 1.32 cannot stream lists.
+func expectRulesUsed(t *testing.T, rules []rbacv1.PolicyRule, all []request) {
+	t.Helper()
+	rare := []string{"list secrets", "create customresourcedefinitions", "update customresourcedefinitions",
+		"patch events", "update leases", "list helmreleases", "list helmreleasepolicies", "list namespaces",
+		"list customresourcedefinitions", "list horizontalpodautoscalers",
+		// These are served by no API server of its own.
+		"list scaledobjects", "watch scaledobjects", "list rollouts", "watch rollouts"}
+	for _, rule := range rules {
+		for _, resource := range rule.Resources {
+			for _, verb := range rule.Verbs {
+				if !slices.Contains(rare, verb+" "+resource) && !made(all, verb, rule.APIGroups[0], resource, "") {
+					t.Errorf("granted and never used: %s %s", verb, resource)
+				}
+			}
+		}
+	}
+}
