@@ -50,6 +50,27 @@ func (st *statuses) next(ctx context.Context) bool {
 	return true
 }
 
+// replaceStatus writes the whole status of a HelmRelease: a merge patch would keep fields that are absent now. The uid is
+// tested, lest a HelmRelease of the same name be given the status of its predecessor. The result is false if the
+// HelmRelease is gone.
+func (st *statuses) replaceStatus(hr *v1alpha1.HelmRelease, status v1alpha1.HelmReleaseStatus) (bool, error) {
+	patch, err := json.Marshal([]map[string]any{
+		{"op": "test", "path": "/metadata/uid", "value": hr.UID},
+		{"op": "add", "path": "/status", "value": status},
+	})
+	if err != nil {
+		return false, fmt.Errorf("encode the status: %w", err)
+	}
+	_, err = st.clients.HelmReleases.Patch(hr.Namespace, hr.Name, types.JSONPatchType, patch, "status")
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("write the status: %w", err)
+	}
+	return true, nil
+}
+
 // writeStatus writes the status of a HelmRelease if it differs from what the cache shows. waits says that there is
 // none worth writing yet, and that it will be written later.
 func (st *statuses) writeStatus(ctx context.Context, key string) (waits bool, err error) {
@@ -98,21 +119,8 @@ func (st *statuses) writeStatus(ctx context.Context, key string) (waits bool, er
 		st.reporter.tellChanges(hr, status)
 		return false, nil
 	}
-	// A merge patch would keep fields that are absent now, so the whole status is replaced. The uid is tested, lest a
-	// HelmRelease of the same name be given the status of its predecessor.
-	patch, err := json.Marshal([]map[string]any{
-		{"op": "test", "path": "/metadata/uid", "value": hr.UID},
-		{"op": "add", "path": "/status", "value": status},
-	})
-	if err != nil {
-		return false, fmt.Errorf("encode the status: %w", err)
-	}
-	_, err = st.clients.HelmReleases.Patch(namespace, name, types.JSONPatchType, patch, "status")
-	if apierrors.IsNotFound(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("write the status: %w", err)
+	if written, err := st.replaceStatus(hr, status); err != nil || !written {
+		return false, err
 	}
 	st.reporter.tellChanges(hr, status)
 	for _, e := range newExemptions(hr.Status.Exceptions, status.Exceptions, view.lock) {

@@ -100,8 +100,7 @@ func HasReplicas(id manifest.ID) bool {
 }
 
 // Autoscalers knows the live objects of the Scalers, for those that no manifest declares: created by hand, or by KEDA.
-// It keeps a range per object, the number that it wants, and nothing else. It is safe for concurrent use; the zero value
-// is empty.
+// It keeps the range and the wanted number of each object. It is safe for concurrent use; the zero value is empty.
 type Autoscalers struct {
 	mu      sync.RWMutex
 	targets map[manifest.ID]manifest.ID            // by autoscaler
@@ -177,8 +176,8 @@ func (a *Autoscalers) IDs() []manifest.ID {
 }
 
 // Range returns the range within which a live autoscaler may scale an object; nil for none. Of several, it is the first
-// one in the order of the Scalers and by name, so that the answer does not depend on the order of events. One that has no
-// range of its own counts only where trusted accepts it: anyone who may create it would own the replicas.
+// one in the order of the Scalers and by name, so that the answer does not depend on the order of events. A scaler
+// without a range counts only where trusted accepts it: anyone who may create it would own the replicas.
 func (a *Autoscalers) Range(target manifest.ID, trusted func(scaler manifest.ID) bool) (first *Range) {
 	a.mu.RLock()
 	defer a.mu.RUnlock()

@@ -25,7 +25,8 @@ func (in *Input) ranAlready() string {
 	case hasFinished(in.Last):
 		return "the Job had finished when it was deleted; it is not run again"
 	case expires(in.Desired, in.GoneFor), expires(in.Last.Object, in.GoneFor):
-		return "the Job is gone and may have finished, after which ttlSecondsAfterFinished deletes it; it is not run again"
+		return "the Job is gone and may have finished, after which ttlSecondsAfterFinished deletes it; it is not " +
+			"run again"
 	}
 	return ""
 }

@@ -29,7 +29,7 @@ func (in *Input) Rescales(changes []drift.Change) bool {
 // live one; nil for none.
 func (in *Input) autoscaler() *Range { return ScaledBy(in.Replicas, in.LiveRange) }
 
-// ScaledBy returns the range that counts of a declared and a live one, either of which may be nil. The declared one does,
+// ScaledBy returns the active range of a declared and a live one, either of which may be nil. The declared one wins,
 // with the number at which the live one is paused: that is an undeclared annotation, which scope Strict takes out.
 func ScaledBy(declared, live *Range) *Range {
 	if declared == nil {

@@ -105,7 +105,9 @@ const pausedReplicas = "autoscaling.keda.sh/paused-replicas"
 
 // scaledObjectRange returns the range of a ScaledObject of KEDA, paused or not: KEDA then leaves the number as it is.
 func scaledObjectRange(object map[string]any) *Range {
-	r := &Range{Min: numberAt(object, 0, "spec", "minReplicaCount"), Max: numberAt(object, 100, "spec", "maxReplicaCount")}
+	r := &Range{
+		Min: numberAt(object, 0, "spec", "minReplicaCount"), Max: numberAt(object, 100, "spec", "maxReplicaCount"),
+	}
 	r.Min = min(r.Min, numberAt(object, r.Min, "spec", "idleReplicaCount"))
 	text, paused, err := unstructured.NestedString(object, "metadata", "annotations", pausedReplicas)
 	if n, wrong := strconv.ParseInt(text, 10, 32); paused && err == nil && wrong == nil && n >= 0 {

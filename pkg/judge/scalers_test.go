@@ -52,7 +52,8 @@ func TestScalers(t *testing.T) {
 			u := &unstructured.Unstructured{Object: parse(t, c.object)}
 			u.Object["spec"] = numbers(t, c.spec)
 			if c.annotations != "" {
-				check.NoError(t, unstructured.SetNestedField(u.Object, parse(t, c.annotations), "metadata", "annotations"))
+				annotations := parse(t, c.annotations)
+				check.NoError(t, unstructured.SetNestedField(u.Object, annotations, "metadata", "annotations"))
 			}
 			var a Autoscalers
 			a.Set(u)

@@ -25,7 +25,9 @@ func TestDeployedAtIsWhenTheStatusWasWritten(t *testing.T) {
 		"not deployed":          {"pending-upgrade", []metav1.ManagedFieldsEntry{helm}, time.Time{}},
 		"without managedFields": {"deployed", nil, time.Time{}},
 	} {
-		got := DeployedAt(&metav1.ObjectMeta{Labels: map[string]string{StatusLabel: c.status}, ManagedFields: c.entries})
+		got := DeployedAt(&metav1.ObjectMeta{
+			Labels: map[string]string{StatusLabel: c.status}, ManagedFields: c.entries,
+		})
 		if !got.Equal(c.want) {
 			t.Errorf("%s: deployed at %v, want %v", name, got, c.want)
 		}

@@ -54,7 +54,9 @@ func (r *reader) read(t *testing.T, p *page, helm string) {
 	steps := []func() error{
 		func() error { return workingTree(t.Context(), tree) },
 		func() error { return copyFile(r.locker, filepath.Join(tree, "bin", "helm-locker")) },
-		func() error { return copyFile(r.locker+"-operator", filepath.Join(tree, "bin", "helm-locker-operator")) },
+		func() error {
+			return copyFile(r.locker+"-operator", filepath.Join(tree, "bin", "helm-locker-operator"))
+		},
 		func() error { return programs(bin, shared.Binaries(), helm, r.locker) },
 		func() error { return copyFile(shared.Kubeconfig(), kubeconfig) },
 	}

@@ -153,7 +153,8 @@ func TestI13_UninstallationThatCannotStoreItsRecord(t *testing.T) {
 				f.guarded(h, "shop", shop)
 				f.inForce(kit.ConfigMaps, "settings")
 				policy := filepath.Join(t.TempDir(), "policy.yaml")
-				check.NoError(t, os.WriteFile(policy, []byte(strings.ReplaceAll(recordPolicy, "NAMESPACE", f.Apps)), 0o600))
+				text := strings.ReplaceAll(recordPolicy, "NAMESPACE", f.Apps)
+				check.NoError(t, os.WriteFile(policy, []byte(text), 0o600))
 				f.Kubectl("apply", "-f", policy)
 				f.Until("records cannot be stored", func() (any, bool) {
 					_, err := f.In(kit.Secrets, f.Apps).Patch(f.Ctx, "sh.helm.release.v1.shop.v1", types.MergePatchType,

@@ -187,8 +187,8 @@ func TestNeighbour_KEDAInTheChart(t *testing.T) {
 	})
 }
 
-// A workload that KEDA holds at nothing while the operator starts stays so, and so does one whose ScaledObject the watch
-// has not delivered yet.
+// A workload that KEDA holds at nothing while the operator starts stays so. The same holds for a workload whose
+// ScaledObject the watch has not delivered yet.
 func TestHostile_ScaledObjectIsDeliveredLate(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
