@@ -50,8 +50,8 @@ func (st *statuses) next(ctx context.Context) bool {
 	return true
 }
 
-// replaceStatus writes the whole status of a HelmRelease: a merge patch would keep fields that are absent now. The uid is
-// tested, lest a HelmRelease of the same name be given the status of its predecessor. The result is false if the
+// replaceStatus writes the whole status of a HelmRelease: a merge patch would keep fields that are absent now. It tests
+// the uid, so that no HelmRelease gets the status of its predecessor of the same name. The result is false if the
 // HelmRelease is gone.
 func (st *statuses) replaceStatus(hr *v1alpha1.HelmRelease, status v1alpha1.HelmReleaseStatus) (bool, error) {
 	patch, err := json.Marshal([]map[string]any{
