@@ -41,7 +41,7 @@ type Options struct {
 	NodeName string
 	// ReleaseStorage is where Helm keeps release records: secret (when empty), configmap, or secret,configmap.
 	ReleaseStorage string
-	// Impersonate reports that the operator writes only in the name of ServiceAccounts. No policy needs an acceptance then.
+	// Impersonate reports that the operator writes in the name of ServiceAccounts. No policy needs an acceptance then.
 	Impersonate bool
 
 	// MetricsAddress, HealthAddress, MetricsHosts, MetricsAuth and PprofEnabled are as those of an operator.
