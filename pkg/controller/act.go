@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
-	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/report"
@@ -119,35 +118,12 @@ func (rm *remediation) recreate(ctx context.Context, l *lock.Lock, results []*re
 func (rm *remediation) create(ctx context.Context, l *lock.Lock, v *result) {
 	ctx, cancel := outlast(ctx)
 	defer cancel()
-	v.found.Owner.Manager = rm.manager(ctx, l, v)
-	v.revert.Owner = v.found.Owner
 	_, made, err := rm.write(ctx, l, v, true, rm.enforcer.Revert)
 	if made == nil {
 		rm.notCreated(l, v, err)
 		return
 	}
 	rm.restored(l, v, made, v1alpha1.DriftActionRecreated, err)
-}
-
-// manyTold is how many objects of a release are asked for the field manager of the release.
-const manyTold = 10
-
-// manager returns the field manager under which an object is created again: that of the release, as its objects tell.
-// They are read where none of them was judged yet.
-func (rm *remediation) manager(ctx context.Context, l *lock.Lock, v *result) string {
-	if v.found.Owner.Known || v.in.Owner.Manager != "" || l.Manager() != "" {
-		return v.found.Owner.Manager
-	}
-	for _, o := range l.Others(v.ID, manyTold) {
-		live, err := rm.enforcer.Look(ctx, o)
-		if err != nil || live == nil {
-			continue
-		}
-		if owner := drift.ManagedBy(live.GetManagedFields()); owner.Known {
-			return owner.Manager
-		}
-	}
-	return v.found.Owner.Manager
 }
 
 func creationRank(id manifest.ID) int {

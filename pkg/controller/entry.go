@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"cmp"
 	"slices"
 	"sync"
 	"time"
@@ -37,8 +36,6 @@ type entry struct {
 	candidates candidates
 
 	history history
-	// manager is Helm's field manager of the release, as the objects of its last lock told; empty when unknown.
-	manager string
 }
 
 // facts are what the status of a HelmRelease is made of, beside its lock and its history. A worker that changes one of
@@ -212,18 +209,4 @@ func (es *entries) storedElsewhere(as release.Key) (rel release.Key) {
 		}
 	})
 	return rel
-}
-
-// managerOf returns Helm's field manager of a release, as the objects of its lock tell, or those of its last lock. A
-// revision keeps it when all of its objects are gone.
-func (c *common) managerOf(key string) (manager string) {
-	known := ""
-	if l := c.table.Get(key); l != nil {
-		known = l.Manager()
-	}
-	c.entries.update(key, func(e *entry) {
-		e.manager = cmp.Or(known, e.manager)
-		manager = e.manager
-	})
-	return manager
 }

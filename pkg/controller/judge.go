@@ -1,8 +1,9 @@
 package controller
 
 import (
-	"cmp"
 	"fmt"
+
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/sirupsen/logrus"
 
@@ -38,36 +39,26 @@ func (v *result) attribute() {
 }
 
 // input returns what the judgement of an object depends on.
-func (c *common) input(l *lock.Lock, w *lock.Work) (judge.Input, error) {
-	desired, err := decode(w.Desired)
-	if err != nil {
-		return judge.Input{}, err
-	}
-	blank, err := decode(w.Blank)
-	if err != nil {
-		return judge.Input{}, err
-	}
+func (c *common) input(l *lock.Lock, w *lock.Work, desired map[string]any) judge.Input {
 	in := judge.Input{
 		ID: w.ID, Release: l.As, Desired: desired, Live: w.Live, Last: w.Last, Schema: w.Schema, Rules: w.Rules,
 		Strict: l.Strict, ServerSide: l.ServerSide, Scalable: w.Scalable, Replicas: w.Replicas, Chosen: w.Chosen,
-		Blank:   blank,
-		Manager: func() string { return cmp.Or(l.Manager(), l.Writer) },
-		First:   w.First, Baseline: w.Baseline, Owner: w.Owner, Excused: w.Excused,
+		First: w.First, Baseline: w.Baseline, Owner: w.Owner, Excused: w.Excused,
 		GoneFor: c.Clock.Since(w.Seen),
 	}
 	if in.Replicas != nil && !l.Owns(in.Replicas.By) { // the live one of that name counts, which may be another
 		in.Replicas = nil
 	}
-	return in.Scaled(c.scalers.Known(), c.trusts(l.Ignore, w.ID)), nil
+	return in.Scaled(c.scalers.Known(), c.trusts(l.Ignore, w.ID))
 }
 
 // judge judges an object. It returns the outcome if the matter ends with that, and otherwise what to act on.
 func (rm *remediation) judge(l *lock.Lock, w *lock.Work) (*result, *lock.Outcome) {
-	in, err := rm.input(l, w)
+	desired, err := decode(w.Desired)
 	if err != nil {
 		return nil, &lock.Outcome{Failed: true, Problem: problemOf(w.ID, err, false)}
 	}
-	v := &result{Work: w, in: in}
+	v := &result{Work: w, in: rm.input(l, w, desired)}
 	v.found = judge.Judge(v.in)
 	v.tell(rm.debug(l.Release))
 	return v, rm.outcome(l, v)
@@ -158,9 +149,13 @@ func operationOf(changes []drift.Change) v1alpha1.DriftOperation {
 }
 
 func decode(desired lock.Packed) (map[string]any, error) {
-	m, err := desired.Decode()
+	text, err := desired.JSON()
 	if err != nil {
 		return nil, fmt.Errorf("read the desired state: %w", err)
+	}
+	var m map[string]any
+	if err := utiljson.Unmarshal(text, &m); err != nil {
+		return nil, fmt.Errorf("decode the desired state: %w", err)
 	}
 	return m, nil
 }

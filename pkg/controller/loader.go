@@ -22,7 +22,6 @@ import (
 // loaded is a revision read and made into objects to lock.
 type loaded struct {
 	release *release.Release
-	writer  string // see contents
 	objects []*lock.Object
 	kinds   map[schema.GroupVersionKind]watch.Kind
 	waiting map[schema.GroupVersionKind][]manifest.ID
@@ -66,8 +65,7 @@ func (lo *loader) load(
 	prob, err := lo.read(ctx, rec, func(found *contents) error {
 		plan := found.Plan(lo.own, ignore)
 		out = &loaded{
-			release: found.release, writer: found.writer, skipped: found.Skipped,
-			strict: spec.Scope == v1alpha1.ScopeStrict, ignore: ignore,
+			release: found.release, skipped: found.Skipped, strict: spec.Scope == v1alpha1.ScopeStrict, ignore: ignore,
 			exceptions: plan.Exceptions, kinds: map[schema.GroupVersionKind]watch.Kind{},
 			waiting: map[schema.GroupVersionKind][]manifest.ID{}, untracked: map[manifest.ID]struct{}{},
 			definitions: definitions, schemas: map[schema.GroupVersionKind]drift.Schema{},
@@ -113,12 +111,6 @@ func (lo *loader) addObject(ctx context.Context, out *loaded, o *judge.Object, r
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", o.ID, err)
 	}
-	var blank []byte
-	if len(o.Blank) > 0 {
-		if blank, err = json.Marshal(o.Blank); err != nil {
-			return fmt.Errorf("encode the nulls of %s: %w", o.ID, err)
-		}
-	}
 	compared, known := out.schemas[o.GVK]
 	if !known {
 		if compared, err = lo.schemaOf(ctx, o.GVK, kind.GVR.Resource); err != nil {
@@ -133,8 +125,8 @@ func (lo *loader) addObject(ctx context.Context, out *loaded, o *judge.Object, r
 	shared := lo.lockedKinds.Share(lock.Kind{GVK: o.GVK, GVR: kind.GVR, Namespaced: kind.Namespaced, Schema: compared})
 	out.kinds[o.GVK] = kind
 	out.objects = append(out.objects, &lock.Object{
-		ID: sharing(o.ID, shared, rel), Kind: shared, Desired: lock.Pack(desired), Blank: lock.Pack(blank),
-		Keep: o.Keep, Replicas: o.Replicas, Scalable: scalable, Rules: o.Rules,
+		ID: sharing(o.ID, shared, rel), Kind: shared, Desired: lock.Pack(desired), Keep: o.Keep, Replicas: o.Replicas,
+		Scalable: scalable, Rules: o.Rules,
 	})
 	return nil
 }

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
-	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/proof"
@@ -20,7 +19,6 @@ import (
 // contents are a record that was read, and what its manifest declares.
 type contents struct {
 	release *release.Release
-	writer  string // the field manager that wrote the record
 	*judge.Manifest
 }
 
@@ -67,7 +65,6 @@ func (lo *loader) read(ctx context.Context, rec release.Record, use func(*conten
 	if err != nil || prob.reason != "" {
 		return prob, err
 	}
-	found.writer = drift.WriterOf(stored.ManagedFields)
 	return problem{}, use(found)
 }
 

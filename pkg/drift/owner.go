@@ -113,19 +113,3 @@ func countBelow(fields any) int {
 	}
 	return n
 }
-
-// WriterOf returns the field manager under which Helm wrote a record, given the managed fields of what holds it; empty
-// when it is not known. A client that gives no name is called after its program, and Helm's command is Helm there.
-func WriterOf(managedFields []metav1.ManagedFieldsEntry) string {
-	for i := range managedFields {
-		entry := &managedFields[i]
-		if entry.FieldsV1 == nil || !bytes.Contains(entry.FieldsV1.GetRawBytes(), []byte(`"f:data"`)) {
-			continue
-		}
-		if strings.EqualFold(entry.Manager, defaultManager) {
-			return defaultManager
-		}
-		return entry.Manager
-	}
-	return ""
-}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,7 +31,7 @@ func (w *writer) finish(
 		}
 		done = applied
 	}
-	owned, err := w.disown(ctx, r, done)
+	owned, err := w.disown(ctx, r, done, true)
 	if err != nil {
 		return done, err
 	}
@@ -84,23 +85,19 @@ func (r *Revert) declaresAlike(a, b *unstructured.Unstructured) bool {
 		drift.Compare(r.Desired, b.Object, options).Changes)
 }
 
-// disown takes from other managers their share in the fields that Helm's next apply sends, and all from RevertManager.
-// It comes after the apply: until then their share is what shows that Helm's manager lacks it. Who applies a whole
-// object with one field changed owns all the rest of it together with Helm, and then the next helm upgrade that changes
-// any of that fails with a conflict.
+// disown takes from other managers the share in what Helm's manager owns by server-side apply, and where that
+// finishes a revert all from RevertManager. Who applies a whole object with one field changed owns all the rest of it
+// together with Helm, and then the next helm upgrade that changes any of that fails with a conflict. Subresources
+// stay out of it: what is scaled through one is owned through it.
 //
 // Controllers write to a new or changed object at once (a Deployment gets its revision annotation), so a conflict is
 // the rule rather than the exception. Only ownership is written, so trying again undoes no other write.
 func (w *writer) disown(
-	ctx context.Context, r *Revert, done *unstructured.Unstructured,
+	ctx context.Context, r *Revert, done *unstructured.Unstructured, finishes bool,
 ) (*unstructured.Unstructured, error) {
-	blank, err := r.Blank.Decode()
-	if err != nil {
-		return nil, fmt.Errorf("nulls of %s: %w", r.ID, err)
-	}
 	now := done
 	for attempt := 1; ; attempt++ {
-		entries, changed, err := withoutShares(now.GetManagedFields(), r.shared(now, blank), r.Owner.Manager)
+		entries, changed, err := withoutShares(now.GetManagedFields(), r.Owner.Manager, finishes)
 		if err != nil {
 			return nil, fmt.Errorf("field ownership of %s: %w", r.ID, err)
 		}
@@ -133,14 +130,6 @@ func (w *writer) disown(
 	}
 }
 
-// shared returns what other managers own of what Helm's next apply sends.
-func (r *Revert) shared(now *unstructured.Unstructured, blank map[string]any) *fieldpath.Set {
-	request := drift.Request{
-		Desired: r.Desired, Blank: blank, Schema: r.Options.Schema, Ignore: r.Options.Ignore,
-	}
-	return request.Shares(now.GetManagedFields(), now.Object, r.Owner.Manager).Fields
-}
-
 // adopt returns what our last write made of an object, done, with the field ownership that owned has: the answer to
 // a later write of ours, of ownership only, to the state now. Content and version stay those of done: what others
 // wrote after it has not been judged. If Helm has written in between, done stays as it is, or its write would count
@@ -165,19 +154,38 @@ func helmEntries(obj *unstructured.Unstructured) []metav1.ManagedFieldsEntry {
 	return helm
 }
 
-// withoutShares returns managedFields in which no manager but Helm's owns any of the shared fields, and whether that is
-// a change. RevertManager owns nothing any more.
+// withoutShares returns managedFields in which no other manager owns what Helm's manager owns by server-side apply, and
+// whether that is a change. Where that finishes a revert RevertManager owns nothing any more.
 func withoutShares(
-	entries []metav1.ManagedFieldsEntry, shared *fieldpath.Set, helm string,
+	entries []metav1.ManagedFieldsEntry, helm string, finishes bool,
 ) ([]metav1.ManagedFieldsEntry, bool, error) {
+	if !slices.ContainsFunc(entries, func(e metav1.ManagedFieldsEntry) bool {
+		return e.Manager != helm && e.Subresource == ""
+	}) {
+		return entries, false, nil
+	}
+	var own *fieldpath.Set
+	for i := range entries {
+		if e := &entries[i]; e.Manager == helm && e.Operation == metav1.ManagedFieldsOperationApply &&
+			e.Subresource == "" {
+			set, err := setOf(e)
+			if err != nil {
+				return nil, false, err
+			}
+			own = set
+		}
+	}
+	if own == nil {
+		return entries, false, nil
+	}
 	out, changed := make([]metav1.ManagedFieldsEntry, 0, len(entries)), false
 	for i := range entries {
 		e := entries[i]
-		if e.Manager == drift.RevertManager {
+		if finishes && e.Manager == drift.RevertManager {
 			changed = true
 			continue
 		}
-		if e.Manager == helm || e.Subresource == "status" || e.FieldsV1 == nil {
+		if e.Manager == helm || e.Subresource != "" || e.FieldsV1 == nil {
 			out = append(out, e)
 			continue
 		}
@@ -185,7 +193,7 @@ func withoutShares(
 		if err != nil {
 			return nil, false, err
 		}
-		rest := set.Difference(shared)
+		rest := set.Difference(own)
 		if rest.Size() == set.Size() {
 			out = append(out, e)
 			continue

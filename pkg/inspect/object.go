@@ -103,9 +103,8 @@ func (c *comparer) compareOnce(ctx context.Context, o *judge.Object) (answer, er
 // input returns what the judgement of an object depends on.
 func (c *comparer) input(ctx context.Context, o *judge.Object, live *unstructured.Unstructured) judge.Input {
 	in := judge.Input{
-		ID: o.ID, Release: c.Release.Key, Desired: o.Content, Blank: o.Blank, Live: live,
-		Schema: c.schemaOf(ctx, o.GVK),
-		Rules:  o.Rules, Strict: c.options.Strict, ServerSide: c.Release.ApplyMethod == release.ApplyMethodServerSide,
+		ID: o.ID, Release: c.Release.Key, Desired: o.Content, Live: live, Schema: c.schemaOf(ctx, o.GVK),
+		Rules: o.Rules, Strict: c.options.Strict, ServerSide: c.Release.ApplyMethod == release.ApplyMethodServerSide,
 		Replicas: o.Replicas, First: true,
 	}
 	in.Scalable = judge.Scalable(o.Content, in.Schema)
@@ -177,9 +176,6 @@ func (c *comparer) answer(ctx context.Context, in judge.Input, found judge.Resul
 		for _, change := range by.Changes {
 			d.Changes = append(d.Changes, Change{Change: change, Author: by.Author})
 		}
-	}
-	if len(found.Changes) > 0 && found.Changes[0].Op == drift.Shared { // then all of them
-		d.Note = "the content is as declared, and another field manager owns " + drift.Describe(found.Changes, 3)
 	}
 	slices.SortStableFunc(d.Changes, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
 	return answer{additions: additions, difference: d}

@@ -17,8 +17,6 @@ type Input struct {
 	ID      manifest.ID
 	Release release.Key // the release that the object belongs to
 	Desired map[string]any
-	// Blank is what Helm sends beside Desired, see manifest.Object.
-	Blank map[string]any
 	// Live is the object as it exists; nil when it does not. Last is then its last known state; nil when unknown.
 	Live, Last *unstructured.Unstructured
 	// GoneFor is the time since the object was reported as gone.
@@ -28,10 +26,8 @@ type Input struct {
 	Rules  *rules.Matcher
 	// Strict is set in scope Strict.
 	Strict bool
-	// ServerSide is set when Helm applied the release by server-side apply. Manager returns Helm's field manager of the
-	// release, for an object that does not tell; empty when that is not known.
+	// ServerSide is set when Helm applied the release by server-side apply.
 	ServerSide bool
-	Manager    func() string
 
 	// Scalable and Replicas are those of the Object. LiveRange is the range of a live autoscaler, nil for none, and
 	// Wanted what it wanted last, zero when unknown. Chosen is the last number of replicas that was seen within the
@@ -130,7 +126,6 @@ func Judge(in Input) Result {
 	case r.State != Drifted && in.First && drift.DeclaresNull(r.Desired):
 		r.Baseline = drift.Learn(r.Desired, in.Live.Object, r.Options)
 	}
-	in.owned(&r)
 	return r
 }
 
@@ -242,6 +237,34 @@ func also(a, b func(path []string) bool) func(path []string) bool {
 		return b
 	}
 	return func(path []string) bool { return a(path) || b(path) }
+}
+
+// owner returns Helm's field manager on the object. What was learnt while the object was as desired is trusted more
+// than what a drifted object says, whose ownership metadata may be what was tampered with.
+func (in *Input) owner(live *unstructured.Unstructured, changes []drift.Change) drift.Owner {
+	if in.Owner.Manager != "" && len(changes) > 0 {
+		return in.Owner
+	}
+	if live != nil {
+		if owner := drift.ManagedBy(in.managedFieldsOf(live)); owner.Known {
+			return owner
+		}
+	}
+	if in.Owner.Manager != "" {
+		return in.Owner
+	}
+	owner := drift.ManagedBy(nil)
+	if in.ServerSide {
+		owner.Operation = metav1.ManagedFieldsOperationApply
+	}
+	return owner
+}
+
+// Owned returns whether Helm's manager owns a field of the live object by server-side apply; nil where that does not
+// matter.
+func (in Input) Owned(r Result) func(path []string) bool {
+	in.managed = r.managed
+	return r.Owner.Applied(in.managedFieldsOf(in.Live), r.Desired, in.Live.Object)
 }
 
 // claimant returns the other release that the live object says it belongs to, the zero Key for none.

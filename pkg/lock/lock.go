@@ -34,8 +34,6 @@ type Lock struct {
 	Record release.Record
 	// ServerSide is set when Helm applied the release by server-side apply.
 	ServerSide bool
-	// Writer is Helm's field manager of the release as far as its record and earlier locks tell; empty when unknown.
-	Writer string
 	// Detect is set when drift is reported and not reverted.
 	Detect bool
 	// Fresh is set when the revision was seen becoming deployed: Helm may have left less than it declares.

@@ -4,8 +4,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -98,23 +96,17 @@ func (o Object) resolve(release Release, namespaced bool) (Object, error) {
 		}
 	}
 	nulls := keptNulls(content, o.GVK)
-	o.Blank = blanks(content)
 	dropNulls(content)
 	switch o.ID.GroupKind() {
 	case schema.GroupKind{Kind: "Secret"}:
-		folded, err := foldStringData(content)
-		if err != nil {
+		if err := foldStringData(content); err != nil {
 			return Object{}, err
-		}
-		for _, key := range folded {
-			o.set(nil, "stringData", key)
 		}
 	case schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}:
 		// What counts for the controller is whether there is a rule at all: an empty one aggregates nothing and clears
 		// rules.
 		if _, aggregated := content["aggregationRule"].(map[string]any); aggregated {
 			delete(content, "rules")
-			delete(o.Blank, "rules")
 		}
 	}
 	o.Content = Canonical(content, o.GVK)
@@ -151,25 +143,24 @@ func dropNulls(value any) {
 	}
 }
 
-// foldStringData does what the API server does to a Secret: stringData is written into data, over what is there. It
-// returns the keys.
-func foldStringData(secret map[string]any) ([]string, error) {
+// foldStringData does what the API server does to a Secret: stringData is written into data, over what is there.
+func foldStringData(secret map[string]any) error {
 	declared, found := secret["stringData"]
 	if !found {
-		return nil, nil
+		return nil
 	}
 	text, ok := declared.(map[string]any)
 	if !ok {
-		return nil, errors.New("stringData is not a mapping")
+		return errors.New("stringData is not a mapping")
 	}
 	delete(secret, "stringData")
 	if len(text) == 0 {
-		return nil, nil
+		return nil
 	}
 	data, ok := secret["data"].(map[string]any)
 	if !ok {
 		if _, found := secret["data"]; found {
-			return nil, errors.New("data is not a mapping")
+			return errors.New("data is not a mapping")
 		}
 		data = map[string]any{}
 		secret["data"] = data
@@ -177,9 +168,9 @@ func foldStringData(secret map[string]any) ([]string, error) {
 	for key, value := range text {
 		plain, ok := value.(string)
 		if !ok {
-			return nil, fmt.Errorf("stringData[%q] is not text", key)
+			return fmt.Errorf("stringData[%q] is not text", key)
 		}
 		data[key] = base64.StdEncoding.EncodeToString([]byte(plain))
 	}
-	return slices.Collect(maps.Keys(text)), nil
+	return nil
 }
