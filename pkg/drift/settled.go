@@ -83,8 +83,9 @@ func LeftByHelm(
 			return nil
 		}
 	}
-	helms := NewOwnership(managedFields[at:at+1], desired, live)
+	// All entries count: Helm still owns a map as such whose keys others have taken over.
+	owners := NewOwnership(managedFields, desired, live)
 	return slices.DeleteFunc(slices.Clone(changes), func(ch Change) bool {
-		return ch.Op == Added || !helms.Owned(ch.Segments(), func(string) bool { return true })
+		return ch.Op == Added || !owners.Owned(ch.Segments(), func(manager string) bool { return manager == helm.Manager })
 	})
 }

@@ -41,7 +41,13 @@ func TestI5_WhatManagedFieldsExcuse(t *testing.T) {
 		"a later writer":               {entries{helm, foreign("", after)}, nil},
 		"a later writer through scale": {entries{helm, foreign("scale", after)}, nil},
 		"a later write of Helm's name": {entries{entry("helm", "", both, after)}, nil},
-		"nobody":                       {nil, nil},
+		"another writer of the field in the same second": {entries{
+			entry("helm", "", `"f:data":{".":{}}`, deployed), {
+				Manager: "kubectl", Operation: metav1.ManagedFieldsOperationUpdate, Time: helm.Time,
+				FieldsV1: metav1.NewFieldsV1(`{"f:data":{"f:a":{}}}`),
+			},
+		}, nil},
+		"nobody": {nil, nil},
 	} {
 		var got []string
 		excused := LeftByHelm(c.entries, desired, live, changes, metav1.NewTime(deployed))

@@ -25,14 +25,12 @@ func (in Input) Recall(r Result, remembered func(entry string) bool) Result {
 
 // Excuse returns what an Unclear result is by the managed fields of the live object, where nothing was remembered:
 // see drift.LeftByHelm. fresh is set right after the revision was deployed. Helm may then have left less than it
-// declares, so a missing field is not excused.
+// declares, so nothing is excused: the dry run shows the form of the object as Helm has just got it.
 func (in Input) Excuse(r Result, deployed metav1.Time, fresh bool) Result {
-	var excused []drift.Change
-	for _, ch := range drift.LeftByHelm(r.managed, r.Desired, in.Live.Object, r.Changes, deployed) {
-		if !fresh || ch.Op != drift.Removed {
-			excused = append(excused, ch)
-		}
+	if fresh {
+		return r
 	}
+	excused := drift.LeftByHelm(r.managed, r.Desired, in.Live.Object, r.Changes, deployed)
 	if len(excused) == 0 {
 		return r
 	}

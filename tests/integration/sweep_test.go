@@ -44,11 +44,10 @@ func TestI5_ManyLocksAtOnceShareLists(t *testing.T) {
 			if r == releases-1 && o == 0 {
 				continue // the last release lacks one object
 			}
-			value := "declared"
+			createManaged(e, fmt.Sprintf("r%d-o%d", r, o), name, "declared")
 			if r == releases-1 && o == 1 {
-				value = "tampered"
+				e.Patch(kit.ConfigMaps, fmt.Sprintf("r%d-o%d", r, o), `{"data":{"key":"tampered"}}`)
 			}
-			createManaged(e, fmt.Sprintf("r%d-o%d", r, o), name, value)
 		}
 	}
 	kit.StartOperator(t, proxy.RESTConfig(), e.Operator)

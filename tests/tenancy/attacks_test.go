@@ -41,7 +41,7 @@ func TestAttack_ForgedRecordMakesNobodyAnAdministrator(t *testing.T) {
 	account, person := w.tenant(w.Apps)
 	other := w.Namespace(w.Apps + "-other")
 	_, victim := w.tenant(other)
-	victim.Forge(kit.ForgedRecord{Name: "fence", Manifest: kit.ConfigMap("fence", "up")})
+	victim.Forge(kit.ForgedRecord{Name: "fence", Manifest: kit.FenceManifest()})
 	w.lockIn(other, "fence", "fence")
 	w.WaitReady("fence", 1)
 	system := w.configMap("kube-system", "of-the-system-"+w.Apps)

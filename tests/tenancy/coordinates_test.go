@@ -136,7 +136,7 @@ func TestHostile_ManyClaimsAreOneQuestionAtATime(t *testing.T) {
 		objects.WriteString(kit.ConfigMap(fmt.Sprintf("settings-%d", i), "declared"))
 	}
 	person.Forge(kit.ForgedRecord{Name: "app", Manifest: objects.String()})
-	person.Forge(kit.ForgedRecord{Name: "fence", Manifest: kit.ConfigMap("fence", "up")})
+	person.Forge(kit.ForgedRecord{Name: "fence", Manifest: kit.FenceManifest()})
 	w.Lock("app")
 	w.lockIn(w.Apps, "fence", "fence")
 	w.WaitReady("fence", 1)

@@ -161,7 +161,7 @@ func TestImpersonation_PermissionTakenAndGivenAgain(t *testing.T) {
 	w.Lock("app")
 	elsewhere := *w.Env
 	elsewhere.Apps = other
-	elsewhere.Forge(kit.ForgedRecord{Name: "fence", Manifest: kit.ConfigMap("fence", "up")})
+	elsewhere.Forge(kit.ForgedRecord{Name: "fence", Manifest: kit.FenceManifest()})
 	w.lockIn(other, "fence", "fence")
 	w.WaitReady("fence", 1)
 

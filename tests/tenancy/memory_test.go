@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/tests/lib/check"
@@ -105,15 +106,23 @@ func (a *memoryAttack) annotatedRecord(revision int) error {
 	return err
 }
 
+// largeConfigMap creates an object as Helm does, and makes it large in the name of somebody else.
 func (a *memoryAttack) largeConfigMap(i int) error {
+	name := fmt.Sprintf("large-%d", i)
 	_, err := a.Kube.CoreV1().ConfigMaps(a.Apps).Create(a.Ctx, &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: fmt.Sprintf("large-%d", i), Labels: map[string]string{"app.kubernetes.io/managed-by": "Helm"},
+			Name: name, Labels: map[string]string{"app.kubernetes.io/managed-by": "Helm"},
 			Annotations: map[string]string{"meta.helm.sh/release-name": "large",
 				"meta.helm.sh/release-namespace": a.Apps},
 		},
-		Data: map[string]string{"key": strings.Repeat("x", 900<<10)},
-	}, metav1.CreateOptions{})
+		Data: map[string]string{"key": "declared"},
+	}, metav1.CreateOptions{FieldManager: "helm"})
+	if err != nil {
+		return err
+	}
+	patch := fmt.Sprintf(`{"data":{"key":%q}}`, strings.Repeat("x", 900<<10))
+	_, err = a.Kube.CoreV1().ConfigMaps(a.Apps).Patch(a.Ctx, name, types.MergePatchType, []byte(patch),
+		metav1.PatchOptions{FieldManager: kit.Tamperer})
 	return err
 }
 

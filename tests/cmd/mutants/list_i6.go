@@ -89,7 +89,7 @@ func noWriteLoops() []mutant {
 			edit{"pkg/drift/settled.go", `timeOf(&managedFields[at]).After(deployed.Time)`,
 				`deployed.Time.IsZero()`}, "./pkg/drift", "TestI5_WhatManagedFieldsExcuse"),
 		breaks("I5", "a field that is not Helm's any more is excused",
-			edit{"pkg/drift/settled.go", `ch.Op == Added || !helms.Owned(`, `ch.Op == Added || helms == nil && helms.Owned(`},
+			edit{"pkg/drift/settled.go", `ch.Op == Added || !owners.Owned(`, `ch.Op == Added || owners == nil && owners.Owned(`},
 			"./pkg/drift", "TestI5_WhatManagedFieldsExcuse"),
 		breaks("I5", "a write through the subresource scale is overlooked",
 			edit{"pkg/drift/settled.go", `e.Subresource != "status" &&`, `e.Subresource == "" &&`}, "./pkg/drift",

@@ -19,13 +19,18 @@ const fenceKeys = 100
 // Lock locks the release of the fence.
 func (f *Fence) Lock(e *Env) {
 	e.Helper()
+	e.Forge(ForgedRecord{Name: "fence", Manifest: FenceManifest()})
+	e.Lock("fence")
+}
+
+// FenceManifest returns the manifest of the release of a fence.
+func FenceManifest() string {
 	manifest := strings.Builder{}
 	manifest.WriteString(ConfigMap("fence", "up"))
 	for i := range fenceKeys {
 		fmt.Fprintf(&manifest, "  key%d: up\n", i)
 	}
-	e.Forge(ForgedRecord{Name: "fence", Manifest: manifest.String()})
-	e.Lock("fence")
+	return manifest.String()
 }
 
 // Pass returns when the operator has seen all changes of ConfigMaps that were made before the call, and has had the
