@@ -33,7 +33,7 @@ func TestAPIServerAcceptsEveryRenderedObject(t *testing.T) {
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client))
 	restrict(e, e.Apps) // where Pods are tried
 	for _, name := range []string{"helm-locker", "mine", "locker-b", "locker", "helm-locker-notifications",
-		"locker-notifications"} {
+		"locker-notifications", "helm-locker-policies", "mine-policies", "locker-b-policies", "locker-policies"} {
 		account(e, e.Apps, name)
 	}
 	kinds := map[string]int{}

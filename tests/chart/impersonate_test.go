@@ -95,7 +95,7 @@ func TestImpersonateGrantsNoWrites(t *testing.T) {
 		{"create", "rbac.authorization.k8s.io", "clusterrolebindings", "", "", false},
 		{"bind", "rbac.authorization.k8s.io", "clusterroles", "", "cluster-admin", false},
 		{"create", "", "serviceaccounts/token", e.Apps, "hand", false},
-		{"create", "helm.cattle.io", "helmreleases", e.Operator, "", true},
+		{"create", "helm.cattle.io", "helmreleases", e.Operator, "", false},
 		{"create", "helm.cattle.io", "helmreleases", e.Apps, "", false},
 		{"update", "helm.cattle.io", "helmreleases", e.Operator, "x", false},
 		{"create", "helm.cattle.io", "helmreleasepolicies", e.Operator, "", false},

@@ -17,7 +17,7 @@ func TestEveryCommandInTheReference(t *testing.T) {
 	w.Apps = w.Namespace("apps")
 	chart := w.installShop(kit.Shared.Helm4(), "web")
 	w.Helm(kit.Shared.Helm4(), "upgrade", "web", chart, "--set", "password="+secretValue, "--set", "color=blue")
-	kit.StartOperator(t, w.OperatorConfig(), w.Operator)
+	kit.StartWithPolicies(t, w.OperatorConfig(), w.Operator)
 
 	dir := t.TempDir()
 	check.NoError(t, os.Link(binary, filepath.Join(dir, "helm-locker")))
