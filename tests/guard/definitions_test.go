@@ -30,6 +30,7 @@ spec:
 `
 	const newer = "    - {name: v2, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}\n"
 	group := f.Apps + ".example.com"
+	check.NoError(t, f.Cluster.Except("I13", "widgets."+group, "Helm writes crds before it stores a record"))
 	in := func(text string) string { return strings.ReplaceAll(text, "GROUP", group) }
 	declaring := f.guarded(kit.Shared.Helm4(), "shop", in(definition)+"{{ if .Values.newer }}\n"+newer+"{{ end }}\n")
 	definitions := f.In(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",

@@ -150,6 +150,7 @@ func TestI13_UninstallationThatCannotStoreItsRecord(t *testing.T) {
 		for _, way := range []string{"stored", "suspended"} {
 			t.Run(way, func(t *testing.T) {
 				f := newFixture(t)
+				check.NoError(t, f.Cluster.Except("I13", f.Apps, "Helm goes on without a stored record"))
 				f.guarded(h, "shop", shop)
 				f.inForce(kit.ConfigMaps, "settings")
 				policy := filepath.Join(t.TempDir(), "policy.yaml")

@@ -177,6 +177,7 @@ func TestNeighbour_KEDAInTheChart(t *testing.T) {
 	kit.EachHelm(t, func(t *testing.T, h cluster.Helm) {
 		w := newFixture(t)
 		w.defined(scaledObjects, "ScaledObject")
+		check.NoError(t, w.Cluster.Except("I1-value", w.Apps, "a ScaledObject sets the replicas"))
 		w.Installed(h, "app", web+"---"+scaledObject)
 		w.exempts(fmt.Sprintf("ScaledObject.keda.sh %s/web sets 1 to 5 replicas", w.Apps))
 		w.staysScaled("keda-operator", 5)
