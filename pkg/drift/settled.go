@@ -85,7 +85,8 @@ func LeftByHelm(
 	}
 	// All entries count: Helm still owns a map as such whose keys others have taken over.
 	owners := NewOwnership(managedFields, desired, live)
+	helms := func(manager string) bool { return manager == helm.Manager }
 	return slices.DeleteFunc(slices.Clone(changes), func(ch Change) bool {
-		return ch.Op == Added || !owners.Owned(ch.Segments(), func(manager string) bool { return manager == helm.Manager })
+		return ch.Op == Added || !owners.Owned(ch.Segments(), helms)
 	})
 }

@@ -41,8 +41,8 @@ func (a *Admission) alternative() string {
 	if a.ID.Group != "apiextensions.k8s.io" || a.After == nil {
 		return ""
 	}
-	return fmt.Sprintf(". If it comes from the crds directory of another chart, upgrade %s to a revision that declares "+
-		"what that chart needs, and install the chart with --skip-crds", a.Locked.Name)
+	return fmt.Sprintf(". If it comes from the crds directory of another chart, upgrade %s to a revision that "+
+		"declares what that chart needs, and install the chart with --skip-crds", a.Locked.Name)
 }
 
 // Warning returns the text for someone whose request passes and is not kept; detected says that it is only reported.

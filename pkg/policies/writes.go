@@ -63,8 +63,8 @@ func (w *worker) update(r policy.Result) error {
 	if !alike(written, r.Desired) {
 		w.ownWrites.refuse(written, r.Desired)
 		w.Log.WithField("helmrelease", written.Namespace+"/"+written.Name).Warn("the API server keeps the " +
-			"HelmRelease in another form than its policy has it: is the CustomResourceDefinition an older one, or does " +
-			"a webhook change it?")
+			"HelmRelease in another form than its policy has it: is the CustomResourceDefinition an older one, or " +
+			"does a webhook change it?")
 	}
 	return nil
 }

@@ -41,8 +41,8 @@ spec:
 	check.NoError(t, os.WriteFile(filepath.Join(other, "crds", "widgets.yaml"), []byte(in(definition+newer)), 0o600))
 	f.Until("the API server asks the guard", func() (any, bool) {
 		_, err := kit.Shared.Helm4().Run(f.Ctx, "install", "other", other, "--namespace", f.Apps)
-		return err, err != nil && strings.Contains(err.Error(), "upgrade shop to a revision that declares what that chart "+
-			"needs, and install the chart with --skip-crds")
+		return err, err != nil && strings.Contains(err.Error(), "upgrade shop to a revision that declares what that "+
+			"chart needs, and install the chart with --skip-crds")
 	})
 	u, err := definitions.Get(f.Ctx, "widgets."+group, metav1.GetOptions{})
 	check.NoError(t, err)
