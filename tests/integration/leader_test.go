@@ -27,6 +27,10 @@ func TestLeader_StandbyIsWarmAndTakesOver(t *testing.T) {
 	w.Until("the standby watches what the release has", func() (any, bool) {
 		return "it does not", standbyProxy.Watches(watching("configmaps")) != 0
 	})
+	// The first look at an object may take a dry run.
+	w.Until("the standby has judged the object", func() (any, bool) {
+		return "not yet", strings.Contains(standby.Log(), "state=InSync")
+	})
 	for i := range 5 {
 		w.Patch(kit.ConfigMaps, "settings", fmt.Sprintf(`{"data":{"key":"tampered %d"}}`, i))
 		w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
