@@ -195,8 +195,8 @@ func (j *judge) live(r *Request) {
 			delete(j.open, r.AuditID)
 		}
 	}
-	if code := r.ResponseStatus.Code; r.ObjectRef.Resource == "secrets" && (code/100 == 2 || code == 429) && r.Verb != "watch" &&
-		(slices.Contains([]string{"get", "list", "create"}, r.Verb) || strings.HasSuffix(r.ObjectRef.Name, "-mark")) {
+	if code := r.ResponseStatus.Code; r.ObjectRef.Resource == "secrets" && (code/100 == 2 || code == 429) &&
+		(r.Verb == "get" || r.Verb == "list" || r.wrote() && !strings.Contains(r.ObjectRef.Name, "-settled-")) {
 		j.reads[who] = append(j.reads[who], r)
 	}
 }
