@@ -14,29 +14,28 @@ import (
 	"github.com/rancher/helm-locker/pkg/watch"
 )
 
-// denial is an object that the account of its release may not change, so that the release does not own it.
+// denial is an object outside the rights of its release's account, and so not owned by the release.
 type denial struct {
 	id  manifest.ID
 	gvr schema.GroupVersionResource
 }
 
-// denials are those of one HelmRelease. Controller.mu guards them.
+// denials are the denied objects of one HelmRelease. entries guards them.
 type denials struct {
 	account string
 	objects []denial
-	asked   int // times that it was asked again whether they still hold
+	asked   int // number of repeated checks of the denials
 }
 
 const (
-	// Time until denied objects are asked for again: doubled every time.
+	// The delay between checks of denied objects, doubled every time.
 	denialSoonest = time.Second
 	denialLatest  = time.Minute
 )
 
-// admit sorts the objects of a release into those that its account may change and the others. What an account may
-// not change its release does not own, does not compare and does not take from another release: a forged manifest
-// is neither a claim nor a way to find out about objects that its author may not see. Everything is the operator's
-// own to change where it writes in its own name.
+// admit sorts the objects of a release by the right of its account to change them. A release does not own, compare or
+// take over a denied object: a forged manifest is neither a claim nor a way to find out about objects beyond its
+// author's rights. Without an account, the operator writes in its own name and may change everything.
 func (rs *releases) admit(
 	ctx context.Context, account string, objects []*lock.Object,
 ) (admitted []*lock.Object, denied []denial, err error) {
@@ -61,7 +60,8 @@ func (rs *releases) admit(
 	return admitted, denied, nil
 }
 
-// hold has the objects of a release written in the name of an account, and takes those out that it may not change.
+// hold sets the account under which the objects of a release are written. It removes the objects outside the rights of
+// the account, and returns them.
 func (rs *releases) hold(ctx context.Context, account string, ld *loaded) ([]denial, error) {
 	admitted, denied, err := rs.admit(ctx, account, ld.objects)
 	if err != nil {
@@ -72,15 +72,15 @@ func (rs *releases) hold(ctx context.Context, account string, ld *loaded) ([]den
 		o.Account = account
 		kinds[o.GVK] = ld.kinds[o.GVK]
 	}
-	ld.objects, ld.kinds = admitted, kinds // what is not owned is not watched
+	ld.objects, ld.kinds = admitted, kinds // a kind without owned objects is not watched
 	for _, d := range denied {
 		ld.untracked[d.id] = struct{}{} // declared all the same, so never a prune candidate
 	}
 	return denied, nil
 }
 
-// granted reports whether an account may change by now what it was denied. If not, that is asked again later, less
-// and less often.
+// granted reports whether an account has received one of the denied rights. If not, it asks again later, at growing
+// intervals.
 func (rs *releases) granted(ctx context.Context, key string) bool {
 	var d denials
 	rs.entries.update(key, func(e *entry) {
@@ -92,7 +92,7 @@ func (rs *releases) granted(ctx context.Context, key string) bool {
 	if len(d.objects) == 0 {
 		return false
 	}
-	// Another part of them every time, should they be many.
+	// Check another part of the objects each time, because they may be many.
 	first := d.asked * accounts.QuestionsAtOnce
 	mayPatch := rs.clients.Accounts.MayPatch(d.account)
 	answers, err := accounts.AskAll(min(len(d.objects), accounts.QuestionsAtOnce), func(i int) (bool, error) {
@@ -119,7 +119,7 @@ func (rs *releases) askLater(key string, asked int) {
 	rs.queues.releases.AddAfter(key, wait)
 }
 
-// message says what the account may not do, in the words of the API server's authorizer.
+// message describes the missing rights of the account, in the words of the API server's authorizer.
 func (d denials) message() string {
 	var texts []string
 	for _, o := range d.objects[:min(named, len(d.objects))] {

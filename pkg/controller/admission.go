@@ -23,18 +23,18 @@ import (
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
-// admission is the worker of the guard: it answers for each change or deletion of a locked object, before it happens,
-// whether it may happen. It has no queue, because the API server waits for the answer; and every replica has one, as
-// each has all locks. What cannot be told in time passes, and remediation reverts it.
+// admission is the worker of the guard: it decides on each change or deletion of a locked object before the API server
+// carries it out. It has no queue, because the API server waits for the answer. Every replica has one, as each has all
+// locks. A request without a decision in time passes, and remediation reverts it.
 type admission struct {
 	*common
 	reporter *reporter
 	loader   *loader
-	// declared are the objects of the records of other releases.
+	// declared are the declarations of the records of other releases.
 	declared *declarations
-	// proof tells, without a write, whether Helm is at work.
+	// proof reports, without a write, whether Helm is at work.
 	proof *proof.Verifier
-	// deciding bounds the requests that are decided on at once, by the namespace of the release.
+	// deciding bounds the concurrent decisions, by the namespace of the release.
 	deciding *fair.Semaphore
 }
 
@@ -74,11 +74,12 @@ type question struct {
 	judge.Admission
 	lock   *lock.Lock
 	object *lock.Object
-	// slot is given back when the question is answered.
+	// slot releases the semaphore after the answer.
 	slot func()
 }
 
-// question gathers what a request is judged by; nil for one that passes without, for a reason.
+// question gathers the input for the judgement of a request. It returns nil and a reason for a request that passes
+// without.
 func (ad *admission) question(
 	ctx context.Context, r *admissionv1.AdmissionRequest,
 ) (*question, judge.AdmissionReason, error) {
@@ -119,7 +120,7 @@ func (ad *admission) question(
 	return q, "", nil
 }
 
-// fill sets what a question is judged by. object is the object as the request makes it, or as it is when it is deleted.
+// fill sets the input of a question. object is the object after the request, or the deleted object.
 func (q *question) fill(
 	ad *admission, r *admissionv1.AdmissionRequest, w *lock.Work, object *unstructured.Unstructured,
 ) error {
@@ -145,7 +146,7 @@ func (q *question) fill(
 		}
 	}
 	if q.Harmless() {
-		return nil // most requests: what the object was before need not be decoded
+		return nil // most requests: no need to decode the old object
 	}
 	if q.Before, err = decodeRaw(r.OldObject); err != nil || r.SubResource != "scale" {
 		return err
@@ -154,13 +155,13 @@ func (q *question) fill(
 	return err
 }
 
-// objectOf returns which object a request is about, and at which version; none for a Scale, which is a part of an
-// object of any version.
+// objectOf returns the object of a request, and its version. A Scale has no version: it is a part of an object of any
+// version.
 func (ad *admission) objectOf(
 	r *admissionv1.AdmissionRequest, object *unstructured.Unstructured,
 ) (manifest.ID, string) {
-	// The object says it, and the request does not always: that for a Namespace has its own name as the namespace, and
-	// that for an object of a collection that is deleted has no name.
+	// Use the metadata of the object, because the request is not always complete: for a Namespace, it has the name of
+	// the object as the namespace; for a deletion of a collection, it has no name.
 	id := manifest.ID{Group: r.Kind.Group, Kind: r.Kind.Kind, Namespace: object.GetNamespace(), Name: object.GetName()}
 	if r.SubResource != "scale" {
 		return id, r.Kind.Version
@@ -183,7 +184,7 @@ func decodeRaw(raw runtime.RawExtension) (*unstructured.Unstructured, error) {
 	return u, nil
 }
 
-// admit judges the request, and gives the slot back, also when that panics.
+// admit judges the request, and releases the slot, even after a panic.
 func (q *question) admit() (judge.AdmissionReason, []drift.Change) {
 	defer q.slot()
 	return judge.Admit(q.Admission)
@@ -215,11 +216,11 @@ func (ad *admission) answer(ctx context.Context, q *question) (guard.Decision, j
 	return guard.Decision{Denied: true, Message: q.Refusal(changes)}, reason
 }
 
-// mayPass asks the API server whether a request that is drift passes all the same, because it may be Helm's or because
-// the namespace goes; empty for no.
+// mayPass asks the API server whether drift may pass because Helm may have sent the request, or because the namespace
+// is being deleted. It returns the reason, empty for no.
 //
-// Helm stores a record before it touches an object. So if the newest record still is the locked one now that the
-// request is here, Helm did not send it.
+// Helm stores a record before it touches an object. So if the newest record still is the locked one after the request
+// arrived, Helm did not send it.
 func (ad *admission) mayPass(ctx context.Context, q *question) judge.AdmissionReason {
 	holds, err := ad.proof.Holds(ctx, q.lock.Record)
 	switch {
@@ -251,7 +252,8 @@ func (ad *admission) mayPass(ctx context.Context, q *question) judge.AdmissionRe
 
 var namespacesGVR = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
-// namespaceGoes returns why a request passes because of the namespace of its object; empty when that stays.
+// namespaceGoes returns the reason to pass a request because the namespace of its object is missing, being deleted or
+// unknown. It returns an empty reason for any other namespace.
 func (ad *admission) namespaceGoes(ctx context.Context, name string) judge.AdmissionReason {
 	if name == "" {
 		return ""
@@ -268,7 +270,7 @@ func (ad *admission) namespaceGoes(ctx context.Context, name string) judge.Admis
 	return ""
 }
 
-// denied records a refused request. It was not drift: nothing happened.
+// denied records a refused request. It is not drift: the object is unchanged.
 func (rep *reporter) denied(q *question, changes []drift.Change) {
 	v := &result{Work: &lock.Work{Object: &lock.Object{ID: q.ID}}, found: judge.Result{Changes: changes},
 		operation: v1alpha1.DriftDeleted}

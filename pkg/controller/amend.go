@@ -18,38 +18,38 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// newestRevision is the newest revision of a release, loaded when it is needed for the first time.
+// newestRevision is the newest revision of a release, loaded on first use.
 type newestRevision struct {
 	record release.Record
 	found  bool
 	loaded *loaded
 }
 
-// counts reports whether the manifest of the newest record says what should exist: not when there is none, or when
+// counts reports whether the manifest of the newest record is the desired state. It is not without a record, or while
 // Helm uninstalls.
 func (r *newestRevision) counts() bool {
 	return r.found && r.record.Status != release.StatusUninstalling && r.record.Status != release.StatusUninstalled
 }
 
-// is reports whether the newest record is rec; rec has no UID when there was none.
+// is reports whether the newest record is rec. A rec without UID means no record.
 func (r *newestRevision) is(rec release.Record) bool {
 	return r.found && r.record.Same(rec) || !r.found && rec.UID == ""
 }
 
-// under returns the record of a write that follows w, also where there is none. Such a write is one to the same release
-// as w, although the newest record may be stored where the objects say that the release is.
+// under returns the record for a write after w, even without a newest record. Such a write belongs to the same release
+// as w, although the newest record may be stored in the release named by the objects.
 func (r *newestRevision) under(w lock.Write) release.Record {
 	rec := r.record
 	rec.Key, rec.As = w.Record.Key, w.Record.As
 	return rec
 }
 
-// errNotReadable says that the manifest of the newest record cannot be read. What was written stays as it is until
-// it can.
+// errNotReadable reports an unreadable manifest of the newest record. Written objects stay unchanged until it is
+// readable.
 var errNotReadable = errors.New("the newest revision cannot be read")
 
-// declares returns an object as the newest revision declares it. known reports whether it declares the object at
-// all: one that is exempt, of a kind that is not served, or perhaps a hook, is declared and not returned.
+// declares returns the declaration of an object in the newest revision. known is also true for a declared object
+// without a declaration to return: an exempt object, one of an unserved kind, or perhaps a hook.
 func (rm *remediation) declares(
 	ctx context.Context, r *newestRevision, w lock.Write,
 ) (o *lock.Object, known bool, err error) {
@@ -77,11 +77,11 @@ func (rm *remediation) declares(
 	return nil, known, nil
 }
 
-// amendWrite corrects a write that may have landed after Helm began to work on a newer revision. What the newer
-// revision does not declare and the write created is taken back; what it declares stays as it was created, whatever
-// becomes of the revision, since only a deployed one may be written, by its lock. Where the write took away what the
-// newer revision declares, that is written again: Helm may have seen it there, and may have had nothing to do. None of
-// this counts before Helm comes to the objects.
+// amendWrite corrects a write that may have taken effect after Helm began to work on a newer revision. It deletes an
+// object created by the write if the newer revision does not declare it. A declared object stays as created, whatever
+// the outcome of the revision: only the lock of a deployed revision may write it. It restores a declared object changed
+// or deleted by the write: Helm may have seen the earlier state and left it alone. None of this matters before Helm
+// reaches the objects.
 func (rm *remediation) amendWrite(ctx context.Context, w lock.Write, r *newestRevision) error {
 	o, known, err := rm.declares(ctx, r, w)
 	if err != nil {
@@ -95,7 +95,7 @@ func (rm *remediation) amendWrite(ctx context.Context, w lock.Write, r *newestRe
 	case pending && (before || w.Version == "" && w.Deleted):
 		return nil // Helm may be about to write it; the next change of the record comes back to it
 	case before && w.Deleted && w.Version != "" && w.Object.Desired != "":
-		return rm.restore(ctx, w, r, w.Object) // what was deleted to replace it: Helm has failed, and counts on it
+		return rm.restore(ctx, w, r, w.Object) // deleted for a replacement: Helm has failed, and needs it
 	case before:
 		rm.unproven.Drop(w)
 		return nil
@@ -119,7 +119,7 @@ func (rm *remediation) amendWrite(ctx context.Context, w lock.Write, r *newestRe
 	return rm.amend(ctx, w, r, amended)
 }
 
-// amendment returns the revert that corrects a write; nil when there is nothing to do.
+// amendment returns the revert to correct a write; nil when there is nothing to do.
 func (rm *remediation) amendment(
 	ctx context.Context, w lock.Write, r *newestRevision, o *lock.Object,
 ) (*enforce.Revert, error) {
@@ -165,8 +165,8 @@ func (rm *remediation) amendment(
 	}, nil
 }
 
-// amend makes the write that corrects another one, in the order of every other write: the object was observed,
-// the record is read, and the observed version is the precondition. It is kept in mind like every other write, too.
+// amend corrects a write by another one, in the same order as any write: observe the object, read the record, write
+// with the observed version as the precondition. The correction is remembered for proof, too.
 func (rm *remediation) amend(ctx context.Context, w lock.Write, r *newestRevision, revert *enforce.Revert) error {
 	undo, err := json.Marshal(drift.MergePatch(revert.Target, revert.Live.Object))
 	if err != nil {
@@ -191,7 +191,7 @@ func (rm *remediation) amend(ctx context.Context, w lock.Write, r *newestRevisio
 		return rm.enforcer.Revert(ctx, enforce.SetID(w.Record.Key), revert)
 	})
 	switch {
-	case done != nil: // if Helm does not own all of it, the next lock finds that
+	case done != nil: // the next lock finds fields without Helm's ownership
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 		rm.unproven.Drop(*next)
 		rm.unproven.Again(w) // look again
@@ -211,8 +211,8 @@ func (rm *remediation) amend(ctx context.Context, w lock.Write, r *newestRevisio
 	return nil
 }
 
-// restore creates an object again that was deleted, as o declares it: Helm may have found it, and may have had nothing
-// to do.
+// restore creates a deleted object again from the declaration o: Helm may have found the object before the deletion,
+// and left it alone.
 func (rm *remediation) restore(ctx context.Context, w lock.Write, r *newestRevision, o *lock.Object) error {
 	desired, err := decode(o.Desired)
 	if err != nil {

@@ -5,22 +5,22 @@ import (
 	"time"
 )
 
-// announcePatience is how long the event of a lock is held back at most when its own status is written and others
-// wait to be.
+// announcePatience is the maximum delay of the event of a lock, from the write of its own status, while other statuses
+// wait.
 const announcePatience = 5 * time.Second
 
-// announcements hold the events back that tell of new locks. When many releases are locked at once, the API server
-// would spend about as much time on the events as on the statuses, and no user waits for an event. The zero value is
-// ready, and it is safe for concurrent use.
+// announcements delay the events about new locks. When many releases are locked at once, the API server would spend
+// about as much time on the events as on the statuses, and no user waits for an event. The zero value is ready, and it
+// is safe for concurrent use.
 type announcements struct {
 	mu   sync.Mutex
 	held map[string]func() // by HelmRelease key, whose status has not been written yet
-	// due are those that only wait for the statuses of others, and since is when the first of them began to.
+	// due are the announcements that only wait for other statuses. since is the start of this wait.
 	due   []func()
 	since time.Time
 }
 
-// hold keeps what tells of the lock of a HelmRelease, in place of what was held of it.
+// hold delays the announcement of the lock of a HelmRelease, in place of an earlier one.
 func (a *announcements) hold(key string, tell func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -30,7 +30,7 @@ func (a *announcements) hold(key string, tell func()) {
 	a.held[key] = tell
 }
 
-// say tells what is held of a HelmRelease now, before something else is told of it.
+// say sends the delayed announcement of a HelmRelease now, before any other event about it.
 func (a *announcements) say(key string) {
 	a.mu.Lock()
 	tell := a.held[key]
@@ -41,8 +41,8 @@ func (a *announcements) say(key string) {
 	}
 }
 
-// written takes note that the status of a HelmRelease was dealt with, and tells of all such locks once no other
-// status waits or they have waited for those long enough.
+// written records the end of a status update of a HelmRelease. It sends the announcements of all such locks once no
+// other status waits, or after a maximum delay.
 func (a *announcements) written(key string, now time.Time, others int) {
 	a.mu.Lock()
 	if tell := a.held[key]; tell != nil {

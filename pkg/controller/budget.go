@@ -11,38 +11,38 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// How long the records of one namespace, and those of one release, may be worked on: a burst at once, then a share of
-// the time of one processor. A release has less than its namespace, so that one that changes all the time takes a
-// share from the start, while many releases of a namespace are locked at full speed.
+// The processor time for the records of one namespace, and of one release: a burst at once, then a share of one
+// processor. The share of a release is smaller than the one of its namespace. So a constantly changing release is
+// limited from the start, while many releases of a namespace are locked at full speed.
 const (
 	namespaceBurst = 30 * time.Second
 	releaseBurst   = 5 * time.Second
 	workingShare   = 0.25
-	// longestDebt bounds what may be owed, and so how long a record waits: 20 s. More is owed where a busy machine
-	// takes long for one record, and where objects are compared all the time, which goes on when all is spent.
+	// longestDebt bounds the debt, and so the wait of a record: 20 s. The debt exceeds the burst when a busy machine
+	// needs long for one record, and with constant comparisons, because these continue on an empty budget.
 	longestDebt = 5 * time.Second
 )
 
-// budget bounds the time that goes into decoding and parsing the records of one namespace, and into comparing the
-// objects that they declare. It is safe for concurrent use; the zero value is full.
+// budget bounds the time to decode and parse the records of one namespace, and to compare their declared objects. It is
+// safe for concurrent use; the zero value is full.
 type budget struct {
 	mu    sync.Mutex
 	spent map[release.Key]spending // a Key without a Name stands for its namespace
-	tidy  int                      // with how many entries to look for those that are over
+	tidy  int                      // number of entries to trigger a cleanup
 }
 
-// spending is how much of its burst somebody had spent at a time.
+// spending is the spent part of a burst at a time.
 type spending struct {
 	spent time.Duration
 	at    time.Time
 }
 
-// left returns what is spent at now, after the share of the time since. No time has passed when the clock was set back.
+// left returns the spent time at now, less the share earned since. After the clock was set back, nothing is earned.
 func (s spending) left(now time.Time) time.Duration {
 	return max(0, s.spent-time.Duration(workingShare*float64(max(0, now.Sub(s.at)))))
 }
 
-// spend counts work on a release that took so long until now.
+// spend records the duration of work on a release until now.
 func (b *budget) spend(key release.Key, now time.Time, took time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -57,12 +57,12 @@ func (b *budget) spend(key release.Key, now time.Time, took time.Duration) {
 	}
 }
 
-// add counts what was spent. It forgets what is owed beyond the burst and longestDebt.
+// add adds spent time. It drops debt beyond the burst and longestDebt.
 func (b *budget) add(key release.Key, burst time.Duration, now time.Time, took time.Duration) {
 	b.spent[key] = spending{spent: min(b.spent[key].left(now)+took, burst+longestDebt), at: now}
 }
 
-// wait returns how long the next record of a release has to wait at now, zero if it has not.
+// wait returns the time until the next record of a release may be read; zero for now.
 func (b *budget) wait(key release.Key, now time.Time) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -72,7 +72,7 @@ func (b *budget) wait(key release.Key, now time.Time) time.Duration {
 func (b *budget) waitOf(key release.Key, burst time.Duration, now time.Time) time.Duration {
 	s, known := b.spent[key]
 	left := s.left(now)
-	if known && now.Before(s.at) { // or a clock that was set back would stop the budget until that time comes again
+	if known && now.Before(s.at) { // else a clock set back would stop the budget until then
 		b.spent[key] = spending{spent: left, at: now}
 	}
 	if left < burst {
@@ -81,7 +81,7 @@ func (b *budget) waitOf(key release.Key, burst time.Duration, now time.Time) tim
 	return time.Duration(float64(left-burst)/workingShare) + time.Millisecond
 }
 
-// mayRead waits until the records of a release may be read. Its error is that of ctx.
+// mayRead waits until the budget allows a read of the records of a release. Its error is the one of ctx.
 func (lo *loader) mayRead(ctx context.Context, key release.Key) error {
 	for {
 		wait := lo.budget.wait(key, lo.Clock.Now())
@@ -98,8 +98,8 @@ func (lo *loader) mayRead(ctx context.Context, key release.Key) error {
 	}
 }
 
-// readLater has a record read when its release may again. It reports whether there is a lock at the same record, which
-// goes on meanwhile.
+// readLater schedules the read of a record after wait. It reports whether a lock at the same record exists, and
+// continues until then.
 func (rs *releases) readLater(key string, rec release.Record, wait time.Duration) (goesOn bool) {
 	old := rs.table.Get(key)
 	goesOn = old != nil && old.Record.Same(rec)

@@ -12,26 +12,26 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// removed is an object that earlier revisions declared and the locked one does not.
+// removed is an object of earlier revisions, but not of the locked one.
 type removed struct {
 	gvk  schema.GroupVersionKind
 	keep bool
-	// uid and revision are of the newest record that declared it.
+	// uid and revision are of the newest record with the object.
 	uid      types.UID
 	revision int
 }
 
-// candidates is what is known of the earlier revisions of a release.
+// candidates is the information about the earlier revisions of a release.
 type candidates struct {
-	// read are the records whose manifests are in removed, with the kinds that were not served when each was read.
+	// read are the records with their manifests in removed, and the unserved kinds at the time of the read.
 	read    map[types.UID][]schema.GroupVersionKind
 	removed map[manifest.ID]removed
-	done    *lock.Lock // the lock for which all candidates were handled
-	waits   *lock.Lock // the lock for which nothing is pruned because a kind is not known
+	done    *lock.Lock // the lock with all candidates handled
+	waits   *lock.Lock // the lock without pruning because of an unknown kind
 }
 
 // unknown reports whether the locked revision or an earlier one declares objects of a kind that was not served when its
-// record was read. Then nothing is pruned, because the identities and policies of these objects are not known.
+// record was read. Then nothing is pruned, because the identities and policies of these objects are unknown.
 func (k *candidates) unknown(l *lock.Lock) bool {
 	unknown := l.Unknown
 	for _, kinds := range k.read {
@@ -40,7 +40,7 @@ func (k *candidates) unknown(l *lock.Lock) bool {
 	return unknown
 }
 
-// add records that a revision declared an object that the locked one does not.
+// add records an object of an earlier revision, but not of the locked one.
 func (k *candidates) add(id manifest.ID, r removed) {
 	before, known := k.removed[id]
 	r.keep = r.keep || before.keep
@@ -50,8 +50,8 @@ func (k *candidates) add(id manifest.ID, r removed) {
 	k.removed[id] = r
 }
 
-// forget drops what only revisions declared whose records are not among the given ones any more. Otherwise a
-// release that has an object named after each revision, such as a Job, would be remembered with all of them.
+// forget drops the objects of deleted records, unless one of the given records declares them, too. Otherwise the
+// candidates of a release with an object named after each revision, such as a Job, would grow without bound.
 func (k *candidates) forget(earlier []release.Record) {
 	exists := make(map[types.UID]bool, len(earlier))
 	for _, rec := range earlier {
@@ -69,12 +69,11 @@ func (k *candidates) forget(earlier []release.Record) {
 	}
 }
 
-// maxRemoved bounds the objects of earlier revisions that are remembered of one release: each revision may declare
-// others.
+// maxRemoved bounds the candidates of one release: each revision may declare other objects.
 const maxRemoved = 20_000
 
-// addAll adds what an earlier revision declares and the locked one does not. It returns false when there is no room
-// for all of it.
+// addAll adds the objects of an earlier revision, but not of the locked one. It returns false when there is no room for
+// all of them.
 func (k *candidates) addAll(l *lock.Lock, rec release.Record, objects []manifest.Object) (all bool) {
 	all = true
 	for _, o := range objects {
@@ -90,7 +89,7 @@ func (k *candidates) addAll(l *lock.Lock, rec release.Record, objects []manifest
 	return all
 }
 
-// waitForKind has the release tried again when a kind may be served that is not known now.
+// waitForKind schedules another attempt for the release, when an unknown kind may be served.
 func (pr *pruning) waitForKind(l *lock.Lock, known *candidates) {
 	known.waits = l
 	pr.entries.update(l.Key, func(e *entry) { e.candidates = *known })
@@ -101,9 +100,9 @@ func (pr *pruning) waitForKind(l *lock.Lock, known *candidates) {
 	pr.queues.pruning.AddAfter(l.Key, wait)
 }
 
-// readHistory adds what the manifests of earlier revisions declare to what is known. Each manifest is read once in the
-// life of this process, and once more when a kind of it is served that was not. One that cannot be read proves nothing,
-// and is passed over. What is known of a revision is forgotten with its record.
+// readHistory adds the objects of earlier revisions to the candidates. A process reads each manifest once, and once
+// more after an unserved kind of it is served. An unreadable manifest proves nothing, and is skipped. The candidates of
+// a revision are dropped with its record.
 func (pr *pruning) readHistory(ctx context.Context, l *lock.Lock, known *candidates) error {
 	earlier := pr.records.Before(l.Record)
 	known.forget(earlier)
@@ -114,7 +113,7 @@ func (pr *pruning) readHistory(ctx context.Context, l *lock.Lock, known *candida
 		if err := pr.pace.Wait(ctx); err != nil {
 			return err
 		}
-		// Pruned by Helm meanwhile.
+		// A record that is not found was pruned by Helm meanwhile.
 		if err := pr.readRemoved(ctx, l, rec, known); err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}

@@ -12,7 +12,8 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 )
 
-// giveWay records that a HelmRelease leaves its release to another one, whose next event has it reconciled again.
+// giveWay records that a HelmRelease waits for its release, because another HelmRelease has it. The next event of the
+// other one enqueues the first.
 func (rs *releases) giveWay(key, first string) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -21,7 +22,7 @@ func (rs *releases) giveWay(key, first string) {
 	}
 }
 
-// takeBehind returns the HelmReleases that leave their release to this one, and forgets them.
+// takeBehind returns, and forgets, the HelmReleases that wait for the release of this one.
 func (rs *releases) takeBehind(first string) []string {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -30,16 +31,14 @@ func (rs *releases) takeBehind(first string) []string {
 	return behind
 }
 
-// claimable reports whether operators of this controller's name manage the HelmRelease or may claim it, in
-// whichever shard.
+// claimable reports whether operators of this controller's name manage the HelmRelease or may claim it, in any shard.
 func (c *common) claimable(hr *v1alpha1.HelmRelease) bool {
 	by, claimed := hr.Annotations[v1alpha1.ManagedByAnnotation]
 	return !claimed || by == "" || by == c.Name
 }
 
-// claim makes the HelmRelease this controller's, and rids it of the finalizer that older operators set. It returns
-// false for a HelmRelease that another controller has claimed, that is in another shard, or that a standby has to
-// leave unclaimed for now.
+// claim claims the HelmRelease for this controller, and removes the finalizer of older operators. It returns false for
+// a HelmRelease of another controller or shard, and for one to be left unclaimed by a standby for now.
 func (rs *releases) claim(hr *v1alpha1.HelmRelease) (bool, error) {
 	if !rs.claimable(hr) || !rs.inShard(hr) {
 		return false, nil
@@ -75,7 +74,7 @@ func (rs *releases) claim(hr *v1alpha1.HelmRelease) (bool, error) {
 	return true, nil
 }
 
-// objectReference is what events about a HelmRelease refer to.
+// objectReference returns the reference to a HelmRelease for its events.
 func objectReference(hr *v1alpha1.HelmRelease) *v1alpha1.HelmRelease {
 	ref := &v1alpha1.HelmRelease{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: "HelmRelease"},

@@ -14,16 +14,17 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// An object may have to do with another release than the one that is locked: Helm takes it over for that release, it
-// belongs to that release already, or that release declared it before it was taken over, and Helm deletes it with that
-// release. Metadata that anyone can write proves none of these. A record that declares the object does.
+// An object may belong to another release than the locked one in three ways. Helm takes it over for the other release.
+// Or it is an object of the other release already. Or the other release declared it before a takeover, and Helm deletes
+// it with the other release. Metadata proves none of these, because anyone can write it. A record that declares the
+// object does.
 
-// claimsTimeout bounds the reading of the records of other releases. What is not known by then counts as not declared:
-// who makes a record that takes long to read has proven nothing.
+// claimsTimeout bounds the reads of the records of other releases. Unread records count as not declaring the object:
+// the author of a slow record has proven nothing.
 const claimsTimeout = time.Second
 
-// ofAnother returns why a request passes because of another release than the locked one; empty when it does not. The
-// newest record of the locked release has to be read before.
+// ofAnother returns the reason to pass a request because of a release other than the locked one; empty for none. Read
+// the newest record of the locked release before the call.
 func (ad *admission) ofAnother(ctx context.Context, q *question) judge.AdmissionReason {
 	ctx, cancel := context.WithTimeoutCause(ctx, claimsTimeout, errClaimsTimeout)
 	defer cancel()
@@ -67,7 +68,7 @@ func (ad *admission) ofAnother(ctx context.Context, q *question) judge.Admission
 
 var errClaimsTimeout = errors.New("the records of other releases take too long to read")
 
-// unknown returns why a request passes about which the API server could not be asked.
+// unknown returns the reason to pass a request after a failed question to the API server.
 func (ad *admission) unknown(ctx context.Context, q *question, err error) judge.AdmissionReason {
 	ad.Log.WithField("object", q.ID.String()).Debugf("guard: read the records of other releases: %s", safeError(err))
 	if errors.Is(context.Cause(ctx), errClaimsTimeout) {
@@ -76,7 +77,7 @@ func (ad *admission) unknown(ctx context.Context, q *question, err error) judge.
 	return judge.AdmitUnknown
 }
 
-// releasesAtWork returns the releases that Helm works on, of those with records in the namespace of the object or of
+// releasesAtWork returns the releases with Helm at work, among those with records in the namespace of the object or of
 // the locked release.
 func (ad *admission) releasesAtWork(ctx context.Context, q *question) (working []release.Key, err error) {
 	namespaces := []string{q.Locked.Namespace}
@@ -86,7 +87,7 @@ func (ad *admission) releasesAtWork(ctx context.Context, q *question) (working [
 	for _, namespace := range namespaces {
 		for _, storage := range ad.Storages {
 			found, err := proof.AtWork(ctx, ad.clients.Metadata, storage, namespace)
-			if err != nil && !apierrors.IsForbidden(err) { // records that are out of sight prove nothing
+			if err != nil && !apierrors.IsForbidden(err) { // unreadable records prove nothing
 				return nil, err
 			}
 			working = append(working, found...)
@@ -95,20 +96,20 @@ func (ad *admission) releasesAtWork(ctx context.Context, q *question) (working [
 	return working, nil
 }
 
-// stance is how a release stands to an object.
+// stance is the relation of a release to an object.
 type stance int
 
 const (
-	// declaresNot is the stance of a release that does not exist, or has no readable record that declares the object.
+	// declaresNot is the stance of a release that does not exist, or has no readable record of the object.
 	declaresNot stance = iota
 	// helmRests is the stance of a release that declares the object.
 	helmRests
-	// helmWorks is the stance of a release that declares the object, or did, and that Helm may be changing.
+	// helmWorks is the stance of a release that declares or declared the object, while Helm may be changing it.
 	helmWorks
 )
 
-// declares returns how a release stands to an object. Objects name the namespace of their release; where that has no
-// records, they may be stored in another one.
+// declares returns the stance of a release to an object. Objects name the namespace of their release. If it has no
+// records there, they may be stored in another namespace.
 func (ad *admission) declares(ctx context.Context, key release.Key, id manifest.ID) (stance, error) {
 	found, exists, err := ad.declaresIn(ctx, key, key, id)
 	if err != nil || exists {
@@ -131,9 +132,9 @@ func (ad *admission) declares(ctx context.Context, key release.Key, id manifest.
 	return found, nil
 }
 
-// elsewhere returns where the records of a release may be stored that has none in its own namespace: the place that a
-// HelmRelease names, or else each where there is a release of that name. Those that Helm works on come first, because
-// not all may be read in time.
+// elsewhere returns the possible places of the records of a release without any in its own namespace: the one named by
+// a HelmRelease, or else every release of the same name. Those with Helm at work come first, because the time may not
+// suffice for all.
 func (ad *admission) elsewhere(ctx context.Context, key release.Key) ([]release.Key, error) {
 	if locked := ad.entries.storedElsewhere(key); locked != (release.Key{}) {
 		return []release.Key{locked}, nil
@@ -153,8 +154,8 @@ func (ad *admission) elsewhere(ctx context.Context, key release.Key) ([]release.
 	return append(working, others...), nil
 }
 
-// declaresIn returns how the records that are stored as those of one release stand to an object which names another,
-// the same, or with the zero Key any. exists is set if there is a release of these records.
+// declaresIn returns the stance of the records stored under the release stored to an object that names the release
+// named. The zero Key stands for any release. exists is set if a release of these records exists.
 func (ad *admission) declaresIn(
 	ctx context.Context, stored, named release.Key, id manifest.ID,
 ) (stands stance, exists bool, err error) {
@@ -183,14 +184,14 @@ func (ad *admission) declaresIn(
 	case !works:
 		return declaresNot, true, nil
 	}
-	// Helm deletes the objects of the revision that was deployed before, and that the newest one does not declare.
+	// Helm deletes the objects of the previously deployed revision, except for the objects of the newest one.
 	if before, found := deployedBefore(records, newest); found && ad.inRecord(ctx, before, named, id) {
 		return helmWorks, true, nil
 	}
 	return declaresNot, true, nil
 }
 
-// deployedBefore returns the record that Helm compares the newest one with: the deployed one, or else the last.
+// deployedBefore returns the base of Helm's comparison with the newest record: the deployed record, or else the last.
 func deployedBefore(records []release.Record, newest release.Record) (release.Record, bool) {
 	earlier := slices.DeleteFunc(slices.Clone(records), func(r release.Record) bool { return r.Same(newest) })
 	deployed := slices.DeleteFunc(slices.Clone(earlier), func(r release.Record) bool {
@@ -202,7 +203,7 @@ func deployedBefore(records []release.Record, newest release.Record) (release.Re
 	return release.Newest(earlier)
 }
 
-// inRecord reports whether a record declares an object that names a release. One that cannot be read in time proves
+// inRecord reports whether a record declares an object with the name of a release. A record not readable in time proves
 // nothing. It is read beside the request, because decoding a large one does not end with ctx.
 func (ad *admission) inRecord(
 	ctx context.Context, rec release.Record, named release.Key, id manifest.ID,

@@ -8,12 +8,12 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// claims are the locked objects that say they belong to another release, by the name of that one: what becomes of
-// them depends on the newest records of releases of that name, in whatever namespace (owners). It is safe for
-// concurrent use; the zero value is empty.
+// claims are the locked objects with metadata of another release, by the name of that release. Their treatment depends
+// on the newest records of releases of that name, in any namespace (owners). It is safe for concurrent use; the zero
+// value is empty.
 type claims struct {
 	mu sync.Mutex
-	of map[claim]release.Key         // the release that an object says
+	of map[claim]release.Key         // the release named by an object
 	by map[string]map[claim]struct{} // the same, the other way round
 }
 
@@ -23,7 +23,7 @@ type claim struct {
 	id   manifest.ID
 }
 
-// add records which release an object says it belongs to; no longer the one before.
+// add records the release named by an object, in place of the one before.
 func (c *claims) add(l *lock.Lock, id manifest.ID, named release.Key) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -56,8 +56,8 @@ func (c *claims) forget(at claim) {
 	delete(c.of, at)
 }
 
-// take returns, and forgets, the objects that say they belong to a release of a name for which match is true. They are
-// judged again, and claim it again then.
+// take returns, and forgets, the objects with metadata of a release of a name, if match is true for the release. They
+// are judged again, and then recorded again.
 func (c *claims) take(name string, match func(release.Key) bool) map[*lock.Lock]map[manifest.ID]struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -75,7 +75,7 @@ func (c *claims) take(name string, match func(release.Key) bool) map[*lock.Lock]
 	return taken
 }
 
-// prune forgets the claims on behalf of locks that have ended.
+// prune forgets the claims on behalf of ended locks.
 func (c *claims) prune() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -86,7 +86,7 @@ func (c *claims) prune() {
 	}
 }
 
-// wanted reports whether an object says that it belongs to a release of a name.
+// wanted reports whether an object names a release of this name.
 func (c *claims) wanted(name string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -18,40 +18,40 @@ import (
 	"github.com/rancher/helm-locker/pkg/watch"
 )
 
-// common is what the workers share: settings, clients, watches, what is known, and the queues. A worker asks another
-// one for work by adding a key to its queue. Everything in it is safe for concurrent use, or does not change once New
-// has returned.
+// common is shared by the workers: settings, clients, watches, state and queues. A worker asks another one for work by
+// adding a key to its queue. Everything in it is safe for concurrent use, or does not change once New has returned.
 type common struct {
 	Options
 	clients Clients
 	own     judge.Own
 	kinds   *watch.Kinds
-	// lockedKinds are those of all objects that were locked.
+	// lockedKinds are the kinds of all objects ever locked.
 	lockedKinds lock.Kinds
 	records     *watch.Releases
 	objects     *watch.Objects
 	scalers     *watch.Autoscalers
 	enforcer    *enforce.Enforcer
 
-	// definitionsAt is when a CustomResourceDefinition last came, changed or went, in Unix nanoseconds.
+	// definitionsAt is the time of the last creation, change or deletion of a CustomResourceDefinition, in Unix
+	// nanoseconds.
 	definitionsAt atomic.Int64
-	// discoveredAt is when what is known of kinds was last forgotten, in Unix nanoseconds.
+	// discoveredAt is the time of the last reset of discovery, in Unix nanoseconds.
 	discoveredAt atomic.Int64
 
 	queues queues
 	slots  slots
-	// tracing is set when the log has level trace: events are many.
+	// tracing is set at log level trace. It guards the tracing of watch events, because these are many.
 	tracing bool
 	// leading is set while this controller may write.
 	leading atomic.Bool
-	// table has the locks, and entries what else is known of each HelmRelease.
+	// table has the locks, and entries the other state of each HelmRelease.
 	table   *lock.Table
 	entries entries
-	// guardChanged holds a token when what the guard is to be asked about may have changed.
+	// guardChanged holds a token when the set of guarded kinds may have changed.
 	guardChanged chan struct{}
-	// guardState tells whether the API server asks the guard; nil until that is known.
+	// guardState is the registration of the guard at the API server; nil while unknown.
 	guardState atomic.Pointer[guard.State]
-	// unproven are the writes after which the record has not been read yet.
+	// unproven are the writes without a later read of the record.
 	unproven lock.Writes
 }
 
@@ -67,7 +67,7 @@ func newCommon(clients Clients, o Options) *common {
 	}
 }
 
-// byRelease is the index of the HelmReleases by the release that they name.
+// byRelease is the index of the HelmReleases by the name of their release.
 const byRelease = "helm-locker/release"
 
 var everything = labels.Everything()
@@ -79,7 +79,7 @@ func releaseKey(hr *v1alpha1.HelmRelease) release.Key {
 	return release.Key{Namespace: hr.Spec.Release.Namespace, Name: hr.Spec.Release.Name}
 }
 
-// cached returns the HelmRelease of a key from the cache, nil when it is gone.
+// cached returns the HelmRelease of a key from the cache; nil when it does not exist.
 func (c *common) cached(key string) *v1alpha1.HelmRelease {
 	namespace, name, err := cache.SplitMetaNamespaceKey(key)
 	if err != nil {
@@ -92,8 +92,8 @@ func (c *common) cached(key string) *v1alpha1.HelmRelease {
 	return hr
 }
 
-// inShard reports whether the labels of a HelmRelease make it this controller's to manage. Another operator of the
-// same name manages the others.
+// inShard reports whether the labels of a HelmRelease put it into this controller's shard. Other operators of the same
+// name manage the other shards.
 func (c *common) inShard(hr *v1alpha1.HelmRelease) bool {
 	return c.Shard == nil || c.Shard.Matches(labels.Set(hr.Labels))
 }
@@ -106,10 +106,10 @@ func (c *common) ofShard() string {
 	return ", of shard " + c.Shard.String()
 }
 
-// statusChanged has the status of a HelmRelease written soon. What changes until then goes into the same write.
+// statusChanged schedules a write of the status of a HelmRelease. Changes until then go into the same write.
 func (c *common) statusChanged(key string) { c.queues.status.AddAfter(key, statusDelay) }
 
-// releaseChanged enqueues the HelmReleases that name a release.
+// releaseChanged enqueues the HelmReleases of a release.
 func (c *common) releaseChanged(key release.Key) {
 	named, err := c.clients.HelmReleases.Cache().GetByIndex(byRelease, key.String())
 	if err != nil {
@@ -121,14 +121,14 @@ func (c *common) releaseChanged(key release.Key) {
 	}
 }
 
-// confirmLater enqueues the confirmation of writes to a release whose record has changed since.
+// confirmLater enqueues the confirmation of the writes to a release after a change of its record.
 func (c *common) confirmLater(key release.Key) {
 	if c.unproven.Any(key, c.newestSeen) {
 		c.queues.confirm.Add(key)
 	}
 }
 
-// newestSeen is proof.Verifier.Current as far as the watch has come.
+// newestSeen is proof.Verifier.Current as of the last event of the watch.
 func (c *common) newestSeen(rec release.Record) release.Record {
 	if now, found := c.records.Newest(rec.As); found && now.Status != release.StatusUninstalled {
 		return now
@@ -137,7 +137,7 @@ func (c *common) newestSeen(rec release.Record) release.Record {
 	return now
 }
 
-// debug returns the log for what is told at level debug about a release. It tells paths and names, and never a value.
+// debug returns the logger for debug messages about a release. They have paths and names, and never a value.
 func (c *common) debug(key release.Key) *logrus.Entry {
 	return c.Log.WithField("release", key.String())
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
-// named is how many objects a message names before it only counts the rest.
+// named is the maximum number of objects named in a message. It only counts the others.
 const named = 3
 
-// conditions returns the conditions of a HelmRelease; the times of those that have not changed stay.
+// conditions returns the conditions of a HelmRelease. Unchanged conditions keep their times.
 func conditions(hr *v1alpha1.HelmRelease, v *view) []metav1.Condition {
 	out := slices.Clone(hr.Status.Conditions)
 	set := func(kind string, status metav1.ConditionStatus, reason, message string) {
@@ -54,7 +54,7 @@ func conditions(hr *v1alpha1.HelmRelease, v *view) []metav1.Condition {
 
 type setter func(kind string, status metav1.ConditionStatus, reason, message string)
 
-// readiness reports whether the release is in the state that its spec asks for, and if not, what is most in the way.
+// readiness reports whether the release is in the state of its spec, and if not, the most important obstacle.
 func readiness(v *view) (metav1.ConditionStatus, string, string) {
 	e := v.entry
 	switch {
@@ -96,14 +96,13 @@ func readiness(v *view) (metav1.ConditionStatus, string, string) {
 	return metav1.ConditionTrue, v1alpha1.ReasonLocked, lockedMessage(v)
 }
 
-// asked reports whether a reason for which a release is unlocked is what its spec asks for.
+// asked reports whether the spec asks for this reason of an unlocked release.
 func asked(reason string) bool {
 	return reason == v1alpha1.ReasonSuspended || reason == v1alpha1.ReasonInWindow
 }
 
-// worst returns the reason of the problem that matters most, empty for none. What is just being reverted is drift,
-// which has a condition of its own; it makes the release not ready all the same. Only problems count for which
-// match is true, all for nil.
+// worst returns the reason of the most important problem, empty for none. A pending revert counts as drift: drift has a
+// condition of its own, but the release is not ready either. Only problems that match count; all for nil.
 func worst(v *view, match func(lock.Problem) bool) string {
 	order := []string{v1alpha1.ReasonForbidden, v1alpha1.ReasonConflict, v1alpha1.ReasonRevertFailed,
 		v1alpha1.ReasonDriftDetected,
@@ -220,7 +219,7 @@ func driftCondition(v *view, set setter) {
 	}
 }
 
-// additions ends a message about drift with what scope Declared does not take for it.
+// additions completes a message about drift with the additions ignored in scope Declared.
 func additions(v *view) string {
 	switch n := v.sum.Additions; n {
 	case 0:
@@ -232,7 +231,7 @@ func additions(v *view) string {
 	}
 }
 
-// stalls reports whether only a user's action ends a reason.
+// stalls reports whether a reason persists until a user acts.
 func stalls(reason string) bool {
 	switch reason {
 	case v1alpha1.ReasonConflict, v1alpha1.ReasonDecodeFailed, v1alpha1.ReasonManifestInvalid,
@@ -244,8 +243,8 @@ func stalls(reason string) bool {
 	return false
 }
 
-// progress reports whether the release is stalled or reconciling, as kstatus has these conditions: each is present only
-// while it applies.
+// progress reports whether the release is stalled or reconciling, by kstatus's definition of these conditions: each is
+// present only while it applies.
 func progress(v *view, ready metav1.ConditionStatus, reason string) (stalled, reconciling bool) {
 	stalled = ready == metav1.ConditionFalse && stalls(reason)
 	detected := v.lock != nil && v.lock.Detect && (reason == v1alpha1.ReasonDriftDetected ||

@@ -21,12 +21,12 @@ import (
 )
 
 const (
-	// lostPatience is how long a write whose answer was lost may still be carried out: an API server ends a request
-	// after a minute.
+	// lostPatience is the time until a write without an answer can no longer be carried out: an API server ends a
+	// request after a minute.
 	lostPatience = 2 * time.Minute
-	// writePatience is how long a write is remembered that nothing proves: because the record could not be read, or
-	// because Helm has not ended its work. Helm takes 5 minutes at most, unless it is told otherwise. What is older is
-	// not put right any more: the object, and what Helm means it to be, may have changed since for other reasons.
+	// writePatience is the time to remember an unproven write, because of an unreadable record or unfinished work of
+	// Helm. Helm takes 5 minutes by default. An older write is not corrected any more: the object and its desired state
+	// may have changed since for other reasons.
 	writePatience = 10 * time.Minute
 )
 
@@ -40,8 +40,8 @@ func (rm *remediation) holds(ctx context.Context, l *lock.Lock) (bool, error) {
 	return holds, err
 }
 
-// write makes one write to an object of a locked release, and has it proven. creates says that the object is a new one
-// afterwards.
+// write makes one write to an object of a locked release, and schedules its proof. creates is true if the object is a
+// new one afterwards.
 func (rm *remediation) write(
 	ctx context.Context, l *lock.Lock, v *result, creates bool, do writeFunc,
 ) (*lock.Write, *unstructured.Unstructured, error) {
@@ -65,16 +65,16 @@ func (rm *remediation) write(
 	return w, done, err
 }
 
-// writeFunc is a method of enforce.Enforcer that writes.
+// writeFunc is a write method of enforce.Enforcer.
 type writeFunc func(ctx context.Context, setID string, r *enforce.Revert) (*unstructured.Unstructured, error)
 
-// carryOut makes a write that is kept in mind and records how it ended. With an error the object comes back if its
-// content was written, and only field ownership is not Helm's yet.
+// carryOut makes a remembered write and records its end. It returns an object together with an error if the content was
+// written, and only field ownership is not Helm's yet.
 func (c *common) carryOut(
 	w *lock.Write, do func() (*unstructured.Unstructured, error),
 ) (*unstructured.Unstructured, error) {
 	done, err := do()
-	// A conflict may be one with the write itself: the transport sends a request again of which the connection broke.
+	// The write itself may have caused the conflict: the transport repeats a request after a broken connection.
 	lost := done == nil && (unanswered(err) || !w.Created && !w.Deleted && apierrors.IsConflict(err))
 	c.unproven.Answered(w, done, lost)
 	if err != nil && done == nil && !lost {
@@ -83,7 +83,7 @@ func (c *common) carryOut(
 	return done, err
 }
 
-// toProve has a deletion proven that was carried out, or perhaps was where its answer was lost.
+// toProve schedules the proof of a deletion, if it was carried out or its answer was lost.
 func (c *common) toProve(w *lock.Write, lost bool) {
 	c.unproven.Begin(w)
 	c.unproven.Answered(w, nil, lost)
@@ -106,7 +106,7 @@ func (rm *remediation) nextConfirm(ctx context.Context, key release.Key) {
 	rm.queues.confirm.AddRateLimited(key)
 }
 
-// lastProofs makes a last attempt to prove what is left when the controller stops.
+// lastProofs makes a last attempt to prove the remaining writes when the controller stops.
 func (rm *remediation) lastProofs(ctx context.Context) {
 	var proofs sync.WaitGroup
 	for _, key := range rm.unproven.Releases() {
@@ -121,10 +121,10 @@ func (rm *remediation) lastProofs(ctx context.Context) {
 	proofs.Wait()
 }
 
-// prove reads the record for all writes to a release that are over, forgets those that came before Helm's next work,
-// and corrects the others.
+// prove reads the record for all completed writes to a release. It drops those that preceded Helm's next work, and
+// corrects the others.
 func (rm *remediation) prove(ctx context.Context, key release.Key) error {
-	named := map[release.Key][]lock.Write{} // by what the objects said they belong to: a revision may change that
+	named := map[release.Key][]lock.Write{} // by the release named by the objects: a revision may change it
 	for _, w := range slices.DeleteFunc(rm.unproven.Of(key), rm.expired) {
 		named[w.Record.As] = append(named[w.Record.As], w)
 	}
@@ -135,7 +135,7 @@ func (rm *remediation) prove(ctx context.Context, key release.Key) error {
 	return errors.Join(errs...)
 }
 
-// proveAll is prove for writes, one at least, that are proven by the same record.
+// proveAll is prove for writes with the same record, one at least.
 func (rm *remediation) proveAll(ctx context.Context, over []lock.Write) error {
 	over, late := rm.withoutLate(ctx, over)
 	if len(over) == 0 {
@@ -159,8 +159,8 @@ func (rm *remediation) proveAll(ctx context.Context, over []lock.Write) error {
 	return errors.Join(late, rm.confirmWrites(ctx, over, r))
 }
 
-// withoutLate returns the writes that are over, and an error if there are others. The objects are read before the
-// record: a lost write that is carried out between two readings in the other order would pass for proven.
+// withoutLate returns the completed writes, and an error if there are others. It reads the objects before the record:
+// in the other order, a lost write that takes effect between the two reads would pass for proven.
 func (rm *remediation) withoutLate(ctx context.Context, writes []lock.Write) (over []lock.Write, err error) {
 	var errs []error
 	for _, w := range writes {
@@ -179,7 +179,7 @@ func (rm *remediation) withoutLate(ctx context.Context, writes []lock.Write) (ov
 	return over, errors.Join(errs...)
 }
 
-// expired forgets a write that is too old to be put right, and reports whether it did.
+// expired drops a write older than writePatience, and reports whether it did.
 func (rm *remediation) expired(w lock.Write) bool {
 	old := rm.Clock.Since(w.Begun) > writePatience
 	if old {
@@ -191,7 +191,7 @@ func (rm *remediation) expired(w lock.Write) bool {
 	return old
 }
 
-// confirmWrites corrects writes that did not come before Helm's next work, in a slot of the namespace.
+// confirmWrites corrects writes that did not precede Helm's next work, in a slot of the namespace.
 func (rm *remediation) confirmWrites(ctx context.Context, over []lock.Write, r *newestRevision) error {
 	key := over[0].Record.Key
 	if err := rm.loader.mayRead(ctx, key); err != nil {
@@ -211,15 +211,16 @@ func (rm *remediation) confirmWrites(ctx context.Context, over []lock.Write, r *
 	return errors.Join(errs...)
 }
 
-// errMayComeLate says that a write whose answer was lost has not been carried out yet.
+// errMayComeLate reports a write that may still be carried out, although its answer was lost.
 var errMayComeLate = errors.New("a write whose answer was lost may still be carried out")
 
-// confirmWrite confirms one write, given what is the newest revision since it was answered.
+// confirmWrite confirms one write, given the newest revision after its answer.
 func (rm *remediation) confirmWrite(ctx context.Context, w lock.Write, r *newestRevision) error {
 	switch {
 	case r.record.Contested && r.record.UID == w.Record.UID:
-		// Helm may have begun to work with the other record, which came later: the release was locked before it
-		// was contested. What this record declares says nothing. The next change of a record comes back to the write.
+		// Helm may have begun to work with the other record, the later one: the release was locked before it was
+		// contested. The declarations of this record prove nothing. The next change of a record enqueues the write
+		// again.
 		return nil
 	case w.Created && w.Made == nil && r.counts(): // it may be Helm's own
 	case r.counts():
@@ -231,8 +232,8 @@ func (rm *remediation) confirmWrite(ctx context.Context, w lock.Write, r *newest
 	return nil
 }
 
-// landed reports whether a write whose answer was lost has been carried out, or cannot be any more. A creation cannot
-// while the object of another writer has the name, but can when that object is gone.
+// landed reports whether a write whose answer was lost has been carried out, or has become impossible. A creation is
+// impossible while an object of another writer has the name, but possible again after the deletion of this object.
 func (rm *remediation) landed(ctx context.Context, w *lock.Write) (bool, error) {
 	live, err := rm.enforcer.Look(ctx, w.Object)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/lock"
 )
 
-// paced says how a fight goes on, and waysOut how it ends.
+// paced describes the course of a fight, and waysOut its possible ends.
 const (
 	paced   = "it is reverted once a second"
 	waysOut = "stop that writer; or change the chart, so that Helm declares the same value or leaves the field out; " +
@@ -37,8 +37,8 @@ func contentionCondition(v *view, set setter) {
 		strings.Join(texts, "; ")+andMore(len(v.sum.Fights)-len(texts))+"; "+paced+". To end this: "+waysOut)
 }
 
-// fighters names the authors of the newest changes of an object that have authors, their paths, and the user if the
-// guard was asked about the last of them.
+// fighters names the known authors of the newest changes of an object, their paths, and the user of the last change if
+// the guard was asked about it.
 func fighters(recent []v1alpha1.DriftRecord, f lock.Fight) string {
 	var texts []string
 	var at metav1.MicroTime
@@ -56,8 +56,8 @@ func fighters(recent []v1alpha1.DriftRecord, f lock.Fight) string {
 	return strings.Join(texts, ",")
 }
 
-// contested returns the paths of the object that were changed, for its budget. An addition counts as its parent,
-// because its writer may choose another key each time; a deletion has the empty path.
+// contested returns the changed paths of the object for its budget. An addition counts as its parent, because its
+// writer may choose another key each time; a deletion has the empty path.
 func (v *result) contested() []string {
 	paths := make([]string, 0, len(v.found.Changes)+1)
 	for _, c := range v.found.Changes {

@@ -17,7 +17,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/watch"
 )
 
-// Controller keeps releases locked. It wires five workers together, and does nothing else.
+// Controller keeps releases locked. It only connects its five workers.
 type Controller struct {
 	*common
 	definitions *watch.Definitions
@@ -30,11 +30,11 @@ type Controller struct {
 	admission   *admission
 
 	ready chan struct{}
-	warm  chan struct{} // closed once the releases that were there at the start are locked
+	warm  chan struct{} // closed once the releases present at the start are locked
 }
 
-// New returns a controller; nothing runs before Run. It registers its handlers on the HelmRelease controller, so it
-// must be called before that one is started.
+// New returns a controller; nothing runs before Run. It registers its handlers on the HelmRelease controller, so call
+// it before that controller starts.
 func New(ctx context.Context, clients Clients, o Options) (*Controller, error) {
 	schemas, err := drift.NewSchemas()
 	if err != nil {
@@ -71,8 +71,7 @@ func New(ctx context.Context, clients Clients, o Options) (*Controller, error) {
 	return c, nil
 }
 
-// watchCluster makes the watches, which hand what they see to the workers, and the enforcer, which relies on one of
-// them.
+// watchCluster creates the watches, with their events for the workers, and the enforcer with its watch.
 func (c *Controller) watchCluster() {
 	fence := types.NamespacedName{Namespace: c.Namespace, Name: c.own.Fence}
 	c.records = watch.NewReleases(c.clients.WatchMetadata, c.Storages, fence, c.Log, c.recordChanged)
@@ -86,23 +85,23 @@ func (c *Controller) watchCluster() {
 	c.scalers = watch.NewAutoscalers(c.clients.WatchDynamic, c.definitions, c.Log, c.rangesChanged)
 }
 
-// recordChanged tells the workers that the records of a release have changed.
+// recordChanged notifies the workers of a change of the records of a release.
 func (c *Controller) recordChanged(key release.Key) {
 	c.releases.recordChanged(key)
 	c.confirmLater(key)
 	c.remediation.recordChanged(key)
 }
 
-// definitionChanged tells the workers that a CustomResourceDefinition has changed.
+// definitionChanged notifies the workers of a change of a CustomResourceDefinition.
 func (c *Controller) definitionChanged(crd *metav1.PartialObjectMetadata) {
 	c.releases.definitionChanged(crd)
 	c.scalers.DefinitionsChanged()
 }
 
-// Run works until ctx ends, then returns once every goroutine has. The HelmRelease cache must be synced.
+// Run works until ctx ends, and returns after the end of all its goroutines. The HelmRelease cache must be synced.
 func (c *Controller) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
-	last, cancel := outlast(ctx) // of what is left to be proven
+	last, cancel := outlast(ctx) // for the remaining proofs
 	defer cancel()
 	group.Go(func() error { c.records.Run(ctx); return nil })
 	group.Go(func() error { c.definitions.Run(ctx); return nil })
@@ -137,7 +136,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	return c.stop(last, group)
 }
 
-// stop returns when all work has ended, and the last writes are proven.
+// stop returns after the end of all work, and the proof of the last writes.
 func (c *Controller) stop(last context.Context, group *errgroup.Group) error {
 	err := group.Wait()
 	c.remediation.readings.Wait()
@@ -152,10 +151,10 @@ func (c *Controller) stop(last context.Context, group *errgroup.Group) error {
 // Ready is closed once the records of all releases are known and work has begun.
 func (c *Controller) Ready() <-chan struct{} { return c.ready }
 
-// RecordsError returns why the release records cannot be read now; nil when they can.
+// RecordsError returns the error of reading the release records now; nil when they are readable.
 func (c *Controller) RecordsError() error { return c.records.Err() }
 
-// Lead lets the controller write. Until then it watches and judges, so that it can act at once.
+// Lead lets the controller write. Before, it only watches and judges, and so can act at once.
 func (c *Controller) Lead() {
 	c.leading.Store(true)
 	if _, err := c.enqueueAll(); err != nil {

@@ -10,14 +10,14 @@ import (
 	"github.com/rancher/helm-locker/pkg/lock"
 )
 
-// coverage is how many objects a locked release declares, and how many of these are compared and protected. The reason,
-// a condition reason, and the message are why that is not all of them; empty when it is.
+// coverage is the number of declared objects of a locked release, and the number of compared and protected ones. The
+// reason, a condition reason, and the message explain the difference; they are empty without one.
 type coverage struct {
 	declared, compared, protected int
 	reason, message               string
 }
 
-// coverage returns the coverage of the lock of a view. Objects that the manifest or the spec leave out do not count.
+// coverage returns the coverage of the lock of a view. Objects excluded by the manifest or the spec do not count.
 func (v *view) coverage() coverage {
 	e := v.entry
 	c := coverage{declared: v.sum.Tracked + len(e.conflicts) + len(e.denials.objects),
@@ -39,18 +39,17 @@ func (v *view) coverage() coverage {
 	return c
 }
 
-// uncompared reports whether an object with a problem is not compared: it belongs to another release, or cannot be
-// read.
+// uncompared reports whether an object with a problem is not compared, because it belongs to another release or is
+// unreadable.
 func uncompared(p lock.Problem) bool {
 	return p.Reason == v1alpha1.ReasonConflict ||
 		!p.Drifted && (p.Reason == v1alpha1.ReasonForbidden || p.Reason == v1alpha1.ReasonRevertFailed)
 }
 
-// unprotected reports whether an object with a problem is not protected: it is uncompared, or may not be written.
+// unprotected reports whether an object with a problem is not protected, because it is uncompared or not writable.
 func unprotected(p lock.Problem) bool { return uncompared(p) || p.Reason == v1alpha1.ReasonForbidden }
 
-// uncovered returns why a lock does not protect all objects that the release declares; the reason is empty when it
-// does.
+// uncovered returns why a lock does not protect all declared objects; the reason is empty when it does.
 func uncovered(v *view) (reason, message string) {
 	e := v.entry
 	switch {
@@ -73,7 +72,7 @@ func uncovered(v *view) (reason, message string) {
 	return "", ""
 }
 
-// unprotectedMessage names objects that are not protected. What the API server says of them is for Ready: this message
+// unprotectedMessage names the unprotected objects. The API server's errors about them are for Ready only: this message
 // is sent to others (see toldBy).
 func unprotectedMessage(v *view) string {
 	var names []string

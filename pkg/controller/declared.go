@@ -11,25 +11,26 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// declaredBytes bounds what is kept of the records of one namespace, beyond that of the last one.
+// declaredBytes bounds the declarations of the records of one namespace, except for the last record.
 const declaredBytes = 1 << 20
 
-// declarations remember which objects the newest records of other releases declare, for as long as locked objects say
-// that they belong to one. It is safe for concurrent use; the zero value is empty.
+// declarations cache the declared objects of the newest records of other releases, while locked objects have metadata
+// of one of them. It is safe for concurrent use; the zero value is empty.
 type declarations struct {
 	mu    sync.Mutex
 	known map[release.Key]*declaration
 	order int
 }
 
-// declaration is what is known of one record. It does not change once it is read.
+// declaration is the cached content of one record. It does not change after the read.
 type declaration struct {
 	record release.Record
-	// as is the release that its objects say they belong to.
+	// as is the release named by the objects of the record.
 	as release.Key
-	// Hashes of identities, in order; keyed, so that no tenant can make up an identity with the hash of another.
+	// Keyed hashes of identities, in order. Because of the key, no tenant can make up an identity with the hash of
+	// another.
 	objects []uint64
-	err     error // why the record could not be read; it is told once
+	err     error // of the read of the record; returned once
 	reading bool
 	order   int // later ones have higher numbers
 }
@@ -38,7 +39,7 @@ var identitySeed = maphash.MakeSeed()
 
 func hashOf(id manifest.ID) uint64 { return maphash.Comparable(identitySeed, id) }
 
-// newDeclaration returns what a record declares.
+// newDeclaration returns the declaration of a record.
 func newDeclaration(rec release.Record, as release.Key, ids []manifest.ID) *declaration {
 	d := &declaration{record: rec, as: as}
 	for _, id := range ids {
@@ -48,10 +49,11 @@ func newDeclaration(rec release.Record, as release.Key, ids []manifest.ID) *decl
 	return d
 }
 
-// size returns about how many bytes are kept.
+// size returns the approximate size of the declaration in memory, in bytes.
 func (d *declaration) size() int { return 256 + 8*len(d.objects) }
 
-// owns reports whether an object that says it belongs to a release is one of the record. The zero Key stands for any.
+// owns reports whether the record declares an object with metadata of the release named. The zero Key stands for any
+// release.
 func (d *declaration) owns(named release.Key, id manifest.ID) bool {
 	return (named == release.Key{} || d.as == named) && d.has(id)
 }
@@ -62,8 +64,8 @@ func (d *declaration) has(id manifest.ID) bool {
 	return found
 }
 
-// get returns what a record declares, or that it is still to be found out, which the caller has to do if begin is true.
-// An error is returned once.
+// get returns the declaration of a record, or nil while it is unread. With begin, the caller has to read it. An error
+// is returned once.
 func (d *declarations) get(rec release.Record) (known *declaration, begin bool, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -72,7 +74,7 @@ func (d *declarations) get(rec release.Record) (known *declaration, begin bool, 
 	case k == nil || !k.record.Same(rec) && !k.reading:
 		d.set(&declaration{record: rec, reading: true})
 		return nil, true, nil
-	case k.reading: // if it is another record, who waits asks again when that is read
+	case k.reading: // for another record, the caller asks again after its read
 		return nil, false, nil
 	case k.err != nil:
 		delete(d.known, rec.Key)
@@ -81,7 +83,8 @@ func (d *declarations) get(rec release.Record) (known *declaration, begin bool, 
 	return k, false, nil
 }
 
-// mayBeOf reports whether the records of a release may be of the one that objects name, as far as one of them was read.
+// mayBeOf reports whether the records of a release may be those of the release named by objects. It returns true until
+// one of them was read.
 func (d *declarations) mayBeOf(stored, named release.Key) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -89,7 +92,7 @@ func (d *declarations) mayBeOf(stored, named release.Key) bool {
 	return k == nil || k.reading || k.err != nil || k.as == named
 }
 
-// knows returns what a record declares if that has been read; nil otherwise.
+// knows returns the declaration of a record after its read; nil before.
 func (d *declarations) knows(rec release.Record) *declaration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -99,7 +102,7 @@ func (d *declarations) knows(rec release.Record) *declaration {
 	return nil
 }
 
-// put records what was found out. Older records of the same namespace are forgotten when it is too much.
+// put records a declaration. It drops older records of the same namespace when they exceed declaredBytes.
 func (d *declarations) put(found *declaration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -132,7 +135,7 @@ func (d *declarations) set(to *declaration) {
 	d.known[to.record.Key] = to
 }
 
-// forget drops what is known of a release.
+// forget drops the declarations of a release.
 func (d *declarations) forget(key release.Key) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -141,7 +144,7 @@ func (d *declarations) forget(key release.Key) {
 	}
 }
 
-// declaredBy reads which objects a record declares. A damaged record declares nothing.
+// declaredBy reads the declared objects of a record. A damaged record declares nothing.
 func (lo *loader) declaredBy(ctx context.Context, rec release.Record) (*declaration, error) {
 	slot, err := lo.slots.loading.Acquire(ctx, rec.Key.Namespace)
 	if err != nil {

@@ -14,17 +14,16 @@ import (
 	"github.com/rancher/helm-locker/pkg/drift"
 )
 
-// definitions keeps what was compiled from the CustomResourceDefinitions of locked kinds. It is safe for concurrent
-// use.
+// definitions cache the compiled CustomResourceDefinitions of locked kinds. It is safe for concurrent use.
 type definitions struct {
 	mu       sync.Mutex
-	seen     map[string]metav1.Object // the newest metadata that the watch has told, by name
-	compiled map[string]specVersion   // of the definitions that schemas come from, by name
+	seen     map[string]metav1.Object // the newest metadata from the watch, by name
+	compiled map[string]specVersion   // of the definitions of the schemas, by name
 	schemas  map[schema.GroupVersionKind]drift.Schema
 	changes  int // how many times a spec has become another one
 }
 
-// specVersion tells one spec of a definition from any other that had its name.
+// specVersion identifies one spec of a definition among all definitions of its name.
 type specVersion struct {
 	uid        types.UID
 	generation int64
@@ -34,7 +33,7 @@ func specVersionOf(crd metav1.Object) specVersion {
 	return specVersion{crd.GetUID(), crd.GetGeneration()}
 }
 
-// changed records a definition and reports whether its spec is another one than before.
+// changed records a definition and reports whether its spec has changed.
 func (d *definitions) changed(crd *metav1.PartialObjectMetadata) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -60,7 +59,7 @@ func (d *definitions) changed(crd *metav1.PartialObjectMetadata) bool {
 	return true
 }
 
-// changesSoFar returns how many times the spec of a definition has become another one so far.
+// changesSoFar returns the number of changed specs of definitions so far.
 func (d *definitions) changesSoFar() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -74,9 +73,9 @@ func (d *definitions) get(gvk schema.GroupVersionKind) (drift.Schema, bool) {
 	return s, ok
 }
 
-// put keeps what was compiled from a definition, unless the watch has told of another spec: what changed dropped must
-// not come back. If the definition has changed since it was read, it has to be read again, which counts as a change; if
-// the watch is behind, its next event will be one.
+// put stores a compiled definition, unless the watch has delivered another spec: the entries dropped by changed must
+// not return. A definition changed since its read has to be read again, and this counts as a change. If the watch is
+// behind, its next event counts as one.
 func (d *definitions) put(gvk schema.GroupVersionKind, crd metav1.Object, s drift.Schema) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -93,8 +92,8 @@ func (d *definitions) put(gvk schema.GroupVersionKind, crd metav1.Object, s drif
 	d.schemas[gvk], d.compiled[crd.GetName()] = s, read
 }
 
-// schemaOf returns how objects of a kind are compared. For a custom kind that is in its definition, which is read
-// once. A kind of an aggregated API server has none, and one that may not be read or cannot be compiled counts as
+// schemaOf returns the schema to compare objects of a kind. The schema of a custom kind is in its definition, read
+// once. A kind of an aggregated API server has none. A definition that may not be read or cannot be compiled counts as
 // none: then lists are compared as a whole. An error means to try again.
 func (lo *loader) schemaOf(ctx context.Context, gvk schema.GroupVersionKind, plural string) (drift.Schema, error) {
 	if lo.schemas.Knows(gvk) {

@@ -10,7 +10,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
-// pendingDeletion returns the problem of an object whose deletion is pending and whose content is as declared.
+// pendingDeletion returns the problem of an object with a pending deletion and declared content.
 func pendingDeletion(w *lock.Work, live *unstructured.Unstructured) *lock.Problem {
 	text := drift.DescribeDeletion(live) + "; its content stays protected"
 	if !judge.MayHaveRun(w.ID) {
@@ -19,14 +19,14 @@ func pendingDeletion(w *lock.Work, live *unstructured.Unstructured) *lock.Proble
 	return &lock.Problem{Reason: v1alpha1.ReasonBeingDeleted, Message: report.Line(text), Drifted: true}
 }
 
-// endsDeletion reports whether a write that returned done took the last finalizer off an object whose deletion was
-// pending: then the object is gone.
+// endsDeletion reports whether a write with the result done removed the last finalizer of an object with a pending
+// deletion: then the object is deleted.
 func endsDeletion(done *unstructured.Unstructured) bool {
 	return done.GetDeletionTimestamp() != nil && len(done.GetFinalizers()) == 0
 }
 
-// deleting completes the outcome of an object that exists with declared content. If its deletion is pending the object
-// is drifted all the same. The content is known, so that nothing is written until it changes.
+// deleting completes the outcome of an object with declared content. With a pending deletion, the object is drifted all
+// the same. The content is known, so nothing is written until it changes.
 func (rm *remediation) deleting(
 	l *lock.Lock, w *lock.Work, live *unstructured.Unstructured, o lock.Outcome,
 ) lock.Outcome {

@@ -12,8 +12,9 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// elsewhere looks for the record of a release that has none where records are read, so that its user hears where it is.
-// That is one request for each generation of a HelmRelease, whatever the answer: nothing is watched there.
+// elsewhere searches for the record of a release in the storages that the operator does not read, to report the place
+// to the user. It makes one request per storage for each generation of a HelmRelease, whatever the answer: it does not
+// watch there.
 func (rs *releases) elsewhere(ctx context.Context, key string, hr *v1alpha1.HelmRelease, found bool) lock.Elsewhere {
 	var known lock.Elsewhere
 	asked := false

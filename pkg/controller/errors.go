@@ -16,8 +16,8 @@ import (
 	"github.com/rancher/helm-locker/pkg/manifest"
 )
 
-// problemOf describes an error about an object for the status. Its text may quote field values, and those of a Secret
-// must not get out, so only what is known to be free of them is passed on.
+// problemOf describes an error about an object for the status. The text of an error may quote field values, and those
+// of a Secret must not get out, so the description has only parts known to be free of them.
 func problemOf(id manifest.ID, err error, drifted bool) *lock.Problem {
 	reason := v1alpha1.ReasonRevertFailed
 	if apierrors.IsForbidden(err) {
@@ -26,8 +26,8 @@ func problemOf(id manifest.ID, err error, drifted bool) *lock.Problem {
 	return &lock.Problem{Reason: reason, Message: errorAbout(id, err), Drifted: drifted}
 }
 
-// errorAbout is safeError for an error about one object. What a webhook or a policy says in its own words about a
-// Secret may quote the Secret, so of that only the API server's introduction is passed on.
+// errorAbout is safeError for an error about one object. The message of a webhook or a policy about a Secret may quote
+// the Secret, so errorAbout keeps only the API server's introduction of it.
 func errorAbout(id manifest.ID, err error) string {
 	var status apierrors.APIStatus
 	if id.Group != "" || id.Kind != "Secret" || !errors.As(err, &status) {
@@ -36,7 +36,7 @@ func errorAbout(id manifest.ID, err error) string {
 	return refusal(status.Status())
 }
 
-// safeError describes an error without the values that the API server quotes in it: its reason and the fields at fault.
+// safeError describes an error without the values quoted by the API server: by its reason and the fields at fault.
 func safeError(err error) string {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
@@ -49,14 +49,14 @@ func safeError(err error) string {
 	return strings.ReplaceAll(s.Message, "\n", " ")
 }
 
-// introductions are the wordings of the API server that say who refused a request and carry no content of an object.
+// introductions are the API server's wordings for the origin of a refusal. They carry no content of an object.
 var introductions = regexp.MustCompile(
 	`User "[^"]*" cannot [a-z:-]+ resource "[^"]*" in API group "[^"]*"( in the namespace "[^"]*")?|` +
 		`admission webhook "[^"]*" denied the request|failed calling webhook "[^"]*"|` +
 		`ValidatingAdmissionPolicy '[^']*' with binding '[^']*' denied request|exceeded quota: [-a-z0-9.]+`,
 )
 
-// refusal describes a refused request by its reason, who refused it, and the fields at fault, and by nothing else.
+// refusal describes a refused request only by its reason, the origin of the refusal, and the fields at fault.
 func refusal(s metav1.Status) string {
 	text := fmt.Sprintf("the API server refused it: %s", s.Reason)
 	if fields := faultyFields(s); fields != "" {
@@ -81,13 +81,13 @@ func faultyFields(s metav1.Status) string {
 	return strings.Join(fields, ", ")
 }
 
-// disconnected reports whether an error is that of a request without an answer, which is no refusal.
+// disconnected reports whether an error means a request without an answer: this is not a refusal.
 func disconnected(err error) bool {
-	var failed *url.Error // which net/http returns for all of these
+	var failed *url.Error // the type of all such errors of net/http
 	return errors.As(err, &failed)
 }
 
-// transient reports whether an error is the want of an answer, not a refusal.
+// transient reports whether an error means a missing answer, not a refusal.
 func transient(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {

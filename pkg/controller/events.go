@@ -13,8 +13,8 @@ import (
 	"github.com/rancher/helm-locker/pkg/manifest"
 )
 
-// event is what is recorded about a HelmRelease or an object. Its text has names and paths, and never a value.
-// All events are made in this file.
+// event is an event about a HelmRelease or an object. Its text has names and paths, and never a value. All events are
+// made in this file.
 type event struct{ kind, reason, text string }
 
 func normal(reason, format string, args ...any) event {
@@ -25,7 +25,7 @@ func warning(reason, format string, args ...any) event {
 	return event{corev1.EventTypeWarning, reason, fmt.Sprintf(format, args...)}
 }
 
-// lockedEvent is for a release whose lock protects, or watches, so many objects.
+// lockedEvent is for a new lock, with its number of protected or watched objects.
 func lockedEvent(l *lock.Lock, objects int) event {
 	mode := "protected"
 	if l.Detect {
@@ -35,7 +35,7 @@ func lockedEvent(l *lock.Lock, objects int) event {
 		count(objects, "object"), mode)
 }
 
-// unlockedEvent is for a release that is not to be locked now.
+// unlockedEvent is for a release not to be locked now.
 func unlockedEvent(d lock.Decision) event {
 	switch d.Reason {
 	case v1alpha1.ReasonSuspended, v1alpha1.ReasonInWindow:
@@ -50,7 +50,7 @@ func unlockedEvent(d lock.Decision) event {
 	return normal(v1alpha1.EventReasonUntracked, "%s", d.Message)
 }
 
-// problemEvents are the reasons of events about what keeps a release from being locked and needs a user.
+// problemEvents are the reasons of events about problems in the way of a lock, if a user has to solve them.
 var problemEvents = map[string]string{
 	v1alpha1.ReasonConflict:         v1alpha1.EventReasonConflict,
 	v1alpha1.ReasonDecodeFailed:     v1alpha1.EventReasonDecodeFailed,
@@ -59,13 +59,13 @@ var problemEvents = map[string]string{
 	v1alpha1.ReasonNoServiceAccount: v1alpha1.EventReasonNoServiceAccount,
 }
 
-// problemEvent is for what keeps a release from being locked; false when no user has to act on it.
+// problemEvent is for a problem in the way of a lock; false when no user has to act on it.
 func problemEvent(p problem) (event, bool) {
 	reason, ok := problemEvents[p.reason]
 	return warning(reason, "%s", p.message), ok
 }
 
-// conflictEvents are for objects of a release that others lock: one for each of the first few.
+// conflictEvents are for objects of a release locked by others: one for each of the first few.
 func conflictEvents(conflicts []lock.Conflict) (events []event) {
 	for _, cf := range conflicts[:min(named, len(conflicts))] {
 		events = append(events, warning(v1alpha1.EventReasonConflict, "%s is locked by HelmRelease %s%s", cf.ID,
@@ -74,7 +74,7 @@ func conflictEvents(conflicts []lock.Conflict) (events []event) {
 	return events
 }
 
-// waitingEvent is for kinds of a release that the API server does not serve; false when there are none.
+// waitingEvent is for the unserved kinds of a release; false when there are none.
 func waitingEvent(ld *loaded) (event, bool) {
 	kinds := make([]string, 0, len(ld.waiting))
 	for gvk := range ld.waiting {
@@ -85,26 +85,26 @@ func waitingEvent(ld *loaded) (event, bool) {
 		strings.Join(kinds, ", ")), len(kinds) > 0
 }
 
-// exemptEvent is for a number of replicas that is left to an object that the release does not declare.
+// exemptEvent is for a number of replicas left to an object outside the release.
 func exemptEvent(e v1alpha1.Exception) event {
 	return normal(v1alpha1.EventReasonAutoscaled, "%s: %s; that number is left alone", e.Object.String(), e.Message)
 }
 
-// deniedEvent is for objects that the account of a release may not change.
+// deniedEvent is for the objects outside the rights of a release's account.
 func deniedEvent(d denials) event { return warning(v1alpha1.EventReasonForbidden, "%s", d.message()) }
 
-// fightEvent is for an object that another writer changes again and again.
+// fightEvent is for an object changed again and again by another writer.
 func fightEvent(v *result) event {
 	return warning(v1alpha1.EventReasonContended, "%s: %s, again and again; "+paced, v.ID,
 		v.account())
 }
 
-// refusedEvent is for a revert that the API server refused.
+// refusedEvent is for a revert refused by the API server.
 func refusedEvent(v *result, p *lock.Problem) event {
 	return warning(v1alpha1.EventReasonRevertFailed, "%s: %s; %s", v.ID, v.account(), p.Message)
 }
 
-// requestDeniedEvent is for a request of a user that the guard refused.
+// requestDeniedEvent is for a user's request refused by the guard.
 func requestDeniedEvent(v *result, user string) event {
 	what := "a change of " + drift.Describe(v.found.Changes, named)
 	if v.operation == v1alpha1.DriftDeleted {
@@ -113,7 +113,7 @@ func requestDeniedEvent(v *result, user string) event {
 	return warning(v1alpha1.EventReasonDenied, "%s: %s by %s was refused", v.ID, what, user)
 }
 
-// driftEvents are for a drift that had this life, on the HelmRelease and on the object; false when an action has none.
+// driftEvents are for drift with this life, on the HelmRelease and on the object; false for an action without events.
 func driftEvents(l *lock.Lock, v *result, action v1alpha1.DriftAction, lived life) (on, of event, ok bool) {
 	e, suffix := event{kind: corev1.EventTypeNormal}, "; restored "+lived.String()
 	switch action {
@@ -142,7 +142,7 @@ func driftEvents(l *lock.Lock, v *result, action v1alpha1.DriftAction, lived lif
 	return on, of, true
 }
 
-// deletionEvents are for an object whose deletion is pending, on the HelmRelease and on the object.
+// deletionEvents are for an object with a pending deletion, on the HelmRelease and on the object.
 func deletionEvents(l *lock.Lock, id manifest.ID, p *lock.Problem) (on, of event) {
 	return warning(v1alpha1.EventReasonBeingDeleted, "%s: %s", id, p.Message),
 		warning(v1alpha1.EventReasonBeingDeleted, "%s%s", p.Message, lockedBy(l))
@@ -153,13 +153,13 @@ func lockedBy(l *lock.Lock) string {
 	return fmt.Sprintf(" (Helm release %s is locked by HelmRelease %s)", l.Release, l.Key)
 }
 
-// pruneRefusedEvent is for an object of an earlier revision that cannot be deleted.
+// pruneRefusedEvent is for a failed deletion of an object of an earlier revision.
 func pruneRefusedEvent(id manifest.ID, err error) event {
 	return warning(v1alpha1.EventReasonRevertFailed,
 		"%s is left over from an earlier revision and cannot be deleted: %s", id, errorAbout(id, err))
 }
 
-// The events of a write that Helm's work overtook: what was done about it.
+// The events of a write superseded by Helm's work: the action taken on it.
 
 func rewrittenEvent(id manifest.ID, revision int) event {
 	return normal(v1alpha1.EventReasonOvertaken,

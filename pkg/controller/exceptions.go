@@ -10,8 +10,8 @@ import (
 	"github.com/rancher/helm-locker/pkg/lock"
 )
 
-// newExemptions returns an event for each number of replicas that was not left to an undeclared object before, and is
-// now. locked is nil for a release that is not locked.
+// newExemptions returns an event for each number of replicas newly left to an undeclared object. locked is nil for an
+// unlocked release.
 func newExemptions(before, now []v1alpha1.Exception, locked *lock.Lock) (events []event) {
 	if locked == nil {
 		return nil
@@ -26,8 +26,8 @@ func newExemptions(before, now []v1alpha1.Exception, locked *lock.Lock) (events 
 	return events
 }
 
-// exceptions returns what of a locked release is left to others now, ordered by object: what the manifest and the spec
-// leave to them, live autoscalers, Jobs that have run, and what managed fields excuse.
+// exceptions returns the current exceptions of a locked release, ordered by object: of the manifest and the spec, of
+// live autoscalers, of Jobs that have run, and of managed fields.
 func (st *statuses) exceptions(v *view) []v1alpha1.Exception {
 	all := slices.Clone(v.lock.Exceptions)
 	for id, declared := range v.sum.Scalable {

@@ -14,12 +14,11 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// form finds out whether the differences of an object are only the form that the API server gives to what Helm applied
-// (normalised values, webhooks, pruned fields). It returns the outcome if so.
+// form finds out whether the differences of an object are only the form that the API server gives to the applied
+// content (normalised values, webhooks, pruned fields). It returns the outcome if so.
 //
-// What was settled before is asked first. Then a dry run shows what a revert would make of the object now: it may turn
-// what differs into the form of the object, and never the reverse. Where nothing was remembered, managed fields may
-// excuse what is left.
+// It first uses remembered results. Then a dry run shows the result of a revert now: it may explain differences as the
+// form of the object, and never the reverse. Without remembered results, managed fields may excuse the rest.
 func (rm *remediation) form(
 	ctx context.Context, l *lock.Lock, v *result, deployed func() (time.Time, error),
 ) *lock.Outcome {
@@ -43,7 +42,7 @@ func (rm *remediation) form(
 	switch {
 	case apierrors.IsConflict(err) || apierrors.IsNotFound(err):
 		return &lock.Outcome{Again: rm.readAgain(v)} // another writer came in between
-	case err != nil: // the revert itself will tell what is wrong
+	case err != nil: // the revert itself will report the cause
 		rm.Log.WithField("object", v.ID.String()).Debugf("dry run: %s", errorAbout(v.ID, err))
 	default:
 		v.found = v.in.AfterDryRun(v.found, after)
@@ -59,14 +58,14 @@ func (rm *remediation) form(
 	return rm.outcome(l, v)
 }
 
-// unknownForm is the outcome for an object whose form is not known now.
+// unknownForm is the outcome for an object with an unknown form.
 func (rm *remediation) unknownForm(v *result, err error) *lock.Outcome {
 	again := v.Observation
 	return &lock.Outcome{Again: &again, Failed: true, Transient: transient(err), Problem: problemOf(v.ID, err, false)}
 }
 
-// deployedAt returns when the locked record became deployed, by the clock of the API server; zero when that is not
-// known.
+// deployedAt returns the time of the locked record's deployment, by the clock of the API server; zero when it is
+// unknown.
 func (rm *remediation) deployedAt(ctx context.Context, rec release.Record) (at time.Time, err error) {
 	_, err = proof.ReadRecords(ctx, rm.clients.Metadata, rec.Storage, rec.Key,
 		func(m *metav1.PartialObjectMetadata) (struct{}, error) {

@@ -17,19 +17,19 @@ import (
 	"github.com/rancher/helm-locker/pkg/manifest"
 )
 
-// Watches can be behind, and deliver nothing for a while. So before the number of replicas is restored, an object is
-// deleted or a request is refused, the API server is asked for what could forbid that. No answer forbids it, too.
+// Watches can be behind, and deliver nothing for a while. So before the operator restores the number of replicas,
+// deletes an object or refuses a request, it asks the API server for reasons against it. No answer is a reason, too.
 
 var helmReleasesGVR = v1alpha1.SchemeGroupVersion.WithResource(v1alpha1.HelmReleaseResourceName)
 
-// stillAsked reports whether a lock still is what its HelmRelease asks for, at a moment after the call. It is not when
-// the HelmRelease has been deleted, suspended or edited.
+// stillAsked reports whether the HelmRelease still asks for this lock, at a moment after the call. It is false when the
+// HelmRelease has been deleted, suspended or edited.
 func (c *common) stillAsked(ctx context.Context, l *lock.Lock) (bool, error) {
 	namespace, name, err := cache.SplitMetaNamespaceKey(l.Key)
 	if err != nil {
 		return false, fmt.Errorf("key %q: %w", l.Key, err)
 	}
-	// A list of one, because the operator has the permission to list HelmReleases, and none to get them.
+	// Use a list of one, because the operator has the permission to list HelmReleases, but not to get them.
 	list, err := c.clients.Dynamic.Resource(helmReleasesGVR).Namespace(namespace).List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String(),
 	})
@@ -49,8 +49,8 @@ func (c *common) stillAsked(ctx context.Context, l *lock.Lock) (bool, error) {
 		equality.Semantic.DeepEqual(followed(hr.Spec), l.Spec), nil
 }
 
-// rescaled judges those objects again whose number of replicas differs, by the autoscalers that there are now, and
-// completes those that need no more. It returns the others. One list is made for all of a namespace.
+// rescaled judges objects with a different number of replicas again, by the current autoscalers. It completes those
+// that need no further work, and returns the others. It makes one list for all objects of a namespace.
 func (rm *remediation) rescaled(ctx context.Context, l *lock.Lock, differing []*result) []*result {
 	var rest []*result
 	scaled := map[string][]*result{}
@@ -86,7 +86,7 @@ func (rm *remediation) rescaled(ctx context.Context, l *lock.Lock, differing []*
 	return rest
 }
 
-// rejudge judges an object by the live autoscalers; nil when err has kept them from being known. The range of a
+// rejudge judges an object by the live autoscalers. live is nil when they are unknown because of err. The range of a
 // manifest is known all the same.
 func (v *result) rejudge(live *judge.Autoscalers, err error, trusted func(manifest.ID) bool) {
 	if live == nil && v.in.Replicas != nil {
@@ -96,7 +96,7 @@ func (v *result) rejudge(live *judge.Autoscalers, err error, trusted func(manife
 	v.found = judge.Judge(v.in)
 }
 
-// rescaled judges a request again that changes the number of replicas, by the autoscalers that there are now.
+// rescaled judges a request to change the number of replicas again, by the current autoscalers.
 func (ad *admission) rescaled(ctx context.Context, q *question) (judge.AdmissionReason, []drift.Change) {
 	live, err := ad.scalers.List(ctx, q.ID.Namespace)
 	if err != nil {

@@ -21,7 +21,7 @@ func isGuarded(l *lock.Lock) bool {
 	return l.Spec.Guard == v1alpha1.GuardWarn || l.Spec.Guard == v1alpha1.GuardDeny
 }
 
-// guardedBy returns what the guard has to be asked about for a lock; nil for nothing.
+// guardedBy returns the resources and namespaces to guard for a lock; nil for none.
 func guardedBy(l *lock.Lock) *guard.Wanted {
 	if !isGuarded(l) {
 		return nil
@@ -42,16 +42,16 @@ func guardedBy(l *lock.Lock) *guard.Wanted {
 		Namespaces: slices.Collect(maps.Keys(namespaces))}
 }
 
-// guardWanted tells whoever keeps the guard registered that what it is to be asked about may have changed.
+// guardWanted signals a possible change of the set of guarded kinds to the registration of the guard.
 func (c *common) guardWanted() {
 	select {
 	case c.guardChanged <- struct{}{}:
-	default: // told already
+	default: // a token is there already
 	}
 }
 
-// wanted returns what the API server is to ask the guard about: the kinds of the guarded releases, in the namespaces
-// that their objects are in. A release that Helm works on is one of them, as it is locked again soon.
+// wanted returns the scope of the guard: the kinds of the guarded releases, in the namespaces of their objects. It
+// includes a release with Helm at work, because this release is locked again soon.
 func (ad *admission) wanted() guard.Wanted {
 	resources, namespaces := map[schema.GroupVersionResource]guard.Resource{}, map[string]struct{}{}
 	ad.entries.each(func(_ string, e *entry) {
@@ -74,21 +74,21 @@ func (ad *admission) wanted() guard.Wanted {
 	}
 }
 
-// Admit answers a request to change or delete an object that the API server asks about before it carries it out.
+// Admit answers the API server's question about a request to change or delete an object, before it is carried out.
 func (c *Controller) Admit(ctx context.Context, r *admissionv1.AdmissionRequest) guard.Decision {
 	return c.admission.decide(ctx, r)
 }
 
-// Guarded returns what the API server is to ask about. It is complete once Warm is closed.
+// Guarded returns the scope of the guard at the API server. It is complete once Warm is closed.
 func (c *Controller) Guarded() guard.Wanted { return c.admission.wanted() }
 
-// GuardedChanged delivers a token when what Guarded returns may be another.
+// GuardedChanged delivers a token when the result of Guarded may have changed.
 func (c *Controller) GuardedChanged() <-chan struct{} { return c.guardChanged }
 
-// Warm is closed once the releases that were there at the start are locked.
+// Warm is closed once the releases present at the start are locked.
 func (c *Controller) Warm() <-chan struct{} { return c.warm }
 
-// SetGuard records what the API server asks about. Statuses tell it.
+// SetGuard records the registration of the guard at the API server, for the statuses.
 func (c *Controller) SetGuard(s guard.State) {
 	if before := c.guardState.Swap(&s); before != nil && reflect.DeepEqual(*before, s) {
 		return
@@ -96,7 +96,7 @@ func (c *Controller) SetGuard(s guard.State) {
 	c.entries.each(func(key string, _ *entry) { c.statusChanged(key) })
 }
 
-// guardedCondition reports whether the guard that a HelmRelease asks for is in force.
+// guardedCondition reports whether the requested guard of a HelmRelease is in force.
 func guardedCondition(v *view, set setter) {
 	switch wanted := v.entry.guarded; {
 	case v.guard.Reason != "":
@@ -112,6 +112,6 @@ func guardedCondition(v *view, set setter) {
 	}
 }
 
-// notServed is the state of an operator that serves no guard.
+// notServed is the state of an operator without a guard.
 var notServed = guard.State{Reason: v1alpha1.ReasonGuardNotServed,
 	Message: "the operator serves no guard: set guard.enabled in the values of its chart (--guard-address)"}

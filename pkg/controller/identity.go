@@ -10,11 +10,11 @@ import (
 	"github.com/rancher/helm-locker/pkg/judge"
 )
 
-// outdated returns the reason why a request passes that is not about its object as that is now; empty for one that is.
+// outdated returns the reason to pass a request about an outdated state of its object; empty for the current state.
 //
-// The API server carries out a request only if the object has not changed since it asked, and else asks again, so such
-// a request needs no refusal. And callers that are not the API server, where it has no client certificate, learn
-// nothing of an object that they may not read: they know neither its uid nor its resource version.
+// The API server carries out a request only if the object has not changed since its question, and else asks again, so
+// an outdated request needs no refusal. If the API server has no client certificate, other callers can ask, too. They
+// learn nothing about an object that they may not read: they know neither its uid nor its resource version.
 func (ad *admission) outdated(ctx context.Context, q *question) judge.AdmissionReason {
 	var objects metadata.ResourceInterface = ad.clients.Metadata.Resource(q.object.GVR)
 	if q.object.Namespaced {

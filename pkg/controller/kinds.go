@@ -9,16 +9,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// How long until a missing kind is asked for again. The API server begins to serve a kind some time after its
-// definition has been established, without a further event; and kinds of aggregated API servers come without any
-// event.
+// The delay between checks for a missing kind. The API server begins to serve a kind some time after its definition is
+// established, without a further event. Kinds of aggregated API servers have no event at all.
 const (
 	kindSoon  = time.Second
 	kindLater = time.Minute
 )
 
-// definitionChanged has the releases tried again that wait for a kind, and those loaded again that have objects of
-// the group of a definition whose spec has changed: their lists may be compared differently now.
+// definitionChanged enqueues the releases that wait for a kind. After a change of a definition's spec, it also reloads
+// the releases with objects of its group: their lists may be compared differently now.
 func (rs *releases) definitionChanged(crd *metav1.PartialObjectMetadata) {
 	rs.definitionsAt.Store(rs.Clock.Now().UnixNano())
 	_, group, _ := strings.Cut(crd.Name, ".")
@@ -36,8 +35,7 @@ func (rs *releases) definitionChanged(crd *metav1.PartialObjectMetadata) {
 	})
 }
 
-// kindArrived reports whether a kind that the release waits for is served by now. If none is, it is asked for again
-// later.
+// kindArrived reports whether an awaited kind of the release is served by now. If none is, it asks again later.
 func (rs *releases) kindArrived(key string) bool {
 	var kinds []schema.GroupVersionKind
 	rs.entries.update(key, func(e *entry) {
@@ -55,7 +53,7 @@ func (rs *releases) kindArrived(key string) bool {
 	return false
 }
 
-// servedNow reports whether one of some kinds that were not served is served by now.
+// servedNow reports whether one of the previously unserved kinds is served by now.
 func (c *common) servedNow(kinds []schema.GroupVersionKind) bool {
 	if len(kinds) == 0 {
 		return false
@@ -67,8 +65,8 @@ func (c *common) servedNow(kinds []schema.GroupVersionKind) bool {
 	})
 }
 
-// rediscover forgets which kinds are served, at most once in kindSoon unless a definition has changed since: all
-// releases share that, and a tenant can have a HelmRelease reconciled as often as it likes.
+// rediscover drops the known kinds, at most once in kindSoon unless a definition has changed since: all releases share
+// discovery, and a tenant can trigger a reconciliation of a HelmRelease at any rate.
 func (c *common) rediscover() {
 	now := c.Clock.Now()
 	last := c.discoveredAt.Load()
@@ -86,7 +84,7 @@ func (c *common) kindWait() time.Duration {
 	return kindLater
 }
 
-// otherVersions returns the versions that the API server serves of kinds whose declared version it does not serve.
+// otherVersions returns the served versions of kinds with an unserved declared version.
 func (rs *releases) otherVersions(ld *loaded) map[schema.GroupKind][]string {
 	served := map[schema.GroupKind][]string{}
 	for gvk := range ld.waiting {

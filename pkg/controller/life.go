@@ -9,7 +9,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/lock"
 )
 
-// life is how long a change lived, and what that is counted from; no since for one that lives on.
+// life is the duration of a change, and its starting point; no since for a change still present.
 type life struct {
 	span  time.Duration
 	since v1alpha1.DriftSince
@@ -30,11 +30,11 @@ func (l life) String() string {
 // have whole seconds, by the clock of an API server.
 const missedAfter = 5 * time.Second
 
-// life returns how long what one author changed lived until now.
+// life returns the duration of one author's change until now.
 //
-// The operator saw a change happen if the object was as declared under this lock before, and the watch event came in
-// time. Then the watch event counts, which is exact to the millisecond. Else the time in managedFields counts, unless
-// the change is older than the lock, or nothing tells its time.
+// The operator saw the change happen if the object was as declared under this lock before, and the watch event came in
+// time. Then the life starts at the watch event, exact to the millisecond. Otherwise it starts at the time in
+// managedFields or, if that is unknown or from before the lock, with the lock.
 func (v *result) life(l *lock.Lock, p portion, now time.Time) life {
 	changed := p.changedAt()
 	switch known := changed.After(l.Began); {
@@ -46,8 +46,8 @@ func (v *result) life(l *lock.Lock, p portion, now time.Time) life {
 	return life{since(v.Seen, now), v1alpha1.DriftSinceObserved}
 }
 
-// changedAt returns when the author changed the object; zero when that is not known. Of a removal managedFields tell no
-// time: they have the last time that its author set something.
+// changedAt returns the time of the author's change; zero when it is unknown. managedFields have no time of a removal:
+// their time is the last one at which its author set something.
 func (p portion) changedAt() time.Time {
 	for _, c := range p.Changes {
 		if c.Op != drift.Removed {
@@ -57,7 +57,7 @@ func (p portion) changedAt() time.Time {
 	return time.Time{}
 }
 
-// since returns the time from begin, which has whole seconds if it was read from the API, to now.
+// since returns the time from begin to now. A begin read from the API has whole seconds.
 func since(begin, now time.Time) time.Duration {
 	precision := 100 * time.Microsecond
 	if begin.Nanosecond() == 0 {

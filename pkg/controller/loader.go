@@ -19,30 +19,30 @@ import (
 	"github.com/rancher/helm-locker/pkg/watch"
 )
 
-// loaded is a revision read and made into objects to lock.
+// loaded is a revision, read and parsed into objects to lock.
 type loaded struct {
 	release *release.Release
 	objects []*lock.Object
 	kinds   map[schema.GroupVersionKind]watch.Kind
 	waiting map[schema.GroupVersionKind][]manifest.ID
 	skipped []manifest.Skipped
-	// exceptions are what the manifest leaves to others; untracked are the objects of it that are not locked at all.
+	// exceptions are the parts of the manifest left to others; untracked are its objects without a lock.
 	exceptions []v1alpha1.Exception
 	untracked  map[manifest.ID]struct{}
 	// ignore are the compiled rules of the spec.
 	ignore *rules.Rules
-	// denials are the objects that the account of the release may not change.
+	// denials are the objects outside the rights of the release's account.
 	denials denials
-	// strict is set in scope Strict. scalable is set when the release has an object whose replicas an autoscaler
-	// could set.
+	// strict is set in scope Strict. scalable is set when the release has an object with replicas for an autoscaler to
+	// set.
 	strict, scalable bool
-	// schemas are how objects of these kinds are compared.
+	// schemas are the schemas to compare objects of these kinds.
 	schemas map[schema.GroupVersionKind]drift.Schema
-	// definitions is how often definitions had changed before this was loaded.
+	// definitions is the number of changed definitions before the load.
 	definitions int
 }
 
-// loader reads records and makes their manifests into objects, for all workers.
+// loader reads records and parses their manifests into objects, for all workers.
 type loader struct {
 	*common
 	schemas     *drift.Schemas
@@ -50,14 +50,14 @@ type loader struct {
 	budget      budget
 }
 
-// load reads the payload of a record and turns its manifest into objects. What the user has to know is returned as a
-// problem; an error means to try again.
+// load reads the payload of a record and parses its manifest into objects. An obstacle for the user to remove is
+// returned as a problem; an error means to try again.
 func (lo *loader) load(
 	ctx context.Context, rec release.Record, spec v1alpha1.HelmReleaseSpec,
 ) (*loaded, problem, error) {
 	ignore, err := rules.Compile(spec.Ignore)
 	if err != nil {
-		// For the user to mend, not to try again.
+		// A user has to fix it; another attempt does not help.
 		return nil, problem{v1alpha1.ReasonInvalidRule, strings.ReplaceAll(err.Error(), "\n", "; ")}, nil
 	}
 	var out *loaded
@@ -96,7 +96,7 @@ func (lo *loader) load(
 	return out, problem{}, nil
 }
 
-// addObject adds an object to lock to what was loaded of a release.
+// addObject adds an object to lock to the loaded release.
 func (lo *loader) addObject(ctx context.Context, out *loaded, o *judge.Object, rel release.Key) error {
 	kind, err := lo.kinds.Get(o.GVK)
 	if err != nil {
@@ -120,7 +120,7 @@ func (lo *loader) addObject(ctx context.Context, out *loaded, o *judge.Object, r
 	}
 	scalable := judge.Scalable(o.Content, compared)
 	if o.Replicas != nil || scalable || out.strict && judge.HasReplicas(o.ID) {
-		out.scalable = true // for what a live autoscaler wants
+		out.scalable = true // for the range of a live autoscaler
 	}
 	shared := lo.lockedKinds.Share(lock.Kind{GVK: o.GVK, GVR: kind.GVR, Namespaced: kind.Namespaced, Schema: compared})
 	out.kinds[o.GVK] = kind
@@ -131,8 +131,7 @@ func (lo *loader) addObject(ctx context.Context, out *loaded, o *judge.Object, r
 	return nil
 }
 
-// sharing returns an identity with the texts of its kind and its release, where they are the same, instead of
-// copies of them.
+// sharing returns an equal identity with the strings of its kind and its release, instead of copies of them.
 func sharing(id manifest.ID, kind *lock.Kind, rel release.Key) manifest.ID {
 	id.Group, id.Kind = kind.GVK.Group, kind.GVK.Kind
 	if id.Namespace == rel.Namespace {

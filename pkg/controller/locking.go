@@ -16,8 +16,8 @@ import (
 	"github.com/rancher/helm-locker/pkg/watch"
 )
 
-// began returns when the release began to be locked at a record. The first lock of a process continues the one that
-// the status tells of, from the time of the record on: a change that was made while no operator ran lived since then.
+// began returns the start of the lock of a release at a record. The first lock of a process continues the lock in the
+// status, from the time of the record on: a change made while no operator ran is counted from then.
 func (rs *releases) began(hr *v1alpha1.HelmRelease, rec release.Record) time.Time {
 	first := false
 	rs.entries.update(keyOf(hr), func(e *entry) { first = e.lockedAt.IsZero() })
@@ -32,14 +32,14 @@ func (rs *releases) began(hr *v1alpha1.HelmRelease, rec release.Record) time.Tim
 	return began
 }
 
-// begin makes a lock count: from here on its objects are watched, and drift is reverted.
+// begin activates a lock: from then on, its objects are watched and drift is reverted.
 func (rs *releases) begin(hr *v1alpha1.HelmRelease, loaded *loaded, l *lock.Lock) {
 	key, served := l.Key, rs.otherVersions(loaded)
 	var conflicts []lock.Conflict
 	var displaced []string
 	outdated := false
-	// Putting the lock and updating its entry are one step: retryConflicts, after another lock has released an object,
-	// and definitionChanged read the entries before both or after both.
+	// The lock and its entry change in one step. retryConflicts, after the release of an object by another lock, and
+	// definitionChanged read the entries before both changes or after both.
 	rs.memory.keep(hr.UID, rs.table.Get(key))
 	rs.entries.update(key, func(e *entry) {
 		conflicts, displaced = rs.table.Put(l)
@@ -79,9 +79,8 @@ func (rs *releases) begin(hr *v1alpha1.HelmRelease, loaded *loaded, l *lock.Lock
 	rs.reporter.announceTrouble(hr, loaded, conflicts)
 }
 
-// watchAll watches the kinds of a lock and has its objects read. The lock is in the table already, so a watch
-// that starts now delivers them; objects of a kind that was watched before are read one by one, or by a list
-// for many locks.
+// watchAll watches the kinds of a lock and schedules the reads of its objects. The lock is in the table already, so a
+// new watch delivers its objects. Objects of a kind watched before are read one by one, or by a list for many locks.
 func (rs *releases) watchAll(l *lock.Lock, kinds map[schema.GroupVersionKind]watch.Kind) {
 	for gvk := range kinds {
 		l.AwaitList(gvk) // now, as it may be over before Need returns
@@ -105,7 +104,7 @@ func (rs *releases) watchAll(l *lock.Lock, kinds map[schema.GroupVersionKind]wat
 	}
 }
 
-// unlock ends the lock of a HelmRelease. While Helm works its watches stay, because the release is locked again soon.
+// unlock ends the lock of a HelmRelease. While Helm works, its watches stay, because the release is locked again soon.
 func (rs *releases) unlock(key string, p problem) {
 	transitioning, news := false, false
 	uid := types.UID("")
@@ -136,7 +135,7 @@ func (rs *releases) unlock(key string, p problem) {
 	}
 }
 
-// untrack forgets a HelmRelease that was deleted or is another controller's.
+// untrack forgets a HelmRelease after its deletion or its takeover by another controller.
 func (rs *releases) untrack(key string) {
 	rs.unlock(key, problem{})
 	e := rs.entries.forget(key)
@@ -151,7 +150,7 @@ func (rs *releases) untrack(key string) {
 	}
 }
 
-// retryConflicts has the HelmReleases reconciled that lack objects which the HelmRelease key owned, and owns no more.
+// retryConflicts enqueues the HelmReleases that lack objects formerly owned by the HelmRelease key.
 func (rs *releases) retryConflicts(key string) {
 	rs.entries.each(func(other string, e *entry) {
 		free := slices.ContainsFunc(e.conflicts, func(cf lock.Conflict) bool {
