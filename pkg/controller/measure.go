@@ -8,14 +8,14 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// measured are the conditions that the metrics have.
+// measured are the conditions in the metrics.
 var measured = []string{
 	v1alpha1.ConditionReady, v1alpha1.ConditionLocked, v1alpha1.ConditionDrifted, v1alpha1.ConditionContended,
 	v1alpha1.ConditionStalled, v1alpha1.ConditionReconciling,
 }
 
-// measure has the metrics say what a status says. A HelmRelease for a release that another one keeps says nothing: the
-// samples are the release's.
+// measure copies a status to the metrics. A HelmRelease for a release that another one keeps has no samples: they are
+// the release's.
 func (rep *reporter) measure(key string, v *view, s v1alpha1.HelmReleaseStatus) {
 	if v.lock == nil && v.entry.problem.reason == v1alpha1.ReasonConflict {
 		return
@@ -38,7 +38,7 @@ func (rep *reporter) measure(key string, v *view, s v1alpha1.HelmReleaseStatus) 
 	})
 }
 
-// forgetMetrics removes what the metrics say of a release, unless another HelmRelease is for it, too.
+// forgetMetrics removes the metrics of a release, unless another HelmRelease is for it, too.
 func (rep *reporter) forgetMetrics(key release.Key) {
 	named := false
 	rep.entries.each(func(_ string, e *entry) { named = named || e.release == key })

@@ -29,7 +29,7 @@ type memory struct {
 // settledForms are those of one release.
 type settledForms struct {
 	known *lock.Settled
-	// stored is what the Secret holds, and next when it may be written again.
+	// stored is the content of the Secret, and next the time of the next permitted write.
 	stored *lock.Settled
 	next   time.Time
 }
@@ -43,8 +43,8 @@ const (
 	settledPage = 100
 )
 
-// of returns what is remembered of the objects of a lock, nil for nothing. The Secrets are read once in a process, by
-// the first object that differs from its manifest.
+// of returns the memory about the objects of a lock, nil for none. The Secrets are read once in a process, for the
+// first object that differs from its manifest.
 func (m *memory) of(ctx context.Context, l *lock.Lock) (*lock.Settled, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -65,7 +65,7 @@ func (m *memory) of(ctx context.Context, l *lock.Lock) (*lock.Settled, error) {
 	return nil, nil
 }
 
-// list reads the Secrets. What this process knows itself is newer. m.mu is held.
+// list reads the Secrets. The knowledge of this process is newer. m.mu is held.
 func (m *memory) list(ctx context.Context) error {
 	options := metav1.ListOptions{LabelSelector: settledLabel, Limit: settledPage}
 	for {
@@ -82,7 +82,7 @@ func (m *memory) list(ctx context.Context) error {
 	}
 }
 
-// take takes over what a Secret holds. One that cannot be read holds nothing. m.mu is held.
+// take copies the content of a Secret. An unreadable Secret has none. m.mu is held.
 func (m *memory) take(secret *corev1.Secret) {
 	for _, owner := range secret.OwnerReferences {
 		if secret.Name != m.common.own.SettledName(owner.UID) {
@@ -109,7 +109,7 @@ func (m *memory) formsOf(uid types.UID) *settledForms {
 	return forms
 }
 
-// keep remembers what a lock has learnt, nil for none, of a HelmRelease, and returns the forms of that.
+// keep remembers the settled forms of a lock, nil for none, of a HelmRelease, and returns them.
 func (m *memory) keep(uid types.UID, l *lock.Lock) *settledForms {
 	if l == nil {
 		return nil
@@ -125,15 +125,15 @@ func (m *memory) keep(uid types.UID, l *lock.Lock) *settledForms {
 	return forms
 }
 
-// forget drops what is remembered of a HelmRelease that is gone. Kubernetes deletes its Secret.
+// forget drops the memory of a deleted HelmRelease. Kubernetes deletes its Secret.
 func (m *memory) forget(uid types.UID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.releases, uid)
 }
 
-// store writes what a lock has learnt to the Secret of its HelmRelease, if that holds something else. It returns how
-// long to wait until it may be written.
+// store writes the settled forms of a lock to the Secret of its HelmRelease, if the Secret differs. It returns the time
+// until the next permitted write.
 func (m *memory) store(ctx context.Context, hr *v1alpha1.HelmRelease, l *lock.Lock) (wait time.Duration) {
 	forms := m.keep(hr.UID, l)
 	m.mu.Lock()

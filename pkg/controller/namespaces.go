@@ -6,9 +6,8 @@ import (
 	"github.com/rancher/helm-locker/pkg/lock"
 )
 
-// namespaceIsBack has the objects in a namespace re-created at once, of every release, when w is a Namespace that is
-// there again. They were deleted with it, and the API server refused each attempt to create them while it was being
-// deleted.
+// namespaceIsBack re-creates the objects of every release in a re-created Namespace w at once. They were deleted with
+// it, and the API server refused each attempt to create them during its deletion.
 func (rm *remediation) namespaceIsBack(w *lock.Work) {
 	if w.ID.GroupKind() != (schema.GroupKind{Kind: "Namespace"}) {
 		return

@@ -11,12 +11,12 @@ import (
 	"github.com/rancher/helm-locker/pkg/message"
 )
 
-// Notifier is told what happens. Send must return at once, whatever becomes of the message.
+// Notifier receives messages about releases. Send must return at once, even if the message cannot be delivered.
 type Notifier interface {
 	Send(*message.Message)
 }
 
-// told is what was last told about the lock of a HelmRelease.
+// told is the last report about the lock of a HelmRelease.
 type told struct {
 	uid       types.UID // of the HelmRelease
 	release   v1alpha1.ReleaseReference
@@ -24,7 +24,7 @@ type told struct {
 	contended bool
 }
 
-// tell sends a message about a HelmRelease, if this controller leads: a standby sees the same and would repeat it.
+// tell sends a message about a HelmRelease if this controller leads. A standby sees the same and would repeat it.
 func (rep *reporter) tell(namespace, name string, release message.Reference, m message.Message) {
 	if rep.Notify == nil || !rep.leading.Load() {
 		return
@@ -44,7 +44,7 @@ func (rep *reporter) tellAbout(l *lock.Lock, m message.Message) {
 	rep.tell(namespace, name, message.Reference{Namespace: l.Release.Namespace, Name: l.Release.Name}, m)
 }
 
-// tellDrift tells of a drift what the history has. The record must not be changed afterwards.
+// tellDrift sends a record of the drift history. The record must not be changed afterwards.
 func (rep *reporter) tellDrift(l *lock.Lock, r *v1alpha1.DriftRecord) {
 	rep.tellAbout(l, message.Message{Type: message.TypeOf(r.Action), Time: r.Time.Time, Drift: r})
 }
@@ -62,8 +62,8 @@ func (rep *reporter) tellFight(l *lock.Lock, v *result) {
 	}})
 }
 
-// tellChanges tells what is different in a status that was just written from what was told before: by this process,
-// or by the one that wrote the status which this one found. So nothing is told again because an operator starts.
+// tellChanges sends the differences between a status that was just written and the last report. That report is from
+// this process, or from the writer of the status found at the start, so a restart repeats no message.
 func (rep *reporter) tellChanges(hr *v1alpha1.HelmRelease, now v1alpha1.HelmReleaseStatus) {
 	key := keyOf(hr)
 	rep.mu.Lock()
@@ -88,7 +88,7 @@ func (rep *reporter) tellChanges(hr *v1alpha1.HelmRelease, now v1alpha1.HelmRele
 	}
 }
 
-// toldBy returns what a status tells.
+// toldBy returns the report in a status.
 func toldBy(hr *v1alpha1.HelmRelease, s v1alpha1.HelmReleaseStatus) told {
 	t := told{uid: hr.UID, release: hr.Spec.Release,
 		contended: meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionContended)}
@@ -99,14 +99,14 @@ func toldBy(hr *v1alpha1.HelmRelease, s v1alpha1.HelmReleaseStatus) told {
 	return t
 }
 
-// forgetTold forgets what was told about a HelmRelease.
+// forgetTold forgets the last report about a HelmRelease.
 func (rep *reporter) forgetTold(key string) {
 	rep.mu.Lock()
 	defer rep.mu.Unlock()
 	delete(rep.told, key)
 }
 
-// tellGone tells that a HelmRelease is not this operator's any more.
+// tellGone reports that this operator does not manage a HelmRelease any more.
 func (rep *reporter) tellGone(namespace, name string) {
 	key := namespace + "/" + name
 	rep.mu.Lock()

@@ -29,7 +29,7 @@ type Clients struct {
 	WatchObjects  *watch.Client
 	WatchMetadata metadata.Interface
 	HelmReleases  helmcontrollers.HelmReleaseController
-	// ListsReadStorage says what consistent lists cost (see proof.ListsReadStorage).
+	// ListsReadStorage is the cost of consistent lists (see proof.ListsReadStorage).
 	ListsReadStorage bool
 }
 
@@ -45,15 +45,15 @@ type Options struct {
 	Storages []release.Storage
 	// GuardSecret is the name of the Secret with the guard's certificate, whether or not a guard is served.
 	GuardSecret string
-	// ObjectSetMetadata writes wrangler's ObjectSet labels and annotations on objects that are reverted.
+	// ObjectSetMetadata writes wrangler's ObjectSet labels and annotations on reverted objects.
 	ObjectSetMetadata bool
-	// Accounts says in whose name the objects of a release are written.
+	// Accounts selects the user in whose name the objects of a release are written.
 	Accounts accounts.Policy
 
 	Clock   clock.WithTicker
 	Log     logrus.FieldLogger
 	Metrics *metrics.Metrics
 	Events  record.EventRecorder
-	// Notify is told what events tell, for people and programs outside the cluster; nil for none.
+	// Notify receives the content of the events, for people and programs outside the cluster; nil for none.
 	Notify Notifier
 }

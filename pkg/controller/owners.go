@@ -13,16 +13,16 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// An object may say that it belongs to another release. If a newest record of that one declares the object, and is not
-// of an uninstallation that is over, the object is left alone. Anything less is tampering with the annotations: they
-// are no way out of the lock. A record that is not deployed counts, too: helm install --take-ownership writes to the
-// object while its record says pending-install.
+// An object can claim to belong to another release. The object is left alone if a newest record of the other release
+// declares it, and that record is not of a complete uninstallation. Any weaker claim is tampering with the annotations
+// and does not release the object from its lock. A record need not be deployed: helm install --take-ownership writes to
+// the object while its record has the status pending-install.
 
-// owners returns the newest records of the releases that objects may mean by the name and the namespace of one. A
-// release whose records are in that very namespace is meant first. Without one it is the release that is locked and has
-// its records elsewhere, and without that every release of that name whose payload names that namespace: a tenant that
-// may write records in one namespace must not speak for the releases of another. Whether the payload does, and whether
-// the record declares an object, is still to be found out.
+// owners returns the newest records of the releases that an object can mean by a name and a namespace. A release with
+// records in that namespace comes first. Second comes the locked release, if its records are in another namespace.
+// Third come all releases of the name with a payload for the namespace: a tenant with write access to the records of
+// one namespace must not speak for the releases of another. The caller checks the namespace in the payload, and the
+// declaration of the object.
 func (c *common) owners(ctx context.Context, v *proof.Verifier, other release.Key) ([]release.Record, error) {
 	rec, found, err := newestThatCounts(ctx, v, other)
 	locked := c.entries.storedElsewhere(other)
@@ -40,7 +40,7 @@ func (c *common) owners(ctx context.Context, v *proof.Verifier, other release.Ke
 	return v.Elsewhere(ctx, other)
 }
 
-// newestThatCounts is Newest for a release of which it must be known which record counts. One that is uninstalled is
+// newestThatCounts is Newest with an error if the active record of the release is uncertain. An uninstalled release is
 // not found.
 func newestThatCounts(ctx context.Context, v *proof.Verifier, of release.Key) (release.Record, bool, error) {
 	rec, found, err := v.Newest(ctx, of)
@@ -50,10 +50,10 @@ func newestThatCounts(ctx context.Context, v *proof.Verifier, of release.Key) (r
 	return rec, found && rec.Status != release.StatusUninstalled, err
 }
 
-// notOwned returns those of the objects, which all say that they belong to the release other, that it does not
-// declare. The others are completed: as left alone, or to be judged again when it is known what other declares. The
-// records are asked for after the objects were observed, and not taken from a cache, for the same reason as our own
-// is: what Helm had stored by then must not be missed.
+// notOwned returns those of the objects without a declaration in the release other; all of them claim to belong to it.
+// It completes the rest: as left alone, or to be judged again once the declarations of other are known. It gets the
+// records from the API server and after the objects were observed, as for our own release: a cache could miss a record
+// that Helm had stored by then.
 func (rm *remediation) notOwned(ctx context.Context, l *lock.Lock, other release.Key, results []*result) []*result {
 	slot, err := rm.slots.claims.Acquire(ctx, l.Release.Namespace)
 	if err != nil { // the operator stops
@@ -89,8 +89,8 @@ func (rm *remediation) notOwned(ctx context.Context, l *lock.Lock, other release
 	if waits || len(unread) > 0 {
 		rm.waitFor(l, other, results)
 		if len(unread) > 0 {
-			// Beside this: records are read in the time of their own namespaces, and nothing of this one may wait for
-			// that.
+			// In a goroutine: records are read in the time of their own namespaces, and nothing of this namespace may
+			// wait for them.
 			rm.readings.Go(func() { rm.findDeclared(ctx, unread) })
 		}
 		return nil
@@ -98,7 +98,7 @@ func (rm *remediation) notOwned(ctx context.Context, l *lock.Lock, other release
 	return rm.unclaimed(l, rm.ownedByNone(l, other, known, results))
 }
 
-// ownedByNone completes the objects that a record of the release that they name declares, and returns the others.
+// ownedByNone completes the objects with a declaration in a record of the release they name, and returns the others.
 func (rm *remediation) ownedByNone(
 	l *lock.Lock, named release.Key, known []*declaration, results []*result,
 ) (rest []*result) {
@@ -116,7 +116,7 @@ func (rm *remediation) ownedByNone(
 	return rest
 }
 
-// unclaimed forgets what objects say of another release, which is nothing to that.
+// unclaimed drops the claims of the objects of another release: they do not concern it.
 func (rm *remediation) unclaimed(l *lock.Lock, results []*result) []*result {
 	for _, v := range results {
 		rm.claims.remove(l, v.ID)
@@ -144,8 +144,8 @@ func (rm *remediation) waitFor(l *lock.Lock, other release.Key, results []*resul
 	}
 }
 
-// findDeclared reads which objects some records of one name declare, each in the time and with the slots of its own
-// namespace, and has the objects judged again that wait for that. A damaged record declares nothing.
+// findDeclared reads the declared objects of some records of one name, each in the time and with the slots of its own
+// namespace. It then enqueues the objects that wait for the result. A damaged record declares nothing.
 func (rm *remediation) findDeclared(ctx context.Context, records []release.Record) {
 	for _, rec := range records {
 		var found *declaration
@@ -164,7 +164,7 @@ func (rm *remediation) findDeclared(ctx context.Context, records []release.Recor
 	rm.wake(records[0].Key.Name, func(release.Key) bool { return true })
 }
 
-// wake has the objects judged again that say they belong to a release of a name for which match is true.
+// wake enqueues the objects with a claim on a release of the given name for which match is true.
 func (rm *remediation) wake(name string, match func(release.Key) bool) {
 	for l, ids := range rm.claims.take(name, match) {
 		if l.Reconsider(rm.Clock.Now(), ids) {
@@ -173,7 +173,7 @@ func (rm *remediation) wake(name string, match func(release.Key) bool) {
 	}
 }
 
-// recordChanged has the objects judged again whose release may be one whose records have changed.
+// recordChanged enqueues the objects with a claim on a release of changed records.
 func (rm *remediation) recordChanged(key release.Key) {
 	rm.wake(key.Name, func(named release.Key) bool { return named == key || rm.declared.mayBeOf(key, named) })
 	if !rm.claims.wanted(key.Name) {

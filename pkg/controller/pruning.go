@@ -27,12 +27,12 @@ import (
 const (
 	historyReadsPerSecond = 10
 	historyReadsAtOnce    = 20
-	// historyLater is how long until kinds of earlier revisions are discovered again when no definition has changed.
-	// Many releases have a kind in their history that Kubernetes has removed.
+	// historyLater is the time until kinds of earlier revisions are discovered again if no definition has changed. Many
+	// releases have a removed kind of Kubernetes in their history.
 	historyLater = 10 * time.Minute
 )
 
-// pruning is the worker that deletes what earlier revisions left behind.
+// pruning is the worker that deletes the prune candidates of earlier revisions.
 type pruning struct {
 	*common
 	loader   *loader
@@ -40,11 +40,11 @@ type pruning struct {
 	pace     flowcontrol.RateLimiter
 }
 
-// next prunes what earlier revisions of one release left behind, at a slow pace.
+// next prunes the candidates of earlier revisions of one release, at a slow pace.
 func (pr *pruning) next(ctx context.Context, key string) {
 	defer pr.queues.pruning.Done(key)
 	l := pr.table.Get(key)
-	// Unmanaged objects that a list is about to show need not be listed again; the end of the list comes back here.
+	// A pending list shows the unmanaged objects, so they need no list here. The end of that list calls next again.
 	if l == nil || !pr.leading.Load() || l.AwaitsList() {
 		pr.queues.pruning.Forget(key)
 		return
@@ -64,8 +64,8 @@ func (pr *pruning) next(ctx context.Context, key string) {
 	pr.statusChanged(key)
 }
 
-// pruneAll counts the objects that say they belong to the release and are not in its manifest, and deletes those of
-// them that Helm should have deleted.
+// pruneAll counts the objects that claim to belong to the release and are not in its manifest. It deletes those that
+// Helm should have deleted.
 func (pr *pruning) pruneAll(ctx context.Context, l *lock.Lock) error {
 	var known candidates
 	pr.entries.update(l.Key, func(e *entry) { known = e.candidates })
@@ -136,8 +136,8 @@ type place struct {
 	namespace string
 }
 
-// listUnmanaged lists, as metadata, what says that it belongs to the release where the release has objects, unless a
-// list for many releases has shown that. It returns the places of which all is known.
+// listUnmanaged lists, as metadata, the objects with a claim on the release in the places of its objects, unless a
+// shared relist has shown them. It returns the completely known places.
 func (pr *pruning) listUnmanaged(ctx context.Context, l *lock.Lock) (map[place]bool, error) {
 	listed := map[place]bool{}
 	for _, o := range l.Places() {
@@ -149,7 +149,7 @@ func (pr *pruning) listUnmanaged(ctx context.Context, l *lock.Lock) (map[place]b
 			return nil, err
 		}
 		resource := pr.clients.Metadata.Resource(o.GVR)
-		// Consistent: what it does not show is taken not to exist.
+		// Consistent: an object absent from the list is taken not to exist.
 		options := metav1.ListOptions{LabelSelector: watch.HelmSelector}
 		_, err := proof.ListMetadata(ctx, resource.Namespace(o.ID.Namespace), options,
 			func(m *metav1.PartialObjectMetadata) (struct{}, error) {

@@ -14,8 +14,8 @@ const (
 
 	// statusDelay coalesces status writes: a burst of reverts ends in one.
 	statusDelay = 250 * time.Millisecond
-	// lockingPatience is how long a new lock may take to read its objects before the status says that it does: most
-	// take less, also when they wait for others (relistTimeout), and need one write of the status instead of two.
+	// lockingPatience is the time for a new lock to read its objects before the status shows the reading: most take
+	// less, also when they wait for others (relistTimeout), and need one write of the status instead of two.
 	lockingPatience = 20 * time.Second
 
 	// eventsPerSecond and eventBurst bound the events about drift, for each namespace of releases.
@@ -23,8 +23,7 @@ const (
 	eventBurst      = 50
 )
 
-// queues hold what each worker has to do: HelmRelease keys, and for confirm the releases to which writes are to be
-// proven.
+// queues hold the pending work of each worker: HelmRelease keys, and for confirm the releases with writes to confirm.
 type queues struct {
 	releases, status, pruning workqueue.TypedRateLimitingInterface[string]
 	drift                     workqueue.TypedDelayingInterface[string]
@@ -51,8 +50,8 @@ func (q *queues) shutDown() {
 	q.confirm.ShutDown()
 }
 
-// retryQueue returns a queue in which what failed waits longer every time, from shortest to longest. Its name is what
-// the metrics call it.
+// retryQueue returns a queue with a growing delay after each failure, from shortest to longest. The metrics use its
+// name.
 func retryQueue[T comparable](
 	o Options, name string, shortest, longest time.Duration,
 ) workqueue.TypedRateLimitingInterface[T] {
@@ -62,8 +61,8 @@ func retryQueue[T comparable](
 	})
 }
 
-// serve has every key of a queue worked on at once, until the queue is shut down: what waits for one key is in no
-// other's way. Slots bound what is done at the same time. next gives the key back to the queue.
+// serve works on every key of a queue at once, until the queue is shut down: the waits of one key do not delay another.
+// Slots bound the concurrent work. next releases the key to the queue.
 func serve[T comparable](group *errgroup.Group, queue workqueue.TypedInterface[T], next func(key T)) {
 	group.Go(func() error {
 		for {

@@ -16,18 +16,18 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// contents are a record that was read, and what its manifest declares.
+// contents are a record and the objects declared in its manifest.
 type contents struct {
 	release *release.Release
 	*judge.Manifest
 }
 
-// errRecordChanged says that the record is not any more what the watch said; its event is on the way.
+// errRecordChanged means that the record has changed since the event of the watch; the next event is on the way.
 var errRecordChanged = errors.New("the release record changed while it was read")
 
-// read gets the payload of a record, decodes it and parses its manifest, and calls use with the result. One record at a
-// time is in memory that is large, until use returns; and the time of it all is charged to the release. What
-// the user has to know is returned as a problem, for which use is not called; an error means to try again.
+// read gets the payload of a record, decodes it, parses its manifest, and calls use with the result. Until use returns,
+// no other large record is in memory. The release is charged with the time. A problem is for the user to act on, and
+// use is not called; after an error, the caller retries.
 func (lo *loader) read(ctx context.Context, rec release.Record, use func(*contents) error) (problem, error) {
 	stored, payload, err := proof.Payload(ctx, lo.clients.Kubernetes, rec)
 	if err != nil {
@@ -68,14 +68,13 @@ func (lo *loader) read(ctx context.Context, rec release.Record, use func(*conten
 	return problem{}, use(found)
 }
 
-// belongs returns an error for a record that is stored in another namespace than its payload names, if the release
-// has records in that namespace as well: then this one is a copy, or Helm has two records of one release, and
-// no one can tell which counts.
+// belongs returns an error for a record in another namespace than that of its payload, if the release has records there
+// as well. The record is a copy then, or Helm has two records of one release, and the active one is unknown.
 func (lo *loader) belongs(rel *release.Release, rec release.Record) error {
 	if rel.Key == rec.Key {
 		return nil
 	}
-	// Before the lookup: recordChanged of a record that is stored after it finds these entries.
+	// Before the lookup: recordChanged of a record stored after it finds these entries.
 	lo.entries.each(func(_ string, e *entry) {
 		if e.release == rec.Key && e.record.Same(rec) { // and not one of an earlier revision
 			e.names = rel.Key
@@ -120,7 +119,7 @@ func (lo *loader) startReading(key release.Key) *reading {
 	return &reading{loader: lo, key: key, begun: lo.Clock.Now()}
 }
 
-// alone returns when no other record that is large is in memory, or ctx has ended.
+// alone returns when no other large record is in memory, or ctx has ended.
 func (r *reading) alone(ctx context.Context) {
 	if r.slot != nil {
 		return
@@ -132,7 +131,7 @@ func (r *reading) alone(ctx context.Context) {
 	r.waited += r.loader.Clock.Since(begin)
 }
 
-// end lets the next record be in memory, and charges the release with the time that this one took.
+// end admits the next large record to memory, and charges the release with the elapsed time.
 func (r *reading) end() {
 	if r.slot != nil {
 		r.slot()

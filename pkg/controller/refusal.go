@@ -15,11 +15,10 @@ import (
 
 // salvage restores as much of an object as the API server accepts, after it refused the whole revert:
 //
-//   - Undeclared fields beside which it accepts no declared value are taken out, as few as possible.
-//   - Where that is no way out, declared fields that it refuses to change are left, as few as possible, and the others
-//     are restored.
+//   - It removes the undeclared fields that conflict with the declared values, as few as possible.
+//   - If that does not help, it leaves the refused declared fields, as few as possible, and restores the others.
 //
-// Both are found by dry runs, once for each content of the object.
+// Dry runs find both, once for each content of the object.
 func (rm *remediation) salvage(ctx context.Context, l *lock.Lock, v *result, refusal error) {
 	if !refusesContent(refusal) || v.isRefusedAlike() {
 		rm.replaceOrRefuse(ctx, l, v, refusal)
@@ -57,7 +56,7 @@ func (rm *remediation) replaceOrRefuse(
 	rm.refused(l, v, refusal)
 }
 
-// restoreWithout restores an object and takes out additions of others that forbid the declared values.
+// restoreWithout restores an object and removes the additions of others that conflict with the declared values.
 func (rm *remediation) restoreWithout(
 	ctx context.Context, l *lock.Lock, v *result, additions []drift.Addition, refusal error,
 ) {
@@ -73,7 +72,7 @@ func (rm *remediation) restoreWithout(
 	}
 }
 
-// restoreBut restores an object but for changes that the API server refuses to take back.
+// restoreBut restores an object except for the refused changes.
 func (rm *remediation) restoreBut(
 	ctx context.Context, l *lock.Lock, v *result, refused []drift.Change, refusal error,
 ) {
@@ -108,14 +107,14 @@ func (rm *remediation) restoreBut(
 	}
 }
 
-// becomes replaces what was found of the object.
+// becomes replaces the result of the judgement.
 func (v *result) becomes(found judge.Result, l *lock.Lock) {
 	v.found, v.operation, v.revert = found, operationOf(found.Changes), v.revertOf(l, found)
 	v.attribute()
 }
 
-// writeAgain verifies the record again and makes the write of an object whose first one was refused. If it returns no
-// object, that is completed. With one, the error is that Helm does not own all of it yet.
+// writeAgain verifies the record again and repeats a refused write. If it returns no object, the work on it is
+// completed. If it returns one, the error means that Helm does not own all of it yet.
 func (rm *remediation) writeAgain(ctx context.Context, l *lock.Lock, v *result) (*unstructured.Unstructured, error) {
 	if holds, err := rm.holds(ctx, l); err != nil || !holds {
 		rm.postpone(l, []*result{v}, err)
@@ -133,13 +132,12 @@ func (rm *remediation) writeAgain(ctx context.Context, l *lock.Lock, v *result) 
 	return nil, nil
 }
 
-// isRefusedAlike reports whether the API server refused the last revert of the object, with the content that it has
-// now.
+// isRefusedAlike reports whether the API server refused the last revert of the object with its present content.
 func (v *result) isRefusedAlike() bool {
 	return v.Live != nil && v.Refusal != nil && v.Refusal.Content == v.Digest
 }
 
-// refusalBy returns what is remembered of a refused revert; nil where the refusal says nothing about the content.
+// refusalBy returns the refusal of a revert to remember; nil for a refusal for other reasons than the content.
 func (v *result) refusalBy(err error) *lock.Refusal {
 	switch {
 	case v.Live == nil || !refusesContent(err):

@@ -27,7 +27,7 @@ type releases struct {
 	start    startBarrier
 
 	mu sync.Mutex
-	// behind are the HelmReleases that leave their release to another one, by the key of that one. mu guards it.
+	// behind are the HelmReleases that leave their release to another one, by the key of the other one. mu guards it.
 	behind map[string][]string
 }
 
@@ -52,7 +52,7 @@ func (rs *releases) next(ctx context.Context, key string) {
 // toReconcile returns how many HelmReleases wait to be reconciled.
 func (rs *releases) toReconcile() int { return rs.queues.releases.Len() + rs.slots.loading.Waiting() }
 
-// namespaceOf returns the namespace of the release that a HelmRelease names; empty when it is gone.
+// namespaceOf returns the release namespace of a HelmRelease; empty if the HelmRelease does not exist.
 func (rs *releases) namespaceOf(key string) string {
 	hr := rs.cached(key)
 	if hr == nil {
@@ -61,9 +61,8 @@ func (rs *releases) namespaceOf(key string) string {
 	return hr.Spec.Release.Namespace
 }
 
-// helmReleaseChanged enqueues a HelmRelease and every other one for the same release: the first keeps the release,
-// so all have to know when one comes or goes. One that has gone, or is another one of its name by now, does not tell
-// which release it was for.
+// helmReleaseChanged enqueues a HelmRelease and every other one for the same release: the first one keeps the release,
+// so the others depend on it. The release of a deleted or re-created HelmRelease is unknown here.
 func (rs *releases) helmReleaseChanged(key string, hr *v1alpha1.HelmRelease) {
 	rs.queues.releases.Add(key)
 	if hr != nil {
@@ -156,12 +155,12 @@ func (rs *releases) decide(ctx context.Context, key string, hr *v1alpha1.HelmRel
 	return err
 }
 
-// handled records that the lock of a HelmRelease, or that there is none, follows this spec.
+// handled records that the lock of a HelmRelease, or its absence, follows this spec.
 func (rs *releases) handled(key string, hr *v1alpha1.HelmRelease) {
 	rs.entries.update(key, func(e *entry) { e.handled, e.generation = true, hr.Generation })
 }
 
-// malformed returns why an object that may be the newest record of the release cannot be read.
+// malformed returns the error of an unreadable object that may be the newest record of the release.
 func (rs *releases) malformed(key release.Key, newest release.Record, found bool) error {
 	for _, m := range rs.records.Malformed(key) {
 		if !found || m.Revision == 0 || m.Revision >= newest.Revision || m.Storage != newest.Storage {
@@ -171,8 +170,8 @@ func (rs *releases) malformed(key release.Key, newest release.Record, found bool
 	return nil
 }
 
-// owner returns the HelmRelease that keeps the release instead of hr: one written by hand before one of a policy, then
-// the one created first, by name among equals.
+// owner returns the HelmRelease that keeps the release instead of hr. One written by hand precedes one of a policy,
+// then the oldest precedes, and then the first by name.
 func (rs *releases) owner(hr *v1alpha1.HelmRelease) *v1alpha1.HelmRelease {
 	named, err := rs.clients.HelmReleases.Cache().GetByIndex(byRelease, hr.Spec.Release.String())
 	if err != nil {
@@ -261,7 +260,7 @@ func (rs *releases) lock(
 	return false, nil
 }
 
-// loadOwned loads a record and leaves out the objects that the account of the release may not change.
+// loadOwned loads a record without the objects that the account of the release may not change.
 func (rs *releases) loadOwned(
 	ctx context.Context, account string, rec release.Record, spec v1alpha1.HelmReleaseSpec,
 ) (*loaded, problem, error) {
@@ -282,8 +281,8 @@ func (rs *releases) loadOwned(
 	return loaded, problem{}, nil
 }
 
-// refusedBefore reports whether a record is known to hold a manifest that does not parse. That depends on nothing
-// else, so it is not read again at every event of its HelmRelease.
+// refusedBefore reports whether the manifest of a record is known not to parse. The result depends on the record alone,
+// so events of the HelmRelease do not cause another read.
 func (rs *releases) refusedBefore(key string, rec release.Record) (refused bool) {
 	rs.entries.update(key, func(e *entry) {
 		refused = e.problem.reason == v1alpha1.ReasonManifestInvalid && e.refused.Same(rec)
@@ -291,7 +290,7 @@ func (rs *releases) refusedBefore(key string, rec release.Record) (refused bool)
 	return refused
 }
 
-// followed returns what of a spec a lock follows. Whether the release is suspended decides whether there is a lock.
+// followed returns the part of a spec that a lock follows. The suspension only decides whether there is a lock.
 func followed(spec v1alpha1.HelmReleaseSpec) v1alpha1.HelmReleaseSpec {
 	spec.Suspend, spec.SuspendUntil, spec.Windows = false, nil, nil
 	return *spec.DeepCopy()

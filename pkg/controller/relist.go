@@ -13,23 +13,23 @@ import (
 	"github.com/rancher/helm-locker/pkg/watch"
 )
 
-// Objects that a running watch has delivered before their release was locked have to be read. One release
-// alone does that object by object. When many releases are locked in a short time (a user applies a folder of
-// HelmReleases), one list of a kind serves all of them, as it does at the start of the process.
+// An object must be read if a running watch delivered it before its release was locked. One release alone does that
+// object by object. When many releases are locked in a short time (a user applies a folder of HelmReleases), one list
+// of a kind serves all of them, as it does at the start of the process.
 const (
 	// relistFrom is how many releases have to wait to be locked, or to have been locked within relistWindow, for the
 	// next ones to share lists.
 	relistFrom   = 5
 	relistWindow = time.Second
 	// A list waits until no release waits to be locked and none has been locked for relistQuiet, but not longer than
-	// relistTimeout: a list reads all that Helm manages of a kind, so lists must be few.
+	// relistTimeout: a list reads all of Helm's objects of a kind, so lists must be few.
 	relistQuiet   = 50 * time.Millisecond
 	relistTimeout = 3 * time.Second
 	// relistsAtOnce is how many kinds are listed side by side: one is judged while the API server prepares another.
 	relistsAtOnce = 2
 )
 
-// relist makes the lists that releases wait for. It is safe for concurrent use.
+// relist makes the shared lists for releases. It is safe for concurrent use.
 type relist struct {
 	*common
 	sink *remediation
@@ -42,7 +42,7 @@ type relist struct {
 	waiting map[schema.GroupVersionKind]*sharedList
 }
 
-// sharedList is one list of a kind, and the locks that wait for it.
+// sharedList is one list of a kind, and the waiting locks.
 type sharedList struct {
 	kind  watch.Kind
 	locks map[*lock.Lock]struct{}
@@ -54,8 +54,8 @@ func newRelist(c *common, sink *remediation) *relist {
 	}
 }
 
-// join has a lock made at now wait for lists of the given kinds, if many locks are being made: behind says how many
-// are still to be made. It reports whether it does.
+// join makes a lock made at now wait for lists of the given kinds, if many locks are being made: behind is the number
+// of those still to be made. It reports whether the lock waits.
 func (rl *relist) join(now time.Time, behind int, l *lock.Lock, kinds map[schema.GroupVersionKind]watch.Kind) bool {
 	rl.mu.Lock()
 	defer rl.mu.Unlock()
@@ -86,8 +86,8 @@ func (rl *relist) count() int {
 	return rl.joined
 }
 
-// gather waits for the releases that the next lists can serve, too; behind returns how many are still to be locked. It
-// returns false when ctx has ended.
+// gather waits for the releases that the next lists can serve, too; behind returns the number of those still to be
+// locked. It returns false when ctx has ended.
 func (rl *relist) gather(ctx context.Context, behind func() int) bool {
 	begin := rl.Clock.Now()
 	for {
@@ -105,7 +105,7 @@ func (rl *relist) gather(ctx context.Context, behind func() int) bool {
 	}
 }
 
-// take returns what waits; nothing does then.
+// take removes and returns the pending lists.
 func (rl *relist) take() map[schema.GroupVersionKind]*sharedList {
 	rl.mu.Lock()
 	defer rl.mu.Unlock()
@@ -114,8 +114,8 @@ func (rl *relist) take() map[schema.GroupVersionKind]*sharedList {
 	return taken
 }
 
-// run makes the lists that releases wait for until ctx ends. Who comes while one is made waits for the next:
-// it may have passed their objects.
+// run makes the lists until ctx ends. A release that joins during a list waits for the next: the running list may have
+// passed its objects.
 func (rl *relist) run(ctx context.Context, behind func() int) {
 	for {
 		select {
@@ -135,8 +135,8 @@ func (rl *relist) run(ctx context.Context, behind func() int) {
 	}
 }
 
-// list lists a kind and has the objects judged of the locks that wait for it. Those that the list does not show
-// are read one by one, and so are all after an error.
+// list lists a kind and enqueues the objects of the waiting locks. Objects absent from the list are read one by one,
+// and so are all after an error.
 func (rl *relist) list(ctx context.Context, gvk schema.GroupVersionKind, s *sharedList) {
 	present := map[manifest.ID]struct{}{}
 	err := rl.objects.List(ctx, s.kind, "", func(obj *watch.Live) {

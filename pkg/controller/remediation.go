@@ -16,8 +16,8 @@ import (
 	"github.com/rancher/helm-locker/pkg/watch"
 )
 
-// remediation is the worker that reverts drift: what watches deliver is judged, the record is read, and the object is
-// written. It remembers each write until the record was read again after it.
+// remediation is the worker that reverts drift. It judges the observations of the watches, reads the record and writes
+// the object. It remembers each write until the record was read again after it.
 type remediation struct {
 	*common
 	loader   *loader
@@ -30,8 +30,8 @@ type remediation struct {
 	readings sync.WaitGroup
 }
 
-// next works on what needs a look in one release. The key is given back to the queue before anything waits: what
-// drifts meanwhile is taken by another call, because objects in flight are not handed out twice.
+// next works on the pending objects of one release. It releases the key to the queue before anything waits. New drift
+// is then taken by another call: objects in flight are not returned twice.
 func (rm *remediation) next(ctx context.Context, key string) {
 	l := rm.table.Get(key)
 	if l == nil {
@@ -61,12 +61,12 @@ func (rm *remediation) next(ctx context.Context, key string) {
 	rm.processLarge(ctx, l, work)
 	if len(work) > 0 && l.Complete() {
 		rm.entries.update(key, func(e *entry) { e.fresh = e.fresh && !e.record.Same(l.Record) })
-		// The first status is waited for, and nothing is left that could go into the same write.
+		// Others wait for the first status, and no pending work could go into the same write.
 		rm.queues.status.Add(l.Key)
 	}
 }
 
-// judgeAll judges objects, completes those that need no more, and returns the others. The release is charged with the
+// judgeAll judges objects, completes those in need of no write, and returns the others. It charges the release with the
 // time.
 func (rm *remediation) judgeAll(l *lock.Lock, work []*lock.Work) []*result {
 	begun := rm.Clock.Now()
@@ -92,8 +92,8 @@ func (rm *remediation) judgeAll(l *lock.Lock, work []*lock.Work) []*result {
 	return drifted
 }
 
-// process has objects reverted, all of them at once. Those that say they belong to another release wait for what is
-// known of that. Every object is completed.
+// process reverts all objects at once. Objects with a claim on another release wait for its declarations. Every object
+// is completed.
 func (rm *remediation) process(ctx context.Context, l *lock.Lock, differing []*result) {
 	differing = rm.rescaled(ctx, l, differing)
 	var own []*result
@@ -113,8 +113,8 @@ func (rm *remediation) process(ctx context.Context, l *lock.Lock, differing []*r
 	others.Wait()
 }
 
-// revert has objects reverted: those that were never judged under this lock, and may differ in form only, as soon as
-// that is known of each, beside the others.
+// revert reverts objects. An Unclear one was never judged under this lock and may differ in form only. Each Unclear
+// object is decided beside the others, and reverted at once if it drifted.
 func (rm *remediation) revert(ctx context.Context, l *lock.Lock, differing []*result) {
 	var drifted, unclear []*result
 	for _, v := range differing {
@@ -153,12 +153,12 @@ func (rm *remediation) complete(l *lock.Lock, w *lock.Work, o lock.Outcome) {
 	rm.statusChanged(l.Key)
 }
 
-// manyLooks is from how many objects of one kind in one namespace on a list takes the place of a get for each. A list
-// returns what other releases have there, too, so it only pays for a release that is large by itself.
+// manyLooks is the number of objects of one kind in one namespace from which on a list replaces the gets. A list also
+// returns the objects of other releases, so it only pays for a release that is large by itself.
 const manyLooks = 64
 
-// look fetches the objects of which it is not known how they are. It clears Look on success; where it fails, the
-// object is completed with its problem. Large ones are left to processLarge.
+// look gets the objects of unknown state and clears their Look. After an error, it completes the object with the
+// problem. It leaves large objects to processLarge.
 func (rm *remediation) look(ctx context.Context, l *lock.Lock, work []*lock.Work) {
 	type group struct {
 		gvk       schema.GroupVersionKind
@@ -191,8 +191,8 @@ func (rm *remediation) look(ctx context.Context, l *lock.Lock, work []*lock.Work
 	wait.Wait()
 }
 
-// observeByList reads objects of one kind in one namespace by one list. What it does not show, and what is large, is
-// read one by one.
+// observeByList reads objects of one kind in one namespace by one list. Objects absent from the list, and large ones,
+// are read one by one.
 func (rm *remediation) observeByList(ctx context.Context, l *lock.Lock, members []*lock.Work) {
 	named := make(map[string]*lock.Work, len(members))
 	for _, w := range members {
@@ -217,8 +217,7 @@ func (rm *remediation) observeByList(ctx context.Context, l *lock.Lock, members 
 	}
 }
 
-// processLarge works on the large ones of objects that are still to be read, one after the other: no more of
-// them are in memory than there are slots.
+// processLarge reads and reverts the large objects one after the other: there are never more in memory than slots.
 func (rm *remediation) processLarge(ctx context.Context, l *lock.Lock, work []*lock.Work) {
 	for _, w := range work {
 		if !w.NeedsGet || !w.Large {
@@ -257,7 +256,7 @@ func (rm *remediation) observeOne(ctx context.Context, l *lock.Lock, w *lock.Wor
 	rm.seen(w, live)
 }
 
-// seen records what a look found. The time of the first look that showed drift stays.
+// seen records the result of a get. The time of the first get that showed drift stays.
 func (rm *remediation) seen(w *lock.Work, live *unstructured.Unstructured) {
 	first, last := w.Seen, w.Last
 	if live == nil {

@@ -13,9 +13,9 @@ import (
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
-// mayReplace reports whether an object may be deleted and re-created because the API server refused to change it
-// back. What Helm has deployed was valid when it was created, so a refusal as invalid means that the change cannot
-// be made. An object whose deletion is pending cannot be deleted once more; it is created again when it is gone.
+// mayReplace reports whether an object may be deleted and re-created because the API server refused to revert it.
+// Everything that Helm has deployed was valid at its creation, so a refusal as invalid means an impossible change. An
+// object with a pending deletion cannot be deleted again; it is re-created after the deletion.
 func (rm *remediation) mayReplace(l *lock.Lock, v *result, err error) bool {
 	_, replaceable := enforce.Replaceable(v.ID.GroupKind())
 	return l.ReplaceImmutable && replaceable && apierrors.IsInvalid(err) && v.found.Deletion == ""
@@ -49,8 +49,8 @@ func (rm *remediation) replace(ctx context.Context, l *lock.Lock, v *result, ref
 	}
 }
 
-// removeAndCreate deletes an object and creates it as declared. When the creation fails the deletion is what is left to
-// be proven: Helm may have begun to work, and may count on the object. If the object lingers because of a finalizer
+// removeAndCreate deletes an object and creates it as declared. When the creation fails, the deletion remains to be
+// confirmed: Helm may have begun to work, and may count on the object. If the object lingers because of a finalizer,
 // the error is "already exists".
 func (rm *remediation) removeAndCreate(
 	ctx context.Context, l *lock.Lock, v *result,
@@ -75,7 +75,7 @@ func (rm *remediation) removeAndCreate(
 	return made, err
 }
 
-// refusalOf describes why a revert was refused, and for a field that cannot be changed what can be done about it.
+// refusalOf describes the reason of a refused revert, and for an immutable field the remedy.
 func (rm *remediation) refusalOf(l *lock.Lock, v *result, err error) *lock.Problem {
 	p := problemOf(v.ID, err, true)
 	if v.found.Deletion != "" {

@@ -18,7 +18,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
-// reporter tells people and programs what happens: log, events, notifications and metrics.
+// reporter writes the log, the events, the notifications and the metrics.
 type reporter struct {
 	*common
 	// eventBudget bounds the events about drift, by the namespace of the release.
@@ -37,7 +37,8 @@ func newReporter(c *common) *reporter {
 	}
 }
 
-// microTime returns a time with the precision that the API server keeps, or every status would differ from the stored.
+// microTime returns a time with the precision of the API server. With a higher one, every status would differ from the
+// stored one.
 func microTime(t time.Time) metav1.MicroTime {
 	return metav1.NewMicroTime(t.Truncate(time.Microsecond))
 }
@@ -46,8 +47,8 @@ func driftedObject(id manifest.ID) v1alpha1.DriftedObject {
 	return v1alpha1.DriftedObject{Group: id.Group, Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}
 }
 
-// record puts a drift and what was done about it into the history, the log, the metrics and the events. What several
-// managers changed is one drift, with one event, and has a record, a line and a notification for each.
+// record adds a drift, and the action against it, to the history, the log, the metrics and the events. A drift by
+// several managers has one event, and a record, a line and a notification for each manager.
 func (rep *reporter) record(l *lock.Lock, v *result, action v1alpha1.DriftAction) {
 	now, restored := rep.Clock.Now(), restores(action)
 	portions := v.portions()
@@ -64,7 +65,7 @@ func (rep *reporter) record(l *lock.Lock, v *result, action v1alpha1.DriftAction
 		records[i] = driftRecord(v, p, action, lived)
 		rep.Log.WithFields(p.logged(l, v.ID, lived)).Info(strings.ToLower(string(action)))
 	}
-	// A standby sees drift that is only reported, too. It remembers it for when it leads; the leader tells about it.
+	// A standby sees drift in mode Detect, too. It remembers the drift until it leads; the leader reports it.
 	standby := action == v1alpha1.DriftActionReported && !rep.leading.Load()
 	rep.entries.update(l.Key, func(e *entry) {
 		e.history.add(records...)
@@ -100,8 +101,8 @@ func driftRecord(v *result, p portion, action v1alpha1.DriftAction, lived life) 
 	return r
 }
 
-// logged returns what the log tells about a drift, as far as there is something to tell: of an object that was
-// deleted neither who did it nor a path is known, and what is only reported lives on.
+// logged returns the log fields of a drift. The author and the paths are unknown for a deleted object, and drift that
+// is only reported has no end.
 func (p portion) logged(l *lock.Lock, id manifest.ID, lived life) logrus.Fields {
 	fields := logrus.Fields{"release": l.Release.String(), "object": id.String(), "operation": p.operation}
 	texts := map[string]string{"manager": p.Manager, "paths": drift.Describe(p.Changes, named)}
@@ -131,8 +132,8 @@ func (rep *reporter) mayRecord(l *lock.Lock) bool {
 	return rep.eventBudget.Allow(l.Release.Namespace, rep.Clock.Now())
 }
 
-// recordDrift records the events of a drift. In a storm the counts in the status tell more than thousands of events,
-// which would cost the API server more than the reverts.
+// recordDrift records the events of a drift. In a storm, thousands of events would cost the API server more than the
+// reverts, and the counts in the status are more useful.
 func (rep *reporter) recordDrift(l *lock.Lock, v *result, on, of event) {
 	rep.announcements.say(l.Key)
 	if hr := rep.cached(l.Key); hr != nil && rep.mayRecord(l) {
@@ -154,7 +155,8 @@ func (rep *reporter) event(hr *v1alpha1.HelmRelease, e event) {
 	}
 }
 
-// say records an event. What it quotes of the cluster cannot move the cursor of who reads it, or pass for another line.
+// say records an event. Text quoted from the cluster cannot move the cursor of a reader's terminal or pass for another
+// line.
 func (rep *reporter) say(about runtime.Object, e event) {
 	rep.Events.Event(about, e.kind, e.reason, cut(report.Line(e.text), maxEventBytes))
 }
@@ -176,7 +178,7 @@ func (rep *reporter) announceUnlocked(hr *v1alpha1.HelmRelease, before, now lock
 	rep.event(hr, unlockedEvent(now))
 }
 
-// announceProblem records why a release that should be locked is not, where a user has to act on it.
+// announceProblem records the problem that prevents a lock, if a user has to act on it.
 func (rep *reporter) announceProblem(hr *v1alpha1.HelmRelease, p problem) {
 	e, ok := problemEvent(p)
 	if !ok {
@@ -228,7 +230,7 @@ func (rep *reporter) announceDeletion(l *lock.Lock, w *lock.Work, live *unstruct
 	}
 }
 
-// overtaken records what became of a write that Helm's work overtook.
+// overtaken records the result of a write that was superseded by Helm's work.
 func (rep *reporter) overtaken(w lock.Write, e event) {
 	rep.Log.WithField("release", w.Record.Key.String()).Info(e.text)
 	rep.event(rep.cached(w.Key), e)

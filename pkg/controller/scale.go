@@ -11,8 +11,8 @@ import (
 	"github.com/rancher/helm-locker/pkg/rules"
 )
 
-// scaled returns the part of an object that a Scale stands for: the number of replicas, at the path where the object
-// has it. A Scale leaves the number out when it is zero.
+// scaled returns the part of an object that a Scale represents: the number of replicas, at its path in the object. A
+// Scale leaves the number out when it is zero.
 func scaled(scale *unstructured.Unstructured, path []string) (*unstructured.Unstructured, error) {
 	n, _, err := unstructured.NestedInt64(scale.Object, "spec", "replicas")
 	if err != nil {
@@ -23,8 +23,8 @@ func scaled(scale *unstructured.Unstructured, path []string) (*unstructured.Unst
 }
 
 // trusts returns a function that reports whether an object without a range of its own, such as a Rollout, may set the
-// number of replicas of target: because the manifest of a locked release has it do so, or because one of the
-// rules for the release of target names it. What it says itself does not count, as anyone may create it.
+// number of replicas of target. It may if the manifest of a locked release has it do so, or one of the rules for the
+// release of target names it. Its own reference does not count, as any user may create it.
 func (c *common) trusts(ignore *rules.Rules, target manifest.ID) func(scaler manifest.ID) bool {
 	return func(scaler manifest.ID) bool {
 		if holder := c.table.Holder(scaler); holder != nil {
@@ -37,7 +37,7 @@ func (c *common) trusts(ignore *rules.Rules, target manifest.ID) func(scaler man
 	}
 }
 
-// rangesChanged enqueues the objects whose autoscaler has another range of replicas now.
+// rangesChanged enqueues the objects after a change of their autoscaler's range.
 func (c *common) rangesChanged(ids []manifest.ID) {
 	for _, id := range ids {
 		l := c.table.Holder(id)

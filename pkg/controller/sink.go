@@ -18,8 +18,8 @@ import (
 
 // Observed, Gone and Listed make the controller the watch.Sink. They only compare digests and enqueue.
 
-// Observed takes a state delivered by a watch. Objects that no lock owns cost a map look-up and a reading of their
-// annotations; objects whose content is known cost a digest. Only the others are decoded.
+// Observed handles a state delivered by a watch. An object without a lock costs a map look-up and a reading of its
+// annotations; an object with known content costs a digest. Only the others are decoded.
 func (rm *remediation) Observed(gvk schema.GroupVersionKind, obj *watch.Live) {
 	id := watch.IDOf(gvk, obj)
 	l := rm.table.Owner(gvk, id)
@@ -49,7 +49,7 @@ func (rm *remediation) Observed(gvk schema.GroupVersionKind, obj *watch.Live) {
 	}
 }
 
-// Gone takes a deletion, or the loss of Helm's label, which looks the same to a watch.
+// Gone handles a deletion, or the loss of Helm's label. Both look the same to a watch.
 func (rm *remediation) Gone(gvk schema.GroupVersionKind, obj *watch.Live) {
 	id := watch.IDOf(gvk, obj)
 	l := rm.table.Owner(gvk, id)
@@ -65,9 +65,9 @@ func (rm *remediation) Gone(gvk schema.GroupVersionKind, obj *watch.Live) {
 	if obj.Large() {
 		last = lock.Essence(last)
 	}
-	// Most that is gone was deleted, so it is not read before it is re-created: a creation changes nothing of what
-	// exists, and when it fails there is time to read. What is not re-created, or not yet, must not be taken for
-	// deleted.
+	// Most of these objects were deleted, so they are not read before they are re-created: a creation changes nothing
+	// of an existing object, and after its failure there is time to read. An object that is not re-created, or not yet,
+	// must not be taken for deleted.
 	look := l.Detect || judge.MayHaveRun(id)
 	o := lock.Observation{Last: last, NeedsGet: look, ReportedGone: !look, Version: version(obj), Seen: rm.Clock.Now()}
 	if l.Observe(id, o) {
@@ -82,14 +82,14 @@ func (rm *remediation) trace(what string, id manifest.ID, obj *watch.Live) {
 	}
 }
 
-// unmanaged records an object that no lock owns, if it says that it belongs to a locked release.
+// unmanaged records an object outside of any lock, if it claims to belong to a locked release.
 func (rm *remediation) unmanaged(id manifest.ID, obj *watch.Live, exists bool) {
 	if l := rm.table.Of(judge.ClaimedBy(obj)); l != nil && l.SetUnmanaged(id, exists) {
 		rm.statusChanged(l.Key)
 	}
 }
 
-// Listed has the objects read that a full list of their kind did not show.
+// Listed enqueues a read of the objects absent from a full list of their kind.
 func (rm *remediation) Listed(gvk schema.GroupVersionKind, present func(manifest.ID) bool) {
 	for _, l := range rm.table.Locks() {
 		if l.AwaitsList() {
@@ -105,14 +105,14 @@ func (rm *remediation) Listed(gvk schema.GroupVersionKind, present func(manifest
 	}
 }
 
-// Rewound forgets which versions of the objects of a kind were observed: what is delivered from now on has lower ones.
+// Rewound forgets the observed versions of the objects of a kind: the next ones are lower.
 func (rm *remediation) Rewound(gvk schema.GroupVersionKind) {
 	for _, l := range rm.table.Locks() {
 		l.Rewind(gvk)
 	}
 }
 
-// Troubled has the statuses written that depend on a watch which has failed, or works again.
+// Troubled enqueues the statuses that depend on a watch after it has failed or works again.
 func (rm *remediation) Troubled(gvk schema.GroupVersionKind) {
 	rm.entries.each(func(key string, e *entry) {
 		if slices.Contains(e.kinds, gvk) {
@@ -121,14 +121,14 @@ func (rm *remediation) Troubled(gvk schema.GroupVersionKind) {
 	})
 }
 
-// observation is the state of an object that exists.
+// observation is the state of an existing object.
 func (rm *remediation) observation(obj *unstructured.Unstructured) lock.Observation {
 	return lock.Observation{Live: obj, Large: watch.IsLarge(obj), Version: version(obj),
 		Digest: rm.hasher.Digest(obj.Object), Seen: rm.Clock.Now()}
 }
 
-// version returns the resource version as a number, which Kubernetes defines it to be since 1.35; zero for the few
-// aggregated API servers whose versions are no numbers: their objects are judged whatever the order.
+// version returns the resource version as a number, as Kubernetes defines it since 1.35. It is zero for the few
+// aggregated API servers with other versions: their objects are judged in any order.
 func version(obj metav1.Object) uint64 {
 	n, err := strconv.ParseUint(obj.GetResourceVersion(), 10, 64)
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// slots bound what the controller does at once. The tenant of a slot is the namespace of a release, because who may
-// write to a namespace decides what its records, objects, webhooks and accounts do. What waits has a slot that stops to
-// count for other tenants (slow), or none at all.
+// slots bound the concurrent work of the controller. The tenant of a slot is the namespace of a release: the users with
+// write access to a namespace decide about its records, objects, webhooks and accounts. Waiting work has a slot of the
+// slow kind, no longer counted for other tenants, or none at all.
 type slots struct {
 	// judging bounds comparisons. Nothing waits while it holds one of these.
 	judging *fair.Semaphore
@@ -21,15 +21,14 @@ type slots struct {
 	writes, ofRelease *fair.Semaphore
 	// loading bounds the reconciliations of HelmReleases and the reading of other records.
 	loading *fair.Semaphore
-	// large lets one payload or manifest at a time be in memory that is large: a decoded one takes up to a hundred
-	// times as much memory as its text, and a dozen bombs at once must not take a dozen times the memory of one.
+	// large admits one large payload or manifest to memory at a time: a decoded one takes up to a hundred times as much
+	// memory as its text, and a dozen bombs at once must not take a dozen times the memory of one.
 	large *fair.Semaphore
-	// bulky bounds the live objects in memory that are large.
+	// bulky bounds the large live objects in memory.
 	bulky *fair.Semaphore
 	// pruning bounds the reading of earlier revisions.
 	pruning *fair.Semaphore
-	// claims bounds the questions about other releases that objects say they belong to: that may be another one for
-	// each object.
+	// claims bounds the look-ups of other releases named by objects: each object can name another one.
 	claims *fair.Semaphore
 }
 

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// startTimeout bounds how long the watches wait at the start: one tenant's records may take long to be read, and the
-// locks of the others are not to wait for that.
+// startTimeout bounds the wait of the watches at the start: one tenant's records may take long to read, and must not
+// delay the locks of the others.
 const startTimeout = 15 * time.Second
 
-// startBarrier holds the object watches back at the start until every HelmRelease that existed has been reconciled
-// once, or startTimeout is over. Their locks are then known when the watches list what exists, so that nothing has
-// to be read one by one.
+// startBarrier delays the object watches at the start until every existing HelmRelease has been reconciled once, or
+// startTimeout is over. Their locks are then known before the first lists of the watches, so no object has to be read
+// one by one.
 type startBarrier struct {
 	mu      sync.Mutex
 	missing map[string]struct{}
@@ -30,7 +30,7 @@ func (g *startBarrier) wait(keys []string, then func()) {
 	g.check()
 }
 
-// done says that a key was reconciled, successfully or not.
+// done records that a key was reconciled, successfully or not.
 func (g *startBarrier) done(key string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -71,8 +71,8 @@ func (st *statuses) replaceStatus(hr *v1alpha1.HelmRelease, status v1alpha1.Helm
 	return true, nil
 }
 
-// writeStatus writes the status of a HelmRelease if it differs from what the cache shows. waits says that there is
-// none worth writing yet, and that it will be written later.
+// writeStatus writes the status of a HelmRelease if it differs from the cached one. waits is true if the status is not
+// worth writing yet; it is then written later.
 func (st *statuses) writeStatus(ctx context.Context, key string) (waits bool, err error) {
 	if !st.leading.Load() {
 		return false, nil
@@ -129,8 +129,8 @@ func (st *statuses) writeStatus(ctx context.Context, key string) (waits bool, er
 	return false, nil
 }
 
-// stillLocking returns how long to wait before a status is written that says no more than that a new lock is
-// reading its objects; zero for every other status.
+// stillLocking returns the time to wait before writing a status with no news but a new lock that is reading its
+// objects. It is zero for every other status.
 func (st *statuses) stillLocking(v *view, s v1alpha1.HelmReleaseStatus) time.Duration {
 	ready := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionReady)
 	if v.lock == nil || ready == nil || ready.Reason != v1alpha1.ReasonLocking {
@@ -139,7 +139,7 @@ func (st *statuses) stillLocking(v *view, s v1alpha1.HelmReleaseStatus) time.Dur
 	return v.entry.lockedAt.Add(lockingPatience).Sub(st.Clock.Now())
 }
 
-// view is a consistent copy of what a status is made of.
+// view is a consistent copy of the inputs of a status.
 type view struct {
 	entry    facts
 	lock     *lock.Lock
@@ -169,8 +169,8 @@ func (st *statuses) view(key string) (*view, bool) {
 	return v, true
 }
 
-// firstError returns what says most about the watches that do not work, always the same for the same errors: that a
-// permission is missing before anything else, then by kind. Nil for none.
+// firstError returns the most informative error of the failed watches, nil for none. The order is fixed, so the same
+// errors give the same result: a missing permission first, then by kind.
 func firstError(errs map[schema.GroupVersionKind]error) error {
 	kinds := slices.SortedFunc(maps.Keys(errs), func(a, b schema.GroupVersionKind) int {
 		if x, y := apierrors.IsForbidden(errs[a]), apierrors.IsForbidden(errs[b]); x != y {
@@ -187,7 +187,7 @@ func firstError(errs map[schema.GroupVersionKind]error) error {
 	return fmt.Errorf("watch of %s: %w", kinds[0].Kind, errs[kinds[0]])
 }
 
-// status makes the status of a HelmRelease from what is known of it.
+// status makes the status of a HelmRelease from a view.
 func (st *statuses) status(hr *v1alpha1.HelmRelease, v *view) v1alpha1.HelmReleaseStatus {
 	e := v.entry
 	s := v1alpha1.HelmReleaseStatus{

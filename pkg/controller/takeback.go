@@ -13,10 +13,10 @@ import (
 	"github.com/rancher/helm-locker/pkg/manifest"
 )
 
-// refusedPause is the time between two attempts to take back what may not be deleted.
+// refusedPause is the time between two attempts to take back an object after a refused deletion.
 const refusedPause = time.Minute
 
-// takeBack deletes what a write created, unless that must not be. A deletion is a write like every other: the
+// takeBack deletes the object that a write created, unless it must stay. A deletion is a write like every other: the
 // record is read again.
 func (rm *remediation) takeBack(ctx context.Context, w lock.Write, r *newestRevision) error {
 	if r.record.Contested {
@@ -78,9 +78,9 @@ func (rm *remediation) takeBack(ctx context.Context, w lock.Write, r *newestRevi
 	return nil
 }
 
-// stillLost reports whether live may be what a creation made whose answer was lost, as far as what it says of its
-// release and a record that was read after it was observed can tell. If it is another release's, the write is
-// dropped; if the record has changed, the write is confirmed again.
+// stillLost reports whether live can be the result of a creation without an answer. It compares the release named by
+// live with a record that was read after live was observed. If live belongs to another release, it drops the write; if
+// the record has changed, it confirms the write again.
 func (rm *remediation) stillLost(
 	ctx context.Context, w lock.Write, r *newestRevision, live *unstructured.Unstructured,
 ) (bool, error) {

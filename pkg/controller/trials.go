@@ -22,12 +22,12 @@ const maxTrials = 12
 // errNoTrialLeft ends a search with its best result so far.
 var errNoTrialLeft = errors.New("the dry runs for this content of the object are used up")
 
-// dryRunner is the part of an enforce.Enforcer that trials need.
+// dryRunner is the part of an enforce.Enforcer needed by trials.
 type dryRunner interface {
 	DryRun(ctx context.Context, r *enforce.Revert) (*unstructured.Unstructured, error)
 }
 
-// trials find out by dry runs which part of a refused revert the API server accepts.
+// trials find the accepted part of a refused revert by dry runs.
 type trials struct {
 	enforcer dryRunner
 	lock     *lock.Lock
@@ -50,8 +50,8 @@ func (t *trials) accepts(ctx context.Context, found judge.Result) (bool, error) 
 	return err == nil, err
 }
 
-// additions returns a minimal set of undeclared fields without which the API server accepts the revert; none when
-// that does not help. Where the API server cannot make a dry run, these are the fields that the refusal names.
+// additions returns a minimal set of undeclared fields whose removal makes the API server accept the revert; none when
+// no removal helps. If the API server cannot make a dry run, these are the fields named in the refusal.
 func (t *trials) additions(ctx context.Context) ([]drift.Addition, error) {
 	causes, nearness := causesOf(t.refusal), drift.Addition.Nearness
 	all := byNearness(t.v.in.Additions(t.v.found), causes, nearness)
@@ -66,8 +66,8 @@ func (t *trials) additions(ctx context.Context) ([]drift.Addition, error) {
 	return found, t.ended(err)
 }
 
-// refused returns a minimal set of changes without which the API server accepts the revert; none when there is none
-// but all of them. Where the API server cannot make a dry run, these are the fields that the refusal names.
+// refused returns a minimal set of changes to leave out for the API server to accept the revert; none when it would be
+// all of them. If the API server cannot make a dry run, these are the fields named in the refusal.
 func (t *trials) refused(ctx context.Context) ([]drift.Change, error) {
 	causes := causesOf(t.refusal)
 	nearness := func(ch drift.Change, path []string) int { return drift.SharedSegments(ch.Segments(), path) }
@@ -94,7 +94,8 @@ func (t *trials) ended(err error) error {
 	return err
 }
 
-// least returns a minimal subset that works of the first of the given sets that works; nil when none does.
+// least returns a minimal working subset of the first of the given sets for which works is true; nil when there is
+// none.
 func least[T any](works func([]T) (bool, error), sets ...[]T) ([]T, error) {
 	for i, set := range sets {
 		if len(set) == 0 || i > 0 && len(set) == len(sets[i-1]) {
@@ -143,7 +144,7 @@ func refusesContent(err error) bool {
 // unauthorized is the API server's wording when the user has no permission.
 var unauthorized = regexp.MustCompile(`User "[^"]*" cannot [a-z:-]+ resource "`)
 
-// causesOf returns the paths of the fields that a refusal names. They only order what is tried.
+// causesOf returns the paths of the fields named in a refusal. They only set the order of the trials.
 func causesOf(refusal error) [][]string {
 	var status apierrors.APIStatus
 	if !errors.As(refusal, &status) || status.Status().Details == nil {
@@ -161,7 +162,7 @@ func causesOf(refusal error) [][]string {
 // fieldSegments are the names, keys and indexes in a field path of the API server, as in spec.ports[0].name.
 var fieldSegments = regexp.MustCompile(`[^.\[\]]+`)
 
-// byNearness orders candidates by the length of the path that they share with a cause, the longest first.
+// byNearness orders candidates by the length of the path shared with a cause, the longest first.
 func byNearness[T any](all []T, causes [][]string, nearness func(T, []string) int) []T {
 	nearest := func(x T) (most int) {
 		for _, cause := range causes {
@@ -174,12 +175,12 @@ func byNearness[T any](all []T, causes [][]string, nearness func(T, []string) in
 	return all
 }
 
-// near returns the candidates that are a cause, or a part or a sibling of one.
+// near returns the candidates equal to a cause, or a part or a sibling of one.
 func near[T any](all []T, causes [][]string, nearness func(T, []string) int) []T {
 	return those(all, causes, func(x T, c []string) bool { return nearness(x, c) >= max(1, len(c)-1) })
 }
 
-// namedBy returns the candidates that are a cause or a part of one.
+// namedBy returns the candidates equal to a cause or a part of one.
 func namedBy[T any](all []T, causes [][]string, nearness func(T, []string) int) []T {
 	return those(all, causes, func(x T, c []string) bool { return nearness(x, c) == len(c) })
 }

@@ -8,13 +8,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// lastWord is how long a write that is under way when the operator has to stop may take to be made and proven: less
-// than the time that a pod is given.
+// lastWord is the time for a write in flight to be made and confirmed after the operator has to stop. It is less than
+// the grace period of a pod.
 const lastWord = 5 * time.Second
 
-// outlast returns a context that ends a while after ctx does, unless ctx has ended already: a write must not be left
-// unproven because the operator stops, or what Helm means to be gone could stay, and what it counts on be gone. Nor
-// must a replacement end half-way.
+// outlast returns a context that ends a while after ctx does, unless ctx has ended already. A stop of the operator must
+// not leave a write unconfirmed: an object could stay although Helm has deleted it, or be missing although Helm counts
+// on it. Nor must a replacement end half-way.
 func outlast(ctx context.Context) (context.Context, context.CancelFunc) {
 	if ctx.Err() != nil {
 		return context.WithCancel(ctx)
@@ -30,7 +30,7 @@ func outlast(ctx context.Context) (context.Context, context.CancelFunc) {
 	}
 }
 
-// unanswered reports whether an error leaves open whether the API server did what it was asked.
+// unanswered reports whether an error leaves open if the API server has carried out the request.
 func unanswered(err error) bool {
 	status := apierrors.APIStatus(nil)
 	return err != nil && (!errors.As(err, &status) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) ||

@@ -9,13 +9,13 @@ import (
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
-// portion is what one author did to an object. The author has no name when it is not known.
+// portion is one author's part of the changes to an object. The name of an unknown author is empty.
 type portion struct {
 	drift.Attribution
 	operation v1alpha1.DriftOperation
 }
 
-// portions returns who did what, at least one.
+// portions returns the changes by author, at least one portion.
 func (v *result) portions() []portion {
 	if len(v.authors) == 0 {
 		return []portion{{drift.Attribution{Changes: v.found.Changes}, v.operation}}
@@ -27,11 +27,11 @@ func (v *result) portions() []portion {
 	return all
 }
 
-// summary says in words what changed and who did it, without any value.
+// summary describes the changes and their authors, without any value.
 func (v *result) summary() string { return v.describe(func(drift.Author) string { return "" }) }
 
-// account is summary with what managedFields say about each author beside the name. It is for events: in a condition
-// the time would make every drift a new message.
+// account is summary with the evidence of managedFields beside the name of each author. It is for events: in a
+// condition, the time would make every drift a new message.
 func (v *result) account() string { return v.describe(evidence) }
 
 func (v *result) describe(evidence func(drift.Author) string) string {
@@ -58,8 +58,7 @@ func (v *result) describe(evidence func(drift.Author) string) string {
 	return strings.Join(texts[:min(named, len(texts))], ", ") + andMore(len(texts)-named)
 }
 
-// evidence is what managedFields say about an author beside the name, as in " (Update of scale at 12:03:04Z)"; empty
-// when they say nothing.
+// evidence is the managedFields entry of an author, as in " (Update of scale at 12:03:04Z)"; empty when there is none.
 func evidence(a drift.Author) string {
 	if a.Operation == "" {
 		return ""
@@ -74,7 +73,7 @@ func evidence(a drift.Author) string {
 	return " (" + text + ")"
 }
 
-// pathsOf returns the changed paths, each once, cut to what a status holds, and how many were left out.
+// pathsOf returns the changed paths, each once, cut to the limit of a status, and the number of omitted ones.
 func pathsOf(changes []drift.Change) ([]string, int) {
 	paths := make([]string, 0, len(changes))
 	for _, ch := range changes {

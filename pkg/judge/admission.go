@@ -10,80 +10,81 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// Admission is a request to change or delete a locked object, before it happens, and what it is judged by.
+// Admission is a request to change or delete a locked object, with everything needed to judge it in advance.
 type Admission struct {
-	// Input has what is known of the object; Live and Last do not count. Its Release is the one that the object is to
-	// say it belongs to, and Locked the one that is locked: its record may be stored in another namespace.
+	// Input describes the object; Live and Last are ignored. Its Release is the release that the object should name as
+	// its own. Locked is the locked one: its record may be stored in another namespace.
 	Input
 	Locked release.Key
-	// Before is the object as it is; nil for a change that is Harmless. After is the object as the request makes it;
-	// nil for a deletion. For a request about the subresource scale both are a Scale, whose spec has the replicas where
-	// the object has them; all else that it lacks, it lacks before and after.
+	// Before is the object before the request; nil for a change that is Harmless. After is the object after the
+	// request; nil for a deletion. For a request about the subresource scale both are a Scale: its spec has the
+	// replicas at the same path as the object. All other fields are missing in both.
 	Before, After *unstructured.Unstructured
-	// Guard is what the lock asks for, and Exempt are those who may pass.
+	// Guard is the guard of the lock, and Exempt are the exempt users and groups.
 	Guard  v1alpha1.Guard
 	Exempt []v1alpha1.GuardSubject
 	// Account is the user in whose name the operator writes the object; empty for its own. ReplaceImmutable is set when
 	// the operator may delete the object to re-create it.
 	Account          string
 	ReplaceImmutable bool
-	// By is who sends the request.
+	// By is the sender of the request.
 	By Requester
 	// DryRun is set for a request that the API server does not carry out.
 	DryRun bool
 }
 
-// Requester is who sends a request, as the API server knows them.
+// Requester is the sender of a request, as the API server knows them.
 type Requester struct {
 	User   string
 	Groups []string
 }
 
-// AdmissionReason says why a request passes, or why it may not.
+// AdmissionReason is the reason why a request passes, or why it may not.
 type AdmissionReason string
 
-// The reasons for which a request passes.
+// The reasons to let a request pass.
 const (
-	// AdmitOff says that no guard is asked for.
+	// AdmitOff means that the guard is off.
 	AdmitOff AdmissionReason = "Off"
-	// AdmitExempt says that the HelmRelease exempts who sent the request.
+	// AdmitExempt means that the HelmRelease exempts the sender of the request.
 	AdmitExempt AdmissionReason = "ExemptSubject"
-	// AdmitCluster says that a controller of Kubernetes sent the request.
+	// AdmitCluster means that a controller of Kubernetes sent the request.
 	AdmitCluster AdmissionReason = "ClusterController"
-	// AdmitOwn is the reason of a deletion of a drifted object that the operator may have sent, to re-create it in the
-	// name of the account of the release.
+	// AdmitOwn is for the deletion of a drifted object that the operator may have sent, to re-create it in the name of
+	// the account of the release.
 	AdmitOwn AdmissionReason = "OwnAccount"
-	// AdmitOtherRelease is the reason of a request for an object that belongs to another release already. As with
-	// AdmitHelm, see the caller of Admit.
+	// AdmitOtherRelease is for an object that belongs to another release already. As with AdmitHelm, see the caller of
+	// Admit.
 	AdmitOtherRelease AdmissionReason = "OtherRelease"
-	// AdmitNoDrift says that the request makes nothing depart from what Helm deployed that did not before.
+	// AdmitNoDrift means that the request adds no difference from the deployed manifest.
 	AdmitNoDrift AdmissionReason = "NoDrift"
-	// AdmitBeingDeleted says that the deletion of the object is pending already.
+	// AdmitBeingDeleted means that the deletion of the object is pending already.
 	AdmitBeingDeleted AdmissionReason = "BeingDeleted"
-	// AdmitNotRecreated says that the object is one that stays away once it is gone: a Job that has run.
+	// AdmitNotRecreated means that the lock would not re-create the object: a Job that has run.
 	AdmitNotRecreated AdmissionReason = "NotRecreated"
-	// AdmitHelm says that Helm may be at work. Only the API server knows that, see the caller of Admit.
+	// AdmitHelm means that Helm may be at work. Only the API server knows that, see the caller of Admit.
 	AdmitHelm AdmissionReason = "HelmAtWork"
-	// AdmitNamespaceGoes says that the namespace of the object is being deleted.
+	// AdmitNamespaceGoes means that the namespace of the object is being deleted.
 	AdmitNamespaceGoes AdmissionReason = "NamespaceBeingDeleted"
-	// AdmitOutdated says that the object is another one by now than the one that the request is about.
+	// AdmitOutdated means that the object of the request was replaced by another one.
 	AdmitOutdated AdmissionReason = "Outdated"
-	// AdmitUnlocked says that no lock owns the object.
+	// AdmitUnlocked means that no lock owns the object.
 	AdmitUnlocked AdmissionReason = "NotLocked"
-	// AdmitUnknown says that something could not be found out in time.
+	// AdmitUnknown means that something could not be found out in time.
 	AdmitUnknown AdmissionReason = "NotKnown"
 )
 
-// The reasons for which a request does not pass, unless Helm is at work.
+// The reasons to stop a request, unless Helm is at work.
 const (
-	// StopChange says that the request makes something depart from what Helm deployed.
+	// StopChange means that the request adds a difference from the deployed manifest.
 	StopChange AdmissionReason = "Drift"
-	// StopDeletion says that the request deletes the object.
+	// StopDeletion means that the request deletes the object.
 	StopDeletion AdmissionReason = "Deletion"
 )
 
-// Admit returns why a request may pass as far as its content and its sender tell, or why it may not, and then what it
-// would change. A request that may not pass is still to be checked against the record of the release: it may be Helm's.
+// Admit returns the reason why a request may pass, by its content and its sender. Otherwise it returns the reason why
+// it may not, and the changes. The caller must still check a stopped request against the record of the release: it may
+// be Helm's.
 func Admit(a Admission) (AdmissionReason, []drift.Change) {
 	switch {
 	case a.Guard != v1alpha1.GuardWarn && a.Guard != v1alpha1.GuardDeny:
@@ -107,8 +108,8 @@ func Admit(a Admission) (AdmissionReason, []drift.Change) {
 	return AdmitNoDrift, nil
 }
 
-// Harmless reports whether a change leaves the object as Helm deployed it. That is what most requests do, and it can
-// be told without Before.
+// Harmless reports whether a change leaves the object as Helm deployed it. Most requests do, and the check does not
+// need Before.
 func (a *Admission) Harmless() bool {
 	return a.After != nil && len(a.afterwards().Changes) == 0 && !(MayHaveRun(a.ID) && hasFinished(a.After))
 }
@@ -117,7 +118,7 @@ func (a *Admission) Harmless() bool {
 func (a *Admission) afterwards() Result {
 	in := a.Input
 	in.Live, in.Last, in.First = a.After, nil, false
-	// To add an owner is to delete the object, which controllers of Kubernetes may.
+	// An added owner deletes the object, which controllers of Kubernetes may do.
 	in.owners = func(map[string]any) bool { return a.By.isOfCluster() }
 	return in.compared()
 }
@@ -146,8 +147,8 @@ func (a *Admission) replaces() bool {
 	return len(in.compared().Changes) > 0
 }
 
-// introduced returns what the request makes depart from the desired state that did not before. What departs before is
-// learnt as if it were normal, so that a change beside it, or one that repairs it, has nothing new.
+// introduced returns the differences from the desired state that the request adds. The earlier differences are learnt
+// as normal, so a change beside them, or a repair, adds nothing.
 func (a *Admission) introduced() []drift.Change {
 	in, found := a.Input, a.afterwards()
 	if len(found.Changes) == 0 {
@@ -163,13 +164,13 @@ func (a *Admission) introduced() []drift.Change {
 	options.Strict = in.strict(a.Before)
 	before := drift.Compare(found.Desired, a.Before.Object, options).Changes
 	return slices.DeleteFunc(found.Changes, func(c drift.Change) bool {
-		// What takes the place of something declared is not learnt.
+		// A replacement of something declared is not learnt.
 		return !slices.Contains(since, c) || c.Op == drift.Added && slices.Contains(before, c)
 	})
 }
 
 // ClaimedBefore returns the other release that the object names as its own before the request; the zero Key for none.
-// Claims returns the one that the request gives the object to. Only a record of that release proves either.
+// Claims returns the one after the request. Only a record of that release proves either.
 func (a *Admission) ClaimedBefore() release.Key { return a.claimantOf(a.Before) }
 
 // Claims is described at ClaimedBefore.
@@ -199,19 +200,19 @@ func (r *Requester) isOneOf(subjects []v1alpha1.GuardSubject) bool {
 	})
 }
 
-// collectors finish deletions that other requests asked for. Without service accounts for its controllers, the
-// controller manager is one user.
+// collectors finish the deletions of other requests. Without service accounts for its controllers, the controller
+// manager is one user.
 var collectors = []string{
 	"system:serviceaccount:kube-system:generic-garbage-collector",
 	"system:serviceaccount:kube-system:namespace-controller",
 	"system:kube-controller-manager", "system:apiserver",
 }
 
-// collects reports whether whatever the requester does must pass, lest a deletion hang.
+// collects reports whether every request of the requester must pass, because a deletion could hang otherwise.
 func (r *Requester) collects() bool { return slices.Contains(collectors, r.User) }
 
-// isOfCluster reports whether the requester is a part of Kubernetes, which deletes objects to keep the cluster working:
-// pods of a node that is gone, or in the way of more important ones.
+// isOfCluster reports whether the requester is a part of Kubernetes. These delete objects to keep the cluster working:
+// pods of a lost node, or in the way of more important ones.
 func (r *Requester) isOfCluster() bool {
 	return r.User == "system:kube-scheduler" || slices.Contains(r.Groups, "system:nodes") ||
 		slices.Contains(r.Groups, "system:serviceaccounts:kube-system")

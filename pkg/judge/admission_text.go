@@ -11,7 +11,7 @@ import (
 // namedPaths is how many paths a text for a requester names before it only counts the rest.
 const namedPaths = 3
 
-// Refusal returns the text for someone whose request was refused, or would be if it were no dry run.
+// Refusal returns the text for the sender of a refused request, or of a dry run of one.
 func (a *Admission) Refusal(changes []drift.Change) string {
 	what, were := "its deletion", "was"
 	if a.After != nil {
@@ -35,8 +35,8 @@ func (a *Admission) Refusal(changes []drift.Change) string {
 		"--for 30m\"%s", a.subject(), what, were, use, a.Locked.Name, a.Locked.Namespace, a.alternative())
 }
 
-// alternative returns what else the requester can do. Helm writes the definitions of a chart's crds directory before it
-// stores a record, so nothing tells its request from any other one.
+// alternative returns another way for the requester. Helm writes the definitions of a chart's crds directory before it
+// stores a record, so its request looks like any other one.
 func (a *Admission) alternative() string {
 	if a.ID.Group != "apiextensions.k8s.io" || a.After == nil {
 		return ""
@@ -45,7 +45,8 @@ func (a *Admission) alternative() string {
 		"declares what that chart needs, and install the chart with --skip-crds", a.Locked.Name)
 }
 
-// Warning returns the text for someone whose request passes and is not kept; detected says that it is only reported.
+// Warning returns the text for the sender of a request that passes and will be reverted, or, with detected, is only
+// reported.
 func (a *Admission) Warning(changes []drift.Change, detected bool) string {
 	what, fate := "its deletion", "will be undone"
 	if a.After != nil {
@@ -69,8 +70,8 @@ func (a *Admission) subject() string {
 	return fmt.Sprintf("%s %s belongs to the Helm release %s", a.ID.Kind, object, a.Release)
 }
 
-// describe names the fields that a request changes. Of all values it quotes only a number of replicas, and only that of
-// a kind of Kubernetes: a user who may update an object may not be one who may read it.
+// describe names the fields that a request changes. The only values it quotes are numbers of replicas of Kubernetes
+// kinds: a user with the right to update an object may have no right to read it.
 func (a *Admission) describe(changes []drift.Change) string {
 	text := drift.Describe(changes, namedPaths)
 	if len(changes) != 1 || !HasReplicas(a.ID) || !a.isReplicas(changes[0].Segments()) {

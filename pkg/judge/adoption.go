@@ -6,8 +6,8 @@ import (
 	"github.com/rancher/helm-locker/pkg/manifest"
 )
 
-// adopters are the kinds whose controllers, which are Kubernetes' own, adopt objects that match a selector: they add an
-// owner reference to the object.
+// adopters are the kinds of Kubernetes' own controllers that adopt objects by a selector: they add an owner reference
+// to the object.
 var adopters = map[schema.GroupKind]map[schema.GroupKind]bool{
 	{Kind: "Pod"}: {
 		{Group: "apps", Kind: "ReplicaSet"}: true, {Group: "apps", Kind: "StatefulSet"}: true,
@@ -20,8 +20,8 @@ var adopters = map[schema.GroupKind]map[schema.GroupKind]bool{
 	},
 }
 
-// Adopted returns a function that reports whether an owner reference is one that a controller of Kubernetes adds to
-// objects of the kind; nil for a kind that none adopts.
+// Adopted returns a function that reports whether an owner reference is by a controller of Kubernetes that adopts
+// objects of the kind; nil for a kind without one.
 func Adopted(id manifest.ID) func(ref map[string]any) bool {
 	by := adopters[id.GroupKind()]
 	if by == nil {

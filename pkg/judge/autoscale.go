@@ -15,12 +15,12 @@ import (
 	"github.com/rancher/helm-locker/pkg/manifest"
 )
 
-// Range is an inclusive range of replica counts that an autoscaler may choose from.
+// Range is an inclusive range of replica counts for an autoscaler to choose from.
 type Range struct {
 	Min, Max int64
-	// Paused is a number that the autoscaler holds, in the range or not; nil for none.
+	// Paused is the fixed number of a paused autoscaler, in the range or not; nil for none.
 	Paused *int64
-	// Any is set where the object By says nothing of a range.
+	// Any is set for an object By without a range.
 	Any bool
 	// By is the object of a Scaler.
 	By manifest.ID
@@ -31,10 +31,10 @@ func (r *Range) Contains(n int64) bool {
 	return r != nil && (r.Min <= n && n <= r.Max || r.Paused != nil && *r.Paused == n)
 }
 
-// Within returns the number of replicas, within the range, that an object goes back to from live, which is outside
-// of it: last, the number within the range that was seen last (nil for none), or the bound nearest to live. It is
-// never fewer than wanted, which is what the autoscaler wanted last, zero when that is not known. The manifest's
-// own number does not count: the autoscaler has left it, and fewer replicas than the load needs are an outage.
+// Within returns the number of replicas to restore when live is outside of the range: last, the last observed number
+// within the range (nil for none), or the bound nearest to live. It is never fewer than wanted, the number that the
+// autoscaler wanted last, zero when unknown. The manifest's own number does not count: the autoscaler has left it, and
+// fewer replicas than the load needs are an outage.
 func (r *Range) Within(live int64, last *int64, wanted int64) int64 {
 	n := live
 	if last != nil {
@@ -62,9 +62,9 @@ func (r *Range) before(other *Range) bool {
 	return r.By.Name < other.By.Name
 }
 
-// AutoscaledObjects returns the objects whose replica count another object of the same manifest sets, with the range
-// that it may choose from. Its choice is not drift: the manifest asked for it. An object whose own range is not
-// protected does not count: the live one does.
+// AutoscaledObjects returns the objects with a replica count set by another object of the same manifest, and the range
+// of each. The choice of an autoscaler is not drift: the manifest asked for it. An autoscaler without protection of its
+// declared range does not count: the range of the live one does.
 func AutoscaledObjects(objects []manifest.Object, protected func(manifest.Object) bool) map[manifest.ID]*Range {
 	scaled := map[manifest.ID]*Range{}
 	for _, o := range objects {
@@ -82,14 +82,13 @@ func Names(scaler manifest.ID, declared map[string]any, target manifest.ID) bool
 	return ok && named == target
 }
 
-// Scalable reports whether a desired object declares a number of replicas, at the path that the schema of its kind
-// names.
+// Scalable reports whether a desired object declares a number of replicas, at the path in the schema of its kind.
 func Scalable(desired map[string]any, of drift.Schema) bool {
 	_, found, err := unstructured.NestedInt64(desired, of.Replicas()...)
 	return found && err == nil
 }
 
-// HasReplicas reports whether an object is of a kind of Kubernetes that has a number of replicas, declared or not.
+// HasReplicas reports whether an object is of a Kubernetes kind with a number of replicas, declared or not.
 func HasReplicas(id manifest.ID) bool {
 	switch id.GroupKind() {
 	case schema.GroupKind{Group: "apps", Kind: "Deployment"}, schema.GroupKind{Group: "apps", Kind: "StatefulSet"},
@@ -99,8 +98,8 @@ func HasReplicas(id manifest.ID) bool {
 	return false
 }
 
-// Autoscalers knows the live objects of the Scalers, for those that no manifest declares: created by hand, or by KEDA.
-// It keeps the range and the wanted number of each object. It is safe for concurrent use; the zero value is empty.
+// Autoscalers knows the live objects of the Scalers, for those outside of any manifest: created by hand, or by KEDA. It
+// keeps the range and the wanted number of each object. It is safe for concurrent use; the zero value is empty.
 type Autoscalers struct {
 	mu      sync.RWMutex
 	targets map[manifest.ID]manifest.ID            // by autoscaler
@@ -108,7 +107,7 @@ type Autoscalers struct {
 	wanted  map[manifest.ID]int64                  // by autoscaler: status.desiredReplicas
 }
 
-// Set records an autoscaler as it is now and returns the objects for whose replicas that makes a difference.
+// Set records the present state of an autoscaler and returns the objects with changed ranges of replicas.
 func (a *Autoscalers) Set(autoscaler *unstructured.Unstructured) []manifest.ID {
 	id := idOf(autoscaler)
 	target, r, ok := scales(id, autoscaler.Object)
@@ -147,7 +146,7 @@ func idOf(u *unstructured.Unstructured) manifest.ID {
 	return manifest.ID{Group: kind.Group, Kind: kind.Kind, Namespace: u.GetNamespace(), Name: u.GetName()}
 }
 
-// Remove forgets an autoscaler and returns the objects for whose replicas that makes a difference.
+// Remove forgets an autoscaler and returns the objects with changed ranges of replicas.
 func (a *Autoscalers) Remove(id manifest.ID) []manifest.ID {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -168,7 +167,7 @@ func (a *Autoscalers) remove(id manifest.ID) []manifest.ID {
 	return []manifest.ID{target}
 }
 
-// IDs returns the autoscalers that are known.
+// IDs returns the known autoscalers.
 func (a *Autoscalers) IDs() []manifest.ID {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
@@ -176,8 +175,8 @@ func (a *Autoscalers) IDs() []manifest.ID {
 }
 
 // Range returns the range within which a live autoscaler may scale an object; nil for none. Of several, it is the first
-// one in the order of the Scalers and by name, so that the answer does not depend on the order of events. A scaler
-// without a range counts only where trusted accepts it: anyone who may create it would own the replicas.
+// one in the order of the Scalers and by name, so the order of events does not matter. A scaler without a range counts
+// only if trusted accepts it: otherwise every user with the right to create one would own the replicas.
 func (a *Autoscalers) Range(target manifest.ID, trusted func(scaler manifest.ID) bool) (first *Range) {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
@@ -189,7 +188,7 @@ func (a *Autoscalers) Range(target manifest.ID, trusted func(scaler manifest.ID)
 	return first
 }
 
-// Trusting returns the objects that an autoscaler without a range of its own names, of those that owned accepts.
+// Trusting returns the targets of the autoscalers without a range of their own for which owned is true.
 func (a *Autoscalers) Trusting(owned func(scaler manifest.ID) bool) (targets []manifest.ID) {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
@@ -201,7 +200,7 @@ func (a *Autoscalers) Trusting(owned func(scaler manifest.ID) bool) (targets []m
 	return targets
 }
 
-// Wanted returns how many replicas the first autoscaler that has an opinion wanted last; zero when none has.
+// Wanted returns the last number of replicas wanted by the first autoscaler with one; zero for none.
 func (a *Autoscalers) Wanted(target manifest.ID) int64 {
 	a.mu.RLock()
 	defer a.mu.RUnlock()

@@ -9,8 +9,8 @@ import (
 	"github.com/rancher/helm-locker/pkg/manifest"
 )
 
-// controllersAnnotations are the annotations that the controllers of Kubernetes write, whatever a manifest declares for
-// them. A manifest that was exported from a cluster declares them.
+// controllersAnnotations are the annotations that the controllers of Kubernetes write, even over declared values. A
+// manifest exported from a cluster declares them.
 var controllersAnnotations = map[schema.GroupKind][]string{
 	{Group: "apps", Kind: "Deployment"}: {"deployment.kubernetes.io/revision"},
 	{Group: "apps", Kind: "DaemonSet"}:  {"deprecated.daemonset.template.generation"},
@@ -20,7 +20,7 @@ var controllersAnnotations = map[schema.GroupKind][]string{
 	{Kind: "PersistentVolume"}: {"pv.kubernetes.io/bound-by-controller", "pv.kubernetes.io/provisioned-by"},
 }
 
-// ofControllers returns the names of those annotations that an object declares.
+// ofControllers returns the names of the declared ones of those annotations.
 func ofControllers(id manifest.ID, desired map[string]any) (declared []string) {
 	for _, name := range controllersAnnotations[id.GroupKind()] {
 		_, found, err := unstructured.NestedFieldNoCopy(desired, "metadata", "annotations", name)
@@ -31,7 +31,7 @@ func ofControllers(id manifest.ID, desired map[string]any) (declared []string) {
 	return declared
 }
 
-// annotated returns a function that reports whether a path is that of an annotation of one of some names.
+// annotated returns a function that reports whether a path is that of an annotation with one of some names.
 func annotated(names []string) func(path []string) bool {
 	return func(path []string) bool {
 		return len(path) == 3 && path[0] == "metadata" && path[1] == "annotations" && slices.Contains(names, path[2])

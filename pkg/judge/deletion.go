@@ -4,13 +4,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// While the deletion of an object is pending, the object still counts: a RoleBinding grants, a NetworkPolicy opens,
-// until the last finalizer is done, and a foreign finalizer is done when its author likes. So its content is compared
-// and reverted as always, and the deletion itself is drift, which ends when the object is gone and was created again.
+// While the deletion of an object is pending, the object still has an effect: a RoleBinding grants, a NetworkPolicy
+// opens, until the last finalizer is done, and only the author of a foreign finalizer knows when. So the content is
+// compared and reverted as always. The deletion itself is drift, and ends when the object was created again.
 
-// keepsFinalizers reports whether the finalizers of the live object stay even in scope Strict. To take the last one off
-// an object whose deletion is pending completes the deletion. An object that is only declared comes back at once; data
-// do not.
+// keepsFinalizers reports whether the finalizers of the live object stay even in scope Strict. Removing the last one
+// completes a pending deletion. An object without data is re-created at once; data are lost.
 func (in *Input) keepsFinalizers() bool {
 	return in.Live.GetDeletionTimestamp() != nil && HoldsData(in.ID.GroupKind())
 }
@@ -19,7 +18,7 @@ func isFinalizer(path []string) bool {
 	return len(path) >= 2 && path[0] == "metadata" && path[1] == "finalizers"
 }
 
-// holdsData are kinds with whose objects go data, or many other objects.
+// holdsData are the kinds whose objects take data, or many other objects, with them.
 var holdsData = map[schema.GroupKind]bool{
 	{Kind: "Namespace"}: true, {Kind: "PersistentVolume"}: true, {Kind: "PersistentVolumeClaim"}: true,
 	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}: true,

@@ -10,12 +10,12 @@ import (
 	"github.com/rancher/helm-locker/pkg/manifest"
 )
 
-// MayHaveRun reports whether an object is of a kind that is not always created again when it is gone.
+// MayHaveRun reports whether an object is of a kind that is not always re-created after its deletion.
 func MayHaveRun(id manifest.ID) bool { return id.Group == "batch" && id.Kind == "Job" }
 
-// ranAlready returns why a Job that is gone must not be created again: it would run a second time. It is empty for
-// every other object. The last state that a watch delivers shows whether a Job ran when it was deleted. But a Job that
-// lost Helm's label is reported as gone, too, and may since have finished, and have been deleted by its time to live.
+// ranAlready returns the reason not to re-create a deleted Job: it would run a second time. It is empty for every other
+// object. The last state delivered by a watch shows whether a Job ran before its deletion. But a Job without Helm's
+// label is reported as gone, too, and may since have finished, and have been deleted by its time to live.
 func (in *Input) ranAlready() string {
 	switch {
 	case !MayHaveRun(in.ID):

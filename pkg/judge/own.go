@@ -11,11 +11,11 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// Own names the objects that operators work with. The zero value knows only those of every operator.
+// Own names the objects of operators. The zero value knows only those of every operator.
 type Own struct {
 	// Namespace is where the operator's objects are, Name its controller name.
 	Namespace, Name string
-	// Fence is the name of the Secret that orders the operator's watches.
+	// Fence is the name of the Secret for ordering the operator's watches.
 	Fence string
 	// Guard is the name of the Secret with the guard's certificate.
 	Guard string
@@ -27,7 +27,7 @@ const recordPrefix = "sh.helm.release.v1."
 // GuardSuffix ends the names of a guard's Secret and of its registration.
 const GuardSuffix = "-guard"
 
-// settledInfix stands within the names of the Secrets in which operators remember the settled forms of objects.
+// settledInfix is in the names of the Secrets with the settled forms of objects.
 const settledInfix = "-settled-"
 
 // SettledName returns the name of the Secret for the settled forms of the objects of a HelmRelease, by its uid.
@@ -36,10 +36,10 @@ func (own Own) SettledName(uid types.UID) string { return own.Name + settledInfi
 // Registration returns the name of the guard's ValidatingWebhookConfiguration.
 func Registration(namespace, secret string) string { return namespace + "-" + secret }
 
-// Reserved returns the reason why no release may track an object, whatever its manifest declares; it is empty for any
-// other object. To revert one of these would take away the operator's leadership, fight with the operator's own writes
-// or with what users ask of it, or undo what Helm records. Everything that an operator creates, updates or deletes for
-// itself is listed here, and nowhere else.
+// Reserved returns the reason why no release may track an object, independent of its manifest; it is empty for any
+// other object. A revert of one of these would take away the operator's leadership, fight with the operator's own
+// writes or the requests of users, or undo Helm's records. Every object that an operator creates, updates or deletes
+// for itself is listed here, and nowhere else.
 func (own Own) Reserved(o manifest.Object) string {
 	id, mine := o.ID, own.Name != "" && o.ID.Namespace == own.Namespace
 	switch id.GroupKind() {

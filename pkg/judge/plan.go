@@ -9,18 +9,18 @@ import (
 	"github.com/rancher/helm-locker/pkg/rules"
 )
 
-// Manifest is what the manifest of a release declares.
+// Manifest has the declared objects of a release.
 type Manifest struct {
 	Objects []manifest.Object
-	// Unknown are objects of kinds that the API server does not serve.
+	// Unknown are objects of unserved kinds.
 	Unknown []manifest.Object
-	// Skipped are documents that declare no object to compare.
+	// Skipped are documents without an object to compare.
 	Skipped []manifest.Skipped
 
 	of manifest.Release
 }
 
-// UnknownIDs returns the identities that the objects of unknown kinds may have.
+// UnknownIDs returns the possible identities of the objects of unknown kinds.
 func (m *Manifest) UnknownIDs() []manifest.ID {
 	var ids []manifest.ID
 	for _, o := range m.Unknown {
@@ -29,8 +29,8 @@ func (m *Manifest) UnknownIDs() []manifest.ID {
 	return ids
 }
 
-// IDs returns the identities of all objects that the manifest declares. An object is declared if its identity is one of
-// them: nothing else decides that, because the identities of Unknown are not those of live objects.
+// IDs returns the identities of all declared objects. An object is declared if its identity is one of them. There is no
+// other test, because the identities of Unknown are not those of live objects.
 func (m *Manifest) IDs() []manifest.ID {
 	ids := m.UnknownIDs()
 	for _, o := range m.Objects {
@@ -39,16 +39,16 @@ func (m *Manifest) IDs() []manifest.ID {
 	return ids
 }
 
-// InvalidError says that a manifest does not parse, so that nothing of it is compared or enforced.
+// InvalidError reports a manifest that does not parse. Nothing of it is compared or enforced.
 type InvalidError struct{ Err error }
 
 func (e *InvalidError) Error() string { return "the manifest does not parse: " + e.Err.Error() }
 
-// Unwrap returns what is wrong with the manifest.
+// Unwrap returns the error of the parser.
 func (e *InvalidError) Unwrap() error { return e.Err }
 
-// Read parses the manifest of a release and resolves its objects. Scope tells which kinds live in namespaces. The error
-// is an *InvalidError when the manifest does not parse; any other comes from scope.
+// Read parses the manifest of a release and resolves its objects. Scope knows the namespaced kinds. The error is an
+// *InvalidError when the manifest does not parse; any other comes from scope.
 func Read(text string, of manifest.Release, scope manifest.Scope) (*Manifest, error) {
 	set, err := manifest.Parse(text)
 	if err != nil {
@@ -61,31 +61,31 @@ func Read(text string, of manifest.Release, scope manifest.Scope) (*Manifest, er
 	return &Manifest{Objects: objects, Unknown: unknown, Skipped: set.Skipped, of: of}, nil
 }
 
-// Object is one object of a manifest to compare, without what its manifest leaves to others.
+// Object is one object of a manifest to compare, without the parts left to others.
 type Object struct {
 	manifest.Object
-	// Rules are the ignore rules that the object is a target of; nil for none.
+	// Rules are the ignore rules with the object as a target; nil for none.
 	Rules *rules.Matcher
 	// Replicas is the range within which an autoscaler of the same release sets the replicas; nil for none.
 	Replicas *Range
 }
 
-// Exempt is an object that is not compared at all, and why.
+// Exempt is an object excluded from the comparison, and the reason.
 type Exempt struct {
 	Object    manifest.Object
 	Exception v1alpha1.Exception
 }
 
-// Plan is what of a manifest is compared, and what is left to others.
+// Plan divides a manifest into the compared objects and the exceptions.
 type Plan struct {
 	Objects []Object
 	Exempt  []Exempt
-	// Exceptions are those of the exempt objects, and what of the other objects is left to others.
+	// Exceptions are those of the exempt objects, and those of parts of the other objects.
 	Exceptions []v1alpha1.Exception
 }
 
-// Plan sorts the objects by the rules of a HelmRelease (nil for none) and the rules of coexistence. It takes what is
-// left to others out of the content of the objects.
+// Plan sorts the objects by the rules of a HelmRelease (nil for none) and the rules of coexistence. It removes the
+// parts left to others from the content of the objects.
 func (m *Manifest) Plan(own Own, ignore *rules.Rules) *Plan {
 	p := &Plan{}
 	scaled := AutoscaledObjects(m.Objects, func(o manifest.Object) bool {
@@ -114,8 +114,8 @@ func (m *Manifest) Plan(own Own, ignore *rules.Rules) *Plan {
 	return p
 }
 
-// IgnoresRange reports whether rules leave to others what an object scales, and how far. Rules about managers may,
-// whatever they manage now.
+// IgnoresRange reports whether rules ignore the target or the range of a scaler. Rules about managers may, independent
+// of their present fields.
 func IgnoresRange(scaler manifest.ID, matcher *rules.Matcher) bool {
 	ignored := matcher.Bind(nil)
 	if ignored == nil {
@@ -136,7 +136,7 @@ func IgnoresRange(scaler manifest.ID, matcher *rules.Matcher) bool {
 	})
 }
 
-// exempt returns the exception for an object that is not compared at all, nil for one that is.
+// exempt returns the exception for an object excluded from the comparison, nil for any other.
 func exempt(o manifest.Object, own Own, matcher *rules.Matcher) *v1alpha1.Exception {
 	var e v1alpha1.Exception
 	reserved := own.Reserved(o)

@@ -6,13 +6,13 @@ import (
 	"github.com/rancher/helm-locker/pkg/drift"
 )
 
-// Additions returns the fields and list elements of r.Target that the manifest does not declare and that a revert may
-// take out, when the API server accepts none of the declared values beside them.
+// Additions returns the undeclared fields and list elements of r.Target that a revert may remove, when the API server
+// accepts none of the declared values beside them.
 func (in Input) Additions(r Result) []drift.Addition {
 	return drift.Additions(r.Desired, r.Target, r.managed, in.Rules.Keeps, r.Options)
 }
 
-// Without returns r with a target that lacks additions, which are changes then.
+// Without returns r after the removal of additions from its target. The removals are among its changes.
 func (r Result) Without(additions []drift.Addition) Result {
 	if len(additions) == 0 {
 		return r
@@ -24,7 +24,8 @@ func (r Result) Without(additions []drift.Addition) Result {
 	return r
 }
 
-// Leaving returns the input for another judgement, which leaves changes as they are: neither compared nor written.
+// Leaving returns the input for another judgement that leaves the given changes alone: they are neither compared nor
+// written.
 func (in Input) Leaving(changes []drift.Change) Input {
 	in.First, in.Left = false, make([][]string, 0, len(changes))
 	for _, ch := range changes {
@@ -33,7 +34,7 @@ func (in Input) Leaving(changes []drift.Change) Input {
 	return in
 }
 
-// left returns what Ignore adds for Left.
+// left reports whether a path is one of Left, or below one.
 func (in *Input) left(path []string) bool {
 	return slices.ContainsFunc(in.Left, func(l []string) bool {
 		return len(path) >= len(l) && slices.Equal(path[:len(l)], l)

@@ -10,8 +10,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/manifest"
 )
 
-// Scaled returns the input with the live autoscalers that there are, nil when that is not known. trusted is as in
-// Autoscalers.Range.
+// Scaled returns the input with the live autoscalers, nil when unknown. trusted is as in Autoscalers.Range.
 func (in Input) Scaled(live *Autoscalers, trusted func(scaler manifest.ID) bool) Input {
 	in.ScalersUnknown = live == nil
 	if live != nil {
@@ -20,7 +19,7 @@ func (in Input) Scaled(live *Autoscalers, trusted func(scaler manifest.ID) bool)
 	return in
 }
 
-// Rescales reports whether the number of replicas is among changes. Whether that is drift depends on live autoscalers.
+// Rescales reports whether the number of replicas is among changes. Live autoscalers decide whether it is drift.
 func (in *Input) Rescales(changes []drift.Change) bool {
 	return slices.ContainsFunc(changes, func(c drift.Change) bool { return in.isReplicas(c.Segments()) })
 }
@@ -29,8 +28,8 @@ func (in *Input) Rescales(changes []drift.Change) bool {
 // live one; nil for none.
 func (in *Input) autoscaler() *Range { return ScaledBy(in.Replicas, in.LiveRange) }
 
-// ScaledBy returns the active range of a declared and a live one, either of which may be nil. The declared one wins,
-// with the number at which the live one is paused: that is an undeclared annotation, which scope Strict takes out.
+// ScaledBy returns the active range of a declared and a live one; either may be nil. The declared one wins, but with
+// the number of a paused live one: the pause is an undeclared annotation, and scope Strict removes it.
 func ScaledBy(declared, live *Range) *Range {
 	if declared == nil {
 		return live
@@ -66,9 +65,9 @@ func (in *Input) autoscaled() bool {
 
 func (in *Input) isReplicas(path []string) bool { return slices.Equal(path, in.Schema.Replicas()) }
 
-// rescaled returns what to restore of an object whose replica count is neither the declared one nor within the range of
-// its autoscaler: the count within that range that comes nearest to what the autoscaler wanted. A count that Helm has
-// just written is the declared one, and stays.
+// rescaled returns the state to restore if the replica count is neither the declared one nor within the range of the
+// autoscaler. Its count is the one within the range nearest to the number that the autoscaler wanted. A count that Helm
+// has just written is the declared one, and stays.
 func (in *Input) rescaled(desired map[string]any) map[string]any {
 	r := in.autoscaler()
 	if !in.Scalable || r == nil || r.Min > r.Max {
@@ -82,8 +81,8 @@ func (in *Input) rescaled(desired map[string]any) map[string]any {
 	return withNumber(desired, in.Schema.Replicas(), r.Within(live, in.Chosen, in.Wanted))
 }
 
-// recreatedScaled returns what to create of an object that is gone: with as many replicas as its autoscaler had chosen,
-// if it had.
+// recreatedScaled returns the state to create for a deleted object: with the replicas that its autoscaler had chosen,
+// if any.
 func (in *Input) recreatedScaled(desired map[string]any) map[string]any {
 	r := in.autoscaler()
 	if !in.Scalable || in.Chosen == nil || !r.Contains(*in.Chosen) {

@@ -11,16 +11,16 @@ import (
 	"github.com/rancher/helm-locker/pkg/manifest"
 )
 
-// Scaler is a kind of objects that have a controller set the number of replicas of another object.
+// Scaler is a kind with a controller that sets the number of replicas of another object.
 type Scaler struct {
 	schema.GroupVersionKind
 	Resource string
-	// reference is the path of the reference to the other object, a map of apiVersion, kind and name. target has what
-	// holds where it leaves the first two out.
+	// reference is the path of the reference to the other object, a map of apiVersion, kind and name. target has the
+	// defaults for the first two.
 	reference []string
 	target    schema.GroupVersionKind
-	// scope returns the range of an object; nil for one that leaves the number of replicas alone. decides are the
-	// paths that it reads.
+	// scope returns the range of an object; nil for one that leaves the number of replicas alone. decides are the paths
+	// read by scope.
 	scope   func(object map[string]any) *Range
 	decides [][]string
 }
@@ -67,7 +67,7 @@ func (s *Scaler) GVR() schema.GroupVersionResource { return s.GroupVersion().Wit
 // BuiltIn reports whether every API server serves the kind.
 func (s *Scaler) BuiltIn() bool { return s.Group == "autoscaling" }
 
-// scales returns what an object scales and within which range. The fields that it reads are the same in all versions.
+// scales returns the target of a scaler and its range. The fields that it reads are the same in all versions.
 func scales(id manifest.ID, object map[string]any) (target manifest.ID, r *Range, ok bool) {
 	at := scalerOf(id.GroupKind())
 	if at < 0 {
@@ -116,7 +116,7 @@ func scaledObjectRange(object map[string]any) *Range {
 	return r
 }
 
-// rolloutRange returns any number for a Rollout that scales the workload down of which it takes the Pods over.
+// rolloutRange returns any number for a Rollout that scales down the workload from which it takes over the Pods.
 func rolloutRange(object map[string]any) *Range {
 	switch how, _, _ := unstructured.NestedString(object, "spec", "workloadRef", "scaleDown"); how {
 	case "onsuccess", "progressively":

@@ -9,21 +9,21 @@ import (
 	"github.com/rancher/helm-locker/pkg/drift"
 )
 
-// AfterDryRun returns what an Unclear result is. after is what the API server would make of the object by a revert.
-// What is different even then is the form that the API server gives to what Helm applied.
+// AfterDryRun returns the result for an Unclear one. after is the answer to a dry run of the revert. Its remaining
+// differences are the API server's form of the applied object.
 func (in Input) AfterDryRun(r Result, after *unstructured.Unstructured) Result {
 	learning := r.Options
 	learning.Strict = in.strict(after)
 	return in.accepting(r, drift.Learn(r.Desired, after.Object, learning), r.Options.Accepted)
 }
 
-// Recall returns what an Unclear result is by what was settled before: remembered reports whether an entry of the
-// baseline of the live object was.
+// Recall returns the result for an Unclear one from earlier settled forms: remembered reports whether an entry of the
+// baseline of the live object is in them.
 func (in Input) Recall(r Result, remembered func(entry string) bool) Result {
 	return in.accepting(r, drift.Learn(r.Desired, in.Live.Object, r.Options).Select(remembered))
 }
 
-// Excuse returns what an Unclear result is by the managed fields of the live object, where nothing was remembered:
+// Excuse returns the result for an Unclear one from the managed fields of the live object, if no form was remembered:
 // see drift.LeftByHelm. fresh is set right after the revision was deployed. Helm may then have left less than it
 // declares, so nothing is excused: the dry run shows the form of the object as Helm has just got it.
 func (in Input) Excuse(r Result, deployed metav1.Time, fresh bool) Result {
@@ -39,7 +39,7 @@ func (in Input) Excuse(r Result, deployed metav1.Time, fresh bool) Result {
 	return r
 }
 
-// accepting returns a result by which what is in some baselines is normal. A later one counts where two differ.
+// accepting returns a result in which the entries of some baselines are normal. A later baseline wins where two differ.
 func (in Input) accepting(r Result, baselines ...drift.Baseline) Result {
 	accepted := drift.Baseline{}
 	for _, b := range baselines {

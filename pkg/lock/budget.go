@@ -6,21 +6,21 @@ import (
 )
 
 // A fight is a path that is changed again, within answerWithin, after each of fightAfter reverts. Neither the new value
-// counts nor the name of the writer, because a writer chooses both.
+// nor the name of the writer counts, because a writer chooses both.
 const (
 	answerWithin = 10 * time.Second
 	fightAfter   = 8
 	// quietAfter is for how long nothing may drift until a fight is over.
 	quietAfter = time.Minute
-	// maxPaths bounds the paths of one object that are remembered. Any further one counts as changed again.
+	// maxPaths bounds the remembered paths of one object. Any further one counts as changed again.
 	maxPaths = 1000
 
-	// What changes a path again draws on a bucket of the object. The writer that insists on its value has it for a
-	// second at most, however long it goes on: a longer wait would be a way to switch the lock off.
+	// A repeated change of a path draws on a bucket of the object. An insistent writer has its value for a second at
+	// most, for as long as it goes on: a longer wait would be a way to switch the lock off.
 	revertBurst     = 20
 	revertPerSecond = 1
-	// It draws on a bucket of the release, too. That bounds how many requests a controller gone wild can have the
-	// operator make.
+	// It draws on a bucket of the release, too. This bounds the requests that a runaway controller can cause the
+	// operator to make.
 	stormBurst     = 12000
 	stormPerSecond = 200
 )
@@ -57,8 +57,8 @@ func (b *budget) Wait(now time.Time) time.Duration {
 	return b.next.Sub(now)
 }
 
-// RecordRevert records a revert, made at now, of changes at paths that were seen at a time. It reports whether this
-// revert turns the drift into a fight. all is the bucket of the whole release.
+// RecordRevert records a revert, made at now, of changes at paths observed at seen. It reports whether this revert
+// turns the drift into a fight. all is the bucket of the whole release.
 func (b *budget) RecordRevert(seen, now time.Time, paths []string, all *bucket) bool {
 	longest := b.count(seen, now, paths)
 	b.last = now
@@ -110,7 +110,7 @@ func (b *budget) Reset(now time.Time) bool {
 	return true
 }
 
-// spent reports whether nothing that the budget holds makes a difference at now or later.
+// spent reports whether the content of the budget makes no difference now or later.
 func (b *budget) spent(now time.Time) bool { return !b.fight && now.Sub(b.last) > quietAfter }
 
 // bucket bounds how often something is done: a burst at once, then a number each second. The zero value is full.

@@ -14,28 +14,28 @@ import (
 // default timeout for an operation is five minutes; three times that is no longer a slow chart.
 const stuckAfter = 15 * time.Minute
 
-// Input is all that decides whether a release is locked.
+// Input is the basis of a Decision.
 type Input struct {
 	Spec   v1alpha1.HelmReleaseSpec
 	Record release.Record // newest record of the release
 	Found  bool           // whether there is any record
-	// Malformed says why an object that may be a newer record than Record cannot be read; nil for none.
+	// Malformed is the error of an unreadable object that may be a newer record than Record; nil for none.
 	Malformed error
-	// Storages are where records are read. Elsewhere is what is known of the other ones, where no record is found.
+	// Storages are the storages that are read. Elsewhere is for the other ones, if these have no record.
 	Storages  []release.Storage
 	Elsewhere Elsewhere
 	Now       time.Time
 }
 
-// Elsewhere is what is known of a record in a storage that is not read; the zero value is that there is none.
+// Elsewhere describes a record in a storage that is not read; the zero value is for none.
 type Elsewhere struct {
 	Record release.Record
 	Found  bool
-	// Unknown says why it cannot be told; empty when it can.
+	// Unknown is the reason why the other storages are unknown; empty when they are known.
 	Unknown string
 }
 
-// Decision is what to do with a release and why.
+// Decision is the decision about a release and its reason.
 type Decision struct {
 	State   v1alpha1.State
 	Lock    bool
@@ -43,17 +43,17 @@ type Decision struct {
 	Message string
 	// Since is when the newest revision began to be in transition; zero when it is not.
 	Since time.Time
-	// Window is the window of spec.windows that is open now, or else the next one; zero for none.
+	// Window is the open window of spec.windows, or else the next one; zero for none.
 	Window Span
-	// Invalid says what is wrong with spec.windows, none of which counts then; empty for nothing.
+	// Invalid is the error in spec.windows, and then all windows are ignored; empty for none.
 	Invalid string
 	// Again is when to decide again without any event; zero when only an event can change the decision.
 	Again time.Time
 }
 
-// Decide maps the newest record of a release and what the user asked for to a decision. It reads nothing but its input.
-// A release is locked only while its newest record says deployed: Helm writes every other status before it touches an
-// object, so in every other status the objects may be Helm's to change.
+// Decide maps the newest record of a release and the user's spec to a decision. It reads nothing but its input. A
+// release is locked only while the status of its newest record is deployed. Helm writes every other status before it
+// touches an object, so in every other status the objects may be Helm's to change.
 func Decide(in Input) Decision {
 	d := fromRecord(in)
 	open := d.setWindow(in)

@@ -9,33 +9,32 @@ import (
 	"github.com/rancher/helm-locker/pkg/manifest"
 )
 
-// Outcome is what a worker found out about an object it took.
+// Outcome is the result of a worker's work on an object.
 type Outcome struct {
-	// Good is set when the object is as desired; Digest, Version, Baseline, Owner and Excused then hold what was
-	// learnt.
+	// Good is set when the object is as desired; Digest, Version, Baseline, Owner and Excused then describe it.
 	Good     bool
 	Digest   uint64
 	Version  uint64
 	Baseline drift.Baseline
 	Owner    drift.Owner
 	Excused  bool
-	// Chosen is the number of replicas that the object has, if that is within the range of an autoscaler; else nil.
+	// Chosen is the object's number of replicas, if it is within the range of an autoscaler; else nil.
 	Chosen *int64
-	// Additions is set, with Good or Reported, when others added something to the object that its lock leaves alone.
+	// Additions is set, with Good or Reported, when the object has additions of others that its lock leaves alone.
 	Additions bool
 	// Again asks for another judgement: the observation to judge next, unless a newer one has come in.
 	Again *Observation
-	// Waits is set with Again when that is to be judged only when the content of the object changes, or after
-	// Reconsider or Resume.
+	// Waits is set with Again to delay the judgement until the content of the object changes, or until Reconsider or
+	// Resume.
 	Waits bool
-	// Reported is set when there is a problem with the object that stays until its content changes: drift that is only
-	// reported (mode Detect), a pending deletion. Content with this digest is not news.
+	// Reported is set for a problem that stays until the content of the object changes: drift that is only reported
+	// (mode Detect), a pending deletion. Content with this digest is not news.
 	Reported bool
 	// Problem is kept as the reason why the object is not as desired.
 	Problem *Problem
 	// Failed is set when the attempt failed: the next one waits, longer after every failure.
 	Failed bool
-	// Refused is, with Failed, what the API server refused to restore of the object.
+	// Refused is, with Failed, the part of the revert that the API server refused.
 	Refused *Refusal
 	// Transient is set with Failed when the API server did not refuse but did not answer, or Helm was at work.
 	Transient bool
@@ -76,8 +75,7 @@ func (l *Lock) Done(id manifest.ID, o Outcome) (wake bool) {
 	}
 	if o.Version > s.version && !rewound {
 		s.version = o.Version
-		// An observation that came in while the worker wrote and is older than the result of that write says nothing
-		// any more.
+		// An observation made during the write and older than its result is out of date.
 		if s.pending != nil && s.pending.Version != 0 && s.pending.Version <= o.Version {
 			s.pending = nil
 		}
@@ -98,8 +96,8 @@ func (l *Lock) Done(id manifest.ID, o Outcome) (wake bool) {
 	return true
 }
 
-// RecordRevert records a revert, made at now, of changes of an object that were seen at a time, and reports whether a
-// fight began with it. A deletion has the empty path.
+// RecordRevert records a revert, made at now, of changes to an object observed at seen. It reports whether the revert
+// began a fight. A deletion has the empty path.
 func (l *Lock) RecordRevert(id manifest.ID, seen, now time.Time, paths []string) (fight bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -110,7 +108,7 @@ func (l *Lock) RecordRevert(id manifest.ID, seen, now time.Time, paths []string)
 	return s.newBackoff().budget.RecordRevert(seen, now, paths, &l.storm)
 }
 
-// RecordRequest records the user of a request to change an object that the guard let pass as drift.
+// RecordRequest records the user of a drifting request that the guard let pass.
 func (l *Lock) RecordRequest(id manifest.ID, user string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

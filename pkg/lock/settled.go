@@ -13,21 +13,21 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Settled is what is remembered of the objects of a release at one record: for each object whose settled form differs
-// from its manifest, keyed hashes of the differences. It holds no name and no value, and none can be guessed from it
-// without the key. It does not change once it is made.
+// Settled is the memory about the objects of a release at one record. It has keyed hashes of the differences between
+// the settled form of an object and its manifest. It holds no name and no value, and they cannot be guessed without the
+// key. It is immutable.
 type Settled struct {
 	Record types.UID `json:"record"`
 	Key    []byte    `json:"key"`
-	// Forms are by a keyed hash of the identity and the desired state. A form begins with a byte that is 1 for an
-	// excused object; the hashes of its differences follow, in order.
+	// Forms are by a keyed hash of the identity and the desired state. A form begins with a byte, 1 for an excused
+	// object; the hashes of its differences follow, in order.
 	Forms map[string][]byte `json:"forms,omitempty"`
 }
 
 const (
 	// maxSettled bounds the bytes of the forms of a release. In JSON they take less than twice as many.
 	maxSettled = 256 << 10
-	// settledHash is how many bytes of a hash are kept: no one who lacks the key can try values.
+	// settledHash is the number of bytes kept of a hash: values cannot be tried without the key.
 	settledHash = 8
 )
 
@@ -47,7 +47,7 @@ func (s *Settled) hash(texts ...string) []byte {
 	return mac.Sum(nil)
 }
 
-// name returns what an object is called in Forms.
+// name returns the key of an object in Forms.
 func (s *Settled) name(o *Object) (string, error) {
 	desired, err := o.Desired.JSON()
 	if err != nil {
@@ -59,8 +59,8 @@ func (s *Settled) name(o *Object) (string, error) {
 
 func (s *Settled) difference(name, entry string) []byte { return s.hash(name, entry)[:settledHash] }
 
-// Of returns what is remembered of an object: a function that reports whether an entry of its baseline was normal, and
-// whether it was excused. Nothing is remembered of an object that was as declared.
+// Of returns the memory about an object: a function that reports whether an entry of its baseline was normal, and
+// whether it was excused. There is none about an object that was as declared.
 func (s *Settled) Of(o *Object) (remembered func(entry string) bool, excused bool, err error) {
 	name, err := s.name(o)
 	if err != nil {
@@ -77,8 +77,8 @@ func (s *Settled) Of(o *Object) (remembered func(entry string) bool, excused boo
 	return func(entry string) bool { return known[string(s.difference(name, entry))] }, form[0] == 1, nil
 }
 
-// Settled returns what is to be remembered of the objects: before, which may be nil, with what was learnt since. It
-// returns before when nothing was learnt, and while objects are still to be judged for the first time.
+// Settled returns the memory to keep: before, which may be nil, with the newly learnt forms. It returns before if there
+// are none, and while objects still wait for their first judgement.
 func (l *Lock) Settled(before *Settled) (*Settled, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -117,7 +117,7 @@ func (l *Lock) Settled(before *Settled) (*Settled, error) {
 	return next, nil
 }
 
-// form returns what is remembered of an object that was judged.
+// form returns the form to remember of a judged object.
 func (s *state) form(settled *Settled, name string) []byte {
 	var differences [][]byte
 	for _, entry := range s.baseline.Entries() {

@@ -11,8 +11,8 @@ import (
 	"github.com/rancher/helm-locker/pkg/manifest"
 )
 
-// state is what is known of one locked object. Lock.mu guards it. There is one for every object for as long as it
-// is locked, so what few objects need is behind a pointer.
+// state is the state of one locked object. Lock.mu guards it. There is one for every object for as long as it is
+// locked, so rarely used fields are behind a pointer.
 type state struct {
 	*Object
 
@@ -37,7 +37,7 @@ type state struct {
 	replicas  int32 // the last number within the range of an autoscaler
 }
 
-// backoff is what it took lately to put an object right.
+// backoff is the state of the recent attempts to restore an object.
 type backoff struct {
 	budget    budget
 	failures  int       // failed attempts in a row
@@ -46,7 +46,7 @@ type backoff struct {
 	user      string    // of the last change that the guard was asked about; empty when it was not
 }
 
-// Refusal is what the API server refuses to restore of an object, as long as its content stays as it is.
+// Refusal is the refused part of a revert, as long as the content of the object stays the same.
 type Refusal struct {
 	// Content is the digest of the object when the fields were found out.
 	Content uint64
@@ -66,8 +66,8 @@ func (s *state) refusal() *Refusal {
 	return s.backoff.refusal
 }
 
-// Back-off between attempts to put one object right. One that the API server refused is likely to be refused again; one
-// that failed for want of an answer is worth another try as soon as there is one.
+// Back-off between attempts to restore one object. After a refusal of the API server, another one is likely. After an
+// attempt without an answer, a retry is worthwhile as soon as the API server answers.
 const (
 	retryMin          = 250 * time.Millisecond
 	retryMaxTransient = 2 * time.Second
@@ -124,7 +124,7 @@ func (s *state) succeed() {
 	}
 }
 
-// forgetBackoff forgets a back-off state that is over at now.
+// forgetBackoff forgets a back-off state that has ended by now.
 func (s *state) forgetBackoff(now time.Time) {
 	if s.backoff == nil {
 		return
@@ -146,7 +146,7 @@ func (s *state) helm() drift.Owner {
 	return s.owner.Value()
 }
 
-// chosen returns the number of replicas that an autoscaler chose last; nil when none was seen.
+// chosen returns the last number of replicas chosen by an autoscaler; nil when none was seen.
 func (s *state) chosen() *int64 {
 	if !s.scaled {
 		return nil
@@ -177,7 +177,7 @@ func (all states) of(id manifest.ID) *state {
 	return all[i]
 }
 
-// compare orders identities, beginning with what differs most within a release.
+// compare orders identities, beginning with the parts that differ most within a release.
 func compare(a, b manifest.ID) int {
 	return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Kind, b.Kind),
 		strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Group, b.Group))

@@ -20,14 +20,14 @@ type Summary struct {
 	Waiting   int // cannot be enforced yet (being deleted)
 	Additions int // others added something that is left alone
 	Unmanaged int // say that they belong to the release, and are not in its manifest
-	// Problems are the objects that are not as desired, ordered by identity.
+	// Problems are the objects with a difference or an error, ordered by identity.
 	Problems []ObjectProblem
 	// Fights are the objects fought over, ordered by identity.
 	Fights []Fight
-	// Scalable are the objects whose replicas a live autoscaler could set, with the range that the manifest has for
-	// them; nil for none.
+	// Scalable are the objects with replicas that a live autoscaler could set, and the range of each in the manifest;
+	// nil for none.
 	Scalable map[manifest.ID]*judge.Range
-	// Excused are the objects that managed fields excuse.
+	// Excused are the objects excused by managed fields.
 	Excused []Excused
 	// QuietAt is when the earliest fight may be over; zero for none.
 	QuietAt time.Time
@@ -45,13 +45,13 @@ type Excused struct {
 	Paths []string
 }
 
-// Fight names an object that is fought over, and the user of its last change; empty when the guard was not asked.
+// Fight names a contended object, and the user of its last change; empty when the guard was not asked.
 type Fight struct {
 	ID   manifest.ID
 	User string
 }
 
-// Summarize counts the objects as of now and ends the fights that have been quiet long enough.
+// Summarize counts the objects as of now and ends the fights after their quiet period.
 func (l *Lock) Summarize(now time.Time) Summary {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -92,7 +92,7 @@ func (l *Lock) Summarize(now time.Time) Summary {
 	return sum
 }
 
-// Complete says, once, that all objects have been judged, or have a problem that keeps them from it.
+// Complete reports, once, the end of the first judgements: every object was judged, or has a problem that prevents it.
 func (l *Lock) Complete() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// Table says which lock owns which object. Every object has one owner at most: two releases that both declare it would
-// otherwise undo each other's content for ever. It is safe for concurrent use.
+// Table maps objects to their locks. Every object has one owner at most: two releases that declare the same object
+// would otherwise revert each other's content for ever. It is safe for concurrent use.
 type Table struct {
 	mu     sync.RWMutex
 	owners map[short]*Lock
@@ -34,16 +34,16 @@ func NewTable() *Table {
 	return &Table{owners: map[short]*Lock{}, locks: map[string]*Lock{}, byName: map[release.Key]*Lock{}}
 }
 
-// Conflict is an object that a lock declares and another lock owns.
+// Conflict is a declared object of a lock that another lock owns.
 type Conflict struct {
 	ID    manifest.ID
 	Owner string // key of the owning HelmRelease
 }
 
-// Put makes l the lock of its HelmRelease in place of an earlier one, which is closed. Objects that an older
-// HelmRelease owns are left to it, taken out of l and returned. Objects owned by a younger one are taken over, and the
-// keys of those HelmReleases are returned as displaced: they must be reconciled to learn of it. Older is decided by
-// creation time, then by key, so that a restart of the operator comes to the same answer.
+// Put makes l the lock of its HelmRelease in place of an earlier one, and closes the earlier one. An object of an older
+// HelmRelease stays with it, is removed from l and returned. An object of a younger one is transferred to l, and the
+// key of that HelmRelease is returned as displaced: it must be reconciled. The order is by creation time, then by key,
+// so a restart of the operator gives the same result.
 func (t *Table) Put(l *Lock) (conflicts []Conflict, displaced []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -113,8 +113,8 @@ func (t *Table) Get(key string) *Lock {
 	return t.locks[key]
 }
 
-// Of returns the lock of the Helm release that objects say they belong to, nil for none. Its record may be stored
-// in another namespace than they say.
+// Of returns the lock of the Helm release that objects claim to belong to, nil for none. Its record may be stored in
+// another namespace.
 func (t *Table) Of(key release.Key) *Lock {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -128,8 +128,8 @@ func (t *Table) Holder(id manifest.ID) *Lock {
 	return t.owners[shortOf(id)]
 }
 
-// Owner returns the lock that owns an object at exactly this version of its kind, nil for none. A release that
-// declares the object at another version of the same kind watches that version.
+// Owner returns the lock that owns an object at exactly this version of its kind, nil for none. A release with the
+// object at another version of the same kind watches that version.
 func (t *Table) Owner(gvk schema.GroupVersionKind, id manifest.ID) *Lock {
 	t.mu.RLock()
 	l := t.owners[shortOf(id)]

@@ -20,8 +20,8 @@ func (l *Lock) Declares(id manifest.ID) bool {
 	return taken || l.objects.of(id) != nil
 }
 
-// SetUnmanaged records an object that says it belongs to the release and exists, or does not exist any more. Objects
-// that the manifest declares are none. It reports whether that changes the number of unmanaged.
+// SetUnmanaged records an object that claims to belong to the release and exists, or does not exist any more. Declared
+// objects are not unmanaged. It reports whether the number of unmanaged objects changes.
 func (l *Lock) SetUnmanaged(id manifest.ID, exists bool) (changed bool) {
 	if exists && l.Declares(id) {
 		return false
@@ -42,7 +42,7 @@ func (l *Lock) SetUnmanaged(id manifest.ID, exists bool) (changed bool) {
 	return true
 }
 
-// IsUnmanaged reports whether an object was noted as one that says it belongs to the release.
+// IsUnmanaged reports whether an object was recorded by SetUnmanaged.
 func (l *Lock) IsUnmanaged(id manifest.ID) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -50,7 +50,7 @@ func (l *Lock) IsUnmanaged(id manifest.ID) bool {
 	return known
 }
 
-// Places returns one object of the lock for each kind and namespace that it has objects in.
+// Places returns one object of the lock for each kind and namespace of its objects.
 func (l *Lock) Places() []*Object {
 	type place struct {
 		gvk       schema.GroupVersionKind
@@ -65,7 +65,7 @@ func (l *Lock) Places() []*Object {
 	return slices.Collect(maps.Values(places))
 }
 
-// Scalable returns the kinds of which the lock has objects that declare a number of replicas.
+// Scalable returns the kinds of the objects of the lock with a declared number of replicas.
 func (l *Lock) Scalable() map[schema.GroupVersionKind]bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -78,7 +78,7 @@ func (l *Lock) Scalable() map[schema.GroupVersionKind]bool {
 	return kinds
 }
 
-// Namespaces returns the names of the Namespaces that the lock has as objects.
+// Namespaces returns the names of the Namespaces among the objects of the lock.
 func (l *Lock) Namespaces() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -97,7 +97,7 @@ type list struct {
 	over bool
 }
 
-// list returns the list of a kind that AwaitList spoke of, nil for none. l.mu is held.
+// list returns the list of a kind announced by AwaitList, nil for none. l.mu is held.
 func (l *Lock) list(gvk schema.GroupVersionKind) *list {
 	i := slices.IndexFunc(l.lists, func(known list) bool { return known.gvk == gvk })
 	if i < 0 {
@@ -106,7 +106,7 @@ func (l *Lock) list(gvk schema.GroupVersionKind) *list {
 	return &l.lists[i]
 }
 
-// AwaitList records that a list of a kind has not begun yet that will show every object of it.
+// AwaitList announces a list of every object of a kind before it begins.
 func (l *Lock) AwaitList(gvk schema.GroupVersionKind) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -124,7 +124,7 @@ func (l *Lock) MissedList(gvk schema.GroupVersionKind) {
 	l.lists = slices.DeleteFunc(l.lists, func(known list) bool { return known.gvk == gvk })
 }
 
-// ListEnded records that the list that AwaitList spoke of has shown every object: all unmanaged of the kind are known.
+// ListEnded records the end of the list announced by AwaitList: all unmanaged objects of the kind are known.
 func (l *Lock) ListEnded(gvk schema.GroupVersionKind) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -133,7 +133,7 @@ func (l *Lock) ListEnded(gvk schema.GroupVersionKind) {
 	}
 }
 
-// AwaitsList reports whether a list is still to come, or under way, that AwaitList spoke of.
+// AwaitsList reports whether a list announced by AwaitList is still pending or under way.
 func (l *Lock) AwaitsList() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

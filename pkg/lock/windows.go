@@ -14,7 +14,7 @@ import (
 // Span is a time from Start until before End. The zero Span is none.
 type Span struct{ Start, End time.Time }
 
-// windows are the recurring times of a spec in which a release is unlocked.
+// windows are the recurring times of a spec with an unlocked release.
 type windows []window
 
 type window struct {
@@ -22,8 +22,8 @@ type window struct {
 	duration time.Duration
 }
 
-// parseWindows returns the windows of a spec. It is all or nothing: an error names the first one that is wrong. now is
-// for the question whether a window ever comes.
+// parseWindows returns the windows of a spec. It is all or nothing: an error names the first invalid one. now is for
+// the check that a window ever opens.
 func parseWindows(specs []v1alpha1.Window, now time.Time) (windows, error) {
 	ws := make(windows, 0, len(specs))
 	for i, spec := range specs {
@@ -63,11 +63,11 @@ func parseWindow(spec v1alpha1.Window, now time.Time) (window, error) {
 	return window{schedule, spec.Duration.Duration}, nil
 }
 
-// maxSteps bounds how many windows that overlap are taken for one.
+// maxSteps bounds the number of overlapping windows taken for one.
 const maxSteps = 100
 
-// at returns the window that is open at a moment, or else the next one; zero for none. Windows that overlap, or follow
-// each other at once, are one, up to a bound.
+// at returns the open window at a moment, or else the next one; zero for none. Windows that overlap, or follow each
+// other at once, are one, up to a bound.
 func (ws windows) at(now time.Time) Span {
 	open := Span{End: now}
 	for range maxSteps {
@@ -91,10 +91,10 @@ func (ws windows) at(now time.Time) Span {
 	return next
 }
 
-// lasting returns a window that is open at a moment; zero for none.
+// lasting returns an open window at a moment; zero for none.
 func (ws windows) lasting(at time.Time) Span {
 	for _, w := range ws {
-		// The first beginning after then is the earliest whose window is open still.
+		// The first beginning after then is the earliest one with a window that is open still.
 		if start := w.begins.Next(at.Add(-w.duration)); !start.IsZero() && !start.After(at) {
 			return Span{start, start.Add(w.duration)}
 		}

@@ -26,16 +26,16 @@ type Write struct {
 	Created bool
 	Deleted bool
 	Undo    []byte
-	// Version is the resourceVersion of the object before the write. It is empty where there was none, or only what the
-	// operator had created.
+	// Version is the resourceVersion of the object before the write. It is empty if the object did not exist, or was of
+	// the operator's own making.
 	Version string
 	// Manager is the field manager of a creation.
 	Manager string
 	Begun   time.Time
 
-	// What follows is set by Answered.
+	// Answered sets the fields below.
 
-	// Made is the object as it was created; nil for one that existed, and when the answer was lost.
+	// Made is the created object; nil for one that existed, and when the answer was lost.
 	Made *unstructured.Unstructured
 	// Lost is set when the answer did not come: the API server may carry the write out later, or not at all.
 	Lost bool
@@ -46,7 +46,7 @@ type Write struct {
 	before   *Write // the earlier write whose place this one has, if its answer was lost
 }
 
-// Writes are the writes after which the record has not been read yet, and those that wait for the end of Helm's work.
+// Writes are the writes to confirm by another read of the record, and the writes that wait for the end of Helm's work.
 // The zero value is empty. It is safe for concurrent use.
 type Writes struct {
 	mu       sync.Mutex
@@ -54,8 +54,8 @@ type Writes struct {
 	now      uint64 // grows with every answer
 }
 
-// Begin adds a write that is about to be made. It takes the place of an earlier one to the same object, which was
-// proven by the check before this one, or can no longer be carried out once this one is.
+// Begin adds a write before it is made. It replaces an earlier one to the same object: the check before this write has
+// proven the earlier one, or this write prevents it.
 func (s *Writes) Begin(w *Write) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,8 +65,8 @@ func (s *Writes) Begin(w *Write) {
 	s.put(w)
 }
 
-// Failed forgets a write that was not carried out. An earlier one whose answer was lost has its place again: the API
-// server may still carry that out.
+// Failed forgets a write that was not carried out. It restores an earlier one without an answer: the API server may
+// still carry it out.
 func (s *Writes) Failed(w *Write) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,8 +90,8 @@ func (s *Writes) put(w *Write) {
 	s.releases[w.Record.Key][w.Object.ID] = w
 }
 
-// Follow begins next in the place of an earlier write to the same object, of which it is known how it ended. It returns
-// false, and begins nothing, if a later write has that place: that one was made under a check of its own.
+// Follow begins next in place of an earlier write to the same object with a known result. It returns false, and begins
+// nothing, if a later write has the place: that one was made under a check of its own.
 func (s *Writes) Follow(earlier Write, next *Write) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,7 +102,7 @@ func (s *Writes) Follow(earlier Write, next *Write) bool {
 	return true
 }
 
-// Again puts a write back that is to be looked at again, unless there is another one to the same object by now.
+// Again adds a write back for another check, unless there is another one to the same object by now.
 func (s *Writes) Again(w Write) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,7 +111,7 @@ func (s *Writes) Again(w Write) {
 	}
 }
 
-// Answered records that the write is over: made is the object if it was created, and lost is set when no answer came.
+// Answered records the end of the write: made is the created object, if any, and lost is set when there was no answer.
 func (s *Writes) Answered(w *Write, made *unstructured.Unstructured, lost bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,7 +122,7 @@ func (s *Writes) Answered(w *Write, made *unstructured.Unstructured, lost bool) 
 	}
 }
 
-// Of returns the writes of a release that are over.
+// Of returns the completed writes of a release.
 func (s *Writes) Of(key release.Key) []Write {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,7 +135,7 @@ func (s *Writes) Of(key release.Key) []Write {
 	return over
 }
 
-// Any reports whether there are writes of a release under another record than what newest returns for theirs.
+// Any reports whether a write of a release has another record than the one that newest returns for it.
 func (s *Writes) Any(key release.Key, newest func(release.Record) release.Record) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,7 +147,7 @@ func (s *Writes) Any(key release.Key, newest func(release.Record) release.Record
 	return false
 }
 
-// Releases returns the releases that have writes.
+// Releases returns the releases with writes.
 func (s *Writes) Releases() []release.Key {
 	s.mu.Lock()
 	defer s.mu.Unlock()
