@@ -66,9 +66,9 @@ func (b Baseline) Paths() []string {
 // object since Helm did, and Helm owns what it declares there. deployed is when the revision became deployed by the
 // clock of the API server, as are the times of managed fields. The other arguments are as for Attribute.
 //
-// A client may write under the name of Helm, so a later entry of Helm excuses nothing. A patch that only removes fields
-// leaves no entry, but takes the fields out of the entry of Helm. Managed fields can be forged: ask them only where
-// nothing better is known.
+// A client may write under the name of Helm, so a later entry of Helm excuses nothing, and neither does a second entry
+// of that name, by another operation. A patch that only removes fields leaves no entry, but takes the fields out of the
+// entry of Helm. Managed fields can be forged: ask them only where nothing better is known.
 func LeftByHelm(
 	managedFields []metav1.ManagedFieldsEntry, desired, live map[string]any, changes []Change, deployed metav1.Time,
 ) []Change {
@@ -79,7 +79,9 @@ func LeftByHelm(
 	}
 	for i := range managedFields {
 		e := &managedFields[i]
-		if e.Subresource != "status" && (timeOf(e).IsZero() || timeOf(e).After(timeOf(&managedFields[at]))) {
+		later := timeOf(e).IsZero() || timeOf(e).After(timeOf(&managedFields[at]))
+		another := i != at && e.Manager == helm.Manager // a client under the name of Helm
+		if e.Subresource != "status" && (later || another) {
 			return nil
 		}
 	}

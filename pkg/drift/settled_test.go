@@ -47,6 +47,10 @@ func TestI5_WhatManagedFieldsExcuse(t *testing.T) {
 				FieldsV1: metav1.NewFieldsV1(`{"f:data":{"f:a":{}}}`),
 			},
 		}, nil},
+		"a second entry of Helm's name": {entries{helm, {
+			Manager: "helm", Operation: metav1.ManagedFieldsOperationApply, Time: helm.Time,
+			FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{"f:x":{}}}}`),
+		}}, nil},
 		"nobody": {nil, nil},
 	} {
 		var got []string

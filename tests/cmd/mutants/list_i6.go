@@ -94,5 +94,11 @@ func noWriteLoops() []mutant {
 		breaks("I5", "a write through the subresource scale is overlooked",
 			edit{"pkg/drift/settled.go", `e.Subresource != "status" &&`, `e.Subresource == "" &&`}, "./pkg/drift",
 			"TestI5_WhatManagedFieldsExcuse"),
+		breaks("I5", "a map of Helm's passes for its keys, which another manager has taken over",
+			edit{"pkg/drift/settled.go", `NewOwnership(managedFields, desired, live)`,
+				`NewOwnership(managedFields[at:at+1], desired, live)`}, "./pkg/drift", "TestI5_WhatManagedFieldsExcuse"),
+		breaks("I5", "a client under Helm's name is Helm",
+			edit{"pkg/drift/settled.go", `(later || another)`, `(later || another && i < 0)`}, "./pkg/drift",
+			"TestI5_WhatManagedFieldsExcuse"),
 	}
 }
