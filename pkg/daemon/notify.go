@@ -13,7 +13,7 @@ import (
 
 	"github.com/rancher/helm-locker/pkg/command"
 	"github.com/rancher/helm-locker/pkg/notify"
-	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/pkg/process"
 )
 
 const categoryNotify = "Notifications"
@@ -40,10 +40,8 @@ func notificationsCommand(stderr io.Writer) *cli.Command {
 
 // readerFlags are those flags of the operator that its readers have, too, and one of their own.
 func readerFlags() []cli.Flag {
-	operators := slices.Concat(classicFlags(), serveFlags())
-	shared := []string{"kubeconfig", "namespace", "controller-name", "shard-selector", "metrics-address", "health-address",
-		"log-level", "log-format", "debug", "debug-level"}
-	flags := slices.DeleteFunc(operators, func(f cli.Flag) bool { return !slices.Contains(shared, f.Names()[0]) })
+	flags := pick(slices.Concat(classicFlags(), serveFlags()), "kubeconfig", "namespace", "controller-name",
+		"shard-selector", "metrics-address", "health-address", "log-level", "log-format", "debug", "debug-level")
 	return append(flags, &cli.StringFlag{Name: "state", Sources: cli.EnvVars("HELM_LOCKER_STATE"), Category: categoryMore,
 		Usage: "`NAME` of the ConfigMap, in the operators' namespace, that keeps which events were read; the controller name with -notifications without it"})
 }
@@ -108,7 +106,7 @@ func notifyOptions(cmd *cli.Command) notify.Options {
 
 // runNotifications sends notifications until the context ends.
 func runNotifications(ctx context.Context, cmd *cli.Command, stderr io.Writer) error {
-	log, err := operator.NewLogger(stderr, level(cmd), cmd.String("log-format"))
+	log, err := process.NewLogger(stderr, level(cmd), cmd.String("log-format"))
 	if err != nil {
 		return err
 	}

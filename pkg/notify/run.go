@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/http"
 
 	"github.com/sirupsen/logrus"
 	"golang.org/x/sync/errgroup"
@@ -16,6 +14,7 @@ import (
 
 	"github.com/rancher/helm-locker/pkg/follow"
 	"github.com/rancher/helm-locker/pkg/message"
+	"github.com/rancher/helm-locker/pkg/process"
 	"github.com/rancher/helm-locker/pkg/serving"
 	"github.com/rancher/helm-locker/pkg/version"
 )
@@ -84,7 +83,12 @@ func Run(ctx context.Context, o RunOptions) error {
 		},
 	})
 	group, ctx := errgroup.WithContext(ctx)
-	o.serve(ctx, group, counters, follower)
+	group.Go(func() error {
+		return process.Listeners{
+			MetricsAddress: o.MetricsAddress, HealthAddress: o.HealthAddress, Log: o.Log,
+			Metrics: serving.ForHosts(nil, "", counters.handler()), Ready: func() error { return listed(follower) },
+		}.Run(ctx)
+	})
 	group.Go(func() error {
 		// What was read is sent, and then kept as read.
 		sending, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -107,45 +111,12 @@ func ending(ctx context.Context, err error) error {
 	return err
 }
 
-// serve serves the metrics and the health.
-func (o RunOptions) serve(ctx context.Context, group *errgroup.Group, c *counters, f *follow.Follower) {
-	metrics, health := http.NewServeMux(), http.NewServeMux()
-	metrics.Handle("/metrics", c.handler())
-	if o.HealthAddress == o.MetricsAddress {
-		health = metrics
+// listed returns an error until the Leases of the operators are known.
+func listed(f *follow.Follower) error {
+	select {
+	case <-f.Listed():
+		return nil
+	default:
+		return errors.New("still reading the Leases of operators")
 	}
-	health.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok") })
-	health.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
-		select {
-		case <-f.Listed():
-			answer(w, http.StatusOK, "ok")
-		default:
-			answer(w, http.StatusServiceUnavailable, "still reading the Leases of operators")
-		}
-	})
-	start := func(what, address string, handler http.Handler) {
-		if address == "" || address == "0" {
-			return
-		}
-		group.Go(func() error {
-			var lc net.ListenConfig
-			listener, err := lc.Listen(ctx, "tcp", address)
-			if err != nil {
-				return fmt.Errorf("%s address: %w", what, err)
-			}
-			o.Log.Debugf("%s on %s", what, listener.Addr())
-			return serving.Run(ctx, listener, serving.ForHosts(nil, "", handler), serving.Standard(), o.Log)
-		})
-	}
-	start("metrics", o.MetricsAddress, metrics)
-	if o.HealthAddress != o.MetricsAddress {
-		start("health", o.HealthAddress, health)
-	}
-}
-
-func answer(w http.ResponseWriter, status int, text string) {
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.WriteHeader(status)
-	// The client may be gone; there is no one left to tell.
-	_, _ = w.Write([]byte(text + "\n"))
 }
