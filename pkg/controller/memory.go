@@ -21,8 +21,12 @@ import (
 type memory struct {
 	common *common
 
-	mu       sync.Mutex
-	listed   bool                        // the Secrets of earlier processes were read
+	// reading is held over the requests that read the Secrets of earlier processes, and guards listed. The order is
+	// reading, mu, the mutex of a lock.Lock.
+	reading sync.Mutex
+	listed  bool
+
+	mu       sync.Mutex                  // guards releases
 	releases map[types.UID]*settledForms // by the uid of the HelmRelease
 }
 
@@ -46,26 +50,36 @@ const (
 // of returns the memory about the objects of a lock, nil for none. The Secrets are read once in a process, for the
 // first object that differs from its manifest.
 func (m *memory) of(ctx context.Context, l *lock.Lock) (*lock.Settled, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if !m.listed {
-		switch err := m.list(ctx); {
-		case apierrors.IsForbidden(err):
-			m.common.Log.Warnf("the settled forms of objects cannot be read, so they are learnt again: %v", err)
-		case err != nil:
-			return nil, fmt.Errorf("read the settled forms of objects: %w", err)
-		}
-		m.listed = true
+	if err := m.read(ctx); err != nil {
+		return nil, fmt.Errorf("read the settled forms of objects: %w", err)
 	}
 	var uid types.UID
 	m.common.entries.update(l.Key, func(e *entry) { uid = e.uid })
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	if forms := m.releases[uid]; forms != nil && forms.known != nil && forms.known.Record == l.Record.UID {
 		return forms.known, nil
 	}
 	return nil, nil
 }
 
-// list reads the Secrets. The knowledge of this process is newer. m.mu is held.
+// read reads the Secrets, once in a process. Statuses do not wait for it.
+func (m *memory) read(ctx context.Context) error {
+	m.reading.Lock()
+	defer m.reading.Unlock()
+	if m.listed {
+		return nil
+	}
+	err := m.list(ctx)
+	if apierrors.IsForbidden(err) {
+		m.common.Log.Warnf("the settled forms of objects cannot be read, so they are learnt again: %v", err)
+		err = nil
+	}
+	m.listed = err == nil
+	return err
+}
+
+// list reads the Secrets page by page.
 func (m *memory) list(ctx context.Context) error {
 	options := metav1.ListOptions{LabelSelector: settledLabel, Limit: settledPage}
 	for {
@@ -82,8 +96,10 @@ func (m *memory) list(ctx context.Context) error {
 	}
 }
 
-// take copies the content of a Secret. An unreadable Secret has none. m.mu is held.
+// take copies the content of a Secret. An unreadable Secret has none. The knowledge of this process is newer.
 func (m *memory) take(secret *corev1.Secret) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	for _, owner := range secret.OwnerReferences {
 		if secret.Name != m.common.own.SettledName(owner.UID) {
 			continue

@@ -3,6 +3,7 @@ package fidelity
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -241,4 +242,26 @@ func (w *fixture) staysAs(before *unstructured.Unstructured) {
 	for _, r := range w.writes("deployments") {
 		w.Errorf("unexpected write: %s %s", r, r.Body)
 	}
+}
+
+// TestI5_StatusesDoNotWaitForTheSettledForms holds the request that reads what was remembered. Another release is locked,
+// and its status is written, meanwhile.
+func TestI5_StatusesDoNotWaitForTheSettledForms(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	w.Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", kit.ConfigMap("settings", "declared")))
+	w.Helm(kit.Shared.Helm3(), "install", "other", w.Chart("other", kit.ConfigMap("others", "declared")))
+	w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"tampered"}}`)
+	reads := w.Proxy.HoldRequests(func(r *http.Request) bool {
+		return cluster.ForResource("secrets", http.MethodGet)(r) &&
+			strings.Contains(r.URL.Query().Get("labelSelector"), "helm.cattle.io/settled")
+	})
+	w.CreateHelmRelease("app")
+	w.WaitHeld(reads, 1)
+	w.Lock("other")
+	if n := reads.Arrived(); n != 1 {
+		t.Errorf("%d requests were sent: the status waited for the end of the first", n)
+	}
+	reads.Release()
+	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
 }

@@ -94,6 +94,14 @@ func noWriteLoops() []mutant {
 		breaks("I5", "a write through the subresource scale is overlooked",
 			edit{"pkg/drift/settled.go", `e.Subresource != "status" &&`, `e.Subresource == "" &&`}, "./pkg/drift",
 			"TestI5_WhatManagedFieldsExcuse"),
+		breaks("I5", "statuses wait for the read of the settled forms",
+			edit{"pkg/controller/memory.go", `	m.mu.Lock()
+	defer m.mu.Unlock()
+	forms := m.formsOf(uid)`, `	m.reading.Lock()
+	defer m.reading.Unlock()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	forms := m.formsOf(uid)`}, fidelity, "TestI5_StatusesDoNotWaitForTheSettledForms"),
 		breaks("I5", "a map of Helm's passes for its keys, which another manager has taken over",
 			edit{"pkg/drift/settled.go", `NewOwnership(managedFields, desired, live)`,
 				`NewOwnership(managedFields[at:at+1], desired, live)`}, "./pkg/drift", "TestI5_WhatManagedFieldsExcuse"),
