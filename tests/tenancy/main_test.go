@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"testing"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -129,6 +130,14 @@ func (w *fixture) tenant(namespace string) (account rbacv1.Subject, person *kit.
 	check.NoError(w, err)
 	copied.Dynamic, err = dynamic.NewForConfig(config)
 	check.NoError(w, err)
+	// The authorizer reads roles and bindings from a watch.
+	w.Until("the person may write Secrets", func() (any, bool) {
+		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: namespace, Verb: "create", Resource: "secrets"},
+		}}
+		answer, err := copied.Kube.AuthorizationV1().SelfSubjectAccessReviews().Create(w.Ctx, review, metav1.CreateOptions{})
+		return err, err == nil && answer.Status.Allowed
+	})
 	return account, &copied
 }
 
