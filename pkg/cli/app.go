@@ -75,7 +75,7 @@ const (
 )
 
 func colorFlag() cli.Flag {
-	return oneOf(&cli.StringFlag{Name: "color", Value: colorAuto, Category: categoryOutput,
+	return command.OneOf(&cli.StringFlag{Name: "color", Value: colorAuto, Category: categoryOutput,
 		Usage: "`WHEN` to use colours: auto (on a terminal, unless NO_COLOR is set), always or never"},
 		colorAuto, colorAlways, colorNever)
 }
@@ -176,25 +176,22 @@ func (c *connection) key(arg string) (release.Key, error) {
 	}
 	key := release.KeyOf(namespace, name)
 	if key == (release.Key{}) {
-		return release.Key{}, hinted(fmt.Errorf("%q is no name of a release", arg), "write NAME, or NAMESPACE/NAME")
+		return release.Key{}, command.Hinted(fmt.Errorf("%q is no name of a release", arg), "write NAME, or NAMESPACE/NAME")
 	}
 	return key, nil
 }
 
 func kubeconfigError(loader clientcmd.ClientConfig, context string, err error) error {
 	if clientcmd.IsEmptyConfig(err) {
-		return hinted(errors.New("no cluster is configured"),
+		return command.Hinted(errors.New("no cluster is configured"),
 			"point KUBECONFIG or --kubeconfig to a kubeconfig file, and choose a context of it with --context")
 	}
 	if raw, rawErr := loader.RawConfig(); rawErr == nil && context != "" && raw.Contexts[context] == nil {
-		return hinted(fmt.Errorf("the kubeconfig has no context %q", context),
+		return command.Hinted(fmt.Errorf("the kubeconfig has no context %q", context),
 			fmt.Sprintf("it has %s", strings.Join(slices.Sorted(maps.Keys(raw.Contexts)), ", ")))
 	}
 	return fmt.Errorf("kubeconfig: %w", err)
 }
-
-// oneOf is command.OneOf under the short name of this package.
-func oneOf(flag *cli.StringFlag, values ...string) cli.Flag { return command.OneOf(flag, values...) }
 
 // positive is a validator of numbers that count from 1.
 func positive(n int) error {

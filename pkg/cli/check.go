@@ -40,7 +40,7 @@ func (a *app) checkCommand() *cli.Command {
 			"records of all releases, and writes nothing. What you may not read is a warning.\n\n" +
 			"Exit code 0: nothing keeps releases from being protected; 2: something does (a line with error); 1: an error.",
 		Flags: append(clusterFlags("`NAMESPACE` whose releases are looked at; all without it"),
-			oneOf(&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: formatText, Category: categoryOutput,
+			command.OneOf(&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: formatText, Category: categoryOutput,
 				Usage: "`FORMAT`: text, json or yaml"}, formatText, formatJSON, formatYAML),
 			helmReleaseNamespaceFlag(),
 			colorFlag()),
@@ -50,7 +50,7 @@ func (a *app) checkCommand() *cli.Command {
 
 func (a *app) check(ctx context.Context, cmd *cli.Command) error {
 	if cmd.Args().Present() {
-		return usageError(ctx, cmd, fmt.Errorf("unexpected argument %q", cmd.Args().First()), true)
+		return command.UsageError(ctx, cmd, fmt.Errorf("unexpected argument %q", cmd.Args().First()), true)
 	}
 	c, err := a.connect(ctx, cmd)
 	if err != nil {

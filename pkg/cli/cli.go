@@ -127,9 +127,9 @@ func needed(cmd *cli.Command, what ...string) ([]string, error) {
 	args := cmd.Args().Slice()
 	switch {
 	case len(args) < len(what):
-		return nil, usageError(context.Background(), cmd, fmt.Errorf("%s is missing", what[len(args)]), true)
+		return nil, command.UsageError(context.Background(), cmd, fmt.Errorf("%s is missing", what[len(args)]), true)
 	case len(args) > len(what):
-		return nil, usageError(context.Background(), cmd, fmt.Errorf("unexpected argument %q", args[len(what)]), true)
+		return nil, command.UsageError(context.Background(), cmd, fmt.Errorf("unexpected argument %q", args[len(what)]), true)
 	}
 	return args, nil
 }

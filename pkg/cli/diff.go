@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v3"
 
+	"github.com/rancher/helm-locker/pkg/command"
 	"github.com/rancher/helm-locker/pkg/inspect"
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/report"
@@ -32,7 +33,7 @@ func (a *app) diffCommand() *cli.Command {
 			fileFlag(),
 			&cli.StringFlag{Name: "objects", Category: categoryWhat, TakesFile: true,
 				Usage: "with -f: compare with the objects in a `FILE` (- for standard input) as kubectl prints them, so that no cluster is needed"},
-			oneOf(&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: formatText, Category: categoryOutput,
+			command.OneOf(&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: formatText, Category: categoryOutput,
 				Usage: "`FORMAT`: text, json, yaml or patch (unified diffs and nothing else)"}, formatText, formatJSON, formatYAML, formatPatch),
 			colorFlag()}),
 		Action: a.diff,
@@ -93,7 +94,7 @@ func checkDiffFlags(ctx context.Context, cmd *cli.Command) error {
 	default:
 		return checkCompared(ctx, cmd)
 	}
-	return usageError(ctx, cmd, err, true)
+	return command.UsageError(ctx, cmd, err, true)
 }
 
 // diffTargets returns the releases to compare, and what to compare them with.

@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/command"
 	"github.com/rancher/helm-locker/pkg/inspect"
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/rules"
@@ -40,7 +41,7 @@ func (a *app) asLocked(
 		}
 		compiled, err := rules.Compile(hr.Spec.Ignore)
 		if err != nil {
-			return hinted(fmt.Errorf("HelmRelease %s/%s: %w", hr.Namespace, hr.Name, err),
+			return command.Hinted(fmt.Errorf("HelmRelease %s/%s: %w", hr.Namespace, hr.Name, err),
 				"--no-ignore compares without its rules")
 		}
 		options.Rules = compiled

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/url"
@@ -10,21 +9,11 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/urfave/cli/v3"
-
 	"github.com/rancher/helm-locker/pkg/command"
 	"github.com/rancher/helm-locker/pkg/inspect"
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/report"
 )
-
-// hinted is command.Hinted under the short name of this package.
-func hinted(err error, hints ...string) error { return command.Hinted(err, hints...) }
-
-// usageError is command.UsageError under the short name of this package.
-func usageError(ctx context.Context, cmd *cli.Command, err error, subcommand bool) error {
-	return command.UsageError(ctx, cmd, err, subcommand)
-}
 
 // explain returns an error with what to do next, for a terminal: a line each, the first one led in by the program's
 // name.
@@ -101,7 +90,7 @@ func (a *app) notLocked(t target, namespace string) error {
 	if len(t.similar) > 0 {
 		hint = didYouMean(t.key, t.similar)
 	}
-	return hinted(fmt.Errorf("release %s is not locked: no HelmRelease in namespace %s names it", t.key, namespace), hint)
+	return command.Hinted(fmt.Errorf("release %s is not locked: no HelmRelease in namespace %s names it", t.key, namespace), hint)
 }
 
 // denied is how the API server's authorizers word a refusal.
@@ -136,7 +125,7 @@ func unreachable(host string, err error) error {
 	if errors.As(err, &cause) {
 		err = cause.Err
 	}
-	return hinted(fmt.Errorf("the cluster at %s does not answer: %w", host, err),
+	return command.Hinted(fmt.Errorf("the cluster at %s does not answer: %w", host, err),
 		"choose another cluster with --context, --kubeconfig or KUBECONFIG, or find out whether this one is up")
 }
 

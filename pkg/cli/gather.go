@@ -36,11 +36,11 @@ func comparedFlags() []cli.Flag {
 func checkCompared(ctx context.Context, cmd *cli.Command) error {
 	names := cmd.Args().Slice()
 	if len(names) > 0 && cmd.String("selector") != "" {
-		return usageError(ctx, cmd, errors.New("names of releases and --selector exclude each other"), true)
+		return command.UsageError(ctx, cmd, errors.New("names of releases and --selector exclude each other"), true)
 	}
 	scoped := slices.IndexFunc(names, func(name string) bool { return strings.Contains(name, "/") })
 	if scoped >= 0 && cmd.Bool("all-namespaces") {
-		return usageError(ctx, cmd, errTwoScopes(names[scoped]), true)
+		return command.UsageError(ctx, cmd, errTwoScopes(names[scoped]), true)
 	}
 	return nil
 }

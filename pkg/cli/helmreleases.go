@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/command"
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
@@ -62,9 +63,9 @@ func (h *helmReleases) apiError(doing string, err error) error {
 	err = fmt.Errorf("%s: %w", doing, err)
 	switch {
 	case isKindMissing(err):
-		return hinted(errNoHelmReleases, installation)
+		return command.Hinted(errNoHelmReleases, installation)
 	case apierrors.IsNotFound(err) && isAbout(err, "namespaces"):
-		return hinted(fmt.Errorf("namespace %q does not exist", h.namespace), installation,
+		return command.Hinted(fmt.Errorf("namespace %q does not exist", h.namespace), installation,
 			"or name the namespace that your operator manages with --helmrelease-namespace")
 	}
 	return err

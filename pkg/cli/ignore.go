@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/command"
 )
 
 // pointer is what a path of an ignore rule looks like.
@@ -18,14 +19,14 @@ func checkPaths(ctx context.Context, cmd *cli.Command) error {
 	for _, flag := range []string{"ignore", "unignore"} {
 		for _, path := range cmd.StringSlice(flag) {
 			if !pointer.MatchString(path) {
-				return hinted(fmt.Errorf("--%s %q is no JSON pointer", flag, path),
+				return command.Hinted(fmt.Errorf("--%s %q is no JSON pointer", flag, path),
 					"begin each segment with a slash, and write ~1 for a slash and ~0 for a tilde in a key: /metadata/annotations/example.com~1hash")
 			}
 		}
 	}
 	for _, path := range cmd.StringSlice("unignore") {
 		if slices.Contains(cmd.StringSlice("ignore"), path) {
-			return usageError(ctx, cmd, fmt.Errorf("--ignore and --unignore of %q exclude each other", path), true)
+			return command.UsageError(ctx, cmd, fmt.Errorf("--ignore and --unignore of %q exclude each other", path), true)
 		}
 	}
 	return nil

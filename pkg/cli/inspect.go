@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v3"
 
+	"github.com/rancher/helm-locker/pkg/command"
 	"github.com/rancher/helm-locker/pkg/inspect"
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/report"
@@ -24,7 +25,7 @@ func (a *app) inspectCommand() *cli.Command {
 		&cli.BoolFlag{Name: "manifest", Category: categoryOutput, Usage: "print the manifest, which is without hooks"},
 		&cli.BoolFlag{Name: "values", Category: categoryOutput, Usage: "print the values that the user gave, as YAML"},
 		&cli.BoolFlag{Name: "notes", Category: categoryOutput, Usage: "print the notes of the chart"},
-		oneOf(&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Category: categoryOutput,
+		command.OneOf(&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Category: categoryOutput,
 			Usage: "print all of it, or with --values these, as `FORMAT`: json or yaml"}, formatJSON, formatYAML),
 		&cli.BoolFlag{Name: "json", Category: categoryOutput, Usage: "the same as -o json"},
 		&cli.BoolFlag{Name: "show-secrets", Category: categoryOutput, Usage: "do not mask the values of Secrets"},
@@ -89,7 +90,7 @@ func inspected(ctx context.Context, cmd *cli.Command) (part, format string, err 
 		return partAll, format, nil
 	}
 	if err != nil {
-		err = usageError(ctx, cmd, err, true)
+		err = command.UsageError(ctx, cmd, err, true)
 	}
 	return "", format, err
 }
@@ -139,7 +140,7 @@ func (a *app) keyInFile(ctx context.Context, cmd *cli.Command) (release.Key, err
 		}
 		key.Name = namespace
 	default:
-		return key, usageError(ctx, cmd, fmt.Errorf("unexpected argument %q", cmd.Args().Get(1)), true)
+		return key, command.UsageError(ctx, cmd, fmt.Errorf("unexpected argument %q", cmd.Args().Get(1)), true)
 	}
 	if namespace := cmd.String("namespace"); namespace != a.env("HELM_NAMESPACE") {
 		key.Namespace = namespace
@@ -175,7 +176,7 @@ func mask(details *release.Details, masker report.Masker, part string) (*release
 	}
 	secrets, err := report.ValuesIn(texts...)
 	if err != nil {
-		return nil, hinted(fmt.Errorf("the output may hold values of Secrets that cannot be told: %w", err),
+		return nil, command.Hinted(fmt.Errorf("the output may hold values of Secrets that cannot be told: %w", err),
 			"--show-secrets prints it as it is; --manifest shows what is wrong with the manifest")
 	}
 	shown.Notes = masker.Text(details.Notes, secrets)

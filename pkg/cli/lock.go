@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/command"
 	"github.com/rancher/helm-locker/pkg/inspect"
 	"github.com/rancher/helm-locker/pkg/release"
 )
@@ -26,7 +27,7 @@ func changeFlags(more ...cli.Flag) []cli.Flag {
 			Usage: "`NAME` of the HelmRelease; the one that names the release without it, or a new one called like the release"},
 		&cli.BoolFlag{Name: "dry-run", Category: categoryOutput,
 			Usage: "have the API server check the change without storing it"},
-		oneOf(&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Category: categoryOutput,
+		command.OneOf(&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Category: categoryOutput,
 			Usage: "print the HelmRelease as `FORMAT`: yaml, json or name"}, "yaml", "json", "name"),
 	}, more)
 }
@@ -55,11 +56,11 @@ func (a *app) lockCommand() *cli.Command {
 			&cli.BoolFlag{Name: "all", Category: categoryWhat,
 				Usage: "write a policy for all releases of the namespace, or of all namespaces with -A"},
 			selectorFlag("write a policy for the releases whose labels, which helm install --labels sets, match `SELECTOR`, such as team=web,tier!=db")),
-			oneOf(&cli.StringFlag{Name: "mode", Category: categoryWhat,
+			command.OneOf(&cli.StringFlag{Name: "mode", Category: categoryWhat,
 				Usage: "`MODE`: Enforce reverts drift, Detect only reports it"}, string(v1alpha1.ModeEnforce), string(v1alpha1.ModeDetect)),
-			oneOf(&cli.StringFlag{Name: "scope", Category: categoryWhat,
+			command.OneOf(&cli.StringFlag{Name: "scope", Category: categoryWhat,
 				Usage: "`SCOPE`: Declared protects the fields of the manifest, Strict also removes what others added"}, string(v1alpha1.ScopeDeclared), string(v1alpha1.ScopeStrict)),
-			oneOf(&cli.StringFlag{Name: "guard", Category: categoryWhat,
+			command.OneOf(&cli.StringFlag{Name: "guard", Category: categoryWhat,
 				Usage: "`GUARD`: Deny has the API server refuse changes, Warn has it warn about them, Off does neither"},
 				string(v1alpha1.GuardOff), string(v1alpha1.GuardWarn), string(v1alpha1.GuardDeny)),
 			&cli.StringSliceFlag{Name: "ignore", Category: categoryWhat,
@@ -85,7 +86,7 @@ func (a *app) lock(ctx context.Context, cmd *cli.Command) error {
 		return a.lockMany(ctx, cmd)
 	}
 	if cmd.Bool(acceptFlag) {
-		return usageError(ctx, cmd, fmt.Errorf("--%s is for a policy, which --all and --selector write", acceptFlag), true)
+		return command.UsageError(ctx, cmd, fmt.Errorf("--%s is for a policy, which --all and --selector write", acceptFlag), true)
 	}
 	c, err := a.connect(ctx, cmd)
 	if err != nil {
@@ -191,7 +192,7 @@ func lockOf(all []*v1alpha1.HelmRelease, key release.Key, name string) (*v1alpha
 		case keyOf(hr) == key && (name == "" || hr.Name == name):
 			return hr, nil
 		case hr.Name == name:
-			return nil, hinted(fmt.Errorf("HelmRelease %s/%s is for release %s, and that cannot be changed",
+			return nil, command.Hinted(fmt.Errorf("HelmRelease %s/%s is for release %s, and that cannot be changed",
 				hr.Namespace, hr.Name, keyOf(hr)),
 				"choose another --name, or leave it out")
 		case keyOf(hr) == key:
@@ -199,7 +200,7 @@ func lockOf(all []*v1alpha1.HelmRelease, key release.Key, name string) (*v1alpha
 		}
 	}
 	if other != nil {
-		return nil, hinted(fmt.Errorf("release %s has a HelmRelease already: %s/%s", key, other.Namespace, other.Name),
+		return nil, command.Hinted(fmt.Errorf("release %s has a HelmRelease already: %s/%s", key, other.Namespace, other.Name),
 			"leave --name out to change that one")
 	}
 	return nil, nil
@@ -238,7 +239,7 @@ func (a *app) changeLock(
 		return hr, "unchanged", nil
 	}
 	if owner := v1alpha1.PolicyOf(hr); owner != nil {
-		return nil, "", hinted(fmt.Errorf("HelmRelease %s/%s is made by HelmReleasePolicy %s, which would take the change back",
+		return nil, "", command.Hinted(fmt.Errorf("HelmRelease %s/%s is made by HelmReleasePolicy %s, which would take the change back",
 			hr.Namespace, hr.Name, owner.Name),
 			"change the template of the policy, or exclude the release there and lock it by itself")
 	}

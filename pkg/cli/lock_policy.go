@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/command"
 	"github.com/rancher/helm-locker/pkg/policy"
 	"github.com/rancher/helm-locker/pkg/report"
 )
@@ -27,7 +28,7 @@ const acceptFlag = "accept-records-of-anyone"
 func (a *app) lockMany(ctx context.Context, cmd *cli.Command) error {
 	for _, flag := range []string{"wait", "must-exist"} {
 		if cmd.Bool(flag) {
-			return usageError(ctx, cmd, fmt.Errorf("--all and --selector write a policy, which --%s says nothing about", flag),
+			return command.UsageError(ctx, cmd, fmt.Errorf("--all and --selector write a policy, which --%s says nothing about", flag),
 				true)
 		}
 	}
@@ -50,7 +51,7 @@ func (a *app) lockMany(ctx context.Context, cmd *cli.Command) error {
 			continue
 		}
 		if !reflect.DeepEqual(stored.Spec.Match, wanted.Spec.Match) || len(stored.Spec.Exclude) > 0 {
-			return hinted(fmt.Errorf("HelmReleasePolicy %s/%s selects other releases", stored.Namespace, stored.Name),
+			return command.Hinted(fmt.Errorf("HelmReleasePolicy %s/%s selects other releases", stored.Namespace, stored.Name),
 				"choose another --name, or change that policy with kubectl edit")
 		}
 		p, action = stored, "changed"
@@ -94,7 +95,7 @@ func policyOf(cmd *cli.Command, c *connection) (*v1alpha1.HelmReleasePolicy, err
 	if selector := cmd.String("selector"); selector != "" {
 		parsed, err := labelSelector(selector)
 		if err != nil {
-			return nil, hinted(fmt.Errorf("--selector: %w", err), "write it like team=web,tier!=db")
+			return nil, command.Hinted(fmt.Errorf("--selector: %w", err), "write it like team=web,tier!=db")
 		}
 		match.ReleaseSelector = parsed
 		name += "-" + selector

@@ -51,7 +51,7 @@ type migration struct {
 func (a *app) migrate(ctx context.Context, cmd *cli.Command) error {
 	names := cmd.Args().Slice()
 	if len(names) > 0 && cmd.Bool("all-namespaces") {
-		return usageError(ctx, cmd, errors.New("name releases or say --all-namespaces, not both"), true)
+		return command.UsageError(ctx, cmd, errors.New("name releases or say --all-namespaces, not both"), true)
 	}
 	c, err := a.connect(ctx, cmd)
 	if err != nil {
@@ -174,7 +174,7 @@ func (a *app) carry(ctx context.Context, c *connection, todo []migration, dryRun
 	for _, m := range todo {
 		if !m.taken && !dryRun {
 			fmt.Fprintln(a.errOut, explain(a.name,
-				hinted(fmt.Errorf(
+				command.Hinted(fmt.Errorf(
 					"release %s is left as it is: its HelmRelease still has the older operator's finalizer", m.plan.Key,
 				),
 					"stop that operator, which would mark everything again, and start this one, which takes the finalizer off; then migrate")))
@@ -195,7 +195,7 @@ func (a *app) carry(ctx context.Context, c *connection, todo []migration, dryRun
 			if ctx.Err() != nil {
 				return err
 			}
-			fmt.Fprintln(a.errOut, explain(a.name, hinted(err, "run this again when helm status says deployed")))
+			fmt.Fprintln(a.errOut, explain(a.name, command.Hinted(err, "run this again when helm status says deployed")))
 			failed = true
 			continue
 		}
@@ -215,7 +215,7 @@ func (a *app) carry(ctx context.Context, c *connection, todo []migration, dryRun
 // confirm asks a question at the terminal; where there is none it is an error.
 func (a *app) confirm(question string) (bool, error) {
 	if !isTerminal(a.in) {
-		return false, hinted(errors.New("nothing was changed: there is no terminal to ask at"),
+		return false, command.Hinted(errors.New("nothing was changed: there is no terminal to ask at"),
 			"--yes does it without asking; --dry-run only looks")
 	}
 	return ask(a.in, a.errOut, question)

@@ -10,6 +10,8 @@ import (
 	"syscall"
 
 	"github.com/urfave/cli/v3"
+
+	"github.com/rancher/helm-locker/pkg/command"
 )
 
 // operatorProgram is the name of the program that has the processes of a cluster.
@@ -32,7 +34,7 @@ func processCommand(name, usage string) *cli.Command {
 		Action: func(_ context.Context, cmd *cli.Command) error {
 			path, err := findOperator()
 			if err != nil {
-				return hinted(fmt.Errorf("the operator is a program of its own: %w", err),
+				return command.Hinted(fmt.Errorf("the operator is a program of its own: %w", err),
 					"make build builds it; in a cluster, the chart runs its image")
 			}
 			args := slices.Concat([]string{path, name}, cmd.Args().Slice())

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/command"
 	"github.com/rancher/helm-locker/pkg/policy"
 )
 
@@ -87,7 +88,7 @@ func (a *app) readPolicy(name, namespace string) (*v1alpha1.HelmReleasePolicy, e
 
 // outside is the error for a policy that is not in the namespace of the operator.
 func outside(p *v1alpha1.HelmReleasePolicy, namespace string) error {
-	return hinted(fmt.Errorf("HelmReleasePolicy %s/%s is outside of namespace %s, where it counts", p.Namespace, p.Name,
+	return command.Hinted(fmt.Errorf("HelmReleasePolicy %s/%s is outside of namespace %s, where it counts", p.Namespace, p.Name,
 		namespace), "--helmrelease-namespace names the namespace of another operator")
 }
 
@@ -142,7 +143,7 @@ func (h *helmReleases) putPolicy(
 		object, err = h.policies().Update(ctx, object, metav1.UpdateOptions{FieldManager: fieldManager, DryRun: dryRun})
 	}
 	if isKindMissing(err) {
-		return nil, hinted(errNoPolicies, installation)
+		return nil, command.Hinted(errNoPolicies, installation)
 	}
 	if err != nil {
 		return nil, h.apiError(fmt.Sprintf("write HelmReleasePolicy %s/%s", h.namespace, p.Name), err)

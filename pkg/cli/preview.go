@@ -30,7 +30,7 @@ func (a *app) policyCommand() *cli.Command {
 			helmReleaseNamespaceFlag(),
 			&cli.StringFlag{Name: "filename", Aliases: []string{"f"}, Category: categoryWhat, TakesFile: true,
 				Usage: "read the policy from a `FILE` (- for standard input)"},
-			oneOf(&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: formatTable, Category: categoryOutput,
+			command.OneOf(&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: formatTable, Category: categoryOutput,
 				Usage: "`FORMAT`: table, json or yaml"}, formatTable, formatJSON, formatYAML),
 			colorFlag(),
 		}),
@@ -51,7 +51,7 @@ func (a *app) policy(ctx context.Context, cmd *cli.Command) error {
 		err = errors.New("the name of a policy, or --filename, is missing")
 	}
 	if err != nil {
-		return usageError(ctx, cmd, err, true)
+		return command.UsageError(ctx, cmd, err, true)
 	}
 	c, err := a.connect(ctx, cmd)
 	if err != nil {
@@ -100,9 +100,9 @@ func (a *app) previewed(
 	}
 	err := fmt.Errorf("there is no HelmReleasePolicy %q in namespace %s", cmd.Args().Get(1), store.namespace)
 	if len(names) == 0 {
-		return nil, hinted(err, "-f FILE shows what one would do that is not stored")
+		return nil, command.Hinted(err, "-f FILE shows what one would do that is not stored")
 	}
-	return nil, hinted(err, "there is "+strings.Join(names, ", "))
+	return nil, command.Hinted(err, "there is "+strings.Join(names, ", "))
 }
 
 func (a *app) preview(

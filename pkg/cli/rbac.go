@@ -32,7 +32,7 @@ func (a *app) rbacCommand() *cli.Command {
 			allNamespacesFlag(),
 			&cli.BoolFlag{Name: "names", Category: categoryWhat,
 				Usage: "limit reading, changing and deleting to the names of the objects; a new object of a later revision is not covered then"},
-			oneOf(&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: formatYAML, Category: categoryOutput,
+			command.OneOf(&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: formatYAML, Category: categoryOutput,
 				Usage: "`FORMAT`: yaml (objects for kubectl apply) or values (a file for helm upgrade -f)"}, formatYAML, formatValues),
 			&cli.StringFlag{Name: "service-account", Value: command.Program, Category: categoryOutput,
 				Usage: "with -o yaml: `NAME` of the operator's ServiceAccount"},
@@ -85,7 +85,7 @@ func (a *app) rbacKeys(ctx context.Context, cmd *cli.Command, c *connection) ([]
 	all := cmd.Bool("all-namespaces")
 	for _, arg := range cmd.Args().Slice() {
 		if all && strings.Contains(arg, "/") {
-			return nil, usageError(ctx, cmd, errTwoScopes(arg), true)
+			return nil, command.UsageError(ctx, cmd, errTwoScopes(arg), true)
 		}
 		key, err := c.key(arg)
 		if err != nil {

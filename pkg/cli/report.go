@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v3"
 
+	"github.com/rancher/helm-locker/pkg/command"
 	"github.com/rancher/helm-locker/pkg/page"
 	"github.com/rancher/helm-locker/pkg/report"
 )
@@ -33,7 +34,7 @@ func (a *app) reportCommand() *cli.Command {
 			"Exit code 0: no drift; 2: drift; 1: an error, also when only a part could not be compared.",
 		Flags: slices.Concat(clusterFlags("only releases in this `NAMESPACE`; those of all without it"), comparedFlags(),
 			[]cli.Flag{
-				oneOf(&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: formatMarkdown, Category: categoryOutput,
+				command.OneOf(&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: formatMarkdown, Category: categoryOutput,
 					Usage: "`FORMAT`: json, markdown, html or junit"}, formatJSON, formatMarkdown, formatHTML, formatJUnit),
 				&cli.StringFlag{Name: "output-file", Category: categoryOutput, TakesFile: true,
 					Usage: "write the report to a `FILE`, and only how many releases drifted to the standard output"},

@@ -39,7 +39,7 @@ func lockSelectFlags() []cli.Flag {
 func parseSelector(cmd *cli.Command) (labels.Selector, error) {
 	selector, err := labels.Parse(cmd.String("selector"))
 	if err != nil {
-		return nil, hinted(fmt.Errorf("--selector: %w", err), "write it like team=web,tier!=db")
+		return nil, command.Hinted(fmt.Errorf("--selector: %w", err), "write it like team=web,tier!=db")
 	}
 	return selector, nil
 }
@@ -64,7 +64,7 @@ func checkSelection(ctx context.Context, cmd *cli.Command) error {
 		}
 	}
 	if err != nil {
-		return usageError(ctx, cmd, err, true)
+		return command.UsageError(ctx, cmd, err, true)
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/command"
 	"github.com/rancher/helm-locker/pkg/inspect"
 	"github.com/rancher/helm-locker/pkg/release"
 )
@@ -29,13 +30,13 @@ func (a *app) statusCommand() *cli.Command {
 					Usage: "HelmReleases of all namespaces, not only of one operator's"},
 				&cli.BoolFlag{Name: "watch", Aliases: []string{"w"}, Category: categoryOutput,
 					Usage: "go on with a line for everything that happens"},
-				oneOf(&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: formatTable, Category: categoryOutput,
+				command.OneOf(&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: formatTable, Category: categoryOutput,
 					Usage: "`FORMAT`: table, wide, json (with --watch one object a line) or yaml"}, formatTable, formatWide, formatJSON, formatYAML),
-				oneOf(&cli.StringFlag{Name: "state", Category: categoryWhat,
+				command.OneOf(&cli.StringFlag{Name: "state", Category: categoryWhat,
 					Usage: "only releases that are `STATE`: locked, detect (watched only), suspended, unlocked, unknown, drifted, contended or attention (any of what wants it)"},
 					stateLocked, "detect", "suspended", "unlocked", "unknown", stateDrifted, stateContended, stateAttention),
 				&cli.StringFlag{Name: "policy", Category: categoryWhat, Usage: "only releases of the policy `NAME`"},
-				oneOf(&cli.StringFlag{Name: "sort-by", Value: byName, Category: categoryOutput,
+				command.OneOf(&cli.StringFlag{Name: "sort-by", Value: byName, Category: categoryOutput,
 					Usage: "`ORDER`: name, drifted (most objects first) or since (what changed last first)"}, byName, byDrifted, bySince),
 				&cli.BoolFlag{Name: "policies", Category: categoryWhat, Usage: "show the HelmReleasePolicies instead, a line each"},
 				colorFlag()}),
@@ -71,14 +72,14 @@ func (q statusQuery) fits(hr *v1alpha1.HelmRelease) bool {
 func (a *app) status(ctx context.Context, cmd *cli.Command) error {
 	query := statusQuery{name: cmd.Args().First()}
 	if cmd.Args().Len() > 1 {
-		return usageError(ctx, cmd, fmt.Errorf("unexpected argument %q", cmd.Args().Get(1)), true)
+		return command.UsageError(ctx, cmd, fmt.Errorf("unexpected argument %q", cmd.Args().Get(1)), true)
 	}
 	format := cmd.String("output")
 	if cmd.Bool("watch") && format == formatYAML {
-		return usageError(ctx, cmd, errors.New("--watch prints lines or, with -o json, one JSON object a line"), true)
+		return command.UsageError(ctx, cmd, errors.New("--watch prints lines or, with -o json, one JSON object a line"), true)
 	}
 	if cmd.Bool("watch") && (cmd.String("state") != "" || cmd.Bool("policies")) {
-		return usageError(ctx, cmd, errors.New("--watch goes with neither --state nor --policies"), true)
+		return command.UsageError(ctx, cmd, errors.New("--watch goes with neither --state nor --policies"), true)
 	}
 	c, err := a.connect(ctx, cmd)
 	if err != nil {
@@ -140,9 +141,9 @@ func (a *app) nothingCalled(ctx context.Context, store *helmReleases, query stat
 		err = fmt.Errorf("%w in namespace %s", err, query.namespace)
 	}
 	if len(names) > 0 {
-		return hinted(err, "did you mean "+strings.Join(names, ", or ")+"?")
+		return command.Hinted(err, "did you mean "+strings.Join(names, ", or ")+"?")
 	}
-	return hinted(err, fmt.Sprintf("%s lock %s -n NAMESPACE locks a release; -A looks in all namespaces", a.name,
+	return command.Hinted(err, fmt.Sprintf("%s lock %s -n NAMESPACE locks a release; -A looks in all namespaces", a.name,
 		query.name))
 }
 

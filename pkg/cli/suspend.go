@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/command"
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
@@ -40,14 +41,14 @@ func (a *app) resumeCommand() *cli.Command {
 func (a *app) suspensionEnd(ctx context.Context, cmd *cli.Command) (*time.Time, error) {
 	span, given := cmd.Duration("for"), cmd.String("until")
 	if cmd.IsSet("for") && given != "" {
-		return nil, usageError(ctx, cmd, errors.New("--for and --until exclude each other"), true)
+		return nil, command.UsageError(ctx, cmd, errors.New("--for and --until exclude each other"), true)
 	}
 	var until time.Time
 	switch {
 	case given != "":
 		var err error
 		if until, err = time.Parse(time.RFC3339, given); err != nil {
-			return nil, hinted(fmt.Errorf("--until %q is not a time", given),
+			return nil, command.Hinted(fmt.Errorf("--until %q is not a time", given),
 				"write it like 2026-01-31T18:00:00Z or 2026-01-31T18:00:00+01:00")
 		}
 		if !until.After(a.now()) {
@@ -122,7 +123,7 @@ func (a *app) change(ctx context.Context, cmd *cli.Command, ch change) error {
 			return a.notLocked(t, store.namespace)
 		case 1:
 		default:
-			return hinted(fmt.Errorf("%s name release %s", report.Count(len(t.locks), "HelmRelease"), t.key),
+			return command.Hinted(fmt.Errorf("%s name release %s", report.Count(len(t.locks), "HelmRelease"), t.key),
 				"choose one with --name")
 		}
 		action := ""

@@ -19,6 +19,7 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/command"
 )
 
 // waitFor says of a HelmRelease whether what is waited for has come, and else what it is waiting for, in words.
@@ -116,9 +117,9 @@ func (a *app) notDone(pending map[string]*waited, all int, limit time.Duration) 
 	name := slices.Sorted(maps.Keys(pending))[0]
 	hint := fmt.Sprintf("%s status %s shows more; --timeout waits longer", a.name, name)
 	if all == 1 {
-		return hinted(fmt.Errorf("not done after %s; still waiting for %s", limit, pending[name].last), hint)
+		return command.Hinted(fmt.Errorf("not done after %s; still waiting for %s", limit, pending[name].last), hint)
 	}
-	return hinted(fmt.Errorf("%d of %d are not done after %s; %s, say, waits for %s", len(pending), all, limit,
+	return command.Hinted(fmt.Errorf("%d of %d are not done after %s; %s, say, waits for %s", len(pending), all, limit,
 		keyOf(pending[name].HelmRelease), pending[name].last), hint)
 }
 
