@@ -129,7 +129,8 @@ func needed(cmd *cli.Command, what ...string) ([]string, error) {
 	case len(args) < len(what):
 		return nil, command.UsageError(context.Background(), cmd, fmt.Errorf("%s is missing", what[len(args)]), true)
 	case len(args) > len(what):
-		return nil, command.UsageError(context.Background(), cmd, fmt.Errorf("unexpected argument %q", args[len(what)]), true)
+		err := fmt.Errorf("unexpected argument %q", args[len(what)])
+		return nil, command.UsageError(context.Background(), cmd, err, true)
 	}
 	return args, nil
 }

@@ -195,7 +195,8 @@ func (a *app) carry(ctx context.Context, c *connection, todo []migration, dryRun
 			if ctx.Err() != nil {
 				return err
 			}
-			fmt.Fprintln(a.errOut, explain(a.name, command.Hinted(err, "run this again when helm status says deployed")))
+			err = command.Hinted(err, "run this again when helm status says deployed")
+			fmt.Fprintln(a.errOut, explain(a.name, err))
 			failed = true
 			continue
 		}

@@ -11,7 +11,7 @@ type configuration struct {
 	has, lacks []string
 }
 
-var matrix = []configuration{
+var matrix = append([]configuration{
 	{
 		name: "defaults", chart: operatorChart,
 		has: []string{
@@ -255,37 +255,6 @@ networkPolicy:
 			"targetPort: page", "app: ingress", "port: page"},
 	},
 	{
-		name: "notifying", chart: operatorChart, values: `{notify: {urls: ["https://one.example/hook?a=b,c", "http://two.example"], format: json}}`,
-		has: []string{`"--notify-url=https://one.example/hook?a=b,c"`, `"--notify-url=http://two.example"`,
-			"--notify-format=json", "notifications", "--events", "name: helm-locker-notifications",
-			"app: helm-locker-notifications", `nonResourceURLs: ["/events"]`, `resources: ["tokenreviews"]`,
-			"--state=helm-locker-notifications"},
-		lacks: []string{"name: HELM_LOCKER_NOTIFY_URL", "volumeMounts:", "kind: NetworkPolicy"},
-	},
-	{
-		name: "notifying without an election", chart: operatorChart,
-		values: `{leaderElection: false, shardSelector: "a=b", notify: {urlSecret: {name: hooks}, resources: {limits: {memory: 100Mi}}}, metrics: {podMonitor: {enabled: true}}, networkPolicy: {enabled: true, metricsFrom: [{podSelector: {matchLabels: {app: prometheus}}}], egress: [{ports: [{port: 8443}]}]}}`,
-		has: []string{`resources: ["leases"]`, `"--shard-selector=a=b"`, "name: locker-notifications", "port: 8443", "port: 53",
-			`value: "94371840"`},
-	},
-	{
-		name: "confiding", chart: operatorChart, values: "{notify: {urlSecret: {name: hooks}, tokenSecret: {name: hook-token}, caSecret: {name: hook-ca}}}",
-		has: []string{"name: HELM_LOCKER_NOTIFY_URL", "name: hooks",
-			"--notify-token-file=/etc/helm-locker/notify/token", "name: hook-token",
-			"--notify-ca-file=/etc/helm-locker/notify/ca.crt", "name: hook-ca", "mountPath: /etc/helm-locker/notify"},
-	},
-	{
-		name: "notifying Slack", chart: operatorChart, values: "{notify: {urlSecret: {name: hooks}, format: slack}}",
-		has:   []string{"--notify-format=slack"},
-		lacks: []string{"volumeMounts:"},
-	},
-	{
-		name: "notifying by a template", chart: operatorChart,
-		values: `{notify: {urlSecret: {name: hooks}, tokenSecret: {name: token}, template: '{"text": {{ json .Title }}}'}}`,
-		has: []string{"--notify-template-file=/etc/helm-locker/notify/template", "name: helm-locker-notify", "configMap:",
-			`template: "{\"text\": {{ json .Title }}}"`, "secret:"},
-	},
-	{
 		// The defaults of the older chart's values.yaml, as people keep them, and what has the same meaning.
 		name: "values of the older chart", chart: operatorChart, values: `
 global:
@@ -315,4 +284,4 @@ debugLevel: 8
 	{name: "example as a dependency", chart: exampleChart,
 		values: "{enabled: true, operatorNamespace: NAMESPACE, global: {cattle: {systemDefaultRegistry: x}}}",
 		has:    []string{"kind: HelmRelease"}},
-}
+}, notifying...)

@@ -4,10 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"runtime"
 	"strings"
 	"testing"
-	"time"
 	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
@@ -230,77 +228,4 @@ func TestI10_TamperedRecords(t *testing.T) {
 	w.Forge(kit.ForgedRecord{Name: "app", Revision: 2, Payload: first.Data["release"]})
 	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonDecodeFailed,
 		"revision is 1 in the payload and 2 in the metadata")
-}
-
-// A hundred thousand events about a locked kind come at once, of objects that are locked and that are not, while
-// objects are tampered with. None of that drift is lost, and none of the events is remembered.
-func TestI5_StormOfEventsLosesNoDrift(t *testing.T) {
-	const events, objects = 100000, 20
-	w := newFixture(t)
-	w.LockFence()
-	manifest := ""
-	for i := range objects {
-		manifest += kit.ConfigMap(fmt.Sprintf("settings-%d", i), "declared")
-	}
-	w.Forge(kit.ForgedRecord{Name: "app", Manifest: manifest})
-	w.Lock("app")
-	w.PassFence()
-	before := heap()
-
-	locked := w.Get(kit.ConfigMaps, "settings-0")
-	line := func(name string) []byte {
-		u := locked.DeepCopy()
-		u.SetName(name)
-		u.SetKind("ConfigMap")
-		u.SetAPIVersion("v1")
-		text, err := json.Marshal(map[string]any{"type": "MODIFIED", "object": u.Object})
-		check.NoError(t, err)
-		return append(text, '\n')
-	}
-	var burst []byte
-	for i := range 1000 {
-		name := "settings-0"
-		if i%2 == 1 {
-			name = fmt.Sprintf("stranger-%d", i)
-		}
-		burst = append(burst, line(name)...)
-	}
-	begun := time.Now()
-	for i := range events / 1000 {
-		w.Until("the watch is between two events", func() (any, bool) {
-			if w.Proxy.Inject(watching("configmaps"), burst) != 0 {
-				return nil, true
-			}
-			// The burst has older versions than what was tampered with, which begins a new watch: it needs an event.
-			w.Patch(kit.ConfigMaps, "settings-0", fmt.Sprintf(`{"metadata":{"annotations":{"burst":"%d"}}}`, i))
-			w.Patch(kit.ConfigMaps, "settings-0", `{"metadata":{"annotations":{"burst":null}}}`)
-			return "it is not", false
-		})
-		if i%5 == 0 {
-			w.Patch(kit.ConfigMaps, fmt.Sprintf("settings-%d", i/5%objects),
-				fmt.Sprintf(`{"data":{"key":"tampered %d"}}`, i))
-		}
-	}
-	w.Until("the operator has read them all", func() (any, bool) {
-		n := w.Proxy.Unread(watching("configmaps"))
-		return n, n == 0
-	})
-	took := time.Since(begun)
-	for i := range objects {
-		w.WaitField(kit.ConfigMaps, fmt.Sprintf("settings-%d", i), "data.key", "declared")
-	}
-	w.PassFence()
-	w.WaitReady("app", 1)
-	t.Logf("%d events in %s, %.0f a second; the heap was %d MiB and is %d MiB", events, took.Round(time.Millisecond),
-		events/took.Seconds(), before>>20, heap()>>20)
-	if grown := int64(heap()) - int64(before); grown > 64<<20 {
-		t.Errorf("the heap has grown by %d MiB", grown>>20)
-	}
-}
-
-func heap() uint64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
 }

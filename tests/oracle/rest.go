@@ -2,9 +2,11 @@ package oracle
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -197,4 +199,32 @@ func ofOne(r *Request) bool {
 	selector := "," + u.Query().Get("labelSelector")
 	names := strings.Count(selector, ",name=")
 	return names == 0 || names == 1 && !strings.Contains(selector, ",status=")
+}
+
+// asked reports whether a HelmRelease asked for what a revision declares, now or a moment ago.
+func (j *judge) asked(c candidate, at time.Time) bool {
+	return slices.ContainsFunc(slices.Collect(maps.Values(j.locks)), func(l *lock) bool {
+		return l.key == c.record.key && (l.enforced || at.Sub(l.until) < modeTime)
+	})
+}
+
+// rights judges in whose name an operator wrote: in that of the account which a HelmRelease names, and in its own only
+// where a HelmRelease of a user's, or the acceptance of a policy, asks for that. Records of users need no more rights
+// then: an account of their namespace lends them nothing, and the API server itself judges what it may do.
+func (j *judge) rights(r *Request, id identity) {
+	as := r.ImpersonatedUser.Username
+	own := as == "" && !slices.ContainsFunc(j.report.exceptions, func(n exception) bool {
+		return n.Impersonates == r.operator() && n.Impersonates != ""
+	})
+	keys := j.releases.of(id)
+	for _, l := range j.locks {
+		account := accountPrefix + l.key.namespace + ":" + cmp.Or(l.account, as[strings.LastIndex(as, ":")+1:])
+		if slices.Contains(keys, l.key) && (r.Received.Sub(l.changed) < modeTime || l.object != nil &&
+			(as == account || own && l.account == "" && !l.unasked)) {
+			return
+		}
+	}
+	if len(keys) > 0 {
+		j.report.fail(ruleRights, id, "no HelmRelease asks for the rights of %q: %s", as, r)
+	}
 }

@@ -37,7 +37,7 @@ func theOracle() []mutant {
 			edit{writes, `	if asHelmLeft(before, best) {`, `	if asHelmLeft(before, best) && best.record == nil {`}, pkg,
 			"TestRules"),
 		breaks("I3", "oracle: a release that nobody has enforced may be written",
-			edit{writes, `(l.enforced || at.Sub(l.until) < modeTime)`, `(l.enforced || at.After(l.until))`}, pkg,
+			edit{rest, `(l.enforced || at.Sub(l.until) < modeTime)`, `(l.enforced || at.After(l.until))`}, pkg,
 			"TestRules"),
 		breaks("I4", "oracle: others may share what Helm applied with it",
 			edit{writes, `		if others != "" {`, `		if others == "-" {`}, pkg, "TestRules"),
@@ -64,11 +64,11 @@ func theOracle() []mutant {
 		j.report.fail(ruleForeign`, `	case len(j.releases.of(id)) == 0:
 		fmt.Sprint(ruleForeign`}, pkg, "TestRules"),
 		breaks("I14", "oracle: any account may be used",
-			edit{writes, `(as == account || own`, `(as == account || as != "" || own`}, pkg, "TestRights"),
+			edit{rest, `(as == account || own`, `(as == account || as != "" || own`}, pkg, "TestRights"),
 		breaks("I14", "oracle: an operator that impersonates may use its own rights",
-			edit{writes, `	own := as == "" && !`, `	own := as == "" || !`}, pkg, "TestRights"),
+			edit{rest, `	own := as == "" && !`, `	own := as == "" || !`}, pkg, "TestRights"),
 		breaks("I14", "oracle: a policy may lend the operator's rights without an acceptance",
-			edit{writes, ` && !l.unasked)) {`, `)) {`}, pkg, "TestRights"),
+			edit{rest, ` && !l.unasked)) {`, `)) {`}, pkg, "TestRights"),
 		breaks("I14", "oracle: an acceptance that has ended counts",
 			edit{rest, `e.At.Before(j.accepted[e.Key])`, `e.At.IsZero()`}, pkg, "TestRights"),
 	}

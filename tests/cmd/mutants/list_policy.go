@@ -10,7 +10,7 @@ const (
 func policiesAreKept() []mutant {
 	const plan, match, bound = "pkg/policy/plan.go", "pkg/policy/match.go", "pkg/policy/bound.go"
 	const rollout, desired = "pkg/policy/rollout.go", "pkg/policy/desired.go"
-	const worker, writes = "pkg/policies/worker.go", "pkg/policies/writes.go"
+	const worker, planned, writes = "pkg/policies/worker.go", "pkg/policies/plan.go", "pkg/policies/writes.go"
 	const own, rights = "pkg/policies/own.go", "pkg/policy/rights.go"
 	return []mutant{
 		breaks("P1", "a policy hands the operator's rights to all who may write a record",
@@ -26,13 +26,13 @@ func policiesAreKept() []mutant {
 			edit{bound, `		case enforced(w.existing):`, `		case enforced(w.existing) && !c.unaccepted():`}, policyPkg,
 			"TestHostile_NoPolicyLendsTheOperatorsRightsUnasked"),
 		breaks("P1", "an operator that impersonates asks for an acceptance",
-			edit{worker, `Impersonate: w.Impersonate, `, ``}, "./tests/tenancy",
+			edit{planned, `Impersonate: w.Impersonate, `, ``}, "./tests/tenancy",
 			"TestHostile_APolicyOfAnImpersonatingOperatorNeedsNoAcceptance"),
 		breaks("P1", "what was deleted before its creation was answered counts as there",
 			edit{own, `	delete(w.writing, name)
 	w.forget(name)`, `	w.forget(name)`}, policiesPkg, "TestOwnWrites"),
 		breaks("P1", "what was made and never seen is waited for until something else happens",
-			edit{worker, `	return earlier(again, w.ownWrites.unseenUntil()), err`, `	return again, err`}, policySuite,
+			edit{planned, `	return earlier(again, w.ownWrites.unseenUntil()), err`, `	return again, err`}, policySuite,
 			"TestPolicy_MakesADeletedHelmReleaseAgainThatItNeverSaw"),
 		breaks("P1", "policies are not followed after a refusal",
 			edit{worker, `		if err == nil || ctx.Err() != nil {`, `		if err == nil || ctx != nil {`}, policiesPkg,
@@ -89,15 +89,15 @@ func policiesAreKept() []mutant {
 			edit{writes, `UID: &r.Existing.UID, ResourceVersion: &r.Existing.ResourceVersion}`, `UID: &r.Existing.UID}`},
 			policySuite, "TestPolicy_DeletesOnlyWhatItHasSeen"),
 		breaks("P1", "a standby writes",
-			edit{worker, `	if !w.leading.Load() {
+			edit{planned, `	if !w.leading.Load() {
 		return time.Time{}, nil`, `	if w.queue == nil {
 		return time.Time{}, nil`}, policySuite, "TestPolicy_LeaderChange"),
 		breaks("P1", "an operator writes for the policies of other shards",
-			edit{worker, `	return w.shard == nil || w.shard.Matches(labels.Set(p.Labels))`,
+			edit{planned, `	return w.shard == nil || w.shard.Matches(labels.Set(p.Labels))`,
 				`	return w.shard == nil || w.shard.Matches(labels.Set(p.Labels)) || p.Name != ""`}, policySuite,
 			"TestPolicy_Shards"),
 		breaks("P1", "releases are judged before their labels are known",
-			edit{worker, `	if !w.records.KeepLabels(keys) {`, `	if !w.records.KeepLabels(keys) && len(keys) == 0 {`},
+			edit{planned, `	if !w.records.KeepLabels(keys) {`, `	if !w.records.KeepLabels(keys) && len(keys) == 0 {`},
 			policySuite, "TestPolicy_ARestartKeepsWhatLabelsSelect"),
 	}
 }

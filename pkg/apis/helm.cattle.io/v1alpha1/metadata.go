@@ -1,5 +1,7 @@
 package v1alpha1
 
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 const (
 	// ManagedByAnnotation is the annotation of a HelmRelease that holds the name of the controller (flag
 	// --controller-name) that manages it. A controller leaves alone what another one has claimed.
@@ -38,3 +40,12 @@ const (
 	// helm-controller, where it means the same.
 	FluxDriftAnnotation = "helm.toolkit.fluxcd.io/driftDetection"
 )
+
+// PolicyOf returns the reference to the policy that made a HelmRelease, nil for one that was written by hand.
+func PolicyOf(hr *HelmRelease) *metav1.OwnerReference {
+	owner := metav1.GetControllerOfNoCopy(hr)
+	if owner == nil || owner.Kind != PolicyKind || owner.APIVersion != SchemeGroupVersion.String() {
+		return nil
+	}
+	return owner
+}

@@ -297,12 +297,3 @@ type RolloutStatus struct {
 	// +optional
 	Message string `json:"message,omitempty"`
 }
-
-// PolicyOf returns the reference to the policy that made a HelmRelease, nil for one that was written by hand.
-func PolicyOf(hr *HelmRelease) *metav1.OwnerReference {
-	owner := metav1.GetControllerOfNoCopy(hr)
-	if owner == nil || owner.Kind != PolicyKind || owner.APIVersion != SchemeGroupVersion.String() {
-		return nil
-	}
-	return owner
-}

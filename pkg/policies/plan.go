@@ -1,0 +1,129 @@
+package policies
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/labels"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/policy"
+)
+
+// reconcile brings the HelmReleases of policies in line with them. It returns when to do so again without any event;
+// zero for never.
+func (w *worker) reconcile(ctx context.Context) (again time.Time, err error) {
+	begun := time.Now()
+	in, ready, err := w.input(ctx)
+	if err != nil || !ready {
+		return time.Time{}, err
+	}
+	plan := policy.Make(in)
+	w.notBefore = w.Clock.Now().Add(policyEffort * time.Since(begun))
+	w.measure(plan)
+	if !w.leading.Load() {
+		return time.Time{}, nil
+	}
+	for _, s := range plan.Policies {
+		if !w.mine(s.Policy) {
+			continue
+		}
+		e := w.carryOut(ctx, s, plan.Results)
+		again = earlier(again, w.tell(s, e))
+		if err == nil {
+			err = e.err
+		}
+	}
+	return earlier(again, w.ownWrites.unseenUntil()), err
+}
+
+// mine reports whether this process handles a policy: it is in its shard.
+func (w *worker) mine(p *v1alpha1.HelmReleasePolicy) bool {
+	return w.shard == nil || w.shard.Matches(labels.Set(p.Labels))
+}
+
+// input gathers what a plan is made of. It is not ready while something is read for the first time; that it has been
+// is an event.
+func (w *worker) input(ctx context.Context) (in policy.Input, ready bool, err error) {
+	all, err := w.policies.Cache().List(w.Namespace, labels.Everything())
+	if err != nil {
+		return in, false, fmt.Errorf("list HelmReleasePolicies: %w", err)
+	}
+	w.active.Store(len(all) > 0)
+	if len(all) == 0 {
+		w.records.KeepLabels(nil)
+		w.namespaces.Drop()
+		w.measure(policy.Plan{})
+		return in, false, nil
+	}
+	hrs, err := w.helmReleases.Cache().List(w.Namespace, labels.Everything())
+	if err != nil {
+		return in, false, fmt.Errorf("list HelmReleases: %w", err)
+	}
+	now := w.Clock.Now()
+	in = policy.Input{
+		Namespace: w.Namespace, Controller: w.ControllerName, Impersonate: w.Impersonate, Now: now,
+		Policies: w.ownWrites.policies.newest(all, now), HelmReleases: w.ownWrites.releases.newest(hrs, now),
+	}
+	keys, namespaces := needs(all)
+	if !w.records.KeepLabels(keys) {
+		return in, false, nil
+	}
+	if !namespaces {
+		w.namespaces.Drop()
+	} else if of, known, err := w.namespaces.Labels(ctx); known || err != nil {
+		in.Namespaces, in.NamespacesErr = of, err
+	} else {
+		return in, false, nil
+	}
+	for _, r := range w.records.Labelled() {
+		in.Releases = append(in.Releases, policy.Release{Key: r.Key, Labels: r.Labels})
+	}
+	return in, true, nil
+}
+
+// needs returns the keys of the labels of releases that some policies select by, and whether they select by labels of
+// namespaces.
+func needs(all []*v1alpha1.HelmReleasePolicy) (keys []string, namespaces bool) {
+	for _, p := range all {
+		m, err := policy.Compile(&p.Spec)
+		if err != nil { // the plan says so
+			continue
+		}
+		keys = append(keys, m.LabelKeys()...)
+		namespaces = namespaces || m.NeedsNamespaces()
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys), namespaces
+}
+
+// carryOut writes what a plan says of one policy.
+func (w *worker) carryOut(ctx context.Context, s policy.Summary, results []policy.Result) *effect {
+	e := &effect{}
+	if err := w.claimPolicy(s.Policy); err != nil {
+		e.failed(err)
+		return e
+	}
+	group := errgroup.Group{}
+	group.SetLimit(policyWrites)
+	for _, r := range results {
+		if r.Policy != s.Policy || !r.Writes() {
+			continue
+		}
+		if ctx.Err() != nil || !w.leading.Load() {
+			e.interrupted()
+			break
+		}
+		group.Go(func() error {
+			e.add(r, w.write(r))
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		e.failed(err)
+	}
+	return e
+}
