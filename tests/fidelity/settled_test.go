@@ -244,8 +244,8 @@ func (w *fixture) staysAs(before *unstructured.Unstructured) {
 	}
 }
 
-// TestI5_StatusesDoNotWaitForTheSettledForms holds the request that reads what was remembered. Another release is locked,
-// and its status is written, meanwhile.
+// TestI5_StatusesDoNotWaitForTheSettledForms holds the request for the remembered forms. Meanwhile another release is
+// locked, and its status is written.
 func TestI5_StatusesDoNotWaitForTheSettledForms(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)

@@ -208,9 +208,8 @@ func (j *judge) asked(c candidate, at time.Time) bool {
 	})
 }
 
-// rights judges in whose name an operator wrote: in that of the account which a HelmRelease names, and in its own only
-// where a HelmRelease of a user's, or the acceptance of a policy, asks for that. Records of users need no more rights
-// then: an account of their namespace lends them nothing, and the API server itself judges what it may do.
+// rights judges in whose name an operator wrote: in that of the account that a HelmRelease names, and in its own only
+// where a HelmRelease of a user's, or the acceptance of a policy, asks for that. The API server judges an account.
 func (j *judge) rights(r *Request, id identity) {
 	as := r.ImpersonatedUser.Username
 	own := as == "" && !slices.ContainsFunc(j.report.exceptions, func(n exception) bool {

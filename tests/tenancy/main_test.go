@@ -132,10 +132,11 @@ func (w *fixture) tenant(namespace string) (account rbacv1.Subject, person *kit.
 	check.NoError(w, err)
 	// The authorizer reads roles and bindings from a watch.
 	w.Until("the person may write Secrets", func() (any, bool) {
-		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-			ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: namespace, Verb: "create", Resource: "secrets"},
-		}}
-		answer, err := copied.Kube.AuthorizationV1().SelfSubjectAccessReviews().Create(w.Ctx, review, metav1.CreateOptions{})
+		asked := authorizationv1.ResourceAttributes{Namespace: namespace, Verb: "create", Resource: "secrets"}
+		answer, err := copied.Kube.AuthorizationV1().SelfSubjectAccessReviews().Create(w.Ctx,
+			&authorizationv1.SelfSubjectAccessReview{
+				Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &asked},
+			}, metav1.CreateOptions{})
 		return err, err == nil && answer.Status.Allowed
 	})
 	return account, &copied
