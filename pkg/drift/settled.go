@@ -62,9 +62,9 @@ func (b Baseline) Paths() []string {
 	return slices.Compact(paths)
 }
 
-// LeftByHelm returns the changes that the managed fields of a live object excuse: no one but Helm has written the
-// object since Helm did, and Helm owns what it declares there. deployed is when the revision became deployed by the
-// clock of the API server, as are the times of managed fields. The other arguments are as for Attribute.
+// LeftByHelm returns the changes that the managed fields of a live object excuse: the last writer is Helm, and Helm
+// owns the declared fields. deployed is the time of the revision's deployment by the clock of the API server, which
+// also gives the times of managed fields. The other arguments are as for Attribute.
 //
 // A client may write under the name of Helm, so a later entry of Helm excuses nothing, and neither does a second entry
 // of that name, by another operation. A patch that only removes fields leaves no entry, but takes the fields out of the

@@ -1,5 +1,5 @@
-// Package follow reads the streams of events of operators. The Leases of a namespace lead to them: each leader
-// announces its address and its certificate there. A reader goes on where it was, over all leaders.
+// Package follow reads the streams of events of operators. It finds them by the Leases of a namespace: each leader
+// announces its address and its certificate there. A reader resumes at its last position, over all leaders.
 package follow
 
 import (
@@ -21,19 +21,19 @@ import (
 	"github.com/rancher/helm-locker/pkg/message"
 )
 
-// Options say whose events are read.
+// Options select the operators.
 type Options struct {
-	// Config is that of the API server. Its bearer token is the one for the operators, too.
+	// Config is for the API server. The operators get its bearer token, too.
 	Config *rest.Config
 	// Namespace and Controller are those of the operators.
 	Namespace, Controller string
-	// Shard is that of the operator; all operators of the controller name are read when it is nil.
+	// Shard selects one operator of the controller name; nil selects all.
 	Shard labels.Selector
-	// Resume is where to go on in the stream of each Lease, by its name. Without an entry everything is read that the
-	// operator still has.
+	// Resume has the last position in the stream of each Lease, by its name. Without an entry the reader begins with
+	// the oldest event in memory.
 	Resume map[string]message.Position
-	// Handle is called with each event, and where it stands in the stream of a Lease; with nil at the end of a leader.
-	// It must not wait. The streams of several Leases call it at the same time.
+	// Handle gets each event with its position in the stream of a Lease, and nil at the end of a leader. It must not
+	// wait. The streams of several Leases call it at the same time.
 	Handle func(lease string, at message.Position, m *message.Message)
 	Clock  clock.WithTicker
 	Log    logrus.FieldLogger
@@ -48,15 +48,15 @@ type Follower struct {
 	readers map[string]*reader // by the name of the Lease
 }
 
-// New returns a follower, which reads once it runs.
+// New returns a follower. Run begins to read.
 func New(o Options) *Follower {
 	return &Follower{Options: o, listed: make(chan struct{}), readers: map[string]*reader{}}
 }
 
-// Listed is closed when the Leases are known.
+// Listed returns a channel that closes with the first list of the Leases.
 func (f *Follower) Listed() <-chan struct{} { return f.listed }
 
-// Run reads until ctx ends. No event is handled after it has returned.
+// Run reads until ctx ends. Handle gets no event after that.
 func (f *Follower) Run(ctx context.Context) error {
 	client, err := kubernetes.NewForConfig(f.Config)
 	if err != nil {
@@ -86,7 +86,7 @@ func (f *Follower) Run(ctx context.Context) error {
 	return nil
 }
 
-// follows reports whether a Lease is one of an operator whose events are read.
+// follows reports whether a Lease is one of a selected operator.
 func (f *Follower) follows(name string) bool {
 	if f.Shard != nil && !f.Shard.Empty() {
 		return name == lease.Name(f.Controller, f.Shard)
@@ -94,8 +94,7 @@ func (f *Follower) follows(name string) bool {
 	return lease.OfController(name, f.Controller)
 }
 
-// see passes what a Lease announces on to its reader, and starts one for a Lease that announces something for the first
-// time.
+// see passes the announcement of a Lease to its reader. It starts the reader with the first announcement.
 func (f *Follower) see(ctx context.Context, running *sync.WaitGroup, l *coordinationv1.Lease) {
 	at := announcement{l.Annotations[lease.EventsAddress], l.Annotations[lease.EventsCertificate]}
 	if at.address == "" {

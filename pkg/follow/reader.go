@@ -25,7 +25,7 @@ import (
 )
 
 const (
-	// silence is how long a stream may be silent: an operator has something to say every 5 seconds.
+	// silence bounds the silence of a stream: an operator gives a sign of life every 5 seconds.
 	silence = 15 * time.Second
 	// connectTime bounds an attempt to reach an operator, and answerTime its answer.
 	connectTime, answerTime = 5 * time.Second, 10 * time.Second
@@ -33,7 +33,7 @@ const (
 	longest = 4 << 20
 )
 
-// announcement is what a Lease has about the events of its leader.
+// announcement is the way to the events of the leader of a Lease.
 type announcement struct{ address, certificate string }
 
 // reader reads the streams of the leaders of one Lease, one after another.
@@ -46,7 +46,7 @@ type reader struct {
 	log   logrus.FieldLogger
 }
 
-// move has the reader look at an announcement, if it is a new one.
+// move wakes the reader for a new announcement.
 func (r *reader) move(to announcement) {
 	if now := r.where.Load(); now != nil && *now == to {
 		return
@@ -85,8 +85,7 @@ func (r *reader) run(ctx context.Context) {
 	}
 }
 
-// read reads the stream of a leader until it ends. The error is nil when the leader has ended and all its events were
-// read.
+// read reads the stream of a leader until it ends. The error is nil after the last event of a leader.
 func (r *reader) read(ctx context.Context, from announcement) error {
 	client, err := r.client(from)
 	if err != nil {
@@ -161,7 +160,7 @@ func (r *reader) lines(response *http.Response, alive func()) error {
 	return nil
 }
 
-// client returns a client that trusts the certificate of a leader and no other one.
+// client returns a client with one trusted certificate, the leader's.
 func (r *reader) client(from announcement) (*http.Client, error) {
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM([]byte(from.certificate)) {

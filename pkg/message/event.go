@@ -10,15 +10,14 @@ import (
 // source is the API path below which the operator's HelmReleases are.
 const source = "/apis/helm.cattle.io/v1alpha1"
 
-// Event is a message with its identity, which is the same for all readers and attempts.
+// Event is a message with its identity. All readers and attempts see the same identity.
 type Event struct {
 	ID string
 	*Message
 }
 
-// cloudEvent is the envelope of the CloudEvents specification, version 1.0.2, in its JSON format. It is written out
-// here because it is these eight names; the SDK's part is the sending, whose retries, queue and logging are not
-// what is wanted here.
+// cloudEvent is the envelope of the CloudEvents specification, version 1.0.2, in its JSON format: eight names. The SDK
+// would add a sender with retries, a queue and a log of its own.
 type cloudEvent struct {
 	SpecVersion     string    `json:"specversion"`
 	ID              string    `json:"id"`
@@ -65,7 +64,7 @@ func (m *Message) Source() string {
 		url.PathEscape(m.HelmRelease.Name)
 }
 
-// Subject returns the object that a message is about, or else the release.
+// Subject returns the object of a message, or else the release.
 func (m *Message) Subject() string {
 	switch {
 	case m.Drift != nil:

@@ -1,5 +1,5 @@
-// Package message has the messages in which an operator reports a drift, a change of a lock and a fight. It is what the
-// operator's stream of events and its readers have in common.
+// Package message has the messages of an operator about drift, changes of locks and fights. The operator's stream of
+// events and its readers share it.
 package message
 
 import (
@@ -8,10 +8,10 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 )
 
-// Type is what a message is about. It is the type of the CloudEvent.
+// Type is the type of the CloudEvent.
 type Type string
 
-// The types of messages: reverse DNS of the API group, then what happened.
+// The types of messages: reverse DNS of the API group, then the event.
 const (
 	DriftReverted    Type = "io.cattle.helm.drift.reverted"
 	DriftRecreated   Type = "io.cattle.helm.drift.recreated"
@@ -25,7 +25,7 @@ const (
 	MessagesWereLost Type = "io.cattle.helm.notifications.lost"
 )
 
-// TypeOf returns the type of a message about a drift with which that was done.
+// TypeOf returns the type of the message about a drift, by the action of the operator.
 func TypeOf(action v1alpha1.DriftAction) Type {
 	switch action {
 	case v1alpha1.DriftActionReverted:
@@ -48,12 +48,12 @@ type Reference struct {
 	Name      string `json:"name"`
 }
 
-// Message is one thing that happened. Exactly one of Drift, Lock, Contention and Lost is set, as the type says.
+// Message is one event. Its type decides which of Drift, Lock, Contention and Lost is set.
 type Message struct {
 	Type Type      `json:"-"`
 	Time time.Time `json:"-"`
 
-	// HelmRelease and Release say what it is about; a message about lost messages is about neither.
+	// HelmRelease and Release are the subject; a message about lost messages has neither.
 	HelmRelease *Reference `json:"helmRelease,omitempty"`
 	Release     *Reference `json:"release,omitempty"`
 
@@ -72,8 +72,7 @@ type Lock struct {
 	Message  string         `json:"message,omitempty"`
 }
 
-// Contention is a fight: another writer keeps changing an object back. Of its end only the message of the condition
-// is known.
+// Contention is a fight: another writer keeps changing an object back. Its end has only the message of the condition.
 type Contention struct {
 	Object       *v1alpha1.DriftedObject `json:"object,omitempty"`
 	Paths        []string                `json:"paths,omitempty"`
@@ -82,7 +81,7 @@ type Contention struct {
 	Message      string                  `json:"message,omitempty"`
 }
 
-// Lost counts messages that the receiver did not get since the last one that it got.
+// Lost counts the missing messages since the last one that the receiver got.
 type Lost struct {
 	Count int `json:"count"`
 	// Unknown is set when there may be more: an operator ended before its last messages were read.

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Position is a place in the stream of an operator: the Lease under which the operator leads, the transition of the
-// Lease by which it began to lead, and the number of an event since then. The zero value is the beginning.
+// Position is a place in the stream of an operator: its Lease, the transition of the Lease that made it the leader, and
+// the number of an event since then. The zero value is the beginning.
 type Position struct {
 	Lease      string // its UID: a Lease that was deleted counts its transitions anew
 	Transition int64

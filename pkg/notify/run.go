@@ -22,23 +22,23 @@ import (
 // RunOptions configure the process that sends notifications.
 type RunOptions struct {
 	Options
-	// ClientConfig says how to reach the API server. It needs a bearer token, by which operators know the reader.
+	// ClientConfig is for the API server. It needs a bearer token, which authenticates the reader to operators.
 	ClientConfig clientcmd.ClientConfig
-	// Namespace and ControllerName are those of the operators; ShardSelector is that of one of several of that name,
-	// all of which are read when it is empty.
+	// Namespace and ControllerName select the operators; ShardSelector selects one of several with the name, all when
+	// empty.
 	Namespace, ControllerName, ShardSelector string
-	// State is the ConfigMap in Namespace that keeps where the streams were read to; the controller name with
+	// State is the ConfigMap in Namespace with the last positions in the streams; the controller name with
 	// "-notifications" when empty.
 	State string
 	// MetricsAddress serves /metrics and HealthAddress /healthz and /readyz; nothing is served when empty.
 	MetricsAddress, HealthAddress string
 	// Log receives all log lines.
 	Log *logrus.Logger
-	// Clock tells the time and times what waits; the real one when nil.
+	// Clock is for the time and for timers; the real one when nil.
 	Clock clock.WithTicker
 }
 
-// Run reads the events of operators and sends them on until ctx ends, then sends what is left for some seconds, and
+// Run sends the events of operators to the receivers until ctx ends. It then sends the rest for some seconds, and
 // returns nil.
 func Run(ctx context.Context, o RunOptions) error {
 	if o.State == "" {
@@ -90,7 +90,7 @@ func Run(ctx context.Context, o RunOptions) error {
 		}.Run(ctx)
 	})
 	group.Go(func() error {
-		// What was read is sent, and then kept as read.
+		// An event is sent before its position is stored.
 		sending, stop := context.WithCancel(context.WithoutCancel(ctx))
 		defer stop()
 		parts, sending := errgroup.WithContext(sending)

@@ -20,14 +20,14 @@ import (
 )
 
 const (
-	// saveEvery is how long it takes at least until a position is kept after another one. As much is sent again, with
-	// the same ids, after a process that was killed.
+	// saveEvery is the least time between two writes. After a kill the events of this time are sent again, with the
+	// same ids.
 	saveEvery = 2 * time.Second
 	// saveTime bounds a write.
 	saveTime = 5 * time.Second
 )
 
-// state keeps the positions in the streams in a ConfigMap: a process that starts goes on where the one before it was.
+// state stores the positions in the streams in a ConfigMap, from which the next process resumes.
 type state struct {
 	client typedcorev1.ConfigMapInterface
 	name   string
@@ -36,7 +36,7 @@ type state struct {
 
 	mu    sync.Mutex // guards at
 	at    map[string]string
-	dirty chan struct{} // holds a token when a position is not kept yet
+	dirty chan struct{} // holds a token while a position is not stored
 }
 
 func newState(
@@ -78,7 +78,7 @@ func (s *state) reached(lease string, at message.Position) {
 	}
 }
 
-// run keeps what is noted until ctx ends, and then what was noted last.
+// run stores the noted positions until ctx ends, and then the last ones.
 func (s *state) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		select {

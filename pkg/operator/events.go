@@ -29,13 +29,13 @@ import (
 	"github.com/rancher/helm-locker/pkg/viewer"
 )
 
-// drainTime bounds how long an operator that ends waits for the readers of its events. Kubernetes kills a Pod 30 s
-// after it was asked to stop.
+// drainTime bounds the wait of an ending operator for the readers of its events. Kubernetes kills a Pod 30 s after the
+// signal to stop.
 const drainTime = 5 * time.Second
 
 // events are the stream of an operator and the way to it: the leader writes its address and its certificate into its
-// Lease. A reader trusts that certificate and no other one, so only those who may write the Lease can pass for the
-// operator. The private key never leaves the process.
+// Lease. A reader trusts this certificate alone, so only a writer of the Lease can pass for the operator. The private
+// key never leaves the process.
 type events struct {
 	*eventstream.Stream
 	identity    tls.Certificate

@@ -13,8 +13,8 @@ import (
 	"github.com/rancher/helm-locker/pkg/policy"
 )
 
-// reconcile brings the HelmReleases of policies in line with them. It returns when to do so again without any event;
-// zero for never.
+// reconcile brings the HelmReleases of policies in line with them. It returns the time of the next run without an
+// event; zero for none.
 func (w *worker) reconcile(ctx context.Context) (again time.Time, err error) {
 	begun := time.Now()
 	in, ready, err := w.input(ctx)
@@ -45,8 +45,7 @@ func (w *worker) mine(p *v1alpha1.HelmReleasePolicy) bool {
 	return w.shard == nil || w.shard.Matches(labels.Set(p.Labels))
 }
 
-// input gathers what a plan is made of. It is not ready while something is read for the first time; that it has been
-// is an event.
+// input gathers the input of a plan. It is not ready during the first read of a part, whose end is an event.
 func (w *worker) input(ctx context.Context) (in policy.Input, ready bool, err error) {
 	all, err := w.policies.Cache().List(w.Namespace, labels.Everything())
 	if err != nil {
@@ -90,7 +89,7 @@ func (w *worker) input(ctx context.Context) (in policy.Input, ready bool, err er
 func needs(all []*v1alpha1.HelmReleasePolicy) (keys []string, namespaces bool) {
 	for _, p := range all {
 		m, err := policy.Compile(&p.Spec)
-		if err != nil { // the plan says so
+		if err != nil { // the plan reports it
 			continue
 		}
 		keys = append(keys, m.LabelKeys()...)
@@ -100,7 +99,7 @@ func needs(all []*v1alpha1.HelmReleasePolicy) (keys []string, namespaces bool) {
 	return slices.Compact(keys), namespaces
 }
 
-// carryOut writes what a plan says of one policy.
+// carryOut carries out the part of a plan for one policy.
 func (w *worker) carryOut(ctx context.Context, s policy.Summary, results []policy.Result) *effect {
 	e := &effect{}
 	if err := w.claimPolicy(s.Policy); err != nil {

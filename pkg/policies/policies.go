@@ -27,9 +27,9 @@ import (
 	"github.com/rancher/helm-locker/pkg/watch"
 )
 
-// Options configure the process. Those that an operator has, too, have the same values as the operator's.
+// Options configure the process. The options of an operator need the operator's values.
 type Options struct {
-	// ClientConfig says how to reach the API server. Required.
+	// ClientConfig is for the API server. Required.
 	ClientConfig clientcmd.ClientConfig
 	// Namespace is that of the policies and their HelmReleases; required.
 	Namespace string
@@ -54,7 +54,7 @@ type Options struct {
 	LeaseDuration  time.Duration
 	// Log receives all log lines; text on standard error at level info when nil.
 	Log *logrus.Logger
-	// Clock tells the time and times what waits; the real one when nil.
+	// Clock is for the time and for timers; the real one when nil.
 	Clock clock.WithTicker
 
 	// shard and lease are made of ShardSelector and ControllerName, storages of ReleaseStorage.

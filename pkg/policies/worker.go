@@ -21,16 +21,16 @@ import (
 )
 
 const (
-	// policyDelay coalesces what happens before a plan is made.
+	// policyDelay coalesces the events before a plan.
 	policyDelay = 100 * time.Millisecond
-	// policyEffort is how many times as long as making a plan took nothing is planned after it: the releases of a
-	// tenant, as many as he makes, take no more than a share of a processor.
+	// policyEffort is the pause after a plan, as a multiple of the time of the plan: any number of a tenant's releases
+	// takes a share of a processor at most.
 	policyEffort = 10
 	// policyRetry is the time between two tries to start the watch of policies.
 	policyRetry = 5 * time.Second
 	// policyWrites bounds how many HelmReleases are written at the same time.
 	policyWrites = 8
-	// thePlan is the only key of the queue: all policies are planned together, since one decides what is another's.
+	// thePlan is the only key of the queue: all policies are planned together, because each limits the others.
 	thePlan = "policies"
 )
 

@@ -67,7 +67,7 @@ func (e Election) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("leader election: %w", err)
 	}
-	// ToldLock tells what is wrong once; client-go does at every attempt.
+	// toldLock logs a failure once; client-go logs it at every attempt.
 	elector.Run(klog.NewContext(ctx, klog.Logger{}))
 	if lost.Load() {
 		return errLeaseLost
@@ -78,9 +78,9 @@ func (e Election) Run(ctx context.Context) error {
 // renewDeadline is for how long a leader tries to renew its lease before it ends.
 func renewDeadline(lease time.Duration) time.Duration { return lease * 2 / 3 }
 
-// retryPeriod is how long a standby waits between reads of the lease. The elector stretches every wait by up to 1.2
-// times itself (leaderelection.JitterFactor), and counts a lease from when it saw the renewal. So a leader that was
-// killed is followed two such waits after its lease at the latest, which with 200 ms is within a second.
+// retryPeriod is the wait of a standby between reads of the lease. The elector stretches every wait by up to 1.2 times
+// itself (leaderelection.JitterFactor), and counts a lease from its own sight of the renewal. A standby so follows a
+// killed leader within two waits after the end of the lease: with 200 ms, within a second.
 func retryPeriod(lease time.Duration) time.Duration {
 	return min(lease/8, 200*time.Millisecond)
 }

@@ -18,7 +18,7 @@ import (
 // profilesAddress is that of Go's profiles.
 const profilesAddress = "localhost:6060"
 
-// Listeners are the addresses at which a process answers about itself; empty or 0 for none.
+// Listeners are the addresses of a process for questions about itself; empty or 0 for none.
 type Listeners struct {
 	// Metrics answers at MetricsAddress, and Ready decides the answer of /readyz at HealthAddress: an error is why the
 	// process is not ready.
@@ -74,7 +74,7 @@ func (l Listeners) Run(ctx context.Context) error {
 // Asked reports whether an option asks for a listener.
 func Asked(address string) bool { return address != "" && address != "0" }
 
-// metricsName is what errors and the log call the address of the metrics.
+// metricsName is the name of the metrics' address in errors and in the log.
 const metricsName = "metrics"
 
 // Listen opens a listener; what names it in errors and in the log.

@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// DeployedAt returns when a record became deployed, in whole seconds by the clock of the API server: when the owner of
-// its status wrote it last. It is zero for a record with another status, and where the API server does not know it.
+// DeployedAt returns the time of the deployment of a record, in whole seconds by the clock of the API server: the last
+// write of the owner of its status label. It is zero for a record with another status, and without managed fields.
 func DeployedAt(m metav1.Object) time.Time {
 	var at time.Time
 	if parseStatus(m.GetLabels()[StatusLabel]) != StatusDeployed {

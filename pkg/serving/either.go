@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// Either returns a listener whose clients choose: one that begins with a TLS handshake gets TLS, any other one plain
-// HTTP. So one port takes tokens over TLS, and is still read by a Prometheus that asks by http.
+// Either returns a listener for TLS and plain HTTP on one port: a connection that begins with a TLS handshake gets TLS.
+// So the port takes tokens over TLS, and a Prometheus still scrapes it by http.
 func Either(listener net.Listener, config *tls.Config) net.Listener { return either{listener, config} }
 
 type either struct {
@@ -16,7 +16,7 @@ type either struct {
 	config *tls.Config
 }
 
-// Accept does not wait for the first byte: that is the business of the connection's own goroutine and time limits.
+// Accept does not wait for the first byte: the connection's own goroutine does, within its time limits.
 func (e either) Accept() (net.Conn, error) {
 	connection, err := e.Listener.Accept()
 	if err != nil {
@@ -29,7 +29,7 @@ func (e either) Accept() (net.Conn, error) {
 // with it.
 const handshake = 0x16
 
-// chosen is a connection whose first byte says whether it is one of TLS. A server reads before it writes.
+// chosen is a connection of either kind, by its first byte. A server reads before it writes.
 type chosen struct {
 	net.Conn
 	config *tls.Config
@@ -64,7 +64,7 @@ func (c *chosen) choose() {
 	}
 }
 
-// prefixed is a connection of which something was read already.
+// prefixed is a connection whose first bytes were read already.
 type prefixed struct {
 	net.Conn
 	first []byte

@@ -13,8 +13,8 @@ import (
 	"github.com/rancher/helm-locker/pkg/serving"
 )
 
-// ServeHTTP answers a reader that has the right to the path, over TLS: a token does not travel without. With the query
-// parameter after, the id of the last event that it has, the reader gets those that follow.
+// ServeHTTP answers a reader with the right to the path, over TLS: a token does not travel without. The query parameter
+// after is the id of the reader's last event; the answer begins with the next one.
 func (s *Stream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !serving.Encrypted(r) {
 		http.Error(w, "a token is only taken over TLS: ask by https", http.StatusBadRequest)
@@ -76,7 +76,7 @@ func (s *Stream) leave() {
 	s.wake()
 }
 
-// errBroken is the end of a reader that has not read everything.
+// errBroken is the end of an answer before the end of the stream.
 var errBroken = errors.New("the reader is gone or too slow, or may not read any more")
 
 // send sends all events after a position, until the stream ends.
@@ -114,7 +114,7 @@ func (s *Stream) send(w http.ResponseWriter, r *http.Request, after message.Posi
 		select {
 		case <-more:
 		case <-beat.C:
-			// A right that was taken away ends the stream, which may have begun long ago.
+			// The end of a right ends the answer, which may have begun long ago.
 			if _, refused := s.admit(r); refused != nil {
 				return errBroken
 			}
@@ -126,7 +126,7 @@ func (s *Stream) send(w http.ResponseWriter, r *http.Request, after message.Posi
 	return out.broken()
 }
 
-// missed returns the message to a reader about events that it does not get.
+// missed returns the message to a reader about missing events.
 func missed(count int64, unknown bool) *message.Message {
 	now := time.Now().UTC()
 	return &message.Message{Type: message.MessagesWereLost, Time: now,

@@ -1,6 +1,6 @@
-// Package stream serves what an operator does as one read-only stream of CloudEvents, a line of JSON for each. The
-// newest events are kept in memory. No caller waits for a reader: a reader that is too slow, or was away, misses the
-// events that made room for newer ones, and gets their number instead.
+// Package stream serves the actions of an operator as one read-only stream of CloudEvents, a line of JSON for each. It
+// keeps the newest events in memory. No caller waits for a reader: a slow or absent reader misses the oldest events,
+// and gets their number instead.
 package stream
 
 import (
@@ -18,15 +18,15 @@ import (
 )
 
 const (
-	// kept is how many events are kept; each is a few hundred bytes.
+	// kept bounds the events in memory; each has a few hundred bytes.
 	kept = 1000
 	// readersAtOnce bounds the readers, and readerAtOnce those of one user.
 	readersAtOnce, readerAtOnce = 16, 2
-	// patience is how long a reader waits for its place among the readers.
+	// patience bounds the wait of a reader for its place among the readers.
 	patience = 5 * time.Second
-	// beatEvery is how often a reader hears something, so that it notices a connection that died in silence.
+	// beatEvery is the time between signs of life, by which a reader notices a dead connection.
 	beatEvery = 5 * time.Second
-	// writeTime is how long a reader may take to read a line.
+	// writeTime bounds the time of a reader for a line.
 	writeTime = 10 * time.Second
 )
 
@@ -53,10 +53,10 @@ type event struct {
 	*message.Message
 }
 
-// Admit returns the user that sends a request, or why that user may not read.
+// Admit returns the sender of a request, or the reason of a refusal.
 type Admit func(*http.Request) (user string, refused *viewer.Refusal)
 
-// New returns a stream for the readers that are admitted.
+// New returns a stream for the readers that admit accepts.
 func New(admit Admit, log logrus.FieldLogger) *Stream {
 	return &Stream{
 		log: log, admit: admit, readers: serving.NewShares(readersAtOnce, readerAtOnce, readerAtOnce), beat: beatEvery,
@@ -64,7 +64,7 @@ func New(admit Admit, log logrus.FieldLogger) *Stream {
 	}
 }
 
-// Begin has the stream begin: the operator leads since a transition of a Lease.
+// Begin begins the stream: the operator leads since a transition of a Lease.
 func (s *Stream) Begin(lease string, transition int64) {
 	if s == nil {
 		return
@@ -110,8 +110,8 @@ func (s *Stream) Send(m *message.Message) {
 	s.wake()
 }
 
-// forget removes the oldest event of the namespace that has most: drift without end in one namespace costs the
-// others no event. s.mu is held.
+// forget removes the oldest event of the namespace with most events: endless drift in one namespace costs the others
+// no event. s.mu is held.
 func (s *Stream) forget() {
 	most := ""
 	for namespace, n := range s.count {
@@ -126,7 +126,7 @@ func (s *Stream) forget() {
 	}
 }
 
-// wake wakes all that wait for more. s.mu is held.
+// wake wakes all waiting readers. s.mu is held.
 func (s *Stream) wake() {
 	close(s.more)
 	s.more = make(chan struct{})
@@ -152,8 +152,8 @@ func (s *Stream) End(ctx context.Context) {
 	s.mu.Unlock()
 }
 
-// next returns the first event after a position, with the number of those that are missing between. Without one it
-// returns a channel that is closed when there is more, or sets end when there will be none.
+// next returns the first event after a position, and the number of missing events between them. Without an event it
+// returns a channel, which closes with the next one, or sets end after the last one.
 func (s *Stream) next(after int64) (e event, missing int64, more <-chan struct{}, end bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -167,14 +167,14 @@ func (s *Stream) next(after int64) (e event, missing int64, more <-chan struct{}
 	return e, e.sequence - after - 1, nil, false
 }
 
-// resume returns from where a reader goes on that has read up to a position, and whether it may have missed events of
-// which the stream knows nothing.
+// resume returns the position from which a reader goes on after its last one. unknown reports that the reader may have
+// missed events of earlier leaders.
 func (s *Stream) resume(after message.Position) (from message.Position, unknown bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	from = message.Position{Lease: s.at.Lease, Transition: s.at.Transition}
 	switch {
-	case after == message.Position{}: // it has read none, and gets what there is
+	case after == message.Position{}: // it has read none, and gets all events in memory
 		if len(s.events) > 0 {
 			from.Sequence = s.events[0].sequence - 1
 		}

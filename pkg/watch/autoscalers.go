@@ -44,8 +44,8 @@ type followedKind struct {
 	ended chan struct{}      // of the last watch, so that two never deliver at once; nil before the first
 }
 
-// NewAutoscalers returns a follower that calls changed with the objects for which the range of replicas is another one
-// now. changed must only enqueue.
+// NewAutoscalers returns a follower. It calls changed with the objects whose range of replicas has changed. changed
+// must only enqueue.
 func NewAutoscalers(
 	client dynamic.Interface, definitions *Definitions, log logrus.FieldLogger, changed func([]manifest.ID),
 ) *Autoscalers {
@@ -118,7 +118,7 @@ func (a *Autoscalers) serves(scaler *judge.Scaler) bool {
 	return scaler.BuiltIn() || a.definitions.has(scaler.GVR().GroupResource().String())
 }
 
-// Drop says that owner needs autoscalers no more. The watches end with the last one who does.
+// Drop ends the need of owner. The watches end with the last need.
 func (a *Autoscalers) Drop(owner string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
