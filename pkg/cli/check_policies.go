@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/command"
 	"github.com/rancher/helm-locker/pkg/policy"
 )
 
@@ -37,7 +38,7 @@ func policyFindings(ctx context.Context, c *connection, namespaces ...string) []
 	if followed == 0 {
 		return found
 	}
-	ok := finding{levelOK, subject, fmt.Sprintf("an operator follows %d of them", followed), ""}
+	ok := finding{levelOK, subject, fmt.Sprintf("%d of them followed", followed), ""}
 	return slices.Concat([]finding{ok}, found)
 }
 
@@ -45,9 +46,9 @@ func policyFinding(p *v1alpha1.HelmReleasePolicy) finding {
 	f := finding{Level: levelOK, Subject: fmt.Sprintf("HelmReleasePolicy %s/%s", p.Namespace, p.Name)}
 	switch ready := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionReady); {
 	case ready == nil:
-		f.Level, f.Message = levelError, "no operator has taken it up"
-		f.Advice = "an operator follows the HelmReleasePolicies of its own namespace: move it there, or run one in namespace " +
-			p.Namespace
+		f.Level, f.Message = levelError, "it is not followed"
+		f.Advice = command.Program + " policies follows those of its own namespace (policies.enabled in the chart): move it " +
+			"there, or run that process in namespace " + p.Namespace
 	case ready.Status != metav1.ConditionTrue:
 		f.Level, f.Message = levelWarning, ready.Reason+": "+ready.Message
 		if meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.ConditionStalled) {

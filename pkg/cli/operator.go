@@ -21,6 +21,7 @@ const operatorProgram = "helm-locker-operator"
 func processCommands() []*cli.Command {
 	return []*cli.Command{
 		processCommand("operator", "run the operator: the program "+operatorProgram),
+		processCommand("policies", "follow HelmReleasePolicies: the program "+operatorProgram),
 		processCommand("notifications", "send notifications of what the operator does: the program "+operatorProgram),
 	}
 }
@@ -34,7 +35,7 @@ func processCommand(name, usage string) *cli.Command {
 		Action: func(_ context.Context, cmd *cli.Command) error {
 			path, err := findOperator()
 			if err != nil {
-				return command.Hinted(fmt.Errorf("the operator is a program of its own: %w", err),
+				return command.Hinted(fmt.Errorf("the processes of a cluster are a program of their own: %w", err),
 					"make build builds it; in a cluster, the chart runs its image")
 			}
 			args := slices.Concat([]string{path, name}, cmd.Args().Slice())

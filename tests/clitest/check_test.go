@@ -49,15 +49,15 @@ func TestCheck(t *testing.T) {
 		w.cli("lock", "--all", "-n", w.Apps, "--helmrelease-namespace", namespace, "--name", "all", "--mode", "Detect").says(0)
 	}
 	lockAll(w.Apps)
-	w.app("check").says(2, "error    HelmReleasePolicy APPS/all: no operator has taken it up\n"+
-		"         an operator follows the HelmReleasePolicies of its own namespace: move it there, or run one in namespace APPS\n")
+	w.app("check").says(2, "error    HelmReleasePolicy APPS/all: it is not followed\n"+
+		"         helm-locker policies follows those of its own namespace (policies.enabled in the chart): move it there, or run that process in namespace APPS\n")
 	w.cli("policy", "preview", "all").is(1, "", "helm-locker: HelmReleasePolicy APPS/all is outside of namespace LOCKER, "+
 		"where it counts\n  --helmrelease-namespace names the namespace of another operator\n")
 	w.cli("policy", "preview", "all", "--helmrelease-namespace", w.Apps).says(0,
-		"note: HelmReleasePolicy APPS/all: no operator has taken it up; an operator follows the HelmReleasePolicies of its own namespace")
+		"note: HelmReleasePolicy APPS/all: it is not followed; helm-locker policies follows those of its own namespace")
 	lockAll(w.Operator)
 	w.Eventually("the policy is followed", func() error {
-		if r := w.app("check"); !strings.Contains(r.stdout, "ok       HelmReleasePolicies: an operator follows 1 of them\n") {
+		if r := w.app("check"); !strings.Contains(r.stdout, "ok       HelmReleasePolicies: 1 of them followed\n") {
 			return errors.New(r.stdout)
 		}
 		return nil
