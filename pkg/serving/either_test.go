@@ -36,7 +36,7 @@ func TestEitherServesBothOnOnePort(t *testing.T) {
 	for _, first := range []string{"", "\x00neither"} {
 		connection, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
 		check.NoError(t, err)
-		defer connection.Close() //nolint:errcheck // nothing is read from it
+		t.Cleanup(func() { _ = connection.Close() })
 		_, err = io.WriteString(connection, first)
 		check.NoError(t, err)
 	}
