@@ -99,8 +99,8 @@ func TestPolicy_MakesADeletedHelmReleaseAgainThatItNeverSaw(t *testing.T) {
 
 func (f *fixture) waitWatching(match cluster.Match) {
 	f.Helper()
-	f.Until("the operator watches", func() (any, bool) {
+	f.Until("the operator and the policies' process watch", func() (any, bool) {
 		n := f.Proxy.Watches(match)
-		return n, n > 0
+		return n, n == 2
 	})
 }
